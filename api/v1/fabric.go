@@ -1,0 +1,56 @@
+package v1
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+)
+
+// Fabric is what the subnet manager sees.
+type Fabric struct {
+	Observed time.Time    `json:"observed,omitzero"` // when the SM last published
+	Summary  FabricCounts `json:"summary"`
+	Nodes    []Node       `json:"nodes"` // sorted by GUID
+}
+
+// FabricCounts counts nodes, ports and links.
+type FabricCounts struct {
+	Switches    int `json:"switches"`
+	CAs         int `json:"cas"`
+	Routers     int `json:"routers"`
+	Links       int `json:"links"`
+	ActivePorts int `json:"active_ports"`
+}
+
+// Node is a switch, CA or router as seen.
+type Node struct {
+	GUID        ib.GUID `json:"guid"`
+	Type        string  `json:"type"` // "switch", "CA", "router"
+	Description string  `json:"description"`
+	Host        string  `json:"host,omitempty"` // inventory's name for its owner
+	Ports       []Port  `json:"ports"`
+}
+
+// Port is one connected port of a node.
+type Port struct {
+	Num   ib.PortNum `json:"port"`
+	GUID  ib.GUID    `json:"guid,omitzero"`
+	LID   ib.LID     `json:"lid,omitzero"`
+	State string     `json:"state"`
+	Peer  string     `json:"peer,omitempty"` // "GUID/port"
+	PKeys []ib.PKey  `json:"p_keys,omitzero"`
+}
+
+// SM is the state of the subnet manager.
+type SM struct {
+	State    string         `json:"state"` // SMInfo state, or "unreachable"
+	GUID     ib.GUID        `json:"guid,omitzero"`
+	LID      ib.LID         `json:"lid,omitzero"`
+	Priority uint8          `json:"priority"`
+	Settled  bool           `json:"settled"` // observed equals wanted
+	Pending  int            `json:"pending"` // requests on the wire
+	Revision int64          `json:"revision"`
+	SMPs     map[string]int `json:"smps,omitempty"` // sent, by "Get NodeInfo" and so on
+	Problems []string       `json:"problems,omitempty"`
+	Updated  time.Time      `json:"updated,omitzero"`
+}

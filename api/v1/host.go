@@ -1,0 +1,77 @@
+package v1
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+)
+
+// Phase is where a host stands on its way into a partition and out again.
+type Phase string
+
+// Phases, in the order of a host's life.
+const (
+	PhaseQuarantined Phase = "quarantined" // in inventory, admitted to nothing
+	PhaseAwaiting    Phase = "awaiting"    // assigned, provisioning window open, no evidence yet
+	PhaseVerified    Phase = "verified"    // evidence accepted, guards not all met
+	PhaseGranting    Phase = "granting"    // grant recorded, fabric not yet read back
+	PhaseAdmitted    Phase = "admitted"    // every table read back with the cluster's P_Key
+	PhaseReleasing   Phase = "releasing"   // grant withdrawn, absence not yet read back
+)
+
+// Host is one host: what inventory declares and where it stands.
+type Host struct {
+	ID      string     `json:"id"`
+	EK      string     `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, hex
+	HCAs    []HCA      `json:"hcas"`
+	Cluster string     `json:"cluster,omitempty"` // wanted cluster, empty when unassigned
+	Tenant  string     `json:"tenant,omitempty"`
+	Status  HostStatus `json:"status"`
+}
+
+// HCA is one adapter of a host as inventory declares it.
+type HCA struct {
+	NodeGUID        ib.GUID   `json:"node_guid"`
+	SystemImageGUID ib.GUID   `json:"system_image_guid,omitzero"`
+	Ports           []HCAPort `json:"ports"`
+}
+
+// HCAPort is one port: its GUID, where it is cabled, where the fabric sees it.
+type HCAPort struct {
+	Num    ib.PortNum `json:"port"`
+	GUID   ib.GUID    `json:"guid"`
+	Cabled ib.Place   `json:"cabled"`          // declared by the cabling file
+	Seen   ib.Place   `json:"seen,omitzero"`   // observed by the SM; empty: not seen
+	PKeys  []ib.PKey  `json:"p_keys,omitzero"` // tenant P_Keys last read back from both the switch port and the HCA
+}
+
+// HostStatus is where a host stands and, when not admitted, why not.
+type HostStatus struct {
+	Phase      Phase     `json:"phase"`
+	PKey       ib.PKey   `json:"p_key,omitzero"` // granted partition
+	Guards     []Guard   `json:"guards"`         // every condition of admission, in order
+	Since      time.Time `json:"since"`
+	Window     time.Time `json:"window,omitzero"`   // provisioning window closes
+	Attested   time.Time `json:"attested,omitzero"` // last accepted evidence
+	LastDenial *Denial   `json:"last_denial,omitempty"`
+}
+
+// Guard is one condition of admission.
+type Guard struct {
+	Name   string `json:"name"` // "assigned", "attested", "cabled", "seen", "capacity", "programmed"
+	Met    bool   `json:"met"`
+	Detail string `json:"detail,omitempty"` // why not, and what to do
+}
+
+// Denial is the last refusal of evidence.
+type Denial struct {
+	Time   time.Time `json:"time"`
+	Code   string    `json:"code"` // reason code of package attest or admission
+	Detail string    `json:"detail"`
+}
+
+// Assignment asks that a host join a cluster. It opens a provisioning window.
+type Assignment struct {
+	Cluster string `json:"cluster" minLength:"1" maxLength:"63"`
+	Window  int    `json:"window_seconds,omitempty" minimum:"60" maximum:"86400" doc:"how long the host may provision; 3600 when absent"`
+}

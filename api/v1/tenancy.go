@@ -1,0 +1,41 @@
+package v1
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+)
+
+// Tenant is a customer. Names are lower-case DNS labels, 1 to 63 characters.
+type Tenant struct {
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`
+}
+
+// Cluster is a set of hosts of one tenant that share one partition.
+type Cluster struct {
+	Name    string    `json:"name"`
+	Tenant  string    `json:"tenant"`
+	PKey    ib.PKey   `json:"p_key"` // allocated by the service alone
+	Hosts   []string  `json:"hosts"` // assigned hosts, sorted
+	Created time.Time `json:"created"`
+}
+
+// NewTenant names a tenant to be created.
+type NewTenant struct {
+	Name string `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
+}
+
+// NewCluster names a cluster and its tenant.
+type NewCluster struct {
+	Name   string `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
+	Tenant string `json:"tenant" minLength:"1" maxLength:"63"`
+}
+
+// QuarantinedPKey is a P_Key that must not be given out yet: its cluster is
+// gone and it has not been proven absent everywhere.
+type QuarantinedPKey struct {
+	PKey    ib.PKey   `json:"p_key"`
+	Since   time.Time `json:"since"`
+	Waiting []string  `json:"waiting"` // what is not proven, one sentence each
+}
