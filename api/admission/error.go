@@ -1,0 +1,76 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kind says what sort of refusal an Error is, without knowing any protocol.
+type Kind uint8
+
+// Kinds of refusal. The zero Kind is Internal, so a forgotten Kind is shown
+// as a fault of ours and not as permission.
+const (
+	Internal    Kind = iota // a fault of the service
+	NotFound                // the named object does not exist
+	Conflict                // the object's state forbids it now
+	Invalid                 // the request makes no sense; Problems may list why
+	Refused                 // the caller may not, or evidence was not accepted
+	Limited                 // too many requests; try later
+	Unavailable             // the store or the fabric cannot answer now; try later
+)
+
+// String gives the kind in words.
+func (k Kind) String() string {
+	switch k {
+	case NotFound:
+		return "not found"
+	case Conflict:
+		return "conflict"
+	case Invalid:
+		return "invalid"
+	case Refused:
+		return "refused"
+	case Limited:
+		return "limited"
+	case Unavailable:
+		return "unavailable"
+	default:
+		return "internal"
+	}
+}
+
+// Error is a refusal by this package. Code is stable and meant for programs
+// ("host_unknown"), Detail names the object and the cause, Hint says what to
+// do about it, Problems lists each fault of an input with its place
+// ("rack1.yaml:12: ...").
+type Error struct {
+	Code     string
+	Status   Kind
+	Detail   string
+	Hint     string
+	Problems []string
+	Err      error // the cause, for errors.Is; may be nil
+}
+
+// Error gives the detail and the problems, without the hint.
+func (e *Error) Error() string {
+	if len(e.Problems) == 0 {
+		return e.Detail
+	}
+	return e.Detail + ":\n" + strings.Join(e.Problems, "\n")
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// IsKind reports whether err is, or wraps, an Error of kind k.
+func IsKind(err error, k Kind) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == k
+}
+
+func refusal(k Kind, code, hint, format string, args ...any) *Error {
+	return &Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
+}
