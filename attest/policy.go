@@ -1,0 +1,55 @@
+package attest
+
+import (
+	"crypto/x509"
+	"time"
+)
+
+// EKMode says what ties an EK to a host (never a vendor's chain alone: that
+// admits every TPM the vendor ever sold).
+type EKMode string
+
+// EK modes.
+const (
+	// EKPinned wants the EK digest of inventory; no certificate needed.
+	EKPinned EKMode = "pinned"
+	// EKPinnedChain wants both the digest and a chain to a root. The default.
+	EKPinnedChain EKMode = "pinned+chain"
+	// EKChainApprove wants a chain and a person who confirmed the digest once:
+	// until inventory has it, Begin refuses with ReasonEKApprove.
+	EKChainApprove EKMode = "chain+approve"
+)
+
+// Expiry says how the validity dates of an EK certificate count.
+type Expiry string
+
+// Expiry policies. The dates of issuing CAs always count.
+const (
+	ExpiryStrict     Expiry = "strict"      // an expired EK certificate is refused
+	ExpiryIgnoreLeaf Expiry = "ignore-leaf" // noted, not refused: the key does not age. The default
+)
+
+// Policy is the site's rules for evidence. The zero Policy refuses everything;
+// start from DefaultPolicy or LoadPolicy. It is read only once in use.
+type Policy struct {
+	Version        string // names the policy in facts and audit records
+	Mode           EKMode
+	Expiry         Expiry
+	Roots          *x509.CertPool
+	Intermediates  *x509.CertPool
+	Denied         map[string]bool // hex SHA-256 of a SubjectPublicKeyInfo: EKs and issuing CAs
+	PCRs           []int           // quoted besides AgentPCR, ascending
+	AgentPCR       int             // 8 to 15, not 10
+	Channel        string          // ChannelExporter, or ChannelNone behind a TLS proxy
+	SessionLife    time.Duration
+	StatementAge   time.Duration // oldest statement accepted
+	ClockSkew      time.Duration // how far in the future a statement may be
+	FirmwareFloors []FirmwareFloor
+}
+
+// FirmwareFloor is the lowest HCA firmware accepted for a board. With any
+// floor configured, a board without one is refused.
+type FirmwareFloor struct {
+	PSID string `yaml:"psid"`
+	Min  string `yaml:"min"` // three dotted numbers, for example 28.43.1014
+}

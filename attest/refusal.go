@@ -1,0 +1,65 @@
+package attest
+
+import "fmt"
+
+// Reason says why evidence was refused: one code for one cause. Codes are
+// stable; they appear in audit records and host status.
+type Reason string
+
+// Reasons of Begin.
+const (
+	ReasonRequest   Reason = "request"     // malformed request, or a part over its size
+	ReasonPolicy    Reason = "policy"      // no usable policy is configured
+	ReasonHost      Reason = "host"        // the request is for another host
+	ReasonInventory Reason = "inventory"   // inventory has no usable record of the host
+	ReasonEKKind    Reason = "ek-kind"     // unknown EK template, or not that of the certified key
+	ReasonEKParse   Reason = "ek-parse"    // the certificate cannot be read
+	ReasonEKWeak    Reason = "ek-weak"     // key too short, bad exponent, ROCA, unknown curve
+	ReasonEKUsage   Reason = "ek-usage"    // not an EK certificate
+	ReasonEKChain   Reason = "ek-chain"    // no chain to a configured root
+	ReasonEKExpired Reason = "ek-expired"  // outside its validity
+	ReasonEKRevoked Reason = "ek-revoked"  // on the deny list
+	ReasonEKMissing Reason = "ek-missing"  // policy demands a certificate, none was sent
+	ReasonEKPin     Reason = "ek-pin"      // not the EK inventory has for this host
+	ReasonEKApprove Reason = "ek-approval" // chain is right, but nobody has confirmed the EK
+	ReasonAK        Reason = "ak"          // not exactly the attestation key template
+)
+
+// Reasons of Verify.
+const (
+	ReasonSession       Reason = "session"        // unknown, expired, used, or of another host
+	ReasonChannel       Reason = "channel"        // no channel binding value although demanded
+	ReasonSize          Reason = "size"           // a part over its size or count
+	ReasonProof         Reason = "proof"          // the AK was not activated, or the body was altered
+	ReasonParse         Reason = "parse"          // a TPM structure is not exactly one structure
+	ReasonAlgorithm     Reason = "algorithm"      // not ECDSA with SHA-256
+	ReasonSignature     Reason = "signature"      // does not verify with the AK
+	ReasonMagic         Reason = "magic"          // not made by a TPM
+	ReasonType          Reason = "type"           // an attestation, but not a quote
+	ReasonNonce         Reason = "nonce"          // not for this session, statement and connection
+	ReasonSigner        Reason = "signer"         // the AK is not a child of this EK
+	ReasonSelection     Reason = "selection"      // not exactly the demanded registers
+	ReasonPCRValues     Reason = "pcr-values"     // not one 32-byte value per register
+	ReasonPCRDigest     Reason = "pcr-digest"     // the values are not those quoted
+	ReasonDigests       Reason = "digests"        // the last statement digest is not this statement's
+	ReasonAgentPCR      Reason = "agent-pcr"      // the register holds more or other than the statements
+	ReasonStatement     Reason = "statement"      // not canonical, or a field is out of its range
+	ReasonStatementHost Reason = "statement-host" // the statement names another host
+	ReasonStatementAge  Reason = "statement-age"  // collected too long ago, or in the future
+	ReasonGUIDMismatch  Reason = "guid-mismatch"  // HCAs or ports are not those of inventory
+	ReasonFirmware      Reason = "firmware"       // below the minimum, or a board not listed
+)
+
+// Refusal is evidence or a request that was not accepted. Detail is for
+// operators and audit; it must not be sent to the host.
+type Refusal struct {
+	Code   Reason
+	Detail string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Detail }
+
+func refuse(code Reason, format string, args ...any) *Refusal {
+	return &Refusal{Code: code, Detail: fmt.Sprintf(format, args...)}
+}

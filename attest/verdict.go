@@ -1,0 +1,45 @@
+package attest
+
+import "time"
+
+// Verdict is the outcome of Verify. Facts are filled as far as verification
+// came, and may be relied on only when OK is true.
+type Verdict struct {
+	OK     bool   `json:"ok"`
+	Code   Reason `json:"code,omitempty"` // "" when OK
+	Detail string `json:"detail,omitempty"`
+	Facts  Facts  `json:"facts"`
+}
+
+// Facts is what verified evidence says, for the audit record and for later
+// comparison. Digests are lower-case hex.
+type Facts struct {
+	Host            string     `json:"host"`
+	Session         string     `json:"session"`
+	EKDigest        string     `json:"ek_digest"`
+	EKNotes         []string   `json:"ek_notes,omitempty"` // leniencies the policy allowed, for the log
+	AKName          string     `json:"ak_name"`
+	Boot            Boot       `json:"boot,omitzero"`
+	TPMFirmware     string     `json:"tpm_firmware,omitempty"` // firmwareVersion of the quote, 16 hex digits
+	PCRDigest       string     `json:"pcr_digest,omitempty"`
+	PCRs            []PCR      `json:"pcrs,omitempty"`
+	StatementDigest string     `json:"statement_digest,omitempty"`
+	Statement       *Statement `json:"statement,omitempty"`
+	PolicyVersion   string     `json:"policy_version"`
+	Verified        time.Time  `json:"verified"`
+}
+
+// Boot identifies one boot of the TPM: a power cycle raises Reset, a resume or
+// TPM restart raises Restart, TPM2_Clear sets both to 0.
+type Boot struct {
+	Reset   uint32 `json:"reset"`
+	Restart uint32 `json:"restart"`
+	Clock   uint64 `json:"clock"` // milliseconds
+	Safe    bool   `json:"safe"`  // false: the clock may have gone back
+}
+
+// PCR is one quoted register of the SHA-256 bank.
+type PCR struct {
+	Index int    `json:"index"`
+	Value string `json:"value"` // 64 hex digits
+}
