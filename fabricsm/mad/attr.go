@@ -1,0 +1,99 @@
+package mad
+
+import "fmt"
+
+// AttrID is an attribute identifier. Its meaning depends on the class; the
+// constants here are those of the subnet management classes and the one all
+// other classes share, ClassPortInfo.
+type AttrID uint16
+
+// Attributes (reference table of IBTA volume 1, 14.2.5). The comment gives the
+// attribute modifier.
+const (
+	AttrClassPortInfo            AttrID = 0x0001 // 0; not in SMPs
+	AttrNotice                   AttrID = 0x0002 // 0
+	AttrNodeDescription          AttrID = 0x0010 // 0
+	AttrNodeInfo                 AttrID = 0x0011 // 0
+	AttrSwitchInfo               AttrID = 0x0012 // 0
+	AttrGUIDInfo                 AttrID = 0x0014 // block of 8 GUIDs
+	AttrPortInfo                 AttrID = 0x0015 // see PortInfoMod
+	AttrPKeyTable                AttrID = 0x0016 // see PKeyTableMod
+	AttrSLtoVLMappingTable       AttrID = 0x0017 // see SLtoVLMod
+	AttrVLArbitration            AttrID = 0x0018 // see VLArbitrationMod
+	AttrLinearForwardingTable    AttrID = 0x0019 // block of 64 LIDs
+	AttrRandomForwardingTable    AttrID = 0x001A // block of 16 entries; obsolete
+	AttrMulticastForwardingTable AttrID = 0x001B // see MulticastForwardingMod
+	AttrLinkSpeedWidthPairsTable AttrID = 0x001C
+	AttrVendorSpecificMadsTable  AttrID = 0x001D
+	AttrHierarchyInfo            AttrID = 0x001E // bits 15..8 index, 7..0 port
+	AttrSMInfo                   AttrID = 0x0020 // 0 on Get, control code on Set
+	AttrVendorDiag               AttrID = 0x0030 // index
+	AttrLedInfo                  AttrID = 0x0031 // port of a switch
+	AttrPortInfoExtended         AttrID = 0x0033 // port
+	AttrSwitchPortStateTable     AttrID = 0x0034 // block of 128 ports
+	AttrGeneralInfo              AttrID = 0xFF17 // NVIDIA
+	AttrMlnxExtendedPortInfo     AttrID = 0xFF90 // NVIDIA; port
+	AttrVirtualizationInfo       AttrID = 0xFFB0 // NVIDIA
+	AttrVPortInfo                AttrID = 0xFFB1 // NVIDIA; virtual port index
+	AttrVNodeInfo                AttrID = 0xFFB2 // NVIDIA; virtual port index
+)
+
+// String names the attributes above as the standard does, others by number.
+func (a AttrID) String() string {
+	switch a {
+	case AttrClassPortInfo:
+		return "ClassPortInfo"
+	case AttrNotice:
+		return "Notice"
+	case AttrNodeDescription:
+		return "NodeDescription"
+	case AttrNodeInfo:
+		return "NodeInfo"
+	case AttrSwitchInfo:
+		return "SwitchInfo"
+	case AttrGUIDInfo:
+		return "GUIDInfo"
+	case AttrPortInfo:
+		return "PortInfo"
+	case AttrPKeyTable:
+		return "P_KeyTable"
+	case AttrSLtoVLMappingTable:
+		return "SLtoVLMappingTable"
+	case AttrVLArbitration:
+		return "VLArbitration"
+	case AttrLinearForwardingTable:
+		return "LinearForwardingTable"
+	case AttrRandomForwardingTable:
+		return "RandomForwardingTable"
+	case AttrMulticastForwardingTable:
+		return "MulticastForwardingTable"
+	case AttrLinkSpeedWidthPairsTable:
+		return "LinkSpeedWidthPairsTable"
+	case AttrVendorSpecificMadsTable:
+		return "VendorSpecificMadsTable"
+	case AttrHierarchyInfo:
+		return "HierarchyInfo"
+	case AttrSMInfo:
+		return "SMInfo"
+	case AttrVendorDiag:
+		return "VendorDiag"
+	case AttrLedInfo:
+		return "LedInfo"
+	case AttrPortInfoExtended:
+		return "PortInfoExtended"
+	case AttrSwitchPortStateTable:
+		return "SwitchPortStateTable"
+	case AttrGeneralInfo:
+		return "GeneralInfo"
+	case AttrMlnxExtendedPortInfo:
+		return "MlnxExtendedPortInfo"
+	case AttrVirtualizationInfo:
+		return "VirtualizationInfo"
+	case AttrVPortInfo:
+		return "VPortInfo"
+	case AttrVNodeInfo:
+		return "VNodeInfo"
+	default:
+		return fmt.Sprintf("AttrID(0x%04x)", uint16(a))
+	}
+}

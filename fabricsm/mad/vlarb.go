@@ -1,0 +1,33 @@
+package mad
+
+import "portcullis/fabricsm/ib"
+
+// VLArbEntry gives a virtual lane its share.
+type VLArbEntry struct {
+	_      reserved `mad:"0,4"`
+	VL     ib.VL    `mad:"4,4"`
+	Weight uint8    `mad:"8,8"` // in units of 64 bytes; 0 skips the entry
+}
+
+// VLArbitration is half of an arbitration table of a port (attribute 0x0018;
+// IBTA volume 1, 14.2.5.9).
+type VLArbitration struct {
+	Entry [32]VLArbEntry `mad:"0,16"`
+}
+
+// VLArbHalf selects a half of a VL arbitration table.
+type VLArbHalf uint8
+
+// Halves of the tables.
+const (
+	VLArbLow0   VLArbHalf = 1 // low priority, entries 0 to 31
+	VLArbLow32  VLArbHalf = 2 // low priority, entries 32 to 63
+	VLArbHigh0  VLArbHalf = 3 // high priority, entries 0 to 31
+	VLArbHigh32 VLArbHalf = 4 // high priority, entries 32 to 63
+)
+
+// VLArbitrationMod is the attribute modifier for output port port of a switch,
+// or 0 for a CA or router.
+func VLArbitrationMod(half VLArbHalf, port ib.PortNum) uint32 {
+	return uint32(half)<<16 | uint32(port)
+}
