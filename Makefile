@@ -1,0 +1,67 @@
+# Portcullis: "make help" says what can be made.
+
+export CGO_ENABLED ?= 0
+
+PROGRAMS = portcullisd portcullis-agent portcullis portcullis-sim
+VERSION := $(shell packaging/version.sh)
+LDFLAGS = -s -w -X portcullis/cmd/internal/version.tag=$(VERSION)
+BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+TOOL = go tool -modfile=packaging/tools.mod
+FUZZTIME ?= 10s
+
+.PHONY: all build check test demo fuzz bench package setup clean help \
+	format vet lint tidy race update
+
+all: build ## Build the four programs into bin/ (the default)
+
+build:
+	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%)
+
+check: format tidy vet lint build race ## Everything that must hold before a merge, but for "make test"
+
+test: ## Install what the tests need, then run all of them against the real parts
+	packaging/setup.sh fabric tpm peers package
+	PORTCULLIS_REAL_PARTS=required go test -timeout 20m ./...
+
+demo: ## Install what the demonstration needs and tell the whole story on a simulated fabric
+	packaging/setup.sh fabric tpm
+	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%) ./cmd/portcullis-demo
+	bin/portcullis-demo
+
+format: ## Say which files gofumpt would write differently
+	@packaging/format.sh
+
+tidy: ## Check go.mod and go.sum
+	go mod tidy -diff
+	go mod verify
+
+vet:
+	go vet ./...
+
+lint: ## Run the linters of .golangci.yml
+	$(TOOL) golangci-lint run ./...
+
+race: ## Run the tests of everything that has goroutines under the race detector
+	packaging/setup.sh race
+	CGO_ENABLED=1 go test -race -short -timeout 20m ./...
+
+fuzz: ## Fuzz every target for FUZZTIME (10s)
+	packaging/fuzz.sh $(FUZZTIME)
+
+bench: ## Run every benchmark once
+	go test -run '^$$' -bench . -benchmem ./...
+
+package: build ## Build deb and rpm packages into dist/
+	packaging/package.sh $(VERSION)
+
+update: ## Rewrite the committed lists of linked packages
+	go test ./packaging -run TestLinked -update
+
+setup: ## Install every system package that any target needs
+	packaging/setup.sh all
+
+clean: ## Remove what was built
+	rm -rf bin dist
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,106 @@
+#!/bin/sh
+# Installs the system packages that a job needs on Debian or Ubuntu, each named
+# with its reason, and only those that are missing. Run it as root or as
+# somebody who may sudo:
+#
+#   packaging/setup.sh GROUP...     groups: fabric tpm peers package race all
+#
+# Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
+set -eu
+
+# One line a package: groups, package, program or file that shows it is there on
+# a system without dpkg, reason.
+needs() {
+  cat <<'EOF'
+fabric  ibsim-utils      ibsim             the fabric simulator our Subnet Manager is proven against
+fabric  libumad2sim0     -                 lets unchanged InfiniBand tools attach to ibsim
+fabric  infiniband-diags smpquery          third-party tools that prove what the fabric really holds
+tpm     swtpm            swtpm             the software TPM each simulated host has
+tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
+tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
+tpm     openssl          openssl           a second opinion on certificates
+peers   opensm           opensm            the other Subnet Manager, to compare with and to meet
+package dpkg             dpkg              installs and purges our deb packages in a test
+package rpm              rpm               installs and erases our rpm packages in a test
+package systemd          systemd-analyze   checks our units and how far they are locked down
+package mandoc           mandoc            checks our manual pages
+race    gcc              gcc               Go's race detector links against C
+race    libc6-dev        -                 Go's race detector links against C
+EOF
+}
+
+say() { echo "setup: $*" >&2; }
+die() { say "$@"; exit 1; }
+
+usage="name what to set up for: fabric, tpm, peers, package, race or all"
+[ $# -gt 0 ] || die "$usage"
+for group; do
+  case $group in
+    fabric | tpm | peers | package | race | all) ;;
+    *) die "no group is called \"$group\"; $usage" ;;
+  esac
+done
+
+wanted() { # wanted GROUP GROUPS...
+  group=$1; shift
+  for w; do
+    case $w in all | "$group") return 0 ;; esac
+  done
+  return 1
+}
+
+# umad2sim is a library without a program; these are the places it goes.
+umad2sim() { ls /usr/lib*/umad2sim/libumad2sim.so* /usr/lib/*/umad2sim/libumad2sim.so* >/dev/null 2>&1; }
+
+present() { # present PACKAGE PROGRAM
+  if command -v dpkg-query >/dev/null 2>&1; then
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+  elif [ "$1" = libumad2sim0 ]; then
+    umad2sim
+  else
+    [ "$2" = - ] || PATH=$PATH:/usr/sbin:/sbin command -v "$2" >/dev/null 2>&1
+  fi
+}
+
+missing=
+while read -r group package program reason; do
+  wanted "$group" "$@" || continue
+  present "$package" "$program" && continue
+  say "needs $package: $reason"
+  missing="$missing $package"
+done <<EOF
+$(needs)
+EOF
+
+[ -n "$missing" ] || { say "every system package for \"$*\" is there"; exit 0; }
+
+command -v apt-get >/dev/null 2>&1 ||
+  die "this is not Debian or Ubuntu: install what carries$missing with this system's package manager, then run this again"
+
+root=
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null 2>&1 ||
+    die "not root and there is no sudo: run as root: apt-get install$missing"
+  root=sudo
+fi
+
+# A fresh OpenSM must not start and take over a fabric this machine may be
+# cabled to.
+systemd=
+case " $missing " in
+  *" opensm "*) if [ -d /run/systemd/system ]; then systemd=yes; fi ;;
+esac
+[ -z "$systemd" ] || $root systemctl mask --quiet opensm.service
+
+say "installing$missing"
+$root apt-get update -qq ||
+  die "apt-get update did not work: check this machine's network and /etc/apt/sources.list, then run this again"
+# shellcheck disable=SC2086 # a list of words, and sudo or nothing
+$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+  die "apt-get could not install$missing: the lines above say why"
+
+if [ -n "$systemd" ]; then
+  $root systemctl disable --quiet opensm.service || true
+  $root systemctl unmask --quiet opensm.service
+fi
+say "done"
