@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+type sessionInput struct{ Body attest.SessionRequest }
+
+type sessionOutput struct{ Body *attest.Session }
+
+type evidenceInput struct {
+	ID   string `path:"id" maxLength:"128" doc:"id of the session"`
+	Body attest.Evidence
+}
+
+type evidenceOutput struct{ Body *v1.AttestResult }
+
+type statusInput struct {
+	Authorization string `header:"Authorization" doc:"Bearer and the status token"`
+}
+
+type hostOutput struct{ Body *v1.Host }
+
+func (s *Server) attestRoutes(a huma.API) {
+	register(s, a, operation{
+		id: "open-session", method: http.MethodPost, path: "/v1/attest/sessions", tag: "attestation",
+		summary: "Open an attestation session and get its challenge",
+		access:  accessHost, status: http.StatusCreated, maxBody: maxEvidence,
+	}, func(ctx context.Context, in *sessionInput) (*sessionOutput, error) {
+		session, err := s.backend.OpenSession(ctx, &in.Body, noteOf(ctx).source)
+		return &sessionOutput{session}, err
+	})
+	register(s, a, operation{
+		id: "submit-evidence", method: http.MethodPut, path: "/v1/attest/sessions/{id}/evidence", tag: "attestation",
+		summary: "Answer the challenge; the session is used up whatever the outcome",
+		access:  accessHost, maxBody: maxEvidence,
+	}, func(ctx context.Context, in *evidenceInput) (*evidenceOutput, error) {
+		channel, err := s.binding(noteOf(ctx).tls)
+		if err != nil {
+			return nil, err
+		}
+		result, err := s.backend.SubmitEvidence(ctx, in.ID, channel, &in.Body)
+		return &evidenceOutput{result}, err
+	})
+	register(s, a, operation{
+		id: "attest-status", method: http.MethodGet, path: "/v1/attest/status", tag: "attestation",
+		summary: "Where the host that holds this status token stands",
+		access:  accessHost,
+	}, s.attestStatus)
+}
+
+// attestStatus answers a host about itself. It leaves out what only operators
+// may know: why evidence was refused.
+func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput, error) {
+	refused := newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no current status token was sent",
+		"attest again; accepted evidence earns a token")
+	token := bearer(in.Authorization)
+	if token == "" {
+		return nil, refused
+	}
+	host, err := s.backend.HostStatusByToken(ctx, token)
+	if err != nil {
+		p, fault := hostProblemOf(err)
+		if p.Code == v1.CodeEvidenceRefused {
+			p = refused
+		}
+		noteFault(ctx, fault)
+		return nil, p
+	}
+	told := *host
+	told.Status.LastDenial = nil
+	return &hostOutput{&told}, nil
+}
+
+// binding gives the TLS exporter value of a connection (RFC 9266), or nil when
+// channel binding is off.
+func (s *Server) binding(state *tls.ConnectionState) ([]byte, error) {
+	if s.channel == ChannelOff {
+		return nil, nil
+	}
+	refused := newProblem(http.StatusUpgradeRequired, v1.CodeChannelBinding,
+		"evidence must come over a TLS 1.3 connection that ends at the service",
+		"connect without a TLS proxy in between, or set channel_binding: off on the service")
+	if state == nil || state.Version < tls.VersionTLS13 {
+		return nil, refused
+	}
+	value, err := state.ExportKeyingMaterial(attest.ExporterLabel, nil, attest.ExporterSize)
+	if err != nil {
+		return nil, refused
+	}
+	return value, nil
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	v1 "portcullis/api/v1"
+)
+
+// maxBearer bounds what is hashed for a request without a valid credential.
+const maxBearer = 512
+
+type principalKey struct{}
+
+// actor names the credential of an authenticated request, for the audit log.
+func actor(ctx context.Context) string {
+	p, _ := ctx.Value(principalKey{}).(Principal)
+	return p.Name
+}
+
+// bearer gives the token of an Authorization header (RFC 6750), or "".
+func bearer(header string) string {
+	scheme, token, ok := strings.Cut(header, " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") || len(token) > maxBearer {
+		return ""
+	}
+	return token
+}
+
+// authorize is the middleware of one operation: it lets a request pass when
+// its credential allows a.
+func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		if a == accessPublic || a == accessHost {
+			next(ctx)
+			return
+		}
+		who, refused := s.authenticate(ctx.Header("Authorization"), a)
+		if refused != nil {
+			r, w := humachi.Unwrap(ctx)
+			writeProblem(w, r, refused)
+			return
+		}
+		noteActor(ctx.Context(), who.Name)
+		next(huma.WithValue(ctx, principalKey{}, who))
+	}
+}
+
+// authenticate gives the owner of the credential in header, or why it does
+// not open a.
+func (s *Server) authenticate(header string, a access) (Principal, *problem) {
+	who, ok := s.tokens.Load().Find(bearer(header))
+	if !ok {
+		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
+			"no known operator token was sent", "send the header Authorization: Bearer TOKEN")
+	}
+	if !who.Role.allows(a) {
+		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
+			"token "+who.Name+" has the role "+string(who.Role)+", which may not do this",
+			"use a token with the role operator")
+	}
+	return who, nil
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+
+	"portcullis/api/inventory"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// Backend is what the routes need from the service. Package admission
+// implements it. Methods answer *admission.Error for what the caller can
+// understand and *attest.Refusal for evidence that was not accepted; any other
+// error is a fault of the service. An actor is the name of the credential that
+// asked, for the audit log.
+type Backend interface {
+	// OpenSession starts an attestation for the host named in req. source
+	// is the caller's address, for limits and audit.
+	OpenSession(ctx context.Context, req *attest.SessionRequest, source string) (*attest.Session, error)
+	// SubmitEvidence consumes the session whatever the outcome. channel is
+	// the TLS exporter value of the connection the evidence came over, nil
+	// when channel binding is off.
+	SubmitEvidence(ctx context.Context, session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
+	// HostStatusByToken answers the host that was given token.
+	HostStatusByToken(ctx context.Context, token string) (*v1.Host, error)
+
+	// ImportInventory replaces what the files declare, all or nothing.
+	ImportInventory(ctx context.Context, actor string, files []inventory.File, dryRun bool) (*v1.ImportReport, error)
+
+	Hosts(ctx context.Context) ([]v1.Host, error)
+	Host(ctx context.Context, id string) (*v1.Host, error)
+	Assign(ctx context.Context, actor, host string, a v1.Assignment) (*v1.Host, error)
+	Release(ctx context.Context, actor, host string) (*v1.Host, error)
+	// Watch sends the host now and after each change until ctx ends, then
+	// closes the channel.
+	Watch(ctx context.Context, host string) (<-chan *v1.Host, error)
+
+	Tenants(ctx context.Context) ([]v1.Tenant, error)
+	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
+	DeleteTenant(ctx context.Context, actor, name string) error
+	Clusters(ctx context.Context) ([]v1.Cluster, error)
+	Cluster(ctx context.Context, name string) (*v1.Cluster, error)
+	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)
+	DeleteCluster(ctx context.Context, actor, name string) error
+	QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, error)
+
+	Fabric(ctx context.Context) (*v1.Fabric, error)
+	SM(ctx context.Context) (*v1.SM, error)
+}

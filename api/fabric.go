@@ -1,0 +1,31 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "portcullis/api/v1"
+)
+
+type fabricOutput struct{ Body *v1.Fabric }
+
+type smOutput struct{ Body *v1.SM }
+
+func (s *Server) fabricRoutes(a huma.API) {
+	register(s, a, operation{
+		id: "get-fabric", method: http.MethodGet, path: "/v1/fabric", tag: "fabric",
+		summary: "Show the fabric as the subnet manager last saw it", access: accessView,
+	}, func(ctx context.Context, _ *struct{}) (*fabricOutput, error) {
+		f, err := s.backend.Fabric(ctx)
+		return &fabricOutput{f}, err
+	})
+	register(s, a, operation{
+		id: "get-sm", method: http.MethodGet, path: "/v1/sm", tag: "fabric",
+		summary: "Show the state of the subnet manager", access: accessView,
+	}, func(ctx context.Context, _ *struct{}) (*smOutput, error) {
+		state, err := s.backend.SM(ctx)
+		return &smOutput{state}, err
+	})
+}

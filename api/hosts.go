@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "portcullis/api/v1"
+)
+
+type hostInput struct {
+	ID string `path:"id" maxLength:"128" doc:"host id as in inventory"`
+}
+
+type assignInput struct {
+	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
+	Body v1.Assignment
+}
+
+type listOutput[T any] struct{ Body v1.List[T] }
+
+// list answers items, never null.
+func list[T any](items []T, err error) (*listOutput[T], error) {
+	if items == nil {
+		items = []T{}
+	}
+	return &listOutput[T]{v1.List[T]{Items: items}}, err
+}
+
+func (s *Server) hostRoutes(a huma.API) {
+	register(s, a, operation{
+		id: "list-hosts", method: http.MethodGet, path: "/v1/hosts", tag: "hosts",
+		summary: "List hosts", access: accessView,
+	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.Host], error) {
+		return list(s.backend.Hosts(ctx))
+	})
+	register(s, a, operation{
+		id: "get-host", method: http.MethodGet, path: "/v1/hosts/{id}", tag: "hosts",
+		summary: "Show a host, its guards and why it is not admitted", access: accessView,
+	}, func(ctx context.Context, in *hostInput) (*hostOutput, error) {
+		host, err := s.backend.Host(ctx, in.ID)
+		return &hostOutput{host}, err
+	})
+	register(s, a, operation{
+		id: "assign-host", method: http.MethodPost, path: "/v1/hosts/{id}/assign", tag: "hosts",
+		summary: "Want the host in a cluster and open its provisioning window",
+		access:  accessOperate, status: http.StatusAccepted,
+	}, func(ctx context.Context, in *assignInput) (*hostOutput, error) {
+		host, err := s.backend.Assign(ctx, actor(ctx), in.ID, in.Body)
+		return &hostOutput{host}, err
+	})
+	register(s, a, operation{
+		id: "release-host", method: http.MethodPost, path: "/v1/hosts/{id}/release", tag: "hosts",
+		summary: "Withdraw the host's admission; it is released once its absence was read back",
+		access:  accessOperate, status: http.StatusAccepted,
+	}, func(ctx context.Context, in *hostInput) (*hostOutput, error) {
+		host, err := s.backend.Release(ctx, actor(ctx), in.ID)
+		return &hostOutput{host}, err
+	})
+	s.watchRoute(a)
+}

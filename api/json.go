@@ -1,0 +1,88 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// maxDepth bounds the nesting of a request body. The deepest shape of the API
+// has 4 levels.
+const maxDepth = 16
+
+var (
+	errTooDeep  = fmt.Errorf("nested deeper than %d levels", maxDepth)
+	errTrailing = errors.New("more than one JSON value")
+)
+
+// strictJSON is huma's JSON format with a decoder that refuses what two
+// readers could understand differently: doubled keys and trailing values.
+// Unknown keys are refused later, by the schema.
+func strictJSON() huma.Format {
+	return huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}
+}
+
+func unmarshalStrict(data []byte, v any) error {
+	if err := checkJSON(data); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// checkJSON reports whether data is exactly one JSON value, not nested too
+// deeply and without an object that has a key twice.
+func checkJSON(data []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if err := checkValue(dec, 0); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errTrailing
+	}
+	return nil
+}
+
+func checkValue(dec *json.Decoder, depth int) error {
+	tok, err := dec.Token()
+	if err != nil {
+		return plainEOF(err)
+	}
+	delim, ok := tok.(json.Delim)
+	if !ok {
+		return nil
+	}
+	if depth == maxDepth {
+		return errTooDeep
+	}
+	keys := map[string]bool{}
+	for dec.More() {
+		if delim == '{' {
+			key, err := dec.Token()
+			if err != nil {
+				return plainEOF(err)
+			}
+			name, _ := key.(string) // the decoder lets nothing else be a key
+			if keys[name] {
+				return fmt.Errorf("key %q appears twice", name)
+			}
+			keys[name] = true
+		}
+		if err := checkValue(dec, depth+1); err != nil {
+			return err
+		}
+	}
+	_, err = dec.Token() // the closing bracket
+	return plainEOF(err)
+}
+
+func plainEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

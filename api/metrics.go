@@ -1,0 +1,65 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are the HTTP layer's own counters.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	limited  *prometheus.CounterVec
+}
+
+// newMetrics registers the counters with reg.
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "portcullis_http_requests_total", Help: "HTTP requests answered.",
+		}, []string{"method", "route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "portcullis_http_request_seconds", Help: "Time to answer an HTTP request.",
+			Buckets: []float64{.001, .003, .01, .03, .1, .3, 1, 3, 10},
+		}, []string{"route"}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "portcullis_http_limited_total", Help: "Connections and requests turned away by a limit.",
+		}, []string{"limit"}),
+	}
+	reg.MustRegister(m.requests, m.seconds, m.limited)
+	return m
+}
+
+func (m *metrics) observe(method, route string, status int, took time.Duration) {
+	m.requests.WithLabelValues(knownMethod(method), route, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+}
+
+func (m *metrics) refused(limit string) { m.limited.WithLabelValues(limit).Inc() }
+
+// knownMethod keeps the label's values bounded: a client may send any word.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete:
+		return method
+	default:
+		return "other"
+	}
+}
+
+// serveMetrics answers GET /metrics to any operator's credential: counters
+// tell a host on the fabric too much about its neighbours.
+func (s *Server) serveMetrics(g prometheus.Gatherer) http.HandlerFunc {
+	h := promhttp.HandlerFor(g, promhttp.HandlerOpts{})
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, refused := s.authenticate(r.Header.Get("Authorization"), accessView); refused != nil {
+			writeProblem(w, r, refused)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}
+}

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	v1 "portcullis/api/v1"
+)
+
+type noteKey struct{}
+
+// note is what is known about one request besides its content, and collects
+// what the access log says about it. One goroutine serves a request, so it
+// needs no lock.
+type note struct {
+	id     string
+	source string               // address of the caller, without port
+	tls    *tls.ConnectionState // of the connection; nil without TLS
+	actor  string
+	fault  error
+}
+
+func noteOf(ctx context.Context) *note {
+	n, _ := ctx.Value(noteKey{}).(*note)
+	if n == nil {
+		return &note{}
+	}
+	return n
+}
+
+func requestID(ctx context.Context) string       { return noteOf(ctx).id }
+func noteActor(ctx context.Context, name string) { noteOf(ctx).actor = name }
+func noteFault(ctx context.Context, err error)   { noteOf(ctx).fault = err }
+
+// observe gives each request an id, writes the access log and counts. It logs
+// the route and never the query, headers or bodies, because they may hold
+// secrets. A panic of a handler becomes a problem here.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		n := &note{id: newRequestID(), source: hostOf(r.RemoteAddr), tls: r.TLS}
+		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, n))
+		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		setHeaders(ww.Header(), n.id)
+		defer func() {
+			if v := recover(); v != nil {
+				s.recovered(ww, r, v)
+			}
+			s.record(r, n, ww.Status(), ww.BytesWritten(), time.Since(start))
+		}()
+		next.ServeHTTP(ww, r)
+	})
+}
+
+func newRequestID() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// setHeaders sets what every answer carries. Answers hold the state of hosts
+// and sometimes a token, so nobody may cache them.
+func setHeaders(h http.Header, id string) {
+	h.Set("X-Request-Id", id)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+// recovered answers a request whose handler panicked.
+func (s *Server) recovered(ww middleware.WrapResponseWriter, r *http.Request, v any) {
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	s.log.ErrorContext(r.Context(), "request handler panicked", "request_id", requestID(r.Context()),
+		"method", r.Method, "route", routeOf(r), "panic", v, "stack", string(debug.Stack()))
+	if ww.Status() == 0 {
+		writeProblem(ww, r, internalProblem())
+	}
+}
+
+func (s *Server) record(r *http.Request, n *note, status, bytes int, took time.Duration) {
+	route := routeOf(r)
+	s.metrics.observe(r.Method, route, status, took)
+	attrs := []slog.Attr{
+		slog.String("request_id", n.id), slog.String("method", r.Method), slog.String("route", route),
+		slog.Int("status", status), slog.Int("bytes", bytes), slog.Duration("took", took),
+		slog.String("source", n.source),
+	}
+	for _, name := range []string{"id", "name"} {
+		if v := chi.URLParam(r, name); v != "" && !strings.HasPrefix(route, "/v1/attest/") {
+			attrs = append(attrs, slog.String("object", v))
+		}
+	}
+	if n.actor != "" {
+		attrs = append(attrs, slog.String("actor", n.actor))
+	}
+	level := slog.LevelInfo
+	switch {
+	case n.fault != nil:
+		level = slog.LevelError
+		attrs = append(attrs, slog.String("error", n.fault.Error()))
+	case quiet(route):
+		level = slog.LevelDebug
+	}
+	s.log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// quiet reports routes that are polled all day and would drown the log.
+func quiet(route string) bool {
+	return route == "/livez" || route == "/readyz" || route == "/metrics" || route == "/v1/attest/status"
+}
+
+// routeOf gives the pattern that matched, so that metrics have a bounded set
+// of labels and session ids stay out of the log.
+func routeOf(r *http.Request) string {
+	if c := chi.RouteContext(r.Context()); c != nil && c.RoutePattern() != "" {
+		return c.RoutePattern()
+	}
+	return "unmatched"
+}
+
+// limitSource answers 429 when the source of a request is over its rate. It
+// runs before anything is parsed or verified.
+func (s *Server) limitSource(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit := s.requests
+		if strings.HasPrefix(r.URL.Path, "/v1/attest/sessions") {
+			limit = s.attestations
+		}
+		if !limit.allow(sourceOf(r.RemoteAddr), time.Now()) {
+			s.metrics.refused("requests")
+			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
+				"more than "+strconv.FormatFloat(limit.rate.PerSecond, 'g', -1, 64)+" requests a second from this address",
+				"wait a second, then try again"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

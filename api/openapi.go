@@ -1,0 +1,157 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+
+	v1 "portcullis/api/v1"
+)
+
+// Sizes of request bodies in bytes.
+const (
+	maxBody      = 64 << 10 // everything that is not named below
+	maxEvidence  = 1 << 20
+	maxInventory = 32 << 20 // ten thousand hosts of 8 HCAs, with room
+)
+
+// document is the OpenAPI document, rendered once.
+type document struct{ json, yaml []byte }
+
+func (d *document) serve(contentType string, body []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		// An error here means that the client is gone; there is nobody to tell.
+		_, _ = w.Write(body)
+	}
+}
+
+// routes registers every operation of /v1 with r and renders the document.
+func (s *Server) routes(r chi.Router) *document {
+	a := humachi.New(r, huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Portcullis", Version: "v1",
+				Description: "Attests bare-metal hosts and admits their InfiniBand ports to partitions.",
+				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			},
+			Components: &huma.Components{
+				Schemas:         huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				SecuritySchemes: securitySchemes(),
+			},
+			Tags: tags(),
+		},
+		Formats:                      map[string]huma.Format{"application/json": strictJSON(), "json": strictJSON()},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{finishProblem},
+	})
+	s.attestRoutes(a)
+	s.inventoryRoutes(a)
+	s.hostRoutes(a)
+	s.tenancyRoutes(a)
+	s.fabricRoutes(a)
+
+	// Huma describes its own error shape beside every operation; ours takes
+	// its place, so drop what nothing refers to.
+	for _, unused := range []string{"ErrorModel", "ErrorDetail"} {
+		delete(a.OpenAPI().Components.Schemas.Map(), unused)
+	}
+	return render(a.OpenAPI())
+}
+
+func render(o *huma.OpenAPI) *document {
+	j, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		panic("api: OpenAPI document: " + err.Error())
+	}
+	y, err := o.YAML()
+	if err != nil {
+		panic("api: OpenAPI document: " + err.Error())
+	}
+	return &document{json: j, yaml: y}
+}
+
+func securitySchemes() map[string]*huma.SecurityScheme {
+	return map[string]*huma.SecurityScheme{
+		"operator": {Type: "http", Scheme: "bearer", Description: "An operator's token from the tokens file."},
+		"status":   {Type: "http", Scheme: "bearer", Description: "The status token that accepted evidence earned."},
+	}
+}
+
+func tags() []*huma.Tag {
+	return []*huma.Tag{
+		{Name: "attestation", Description: "For hosts. Refusals are uniform; reasons are in the host's status."},
+		{Name: "inventory", Description: "Which hosts exist, their HCAs and their cabling."},
+		{Name: "hosts", Description: "Where each host stands, and why it is not admitted."},
+		{Name: "tenancy", Description: "Tenants, their clusters and the P_Keys of these."},
+		{Name: "fabric", Description: "What the subnet manager sees and does."},
+	}
+}
+
+// operation is one route, as short as it can be said.
+type operation struct {
+	id, method, path string
+	tag, summary     string
+	access           access
+	status           int   // of success; 0: 200, or 204 without a body
+	maxBody          int64 // 0: maxBody
+}
+
+// register adds an operation whose handler calls the Backend.
+func register[I, O any](s *Server, a huma.API, op operation, handler func(context.Context, *I) (*O, error)) {
+	if op.maxBody == 0 {
+		op.maxBody = maxBody
+	}
+	toProblem := problemOf
+	if op.access == accessHost {
+		toProblem = hostProblemOf
+	}
+	huma.Register(a, s.describe(a, op), func(ctx context.Context, in *I) (*O, error) {
+		ctx, cancel := context.WithTimeout(ctx, handlerTimeout)
+		defer cancel()
+		out, err := handler(ctx, in)
+		if err != nil {
+			p, fault := toProblem(err)
+			noteFault(ctx, fault)
+			return nil, p
+		}
+		return out, nil
+	})
+}
+
+func (s *Server) describe(a huma.API, op operation) huma.Operation {
+	o := huma.Operation{
+		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
+		DefaultStatus: op.status, MaxBodyBytes: op.maxBody, BodyReadTimeout: readTimeout,
+		Middlewares: huma.Middlewares{s.authorize(op.access)},
+		Responses: map[string]*huma.Response{"default": {
+			Description: "Problem (RFC 9457)",
+			Content: map[string]*huma.MediaType{problemType: {
+				Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.Problem](), true, "Problem"),
+			}},
+		}},
+	}
+	if op.access == accessView || op.access == accessOperate {
+		o.Security = []map[string][]string{{"operator": {}}}
+	}
+	return o
+}
+
+// finishProblem is the last step of every answer: huma's own errors become
+// ours, and each problem gets the id of its request.
+func finishProblem(ctx huma.Context, _ string, v any) (any, error) {
+	if e, ok := v.(*huma.ErrorModel); ok {
+		v = problemOfHuma(e)
+	}
+	if p, ok := v.(*problem); ok {
+		p.ID = requestID(ctx.Context())
+	}
+	return v, nil
+}

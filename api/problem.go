@@ -1,0 +1,173 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"portcullis/api/admission"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+const problemType = "application/problem+json"
+
+// problem is a v1.Problem on its way through huma.
+type problem struct{ v1.Problem }
+
+// GetStatus implements huma.StatusError.
+func (p *problem) GetStatus() int { return p.Status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *problem) ContentType(string) string { return problemType }
+
+func newProblem(status int, code, detail, hint string) *problem {
+	return &problem{v1.Problem{
+		Type: "about:blank", Title: titleOf(status, code), Status: status,
+		Code: code, Detail: detail, Hint: hint,
+	}}
+}
+
+func titleOf(status int, code string) string {
+	if code == v1.CodeEvidenceRefused {
+		return "Evidence refused"
+	}
+	return http.StatusText(status)
+}
+
+// evidenceRefused is the one answer to a host whose attestation was not
+// accepted, whatever the reason: an attacker must not learn how near it came.
+func evidenceRefused() *problem {
+	return newProblem(http.StatusForbidden, v1.CodeEvidenceRefused, "the service did not accept this host's attestation",
+		"the reason is kept from the host; an operator sees it with: portcullis host show HOST")
+}
+
+// problemOf turns an error of the Backend into what an operator's client may
+// see. What is not meant for clients becomes "internal"; the second value then
+// is the fault that belongs in the log.
+func problemOf(err error) (*problem, error) {
+	var known *problem
+	if errors.As(err, &known) {
+		return known, nil
+	}
+	if _, ok := errors.AsType[*attest.Refusal](err); ok {
+		return evidenceRefused(), nil
+	}
+	if e, ok := errors.AsType[*admission.Error](err); ok && e.Status != admission.Internal {
+		p := newProblem(statusOf(e.Status), e.Code, e.Detail, e.Hint)
+		for _, line := range e.Problems {
+			p.Errors = append(p.Errors, v1.ProblemError{Message: line})
+		}
+		return p, nil
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+			"the request was given up before it was done", "try again"), err
+	}
+	return internalProblem(), err
+}
+
+// hostProblemOf is problemOf for callers that are hosts: they learn whether to
+// try again later, and nothing else.
+func hostProblemOf(err error) (*problem, error) {
+	p, fault := problemOf(err)
+	switch p.Status {
+	case http.StatusServiceUnavailable:
+		return newProblem(p.Status, v1.CodeUnavailable, "the service cannot decide now", "try again"), fault
+	case http.StatusTooManyRequests:
+		return newProblem(p.Status, v1.CodeRateLimited, "too many attestations", "try again later"), fault
+	case http.StatusInternalServerError, http.StatusUpgradeRequired:
+		return p, fault
+	default:
+		return evidenceRefused(), fault
+	}
+}
+
+func internalProblem() *problem {
+	return newProblem(http.StatusInternalServerError, v1.CodeInternal, "the service met a fault of its own",
+		"the service's log tells more under this request_id")
+}
+
+func statusOf(k admission.Kind) int {
+	switch k {
+	case admission.NotFound:
+		return http.StatusNotFound
+	case admission.Conflict:
+		return http.StatusConflict
+	case admission.Invalid:
+		return http.StatusUnprocessableEntity
+	case admission.Refused:
+		return http.StatusForbidden
+	case admission.Limited:
+		return http.StatusTooManyRequests
+	case admission.Unavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// problemOfHuma turns huma's own errors, about requests that do not fit the
+// document, into ours. Values are left out: a body may hold secrets.
+func problemOfHuma(e *huma.ErrorModel) *problem {
+	p := newProblem(e.Status, codeOf(e.Status), e.Detail, hintOf(e.Status))
+	for _, d := range e.Errors {
+		p.Errors = append(p.Errors, v1.ProblemError{Location: d.Location, Message: d.Message})
+	}
+	return p
+}
+
+func codeOf(status int) string {
+	switch status {
+	case http.StatusBadRequest:
+		return v1.CodeBadRequest
+	case http.StatusNotFound:
+		return v1.CodeNotFound
+	case http.StatusMethodNotAllowed:
+		return v1.CodeMethodNotAllowed
+	case http.StatusNotAcceptable:
+		return v1.CodeNotAcceptable
+	case http.StatusRequestTimeout:
+		return v1.CodeTimeout
+	case http.StatusRequestEntityTooLarge:
+		return v1.CodeTooLarge
+	case http.StatusUnsupportedMediaType:
+		return v1.CodeMediaType
+	case http.StatusUnprocessableEntity:
+		return v1.CodeInvalid
+	default:
+		return v1.CodeInternal
+	}
+}
+
+func hintOf(status int) string {
+	switch status {
+	case http.StatusUnsupportedMediaType:
+		return "send the body as Content-Type: application/json"
+	case http.StatusRequestTimeout:
+		return "send the request faster"
+	case http.StatusInternalServerError:
+		return internalProblem().Hint
+	default:
+		return "the shapes of requests are in /openapi.yaml"
+	}
+}
+
+// writeProblem answers outside huma: unknown paths, limits, panics.
+func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
+	p.ID = requestID(r.Context())
+	h := w.Header()
+	h.Set("Content-Type", problemType)
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="portcullis"`)
+	}
+	if p.Status == http.StatusTooManyRequests {
+		h.Set("Retry-After", "1")
+	}
+	w.WriteHeader(p.Status)
+	// An error here means that the client is gone; there is nobody to tell.
+	_ = json.NewEncoder(w).Encode(p)
+}

@@ -1,0 +1,49 @@
+package api
+
+import "fmt"
+
+// Role is what a credential was made for.
+type Role string
+
+// Roles. Each may do all that the ones before it may.
+const (
+	RoleViewer   Role = "viewer"   // reads everything
+	RoleOperator Role = "operator" // imports inventory, makes tenants and clusters, assigns and releases hosts
+)
+
+// UnmarshalText accepts the known roles only.
+func (r *Role) UnmarshalText(b []byte) error {
+	switch got := Role(b); got {
+	case RoleViewer, RoleOperator:
+		*r = got
+		return nil
+	default:
+		return fmt.Errorf("role %q: want viewer or operator", b)
+	}
+}
+
+// access is what a route demands of its caller. The zero value admits nobody,
+// so that a route which forgot to say is closed.
+type access uint8
+
+const (
+	accessNobody  access = iota
+	accessPublic         // no credential: health, documents
+	accessHost           // host-facing: evidence or a status token speaks for itself
+	accessView           // any operator's credential
+	accessOperate        // a credential that may change things
+)
+
+// allows reports whether a credential of role r may use a route of access a.
+func (r Role) allows(a access) bool {
+	switch a {
+	case accessPublic:
+		return true
+	case accessView:
+		return r == RoleViewer || r == RoleOperator
+	case accessOperate:
+		return r == RoleOperator
+	default:
+		return false
+	}
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Timeouts and sizes of the server. A host that trickles bytes holds one
+// connection for readTimeout at most.
+const (
+	headerTimeout  = 5 * time.Second
+	readTimeout    = 20 * time.Second
+	writeTimeout   = 30 * time.Second // streams extend theirs event by event
+	idleTimeout    = 2 * time.Minute
+	handlerTimeout = 25 * time.Second // a store that does not answer ends as "unavailable"
+	maxHeaderBytes = 16 << 10
+	maxStreams     = 64 // HTTP/2 streams of one connection
+
+	// drainTimeout is how long requests under way may take after the
+	// service was told to stop.
+	drainTimeout = 10 * time.Second
+)
+
+type drainKey struct{}
+
+// draining is closed when the server stops, so that event streams end and do
+// not hold it up. Other requests under way may finish.
+func draining(ctx context.Context) <-chan struct{} {
+	done, _ := ctx.Value(drainKey{}).(<-chan struct{})
+	return done
+}
+
+// Serve answers on l until ctx ends, then lets requests under way finish and
+// returns nil. It takes over l.
+func (s *Server) Serve(ctx context.Context, l net.Listener, cert *Certificate) error {
+	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, ctx.Done())
+	srv := &http.Server{
+		Handler:           s,
+		TLSConfig:         cert.Config(),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		BaseContext:    func(net.Listener) context.Context { return base },
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	guarded := guardListener(l, s.connections, func() { s.metrics.refused("connections") })
+	failed := make(chan error, 1)
+	go func() { failed <- srv.ServeTLS(guarded, "", "") }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve the API on %v: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	err := srv.Shutdown(drain)
+	<-failed
+	if errors.Is(err, context.DeadlineExceeded) {
+		return srv.Close()
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	v1 "portcullis/api/v1"
+)
+
+// ChannelBinding says whether evidence must come over a TLS connection that
+// ends at this service.
+type ChannelBinding string
+
+// Channel bindings. There is no "when present": an attacker would strip it.
+const (
+	ChannelRequired ChannelBinding = "required" // RFC 9266 tls-exporter goes into the quote
+	ChannelOff      ChannelBinding = "off"      // a TLS proxy stands in front of the service
+)
+
+// Limits are the rates each source address may have. The zero Limits admits
+// nothing; start from DefaultLimits.
+type Limits struct {
+	Connections  Rate // new connections, checked before the TLS handshake
+	Requests     Rate // all requests
+	Attestations Rate // requests that open a session or bring evidence
+}
+
+// DefaultLimits suit hosts that each have their own address, and a simulator
+// where a hundred hosts share one.
+func DefaultLimits() Limits {
+	return Limits{
+		Connections:  Rate{PerSecond: 50, Burst: 200},
+		Requests:     Rate{PerSecond: 100, Burst: 400},
+		Attestations: Rate{PerSecond: 20, Burst: 100},
+	}
+}
+
+// Options are what a Server is made of. All fields but Ready are required.
+type Options struct {
+	Backend        Backend
+	Tokens         *Tokens
+	ChannelBinding ChannelBinding
+	Limits         Limits
+	Version        string
+	Log            *slog.Logger
+	Registry       *prometheus.Registry                 // the HTTP counters join it; served at /metrics
+	Ready          func(context.Context) []v1.Condition // a fresh slice for each call; nil: always ready
+}
+
+// Server answers the API. It is an http.Handler; Serve adds the listener's
+// side.
+type Server struct {
+	backend      Backend
+	channel      ChannelBinding
+	version      string
+	log          *slog.Logger
+	metrics      *metrics
+	ready        func(context.Context) []v1.Condition
+	requests     *limiter
+	attestations *limiter
+	connections  Rate
+	handler      http.Handler
+	document     *document
+
+	tokens atomic.Pointer[Tokens]
+}
+
+// New builds the routes. It panics when two of them clash, which a test finds.
+func New(o Options) *Server {
+	s := &Server{
+		backend: o.Backend, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
+		requests: newLimiter(o.Limits.Requests), attestations: newLimiter(o.Limits.Attestations),
+	}
+	if s.ready == nil {
+		s.ready = func(context.Context) []v1.Condition { return nil }
+	}
+	s.tokens.Store(o.Tokens)
+
+	r := chi.NewRouter()
+	r.Use(s.observe, s.limitSource)
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path", hintOf(http.StatusNotFound)))
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, r, newProblem(http.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
+			"this path does not know the method "+knownMethod(r.Method), hintOf(http.StatusMethodNotAllowed)))
+	})
+	r.Get("/livez", s.livez)
+	r.Get("/readyz", s.readyz)
+	r.Get("/version", s.versionz)
+	r.Get("/metrics", s.serveMetrics(o.Registry))
+	s.document = s.routes(r)
+	r.Get("/openapi.json", s.document.serve("application/openapi+json", s.document.json))
+	r.Get("/openapi.yaml", s.document.serve("application/openapi+yaml", s.document.yaml))
+	s.handler = r
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// SetTokens replaces the known operator tokens, for a reload.
+func (s *Server) SetTokens(t *Tokens) { s.tokens.Store(t) }
+
+// OpenAPI gives the OpenAPI 3.1 document of the API in YAML.
+func (s *Server) OpenAPI() []byte { return s.document.yaml }

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// TokenPrefix begins every operator token, so that one that leaked into a log
+// or a repository is found by a scanner.
+const TokenPrefix = "pcop_"
+
+// maxTokens bounds the tokens file: every request compares with every entry.
+const maxTokens = 1000
+
+// NewToken draws an operator token of 256 random bits and gives the digest
+// that belongs in the tokens file.
+func NewToken() (token, sha256Hex string) {
+	var b [32]byte
+	rand.Read(b[:]) // never fails: crypto/rand aborts the program instead
+	token = TokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+	sum := sha256.Sum256([]byte(token))
+	return token, hex.EncodeToString(sum[:])
+}
+
+// Principal is who a credential belongs to.
+type Principal struct {
+	Name string // actor in the audit log
+	Role Role
+}
+
+// Tokens are the operator credentials the service knows. It holds digests
+// only. The zero value knows none and admits nobody.
+type Tokens struct {
+	entries []tokenEntry
+}
+
+type tokenEntry struct {
+	who    Principal
+	digest [sha256.Size]byte
+}
+
+// tokenFile is the YAML form: a list of name, role and SHA-256 of the token.
+type tokenFile struct {
+	Tokens []struct {
+		Name   string `yaml:"name"`
+		Role   Role   `yaml:"role"`
+		SHA256 string `yaml:"sha256"`
+	} `yaml:"tokens"`
+}
+
+// ParseTokens reads a tokens file. Unknown keys, doubled names and doubled
+// digests are refused; every problem is reported with its place in the file.
+func ParseTokens(file string, data []byte) (*Tokens, error) {
+	var f tokenFile
+	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
+		return nil, fmt.Errorf("tokens file %s: %w", file, err)
+	}
+	if len(f.Tokens) > maxTokens {
+		return nil, fmt.Errorf("tokens file %s: %d tokens, at most %d", file, len(f.Tokens), maxTokens)
+	}
+	t, errs := &Tokens{}, []error(nil)
+	names, digests := map[string]bool{}, map[[sha256.Size]byte]bool{}
+	for i, e := range f.Tokens {
+		place := fmt.Sprintf("tokens file %s: token %d (%q)", file, i+1, e.Name)
+		digest, err := hex.DecodeString(e.SHA256)
+		switch {
+		case e.Name == "":
+			errs = append(errs, fmt.Errorf("%s: name is missing", place))
+		case names[e.Name]:
+			errs = append(errs, fmt.Errorf("%s: name is used twice", place))
+		}
+		if e.Role == "" {
+			errs = append(errs, fmt.Errorf("%s: role is missing: want viewer or operator", place))
+		}
+		if err != nil || len(digest) != sha256.Size {
+			errs = append(errs, fmt.Errorf("%s: sha256: want 64 hexadecimal digits", place))
+			continue
+		}
+		entry := tokenEntry{who: Principal{Name: e.Name, Role: e.Role}, digest: [sha256.Size]byte(digest)}
+		if digests[entry.digest] {
+			errs = append(errs, fmt.Errorf("%s: sha256 is used twice", place))
+		}
+		names[e.Name], digests[entry.digest] = true, true
+		t.entries = append(t.entries, entry)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Len is the number of known tokens.
+func (t *Tokens) Len() int { return len(t.entries) }
+
+// Find gives the owner of token. It compares with every entry in constant
+// time, so that the time taken tells nothing about which came near.
+func (t *Tokens) Find(token string) (Principal, bool) {
+	if t == nil || token == "" {
+		return Principal{}, false
+	}
+	sum, found := sha256.Sum256([]byte(token)), -1
+	for i := range t.entries {
+		match := subtle.ConstantTimeCompare(sum[:], t.entries[i].digest[:])
+		found = subtle.ConstantTimeSelect(match, i, found)
+	}
+	if found < 0 {
+		return Principal{}, false
+	}
+	return t.entries[found].who, true
+}
