@@ -1,0 +1,210 @@
+package topo
+
+import (
+	"sort"
+
+	"portcullis/fabricsm/ib"
+)
+
+// NodeID numbers the nodes of a fabric densely from 0. It stays with a node
+// for the life of the Builder, also while the node is gone.
+type NodeID int32
+
+// PortID numbers the ports of a fabric densely from 0, switch port 0 and one
+// unused slot per CA included. Port i of a node has id Node.FirstPort + i.
+type PortID int32
+
+// None is the id of no node and no port.
+const None = -1
+
+// Node is a switch, CA or router as it described itself in NodeInfo and
+// SwitchInfo.
+type Node struct {
+	GUID            ib.GUID
+	SystemImageGUID ib.GUID
+	Type            ib.NodeType // 0: a tombstone, the node has been removed
+	NumPorts        uint8       // external ports, switch port 0 not counted
+	Description     string
+	FirstPort       PortID // slot of port 0; ports follow up to NumPorts
+
+	PartitionCap            uint16 // P_Key entries of a CA port or of switch port 0, at least 1
+	LinearFDBCap            uint16 // switch: entries of the linear forwarding table, so LIDs below it
+	MulticastFDBCap         uint16 // switch: MLIDs from 0xC000 on
+	PartitionEnforcementCap uint16 // switch: P_Key entries of each external port, 0: cannot enforce
+	InboundEnforcementCap   bool   // switch: can check packets that enter by an external port
+	OutboundEnforcementCap  bool   // switch: can check packets that leave by an external port
+	EnhancedPort0           bool   // switch: port 0 behaves like a CA port
+}
+
+// Port is one port as PortInfo described it, and the cable seen on it.
+type Port struct {
+	Node NodeID
+	Num  ib.PortNum
+	GUID ib.GUID // end ports only (CA and router ports, switch port 0); 0: not read yet
+	LID  ib.LID  // base LID of an end port, 0: none
+	LMC  ib.LMC
+	// State is the logical state last read; PortNop means not read yet.
+	State ib.PortState
+	Peer  PortID // the other end of the cable, None without one
+
+	MTUCap      ib.MTU
+	NeighborMTU ib.MTU
+	VLCap       ib.VLCap
+	Width       ib.LinkWidth
+	Speed       ib.LinkSpeed
+	SpeedExt    ib.LinkSpeedExt
+}
+
+// Fabric is an immutable snapshot. The slices and pointers it hands out are
+// shared: they must not be written to.
+type Fabric struct {
+	nodes    []Node
+	ports    []Port
+	byGUID   []NodeID // live nodes by (GUID, id)
+	switches []NodeID // live switches by (GUID, id)
+	endPorts []PortID // live end ports with a GUID by (GUID, id)
+}
+
+// Nodes gives all nodes by id, tombstones (Type 0) included.
+func (f *Fabric) Nodes() []Node { return f.nodes }
+
+// Ports gives all ports by id, those of tombstones and the unused slot 0 of
+// CAs included.
+func (f *Fabric) Ports() []Port { return f.ports }
+
+// Node gives the node with an id.
+func (f *Fabric) Node(id NodeID) *Node { return &f.nodes[id] }
+
+// Port gives the port with an id.
+func (f *Fabric) Port(id PortID) *Port { return &f.ports[id] }
+
+// NodeOf gives the node that a port belongs to.
+func (f *Fabric) NodeOf(id PortID) *Node { return &f.nodes[f.ports[id].Node] }
+
+// PortOf gives the id of a port by its number, None if the node has no such
+// port or is gone.
+func (f *Fabric) PortOf(id NodeID, num ib.PortNum) PortID { return portOf(f.nodes, id, num) }
+
+// ByGUID gives the ids of all live nodes in the order of their GUIDs, the
+// order for output.
+func (f *Fabric) ByGUID() []NodeID { return f.byGUID }
+
+// Switches gives the ids of all live switches in the order of their GUIDs.
+func (f *Fabric) Switches() []NodeID { return f.switches }
+
+// EndPorts gives the ids of all live end ports whose GUID is known (CA and
+// router ports, switch port 0) in the order of their GUIDs.
+func (f *Fabric) EndPorts() []PortID { return f.endPorts }
+
+// NodeByGUID gives the live node with a GUID, None if there is none. Of
+// several that claim it, the one found first (lowest id) is given.
+func (f *Fabric) NodeByGUID(g ib.GUID) NodeID {
+	i := sort.Search(len(f.byGUID), func(i int) bool { return f.nodes[f.byGUID[i]].GUID >= g })
+	if i == len(f.byGUID) || f.nodes[f.byGUID[i]].GUID != g {
+		return None
+	}
+	return f.byGUID[i]
+}
+
+// PortByGUID gives the end port with a GUID, None if there is none. Of several
+// that claim it, the one with the lowest id is given: decisions about access
+// must use [Fabric.PortsByGUID] and [Fabric.PlaceOf].
+func (f *Fabric) PortByGUID(g ib.GUID) PortID {
+	if p := f.PortsByGUID(g); len(p) > 0 {
+		return p[0]
+	}
+	return None
+}
+
+// PortsByGUID gives every end port that claims a GUID; more than one means
+// that somebody lies or was cloned.
+func (f *Fabric) PortsByGUID(g ib.GUID) []PortID {
+	guid := func(i int) ib.GUID { return f.ports[f.endPorts[i]].GUID }
+	lo := sort.Search(len(f.endPorts), func(i int) bool { return guid(i) >= g })
+	hi := lo
+	for hi < len(f.endPorts) && guid(hi) == g {
+		hi++
+	}
+	return f.endPorts[lo:hi]
+}
+
+// IsEndPort reports whether a port is addressed by LIDs: a CA or router port,
+// or port 0 of a switch. Ports of tombstones are not.
+func (f *Fabric) IsEndPort(id PortID) bool { return isEndPort(f.nodes, &f.ports[id]) }
+
+// LinkUp gives the other end of a port's cable, None when there is no cable or
+// either end is Down.
+func (f *Fabric) LinkUp(id PortID) PortID {
+	p := &f.ports[id]
+	if p.Peer == None || p.State == ib.PortDown || f.ports[p.Peer].State == ib.PortDown {
+		return None
+	}
+	return p.Peer
+}
+
+// SwitchPortOf gives the external switch port that an end port is cabled to,
+// None for switch port 0, without a cable, and when the other end is no
+// switch.
+func (f *Fabric) SwitchPortOf(id PortID) PortID {
+	if !f.IsEndPort(id) {
+		return None
+	}
+	peer := f.ports[id].Peer
+	if peer == None || f.NodeOf(peer).Type != ib.NodeSwitch {
+		return None
+	}
+	return peer
+}
+
+// PlaceOf gives where an end port is cabled, the zero Place when
+// [Fabric.SwitchPortOf] knows no switch port.
+func (f *Fabric) PlaceOf(id PortID) ib.Place {
+	peer := f.SwitchPortOf(id)
+	if peer == None {
+		return ib.Place{}
+	}
+	return ib.Place{Switch: f.NodeOf(peer).GUID, Port: f.ports[peer].Num}
+}
+
+// PortAt gives the end port cabled to a place, None if there is none. A switch
+// GUID claimed by several switches names no place.
+func (f *Fabric) PortAt(p ib.Place) PortID {
+	sw := f.NodeByGUID(p.Switch)
+	if sw == None || p.Port == 0 || f.claimedTwice(sw) {
+		return None
+	}
+	port := f.PortOf(sw, p.Port)
+	if port == None || f.nodes[sw].Type != ib.NodeSwitch {
+		return None
+	}
+	peer := f.ports[port].Peer
+	if peer == None || !f.IsEndPort(peer) {
+		return None
+	}
+	return peer
+}
+
+func (f *Fabric) claimedTwice(id NodeID) bool {
+	g := f.nodes[id].GUID
+	i := sort.Search(len(f.byGUID), func(i int) bool { return f.nodes[f.byGUID[i]].GUID > g })
+	return i >= 2 && f.nodes[f.byGUID[i-2]].GUID == g
+}
+
+func portOf(nodes []Node, id NodeID, num ib.PortNum) PortID {
+	n := &nodes[id]
+	if n.Type == 0 || uint8(num) > n.NumPorts {
+		return None
+	}
+	return n.FirstPort + PortID(num)
+}
+
+func isEndPort(nodes []Node, p *Port) bool {
+	switch nodes[p.Node].Type {
+	case ib.NodeSwitch:
+		return p.Num == 0
+	case ib.NodeCA, ib.NodeRouter:
+		return p.Num != 0
+	default:
+		return false
+	}
+}
