@@ -1,13 +1,13 @@
 package attest
 
 import (
-	"io"
+	"log/slog"
 	"time"
 )
 
 // Challenge is the service's side of a session. It is stored, and must be
 // consumed with the first evidence whatever the outcome. It holds the secret,
-// so it is not for logs.
+// so logs show only its id and host.
 type Challenge struct {
 	ID       string    `json:"id"`
 	Host     string    `json:"host"`
@@ -24,16 +24,7 @@ type Challenge struct {
 	Channel  string    `json:"channel"`
 }
 
-// Begin checks that the EK is the one inventory has for the host, that the AK
-// has exactly the template, and makes a credential that only the TPM holding
-// both can open. An error is always a *Refusal or an error of rnd.
-func Begin(rnd io.Reader, now time.Time, req *SessionRequest, exp Expected, pol *Policy) (*Challenge, *Session, error) {
-	return nil, nil, refuse(ReasonPolicy, "no policy")
-}
-
-// Verify checks evidence against the challenge it answers. channel is the TLS
-// exporter value of the connection it came over. The caller must have consumed
-// ch before.
-func Verify(now time.Time, ch *Challenge, channel []byte, ev *Evidence, exp Expected, pol *Policy) Verdict {
-	return Verdict{Code: ReasonPolicy, Detail: "no policy"}
+// LogValue implements slog.LogValuer without the secret.
+func (c *Challenge) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", c.ID), slog.String("host", c.Host), slog.Time("expires", c.Expires))
 }

@@ -31,7 +31,7 @@ type SessionRequest struct {
 type EKClaim struct {
 	Kind         string   `json:"kind" doc:"EK template: rsa-2048, ecc-p256 or ecc-p384"`
 	Certificates [][]byte `json:"certificates,omitempty" doc:"DER: the EK certificate first, then issuers found in the TPM"`
-	Public       []byte   `json:"public,omitempty" doc:"DER SubjectPublicKeyInfo, only for a TPM without EK certificate"`
+	Public       []byte   `json:"public,omitempty" doc:"DER SubjectPublicKeyInfo, looked at only where the policy is a pin alone"`
 }
 
 // Session is the service's challenge.

@@ -1,0 +1,161 @@
+package attest
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"portcullis/attest/ek"
+)
+
+const (
+	sessionIDSize = 16 // bytes, hexadecimal in the ID
+	secretSize    = 32 // bytes, fits a SHA-256 named object's credential
+	nonceSize     = 32
+)
+
+// Begin checks that the EK is the one inventory has for the host, that the AK
+// has exactly the template, and makes a credential that only the TPM holding
+// both can open. An error is always a *Refusal or an error of rnd.
+func Begin(rnd io.Reader, now time.Time, req *SessionRequest, exp Expected, pol *Policy) (*Challenge, *Session, error) {
+	if r := pol.check(); r != nil {
+		return nil, nil, r
+	}
+	if r := req.check(exp); r != nil {
+		return nil, nil, r
+	}
+	e, r := checkEK(now, &req.EK, exp, pol)
+	if r != nil {
+		return nil, nil, r
+	}
+	ak, err := parseAK(req.AKPublic)
+	if err != nil {
+		return nil, nil, refuse(ReasonAK, "%v", err)
+	}
+	return challenge(rnd, now, req, e, ak, pol)
+}
+
+// check refuses what is malformed or too large before any cryptography.
+func (req *SessionRequest) check(exp Expected) *Refusal {
+	if req == nil {
+		return refuse(ReasonRequest, "no request")
+	}
+	if err := CheckHostID(req.Host); err != nil {
+		return refuse(ReasonRequest, "%v", err)
+	}
+	if n := len(req.EK.Certificates); n > MaxCertificates {
+		return refuse(ReasonRequest, "%d certificates, at most %d are read", n, MaxCertificates)
+	}
+	for i, c := range req.EK.Certificates {
+		if len(c) > MaxCertificate {
+			return refuse(ReasonRequest, "certificate %d has %d bytes, at most %d are read", i, len(c), MaxCertificate)
+		}
+	}
+	if len(req.EK.Public) > MaxTPMStructure || len(req.AKPublic) > MaxTPMStructure {
+		return refuse(ReasonRequest, "public key of more than %d bytes", MaxTPMStructure)
+	}
+	if !slices.Contains(ek.Kinds(), ek.Kind(req.EK.Kind)) {
+		return refuse(ReasonEKKind, "kind %q is not one of %v", clip(req.EK.Kind), ek.Kinds())
+	}
+	if req.Host != exp.Host {
+		return refuse(ReasonHost, "the request is for host %q, not %q", req.Host, exp.Host)
+	}
+	return exp.check()
+}
+
+// checkEK finds the EK by the policy's mode and compares it with inventory.
+func checkEK(now time.Time, claim *EKClaim, exp Expected, pol *Policy) (*ek.Endorsement, *Refusal) {
+	trust := &ek.Trust{
+		Roots: pol.Roots, Intermediates: pol.Intermediates, Denied: pol.Denied,
+		IgnoreLeafExpiry: pol.Expiry == ExpiryIgnoreLeaf,
+	}
+	e, err := findEK(now, claim, trust, pol.Mode)
+	if err != nil {
+		return nil, ekRefusal(err)
+	}
+	pin := strings.ToLower(exp.EKDigest)
+	switch {
+	case pin == e.Digest:
+		return e, nil
+	case pin != "":
+		return nil, refuse(ReasonEKPin, "the host's EK is %s, inventory has %s for host %q", e.Digest, pin, exp.Host)
+	case pol.Mode == EKChainApprove:
+		return nil, refuse(ReasonEKApprove, "EK %s of host %q has a valid chain; confirm it by adding its digest to inventory", e.Digest, exp.Host)
+	default:
+		return nil, refuse(ReasonEKPin, "inventory has no EK digest for host %q; the host's EK is %s", exp.Host, e.Digest)
+	}
+}
+
+var errNoCertificate = errors.New("the TPM sent no EK certificate, and the policy demands a chain")
+
+// findEK takes the EK from its certificate; only where inventory's pin alone
+// decides may the host send the bare key.
+func findEK(now time.Time, claim *EKClaim, trust *ek.Trust, mode EKMode) (*ek.Endorsement, error) {
+	kind := ek.Kind(claim.Kind)
+	if mode != EKPinned {
+		if len(claim.Certificates) == 0 {
+			return nil, errNoCertificate
+		}
+		return trust.Check(now, kind, claim.Certificates)
+	}
+	var e *ek.Endorsement
+	var err error
+	if len(claim.Public) > 0 || len(claim.Certificates) == 0 {
+		e, err = ek.FromKey(kind, claim.Public)
+	} else {
+		e, err = ek.FromCertificate(kind, claim.Certificates[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, trust.CheckDenied(e)
+}
+
+// ekRefusal gives the reason of an error of package ek.
+func ekRefusal(err error) *Refusal {
+	for _, c := range []struct {
+		class error
+		code  Reason
+	}{
+		{errNoCertificate, ReasonEKMissing},
+		{ek.ErrKind, ReasonEKKind},
+		{ek.ErrParse, ReasonEKParse},
+		{ek.ErrWeak, ReasonEKWeak},
+		{ek.ErrUsage, ReasonEKUsage},
+		{ek.ErrExpired, ReasonEKExpired},
+		{ek.ErrRevoked, ReasonEKRevoked},
+	} {
+		if errors.Is(err, c.class) {
+			return refuse(c.code, "%v", err)
+		}
+	}
+	return refuse(ReasonEKChain, "%v", err)
+}
+
+func challenge(rnd io.Reader, now time.Time, req *SessionRequest, e *ek.Endorsement, ak *attestationKey, pol *Policy) (*Challenge, *Session, error) {
+	random := make([]byte, sessionIDSize+secretSize+nonceSize)
+	if _, err := io.ReadFull(rnd, random); err != nil {
+		return nil, nil, fmt.Errorf("attestation session: random bytes: %w", err)
+	}
+	id, random := random[:sessionIDSize], random[sessionIDSize:]
+	secret, nonce := random[:secretSize:secretSize], random[secretSize:]
+	blob, seed, err := e.Credential(rnd, ak.name, secret)
+	if err != nil {
+		return nil, nil, fmt.Errorf("attestation session: %w", err)
+	}
+	ch := &Challenge{
+		ID: hex.EncodeToString(id), Host: req.Host,
+		Issued: now.UTC(), Expires: now.Add(pol.SessionLife).UTC(),
+		Secret: secret, Nonce: nonce,
+		EKDigest: e.Digest, EKNotes: e.Notes, EKName: e.Name, AKPublic: req.AKPublic,
+		PCRs: pol.quoted(), AgentPCR: pol.AgentPCR, Channel: pol.Channel,
+	}
+	return ch, &Session{
+		ID: ch.ID, CredentialBlob: blob, EncryptedSecret: seed, Nonce: nonce,
+		PCRs: ch.PCRs, AgentPCR: ch.AgentPCR, Channel: ch.Channel, Expires: ch.Expires,
+	}, nil
+}

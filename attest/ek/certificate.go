@@ -1,0 +1,113 @@
+package ek
+
+import (
+	"crypto/ecdsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"fmt"
+	"slices"
+)
+
+var (
+	oidSAN   = asn1.ObjectIdentifier{2, 5, 29, 17}
+	oidUsage = asn1.ObjectIdentifier{2, 23, 133, 8, 1} // tcg-kp-EKCertificate
+)
+
+// Trim cuts what follows the certificate's DER. TPMs store certificates in NV
+// areas of fixed size and pad with 0x00 or 0xff; anything else behind it is
+// an error. A very old 5-byte TCG header is dropped too.
+func Trim(b []byte) ([]byte, error) {
+	if len(b) > 5 && b[0] == 0x10 && b[1] == 0x01 && b[2] == 0x00 {
+		b = b[5:]
+	}
+	var outer asn1.RawValue
+	rest, err := asn1.Unmarshal(b, &outer)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrParse, err)
+	}
+	if outer.Class != asn1.ClassUniversal || outer.Tag != asn1.TagSequence {
+		return nil, fmt.Errorf("%w: does not begin with a SEQUENCE", ErrParse)
+	}
+	for i, c := range rest {
+		if c != rest[0] || c != 0x00 && c != 0xff {
+			return nil, fmt.Errorf("%w: byte 0x%02x at %d after its end is not padding", ErrParse, c, len(outer.FullBytes)+i)
+		}
+	}
+	return outer.FullBytes, nil
+}
+
+// parse reads one certificate.
+func parse(b []byte) (*x509.Certificate, error) {
+	der, err := Trim(b)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrParse, err)
+	}
+	return cert, nil
+}
+
+// checkUsage wants what the EK Credential Profile, 3.5, demands of an EK
+// certificate: not a CA, the EK extended usage, and the key usage of its kind.
+func checkUsage(cert *x509.Certificate) error {
+	if cert.IsCA {
+		return fmt.Errorf("%w: it is a CA certificate", ErrUsage)
+	}
+	if !slices.ContainsFunc(cert.UnknownExtKeyUsage, oidUsage.Equal) {
+		return fmt.Errorf("%w: extended key usage %v is missing", ErrUsage, oidUsage)
+	}
+	want, name := x509.KeyUsageKeyEncipherment, "keyEncipherment"
+	if _, ok := cert.PublicKey.(*ecdsa.PublicKey); ok {
+		want, name = x509.KeyUsageKeyAgreement, "keyAgreement"
+	}
+	if cert.KeyUsage&want == 0 {
+		return fmt.Errorf("%w: key usage %s is missing", ErrUsage, name)
+	}
+	return nil
+}
+
+// directoryName is the choice of GeneralName that EK certificates use (RFC
+// 5280, 4.2.1.6).
+const directoryName = 4
+
+// takeSAN parses the subject alternative name, which names the TPM's maker and
+// model in a directoryName. crypto/x509 knows no such name and so calls a
+// critical SAN unhandled; having read it, takeSAN removes that mark, and only
+// that one.
+func takeSAN(cert *x509.Certificate) error {
+	for _, ext := range cert.Extensions {
+		if !ext.Id.Equal(oidSAN) {
+			continue
+		}
+		if err := checkSAN(ext.Value); err != nil {
+			return err
+		}
+	}
+	cert.UnhandledCriticalExtensions = slices.DeleteFunc(
+		slices.Clone(cert.UnhandledCriticalExtensions), oidSAN.Equal)
+	return nil
+}
+
+func checkSAN(der []byte) error {
+	var names []asn1.RawValue
+	rest, err := asn1.Unmarshal(der, &names)
+	if err != nil || len(rest) != 0 {
+		return fmt.Errorf("%w: subject alternative name: not a list of names", ErrParse)
+	}
+	for _, n := range names {
+		if n.Class != asn1.ClassContextSpecific {
+			return fmt.Errorf("%w: subject alternative name: not a general name", ErrParse)
+		}
+		if n.Tag != directoryName {
+			continue
+		}
+		var rdn pkix.RDNSequence
+		if rest, err := asn1.Unmarshal(n.Bytes, &rdn); err != nil || len(rest) != 0 {
+			return fmt.Errorf("%w: subject alternative name: not a directory name", ErrParse)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package ek
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Trust is what certificates are checked against.
+type Trust struct {
+	Roots            *x509.CertPool
+	Intermediates    *x509.CertPool  // issuers the site knows; the host may send more
+	Denied           map[string]bool // hex SHA-256 of SubjectPublicKeyInfo: EKs and issuing CAs
+	IgnoreLeafExpiry bool            // an expired EK certificate gives a note, not an error
+}
+
+// Check verifies an EK certificate, certs[0], with a chain over the other
+// certs or known intermediates to a root. Errors are of one of the classes in
+// this package.
+func (t *Trust) Check(now time.Time, kind Kind, certs [][]byte) (*Endorsement, error) {
+	if len(certs) == 0 {
+		return nil, fmt.Errorf("%w: none", ErrParse)
+	}
+	leaf, err := parse(certs[0])
+	if err != nil {
+		return nil, err
+	}
+	e, err := endorse(kind, leaf.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(takeSAN(leaf), checkUsage(leaf)); err != nil {
+		return nil, err
+	}
+	if err := t.checkDates(now, leaf, e); err != nil {
+		return nil, err
+	}
+	return e, t.checkChain(now, leaf, certs[1:], e)
+}
+
+// checkDates handles the leaf's validity; that of its issuers is part of the
+// chain. After it the leaf's own dates no longer matter.
+func (t *Trust) checkDates(now time.Time, leaf *x509.Certificate, e *Endorsement) error {
+	switch {
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("%w: it begins %s, later than now", ErrExpired, leaf.NotBefore.UTC().Format(time.RFC3339))
+	case now.After(leaf.NotAfter) && !t.IgnoreLeafExpiry:
+		return fmt.Errorf("%w: it ended %s; policy is strict", ErrExpired, leaf.NotAfter.UTC().Format(time.RFC3339))
+	case now.After(leaf.NotAfter):
+		e.Notes = append(e.Notes, "EK certificate ended "+leaf.NotAfter.UTC().Format(time.RFC3339)+"; policy ignores that")
+		leaf.NotAfter = now
+	}
+	return nil
+}
+
+func (t *Trust) checkChain(now time.Time, leaf *x509.Certificate, more [][]byte, e *Endorsement) error {
+	if t.Roots == nil {
+		return fmt.Errorf("%w: no EK roots are configured", ErrChain)
+	}
+	inter := x509.NewCertPool()
+	if t.Intermediates != nil {
+		inter = t.Intermediates.Clone()
+	}
+	for i, b := range more {
+		ca, err := parse(b)
+		if err != nil {
+			return fmt.Errorf("issuer %d: %w", i+1, err)
+		}
+		inter.AddCert(ca)
+	}
+	chains, err := leaf.Verify(x509.VerifyOptions{
+		Roots: t.Roots, Intermediates: inter, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, // the EK usage is checked by hand
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrChain, err)
+	}
+	return t.checkDenied(chains, e)
+}
+
+// checkDenied wants one chain without a denied key.
+func (t *Trust) checkDenied(chains [][]*x509.Certificate, e *Endorsement) error {
+	if err := t.CheckDenied(e); err != nil {
+		return err
+	}
+	var denied error
+	for _, chain := range chains {
+		denied = nil
+		for _, ca := range chain[1:] {
+			d, err := Digest(ca.PublicKey)
+			if err != nil {
+				return err
+			}
+			if t.Denied[d] {
+				denied = fmt.Errorf("%w: issuer %q is on the deny list", ErrRevoked, ca.Subject)
+			}
+		}
+		if denied == nil {
+			return nil
+		}
+	}
+	return denied
+}
+
+// CheckDenied refuses an EK on the deny list.
+func (t *Trust) CheckDenied(e *Endorsement) error {
+	if t.Denied[e.Digest] {
+		return fmt.Errorf("%w: EK %s is on the deny list", ErrRevoked, e.Digest)
+	}
+	return nil
+}
