@@ -1,6 +1,9 @@
 package ib
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // SL is a service level, 0 to 15.
 type SL uint8
@@ -9,7 +12,7 @@ type SL uint8
 // of a mapping it means "drop".
 type VL uint8
 
-// Management and drop lane.
+// VL15 is the management and drop lane.
 const VL15 VL = 15
 
 // MTU is the standard's code for a maximum transfer unit, 1 (256 bytes) to 5
@@ -33,6 +36,17 @@ func (m MTU) Bytes() int {
 	return 128 << m
 }
 
+// MTUFromBytes gives the code of a size in bytes, 0 if there is none.
+func MTUFromBytes(n int) MTU {
+	for m := MTU256; m <= MTU4096; m++ {
+		if m.Bytes() == n {
+			return m
+		}
+	}
+	return 0
+}
+
+// String gives the size in bytes.
 func (m MTU) String() string {
 	if b := m.Bytes(); b != 0 {
 		return fmt.Sprintf("%d", b)
@@ -56,23 +70,108 @@ func (c VLCap) Count() int {
 	}
 }
 
-// LinkWidth is a bit mask of link widths: 1 1x, 2 4x, 4 8x, 8 12x, 16 2x. An
-// active width has one bit.
+// LinkWidth is a bit mask of link widths. An active width has one bit. Zero
+// means "not given", in a Set "no change".
 type LinkWidth uint8
 
-// LinkSpeed is a bit mask of the original link speeds: 1 SDR, 2 DDR, 4 QDR.
+// Link widths.
+const (
+	Width1x  LinkWidth = 1
+	Width4x  LinkWidth = 2
+	Width8x  LinkWidth = 4
+	Width12x LinkWidth = 8
+	Width2x  LinkWidth = 16
+)
+
+// Lanes gives the number of lanes of a single width, 0 for anything else.
+func (w LinkWidth) Lanes() int {
+	switch w {
+	case Width1x:
+		return 1
+	case Width2x:
+		return 2
+	case Width4x:
+		return 4
+	case Width8x:
+		return 8
+	case Width12x:
+		return 12
+	default:
+		return 0
+	}
+}
+
+// String names the widths of the mask, "1x|4x", or "none".
+func (w LinkWidth) String() string {
+	return maskNames(uint8(w), "1x", "4x", "8x", "12x", "2x")
+}
+
+// LinkSpeed is a bit mask of the original link speeds. An active speed has one
+// bit. Zero means "not given", in a Set "no change".
 type LinkSpeed uint8
 
-// LinkSpeedExt is a bit mask of extended link speeds: 1 FDR, 2 EDR, 4 HDR,
-// 8 NDR.
+// Original link speeds.
+const (
+	SpeedSDR LinkSpeed = 1 // 2.5 Gb/s per lane
+	SpeedDDR LinkSpeed = 2 // 5 Gb/s
+	SpeedQDR LinkSpeed = 4 // 10 Gb/s
+)
+
+// String names the speeds of the mask, "SDR|DDR", or "none".
+func (s LinkSpeed) String() string { return maskNames(uint8(s), "SDR", "DDR", "QDR") }
+
+// LinkSpeedExt is a bit mask of extended link speeds. Zero means that no
+// extended speed is meant and LinkSpeed counts.
 type LinkSpeedExt uint8
+
+// Extended link speeds.
+const (
+	SpeedFDR LinkSpeedExt = 1 // 14.0625 Gb/s per lane
+	SpeedEDR LinkSpeedExt = 2 // 25.78125 Gb/s
+	SpeedHDR LinkSpeedExt = 4 // 53.125 Gb/s
+	SpeedNDR LinkSpeedExt = 8 // 106.25 Gb/s
+)
+
+// String names the speeds of the mask, "FDR|EDR", or "none".
+func (s LinkSpeedExt) String() string { return maskNames(uint8(s), "FDR", "EDR", "HDR", "NDR") }
+
+// LinkRate gives the nominal data rate of an active link in Mb/s, as links are
+// sold: 4x EDR is 100000. It is 0 if width or speed is not a single known bit.
+func LinkRate(w LinkWidth, s LinkSpeed, e LinkSpeedExt) int {
+	lane := 0
+	switch {
+	case e == SpeedFDR:
+		lane = 14000
+	case e == SpeedEDR:
+		lane = 25000
+	case e == SpeedHDR:
+		lane = 50000
+	case e == SpeedNDR:
+		lane = 100000
+	case e != 0:
+	case s == SpeedSDR:
+		lane = 2500
+	case s == SpeedDDR:
+		lane = 5000
+	case s == SpeedQDR:
+		lane = 10000
+	}
+	return w.Lanes() * lane
+}
 
 // ExpTime is a duration coded as 4.096 us * 2^value, value 0 to 31; 20 and
 // above mean "infinite" where a packet lifetime is meant.
 type ExpTime uint8
 
+// Duration gives the time a value of 0 to 31 stands for; larger ones count as
+// 31.
+func (e ExpTime) Duration() time.Duration {
+	return 4096 * time.Nanosecond << min(e, 31)
+}
+
 // TID is a MAD transaction identifier. On Linux the kernel owns the upper 32
 // bits, and ibsim the upper 16, so requests are told apart by the lower 32.
 type TID uint64
 
+// String gives 0x and 16 digits.
 func (t TID) String() string { return fmt.Sprintf("0x%016x", uint64(t)) }

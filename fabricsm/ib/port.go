@@ -1,6 +1,9 @@
 package ib
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // PortNum is the number of a port on its node. On a switch 0 is the management
 // port and 1 to 254 are external ports; on a CA or router 1 to 254. NoPort in
@@ -32,6 +35,7 @@ const (
 	NodeRouter NodeType = 3
 )
 
+// String names the type.
 func (t NodeType) String() string {
 	switch t {
 	case NodeCA:
@@ -58,6 +62,7 @@ const (
 	PortActiveDefer PortState = 5 // transient, set by hardware
 )
 
+// String names the state.
 func (s PortState) String() string {
 	return enumName(uint8(s), "PortState", "Nop", "Down", "Init", "Armed", "Active", "ActiveDefer")
 }
@@ -77,6 +82,7 @@ const (
 	PhysTest            PhysState = 7
 )
 
+// String names the state.
 func (s PhysState) String() string {
 	return enumName(uint8(s), "PhysState", "Nop", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "PhyTest")
 }
@@ -92,6 +98,7 @@ const (
 	SMMaster      SMState = 3
 )
 
+// String names the state.
 func (s SMState) String() string {
 	return enumName(uint8(s), "SMState", "NotActive", "Discovering", "Standby", "Master")
 }
@@ -101,4 +108,23 @@ func enumName(v uint8, typ string, names ...string) string {
 		return names[v]
 	}
 	return fmt.Sprintf("%s(%d)", typ, v)
+}
+
+// maskNames joins the names of the bits set in v, lowest first. Bits without a
+// name are given together as a number.
+func maskNames(v uint8, names ...string) string {
+	if v == 0 {
+		return "none"
+	}
+	var set []string
+	for i, n := range names {
+		if v&(1<<i) != 0 {
+			set = append(set, n)
+			v &^= 1 << i
+		}
+	}
+	if v != 0 {
+		set = append(set, fmt.Sprintf("0x%02x", v))
+	}
+	return strings.Join(set, "|")
 }

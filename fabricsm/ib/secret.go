@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"unique"
 )
 
 // Redacted is what every secret prints as.
@@ -12,43 +13,73 @@ const Redacted = "[secret]"
 // MKey is a 64-bit management key (M_Key). It is a secret: fmt, JSON, YAML and
 // slog print Redacted for any value but zero, which means "no key" and prints
 // as "none". Codecs reach the bits with Reveal.
-type MKey struct{ v uint64 }
+type MKey struct{ bits secret }
 
 // SMKey is a 64-bit SM_Key, a secret printed like MKey.
-type SMKey struct{ v uint64 }
+type SMKey struct{ bits secret }
 
 // NewMKey wraps the 64 bits of an M_Key.
-func NewMKey(v uint64) MKey { return MKey{v} }
+func NewMKey(v uint64) MKey { return MKey{hide(v)} }
 
 // NewSMKey wraps the 64 bits of an SM_Key.
-func NewSMKey(v uint64) SMKey { return SMKey{v} }
+func NewSMKey(v uint64) SMKey { return SMKey{hide(v)} }
 
 // Reveal gives the bits. Only codecs and key stores may call it.
-func (k MKey) Reveal() uint64 { return k.v }
+func (k MKey) Reveal() uint64 { return k.bits.reveal() }
 
 // Reveal gives the bits. Only codecs and key stores may call it.
-func (k SMKey) Reveal() uint64 { return k.v }
+func (k SMKey) Reveal() uint64 { return k.bits.reveal() }
 
 // IsZero reports "no key".
-func (k MKey) IsZero() bool { return k.v == 0 }
+func (k MKey) IsZero() bool { return k == MKey{} }
 
 // IsZero reports "no key".
-func (k SMKey) IsZero() bool { return k.v == 0 }
+func (k SMKey) IsZero() bool { return k == SMKey{} }
 
-func (k MKey) String() string               { return redact(k.v) }
-func (k MKey) GoString() string             { return redact(k.v) }
-func (k MKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, redact(k.v)) }
-func (k MKey) MarshalText() ([]byte, error) { return []byte(redact(k.v)), nil }
-func (k MKey) LogValue() slog.Value         { return slog.StringValue(redact(k.v)) }
+// Equal reports that both are the same key; it is == for those who compare by
+// method.
+func (k MKey) Equal(o MKey) bool { return k == o }
 
-func (k SMKey) String() string               { return redact(k.v) }
-func (k SMKey) GoString() string             { return redact(k.v) }
-func (k SMKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, redact(k.v)) }
-func (k SMKey) MarshalText() ([]byte, error) { return []byte(redact(k.v)), nil }
-func (k SMKey) LogValue() slog.Value         { return slog.StringValue(redact(k.v)) }
+// Equal reports that both are the same key; it is == for those who compare by
+// method.
+func (k SMKey) Equal(o SMKey) bool { return k == o }
 
-func redact(v uint64) string {
+func (k MKey) String() string               { return k.bits.redact() }
+func (k MKey) GoString() string             { return k.bits.redact() }
+func (k MKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.bits.redact()) }
+func (k MKey) MarshalText() ([]byte, error) { return []byte(k.bits.redact()), nil }
+func (k MKey) LogValue() slog.Value         { return slog.StringValue(k.bits.redact()) }
+
+func (k SMKey) String() string               { return k.bits.redact() }
+func (k SMKey) GoString() string             { return k.bits.redact() }
+func (k SMKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.bits.redact()) }
+func (k SMKey) MarshalText() ([]byte, error) { return []byte(k.bits.redact()), nil }
+func (k SMKey) LogValue() slog.Value         { return slog.StringValue(k.bits.redact()) }
+
+// secret holds 64 bits behind a pointer. fmt does not call the methods above
+// on a key in an unexported field, it walks the memory; there it finds an
+// address and no key. (A debugger, or a test's cmp.Diff that follows pointers,
+// still gets there.) Equal bits share one pointer, so secrets compare with
+// ==, and wrapping bits that are in use somewhere allocates nothing. The zero
+// secret stands for the bits 0.
+type secret struct{ handle unique.Handle[uint64] }
+
+func hide(v uint64) secret {
 	if v == 0 {
+		return secret{}
+	}
+	return secret{unique.Make(v)}
+}
+
+func (s secret) reveal() uint64 {
+	if s == (secret{}) {
+		return 0
+	}
+	return s.handle.Value()
+}
+
+func (s secret) redact() string {
+	if s == (secret{}) {
 		return "none"
 	}
 	return Redacted

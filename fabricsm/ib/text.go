@@ -13,13 +13,17 @@ var (
 	errNoSpaces = errors.New("want no sign, space or underscore")
 )
 
-// parseHex reads 0x followed by at least one hexadecimal digit.
+// parseHex reads 0x followed by at least one hexadecimal digit, and no more
+// than the bits take.
 func parseHex(s string, bits int) (uint64, error) {
 	digits, ok := strings.CutPrefix(s, "0x")
 	if !ok || digits == "" {
 		return 0, errNeedHex
 	}
 	v, err := strconv.ParseUint(digits, 16, bits)
+	if err == nil && len(digits) > bits/4 {
+		err = strconv.ErrRange
+	}
 	return v, plainError(err, errNeedHex)
 }
 
