@@ -1,0 +1,31 @@
+// Package store keeps the service's records in etcd: typed collections,
+// transactions that commit only if nothing they read has changed, watches that
+// resume, and leases.
+//
+// By default the service runs one etcd member inside itself, with its state
+// below a directory and no network listener at all; a site may name its own
+// etcd instead. Either way there is one engine and one code path, the same in
+// tests.
+//
+// How to use it. A package declares each of its collections once:
+//
+//	var tenants = store.NewCollection[Tenant]("tenants", 1)
+//
+// and changes records inside Update, whose function may run several times and
+// must therefore have no other effect:
+//
+//	_, err := s.Update(ctx, func(tx *store.Tx) error {
+//		t, err := tenants.Get(ctx, tx, "acme")
+//		...
+//		return tenants.Put(tx, "acme", t.Value)
+//	})
+//
+// Every record read through the Tx becomes a condition of the commit: the
+// commit takes place at one revision, all or nothing, as if nobody else had
+// been there. Reads through a Snapshot or the Store add no condition.
+//
+// An error from Update other than the function's own, ErrConflict and ErrFull
+// leaves open whether the commit landed: read again before deciding anything.
+//
+// This is the only package that imports etcd.
+package store

@@ -1,0 +1,188 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// etcd is the Backend over a client of an embedded or foreign etcd.
+type etcd struct {
+	client *clientv3.Client
+	member *member // nil when the etcd is not ours
+}
+
+func (e *etcd) Read(ctx context.Context, key string, prefix bool, rev int64) (Items, error) {
+	opts := []clientv3.OpOption{clientv3.WithRev(rev)}
+	if prefix {
+		opts = append(opts, clientv3.WithPrefix())
+	}
+	r, err := serve(ctx, e, func(ctx context.Context) (*clientv3.GetResponse, error) { return e.client.Get(ctx, key, opts...) })
+	if err != nil {
+		return Items{}, e.explain(err)
+	}
+	out := Items{Items: make([]Item, 0, len(r.Kvs)), Revision: r.Header.Revision}
+	if rev != 0 {
+		out.Revision = rev
+	}
+	for _, kv := range r.Kvs {
+		out.Items = append(out.Items, Item{Key: string(kv.Key), Value: kv.Value, Created: kv.CreateRevision, Modified: kv.ModRevision})
+	}
+	return out, nil
+}
+
+func (e *etcd) Commit(ctx context.Context, b Batch) (int64, error) {
+	conds := make([]clientv3.Cmp, 0, len(b.If))
+	for _, c := range b.If {
+		if c.Prefix {
+			conds = append(conds, clientv3.Compare(clientv3.ModRevision(c.Key), "<", c.Modified+1).WithPrefix())
+			continue
+		}
+		conds = append(conds, clientv3.Compare(clientv3.ModRevision(c.Key), "=", c.Modified))
+	}
+	ops := make([]clientv3.Op, 0, len(b.Do))
+	for _, o := range b.Do {
+		if o.Delete {
+			ops = append(ops, clientv3.OpDelete(o.Key))
+			continue
+		}
+		ops = append(ops, clientv3.OpPut(o.Key, string(o.Value), clientv3.WithLease(clientv3.LeaseID(o.Lease))))
+	}
+	r, err := serve(ctx, e, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return e.client.Txn(ctx).If(conds...).Then(ops...).Commit()
+	})
+	if err != nil {
+		return 0, e.explain(err)
+	}
+	if !r.Succeeded {
+		return 0, ErrConflict
+	}
+	return r.Header.Revision, nil
+}
+
+func (e *etcd) Watch(ctx context.Context, prefix string, from int64) <-chan Changes {
+	out := make(chan Changes)
+	w := e.client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(from+1))
+	go func() {
+		defer close(out)
+		for {
+			c, more := e.changes(ctx, w)
+			if len(c.Changes) > 0 || c.Err != nil {
+				select {
+				case out <- c:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if !more {
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// changes waits for the next answer of a watch. more is false when it was the
+// last.
+func (e *etcd) changes(ctx context.Context, w clientv3.WatchChan) (c Changes, more bool) {
+	select {
+	case <-ctx.Done():
+		return Changes{}, false
+	case <-e.Failed():
+		return Changes{Err: e.Err()}, false
+	case r, ok := <-w:
+		if !ok {
+			return Changes{Err: e.explain(ErrClosed)}, false
+		}
+		c = Changes{Revision: r.Header.Revision, Err: e.explain(r.Err())}
+		for _, ev := range r.Events {
+			c.Changes = append(c.Changes, change(ev))
+			c.Revision = ev.Kv.ModRevision
+		}
+		return c, c.Err == nil
+	}
+}
+
+// serve runs one request and stops waiting for it when the member dies: a dead
+// member holds its locks for ever.
+func serve[T any](ctx context.Context, e *etcd, request func(context.Context) (T, error)) (T, error) {
+	if e.member == nil {
+		return request(ctx)
+	}
+	type answer struct {
+		v   T
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		v, err := request(ctx)
+		done <- answer{v, err}
+	}()
+	select {
+	case a := <-done:
+		return a.v, a.err
+	case <-e.member.failed:
+		var none T
+		return none, e.member.err()
+	}
+}
+
+func change(ev *clientv3.Event) Change {
+	c := Change{Key: string(ev.Kv.Key), Revision: ev.Kv.ModRevision}
+	if ev.Type == mvccpb.Event_PUT {
+		c.Value, c.Created = ev.Kv.Value, ev.Kv.CreateRevision
+	}
+	return c
+}
+
+func (e *etcd) NewLease(ctx context.Context, ttl time.Duration) (Lease, error) {
+	r, err := serve(ctx, e, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
+		return e.client.Grant(ctx, int64(math.Ceil(ttl.Seconds())))
+	})
+	if err != nil {
+		return 0, e.explain(err)
+	}
+	return Lease(r.ID), nil
+}
+
+func (e *etcd) Failed() <-chan struct{} {
+	if e.member == nil {
+		return nil
+	}
+	return e.member.failed
+}
+
+func (e *etcd) Err() error {
+	if e.member == nil {
+		return nil
+	}
+	return e.member.err()
+}
+
+func (e *etcd) Close() error {
+	if e.member != nil && e.member.err() != nil {
+		return e.member.lock.release() // the rest ends with the process
+	}
+	err := e.client.Close()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	if e.member != nil {
+		err = errors.Join(err, e.member.stop())
+	}
+	return err
+}
+
+// explain prefers the reason of a dead member to the symptom.
+func (e *etcd) explain(err error) error {
+	if err != nil && e.member != nil {
+		if cause := e.member.err(); cause != nil {
+			return cause
+		}
+	}
+	return explain(err)
+}

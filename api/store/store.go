@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Options say where the records live: exactly one of Dir and Endpoints.
+type Options struct {
+	Dir       string       // state directory of the embedded member
+	Endpoints []string     // addresses of an etcd of the site's own
+	Prefix    string       // of every key, without slash at the end; "portcullis" when empty
+	Log       *slog.Logger // for etcd's errors; required
+	// NoSync leaves out the disk flush after each write. For tests only: a
+	// power cut then loses what was promised.
+	NoSync bool
+}
+
+// Store holds the records of one Portcullis. It is safe for concurrent use.
+type Store struct {
+	backend Backend
+	prefix  string
+	// turn lets one transaction of this process run at a time. Commits are one
+	// after the other in any case, and audited changes all touch the head of
+	// the audit chain, so running them together only makes conflicts.
+	turn chan struct{}
+}
+
+// Open opens the store and waits until it serves. A directory held by another
+// process is refused with *InUseError.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if (o.Dir == "") == (len(o.Endpoints) == 0) {
+		return nil, errors.New("store: name either a state directory or etcd endpoints")
+	}
+	if o.Dir != "" {
+		b, err := startMember(ctx, o.Dir, o.NoSync, o.Log)
+		if err != nil {
+			return nil, err
+		}
+		return New(b, o.Prefix), nil
+	}
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints: o.Endpoints, DialTimeout: 5 * time.Second, Context: context.WithoutCancel(ctx),
+		Logger: quietLogger(o.Log, func(error) {}),
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	s := New(&etcd{client: c}, o.Prefix)
+	if _, err := s.Snapshot(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return s, nil
+}
+
+// New makes a Store over a backend. Open is what programs use; tests put
+// failing backends here.
+func New(b Backend, prefix string) *Store {
+	if prefix == "" {
+		prefix = "portcullis"
+	}
+	return &Store{backend: b, prefix: strings.TrimSuffix(prefix, "/") + "/", turn: make(chan struct{}, 1)}
+}
+
+// Twin gives another Store over the same backend and keys, as another process
+// would have one. Closing either closes both.
+func (s *Store) Twin() *Store { return New(s.backend, s.prefix) }
+
+// Backend gives what the store stands on, so that a test can wrap it.
+func (s *Store) Backend() Backend { return s.backend }
+
+// Close ends the store. The embedded member writes out what it holds.
+func (s *Store) Close() error { return s.backend.Close() }
+
+// Failed is closed when the embedded member died, for example of a full disk:
+// stop the service and say Err.
+func (s *Store) Failed() <-chan struct{} { return s.backend.Failed() }
+
+// Err says why the store failed.
+func (s *Store) Err() error { return s.backend.Err() }
+
+// NewLease grants a lease of ttl, rounded up to seconds. Records put with it
+// vanish by themselves; until then they are as durable as others.
+func (s *Store) NewLease(ctx context.Context, ttl time.Duration) (Lease, error) {
+	return s.backend.NewLease(ctx, ttl)
+}
+
+// Reader is what records are read through: a Store (each read as of now), a
+// Snapshot (all reads as of one revision) or a Tx (the same, and each read
+// becomes a condition of the commit).
+type Reader interface {
+	read(ctx context.Context, key string, prefix bool) (Items, error)
+}
+
+func (s *Store) read(ctx context.Context, key string, prefix bool) (Items, error) {
+	return s.readAt(ctx, key, prefix, 0)
+}
+
+func (s *Store) readAt(ctx context.Context, key string, prefix bool, rev int64) (Items, error) {
+	items, err := s.backend.Read(ctx, s.prefix+key, prefix, rev)
+	for i := range items.Items {
+		items.Items[i].Key = strings.TrimPrefix(items.Items[i].Key, s.prefix)
+	}
+	return items, err
+}
+
+// Snapshot is the store as of one revision.
+type Snapshot struct {
+	s        *Store
+	Revision int64
+}
+
+// Snapshot pins the present revision. It stays readable for at least ten
+// minutes.
+func (s *Store) Snapshot(ctx context.Context) (Snapshot, error) {
+	items, err := s.backend.Read(ctx, s.prefix, false, 0)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return Snapshot{s: s, Revision: items.Revision}, nil
+}
+
+func (n Snapshot) read(ctx context.Context, key string, prefix bool) (Items, error) {
+	return n.s.readAt(ctx, key, prefix, n.Revision)
+}
+
+// Watch sends the changes to keys that begin with prefix, after revision from,
+// until ctx ends. The last element carries the error that ended the watch, if
+// any. Keys are relative to the store.
+func (s *Store) Watch(ctx context.Context, prefix string, from int64) <-chan Changes {
+	in, out := s.backend.Watch(ctx, s.prefix+prefix, from), make(chan Changes)
+	go func() {
+		defer close(out)
+		for c := range in {
+			for i := range c.Changes {
+				c.Changes[i].Key = strings.TrimPrefix(c.Changes[i].Key, s.prefix)
+			}
+			select {
+			case out <- c:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}

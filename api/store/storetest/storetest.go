@@ -1,0 +1,75 @@
+// Package storetest serves tests of packages that keep records: a store in a
+// temporary directory, a store that fails at a chosen write, and the suite
+// every backend must pass.
+package storetest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"portcullis/api/store"
+)
+
+// Shared is one embedded member that the tests of a package share. Each test
+// gets a store of its own below a prefix. Make it in TestMain.
+type Shared struct {
+	member *store.Store
+	n      atomic.Int64
+}
+
+// Run starts a member, runs the package's tests and gives the exit code. Call
+// it from TestMain: os.Exit(storetest.Run(m, &shared)).
+func Run(m *testing.M, shared *Shared, dir string) (int, error) {
+	s, err := store.Open(context.Background(), store.Options{Dir: dir, Log: Quiet(), NoSync: true})
+	if err != nil {
+		return 1, err
+	}
+	shared.member = s
+	code := m.Run()
+	return code, s.Close()
+}
+
+// Open gives the test an empty store on the shared member.
+func (sh *Shared) Open(t testing.TB) *store.Store {
+	return store.New(sh.member.Backend(), sh.prefix(t))
+}
+
+// OpenFailing gives the test an empty store that can be told to fail.
+func (sh *Shared) OpenFailing(t testing.TB) (*store.Store, *Failing) {
+	f := &Failing{Backend: sh.member.Backend()}
+	return store.New(f, sh.prefix(t)), f
+}
+
+func (sh *Shared) prefix(t testing.TB) string {
+	return strings.ReplaceAll(t.Name(), "/", "-") + "-" + string('a'+rune(sh.n.Add(1)%26)) + itoa(sh.n.Load())
+}
+
+func itoa(n int64) string { return slog.Int64Value(n).String() }
+
+// Open gives the test a store on a member of its own in a temporary directory.
+func Open(t testing.TB) *store.Store {
+	t.Helper()
+	return OpenDir(t, t.TempDir())
+}
+
+// OpenDir is Open in a given directory.
+func OpenDir(t testing.TB, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{Dir: dir, Log: Quiet(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close store: %v", err)
+		}
+	})
+	return s
+}
+
+// Quiet gives a logger that says nothing.
+func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
