@@ -1,0 +1,166 @@
+package ibsim
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"portcullis/fabricsm/transport"
+)
+
+// silence is how long Receive waits before it asks whether the simulator still
+// lives: a datagram socket does not learn that its peer was killed.
+const silence = time.Second
+
+// sender is the sending half of the data socket. step is a field so that a
+// call of raw.Write allocates no closure.
+type sender struct {
+	mu   sync.Mutex
+	raw  syscall.RawConn
+	b    *batch
+	step func(fd uintptr) bool
+
+	done, want int // messages of the batch
+	errno      syscall.Errno
+}
+
+func newSender(raw syscall.RawConn) *sender {
+	s := &sender{raw: raw, b: newBatch()}
+	s.step = func(fd uintptr) bool {
+		for s.done < s.want {
+			n, errno := s.b.call(unix.SYS_SENDMMSG, fd, s.done, s.want)
+			if errno == unix.EAGAIN {
+				return false
+			}
+			if s.errno = errno; errno != 0 {
+				return true
+			}
+			s.done += n
+		}
+		return true
+	}
+	return s
+}
+
+// receiver is the receiving half of the data socket.
+type receiver struct {
+	mu   sync.Mutex
+	raw  syscall.RawConn
+	b    *batch
+	step func(fd uintptr) bool
+
+	done, want int
+	errno      syscall.Errno
+	armed      time.Time // when the read deadline was set
+}
+
+func newReceiver(raw syscall.RawConn) *receiver {
+	r := &receiver{raw: raw, b: newBatch()}
+	r.step = func(fd uintptr) bool {
+		n, errno := r.b.call(unix.SYS_RECVMMSG, fd, 0, r.want)
+		if errno == unix.EAGAIN {
+			return false
+		}
+		if r.errno = errno; errno == 0 {
+			r.done = n
+		}
+		return true
+	}
+	return r
+}
+
+// arm sets the read deadline anew when half of it has passed; to do it for
+// every batch would cost as much as the batch.
+func (r *receiver) arm(c *net.UnixConn) error {
+	now := time.Now()
+	if now.Sub(r.armed) < silence/2 {
+		return nil
+	}
+	r.armed = now
+	return c.SetReadDeadline(now.Add(silence))
+}
+
+// Send hands packets to the simulator in order. It blocks while the
+// simulator's queue is full, some 250 packets.
+func (p *Port) Send(packets []transport.Packet) (int, error) {
+	s := p.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sent := 0; sent < len(packets); {
+		rest := packets[sent:]
+		s.done, s.want, s.errno = 0, s.b.aim(rest), 0
+		for i := range s.want {
+			s.b.headers[i].outgoing(&rest[i])
+		}
+		err := s.raw.Write(s.step)
+		s.b.release(s.want)
+		sent += s.done
+		if err == nil && s.errno != 0 {
+			err = s.errno
+		}
+		if err != nil {
+			return sent, p.wrap(err)
+		}
+	}
+	return len(packets), nil
+}
+
+// Receive waits for at least one packet and takes up to len(packets) that are
+// there. When the simulator dies it returns an error that wraps
+// transport.ErrLost within about a second.
+func (p *Port) Receive(packets []transport.Packet) (int, error) {
+	if len(packets) == 0 {
+		return 0, nil
+	}
+	r := p.recv
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		n, err := p.receiveBatch(packets)
+		if n > 0 || err == nil {
+			if n > 0 {
+				return n, nil
+			}
+			continue // only malformed datagrams
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return 0, p.wrap(err)
+		}
+		if err := p.probe(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// receiveBatch takes one batch off the socket. Called with r.mu held.
+func (p *Port) receiveBatch(packets []transport.Packet) (int, error) {
+	r := p.recv
+	r.done, r.want, r.errno = 0, r.b.aim(packets), 0
+	defer r.b.release(r.want)
+	if err := r.arm(p.data); err != nil {
+		return 0, err
+	}
+	if err := r.raw.Read(r.step); err != nil {
+		return 0, err
+	}
+	if r.errno != 0 {
+		return 0, r.errno
+	}
+	n := 0
+	for i := range r.done {
+		if r.b.msgs[i].n != frameSize {
+			continue
+		}
+		if n != i {
+			packets[n].MAD = packets[i].MAD
+		}
+		r.b.headers[i].received(&packets[n])
+		n++
+	}
+	return n, nil
+}

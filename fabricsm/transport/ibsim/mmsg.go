@@ -1,0 +1,68 @@
+package ibsim
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"portcullis/fabricsm/transport"
+)
+
+// batchSize is how many datagrams one system call carries.
+const batchSize = 64
+
+// message is the kernel's struct mmsghdr.
+type message struct {
+	hdr unix.Msghdr
+	n   uint32 // bytes received or sent
+}
+
+// batch is the memory of one sendmmsg or recvmmsg: for each datagram its
+// header and the MAD of the caller's packet, which is neither copied nor
+// allocated.
+type batch struct {
+	msgs    [batchSize]message
+	iovs    [batchSize][2]unix.Iovec
+	headers [batchSize]frameHeader
+}
+
+func newBatch() *batch {
+	b := &batch{}
+	for i := range b.msgs {
+		b.iovs[i][0].Base = &b.headers[i][0]
+		b.iovs[i][0].SetLen(frameHeaderSize)
+		b.msgs[i].hdr.Iov = &b.iovs[i][0]
+		b.msgs[i].hdr.SetIovlen(2)
+	}
+	return b
+}
+
+// aim points the batch at the MADs of up to batchSize packets.
+func (b *batch) aim(p []transport.Packet) int {
+	n := min(len(p), batchSize)
+	for i := range n {
+		b.iovs[i][1].Base = &p[i].MAD[0]
+		b.iovs[i][1].SetLen(len(p[i].MAD))
+		b.msgs[i].n = 0
+	}
+	return n
+}
+
+// release forgets the caller's packets, so that the batch does not keep them
+// from being collected.
+func (b *batch) release(n int) {
+	for i := range n {
+		b.iovs[i][1].Base = nil
+	}
+}
+
+// call runs sendmmsg or recvmmsg on messages from to to and never blocks.
+func (b *batch) call(trap, fd uintptr, from, to int) (int, syscall.Errno) {
+	for {
+		n, _, errno := unix.Syscall6(trap, fd, uintptr(unsafe.Pointer(&b.msgs[from])), uintptr(to-from), unix.MSG_DONTWAIT, 0, 0)
+		if errno != unix.EINTR {
+			return int(n), errno
+		}
+	}
+}
