@@ -1,0 +1,394 @@
+// Package apitest serves the real API over an in-memory backend, for tests of
+// clients: the CLI, the agent, the Go client.
+package apitest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"portcullis/api/admission"
+	"portcullis/api/inventory"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/fabricsm/ib"
+)
+
+// Backend is an api.Backend that remembers in memory and decides little: any
+// change a real service would need the fabric for happens when a test says so
+// through SetHost. Methods are safe for concurrent use.
+type Backend struct {
+	// OnSession and OnEvidence answer attestation. Nil refuses.
+	OnSession  func(*attest.SessionRequest) (*attest.Session, error)
+	OnEvidence func(session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
+	// OnAssign and OnRelease run after the change, for a test that plays
+	// the fabric.
+	OnAssign, OnRelease func(*v1.Host)
+
+	mu       sync.Mutex
+	fail     error
+	hosts    map[string]v1.Host
+	tenants  map[string]v1.Tenant
+	clusters map[string]v1.Cluster
+	pkeys    []v1.QuarantinedPKey
+	fabric   v1.Fabric
+	sm       v1.SM
+	tokens   map[string]string // status token to host
+	actors   []string          // of every change, in order
+	watchers map[chan *v1.Host]string
+}
+
+// NewBackend gives a Backend that holds nothing.
+func NewBackend() *Backend {
+	return &Backend{
+		hosts: map[string]v1.Host{}, tenants: map[string]v1.Tenant{}, clusters: map[string]v1.Cluster{},
+		tokens: map[string]string{}, watchers: map[chan *v1.Host]string{},
+	}
+}
+
+// Fail makes every later call answer err; nil ends that.
+func (b *Backend) Fail(err error) { b.mu.Lock(); defer b.mu.Unlock(); b.fail = err }
+
+// SetHost puts a host in place and tells watchers.
+func (b *Backend) SetHost(h v1.Host) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hosts[h.ID] = h
+	b.tell(h)
+}
+
+// SetFabric, SetSM and SetQuarantined put what those routes answer in place.
+func (b *Backend) SetFabric(f v1.Fabric) { b.mu.Lock(); defer b.mu.Unlock(); b.fabric = f }
+
+// SetSM puts the subnet manager's state in place.
+func (b *Backend) SetSM(s v1.SM) { b.mu.Lock(); defer b.mu.Unlock(); b.sm = s }
+
+// SetQuarantined puts the quarantined P_Keys in place.
+func (b *Backend) SetQuarantined(q ...v1.QuarantinedPKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pkeys = q
+}
+
+// SetStatusToken lets token read the status of host.
+func (b *Backend) SetStatusToken(token, host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens[token] = host
+}
+
+// Actors gives who made each change so far.
+func (b *Backend) Actors() []string { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.actors) }
+
+func notFound(kind, name string) error {
+	return &admission.Error{Code: kind + "_unknown", Status: admission.NotFound,
+		Detail: kind + " " + name + " does not exist", Hint: "list them with: portcullis " + kind + " list"}
+}
+
+func conflict(code, detail, hint string) error {
+	return &admission.Error{Code: code, Status: admission.Conflict, Detail: detail, Hint: hint}
+}
+
+// tell sends h to its watchers; one that is slow loses the older state.
+func (b *Backend) tell(h v1.Host) {
+	for ch, id := range b.watchers {
+		if id != h.ID {
+			continue
+		}
+		select {
+		case <-ch:
+		default:
+		}
+		ch <- &h
+	}
+}
+
+// OpenSession implements api.Backend.
+func (b *Backend) OpenSession(_ context.Context, req *attest.SessionRequest, _ string) (*attest.Session, error) {
+	b.mu.Lock()
+	fail := b.fail
+	b.mu.Unlock()
+	if fail != nil {
+		return nil, fail
+	}
+	if b.OnSession == nil {
+		return nil, &attest.Refusal{Code: attest.ReasonInventory, Detail: "secret reason of the session"}
+	}
+	return b.OnSession(req)
+}
+
+// SubmitEvidence implements api.Backend.
+func (b *Backend) SubmitEvidence(_ context.Context, id string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
+	b.mu.Lock()
+	fail := b.fail
+	b.mu.Unlock()
+	if fail != nil {
+		return nil, fail
+	}
+	if b.OnEvidence == nil {
+		return nil, &attest.Refusal{Code: attest.ReasonProof, Detail: "secret reason of the evidence"}
+	}
+	return b.OnEvidence(id, channel, ev)
+}
+
+// HostStatusByToken implements api.Backend.
+func (b *Backend) HostStatusByToken(ctx context.Context, token string) (*v1.Host, error) {
+	b.mu.Lock()
+	id, ok := b.tokens[token]
+	b.mu.Unlock()
+	if !ok {
+		return nil, &admission.Error{Code: "status_token", Status: admission.Refused, Detail: "no such status token"}
+	}
+	return b.Host(ctx, id)
+}
+
+// ImportInventory implements api.Backend: each file is a list of host ids, a
+// line each; a line with a space in it is a problem.
+func (b *Backend) ImportInventory(_ context.Context, actor string, files []inventory.File, dryRun bool) (*v1.ImportReport, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	bad := &admission.Error{Code: "inventory_invalid", Status: admission.Invalid, Detail: "the files are not an inventory",
+		Hint: "nothing was changed; correct the files and import them again"}
+	report := &v1.ImportReport{DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, NotInFile: []string{}}
+	for _, f := range files {
+		for id := range strings.Lines(string(f.Data)) {
+			id = strings.TrimSuffix(id, "\n")
+			if strings.Contains(id, " ") {
+				bad.Problems = append(bad.Problems, f.Name+": host "+id+": want no spaces")
+			}
+			report.Added = append(report.Added, id)
+		}
+	}
+	if bad.Problems != nil {
+		return nil, bad
+	}
+	if !dryRun {
+		for _, id := range report.Added {
+			b.hosts[id] = v1.Host{ID: id, HCAs: []v1.HCA{}, Status: v1.HostStatus{Phase: v1.PhaseQuarantined, Guards: []v1.Guard{}}}
+		}
+		report.Revision = 7
+		b.actors = append(b.actors, actor)
+	}
+	return report, nil
+}
+
+// Hosts implements api.Backend.
+func (b *Backend) Hosts(context.Context) ([]v1.Host, error) {
+	return sorted(b, b.hosts, func(h v1.Host) string { return h.ID })
+}
+
+// Host implements api.Backend.
+func (b *Backend) Host(_ context.Context, id string) (*v1.Host, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.host(id)
+}
+
+func (b *Backend) host(id string) (*v1.Host, error) {
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	h, ok := b.hosts[id]
+	if !ok {
+		return nil, notFound("host", id)
+	}
+	return &h, nil
+}
+
+// Assign implements api.Backend.
+func (b *Backend) Assign(_ context.Context, actor, id string, a v1.Assignment) (*v1.Host, error) {
+	h, err := b.change(actor, id, func(h *v1.Host) error {
+		c, ok := b.clusters[a.Cluster]
+		if !ok {
+			return notFound("cluster", a.Cluster)
+		}
+		if h.Cluster != "" {
+			return conflict("host_assigned", "host "+id+" is assigned to cluster "+h.Cluster, "release it first")
+		}
+		h.Cluster, h.Tenant, h.Status.Phase = c.Name, c.Tenant, v1.PhaseAwaiting
+		return nil
+	})
+	if err == nil && b.OnAssign != nil {
+		b.OnAssign(h)
+	}
+	return h, err
+}
+
+// Release implements api.Backend.
+func (b *Backend) Release(_ context.Context, actor, id string) (*v1.Host, error) {
+	h, err := b.change(actor, id, func(h *v1.Host) error {
+		h.Status.Phase = v1.PhaseReleasing
+		return nil
+	})
+	if err == nil && b.OnRelease != nil {
+		b.OnRelease(h)
+	}
+	return h, err
+}
+
+func (b *Backend) change(actor, id string, f func(*v1.Host) error) (*v1.Host, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h, err := b.host(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := f(h); err != nil {
+		return nil, err
+	}
+	b.hosts[id] = *h
+	b.actors = append(b.actors, actor)
+	b.tell(*h)
+	return h, nil
+}
+
+// Watch implements api.Backend.
+func (b *Backend) Watch(ctx context.Context, id string) (<-chan *v1.Host, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h, err := b.host(id)
+	if err != nil {
+		return nil, err
+	}
+	ch := make(chan *v1.Host, 1)
+	ch <- h
+	b.watchers[ch] = id
+	context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.watchers, ch)
+		close(ch)
+	})
+	return ch, nil
+}
+
+// Watchers is the number of watches that have not ended.
+func (b *Backend) Watchers() int { b.mu.Lock(); defer b.mu.Unlock(); return len(b.watchers) }
+
+// Tenants implements api.Backend.
+func (b *Backend) Tenants(context.Context) ([]v1.Tenant, error) {
+	return sorted(b, b.tenants, func(t v1.Tenant) string { return t.Name })
+}
+
+// CreateTenant implements api.Backend.
+func (b *Backend) CreateTenant(_ context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if _, ok := b.tenants[n.Name]; ok {
+		return nil, conflict("tenant_exists", "tenant "+n.Name+" exists", "choose another name")
+	}
+	t := v1.Tenant{Name: n.Name, Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	b.tenants[n.Name] = t
+	b.actors = append(b.actors, actor)
+	return &t, nil
+}
+
+// DeleteTenant implements api.Backend.
+func (b *Backend) DeleteTenant(_ context.Context, actor, name string) error {
+	return remove(b, b.tenants, "tenant", actor, name)
+}
+
+// Clusters implements api.Backend.
+func (b *Backend) Clusters(context.Context) ([]v1.Cluster, error) {
+	return sorted(b, b.clusters, func(c v1.Cluster) string { return c.Name })
+}
+
+// Cluster implements api.Backend.
+func (b *Backend) Cluster(_ context.Context, name string) (*v1.Cluster, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.clusters[name]
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if !ok {
+		return nil, notFound("cluster", name)
+	}
+	return &c, nil
+}
+
+// CreateCluster implements api.Backend.
+func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if _, ok := b.tenants[n.Tenant]; !ok {
+		return nil, notFound("tenant", n.Tenant)
+	}
+	c := v1.Cluster{Name: n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
+		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	b.clusters[n.Name] = c
+	b.actors = append(b.actors, actor)
+	return &c, nil
+}
+
+// DeleteCluster implements api.Backend.
+func (b *Backend) DeleteCluster(_ context.Context, actor, name string) error {
+	b.mu.Lock()
+	for _, h := range b.hosts {
+		if h.Cluster == name {
+			b.mu.Unlock()
+			return conflict("cluster_in_use", "cluster "+name+" still has host "+h.ID, "release its hosts first")
+		}
+	}
+	b.mu.Unlock()
+	return remove(b, b.clusters, "cluster", actor, name)
+}
+
+// QuarantinedPKeys implements api.Backend.
+func (b *Backend) QuarantinedPKeys(context.Context) ([]v1.QuarantinedPKey, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pkeys, b.fail
+}
+
+// Fabric implements api.Backend.
+func (b *Backend) Fabric(context.Context) (*v1.Fabric, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.fabric
+	return &f, b.fail
+}
+
+// SM implements api.Backend.
+func (b *Backend) SM(context.Context) (*v1.SM, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.sm
+	return &s, b.fail
+}
+
+func sorted[T any](b *Backend, m map[string]T, name func(T) string) ([]T, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []T
+	for _, v := range m {
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(x, y T) int { return strings.Compare(name(x), name(y)) })
+	return out, b.fail
+}
+
+func remove[T any](b *Backend, m map[string]T, kind, actor, name string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return b.fail
+	}
+	if _, ok := m[name]; !ok {
+		return notFound(kind, name)
+	}
+	delete(m, name)
+	b.actors = append(b.actors, actor)
+	return nil
+}

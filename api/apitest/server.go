@@ -1,0 +1,119 @@
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portcullis/api"
+	"portcullis/api/ca"
+)
+
+// Server is the real API over TLS on a loopback address.
+type Server struct {
+	API *api.Server
+	URL string // https://127.0.0.1:PORT
+
+	CAFile       string // PEM of the CA that issued its certificate
+	OperatorFile string // operator token, one line
+	ViewerFile   string
+
+	Operator, Viewer string // the same tokens
+}
+
+// Options gives api.Options for b with a discarding log, default limits and
+// one token for each role.
+func Options(b api.Backend) (o api.Options, operator, viewer string, err error) {
+	operator, operatorDigest := api.NewToken()
+	viewer, viewerDigest := api.NewToken()
+	tokens, err := api.ParseTokens("tokens.yaml", fmt.Appendf(nil, `tokens:
+  - {name: olga, role: operator, sha256: %s}
+  - {name: vic, role: viewer, sha256: %s}
+`, operatorDigest, viewerDigest))
+	o = api.Options{
+		Backend: b, Tokens: tokens, ChannelBinding: api.ChannelRequired, Limits: api.DefaultLimits(),
+		Version: "v0.0.0-test", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewPedanticRegistry(),
+	}
+	return o, operator, viewer, err
+}
+
+// Start serves b until the test ends. Each of edit may change the options
+// before.
+func Start(t testing.TB, b api.Backend, edit ...func(*api.Options)) *Server {
+	t.Helper()
+	o, operator, viewer, err := Options(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range edit {
+		f(&o)
+	}
+	dir := t.TempDir()
+	s := &Server{
+		API: api.New(o), Operator: operator, Viewer: viewer,
+		CAFile:       filepath.Join(dir, "ca.pem"),
+		OperatorFile: filepath.Join(dir, "operator.token"),
+		ViewerFile:   filepath.Join(dir, "viewer.token"),
+	}
+	s.write(t, s.OperatorFile, []byte(operator+"\n"))
+	s.write(t, s.ViewerFile, []byte(viewer+"\n"))
+	s.serve(t, s.certificate(t, dir))
+	return s
+}
+
+func (s *Server) certificate(t testing.TB, dir string) *api.Certificate {
+	t.Helper()
+	root, err := ca.New("apitest CA", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rootPair, err := root.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := root.IssueServer([]string{"127.0.0.1", "localhost"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, s.CAFile, rootPair.Cert)
+	certFile, keyFile := filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
+	s.write(t, certFile, pair.Cert)
+	s.write(t, keyFile, pair.Key)
+	cert, err := api.LoadCertificate(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+func (s *Server) serve(t testing.TB, cert *api.Certificate) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.URL = "https://" + l.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.API.Serve(ctx, l, cert) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+func (s *Server) write(t testing.TB, file string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

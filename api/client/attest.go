@@ -1,0 +1,103 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// ErrChannelClosed is the error of a Channel whose connection has ended. The
+// session is lost with it: open another channel and another session.
+var ErrChannelClosed = errors.New("the connection this attestation was bound to has ended")
+
+// Channel is one TLS connection to the service, for one attestation: the
+// session and the evidence must come over the same connection, because the
+// quote covers its TLS exporter value. It never reconnects.
+type Channel struct {
+	client  *Client
+	http    *http.Client
+	conn    *tls.Conn
+	binding []byte
+}
+
+// OpenChannel connects to the service.
+func (c *Client) OpenChannel(ctx context.Context) (*Channel, error) {
+	host := strings.TrimPrefix(c.base, "https://")
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(strings.Trim(host, "[]"), "443")
+	}
+	config := c.tls.Clone()
+	config.NextProtos = []string{"http/1.1"}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	raw, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the service at %s: %w", host, err)
+	}
+	conn := raw.(*tls.Conn) // what tls.Dialer promises
+	state := conn.ConnectionState()
+	binding, err := state.ExportKeyingMaterial(attest.ExporterLabel, nil, attest.ExporterSize)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("TLS exporter of the connection to %s: %w", host, err)
+	}
+	ch := &Channel{client: c, conn: conn, binding: binding}
+	var once sync.Once
+	ch.http = &http.Client{
+		CheckRedirect: refuseRedirect,
+		Transport: &http.Transport{
+			MaxConnsPerHost: 1,
+			DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+				err := ErrChannelClosed
+				once.Do(func() { err = nil })
+				if err != nil {
+					return nil, err
+				}
+				return conn, nil
+			},
+		},
+	}
+	return ch, nil
+}
+
+// Binding gives the TLS exporter value of the connection (RFC 9266), 32 bytes.
+func (ch *Channel) Binding() []byte { return ch.binding }
+
+// OpenSession asks for a challenge.
+func (ch *Channel) OpenSession(ctx context.Context, req *attest.SessionRequest) (*attest.Session, error) {
+	var out attest.Session
+	return answer(&out, ch.client.call(ctx, ch.http, http.MethodPost, "/v1/attest/sessions", req, &out))
+}
+
+// SubmitEvidence answers the challenge of session id. A refusal is a
+// *v1.Problem with code evidence_refused; it does not say why.
+func (ch *Channel) SubmitEvidence(ctx context.Context, id string, ev *attest.Evidence) (*v1.AttestResult, error) {
+	var out v1.AttestResult
+	path := "/v1/attest/sessions/" + url.PathEscape(id) + "/evidence"
+	return answer(&out, ch.client.call(ctx, ch.http, http.MethodPut, path, ev, &out))
+}
+
+// Close ends the connection.
+func (ch *Channel) Close() error {
+	ch.http.CloseIdleConnections()
+	if err := ch.conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// AttestStatus gives the status of the host that holds the client's token, a
+// status token.
+func (c *Client) AttestStatus(ctx context.Context) (*v1.Host, error) {
+	var out v1.Host
+	return answer(&out, c.get(ctx, "/v1/attest/status", &out))
+}

@@ -1,0 +1,182 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	v1 "portcullis/api/v1"
+)
+
+const (
+	// maxAnswer bounds an answer: a fabric of 40,000 ports with room.
+	maxAnswer = 64 << 20
+	// maxProblem bounds what is read of a refusal.
+	maxProblem = 4 << 20
+
+	defaultTimeout = 30 * time.Second
+)
+
+// Options say where the service is and who asks.
+type Options struct {
+	URL       string        // https://HOST[:PORT]
+	CA        []byte        // PEM; the only CAs trusted. Empty: the system's
+	Token     string        // operator or status token; empty for attestation
+	Timeout   time.Duration // of one request; 0: 30 seconds
+	UserAgent string
+}
+
+// Client is safe for concurrent use.
+type Client struct {
+	base      string
+	token     string
+	userAgent string
+	timeout   time.Duration
+	tls       *tls.Config
+	http      *http.Client
+}
+
+// New checks o and gives a client. It does not connect yet.
+func New(o Options) (*Client, error) {
+	base, err := baseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS13}
+	if len(o.CA) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(o.CA) {
+			return nil, errors.New("CA: no PEM certificate in it")
+		}
+	}
+	if strings.ContainsAny(o.Token, " \r\n\t") {
+		return nil, errors.New("token: want one word")
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	return &Client{
+		base: base, token: o.Token, userAgent: o.UserAgent, timeout: o.Timeout, tls: config,
+		http: &http.Client{
+			Transport:     &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, Proxy: http.ProxyFromEnvironment},
+			CheckRedirect: refuseRedirect,
+		},
+	}, nil
+}
+
+// refuseRedirect keeps the token from being carried elsewhere. The service
+// never redirects.
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func baseURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("service URL %q: %w", s, err)
+	case u.Scheme != "https" || u.Host == "":
+		return "", fmt.Errorf("service URL %q: want https://HOST[:PORT]", s)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return "", fmt.Errorf("service URL %q: want nothing after the port", s)
+	}
+	return "https://" + u.Host, nil
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// WithToken gives a client with the same connections and another token.
+func (c *Client) WithToken(token string) *Client {
+	other := *c
+	other.token = token
+	return &other
+}
+
+// call sends one request through h and decodes the answer into out, unless out
+// is nil.
+func (c *Client) call(ctx context.Context, h *http.Client, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	resp, err := c.send(ctx, h, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("read the answer of %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// send sends one request and gives the response when it is a success.
+func (c *Client) send(ctx context.Context, h *http.Client, method, path string, in any) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("encode the body of %s %s: %w", method, path, err)
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("ask the service: %w", err)
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.userAgent != "" {
+		req.Header.Set("User-Agent", c.userAgent)
+	}
+	resp, err := h.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the service: %w", err)
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, readProblem(resp)
+}
+
+// readProblem decodes a refusal. An answer that is not a problem document
+// comes from something else than the service, for example a proxy.
+func readProblem(resp *http.Response) error {
+	var p v1.Problem
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil || p.Code == "" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/problem+json") {
+		return fmt.Errorf("ask the service: %s, and the answer is not a Portcullis problem document", resp.Status)
+	}
+	p.Status = resp.StatusCode
+	return &p
+}
+
+func (c *Client) get(ctx context.Context, path string, out any) error {
+	return c.call(ctx, c.http, http.MethodGet, path, nil, out)
+}
+
+func (c *Client) post(ctx context.Context, path string, in, out any) error {
+	return c.call(ctx, c.http, http.MethodPost, path, in, out)
+}
+
+func (c *Client) delete(ctx context.Context, path string) error {
+	return c.call(ctx, c.http, http.MethodDelete, path, nil, nil)
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"net/url"
+
+	v1 "portcullis/api/v1"
+)
+
+// Hosts lists hosts, sorted by id.
+func (c *Client) Hosts(ctx context.Context) ([]v1.Host, error) {
+	var out v1.List[v1.Host]
+	err := c.get(ctx, "/v1/hosts", &out)
+	return out.Items, err
+}
+
+// Host gives one host.
+func (c *Client) Host(ctx context.Context, id string) (*v1.Host, error) {
+	var out v1.Host
+	return answer(&out, c.get(ctx, "/v1/hosts/"+url.PathEscape(id), &out))
+}
+
+// Assign wants a host in a cluster and opens its provisioning window.
+func (c *Client) Assign(ctx context.Context, id string, a v1.Assignment) (*v1.Host, error) {
+	var out v1.Host
+	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/assign", a, &out))
+}
+
+// Release withdraws a host's admission. The host is released when its phase
+// is quarantined again.
+func (c *Client) Release(ctx context.Context, id string) (*v1.Host, error) {
+	var out v1.Host
+	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/release", nil, &out))
+}
+
+// Import hands in inventory and cabling files, all or nothing.
+func (c *Client) Import(ctx context.Context, files []v1.InventoryFile, dryRun bool) (*v1.ImportReport, error) {
+	path := "/v1/inventory/import"
+	if dryRun {
+		path += "?dry_run=true"
+	}
+	var out v1.ImportReport
+	return answer(&out, c.post(ctx, path, v1.InventoryUpload{Files: files}, &out))
+}
+
+// Tenants lists tenants, sorted by name.
+func (c *Client) Tenants(ctx context.Context) ([]v1.Tenant, error) {
+	var out v1.List[v1.Tenant]
+	err := c.get(ctx, "/v1/tenants", &out)
+	return out.Items, err
+}
+
+// CreateTenant makes a tenant.
+func (c *Client) CreateTenant(ctx context.Context, t v1.NewTenant) (*v1.Tenant, error) {
+	var out v1.Tenant
+	return answer(&out, c.post(ctx, "/v1/tenants", t, &out))
+}
+
+// DeleteTenant removes a tenant that has no cluster.
+func (c *Client) DeleteTenant(ctx context.Context, name string) error {
+	return c.delete(ctx, "/v1/tenants/"+url.PathEscape(name))
+}
+
+// Clusters lists clusters, sorted by name.
+func (c *Client) Clusters(ctx context.Context) ([]v1.Cluster, error) {
+	var out v1.List[v1.Cluster]
+	err := c.get(ctx, "/v1/clusters", &out)
+	return out.Items, err
+}
+
+// Cluster gives one cluster.
+func (c *Client) Cluster(ctx context.Context, name string) (*v1.Cluster, error) {
+	var out v1.Cluster
+	return answer(&out, c.get(ctx, "/v1/clusters/"+url.PathEscape(name), &out))
+}
+
+// CreateCluster makes a cluster; the service chooses its P_Key.
+func (c *Client) CreateCluster(ctx context.Context, n v1.NewCluster) (*v1.Cluster, error) {
+	var out v1.Cluster
+	return answer(&out, c.post(ctx, "/v1/clusters", n, &out))
+}
+
+// DeleteCluster removes a cluster that has no host.
+func (c *Client) DeleteCluster(ctx context.Context, name string) error {
+	return c.delete(ctx, "/v1/clusters/"+url.PathEscape(name))
+}
+
+// QuarantinedPKeys lists P_Keys that may not be given out yet.
+func (c *Client) QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, error) {
+	var out v1.List[v1.QuarantinedPKey]
+	err := c.get(ctx, "/v1/pkeys/quarantined", &out)
+	return out.Items, err
+}
+
+// Fabric gives what the subnet manager sees.
+func (c *Client) Fabric(ctx context.Context) (*v1.Fabric, error) {
+	var out v1.Fabric
+	return answer(&out, c.get(ctx, "/v1/fabric", &out))
+}
+
+// SM gives the state of the subnet manager.
+func (c *Client) SM(ctx context.Context) (*v1.SM, error) {
+	var out v1.SM
+	return answer(&out, c.get(ctx, "/v1/sm", &out))
+}
+
+// Version says what the service runs.
+func (c *Client) Version(ctx context.Context) (*v1.Version, error) {
+	var out v1.Version
+	return answer(&out, c.get(ctx, "/version", &out))
+}
+
+// answer gives nil instead of a half-filled value beside an error.
+func answer[T any](v *T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
