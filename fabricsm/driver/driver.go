@@ -1,0 +1,50 @@
+// Package driver runs a Subnet Manager core over a transport: it owns the
+// clock, the wire, the timers and the order "durable before sent".
+package driver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// Store keeps the facts that must survive a restart.
+type Store interface {
+	// Load gives all facts saved before, in the order they were saved; facts
+	// that a later one replaces may be left out.
+	Load() ([]sm.Fact, error)
+	// Save makes facts durable before it returns.
+	Save([]sm.Fact) error
+}
+
+// Options say what to run and whom to tell. OnEvent and OnView are called from
+// the driver's loop and must not block.
+type Options struct {
+	Port  transport.Port // closed by Run when it returns
+	Core  sm.Config      // PortGUID is taken from Port when zero
+	Store Store          // nil: nothing survives
+	Log   *slog.Logger   // nil: silent
+
+	// Timeout is how long an answer may take; default 200 ms.
+	Timeout time.Duration
+
+	OnEvent func(sm.Event)
+	OnView  func(*sm.View)
+	// Until ends Run without an error when it returns true for a view. It is
+	// how "bring the fabric up and stop" is said; see UntilSettled.
+	Until func(*sm.View) bool
+}
+
+// UntilSettled is an Options.Until: the fabric is settled under a master.
+func UntilSettled(v *sm.View) bool { return v.Settled }
+
+// Run runs a core until ctx ends (nil), Options.Until says so (nil), or the
+// store or the transport fails. The latest of intents wins; a closed or nil
+// channel means that no intent comes.
+func Run(ctx context.Context, o Options, intents <-chan sm.Intent) error {
+	return errors.New("not running yet")
+}

@@ -1,0 +1,132 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+)
+
+// Config is what a Core is told once. The zero value of a field means its
+// default.
+type Config struct {
+	// PortGUID is the port this SM is attached to. Required.
+	PortGUID ib.GUID
+
+	Prefix   ib.Prefix // subnet prefix; default ib.DefaultPrefix
+	Priority uint8     // 0 to 15, the highest is master; default 0
+	SMKey    ib.SMKey  // what other SMs must show to be believed; none: any SM is
+
+	// Enforcement says what counts as an enforced partition; default Verified.
+	Enforcement Enforcement
+
+	// IntentWait is how long P_Key tables are left as they were found while
+	// no intent has come. Without it a restart would take the tenants' keys
+	// away and give them back. Zero programs at once, as if an empty intent
+	// had come: nobody is in a tenant partition.
+	IntentWait time.Duration
+
+	Window    int // requests out at once; default 64. Small: slow. Large: overruns VL15 buffers.
+	PerTarget int // requests out at once to one node; default 16
+	Tries     int // quick tries of a request before its node counts as silent; default 3
+
+	// Late is the age at which an unanswered request no longer counts against
+	// the window and no longer holds up the others; default 25 ms.
+	Late time.Duration
+	// RetryMin and RetryMax bound the doubling pause between attempts to reach
+	// a silent node or the far end of a silent link; defaults 1 s and 60 s.
+	RetryMin, RetryMax time.Duration
+	// TrapHold is the shortest time between two verifications that one
+	// source's traps cause; default 50 ms.
+	TrapHold time.Duration
+	// AuditPeriod is the time in which the background audit re-reads every
+	// port once; default 10 min, negative: no audit.
+	AuditPeriod time.Duration
+	// ViewEvery is the shortest time between two views of an unsettled fabric;
+	// default 200 ms. A settled one is shown at once.
+	ViewEvery time.Duration
+	// PollEvery is how often a standby asks the master for its SMInfo; default
+	// 1 s. After Tries silent polls it takes over.
+	PollEvery time.Duration
+
+	Ports  PortConfig
+	SLtoVL SLtoVLMode // default SLtoVLAuto
+}
+
+// PortConfig holds the port parameters that are policy. Zero means default.
+type PortConfig struct {
+	MaxMTU            ib.MTU     // ceiling of NeighborMTU; default 4096
+	MaxOperationalVLs ib.VLCap   // ceiling of OperationalVLs; default VL0-14
+	SubnetTimeOut     ib.ExpTime // default 18, about 1 s
+	PacketLifetime    ib.ExpTime // SwitchInfo.LifeTimeValue; default 18
+	HOQLife           ib.ExpTime // towards switches; default 18
+	LeafHOQLife       ib.ExpTime // towards CAs and routers; default 16
+	VLStallCount      uint8      // default 7
+	MasterSMSL        ib.SL      // default 0
+	LocalPhyErrors    uint8      // threshold of trap 129; default 8
+	OverrunErrors     uint8      // threshold of trap 130; default 8
+}
+
+// Enforcement says what counts as proof that a switch port enforces P_Keys.
+type Enforcement uint8
+
+const (
+	// Verified: the P_Key table and the enforcement bits were both read back.
+	// A switch that does not show the bits gets no tenant P_Key on that port.
+	Verified Enforcement = iota
+	// Accepted: the table was read back and the Set of the bits was not
+	// refused. For simulators that forget the bits; it proves less.
+	Accepted
+)
+
+func (e Enforcement) String() string {
+	if e == Accepted {
+		return "accepted"
+	}
+	return "verified"
+}
+
+// SLtoVLMode says which SL-to-VL tables are programmed.
+type SLtoVLMode uint8
+
+const (
+	// SLtoVLAuto: CA ports, and switches that take one write for all pairs of
+	// ports. Other switches keep their power-on tables, since programming them
+	// costs a request for each pair.
+	SLtoVLAuto SLtoVLMode = iota
+	// SLtoVLAll also programs every pair of connected ports one by one.
+	SLtoVLAll
+	// SLtoVLOff leaves all tables alone.
+	SLtoVLOff
+)
+
+func (c Config) withDefaults() Config {
+	def(&c.Prefix, ib.DefaultPrefix)
+	def(&c.Window, 64)
+	def(&c.PerTarget, 16)
+	def(&c.Tries, 3)
+	def(&c.Late, 25*time.Millisecond)
+	def(&c.RetryMin, time.Second)
+	def(&c.RetryMax, time.Minute)
+	def(&c.TrapHold, 50*time.Millisecond)
+	def(&c.AuditPeriod, 10*time.Minute)
+	def(&c.ViewEvery, 200*time.Millisecond)
+	def(&c.PollEvery, time.Second)
+	def(&c.Ports.MaxMTU, ib.MTU4096)
+	def(&c.Ports.MaxOperationalVLs, 5)
+	def(&c.Ports.SubnetTimeOut, 18)
+	def(&c.Ports.PacketLifetime, 18)
+	def(&c.Ports.HOQLife, 18)
+	def(&c.Ports.LeafHOQLife, 16)
+	def(&c.Ports.VLStallCount, 7)
+	def(&c.Ports.LocalPhyErrors, 8)
+	def(&c.Ports.OverrunErrors, 8)
+	c.Window = min(c.Window, maxSlots/4)
+	return c
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}

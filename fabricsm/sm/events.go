@@ -1,0 +1,260 @@
+package sm
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// Event is something that happened and that others may want to know: logs,
+// audit, admission and the user interface read them. String is a sentence for
+// people.
+type Event interface {
+	fmt.Stringer
+	event()
+}
+
+// StateChanged says that this SM entered an SM state.
+type StateChanged struct {
+	State  ib.SMState
+	Reason string
+}
+
+// Settled says that nothing is left to do: all that can be observed equals
+// what is wanted.
+type Settled struct {
+	Revision int64         // of the intent in force
+	Since    time.Duration // since the fabric was last settled, or since the start
+	SMPs     uint64        // requests sent in that time
+	Sets     uint64        // of which were Sets
+}
+
+// PortPlaced says that an end port is seen at a place. A SwitchPort0 has no
+// place. A port that moves is first gone from its old place.
+type PortPlaced struct {
+	GUID     ib.GUID
+	Place    ib.Place
+	LID      ib.LID
+	NodeGUID ib.GUID
+}
+
+// PortGone says that an end port is no longer seen at a place.
+type PortGone struct {
+	GUID  ib.GUID
+	Place ib.Place
+}
+
+// MembershipApplied says that switch port and HCA were read back and hold the
+// P_Key, and that the switch port enforces it as far as Config.Enforcement
+// asks.
+type MembershipApplied struct {
+	GUID     ib.GUID
+	PKey     ib.PKey
+	Place    ib.Place
+	Revision int64
+}
+
+// MembershipRemoved says that the switch port was read back and does not hold
+// the P_Key. HCAProven is false if the HCA could not be asked.
+type MembershipRemoved struct {
+	GUID      ib.GUID
+	PKey      ib.PKey
+	Place     ib.Place
+	Revision  int64
+	HCAProven bool
+}
+
+// MembershipRefused says why a grant is not applied. It is tried again by
+// itself when the reason goes away.
+type MembershipRefused struct {
+	GUID     ib.GUID
+	PKey     ib.PKey
+	Place    ib.Place
+	Revision int64
+	Reason   string
+}
+
+// RouteRefused says that a routing engine gave no tables, or the checker did
+// not accept them. The old tables stay.
+type RouteRefused struct{ Reason string }
+
+// Routed says that new tables are wanted.
+type Routed struct {
+	Engine   string
+	Switches int
+	LIDs     int
+}
+
+// NodeUnreachable says that a node, or what is behind a link, does not answer.
+// It is asked again from time to time.
+type NodeUnreachable struct {
+	GUID  ib.GUID  // zero: the node has never answered
+	Place ib.Place // link behind which it is
+}
+
+// NodeBack says that a node that did not answer answers again.
+type NodeBack struct{ GUID ib.GUID }
+
+// ForeignSM reports another subnet manager.
+type ForeignSM struct {
+	GUID     ib.GUID
+	LID      ib.LID
+	State    ib.SMState
+	Priority uint8
+	Trusted  bool // it showed our SM_Key
+}
+
+// SMInfoRefused reports an attempt to command this SM without its SM_Key.
+type SMInfoRefused struct {
+	LID     ib.LID
+	GUID    ib.GUID // as it says itself
+	Control mad.SMInfoControl
+}
+
+// DuplicateGUID says that two places show the same GUID. The first one known
+// keeps it, the second stays closed.
+type DuplicateGUID struct {
+	GUID   ib.GUID
+	First  ib.Place
+	Second ib.Place
+}
+
+// BadAnswer says that a node answered something the standard does not allow,
+// or refused a request.
+type BadAnswer struct {
+	GUID    ib.GUID // node, zero when not known yet
+	Port    ib.PortNum
+	Request string // "Set PortInfo"
+	Reason  string
+}
+
+// FieldsNotKept says that a node accepts fields of PortInfo and forgets them.
+// It is not asked again.
+type FieldsNotKept struct {
+	GUID   ib.GUID
+	Fields PortFields
+}
+
+// CannotEnforce says that a switch port cannot check P_Keys, so no grant is
+// honoured there.
+type CannotEnforce struct {
+	Place  ib.Place
+	Reason string
+}
+
+// TrapReceived reports a trap that nothing but a report follows from, or the
+// first of a series.
+type TrapReceived struct {
+	LID   ib.LID
+	GUID  ib.GUID // of the node the LID belongs to, zero if unknown
+	Trap  mad.TrapNum
+	Count uint64 // from that source so far
+}
+
+func (*StateChanged) event()      {}
+func (*Settled) event()           {}
+func (*PortPlaced) event()        {}
+func (*PortGone) event()          {}
+func (*MembershipApplied) event() {}
+func (*MembershipRemoved) event() {}
+func (*MembershipRefused) event() {}
+func (*RouteRefused) event()      {}
+func (*Routed) event()            {}
+func (*NodeUnreachable) event()   {}
+func (*NodeBack) event()          {}
+func (*ForeignSM) event()         {}
+func (*SMInfoRefused) event()     {}
+func (*DuplicateGUID) event()     {}
+func (*BadAnswer) event()         {}
+func (*FieldsNotKept) event()     {}
+func (*CannotEnforce) event()     {}
+func (*TrapReceived) event()      {}
+
+func (e *StateChanged) String() string {
+	return fmt.Sprintf("subnet manager is %v: %s", e.State, e.Reason)
+}
+
+func (e *Settled) String() string {
+	return fmt.Sprintf("settled with revision %d after %d requests, %d of them Sets", e.Revision, e.SMPs, e.Sets)
+}
+
+func (e *PortPlaced) String() string {
+	if e.Place.IsZero() {
+		return fmt.Sprintf("port %v is seen with LID %v", e.GUID, e.LID)
+	}
+	return fmt.Sprintf("port %v is seen at %v with LID %v", e.GUID, e.Place, e.LID)
+}
+
+func (e *PortGone) String() string {
+	if e.Place.IsZero() {
+		return fmt.Sprintf("port %v is gone", e.GUID)
+	}
+	return fmt.Sprintf("port %v is gone from %v", e.GUID, e.Place)
+}
+
+func (e *MembershipApplied) String() string {
+	return fmt.Sprintf("port %v at %v is a member of %v: read back", e.GUID, e.Place, e.PKey)
+}
+
+func (e *MembershipRemoved) String() string {
+	hca := "and from the HCA"
+	if !e.HCAProven {
+		hca = "the HCA cannot be asked"
+	}
+	return fmt.Sprintf("port %v is no longer a member of %v: gone from %v, %s", e.GUID, e.PKey, e.Place, hca)
+}
+
+func (e *MembershipRefused) String() string {
+	return fmt.Sprintf("port %v is not made a member of %v at %v: %s", e.GUID, e.PKey, e.Place, e.Reason)
+}
+
+func (e *RouteRefused) String() string {
+	return "routing tables refused, the old ones stay: " + e.Reason
+}
+
+func (e *Routed) String() string {
+	return fmt.Sprintf("%s routes %d LIDs over %d switches", e.Engine, e.LIDs, e.Switches)
+}
+
+func (e *NodeUnreachable) String() string {
+	if e.GUID == 0 {
+		return fmt.Sprintf("nothing answers behind %v although the link is up", e.Place)
+	}
+	return fmt.Sprintf("node %v behind %v does not answer", e.GUID, e.Place)
+}
+
+func (e *NodeBack) String() string { return fmt.Sprintf("node %v answers again", e.GUID) }
+
+func (e *ForeignSM) String() string {
+	trust := "trusted"
+	if !e.Trusted {
+		trust = "not trusted: its SM_Key is not ours"
+	}
+	return fmt.Sprintf("another subnet manager at %v, LID %v, is %v with priority %d; %s", e.GUID, e.LID, e.State, e.Priority, trust)
+}
+
+func (e *SMInfoRefused) String() string {
+	return fmt.Sprintf("%v from LID %v (says it is %v) refused: its SM_Key is not ours", e.Control, e.LID, e.GUID)
+}
+
+func (e *DuplicateGUID) String() string {
+	return fmt.Sprintf("GUID %v is at %v and at %v; the first keeps it, the second stays closed", e.GUID, e.First, e.Second)
+}
+
+func (e *BadAnswer) String() string {
+	return fmt.Sprintf("node %v port %d: %s: %s", e.GUID, e.Port, e.Request, e.Reason)
+}
+
+func (e *FieldsNotKept) String() string {
+	return fmt.Sprintf("node %v accepts but does not keep %v", e.GUID, e.Fields)
+}
+
+func (e *CannotEnforce) String() string {
+	return fmt.Sprintf("switch port %v cannot enforce partitions, so nobody is admitted there: %s", e.Place, e.Reason)
+}
+
+func (e *TrapReceived) String() string {
+	return fmt.Sprintf("trap %v from LID %v (node %v), number %d from there", e.Trap, e.LID, e.GUID, e.Count)
+}

@@ -1,0 +1,69 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// Input is one thing that happened.
+type Input interface{ input() }
+
+// Started begins the life of a core. Facts are all that were saved before, in
+// the order they were saved.
+type Started struct{ Facts []Fact }
+
+// Received is a MAD that is not the answer to a request of ours.
+type Received struct {
+	MAD mad.MAD
+	LID ib.LID // source
+	QP  uint32 // source queue pair
+}
+
+// Reply is how a request ended. Replies with an id that is not out are
+// ignored.
+type Reply struct {
+	ID      RequestID
+	Outcome Outcome
+	MAD     mad.MAD // valid for Answered
+}
+
+// Outcome is how a request ended.
+type Outcome uint8
+
+// Outcomes.
+const (
+	Answered    Outcome = iota // an answer came
+	TimedOut                   // none came in time
+	Undelivered                // the transport says nobody is there, at once
+)
+
+// IntentSet replaces all that is wanted.
+type IntentSet struct{ Intent Intent }
+
+// Intent is everything that is wanted beyond the defaults.
+type Intent struct {
+	Revision int64   // the store's, goes into events and views
+	Grants   []Grant // in any order
+	// Absent lists memberships whose absence is to be proven although this
+	// core may never have granted them, for example after a restart. Each is
+	// answered by MembershipRemoved once. Those that Grants holds too are
+	// ignored.
+	Absent []Grant
+}
+
+// Grant puts an end port into a partition as a full member. It is honoured
+// only while the GUID is seen at exactly that place.
+type Grant struct {
+	GUID  ib.GUID  // port GUID
+	PKey  ib.PKey  // either membership bit; taken as full
+	Place ib.Place // switch port it must be cabled to
+}
+
+// Woken says that the time of Output.Wake has come.
+type Woken struct{}
+
+func (*Started) input()   {}
+func (*Received) input()  {}
+func (*Reply) input()     {}
+func (*IntentSet) input() {}
+func (*Woken) input()     {}

@@ -1,0 +1,109 @@
+package sm
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// Output is what one Step wants done. It is valid until the next Step.
+type Output struct {
+	Save   []Fact     // durable first
+	Answer []Response // then on the wire
+	Send   []Request  // then these, in order
+	Job    *RouteJob  // pure and long; run it elsewhere, nil when there is none
+	Events []Event
+	View   *View     // new immutable snapshot, nil when unchanged
+	Wake   time.Time // step Woken in by then; zero: no need
+}
+
+// RequestID names a request that is out. Its 32 bits are the lower half of the
+// transaction id; it is never 0.
+type RequestID uint32
+
+// Request is an SMP to put on the wire. Its transaction id is the request id.
+type Request struct {
+	ID  RequestID
+	LID ib.LID // destination; ib.PermissiveLID for a directed route
+	MAD mad.MAD
+}
+
+// Response is a MAD that answers somebody else's, or that no answer is
+// expected to.
+type Response struct {
+	LID ib.LID // destination; ib.PermissiveLID for a directed route
+	QP  uint32
+	MAD mad.MAD
+}
+
+// FactKind is what a Fact is about.
+type FactKind string
+
+// Kinds of facts.
+const (
+	// FactLID: the end port GUID owns LID. LID 0 takes it back.
+	FactLID FactKind = "lid"
+	// FactNotKept: ports of the node GUID accept Sets of these fields and
+	// forget them.
+	FactNotKept FactKind = "not-kept"
+)
+
+// Fact is one thing that must survive a restart. A fact replaces an earlier
+// one of the same kind and GUID.
+type Fact struct {
+	Kind    FactKind   `json:"kind"`
+	GUID    ib.GUID    `json:"guid"`
+	LID     ib.LID     `json:"lid,omitzero"`
+	NotKept PortFields `json:"not_kept,omitzero"`
+}
+
+// PortFields is a set of fields of PortInfo.
+type PortFields uint32
+
+// Fields that this SM programs.
+const (
+	FieldLID PortFields = 1 << iota
+	FieldLMC
+	FieldGIDPrefix
+	FieldMasterSMLID
+	FieldMasterSMSL
+	FieldSubnetTimeOut
+	FieldNeighborMTU
+	FieldOperationalVLs
+	FieldVLStallCount
+	FieldHOQLife
+	FieldLinkDownDefaultState
+	FieldErrorThresholds
+	FieldEnforcementInbound
+	FieldEnforcementOutbound
+	FieldFilterRaw
+
+	fieldsEnd
+	fieldEnforcement = FieldEnforcementInbound | FieldEnforcementOutbound
+)
+
+var fieldNames = [...]string{
+	"LID", "LMC", "GIDPrefix", "MasterSMLID", "MasterSMSL", "SubnetTimeOut", "NeighborMTU", "OperationalVLs",
+	"VLStallCount", "HOQLife", "LinkDownDefaultState", "LocalPhyErrors/OverrunErrors",
+	"PartitionEnforcementInbound", "PartitionEnforcementOutbound", "FilterRaw",
+}
+
+// String lists the fields by their names in PortInfo.
+func (f PortFields) String() string {
+	s := ""
+	for i, name := range fieldNames {
+		if f&(1<<i) == 0 {
+			continue
+		}
+		if s != "" {
+			s += ", "
+		}
+		s += name
+	}
+	if rest := f &^ (fieldsEnd - 1); rest != 0 {
+		s += fmt.Sprintf(" 0x%x", uint32(rest))
+	}
+	return s
+}

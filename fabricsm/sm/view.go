@@ -1,0 +1,61 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// View is an immutable snapshot for readers.
+type View struct {
+	Time     time.Time
+	Fabric   *topo.Fabric
+	State    ib.SMState
+	GUID     ib.GUID // own port
+	LID      ib.LID  // own port
+	Priority uint8
+	Settled  bool
+	Pending  int   // requests that are out
+	Revision int64 // of the intent in force
+	Intent   bool  // an intent has come
+	SMPs     []SMPCount
+	Dropped  uint64   // received MADs that were malformed or meant nothing here
+	Problems []string // what stands in the way, sorted, at most 100
+
+	pkeys []*pkeyTable   // by PortID, nil: not read
+	lfts  [][]ib.PortNum // by NodeID
+}
+
+// SMPCount says how many requests of a kind were sent.
+type SMPCount struct {
+	Method mad.Method
+	Attr   mad.AttrID
+	Sent   uint64
+}
+
+// PKeys gives the P_Key table of a port, empty entries left out, in the order
+// of the table. proven says that every block of it was read with a Get since it
+// was last written; a table that was not read at all is nil and not proven.
+func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
+	if int(p) >= len(v.pkeys) || v.pkeys[p] == nil {
+		return nil, false
+	}
+	t := v.pkeys[p]
+	for _, k := range t.keys {
+		if k.Valid() {
+			keys = append(keys, k)
+		}
+	}
+	return keys, t.proven()
+}
+
+// LFT gives the linear forwarding table of a switch by LID as far as it is
+// known, nil when it is not. It must not be written to.
+func (v *View) LFT(n topo.NodeID) []ib.PortNum {
+	if int(n) >= len(v.lfts) {
+		return nil
+	}
+	return v.lfts[n]
+}
