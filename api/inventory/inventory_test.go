@@ -1,0 +1,227 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/fabricsm/ib"
+)
+
+// TestImport runs the transcripts in testdata: each import prints its report
+// or its problems, "stored" prints the inventory afterwards.
+func TestImport(t *testing.T) {
+	datadriven.Walk(t, "testdata/import", func(t *testing.T, path string) {
+		var stored []Host
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "import", "dry-run":
+				out, next := importText(stored, d.Input)
+				if d.Cmd == "import" {
+					stored = next
+				}
+				return out
+			case "stored":
+				return printHosts(stored)
+			default:
+				d.Fatalf(t, "unknown command %q", d.Cmd)
+				return ""
+			}
+		})
+	})
+}
+
+// importText imports the files of a transcript: each begins with "-- name".
+func importText(stored []Host, input string) (string, []Host) {
+	var files []File
+	for _, part := range strings.Split("\n"+input, "\n-- ")[1:] {
+		name, data, _ := strings.Cut(part, "\n")
+		files = append(files, File{Name: name, Data: []byte(data)})
+	}
+	d, err := Parse(files)
+	if err != nil {
+		return err.Error(), stored
+	}
+	p, err := NewPlan(stored, d)
+	if err != nil {
+		return err.Error(), stored
+	}
+	return printPlan(p), apply(stored, p)
+}
+
+func apply(stored []Host, p *Plan) []Host {
+	byID := map[string]Host{}
+	for _, h := range stored {
+		byID[h.ID] = h
+	}
+	for _, h := range p.Added {
+		byID[h.ID] = h
+	}
+	for _, c := range p.Changed {
+		byID[c.After.ID] = c.After
+	}
+	var out []Host
+	for _, h := range byID {
+		out = append(out, h)
+	}
+	return out
+}
+
+func printPlan(p *Plan) string {
+	var b strings.Builder
+	for _, h := range p.Added {
+		fmt.Fprintf(&b, "add %s\n", h.ID)
+	}
+	for _, c := range p.Changed {
+		fmt.Fprintf(&b, "change %s (identity: %v)\n", c.After.ID, c.Identity)
+		for _, f := range c.Fields {
+			fmt.Fprintf(&b, "  %s\n", f)
+		}
+	}
+	fmt.Fprintf(&b, "unchanged %d, not in file %v, total %d\n", p.Unchanged, p.NotInFile, p.Total)
+	return b.String()
+}
+
+func printHosts(hosts []Host) string {
+	var lines []string
+	for _, h := range hosts {
+		for _, a := range h.HCAs {
+			for _, p := range a.Ports {
+				lines = append(lines, fmt.Sprintf("%s ek=%.8s rack=%s hca=%v port=%d guid=%v cable=%v", h.ID, h.EK, h.Rack, a.NodeGUID, p.Num, p.GUID, p.Cable))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func TestLimits(t *testing.T) {
+	big := func(n int) string {
+		var b strings.Builder
+		b.WriteString("hosts:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "- {id: h%d, hcas: [{node_guid: 0x%x, ports: [{port: 1, guid: 0x%x}]}]}\n", i, 2*i+1, 2*i+2)
+		}
+		return b.String()
+	}
+	for _, c := range []struct {
+		name  string
+		files []File
+		want  string
+	}{
+		{"no file", nil, "no file given"},
+		{"too many files", make([]File, MaxFiles+1), "at most 64"},
+		{"too large", []File{{"a", make([]byte, MaxFileSize+1)}}, "at most 33554432"},
+		{"too many hosts", []File{{"a", []byte(big(maxHosts + 1))}}, "at most 20000"},
+		{"alias bomb", []File{{"a", []byte("hosts: &a [*a, *a]\n")}}, "a:1"},
+		{"deep nesting", []File{{"a", []byte("hosts: " + strings.Repeat("[", 50_000))}}, "a"},
+		{"hundreds of problems", []File{{"a", []byte("hosts: [" + strings.Repeat("x,", 500) + "]")}}, "and 400 more problems"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse(c.files)
+			var ps Problems
+			if !errors.As(err, &ps) || !strings.Contains(strings.Join(ps.Lines(), "\n"), c.want) {
+				t.Errorf("got %.300v, want a problem with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTenThousandHosts(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("hosts:\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "- id: h%d\n  hcas:\n", i)
+		for j := range 2 {
+			g := 0x10_0000 + i*16 + j*4
+			fmt.Fprintf(&b, "  - node_guid: 0x%x\n    ports:\n    - {port: 1, guid: 0x%x, cable: 0x%x/%d}\n", g, g+1, 0x1+i/100, 1+(i%100)*2+j)
+		}
+	}
+	d, err := Parse([]File{{"hosts.yaml", []byte(b.String())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(nil, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Added) != 10_000 {
+		t.Errorf("got %d hosts added, want 10000", len(p.Added))
+	}
+}
+
+func TestOnePortCard(t *testing.T) {
+	// Many one-port cards use their node GUID as the port's GUID too.
+	d, err := Parse([]File{{"h", []byte("hosts: [{id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x10}]}]}]")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(nil, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Host{{ID: "a", HCAs: []HCA{{NodeGUID: 0x10, Ports: []Port{{Num: 1, GUID: 0x10}}}}}}
+	if d := cmp.Diff(want, p.Added); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// FuzzParse checks that no input crashes the parser, and that an inventory
+// which is accepted is unambiguous and imports again without a change.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"", "hosts: []", "hosts: &a [*a]", "{", "a: b", "---\n---\n",
+		"hosts: [{id: a, ek_sha256: " + strings.Repeat("ab", 32) + ", rack: r, hcas: [{node_guid: 0x10, system_image_guid: 0x9, ports: [{port: 1, guid: 0x11, cable: 0x5/1}]}]}]",
+		"hosts: [{id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x11}]}]}]\ncables: [{guid: 0x11, switch: 0x5, port: 7}]",
+		"hosts: [{id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x11}]}]}]\ncables: [{host: a, hca: 0x10, hca_port: 1, switch: 0x5, port: 7}]",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files := []File{{"fuzz.yaml", data}}
+		d, err := Parse(files)
+		if err != nil {
+			return
+		}
+		p, err := NewPlan(nil, d)
+		if err != nil {
+			return
+		}
+		checkUnique(t, p.Added)
+		again, err := NewPlan(p.Added, d)
+		if err != nil {
+			t.Fatalf("second import: %v", err)
+		}
+		if len(again.Added)+len(again.Changed) != 0 {
+			t.Errorf("second import changes something: %s", printPlan(again))
+		}
+	})
+}
+
+func checkUnique(t *testing.T, hosts []Host) {
+	guids, places, eks := map[ib.GUID]string{}, map[ib.Place]bool{}, map[string]bool{}
+	for _, h := range hosts {
+		if h.EK != "" && eks[h.EK] {
+			t.Errorf("EK %s twice", h.EK)
+		}
+		eks[h.EK] = true
+		for _, a := range h.HCAs {
+			card := fmt.Sprint(h.ID, a.NodeGUID)
+			for _, p := range a.Ports {
+				if owner, taken := guids[p.GUID]; taken && owner != card {
+					t.Errorf("GUID %v twice", p.GUID)
+				}
+				guids[p.GUID] = card
+				if !p.Cable.IsZero() && places[p.Cable] {
+					t.Errorf("switch port %v twice", p.Cable)
+				}
+				places[p.Cable] = true
+			}
+		}
+	}
+}

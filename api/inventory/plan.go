@@ -1,0 +1,202 @@
+package inventory
+
+import (
+	"maps"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+)
+
+// Plan is what an import would do to the stored inventory.
+type Plan struct {
+	Added     []Host   // by id
+	Changed   []Change // by id
+	Unchanged int      // hosts named by the files that already are so
+	NotInFile []string // stored hosts that no file names, left alone; sorted
+	Total     int      // hosts afterwards
+}
+
+// Change is one stored host that the files change.
+type Change struct {
+	Before, After Host
+	Fields        []string // what changes, one sentence each
+	Identity      bool     // EK, GUIDs or cabling change, not labels only
+}
+
+// NewPlan compares d with the stored hosts. A host in the files replaces its
+// stored record, but a port that keeps its GUID and is given no cable keeps
+// the stored one. The error is Problems and lists every contradiction: an EK,
+// GUID or switch port that two hosts would have, a cable to a port that
+// nobody has.
+func NewPlan(stored []Host, d *Declaration) (*Plan, error) {
+	m := newMerge(stored, d)
+	m.cable(d)
+	m.checkClaims(d)
+	if err := m.report.err(); err != nil {
+		return nil, err
+	}
+	return m.plan(), nil
+}
+
+type merge struct {
+	report  *report
+	was     map[string]Host
+	next    map[string]Host
+	named   map[string]bool  // hosts the files name, by themselves or by a cable
+	cableAt map[ib.GUID]spot // where the cable of a port is declared
+	decls   map[string]hostDecl
+}
+
+func newMerge(stored []Host, d *Declaration) *merge {
+	m := &merge{
+		report: &report{}, was: map[string]Host{}, next: map[string]Host{}, named: map[string]bool{},
+		cableAt: map[ib.GUID]spot{}, decls: map[string]hostDecl{},
+	}
+	for _, h := range stored {
+		m.was[h.ID] = h
+		m.next[h.ID] = h.clone()
+	}
+	for _, h := range d.hosts {
+		m.replace(h)
+	}
+	return m
+}
+
+// replace puts the declared host in the place of the stored one.
+func (m *merge) replace(d hostDecl) {
+	kept := map[ib.GUID]ib.Place{}
+	before := m.was[d.host.ID]
+	for _, p := range before.Ports() {
+		kept[p.GUID] = p.Cable
+	}
+	h := d.host.clone()
+	for i := range h.HCAs {
+		for j := range h.HCAs[i].Ports {
+			p := &h.HCAs[i].Ports[j]
+			if p.Cable.IsZero() {
+				p.Cable = kept[p.GUID]
+				continue
+			}
+			m.cableAt[p.GUID] = d.hcas[i].ports[j].cableAt
+		}
+	}
+	h.normal()
+	m.next[h.ID], m.named[h.ID], m.decls[h.ID] = h, true, d
+}
+
+// portAt is where a port is kept: host, and indices of HCA and port.
+type portAt struct {
+	host     string
+	hca, num int
+}
+
+// cable enters the cables of the files into next.
+func (m *merge) cable(d *Declaration) {
+	byGUID, byName := m.ports()
+	for _, c := range d.cables {
+		at, ok := byGUID[c.guid]
+		if c.guid == 0 {
+			at, ok = byName[cableDecl{host: c.host, hca: c.hca, port: c.port}]
+		}
+		if !ok {
+			m.noSuchPort(c)
+			continue
+		}
+		p := &m.next[at.host].HCAs[at.hca].Ports[at.num]
+		if first, twice := m.cableAt[p.GUID]; twice && p.Cable != c.place {
+			m.report.add(c.at, "port GUID %v of host %s is cabled to %v here and to %v at %v", p.GUID, at.host, c.place, p.Cable, first)
+			continue
+		}
+		p.Cable, m.cableAt[p.GUID], m.named[at.host] = c.place, c.at, true
+	}
+}
+
+func (m *merge) noSuchPort(c cableDecl) {
+	if c.guid != 0 {
+		m.report.add(c.at, "cable: no host of the files or of the inventory has a port with GUID %v", c.guid)
+		return
+	}
+	if _, known := m.next[c.host]; !known {
+		m.report.add(c.at, "cable: host %s is neither in the files nor in the inventory", quote(c.host))
+		return
+	}
+	m.report.add(c.at, "cable: host %s has no hca %v with port %d", c.host, c.hca, c.port)
+}
+
+func (m *merge) ports() (map[ib.GUID]portAt, map[cableDecl]portAt) {
+	byGUID, byName := map[ib.GUID]portAt{}, map[cableDecl]portAt{}
+	for id, h := range m.next {
+		for i, a := range h.HCAs {
+			for j, p := range a.Ports {
+				at := portAt{id, i, j}
+				byGUID[p.GUID] = at
+				byName[cableDecl{host: id, hca: a.NodeGUID, port: p.Num}] = at
+			}
+		}
+	}
+	return byGUID, byName
+}
+
+// checkClaims finds what two hosts would have after the import. Stored hosts
+// that the files leave alone claim first.
+func (m *merge) checkClaims(d *Declaration) {
+	l := newLedger()
+	ids := slices.Sorted(maps.Keys(m.next))
+	for _, id := range ids {
+		if _, declared := m.decls[id]; !declared {
+			stored := hostDecl{host: m.next[id]}
+			for _, c := range stored.claims() {
+				l.enter(c, m.report)
+			}
+		}
+	}
+	for _, h := range d.hosts {
+		for _, c := range h.claims() {
+			l.enter(c, m.report)
+		}
+	}
+	m.checkPlaces(l, ids)
+}
+
+func (m *merge) checkPlaces(l *ledger, ids []string) {
+	owners := guidOwners(m.next)
+	// Declared cables come last, so that the blame falls on a line of a file.
+	for _, declared := range []bool{false, true} {
+		for _, id := range ids {
+			h := m.next[id]
+			for _, p := range h.Ports() {
+				at, inFile := m.cableAt[p.GUID]
+				if p.Cable.IsZero() || inFile != declared {
+					continue
+				}
+				if owner, taken := owners[p.Cable.Switch]; taken {
+					m.report.add(at, "cable of host %s port GUID %v: %v is a GUID of host %s, not of a switch", id, p.GUID, p.Cable.Switch, owner)
+				}
+				l.enter(placeClaim(id, p, at), m.report)
+			}
+		}
+	}
+}
+
+func (m *merge) plan() *Plan {
+	p := &Plan{Total: len(m.next)}
+	for _, id := range slices.Sorted(maps.Keys(m.next)) {
+		after := m.next[id]
+		before, known := m.was[id]
+		if !known {
+			p.Added = append(p.Added, after)
+			continue
+		}
+		if !m.named[id] {
+			p.NotInFile = append(p.NotInFile, id)
+			continue
+		}
+		fields, identity := before.Diff(&after)
+		if len(fields) == 0 {
+			p.Unchanged++
+			continue
+		}
+		p.Changed = append(p.Changed, Change{Before: before, After: after, Fields: fields, Identity: identity})
+	}
+	return p
+}

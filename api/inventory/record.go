@@ -1,0 +1,146 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/api/store"
+	"portcullis/fabricsm/ib"
+)
+
+// File is one inventory or cabling file as it was handed in. Name is used in
+// messages only; nothing is opened.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Host is one machine.
+type Host struct {
+	ID   string `json:"id"`
+	EK   string `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, 64 lower-case hex digits
+	Rack string `json:"rack,omitempty"`
+	HCAs []HCA  `json:"hcas"` // by node GUID
+}
+
+// HCA is one adapter.
+type HCA struct {
+	NodeGUID        ib.GUID `json:"node_guid"`
+	SystemImageGUID ib.GUID `json:"system_image_guid,omitzero"`
+	Ports           []Port  `json:"ports"` // by number
+}
+
+// Port is one InfiniBand port of an adapter.
+type Port struct {
+	Num   ib.PortNum `json:"port"`
+	GUID  ib.GUID    `json:"guid"`
+	Cable ib.Place   `json:"cable,omitzero"` // switch port it is cabled to; zero: not declared
+}
+
+// Head changes with every import, so that an import that read the whole
+// inventory conflicts with any other.
+type Head struct {
+	Imported time.Time `json:"imported"`
+	Actor    string    `json:"actor"`
+	Hosts    int       `json:"hosts"`
+}
+
+// HeadKey is the key of the one record in Heads.
+const HeadKey = "head"
+
+// Hosts is the inventory in the store, by host id.
+func Hosts() store.Collection[Host] { return store.NewCollection[Host]("inventory/hosts", 1) }
+
+// Heads holds the Head.
+func Heads() store.Collection[Head] { return store.NewCollection[Head]("inventory/import", 1) }
+
+// Ports lists the host's ports in order.
+func (h *Host) Ports() []Port {
+	var out []Port
+	for _, a := range h.HCAs {
+		out = append(out, a.Ports...)
+	}
+	return out
+}
+
+// clone copies h deeply.
+func (h *Host) clone() Host {
+	c := *h
+	c.HCAs = slices.Clone(h.HCAs)
+	for i := range c.HCAs {
+		c.HCAs[i].Ports = slices.Clone(c.HCAs[i].Ports)
+	}
+	return c
+}
+
+// Diff names the fields that differ from h to n, one sentence each, in a fixed
+// order; none means equal. identity reports whether any of them says who the
+// host is or where it is cabled, as opposed to a label.
+func (h *Host) Diff(n *Host) (fields []string, identity bool) {
+	if h.EK != n.EK {
+		fields = append(fields, changed("ek_sha256", h.EK, n.EK))
+	}
+	fields = append(fields, diffAttributes(h.attributes(), n.attributes())...)
+	identity = len(fields) > 0
+	if h.Rack != n.Rack {
+		fields = append(fields, changed("rack", h.Rack, n.Rack))
+	}
+	return fields, identity
+}
+
+// attribute is one leaf of a host's record under a path for people.
+type attribute struct{ path, value string }
+
+func (h *Host) attributes() []attribute {
+	var out []attribute
+	for _, a := range h.HCAs {
+		hca := fmt.Sprintf("hca %v", a.NodeGUID)
+		out = append(out, attribute{hca, "present"})
+		if a.SystemImageGUID != 0 {
+			out = append(out, attribute{hca + " system_image_guid", a.SystemImageGUID.String()})
+		}
+		for _, p := range a.Ports {
+			port := fmt.Sprintf("%s port %d", hca, p.Num)
+			out = append(out, attribute{port + " guid", p.GUID.String()})
+			if !p.Cable.IsZero() {
+				out = append(out, attribute{port + " cable", p.Cable.String()})
+			}
+		}
+	}
+	return out
+}
+
+func diffAttributes(was, now []attribute) []string {
+	old, fresh := attributeMap(was), attributeMap(now)
+	var fields []string
+	for _, a := range was {
+		if fresh[a.path] != a.value {
+			fields = append(fields, changed(a.path, a.value, fresh[a.path]))
+		}
+	}
+	for _, a := range now {
+		if _, known := old[a.path]; !known {
+			fields = append(fields, changed(a.path, "", a.value))
+		}
+	}
+	return fields
+}
+
+func attributeMap(list []attribute) map[string]string {
+	m := make(map[string]string, len(list))
+	for _, a := range list {
+		m[a.path] = a.value
+	}
+	return m
+}
+
+func changed(path, was, now string) string {
+	if was == "" {
+		was = "not set"
+	}
+	if now == "" {
+		now = "not set"
+	}
+	return fmt.Sprintf("%s: was %s, now %s", path, was, now)
+}
