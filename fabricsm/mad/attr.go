@@ -7,7 +7,7 @@ import "fmt"
 // other classes share, ClassPortInfo.
 type AttrID uint16
 
-// Attributes (reference table of IBTA volume 1, 14.2.5). The comment gives the
+// Attributes (IBTA volume 1, 14.2.5). The comment gives the
 // attribute modifier.
 const (
 	AttrClassPortInfo            AttrID = 0x0001 // 0; not in SMPs
@@ -36,6 +36,10 @@ const (
 	AttrVirtualizationInfo       AttrID = 0xFFB0 // NVIDIA
 	AttrVPortInfo                AttrID = 0xFFB1 // NVIDIA; virtual port index
 	AttrVNodeInfo                AttrID = 0xFFB2 // NVIDIA; virtual port index
+	AttrVPortState               AttrID = 0xFFB3 // NVIDIA; block of 128 virtual ports
+	AttrVNodeDescription         AttrID = 0xFFB4 // NVIDIA; virtual port index
+	AttrVPortGUIDInfo            AttrID = 0xFFB5 // NVIDIA; virtual port index and block
+	AttrVPortPKeyTable           AttrID = 0xFFB6 // NVIDIA; virtual port index and block
 )
 
 // String names the attributes above as the standard does, others by number.
@@ -93,6 +97,14 @@ func (a AttrID) String() string {
 		return "VPortInfo"
 	case AttrVNodeInfo:
 		return "VNodeInfo"
+	case AttrVPortState:
+		return "VPortState"
+	case AttrVNodeDescription:
+		return "VNodeDescription"
+	case AttrVPortGUIDInfo:
+		return "VPortGUIDInfo"
+	case AttrVPortPKeyTable:
+		return "VPortP_KeyTable"
 	default:
 		return fmt.Sprintf("AttrID(0x%04x)", uint16(a))
 	}

@@ -180,10 +180,7 @@ func (l *Layout) fieldAt(off uintptr) string {
 		if f.Reserved || off < f.offset || off >= f.offset+uintptr(f.Count)*f.typ.Size() {
 			continue
 		}
-		if f.array {
-			return fmt.Sprintf("%s[%d]", f.Name, (off-f.offset)/f.typ.Size())
-		}
-		return f.Name
+		return f.elementName(int((off - f.offset) / f.typ.Size()))
 	}
 	return "?"
 }

@@ -13,22 +13,6 @@ type LinearForwardingTable struct {
 	Port [LIDsPerBlock]ib.PortNum `mad:"0,8"`
 }
 
-// RandomForwardingEntry is one row of a random forwarding table.
-type RandomForwardingEntry struct {
-	LID   ib.LID     `mad:"0,16"`
-	Valid bool       `mad:"16,1"`
-	LMC   ib.LMC     `mad:"17,3"`
-	_     reserved   `mad:"20,4"`
-	Port  ib.PortNum `mad:"24,8"`
-}
-
-// RandomForwardingTable is one block of the routes of a switch with a random
-// table (attribute 0x001A; IBTA volume 1, 14.2.5.11), which no device in use
-// has. The modifier is the block. The standard's text is its only source here.
-type RandomForwardingTable struct {
-	Entry [16]RandomForwardingEntry `mad:"0,32"`
-}
-
 // MLIDsPerBlock is the number of multicast LIDs in one block of a multicast
 // forwarding table.
 const MLIDsPerBlock = 32

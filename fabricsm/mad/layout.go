@@ -31,12 +31,24 @@ type Field struct {
 	Width    int    // in bits; for arrays that of one element
 	Count    int    // elements of an array, 1 otherwise
 	Reserved bool   // sent as zero, ignored on receipt
-	Hex      bool   // printed in hexadecimal by Dump
+	Format   Format // how Dump prints it
 
 	offset uintptr
 	typ    reflect.Type // of the field, or of one element of an array
 	array  bool
 }
+
+// Format is how a field is printed.
+type Format string
+
+// Formats. Types with a String method print by it whatever the format.
+const (
+	FormatPlain Format = ""     // numbers in decimal
+	FormatHex   Format = "hex"  // numbers in hexadecimal, byte arrays as one string of digits
+	FormatText  Format = "text" // a byte array that holds text padded with NUL
+)
+
+func (f Format) known() bool { return f == FormatPlain || f == FormatHex || f == FormatText }
 
 // End is the bit after the field.
 func (f *Field) End() int { return f.Bit + f.Width*f.Count }
@@ -44,7 +56,7 @@ func (f *Field) End() int { return f.Bit + f.Width*f.Count }
 // reserved marks bits that have no meaning: `_ reserved `mad:"offset,width"“.
 type reserved struct{}
 
-// Name is the name of the attribute's type.
+// Name is the name of the attribute's type, for example "PortInfo".
 func (l *Layout) Name() string { return l.typ.Name() }
 
 // Size is the length of the attribute in bytes.
@@ -153,10 +165,14 @@ func (l *Layout) addField(sf reflect.StructField, prefix string, base int, offse
 	return nil
 }
 
-// addElements appends the rows of an array of structs, element by element.
+// addElements appends the rows of a struct, or of an array of structs element
+// by element.
 func (l *Layout) addElements(f *Field) error {
 	for i := range f.Count {
-		name := fmt.Sprintf("%s[%d].", f.Name, i)
+		name := f.Name + "."
+		if f.array {
+			name = fmt.Sprintf("%s[%d].", f.Name, i)
+		}
 		if err := l.addStruct(f.typ, name, f.Bit+i*f.Width, f.offset+uintptr(i)*f.typ.Size()); err != nil {
 			return err
 		}
@@ -164,14 +180,14 @@ func (l *Layout) addElements(f *Field) error {
 	return nil
 }
 
-// parseTag reads "offset,width" with an optional ",hex".
+// parseTag reads "offset,width" with an optional format, "offset,width,hex".
 func parseTag(tag string) (f Field, err error) {
 	parts := strings.Split(tag, ",")
-	if len(parts) == 3 && parts[2] == "hex" {
-		f.Hex, parts = true, parts[:2]
+	if len(parts) == 3 {
+		f.Format, parts = Format(parts[2]), parts[:2]
 	}
-	if len(parts) != 2 {
-		return f, fmt.Errorf("tag %q: want mad:\"offset,width\" or mad:\"offset,width,hex\"", tag)
+	if len(parts) != 2 || !f.Format.known() {
+		return f, fmt.Errorf("tag %q: want mad:\"offset,width\", then optionally ,hex or ,text", tag)
 	}
 	if f.Bit, err = strconv.Atoi(parts[0]); err != nil || f.Bit < 0 {
 		return f, fmt.Errorf("tag %q: bad bit offset", tag)

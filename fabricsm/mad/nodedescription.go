@@ -10,7 +10,7 @@ import (
 // NodeDescription is the free text of a node (attribute 0x0010; IBTA volume
 // 1, 14.2.5.2). The host sets it: use it neither for identity nor for policy.
 type NodeDescription struct {
-	NodeString [64]byte `mad:"0,8"` // UTF-8, padded with NUL
+	NodeString [64]byte `mad:"0,8,text"` // UTF-8, padded with NUL
 }
 
 // MakeNodeDescription holds s, cut to 64 bytes at a character boundary.
@@ -28,8 +28,9 @@ func MakeNodeDescription(s string) (d NodeDescription) {
 // String gives the text up to the first NUL. What is not a printable
 // character is replaced by U+FFFD, so that a host cannot write to the terminal
 // of an operator.
-func (d NodeDescription) String() string {
-	b := d.NodeString[:]
+func (d NodeDescription) String() string { return printable(d.NodeString[:]) }
+
+func printable(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
 	}

@@ -9,20 +9,20 @@ import (
 // NoticeHeader is what every notice begins with (attribute 0x0002; IBTA volume
 // 1, 13.4.8.2).
 type NoticeHeader struct {
-	IsGeneric    bool       `mad:"0,1"`   // true: the standard's numbers; false: a vendor's
-	Type         NoticeType `mad:"1,7"`   // how bad it is
-	ProducerType uint32     `mad:"8,24"`  // generic: a Producer; else the vendor's OUI
-	TrapNumber   TrapNum    `mad:"32,16"` // generic: what happened; else the vendor's device id
-	IssuerLID    ib.LID     `mad:"48,16"` // LID of the sender
-	Toggle       bool       `mad:"64,1"`  // alternates with each notice
-	Count        uint16     `mad:"65,15"` // notices queued
+	IsGeneric    bool       `mad:"0,1"`      // true: the standard's numbers; false: a vendor's
+	Type         NoticeType `mad:"1,7"`      // how bad it is
+	ProducerType uint32     `mad:"8,24,hex"` // generic: a Producer; else the vendor's OUI
+	TrapNumber   TrapNum    `mad:"32,16"`    // generic: what happened; else the vendor's device id
+	IssuerLID    ib.LID     `mad:"48,16"`    // LID of the sender
+	Toggle       bool       `mad:"64,1"`     // alternates with each notice
+	Count        uint16     `mad:"65,15"`    // notices queued
 }
 
 // Notice is a notice whose details are not interpreted. Trap64 to Trap259 are
 // views of the same 64 bytes that do: decode the one TrapNumber asks for.
 type Notice struct {
 	NoticeHeader
-	DataDetails [54]byte `mad:"80,8"`
+	DataDetails [54]byte `mad:"80,8,hex"`
 }
 
 // ReportNotice is the form that subnet administration forwards to subscribers,

@@ -1,6 +1,10 @@
 package mad
 
-import "portcullis/fabricsm/ib"
+import (
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+)
 
 // VLArbEntry gives a virtual lane its share.
 type VLArbEntry struct {
@@ -30,4 +34,20 @@ const (
 // or 0 for a CA or router.
 func VLArbitrationMod(half VLArbHalf, port ib.PortNum) uint32 {
 	return uint32(half)<<16 | uint32(port)
+}
+
+// String names the half.
+func (h VLArbHalf) String() string {
+	switch h {
+	case VLArbLow0:
+		return "low priority 0 to 31"
+	case VLArbLow32:
+		return "low priority 32 to 63"
+	case VLArbHigh0:
+		return "high priority 0 to 31"
+	case VLArbHigh32:
+		return "high priority 32 to 63"
+	default:
+		return fmt.Sprintf("VLArbHalf(%d)", uint8(h))
+	}
 }
