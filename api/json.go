@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -14,13 +15,18 @@ import (
 // has 4 levels.
 const maxDepth = 16
 
+// keyLetters are those the keys of the API are made of. Encoding/json would
+// match keys in any case, and with a few look-alikes of Unicode.
+const keyLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
+
 var (
 	errTooDeep  = fmt.Errorf("nested deeper than %d levels", maxDepth)
 	errTrailing = errors.New("more than one JSON value")
 )
 
 // strictJSON is huma's JSON format with a decoder that refuses what two
-// readers could understand differently: doubled keys and trailing values.
+// readers could understand differently: doubled keys, keys in another case,
+// trailing values.
 // Unknown keys are refused later, by the schema.
 func strictJSON() huma.Format {
 	return huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}
@@ -34,7 +40,7 @@ func unmarshalStrict(data []byte, v any) error {
 }
 
 // checkJSON reports whether data is exactly one JSON value, not nested too
-// deeply and without an object that has a key twice.
+// deeply, and has no object with a key twice or in another case.
 func checkJSON(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -67,8 +73,11 @@ func checkValue(dec *json.Decoder, depth int) error {
 				return plainEOF(err)
 			}
 			name, _ := key.(string) // the decoder lets nothing else be a key
-			if keys[name] {
+			switch {
+			case keys[name]:
 				return fmt.Errorf("key %q appears twice", name)
+			case strings.Trim(name, keyLetters) != "":
+				return fmt.Errorf("key %q: keys are lower case", name)
 			}
 			keys[name] = true
 		}

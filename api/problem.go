@@ -49,8 +49,7 @@ func evidenceRefused() *problem {
 // see. What is not meant for clients becomes "internal"; the second value then
 // is the fault that belongs in the log.
 func problemOf(err error) (*problem, error) {
-	var known *problem
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*problem](err); ok {
 		return known, nil
 	}
 	if _, ok := errors.AsType[*attest.Refusal](err); ok {
@@ -73,13 +72,16 @@ func problemOf(err error) (*problem, error) {
 // hostProblemOf is problemOf for callers that are hosts: they learn whether to
 // try again later, and nothing else.
 func hostProblemOf(err error) (*problem, error) {
+	if known, ok := errors.AsType[*problem](err); ok {
+		return known, nil
+	}
 	p, fault := problemOf(err)
 	switch p.Status {
 	case http.StatusServiceUnavailable:
 		return newProblem(p.Status, v1.CodeUnavailable, "the service cannot decide now", "try again"), fault
 	case http.StatusTooManyRequests:
 		return newProblem(p.Status, v1.CodeRateLimited, "too many attestations", "try again later"), fault
-	case http.StatusInternalServerError, http.StatusUpgradeRequired:
+	case http.StatusInternalServerError:
 		return p, fault
 	default:
 		return evidenceRefused(), fault

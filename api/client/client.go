@@ -113,7 +113,12 @@ func (c *Client) call(ctx context.Context, h *http.Client, method, path string, 
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+	// Read to the end, so that the connection can carry the next request.
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil {
+		err = json.Unmarshal(data, out)
+	}
+	if err != nil {
 		return fmt.Errorf("read the answer of %s %s: %w", method, path, err)
 	}
 	return nil

@@ -1,0 +1,114 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	v1 "portcullis/api/v1"
+)
+
+// access names, for each operation of the document, which credential opens it.
+var access = map[string]string{
+	"POST /v1/attest/sessions":              "host",
+	"PUT /v1/attest/sessions/{id}/evidence": "host",
+	"GET /v1/attest/status":                 "host",
+	"POST /v1/inventory/import":             "operator",
+	"GET /v1/hosts":                         "viewer",
+	"GET /v1/hosts/{id}":                    "viewer",
+	"GET /v1/hosts/{id}/watch":              "viewer",
+	"POST /v1/hosts/{id}/assign":            "operator",
+	"POST /v1/hosts/{id}/release":           "operator",
+	"GET /v1/tenants":                       "viewer",
+	"POST /v1/tenants":                      "operator",
+	"DELETE /v1/tenants/{name}":             "operator",
+	"GET /v1/clusters":                      "viewer",
+	"POST /v1/clusters":                     "operator",
+	"GET /v1/clusters/{name}":               "viewer",
+	"DELETE /v1/clusters/{name}":            "operator",
+	"GET /v1/pkeys/quarantined":             "viewer",
+	"GET /v1/fabric":                        "viewer",
+	"GET /v1/sm":                            "viewer",
+}
+
+func TestEveryRouteHasItsCredential(t *testing.T) {
+	f := newFixture(t)
+	var doc struct {
+		Paths map[string]map[string]any `yaml:"paths"`
+	}
+	if err := yaml.Load(f.server.OpenAPI(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for path, methods := range doc.Paths {
+		for method := range methods {
+			name := strings.ToUpper(method) + " " + path
+			served[name] = true
+			if access[name] == "" {
+				t.Errorf("%s: this test does not know who may use it", name)
+			}
+		}
+	}
+	for name, who := range access {
+		if !served[name] {
+			t.Errorf("%s is not in the document", name)
+			continue
+		}
+		if who == "host" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			method, path, _ := strings.Cut(name, " ")
+			path = strings.NewReplacer("{id}", "x", "{name}", "x").Replace(path)
+			for what, token := range map[string]string{
+				"none": "", "wrong": f.operator + "x", "prefix": f.operator[:len(f.operator)-1], "huge": strings.Repeat("x", 1<<12),
+			} {
+				w := f.do(method, path, token, "")
+				wantProblem(t, w, 401, v1.CodeUnauthenticated)
+				if got := w.Header().Get("WWW-Authenticate"); !strings.HasPrefix(got, "Bearer") {
+					t.Errorf("%s token: WWW-Authenticate %q, want Bearer", what, got)
+				}
+			}
+			viewer := f.do(method, path, f.viewer, "")
+			if who == "operator" {
+				wantProblem(t, viewer, 403, v1.CodeForbidden)
+			} else if viewer.Code == 401 || viewer.Code == 403 {
+				t.Errorf("viewer is refused: %d", viewer.Code)
+			}
+			if w := f.do(method, path, f.operator, ""); w.Code == 401 || w.Code == 403 {
+				t.Errorf("operator is refused: %d", w.Code)
+			}
+		})
+	}
+	if got := f.backend.Actors(); got != nil {
+		t.Errorf("something was changed: %v", got)
+	}
+}
+
+func TestAuthorizationHeader(t *testing.T) {
+	f := newFixture(t)
+	for _, tt := range []struct {
+		name, header string
+		status       int
+	}{
+		{"bearer", "Bearer " + f.viewer, 200},
+		{"lower case scheme", "bearer " + f.viewer, 200},
+		{"no scheme", f.viewer, 401},
+		{"basic", "Basic " + f.viewer, 401},
+		{"two spaces", "Bearer  " + f.viewer, 401},
+		{"empty token", "Bearer ", 401},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRequest("GET", "/v1/hosts")
+			r.Header.Set("Authorization", tt.header)
+			if w := f.send(r); w.Code != tt.status {
+				t.Errorf("status %d, want %d", w.Code, tt.status)
+			}
+		})
+	}
+}
+
+func newRequest(method, path string) *http.Request { return httptest.NewRequest(method, path, nil) }

@@ -1,0 +1,68 @@
+package api_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/openapi.yaml")
+
+const committed = "../docs/openapi.yaml"
+
+// The committed document is what reviewers and client authors read; it must be
+// the one that is served.
+func TestOpenAPIDocument(t *testing.T) {
+	f := newFixture(t)
+	got := f.do("GET", "/openapi.yaml", "", "").Body.Bytes()
+	if *update {
+		if err := os.WriteFile(committed, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(committed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(got), string(want)); d != "" {
+		t.Errorf("served and committed document differ; rewrite it with: go test ./api -run OpenAPI -update (-served +committed):\n%s", d)
+	}
+}
+
+func TestOpenAPIDocumentIsComplete(t *testing.T) {
+	f := newFixture(t)
+	var doc struct {
+		OpenAPI string `json:"openapi"`
+		Paths   map[string]map[string]struct {
+			OperationID string         `json:"operationId"`
+			Summary     string         `json:"summary"`
+			Tags        []string       `json:"tags"`
+			Responses   map[string]any `json:"responses"`
+		} `json:"paths"`
+		Components struct {
+			Schemas map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(f.do("GET", "/openapi.json", "", "").Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.OpenAPI != "3.1.0" {
+		t.Errorf("openapi %q, want 3.1.0", doc.OpenAPI)
+	}
+	if len(doc.Paths) == 0 {
+		t.Error("no paths")
+	}
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			if op.OperationID == "" || op.Summary == "" || len(op.Tags) != 1 || op.Responses["default"] == nil || len(op.Responses) < 2 {
+				t.Errorf("%s %s: %+v: want id, summary, one tag, a success and the problem", method, path, op)
+			}
+		}
+	}
+	if doc.Components.Schemas["Problem"] == nil || doc.Components.Schemas["ErrorModel"] != nil {
+		t.Error("schemas: want Problem, and not the library's ErrorModel")
+	}
+}

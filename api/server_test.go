@@ -1,0 +1,436 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/apitest"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// fixture is a server without a network: requests go straight to the handler.
+type fixture struct {
+	backend          *apitest.Backend
+	server           *api.Server
+	operator, viewer string
+	log              *bytes.Buffer
+}
+
+func newFixture(t testing.TB, edit ...func(*api.Options)) *fixture {
+	t.Helper()
+	f := &fixture{backend: apitest.NewBackend(), log: &bytes.Buffer{}}
+	o, operator, viewer, err := apitest.Options(f.backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Log = slog.New(slog.NewJSONHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	for _, e := range edit {
+		e(&o)
+	}
+	f.server, f.operator, f.viewer = api.New(o), operator, viewer
+	return f
+}
+
+func (f *fixture) do(method, path, token, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return f.send(r)
+}
+
+func (f *fixture) send(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	f.server.ServeHTTP(w, r)
+	return w
+}
+
+// wantProblem checks that w is a complete problem document and gives it.
+func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) v1.Problem {
+	t.Helper()
+	var p v1.Problem
+	if w.Code != status {
+		t.Fatalf("status %d, want %d; body: %s", w.Code, status, w.Body)
+	}
+	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("Content-Type %q, want application/problem+json", got)
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+		t.Fatalf("body %q: %v", w.Body, err)
+	}
+	if p.Code != code || p.Status != status || p.Type != "about:blank" || p.Title == "" || p.Hint == "" {
+		t.Errorf("problem %+v, want code %s, status %d, and type, title and hint filled", p, code, status)
+	}
+	if p.ID == "" || p.ID != w.Header().Get("X-Request-Id") {
+		t.Errorf("request_id %q, want that of the header X-Request-Id, %q", p.ID, w.Header().Get("X-Request-Id"))
+	}
+	return p
+}
+
+func TestBadRequests(t *testing.T) {
+	f := newFixture(t)
+	big := `{"name":"` + strings.Repeat("a", 64<<10) + `"}`
+	for _, tt := range []struct {
+		name, method, path, body string
+		contentType              string
+		status                   int
+		code                     string
+	}{
+		{"unknown path", "GET", "/v2/hosts", "", "", 404, v1.CodeNotFound},
+		{"root", "GET", "/", "", "", 404, v1.CodeNotFound},
+		{"unknown method", "PATCH", "/v1/hosts", "", "", 405, v1.CodeMethodNotAllowed},
+		{"not JSON", "POST", "/v1/tenants", "name: acme", "", 400, v1.CodeBadRequest},
+		{"truncated JSON", "POST", "/v1/tenants", `{"name":`, "", 400, v1.CodeBadRequest},
+		{"doubled key", "POST", "/v1/tenants", `{"name":"acme","name":"evil"}`, "", 400, v1.CodeBadRequest},
+		{"two values", "POST", "/v1/tenants", `{"name":"acme"}{"name":"evil"}`, "", 400, v1.CodeBadRequest},
+		{"nested deeply", "POST", "/v1/tenants", strings.Repeat("[", 100) + strings.Repeat("]", 100), "", 400, v1.CodeBadRequest},
+		{"no body", "POST", "/v1/tenants", "", "", 400, v1.CodeBadRequest},
+		{"null body", "POST", "/v1/tenants", "null", "", 422, v1.CodeInvalid},
+		{"array body", "POST", "/v1/tenants", "[]", "", 422, v1.CodeInvalid},
+		{"unknown key", "POST", "/v1/tenants", `{"name":"acme","owner":"x"}`, "", 422, v1.CodeInvalid},
+		{"key in another case", "POST", "/v1/tenants", `{"Name":"acme"}`, "", 400, v1.CodeBadRequest},
+		{"missing key", "POST", "/v1/tenants", `{}`, "", 422, v1.CodeInvalid},
+		{"value of another type", "POST", "/v1/tenants", `{"name":7}`, "", 422, v1.CodeInvalid},
+		{"value against its pattern", "POST", "/v1/tenants", `{"name":"ACME"}`, "", 422, v1.CodeInvalid},
+		{"unknown query", "GET", "/v1/hosts?all=1", "", "", 422, v1.CodeInvalid},
+		{"form", "POST", "/v1/tenants", "name=acme", "application/x-www-form-urlencoded", 415, v1.CodeMediaType},
+		{"window too long", "POST", "/v1/hosts/a/assign", `{"cluster":"c","window_seconds":100000}`, "", 422, v1.CodeInvalid},
+		{"too large", "POST", "/v1/tenants", big, "", 413, v1.CodeTooLarge},
+		{"no files", "POST", "/v1/inventory/import", `{"files":[]}`, "", 422, v1.CodeInvalid},
+		{"null files", "POST", "/v1/inventory/import", `{"files":null}`, "", 422, v1.CodeInvalid},
+		{"evidence too large", "PUT", "/v1/attest/sessions/s/evidence", `{"quote":"` + strings.Repeat("A", 1<<20) + `"}`, "", 413, v1.CodeTooLarge},
+		{"evidence not base64", "PUT", "/v1/attest/sessions/s/evidence",
+			`{"statement":"?","statement_digests":[],"quote":"","signature":"","pcr_values":[],"proof":""}`, "", 422, v1.CodeInvalid},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
+			r.Header.Set("Authorization", "Bearer "+f.operator)
+			r.Header.Set("Content-Type", "application/json")
+			if tt.contentType != "" {
+				r.Header.Set("Content-Type", tt.contentType)
+			}
+			wantProblem(t, f.send(r), tt.status, tt.code)
+		})
+	}
+	if got := f.backend.Actors(); got != nil {
+		t.Errorf("a bad request changed something: %v", got)
+	}
+}
+
+func TestEveryMistakeIsReported(t *testing.T) {
+	f := newFixture(t)
+	p := wantProblem(t, f.do("POST", "/v1/clusters", f.operator, `{"name":"A B","owner":1}`), 422, v1.CodeInvalid)
+	want := map[string]bool{"body.name": true, "body.owner": true, "body": true}
+	for _, e := range p.Errors {
+		delete(want, e.Location)
+	}
+	if len(want) > 0 {
+		t.Errorf("errors %+v: places %v are missing", p.Errors, want)
+	}
+	if strings.Contains(p.Errors[0].Message, "A B") {
+		t.Errorf("message %q echoes the value", p.Errors[0].Message)
+	}
+}
+
+func TestErrorsOfTheBackend(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		err    error
+		status int
+		want   v1.Problem
+	}{
+		{"not found", &admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "d", Hint: "h"},
+			404, v1.Problem{Title: "Not Found", Code: "host_unknown", Detail: "d", Hint: "h"}},
+		{"conflict", &admission.Error{Code: "c", Status: admission.Conflict, Detail: "d", Hint: "h"},
+			409, v1.Problem{Title: "Conflict", Code: "c", Detail: "d", Hint: "h"}},
+		{"invalid with places", &admission.Error{Code: "c", Status: admission.Invalid, Detail: "d", Hint: "h", Problems: []string{"a:1: x", "a:2: y"}},
+			422, v1.Problem{Title: "Unprocessable Entity", Code: "c", Detail: "d", Hint: "h", Errors: []v1.ProblemError{{Message: "a:1: x"}, {Message: "a:2: y"}}}},
+		{"refused", &admission.Error{Code: "c", Status: admission.Refused, Detail: "d", Hint: "h"},
+			403, v1.Problem{Title: "Forbidden", Code: "c", Detail: "d", Hint: "h"}},
+		{"limited", &admission.Error{Code: "c", Status: admission.Limited, Detail: "d", Hint: "h"},
+			429, v1.Problem{Title: "Too Many Requests", Code: "c", Detail: "d", Hint: "h"}},
+		{"unavailable", &admission.Error{Code: "c", Status: admission.Unavailable, Detail: "d", Hint: "h"},
+			503, v1.Problem{Title: "Service Unavailable", Code: "c", Detail: "d", Hint: "h"}},
+		{"internal kind", &admission.Error{Code: "secret", Status: admission.Internal, Detail: "secret"},
+			500, v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"}},
+		{"anything else", errors.New("secret"),
+			500, v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.backend.Fail(tt.err)
+			w := f.do("GET", "/v1/hosts/h", f.viewer, "")
+			var got v1.Problem
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Type, tt.want.Status, tt.want.ID = "about:blank", tt.status, got.ID
+			if w.Code != tt.status {
+				t.Errorf("status %d, want %d", w.Code, tt.status)
+			}
+			if d := cmp.Diff(got, tt.want); d != "" {
+				t.Errorf("problem (-got +want):\n%s", d)
+			}
+			if tt.status == 500 && !strings.Contains(f.log.String(), "secret") {
+				t.Errorf("the fault is not in the log: %s", f.log)
+			}
+		})
+	}
+}
+
+// A host must not learn from an answer how near its evidence came, nor which
+// hosts exist.
+func TestRefusalsOfEvidenceAreUniform(t *testing.T) {
+	const evidence = `{"statement":"AA==","statement_digests":[],"quote":"AA==","signature":"AA==","pcr_values":[],"proof":"AA=="}`
+	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"ak_public":"AA=="}`
+	reasons := []error{
+		&attest.Refusal{Code: attest.ReasonSignature, Detail: "d1"},
+		&attest.Refusal{Code: attest.ReasonPCRDigest, Detail: "d2"},
+		&admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "d3"},
+		&admission.Error{Code: "window_closed", Status: admission.Conflict, Detail: "d4"},
+		&admission.Error{Code: "session", Status: admission.Refused, Detail: "d5"},
+		&admission.Error{Code: "request", Status: admission.Invalid, Detail: "d6", Problems: []string{"d7"}},
+	}
+	seen := map[string]bool{}
+	for _, reason := range reasons {
+		f := newFixture(t, func(o *api.Options) { o.ChannelBinding = api.ChannelOff })
+		f.backend.Fail(reason)
+		for _, w := range []*httptest.ResponseRecorder{
+			f.do("POST", "/v1/attest/sessions", "", session),
+			f.do("PUT", "/v1/attest/sessions/s/evidence", "", evidence),
+		} {
+			p := wantProblem(t, w, 403, v1.CodeEvidenceRefused)
+			seen[strings.ReplaceAll(w.Body.String(), p.ID, "ID")] = true
+		}
+	}
+	if len(seen) != 1 {
+		t.Errorf("%d different answers, want 1:\n%v", len(seen), seen)
+	}
+}
+
+func TestHostLearnsWhenToTryAgain(t *testing.T) {
+	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"ak_public":"AA=="}`
+	for _, tt := range []struct {
+		kind   admission.Kind
+		status int
+		code   string
+	}{
+		{admission.Unavailable, 503, v1.CodeUnavailable},
+		{admission.Limited, 429, v1.CodeRateLimited},
+	} {
+		f := newFixture(t)
+		f.backend.Fail(&admission.Error{Code: "secret", Status: tt.kind, Detail: "secret", Hint: "secret"})
+		w := f.do("POST", "/v1/attest/sessions", "", session)
+		wantProblem(t, w, tt.status, tt.code)
+		if strings.Contains(w.Body.String(), "secret") {
+			t.Errorf("%v: answer tells the host too much: %s", tt.kind, w.Body)
+		}
+	}
+}
+
+func TestEvidenceWantsTLS(t *testing.T) {
+	f := newFixture(t)
+	w := f.do("PUT", "/v1/attest/sessions/s/evidence", "",
+		`{"statement":"AA==","statement_digests":[],"quote":"AA==","signature":"AA==","pcr_values":[],"proof":"AA=="}`)
+	wantProblem(t, w, 426, v1.CodeChannelBinding)
+}
+
+func TestStatusToken(t *testing.T) {
+	f := newFixture(t)
+	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
+		Phase: v1.PhaseVerified, LastDenial: &v1.Denial{Code: "pcr-digest", Detail: "secret"},
+	}})
+	f.backend.SetStatusToken("status-1", "h1")
+
+	w := f.do("GET", "/v1/attest/status", "status-1", "")
+	var h v1.Host
+	if err := json.Unmarshal(w.Body.Bytes(), &h); err != nil || w.Code != 200 {
+		t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
+	}
+	if h.ID != "h1" || h.Status.Phase != v1.PhaseVerified || h.Status.LastDenial != nil {
+		t.Errorf("host %+v, want h1, verified, and no word of the denial", h)
+	}
+	for name, token := range map[string]string{"none": "", "unknown": "status-2", "operator's": f.operator, "huge": strings.Repeat("x", 4096)} {
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, f.do("GET", "/v1/attest/status", token, ""), 401, v1.CodeUnauthenticated)
+		})
+	}
+	wantProblem(t, f.do("GET", "/v1/hosts", "status-1", ""), 401, v1.CodeUnauthenticated)
+}
+
+func TestPanicBecomesProblem(t *testing.T) {
+	f := newFixture(t)
+	f.backend.OnSession = func(*attest.SessionRequest) (*attest.Session, error) { panic("secret state") }
+	w := f.do("POST", "/v1/attest/sessions", "", `{"host":"h","ek":{"kind":"k"},"ak_public":"AA=="}`)
+	wantProblem(t, w, 500, v1.CodeInternal)
+	if strings.Contains(w.Body.String(), "secret") {
+		t.Errorf("answer tells of the panic: %s", w.Body)
+	}
+	if log := f.log.String(); !strings.Contains(log, "secret state") || !strings.Contains(log, "stack") {
+		t.Errorf("log does not tell of the panic: %s", log)
+	}
+	if w := f.do("GET", "/livez", "", ""); w.Code != 200 {
+		t.Errorf("after a panic livez answers %d, want 200", w.Code)
+	}
+}
+
+// The access log must hold no credential, no session id, no body and no query.
+func TestAccessLogHoldsNoSecrets(t *testing.T) {
+	f := newFixture(t)
+	f.backend.SetStatusToken("status-secret", "none")
+	f.do("GET", "/v1/hosts", f.operator, "")
+	f.do("GET", "/v1/hosts?token=query-secret", f.operator, "")
+	f.do("GET", "/v1/attest/status", "status-secret", "")
+	f.do("PUT", "/v1/attest/sessions/session-secret/evidence", "", `{"proof":"Ym9keS1zZWNyZXQ="}`)
+	f.do("GET", "/path-secret", "wrong-secret", "")
+	if f.log.Len() == 0 {
+		t.Fatal("nothing was logged")
+	}
+	for _, secret := range []string{"secret", "Ym9keS", f.operator} {
+		if strings.Contains(f.log.String(), secret) {
+			t.Errorf("log holds %q:\n%s", secret, f.log)
+		}
+	}
+	if !strings.Contains(f.log.String(), `"actor":"olga"`) {
+		t.Errorf("log does not name who asked:\n%s", f.log)
+	}
+}
+
+func TestRateLimits(t *testing.T) {
+	f := newFixture(t, func(o *api.Options) {
+		o.Limits.Requests = api.Rate{PerSecond: 0.001, Burst: 3}
+		o.Limits.Attestations = api.Rate{PerSecond: 0.001, Burst: 1}
+	})
+	from := func(source, method, path string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, path, strings.NewReader("{}"))
+		r.RemoteAddr = source
+		r.Header.Set("Content-Type", "application/json")
+		return f.send(r)
+	}
+	for range 3 {
+		if w := from("192.0.2.1:1000", "GET", "/livez"); w.Code != 200 {
+			t.Fatalf("within the burst: status %d, want 200", w.Code)
+		}
+	}
+	w := from("192.0.2.1:2000", "GET", "/livez")
+	wantProblem(t, w, 429, v1.CodeRateLimited)
+	if got := w.Header().Get("Retry-After"); got == "" {
+		t.Error("no Retry-After header")
+	}
+	if w := from("192.0.2.2:1000", "GET", "/livez"); w.Code != 200 {
+		t.Errorf("another source: status %d, want 200", w.Code)
+	}
+	if w := from("192.0.2.1:1000", "POST", "/v1/attest/sessions"); w.Code != 422 {
+		t.Errorf("first attestation: status %d, want 422 for its empty body", w.Code)
+	}
+	wantProblem(t, from("192.0.2.1:1000", "POST", "/v1/attest/sessions"), 429, v1.CodeRateLimited)
+}
+
+func TestHealth(t *testing.T) {
+	checks := []v1.Condition{{Name: "store", OK: true}}
+	f := newFixture(t, func(o *api.Options) {
+		o.Ready = func(context.Context) []v1.Condition { return append([]v1.Condition(nil), checks...) }
+	})
+	get := func(token string) (int, v1.Readiness) {
+		w := f.do("GET", "/readyz", token, "")
+		var r v1.Readiness
+		if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		return w.Code, r
+	}
+	if code, r := get(""); code != 200 || !r.Ready {
+		t.Errorf("readyz = %d %+v, want ready", code, r)
+	}
+	checks = append(checks, v1.Condition{Name: "fabric", Detail: "no ibsim at /run/x"})
+	code, r := get("")
+	if d := cmp.Diff(r, v1.Readiness{Checks: []v1.Condition{{Name: "store", OK: true}, {Name: "fabric"}}}); d != "" || code != 503 {
+		t.Errorf("readyz to a stranger: %d (-got +want):\n%s", code, d)
+	}
+	if _, r := get(f.viewer); r.Checks[1].Detail != "no ibsim at /run/x" {
+		t.Errorf("readyz to a viewer: %+v, want why", r)
+	}
+	if w := f.do("GET", "/version", "", ""); w.Code != 200 || !strings.Contains(w.Body.String(), "v0.0.0-test") {
+		t.Errorf("version: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	f := newFixture(t)
+	wantProblem(t, f.do("GET", "/metrics", "", ""), 401, v1.CodeUnauthenticated)
+	f.do("GET", "/v1/hosts/one", f.viewer, "")
+	f.do("GET", "/v1/hosts/two", f.viewer, "")
+	f.do("BREW", "/coffee", f.viewer, "")
+	w := f.do("GET", "/metrics", f.viewer, "")
+	for _, line := range []string{
+		`portcullis_http_requests_total{method="GET",route="/v1/hosts/{id}",status="404"} 2`,
+		`portcullis_http_requests_total{method="other",route="unmatched",status="405"} 1`,
+	} {
+		if !strings.Contains(w.Body.String(), line) {
+			t.Errorf("metrics lack %s:\n%s", line, w.Body)
+		}
+	}
+}
+
+func TestAnswersAreNotCached(t *testing.T) {
+	f := newFixture(t)
+	for _, path := range []string{"/livez", "/v1/hosts", "/nowhere", "/openapi.json"} {
+		if got := f.do("GET", path, f.viewer, "").Header().Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%s: Cache-Control %q, want no-store", path, got)
+		}
+	}
+}
+
+func TestEmptyListsAreNotNull(t *testing.T) {
+	f := newFixture(t)
+	for _, path := range []string{"/v1/hosts", "/v1/tenants", "/v1/clusters", "/v1/pkeys/quarantined"} {
+		if got := strings.TrimSpace(f.do("GET", path, f.viewer, "").Body.String()); got != `{"items":[]}` {
+			t.Errorf("%s = %s, want an empty list", path, got)
+		}
+	}
+}
+
+// FuzzEvidence sends arbitrary bodies to the two routes that hosts may use.
+func FuzzEvidence(f *testing.F) {
+	fix := newFixture(f, func(o *api.Options) {
+		o.ChannelBinding = api.ChannelOff
+		o.Log = slog.New(slog.DiscardHandler)
+		o.Limits.Requests = api.Rate{PerSecond: 1e9, Burst: 1e9}
+		o.Limits.Attestations = o.Limits.Requests
+	})
+	f.Add([]byte(`{"host":"h","ek":{"kind":"ecc-p256","certificates":["AA=="]},"ak_public":"AA=="}`))
+	f.Add([]byte(`{"statement":"e30=","statement_digests":["AA=="],"quote":"AA==","signature":"AA==","pcr_values":["AA=="],"proof":"AA=="}`))
+	f.Add([]byte(`[[[[[[[[[[[[[[[[[[[[[[`))
+	f.Add([]byte(`{"host":1e400}`))
+	f.Add([]byte("{\"host\":\"\xff\"}"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for method, path := range map[string]string{"POST": "/v1/attest/sessions", "PUT": "/v1/attest/sessions/s/evidence"} {
+			r := httptest.NewRequest(method, path, bytes.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			w := fix.send(r)
+			if w.Code < 400 || w.Code >= 500 {
+				t.Errorf("%s %q: status %d, want a refusal", path, body, w.Code)
+			}
+			var p v1.Problem
+			if err := json.NewDecoder(io.LimitReader(w.Body, 1<<20)).Decode(&p); err != nil || p.Code == "" {
+				t.Errorf("%s %q: not a problem document: %v", path, body, err)
+			}
+		}
+	})
+}

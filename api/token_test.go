@@ -1,0 +1,61 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"portcullis/api"
+)
+
+func TestTokens(t *testing.T) {
+	token, digest := api.NewToken()
+	other, otherDigest := api.NewToken()
+	tokens, err := api.ParseTokens("t.yaml", fmt.Appendf(nil, "tokens:\n- name: a\n  role: viewer\n  sha256: %s\n- name: b\n  role: operator\n  sha256: %s\n",
+		digest, strings.ToUpper(otherDigest)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := tokens.Find(token); !ok || p != (api.Principal{Name: "a", Role: api.RoleViewer}) {
+		t.Errorf("Find(first) = %v %v", p, ok)
+	}
+	if p, ok := tokens.Find(other); !ok || p != (api.Principal{Name: "b", Role: api.RoleOperator}) {
+		t.Errorf("Find(second) = %v %v", p, ok)
+	}
+	for _, wrong := range []string{"", digest, token + " ", token[1:]} {
+		if p, ok := tokens.Find(wrong); ok {
+			t.Errorf("Find(%q) = %v, want nobody", wrong, p)
+		}
+	}
+	var none *api.Tokens
+	if _, ok := none.Find(token); ok {
+		t.Error("no tokens file admits a token")
+	}
+}
+
+func TestParseTokensReportsEveryProblem(t *testing.T) {
+	_, digest := api.NewToken()
+	for _, tt := range []struct {
+		name, in string
+		want     []string
+	}{
+		{"unknown key", "tokens: []\nrole: x\n", []string{"t.yaml", "line 2", "role"}},
+		{"unknown role", "tokens:\n- {name: a, role: root, sha256: " + digest + "}\n", []string{"line 2", "want viewer or operator"}},
+		{"short digest", "tokens:\n- {name: a, role: viewer, sha256: abcd}\n", []string{"token 1", "64 hexadecimal digits"}},
+		{"missing all", "tokens:\n- {}\n", []string{"name is missing", "role is missing", "64 hexadecimal digits"}},
+		{"doubled", "tokens:\n- {name: a, role: viewer, sha256: " + digest + "}\n- {name: a, role: viewer, sha256: " + digest + "}\n",
+			[]string{"name is used twice", "sha256 is used twice"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := api.ParseTokens("t.yaml", []byte(tt.in))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q does not say %q", err, w)
+				}
+			}
+		})
+	}
+}
