@@ -1,0 +1,203 @@
+package route
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Graph is a fabric as routing sees it: switches numbered in the order of
+// their GUIDs, the directed links (edges) between them, and the LIDs behind
+// each. It is read-only once made.
+type Graph struct {
+	IDs []topo.NodeID // by switch number
+	Num []int32       // by topo.NodeID: the switch number, -1
+
+	// Edges of switch s are Row[s] up to Row[s+1], in the order of ports.
+	Row  []int32
+	To   []int32      // by edge: the switch at the other end
+	Port []ib.PortNum // by edge: the egress port
+
+	Hosts   []int64    // by switch: CA and router ports with a LID cabled to it
+	Targets [][]Target // by switch: the LIDs behind it
+	MaxLID  ib.LID     // of all targets
+
+	f       *topo.Fabric
+	slot    []portRange // by switch
+	portOut []int32     // by topo.PortID: the edge that leaves there, -1
+}
+
+// portRange is where the ports of a switch lie.
+type portRange struct {
+	first topo.PortID
+	last  ib.PortNum
+}
+
+// Target is one LID at the switch it is behind.
+type Target struct {
+	LID ib.LID
+	// Out is the port that the home switch sends it to: 0 for its own LIDs,
+	// NoPort while the LID's owner is away. Routes to a LID whose owner has
+	// gone are kept, so that a reboot does not rewrite every switch.
+	Out ib.PortNum
+}
+
+// NewGraph reads the switches, usable links and LIDs of a fabric; LIDs that
+// only prev knows (it may be nil) stay targets while their home switch lives.
+// Errors, all of them together: a LID that two ports claim, a LID outside the
+// unicast range or not aligned to its LMC, a LID above the LinearFDBCap of a
+// switch.
+func NewGraph(f *topo.Fabric, prev *Tables) (*Graph, error) {
+	g := &Graph{f: f, IDs: f.Switches(), Num: make([]int32, len(f.Nodes())), portOut: make([]int32, len(f.Ports()))}
+	for i := range g.Num {
+		g.Num[i] = -1
+	}
+	for s, id := range g.IDs {
+		g.Num[id] = int32(s)
+	}
+	g.readLinks()
+	return g, g.readTargets(prev)
+}
+
+func (g *Graph) readLinks() {
+	for i := range g.portOut {
+		g.portOut[i] = -1
+	}
+	g.Row = make([]int32, 1, len(g.IDs)+1)
+	g.slot = make([]portRange, len(g.IDs))
+	for s, id := range g.IDs {
+		n := g.f.Node(id)
+		g.slot[s] = portRange{first: n.FirstPort, last: ib.PortNum(n.NumPorts)}
+		for i := 1; i <= int(n.NumPorts); i++ {
+			out := n.FirstPort + topo.PortID(i)
+			peer := g.f.LinkUp(out)
+			if peer == topo.None {
+				continue
+			}
+			to := g.Num[g.f.Port(peer).Node]
+			if to < 0 || to == int32(s) {
+				continue
+			}
+			g.portOut[out] = int32(len(g.To))
+			g.To = append(g.To, to)
+			g.Port = append(g.Port, ib.PortNum(i))
+		}
+		g.Row = append(g.Row, int32(len(g.To)))
+	}
+}
+
+// GUID gives the node GUID of a switch by its number.
+func (g *Graph) GUID(s int32) ib.GUID { return g.f.Node(g.IDs[s]).GUID }
+
+// EdgeAt gives the edge that leaves a switch by a port, -1 if the port does
+// not exist or does not lead to another switch.
+func (g *Graph) EdgeAt(s int32, port ib.PortNum) int32 {
+	r := g.slot[s]
+	if port > r.last {
+		return -1
+	}
+	return g.portOut[r.first+topo.PortID(port)]
+}
+
+// claim is a LID with its owner, to find LIDs that two ports claim.
+type claim struct {
+	home  int32
+	owner topo.PortID
+}
+
+func (g *Graph) readTargets(prev *Tables) error {
+	g.Hosts = make([]int64, len(g.IDs))
+	g.Targets = make([][]Target, len(g.IDs))
+	var errs []error
+	claims := make([]claim, int(ib.MaxUnicastLID)+1)
+	for i := range claims {
+		claims[i] = claim{home: -1, owner: topo.None}
+	}
+	for _, id := range g.f.EndPorts() {
+		errs = append(errs, g.readEndPort(id, claims))
+	}
+	if prev != nil {
+		g.keepAway(prev, claims)
+	}
+	for s := range g.Targets {
+		slices.SortFunc(g.Targets[s], byUse)
+	}
+	errs = append(errs, g.checkCaps())
+	return errors.Join(errs...)
+}
+
+// byUse puts the LIDs of CAs before those of the switch: engines spread what
+// carries traffic first.
+func byUse(a, b Target) int {
+	own := func(t Target) int {
+		if t.Out == 0 {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(own(a), own(b)), cmp.Compare(a.LID, b.LID))
+}
+
+func (g *Graph) readEndPort(id topo.PortID, claims []claim) error {
+	p := g.f.Port(id)
+	home, out := g.Num[p.Node], ib.PortNum(0)
+	if home < 0 {
+		if sw := g.f.SwitchPortOf(id); sw != topo.None && g.f.LinkUp(id) != topo.None {
+			home, out = g.Num[g.f.Port(sw).Node], g.f.Port(sw).Num
+		}
+	}
+	if p.LID == 0 {
+		return nil
+	}
+	size := 1 << p.LMC
+	last := int(p.LID) + size - 1
+	if p.LMC > 7 || !p.LID.IsUnicast() || last > int(ib.MaxUnicastLID) || int(p.LID)%size != 0 {
+		return fmt.Errorf("route to port %v: LID %v with LMC %d is no aligned range of unicast LIDs", p.GUID, p.LID, p.LMC)
+	}
+	for l := int(p.LID); l <= last; l++ {
+		if other := claims[l].owner; other != topo.None {
+			return fmt.Errorf("route to LID %d: claimed by port %v and by port %v; give one of them another LID", l, g.f.Port(other).GUID, p.GUID)
+		}
+		claims[l] = claim{home: home, owner: id}
+		if home >= 0 {
+			g.addTarget(home, Target{LID: ib.LID(l), Out: out})
+		}
+	}
+	if home >= 0 && out != 0 {
+		g.Hosts[home]++
+	}
+	return nil
+}
+
+func (g *Graph) addTarget(home int32, t Target) {
+	g.Targets[home] = append(g.Targets[home], t)
+	g.MaxLID = max(g.MaxLID, t.LID)
+}
+
+// keepAway adds the LIDs whose owners are away.
+func (g *Graph) keepAway(prev *Tables, claims []claim) {
+	for l, id := range prev.home {
+		if id == topo.None || claims[l].home >= 0 || int(id) >= len(g.Num) || g.Num[id] < 0 {
+			continue
+		}
+		if s := g.Num[id]; prev.rows[id].guid == g.GUID(s) {
+			g.addTarget(s, Target{LID: ib.LID(l), Out: ib.NoPort})
+		}
+	}
+}
+
+func (g *Graph) checkCaps() error {
+	var errs []error
+	for _, id := range g.IDs {
+		n := g.f.Node(id)
+		if g.MaxLID != 0 && n.LinearFDBCap <= uint16(g.MaxLID) {
+			errs = append(errs, fmt.Errorf("route on switch %v (%s): its forwarding table holds %d entries, LID %v does not fit; use lower LIDs or a smaller LMC",
+				n.GUID, n.Description, n.LinearFDBCap, g.MaxLID))
+		}
+	}
+	return errors.Join(errs...)
+}

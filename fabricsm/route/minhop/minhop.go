@@ -1,0 +1,63 @@
+// Package minhop is the routing engine that takes shortest paths.
+//
+// Paths between CAs cannot wait for each other in a circle on trees and fat
+// trees, where every shortest path goes up and then down. On rings, tori and
+// other graphs with cycles they can: the checker then refuses the tables, and
+// an engine that restricts turns is needed.
+package minhop
+
+import (
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/topo"
+)
+
+// Engine implements [route.Engine].
+type Engine struct{}
+
+// Name gives "minhop".
+func (Engine) Name() string { return "minhop" }
+
+// Route gives every switch a shortest path to every LID of its island, spread
+// over equally short ones. A route of prev stays while it is still a shortest
+// one. Errors are those of [route.NewGraph].
+func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
+	return spread.Route(e.Name(), f, prev, shortest)
+}
+
+// shortest allows the links that lead one hop nearer.
+func shortest(g *route.Graph) spread.Rule {
+	hops := make([]int32, len(g.IDs))
+	return func(dest int32, c *spread.Choices) {
+		c.Order = append(c.Order, dest)
+		breadthFirst(g, hops, c)
+		c.Row = append(c.Row, 0)
+		for _, s := range c.Order[1:] {
+			nearer := hops[s] - 1
+			for e := g.Row[s]; e < g.Row[s+1]; e++ {
+				if hops[g.To[e]] == nearer {
+					c.Edge = append(c.Edge, e)
+				}
+			}
+			c.Row = append(c.Row, int32(len(c.Edge)))
+		}
+	}
+}
+
+// breadthFirst extends the order from its first switch to all that it is
+// connected with, nearest first, and sets their hops.
+func breadthFirst(g *route.Graph, hops []int32, c *spread.Choices) {
+	for i := range hops {
+		hops[i] = -1
+	}
+	hops[c.Order[0]] = 0
+	for i := 0; i < len(c.Order) && len(c.Order) < len(hops); i++ {
+		u := c.Order[i]
+		for _, v := range g.To[g.Row[u]:g.Row[u+1]] {
+			if hops[v] < 0 {
+				hops[v] = hops[u] + 1
+				c.Order = append(c.Order, v)
+			}
+		}
+	}
+}

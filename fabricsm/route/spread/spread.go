@@ -1,0 +1,73 @@
+// Package spread picks one of several allowed next hops for every LID, so that
+// links are loaded evenly and routes stay where they are.
+//
+// A routing engine says, for a destination switch, which links may be used
+// next ([Rule]); everything else is the same for all engines that route along
+// such choices. Of the allowed next hops the one whose route to the
+// destination carries least so far is taken, counting one route from every CA
+// port; so two LIDs behind one leaf come down over different spines.
+package spread
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/topo"
+)
+
+// Choices are the allowed next hops towards one destination switch.
+type Choices struct {
+	// Order has the destination and every switch that reaches it, each after
+	// all switches it may send to.
+	Order []int32
+	// Next hops of switch Order[i] are Edge[Row[i]] up to Edge[Row[i+1]],
+	// edges of the graph. The destination has none.
+	Row  []int32
+	Edge []int32
+}
+
+// Reset empties the choices but keeps their memory.
+func (c *Choices) Reset() {
+	c.Order, c.Row, c.Edge = c.Order[:0], append(c.Row[:0], 0), c.Edge[:0]
+}
+
+// Rule fills in the choices towards a destination switch. It may keep scratch
+// memory between calls.
+type Rule func(dest int32, c *Choices)
+
+// Route fills tables by a rule. Entries of prev (which may be nil) that are
+// among the choices stay; what is missing is spread around them.
+func Route(engine string, f *topo.Fabric, prev *route.Tables, rule func(*route.Graph) Rule) (*route.Tables, error) {
+	g, err := route.NewGraph(f, prev)
+	if err != nil {
+		return nil, err
+	}
+	t := route.NewTables(engine, g, prev)
+	if prev != nil {
+		clearGone(g, t, prev)
+	}
+	s := newSpreader(g, t, prev, rule(g))
+	if prev != nil {
+		for dest := range g.IDs {
+			s.keep(int32(dest))
+		}
+	}
+	for dest := range g.IDs {
+		s.fill(int32(dest))
+	}
+	return t, nil
+}
+
+// clearGone drops the routes to LIDs that are no targets any more.
+func clearGone(g *route.Graph, t, prev *route.Tables) {
+	for l := range int(prev.MaxLID) + 1 {
+		lid := ib.LID(l)
+		if prev.Home(lid) == topo.None || t.Home(lid) != topo.None {
+			continue
+		}
+		for _, id := range g.IDs {
+			if row := t.LFT(id); l < len(row) && row[l] != ib.NoPort {
+				t.Writable(prev, id)[l] = ib.NoPort
+			}
+		}
+	}
+}

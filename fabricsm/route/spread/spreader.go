@@ -1,0 +1,226 @@
+package spread
+
+import (
+	"math"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+)
+
+// chunk is how many LIDs are looked at together: tables lie in memory by
+// switch and the LIDs behind one switch are mostly neighbours.
+const chunk = 64
+
+type spreader struct {
+	g       *route.Graph
+	t, prev *route.Tables
+	rule    Rule
+	choices Choices
+	to      []int32 // by position in choices.Edge: the switch it leads to
+
+	allowed []int32        // by edge: the destination that it was last allowed for
+	ports   []ib.PortNum   // by LID of the chunk, then switch
+	pick    []int32        // by position in choices.Order: edge
+	cost    []int64        // by switch: load of the route to the destination
+	flow    []int64        // by switch: CA ports whose packets pass
+	load    []int64        // by edge
+	open    []route.Target // of the destination in hand: those not wholly kept
+	kept    []bool         // by LID: every entry was kept
+}
+
+func newSpreader(g *route.Graph, t, prev *route.Tables, rule Rule) *spreader {
+	n := len(g.IDs)
+	s := &spreader{
+		g: g, t: t, prev: prev, rule: rule,
+		allowed: make([]int32, len(g.To)), ports: make([]ib.PortNum, chunk*n), pick: make([]int32, n),
+		cost: make([]int64, n), flow: make([]int64, n), load: make([]int64, len(g.To)),
+		kept: make([]bool, int(g.MaxLID)+1),
+	}
+	for e := range s.allowed {
+		s.allowed[e] = -1
+	}
+	return s
+}
+
+// choose asks the rule for the next hops towards a destination.
+func (s *spreader) choose(dest int32) {
+	s.choices.Reset()
+	s.rule(dest, &s.choices)
+	s.to = s.to[:0]
+	for _, e := range s.choices.Edge {
+		s.to = append(s.to, s.g.To[e])
+	}
+	if s.prev != nil {
+		for _, e := range s.choices.Edge {
+			s.allowed[e] = dest
+		}
+	}
+}
+
+// gather reads the entries for some LIDs from all tables.
+func (s *spreader) gather(lids []route.Target) {
+	n := len(s.g.IDs)
+	for sw, id := range s.g.IDs {
+		row := s.t.LFT(id)
+		for k, t := range lids {
+			s.ports[k*n+sw] = row[t.LID]
+		}
+	}
+}
+
+// scatter writes the entries for some LIDs into all tables.
+func (s *spreader) scatter(lids []route.Target) {
+	n := len(s.g.IDs)
+	for sw, id := range s.g.IDs {
+		row, own := s.t.LFT(id), false
+		for k, t := range lids {
+			port := s.ports[k*n+sw]
+			if row[t.LID] == port {
+				continue
+			}
+			if !own {
+				row, own = s.t.Writable(s.prev, id), true
+			}
+			row[t.LID] = port
+		}
+	}
+}
+
+// keep finds the LIDs behind a switch whose routes are all still allowed, and
+// counts their load.
+func (s *spreader) keep(dest int32) {
+	s.choose(dest)
+	eachChunk(s.g.Targets[dest], func(lids []route.Target) {
+		s.gather(lids)
+		for k, t := range lids {
+			ports := s.ports[k*len(s.g.IDs) : (k+1)*len(s.g.IDs)]
+			if s.kept[t.LID] = s.stillRight(dest, t, ports); s.kept[t.LID] {
+				s.account(t)
+			}
+		}
+	})
+}
+
+// stillRight reports whether every entry for a LID is allowed, and leaves the
+// edges in pick.
+func (s *spreader) stillRight(dest int32, t route.Target, ports []ib.PortNum) bool {
+	if ports[dest] != t.Out {
+		return false
+	}
+	reached := len(s.choices.Order)
+	for i, sw := range s.choices.Order {
+		if i == 0 {
+			continue
+		}
+		if s.pick[i] = s.keptEdge(dest, sw, ports[sw]); s.pick[i] < 0 {
+			return false
+		}
+	}
+	if reached == len(ports) {
+		return true
+	}
+	set := 0
+	for _, p := range ports {
+		if p != ib.NoPort {
+			set++
+		}
+	}
+	if t.Out == ib.NoPort {
+		set++
+	}
+	return set == reached
+}
+
+// keptEdge gives the edge of an entry if it is allowed, else -1.
+func (s *spreader) keptEdge(dest, sw int32, port ib.PortNum) int32 {
+	if e := s.g.EdgeAt(sw, port); e >= 0 && s.allowed[e] == dest {
+		return e
+	}
+	return -1
+}
+
+// fill routes the LIDs behind a switch that were not wholly kept.
+func (s *spreader) fill(dest int32) {
+	s.open = s.open[:0]
+	for _, t := range s.g.Targets[dest] {
+		if !s.kept[t.LID] {
+			s.open = append(s.open, t)
+		}
+	}
+	if len(s.open) == 0 {
+		return
+	}
+	s.choose(dest)
+	eachChunk(s.open, func(lids []route.Target) {
+		s.gather(lids)
+		for k, t := range lids {
+			s.routeOne(dest, t, s.ports[k*len(s.g.IDs):(k+1)*len(s.g.IDs)])
+		}
+		s.scatter(lids)
+	})
+}
+
+// routeOne decides the route of every switch to one LID. ports has the present
+// entries and receives the new ones.
+func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
+	c := &s.choices
+	s.cost[dest] = 0
+	for i := 1; i < len(c.Order); i++ {
+		sw := c.Order[i]
+		e := int32(-1)
+		if s.prev != nil {
+			e = s.keptEdge(dest, sw, ports[sw])
+		}
+		if e >= 0 {
+			s.cost[sw] = s.cost[s.g.To[e]] + s.load[e]
+		} else {
+			e = s.cheapest(i)
+		}
+		s.pick[i] = e
+	}
+	for sw := range ports {
+		ports[sw] = ib.NoPort
+	}
+	ports[dest] = t.Out
+	for i := 1; i < len(c.Order); i++ {
+		ports[c.Order[i]] = s.g.Port[s.pick[i]]
+	}
+	s.account(t)
+}
+
+// cheapest gives the next hop of the i-th switch whose route carries least,
+// the lowest port among equals, and sets the switch's cost.
+func (s *spreader) cheapest(i int) int32 {
+	lo, hi := s.choices.Row[i], s.choices.Row[i+1]
+	best, cost := int32(-1), int64(math.MaxInt64)
+	to := s.to[lo:hi]
+	for k, e := range s.choices.Edge[lo:hi] {
+		if c := s.cost[to[k]] + s.load[e]; c < cost {
+			best, cost = e, c
+		}
+	}
+	s.cost[s.choices.Order[i]] = cost
+	return best
+}
+
+// account adds what the picked routes to a LID carry. Routes to switches carry
+// management only and do not count.
+func (s *spreader) account(t route.Target) {
+	if t.Out == 0 {
+		return
+	}
+	copy(s.flow, s.g.Hosts)
+	for i := len(s.choices.Order) - 1; i > 0; i-- {
+		sw, e := s.choices.Order[i], s.pick[i]
+		s.load[e] += s.flow[sw]
+		s.flow[s.g.To[e]] += s.flow[sw]
+	}
+}
+
+func eachChunk(lids []route.Target, visit func([]route.Target)) {
+	for len(lids) > 0 {
+		n := min(chunk, len(lids))
+		visit(lids[:n])
+		lids = lids[n:]
+	}
+}

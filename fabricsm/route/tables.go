@@ -1,0 +1,120 @@
+package route
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// BlockSize is the number of entries that one LinearForwardingTable attribute
+// carries.
+const BlockSize = 64
+
+// Tables is the linear forwarding table of every switch. Engines fill it; once
+// published it is immutable, and rows that did not change are shared with the
+// tables before it.
+type Tables struct {
+	// Engine names who made the tables.
+	Engine string
+	// MaxLID is the highest LID with a route, what LinearFDBTop should be.
+	MaxLID ib.LID
+
+	rows []row         // by topo.NodeID
+	home []topo.NodeID // by LID: the switch that the LID is behind, None
+}
+
+type row struct {
+	guid ib.GUID // of the switch, since slots of forgotten nodes are reused
+	lft  []ib.PortNum
+}
+
+// NewTables gives tables for the switches and targets of a graph: a row is
+// shared with prev where prev (which may be nil) has one of the same size for
+// the same switch, and else holds what prev had and NoPort. Use
+// [Tables.Writable] to change entries.
+func NewTables(engine string, g *Graph, prev *Tables) *Tables {
+	t := &Tables{Engine: engine, MaxLID: g.MaxLID, rows: make([]row, len(g.Num)), home: make([]topo.NodeID, int(g.MaxLID)+1)}
+	for i := range t.home {
+		t.home[i] = topo.None
+	}
+	for s, targets := range g.Targets {
+		for _, target := range targets {
+			t.home[target.LID] = g.IDs[s]
+		}
+	}
+	size := (int(g.MaxLID)/BlockSize + 1) * BlockSize
+	for s, id := range g.IDs {
+		old := prev.rowOf(id, g.GUID(int32(s)))
+		if len(old) != size {
+			fresh := make([]ib.PortNum, size)
+			for i := copy(fresh, old); i < size; i++ {
+				fresh[i] = ib.NoPort
+			}
+			old = fresh
+		}
+		t.rows[id] = row{guid: g.GUID(int32(s)), lft: old}
+	}
+	return t
+}
+
+// LFT gives the table of a switch, by LID: the egress port, 0 for the switch's
+// own LIDs, NoPort where packets are dropped. The length is a whole number of
+// blocks above MaxLID. It is nil for what was no switch, and must not be
+// written to.
+func (t *Tables) LFT(id topo.NodeID) []ib.PortNum {
+	if t == nil || id < 0 || int(id) >= len(t.rows) {
+		return nil
+	}
+	return t.rows[id].lft
+}
+
+// Home gives the switch that a LID is behind: the switch itself, or the one
+// that the LID's CA port is cabled to, or was cabled to when it was last seen.
+// None for a LID without routes.
+func (t *Tables) Home(lid ib.LID) topo.NodeID {
+	if t == nil || int(lid) >= len(t.home) {
+		return topo.None
+	}
+	return t.home[lid]
+}
+
+// Writable gives the table of a switch to write to while tables are being
+// made. prev are the tables given to NewTables: a row shared with them is
+// copied first.
+func (t *Tables) Writable(prev *Tables, id topo.NodeID) []ib.PortNum {
+	r := &t.rows[id]
+	if old := prev.LFT(id); len(old) > 0 && &old[0] == &r.lft[0] {
+		r.lft = slices.Clone(r.lft)
+	}
+	return r.lft
+}
+
+// ChangedBlocks gives the numbers of the blocks in which a wanted table
+// differs from the one a switch has. What have lacks counts as different
+// unless want has NoPort there.
+func ChangedBlocks(want, have []ib.PortNum) []uint16 {
+	var changed []uint16
+	for b := 0; b*BlockSize < len(want); b++ {
+		lo, hi := b*BlockSize, min((b+1)*BlockSize, len(want))
+		if hi <= len(have) && slices.Equal(want[lo:hi], have[lo:hi]) {
+			continue
+		}
+		for i := lo; i < hi; i++ {
+			if i < len(have) && want[i] != have[i] || i >= len(have) && want[i] != ib.NoPort {
+				changed = append(changed, uint16(b))
+				break
+			}
+		}
+	}
+	return changed
+}
+
+// rowOf gives the row of a switch if the tables were made for that very
+// switch.
+func (t *Tables) rowOf(id topo.NodeID, guid ib.GUID) []ib.PortNum {
+	if t == nil || int(id) >= len(t.rows) || t.rows[id].guid != guid {
+		return nil
+	}
+	return t.rows[id].lft
+}
