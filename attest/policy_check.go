@@ -1,6 +1,7 @@
 package attest
 
 import (
+	"crypto/x509"
 	"fmt"
 	"slices"
 	"time"
@@ -47,7 +48,7 @@ func (p *Policy) Check() error {
 	switch {
 	case p.Mode != EKPinned && p.Mode != EKPinnedChain && p.Mode != EKChainApprove:
 		return fmt.Errorf("EK mode %q, want %s, %s or %s", p.Mode, EKPinned, EKPinnedChain, EKChainApprove)
-	case p.Mode != EKPinned && p.Roots == nil:
+	case p.Mode != EKPinned && (p.Roots == nil || p.Roots.Equal(x509.NewCertPool())):
 		return fmt.Errorf("EK mode %s needs the root certificates of TPM vendors, and none are configured", p.Mode)
 	case p.Expiry != ExpiryStrict && p.Expiry != ExpiryIgnoreLeaf:
 		return fmt.Errorf("EK expiry %q, want %s or %s", p.Expiry, ExpiryStrict, ExpiryIgnoreLeaf)

@@ -1,0 +1,82 @@
+package attest_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"testing"
+
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+)
+
+// FuzzParseStatement: whatever is accepted encodes to the same bytes.
+func FuzzParseStatement(f *testing.F) {
+	s := newLab(f).host.Statement
+	valid, err := s.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(valid)
+	f.Add(bytes.Replace(valid, []byte(`"version":1`), []byte(`"version":1,"Version":1`), 1))
+	f.Add([]byte(`{"hcas":[{"ports":[{}]}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := attest.ParseStatement(b)
+		if err != nil {
+			return
+		}
+		again, err := s.Encode()
+		if err != nil || !bytes.Equal(again, b) {
+			t.Errorf("accepted %q, encodes to %q, %v", b, again, err)
+		}
+	})
+}
+
+// FuzzVerify feeds quote, signature and statement of any bytes, with a right
+// proof as root on the host can make it. Nothing but the untouched evidence
+// may pass.
+func FuzzVerify(f *testing.F) {
+	l := newLab(f)
+	ch, s := l.begin()
+	good, err := l.host.Answer(s, l.channel)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good.Statement, good.Quote, good.Signature, good.PCRValues[0], good.StatementDigests[0])
+	f.Add([]byte("{}"), []byte{0xff, 0x54, 0x43, 0x47, 0x80, 0x18}, []byte{0, 0x18, 0, 0x0b, 0, 0, 0, 0}, []byte{}, make([]byte, 32))
+	f.Fuzz(func(t *testing.T, statement, quote, signature, value, digest []byte) {
+		ev := *good
+		ev.Statement, ev.Quote, ev.Signature = statement, quote, signature
+		ev.PCRValues = append([][]byte{value}, good.PCRValues[1:]...)
+		ev.StatementDigests = [][]byte{digest}
+		ev.Proof = attest.Proof(ch.Secret, s.ID, &ev)
+		v := attest.Verify(attesttest.Epoch, ch, l.channel, &ev, l.host.Expected(), l.policy)
+		same := bytes.Equal(statement, good.Statement) && bytes.Equal(quote, good.Quote) &&
+			bytes.Equal(value, good.PCRValues[0]) && bytes.Equal(digest, good.StatementDigests[0])
+		if v.OK && !same {
+			t.Errorf("accepted altered evidence")
+		}
+		if !v.OK && (v.Code == "" || v.Detail == "") {
+			t.Errorf("refused without a reason: %+v", v)
+		}
+	})
+}
+
+// FuzzBegin feeds certificates and public areas of any bytes.
+func FuzzBegin(f *testing.F) {
+	l := newLab(f)
+	req := l.host.Request()
+	f.Add(req.EK.Kind, req.EK.Certificates[0], req.AKPublic, []byte{})
+	f.Add("rsa-2048", []byte{0x30, 0x80}, []byte{0, 0x23}, []byte{0x30})
+	f.Fuzz(func(t *testing.T, kind string, cert, ak, spki []byte) {
+		r := &attest.SessionRequest{
+			Host: l.host.ID, AKPublic: ak,
+			EK: attest.EKClaim{Kind: kind, Certificates: [][]byte{cert}, Public: spki},
+		}
+		_, _, err := attest.Begin(rand.Reader, attesttest.Epoch, r, l.host.Expected(), l.policy)
+		var refusal *attest.Refusal
+		if err != nil && !errors.As(err, &refusal) {
+			t.Errorf("got %v, want a refusal", err)
+		}
+	})
+}
