@@ -1,0 +1,75 @@
+package netlist
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"portcullis/fabricsm/ib"
+)
+
+// widths are the enabled masks that ibsim gives a port whose cable is said to
+// have this width.
+var widths = []struct {
+	lanes int
+	mask  ib.LinkWidth
+}{{1, 1}, {2, 16}, {4, 3}, {8, 4}, {12, 11}}
+
+// speeds are in the order of speed. A port can do all that is slower, too.
+var speeds = []struct {
+	name  string
+	speed ib.LinkSpeed
+	ext   ib.LinkSpeedExt
+	fdr10 bool
+}{
+	{"SDR", 1, 0, false},
+	{"DDR", 3, 0, false},
+	{"QDR", 7, 0, false},
+	{"FDR10", 7, 0, true},
+	{"FDR", 7, 1, true},
+	{"EDR", 7, 3, true},
+	{"HDR", 7, 7, true},
+	{"NDR", 7, 15, true},
+}
+
+// ParseLink reads the notation of ibnetdiscover, for example "4xEDR".
+func ParseLink(s string) (Link, error) {
+	lanes, name, ok := strings.Cut(s, "x")
+	var l Link
+	for _, w := range widths {
+		if ok && strconv.Itoa(w.lanes) == lanes {
+			l.Width = w.mask
+		}
+	}
+	for _, v := range speeds {
+		if v.name == name {
+			l.Speed, l.SpeedExt, l.FDR10 = v.speed, v.ext, v.fdr10
+		}
+	}
+	if l.Width == 0 || l.Speed == 0 {
+		return Link{}, fmt.Errorf("link %q: want a width of 1x, 2x, 4x, 8x or 12x and a speed of SDR, DDR, QDR, FDR10, FDR, EDR, HDR or NDR, for example 4xEDR", s)
+	}
+	return l, nil
+}
+
+// String gives the widest and fastest that the port can do, for example
+// "4xEDR".
+func (l Link) String() string {
+	lanes := 0
+	for _, w := range widths {
+		if highest(uint8(l.Width)) == highest(uint8(w.mask)) {
+			lanes = w.lanes
+		}
+	}
+	name := "SDR"
+	for _, v := range speeds {
+		if highest(uint8(l.Speed)) == highest(uint8(v.speed)) &&
+			highest(uint8(l.SpeedExt)) == highest(uint8(v.ext)) && (l.FDR10 == v.fdr10 || v.ext != 0) {
+			name = v.name
+		}
+	}
+	return fmt.Sprintf("%dx%s", lanes, name)
+}
+
+func highest(mask uint8) int { return bits.Len8(mask) }
