@@ -38,13 +38,14 @@ type Backend struct {
 	tokens   map[string]string // status token to host
 	actors   []string          // of every change, in order
 	watchers map[chan *v1.Host]string
+	ended    chan string
 }
 
 // NewBackend gives a Backend that holds nothing.
 func NewBackend() *Backend {
 	return &Backend{
 		hosts: map[string]v1.Host{}, tenants: map[string]v1.Tenant{}, clusters: map[string]v1.Cluster{},
-		tokens: map[string]string{}, watchers: map[chan *v1.Host]string{},
+		tokens: map[string]string{}, watchers: map[chan *v1.Host]string{}, ended: make(chan string, 16),
 	}
 }
 
@@ -263,12 +264,17 @@ func (b *Backend) Watch(ctx context.Context, id string) (<-chan *v1.Host, error)
 		defer b.mu.Unlock()
 		delete(b.watchers, ch)
 		close(ch)
+		select {
+		case b.ended <- id:
+		default:
+		}
 	})
 	return ch, nil
 }
 
-// Watchers is the number of watches that have not ended.
-func (b *Backend) Watchers() int { b.mu.Lock(); defer b.mu.Unlock(); return len(b.watchers) }
+// WatchEnded sends the host of each watch that ended; later ones are lost when
+// nobody reads.
+func (b *Backend) WatchEnded() <-chan string { return b.ended }
 
 // Tenants implements api.Backend.
 func (b *Backend) Tenants(context.Context) ([]v1.Tenant, error) {

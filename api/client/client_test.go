@@ -1,0 +1,279 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/api"
+	"portcullis/api/apitest"
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+func connect(t *testing.T, s *apitest.Server, token string) *client.Client {
+	t.Helper()
+	pem, err := os.ReadFile(s.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{URL: s.URL, CA: pem, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestOperator(t *testing.T) {
+	b := apitest.NewBackend()
+	s := apitest.Start(t, b)
+	c, ctx := connect(t, s, s.Operator), t.Context()
+
+	report, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, true)
+	if err != nil || !report.DryRun || len(report.Added) != 2 {
+		t.Fatalf("dry run: %+v, %v", report, err)
+	}
+	if hosts, err := c.Hosts(ctx); err != nil || len(hosts) != 0 {
+		t.Fatalf("after a dry run: %v, %v; want no hosts", hosts, err)
+	}
+	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := c.CreateCluster(ctx, v1.NewCluster{Name: "train", Tenant: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Cluster(ctx, "train"); err != nil || cmp.Diff(got, cluster) != "" {
+		t.Errorf("Cluster = %+v, %v; want %+v", got, err, cluster)
+	}
+	h, err := c.Assign(ctx, "h1", v1.Assignment{Cluster: "train"})
+	if err != nil || h.Status.Phase != v1.PhaseAwaiting || h.Tenant != "acme" {
+		t.Errorf("Assign = %+v, %v", h, err)
+	}
+	if h, err := c.Release(ctx, "h1"); err != nil || h.Status.Phase != v1.PhaseReleasing {
+		t.Errorf("Release = %+v, %v", h, err)
+	}
+	hosts, err := c.Hosts(ctx)
+	if err != nil || len(hosts) != 2 || hosts[0].ID != "h1" || hosts[1].ID != "h2" {
+		t.Errorf("Hosts = %v, %v; want h1 and h2", hosts, err)
+	}
+	err = c.DeleteCluster(ctx, "train")
+	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 409 || p.Code != "cluster_in_use" || p.Hint == "" {
+		t.Errorf("DeleteCluster = %v, want the problem cluster_in_use", err)
+	}
+	if got, want := b.Actors(), []string{"olga", "olga", "olga", "olga", "olga"}; cmp.Diff(got, want) != "" {
+		t.Errorf("actors %v, want %v", got, want)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	s := apitest.Start(t, apitest.NewBackend())
+	ctx := t.Context()
+	for _, tt := range []struct {
+		name   string
+		call   func() error
+		status int
+		code   string
+	}{
+		{"no token", func() error { _, err := connect(t, s, "").Hosts(ctx); return err }, 401, v1.CodeUnauthenticated},
+		{"viewer", func() error {
+			_, err := connect(t, s, s.Viewer).CreateTenant(ctx, v1.NewTenant{Name: "a"})
+			return err
+		}, 403, v1.CodeForbidden},
+		{"unknown host", func() error { _, err := connect(t, s, s.Viewer).Host(ctx, "a/../b?c"); return err }, 404, "host_unknown"},
+		{"bad name", func() error {
+			_, err := connect(t, s, s.Operator).CreateTenant(ctx, v1.NewTenant{Name: "A"})
+			return err
+		}, 422, v1.CodeInvalid},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, ok := errors.AsType[*v1.Problem](tt.call())
+			if !ok || p.Status != tt.status || p.Code != tt.code {
+				t.Errorf("got %+v, want status %d and code %s", p, tt.status, tt.code)
+			}
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		o    client.Options
+		want string // part of the error; "" means accepted
+	}{
+		{"host", client.Options{URL: "https://fabric.example"}, ""},
+		{"slash", client.Options{URL: "https://fabric.example:8443/"}, ""},
+		{"plain", client.Options{URL: "http://fabric.example"}, "want https://"},
+		{"no scheme", client.Options{URL: "fabric.example:8443"}, "want https://"},
+		{"empty", client.Options{}, "want https://"},
+		{"password", client.Options{URL: "https://a:b@fabric.example"}, "nothing after the port"},
+		{"path", client.Options{URL: "https://fabric.example/v1"}, "nothing after the port"},
+		{"CA", client.Options{URL: "https://x", CA: []byte("not PEM")}, "no PEM certificate"},
+		{"token", client.Options{URL: "https://x", Token: "a\r\nHost: evil"}, "one word"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := client.New(tt.o)
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("New = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestCAIsPinned(t *testing.T) {
+	s, other := apitest.Start(t, apitest.NewBackend()), apitest.Start(t, apitest.NewBackend())
+	s.CAFile = other.CAFile
+	if _, err := connect(t, s, s.Viewer).Hosts(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a service with another CA: %v, want a refusal of its certificate", err)
+	}
+	if _, err := connect(t, s, "").OpenChannel(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("OpenChannel to a service with another CA: %v, want a refusal of its certificate", err)
+	}
+}
+
+// An answer that is not the service's own, for example a proxy's page, or a
+// redirect that would carry the token away, is an error that says so.
+func TestForeignAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		handler http.HandlerFunc
+		want    string
+	}{
+		{"page", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 502) }, "not a Portcullis problem"},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://evil.example/", 302) }, "302"},
+		{"truncated", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"items":[`) }, "read the answer"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			srv := httptest.NewTLSServer(tt.handler)
+			t.Cleanup(srv.Close)
+			c, err := client.New(client.Options{URL: srv.URL, CA: pemOf(srv.Certificate().Raw), Token: "t"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Close)
+			if _, err := c.Hosts(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Hosts = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestWatch(t *testing.T) {
+	b := apitest.NewBackend()
+	s := apitest.Start(t, b)
+	b.SetHost(v1.Host{ID: "h1", Status: v1.HostStatus{Phase: v1.PhaseGranting}})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var got []v1.Phase
+	for h, err := range connect(t, s, s.Viewer).Watch(ctx, "h1") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, h.Status.Phase)
+		if h.Status.Phase == v1.PhaseAdmitted {
+			break
+		}
+		b.SetHost(v1.Host{ID: "h1", Status: v1.HostStatus{Phase: v1.PhaseAdmitted}})
+	}
+	if d := cmp.Diff(got, []v1.Phase{v1.PhaseGranting, v1.PhaseAdmitted}); d != "" {
+		t.Errorf("phases (-got +want):\n%s", d)
+	}
+	select {
+	case <-b.WatchEnded():
+	case <-ctx.Done():
+		t.Error("the watch goes on after the client went away")
+	}
+	for _, err := range connect(t, s, s.Viewer).Watch(ctx, "none") {
+		if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 404 {
+			t.Errorf("watch of an unknown host: %v, want 404", err)
+		}
+	}
+}
+
+func TestChannel(t *testing.T) {
+	b := apitest.NewBackend()
+	var seen []byte
+	b.OnSession = func(req *attest.SessionRequest) (*attest.Session, error) {
+		return &attest.Session{ID: "s-" + req.Host, Nonce: []byte{1}, PCRs: []int{0}}, nil
+	}
+	b.OnEvidence = func(id string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
+		seen = channel
+		return &v1.AttestResult{Host: id, Phase: v1.PhaseVerified, StatusToken: string(ev.Proof)}, nil
+	}
+	s := apitest.Start(t, b)
+	c, ctx := connect(t, s, ""), t.Context()
+	first, err := c.OpenChannel(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	session, err := first.OpenSession(ctx, &attest.SessionRequest{Host: "h1", AKPublic: []byte{1}})
+	if err != nil || session.ID != "s-h1" {
+		t.Fatalf("OpenSession = %+v, %v", session, err)
+	}
+	ev := &attest.Evidence{Statement: []byte{1}, StatementDigests: [][]byte{{1}}, Quote: []byte{1}, Signature: []byte{1},
+		PCRValues: [][]byte{{1}}, Proof: []byte("proof")}
+	result, err := first.SubmitEvidence(ctx, session.ID, ev)
+	if err != nil || result.Host != "s-h1" || result.StatusToken != "proof" {
+		t.Fatalf("SubmitEvidence = %+v, %v", result, err)
+	}
+	if len(seen) != attest.ExporterSize || !bytes.Equal(seen, first.Binding()) {
+		t.Errorf("the service saw channel %x, the client has %x; want the same 32 bytes", seen, first.Binding())
+	}
+
+	second, err := c.OpenChannel(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(first.Binding(), second.Binding()) {
+		t.Error("two connections have the same binding")
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := second.OpenSession(ctx, &attest.SessionRequest{Host: "h1"}); err == nil {
+		t.Error("a closed channel reconnected")
+	}
+}
+
+func TestChannelRefusal(t *testing.T) {
+	s := apitest.Start(t, apitest.NewBackend())
+	ch, err := connect(t, s, "").OpenChannel(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ch.Close()
+	_, err = ch.OpenSession(t.Context(), &attest.SessionRequest{Host: "h1", AKPublic: []byte{1}})
+	p, ok := errors.AsType[*v1.Problem](err)
+	if !ok || p.Code != v1.CodeEvidenceRefused || strings.Contains(p.Detail, "secret") {
+		t.Errorf("OpenSession = %v, want the uniform refusal", err)
+	}
+}
+
+func TestAttestStatus(t *testing.T) {
+	b := apitest.NewBackend()
+	b.SetHost(v1.Host{ID: "h1"})
+	b.SetStatusToken("st", "h1")
+	s := apitest.Start(t, b, func(o *api.Options) { o.ChannelBinding = api.ChannelOff })
+	c := connect(t, s, "")
+	if h, err := c.WithToken("st").AttestStatus(t.Context()); err != nil || h.ID != "h1" {
+		t.Errorf("AttestStatus = %+v, %v", h, err)
+	}
+	if _, err := c.AttestStatus(t.Context()); err == nil {
+		t.Error("AttestStatus without a token succeeded")
+	}
+}
