@@ -1,0 +1,125 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/api/store"
+	"portcullis/api/store/storetest"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func appended(t *testing.T, s *store.Store, n int) {
+	t.Helper()
+	for i := range n {
+		_, err := s.Update(t.Context(), func(tx *store.Tx) error {
+			return Append(t.Context(), tx, Entry{
+				Time: start.Add(time.Duration(i) * time.Second), Actor: "alice", Action: "host.assign",
+				Object: fmt.Sprintf("host/h%d", i), Code: "ok", Detail: "to cluster c1",
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestChain(t *testing.T) {
+	backend := storetest.Open(t).Backend()
+	edit := func(seq uint64, change func(*Entry)) func(*testing.T, *store.Store) {
+		return func(t *testing.T, s *store.Store) {
+			_, err := s.Update(t.Context(), func(tx *store.Tx) error {
+				rec, err := Entries().Get(t.Context(), tx, key(seq))
+				if err != nil {
+					return err
+				}
+				change(&rec.Value)
+				return Entries().Put(tx, key(seq), rec.Value)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove := func(seq uint64) func(*testing.T, *store.Store) {
+		return func(t *testing.T, s *store.Store) {
+			_, err := s.Update(t.Context(), func(tx *store.Tx) error { Entries().Delete(tx, key(seq)); return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rehash := func(e *Entry) {
+		e.Actor = "mallory"
+		e.Hash, _ = e.digest()
+	}
+	for _, c := range []struct {
+		name   string
+		tamper func(*testing.T, *store.Store)
+		want   string // in the error; empty: the chain is whole
+	}{
+		{"whole", func(*testing.T, *store.Store) {}, ""},
+		{"actor altered", edit(3, func(e *Entry) { e.Actor = "mallory" }), "entry 3 was altered"},
+		{"time altered", edit(1, func(e *Entry) { e.Time = e.Time.Add(1) }), "entry 1 was altered"},
+		{"altered with a fresh hash", edit(3, rehash), "entry 4 does not follow entry 3"},
+		{"last altered with a fresh hash", edit(5, rehash), "its head says 5"},
+		{"sequence altered", edit(2, func(e *Entry) { e.Seq = 7 }), "entry 2 is missing"},
+		{"first removed", remove(1), "entry 1 is missing"},
+		{"one in the middle removed", remove(3), "entry 3 is missing"},
+		{"last removed", remove(5), "entries were removed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := store.New(backend, strings.ReplaceAll(c.name, " ", "-"))
+			appended(t, s, 5)
+			c.tamper(t, s)
+			h, err := Verify(t.Context(), s)
+			if c.want == "" {
+				if err != nil || h.Seq != 5 {
+					t.Errorf("got end %+v, %v, want a whole chain of 5", h, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestSeveralInOneTransaction(t *testing.T) {
+	s := storetest.Open(t)
+	_, err := s.Update(t.Context(), func(tx *store.Tx) error {
+		for i := range 3 {
+			if err := Append(t.Context(), tx, Entry{Time: start, Actor: "a", Action: "b", Object: fmt.Sprint(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Verify(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	latest, err := Latest(t.Context(), s)
+	if d := cmp.Diff(h, latest); d != "" || err != nil || h.Seq != 3 {
+		t.Errorf("end of chain %+v, latest %+v, %v, want the same with Seq 3", h, latest, err)
+	}
+}
+
+func TestIncompleteEntryIsRefused(t *testing.T) {
+	s := storetest.Open(t)
+	_, err := s.Update(t.Context(), func(tx *store.Tx) error {
+		return Append(t.Context(), tx, Entry{Actor: "a", Action: "b", Object: "c"})
+	})
+	if err == nil {
+		t.Error("an entry without time was accepted")
+	}
+}
