@@ -110,8 +110,13 @@ func TestTwoNodesOneGUID(t *testing.T) {
 	if got := b.NodeByGUID(0x30); got != twin {
 		t.Errorf("after the first left: got %d, want %d", got, twin)
 	}
+	place := ib.Place{Switch: 0x20, Port: 3}
+	b.AddNode(Node{GUID: 0x20, Type: ib.NodeCA, NumPorts: 4})
+	if got, want := b.Freeze().PortAt(place), b.PortOf(twin, 1); got != want {
+		t.Errorf("a CA that claims the switch's GUID hides the place: got port %d, want %d", got, want)
+	}
 	b.AddNode(Node{GUID: 0x20, Type: ib.NodeSwitch, NumPorts: 4})
-	if got := b.Freeze().PortAt(ib.Place{Switch: 0x20, Port: 3}); got != None {
+	if got := b.Freeze().PortAt(place); got != None {
 		t.Errorf("a switch GUID claimed twice still names a place: port %d", got)
 	}
 }

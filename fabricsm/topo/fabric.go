@@ -167,14 +167,15 @@ func (f *Fabric) PlaceOf(id PortID) ib.Place {
 }
 
 // PortAt gives the end port cabled to a place, None if there is none. A switch
-// GUID claimed by several switches names no place.
+// GUID that several switches claim names no place; a CA that claims it does
+// not matter.
 func (f *Fabric) PortAt(p ib.Place) PortID {
-	sw := f.NodeByGUID(p.Switch)
-	if sw == None || p.Port == 0 || f.claimedTwice(sw) {
+	sw := f.onlySwitch(p.Switch)
+	if sw == None || p.Port == 0 {
 		return None
 	}
 	port := f.PortOf(sw, p.Port)
-	if port == None || f.nodes[sw].Type != ib.NodeSwitch {
+	if port == None {
 		return None
 	}
 	peer := f.ports[port].Peer
@@ -184,10 +185,14 @@ func (f *Fabric) PortAt(p ib.Place) PortID {
 	return peer
 }
 
-func (f *Fabric) claimedTwice(id NodeID) bool {
-	g := f.nodes[id].GUID
-	i := sort.Search(len(f.byGUID), func(i int) bool { return f.nodes[f.byGUID[i]].GUID > g })
-	return i >= 2 && f.nodes[f.byGUID[i-2]].GUID == g
+// onlySwitch gives the switch with a GUID if exactly one claims it.
+func (f *Fabric) onlySwitch(g ib.GUID) NodeID {
+	guid := func(i int) ib.GUID { return f.nodes[f.switches[i]].GUID }
+	i := sort.Search(len(f.switches), func(i int) bool { return guid(i) >= g })
+	if i == len(f.switches) || guid(i) != g || i+1 < len(f.switches) && guid(i+1) == g {
+		return None
+	}
+	return f.switches[i]
 }
 
 func portOf(nodes []Node, id NodeID, num ib.PortNum) PortID {

@@ -9,11 +9,11 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Capacities that every generated device has, those of the ibsim simulator.
+// Capacities that every generated device has, about those of the ibsim simulator.
 const (
 	PartitionCap            = 64
 	PartitionEnforcementCap = 64
-	LinearFDBCap            = 49152
+	LinearFDBCap            = 30720
 )
 
 const (

@@ -1,0 +1,107 @@
+package partition
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+)
+
+// BlockSize is the number of entries that one P_KeyTable attribute carries.
+const BlockSize = 32
+
+// Table is a P_Key table by index; 0 is an empty entry. Entries behind the
+// last one are empty, so that a table needs no more room than its keys.
+type Table []ib.PKey
+
+// Index gives where the table holds a key with exactly this membership, -1 if
+// it does not.
+func (t Table) Index(k ib.PKey) int { return slices.Index(t, k) }
+
+// at gives an entry, also behind the end.
+func (t Table) at(i int) ib.PKey {
+	if i < len(t) {
+		return t[i]
+	}
+	return 0
+}
+
+// Block is one block of a table: entries 32*Num up to 32*Num+31.
+type Block struct {
+	Num   uint16
+	PKeys [BlockSize]ib.PKey
+}
+
+// Blocks gives the blocks of want that differ from have, in order. have must
+// be the whole table as it was read: what it lacks counts as empty.
+func Blocks(want, have Table) []Block {
+	var out []Block
+	for lo := 0; lo < max(len(want), len(have)); lo += BlockSize {
+		b, differs := Block{Num: uint16(lo / BlockSize)}, false
+		for i := range b.PKeys {
+			b.PKeys[i] = want.at(lo + i)
+			differs = differs || b.PKeys[i] != have.at(lo+i)
+		}
+		if differs {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// arrange puts the default key at index 0 and the others, sorted and of
+// different partitions, behind it. A key whose partition is in the current
+// table keeps that index, also when its membership changes. New keys go behind
+// the last entry in use, then to entries that are empty, and only then to
+// those that are being freed: a queue pair may still refer to them. There must
+// be room for all.
+func arrange(current Table, capacity int, def ib.PKey, keys []ib.PKey) Table {
+	out := make(Table, capacity)
+	out[0] = def
+	placed := make([]bool, len(keys))
+	lastUsed := 0
+	for i := 1; i < min(len(current), capacity); i++ {
+		if current[i] == 0 {
+			continue
+		}
+		lastUsed = i
+		if k := indexOfBase(keys, current[i]); k >= 0 && !placed[k] {
+			out[i], placed[k] = keys[k], true
+		}
+	}
+	next := freeEntries(current, out, lastUsed)
+	for k, key := range keys {
+		if !placed[k] {
+			out[next[0]], next = key, next[1:]
+		}
+	}
+	return trim(out)
+}
+
+// freeEntries gives the indices of empty entries in the order of use.
+func freeEntries(current, out Table, lastUsed int) []int {
+	var behind, empty, freed []int
+	for i := 1; i < len(out); i++ {
+		switch {
+		case out[i] != 0:
+		case i > lastUsed:
+			behind = append(behind, i)
+		case current.at(i) == 0:
+			empty = append(empty, i)
+		default:
+			freed = append(freed, i)
+		}
+	}
+	return slices.Concat(behind, empty, freed)
+}
+
+func indexOfBase(keys []ib.PKey, k ib.PKey) int {
+	return slices.IndexFunc(keys, func(o ib.PKey) bool { return o.Base() == k.Base() })
+}
+
+func trim(t Table) Table {
+	n := len(t)
+	for n > 0 && t[n-1] == 0 {
+		n--
+	}
+	return slices.Clone(t[:n])
+}
