@@ -1,0 +1,136 @@
+package ek_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"math/big"
+	"testing"
+
+	"portcullis/attest/attesttest"
+	"portcullis/attest/ek"
+)
+
+func certificate(t testing.TB) []byte {
+	t.Helper()
+	v, err := attesttest.NewVendor("Example TPM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := v.NewHost("compute-01", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Certificate
+}
+
+func TestTrim(t *testing.T) {
+	t.Parallel()
+	cert := certificate(t)
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	for _, tc := range []struct {
+		name string
+		in   []byte
+		ok   bool
+	}{
+		{"bare", cert, true},
+		{"padded with 0xff", join(cert, bytes.Repeat([]byte{0xff}, 700)), true},
+		{"padded with zeros", join(cert, make([]byte, 700)), true},
+		{"old header", join([]byte{0x10, 0x01, 0x00, byte(len(cert) >> 8), byte(len(cert))}, cert), true},
+		{"mixed padding", join(cert, []byte{0xff, 0x00}), false},
+		{"other bytes", join(cert, []byte{1}), false},
+		{"another certificate", join(cert, cert), false},
+		{"not a sequence", []byte{0x02, 0x01, 0x00}, false},
+		{"empty", nil, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := ek.Trim(tc.in)
+			if tc.ok && (err != nil || !bytes.Equal(got, cert)) {
+				t.Errorf("got %d bytes, %v; want the certificate", len(got), err)
+			}
+			if !tc.ok && !errors.Is(err, ek.ErrParse) {
+				t.Errorf("got %v, want %v", err, ek.ErrParse)
+			}
+		})
+	}
+	for n := range cert {
+		if _, err := ek.Trim(cert[:n]); err == nil {
+			t.Errorf("accepted when cut at %d", n)
+		}
+	}
+}
+
+// TestROCA checks the fingerprint on moduli built like those of the flawed
+// generator: a power of 65537 modulo the product of small primes.
+func TestROCA(t *testing.T) {
+	t.Parallel()
+	m := big.NewInt(1)
+	for p := int64(2); p < 200; p++ {
+		if big.NewInt(p).ProbablyPrime(10) {
+			m.Mul(m, big.NewInt(p))
+		}
+	}
+	n := new(big.Int).Lsh(big.NewInt(1), 2047)
+	n.Sub(n, new(big.Int).Mod(n, m))
+	n.Add(n, m).Add(n, new(big.Int).Exp(big.NewInt(65537), big.NewInt(1234), m))
+	if _, err := ek.RSA2048.Public(&rsa.PublicKey{N: n, E: 65537}); err != nil {
+		t.Fatalf("the modulus does not fit the template: %v", err)
+	}
+	v, err := attesttest.NewVendor("Example TPM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := v.Issue(attesttest.EKTemplate(0), &rsa.PublicKey{N: n, E: 65537})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ek.FromCertificate(ek.RSA2048, der); !errors.Is(err, ek.ErrWeak) {
+		t.Errorf("got %v, want %v", err, ek.ErrWeak)
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if der, err = v.Issue(attesttest.EKTemplate(0), &key.PublicKey); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ek.FromCertificate(ek.RSA2048, der); err != nil {
+		t.Errorf("an honest key: %v", err)
+	}
+}
+
+func TestPublicRefusesOtherKeys(t *testing.T) {
+	t.Parallel()
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []ek.Kind{ek.P256, ek.RSA2048, "ecc-p521", ""} {
+		if _, err := k.Public(&p384.PublicKey); !errors.Is(err, ek.ErrKind) {
+			t.Errorf("a P-384 key as %q: got %v, want %v", k, err, ek.ErrKind)
+		}
+	}
+	if _, err := ek.P384.Public(&p384.PublicKey); err != nil {
+		t.Errorf("a P-384 key as P-384: %v", err)
+	}
+	if _, err := ek.P256.Public(&ecdsa.PublicKey{Curve: elliptic.P256(), X: big.NewInt(1), Y: big.NewInt(1)}); err == nil {
+		t.Error("a point off the curve was accepted")
+	}
+}
+
+func FuzzFromCertificate(f *testing.F) {
+	cert := certificate(f)
+	f.Add("ecc-p256", cert)
+	f.Add("rsa-2048", append(bytes.Clone(cert), 0xff))
+	f.Add("ecc-p384", []byte{0x30, 0x00})
+	f.Fuzz(func(t *testing.T, kind string, der []byte) {
+		e, err := ek.FromCertificate(ek.Kind(kind), der)
+		if err == nil && (e.Digest == "" || len(e.Name) < 34 || len(e.Public) == 0) {
+			t.Errorf("got %+v without error", e)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package tpm
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/go-tpm/tpm2"
+)
+
+// Classes of faults, for errors.Is. The text of each says what to do.
+var (
+	ErrMissing    = errors.New("no TPM there; enable the TPM in the firmware setup and load its kernel driver, or name another device")
+	ErrPermission = errors.New("not allowed to open the TPM; run as root or as a member of the group that owns the device, usually tss")
+	ErrBusy       = errors.New("another program holds the TPM; stop it, and use /dev/tpmrm0 rather than /dev/tpm0")
+	ErrNotTPM     = errors.New("not a TPM device; want a character device such as /dev/tpmrm0, or unix:PATH of a socket")
+	ErrSilent     = errors.New("the TPM does not answer; power-cycle the host, and replace the TPM if that does not help")
+	ErrBroken     = errors.New("the TPM answers with malformed data")
+	// ErrEndorsementAuth follows a tenant who set the endorsement password.
+	ErrEndorsementAuth = errors.New("the TPM's endorsement hierarchy has a password, left by an earlier owner; clear the TPM through the firmware (physical presence or BMC)")
+	// ErrDisabled follows a firmware that switched the hierarchy off.
+	ErrDisabled = errors.New("the TPM's endorsement hierarchy is disabled; enable it in the firmware setup")
+	// ErrEKMismatch means the TPM (or somebody on its bus) offers another EK
+	// than the certificate in its NV memory names.
+	ErrEKMismatch = errors.New("the EK is not the one its certificate names; the TPM or its bus cannot be trusted")
+	// ErrCredential means the credential was not made for this EK and AK.
+	ErrCredential = errors.New("the TPM refused the service's credential: it was made for another TPM or key; check the host's EK digest in inventory")
+	// ErrNoEK means no supported EK template works on this TPM.
+	ErrNoEK = errors.New("the TPM supports none of the EK templates ECC P-256, ECC P-384, RSA-2048")
+	// ErrBank means the SHA-256 PCR bank is not active.
+	ErrBank = errors.New("the TPM's SHA-256 PCR bank is not active; allocate it in the firmware setup")
+	// ErrNotStarted means nobody has sent Startup: no firmware, no kernel.
+	ErrNotStarted = errors.New("the TPM has not been started; that is the firmware's job, or with a software TPM that of its starter")
+)
+
+// explain adds the class to what the TPM said.
+func explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, c := range []struct {
+		code  tpm2.TPMRC
+		class error
+	}{
+		{tpm2.TPMRCBadAuth, ErrEndorsementAuth},
+		{tpm2.TPMRCAuthFail, ErrEndorsementAuth},
+		{tpm2.TPMRCHierarchy, ErrDisabled},
+		{tpm2.TPMRCIntegrity, ErrCredential},
+		{tpm2.TPMRCInitialize, ErrNotStarted},
+	} {
+		if errors.Is(err, c.code) {
+			return fmt.Errorf("TPM: %s: %w (%v)", doing, c.class, err)
+		}
+	}
+	return fmt.Errorf("TPM: %s: %w", doing, err)
+}

@@ -1,0 +1,296 @@
+package tpm_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	gotpm "github.com/google/go-tpm/tpm2"
+	"github.com/google/go-tpm/tpm2/transport/linuxudstpm"
+
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+	"portcullis/attest/ek"
+	"portcullis/attest/tpm"
+	"portcullis/attest/tpm/tpmtest"
+)
+
+func open(t *testing.T, dev *tpmtest.TPM) *tpm.TPM {
+	t.Helper()
+	d, err := tpm.Open(t.Context(), dev.Device())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// site is the service's side for one TPM.
+type site struct {
+	policy  *attest.Policy
+	exp     attest.Expected
+	channel []byte
+}
+
+func newSite(t *testing.T, dev *tpmtest.TPM, statement *attest.Statement) *site {
+	t.Helper()
+	s := &site{policy: attest.DefaultPolicy(), channel: make([]byte, attest.ExporterSize)}
+	roots, err := dev.RootsPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.policy.AddCertificates(roots); err != nil {
+		t.Fatal(err)
+	}
+	s.exp = attest.Expected{Host: statement.Host, EKDigest: dev.EKDigest()}
+	for _, h := range statement.HCAs {
+		x := attest.ExpectedHCA{NodeGUID: h.NodeGUID, SystemImageGUID: h.SystemImageGUID}
+		for _, p := range h.Ports {
+			x.Ports = append(x.Ports, attest.ExpectedPort{Num: p.Num, GUID: p.GUID})
+		}
+		s.exp.HCAs = append(s.exp.HCAs, x)
+	}
+	return s
+}
+
+func sampleStatement(t *testing.T) attest.Statement {
+	t.Helper()
+	v, err := attesttest.NewVendor("unused")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := v.NewHost("compute-01", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Statement.CollectedAt = time.Now().UTC().Truncate(time.Second)
+	return h.Statement
+}
+
+// attestOnce runs the whole protocol with a real TPM.
+func attestOnce(t *testing.T, d *tpm.TPM, s *site, statement *attest.Statement, earlier [][]byte, kinds ...ek.Kind) (attest.Verdict, [][]byte) {
+	t.Helper()
+	ctx := t.Context()
+	keys, err := d.NewKeys(ctx, kinds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := keys.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	s.exp.EKDigest = keys.EKDigest()
+	req := &attest.SessionRequest{Host: statement.Host, EK: keys.Claim(), AKPublic: keys.AKPublic()}
+	ch, session, err := attest.Begin(rand.Reader, time.Now(), req, s.exp, s.policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := statement.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(earlier) == 0 {
+		must(t, keys.Extend(ctx, session.AgentPCR, attest.StartDigest(statement.Agent)))
+	}
+	sum := attest.StatementDigest(body)
+	must(t, keys.Extend(ctx, session.AgentPCR, sum))
+	secret, err := keys.Activate(ctx, session.CredentialBlob, session.EncryptedSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := keys.Quote(ctx, session.PCRs, attest.QualifyingData(session.ID, session.Nonce, sum, s.channel, keys.AKName()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := append(earlier[:len(earlier):len(earlier)], sum)
+	ev := &attest.Evidence{
+		Statement: body, StatementDigests: digests,
+		Quote: q.Attest, Signature: q.Signature, PCRValues: q.Values,
+	}
+	ev.Proof = attest.Proof(secret, session.ID, ev)
+	return attest.Verify(time.Now(), ch, s.channel, ev, s.exp, s.policy), digests
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProtocol attests with each EK template, twice in one boot and again
+// after a power cycle.
+func TestProtocol(t *testing.T) {
+	t.Parallel()
+	for _, kind := range ek.Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			dev := tpmtest.New(t, tpmtest.Options{P256: true})
+			statement := sampleStatement(t)
+			s := newSite(t, dev, &statement)
+			d := open(t, dev)
+			first, digests := attestOnce(t, d, s, &statement, nil, kind)
+			if !first.OK {
+				t.Fatalf("first statement: %s: %s", first.Code, first.Detail)
+			}
+			statement.HCAs[0].Firmware = "28.43.1015"
+			if v, _ := attestOnce(t, d, s, &statement, digests, kind); !v.OK {
+				t.Fatalf("second statement: %s: %s", v.Code, v.Detail)
+			}
+			must(t, d.Close())
+			must(t, dev.PowerCycle(t.Context()))
+			after, _ := attestOnce(t, open(t, dev), s, &statement, nil, kind)
+			if !after.OK {
+				t.Fatalf("after a power cycle: %s: %s", after.Code, after.Detail)
+			}
+			if got, want := after.Facts.Boot.Reset, first.Facts.Boot.Reset+1; got != want {
+				t.Errorf("got reset count %d, want %d", got, want)
+			}
+		})
+	}
+}
+
+// TestForeignRecord shows that a measurement nobody declared is found.
+func TestForeignRecord(t *testing.T) {
+	t.Parallel()
+	dev := tpmtest.New(t, tpmtest.Options{})
+	d := open(t, dev)
+	keys, err := d.NewKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, keys.Extend(t.Context(), attest.DefaultAgentPCR, make([]byte, 32)))
+	must(t, keys.Close(t.Context()))
+	statement := sampleStatement(t)
+	v, _ := attestOnce(t, d, newSite(t, dev, &statement), &statement, nil)
+	if v.Code != attest.ReasonAgentPCR {
+		t.Errorf("got %q, want %s", v.Code, attest.ReasonAgentPCR)
+	}
+}
+
+// TestNothingIsLeft loads keys many times: a TPM without resource manager has
+// three slots, so one leak would show.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	dev := tpmtest.New(t, tpmtest.Options{})
+	d := open(t, dev)
+	for range 5 {
+		keys, err := d.NewKeys(t.Context())
+		must(t, err)
+		_, err = keys.Activate(t.Context(), []byte{0, 32}, []byte{1})
+		if err == nil {
+			t.Fatal("nonsense was activated")
+		}
+		must(t, keys.Close(t.Context()))
+	}
+	// A client that dies leaves its objects; the next one clears them.
+	_, err := d.NewKeys(t.Context())
+	must(t, err)
+	must(t, d.Close())
+	for range 3 {
+		d = open(t, dev)
+		_, err := d.NewKeys(t.Context())
+		must(t, err)
+		must(t, d.Close())
+	}
+}
+
+func TestWithoutCertificate(t *testing.T) {
+	t.Parallel()
+	dev := tpmtest.New(t, tpmtest.Options{NoEKCert: true})
+	d := open(t, dev)
+	keys, err := d.NewKeys(t.Context())
+	must(t, err)
+	claim := keys.Claim()
+	must(t, keys.Close(t.Context()))
+	if keys.HasCertificate() || len(claim.Public) == 0 || claim.Kind != string(ek.P256) {
+		t.Errorf("got claim %+v", claim)
+	}
+	e, err := ek.FromKey(ek.P256, claim.Public)
+	if err != nil || e.Digest != dev.EKDigest() {
+		t.Errorf("got %v, %v; want digest %s", e, err, dev.EKDigest())
+	}
+}
+
+// TestForeignCredential shows that another TPM refuses a credential.
+func TestForeignCredential(t *testing.T) {
+	t.Parallel()
+	ca := tpmtest.ShortDir(t)
+	var keys [2]*tpm.Keys
+	for i := range keys {
+		dev := tpmtest.New(t, tpmtest.Options{CA: ca, Name: fmt.Sprintf("host-%d", i)})
+		k, err := open(t, dev).NewKeys(t.Context())
+		must(t, err)
+		keys[i] = k
+	}
+	e, err := ek.FromCertificate(ek.Kind(keys[0].Claim().Kind), keys[0].Claim().Certificates[0])
+	must(t, err)
+	secret := bytes.Repeat([]byte{7}, 32)
+	blob, seed, err := e.Credential(rand.Reader, keys[0].AKName(), secret)
+	must(t, err)
+	got, err := keys[0].Activate(t.Context(), blob, seed)
+	if err != nil || !bytes.Equal(got, secret) {
+		t.Errorf("own credential: got %x, %v", got, err)
+	}
+	if _, err := keys[1].Activate(t.Context(), blob, seed); !errors.Is(err, tpm.ErrCredential) {
+		t.Errorf("foreign credential: got %v, want %v", err, tpm.ErrCredential)
+	}
+	blob[len(blob)-1] ^= 1
+	if _, err := keys[0].Activate(t.Context(), blob, seed); !errors.Is(err, tpm.ErrCredential) {
+		t.Errorf("flipped bit: got %v, want %v", err, tpm.ErrCredential)
+	}
+}
+
+// TestEndorsementPassword is what a former tenant can leave behind.
+func TestEndorsementPassword(t *testing.T) {
+	t.Parallel()
+	dev := tpmtest.New(t, tpmtest.Options{})
+	raw, err := linuxudstpm.Open(dev.Device()[len("unix:"):])
+	must(t, err)
+	_, err = gotpm.HierarchyChangeAuth{
+		AuthHandle: gotpm.TPMRHEndorsement,
+		NewAuth:    gotpm.TPM2BAuth{Buffer: []byte("tenant")},
+	}.Execute(raw)
+	must(t, err)
+	must(t, raw.Close())
+	_, err = open(t, dev).NewKeys(t.Context())
+	if !errors.Is(err, tpm.ErrEndorsementAuth) {
+		t.Errorf("got %v, want %v", err, tpm.ErrEndorsementAuth)
+	}
+}
+
+// TestEKRebuilt shows for every kind that the certificate and the template
+// give the EK's public area: what credentials rely on.
+func TestEKRebuilt(t *testing.T) {
+	t.Parallel()
+	dev := tpmtest.New(t, tpmtest.Options{P256: true})
+	d := open(t, dev)
+	for _, kind := range ek.Kinds() {
+		keys, err := d.NewKeys(t.Context(), kind)
+		must(t, err)
+		if !keys.HasCertificate() {
+			t.Errorf("%s: no certificate", kind)
+		}
+		must(t, keys.Close(t.Context()))
+	}
+	if b, err := hex.DecodeString(dev.EKDigest()); err != nil || len(b) != 32 {
+		t.Errorf("got digest %q", dev.EKDigest())
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	dev := tpmtest.New(t, tpmtest.Options{})
+	d := open(t, dev)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.NewKeys(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}

@@ -1,0 +1,56 @@
+package tpmtest
+
+import (
+	"os"
+	"testing"
+)
+
+// New starts a TPM that ends with the test. Without swtpm on the machine the
+// test is skipped, or fails when PORTCULLIS_REAL_PARTS=required. An empty Dir
+// becomes a temporary folder.
+func New(t testing.TB, o Options) *TPM {
+	t.Helper()
+	Require(t)
+	if o.Dir == "" {
+		o.Dir = ShortDir(t)
+	}
+	dev, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dev
+}
+
+// Require skips or fails the test when swtpm is not installed.
+func Require(t testing.TB) {
+	t.Helper()
+	err := Missing()
+	switch {
+	case err == nil:
+	case os.Getenv("PORTCULLIS_REAL_PARTS") == "required":
+		t.Fatalf("a real TPM is required: %v", err)
+	default:
+		t.Skipf("needs a software TPM: %v", err)
+	}
+}
+
+// ShortDir is a temporary folder whose path leaves room for a socket's name;
+// that of t.TempDir may not.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "tpm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
