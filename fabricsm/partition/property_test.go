@@ -19,15 +19,17 @@ func TestTables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := hosts()
 		for _, h := range k.Hosts {
-			setNode(k, h, func(n *topo.Node) { n.PartitionCap = uint16(rapid.IntRange(0, 6).Draw(t, "host capacity")) })
+			setNode(k, h, func(n *topo.Node) {
+				n.PartitionCap = uint16(rapid.SampledFrom([]int{8, 8, 4, 2, 1, 0}).Draw(t, "host capacity"))
+			})
 		}
 		setNode(k, 0, func(n *topo.Node) {
-			n.PartitionEnforcementCap = uint16(rapid.IntRange(0, 6).Draw(t, "switch capacity"))
+			n.PartitionEnforcementCap = uint16(rapid.SampledFrom([]int{8, 8, 8, 5, 3, 1, 0}).Draw(t, "switch capacity"))
 			n.InboundEnforcementCap = rapid.IntRange(0, 5).Draw(t, "inbound") > 0
 		})
 		device := make(map[topo.PortID]Table)
 		var members []Member
-		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			members = disturb(t, k, members, device)
 			f := k.Fabric()
 			rules := Rules{SM: []topo.PortID{f.PortOf(k.Hosts[0], 1)}}
@@ -55,8 +57,8 @@ func TestTables(t *testing.T) {
 
 // disturb changes one thing about the world.
 func disturb(t *rapid.T, k *topotest.Kit, members []Member, device map[topo.PortID]Table) []Member {
-	host := rapid.IntRange(0, 3).Draw(t, "host")
-	switch rapid.IntRange(0, 5).Draw(t, "change") {
+	host := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 0}).Draw(t, "host")
+	switch rapid.IntRange(0, 9).Draw(t, "change") {
 	case 0:
 		claim(k, host, ib.GUID(rapid.SampledFrom([]ib.GUID{0, 0x99, guid(1), guid(2), guid(3)}).Draw(t, "claimed GUID")))
 	case 1:
@@ -73,10 +75,12 @@ func disturb(t *rapid.T, k *topotest.Kit, members []Member, device map[topo.Port
 			table[i] = drawKey(t)
 		}
 		device[id] = table
-	default:
+	case 4:
 		return append(members, Member{
 			GUID: guid(host), PKey: drawKey(t), Place: at(ib.PortNum(rapid.IntRange(0, 6).Draw(t, "place"))),
 		})
+	default:
+		return append(members, Member{GUID: guid(host), PKey: drawKey(t), Place: at(ib.PortNum(host + 1))})
 	}
 	return members
 }

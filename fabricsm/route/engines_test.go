@@ -1,0 +1,174 @@
+package route_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/route/updn"
+	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/topo/topotest"
+)
+
+func draw(t *rapid.T) func(int) int {
+	return func(most int) int { return rapid.IntRange(0, most).Draw(t, "n") }
+}
+
+func mustRoute(t *rapid.T, e route.Engine, f *topo.Fabric, prev *route.Tables) *route.Tables {
+	tables, err := e.Route(f, prev)
+	if err != nil {
+		t.Fatalf("%s: %v", e.Name(), err)
+	}
+	return tables
+}
+
+// TestEnginesAgainstSlowJudge routes random fabrics, also after random cuts,
+// and compares engine and checker with the slow judge.
+func TestEnginesAgainstSlowJudge(t *testing.T) {
+	for _, e := range []route.Engine{minhop.Engine{}, updn.Engine{}} {
+		t.Run(e.Name(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				k := topotest.Random(9, draw(t))
+				var prev *route.Tables
+				for range 3 {
+					f := k.Fabric()
+					tables := mustRoute(t, e, f, prev)
+					checkTables(t, e, f, tables)
+					if !equalTables(f, tables, mustRoute(t, e, f, prev)) {
+						t.Fatal("two runs differ")
+					}
+					prev = tables
+					k.Disconnect(topo.PortID(draw(t)(k.NumPorts() - 1)))
+				}
+			})
+		})
+	}
+}
+
+func checkTables(t *rapid.T, e route.Engine, f *topo.Fabric, tables *route.Tables) {
+	s := judgeSlowly(f, tables)
+	if len(s.faults) > 0 {
+		t.Fatalf("%d faults, the first: %s", len(s.faults), s.faults[0])
+	}
+	report := route.Check(f, tables)
+	if got, want := report.CreditLoop != nil, s.creditLoop(); got != want && !(got && hasAway(f, tables)) {
+		t.Fatalf("credit loop: the checker says %v, the slow judge %v", got, want)
+	}
+	if e.Name() == "updn" && report.Err() != nil {
+		t.Fatalf("updn is refused: %v", report.Err())
+	}
+	if report.CreditLoop == nil && report.Err() != nil {
+		t.Fatalf("the slow judge finds no fault, the checker: %v", report.Err())
+	}
+	if e.Name() == "minhop" {
+		checkShortest(t, s)
+	}
+}
+
+// hasAway reports whether some LID is routed whose owner is away: the checker
+// counts their routes too.
+func hasAway(f *topo.Fabric, tables *route.Tables) bool {
+	s := &slow{f: f, t: tables}
+	owners := s.owners()
+	for lid := ib.LID(1); lid <= tables.MaxLID; lid++ {
+		if _, here := owners[lid]; !here && tables.Home(lid) != topo.None {
+			return true
+		}
+	}
+	return false
+}
+
+func checkShortest(t *rapid.T, s *slow) {
+	for lid, owner := range s.owners() {
+		for _, sw := range s.f.Switches() {
+			path, _ := s.walk(sw, lid)
+			if want := s.distance(sw, s.home(owner)); want >= 0 && len(path) != want {
+				t.Fatalf("switch %v LID %v: %d hops, the shortest way has %d", s.f.Node(sw).GUID, lid, len(path), want)
+			}
+		}
+	}
+}
+
+func equalTables(f *topo.Fabric, a, b *route.Tables) bool {
+	return a.MaxLID == b.MaxLID && !slices.ContainsFunc(f.Switches(), func(id topo.NodeID) bool {
+		return !slices.Equal(a.LFT(id), b.LFT(id))
+	})
+}
+
+// TestLostLinkMovesOnlyItsPaths: a route that did not use the lost cable stays
+// as it is, all the way.
+func TestLostLinkMovesOnlyItsPaths(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := topotest.Random(9, draw(t))
+		f := k.Fabric()
+		before := mustRoute(t, minhop.Engine{}, f, nil)
+		lost := topo.PortID(draw(t)(k.NumPorts() - 1))
+		peer := f.Port(lost).Peer
+		k.Disconnect(lost)
+		cut := k.Fabric()
+		after := mustRoute(t, minhop.Engine{}, cut, before)
+		was, is := &slow{f: f, t: before}, &slow{f: cut, t: after}
+		for lid, owner := range was.owners() {
+			if owner == lost || owner == peer {
+				continue
+			}
+			for _, sw := range f.Switches() {
+				path, end := was.walk(sw, lid)
+				if end != owner || slices.ContainsFunc(path, func(h hop) bool {
+					p := f.PortOf(h.sw, h.port)
+					return p == lost || p == peer
+				}) {
+					continue
+				}
+				if now, _ := is.walk(sw, lid); !slices.Equal(now, path) {
+					t.Fatalf("switch %v LID %v: path %v became %v", f.Node(sw).GUID, lid, path, now)
+				}
+			}
+		}
+	})
+}
+
+// TestRebootChangesOneSwitch: routes to a host that went away stay, but for
+// the last hop, and are whole again when it returns.
+func TestRebootChangesOneSwitch(t *testing.T) {
+	k := topotest.FatTree2(36, 36)
+	f := k.Fabric()
+	engine := minhop.Engine{}
+	before, err := engine.Route(f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := f.PortOf(k.Hosts[7], 1)
+	leafPort := f.Port(host).Peer
+	lid := f.Port(host).LID
+	k.Disconnect(host)
+	down := k.Fabric()
+	away, err := engine.Route(down, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := route.Check(down, away).Err(); err != nil {
+		t.Fatalf("with the host away: %v", err)
+	}
+	for _, sw := range f.Switches() {
+		changed := route.ChangedBlocks(away.LFT(sw), before.LFT(sw))
+		if atLeaf := sw == f.Port(leafPort).Node; (len(changed) > 0) != atLeaf {
+			t.Errorf("switch %v: blocks %v changed", f.Node(sw).GUID, changed)
+		}
+	}
+	if got := away.LFT(f.Port(leafPort).Node)[lid]; got != ib.NoPort {
+		t.Errorf("the leaf still sends LID %v to port %d", lid, got)
+	}
+	k.Connect(host, leafPort)
+	back, err := engine.Route(k.Fabric(), away)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !equalTables(f, back, before) {
+		t.Error("after the host came back the tables are not what they were")
+	}
+}
