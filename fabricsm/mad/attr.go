@@ -42,6 +42,15 @@ const (
 	AttrVPortPKeyTable           AttrID = 0xFFB6 // NVIDIA; virtual port index and block
 )
 
+// AttrName names the attribute, by number where the class gives the number
+// another meaning than the constants above.
+func (h Header) AttrName() string {
+	if h.Class == ClassSubn || h.Class == ClassSubnDR || h.Attr == AttrClassPortInfo || h.Attr == AttrNotice {
+		return h.Attr.String()
+	}
+	return fmt.Sprintf("AttrID(0x%04x)", uint16(h.Attr))
+}
+
 // String names the attributes above as the standard does, others by number.
 func (a AttrID) String() string {
 	switch a {

@@ -21,7 +21,7 @@ func Diff[T any](a, b *T) []Difference {
 		case f.whole():
 			x, y := f.bytes(unsafe.Pointer(a)), f.bytes(unsafe.Pointer(b))
 			if x != y {
-				out = append(out, Difference{f.Name, f.wholeString(unsafe.Pointer(a)), f.wholeString(unsafe.Pointer(b))})
+				out = append(out, Difference{f.Name, f.wholeString(unsafe.Pointer(a), false), f.wholeString(unsafe.Pointer(b), false)})
 			}
 		default:
 			out = f.appendDifferences(out, unsafe.Pointer(a), unsafe.Pointer(b))

@@ -136,8 +136,11 @@ func (d *Dissection) dissectAttribute(p []byte, at, size int) {
 		d.note("attribute 0x%04x of class %v is not known here", uint16(d.Header.Attr), d.Header.Class)
 		return
 	}
-	if d.Header.Method == MethodGet && allZero(p) {
-		return // a Get carries no attribute
+	if d.Header.Method == MethodGet {
+		if !allZero(p[:min(len(p), l.Size())]) {
+			d.note("the attribute of a Get has no meaning, but the sender left bytes in it that are not zero")
+		}
+		return
 	}
 	v, err := l.Decode(p)
 	if errors.Is(err, ErrShort) {
@@ -181,7 +184,7 @@ func (d *Dissection) MarshalJSON() ([]byte, error) {
 	}{
 		Class: d.Header.Class.String(), ClassVersion: d.Header.ClassVersion,
 		Method: d.Header.Method.String(), Status: d.Header.Status.String(), TID: d.Header.TID.String(),
-		Attribute: d.Header.Attr.String(), Modifier: d.Header.Mod, Route: d.Route, Notes: d.Notes,
+		Attribute: d.Header.AttrName(), Modifier: d.Header.Mod, Route: d.Route, Notes: d.Notes,
 	}
 	if d.Header.Class == ClassSubn || d.Header.Class == ClassSubnDR {
 		out.MKey = &d.MKey

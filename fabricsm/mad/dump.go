@@ -49,7 +49,7 @@ func (l *Layout) lines(v unsafe.Pointer, secrets bool) []line {
 		switch {
 		case f.Reserved:
 		case f.whole():
-			out = append(out, line{f.Name, f.wholeString(v)})
+			out = append(out, line{f.Name, f.wholeString(v, secrets)})
 		case !f.array:
 			out = append(out, line{f.Name, f.elementString(v, 0, secrets)})
 		default:
@@ -82,12 +82,16 @@ func (f *Field) whole() bool {
 	return f.array && f.Width == 8 && f.typ == reflect.TypeFor[uint8]() && f.Format != FormatPlain
 }
 
-func (f *Field) wholeString(v unsafe.Pointer) string {
-	b := unsafe.Slice((*byte)(unsafe.Add(v, f.offset)), f.Count)
-	if f.Format == FormatText {
-		return strconv.Quote(printable(b))
+func (f *Field) wholeString(v unsafe.Pointer, secrets bool) string {
+	b := f.bytes(v)
+	switch {
+	case f.Format == FormatText:
+		return strconv.Quote(printable([]byte(b)))
+	case f.Format == FormatKey && !secrets && !allZero([]byte(b)):
+		return ib.Redacted
+	default:
+		return hex.EncodeToString([]byte(b))
 	}
-	return hex.EncodeToString(b)
 }
 
 // element is element i of the field as a value of its own type.

@@ -36,7 +36,7 @@ type explainer struct {
 
 func (e *explainer) printf(format string, args ...any) {
 	if e.err == nil {
-		_, e.err = fmt.Fprintf(e.w, e.o.Indent+format+"\n", args...)
+		_, e.err = fmt.Fprintf(e.w, "%s%s\n", e.o.Indent, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -48,7 +48,7 @@ func (e *explainer) header(d *Dissection) {
 	e.printf("Method: 0x%02x (%v)", uint8(h.Method), h.Method)
 	e.printf("Status: 0x%04x (%v)", uint16(h.Status), h.Status)
 	e.printf("TransactionID: %v", h.TID)
-	e.printf("AttributeID: 0x%04x (%v)", uint16(h.Attr), h.Attr)
+	e.printf("AttributeID: 0x%04x (%s)", uint16(h.Attr), h.AttrName())
 	e.printf("AttributeModifier: 0x%08x%s", h.Mod, modifierWords(h))
 	if d.Data != nil || d.Route != nil {
 		e.printf("M_Key: %s", keyString(d.MKey.Reveal(), d.MKey.String(), e.o.Secrets))
@@ -85,7 +85,7 @@ func (e *explainer) attribute(d *Dissection) {
 	case d.Data == nil:
 	case allZero(d.Data):
 		e.printf("Data: %d zero bytes", len(d.Data))
-	case e.o.Secrets || !maybeSecret(d.Header.Attr):
+	case e.o.Secrets || !maybeSecret(d.Header):
 		e.printf("Data:")
 		for line := range strings.Lines(hex.Dump(d.Data)) {
 			e.printf("  %s", strings.TrimRight(line, "\n"))
@@ -95,10 +95,10 @@ func (e *explainer) attribute(d *Dissection) {
 	}
 }
 
-// maybeSecret reports an attribute that holds a key, so that a cut-off one is
-// not printed raw.
-func maybeSecret(a AttrID) bool {
-	return a == AttrPortInfo || a == AttrSMInfo || a == AttrNotice
+// maybeSecret reports data that may hold a key, or what a sender's memory
+// held, so that it is not printed raw.
+func maybeSecret(h Header) bool {
+	return h.Attr == AttrPortInfo || h.Attr == AttrSMInfo || h.Attr == AttrNotice || h.Method == MethodGet
 }
 
 // modifierWords says what the modifier means, as " (port 3, block 0)".

@@ -39,7 +39,7 @@ func (f *Field) jsonValue(v unsafe.Pointer) any {
 		if f.Format == FormatText {
 			return printable([]byte(f.bytes(v)))
 		}
-		return f.wholeString(v)
+		return f.wholeString(v, false)
 	}
 	if !f.array {
 		return f.jsonElement(v, 0)

@@ -46,9 +46,12 @@ const (
 	FormatPlain Format = ""     // numbers in decimal
 	FormatHex   Format = "hex"  // numbers in hexadecimal, byte arrays as one string of digits
 	FormatText  Format = "text" // a byte array that holds text padded with NUL
+	FormatKey   Format = "key"  // a byte array that may hold a key: hexadecimal, redacted like a secret
 )
 
-func (f Format) known() bool { return f == FormatPlain || f == FormatHex || f == FormatText }
+func (f Format) known() bool {
+	return f == FormatPlain || f == FormatHex || f == FormatText || f == FormatKey
+}
 
 // End is the bit after the field.
 func (f *Field) End() int { return f.Bit + f.Width*f.Count }
@@ -187,7 +190,7 @@ func parseTag(tag string) (f Field, err error) {
 		f.Format, parts = Format(parts[2]), parts[:2]
 	}
 	if len(parts) != 2 || !f.Format.known() {
-		return f, fmt.Errorf("tag %q: want mad:\"offset,width\", then optionally ,hex or ,text", tag)
+		return f, fmt.Errorf("tag %q: want mad:\"offset,width\", then optionally ,hex, ,text or ,key", tag)
 	}
 	if f.Bit, err = strconv.Atoi(parts[0]); err != nil || f.Bit < 0 {
 		return f, fmt.Errorf("tag %q: bad bit offset", tag)

@@ -22,7 +22,7 @@ type NoticeHeader struct {
 // views of the same 64 bytes that do: decode the one TrapNumber asks for.
 type Notice struct {
 	NoticeHeader
-	DataDetails [54]byte `mad:"80,8,hex"`
+	DataDetails [54]byte `mad:"80,8,key"` // meaning depends on TrapNumber
 }
 
 // ReportNotice is the form that subnet administration forwards to subscribers,
