@@ -1,9 +1,13 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+
+	"portcullis/api/store"
+	"portcullis/attest"
 )
 
 // Kind says what sort of refusal an Error is, without knowing any protocol.
@@ -73,4 +77,24 @@ func IsKind(err error, k Kind) bool {
 
 func refusal(k Kind, code, hint, format string, args ...any) *Error {
 	return &Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// explain turns an error of the store into a refusal; ours stay as they are.
+func explain(err error) error {
+	var e *Error
+	var r *attest.Refusal
+	switch {
+	case err == nil, errors.As(err, &e), errors.As(err, &r):
+		return err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, store.ErrConflict):
+		return &Error{Code: "busy", Status: Unavailable, Detail: "too many changes at once", Hint: "try again", Err: err}
+	default:
+		return &Error{
+			Code: "store_unavailable", Status: Unavailable, Err: err,
+			Detail: fmt.Sprintf("the store did not confirm: %v", err),
+			Hint:   "look at the object before trying again: the change may or may not have been made",
+		}
+	}
 }

@@ -1,86 +1,75 @@
 package admission
 
 import (
-	"context"
+	"cmp"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"time"
 
-	"portcullis/api/inventory"
-	v1 "portcullis/api/v1"
+	"portcullis/api/store"
+	"portcullis/attest"
+	"portcullis/fabricsm/ib"
 )
 
+// Options configure a Service. Store, Policy and Log are required; a zero
+// duration or count means the default.
+type Options struct {
+	Store  *store.Store
+	Policy *attest.Policy // for evidence
+	Log    *slog.Logger
+
+	Window      time.Duration // provisioning window when Assign names none; default 1 h
+	EvidenceAge time.Duration // oldest evidence that leads to a grant; default 1 h
+
+	PKeyFirst, PKeyLast ib.PKey       // range to allocate from; default 0x0001 to 0x7ffe
+	PKeyReserved        []ib.PKey     // never allocated, besides the default partition
+	PKeyMinAge          time.Duration // between proven absence and next use; default 10 min, negative: none
+
+	SourceRate, HostRate Rate // of sessions and evidence, by network address and by host
+
+	Now  func() time.Time // default time.Now
+	Rand io.Reader        // default crypto/rand
+}
+
+// Rate allows Burst requests at once and then one every Every.
+type Rate struct {
+	Burst int
+	Every time.Duration
+}
+
 // Service is the API's work without its protocol. Methods are safe for
-// concurrent use and for several Services over one store. Refusals are *Error.
-type Service struct{}
-
-// ImportInventory takes the files into the inventory, all or nothing.
-func (s *Service) ImportInventory(ctx context.Context, actor string, files []inventory.File, dryRun bool) (*v1.ImportReport, error) {
-	return nil, errSkeleton()
+// concurrent use, and several Services may share one store. Refusals are
+// *Error, except that evidence which is not accepted is an *attest.Refusal:
+// what it says is for the operator, the host must be told only that it was
+// refused.
+//
+// A Service holds no state but its rate limits. Run keeps phases and grants
+// up with what the fabric shows; one instance must run it.
+type Service struct {
+	o       Options
+	sources *limiter
+	hosts   *limiter
 }
 
-// Hosts lists every host of the inventory, sorted by id.
-func (s *Service) Hosts(ctx context.Context) ([]v1.Host, error) { return nil, errSkeleton() }
-
-// Host gives one host.
-func (s *Service) Host(ctx context.Context, id string) (*v1.Host, error) { return nil, errSkeleton() }
-
-// HostStatusByToken gives the host whose latest accepted evidence earned the
-// token.
-func (s *Service) HostStatusByToken(ctx context.Context, token string) (*v1.Host, error) {
-	return nil, errSkeleton()
+// New makes a Service.
+func New(o Options) *Service {
+	o.Window = cmp.Or(o.Window, time.Hour)
+	o.EvidenceAge = cmp.Or(o.EvidenceAge, time.Hour)
+	o.PKeyFirst = cmp.Or(o.PKeyFirst, 0x0001)
+	o.PKeyLast = cmp.Or(o.PKeyLast, ib.DefaultPKeyLimited-1)
+	o.PKeyMinAge = cmp.Or(o.PKeyMinAge, 10*time.Minute)
+	// Several hosts may sit behind one address, so sources get more than hosts.
+	o.SourceRate = cmp.Or(o.SourceRate, Rate{Burst: 200, Every: 50 * time.Millisecond})
+	o.HostRate = cmp.Or(o.HostRate, Rate{Burst: 10, Every: 6 * time.Second})
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	return &Service{o: o, sources: newLimiter(o.SourceRate), hosts: newLimiter(o.HostRate)}
 }
 
-// Watch sends the host now and after each change until ctx ends.
-func (s *Service) Watch(ctx context.Context, host string) (<-chan *v1.Host, error) {
-	return nil, errSkeleton()
-}
-
-// Assign wants the host in a cluster and opens its provisioning window.
-func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignment) (*v1.Host, error) {
-	return nil, errSkeleton()
-}
-
-// Release withdraws the host's admission.
-func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, error) {
-	return nil, errSkeleton()
-}
-
-// Tenants lists tenants, sorted by name.
-func (s *Service) Tenants(ctx context.Context) ([]v1.Tenant, error) { return nil, errSkeleton() }
-
-// CreateTenant records a new tenant.
-func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
-	return nil, errSkeleton()
-}
-
-// DeleteTenant removes a tenant that has no cluster.
-func (s *Service) DeleteTenant(ctx context.Context, actor, name string) error { return errSkeleton() }
-
-// Clusters lists clusters, sorted by name.
-func (s *Service) Clusters(ctx context.Context) ([]v1.Cluster, error) { return nil, errSkeleton() }
-
-// Cluster gives one cluster.
-func (s *Service) Cluster(ctx context.Context, name string) (*v1.Cluster, error) {
-	return nil, errSkeleton()
-}
-
-// CreateCluster records a new cluster and gives it a P_Key of its own.
-func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
-	return nil, errSkeleton()
-}
-
-// DeleteCluster removes a cluster that has no host; its P_Key is quarantined.
-func (s *Service) DeleteCluster(ctx context.Context, actor, name string) error { return errSkeleton() }
-
-// QuarantinedPKeys lists the P_Keys that must not be given out yet, and why.
-func (s *Service) QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, error) {
-	return nil, errSkeleton()
-}
-
-// Fabric gives what the subnet manager last published.
-func (s *Service) Fabric(ctx context.Context) (*v1.Fabric, error) { return nil, errSkeleton() }
-
-// SM gives the state of the subnet manager.
-func (s *Service) SM(ctx context.Context) (*v1.SM, error) { return nil, errSkeleton() }
-
-func errSkeleton() error {
-	return refusal(Unavailable, "not_ready", "", "the admission service is not ready")
-}
+// now is the time without monotonic clock, as records keep it.
+func (s *Service) now() time.Time { return s.o.Now().UTC().Round(0) }

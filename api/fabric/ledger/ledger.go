@@ -98,8 +98,8 @@ type Port struct {
 	Time      time.Time `json:"time"`                 // of the last change
 }
 
-// SMKey and its like are the keys of single records.
-const SMKey = "master"
+// Master is the key of the one record in SMs.
+const Master = "master"
 
 // Grants holds what admission wants, by Key. Written by the api role.
 func Grants() store.Collection[Grant] { return store.NewCollection[Grant]("grants", 1) }
@@ -117,6 +117,6 @@ func Ports() store.Collection[Port] { return store.NewCollection[Port]("fabric/p
 // hosts. Written by the sm role.
 func Nodes() store.Collection[v1.Node] { return store.NewCollection[v1.Node]("fabric/nodes", 1) }
 
-// SMs holds the state of the subnet manager under SMKey. Written by the sm
+// SMs holds the state of the subnet manager under Master. Written by the sm
 // role on change and as a sign of life.
 func SMs() store.Collection[v1.SM] { return store.NewCollection[v1.SM]("fabric/sm", 1) }

@@ -1,0 +1,159 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// Window limits of an assignment.
+const (
+	minWindow = time.Minute
+	maxWindow = 24 * time.Hour
+)
+
+// Assign wants the host in a cluster and opens its provisioning window: only
+// evidence obtained inside it counts. Assigning an assigned host to the same
+// cluster again opens the window anew, as long as nothing was granted yet; to
+// move a host, release it first.
+func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignment) (*v1.Host, error) {
+	window, err := s.window(a.Window)
+	if err != nil {
+		return nil, err
+	}
+	if err := validName("cluster", a.Cluster); err != nil {
+		return nil, err
+	}
+	var out *v1.Host
+	err = s.update(ctx, func(tx *store.Tx) error {
+		f, err := s.gather(ctx, tx, host)
+		if err != nil {
+			return err
+		}
+		if err := assignable(f, a.Cluster); err != nil {
+			return err
+		}
+		if err := s.assign(ctx, tx, f, a.Cluster, window, actor); err != nil {
+			return err
+		}
+		f, d, err := s.settle(ctx, tx, host)
+		if err == nil {
+			out = hostView(f, d)
+		}
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) window(seconds int) (time.Duration, error) {
+	if seconds == 0 {
+		return s.o.Window, nil
+	}
+	w := time.Duration(seconds) * time.Second
+	if w < minWindow || w > maxWindow {
+		return 0, refusal(Invalid, "window_range", "", "window of %d s: want %v to %v", seconds, minWindow, maxWindow)
+	}
+	return w, nil
+}
+
+// assignable refuses to assign a host whose last admission has not ended.
+func assignable(f *facts, cluster string) error {
+	d := decide(f)
+	id := f.host.ID
+	switch {
+	case d.phase == v1.PhaseReleasing:
+		return refusal(Conflict, "host_releasing", "wait until the host is quarantined",
+			"host %s is being released: %s", id, d.guards[len(d.guards)-1].Detail)
+	case f.rec.Cluster != "" && (f.rec.Cluster != cluster || f.rec.Granted):
+		return refusal(Conflict, "host_assigned", "release the host first",
+			"host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, phaseOf(f.rec))
+	default:
+		return nil
+	}
+}
+
+func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, name string, window time.Duration, actor string) error {
+	c, err := s.cluster(ctx, tx, name)
+	if err != nil {
+		return err
+	}
+	id, before := f.host.ID, c
+	if i, there := slices.BinarySearch(c.Hosts, id); !there {
+		c.Hosts = slices.Insert(slices.Clone(c.Hosts), i, id)
+		if err := Clusters().Put(tx, name, c); err != nil {
+			return err
+		}
+	}
+	was := f.rec
+	f.rec.Phase = phaseOf(f.rec)
+	if f.rec.Since.IsZero() {
+		f.rec.Since = f.now
+	}
+	f.rec.Cluster, f.rec.Tenant, f.rec.PKey = c.Name, c.Tenant, c.PKey
+	f.rec.Epoch++
+	f.rec.Window = f.now.Add(window)
+	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
+	return errors.Join(
+		dropSession(ctx, tx, id),
+		Records().Put(tx, id, f.rec),
+		s.log(ctx, tx, change{
+			actor: actor, action: "host.assign", object: "host/" + id, before: []any{was, before}, after: []any{f.rec, c},
+			detail: fmt.Sprintf("to cluster %s of tenant %s, P_Key %v; provisioning window until %s", c.Name, c.Tenant, c.PKey, f.rec.Window.Format(time.RFC3339)),
+		}),
+	)
+}
+
+// Release withdraws the host's admission at once. The host answers as
+// releasing until every switch port was read back without its P_Key, then as
+// quarantined. Its evidence is spent.
+func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, error) {
+	var out *v1.Host
+	err := s.update(ctx, func(tx *store.Tx) error {
+		f, err := s.gather(ctx, tx, host)
+		if err != nil {
+			return err
+		}
+		if f.rec.Cluster != "" {
+			err = s.release(ctx, tx, f, actor)
+		} else if phaseOf(f.rec) != v1.PhaseReleasing {
+			err = refusal(Conflict, "host_not_assigned", "", "host %s is not assigned to a cluster", host)
+		}
+		if err != nil {
+			return err
+		}
+		f, d, err := s.settle(ctx, tx, host)
+		if err == nil {
+			out = hostView(f, d)
+		}
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor string) error {
+	id, was := f.host.ID, f.rec
+	c, err := s.cluster(ctx, tx, was.Cluster)
+	if err != nil {
+		return err
+	}
+	before := c
+	c.Hosts = slices.DeleteFunc(slices.Clone(c.Hosts), func(h string) bool { return h == id })
+	if was.Token != "" {
+		tokens().Delete(tx, was.Token)
+	}
+	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial}
+	return errors.Join(
+		dropSession(ctx, tx, id),
+		Clusters().Put(tx, c.Name, c),
+		Records().Put(tx, id, f.rec),
+		s.log(ctx, tx, change{
+			actor: actor, action: "host.release", object: "host/" + id, before: []any{was, before}, after: []any{f.rec, c},
+			detail: fmt.Sprintf("from cluster %s of tenant %s, P_Key %v", was.Cluster, was.Tenant, was.PKey),
+		}),
+	)
+}

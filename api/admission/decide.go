@@ -1,0 +1,234 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// facts is everything a decision about one host rests on.
+type facts struct {
+	now         time.Time
+	evidenceAge time.Duration
+	host        inventory.Host
+	rec         Record
+	ports       map[ib.GUID]ledger.Port // what the fabric shows of the host's ports
+	grants      map[ledger.Key]standing // every grant of the host
+}
+
+// standing is a grant in the ledger and what was read back about it.
+type standing struct {
+	grant    ledger.Grant
+	modified int64 // revision of the grant's last change
+	found    ledger.Membership
+}
+
+// current reports whether what was found answers the grant as it stands now.
+func (s standing) current(state ledger.MembershipState) bool {
+	return s.found.State == state && s.found.Revision >= s.modified
+}
+
+// applied: the membership was read back on switch port and HCA.
+func (s standing) applied() bool { return !s.grant.Withdrawn && s.current(ledger.Applied) }
+
+// absent: the switch port was read back without the P_Key.
+func (s standing) absent() bool { return s.grant.Withdrawn && s.current(ledger.Removed) }
+
+// proven: the HCA too. Only then nothing of the grant is left anywhere.
+func (s standing) proven() bool { return s.absent() && s.found.HCAProven }
+
+// decision is where a host stands and which grants it shall have.
+type decision struct {
+	phase  v1.Phase
+	guards []v1.Guard
+	want   []ledger.Key // sorted; empty: none
+}
+
+// decide is the whole policy of admission. It is pure.
+func decide(f *facts) decision {
+	d := decision{guards: []v1.Guard{
+		guard("assigned", checkAssigned(f)),
+		guard("attested", checkAttested(f)),
+		guard("cabled", checkCabled(f)),
+		guard("seen", checkSeen(f)),
+		guard("capacity", checkCapacity(f)),
+	}}
+	if d.met(len(d.guards)) {
+		d.want = f.memberships()
+	}
+	programmed := guard("programmed", checkProgrammed(f, d.want))
+	d.guards = append(d.guards, programmed)
+	switch {
+	case f.rec.Cluster == "" && f.present():
+		d.phase = v1.PhaseReleasing
+	case f.rec.Cluster == "":
+		d.phase = v1.PhaseQuarantined
+	case !d.guards[1].Met:
+		d.phase = v1.PhaseAwaiting
+	case len(d.want) == 0:
+		d.phase = v1.PhaseVerified
+	case !programmed.Met:
+		d.phase = v1.PhaseGranting
+	default:
+		d.phase = v1.PhaseAdmitted
+	}
+	return d
+}
+
+func guard(name, problem string) v1.Guard {
+	return v1.Guard{Name: name, Met: problem == "", Detail: problem}
+}
+
+// met reports whether the first n guards are met.
+func (d *decision) met(n int) bool {
+	return !slices.ContainsFunc(d.guards[:n], func(g v1.Guard) bool { return !g.Met })
+}
+
+// memberships gives the grants of a host whose guards are met: each port,
+// bound to the place inventory says.
+func (f *facts) memberships() []ledger.Key {
+	var out []ledger.Key
+	for _, p := range f.host.Ports() {
+		out = append(out, ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable})
+	}
+	slices.SortFunc(out, compareKeys)
+	return out
+}
+
+func compareKeys(a, b ledger.Key) int { return strings.Compare(a.String(), b.String()) }
+
+// present reports whether any P_Key of the host may still be on a switch port.
+func (f *facts) present() bool {
+	for _, s := range f.grants {
+		if !s.absent() {
+			return true
+		}
+	}
+	return false
+}
+
+func checkAssigned(f *facts) string {
+	if f.rec.Cluster == "" {
+		return "not assigned to a cluster"
+	}
+	return ""
+}
+
+func checkAttested(f *facts) string {
+	open := f.now.Before(f.rec.Window) && !f.rec.Admitted
+	what := "attest again before the provisioning window closes"
+	if !open {
+		what = "the provisioning window is closed: assign the host again to open one"
+	}
+	ev := f.rec.Evidence
+	switch {
+	case f.rec.Cluster == "":
+		return "evidence is taken only from an assigned host"
+	case ev == nil && open:
+		return "no evidence accepted yet: run the agent on the host before the provisioning window closes"
+	case ev == nil:
+		return "no evidence accepted; " + what
+	case !f.rec.Granted && f.now.Sub(ev.Time) > f.evidenceAge:
+		return fmt.Sprintf("evidence is older than %v; %s", f.evidenceAge, what)
+	default:
+		return ""
+	}
+}
+
+func checkCabled(f *facts) string {
+	var missing []string
+	for _, p := range f.host.Ports() {
+		if p.Cable.IsZero() {
+			missing = append(missing, p.GUID.String())
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return "inventory names no switch port for " + strings.Join(missing, ", ") + ": import the cabling"
+	case len(f.host.HCAs) == 0:
+		return "inventory declares no HCA"
+	default:
+		return ""
+	}
+}
+
+func checkSeen(f *facts) string {
+	var problems []string
+	for _, p := range f.host.Ports() {
+		seen := f.ports[p.GUID]
+		switch {
+		case seen.Twice:
+			problems = append(problems, fmt.Sprintf("two ports of the fabric show GUID %v: find the one that is not at %v", p.GUID, p.Cable))
+		case seen.Place.IsZero():
+			problems = append(problems, fmt.Sprintf("port %v is not seen: power on the host, or check the cable to %v", p.GUID, p.Cable))
+		case seen.Place != p.Cable:
+			problems = append(problems, fmt.Sprintf("port %v is seen at %v, inventory says %v: correct the cable or the inventory", p.GUID, seen.Place, p.Cable))
+		}
+	}
+	return strings.Join(problems, "; ")
+}
+
+// checkCapacity wants room for the default partition, the cluster's P_Key and
+// whatever has not been proven absent.
+func checkCapacity(f *facts) string {
+	var problems []string
+	for _, p := range f.host.Ports() {
+		need := 2
+		for k := range f.grants {
+			if k.GUID == p.GUID && k.PKey != f.rec.PKey.Base() {
+				need++
+			}
+		}
+		seen := f.ports[p.GUID]
+		if seen.SwitchCap > 0 && need > seen.SwitchCap {
+			problems = append(problems, fmt.Sprintf("switch port %v can enforce %d P_Keys, %d needed", p.Cable, seen.SwitchCap, need))
+		}
+		if seen.HCACap > 0 && need > seen.HCACap {
+			problems = append(problems, fmt.Sprintf("port %v can hold %d P_Keys, %d needed", p.GUID, seen.HCACap, need))
+		}
+	}
+	return strings.Join(problems, "; ")
+}
+
+func checkProgrammed(f *facts, want []ledger.Key) string {
+	if len(want) == 0 && !f.present() {
+		return "nothing granted"
+	}
+	var waiting []string
+	for _, k := range want {
+		if s := f.grants[k]; !s.applied() {
+			waiting = append(waiting, notApplied(k, s))
+		}
+	}
+	for _, k := range f.sortedGrants() {
+		if s := f.grants[k]; !slices.Contains(want, k) && !s.absent() {
+			waiting = append(waiting, fmt.Sprintf("P_Key %v of port %v is not yet proven absent from %v", k.PKey, k.GUID, k.Place))
+		}
+	}
+	if len(want) == 0 && len(waiting) == 0 {
+		return "nothing granted"
+	}
+	return strings.Join(waiting, "; ")
+}
+
+func notApplied(k ledger.Key, s standing) string {
+	if s.current(ledger.Refused) {
+		return fmt.Sprintf("port %v at %v: %s", k.GUID, k.Place, s.found.Reason)
+	}
+	return fmt.Sprintf("P_Key %v of port %v at %v is not yet read back", k.PKey, k.GUID, k.Place)
+}
+
+func (f *facts) sortedGrants() []ledger.Key {
+	out := make([]ledger.Key, 0, len(f.grants))
+	for k := range f.grants {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, compareKeys)
+	return out
+}

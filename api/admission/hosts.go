@@ -1,0 +1,154 @@
+package admission
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// Hosts lists every host of the inventory, sorted by id.
+func (s *Service) Hosts(ctx context.Context) ([]v1.Host, error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	all, err := s.gatherAll(ctx, snap)
+	if err != nil {
+		return nil, explain(err)
+	}
+	out := make([]v1.Host, 0, len(all))
+	for _, f := range all {
+		out = append(out, *hostView(f, decide(f)))
+	}
+	return out, nil
+}
+
+// Host gives one host.
+func (s *Service) Host(ctx context.Context, id string) (*v1.Host, error) {
+	h, _, err := s.host(ctx, id)
+	return h, explain(err)
+}
+
+// host gives one host and the revision as of which it stands so.
+func (s *Service) host(ctx context.Context, id string) (*v1.Host, int64, error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, err := s.gather(ctx, snap, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	return hostView(f, decide(f)), snap.Revision, nil
+}
+
+// hostView shows a host. Good news (admitted, released) is told only once it
+// is recorded and audited; bad news at once.
+func hostView(f *facts, d decision) *v1.Host {
+	h := &v1.Host{
+		ID: f.host.ID, EK: f.host.EK, HCAs: make([]v1.HCA, 0, len(f.host.HCAs)),
+		Cluster: f.rec.Cluster, Tenant: f.rec.Tenant,
+		Status: v1.HostStatus{Phase: d.phase, Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.Denial},
+	}
+	switch recorded := phaseOf(f.rec); {
+	case d.phase == v1.PhaseAdmitted && recorded != v1.PhaseAdmitted:
+		h.Status.Phase = v1.PhaseGranting
+	case d.phase == v1.PhaseQuarantined && recorded == v1.PhaseReleasing:
+		h.Status.Phase = v1.PhaseReleasing
+	}
+	if len(d.want) > 0 {
+		h.Status.PKey = f.rec.PKey
+	}
+	if f.rec.Cluster != "" && !f.rec.Admitted {
+		h.Status.Window = f.rec.Window
+	}
+	if f.rec.Evidence != nil {
+		h.Status.Attested = f.rec.Evidence.Time
+	}
+	for _, a := range f.host.HCAs {
+		h.HCAs = append(h.HCAs, hcaView(f, a))
+	}
+	return h
+}
+
+func hcaView(f *facts, a inventory.HCA) v1.HCA {
+	out := v1.HCA{NodeGUID: a.NodeGUID, SystemImageGUID: a.SystemImageGUID, Ports: make([]v1.HCAPort, 0, len(a.Ports))}
+	for _, p := range a.Ports {
+		out.Ports = append(out.Ports, v1.HCAPort{
+			Num: p.Num, GUID: p.GUID, Cabled: p.Cable, Seen: f.ports[p.GUID].Place, PKeys: appliedPKeys(f, p.GUID),
+		})
+	}
+	return out
+}
+
+func appliedPKeys(f *facts, g ib.GUID) []ib.PKey {
+	var out []ib.PKey
+	for k, st := range f.grants {
+		if k.GUID == g && st.applied() {
+			out = append(out, k.PKey)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Watch sends the host now and after each change until ctx ends or the store
+// fails; then the channel is closed. A slow reader misses states in between,
+// never the last one.
+func (s *Service) Watch(ctx context.Context, host string) (<-chan *v1.Host, error) {
+	h, rev, err := s.host(ctx, host)
+	if err != nil {
+		return nil, explain(err)
+	}
+	out := make(chan *v1.Host)
+	go s.watch(ctx, h, rev, out)
+	return out, nil
+}
+
+func (s *Service) watch(ctx context.Context, h *v1.Host, rev int64, out chan<- *v1.Host) {
+	defer close(out)
+	id, pending := h.ID, out
+	for changes := s.o.Store.Watch(ctx, "", rev); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case pending <- h:
+			pending = nil
+		case c, ok := <-changes:
+			if !ok || c.Err != nil {
+				return
+			}
+			if !slices.ContainsFunc(c.Changes, func(ch store.Change) bool { return concerns(ch.Key, h) }) {
+				continue
+			}
+			fresh, _, err := s.host(ctx, id)
+			if err != nil {
+				return
+			}
+			if !reflect.DeepEqual(fresh, h) {
+				h, pending = fresh, out
+			}
+		}
+	}
+}
+
+// concerns reports whether the record at key says something about the host.
+func concerns(key string, h *v1.Host) bool {
+	if strings.HasSuffix(key, "hosts/"+h.ID) {
+		return true
+	}
+	for _, a := range h.HCAs {
+		for _, p := range a.Ports {
+			if strings.Contains(key, p.GUID.String()) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// ImportInventory takes the files into the inventory, all or nothing, in one
+// transaction; in a dry run it only reports what it would do. EK, GUIDs and
+// cabling of a host that holds or is losing a grant cannot be changed: release
+// it first. If they change on a host that has merely attested, its evidence is
+// void.
+func (s *Service) ImportInventory(ctx context.Context, actor string, files []inventory.File, dryRun bool) (*v1.ImportReport, error) {
+	declared, err := inventory.Parse(files)
+	if err != nil {
+		return nil, invalidInventory(err)
+	}
+	var report *v1.ImportReport
+	rev, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
+		plan, err := s.plan(ctx, tx, declared)
+		if err != nil {
+			return err
+		}
+		report = importReport(plan, dryRun)
+		if dryRun || len(plan.Added)+len(plan.Changed) == 0 {
+			return nil
+		}
+		return s.importPlan(ctx, tx, actor, files, plan)
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	report.Revision = rev
+	return report, nil
+}
+
+func invalidInventory(err error) error {
+	var ps inventory.Problems
+	if !errors.As(err, &ps) {
+		return err
+	}
+	return &Error{
+		Code: "inventory_invalid", Status: Invalid, Problems: ps.Lines(), Err: err,
+		Detail: fmt.Sprintf("inventory files have %d problems; nothing was imported", len(ps)),
+		Hint:   "correct them and import all files again",
+	}
+}
+
+// plan compares the files with the whole inventory. Reading the head through
+// tx makes it conflict with every other import, so that what it found unique
+// stays unique.
+func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declaration) (*inventory.Plan, error) {
+	if _, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
+		return nil, err
+	}
+	snap, err := tx.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	recs, _, err := inventory.Hosts().List(ctx, snap, "")
+	if err != nil {
+		return nil, err
+	}
+	stored := make([]inventory.Host, 0, len(recs))
+	for _, r := range recs {
+		stored = append(stored, r.Value)
+	}
+	plan, err := inventory.NewPlan(stored, d)
+	if err != nil {
+		return nil, invalidInventory(err)
+	}
+	return plan, s.refuseLocked(ctx, tx, plan)
+}
+
+// refuseLocked refuses to change the identity of hosts that hold grants.
+func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.Plan) error {
+	var problems []string
+	for _, c := range p.Changed {
+		if !c.Identity {
+			continue
+		}
+		rec, err := optional(Records().Get(ctx, tx, c.After.ID))
+		if err != nil {
+			return err
+		}
+		if phase := phaseOf(rec); rec.Granted || phase == v1.PhaseReleasing {
+			problems = append(problems, fmt.Sprintf("host %s is %s: %s", c.After.ID, phase, c.Fields[0]))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &Error{
+		Code: "host_locked", Status: Conflict, Problems: problems,
+		Detail: fmt.Sprintf("%d hosts that hold a grant would change; nothing was imported", len(problems)),
+		Hint:   "release these hosts first, and import again when they are quarantined",
+	}
+}
+
+func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, files []inventory.File, p *inventory.Plan) error {
+	for _, h := range p.Added {
+		if err := inventory.Hosts().Put(tx, h.ID, h); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.Changed {
+		if err := inventory.Hosts().Put(tx, c.After.ID, c.After); err != nil {
+			return err
+		}
+		if c.Identity {
+			if err := s.voidEvidence(ctx, tx, c.After.ID); err != nil {
+				return err
+			}
+		}
+	}
+	head := inventory.Head{Imported: s.now(), Actor: actor, Hosts: p.Total}
+	names := make([]string, 0, len(files))
+	for _, f := range files {
+		names = append(names, clip(f.Name))
+	}
+	return errors.Join(
+		inventory.Heads().Put(tx, inventory.HeadKey, head),
+		s.log(ctx, tx, change{
+			actor: actor, action: "inventory.import", object: "inventory", after: []any{p.Added, p.Changed},
+			detail: fmt.Sprintf("%d hosts added, %d changed, from %s", len(p.Added), len(p.Changed), some(names)),
+		}),
+	)
+}
+
+// voidEvidence makes a host attest again, and brings its phase up to date.
+func (s *Service) voidEvidence(ctx context.Context, tx *store.Tx, id string) error {
+	rec, err := Records().Get(ctx, tx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	rec.Value.Evidence = nil
+	if err := errors.Join(dropSession(ctx, tx, id), Records().Put(tx, id, rec.Value)); err != nil {
+		return err
+	}
+	_, _, err = s.settle(ctx, tx, id)
+	return err
+}
+
+func importReport(p *inventory.Plan, dryRun bool) *v1.ImportReport {
+	r := &v1.ImportReport{
+		DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{},
+		Unchanged: p.Unchanged, NotInFile: append([]string{}, p.NotInFile...),
+	}
+	for _, h := range p.Added {
+		r.Added = append(r.Added, h.ID)
+	}
+	for _, c := range p.Changed {
+		r.Changed = append(r.Changed, v1.HostChange{Host: c.After.ID, Fields: slices.Clone(c.Fields)})
+	}
+	return r
+}

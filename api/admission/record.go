@@ -1,0 +1,133 @@
+package admission
+
+import (
+	"time"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/fabricsm/ib"
+)
+
+// Record is what admission knows of one host beyond its inventory. A host
+// without a Record is quarantined.
+type Record struct {
+	Phase v1.Phase  `json:"phase"` // as last told and audited
+	Since time.Time `json:"since"` // of Phase
+
+	// Of the present assignment; all zero while there is none.
+	Cluster  string    `json:"cluster,omitempty"`
+	Tenant   string    `json:"tenant,omitempty"`
+	PKey     ib.PKey   `json:"p_key,omitzero"`
+	Epoch    int64     `json:"epoch"`              // counts assignments, also past ones
+	Window   time.Time `json:"window,omitzero"`    // evidence is taken until then
+	Evidence *Evidence `json:"evidence,omitzero"`  // last accepted inside the window
+	Granted  bool      `json:"granted,omitempty"`  // a grant was recorded: the age of the evidence no longer counts
+	Admitted bool      `json:"admitted,omitempty"` // was told admitted: the window is closed for good
+
+	// Grants lists every grant of the host in the ledger, withdrawn ones
+	// included, also of past assignments; sorted.
+	Grants []string `json:"grants,omitempty"`
+
+	Denial *v1.Denial `json:"denial,omitzero"`
+	Token  string     `json:"token,omitempty"` // SHA-256 of the status token, hex
+}
+
+// Evidence says which evidence was accepted. The whole verdict is in Verdicts.
+type Evidence struct {
+	Time    time.Time `json:"time"`
+	Session string    `json:"session"`
+}
+
+// Tenant is a customer.
+type Tenant struct {
+	Name     string    `json:"name"`
+	Created  time.Time `json:"created"`
+	Clusters []string  `json:"clusters"` // sorted
+}
+
+// Cluster is a set of hosts with a P_Key of its own.
+type Cluster struct {
+	Name    string    `json:"name"`
+	Tenant  string    `json:"tenant"`
+	PKey    ib.PKey   `json:"p_key"`
+	Hosts   []string  `json:"hosts"` // assigned, sorted
+	Created time.Time `json:"created"`
+}
+
+// PKeyState says whether a P_Key may be given out.
+type PKeyState string
+
+// States of a P_Key. One without a record was never given out.
+const (
+	PKeyUsed        PKeyState = "used"        // belongs to a cluster
+	PKeyQuarantined PKeyState = "quarantined" // its cluster is gone, its absence not proven
+	PKeyAbsent      PKeyState = "absent"      // proven absent everywhere at Since
+)
+
+// PKeyRecord is the history of one P_Key.
+type PKeyRecord struct {
+	State   PKeyState `json:"state"`
+	Cluster string    `json:"cluster"` // present or last owner
+	Since   time.Time `json:"since"`
+}
+
+// sessionRecord is an open attestation session. Deleting it consumes it.
+type sessionRecord struct {
+	Challenge *attest.Challenge `json:"challenge"`
+	Host      string            `json:"host"`
+	Epoch     int64             `json:"epoch"` // assignment the session belongs to
+	Source    string            `json:"source"`
+}
+
+// sessionRef names the one open session of a host.
+type sessionRef struct {
+	Session string `json:"session"`
+}
+
+// tokenRef leads from a token's hash to its host.
+type tokenRef struct {
+	Host string `json:"host"`
+}
+
+// Records holds each host's Record by host id.
+func Records() store.Collection[Record] { return store.NewCollection[Record]("hosts", 1) }
+
+// Tenants holds tenants by name.
+func Tenants() store.Collection[Tenant] { return store.NewCollection[Tenant]("tenants", 1) }
+
+// Clusters holds clusters by name.
+func Clusters() store.Collection[Cluster] { return store.NewCollection[Cluster]("clusters", 1) }
+
+// PKeys holds P_Keys that were ever given out, by "0x" and four digits.
+func PKeys() store.Collection[PKeyRecord] { return store.NewCollection[PKeyRecord]("pkeys", 1) }
+
+// Verdicts holds the last accepted verdict of each host by host id.
+func Verdicts() store.Collection[attest.Verdict] {
+	return store.NewCollection[attest.Verdict]("verdicts", 1)
+}
+
+func sessions() store.Collection[sessionRecord] {
+	return store.NewCollection[sessionRecord]("sessions", 1)
+}
+
+func openSessions() store.Collection[sessionRef] {
+	return store.NewCollection[sessionRef]("open-sessions", 1)
+}
+
+func tokens() store.Collection[tokenRef] { return store.NewCollection[tokenRef]("tokens", 1) }
+
+// keys parses the record's grants. A key this service cannot read is an error,
+// not an absence.
+func (r *Record) keys() ([]ledger.Key, error) {
+	out := make([]ledger.Key, 0, len(r.Grants))
+	for _, g := range r.Grants {
+		k, err := ledger.ParseKey(g)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}

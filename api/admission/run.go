@@ -1,0 +1,194 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// retryPause is how long Run rests when the store does not answer.
+const retryPause = time.Second
+
+// Run settles hosts whenever something about them changes: a port is seen or
+// gone, a table was read back, evidence grows old. It returns when ctx ends,
+// and meanwhile outlives every failure of the store.
+func (s *Service) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := s.follow(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		s.o.Log.Error("admission is not following the store", "err", err, "retry_in", retryPause)
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// follow settles all hosts once and then follows the changes.
+func (s *Service) follow(ctx context.Context) error {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	owners, err := s.settleAll(ctx, snap)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changes := s.o.Store.Watch(ctx, "", snap.Revision)
+	for {
+		wake := owners.nextDeadline()
+		var alarm <-chan time.Time
+		if !wake.IsZero() {
+			alarm = time.After(max(wake.Sub(s.now()), 0))
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-alarm:
+			err = s.settleSome(ctx, owners, owners.due(s.now()))
+		case c, ok := <-changes:
+			if !ok || c.Err != nil {
+				return errors.Join(errors.New("watch ended"), c.Err)
+			}
+			err = s.settleSome(ctx, owners, owners.touched(c.Changes))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// owners says which host a change concerns, and when hosts change by
+// themselves.
+type owners struct {
+	byGUID    map[string]string // GUID to host
+	deadlines map[string]time.Time
+}
+
+// settleAll looks at every host and settles those that need it.
+func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, error) {
+	all, err := s.gatherAll(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	o := &owners{byGUID: map[string]string{}, deadlines: map[string]time.Time{}}
+	for _, f := range all {
+		o.learn(f)
+		if unsettled(f, decide(f)) {
+			if err := s.settleSome(ctx, o, []string{f.host.ID}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return o, nil
+}
+
+// unsettled reports whether settle would write something.
+func unsettled(f *facts, d decision) bool {
+	if d.phase != phaseOf(f.rec) {
+		return true
+	}
+	for k, st := range f.grants {
+		if slices.Contains(d.want, k) == st.grant.Withdrawn || st.proven() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(d.want, func(k ledger.Key) bool { _, known := f.grants[k]; return !known })
+}
+
+func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error {
+	for _, id := range ids {
+		var f *facts
+		err := s.update(ctx, func(tx *store.Tx) (err error) {
+			f, _, err = s.settle(ctx, tx, id)
+			return err
+		})
+		if IsKind(err, NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		o.learn(f)
+	}
+	return nil
+}
+
+// learn notes the host's GUIDs and the time its evidence grows too old.
+func (o *owners) learn(f *facts) {
+	id := f.host.ID
+	for _, p := range f.host.Ports() {
+		o.byGUID[p.GUID.String()] = id
+	}
+	for k := range f.grants {
+		o.byGUID[k.GUID.String()] = id
+	}
+	delete(o.deadlines, id)
+	if ev := f.rec.Evidence; ev != nil && !f.rec.Granted && phaseOf(f.rec) == v1.PhaseVerified {
+		o.deadlines[id] = ev.Time.Add(f.evidenceAge + time.Second)
+	}
+}
+
+func (o *owners) nextDeadline() (next time.Time) {
+	for _, t := range o.deadlines {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	return next
+}
+
+func (o *owners) due(now time.Time) []string {
+	var ids []string
+	for id, t := range o.deadlines {
+		if !t.After(now) {
+			ids = append(ids, id)
+			delete(o.deadlines, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// touched gives the hosts that the changes concern, sorted.
+func (o *owners) touched(changes []store.Change) []string {
+	ids := map[string]bool{}
+	for _, c := range changes {
+		if id := o.hostOf(c.Key); id != "" {
+			ids[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+func (o *owners) hostOf(key string) string {
+	if id, ok := inventory.Hosts().KeyOf(key); ok {
+		return id
+	}
+	if id, ok := Records().KeyOf(key); ok {
+		return id
+	}
+	if guid, ok := ledger.Ports().KeyOf(key); ok {
+		return o.byGUID[guid]
+	}
+	if k, ok := ledger.Memberships().KeyOf(key); ok {
+		parts := strings.Split(k, "/")
+		if len(parts) == 3 {
+			return o.byGUID[parts[1]]
+		}
+	}
+	return ""
+}

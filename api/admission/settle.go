@@ -1,0 +1,138 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"portcullis/api/audit"
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// service is the actor of what nobody asked for by name.
+const service = "service"
+
+// settle makes the host's records agree with the decision about it: grants
+// recorded or withdrawn, proven ones dropped, the phase told. It reads what tx
+// wrote before, so callers change the Record first and settle last.
+func (s *Service) settle(ctx context.Context, tx *store.Tx, id string) (*facts, decision, error) {
+	f, err := s.gather(ctx, tx, id)
+	if err != nil {
+		return nil, decision{}, err
+	}
+	d := decide(f)
+	before := f.rec
+	before.Grants = slices.Clone(f.rec.Grants)
+	if err := s.settleGrants(ctx, tx, f, d); err != nil {
+		return nil, decision{}, err
+	}
+	f.rec.Granted = f.rec.Granted || len(d.want) > 0
+	if d.phase == v1.PhaseAdmitted {
+		f.rec.Admitted = true
+	}
+	was := phaseOf(before)
+	if d.phase != was {
+		f.rec.Phase, f.rec.Since = d.phase, f.now
+		if err := s.tellPhase(ctx, tx, f, d, was); err != nil {
+			return nil, decision{}, err
+		}
+	}
+	if !reflect.DeepEqual(before, f.rec) {
+		err = Records().Put(tx, id, f.rec)
+	}
+	return f, d, err
+}
+
+// phaseOf gives the recorded phase; a host without a record is quarantined.
+func phaseOf(r Record) v1.Phase {
+	if r.Phase == "" {
+		return v1.PhaseQuarantined
+	}
+	return r.Phase
+}
+
+func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d decision) error {
+	var kept []string
+	var freed []ib.PKey
+	for _, k := range f.sortedGrants() {
+		st := f.grants[k]
+		wanted := slices.Contains(d.want, k)
+		if !wanted && st.proven() {
+			ledger.Grants().Delete(tx, k.String())
+			freed = append(freed, k.PKey)
+			delete(f.grants, k)
+			continue
+		}
+		kept = append(kept, k.String())
+		if wanted == st.grant.Withdrawn {
+			st.grant.Withdrawn, st.grant.Since = !wanted, f.now
+			if err := ledger.Grants().Put(tx, k.String(), st.grant); err != nil {
+				return err
+			}
+		}
+	}
+	for _, k := range d.want {
+		if _, known := f.grants[k]; known {
+			continue
+		}
+		kept = append(kept, k.String())
+		g := ledger.Grant{Host: f.host.ID, Cluster: f.rec.Cluster, Since: f.now}
+		if err := ledger.Grants().Put(tx, k.String(), g); err != nil {
+			return err
+		}
+	}
+	slices.Sort(kept)
+	f.rec.Grants = kept
+	for _, k := range slices.Compact(freed) {
+		if err := s.freePKey(ctx, tx, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) tellPhase(ctx context.Context, tx *store.Tx, f *facts, d decision, was v1.Phase) error {
+	detail := fmt.Sprintf("%s, was %s", d.phase, was)
+	for _, g := range d.guards {
+		if !g.Met && f.rec.Cluster != "" {
+			detail += fmt.Sprintf("; %s: %s", g.Name, g.Detail)
+			break
+		}
+	}
+	if f.rec.Cluster != "" {
+		detail += fmt.Sprintf(" (cluster %s, P_Key %v)", f.rec.Cluster, f.rec.PKey)
+	}
+	return s.log(ctx, tx, change{actor: service, action: "host.phase", object: "host/" + f.host.ID, code: string(d.phase), detail: detail})
+}
+
+// change is what the audit log is told of.
+type change struct {
+	actor, action, object, code, detail string
+	before, after                       any
+}
+
+// log appends a change to the audit chain in the transaction that makes it.
+func (s *Service) log(ctx context.Context, tx *store.Tx, c change) error {
+	before, err := audit.Digest(c.before)
+	if err != nil {
+		return err
+	}
+	after, err := audit.Digest(c.after)
+	if err != nil {
+		return err
+	}
+	return audit.Append(ctx, tx, audit.Entry{
+		Time: s.now(), Actor: c.actor, Action: c.action, Object: c.object, Code: c.code, Detail: c.detail,
+		Before: before, After: after,
+	})
+}
+
+// update runs one transaction and translates the store's errors.
+func (s *Service) update(ctx context.Context, fn func(tx *store.Tx) error) error {
+	_, err := s.o.Store.Update(ctx, fn)
+	return explain(err)
+}

@@ -1,0 +1,202 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+func validName(what, s string) error {
+	if name.MatchString(s) {
+		return nil
+	}
+	return refusal(Invalid, "name_invalid", "use 1 to 63 lower-case letters, digits and hyphens", "%s name %q", what, clip(s))
+}
+
+// Tenants lists tenants, sorted by name.
+func (s *Service) Tenants(ctx context.Context) ([]v1.Tenant, error) {
+	recs, _, err := Tenants().List(ctx, s.o.Store, "")
+	if err != nil {
+		return nil, explain(err)
+	}
+	out := make([]v1.Tenant, 0, len(recs))
+	for _, r := range recs {
+		out = append(out, *tenantView(r.Value))
+	}
+	return out, nil
+}
+
+func tenantView(t Tenant) *v1.Tenant { return &v1.Tenant{Name: t.Name, Created: t.Created} }
+
+// CreateTenant records a new tenant.
+func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
+	if err := validName("tenant", n.Name); err != nil {
+		return nil, err
+	}
+	var t Tenant
+	err := s.update(ctx, func(tx *store.Tx) error {
+		_, err := Tenants().Get(ctx, tx, n.Name)
+		if err == nil {
+			return refusal(Conflict, "tenant_exists", "", "tenant %s exists", n.Name)
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		t = Tenant{Name: n.Name, Created: s.now()}
+		return errors.Join(
+			Tenants().Put(tx, t.Name, t),
+			s.log(ctx, tx, change{actor: actor, action: "tenant.create", object: "tenant/" + t.Name, after: t}),
+		)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tenantView(t), nil
+}
+
+// DeleteTenant removes a tenant that has no cluster.
+func (s *Service) DeleteTenant(ctx context.Context, actor, tenant string) error {
+	return s.update(ctx, func(tx *store.Tx) error {
+		t, err := s.tenant(ctx, tx, tenant)
+		if err != nil {
+			return err
+		}
+		if len(t.Clusters) > 0 {
+			return refusal(Conflict, "tenant_in_use", "delete its clusters first", "tenant %s has clusters: %s", t.Name, some(t.Clusters))
+		}
+		Tenants().Delete(tx, t.Name)
+		return s.log(ctx, tx, change{actor: actor, action: "tenant.delete", object: "tenant/" + t.Name, before: t})
+	})
+}
+
+func (s *Service) tenant(ctx context.Context, r store.Reader, tenant string) (Tenant, error) {
+	if err := validName("tenant", tenant); err != nil {
+		return Tenant{}, err
+	}
+	rec, err := Tenants().Get(ctx, r, tenant)
+	if errors.Is(err, store.ErrNotFound) {
+		return Tenant{}, refusal(NotFound, "tenant_unknown", "create it first", "no tenant %q", tenant)
+	}
+	return rec.Value, err
+}
+
+// Clusters lists clusters, sorted by name.
+func (s *Service) Clusters(ctx context.Context) ([]v1.Cluster, error) {
+	recs, _, err := Clusters().List(ctx, s.o.Store, "")
+	if err != nil {
+		return nil, explain(err)
+	}
+	out := make([]v1.Cluster, 0, len(recs))
+	for _, r := range recs {
+		out = append(out, *clusterView(r.Value))
+	}
+	return out, nil
+}
+
+// Cluster gives one cluster.
+func (s *Service) Cluster(ctx context.Context, cluster string) (*v1.Cluster, error) {
+	c, err := s.cluster(ctx, s.o.Store, cluster)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return clusterView(c), nil
+}
+
+func clusterView(c Cluster) *v1.Cluster {
+	return &v1.Cluster{Name: c.Name, Tenant: c.Tenant, PKey: c.PKey, Hosts: append([]string{}, c.Hosts...), Created: c.Created}
+}
+
+func (s *Service) cluster(ctx context.Context, r store.Reader, cluster string) (Cluster, error) {
+	if err := validName("cluster", cluster); err != nil {
+		return Cluster{}, err
+	}
+	rec, err := Clusters().Get(ctx, r, cluster)
+	if errors.Is(err, store.ErrNotFound) {
+		return Cluster{}, refusal(NotFound, "cluster_unknown", "list clusters to see their names, or create it first", "no cluster %q", cluster)
+	}
+	return rec.Value, err
+}
+
+// CreateCluster records a new cluster and gives it a P_Key of its own.
+func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
+	if err := errors.Join(validName("cluster", n.Name), validName("tenant", n.Tenant)); err != nil {
+		return nil, err
+	}
+	var c Cluster
+	err := s.update(ctx, func(tx *store.Tx) error {
+		t, err := s.tenant(ctx, tx, n.Tenant)
+		if err != nil {
+			return err
+		}
+		_, err = Clusters().Get(ctx, tx, n.Name)
+		if err == nil {
+			return refusal(Conflict, "cluster_exists", "", "cluster %s exists", n.Name)
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		key, err := s.allocatePKey(ctx, tx, n.Name)
+		if err != nil {
+			return err
+		}
+		c = Cluster{Name: n.Name, Tenant: t.Name, PKey: key, Created: s.now()}
+		i, _ := slices.BinarySearch(t.Clusters, c.Name)
+		t.Clusters = slices.Insert(t.Clusters, i, c.Name)
+		return errors.Join(
+			Tenants().Put(tx, t.Name, t),
+			Clusters().Put(tx, c.Name, c),
+			s.log(ctx, tx, change{
+				actor: actor, action: "cluster.create", object: "cluster/" + c.Name, after: c,
+				detail: fmt.Sprintf("of tenant %s, P_Key %v", c.Tenant, c.PKey),
+			}),
+		)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return clusterView(c), nil
+}
+
+// DeleteCluster removes a cluster that has no host; its P_Key is quarantined.
+func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) error {
+	return s.update(ctx, func(tx *store.Tx) error {
+		c, err := s.cluster(ctx, tx, cluster)
+		if err != nil {
+			return err
+		}
+		if len(c.Hosts) > 0 {
+			return refusal(Conflict, "cluster_in_use", "release its hosts first", "cluster %s has hosts: %s", c.Name, some(c.Hosts))
+		}
+		t, err := s.tenant(ctx, tx, c.Tenant)
+		if err != nil {
+			return err
+		}
+		t.Clusters = slices.DeleteFunc(t.Clusters, func(n string) bool { return n == c.Name })
+		Clusters().Delete(tx, c.Name)
+		return errors.Join(
+			Tenants().Put(tx, t.Name, t),
+			s.quarantinePKey(ctx, tx, c),
+			s.log(ctx, tx, change{
+				actor: actor, action: "cluster.delete", object: "cluster/" + c.Name, before: c,
+				detail: fmt.Sprintf("of tenant %s, P_Key %v", c.Tenant, c.PKey),
+			}),
+		)
+	})
+}
+
+// some lists a few names and says how many more there are.
+func some(names []string) string {
+	const limit = 5
+	if len(names) <= limit {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
+}
