@@ -17,8 +17,8 @@ import (
 // lives: a datagram socket does not learn that its peer was killed.
 const silence = time.Second
 
-// sender is the sending half of the data socket. step is a field so that a
-// call of raw.Write allocates no closure.
+// sender is the sending half of a data socket. step is a field so that a call
+// of raw.Write allocates no closure.
 type sender struct {
 	mu   sync.Mutex
 	raw  syscall.RawConn
@@ -47,16 +47,39 @@ func newSender(raw syscall.RawConn) *sender {
 	return s
 }
 
-// receiver is the receiving half of the data socket.
+// send sends packets in order, with headers that fill writes, and returns how
+// many went.
+func (s *sender) send(packets []transport.Packet, fill func(*frameHeader, *transport.Packet)) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sent := 0; sent < len(packets); {
+		rest := packets[sent:]
+		s.done, s.want, s.errno = 0, s.b.aim(rest), 0
+		for i := range s.want {
+			fill(&s.b.headers[i], &rest[i])
+		}
+		err := s.raw.Write(s.step)
+		s.b.release(s.want)
+		sent += s.done
+		if err == nil && s.errno != 0 {
+			err = s.errno
+		}
+		if err != nil {
+			return sent, err
+		}
+	}
+	return len(packets), nil
+}
+
+// receiver is the receiving half of a data socket. One goroutine uses it at a
+// time.
 type receiver struct {
-	mu   sync.Mutex
 	raw  syscall.RawConn
 	b    *batch
 	step func(fd uintptr) bool
 
 	done, want int
 	errno      syscall.Errno
-	armed      time.Time // when the read deadline was set
 }
 
 func newReceiver(raw syscall.RawConn) *receiver {
@@ -74,40 +97,55 @@ func newReceiver(raw syscall.RawConn) *receiver {
 	return r
 }
 
+// receive waits for a batch and lets fill read the headers. Datagrams of a
+// wrong size are left out, so n can be 0 without an error.
+func (r *receiver) receive(packets []transport.Packet, fill func(*frameHeader, *transport.Packet)) (n int, err error) {
+	r.done, r.want, r.errno = 0, r.b.aim(packets), 0
+	defer r.b.release(r.want)
+	if err := r.raw.Read(r.step); err != nil {
+		return 0, err
+	}
+	if r.errno != 0 {
+		return 0, r.errno
+	}
+	for i := range r.done {
+		if r.b.msgs[i].n != frameSize {
+			continue
+		}
+		if n != i {
+			packets[n].MAD = packets[i].MAD
+		}
+		fill(&r.b.headers[i], &packets[n])
+		n++
+	}
+	return n, nil
+}
+
+// watch is when the read deadline of a port was set.
+type watch struct {
+	mu    sync.Mutex // held by the one that receives
+	armed time.Time
+}
+
 // arm sets the read deadline anew when half of it has passed; to do it for
 // every batch would cost as much as the batch.
-func (r *receiver) arm(c *net.UnixConn) error {
+func (w *watch) arm(c *net.UnixConn) error {
 	now := time.Now()
-	if now.Sub(r.armed) < silence/2 {
+	if now.Sub(w.armed) < silence/2 {
 		return nil
 	}
-	r.armed = now
+	w.armed = now
 	return c.SetReadDeadline(now.Add(silence))
 }
 
 // Send hands packets to the simulator in order. It blocks while the
 // simulator's queue is full, some 250 packets.
 func (p *Port) Send(packets []transport.Packet) (int, error) {
-	s := p.send
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for sent := 0; sent < len(packets); {
-		rest := packets[sent:]
-		s.done, s.want, s.errno = 0, s.b.aim(rest), 0
-		for i := range s.want {
-			s.b.headers[i].outgoing(&rest[i])
-		}
-		err := s.raw.Write(s.step)
-		s.b.release(s.want)
-		sent += s.done
-		if err == nil && s.errno != 0 {
-			err = s.errno
-		}
-		if err != nil {
-			return sent, p.wrap(err)
-		}
+	n, err := p.send.send(packets, (*frameHeader).outgoing)
+	if err != nil {
+		return n, p.wrap(err)
 	}
-	return len(packets), nil
+	return n, nil
 }
 
 // Receive waits for at least one packet and takes up to len(packets) that are
@@ -117,50 +155,23 @@ func (p *Port) Receive(packets []transport.Packet) (int, error) {
 	if len(packets) == 0 {
 		return 0, nil
 	}
-	r := p.recv
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	p.watch.mu.Lock()
+	defer p.watch.mu.Unlock()
 	for {
-		n, err := p.receiveBatch(packets)
-		if n > 0 || err == nil {
-			if n > 0 {
-				return n, nil
-			}
-			continue // only malformed datagrams
-		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err := p.watch.arm(p.data); err != nil {
 			return 0, p.wrap(err)
 		}
-		if err := p.probe(); err != nil {
-			return 0, err
+		n, err := p.recv.receive(packets, (*frameHeader).received)
+		switch {
+		case n > 0:
+			return n, nil
+		case err == nil: // only malformed datagrams
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return 0, p.wrap(err)
+		default:
+			if err := p.probe(); err != nil {
+				return 0, err
+			}
 		}
 	}
-}
-
-// receiveBatch takes one batch off the socket. Called with r.mu held.
-func (p *Port) receiveBatch(packets []transport.Packet) (int, error) {
-	r := p.recv
-	r.done, r.want, r.errno = 0, r.b.aim(packets), 0
-	defer r.b.release(r.want)
-	if err := r.arm(p.data); err != nil {
-		return 0, err
-	}
-	if err := r.raw.Read(r.step); err != nil {
-		return 0, err
-	}
-	if r.errno != 0 {
-		return 0, r.errno
-	}
-	n := 0
-	for i := range r.done {
-		if r.b.msgs[i].n != frameSize {
-			continue
-		}
-		if n != i {
-			packets[n].MAD = packets[i].MAD
-		}
-		r.b.headers[i].received(&packets[n])
-		n++
-	}
-	return n, nil
 }

@@ -85,6 +85,8 @@ type Port struct {
 	send *sender
 	recv *receiver
 
+	watch watch
+
 	closeOnce sync.Once
 	closed    chan struct{}
 }

@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// answers reports whether the agents of a node answer a request themselves.
+// SMInfo and traps are for a subnet manager, other classes for programs.
+func (n *node) answers(m *mad.MAD) bool {
+	switch m.Class() {
+	case mad.ClassSubn, mad.ClassSubnDR:
+		return (m.Method() == mad.MethodGet || m.Method() == mad.MethodSet) && m.Attr() != mad.AttrSMInfo
+	case mad.ClassPerf:
+		return m.Method() == mad.MethodGet || m.Method() == mad.MethodSet
+	default:
+		return false
+	}
+}
+
+// agent answers a request that came in through p: it changes the node and
+// writes the answer's attribute into m.
+func (p *port) agent(m *mad.MAD) mad.Status {
+	if m.Class() == mad.ClassPerf {
+		return p.perfAgent(m)
+	}
+	set := m.Method() == mad.MethodSet
+	switch m.Attr() {
+	case mad.AttrNodeInfo:
+		return p.getOnly(m, p.nodeInfo[:], set)
+	case mad.AttrNodeDescription:
+		return p.getOnly(m, p.node.description.NodeString[:], set)
+	case mad.AttrSwitchInfo:
+		return p.node.switchInfo(m, set)
+	case mad.AttrPortInfo:
+		return p.portInfo(m, set)
+	case mad.AttrPKeyTable:
+		return p.pkeyTable(m, set)
+	case mad.AttrGUIDInfo:
+		return p.guidInfo(m, set)
+	case mad.AttrSLtoVLMappingTable:
+		return p.slToVLTable(m, set)
+	case mad.AttrVLArbitration:
+		return p.vlArbitration(m, set)
+	case mad.AttrLinearForwardingTable:
+		return p.node.linearTable(m, set)
+	case mad.AttrMulticastForwardingTable:
+		return p.node.multicastTable(m, set)
+	default:
+		return mad.StatusUnsupportedMethodAttr
+	}
+}
+
+// getOnly answers with an attribute that cannot be set.
+func (p *port) getOnly(m *mad.MAD, attribute []byte, set bool) mad.Status {
+	if set {
+		return mad.StatusUnsupportedMethodAttr
+	}
+	copy(m.Data(), attribute)
+	return mad.StatusOK
+}
+
+// selected is the port that an attribute modifier names: of a switch any, of
+// others the one asked, which number 0 means as well.
+func (p *port) selected(num uint32) *port {
+	n := p.node
+	if n.sw == nil && num == 0 {
+		return p
+	}
+	if num >= uint32(len(n.ports)) {
+		return nil
+	}
+	return n.ports[num]
+}
+
+// exchange is a Get or Set of a block that has no rules: bytes of the node
+// against bytes of the packet.
+func exchange(m *mad.MAD, block []byte, set bool) mad.Status {
+	data := m.Data()
+	if set {
+		copy(block, data)
+	}
+	clear(data)
+	copy(data, block)
+	return mad.StatusOK
+}
+
+// pkeyTable answers P_KeyTable: 32 entries to a block, the port in the upper
+// half of the modifier for switches.
+func (p *port) pkeyTable(m *mad.MAD, set bool) mad.Status {
+	at, block := p, int(m.Mod()&0xFFFF)
+	if p.node.sw != nil {
+		at = p.selected(m.Mod() >> 16)
+	}
+	from := block * mad.DataSize
+	if at == nil || from >= len(at.pkeys) {
+		return mad.StatusInvalidField
+	}
+	return exchange(m, at.pkeys[from:min(from+mad.DataSize, len(at.pkeys))], set)
+}
+
+// guidInfo answers GUIDInfo; entry 0 of block 0, the port GUID, is read only.
+func (p *port) guidInfo(m *mad.MAD, set bool) mad.Status {
+	at := p.endPort()
+	if m.Mod() != 0 {
+		return mad.StatusInvalidField
+	}
+	if set {
+		copy(m.Data()[:8], at.guids[:8])
+	}
+	return exchange(m, at.guids[:], set)
+}
+
+// slToVLTable answers SLtoVLMappingTable: output port in bits 7..0, input port
+// in bits 15..8 of the modifier.
+func (p *port) slToVLTable(m *mad.MAD, set bool) mad.Status {
+	out, in := p.selected(m.Mod()&0xFF), int(m.Mod()>>8&0xFF)
+	if p.node.sw == nil {
+		in = 0
+	}
+	if out == nil || in >= len(out.slToVL) || m.Mod()>>16 != 0 {
+		return mad.StatusInvalidField
+	}
+	return exchange(m, out.slToVL[in][:], set)
+}
+
+// vlArbitration answers VLArbitration: the half in the upper, the port in the
+// lower 16 bits of the modifier. Each table has vlArbCap entries.
+func (p *port) vlArbitration(m *mad.MAD, set bool) mad.Status {
+	at, half := p.selected(m.Mod()&0xFFFF), mad.VLArbHalf(m.Mod()>>16)
+	if at == nil || half != mad.VLArbLow0 && half != mad.VLArbHigh0 || m.Mod()>>24 != 0 {
+		return mad.StatusInvalidField
+	}
+	return exchange(m, at.vlArb[half-1][:2*vlArbCap], set)
+}
+
+// SetNodeDescription changes the description of a node, as its owner can at
+// any time. It raises trap 144.
+func (f *Fabric) SetNodeDescription(node, description string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.find(node)
+	if err != nil {
+		return err
+	}
+	n.description = mad.MakeNodeDescription(description)
+	for _, p := range n.ports {
+		if p != nil && p.isEnd() && p.info.PortState > ib.PortDown {
+			p.sendLocalChangeTrap(mad.NodeDescriptionChanged)
+			break
+		}
+	}
+	f.run()
+	f.settle()
+	return nil
+}

@@ -1,0 +1,19 @@
+// Package sim is a fabric in memory: switches and channel adapters that obey
+// the specification where a subnet manager can see it.
+//
+// A Fabric is made from a netlist. Whatever a program could do from a host it
+// does through a Station, which sits at a port, or through a transport.Port
+// made of one. All work happens in the caller: a packet that is sent has
+// reached its end, and its answer lies in a station's inbox, when Send returns.
+// There are no goroutines and no clock; delays and repeated traps wait for
+// Advance. With the same seed and the same calls a fabric does the same.
+//
+// Packets move hop by hop: directed routes by the rules of IBTA volume 1,
+// 14.2.2, others by the linear forwarding tables that were really programmed.
+// A wrong table drops or loops them, which is counted.
+//
+// What the simulator keeps and ibsim forgets: neighbour MTU, partition
+// enforcement bits, M_Key and its settings, SM service level, thresholds, and
+// every other writable field. It does not check the M_Key and carries no data
+// packets.
+package sim

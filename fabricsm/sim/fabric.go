@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/netlist"
+)
+
+// ErrUnknownNode means that the netlist has no node of that name or
+// description.
+var ErrUnknownNode = errors.New("unknown node")
+
+// Options change how a fabric behaves.
+type Options struct {
+	// Seed determines every random choice.
+	Seed uint64
+
+	// LoseSilently makes a request that reaches nobody vanish, as on real
+	// hardware. Otherwise it comes back to its sender at once, marked
+	// undelivered, as from ibsim.
+	LoseSilently bool
+
+	// LinearCap is the number of LIDs a switch can forward, 49,152 by default.
+	LinearCap uint16
+}
+
+// Fabric is a simulated fabric. Its methods may be called concurrently; they
+// exclude each other.
+type Fabric struct {
+	mu       sync.Mutex
+	opts     Options
+	nodes    []*node // in the order of the netlist
+	byName   map[string]*node
+	stations []*Station // by slot, nil where free
+	rng      *rand.Rand
+	now      time.Duration // since the start
+	later    schedule
+	queue    []flight   // packets that wait to be moved
+	dirty    []*Station // with new packets since the last settle
+	stats    Stats
+	fault    Fault // of nodes without one of their own
+	nextTID  uint32
+}
+
+// Stats counts what became of packets.
+type Stats struct {
+	Sent        uint64 // by stations
+	Received    uint64 // put into inboxes
+	Answered    uint64 // by the agents of nodes
+	Undelivered uint64 // requests that reached nobody
+	NoRoute     uint64 // dropped by a switch whose table has no port for the LID
+	Looped      uint64 // dropped after maxHops switches
+	LinkDown    uint64 // dropped at a port that cannot carry them
+	Malformed   uint64 // dropped for breaking a rule of the standard
+	Lost        uint64 // by a Fault
+	Overflowed  uint64 // dropped because an inbox was full
+	Traps       uint64 // sent by agents, repetitions included
+}
+
+// node is a switch, CA or router.
+type node struct {
+	fabric      *Fabric
+	name        string
+	description mad.NodeDescription
+	typ         ib.NodeType
+	guid        ib.GUID
+	systemGUID  ib.GUID
+	vendor      uint32
+	device      uint16
+	ports       []*port // by number; [0] is nil but for a switch
+	sw          *forwarding
+	fault       *Fault // nil: that of the fabric
+	traps       []pendingTrap
+}
+
+// port is one port of a node.
+type port struct {
+	node  *node
+	num   ib.PortNum
+	guid  ib.GUID
+	link  netlist.Link
+	cable *port // where the netlist's cable ends; nil: none
+	peer  *port // the other end of the link while it is up
+
+	info     mad.PortInfo
+	image    [mad.DataSize]byte // info as on the wire
+	nodeInfo [mad.DataSize]byte // NodeInfo as seen through this port
+
+	pkeys    []byte             // P_Key table, big-endian
+	guids    [mad.DataSize]byte // one block
+	slToVL   [][slToVLSize]byte // by input port of a switch; one for others
+	vlArb    [4][mad.DataSize]byte
+	counters portCounters
+}
+
+// New makes a fabric of the default options in which every cable of the list
+// is plugged in: its ports are in state Init.
+func New(list *netlist.Netlist) *Fabric { return NewWith(list, Options{}) }
+
+// NewWith makes a fabric like New.
+func NewWith(list *netlist.Netlist, o Options) *Fabric {
+	if o.LinearCap == 0 {
+		o.LinearCap = defaultLinearCap
+	}
+	f := &Fabric{opts: o, byName: make(map[string]*node, len(list.Nodes)), rng: rand.New(rand.NewPCG(o.Seed, 0))}
+	for i := range list.Nodes {
+		n := f.newNode(&list.Nodes[i])
+		f.nodes = append(f.nodes, n)
+		f.byName[n.name] = n
+	}
+	for i := range list.Nodes {
+		for num := 1; num < len(list.Nodes[i].Ports); num++ {
+			p := &list.Nodes[i].Ports[num]
+			if far := f.byName[p.Peer]; far != nil && int(p.PeerPort) < len(far.ports) {
+				f.nodes[i].ports[num].cable = far.ports[p.PeerPort]
+			}
+		}
+	}
+	for i, n := range f.nodes {
+		n.reset(&list.Nodes[i])
+	}
+	for _, n := range f.nodes {
+		n.trainAll()
+	}
+	return f
+}
+
+func (f *Fabric) newNode(l *netlist.Node) *node {
+	n := &node{
+		fabric: f, name: l.Name, description: mad.MakeNodeDescription(l.Description), typ: l.Type,
+		guid: l.GUID, systemGUID: l.SystemImageGUID, vendor: l.VendorID, device: l.DeviceID,
+		ports: make([]*port, len(l.Ports)),
+	}
+	if n.typ == ib.NodeSwitch {
+		n.sw = &forwarding{enhancedPort0: l.EnhancedPort0}
+	}
+	for num := range l.Ports {
+		if num == 0 && n.sw == nil {
+			continue
+		}
+		n.ports[num] = &port{node: n, num: ib.PortNum(num), guid: l.PortGUID(ib.PortNum(num)), link: l.Ports[num].Link}
+	}
+	return n
+}
+
+// find gives the node with that name or, failing that, description; "" is the
+// first of the netlist. Called with mu held.
+func (f *Fabric) find(name string) (*node, error) {
+	if name == "" && len(f.nodes) > 0 {
+		return f.nodes[0], nil
+	}
+	if n := f.byName[name]; n != nil {
+		return n, nil
+	}
+	for _, n := range f.nodes {
+		if n.description.String() == name {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q is not in the netlist", ErrUnknownNode, name)
+}
+
+// findPort is find for a port.
+func (f *Fabric) findPort(name string, num ib.PortNum) (*port, error) {
+	n, err := f.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if int(num) >= len(n.ports) || n.ports[num] == nil {
+		return nil, fmt.Errorf("%q has no port %d", name, num)
+	}
+	return n.ports[num], nil
+}
+
+// Stats gives the counters.
+func (f *Fabric) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
+
+// endPort is the port whose addresses hold for p: port 0 of a switch, the port
+// itself of other nodes.
+func (p *port) endPort() *port {
+	if p.node.sw != nil {
+		return p.node.ports[0]
+	}
+	return p
+}
+
+// isEnd reports a port that has a LID: not an external port of a switch.
+func (p *port) isEnd() bool { return p.node.sw == nil || p.num == 0 }
+
+// owns reports whether lid is one of the 2^LMC LIDs of an end port.
+func (p *port) owns(lid ib.LID) bool {
+	base := p.info.LID
+	return base != 0 && lid >= base && int(lid) < int(base)+1<<p.info.LMC
+}

@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim/netlist"
+)
+
+// Fault is how badly packets fare that are for a node: for its agents or for
+// the stations at it. Packets that a switch only forwards are not touched.
+type Fault struct {
+	Silent    bool          // the agents of the node do not answer
+	Loss      float64       // share of packets that get lost, 0 to 1
+	Duplicate float64       // share of packets that arrive twice, 0 to 1
+	Delay     time.Duration // packets arrive after an Advance of so much
+}
+
+// SetFault sets the fault of one node, or with node "" that of all nodes that
+// have none of their own.
+func (f *Fabric) SetFault(node string, fault Fault) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if node == "" {
+		f.fault = fault
+		return nil
+	}
+	n, err := f.find(node)
+	if err != nil {
+		return fmt.Errorf("set fault: %w", err)
+	}
+	n.fault = &fault
+	return nil
+}
+
+func (n *node) activeFault() Fault {
+	if n.fault != nil {
+		return *n.fault
+	}
+	return n.fabric.fault
+}
+
+// change runs something that alters the fabric, moves the packets it causes
+// and wakes the stations they reach.
+func (f *Fabric) change(what string, do func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := do(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	f.run()
+	f.settle()
+	return nil
+}
+
+// Unlink pulls the cable out of a port. The link goes down at both ends.
+func (f *Fabric) Unlink(node string, num ib.PortNum) error {
+	return f.change("unlink", func() error {
+		p, err := f.findPort(node, num)
+		if err != nil {
+			return err
+		}
+		if p.cable == nil {
+			return fmt.Errorf("port %d of %q has no cable", num, p.node.name)
+		}
+		far := p.cable
+		p.cable, far.cable = nil, nil
+		if p.drop() {
+			p.noteLinkChange()
+			far.noteLinkChange()
+		}
+		return nil
+	})
+}
+
+// Relink puts a cable between two ports that have none. The link trains.
+func (f *Fabric) Relink(node string, num ib.PortNum, peer string, peerNum ib.PortNum) error {
+	return f.change("relink", func() error {
+		p, err := f.findPort(node, num)
+		if err != nil {
+			return err
+		}
+		far, err := f.findPort(peer, peerNum)
+		if err != nil {
+			return err
+		}
+		for _, end := range []*port{p, far} {
+			if end.cable != nil || end.num == 0 || p == far {
+				return fmt.Errorf("port %d of %q cannot take the cable: it has one, or cannot have any", end.num, end.node.name)
+			}
+		}
+		p.cable, far.cable = far, p
+		if p.train() {
+			p.noteLinkChange()
+			far.noteLinkChange()
+		}
+		return nil
+	})
+}
+
+// Reboot takes the power off a node and puts it on again: all that was set on
+// it is forgotten, its links go down and come up, and the switches at the
+// other ends say so.
+func (f *Fabric) Reboot(node string) error {
+	return f.change("reboot", func() error {
+		n, err := f.find(node)
+		if err != nil {
+			return err
+		}
+		for _, p := range n.ports {
+			if p == nil {
+				continue
+			}
+			if far := p.peer; p.drop() {
+				far.noteLinkChange()
+			}
+		}
+		n.reset(&netlist.Node{Ports: make([]netlist.Port, len(n.ports))})
+		n.trainAll()
+		for _, s := range f.stations {
+			if s != nil && s.at.node == n {
+				s.inbox = s.inbox[:0]
+			}
+		}
+		return nil
+	})
+}
+
+// SetGUIDs gives a node other GUIDs, as new firmware or a forger does. The
+// ports of a CA get the GUIDs that follow.
+func (f *Fabric) SetGUIDs(node string, guid, systemImage ib.GUID) error {
+	return f.change("set GUIDs", func() error {
+		n, err := f.find(node)
+		if err != nil {
+			return err
+		}
+		n.guid, n.systemGUID = guid, systemImage
+		for _, p := range n.ports {
+			if p == nil {
+				continue
+			}
+			p.guid = guid
+			if n.sw == nil {
+				p.guid += ib.GUID(p.num)
+			}
+			p.encodeNodeInfo()
+			p.encodeGUID()
+		}
+		return nil
+	})
+}

@@ -1,0 +1,192 @@
+package sim
+
+import (
+	"math"
+
+	"portcullis/fabricsm/mad"
+)
+
+// Attributes of the performance management class.
+const (
+	attrPortCounters         mad.AttrID = 0x0012
+	attrPortCountersExtended mad.AttrID = 0x001D
+
+	allPorts = 255 // PortSelect
+
+	// Capabilities in its ClassPortInfo: PortSelect 255, and 64-bit counters.
+	perfCapabilities = 0x0100 | 0x0200
+
+	perfDataOffset = 64 // of the attribute in the MAD
+	// packetWords is what one MAD with its packet headers adds to the data
+	// counters, which count words of four bytes.
+	packetWords = 71
+)
+
+// portCounters is PortCounters (attribute 0x0012; IBTA volume 1, 16.1.3.5).
+// The counters stay at their largest value when they reach it.
+type portCounters struct {
+	Reserved1                    uint8  `mad:"0,8"`
+	PortSelect                   uint8  `mad:"8,8"`
+	CounterSelect                uint16 `mad:"16,16"`
+	SymbolErrorCounter           uint16 `mad:"32,16"`
+	LinkErrorRecoveryCounter     uint8  `mad:"48,8"`
+	LinkDownedCounter            uint8  `mad:"56,8"`
+	PortRcvErrors                uint16 `mad:"64,16"`
+	PortRcvRemotePhysicalErrors  uint16 `mad:"80,16"`
+	PortRcvSwitchRelayErrors     uint16 `mad:"96,16"`
+	PortXmitDiscards             uint16 `mad:"112,16"`
+	PortXmitConstraintErrors     uint8  `mad:"128,8"`
+	PortRcvConstraintErrors      uint8  `mad:"136,8"`
+	CounterSelect2               uint8  `mad:"144,8"`
+	LocalLinkIntegrityErrors     uint8  `mad:"152,4"`
+	ExcessiveBufferOverrunErrors uint8  `mad:"156,4"`
+	QP1Dropped                   uint16 `mad:"160,16"`
+	VL15Dropped                  uint16 `mad:"176,16"`
+	PortXmitData                 uint32 `mad:"192,32"`
+	PortRcvData                  uint32 `mad:"224,32"`
+	PortXmitPkts                 uint32 `mad:"256,32"`
+	PortRcvPkts                  uint32 `mad:"288,32"`
+	PortXmitWait                 uint32 `mad:"320,32"`
+}
+
+// portCountersExtended is PortCountersExtended (attribute 0x001D).
+type portCountersExtended struct {
+	Reserved1             uint8  `mad:"0,8"`
+	PortSelect            uint8  `mad:"8,8"`
+	CounterSelect         uint16 `mad:"16,16"`
+	CounterSelect2        uint32 `mad:"32,32"`
+	PortXmitData          uint64 `mad:"64,64"`
+	PortRcvData           uint64 `mad:"128,64"`
+	PortXmitPkts          uint64 `mad:"192,64"`
+	PortRcvPkts           uint64 `mad:"256,64"`
+	PortUnicastXmitPkts   uint64 `mad:"320,64"`
+	PortUnicastRcvPkts    uint64 `mad:"384,64"`
+	PortMulticastXmitPkts uint64 `mad:"448,64"`
+	PortMulticastRcvPkts  uint64 `mad:"512,64"`
+}
+
+func saturate8(v, add uint8) uint8    { return uint8(min(uint(v)+uint(add), math.MaxUint8)) }
+func saturate16(v, add uint16) uint16 { return uint16(min(uint(v)+uint(add), math.MaxUint16)) }
+func saturate32(v, add uint32) uint32 { return uint32(min(uint64(v)+uint64(add), math.MaxUint32)) }
+
+func (c *portCounters) sent() {
+	c.PortXmitPkts = saturate32(c.PortXmitPkts, 1)
+	c.PortXmitData = saturate32(c.PortXmitData, packetWords)
+}
+
+func (c *portCounters) received() {
+	c.PortRcvPkts = saturate32(c.PortRcvPkts, 1)
+	c.PortRcvData = saturate32(c.PortRcvData, packetWords)
+}
+
+// perfAgent answers the performance management class.
+func (p *port) perfAgent(m *mad.MAD) mad.Status {
+	data, set := m[perfDataOffset:], m.Method() == mad.MethodSet
+	switch m.Attr() {
+	case mad.AttrClassPortInfo:
+		if set {
+			return mad.StatusUnsupportedMethodAttr
+		}
+		clear(data)
+		must(mad.Encode(data, &mad.ClassPortInfo{BaseVersion: 1, ClassVersion: 1, CapabilityMask: perfCapabilities, RespTimeValue: 8}))
+		return mad.StatusOK
+	case attrPortCounters, attrPortCountersExtended:
+		ports := p.counted(data[1])
+		if ports == nil {
+			return mad.StatusInvalidField
+		}
+		if m.Attr() == attrPortCounters {
+			return answerCounters(ports, data, set)
+		}
+		return answerExtended(ports, data, set)
+	default:
+		return mad.StatusUnsupportedMethodAttr
+	}
+}
+
+// counted is the ports that a PortSelect names.
+func (p *port) counted(selected uint8) []*port {
+	if selected == allPorts {
+		return p.node.ports[1:]
+	}
+	if at := p.selected(uint32(selected)); at != nil {
+		return []*port{at}
+	}
+	return nil
+}
+
+// answerCounters clears the selected counters in a Set, and answers with the
+// sum over the ports.
+func answerCounters(ports []*port, data []byte, set bool) mad.Status {
+	var asked, sum portCounters
+	must(mad.Decode(data, &asked))
+	for _, p := range ports {
+		if set {
+			p.counters.reset(asked.CounterSelect)
+		}
+		sum.add(&p.counters)
+	}
+	sum.PortSelect, sum.CounterSelect = asked.PortSelect, asked.CounterSelect
+	clear(data)
+	must(mad.Encode(data, &sum))
+	return mad.StatusOK
+}
+
+// add sums the counters that this simulator counts.
+func (c *portCounters) add(o *portCounters) {
+	c.LinkDownedCounter = saturate8(c.LinkDownedCounter, o.LinkDownedCounter)
+	c.PortRcvSwitchRelayErrors = saturate16(c.PortRcvSwitchRelayErrors, o.PortRcvSwitchRelayErrors)
+	c.PortXmitDiscards = saturate16(c.PortXmitDiscards, o.PortXmitDiscards)
+	c.PortXmitData = saturate32(c.PortXmitData, o.PortXmitData)
+	c.PortRcvData = saturate32(c.PortRcvData, o.PortRcvData)
+	c.PortXmitPkts = saturate32(c.PortXmitPkts, o.PortXmitPkts)
+	c.PortRcvPkts = saturate32(c.PortRcvPkts, o.PortRcvPkts)
+}
+
+// reset clears the counters whose bit is set in a CounterSelect.
+func (c *portCounters) reset(selected uint16) {
+	on := func(bit int) bool { return selected>>bit&1 != 0 }
+	if on(2) {
+		c.LinkDownedCounter = 0
+	}
+	if on(5) {
+		c.PortRcvSwitchRelayErrors = 0
+	}
+	if on(6) {
+		c.PortXmitDiscards = 0
+	}
+	if on(12) {
+		c.PortXmitData = 0
+	}
+	if on(13) {
+		c.PortRcvData = 0
+	}
+	if on(14) {
+		c.PortXmitPkts = 0
+	}
+	if on(15) {
+		c.PortRcvPkts = 0
+	}
+}
+
+// answerExtended is answerCounters for the 64-bit counters.
+func answerExtended(ports []*port, data []byte, set bool) mad.Status {
+	var asked, sum portCountersExtended
+	must(mad.Decode(data, &asked))
+	for _, p := range ports {
+		if set {
+			// Bits 0 to 3 here are bits 12 to 15 of PortCounters.
+			p.counters.reset(asked.CounterSelect & 0xF << 12)
+		}
+		c := &p.counters
+		sum.PortXmitData += uint64(c.PortXmitData)
+		sum.PortRcvData += uint64(c.PortRcvData)
+		sum.PortXmitPkts += uint64(c.PortXmitPkts)
+		sum.PortRcvPkts += uint64(c.PortRcvPkts)
+	}
+	sum.PortUnicastXmitPkts, sum.PortUnicastRcvPkts = sum.PortXmitPkts, sum.PortRcvPkts
+	sum.PortSelect, sum.CounterSelect = asked.PortSelect, asked.CounterSelect
+	clear(data)
+	must(mad.Encode(data, &sum))
+	return mad.StatusOK
+}

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/transport"
+)
+
+// Port is a station with a blocking Receive: what a driver runs a subnet
+// manager over. It implements transport.Port.
+type Port struct{ station *Station }
+
+var _ transport.Port = Port{}
+
+// Attach makes a station at a node and gives it as a transport.Port; see
+// Station for the arguments.
+func (f *Fabric) Attach(node string, asSM bool) (Port, error) {
+	s, err := f.Station(node, asSM)
+	if err != nil {
+		return Port{}, err
+	}
+	return s.Port(), nil
+}
+
+// Port gives the station as a transport.Port.
+func (s *Station) Port() Port { return Port{s} }
+
+// Send implements transport.Port.
+func (p Port) Send(packets []transport.Packet) (int, error) {
+	s := p.station
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	if s.closed {
+		return 0, transport.ErrClosed
+	}
+	s.send(packets)
+	s.fabric.settle()
+	return len(packets), nil
+}
+
+// Receive implements transport.Port.
+func (p Port) Receive(packets []transport.Packet) (int, error) {
+	s := p.station
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	for len(s.inbox) == 0 && !s.closed && len(packets) > 0 {
+		s.more.Wait()
+	}
+	if s.closed {
+		return 0, transport.ErrClosed
+	}
+	n := copy(packets, s.inbox)
+	s.inbox = s.inbox[:copy(s.inbox, s.inbox[n:])]
+	if len(s.inbox) > 0 {
+		s.more.Signal()
+	}
+	return n, nil
+}
+
+// SetIsSM implements transport.Port.
+func (p Port) SetIsSM(on bool) error {
+	p.station.SetIsSM(on)
+	return nil
+}
+
+// GUID implements transport.Port.
+func (p Port) GUID() ib.GUID { return p.station.GUID() }
+
+// Close implements transport.Port.
+func (p Port) Close() error {
+	p.station.Close()
+	return nil
+}

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/netlist"
+)
+
+// What the simulated devices are like.
+const (
+	defaultLinearCap = 49152
+	multicastCap     = 1024
+	partitionCap     = 64 // P_Key table entries of a CA port and of a switch's external port
+	port0PartCap     = 8  // of switch port 0
+	guidCap          = mad.GUIDsPerBlock
+	deviceRevision   = 0xA1
+
+	slToVLSize = 8
+	vlArbCap   = 8
+
+	caCapabilities = mad.IsTrapSupported | mad.IsAutomaticMigrationSupported | mad.IsSLMappingSupported |
+		mad.IsSystemImageGUIDSupported | mad.IsExtendedSpeedsSupported | mad.IsCapabilityMask2Supported |
+		mad.IsCommunicationManagementSupported | mad.IsVendorClassSupported | mad.IsCapabilityMaskNoticeSupported |
+		mad.IsClientReregistrationSupported | mad.IsOtherLocalChangesNoticeSupported
+	switchCapabilities = mad.IsTrapSupported | mad.IsSLMappingSupported | mad.IsSystemImageGUIDSupported |
+		mad.IsExtendedSpeedsSupported | mad.IsCapabilityMask2Supported | mad.IsVendorClassSupported |
+		mad.IsCapabilityMaskNoticeSupported | mad.IsOtherLocalChangesNoticeSupported
+)
+
+// reset puts a node into the state after power-on. l, if not nil, gives LIDs
+// that the netlist assigns.
+func (n *node) reset(l *netlist.Node) {
+	n.traps = nil
+	if n.sw != nil {
+		n.sw.reset(n.fabric.opts.LinearCap)
+	}
+	for _, p := range n.ports {
+		if p == nil {
+			continue
+		}
+		p.reset()
+		if l != nil {
+			p.info.LID, p.info.LMC = l.Ports[p.num].LID, l.Ports[p.num].LMC
+		}
+		p.commit()
+	}
+}
+
+func (p *port) reset() {
+	p.info = mad.PortInfo{
+		LocalPortNum:         p.num,
+		LinkWidthEnabled:     p.link.Width,
+		LinkWidthSupported:   31,
+		LinkWidthActive:      2,
+		LinkSpeedSupported:   7,
+		LinkSpeedActive:      1,
+		LinkSpeedEnabled:     p.link.Speed,
+		PortState:            ib.PortDown,
+		PortPhysicalState:    ib.PhysPolling,
+		LinkDownDefaultState: ib.PhysPolling,
+		NeighborMTU:          ib.MTU256,
+		MTUCap:               ib.MTU4096,
+		VLCap:                4,
+		OperationalVLs:       4,
+		VLArbitrationHighCap: vlArbCap,
+		VLArbitrationLowCap:  vlArbCap,
+		RespTimeValue:        8,
+	}
+	if p.link.SpeedExt != 0 {
+		p.info.LinkSpeedExtSupported = 15
+		p.info.LinkSpeedExtEnabled = uint8(p.link.SpeedExt)
+	}
+	if p.isEnd() {
+		p.resetEnd()
+	}
+	p.resetTables()
+	p.counters = portCounters{}
+}
+
+func (p *port) resetEnd() {
+	p.info.GIDPrefix = ib.DefaultPrefix
+	p.info.CapabilityMask = caCapabilities
+	p.info.CapabilityMask2 = mad.IsLinkWidth2xSupported | mad.IsLinkSpeedHDRSupported
+	p.info.GUIDCap = guidCap
+	p.info.SubnetTimeOut = 18
+	p.info.LocalPhyErrors, p.info.OverrunErrors = 8, 8
+	if p.node.sw == nil {
+		return
+	}
+	// The management port of a switch has no link that could be down.
+	p.info.CapabilityMask = switchCapabilities
+	p.info.PortState, p.info.PortPhysicalState = ib.PortActive, ib.PhysLinkUp
+}
+
+func (p *port) resetTables() {
+	entries := partitionCap
+	if p.node.sw != nil && p.num == 0 {
+		entries = port0PartCap
+	}
+	p.pkeys = make([]byte, 2*entries)
+	binary.BigEndian.PutUint16(p.pkeys, uint16(ib.DefaultPKeyFull))
+	p.guids = [mad.DataSize]byte{}
+	p.encodeGUID()
+	inputs := 1
+	if p.node.sw != nil {
+		inputs = len(p.node.ports)
+	}
+	p.slToVL = make([][slToVLSize]byte, inputs)
+	for i := range p.slToVL {
+		p.slToVL[i] = [slToVLSize]byte{0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67}
+	}
+	p.vlArb = [4][mad.DataSize]byte{}
+	for vl := range vlArbCap {
+		p.vlArb[mad.VLArbLow0-1][2*vl], p.vlArb[mad.VLArbLow0-1][2*vl+1] = byte(vl), 4
+		p.vlArb[mad.VLArbHigh0-1][2*vl] = byte(vl)
+	}
+	p.encodeNodeInfo()
+}
+
+// encodeGUID writes the entry of the GUID table that cannot be set.
+func (p *port) encodeGUID() { binary.BigEndian.PutUint64(p.guids[:], uint64(p.guid)) }
+
+func (p *port) encodeNodeInfo() {
+	entries := uint16(partitionCap)
+	if p.node.sw != nil {
+		entries = port0PartCap
+	}
+	must(mad.Encode(p.nodeInfo[:], &mad.NodeInfo{
+		BaseVersion: 1, ClassVersion: 1, NodeType: p.node.typ, NumPorts: uint8(len(p.node.ports) - 1),
+		SystemImageGUID: p.node.systemGUID, NodeGUID: p.node.guid, PortGUID: p.guid,
+		PartitionCap: entries, DeviceID: p.node.device, Revision: deviceRevision,
+		LocalPortNum: p.num, VendorID: p.node.vendor,
+	}))
+}
+
+// commit makes the wire form of PortInfo follow a change.
+func (p *port) commit() { must(mad.Encode(p.image[:], &p.info)) }
+
+// must holds what cannot fail: the buffers are of the attribute's size and
+// every field is checked against its range before it is stored.
+func must(err error) {
+	if err != nil {
+		panic("sim: " + err.Error())
+	}
+}

@@ -1,0 +1,222 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/transport"
+)
+
+const (
+	// maxInbox bounds what a station that does not read may hold.
+	maxInbox = 1 << 16
+	// slotShift puts a station's slot into the upper 16 bits of the TID of its
+	// requests, as ibsim does.
+	slotShift = 48
+	// maxStations keeps slots within these bits.
+	maxStations = 1 << 12
+)
+
+// Station is a program's place at a port of the fabric: what it sends starts
+// there, and what arrives for it waits in its inbox. It has no goroutine and
+// does not block.
+type Station struct {
+	fabric *Fabric
+	at     *port
+	slot   int
+	asSM   bool
+	inbox  []transport.Packet // guarded by fabric.mu
+	more   *sync.Cond         // on fabric.mu: the inbox is not empty, or closed
+	closed bool               // guarded by fabric.mu
+}
+
+// Station puts a program at port 1 of a CA or port 0 of a switch; "" means the
+// first node of the netlist. With asSM it also receives the requests that
+// arrive there for no agent; a port has at most one such station.
+func (f *Fabric) Station(node string, asSM bool) (*Station, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.find(node)
+	if err != nil {
+		return nil, fmt.Errorf("attach: %w", err)
+	}
+	at := n.ports[0]
+	if n.sw == nil {
+		at = n.ports[1]
+	}
+	slot := len(f.stations)
+	for i := len(f.stations) - 1; i >= 0; i-- {
+		switch s := f.stations[i]; {
+		case s == nil:
+			slot = i
+		case asSM && s.asSM && s.at == at:
+			return nil, fmt.Errorf("attach to %q: a subnet manager is attached to that port already", n.name)
+		}
+	}
+	if slot >= maxStations {
+		return nil, fmt.Errorf("attach to %q: the fabric has %d stations, the most it can have", n.name, maxStations)
+	}
+	s := &Station{fabric: f, at: at, slot: slot, asSM: asSM, more: sync.NewCond(&f.mu)}
+	if slot == len(f.stations) {
+		f.stations = append(f.stations, nil)
+	}
+	f.stations[slot] = s
+	return s, nil
+}
+
+// Node is the name of the node the station sits at.
+func (s *Station) Node() string { return s.at.node.name }
+
+// Slot is the number in the upper 16 bits of the TIDs of its requests.
+func (s *Station) Slot() int { return s.slot }
+
+// GUID is the GUID of its port.
+func (s *Station) GUID() ib.GUID { return s.at.guid }
+
+// Send moves packets through the fabric. When it returns, all they caused has
+// happened, but for what a Fault delays.
+func (s *Station) Send(packets ...transport.Packet) {
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	s.send(packets)
+	s.fabric.settle()
+}
+
+// Exchange is Send followed by Take, in one step.
+func (s *Station) Exchange(packets, arrived []transport.Packet) []transport.Packet {
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	s.send(packets)
+	arrived = s.take(arrived)
+	s.fabric.settle()
+	return arrived
+}
+
+// Take empties the inbox: it appends to arrived what came, in order.
+func (s *Station) Take(arrived []transport.Packet) []transport.Packet {
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	return s.take(arrived)
+}
+
+func (s *Station) take(arrived []transport.Packet) []transport.Packet {
+	arrived = append(arrived, s.inbox...)
+	s.inbox = s.inbox[:0]
+	return arrived
+}
+
+// send is called with the fabric's mu held.
+func (s *Station) send(packets []transport.Packet) {
+	f := s.fabric
+	if s.closed {
+		return
+	}
+	for i := range packets {
+		f.stats.Sent++
+		f.queue = append(f.queue, flight{})
+		fl := &f.queue[len(f.queue)-1]
+		s.board(fl, &packets[i])
+		if !wellFormed(&fl.mad) {
+			f.queue = f.queue[:len(f.queue)-1]
+			f.stats.Malformed++
+			continue
+		}
+		f.run()
+	}
+}
+
+// board makes a flight of a packet.
+func (s *Station) board(fl *flight, p *transport.Packet) {
+	fl.mad, fl.from = p.MAD, s.at
+	fl.slid, fl.dlid = s.at.endPort().info.LID, p.LID
+	if p.LID == ib.PermissiveLID {
+		fl.slid = ib.PermissiveLID
+	}
+	fl.sqp, fl.dqp = p.QP, p.QP
+	if m := &fl.mad; !m.IsResponse() {
+		fl.origin, fl.request = s, m.Method()
+		m.SetTID(m.TID()&(1<<slotShift-1) | ib.TID(s.slot)<<slotShift)
+	}
+}
+
+// wellFormed holds a MAD to the rules below which it is dropped without an
+// answer: versions, and a directed route only to the permissive LID.
+func wellFormed(m *mad.MAD) bool {
+	return m.BaseVersion() == 1 && m.ClassVersion() <= 2 && (!m.IsSMP() || m.ClassVersion() == 1)
+}
+
+// put adds a packet to the inbox. Called with mu held.
+func (s *Station) put(p *transport.Packet) {
+	f := s.fabric
+	if s.closed {
+		return
+	}
+	if len(s.inbox) >= maxInbox {
+		f.stats.Overflowed++
+		return
+	}
+	f.stats.Received++
+	if len(s.inbox) == 0 {
+		f.dirty = append(f.dirty, s)
+	}
+	s.inbox = append(s.inbox, *p)
+}
+
+// settle wakes the readers of stations that something arrived for. Called with
+// mu held, at the end of whatever may have moved packets.
+func (f *Fabric) settle() {
+	for _, s := range f.dirty {
+		if len(s.inbox) > 0 {
+			s.more.Broadcast()
+		}
+	}
+	f.dirty = f.dirty[:0]
+}
+
+// SetIsSM sets or clears the IsSM capability bit of the port; a change raises
+// trap 144.
+func (s *Station) SetIsSM(on bool) {
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.at.setIsSM(on)
+	s.fabric.run()
+	s.fabric.settle()
+}
+
+// setIsSM changes the capability bit and reports a change.
+func (p *port) setIsSM(on bool) {
+	mask := p.info.CapabilityMask &^ mad.IsSM
+	if on {
+		mask |= mad.IsSM
+	}
+	if mask == p.info.CapabilityMask {
+		return
+	}
+	p.info.CapabilityMask = mask
+	p.commit()
+	p.sendLocalChangeTrap(0)
+}
+
+// Close takes the station away. Its IsSM bit goes with it, if it was the
+// port's subnet manager. It is idempotent.
+func (s *Station) Close() {
+	f := s.fabric
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	f.stations[s.slot] = nil
+	if s.asSM {
+		s.at.setIsSM(false)
+		f.run()
+	}
+	s.more.Broadcast()
+	f.settle()
+}

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+const (
+	// maxTrapRepeats ends the repetition of a trap that nobody represses.
+	maxTrapRepeats = 10
+	// minTrapInterval is the shortest time between two repetitions, whatever
+	// SubnetTimeOut says.
+	minTrapInterval = 100 * time.Millisecond
+)
+
+// pendingTrap is a trap that was sent and not yet repressed.
+type pendingTrap struct {
+	from   *port
+	data   [mad.DataSize]byte
+	number mad.TrapNum
+	tid    ib.TID
+	sent   int // times
+}
+
+// sendLinkTrap reports a change of a link of a switch: trap 128.
+func (n *node) sendLinkTrap() {
+	from := n.ports[0]
+	var data [mad.DataSize]byte
+	must(mad.Encode(data[:], &mad.Trap128{
+		NoticeHeader: n.noticeHeader(mad.NoticeUrgent, mad.TrapLinkStateChange, from),
+		SwitchLID:    from.info.LID,
+	}))
+	n.keepTrap(from, mad.TrapLinkStateChange, &data)
+}
+
+// sendLocalChangeTrap reports a change of an end port: trap 144. Flags 0 means
+// its capability mask.
+func (p *port) sendLocalChangeTrap(flags mad.ChangeFlags) {
+	var data [mad.DataSize]byte
+	must(mad.Encode(data[:], &mad.Trap144{
+		NoticeHeader:       p.node.noticeHeader(mad.NoticeInformational, mad.TrapLocalChange, p),
+		LID:                p.info.LID,
+		OtherLocalChanges:  flags != 0,
+		NewCapabilityMask:  p.info.CapabilityMask,
+		ChangeFlags:        flags,
+		NewCapabilityMask2: p.info.CapabilityMask2,
+	}))
+	p.node.keepTrap(p, mad.TrapLocalChange, &data)
+}
+
+func (n *node) noticeHeader(t mad.NoticeType, number mad.TrapNum, from *port) mad.NoticeHeader {
+	return mad.NoticeHeader{IsGeneric: true, Type: t, ProducerType: uint32(n.typ), TrapNumber: number, IssuerLID: from.info.LID}
+}
+
+// keepTrap sends a trap and keeps it until it is repressed. A later trap of the
+// same number and port takes its place. A port that knows no SM, or has no LID,
+// sends none, and without IsTrapSupported there is none at all.
+func (n *node) keepTrap(from *port, number mad.TrapNum, data *[mad.DataSize]byte) {
+	if from.info.LID == 0 || from.info.MasterSMLID == 0 || !from.info.CapabilityMask.Has(mad.IsTrapSupported) {
+		return
+	}
+	f := n.fabric
+	f.nextTID++
+	t := pendingTrap{from: from, number: number, tid: ib.TID(f.nextTID), data: *data}
+	n.traps = slices.DeleteFunc(n.traps, func(old pendingTrap) bool { return old.from == from && old.number == number })
+	n.traps = append(n.traps, t)
+	n.emitTrap(t.tid)
+}
+
+// emitTrap sends the pending trap with that identifier, if it still is
+// pending, and plans its repetition.
+func (n *node) emitTrap(tid ib.TID) {
+	i := slices.IndexFunc(n.traps, func(t pendingTrap) bool { return t.tid == tid })
+	if i < 0 {
+		return
+	}
+	t := &n.traps[i]
+	if t.sent >= maxTrapRepeats {
+		n.traps = slices.Delete(n.traps, i, i+1)
+		return
+	}
+	t.sent++
+	f := n.fabric
+	f.stats.Traps++
+	fl := flight{from: t.from, slid: t.from.info.LID, dlid: t.from.info.MasterSMLID}
+	mad.NewSMP(&fl.mad, mad.Header{Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: t.tid}, nil, ib.MKey{})
+	copy(fl.mad.Data(), t.data[:])
+	f.queue = append(f.queue, fl)
+	f.later.add(f.now+t.from.trapInterval(), func() { n.emitTrap(tid) })
+}
+
+// trapInterval is the time between two repetitions of a trap, set by
+// SubnetTimeOut (IBTA volume 1, 14.3.9).
+func (p *port) trapInterval() time.Duration {
+	return max(minTrapInterval, 4096*time.Nanosecond<<p.info.SubnetTimeOut)
+}
+
+// repressed ends the repetition of the trap that a TrapRepress names.
+func (n *node) repressed(m *mad.MAD) {
+	n.traps = slices.DeleteFunc(n.traps, func(t pendingTrap) bool { return t.tid == m.TID() })
+}

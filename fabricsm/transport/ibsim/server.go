@@ -1,0 +1,363 @@
+package ibsim
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/transport"
+)
+
+const (
+	// maxClients is how many clients a server takes. ibsim takes 10, but the
+	// clients do not care.
+	maxClients = 64
+	// reapInterval is how often a server looks for clients that died.
+	reapInterval = time.Second
+)
+
+// Network is what a server serves: the simulated fabric.
+type Network interface {
+	// Attach puts a client at a node, "" meaning the first one; with asSM it
+	// also receives requests.
+	Attach(node string, asSM bool) (Attachment, error)
+}
+
+// Attachment is one client's place in the fabric.
+type Attachment interface {
+	// Node is the name of the node.
+	Node() string
+	// Query answers a Get of an SM attribute of the node itself.
+	Query(attr mad.AttrID, mod uint32) (data [mad.DataSize]byte, ok bool)
+	// Exchange sends packets and appends to arrived what has come so far.
+	Exchange(packets, arrived []transport.Packet) []transport.Packet
+	// Receive waits for what comes because of others, and fails after Close.
+	Receive(packets []transport.Packet) (int, error)
+	SetIsSM(on bool)
+	Close()
+}
+
+// InUseError says that another simulator has the socket base.
+type InUseError struct{ Socket string }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("a simulator listens on socket %q already: stop it or choose another socket name", e.Socket)
+}
+
+// Server answers clients of the socket protocol in place of ibsim.
+type Server struct {
+	base string
+	ctl  *net.UnixConn
+
+	mu      sync.Mutex
+	clients [maxClients]*serverClient
+}
+
+// Listen opens the control socket of a base name, "" meaning DefaultSocket.
+// The error is an *InUseError if another simulator has it.
+func Listen(base string) (*Server, error) {
+	if base == "" {
+		base = DefaultSocket
+	}
+	if len(base) > maxSocketName {
+		return nil, fmt.Errorf("simulator socket name %.20q...: want at most %d bytes", base, maxSocketName)
+	}
+	ctl, err := net.ListenUnixgram("unixgram", address(base+":ctl"))
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		return nil, &InUseError{Socket: base}
+	case err != nil:
+		return nil, fmt.Errorf("open simulator socket %q: %w", base, err)
+	}
+	return &Server{base: base, ctl: ctl}, nil
+}
+
+// Socket is the base of the socket names.
+func (s *Server) Socket() string { return s.base }
+
+// Serve answers clients until ctx ends, then closes every socket and returns
+// nil.
+func (s *Server) Serve(ctx context.Context, network Network) error {
+	var work sync.WaitGroup
+	defer work.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	work.Go(func() {
+		<-ctx.Done()
+		_ = s.ctl.Close()
+	})
+	work.Go(func() { s.reapEvery(ctx, reapInterval) })
+	defer s.closeAll()
+	var b [ctlSize + 1]byte
+	for {
+		n, from, err := s.ctl.ReadFromUnix(b[:])
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read simulator socket %q: %w", s.base, err)
+		}
+		req, ok := decodeControl(b[:n])
+		if !ok || from == nil || from.Name == "" {
+			continue // as ibsim: no answer to what is not a request
+		}
+		// The library wrote the terminating zero off the name.
+		s.handle(&work, network, req, address(from.Name[1:]))
+	}
+}
+
+// handle answers one control request. A client that does not take its answer
+// loses it.
+func (s *Server) handle(work *sync.WaitGroup, network Network, req control, from *net.UnixAddr) {
+	reply := control{client: req.client, typ: req.typ}
+	if req.typ == ctlConnect {
+		if err := s.connect(work, network, req, from, &reply); err != nil {
+			reply = control{typ: ctlError}
+		}
+	} else if c := s.client(req.client, from); c != nil {
+		c.control(req, &reply)
+		if req.typ == ctlDisconnect {
+			s.remove(c)
+		}
+	} else {
+		reply.typ = ctlError
+	}
+	_ = s.ctl.SetWriteDeadline(time.Now().Add(disconnectTimeout))
+	_, _ = s.ctl.WriteToUnix(reply.encode(), from)
+}
+
+// client finds the client with a slot and checks that the request is its own.
+func (s *Server) client(slot uint32, from *net.UnixAddr) *serverClient {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot >= maxClients || s.clients[slot] == nil || s.clients[slot].ctl.Name != from.Name {
+		return nil
+	}
+	return s.clients[slot]
+}
+
+var errNoSlot = errors.New("all client slots are taken")
+
+// connect takes a client: it opens the data socket and connects it to the
+// client's, which must be there.
+func (s *Server) connect(work *sync.WaitGroup, network Network, req control, from *net.UnixAddr, reply *control) error {
+	s.reap()
+	info := decodeClientInfo(&req.data)
+	slot := s.freeSlot()
+	if slot < 0 {
+		return errNoSlot
+	}
+	data, err := net.ListenUnixgram("unixgram", address(fmt.Sprintf("%s:out%d", s.base, slot)))
+	if err != nil {
+		return err
+	}
+	if err := connect(data, fmt.Sprintf("%s:in%d", s.base, info.number)); err != nil {
+		return errors.Join(err, data.Close())
+	}
+	raw, err := data.SyscallConn()
+	if err != nil {
+		return errors.Join(err, data.Close())
+	}
+	at, err := network.Attach(info.node, info.asSM)
+	if err != nil {
+		return errors.Join(err, data.Close())
+	}
+	c := &serverClient{slot: slot, ctl: from, at: at, data: data, recv: newReceiver(raw), send: newSender(raw)}
+	s.mu.Lock()
+	s.clients[slot] = c
+	s.mu.Unlock()
+	work.Go(func() { defer s.remove(c); c.readLoop() })
+	work.Go(func() { defer s.remove(c); c.writeLoop() })
+	reply.client, reply.length = uint32(slot), clientInfoSize
+	(&clientInfo{number: uint32(slot), asSM: info.asSM, node: at.Node()}).encode(&reply.data)
+	return nil
+}
+
+func (s *Server) freeSlot() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, c := range s.clients {
+		if c == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// remove takes a client away; its loops end. It is idempotent.
+func (s *Server) remove(c *serverClient) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clients[c.slot] != c {
+		return
+	}
+	s.clients[c.slot] = nil
+	_ = c.data.Close()
+	c.at.Close()
+}
+
+func (s *Server) closeAll() {
+	for _, c := range s.list() {
+		s.remove(c)
+	}
+}
+
+func (s *Server) list() (all []*serverClient) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.clients {
+		if c != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// reapEvery removes clients that died without a word.
+func (s *Server) reapEvery(ctx context.Context, d time.Duration) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.reap()
+		}
+	}
+}
+
+// reap removes the clients whose control socket is gone.
+func (s *Server) reap() {
+	for _, c := range s.list() {
+		probe, err := net.DialUnix("unixgram", nil, c.ctl)
+		if err == nil {
+			_ = probe.Close()
+			continue
+		}
+		// A client connected to us refuses others with EPERM: it lives.
+		if errors.Is(err, unix.ECONNREFUSED) {
+			s.remove(c)
+		}
+	}
+}
+
+// serverClient is one attached client.
+type serverClient struct {
+	slot int
+	ctl  *net.UnixAddr // where its control requests come from
+	at   Attachment
+	data *net.UnixConn
+	recv *receiver
+	send *sender
+}
+
+// readLoop takes packets from the client until the socket closes, and hands
+// back what they cause at once.
+func (c *serverClient) readLoop() {
+	in := make([]transport.Packet, batchSize)
+	var out []transport.Packet
+	for {
+		n, err := c.recv.receive(in, (*frameHeader).fromClient)
+		if err != nil {
+			return
+		}
+		out = c.at.Exchange(in[:n], out[:0])
+		if _, err := c.send.send(out, (*frameHeader).toClient); err != nil {
+			return
+		}
+	}
+}
+
+// writeLoop hands over what comes because of other clients.
+func (c *serverClient) writeLoop() {
+	out := make([]transport.Packet, batchSize)
+	for {
+		n, err := c.at.Receive(out)
+		if err != nil {
+			return
+		}
+		if _, err := c.send.send(out[:n], (*frameHeader).toClient); err != nil {
+			return
+		}
+	}
+}
+
+// Offsets in attributes from which control replies are made.
+const (
+	portInfoPrefix = 8
+	portInfoLID    = 16
+	portInfoState  = 32 // low nibble
+	nodeInfoRev    = 32
+	nodeInfoDevice = 30
+	nodeInfoVendor = 37
+)
+
+// control answers a request other than CONNECT. A type that the protocol does
+// not have is echoed.
+func (c *serverClient) control(req control, reply *control) {
+	pi, _ := c.at.Query(mad.AttrPortInfo, 0)
+	ni, _ := c.at.Query(mad.AttrNodeInfo, 0)
+	d := &reply.data
+	switch req.typ {
+	case ctlGetPort:
+		binary.NativeEndian.PutUint16(d[0:], binary.BigEndian.Uint16(pi[portInfoLID:]))
+		d[2] = pi[portInfoState] & 0xF
+		reply.length = 4
+	case ctlGetVendor:
+		binary.NativeEndian.PutUint32(d[0:], binary.BigEndian.Uint32(ni[nodeInfoVendor-1:])&0xFFFFFF)
+		binary.NativeEndian.PutUint32(d[4:], uint32(binary.BigEndian.Uint16(ni[nodeInfoDevice:])))
+		binary.NativeEndian.PutUint32(d[8:], binary.BigEndian.Uint32(ni[nodeInfoRev:]))
+		binary.NativeEndian.PutUint64(d[16:], 1)
+		reply.length = 24
+	case ctlGetGID:
+		copy(d[:8], pi[portInfoPrefix:])
+		copy(d[8:16], ni[nodeInfoPortGUID:])
+		reply.length = 16
+	case ctlGetGUID:
+		copy(d[:8], ni[nodeInfoPortGUID:])
+		reply.length = 8
+	case ctlGetNodeInfo:
+		*d, reply.length = ni, mad.DataSize
+	case ctlGetPortInfo:
+		if asked, ok := c.at.Query(mad.AttrPortInfo, uint32(req.data[0])); ok {
+			pi = asked
+		}
+		*d, reply.length = pi, mad.DataSize
+	case ctlSetIsSM:
+		c.at.SetIsSM(binary.NativeEndian.Uint32(req.data[:]) != 0)
+	case ctlGetPKeys:
+		*d, _ = c.at.Query(mad.AttrPKeyTable, 0)
+		reply.length = mad.DataSize
+	case ctlDisconnect:
+	default:
+		reply.length, reply.data = req.length, req.data
+	}
+}
+
+// fromClient fills the addresses of a packet that a client sent.
+func (h *frameHeader) fromClient(p *transport.Packet) {
+	p.LID = ib.LID(binary.BigEndian.Uint16(h[frameDLID:]))
+	p.QP = binary.BigEndian.Uint32(h[frameDQP:])
+	p.Undelivered = false
+}
+
+// toClient writes the header of a packet for a client.
+func (h *frameHeader) toClient(p *transport.Packet) {
+	*h = frameHeader{}
+	binary.BigEndian.PutUint16(h[frameSLID:], uint16(p.LID))
+	binary.BigEndian.PutUint32(h[frameDQP:], p.QP)
+	binary.BigEndian.PutUint32(h[frameSQP:], p.QP)
+	binary.BigEndian.PutUint64(h[frameLength:], mad.Size)
+	if p.Undelivered {
+		binary.BigEndian.PutUint32(h[frameStatus:], statusTimedOut)
+	}
+}
