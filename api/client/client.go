@@ -150,7 +150,10 @@ func (c *Client) send(ctx context.Context, h *http.Client, method, path string, 
 	}
 	resp, err := h.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the service: %w", err)
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // the method and URL would only repeat what is known
+		}
+		return nil, fmt.Errorf("ask the service at %s: %w", c.base, err)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil

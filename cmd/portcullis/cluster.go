@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+)
+
+func (a *app) clusterCommand() *cobra.Command {
+	return group("cluster", "Create, list, show and delete clusters",
+		a.clusterList(), a.clusterShow(), a.clusterCreate(), a.clusterDelete())
+}
+
+func (a *app) clusterList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List clusters and their P_Keys", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			clusters, err := c.Clusters(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(v1.List[v1.Cluster]{Items: clusters}, func(w *columns) { clusterTable(w, clusters...) })
+		},
+	}
+}
+
+func clusterTable(w *columns, clusters ...v1.Cluster) {
+	w.row("CLUSTER", "TENANT", "P_KEY", "HOSTS", "CREATED")
+	for _, c := range clusters {
+		w.row(c.Name, c.Tenant, pkey(c.PKey), strconv.Itoa(len(c.Hosts)), stamp(c.Created))
+	}
+}
+
+func (a *app) clusterShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show CLUSTER", Short: "Show a cluster and its hosts", Args: operands("CLUSTER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			cluster, err := c.Cluster(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(cluster, func(w *columns) {
+				w.row("Cluster", cluster.Name)
+				w.row("Tenant", cluster.Tenant)
+				w.row("P_Key", pkey(cluster.PKey))
+				w.row("Created", stamp(cluster.Created))
+				w.row("Hosts", strings.Join(cluster.Hosts, " "))
+			})
+		},
+	}
+}
+
+func (a *app) clusterCreate() *cobra.Command {
+	var tenant string
+	cmd := &cobra.Command{
+		Use: "create CLUSTER --tenant TENANT", Short: "Create a cluster with a P_Key of its own", Args: operands("CLUSTER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if tenant == "" {
+				return &usageError{msg: "--tenant is missing", hint: "usage: " + cmd.UseLine()}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			cluster, err := c.CreateCluster(cmd.Context(), v1.NewCluster{Name: args[0], Tenant: tenant})
+			if err != nil {
+				return err
+			}
+			return a.print(cluster, func(w *columns) { clusterTable(w, *cluster) })
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant it belongs to")
+	return cmd
+}
+
+func (a *app) clusterDelete() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete CLUSTER --yes", Short: "Delete a cluster that has no host", Args: operands("CLUSTER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			cluster, err := c.Cluster(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			plan := fmt.Sprintf("cluster %s of tenant %s, with %d hosts, is deleted, and P_Key %s is quarantined until it is proven absent everywhere",
+				cluster.Name, cluster.Tenant, len(cluster.Hosts), pkey(cluster.PKey))
+			if err := a.confirm(yes, plan); err != nil {
+				return err
+			}
+			if err := c.DeleteCluster(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return a.deleted("cluster", args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
+	return cmd
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v4"
+
+	"portcullis/api/client"
+	"portcullis/cmd/internal/version"
+)
+
+// connection says which service to ask and as whom.
+type connection struct {
+	service, ca, tokenFile string
+	configFile             string
+}
+
+// Environment variables; they name places, never secrets.
+const (
+	envService   = "PORTCULLIS_SERVICE"
+	envCA        = "PORTCULLIS_CA"
+	envTokenFile = "PORTCULLIS_TOKEN_FILE"
+)
+
+// connect gives a client for the service that flags, environment or
+// configuration name, in this order.
+func (a *app) connect() (*client.Client, error) {
+	if err := a.conn.complete(); err != nil {
+		return nil, err
+	}
+	o := client.Options{URL: a.conn.service, UserAgent: "portcullis/" + version.Short()}
+	if a.conn.ca != "" {
+		pem, err := os.ReadFile(a.conn.ca)
+		if err != nil {
+			return nil, fmt.Errorf("read CA: %w", err)
+		}
+		o.CA = pem
+	}
+	if a.conn.tokenFile != "" {
+		token, err := os.ReadFile(a.conn.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("read token: %w", err)
+		}
+		a.warnReadable(a.conn.tokenFile)
+		o.Token = string(bytes.TrimSpace(token))
+	}
+	c, err := client.New(o)
+	if err != nil {
+		return nil, hint(err, fmt.Sprintf("look at --service %s, --ca %s and --token-file %s", a.conn.service, a.conn.ca, a.conn.tokenFile))
+	}
+	return c, nil
+}
+
+// warnReadable tells when others can read the token.
+func (a *app) warnReadable(file string) {
+	info, err := os.Stat(file)
+	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
+		fmt.Fprintf(a.stderr, "portcullis: warning: everybody on this machine can read the token in %s\nportcullis: hint: chmod o-r %s\n", file, file)
+	}
+}
+
+// complete fills what flags left open.
+func (c *connection) complete() error {
+	file, err := c.readConfig()
+	if err != nil {
+		return err
+	}
+	first := func(values ...string) string {
+		for _, v := range values {
+			if v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	c.service = first(c.service, os.Getenv(envService), file.Service)
+	c.ca = first(c.ca, os.Getenv(envCA), file.CA)
+	c.tokenFile = first(c.tokenFile, os.Getenv(envTokenFile), file.TokenFile)
+	if c.service == "" {
+		return &usageError{
+			msg:  "no service is named",
+			hint: "use --service https://HOST:PORT, set " + envService + ", or write service: into " + c.configFile,
+		}
+	}
+	return nil
+}
+
+// fileConfig is the configuration file. Relative paths in it are relative to
+// the file.
+type fileConfig struct {
+	Service   string `yaml:"service"`
+	CA        string `yaml:"ca"`
+	TokenFile string `yaml:"token_file"`
+}
+
+func (c *connection) readConfig() (fileConfig, error) {
+	var f fileConfig
+	named := c.configFile != ""
+	if !named {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return f, nil // no home: nothing to read
+		}
+		c.configFile = filepath.Join(dir, "portcullis", "config.yaml")
+	}
+	data, err := os.ReadFile(c.configFile)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return f, nil
+	}
+	if err != nil {
+		return f, fmt.Errorf("read configuration: %w", err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return f, nil
+	}
+	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
+		return f, hint(fmt.Errorf("configuration %s: %w", c.configFile, err), "it may hold service, ca and token_file")
+	}
+	dir := filepath.Dir(c.configFile)
+	for _, p := range []*string{&f.CA, &f.TokenFile} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+)
+
+func (a *app) hostCommand() *cobra.Command {
+	return group("host", "See hosts, assign them to clusters and release them",
+		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostWait())
+}
+
+func (a *app) hostList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List hosts and why they are not admitted", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			hosts, err := c.Hosts(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(v1.List[v1.Host]{Items: hosts}, func(w *columns) {
+				w.row("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY", "WHY NOT")
+				for _, h := range hosts {
+					w.row(h.ID, h.Tenant, h.Cluster, string(h.Status.Phase), pkey(h.Status.PKey), whyNot(&h))
+				}
+			})
+		},
+	}
+}
+
+// whyNot is the first condition of admission that an assigned host misses.
+func whyNot(h *v1.Host) string {
+	if h.Cluster == "" || h.Status.Phase == v1.PhaseAdmitted {
+		return ""
+	}
+	for _, g := range h.Status.Guards {
+		if !g.Met {
+			return guardText(g)
+		}
+	}
+	return ""
+}
+
+func guardText(g v1.Guard) string {
+	if g.Detail == "" {
+		return g.Name
+	}
+	return g.Name + ": " + g.Detail
+}
+
+func (a *app) hostShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show HOST", Short: "Show a host, its guards and where the fabric sees it", Args: operands("HOST"),
+		ValidArgsFunction: a.completeHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			h, err := c.Host(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(h, func(w *columns) { showHost(w, h) })
+		},
+	}
+}
+
+func showHost(w *columns, h *v1.Host) {
+	s := &h.Status
+	w.row("Host", h.ID)
+	w.row("Tenant", h.Tenant)
+	w.row("Cluster", h.Cluster)
+	w.row("P_Key", pkey(s.PKey))
+	w.row("Phase", fmt.Sprintf("%s since %s", s.Phase, stamp(s.Since)))
+	w.row("Window until", stamp(s.Window))
+	w.row("Attested", stamp(s.Attested))
+	w.row("EK SHA-256", h.EK)
+	if d := s.LastDenial; d != nil {
+		w.row("Last denial", fmt.Sprintf("%s %s: %s", stamp(d.Time), d.Code, d.Detail))
+	}
+	w.gap()
+	w.row("GUARD", "MET", "WHY NOT")
+	for _, g := range s.Guards {
+		w.row(g.Name, yesNo(g.Met), g.Detail)
+	}
+	w.gap()
+	w.row("HCA", "PORT", "GUID", "CABLED AT", "SEEN AT", "P_KEYS READ BACK")
+	for _, hca := range h.HCAs {
+		for _, p := range hca.Ports {
+			w.row(hca.NodeGUID.String(), strconv.Itoa(int(p.Num)), p.GUID.String(), place(p.Cabled), place(p.Seen), pkeys(p.PKeys))
+		}
+	}
+}
+
+func (a *app) hostAssign() *cobra.Command {
+	var cluster string
+	var window time.Duration
+	var w waitFlags
+	cmd := &cobra.Command{
+		Use:   "assign HOST --cluster CLUSTER",
+		Short: "Want a host in a cluster and open its provisioning window",
+		Args:  operands("HOST"), ValidArgsFunction: a.completeHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cluster == "" {
+				return &usageError{msg: "--cluster is missing", hint: "usage: " + cmd.UseLine()}
+			}
+			if window%time.Second != 0 || window < 0 {
+				return &usageError{msg: fmt.Sprintf("--window %v: want whole seconds", window), hint: "for example --window 30m"}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			h, err := c.Assign(cmd.Context(), args[0], v1.Assignment{Cluster: cluster, Window: int(window / time.Second)})
+			if err != nil {
+				return err
+			}
+			return a.afterChange(cmd.Context(), c, h, w, v1.PhaseAdmitted)
+		},
+	}
+	cmd.Flags().StringVar(&cluster, "cluster", "", "the cluster to join")
+	cmd.Flags().DurationVar(&window, "window", 0, "how long the host may provision (default 1h)")
+	w.register(cmd, "wait until the host is admitted")
+	return cmd
+}
+
+func (a *app) hostRelease() *cobra.Command {
+	var yes bool
+	var w waitFlags
+	cmd := &cobra.Command{
+		Use: "release HOST --yes", Short: "Withdraw a host's admission", Args: operands("HOST"),
+		Long: `Withdraw a host's admission.
+
+The switch ports close first and are read back, then the HCAs. The host is
+released when its phase is quarantined again; --wait waits for that.`,
+		ValidArgsFunction: a.completeHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			h, err := c.Host(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.confirm(yes, releasePlan(h)); err != nil {
+				return err
+			}
+			if h, err = c.Release(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return a.afterChange(cmd.Context(), c, h, w, v1.PhaseQuarantined)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
+	w.register(cmd, "wait until the host is released")
+	return cmd
+}
+
+func releasePlan(h *v1.Host) string {
+	ports := 0
+	for _, hca := range h.HCAs {
+		ports += len(hca.Ports)
+	}
+	if h.Cluster == "" {
+		return fmt.Sprintf("host %s belongs to no cluster; any P_Key left on its %d ports is removed", h.ID, ports)
+	}
+	return fmt.Sprintf("host %s leaves cluster %s of tenant %s: its %d ports lose P_Key %s, and it must attest again to join another",
+		h.ID, h.Cluster, h.Tenant, ports, pkey(h.Status.PKey))
+}
+
+// confirm refuses a dangerous verb without --yes, after saying what it does.
+func (a *app) confirm(yes bool, plan string) error {
+	if yes {
+		return nil
+	}
+	return &usageError{msg: "not done: " + plan, hint: "add --yes to do it"}
+}
+
+func (a *app) completeHosts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	c, err := a.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	hosts, err := c.Hosts(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []string
+	for _, h := range hosts {
+		ids = append(ids, h.ID)
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+)
+
+// maxFiles bounds the bytes of one import; the service refuses more.
+const maxFiles = 24 << 20
+
+func (a *app) inventoryCommand() *cobra.Command {
+	return group("inventory", "Tell the service which hosts exist and how they are cabled", a.inventoryImport())
+}
+
+func (a *app) inventoryImport() *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "import FILE... [--dry-run]",
+		Short: "Import inventory and cabling files, all or nothing",
+		Args:  operands("FILE..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := a.readFiles(args)
+			if err != nil {
+				return err
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			report, err := c.Import(cmd.Context(), files, dryRun)
+			if err != nil {
+				return err
+			}
+			return a.print(report, func(w *columns) { showImport(w, report) })
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would change, change nothing")
+	return cmd
+}
+
+// readFiles reads the named files; "-" is standard input.
+func (a *app) readFiles(names []string) ([]v1.InventoryFile, error) {
+	var files []v1.InventoryFile
+	left := int64(maxFiles)
+	for _, name := range names {
+		data, err := a.readFile(name, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(data))
+		files = append(files, v1.InventoryFile{Name: name, Content: string(data)})
+	}
+	return files, nil
+}
+
+func (a *app) readFile(name string, limit int64) ([]byte, error) {
+	in := a.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, hint(fmt.Errorf("%s: more than %d bytes", name, limit), "split the input")
+	}
+	return data, nil
+}
+
+func showImport(w *columns, r *v1.ImportReport) {
+	done := "imported"
+	if r.DryRun {
+		done = "would be imported (dry run, nothing was changed)"
+	}
+	w.text("%d hosts new, %d changed, %d unchanged: %s", len(r.Added), len(r.Changed), r.Unchanged, done)
+	for _, id := range r.Added {
+		w.row("new", id)
+	}
+	for _, c := range r.Changed {
+		for _, f := range c.Fields {
+			w.row("changed", c.Host, f)
+		}
+	}
+	for _, id := range r.NotInFile {
+		w.row("not in these files, left alone", id)
+	}
+}

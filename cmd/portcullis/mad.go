@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/fabricsm/mad"
+)
+
+// maxHexDump bounds the text of a hex dump of one MAD.
+const maxHexDump = 64 << 10
+
+func (a *app) madCommand() *cobra.Command {
+	return group("mad", "Tools for management datagrams; they need no service", a.madDecode())
+}
+
+func (a *app) madDecode() *cobra.Command {
+	var secrets bool
+	cmd := &cobra.Command{
+		Use:   "decode [FILE|-]",
+		Short: "Explain a MAD given as a hex dump",
+		Long: `Explain a MAD given as a hex dump: plain digits, or the output of xxd,
+hexdump -C, od -A x -t x1, tcpdump -XX or tshark -x. Without FILE, or with -, the
+dump is read from standard input.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return operands("FILE")(cmd, args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := "-"
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return a.decode(name, secrets)
+		},
+	}
+	cmd.Flags().BoolVar(&secrets, "secrets", false, "print M_Keys and SM_Keys too")
+	return cmd
+}
+
+func (a *app) decode(name string, secrets bool) error {
+	text, err := a.readFile(name, maxHexDump)
+	if err != nil {
+		return err
+	}
+	b, err := mad.ParseHex(text)
+	if err != nil {
+		return hint(err, "want the hex dump of one MAD, 24 to 256 bytes")
+	}
+	var out bytes.Buffer
+	if err := mad.Explain(&out, b, mad.DumpOptions{Secrets: secrets}); err != nil {
+		return err
+	}
+	if a.output == formatJSON {
+		return a.printJSON(map[string]string{"bytes": hex.EncodeToString(b), "text": out.String()})
+	}
+	_, err = a.stdout.Write([]byte(plainLines(out.String())))
+	return err
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"portcullis/api/apitest"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"portcullis": main})
+}
+
+// TestScripts runs the real main against the real API over a backend that
+// plays the service. Scripts change what the service knows with:
+//
+//	phase HOST PHASE [GUARD DETAIL]   put a host into a phase, with one unmet guard
+//	admit-on-assign, release-at-once  let the fabric follow at once
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: false,
+		RequireUniqueNames:  true,
+		Setup:               setup(t),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"phase":           phase,
+			"admit-on-assign": func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnAssign = admit(ts) },
+			"release-at-once": func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnRelease = release(ts) },
+			"exits":           exits,
+		},
+	})
+}
+
+func setup(t *testing.T) func(*testscript.Env) error {
+	return func(e *testscript.Env) error {
+		b := apitest.NewBackend()
+		s := apitest.Start(t, b)
+		fill(b)
+		e.Values["backend"] = b
+		e.Setenv("HOME", e.WorkDir)
+		e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/.config")
+		e.Setenv("URL", s.URL)
+		e.Setenv("CAFILE", s.CAFile)
+		e.Setenv("OPERATOR", s.OperatorFile)
+		e.Setenv("VIEWER", s.ViewerFile)
+		e.Setenv(envService, s.URL)
+		e.Setenv(envCA, s.CAFile)
+		e.Setenv(envTokenFile, s.OperatorFile)
+		return nil
+	}
+}
+
+func backend(ts *testscript.TestScript) *apitest.Backend {
+	return ts.Value("backend").(*apitest.Backend)
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// fill gives the backend two hosts and a fabric.
+func fill(b *apitest.Backend) {
+	for i, id := range []string{"compute-1", "compute-2"} {
+		port := v1.HCAPort{Num: 1, GUID: ib.GUID(0x10 + i), Cabled: ib.Place{Switch: 0x100, Port: ib.PortNum(1 + i)}}
+		b.SetHost(v1.Host{
+			ID: id, EK: strings.Repeat("ab", 32),
+			HCAs: []v1.HCA{{NodeGUID: ib.GUID(0x20 + i), Ports: []v1.HCAPort{port}}},
+			Status: v1.HostStatus{Phase: v1.PhaseQuarantined, Since: noon, Guards: []v1.Guard{
+				{Name: "assigned", Detail: "no cluster"}, {Name: "attested", Detail: "no evidence yet"},
+			}},
+		})
+	}
+	b.SetFabric(v1.Fabric{
+		Observed: noon, Summary: v1.FabricCounts{Switches: 1, CAs: 1, Links: 1, ActivePorts: 2},
+		Nodes: []v1.Node{
+			{GUID: 0x20, Type: "CA", Description: "evil\x1b[2J\nname", Host: "compute-1", Ports: []v1.Port{
+				{Num: 1, GUID: 0x10, LID: 2, State: "Active", Peer: "0x0000000000000100/1", PKeys: []ib.PKey{0x7fff, 0x8001}}}},
+			{GUID: 0x100, Type: "switch", Description: "leaf-1", Ports: []v1.Port{
+				{Num: 1, State: "Active", Peer: "0x0000000000000020/1"}}},
+		},
+	})
+	b.SetSM(v1.SM{State: "Master", GUID: 0x1, LID: 1, Priority: 15, Settled: true, Revision: 42, Updated: noon,
+		SMPs: map[string]int{"Set PKeyTable": 4, "Get NodeInfo": 9}, Problems: []string{"switch 0x100 does not keep enforcement bits"}})
+	b.SetQuarantined(v1.QuarantinedPKey{PKey: 0x0007, Since: noon, Waiting: []string{"HCA 0x20 port 1 is unreachable"}})
+}
+
+// phase HOST PHASE [GUARD DETAIL...]
+func phase(ts *testscript.TestScript, _ bool, args []string) {
+	h, err := backend(ts).Host(nil, args[0]) //nolint:staticcheck // the fake does not look at it
+	ts.Check(err)
+	h.Status.Phase = v1.Phase(args[1])
+	if len(args) > 2 {
+		h.Status.Guards = []v1.Guard{{Name: args[2], Detail: strings.Join(args[3:], " ")}}
+		h.Status.LastDenial = &v1.Denial{Time: noon, Code: "pcr-digest", Detail: "the values are not those quoted"}
+	}
+	backend(ts).SetHost(*h)
+}
+
+func admit(ts *testscript.TestScript) func(*v1.Host) {
+	b := backend(ts)
+	return func(h *v1.Host) {
+		next := *h
+		next.Status.Phase, next.Status.PKey = v1.PhaseAdmitted, 0x0001
+		next.Status.Guards = []v1.Guard{{Name: "assigned", Met: true}, {Name: "programmed", Met: true}}
+		b.SetHost(next)
+	}
+}
+
+func release(ts *testscript.TestScript) func(*v1.Host) {
+	b := backend(ts)
+	return func(h *v1.Host) {
+		next := *h
+		next.Cluster, next.Tenant = "", ""
+		next.Status = v1.HostStatus{Phase: v1.PhaseQuarantined, Since: noon, Guards: []v1.Guard{}}
+		b.SetHost(next)
+	}
+}
+
+// exits CODE COMMAND... runs a command that must end with CODE.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		var code int
+		if _, scanErr := fmt.Sscanf(err.Error(), "exit status %d", &code); scanErr != nil {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+		got = fmt.Sprint(code)
+	}
+	if got != args[0] {
+		ts.Fatalf("%s: exit code %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"leaf-1 mlx5_0":   "leaf-1 mlx5_0",
+		"a\x1b[31mb":      "a\ufffd[31mb",
+		"a\tb\nc\rd":      "a\ufffdb\ufffdc\ufffdd",
+		"a\u202eb":        "a\ufffdb",
+		"Zürich\u00a0HCA": "Zürich\ufffdHCA",
+		"\xff":            "\ufffd",
+	} {
+		if got := plain(in); got != want {
+			t.Errorf("plain(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestDocumentedExitCodes(t *testing.T) {
+	a := &app{stdout: os.Stdout, stderr: os.Stderr}
+	for _, code := range []int{exitOK, exitError, exitUsage, exitRefused, exitNotConverged} {
+		if !strings.Contains(a.root().Long, fmt.Sprintf("%d ", code)) {
+			t.Errorf("portcullis --help does not explain exit code %d", code)
+		}
+	}
+}

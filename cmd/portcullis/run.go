@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/cmd/internal/version"
+)
+
+// app is what the commands of one invocation share.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	conn   connection
+	output format
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, output: formatTable}
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	where := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "portcullis"), " ")
+	if where != "" {
+		where += ": "
+	}
+	fmt.Fprintf(stderr, "portcullis: %s%s\n", where, plainLines(err.Error()))
+	for _, line := range mistakes(err) {
+		fmt.Fprintf(stderr, "portcullis:   %s\n", plain(line))
+	}
+	if hint := a.hintOf(err); hint != "" {
+		fmt.Fprintf(stderr, "portcullis: hint: %s\n", plain(hint))
+	}
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := group("portcullis", "Admit attested hosts to InfiniBand partitions")
+	root.Long = `Admit attested hosts to InfiniBand partitions.
+
+The service is named by --service, --ca and --token-file; or by the environment
+(PORTCULLIS_SERVICE, PORTCULLIS_CA, PORTCULLIS_TOKEN_FILE); or by service, ca and
+token_file in ~/.config/portcullis/config.yaml. The first of these that says it
+counts.
+
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service,
+4 not converged in the time given to --wait.`
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &usageError{msg: err.Error(), hint: c.CommandPath() + " --help names the options"}
+	})
+	f := root.PersistentFlags()
+	f.VarP(&a.output, "output", "o", "how to print: table or json")
+	f.StringVar(&a.conn.service, "service", "", "URL of the service, https://HOST:PORT")
+	f.StringVar(&a.conn.ca, "ca", "", "PEM file of the CA that the service's certificate comes from")
+	f.StringVar(&a.conn.tokenFile, "token-file", "", "file that holds the operator token")
+	f.StringVar(&a.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
+	root.AddCommand(a.hostCommand(), a.tenantCommand(), a.clusterCommand(), a.inventoryCommand(),
+		a.fabricCommand(), a.smCommand(), a.pkeyCommand(), a.madCommand(), a.versionCommand())
+	return root
+}
+
+// group is a noun: a command that only has verbs.
+func group(name, short string, verbs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		hint := cmd.CommandPath() + " --help names them"
+		if len(args) == 0 {
+			return &usageError{msg: "a command is missing", hint: hint}
+		}
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return &usageError{msg: fmt.Sprintf("unknown command %q", args[0]), hint: hint}
+	}
+	c.SuggestionsMinimumDistance = 2
+	c.AddCommand(verbs...)
+	return c
+}
+
+// operands demands exactly the named operands; a last name that ends in "..."
+// may be given more than once.
+func operands(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
+		switch {
+		case len(args) < len(names):
+			return &usageError{msg: names[len(args)] + " is missing", hint: "usage: " + cmd.UseLine()}
+		case len(args) > len(names) && !many:
+			return &usageError{msg: fmt.Sprintf("unexpected argument %q", args[len(names)]), hint: "usage: " + cmd.UseLine()}
+		}
+		return nil
+	}
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Say which build this is", Args: operands(),
+		RunE: func(*cobra.Command, []string) error {
+			if a.output == formatJSON {
+				return a.printJSON(map[string]string{"version": version.Short()})
+			}
+			_, err := fmt.Fprintln(a.stdout, "portcullis", version.String())
+			return err
+		},
+	}
+}
