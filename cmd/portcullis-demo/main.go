@@ -1,0 +1,91 @@
+// Command portcullis-demo shows the whole product at work on one machine: an
+// ibsim fabric, a software TPM for each host, the service, the agents, and
+// proofs read by smpquery. "make demo" builds and runs it; it is not shipped.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Exit statuses.
+const (
+	exitProven  = 0
+	exitFailed  = 1 // a proof failed, or a step could not be done
+	exitUsage   = 2
+	exitStopped = 130
+)
+
+// deadline bounds the whole story. It takes some twenty seconds; a machine
+// that needs this long is in trouble, and says so.
+const deadline = 5 * time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("portcullis-demo", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	keep := fs.Bool("keep", false, "keep the scratch directory with every log and file, and say where it is")
+	programs := fs.String("programs", "", "directory of portcullisd, portcullis-agent, portcullis and portcullis-sim (default: where this program is)")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitProven
+		}
+		return exitUsage
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(stderr, "portcullis-demo: unexpected argument %q\nhint: portcullis-demo --help names the options\n", fs.Arg(0))
+		return exitUsage
+	}
+	dir, err := programDir(*programs)
+	if err != nil {
+		fmt.Fprintf(stderr, "portcullis-demo: %v\n", err)
+		return exitFailed
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done after %v", deadline))
+	defer cancel()
+	return exitCode(ctx, tell(ctx, newNarrator(stdout), dir, *keep), stderr)
+}
+
+func exitCode(ctx context.Context, err error, stderr io.Writer) int {
+	switch {
+	case err == nil:
+		return exitProven
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		fmt.Fprintln(stderr, "portcullis-demo: stopped; everything it started is ended and removed")
+		return exitStopped
+	default:
+		fmt.Fprintf(stderr, "portcullis-demo: %v\n", err)
+		return exitFailed
+	}
+}
+
+// programDir finds the product's programs, and says what to do when they have
+// not been built.
+func programDir(dir string) (string, error) {
+	if dir == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("find the programs: %w", err)
+		}
+		dir = filepath.Dir(self)
+	}
+	for _, p := range []string{"portcullisd", "portcullis-agent", "portcullis", "portcullis-sim"} {
+		if _, err := os.Stat(filepath.Join(dir, p)); err != nil {
+			return "", fmt.Errorf("%s is not in %s: run \"make\" first, or name the directory with --programs", p, dir)
+		}
+	}
+	return filepath.Abs(dir)
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"portcullis/attest/tpm/tpmtest"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+)
+
+// stage is everything that runs beside the story, and where it is.
+type stage struct {
+	dir      string // scratch directory of everything below
+	programs string // directory of the product's programs
+	hosts    []host
+	lab      *ibsimlab.Lab
+	tpms     map[string]*tpmtest.TPM
+	service  *process
+	address  string // of the service, host:port
+}
+
+// newStage makes the scratch directory. Its name is short because the path of
+// a TPM's socket must fit into 107 bytes.
+func newStage(programs string) (*stage, error) {
+	dir, err := os.MkdirTemp("", "portcullis-")
+	if err != nil {
+		return nil, fmt.Errorf("make a scratch directory: %w", err)
+	}
+	return &stage{dir: dir, programs: programs, hosts: plannedHosts(), tpms: map[string]*tpmtest.TPM{}}, nil
+}
+
+// strike ends what runs and removes the scratch directory. It works on a
+// stage that is only half set.
+func (s *stage) strike(keep bool) error {
+	if s.service != nil {
+		s.service.stop()
+	}
+	var errs []error
+	for _, t := range s.tpms {
+		errs = append(errs, t.Stop())
+	}
+	if s.lab != nil {
+		errs = append(errs, s.lab.Stop())
+	}
+	if !keep {
+		errs = append(errs, os.RemoveAll(s.dir))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *stage) program(name string) string { return filepath.Join(s.programs, name) }
+func (s *stage) path(elems ...string) string {
+	return filepath.Join(append([]string{s.dir}, elems...)...)
+}
+func (s *stage) write(name, text string) error {
+	return os.WriteFile(s.path(name), []byte(text), 0o600)
+}
+
+// makeFabric starts ibsim on the plan.
+func (s *stage) makeFabric(ctx context.Context) (err error) {
+	dir := s.path("fabric")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	s.lab, err = ibsimlab.Start(ctx, ibsimlab.Options{Netlist: []byte(netlistText(s.hosts)), Dir: dir})
+	return err
+}
+
+// makeTPMs gives each host a TPM of the same throw-away vendor, and the
+// kernel's view of its HCAs.
+func (s *stage) makeTPMs(ctx context.Context) error {
+	var mu sync.Mutex
+	g, setup := errgroup.WithContext(ctx)
+	g.SetLimit(2)
+	for _, h := range s.hosts {
+		g.Go(func() error {
+			if err := setup.Err(); err != nil {
+				return err
+			}
+			// The TPM outlives the group, so it belongs to the story's context.
+			t, err := tpmtest.Start(ctx, tpmtest.Options{Dir: s.path("t", h.id), CA: s.path("t", "vendor"), Name: h.id})
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			s.tpms[h.id] = t
+			return s.plugHCAs(ctx, h)
+		})
+	}
+	return g.Wait()
+}
+
+// plugHCAs has the simulator write what Linux shows of a host's HCAs.
+func (s *stage) plugHCAs(ctx context.Context, h host) error {
+	args := []string{"sysfs", s.path("fabric", "fabric.net"), "--out", s.hostTree(h.id)}
+	for _, a := range h.hcas {
+		args = append(args, "--hca", a.node)
+	}
+	_, err := call(ctx, s.program("portcullis-sim"), args...)
+	return err
+}
+
+func (s *stage) hostTree(id string) string { return s.path("hosts", id) }
+
+// installService makes a fresh installation: keys, certificate, the operator's
+// token, and a configuration that names the fabric and the TPM vendor.
+func (s *stage) installService(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	s.address = fmt.Sprintf("127.0.0.1:%d", port)
+	if _, err := call(ctx, s.program("portcullisd"), "init", "--dir", s.path("etc")); err != nil {
+		return err
+	}
+	roots, err := s.tpms[s.hosts[0].id].RootsPEM()
+	if err != nil {
+		return err
+	}
+	if err := s.write("vendor-roots.pem", string(roots)); err != nil {
+		return err
+	}
+	return s.write("portcullisd.yaml", s.configuration())
+}
+
+func (s *stage) caFile() string { return s.path("etc", "tls", "ca.pem") }
+
+// configuration is what differs from the reference configuration. ibsim keeps
+// P_Key tables but forgets the bits by which a switch port says that it
+// enforces them, so the service is told to be content with the tables.
+func (s *stage) configuration() string {
+	return fmt.Sprintf(`listen: %[1]s
+tls: {cert: %[2]s/etc/tls/server.pem, key: %[2]s/etc/tls/server.key}
+tokens: %[2]s/etc/tokens.yaml
+state_dir: %[2]s/state
+fabric: {port: "ibsim:%[3]s/%[4]s", enforcement: accepted}
+attestation: {ek: {roots: [%[2]s/vendor-roots.pem]}}
+`, s.address, s.dir, s.lab.Socket(), smNodeName)
+}
+
+// startService starts portcullisd and waits until it answers.
+func (s *stage) startService(ctx context.Context) (err error) {
+	s.service, err = spawn(s.dir, "portcullisd", s.program("portcullisd"), "--config", s.path("portcullisd.yaml"))
+	if err != nil {
+		return err
+	}
+	return s.await(ctx, "portcullisd answers", func() (bool, error) {
+		select {
+		case <-s.service.done:
+			return false, fmt.Errorf("portcullisd ended: %s", s.service.tail())
+		default:
+		}
+		_, err := s.cli(ctx, "sm", "status")
+		return err == nil, nil
+	})
+}
+
+// cli runs one command of the operator's CLI.
+func (s *stage) cli(ctx context.Context, args ...string) ([]byte, error) {
+	return call(ctx, s.program("portcullis"), append(args,
+		"--service", "https://"+s.address, "--ca", s.caFile(), "--token-file", s.path("etc", "operator.token"))...)
+}
+
+// ask runs a command of the CLI with JSON output and reads it into v.
+func (s *stage) ask(ctx context.Context, v any, args ...string) error {
+	out, err := s.cli(ctx, append(args, "-o", "json")...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, v); err != nil {
+		return fmt.Errorf("portcullis %s: %w in %q", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// poll is how often a condition is looked at.
+const poll = 50 * time.Millisecond
+
+// await waits until cond holds. The story's deadline bounds it.
+func (s *stage) await(ctx context.Context, what string, cond func() (bool, error)) error {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		if ok, err := cond(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s: %w", what, context.Cause(ctx))
+		}
+	}
+}
+
+// freePort finds a port on loopback that nobody listens on.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
