@@ -1,0 +1,190 @@
+package packaging
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrow says what of ours a package, and everything below it, may import.
+// Packages may always import what lies in their own tree.
+type arrow struct {
+	from string   // below the module's path
+	may  []string // trees of ours that it may import, below the module's path
+	not  []string // trees, of anybody, that it may not import whatever may says
+	why  string
+}
+
+// arrows are those of docs/architecture.md. The longest from that fits a
+// package is the one that counts.
+var arrows = []arrow{
+	{from: "fabricsm/ib", why: "ib imports nothing of ours"},
+	{from: "fabricsm/mad", may: []string{"fabricsm/ib"}, why: "mad imports only ib"},
+	{from: "fabricsm/topo", may: []string{"fabricsm/ib"}, why: "topo imports only ib"},
+	{from: "fabricsm/route", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
+	{from: "fabricsm/partition", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
+	{
+		from: "fabricsm/sm",
+		may:  []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition"},
+		why:  "the core knows values, codec, topology and planners",
+	},
+	{from: "fabricsm/transport", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/sim/netlist"}, why: "a transport carries packets and decides nothing"},
+	{
+		from: "fabricsm/sim",
+		may:  []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/transport"},
+		why:  "the simulator and the Subnet Manager share no code but the wire's",
+	},
+	{
+		from: "fabricsm/driver",
+		may: []string{
+			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
+			"fabricsm/sm", "fabricsm/transport",
+		},
+		why: "the driver runs a core over a transport and knows no service",
+	},
+	{from: "attest", may: []string{"fabricsm/ib"}, why: "attest knows of the fabric only ib, and nothing of firmware"},
+	{from: "firmware", may: []string{"fabricsm/ib"}, why: "firmware knows of the fabric only ib, and nothing of attest"},
+	{
+		from: "agent",
+		may:  []string{"attest", "firmware", "fabricsm/ib", "api/v1", "api/client"},
+		why:  "the agent speaks to the service and the TPM, and knows of the fabric only ib",
+	},
+	{from: "api/v1", may: []string{"fabricsm/ib", "attest"}, why: "shapes carry values and know nobody who handles them"},
+	{from: "api/client", may: []string{"fabricsm/ib", "attest", "api/v1"}, why: "the client shares shapes with the service, not code"},
+	{
+		from: "api/store",
+		may:  []string{"fabricsm/ib"},
+		why:  "the store keeps records and does not know what they mean",
+	},
+	{
+		from: "api/admission",
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/inventory", "api/audit", "api/fabric/ledger"},
+		not: []string{
+			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
+			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",
+		},
+		why: "admission knows no HTTP and no Subnet Manager",
+	},
+	{
+		from: "api",
+		may:  []string{"attest", "firmware", "fabricsm"},
+		not:  []string{"portcullis/fabricsm/mad"},
+		why:  "the service knows no MAD",
+	},
+	{from: "packaging", why: "packaging imports nothing"},
+	{from: "cmd", may: []string{""}, why: "programs put everything together"},
+}
+
+// find returns the arrow of the longest tree that holds a package.
+func find(path string) (arrow, bool) {
+	best, found := arrow{}, false
+	for _, a := range arrows {
+		if within(path, ours+"/"+a.from) && (!found || len(a.from) > len(best.from)) {
+			best, found = a, true
+		}
+	}
+	return best, found
+}
+
+// broken says which rule an import breaks, or nothing.
+func (a arrow) broken(imported string) string {
+	if withinAny(imported, a.not) {
+		return a.why
+	}
+	if !within(imported, ours) || within(imported, ours+"/"+a.from) {
+		return ""
+	}
+	if within(imported, ours+"/cmd") && a.from != "cmd" {
+		return "nothing imports cmd"
+	}
+	for _, may := range a.may {
+		if may == "" || within(imported, ours+"/"+may) {
+			return ""
+		}
+	}
+	return a.why
+}
+
+// TestArrows holds every package of ours to the arrow it falls under, and finds
+// packages that nobody drew an arrow for.
+func TestArrows(t *testing.T) {
+	for _, p := range goList(t, "./...") {
+		if strings.HasSuffix(p.ImportPath, "fabricsm") {
+			continue // a package comment only
+		}
+		a, ok := find(p.ImportPath)
+		if !ok {
+			t.Errorf("%s falls under no arrow: say in packaging/arrows_test.go what it may import", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if why := a.broken(imported); why != "" && !forTests(p.ImportPath) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, why)
+			}
+		}
+	}
+}
+
+// forTests reports whether a package only helps tests: such a package is named
+// something-test or something-lab, or is the recorder of captures, and may
+// import what its tests need. That no program links one is
+// TestNoTestHelpLinked's to see.
+func forTests(path string) bool {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	return strings.HasSuffix(name, "test") && name != "attest" ||
+		strings.HasSuffix(name, "lab") ||
+		path == ours+"/fabricsm/mad/internal/capture"
+}
+
+// TestArrowsBreak shows that the rules refuse what they must.
+func TestArrowsBreak(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		broken   bool
+	}{
+		{"fabricsm/ib", ours + "/fabricsm/mad", true},
+		{"fabricsm/ib", "fmt", false},
+		{"fabricsm/mad", ours + "/fabricsm/ib", false},
+		{"fabricsm/mad", ours + "/fabricsm/topo", true},
+		{"fabricsm/route/minhop", ours + "/fabricsm/route", false},
+		{"fabricsm/route/minhop", ours + "/fabricsm/mad", true},
+		{"fabricsm/sm", ours + "/fabricsm/transport", true},
+		{"fabricsm/sim", ours + "/fabricsm/sm", true},
+		{"fabricsm/sim", ours + "/fabricsm/smart", true},
+		{"attest/ek", ours + "/firmware", true},
+		{"firmware", ours + "/attest", true},
+		{"agent", ours + "/api/client", false},
+		{"agent", ours + "/api/store", true},
+		{"agent", ours + "/fabricsm/mad", true},
+		{"api/admission", "net/http", true},
+		{"api/admission", "net/netip", false},
+		{"api/admission", ours + "/fabricsm/sm", true},
+		{"api", ours + "/fabricsm/mad", true},
+		{"api", ours + "/cmd/internal/version", true},
+		{"cmd/portcullis", ours + "/cmd/internal/version", false},
+	} {
+		a, ok := find(ours + "/" + tt.from)
+		if !ok {
+			t.Errorf("%s falls under no arrow", tt.from)
+			continue
+		}
+		if why := a.broken(tt.to); (why != "") != tt.broken {
+			t.Errorf("%s imports %s: broken = %q, want broken %v", tt.from, tt.to, why, tt.broken)
+		}
+	}
+}
+
+// TestEtcdBehindStore holds etcd behind one package of ours.
+func TestEtcdBehindStore(t *testing.T) {
+	users := []string{}
+	for _, p := range goList(t, "./...") {
+		if slices.ContainsFunc(p.Imports, func(i string) bool { return within(i, "go.etcd.io") }) {
+			users = append(users, p.ImportPath)
+		}
+	}
+	for _, user := range users {
+		if !within(user, ours+"/api/store") {
+			t.Errorf("%s imports etcd: ask api/store instead", user)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package packaging
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the lists of linked packages")
+
+// never are what a program must not link, whatever its committed list says.
+var never = map[string][]string{
+	"portcullis-agent": {
+		"go.etcd.io", "google.golang.org/grpc", "github.com/danielgtaylor/huma", "github.com/go-chi/chi",
+		ours + "/api/store", ours + "/api/admission", ours + "/fabricsm",
+	},
+	"portcullis":     {"go.etcd.io", "google.golang.org/grpc", ours + "/api/store", ours + "/fabricsm/driver"},
+	"portcullis-sim": {"go.etcd.io", "google.golang.org/grpc", ours + "/api", ours + "/fabricsm/sm", ours + "/fabricsm/driver"},
+}
+
+// always are exceptions to never.
+var always = map[string][]string{
+	"portcullis-agent": {ours + "/fabricsm/ib"},
+}
+
+// linked lists the packages a program links, without the standard library.
+func linked(t *testing.T, program string) []string {
+	t.Helper()
+	paths := []string{}
+	for _, p := range goList(t, "-deps", "./cmd/"+program) {
+		if !p.Standard {
+			paths = append(paths, p.ImportPath)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// TestLinked compares what each program links with the committed list, so that
+// growth is seen in review. Rewrite the lists with "make update".
+func TestLinked(t *testing.T) {
+	for _, program := range programs {
+		t.Run(program, func(t *testing.T) {
+			file := filepath.Join("linked", program+".txt")
+			got := strings.Join(linked(t, program), "\n") + "\n"
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("%s has no committed list of what it links: run \"make update\" and commit packaging/%s", program, file)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
+				t.Errorf("%s links other packages than packaging/%s says; if each is wanted, run \"make update\" (-committed +linked):\n%s", program, file, d)
+			}
+		})
+	}
+}
+
+func TestNeverLinked(t *testing.T) {
+	for _, program := range programs {
+		for _, path := range linked(t, program) {
+			if withinAny(path, never[program]) && !withinAny(path, always[program]) {
+				t.Errorf("%s links %s, which it must never do", program, path)
+			}
+		}
+	}
+}
+
+// TestNoTestHelpLinked keeps the helpers of tests out of what is shipped.
+func TestNoTestHelpLinked(t *testing.T) {
+	for _, program := range programs {
+		for _, path := range linked(t, program) {
+			if path == "testing" || within(path, ours) && forTests(path) {
+				t.Errorf("%s links %s, which only helps tests", program, path)
+			}
+		}
+	}
+}
