@@ -68,19 +68,19 @@ type Trap145 struct {
 // Trap256 is the notice of trap 256: an SMP came with a wrong M_Key.
 type Trap256 struct {
 	NoticeHeader
-	_               reserved       `mad:"80,16"`
-	LID             ib.LID         `mad:"96,16"`  // source LID of the offending SMP
-	DrSLID          ib.LID         `mad:"112,16"` // of a directed-route offender, else 0
-	Method          Method         `mad:"128,8"`
-	_               reserved       `mad:"136,8"`
-	AttributeID     AttrID         `mad:"144,16"`
-	AttributeMod    uint32         `mad:"160,32,hex"`
-	MKey            ib.MKey        `mad:"192,64"` // the wrong key; it may be another device's right one
-	_               reserved       `mad:"256,8"`
-	DRNotice        bool           `mad:"264,1"` // the offender was directed route
-	DRPathTruncated bool           `mad:"265,1"` // the path below is shortened
-	DRHopCount      uint8          `mad:"266,6"`
-	DRReturnPath    [30]ib.PortNum `mad:"272,8"` // the offender's return path
+	_                 reserved       `mad:"80,16"`
+	LID               ib.LID         `mad:"96,16"`  // source LID of the offending SMP
+	DrSLID            ib.LID         `mad:"112,16"` // of a directed-route offender, else 0
+	Method            Method         `mad:"128,8"`
+	_                 reserved       `mad:"136,8"`
+	AttributeID       AttrID         `mad:"144,16"`
+	AttributeModifier uint32         `mad:"160,32,hex"`
+	MKey              ib.MKey        `mad:"192,64"` // the wrong key; it may be another device's right one
+	_                 reserved       `mad:"256,8"`
+	DRNotice          bool           `mad:"264,1"` // the offender was directed route
+	DRPathTruncated   bool           `mad:"265,1"` // the path below is shortened
+	DRHopCount        uint8          `mad:"266,6"`
+	DRReturnPath      [30]ib.PortNum `mad:"272,8"` // the offender's return path
 }
 
 // Trap257 is the notice of traps 257 and 258: a packet came to an end port
