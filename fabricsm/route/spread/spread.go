@@ -23,6 +23,8 @@ type Choices struct {
 	// edges of the graph. The destination has none.
 	Row  []int32
 	Edge []int32
+
+	to []int32 // by position in Edge: the switch it leads to
 }
 
 // Reset empties the choices but keeps their memory.
@@ -31,29 +33,29 @@ func (c *Choices) Reset() {
 }
 
 // Rule fills in the choices towards a destination switch. It may keep scratch
-// memory between calls.
+// memory between calls; several rules of one graph run at the same time.
 type Rule func(dest int32, c *Choices)
 
-// Route fills tables by a rule. Entries of prev (which may be nil) that are
-// among the choices stay; what is missing is spread around them.
-func Route(engine string, f *topo.Fabric, prev *route.Tables, rule func(*route.Graph) Rule) (*route.Tables, error) {
+// Prepare readies an engine for a graph. What it gives makes one rule for every
+// core.
+type Prepare func(*route.Graph) (newRule func() Rule)
+
+// Route fills tables by an engine's rule. Entries of prev (which may be nil)
+// that are among the choices stay; what is missing is spread around them. The
+// cores share the work and not the decisions: the outcome does not depend on
+// their number.
+func Route(engine string, f *topo.Fabric, prev *route.Tables, prepare Prepare) (*route.Tables, error) {
 	g, err := route.NewGraph(f, prev)
 	if err != nil {
 		return nil, err
 	}
-	t := route.NewTables(engine, g, prev)
+	t, newRule := route.NewTables(engine, g, prev), prepare(g)
+	s := newSpreader(g, t, prev)
 	if prev != nil {
 		clearGone(g, t, prev)
+		s.keepAll(newRule)
 	}
-	s := newSpreader(g, t, prev, rule(g))
-	if prev != nil {
-		for dest := range g.IDs {
-			s.keep(int32(dest))
-		}
-	}
-	for dest := range g.IDs {
-		s.fill(int32(dest))
-	}
+	s.fillAll(newRule)
 	return t, nil
 }
 

@@ -7,33 +7,31 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// chunk is how many LIDs are looked at together: tables lie in memory by
-// switch and the LIDs behind one switch are mostly neighbours.
-const chunk = 64
+// chunk is how many LIDs are read or written together: tables lie in memory by
+// switch, and the LIDs of one switch and the next are mostly neighbours.
+const chunk = 128
 
 type spreader struct {
 	g       *route.Graph
 	t, prev *route.Tables
-	rule    Rule
-	choices Choices
-	to      []int32 // by position in choices.Edge: the switch it leads to
+	choices *Choices // towards the destination in hand
 
 	allowed []int32        // by edge: the destination that it was last allowed for
 	ports   []ib.PortNum   // by LID of the chunk, then switch
 	pick    []int32        // by position in choices.Order: edge
 	cost    []int64        // by switch: load of the route to the destination
 	flow    []int64        // by switch: CA ports whose packets pass
-	load    []int64        // by edge
-	open    []route.Target // of the destination in hand: those not wholly kept
+	load    []int32        // by edge; two parts of 49151 LIDs make at most 2^30 routes
 	kept    []bool         // by LID: every entry was kept
+	decided []route.Target // LIDs whose columns are not written to tables yet
 }
 
-func newSpreader(g *route.Graph, t, prev *route.Tables, rule Rule) *spreader {
+func newSpreader(g *route.Graph, t, prev *route.Tables) *spreader {
 	n := len(g.IDs)
 	s := &spreader{
-		g: g, t: t, prev: prev, rule: rule,
+		g: g, t: t, prev: prev,
 		allowed: make([]int32, len(g.To)), ports: make([]ib.PortNum, chunk*n), pick: make([]int32, n),
-		cost: make([]int64, n), flow: make([]int64, n), load: make([]int64, len(g.To)),
+		cost: make([]int64, n), flow: make([]int64, n), load: make([]int32, len(g.To)),
 		kept: make([]bool, int(g.MaxLID)+1),
 	}
 	for e := range s.allowed {
@@ -42,38 +40,41 @@ func newSpreader(g *route.Graph, t, prev *route.Tables, rule Rule) *spreader {
 	return s
 }
 
-// choose asks the rule for the next hops towards a destination.
-func (s *spreader) choose(dest int32) {
-	s.choices.Reset()
-	s.rule(dest, &s.choices)
-	s.to = s.to[:0]
-	for _, e := range s.choices.Edge {
-		s.to = append(s.to, s.g.To[e])
+// use takes the choices for the next destination.
+func (s *spreader) use(dest int32, c *Choices) {
+	s.choices = c
+	if s.prev == nil {
+		return
 	}
-	if s.prev != nil {
-		for _, e := range s.choices.Edge {
-			s.allowed[e] = dest
-		}
+	for _, e := range c.Edge {
+		s.allowed[e] = dest
 	}
 }
 
-// gather reads the entries for some LIDs from all tables.
-func (s *spreader) gather(lids []route.Target) {
+// column gives the place for the k-th LID's entries in ports, by switch.
+func (s *spreader) column(k int) []ib.PortNum {
+	n := len(s.g.IDs)
+	return s.ports[k*n : (k+1)*n]
+}
+
+// gather reads the entries for some LIDs from all tables into the columns from
+// the first on.
+func (s *spreader) gather(first int, lids []route.Target) {
 	n := len(s.g.IDs)
 	for sw, id := range s.g.IDs {
 		row := s.t.LFT(id)
 		for k, t := range lids {
-			s.ports[k*n+sw] = row[t.LID]
+			s.ports[(first+k)*n+sw] = row[t.LID]
 		}
 	}
 }
 
-// scatter writes the entries for some LIDs into all tables.
-func (s *spreader) scatter(lids []route.Target) {
+// scatter writes what was decided into all tables.
+func (s *spreader) scatter() {
 	n := len(s.g.IDs)
 	for sw, id := range s.g.IDs {
 		row, own := s.t.LFT(id), false
-		for k, t := range lids {
+		for k, t := range s.decided {
 			port := s.ports[k*n+sw]
 			if row[t.LID] == port {
 				continue
@@ -84,17 +85,16 @@ func (s *spreader) scatter(lids []route.Target) {
 			row[t.LID] = port
 		}
 	}
+	s.decided = s.decided[:0]
 }
 
 // keep finds the LIDs behind a switch whose routes are all still allowed, and
 // counts their load.
 func (s *spreader) keep(dest int32) {
-	s.choose(dest)
 	eachChunk(s.g.Targets[dest], func(lids []route.Target) {
-		s.gather(lids)
+		s.gather(0, lids)
 		for k, t := range lids {
-			ports := s.ports[k*len(s.g.IDs) : (k+1)*len(s.g.IDs)]
-			if s.kept[t.LID] = s.stillRight(dest, t, ports); s.kept[t.LID] {
+			if s.kept[t.LID] = s.stillRight(dest, t, s.column(k)); s.kept[t.LID] {
 				s.account(t)
 			}
 		}
@@ -139,31 +139,27 @@ func (s *spreader) keptEdge(dest, sw int32, port ib.PortNum) int32 {
 	return -1
 }
 
-// fill routes the LIDs behind a switch that were not wholly kept.
-func (s *spreader) fill(dest int32) {
-	s.open = s.open[:0]
-	for _, t := range s.g.Targets[dest] {
-		if !s.kept[t.LID] {
-			s.open = append(s.open, t)
+// fill routes some LIDs behind a switch. Call scatter after the last.
+func (s *spreader) fill(dest int32, open []route.Target) {
+	eachChunk(open, func(lids []route.Target) {
+		if len(s.decided)+len(lids) > chunk {
+			s.scatter()
 		}
-	}
-	if len(s.open) == 0 {
-		return
-	}
-	s.choose(dest)
-	eachChunk(s.open, func(lids []route.Target) {
-		s.gather(lids)
+		first := len(s.decided)
+		if s.prev != nil {
+			s.gather(first, lids)
+		}
 		for k, t := range lids {
-			s.routeOne(dest, t, s.ports[k*len(s.g.IDs):(k+1)*len(s.g.IDs)])
+			s.routeOne(dest, t, s.column(first+k))
 		}
-		s.scatter(lids)
+		s.decided = append(s.decided, lids...)
 	})
 }
 
 // routeOne decides the route of every switch to one LID. ports has the present
 // entries and receives the new ones.
 func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
-	c := &s.choices
+	c := s.choices
 	s.cost[dest] = 0
 	for i := 1; i < len(c.Order); i++ {
 		sw := c.Order[i]
@@ -172,7 +168,7 @@ func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
 			e = s.keptEdge(dest, sw, ports[sw])
 		}
 		if e >= 0 {
-			s.cost[sw] = s.cost[s.g.To[e]] + s.load[e]
+			s.cost[sw] = s.cost[s.g.To[e]] + int64(s.load[e])
 		} else {
 			e = s.cheapest(i)
 		}
@@ -193,9 +189,10 @@ func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
 func (s *spreader) cheapest(i int) int32 {
 	lo, hi := s.choices.Row[i], s.choices.Row[i+1]
 	best, cost := int32(-1), int64(math.MaxInt64)
-	to := s.to[lo:hi]
-	for k, e := range s.choices.Edge[lo:hi] {
-		if c := s.cost[to[k]] + s.load[e]; c < cost {
+	edges := s.choices.Edge[lo:hi]
+	to := s.choices.to[lo:][:len(edges)]
+	for k, e := range edges {
+		if c := s.cost[to[k]] + int64(s.load[e]); c < cost {
 			best, cost = e, c
 		}
 	}
@@ -212,7 +209,7 @@ func (s *spreader) account(t route.Target) {
 	copy(s.flow, s.g.Hosts)
 	for i := len(s.choices.Order) - 1; i > 0; i-- {
 		sw, e := s.choices.Order[i], s.pick[i]
-		s.load[e] += s.flow[sw]
+		s.load[e] += int32(s.flow[sw])
 		s.flow[s.g.To[e]] += s.flow[sw]
 	}
 }

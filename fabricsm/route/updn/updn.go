@@ -40,13 +40,16 @@ type field struct {
 	down  []bool  // by switch: the route goes down only
 }
 
-func upDown(g *route.Graph) spread.Rule {
+func upDown(g *route.Graph) func() spread.Rule {
 	n := len(g.IDs)
-	f := &field{g: g, order: rank(g), pos: make([]int32, n), hops: make([]int32, n), down: make([]bool, n)}
-	for i, s := range f.order {
-		f.pos[s] = int32(i)
+	order, pos := rank(g), make([]int32, n)
+	for i, s := range order {
+		pos[s] = int32(i)
 	}
-	return f.choices
+	return func() spread.Rule {
+		f := &field{g: g, order: order, pos: pos, hops: make([]int32, n), down: make([]bool, n)}
+		return f.choices
+	}
 }
 
 // choices fills in the next hops towards a destination. A switch that can

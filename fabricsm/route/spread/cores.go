@@ -1,0 +1,93 @@
+package spread
+
+import (
+	"runtime"
+	"sync"
+
+	"portcullis/fabricsm/route"
+)
+
+// lookahead is how many destinations' choices are prepared before they are
+// needed.
+const lookahead = 4
+
+// ask fills in the choices towards a destination.
+func ask(g *route.Graph, rule Rule, dest int32, c *Choices) {
+	c.Reset()
+	rule(dest, c)
+	c.to = c.to[:0]
+	for _, e := range c.Edge {
+		c.to = append(c.to, g.To[e])
+	}
+}
+
+// keepAll finds what stays. Each core looks at a range of destinations; their
+// loads are added up.
+func (s *spreader) keepAll(newRule func() Rule) {
+	n := len(s.g.IDs)
+	cores := max(1, min(runtime.GOMAXPROCS(0), n/16))
+	parts := make([]*spreader, cores)
+	var wg sync.WaitGroup
+	for i := range parts {
+		part := newSpreader(s.g, s.t, s.prev)
+		part.kept = s.kept // by LID, and every LID has one destination
+		parts[i] = part
+		wg.Go(func() {
+			rule, c := newRule(), &Choices{}
+			for dest := int32(i * n / cores); dest < int32((i+1)*n/cores); dest++ {
+				ask(s.g, rule, dest, c)
+				part.use(dest, c)
+				part.keep(dest)
+			}
+		})
+	}
+	wg.Wait()
+	for _, part := range parts {
+		for e, load := range part.load {
+			s.load[e] += load
+		}
+	}
+}
+
+// fillAll routes what was not kept, one destination after the other since each
+// decision counts for the next. A second core prepares the choices.
+func (s *spreader) fillAll(newRule func() Rule) {
+	dests, open := s.open()
+	ready, free := make(chan *Choices, lookahead), make(chan *Choices, lookahead)
+	for range lookahead {
+		free <- &Choices{}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		rule := newRule()
+		for _, dest := range dests {
+			c := <-free
+			ask(s.g, rule, dest, c)
+			ready <- c
+		}
+	})
+	for i, dest := range dests {
+		c := <-ready
+		s.use(dest, c)
+		s.fill(dest, open[i])
+		free <- c
+	}
+	s.scatter()
+	wg.Wait()
+}
+
+// open gives the destinations with LIDs that were not wholly kept, and those.
+func (s *spreader) open() (dests []int32, open [][]route.Target) {
+	for dest, targets := range s.g.Targets {
+		var lids []route.Target
+		for _, t := range targets {
+			if !s.kept[t.LID] {
+				lids = append(lids, t)
+			}
+		}
+		if len(lids) > 0 {
+			dests, open = append(dests, int32(dest)), append(open, lids)
+		}
+	}
+	return dests, open
+}
