@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+)
+
+const (
+	pollFirst = 200 * time.Millisecond
+	pollMost  = 5 * time.Second
+)
+
+// await polls the host's status until it is admitted. first is the phase the
+// service told with the acceptance.
+func (r *run) await(ctx context.Context, c *client.Client, first v1.Phase) error {
+	defer c.Close()
+	r.phase = first
+	wait, why := pollFirst, ""
+	for {
+		h, err := c.AttestStatus(ctx)
+		switch {
+		case err == nil:
+			done, err := r.judge(h, &why)
+			if done || err != nil {
+				return err
+			}
+		case isTransient(err):
+			if ctx.Err() == nil {
+				r.log.Warn("no status from "+r.config.Service, "error", err)
+			}
+		default:
+			return statusRefused(err, r.config)
+		}
+		if !sleep(ctx, wait) {
+			return failf(ClassTimeout, "portcullis host show "+r.config.Host+" tells what it waits for; run the agent again to go on waiting",
+				"host %s is %s, not admitted in %s: %s", r.config.Host, r.phase, r.config.Timeout, orNothing(why))
+		}
+		wait = min(wait*3/2, pollMost)
+	}
+}
+
+func orNothing(why string) string {
+	if why == "" {
+		return "no status was read"
+	}
+	return why
+}
+
+// judge looks at one status and reports whether the host is admitted.
+func (r *run) judge(h *v1.Host, why *string) (done bool, err error) {
+	if h.Status.Phase != r.phase {
+		r.log.Info("phase changed", "from", r.phase, "to", h.Status.Phase)
+	}
+	r.phase = h.Status.Phase
+	switch r.phase {
+	case v1.PhaseAdmitted:
+		r.log.Info("admitted", "host", h.ID, "cluster", h.Cluster, "p_key", h.Status.PKey)
+		r.notify.Notify("STATUS=admitted to " + h.Cluster)
+		return true, nil
+	case v1.PhaseVerified, v1.PhaseGranting:
+		if w := unmet(h); w != *why {
+			*why = w
+			r.say("waiting: " + w)
+		}
+		return false, nil
+	default:
+		return false, failf(ClassRefused, "assign the host again and run the agent again",
+			"the service withdrew host %s: it is now %s: %s", h.ID, h.Status.Phase, unmet(h))
+	}
+}
+
+// unmet says which conditions of admission are open.
+func unmet(h *v1.Host) string {
+	var open []string
+	for _, g := range h.Status.Guards {
+		if !g.Met {
+			open = append(open, strings.TrimSuffix(g.Name+": "+g.Detail, ": "))
+		}
+	}
+	if len(open) == 0 {
+		return "the fabric is being programmed"
+	}
+	return strings.Join(open, "; ")
+}
+
+func statusRefused(err error, c *Config) error {
+	if p, ok := errors.AsType[*v1.Problem](err); ok && (p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden) {
+		return failf(ClassRefused, "see that only one agent runs for the host, then run it again",
+			"the service no longer knows this run of host %s; a newer session replaced it: %w", c.Host, p)
+	}
+	return explain(err, c)
+}

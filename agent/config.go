@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"portcullis/agent/hca"
+	"portcullis/attest"
+	"portcullis/attest/tpm"
+)
+
+// Config is what an agent needs to know. Its YAML form is the configuration
+// file.
+type Config struct {
+	Service        string        `yaml:"service"`         // https://HOST[:PORT]
+	CA             string        `yaml:"ca"`              // PEM file; the only CA trusted
+	Host           string        `yaml:"host"`            // id of this host in inventory
+	TPM            string        `yaml:"tpm"`             // character device, or unix:SOCKET
+	Sysfs          string        `yaml:"sysfs"`           // mount point of sysfs
+	Procfs         string        `yaml:"procfs"`          // mount point of procfs
+	StateDir       string        `yaml:"state_dir"`       // what was measured, last verdict
+	Timeout        time.Duration `yaml:"timeout"`         // from start to admission
+	AgentPCR       int           `yaml:"agent_pcr"`       // register for statements, as in the service's policy
+	ChannelBinding string        `yaml:"channel_binding"` // required, or off behind a TLS proxy
+}
+
+// Channel binding settings.
+const (
+	BindingRequired = "required"
+	BindingOff      = "off"
+)
+
+// DefaultConfig has every default; Service, CA and Host have none.
+func DefaultConfig() Config {
+	return Config{
+		TPM: tpm.DefaultDevice, Sysfs: hca.DefaultSysfs, Procfs: hca.DefaultProcfs,
+		StateDir: "/var/lib/portcullis-agent", Timeout: 15 * time.Minute,
+		AgentPCR: attest.DefaultAgentPCR, ChannelBinding: BindingRequired,
+	}
+}
+
+// ParseConfig reads a configuration file over the values already in c. Unknown
+// keys are refused, with their line.
+func (c *Config) ParseConfig(name string, data []byte) error {
+	var empty any
+	if err := yaml.Load(data, &empty); err == nil && empty == nil {
+		return nil
+	}
+	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
+		return failf(ClassUsage, "the manual page portcullis-agent(8) lists the keys", "configuration %s: %w", name, err)
+	}
+	return nil
+}
+
+// CheckHost reports every setting that collecting a statement needs and that
+// is missing or wrong.
+func (c *Config) CheckHost() error {
+	var errs []error
+	if c.Host == "" {
+		errs = append(errs, errors.New("host is not set; it is this host's id in inventory"))
+	} else if err := attest.CheckHostID(c.Host); err != nil {
+		errs = append(errs, err)
+	}
+	for _, s := range []struct{ name, value string }{{"tpm", c.TPM}, {"sysfs", c.Sysfs}, {"procfs", c.Procfs}} {
+		if s.value == "" {
+			errs = append(errs, fmt.Errorf("%s is empty", s.name))
+		}
+	}
+	if c.AgentPCR < 8 || c.AgentPCR > 15 || c.AgentPCR == 10 {
+		errs = append(errs, fmt.Errorf("agent_pcr %d, want 8 to 15 and not 10", c.AgentPCR))
+	}
+	return usage(errs)
+}
+
+// Check reports every setting that a provisioning run needs and that is
+// missing or wrong.
+func (c *Config) Check() error {
+	var errs []error
+	if c.Service == "" {
+		errs = append(errs, errors.New("service is not set; want https://HOST[:PORT]"))
+	}
+	if c.CA == "" {
+		errs = append(errs, errors.New("ca is not set; want the PEM file of the service's CA"))
+	}
+	if c.StateDir == "" {
+		errs = append(errs, errors.New("state_dir is empty"))
+	}
+	if c.Timeout <= 0 {
+		errs = append(errs, fmt.Errorf("timeout %s, want more than 0", c.Timeout))
+	}
+	if c.ChannelBinding != BindingRequired && c.ChannelBinding != BindingOff {
+		errs = append(errs, fmt.Errorf("channel_binding %q, want %s or %s", c.ChannelBinding, BindingRequired, BindingOff))
+	}
+	if err, ok := errors.AsType[*Error](c.CheckHost()); ok {
+		errs = append(errs, err.Err)
+	}
+	return usage(errs)
+}
+
+func usage(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return fail(ClassUsage, "portcullis-agent provision --help names the options", errors.Join(errs...))
+}

@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Class says what kind of end a run had; the program's exit code is its
+// number.
+type Class int
+
+// Classes. Numbers are part of the contract with provisioning systems.
+const (
+	ClassOther       Class = 1 // anything else, for example a full disk
+	ClassUsage       Class = 2 // wrong flags or configuration
+	ClassTPM         Class = 3 // no usable TPM
+	ClassHCA         Class = 4 // no InfiniBand adapter, or one that cannot be read
+	ClassUnreachable Class = 5 // the service could not be reached in time
+	ClassRefused     Class = 6 // the service refused the evidence or withdrew the admission
+	ClassTimeout     Class = 7 // evidence accepted, not admitted in time
+	ClassUntrusted   Class = 8 // whoever answers is not the configured service
+)
+
+// Error is an end of a run that was not admission.
+type Error struct {
+	Class Class
+	Err   error
+	Hint  string // what to do about it; may be empty
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ClassOf gives the class of an error, ClassOther for a foreign one.
+func ClassOf(err error) Class {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Class
+	}
+	return ClassOther
+}
+
+func fail(c Class, hint string, err error) *Error { return &Error{Class: c, Err: err, Hint: hint} }
+
+func failf(c Class, hint, format string, args ...any) *Error {
+	return fail(c, hint, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,137 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/attest/tpm"
+)
+
+// Options are what a run needs besides its configuration.
+type Options struct {
+	Config  Config
+	Version string       // of the agent, part of what is measured
+	Log     *slog.Logger // progress
+	Notify  Notifier     // service manager; nil: none
+}
+
+// run is one provisioning run.
+type run struct {
+	config  *Config
+	version string
+	log     *slog.Logger
+	notify  Notifier
+	now     func() time.Time
+	state   *stateDir
+	client  *client.Client
+	phase   v1.Phase // last one told by the service
+}
+
+// Provision attests the host and waits until it is admitted. It returns nil
+// when the host is admitted and otherwise an *Error, and keeps the outcome in
+// the state folder. Network faults are retried until Config.Timeout is over.
+func Provision(ctx context.Context, o Options) error {
+	if err := o.Config.Check(); err != nil {
+		return err
+	}
+	r := &run{config: &o.Config, version: o.Version, log: o.Log, notify: o.Notify, now: time.Now}
+	if r.notify == nil {
+		r.notify = silent{}
+	}
+	var err error
+	if r.client, err = newClient(&o.Config, o.Version); err != nil {
+		return err
+	}
+	defer r.client.Close()
+	if r.state, err = openState(o.Config.StateDir); err != nil {
+		return err
+	}
+	defer r.state.close()
+	limited, cancel := context.WithTimeout(ctx, o.Config.Timeout)
+	defer cancel()
+	err = r.do(limited)
+	if err != nil && ctx.Err() != nil {
+		err = failf(ClassOther, "run the agent again; nothing is lost", "interrupted: %w", err)
+	}
+	r.keep(err)
+	return err
+}
+
+func newClient(c *Config, version string) (*client.Client, error) {
+	ca, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, failf(ClassUsage, "copy the service's CA certificate to the host and name it with --ca", "CA of the service: %w", err)
+	}
+	cl, err := client.New(client.Options{URL: c.Service, CA: ca, UserAgent: "portcullis-agent/" + version})
+	if err != nil {
+		return nil, fail(ClassUsage, "check --service and --ca", err)
+	}
+	return cl, nil
+}
+
+// do attests and waits.
+func (r *run) do(ctx context.Context) error {
+	result, err := r.attest(ctx)
+	if err != nil {
+		return err
+	}
+	r.log.Info("evidence accepted", "host", result.Host, "phase", result.Phase)
+	return r.await(ctx, r.client.WithToken(result.StatusToken), result.Phase)
+}
+
+// attest holds the TPM only while it makes evidence.
+func (r *run) attest(ctx context.Context) (result *v1.AttestResult, err error) {
+	if _, err := Collect(r.config, r.version, r.now()); err != nil {
+		return nil, err // before anything slow
+	}
+	r.say("opening the TPM")
+	dev, err := r.openTPM(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	keys, err := dev.NewKeys(ctx)
+	if err != nil {
+		return nil, fail(ClassTPM, "", err)
+	}
+	defer func() {
+		if e := keys.Close(ctx); e != nil {
+			r.log.Warn("keys left in the TPM", "error", e)
+		}
+	}()
+	if !keys.HasCertificate() {
+		r.log.Warn("the TPM has no EK certificate; the service must pin its EK", "ek_sha256", keys.EKDigest())
+	}
+	r.log.Info("keys made", "ek_kind", keys.Claim().Kind, "ek_sha256", keys.EKDigest())
+	r.ready()
+	return r.submit(ctx, dev, keys)
+}
+
+// openTPM waits while another program holds the TPM.
+func (r *run) openTPM(ctx context.Context) (*tpm.TPM, error) {
+	var dev *tpm.TPM
+	err := r.retry(ctx, "the TPM is busy", func() (err error) {
+		dev, err = tpm.Open(ctx, r.config.TPM)
+		return err
+	}, func(err error) bool { return errors.Is(err, tpm.ErrBusy) })
+	if err != nil {
+		return nil, fail(ClassTPM, "", err)
+	}
+	return dev, nil
+}
+
+// keep writes the outcome down.
+func (r *run) keep(err error) {
+	o := Outcome{Time: r.now().UTC(), Host: r.config.Host, Phase: r.phase}
+	if err != nil {
+		o.Class, o.Detail = ClassOf(err), err.Error()
+	}
+	if err := r.state.save(outcomeFile, o); err != nil {
+		r.log.Warn("the outcome is not kept", "error", err)
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/agent"
+	"portcullis/cmd/internal/version"
+)
+
+// app is one invocation.
+type app struct {
+	stdout, stderr io.Writer
+	json           bool // --json
+	machine        bool // progress goes to a machine, and so does the error that ends it
+	settings       settings
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	a := &app{stdout: stdout, stderr: stderr, settings: settings{flags: agent.DefaultConfig()}}
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	a.report(cmd, err)
+	return int(agent.ClassOf(err))
+}
+
+// report tells what went wrong and what to do: lines for people, or one JSON
+// object.
+func (a *app) report(cmd *cobra.Command, err error) {
+	hint := ""
+	if e, ok := errors.AsType[*agent.Error](err); ok {
+		hint = e.Hint
+	}
+	if a.json || a.machine {
+		a.logger().Error(err.Error(), "exit_code", int(agent.ClassOf(err)), "hint", hint)
+		return
+	}
+	what := strings.TrimPrefix(cmd.CommandPath(), "portcullis-agent")
+	if what = strings.TrimSpace(what); what != "" {
+		what += ": "
+	}
+	for i, line := range strings.Split(err.Error(), "\n") {
+		if i > 0 {
+			what = "  "
+		}
+		fmt.Fprintf(a.stderr, "portcullis-agent: %s%s\n", what, plain(line))
+	}
+	if hint != "" {
+		fmt.Fprintf(a.stderr, "portcullis-agent: hint: %s\n", plain(hint))
+	}
+}
+
+// plain replaces what could move the cursor or hide text: some of it comes
+// from devices and from the network.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}
+
+const rootHelp = `Attest this host and wait until its InfiniBand adapters are admitted.
+
+Exit codes: 0 admitted (or done), 1 other error, 2 wrong usage or configuration,
+3 no usable TPM, 4 no InfiniBand adapter or one that cannot be read, 5 service
+unreachable, 6 refused by the service, 7 accepted but not admitted in time,
+8 whoever answers does not prove to be the service.`
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "portcullis-agent", Short: "Attest this host", Long: rootHelp,
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
+	}
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return misuse(cmd, "a command is missing")
+		}
+		return misuse(cmd, "unknown command %q", args[0])
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misuse(cmd, "%w", err) })
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "progress and results as JSON, also on a terminal")
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(a.provisionCommand(), a.verifyCommand(), a.statusCommand(), a.versionCommand())
+	return root
+}
+
+func misuse(cmd *cobra.Command, format string, args ...any) error {
+	return &agent.Error{
+		Class: agent.ClassUsage, Err: fmt.Errorf(format, args...), Hint: cmd.CommandPath() + " --help tells more",
+	}
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return misuse(cmd, "unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Say which build this is", Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return a.print(map[string]string{"version": version.Short()})
+			}
+			_, err := fmt.Fprintln(a.stdout, "portcullis-agent", version.String())
+			return err
+		},
+	}
+}

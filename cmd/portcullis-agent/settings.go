@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"portcullis/agent"
+)
+
+// settings are flags over a configuration file over defaults.
+type settings struct {
+	file  string
+	flags agent.Config
+}
+
+// hostFlags are those that collecting a statement needs.
+func (s *settings) hostFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.file, "config", "", "configuration file (YAML); flags count more than it")
+	f.StringVar(&s.flags.Host, "host", "", "id of this host in inventory")
+	f.StringVar(&s.flags.TPM, "tpm", s.flags.TPM, "TPM: a character device, or unix:SOCKET")
+	f.StringVar(&s.flags.Sysfs, "sysfs", s.flags.Sysfs, "where sysfs is mounted")
+	f.StringVar(&s.flags.Procfs, "procfs", s.flags.Procfs, "where procfs is mounted")
+}
+
+func (s *settings) stateFlag(f *pflag.FlagSet) {
+	f.StringVar(&s.flags.StateDir, "state-dir", s.flags.StateDir, "folder for what was measured and the last outcome")
+}
+
+func (s *settings) serviceFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.flags.Service, "service", "", "URL of the service, https://HOST[:PORT]")
+	f.StringVar(&s.flags.CA, "ca", "", "PEM file of the only CA trusted for the service")
+	f.DurationVar(&s.flags.Timeout, "timeout", s.flags.Timeout, "from start to admission")
+	f.IntVar(&s.flags.AgentPCR, "agent-pcr", s.flags.AgentPCR, "PCR for statements, 8 to 15 and not 10")
+	f.StringVar(&s.flags.ChannelBinding, "channel-binding", s.flags.ChannelBinding, "required, or off when a proxy ends TLS")
+}
+
+// config joins defaults, file and the flags that were given.
+func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
+	c := agent.DefaultConfig()
+	if s.file != "" {
+		data, err := os.ReadFile(s.file)
+		if err != nil {
+			return c, misuse(cmd, "configuration: %w", err)
+		}
+		if err := c.ParseConfig(s.file, data); err != nil {
+			return c, err
+		}
+	}
+	for name, set := range map[string]func(){
+		"host":            func() { c.Host = s.flags.Host },
+		"tpm":             func() { c.TPM = s.flags.TPM },
+		"sysfs":           func() { c.Sysfs = s.flags.Sysfs },
+		"procfs":          func() { c.Procfs = s.flags.Procfs },
+		"state-dir":       func() { c.StateDir = s.flags.StateDir },
+		"service":         func() { c.Service = s.flags.Service },
+		"ca":              func() { c.CA = s.flags.CA },
+		"timeout":         func() { c.Timeout = s.flags.Timeout },
+		"agent-pcr":       func() { c.AgentPCR = s.flags.AgentPCR },
+		"channel-binding": func() { c.ChannelBinding = s.flags.ChannelBinding },
+	} {
+		if cmd.Flags().Changed(name) {
+			set()
+		}
+	}
+	return c, nil
+}
+
+func (a *app) provisionCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "provision", Short: "Attest this host and wait until it is admitted", Args: noArguments,
+		Long: `Attest this host and wait until it is admitted.
+
+The run may be cut off and started again at any time. Under systemd
+(Type=notify) it is ready once the TPM has answered and the adapters were read.`,
+		Example: "  portcullis-agent provision --config /etc/portcullis/agent.yaml\n" +
+			"  portcullis-agent provision --service https://portcullis.example:8443 --ca ca.pem --host compute-17",
+	}
+	a.settings.hostFlags(c.Flags())
+	a.settings.stateFlag(c.Flags())
+	a.settings.serviceFlags(c.Flags())
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		config, err := a.settings.config(cmd)
+		if err != nil {
+			return err
+		}
+		if err := config.Check(); err != nil {
+			return err
+		}
+		log := a.logger()
+		err = agent.Provision(cmd.Context(), agent.Options{
+			Config: config, Version: agentVersion(), Log: log, Notify: systemd{log},
+		})
+		if err != nil || a.json {
+			return err
+		}
+		_, err = fmt.Fprintf(a.stdout, "host %s is admitted\n", config.Host)
+		return err
+	}
+	return c
+}
