@@ -102,13 +102,13 @@ func (p *port) pkeyTable(m *mad.MAD, set bool) mad.Status {
 // guidInfo answers GUIDInfo; entry 0 of block 0, the port GUID, is read only.
 func (p *port) guidInfo(m *mad.MAD, set bool) mad.Status {
 	at := p.endPort()
-	if m.Mod() != 0 {
+	if m.Mod() >= guidBlocks {
 		return mad.StatusInvalidField
 	}
-	if set {
+	if set && m.Mod() == 0 {
 		copy(m.Data()[:8], at.guids[:8])
 	}
-	return exchange(m, at.guids[:], set)
+	return exchange(m, at.guids[m.Mod()*mad.DataSize:][:mad.DataSize], set)
 }
 
 // slToVLTable answers SLtoVLMappingTable: output port in bits 7..0, input port

@@ -92,9 +92,9 @@ type port struct {
 	image    [mad.DataSize]byte // info as on the wire
 	nodeInfo [mad.DataSize]byte // NodeInfo as seen through this port
 
-	pkeys    []byte             // P_Key table, big-endian
-	guids    [mad.DataSize]byte // one block
-	slToVL   [][slToVLSize]byte // by input port of a switch; one for others
+	pkeys    []byte                          // P_Key table, big-endian
+	guids    [guidBlocks * mad.DataSize]byte // one block
+	slToVL   [][slToVLSize]byte              // by input port of a switch; one for others
 	vlArb    [4][mad.DataSize]byte
 	counters portCounters
 }

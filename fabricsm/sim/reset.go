@@ -14,7 +14,8 @@ const (
 	multicastCap     = 1024
 	partitionCap     = 64 // P_Key table entries of a CA port and of a switch's external port
 	port0PartCap     = 8  // of switch port 0
-	guidCap          = mad.GUIDsPerBlock
+	guidBlocks       = 4
+	guidCap          = guidBlocks * mad.GUIDsPerBlock
 	deviceRevision   = 0xA1
 
 	slToVLSize = 8
@@ -101,7 +102,7 @@ func (p *port) resetTables() {
 	}
 	p.pkeys = make([]byte, 2*entries)
 	binary.BigEndian.PutUint16(p.pkeys, uint16(ib.DefaultPKeyFull))
-	p.guids = [mad.DataSize]byte{}
+	clear(p.guids[:])
 	p.encodeGUID()
 	inputs := 1
 	if p.node.sw != nil {

@@ -1,0 +1,95 @@
+// Package ibsimserver serves a simulated fabric on ibsim's socket protocol, so
+// that unchanged clients of ibsim (our own, and through the preload library
+// infiniband-diags and OpenSM) attach to it.
+package ibsimserver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/transport/ibsim"
+)
+
+// tick is how often simulated time follows real time.
+const tick = 50 * time.Millisecond
+
+// Serve answers the server's clients from the fabric until ctx ends. The
+// fabric's time follows the clock meanwhile.
+func Serve(ctx context.Context, s *ibsim.Server, f *sim.Fabric) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var clock sync.WaitGroup
+	clock.Go(func() { follow(ctx, f) })
+	defer clock.Wait()
+	defer cancel()
+	return s.Serve(ctx, network{f})
+}
+
+func follow(ctx context.Context, f *sim.Fabric) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			f.Advance(now.Sub(last))
+			last = now
+		}
+	}
+}
+
+// network implements ibsim.Network.
+type network struct{ fabric *sim.Fabric }
+
+// Attach implements ibsim.Network.
+func (n network) Attach(node string, asSM bool) (ibsim.Attachment, error) {
+	station, err := n.fabric.Station(node, asSM)
+	if err != nil {
+		return nil, err
+	}
+	side, err := n.fabric.Station(node, false)
+	if err != nil {
+		station.Close()
+		return nil, err
+	}
+	return &attachment{Station: station, port: station.Port(), side: side}, nil
+}
+
+// attachment implements ibsim.Attachment. Control requests go through a
+// station of their own, so that their answers do not mix with the client's.
+type attachment struct {
+	*sim.Station
+	port sim.Port
+
+	queries sync.Mutex
+	side    *sim.Station
+}
+
+// Receive implements ibsim.Attachment.
+func (a *attachment) Receive(packets []transport.Packet) (int, error) { return a.port.Receive(packets) }
+
+// Close implements ibsim.Attachment.
+func (a *attachment) Close() {
+	a.Station.Close()
+	a.side.Close()
+}
+
+// Query implements ibsim.Attachment: it asks the node's own agent.
+func (a *attachment) Query(attr mad.AttrID, mod uint32) (data [mad.DataSize]byte, ok bool) {
+	a.queries.Lock()
+	defer a.queries.Unlock()
+	ask := transport.Packet{LID: ib.PermissiveLID}
+	mad.NewSMP(&ask.MAD, mad.Header{Method: mad.MethodGet, Attr: attr, Mod: mod}, &mad.Route{}, ib.MKey{})
+	answers := a.side.Exchange([]transport.Packet{ask}, nil)
+	if len(answers) != 1 || answers[0].Undelivered || answers[0].MAD.Status() != mad.StatusOK {
+		return data, false
+	}
+	copy(data[:], answers[0].MAD.Data())
+	return data, true
+}
