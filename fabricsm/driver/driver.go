@@ -1,5 +1,5 @@
 // Package driver runs a Subnet Manager core over a transport: it owns the
-// clock, the wire, the timers and the order "durable before sent".
+// clock, the wire, the timeouts and the order "durable before sent".
 package driver
 
 import (
@@ -17,19 +17,21 @@ type Store interface {
 	// Load gives all facts saved before, in the order they were saved; facts
 	// that a later one replaces may be left out.
 	Load() ([]sm.Fact, error)
-	// Save makes facts durable before it returns.
+	// Save makes facts durable before it returns. It must not keep the slice.
 	Save([]sm.Fact) error
 }
 
-// Options say what to run and whom to tell. OnEvent and OnView are called from
-// the driver's loop and must not block.
+// Options say what to run and whom to tell. OnEvent, OnView and Until are
+// called from the driver's loop and must not block.
 type Options struct {
 	Port  transport.Port // closed by Run when it returns
 	Core  sm.Config      // PortGUID is taken from Port when zero
 	Store Store          // nil: nothing survives
 	Log   *slog.Logger   // nil: silent
 
-	// Timeout is how long an answer may take; default 200 ms.
+	// Timeout is how long an answer may take; default 200 ms. Too short: lost
+	// time on repetitions that slow devices answer twice. Too long: a silent
+	// device is noticed late.
 	Timeout time.Duration
 
 	OnEvent func(sm.Event)
@@ -39,12 +41,29 @@ type Options struct {
 	Until func(*sm.View) bool
 }
 
-// UntilSettled is an Options.Until: the fabric is settled under a master.
+// UntilSettled is an Options.Until: the fabric is settled under this SM as
+// master.
 func UntilSettled(v *sm.View) bool { return v.Settled }
+
+// batch is the most packets taken from the wire at once.
+const batch = 256
 
 // Run runs a core until ctx ends (nil), Options.Until says so (nil), or the
 // store or the transport fails. The latest of intents wins; a closed or nil
-// channel means that no intent comes.
+// channel means that no more intents come. It closes Options.Port.
 func Run(ctx context.Context, o Options, intents <-chan sm.Intent) error {
-	return errors.New("not running yet")
+	if o.Port == nil {
+		return errors.New("run subnet manager: no port is given")
+	}
+	l := newLoop(o)
+	defer l.stop()
+	facts, err := l.load()
+	if err != nil {
+		return err
+	}
+	if err := o.Port.SetIsSM(true); err != nil {
+		return l.lost("announce the subnet manager on", err)
+	}
+	go l.receive()
+	return l.run(ctx, facts, intents)
 }

@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/route/updn"
 )
 
 // Config is what a Core is told once. The zero value of a field means its
@@ -47,6 +50,11 @@ type Config struct {
 	// PollEvery is how often a standby asks the master for its SMInfo; default
 	// 1 s. After Tries silent polls it takes over.
 	PollEvery time.Duration
+
+	// Engines are tried in this order until one gives tables that the checker
+	// accepts; default minhop, then updn, which avoids the credit loops that
+	// minhop can have. That one was passed over is told.
+	Engines []route.Engine
 
 	Ports  PortConfig
 	SLtoVL SLtoVLMode // default SLtoVLAuto
@@ -120,6 +128,9 @@ func (c Config) withDefaults() Config {
 	def(&c.Ports.VLStallCount, 7)
 	def(&c.Ports.LocalPhyErrors, 8)
 	def(&c.Ports.OverrunErrors, 8)
+	if c.Engines == nil {
+		c.Engines = []route.Engine{minhop.Engine{}, updn.Engine{}}
+	}
 	c.Window = min(c.Window, maxSlots/4)
 	return c
 }

@@ -1,16 +1,166 @@
 package sm
 
-import "time"
+import (
+	"time"
 
-const maxSlots = 1 << 12
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
 
 // Core is the Subnet Manager. Use New. It is not safe for concurrent use.
 type Core struct {
-	cfg Config
+	cfg     Config
+	now     time.Time
+	started bool
+	state   ib.SMState
+
+	// observed
+	topo      topo.Builder
+	nodes     []node // by topo.NodeID
+	ports     []port // by topo.PortID
+	byPort    map[ib.GUID]topo.PortID
+	root      topo.NodeID // the node we are attached to
+	rootPort  topo.PortID // our port on it
+	treeEpoch uint32      // changes when a route to a node may have changed
+
+	// wanted
+	lids    lidSpace
+	members members
+	routing routing
+
+	// work
+	q        queue
+	wire     wire
+	timers   timerHeap
+	timerSeq uint64
+	near     int // retries that are due very soon
+	failures map[ref]failure
+	auditing bool // requests made now are part of the audit
+	auditAt  topo.PortID
+
+	// others
+	others   map[ib.GUID]otherSM
+	master   topo.PortID // standby: the port of the master
+	polls    int         // standby: polls without an answer
+	actCount uint32
+	traps    map[ib.LID]uint64
+	dropped  uint64
+
+	// told
+	out       Output
+	unsettled bool
+	settledAt time.Time
+	settledBy struct{ all, sets uint64 }
+	viewAt    time.Time
+	viewDue   bool
+	problems  map[problemKey]string
+	notKept   map[ib.GUID]PortFields // by node, as saved
 }
 
 // New makes a core. It does nothing before it is stepped with Started.
-func New(cfg Config) *Core { return &Core{cfg: cfg.withDefaults()} }
+func New(cfg Config) *Core {
+	return &Core{
+		cfg:      cfg.withDefaults(),
+		state:    ib.SMDiscovering,
+		root:     topo.None,
+		rootPort: topo.None,
+		master:   topo.None,
+		byPort:   make(map[ib.GUID]topo.PortID),
+		failures: make(map[ref]failure),
+		others:   make(map[ib.GUID]otherSM),
+		traps:    make(map[ib.LID]uint64),
+		problems: make(map[problemKey]string),
+		notKept:  make(map[ib.GUID]PortFields),
+		lids:     newLIDSpace(),
+		members:  newMembers(),
+		wire:     wire{sent: make(map[sentKey]uint64)},
+	}
+}
 
-// Step advances the subnet manager by one input. It never blocks.
-func (c *Core) Step(now time.Time, in Input) Output { return Output{} }
+// Step advances the subnet manager by one input. It never blocks. now must not
+// go back.
+func (c *Core) Step(now time.Time, in Input) Output {
+	c.now = now
+	c.out = Output{Save: c.out.Save[:0], Answer: c.out.Answer[:0], Send: c.out.Send[:0]}
+	if s, ok := in.(*Started); ok && !c.started {
+		c.start(s)
+	}
+	if !c.started {
+		return c.out
+	}
+	c.fire()
+	late := c.wire.age(now, c.cfg.Late)
+	switch in := in.(type) {
+	case *Reply:
+		c.reply(in)
+	case *Received:
+		c.received(in)
+	case *IntentSet:
+		c.setIntent(&in.Intent)
+	case *TablesReady:
+		c.gotTables(in)
+	}
+	c.pump()
+	for c.settle() {
+		c.pump()
+	}
+	c.wire.trim()
+	c.out.Wake = c.wake(late)
+	return c.out
+}
+
+func (c *Core) start(s *Started) {
+	c.started = true
+	c.settledAt = c.now
+	c.unsettled = true
+	c.load(s.Facts)
+	c.event(&StateChanged{State: c.state, Reason: "started"})
+	c.addRootSlot()
+	if c.cfg.IntentWait > 0 {
+		c.after(c.cfg.IntentWait, timerIntent, ref{})
+	} else {
+		c.members.ready = true
+	}
+	c.after(watchEvery, timerWatch, ref{})
+	if c.cfg.AuditPeriod > 0 {
+		c.after(auditTick, timerAudit, ref{})
+	}
+}
+
+func (c *Core) event(e Event) { c.out.Events = append(c.out.Events, e) }
+
+func (c *Core) save(f Fact) { c.out.Save = append(c.out.Save, f) }
+
+func (c *Core) load(facts []Fact) {
+	for _, f := range facts {
+		switch f.Kind {
+		case FactLID:
+			c.lids.load(f.GUID, f.LID)
+		case FactNotKept:
+			c.notKept[f.GUID] = f.NotKept
+		}
+	}
+}
+
+// wake gives the earliest time at which something has to happen.
+func (c *Core) wake(late time.Time) time.Time {
+	next := late
+	sooner := func(t time.Time) {
+		if next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	if c.wire.fresh > 0 && next.IsZero() {
+		sooner(c.now.Add(c.cfg.Late))
+	}
+	if len(c.timers) > 0 {
+		sooner(c.timers[0].at)
+	}
+	if c.viewDue {
+		sooner(c.viewAt.Add(c.cfg.ViewEvery))
+	}
+	return next
+}
+
+// writing reports whether this SM may change devices.
+func (c *Core) writing() bool { return c.state == ib.SMMaster }

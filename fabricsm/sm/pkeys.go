@@ -1,12 +1,327 @@
 package sm
 
-import "portcullis/fabricsm/ib"
+import (
+	"slices"
 
-// pkeyTable is what was read of a P_Key table. It is immutable once a view
-// shows it.
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/topo"
+)
+
+const keysPerBlock = mad.PKeysPerBlock
+
+// pkeyTable is what is known of a P_Key table. It is immutable: views share it.
 type pkeyTable struct {
-	keys  []ib.PKey
-	clean bool
+	keys   []ib.PKey    // whole blocks
+	blocks []blockState // by block
 }
 
-func (t *pkeyTable) proven() bool { return t.clean }
+type blockState uint8
+
+const (
+	blockUnknown blockState = iota
+	blockTold               // from the answer to a Set
+	blockProve              // the same, and tenants depend on it: to be read back
+	blockProven             // from a Get
+)
+
+func (t *pkeyTable) proven() bool {
+	for _, s := range t.blocks {
+		if s != blockProven {
+			return false
+		}
+	}
+	return true
+}
+
+// absent reports that no block can hold a partition.
+func (t *pkeyTable) absent(k ib.PKey) bool {
+	return t.proven() && !slices.ContainsFunc(t.keys, func(o ib.PKey) bool { return o.Base() == k.Base() })
+}
+
+// has reports that a key is in the table, and that the block was read back.
+func (t *pkeyTable) has(k ib.PKey) (held, proven bool) {
+	if t == nil {
+		return false, false
+	}
+	i := slices.Index(t.keys, k)
+	return i >= 0, i >= 0 && t.blocks[i/keysPerBlock] == blockProven
+}
+
+func isTenant(k ib.PKey) bool { return k.Valid() && k.Base() != ib.DefaultPKeyLimited }
+
+// keyBlocks gives the number of blocks of the P_Key table of a port that this
+// SM looks after, 0 if it does not.
+func (c *Core) keyBlocks(p topo.PortID) int {
+	pt := &c.ports[p]
+	cap := int(c.topo.Node(pt.node).PartitionCap)
+	if c.external(p) {
+		peer := c.peer(p)
+		if !(peer != topo.None && c.isEnd(peer)) && !c.members.at(c.placeOf(p)) && !pt.pkeys.tenants() {
+			return 0
+		}
+		cap = int(c.nodes[pt.node].info.PartitionEnforcementCap)
+	}
+	return (cap + keysPerBlock - 1) / keysPerBlock
+}
+
+func (t *pkeyTable) tenants() bool { return t != nil && slices.ContainsFunc(t.keys, isTenant) }
+
+// workPKeys makes the P_Key table of a port known and right, one block at a
+// time.
+func (c *Core) workPKeys(p topo.PortID) {
+	pt := &c.ports[p]
+	blocks := c.keyBlocks(p)
+	external := c.external(p)
+	if blocks == 0 {
+		if external && !c.nodes[pt.node].infoKnown {
+			return
+		}
+		c.keysDone(p)
+		return
+	}
+	if !external && pt.num != 0 && (!pt.known || c.peer(p) == topo.None) {
+		return
+	}
+	if external && !pt.known {
+		return
+	}
+	if pt.pkeys == nil || len(pt.pkeys.blocks) != blocks {
+		pt.pkeys = &pkeyTable{keys: make([]ib.PKey, blocks*keysPerBlock), blocks: make([]blockState, blocks)}
+	}
+	mayWrite := c.writing() && c.members.ready
+	if pt.fresh && !mayWrite {
+		return
+	}
+	for b, s := range pt.pkeys.blocks {
+		if s == blockUnknown && !pt.fresh {
+			c.readKeys(p, b)
+			return
+		}
+	}
+	if mayWrite && c.writeKeys(p) {
+		return
+	}
+	for b, s := range pt.pkeys.blocks {
+		if s == blockProve || s != blockProven && c.members.at(c.placeOf(p)) {
+			c.readKeys(p, b)
+			return
+		}
+	}
+	if pt.auditBlock > 0 {
+		pt.auditBlock--
+		c.auditing = true
+		c.readKeys(p, min(int(pt.auditBlock), blocks-1))
+		c.auditing = false
+		return
+	}
+	if mayWrite {
+		c.keysDone(p)
+	}
+	c.judgePort(p)
+}
+
+// keysDone opens the way to Armed.
+func (c *Core) keysDone(p topo.PortID) {
+	if pt := &c.ports[p]; !pt.keysOK {
+		pt.keysOK = true
+		c.markPort(clsSet, p)
+	}
+}
+
+func (c *Core) readKeys(p topo.PortID, block int) {
+	pt := &c.ports[p]
+	c.ask(ref{clsPKey, int32(p)}, pt.node, mad.MethodGet, mad.AttrPKeyTable, c.keyMod(p, block))
+}
+
+func (c *Core) keyMod(p topo.PortID, block int) uint32 {
+	num := ib.PortNum(0)
+	if c.external(p) {
+		num = c.ports[p].num
+	}
+	return mad.PKeyTableMod(num, uint16(block))
+}
+
+// writeKeys writes the first block that differs from what is wanted now.
+func (c *Core) writeKeys(p topo.PortID) bool {
+	pt := &c.ports[p]
+	want, ok := c.wantKeys(p)
+	if !ok {
+		return false
+	}
+	for b, s := range pt.pkeys.blocks {
+		var table mad.PKeyTable
+		lo := b * keysPerBlock
+		if lo < len(want) {
+			copy(table.PKey[:], want[lo:])
+		}
+		have := pt.pkeys.keys[lo : lo+keysPerBlock]
+		if s != blockUnknown && slices.Equal(table.PKey[:], have) {
+			continue
+		}
+		pt.keysOK = false
+		pt.prove = slices.ContainsFunc(table.PKey[:], isTenant) || slices.ContainsFunc(have, isTenant)
+		pt.keysSent = table.PKey
+		m := c.ask(ref{clsPKey, int32(p)}, pt.node, mad.MethodSet, mad.AttrPKeyTable, c.keyMod(p, b))
+		c.encode(mad.Encode(m.Data(), &table))
+		return true
+	}
+	return false
+}
+
+// gotPKeys takes one block.
+func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+	pt := &c.ports[p]
+	var got mad.PKeyTable
+	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
+		c.refused(r, status.String())
+		return
+	}
+	b := int(r.mod & 0xFFFF)
+	if pt.pkeys == nil || b >= len(pt.pkeys.blocks) {
+		return
+	}
+	old := pt.pkeys
+	t := &pkeyTable{keys: slices.Clone(old.keys), blocks: slices.Clone(old.blocks)}
+	copy(t.keys[b*keysPerBlock:], got.PKey[:])
+	t.blocks[b] = blockProven
+	if r.method == mad.MethodSet {
+		t.blocks[b] = blockTold
+		if pt.prove {
+			t.blocks[b] = blockProve
+		}
+	}
+	changed := !slices.Equal(old.keys, t.keys) || !slices.Equal(old.blocks, t.blocks)
+	pt.pkeys = t
+	c.viewDue = c.viewDue || changed
+	if r.method == mad.MethodSet && got.PKey != pt.keysSent {
+		c.refused(r, "the table answered is not the one that was set")
+		return
+	}
+	if changed && r.audit {
+		c.unsettled = true
+	}
+	c.markPort(clsPKey, p)
+	if peer := c.peer(p); peer != topo.None && changed {
+		c.markPort(clsPKey, peer)
+	}
+	if changed {
+		c.judgePort(p)
+	}
+}
+
+// planFor plans the P_Keys of an end port on the present topology.
+func (c *Core) planFor(h topo.PortID) partition.PortPlan {
+	if c.members.plan == nil {
+		c.members.plan = c.topo.Freeze()
+	}
+	rules := partition.Rules{SM: c.members.self[:0]}
+	if own := c.own(); own != topo.None {
+		c.members.self[0] = own
+		rules.SM = c.members.self[:1]
+	}
+	if c.cfg.Enforcement == Accepted {
+		rules.Enforcement = partition.EnforceCapacity
+	}
+	now := partition.Current{EndPort: c.ports[h].pkeys.table()}
+	sp := c.peer(h)
+	if sp != topo.None && c.external(sp) {
+		now.Switch = c.ports[sp].pkeys.table()
+	}
+	wishes := c.members.roster.Of(c.guidOf(h))
+	if sp != topo.None && len(wishes) > 0 && c.forgetsEnforcement(sp) {
+		wishes = nil
+	}
+	return partition.PlanPort(c.members.plan, rules, h, wishes, now)
+}
+
+func (t *pkeyTable) table() partition.Table {
+	if t == nil {
+		return nil
+	}
+	return t.keys
+}
+
+// wantKeys gives the table a port should hold now. It is not yet the planned
+// one while the other end of the cable has to come first.
+func (c *Core) wantKeys(p topo.PortID) (partition.Table, bool) {
+	if !c.external(p) {
+		return c.wantEndKeys(p), true
+	}
+	peer := c.peer(p)
+	if peer == topo.None || !c.isEnd(peer) {
+		return c.wantIdleKeys(p), true
+	}
+	if c.guidOf(peer) == 0 {
+		return nil, false
+	}
+	plan := c.planFor(peer)
+	return plan.Switch, plan.SwitchPort == p
+}
+
+// wantIdleKeys is for a switch port with no host on it: it keeps the keys that
+// are granted to the place, so that a reboot costs nothing, and loses others.
+func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
+	have := c.ports[p].pkeys.keys
+	want := slices.Clone(have)
+	for i, k := range want {
+		if isTenant(k) && !c.members.granted(c.placeOf(p), k) {
+			want[i] = 0
+		}
+	}
+	return want
+}
+
+// wantEndKeys is the planned table of an end port, but for tenant keys whose
+// turn it is not yet: a new one waits until the switch port was read back with
+// it, one to be removed until the switch port was read back without it.
+func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
+	pt := &c.ports[p]
+	want := slices.Clone(c.planFor(p).EndPort)
+	for len(want) < len(pt.pkeys.keys) {
+		want = append(want, 0)
+	}
+	sp := c.peer(p)
+	for i, have := range pt.pkeys.keys {
+		if want[i] == have {
+			continue
+		}
+		if isTenant(want[i]) && !c.switchHolds(sp, want[i]) {
+			want[i] = 0
+		}
+		if isTenant(have) && !c.switchLacks(sp, have) {
+			want[i] = have
+		}
+	}
+	return want
+}
+
+func (c *Core) switchHolds(sp topo.PortID, k ib.PKey) bool {
+	if sp == topo.None || !c.external(sp) || !c.enforces(sp) {
+		return false
+	}
+	_, proven := c.ports[sp].pkeys.has(k)
+	return proven
+}
+
+// switchLacks reports that a key is proven to be off the switch port, or that
+// the switch has nothing to say.
+func (c *Core) switchLacks(sp topo.PortID, k ib.PKey) bool {
+	if sp == topo.None || !c.external(sp) || c.nodes[c.ports[sp].node].info.PartitionEnforcementCap == 0 {
+		return true
+	}
+	t := c.ports[sp].pkeys
+	if t == nil {
+		return false
+	}
+	for i, o := range t.keys {
+		if o.Base() == k.Base() && isTenant(k) {
+			return o != k && o.IsFull() // held with another membership: replaced, not removed
+		}
+		if s := t.blocks[i/keysPerBlock]; s == blockUnknown || s == blockProve {
+			return false
+		}
+	}
+	return true
+}

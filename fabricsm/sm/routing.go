@@ -1,13 +1,148 @@
 package sm
 
+import (
+	"errors"
+	"time"
+
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/topo"
+)
+
+// routing is the state of forwarding as a whole.
+type routing struct {
+	tables  *route.Tables // wanted, nil before the first
+	routed  []topo.PortID // by LID: where the tables take it, or the switch's port 0
+	need    bool          // the topology changed in a way that asks for new tables
+	since   time.Time     // of need
+	running bool          // a job is out
+	pending int           // switches whose forwarding differs from the tables
+	waiting []ref         // ports that are Armed and wait for forwarding
+	tombs   []topo.NodeID
+}
+
+// routeWait is how long new tables wait for discovery to come to rest.
+const routeWait = 100 * time.Millisecond
+
 // RouteJob is a routing computation: a pure function of an immutable snapshot.
-type RouteJob struct{ run func() *TablesReady }
+type RouteJob struct {
+	fabric  *topo.Fabric
+	prev    *route.Tables
+	engines []route.Engine
+}
 
 // Run computes the tables and judges them. It may run in any goroutine and its
 // result is to be stepped in.
-func (j *RouteJob) Run() *TablesReady { return j.run() }
+func (j *RouteJob) Run() *TablesReady {
+	choice, err := route.First(j.fabric, j.prev, j.engines...)
+	if err != nil {
+		return &TablesReady{err: err}
+	}
+	return &TablesReady{fabric: j.fabric, tables: choice.Tables, err: errors.Join(choice.Refused...)}
+}
 
 // TablesReady is the result of a RouteJob.
-type TablesReady struct{}
+type TablesReady struct {
+	fabric *topo.Fabric
+	tables *route.Tables // nil: none were accepted
+	err    error         // why engines were passed over
+}
 
 func (*TablesReady) input() {}
+
+// wantRoutes says that the tables may be wrong.
+func (c *Core) wantRoutes() {
+	r := &c.routing
+	if !r.need {
+		r.need, r.since = true, c.now
+		if r.tables != nil {
+			c.after(routeWait, timerRoute, ref{})
+		}
+	}
+}
+
+// attachment gives where packets for an end port have to go: the switch port
+// in front of it, or its own switch.
+func (c *Core) attachment(p topo.PortID) topo.PortID {
+	if c.ports[p].num == 0 {
+		return p
+	}
+	return c.peer(p)
+}
+
+// routeFor asks for new tables if they do not lead to an end port where it is
+// now. A host that comes back to its place finds its routes still there.
+func (c *Core) routeFor(p topo.PortID) {
+	pt := &c.ports[p]
+	at := c.attachment(p)
+	if pt.lid == 0 || at == topo.None {
+		return
+	}
+	if routed := c.routing.routed; int(pt.lid) < len(routed) && routed[pt.lid] == at {
+		return
+	}
+	c.wantRoutes()
+}
+
+// routeJob gives a job when one is due.
+func (c *Core) routeJob() *RouteJob {
+	r := &c.routing
+	if !r.need || r.running || !c.writing() {
+		return nil
+	}
+	if (c.q.find > 0 || c.wire.find > 0) && c.now.Before(r.since.Add(routeWait)) {
+		return nil
+	}
+	r.need, r.running = false, true
+	return &RouteJob{fabric: c.topo.Freeze(), prev: r.tables, engines: c.cfg.Engines}
+}
+
+// gotTables takes the result of a job.
+func (c *Core) gotTables(in *TablesReady) {
+	r := &c.routing
+	r.running = false
+	c.viewDue = true
+	if in.err != nil {
+		c.problem(problemKey{kind: badRoutes}, &RouteRefused{Reason: in.err.Error()})
+	} else {
+		c.solved(problemKey{kind: badRoutes})
+	}
+	if in.tables == nil || !c.writing() {
+		return
+	}
+	r.tables = in.tables
+	r.routed = make([]topo.PortID, int(in.tables.MaxLID)+1)
+	for i := range r.routed {
+		r.routed[i] = topo.None
+	}
+	lids := 0
+	f := in.fabric
+	for _, p := range f.EndPorts() {
+		l := f.Port(p).LID
+		if int(l) >= len(r.routed) || l == 0 {
+			continue
+		}
+		lids++
+		r.routed[l] = p
+		if f.Port(p).Num != 0 {
+			r.routed[l] = f.Port(p).Peer
+		}
+	}
+	c.event(&Routed{Engine: in.tables.Engine, Switches: len(f.Switches()), LIDs: lids})
+	for _, id := range f.Switches() {
+		if c.nodes[id].alive && c.nodeGUID(id) == f.Node(id).GUID {
+			c.diffLFT(id)
+		}
+	}
+	for _, p := range f.EndPorts() {
+		if c.guidOf(p) == f.Port(p).GUID {
+			c.routeFor(p)
+		}
+	}
+}
+
+// forwarding reports that tables are in place in every switch that answers, so
+// that ports may be made active.
+func (c *Core) forwarding() bool {
+	r := &c.routing
+	return r.tables != nil && !r.need && !r.running && r.pending == 0
+}

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/topo"
 )
 
@@ -24,8 +25,11 @@ type View struct {
 	Dropped  uint64   // received MADs that were malformed or meant nothing here
 	Problems []string // what stands in the way, sorted, at most 100
 
-	pkeys []*pkeyTable   // by PortID, nil: not read
-	lfts  [][]ib.PortNum // by NodeID
+	// Tables are the forwarding tables that are wanted, and when Settled those
+	// that the switches have. nil before the first; see route.Tables.LFT.
+	Tables *route.Tables
+
+	pkeys []*pkeyTable // by PortID, nil: not read
 }
 
 // SMPCount says how many requests of a kind were sent.
@@ -49,13 +53,4 @@ func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
 		}
 	}
 	return keys, t.proven()
-}
-
-// LFT gives the linear forwarding table of a switch by LID as far as it is
-// known, nil when it is not. It must not be written to.
-func (v *View) LFT(n topo.NodeID) []ib.PortNum {
-	if int(n) >= len(v.lfts) {
-		return nil
-	}
-	return v.lfts[n]
 }

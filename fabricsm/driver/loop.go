@@ -1,0 +1,282 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// loop is one run of a core. Everything but receive and jobs happens in the
+// goroutine of run.
+type loop struct {
+	o    Options
+	log  *slog.Logger
+	core *sm.Core
+
+	full    chan []transport.Packet // received, to be stepped in
+	free    chan []transport.Packet // buffers to be filled again
+	failure chan error              // the receiver's end
+	done    chan struct{}           // run has ended
+	tables  chan *sm.TablesReady
+
+	out   timeouts
+	reply sm.Reply
+	trap  sm.Received
+
+	facts []sm.Fact          // of this round, to be saved before send
+	send  []transport.Packet // of this round
+	wake  time.Time
+	ended bool // Until said so
+}
+
+func newLoop(o Options) *loop {
+	if o.Timeout == 0 {
+		o.Timeout = 200 * time.Millisecond
+	}
+	if o.Core.PortGUID == 0 {
+		o.Core.PortGUID = o.Port.GUID()
+	}
+	l := &loop{
+		o: o, log: o.Log, core: sm.New(o.Core),
+		full: make(chan []transport.Packet, 2), free: make(chan []transport.Packet, 2),
+		failure: make(chan error, 1), done: make(chan struct{}),
+		tables: make(chan *sm.TablesReady, 1),
+	}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	l.out.init(o.Timeout)
+	for range cap(l.free) {
+		l.free <- make([]transport.Packet, batch)
+	}
+	return l
+}
+
+func (l *loop) load() ([]sm.Fact, error) {
+	if l.o.Store == nil {
+		return nil, nil
+	}
+	facts, err := l.o.Store.Load()
+	if err != nil {
+		return nil, fmt.Errorf("load LIDs and device facts from the store: %w", err)
+	}
+	return facts, nil
+}
+
+// lost names what failed on the port, and what to do.
+func (l *loop) lost(what string, err error) error {
+	return fmt.Errorf("%s port %v: %w; check the device or simulator and start again", what, l.o.Port.GUID(), err)
+}
+
+// receive hands on what arrives, in two buffers that go round.
+func (l *loop) receive() {
+	for {
+		var buf []transport.Packet
+		select {
+		case buf = <-l.free:
+		case <-l.done:
+			return
+		}
+		n, err := l.o.Port.Receive(buf[:cap(buf)])
+		if n > 0 {
+			select {
+			case l.full <- buf[:n]:
+			case <-l.done:
+				return
+			}
+		}
+		if err != nil {
+			l.failure <- err
+			return
+		}
+	}
+}
+
+// stop ends the receiver and detaches.
+func (l *loop) stop() {
+	close(l.done)
+	if err := l.o.Port.Close(); err != nil {
+		l.log.Warn("closing the fabric port", "error", err)
+	}
+}
+
+func (l *loop) run(ctx context.Context, facts []sm.Fact, intents <-chan sm.Intent) error {
+	l.step(&sm.Started{Facts: facts})
+	if err := l.flush(); err != nil {
+		return err
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for !l.ended {
+		timer.Reset(time.Until(l.next()))
+		select {
+		case <-ctx.Done():
+			return nil
+		case buf := <-l.full:
+			l.take(buf)
+			l.free <- buf
+		case t := <-l.tables:
+			l.step(t)
+		case in, ok := <-intents:
+			if !ok {
+				intents = nil
+				break
+			}
+			l.step(&sm.IntentSet{Intent: latest(in, intents)})
+		case err := <-l.failure:
+			if errors.Is(err, transport.ErrClosed) && ctx.Err() != nil {
+				return nil
+			}
+			return l.lost("receive from", err)
+		case <-timer.C:
+			l.expire()
+		}
+		if err := l.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// latest gives the newest of the intents that wait.
+func latest(in sm.Intent, more <-chan sm.Intent) sm.Intent {
+	for {
+		select {
+		case next, ok := <-more:
+			if !ok {
+				return in
+			}
+			in = next
+		default:
+			return in
+		}
+	}
+}
+
+// next is when something is due at the latest.
+func (l *loop) next() time.Time {
+	at := time.Now().Add(time.Hour)
+	if due, ok := l.out.next(); ok && due.Before(at) {
+		at = due
+	}
+	if !l.wake.IsZero() && l.wake.Before(at) {
+		at = l.wake
+	}
+	return at
+}
+
+// take steps in what was received.
+func (l *loop) take(buf []transport.Packet) {
+	for i := range buf {
+		p := &buf[i]
+		if id, ours := l.answers(p); ours {
+			if !l.out.end(id) {
+				continue // late, or twice: it was accounted for
+			}
+			l.reply.ID, l.reply.Outcome = id, sm.Answered
+			if p.Undelivered {
+				l.reply.Outcome = sm.Undelivered
+			}
+			l.reply.MAD = p.MAD
+			l.step(&l.reply)
+			continue
+		}
+		if p.Undelivered {
+			continue // a TrapRepress or an answer that nobody took
+		}
+		l.trap = sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
+		l.step(&l.trap)
+	}
+}
+
+// answers tells answers to our requests from what others ask. Only the lower
+// half of a transaction id is ours; transports own the upper one.
+func (l *loop) answers(p *transport.Packet) (sm.RequestID, bool) {
+	m := &p.MAD
+	if !m.IsSMP() || !p.Undelivered && m.Method() != mad.MethodGetResp {
+		return 0, false
+	}
+	return sm.RequestID(uint32(m.TID())), true
+}
+
+// expire steps in the requests that were not answered in time, and the wake.
+func (l *loop) expire() {
+	now := time.Now()
+	for {
+		id, ok := l.out.expired(now)
+		if !ok {
+			break
+		}
+		l.reply.ID, l.reply.Outcome = id, sm.TimedOut
+		l.step(&l.reply)
+	}
+	if !l.wake.IsZero() && !now.Before(l.wake) {
+		l.step(&sm.Woken{})
+	}
+}
+
+// step advances the core and gathers what it wants done.
+func (l *loop) step(in sm.Input) {
+	out := l.core.Step(time.Now(), in)
+	l.facts = append(l.facts, out.Save...)
+	for i := range out.Answer {
+		a := &out.Answer[i]
+		l.send = append(l.send, transport.Packet{MAD: a.MAD, LID: a.LID, QP: a.QP})
+	}
+	for i := range out.Send {
+		r := &out.Send[i]
+		l.send = append(l.send, transport.Packet{MAD: r.MAD, LID: r.LID})
+		l.out.begin(r.ID)
+	}
+	if out.Job != nil {
+		job := out.Job
+		go func() { l.tables <- job.Run() }() // one at a time: the channel holds its result
+	}
+	l.wake = out.Wake
+	for _, e := range out.Events {
+		l.tell(e)
+	}
+	if out.View != nil {
+		l.show(out.View)
+	}
+}
+
+func (l *loop) tell(e sm.Event) {
+	logEvent(l.log, e)
+	if l.o.OnEvent != nil {
+		l.o.OnEvent(e)
+	}
+}
+
+func (l *loop) show(v *sm.View) {
+	if l.o.OnView != nil {
+		l.o.OnView(v)
+	}
+	if l.o.Until != nil && l.o.Until(v) {
+		l.ended = true
+	}
+}
+
+// flush makes facts durable, then sends.
+func (l *loop) flush() error {
+	if len(l.facts) > 0 && l.o.Store != nil {
+		if err := l.o.Store.Save(l.facts); err != nil {
+			return fmt.Errorf("save LIDs and device facts before using them: %w; nothing that depends on them was sent", err)
+		}
+	}
+	l.facts = l.facts[:0]
+	if len(l.send) > 0 {
+		if _, err := l.o.Port.Send(l.send); err != nil {
+			return l.lost("send to", err)
+		}
+		l.out.stamp(time.Now())
+	}
+	l.send = l.send[:0]
+	return nil
+}

@@ -1,0 +1,38 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/topo"
+)
+
+// auditTick is the step of the background audit.
+const auditTick = time.Second
+
+// audit re-reads so many ports that all of them have their turn within
+// Config.AuditPeriod. What it finds changed is repaired like any change.
+func (c *Core) audit() {
+	c.after(auditTick, timerAudit, ref{})
+	n := len(c.ports)
+	if n == 0 || !c.writing() || c.unsettled {
+		return
+	}
+	for range (n*int(auditTick/time.Millisecond) + int(c.cfg.AuditPeriod/time.Millisecond) - 1) / int(c.cfg.AuditPeriod/time.Millisecond) {
+		c.auditAt = (c.auditAt + 1) % topo.PortID(n)
+		pt := &c.ports[c.auditAt]
+		if !c.nodes[pt.node].alive || !pt.known {
+			continue
+		}
+		c.background(c.auditAt)
+		if pt.pkeys != nil && c.keyBlocks(c.auditAt) > 0 {
+			pt.auditBlock = uint16(len(pt.pkeys.blocks))
+			c.markPort(clsPKey, c.auditAt)
+		}
+	}
+}
+
+// background reads PortInfo without counting that as unsettled.
+func (c *Core) background(p topo.PortID) {
+	c.ports[p].background = true
+	c.markPort(clsInfo, p)
+}

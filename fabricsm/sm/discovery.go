@@ -1,0 +1,302 @@
+package sm
+
+import (
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// rootRef is the work of looking at the node we are attached to.
+var rootRef = ref{class: clsRoot, id: 0}
+
+// addRootSlot begins discovery. The marks of clsRoot live in node 0, so the
+// slot must exist before the node has answered.
+func (c *Core) addRootSlot() {
+	c.nodes = append(c.nodes, node{})
+	c.treeEpoch = 1
+	c.mark(rootRef)
+}
+
+func (c *Core) workRoot() {
+	c.send(rootRef, topo.None, 0, mad.MethodGet, mad.AttrNodeInfo, 0, &mad.Route{})
+}
+
+// workProbe asks what is at the other end of the cable of p, unless that is
+// known.
+func (c *Core) workProbe(p topo.PortID) {
+	pt := &c.ports[p]
+	n := &c.nodes[pt.node]
+	if !n.alive || n.silent || !c.probes(p) || !linkUp(&pt.info) {
+		return
+	}
+	if peer := c.peer(p); peer != topo.None && !pt.verify && !c.nodes[c.ports[peer].node].silent {
+		return
+	}
+	route, ok := c.routeTo(pt.node).Append(pt.num)
+	if !ok {
+		c.tellUnreachable(p)
+		return
+	}
+	c.send(ref{clsProbe, int32(p)}, topo.None, n.epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
+}
+
+func linkUp(pi *mad.PortInfo) bool { return pi.PortState >= ib.PortInit }
+
+// gotNodeInfo takes what is at the end of a probe.
+func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
+	var ni mad.NodeInfo
+	if status != mad.StatusOK || mad.Decode(m.Data(), &ni) != nil {
+		c.refused(r, status.String())
+		return
+	}
+	if reason := checkNodeInfo(&ni); reason != "" {
+		c.refused(r, reason)
+		return
+	}
+	if r.ref.class == clsRoot {
+		c.foundRoot(&ni)
+		return
+	}
+	p := topo.PortID(r.ref.id)
+	pt := &c.ports[p]
+	pt.verify, pt.told, pt.pause = false, false, 0
+	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
+	c.found(p, &ni)
+}
+
+func checkNodeInfo(ni *mad.NodeInfo) string {
+	switch {
+	case ni.NodeType != ib.NodeCA && ni.NodeType != ib.NodeSwitch && ni.NodeType != ib.NodeRouter:
+		return fmt.Sprintf("NodeInfo has node type %d", uint8(ni.NodeType))
+	case !ni.NodeGUID.Valid() || !ni.PortGUID.Valid():
+		return fmt.Sprintf("NodeInfo has node GUID %v and port GUID %v", ni.NodeGUID, ni.PortGUID)
+	case ni.NumPorts == 0 || ni.NumPorts == 0xFF:
+		return fmt.Sprintf("NodeInfo has %d ports", ni.NumPorts)
+	case uint8(ni.LocalPortNum) > ni.NumPorts || ni.LocalPortNum == 0 && ni.NodeType != ib.NodeSwitch:
+		return fmt.Sprintf("NodeInfo came from port %d of %d", ni.LocalPortNum, ni.NumPorts)
+	default:
+		return ""
+	}
+}
+
+// foundRoot takes the node we are attached to.
+func (c *Core) foundRoot(ni *mad.NodeInfo) {
+	if c.root != topo.None && c.nodes[c.root].alive && c.nodeGUID(c.root) == ni.NodeGUID {
+		c.heard(c.root)
+		return
+	}
+	c.root = c.addNode(ni, topo.None)
+	c.rootPort = c.topo.PortOf(c.root, ni.LocalPortNum)
+	c.treeEpoch++
+	c.enter(c.root, c.rootPort, ni)
+}
+
+// enter asks a new node all there is to know. p is the port it was entered by.
+func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
+	c.markNode(clsDesc, id)
+	if ni.NodeType != ib.NodeSwitch {
+		c.enterPort(p, ni.PortGUID)
+		return
+	}
+	c.markNode(clsSwitch, id)
+	first := c.topo.Node(id).FirstPort
+	c.enterPort(first, ni.PortGUID)
+	for i := 1; i <= int(ni.NumPorts); i++ {
+		c.markPort(clsInfo, first+topo.PortID(i))
+	}
+}
+
+// enterPort begins with an end port.
+func (c *Core) enterPort(p topo.PortID, guid ib.GUID) {
+	tp := c.topo.Port(p)
+	tp.GUID = guid
+	c.topo.SetPort(p, tp)
+	c.byPort[guid] = p
+	c.moved()
+	c.markPort(clsInfo, p)
+}
+
+// found takes what answered behind port p.
+func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
+	id := c.topo.NodeByGUID(ni.NodeGUID)
+	if id == topo.None {
+		if twin, ok := c.byPort[ni.PortGUID]; ok {
+			c.duplicate(ni.PortGUID, c.seenAt(twin), p)
+			return
+		}
+		c.newPeer(p)
+		id = c.addNode(ni, p)
+		q := c.topo.PortOf(id, ni.LocalPortNum)
+		c.link(p, q)
+		c.enter(id, q, ni)
+		return
+	}
+	q := c.topo.PortOf(id, ni.LocalPortNum)
+	tn := c.topo.Node(id)
+	if tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || q == p || c.otherGUID(id, q, ni) {
+		c.duplicate(ni.NodeGUID, c.seenAt(c.firstLink(id)), p)
+		return
+	}
+	switch peer := c.peer(q); {
+	case peer == p:
+		c.heard(id)
+		c.vindicated(p)
+	case peer != topo.None:
+		c.contest(peer, p)
+	case tn.Type == ib.NodeSwitch && c.ports[q].known && !linkUp(&c.ports[q].info):
+		// The port we know by that name says its link is down. Perhaps it has
+		// just come up: look once more, and link when it agrees.
+		c.ports[q].challenger = p
+		c.markPort(clsInfo, q)
+	default:
+		c.newPeer(p)
+		c.link(p, q)
+		if tn.Type != ib.NodeSwitch && c.guidOf(q) == 0 {
+			c.enterPort(q, ni.PortGUID)
+		} else if !c.ports[q].known {
+			c.markPort(clsInfo, q)
+		}
+	}
+}
+
+// otherGUID reports that NodeInfo contradicts the port GUID we know.
+func (c *Core) otherGUID(id topo.NodeID, q topo.PortID, ni *mad.NodeInfo) bool {
+	if c.topo.Node(id).Type == ib.NodeSwitch {
+		return c.guidOf(c.topo.Node(id).FirstPort) != ni.PortGUID
+	}
+	if g := c.guidOf(q); g != 0 {
+		return g != ni.PortGUID
+	}
+	_, taken := c.byPort[ni.PortGUID]
+	return taken
+}
+
+// newPeer makes p ready to be linked to something new.
+func (c *Core) newPeer(p topo.PortID) {
+	if c.peer(p) != topo.None {
+		c.unlink(p)
+	}
+	c.unfence(p)
+}
+
+// link records a cable between two ports.
+func (c *Core) link(p, q topo.PortID) {
+	c.topo.Connect(p, q)
+	c.moved()
+	if id := c.ports[q].node; c.nodes[id].up == topo.None && id != c.root {
+		c.nodes[id].up = p
+		c.treeEpoch++
+	}
+	for _, x := range [2]topo.PortID{p, q} {
+		c.ports[x].pause = 0
+		c.touch(x)
+		if c.isEnd(x) {
+			c.settleLID(x)
+		}
+	}
+	if c.external(p) && c.external(q) {
+		c.wantRoutes()
+	}
+}
+
+// touch looks again at everything that is programmed on a port.
+func (c *Core) touch(p topo.PortID) {
+	c.markPort(clsPKey, p)
+	c.markPort(clsSLtoVL, p)
+	c.markPort(clsSet, p)
+}
+
+// cut forgets a cable without asking who can still be reached.
+func (c *Core) cut(p topo.PortID) {
+	q := c.peer(p)
+	c.topo.Disconnect(p)
+	c.moved()
+	for _, x := range [2]topo.PortID{p, q} {
+		pt := &c.ports[x]
+		pt.challenger, pt.enforced, pt.slvl = c.release(pt.challenger), false, slvlState{}
+		pt.keysOK, pt.bitsProven = false, false
+		if c.isEnd(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
+			c.leave(x)
+			pt.known, pt.pkeys = false, nil
+		}
+		c.touch(x)
+	}
+	if c.external(p) && c.external(q) {
+		c.wantRoutes()
+	}
+}
+
+// release has the claimant of a link that is gone look again.
+func (c *Core) release(p topo.PortID) topo.PortID {
+	if p != topo.None {
+		c.markPort(clsProbe, p)
+	}
+	return topo.None
+}
+
+// unlink takes a cable away, and what could be reached over it alone.
+func (c *Core) unlink(p topo.PortID) {
+	q := c.peer(p)
+	if q == topo.None {
+		return
+	}
+	c.cut(p)
+	for _, e := range [2][2]topo.PortID{{p, q}, {q, p}} {
+		far := c.ports[e[1]].node
+		if c.nodes[far].alive && c.nodes[far].up == e[0] {
+			c.orphan(far)
+		}
+	}
+}
+
+// orphan finds another way to a node whose way is gone, or drops it.
+func (c *Core) orphan(id topo.NodeID) {
+	tn := c.topo.Node(id)
+	if tn.Type == ib.NodeSwitch {
+		c.retree()
+		return
+	}
+	c.treeEpoch++
+	for i := 1; i <= int(tn.NumPorts); i++ {
+		if p := c.peer(tn.FirstPort + topo.PortID(i)); p != topo.None && c.external(p) {
+			c.nodes[id].up = p
+			return
+		}
+	}
+	if id != c.root {
+		c.dropNode(id)
+	}
+}
+
+func (c *Core) workDescription(id topo.NodeID) {
+	if !c.nodes[id].described {
+		c.ask(ref{clsDesc, int32(id)}, id, mad.MethodGet, mad.AttrNodeDescription, 0)
+	}
+}
+
+func (c *Core) gotDescription(id topo.NodeID, m *mad.MAD, status mad.Status) {
+	c.nodes[id].described = true
+	if status != mad.StatusOK {
+		return
+	}
+	tn := c.topo.Node(id)
+	tn.Description = cleanText(m.Data())
+	c.topo.SetNode(id, tn)
+}
+
+// cleanText gives what a device calls itself, fit to be printed.
+func cleanText(b []byte) string {
+	out := make([]rune, 0, len(b))
+	for _, r := range string(b) {
+		if r == 0 {
+			break
+		}
+		if r < ' ' || r >= 0x7F && r < 0xA0 || r == '\uFFFD' {
+			r = '?'
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}

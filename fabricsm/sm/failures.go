@@ -1,0 +1,203 @@
+package sm
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// failure counts what went wrong with one piece of work since it last went
+// well.
+type failure struct {
+	tries   int    // without an answer
+	rounds  int    // pauses made
+	answers uint32 // the target had given when the first try failed
+}
+
+// nearRetry is the first pause after "nobody is there": an answer that takes no
+// time must not use up all tries at once.
+const nearRetry = 5 * time.Millisecond
+
+// failed decides what follows from a request without an answer.
+func (c *Core) failed(r *request, outcome Outcome) {
+	f := c.failures[r.ref]
+	if f.tries == 0 && r.node != topo.None {
+		f.answers = c.nodes[r.node].answers
+	}
+	f.tries++
+	c.failures[r.ref] = f
+	c.suspect(r)
+
+	tries := c.cfg.Tries
+	if r.node != topo.None && c.nodes[r.node].answers != f.answers {
+		tries *= 4 // it lives, so this is loss on the way
+	}
+	if r.ref.class == clsLFT {
+		c.lostLFT(topo.NodeID(r.ref.id), r)
+	}
+	switch {
+	case f.tries < tries && outcome == TimedOut:
+		c.mark(r.ref)
+	case f.tries < tries:
+		c.after(nearRetry<<min(2*f.tries, 8), timerNear, r.ref)
+	case r.ref.class == clsSMInfo:
+		delete(c.failures, r.ref)
+		c.noSMInfo(topo.PortID(r.ref.id))
+	case r.node == topo.None:
+		c.noProbe(r)
+	case c.nodes[r.node].answers != f.answers:
+		c.giveUp(r, "no answer, although it answers other requests")
+	default:
+		delete(c.failures, r.ref)
+		c.silence(r.node)
+	}
+}
+
+// refused decides what follows from an answer that is an error.
+func (c *Core) refused(r *request, reason string) {
+	var guid ib.GUID
+	var num ib.PortNum
+	if r.node != topo.None {
+		guid = c.nodeGUID(r.node)
+	}
+	if !r.ref.class.onNode() {
+		num = c.ports[r.ref.id].num
+		if r.node == topo.None {
+			guid = 0
+			reason = fmt.Sprintf("behind %v: %s", c.placeOf(topo.PortID(r.ref.id)), reason)
+		}
+	}
+	if c.failures[r.ref].rounds == 0 {
+		c.event(&BadAnswer{GUID: guid, Port: num, Request: fmt.Sprintf("%v %v", r.method, r.attr), Reason: reason})
+	}
+	c.pauseWork(r.ref)
+}
+
+// giveUp leaves a piece of work for later and says so once.
+func (c *Core) giveUp(r *request, reason string) { c.refused(r, reason) }
+
+// pauseWork looks at a piece of work again after ever longer pauses.
+func (c *Core) pauseWork(x ref) {
+	f := c.failures[x]
+	pause := min(c.cfg.RetryMin<<min(f.rounds, 16), c.cfg.RetryMax)
+	f.tries, f.rounds = 0, f.rounds+1
+	c.failures[x] = f
+	c.after(pause, timerRetry, x)
+}
+
+func (c *Core) longer(pause time.Duration) time.Duration {
+	return min(max(2*pause, c.cfg.RetryMin), c.cfg.RetryMax)
+}
+
+// suspect looks at the last link of the way to a target that did not answer.
+// If that one cannot be asked either, its own last link is next, and so on up
+// to the link that is broken.
+func (c *Core) suspect(r *request) {
+	if r.node == topo.None {
+		if r.ref.class == clsProbe {
+			c.markPort(clsInfo, topo.PortID(r.ref.id))
+		}
+		return
+	}
+	if up := c.nodes[r.node].up; up != topo.None {
+		c.markPort(clsInfo, up)
+	}
+}
+
+// noProbe takes that nothing answers at the end of a link that is up.
+func (c *Core) noProbe(r *request) {
+	delete(c.failures, r.ref)
+	if r.ref.class == clsRoot {
+		c.after(c.cfg.RetryMin, timerRetry, r.ref)
+		return
+	}
+	p := topo.PortID(r.ref.id)
+	pt := &c.ports[p]
+	if !linkUp(&pt.info) {
+		return
+	}
+	peer := c.peer(p)
+	if pt.challenger != topo.None && peer != topo.None {
+		// The old place is dead and the new one answers: the cable was moved.
+		c.unlink(p)
+	}
+	pt.verify = false
+	pt.pause = c.longer(pt.pause)
+	if peer != topo.None && c.peer(p) != topo.None {
+		id := c.ports[peer].node
+		c.nodes[id].pause = pt.pause
+		if c.nodes[id].silent {
+			c.otherWay(id)
+			p = c.nodes[id].up
+		}
+	} else {
+		c.tellUnreachable(p)
+	}
+	c.after(pt.pause, timerRetry, ref{clsProbe, int32(p)})
+}
+
+func (c *Core) tellUnreachable(p topo.PortID) {
+	if !c.ports[p].told {
+		c.ports[p].told = true
+		c.problem(problemKey{kind: deadLink, place: c.placeOf(p)}, &NodeUnreachable{Place: c.placeOf(p)})
+	}
+}
+
+// silence stops asking a node that does not answer, but for a probe now and
+// then over the ways it has.
+func (c *Core) silence(id topo.NodeID) {
+	n := &c.nodes[id]
+	if n.silent || !n.alive {
+		return
+	}
+	n.silent = true
+	n.pause = c.longer(n.pause)
+	c.problem(problemKey{kind: silentNode, guid: c.nodeGUID(id)}, &NodeUnreachable{GUID: c.nodeGUID(id), Place: c.placeOf(n.up)})
+	c.updateForwarding(id)
+	c.judgeNode(id)
+	if id == c.root {
+		c.after(c.cfg.RetryMin, timerRetry, rootRef)
+		return
+	}
+	c.otherWay(id)
+	c.after(n.pause, timerRetry, ref{clsProbe, int32(n.up)})
+}
+
+// heard takes a sign of life.
+func (c *Core) heard(id topo.NodeID) {
+	n := &c.nodes[id]
+	n.answers++
+	if !n.silent {
+		return
+	}
+	n.silent, n.pause = false, 0
+	guid := c.nodeGUID(id)
+	c.solved(problemKey{kind: silentNode, guid: guid})
+	c.event(&NodeBack{GUID: guid})
+	c.refresh(id)
+}
+
+// refresh looks at everything about a node again: it may have been away.
+func (c *Core) refresh(id topo.NodeID) {
+	tn := c.topo.Node(id)
+	c.markNode(clsDesc, id)
+	if tn.Type == ib.NodeSwitch {
+		c.nodes[id].verify = true
+		c.markNode(clsSwitch, id)
+		c.markNode(clsLFT, id)
+	}
+	for i := range int(tn.NumPorts) + 1 {
+		p := tn.FirstPort + topo.PortID(i)
+		if tn.Type != ib.NodeSwitch && c.guidOf(p) == 0 {
+			continue
+		}
+		c.markPort(clsInfo, p)
+		c.touch(p)
+		if c.probes(p) {
+			c.markPort(clsProbe, p)
+		}
+	}
+	c.updateForwarding(id)
+}

@@ -1,0 +1,370 @@
+package sm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/topo"
+)
+
+// members is what the intent says, and how far it is true.
+type members struct {
+	ready    bool // an intent has come, or is not waited for any longer
+	intent   bool
+	revision int64
+
+	byGUID  map[ib.GUID][]*membership // grants and removals by port GUID, sorted
+	byPlace map[ib.Place][]ib.GUID    // GUIDs that name the place, sorted
+	roster  partition.Roster
+	plan    *topo.Fabric // snapshot that is planned on, nil when it is out of date
+	self    [1]topo.PortID
+}
+
+// membership is a grant, or the removal of one.
+type membership struct {
+	Grant
+	leaving bool // to be proven absent
+	applied bool // MembershipApplied was told
+}
+
+func newMembers() members {
+	return members{byGUID: make(map[ib.GUID][]*membership), byPlace: make(map[ib.Place][]ib.GUID)}
+}
+
+// at reports whether anything is wanted, or to be proven, of a place.
+func (m *members) at(pl ib.Place) bool { return len(m.byPlace) > 0 && len(m.byPlace[pl]) > 0 }
+
+// granted reports whether a key is granted to somebody at a place.
+func (m *members) granted(pl ib.Place, k ib.PKey) bool {
+	for _, g := range m.byPlace[pl] {
+		for _, ms := range m.byGUID[g] {
+			if !ms.leaving && ms.Place == pl && ms.PKey == k {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func compareGrants(a, b Grant) int {
+	return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.PKey, b.PKey),
+		cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
+}
+
+// normal gives grants sorted, with full keys, each once.
+func normal(in []Grant) []Grant {
+	out := make([]Grant, len(in))
+	for i, g := range in {
+		g.PKey = g.PKey.Full()
+		out[i] = g
+	}
+	slices.SortFunc(out, compareGrants)
+	return slices.Compact(out)
+}
+
+// setIntent replaces all that is wanted. Only what differs from before is
+// looked at.
+func (c *Core) setIntent(in *Intent) {
+	m := &c.members
+	first := !m.intent
+	m.intent, m.revision = true, in.Revision
+	c.viewDue = true
+
+	grants, absent := normal(in.Grants), normal(in.Absent)
+	old := m.all()
+	var next []membership
+	held := make(map[Grant]bool, len(grants))
+	for _, g := range grants {
+		held[g] = true
+		next = append(next, membership{Grant: g})
+	}
+	for _, g := range absent {
+		if !held[g] {
+			held[g] = true
+			next = append(next, membership{Grant: g, leaving: true})
+		}
+	}
+	for _, ms := range old {
+		if !held[ms.Grant] {
+			held[ms.Grant] = true
+			next = append(next, membership{Grant: ms.Grant, leaving: true})
+		}
+	}
+	changed := m.replace(old, next)
+	for _, ms := range changed {
+		c.lookAt(&ms)
+	}
+	if first {
+		c.stopWaiting()
+	}
+}
+
+// all gives every membership in order.
+func (m *members) all() []membership {
+	var out []membership
+	for _, list := range m.byGUID {
+		for _, ms := range list {
+			out = append(out, *ms)
+		}
+	}
+	slices.SortFunc(out, func(a, b membership) int { return compareGrants(a.Grant, b.Grant) })
+	return out
+}
+
+// replace installs a new set and gives those that are new or now leave.
+func (m *members) replace(old, next []membership) (changed []membership) {
+	slices.SortFunc(next, func(a, b membership) int { return compareGrants(a.Grant, b.Grant) })
+	before := make(map[Grant]membership, len(old))
+	for _, ms := range old {
+		before[ms.Grant] = ms
+	}
+	m.byGUID = make(map[ib.GUID][]*membership, len(next))
+	m.byPlace = make(map[ib.Place][]ib.GUID, len(next))
+	for i := range next {
+		ms := &next[i]
+		was, ok := before[ms.Grant]
+		if ok && was.leaving == ms.leaving {
+			ms.applied = was.applied
+		} else {
+			changed = append(changed, *ms)
+		}
+		m.byGUID[ms.GUID] = append(m.byGUID[ms.GUID], ms)
+		m.name(ms)
+	}
+	m.list()
+	return changed
+}
+
+func (m *members) name(ms *membership) {
+	guids := m.byPlace[ms.Place]
+	if i, ok := slices.BinarySearch(guids, ms.GUID); !ok {
+		m.byPlace[ms.Place] = slices.Insert(guids, i, ms.GUID)
+	}
+}
+
+// list makes the roster of those that are granted.
+func (m *members) list() {
+	var wishes []partition.Member
+	for _, list := range m.byGUID {
+		for _, ms := range list {
+			if !ms.leaving {
+				wishes = append(wishes, partition.Member{GUID: ms.GUID, PKey: ms.PKey, Place: ms.Place})
+			}
+		}
+	}
+	m.roster = partition.NewRoster(wishes)
+}
+
+// remove drops a membership that is proven to be gone.
+func (m *members) remove(ms *membership) {
+	keep := func(o *membership) bool { return o.Grant == ms.Grant }
+	list := slices.DeleteFunc(m.byGUID[ms.GUID], keep)
+	if len(list) == 0 {
+		delete(m.byGUID, ms.GUID)
+	} else {
+		m.byGUID[ms.GUID] = list
+	}
+	if slices.ContainsFunc(list, func(o *membership) bool { return o.Place == ms.Place }) {
+		return
+	}
+	guids := m.byPlace[ms.Place]
+	if i, ok := slices.BinarySearch(guids, ms.GUID); ok {
+		guids = slices.Delete(guids, i, i+1)
+	}
+	if len(guids) == 0 {
+		delete(m.byPlace, ms.Place)
+	} else {
+		m.byPlace[ms.Place] = guids
+	}
+}
+
+// lookAt has the ports that a membership concerns looked at, at once if access
+// is taken away.
+func (c *Core) lookAt(ms *membership) {
+	level := 1 + int(clsPKey)
+	if ms.leaving {
+		level = urgent
+	}
+	c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
+	if sp := c.portAt(ms.Place); sp != topo.None {
+		c.markAt(level, ref{clsPKey, int32(sp)})
+	}
+	if h, ok := c.byPort[ms.GUID]; ok {
+		if sp := c.peer(h); sp != topo.None {
+			c.markAt(level, ref{clsPKey, int32(sp)})
+		}
+		c.markAt(level, ref{clsPKey, int32(h)})
+	}
+	c.judge(ms.GUID)
+}
+
+// stopWaiting begins to program P_Keys.
+func (c *Core) stopWaiting() {
+	if !c.members.ready {
+		c.members.ready = true
+		if c.writing() {
+			c.touchAll()
+		}
+	}
+}
+
+// judgePort judges the memberships that a port has to do with.
+func (c *Core) judgePort(p topo.PortID) {
+	if len(c.members.byGUID) == 0 {
+		return
+	}
+	if !c.external(p) {
+		c.judge(c.guidOf(p))
+		return
+	}
+	for _, g := range slices.Clone(c.members.byPlace[c.placeOf(p)]) {
+		c.judge(g)
+	}
+	if peer := c.peer(p); peer != topo.None && c.isEnd(peer) {
+		c.judge(c.guidOf(peer))
+	}
+}
+
+// judgeNode judges the memberships of the ports of a node.
+func (c *Core) judgeNode(id topo.NodeID) {
+	if len(c.members.byGUID) == 0 {
+		return
+	}
+	tn := c.topo.Node(id)
+	for i := range int(tn.NumPorts) + 1 {
+		c.judgePort(tn.FirstPort + topo.PortID(i))
+	}
+}
+
+// absent takes that a GUID is not seen any longer.
+func (c *Core) absent(guid ib.GUID) {
+	for _, ms := range c.members.byGUID[guid] {
+		ms.applied = false
+		c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
+	}
+	c.judgeLeaving(guid)
+}
+
+// judge tells which memberships of a GUID have become true, and which cannot.
+func (c *Core) judge(guid ib.GUID) {
+	list := c.members.byGUID[guid]
+	if len(list) == 0 || !c.writing() {
+		return
+	}
+	c.judgeLeaving(guid)
+	h, ok := c.byPort[guid]
+	if !ok || !c.ports[h].placed || !c.members.ready {
+		return
+	}
+	var plan partition.PortPlan
+	planned := false
+	for _, ms := range c.members.byGUID[guid] {
+		if ms.leaving || ms.applied {
+			continue
+		}
+		if c.isApplied(h, ms) {
+			ms.applied = true
+			c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
+			c.event(&MembershipApplied{GUID: guid, PKey: ms.PKey, Place: ms.Place, Revision: c.members.revision})
+			continue
+		}
+		if !planned {
+			plan, planned = c.planFor(h), true
+		}
+		c.refuseMember(h, ms, &plan)
+	}
+}
+
+func (c *Core) isApplied(h topo.PortID, ms *membership) bool {
+	sp := c.peer(h)
+	if sp == topo.None || c.placeOf(h) != ms.Place || !c.switchHolds(sp, ms.PKey) {
+		return false
+	}
+	_, proven := c.ports[h].pkeys.has(ms.PKey)
+	return proven
+}
+
+// refuseMember says why a grant will not be applied as things stand.
+func (c *Core) refuseMember(h topo.PortID, ms *membership, plan *partition.PortPlan) {
+	reason := ""
+	for _, r := range plan.Refused {
+		if r.Member.PKey == ms.PKey && r.Member.Place == ms.Place {
+			reason = r.Reason.String()
+			switch r.Reason {
+			case partition.WrongPlace:
+				reason = fmt.Sprintf("wrong place: the GUID is seen at %v; correct the cable or the inventory", r.Seen)
+			case partition.TableFull:
+				reason = fmt.Sprintf("P_Key table full: node %v holds %d; remove the host from a partition", r.Device, r.Limit)
+			case partition.NoEnforcement:
+				reason = fmt.Sprintf("switch %v cannot enforce P_Keys; move the cable to one that can", r.Device)
+			}
+		}
+	}
+	sp := c.peer(h)
+	if reason == "" && sp != topo.None && c.placeOf(h) == ms.Place && c.forgetsEnforcement(sp) {
+		reason = fmt.Sprintf("switch %v does not keep the partition enforcement bits of PortInfo; use a switch that does", ms.Place.Switch)
+	}
+	if reason == "" {
+		return
+	}
+	c.problem(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place},
+		&MembershipRefused{GUID: ms.GUID, PKey: ms.PKey, Place: ms.Place, Revision: c.members.revision, Reason: reason})
+}
+
+// judgeLeaving tells which removals are proven.
+func (c *Core) judgeLeaving(guid ib.GUID) {
+	if !c.writing() {
+		return
+	}
+	for _, ms := range slices.Clone(c.members.byGUID[guid]) {
+		if !ms.leaving {
+			continue
+		}
+		sp := c.portAt(ms.Place)
+		if sp == topo.None || !c.goneFrom(sp, ms) {
+			continue
+		}
+		proven, wait := c.goneFromHCA(ms)
+		if wait {
+			continue
+		}
+		c.members.remove(ms)
+		c.event(&MembershipRemoved{GUID: guid, PKey: ms.PKey, Place: ms.Place, Revision: c.members.revision, HCAProven: proven})
+	}
+}
+
+// goneFrom reports that a switch port does not give a membership any longer:
+// it was read back without the key, or holds it for another grant.
+func (c *Core) goneFrom(sp topo.PortID, ms *membership) bool {
+	n := &c.nodes[c.ports[sp].node]
+	if n.infoKnown && n.info.PartitionEnforcementCap == 0 {
+		return true
+	}
+	t := c.ports[sp].pkeys
+	return t != nil && (t.absent(ms.PKey) || t.proven() && c.members.granted(ms.Place, ms.PKey))
+}
+
+// goneFromHCA reports whether the HCA is proven not to hold a key; wait says
+// that it can be asked and has not answered yet.
+func (c *Core) goneFromHCA(ms *membership) (proven, wait bool) {
+	h, ok := c.byPort[ms.GUID]
+	if !ok || c.nodes[c.ports[h].node].silent || c.peer(h) == topo.None {
+		return false, false
+	}
+	t := c.ports[h].pkeys
+	if t != nil && t.absent(ms.PKey) {
+		return true, false
+	}
+	for _, o := range c.members.byGUID[ms.GUID] {
+		if !o.leaving && o.PKey == ms.PKey {
+			return true, false // it holds the key for another place now
+		}
+	}
+	if t != nil && !t.proven() {
+		c.markPort(clsPKey, h)
+	}
+	return false, true
+}

@@ -1,0 +1,274 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// node is what the core keeps of a node besides topo.Node. It is reset, all but
+// the epoch, when the node goes.
+type node struct {
+	marks
+	epoch uint32 // counts lives of the slot
+	alive bool
+
+	up        topo.PortID // port of the node nearer to us by which it is asked, None for the root
+	route     mad.Route   // to it, valid for routeAt
+	routeAt   uint32
+	out       uint16 // requests out to it
+	parked    []ref  // work that waits for requests to come back
+	answers   uint32 // answers it gave
+	silent    bool
+	pause     time.Duration // before it is asked again while silent
+	described bool
+	notKept   PortFields
+
+	// of a switch
+	info       mad.SwitchInfo
+	infoKnown  bool
+	verify     bool   // read SwitchInfo, and all ports if one changed state
+	readPorts  bool   // read all ports once PortStateChange is cleared
+	clearPSC   bool   // PortStateChange is to be cleared
+	lifetime   bool   // LifeTimeValue is not kept
+	topAsked   ib.LID // LinearFDBTop of the last Set
+	lft        lft
+	trapHold   time.Time // no verification before
+	trapDue    bool      // one waits for that time
+	cannotTold bool      // CannotEnforce was told
+}
+
+// port is what the core keeps of a port besides topo.Port.
+type port struct {
+	marks
+	node topo.NodeID
+	num  ib.PortNum
+
+	info       mad.PortInfo
+	known      bool // info was read in this life of the link
+	fresh      bool // the link came up without configuration, so tables are written without reading them
+	bitsProven bool // the enforcement bits were read back with a Get
+	lid        ib.LID
+	lidSet     bool // this SM gave the LID
+	placed     bool // PortPlaced was told
+	place      ib.Place
+	setTried   PortFields   // fields that the Set that is out changes
+	setState   ib.PortState // and the state it asks for
+	setRounds  uint8        // Sets in a row that changed nothing
+	enforced   bool         // a Set of the enforcement bits was accepted
+
+	pkeys      *pkeyTable
+	keysOK     bool // nothing is to be written to the P_Key table now
+	prove      bool // the block being written is to be read back
+	keysSent   [keysPerBlock]ib.PKey
+	background bool   // the next read of PortInfo is part of the audit
+	auditBlock uint16 // blocks of the P_Key table the audit has still to read
+	slvl       slvlState
+
+	// of a port we probe
+	verify     bool        // probe although the peer is known
+	challenger topo.PortID // claims to be what this port is linked to; None
+	fenced     bool        // what is behind shows a GUID that is elsewhere
+	pause      time.Duration
+	told       bool // NodeUnreachable was told
+}
+
+func (c *Core) external(p topo.PortID) bool {
+	pt := &c.ports[p]
+	return pt.num != 0 && c.topo.Node(pt.node).Type == ib.NodeSwitch
+}
+
+// isEnd reports a CA or router port or switch port 0.
+func (c *Core) isEnd(p topo.PortID) bool {
+	return (c.ports[p].num == 0) == (c.topo.Node(c.ports[p].node).Type == ib.NodeSwitch)
+}
+
+// probes reports a port whose far end is to be looked at.
+func (c *Core) probes(p topo.PortID) bool { return p == c.rootPort || c.external(p) }
+
+func (c *Core) peer(p topo.PortID) topo.PortID { return c.topo.Port(p).Peer }
+
+// placeOf gives the place of an end port, or of a switch port itself.
+func (c *Core) placeOf(p topo.PortID) ib.Place {
+	if p == topo.None {
+		return ib.Place{}
+	}
+	if !c.external(p) {
+		if p = c.peer(p); p == topo.None || !c.external(p) {
+			return ib.Place{}
+		}
+	}
+	return ib.Place{Switch: c.topo.Node(c.ports[p].node).GUID, Port: c.ports[p].num}
+}
+
+func (c *Core) guidOf(p topo.PortID) ib.GUID { return c.topo.Port(p).GUID }
+
+func (c *Core) nodeGUID(n topo.NodeID) ib.GUID { return c.topo.Node(n).GUID }
+
+// portAt gives the external switch port that a place names.
+func (c *Core) portAt(pl ib.Place) topo.PortID {
+	n := c.topo.NodeByGUID(pl.Switch)
+	if n == topo.None || pl.Port == 0 || c.topo.Node(n).Type != ib.NodeSwitch {
+		return topo.None
+	}
+	return c.topo.PortOf(n, pl.Port)
+}
+
+// addNode makes room for a node that answered for the first time.
+func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
+	id := c.topo.AddNode(topo.Node{
+		GUID: ni.NodeGUID, SystemImageGUID: ni.SystemImageGUID, Type: ni.NodeType,
+		NumPorts: ni.NumPorts, PartitionCap: max(1, ni.PartitionCap),
+	})
+	for len(c.nodes) < c.topo.NumNodes() {
+		c.nodes = append(c.nodes, node{})
+	}
+	first := c.topo.Node(id).FirstPort
+	for len(c.ports) < c.topo.NumPorts() {
+		c.ports = append(c.ports, port{})
+	}
+	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, notKept: c.notKept[ni.NodeGUID]}
+	for i := range int(ni.NumPorts) + 1 {
+		c.ports[first+topo.PortID(i)] = port{node: id, num: ib.PortNum(i), challenger: topo.None}
+	}
+	c.moved()
+	return id
+}
+
+// dropNode forgets a node that cannot be reached.
+func (c *Core) dropNode(id topo.NodeID) {
+	tn := c.topo.Node(id)
+	for i := range int(tn.NumPorts) + 1 {
+		p := tn.FirstPort + topo.PortID(i)
+		if peer := c.peer(p); peer != topo.None {
+			c.cut(p)
+		}
+		if g := c.guidOf(p); g != 0 && c.byPort[g] == p {
+			delete(c.byPort, g)
+		}
+		c.lids.leave(&c.ports[p])
+		c.ports[p] = port{node: id, num: ib.PortNum(i), challenger: topo.None}
+	}
+	c.topo.RemoveNode(id)
+	c.noForwarding(id)
+	c.solved(problemKey{kind: silentNode, guid: tn.GUID})
+	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1}
+	if tn.Type == ib.NodeSwitch {
+		c.wantRoutes()
+	} else {
+		c.tombstone(id)
+	}
+	c.moved()
+}
+
+// tombstone keeps the slots of nodes that went, so that ids stay, but not of
+// more than a bounded number: a host may come back under ever new GUIDs.
+func (c *Core) tombstone(id topo.NodeID) {
+	c.routing.tombs = append(c.routing.tombs, id)
+	if len(c.routing.tombs) <= maxTombstones {
+		return
+	}
+	oldest := c.routing.tombs[0]
+	c.routing.tombs = c.routing.tombs[1:]
+	if !c.nodes[oldest].alive {
+		c.topo.Forget(oldest)
+	}
+}
+
+const maxTombstones = 4096
+
+// moved says that nodes, links or end ports changed, so that P_Keys are planned
+// on a new snapshot.
+func (c *Core) moved() { c.members.plan = nil }
+
+// routeTo gives the directed route to a node. It is at most mad.MaxHops long:
+// what lies further is never made a node.
+func (c *Core) routeTo(id topo.NodeID) *mad.Route {
+	n := &c.nodes[id]
+	if n.routeAt == c.treeEpoch && n.routeAt != 0 {
+		return &n.route
+	}
+	n.route = mad.Route{}
+	if n.up != topo.None {
+		parent := c.ports[n.up].node
+		n.route, _ = c.routeTo(parent).Append(c.ports[n.up].num)
+	}
+	n.routeAt = c.treeEpoch
+	return &n.route
+}
+
+// retree finds shortest directed routes to all nodes again and drops those
+// that have none.
+func (c *Core) retree() {
+	c.treeEpoch++
+	if c.root == topo.None {
+		return
+	}
+	seen := make([]bool, len(c.nodes))
+	seen[c.root] = true
+	c.nodes[c.root].up = topo.None
+	todo := []topo.NodeID{c.root}
+	hops := []int{0}
+	for i := 0; i < len(todo); i++ {
+		id := todo[i]
+		tn := c.topo.Node(id)
+		for q := 1; q <= int(tn.NumPorts); q++ {
+			p := tn.FirstPort + topo.PortID(q)
+			peer := c.peer(p)
+			if peer == topo.None || !c.probes(p) || hops[i] >= mad.MaxHops {
+				continue
+			}
+			if next := c.ports[peer].node; !seen[next] {
+				seen[next] = true
+				c.nodes[next].up = p
+				todo, hops = append(todo, next), append(hops, hops[i]+1)
+			}
+		}
+	}
+	for id := range c.nodes {
+		if c.nodes[id].alive && !seen[id] {
+			c.dropNode(topo.NodeID(id))
+		}
+	}
+	c.treeEpoch++
+}
+
+// otherWay gives a node another way to be asked, if it has one that does not
+// lead over itself.
+func (c *Core) otherWay(id topo.NodeID) {
+	n := &c.nodes[id]
+	tn := c.topo.Node(id)
+	current := 0
+	if n.up != topo.None {
+		if p := c.peer(n.up); p != topo.None {
+			current = int(c.ports[p].num)
+		}
+	}
+	for i := 1; i <= int(tn.NumPorts); i++ {
+		q := tn.FirstPort + topo.PortID((current+i-1)%int(tn.NumPorts)+1)
+		p := c.peer(q)
+		if p == topo.None || p == n.up || !c.probes(p) || c.over(c.ports[p].node, id) {
+			continue
+		}
+		n.up = p
+		c.treeEpoch++
+		return
+	}
+}
+
+// over reports whether the route to a leads over b, or is too long to be
+// extended.
+func (c *Core) over(a, b topo.NodeID) bool {
+	for range mad.MaxHops {
+		if a == b {
+			return true
+		}
+		if c.nodes[a].up == topo.None {
+			return false
+		}
+		a = c.ports[c.nodes[a].up].node
+	}
+	return true
+}

@@ -1,0 +1,272 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+func (c *Core) workInfo(p topo.PortID) {
+	pt := &c.ports[p]
+	c.auditing, pt.background = pt.background, false
+	c.ask(ref{clsInfo, int32(p)}, pt.node, mad.MethodGet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
+	c.auditing = false
+}
+
+func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
+	var pi mad.PortInfo
+	if status != mad.StatusOK || mad.Decode(m.Data(), &pi) != nil {
+		c.refused(&request{ref: ref{clsInfo, int32(p)}, node: c.ports[p].node, method: mad.MethodGet, attr: mad.AttrPortInfo}, status.String())
+		return
+	}
+	c.observe(p, &pi, true)
+}
+
+// observe takes the PortInfo of a port as a Get gave it, or the answer to a
+// Set.
+func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
+	pt := &c.ports[p]
+	old, was := pt.info, pt.known
+	pt.info, pt.known = *pi, true
+	bits, proven := pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound, pt.bitsProven
+	pt.bitsProven = bits && (byGet || proven)
+	c.copyPort(p)
+	epoch := c.nodes[pt.node].epoch
+	hasLink := pt.num != 0
+	if hasLink && !was {
+		pt.fresh = pi.PortState == ib.PortInit
+	}
+	switch {
+	case !hasLink:
+	case !linkUp(pi):
+		c.linkDown(p)
+	case was && old.PortState >= ib.PortArmed && pi.PortState == ib.PortInit:
+		c.bounced(p)
+	case c.peer(p) == topo.None:
+		c.linkFound(p)
+	}
+	if c.nodes[pt.node].epoch != epoch {
+		return
+	}
+	if c.isEnd(p) {
+		c.settleLID(p)
+		if pi.CapabilityMask.Has(mad.IsSM) && p != c.own() {
+			c.markPort(clsSMInfo, p)
+		}
+	}
+	if was && *pi == old && pt.bitsProven == proven {
+		c.markPort(clsSet, p)
+		return
+	}
+	c.touch(p)
+	if peer := c.peer(p); peer != topo.None {
+		c.touch(peer)
+	}
+}
+
+// copyPort brings topo.Port up to date with PortInfo.
+func (c *Core) copyPort(p topo.PortID) {
+	pt := &c.ports[p]
+	pi := &pt.info
+	tp := c.topo.Port(p)
+	tp.State = pi.PortState
+	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, pi.VLCap
+	tp.Width, tp.Speed, tp.SpeedExt = pi.LinkWidthActive, pi.LinkSpeedActive, pi.LinkSpeedExtActive
+	tp.LID = pt.lid
+	c.topo.SetPort(p, tp)
+}
+
+// linkDown takes that a port has no link.
+func (c *Core) linkDown(p topo.PortID) {
+	pt := &c.ports[p]
+	c.unfence(p)
+	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
+	pt.told, pt.pause, pt.verify = false, 0, false
+	pt.challenger = c.release(pt.challenger)
+	q := c.peer(p)
+	if q == topo.None {
+		return
+	}
+	c.unlink(p)
+	if far := &c.nodes[c.ports[q].node]; far.alive {
+		c.markPort(clsInfo, q)
+	}
+}
+
+// bounced takes that a link went down and came up between two looks: what is
+// at its end now, and what it remembers, is not known.
+func (c *Core) bounced(p topo.PortID) {
+	pt := &c.ports[p]
+	pt.fresh = true
+	q := c.peer(p)
+	if q == topo.None {
+		c.linkFound(p)
+		return
+	}
+	epoch := c.nodes[pt.node].epoch
+	c.unlink(p)
+	if c.nodes[c.ports[q].node].alive {
+		c.markPort(clsInfo, q)
+	}
+	if c.nodes[pt.node].epoch == epoch {
+		c.linkFound(p)
+	}
+}
+
+// linkFound looks at what is at the end of a link that is up.
+func (c *Core) linkFound(p topo.PortID) {
+	pt := &c.ports[p]
+	if claimant := pt.challenger; claimant != topo.None {
+		pt.challenger = topo.None
+		c.markPort(clsProbe, claimant)
+		return
+	}
+	if c.probes(p) && !pt.fenced && pt.pause == 0 {
+		c.markPort(clsProbe, p)
+	}
+}
+
+func (c *Core) workSwitch(id topo.NodeID) {
+	n := &c.nodes[id]
+	x := ref{clsSwitch, int32(id)}
+	if !n.infoKnown || n.verify {
+		c.ask(x, id, mad.MethodGet, mad.AttrSwitchInfo, 0)
+		return
+	}
+	if !c.writing() {
+		return
+	}
+	want := n.info
+	if t := c.routing.tables; t.LFT(id) != nil {
+		want.LinearFDBTop = t.MaxLID
+		if !n.lifetime {
+			want.LifeTimeValue = c.cfg.Ports.PacketLifetime
+		}
+	}
+	want.PortStateChange = n.clearPSC
+	have := n.info
+	have.PortStateChange = false
+	if want == have {
+		return
+	}
+	n.topAsked = want.LinearFDBTop
+	m := c.ask(x, id, mad.MethodSet, mad.AttrSwitchInfo, 0)
+	c.encode(mad.Encode(m.Data(), &want))
+}
+
+func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.Status) {
+	var si mad.SwitchInfo
+	if status != mad.StatusOK || mad.Decode(m.Data(), &si) != nil {
+		c.refused(r, status.String())
+		return
+	}
+	n := &c.nodes[id]
+	old, was := n.info, n.infoKnown
+	n.info, n.infoKnown = si, true
+	c.copySwitch(id)
+	if r.method == mad.MethodSet {
+		c.setSwitchDone(id, r)
+		return
+	}
+	verify := n.verify
+	n.verify = false
+	if !was {
+		c.readLFT(id)
+	} else if si.LinearFDBTop < old.LinearFDBTop {
+		c.rebooted(id)
+	}
+	n.clearPSC = n.clearPSC || si.PortStateChange
+	if verify && si.PortStateChange {
+		n.readPorts = true
+		if !c.writing() {
+			c.readPorts(id)
+		}
+	}
+	c.markNode(clsSwitch, id)
+	c.updateForwarding(id)
+}
+
+// setSwitchDone takes the answer to a Set of SwitchInfo.
+func (c *Core) setSwitchDone(id topo.NodeID, r *request) {
+	n := &c.nodes[id]
+	if n.clearPSC {
+		n.clearPSC = false
+		if n.readPorts {
+			c.readPorts(id)
+		}
+	}
+	t := c.routing.tables
+	if t.LFT(id) != nil && n.info.LinearFDBTop != t.MaxLID && n.topAsked == t.MaxLID {
+		c.refused(r, "LinearFDBTop is not kept")
+		c.updateForwarding(id)
+		return
+	}
+	if n.info.LifeTimeValue != c.cfg.Ports.PacketLifetime {
+		n.lifetime = true
+	}
+	c.markNode(clsSwitch, id)
+	c.updateForwarding(id)
+}
+
+// readPorts reads PortInfo of all ports of a switch, those likely to have
+// changed first: ports without a link, then ports to hosts, then the others.
+func (c *Core) readPorts(id topo.NodeID) {
+	c.nodes[id].readPorts = false
+	tn := c.topo.Node(id)
+	for round := range 3 {
+		for i := 1; i <= int(tn.NumPorts); i++ {
+			p := tn.FirstPort + topo.PortID(i)
+			peer := c.peer(p)
+			likely := 2
+			if peer == topo.None {
+				likely = 0
+			} else if c.isEnd(peer) {
+				likely = 1
+			}
+			if likely == round {
+				c.markPort(clsInfo, p)
+			}
+		}
+	}
+}
+
+// copySwitch brings topo.Node up to date with SwitchInfo.
+func (c *Core) copySwitch(id topo.NodeID) {
+	si := &c.nodes[id].info
+	tn := c.topo.Node(id)
+	was := tn
+	tn.LinearFDBCap, tn.MulticastFDBCap = si.LinearFDBCap, si.MulticastFDBCap
+	tn.PartitionEnforcementCap = si.PartitionEnforcementCap
+	tn.InboundEnforcementCap, tn.OutboundEnforcementCap = si.InboundEnforcementCap, si.OutboundEnforcementCap
+	tn.EnhancedPort0 = si.EnhancedPort0
+	if tn == was {
+		return
+	}
+	c.topo.SetNode(id, tn)
+	c.moved()
+	for i := 1; i <= int(tn.NumPorts); i++ {
+		c.markPort(clsPKey, tn.FirstPort+topo.PortID(i))
+	}
+}
+
+// rebooted forgets what a switch held: it has lost its tables.
+func (c *Core) rebooted(id topo.NodeID) {
+	n := &c.nodes[id]
+	n.lft.forget()
+	tn := c.topo.Node(id)
+	for i := range int(tn.NumPorts) + 1 {
+		p := tn.FirstPort + topo.PortID(i)
+		c.ports[p].pkeys, c.ports[p].keysOK, c.ports[p].slvl = nil, false, slvlState{}
+		c.markPort(clsInfo, p)
+		c.touch(p)
+	}
+	c.diffLFT(id)
+}
+
+// encode takes the error of an Encode whose values are all in range by
+// construction.
+func (c *Core) encode(err error) {
+	if err != nil {
+		panic("sm: " + err.Error())
+	}
+}

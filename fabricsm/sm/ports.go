@@ -1,0 +1,251 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// own gives our own end port, None before it is known.
+func (c *Core) own() topo.PortID {
+	if c.root == topo.None {
+		return topo.None
+	}
+	if tn := c.topo.Node(c.root); tn.Type == ib.NodeSwitch {
+		return tn.FirstPort
+	}
+	return c.rootPort
+}
+
+// smLID gives our own LID, 0 before it is assigned.
+func (c *Core) smLID() ib.LID {
+	if p := c.own(); p != topo.None {
+		return c.ports[p].lid
+	}
+	return 0
+}
+
+// workSet writes PortInfo: parameters that differ, and the next step of the
+// port's state.
+func (c *Core) workSet(p topo.PortID) {
+	pt := &c.ports[p]
+	if !c.writing() || !c.settable(p) {
+		return
+	}
+	want, fields := c.wantInfo(p)
+	differ := differing(&pt.info, &want) & fields
+	state := c.nextState(p)
+	if differ&^c.nodes[pt.node].notKept == 0 && state == ib.PortNop {
+		return
+	}
+	want.PortState, want.PortPhysicalState = state, ib.PhysNop
+	want.LinkWidthEnabled, want.LinkSpeedEnabled, want.LinkSpeedExtEnabled, want.LinkSpeedExtEnabled2 = 0, 0, 0, 0
+	renew := differ&(FieldLID|FieldGIDPrefix) != 0 || differ&FieldMasterSMLID != 0 || state == ib.PortArmed
+	want.ClientReregister = renew && c.isEnd(p) && pt.info.CapabilityMask.Has(mad.IsClientReregistrationSupported)
+
+	pt.setTried, pt.setState = differ, state
+	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
+	c.encode(mad.Encode(m.Data(), &want))
+}
+
+// settable reports whether all is known that the parameters of a port depend
+// on.
+func (c *Core) settable(p topo.PortID) bool {
+	pt := &c.ports[p]
+	if !pt.known || c.smLID() == 0 || c.isEnd(p) && pt.lid == 0 {
+		return false
+	}
+	if pt.num == 0 {
+		return true
+	}
+	peer := c.peer(p)
+	return peer != topo.None && c.ports[peer].known && linkUp(&pt.info)
+}
+
+// nextState gives the state a port may be moved to now, PortNop for none.
+func (c *Core) nextState(p topo.PortID) ib.PortState {
+	pt := &c.ports[p]
+	if pt.num == 0 || !pt.keysOK || !pt.slvl.done() {
+		return ib.PortNop
+	}
+	switch pt.info.PortState {
+	case ib.PortInit:
+		return ib.PortArmed
+	case ib.PortArmed:
+		if s := c.ports[c.peer(p)].info.PortState; s != ib.PortArmed && s != ib.PortActive {
+			return ib.PortNop
+		}
+		if !c.forwarding() {
+			c.routing.waiting = append(c.routing.waiting, ref{clsSet, int32(p)})
+			return ib.PortNop
+		}
+		return ib.PortActive
+	default:
+		return ib.PortNop
+	}
+}
+
+// wantInfo gives the PortInfo that is wanted, and which fields of it matter on
+// this port.
+func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
+	pt := &c.ports[p]
+	w = pt.info
+	cfg := &c.cfg.Ports
+	if c.isEnd(p) {
+		fields |= FieldLID | FieldLMC | FieldGIDPrefix | FieldMasterSMLID | FieldMasterSMSL | FieldSubnetTimeOut
+		w.LID, w.LMC, w.GIDPrefix = pt.lid, 0, c.cfg.Prefix
+		w.MasterSMLID, w.MasterSMSL, w.SubnetTimeOut = c.smLID(), cfg.MasterSMSL, cfg.SubnetTimeOut
+	}
+	if pt.num == 0 {
+		return w, fields
+	}
+	peer := &c.ports[c.peer(p)]
+	fields |= FieldNeighborMTU | FieldOperationalVLs | FieldLinkDownDefaultState | FieldErrorThresholds
+	w.NeighborMTU = max(ib.MTU256, min(pt.info.MTUCap, peer.info.MTUCap, cfg.MaxMTU))
+	w.OperationalVLs = max(1, min(pt.info.VLCap, peer.info.VLCap, cfg.MaxOperationalVLs))
+	w.LinkDownDefaultState = ib.PhysPolling
+	w.LocalPhyErrors, w.OverrunErrors = cfg.LocalPhyErrors, cfg.OverrunErrors
+	if c.isEnd(p) {
+		return w, fields
+	}
+	fields |= FieldVLStallCount | FieldHOQLife
+	w.VLStallCount, w.HOQLife = cfg.VLStallCount, cfg.HOQLife
+	host := c.isEnd(c.peer(p))
+	if host {
+		w.HOQLife = cfg.LeafHOQLife
+	}
+	si := &c.nodes[pt.node].info
+	if c.canEnforce(p) {
+		fields |= fieldEnforcement
+		w.PartitionEnforcementInbound, w.PartitionEnforcementOutbound = host, host
+		if host && !pt.keysOK {
+			// Table first, bits second.
+			w.PartitionEnforcementInbound, w.PartitionEnforcementOutbound = pt.info.PartitionEnforcementInbound, pt.info.PartitionEnforcementOutbound
+		}
+	}
+	if si.FilterRawInboundCap && si.FilterRawOutboundCap {
+		fields |= FieldFilterRaw
+		w.FilterRawInbound, w.FilterRawOutbound = host, host
+	}
+	return w, fields
+}
+
+// differing gives the fields in which two PortInfo differ.
+func differing(a, b *mad.PortInfo) (f PortFields) {
+	add := func(field PortFields, differs bool) {
+		if differs {
+			f |= field
+		}
+	}
+	add(FieldLID, a.LID != b.LID)
+	add(FieldLMC, a.LMC != b.LMC)
+	add(FieldGIDPrefix, a.GIDPrefix != b.GIDPrefix)
+	add(FieldMasterSMLID, a.MasterSMLID != b.MasterSMLID)
+	add(FieldMasterSMSL, a.MasterSMSL != b.MasterSMSL)
+	add(FieldSubnetTimeOut, a.SubnetTimeOut != b.SubnetTimeOut)
+	add(FieldNeighborMTU, a.NeighborMTU != b.NeighborMTU)
+	add(FieldOperationalVLs, a.OperationalVLs != b.OperationalVLs)
+	add(FieldVLStallCount, a.VLStallCount != b.VLStallCount)
+	add(FieldHOQLife, a.HOQLife != b.HOQLife)
+	add(FieldLinkDownDefaultState, a.LinkDownDefaultState != b.LinkDownDefaultState)
+	add(FieldErrorThresholds, a.LocalPhyErrors != b.LocalPhyErrors || a.OverrunErrors != b.OverrunErrors)
+	add(FieldEnforcementInbound, a.PartitionEnforcementInbound != b.PartitionEnforcementInbound)
+	add(FieldEnforcementOutbound, a.PartitionEnforcementOutbound != b.PartitionEnforcementOutbound)
+	add(FieldFilterRaw, a.FilterRawInbound != b.FilterRawInbound || a.FilterRawOutbound != b.FilterRawOutbound)
+	return f
+}
+
+// maxSetRounds is how many Sets in a row may change nothing before a port is
+// left alone for a while.
+const maxSetRounds = 4
+
+// neverForgotten are fields without which a port does not work: a device that
+// does not keep them is broken, and is asked again.
+const neverForgotten = FieldLID | FieldMasterSMLID
+
+func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+	pt := &c.ports[p]
+	pt.setRounds++
+	stuck := pt.setRounds > maxSetRounds
+	if status != mad.StatusOK {
+		if stuck || status.Code() != mad.StatusInvalidField {
+			pt.setRounds = 0
+			c.refused(r, status.String())
+			return
+		}
+		// Most likely the port's state changed under us: look, then try again.
+		c.markPort(clsInfo, p)
+		return
+	}
+	var pi mad.PortInfo
+	if mad.Decode(m.Data(), &pi) != nil {
+		return
+	}
+	want, fields := c.wantInfo(p)
+	missed := differing(&pi, &want) & fields & pt.setTried
+	c.learn(pt.node, pt.setTried&fields, missed)
+	if pt.setTried&fieldEnforcement != 0 || want.PartitionEnforcementInbound {
+		pt.enforced = true
+	}
+	moved := pt.setState != ib.PortNop && pi.PortState == pt.setState || pt.setTried&^missed != 0
+	if moved {
+		pt.setRounds = 0
+	}
+	if stuck && !moved {
+		pt.setRounds = 0
+		c.observe(p, &pi, false)
+		c.refused(r, "it answers without an error and changes nothing")
+		return
+	}
+	c.observe(p, &pi, false)
+	c.judgePort(p)
+}
+
+// learn remembers which fields a device does not keep, so that a settled fabric
+// gets no writes.
+func (c *Core) learn(id topo.NodeID, tried, missed PortFields) {
+	n := &c.nodes[id]
+	missed &^= neverForgotten
+	kept := tried &^ missed
+	now := n.notKept&^kept | missed
+	if now == n.notKept {
+		return
+	}
+	guid := c.nodeGUID(id)
+	if fresh := now &^ n.notKept; fresh != 0 {
+		c.event(&FieldsNotKept{GUID: guid, Fields: fresh})
+	}
+	n.notKept = now
+	c.notKept[guid] = now
+	c.save(Fact{Kind: FactNotKept, GUID: guid, NotKept: now})
+}
+
+// canEnforce reports whether a switch port has a P_Key table and declares what
+// Config.Enforcement asks for.
+func (c *Core) canEnforce(p topo.PortID) bool {
+	si := &c.nodes[c.ports[p].node].info
+	return si.PartitionEnforcementCap > 0 &&
+		(c.cfg.Enforcement == Accepted || si.InboundEnforcementCap && si.OutboundEnforcementCap)
+}
+
+// enforces reports whether a switch port is proven to check P_Keys, as far as
+// Config.Enforcement asks.
+func (c *Core) enforces(p topo.PortID) bool {
+	pt := &c.ports[p]
+	if !c.canEnforce(p) || !pt.known {
+		return false
+	}
+	if pt.bitsProven {
+		return true
+	}
+	forgotten := c.nodes[pt.node].notKept&fieldEnforcement == fieldEnforcement
+	return c.cfg.Enforcement == Accepted && (pt.enforced || forgotten)
+}
+
+// forgetsEnforcement reports a switch port that took the enforcement bits and
+// did not keep them, which is no enforcement.
+func (c *Core) forgetsEnforcement(p topo.PortID) bool {
+	pt := &c.ports[p]
+	bits := pt.info.PartitionEnforcementInbound && pt.info.PartitionEnforcementOutbound
+	return c.cfg.Enforcement == Verified && !bits && c.nodes[pt.node].notKept&fieldEnforcement != 0
+}

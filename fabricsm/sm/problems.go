@@ -1,0 +1,59 @@
+package sm
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+)
+
+// problemKey names one thing that is wrong for as long as it is.
+type problemKey struct {
+	kind  problemKind
+	guid  ib.GUID
+	pkey  ib.PKey
+	place ib.Place
+}
+
+type problemKind uint8
+
+const (
+	deadLink problemKind = iota
+	silentNode
+	twin
+	badRoutes
+	noEnforcement
+	refusedMember
+	foreignMaster
+)
+
+// problem tells of something wrong, once, and keeps it in the views until it is
+// solved.
+func (c *Core) problem(k problemKey, e Event) {
+	text := e.String()
+	if c.problems[k] == text {
+		return
+	}
+	c.problems[k] = text
+	c.event(e)
+}
+
+func (c *Core) solved(k problemKey) {
+	if len(c.problems) > 0 {
+		delete(c.problems, k)
+	}
+}
+
+// maxProblems bounds how many a view lists.
+const maxProblems = 100
+
+func (c *Core) problemList() []string {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	list := make([]string, 0, len(c.problems))
+	for _, text := range c.problems {
+		list = append(list, text)
+	}
+	slices.Sort(list)
+	return list[:min(len(list), maxProblems)]
+}

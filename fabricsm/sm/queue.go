@@ -1,0 +1,203 @@
+package sm
+
+import "portcullis/fabricsm/topo"
+
+// class is a kind of work on one node or one port, in order of urgency.
+type class uint8
+
+const (
+	clsRoot   class = iota // node: NodeInfo over no hop, the beginning of everything
+	clsSwitch              // node: SwitchInfo, read and write
+	clsInfo                // port: read PortInfo. Before probes: a switch that shows all its cables is not asked from the far side, too.
+	clsProbe               // port: NodeInfo of what is at the other end of the cable
+	clsSMInfo              // port: SMInfo of another subnet manager
+	clsPKey                // port: P_Key table, read and write
+	clsLFT                 // node: linear forwarding table, read and write
+	clsSLtoVL              // port: SL-to-VL tables, read and write
+	clsSet                 // port: write PortInfo
+	clsDesc                // node: NodeDescription
+	numClasses
+
+	// urgent comes before all classes: a P_Key is to be taken away.
+	urgent = 0
+	levels = 1 + int(numClasses)
+)
+
+func (cl class) onNode() bool {
+	return cl == clsRoot || cl == clsSwitch || cl == clsLFT || cl == clsDesc
+}
+
+// discovers reports work that may find nodes or links.
+func (cl class) discovers() bool { return cl <= clsProbe }
+
+// ref names one piece of work: a class and a node or port id.
+type ref struct {
+	class class
+	id    int32
+}
+
+// ring is a queue that reuses its memory.
+type ring struct {
+	buf  []ref
+	head int
+}
+
+func (r *ring) push(x ref) { r.buf = append(r.buf, x) }
+
+func (r *ring) pop() (x ref, ok bool) {
+	if r.head == len(r.buf) {
+		return ref{}, false
+	}
+	x = r.buf[r.head]
+	r.head++
+	if r.head == len(r.buf) {
+		r.buf, r.head = r.buf[:0], 0
+	}
+	return x, true
+}
+
+// queue holds the work to be looked at. An entry whose item is no longer
+// marked is void: it was done at a higher level.
+type queue struct {
+	rings [levels]ring
+	size  int // entries, void ones included
+	find  int // entries of classes that discover
+}
+
+func (q *queue) push(level int, x ref) {
+	q.rings[level].push(x)
+	q.size++
+	if x.class.discovers() {
+		q.find++
+	}
+}
+
+func (q *queue) pop() (ref, bool) {
+	if q.size == 0 {
+		return ref{}, false
+	}
+	for i := range q.rings {
+		if x, ok := q.rings[i].pop(); ok {
+			q.size--
+			if x.class.discovers() {
+				q.find--
+			}
+			return x, true
+		}
+	}
+	return ref{}, false
+}
+
+// marks is the state of an item by class, one bit each.
+type marks struct {
+	queued uint16 // stands in the queue
+	busy   uint16 // a request is out
+	again  uint16 // to be looked at when that request has ended
+}
+
+func (c *Core) marksOf(x ref) *marks {
+	if x.class.onNode() {
+		return &c.nodes[x.id].marks
+	}
+	return &c.ports[x.id].marks
+}
+
+// mark has an item looked at soon.
+func (c *Core) mark(x ref) { c.markAt(1+int(x.class), x) }
+
+func (c *Core) markAt(level int, x ref) {
+	m, bit := c.marksOf(x), uint16(1)<<x.class
+	switch {
+	case m.busy&bit != 0:
+		m.again |= bit
+	case m.queued&bit == 0 || level == urgent:
+		m.queued |= bit
+		c.q.push(level, x)
+	}
+}
+
+func (c *Core) markNode(cl class, n topo.NodeID) { c.mark(ref{cl, int32(n)}) }
+func (c *Core) markPort(cl class, p topo.PortID) { c.mark(ref{cl, int32(p)}) }
+
+// pump takes work from the queue while the window has room.
+func (c *Core) pump() {
+	for c.wire.room(&c.cfg) {
+		x, ok := c.q.pop()
+		if !ok {
+			return
+		}
+		m, bit := c.marksOf(x), uint16(1)<<x.class
+		if m.queued&bit == 0 || m.busy&bit != 0 {
+			continue
+		}
+		target, ok := c.targetOf(x)
+		if !ok {
+			m.queued &^= bit
+			continue
+		}
+		if target != topo.None && int(c.nodes[target].out) >= c.cfg.PerTarget {
+			n := &c.nodes[target]
+			n.parked = append(n.parked, x)
+			continue
+		}
+		m.queued &^= bit
+		c.work(x)
+	}
+}
+
+// targetOf gives the node that a piece of work is to ask, None for one not
+// known yet. Work on nodes that are gone or silent is dropped: all of a node is
+// marked when it comes back.
+func (c *Core) targetOf(x ref) (topo.NodeID, bool) {
+	switch {
+	case x.class == clsRoot, x.class == clsProbe:
+		return topo.None, true
+	case x.class.onNode():
+		n := &c.nodes[x.id]
+		return topo.NodeID(x.id), n.alive && !n.silent
+	default:
+		id := c.ports[x.id].node
+		return id, c.nodes[id].alive && !c.nodes[id].silent
+	}
+}
+
+// unpark puts one piece of work back that waited for its node.
+func (c *Core) unpark(n *node) {
+	for len(n.parked) > 0 && int(n.out) < c.cfg.PerTarget {
+		x := n.parked[0]
+		n.parked = n.parked[1:]
+		if len(n.parked) == 0 {
+			n.parked = nil
+		}
+		if m := c.marksOf(x); m.queued&(1<<x.class) != 0 {
+			c.q.push(1+int(x.class), x)
+			return
+		}
+	}
+}
+
+// work looks at one item and sends the next request for it, if any.
+func (c *Core) work(x ref) {
+	switch x.class {
+	case clsRoot:
+		c.workRoot()
+	case clsSwitch:
+		c.workSwitch(topo.NodeID(x.id))
+	case clsInfo:
+		c.workInfo(topo.PortID(x.id))
+	case clsProbe:
+		c.workProbe(topo.PortID(x.id))
+	case clsSMInfo:
+		c.workSMInfo(topo.PortID(x.id))
+	case clsPKey:
+		c.workPKeys(topo.PortID(x.id))
+	case clsLFT:
+		c.workLFT(topo.NodeID(x.id))
+	case clsSLtoVL:
+		c.workSLtoVL(topo.PortID(x.id))
+	case clsSet:
+		c.workSet(topo.PortID(x.id))
+	case clsDesc:
+		c.workDescription(topo.NodeID(x.id))
+	}
+}

@@ -1,0 +1,132 @@
+package sm
+
+import (
+	"cmp"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// settle does what follows when work has come to rest. It reports whether there
+// is new work.
+func (c *Core) settle() bool {
+	if c.state == ib.SMDiscovering && c.quiet() && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
+		c.becomeMaster()
+		return true
+	}
+	if c.out.Job == nil {
+		c.out.Job = c.routeJob()
+	}
+	if c.forwarding() && len(c.routing.waiting) > 0 {
+		waiting := c.routing.waiting
+		c.routing.waiting = nil
+		for _, x := range waiting {
+			c.mark(x)
+		}
+		return true
+	}
+	if c.idle() && c.unsettled && c.writing() {
+		c.tellSettled()
+	}
+	c.publish()
+	return false
+}
+
+// quiet reports that nothing is left to be asked but what does not answer.
+func (c *Core) quiet() bool { return c.q.size == 0 && c.wire.fresh == 0 }
+
+// idle reports that nothing is left to do but what waits for a pause to pass.
+func (c *Core) idle() bool {
+	return c.q.size == 0 && c.wire.out == 0 && c.near == 0 && !c.routing.need && !c.routing.running &&
+		c.members.ready
+}
+
+func (c *Core) tellSettled() {
+	c.unsettled, c.viewDue = false, true
+	e := &Settled{Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
+		SMPs: c.wire.all - c.settledBy.all, Sets: c.wire.sets - c.settledBy.sets}
+	c.settledAt = c.now
+	c.settledBy.all, c.settledBy.sets = c.wire.all, c.wire.sets
+	c.event(e)
+}
+
+// becomeMaster begins to configure what was discovered. LIDs are given all at
+// once: those that were saved, then those found on ports, then new ones.
+func (c *Core) becomeMaster() {
+	c.state = ib.SMMaster
+	c.actCount++
+	c.event(&StateChanged{State: c.state, Reason: "discovery is complete and no subnet manager of higher rank is master"})
+	f := c.topo.Freeze()
+	ports := slices.Clone(f.EndPorts())
+	rank := func(p topo.PortID) int {
+		found := c.ports[p].info.LID
+		switch {
+		case c.lids.byGUID[c.guidOf(p)] != 0:
+			return 0
+		case found.IsUnicast() && c.lids.at(found) == 0:
+			return 1
+		default:
+			return 2
+		}
+	}
+	slices.SortStableFunc(ports, func(a, b topo.PortID) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, p := range ports {
+		if g := c.guidOf(p); c.byPort[g] == p && c.ports[p].known && c.ports[p].lid == 0 {
+			c.assign(p, g)
+		}
+	}
+	for _, p := range ports {
+		if g := c.guidOf(p); c.byPort[g] == p {
+			c.tellPlace(p, g)
+		}
+	}
+	c.routing.need, c.routing.since = true, c.now
+	for _, id := range f.Switches() {
+		c.diffLFT(id)
+	}
+	c.touchAll()
+}
+
+// touchAll looks at every port again. Only great changes may do that.
+func (c *Core) touchAll() {
+	for p := range c.ports {
+		pt := &c.ports[p]
+		if c.nodes[pt.node].alive && (pt.known || c.guidOf(topo.PortID(p)) != 0) {
+			c.touch(topo.PortID(p))
+		}
+	}
+}
+
+// publish makes a view when one is due.
+func (c *Core) publish() {
+	c.viewDue = c.viewDue || len(c.out.Events) > 0
+	if !c.viewDue || c.out.View != nil {
+		return
+	}
+	if c.unsettled && c.now.Before(c.viewAt.Add(c.cfg.ViewEvery)) {
+		return
+	}
+	c.viewDue, c.viewAt = false, c.now
+	v := &View{
+		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
+		Priority: c.cfg.Priority, Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
+		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
+		Problems: c.problemList(), Tables: c.routing.tables, pkeys: make([]*pkeyTable, len(c.ports)),
+	}
+	for i := range c.ports {
+		v.pkeys[i] = c.ports[i].pkeys
+	}
+	c.out.View = v
+}
+
+func (c *Core) smps() []SMPCount {
+	out := make([]SMPCount, 0, len(c.wire.sent))
+	for k, n := range c.wire.sent {
+		out = append(out, SMPCount{Method: k.method, Attr: k.attr, Sent: n})
+	}
+	slices.SortFunc(out, func(a, b SMPCount) int {
+		return cmp.Or(cmp.Compare(a.Attr, b.Attr), cmp.Compare(a.Method, b.Method))
+	})
+	return out
+}

@@ -1,0 +1,103 @@
+package sm
+
+import (
+	"container/heap"
+	"time"
+
+	"portcullis/fabricsm/topo"
+)
+
+// timerKind is what is to be done when a timer is due.
+type timerKind uint8
+
+const (
+	timerRetry  timerKind = iota // look at ref again
+	timerNear                    // the same, after so short a pause that the fabric is not settled
+	timerVerify                  // verify a switch that sent traps
+	timerIntent                  // stop waiting for the first intent
+	timerAudit                   // next step of the background audit
+	timerWatch                   // look at our own port
+	timerPoll                    // standby: ask the master
+	timerRoute                   // routing has waited long enough
+)
+
+type timer struct {
+	at    time.Time
+	seq   uint64 // order of equal times
+	kind  timerKind
+	ref   ref
+	epoch uint32
+}
+
+type timerHeap []timer
+
+func (h timerHeap) Len() int { return len(h) }
+func (h timerHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].seq < h[j].seq
+}
+func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *timerHeap) Push(x any)   { *h = append(*h, x.(timer)) }
+func (h *timerHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+func (c *Core) after(d time.Duration, kind timerKind, x ref) {
+	c.timerSeq++
+	t := timer{at: c.now.Add(d), seq: c.timerSeq, kind: kind, ref: x}
+	if kind == timerNear {
+		c.near++
+	}
+	if kind <= timerVerify {
+		t.epoch = c.epochOf(x)
+	}
+	heap.Push(&c.timers, t)
+}
+
+func (c *Core) epochOf(x ref) uint32 {
+	switch {
+	case x.class == clsRoot:
+		return 0
+	case x.class.onNode():
+		return c.nodes[x.id].epoch
+	default:
+		return c.nodes[c.ports[x.id].node].epoch
+	}
+}
+
+// fire does what is due.
+func (c *Core) fire() {
+	for len(c.timers) > 0 && !c.timers[0].at.After(c.now) {
+		t := heap.Pop(&c.timers).(timer)
+		switch t.kind {
+		case timerNear:
+			c.near--
+			if c.epochOf(t.ref) == t.epoch {
+				c.mark(t.ref)
+			}
+		case timerRetry:
+			if c.epochOf(t.ref) == t.epoch {
+				c.mark(t.ref)
+			}
+		case timerVerify:
+			if c.epochOf(t.ref) == t.epoch {
+				c.verifyDue(topo.NodeID(t.ref.id))
+			}
+		case timerIntent:
+			c.stopWaiting()
+		case timerAudit:
+			c.audit()
+		case timerWatch:
+			c.watch()
+		case timerPoll:
+			c.poll()
+		case timerRoute:
+			// settle looks at the time itself
+		}
+	}
+}

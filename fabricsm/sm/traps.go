@@ -1,0 +1,123 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// received takes a MAD that nobody asked for.
+func (c *Core) received(in *Received) {
+	m := &in.MAD
+	switch {
+	case !m.IsSMP() || in.QP != 0 || m.BaseVersion() != 1:
+		c.dropped++
+	case m.Method() == mad.MethodTrap && m.Attr() == mad.AttrNotice && !m.IsDR():
+		c.trap(in)
+	case m.Attr() == mad.AttrSMInfo && (m.Method() == mad.MethodGet || m.Method() == mad.MethodSet):
+		c.askedSMInfo(in)
+	default:
+		c.dropped++
+	}
+}
+
+// maxTrapSources bounds the sources that are counted one by one.
+const maxTrapSources = 1 << 14
+
+// trap represses a trap, then goes and looks whether it is true. What a trap
+// says beyond its number is not believed.
+func (c *Core) trap(in *Received) {
+	var n mad.NoticeHeader
+	if !in.LID.IsUnicast() || mad.Decode(in.MAD.Data(), &n) != nil {
+		c.dropped++
+		return
+	}
+	c.repress(in)
+	if _, ok := c.traps[in.LID]; !ok && len(c.traps) >= maxTrapSources {
+		c.dropped++
+		return
+	}
+	c.traps[in.LID]++
+	count := c.traps[in.LID]
+	p := c.byLID(in.LID)
+	var guid ib.GUID
+	if p != topo.None {
+		guid = c.nodeGUID(c.ports[p].node)
+	}
+	if tellRepetition(count) {
+		c.event(&TrapReceived{LID: in.LID, GUID: guid, Trap: n.TrapNumber, Count: count})
+	}
+	if p == topo.None || !n.IsGeneric {
+		return
+	}
+	id := c.ports[p].node
+	switch n.TrapNumber {
+	case mad.TrapLinkStateChange, mad.TrapLinkIntegrity, mad.TrapBufferOverrun, mad.TrapFlowControl:
+		if c.topo.Node(id).Type == ib.NodeSwitch {
+			c.verifySoon(id)
+		}
+	case mad.TrapLocalChange, mad.TrapSystemImageGUID:
+		c.verifySoon(id)
+	}
+}
+
+// tellRepetition reports 1, 2 or 5 times a power of ten: repetitions beyond
+// those are not told.
+func tellRepetition(n uint64) bool {
+	for n >= 10 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1 || n == 2 || n == 5
+}
+
+// repress answers a trap: same transaction, same data.
+func (c *Core) repress(in *Received) {
+	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: in.MAD})
+	m := &c.out.Answer[len(c.out.Answer)-1].MAD
+	m.SetMKey(ib.MKey{})
+	m.Respond(mad.StatusOK)
+}
+
+// byLID gives the end port that has a LID now.
+func (c *Core) byLID(l ib.LID) topo.PortID {
+	p, ok := c.byPort[c.lids.at(l)]
+	if !ok || c.ports[p].lid != l {
+		return topo.None
+	}
+	return p
+}
+
+// verifySoon looks at a node that sent a trap: at once, but no more often than
+// Config.TrapHold allows.
+func (c *Core) verifySoon(id topo.NodeID) {
+	n := &c.nodes[id]
+	switch {
+	case n.trapDue:
+	case c.now.Before(n.trapHold):
+		n.trapDue = true
+		c.after(n.trapHold.Sub(c.now), timerVerify, ref{clsSwitch, int32(id)})
+	default:
+		c.verifyDue(id)
+	}
+}
+
+func (c *Core) verifyDue(id topo.NodeID) {
+	n := &c.nodes[id]
+	if !n.alive {
+		return
+	}
+	n.trapDue, n.trapHold = false, c.now.Add(c.cfg.TrapHold)
+	tn := c.topo.Node(id)
+	if tn.Type == ib.NodeSwitch {
+		n.verify = true
+		c.markNode(clsSwitch, id)
+		return
+	}
+	n.described = false
+	c.markNode(clsDesc, id)
+	for i := 1; i <= int(tn.NumPorts); i++ {
+		if p := tn.FirstPort + topo.PortID(i); c.guidOf(p) != 0 && c.peer(p) != topo.None {
+			c.markPort(clsInfo, p)
+		}
+	}
+}

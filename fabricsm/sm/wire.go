@@ -1,0 +1,259 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// A request id is a slot number and a generation, so that a late or forged
+// answer to an earlier request of the slot is not taken for the present one.
+const (
+	slotBits = 12
+	maxSlots = 1 << slotBits
+	slotMask = maxSlots - 1
+)
+
+// request is an SMP that is out.
+type request struct {
+	id     RequestID // 0: the slot is free
+	ref    ref
+	node   topo.NodeID // target, None for one not known yet
+	epoch  uint32      // of the target, or of the port's node
+	method mad.Method
+	attr   mad.AttrID
+	mod    uint32
+	sent   time.Time
+	late   bool // no longer counts against the window
+	audit  bool // part of the background audit
+}
+
+// wire is the window of requests.
+type wire struct {
+	slots []request
+	free  []uint16
+	gen   uint32
+	order []RequestID // by time of sending; head is the oldest that may not be late yet
+	head  int
+	out   int // requests out
+	fresh int // of which count against the window
+	find  int // fresh ones of classes that discover
+
+	sent map[sentKey]uint64
+	sets uint64
+	all  uint64
+}
+
+type sentKey struct {
+	method mad.Method
+	attr   mad.AttrID
+}
+
+// room reports whether one more request may be sent. Late ones do not count,
+// so that silent nodes cannot stall the others; but they are bounded.
+func (w *wire) room(cfg *Config) bool { return w.fresh < cfg.Window && w.out < 4*cfg.Window }
+
+func (w *wire) take() *request {
+	if len(w.free) == 0 {
+		w.slots = append(w.slots, request{})
+		w.free = append(w.free, uint16(len(w.slots)-1))
+	}
+	slot := w.free[len(w.free)-1]
+	w.free = w.free[:len(w.free)-1]
+	w.gen = (w.gen + 1) & (1<<(32-slotBits) - 1)
+	if w.gen == 0 {
+		w.gen = 1
+	}
+	r := &w.slots[slot]
+	*r = request{id: RequestID(w.gen<<slotBits | uint32(slot))}
+	w.out++
+	return r
+}
+
+// end frees the slot of a request that is out.
+func (w *wire) end(id RequestID) (request, bool) {
+	slot := int(id & slotMask)
+	if id == 0 || slot >= len(w.slots) || w.slots[slot].id != id {
+		return request{}, false
+	}
+	r := w.slots[slot]
+	w.slots[slot] = request{}
+	w.free = append(w.free, uint16(slot))
+	w.out--
+	w.notFresh(&r)
+	return r, true
+}
+
+func (w *wire) notFresh(r *request) {
+	if r.late {
+		return
+	}
+	r.late = true
+	w.fresh--
+	if r.ref.class.discovers() {
+		w.find--
+	}
+}
+
+// age marks requests late and gives the time at which the next will be.
+func (w *wire) age(now time.Time, late time.Duration) (next time.Time) {
+	for ; w.head < len(w.order); w.head++ {
+		id := w.order[w.head]
+		r := &w.slots[id&slotMask]
+		if r.id != id || r.late {
+			continue
+		}
+		if due := r.sent.Add(late); due.After(now) {
+			return due
+		}
+		w.notFresh(r)
+	}
+	w.order, w.head = w.order[:0], 0
+	return time.Time{}
+}
+
+// trim drops the part of order that was dealt with.
+func (w *wire) trim() {
+	if w.head > 4*maxSlots {
+		w.order = append(w.order[:0], w.order[w.head:]...)
+		w.head = 0
+	}
+}
+
+// ask makes a request to a known node; fill may write the attribute.
+func (c *Core) ask(x ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod uint32) *mad.MAD {
+	route := c.routeTo(n)
+	m := c.send(x, n, c.nodes[n].epoch, method, attr, mod, route)
+	c.nodes[n].out++
+	return m
+}
+
+// send puts a request into the output and gives its MAD for the attribute to
+// be filled in.
+func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr mad.AttrID, mod uint32, route *mad.Route) *mad.MAD {
+	r := c.wire.take()
+	r.ref, r.node, r.epoch = x, n, epoch
+	r.method, r.attr, r.mod, r.sent = method, attr, mod, c.now
+	r.audit = c.auditing
+	if x.class != clsLFT {
+		c.marksOf(x).busy |= 1 << x.class
+	}
+	if len(c.failures) > 0 && c.failures[x].tries > 0 && x.class != clsSMInfo {
+		r.late = true // a repetition holds nobody up
+	} else {
+		c.wire.fresh++
+		if x.class.discovers() {
+			c.wire.find++
+		}
+		c.wire.order = append(c.wire.order, r.id)
+	}
+	c.count(r)
+
+	c.out.Send = append(c.out.Send, Request{ID: r.id, LID: ib.PermissiveLID})
+	m := &c.out.Send[len(c.out.Send)-1].MAD
+	h := mad.Header{Method: method, TID: ib.TID(r.id), Attr: attr, Mod: mod}
+	mad.NewSMP(m, h, route, ib.MKey{})
+	return m
+}
+
+func (c *Core) count(r *request) {
+	c.wire.sent[sentKey{r.method, r.attr}]++
+	c.wire.all++
+	if r.method == mad.MethodSet {
+		c.wire.sets++
+	}
+	if !r.audit || r.method == mad.MethodSet {
+		c.unsettled, c.viewDue = true, true
+	}
+}
+
+// reply takes the end of a request.
+func (c *Core) reply(in *Reply) {
+	r, ok := c.wire.end(in.ID)
+	if !ok {
+		c.dropped++
+		return
+	}
+	if r.node != topo.None && c.nodes[r.node].epoch == r.epoch {
+		n := &c.nodes[r.node]
+		n.out--
+		defer c.unpark(n)
+	}
+	if !c.current(&r) {
+		return
+	}
+	m := c.marksOf(r.ref)
+	bit := uint16(1) << r.ref.class
+	m.busy &^= bit
+	again := m.again&bit != 0
+	m.again &^= bit
+
+	outcome := in.Outcome
+	if outcome == Answered && !r.answeredBy(&in.MAD) {
+		c.dropped++
+		outcome = TimedOut
+	}
+	c.auditing = r.audit
+	switch {
+	case outcome != Answered:
+		c.failed(&r, outcome)
+	case in.MAD.Status().IsBusy():
+		c.failed(&r, Undelivered)
+	default:
+		c.answered(&r, &in.MAD)
+	}
+	c.auditing = false
+	if again && c.current(&r) {
+		c.mark(r.ref)
+	}
+}
+
+// current reports whether what a request was about is still there.
+func (c *Core) current(r *request) bool {
+	switch {
+	case r.ref.class == clsRoot:
+		return true
+	case r.ref.class.onNode():
+		return c.nodes[r.ref.id].epoch == r.epoch
+	default:
+		return c.nodes[c.ports[r.ref.id].node].epoch == r.epoch
+	}
+}
+
+func (r *request) answeredBy(m *mad.MAD) bool {
+	return m.IsSMP() && m.Method() == mad.MethodGetResp && m.Attr() == r.attr && m.Mod() == r.mod
+}
+
+// answered hands an answer to the code that asked.
+func (c *Core) answered(r *request, m *mad.MAD) {
+	if len(c.failures) > 0 {
+		delete(c.failures, r.ref)
+	}
+	if r.node != topo.None {
+		c.heard(r.node)
+	}
+	status := m.Status()
+	p, n := topo.PortID(r.ref.id), topo.NodeID(r.ref.id)
+	switch r.ref.class {
+	case clsRoot, clsProbe:
+		c.gotNodeInfo(r, m, status)
+	case clsSwitch:
+		c.gotSwitchInfo(n, r, m, status)
+	case clsInfo:
+		c.gotPortInfo(p, m, status)
+	case clsSMInfo:
+		c.gotSMInfo(p, m, status)
+	case clsPKey:
+		c.gotPKeys(p, r, m, status)
+	case clsLFT:
+		c.gotLFT(n, r, m, status)
+	case clsSLtoVL:
+		c.gotSLtoVL(p, r, m, status)
+	case clsSet:
+		c.gotSet(p, r, m, status)
+	case clsDesc:
+		c.gotDescription(n, m, status)
+	}
+}
