@@ -58,6 +58,18 @@ func (m MTU) String() string {
 // 3: VL0-3, 4: VL0-7, 5: VL0-14. Zero means "no change" in a Set.
 type VLCap uint8
 
+// String names the range, "VL0-7", and unknown codes by number.
+func (c VLCap) String() string {
+	switch n := c.Count(); n {
+	case 0:
+		return fmt.Sprintf("VLCap(%d)", uint8(c))
+	case 1:
+		return "VL0"
+	default:
+		return fmt.Sprintf("VL0-%d", n-1)
+	}
+}
+
 // Count gives the number of data VLs, 0 for an unknown code.
 func (c VLCap) Count() int {
 	switch {

@@ -26,6 +26,7 @@ func TestNames(t *testing.T) {
 		{PhysLinkUp, "LinkUp"}, {PhysTest, "PhyTest"}, {PhysState(15), "PhysState(15)"},
 		{SMMaster, "Master"}, {SMState(4), "SMState(4)"},
 		{MTU2048, "2048"}, {MTU(0), "MTU(0)"}, {MTU(6), "MTU(6)"},
+		{VLCap(0), "VLCap(0)"}, {VLCap(1), "VL0"}, {VLCap(4), "VL0-7"}, {VLCap(5), "VL0-14"},
 		{Width4x, "4x"}, {Width1x | Width2x, "1x|2x"}, {LinkWidth(0), "none"}, {LinkWidth(255), "1x|4x|8x|12x|2x|0xe0"},
 		{SpeedSDR | SpeedQDR, "SDR|QDR"}, {LinkSpeed(15), "SDR|DDR|QDR|0x08"},
 		{SpeedEDR, "EDR"}, {LinkSpeedExt(31), "FDR|EDR|HDR|NDR|0x10"},

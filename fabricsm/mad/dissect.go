@@ -14,6 +14,7 @@ import (
 type Dissection struct {
 	Header      Header
 	BaseVersion uint8
+	HasMKey     bool        // an SMP, and its M_Key is there
 	MKey        ib.MKey     // of an SMP
 	Route       *RouteState // of a directed-route SMP
 	Layout      *Layout     // of Attribute; nil: not known, or not there
@@ -80,7 +81,7 @@ func (d *Dissection) dissectSMP(m *MAD, size int) {
 		d.note("the input ends at byte %d, before the M_Key at bytes 24 to 31", size)
 		return
 	}
-	d.MKey = m.MKey()
+	d.HasMKey, d.MKey = true, m.MKey()
 	if m.IsDR() {
 		d.dissectRoute(m, size)
 	}
@@ -186,7 +187,7 @@ func (d *Dissection) MarshalJSON() ([]byte, error) {
 		Method: d.Header.Method.String(), Status: d.Header.Status.String(), TID: d.Header.TID.String(),
 		Attribute: d.Header.AttrName(), Modifier: d.Header.Mod, Route: d.Route, Notes: d.Notes,
 	}
-	if d.Header.Class == ClassSubn || d.Header.Class == ClassSubnDR {
+	if d.HasMKey {
 		out.MKey = &d.MKey
 	}
 	if d.Layout != nil {

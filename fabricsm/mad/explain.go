@@ -50,7 +50,7 @@ func (e *explainer) header(d *Dissection) {
 	e.printf("TransactionID: %v", h.TID)
 	e.printf("AttributeID: 0x%04x (%s)", uint16(h.Attr), h.AttrName())
 	e.printf("AttributeModifier: 0x%08x%s", h.Mod, modifierWords(h))
-	if d.Data != nil || d.Route != nil {
+	if d.HasMKey {
 		e.printf("M_Key: %s", keyString(d.MKey.Reveal(), d.MKey.String(), e.o.Secrets))
 	}
 }
