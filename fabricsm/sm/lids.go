@@ -121,7 +121,7 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 	if p == c.own() {
 		c.touchAll()
 	}
-	c.routeFor(p)
+	c.needRoute(p)
 }
 
 func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
@@ -131,7 +131,7 @@ func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
 	}
 	pt.placed, pt.place = true, c.placeOf(p)
 	c.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: c.nodeGUID(pt.node)})
-	c.routeFor(p)
+	c.needRoute(p)
 	c.judge(guid)
 }
 

@@ -175,9 +175,11 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 	} else if si.LinearFDBTop < old.LinearFDBTop {
 		c.rebooted(id)
 	}
-	n.clearPSC = n.clearPSC || si.PortStateChange
 	if verify && si.PortStateChange {
-		n.readPorts = true
+		// It is set after any bring-up, so it says something only when a trap
+		// made us ask. It is cleared before the ports are read: a change in
+		// between sets it again.
+		n.readPorts, n.clearPSC = true, true
 		if !c.writing() {
 			c.readPorts(id)
 		}

@@ -141,7 +141,15 @@ func (c *Core) pump() {
 			continue
 		}
 		m.queued &^= bit
+		if target == topo.None {
+			c.work(x)
+			continue
+		}
+		before := c.nodes[target].out
 		c.work(x)
+		if n := &c.nodes[target]; n.out == before {
+			c.unpark(n) // it gave its turn away
+		}
 	}
 }
 

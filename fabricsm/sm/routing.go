@@ -69,9 +69,9 @@ func (c *Core) attachment(p topo.PortID) topo.PortID {
 	return c.peer(p)
 }
 
-// routeFor asks for new tables if they do not lead to an end port where it is
+// needRoute asks for new tables if they do not lead to an end port where it is
 // now. A host that comes back to its place finds its routes still there.
-func (c *Core) routeFor(p topo.PortID) {
+func (c *Core) needRoute(p topo.PortID) {
 	pt := &c.ports[p]
 	at := c.attachment(p)
 	if pt.lid == 0 || at == topo.None {
@@ -135,7 +135,7 @@ func (c *Core) gotTables(in *TablesReady) {
 	}
 	for _, p := range f.EndPorts() {
 		if c.guidOf(p) == f.Port(p).GUID {
-			c.routeFor(p)
+			c.needRoute(p)
 		}
 	}
 }

@@ -122,12 +122,27 @@ func (w *wire) trim() {
 	}
 }
 
-// ask makes a request to a known node; fill may write the attribute.
+// ask makes a request to a known node and gives its MAD, for the attribute of a
+// Set to be written.
 func (c *Core) ask(x ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod uint32) *mad.MAD {
-	route := c.routeTo(n)
-	m := c.send(x, n, c.nodes[n].epoch, method, attr, mod, route)
+	m := c.send(x, n, c.nodes[n].epoch, method, attr, mod, c.routeFor(x, n))
 	c.nodes[n].out++
 	return m
+}
+
+// routeFor gives the route for a piece of work. Work on a CA port goes in by
+// that very port: for some attributes the port asked is the port entered by.
+func (c *Core) routeFor(x ref, n topo.NodeID) *mad.Route {
+	if !x.class.onNode() {
+		p := topo.PortID(x.id)
+		peer := c.peer(p)
+		if p != c.rootPort && peer != topo.None && peer != c.nodes[n].up && !c.external(p) && c.external(peer) {
+			if r, ok := c.routeTo(c.ports[peer].node).Append(c.ports[peer].num); ok {
+				return &r
+			}
+		}
+	}
+	return c.routeTo(n)
 }
 
 // send puts a request into the output and gives its MAD for the attribute to
