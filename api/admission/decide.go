@@ -163,8 +163,6 @@ func checkSeen(f *facts) string {
 	for _, p := range f.host.Ports() {
 		seen := f.ports[p.GUID]
 		switch {
-		case seen.Twice:
-			problems = append(problems, fmt.Sprintf("two ports of the fabric show GUID %v: find the one that is not at %v", p.GUID, p.Cable))
 		case seen.Place.IsZero():
 			problems = append(problems, fmt.Sprintf("port %v is not seen: power on the host, or check the cable to %v", p.GUID, p.Cable))
 		case seen.Place != p.Cable:

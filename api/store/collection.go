@@ -100,6 +100,12 @@ func (c Collection[T]) PutLeased(tx *Tx, key string, v T, l Lease) error {
 // Delete removes the record when tx commits; it need not exist.
 func (c Collection[T]) Delete(tx *Tx, key string) { tx.write(Op{Key: c.name + key, Delete: true}) }
 
+// Decode reads the record out of a change that Store.Watch sent and that is no
+// deletion.
+func (c Collection[T]) Decode(ch Change) (Record[T], error) {
+	return c.decode(Item{Key: ch.Key, Value: ch.Value, Created: ch.Created, Modified: ch.Revision})
+}
+
 // Event is one change of a record. Deleted records have the zero Value.
 type Event[T any] struct {
 	Record[T]

@@ -94,7 +94,6 @@ type Port struct {
 	State     string    `json:"state,omitempty"`
 	HCACap    int       `json:"hca_cap,omitempty"`    // P_Keys the HCA port can hold; 0: not known
 	SwitchCap int       `json:"switch_cap,omitempty"` // P_Keys the switch port can enforce; 0: not known
-	Twice     bool      `json:"twice,omitempty"`      // another port shows the same GUID
 	Time      time.Time `json:"time"`                 // of the last change
 }
 

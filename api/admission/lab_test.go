@@ -1,0 +1,282 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	"portcullis/api/store/storetest"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+	"portcullis/fabricsm/ib"
+)
+
+var member storetest.Shared
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "admission-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	code, err := storetest.Run(m, &member, dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// lab is a site with hosts whose TPMs are software, and a fabric that is a few
+// maps, over a real store.
+type lab struct {
+	t       testing.TB
+	store   *store.Store
+	svc     *Service
+	clock   time.Time
+	policy  *attest.Policy
+	vendor  *attesttest.Vendor
+	hosts   map[string]*attesttest.Host
+	channel []byte
+	options func(*Options)
+	fabric  *fakeFabric
+}
+
+func newLab(t testing.TB, s *store.Store) *lab {
+	t.Helper()
+	v, err := attesttest.NewVendor("Example TPM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{
+		t: t, store: s, clock: attesttest.Epoch, policy: attest.DefaultPolicy(), vendor: v,
+		hosts: map[string]*attesttest.Host{}, channel: make([]byte, attest.ExporterSize),
+		fabric: newFakeFabric(s.Twin()),
+	}
+	if err := l.policy.AddCertificates(v.PEM()); err != nil {
+		t.Fatal(err)
+	}
+	l.restart()
+	return l
+}
+
+// restart forgets everything that is not in the store.
+func (l *lab) restart() {
+	o := Options{Store: l.store, Policy: l.policy, Log: storetest.Quiet(), Now: func() time.Time { return l.clock }}
+	if l.options != nil {
+		l.options(&o)
+	}
+	l.svc = New(o)
+}
+
+// addHosts makes n hosts host-1 to host-n with two ports each, cabled to switch
+// 0x10 from port 1 on, and imports them.
+func (l *lab) addHosts(n int) {
+	l.t.Helper()
+	var y strings.Builder
+	y.WriteString("hosts:\n")
+	for i := 1; i <= n; i++ {
+		id := fmt.Sprintf("host-%d", i)
+		h, err := l.vendor.NewHost(id, i)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		l.hosts[id] = h
+		hca := h.Statement.HCAs[0]
+		fmt.Fprintf(&y, "- id: %s\n  ek_sha256: %s\n  hcas:\n  - node_guid: %v\n    ports:\n", id, h.EKDigest(), hca.NodeGUID)
+		for j, p := range hca.Ports {
+			fmt.Fprintf(&y, "    - {port: %d, guid: %v, cable: 0x10/%d}\n", p.Num, p.GUID, (i-1)*2+j+1)
+		}
+	}
+	_, err := l.svc.ImportInventory(l.ctx(), "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, false)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) ctx() context.Context { return l.t.Context() }
+
+// attest runs the host's agent against the service.
+func (l *lab) attest(host string) (*v1.AttestResult, error) {
+	h := l.hosts[host]
+	h.Statement.CollectedAt = l.clock
+	h.Registers[l.policy.AgentPCR] = make([]byte, 32)
+	h.Digests = nil
+	fresh := *h // a new boot: the agent PCR is empty
+	reboot(&fresh)
+	ses, err := l.svc.OpenSession(l.ctx(), fresh.Request(), "192.0.2.1")
+	if err != nil {
+		return nil, err
+	}
+	ev, err := fresh.Answer(ses, l.channel)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return l.svc.SubmitEvidence(l.ctx(), ses.ID, l.channel, ev)
+}
+
+// settle does what Run does after changes.
+func (l *lab) settle() {
+	l.t.Helper()
+	snap, err := l.store.Twin().Snapshot(l.ctx())
+	if err == nil {
+		_, err = l.svc.settleAll(l.ctx(), snap)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) host(id string) *v1.Host {
+	l.t.Helper()
+	h, err := l.svc.Host(l.ctx(), id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return h
+}
+
+// ports gives the host's ports as inventory has them.
+func (l *lab) ports(id string) []inventory.Port {
+	l.t.Helper()
+	rec, err := inventory.Hosts().Get(l.ctx(), l.store.Twin(), id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return rec.Value.Ports()
+}
+
+// tenantWithClusters creates tenant "acme" with the clusters.
+func (l *lab) tenantWithClusters(names ...string) {
+	l.t.Helper()
+	if _, err := l.svc.CreateTenant(l.ctx(), "alice", v1.NewTenant{Name: "acme"}); err != nil {
+		l.t.Fatal(err)
+	}
+	for _, n := range names {
+		if _, err := l.svc.CreateCluster(l.ctx(), "alice", v1.NewCluster{Name: n, Tenant: "acme"}); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// admit takes a host all the way.
+func (l *lab) admit(id, cluster string) {
+	l.t.Helper()
+	if _, err := l.svc.Assign(l.ctx(), "alice", id, v1.Assignment{Cluster: cluster}); err != nil {
+		l.t.Fatal(err)
+	}
+	l.fabric.place(l.t, l.ports(id)...)
+	if _, err := l.attest(id); err != nil {
+		l.t.Fatal(err)
+	}
+	l.fabric.program(l.t)
+	l.settle()
+	if p := l.host(id).Status.Phase; p != v1.PhaseAdmitted {
+		l.t.Fatalf("host %s is %s, want admitted", id, p)
+	}
+}
+
+// fakeFabric plays the sm role: it obeys grants and reports what it holds.
+type fakeFabric struct {
+	store    *store.Store
+	onSwitch map[ledger.Key]bool
+	onHCA    map[ledger.Key]bool
+	silent   map[ib.GUID]bool // HCAs that do not answer
+}
+
+func newFakeFabric(s *store.Store) *fakeFabric {
+	return &fakeFabric{store: s, onSwitch: map[ledger.Key]bool{}, onHCA: map[ledger.Key]bool{}, silent: map[ib.GUID]bool{}}
+}
+
+// place shows the ports where they are cabled.
+func (f *fakeFabric) place(t testing.TB, ports ...inventory.Port) {
+	t.Helper()
+	for _, p := range ports {
+		f.show(t, p.GUID, ledger.Port{Place: p.Cable, HCACap: 32, SwitchCap: 32})
+	}
+}
+
+func (f *fakeFabric) show(t testing.TB, g ib.GUID, p ledger.Port) {
+	t.Helper()
+	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.Ports().Put(tx, g.String(), p) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// program makes every port what the grants say, and reports it.
+func (f *fakeFabric) program(t testing.TB) {
+	t.Helper()
+	snap, err := f.store.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants, _, err := ledger.Grants().List(t.Context(), snap, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range grants {
+		f.obey(t, g, snap.Revision)
+	}
+}
+
+func (f *fakeFabric) obey(t testing.TB, g store.Record[ledger.Grant], rev int64) {
+	t.Helper()
+	k, err := ledger.ParseKey(g.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := ledger.Membership{State: ledger.Removed, Revision: rev}
+	if g.Value.Withdrawn {
+		delete(f.onSwitch, k)
+		if !f.silent[k.GUID] {
+			delete(f.onHCA, k)
+			m.HCAProven = true
+		}
+	} else if !f.silent[k.GUID] {
+		f.onSwitch[k], f.onHCA[k] = true, true
+		m.State = ledger.Applied
+	} else {
+		return
+	}
+	f.report(t, k, m)
+}
+
+func (f *fakeFabric) report(t testing.TB, k ledger.Key, m ledger.Membership) {
+	t.Helper()
+	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.Memberships().Put(tx, k.String(), m) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds lists the P_Keys on the switch port at a place.
+func (f *fakeFabric) holds(p ib.Place) []ib.PKey {
+	var out []ib.PKey
+	for k := range f.onSwitch {
+		if k.Place == p {
+			out = append(out, k.PKey)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// reboot gives the host fresh registers of its own.
+func reboot(h *attesttest.Host) {
+	again := attesttest.Host{
+		ID: h.ID, Certificate: h.Certificate, EK: h.EK, AK: h.AK, Statement: h.Statement, Registers: h.Registers, Boot: h.Boot,
+	}
+	*h = again
+}

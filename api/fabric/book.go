@@ -1,0 +1,195 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+)
+
+// book is the state of a Link: what the store wants, what the subnet manager
+// said last, and the records that follow from it. It belongs to Run.
+type book struct {
+	clock    func() time.Time
+	revision int64 // of the grants below
+	grants   map[ledger.Key]grant
+	cables   map[ib.GUID]ib.Place // ports of the inventory and where they belong
+	hostOf   map[string][]ib.GUID // GUIDs by host, to forget what an import dropped
+
+	seen    *observed // last view, nil before the first
+	written time.Time // when nodes and state were last brought up to date
+	stale   bool      // seen is newer than nodes and state
+
+	memberships *sheet[ledger.Membership]
+	ports       *sheet[ledger.Port]
+	nodes       *sheet[v1.Node]
+	sms         *sheet[v1.SM]
+}
+
+// grant is a grant as the store has it.
+type grant struct {
+	withdrawn bool
+	modified  int64
+}
+
+func newBook(now func() time.Time) *book {
+	return &book{
+		clock: now, memberships: newSheet(ledger.Memberships()), ports: newSheet(ledger.Ports()),
+		nodes: newSheet(ledger.Nodes()), sms: newSheet(ledger.SMs()),
+	}
+}
+
+// load reads everything as of one revision.
+func (b *book) load(ctx context.Context, snap store.Snapshot) error {
+	b.revision = snap.Revision
+	b.grants, b.cables, b.hostOf = map[ledger.Key]grant{}, map[ib.GUID]ib.Place{}, map[string][]ib.GUID{}
+	grants, _, err := ledger.Grants().List(ctx, snap, "")
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		k, err := ledger.ParseKey(g.Key)
+		if err != nil {
+			return err
+		}
+		b.grants[k] = grant{withdrawn: g.Value.Withdrawn, modified: g.Modified}
+	}
+	hosts, _, err := inventory.Hosts().List(ctx, snap, "")
+	if err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		b.host(h.Key, &h.Value)
+	}
+	err = errors.Join(b.memberships.load(ctx, snap), b.ports.load(ctx, snap), b.nodes.load(ctx, snap), b.sms.load(ctx, snap))
+	b.prune()
+	b.review()
+	return err
+}
+
+// prune drops memberships whose grant is gone.
+func (b *book) prune() {
+	for _, key := range b.memberships.keys() {
+		k, err := ledger.ParseKey(key)
+		if _, wanted := b.grants[k]; err != nil || !wanted {
+			b.memberships.drop(key)
+		}
+	}
+}
+
+// host takes note of an inventory record; nil: it is gone.
+func (b *book) host(id string, h *inventory.Host) {
+	for _, g := range b.hostOf[id] {
+		delete(b.cables, g)
+	}
+	delete(b.hostOf, id)
+	if h == nil {
+		return
+	}
+	for _, p := range h.Ports() {
+		b.cables[p.GUID] = p.Cable
+		b.hostOf[id] = append(b.hostOf[id], p.GUID)
+	}
+}
+
+// changed takes changes of the store, and reports whether the intent is a new
+// one.
+func (b *book) changed(c store.Changes) (wanted bool, err error) {
+	b.revision = max(b.revision, c.Revision)
+	inventoryChanged := false
+	for _, ch := range c.Changes {
+		if key, ok := ledger.Grants().KeyOf(ch.Key); ok {
+			wanted = true
+			if err := b.changeGrant(key, ch); err != nil {
+				return false, err
+			}
+		}
+		if id, ok := inventory.Hosts().KeyOf(ch.Key); ok {
+			inventoryChanged = true
+			if err := b.changeHost(id, ch); err != nil {
+				return false, err
+			}
+		}
+	}
+	if wanted || inventoryChanged {
+		b.review()
+	}
+	return wanted, nil
+}
+
+func (b *book) changeGrant(key string, ch store.Change) error {
+	k, err := ledger.ParseKey(key)
+	if err != nil {
+		return err
+	}
+	if ch.Value == nil {
+		delete(b.grants, k)
+		b.memberships.drop(key)
+		return nil
+	}
+	rec, err := ledger.Grants().Decode(ch)
+	if err == nil {
+		b.grants[k] = grant{withdrawn: rec.Value.Withdrawn, modified: rec.Modified}
+	}
+	return err
+}
+
+func (b *book) changeHost(id string, ch store.Change) error {
+	if ch.Value == nil {
+		b.host(id, nil)
+		return nil
+	}
+	rec, err := inventory.Hosts().Decode(ch)
+	if err == nil {
+		b.host(id, &rec.Value)
+	}
+	return err
+}
+
+// intent is everything wanted, in key order.
+func (b *book) intent() sm.Intent {
+	in := sm.Intent{Revision: b.revision}
+	for _, k := range b.sortedGrants() {
+		g := sm.Grant{GUID: k.GUID, PKey: k.PKey.Full(), Place: k.Place}
+		if b.grants[k].withdrawn {
+			in.Absent = append(in.Absent, g)
+			continue
+		}
+		in.Grants = append(in.Grants, g)
+	}
+	return in
+}
+
+func (b *book) sortedGrants() []ledger.Key {
+	out := make([]ledger.Key, 0, len(b.grants))
+	for k := range b.grants {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(x, y ledger.Key) int {
+		return slices.Compare([]string{x.String()}, []string{y.String()})
+	})
+	return out
+}
+
+// pending gives up to n writes: first what decides, then what is shown.
+func (b *book) pending(n int) []write {
+	out := b.memberships.pending(n)
+	out = append(out, b.ports.pending(n-len(out))...)
+	out = append(out, b.nodes.pending(n-len(out))...)
+	return append(out, b.sms.pending(n-len(out))...)
+}
+
+func watchEnded(err error) error {
+	if err == nil {
+		return errors.New("watch ended")
+	}
+	return fmt.Errorf("watch ended: %w", err)
+}

@@ -1,0 +1,195 @@
+package fabric
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"portcullis/api/store"
+	"portcullis/fabricsm/sm"
+)
+
+const (
+	// heartbeat is how often the subnet manager's record is written although
+	// nothing changed.
+	heartbeat = 10 * time.Second
+	// nodesEvery is the shortest time between two writes of nodes and state:
+	// people look at them, nothing is decided by them.
+	nodesEvery = time.Second
+	// retryPause is the rest after the store did not answer.
+	retryPause = time.Second
+	// maxWrites bounds the records of one transaction. An etcd that is not
+	// ours takes 128 by default.
+	maxWrites = 100
+)
+
+// Options configure a Link. Now is time.Now when nil.
+type Options struct {
+	Store *store.Store
+	Log   *slog.Logger
+	Now   func() time.Time
+}
+
+// Link connects one subnet manager with the store. Its methods may be called
+// from any goroutine; Run must be running.
+type Link struct {
+	store   *store.Store
+	log     *slog.Logger
+	now     func() time.Time
+	intents chan sm.Intent
+
+	mu     sync.Mutex
+	events []sm.Event    // not yet taken by Run, in order
+	view   *sm.View      // newest, nil when taken
+	wake   chan struct{} // holds one token while events or view wait
+}
+
+// New makes a Link. Nothing runs until Run.
+func New(o Options) *Link {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Link{
+		store: o.Store, log: o.Log, now: func() time.Time { return o.Now().UTC().Round(0) },
+		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1),
+	}
+}
+
+// Intents gives what is wanted, newest only: an intent nobody has taken yet is
+// replaced.
+func (l *Link) Intents() <-chan sm.Intent { return l.intents }
+
+// OnEvent takes an event of the subnet manager. It does not block.
+func (l *Link) OnEvent(ev sm.Event) {
+	l.mu.Lock()
+	l.events = append(l.events, ev)
+	l.mu.Unlock()
+	l.poke()
+}
+
+// OnView takes a view of the subnet manager. It does not block. Of several
+// views only the newest counts.
+func (l *Link) OnView(v *sm.View) {
+	l.mu.Lock()
+	l.view = v
+	l.mu.Unlock()
+	l.poke()
+}
+
+func (l *Link) poke() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take gives what has come since it was last called. The view is not older
+// than any of the events.
+func (l *Link) take() ([]sm.Event, *sm.View) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	events, view := l.events, l.view
+	l.events, l.view = nil, nil
+	return events, view
+}
+
+// Run keeps intent and records up to date until ctx ends. It outlives every
+// failure of the store: the fabric keeps its last intent meanwhile.
+func (l *Link) Run(ctx context.Context) error {
+	b := newBook(l.now)
+	for ctx.Err() == nil {
+		err := l.follow(ctx, b)
+		if ctx.Err() != nil {
+			return nil
+		}
+		l.log.Error("fabric records do not follow the store", "err", err, "retry_in", retryPause)
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// follow loads what the store holds and then moves news in both directions.
+func (l *Link) follow(ctx context.Context, b *book) error {
+	snap, err := l.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.load(ctx, snap); err != nil {
+		return err
+	}
+	l.publish(b)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changes := l.store.Watch(ctx, "", snap.Revision)
+	beat := time.NewTicker(nodesEvery)
+	defer beat.Stop()
+	for {
+		if err := l.write(ctx, b); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case c, ok := <-changes:
+			if !ok || c.Err != nil {
+				return watchEnded(c.Err)
+			}
+			wanted, err := b.changed(c)
+			if err != nil {
+				return err
+			}
+			if wanted {
+				l.publish(b)
+			}
+		case <-l.wake:
+			events, view := l.take()
+			b.observe(events, view)
+		case <-beat.C:
+			b.tick()
+		}
+	}
+}
+
+// publish replaces the intent that waits to be taken.
+func (l *Link) publish(b *book) {
+	in := b.intent()
+	for {
+		select {
+		case l.intents <- in:
+			return
+		default:
+		}
+		select {
+		case <-l.intents:
+		default:
+		}
+	}
+}
+
+// write brings what differs into the store.
+func (l *Link) write(ctx context.Context, b *book) error {
+	for {
+		batch := b.pending(maxWrites)
+		if len(batch) == 0 {
+			return nil
+		}
+		_, err := l.store.Update(ctx, func(tx *store.Tx) error {
+			for _, w := range batch {
+				if err := w.put(tx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, w := range batch {
+			w.done()
+		}
+	}
+}

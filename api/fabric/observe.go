@@ -1,0 +1,217 @@
+package fabric
+
+import (
+	"slices"
+
+	"portcullis/api/fabric/ledger"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+// observed is a view of the subnet manager as far as this package reads it.
+type observed struct {
+	fabric   *topo.Fabric
+	revision int64 // of the intent in force
+	quiet    bool  // no request is out, so that tables are what was read
+	settled  bool
+	pkeys    func(topo.PortID) (keys []ib.PKey, proven bool)
+	state    v1.SM // Updated left out
+}
+
+func fromView(v *sm.View) *observed {
+	o := &observed{
+		fabric: v.Fabric, revision: v.Revision, quiet: v.Pending == 0, settled: v.Settled, pkeys: v.PKeys,
+		state: v1.SM{
+			State: v.State.String(), GUID: v.GUID, LID: v.LID, Priority: v.Priority, Settled: v.Settled,
+			Pending: v.Pending, Revision: v.Revision, SMPs: map[string]int{}, Problems: slices.Clone(v.Problems),
+		},
+	}
+	if !v.Intent {
+		o.revision = 0
+	}
+	for _, c := range v.SMPs {
+		o.state.SMPs[c.Method.String()+" "+c.Attr.String()] = int(c.Sent)
+	}
+	return o
+}
+
+// observe takes events and then the view that came with or after them.
+func (b *book) observe(events []sm.Event, v *sm.View) {
+	for _, ev := range events {
+		b.event(ev)
+	}
+	if v != nil && v.Fabric != nil {
+		b.look(fromView(v))
+	}
+}
+
+// event takes what needs no view to be told.
+func (b *book) event(ev sm.Event) {
+	switch e := ev.(type) {
+	case *sm.PortPlaced:
+		b.placed(e)
+	case *sm.PortGone:
+		b.gone(e.GUID, e.Place)
+	case *sm.MembershipApplied:
+		b.found(ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, ledger.Membership{State: ledger.Applied, Revision: e.Revision})
+	case *sm.MembershipRemoved:
+		b.found(ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, ledger.Membership{State: ledger.Removed, Revision: e.Revision, HCAProven: e.HCAProven})
+	case *sm.MembershipRefused:
+		b.found(ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, ledger.Membership{State: ledger.Refused, Revision: e.Revision, Reason: e.Reason})
+	}
+}
+
+func (b *book) placed(e *sm.PortPlaced) {
+	if _, ours := b.cables[e.GUID]; !ours {
+		return
+	}
+	p, _ := b.ports.get(e.GUID.String())
+	was := p
+	p.Place, p.LID, p.NodeGUID = e.Place, e.LID, e.NodeGUID
+	b.setPort(e.GUID, was, p)
+}
+
+func (b *book) gone(g ib.GUID, from ib.Place) {
+	p, known := b.ports.get(g.String())
+	if !known || p.Place != from {
+		return
+	}
+	b.setPort(g, p, ledger.Port{})
+}
+
+// setPort records a port unless nothing but the time would change.
+func (b *book) setPort(g ib.GUID, was, p ledger.Port) {
+	p.Time = was.Time
+	if p != was || was.Time.IsZero() {
+		p.Time = b.clock()
+		b.ports.set(g.String(), p)
+	}
+}
+
+// found records what was read back about a grant; other memberships do not
+// concern the store. Time is filled in.
+func (b *book) found(k ledger.Key, m ledger.Membership) {
+	if _, wanted := b.grants[k]; !wanted {
+		return
+	}
+	was, _ := b.memberships.get(k.String())
+	m.Time = was.Time
+	if m != was {
+		m.Time = b.clock()
+		b.memberships.set(k.String(), m)
+	}
+}
+
+// look takes a view.
+func (b *book) look(o *observed) {
+	b.seen, b.stale = o, true
+	b.review()
+	if o.settled || b.clock().Sub(b.written) >= nodesEvery {
+		b.show()
+	}
+}
+
+// review compares ports and memberships with the last view.
+func (b *book) review() {
+	if b.seen == nil {
+		return
+	}
+	for g, cable := range b.cables {
+		b.reviewPort(g, cable)
+	}
+	for _, k := range b.sortedGrants() {
+		b.reviewGrant(k)
+	}
+	for _, key := range b.ports.keys() {
+		if g, err := ib.ParseGUID(key); err != nil || !b.inventoried(g) {
+			b.ports.drop(key)
+		}
+	}
+}
+
+func (b *book) inventoried(g ib.GUID) bool {
+	_, ok := b.cables[g]
+	return ok
+}
+
+func (b *book) reviewPort(g ib.GUID, cable ib.Place) {
+	was, _ := b.ports.get(g.String())
+	id := b.portOf(g, cable)
+	if id == topo.None {
+		// Not seen is believed only when there is nothing left to discover.
+		if b.seen.settled {
+			b.setPort(g, was, ledger.Port{})
+		}
+		return
+	}
+	f := b.seen.fabric
+	port, node := f.Port(id), f.NodeOf(id)
+	p := ledger.Port{NodeGUID: node.GUID, Place: f.PlaceOf(id), LID: port.LID, State: port.State.String(), HCACap: int(node.PartitionCap)}
+	if peer := f.SwitchPortOf(id); peer != topo.None {
+		p.SwitchCap = int(f.NodeOf(peer).PartitionEnforcementCap)
+	}
+	if f.LinkUp(id) == topo.None {
+		p.Place = ib.Place{}
+	}
+	b.setPort(g, was, p)
+}
+
+// portOf gives the end port with a GUID; of several that show it, the one at
+// the place where inventory says it is, if it is there.
+func (b *book) portOf(g ib.GUID, cable ib.Place) topo.PortID {
+	ids := b.seen.fabric.PortsByGUID(g)
+	for _, id := range ids {
+		if b.seen.fabric.PlaceOf(id) == cable {
+			return id
+		}
+	}
+	if len(ids) == 0 {
+		return topo.None
+	}
+	return ids[0]
+}
+
+// reviewGrant finds in the tables what no event says again: that a membership
+// which was granted, withdrawn and granted again between two intents never
+// ceased to be there, and that a withdrawn one is absent also from an HCA that
+// could not be asked before. It believes tables only while no request is out
+// under an intent that has the grant as it is now.
+func (b *book) reviewGrant(k ledger.Key) {
+	g := b.grants[k]
+	if !b.seen.quiet || b.seen.revision < g.modified {
+		return
+	}
+	was, _ := b.memberships.get(k.String())
+	onSwitch, switchProven := b.holds(b.switchPort(k.Place), k.PKey)
+	onHCA, hcaProven := b.holds(b.portOf(k.GUID, k.Place), k.PKey)
+	switch {
+	case g.withdrawn && switchProven && !onSwitch:
+		m := ledger.Membership{State: ledger.Removed, Revision: b.seen.revision, HCAProven: hcaProven && !onHCA}
+		current := was.State == ledger.Removed && was.Revision >= g.modified
+		if !current || m.HCAProven && !was.HCAProven {
+			b.found(k, m)
+		}
+	case !g.withdrawn && was.State == ledger.Applied && was.Revision < g.modified:
+		if switchProven && onSwitch && hcaProven && onHCA {
+			b.found(k, ledger.Membership{State: ledger.Applied, Revision: b.seen.revision})
+		}
+	}
+}
+
+func (b *book) switchPort(p ib.Place) topo.PortID {
+	sw := b.seen.fabric.NodeByGUID(p.Switch)
+	if sw == topo.None {
+		return topo.None
+	}
+	return b.seen.fabric.PortOf(sw, p.Port)
+}
+
+func (b *book) holds(id topo.PortID, k ib.PKey) (holds, proven bool) {
+	if id == topo.None {
+		return false, false
+	}
+	keys, proven := b.seen.pkeys(id)
+	return slices.ContainsFunc(keys, func(have ib.PKey) bool { return have.Base() == k.Base() }), proven
+}

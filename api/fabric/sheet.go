@@ -1,0 +1,99 @@
+package fabric
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	"portcullis/api/store"
+)
+
+// sheet mirrors one collection that this package writes: what shall be there,
+// and which keys of it the store does not have yet.
+type sheet[T any] struct {
+	records store.Collection[T]
+	now     map[string]T
+	dirty   map[string]bool
+}
+
+func newSheet[T any](c store.Collection[T]) *sheet[T] {
+	return &sheet[T]{records: c, now: map[string]T{}, dirty: map[string]bool{}}
+}
+
+// load takes what the store holds. What is not written yet stays as it is:
+// it is newer.
+func (s *sheet[T]) load(ctx context.Context, r store.Reader) error {
+	recs, _, err := s.records.List(ctx, r, "")
+	if err != nil {
+		return err
+	}
+	stored := make(map[string]T, len(recs))
+	for _, rec := range recs {
+		stored[rec.Key] = rec.Value
+	}
+	for k := range s.dirty {
+		if v, ok := s.now[k]; ok {
+			stored[k] = v
+		} else {
+			delete(stored, k)
+		}
+	}
+	s.now = stored
+	return nil
+}
+
+func (s *sheet[T]) get(key string) (T, bool) {
+	v, ok := s.now[key]
+	return v, ok
+}
+
+// set changes a record, and reports whether it was different.
+func (s *sheet[T]) set(key string, v T) bool {
+	if old, ok := s.now[key]; ok && reflect.DeepEqual(old, v) {
+		return false
+	}
+	s.now[key], s.dirty[key] = v, true
+	return true
+}
+
+func (s *sheet[T]) drop(key string) {
+	if _, ok := s.now[key]; ok {
+		delete(s.now, key)
+		s.dirty[key] = true
+	}
+}
+
+func (s *sheet[T]) keys() []string { return slices.Sorted(maps.Keys(s.now)) }
+
+// pending gives up to n writes, in key order.
+func (s *sheet[T]) pending(n int) []write {
+	var out []write
+	for _, key := range slices.Sorted(maps.Keys(s.dirty)) {
+		if len(out) == n {
+			break
+		}
+		out = append(out, s.write(key))
+	}
+	return out
+}
+
+func (s *sheet[T]) write(key string) write {
+	v, there := s.now[key]
+	return write{
+		put: func(tx *store.Tx) error {
+			if !there {
+				s.records.Delete(tx, key)
+				return nil
+			}
+			return s.records.Put(tx, key, v)
+		},
+		done: func() { delete(s.dirty, key) },
+	}
+}
+
+// write is one record on its way into the store.
+type write struct {
+	put  func(*store.Tx) error
+	done func() // it landed
+}

@@ -1,0 +1,74 @@
+package fabric
+
+import (
+	"fmt"
+
+	"portcullis/api/fabric/ledger"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// tick is called every nodesEvery.
+func (b *book) tick() {
+	if b.seen == nil {
+		return
+	}
+	if b.stale || b.clock().Sub(b.written) >= heartbeat {
+		b.show()
+	}
+}
+
+// show brings nodes and the state of the subnet manager up to date.
+func (b *book) show() {
+	now := b.clock()
+	b.written, b.stale = now, false
+	live := map[string]bool{}
+	for _, id := range b.seen.fabric.ByGUID() {
+		n := b.node(id)
+		key := n.GUID.String()
+		if live[key] {
+			continue // a second node with this GUID: the first known stands
+		}
+		live[key] = true
+		b.nodes.set(key, n)
+	}
+	if b.seen.settled {
+		for _, key := range b.nodes.keys() {
+			if !live[key] {
+				b.nodes.drop(key)
+			}
+		}
+	}
+	state := b.seen.state
+	state.Updated = now
+	b.sms.set(ledger.Master, state)
+}
+
+func (b *book) node(id topo.NodeID) v1.Node {
+	f := b.seen.fabric
+	n := f.Node(id)
+	out := v1.Node{GUID: n.GUID, Type: n.Type.String(), Description: n.Description, Ports: []v1.Port{}}
+	for num := 0; num <= int(n.NumPorts); num++ {
+		pid := f.PortOf(id, ib.PortNum(num))
+		if pid == topo.None {
+			continue
+		}
+		p := f.Port(pid)
+		if p.Peer == topo.None && !(num == 0 && n.Type == ib.NodeSwitch) {
+			continue
+		}
+		out.Ports = append(out.Ports, b.port(pid, p))
+	}
+	return out
+}
+
+func (b *book) port(id topo.PortID, p *topo.Port) v1.Port {
+	f := b.seen.fabric
+	out := v1.Port{Num: p.Num, GUID: p.GUID, LID: p.LID, State: p.State.String()}
+	if p.Peer != topo.None {
+		out.Peer = fmt.Sprintf("%v/%d", f.NodeOf(p.Peer).GUID, f.Port(p.Peer).Num)
+	}
+	out.PKeys, _ = b.seen.pkeys(id)
+	return out
+}
