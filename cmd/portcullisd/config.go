@@ -1,0 +1,148 @@
+package main
+
+import (
+	_ "embed"
+	"path/filepath"
+	"time"
+
+	"portcullis/api"
+	"portcullis/attest"
+	"portcullis/fabricsm/ib"
+)
+
+// defaultYAML documents every key with its default; a test holds it equal to
+// defaultConfig.
+//
+//go:embed default.yaml
+var defaultYAML []byte
+
+// config is the configuration file.
+type config struct {
+	Listen         string             `yaml:"listen"`
+	TLS            tlsConfig          `yaml:"tls"`
+	Tokens         string             `yaml:"tokens"`
+	StateDir       string             `yaml:"state_dir"`
+	Roles          []role             `yaml:"roles"`
+	ChannelBinding api.ChannelBinding `yaml:"channel_binding"`
+	LogLevel       string             `yaml:"log_level"`
+	Limits         limitsConfig       `yaml:"limits"`
+	Fabric         fabricConfig       `yaml:"fabric"`
+	Attestation    attestationConfig  `yaml:"attestation"`
+	Admission      admissionConfig    `yaml:"admission"`
+
+	file string // where it was read from
+}
+
+// role is a part of the service that can run apart.
+type role string
+
+const (
+	roleAPI role = "api"
+	roleSM  role = "sm"
+)
+
+type tlsConfig struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// limitsConfig holds rates per second and source address.
+type limitsConfig struct {
+	Connections  float64 `yaml:"connections"`
+	Requests     float64 `yaml:"requests"`
+	Attestations float64 `yaml:"attestations"`
+}
+
+type fabricConfig struct {
+	Port        string        `yaml:"port"`
+	Enforcement string        `yaml:"enforcement"`
+	Priority    uint8         `yaml:"priority"`
+	SMKeyFile   string        `yaml:"sm_key_file"`
+	Timeout     time.Duration `yaml:"timeout"`
+	AuditPeriod time.Duration `yaml:"audit_period"`
+}
+
+// attestationConfig is the attestation policy; package attest checks it.
+type attestationConfig struct {
+	EK struct {
+		Mode   attest.EKMode `yaml:"mode"`
+		Roots  []string      `yaml:"roots"`
+		Expiry attest.Expiry `yaml:"expiry"`
+		Deny   []string      `yaml:"deny"`
+	} `yaml:"ek"`
+	PCRs         []int                  `yaml:"pcrs"`
+	AgentPCR     int                    `yaml:"agent_pcr"`
+	SessionLife  time.Duration          `yaml:"session_life"`
+	StatementAge time.Duration          `yaml:"statement_age"`
+	ClockSkew    time.Duration          `yaml:"clock_skew"`
+	Firmware     []attest.FirmwareFloor `yaml:"firmware"`
+}
+
+type admissionConfig struct {
+	Window         time.Duration `yaml:"window"`
+	EvidenceMaxAge time.Duration `yaml:"evidence_max_age"`
+	PKeyFirst      ib.PKey       `yaml:"pkey_first"`
+	PKeyLast       ib.PKey       `yaml:"pkey_last"`
+	PKeyReserved   []ib.PKey     `yaml:"pkey_reserved"`
+	PKeyRest       time.Duration `yaml:"pkey_rest"`
+}
+
+// defaultConfig is what an empty file means.
+func defaultConfig() *config {
+	limits, policy := api.DefaultLimits(), attest.DefaultPolicy()
+	c := &config{
+		Listen:         "127.0.0.1:8443",
+		TLS:            tlsConfig{Cert: "tls/server.pem", Key: "tls/server.key"},
+		Tokens:         "tokens.yaml",
+		StateDir:       "/var/lib/portcullis",
+		Roles:          []role{roleAPI, roleSM},
+		ChannelBinding: api.ChannelRequired,
+		LogLevel:       "info",
+		Limits: limitsConfig{
+			Connections: limits.Connections.PerSecond, Requests: limits.Requests.PerSecond,
+			Attestations: limits.Attestations.PerSecond,
+		},
+		Fabric: fabricConfig{
+			Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
+			Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
+		},
+		Attestation: attestationConfig{
+			PCRs: policy.PCRs, AgentPCR: policy.AgentPCR, SessionLife: policy.SessionLife,
+			StatementAge: policy.StatementAge, ClockSkew: policy.ClockSkew,
+		},
+		Admission: admissionConfig{
+			Window: time.Hour, EvidenceMaxAge: time.Hour,
+			PKeyFirst: 0x0001, PKeyLast: 0x7FFE, PKeyRest: 10 * time.Minute,
+		},
+	}
+	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry
+	return c
+}
+
+// path gives a file named in the configuration, relative to it.
+func (c *config) path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(c.file), name)
+}
+
+func (c *config) has(r role) bool {
+	for _, have := range c.Roles {
+		if have == r {
+			return true
+		}
+	}
+	return false
+}
+
+// limits gives four times the rate as burst.
+func (c *config) limits() api.Limits {
+	rate := func(perSecond float64) api.Rate {
+		return api.Rate{PerSecond: perSecond, Burst: max(1, int(4*perSecond))}
+	}
+	return api.Limits{
+		Connections: rate(c.Limits.Connections), Requests: rate(c.Limits.Requests),
+		Attestations: rate(c.Limits.Attestations),
+	}
+}

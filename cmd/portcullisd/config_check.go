@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"portcullis/api"
+	"portcullis/fabricsm/sm"
+)
+
+// check finds every value that makes no sense. Files it names are read later.
+func (c *config) check() []problem {
+	k := &checker{}
+	k.address("listen", c.Listen)
+	k.set("state_dir", c.StateDir)
+	if c.has(roleAPI) {
+		k.set("tls.cert", c.TLS.Cert)
+		k.set("tls.key", c.TLS.Key)
+		k.set("tokens", c.Tokens)
+	}
+	k.roles(c.Roles)
+	k.oneOf("channel_binding", string(c.ChannelBinding), string(api.ChannelRequired), string(api.ChannelOff))
+	k.oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error")
+	k.rate("limits.connections", c.Limits.Connections)
+	k.rate("limits.requests", c.Limits.Requests)
+	k.rate("limits.attestations", c.Limits.Attestations)
+	k.fabric(&c.Fabric)
+	k.admission(&c.Admission)
+	return k.problems
+}
+
+type checker struct{ problems []problem }
+
+func (k *checker) wrong(key, format string, args ...any) {
+	k.problems = append(k.problems, problem{key, fmt.Sprintf(format, args...)})
+}
+
+func (k *checker) set(key, value string) {
+	if value == "" {
+		k.wrong(key, "is empty")
+	}
+}
+
+func (k *checker) oneOf(key, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		k.wrong(key, "%q: want one of %q", value, allowed)
+	}
+}
+
+func (k *checker) between(key string, v, least, most time.Duration) {
+	if v < least || v > most {
+		k.wrong(key, "%v: want %v to %v", v, least, most)
+	}
+}
+
+func (k *checker) address(key, value string) {
+	_, port, err := net.SplitHostPort(value)
+	if n, numErr := strconv.ParseUint(port, 10, 16); err != nil || numErr != nil || n == 0 && port != "0" {
+		k.wrong(key, "%q: want ADDRESS:PORT, for example 0.0.0.0:8443", value)
+	}
+}
+
+func (k *checker) roles(roles []role) {
+	if len(roles) == 0 {
+		k.wrong("roles", "is empty: want api, sm or both")
+	}
+	for i, r := range roles {
+		k.oneOf("roles", string(r), string(roleAPI), string(roleSM))
+		if slices.Contains(roles[:i], r) {
+			k.wrong("roles", "%s is named twice", r)
+		}
+	}
+}
+
+func (k *checker) rate(key string, v float64) {
+	if !(v > 0 && v <= 1e6) {
+		k.wrong(key, "%v: want more than 0 and at most 1000000", v)
+	}
+}
+
+func (k *checker) fabric(f *fabricConfig) {
+	if _, err := parsePort(f.Port); err != nil {
+		k.wrong("fabric.port", "%v", err)
+	}
+	if _, ok := enforcements()[f.Enforcement]; !ok {
+		k.oneOf("fabric.enforcement", f.Enforcement, "verified", "accepted")
+	}
+	if f.Priority > 15 {
+		k.wrong("fabric.priority", "%d: want 0 to 15", f.Priority)
+	}
+	k.between("fabric.timeout", f.Timeout, 10*time.Millisecond, time.Minute)
+	k.between("fabric.audit_period", f.AuditPeriod, time.Second, 24*time.Hour)
+}
+
+func enforcements() map[string]sm.Enforcement {
+	return map[string]sm.Enforcement{"verified": sm.Verified, "accepted": sm.Accepted}
+}
+
+func (k *checker) admission(a *admissionConfig) {
+	k.between("admission.window", a.Window, time.Minute, 24*time.Hour)
+	k.between("admission.evidence_max_age", a.EvidenceMaxAge, time.Minute, 24*time.Hour)
+	k.between("admission.pkey_rest", a.PKeyRest, 0, 30*24*time.Hour)
+	if !a.PKeyFirst.Valid() || a.PKeyFirst.IsFull() || a.PKeyLast.IsFull() || a.PKeyLast > 0x7FFE || a.PKeyFirst > a.PKeyLast {
+		k.wrong("admission.pkey_first", "%v to pkey_last %v: want a range within 0x0001 to 0x7ffe", a.PKeyFirst, a.PKeyLast)
+	}
+	for _, p := range a.PKeyReserved {
+		if !p.Valid() || p.IsFull() {
+			k.wrong("admission.pkey_reserved", "%v: want 0x0001 to 0x7fff", p)
+		}
+	}
+}
+
+// level gives the configured log level.
+func (c *config) level() slog.Level {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return slog.LevelInfo
+	}
+	return l
+}

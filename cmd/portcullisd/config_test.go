@@ -1,0 +1,218 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.yaml.in/yaml/v4"
+
+	"portcullis/api"
+)
+
+// The reference configuration holds every key, with its default.
+func TestReferenceConfig(t *testing.T) {
+	got, err := parseConfig("default.yaml", defaultYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaultConfig()
+	want.file = "default.yaml"
+	if d := cmp.Diff(got, want, cmp.AllowUnexported(config{}), cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("reference configuration and built-in defaults differ (-reference +built-in):\n%s", d)
+	}
+	var root yaml.Node
+	if err := yaml.Load(defaultYAML, &root); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keysOf("", reflect.TypeFor[config]()) {
+		path := strings.Split(key, ".")
+		if lineOf(&root, path) == lineOf(&root, path[:len(path)-1]) {
+			t.Errorf("the reference configuration lacks %s", key)
+		}
+	}
+}
+
+// keysOf lists the keys of a configuration type, "fabric.port" and so on.
+func keysOf(prefix string, t reflect.Type) []string {
+	var keys []string
+	for f := range t.Fields() {
+		name := f.Tag.Get("yaml")
+		if name == "" {
+			continue
+		}
+		if f.Type.Kind() == reflect.Struct {
+			keys = append(keys, keysOf(prefix+name+".", f.Type)...)
+			continue
+		}
+		keys = append(keys, prefix+name)
+	}
+	return keys
+}
+
+func TestEveryReferenceKeyIsExplained(t *testing.T) {
+	lines := strings.Split(string(defaultYAML), "\n")
+	explained := false
+	for i, line := range lines {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "":
+			explained = false
+		case strings.HasPrefix(trimmed, "#"):
+			explained = true
+		case strings.HasSuffix(trimmed, ":"):
+			explained = false // a section: each of its keys is explained
+		case !explained:
+			t.Errorf("line %d: %s has no comment above it", i+1, trimmed)
+		}
+	}
+}
+
+func TestConfigMistakes(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		want     []string // one for each line of the error, in order
+	}{
+		{"unknown keys", "listn: a\nfabric:\n  prt: b\n", []string{"c.yaml:1: unknown key listn", "c.yaml:3: unknown key prt"}},
+		{"type", "fabric: {priority: high}\n", []string{"c.yaml:1: "}},
+		{"duration without unit", "admission: {window: 60}\n", []string{"c.yaml:1: "}},
+		{"doubled key", "listen: a:1\nlisten: b:2\n", []string{"c.yaml:2: mapping key \"listen\" already defined"}},
+		{"syntax", "roles: [api\nlisten: x\n", []string{"c.yaml:2: "}},
+		{"two documents", "listen: a:1\n---\nlisten: b:1\n", []string{"c.yaml"}},
+		{"list", "- listen\n", []string{"c.yaml:1: "}},
+		{"values", "listen: here\nroles: [api, web]\nchannel_binding: maybe\nfabric:\n  priority: 16\n  timeout: 1ms\n", []string{
+			"c.yaml:1: listen: ", "c.yaml:2: roles: ", "c.yaml:3: channel_binding: ", "c.yaml:5: fabric.priority: ", "c.yaml:6: fabric.timeout: "}},
+		{"roles twice", "roles: [sm, sm]\n", []string{"c.yaml:1: roles: sm is named twice"}},
+		{"no roles", "roles: []\n", []string{"c.yaml:1: roles: is empty"}},
+		{"rate", "limits: {requests: 0, attestations: .nan}\n", []string{"c.yaml:1: limits.requests", "c.yaml:1: limits.attestations"}},
+		{"umad", "fabric: {port: 'umad:mlx5_0/1'}\n", []string{"c.yaml:1: fabric.port: \"umad:mlx5_0/1\": real HCAs through umad are not built yet; this version supports ibsim:"}},
+		{"port without node", "fabric: {port: 'ibsim:sim'}\n", []string{"c.yaml:1: fabric.port: "}},
+		{"port without socket", "fabric: {port: 'ibsim:/n'}\n", []string{"c.yaml:1: fabric.port: "}},
+		{"enforcement", "fabric: {enforcement: hoped}\n", []string{"c.yaml:1: fabric.enforcement: \"hoped\": want one of"}},
+		{"P_Key range", "admission: {pkey_first: '0x0009', pkey_last: '0x0001'}\n", []string{"c.yaml:1: admission.pkey_first: "}},
+		{"full P_Key", "admission: {pkey_reserved: ['0x8001']}\n", []string{"c.yaml:1: admission.pkey_reserved: 0x8001"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parseConfig("c.yaml", []byte(tt.in))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if len(lines) != len(tt.want) {
+				t.Fatalf("got %d problems, want %d:\n%v", len(lines), len(tt.want), err)
+			}
+			for i, want := range tt.want {
+				if !strings.HasPrefix(lines[i], want) {
+					t.Errorf("problem %q, want %q", lines[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestEmptyConfigMeansDefaults(t *testing.T) {
+	for _, in := range []string{"", "\n", "# nothing\n  # at all\n"} {
+		c, err := parseConfig("c.yaml", []byte(in))
+		if err != nil || c.Listen != defaultConfig().Listen {
+			t.Errorf("%q: %+v, %v; want the defaults", in, c, err)
+		}
+	}
+}
+
+func TestPathsAreRelativeToTheFile(t *testing.T) {
+	c := &config{file: "/etc/portcullis/portcullisd.yaml"}
+	for in, want := range map[string]string{"": "", "tls/a.pem": "/etc/portcullis/tls/a.pem", "/x/a.pem": "/x/a.pem"} {
+		if got := c.path(in); got != want {
+			t.Errorf("path(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add(defaultYAML)
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Add([]byte("fabric: {port: \"ibsim:\\0/\"}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parseConfig("c.yaml", data)
+		if (c == nil) == (err == nil) {
+			t.Fatalf("parseConfig = %v, %v; want one of them", c, err)
+		}
+	})
+}
+
+// Every file that is missing or wrong is reported, in one go.
+func TestLoadPartsReportsEveryFile(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "tokens.yaml"), "tokens:\n- {name: a}\n")
+	write(t, filepath.Join(dir, "sm.key"), "12345\n")
+	write(t, filepath.Join(dir, "roots.pem"), "nothing\n")
+	c, err := parseConfig(filepath.Join(dir, "c.yaml"), []byte("fabric: {sm_key_file: sm.key}\nattestation: {ek: {roots: [roots.pem]}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = loadParts(c)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"server.pem: no such file", "role is missing", "roots.pem", "sm.key: want 0x"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q:\n%v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "12345") {
+		t.Errorf("error holds the key: %v", err)
+	}
+}
+
+func TestPolicyFollowsTheConfiguration(t *testing.T) {
+	c := defaultConfig()
+	if p, closed, err := loadPolicy(c); err != nil || closed == "" || p.Check() == nil {
+		t.Errorf("without roots: %v, %q, %v; want a policy that refuses and the reason", p, closed, err)
+	}
+	c.Attestation.EK.Mode, c.ChannelBinding, c.Attestation.AgentPCR = "pinned", api.ChannelOff, 14
+	p, closed, err := loadPolicy(c)
+	if err != nil || closed != "" {
+		t.Fatalf("pinned: %q, %v", closed, err)
+	}
+	if p.Mode != "pinned" || p.Channel != "none" || p.AgentPCR != 14 || len(p.PCRs) != 8 || p.SessionLife != c.Attestation.SessionLife {
+		t.Errorf("policy %+v does not follow the configuration", p)
+	}
+	c.Attestation.AgentPCR = 16
+	if _, _, err := loadPolicy(c); err == nil || !strings.Contains(err.Error(), "agent PCR 16") {
+		t.Errorf("agent PCR 16: %v, want a refusal", err)
+	}
+}
+
+func TestSMKey(t *testing.T) {
+	dir := t.TempDir()
+	for name, tt := range map[string]struct {
+		in   string
+		want uint64 // 0: an error
+	}{
+		"good": {"0x1122334455667788\n", 0x1122334455667788}, "short": {"0x1", 1}, "zero": {"0x0", 0},
+		"no prefix": {"11", 0}, "long": {"0x11223344556677889", 0}, "empty": {"", 0}, "word": {"0xsecret", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+			write(t, file, tt.in)
+			key, err := loadSMKey(file)
+			if (err == nil) != (tt.want != 0) || key.Reveal() != tt.want {
+				t.Errorf("loadSMKey = %v, want key %v", err, tt.want != 0)
+			}
+		})
+	}
+	if key, err := loadSMKey(""); err != nil || !key.IsZero() {
+		t.Errorf("no file: %v, %v; want no key", key, err)
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

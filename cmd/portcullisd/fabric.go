@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"portcullis/api/fabric"
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/transport/ibsim"
+)
+
+const (
+	// retryMin and retryMax bound the doubling pause between attempts to
+	// reach the fabric.
+	retryMin = time.Second
+	retryMax = 30 * time.Second
+
+	// steady is how long an attachment must have held for the pause to begin
+	// anew.
+	steady = time.Minute
+
+	// dialTimeout bounds one attempt.
+	dialTimeout = 10 * time.Second
+
+	// intentWait is how long P_Key tables are left as they were found while
+	// the store has not said what is wanted, so that a restart takes nothing
+	// from a tenant. Past it the fabric closes.
+	intentWait = 30 * time.Second
+)
+
+// runFabric is the sm role: it attaches to the fabric and runs the subnet
+// manager, again and again until ctx ends. What stands in the way is told once
+// for each reason, in the log, in /readyz and to "portcullis sm status".
+func (s *service) runFabric(ctx context.Context) error {
+	s.status.set("fabric", "not attached yet")
+	for pause := retryMin; ; pause = min(2*pause, retryMax) {
+		began := time.Now()
+		err := s.attach(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > steady {
+			pause = retryMin
+		}
+		s.unreachable(ctx, err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// unreachable tells why the fabric is out of reach, when that is news.
+func (s *service) unreachable(ctx context.Context, err error) {
+	reason := err.Error()
+	if !s.status.set("fabric", reason) {
+		return
+	}
+	s.log.Error("the fabric is out of reach; trying again", "port", s.config.Fabric.Port, "error", reason, "hint", fabricHint(err))
+	_, err = s.store.Update(ctx, func(tx *store.Tx) error {
+		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
+			State: "unreachable", Priority: s.config.Fabric.Priority,
+			Problems: []string{reason}, Updated: time.Now().UTC(),
+		})
+	})
+	if err != nil {
+		s.log.Error("the state of the subnet manager was not recorded", "error", err)
+	}
+}
+
+func fabricHint(err error) string {
+	if _, ok := errors.AsType[*ibsim.NotRunningError](err); ok {
+		return "start the simulator, or change fabric.port"
+	}
+	if e, ok := errors.AsType[*ibsim.RefusedError](err); ok && e.AsSM {
+		return "the simulator knows no such node, or another subnet manager sits there: see fabric.port"
+	}
+	return "the service attaches by itself once the cause is gone"
+}
+
+// attach runs the subnet manager on the configured port until ctx ends or the
+// port is lost. The error says why it ended.
+func (s *service) attach(ctx context.Context) error {
+	port, err := s.dial(ctx)
+	if err != nil {
+		return err
+	}
+	s.status.set("fabric", "attached, and finding out what is there")
+	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", port.GUID())
+
+	link := fabric.New(fabric.Options{Store: s.store, Log: s.log})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return link.Run(ctx) })
+	group.Go(func() error {
+		err := driver.Run(ctx, s.driverOptions(port, link), link.Intents())
+		if err == nil && ctx.Err() == nil {
+			err = errors.New("the subnet manager stopped by itself")
+		}
+		return err
+	})
+	return group.Wait()
+}
+
+func (s *service) dial(ctx context.Context) (transport.Port, error) {
+	o, err := parsePort(s.config.Fabric.Port)
+	if err != nil {
+		return nil, fmt.Errorf("fabric.port: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	port, err := ibsim.Dial(ctx, o)
+	if err != nil {
+		return nil, err // not port, which would be a typed nil
+	}
+	return port, nil
+}
+
+func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.Options {
+	f := &s.config.Fabric
+	return driver.Options{
+		Port: port, Store: link, Log: s.log, Timeout: f.Timeout,
+		Core: sm.Config{
+			Priority: f.Priority, SMKey: s.parts.smKey, Enforcement: enforcements()[f.Enforcement],
+			IntentWait: intentWait, AuditPeriod: f.AuditPeriod,
+		},
+		OnEvent: link.OnEvent,
+		OnView: func(v *sm.View) {
+			link.OnView(v)
+			s.seen(v)
+		},
+	}
+}
+
+// seen keeps the status up with what the subnet manager says. A fabric that
+// works on a change stays ready.
+func (s *service) seen(v *sm.View) {
+	switch {
+	case v.State == ib.SMMaster && v.Settled:
+		if s.status.set("fabric", "") {
+			s.log.Info("the fabric is settled", "nodes", len(v.Fabric.Nodes()), "revision", v.Revision)
+		}
+	case v.State == ib.SMStandby:
+		s.status.set("fabric", "another subnet manager is master; this one stands by")
+	}
+}

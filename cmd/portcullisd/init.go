@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"portcullis/api"
+	"portcullis/api/ca"
+)
+
+// newFile is one file of a fresh installation.
+type newFile struct {
+	name string
+	data []byte
+	mode fs.FileMode
+}
+
+// runInit makes what a fresh installation needs, in one directory. It never
+// overwrites: when any of the files exists, nothing is written.
+func runInit(args []string, stdout, stderr io.Writer) error {
+	fl := flag.NewFlagSet("portcullisd init", flag.ContinueOnError)
+	dir := fl.String("dir", filepath.Dir(defaultConfigFile), "directory to fill")
+	names := fl.String("names", defaultNames(), "DNS names and addresses of the service, with commas between")
+	listen := fl.String("listen", "", "listen address to write into the configuration")
+	stateDir := fl.String("state-dir", "", "state directory to write into the configuration")
+	port := fl.String("fabric-port", "", "fabric port to write into the configuration")
+	if err := parse(fl, args, stderr); err != nil {
+		return err
+	}
+	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port})
+	if err != nil {
+		return err
+	}
+	files, err := freshFiles(strings.Split(*names, ","), config, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := writeFresh(*dir, files); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, `Made in %[1]s:
+  portcullisd.yaml  configuration; still to be named: attestation.ek.roots
+  tls/              CA, and a certificate for %[2]s; keep ca.key offline
+  tokens.yaml       operator tokens, as digests
+  operator.token    the token of the first operator; keep it secret
+Start the service with: portcullisd --config %[1]s/portcullisd.yaml
+Ask it with:            portcullis --service https://HOST:PORT --ca %[1]s/tls/ca.pem --token-file %[1]s/operator.token host list
+`, *dir, *names)
+	return nil
+}
+
+// defaultNames are the names a service on this machine goes by.
+func defaultNames() string {
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	if host, err := os.Hostname(); err == nil && host != "localhost" {
+		names = append([]string{host}, names...)
+	}
+	return strings.Join(names, ",")
+}
+
+// freshConfig is the reference configuration with the given keys changed.
+func freshConfig(changes map[string]string) ([]byte, error) {
+	lines := strings.SplitAfter(string(defaultYAML), "\n")
+	for i, line := range lines {
+		key, _, ok := strings.Cut(line, ": ")
+		if value := changes[key]; ok && value != "" {
+			lines[i] = fmt.Sprintf("%s: %q\n", key, value)
+		}
+	}
+	data := []byte(strings.Join(lines, ""))
+	if _, err := parseConfig("portcullisd.yaml", data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error) {
+	root, err := ca.New("Portcullis CA", now)
+	if err != nil {
+		return nil, err
+	}
+	rootPair, err := root.PEM()
+	if err != nil {
+		return nil, err
+	}
+	server, err := root.IssueServer(names, now)
+	if err != nil {
+		return nil, err
+	}
+	token, digest := api.NewToken()
+	tokens := bytes.NewBufferString("# Operator tokens. \"portcullisd token\" makes another entry.\ntokens:\n")
+	tokens.WriteString(tokenEntry("operator", api.RoleOperator, digest))
+	return []newFile{
+		{"tls/ca.pem", rootPair.Cert, 0o644},
+		{"tls/ca.key", rootPair.Key, 0o600},
+		{"tls/server.pem", server.Cert, 0o644},
+		{"tls/server.key", server.Key, 0o600},
+		{"tokens.yaml", tokens.Bytes(), 0o600},
+		{"operator.token", []byte(token + "\n"), 0o600},
+		{"portcullisd.yaml", config, 0o644},
+	}, nil
+}
+
+func writeFresh(dir string, files []newFile) error {
+	var exist []error
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		if _, err := os.Lstat(path); err == nil {
+			exist = append(exist, fmt.Errorf("%s exists", path))
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := errors.Join(exist...); err != nil {
+		return hint(err, "nothing was written; name an empty directory with --dir, or remove the files first")
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "tls"), 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := writeNew(filepath.Join(dir, f.name), f.data, f.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeNew writes a file that must not exist and flushes it to disk.
+func writeNew(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}

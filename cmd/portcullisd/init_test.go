@@ -1,0 +1,111 @@
+package main
+
+import (
+	"crypto/tls"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portcullis/api"
+)
+
+func TestInit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etc")
+	var out, errs strings.Builder
+	args := []string{"init", "--dir", dir, "--names", "fabric.example,192.0.2.1", "--listen", "192.0.2.1:9443", "--fabric-port", "ibsim:lab/H1"}
+	if code := run(t.Context(), args, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	c, err := loadConfig(filepath.Join(dir, "portcullisd.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "192.0.2.1:9443" || c.Fabric.Port != "ibsim:lab/H1" || c.StateDir != defaultConfig().StateDir {
+		t.Errorf("configuration %+v, want the given listen address and port, and the rest as default", c)
+	}
+	p, err := loadParts(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := os.ReadFile(filepath.Join(dir, "operator.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, ok := p.tokens.Find(strings.TrimSpace(string(token))); !ok || who != (api.Principal{Name: "operator", Role: api.RoleOperator}) {
+		t.Errorf("the operator token belongs to %+v, %v", who, ok)
+	}
+	if strings.Contains(out.String(), strings.TrimSpace(string(token))) {
+		t.Error("the token was printed")
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "tls/server.pem"), filepath.Join(dir, "tls/server.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pair.Leaf.VerifyHostname("fabric.example"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"tls/ca.key", "tls/server.key", "tokens.yaml", "operator.token"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != 0o600 {
+			t.Errorf("%s has mode %v, want 0600", name, info.Mode())
+		}
+	}
+}
+
+func TestInitNeverOverwrites(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "tokens.yaml"), "mine")
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"init", "--dir", dir}, nil, &out, &errs); code != 1 {
+		t.Fatalf("exit code %d, want 1", code)
+	}
+	if !strings.Contains(errs.String(), "tokens.yaml exists") || !strings.Contains(errs.String(), "hint: nothing was written") {
+		t.Errorf("standard error: %s", &errs)
+	}
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) != 1 {
+		t.Errorf("files %v, %v; want only the one that was there", files, err)
+	}
+}
+
+func TestInitRefusesBadValues(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"init", "--dir", dir, "--listen", "nowhere"}, nil, &out, &errs); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("something was written")
+	}
+}
+
+func TestToken(t *testing.T) {
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"token", "--name", "vic", "--role", "viewer"}, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	_, entry, _ := strings.Cut(errs.String(), "\n")
+	tokens, err := api.ParseTokens("t", []byte("tokens:\n"+entry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, ok := tokens.Find(strings.TrimSpace(out.String())); !ok || who.Name != "vic" || who.Role != api.RoleViewer {
+		t.Errorf("token belongs to %+v, %v", who, ok)
+	}
+	for _, args := range [][]string{{"token"}, {"token", "--name", "a", "--role", "root"}, {"token", "--role", "viewer"}} {
+		if code := run(t.Context(), args, nil, &out, &errs); code != exitUsage {
+			t.Errorf("%v: exit code %d, want 2", args, code)
+		}
+	}
+}

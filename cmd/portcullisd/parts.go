@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"portcullis/api"
+	"portcullis/attest"
+	"portcullis/fabricsm/ib"
+)
+
+// parts is what the files named in the configuration hold.
+type parts struct {
+	cert   *api.Certificate
+	tokens *api.Tokens
+	policy *attest.Policy
+	smKey  ib.SMKey
+
+	// closed says why attestation refuses every host; empty when it does not.
+	closed string
+}
+
+// loadParts reads every file the configured roles need. All problems are
+// reported together.
+func loadParts(c *config) (*parts, error) {
+	p := &parts{}
+	var errs []error
+	try := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if c.has(roleAPI) {
+		var err error
+		p.cert, err = api.LoadCertificate(c.path(c.TLS.Cert), c.path(c.TLS.Key))
+		try(err)
+		p.tokens, err = loadTokens(c)
+		try(err)
+		p.policy, p.closed, err = loadPolicy(c)
+		try(err)
+	}
+	if c.has(roleSM) {
+		var err error
+		p.smKey, err = loadSMKey(c.path(c.Fabric.SMKeyFile))
+		try(err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func loadTokens(c *config) (*api.Tokens, error) {
+	file := c.path(c.Tokens)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read tokens: %w", err)
+	}
+	return api.ParseTokens(file, data)
+}
+
+// loadPolicy makes the attestation policy. Without roots, a mode that needs a
+// chain gives a policy that refuses every host, and the reason.
+func loadPolicy(c *config) (_ *attest.Policy, closed string, _ error) {
+	a := &c.Attestation
+	if len(a.EK.Roots) == 0 && a.EK.Mode != attest.EKPinned {
+		return attest.DefaultPolicy(), "attestation.ek.roots is empty, so every host is refused; name the CA certificates of your TPM vendors", nil
+	}
+	section, err := yaml.Dump(a)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: attestation: %w", c.file, err)
+	}
+	if c.ChannelBinding == api.ChannelOff {
+		section = append(section, "channel: "+attest.ChannelNone+"\n"...)
+	}
+	policy, err := attest.LoadPolicy(section, func(name string) ([]byte, error) { return os.ReadFile(c.path(name)) })
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", c.file, err)
+	}
+	return policy, "", nil
+}
+
+// loadSMKey reads a 64-bit SM_Key; "" names none. Errors do not quote the
+// file, which is a secret.
+func loadSMKey(file string) (ib.SMKey, error) {
+	if file == "" {
+		return ib.SMKey{}, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return ib.SMKey{}, fmt.Errorf("read SM_Key: %w", err)
+	}
+	digits, ok := strings.CutPrefix(string(bytes.TrimSpace(data)), "0x")
+	v, err := strconv.ParseUint(digits, 16, 64)
+	if !ok || err != nil || v == 0 {
+		return ib.SMKey{}, fmt.Errorf("SM_Key in %s: want 0x and 1 to 16 hexadecimal digits, not all zero", file)
+	}
+	return ib.NewSMKey(v), nil
+}

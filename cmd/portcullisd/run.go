@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"portcullis/cmd/internal/version"
+)
+
+const defaultConfigFile = "/etc/portcullis/portcullisd.yaml"
+
+const usage = `Usage:
+  portcullisd [--config FILE]             run the service
+  portcullisd [--config FILE] --check     check the configuration and the files it names
+  portcullisd --print-config              print the reference configuration
+  portcullisd --version
+  portcullisd init --dir DIR [options]    make CA, certificate, operator token and configuration
+  portcullisd token --name NAME --role R  make an operator token
+
+Signals: SIGHUP reads certificate and tokens again; SIGTERM stops.
+`
+
+func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "init" {
+		return verb(stderr, func() error { return runInit(args[1:], stdout, stderr) })
+	}
+	if len(args) > 0 && args[0] == "token" {
+		return verb(stderr, func() error { return runToken(args[1:], stdout, stderr) })
+	}
+	return verb(stderr, func() error { return runService(ctx, args, stdout, stderr) })
+}
+
+// errUsage is reported by package flag already.
+var errUsage = errors.New("wrong usage")
+
+// verb runs f and turns its error into words and an exit code.
+func verb(stderr io.Writer, f func() error) int {
+	err := f()
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errUsage):
+		return exitUsage
+	default:
+		report(stderr, err)
+		return exitError
+	}
+}
+
+// parse parses flags that take no operands.
+func parse(fs *flag.FlagSet, args []string, stderr io.Writer) error {
+	fs.SetOutput(stderr)
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return errUsage
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(stderr, "portcullisd: unexpected argument %q\nportcullisd: hint: portcullisd --help\n", fs.Arg(0))
+		return errUsage
+	}
+	return nil
+}
+
+func runService(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flag.NewFlagSet("portcullisd", flag.ContinueOnError)
+	fs.Usage = func() { fmt.Fprint(stderr, usage) }
+	file := fs.String("config", defaultConfigFile, "configuration file")
+	check := fs.Bool("check", false, "check the configuration and the files it names, then stop")
+	show := fs.Bool("version", false, "say which build this is")
+	printConfig := fs.Bool("print-config", false, "print the reference configuration")
+	if err := parse(fs, args, stderr); err != nil {
+		return err
+	}
+	switch {
+	case *show:
+		fmt.Fprintln(stdout, "portcullisd", version.String())
+		return nil
+	case *printConfig:
+		_, err := stdout.Write(defaultYAML)
+		return err
+	}
+	c, err := loadConfig(*file)
+	if err != nil {
+		return err
+	}
+	parts, err := loadParts(c)
+	if err != nil {
+		return err
+	}
+	if *check {
+		fmt.Fprintf(stdout, "%s: good\n", *file)
+		return nil
+	}
+	return serve(ctx, c, parts, newLog(stderr, c.level()))
+}

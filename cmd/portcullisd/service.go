@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/store"
+	"portcullis/cmd/internal/version"
+)
+
+var _ api.Backend = (*admission.Service)(nil)
+
+// openTimeout bounds the opening of the store, which replays its log.
+const openTimeout = 2 * time.Minute
+
+// service is one running portcullisd.
+type service struct {
+	config *config
+	parts  *parts
+	log    *slog.Logger
+	store  *store.Store
+	status *status
+	server *api.Server // nil without the api role
+}
+
+// serve runs the service until a signal or ctx ends it, or a part of it dies.
+func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	notify(log, "STATUS=opening the store in "+c.path(c.StateDir))
+	st, err := openStore(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+
+	s := &service{config: c, parts: p, log: log, store: st}
+	s.status = newStatus(func(line string) { notify(log, "STATUS="+line) })
+	s.status.set("store", "")
+
+	group, ctx := errgroup.WithContext(ctx)
+	if err := s.startAPI(ctx, group); err != nil {
+		return err
+	}
+	if c.has(roleSM) {
+		if c.Fabric.Enforcement != "verified" {
+			log.Warn("fabric.enforcement is accepted: switches are believed to enforce P_Keys without proof; for simulators only")
+		}
+		group.Go(func() error { return s.runFabric(ctx) })
+	}
+	group.Go(func() error { return s.watchStore(ctx) })
+	group.Go(func() error { return s.reloadOnSignal(ctx) })
+	group.Go(func() error { return watchdog(ctx, log, s.alive) })
+	context.AfterFunc(ctx, func() { notify(log, daemon.SdNotifyStopping) })
+	notify(log, daemon.SdNotifyReady)
+	log.Info("portcullisd serves", "version", version.Short(), "roles", c.Roles, "state_dir", c.path(c.StateDir))
+	err = group.Wait()
+	log.Info("portcullisd stopped")
+	return err
+}
+
+func openStore(ctx context.Context, c *config, log *slog.Logger) (*store.Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	st, err := store.Open(ctx, store.Options{Dir: c.path(c.StateDir), Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	return st, nil
+}
+
+// startAPI starts admission and the HTTPS API.
+func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
+	if !s.config.has(roleAPI) {
+		return nil
+	}
+	l, err := listen(s.config)
+	if err != nil {
+		return err
+	}
+	adm := s.newAdmission()
+	s.server = s.newServer(adm)
+	s.status.set("attestation", s.parts.closed)
+	if s.parts.closed != "" {
+		s.log.Warn("attestation refuses every host", "reason", s.parts.closed)
+	}
+	s.log.Info("API listens", "address", l.Addr().String())
+	group.Go(func() error { return adm.Run(ctx) })
+	group.Go(func() error { return s.serveAPI(ctx, l) })
+	return nil
+}
+
+func (s *service) serveAPI(ctx context.Context, l net.Listener) error {
+	return s.server.Serve(ctx, l, s.parts.cert)
+}
+
+func (s *service) newAdmission() *admission.Service {
+	a := &s.config.Admission
+	rest := a.PKeyRest
+	if rest == 0 {
+		rest = -1 // what admission calls none
+	}
+	return admission.New(admission.Options{
+		Store: s.store, Policy: s.parts.policy, Log: s.log,
+		Window: a.Window, EvidenceAge: a.EvidenceMaxAge,
+		PKeyFirst: a.PKeyFirst, PKeyLast: a.PKeyLast, PKeyReserved: a.PKeyReserved, PKeyMinAge: rest,
+	})
+}
+
+func (s *service) newServer(b api.Backend) *api.Server {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return api.New(api.Options{
+		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
+		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions,
+	})
+}
+
+// watchStore ends the service when the store died: nothing can be decided
+// without it, and systemd starts the service again.
+func (s *service) watchStore(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.store.Failed():
+		s.status.set("store", s.store.Err().Error())
+		return fmt.Errorf("the store failed: %w", s.store.Err())
+	}
+}
+
+// alive is what the watchdog asks: does the store answer?
+func (s *service) alive(ctx context.Context) error {
+	_, err := s.store.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("read the store: %w", err)
+	}
+	return nil
+}
+
+// reloadOnSignal reads certificate and tokens again on SIGHUP.
+func (s *service) reloadOnSignal(ctx context.Context) error {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hup:
+			notifyReloading(s.log)
+			if err := s.reload(); err != nil {
+				s.log.Error("reload: what was in use stays in use", "error", err)
+			} else {
+				s.log.Info("reloaded certificate and tokens")
+			}
+			notify(s.log, daemon.SdNotifyReady)
+		}
+	}
+}
+
+// reload replaces what can be replaced while running.
+func (s *service) reload() error {
+	if s.server == nil {
+		return nil
+	}
+	tokens, err := loadTokens(s.config)
+	if err == nil {
+		s.server.SetTokens(tokens)
+	}
+	return errors.Join(err, s.parts.cert.Reload())
+}
