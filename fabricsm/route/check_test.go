@@ -62,6 +62,28 @@ func TestCheckFindsFaults(t *testing.T) {
 	}
 }
 
+// TestCheckFindsRoutesToOtherIslands: a switch that nothing connects with the
+// other two need not be reached, and must not be tried.
+func TestCheckFindsRoutesToOtherIslands(t *testing.T) {
+	k := topotest.Chain(2, 1)
+	third := k.Switch(1, 3, 4)
+	k.Link(k.Host(1), third)
+	f := k.Fabric()
+	tables, err := minhop.Engine{}.Route(f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := route.Check(f, tables).Err(); err != nil {
+		t.Fatalf("two islands: %v", err)
+	}
+	lid := f.Port(f.PortOf(third, 0)).LID
+	tables.Writable(nil, 0)[lid] = 3
+	want := []route.Finding{{Fault: route.Stray, Switch: topotest.SwitchGUID(1, 1), LID: lid, Port: 3}}
+	if d := cmp.Diff(route.Check(f, tables).Findings, want); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+}
+
 func TestCheckFindsForwardingLoop(t *testing.T) {
 	f, tables := chain3(t)
 	tables.Writable(nil, 1)[6] = 2 // the middle switch sends host 6 back
@@ -114,7 +136,7 @@ func TestCheckFindsCreditLoop(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	f := topotest.Torus(4, 4, 1).Fabric()
+	f := topotest.Torus(5, 5, 1).Fabric()
 	c, err := route.First(f, nil, minhop.Engine{}, updn.Engine{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package route_test
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -130,6 +131,104 @@ func TestLostLinkMovesOnlyItsPaths(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGainedLinkMovesOnlyToItself: an entry that is still right changes only to
+// use the new cable.
+func TestGainedLinkMovesOnlyToItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := topotest.Random(9, draw(t))
+		f := k.Fabric()
+		before := mustRoute(t, minhop.Engine{}, f, nil)
+		a, b := f.Switches()[draw(t)(len(f.Switches())-1)], f.Switches()[draw(t)(len(f.Switches())-1)]
+		if a == b {
+			return
+		}
+		k.Link(a, b)
+		g := k.Fabric()
+		after := mustRoute(t, minhop.Engine{}, g, before)
+		s := &slow{f: g, t: after}
+		for lid, owner := range s.owners() {
+			for _, sw := range f.Switches() {
+				was, is := before.LFT(sw)[lid], after.LFT(sw)[lid]
+				if was == is || was == ib.NoPort || f.LinkUp(f.PortOf(sw, is)) == topo.None {
+					continue
+				}
+				next := g.Port(g.LinkUp(g.PortOf(sw, was))).Node
+				if s.distance(next, s.home(owner)) == s.distance(sw, s.home(owner))-1 {
+					t.Fatalf("switch %v LID %v: port %d was right and became %d", f.Node(sw).GUID, lid, was, is)
+				}
+			}
+		}
+	})
+}
+
+// TestSpineReturns: what a spine carried is dealt to the others when it fails,
+// and it gets its share again when it is back.
+func TestSpineReturns(t *testing.T) {
+	k := topotest.FatTree2(324, 36)
+	f := k.Fabric()
+	spine := f.NodeByGUID(topotest.SwitchGUID(2, 3))
+	var cables [][2]topo.PortID
+	for i := 1; i <= 36; i++ {
+		p := f.PortOf(spine, ib.PortNum(i))
+		cables = append(cables, [2]topo.PortID{p, f.Port(p).Peer})
+	}
+	engine := minhop.Engine{}
+	load := func(f *topo.Fabric, prev *route.Tables) (*route.Tables, int64) {
+		tables, err := engine.Route(f, prev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := route.Check(f, tables)
+		if err := r.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return tables, r.WorstLoad
+	}
+	tables, whole := load(f, nil)
+	for _, c := range cables {
+		k.Disconnect(c[0])
+	}
+	// The 18 LIDs of a leaf come down over 16 links: some carry two.
+	tables, broken := load(k.Fabric(), tables)
+	if most := 2 * whole; broken > most {
+		t.Errorf("worst link with a spine lost: %d routes, want at most %d", broken, most)
+	}
+	for _, c := range cables {
+		k.Connect(c[0], c[1])
+	}
+	if _, back := load(k.Fabric(), tables); back > whole*8/5 {
+		t.Errorf("worst link after the spine is back: %d routes, it was %d", back, whole)
+	}
+}
+
+// TestCoresDoNotDecide: tables are the same however many cores there are.
+func TestCoresDoNotDecide(t *testing.T) {
+	k := topotest.FatTree3(1944, 36)
+	f := k.Fabric()
+	k.Cut(f.NodeByGUID(topotest.SwitchGUID(2, 5)), 20)
+	cut := k.Fabric()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var first [2]*route.Tables
+	for cores := 1; cores <= 4; cores++ {
+		runtime.GOMAXPROCS(cores)
+		for i, e := range []route.Engine{minhop.Engine{}, updn.Engine{}} {
+			tables, err := e.Route(f, nil)
+			if err == nil {
+				tables, err = e.Route(cut, tables)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first[i] == nil {
+				first[i] = tables
+			}
+			if !equalTables(f, tables, first[i]) {
+				t.Errorf("%s: %d cores give other tables than one", e.Name(), cores)
+			}
+		}
+	}
 }
 
 // TestRebootChangesOneSwitch: routes to a host that went away stay, but for

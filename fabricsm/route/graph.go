@@ -90,6 +90,18 @@ func (g *Graph) readLinks() {
 	}
 }
 
+// peers gives the other end of every link between switches, by port.
+func (g *Graph) peers() []topo.PortID {
+	peers := make([]topo.PortID, len(g.portOut))
+	for i, e := range g.portOut {
+		peers[i] = topo.None
+		if e >= 0 {
+			peers[i] = g.f.LinkUp(topo.PortID(i))
+		}
+	}
+	return peers
+}
+
 // GUID gives the node GUID of a switch by its number.
 func (g *Graph) GUID(s int32) ib.GUID { return g.f.Node(g.IDs[s]).GUID }
 

@@ -22,6 +22,7 @@ type Tables struct {
 
 	rows []row         // by topo.NodeID
 	home []topo.NodeID // by LID: the switch that the LID is behind, None
+	peer []topo.PortID // by switch port: the other end of its link when the tables were made
 }
 
 type row struct {
@@ -34,7 +35,7 @@ type row struct {
 // the same switch, and else holds what prev had and NoPort. Use
 // [Tables.Writable] to change entries.
 func NewTables(engine string, g *Graph, prev *Tables) *Tables {
-	t := &Tables{Engine: engine, MaxLID: g.MaxLID, rows: make([]row, len(g.Num)), home: make([]topo.NodeID, int(g.MaxLID)+1)}
+	t := &Tables{Engine: engine, MaxLID: g.MaxLID, rows: make([]row, len(g.Num)), home: make([]topo.NodeID, int(g.MaxLID)+1), peer: g.peers()}
 	for i := range t.home {
 		t.home[i] = topo.None
 	}
@@ -77,6 +78,13 @@ func (t *Tables) Home(lid ib.LID) topo.NodeID {
 		return topo.None
 	}
 	return t.home[lid]
+}
+
+// KnewLink reports whether an edge of a graph existed, between the same ports,
+// when the tables were made.
+func (t *Tables) KnewLink(g *Graph, s, edge int32) bool {
+	out := g.slot[s].first + topo.PortID(g.Port[edge])
+	return int(out) < len(t.peer) && t.peer[out] == g.f.LinkUp(out)
 }
 
 // Writable gives the table of a switch to write to while tables are being

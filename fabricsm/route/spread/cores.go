@@ -24,12 +24,14 @@ func ask(g *route.Graph, rule Rule, dest int32, c *Choices) {
 // keepAll finds what stays. Each core looks at a range of destinations; their
 // loads are added up.
 func (s *spreader) keepAll(newRule func() Rule) {
+	s.markFresh()
 	n := len(s.g.IDs)
 	cores := max(1, min(runtime.GOMAXPROCS(0), n/16))
 	parts := make([]*spreader, cores)
 	var wg sync.WaitGroup
 	for i := range parts {
 		part := newSpreader(s.g, s.t, s.prev)
+		part.fresh = s.fresh
 		part.kept = s.kept // by LID, and every LID has one destination
 		parts[i] = part
 		wg.Go(func() {

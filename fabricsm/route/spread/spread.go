@@ -41,7 +41,9 @@ type Rule func(dest int32, c *Choices)
 type Prepare func(*route.Graph) (newRule func() Rule)
 
 // Route fills tables by an engine's rule. Entries of prev (which may be nil)
-// that are among the choices stay; what is missing is spread around them. The
+// that are among the choices stay, unless a link that prev did not know carries
+// less: so a lost link moves the paths that used it, and one that came back
+// gets its share again. What is missing is spread around what stays. The
 // cores share the work and not the decisions: the outcome does not depend on
 // their number.
 func Route(engine string, f *topo.Fabric, prev *route.Tables, prepare Prepare) (*route.Tables, error) {

@@ -11,11 +11,18 @@ import (
 // switch, and the LIDs of one switch and the next are mostly neighbours.
 const chunk = 128
 
+// gain is how many times its own traffic a route must find less of on a link
+// that is new before it moves there: moving costs packets out of order, and
+// small differences level out by themselves.
+const gain = 4
+
 type spreader struct {
 	g       *route.Graph
 	t, prev *route.Tables
 	choices *Choices // towards the destination in hand
 
+	fresh   []bool         // by edge: prev did not know the link
+	movable bool           // some choice towards the destination in hand is fresh
 	allowed []int32        // by edge: the destination that it was last allowed for
 	ports   []ib.PortNum   // by LID of the chunk, then switch
 	pick    []int32        // by position in choices.Order: edge
@@ -40,14 +47,25 @@ func newSpreader(g *route.Graph, t, prev *route.Tables) *spreader {
 	return s
 }
 
+// markFresh finds the edges that prev did not know.
+func (s *spreader) markFresh() {
+	s.fresh = make([]bool, len(s.g.To))
+	for sw := range int32(len(s.g.IDs)) {
+		for e := s.g.Row[sw]; e < s.g.Row[sw+1]; e++ {
+			s.fresh[e] = !s.prev.KnewLink(s.g, sw, e)
+		}
+	}
+}
+
 // use takes the choices for the next destination.
 func (s *spreader) use(dest int32, c *Choices) {
-	s.choices = c
+	s.choices, s.movable = c, false
 	if s.prev == nil {
 		return
 	}
 	for _, e := range c.Edge {
 		s.allowed[e] = dest
+		s.movable = s.movable || s.fresh[e]
 	}
 }
 
@@ -94,7 +112,8 @@ func (s *spreader) keep(dest int32) {
 	eachChunk(s.g.Targets[dest], func(lids []route.Target) {
 		s.gather(0, lids)
 		for k, t := range lids {
-			if s.kept[t.LID] = s.stillRight(dest, t, s.column(k)); s.kept[t.LID] {
+			s.kept[t.LID] = !s.movable && s.stillRight(dest, t, s.column(k))
+			if s.kept[t.LID] {
 				s.account(t)
 			}
 		}
@@ -161,6 +180,9 @@ func (s *spreader) fill(dest int32, open []route.Target) {
 func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
 	c := s.choices
 	s.cost[dest] = 0
+	if s.movable {
+		s.presentFlow(dest, ports)
+	}
 	for i := 1; i < len(c.Order); i++ {
 		sw := c.Order[i]
 		e := int32(-1)
@@ -168,7 +190,7 @@ func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
 			e = s.keptEdge(dest, sw, ports[sw])
 		}
 		if e >= 0 {
-			s.cost[sw] = s.cost[s.g.To[e]] + int64(s.load[e])
+			e = s.stayOrMove(i, e)
 		} else {
 			e = s.cheapest(i)
 		}
@@ -198,6 +220,34 @@ func (s *spreader) cheapest(i int) int32 {
 	}
 	s.cost[s.choices.Order[i]] = cost
 	return best
+}
+
+// presentFlow sets flow to what passes each switch as long as all stays.
+func (s *spreader) presentFlow(dest int32, ports []ib.PortNum) {
+	copy(s.flow, s.g.Hosts)
+	for i := len(s.choices.Order) - 1; i > 0; i-- {
+		sw := s.choices.Order[i]
+		if e := s.keptEdge(dest, sw, ports[sw]); e >= 0 {
+			s.flow[s.g.To[e]] += s.flow[sw]
+		}
+	}
+}
+
+// stayOrMove gives the present next hop of the i-th switch, or a fresh link
+// where the route meets clearly less, and sets the switch's cost.
+func (s *spreader) stayOrMove(i int, present int32) int32 {
+	sw, edge := s.choices.Order[i], present
+	cost := s.cost[s.g.To[present]] + int64(s.load[present])
+	if s.movable {
+		best := cost - gain*s.flow[sw]
+		for _, e := range s.choices.Edge[s.choices.Row[i]:s.choices.Row[i+1]] {
+			if c := s.cost[s.g.To[e]] + int64(s.load[e]); s.fresh[e] && c < best {
+				edge, cost, best = e, c, c
+			}
+		}
+	}
+	s.cost[sw] = cost
+	return edge
 }
 
 // account adds what the picked routes to a LID carry. Routes to switches carry

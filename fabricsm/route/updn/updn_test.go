@@ -3,6 +3,9 @@ package updn
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/topo/topotest"
 )
@@ -38,5 +41,48 @@ func TestGolden(t *testing.T) {
 				t.Errorf("worst link %d routes, longest route %d hops; want %d and %d", r.WorstLoad, r.MaxHops, tt.worst, tt.hops)
 			}
 		})
+	}
+}
+
+// TestNeverUpAfterDown follows every route on random fabrics.
+func TestNeverUpAfterDown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := topotest.Random(14, func(most int) int { return rapid.IntRange(0, most).Draw(t, "n") }).Fabric()
+		tables, err := Engine{}.Route(f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := route.NewGraph(f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pos := make(map[int32]int)
+		for i, s := range rank(g) {
+			pos[s] = i
+		}
+		if len(pos) != len(g.IDs) {
+			t.Fatalf("%d of %d switches have a rank", len(pos), len(g.IDs))
+		}
+		for lid := ib.LID(1); lid <= tables.MaxLID; lid++ {
+			for s := range g.IDs {
+				follow(t, g, tables, pos, int32(s), lid)
+			}
+		}
+	})
+}
+
+func follow(t *rapid.T, g *route.Graph, tables *route.Tables, pos map[int32]int, s int32, lid ib.LID) {
+	descending := false
+	for {
+		e := g.EdgeAt(s, tables.LFT(g.IDs[s])[lid])
+		if e < 0 {
+			return
+		}
+		up := pos[g.To[e]] < pos[s]
+		if up && descending {
+			t.Fatalf("switch %v sends LID %v up after it came down", g.GUID(s), lid)
+		}
+		descending = !up
+		s = g.To[e]
 	}
 }
