@@ -205,9 +205,9 @@ func TestSpineReturns(t *testing.T) {
 
 // TestCoresDoNotDecide: tables are the same however many cores there are.
 func TestCoresDoNotDecide(t *testing.T) {
-	k := topotest.FatTree3(1944, 36)
+	k := topotest.FatTree3(432, 12)
 	f := k.Fabric()
-	k.Cut(f.NodeByGUID(topotest.SwitchGUID(2, 5)), 20)
+	k.Cut(f.NodeByGUID(topotest.SwitchGUID(2, 5)), 8)
 	cut := k.Fabric()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var first [2]*route.Tables
