@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"portcullis/api/client"
+)
+
+// patience bounds every wait of these tests.
+const patience = 60 * time.Second
+
+// process is one portcullisd process of a test. It is told to stop, and must
+// end well, when the test ends.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	states chan string // what systemd is told, a state each
+	lines  *lines
+	ended  chan error
+}
+
+// lines collects output that is written while the test reads it.
+type lines struct {
+	mu  sync.Mutex
+	buf strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.Write(p) }
+func (l *lines) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.String() }
+
+// install makes a fresh installation on a free port and gives its directory.
+func install(t *testing.T, options ...string) (dir, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	l.Close()
+	dir = filepath.Join(t.TempDir(), "etc")
+	args := append([]string{"init", "--dir", dir, "--names", "127.0.0.1", "--listen", address, "--state-dir", filepath.Join(t.TempDir(), "state")}, options...)
+	if out, err := exec.Command("portcullisd", args...).CombinedOutput(); err != nil {
+		t.Fatalf("init: %v\n%s", err, out)
+	}
+	return dir, address
+}
+
+// start runs portcullisd from an installation.
+func start(t *testing.T, dir string, env ...string) *process {
+	t.Helper()
+	d := launch(t, exec.Command("portcullisd", "--config", filepath.Join(dir, "portcullisd.yaml")), env...)
+	d.await("READY=1")
+	return d
+}
+
+func launch(t *testing.T, cmd *exec.Cmd, env ...string) *process {
+	t.Helper()
+	d := &process{t: t, cmd: cmd, states: make(chan string, 1000), lines: &lines{}, ended: make(chan error, 1)}
+	socket := filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go d.listen(conn)
+	cmd.Env = append(os.Environ(), append(env, "NOTIFY_SOCKET="+socket)...)
+	cmd.Stderr = d.lines
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { d.ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		d.stop()
+		conn.Close()
+		if t.Failed() {
+			t.Logf("output of portcullisd:\n%s", d.lines)
+		}
+	})
+	return d
+}
+
+func (d *process) listen(conn net.Conn) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buf)
+		if err != nil {
+			return
+		}
+		for s := bufio.NewScanner(strings.NewReader(string(buf[:n]))); s.Scan(); {
+			d.states <- s.Text()
+		}
+	}
+}
+
+// await waits until systemd is told a state that begins with prefix.
+func (d *process) await(prefix string) string {
+	d.t.Helper()
+	late := time.After(patience)
+	for {
+		select {
+		case s := <-d.states:
+			if strings.HasPrefix(s, prefix) {
+				return s
+			}
+		case err := <-d.ended:
+			d.ended <- err
+			d.t.Fatalf("portcullisd ended (%v) before %s:\n%s", err, prefix, d.lines)
+		case <-late:
+			d.t.Fatalf("portcullisd did not tell %s:\n%s", prefix, d.lines)
+		}
+	}
+}
+
+// stop sends SIGTERM and wants exit code 0.
+func (d *process) stop() {
+	d.t.Helper()
+	d.end(syscall.SIGTERM, 0)
+}
+
+// kill ends the process without notice, as a power cut would.
+func (d *process) kill() {
+	d.t.Helper()
+	d.end(syscall.SIGKILL, -1)
+}
+
+func (d *process) end(sig os.Signal, want int) {
+	d.t.Helper()
+	if d.cmd.ProcessState != nil {
+		return
+	}
+	if err := d.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		d.t.Error(err)
+	}
+	select {
+	case <-d.ended:
+	case <-time.After(patience):
+		d.t.Errorf("portcullisd does not end on %v", sig)
+		return
+	}
+	if got := d.cmd.ProcessState.ExitCode(); got != want {
+		d.t.Errorf("exit code %d after %v, want %d", got, sig, want)
+	}
+}
+
+// operator gives a client with the token that init made.
+func operator(t *testing.T, dir, address string) *client.Client {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(dir, "operator.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withToken(t, dir, address, strings.TrimSpace(string(token)))
+}
+
+func withToken(t *testing.T, dir, address, token string) *client.Client {
+	t.Helper()
+	pem, err := os.ReadFile(filepath.Join(dir, "tls", "ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{URL: "https://" + address, CA: pem, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// refused runs portcullisd, which must end with exit code 1, and gives what it
+// says.
+func refused(t *testing.T, dir string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "portcullisd", "--config", filepath.Join(dir, "portcullisd.yaml")).CombinedOutput()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.ExitCode() != 1 {
+		t.Fatalf("portcullisd: %v, want exit code 1:\n%s", err, out)
+	}
+	return string(out)
+}
+
+// eventually asks until cond holds. It is for what a service reports only when
+// it is asked.
+func eventually(t *testing.T, what string, cond func() (bool, string)) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for {
+		ok, state := cond()
+		if ok {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal(fmt.Sprintf("%s did not come about: %s", what, state))
+		}
+	}
+}
