@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -45,14 +46,23 @@ func DefaultConfig() Config {
 // ParseConfig reads a configuration file over the values already in c. Unknown
 // keys are refused, with their line.
 func (c *Config) ParseConfig(name string, data []byte) error {
-	var empty any
-	if err := yaml.Load(data, &empty); err == nil && empty == nil {
-		return nil
-	}
-	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
+	if err := decode(data, c); err != nil {
 		return failf(ClassUsage, "the manual page portcullis-agent(8) lists the keys", "configuration %s: %w", name, err)
 	}
 	return nil
+}
+
+// decode reads at most one YAML document; a file of comments alone is none.
+func decode(data []byte, v any) error {
+	onlyComments := true
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		onlyComments = onlyComments && (len(line) == 0 || line[0] == '#')
+	}
+	if onlyComments {
+		return nil
+	}
+	return yaml.Load(data, v, yaml.WithKnownFields())
 }
 
 // CheckHost reports every setting that collecting a statement needs and that

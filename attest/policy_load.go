@@ -1,6 +1,7 @@
 package attest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -39,10 +40,8 @@ var digestPattern = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 // was read. Every problem is reported, those of syntax with their line.
 func LoadPolicy(data []byte, read func(name string) ([]byte, error)) (*Policy, error) {
 	var f policyFile
-	if len(strings.TrimSpace(string(data))) > 0 {
-		if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
-			return nil, fmt.Errorf("attestation policy: %w", err)
-		}
+	if err := decode(data, &f); err != nil {
+		return nil, fmt.Errorf("attestation policy: %w", err)
 	}
 	p := DefaultPolicy()
 	f.apply(p)
@@ -70,6 +69,19 @@ func LoadPolicy(data []byte, read func(name string) ([]byte, error)) (*Policy, e
 	}
 	p.Version = hex.EncodeToString(version.Sum(nil))[:16]
 	return p, nil
+}
+
+// decode reads at most one YAML document; a file of comments alone is none.
+func decode(data []byte, v any) error {
+	onlyComments := true
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		onlyComments = onlyComments && (len(line) == 0 || line[0] == '#')
+	}
+	if onlyComments {
+		return nil
+	}
+	return yaml.Load(data, v, yaml.WithKnownFields())
 }
 
 func (f *policyFile) apply(p *Policy) {

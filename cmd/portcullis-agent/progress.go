@@ -17,7 +17,7 @@ import (
 // JSON lines for machines everywhere else.
 func (a *app) logger() *slog.Logger {
 	if !a.json && isTerminal(a.stderr) {
-		return slog.New(&people{out: a.stderr, mu: new(sync.Mutex)})
+		return newPeople(a.stderr)
 	}
 	a.machine = true
 	return slog.New(slog.NewJSONHandler(a.stderr, nil))
@@ -37,6 +37,10 @@ type people struct {
 	out   io.Writer
 	mu    *sync.Mutex // guards out
 	attrs []slog.Attr
+}
+
+func newPeople(out io.Writer) *slog.Logger {
+	return slog.New(&people{out: out, mu: new(sync.Mutex)})
 }
 
 // Enabled implements slog.Handler.
