@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/fabricsm/sim/netlist"
+)
+
+// kinds are the fabrics that can be generated.
+var kinds = []struct {
+	name, about string
+	generate    func(netlist.Shape) (*netlist.Netlist, error)
+}{
+	{"single", "hosts on one switch", netlist.Single},
+	{"ft2", "two-level fat tree: leaves and spines", netlist.FatTree2},
+	{"ft3", "three-level fat tree: leaves, aggregation, cores", netlist.FatTree3},
+	{"chain", "a row of switches with hosts on each", netlist.Chain},
+	{"islands", "switches with hosts and no cable between them", netlist.Islands},
+	{"dualport", "two switches and hosts with a port on each", netlist.DualPort},
+}
+
+func generateCommand() *cobra.Command {
+	var shape netlist.Shape
+	var names, lines []string
+	for _, k := range kinds {
+		names = append(names, k.name)
+		lines = append(lines, fmt.Sprintf("  %-9s %s", k.name, k.about))
+	}
+	c := &cobra.Command{
+		Use:     "generate KIND",
+		Short:   "Print the netlist of a regular fabric",
+		Long:    "Print the netlist of a regular fabric. KIND is one of\n\n" + strings.Join(lines, "\n") + "\n\nThe first host is called sm, the others h1, h2, ...; further HCAs of a host h1-2,\nh1-3, ... The same call gives the same file.",
+		Example: "  portcullis-sim generate ft2 --hosts 36 > fabric.net",
+		Args:    one("one kind"),
+		RunE: func(c *cobra.Command, args []string) error {
+			for _, k := range kinds {
+				if k.name != args[0] {
+					continue
+				}
+				l, err := k.generate(shape)
+				if err != nil {
+					return err
+				}
+				if _, err := l.WriteTo(c.OutOrStdout()); err != nil {
+					return fmt.Errorf("write netlist: %w", err)
+				}
+				return nil
+			}
+			return usageError{fmt.Errorf("unknown kind %q: want %s", args[0], strings.Join(names, ", "))}
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&shape.Hosts, "hosts", 8, "number of hosts, sm included")
+	f.IntVar(&shape.HCAs, "hcas", 1, "HCAs of each host but sm")
+	f.IntVar(&shape.Radix, "radix", 36, "ports of a switch")
+	f.IntVar(&shape.Leaves, "leaves", 0, "leaf switches of ft2; 0 means as few as fit")
+	f.IntVar(&shape.Spines, "spines", 0, "spine switches of ft2; 0 means as few as fit")
+	f.IntVar(&shape.Switches, "switches", 2, "switches of chain and islands")
+	f.StringVar(&shape.Link, "link", "4xEDR", "width and speed of the cables")
+	return c
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/ibsimserver"
+	"portcullis/fabricsm/transport/ibsim"
+)
+
+func runCommand() *cobra.Command {
+	var (
+		socket  string
+		options sim.Options
+	)
+	c := &cobra.Command{
+		Use:   "run NETLIST",
+		Short: "Serve a simulated fabric to the clients of ibsim",
+		Long: "Serve a simulated fabric to the clients of ibsim until interrupted. NETLIST is a\n" +
+			"file in ibsim's format or the output of ibnetdiscover; - means standard input.\n\n" +
+			"Unless the netlist comes from there, standard input is a console:\n\n" + consoleHelp,
+		Example: "  portcullis-sim run fabric.net --socket lab1",
+		Args:    one("one netlist"),
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := readNetlist(args[0], c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			server, err := ibsim.Listen(socket)
+			if err != nil {
+				return err
+			}
+			f := sim.NewWith(l, options)
+			fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes on socket %q\n", len(l.Nodes), server.Socket())
+			ctx, quit := context.WithCancel(c.Context())
+			defer quit()
+			if args[0] != "-" {
+				// Nothing waits for this goroutine: it may be in a read of
+				// standard input that only the end of the process ends.
+				go console{f, c.OutOrStdout(), quit}.run(c.InOrStdin())
+			}
+			return ibsimserver.Serve(ctx, server, f)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&socket, "socket", defaultSocket(), "base of the socket names (default from IBSIM_SOCKNAME)")
+	f.Uint64Var(&options.Seed, "seed", 0, "seed of every random choice")
+	f.BoolVar(&options.LoseSilently, "lose-silently", false, "do not hand undeliverable requests back; clients without timeouts then wait for ever")
+	return c
+}
+
+func defaultSocket() string {
+	if s := os.Getenv("IBSIM_SOCKNAME"); s != "" {
+		return s
+	}
+	return ibsim.DefaultSocket
+}
+
+// console changes a running fabric by commands.
+type console struct {
+	fabric *sim.Fabric
+	out    io.Writer
+	quit   func()
+}
