@@ -153,6 +153,10 @@ func (c *Core) silence(id topo.NodeID) {
 		return
 	}
 	n.silent = true
+	for _, x := range n.parked {
+		c.marksOf(x).queued &^= 1 << x.class
+	}
+	n.parked = nil
 	n.pause = c.longer(n.pause)
 	c.problem(problemKey{kind: silentNode, guid: c.nodeGUID(id)}, &NodeUnreachable{GUID: c.nodeGUID(id), Place: c.placeOf(n.up)})
 	c.updateForwarding(id)

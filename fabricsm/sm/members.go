@@ -290,6 +290,9 @@ func (c *Core) isApplied(h topo.PortID, ms *membership) bool {
 // refuseMember says why a grant will not be applied as things stand.
 func (c *Core) refuseMember(h topo.PortID, ms *membership, plan *partition.PortPlan) {
 	reason := ""
+	if sp := c.peer(h); sp != topo.None && c.external(sp) && !c.nodes[c.ports[sp].node].infoKnown {
+		return // what the switch can do is not known yet
+	}
 	for _, r := range plan.Refused {
 		if r.Member.PKey == ms.PKey && r.Member.Place == ms.Place {
 			reason = r.Reason.String()

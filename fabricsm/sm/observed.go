@@ -118,10 +118,14 @@ func (c *Core) portAt(pl ib.Place) topo.PortID {
 
 // addNode makes room for a node that answered for the first time.
 func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
-	id := c.topo.AddNode(topo.Node{
+	tn := topo.Node{
 		GUID: ni.NodeGUID, SystemImageGUID: ni.SystemImageGUID, Type: ni.NodeType,
 		NumPorts: ni.NumPorts, PartitionCap: max(1, ni.PartitionCap),
-	})
+	}
+	if ni.NodeType == ib.NodeSwitch {
+		tn.LinearFDBCap = uint16(ib.MaxUnicastLID) + 1 // until SwitchInfo says how many
+	}
+	id := c.topo.AddNode(tn)
 	for len(c.nodes) < c.topo.NumNodes() {
 		c.nodes = append(c.nodes, node{})
 	}

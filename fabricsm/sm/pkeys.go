@@ -199,7 +199,7 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		c.refused(r, "the table answered is not the one that was set")
 		return
 	}
-	if changed && r.audit {
+	if r.audit && !slices.Equal(old.keys, t.keys) {
 		c.unsettled = true
 	}
 	c.markPort(clsPKey, p)

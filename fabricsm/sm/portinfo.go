@@ -171,6 +171,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 	verify := n.verify
 	n.verify = false
 	if !was {
+		c.touchNode(id)
 		c.readLFT(id)
 	} else if si.LinearFDBTop < old.LinearFDBTop {
 		c.rebooted(id)
@@ -241,13 +242,21 @@ func (c *Core) copySwitch(id topo.NodeID) {
 	tn.PartitionEnforcementCap = si.PartitionEnforcementCap
 	tn.InboundEnforcementCap, tn.OutboundEnforcementCap = si.InboundEnforcementCap, si.OutboundEnforcementCap
 	tn.EnhancedPort0 = si.EnhancedPort0
-	if tn == was {
-		return
+	if tn != was {
+		c.topo.SetNode(id, tn)
+		c.moved()
+		c.touchNode(id)
 	}
-	c.topo.SetNode(id, tn)
-	c.moved()
-	for i := 1; i <= int(tn.NumPorts); i++ {
-		c.markPort(clsPKey, tn.FirstPort+topo.PortID(i))
+}
+
+// touchNode looks again at what is programmed on all ports of a node that were
+// read.
+func (c *Core) touchNode(id topo.NodeID) {
+	tn := c.topo.Node(id)
+	for i := range int(tn.NumPorts) + 1 {
+		if p := tn.FirstPort + topo.PortID(i); c.ports[p].known {
+			c.touch(p)
+		}
 	}
 }
 

@@ -181,6 +181,10 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 	if mad.Decode(m.Data(), &pi) != nil {
 		return
 	}
+	if !c.settable(p) {
+		c.observe(p, &pi, false) // the cable went meanwhile
+		return
+	}
 	want, fields := c.wantInfo(p)
 	missed := differing(&pi, &want) & fields & pt.setTried
 	c.learn(pt.node, pt.setTried&fields, missed)

@@ -1,0 +1,340 @@
+package sm_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/transport"
+)
+
+// answerTime is how long an answer takes, and timeout how long env waits.
+const (
+	answerTime = 10 * time.Microsecond
+	timeout    = 200 * time.Millisecond
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// chaos says what may happen to packets between the core and the fabric.
+type chaos struct {
+	lose, twice, delay, garble float64 // shares, 0 to 1
+}
+
+// env runs a core against a simulated fabric in virtual time. It does what
+// package driver does, in one goroutine, one input after the other.
+type env struct {
+	t    testing.TB
+	list *netlist.Netlist
+	fab  *sim.Fabric
+	st   *sim.Station
+	cfg  sm.Config
+	core *sm.Core
+	rng  *rand.Rand
+	bad  chaos
+
+	now     time.Time
+	facts   []sm.Fact
+	inbox   []arrival // by time, then order
+	seq     int
+	out     map[sm.RequestID]time.Time
+	order   []sm.RequestID
+	wake    time.Time
+	job     *sm.RouteJob
+	intent  sm.Intent
+	view    *sm.View
+	events  []sm.Event
+	smps    map[string]int
+	steps   int
+	onStep  func()
+	logSend func(*sm.Request)
+}
+
+type arrival struct {
+	at  time.Time
+	seq int
+	p   transport.Packet
+}
+
+func newEnv(t testing.TB, list *netlist.Netlist, o sim.Options, cfg sm.Config, seed uint64) *env {
+	t.Helper()
+	e := &env{t: t, list: list, fab: sim.NewWith(list, o), cfg: cfg, now: epoch,
+		rng: rand.New(rand.NewPCG(seed, 1)), smps: make(map[string]int)}
+	var err error
+	if e.st, err = e.fab.Station("sm", true); err != nil {
+		t.Fatal(err)
+	}
+	e.cfg.PortGUID = e.st.GUID()
+	return e
+}
+
+// start begins, or begins again after a crash, with what was saved.
+func (e *env) start() {
+	e.core = sm.New(e.cfg)
+	e.out = make(map[sm.RequestID]time.Time)
+	e.order, e.inbox, e.wake, e.job, e.view = nil, nil, time.Time{}, nil, nil
+	e.st.SetIsSM(true)
+	e.step(&sm.Started{Facts: slices.Clone(e.facts)})
+}
+
+func (e *env) want(in sm.Intent) {
+	e.intent = in
+	e.step(&sm.IntentSet{Intent: in})
+}
+
+// step advances the core and does what it wants.
+func (e *env) step(in sm.Input) {
+	e.steps++
+	out := e.core.Step(e.now, in)
+	e.facts = append(e.facts, out.Save...)
+	var packets []transport.Packet
+	for i := range out.Answer {
+		a := &out.Answer[i]
+		packets = append(packets, transport.Packet{MAD: a.MAD, LID: a.LID, QP: a.QP})
+	}
+	for i := range out.Send {
+		r := &out.Send[i]
+		if e.logSend != nil {
+			e.logSend(r)
+		}
+		e.smps[fmt.Sprintf("%v %v", r.MAD.Method(), r.MAD.Attr())]++
+		e.out[r.ID] = e.now.Add(timeout)
+		e.order = append(e.order, r.ID)
+		if e.rng.Float64() >= e.bad.lose {
+			packets = append(packets, transport.Packet{MAD: r.MAD, LID: r.LID})
+		}
+	}
+	if out.Job != nil {
+		if e.job != nil {
+			e.t.Fatal("a second routing job while one is out")
+		}
+		e.job = out.Job
+	}
+	e.events = append(e.events, out.Events...)
+	if out.View != nil {
+		e.view = out.View
+	}
+	e.wake = out.Wake
+	for _, p := range packets {
+		e.arrive(e.st.Exchange([]transport.Packet{p}, nil))
+	}
+	if e.onStep != nil {
+		e.onStep()
+	}
+}
+
+// arrive puts what came back into the inbox, as chaos has it.
+func (e *env) arrive(packets []transport.Packet) {
+	for _, p := range packets {
+		if e.rng.Float64() < e.bad.lose {
+			continue
+		}
+		if e.rng.Float64() < e.bad.garble {
+			p.MAD[e.rng.IntN(mad.Size)] ^= byte(1 + e.rng.IntN(255))
+		}
+		e.post(p)
+		if e.rng.Float64() < e.bad.twice {
+			e.post(p)
+		}
+	}
+}
+
+func (e *env) post(p transport.Packet) {
+	at := e.now.Add(answerTime)
+	if e.rng.Float64() < e.bad.delay {
+		at = at.Add(time.Duration(e.rng.Int64N(int64(2 * timeout))))
+	}
+	e.seq++
+	a := arrival{at: at, seq: e.seq, p: p}
+	i, _ := slices.BinarySearchFunc(e.inbox, a, func(x, y arrival) int {
+		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.seq, y.seq))
+	})
+	e.inbox = slices.Insert(e.inbox, i, a)
+}
+
+// next lets the next thing happen, if it happens before until.
+func (e *env) next(until time.Time) bool {
+	if e.job != nil {
+		job := e.job
+		e.job = nil
+		e.step(job.Run())
+		return true
+	}
+	at := until
+	what := ""
+	earlier := func(t time.Time, name string) {
+		if !t.IsZero() && t.Before(at) {
+			at, what = t, name
+		}
+	}
+	if len(e.inbox) > 0 {
+		earlier(e.inbox[0].at, "arrival")
+	}
+	for len(e.order) > 0 {
+		due, ok := e.out[e.order[0]]
+		if ok {
+			earlier(due, "timeout")
+			break
+		}
+		e.order = e.order[1:]
+	}
+	earlier(e.wake, "wake")
+	if d, ok := e.fab.NextEvent(); ok {
+		earlier(epoch.Add(d), "fabric")
+	}
+	e.advance(at)
+	switch what {
+	case "arrival":
+		p := e.inbox[0].p
+		e.inbox = e.inbox[1:]
+		e.deliver(&p)
+	case "timeout":
+		id := e.order[0]
+		delete(e.out, id)
+		e.step(&sm.Reply{ID: id, Outcome: sm.TimedOut})
+	case "wake":
+		e.wake = time.Time{}
+		e.step(&sm.Woken{})
+	case "":
+		return false
+	}
+	return true
+}
+
+func (e *env) advance(at time.Time) {
+	if at.Before(e.now) {
+		at = e.now
+	}
+	e.now = at
+	if d := at.Sub(epoch) - e.fab.Now(); d > 0 {
+		e.fab.Advance(d)
+	}
+	e.arrive(e.st.Take(nil))
+}
+
+func (e *env) deliver(p *transport.Packet) {
+	id := sm.RequestID(uint32(p.MAD.TID()))
+	if p.Undelivered || p.MAD.IsSMP() && p.MAD.Method() == mad.MethodGetResp {
+		if _, ok := e.out[id]; !ok {
+			return
+		}
+		delete(e.out, id)
+		o := sm.Answered
+		if p.Undelivered {
+			o = sm.Undelivered
+		}
+		e.step(&sm.Reply{ID: id, Outcome: o, MAD: p.MAD})
+		return
+	}
+	e.step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
+}
+
+// run lets d of virtual time pass.
+func (e *env) run(d time.Duration) {
+	until := e.now.Add(d)
+	for e.next(until) {
+	}
+}
+
+// settle runs until the fabric is settled and nothing is on the way, at most d
+// of virtual time.
+func (e *env) settle(d time.Duration) bool {
+	until := e.now.Add(d)
+	for {
+		if e.view != nil && e.view.Settled && len(e.inbox) == 0 && len(e.out) == 0 {
+			return true
+		}
+		if !e.next(until) {
+			return false
+		}
+	}
+}
+
+func (e *env) mustSettle(d time.Duration) {
+	e.t.Helper()
+	if !e.settle(d) {
+		e.t.Fatalf("not settled after %v: %d requests out, SMPs %v, problems %q", d, len(e.out), e.smps, e.problems())
+	}
+}
+
+func (e *env) problems() []string {
+	if e.view == nil {
+		return nil
+	}
+	return e.view.Problems
+}
+
+// takeEvents gives the events since the last call.
+func (e *env) takeEvents() []sm.Event {
+	out := e.events
+	e.events = nil
+	return out
+}
+
+func (e *env) sets() (n int) {
+	for _, name := range []string{"SwitchInfo", "PortInfo", "P_KeyTable", "SLtoVLMappingTable", "LinearForwardingTable"} {
+		n += e.smps["Set "+name]
+	}
+	return n
+}
+
+// endPort is an end port of the netlist with its cable.
+type endPort struct {
+	node  *netlist.Node
+	num   ib.PortNum
+	place ib.Place // as the netlist cables it
+	peer  string
+	pnum  ib.PortNum
+}
+
+// hosts gives all CA ports but that of the SM, in the order of the netlist.
+func hosts(list *netlist.Netlist) (out []endPort) {
+	for i := range list.Nodes {
+		n := &list.Nodes[i]
+		if n.Type != ib.NodeCA || n.Name == "sm" {
+			continue
+		}
+		for num := 1; num < len(n.Ports); num++ {
+			p := n.Ports[num]
+			if p.Peer == "" {
+				continue
+			}
+			out = append(out, endPort{node: n, num: ib.PortNum(num), peer: p.Peer, pnum: p.PeerPort,
+				place: ib.Place{Switch: list.Find(p.Peer).GUID, Port: p.PeerPort}})
+		}
+	}
+	return out
+}
+
+func (h *endPort) grant(k ib.PKey) sm.Grant {
+	return sm.Grant{GUID: h.node.PortGUID(h.num), PKey: k, Place: h.place}
+}
+
+func list(t testing.TB, l *netlist.Netlist, err error) *netlist.Netlist {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// inactive lists cabled ports that are not Active in a view.
+func inactive(v *sm.View) (bad []string) {
+	f := v.Fabric
+	for i := range f.Ports() {
+		p := f.Port(topo.PortID(i))
+		if f.NodeOf(topo.PortID(i)).Type != 0 && p.Peer != topo.None && p.State != ib.PortActive {
+			bad = append(bad, fmt.Sprintf("%v/%d %v", f.NodeOf(topo.PortID(i)).GUID, p.Num, p.State))
+		}
+	}
+	return bad
+}
