@@ -62,13 +62,21 @@ func newLab(t testing.TB, s *store.Store) *lab {
 	l := &lab{
 		t: t, store: s, clock: attesttest.Epoch, policy: attest.DefaultPolicy(), vendor: v,
 		hosts: map[string]*attesttest.Host{}, channel: make([]byte, attest.ExporterSize),
-		fabric: newFakeFabric(s.Twin()),
+		fabric: newFakeFabric(healthy(s)),
 	}
 	if err := l.policy.AddCertificates(v.PEM()); err != nil {
 		t.Fatal(err)
 	}
 	l.restart()
 	return l
+}
+
+// healthy gives the same store without injected failures.
+func healthy(s *store.Store) *store.Store {
+	if f, ok := s.Backend().(*storetest.Failing); ok {
+		return s.Over(f.Backend)
+	}
+	return s.Twin()
 }
 
 // restart forgets everything that is not in the store.
@@ -150,7 +158,7 @@ func (l *lab) host(id string) *v1.Host {
 // ports gives the host's ports as inventory has them.
 func (l *lab) ports(id string) []inventory.Port {
 	l.t.Helper()
-	rec, err := inventory.Hosts().Get(l.ctx(), l.store.Twin(), id)
+	rec, err := inventory.Hosts().Get(l.ctx(), l.fabric.store, id)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -256,6 +264,15 @@ func (f *fakeFabric) obey(t testing.TB, g store.Record[ledger.Grant], rev int64)
 func (f *fakeFabric) report(t testing.TB, k ledger.Key, m ledger.Membership) {
 	t.Helper()
 	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.Memberships().Put(tx, k.String(), m) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publish writes the subnet manager's report.
+func (f *fakeFabric) publish(t testing.TB, sm v1.SM) {
+	t.Helper()
+	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.SMs().Put(tx, ledger.Master, sm) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,10 @@ func New(b Backend, prefix string) *Store {
 
 // Twin gives another Store over the same backend and keys, as another process
 // would have one. Closing either closes both.
-func (s *Store) Twin() *Store { return New(s.backend, s.prefix) }
+func (s *Store) Twin() *Store { return s.Over(s.backend) }
+
+// Over gives a Store with the same keys over another backend.
+func (s *Store) Over(b Backend) *Store { return New(b, s.prefix) }
 
 // Backend gives what the store stands on, so that a test can wrap it.
 func (s *Store) Backend() Backend { return s.backend }

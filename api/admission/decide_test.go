@@ -1,0 +1,144 @@
+package admission
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+var (
+	noon   = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	placeA = ib.Place{Switch: 0x10, Port: 1}
+	placeB = ib.Place{Switch: 0x10, Port: 2}
+	keyA   = ledger.Key{PKey: 5, GUID: 0xa1, Place: placeA}
+	keyB   = ledger.Key{PKey: 5, GUID: 0xb1, Place: placeB}
+)
+
+// admitted gives the facts about a host with two HCAs that is admitted, its
+// grants last changed at revision 100.
+func admitted() *facts {
+	granted := standing{grant: ledger.Grant{Host: "h"}, modified: 100, found: ledger.Membership{State: ledger.Applied, Revision: 100}}
+	return &facts{
+		now: noon, evidenceAge: time.Hour,
+		host: inventory.Host{ID: "h", HCAs: []inventory.HCA{
+			{NodeGUID: 0xa0, Ports: []inventory.Port{{Num: 1, GUID: 0xa1, Cable: placeA}}},
+			{NodeGUID: 0xb0, Ports: []inventory.Port{{Num: 1, GUID: 0xb1, Cable: placeB}}},
+		}},
+		rec: Record{
+			Phase: v1.PhaseAdmitted, Cluster: "c", Tenant: "t", PKey: 5, Window: noon.Add(time.Hour), Granted: true, Admitted: true,
+			Evidence: &Evidence{Time: noon.Add(-time.Minute)},
+		},
+		ports: map[ib.GUID]ledger.Port{
+			0xa1: {Place: placeA, HCACap: 128, SwitchCap: 32}, 0xb1: {Place: placeB, HCACap: 128, SwitchCap: 32},
+		},
+		grants: map[ledger.Key]standing{keyA: granted, keyB: granted},
+	}
+}
+
+func alter(k ledger.Key, change func(*standing)) func(*facts) {
+	return func(f *facts) {
+		s := f.grants[k]
+		change(&s)
+		f.grants[k] = s
+	}
+}
+
+func fresh(f *facts) { f.grants, f.rec.Granted, f.rec.Admitted = nil, false, false }
+
+func released(f *facts) {
+	f.rec = Record{Phase: v1.PhaseAdmitted}
+	for k, s := range f.grants {
+		s.grant.Withdrawn = true
+		f.grants[k] = s
+	}
+}
+
+func all(fs ...func(*facts)) func(*facts) {
+	return func(f *facts) {
+		for _, fn := range fs {
+			fn(f)
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	removed := func(rev int64, hca bool) func(*standing) {
+		return func(s *standing) { s.found = ledger.Membership{State: ledger.Removed, Revision: rev, HCAProven: hca} }
+	}
+	for _, c := range []struct {
+		name  string
+		alter func(*facts)
+		phase v1.Phase
+		unmet []string // guards
+		want  int      // grants
+	}{
+		{"everything holds", func(*facts) {}, v1.PhaseAdmitted, nil, 2},
+		{"never assigned", func(f *facts) { f.rec, f.grants = Record{}, nil }, v1.PhaseQuarantined, []string{"assigned", "attested", "programmed"}, 0},
+		{"no evidence", all(fresh, func(f *facts) { f.rec.Evidence = nil }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
+		{"evidence at its age", all(fresh, func(f *facts) { f.rec.Evidence.Time = noon.Add(-time.Hour) }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"evidence too old for a first grant", all(fresh, func(f *facts) { f.rec.Evidence.Time = noon.Add(-time.Hour - 1) }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
+		{"evidence old but granted before", func(f *facts) { f.rec.Evidence.Time = noon.Add(-1000 * time.Hour) }, v1.PhaseAdmitted, nil, 2},
+		{"window closed after evidence", all(fresh, func(f *facts) { f.rec.Window = noon.Add(-1) }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"a port without cable", func(f *facts) { f.host.HCAs[1].Ports[0].Cable = ib.Place{} }, v1.PhaseVerified, []string{"cabled", "seen", "programmed"}, 0},
+		{"a host without HCA", all(fresh, func(f *facts) { f.host.HCAs = nil }), v1.PhaseVerified, []string{"cabled", "programmed"}, 0},
+		{"a port not seen", func(f *facts) { delete(f.ports, 0xb1) }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a port seen elsewhere", func(f *facts) { f.ports[0xb1] = ledger.Port{Place: ib.Place{Switch: 0x10, Port: 3}} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a port seen on the same port of another switch", func(f *facts) { f.ports[0xb1] = ledger.Port{Place: ib.Place{Switch: 0x11, Port: 2}} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"two ports swapped", func(f *facts) { f.ports[0xa1], f.ports[0xb1] = f.ports[0xb1], f.ports[0xa1] }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a switch port that can enforce one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{Place: placeA, SwitchCap: 1} }, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
+		{"an HCA that can hold one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{Place: placeA, HCACap: 1} }, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
+		{"room for two P_Keys", func(f *facts) { f.ports[0xa1] = ledger.Port{Place: placeA, HCACap: 2, SwitchCap: 2} }, v1.PhaseAdmitted, nil, 2},
+		{"room for two P_Keys, an old one lingers", func(f *facts) {
+			f.ports[0xa1] = ledger.Port{Place: placeA, HCACap: 2, SwitchCap: 2}
+			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = standing{grant: ledger.Grant{Withdrawn: true}, modified: 50, found: ledger.Membership{State: ledger.Removed, Revision: 60}}
+		}, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
+		{"nothing read back yet", alter(keyA, func(s *standing) { s.found = ledger.Membership{} }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"read back before the grant changed", alter(keyA, func(s *standing) { s.modified = 101 }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"refused", alter(keyA, func(s *standing) { s.found.State = ledger.Refused }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"refused before the grant changed", alter(keyA, func(s *standing) { s.found.State, s.modified = ledger.Refused, 101 }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"grant marked withdrawn, wanted again", alter(keyA, func(s *standing) { s.grant.Withdrawn = true }), v1.PhaseGranting, []string{"programmed"}, 2},
+		{"released, nothing proven", released, v1.PhaseReleasing, []string{"assigned", "attested", "programmed"}, 0},
+		{"released, one switch port proven", all(released, alter(keyA, removed(100, true))), v1.PhaseReleasing, []string{"assigned", "attested", "programmed"}, 0},
+		{"released, proven before the withdrawal", all(released, alter(keyA, removed(100, true)), alter(keyB, removed(99, true))), v1.PhaseReleasing, []string{"assigned", "attested", "programmed"}, 0},
+		{"released, both switch ports proven", all(released, alter(keyA, removed(100, true)), alter(keyB, removed(101, false))), v1.PhaseQuarantined, []string{"assigned", "attested", "programmed"}, 0},
+		{"another cluster's grant not proven absent", func(f *facts) {
+			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = standing{grant: ledger.Grant{Withdrawn: true}, modified: 50}
+		}, v1.PhaseGranting, []string{"programmed"}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := admitted()
+			c.alter(f)
+			d := decide(f)
+			var unmet []string
+			for _, g := range d.guards {
+				if g.Met != (g.Detail == "") {
+					t.Errorf("guard %s: met %v with detail %q", g.Name, g.Met, g.Detail)
+				}
+				if !g.Met {
+					unmet = append(unmet, g.Name)
+				}
+			}
+			if d.phase != c.phase || len(d.want) != c.want {
+				t.Errorf("got %s with %d grants, want %s with %d", d.phase, len(d.want), c.phase, c.want)
+			}
+			if diff := cmp.Diff(c.unmet, unmet); diff != "" {
+				t.Errorf("unmet guards (-want +got):\n%s", diff)
+			}
+			if d.phase != v1.PhaseAdmitted && d.guards[5].Met {
+				t.Error("programmed although not admitted")
+			}
+		})
+	}
+}
+
+func TestWantedGrantsAreThePlaces(t *testing.T) {
+	if d := cmp.Diff([]ledger.Key{keyA, keyB}, decide(admitted()).want); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
