@@ -21,6 +21,7 @@ tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
 tpm     openssl          openssl           a second opinion on certificates
 peers   opensm           opensm            the other Subnet Manager, to compare with and to meet
 package dpkg             dpkg              installs and purges our deb packages in a test
+package fakeroot         fakeroot          lets the test of packages run without root
 package rpm              rpm               installs and erases our rpm packages in a test
 package systemd          systemd-analyze   checks our units and how far they are locked down
 package mandoc           mandoc            checks our manual pages
