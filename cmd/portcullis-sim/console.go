@@ -32,6 +32,11 @@ func (c console) run(in io.Reader) {
 		if len(words) == 0 {
 			continue
 		}
+		if words[0] == "quit" && len(words) == 1 {
+			fmt.Fprintln(c.out, "ok")
+			c.quit() // the last thing we do: the output may be gone after it
+			return
+		}
 		if err := c.command(words); err != nil {
 			fmt.Fprintf(c.out, "error: %v\n", err)
 		} else if words[0] != "stats" && words[0] != "help" {
@@ -69,8 +74,6 @@ func (c console) command(words []string) error {
 		fmt.Fprintf(c.out, "%+v\n", c.fabric.Stats())
 	case "help/0":
 		fmt.Fprintln(c.out, consoleHelp)
-	case "quit/0":
-		c.quit()
 	default:
 		return errCommand
 	}

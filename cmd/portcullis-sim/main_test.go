@@ -111,7 +111,8 @@ func TestGenerateEveryKind(t *testing.T) {
 // function sends a console command and gives its answer.
 func server(t testing.TB, file, socket string) func(command string) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	// Not t.Context, which ends before the clients are closed.
+	ctx, cancel := context.WithCancel(context.Background())
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
 	var complaint bytes.Buffer

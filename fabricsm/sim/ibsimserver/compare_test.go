@@ -25,7 +25,8 @@ func serve(t testing.TB, f *sim.Fabric) ibsimlab.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	// Not t.Context, which ends before the clients are closed.
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- ibsimserver.Serve(ctx, s, f) }()
 	t.Cleanup(func() {
