@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,7 +111,7 @@ func (t *TPM) awaitSockets(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if exists(t.socket()) && exists(t.control()) {
+		if accepts(t.socket()) && exists(t.control()) {
 			return nil
 		}
 		select {
@@ -121,6 +122,17 @@ func (t *TPM) awaitSockets(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("swtpm opened no socket: %w", ctx.Err()), t.Stop())
 		}
 	}
+}
+
+// accepts reports whether somebody listens; the file of a socket is there a
+// moment earlier.
+func accepts(path string) bool {
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
 }
 
 func exists(path string) bool {
