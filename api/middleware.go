@@ -110,15 +110,10 @@ func (s *Server) record(r *http.Request, n *note, status, bytes int, took time.D
 	case n.fault != nil:
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("error", n.fault.Error()))
-	case quiet(route):
-		level = slog.LevelDebug
+	case r.Method == http.MethodGet && status < http.StatusBadRequest:
+		level = slog.LevelDebug // reads are polled all day and would drown the log
 	}
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
-}
-
-// quiet reports routes that are polled all day and would drown the log.
-func quiet(route string) bool {
-	return route == "/livez" || route == "/readyz" || route == "/metrics" || route == "/v1/attest/status"
 }
 
 // routeOf gives the pattern that matched, so that metrics have a bounded set
