@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -291,6 +293,52 @@ func TestSimulatorKilled(t *testing.T) {
 	var notRunning *ibsim.NotRunningError
 	if !errors.As(err, &notRunning) {
 		t.Errorf("Dial: %v", err)
+	}
+}
+
+// What a driver does when the simulator was restarted: dial again.
+func TestDialAgainAfterRestart(t *testing.T) {
+	lab := ibsimtest.Start(t, []byte(twoHosts))
+	p := dial(t, lab.Socket(), "sm", true)
+	if err := lab.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ibsimlab.Start(t.Context(), ibsimlab.Options{Netlist: []byte(twoHosts), Dir: t.TempDir(), Socket: lab.Socket()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Stop()
+	if _, err := p.Receive(make([]transport.Packet, 1)); !errors.Is(err, transport.ErrLost) {
+		t.Errorf("Receive on the old port: %v", err)
+	}
+	q := dial(t, lab.Socket(), "sm", true) // while the old one still is open
+	if in := roundTrip(t, q, get(1, mad.AttrNodeInfo, 1)); in.Undelivered {
+		t.Error("the new port does not work")
+	}
+}
+
+// A simulator that is stopped fills the wire; Close must free who waits.
+func TestCloseWakesSend(t *testing.T) {
+	lab := ibsimtest.Start(t, []byte(twoHosts))
+	p := dial(t, lab.Socket(), "sm", false)
+	if err := syscall.Kill(lab.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(lab.PID(), syscall.SIGCONT)
+	out := make([]transport.Packet, 5000)
+	for i := range out {
+		out[i] = get(ib.TID(i), mad.AttrNodeInfo)
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := p.Send(out)
+		sent <- err
+	}()
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-sent; !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("Send: %v", err)
 	}
 }
 
