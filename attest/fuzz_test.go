@@ -62,6 +62,20 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
+// FuzzLoadPolicy: whatever is accepted is a policy that may be used.
+func FuzzLoadPolicy(f *testing.F) {
+	l := newLab(f)
+	read := func(string) ([]byte, error) { return l.vendor.PEM(), nil }
+	f.Add([]byte("ek: {roots: [a.pem], deny: []}\npcrs: [0, 7]\nsession_life: 60s\n"))
+	f.Add([]byte("# nothing\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := attest.LoadPolicy(data, read)
+		if (p == nil) == (err == nil) || err == nil && p.Check() != nil {
+			t.Errorf("got %+v, %v", p, err)
+		}
+	})
+}
+
 // FuzzBegin feeds certificates and public areas of any bytes.
 func FuzzBegin(f *testing.F) {
 	l := newLab(f)

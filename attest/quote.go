@@ -72,7 +72,7 @@ func (v *verifier) checkQuote() *Refusal {
 	v.quote = &quote{attest: a, info: info}
 	v.facts.Boot = Boot{
 		Reset: a.ClockInfo.ResetCount, Restart: a.ClockInfo.RestartCount,
-		Clock: a.ClockInfo.Clock, Safe: bool(a.ClockInfo.Safe),
+		Clock: a.ClockInfo.Clock, Safe: a.ClockInfo.Safe,
 	}
 	v.facts.TPMFirmware = fmt.Sprintf("%016x", a.FirmwareVersion)
 	return nil

@@ -45,7 +45,7 @@ func (h *Host) Activate(s *attest.Session) ([]byte, error) {
 		return nil, err
 	}
 	plain := make([]byte, len(enc))
-	//lint:ignore SA1019 the TPM's credential cipher is CFB; integrity is checked above.
+	//nolint:staticcheck // SA1019: a TPM's credential cipher is CFB; integrity is checked above
 	cipher.NewCFBDecrypter(block, make([]byte, aes.BlockSize)).XORKeyStream(plain, enc)
 	d, err := tpm2.Unmarshal[tpm2.TPM2BDigest](plain)
 	if err != nil {

@@ -193,7 +193,7 @@ func (h *Host) attestation(s *attest.Session, channel, statement []byte) (*tpm2.
 		QualifiedSigner: tpm2.TPM2BName{Buffer: signer},
 		ExtraData:       tpm2.TPM2BData{Buffer: q},
 		ClockInfo: tpm2.TPMSClockInfo{
-			Clock: h.Boot.Clock, ResetCount: h.Boot.Reset, RestartCount: h.Boot.Restart, Safe: tpm2.TPMIYesNo(h.Boot.Safe),
+			Clock: h.Boot.Clock, ResetCount: h.Boot.Reset, RestartCount: h.Boot.Restart, Safe: h.Boot.Safe,
 		},
 		FirmwareVersion: 0x0001_0002_0003_0004,
 		Attested: tpm2.NewTPMUAttest(tpm2.TPMSTAttestQuote, &tpm2.TPMSQuoteInfo{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -51,7 +52,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	err := ts.Exec("portcullis-agent", args[1:]...)
 	code := "0"
-	if e, ok := err.(*exec.ExitError); ok {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		code = strings.TrimPrefix(e.ProcessState.String(), "exit status ")
 	} else if err != nil {
 		ts.Fatalf("run: %v", err)
