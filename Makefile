@@ -19,9 +19,9 @@ build:
 
 check: format tidy vet lint build race ## Everything that must hold before a merge, but for "make test"
 
-test: ## Install what the tests need, then run all of them against the real parts
+test: package ## Install what the tests need, then run all of them against the real parts
 	packaging/setup.sh fabric tpm peers package
-	PORTCULLIS_REAL_PARTS=required go test -timeout 20m ./...
+	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -timeout 20m ./...
 
 demo: ## Install what the demonstration needs and tell the whole story on a simulated fabric
 	packaging/setup.sh fabric tpm
@@ -43,7 +43,7 @@ lint: ## Run the linters of .golangci.yml
 
 race: ## Run the tests of everything that has goroutines under the race detector
 	packaging/setup.sh race
-	CGO_ENABLED=1 go test -race -short -timeout 20m ./...
+	CGO_ENABLED=1 go run ./packaging/tally -race -short -timeout 20m ./...
 
 fuzz: ## Fuzz every target for FUZZTIME (10s)
 	packaging/fuzz.sh $(FUZZTIME)
