@@ -105,6 +105,11 @@ func Dial(ctx context.Context, o Options) (*Port, error) {
 	if len(o.Node) >= nodeIDSize {
 		return nil, fmt.Errorf("simulator node name %q: want at most %d bytes", o.Node, nodeIDSize-1)
 	}
+	return dialOver(ctx, o)
+}
+
+// dialOnce attaches with options that have been checked.
+func dialOnce(ctx context.Context, o Options) (*Port, error) {
 	ctl, number, err := bindControl(ctx, o.Socket)
 	if err != nil {
 		return nil, err
