@@ -23,11 +23,10 @@ type Backend struct {
 	// OnSession and OnEvidence answer attestation. Nil refuses.
 	OnSession  func(*attest.SessionRequest) (*attest.Session, error)
 	OnEvidence func(session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
-	// OnAssign and OnRelease run after the change, for a test that plays
-	// the fabric.
-	OnAssign, OnRelease func(*v1.Host)
 
 	mu       sync.Mutex
+	assigned func(*v1.Host)
+	released func(*v1.Host)
 	fail     error
 	hosts    map[string]v1.Host
 	tenants  map[string]v1.Tenant
@@ -51,6 +50,12 @@ func NewBackend() *Backend {
 
 // Fail makes every later call answer err; nil ends that.
 func (b *Backend) Fail(err error) { b.mu.Lock(); defer b.mu.Unlock(); b.fail = err }
+
+// OnAssign runs f after each assignment, for a test that plays the fabric.
+func (b *Backend) OnAssign(f func(*v1.Host)) { b.mu.Lock(); defer b.mu.Unlock(); b.assigned = f }
+
+// OnRelease runs f after each release.
+func (b *Backend) OnRelease(f func(*v1.Host)) { b.mu.Lock(); defer b.mu.Unlock(); b.released = f }
 
 // SetHost puts a host in place and tells watchers.
 func (b *Backend) SetHost(h v1.Host) {
@@ -203,7 +208,7 @@ func (b *Backend) host(id string) (*v1.Host, error) {
 
 // Assign implements api.Backend.
 func (b *Backend) Assign(_ context.Context, actor, id string, a v1.Assignment) (*v1.Host, error) {
-	h, err := b.change(actor, id, func(h *v1.Host) error {
+	return b.change(actor, id, &b.assigned, func(h *v1.Host) error {
 		c, ok := b.clusters[a.Cluster]
 		if !ok {
 			return notFound("cluster", a.Cluster)
@@ -214,37 +219,35 @@ func (b *Backend) Assign(_ context.Context, actor, id string, a v1.Assignment) (
 		h.Cluster, h.Tenant, h.Status.Phase = c.Name, c.Tenant, v1.PhaseAwaiting
 		return nil
 	})
-	if err == nil && b.OnAssign != nil {
-		b.OnAssign(h)
-	}
-	return h, err
 }
 
 // Release implements api.Backend.
 func (b *Backend) Release(_ context.Context, actor, id string) (*v1.Host, error) {
-	h, err := b.change(actor, id, func(h *v1.Host) error {
+	return b.change(actor, id, &b.released, func(h *v1.Host) error {
 		h.Status.Phase = v1.PhaseReleasing
 		return nil
 	})
-	if err == nil && b.OnRelease != nil {
-		b.OnRelease(h)
-	}
-	return h, err
 }
 
-func (b *Backend) change(actor, id string, f func(*v1.Host) error) (*v1.Host, error) {
+// change applies f to a host, and then runs what follow points at.
+func (b *Backend) change(actor, id string, follow *func(*v1.Host), f func(*v1.Host) error) (*v1.Host, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	h, err := b.host(id)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = f(h)
 	}
-	if err := f(h); err != nil {
+	if err != nil {
+		b.mu.Unlock()
 		return nil, err
 	}
 	b.hosts[id] = *h
 	b.actors = append(b.actors, actor)
 	b.tell(*h)
+	next := *follow
+	b.mu.Unlock()
+	if next != nil {
+		next(h)
+	}
 	return h, nil
 }
 

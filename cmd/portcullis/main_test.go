@@ -31,8 +31,8 @@ func TestScripts(t *testing.T) {
 		Setup:               setup(t),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"phase":           phase,
-			"admit-on-assign": func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnAssign = admit(ts) },
-			"release-at-once": func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnRelease = release(ts) },
+			"admit-on-assign": func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnAssign(admit(ts)) },
+			"release-at-once": func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnRelease(release(ts)) },
 			"exits":           exits,
 		},
 	})
