@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"portcullis/attest/tpm/tpmtest"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// build compiles the product's programs once for all tests.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "demo-programs-")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", dir+"/",
+		"portcullis/cmd/portcullisd", "portcullis/cmd/portcullis-agent", "portcullis/cmd/portcullis", "portcullis/cmd/portcullis-sim")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	return dir, cmd.Run()
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, _ := build(); dir != "" {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+func programs(t *testing.T) string {
+	t.Helper()
+	ibsimtest.Need(t, "smpquery")
+	tpmtest.Require(t)
+	dir, err := build()
+	if err != nil {
+		t.Fatalf("build the programs: %v", err)
+	}
+	return dir
+}
+
+// TestStory runs the whole demonstration: ibsim, swtpm, smpquery and the real
+// programs. Its proofs are the assertions; here only the end is looked at.
+func TestStory(t *testing.T) {
+	dir := programs(t)
+	t.Setenv("TMPDIR", shortDir(t))
+	var out, complaint bytes.Buffer
+	if code := run(t.Context(), []string{"--programs", dir}, &out, &complaint); code != exitProven {
+		t.Fatalf("got status %d, want %d\n%s%s", code, exitProven, out.String(), complaint.String())
+	}
+	for _, want := range []string{"refused, reason guid-mismatch", "host-8   globex   globex-infer", "224 tables proven, none wrong"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the story lacks %q:\n%s", want, out.String())
+		}
+	}
+	wantEmpty(t, os.Getenv("TMPDIR"))
+}
+
+// TestStopped stops the story in the middle, as Ctrl-C does.
+func TestStopped(t *testing.T) {
+	dir := programs(t)
+	t.Setenv("TMPDIR", shortDir(t))
+	ctx, stop := context.WithCancel(t.Context())
+	var complaint bytes.Buffer
+	out := &trigger{word: "windows are open", pull: stop}
+	if code := run(ctx, []string{"--programs", dir}, out, &complaint); code != exitStopped {
+		t.Fatalf("got status %d, want %d\n%s%s", code, exitStopped, out.text.String(), complaint.String())
+	}
+	wantEmpty(t, os.Getenv("TMPDIR"))
+}
+
+func TestUsage(t *testing.T) {
+	empty := t.TempDir()
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"help", []string{"--help"}, exitProven, "-keep"},
+		{"wrong flag", []string{"--kep"}, exitUsage, "kep"},
+		{"argument", []string{"now"}, exitUsage, "--help"},
+		{"not built", []string{"--programs", empty}, exitFailed, `run "make" first`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out, complaint bytes.Buffer
+			if code := run(t.Context(), c.args, &out, &complaint); code != c.code {
+				t.Errorf("got status %d, want %d", code, c.code)
+			}
+			if !strings.Contains(complaint.String(), c.want) {
+				t.Errorf("got %q, want something with %q", complaint.String(), c.want)
+			}
+		})
+	}
+}
+
+// trigger pulls when a word was written.
+type trigger struct {
+	text bytes.Buffer
+	word string
+	pull func()
+}
+
+func (w *trigger) Write(p []byte) (int, error) {
+	w.text.Write(p)
+	if strings.Contains(w.text.String(), w.word) {
+		w.pull()
+	}
+	return len(p), nil
+}
+
+// shortDir is a temporary directory whose path leaves room for the sockets of
+// the TPMs.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// wantEmpty asserts that nothing was left behind. The diagnostics' own crumbs
+// in a directory that the story made count, too.
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
