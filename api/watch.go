@@ -21,8 +21,10 @@ const (
 	// sides notice when the other is gone.
 	keepAlive = 15 * time.Second
 
-	// eventTimeout bounds the time a client may take to accept one event.
-	eventTimeout = 10 * time.Second
+	// patience is how long a client may take to accept what is written. It
+	// is longer than keepAlive because HTTP/2 resets a stream at its write
+	// deadline even when nothing waits to be written.
+	patience = keepAlive + 10*time.Second
 )
 
 // watchRoute registers the event stream of one host: server-sent events named
@@ -88,7 +90,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, hosts <-chan
 			}
 			message = fmt.Appendf(nil, "event: host\ndata: %s\n\n", data)
 		}
-		if err := rc.SetWriteDeadline(time.Now().Add(eventTimeout)); err != nil {
+		if err := rc.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 			noteFault(ctx, fmt.Errorf("set write deadline: %w", err))
 			return
 		}

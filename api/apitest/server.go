@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,10 @@ type Server struct {
 	ViewerFile   string
 
 	Operator, Viewer string // the same tokens
+
+	// Stop ends the server as the end of the test does; it gives the error
+	// that serving ended with.
+	Stop func() error
 }
 
 // Options gives api.Options for b with a discarding log, default limits and
@@ -103,9 +108,9 @@ func (s *Server) serve(t testing.TB, cert *api.Certificate) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.API.Serve(ctx, l, cert) }()
+	s.Stop = sync.OnceValue(func() error { stop(); return <-done })
 	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
+		if err := s.Stop(); err != nil {
 			t.Errorf("serve: %v", err)
 		}
 	})

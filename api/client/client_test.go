@@ -204,6 +204,28 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// A service that stops does not wait for those who watch.
+func TestWatchEndsWithTheService(t *testing.T) {
+	b := apitest.NewBackend()
+	s := apitest.Start(t, b)
+	b.SetHost(v1.Host{ID: "h1"})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	stopped := make(chan error, 1)
+	var last error
+	for _, err := range connect(t, s, s.Viewer).Watch(ctx, "h1") {
+		if last = err; err == nil {
+			go func() { stopped <- s.Stop() }()
+		}
+	}
+	if last == nil || ctx.Err() != nil {
+		t.Errorf("watch ended with %v, %v; want an error that the service caused", last, ctx.Err())
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("the service stopped with %v", err)
+	}
+}
+
 func TestChannel(t *testing.T) {
 	b := apitest.NewBackend()
 	var seen []byte

@@ -28,9 +28,11 @@ func (a *app) fabricShow() *cobra.Command {
 			}
 			return a.print(f, func(w *columns) {
 				fabricSummary(w, f)
-				if ports {
+				switch {
+				case len(f.Nodes) == 0:
+				case ports:
 					portTable(w, f)
-				} else {
+				default:
 					nodeTable(w, f)
 				}
 			})
@@ -41,8 +43,8 @@ func (a *app) fabricShow() *cobra.Command {
 }
 
 func fabricSummary(w *columns, f *v1.Fabric) {
-	if f.Observed.IsZero() {
-		w.text("the subnet manager has not seen the fabric yet")
+	if len(f.Nodes) == 0 {
+		w.text("the subnet manager has not seen the fabric yet; portcullis sm status tells why")
 		return
 	}
 	s := f.Summary
@@ -55,9 +57,6 @@ func fabricSummary(w *columns, f *v1.Fabric) {
 }
 
 func nodeTable(w *columns, f *v1.Fabric) {
-	if len(f.Nodes) == 0 {
-		return
-	}
 	w.row("NODE GUID", "TYPE", "PORTS", "HOST", "DESCRIPTION")
 	for _, n := range f.Nodes {
 		w.row(n.GUID.String(), n.Type, strconv.Itoa(len(n.Ports)), n.Host, n.Description)
@@ -65,9 +64,6 @@ func nodeTable(w *columns, f *v1.Fabric) {
 }
 
 func portTable(w *columns, f *v1.Fabric) {
-	if len(f.Nodes) == 0 {
-		return
-	}
 	w.row("NODE GUID/PORT", "LID", "STATE", "PEER", "HOST", "P_KEYS")
 	for _, n := range f.Nodes {
 		for _, p := range n.Ports {
