@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -232,4 +231,3 @@ func TestBringUpAndRestart(t *testing.T) {
 	}
 }
 
-var _ = strings.TrimSpace

@@ -12,7 +12,6 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/topo"
 )
 
 var (
@@ -101,17 +100,6 @@ func (w *watcher) checkLIDs() {
 func (w *watcher) checkEnd() {
 	w.e.t.Helper()
 	if bad := inactive(w.e.view); len(bad) > 0 {
-		for i, p := range w.e.view.Fabric.Ports() {
-			if p.Peer >= 0 && p.State != ib.PortActive {
-				w.e.t.Log(sm.Dump(w.e.core, topo.PortID(i)))
-			}
-		}
-		for _, c := range cables(w.e.list) {
-			w.e.t.Log(c, w.e.fab.PortInfo(c.node, c.num).PortState, w.e.fab.PortInfo(c.peer, c.pnum).PortState)
-		}
-		for _, ev := range w.e.events[max(0, len(w.e.events)-30):] {
-			w.e.t.Log(ev)
-		}
 		w.e.t.Fatalf("settled with ports not Active: %v; problems %q", bad, w.e.problems())
 	}
 	for _, h := range w.hosts {

@@ -39,7 +39,7 @@ type Config struct {
 	// a silent node or the far end of a silent link; defaults 1 s and 60 s.
 	RetryMin, RetryMax time.Duration
 	// TrapHold is the shortest time between two verifications that one
-	// source's traps cause; default 50 ms.
+	// source's traps cause; default 10 ms.
 	TrapHold time.Duration
 	// AuditPeriod is the time in which the background audit re-reads every
 	// port once; default 10 min, negative: no audit.
@@ -115,7 +115,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Late, 25*time.Millisecond)
 	def(&c.RetryMin, time.Second)
 	def(&c.RetryMax, time.Minute)
-	def(&c.TrapHold, 50*time.Millisecond)
+	def(&c.TrapHold, 10*time.Millisecond)
 	def(&c.AuditPeriod, 10*time.Minute)
 	def(&c.ViewEvery, 200*time.Millisecond)
 	def(&c.PollEvery, time.Second)

@@ -262,6 +262,7 @@ func (c *Core) orphan(id topo.NodeID) {
 	for i := 1; i <= int(tn.NumPorts); i++ {
 		if p := c.peer(tn.FirstPort + topo.PortID(i)); p != topo.None && c.external(p) {
 			c.nodes[id].up = p
+			c.tryWay(id)
 			return
 		}
 	}

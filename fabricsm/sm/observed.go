@@ -226,7 +226,10 @@ func (c *Core) retree() {
 			}
 			if next := c.ports[peer].node; !seen[next] {
 				seen[next] = true
-				c.nodes[next].up = p
+				if c.nodes[next].up != p {
+					c.nodes[next].up = p
+					c.tryWay(next)
+				}
 				todo, hops = append(todo, next), append(hops, hops[i]+1)
 			}
 		}
@@ -237,6 +240,13 @@ func (c *Core) retree() {
 		}
 	}
 	c.treeEpoch++
+}
+
+// tryWay asks a silent node at once over a way that is new.
+func (c *Core) tryWay(id topo.NodeID) {
+	if n := &c.nodes[id]; n.silent && n.up != topo.None {
+		c.markPort(clsProbe, n.up)
+	}
 }
 
 // otherWay gives a node another way to be asked, if it has one that does not

@@ -35,6 +35,14 @@ func (t *pkeyTable) proven() bool {
 	return true
 }
 
+// with gives the table with one block replaced.
+func (t *pkeyTable) with(b int, keys []ib.PKey, state blockState) *pkeyTable {
+	n := &pkeyTable{keys: slices.Clone(t.keys), blocks: slices.Clone(t.blocks)}
+	copy(n.keys[b*keysPerBlock:], keys)
+	n.blocks[b] = state
+	return n
+}
+
 // absent reports that no block can hold a partition.
 func (t *pkeyTable) absent(k ib.PKey) bool {
 	return t.proven() && !slices.ContainsFunc(t.keys, func(o ib.PKey) bool { return o.Base() == k.Base() })
@@ -163,6 +171,9 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		pt.keysOK = false
 		pt.prove = slices.ContainsFunc(table.PKey[:], isTenant) || slices.ContainsFunc(have, isTenant)
 		pt.keysSent = table.PKey
+		// From here on it is not known what the block holds, even if no answer
+		// comes.
+		pt.pkeys = pt.pkeys.with(b, have, blockUnknown)
 		m := c.ask(ref{clsPKey, int32(p)}, pt.node, mad.MethodSet, mad.AttrPKeyTable, c.keyMod(p, b))
 		c.encode(mad.Encode(m.Data(), &table))
 		return true
@@ -183,15 +194,14 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		return
 	}
 	old := pt.pkeys
-	t := &pkeyTable{keys: slices.Clone(old.keys), blocks: slices.Clone(old.blocks)}
-	copy(t.keys[b*keysPerBlock:], got.PKey[:])
-	t.blocks[b] = blockProven
+	state := blockProven
 	if r.method == mad.MethodSet {
-		t.blocks[b] = blockTold
+		state = blockTold
 		if pt.prove {
-			t.blocks[b] = blockProve
+			state = blockProve
 		}
 	}
+	t := old.with(b, got.PKey[:], state)
 	changed := !slices.Equal(old.keys, t.keys) || !slices.Equal(old.blocks, t.blocks)
 	pt.pkeys = t
 	c.viewDue = c.viewDue || changed
