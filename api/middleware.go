@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -79,7 +80,7 @@ func setHeaders(h http.Header, id string) {
 
 // recovered answers a request whose handler panicked.
 func (s *Server) recovered(ww middleware.WrapResponseWriter, r *http.Request, v any) {
-	if v == http.ErrAbortHandler {
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
 	s.log.ErrorContext(r.Context(), "request handler panicked", "request_id", requestID(r.Context()),

@@ -60,9 +60,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *Certificate) e
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	err := srv.Shutdown(drain)
-	<-failed
 	if errors.Is(err, context.DeadlineExceeded) {
-		return srv.Close()
+		err = srv.Close()
+	}
+	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
 	}
 	return err
 }

@@ -115,8 +115,10 @@ func TestBadRequests(t *testing.T) {
 		{"no files", "POST", "/v1/inventory/import", `{"files":[]}`, "", 422, v1.CodeInvalid},
 		{"null files", "POST", "/v1/inventory/import", `{"files":null}`, "", 422, v1.CodeInvalid},
 		{"evidence too large", "PUT", "/v1/attest/sessions/s/evidence", `{"quote":"` + strings.Repeat("A", 1<<20) + `"}`, "", 413, v1.CodeTooLarge},
-		{"evidence not base64", "PUT", "/v1/attest/sessions/s/evidence",
-			`{"statement":"?","statement_digests":[],"quote":"","signature":"","pcr_values":[],"proof":""}`, "", 422, v1.CodeInvalid},
+		{
+			"evidence not base64", "PUT", "/v1/attest/sessions/s/evidence",
+			`{"statement":"?","statement_digests":[],"quote":"","signature":"","pcr_values":[],"proof":""}`, "", 422, v1.CodeInvalid,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
@@ -155,22 +157,46 @@ func TestErrorsOfTheBackend(t *testing.T) {
 		status int
 		want   v1.Problem
 	}{
-		{"not found", &admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "d", Hint: "h"},
-			404, v1.Problem{Title: "Not Found", Code: "host_unknown", Detail: "d", Hint: "h"}},
-		{"conflict", &admission.Error{Code: "c", Status: admission.Conflict, Detail: "d", Hint: "h"},
-			409, v1.Problem{Title: "Conflict", Code: "c", Detail: "d", Hint: "h"}},
-		{"invalid with places", &admission.Error{Code: "c", Status: admission.Invalid, Detail: "d", Hint: "h", Problems: []string{"a:1: x", "a:2: y"}},
-			422, v1.Problem{Title: "Unprocessable Entity", Code: "c", Detail: "d", Hint: "h", Errors: []v1.ProblemError{{Message: "a:1: x"}, {Message: "a:2: y"}}}},
-		{"refused", &admission.Error{Code: "c", Status: admission.Refused, Detail: "d", Hint: "h"},
-			403, v1.Problem{Title: "Forbidden", Code: "c", Detail: "d", Hint: "h"}},
-		{"limited", &admission.Error{Code: "c", Status: admission.Limited, Detail: "d", Hint: "h"},
-			429, v1.Problem{Title: "Too Many Requests", Code: "c", Detail: "d", Hint: "h"}},
-		{"unavailable", &admission.Error{Code: "c", Status: admission.Unavailable, Detail: "d", Hint: "h"},
-			503, v1.Problem{Title: "Service Unavailable", Code: "c", Detail: "d", Hint: "h"}},
-		{"internal kind", &admission.Error{Code: "secret", Status: admission.Internal, Detail: "secret"},
-			500, v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"}},
-		{"anything else", errors.New("secret"),
-			500, v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"}},
+		{
+			"not found", &admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "d", Hint: "h"},
+			404,
+			v1.Problem{Title: "Not Found", Code: "host_unknown", Detail: "d", Hint: "h"},
+		},
+		{
+			"conflict", &admission.Error{Code: "c", Status: admission.Conflict, Detail: "d", Hint: "h"},
+			409,
+			v1.Problem{Title: "Conflict", Code: "c", Detail: "d", Hint: "h"},
+		},
+		{
+			"invalid with places", &admission.Error{Code: "c", Status: admission.Invalid, Detail: "d", Hint: "h", Problems: []string{"a:1: x", "a:2: y"}},
+			422,
+			v1.Problem{Title: "Unprocessable Entity", Code: "c", Detail: "d", Hint: "h", Errors: []v1.ProblemError{{Message: "a:1: x"}, {Message: "a:2: y"}}},
+		},
+		{
+			"refused", &admission.Error{Code: "c", Status: admission.Refused, Detail: "d", Hint: "h"},
+			403,
+			v1.Problem{Title: "Forbidden", Code: "c", Detail: "d", Hint: "h"},
+		},
+		{
+			"limited", &admission.Error{Code: "c", Status: admission.Limited, Detail: "d", Hint: "h"},
+			429,
+			v1.Problem{Title: "Too Many Requests", Code: "c", Detail: "d", Hint: "h"},
+		},
+		{
+			"unavailable", &admission.Error{Code: "c", Status: admission.Unavailable, Detail: "d", Hint: "h"},
+			503,
+			v1.Problem{Title: "Service Unavailable", Code: "c", Detail: "d", Hint: "h"},
+		},
+		{
+			"internal kind", &admission.Error{Code: "secret", Status: admission.Internal, Detail: "secret"},
+			500,
+			v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"},
+		},
+		{
+			"anything else", errors.New("secret"),
+			500,
+			v1.Problem{Title: "Internal Server Error", Code: v1.CodeInternal, Detail: "the service met a fault of its own", Hint: "the service's log tells more under this request_id"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture(t)

@@ -43,8 +43,10 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 		{"unknown role", "tokens:\n- {name: a, role: root, sha256: " + digest + "}\n", []string{"line 2", "want viewer or operator"}},
 		{"short digest", "tokens:\n- {name: a, role: viewer, sha256: abcd}\n", []string{"token 1", "64 hexadecimal digits"}},
 		{"missing all", "tokens:\n- {}\n", []string{"name is missing", "role is missing", "64 hexadecimal digits"}},
-		{"doubled", "tokens:\n- {name: a, role: viewer, sha256: " + digest + "}\n- {name: a, role: viewer, sha256: " + digest + "}\n",
-			[]string{"name is used twice", "sha256 is used twice"}},
+		{
+			"doubled", "tokens:\n- {name: a, role: viewer, sha256: " + digest + "}\n- {name: a, role: viewer, sha256: " + digest + "}\n",
+			[]string{"name is used twice", "sha256 is used twice"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := api.ParseTokens("t.yaml", []byte(tt.in))

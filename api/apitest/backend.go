@@ -89,8 +89,10 @@ func (b *Backend) SetStatusToken(token, host string) {
 func (b *Backend) Actors() []string { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.actors) }
 
 func notFound(kind, name string) error {
-	return &admission.Error{Code: kind + "_unknown", Status: admission.NotFound,
-		Detail: kind + " " + name + " does not exist", Hint: "list them with: portcullis " + kind + " list"}
+	return &admission.Error{
+		Code: kind + "_unknown", Status: admission.NotFound,
+		Detail: kind + " " + name + " does not exist", Hint: "list them with: portcullis " + kind + " list",
+	}
 }
 
 func conflict(code, detail, hint string) error {
@@ -158,8 +160,10 @@ func (b *Backend) ImportInventory(_ context.Context, actor string, files []inven
 	if b.fail != nil {
 		return nil, b.fail
 	}
-	bad := &admission.Error{Code: "inventory_invalid", Status: admission.Invalid, Detail: "the files are not an inventory",
-		Hint: "nothing was changed; correct the files and import them again"}
+	bad := &admission.Error{
+		Code: "inventory_invalid", Status: admission.Invalid, Detail: "the files are not an inventory",
+		Hint: "nothing was changed; correct the files and import them again",
+	}
 	report := &v1.ImportReport{DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, NotInFile: []string{}}
 	for _, f := range files {
 		for id := range strings.Lines(string(f.Data)) {
@@ -334,8 +338,10 @@ func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster
 	if _, ok := b.tenants[n.Tenant]; !ok {
 		return nil, notFound("tenant", n.Tenant)
 	}
-	c := v1.Cluster{Name: n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
-		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	c := v1.Cluster{
+		Name: n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
+		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+	}
 	b.clusters[n.Name] = c
 	b.actors = append(b.actors, actor)
 	return &c, nil

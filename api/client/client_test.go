@@ -247,8 +247,10 @@ func TestChannel(t *testing.T) {
 	if err != nil || session.ID != "s-h1" {
 		t.Fatalf("OpenSession = %+v, %v", session, err)
 	}
-	ev := &attest.Evidence{Statement: []byte{1}, StatementDigests: [][]byte{{1}}, Quote: []byte{1}, Signature: []byte{1},
-		PCRValues: [][]byte{{1}}, Proof: []byte("proof")}
+	ev := &attest.Evidence{
+		Statement: []byte{1}, StatementDigests: [][]byte{{1}}, Quote: []byte{1}, Signature: []byte{1},
+		PCRValues: [][]byte{{1}}, Proof: []byte("proof"),
+	}
 	result, err := first.SubmitEvidence(ctx, session.ID, ev)
 	if err != nil || result.Host != "s-h1" || result.StatusToken != "proof" {
 		t.Fatalf("SubmitEvidence = %+v, %v", result, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -79,19 +80,23 @@ func fill(b *apitest.Backend) {
 		Observed: noon, Summary: v1.FabricCounts{Switches: 1, CAs: 1, Links: 1, ActivePorts: 2},
 		Nodes: []v1.Node{
 			{GUID: 0x20, Type: "CA", Description: "evil\x1b[2J\nname", Host: "compute-1", Ports: []v1.Port{
-				{Num: 1, GUID: 0x10, LID: 2, State: "Active", Peer: "0x0000000000000100/1", PKeys: []ib.PKey{0x7fff, 0x8001}}}},
+				{Num: 1, GUID: 0x10, LID: 2, State: "Active", Peer: "0x0000000000000100/1", PKeys: []ib.PKey{0x7fff, 0x8001}},
+			}},
 			{GUID: 0x100, Type: "switch", Description: "leaf-1", Ports: []v1.Port{
-				{Num: 1, State: "Active", Peer: "0x0000000000000020/1"}}},
+				{Num: 1, State: "Active", Peer: "0x0000000000000020/1"},
+			}},
 		},
 	})
-	b.SetSM(v1.SM{State: "Master", GUID: 0x1, LID: 1, Priority: 15, Settled: true, Revision: 42, Updated: noon,
-		SMPs: map[string]int{"Set PKeyTable": 4, "Get NodeInfo": 9}, Problems: []string{"switch 0x100 does not keep enforcement bits"}})
+	b.SetSM(v1.SM{
+		State: "Master", GUID: 0x1, LID: 1, Priority: 15, Settled: true, Revision: 42, Updated: noon,
+		SMPs: map[string]int{"Set PKeyTable": 4, "Get NodeInfo": 9}, Problems: []string{"switch 0x100 does not keep enforcement bits"},
+	})
 	b.SetQuarantined(v1.QuarantinedPKey{PKey: 0x0007, Since: noon, Waiting: []string{"HCA 0x20 port 1 is unreachable"}})
 }
 
 // phase HOST PHASE [GUARD DETAIL...]
 func phase(ts *testscript.TestScript, _ bool, args []string) {
-	h, err := backend(ts).Host(nil, args[0]) //nolint:staticcheck // the fake does not look at it
+	h, err := backend(ts).Host(context.Background(), args[0])
 	ts.Check(err)
 	h.Status.Phase = v1.Phase(args[1])
 	if len(args) > 2 {

@@ -36,8 +36,10 @@ func (a *app) hostWait() *cobra.Command {
 			switch v1.Phase(phase) {
 			case v1.PhaseQuarantined, v1.PhaseAwaiting, v1.PhaseVerified, v1.PhaseGranting, v1.PhaseAdmitted, v1.PhaseReleasing:
 			default:
-				return &usageError{msg: fmt.Sprintf("--for %q: no such phase", phase),
-					hint: "want quarantined, awaiting, verified, granting, admitted or releasing"}
+				return &usageError{
+					msg:  fmt.Sprintf("--for %q: no such phase", phase),
+					hint: "want quarantined, awaiting, verified, granting, admitted or releasing",
+				}
 			}
 			c, err := a.connect()
 			if err != nil {

@@ -85,7 +85,8 @@ func TestConfigMistakes(t *testing.T) {
 		{"two documents", "listen: a:1\n---\nlisten: b:1\n", []string{"c.yaml"}},
 		{"list", "- listen\n", []string{"c.yaml:1: "}},
 		{"values", "listen: here\nroles: [api, web]\nchannel_binding: maybe\nfabric:\n  priority: 16\n  timeout: 1ms\n", []string{
-			"c.yaml:1: listen: ", "c.yaml:2: roles: ", "c.yaml:3: channel_binding: ", "c.yaml:5: fabric.priority: ", "c.yaml:6: fabric.timeout: "}},
+			"c.yaml:1: listen: ", "c.yaml:2: roles: ", "c.yaml:3: channel_binding: ", "c.yaml:5: fabric.priority: ", "c.yaml:6: fabric.timeout: ",
+		}},
 		{"roles twice", "roles: [sm, sm]\n", []string{"c.yaml:1: roles: sm is named twice"}},
 		{"no roles", "roles: []\n", []string{"c.yaml:1: roles: is empty"}},
 		{"rate", "limits: {requests: 0, attestations: .nan}\n", []string{"c.yaml:1: limits.requests", "c.yaml:1: limits.attestations"}},

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -38,7 +37,8 @@ type lines struct {
 }
 
 func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.Write(p) }
-func (l *lines) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.String() }
+
+func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.String() }
 
 // install makes a fresh installation on a free port and gives its directory.
 func install(t *testing.T, options ...string) (dir, address string) {
@@ -206,7 +206,7 @@ func eventually(t *testing.T, what string, cond func() (bool, string)) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatal(fmt.Sprintf("%s did not come about: %s", what, state))
+			t.Fatalf("%s did not come about: %s", what, state)
 		}
 	}
 }
