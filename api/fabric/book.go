@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,7 +175,8 @@ func (b *book) sortedGrants() []ledger.Key {
 		out = append(out, k)
 	}
 	slices.SortFunc(out, func(x, y ledger.Key) int {
-		return slices.Compare([]string{x.String()}, []string{y.String()})
+		return cmp.Or(cmp.Compare(x.PKey, y.PKey), cmp.Compare(x.GUID, y.GUID),
+			cmp.Compare(x.Place.Switch, y.Place.Switch), cmp.Compare(x.Place.Port, y.Place.Port))
 	})
 	return out
 }

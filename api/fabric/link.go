@@ -146,8 +146,9 @@ func (l *Link) follow(ctx context.Context, b *book) error {
 				l.publish(b)
 			}
 		case <-l.wake:
-			events, view := l.take()
-			b.observe(events, view)
+			if b.observe(l.take()) {
+				l.publish(b)
+			}
 		case <-beat.C:
 			b.tick()
 		}

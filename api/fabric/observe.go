@@ -37,14 +37,32 @@ func fromView(v *sm.View) *observed {
 	return o
 }
 
-// observe takes events and then the view that came with or after them.
-func (b *book) observe(events []sm.Event, v *sm.View) {
+// observe takes events and then the view that came with or after them. It
+// reports whether the intent must be said again: the subnet manager answers
+// once for what is to be proven absent, and an HCA that could not be asked then
+// can be now.
+func (b *book) observe(events []sm.Event, v *sm.View) (again bool) {
 	for _, ev := range events {
 		b.event(ev)
+		if e, ok := ev.(*sm.PortPlaced); ok {
+			again = again || b.owes(e.GUID)
+		}
 	}
 	if v != nil && v.Fabric != nil {
 		b.look(fromView(v))
 	}
+	return again
+}
+
+// owes reports whether a P_Key is still to be proven absent from the port's
+// HCA.
+func (b *book) owes(g ib.GUID) bool {
+	for k, gr := range b.grants {
+		if m, _ := b.memberships.get(k.String()); k.GUID == g && gr.withdrawn && !m.HCAProven {
+			return true
+		}
+	}
+	return false
 }
 
 // event takes what needs no view to be told.
@@ -79,6 +97,12 @@ func (b *book) gone(g ib.GUID, from ib.Place) {
 		return
 	}
 	b.setPort(g, p, ledger.Port{})
+	// Whatever comes back, even a moment later, has to be read back anew.
+	for k, gr := range b.grants {
+		if k.GUID == g && !gr.withdrawn {
+			b.found(k, ledger.Membership{})
+		}
+	}
 }
 
 // setPort records a port unless nothing but the time would change.
@@ -91,13 +115,21 @@ func (b *book) setPort(g ib.GUID, was, p ledger.Port) {
 }
 
 // found records what was read back about a grant; other memberships do not
-// concern the store. Time is filled in.
+// concern the store. Time is filled in. What the store knows already, under a
+// revision that counts, is not written again.
 func (b *book) found(k ledger.Key, m ledger.Membership) {
-	if _, wanted := b.grants[k]; !wanted {
+	g, wanted := b.grants[k]
+	if !wanted {
 		return
 	}
 	was, _ := b.memberships.get(k.String())
 	m.Time = was.Time
+	if was.Revision >= g.modified {
+		m.Revision = max(m.Revision, was.Revision)
+		if was.State == m.State && was.HCAProven == m.HCAProven && was.Reason == m.Reason {
+			return
+		}
+	}
 	if m != was {
 		m.Time = b.clock()
 		b.memberships.set(k.String(), m)
@@ -121,7 +153,7 @@ func (b *book) review() {
 	for g, cable := range b.cables {
 		b.reviewPort(g, cable)
 	}
-	for _, k := range b.sortedGrants() {
+	for k := range b.grants {
 		b.reviewGrant(k)
 	}
 	for _, key := range b.ports.keys() {
