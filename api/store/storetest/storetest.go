@@ -5,6 +5,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -45,10 +46,8 @@ func (sh *Shared) OpenFailing(t testing.TB) (*store.Store, *Failing) {
 }
 
 func (sh *Shared) prefix(t testing.TB) string {
-	return strings.ReplaceAll(t.Name(), "/", "-") + "-" + string('a'+rune(sh.n.Add(1)%26)) + itoa(sh.n.Load())
+	return fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), sh.n.Add(1))
 }
-
-func itoa(n int64) string { return slog.Int64Value(n).String() }
 
 // Open gives the test a store on a member of its own in a temporary directory.
 func Open(t testing.TB) *store.Store {

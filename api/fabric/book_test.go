@@ -1,0 +1,252 @@
+package fabric
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	"portcullis/api/store/storetest"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+var (
+	home = ib.Place{Switch: 0x10, Port: 1}
+	away = ib.Place{Switch: 0x10, Port: 2}
+	key  = ledger.Key{PKey: 5, GUID: 0xa1, Place: home}
+	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+)
+
+// newTestBook gives a book that knows one port of the inventory, cabled home,
+// and a grant of it last changed at revision 100.
+func newTestBook(withdrawn bool) *book {
+	b := newBook(func() time.Time { return noon })
+	b.grants = map[ledger.Key]grant{key: {withdrawn: withdrawn, modified: 100}}
+	b.cables, b.hostOf = map[ib.GUID]ib.Place{}, map[string][]ib.GUID{}
+	b.host("h", &inventory.Host{ID: "h", HCAs: []inventory.HCA{{NodeGUID: 0xa0, Ports: []inventory.Port{{Num: 1, GUID: 0xa1, Cable: home}}}}})
+	return b
+}
+
+// seenAt gives a view of a switch with the port at a place, or without it.
+func seenAt(at ib.Place, change func(*observed)) *observed {
+	var b topo.Builder
+	sw := b.AddNode(topo.Node{GUID: 0x10, Type: ib.NodeSwitch, NumPorts: 4, PartitionEnforcementCap: 32})
+	if !at.IsZero() {
+		ca := b.AddNode(topo.Node{GUID: 0xa0, Type: ib.NodeCA, NumPorts: 1, PartitionCap: 64})
+		end, port := b.PortOf(ca, 1), b.PortOf(sw, at.Port)
+		b.Connect(end, port)
+		for _, id := range []topo.PortID{end, port} {
+			p := b.Port(id)
+			p.State = ib.PortActive
+			if id == end {
+				p.GUID, p.LID = 0xa1, 7
+			}
+			b.SetPort(id, p)
+		}
+	}
+	o := &observed{fabric: b.Freeze(), revision: 100, quiet: true, settled: true}
+	o.pkeys = func(topo.PortID) ([]ib.PKey, bool) { return nil, true }
+	if change != nil {
+		change(o)
+	}
+	return o
+}
+
+func holding(proven bool, keys ...ib.PKey) func(*observed) {
+	return func(o *observed) { o.pkeys = func(topo.PortID) ([]ib.PKey, bool) { return keys, proven } }
+}
+
+func both(fs ...func(*observed)) func(*observed) {
+	return func(o *observed) {
+		for _, f := range fs {
+			f(o)
+		}
+	}
+}
+
+func TestWhatTablesProve(t *testing.T) {
+	busy := func(o *observed) { o.quiet = false }
+	old := func(o *observed) { o.revision = 99 }
+	applied := &ledger.Membership{State: ledger.Applied, Revision: 50}
+	for _, c := range []struct {
+		name      string
+		withdrawn bool
+		before    *ledger.Membership
+		at        ib.Place
+		view      func(*observed)
+		want      ledger.Membership // without Time
+	}{
+		{"granted again before anybody noticed", false, applied, home, holding(true, 0x8005), ledger.Membership{State: ledger.Applied, Revision: 100}},
+		{"never applied: tables alone do not tell that the switch enforces", false, nil, home, holding(true, 0x8005), ledger.Membership{}},
+		{"tables not read back", false, applied, home, holding(false, 0x8005), *applied},
+		{"another key", false, applied, home, holding(true, 0x8006), *applied},
+		{"intent not in force yet", false, applied, home, both(holding(true, 0x8005), old), *applied},
+		{"a request is out", false, applied, home, both(holding(true, 0x8005), busy), *applied},
+		{"withdrawn and gone", true, applied, home, nil, ledger.Membership{State: ledger.Removed, Revision: 100, HCAProven: true}},
+		{"withdrawn, HCA away", true, applied, ib.Place{}, nil, ledger.Membership{State: ledger.Removed, Revision: 100}},
+		{"withdrawn, HCA back", true, &ledger.Membership{State: ledger.Removed, Revision: 100}, home, nil, ledger.Membership{State: ledger.Removed, Revision: 100, HCAProven: true}},
+		{"withdrawn, HCA elsewhere without it", true, applied, away, nil, ledger.Membership{State: ledger.Removed, Revision: 100, HCAProven: true}},
+		{"withdrawn, still there", true, applied, home, holding(true, 0x0005), *applied},
+		{"withdrawn, not read back", true, applied, home, holding(false), *applied},
+		{"withdrawn, intent not in force yet", true, applied, home, old, *applied},
+		{"withdrawn, a request is out", true, applied, home, busy, *applied},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newTestBook(c.withdrawn)
+			if c.before != nil {
+				b.memberships.set(key.String(), *c.before)
+			}
+			b.look(seenAt(c.at, c.view))
+			got, _ := b.memberships.get(key.String())
+			got.Time = time.Time{}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestWherePortsAre(t *testing.T) {
+	unsettled := func(o *observed) { o.settled = false }
+	present := ledger.Port{NodeGUID: 0xa0, Place: home, LID: 7, State: "Active", HCACap: 64, SwitchCap: 32, Time: noon}
+	moved := present
+	moved.Place = away
+	for _, c := range []struct {
+		name string
+		do   func(*book)
+		want ledger.Port
+	}{
+		{"seen", func(b *book) { b.look(seenAt(home, nil)) }, present},
+		{"seen elsewhere", func(b *book) { b.look(seenAt(away, nil)) }, moved},
+		{"not seen yet by a restarted subnet manager", func(b *book) {
+			b.look(seenAt(home, nil))
+			b.look(seenAt(ib.Place{}, unsettled))
+		}, present},
+		{"not seen in a settled fabric", func(b *book) {
+			b.look(seenAt(home, nil))
+			b.look(seenAt(ib.Place{}, nil))
+		}, ledger.Port{Time: noon}},
+		{"said to be gone", func(b *book) {
+			b.look(seenAt(home, nil))
+			b.event(&sm.PortGone{GUID: 0xa1, Place: home})
+		}, ledger.Port{Time: noon}},
+		{"gone from where it was not", func(b *book) {
+			b.look(seenAt(home, nil))
+			b.event(&sm.PortGone{GUID: 0xa1, Place: away})
+		}, present},
+		{"said to be placed", func(b *book) {
+			b.event(&sm.PortPlaced{GUID: 0xa1, Place: away, LID: 9, NodeGUID: 0xa0})
+		}, ledger.Port{NodeGUID: 0xa0, Place: away, LID: 9, Time: noon}},
+		{"not of the inventory", func(b *book) { b.event(&sm.PortPlaced{GUID: 0xff, Place: away}) }, ledger.Port{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newTestBook(false)
+			c.do(b)
+			got, _ := b.ports.get(ib.GUID(0xa1).String())
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+			if n := len(b.ports.now); n > 1 {
+				t.Errorf("%d ports are recorded, the inventory has one", n)
+			}
+		})
+	}
+}
+
+// A port that goes and comes back at once has to be read back anew.
+func TestBounceVoidsWhatWasReadBack(t *testing.T) {
+	b := newTestBook(false)
+	b.observe([]sm.Event{
+		&sm.PortPlaced{GUID: 0xa1, Place: home, LID: 7, NodeGUID: 0xa0},
+		&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 100},
+		&sm.PortGone{GUID: 0xa1, Place: home},
+		&sm.PortPlaced{GUID: 0xa1, Place: home, LID: 7, NodeGUID: 0xa0},
+	}, nil)
+	if m, _ := b.memberships.get(key.String()); m.State == ledger.Applied {
+		t.Errorf("membership is still %+v", m)
+	}
+	b.observe([]sm.Event{&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 100}}, nil)
+	if m, _ := b.memberships.get(key.String()); m.State != ledger.Applied || m.Revision != 100 {
+		t.Errorf("membership is %+v, want it applied at 100", m)
+	}
+}
+
+func TestOnlyChangesAreWritten(t *testing.T) {
+	b := newTestBook(false)
+	land := func() (n int) {
+		for _, w := range b.pending(1000) {
+			w.done()
+			n++
+		}
+		return n
+	}
+	b.event(&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 100})
+	b.look(seenAt(home, nil))
+	if n := land(); n != 5 { // membership, port, two nodes, state
+		t.Errorf("first view: %d writes, want 5", n)
+	}
+	b.event(&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 120}) // as after a restart
+	b.event(&sm.MembershipApplied{GUID: 0xbb, PKey: 0x8005, Place: home, Revision: 120}) // nobody's grant
+	b.look(seenAt(home, nil))
+	if n := land(); n != 0 {
+		t.Errorf("the same again: %d writes, want none", n)
+	}
+}
+
+func TestIntent(t *testing.T) {
+	b := newTestBook(false)
+	gone := ledger.Key{PKey: 4, GUID: 0xb1, Place: away}
+	b.grants[gone] = grant{withdrawn: true, modified: 90}
+	b.revision = 101
+	want := sm.Intent{
+		Revision: 101,
+		Grants:   []sm.Grant{{GUID: 0xa1, PKey: 0x8005, Place: home}},
+		Absent:   []sm.Grant{{GUID: 0xb1, PKey: 0x8004, Place: away}},
+	}
+	if d := cmp.Diff(want, b.intent()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestFactsSurvive(t *testing.T) {
+	s := storetest.Open(t)
+	l := New(Options{Store: s, Log: storetest.Quiet()})
+	var many []sm.Fact
+	for i := range 250 {
+		many = append(many, sm.Fact{Kind: sm.FactLID, GUID: ib.GUID(i + 1), LID: ib.LID(i + 1)})
+	}
+	for _, facts := range [][]sm.Fact{
+		many,
+		{{Kind: sm.FactLID, GUID: 1, LID: 900}, {Kind: sm.FactLID, GUID: 2}, {Kind: sm.FactNotKept, GUID: 1, NotKept: sm.FieldLID}},
+	} {
+		if err := l.Save(facts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := New(Options{Store: s, Log: storetest.Quiet()}).Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 250 { // one LID less, one other fact more
+		t.Errorf("got %d facts, want 250", len(got))
+	}
+	want := []sm.Fact{{Kind: sm.FactLID, GUID: 1, LID: 900}, {Kind: sm.FactLID, GUID: 3, LID: 3}}
+	if d := cmp.Diff(want, got[:2]); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestNewestIntentWaits(t *testing.T) {
+	l, b := New(Options{Log: storetest.Quiet()}), newTestBook(false)
+	for rev := range int64(3) {
+		b.revision = rev
+		l.publish(b)
+	}
+	if in := <-l.Intents(); in.Revision != 2 {
+		t.Errorf("got intent of revision %d, want the newest, 2", in.Revision)
+	}
+}
