@@ -12,13 +12,9 @@ import (
 const lookahead = 4
 
 // ask fills in the choices towards a destination.
-func ask(g *route.Graph, rule Rule, dest int32, c *Choices) {
+func ask(rule Rule, dest int32, c *Choices) {
 	c.Reset()
 	rule(dest, c)
-	c.to = c.to[:0]
-	for _, e := range c.Edge {
-		c.to = append(c.to, g.To[e])
-	}
 }
 
 // keepAll finds what stays. Each core looks at a range of destinations; their
@@ -37,7 +33,7 @@ func (s *spreader) keepAll(newRule func() Rule) {
 		wg.Go(func() {
 			rule, c := newRule(), &Choices{}
 			for dest := int32(i * n / cores); dest < int32((i+1)*n/cores); dest++ {
-				ask(s.g, rule, dest, c)
+				ask(rule, dest, c)
 				part.use(dest, c)
 				part.keep(dest)
 			}
@@ -52,29 +48,43 @@ func (s *spreader) keepAll(newRule func() Rule) {
 }
 
 // fillAll routes what was not kept, one destination after the other since each
-// decision counts for the next. A second core prepares the choices.
+// decision counts for the next. Other cores prepare the choices and write down
+// what was decided.
 func (s *spreader) fillAll(newRule func() Rule) {
 	dests, open := s.open()
 	ready, free := make(chan *Choices, lookahead), make(chan *Choices, lookahead)
 	for range lookahead {
 		free <- &Choices{}
 	}
+	full, empty := make(chan *batch, 1), make(chan *batch, 2)
+	empty <- newBatch(len(s.g.IDs))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		rule := newRule()
 		for _, dest := range dests {
 			c := <-free
-			ask(s.g, rule, dest, c)
+			ask(rule, dest, c)
 			ready <- c
 		}
 	})
+	wg.Go(func() {
+		for b := range full {
+			b.write(s.g, s.t, s.prev)
+			empty <- b
+		}
+	})
+	exchange := func(b *batch) *batch {
+		full <- b
+		return <-empty
+	}
 	for i, dest := range dests {
 		c := <-ready
 		s.use(dest, c)
-		s.fill(dest, open[i])
+		s.fill(dest, open[i], exchange)
 		free <- c
 	}
-	s.scatter()
+	full <- s.batch
+	close(full)
 	wg.Wait()
 }
 

@@ -23,8 +23,6 @@ type Choices struct {
 	// edges of the graph. The destination has none.
 	Row  []int32
 	Edge []int32
-
-	to []int32 // by position in Edge: the switch it leads to
 }
 
 // Reset empties the choices but keeps their memory.

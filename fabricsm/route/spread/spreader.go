@@ -7,14 +7,14 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// chunk is how many LIDs are read or written together: tables lie in memory by
-// switch, and the LIDs of one switch and the next are mostly neighbours.
-const chunk = 128
-
 // gain is how many times its own traffic a route must find less of on a link
 // that is new before it moves there: moving costs packets out of order, and
 // small differences level out by themselves.
 const gain = 4
+
+// positionBits hold a position among the links that leave one switch: ports
+// are numbered up to 254.
+const positionBits = 8
 
 type spreader struct {
 	g       *route.Graph
@@ -24,25 +24,28 @@ type spreader struct {
 	fresh   []bool         // by edge: prev did not know the link
 	movable bool           // some choice towards the destination in hand is fresh
 	allowed []int32        // by edge: the destination that it was last allowed for
-	ports   []ib.PortNum   // by LID of the chunk, then switch
+	have    [][]ib.PortNum // by switch: its entries before anything was decided
+	batch   *batch         // what was decided last and not handed over to be written
 	pick    []int32        // by position in choices.Order: edge
 	cost    []int64        // by switch: load of the route to the destination
 	flow    []int64        // by switch: CA ports whose packets pass
 	load    []int32        // by edge; two parts of 49151 LIDs make at most 2^30 routes
 	kept    []bool         // by LID: every entry was kept
-	decided []route.Target // LIDs whose columns are not written to tables yet
 }
 
 func newSpreader(g *route.Graph, t, prev *route.Tables) *spreader {
 	n := len(g.IDs)
 	s := &spreader{
 		g: g, t: t, prev: prev,
-		allowed: make([]int32, len(g.To)), ports: make([]ib.PortNum, chunk*n), pick: make([]int32, n),
+		allowed: make([]int32, len(g.To)), have: make([][]ib.PortNum, n), batch: newBatch(n), pick: make([]int32, n),
 		cost: make([]int64, n), flow: make([]int64, n), load: make([]int32, len(g.To)),
 		kept: make([]bool, int(g.MaxLID)+1),
 	}
 	for e := range s.allowed {
 		s.allowed[e] = -1
+	}
+	for sw, id := range g.IDs {
+		s.have[sw] = t.LFT(id)
 	}
 	return s
 }
@@ -69,50 +72,26 @@ func (s *spreader) use(dest int32, c *Choices) {
 	}
 }
 
-// column gives the place for the k-th LID's entries in ports, by switch.
-func (s *spreader) column(k int) []ib.PortNum {
-	n := len(s.g.IDs)
-	return s.ports[k*n : (k+1)*n]
-}
-
-// gather reads the entries for some LIDs from all tables into the columns from
-// the first on.
-func (s *spreader) gather(first int, lids []route.Target) {
-	n := len(s.g.IDs)
-	for sw, id := range s.g.IDs {
-		row := s.t.LFT(id)
+// gather adds some LIDs to the batch, with the entries that they have.
+func (s *spreader) gather(lids []route.Target) {
+	b := s.batch
+	first := len(b.lids)
+	b.lids = append(b.lids, lids...)
+	for sw, row := range s.have {
 		for k, t := range lids {
-			s.ports[(first+k)*n+sw] = row[t.LID]
+			b.column(first + k)[sw] = row[t.LID]
 		}
 	}
-}
-
-// scatter writes what was decided into all tables.
-func (s *spreader) scatter() {
-	n := len(s.g.IDs)
-	for sw, id := range s.g.IDs {
-		row, own := s.t.LFT(id), false
-		for k, t := range s.decided {
-			port := s.ports[k*n+sw]
-			if row[t.LID] == port {
-				continue
-			}
-			if !own {
-				row, own = s.t.Writable(s.prev, id), true
-			}
-			row[t.LID] = port
-		}
-	}
-	s.decided = s.decided[:0]
 }
 
 // keep finds the LIDs behind a switch whose routes are all still allowed, and
 // counts their load.
 func (s *spreader) keep(dest int32) {
 	eachChunk(s.g.Targets[dest], func(lids []route.Target) {
-		s.gather(0, lids)
+		s.batch.lids = s.batch.lids[:0]
+		s.gather(lids)
 		for k, t := range lids {
-			s.kept[t.LID] = !s.movable && s.stillRight(dest, t, s.column(k))
+			s.kept[t.LID] = !s.movable && s.stillRight(dest, t, s.batch.column(k))
 			if s.kept[t.LID] {
 				s.account(t)
 			}
@@ -158,20 +137,22 @@ func (s *spreader) keptEdge(dest, sw int32, port ib.PortNum) int32 {
 	return -1
 }
 
-// fill routes some LIDs behind a switch. Call scatter after the last.
-func (s *spreader) fill(dest int32, open []route.Target) {
+// fill routes some LIDs behind a switch. Batches that are full are exchanged
+// for empty ones.
+func (s *spreader) fill(dest int32, open []route.Target, exchange func(*batch) *batch) {
 	eachChunk(open, func(lids []route.Target) {
-		if len(s.decided)+len(lids) > chunk {
-			s.scatter()
+		if len(s.batch.lids)+len(lids) > chunk {
+			s.batch = exchange(s.batch)
 		}
-		first := len(s.decided)
+		first := len(s.batch.lids)
 		if s.prev != nil {
-			s.gather(first, lids)
+			s.gather(lids)
+		} else {
+			s.batch.lids = append(s.batch.lids, lids...)
 		}
 		for k, t := range lids {
-			s.routeOne(dest, t, s.column(first+k))
+			s.routeOne(dest, t, s.batch.column(first+k))
 		}
-		s.decided = append(s.decided, lids...)
 	})
 }
 
@@ -207,19 +188,31 @@ func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
 }
 
 // cheapest gives the next hop of the i-th switch whose route carries least,
-// the lowest port among equals, and sets the switch's cost.
+// the lowest port among equals, and sets the switch's cost. This is where
+// routing a large fabric spends its time. The position of a link is kept in the
+// low bits of its cost, so that one minimum finds both.
 func (s *spreader) cheapest(i int) int32 {
-	lo, hi := s.choices.Row[i], s.choices.Row[i+1]
-	best, cost := int32(-1), int64(math.MaxInt64)
-	edges := s.choices.Edge[lo:hi]
-	to := s.choices.to[lo:][:len(edges)]
-	for k, e := range edges {
-		if c := s.cost[to[k]] + int64(s.load[e]); c < cost {
-			best, cost = e, c
+	edges := s.choices.Edge[s.choices.Row[i]:s.choices.Row[i+1]]
+	cost, links, loads := s.cost, s.g.To, s.load
+	best, first, n := int64(math.MaxInt64), edges[0], len(edges)
+	if int(edges[n-1]-first) == n-1 { // neighbours, as on trees: edges need not be read
+		to, load := links[first:][:n], loads[first:][:n]
+		k := 0
+		for ; k+1 < n; k += 2 { // two at a time, which do not wait for each other
+			a := (cost[to[k]]+int64(load[k]))<<positionBits | int64(k)
+			b := (cost[to[k+1]]+int64(load[k+1]))<<positionBits | int64(k+1)
+			best = min(best, a, b)
+		}
+		if k < n {
+			best = min(best, (cost[to[k]]+int64(load[k]))<<positionBits|int64(k))
+		}
+	} else {
+		for k, e := range edges {
+			best = min(best, (cost[links[e]]+int64(loads[e]))<<positionBits|int64(k))
 		}
 	}
-	s.cost[s.choices.Order[i]] = cost
-	return best
+	cost[s.choices.Order[i]] = best >> positionBits
+	return edges[best&(1<<positionBits-1)]
 }
 
 // presentFlow sets flow to what passes each switch as long as all stays.
