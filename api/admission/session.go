@@ -34,8 +34,9 @@ var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // one replaces it. The session is single use and lives as long as the policy
 // says.
 //
-// Every refusal is an *attest.Refusal, so that a stranger cannot tell an
-// unknown host from one whose window is closed.
+// Too many attempts are an *Error of kind Limited. Every other refusal is an
+// *attest.Refusal, so that a stranger cannot tell an unknown host from one
+// whose window is closed.
 func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, source string) (*attest.Session, error) {
 	now := s.now()
 	if req == nil {
@@ -44,6 +45,10 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 	if !s.sources.allow(source, now) {
 		return nil, tooMany("address " + clip(source))
 	}
+	// Before looking the host up, so that limits do not tell which hosts exist.
+	if inventory.ValidHostID(req.Host) && !s.hosts.allow(req.Host, now) {
+		return nil, tooMany("host " + req.Host)
+	}
 	f, err := s.gather(ctx, s.o.Store, req.Host)
 	if IsKind(err, NotFound) {
 		s.o.Log.Info("attestation refused", "code", ReasonUnknownHost, "host", clip(req.Host), "source", source)
@@ -51,9 +56,6 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 	}
 	if err != nil {
 		return nil, explain(err)
-	}
-	if !s.hosts.allow(req.Host, now) {
-		return nil, tooMany("host " + req.Host)
 	}
 	if why := windowClosed(f); why != "" {
 		return nil, s.deny(ctx, f.host.ID, source, &attest.Refusal{Code: ReasonWindow, Detail: why})
