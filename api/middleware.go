@@ -19,6 +19,10 @@ import (
 	v1 "portcullis/api/v1"
 )
 
+// maxLoggedName bounds what the access log repeats of a path: longer than any
+// name, and short enough that a stranger cannot fill a disk with it.
+const maxLoggedName = 128
+
 type noteKey struct{}
 
 // note is what is known about one request besides its content, and collects
@@ -100,7 +104,7 @@ func (s *Server) record(r *http.Request, n *note, status, bytes int, took time.D
 	}
 	for _, name := range []string{"id", "name"} {
 		if v := chi.URLParam(r, name); v != "" && !strings.HasPrefix(route, "/v1/attest/") {
-			attrs = append(attrs, slog.String("object", v))
+			attrs = append(attrs, slog.String("object", v[:min(len(v), maxLoggedName)]))
 		}
 	}
 	if n.actor != "" {

@@ -112,11 +112,15 @@ func statusOf(k admission.Kind) int {
 	}
 }
 
+// maxProblemErrors bounds the list of what is wrong with a request: an answer
+// must not grow with what a stranger sends.
+const maxProblemErrors = 32
+
 // problemOfHuma turns huma's own errors, about requests that do not fit the
 // document, into ours. Values are left out: a body may hold secrets.
 func problemOfHuma(e *huma.ErrorModel) *problem {
 	p := newProblem(e.Status, codeOf(e.Status), e.Detail, hintOf(e.Status))
-	for _, d := range e.Errors {
+	for _, d := range e.Errors[:min(len(e.Errors), maxProblemErrors)] {
 		p.Errors = append(p.Errors, v1.ProblemError{Location: d.Location, Message: d.Message})
 	}
 	return p

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -81,6 +82,33 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code st
 		t.Errorf("request_id %q, want that of the header X-Request-Id, %q", p.ID, w.Header().Get("X-Request-Id"))
 	}
 	return p
+}
+
+// TestAnswersStaySmall sends what costs a stranger one request and would cost
+// the service an explanation of each of a hundred thousand values.
+func TestAnswersStaySmall(t *testing.T) {
+	var keys strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&keys, `"k%d":0,`, i)
+	}
+	for _, tt := range []struct {
+		name, method, path, body string
+	}{
+		{"certificates", "POST", "/v1/attest/sessions", `{"host":"h","ak_public":"","ek":{"kind":"x","certificates":[` + strings.Repeat("0,", 400_000) + `0]}}`},
+		{"digests", "PUT", "/v1/attest/sessions/s/evidence", `{"statement_digests":[` + strings.Repeat("0,", 400_000) + `0]}`},
+		{"empty arrays", "POST", "/v1/attest/sessions", `{"ek":[` + strings.Repeat("[],", 300_000) + `[]]}`},
+		{"unknown keys", "POST", "/v1/attest/sessions", `{` + keys.String() + `"host":"h"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newFixture(t).do(tt.method, tt.path, "", tt.body)
+			if w.Code != http.StatusBadRequest && w.Code != http.StatusUnprocessableEntity {
+				t.Errorf("got status %d, want 400 or 422", w.Code)
+			}
+			if w.Body.Len() > 8<<10 {
+				t.Errorf("got an answer of %d bytes, want at most 8192", w.Body.Len())
+			}
+		})
+	}
 }
 
 func TestBadRequests(t *testing.T) {

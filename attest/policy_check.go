@@ -69,23 +69,30 @@ func (p *Policy) Check() error {
 	return p.checkPCRs()
 }
 
-// checkPCRs wants an agent PCR that locality 0 cannot reset (16 and 23 can be)
-// and that the kernel does not extend (10 is IMA's).
+// firmwarePCRs is how many registers, from 0 on, firmware measures into.
+const firmwarePCRs = 8
+
+// checkPCRs wants the firmware's registers, none that locality 0 can reset (16
+// and 23), and an agent PCR that the kernel does not extend (10 is IMA's).
 func (p *Policy) checkPCRs() error {
 	if p.AgentPCR < 8 || p.AgentPCR > 15 || p.AgentPCR == 10 {
 		return fmt.Errorf("agent PCR %d, want 8 to 15 and not 10", p.AgentPCR)
 	}
-	if len(p.PCRs) == 0 {
-		return fmt.Errorf("no PCRs to quote; want at least the firmware's, 0 to 7")
-	}
 	for i, n := range p.PCRs {
 		switch {
+		case n == 16 || n == 23:
+			return fmt.Errorf("PCR %d can be reset by anybody on the host and proves nothing; leave it out of the list", n)
 		case n < 0 || n >= numPCRs:
 			return fmt.Errorf("PCR %d, want 0 to %d", n, numPCRs-1)
 		case n == p.AgentPCR:
 			return fmt.Errorf("PCR %d is the agent's and quoted anyway; leave it out of the list", n)
 		case i > 0 && n <= p.PCRs[i-1]:
 			return fmt.Errorf("PCRs %v: want them ascending, none twice", p.PCRs)
+		}
+	}
+	for n := range firmwarePCRs {
+		if !slices.Contains(p.PCRs, n) {
+			return fmt.Errorf("PCRs %v to quote lack PCR %d; want at least the firmware's, 0 to 7", p.PCRs, n)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ ek:
   roots: [vendors.pem]
   expiry: strict
   deny: [`+strings.Repeat("Ab", 32)+`]
-pcrs: [0, 2, 4, 7]
+pcrs: [0, 1, 2, 3, 4, 5, 6, 7, 9]
 agent_pcr: 14
 channel: none
 session_life: 60s
@@ -51,7 +51,7 @@ firmware:
 	got.Roots, got.Intermediates, got.Version = nil, nil, ""
 	want := &attest.Policy{
 		Mode: attest.EKPinnedChain, Expiry: attest.ExpiryStrict, Denied: map[string]bool{strings.Repeat("ab", 32): true},
-		PCRs: []int{0, 2, 4, 7}, AgentPCR: 14, Channel: attest.ChannelNone,
+		PCRs: []int{0, 1, 2, 3, 4, 5, 6, 7, 9}, AgentPCR: 14, Channel: attest.ChannelNone,
 		SessionLife: time.Minute, StatementAge: 5 * time.Minute,
 		FirmwareFloors: []attest.FirmwareFloor{{PSID: "MT_0000000838", Min: "28.43.1014"}},
 	}
@@ -75,7 +75,9 @@ func TestLoadPolicyRefuses(t *testing.T) {
 		{"expiry", "ek: {expiry: never, roots: [vendors.pem]}", `EK expiry "never"`},
 		{"deny", "ek: {deny: [abc], roots: [vendors.pem]}", "64 hexadecimal digits"},
 		{"agent PCR of IMA", roots + "agent_pcr: 10", "agent PCR 10"},
-		{"no PCRs", roots + "pcrs: []", "no PCRs"},
+		{"no PCRs", roots + "pcrs: []", "lack PCR 0"},
+		{"a PCR of the firmware missing", roots + "pcrs: [0, 1, 2, 4, 5, 6, 7]", "lack PCR 3"},
+		{"a PCR anybody can reset", roots + "pcrs: [0, 1, 2, 3, 4, 5, 6, 7, 16]", "PCR 16"},
 		{"PCR twice", roots + "pcrs: [1, 1]", "ascending"},
 		{"agent PCR in the list", roots + "pcrs: [7, 15]", "quoted anyway"},
 		{"PCR 24", roots + "pcrs: [24]", "PCR 24"},

@@ -162,7 +162,7 @@ func brokenEvidence() []broken {
 		{name: "no challenge", want: attest.ReasonSession, wire: func(a *attempt) { a.ch = nil }},
 		{name: "session expired", want: attest.ReasonSession, wire: func(a *attempt) { a.now = a.ch.Expires.Add(time.Second) }},
 		{name: "session of another host", want: attest.ReasonSession, wire: func(a *attempt) { a.ch.Host = "compute-02" }},
-		{name: "policy changed during the session", want: attest.ReasonSession, wire: func(a *attempt) { a.policy.PCRs = []int{0, 7} }},
+		{name: "policy changed during the session", want: attest.ReasonSession, wire: func(a *attempt) { a.policy.PCRs = []int{0, 1, 2, 3, 4, 5, 6, 7, 9} }},
 		{name: "EK replaced in inventory during the session", want: attest.ReasonEKPin, wire: func(a *attempt) { a.exp.EKDigest = strings.Repeat("0", 64) }},
 		{name: "inventory emptied during the session", want: attest.ReasonInventory, wire: func(a *attempt) { a.exp.HCAs = nil }},
 		{name: "no channel binding", want: attest.ReasonChannel, wire: func(a *attempt) { a.channel = nil }},

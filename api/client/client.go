@@ -29,7 +29,7 @@ const (
 // Options say where the service is and who asks.
 type Options struct {
 	URL       string        // https://HOST[:PORT]
-	CA        []byte        // PEM; the only CAs trusted. Empty: the system's
+	CA        []byte        // PEM; the only CAs trusted. Nil: the system's; empty: an error
 	Token     string        // operator or status token; empty for attestation
 	Timeout   time.Duration // of one request; 0: 30 seconds
 	UserAgent string
@@ -52,7 +52,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS13}
-	if len(o.CA) > 0 {
+	if o.CA != nil {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(o.CA) {
 			return nil, errors.New("CA: no PEM certificate in it")

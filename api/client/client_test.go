@@ -122,6 +122,7 @@ func TestOptions(t *testing.T) {
 		{"empty", client.Options{}, "want https://"},
 		{"password", client.Options{URL: "https://a:b@fabric.example"}, "nothing after the port"},
 		{"path", client.Options{URL: "https://fabric.example/v1"}, "nothing after the port"},
+		{"empty CA file", client.Options{URL: "https://x", CA: []byte{}}, "no PEM certificate"},
 		{"CA", client.Options{URL: "https://x", CA: []byte("not PEM")}, "no PEM certificate"},
 		{"token", client.Options{URL: "https://x", Token: "a\r\nHost: evil"}, "one word"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/api"
+	"portcullis/attest"
 )
 
 // The reference configuration holds every key, with its default.
@@ -185,6 +186,27 @@ func TestPolicyFollowsTheConfiguration(t *testing.T) {
 	c.Attestation.AgentPCR = 16
 	if _, _, err := loadPolicy(c); err == nil || !strings.Contains(err.Error(), "agent PCR 16") {
 		t.Errorf("agent PCR 16: %v, want a refusal", err)
+	}
+	for _, mode := range []attest.EKMode{attest.EKPinnedChain, "pinnd"} {
+		c.Attestation.EK.Mode, c.Attestation.AgentPCR = mode, 16
+		if _, _, err := loadPolicy(c); err == nil {
+			t.Errorf("mode %s without roots, agent PCR 16: accepted, want a refusal", mode)
+		}
+	}
+}
+
+func TestPrivateKeyFiles(t *testing.T) {
+	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o640: true, 0o644: false, 0o602: false} {
+		file := filepath.Join(t.TempDir(), "server.key")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := private(file); (err == nil) != ok {
+			t.Errorf("mode %04o: got %v, want accepted %v", mode, err, ok)
+		}
 	}
 }
 

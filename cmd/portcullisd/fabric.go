@@ -119,7 +119,11 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return dialSM(ctx, o)
+	port, err := ibsim.Dial(ctx, o)
+	if err != nil {
+		return nil, err // not port, which would be a typed nil
+	}
+	return port, nil
 }
 
 func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.Options {

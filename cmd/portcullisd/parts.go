@@ -38,6 +38,7 @@ func loadParts(c *config) (*parts, error) {
 	}
 	if c.has(roleAPI) {
 		var err error
+		try(private(c.path(c.TLS.Key)))
 		p.cert, err = api.LoadCertificate(c.path(c.TLS.Cert), c.path(c.TLS.Key))
 		try(err)
 		p.tokens, err = loadTokens(c)
@@ -46,6 +47,9 @@ func loadParts(c *config) (*parts, error) {
 		try(err)
 	}
 	if c.has(roleSM) {
+		if c.Fabric.SMKeyFile != "" {
+			try(private(c.path(c.Fabric.SMKeyFile)))
+		}
 		var err error
 		p.smKey, err = loadSMKey(c.path(c.Fabric.SMKeyFile))
 		try(err)
@@ -54,6 +58,16 @@ func loadParts(c *config) (*parts, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// private refuses a key file that other users may read or write. A file that
+// is not there is reported by who reads it.
+func private(file string) error {
+	info, err := os.Stat(file)
+	if err == nil && info.Mode().Perm()&0o007 != 0 {
+		return fmt.Errorf("key file %s has mode %04o: other users may use it; run: chmod o= %s", file, info.Mode().Perm(), file)
+	}
+	return nil
 }
 
 func loadTokens(c *config) (*api.Tokens, error) {
@@ -68,11 +82,12 @@ func loadTokens(c *config) (*api.Tokens, error) {
 // loadPolicy makes the attestation policy. Without roots, a mode that needs a
 // chain gives a policy that refuses every host, and the reason.
 func loadPolicy(c *config) (_ *attest.Policy, closed string, _ error) {
-	a := &c.Attestation
-	if len(a.EK.Roots) == 0 && a.EK.Mode != attest.EKPinned {
-		return attest.DefaultPolicy(), "attestation.ek.roots is empty, so every host is refused; name the CA certificates of your TPM vendors", nil
+	a := c.Attestation
+	rootless := len(a.EK.Roots) == 0 && (a.EK.Mode == attest.EKPinnedChain || a.EK.Mode == attest.EKChainApprove)
+	if rootless {
+		a.EK.Mode = attest.EKPinned // so that all the rest is checked
 	}
-	section, err := yaml.Dump(a)
+	section, err := yaml.Dump(&a)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: attestation: %w", c.file, err)
 	}
@@ -82,6 +97,9 @@ func loadPolicy(c *config) (_ *attest.Policy, closed string, _ error) {
 	policy, err := attest.LoadPolicy(section, func(name string) ([]byte, error) { return os.ReadFile(c.path(name)) })
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", c.file, err)
+	}
+	if rootless {
+		return attest.DefaultPolicy(), "attestation.ek.roots is empty, so every host is refused; name the CA certificates of your TPM vendors", nil
 	}
 	return policy, "", nil
 }
