@@ -230,4 +230,3 @@ func TestBringUpAndRestart(t *testing.T) {
 		})
 	}
 }
-

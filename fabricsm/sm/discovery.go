@@ -220,6 +220,9 @@ func (c *Core) cut(p topo.PortID) {
 		if c.isEnd(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
 			c.leave(x)
 			pt.known, pt.pkeys = false, nil
+			tp := c.topo.Port(x)
+			tp.State = ib.PortNop // until it is read again
+			c.topo.SetPort(x, tp)
 		}
 		c.touch(x)
 	}

@@ -21,6 +21,7 @@ import (
 const (
 	answerTime = 10 * time.Microsecond
 	timeout    = 200 * time.Millisecond
+	maxSteps   = 200_000
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -55,6 +56,7 @@ type env struct {
 	events  []sm.Event
 	smps    map[string]int
 	steps   int
+	idle    int // turns since the last step
 	onStep  func()
 	logSend func(*sm.Request)
 }
@@ -93,7 +95,11 @@ func (e *env) want(in sm.Intent) {
 
 // step advances the core and does what it wants.
 func (e *env) step(in sm.Input) {
-	e.steps++
+	e.idle = 0
+	if e.steps++; e.steps > maxSteps {
+		e.t.Fatalf("no end after %d steps, %v of virtual time: input %T, %d in the inbox, %d out, wake %v, SMPs %v, problems %q",
+			e.steps, e.now.Sub(epoch), in, len(e.inbox), len(e.out), e.wake.Sub(e.now), e.smps, e.problems())
+	}
 	out := e.core.Step(e.now, in)
 	e.facts = append(e.facts, out.Save...)
 	var packets []transport.Packet
@@ -191,6 +197,11 @@ func (e *env) next(until time.Time) bool {
 	if d, ok := e.fab.NextEvent(); ok {
 		earlier(epoch.Add(d), "fabric")
 	}
+	e.idle++
+	if e.idle > 100000 {
+		d, ok := e.fab.NextEvent()
+		e.t.Fatalf("spin: what %q at %v now %v fab now %v next %v %v", what, at.Sub(epoch), e.now.Sub(epoch), e.fab.Now(), d, ok)
+	}
 	e.advance(at)
 	switch what {
 	case "arrival":
@@ -215,9 +226,7 @@ func (e *env) advance(at time.Time) {
 		at = e.now
 	}
 	e.now = at
-	if d := at.Sub(epoch) - e.fab.Now(); d > 0 {
-		e.fab.Advance(d)
-	}
+	e.fab.Advance(max(0, at.Sub(epoch)-e.fab.Now()))
 	e.arrive(e.st.Take(nil))
 }
 

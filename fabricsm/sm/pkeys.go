@@ -159,6 +159,9 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		return false
 	}
 	for b, s := range pt.pkeys.blocks {
+		if !c.external(p) && c.mustWait(p, b, want) {
+			continue
+		}
 		var table mad.PKeyTable
 		lo := b * keysPerBlock
 		if lo < len(want) {
@@ -294,17 +297,26 @@ func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
 	}
 	sp := c.peer(p)
 	for i, have := range pt.pkeys.keys {
-		if want[i] == have {
-			continue
-		}
-		if isTenant(want[i]) && !c.switchHolds(sp, want[i]) {
+		if want[i] != have && isTenant(want[i]) && !c.switchHolds(sp, want[i]) {
 			want[i] = 0
-		}
-		if isTenant(have) && !c.switchLacks(sp, have) {
-			want[i] = have
 		}
 	}
 	return want
+}
+
+// mustWait reports that a block of an end port holds a key that is to go, and
+// that its switch port was not yet read back without it. The block is then not
+// written at all: to write it with the old key could give that key back to a
+// port that has lost it meanwhile.
+func (c *Core) mustWait(p topo.PortID, b int, want partition.Table) bool {
+	sp := c.peer(p)
+	for i := b * keysPerBlock; i < (b+1)*keysPerBlock; i++ {
+		have := c.ports[p].pkeys.keys[i]
+		if isTenant(have) && want[i] != have && !c.switchLacks(sp, have) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Core) switchHolds(sp topo.PortID, k ib.PKey) bool {

@@ -133,11 +133,23 @@ func (c *Core) gotTables(in *TablesReady) {
 			c.diffLFT(id)
 		}
 	}
-	for _, p := range f.EndPorts() {
-		if c.guidOf(p) == f.Port(p).GUID {
+	// What moved while the job ran asks for the next one. What these tables
+	// leave out of a snapshot that is still true does not: that would not end.
+	for _, p := range c.topo.Freeze().EndPorts() {
+		if c.movedSince(f, p) {
 			c.needRoute(p)
 		}
 	}
+}
+
+// movedSince reports that an end port is not where, or what, it was in a
+// snapshot.
+func (c *Core) movedSince(f *topo.Fabric, p topo.PortID) bool {
+	if int(p) >= len(f.Ports()) {
+		return true
+	}
+	was, is := f.Port(p), c.topo.Port(p)
+	return was.GUID != is.GUID || was.LID != is.LID || was.Peer != is.Peer
 }
 
 // forwarding reports that tables are in place in every switch that answers, so
