@@ -1,0 +1,90 @@
+package dump
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Subnet writes opensm-subnet.lst: one line for each direction of every cable
+// that is up, by node GUID and port. Vendor, device and revision are written as
+// 0: the fabric does not keep them. Errors are those of the writer.
+func Subnet(w io.Writer, f *topo.Fabric) error {
+	b := bufio.NewWriter(w)
+	for _, id := range f.ByGUID() {
+		n := f.Node(id)
+		for i := 1; i <= int(n.NumPorts); i++ {
+			near := n.FirstPort + topo.PortID(i)
+			if far := f.LinkUp(near); far != topo.None {
+				writeEnd(b, f, near)
+				writeEnd(b, f, far)
+				p := f.Port(near)
+				fmt.Fprintf(b, "PHY=%s LOG=%s SPD=%s\n", width(p.Width), state(p.State), speed(p.Speed, p.SpeedExt))
+			}
+		}
+	}
+	return b.Flush()
+}
+
+// writeEnd describes one end of a cable. Numbers are hexadecimal, that of the
+// port too.
+func writeEnd(w io.Writer, f *topo.Fabric, id topo.PortID) {
+	p, n, kind := f.Port(id), f.NodeOf(id), "CA"
+	owner := p // of the LID and the GUID
+	switch n.Type {
+	case ib.NodeSwitch:
+		owner, kind = f.Port(n.FirstPort), "SW"
+	case ib.NodeRouter:
+		kind = "RT"
+	case ib.NodeCA:
+	}
+	fmt.Fprintf(w, "{ %s Ports:%02X SystemGUID:%016X NodeGUID:%016X PortGUID:%016X VenID:000000 DevID:0000 Rev:00000000 {%s} LID:%04X PN:%02X } ",
+		kind, n.NumPorts, uint64(n.SystemImageGUID), uint64(n.GUID), uint64(owner.GUID), printable(n.Description), uint16(owner.LID), uint8(p.Num))
+}
+
+// printable makes a description harmless in a line with braces and quotes.
+func printable(description string) string {
+	if description == "" {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`{}'"`, r) {
+			return '_'
+		}
+		return r
+	}, description)
+}
+
+func width(w ib.LinkWidth) string {
+	if n := w.Lanes(); n > 0 {
+		return fmt.Sprintf("%dx", n)
+	}
+	return "??"
+}
+
+// speed gives the rate of one lane in Gb/s.
+func speed(s ib.LinkSpeed, e ib.LinkSpeedExt) string {
+	if rate := ib.LinkRate(ib.Width1x, s, e); rate > 0 {
+		return fmt.Sprint(float64(rate) / 1000)
+	}
+	return "??"
+}
+
+func state(s ib.PortState) string {
+	switch s {
+	case ib.PortInit:
+		return "INI"
+	case ib.PortArmed:
+		return "ARM"
+	case ib.PortActive:
+		return "ACT"
+	case ib.PortDown:
+		return "DWN"
+	default:
+		return "???"
+	}
+}
