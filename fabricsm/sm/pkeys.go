@@ -288,7 +288,7 @@ func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
 
 // wantEndKeys is the planned table of an end port, but for tenant keys whose
 // turn it is not yet: a new one waits until the switch port was read back with
-// it, one to be removed until the switch port was read back without it.
+// it. For those that are to go see mustWait.
 func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
 	pt := &c.ports[p]
 	want := slices.Clone(c.planFor(p).EndPort)
