@@ -1,0 +1,223 @@
+package umad
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/transport"
+)
+
+// errEnd is the end of a file that has none.
+var errEnd = errors.New("the device is at its end")
+
+// sender is the sending half of the device. step is a field so that a call of
+// raw.Write allocates no closure.
+type sender struct {
+	raw     syscall.RawConn
+	form    form
+	agents  *agents
+	timeout time.Duration
+	step    func(fd uintptr) bool
+
+	mu    sync.Mutex
+	buf   [int(form64) + mad.Size]byte
+	size  int   // of the packet in buf
+	errno error // of the last write
+}
+
+func newSender(raw syscall.RawConn, f form, a *agents, timeout time.Duration) *sender {
+	s := &sender{raw: raw, form: f, agents: a, timeout: timeout}
+	s.step = func(fd uintptr) bool {
+		for {
+			_, err := unix.Write(int(fd), s.buf[:s.size])
+			if err == unix.EINTR {
+				continue
+			}
+			s.errno = err
+			return err != unix.EAGAIN
+		}
+	}
+	return s
+}
+
+// one sends a packet. The error is the poller's, the kernel's, or an
+// *UnregisteredError.
+func (s *sender) one(p *transport.Packet) error {
+	agent := s.agents[p.MAD.Class()]
+	if agent == noAgent {
+		return &UnregisteredError{Class: p.MAD.Class()}
+	}
+	s.size = s.form.encode(s.buf[:], uint32(agent), s.timeout, p)
+	if err := s.raw.Write(s.step); err != nil {
+		return err
+	}
+	return s.errno
+}
+
+// refused tells errors that are about one packet, such as a directed route that
+// the kernel finds impossible or a moment without memory, from those of the
+// device.
+func refused(err error) bool {
+	return err == unix.EINVAL || err == unix.ENOMEM || err == unix.ENOBUFS
+}
+
+// Send hands packets to the kernel in order. A request that the kernel refuses
+// comes back through Receive as undelivered, as if it had been lost on the
+// wire; an answer is lost indeed. Of a transaction identifier only the lower 32
+// bits of a request reach the wire.
+func (p *Port) Send(packets []transport.Packet) (int, error) {
+	p.send.mu.Lock()
+	defer p.send.mu.Unlock()
+	for i := range packets {
+		err := p.send.one(&packets[i])
+		if refused(err) {
+			p.recv.bounce(&packets[i], err)
+			continue
+		}
+		if err != nil {
+			return i, p.wrap(err)
+		}
+	}
+	return len(packets), nil
+}
+
+// Stats counts what went wrong with single packets since Dial.
+type Stats struct {
+	Refused     uint64 // packets that the kernel would not send
+	LastRefusal error  // what it said to the last of them
+	Malformed   uint64 // packets received that are not MADs of 256 bytes
+}
+
+// receiver is the receiving half of the device.
+type receiver struct {
+	file *os.File
+	raw  syscall.RawConn
+	form form
+	step func(fd uintptr) bool
+
+	mu   sync.Mutex // held by the one that receives
+	buf  [maxPacket]byte
+	into []transport.Packet
+	n    int
+	err  error
+
+	state   sync.Mutex
+	stats   Stats
+	bounced []transport.Packet // to be received before anything else
+}
+
+func newReceiver(file *os.File, raw syscall.RawConn, f form) *receiver {
+	r := &receiver{file: file, raw: raw, form: f}
+	r.step = func(fd uintptr) bool {
+		for r.n < len(r.into) {
+			size, err := unix.Read(int(fd), r.buf[:])
+			switch {
+			case err == unix.EINTR:
+			case err == unix.EAGAIN:
+				return r.n > 0
+			case err != nil:
+				r.err = err
+				return true
+			case size == 0:
+				r.err = errEnd
+				return true
+			case r.form.decode(r.buf[:size], &r.into[r.n]):
+				r.n++
+			default:
+				r.malformed()
+			}
+		}
+		return true
+	}
+	return r
+}
+
+func (r *receiver) malformed() {
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.stats.Malformed++
+}
+
+// bounce has a request received back, and wakes the receiver for it.
+func (r *receiver) bounce(p *transport.Packet, err error) {
+	r.state.Lock()
+	defer r.state.Unlock()
+	r.stats.Refused++
+	r.stats.LastRefusal = err
+	if p.MAD.IsResponse() {
+		return
+	}
+	r.bounced = append(r.bounced, *p)
+	b := &r.bounced[len(r.bounced)-1]
+	b.Undelivered = true
+	ours(&b.MAD)
+	_ = r.file.SetReadDeadline(time.Unix(0, 1)) // fails only on a closed file
+}
+
+// returned takes requests that were refused. With the last of them the
+// receiver may wait again.
+func (r *receiver) returned(p []transport.Packet) int {
+	r.state.Lock()
+	defer r.state.Unlock()
+	if len(r.bounced) == 0 {
+		return 0
+	}
+	n := copy(p, r.bounced)
+	r.bounced = append(r.bounced[:0], r.bounced[n:]...)
+	if len(r.bounced) == 0 {
+		_ = r.file.SetReadDeadline(time.Time{})
+	}
+	return n
+}
+
+// receive waits for a batch. An error that comes after packets is kept by the
+// kernel for the next call.
+func (r *receiver) receive(p []transport.Packet) (int, error) {
+	r.into, r.n, r.err = p, 0, nil
+	defer func() { r.into = nil }()
+	if err := r.raw.Read(r.step); err != nil {
+		return r.n, err
+	}
+	if r.n > 0 {
+		return r.n, nil
+	}
+	return 0, r.err
+}
+
+// Receive waits for at least one packet and takes up to len(packets) that are
+// there. Answers to our requests, and requests that came back, carry only the
+// lower half of the transaction identifier. When the device goes away it
+// returns an error that wraps transport.ErrLost.
+func (p *Port) Receive(packets []transport.Packet) (int, error) {
+	if len(packets) == 0 {
+		return 0, nil
+	}
+	r := p.recv
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		if n := r.returned(packets); n > 0 {
+			return n, nil
+		}
+		n, err := r.receive(packets)
+		switch {
+		case n > 0:
+			return n, nil
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return 0, p.wrap(err)
+		}
+	}
+}
+
+// Stats tells what went wrong so far.
+func (p *Port) Stats() Stats {
+	p.recv.state.Lock()
+	defer p.recv.state.Unlock()
+	return p.recv.stats
+}

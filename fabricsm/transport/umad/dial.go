@@ -1,0 +1,181 @@
+package umad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/transport"
+)
+
+// DefaultTimeout is how long the kernel waits for the answer to a request when
+// Options do not say.
+const DefaultTimeout = 200 * time.Millisecond
+
+// Options say where to attach, and as what.
+type Options struct {
+	Device string     // as in /sys/class/infiniband; empty leaves it to Dial
+	Port   ib.PortNum // of the device; 0 leaves it to Dial
+
+	// AsSM asks for the SMPs that others send to a subnet manager, not only
+	// for answers to our own. It does not set the IsSM bit. A port has at most
+	// one such program.
+	AsSM bool
+
+	// Timeout is how long the kernel waits for an answer, in whole
+	// milliseconds; 0 means DefaultTimeout. What comes later is lost, so it
+	// must not be shorter than the caller's own patience. Longer, it only
+	// keeps dead requests in the kernel's queues. The kernel does not repeat
+	// requests.
+	Timeout time.Duration
+
+	// Agents are classes beyond the two of subnet management, for example
+	// {Class: mad.ClassSubnAdm, Version: 2, ...}.
+	Agents []Agent
+
+	Sysfs string // where sysfs is mounted; empty means /sys
+	Dev   string // where device files are; empty means /dev
+}
+
+// Port is an attachment to one port of an HCA. It implements transport.Port.
+type Port struct {
+	sys  system
+	at   candidate
+	issm issm
+
+	file *os.File
+	send *sender
+	recv *receiver
+
+	closeOnce sync.Once
+	closed    chan struct{}
+}
+
+var _ transport.Port = (*Port)(nil)
+
+// Dial attaches to a port. What Options leave open it chooses as libibumad
+// does: the first port that is Active, in the order of device names and ports,
+// or else the first that is Armed or Init.
+//
+// The errors it can return include *NoPortError, *ModuleError, *OpenError and
+// *RegisterError. It does not wait for anything, so ctx matters only if it has
+// ended.
+func Dial(ctx context.Context, o Options) (*Port, error) { return dial(ctx, o, linux{}) }
+
+func dial(ctx context.Context, o Options, sys system) (*Port, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	at, err := tree(o.Sysfs).find(&o)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(o.Dev, "infiniband")
+	path := filepath.Join(dir, fmt.Sprintf("umad%d", at.number))
+	fd, err := sys.open(path)
+	if err != nil {
+		return nil, &OpenError{Path: path, Err: err}
+	}
+	file := os.NewFile(uintptr(fd), path)
+	p := &Port{
+		sys: sys, at: at, file: file, closed: make(chan struct{}),
+		issm: issm{path: filepath.Join(dir, fmt.Sprintf("issm%d", at.number)), fd: -1},
+	}
+	if err := p.open(fd, &o); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s (%s port %d): %w", path, at.device, at.port, err), file.Close())
+	}
+	return p, nil
+}
+
+// complete fills in defaults and refuses what cannot be meant.
+func (o *Options) complete() error {
+	if o.Sysfs == "" {
+		o.Sysfs = "/sys"
+	}
+	if o.Dev == "" {
+		o.Dev = "/dev"
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Timeout < time.Millisecond || o.Timeout > time.Minute {
+		return fmt.Errorf("kernel timeout %v: want 1ms to 1m", o.Timeout)
+	}
+	taken := map[mad.Class]bool{mad.ClassSubn: true, mad.ClassSubnDR: true}
+	for _, a := range o.Agents {
+		if taken[a.Class] {
+			return fmt.Errorf("agent for class %v: there is one already", a.Class)
+		}
+		taken[a.Class] = true
+		for _, m := range a.Methods {
+			if m >= 128 {
+				return fmt.Errorf("agent for class %v: takes %v, which is a response", a.Class, m)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Port) open(fd int, o *Options) error {
+	f, known, err := register(p.sys, fd, append(subnetAgents(o.AsSM), o.Agents...))
+	if err != nil {
+		return err
+	}
+	raw, err := p.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	// A file that the poller cannot watch would block a thread in Receive, and
+	// Close for ever.
+	if err := p.file.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("wait for the device: %w", err)
+	}
+	p.send = newSender(raw, f, known, o.Timeout)
+	p.recv = newReceiver(p.file, raw, f)
+	return nil
+}
+
+// GUID is the port GUID of the port we sit on.
+func (p *Port) GUID() ib.GUID { return p.at.guid }
+
+// Device is the name of the HCA and the number of its port.
+func (p *Port) Device() (string, ib.PortNum) { return p.at.device, p.at.port }
+
+// Close detaches, which clears the IsSM bit and ends the agents, and wakes a
+// blocked Receive. It is idempotent.
+func (p *Port) Close() error {
+	var err error
+	p.closeOnce.Do(func() {
+		close(p.closed)
+		err = errors.Join(p.issm.end(), p.file.Close())
+	})
+	return err
+}
+
+// wrap tells errors of a port that was closed, and of a device that went away,
+// from others.
+func (p *Port) wrap(err error) error {
+	select {
+	case <-p.closed:
+		return transport.ErrClosed
+	default:
+	}
+	if errno, ok := errors.AsType[unix.Errno](err); ok || errors.Is(err, errEnd) {
+		if errno == unix.EIO || errno == unix.ENODEV || errno == unix.EPIPE || !ok {
+			return fmt.Errorf("%s port %d went away: %w", p.at.device, p.at.port, transport.ErrLost)
+		}
+		return fmt.Errorf("%s port %d: %w: %w", p.at.device, p.at.port, errno, transport.ErrLost)
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package umad
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// ModuleError says that there are InfiniBand devices but no user MAD interface.
+type ModuleError struct{ Devices int }
+
+func (e *ModuleError) Error() string {
+	return fmt.Sprintf("%d InfiniBand devices but no user MAD interface: load the kernel module with \"modprobe ib_umad\"", e.Devices)
+}
+
+// NoPortError says that no port fits the options.
+type NoPortError struct {
+	Device   string     // wanted; empty for any
+	Port     ib.PortNum // wanted; 0 for any
+	Found    []string   // what there is instead
+	Ethernet bool       // what fits is an Ethernet port
+	Down     bool       // several fit, and none has a link
+}
+
+func (e *NoPortError) Error() string {
+	var b strings.Builder
+	switch {
+	case e.Device != "" && e.Port != 0:
+		fmt.Fprintf(&b, "%s port %d", e.Device, e.Port)
+	case e.Device != "":
+		b.WriteString(e.Device)
+	default:
+		b.WriteString("this machine")
+	}
+	switch {
+	case e.Ethernet && e.Device == "":
+		b.WriteString(" has only Ethernet ports: a subnet manager needs a port whose link layer is InfiniBand")
+	case e.Ethernet:
+		b.WriteString(" is an Ethernet port: a subnet manager needs a port whose link layer is InfiniBand")
+	case e.Down:
+		b.WriteString(" has several ports and no link on any: name one as umad:DEVICE:PORT")
+	case len(e.Found) == 0:
+		b.WriteString(" has no InfiniBand port: check that the adapter is seen by lspci and that its driver, for example mlx5_ib, is loaded")
+	default:
+		b.WriteString(" has no user MAD device")
+	}
+	if len(e.Found) > 0 {
+		fmt.Fprintf(&b, "; there is %s", strings.Join(e.Found, ", "))
+	}
+	return b.String()
+}
+
+// OpenError says that a device file could not be opened.
+type OpenError struct {
+	Path string
+	Err  error
+}
+
+func (e *OpenError) Unwrap() error { return e.Err }
+
+func (e *OpenError) Error() string {
+	return fmt.Sprintf("open %s: %v: %s", e.Path, e.Err, e.hint())
+}
+
+func (e *OpenError) hint() string {
+	switch {
+	case errors.Is(e.Err, unix.EACCES):
+		return "give this user's group the device by a udev rule, or run as root"
+	case errors.Is(e.Err, unix.EPERM):
+		return "the device is in another network namespace, or the unit's DevicePolicy keeps it out"
+	case errors.Is(e.Err, unix.ENOENT):
+		return "the kernel has the device but /dev does not: check udev, and the container's or unit's private /dev"
+	case errors.Is(e.Err, unix.ENXIO), errors.Is(e.Err, unix.ENODEV):
+		return "the adapter has just gone away"
+	default:
+		return "check the kernel's log"
+	}
+}
+
+// TakenError says that another program holds the IsSM bit of the port.
+type TakenError struct{ Path string }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("open %s: another subnet manager runs on this port: stop it, for example OpenSM", e.Path)
+}
+
+// RegisterError says that the kernel gave no agent for a class.
+type RegisterError struct {
+	Class  mad.Class
+	Kernel string // version
+	Err    error
+}
+
+func (e *RegisterError) Unwrap() error { return e.Err }
+
+func (e *RegisterError) Error() string {
+	return fmt.Sprintf("register for class %v with Linux %s: %v: %s", e.Class, e.Kernel, e.Err, e.hint())
+}
+
+func (e *RegisterError) hint() string {
+	switch {
+	case errors.Is(e.Err, unix.EINVAL):
+		return "another subnet manager has the class on this port, for example OpenSM, or the port cannot manage a subnet, as a virtual function cannot; Linux 6.11.2 to 6.11.5 refuse it by a bug"
+	case errors.Is(e.Err, unix.EACCES), errors.Is(e.Err, unix.EPERM):
+		return "a security module such as SELinux does not let this program manage the subnet"
+	case errors.Is(e.Err, unix.EPIPE), errors.Is(e.Err, unix.ENODEV):
+		return "the adapter has just gone away"
+	case errors.Is(e.Err, unix.ENOTTY):
+		return "the file is not a user MAD device"
+	default:
+		return "check the kernel's log"
+	}
+}
+
+// UnregisteredError says that a packet's class has no agent.
+type UnregisteredError struct{ Class mad.Class }
+
+func (e *UnregisteredError) Error() string {
+	return fmt.Sprintf("send packet of class %v: the port was dialed without an agent for it", e.Class)
+}

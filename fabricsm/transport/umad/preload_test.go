@@ -1,0 +1,354 @@
+package umad
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+const twoHosts = `caguid=0x0020000000000000
+Ca 1 "sm"
+[1]	"leaf1"[1]
+
+caguid=0x0020000000000100
+Ca 1 "h1"
+[1]	"leaf1"[2]
+
+switchguid=0x0010000100000001
+Switch 4 "leaf1"
+[1]	"sm"[1]
+[2]	"h1"[1]
+`
+
+// pollPeriod is how long the bridge waits for packets in one call, in ms.
+// Calls to send have to wait for it.
+const pollPeriod = 5
+
+// bridge is a system whose devices are those that the preload library shows to
+// libc. A device file is one end of a pair of sockets; whole packets go between
+// the other end and libc, byte by byte as the Port wrote them.
+type bridge struct {
+	t *testing.T
+	s *shim
+
+	mu    sync.Mutex
+	far   map[int]int // our descriptor to libc's
+	calls []call      // that the library accepted
+}
+
+type call struct {
+	request uint32
+	arg     []byte // afterwards
+}
+
+func newBridge(t *testing.T, s *shim) *bridge {
+	return &bridge{t: t, s: s, far: map[int]int{}}
+}
+
+func (b *bridge) kernel() string { return "preload" }
+
+func (b *bridge) open(path string) (int, error) {
+	far, err := b.s.openFile(path, unix.O_RDWR|unix.O_NONBLOCK)
+	if err != nil {
+		return -1, err
+	}
+	near, peer := socketPair(b.t)
+	var pumps sync.WaitGroup
+	b.t.Cleanup(func() {
+		_ = unix.Shutdown(peer, unix.SHUT_RDWR)
+		pumps.Wait()
+	})
+	b.mu.Lock()
+	b.far[near] = far
+	b.mu.Unlock()
+	stop := make(chan struct{})
+	pumps.Go(func() { b.outgoing(peer, far, stop) })
+	if strings.Contains(path, "umad") {
+		pumps.Go(func() { b.incoming(peer, far, stop) })
+	}
+	return near, nil
+}
+
+func (b *bridge) ioctl(fd int, request uint32, arg []byte) error {
+	b.mu.Lock()
+	far := b.far[fd]
+	b.mu.Unlock()
+	_, out, err := b.s.call(opIoctl, far, uint64(request), arg)
+	if err == nil {
+		copy(arg, out)
+		b.mu.Lock()
+		b.calls = append(b.calls, call{request, out})
+		b.mu.Unlock()
+	}
+	return err
+}
+
+// outgoing hands on what the port writes, until it closes the file.
+func (b *bridge) outgoing(peer, far int, stop chan<- struct{}) {
+	defer close(stop)
+	buf := make([]byte, maxPacket)
+	for {
+		n, err := unix.Read(peer, buf)
+		if n <= 0 || err != nil {
+			break
+		}
+		if sent, _, err := b.s.call(opWrite, far, 0, buf[:n]); err != nil || sent != n {
+			b.t.Errorf("the library took %d of %d bytes: %v", sent, n, err)
+		}
+	}
+	if _, _, err := b.s.call(opClose, far, 0, nil); err != nil {
+		b.t.Errorf("close in the library: %v", err)
+	}
+}
+
+// incoming hands on what the library has to read.
+func (b *bridge) incoming(peer, far int, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if ready, _, err := b.s.call(opPoll, far, pollPeriod, nil); err != nil || ready == 0 {
+			continue
+		}
+		_, data, err := b.s.call(opRead, far, uint64(maxPacket), nil)
+		if errors.Is(err, unix.EAGAIN) || err == nil && len(data) == 0 {
+			continue
+		}
+		if err != nil {
+			b.t.Errorf("read from the library: %v", err)
+			return
+		}
+		if _, err := unix.Write(peer, data); err != nil && err != unix.EPIPE {
+			b.t.Errorf("hand on %d bytes: %v", len(data), err)
+		}
+	}
+}
+
+// shortHeader is a system that knows no ENABLE_PKEY.
+type shortHeader struct{ *bridge }
+
+func (s shortHeader) ioctl(fd int, request uint32, arg []byte) error {
+	if request == ioctlEnablePKey {
+		return unix.EINVAL
+	}
+	return s.bridge.ioctl(fd, request, arg)
+}
+
+// preloaded is a port that sits on node "sm" through the preload library.
+type preloaded struct {
+	*Port
+	bridge *bridge
+	lab    *ibsimlab.Lab
+}
+
+// dialPreload attaches as a subnet manager. The library uses the long header
+// only for programs that have opened a port by libibumad before, whatever
+// ENABLE_PKEY says.
+func dialPreload(t *testing.T, f form) preloaded {
+	t.Helper()
+	lab := ibsimtest.Start(t, []byte(twoHosts))
+	s := startShim(t, lab, "sm")
+	b := newBridge(t, s)
+	var sys system = shortHeader{b}
+	if f == form64 {
+		sys = b
+		if _, _, err := s.call(opLongHeader, 0, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The library writes its sysfs at the first look at any file of it.
+	if _, err := s.openFile("/sys/class/infiniband_mad/abi_version", unix.O_RDONLY); err != nil {
+		t.Fatal(err)
+	}
+	p, err := dial(t.Context(), Options{AsSM: true, Sysfs: s.sysfs(t)}, sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return preloaded{p, b, lab}
+}
+
+// TestPreload runs a port against the library that shows a simulated fabric as
+// /dev/infiniband/umad0. What the library does not do (the second registration,
+// timeouts, methods) is left to the tests with a fake device.
+func TestPreload(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		form form
+	}{
+		{"header of 56 bytes", form56},
+		{"header of 64 bytes", form64},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := dialPreload(t, tt.form)
+			if p.recv.form != tt.form {
+				t.Fatalf("header of %d bytes", p.recv.form)
+			}
+			t.Run("sysfs", p.testSysfs)
+			t.Run("registration", p.testRegistration)
+			t.Run("directed routes", p.testDirectedRoutes)
+			t.Run("LID routes", p.testLIDRoutes)
+			t.Run("undelivered", p.testUndelivered)
+			t.Run("IsSM", p.testIsSM)
+			t.Run("requests of others", p.testRequests)
+		})
+	}
+}
+
+func (p preloaded) testSysfs(t *testing.T) {
+	device, num := p.Device()
+	if device != "ibsim0" || num != 1 || p.GUID() != 0x0020000000000001 {
+		t.Errorf("attached to %s port %d, GUID %v", device, num, p.GUID())
+	}
+}
+
+// testRegistration looks at what the library took: it refuses the second form,
+// as kernels before 2014 do.
+func (p preloaded) testRegistration(t *testing.T) {
+	var got []uint32
+	for _, c := range p.bridge.calls {
+		got = append(got, c.request)
+	}
+	want := []uint32{ioctlRegister, ioctlRegister}
+	if p.recv.form == form64 {
+		want = append([]uint32{ioctlEnablePKey}, want...)
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("accepted calls: got-, want+\n%s", diff)
+	}
+	dr, lr := p.send.agents[mad.ClassSubnDR], p.send.agents[mad.ClassSubn]
+	if dr == lr || dr < 0 || lr < 0 {
+		t.Errorf("agents %d and %d", dr, lr)
+	}
+}
+
+func (p preloaded) testDirectedRoutes(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		route []ib.PortNum
+		want  ib.GUID
+	}{
+		{"ourselves", nil, 0x0020000000000000},
+		{"the switch", []ib.PortNum{1}, 0x0010000100000001},
+		{"the other host", []ib.PortNum{1, 2}, 0x0020000000000100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := roundTrip(t, p, get(7, mad.AttrNodeInfo, tt.route...))
+			var ni mad.NodeInfo
+			if err := mad.Decode(in.MAD.Data(), &ni); err != nil {
+				t.Fatal(err)
+			}
+			if in.Undelivered || in.MAD.Method() != mad.MethodGetResp || in.MAD.TID() != 7 || ni.NodeGUID != tt.want {
+				t.Errorf("%v %v of %v, want %v", in.MAD.Method(), in.MAD.TID(), ni.NodeGUID, tt.want)
+			}
+		})
+	}
+}
+
+// testLIDRoutes gives our port a LID and asks it by that. Others are not to be
+// had so in a fabric that no subnet manager has brought up.
+func (p preloaded) testLIDRoutes(t *testing.T) {
+	const lid = 5
+	p.setLID(t, lid)
+	ask := transport.Packet{LID: lid}
+	mad.NewSMP(&ask.MAD, mad.Header{Method: mad.MethodGet, TID: 10, Attr: mad.AttrNodeInfo}, nil, ib.MKey{})
+	in := p.answered(t, ask)
+	if in.LID != lid || in.QP != 0 || in.MAD.Class() != mad.ClassSubn {
+		t.Errorf("answer from %v QP %d, class %v", in.LID, in.QP, in.MAD.Class())
+	}
+}
+
+// setLID gives the port at the end of a route a LID.
+func (p preloaded) setLID(t *testing.T, lid ib.LID, route ...ib.PortNum) {
+	t.Helper()
+	in := p.answered(t, get(8, mad.AttrPortInfo, route...))
+	var pi mad.PortInfo
+	if err := mad.Decode(in.MAD.Data(), &pi); err != nil {
+		t.Fatal(err)
+	}
+	pi.LID, pi.MasterSMLID, pi.PortState, pi.PortPhysicalState = lid, 1, ib.PortNop, ib.PhysNop
+	set := get(9, mad.AttrPortInfo, route...)
+	set.MAD.SetMethod(mad.MethodSet)
+	if err := mad.Encode(set.MAD.Data(), &pi); err != nil {
+		t.Fatal(err)
+	}
+	p.answered(t, set)
+}
+
+// answered sends a request that must be done.
+func (p preloaded) answered(t *testing.T, out transport.Packet) transport.Packet {
+	t.Helper()
+	in := roundTrip(t, p, out)
+	if in.Undelivered || in.MAD.Status() != 0 || in.MAD.TID() != out.MAD.TID() {
+		t.Fatalf("%v %v: %v, undelivered %v", out.MAD.Method(), out.MAD.Attr(), in.MAD.Status(), in.Undelivered)
+	}
+	return in
+}
+
+// testUndelivered asks over a port with no cable, which the simulator hands
+// back and the library shows as the kernel shows a timeout.
+func (p preloaded) testUndelivered(t *testing.T) {
+	in := roundTrip(t, p, get(12, mad.AttrNodeInfo, 1, 3))
+	if !in.Undelivered || in.MAD.Method() != mad.MethodGet || in.MAD.TID() != 12 {
+		t.Errorf("%v %v, undelivered %v", in.MAD.Method(), in.MAD.TID(), in.Undelivered)
+	}
+}
+
+// testIsSM has a third-party tool look for the bit.
+func (p preloaded) testIsSM(t *testing.T) {
+	bit := func() bool {
+		out := ibsimtest.Diag(t, p.lab, "h1", "smpquery", "-D", "portinfo", "0,1,1", "1")
+		return strings.Contains(out, "IsSM\n")
+	}
+	if bit() {
+		t.Error("IsSM before SetIsSM")
+	}
+	if err := p.SetIsSM(true); err != nil {
+		t.Fatal(err)
+	}
+	if !bit() {
+		t.Error("no IsSM after SetIsSM")
+	}
+}
+
+// testRequests has another client ask us for SMInfo, over a directed route,
+// and answers.
+func (p preloaded) testRequests(t *testing.T) {
+	other, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: p.lab.Socket(), Node: "h1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Send([]transport.Packet{get(11, mad.AttrSMInfo, 1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	in := receive(t, p)
+	for in.MAD.Attr() != mad.AttrSMInfo { // opening issm makes the library send a trap
+		in = receive(t, p)
+	}
+	if in.Undelivered || in.MAD.Method() != mad.MethodGet || uint32(in.MAD.TID()) != 11 {
+		t.Fatalf("asked %v %v", in.MAD.Method(), in.MAD.TID())
+	}
+	in.MAD.Respond(0)
+	in.MAD.Data()[20] = 0x53 // priority 5, master
+	if _, err := p.Send([]transport.Packet{in}); err != nil {
+		t.Fatal(err)
+	}
+	answer := receive(t, other)
+	if answer.MAD.Method() != mad.MethodGetResp || answer.MAD.Data()[20] != 0x53 || uint32(answer.MAD.TID()) != 11 {
+		t.Errorf("answered %v %v % x", answer.MAD.Method(), answer.MAD.TID(), answer.MAD.Data())
+	}
+}
