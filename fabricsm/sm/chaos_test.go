@@ -210,7 +210,11 @@ func schedule(t *testing.T, seed uint64) {
 			in := sm.Intent{Revision: int64(op + 1)}
 			for _, h := range w.hosts {
 				if rng.IntN(2) == 0 {
-					in.Grants = append(in.Grants, h.grant(ib.PKey(0x8001+rng.IntN(3))))
+					g := h.grant(ib.PKey(0x8001 + rng.IntN(3)))
+					if rng.IntN(6) == 0 {
+						g.Place = w.hosts[rng.IntN(len(w.hosts))].place
+					}
+					in.Grants = append(in.Grants, g)
 				}
 			}
 			e.want(in)

@@ -37,6 +37,16 @@ func newMembers() members {
 // at reports whether anything is wanted, or to be proven, of a place.
 func (m *members) at(pl ib.Place) bool { return len(m.byPlace) > 0 && len(m.byPlace[pl]) > 0 }
 
+// concerns reports whether the table of a port has to be proven: something is
+// wanted of, or to be proven at, its place or its GUID.
+func (c *Core) concerns(p topo.PortID) bool {
+	m := &c.members
+	if len(m.byGUID) == 0 {
+		return false
+	}
+	return m.at(c.placeOf(p)) || !c.external(p) && len(m.byGUID[c.guidOf(p)]) > 0
+}
+
 // granted reports whether a key is granted to somebody at a place.
 func (m *members) granted(pl ib.Place, k ib.PKey) bool {
 	for _, g := range m.byPlace[pl] {
@@ -365,9 +375,6 @@ func (c *Core) goneFromHCA(ms *membership) (proven, wait bool) {
 		if !o.leaving && o.PKey == ms.PKey {
 			return true, false // it holds the key for another place now
 		}
-	}
-	if t != nil && !t.proven() {
-		c.markPort(clsPKey, h)
 	}
 	return false, true
 }

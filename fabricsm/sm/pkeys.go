@@ -112,10 +112,13 @@ func (c *Core) workPKeys(p topo.PortID) {
 		return
 	}
 	for b, s := range pt.pkeys.blocks {
-		if s == blockProve || s != blockProven && c.members.at(c.placeOf(p)) {
+		if s == blockProve || s != blockProven && c.concerns(p) {
 			c.readKeys(p, b)
 			return
 		}
+	}
+	if external && c.concerns(p) && pt.bitsTold() {
+		c.markPort(clsInfo, p) // a tenant depends on the enforcement bits: read them back
 	}
 	if pt.auditBlock > 0 {
 		pt.auditBlock--

@@ -232,6 +232,12 @@ func (c *Core) canEnforce(p topo.PortID) bool {
 		(c.cfg.Enforcement == Accepted || si.InboundEnforcementCap && si.OutboundEnforcementCap)
 }
 
+// bitsTold reports that the answer to a Set showed the enforcement bits, and no
+// Get has yet.
+func (pt *port) bitsTold() bool {
+	return !pt.bitsProven && pt.info.PartitionEnforcementInbound && pt.info.PartitionEnforcementOutbound
+}
+
 // enforces reports whether a switch port is proven to check P_Keys, as far as
 // Config.Enforcement asks.
 func (c *Core) enforces(p topo.PortID) bool {
