@@ -22,8 +22,8 @@ func (Engine) Name() string { return "minhop" }
 // over equally short ones. A route of prev stays while it is still a shortest
 // one. Errors are those of [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	return spread.Route(e.Name(), f, prev, func(g *route.Graph) func() spread.Rule {
-		return func() spread.Rule { return shortest(g) }
+	return spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+		return func() spread.Rule { return shortest(g) }, nil
 	})
 }
 

@@ -34,22 +34,26 @@ func (c *Choices) Reset() {
 // memory between calls; several rules of one graph run at the same time.
 type Rule func(dest int32, c *Choices)
 
-// Prepare readies an engine for a graph. What it gives makes one rule for every
-// core.
-type Prepare func(*route.Graph) (newRule func() Rule)
+// Prepare readies an engine for a graph, or says why the engine cannot route
+// it. What it gives makes one rule for every core.
+type Prepare func(*route.Graph) (newRule func() Rule, err error)
 
 // Route fills tables by an engine's rule. Entries of prev (which may be nil)
 // that are among the choices stay, unless a link that prev did not know carries
 // less: so a lost link moves the paths that used it, and one that came back
 // gets its share again. What is missing is spread around what stays. The
 // cores share the work and not the decisions: the outcome does not depend on
-// their number.
+// their number. Errors are those of [route.NewGraph] and of prepare.
 func Route(engine string, f *topo.Fabric, prev *route.Tables, prepare Prepare) (*route.Tables, error) {
 	g, err := route.NewGraph(f, prev)
 	if err != nil {
 		return nil, err
 	}
-	t, newRule := route.NewTables(engine, g, prev), prepare(g)
+	newRule, err := prepare(g)
+	if err != nil {
+		return nil, err
+	}
+	t := route.NewTables(engine, g, prev)
 	s := newSpreader(g, t, prev)
 	if prev != nil {
 		clearGone(g, t, prev)

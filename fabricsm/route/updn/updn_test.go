@@ -44,6 +44,66 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestRoots puts what is listed on top.
+func TestRoots(t *testing.T) {
+	var spines []ib.GUID
+	for i := range 10 {
+		spines = append(spines, topotest.SwitchGUID(2, i+1))
+	}
+	tests := []struct {
+		name  string
+		kit   *topotest.Kit
+		roots []ib.GUID
+		worst int64
+		hops  int
+		err   string
+	}{
+		{"nine spines, a tenth away", topotest.FatTree2(324, 36), spines, 324 - 18, 2, ""},
+		{"some spines", topotest.FatTree2(324, 36), spines[:3], 3 * (324 - 18), 2, ""},
+		{"a corner of a torus", topotest.Torus(4, 4, 1), []ib.GUID{topotest.SwitchGUID(1, 6)}, 17, 4, ""},
+		{"two islands, one root", topotest.Islands(3), []ib.GUID{topotest.SwitchGUID(1, 2)}, 0, 0, ""},
+		{"none is there", topotest.Single(3, 4), spines, 0, 0,
+			"none of the 10 listed roots is a switch of the fabric, not 0x0010000200000001 either; list node GUIDs of switches"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tt.kit.Fabric()
+			tables, err := Engine{Roots: tt.roots}.Route(f, nil)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.err {
+				t.Fatalf("got %q, want %q", got, tt.err)
+			}
+			if err != nil {
+				return
+			}
+			r := route.Check(f, tables)
+			if err := r.Err(); err != nil {
+				t.Fatal(err)
+			}
+			if r.WorstLoad != tt.worst || r.MaxHops != tt.hops {
+				t.Errorf("worst link %d routes, longest route %d hops; want %d and %d", r.WorstLoad, r.MaxHops, tt.worst, tt.hops)
+			}
+		})
+	}
+}
+
+// TestRootsInTheWrongPlace: with CAs on two roots, packets between them go
+// down and up again, and the checker refuses what that closes.
+func TestRootsInTheWrongPlace(t *testing.T) {
+	f := topotest.Torus(6, 1, 1).Fabric()
+	tables, err := Engine{Roots: []ib.GUID{topotest.SwitchGUID(1, 1), topotest.SwitchGUID(1, 3), topotest.SwitchGUID(1, 5)}}.Route(f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := route.Check(f, tables)
+	if r.CreditLoop == nil || len(r.Findings) > 0 {
+		t.Errorf("credit loop %v, findings %v; want a loop and nothing else", r.CreditLoop, r.Findings)
+	}
+}
+
 // TestNeverUpAfterDown follows every route on random fabrics.
 func TestNeverUpAfterDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,7 +117,7 @@ func TestNeverUpAfterDown(t *testing.T) {
 			t.Fatal(err)
 		}
 		pos := make(map[int32]int)
-		for i, s := range rank(g) {
+		for i, s := range rank(g, nil) {
 			pos[s] = i
 		}
 		if len(pos) != len(g.IDs) {
