@@ -39,6 +39,9 @@ func (c *Core) workProbe(p topo.PortID) {
 		c.tellUnreachable(p)
 		return
 	}
+	// A link known to be dead is asked now and then like an audit would.
+	c.auditing = pt.told || c.peer(p) != topo.None && !pt.verify
+	defer func() { c.auditing = false }()
 	c.send(ref{clsProbe, int32(p)}, topo.None, n.epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
 }
 
