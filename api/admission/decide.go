@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type facts struct {
 	rec         Record
 	ports       map[ib.GUID]ledger.Port // what the fabric shows of the host's ports
 	grants      map[ledger.Key]standing // every grant of the host
+	foreign     map[ledger.Key]string   // memberships it would get that another host still has, and which
 }
 
 // standing is a grant in the ledger and what was read back about it.
@@ -173,9 +175,14 @@ func checkSeen(f *facts) string {
 }
 
 // checkCapacity wants room for the default partition, the cluster's P_Key and
-// whatever has not been proven absent.
+// whatever has not been proven absent. A membership of another host, which had
+// the port before, must be proven absent first: a grant has one owner.
 func checkCapacity(f *facts) string {
 	var problems []string
+	for _, k := range slices.SortedFunc(maps.Keys(f.foreign), compareKeys) {
+		problems = append(problems, fmt.Sprintf("P_Key %v of port %v at %v is still that of host %s: release that host and wait until the P_Key is proven absent",
+			k.PKey, k.GUID, k.Place, f.foreign[k]))
+	}
 	for _, p := range f.host.Ports() {
 		need := 2
 		for k := range f.grants {

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
@@ -35,18 +36,51 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 	}
 	for _, k := range keys {
 		st, err := gatherGrant(ctx, r, k)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		f.grants[k] = st
+		f.addGrant(k, st)
+	}
+	for _, k := range f.unknown() {
+		g, err := optional(ledger.Grants().Get(ctx, r, k.String()))
+		if err != nil {
+			return nil, err
+		}
+		f.addForeign(k, g)
 	}
 	return f, nil
+}
+
+// addGrant notes a grant of the record, unless the ledger has it for another
+// host: what is not in the ledger as ours is not ours to change.
+func (f *facts) addGrant(k ledger.Key, st standing) {
+	if st.grant.Host == f.host.ID {
+		f.grants[k] = st
+	}
+}
+
+func (f *facts) addForeign(k ledger.Key, g ledger.Grant) {
+	if g.Host != "" && g.Host != f.host.ID {
+		f.foreign[k] = g.Host
+	}
+}
+
+// unknown lists the memberships the host would get that are not among its
+// grants.
+func (f *facts) unknown() []ledger.Key {
+	if f.rec.Cluster == "" {
+		return nil
+	}
+	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { _, ours := f.grants[k]; return ours })
 }
 
 func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
 	return &facts{
 		now: s.now(), evidenceAge: s.o.EvidenceAge, host: h, rec: rec,
-		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]standing{},
+		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]standing{}, foreign: map[ledger.Key]string{},
 	}
 }
 
@@ -125,7 +159,10 @@ func (s *Service) gatherAll(ctx context.Context, n store.Snapshot) ([]*facts, er
 		}
 		for _, k := range keys {
 			g := grants[k.String()]
-			f.grants[k] = standing{grant: g.Value, modified: g.Modified, found: found[k.String()].Value}
+			f.addGrant(k, standing{grant: g.Value, modified: g.Modified, found: found[k.String()].Value})
+		}
+		for _, k := range f.unknown() {
+			f.addForeign(k, grants[k.String()].Value)
 		}
 		out = append(out, f)
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 )
 
 // ImportInventory takes the files into the inventory, all or nothing, in one
@@ -75,12 +77,20 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declarati
 	if err != nil {
 		return nil, invalidInventory(err)
 	}
-	return plan, s.refuseLocked(ctx, tx, plan)
+	grants, _, err := ledger.Grants().List(ctx, snap, "")
+	if err != nil {
+		return nil, err
+	}
+	return plan, s.refuseLocked(ctx, tx, plan, grants)
 }
 
-// refuseLocked refuses to change the identity of hosts that hold grants.
-func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.Plan) error {
-	var problems []string
+// refuseLocked refuses to change the identity of hosts that hold grants, and
+// to give a port or a place away that a grant of another host still names.
+func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.Plan, grants []store.Record[ledger.Grant]) error {
+	problems, err := stillGranted(p, grants)
+	if err != nil {
+		return err
+	}
 	for _, c := range p.Changed {
 		if !c.Identity {
 			continue
@@ -98,9 +108,45 @@ func (s *Service) refuseLocked(ctx context.Context, tx *store.Tx, p *inventory.P
 	}
 	return &Error{
 		Code: "host_locked", Status: Conflict, Problems: problems,
-		Detail: fmt.Sprintf("%d hosts that hold a grant would change; nothing was imported", len(problems)),
-		Hint:   "release these hosts first, and import again when they are quarantined",
+		Detail: "these changes concern grants that are not proven gone; nothing was imported",
+		Hint:   "release these hosts first, and import again when they are quarantined and their adapters have answered",
 	}
+}
+
+// stillGranted lists the grants whose port or place the plan gives to another
+// host. That a host is quarantined proves its switch ports clear, not its
+// adapters: two hosts would have one grant. The grants need not be conditions
+// of the import: a host gets one only where its inventory says, and the hosts
+// that lose a port by the plan are.
+func stillGranted(p *inventory.Plan, grants []store.Record[ledger.Grant]) ([]string, error) {
+	ports, places := map[ib.GUID]string{}, map[ib.Place]string{}
+	claim := func(h *inventory.Host) {
+		for _, port := range h.Ports() {
+			ports[port.GUID], places[port.Cable] = h.ID, h.ID
+		}
+	}
+	for i := range p.Added {
+		claim(&p.Added[i])
+	}
+	for i := range p.Changed {
+		if p.Changed[i].Identity {
+			claim(&p.Changed[i].After)
+		}
+	}
+	var problems []string
+	for _, g := range grants {
+		k, err := ledger.ParseKey(g.Key)
+		if err != nil {
+			return nil, err
+		}
+		owner := g.Value.Host
+		if to, claimed := ports[k.GUID]; claimed && to != owner {
+			problems = append(problems, fmt.Sprintf("host %s: port %v is not yet proven without P_Key %v, which host %s was granted", to, k.GUID, k.PKey, owner))
+		} else if to, claimed := places[k.Place]; claimed && to != owner {
+			problems = append(problems, fmt.Sprintf("host %s: the port %v that was at %v is not yet proven without P_Key %v, which host %s was granted", to, k.GUID, k.Place, k.PKey, owner))
+		}
+	}
+	return problems, nil
 }
 
 func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, files []inventory.File, p *inventory.Plan) error {

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 )
 
 // retryPause is how long Run rests when the store does not answer.
@@ -42,7 +44,7 @@ func (s *Service) follow(ctx context.Context) error {
 		return err
 	}
 	owners, err := s.settleAll(ctx, snap)
-	if err != nil {
+	if owners == nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -58,15 +60,12 @@ func (s *Service) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-alarm:
-			err = s.settleSome(ctx, owners, owners.due(s.now()))
+			s.settleSome(ctx, owners, owners.due(s.now()))
 		case c, ok := <-changes:
 			if !ok || c.Err != nil {
 				return errors.Join(errors.New("watch ended"), c.Err)
 			}
-			err = s.settleSome(ctx, owners, owners.touched(c.Changes))
-		}
-		if err != nil {
-			return err
+			s.settleSome(ctx, owners, owners.touched(c.Changes))
 		}
 	}
 }
@@ -74,31 +73,32 @@ func (s *Service) follow(ctx context.Context) error {
 // owners says which host a change concerns, and when hosts change by
 // themselves.
 type owners struct {
-	byGUID    map[string]string // GUID to host
+	byGUID    map[string]map[string]bool // port GUID to the hosts that have it or a grant of it
 	deadlines map[string]time.Time
 }
 
-// settleAll looks at every host and settles those that need it.
+// settleAll looks at every host and settles those that need it. Its owners are
+// nil if the hosts could not be read; otherwise the error is about the hosts
+// that could not be settled.
 func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, error) {
 	all, err := s.gatherAll(ctx, snap)
 	if err != nil {
 		return nil, err
 	}
-	o := &owners{byGUID: map[string]string{}, deadlines: map[string]time.Time{}}
+	o := &owners{byGUID: map[string]map[string]bool{}, deadlines: map[string]time.Time{}}
+	var ids []string
 	for _, f := range all {
 		o.learn(f)
 		if unsettled(f, decide(f)) {
-			if err := s.settleSome(ctx, o, []string{f.host.ID}); err != nil {
-				return nil, err
-			}
+			ids = append(ids, f.host.ID)
 		}
 	}
-	return o, nil
+	return o, s.settleSome(ctx, o, ids)
 }
 
 // unsettled reports whether settle would write something.
 func unsettled(f *facts, d decision) bool {
-	if d.phase != phaseOf(f.rec) {
+	if d.phase != phaseOf(f.rec) || len(f.grants) != len(f.rec.Grants) {
 		return true
 	}
 	for k, st := range f.grants {
@@ -109,8 +109,14 @@ func unsettled(f *facts, d decision) bool {
 	return slices.ContainsFunc(d.want, func(k ledger.Key) bool { _, known := f.grants[k]; return !known })
 }
 
+// settleSome settles the hosts. One that cannot be settled holds up no other:
+// it is logged and tried again after retryPause.
 func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error {
+	var failed []error
 	for _, id := range ids {
+		if ctx.Err() != nil {
+			return errors.Join(append(failed, context.Cause(ctx))...)
+		}
 		var f *facts
 		err := s.update(ctx, func(tx *store.Tx) (err error) {
 			f, _, err = s.settle(ctx, tx, id)
@@ -120,26 +126,36 @@ func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error
 			continue
 		}
 		if err != nil {
-			return err
+			s.o.Log.Error("host could not be settled", "host", id, "err", err, "retry_in", retryPause)
+			o.deadlines[id] = s.now().Add(retryPause)
+			failed = append(failed, fmt.Errorf("settle host %s: %w", id, err))
+			continue
 		}
 		o.learn(f)
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // learn notes the host's GUIDs and the time its evidence grows too old.
 func (o *owners) learn(f *facts) {
 	id := f.host.ID
 	for _, p := range f.host.Ports() {
-		o.byGUID[p.GUID.String()] = id
+		o.add(p.GUID, id)
 	}
 	for k := range f.grants {
-		o.byGUID[k.GUID.String()] = id
+		o.add(k.GUID, id)
 	}
 	delete(o.deadlines, id)
 	if ev := f.rec.Evidence; ev != nil && !f.rec.Granted && phaseOf(f.rec) == v1.PhaseVerified {
 		o.deadlines[id] = ev.Time.Add(f.evidenceAge + time.Second)
 	}
+}
+
+func (o *owners) add(g ib.GUID, host string) {
+	if o.byGUID[g.String()] == nil {
+		o.byGUID[g.String()] = map[string]bool{}
+	}
+	o.byGUID[g.String()][host] = true
 }
 
 func (o *owners) nextDeadline() (next time.Time) {
@@ -167,28 +183,27 @@ func (o *owners) due(now time.Time) []string {
 func (o *owners) touched(changes []store.Change) []string {
 	ids := map[string]bool{}
 	for _, c := range changes {
-		if id := o.hostOf(c.Key); id != "" {
-			ids[id] = true
-		}
+		maps.Copy(ids, o.hostsOf(c.Key))
 	}
 	return slices.Sorted(maps.Keys(ids))
 }
 
-func (o *owners) hostOf(key string) string {
+func (o *owners) hostsOf(key string) map[string]bool {
 	if id, ok := inventory.Hosts().KeyOf(key); ok {
-		return id
+		return map[string]bool{id: true}
 	}
 	if id, ok := Records().KeyOf(key); ok {
-		return id
+		return map[string]bool{id: true}
 	}
 	if guid, ok := ledger.Ports().KeyOf(key); ok {
 		return o.byGUID[guid]
 	}
-	if k, ok := ledger.Memberships().KeyOf(key); ok {
-		parts := strings.Split(k, "/")
-		if len(parts) == 3 {
-			return o.byGUID[parts[1]]
-		}
+	k, ok := ledger.Memberships().KeyOf(key)
+	if !ok {
+		k, ok = ledger.Grants().KeyOf(key) // one that goes may be what another host waits for
 	}
-	return ""
+	if parts := strings.Split(k, "/"); ok && len(parts) == 3 {
+		return o.byGUID[parts[1]]
+	}
+	return nil
 }

@@ -27,6 +27,10 @@ func (s *Service) settle(ctx context.Context, tx *store.Tx, id string) (*facts, 
 	d := decide(f)
 	before := f.rec
 	before.Grants = slices.Clone(f.rec.Grants)
+	if len(f.grants) != len(f.rec.Grants) {
+		s.o.Log.Warn("host's record names grants that are not its own in the ledger; they are left alone",
+			"host", id, "recorded", len(f.rec.Grants), "own", len(f.grants))
+	}
 	if err := s.settleGrants(ctx, tx, f, d); err != nil {
 		return nil, decision{}, err
 	}
