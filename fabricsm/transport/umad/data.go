@@ -64,7 +64,7 @@ func (s *sender) one(p *transport.Packet) error {
 // the kernel finds impossible or a moment without memory, from those of the
 // device.
 func refused(err error) bool {
-	return err == unix.EINVAL || err == unix.ENOMEM || err == unix.ENOBUFS
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOBUFS)
 }
 
 // Send hands packets to the kernel in order. A request that the kernel refuses
@@ -76,11 +76,11 @@ func (p *Port) Send(packets []transport.Packet) (int, error) {
 	defer p.send.mu.Unlock()
 	for i := range packets {
 		err := p.send.one(&packets[i])
-		if refused(err) {
+		switch {
+		case err == nil:
+		case refused(err):
 			p.recv.bounce(&packets[i], err)
-			continue
-		}
-		if err != nil {
+		default:
 			return i, p.wrap(err)
 		}
 	}

@@ -25,19 +25,27 @@ func TestRegister(t *testing.T) {
 	}{
 		{"today", fake{}, form64, []string{open, pkey, "REGISTER_AGENT2 0x81", "REGISTER_AGENT2 0x1"}},
 		{
-			"before 2014", fake{second: unix.ENOTTY}, form64,
+			"before 2014",
+			fake{second: unix.ENOTTY},
+			form64,
 			[]string{open, pkey, "REGISTER_AGENT2 0x81", "REGISTER_AGENT 0x81", "REGISTER_AGENT 0x1"},
 		},
 		{
-			"before 2014, with the older refusal", fake{second: unix.EINVAL}, form64,
+			"before 2014, with the older refusal",
+			fake{second: unix.EINVAL},
+			form64,
 			[]string{open, pkey, "REGISTER_AGENT2 0x81", "REGISTER_AGENT 0x81", "REGISTER_AGENT 0x1"},
 		},
 		{
-			"before 2007", fake{pkey: unix.ENOTTY, second: unix.ENOTTY}, form56,
+			"before 2007",
+			fake{pkey: unix.ENOTTY, second: unix.ENOTTY},
+			form56,
 			[]string{open, pkey, "REGISTER_AGENT2 0x81", "REGISTER_AGENT 0x81", "REGISTER_AGENT 0x1"},
 		},
 		{
-			"the second registration brings the long header", fake{pkey: unix.EINVAL}, form64,
+			"the second registration brings the long header",
+			fake{pkey: unix.EINVAL},
+			form64,
 			[]string{open, pkey, "REGISTER_AGENT2 0x81", "REGISTER_AGENT2 0x1"},
 		},
 	} {
@@ -81,19 +89,27 @@ func TestDialErrors(t *testing.T) {
 		{"no device file", fake{umad: unix.ENOENT}, os.ErrNotExist, "open /fake/infiniband/umad3: no such file or directory: ", "/dev"},
 		{"device went away", fake{umad: unix.ENXIO}, unix.ENXIO, "open /fake/infiniband/umad3: no such device or address: ", "gone away"},
 		{
-			"another subnet manager", fake{second: unix.EINVAL, register: unix.EINVAL}, unix.EINVAL,
+			"another subnet manager",
+			fake{second: unix.EINVAL, register: unix.EINVAL},
+			unix.EINVAL,
 			at + "register for class SubnDR with Linux 6.11.3-test: invalid argument: ", "another subnet manager",
 		},
 		{
-			"SELinux", fake{second: unix.EACCES}, unix.EACCES,
+			"SELinux",
+			fake{second: unix.EACCES},
+			unix.EACCES,
 			at + "register for class SubnDR with Linux 6.11.3-test: permission denied: ", "SELinux",
 		},
 		{
-			"not a umad device", fake{second: unix.ENOTTY, register: unix.ENOTTY}, unix.ENOTTY,
+			"not a umad device",
+			fake{second: unix.ENOTTY, register: unix.ENOTTY},
+			unix.ENOTTY,
 			at + "register for class SubnDR with Linux 6.11.3-test: inappropriate ioctl for device: ", "not a user MAD device",
 		},
 		{
-			"went away while registering", fake{second: unix.EPIPE}, unix.EPIPE,
+			"went away while registering",
+			fake{second: unix.EPIPE},
+			unix.EPIPE,
 			at + "register for class SubnDR with Linux 6.11.3-test: broken pipe: ", "gone away",
 		},
 		{"nonsense", fake{id: 32}, errAgentID, at + "register for class SubnDR with Linux 6.11.3-test: the kernel gave an agent number above 31", "log"},
@@ -137,7 +153,8 @@ func TestOptions(t *testing.T) {
 		{"class of our own", Options{Agents: []Agent{{Class: mad.ClassSubn}}}, "agent for class Subn: there is one already"},
 		{"class twice", Options{Agents: []Agent{{Class: mad.ClassPerf}, {Class: mad.ClassPerf}}}, "agent for class Perf: there is one already"},
 		{
-			"responses cannot be taken", Options{Agents: []Agent{{Class: mad.ClassPerf, Methods: []mad.Method{mad.MethodGetResp}}}},
+			"responses cannot be taken",
+			Options{Agents: []Agent{{Class: mad.ClassPerf, Methods: []mad.Method{mad.MethodGetResp}}}},
 			"agent for class Perf: takes GetResp, which is a response",
 		},
 	} {

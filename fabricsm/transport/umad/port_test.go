@@ -149,11 +149,11 @@ func TestRefusedComesBack(t *testing.T) {
 	if diff := cmp.Diff(tids, []ib.TID{1, 2, 3, 4, 5}); diff != "" {
 		t.Errorf("got-, want+\n%s", diff)
 	}
-	if s := p.Stats(); s.Refused != 7 || s.LastRefusal != unix.EINVAL {
+	if s := p.Stats(); s.Refused != 7 || !errors.Is(s.LastRefusal, unix.EINVAL) {
 		t.Errorf("%+v", s)
 	}
 	p.Close()
-	if b := <-got; b.err != transport.ErrClosed {
+	if b := <-got; !errors.Is(b.err, transport.ErrClosed) {
 		t.Errorf("after Close: %+v", b)
 	}
 }
@@ -168,13 +168,13 @@ func TestCloseWakesReceive(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-got; err != transport.ErrClosed {
+	if err := <-got; !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("receive: %v", err)
 	}
-	if _, err := p.Send([]transport.Packet{get(1, mad.AttrNodeInfo)}); err != transport.ErrClosed {
+	if _, err := p.Send([]transport.Packet{get(1, mad.AttrNodeInfo)}); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("send: %v", err)
 	}
-	if err := p.SetIsSM(true); err != transport.ErrClosed {
+	if err := p.SetIsSM(true); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("set IsSM: %v", err)
 	}
 	if err := p.Close(); err != nil {
@@ -260,7 +260,7 @@ func TestSetIsSMErrors(t *testing.T) {
 		t.Errorf("taken: %v", err)
 	}
 	p = newFake(t, &fake{issm: unix.EACCES})
-	if e, ok := errors.AsType[*OpenError](p.SetIsSM(true)); !ok || e.Err != unix.EACCES {
+	if e, ok := errors.AsType[*OpenError](p.SetIsSM(true)); !ok || !errors.Is(e.Err, unix.EACCES) {
 		t.Errorf("no permission: %v", e)
 	}
 }

@@ -1,6 +1,7 @@
 package umad
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"sync"
@@ -9,8 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
@@ -157,9 +161,9 @@ type preloaded struct {
 // dialPreload attaches as a subnet manager. The library uses the long header
 // only for programs that have opened a port by libibumad before, whatever
 // ENABLE_PKEY says.
-func dialPreload(t *testing.T, f form) preloaded {
+func dialPreload(t *testing.T, netlist []byte, f form) preloaded {
 	t.Helper()
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, netlist)
 	s := startShim(t, lab, "sm")
 	b := newBridge(t, s)
 	var sys system = shortHeader{b}
@@ -193,7 +197,7 @@ func TestPreload(t *testing.T) {
 		{"header of 64 bytes", form64},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := dialPreload(t, tt.form)
+			p := dialPreload(t, []byte(twoHosts), tt.form)
 			if p.recv.form != tt.form {
 				t.Fatalf("header of %d bytes", p.recv.form)
 			}
@@ -350,5 +354,33 @@ func (p preloaded) testRequests(t *testing.T) {
 	answer := receive(t, other)
 	if answer.MAD.Method() != mad.MethodGetResp || answer.MAD.Data()[20] != 0x53 || uint32(answer.MAD.TID()) != 11 {
 		t.Errorf("answered %v %v % x", answer.MAD.Method(), answer.MAD.TID(), answer.MAD.Data())
+	}
+}
+
+// TestPreloadBringsUpFabric runs the subnet manager over the port until the
+// fabric is settled, and has third-party tools look at it from another host.
+func TestPreloadBringsUpFabric(t *testing.T) {
+	ibsimtest.Need(t, "iblinkinfo")
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 16, Radix: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if _, err := l.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	p := dialPreload(t, text.Bytes(), form64)
+	err = driver.Run(t.Context(), driver.Options{
+		Port: p, Core: sm.Config{Enforcement: sm.Accepted}, Until: driver.UntilSettled,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Stats(); s != (Stats{}) {
+		t.Errorf("%+v", s)
+	}
+	links := ibsimtest.Diag(t, p.lab, "h1", "iblinkinfo", "-l")
+	if !strings.Contains(links, "Active/") || strings.Contains(links, "Initialize/") || strings.Contains(links, "Armed/") {
+		t.Errorf("iblinkinfo:\n%s", links)
 	}
 }
