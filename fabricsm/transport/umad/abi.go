@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// abiVersion is what /sys/class/infiniband_mad/abi_version holds since 2005.
-// Both header forms and both registrations belong to it.
+// abiVersion is what /sys/class/infiniband_mad/abi_version must hold. Both
+// header forms and both registrations belong to it.
 const abiVersion = 5
 
 // The ioctls of the interface: direction, size of the argument, magic 0x1B and

@@ -187,7 +187,7 @@ func (t tree) describe(dir string, c *candidate) error {
 	if c.state, err = parseState(state); err != nil {
 		return err
 	}
-	// Kernels before 2.6.38 have no link_layer: they knew InfiniBand only.
+	// Kernels that knew InfiniBand only have no link_layer.
 	c.link = linkInfiniBand
 	if link, err := t.text(dir, "link_layer"); err == nil {
 		c.link = link
