@@ -204,12 +204,12 @@ func TestEventsCostLittle(t *testing.T) {
 	t.Logf("moved after %v", time.Since(begin).Round(10*time.Microsecond))
 	cost("tenant move", 8)
 
-	console(t, lab, `unlink "h5"[1]`)
+	ibsimtest.Console(t, lab, `unlink "h5"[1]`)
 	event(m, func(e *sm.PortGone) bool { return e.GUID == g.GUID })
 	cost("host down", 45)
 
 	begin = time.Now()
-	console(t, lab, `relink "h5"[1]`)
+	ibsimtest.Console(t, lab, `relink "h5"[1]`)
 	event(m, func(e *sm.PortPlaced) bool { return e.GUID == g.GUID })
 	event(m, func(e *sm.MembershipApplied) bool { return e.GUID == g.GUID })
 	t.Logf("host up and admitted after %v", time.Since(begin).Round(10*time.Microsecond))

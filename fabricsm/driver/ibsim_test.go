@@ -3,7 +3,6 @@ package driver_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -247,15 +246,15 @@ func TestDeadLinks(t *testing.T) {
 		}
 	}
 	cable := fmt.Sprintf("%q[%d]", "leaf1", up)
-	console(t, lab, "unlink "+cable)
-	console(t, lab, `unlink "h3"[1]`)
+	ibsimtest.Console(t, lab, "unlink "+cable)
+	ibsimtest.Console(t, lab, `unlink "h3"[1]`)
 	m := manage(t, lab, &memory{}, false)
 	v := m.until("a settled fabric", settled)
 	if bad := inactive(v); len(bad) > 0 || v.Fabric.PortByGUID(l.Find("h3").PortGUID(1)) != topo.None {
 		t.Errorf("not Active: %v; or the pulled host is seen", bad)
 	}
-	console(t, lab, "relink "+cable)
-	console(t, lab, `relink "h3"[1]`)
+	ibsimtest.Console(t, lab, "relink "+cable)
+	ibsimtest.Console(t, lab, `relink "h3"[1]`)
 	links := len(netlistCables(l))
 	m.until("all cables in use", func(v *sm.View) bool {
 		ends := 0
@@ -266,14 +265,4 @@ func TestDeadLinks(t *testing.T) {
 		}
 		return v.Settled && ends == links
 	})
-}
-
-// console runs a console command. Its prompt can drown in what ibsim says about
-// our TrapRepress at the same moment: what the command did is judged by the
-// fabric.
-func console(t testing.TB, lab *ibsimlab.Lab, command string) {
-	t.Helper()
-	if _, err := lab.Console(command); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
 }

@@ -182,12 +182,17 @@ func (l *Lab) Console(command string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	text, err := l.out.wait(ctx, from, func(s string) bool { return strings.HasSuffix(s, prompt) })
+	text, err := l.out.wait(ctx, from, answered)
 	if err != nil {
 		return "", fmt.Errorf("ibsim console %q: %w; it said: %s", command, err, l.out.tail())
 	}
-	return strings.TrimSuffix(text, prompt), nil
+	answer, _, _ := strings.Cut(text, prompt)
+	return answer, nil
 }
+
+// answered reports that a command is done: ibsim prints one prompt after each.
+// What it says about clients that come and go may follow the prompt at once.
+func answered(s string) bool { return strings.Contains(s, prompt) }
 
 // Kill ends the simulator at once, as a crash would, and waits for its end.
 // The scratch directory stays until Stop.
