@@ -9,6 +9,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/topo"
@@ -210,10 +211,10 @@ func TestCoresDoNotDecide(t *testing.T) {
 	k.Cut(f.NodeByGUID(topotest.SwitchGUID(2, 5)), 8)
 	cut := k.Fabric()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	var first [2]*route.Tables
+	var first [3]*route.Tables
 	for cores := 1; cores <= 4; cores++ {
 		runtime.GOMAXPROCS(cores)
-		for i, e := range []route.Engine{minhop.Engine{}, updn.Engine{}} {
+		for i, e := range []route.Engine{minhop.Engine{}, updn.Engine{}, ftree.Engine{}} {
 			tables, err := e.Route(f, nil)
 			if err == nil {
 				tables, err = e.Route(cut, tables)

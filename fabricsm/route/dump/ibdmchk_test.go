@@ -14,6 +14,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/dump"
+	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/topo"
@@ -60,16 +61,28 @@ func withLMC(k *topotest.Kit, lmc ib.LMC) *topotest.Kit {
 // our own checker finds one.
 func TestIBDMChk(t *testing.T) {
 	program := ibdmchk(t)
-	engines := []route.Engine{minhop.Engine{}, updn.Engine{}}
+	engines := map[string]route.Engine{
+		"minhop": minhop.Engine{}, "ftree": ftree.Engine{}, "updn": updn.Engine{},
+		"updn with roots": updn.Engine{Roots: []ib.GUID{topotest.SwitchGUID(1, 1)}},
+	}
 	for name, kit := range lab() {
 		f := kit.Fabric()
-		for _, e := range engines {
-			t.Run(name+"/"+e.Name(), func(t *testing.T) {
+		for label, e := range engines {
+			t.Run(name+"/"+label, func(t *testing.T) {
 				tables, err := e.Route(f, nil)
+				if noTree := !strings.Contains(name, "levels") && name != "one switch"; label == "ftree" && noTree {
+					if err == nil {
+						t.Fatal("ftree routes what is no fat tree")
+					}
+					return
+				}
 				if err != nil {
 					t.Fatal(err)
 				}
 				r := route.Check(f, tables)
+				if label != "minhop" && r.Err() != nil {
+					t.Errorf("our checker: %v", r.Err())
+				}
 				judge(t, program, f, tables, r)
 			})
 		}

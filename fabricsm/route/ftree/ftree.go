@@ -1,0 +1,56 @@
+// Package ftree is the routing engine for fat trees. It refuses what is no fat
+// tree and names the switch that spoils it.
+//
+// Switches stand on levels. The lowest is that of the leaves, which have the
+// compute nodes; each link leads from one level to the next. Routes go up to a
+// level where the destination lies below, and then down; of those ways the one
+// is taken whose whole route carries least. On a full fat tree the hosts of all
+// leaves, each sending to the one that is so many places on, then never share a
+// link, whatever the number of places: the shift permutations of collective
+// operations run without contention.
+//
+// A tree that lost cables is routed on, and no loss makes buffers wait in a
+// circle, which shortest paths on such a tree can do.
+package ftree
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/updown"
+	"portcullis/fabricsm/topo"
+)
+
+// Engine implements [route.Engine]. The zero Engine takes every CA port for a
+// compute node and finds the roots itself.
+type Engine struct {
+	// Roots are node GUIDs of the switches on the highest level. Empty: levels
+	// are counted from the leaves.
+	Roots []ib.GUID
+	// ComputeNodes are port GUIDs. The switches that they are cabled to are
+	// the leaves. Empty: every CA port but those in IONodes.
+	ComputeNodes []ib.GUID
+	// IONodes are port GUIDs of CAs that may be cabled to a switch of any
+	// level. It is not looked at when ComputeNodes are given: all others may.
+	IONodes []ib.GUID
+}
+
+// Name gives "ftree".
+func (Engine) Name() string { return "ftree" }
+
+// Route gives every switch a shortest of the routes to every LID of its island
+// that go up and then down in the order of [updown.Order] from one leaf, spread
+// over equally short ones; between leaves of a whole tree these are all
+// shortest paths. A route of prev stays while it is still one of them. Errors
+// are those of [route.NewGraph], and the first few reasons why the fabric is no
+// fat tree.
+func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
+	return spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+		t := &tree{f: f, g: g}
+		order, err := t.order(e)
+		if err != nil {
+			return nil, err
+		}
+		return updown.Rules(g, order), nil
+	})
+}
