@@ -46,13 +46,8 @@ func newSender(raw syscall.RawConn, f form, a *agents, timeout time.Duration) *s
 	return s
 }
 
-// one sends a packet. The error is the poller's, the kernel's, or an
-// *UnregisteredError.
-func (s *sender) one(p *transport.Packet) error {
-	agent := s.agents[p.MAD.Class()]
-	if agent == noAgent {
-		return &UnregisteredError{Class: p.MAD.Class()}
-	}
+// one sends a packet of an agent. The error is the poller's or the kernel's.
+func (s *sender) one(agent int16, p *transport.Packet) error {
 	s.size = s.form.encode(s.buf[:], uint32(agent), s.timeout, p)
 	if err := s.raw.Write(s.step); err != nil {
 		return err
@@ -69,13 +64,18 @@ func refused(err error) bool {
 
 // Send hands packets to the kernel in order. A request that the kernel refuses
 // comes back through Receive as undelivered, as if it had been lost on the
-// wire; an answer is lost indeed. Of a transaction identifier only the lower 32
-// bits of a request reach the wire.
+// wire; an answer is lost indeed. Of a request's transaction identifier only
+// the lower 32 bits reach the wire. The errors it can return include
+// *UnregisteredError, after which the port is as good as before.
 func (p *Port) Send(packets []transport.Packet) (int, error) {
 	p.send.mu.Lock()
 	defer p.send.mu.Unlock()
 	for i := range packets {
-		err := p.send.one(&packets[i])
+		agent := p.send.agents[packets[i].MAD.Class()]
+		if agent == noAgent {
+			return i, &UnregisteredError{Class: packets[i].MAD.Class()}
+		}
+		err := p.send.one(agent, &packets[i])
 		switch {
 		case err == nil:
 		case refused(err):

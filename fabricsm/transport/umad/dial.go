@@ -163,19 +163,18 @@ func (p *Port) Close() error {
 	return err
 }
 
-// wrap tells errors of a port that was closed, and of a device that went away,
-// from others.
+// wrap tells errors of a port that was closed from those of a device that went
+// away and others. A device that went away is an I/O error where the kernel is
+// asked, and "not pollable" where the runtime has seen it before.
 func (p *Port) wrap(err error) error {
 	select {
 	case <-p.closed:
 		return transport.ErrClosed
 	default:
 	}
-	if errno, ok := errors.AsType[unix.Errno](err); ok || errors.Is(err, errEnd) {
-		if errno == unix.EIO || errno == unix.ENODEV || errno == unix.EPIPE || !ok {
-			return fmt.Errorf("%s port %d went away: %w", p.at.device, p.at.port, transport.ErrLost)
-		}
+	errno, ok := errors.AsType[unix.Errno](err)
+	if ok && errno != unix.EIO && errno != unix.ENODEV && errno != unix.EPIPE {
 		return fmt.Errorf("%s port %d: %w: %w", p.at.device, p.at.port, errno, transport.ErrLost)
 	}
-	return err
+	return fmt.Errorf("%s port %d went away: %w", p.at.device, p.at.port, transport.ErrLost)
 }
