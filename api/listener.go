@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"portcullis/api/limit"
 )
 
 // maxOpen bounds the connections one source may hold open at once.
@@ -14,15 +16,15 @@ const maxOpen = 128
 // TLS handshake is spent on them.
 type guardedListener struct {
 	net.Listener
-	limit   *limiter
+	limit   *limit.Limiter[netip.Addr]
 	refused func()
 
 	mu   sync.Mutex
 	open map[netip.Addr]int
 }
 
-func guardListener(l net.Listener, r Rate, refused func()) *guardedListener {
-	return &guardedListener{Listener: l, limit: newLimiter(r), refused: refused, open: map[netip.Addr]int{}}
+func guardListener(l net.Listener, r limit.Rate, refused func()) *guardedListener {
+	return &guardedListener{Listener: l, limit: limit.New[netip.Addr](r), refused: refused, open: map[netip.Addr]int{}}
 }
 
 // Accept waits for a connection that is within the limits of its source.
@@ -33,7 +35,7 @@ func (g *guardedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		source := sourceOf(conn.RemoteAddr().String())
-		if g.limit.allow(source, time.Now()) && g.enter(source) {
+		if g.limit.Allow(source, time.Now()) && g.enter(source) {
 			return &guardedConn{Conn: conn, leave: sync.OnceFunc(func() { g.leave(source) })}, nil
 		}
 		g.refused()

@@ -134,14 +134,14 @@ func routeOf(r *http.Request) string {
 // runs before anything is parsed or verified.
 func (s *Server) limitSource(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limit := s.requests
+		sources := s.requests
 		if strings.HasPrefix(r.URL.Path, "/v1/attest/sessions") {
-			limit = s.attestations
+			sources = s.attestations
 		}
-		if !limit.allow(sourceOf(r.RemoteAddr), time.Now()) {
+		if !sources.Allow(sourceOf(r.RemoteAddr), time.Now()) {
 			s.metrics.refused("requests")
 			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
-				"more than "+strconv.FormatFloat(limit.rate.PerSecond, 'g', -1, 64)+" requests a second from this address",
+				"more than "+strconv.FormatFloat(sources.Rate().PerSecond, 'g', -1, 64)+" requests a second from this address",
 				"wait a second, then try again"))
 			return
 		}

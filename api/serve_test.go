@@ -17,6 +17,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/apitest"
 	"portcullis/api/ca"
+	"portcullis/api/limit"
 )
 
 func TestOnlyTLS13(t *testing.T) {
@@ -55,7 +56,7 @@ func TestHeadersAreBounded(t *testing.T) {
 // Connections past the rate of their source are dropped before TLS.
 func TestConnectionsAreLimited(t *testing.T) {
 	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) {
-		o.Limits.Connections = api.Rate{PerSecond: 0.001, Burst: 1}
+		o.Limits.Connections = limit.Rate{PerSecond: 0.001, Burst: 1}
 	})
 	addr := strings.TrimPrefix(s.URL, "https://")
 	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})

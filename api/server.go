@@ -4,11 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 )
 
@@ -25,18 +27,18 @@ const (
 // Limits are the rates each source address may have. The zero Limits admits
 // nothing; start from DefaultLimits.
 type Limits struct {
-	Connections  Rate // new connections, checked before the TLS handshake
-	Requests     Rate // all requests
-	Attestations Rate // requests that open a session or bring evidence
+	Connections  limit.Rate // new connections, checked before the TLS handshake
+	Requests     limit.Rate // all requests
+	Attestations limit.Rate // requests that open a session or bring evidence
 }
 
 // DefaultLimits suit hosts that each have their own address, and a simulator
 // where a hundred hosts share one.
 func DefaultLimits() Limits {
 	return Limits{
-		Connections:  Rate{PerSecond: 50, Burst: 200},
-		Requests:     Rate{PerSecond: 100, Burst: 400},
-		Attestations: Rate{PerSecond: 20, Burst: 100},
+		Connections:  limit.Rate{PerSecond: 50, Burst: 200},
+		Requests:     limit.Rate{PerSecond: 100, Burst: 400},
+		Attestations: limit.Rate{PerSecond: 20, Burst: 100},
 	}
 }
 
@@ -61,9 +63,9 @@ type Server struct {
 	log          *slog.Logger
 	metrics      *metrics
 	ready        func(context.Context) []v1.Condition
-	requests     *limiter
-	attestations *limiter
-	connections  Rate
+	requests     *limit.Limiter[netip.Addr]
+	attestations *limit.Limiter[netip.Addr]
+	connections  limit.Rate
 	handler      http.Handler
 	document     *document
 
@@ -75,7 +77,7 @@ func New(o Options) *Server {
 	s := &Server{
 		backend: o.Backend, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
-		requests: newLimiter(o.Limits.Requests), attestations: newLimiter(o.Limits.Attestations),
+		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 	}
 	if s.ready == nil {
 		s.ready = func(context.Context) []v1.Condition { return nil }

@@ -18,6 +18,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/apitest"
+	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -368,8 +369,8 @@ func TestAccessLogHoldsNoSecrets(t *testing.T) {
 
 func TestRateLimits(t *testing.T) {
 	f := newFixture(t, func(o *api.Options) {
-		o.Limits.Requests = api.Rate{PerSecond: 0.001, Burst: 3}
-		o.Limits.Attestations = api.Rate{PerSecond: 0.001, Burst: 1}
+		o.Limits.Requests = limit.Rate{PerSecond: 0.001, Burst: 3}
+		o.Limits.Attestations = limit.Rate{PerSecond: 0.001, Burst: 1}
 	})
 	from := func(source, method, path string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, path, strings.NewReader("{}"))
@@ -465,7 +466,7 @@ func FuzzEvidence(f *testing.F) {
 	fix := newFixture(f, func(o *api.Options) {
 		o.ChannelBinding = api.ChannelOff
 		o.Log = slog.New(slog.DiscardHandler)
-		o.Limits.Requests = api.Rate{PerSecond: 1e9, Burst: 1e9}
+		o.Limits.Requests = limit.Rate{PerSecond: 1e9, Burst: 1e9}
 		o.Limits.Attestations = o.Limits.Requests
 	})
 	f.Add([]byte(`{"host":"h","ek":{"kind":"ecc-p256","certificates":["AA=="]},"ak_public":"AA=="}`))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/api"
+	"portcullis/api/limit"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 )
@@ -138,8 +139,8 @@ func (c *config) has(r role) bool {
 
 // limits gives four times the rate as burst.
 func (c *config) limits() api.Limits {
-	rate := func(perSecond float64) api.Rate {
-		return api.Rate{PerSecond: perSecond, Burst: max(1, int(4*perSecond))}
+	rate := func(perSecond float64) limit.Rate {
+		return limit.Rate{PerSecond: perSecond, Burst: max(1, int(4*perSecond))}
 	}
 	return api.Limits{
 		Connections: rate(c.Limits.Connections), Requests: rate(c.Limits.Requests),

@@ -1,0 +1,104 @@
+// Package limit says how often each of many parties may do something, in
+// bounded memory.
+package limit
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// MaxKeys bounds the memory of a Limiter. When so many keys are short of
+// tokens at once, further ones share a single bucket.
+const MaxKeys = 8192
+
+// Rate is a token bucket: PerSecond on average, Burst at once.
+type Rate struct {
+	PerSecond float64
+	Burst     int
+}
+
+// Limiter holds one token bucket for each key. Its methods are safe for
+// concurrent use.
+type Limiter[K comparable] struct {
+	rate Rate
+
+	mu       sync.Mutex
+	buckets  map[K]*rate.Limiter
+	overflow *rate.Limiter
+	swept    time.Time // when full buckets were last looked for
+}
+
+// New makes a Limiter in which every key has rate r.
+func New[K comparable](r Rate) *Limiter[K] {
+	l := &Limiter[K]{rate: r, buckets: map[K]*rate.Limiter{}}
+	l.overflow = l.bucket()
+	return l
+}
+
+// Rate gives the rate of each key.
+func (l *Limiter[K]) Rate() Rate { return l.rate }
+
+// Len gives how many keys have a bucket of their own now.
+func (l *Limiter[K]) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.buckets)
+}
+
+func (l *Limiter[K]) bucket() *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(l.rate.PerSecond), l.rate.Burst)
+}
+
+// Allow takes one token from the bucket of key at time now, and reports
+// whether there was one.
+func (l *Limiter[K]) Allow(key K, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.buckets[key]
+	if b == nil {
+		b = l.admit(key, now)
+	}
+	return b.AllowN(now, 1)
+}
+
+// sweepEvery bounds the work that a flood of new keys causes.
+const sweepEvery = time.Second
+
+// admit makes a bucket for a new key. When the map is full it first forgets
+// the keys whose buckets are full again: forgetting those changes nothing for
+// them. One that is short of tokens is never forgotten, so nobody gets a fresh
+// bucket by making the limiter forget.
+func (l *Limiter[K]) admit(key K, now time.Time) *rate.Limiter {
+	if len(l.buckets) >= MaxKeys && now.Sub(l.swept) >= sweepEvery {
+		l.swept = now
+		for k, b := range l.buckets {
+			if b.TokensAt(now) >= float64(l.rate.Burst) {
+				delete(l.buckets, k)
+			}
+		}
+	}
+	if len(l.buckets) >= MaxKeys {
+		return l.overflow
+	}
+	b := l.bucket()
+	l.buckets[key] = b
+	return b
+}
+
+// Source gives the address a limit is kept for: an IPv4 address, or the /64
+// of an IPv6 address because one host owns all of it. What is no address, such
+// as that of a Unix socket, is the zero Addr.
+func Source(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	if !a.Is6() {
+		return a
+	}
+	p, err := a.Prefix(64)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return p.Addr()
+}
