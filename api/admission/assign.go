@@ -99,7 +99,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, name strin
 	f.rec.Window = f.now.Add(window)
 	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
 	return errors.Join(
-		dropSession(ctx, tx, id),
+		dropSessions(ctx, tx, id),
 		Records().Put(tx, id, f.rec),
 		s.log(ctx, tx, change{
 			actor: actor, action: "host.assign", object: "host/" + id, before: []any{was, before}, after: []any{f.rec, c},
@@ -148,7 +148,7 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	}
 	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial}
 	return errors.Join(
-		dropSession(ctx, tx, id),
+		dropSessions(ctx, tx, id),
 		Clusters().Put(tx, c.Name, c),
 		Records().Put(tx, id, f.rec),
 		s.log(ctx, tx, change{

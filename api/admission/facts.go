@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
@@ -117,10 +118,11 @@ func noHost(id string) *Error {
 }
 
 // clip shortens what a caller said before it is repeated.
-func clip(s string) string {
-	const limit = 64
+func clip(s string) string { return clipTo(s, 64) }
+
+func clipTo(s string, limit int) string {
 	if len(s) > limit {
-		return s[:limit] + "..."
+		return strings.ToValidUTF8(s[:limit], "") + "..."
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"net/netip"
 	"time"
 
 	"portcullis/api/fabric/ledger"
@@ -81,9 +82,16 @@ type sessionRecord struct {
 	Source    string            `json:"source"`
 }
 
-// sessionRef names the one open session of a host.
+// sessionRefs names the open sessions of a host, oldest first. Some may have
+// been used meanwhile.
+type sessionRefs struct {
+	Open []sessionRef `json:"open"`
+}
+
+// sessionRef is a session and whom it was opened for.
 type sessionRef struct {
-	Session string `json:"session"`
+	Session string     `json:"session"`
+	Source  netip.Addr `json:"source"` // as limits are kept for
 }
 
 // tokenRef leads from a token's hash to its host.
@@ -112,9 +120,15 @@ func sessions() store.Collection[sessionRecord] {
 	return store.NewCollection[sessionRecord]("sessions", 1)
 }
 
-func openSessions() store.Collection[sessionRef] {
-	return store.NewCollection[sessionRef]("open-sessions", 1)
+func openSessions() store.Collection[sessionRefs] {
+	return store.NewCollection[sessionRefs]("open-sessions", 1)
 }
+
+// lastStranger is the key of the one record in strangers.
+const lastStranger = "last"
+
+// strangers holds the last refusal of a host that is not in inventory.
+func strangers() store.Collection[v1.Denial] { return store.NewCollection[v1.Denial]("strangers", 1) }
 
 func tokens() store.Collection[tokenRef] { return store.NewCollection[tokenRef]("tokens", 1) }
 

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"io"
 	"log/slog"
+	"net/netip"
 	"time"
 
+	"portcullis/api/limit"
 	"portcullis/api/store"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -26,16 +28,12 @@ type Options struct {
 	PKeyReserved        []ib.PKey     // never allocated, besides the default partition
 	PKeyMinAge          time.Duration // between proven absence and next use; default 10 min, negative: none
 
-	SourceRate, HostRate Rate // of sessions and evidence, by network address and by host
+	SourceRate  limit.Rate // of sessions asked for from one network address; default 20/s, 200 at once
+	AttemptRate limit.Rate // of those that name one host; default one each 6 s, 10 at once
+	HostRate    limit.Rate // of sessions of one host, whose EK was right, from all addresses; default 2/s, 60 at once
 
 	Now  func() time.Time // default time.Now
 	Rand io.Reader        // default crypto/rand
-}
-
-// Rate allows Burst requests at once and then one every Every.
-type Rate struct {
-	Burst int
-	Every time.Duration
 }
 
 // Service is the API's work without its protocol. Methods are safe for
@@ -47,9 +45,12 @@ type Rate struct {
 // A Service holds no state but its rate limits. Run keeps phases and grants
 // up with what the fabric shows; one instance must run it.
 type Service struct {
-	o       Options
-	sources *limiter
-	hosts   *limiter
+	o        Options
+	sources  *limit.Limiter[netip.Addr]
+	attempts *limit.Limiter[attempt]
+	hosts    *limit.Limiter[string]
+	notes    *limit.Limiter[noted]
+	allNotes *limit.Limiter[struct{}]
 }
 
 // New makes a Service.
@@ -60,15 +61,22 @@ func New(o Options) *Service {
 	o.PKeyLast = cmp.Or(o.PKeyLast, ib.DefaultPKeyLimited-1)
 	o.PKeyMinAge = cmp.Or(o.PKeyMinAge, 10*time.Minute)
 	// Several hosts may sit behind one address, so sources get more than hosts.
-	o.SourceRate = cmp.Or(o.SourceRate, Rate{Burst: 200, Every: 50 * time.Millisecond})
-	o.HostRate = cmp.Or(o.HostRate, Rate{Burst: 10, Every: 6 * time.Second})
+	o.SourceRate = cmp.Or(o.SourceRate, limit.Rate{PerSecond: 20, Burst: 200})
+	o.AttemptRate = cmp.Or(o.AttemptRate, limit.Rate{PerSecond: 1.0 / 6, Burst: 10})
+	o.HostRate = cmp.Or(o.HostRate, limit.Rate{PerSecond: 2, Burst: 60})
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	return &Service{o: o, sources: newLimiter(o.SourceRate), hosts: newLimiter(o.HostRate)}
+	// Of refusals that anybody can cause, the store takes one of a kind a minute,
+	// and so many altogether. All of them are in the log.
+	note, notes := limit.Rate{PerSecond: 1.0 / 60, Burst: 1}, limit.Rate{PerSecond: 2, Burst: 120}
+	return &Service{
+		o: o, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
+		hosts: limit.New[string](o.HostRate), notes: limit.New[noted](note), allNotes: limit.New[struct{}](notes),
+	}
 }
 
 // now is the time without monotonic clock, as records keep it.

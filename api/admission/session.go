@@ -3,15 +3,15 @@ package admission
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"net/netip"
 	"regexp"
+	"strings"
 	"time"
 
 	"portcullis/api/inventory"
+	"portcullis/api/limit"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -30,105 +30,116 @@ var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // OpenSession starts an attestation of the host named in req: its EK must be
 // the one inventory pins and its provisioning window open. source is the
-// network address the request came from. A host has one open session; a new
-// one replaces it. The session is single use and lives as long as the policy
-// says.
+// network address the request came from. A host has one open session for each
+// source; a new one replaces it. The session is single use and lives as long
+// as the policy says.
 //
 // Too many attempts are an *Error of kind Limited. Every other refusal is an
 // *attest.Refusal, so that a stranger cannot tell an unknown host from one
-// whose window is closed.
+// whose window is closed; nor can he by the time it takes, since what is read,
+// checked and written does not depend on which it is.
 func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, source string) (*attest.Session, error) {
 	now := s.now()
 	if req == nil {
 		return nil, &attest.Refusal{Code: attest.ReasonRequest, Detail: "no request"}
 	}
-	if !s.sources.allow(source, now) {
+	from := sourceOf(source)
+	if !s.sources.Allow(from, now) {
 		return nil, tooMany("address " + clip(source))
 	}
-	// Before looking the host up, so that limits do not tell which hosts exist.
-	if inventory.ValidHostID(req.Host) && !s.hosts.allow(req.Host, now) {
+	if !inventory.ValidHostID(req.Host) {
+		return nil, unknownHost(req.Host)
+	}
+	// Before the host is looked up, so that limits do not tell which exist.
+	if !s.attempts.Allow(attempt{req.Host, from}, now) {
 		return nil, tooMany("host " + req.Host)
 	}
-	f, err := s.gather(ctx, s.o.Store, req.Host)
-	if IsKind(err, NotFound) {
-		s.o.Log.Info("attestation refused", "code", ReasonUnknownHost, "host", clip(req.Host), "source", source)
-		return nil, &attest.Refusal{Code: ReasonUnknownHost, Detail: fmt.Sprintf("no host %q in inventory", clip(req.Host))}
-	}
+	c, err := s.candidate(ctx, req.Host)
 	if err != nil {
 		return nil, explain(err)
 	}
-	if why := windowClosed(f); why != "" {
-		return nil, s.deny(ctx, f.host.ID, source, &attest.Refusal{Code: ReasonWindow, Detail: why})
-	}
-	challenge, session, err := attest.Begin(s.o.Rand, now, req, expected(&f.host), s.o.Policy)
+	challenge, session, err := attest.Begin(s.o.Rand, now, req, expected(&c.host), s.o.Policy)
 	var no *attest.Refusal
-	if errors.As(err, &no) {
-		return nil, s.deny(ctx, f.host.ID, source, no)
-	}
-	if err != nil {
+	if err != nil && !errors.As(err, &no) {
 		return nil, &Error{Code: "internal", Status: Internal, Detail: err.Error(), Err: err}
 	}
-	if err := s.keepSession(ctx, f, challenge, source); err != nil {
+	d := denial{host: c.host.ID, epoch: c.rec.Epoch, source: source, proven: provenEK, stranger: c.stranger}
+	if no != nil {
+		d.proven, d.attempt = provenNothing, no.Code
+	} else if !s.hosts.Allow(c.host.ID, now) {
+		return nil, tooMany("host " + c.host.ID + " from all addresses")
+	}
+	if why := windowClosed(c.rec, now); c.stranger {
+		no = unknownHost(req.Host)
+	} else if why != "" {
+		no = &attest.Refusal{Code: ReasonWindow, Detail: why}
+	}
+	if no != nil {
+		return nil, s.deny(ctx, d, no)
+	}
+	if err := s.keepSession(ctx, c.rec, challenge, from, source); err != nil {
 		return nil, err
 	}
 	return session, nil
+}
+
+// candidate is the host a session is asked for.
+type candidate struct {
+	host     inventory.Host
+	rec      Record
+	stranger bool // not in inventory: host is a decoy with an EK that no TPM has
+}
+
+// noEK is the EK digest of a decoy.
+var noEK = strings.Repeat("0", 2*sha256.Size)
+
+func (s *Service) candidate(ctx context.Context, id string) (candidate, error) {
+	host, err := s.inventoryHost(ctx, s.o.Store, id)
+	c := candidate{host: host, stranger: IsKind(err, NotFound)}
+	if c.stranger {
+		c.host = inventory.Host{ID: id, EK: noEK, HCAs: []inventory.HCA{{NodeGUID: 1, Ports: []inventory.Port{{Num: 1, GUID: 2}}}}}
+	} else if err != nil {
+		return c, err
+	}
+	c.rec, err = optional(Records().Get(ctx, s.o.Store, id))
+	return c, err
+}
+
+func unknownHost(id string) *attest.Refusal {
+	return &attest.Refusal{Code: ReasonUnknownHost, Detail: fmt.Sprintf("no host %q in inventory", clip(id))}
 }
 
 func tooMany(who string) *Error {
 	return refusal(Limited, v1.CodeRateLimited, "wait a minute and try again", "too many attestation attempts from %s", who)
 }
 
+// attempt is what sessions are limited by: whoever names a host uses up only
+// what is his own.
+type attempt struct {
+	host   string
+	source netip.Addr
+}
+
+func sourceOf(host string) netip.Addr {
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return limit.Source(a)
+}
+
 // windowClosed says why the host may not attest now, "" if it may.
-func windowClosed(f *facts) string {
+func windowClosed(rec Record, now time.Time) string {
 	switch {
-	case f.rec.Cluster == "":
+	case rec.Cluster == "":
 		return "the host is not assigned to a cluster: assign it to open a provisioning window"
-	case f.rec.Admitted:
+	case rec.Admitted:
 		return "the host was admitted, which closed its provisioning window: release it and assign it again"
-	case !f.now.Before(f.rec.Window):
-		return fmt.Sprintf("the provisioning window closed at %s: assign the host again to open one", f.rec.Window.Format(time.RFC3339))
+	case !now.Before(rec.Window):
+		return fmt.Sprintf("the provisioning window closed at %s: assign the host again to open one", rec.Window.Format(time.RFC3339))
 	default:
 		return ""
 	}
-}
-
-// keepSession stores the challenge in the place of an older one.
-func (s *Service) keepSession(ctx context.Context, f *facts, ch *attest.Challenge, source string) error {
-	// The lease only cleans up; expiry is judged by the clock.
-	lease, err := s.o.Store.NewLease(ctx, ch.Expires.Sub(f.now)+time.Minute)
-	if err != nil {
-		return explain(err)
-	}
-	id := f.host.ID
-	return s.update(ctx, func(tx *store.Tx) error {
-		rec, err := optional(Records().Get(ctx, tx, id))
-		if err != nil {
-			return err
-		}
-		if rec.Epoch != f.rec.Epoch || rec.Cluster != f.rec.Cluster {
-			return &attest.Refusal{Code: ReasonChanged, Detail: "the host's assignment changed meanwhile"}
-		}
-		if err := dropSession(ctx, tx, id); err != nil {
-			return err
-		}
-		return errors.Join(
-			sessions().PutLeased(tx, ch.ID, sessionRecord{Challenge: ch, Host: id, Epoch: rec.Epoch, Source: source}, lease),
-			openSessions().PutLeased(tx, id, sessionRef{Session: ch.ID}, lease),
-		)
-	})
-}
-
-// dropSession ends the host's open session, if any.
-func dropSession(ctx context.Context, tx *store.Tx, host string) error {
-	ref, err := openSessions().Get(ctx, tx, host)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err == nil {
-		openSessions().Delete(tx, host)
-		sessions().Delete(tx, ref.Value.Session)
-	}
-	return err
 }
 
 // SubmitEvidence judges the evidence for a session, which it consumes first,
@@ -147,13 +158,17 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 		return nil, explain(err)
 	}
 	verdict := attest.Verify(s.now(), ses.Challenge, channel, ev, expected(&host), s.o.Policy)
+	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: provenEK, attempt: verdict.Code}
+	if verdict.Facts.AKName != "" { // set once the TPM has opened the credential
+		d.proven = provenTPM
+	}
 	if !verdict.OK {
-		return nil, s.deny(ctx, ses.Host, ses.Source, &attest.Refusal{Code: verdict.Code, Detail: verdict.Detail})
+		return nil, s.deny(ctx, d, &attest.Refusal{Code: verdict.Code, Detail: verdict.Detail})
 	}
 	result, err := s.accept(ctx, ses, &host, verdict)
 	var no *attest.Refusal
 	if errors.As(err, &no) {
-		return nil, s.deny(ctx, ses.Host, ses.Source, no)
+		return nil, s.deny(ctx, d, no)
 	}
 	return result, err
 }
@@ -176,7 +191,6 @@ func (s *Service) consume(ctx context.Context, id string) (sessionRecord, error)
 		}
 		ses = rec.Value
 		sessions().Delete(tx, id)
-		openSessions().Delete(tx, ses.Host)
 		return nil
 	})
 	return ses, err
@@ -197,7 +211,7 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		if _, identity := judged.Diff(&f.host); identity || f.rec.Epoch != ses.Epoch {
 			return &attest.Refusal{Code: ReasonChanged, Detail: "inventory or assignment of the host changed during the session"}
 		}
-		if why := windowClosed(f); why != "" {
+		if why := windowClosed(f.rec, f.now); why != "" {
 			return &attest.Refusal{Code: ReasonWindow, Detail: why}
 		}
 		if f.rec.Token != "" {
@@ -229,59 +243,6 @@ func acceptedChange(ses sessionRecord, v attest.Verdict) change {
 			v.Facts.Session, ses.Source, v.Facts.EKDigest, v.Facts.AKName, v.Facts.Boot.Reset, v.Facts.Boot.Restart,
 			v.Facts.PCRDigest, v.Facts.StatementDigest, v.Facts.PolicyVersion),
 	}
-}
-
-// deny records why evidence of a known host was refused, and gives the
-// refusal. That it cannot be recorded does not make the answer a different
-// one.
-func (s *Service) deny(ctx context.Context, host, source string, no *attest.Refusal) error {
-	err := s.update(ctx, func(tx *store.Tx) error {
-		rec, err := optional(Records().Get(ctx, tx, host))
-		if err != nil {
-			return err
-		}
-		rec.Denial = &v1.Denial{Time: s.now(), Code: string(no.Code), Detail: no.Detail}
-		return errors.Join(
-			Records().Put(tx, host, rec),
-			s.log(ctx, tx, change{
-				actor: "agent:" + host, action: "evidence.refuse", object: "host/" + host,
-				code: string(no.Code), detail: fmt.Sprintf("%s (from %s)", no.Detail, source),
-			}),
-		)
-	})
-	if err != nil {
-		s.o.Log.Error("refused evidence could not be recorded", "host", host, "code", no.Code, "err", err)
-	}
-	return no
-}
-
-// HostStatusByToken gives the host whose latest accepted evidence earned the
-// token.
-func (s *Service) HostStatusByToken(ctx context.Context, token string) (*v1.Host, error) {
-	unknown := refusal(Refused, "token_unknown", "attest again to get a new one", "status token is not known, or was replaced by a newer one")
-	ref, err := tokens().Get(ctx, s.o.Store, hashToken(token))
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, unknown
-	}
-	if err != nil {
-		return nil, explain(err)
-	}
-	return s.Host(ctx, ref.Value.Host)
-}
-
-const tokenSize = 32 // bytes of randomness
-
-func (s *Service) newToken() (string, error) {
-	b := make([]byte, tokenSize)
-	if _, err := io.ReadFull(s.o.Rand, b); err != nil {
-		return "", &Error{Code: "internal", Status: Internal, Detail: "no randomness for a status token", Err: err}
-	}
-	return base64.RawURLEncoding.EncodeToString(b), nil
-}
-
-func hashToken(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
 }
 
 // expected gives what inventory says about the host in attestation's terms.

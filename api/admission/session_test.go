@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/limit"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -173,8 +174,8 @@ func TestInventoryChangesDuringSession(t *testing.T) {
 func TestRateLimits(t *testing.T) {
 	l := awaiting(t)
 	l.options = func(o *Options) {
-		o.HostRate = Rate{Burst: 2, Every: time.Minute}
-		o.SourceRate = Rate{Burst: 3, Every: time.Minute}
+		o.AttemptRate = limit.Rate{PerSecond: 1.0 / 60, Burst: 2}
+		o.SourceRate = limit.Rate{PerSecond: 1.0 / 60, Burst: 3}
 	}
 	l.restart()
 	try := func(host, source string) error {
@@ -185,27 +186,18 @@ func TestRateLimits(t *testing.T) {
 		host, source string
 		limited      bool
 	}{
-		{"host-1", "a", false}, {"host-1", "a", false}, {"host-1", "a", true}, // the host's budget
-		{"host-2", "a", true}, // the source's
-		{"host-2", "b", false},
+		{"host-1", "192.0.2.1", false}, {"host-1", "192.0.2.1", false}, {"host-1", "192.0.2.1", true}, // the source's for this host
+		{"host-2", "192.0.2.1", true}, // the source's for all
+		{"host-2", "2001:db8::1", false}, {"host-2", "2001:db8::2", false},
+		{"host-1", "2001:db8::3", false}, {"host-1", "2001:db8::4", true}, // one /64 is one source
 	} {
 		if err := try(c.host, c.source); IsKind(err, Limited) != c.limited {
 			t.Errorf("attempt %d: got %v, want limited: %v", i+1, err, c.limited)
 		}
 	}
 	l.clock = l.clock.Add(time.Minute)
-	if err := try("host-1", "a"); err != nil {
+	if err := try("host-1", "192.0.2.1"); err != nil {
 		t.Errorf("after a minute: %v", err)
-	}
-}
-
-func TestLimiterForgets(t *testing.T) {
-	l, now := newLimiter(Rate{Burst: 1, Every: time.Hour}), time.Unix(0, 0)
-	for i := range 3 * maxLimited {
-		l.allow(time.Duration(i).String(), now.Add(time.Duration(i)*time.Millisecond))
-	}
-	if len(l.byKey) > maxLimited {
-		t.Errorf("limiter remembers %d keys, at most %d allowed", len(l.byKey), maxLimited)
 	}
 }
 

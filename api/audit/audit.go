@@ -26,7 +26,7 @@ import (
 type Entry struct {
 	Seq    uint64    `json:"seq"` // from 1, without gaps
 	Time   time.Time `json:"time"`
-	Actor  string    `json:"actor"`            // who: a credential's name, "agent:HOST", or "service"
+	Actor  string    `json:"actor"`            // who: a credential's name, "agent:HOST" once its TPM answered, "source:ADDRESS" before, or "service"
 	Action string    `json:"action"`           // what, for example "host.assign"
 	Object string    `json:"object"`           // of what, for example "host/compute-01"
 	Code   string    `json:"code,omitempty"`   // reason code, for refusals and decisions

@@ -1,0 +1,94 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// proof is how much the sender of a refused request had shown to be the host
+// it named.
+type proof uint8
+
+const (
+	provenNothing proof = iota // it knows the host's name
+	provenEK                   // and its EK certificate, which is no secret
+	provenTPM                  // the host's TPM answered
+)
+
+// denial is a request to be refused.
+type denial struct {
+	host     string
+	epoch    int64
+	source   string
+	proven   proof
+	attempt  attest.Reason // what was wrong with the request itself, "" if nothing
+	stranger bool          // no such host in inventory
+}
+
+// noted is what the refusals that anybody can cause are limited by: what the
+// operator should see once, not each time. A new assignment begins anew.
+type noted struct {
+	host    string
+	epoch   int64
+	attempt attest.Reason
+	proven  proof
+}
+
+// maxDetail bounds what is kept of a refusal's detail, which may repeat what
+// the host said.
+const maxDetail = 512
+
+// deny records why evidence was refused, and gives the refusal. That it cannot
+// be recorded does not make the answer a different one.
+func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error {
+	no = &attest.Refusal{Code: no.Code, Detail: clipTo(no.Detail, maxDetail)}
+	s.o.Log.Info("attestation refused", "host", d.host, "code", no.Code, "detail", no.Detail, "source", d.source)
+	if !s.worthNoting(d) {
+		return no
+	}
+	err := s.update(ctx, func(tx *store.Tx) error { return s.note(ctx, tx, d, no) })
+	if err != nil {
+		s.o.Log.Error("refused evidence could not be recorded", "host", d.host, "code", no.Code, "err", err)
+	}
+	return no
+}
+
+func (s *Service) worthNoting(d denial) bool {
+	now := s.now()
+	return d.proven == provenTPM ||
+		s.notes.Allow(noted{d.host, d.epoch, d.attempt, d.proven}, now) && s.allNotes.Allow(struct{}{}, now)
+}
+
+// note puts the refusal into the host's status, and into the audit log if the
+// sender knew at least the EK: the log grows for ever, so it is not for
+// everybody to write. A host that is not in inventory has no status, but the
+// last one is kept, which also takes the same time.
+func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.Refusal) error {
+	last := v1.Denial{Time: s.now(), Code: string(no.Code), Detail: no.Detail}
+	if d.stranger {
+		if _, err := optional(strangers().Get(ctx, tx, lastStranger)); err != nil {
+			return err
+		}
+		return strangers().Put(tx, lastStranger, last)
+	}
+	rec, err := optional(Records().Get(ctx, tx, d.host))
+	if err != nil {
+		return err
+	}
+	rec.Denial = &last
+	if err := Records().Put(tx, d.host, rec); err != nil || d.proven == provenNothing {
+		return err
+	}
+	actor := "source:" + clip(d.source)
+	if d.proven == provenTPM {
+		actor = "agent:" + d.host
+	}
+	return s.log(ctx, tx, change{
+		actor: actor, action: "evidence.refuse", object: "host/" + d.host,
+		code: string(no.Code), detail: fmt.Sprintf("%s (from %s)", no.Detail, clip(d.source)),
+	})
+}

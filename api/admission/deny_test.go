@@ -1,0 +1,240 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/audit"
+	"portcullis/api/limit"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// stranger asks for a session of host with the EK of another one, from n-th of
+// many addresses.
+func (l *lab) stranger(host string, n int) error {
+	l.t.Helper()
+	return l.ask(host, "host-2", n)
+}
+
+func (l *lab) ask(host, ek string, n int) error {
+	l.t.Helper()
+	req := l.hosts[ek].Request()
+	req.Host = host
+	_, err := l.svc.OpenSession(l.ctx(), req, fmt.Sprintf("203.0.113.%d", n))
+	return err
+}
+
+func (l *lab) revision() int64 {
+	l.t.Helper()
+	snap, err := l.store.Snapshot(l.ctx())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return snap.Revision
+}
+
+// refusals lists "ACTOR CODE" of every refusal in the audit log.
+func (l *lab) refusals() []string {
+	l.t.Helper()
+	entries, _, err := audit.Entries().List(l.ctx(), l.store, "")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		if e.Value.Action == "evidence.refuse" {
+			out = append(out, e.Value.Actor+" "+e.Value.Code)
+		}
+	}
+	return out
+}
+
+func TestStrangersDoNotFillTheStore(t *testing.T) {
+	l := awaiting(t)
+	before := l.revision()
+	for n := range 20 {
+		wantRefusal(t, l.stranger("host-1", n), attest.ReasonEKPin)
+	}
+	if wrote := l.revision() - before; wrote != 1 {
+		t.Errorf("20 requests wrote %d times, want once", wrote)
+	}
+	if d := l.host("host-1").Status.LastDenial; d == nil || d.Code != string(attest.ReasonEKPin) {
+		t.Errorf("the operator sees %+v, want %s", d, attest.ReasonEKPin)
+	}
+	l.clock = l.clock.Add(time.Minute)
+	l.stranger("host-1", 1)
+	if wrote := l.revision() - before; wrote != 2 {
+		t.Errorf("a minute later %d writes, want another one", wrote)
+	}
+	if got := l.refusals(); len(got) > 0 {
+		t.Errorf("strangers wrote %v into the audit log", got)
+	}
+}
+
+// However many hosts they name.
+func TestStrangersShareABudget(t *testing.T) {
+	l := awaiting(t)
+	before := l.revision()
+	for n := range 500 {
+		l.stranger(fmt.Sprintf("host-%d", n+100), n%250)
+	}
+	if wrote := l.revision() - before; wrote == 0 || wrote > 120 {
+		t.Errorf("500 requests wrote %d times, want 1 to 120", wrote)
+	}
+}
+
+func TestActorOfRefusals(t *testing.T) {
+	l := awaiting(t)
+	l.must(l.svc.Release(t.Context(), "alice", "host-2"))
+	l.ask("host-2", "host-2", 1) // its EK is right, its window closed
+	l.ask("host-2", "host-2", 2)
+	bad := func(spoil func(*attest.Evidence), channel []byte) {
+		t.Helper()
+		s := l.open("host-1")
+		ev := l.answer("host-1", s)
+		spoil(ev)
+		if _, err := l.svc.SubmitEvidence(t.Context(), s.ID, channel, ev); err == nil {
+			t.Error("bad evidence was accepted")
+		}
+	}
+	elsewhere := slices.Repeat([]byte{9}, attest.ExporterSize)
+	for range 2 {
+		bad(func(ev *attest.Evidence) { ev.Proof[0] ^= 1 }, l.channel)
+		bad(func(*attest.Evidence) {}, elsewhere)
+	}
+	want := []string{
+		"source:203.0.113.1 window", // once a minute
+		"source:192.0.2.1 proof",
+		"agent:host-1 nonce", "agent:host-1 nonce", // each time: the TPM had answered
+	}
+	if got := l.refusals(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestDetailIsBounded(t *testing.T) {
+	l := awaiting(t)
+	for _, long := range []string{strings.Repeat("x", 60_000), strings.Repeat("ü", 30_000)} {
+		err := l.svc.deny(t.Context(), denial{host: "host-1", source: "192.0.2.1", proven: provenTPM}, &attest.Refusal{Code: "statement", Detail: long})
+		var no *attest.Refusal
+		d := l.host("host-1").Status.LastDenial
+		if !errors.As(err, &no) || len(no.Detail) > maxDetail+3 || d == nil || d.Detail != no.Detail || strings.ContainsRune(d.Detail, '\uFFFD') {
+			t.Errorf("got %v, status shows %+v, want both the first %d bytes", err, d, maxDetail)
+		}
+	}
+}
+
+// A stranger learns nothing about which hosts exist: neither from the answers,
+// nor from how often something is written, which takes time.
+func TestUnknownHostsLookLikeKnownOnes(t *testing.T) {
+	kinds := map[string]func(*attest.SessionRequest){
+		"another EK":     func(*attest.SessionRequest) {},
+		"no certificate": func(r *attest.SessionRequest) { r.EK.Certificates = nil },
+		"no kind of EK":  func(r *attest.SessionRequest) { r.EK.Kind = "x" },
+	}
+	seen := func(host string) string {
+		l := awaiting(t)
+		l.must(l.svc.Release(t.Context(), "alice", "host-2"))
+		h, err := l.vendor.NewHost("stranger", 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		for _, name := range []string{"another EK", "no certificate", "no kind of EK", "another EK"} {
+			for range 4 {
+				req := h.Request()
+				req.Host = host
+				kinds[name](req)
+				before := l.revision()
+				_, err := l.svc.OpenSession(t.Context(), req, "203.0.113.9")
+				var no *attest.Refusal
+				fmt.Fprintf(&out, "%s: refused %v, limited %v, wrote %d\n", name, errors.As(err, &no), IsKind(err, Limited), l.revision()-before)
+			}
+		}
+		return out.String()
+	}
+	unknown := seen("host-77")
+	if !strings.Contains(unknown, "limited true") || !strings.Contains(unknown, "wrote 1") {
+		t.Errorf("the attempts of a stranger do not reach the limits:\n%s", unknown)
+	}
+	for _, host := range []string{"host-1", "host-2"} {
+		if known := seen(host); known != unknown {
+			t.Errorf("%s looks like\n%sand an unknown host like\n%s", host, known, unknown)
+		}
+	}
+}
+
+func TestOthersDoNotUseUpAHostsAttempts(t *testing.T) {
+	l := awaiting(t)
+	for n := range 20 {
+		for range 12 {
+			l.stranger("host-1", n)
+		}
+	}
+	l.open("host-1")
+}
+
+func TestHostwideLimit(t *testing.T) {
+	l := awaiting(t)
+	l.options = func(o *Options) { o.HostRate = limit.Rate{PerSecond: 1, Burst: 3} }
+	l.restart()
+	for n := range 9 {
+		if err := l.ask("host-1", "host-1", n); IsKind(err, Limited) != (n >= 3) {
+			t.Errorf("session %d of host-1: got %v", n+1, err)
+		}
+	}
+	if err := l.ask("host-2", "host-2", 1); err != nil {
+		t.Errorf("host-2: %v", err)
+	}
+}
+
+// Whoever knows the host's EK certificate can open sessions, but not end those
+// of others at once, and no more than a few are kept.
+func TestSessionsOfOtherSources(t *testing.T) {
+	l := awaiting(t)
+	s := l.open("host-1")
+	ev := l.answer("host-1", s)
+	for n := range maxSessions - 1 {
+		for range 3 {
+			if err := l.ask("host-1", "host-1", n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := l.sessions(); n != maxSessions {
+		t.Errorf("%d sessions are kept, want %d", n, maxSessions)
+	}
+	r, err := l.svc.SubmitEvidence(t.Context(), s.ID, l.channel, ev)
+	if err != nil || r.Phase != v1.PhaseVerified {
+		t.Errorf("the host's own evidence: got %+v, %v, want it accepted", r, err)
+	}
+	s = l.open("host-1")
+	for n := range maxSessions {
+		if err := l.ask("host-1", "host-1", 100+n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := l.sessions(); n != maxSessions {
+		t.Errorf("%d sessions are kept, want %d", n, maxSessions)
+	}
+	_, err = l.svc.SubmitEvidence(t.Context(), s.ID, l.channel, l.answer("host-1", s))
+	wantRefusal(t, err, attest.ReasonSession)
+	l.must(l.svc.Release(t.Context(), "alice", "host-1"))
+	if n := l.sessions(); n != 0 {
+		t.Errorf("%d sessions outlive the release", n)
+	}
+}
+
+func (l *lab) sessions() int {
+	l.t.Helper()
+	recs, _, err := sessions().List(l.ctx(), l.store, "")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return len(recs)
+}
