@@ -17,7 +17,10 @@ type Config struct {
 
 	Prefix   ib.Prefix // subnet prefix; default ib.DefaultPrefix
 	Priority uint8     // 0 to 15, the highest is master; default 0
-	SMKey    ib.SMKey  // what other SMs must show to be believed; none: any SM is
+
+	// SMKey is what other subnet managers must show to be believed. Without one
+	// none is ever believed: they are reported, and this SM never yields.
+	SMKey ib.SMKey
 
 	// Enforcement says what counts as an enforced partition; default Verified.
 	Enforcement Enforcement

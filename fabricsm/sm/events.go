@@ -103,7 +103,7 @@ type ForeignSM struct {
 	LID      ib.LID
 	State    ib.SMState
 	Priority uint8
-	Trusted  bool // it showed our SM_Key
+	Trusted  bool // it showed the SM_Key that is configured
 }
 
 // SMInfoRefused reports an attempt to command this SM without its SM_Key.
@@ -230,7 +230,7 @@ func (e *NodeBack) String() string { return fmt.Sprintf("node %v answers again",
 func (e *ForeignSM) String() string {
 	trust := "trusted"
 	if !e.Trusted {
-		trust = "not trusted: its SM_Key is not ours"
+		trust = "not trusted: it shows no SM_Key of ours"
 	}
 	return fmt.Sprintf("another subnet manager at %v, LID %v, is %v with priority %d; %s", e.GUID, e.LID, e.State, e.Priority, trust)
 }

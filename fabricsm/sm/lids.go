@@ -143,5 +143,6 @@ func (c *Core) leave(p topo.PortID) {
 		pt.placed = false
 		c.event(&PortGone{GUID: guid, Place: pt.place})
 	}
+	c.forgetSM(guid)
 	c.absent(guid)
 }

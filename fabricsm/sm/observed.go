@@ -73,6 +73,8 @@ type port struct {
 	fenced     bool        // what is behind shows a GUID that is elsewhere
 	pause      time.Duration
 	told       bool // NodeUnreachable was told
+
+	foreignSeen uint64 // times that another SM here told something new of itself
 }
 
 func (c *Core) external(p topo.PortID) bool {

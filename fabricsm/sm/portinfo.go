@@ -50,7 +50,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	if c.isEnd(p) {
 		c.settleLID(p)
-		if pi.CapabilityMask.Has(mad.IsSM) && p != c.own() {
+		if byGet && pi.CapabilityMask.Has(mad.IsSM) && p != c.own() {
 			c.markPort(clsSMInfo, p)
 		}
 	}

@@ -24,6 +24,7 @@ const (
 	noEnforcement
 	refusedMember
 	foreignMaster
+	rogueMaster
 )
 
 // problem tells of something wrong, once, and keeps it in the views until it is

@@ -69,13 +69,8 @@ func (c *Core) gotSMInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 		c.noSMInfo(p)
 		return
 	}
-	trusted := si.SMKey == c.cfg.SMKey
-	now := otherSM{info: si, trusted: trusted}
-	was, known := c.others[guid]
-	c.others[guid] = now
-	if !known || was.info.SMState != si.SMState || was.info.Priority != si.Priority || was.trusted != trusted {
-		c.event(&ForeignSM{GUID: guid, LID: c.ports[p].info.LID, State: si.SMState, Priority: si.Priority, Trusted: trusted})
-	}
+	trusted := c.trusts(&si)
+	c.tellForeign(p, otherSM{info: si, trusted: trusted})
 	switch {
 	case c.state == ib.SMStandby && p == c.master:
 		c.polls = 0
@@ -85,6 +80,37 @@ func (c *Core) gotSMInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	case c.state != ib.SMStandby && si.SMState == ib.SMMaster && trusted && c.yields(&si):
 		c.standBy(p)
 	}
+}
+
+// trusts reports that another SM showed the SM_Key that is configured. Anybody
+// can show none, so without a key nobody is trusted.
+func (c *Core) trusts(o *mad.SMInfo) bool { return !c.cfg.SMKey.IsZero() && o.SMKey == c.cfg.SMKey }
+
+// tellForeign reports what is new of another SM, but ever more rarely: a host
+// may change what it says each time it is asked.
+func (c *Core) tellForeign(p topo.PortID, now otherSM) {
+	guid := c.guidOf(p)
+	was, known := c.others[guid]
+	c.others[guid] = now
+	e := &ForeignSM{GUID: guid, LID: c.ports[p].info.LID, State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted}
+	if !known || was.info.SMState != e.State || was.info.Priority != e.Priority || was.trusted != e.Trusted {
+		c.ports[p].foreignSeen++
+		if tellRepetition(c.ports[p].foreignSeen) {
+			c.event(e)
+		}
+	}
+	rogue := problemKey{kind: rogueMaster, guid: guid}
+	if now.trusted || e.State != ib.SMMaster {
+		c.solved(rogue)
+		return
+	}
+	c.problems[rogue] = e.String()
+}
+
+// forgetSM forgets what another SM said of itself.
+func (c *Core) forgetSM(guid ib.GUID) {
+	delete(c.others, guid)
+	c.solved(problemKey{kind: rogueMaster, guid: guid})
 }
 
 // yields reports that the other is higher: by priority, then by lower GUID.
@@ -97,7 +123,7 @@ func (c *Core) yields(o *mad.SMInfo) bool {
 
 // noSMInfo takes that a port with IsSM does not answer as an SM.
 func (c *Core) noSMInfo(p topo.PortID) {
-	delete(c.others, c.guidOf(p))
+	c.forgetSM(c.guidOf(p))
 	if c.state == ib.SMStandby && p == c.master {
 		c.polls++
 		if c.polls >= c.cfg.Tries {

@@ -21,7 +21,7 @@ import (
 // TestTranscripts plays the scenarios in testdata: each command is followed by
 // what happened. Write them anew with -rewrite. Commands:
 //
-//	fabric KIND [hosts=N] [radix=N] [switches=N] [enforcement=accepted] [intent-wait]
+//	fabric KIND [hosts=N] [radix=N] [switches=N] [intent-wait] [key=SM_KEY]
 //	       KIND: single, tree, chain, islands, dual. Begins a new fabric.
 //	start                start the subnet manager, or crash and start it again
 //	intent REV [HOST=PKEY[@HOST]]...   grant; @HOST: at the place of that host
@@ -29,6 +29,8 @@ import (
 //	run DURATION         let time pass
 //	unlink|relink HOST   pull the cable of a host's port 1, and put it back
 //	reboot NODE          power-cycle a node
+//	rogue HOST PRIORITY [key=SM_KEY]   a program there says it is the master SM;
+//	       again: it says something new when it is asked next
 //	silent|speaks NODE   its agent stops or begins to answer
 //	pkeys HOST           the P_Key tables of HCA and switch port
 func TestTranscripts(t *testing.T) {
@@ -77,6 +79,8 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) string {
 		s.must(s.e.fab.Relink(arg(0), 1, p.Peer, p.PeerPort))
 	case "reboot":
 		s.must(s.e.fab.Reboot(arg(0)))
+	case "rogue":
+		s.rogue(d)
 	case "silent", "speaks":
 		s.must(s.e.fab.SetFault(arg(0), sim.Fault{Silent: d.Cmd == "silent"}))
 	case "pkeys":
@@ -111,9 +115,34 @@ func (s *script) fabric(d *datadriven.TestData) {
 	if d.HasArg("intent-wait") {
 		cfg.IntentWait = 30 * time.Second
 	}
+	cfg.SMKey = s.key(d)
 	s.e = newEnv(s.t, s.l, sim.Options{LoseSilently: true}, cfg, 1)
 	s.e.logSend = s.note
 	s.before = nil
+}
+
+func (s *script) key(d *datadriven.TestData) ib.SMKey {
+	var text string
+	if d.MaybeScanArgs(s.t, "key", &text); text == "" {
+		return ib.SMKey{}
+	}
+	k, err := strconv.ParseUint(text, 0, 64)
+	s.must(err)
+	return ib.NewSMKey(k)
+}
+
+func (s *script) rogue(d *datadriven.TestData) {
+	priority, err := strconv.ParseUint(d.CmdArgs[1].Key, 10, 4)
+	s.must(err)
+	says := mad.SMInfo{SMKey: s.key(d), Priority: uint8(priority), SMState: ib.SMMaster}
+	for _, r := range s.e.rogues {
+		if r.st.Node() == d.CmdArgs[0].Key {
+			says.GUID = r.says.GUID
+			r.says = says
+			return
+		}
+	}
+	s.e.addRogue(d.CmdArgs[0].Key, says)
 }
 
 // note remembers writes of P_Key tables: their order is what access control
