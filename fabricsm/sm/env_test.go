@@ -59,7 +59,8 @@ type env struct {
 	idle    int // turns since the last step
 	onStep  func()
 	rogues  []*rogue
-	forgets string // switch whose ports forget the enforcement bits
+	meddle  func(set bool, m *mad.MAD) // changes answers on their way
+	asked   map[ib.TID]bool            // by transaction: it was a Set
 	logSend func(*sm.Request)
 }
 
@@ -72,7 +73,7 @@ type arrival struct {
 func newEnv(t testing.TB, list *netlist.Netlist, o sim.Options, cfg sm.Config, seed uint64) *env {
 	t.Helper()
 	e := &env{t: t, list: list, fab: sim.NewWith(list, o), cfg: cfg, now: epoch,
-		rng: rand.New(rand.NewPCG(seed, 1)), smps: make(map[string]int)}
+		rng: rand.New(rand.NewPCG(seed, 1)), smps: make(map[string]int), asked: make(map[ib.TID]bool)}
 	var err error
 	if e.st, err = e.fab.Station("sm", true); err != nil {
 		t.Fatal(err)
@@ -115,6 +116,9 @@ func (e *env) step(in sm.Input) {
 			e.logSend(r)
 		}
 		e.smps[fmt.Sprintf("%v %v", r.MAD.Method(), r.MAD.Attr())]++
+		if e.meddle != nil {
+			e.asked[r.MAD.TID()] = r.MAD.Method() == mad.MethodSet
+		}
 		e.out[r.ID] = e.now.Add(timeout)
 		e.order = append(e.order, r.ID)
 		if e.rng.Float64() >= e.bad.lose {
@@ -183,6 +187,9 @@ func (e *env) arrive(packets []transport.Packet) {
 	for _, p := range packets {
 		if e.rng.Float64() < e.bad.lose {
 			continue
+		}
+		if e.meddle != nil && p.MAD.Method() == mad.MethodGetResp {
+			e.meddle(e.asked[ib.TID(uint32(p.MAD.TID()))], &p.MAD)
 		}
 		if e.rng.Float64() < e.bad.garble {
 			p.MAD[e.rng.IntN(mad.Size)] ^= byte(1 + e.rng.IntN(255))

@@ -57,7 +57,8 @@ type MembershipApplied struct {
 }
 
 // MembershipRemoved says that the switch port was read back and does not hold
-// the P_Key. HCAProven is false if the HCA could not be asked.
+// the P_Key. HCAProven is false if the HCA could not be asked; on a switch
+// without P_Key tables nothing is said before the HCA was.
 type MembershipRemoved struct {
 	GUID      ib.GUID
 	PKey      ib.PKey
@@ -137,10 +138,10 @@ type FieldsNotKept struct {
 	Fields PortFields
 }
 
-// CannotEnforce says that a switch port cannot check P_Keys, so no grant is
-// honoured there.
+// CannotEnforce says that a switch with hosts on it cannot check P_Keys as far
+// as Config.Enforcement asks, so no grant is honoured there.
 type CannotEnforce struct {
-	Place  ib.Place
+	GUID   ib.GUID // of the switch
 	Reason string
 }
 
@@ -252,7 +253,7 @@ func (e *FieldsNotKept) String() string {
 }
 
 func (e *CannotEnforce) String() string {
-	return fmt.Sprintf("switch port %v cannot enforce partitions, so nobody is admitted there: %s", e.Place, e.Reason)
+	return fmt.Sprintf("switch %v cannot enforce partitions, so nobody is admitted at its ports: %s", e.GUID, e.Reason)
 }
 
 func (e *TrapReceived) String() string {

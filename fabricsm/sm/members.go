@@ -341,8 +341,8 @@ func (c *Core) judgeLeaving(guid ib.GUID) {
 			continue
 		}
 		proven, wait := c.goneFromHCA(ms)
-		if wait {
-			continue
+		if wait || !proven && c.tableless(sp) {
+			continue // nothing but the HCA keeps it out of the partition there
 		}
 		c.members.remove(ms)
 		c.event(&MembershipRemoved{GUID: guid, PKey: ms.PKey, Place: ms.Place, Revision: c.members.revision, HCAProven: proven})
@@ -352,12 +352,17 @@ func (c *Core) judgeLeaving(guid ib.GUID) {
 // goneFrom reports that a switch port does not give a membership any longer:
 // it was read back without the key, or holds it for another grant.
 func (c *Core) goneFrom(sp topo.PortID, ms *membership) bool {
-	n := &c.nodes[c.ports[sp].node]
-	if n.infoKnown && n.info.PartitionEnforcementCap == 0 {
+	if c.tableless(sp) {
 		return true
 	}
 	t := c.ports[sp].pkeys
 	return t != nil && (t.absent(ms.PKey) || t.proven() && c.members.granted(ms.Place, ms.PKey))
+}
+
+// tableless reports a switch port that is known to have no P_Key table.
+func (c *Core) tableless(sp topo.PortID) bool {
+	n := &c.nodes[c.ports[sp].node]
+	return n.infoKnown && n.info.PartitionEnforcementCap == 0
 }
 
 // goneFromHCA reports whether the HCA is proven not to hold a key; wait says

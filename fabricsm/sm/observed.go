@@ -27,17 +27,16 @@ type node struct {
 	notKept   PortFields
 
 	// of a switch
-	info       mad.SwitchInfo
-	infoKnown  bool
-	verify     bool   // read SwitchInfo, and all ports if one changed state
-	readPorts  bool   // read all ports once PortStateChange is cleared
-	clearPSC   bool   // PortStateChange is to be cleared
-	lifetime   bool   // LifeTimeValue is not kept
-	topAsked   ib.LID // LinearFDBTop of the last Set
-	lft        lft
-	trapHold   time.Time // no verification before
-	trapDue    bool      // one waits for that time
-	cannotTold bool      // CannotEnforce was told
+	info      mad.SwitchInfo
+	infoKnown bool
+	verify    bool   // read SwitchInfo, and all ports if one changed state
+	readPorts bool   // read all ports once PortStateChange is cleared
+	clearPSC  bool   // PortStateChange is to be cleared
+	lifetime  bool   // LifeTimeValue is not kept
+	topAsked  ib.LID // LinearFDBTop of the last Set
+	lft       lft
+	trapHold  time.Time // no verification before
+	trapDue   bool      // one waits for that time
 }
 
 // port is what the core keeps of a port besides topo.Port.
@@ -160,6 +159,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.topo.RemoveNode(id)
 	c.noForwarding(id)
 	c.solved(problemKey{kind: silentNode, guid: tn.GUID})
+	c.solved(problemKey{kind: noEnforcement, guid: tn.GUID})
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1}
 	if tn.Type == ib.NodeSwitch {
 		c.wantRoutes()

@@ -19,6 +19,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 		c.refused(&request{ref: ref{clsInfo, int32(p)}, node: c.ports[p].node, method: mad.MethodGet, attr: mad.AttrPortInfo}, status.String())
 		return
 	}
+	c.notProven(p, &pi)
 	c.observe(p, &pi, true)
 }
 

@@ -32,6 +32,9 @@ func (c *Core) workSet(p topo.PortID) {
 	if !c.writing() || !c.settable(p) {
 		return
 	}
+	if c.external(p) && c.isEnd(c.peer(p)) {
+		c.tellEnforcement(p)
+	}
 	want, fields := c.wantInfo(p)
 	differ := differing(&pt.info, &want) & fields
 	state := c.nextState(p)
@@ -230,6 +233,43 @@ func (c *Core) canEnforce(p topo.PortID) bool {
 	si := &c.nodes[c.ports[p].node].info
 	return si.PartitionEnforcementCap > 0 &&
 		(c.cfg.Enforcement == Accepted || si.InboundEnforcementCap && si.OutboundEnforcementCap)
+}
+
+// tellEnforcement says once why a switch gives its hosts no partition.
+func (c *Core) tellEnforcement(p topo.PortID) {
+	id := c.ports[p].node
+	n := &c.nodes[id]
+	reason := ""
+	switch {
+	case !n.infoKnown:
+		return
+	case n.info.PartitionEnforcementCap == 0:
+		reason = "it has no P_Key tables for its ports"
+	case !c.canEnforce(p):
+		reason = "its SwitchInfo does not declare enforcement in both directions"
+	case c.cfg.Enforcement == Verified && n.notKept&fieldEnforcement != 0:
+		reason = "it does not keep the enforcement bits of PortInfo"
+	}
+	k := problemKey{kind: noEnforcement, guid: c.nodeGUID(id)}
+	if reason == "" {
+		c.solved(k)
+		return
+	}
+	c.problem(k, &CannotEnforce{GUID: k.guid, Reason: reason})
+}
+
+// notProven takes a Get that does not show the enforcement bits which the answer
+// to a Set had shown: a device that says so and does not keep them would be
+// asked for ever. A port that lost its configuration meanwhile is another
+// matter.
+func (c *Core) notProven(p topo.PortID, got *mad.PortInfo) {
+	pt := &c.ports[p]
+	if !pt.known || !pt.bitsTold() || got.PortState != pt.info.PortState {
+		return
+	}
+	if lost := differing(&pt.info, got) & fieldEnforcement; lost != 0 {
+		c.learn(pt.node, 0, lost)
+	}
 }
 
 // bitsTold reports that the answer to a Set showed the enforcement bits, and no
