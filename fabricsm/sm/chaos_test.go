@@ -26,6 +26,9 @@ type watcher struct {
 	hca   [][]ib.PKey // by host, as last seen
 	gate  [][]ib.PKey // of the switch port in front of it
 	lost  []bool      // the switch lost its table unseen, by a reboot
+
+	shaken time.Time // when a device last lost its tables behind the core's back
+	seen   int       // events judged
 }
 
 func watch(e *env) *watcher {
@@ -39,6 +42,7 @@ func watch(e *env) *watcher {
 func (w *watcher) check() {
 	w.e.t.Helper()
 	w.checkLIDs()
+	w.checkTold()
 	for i, h := range w.hosts {
 		hca, gate := w.e.fab.PKeys(h.node.Name, h.num), w.e.fab.PKeys(h.peer, h.pnum)
 		for _, k := range tenants(gate) {
@@ -60,6 +64,47 @@ func (w *watcher) check() {
 		}
 		w.hca[i], w.gate[i] = hca, gate
 	}
+}
+
+// checkTold judges at the moment they are told what memberships are said to
+// have become true.
+func (w *watcher) checkTold() {
+	w.e.t.Helper()
+	for _, ev := range w.e.events[max(0, w.seen-w.e.taken):] {
+		switch ev := ev.(type) {
+		case *sm.MembershipApplied:
+			// An answer may have been on its way when the device rebooted.
+			if !w.shaken.IsZero() && w.e.now.Sub(w.shaken) <= 3*timeout {
+				continue
+			}
+			if h := w.host(ev.GUID); !slices.Contains(w.gateOf(ev.Place), ev.PKey) || !slices.Contains(w.hcaOf(h), ev.PKey) {
+				w.e.t.Fatalf("told: %v; switch port holds %v, HCA %v", ev, w.gateOf(ev.Place), w.hcaOf(h))
+			}
+		case *sm.MembershipRemoved:
+			h, at := w.host(ev.GUID), sm.Grant{GUID: ev.GUID, PKey: ev.PKey, Place: ev.Place}
+			granted := func(g sm.Grant) bool { return g.PKey == at.PKey && g.Place == at.Place }
+			elsewhere := func(g sm.Grant) bool { return g.PKey == at.PKey && g.GUID == at.GUID }
+			if slices.Contains(w.gateOf(ev.Place), ev.PKey) && !w.granted(granted) {
+				w.e.t.Fatalf("told: %v; switch port holds %v", ev, w.gateOf(ev.Place))
+			}
+			if ev.HCAProven && slices.Contains(w.hcaOf(h), ev.PKey) && !w.granted(elsewhere) {
+				w.e.t.Fatalf("told: %v; HCA holds %v", ev, w.hcaOf(h))
+			}
+		}
+	}
+	w.seen = w.e.taken + len(w.e.events)
+}
+
+func (w *watcher) host(g ib.GUID) *endPort {
+	i := slices.IndexFunc(w.hosts, func(h endPort) bool { return h.node.PortGUID(h.num) == g })
+	return &w.hosts[i]
+}
+
+func (w *watcher) hcaOf(h *endPort) []ib.PKey { return w.e.fab.PKeys(h.node.Name, h.num) }
+
+func (w *watcher) gateOf(pl ib.Place) []ib.PKey {
+	i := slices.IndexFunc(w.hosts, func(h endPort) bool { return h.place == pl })
+	return w.e.fab.PKeys(w.hosts[i].peer, w.hosts[i].pnum)
 }
 
 func (w *watcher) linked(h *endPort) bool {
@@ -204,6 +249,7 @@ func schedule(t *testing.T, seed uint64) {
 			for i, h := range w.hosts {
 				w.lost[i] = w.lost[i] || h.peer == name
 			}
+			w.shaken = e.now
 			e.st.SetIsSM(true)
 			e.arrive(e.st.Take(nil))
 		case 3:

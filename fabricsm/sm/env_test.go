@@ -54,6 +54,7 @@ type env struct {
 	intent  sm.Intent
 	view    *sm.View
 	events  []sm.Event
+	taken   int // events taken before those
 	smps    map[string]int
 	steps   int
 	idle    int // turns since the last step
@@ -333,6 +334,7 @@ func (e *env) problems() []string {
 func (e *env) takeEvents() []sm.Event {
 	out := e.events
 	e.events = nil
+	e.taken += len(out)
 	return out
 }
 
