@@ -127,6 +127,9 @@ func checkAttested(f *facts) string {
 	what := "attest again before the provisioning window closes"
 	if !open {
 		what = "the provisioning window is closed: assign the host again to open one"
+		if f.rec.Granted {
+			what = "the provisioning window is closed: release the host and assign it again"
+		}
 	}
 	ev := f.rec.Evidence
 	switch {
@@ -136,7 +139,7 @@ func checkAttested(f *facts) string {
 		return "no evidence accepted yet: run the agent on the host before the provisioning window closes"
 	case ev == nil:
 		return "no evidence accepted; " + what
-	case !f.rec.Granted && f.now.Sub(ev.Time) > f.evidenceAge:
+	case !f.rec.Admitted && f.now.Sub(ev.Time) > f.evidenceAge:
 		return fmt.Sprintf("evidence is older than %v; %s", f.evidenceAge, what)
 	default:
 		return ""
@@ -162,16 +165,27 @@ func checkCabled(f *facts) string {
 
 func checkSeen(f *facts) string {
 	var problems []string
-	for _, p := range f.host.Ports() {
-		seen := f.ports[p.GUID]
-		switch {
-		case seen.Place.IsZero():
-			problems = append(problems, fmt.Sprintf("port %v is not seen: power on the host, or check the cable to %v", p.GUID, p.Cable))
-		case seen.Place != p.Cable:
-			problems = append(problems, fmt.Sprintf("port %v is seen at %v, inventory says %v: correct the cable or the inventory", p.GUID, seen.Place, p.Cable))
+	for _, a := range f.host.HCAs {
+		for _, p := range a.Ports {
+			if problem := notSeen(p, a.NodeGUID, f.ports[p.GUID]); problem != "" {
+				problems = append(problems, problem)
+			}
 		}
 	}
 	return strings.Join(problems, "; ")
+}
+
+func notSeen(p inventory.Port, node ib.GUID, seen ledger.Port) string {
+	switch {
+	case seen.Place.IsZero():
+		return fmt.Sprintf("port %v is not seen: power on the host, or check the cable to %v", p.GUID, p.Cable)
+	case seen.Place != p.Cable:
+		return fmt.Sprintf("port %v is seen at %v, inventory says %v: correct the cable or the inventory", p.GUID, seen.Place, p.Cable)
+	case seen.NodeGUID != node:
+		return fmt.Sprintf("port %v is seen on node %v, inventory says %v: somebody else's adapter shows this GUID, or the inventory is wrong", p.GUID, seen.NodeGUID, node)
+	default:
+		return ""
+	}
 }
 
 // checkCapacity wants room for the default partition, the cluster's P_Key and

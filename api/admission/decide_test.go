@@ -35,7 +35,7 @@ func admitted() *facts {
 			Evidence: &Evidence{Time: noon.Add(-time.Minute)},
 		},
 		ports: map[ib.GUID]ledger.Port{
-			0xa1: {Place: placeA, HCACap: 128, SwitchCap: 32}, 0xb1: {Place: placeB, HCACap: 128, SwitchCap: 32},
+			0xa1: {NodeGUID: 0xa0, Place: placeA, HCACap: 128, SwitchCap: 32}, 0xb1: {NodeGUID: 0xb0, Place: placeB, HCACap: 128, SwitchCap: 32},
 		},
 		grants: map[ledger.Key]standing{keyA: granted, keyB: granted},
 	}
@@ -83,19 +83,25 @@ func TestDecide(t *testing.T) {
 		{"no evidence", all(fresh, func(f *facts) { f.rec.Evidence = nil }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
 		{"evidence at its age", all(fresh, func(f *facts) { f.rec.Evidence.Time = noon.Add(-time.Hour) }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"evidence too old for a first grant", all(fresh, func(f *facts) { f.rec.Evidence.Time = noon.Add(-time.Hour - 1) }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
-		{"evidence old but granted before", func(f *facts) { f.rec.Evidence.Time = noon.Add(-1000 * time.Hour) }, v1.PhaseAdmitted, nil, 2},
+		{"evidence too old, granted but never admitted", func(f *facts) {
+			f.rec.Admitted, f.rec.Evidence.Time = false, noon.Add(-time.Hour-1)
+		}, v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
+		{"evidence old but admitted before", func(f *facts) { f.rec.Evidence.Time = noon.Add(-1000 * time.Hour) }, v1.PhaseAdmitted, nil, 2},
 		{"window closed after evidence", all(fresh, func(f *facts) { f.rec.Window = noon.Add(-1) }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"a port without cable", func(f *facts) { f.host.HCAs[1].Ports[0].Cable = ib.Place{} }, v1.PhaseVerified, []string{"cabled", "seen", "programmed"}, 0},
 		{"a host without HCA", all(fresh, func(f *facts) { f.host.HCAs = nil }), v1.PhaseVerified, []string{"cabled", "programmed"}, 0},
 		{"a port not seen", func(f *facts) { delete(f.ports, 0xb1) }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
-		{"a port seen elsewhere", func(f *facts) { f.ports[0xb1] = ledger.Port{Place: ib.Place{Switch: 0x10, Port: 3}} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
-		{"a port seen on the same port of another switch", func(f *facts) { f.ports[0xb1] = ledger.Port{Place: ib.Place{Switch: 0x11, Port: 2}} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a port seen elsewhere", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x10, Port: 3}} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a port seen on the same port of another switch", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x11, Port: 2}} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a port seen on another node", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xc0, Place: placeB} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a port seen on a node not known", func(f *facts) { f.ports[0xb1] = ledger.Port{Place: placeB} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a membership that is another host's", all(fresh, func(f *facts) { f.foreign = map[ledger.Key]string{keyB: "other"} }), v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
 		{"two ports swapped", func(f *facts) { f.ports[0xa1], f.ports[0xb1] = f.ports[0xb1], f.ports[0xa1] }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
-		{"a switch port that can enforce one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{Place: placeA, SwitchCap: 1} }, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
-		{"an HCA that can hold one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{Place: placeA, HCACap: 1} }, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
-		{"room for two P_Keys", func(f *facts) { f.ports[0xa1] = ledger.Port{Place: placeA, HCACap: 2, SwitchCap: 2} }, v1.PhaseAdmitted, nil, 2},
+		{"a switch port that can enforce one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, SwitchCap: 1} }, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
+		{"an HCA that can hold one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 1} }, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
+		{"room for two P_Keys", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 2, SwitchCap: 2} }, v1.PhaseAdmitted, nil, 2},
 		{"room for two P_Keys, an old one lingers", func(f *facts) {
-			f.ports[0xa1] = ledger.Port{Place: placeA, HCACap: 2, SwitchCap: 2}
+			f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 2, SwitchCap: 2}
 			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = standing{grant: ledger.Grant{Withdrawn: true}, modified: 50, found: ledger.Membership{State: ledger.Removed, Revision: 60}}
 		}, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
 		{"nothing read back yet", alter(keyA, func(s *standing) { s.found = ledger.Membership{} }), v1.PhaseGranting, []string{"programmed"}, 2},

@@ -215,12 +215,33 @@ func (f *fakeFabric) place(t testing.TB, ports ...inventory.Port) {
 	}
 }
 
+// show shows a port, on the node that inventory says unless p has another.
 func (f *fakeFabric) show(t testing.TB, g ib.GUID, p ledger.Port) {
 	t.Helper()
+	if p.NodeGUID == 0 && !p.Place.IsZero() {
+		p.NodeGUID = f.node(t, g)
+	}
 	_, err := f.store.Update(t.Context(), func(tx *store.Tx) error { return ledger.Ports().Put(tx, g.String(), p) })
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (f *fakeFabric) node(t testing.TB, g ib.GUID) ib.GUID {
+	t.Helper()
+	hosts, _, err := inventory.Hosts().List(t.Context(), f.store, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hosts {
+		for _, a := range h.Value.HCAs {
+			if slices.ContainsFunc(a.Ports, func(p inventory.Port) bool { return p.GUID == g }) {
+				return a.NodeGUID
+			}
+		}
+	}
+	t.Fatalf("no host has port %v", g)
+	return 0
 }
 
 // program makes every port what the grants say, and reports it.

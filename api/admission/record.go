@@ -24,8 +24,8 @@ type Record struct {
 	Epoch    int64     `json:"epoch"`              // counts assignments, also past ones
 	Window   time.Time `json:"window,omitzero"`    // evidence is taken until then
 	Evidence *Evidence `json:"evidence,omitzero"`  // last accepted inside the window
-	Granted  bool      `json:"granted,omitempty"`  // a grant was recorded: the age of the evidence no longer counts
-	Admitted bool      `json:"admitted,omitempty"` // was told admitted: the window is closed for good
+	Granted  bool      `json:"granted,omitempty"`  // a grant was recorded: to move the host, release it
+	Admitted bool      `json:"admitted,omitempty"` // was told admitted: the window is closed for good, and the age of the evidence no longer counts
 
 	// Grants lists every grant of the host in the ledger, withdrawn ones
 	// included, also of past assignments; sorted.

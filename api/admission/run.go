@@ -146,7 +146,8 @@ func (o *owners) learn(f *facts) {
 		o.add(k.GUID, id)
 	}
 	delete(o.deadlines, id)
-	if ev := f.rec.Evidence; ev != nil && !f.rec.Granted && phaseOf(f.rec) == v1.PhaseVerified {
+	phase := phaseOf(f.rec)
+	if ev := f.rec.Evidence; ev != nil && !f.rec.Admitted && (phase == v1.PhaseVerified || phase == v1.PhaseGranting) {
 		o.deadlines[id] = ev.Time.Add(f.evidenceAge + time.Second)
 	}
 }

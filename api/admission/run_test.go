@@ -230,3 +230,32 @@ func TestSMIsUnreachableWhenSilent(t *testing.T) {
 		t.Errorf("old report: got %+v, %v", sm, err)
 	}
 }
+
+// Evidence grows too old while its grants are not read back: they go again,
+// without anything else happening.
+func TestRunLetsOldEvidenceGo(t *testing.T) {
+	l := newLab(t, member.Open(t))
+	l.addHosts(1)
+	l.tenantWithClusters("c1")
+	l.must(l.svc.Assign(t.Context(), "alice", "host-1", v1.Assignment{Cluster: "c1"}))
+	l.fabric.place(t, l.ports("host-1")...)
+	if _, err := l.attest("host-1"); err != nil {
+		t.Fatal(err)
+	}
+	o := &owners{byGUID: map[string]map[string]bool{}, deadlines: map[string]time.Time{}}
+	if err := l.svc.settleSome(t.Context(), o, []string{"host-1"}); err != nil {
+		t.Fatal(err)
+	}
+	l.wantOwners("while the evidence is fresh", "host-1", "host-1")
+	l.clock = o.nextDeadline()
+	if old := l.clock.Sub(l.host("host-1").Status.Attested); old <= time.Hour {
+		t.Errorf("Run looks again when the evidence is %v old, want more than an hour", old)
+	}
+	if err := l.svc.settleSome(t.Context(), o, o.due(l.clock)); err != nil {
+		t.Fatal(err)
+	}
+	l.wantOwners("when it is too old", "host-1 withdrawn", "host-1 withdrawn")
+	if next := o.nextDeadline(); !next.IsZero() {
+		t.Errorf("Run looks again at %v, want it to wait for an event", next)
+	}
+}

@@ -22,7 +22,7 @@ type Options struct {
 	Log    *slog.Logger
 
 	Window      time.Duration // provisioning window when Assign names none; default 1 h
-	EvidenceAge time.Duration // oldest evidence that leads to a grant; default 1 h
+	EvidenceAge time.Duration // oldest evidence that leads to an admission; default 1 h
 
 	PKeyFirst, PKeyLast ib.PKey       // range to allocate from; default 0x0001 to 0x7ffe
 	PKeyReserved        []ib.PKey     // never allocated, besides the default partition
