@@ -19,7 +19,8 @@ import (
 //   - No credit loop: the channel dependency graph (an edge where some route
 //     uses one link right after another) has no circle. Sources are CA ports,
 //     to every LID, and switches, to LIDs of CAs: no switch sends data to
-//     another switch. All traffic is on one virtual lane.
+//     another switch. Each layer of the tables has a graph of its own, and
+//     every link between switches must have as many virtual lanes.
 //
 // The work is one walk per LID over all switches, dealt to all cores; the
 // report does not depend on how many there are.
@@ -34,19 +35,43 @@ func Check(f *topo.Fabric, t *Tables) Report {
 		return r
 	}
 	checkStrays(g, rows, &r)
+	checkLanes(g, t, &r)
 
-	deps := newDependencies(g)
+	judges := judgeAll(g, t, rows)
 	load := make([]int64, len(g.To))
-	for _, j := range judgeAll(g, rows) {
+	for _, j := range judges {
 		r.add(j)
-		deps.merge(j.deps)
 		for e, n := range j.load {
 			load[e] += n
 		}
 	}
 	r.measure(g, load)
-	r.CreditLoop = deps.loop(rows)
+	for layer := 0; layer < t.Layers() && r.CreditLoop == nil; layer++ {
+		deps := newDependencies(g)
+		for _, j := range judges {
+			deps.merge(j.deps[layer])
+		}
+		if r.CreditLoop = deps.loop(rows); r.CreditLoop != nil {
+			r.CreditLoopVL = ib.VL(layer)
+		}
+	}
 	return r
+}
+
+// checkLanes finds links between switches with fewer virtual lanes than the
+// tables have layers. Ports that have not said how many they have pass.
+func checkLanes(g *Graph, t *Tables, r *Report) {
+	if t.Layers() == 1 {
+		return
+	}
+	for s := range g.IDs {
+		for e := g.Row[s]; e < g.Row[s+1]; e++ {
+			p := g.f.Port(g.f.PortOf(g.IDs[s], g.Port[e]))
+			if p.VLCap != 0 && p.VLCap.Count() < t.Layers() {
+				r.find(Finding{Fault: TooFewLanes, Switch: g.GUID(int32(s)), Port: g.Port[e]})
+			}
+		}
+	}
 }
 
 // tableRows gives the tables by switch number and reports those that are
@@ -80,14 +105,14 @@ func checkStrays(g *Graph, rows [][]ib.PortNum, r *Report) {
 }
 
 // judgeAll deals contiguous ranges of home switches to one judge per core.
-func judgeAll(g *Graph, rows [][]ib.PortNum) []*judge {
+func judgeAll(g *Graph, t *Tables, rows [][]ib.PortNum) []*judge {
 	n := len(g.IDs)
 	workers := max(1, min(runtime.GOMAXPROCS(0), n/16))
 	island := islands(g)
 	judges := make([]*judge, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
-		judges[w] = newJudge(g, rows, island)
+		judges[w] = newJudge(g, t, rows, island)
 		wg.Go(func() {
 			for s := w * n / workers; s < (w+1)*n/workers; s++ {
 				judges[w].home(int32(s))

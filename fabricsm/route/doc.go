@@ -8,6 +8,9 @@
 // A table is wanted only after [Check] found that every LID is reached from
 // everywhere, that no packet can go round in circles, and that the buffers of
 // links cannot wait for each other in a circle (a credit loop: lossless links
-// then stop for ever). [First] tries engines in order and says why it passed
+// then stop for ever). Tables may deal routes to several virtual lanes, with a
+// service level for every pair of LIDs; each lane is then judged by itself, and
+// who programs switches and answers path queries must do as [Tables.SLtoVL] and
+// [Tables.SL] say. [First] tries engines in order and says why it passed
 // any over; nothing falls back silently.
 package route

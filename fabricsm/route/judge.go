@@ -1,6 +1,8 @@
 package route
 
 import (
+	"math/bits"
+
 	"portcullis/fabricsm/ib"
 )
 
@@ -18,6 +20,7 @@ const gatherLIDs = 64
 // judge walks the routes to the LIDs behind some switches.
 type judge struct {
 	g      *Graph
+	t      *Tables
 	rows   [][]ib.PortNum
 	island []int32
 
@@ -28,21 +31,29 @@ type judge struct {
 	order []int32      // switches, each after the one that follows it on the route
 	path  []int32
 	flow  []int64 // by switch: CA ports whose packets pass
+	lanes []uint8 // by switch: the layers of what passes, a bit each
 	walk  int32
 
 	load   []int64
-	deps   *dependencies
+	deps   []*dependencies // by layer
 	report Report
 }
 
-func newJudge(g *Graph, rows [][]ib.PortNum, island []int32) *judge {
+func newJudge(g *Graph, t *Tables, rows [][]ib.PortNum, island []int32) *judge {
 	n := len(g.IDs)
-	return &judge{
-		g: g, rows: rows, island: island,
+	j := &judge{
+		g: g, t: t, rows: rows, island: island, lanes: make([]uint8, n),
 		ports: make([]ib.PortNum, gatherLIDs*n), next: make([]int32, n), seen: make([]int32, n),
 		depth: make([]int32, n), order: make([]int32, 0, n), flow: make([]int64, n),
-		load: make([]int64, len(g.To)), deps: newDependencies(g),
+		load: make([]int64, len(g.To)),
 	}
+	for range t.Layers() {
+		j.deps = append(j.deps, newDependencies(g))
+	}
+	for s := range j.lanes {
+		j.lanes[s] = 1
+	}
+	return j
 }
 
 // home judges all LIDs behind a switch.
@@ -60,6 +71,7 @@ func (j *judge) home(home int32) {
 		for k, t := range chunk {
 			j.readEntries(home, t, j.ports[k*n:(k+1)*n])
 			j.walkAll(t)
+			j.startLanes(home, t)
 			j.account(t)
 		}
 	}
@@ -141,6 +153,20 @@ func (j *judge) finish(u int32, t Target) {
 	}
 }
 
+// startLanes sets the layer of what each switch sends to a LID. With one layer
+// nothing changes.
+func (j *judge) startLanes(home int32, t Target) {
+	if len(j.deps) == 1 {
+		return
+	}
+	for s, id := range j.g.IDs {
+		j.lanes[s] = 0
+		if t.Out != 0 || j.g.Hosts[s] > 0 {
+			j.lanes[s] = 1 << j.t.layerOf(id, j.g.IDs[home])
+		}
+	}
+}
+
 // account adds the traffic to one LID to the loads, and the links that it uses
 // one after the other to the dependencies.
 func (j *judge) account(t Target) {
@@ -160,8 +186,11 @@ func (j *judge) account(t Target) {
 				j.report.MaxHops = max(j.report.MaxHops, int(j.depth[s]))
 			}
 		}
+		j.lanes[to] |= j.lanes[s]
 		if follow := j.next[to]; follow >= 0 {
-			j.deps.set(e, follow)
+			for l := j.lanes[s]; l != 0; l &= l - 1 {
+				j.deps[bits.TrailingZeros8(l)].set(e, follow)
+			}
 		}
 	}
 }

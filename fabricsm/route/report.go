@@ -30,8 +30,11 @@ const (
 	// Stray: there is a route to a LID that nobody has or that lies in another
 	// island.
 	Stray
+	// TooFewLanes: a link between switches has fewer virtual lanes than the
+	// tables have layers.
+	TooFewLanes
 
-	numFaults = int(Stray) + 1
+	numFaults = int(TooFewLanes) + 1
 )
 
 func (f Fault) String() string {
@@ -48,6 +51,8 @@ func (f Fault) String() string {
 		return "packets go round in circles"
 	case Stray:
 		return "route to a LID that is not there"
+	case TooFewLanes:
+		return "the link has fewer virtual lanes than the routes need"
 	default:
 		return fmt.Sprintf("Fault(%d)", uint8(f))
 	}
@@ -63,8 +68,12 @@ type Finding struct {
 
 // String names the entry and the fault.
 func (f Finding) String() string {
-	if f.Fault == NoTable {
+	switch f.Fault {
+	case NoTable:
 		return fmt.Sprintf("switch %v: %v", f.Switch, f.Fault)
+	case TooFewLanes:
+		return fmt.Sprintf("switch %v port %d: %v", f.Switch, f.Port, f.Fault)
+	default:
 	}
 	return fmt.Sprintf("switch %v LID %v egress port %d: %v", f.Switch, f.LID, f.Port, f.Fault)
 }
@@ -100,7 +109,8 @@ type Report struct {
 
 	// CreditLoop is a shortest circle through one channel among those whose
 	// buffers can wait for each other, nil if there is none.
-	CreditLoop []Channel
+	CreditLoop   []Channel
+	CreditLoopVL ib.VL // the lane it is on; the lowest that has one
 
 	MaxHops int // links between switches on the longest route between CAs
 	// Loads count routes from a CA port to a LID of a CA port, by channel:
@@ -136,7 +146,11 @@ func (r Report) Err() error {
 
 func (r Report) loopSentence() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "credit loop over %d links: ", len(r.CreditLoop))
+	lane := ""
+	if r.CreditLoopVL != 0 {
+		lane = fmt.Sprintf(" of VL %d", r.CreditLoopVL)
+	}
+	fmt.Fprintf(&b, "credit loop over %d links%s: ", len(r.CreditLoop), lane)
 	for i, c := range r.CreditLoop {
 		if i == 12 {
 			b.WriteString("... -> ")

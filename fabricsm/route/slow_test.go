@@ -15,7 +15,7 @@ type slow struct {
 	f      *topo.Fabric
 	t      *route.Tables
 	faults []string
-	deps   map[hop]map[hop]bool
+	deps   map[channel]map[channel]bool
 }
 
 // hop is the link that leaves a switch by a port.
@@ -25,7 +25,7 @@ type hop struct {
 }
 
 func judgeSlowly(f *topo.Fabric, t *route.Tables) *slow {
-	s := &slow{f: f, t: t, deps: make(map[hop]map[hop]bool)}
+	s := &slow{f: f, t: t, deps: make(map[channel]map[channel]bool)}
 	owners := s.owners()
 	for lid := ib.LID(1); lid <= t.MaxLID; lid++ {
 		owner, known := owners[lid]
@@ -34,6 +34,12 @@ func judgeSlowly(f *topo.Fabric, t *route.Tables) *slow {
 		}
 	}
 	return s
+}
+
+// channel is a link on a virtual lane.
+type channel struct {
+	hop
+	vl ib.VL
 }
 
 // owners gives the end port of every LID that can be reached at all.
@@ -81,11 +87,13 @@ func (s *slow) judge(sw topo.NodeID, lid ib.LID, owner topo.PortID, known bool) 
 	}
 	toCA := s.f.NodeOf(owner).Type != ib.NodeSwitch
 	if toCA || s.hosts(sw) {
+		vl := s.t.SLtoVL()[s.t.SL(s.f.Port(s.f.PortOf(sw, 0)).LID, lid)]
 		for i := 1; i < len(path); i++ {
-			if s.deps[path[i-1]] == nil {
-				s.deps[path[i-1]] = make(map[hop]bool)
+			a, b := channel{path[i-1], vl}, channel{path[i], vl}
+			if s.deps[a] == nil {
+				s.deps[a] = make(map[channel]bool)
 			}
-			s.deps[path[i-1]][path[i]] = true
+			s.deps[a][b] = true
 		}
 	}
 }
@@ -157,9 +165,9 @@ func (s *slow) distance(from, to topo.NodeID) int {
 // creditLoop searches the dependencies depth first.
 func (s *slow) creditLoop() bool {
 	const onPath, done = 1, 2
-	state := make(map[hop]int)
-	var visit func(hop) bool
-	visit = func(h hop) bool {
+	state := make(map[channel]int)
+	var visit func(channel) bool
+	visit = func(h channel) bool {
 		state[h] = onPath
 		for next := range s.deps[h] {
 			if state[next] == onPath || state[next] == 0 && visit(next) {

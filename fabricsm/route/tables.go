@@ -23,6 +23,8 @@ type Tables struct {
 	rows []row         // by topo.NodeID
 	home []topo.NodeID // by LID: the switch that the LID is behind, None
 	peer []topo.PortID // by switch port: the other end of its link when the tables were made
+
+	layers *layers // nil: all routes are in one
 }
 
 type row struct {

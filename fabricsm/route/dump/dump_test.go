@@ -137,3 +137,36 @@ func TestDumpsTellOfAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestLanes holds what ibdmchk is told of the lanes of a ring: hosts have LIDs
+// 4 to 6, opposite directions of a pair have one SL.
+func TestLanes(t *testing.T) {
+	f := topotest.Torus(3, 1, 1).Fabric()
+	tables, err := minhop.Engine{}.Route(f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := route.NewGraph(f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables.SetLayers(g, 2, func(a, b int32) uint8 { return uint8((a + b) % 2) })
+	want := `0x0020000000000000 4 0
+0x0020000000000000 5 1
+0x0020000000000000 6 0
+0x0020000000000100 4 1
+0x0020000000000100 5 0
+0x0020000000000100 6 1
+0x0020000000000200 4 0
+0x0020000000000200 5 1
+0x0020000000000200 6 0
+`
+	if d := cmp.Diff(text(t, func(w io.Writer) error { return dump.PathSLs(w, f, tables) }), want); d != "" {
+		t.Errorf("path SLs (-got +want):\n%s", d)
+	}
+	got := text(t, func(w io.Writer) error { return dump.SL2VL(w, f, tables) })
+	const first = "0x0010000100000001 0 1 0x01 0xff 0xff 0xff 0xff 0xff 0xff 0xff\n"
+	if !bytes.HasPrefix([]byte(got), []byte(first)) || bytes.Count([]byte(got), []byte("\n")) != 3*5*5 {
+		t.Errorf("SL2VL: got\n%s want first\n%s", got, first)
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
 
@@ -43,6 +45,26 @@ func TestWorstLink(t *testing.T) {
 				t.Errorf("worst link %d routes, longest route %d hops; want %d and %d", r.WorstLoad, r.MaxHops, tt.worst, tt.hops)
 			}
 		})
+	}
+}
+
+// BenchmarkManyLIDs routes 42,948 LIDs: 10,368 hosts with four each.
+func BenchmarkManyLIDs(b *testing.B) {
+	k := topotest.FatTree3(10368, 36)
+	for _, h := range k.Hosts {
+		k.SetLMC(h, 1, 2)
+	}
+	for id := range topo.NodeID(k.NumNodes()) {
+		n := k.Node(id)
+		n.LinearFDBCap = uint16(ib.MaxUnicastLID) + 1
+		k.SetNode(id, n)
+	}
+	f := k.Fabric()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := (Engine{}).Route(f, nil); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

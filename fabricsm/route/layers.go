@@ -1,0 +1,97 @@
+package route
+
+import (
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// MaxLayers is how many layers tables may have: one per data virtual lane that
+// common switches carry.
+const MaxLayers = 8
+
+// layers says which virtual lane the packets between two switches' LIDs use.
+// Routes whose buffers would wait for each other in a circle on one lane are
+// dealt to several. A pair of switches has one layer for both directions, as an
+// answer comes back with the SL of the question.
+//
+// The proof that no buffers wait in a circle holds for senders that use the SL
+// they are given. A host can use any other: where hosts are hostile, an engine
+// that needs one layer is the safe one.
+type layers struct {
+	count int
+	num   []int32 // by topo.NodeID: the switch number when the layers were set, -1
+	of    []uint8 // by pair of switch numbers, see pair
+}
+
+// pair numbers the unordered pairs of switches.
+func pair(a, b int32) int {
+	if a < b {
+		a, b = b, a
+	}
+	return int(a)*(int(a)+1)/2 + int(b)
+}
+
+// SetLayers deals the routes between each two switches to a layer, while
+// tables are being made: of(a, b) gives the layer, below count, for two switch
+// numbers of the graph, a > b.
+func (t *Tables) SetLayers(g *Graph, count int, of func(a, b int32) uint8) {
+	if count < 1 || count > MaxLayers {
+		panic(fmt.Sprintf("route: %d layers, there can be 1 to %d", count, MaxLayers))
+	}
+	n := int32(len(g.IDs))
+	l := &layers{count: count, num: g.Num, of: make([]uint8, pair(n, 0))}
+	for a := range n {
+		for b := range a {
+			layer := of(a, b)
+			if int(layer) >= count {
+				panic(fmt.Sprintf("route: layer %d of %d", layer, count))
+			}
+			l.of[pair(a, b)] = layer
+		}
+	}
+	t.layers = l
+}
+
+// Layers gives the number of virtual lanes that the routes are dealt to, 1 for
+// most engines. Every link between switches must carry as many.
+func (t *Tables) Layers() int {
+	if t == nil || t.layers == nil {
+		return 1
+	}
+	return t.layers.count
+}
+
+// SL gives the service level that packets from one LID to another must have,
+// and those back. It is 0 for LIDs without routes.
+func (t *Tables) SL(from, to ib.LID) ib.SL {
+	return ib.SL(t.layerOf(t.Home(from), t.Home(to)))
+}
+
+// SLtoVL gives the virtual lane for each service level, the same on all ports:
+// that of the same number for those in use. With several layers a level that
+// is not in use is dropped (VL15), as nothing is known of it.
+func (t *Tables) SLtoVL() [16]ib.VL {
+	var vl [16]ib.VL
+	if t.Layers() == 1 {
+		return vl
+	}
+	for sl := range vl {
+		vl[sl] = ib.VL15
+		if sl < t.layers.count {
+			vl[sl] = ib.VL(sl)
+		}
+	}
+	return vl
+}
+
+func (t *Tables) layerOf(a, b topo.NodeID) uint8 {
+	if t == nil || t.layers == nil || a == b || a == topo.None || b == topo.None {
+		return 0
+	}
+	if num := t.layers.num; int(a) < len(num) && int(b) < len(num) && num[a] >= 0 && num[b] >= 0 {
+		return t.layers.of[pair(num[a], num[b])]
+	}
+	return 0
+}
