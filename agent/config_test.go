@@ -36,8 +36,10 @@ func TestConfigRefuses(t *testing.T) {
 		{"wrong type", "service: https://s\n\ntimeout: soon\n", []string{"line 3"}},
 		{"two documents", "host: a\n---\nhost: b\n", []string{"agent.yaml"}},
 		{"nothing set", "", []string{"service is not set", "ca is not set", "host is not set"}},
-		{"several faults", "host: '../x'\nagent_pcr: 16\ntimeout: 0s\nchannel_binding: maybe\ntpm: ''\n",
-			[]string{"host id", "agent_pcr 16", "timeout 0s", `channel_binding "maybe"`, "tpm is empty"}},
+		{
+			"several faults", "host: '../x'\nagent_pcr: 16\ntimeout: 0s\nchannel_binding: maybe\ntpm: ''\n",
+			[]string{"host id", "agent_pcr 16", "timeout 0s", `channel_binding "maybe"`, "tpm is empty"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

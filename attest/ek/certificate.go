@@ -7,6 +7,9 @@ import (
 	"encoding/asn1"
 	"fmt"
 	"slices"
+
+	"golang.org/x/crypto/cryptobyte"
+	cryptobyteasn1 "golang.org/x/crypto/cryptobyte/asn1"
 )
 
 var (
@@ -21,20 +24,17 @@ func Trim(b []byte) ([]byte, error) {
 	if len(b) > 5 && b[0] == 0x10 && b[1] == 0x01 && b[2] == 0x00 {
 		b = b[5:]
 	}
-	var outer asn1.RawValue
-	rest, err := asn1.Unmarshal(b, &outer)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrParse, err)
-	}
-	if outer.Class != asn1.ClassUniversal || outer.Tag != asn1.TagSequence {
-		return nil, fmt.Errorf("%w: does not begin with a SEQUENCE", ErrParse)
+	var der cryptobyte.String
+	rest := cryptobyte.String(b)
+	if !rest.ReadASN1Element(&der, cryptobyteasn1.SEQUENCE) {
+		return nil, fmt.Errorf("%w: does not begin with a whole SEQUENCE", ErrParse)
 	}
 	for i, c := range rest {
 		if c != rest[0] || c != 0x00 && c != 0xff {
-			return nil, fmt.Errorf("%w: byte 0x%02x at %d after its end is not padding", ErrParse, c, len(outer.FullBytes)+i)
+			return nil, fmt.Errorf("%w: byte 0x%02x at %d after its end is not padding", ErrParse, c, len(der)+i)
 		}
 	}
-	return outer.FullBytes, nil
+	return der, nil
 }
 
 // parse reads one certificate.

@@ -36,7 +36,7 @@ func (n *narrator) say(format string, args ...any) {
 func (n *narrator) raw(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	io.WriteString(n.w, text)
+	fmt.Fprint(n.w, text)
 }
 
 func (n *narrator) elapsed() time.Duration { return time.Since(n.start) }

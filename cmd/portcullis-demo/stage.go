@@ -62,6 +62,7 @@ func (s *stage) program(name string) string { return filepath.Join(s.programs, n
 func (s *stage) path(elems ...string) string {
 	return filepath.Join(append([]string{s.dir}, elems...)...)
 }
+
 func (s *stage) write(name, text string) error {
 	return os.WriteFile(s.path(name), []byte(text), 0o600)
 }

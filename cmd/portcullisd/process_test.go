@@ -177,13 +177,14 @@ func withToken(t *testing.T, dir, address, token string) *client.Client {
 	return c
 }
 
-// refused runs portcullisd, which must end with exit code 1, and gives what it
-// says.
-func refused(t *testing.T, dir string) string {
+// refused runs portcullisd, by a wrapper if one is named, which must end with
+// exit code 1, and gives what it says.
+func refused(t *testing.T, dir string, wrapper ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "portcullisd", "--config", filepath.Join(dir, "portcullisd.yaml")).CombinedOutput()
+	line := append(wrapper, "portcullisd", "--config", filepath.Join(dir, "portcullisd.yaml"))
+	out, err := exec.CommandContext(ctx, line[0], line[1:]...).CombinedOutput()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok || exit.ExitCode() != 1 {
 		t.Fatalf("portcullisd: %v, want exit code 1:\n%s", err, out)

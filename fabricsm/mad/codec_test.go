@@ -73,14 +73,22 @@ func TestEncodeRange(t *testing.T) {
 		encode func(p []byte) error
 		want   string
 	}{
-		{"scalar", func(p []byte) error { return Encode(p, &PortInfo{LMC: 8}) },
-			"PortInfo field LMC: value does not fit its field: 8, largest is 7"},
-		{"across words", func(p []byte) error { return Encode(p, &NodeInfo{VendorID: 1 << 24}) },
-			"NodeInfo field VendorID: value does not fit its field: 16777216, largest is 16777215"},
-		{"array", func(p []byte) error { return Encode(p, &SLtoVLMappingTable{VL: [16]ib.VL{3: 16}}) },
-			"SLtoVLMappingTable field VL[3]: value does not fit its field: 16, largest is 15"},
-		{"element of an array", func(p []byte) error { return Encode(p, &VLArbitration{Entry: [32]VLArbEntry{7: {VL: 99}}}) },
-			"VLArbitration field Entry[7].VL: value does not fit its field: 99, largest is 15"},
+		{
+			"scalar", func(p []byte) error { return Encode(p, &PortInfo{LMC: 8}) },
+			"PortInfo field LMC: value does not fit its field: 8, largest is 7",
+		},
+		{
+			"across words", func(p []byte) error { return Encode(p, &NodeInfo{VendorID: 1 << 24}) },
+			"NodeInfo field VendorID: value does not fit its field: 16777216, largest is 16777215",
+		},
+		{
+			"array", func(p []byte) error { return Encode(p, &SLtoVLMappingTable{VL: [16]ib.VL{3: 16}}) },
+			"SLtoVLMappingTable field VL[3]: value does not fit its field: 16, largest is 15",
+		},
+		{
+			"element of an array", func(p []byte) error { return Encode(p, &VLArbitration{Entry: [32]VLArbEntry{7: {VL: 99}}}) },
+			"VLArbitration field Entry[7].VL: value does not fit its field: 99, largest is 15",
+		},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,8 +26,11 @@ func TestDump(t *testing.T) {
 		{"runs", func(b *strings.Builder, o DumpOptions) error {
 			return Dump(b, &PKeyTable{PKey: [32]ib.PKey{0x7FFF, 0x8123, 0x8123}}, o)
 		}, DumpOptions{}, "PKey[0]: 0x7fff\nPKey[1..2]: 0x8123\nPKey[3..31]: 0x0000\n"},
-		{"text cannot reach the terminal", func(b *strings.Builder, o DumpOptions) error { return Dump(b, &d, o) },
-			DumpOptions{}, "NodeString: \"host \uFFFD[31m7\"\n"},
+		{
+			"text cannot reach the terminal", func(b *strings.Builder, o DumpOptions) error { return Dump(b, &d, o) },
+			DumpOptions{},
+			"NodeString: \"host \uFFFD[31m7\"\n",
+		},
 		{"details that nobody knows", func(b *strings.Builder, o DumpOptions) error {
 			return Dump(b, &Notice{NoticeHeader: NoticeHeader{Type: NoticeEmpty, IssuerLID: 7}, DataDetails: [54]byte{1}}, o)
 		}, DumpOptions{}, "IsGeneric: false\nType: Empty\nProducerType: 0x000000\nTrapNumber: 0\nIssuerLID: 7\nToggle: false\nCount: 0\nDataDetails: [secret]\n"},

@@ -38,18 +38,30 @@ func TestTrapBytes(t *testing.T) {
 		{"67", &Trap64{NoticeHeader: security(67), GID: gidB}, head("0043") + "000000000000" + hexB},
 		{"128", &Trap128{NoticeHeader: security(128), SwitchLID: 0xABCD}, head("0080") + "abcd"},
 		{"129", &Trap129{NoticeHeader: security(129), LID: 0xABCD, PortNum: 0x21}, head("0081") + "0000 abcd 21"},
-		{"144", &Trap144{NoticeHeader: security(144), LID: 0xABCD, OtherLocalChanges: true, NewCapabilityMask: 0x01020304,
-			ChangeFlags: SMPriorityChanged | NodeDescriptionChanged, NewCapabilityMask2: 0x0506}, head("0090") + "0000 abcd 0001 01020304 0009 0506"},
+		{"144", &Trap144{
+			NoticeHeader: security(144), LID: 0xABCD, OtherLocalChanges: true, NewCapabilityMask: 0x01020304,
+			ChangeFlags: SMPriorityChanged | NodeDescriptionChanged, NewCapabilityMask2: 0x0506,
+		}, head("0090") + "0000 abcd 0001 01020304 0009 0506"},
 		{"145", &Trap145{NoticeHeader: security(145), LID: 0xABCD, NewSystemImageGUID: 0x0102030405060708}, head("0091") + "0000 abcd 0000 0102030405060708"},
-		{"256", &Trap256{NoticeHeader: security(256), LID: 0xABCD, DrSLID: 0xFFFF, Method: MethodSet, AttributeID: AttrPortInfo,
-			AttributeModifier: 0x01020304, MKey: ib.NewMKey(0x1112131415161718), DRNotice: true, DRPathTruncated: true, DRHopCount: 0x2A, DRReturnPath: path},
-			head("0100") + "0000 abcd ffff 02 00 0015 01020304 1112131415161718 00 ea 00 07 08" + strings.Repeat("00", 26) + "ee"},
-		{"257", &Trap257{NoticeHeader: security(257), LIDADDR1: 0x1112, LIDADDR2: 0x2122, Key: 0x00008001, SL: 5, QP1: 0x010203, QP2: 0x040506,
-			GIDADDR1: gidA, GIDADDR2: gidB}, head("0101") + "0000 1112 2122 00008001 50 010203 00 040506" + hexA + hexB},
+		{
+			"256", &Trap256{
+				NoticeHeader: security(256), LID: 0xABCD, DrSLID: 0xFFFF, Method: MethodSet, AttributeID: AttrPortInfo,
+				AttributeModifier: 0x01020304, MKey: ib.NewMKey(0x1112131415161718), DRNotice: true, DRPathTruncated: true, DRHopCount: 0x2A, DRReturnPath: path,
+			},
+			head("0100") + "0000 abcd ffff 02 00 0015 01020304 1112131415161718 00 ea 00 07 08" + strings.Repeat("00", 26) + "ee",
+		},
+		{"257", &Trap257{
+			NoticeHeader: security(257), LIDADDR1: 0x1112, LIDADDR2: 0x2122, Key: 0x00008001, SL: 5, QP1: 0x010203, QP2: 0x040506,
+			GIDADDR1: gidA, GIDADDR2: gidB,
+		}, head("0101") + "0000 1112 2122 00008001 50 010203 00 040506" + hexA + hexB},
 		{"258", &Trap257{NoticeHeader: security(258), Key: 0x80010000, SL: 15, QP2: 0xFFFFFF}, head("0102") + "0000 0000 0000 80010000 f0 000000 00 ffffff"},
-		{"259", &Trap259{NoticeHeader: security(259), DataValid: 0x00FF, LIDADDR1: 0x1112, LIDADDR2: 0x2122, PKey: 0x8001, SL: 5, QP1: 0x010203,
-			QP2: 0x040506, GIDADDR1: gidA, GIDADDR2: gidB, SwitchLID: 0xABCD, PortNum: 0x21},
-			head("0103") + "00ff 1112 2122 8001 50 010203 00 040506" + hexA + hexB + "abcd 21"},
+		{
+			"259", &Trap259{
+				NoticeHeader: security(259), DataValid: 0x00FF, LIDADDR1: 0x1112, LIDADDR2: 0x2122, PKey: 0x8001, SL: 5, QP1: 0x010203,
+				QP2: 0x040506, GIDADDR1: gidA, GIDADDR2: gidB, SwitchLID: 0xABCD, PortNum: 0x21,
+			},
+			head("0103") + "00ff 1112 2122 8001 50 010203 00 040506" + hexA + hexB + "abcd 21",
+		},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
@@ -93,10 +105,17 @@ func TestNoticeLayout(t *testing.T) {
 		n    Notice
 		want string
 	}{
-		{"65", generic(65), "Trap64"}, {"66", generic(66), "Trap64"}, {"130", generic(130), "Trap129"}, {"131", generic(131), "Trap129"},
+		{"65", generic(65), "Trap64"},
+		{"66", generic(66), "Trap64"},
+		{"130", generic(130), "Trap129"},
+		{"131", generic(131), "Trap129"},
 		{"unknown generic", generic(9999), "Notice"},
-		{"1144", vendor(1144), "Notice1144"}, {"1258", vendor(1258), "Notice1257"}, {"1305", vendor(1305), "Notice1303"},
-		{"1307", vendor(1307), "Notice1306"}, {"1316", vendor(1316), "Notice1316"}, {"1601", vendor(1601), "Notice1601"},
+		{"1144", vendor(1144), "Notice1144"},
+		{"1258", vendor(1258), "Notice1257"},
+		{"1305", vendor(1305), "Notice1303"},
+		{"1307", vendor(1307), "Notice1306"},
+		{"1316", vendor(1316), "Notice1316"},
+		{"1601", vendor(1601), "Notice1601"},
 		{"unknown vendor notice", vendor(1600), "Notice"},
 		{"other vendor", Notice{NoticeHeader: NoticeHeader{ProducerType: 0x001175, TrapNumber: 256}}, "Notice"},
 	}

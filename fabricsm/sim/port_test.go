@@ -128,8 +128,10 @@ func TestPerfCounters(t *testing.T) {
 // FuzzAgent feeds a fabric any MAD: it must neither panic nor answer more than
 // once.
 func FuzzAgent(f *testing.F) {
-	for _, attr := range []mad.AttrID{mad.AttrNodeInfo, mad.AttrPortInfo, mad.AttrPKeyTable, mad.AttrVLArbitration, mad.AttrSLtoVLMappingTable,
-		mad.AttrLinearForwardingTable, mad.AttrMulticastForwardingTable, mad.AttrGUIDInfo, mad.AttrSwitchInfo, mad.AttrSMInfo, mad.AttrNotice} {
+	for _, attr := range []mad.AttrID{
+		mad.AttrNodeInfo, mad.AttrPortInfo, mad.AttrPKeyTable, mad.AttrVLArbitration, mad.AttrSLtoVLMappingTable,
+		mad.AttrLinearForwardingTable, mad.AttrMulticastForwardingTable, mad.AttrGUIDInfo, mad.AttrSwitchInfo, mad.AttrSMInfo, mad.AttrNotice,
+	} {
 		for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
 			p := directed(mad.Header{Method: method, Attr: attr, Mod: 1}, 1)
 			f.Add(p.MAD[:], uint16(p.LID))

@@ -35,8 +35,10 @@ func (p *parser) addNode(t ib.NodeType, name string, ports int, tail string) {
 		return
 	}
 	counter := p.next[t]
-	n := Node{Type: t, Name: name, Description: name, GUID: counter.next, SystemImageGUID: p.system,
-		VendorID: p.vendor, DeviceID: p.device, Ports: make([]Port, ports+1), Line: p.line}
+	n := Node{
+		Type: t, Name: name, Description: name, GUID: counter.next, SystemImageGUID: p.system,
+		VendorID: p.vendor, DeviceID: p.device, Ports: make([]Port, ports+1), Line: p.line,
+	}
 	if !n.GUID.Valid() || n.GUID+ib.GUID(ports) < n.GUID {
 		p.fail("node %q has no valid GUID: put an assignment such as caguid=0x0020000000000000 before it", name)
 		return

@@ -49,16 +49,27 @@ func TestParseDiscovered(t *testing.T) {
 	hdr := netlist.Link{Width: 3, Speed: 7, SpeedExt: 7, FDR10: true}
 	none := netlist.Link{Width: 2, Speed: 1}
 	want := &netlist.Netlist{Nodes: []netlist.Node{
-		{Type: ib.NodeSwitch, Name: "S-0010000100000001", Description: "leaf one", GUID: 0x0010000100000001,
+		{
+			Type: ib.NodeSwitch, Name: "S-0010000100000001", Description: "leaf one", GUID: 0x0010000100000001,
 			SystemImageGUID: 0x0010000100000001, VendorID: 0x2c9, DeviceID: 0xd2f0, EnhancedPort0: true, Line: 10,
-			Ports: []netlist.Port{{LID: 5, Link: none}, {Peer: "H-0020000000000000", PeerPort: 1, Link: edr},
-				{Peer: "H-0020000000000100", PeerPort: 1, Link: hdr}, {Link: none}, {Link: none}}},
-		{Type: ib.NodeCA, Name: "H-0020000000000000", Description: "sm", GUID: 0x0020000000000000,
+			Ports: []netlist.Port{
+				{LID: 5, Link: none},
+				{Peer: "H-0020000000000000", PeerPort: 1, Link: edr},
+				{Peer: "H-0020000000000100", PeerPort: 1, Link: hdr},
+				{Link: none},
+				{Link: none},
+			},
+		},
+		{
+			Type: ib.NodeCA, Name: "H-0020000000000000", Description: "sm", GUID: 0x0020000000000000,
 			SystemImageGUID: 0x0020000000000000, Line: 18,
-			Ports: []netlist.Port{{Link: none}, {Peer: "S-0010000100000001", PeerPort: 1, LID: 1, Link: edr}}},
-		{Type: ib.NodeCA, Name: "H-0020000000000100", Description: "h1", GUID: 0x0020000000000100,
+			Ports: []netlist.Port{{Link: none}, {Peer: "S-0010000100000001", PeerPort: 1, LID: 1, Link: edr}},
+		},
+		{
+			Type: ib.NodeCA, Name: "H-0020000000000100", Description: "h1", GUID: 0x0020000000000100,
 			SystemImageGUID: 0x0020000000000100, Line: 25,
-			Ports: []netlist.Port{{Link: none}, {Peer: "S-0010000100000001", PeerPort: 2, LID: 2, LMC: 1, Link: hdr}}},
+			Ports: []netlist.Port{{Link: none}, {Peer: "S-0010000100000001", PeerPort: 2, LID: 2, LMC: 1, Link: hdr}},
+		},
 	}}
 	if diff := cmp.Diff(l, want); diff != "" {
 		t.Errorf("got-, want+\n%s", diff)

@@ -42,8 +42,10 @@ const (
 )
 
 func (t ctlType) String() string {
-	names := [...]string{"error", "connect", "disconnect", "get port", "get vendor", "get GID",
-		"get GUID", "get NodeInfo", "get PortInfo", "set IsSM", "get P_Keys"}
+	names := [...]string{
+		"error", "connect", "disconnect", "get port", "get vendor", "get GID",
+		"get GUID", "get NodeInfo", "get PortInfo", "set IsSM", "get P_Keys",
+	}
 	if int(t) < len(names) {
 		return names[t]
 	}

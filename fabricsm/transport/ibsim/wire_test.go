@@ -41,14 +41,30 @@ func TestFrameHeaderBytes(t *testing.T) {
 		fill func(*frameHeader, *transport.Packet)
 		want frameHeader
 	}{
-		{"by LID, to QP1", transport.Packet{LID: 0x1234, QP: 1}, (*frameHeader).outgoing,
-			frameHeader{0: 0x12, 1: 0x34, 11: 1, 15: 1, 30: 1}},
-		{"directed route", transport.Packet{LID: ib.PermissiveLID}, (*frameHeader).outgoing,
-			frameHeader{0: 0xFF, 1: 0xFF, 4: 0xFF, 5: 0xFF, 30: 1}},
-		{"to a client", transport.Packet{LID: 0x1234, QP: 1}, (*frameHeader).toClient,
-			frameHeader{4: 0x12, 5: 0x34, 11: 1, 15: 1, 30: 1}},
-		{"undelivered", transport.Packet{LID: 7, Undelivered: true}, (*frameHeader).toClient,
-			frameHeader{5: 7, 19: 110, 30: 1}},
+		{
+			"by LID, to QP1",
+			transport.Packet{LID: 0x1234, QP: 1},
+			(*frameHeader).outgoing,
+			frameHeader{0: 0x12, 1: 0x34, 11: 1, 15: 1, 30: 1},
+		},
+		{
+			"directed route",
+			transport.Packet{LID: ib.PermissiveLID},
+			(*frameHeader).outgoing,
+			frameHeader{0: 0xFF, 1: 0xFF, 4: 0xFF, 5: 0xFF, 30: 1},
+		},
+		{
+			"to a client",
+			transport.Packet{LID: 0x1234, QP: 1},
+			(*frameHeader).toClient,
+			frameHeader{4: 0x12, 5: 0x34, 11: 1, 15: 1, 30: 1},
+		},
+		{
+			"undelivered",
+			transport.Packet{LID: 7, Undelivered: true},
+			(*frameHeader).toClient,
+			frameHeader{5: 7, 19: 110, 30: 1},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := frameHeader{31: 0xEE}
