@@ -1,0 +1,120 @@
+package sm_test
+
+import (
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// behind sends a Set from the subnet manager's node that the core knows nothing
+// of, as root on that node or a switch's console could.
+func behind(e *env, attr mad.AttrID, mod uint32, v func(data []byte) error, hops ...ib.PortNum) {
+	e.t.Helper()
+	st, err := e.fab.Station("sm", false)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer st.Close()
+	route := mad.MakeRoute(hops...)
+	p := transport.Packet{LID: ib.PermissiveLID}
+	mad.NewSMP(&p.MAD, mad.Header{Method: mad.MethodSet, Attr: attr, Mod: mod, TID: 1}, &route, ib.MKey{})
+	if err := v(p.MAD.Data()); err != nil {
+		e.t.Fatal(err)
+	}
+	if back := st.Exchange([]transport.Packet{p}, nil); len(back) != 1 || back[0].MAD.Status() != mad.StatusOK {
+		e.t.Fatalf("Set %v behind the core's back: %d answers", attr, len(back))
+	}
+}
+
+// TestAuditRepairs changes devices behind the core's back; the audit finds each
+// change within its period and repairs it.
+func TestAuditRepairs(t *testing.T) {
+	const period = 20 * time.Second
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: period}, 1)
+	e.start()
+	h := near(t, e)
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{h.grant(0x8001)}})
+	e.mustSettle(10 * time.Second)
+	keys := func(k ...ib.PKey) func([]byte) error {
+		var table mad.PKeyTable
+		copy(table.PKey[:], k)
+		return func(b []byte) error { return mad.Encode(b, &table) }
+	}
+	portInfo := func(change func(*mad.PortInfo), node string, num ib.PortNum) func([]byte) error {
+		pi := e.fab.PortInfo(node, num)
+		pi.PortState, pi.PortPhysicalState = ib.PortNop, ib.PhysNop
+		pi.LinkWidthEnabled, pi.LinkSpeedEnabled, pi.LinkSpeedExtEnabled, pi.LinkSpeedExtEnabled2 = 0, 0, 0, 0
+		change(&pi)
+		return func(b []byte) error { return mad.Encode(b, &pi) }
+	}
+	gate := func() []ib.PKey { return tenants(e.fab.PKeys(h.peer, h.pnum)) }
+	hca := func() []ib.PKey { return tenants(e.fab.PKeys(h.node.Name, h.num)) }
+	one := func(k []ib.PKey) bool { return len(k) == 1 && k[0] == 0x8001 }
+	bits := func() bool {
+		pi := e.fab.PortInfo(h.peer, h.pnum)
+		return pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound
+	}
+	for _, tt := range []struct {
+		name  string
+		do    func()
+		right func() bool
+	}{
+		{"a key is added at the switch port", func() {
+			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), keys(0x7FFF, 0x8001, 0x8666), 1)
+		}, func() bool { return one(gate()) }},
+		{"a key is added in the second block of the switch port", func() {
+			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 1), keys(0x8666), 1)
+		}, func() bool { return one(gate()) }},
+		{"a key is taken from the switch port", func() {
+			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(h.pnum, 0), keys(0x7FFF), 1)
+		}, func() bool { return one(gate()) }},
+		{"a key is added in the HCA", func() {
+			behind(e, mad.AttrPKeyTable, mad.PKeyTableMod(0, 0), keys(0x7FFF, 0x8001, 0x8666), 1, h.pnum)
+		}, func() bool { return one(hca()) }},
+		{"enforcement is switched off", func() {
+			behind(e, mad.AttrPortInfo, mad.PortInfoMod(h.pnum, 0), portInfo(func(pi *mad.PortInfo) {
+				pi.PartitionEnforcementInbound, pi.PartitionEnforcementOutbound = false, false
+			}, h.peer, h.pnum), 1)
+		}, bits},
+		{"the HCA is told of another master", func() {
+			behind(e, mad.AttrPortInfo, mad.PortInfoMod(h.num, 0), portInfo(func(pi *mad.PortInfo) {
+				pi.MasterSMLID = 0x4444
+			}, h.node.Name, h.num), 1, h.pnum)
+		}, func() bool { return e.fab.PortInfo(h.node.Name, h.num).MasterSMLID == e.view.LID }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e.t = t
+			tt.do()
+			if tt.right() {
+				t.Fatal("the change had no effect")
+			}
+			e.run(period + 2*time.Second)
+			if !tt.right() {
+				t.Errorf("not repaired after %v: switch port %v, HCA %v, enforces %v", period, gate(), hca(), bits())
+			}
+			before := e.sets()
+			e.run(2 * period)
+			if n := e.sets() - before; n != 0 {
+				t.Errorf("%d writes although all is right", n)
+			}
+		})
+	}
+}
+
+// near gives a host on the switch that the subnet manager is on.
+func near(t *testing.T, e *env) *endPort {
+	t.Helper()
+	for _, h := range hosts(e.list) {
+		if h.peer == e.list.Find("sm").Ports[1].Peer {
+			return &h
+		}
+	}
+	t.Fatal("the subnet manager's switch has no host")
+	return nil
+}
