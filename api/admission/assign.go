@@ -9,6 +9,7 @@ import (
 
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
+	"portcullis/attest"
 )
 
 // Window limits of an assignment.
@@ -146,7 +147,11 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	if was.Token != "" {
 		tokens().Delete(tx, was.Token)
 	}
-	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial}
+	spent, err := spentBy(ctx, tx, id, was)
+	if err != nil {
+		return err
+	}
+	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Spent: spent, Grants: was.Grants, Denial: was.Denial}
 	return errors.Join(
 		dropSessions(ctx, tx, id),
 		Clusters().Put(tx, c.Name, c),
@@ -156,4 +161,17 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 			detail: fmt.Sprintf("from cluster %s of tenant %s, P_Key %v", was.Cluster, was.Tenant, was.PKey),
 		}),
 	)
+}
+
+// spentBy gives the boot that a next assignment must not rest on: that of the
+// evidence which led to this one's grants, else the one before.
+func spentBy(ctx context.Context, tx *store.Tx, id string, was Record) (*attest.Boot, error) {
+	if !was.Granted {
+		return was.Spent, nil
+	}
+	v, err := Verdicts().Get(ctx, tx, id)
+	if errors.Is(err, store.ErrNotFound) { // nothing may hold up a release
+		return was.Spent, nil
+	}
+	return &v.Value.Facts.Boot, err
 }

@@ -50,6 +50,7 @@ type history struct {
 	*lab
 	rt      *rapid.T
 	failing *storetest.Failing
+	boots   uint32
 }
 
 func (h *history) step() {
@@ -156,7 +157,8 @@ func (h *history) vouch(host string) error {
 		return err
 	}
 	ses := sessionRecord{Challenge: &attest.Challenge{ID: "test"}, Host: host, Epoch: f.rec.Epoch}
-	_, err = h.svc.accept(h.ctx(), ses, &f.host, attest.Verdict{OK: true})
+	h.boots++
+	_, err = h.svc.accept(h.ctx(), ses, &f.host, attest.Verdict{OK: true, Facts: attest.Facts{Boot: attest.Boot{Reset: h.boots}}})
 	return err
 }
 

@@ -27,6 +27,10 @@ type Record struct {
 	Granted  bool      `json:"granted,omitempty"`  // a grant was recorded: to move the host, release it
 	Admitted bool      `json:"admitted,omitempty"` // was told admitted: the window is closed for good, and the age of the evidence no longer counts
 
+	// Spent is the boot whose evidence led to the last grant of a past
+	// assignment; nil when there was none.
+	Spent *attest.Boot `json:"spent,omitzero"`
+
 	// Grants lists every grant of the host in the ledger, withdrawn ones
 	// included, also of past assignments; sorted.
 	Grants []string `json:"grants,omitempty"`

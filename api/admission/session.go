@@ -24,6 +24,7 @@ const (
 	ReasonWindow      attest.Reason = "window"       // no open provisioning window
 	ReasonLimited     attest.Reason = "rate"         // too many attempts
 	ReasonChanged     attest.Reason = "changed"      // assignment or inventory changed during the session
+	ReasonReplayBoot  attest.Reason = "replay-boot"  // the host was not reset since an earlier assignment
 )
 
 var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -214,6 +215,9 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		if why := windowClosed(f.rec, f.now); why != "" {
 			return &attest.Refusal{Code: ReasonWindow, Detail: why}
 		}
+		if why := spentBoot(f.rec, v.Facts.Boot); why != "" {
+			return &attest.Refusal{Code: ReasonReplayBoot, Detail: why}
+		}
 		if f.rec.Token != "" {
 			tokens().Delete(tx, f.rec.Token)
 		}
@@ -234,6 +238,17 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		return nil, err
 	}
 	return &v1.AttestResult{Host: ses.Host, Phase: d.phase, StatusToken: token}, nil
+}
+
+// spentBoot says why evidence of this boot does not count, "" if it does. A boot
+// that once led to a grant ended in a tenant's hands: the provisioning image it
+// shows is not what runs now. Restarts do not count as boots, since a resume
+// is one and keeps what runs.
+func spentBoot(rec Record, b attest.Boot) string {
+	if rec.Spent == nil || rec.Spent.Reset != b.Reset {
+		return ""
+	}
+	return fmt.Sprintf("the host is still in the boot (reset %d) in which it was admitted before: reboot it into the provisioning image", b.Reset)
 }
 
 func acceptedChange(ses sessionRecord, v attest.Verdict) change {

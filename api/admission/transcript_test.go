@@ -70,6 +70,13 @@ func (l *lab) command(t *testing.T, d *datadriven.TestData) string {
 	case "release":
 		h, err := l.svc.Release(l.ctx(), "alice", arg(0))
 		return phase(h, err)
+	case "reboot", "resume":
+		if b := &l.hosts[arg(0)].Boot; d.Cmd == "reboot" {
+			b.Reset, b.Restart = b.Reset+1, 0
+		} else {
+			b.Restart++
+		}
+		return fmt.Sprintf("TPM of %s: %v\n", arg(0), l.hosts[arg(0)].Boot)
 	case "attest":
 		return l.attestCommand(arg(0), value("guids-of"), value("tpm-of"))
 	case "fabric":

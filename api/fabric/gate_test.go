@@ -209,12 +209,13 @@ func (s *site) cluster(name string) ib.PKey {
 	return c.PKey
 }
 
-// provision assigns a host and runs its agent.
+// provision assigns a host, boots it and runs its agent.
 func (s *site) provision(id, cluster string) {
 	s.t.Helper()
 	if _, err := s.svc.Assign(s.t.Context(), "alice", id, v1.Assignment{Cluster: cluster}); err != nil {
 		s.t.Fatal(err)
 	}
+	s.hosts[id].Boot.Reset++
 	h := *s.hosts[id]
 	h.Statement.CollectedAt = attesttest.Epoch.Add(time.Since(began)).Truncate(time.Second).UTC()
 	ses, err := s.svc.OpenSession(s.t.Context(), h.Request(), "192.0.2.1")
