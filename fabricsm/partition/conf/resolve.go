@@ -1,0 +1,115 @@
+package conf
+
+import (
+	"strings"
+
+	"portcullis/fabricsm/ib"
+)
+
+// rules turns definitions into rules, and refuses what cannot be done.
+func (p *parser) rules() *Rules {
+	p.number()
+	r := &Rules{}
+	type wish struct {
+		key ib.PKey
+		who Who
+	}
+	index, seen := map[ib.PKey]int{}, map[wish]bool{}
+	for i := range p.defs {
+		d := &p.defs[i]
+		p.ignored(d)
+		if d.pkey == ib.DefaultPKeyLimited {
+			p.inDefault(d)
+			continue
+		}
+		if d.indx0 {
+			p.wrong(d.line, "indx0: index 0 of a P_Key table is the default partition's; leave the flag out")
+		}
+		at, known := index[d.pkey]
+		if !known {
+			at = len(r.Partitions)
+			index[d.pkey] = at
+			r.Partitions = append(r.Partitions, Partition{Name: d.name, PKey: d.pkey.Full()})
+		}
+		part := &r.Partitions[at]
+		if part.Name != d.name {
+			p.notice(d.line, "%q and %q have the P_Key %v and are one partition", short(part.Name), short(d.name), d.pkey)
+		}
+		for _, e := range d.ports {
+			if w := (wish{d.pkey, e.who}); p.possible(&e) && !seen[w] {
+				seen[w] = true
+				part.Who = append(part.Who, e.who)
+			}
+		}
+	}
+	r.Notices = p.notices
+	return r
+}
+
+// number gives definitions without a P_Key that of an earlier one with their
+// name, or else the lowest that the file does not mention anywhere: a key that
+// a later line gives to somebody else must not be given away.
+func (p *parser) number() {
+	taken := map[ib.PKey]bool{ib.DefaultPKeyLimited: true}
+	for i := range p.defs {
+		taken[p.defs[i].pkey] = true
+	}
+	named := map[string]ib.PKey{"Default": ib.DefaultPKeyLimited}
+	next := ib.PKey(1)
+	for i := range p.defs {
+		d := &p.defs[i]
+		if d.pkey == 0 {
+			d.pkey = named[d.name]
+		}
+		if d.pkey == 0 {
+			for taken[next] && next < ib.DefaultPKeyLimited {
+				next++
+			}
+			if next == ib.DefaultPKeyLimited {
+				p.wrong(d.line, "no P_Key is left for partition %q", short(d.name))
+				continue
+			}
+			d.pkey, taken[next] = next, true
+			p.notice(d.line, "partition %q gets the P_Key %v; name one to keep it when the file changes", short(d.name), next)
+		}
+		if _, ok := named[d.name]; !ok && d.name != "" {
+			named[d.name] = d.pkey
+		}
+	}
+}
+
+func (p *parser) ignored(d *definition) {
+	if len(d.flags) > 0 {
+		p.notice(d.line, "%s: ignored: multicast groups are made when somebody joins", strings.Join(d.flags, ", "))
+	}
+}
+
+// inDefault accepts of the default partition what is so anyway.
+func (p *parser) inDefault(d *definition) {
+	for _, e := range d.ports {
+		switch {
+		case e.who.Group == nobody:
+		case e.who.Group == Self && e.as != full:
+			p.wrong(e.line, "%q: the Subnet Manager is always a full member of the default partition; write SELF=full", e.text)
+		case e.who.Group != Self && e.as != limited:
+			p.wrong(e.line, "%q: only the Subnet Manager is a full member of the default partition, or every host could reach every other; write =limited", e.text)
+		}
+	}
+}
+
+// possible refuses members of other partitions that this SM cannot make.
+func (p *parser) possible(e *entry) bool {
+	switch {
+	case e.who.Group == nobody:
+		return false
+	case e.who.Group == allPorts:
+		p.wrong(e.line, "%q: switches are not made members of partitions; write ALL_CAS=full, and ALL_ROUTERS=full if you have any", e.text)
+	case e.who.Group == allSwitches:
+		p.wrong(e.line, "%q: switches are not made members of partitions; leave them out", e.text)
+	case e.as != full:
+		p.wrong(e.line, "%q: %v members are supported in the default partition only; write =full, or defmember=full, if members may all talk to each other", e.text, e.as)
+	default:
+		return true
+	}
+	return false
+}

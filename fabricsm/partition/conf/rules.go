@@ -1,0 +1,87 @@
+package conf
+
+import (
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+)
+
+// Rules are what a file wants beyond the defaults, which are: everybody is a
+// limited, the Subnet Manager a full member of the default partition.
+type Rules struct {
+	Partitions []Partition // in the order of their first definition, without the default one
+	// Notices name what the file says and what has no effect, a sentence each
+	// with file and line, in the order of the file.
+	Notices []string
+}
+
+// Partition is one partition and its full members.
+type Partition struct {
+	Name string  // of the first definition; may be empty
+	PKey ib.PKey // full
+	Who  []Who   // in the order of the file
+}
+
+// Who names end ports.
+type Who struct {
+	Group Group
+	GUID  ib.GUID // for OnePort
+}
+
+// Group is a kind of Who.
+type Group uint8
+
+// Groups of end ports.
+const (
+	OnePort    Group = iota // the one with a port GUID
+	Self                    // the Subnet Manager's own
+	AllCAs                  // every port of every CA
+	AllRouters              // every port of every router
+	allPorts                // refused
+	allSwitches
+	nobody
+)
+
+// groupOf gives the groups by their names in a file.
+func groupOf(word string) (Group, bool) {
+	switch word {
+	case "ALL":
+		return allPorts, true
+	case "ALL_CAS":
+		return AllCAs, true
+	case "ALL_ROUTERS":
+		return AllRouters, true
+	case "ALL_SWITCHES":
+		return allSwitches, true
+	case "SELF":
+		return Self, true
+	case "NONE":
+		return nobody, true
+	default:
+		return OnePort, false
+	}
+}
+
+// membership is how a port belongs to a partition.
+type membership uint8
+
+const (
+	limited membership = iota
+	full
+	both
+)
+
+func (m membership) String() string { return [...]string{"limited", "full", "both"}[m] }
+
+func membershipOf(word string) (membership, error) {
+	switch word {
+	case "limited":
+		return limited, nil
+	case "full":
+		return full, nil
+	case "both":
+		return both, nil
+	default:
+		return limited, fmt.Errorf("membership %q: want full, limited or both, written out", word)
+	}
+}
