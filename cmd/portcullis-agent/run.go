@@ -80,7 +80,7 @@ unreachable, 6 refused by the service, 7 accepted but not admitted in time,
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "portcullis-agent", Short: "Attest this host", Long: rootHelp,
+		Use: "portcullis-agent", Short: "Attest this host", Long: rootHelp, Version: version.String(),
 		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
 	}
 	root.RunE = func(cmd *cobra.Command, args []string) error {
@@ -89,6 +89,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return misuse(cmd, "unknown command %q", args[0])
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misuse(cmd, "%w", err) })

@@ -86,7 +86,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"generate", "--help"}, {"sysfs", "--help"}, {"--version"}} {
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"generate", "--help"}, {"sysfs", "--help"}, {"--version"}, {"version"}} {
 		code, out, complaint := call(t, "", args...)
 		if code != exitOK || complaint != "" || !strings.Contains(out, "portcullis-sim") {
 			t.Errorf("%v: exit code %d, %q, %q", args, code, out, complaint)

@@ -54,6 +54,8 @@ counts.
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service,
 4 not converged in the time given to --wait.`
 	root.SilenceErrors, root.SilenceUsage = true, true
+	root.Version = version.String()
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
