@@ -53,6 +53,8 @@ type Core struct {
 	settledBy struct{ all, sets uint64 }
 	viewAt    time.Time
 	viewDue   bool
+	disturbed bool  // settled no longer, and no view says so yet
+	shown     *View // the last one
 	problems  map[problemKey]string
 	notKept   map[ib.GUID]PortFields // by node, as saved
 }

@@ -117,9 +117,7 @@ func (e *env) step(in sm.Input) {
 			e.logSend(r)
 		}
 		e.smps[fmt.Sprintf("%v %v", r.MAD.Method(), r.MAD.Attr())]++
-		if e.meddle != nil {
-			e.asked[r.MAD.TID()] = r.MAD.Method() == mad.MethodSet
-		}
+		e.asked[r.MAD.TID()] = r.MAD.Method() == mad.MethodSet
 		e.out[r.ID] = e.now.Add(timeout)
 		e.order = append(e.order, r.ID)
 		if e.rng.Float64() >= e.bad.lose {

@@ -216,7 +216,7 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		return
 	}
 	if r.audit && !slices.Equal(old.keys, t.keys) {
-		c.unsettled = true
+		c.disturb()
 	}
 	c.markPort(clsPKey, p)
 	if peer := c.peer(p); peer != topo.None && changed {

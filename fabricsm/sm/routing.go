@@ -54,6 +54,7 @@ func (c *Core) wantRoutes() {
 	r := &c.routing
 	if !r.need {
 		r.need, r.since = true, c.now
+		c.disturb()
 		if r.tables != nil {
 			c.after(routeWait, timerRoute, ref{})
 		}

@@ -98,16 +98,43 @@ func (c *Core) touchAll() {
 	}
 }
 
-// publish makes a view when one is due.
+// disturb says that the fabric is not settled any longer.
+func (c *Core) disturb() {
+	c.viewDue = true
+	if !c.unsettled {
+		c.unsettled, c.disturbed = true, true
+	}
+}
+
+// publish makes a view when one is due. That the fabric is settled no longer is
+// shown at once.
 func (c *Core) publish() {
 	c.viewDue = c.viewDue || len(c.out.Events) > 0
 	if !c.viewDue || c.out.View != nil {
 		return
 	}
-	if c.unsettled && c.now.Before(c.viewAt.Add(c.cfg.ViewEvery)) {
-		return
+	switch early := c.unsettled && c.now.Before(c.viewAt.Add(c.cfg.ViewEvery)); {
+	case early && !c.disturbed:
+	case early && c.wire.out > 0 && c.shown != nil && c.shown.Settled:
+		c.publishDisturbed()
+	default:
+		c.publishAll()
 	}
-	c.viewDue, c.viewAt = false, c.now
+}
+
+// publishDisturbed shows the last view again, which costs next to nothing, as
+// one that is settled no longer. Requests are out, so nobody takes its tables
+// for the present ones.
+func (c *Core) publishDisturbed() {
+	c.disturbed = false
+	v := *c.shown
+	v.Time, v.Settled, v.Pending = c.now, false, c.wire.out
+	v.SMPs, v.Problems = c.smps(), c.problemList()
+	c.out.View, c.shown = &v, &v
+}
+
+func (c *Core) publishAll() {
+	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
 		Priority: c.cfg.Priority, Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
@@ -117,7 +144,7 @@ func (c *Core) publish() {
 	for i := range c.ports {
 		v.pkeys[i] = c.ports[i].pkeys
 	}
-	c.out.View = v
+	c.out.View, c.shown = v, v
 }
 
 func (c *Core) smps() []SMPCount {

@@ -180,7 +180,7 @@ func (c *Core) count(r *request) {
 		c.wire.sets++
 	}
 	if !r.audit || r.method == mad.MethodSet {
-		c.unsettled, c.viewDue = true, true
+		c.disturb()
 	}
 }
 
