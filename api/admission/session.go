@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -45,15 +46,9 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 		return nil, &attest.Refusal{Code: attest.ReasonRequest, Detail: "no request"}
 	}
 	from := sourceOf(source)
-	if !s.sources.Allow(from, now) {
-		return nil, tooMany("address " + clip(source))
-	}
-	if !inventory.ValidHostID(req.Host) {
-		return nil, unknownHost(req.Host)
-	}
 	// Before the host is looked up, so that limits do not tell which exist.
-	if !s.attempts.Allow(attempt{req.Host, from}, now) {
-		return nil, tooMany("host " + req.Host)
+	if err := s.limitAttempts(req.Host, from, now); err != nil {
+		return nil, err
 	}
 	c, err := s.candidate(ctx, req.Host)
 	if err != nil {
@@ -70,12 +65,7 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 	} else if !s.hosts.Allow(c.host.ID, now) {
 		return nil, tooMany("host " + c.host.ID + " from all addresses")
 	}
-	if why := windowClosed(c.rec, now); c.stranger {
-		no = unknownHost(req.Host)
-	} else if why != "" {
-		no = &attest.Refusal{Code: ReasonWindow, Detail: why}
-	}
-	if no != nil {
+	if no = cmp.Or(c.closed(now), no); no != nil {
 		return nil, s.deny(ctx, d, no)
 	}
 	if err := s.keepSession(ctx, c.rec, challenge, from, source); err != nil {
@@ -106,6 +96,17 @@ func (s *Service) candidate(ctx context.Context, id string) (candidate, error) {
 	return c, err
 }
 
+// closed refuses a host that may not attest now, whatever it shows.
+func (c *candidate) closed(now time.Time) *attest.Refusal {
+	if c.stranger {
+		return unknownHost(c.host.ID)
+	}
+	if why := windowClosed(c.rec, now); why != "" {
+		return &attest.Refusal{Code: ReasonWindow, Detail: why}
+	}
+	return nil
+}
+
 func unknownHost(id string) *attest.Refusal {
 	return &attest.Refusal{Code: ReasonUnknownHost, Detail: fmt.Sprintf("no host %q in inventory", clip(id))}
 }
@@ -119,6 +120,19 @@ func tooMany(who string) *Error {
 type attempt struct {
 	host   string
 	source netip.Addr
+}
+
+func (s *Service) limitAttempts(host string, from netip.Addr, now time.Time) error {
+	switch {
+	case !s.sources.Allow(from, now):
+		return tooMany("address " + from.String())
+	case !inventory.ValidHostID(host):
+		return unknownHost(host)
+	case !s.attempts.Allow(attempt{host, from}, now):
+		return tooMany("host " + host)
+	default:
+		return nil
+	}
 }
 
 func sourceOf(host string) netip.Addr {
