@@ -17,6 +17,15 @@ func ask(rule Rule, dest int32, c *Choices) {
 	rule(dest, c)
 }
 
+// classify numbers the classes of all choices.
+func (c *Choices) classify(k *classes) {
+	c.class = append(c.class[:0], noClass)
+	for i := 1; i < len(c.Order); i++ {
+		c.class = append(c.class, k.class(c.Order[i], c.Edge[c.Row[i]:c.Row[i+1]]))
+	}
+	c.classes = len(k.reps)
+}
+
 // keepAll finds what stays. Each core looks at a range of destinations; their
 // loads are added up.
 func (s *spreader) keepAll(newRule func() Rule) {
@@ -60,10 +69,11 @@ func (s *spreader) fillAll(newRule func() Rule) {
 	empty <- newBatch(len(s.g.IDs))
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		rule := newRule()
+		rule, k := newRule(), newClasses(s.g)
 		for _, dest := range dests {
 			c := <-free
 			ask(rule, dest, c)
+			c.classify(k)
 			ready <- c
 		}
 	})

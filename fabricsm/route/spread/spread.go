@@ -23,7 +23,13 @@ type Choices struct {
 	// edges of the graph. The destination has none.
 	Row  []int32
 	Edge []int32
+
+	class   []int32 // by position in Order, see classes
+	classes int     // how many there are
 }
+
+// noClass is what a switch has that shares its choices with no other.
+const noClass = -1
 
 // Reset empties the choices but keeps their memory.
 func (c *Choices) Reset() {

@@ -1,8 +1,6 @@
 package spread
 
 import (
-	"math"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 )
@@ -11,10 +9,6 @@ import (
 // that is new before it moves there: moving costs packets out of order, and
 // small differences level out by themselves.
 const gain = 4
-
-// positionBits hold a position among the links that leave one switch: ports
-// are numbered up to 254.
-const positionBits = 8
 
 type spreader struct {
 	g       *route.Graph
@@ -31,6 +25,9 @@ type spreader struct {
 	flow    []int64        // by switch: CA ports whose packets pass
 	load    []int32        // by edge; two parts of 49151 LIDs make at most 2^30 routes
 	kept    []bool         // by LID: every entry was kept
+	round   int            // counts the LIDs that were routed
+	bests   []best         // by class of the choices
+	floors  []floor        // by switch
 }
 
 func newSpreader(g *route.Graph, t, prev *route.Tables) *spreader {
@@ -39,7 +36,7 @@ func newSpreader(g *route.Graph, t, prev *route.Tables) *spreader {
 		g: g, t: t, prev: prev,
 		allowed: make([]int32, len(g.To)), have: make([][]ib.PortNum, n), batch: newBatch(n), pick: make([]int32, n),
 		cost: make([]int64, n), flow: make([]int64, n), load: make([]int32, len(g.To)),
-		kept: make([]bool, int(g.MaxLID)+1),
+		kept: make([]bool, int(g.MaxLID)+1), floors: make([]floor, n),
 	}
 	for e := range s.allowed {
 		s.allowed[e] = -1
@@ -63,6 +60,9 @@ func (s *spreader) markFresh() {
 // use takes the choices for the next destination.
 func (s *spreader) use(dest int32, c *Choices) {
 	s.choices, s.movable = c, false
+	if more := c.classes - len(s.bests); more > 0 {
+		s.bests = append(s.bests, make([]best, more)...)
+	}
 	if s.prev == nil {
 		return
 	}
@@ -161,6 +161,7 @@ func (s *spreader) fill(dest int32, open []route.Target, exchange func(*batch) *
 func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
 	c := s.choices
 	s.cost[dest] = 0
+	s.round++
 	if s.movable {
 		s.presentFlow(dest, ports)
 	}
@@ -185,34 +186,6 @@ func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
 		ports[c.Order[i]] = s.g.Port[s.pick[i]]
 	}
 	s.account(t)
-}
-
-// cheapest gives the next hop of the i-th switch whose route carries least,
-// the lowest port among equals, and sets the switch's cost. This is where
-// routing a large fabric spends its time. The position of a link is kept in the
-// low bits of its cost, so that one minimum finds both.
-func (s *spreader) cheapest(i int) int32 {
-	edges := s.choices.Edge[s.choices.Row[i]:s.choices.Row[i+1]]
-	cost, links, loads := s.cost, s.g.To, s.load
-	best, first, n := int64(math.MaxInt64), edges[0], len(edges)
-	if int(edges[n-1]-first) == n-1 { // neighbours, as on trees: edges need not be read
-		to, load := links[first:][:n], loads[first:][:n]
-		k := 0
-		for ; k+1 < n; k += 2 { // two at a time, which do not wait for each other
-			a := (cost[to[k]]+int64(load[k]))<<positionBits | int64(k)
-			b := (cost[to[k+1]]+int64(load[k+1]))<<positionBits | int64(k+1)
-			best = min(best, a, b)
-		}
-		if k < n {
-			best = min(best, (cost[to[k]]+int64(load[k]))<<positionBits|int64(k))
-		}
-	} else {
-		for k, e := range edges {
-			best = min(best, (cost[links[e]]+int64(loads[e]))<<positionBits|int64(k))
-		}
-	}
-	cost[s.choices.Order[i]] = best >> positionBits
-	return edges[best&(1<<positionBits-1)]
 }
 
 // presentFlow sets flow to what passes each switch as long as all stays.
