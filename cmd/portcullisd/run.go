@@ -17,6 +17,7 @@ const usage = `Usage:
   portcullisd [--config FILE] --check     check the configuration and the files it names
   portcullisd --print-config              print the reference configuration
   portcullisd --version
+  portcullisd sm --port PORT [options]    run a Subnet Manager alone
   portcullisd init --dir DIR [options]    make CA, certificate, operator token and configuration
   portcullisd token --name NAME --role R  make an operator token
 
@@ -26,6 +27,9 @@ Signals: SIGHUP reads certificate and tokens again; SIGTERM stops.
 func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "init" {
 		return verb(stderr, func() error { return runInit(args[1:], stdout, stderr) })
+	}
+	if len(args) > 0 && args[0] == "sm" {
+		return verb(stderr, func() error { return runSM(ctx, args[1:], stdout, stderr) })
 	}
 	if len(args) > 0 && args[0] == "token" {
 		return verb(stderr, func() error { return runToken(args[1:], stdout, stderr) })

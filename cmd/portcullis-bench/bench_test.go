@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// The whole program on a small fabric, with the real parts.
+func TestMeasure(t *testing.T) {
+	ibsimtest.Need(t, "opensm", "iblinkinfo")
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "portcullis/cmd/portcullisd")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	table := filepath.Join(dir, "table.md")
+	var said bytes.Buffer
+	args := []string{"--sizes", "18", "--runs", "1", "--portcullisd", filepath.Join(dir, "portcullisd"), "--out", table}
+	if code := run(t.Context(), args, &said); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, &said)
+	}
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"--runs 1 --sizes 18\n", "| 18 | 37 | 360 | OpenSM | 1 |", "| 18 | 37 | 360 | OpenSM -n 32 -A | 1 |",
+		"| 18 | 37 | 360 | Portcullis | 1 |", "| 18 | OpenSM |",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct{ name, args, want string }{
+		{"size", "--sizes 8,x", `size "x"`},
+		{"runs", "--runs 0", "at least one run"},
+		{"operand", "more", "no operands"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var said bytes.Buffer
+			if code := run(t.Context(), strings.Fields(tt.args), &said); code != exitUsage || !strings.Contains(said.String(), tt.want) {
+				t.Errorf("exit code %d, said %q; want %d and %q", code, &said, exitUsage, tt.want)
+			}
+		})
+	}
+}
+
+func TestSpread(t *testing.T) {
+	samples := []sample{{wall: 3}, {wall: 1}, {wall: 2}}
+	got := []spread{spreadOf(samples, wall), spreadOf(samples[:2], wall)}
+	want := []spread{{1, 2, 3}, {1, 2, 3}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(spread{})); d != "" {
+		t.Errorf("spread (-want +got):\n%s", d)
+	}
+}
+
+func TestStamp(t *testing.T) {
+	got, err := stamp("Nov 21 16:15:11 012345 [D7BFE6C0] 0x80 -> SUBNET UP\n")
+	if want := time.Date(time.Now().Year(), 11, 21, 16, 15, 11, 12345000, time.Local); err != nil || !got.Equal(want) {
+		t.Errorf("stamp is %v, %v; want %v", got, err, want)
+	}
+	for _, line := range []string{"SUBNET UP\n", strings.Repeat("x", 40)} {
+		if _, err := stamp(line); err == nil {
+			t.Errorf("line %q has a time", line)
+		}
+	}
+}
+
+func TestPeakOfThisProcess(t *testing.T) {
+	if mib := peakOf(os.Getpid()); mib < 1 || mib > 10_000 {
+		t.Errorf("peak of this process: %v MiB", mib)
+	}
+}

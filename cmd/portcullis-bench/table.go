@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// result is what was measured on one fabric, by manager.
+type result struct {
+	fabric  *fabric
+	samples [][]sample
+}
+
+// spread is a measure over several runs.
+type spread struct{ min, median, max float64 }
+
+func spreadOf(samples []sample, of func(*sample) float64) spread {
+	v := make([]float64, len(samples))
+	for i := range samples {
+		v[i] = of(&samples[i])
+	}
+	slices.Sort(v)
+	middle := len(v) / 2
+	s := spread{min: v[0], median: v[middle], max: v[len(v)-1]}
+	if len(v)%2 == 0 {
+		s.median = (v[middle-1] + v[middle]) / 2
+	}
+	return s
+}
+
+// measures that the table shows.
+func wall(s *sample) float64   { return s.wall }
+func cpu(s *sample) float64    { return s.cpu }
+func simCPU(s *sample) float64 { return s.simCPU }
+func rss(s *sample) float64    { return s.rss }
+func smps(s *sample) float64   { return float64(s.smps) }
+func load(s *sample) float64   { return s.load }
+
+const intro = `# Bring-up
+
+Three-level fat trees of 36-port switches, simulated by ibsim: a fresh simulator and
+a fresh process for each run, the managers in turn, on the same machine. Made by
+
+    %s
+
+which is "make bench-sm", on %s:
+
+%s
+Seconds are of the wall clock, **min / median / max**. OpenSM's end with the line
+SUBNET UP of its log; ours with the end of the whole process, "portcullisd sm --once".
+After every run iblinkinfo counted all cabled switch ports as Active. CPU seconds,
+SMPs, peak resident memory and load (of the minute before, other work included) are
+medians. OpenSM runs with "-s 0", from a cold cache.
+
+`
+
+func write(o *options, host []string, results []result) error {
+	var b bytes.Buffer
+	var sizes, about strings.Builder
+	for i, n := range o.sizes {
+		if i > 0 {
+			sizes.WriteByte(',')
+		}
+		fmt.Fprintf(&sizes, "%d", n)
+	}
+	for _, line := range host {
+		fmt.Fprintf(&about, "- %s\n", line)
+	}
+	command := fmt.Sprintf("go run ./cmd/portcullis-bench --runs %d --sizes %s", o.runs, &sizes)
+	fmt.Fprintf(&b, intro, command, time.Now().UTC().Format("2006-01-02 15:04 UTC"), &about)
+	fmt.Fprintf(&b, "| hosts | switches | cables | manager | runs | seconds | CPU | ibsim CPU | SMPs | MiB | µs a host | load |\n")
+	fmt.Fprintf(&b, "|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range results {
+		for k := range managers {
+			r.row(&b, k)
+		}
+	}
+	fmt.Fprintf(&b, "\nPortcullis beside the others, by medians:\n\n")
+	fmt.Fprintf(&b, "| hosts | beside | times faster | SMPs | memory | CPU |\n|---|---|---|---|---|---|\n")
+	for _, r := range results {
+		for k := range ours {
+			r.ratio(&b, k)
+		}
+	}
+	if err := os.WriteFile(o.out, b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}
+
+func (r *result) row(b *bytes.Buffer, k int) {
+	s := r.samples[k]
+	w := spreadOf(s, wall)
+	fmt.Fprintf(b, "| %d | %d | %d | %s | %d | %.3f / %.3f / %.3f | %.2f | %.2f | %.0f | %.0f | %.0f | %.1f |\n",
+		r.fabric.hosts, r.fabric.switches, r.fabric.cables, managers[k].name, len(s), w.min, w.median, w.max,
+		spreadOf(s, cpu).median, spreadOf(s, simCPU).median, spreadOf(s, smps).median, spreadOf(s, rss).median,
+		w.median/float64(r.fabric.hosts)*1e6, spreadOf(s, load).median)
+}
+
+func (r *result) ratio(b *bytes.Buffer, k int) {
+	share := func(of func(*sample) float64) float64 {
+		return spreadOf(r.samples[ours], of).median / spreadOf(r.samples[k], of).median
+	}
+	fmt.Fprintf(b, "| %d | %s | %.1f | %.2f | %.2f | %.2f |\n",
+		r.fabric.hosts, managers[k].name, 1/share(wall), share(smps), share(rss), share(cpu))
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/transport"
+	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/transport/umad"
+)
+
+// openPort attaches to "umad:...", "ibsim:..." or "sim:...".
+func openPort(ctx context.Context, spec string, timeout time.Duration) (transport.Port, error) {
+	kind, rest, _ := strings.Cut(spec, ":")
+	switch kind {
+	case "sim":
+		return openSim(rest)
+	case "umad":
+		return openUMAD(ctx, spec, timeout)
+	case "ibsim":
+		return openIbsim(ctx, spec)
+	default:
+		return nil, fmt.Errorf("%q: want umad:DEVICE[:PORT], ibsim:SOCKET/NODE or sim:NETLIST", spec)
+	}
+}
+
+func openIbsim(ctx context.Context, spec string) (transport.Port, error) {
+	o, err := parsePort(spec)
+	if err != nil {
+		return nil, err
+	}
+	p, err := ibsim.Dial(ctx, o)
+	if err != nil {
+		return nil, hint(err, fabricHint(err)) // not p, which would be a typed nil
+	}
+	return p, nil
+}
+
+func openUMAD(ctx context.Context, spec string, timeout time.Duration) (transport.Port, error) {
+	o, err := umad.ParseSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	o.AsSM, o.Timeout = true, timeout
+	p, err := umad.Dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// openSim simulates the fabric of a netlist and attaches to its first CA.
+func openSim(file string) (transport.Port, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read netlist: %w", err)
+	}
+	list, err := netlist.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Nodes {
+		if list.Nodes[i].Type == ib.NodeCA {
+			return sim.New(list).Attach(list.Nodes[i].Name, true)
+		}
+	}
+	return nil, fmt.Errorf("netlist %s has no CA to attach to", file)
+}
+
+// meter is a port that counts the requests sent through it, and remembers when
+// each kind of them began and ended.
+type meter struct {
+	transport.Port
+	began time.Time
+
+	mu    sync.Mutex
+	spans map[requestKind]*span
+	sent  uint64
+	trap  burst
+}
+
+// requestKind tells requests apart as a person does: by what they do.
+type requestKind struct {
+	method mad.Method
+	attr   mad.AttrID
+	state  ib.PortState // that a Set of PortInfo asks for
+}
+
+// span is how many requests there were of a kind, and when.
+type span struct {
+	sent        uint64
+	first, last time.Duration // since the start of the process
+}
+
+// burst is a group of traps that came close together.
+type burst struct {
+	first, last time.Time
+	sent        uint64 // requests before the first
+}
+
+// near is how close traps are that have one cause.
+const near = time.Second
+
+// stateOffset is where a PortInfo holds, in the lower half, the port state.
+const stateOffset = 32
+
+func kindOf(m *mad.MAD) requestKind {
+	k := requestKind{method: m.Method(), attr: m.Attr()}
+	if k.method == mad.MethodSet && k.attr == mad.AttrPortInfo {
+		k.state = ib.PortState(m.Data()[stateOffset] & 0xF)
+	}
+	return k
+}
+
+// Send implements transport.Port.
+func (m *meter) Send(p []transport.Packet) (int, error) {
+	m.count(p, time.Since(m.began))
+	return m.Port.Send(p)
+}
+
+func (m *meter) count(p []transport.Packet, at time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.spans == nil {
+		m.spans = make(map[requestKind]*span)
+	}
+	for i := range p {
+		k := kindOf(&p[i].MAD)
+		if k.method != mad.MethodGet && k.method != mad.MethodSet {
+			continue // an answer of ours, or a TrapRepress
+		}
+		s := m.spans[k]
+		if s == nil {
+			s = &span{first: at}
+			m.spans[k] = s
+		}
+		s.sent++
+		s.last = at
+		m.sent++
+	}
+}
+
+// Receive implements transport.Port.
+func (m *meter) Receive(p []transport.Packet) (int, error) {
+	n, err := m.Port.Receive(p)
+	for i := range n {
+		if p[i].MAD.Method() == mad.MethodTrap {
+			m.trapped(time.Now())
+			break
+		}
+	}
+	return n, err
+}
+
+func (m *meter) trapped(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now.Sub(m.trap.last) > near {
+		m.trap = burst{first: now, sent: m.sent}
+	}
+	m.trap.last = now
+}
+
+// requests is how many were sent so far.
+func (m *meter) requests() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sent
+}
+
+// lately gives the beginning of the traps that came just before now.
+func (m *meter) lately(now time.Time) (b burst, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.trap, now.Sub(m.trap.last) <= near
+}
+
+// answered says that what the traps so far were about is done.
+func (m *meter) answered() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trap = burst{}
+}
