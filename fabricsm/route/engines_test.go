@@ -105,34 +105,38 @@ func equalTables(f *topo.Fabric, a, b *route.Tables) bool {
 // TestLostLinkMovesOnlyItsPaths: a route that did not use the lost cable stays
 // as it is, all the way.
 func TestLostLinkMovesOnlyItsPaths(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		k := topotest.Random(9, draw(t))
-		f := k.Fabric()
-		before := mustRoute(t, minhop.Engine{}, f, nil)
-		lost := topo.PortID(draw(t)(k.NumPorts() - 1))
-		peer := f.Port(lost).Peer
-		k.Disconnect(lost)
-		cut := k.Fabric()
-		after := mustRoute(t, minhop.Engine{}, cut, before)
-		was, is := &slow{f: f, t: before}, &slow{f: cut, t: after}
-		for lid, owner := range was.owners() {
-			if owner == lost || owner == peer {
+	for _, e := range []route.Engine{minhop.Engine{}, dor.Engine{Lanes: 8}} {
+		t.Run(e.Name(), func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { loseLink(t, e) }) })
+	}
+}
+
+func loseLink(t *rapid.T, e route.Engine) {
+	k := topotest.Random(9, draw(t))
+	f := k.Fabric()
+	before := mustRoute(t, e, f, nil)
+	lost := topo.PortID(draw(t)(k.NumPorts() - 1))
+	peer := f.Port(lost).Peer
+	k.Disconnect(lost)
+	cut := k.Fabric()
+	after := mustRoute(t, e, cut, before)
+	was, is := &slow{f: f, t: before}, &slow{f: cut, t: after}
+	for lid, owner := range was.owners() {
+		if owner == lost || owner == peer {
+			continue
+		}
+		for _, sw := range f.Switches() {
+			path, end := was.walk(sw, lid)
+			if end != owner || slices.ContainsFunc(path, func(h hop) bool {
+				p := f.PortOf(h.sw, h.port)
+				return p == lost || p == peer
+			}) {
 				continue
 			}
-			for _, sw := range f.Switches() {
-				path, end := was.walk(sw, lid)
-				if end != owner || slices.ContainsFunc(path, func(h hop) bool {
-					p := f.PortOf(h.sw, h.port)
-					return p == lost || p == peer
-				}) {
-					continue
-				}
-				if now, _ := is.walk(sw, lid); !slices.Equal(now, path) {
-					t.Fatalf("switch %v LID %v: path %v became %v", f.Node(sw).GUID, lid, path, now)
-				}
+			if now, _ := is.walk(sw, lid); !slices.Equal(now, path) {
+				t.Fatalf("switch %v LID %v: path %v became %v", f.Node(sw).GUID, lid, path, now)
 			}
 		}
-	})
+	}
 }
 
 // TestGainedLinkMovesOnlyToItself: an entry that is still right changes only to

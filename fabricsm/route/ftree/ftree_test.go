@@ -206,3 +206,21 @@ func BenchmarkRoute(b *testing.B) {
 		}
 	})
 }
+
+// TestLostCables: the six LIDs of a leaf that lost one of its six cables come
+// down over five, and one of those carries two. It is no worse anywhere else,
+// and no route is longer.
+func TestLostCables(t *testing.T) {
+	k := topotest.FatTree3(432, 12)
+	f := k.Fabric()
+	k.Cut(f.NodeByGUID(topotest.SwitchGUID(1, 1)), 7)
+	k.Cut(f.NodeByGUID(topotest.SwitchGUID(2, 20)), 9)
+	f = k.Fabric()
+	r := route.Check(f, mustRoute(t, Engine{}, f, nil))
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(2 * (432 - 6)); r.WorstLoad > most || r.MaxHops != 4 {
+		t.Errorf("worst link %d routes, longest route %d hops; want at most %d, and 4", r.WorstLoad, r.MaxHops, most)
+	}
+}
