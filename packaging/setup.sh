@@ -20,6 +20,7 @@ tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement 
 tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
 tpm     openssl          openssl           a second opinion on certificates
 peers   opensm           opensm            the other Subnet Manager, to compare with and to meet
+peers   ibutils          ibdmchk           a second opinion on our routes
 peers   gcc              gcc               compiles the caller of libc between our umad calls and libumad2sim
 peers   libc6-dev        -                 has that caller's headers, and the kernel's through linux-libc-dev
 package dpkg             dpkg              installs and purges our deb packages in a test
