@@ -206,14 +206,14 @@ func TestEventsCostLittle(t *testing.T) {
 
 	ibsimtest.Console(t, lab, `unlink "h5"[1]`)
 	event(m, func(e *sm.PortGone) bool { return e.GUID == g.GUID })
-	cost("host down", 45)
+	cost("host down", 30)
 
 	begin = time.Now()
 	ibsimtest.Console(t, lab, `relink "h5"[1]`)
 	event(m, func(e *sm.PortPlaced) bool { return e.GUID == g.GUID })
 	event(m, func(e *sm.MembershipApplied) bool { return e.GUID == g.GUID })
 	t.Logf("host up and admitted after %v", time.Since(begin).Round(10*time.Microsecond))
-	cost("host up", 60)
+	cost("host up", 40)
 
 	m.intents <- sm.Intent{Revision: 4}
 	r := event(m, func(e *sm.MembershipRemoved) bool { return e.GUID == g.GUID && e.PKey == 0x8002 })

@@ -29,14 +29,15 @@ type Core struct {
 	routing routing
 
 	// work
-	q        queue
-	wire     wire
-	timers   timerHeap
-	timerSeq uint64
-	near     int // retries that are due very soon
-	failures map[ref]failure
-	auditing bool // requests made now are part of the audit
-	auditAt  topo.PortID
+	q         queue
+	wire      wire
+	timers    timerHeap
+	timerSeq  uint64
+	near      int // retries that are due very soon
+	failures  map[ref]failure
+	auditing  bool // requests made now are part of the audit
+	auditAt   topo.PortID
+	lookLater []topo.NodeID // switches whose links the audit is to look at next
 
 	// others
 	others   map[ib.GUID]otherSM

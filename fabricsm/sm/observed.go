@@ -32,6 +32,9 @@ type node struct {
 	verify    bool   // read SwitchInfo, and all ports if one changed state
 	readPorts bool   // read all ports once PortStateChange is cleared
 	clearPSC  bool   // PortStateChange is to be cleared
+	suspects  int    // ports that may have changed and are being read
+	found     bool   // one of them had
+	later     bool   // its other ports wait in Core.lookLater
 	lifetime  bool   // LifeTimeValue is not kept
 	topAsked  ib.LID // LinearFDBTop of the last Set
 	lft       lft
@@ -62,6 +65,7 @@ type port struct {
 	keysOK     bool // nothing is to be written to the P_Key table now
 	prove      bool // the block being written is to be read back
 	keysSent   [keysPerBlock]ib.PKey
+	suspect    bool   // counted in node.suspects
 	background bool   // the next read of PortInfo is part of the audit
 	auditBlock uint16 // blocks of the P_Key table the audit has still to read
 	slvl       slvlState

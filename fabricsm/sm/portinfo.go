@@ -16,8 +16,14 @@ func (c *Core) workInfo(p topo.PortID) {
 func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	var pi mad.PortInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &pi) != nil {
+		if c.ports[p].suspect {
+			c.cleared(p, nil)
+		}
 		c.refused(&request{ref: ref{clsInfo, int32(p)}, node: c.ports[p].node, method: mad.MethodGet, attr: mad.AttrPortInfo}, status.String())
 		return
+	}
+	if c.ports[p].suspect {
+		c.cleared(p, &pi)
 	}
 	c.notProven(p, &pi)
 	c.observe(p, &pi, true)
@@ -210,28 +216,6 @@ func (c *Core) setSwitchDone(id topo.NodeID, r *request) {
 	}
 	c.markNode(clsSwitch, id)
 	c.updateForwarding(id)
-}
-
-// readPorts reads PortInfo of all ports of a switch, those likely to have
-// changed first: ports without a link, then ports to hosts, then the others.
-func (c *Core) readPorts(id topo.NodeID) {
-	c.nodes[id].readPorts = false
-	tn := c.topo.Node(id)
-	for round := range 3 {
-		for i := 1; i <= int(tn.NumPorts); i++ {
-			p := tn.FirstPort + topo.PortID(i)
-			peer := c.peer(p)
-			likely := 2
-			if peer == topo.None {
-				likely = 0
-			} else if c.isEnd(peer) {
-				likely = 1
-			}
-			if likely == round {
-				c.markPort(clsInfo, p)
-			}
-		}
-	}
 }
 
 // copySwitch brings topo.Node up to date with SwitchInfo.
