@@ -22,7 +22,7 @@ func TestMeasure(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	table := filepath.Join(dir, "table.md")
+	table := filepath.Join(dir, "new", "table.md")
 	var said bytes.Buffer
 	args := []string{"--sizes", "18", "--runs", "1", "--portcullisd", filepath.Join(dir, "portcullisd"), "--out", table}
 	if code := run(t.Context(), args, &said); code != exitDone {

@@ -95,6 +95,9 @@ func measure(ctx context.Context, o *options, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
+		return fmt.Errorf("make place for the table: %w", err)
+	}
 	var results []result
 	for _, hosts := range o.sizes {
 		f, err := newFabric(hosts)
@@ -115,6 +118,9 @@ func measure(ctx context.Context, o *options, progress io.Writer) error {
 			}
 		}
 		results = append(results, of)
+		if err := write(o, host, results); err != nil {
+			return err
+		}
 	}
-	return write(o, host, results)
+	return nil
 }
