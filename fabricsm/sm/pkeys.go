@@ -157,6 +157,9 @@ func (c *Core) keyMod(p topo.PortID, block int) uint32 {
 // writeKeys writes the first block that differs from what is wanted now.
 func (c *Core) writeKeys(p topo.PortID) bool {
 	pt := &c.ports[p]
+	if c.plain(p) {
+		return false
+	}
 	want, ok := c.wantKeys(p)
 	if !ok {
 		return false
@@ -185,6 +188,32 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		return true
 	}
 	return false
+}
+
+// plain reports the most frequent case, that needs no plan: nothing but the
+// default partition is wanted of a port, and that is what it holds.
+func (c *Core) plain(p topo.PortID) bool {
+	h := p
+	if c.external(p) {
+		if h = c.peer(p); h == topo.None || !c.isEnd(h) || !c.canEnforce(p) {
+			return false
+		}
+	}
+	guid := c.guidOf(h)
+	return guid != 0 && h != c.own() && len(c.members.byGUID[guid]) == 0 && c.ports[p].pkeys.plain()
+}
+
+// plain reports a table that is known to hold the default partition alone.
+func (t *pkeyTable) plain() bool {
+	if t.keys[0] != ib.DefaultPKeyLimited {
+		return false
+	}
+	for _, k := range t.keys[1:] {
+		if k != 0 {
+			return false
+		}
+	}
+	return !slices.Contains(t.blocks, blockUnknown)
 }
 
 // gotPKeys takes one block.
