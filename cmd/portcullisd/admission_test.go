@@ -89,7 +89,7 @@ func TestAdmission(t *testing.T) {
 	}
 	phase(t, c, "h1", v1.PhaseQuarantined)
 	wantPKeys(t, lab, h1, "")
-	d.await("STATUS=serving")
+	d.awaitStatus("STATUS=serving")
 }
 
 // impostor lets host h attest with its own TPM for the GUIDs of other.

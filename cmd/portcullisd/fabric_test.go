@@ -58,7 +58,7 @@ func TestFabric(t *testing.T) {
 	if err := lab.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	d.await("STATUS=serving, but ")
+	d.awaitStatus("STATUS=serving, but ")
 	eventually(t, "word of the lost fabric", func() (bool, string) {
 		s, err := c.SM(ctx)
 		return err == nil && s.State == "unreachable" && len(s.Problems) > 0, fmt.Sprint(s, err)

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -25,7 +27,8 @@ const patience = 60 * time.Second
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	states chan string // what systemd is told, a state each
+	states chan string  // what systemd is told, a state each
+	status atomic.Value // the last STATUS of them, a string
 	lines  *lines
 	ended  chan error
 }
@@ -98,6 +101,9 @@ func (d *process) listen(conn net.Conn) {
 			return
 		}
 		for s := bufio.NewScanner(strings.NewReader(string(buf[:n]))); s.Scan(); {
+			if strings.HasPrefix(s.Text(), "STATUS=") {
+				d.status.Store(s.Text())
+			}
 			d.states <- s.Text()
 		}
 	}
@@ -120,6 +126,17 @@ func (d *process) await(prefix string) string {
 			d.t.Fatalf("portcullisd did not tell %s:\n%s", prefix, d.lines)
 		}
 	}
+}
+
+// awaitStatus waits until the STATUS that systemd was told last begins with
+// prefix. It may have been told before READY.
+func (d *process) awaitStatus(prefix string) (status string) {
+	d.t.Helper()
+	eventually(d.t, prefix, func() (bool, string) {
+		status, _ = d.status.Load().(string)
+		return strings.HasPrefix(status, prefix), fmt.Sprintf("systemd was told %q\n%s", status, d.lines)
+	})
+	return status
 }
 
 // stop sends SIGTERM and wants exit code 0.
