@@ -59,13 +59,15 @@ func (s *Service) follow(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		// settleSome tells of each host that it could not settle, and has it
+		// tried again.
 		case <-alarm:
-			s.settleSome(ctx, owners, owners.due(s.now()))
+			_ = s.settleSome(ctx, owners, owners.due(s.now()))
 		case c, ok := <-changes:
 			if !ok || c.Err != nil {
 				return errors.Join(errors.New("watch ended"), c.Err)
 			}
-			s.settleSome(ctx, owners, owners.touched(c.Changes))
+			_ = s.settleSome(ctx, owners, owners.touched(c.Changes))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -41,7 +42,7 @@ func startMember(ctx context.Context, dir string, noSync bool, log *slog.Logger)
 	m := &member{lock: lock, failed: make(chan struct{})}
 	defer func() {
 		if err != nil {
-			lock.release()
+			err = errors.Join(err, lock.release())
 		}
 	}()
 	cfg := memberConfig(filepath.Join(dir, "etcd"))

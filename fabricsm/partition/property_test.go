@@ -60,7 +60,7 @@ func disturb(t *rapid.T, k *topotest.Kit, members []Member, device map[topo.Port
 	host := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 0}).Draw(t, "host")
 	switch rapid.IntRange(0, 9).Draw(t, "change") {
 	case 0:
-		claim(k, host, ib.GUID(rapid.SampledFrom([]ib.GUID{0, 0x99, guid(1), guid(2), guid(3)}).Draw(t, "claimed GUID")))
+		claim(k, host, rapid.SampledFrom([]ib.GUID{0, 0x99, guid(1), guid(2), guid(3)}).Draw(t, "claimed GUID"))
 	case 1:
 		k.LinkPorts(k.Hosts[host], 1, 0, rapid.IntRange(1, 6).Draw(t, "switch port"))
 	case 2:
