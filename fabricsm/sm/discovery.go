@@ -158,7 +158,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 		c.link(p, q)
 		if tn.Type != ib.NodeSwitch && c.guidOf(q) == 0 {
 			c.enterPort(q, ni.PortGUID)
-		} else if !c.ports[q].known {
+		} else if !c.ports[q].known && !c.asked(clsInfo, q) {
 			c.markPort(clsInfo, q)
 		}
 	}
@@ -220,6 +220,9 @@ func (c *Core) cut(p topo.PortID) {
 		pt := &c.ports[x]
 		pt.challenger, pt.enforced, pt.slvl = c.release(pt.challenger), false, slvlState{}
 		pt.keysOK, pt.bitsProven = false, false
+		if pt.pkeys != nil && c.external(x) {
+			pt.pkeys = pt.pkeys.doubted() // the switch may have rebooted
+		}
 		if c.isEnd(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
 			c.leave(x)
 			pt.known, pt.pkeys = false, nil

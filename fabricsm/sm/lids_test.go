@@ -63,6 +63,7 @@ func TestLIDSpaceIsFull(t *testing.T) {
 // TestEverNewGUIDs: a host that comes back under ever new GUIDs costs a bounded
 // number of slots, and is still served in the end.
 func TestEverNewGUIDs(t *testing.T) {
+	t.Parallel()
 	const times = 4200 // more than the tombstones that are kept
 	l := tree(t, 2, 4)
 	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1, TrapHold: time.Nanosecond, ViewEvery: time.Hour}, 1)

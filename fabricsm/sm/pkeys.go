@@ -43,6 +43,17 @@ func (t *pkeyTable) with(b int, keys []ib.PKey, state blockState) *pkeyTable {
 	return n
 }
 
+// doubted gives the table as one that was proven before, but not now.
+func (t *pkeyTable) doubted() *pkeyTable {
+	n := &pkeyTable{keys: t.keys, blocks: slices.Clone(t.blocks)}
+	for b, s := range n.blocks {
+		if s == blockProven {
+			n.blocks[b] = blockTold
+		}
+	}
+	return n
+}
+
 // absent reports that no block can hold a partition.
 func (t *pkeyTable) absent(k ib.PKey) bool {
 	return t.proven() && !slices.ContainsFunc(t.keys, func(o ib.PKey) bool { return o.Base() == k.Base() })

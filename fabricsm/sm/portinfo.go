@@ -43,6 +43,12 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if hasLink && !was {
 		pt.fresh = pi.PortState == ib.PortInit
 	}
+	if byGet && was && c.external(p) && differing(&old, pi)&fieldEnforcement != 0 {
+		// It most likely rebooted, and has lost its tables, too.
+		pt.pkeys = nil
+		c.nodes[pt.node].verify = true
+		c.markNode(clsSwitch, pt.node)
+	}
 	switch {
 	case !hasLink:
 	case !linkUp(pi):

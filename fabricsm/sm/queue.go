@@ -116,6 +116,9 @@ func (c *Core) markAt(level int, x ref) {
 	}
 }
 
+// asked reports that a request for a piece of work of a port is out.
+func (c *Core) asked(cl class, p topo.PortID) bool { return c.ports[p].busy&(1<<cl) != 0 }
+
 func (c *Core) markNode(cl class, n topo.NodeID) { c.mark(ref{cl, int32(n)}) }
 func (c *Core) markPort(cl class, p topo.PortID) { c.mark(ref{cl, int32(p)}) }
 
