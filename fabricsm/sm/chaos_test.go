@@ -27,12 +27,15 @@ type watcher struct {
 	gate  [][]ib.PKey // of the switch port in front of it
 	lost  []bool      // the switch lost its table unseen, by a reboot
 
+	rebooted map[ib.GUID]time.Time // by host: it, or its switch
+	placed   map[ib.GUID]time.Time // when PortPlaced was told
+
 	shaken time.Time // when a device last lost its tables behind the core's back
 	seen   int       // events judged
 }
 
 func watch(e *env) *watcher {
-	w := &watcher{e: e, hosts: hosts(e.list)}
+	w := &watcher{e: e, hosts: hosts(e.list), rebooted: make(map[ib.GUID]time.Time), placed: make(map[ib.GUID]time.Time)}
 	w.hca, w.gate = make([][]ib.PKey, len(w.hosts)), make([][]ib.PKey, len(w.hosts))
 	w.lost = make([]bool, len(w.hosts))
 	e.onStep = w.check
@@ -72,9 +75,13 @@ func (w *watcher) checkTold() {
 	w.e.t.Helper()
 	for _, ev := range w.e.events[max(0, w.seen-w.e.taken):] {
 		switch ev := ev.(type) {
+		case *sm.PortPlaced:
+			w.placed[ev.GUID] = w.e.now
 		case *sm.MembershipApplied:
-			// An answer may have been on its way when the device rebooted.
-			if !w.shaken.IsZero() && w.e.now.Sub(w.shaken) <= 3*timeout {
+			// An answer may have been on its way when a device rebooted, and
+			// while all its packets are lost nobody can know that it did.
+			down := w.rebooted[ev.GUID]
+			if !down.IsZero() && (w.e.now.Sub(w.shaken) <= 3*timeout || !w.placed[ev.GUID].After(down)) {
 				continue
 			}
 			if h := w.host(ev.GUID); !slices.Contains(w.gateOf(ev.Place), ev.PKey) || !slices.Contains(w.hcaOf(h), ev.PKey) {
@@ -248,6 +255,9 @@ func schedule(t *testing.T, seed uint64) {
 			}
 			for i, h := range w.hosts {
 				w.lost[i] = w.lost[i] || h.peer == name
+				if h.peer == name || h.node.Name == name {
+					w.rebooted[h.node.PortGUID(h.num)] = e.now
+				}
 			}
 			w.shaken = e.now
 			e.st.SetIsSM(true)
