@@ -186,10 +186,14 @@ func TestRateLimits(t *testing.T) {
 		host, source string
 		limited      bool
 	}{
-		{"host-1", "192.0.2.1", false}, {"host-1", "192.0.2.1", false}, {"host-1", "192.0.2.1", true}, // the source's for this host
+		{"host-1", "192.0.2.1", false},
+		{"host-1", "192.0.2.1", false},
+		{"host-1", "192.0.2.1", true}, // the source's for this host
 		{"host-2", "192.0.2.1", true}, // the source's for all
-		{"host-2", "2001:db8::1", false}, {"host-2", "2001:db8::2", false},
-		{"host-1", "2001:db8::3", false}, {"host-1", "2001:db8::4", true}, // one /64 is one source
+		{"host-2", "2001:db8::1", false},
+		{"host-2", "2001:db8::2", false},
+		{"host-1", "2001:db8::3", false},
+		{"host-1", "2001:db8::4", true}, // one /64 is one source
 	} {
 		if err := try(c.host, c.source); IsKind(err, Limited) != c.limited {
 			t.Errorf("attempt %d: got %v, want limited: %v", i+1, err, c.limited)

@@ -58,8 +58,10 @@ func manage(t testing.TB, lab *ibsimlab.Lab, store driver.Store, intent bool) *m
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	m := &manager{t: t, views: make(chan *sm.View, 1), events: make(chan sm.Event, 1<<16),
-		intents: make(chan sm.Intent, 1), ended: make(chan error, 1), cancel: cancel}
+	m := &manager{
+		t: t, views: make(chan *sm.View, 1), events: make(chan sm.Event, 1<<16),
+		intents: make(chan sm.Intent, 1), ended: make(chan error, 1), cancel: cancel,
+	}
 	cfg := sm.Config{Enforcement: sm.Accepted}
 	if intent {
 		cfg.IntentWait = time.Minute

@@ -47,9 +47,10 @@ func TestDuplicateGUIDs(t *testing.T) {
 			in := sm.Intent{Revision: 1}
 			var forged []endPort
 			for _, h := range hosts(l) {
-				if h.node == victim {
+				switch h.node {
+				case victim:
 					in.Grants = append(in.Grants, h.grant(0x8001))
-				} else if h.node == forger {
+				case forger:
 					forged = append(forged, h)
 				}
 			}

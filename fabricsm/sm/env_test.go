@@ -73,8 +73,10 @@ type arrival struct {
 
 func newEnv(t testing.TB, list *netlist.Netlist, o sim.Options, cfg sm.Config, seed uint64) *env {
 	t.Helper()
-	e := &env{t: t, list: list, fab: sim.NewWith(list, o), cfg: cfg, now: epoch,
-		rng: rand.New(rand.NewPCG(seed, 1)), smps: make(map[string]int), asked: make(map[ib.TID]bool)}
+	e := &env{
+		t: t, list: list, fab: sim.NewWith(list, o), cfg: cfg, now: epoch,
+		rng: rand.New(rand.NewPCG(seed, 1)), smps: make(map[string]int), asked: make(map[ib.TID]bool),
+	}
 	var err error
 	if e.st, err = e.fab.Station("sm", true); err != nil {
 		t.Fatal(err)
@@ -364,8 +366,10 @@ func hosts(list *netlist.Netlist) (out []endPort) {
 			if p.Peer == "" {
 				continue
 			}
-			out = append(out, endPort{node: n, num: ib.PortNum(num), peer: p.Peer, pnum: p.PeerPort,
-				place: ib.Place{Switch: list.Find(p.Peer).GUID, Port: p.PeerPort}})
+			out = append(out, endPort{
+				node: n, num: ib.PortNum(num), peer: p.Peer, pnum: p.PeerPort,
+				place: ib.Place{Switch: list.Find(p.Peer).GUID, Port: p.PeerPort},
+			})
 		}
 	}
 	return out

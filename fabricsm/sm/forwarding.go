@@ -142,7 +142,7 @@ func (c *Core) gotLFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	l.read.remove(b)
 	want := c.routing.tables.LFT(id)
 	c.diffBlock(l, want, b)
-	if r.method == mad.MethodSet && l.write.has(b) && !c.rewritten(l, want, b) {
+	if r.method == mad.MethodSet && l.write.has(b) && !c.rewritten(l, b) {
 		c.refused(r, "the block answered is not the one that was set")
 		c.updateForwarding(id)
 		return
@@ -153,7 +153,7 @@ func (c *Core) gotLFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 
 // rewritten allows for tables that changed meanwhile: a block that differs after a Set is written
 // once more before it counts as refused.
-func (c *Core) rewritten(l *lft, want []ib.PortNum, b int) bool {
+func (c *Core) rewritten(l *lft, b int) bool {
 	if l.twice.has(b) {
 		l.twice.remove(b)
 		return false

@@ -1,7 +1,6 @@
 package sm_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -86,6 +85,6 @@ func TestEverNewGUIDs(t *testing.T) {
 		t.Errorf("%d node slots after %d GUIDs", n, times)
 	}
 	if bad := inactive(e.view); len(bad) > 0 {
-		t.Error(fmt.Sprintf("not Active: %v", bad))
+		t.Errorf("not Active: %v", bad)
 	}
 }

@@ -293,8 +293,7 @@ func (c *Core) isApplied(h topo.PortID, ms *membership) bool {
 	if sp == topo.None || c.placeOf(h) != ms.Place || !c.switchHolds(sp, ms.PKey) {
 		return false
 	}
-	_, proven := c.ports[h].pkeys.has(ms.PKey)
-	return proven
+	return c.ports[h].pkeys.proves(ms.PKey)
 }
 
 // refuseMember says why a grant will not be applied as things stand.
@@ -305,8 +304,9 @@ func (c *Core) refuseMember(h topo.PortID, ms *membership, plan *partition.PortP
 	}
 	for _, r := range plan.Refused {
 		if r.Member.PKey == ms.PKey && r.Member.Place == ms.Place {
-			reason = r.Reason.String()
 			switch r.Reason {
+			default:
+				reason = r.Reason.String()
 			case partition.WrongPlace:
 				reason = fmt.Sprintf("wrong place: the GUID is seen at %v; correct the cable or the inventory", r.Seen)
 			case partition.TableFull:

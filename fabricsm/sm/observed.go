@@ -53,7 +53,6 @@ type port struct {
 	fresh      bool // the link came up without configuration, so tables are written without reading them
 	bitsProven bool // the enforcement bits were read back with a Get
 	lid        ib.LID
-	lidSet     bool // this SM gave the LID
 	placed     bool // PortPlaced was told
 	place      ib.Place
 	setTried   PortFields   // fields that the Set that is out changes

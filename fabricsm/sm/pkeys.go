@@ -59,13 +59,13 @@ func (t *pkeyTable) absent(k ib.PKey) bool {
 	return t.proven() && !slices.ContainsFunc(t.keys, func(o ib.PKey) bool { return o.Base() == k.Base() })
 }
 
-// has reports that a key is in the table, and that the block was read back.
-func (t *pkeyTable) has(k ib.PKey) (held, proven bool) {
+// proves reports that a key was read back in the table.
+func (t *pkeyTable) proves(k ib.PKey) bool {
 	if t == nil {
-		return false, false
+		return false
 	}
 	i := slices.Index(t.keys, k)
-	return i >= 0, i >= 0 && t.blocks[i/keysPerBlock] == blockProven
+	return i >= 0 && t.blocks[i/keysPerBlock] == blockProven
 }
 
 func isTenant(k ib.PKey) bool { return k.Valid() && k.Base() != ib.DefaultPKeyLimited }
@@ -366,8 +366,7 @@ func (c *Core) switchHolds(sp topo.PortID, k ib.PKey) bool {
 	if sp == topo.None || !c.external(sp) || !c.enforces(sp) {
 		return false
 	}
-	_, proven := c.ports[sp].pkeys.has(k)
-	return proven
+	return c.ports[sp].pkeys.proves(k)
 }
 
 // switchLacks reports that a key is proven to be off the switch port, or that

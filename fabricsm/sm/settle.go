@@ -44,8 +44,10 @@ func (c *Core) idle() bool {
 
 func (c *Core) tellSettled() {
 	c.unsettled, c.viewDue = false, true
-	e := &Settled{Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
-		SMPs: c.wire.all - c.settledBy.all, Sets: c.wire.sets - c.settledBy.sets}
+	e := &Settled{
+		Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
+		SMPs: c.wire.all - c.settledBy.all, Sets: c.wire.sets - c.settledBy.sets,
+	}
 	c.settledAt = c.now
 	c.settledBy.all, c.settledBy.sets = c.wire.all, c.wire.sets
 	c.event(e)

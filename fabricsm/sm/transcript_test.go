@@ -44,12 +44,11 @@ func TestTranscripts(t *testing.T) {
 }
 
 type script struct {
-	t       *testing.T
-	e       *env
-	l       *netlist.Netlist
-	before  map[string]int
-	writes  []string // Sets of P_Key tables, in order
-	started bool
+	t      *testing.T
+	e      *env
+	l      *netlist.Netlist
+	before map[string]int
+	writes []string // Sets of P_Key tables, in order
 }
 
 func (s *script) play(t *testing.T, d *datadriven.TestData) string {
@@ -107,8 +106,10 @@ func (s *script) fabric(d *datadriven.TestData) {
 	d.MaybeScanArgs(s.t, "hosts", &sh.Hosts)
 	d.MaybeScanArgs(s.t, "radix", &sh.Radix)
 	d.MaybeScanArgs(s.t, "switches", &sh.Switches)
-	make := map[string]func(netlist.Shape) (*netlist.Netlist, error){"single": netlist.Single, "tree": netlist.FatTree2,
-		"chain": netlist.Chain, "islands": netlist.Islands, "dual": netlist.DualPort}[d.CmdArgs[0].Key]
+	make := map[string]func(netlist.Shape) (*netlist.Netlist, error){
+		"single": netlist.Single, "tree": netlist.FatTree2,
+		"chain": netlist.Chain, "islands": netlist.Islands, "dual": netlist.DualPort,
+	}[d.CmdArgs[0].Key]
 	l, err := make(sh)
 	s.l = list(s.t, l, err)
 	cfg := sm.Config{AuditPeriod: -1}

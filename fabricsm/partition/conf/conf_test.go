@@ -163,7 +163,8 @@ func TestMembers(t *testing.T) {
 			{GUID: self, PKey: 0x8001, Place: at(1)}, {GUID: self, PKey: 0x8002, Place: at(1)},
 		}},
 		{"it stays where it was", conf.Places{second: at(2)}, []partition.Member{
-			{GUID: self, PKey: 0x8001, Place: at(1)}, {GUID: self, PKey: 0x8002, Place: at(1)},
+			{GUID: self, PKey: 0x8001, Place: at(1)},
+			{GUID: self, PKey: 0x8002, Place: at(1)},
 			{GUID: second, PKey: 0x8002, Place: at(2)},
 		}},
 	} {

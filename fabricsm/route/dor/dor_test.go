@@ -85,7 +85,8 @@ func TestTooFewLanes(t *testing.T) {
 		{"none allowed", topotest.Torus(5, 1, 1), Engine{}, first + "than 1 virtual lanes here; allow more, or use updn"},
 		{"a large torus", topotest.Torus(12, 10, 1), Engine{Lanes: 20}, first + "than 8 virtual lanes here; allow more, or use updn"},
 		{
-			"a port has one", limit(k, k.PortOf(2, 2)), Engine{Lanes: 8},
+			"a port has one", limit(k, k.PortOf(2, 2)),
+			Engine{Lanes: 8},
 			first + "virtual lanes than the 1 that switch 0x0010000100000003 port 2 carries",
 		},
 	}

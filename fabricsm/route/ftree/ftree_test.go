@@ -122,17 +122,20 @@ func TestRefusals(t *testing.T) {
 		{"host on two leaves", topotest.DualPort(), Engine{}, fmt.Sprintf(twoLeaves, 1)},
 		{"torus", topotest.Torus(4, 4, 1), Engine{}, fmt.Sprintf(twoLeaves, 1)},
 		{
-			"host on a spine", ioOnSpine(), Engine{},
+			"host on a spine", ioOnSpine(),
+			Engine{},
 			"switch 0x0010000100000001 (switch1_1) is cabled at port 11 to switch 0x0010000200000001 (switch2_1), and both have compute nodes; " +
 				"ftree wants links from one level to the next: use updn, or list what is no compute node",
 		},
 		{
-			"wrong roots", topotest.FatTree2(36, 36), Engine{Roots: []ib.GUID{topotest.SwitchGUID(1, 1)}},
+			"wrong roots", topotest.FatTree2(36, 36),
+			Engine{Roots: []ib.GUID{topotest.SwitchGUID(1, 1)}},
 			"switch 0x0010000100000001 (switch1_1) has compute nodes 0 levels below the roots, and switch 0x0010000100000002 (switch1_2) has them 2 levels below the roots; " +
 				"ftree wants all of them equally far: list those on one of the switches as I/O nodes, or check the list of roots",
 		},
 		{
-			"no root there", topotest.FatTree2(36, 36), Engine{Roots: []ib.GUID{5}},
+			"no root there", topotest.FatTree2(36, 36),
+			Engine{Roots: []ib.GUID{5}},
 			"none of the 1 listed roots is a switch of the fabric, not 0x0000000000000005 either; list node GUIDs of switches",
 		},
 	}

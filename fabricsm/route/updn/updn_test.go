@@ -62,8 +62,10 @@ func TestRoots(t *testing.T) {
 		{"some spines", topotest.FatTree2(324, 36), spines[:3], 3 * (324 - 18), 2, ""},
 		{"a corner of a torus", topotest.Torus(4, 4, 1), []ib.GUID{topotest.SwitchGUID(1, 6)}, 17, 4, ""},
 		{"two islands, one root", topotest.Islands(3), []ib.GUID{topotest.SwitchGUID(1, 2)}, 0, 0, ""},
-		{"none is there", topotest.Single(3, 4), spines, 0, 0,
-			"none of the 10 listed roots is a switch of the fabric, not 0x0010000200000001 either; list node GUIDs of switches"},
+		{
+			"none is there", topotest.Single(3, 4), spines, 0, 0,
+			"none of the 10 listed roots is a switch of the fabric, not 0x0010000200000001 either; list node GUIDs of switches",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

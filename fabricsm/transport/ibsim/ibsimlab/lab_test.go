@@ -52,7 +52,8 @@ func TestConsoleChangesTheFabric(t *testing.T) {
 func TestStartRefusesWhatIbsimRefuses(t *testing.T) {
 	ibsimtest.Need(t)
 	_, err := ibsimlab.Start(t.Context(), ibsimlab.Options{
-		Netlist: []byte("Switch 2 \"a\"\n[9] \"b\"[1]\n\n"), Dir: t.TempDir()})
+		Netlist: []byte("Switch 2 \"a\"\n[9] \"b\"[1]\n\n"), Dir: t.TempDir(),
+	})
 	if err == nil || !strings.Contains(err.Error(), "did not become ready") {
 		t.Fatalf("Start of a broken netlist: %v", err)
 	}
