@@ -46,6 +46,9 @@ func startMember(ctx context.Context, dir string, noSync bool, log *slog.Logger)
 		}
 	}()
 	cfg := memberConfig(filepath.Join(dir, "etcd"))
+	if err := checkSpace(cfg.Dir); err != nil {
+		return nil, fmt.Errorf("start the store in %s: %w", dir, err)
+	}
 	cfg.UnsafeNoFsync = noSync
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(quietLogger(log, m.fail))
 	if m.etcd, err = embed.StartEtcd(cfg); err != nil {

@@ -84,15 +84,23 @@ func showImport(w *columns, r *v1.ImportReport) {
 		done = "would be imported (dry run, nothing was changed)"
 	}
 	w.text("%d hosts new, %d changed, %d unchanged: %s", len(r.Added), len(r.Changed), r.Unchanged, done)
-	for _, id := range r.Added {
-		w.row("new", id)
-	}
+	listHosts(w, "new", r.Added)
 	for _, c := range r.Changed {
 		for _, f := range c.Fields {
 			w.row("changed", c.Host, f)
 		}
 	}
-	for _, id := range r.NotInFile {
-		w.row("not in these files, left alone", id)
+	listHosts(w, "not in these files, left alone", r.NotInFile)
+}
+
+// mostListed bounds a list that people read; -o json has all of it.
+const mostListed = 20
+
+func listHosts(w *columns, what string, ids []string) {
+	for _, id := range ids[:min(len(ids), mostListed)] {
+		w.row(what, id)
+	}
+	if more := len(ids) - mostListed; more > 0 {
+		w.row(what, fmt.Sprintf("and %d more; -o json lists all", more))
 	}
 }

@@ -1,0 +1,40 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// etcd writes its log in segments of 64 MB and reserves the next one ahead. A
+// member that finds no room for them neither starts nor ends.
+const (
+	segment      = 64 << 20
+	spaceToStart = segment + 16<<20   // a member that is there: the next segment, and its records
+	spaceToBegin = 2*segment + 16<<20 // a new one: its first segment too
+)
+
+// checkSpace refuses to start the member in dir, below an existing directory,
+// on a disk where it would hang.
+func checkSpace(dir string) error {
+	need := uint64(spaceToStart)
+	if _, err := os.Stat(filepath.Join(dir, "member")); err != nil {
+		need = spaceToBegin
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(filepath.Dir(dir), &fs); err != nil {
+		return fmt.Errorf("see how much space there is for %s: %w", dir, err)
+	}
+	return enough(fs.Bavail*uint64(fs.Bsize), need)
+}
+
+// enough compares bytes.
+func enough(free, need uint64) error {
+	if free >= need {
+		return nil
+	}
+	return fmt.Errorf("%w: the state directory's disk has %d MiB free and the store needs %d to start: free some, then start the service again",
+		ErrFull, free>>20, need>>20)
+}
