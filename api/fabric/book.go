@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -114,7 +115,7 @@ func (b *book) changed(c store.Changes) (wanted bool, err error) {
 			}
 		}
 		if id, ok := inventory.Hosts().KeyOf(ch.Key); ok {
-			inventoryChanged = true
+			inventoryChanged, wanted = true, true
 			if err := b.changeHost(id, ch); err != nil {
 				return false, err
 			}
@@ -166,6 +167,11 @@ func (b *book) intent() sm.Intent {
 		}
 		in.Grants = append(in.Grants, g)
 	}
+	in.Hosts = slices.Collect(maps.Values(b.cables))
+	slices.SortFunc(in.Hosts, func(x, y ib.Place) int {
+		return cmp.Or(cmp.Compare(x.Switch, y.Switch), cmp.Compare(x.Port, y.Port))
+	})
+	in.Hosts = slices.Compact(in.Hosts)
 	return in
 }
 

@@ -206,6 +206,7 @@ func TestIntent(t *testing.T) {
 		Revision: 101,
 		Grants:   []sm.Grant{{GUID: 0xa1, PKey: 0x8005, Place: home}},
 		Absent:   []sm.Grant{{GUID: 0xb1, PKey: 0x8004, Place: away}},
+		Hosts:    []ib.Place{home},
 	}
 	if d := cmp.Diff(want, b.intent()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

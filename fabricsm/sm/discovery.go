@@ -64,8 +64,17 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	}
 	p := topo.PortID(r.ref.id)
 	pt := &c.ports[p]
-	pt.verify, pt.told, pt.pause = false, false, 0
+	pt.verify, pt.told = false, false
 	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
+	if ni.NodeType == ib.NodeSwitch && c.external(p) && c.members.forHost(c.placeOf(p)) {
+		if c.peer(p) != topo.None {
+			c.unlink(p)
+		}
+		c.shut(p)
+		c.refused(r, "a switch answers where a host belongs")
+		return
+	}
+	pt.pause = 0
 	c.found(p, &ni)
 }
 
@@ -123,6 +132,7 @@ func (c *Core) enterPort(p topo.PortID, guid ib.GUID) {
 
 // found takes what answered behind port p.
 func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
+	c.evict(ni.PortGUID, p)
 	id := c.topo.NodeByGUID(ni.NodeGUID)
 	if id == topo.None {
 		if twin, ok := c.byPort[ni.PortGUID]; ok {
@@ -138,7 +148,8 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	}
 	q := c.topo.PortOf(id, ni.LocalPortNum)
 	tn := c.topo.Node(id)
-	if tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || q == p || c.otherGUID(id, q, ni) {
+	if tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || q == p || c.otherGUID(id, q, ni) ||
+		tn.Type == ib.NodeSwitch && c.external(p) && c.members.forHost(c.placeOf(q)) {
 		c.duplicate(ni.NodeGUID, c.seenAt(c.firstLink(id)), p)
 		return
 	}

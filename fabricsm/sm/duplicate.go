@@ -2,6 +2,7 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
 )
 
@@ -40,12 +41,28 @@ func (c *Core) duplicate(guid ib.GUID, first ib.Place, p topo.PortID) {
 	if !c.nodes[pt.node].alive {
 		return
 	}
+	c.shut(p)
 	if !pt.fenced {
 		pt.fenced = true
 		c.problem(problemKey{kind: twin, place: c.placeOf(p)}, &DuplicateGUID{GUID: guid, First: first, Second: c.placeOf(p)})
 	}
 	pt.pause = c.longer(pt.pause)
 	c.after(pt.pause, timerRetry, ref{clsProbe, int32(p)})
+}
+
+// shut takes the link of a switch port down that is in use and must not be: it
+// comes back unconfigured.
+func (c *Core) shut(p topo.PortID) {
+	pt := &c.ports[p]
+	if !c.writing() || !c.external(p) || !pt.known || pt.info.PortState <= ib.PortInit || c.asked(clsSet, p) || !c.nodes[pt.node].alive {
+		return
+	}
+	want := pt.info
+	want.PortState, want.PortPhysicalState = ib.PortDown, ib.PhysNop
+	want.LinkWidthEnabled, want.LinkSpeedEnabled, want.LinkSpeedExtEnabled, want.LinkSpeedExtEnabled2 = 0, 0, 0, 0
+	pt.setTried, pt.setState = 0, ib.PortDown
+	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
+	c.encode(mad.Encode(m.Data(), &want))
 }
 
 // seenAt gives the place at which an end port, or the node of a switch port, is
@@ -74,4 +91,26 @@ func (c *Core) unfence(p topo.PortID) {
 		c.ports[p].fenced = false
 		c.solved(problemKey{kind: twin, place: c.placeOf(p)})
 	}
+}
+
+// evict closes the place at which a port GUID is seen, when it answers now at
+// the place a grant names for it: who came first does not matter then.
+func (c *Core) evict(guid ib.GUID, p topo.PortID) {
+	twin, ok := c.byPort[guid]
+	if !ok || !c.external(p) || !c.entitled(guid, c.placeOf(p)) {
+		return
+	}
+	if at := c.peer(twin); at != topo.None && at != p && c.external(at) && !c.entitled(guid, c.placeOf(at)) {
+		c.duplicate(guid, c.placeOf(p), at)
+	}
+}
+
+// entitled reports that a grant names a GUID at a place.
+func (c *Core) entitled(guid ib.GUID, pl ib.Place) bool {
+	for _, ms := range c.members.byGUID[guid] {
+		if !ms.leaving && ms.Place == pl {
+			return true
+		}
+	}
+	return false
 }

@@ -63,6 +63,7 @@ type env struct {
 	meddle  func(set bool, m *mad.MAD) // changes answers on their way
 	asked   map[ib.TID]bool            // by transaction: it was a Set
 	logSend func(*sm.Request)
+	hostile map[string]liar // by node name: answers in place of the node
 }
 
 type arrival struct {
@@ -122,6 +123,10 @@ func (e *env) step(in sm.Input) {
 		e.asked[r.MAD.TID()] = r.MAD.Method() == mad.MethodSet
 		e.out[r.ID] = e.now.Add(timeout)
 		e.order = append(e.order, r.ID)
+		if m, ok := e.lie(r); ok {
+			e.post(transport.Packet{MAD: m, LID: ib.PermissiveLID})
+			continue
+		}
 		if e.rng.Float64() >= e.bad.lose {
 			packets = append(packets, transport.Packet{MAD: r.MAD, LID: r.LID})
 		}

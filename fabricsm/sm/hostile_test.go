@@ -10,110 +10,220 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestGarbledWire flips bytes of what is received, at every stage of a
-// bring-up: the core may be misled for a while, but neither crash nor wedge.
-func TestGarbledWire(t *testing.T) {
-	for seed := range uint64(40) {
-		e := newEnv(t, tree(t, 8, 8), sim.Options{Seed: seed, LoseSilently: true}, sm.Config{}, seed)
-		e.bad = chaos{garble: 0.2, twice: 0.05}
-		e.start()
-		e.run(3 * time.Second)
-		e.bad = chaos{}
-		e.start()
-		e.mustSettle(3 * time.Minute)
-		if bad := inactive(e.view); len(bad) > 0 {
-			t.Errorf("seed %d: not Active: %v", seed, bad)
+// liar answers a request in place of a node. rest is what is left of the
+// directed route behind the node; false lets the node itself answer.
+type liar func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool)
+
+// lie gives the answer of the first liar on the way of a request.
+func (e *env) lie(r *sm.Request) (mad.MAD, bool) {
+	route := r.MAD.Route()
+	at := e.list.Find("sm")
+	for i := 0; len(e.hostile) > 0 && at != nil; i++ {
+		if f := e.hostile[at.Name]; f != nil {
+			var rest []ib.PortNum
+			for j := i; j < route.Len(); j++ {
+				rest = append(rest, route.At(j))
+			}
+			return f(rest, r)
+		}
+		if i == route.Len() {
+			break
+		}
+		at = e.list.Find(at.Ports[route.At(i)].Peer)
+	}
+	return mad.MAD{}, false
+}
+
+// answer is a well-formed answer with data.
+func answer[T any](r *sm.Request, data *T) (mad.MAD, bool) {
+	m := r.MAD
+	m.Respond(mad.StatusOK)
+	if err := mad.Encode(m.Data(), data); err != nil {
+		panic(err)
+	}
+	return m, true
+}
+
+// turnInto has a host's adapter go away and come back as f.
+func turnInto(e *env, h *endPort, f liar) {
+	e.fab.Unlink(h.node.Name, h.num)
+	e.arrive(e.st.Take(nil))
+	e.run(100 * time.Millisecond)
+	if e.hostile == nil {
+		e.hostile = map[string]liar{}
+	}
+	e.hostile[h.node.Name] = f
+	e.fab.Relink(h.node.Name, h.num, h.peer, h.pnum)
+	e.arrive(e.st.Take(nil))
+}
+
+// poser is an adapter that poses as a switch of four ports, all but the one it
+// is entered by Down. It takes every Set.
+func poser(linearCap uint16) liar {
+	state := map[ib.PortNum]*mad.PortInfo{}
+	return func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if len(rest) > 0 {
+			return mad.MAD{}, false
+		}
+		switch r.MAD.Attr() {
+		case mad.AttrNodeInfo:
+			return answer(r, &mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeSwitch, NumPorts: 4,
+				NodeGUID: 0xbad0001, PortGUID: 0xbad0001, PartitionCap: 32, LocalPortNum: 1,
+			})
+		case mad.AttrSwitchInfo:
+			return answer(r, &mad.SwitchInfo{LinearFDBCap: linearCap})
+		case mad.AttrPortInfo:
+			return poserPort(state, r)
+		default:
+			m := r.MAD
+			m.Respond(mad.StatusOK)
+			return m, true
 		}
 	}
 }
 
-// FuzzReceived steps any bytes in as a MAD that nobody asked for, and as the
-// answer to the first request, on a fabric that is settled.
-func FuzzReceived(f *testing.F) {
-	var m mad.MAD
-	mad.NewSMP(&m, mad.Header{Method: mad.MethodTrap, Attr: mad.AttrNotice}, nil, ib.MKey{})
-	f.Add(m[:], uint16(1), uint32(0))
-	mad.NewSMP(&m, mad.Header{Method: mad.MethodSet, Attr: mad.AttrSMInfo, Mod: 1}, &mad.Route{}, ib.MKey{})
-	f.Add(m[:], uint16(7), uint32(0))
-	mad.NewSMP(&m, mad.Header{Method: mad.MethodGetResp, Attr: mad.AttrNodeInfo}, &mad.Route{}, ib.MKey{})
-	f.Add(m[:], uint16(0xFFFF), uint32(1))
-	f.Fuzz(func(t *testing.T, b []byte, lid uint16, qp uint32) {
-		e := newEnv(t, tree(t, 4, 4), sim.Options{}, sm.Config{}, 1)
-		e.start()
-		var m mad.MAD
-		copy(m[:], b)
-		for id := range e.out {
-			r := m
-			e.core.Step(e.now, &sm.Reply{ID: id, MAD: r})
+func poserPort(state map[ib.PortNum]*mad.PortInfo, r *sm.Request) (mad.MAD, bool) {
+	num := ib.PortNum(r.MAD.Mod())
+	pi := state[num]
+	if pi == nil {
+		pi = &mad.PortInfo{PortState: ib.PortDown, MTUCap: ib.MTU4096, VLCap: 4, LinkWidthActive: 2, LinkSpeedActive: 4}
+		switch num {
+		case 0:
+			pi.PortState = ib.PortActive
+		case 1:
+			pi.PortState = ib.PortInit
 		}
-		e.start()
-		e.mustSettle(time.Minute)
-		e.core.Step(e.now, &sm.Received{MAD: m, LID: ib.LID(lid), QP: qp})
-		if n := e.sets(); n == 0 {
-			t.Error("nothing was ever set")
+		state[num] = pi
+	}
+	if r.MAD.Method() == mad.MethodSet {
+		was := pi.PortState
+		if err := mad.Decode(r.MAD.Data(), pi); err != nil {
+			panic(err)
 		}
+		if pi.PortState == ib.PortNop {
+			pi.PortState = was
+		}
+	}
+	return answer(r, pi)
+}
+
+func places(hs []endPort) (out []ib.Place) {
+	for _, h := range hs {
+		out = append(out, h.place)
+	}
+	return out
+}
+
+// wantShut wants a switch port that passes nothing unchecked.
+func wantShut(t *testing.T, e *env, h *endPort) {
+	t.Helper()
+	pi := e.fab.PortInfo(h.peer, h.pnum)
+	if pi.PortState == ib.PortActive && !(pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound) {
+		t.Errorf("%s port %d is Active and checks no P_Keys", h.peer, h.pnum)
+	}
+}
+
+// A host that says it is a switch would get a port that checks no P_Keys.
+func TestHostPosesAsSwitch(t *testing.T) {
+	t.Run("from the start", func(t *testing.T) {
+		l := tree(t, 8, 8)
+		e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+		h := hosts(l)[3]
+		e.hostile = map[string]liar{h.node.Name: poser(49152)}
+		e.start()
+		e.settle(10 * time.Second)
+		e.want(sm.Intent{Revision: 1, Hosts: places(hosts(l))})
+		e.run(10 * time.Second)
+		wantShut(t, e, &h)
+	})
+	t.Run("after it was admitted", func(t *testing.T) {
+		l := tree(t, 8, 8)
+		e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
+		h := hosts(l)[3]
+		e.start()
+		e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{h.grant(0x8001)}})
+		e.mustSettle(20 * time.Second)
+		turnInto(e, &h, poser(49152))
+		e.run(5 * time.Second)
+		wantShut(t, e, &h)
 	})
 }
 
-// TestTrapStorm: however many traps a source sends, it costs a bounded number
-// of requests, and each trap is repressed.
-func TestTrapStorm(t *testing.T) {
-	e := newEnv(t, tree(t, 8, 8), sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+// A switch of no use must not stop the routing of all others.
+func TestPosedSwitchDoesNotStopRouting(t *testing.T) {
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+	bad := hosts(l)[3]
+	e.hostile = map[string]liar{bad.node.Name: poser(1)}
 	e.start()
-	e.mustSettle(10 * time.Second)
-	sw := e.view.Fabric.Switches()[0]
-	lid := e.view.Fabric.Port(e.view.Fabric.Node(sw).FirstPort).LID
-	var m mad.MAD
-	mad.NewSMP(&m, mad.Header{Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: 0x77}, nil, ib.MKey{})
-	if err := mad.Encode(m.Data(), &mad.Trap128{NoticeHeader: mad.NoticeHeader{IsGeneric: true, TrapNumber: mad.TrapLinkStateChange}, SwitchLID: lid}); err != nil {
-		t.Fatal(err)
-	}
-	before, answers := e.smps["Get SwitchInfo"], 0
-	for range 1000 {
-		out := e.core.Step(e.now, &sm.Received{MAD: m, LID: lid})
-		for _, a := range out.Answer {
-			if a.MAD.Method() != mad.MethodTrapRepress || a.MAD.TID() != 0x77 || a.LID != lid {
-				t.Fatalf("answer to a trap: %v %v to LID %v", a.MAD.Method(), a.MAD.TID(), a.LID)
-			}
-			answers++
+	e.want(sm.Intent{Revision: 1})
+	e.settle(20 * time.Second)
+	for _, h := range hosts(l) {
+		if pi := e.fab.PortInfo(h.node.Name, h.num); h.node != bad.node && pi.PortState != ib.PortActive {
+			t.Errorf("%s is %v, want Active", h.node.Name, pi.PortState)
 		}
-		e.smps["Get SwitchInfo"] += len(out.Send)
-		e.now = e.now.Add(time.Microsecond)
-	}
-	if answers != 1000 {
-		t.Errorf("%d of 1000 traps repressed", answers)
-	}
-	if n := e.smps["Get SwitchInfo"] - before; n > 2 {
-		t.Errorf("1000 traps in a millisecond caused %d requests", n)
 	}
 }
 
-// TestSMInfoIsGuarded: anybody may ask, nobody may command without the SM_Key.
-func TestSMInfoIsGuarded(t *testing.T) {
-	e := newEnv(t, tree(t, 4, 4), sim.Options{}, sm.Config{Priority: 5, SMKey: ib.NewSMKey(0x1234)}, 1)
+// Two hosts pretend that their leaves are cabled to each other.
+func TestHostsPoseAsTrunk(t *testing.T) {
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
+	hs := hosts(l)
+	a, b := hs[1], hs[5]
+	if a.peer == b.peer {
+		t.Fatal("both hosts are on one leaf")
+	}
+	leaf := l.Find(b.peer)
+	silent := func([]ib.PortNum, *sm.Request) (mad.MAD, bool) { return mad.MAD{}, true }
+	e.hostile = map[string]liar{b.node.Name: silent}
 	e.start()
-	e.mustSettle(10 * time.Second)
-	ask := func(method mad.Method, mod uint32, key uint64) (out sm.Output) {
-		var m mad.MAD
-		mad.NewSMP(&m, mad.Header{Method: method, Attr: mad.AttrSMInfo, Mod: mod}, nil, ib.MKey{})
-		if err := mad.Encode(m.Data(), &mad.SMInfo{GUID: 0x99, SMKey: ib.NewSMKey(key), SMState: ib.SMMaster}); err != nil {
-			t.Fatal(err)
+	e.want(sm.Intent{Revision: 1, Hosts: places(hs)})
+	e.run(10 * time.Second)
+	turnInto(e, &a, func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if r.MAD.Attr() != mad.AttrNodeInfo || len(rest) > 0 {
+			return mad.MAD{}, true
 		}
-		return e.core.Step(e.now, &sm.Received{MAD: m, LID: 3})
+		return answer(r, &mad.NodeInfo{
+			BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeSwitch, NumPorts: uint8(leaf.NumPorts()),
+			NodeGUID: leaf.GUID, PortGUID: leaf.GUID, LocalPortNum: b.pnum, PartitionCap: 32,
+		})
+	})
+	e.run(30 * time.Second)
+	wantShut(t, e, &a)
+	wantShut(t, e, &b)
+	f := e.view.Fabric
+	lid := f.Port(f.PortByGUID(hs[6].node.PortGUID(hs[6].num))).LID
+	if out := e.view.Tables.LFT(f.NodeByGUID(l.Find(a.peer).GUID))[lid]; out == a.pnum {
+		t.Errorf("%s sends what is for %s to the port of %s", a.peer, hs[6].node.Name, a.node.Name)
 	}
-	out := ask(mad.MethodGet, 0, 0)
-	if len(out.Answer) != 1 {
-		t.Fatalf("Get SMInfo: %d answers", len(out.Answer))
+}
+
+// A host that never answers twice the same is written to a bounded number of
+// times, and the fabric settles all the same.
+func TestAnswersThatNeverHold(t *testing.T) {
+	l := tree(t, 4, 8)
+	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+	h := hosts(l)[2]
+	flip := uint8(0)
+	e.hostile = map[string]liar{h.node.Name: func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if len(rest) > 0 || r.MAD.Attr() != mad.AttrPKeyTable || r.MAD.Method() != mad.MethodGet {
+			return mad.MAD{}, false
+		}
+		flip++
+		table := mad.PKeyTable{}
+		table.PKey[0], table.PKey[1] = ib.DefaultPKeyLimited, ib.PKey(0x8100+uint16(flip))
+		return answer(r, &table)
+	}}
+	e.start()
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{h.grant(0x8001)}})
+	e.run(10 * time.Second)
+	const most = 2000
+	if n := e.smps["Set P_KeyTable"] + e.smps["Get P_KeyTable"]; n > most {
+		t.Errorf("%d requests about P_Keys in ten seconds, want at most %d: %v", n, most, e.smps)
 	}
-	var si mad.SMInfo
-	if err := mad.Decode(out.Answer[0].MAD.Data(), &si); err != nil {
-		t.Fatal(err)
-	}
-	if si.GUID != e.cfg.PortGUID || si.Priority != 5 || si.SMState != ib.SMMaster || !si.SMKey.IsZero() {
-		t.Errorf("SMInfo: %+v", si)
-	}
-	out = ask(mad.MethodSet, uint32(mad.SMInfoHandover), 0x9999)
-	if len(out.Answer) != 0 || len(out.Events) != 1 {
-		t.Errorf("HANDOVER with a wrong SM_Key: %d answers, events %v", len(out.Answer), out.Events)
+	if !e.settle(20 * time.Second) {
+		t.Errorf("one host keeps the fabric from settling: %v", e.smps)
 	}
 }

@@ -49,6 +49,9 @@ type Intent struct {
 	// answered by MembershipRemoved once. Those that Grants holds too are
 	// ignored.
 	Absent []Grant
+	// Hosts lists the places where inventory has a host. Whoever says there that
+	// it is a switch is left out: a switch is believed to check no P_Keys for us.
+	Hosts []ib.Place
 }
 
 // Grant puts an end port into a partition as a full member. It is honoured

@@ -18,6 +18,7 @@ type members struct {
 
 	byGUID  map[ib.GUID][]*membership // grants and removals by port GUID, sorted
 	byPlace map[ib.Place][]ib.GUID    // GUIDs that name the place, sorted
+	hosts   map[ib.Place]bool         // where nothing but a host is believed
 	roster  partition.Roster
 	plan    *topo.Fabric // snapshot that is planned on, nil when it is out of date
 	self    [1]topo.PortID
@@ -36,6 +37,44 @@ func newMembers() members {
 
 // at reports whether anything is wanted, or to be proven, of a place.
 func (m *members) at(pl ib.Place) bool { return len(m.byPlace) > 0 && len(m.byPlace[pl]) > 0 }
+
+// forHost reports a place where only a host belongs.
+func (m *members) forHost(pl ib.Place) bool { return m.hosts[pl] || m.at(pl) }
+
+// expel takes away a switch that was linked to a place before it was known to be
+// for a host.
+func (c *Core) expel(pl ib.Place) {
+	sp := c.portAt(pl)
+	if sp == topo.None {
+		return
+	}
+	if peer := c.peer(sp); peer != topo.None && c.external(peer) {
+		far := c.ports[peer].node
+		c.unlink(sp)
+		c.shut(sp)
+		c.markPort(clsProbe, sp)
+		if c.nodes[far].alive && c.nodes[far].epoch != 0 && far != c.root {
+			// It is a real switch whose name was taken: what was read may be a lie.
+			c.rebooted(far)
+			c.nodes[far].infoKnown = false
+			c.refresh(far)
+		}
+	}
+}
+
+// setHosts replaces the places where only a host belongs.
+func (c *Core) setHosts(places []ib.Place) {
+	before := c.members.hosts
+	c.members.hosts = make(map[ib.Place]bool, len(places))
+	for _, pl := range places {
+		c.members.hosts[pl] = true
+	}
+	for _, pl := range places {
+		if !before[pl] {
+			c.expel(pl)
+		}
+	}
+}
 
 // concerns reports whether the table of a port has to be proven: something is
 // wanted of, or to be proven at, its place or its GUID.
@@ -104,6 +143,7 @@ func (c *Core) setIntent(in *Intent) {
 		}
 	}
 	changed := m.replace(old, next)
+	c.setHosts(in.Hosts)
 	for _, ms := range changed {
 		c.lookAt(&ms)
 	}
@@ -200,6 +240,7 @@ func (c *Core) lookAt(ms *membership) {
 	}
 	c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
 	if sp := c.portAt(ms.Place); sp != topo.None {
+		c.expel(ms.Place)
 		c.markAt(level, ref{clsPKey, int32(sp)})
 	}
 	if h, ok := c.byPort[ms.GUID]; ok {

@@ -45,8 +45,9 @@ type node struct {
 // port is what the core keeps of a port besides topo.Port.
 type port struct {
 	marks
-	node topo.NodeID
-	num  ib.PortNum
+	turns allowance
+	node  topo.NodeID
+	num   ib.PortNum
 
 	info       mad.PortInfo
 	known      bool // info was read in this life of the link
@@ -124,7 +125,7 @@ func (c *Core) portAt(pl ib.Place) topo.PortID {
 func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	tn := topo.Node{
 		GUID: ni.NodeGUID, SystemImageGUID: ni.SystemImageGUID, Type: ni.NodeType,
-		NumPorts: ni.NumPorts, PartitionCap: max(1, ni.PartitionCap),
+		NumPorts: ni.NumPorts, PartitionCap: min(max(1, ni.PartitionCap), maxKeys),
 	}
 	if ni.NodeType == ib.NodeSwitch {
 		tn.LinearFDBCap = uint16(ib.MaxUnicastLID) + 1 // until SwitchInfo says how many
@@ -187,6 +188,9 @@ func (c *Core) tombstone(id topo.NodeID) {
 }
 
 const maxTombstones = 4096
+
+// maxKeys bounds a P_Key table: the largest devices have 256, a liar says 65535.
+const maxKeys = 1024
 
 // moved says that nodes, links or end ports changed, so that P_Keys are planned
 // on a new snapshot.

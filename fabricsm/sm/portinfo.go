@@ -175,6 +175,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 	}
 	n := &c.nodes[id]
 	old, was := n.info, n.infoKnown
+	si.PartitionEnforcementCap = min(si.PartitionEnforcementCap, maxKeys)
 	n.info, n.infoKnown = si, true
 	c.copySwitch(id)
 	if r.method == mad.MethodSet {
@@ -229,7 +230,9 @@ func (c *Core) copySwitch(id topo.NodeID) {
 	si := &c.nodes[id].info
 	tn := c.topo.Node(id)
 	was := tn
-	tn.LinearFDBCap, tn.MulticastFDBCap = si.LinearFDBCap, si.MulticastFDBCap
+	// LinearFDBCap is not believed: one liar would stop routing for all. A switch
+	// that is too small refuses its own blocks.
+	tn.MulticastFDBCap = si.MulticastFDBCap
 	tn.PartitionEnforcementCap = si.PartitionEnforcementCap
 	tn.InboundEnforcementCap, tn.OutboundEnforcementCap = si.InboundEnforcementCap, si.OutboundEnforcementCap
 	tn.EnhancedPort0 = si.EnhancedPort0

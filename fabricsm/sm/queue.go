@@ -93,6 +93,7 @@ type marks struct {
 	queued uint16 // stands in the queue
 	busy   uint16 // a request is out
 	again  uint16 // to be looked at when that request has ended
+	held   uint16 // over its allowance: waits for timerHold
 }
 
 func (c *Core) marksOf(x ref) *marks {
@@ -108,6 +109,7 @@ func (c *Core) mark(x ref) { c.markAt(1+int(x.class), x) }
 func (c *Core) markAt(level int, x ref) {
 	m, bit := c.marksOf(x), uint16(1)<<x.class
 	switch {
+	case m.held&bit != 0 && level != urgent:
 	case m.busy&bit != 0:
 		m.again |= bit
 	case m.queued&bit == 0 || level == urgent:
@@ -144,6 +146,9 @@ func (c *Core) pump() {
 			continue
 		}
 		m.queued &^= bit
+		if c.overdrawn(x) {
+			continue
+		}
 		if target == topo.None {
 			c.work(x)
 			continue

@@ -13,6 +13,7 @@ type timerKind uint8
 const (
 	timerRetry  timerKind = iota // look at ref again
 	timerNear                    // the same, after so short a pause that the fabric is not settled
+	timerHold                    // ref has an allowance again
 	timerVerify                  // verify a switch that sent traps
 	timerIntent                  // stop waiting for the first intent
 	timerAudit                   // next step of the background audit
@@ -81,6 +82,11 @@ func (c *Core) fire() {
 				c.mark(t.ref)
 			}
 		case timerRetry:
+			if c.epochOf(t.ref) == t.epoch {
+				c.mark(t.ref)
+			}
+		case timerHold:
+			c.marksOf(t.ref).held &^= 1 << t.ref.class
 			if c.epochOf(t.ref) == t.epoch {
 				c.mark(t.ref)
 			}

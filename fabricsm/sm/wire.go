@@ -165,6 +165,7 @@ func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr 
 		c.wire.order = append(c.wire.order, r.id)
 	}
 	c.count(r)
+	c.spend(x)
 
 	c.out.Send = append(c.out.Send, Request{ID: r.id, LID: ib.PermissiveLID})
 	m := &c.out.Send[len(c.out.Send)-1].MAD
