@@ -227,3 +227,72 @@ func TestAnswersThatNeverHold(t *testing.T) {
 		t.Errorf("one host keeps the fabric from settling: %v", e.smps)
 	}
 }
+
+// A host shows another's GUID while that one reboots. Who came first does not
+// matter: the granted place gets its host back.
+func TestStolenWhileRebooting(t *testing.T) {
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
+	hs := hosts(l)
+	victim, thief := hs[2], hs[5]
+	e.start()
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{victim.grant(0x8001)}})
+	e.mustSettle(20 * time.Second)
+	e.fab.Unlink(victim.node.Name, victim.num)
+	turnInto(e, &thief, func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if r.MAD.Attr() != mad.AttrNodeInfo || len(rest) > 0 {
+			return mad.MAD{}, false
+		}
+		return answer(r, &mad.NodeInfo{
+			BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: uint8(victim.node.NumPorts()),
+			NodeGUID: victim.node.GUID, PortGUID: victim.node.PortGUID(victim.num), LocalPortNum: victim.num, PartitionCap: 32,
+		})
+	})
+	e.run(100 * time.Millisecond)
+	e.fab.Relink(victim.node.Name, victim.num, victim.peer, victim.pnum)
+	e.arrive(e.st.Take(nil))
+	e.run(time.Minute)
+	if pi := e.fab.PortInfo(victim.peer, victim.pnum); pi.PortState != ib.PortActive {
+		t.Errorf("the victim's port is %v, want Active", pi.PortState)
+	}
+	if pi := e.fab.PortInfo(thief.peer, thief.pnum); pi.PortState == ib.PortActive {
+		t.Error("the thief's port is Active")
+	}
+	for _, k := range e.fab.PKeys(thief.peer, thief.pnum) {
+		if k.Base() == 1 {
+			t.Error("the thief's switch port holds the victim's P_Key")
+		}
+	}
+}
+
+// A device that claims a P_Key table of 65535 entries is not read to its end.
+func TestClaimedTableIsBounded(t *testing.T) {
+	l := tree(t, 4, 8)
+	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+	h := hosts(l)[2]
+	e.hostile = map[string]liar{h.node.Name: func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if len(rest) > 0 {
+			return mad.MAD{}, false
+		}
+		switch r.MAD.Attr() {
+		case mad.AttrNodeInfo:
+			return answer(r, &mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: uint8(h.node.NumPorts()),
+				NodeGUID: h.node.GUID, PortGUID: h.node.PortGUID(h.num), LocalPortNum: h.num, PartitionCap: 65535,
+			})
+		case mad.AttrPKeyTable:
+			m := r.MAD
+			m.Respond(mad.StatusOK)
+			return m, true
+		default:
+			return mad.MAD{}, false
+		}
+	}}
+	e.start()
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{h.grant(0x8001)}})
+	e.run(10 * time.Second)
+	const most = 1000 // 32 blocks read and written a few times, and the honest devices
+	if n := e.smps["Set P_KeyTable"] + e.smps["Get P_KeyTable"]; n == 0 || n > most {
+		t.Errorf("%d requests about P_Keys, want 1 to %d: %v", n, most, e.smps)
+	}
+}
