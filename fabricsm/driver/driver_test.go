@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
@@ -168,6 +169,64 @@ func TestLatestIntentWins(t *testing.T) {
 		}, intents)
 		if err != nil || len(seen) != 1 || seen[0] != 3 {
 			t.Errorf("Run: %v; revisions seen %v, want 3 alone", err, seen)
+		}
+	})
+}
+
+// forger sees every request and gets its answer to the subnet manager first,
+// under the transaction id that the core numbers its requests with.
+type forger struct {
+	transport.Port
+	forged chan transport.Packet
+	next   uint32
+}
+
+func (f *forger) Send(p []transport.Packet) (int, error) {
+	for i := range p {
+		f.next++
+		lie := p[i]
+		lie.MAD.SetTID(ib.TID(f.next<<12 | (f.next-1)&0xFFF))
+		lie.MAD.Respond(mad.StatusOK)
+		select {
+		case f.forged <- lie:
+		default:
+		}
+	}
+	return f.Port.Send(p)
+}
+
+func (f *forger) Receive(p []transport.Packet) (int, error) {
+	select {
+	case p[0] = <-f.forged:
+		return 1, nil
+	default:
+		return f.Port.Receive(p)
+	}
+}
+
+// TestForgedAnswers: who answers for others, but for their transaction ids, is
+// not believed, and told of.
+func TestForgedAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told *sm.StrayAnswer
+		var last *sm.View
+		err := driver.Run(t.Context(), driver.Options{
+			Port:   &forger{Port: simulated(t, sim.Fault{}, ""), forged: make(chan transport.Packet, 1000)},
+			OnView: func(v *sm.View) { last = v }, Until: driver.UntilSettled,
+			OnEvent: func(e sm.Event) {
+				if e, ok := e.(*sm.StrayAnswer); ok {
+					told = e
+				}
+			},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told == nil || told.Count < 10 {
+			t.Errorf("told %v, want the answers that nobody asked for", told)
+		}
+		if nodes := len(last.Fabric.ByGUID()); nodes != 5 || len(last.Problems) != 0 {
+			t.Errorf("%d nodes, want 5; problems %q", nodes, last.Problems)
 		}
 	})
 }

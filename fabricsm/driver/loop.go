@@ -175,17 +175,20 @@ func (l *loop) next() time.Time {
 func (l *loop) take(buf []transport.Packet) {
 	for i := range buf {
 		p := &buf[i]
-		if id, ours := l.answers(p); ours {
-			if !l.out.end(id) {
-				continue // late, or twice: it was accounted for
+		if isAnswer(p) {
+			id, v := l.out.end(p)
+			switch {
+			case v == taken:
+				l.reply.ID, l.reply.Outcome = id, sm.Answered
+				if p.Undelivered {
+					l.reply.Outcome = sm.Undelivered
+				}
+				l.reply.MAD = p.MAD
+				l.step(&l.reply)
+				continue
+			case v == late || p.Undelivered:
+				continue // it was accounted for
 			}
-			l.reply.ID, l.reply.Outcome = id, sm.Answered
-			if p.Undelivered {
-				l.reply.Outcome = sm.Undelivered
-			}
-			l.reply.MAD = p.MAD
-			l.step(&l.reply)
-			continue
 		}
 		if p.Undelivered {
 			continue // a TrapRepress or an answer that nobody took
@@ -195,14 +198,10 @@ func (l *loop) take(buf []transport.Packet) {
 	}
 }
 
-// answers tells answers to our requests from what others ask. Only the lower
-// half of a transaction id is ours; transports own the upper one.
-func (l *loop) answers(p *transport.Packet) (sm.RequestID, bool) {
-	m := &p.MAD
-	if !m.IsSMP() || !p.Undelivered && m.Method() != mad.MethodGetResp {
-		return 0, false
-	}
-	return sm.RequestID(uint32(m.TID())), true
+// isAnswer tells answers to requests, and requests come back, from what others
+// ask.
+func isAnswer(p *transport.Packet) bool {
+	return p.MAD.IsSMP() && (p.Undelivered || p.MAD.Method() == mad.MethodGetResp)
 }
 
 // expire steps in the requests that were not answered in time, and the wake.
@@ -232,7 +231,7 @@ func (l *loop) step(in sm.Input) {
 	for i := range out.Send {
 		r := &out.Send[i]
 		l.send = append(l.send, transport.Packet{MAD: r.MAD, LID: r.LID})
-		l.out.begin(r.ID)
+		l.out.begin(r, &l.send[len(l.send)-1].MAD)
 	}
 	if out.Job != nil {
 		job := out.Job

@@ -1,35 +1,79 @@
 package driver
 
 import (
+	crand "crypto/rand"
+	"math/rand/v2"
 	"time"
 
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
 )
 
-// timeouts knows which requests are out and when each is given up. All wait
-// equally long, so the order of sending is the order of expiry.
+// transaction is the lower half of a transaction id, which is ours; transports
+// own the upper one. It is drawn at random: a host that could predict it could
+// answer for another.
+type transaction uint32
+
+// timeouts knows which requests are out, what their answers must look like, and
+// when each is given up. All wait equally long, so the order of sending is the
+// order of expiry.
 type timeouts struct {
-	wait time.Duration
-	out  map[sm.RequestID]struct{}
-	fifo []sent
-	head int
-	new  int // first entry that was not stamped yet
+	wait   time.Duration
+	random *rand.ChaCha8
+	out    map[transaction]flight
+	fifo   []sent
+	head   int
+	new    int // first entry that was not stamped yet
+	ended  ended
+}
+
+// flight is what is remembered of a request that is out.
+type flight struct {
+	id    sm.RequestID
+	lid   ib.LID // destination of one that is routed by LID
+	class mad.Class
+	attr  mad.AttrID
+	mod   uint32
+	route mad.Route // of a directed one
 }
 
 type sent struct {
-	id  sm.RequestID
+	tid transaction
 	due time.Time
 }
 
 func (t *timeouts) init(wait time.Duration) {
 	t.wait = wait
-	t.out = make(map[sm.RequestID]struct{})
+	var seed [32]byte
+	crand.Read(seed[:]) // never fails
+	t.random = rand.NewChaCha8(seed)
+	t.out = make(map[transaction]flight)
+	t.ended.in = make(map[transaction]struct{})
 }
 
-// begin notes a request that is about to be sent.
-func (t *timeouts) begin(id sm.RequestID) {
-	t.out[id] = struct{}{}
-	t.fifo = append(t.fifo, sent{id: id})
+// begin notes a request that is about to be sent, and gives it its transaction
+// id.
+func (t *timeouts) begin(r *sm.Request, m *mad.MAD) {
+	tid := t.draw()
+	m.SetTID(ib.TID(tid))
+	f := flight{id: r.ID, lid: r.LID, class: m.Class(), attr: m.Attr(), mod: m.Mod()}
+	if m.IsDR() {
+		f.route = m.Route()
+	}
+	t.out[tid] = f
+	t.fifo = append(t.fifo, sent{tid: tid})
+}
+
+// draw gives a transaction id that is not out and was not lately.
+func (t *timeouts) draw() transaction {
+	for {
+		tid := transaction(t.random.Uint64())
+		if _, out := t.out[tid]; tid != 0 && !out && !t.ended.has(tid) {
+			return tid
+		}
+	}
 }
 
 // stamp starts the time of all requests begun since the last stamp.
@@ -39,11 +83,45 @@ func (t *timeouts) stamp(now time.Time) {
 	}
 }
 
-// end takes an answer; false if the request is not out.
-func (t *timeouts) end(id sm.RequestID) bool {
-	_, ok := t.out[id]
-	delete(t.out, id)
-	return ok
+// verdict says what a received answer is.
+type verdict uint8
+
+const (
+	stray  verdict = iota // to nothing that was asked: forged, or of another life
+	late                  // to what was answered or given up before
+	taken                 // to a request, which is no longer out
+	forged                // it names a request and is no answer to that
+)
+
+// end takes an answer. Only one that could come from where the request went is
+// believed; the request goes on waiting otherwise.
+func (t *timeouts) end(p *transport.Packet) (sm.RequestID, verdict) {
+	tid := transaction(p.MAD.TID())
+	f, ok := t.out[tid]
+	switch {
+	case !ok && t.ended.has(tid):
+		return 0, late
+	case !ok:
+		return 0, stray
+	case !p.Undelivered && !f.answeredBy(p):
+		return 0, forged
+	}
+	delete(t.out, tid)
+	t.ended.add(tid)
+	return f.id, taken
+}
+
+// answeredBy reports that an answer is of the kind asked for and came the way
+// it had to (IBTA volume 1, 13.4.6.4 and 14.2.2).
+func (f *flight) answeredBy(p *transport.Packet) bool {
+	m := &p.MAD
+	if m.Class() != f.class || m.Method() != mad.MethodGetResp || m.Attr() != f.attr || m.Mod() != f.mod || m.BaseVersion() != 1 {
+		return false
+	}
+	if m.IsDR() {
+		return m.Returning() && m.Route() == f.route
+	}
+	return p.LID == f.lid
 }
 
 // next gives when the oldest request expires.
@@ -61,8 +139,10 @@ func (t *timeouts) expired(now time.Time) (sm.RequestID, bool) {
 	if t.head >= t.new || now.Before(t.fifo[t.head].due) {
 		return 0, false
 	}
-	id := t.fifo[t.head].id
-	delete(t.out, id)
+	tid := t.fifo[t.head].tid
+	id := t.out[tid].id
+	delete(t.out, tid)
+	t.ended.add(tid)
 	t.head++
 	return id, true
 }
@@ -70,7 +150,7 @@ func (t *timeouts) expired(now time.Time) (sm.RequestID, bool) {
 // skip passes entries that were answered, and gives their memory back.
 func (t *timeouts) skip() {
 	for t.head < t.new {
-		if _, ok := t.out[t.fifo[t.head].id]; ok {
+		if _, ok := t.out[t.fifo[t.head].tid]; ok {
 			break
 		}
 		t.head++
@@ -81,4 +161,31 @@ func (t *timeouts) skip() {
 		t.new -= t.head
 		t.head = 0
 	}
+}
+
+// maxEnded is how many transactions are remembered after their end.
+const maxEnded = 4096
+
+// ended remembers the transactions that ended last, so that a late answer is
+// told from one to nothing.
+type ended struct {
+	in   map[transaction]struct{}
+	ring []transaction
+	at   int
+}
+
+func (e *ended) has(t transaction) bool {
+	_, ok := e.in[t]
+	return ok
+}
+
+func (e *ended) add(t transaction) {
+	e.in[t] = struct{}{}
+	if len(e.ring) < maxEnded {
+		e.ring = append(e.ring, t)
+		return
+	}
+	delete(e.in, e.ring[e.at])
+	e.ring[e.at] = t
+	e.at = (e.at + 1) % maxEnded
 }

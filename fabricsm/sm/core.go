@@ -46,6 +46,7 @@ type Core struct {
 	actCount uint32
 	traps    map[ib.LID]uint64
 	dropped  uint64
+	strays   uint64 // answers to nothing that was asked
 
 	// told
 	out       Output

@@ -154,6 +154,15 @@ type TrapReceived struct {
 	Count uint64 // from that source so far
 }
 
+// StrayAnswer reports an answer to nothing that was asked, the first of a
+// series: another subnet manager was here, or a host forges answers. It was not
+// believed.
+type StrayAnswer struct {
+	LID   ib.LID // source as the packet has it; ib.PermissiveLID for a directed route
+	Attr  mad.AttrID
+	Count uint64 // so far, from everywhere
+}
+
 func (*StateChanged) event()      {}
 func (*Settled) event()           {}
 func (*PortPlaced) event()        {}
@@ -172,6 +181,7 @@ func (*BadAnswer) event()         {}
 func (*FieldsNotKept) event()     {}
 func (*CannotEnforce) event()     {}
 func (*TrapReceived) event()      {}
+func (*StrayAnswer) event()       {}
 
 func (e *StateChanged) String() string {
 	return fmt.Sprintf("subnet manager is %v: %s", e.State, e.Reason)
@@ -258,4 +268,8 @@ func (e *CannotEnforce) String() string {
 
 func (e *TrapReceived) String() string {
 	return fmt.Sprintf("trap %v from LID %v (node %v), number %d from there", e.Trap, e.LID, e.GUID, e.Count)
+}
+
+func (e *StrayAnswer) String() string {
+	return fmt.Sprintf("answer %v from LID %v to nothing that was asked, number %d: another subnet manager was here, or somebody forges answers", e.Attr, e.LID, e.Count)
 }

@@ -19,11 +19,13 @@ type Output struct {
 	Wake   time.Time // step Woken in by then; zero: no need
 }
 
-// RequestID names a request that is out. Its 32 bits are the lower half of the
-// transaction id; it is never 0.
+// RequestID names a request that is out; it is never 0.
 type RequestID uint32
 
-// Request is an SMP to put on the wire. Its transaction id is the request id.
+// Request is an SMP to put on the wire. Its transaction id is the request id,
+// which anybody can predict: the owner puts a random one in its place, and
+// believes only answers that have that one, come from where the request went
+// and have its class, attribute and modifier. Others go in as Received.
 type Request struct {
 	ID  RequestID
 	LID ib.LID // destination; ib.PermissiveLID for a directed route

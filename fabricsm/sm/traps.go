@@ -16,8 +16,20 @@ func (c *Core) received(in *Received) {
 		c.trap(in)
 	case m.Attr() == mad.AttrSMInfo && (m.Method() == mad.MethodGet || m.Method() == mad.MethodSet):
 		c.askedSMInfo(in)
+	case m.Method() == mad.MethodGetResp:
+		c.stray(in)
 	default:
 		c.dropped++
+	}
+}
+
+// stray takes an answer that nobody asked for: an honest device sends none, but
+// to a subnet manager that was here before.
+func (c *Core) stray(in *Received) {
+	c.dropped++
+	c.strays++
+	if tellRepetition(c.strays) {
+		c.event(&StrayAnswer{LID: in.LID, Attr: in.MAD.Attr(), Count: c.strays})
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// A request id is a slot number and a generation, so that a late or forged
-// answer to an earlier request of the slot is not taken for the present one.
+// A request id is a slot number and a generation, so that a late answer to an
+// earlier request of the slot is not taken for the present one.
 const (
 	slotBits = 12
 	maxSlots = 1 << slotBits
@@ -239,7 +239,7 @@ func (c *Core) current(r *request) bool {
 }
 
 func (r *request) answeredBy(m *mad.MAD) bool {
-	return m.IsSMP() && m.Method() == mad.MethodGetResp && m.Attr() == r.attr && m.Mod() == r.mod
+	return m.IsSMP() && (!m.IsDR() || m.Returning()) && m.BaseVersion() == 1 && m.Method() == mad.MethodGetResp && m.Attr() == r.attr && m.Mod() == r.mod
 }
 
 // answered hands an answer to the code that asked.
