@@ -59,6 +59,7 @@ type Core struct {
 	shown     *View // the last one
 	problems  map[problemKey]string
 	notKept   map[ib.GUID]PortFields // by node, as saved
+	tally     tally
 }
 
 // New makes a core. It does nothing before it is stepped with Started.
@@ -86,6 +87,7 @@ func New(cfg Config) *Core {
 func (c *Core) Step(now time.Time, in Input) Output {
 	c.now = now
 	c.out = Output{Save: c.out.Save[:0], Answer: c.out.Answer[:0], Send: c.out.Send[:0]}
+	c.tally.noteInput(in)
 	if s, ok := in.(*Started); ok && !c.started {
 		c.start(s)
 	}
@@ -117,6 +119,7 @@ func (c *Core) start(s *Started) {
 	c.started = true
 	c.settledAt = c.now
 	c.unsettled = true
+	c.noteWork()
 	c.load(s.Facts)
 	c.event(&StateChanged{State: c.state, Reason: "started"})
 	c.addRootSlot()

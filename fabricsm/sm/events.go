@@ -29,6 +29,9 @@ type Settled struct {
 	Since    time.Duration // since the fabric was last settled, or since the start
 	SMPs     uint64        // requests sent in that time
 	Sets     uint64        // of which were Sets
+	Cause    string        // what the work began with: "trap 128 from LID 5", "intent 7", "audit", "start"
+	Took     time.Duration // since then
+	Work     uint64        // requests sent since then
 }
 
 // PortPlaced says that an end port is seen at a place. A SwitchPort0 has no

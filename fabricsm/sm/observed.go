@@ -126,6 +126,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	tn := topo.Node{
 		GUID: ni.NodeGUID, SystemImageGUID: ni.SystemImageGUID, Type: ni.NodeType,
 		NumPorts: ni.NumPorts, PartitionCap: min(max(1, ni.PartitionCap), maxKeys),
+		VendorID: ni.VendorID, DeviceID: ni.DeviceID, Revision: ni.Revision,
 	}
 	if ni.NodeType == ib.NodeSwitch {
 		tn.LinearFDBCap = uint16(ib.MaxUnicastLID) + 1 // until SwitchInfo says how many

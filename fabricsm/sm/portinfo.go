@@ -82,7 +82,8 @@ func (c *Core) copyPort(p topo.PortID) {
 	pt := &c.ports[p]
 	pi := &pt.info
 	tp := c.topo.Port(p)
-	tp.State = pi.PortState
+	tp.State, tp.Phys = pi.PortState, pi.PortPhysicalState
+	tp.WidthSupported, tp.SpeedSupported, tp.SpeedExtSupported = pi.LinkWidthSupported, pi.LinkSpeedSupported, pi.LinkSpeedExtSupported
 	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, pi.VLCap
 	tp.Width, tp.Speed, tp.SpeedExt = pi.LinkWidthActive, pi.LinkSpeedActive, pi.LinkSpeedExtActive
 	tp.LID = pt.lid

@@ -1,10 +1,6 @@
 package sm
 
-import (
-	"slices"
-
-	"portcullis/fabricsm/ib"
-)
+import "portcullis/fabricsm/ib"
 
 // problemKey names one thing that is wrong for as long as it is.
 type problemKey struct {
@@ -46,15 +42,3 @@ func (c *Core) solved(k problemKey) {
 
 // maxProblems bounds how many a view lists.
 const maxProblems = 100
-
-func (c *Core) problemList() []string {
-	if len(c.problems) == 0 {
-		return nil
-	}
-	list := make([]string, 0, len(c.problems))
-	for _, text := range c.problems {
-		list = append(list, text)
-	}
-	slices.Sort(list)
-	return list[:min(len(list), maxProblems)]
-}

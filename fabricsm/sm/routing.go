@@ -94,6 +94,7 @@ func (c *Core) routeJob() *RouteJob {
 		return nil
 	}
 	r.need, r.running = false, true
+	c.tally.routeBegan = c.now
 	return &RouteJob{fabric: c.topo.Freeze(), prev: r.tables, engines: c.cfg.Engines}
 }
 
@@ -102,6 +103,7 @@ func (c *Core) gotTables(in *TablesReady) {
 	r := &c.routing
 	r.running = false
 	c.viewDue = true
+	c.tally.noteTables(c.now, in)
 	if in.err != nil {
 		c.problem(problemKey{kind: badRoutes}, &RouteRefused{Reason: in.err.Error()})
 	} else {

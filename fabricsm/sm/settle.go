@@ -47,6 +47,7 @@ func (c *Core) tellSettled() {
 	e := &Settled{
 		Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
 		SMPs: c.wire.all - c.settledBy.all, Sets: c.wire.sets - c.settledBy.sets,
+		Cause: c.tally.work.why.String(), Took: c.now.Sub(c.tally.work.at), Work: c.wire.all - c.tally.work.all,
 	}
 	c.settledAt = c.now
 	c.settledBy.all, c.settledBy.sets = c.wire.all, c.wire.sets
@@ -58,6 +59,7 @@ func (c *Core) tellSettled() {
 func (c *Core) becomeMaster() {
 	c.state = ib.SMMaster
 	c.actCount++
+	c.tally.Masterships++
 	c.event(&StateChanged{State: c.state, Reason: "discovery is complete and no subnet manager of higher rank is master"})
 	f := c.topo.Freeze()
 	ports := slices.Clone(f.EndPorts())
@@ -105,6 +107,7 @@ func (c *Core) disturb() {
 	c.viewDue = true
 	if !c.unsettled {
 		c.unsettled, c.disturbed = true, true
+		c.noteWork()
 	}
 }
 
@@ -131,7 +134,8 @@ func (c *Core) publishDisturbed() {
 	c.disturbed = false
 	v := *c.shown
 	v.Time, v.Settled, v.Pending = c.now, false, c.wire.out
-	v.SMPs, v.Problems = c.smps(), c.problemList()
+	v.SMPs, v.Faults = c.smps(), c.faults()
+	v.Problems, v.Progress, v.Counters = texts(v.Faults), c.progress(), c.tally.Counters
 	c.out.View, c.shown = &v, &v
 }
 
@@ -141,8 +145,9 @@ func (c *Core) publishAll() {
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
 		Priority: c.cfg.Priority, Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
-		Problems: c.problemList(), Tables: c.routing.tables, pkeys: make([]*pkeyTable, len(c.ports)),
+		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: make([]*pkeyTable, len(c.ports)),
 	}
+	v.Problems = texts(v.Faults)
 	for i := range c.ports {
 		v.pkeys[i] = c.ports[i].pkeys
 	}

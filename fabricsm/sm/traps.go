@@ -45,6 +45,7 @@ func (c *Core) trap(in *Received) {
 		return
 	}
 	c.repress(in)
+	c.noteTrap(in.LID, n.TrapNumber)
 	if _, ok := c.traps[in.LID]; !ok && len(c.traps) >= maxTrapSources {
 		c.dropped++
 		return

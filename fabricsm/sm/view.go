@@ -24,6 +24,9 @@ type View struct {
 	SMPs     []SMPCount
 	Dropped  uint64   // received MADs that were malformed or meant nothing here
 	Problems []string // what stands in the way, sorted, at most 100
+	Faults   []Fault  // the same with where it is, sorted, at most 4096
+	Progress Progress
+	Counters Counters
 
 	// Tables are the forwarding tables that are wanted, and when Settled those
 	// that the switches have. nil before the first; see route.Tables.LFT.

@@ -157,6 +157,7 @@ func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr 
 	}
 	if len(c.failures) > 0 && c.failures[x].tries > 0 && x.class != clsSMInfo {
 		r.late = true // a repetition holds nobody up
+		c.tally.Repeated++
 	} else {
 		c.wire.fresh++
 		if x.class.discovers() {
@@ -175,13 +176,13 @@ func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr 
 }
 
 func (c *Core) count(r *request) {
+	if !r.audit || r.method == mad.MethodSet {
+		c.disturb()
+	}
 	c.wire.sent[sentKey{r.method, r.attr}]++
 	c.wire.all++
 	if r.method == mad.MethodSet {
 		c.wire.sets++
-	}
-	if !r.audit || r.method == mad.MethodSet {
-		c.disturb()
 	}
 }
 
@@ -192,6 +193,7 @@ func (c *Core) reply(in *Reply) {
 		c.dropped++
 		return
 	}
+	c.tally.noteReply(in.Outcome, &in.MAD)
 	if r.node != topo.None && c.nodes[r.node].epoch == r.epoch {
 		n := &c.nodes[r.node]
 		n.out--

@@ -26,6 +26,9 @@ type Node struct {
 	NumPorts        uint8       // external ports, switch port 0 not counted
 	Description     string
 	FirstPort       PortID // slot of port 0; ports follow up to NumPorts
+	VendorID        uint32 // OUI
+	DeviceID        uint16 // by the vendor
+	Revision        uint32 // by the vendor
 
 	PartitionCap            uint16 // P_Key entries of a CA port or of switch port 0, at least 1
 	LinearFDBCap            uint16 // switch: entries of the linear forwarding table, so LIDs below it
@@ -40,6 +43,11 @@ type Node struct {
 type Port struct {
 	Node NodeID
 	Num  ib.PortNum
+	// What the port could do, as masks, to see links that run below it.
+	WidthSupported    ib.LinkWidth
+	SpeedSupported    ib.LinkSpeed
+	SpeedExtSupported ib.LinkSpeedExt
+
 	GUID ib.GUID // end ports only (CA and router ports, switch port 0); 0: not read yet
 	LID  ib.LID  // base LID of an end port, 0: none
 	LMC  ib.LMC
@@ -53,6 +61,7 @@ type Port struct {
 	Width       ib.LinkWidth
 	Speed       ib.LinkSpeed
 	SpeedExt    ib.LinkSpeedExt
+	Phys        ib.PhysState // physical state last read
 }
 
 // Fabric is an immutable snapshot. The slices and pointers it hands out are

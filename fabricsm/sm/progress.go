@@ -1,0 +1,247 @@
+package sm
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// Progress says how far the core is: what is out, what waits and what is left
+// to be written.
+type Progress struct {
+	Phase   Phase
+	Fresh   int // requests that are out and count against the window
+	Window  int // how many may
+	Urgent  int // P_Keys that are to be taken away, waiting
+	Waiting [NumWork]int
+
+	Routing     bool          // a routing computation runs, or is due
+	RouteTook   time.Duration // the last one, 0 before the first
+	LFTSwitches int           // whose forwarding is not in place
+	LFTBlocks   int           // to be written on those
+	Activating  int           // ports that are Armed and wait for forwarding
+	Silent      int           // pieces of work that wait for a pause to pass
+}
+
+// NumWork is the number of kinds of work, see WorkName.
+const NumWork = int(numClasses)
+
+// WorkName names a kind of work by what it asks for: "PortInfo". i is below
+// NumWork.
+func WorkName(i int) string {
+	if i < 0 || i >= len(workNames) || workNames[i] == "" {
+		return fmt.Sprintf("Work(%d)", i)
+	}
+	return workNames[i]
+}
+
+var workNames = [numClasses]string{
+	clsRoot: "Root", clsSwitch: "SwitchInfo", clsInfo: "PortInfo", clsProbe: "NodeInfo", clsSMInfo: "SMInfo",
+	clsPKey: "P_KeyTable", clsLFT: "LinearForwardingTable", clsSLtoVL: "SLtoVLMappingTable",
+	clsSet: "Set PortInfo", clsDesc: "NodeDescription",
+}
+
+// Phase is what the core is mainly busy with. Phases overlap; the first of the
+// list that fits is given.
+type Phase uint8
+
+// Phases, in the order of a bring-up.
+const (
+	Discovery  Phase = iota // finding out what is there
+	Routing                 // a routing computation runs or is due
+	Forwarding              // forwarding tables are being written
+	Ports                   // ports are being configured and made active
+	Settling                // nothing waits, answers are out or intent has not come
+	Done                    // settled
+	Standing                // not master: another subnet manager is, or is expected to be
+)
+
+// String names the phase in one word.
+func (p Phase) String() string {
+	names := [...]string{"discovery", "routing", "forwarding", "ports", "settling", "settled", "standby"}
+	if int(p) < len(names) {
+		return names[p]
+	}
+	return fmt.Sprintf("Phase(%d)", uint8(p))
+}
+
+// Counters count what happened since the core was made.
+type Counters struct {
+	Answered    uint64 // requests that were answered, refusals included
+	Refused     uint64 // of which with a status other than 0
+	TimedOut    uint64 // requests without an answer
+	Undelivered uint64 // requests that nobody took
+	Repeated    uint64 // requests that repeat one which was not answered
+	Unsolicited uint64 // MADs that came and were no answers
+	Traps       uint64 // of which traps
+	Routed      uint64 // tables that were taken
+	Unrouted    uint64 // routing computations that gave none
+	Masterships uint64 // times this subnet manager became master
+}
+
+// tally is what is counted, and what the work under way goes back to.
+type tally struct {
+	Counters
+	routeBegan time.Time
+	routeTook  time.Duration
+	why        trigger // of what is done in this step
+	trap       trigger // the last trap
+	trapAt     time.Time
+	work       struct { // since the fabric was settled no longer
+		at  time.Time
+		all uint64 // requests sent before
+		why trigger
+	}
+}
+
+// trigger is why something is done. It is put into words only when it is told.
+type trigger struct {
+	kind     triggerKind
+	lid      ib.LID
+	trap     mad.TrapNum
+	revision int64
+}
+
+type triggerKind uint8
+
+const (
+	byTimer triggerKind = iota
+	byStart
+	byTrap
+	byIntent
+	byAudit
+	byRequest
+)
+
+// String says it in words.
+func (t trigger) String() string {
+	switch t.kind {
+	case byStart:
+		return "start"
+	case byTrap:
+		return fmt.Sprintf("trap %v from LID %v", t.trap, t.lid)
+	case byIntent:
+		return fmt.Sprintf("intent %d", t.revision)
+	case byAudit:
+		return "audit"
+	case byRequest:
+		return "another subnet manager"
+	default:
+		return "retry"
+	}
+}
+
+// trapNear is how long after a trap what follows is put down to it.
+const trapNear = time.Second
+
+// noteInput remembers what a step is for.
+func (t *tally) noteInput(in Input) {
+	switch in := in.(type) {
+	case *Started:
+		t.why = trigger{kind: byStart}
+	case *IntentSet:
+		t.why = trigger{kind: byIntent, revision: in.Intent.Revision}
+	case *Received:
+		t.Unsolicited++
+		t.why = trigger{kind: byRequest}
+	default:
+		t.why = trigger{}
+	}
+}
+
+// noteTrap remembers a trap as the reason of what follows.
+func (c *Core) noteTrap(lid ib.LID, num mad.TrapNum) {
+	c.tally.Traps++
+	c.tally.why = trigger{kind: byTrap, lid: lid, trap: num}
+	c.tally.trap, c.tally.trapAt = c.tally.why, c.now
+}
+
+// noteReply counts how a request ended.
+func (t *tally) noteReply(outcome Outcome, m *mad.MAD) {
+	switch outcome {
+	case Answered:
+		t.Answered++
+		if m.Status() != mad.StatusOK {
+			t.Refused++
+		}
+	case TimedOut:
+		t.TimedOut++
+	case Undelivered:
+		t.Undelivered++
+	}
+}
+
+// noteWork remembers why, and since when, the fabric is not settled.
+func (c *Core) noteWork() {
+	t := &c.tally
+	t.work.at, t.work.all, t.work.why = c.now, c.wire.all, t.why
+	switch {
+	case c.auditing:
+		t.work.why = trigger{kind: byAudit}
+	case t.why.kind == byTimer && t.trap.kind == byTrap && c.now.Sub(t.trapAt) <= trapNear:
+		t.work.why = t.trap
+	}
+}
+
+func (c *Core) progress() Progress {
+	p := Progress{
+		Phase: c.phase(), Fresh: c.wire.fresh, Window: c.cfg.Window, Silent: len(c.failures),
+		Routing: c.routing.need || c.routing.running, RouteTook: c.tally.routeTook,
+		LFTSwitches: c.routing.pending, Activating: len(c.routing.waiting),
+	}
+	p.Urgent = c.q.rings[urgent].len()
+	for cl := range p.Waiting {
+		p.Waiting[cl] = c.q.rings[1+cl].len()
+	}
+	if p.LFTSwitches > 0 {
+		p.LFTBlocks = c.blocksLeft()
+	}
+	return p
+}
+
+func (r *ring) len() int { return len(r.buf) - r.head }
+
+// blocksLeft counts the blocks of forwarding tables that are to be written.
+func (c *Core) blocksLeft() (n int) {
+	for id := range c.nodes {
+		if c.nodes[id].lft.pending {
+			for _, w := range c.nodes[id].lft.write {
+				n += bits.OnesCount64(w)
+			}
+		}
+	}
+	return n
+}
+
+func (c *Core) phase() Phase {
+	r := &c.routing
+	switch {
+	case c.state == ib.SMStandby || c.state == ib.SMNotActive:
+		return Standing
+	case c.state == ib.SMDiscovering:
+		return Discovery
+	case !c.unsettled:
+		return Done
+	case r.tables == nil || r.need || r.running:
+		return Routing
+	case r.pending > 0:
+		return Forwarding
+	case c.q.size > 0 || len(r.waiting) > 0:
+		return Ports
+	default:
+		return Settling
+	}
+}
+
+// noteTables counts the end of a routing computation.
+func (t *tally) noteTables(now time.Time, in *TablesReady) {
+	t.routeTook = now.Sub(t.routeBegan)
+	if in.tables == nil {
+		t.Unrouted++
+		return
+	}
+	t.Routed++
+}
