@@ -54,15 +54,6 @@ type limitsConfig struct {
 	Attestations float64 `yaml:"attestations"`
 }
 
-type fabricConfig struct {
-	Port        string        `yaml:"port"`
-	Enforcement string        `yaml:"enforcement"`
-	Priority    uint8         `yaml:"priority"`
-	SMKeyFile   string        `yaml:"sm_key_file"`
-	Timeout     time.Duration `yaml:"timeout"`
-	AuditPeriod time.Duration `yaml:"audit_period"`
-}
-
 // attestationConfig is the attestation policy; package attest checks it.
 type attestationConfig struct {
 	EK struct {
@@ -103,10 +94,7 @@ func defaultConfig() *config {
 			Connections: limits.Connections.PerSecond, Requests: limits.Requests.PerSecond,
 			Attestations: limits.Attestations.PerSecond,
 		},
-		Fabric: fabricConfig{
-			Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
-			Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
-		},
+		Fabric: defaultFabric(),
 		Attestation: attestationConfig{
 			PCRs: policy.PCRs, AgentPCR: policy.AgentPCR, SessionLife: policy.SessionLife,
 			StatementAge: policy.StatementAge, ClockSkew: policy.ClockSkew,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"portcullis/api"
-	"portcullis/fabricsm/sm"
 )
 
 // check finds every value that makes no sense. Files it names are read later.
@@ -28,6 +27,7 @@ func (c *config) check() []problem {
 	k.rate("limits.connections", c.Limits.Connections)
 	k.rate("limits.requests", c.Limits.Requests)
 	k.rate("limits.attestations", c.Limits.Attestations)
+	k.port(c.Fabric.Port, "umad", "ibsim")
 	k.fabric(&c.Fabric)
 	k.admission(&c.Admission)
 	return k.problems
@@ -80,24 +80,6 @@ func (k *checker) rate(key string, v float64) {
 	if !(v > 0 && v <= 1e6) {
 		k.wrong(key, "%v: want more than 0 and at most 1000000", v)
 	}
-}
-
-func (k *checker) fabric(f *fabricConfig) {
-	if _, err := parsePort(f.Port); err != nil {
-		k.wrong("fabric.port", "%v", err)
-	}
-	if _, ok := enforcements()[f.Enforcement]; !ok {
-		k.oneOf("fabric.enforcement", f.Enforcement, "verified", "accepted")
-	}
-	if f.Priority > 15 {
-		k.wrong("fabric.priority", "%d: want 0 to 15", f.Priority)
-	}
-	k.between("fabric.timeout", f.Timeout, 10*time.Millisecond, time.Minute)
-	k.between("fabric.audit_period", f.AuditPeriod, time.Second, 24*time.Hour)
-}
-
-func enforcements() map[string]sm.Enforcement {
-	return map[string]sm.Enforcement{"verified": sm.Verified, "accepted": sm.Accepted}
 }
 
 func (k *checker) admission(a *admissionConfig) {

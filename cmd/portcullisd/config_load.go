@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -16,34 +17,123 @@ const maxConfig = 1 << 20
 // loadConfig reads and checks a configuration file. Every problem is reported,
 // a line each, with file and line.
 func loadConfig(file string) (*config, error) {
-	data, err := os.ReadFile(file)
+	data, err := readConfig(file)
 	if err != nil {
-		return nil, hint(fmt.Errorf("read configuration: %w", err),
+		return nil, hint(err,
 			"name one with --config, or make a fresh installation: portcullisd init --dir /etc/portcullis")
 	}
 	return parseConfig(file, data)
 }
 
+func readConfig(file string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return data, nil
+}
+
 func parseConfig(file string, data []byte) (*config, error) {
+	c := defaultConfig()
+	from, err := decodeConfig(file, data, c)
+	if err != nil {
+		return nil, err
+	}
+	from.add(c.check()...)
+	if err := from.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// source is a configuration file that was read, and what is wrong in it.
+type source struct {
+	file   string
+	root   yaml.Node
+	wrong  []complaint
+	syntax bool // some of it is of keys or types, not of values
+}
+
+// complaint is what is wrong on a line; 0 is the file as a whole.
+type complaint struct {
+	line int
+	text string
+}
+
+// decodeConfig reads a file into c. Unknown keys and values of a wrong type do
+// not end it: they become complaints, and c keeps what it has there.
+func decodeConfig(file string, data []byte, c *config) (*source, error) {
 	if len(data) > maxConfig {
 		return nil, fmt.Errorf("%s: more than %d bytes", file, maxConfig)
 	}
-	c := defaultConfig()
 	c.file = file
+	s := &source{file: file}
 	if blank(data) {
-		return c, nil
+		return s, nil
 	}
-	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
-		return nil, hint(yamlProblems(file, err), "portcullisd --print-config shows every key")
+	if err := yaml.Load(data, &s.root); err != nil {
+		return nil, hint(s.broken(err), seeReference)
 	}
-	var root yaml.Node
-	if err := yaml.Load(data, &root); err != nil {
-		return nil, yamlProblems(file, err)
+	err := yaml.Load(data, c, yaml.WithKnownFields())
+	many, ok := errors.AsType[*yaml.LoadErrors](err)
+	switch {
+	case err == nil:
+	case !ok:
+		return nil, hint(s.broken(err), seeReference)
+	default:
+		s.syntax = true
+		for _, e := range many.Errors {
+			s.wrong = append(s.wrong, complaint{e.Mark.Line, s.wording(e)})
+		}
 	}
-	if problems := c.check(); len(problems) > 0 {
-		return nil, problemsAt(file, &root, problems)
+	return s, nil
+}
+
+const seeReference = "portcullisd --print-config shows every key"
+
+// broken says why a file is no YAML document.
+func (s *source) broken(err error) error {
+	if one, ok := errors.AsType[*yaml.LoadError](err); ok {
+		return fmt.Errorf("%s:%d: %s", s.file, one.Mark.Line, s.wording(one))
 	}
-	return c, nil
+	return fmt.Errorf("%s: %w", s.file, err)
+}
+
+// wording says it in the file's terms instead of Go's.
+func (s *source) wording(e *yaml.LoadError) string {
+	if key, ok := strings.CutPrefix(e.Message, "field "); ok {
+		if at := strings.Index(key, " not found in type "); at >= 0 {
+			return "unknown key " + key[:at] + suggestion(&s.root, key[:at], e.Mark.Line)
+		}
+	}
+	return strings.TrimPrefix(strings.ReplaceAll(e.Message, "main.", ""), "yaml: ")
+}
+
+// add takes problems of values.
+func (s *source) add(problems ...problem) {
+	for _, p := range problems {
+		s.wrong = append(s.wrong, complaint{lineOf(&s.root, strings.Split(p.key, ".")), p.key + ": " + p.message})
+	}
+}
+
+// err gives all complaints, by line; nil when there are none.
+func (s *source) err() error {
+	if len(s.wrong) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(s.wrong, func(a, b complaint) int { return a.line - b.line })
+	var lines []error
+	for _, w := range s.wrong {
+		where := s.file
+		if w.line > 0 {
+			where = fmt.Sprintf("%s:%d", s.file, w.line)
+		}
+		lines = append(lines, fmt.Errorf("%s: %s", where, w.text))
+	}
+	if s.syntax {
+		return hint(errors.Join(lines...), seeReference)
+	}
+	return errors.Join(lines...)
 }
 
 // blank reports a file of comments only, which means the defaults.
@@ -56,67 +146,9 @@ func blank(data []byte) bool {
 	return true
 }
 
-// yamlProblems gives a line FILE:LINE: MESSAGE for each problem of syntax.
-func yamlProblems(file string, err error) error {
-	if many, ok := errors.AsType[*yaml.LoadErrors](err); ok {
-		var lines []error
-		for _, e := range many.Errors {
-			lines = append(lines, fmt.Errorf("%s:%d: %s", file, e.Mark.Line, wording(e.Message)))
-		}
-		return errors.Join(lines...)
-	}
-	if one, ok := errors.AsType[*yaml.LoadError](err); ok {
-		return fmt.Errorf("%s:%d: %s", file, one.Mark.Line, wording(one.Message))
-	}
-	return fmt.Errorf("%s: %w", file, err)
-}
-
-// wording says it in the file's terms instead of Go's.
-func wording(message string) string {
-	if key, ok := strings.CutPrefix(message, "field "); ok {
-		if at := strings.Index(key, " not found in type "); at >= 0 {
-			return "unknown key " + key[:at]
-		}
-	}
-	return strings.TrimPrefix(strings.ReplaceAll(message, "main.", ""), "yaml: ")
-}
-
-// problem is a value that makes no sense, at a key such as "fabric.port".
+// problem is a value that makes no sense, at a key such as "fabric.port". The
+// elements of lists count from 0: "fabric.ports.rules.0".
 type problem struct {
 	key     string
 	message string
-}
-
-func problemsAt(file string, root *yaml.Node, problems []problem) error {
-	var lines []error
-	for _, p := range problems {
-		where := file
-		if line := lineOf(root, strings.Split(p.key, ".")); line > 0 {
-			where = fmt.Sprintf("%s:%d", file, line)
-		}
-		lines = append(lines, fmt.Errorf("%s: %s: %s", where, p.key, p.message))
-	}
-	return errors.Join(lines...)
-}
-
-// lineOf gives the line of the key that path names, or of the nearest one
-// around it that the file has; 0 when it has none.
-func lineOf(n *yaml.Node, path []string) int {
-	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
-		n = n.Content[0]
-	}
-	line := 0
-	for _, key := range path {
-		if n == nil || n.Kind != yaml.MappingNode {
-			return line
-		}
-		var next *yaml.Node
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				line, next = n.Content[i].Line, n.Content[i+1]
-			}
-		}
-		n = next
-	}
-	return line
 }

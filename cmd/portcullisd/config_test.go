@@ -91,7 +91,16 @@ func TestConfigMistakes(t *testing.T) {
 		{"roles twice", "roles: [sm, sm]\n", []string{"c.yaml:1: roles: sm is named twice"}},
 		{"no roles", "roles: []\n", []string{"c.yaml:1: roles: is empty"}},
 		{"rate", "limits: {requests: 0, attestations: .nan}\n", []string{"c.yaml:1: limits.requests", "c.yaml:1: limits.attestations"}},
-		{"umad", "fabric: {port: 'umad:mlx5_0/1'}\n", []string{"c.yaml:1: fabric.port: \"umad:mlx5_0/1\": real HCAs through umad are not built yet; this version supports ibsim:"}},
+		{"far from any key", "limits: {xxxxxx: 1}\n", []string{"c.yaml:1: unknown key xxxxxx; the keys here are connections, requests, attestations"}},
+		{"key of another section", "window: 3\nfabric: {smps: {hoq_life: 3}}\n", []string{
+			"c.yaml:1: unknown key window; did you mean fabric.smps.window?", "c.yaml:2: unknown key hoq_life; did you mean fabric.ports.hoq_life?",
+		}},
+		{"keys, types and values", "fabric:\n  prioriti: 3\n  ports:\n    max_mtu: 1000\n    hoq_life: x\nlistn: a\n", []string{
+			"c.yaml:2: unknown key prioriti; did you mean priority?", "c.yaml:4: fabric.ports.max_mtu: 1000: want 256",
+			"c.yaml:5: ", "c.yaml:6: unknown key listn; did you mean listen?",
+		}},
+		{"umad", "fabric: {port: 'umad:mlx5_0/1'}\n", []string{"c.yaml:1: fabric.port: \"umad:mlx5_0/1\": \"mlx5_0/1\" is not the name of a device"}},
+		{"simulated by the service", "fabric: {port: 'sim:a.net'}\n", []string{"c.yaml:1: fabric.port: \"sim:a.net\": want umad:DEVICE[:PORT] or ibsim:SOCKET/NODE"}},
 		{"port without node", "fabric: {port: 'ibsim:sim'}\n", []string{"c.yaml:1: fabric.port: "}},
 		{"port without socket", "fabric: {port: 'ibsim:/n'}\n", []string{"c.yaml:1: fabric.port: "}},
 		{"enforcement", "fabric: {enforcement: hoped}\n", []string{"c.yaml:1: fabric.enforcement: \"hoped\": want one of"}},

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -67,7 +67,7 @@ func (s *service) unreachable(ctx context.Context, err error) {
 	if !s.status.set("fabric", reason) {
 		return
 	}
-	s.log.Error("the fabric is out of reach; trying again", "port", s.config.Fabric.Port, "error", reason, "hint", fabricHint(err))
+	s.log.Error("the fabric is out of reach; trying again", "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err), "the service attaches by itself once the cause is gone"))
 	_, err = s.store.Update(ctx, func(tx *store.Tx) error {
 		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
 			State: "unreachable", Priority: s.config.Fabric.Priority,
@@ -79,14 +79,16 @@ func (s *service) unreachable(ctx context.Context, err error) {
 	}
 }
 
-func fabricHint(err error) string {
+// portHint says what to do about a port that cannot be opened, "" when the error
+// says so itself.
+func portHint(err error) string {
 	if _, ok := errors.AsType[*ibsim.NotRunningError](err); ok {
 		return "start the simulator, or change fabric.port"
 	}
 	if e, ok := errors.AsType[*ibsim.RefusedError](err); ok && e.AsSM {
 		return "the simulator knows no such node, or another subnet manager sits there: see fabric.port"
 	}
-	return "the service attaches by itself once the cause is gone"
+	return ""
 }
 
 // attach runs the subnet manager on the configured port until ctx ends or the
@@ -113,27 +115,16 @@ func (s *service) attach(ctx context.Context) error {
 }
 
 func (s *service) dial(ctx context.Context) (transport.Port, error) {
-	o, err := parsePort(s.config.Fabric.Port)
-	if err != nil {
-		return nil, fmt.Errorf("fabric.port: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	port, err := ibsim.Dial(ctx, o)
-	if err != nil {
-		return nil, err // not port, which would be a typed nil
-	}
-	return port, nil
+	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout)
 }
 
 func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.Options {
-	f := &s.config.Fabric
+	core := s.parts.core
+	core.IntentWait = intentWait
 	return driver.Options{
-		Port: port, Store: link, Log: s.log, Timeout: f.Timeout,
-		Core: sm.Config{
-			Priority: f.Priority, SMKey: s.parts.smKey, Enforcement: enforcements()[f.Enforcement],
-			IntentWait: intentWait, AuditPeriod: f.AuditPeriod,
-		},
+		Port: port, Store: link, Log: s.log, Timeout: s.config.Fabric.Timeout, Core: core,
 		OnEvent: link.OnEvent,
 		OnView: func(v *sm.View) {
 			link.OnView(v)

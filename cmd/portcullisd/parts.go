@@ -13,6 +13,7 @@ import (
 	"portcullis/api"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
 )
 
 // parts is what the files named in the configuration hold.
@@ -20,7 +21,7 @@ type parts struct {
 	cert   *api.Certificate
 	tokens *api.Tokens
 	policy *attest.Policy
-	smKey  ib.SMKey
+	core   sm.Config // of the Subnet Manager
 
 	// closed says why attestation refuses every host; empty when it does not.
 	closed string
@@ -47,11 +48,8 @@ func loadParts(c *config) (*parts, error) {
 		try(err)
 	}
 	if c.has(roleSM) {
-		if c.Fabric.SMKeyFile != "" {
-			try(private(c.path(c.Fabric.SMKeyFile)))
-		}
 		var err error
-		p.smKey, err = loadSMKey(c.path(c.Fabric.SMKeyFile))
+		p.core, err = c.Fabric.core(c.path)
 		try(err)
 	}
 	if err := errors.Join(errs...); err != nil {

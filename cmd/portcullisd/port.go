@@ -1,31 +1,91 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/transport/umad"
 )
 
-// parsePort reads fabric.port: "ibsim:SOCKET/NODE".
-func parsePort(s string) (ibsim.Options, error) {
-	kind, rest, ok := strings.Cut(s, ":")
-	switch {
-	case s == "":
-		return ibsim.Options{}, errors.New("is empty: want ibsim:SOCKET/NODE")
-	case kind == "umad":
-		return ibsim.Options{}, fmt.Errorf("%q: real HCAs through umad are not built yet; this version supports ibsim:SOCKET/NODE", s)
-	case !ok || kind != "ibsim":
-		return ibsim.Options{}, fmt.Errorf("%q: want ibsim:SOCKET/NODE", s)
+// portSpec is the port a Subnet Manager runs on, as fabric.port and --port name
+// it. One of the fields is set.
+type portSpec struct {
+	umad    *umad.Options
+	ibsim   *ibsim.Options
+	netlist string // file of a fabric to simulate
+}
+
+// portForms says how ports of some kinds are named.
+func portForms(kinds []string) string {
+	forms := []string{"umad:DEVICE[:PORT]", "ibsim:SOCKET/NODE", "sim:NETLIST"}
+	forms = slices.DeleteFunc(forms, func(f string) bool {
+		kind, _, _ := strings.Cut(f, ":")
+		return !slices.Contains(kinds, kind)
+	})
+	last := len(forms) - 1
+	return strings.Join(forms[:last], ", ") + " or " + forms[last]
+}
+
+// parsePort reads a port of any kind.
+func parsePort(s string) (p portSpec, err error) {
+	kind, rest, _ := strings.Cut(s, ":")
+	switch kind {
+	case "umad":
+		o, err := umad.ParseSpec(s)
+		if err != nil {
+			return portSpec{}, err
+		}
+		o.AsSM, p.umad = true, &o
+	case "ibsim":
+		p.ibsim, err = parseIbsim(s, rest)
+	case "sim":
+		if p.netlist = rest; rest == "" {
+			err = errors.New("sim: names no file: want sim:NETLIST")
+		}
+	default:
+		err = fmt.Errorf("%q: want %s", s, portForms([]string{"umad", "ibsim", "sim"}))
 	}
+	return p, err
+}
+
+func parseIbsim(s, rest string) (*ibsim.Options, error) {
 	slash := strings.LastIndexByte(rest, '/')
 	if slash < 0 {
-		return ibsim.Options{}, fmt.Errorf("%q: want a slash between socket and node, for example ibsim:sim/Hca1", s)
+		return nil, fmt.Errorf("%q: want a slash between socket and node, for example ibsim:sim/Hca1", s)
 	}
-	o := ibsim.Options{Socket: rest[:slash], Node: rest[slash+1:], AsSM: true}
+	o := &ibsim.Options{Socket: rest[:slash], Node: rest[slash+1:], AsSM: true}
 	if o.Socket == "" {
-		return ibsim.Options{}, fmt.Errorf("%q: the socket is empty: the simulator's default is %s", s, ibsim.DefaultSocket)
+		return nil, fmt.Errorf("%q: the socket is empty: the simulator's default is %s", s, ibsim.DefaultSocket)
 	}
 	return o, nil
+}
+
+// openPort attaches to a port. timeout is how long an answer may take.
+func openPort(ctx context.Context, spec string, timeout time.Duration) (transport.Port, error) {
+	p, err := parsePort(spec)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.umad != nil:
+		p.umad.Timeout = timeout
+		return opened(umad.Dial(ctx, *p.umad))
+	case p.ibsim != nil:
+		return opened(ibsim.Dial(ctx, *p.ibsim))
+	default:
+		return openSim(p.netlist)
+	}
+}
+
+// opened gives no port with an error; a nil of a concrete type would be one.
+func opened[P transport.Port](p P, err error) (transport.Port, error) {
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }

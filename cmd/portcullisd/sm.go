@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,14 +27,24 @@ PORT is
   sim:NETLIST           the first CA of a fabric simulated in this process
 
 Options:
+  --port PORT           the port to run on; may stand in FILE of --config instead
   --once                end when the fabric is settled, and say what was done
   --json                print the outcome, or without --once each event, as JSON
   --partitions FILE     read partitions from FILE, in OpenSM's grammar
+  --config FILE         take what follows from the section "fabric" of FILE, which
+                        "portcullisd --print-config" explains; options override it
   --enforcement HOW     proof that switches enforce P_Keys: verified (default), or
                         accepted, for simulators
   --priority N          priority among Subnet Managers, 0 to 15; default 14
   --sm-key-file FILE    SM_Key that other Subnet Managers must show
   --timeout DURATION    how long an answer may take; default 200ms
+  --audit-period DURATION
+                        how often every port is read again; default 10m
+  --window N            requests under way at once; default 64
+  --tries N             tries before a node counts as silent; default 3
+  --prefix PREFIX       subnet prefix; default 0xfe80000000000000
+  --max-mtu BYTES       largest MTU of a link; default 4096
+  --max-vls N           largest number of data VLs of a link; default 15
 
 Signals: SIGHUP reads the partitions again; SIGTERM stops.
 `
@@ -44,64 +53,13 @@ Signals: SIGHUP reads the partitions again; SIGTERM stops.
 // while this SM stands by, for years.
 const forever = 10 * 365 * 24 * time.Hour
 
-// smOptions is the command line of "portcullisd sm".
-type smOptions struct {
-	port        string
-	once, json  bool
-	partitions  string
-	enforcement string
-	priority    uint
-	keyFile     string
-	timeout     time.Duration
-}
-
-func parseSM(args []string, stderr io.Writer) (*smOptions, error) {
-	o := &smOptions{}
-	fs := flag.NewFlagSet("portcullisd sm", flag.ContinueOnError)
-	fs.Usage = func() { fmt.Fprint(stderr, smUsage) }
-	fs.StringVar(&o.port, "port", "", "")
-	fs.BoolVar(&o.once, "once", false, "")
-	fs.BoolVar(&o.json, "json", false, "")
-	fs.StringVar(&o.partitions, "partitions", "", "")
-	fs.StringVar(&o.enforcement, "enforcement", "verified", "")
-	fs.UintVar(&o.priority, "priority", 14, "")
-	fs.StringVar(&o.keyFile, "sm-key-file", "", "")
-	fs.DurationVar(&o.timeout, "timeout", 200*time.Millisecond, "")
-	if err := parse(fs, args, stderr); err != nil {
-		return nil, err
-	}
-	if err := o.check(); err != nil {
-		report(stderr, hint(err, "portcullisd sm --help"))
-		return nil, errUsage
-	}
-	return o, nil
-}
-
-func (o *smOptions) check() error {
-	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if o.port == "" {
-		wrong("--port is missing: name the port to run on")
-	}
-	if _, ok := enforcements()[o.enforcement]; !ok {
-		wrong("--enforcement %q: want verified or accepted", o.enforcement)
-	}
-	if o.priority > 15 {
-		wrong("--priority %d: want 0 to 15", o.priority)
-	}
-	if o.timeout < 10*time.Millisecond || o.timeout > time.Minute {
-		wrong("--timeout %v: want 10ms to 1m", o.timeout)
-	}
-	return errors.Join(errs...)
-}
-
 // loneSM is one run of "portcullisd sm".
 type loneSM struct {
 	o          *smOptions
 	began      time.Time
 	log        *slog.Logger
 	wire       *meter
-	key        ib.SMKey
+	core       sm.Config
 	partitions *partitions // nil: none
 	phases     phases
 	since      cause
@@ -122,7 +80,7 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		level = slog.LevelWarn
 	}
 	s := &loneSM{o: o, began: began, log: newLog(stderr, level)}
-	if s.key, err = smKeyFrom(o.keyFile); err != nil {
+	if s.core, err = o.config.Fabric.core(o.config.path); err != nil {
 		return err
 	}
 	if o.partitions != "" {
@@ -141,35 +99,24 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return s.runOn(ctx, stdout)
 }
 
-func smKeyFrom(file string) (ib.SMKey, error) {
-	if file != "" {
-		if err := private(file); err != nil {
-			return ib.SMKey{}, err
-		}
-	}
-	return loadSMKey(file)
-}
-
 func (s *loneSM) attach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	port, err := openPort(ctx, s.o.port, s.o.timeout)
+	f := &s.o.config.Fabric
+	port, err := openPort(ctx, f.Port, f.Timeout)
 	if err != nil {
-		return fmt.Errorf("--port: %w", err)
+		return hint(fmt.Errorf("port %s: %w", f.Port, err), portHint(err))
 	}
 	s.wire = &meter{Port: port, began: s.began}
-	if s.o.enforcement != "verified" && s.partitions != nil {
-		s.log.Warn("--enforcement is accepted: switches are believed to enforce P_Keys without proof; for simulators only")
+	if f.Enforcement != "verified" && s.partitions != nil {
+		s.log.Warn("enforcement is accepted: switches are believed to enforce P_Keys without proof; for simulators only")
 	}
 	return nil
 }
 
 func (s *loneSM) driver() driver.Options {
 	o := driver.Options{
-		Port: s.wire, Log: s.log, Timeout: s.o.timeout,
-		Core: sm.Config{
-			Priority: uint8(s.o.priority), SMKey: s.key, Enforcement: enforcements()[s.o.enforcement],
-		},
+		Port: s.wire, Log: s.log, Timeout: s.o.config.Fabric.Timeout, Core: s.core,
 		OnEvent: s.event,
 		OnView:  s.view,
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,49 +11,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport"
-	"portcullis/fabricsm/transport/ibsim"
-	"portcullis/fabricsm/transport/umad"
 )
-
-// openPort attaches to "umad:...", "ibsim:..." or "sim:...".
-func openPort(ctx context.Context, spec string, timeout time.Duration) (transport.Port, error) {
-	kind, rest, _ := strings.Cut(spec, ":")
-	switch kind {
-	case "sim":
-		return openSim(rest)
-	case "umad":
-		return openUMAD(ctx, spec, timeout)
-	case "ibsim":
-		return openIbsim(ctx, spec)
-	default:
-		return nil, fmt.Errorf("%q: want umad:DEVICE[:PORT], ibsim:SOCKET/NODE or sim:NETLIST", spec)
-	}
-}
-
-func openIbsim(ctx context.Context, spec string) (transport.Port, error) {
-	o, err := parsePort(spec)
-	if err != nil {
-		return nil, err
-	}
-	p, err := ibsim.Dial(ctx, o)
-	if err != nil {
-		return nil, hint(err, fabricHint(err)) // not p, which would be a typed nil
-	}
-	return p, nil
-}
-
-func openUMAD(ctx context.Context, spec string, timeout time.Duration) (transport.Port, error) {
-	o, err := umad.ParseSpec(spec)
-	if err != nil {
-		return nil, err
-	}
-	o.AsSM, o.Timeout = true, timeout
-	p, err := umad.Dial(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
 
 // openSim simulates the fabric of a netlist and attaches to its first CA.
 func openSim(file string) (transport.Port, error) {

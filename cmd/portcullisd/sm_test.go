@@ -113,11 +113,11 @@ func TestSMRefuses(t *testing.T) {
 		want string
 	}{
 		{"no port", []string{"--once"}, exitUsage, "--port is missing"},
-		{"unknown port", []string{"--port", "tcp:1"}, exitError, `--port: "tcp:1": want umad:DEVICE[:PORT], ibsim:SOCKET/NODE or sim:NETLIST`},
-		{"no netlist", []string{"--port", "sim:/nonexistent"}, exitError, "--port: read netlist: open /nonexistent"},
+		{"unknown port", []string{"--port", "tcp:1"}, exitUsage, `--port "tcp:1": want umad:DEVICE[:PORT], ibsim:SOCKET/NODE or sim:NETLIST`},
+		{"no netlist", []string{"--port", "sim:/nonexistent"}, exitError, "port sim:/nonexistent: read netlist: open /nonexistent"},
 		{"no simulator", []string{"--port", nobody()}, exitError, "hint: start the simulator"},
-		{"wrong device", []string{"--port", "umad:a/b"}, exitError, "is not the name of a device"},
-		{"several", []string{"--port", "x", "--priority", "16", "--enforcement", "no"}, exitUsage, `--enforcement "no": want verified or accepted` + "\nportcullisd: --priority 16"},
+		{"wrong device", []string{"--port", "umad:a/b"}, exitUsage, "is not the name of a device"},
+		{"several", []string{"--port", "sim:x", "--priority", "16", "--enforcement", "no"}, exitUsage, `--enforcement "no": want one of ["verified" "accepted"]` + "\nportcullisd: --priority 16"},
 		{"error in partitions", []string{"--port", nobody(), "--partitions", bad}, exitError, bad + `:2: "ALL=full": switches are not made members`},
 		{"no partitions", []string{"--port", nobody(), "--partitions", bad + "x"}, exitError, "read partitions: open"},
 	} {

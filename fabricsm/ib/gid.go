@@ -19,6 +19,18 @@ const DefaultPrefix Prefix = 0xFE80_0000_0000_0000
 // String gives 0x and 16 digits.
 func (p Prefix) String() string { return fmt.Sprintf("0x%016x", uint64(p)) }
 
+// ParsePrefix reads 0x and 1 to 16 hexadecimal digits.
+func ParsePrefix(s string) (Prefix, error) {
+	v, err := parseHex(s, 64)
+	if err != nil {
+		return 0, fmt.Errorf("subnet prefix %q: %w", s, err)
+	}
+	return Prefix(v), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Prefix) UnmarshalText(b []byte) (err error) { *p, err = ParsePrefix(string(b)); return err }
+
 // MakeGID joins a subnet prefix and a port GUID.
 func MakeGID(p Prefix, g GUID) (gid GID) {
 	binary.BigEndian.PutUint64(gid[:8], uint64(p))

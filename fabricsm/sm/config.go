@@ -110,6 +110,9 @@ const (
 	SLtoVLOff
 )
 
+// DefaultConfig gives the default of every field that has one.
+func DefaultConfig() Config { return Config{}.withDefaults() }
+
 func (c Config) withDefaults() Config {
 	def(&c.Prefix, ib.DefaultPrefix)
 	def(&c.Window, 64)

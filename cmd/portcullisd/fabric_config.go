@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+)
+
+// fabricConfig is the section "fabric" of the configuration. The service and
+// "portcullisd sm" share it; the options of the latter override it.
+//
+// What belongs together stands in a section of its own, in a file of its own
+// (fabric_NAME.go). To add one: make its type with the methods of
+// fabricSection, give it a field here, a place in sections and in
+// defaultFabric, and explain its keys in default.yaml, portcullisd.yaml(5),
+// smUsage and portcullisd(8). Tests miss what is forgotten.
+type fabricConfig struct {
+	Port        string        `yaml:"port"`
+	Enforcement string        `yaml:"enforcement"`
+	Priority    uint8         `yaml:"priority"`
+	SMKeyFile   string        `yaml:"sm_key_file"`
+	Timeout     time.Duration `yaml:"timeout"`
+	AuditPeriod time.Duration `yaml:"audit_period"`
+	SMPs        smpsConfig    `yaml:"smps"`
+	Ports       portsConfig   `yaml:"ports"`
+}
+
+// fabricSection is a part of fabricConfig.
+type fabricSection interface {
+	// check finds values that make no sense. key is that of the section, such
+	// as "fabric.ports"; problems are reported for keys below it.
+	check(k *checker, key string)
+	// flags adds the options of "portcullisd sm" that set keys of the section.
+	flags(f *smFlags, key string)
+	// apply puts the section into the configuration of the core. Files are
+	// read here, after check, under the name that path makes of theirs.
+	apply(to *sm.Config, path func(string) string) error
+}
+
+// sections lists the sections with their keys, in the order in which problems
+// are reported.
+func (f *fabricConfig) sections() []namedSection {
+	return []namedSection{
+		{"fabric.smps", &f.SMPs},
+		{"fabric.ports", &f.Ports},
+	}
+}
+
+type namedSection struct {
+	key string
+	fabricSection
+}
+
+func defaultFabric() fabricConfig {
+	return fabricConfig{
+		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
+		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
+		SMPs: defaultSMPs(), Ports: defaultPorts(),
+	}
+}
+
+// core gives the configuration of the core, with all files read. Every problem
+// is reported.
+func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
+	c := sm.Config{Priority: f.Priority, Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod}
+	var errs []error
+	c.SMKey, errs = f.smKey(path)
+	for _, s := range f.sections() {
+		if err := s.apply(&c, path); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return c, errors.Join(errs...)
+}
+
+func (f *fabricConfig) smKey(path func(string) string) (ib.SMKey, []error) {
+	if f.SMKeyFile == "" {
+		return ib.SMKey{}, nil
+	}
+	file := path(f.SMKeyFile)
+	var errs []error
+	if err := private(file); err != nil {
+		errs = append(errs, err)
+	}
+	key, err := loadSMKey(file)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	return key, errs
+}
+
+// flags adds the options of "portcullisd sm" for all keys that have one.
+func (f *fabricConfig) flags(to *smFlags) {
+	to.text("port", "fabric.port", &f.Port)
+	to.text("enforcement", "fabric.enforcement", &f.Enforcement)
+	number(to, "priority", "fabric.priority", &f.Priority)
+	to.text("sm-key-file", "fabric.sm_key_file", &f.SMKeyFile)
+	to.duration("timeout", "fabric.timeout", &f.Timeout)
+	to.duration("audit-period", "fabric.audit_period", &f.AuditPeriod)
+	for _, s := range f.sections() {
+		s.flags(to, s.key)
+	}
+}
+
+// fabric checks all but the port.
+func (k *checker) fabric(f *fabricConfig) {
+	if _, ok := enforcements()[f.Enforcement]; !ok {
+		k.oneOf("fabric.enforcement", f.Enforcement, "verified", "accepted")
+	}
+	if f.Priority > 15 {
+		k.wrong("fabric.priority", "%d: want 0 to 15", f.Priority)
+	}
+	k.between("fabric.timeout", f.Timeout, 10*time.Millisecond, time.Minute)
+	k.between("fabric.audit_period", f.AuditPeriod, time.Second, 24*time.Hour)
+	for _, s := range f.sections() {
+		s.check(k, s.key)
+	}
+}
+
+// port checks fabric.port, which is of one of some kinds.
+func (k *checker) port(s string, kinds ...string) {
+	kind, _, _ := strings.Cut(s, ":")
+	if !slices.Contains(kinds, kind) {
+		k.wrong("fabric.port", "%q: want %s", s, portForms(kinds))
+	} else if _, err := parsePort(s); err != nil {
+		k.wrong("fabric.port", "%v", err)
+	}
+}
+
+func enforcements() map[string]sm.Enforcement {
+	return map[string]sm.Enforcement{"verified": sm.Verified, "accepted": sm.Accepted}
+}
+
+// within checks a number.
+func within[T ~int | ~uint8 | ~uint16](k *checker, key string, v, least, most T) {
+	if v < least || v > most {
+		k.wrong(key, "%d: want %d to %d", v, least, most)
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// smOptions is the command line of "portcullisd sm".
+type smOptions struct {
+	file       string // of the configuration; empty: none
+	config     *config
+	once, json bool
+	partitions string
+}
+
+// smFlags are the options of "portcullisd sm". One that sets a key of the
+// configuration is added with the name of that key, so that what is wrong with
+// its value is told under the name by which it was given.
+type smFlags struct {
+	*flag.FlagSet
+	option map[string]string // by key
+}
+
+func (f *smFlags) text(name, key string, v *string) {
+	f.option[key] = name
+	f.StringVar(v, name, *v, "")
+}
+
+func (f *smFlags) duration(name, key string, v *time.Duration) {
+	f.option[key] = name
+	f.DurationVar(v, name, *v, "")
+}
+
+// value adds an option whose text the type itself reads.
+func (f *smFlags) value(name, key string, v encoding.TextUnmarshaler) {
+	f.option[key] = name
+	f.Func(name, "", func(s string) error { return v.UnmarshalText([]byte(s)) })
+}
+
+// number adds an option with a number.
+func number[T ~int | ~uint8 | ~uint16](f *smFlags, name, key string, v *T) {
+	f.option[key] = name
+	f.Func(name, "", func(s string) error {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || int64(T(n)) != n {
+			return errors.New("want a number")
+		}
+		*v = T(n)
+		return nil
+	})
+}
+
+// flags gives the options, which write into o.
+func (o *smOptions) flags() *smFlags {
+	f := &smFlags{flag.NewFlagSet("portcullisd sm", flag.ContinueOnError), make(map[string]string)}
+	f.StringVar(&o.file, "config", "", "")
+	f.BoolVar(&o.once, "once", false, "")
+	f.BoolVar(&o.json, "json", false, "")
+	f.StringVar(&o.partitions, "partitions", "", "")
+	o.config.Fabric.flags(f)
+	return f
+}
+
+// parseSM reads the command line, and the configuration file that it may name.
+// Options override the file, so they are read again after it.
+func parseSM(args []string, stderr io.Writer) (*smOptions, error) {
+	o := &smOptions{config: defaultConfig()}
+	o.config.Fabric.Port = ""
+	flags := o.flags()
+	flags.Usage = func() { fmt.Fprint(stderr, smUsage) }
+	if err := parse(flags.FlagSet, args, stderr); err != nil {
+		return nil, err
+	}
+	from := &source{}
+	if o.file != "" {
+		data, err := readConfig(o.file)
+		if err != nil {
+			return nil, err
+		}
+		c := defaultConfig()
+		c.Fabric.Port = ""
+		if from, err = decodeConfig(o.file, data, c); err != nil {
+			return nil, err
+		}
+		o = &smOptions{config: c}
+		flags = o.flags()
+		if err := parse(flags.FlagSet, args, stderr); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.check(flags, from, stderr); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// check reports everything that is wrong: of options by their names, of the
+// file by its lines.
+func (o *smOptions) check(flags *smFlags, from *source, stderr io.Writer) error {
+	given := make(map[string]bool)
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	k := &checker{}
+	if o.config.Fabric.Port != "" {
+		k.port(o.config.Fabric.Port, "umad", "ibsim", "sim")
+	}
+	k.fabric(&o.config.Fabric)
+	var usage []error
+	if o.config.Fabric.Port == "" {
+		usage = append(usage, errors.New("--port is missing: name the port to run on"))
+	}
+	for _, p := range k.problems {
+		if name := flags.option[p.key]; given[name] || o.file == "" {
+			usage = append(usage, fmt.Errorf("--%s %s", name, p.message))
+		} else {
+			from.add(p)
+		}
+	}
+	err := from.err()
+	if len(usage) == 0 {
+		return err
+	}
+	report(stderr, hint(errors.Join(append(usage, err)...), "portcullisd sm --help"))
+	return errUsage
+}
