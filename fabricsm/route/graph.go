@@ -44,6 +44,10 @@ type Target struct {
 	// NoPort while the LID's owner is away. Routes to a LID whose owner has
 	// gone are kept, so that a reboot does not rewrite every switch.
 	Out ib.PortNum
+	// Path counts the LIDs of one port, from 0 for its base LID up to
+	// 2^LMC-1: engines give each of them a way of its own where there is one.
+	// It is 0 while the owner is away.
+	Path uint8
 }
 
 // NewGraph reads the switches, usable links and LIDs of a fabric; LIDs that
@@ -176,7 +180,7 @@ func (g *Graph) readEndPort(id topo.PortID, claims []claim) error {
 		}
 		claims[l] = claim{home: home, owner: id}
 		if home >= 0 {
-			g.addTarget(home, Target{LID: ib.LID(l), Out: out})
+			g.addTarget(home, Target{LID: ib.LID(l), Out: out, Path: uint8(l - int(p.LID))})
 		}
 	}
 	if home >= 0 && out != 0 {
