@@ -71,9 +71,14 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 			c.unlink(p)
 		}
 		c.shut(p)
-		c.refused(r, "a switch answers where a host belongs")
+		c.problem(problemKey{kind: posing, place: c.placeOf(p)}, &BadAnswer{
+			GUID: ni.NodeGUID, Request: "Get NodeInfo",
+			Reason: fmt.Sprintf("a switch answers behind %v, where a host belongs; its port stays closed", c.placeOf(p)),
+		})
+		c.pauseWork(r.ref)
 		return
 	}
+	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
 	pt.pause = 0
 	c.found(p, &ni)
 }
@@ -293,7 +298,9 @@ func (c *Core) orphan(id topo.NodeID) {
 
 func (c *Core) workDescription(id topo.NodeID) {
 	if !c.nodes[id].described {
+		c.auditing = c.topo.Node(id).Description != "" // a host that renames itself unsettles nothing
 		c.ask(ref{clsDesc, int32(id)}, id, mad.MethodGet, mad.AttrNodeDescription, 0)
+		c.auditing = false
 	}
 }
 

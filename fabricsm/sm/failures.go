@@ -127,6 +127,7 @@ func (c *Core) noProbe(r *request) {
 	pt.pause = c.longer(pt.pause)
 	if peer != topo.None && c.peer(p) != topo.None {
 		id := c.ports[peer].node
+		pt.pause = max(pt.pause, c.nodes[id].pause)
 		c.nodes[id].pause = pt.pause
 		if c.nodes[id].silent {
 			c.otherWay(id)
@@ -157,6 +158,9 @@ func (c *Core) silence(id topo.NodeID) {
 		c.marksOf(x).queued &^= 1 << x.class
 	}
 	n.parked = nil
+	if c.now.Sub(n.back) > steadyFor*n.pause {
+		n.pause = 0
+	}
 	n.pause = c.longer(n.pause)
 	c.problem(problemKey{kind: silentNode, guid: c.nodeGUID(id)}, &NodeUnreachable{GUID: c.nodeGUID(id), Place: c.placeOf(n.up)})
 	c.updateForwarding(id)
@@ -169,6 +173,11 @@ func (c *Core) silence(id topo.NodeID) {
 	c.after(n.pause, timerRetry, ref{clsProbe, int32(n.up)})
 }
 
+// steadyFor is how many times its last pause a node has to answer before the
+// next silence counts as its first: one that answers now and then would else be
+// told silent and back without end.
+const steadyFor = 4
+
 // heard takes a sign of life.
 func (c *Core) heard(id topo.NodeID) {
 	n := &c.nodes[id]
@@ -176,7 +185,7 @@ func (c *Core) heard(id topo.NodeID) {
 	if !n.silent {
 		return
 	}
-	n.silent, n.pause = false, 0
+	n.silent, n.back = false, c.now
 	guid := c.nodeGUID(id)
 	c.solved(problemKey{kind: silentNode, guid: guid})
 	c.event(&NodeBack{GUID: guid})

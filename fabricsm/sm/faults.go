@@ -2,6 +2,7 @@ package sm
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"portcullis/fabricsm/ib"
@@ -23,32 +24,48 @@ var problemNames = map[problemKind]string{
 	deadLink: "link-dead", silentNode: "node-silent", twin: "guid-duplicate", badRoutes: "routes-refused",
 	noEnforcement: "no-enforcement", refusedMember: "membership-refused",
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
+	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy",
 }
 
-// faults lists what is wrong, by text, at most maxFaults.
+// faults lists what is wrong, the gravest kind first and then by text, at most
+// maxFaults.
 func (c *Core) faults() []Fault {
 	if len(c.problems) == 0 {
 		return nil
 	}
-	list := make([]Fault, 0, len(c.problems))
-	for k, text := range c.problems {
-		list = append(list, Fault{Kind: cmp.Or(problemNames[k.kind], "other"), GUID: k.guid, PKey: k.pkey, Place: k.place, Text: text})
+	type problem struct {
+		key  problemKey
+		text string
 	}
-	slices.SortFunc(list, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.Text, b.Text), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.GUID, b.GUID),
-			cmp.Compare(a.PKey, b.PKey), cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
+	all := make([]problem, 0, len(c.problems))
+	for k, text := range c.problems {
+		all = append(all, problem{k, text})
+	}
+	slices.SortFunc(all, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.key.kind, b.key.kind), cmp.Compare(a.text, b.text), cmp.Compare(a.key.guid, b.key.guid),
+			cmp.Compare(a.key.pkey, b.key.pkey), cmp.Compare(a.key.place.Switch, b.key.place.Switch),
+			cmp.Compare(a.key.place.Port, b.key.place.Port))
 	})
-	return list[:min(len(list), maxFaults)]
+	list := make([]Fault, 0, min(len(all), maxFaults))
+	for _, p := range all[:min(len(all), maxFaults)] {
+		k := p.key
+		list = append(list, Fault{Kind: cmp.Or(problemNames[k.kind], "other"), GUID: k.guid, PKey: k.pkey, Place: k.place, Text: p.text})
+	}
+	return list
 }
 
-// texts gives the sentences of the first faults, as many as a view lists.
-func texts(faults []Fault) []string {
+// texts gives the sentences of the first faults, as many as a view lists, and
+// says how many of all there are more.
+func texts(faults []Fault, all int) []string {
 	if len(faults) == 0 {
 		return nil
 	}
-	list := make([]string, 0, min(len(faults), maxProblems))
+	list := make([]string, 0, min(len(faults), maxProblems+1))
 	for _, f := range faults[:min(len(faults), maxProblems)] {
 		list = append(list, f.Text)
+	}
+	if more := all - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more problems, none graver than the last", more))
 	}
 	return list
 }

@@ -23,6 +23,7 @@ type node struct {
 	answers   uint32 // answers it gave
 	silent    bool
 	pause     time.Duration // before it is asked again while silent
+	back      time.Time     // when it last answered again
 	described bool
 	notKept   PortFields
 
@@ -38,8 +39,10 @@ type node struct {
 	lifetime  bool   // LifeTimeValue is not kept
 	topAsked  ib.LID // LinearFDBTop of the last Set
 	lft       lft
-	trapHold  time.Time // no verification before
-	trapDue   bool      // one waits for that time
+	trapHold  time.Time     // no verification before
+	trapPause time.Duration // between the last two
+	trapTrue  bool          // the last one found something
+	trapDue   bool          // one waits for that time
 }
 
 // port is what the core keeps of a port besides topo.Port.

@@ -35,6 +35,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	pt := &c.ports[p]
 	old, was := pt.info, pt.known
 	pt.info, pt.known = *pi, true
+	if was && byGet && old.PortState != pi.PortState {
+		c.bornOut(p)
+	}
 	bits, proven := pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound, pt.bitsProven
 	pt.bitsProven = bits && (byGet || proven)
 	c.copyPort(p)
@@ -95,6 +98,7 @@ func (c *Core) linkDown(p topo.PortID) {
 	pt := &c.ports[p]
 	c.unfence(p)
 	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
+	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
 	pt.told, pt.pause, pt.verify = false, 0, false
 	pt.challenger = c.release(pt.challenger)
 	q := c.peer(p)

@@ -10,17 +10,22 @@ type problemKey struct {
 	place ib.Place
 }
 
+// problemKind is what is wrong, the gravest first: views list them in this
+// order.
 type problemKind uint8
 
 const (
-	deadLink problemKind = iota
-	silentNode
-	twin
-	badRoutes
-	noEnforcement
-	refusedMember
-	foreignMaster
-	rogueMaster
+	rogueMaster   problemKind = iota // another SM says that it is master
+	twin                             // two places show one GUID
+	posing                           // a switch where a host belongs
+	tooMany                          // an endless fabric behind one cable
+	refusedMember                    // a grant that is not honoured
+	noEnforcement                    // a switch that checks no P_Keys
+	foreignMaster                    // we stand by
+	badRoutes                        // an engine was passed over
+	unhealthy                        // a port or switch that misbehaves
+	silentNode                       // a node does not answer
+	deadLink                         // nothing answers at the end of a link
 )
 
 // problem tells of something wrong, once, and keeps it in the views until it is

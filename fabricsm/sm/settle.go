@@ -135,7 +135,7 @@ func (c *Core) publishDisturbed() {
 	v := *c.shown
 	v.Time, v.Settled, v.Pending = c.now, false, c.wire.out
 	v.SMPs, v.Faults = c.smps(), c.faults()
-	v.Problems, v.Progress, v.Counters = texts(v.Faults), c.progress(), c.tally.Counters
+	v.Problems, v.Progress, v.Counters = texts(v.Faults, len(c.problems)), c.progress(), c.tally.Counters
 	c.out.View, c.shown = &v, &v
 }
 
@@ -147,7 +147,7 @@ func (c *Core) publishAll() {
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: make([]*pkeyTable, len(c.ports)),
 	}
-	v.Problems = texts(v.Faults)
+	v.Problems = texts(v.Faults, len(c.problems))
 	for i := range c.ports {
 		v.pkeys[i] = c.ports[i].pkeys
 	}

@@ -46,8 +46,7 @@ func (c *Core) command(in *Received) bool {
 	}
 	if c.cfg.SMKey.IsZero() || si.SMKey != c.cfg.SMKey {
 		c.dropped++
-		c.traps[in.LID]++
-		if tellRepetition(c.traps[in.LID]) {
+		if tellRepetition(c.countTrap(in.LID, c.byLID(in.LID))) {
 			c.event(&SMInfoRefused{LID: in.LID, GUID: si.GUID, Control: mad.SMInfoControl(in.MAD.Mod())})
 		}
 		return false

@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"time"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
@@ -33,9 +35,6 @@ func (c *Core) stray(in *Received) {
 	}
 }
 
-// maxTrapSources bounds the sources that are counted one by one.
-const maxTrapSources = 1 << 14
-
 // trap represses a trap, then goes and looks whether it is true. What a trap
 // says beyond its number is not believed.
 func (c *Core) trap(in *Received) {
@@ -46,13 +45,8 @@ func (c *Core) trap(in *Received) {
 	}
 	c.repress(in)
 	c.noteTrap(in.LID, n.TrapNumber)
-	if _, ok := c.traps[in.LID]; !ok && len(c.traps) >= maxTrapSources {
-		c.dropped++
-		return
-	}
-	c.traps[in.LID]++
-	count := c.traps[in.LID]
 	p := c.byLID(in.LID)
+	count := c.countTrap(in.LID, p)
 	var guid ib.GUID
 	if p != topo.None {
 		guid = c.nodeGUID(c.ports[p].node)
@@ -60,10 +54,13 @@ func (c *Core) trap(in *Received) {
 	if tellRepetition(count) {
 		c.event(&TrapReceived{LID: in.LID, GUID: guid, Trap: n.TrapNumber, Count: count})
 	}
-	if p == topo.None || !n.IsGeneric {
+	if p == topo.None {
 		return
 	}
 	id := c.ports[p].node
+	if !n.IsGeneric {
+		return
+	}
 	switch n.TrapNumber {
 	case mad.TrapLinkStateChange, mad.TrapLinkIntegrity, mad.TrapBufferOverrun, mad.TrapFlowControl:
 		if c.topo.Node(id).Type == ib.NodeSwitch {
@@ -72,6 +69,16 @@ func (c *Core) trap(in *Received) {
 	case mad.TrapLocalChange, mad.TrapSystemImageGUID:
 		c.verifySoon(id)
 	}
+}
+
+// countTrap counts the traps of each end port; those from LIDs that nobody has
+// are counted together, so that made-up sources take no memory.
+func (c *Core) countTrap(l ib.LID, p topo.PortID) uint64 {
+	if p == topo.None {
+		l = 0
+	}
+	c.traps[l]++
+	return c.traps[l]
 }
 
 // tellRepetition reports 1, 2 or 5 times a power of ten: repetitions beyond
@@ -100,8 +107,13 @@ func (c *Core) byLID(l ib.LID) topo.PortID {
 	return p
 }
 
+// trapHoldMax bounds how long a source that is not worth it waits to be
+// verified again.
+const trapHoldMax = 2 * time.Second
+
 // verifySoon looks at a node that sent a trap: at once, but no more often than
-// Config.TrapHold allows.
+// Config.TrapHold allows. Each time that nothing is found the next one waits
+// twice as long, so that a source of false traps is soon hardly heard.
 func (c *Core) verifySoon(id topo.NodeID) {
 	n := &c.nodes[id]
 	switch {
@@ -119,18 +131,31 @@ func (c *Core) verifyDue(id topo.NodeID) {
 	if !n.alive {
 		return
 	}
-	n.trapDue, n.trapHold = false, c.now.Add(c.cfg.TrapHold)
+	if n.trapTrue || c.now.Sub(n.trapHold) > steadyFor*n.trapPause {
+		n.trapPause = 0
+	}
+	n.trapPause = min(max(2*n.trapPause, c.cfg.TrapHold), max(trapHoldMax, c.cfg.TrapHold))
+	n.trapDue, n.trapTrue, n.trapHold = false, false, c.now.Add(n.trapPause)
 	tn := c.topo.Node(id)
 	if tn.Type == ib.NodeSwitch {
 		n.verify = true
 		c.markNode(clsSwitch, id)
 		return
 	}
+	// What a host says of itself unsettles nothing before it proves to be new.
 	n.described = false
 	c.markNode(clsDesc, id)
 	for i := 1; i <= int(tn.NumPorts); i++ {
 		if p := tn.FirstPort + topo.PortID(i); c.guidOf(p) != 0 && c.peer(p) != topo.None {
-			c.markPort(clsInfo, p)
+			c.background(p)
 		}
+	}
+}
+
+// bornOut takes that a port of a switch changed: the trap of the switch was
+// true.
+func (c *Core) bornOut(p topo.PortID) {
+	if c.external(p) {
+		c.nodes[c.ports[p].node].trapTrue = true
 	}
 }

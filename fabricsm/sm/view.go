@@ -23,8 +23,8 @@ type View struct {
 	Intent   bool  // an intent has come
 	SMPs     []SMPCount
 	Dropped  uint64   // received MADs that were malformed or meant nothing here
-	Problems []string // what stands in the way, sorted, at most 100
-	Faults   []Fault  // the same with where it is, sorted, at most 4096
+	Problems []string // what stands in the way, the gravest first; at most 100 and how many more there are
+	Faults   []Fault  // the same with where it is, in the same order, at most 4096
 	Progress Progress
 	Counters Counters
 
