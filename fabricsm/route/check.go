@@ -2,8 +2,6 @@ package route
 
 import (
 	"math"
-	"runtime"
-	"sync"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
@@ -22,9 +20,13 @@ import (
 //     another switch. Each layer of the tables has a graph of its own, and
 //     every link between switches must have as many virtual lanes.
 //
-// The work is one walk per LID over all switches, dealt to all cores; the
-// report does not depend on how many there are.
-func Check(f *topo.Fabric, t *Tables) Report {
+// With one layer, one LID behind each switch is walked and the others are
+// compared with it; with several, each LID is walked. The work is dealt to all
+// cores; the report does not depend on how many there are.
+func Check(f *topo.Fabric, t *Tables) Report { return check(f, t, t.Layers() > 1) }
+
+// check judges tables. everyLID: each LID is walked, which several layers need.
+func check(f *topo.Fabric, t *Tables, everyLID bool) Report {
 	g, err := NewGraph(f, t)
 	r := Report{Switches: len(g.IDs), Links: len(g.To), Input: err}
 	rows := tableRows(g, t, &r)
@@ -34,20 +36,33 @@ func Check(f *topo.Fabric, t *Tables) Report {
 	if err != nil || len(r.Findings) > 0 {
 		return r
 	}
-	checkStrays(g, rows, &r)
 	checkLanes(g, t, &r)
 
-	judges := judgeAll(g, t, rows)
-	load := make([]int64, len(g.To))
+	v := newSurvey(g, t, rows)
+	judges := v.judges()
+	if everyLID {
+		checkStrays(g, rows, &r)
+		v.walk(judges, func(Target) bool { return true })
+	} else {
+		v.walkLeads(judges)
+		if v.readRows() {
+			checkStrays(g, rows, &r)
+		}
+		v.countFlows(judges)
+		v.walk(judges, func(t Target) bool { return v.odd[t.LID] })
+	}
 	for _, j := range judges {
 		r.add(j)
 		for e, n := range j.load {
-			load[e] += n
+			v.load[e] += n
 		}
 	}
-	r.measure(g, load)
+	r.measure(g, v.load)
 	for layer := 0; layer < t.Layers() && r.CreditLoop == nil; layer++ {
-		deps := newDependencies(g)
+		deps := v.deps
+		if layer > 0 {
+			deps = newDependencies(g)
+		}
 		for _, j := range judges {
 			deps.merge(j.deps[layer])
 		}
@@ -104,23 +119,34 @@ func checkStrays(g *Graph, rows [][]ib.PortNum, r *Report) {
 	}
 }
 
-// judgeAll deals contiguous ranges of home switches to one judge per core.
-func judgeAll(g *Graph, t *Tables, rows [][]ib.PortNum) []*judge {
-	n := len(g.IDs)
-	workers := max(1, min(runtime.GOMAXPROCS(0), n/16))
-	island := islands(g)
-	judges := make([]*judge, workers)
-	var wg sync.WaitGroup
-	for w := range workers {
-		judges[w] = newJudge(g, t, rows, island)
-		wg.Go(func() {
-			for s := w * n / workers; s < (w+1)*n/workers; s++ {
-				judges[w].home(int32(s))
-			}
-		})
+// judges gives one judge for each core.
+func (v *survey) judges() []*judge {
+	judges := make([]*judge, coresFor(len(v.g.IDs)))
+	for i := range judges {
+		judges[i] = newJudge(v.g, v.t, v.rows, v.island)
 	}
-	wg.Wait()
 	return judges
+}
+
+// walk has the LIDs that are wanted walked, by contiguous ranges of homes.
+func (v *survey) walk(judges []*judge, wanted func(Target) bool) {
+	forCores(len(v.g.IDs), func(core, from, to int) {
+		j := judges[core]
+		var errands []errand
+		for home := from; home < to; home++ {
+			for _, t := range v.g.Targets[home] {
+				if wanted(t) {
+					errands = append(errands, errand{int32(home), t})
+				}
+			}
+		}
+		j.each(errands, func(home int32, t Target, ports []ib.PortNum) {
+			j.readEntries(home, t, ports)
+			j.walkAll(t)
+			j.startLanes(home, t)
+			j.account(t)
+		})
+	})
 }
 
 // islands numbers the connected parts of the fabric, by switch.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"portcullis/fabricsm/ib"
@@ -271,6 +272,26 @@ func TestCheckAgainstSlowJudge(t *testing.T) {
 		want := len(s.faults) == 0 && !s.creditLoop()
 		if err := route.Check(f, tables).Err(); (err == nil) != want {
 			t.Fatalf("the slow judge: %v, credit loop %v; the checker: %v", s.faults, s.creditLoop(), err)
+		}
+	})
+}
+
+// TestCheckNeedNotWalkEveryLID compares the quick way with the long one, on
+// tables that are right and on damaged ones.
+func TestCheckNeedNotWalkEveryLID(t *testing.T) {
+	engines := []route.Engine{minhop.Engine{}, updn.Engine{}}
+	rapid.Check(t, func(t *rapid.T) {
+		k := topotest.Random(9, draw(t))
+		k.Disconnect(topo.PortID(draw(t)(k.NumPorts() - 1)))
+		f := k.Fabric()
+		tables := mustRoute(t, engines[draw(t)(1)], f, nil)
+		for range draw(t)(2) {
+			sw := f.Switches()[draw(t)(len(f.Switches())-1)]
+			lid := ib.LID(1 + draw(t)(int(tables.MaxLID)-1))
+			tables.Writable(nil, sw)[lid] = ib.PortNum(draw(t)(int(f.Node(sw).NumPorts)/8 + 1))
+		}
+		if d := cmp.Diff(route.Check(f, tables), route.CheckEveryLID(f, tables), cmpopts.EquateErrors()); d != "" {
+			t.Fatalf("(-quick +long):\n%s", d)
 		}
 	})
 }

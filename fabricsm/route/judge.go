@@ -56,23 +56,25 @@ func newJudge(g *Graph, t *Tables, rows [][]ib.PortNum, island []int32) *judge {
 	return j
 }
 
-// home judges all LIDs behind a switch.
-func (j *judge) home(home int32) {
-	targets := j.g.Targets[home]
-	for len(targets) > 0 {
-		chunk := targets[:min(gatherLIDs, len(targets))]
-		targets = targets[len(chunk):]
+// errand is a LID to be walked, and the switch it is behind.
+type errand struct {
+	home int32
+	Target
+}
+
+// each reads the entries of all switches for some LIDs, and visits the LIDs.
+func (j *judge) each(errands []errand, visit func(home int32, t Target, ports []ib.PortNum)) {
+	for len(errands) > 0 {
+		chunk := errands[:min(gatherLIDs, len(errands))]
+		errands = errands[len(chunk):]
 		n := len(j.rows)
 		for s, row := range j.rows {
-			for k, t := range chunk {
-				j.ports[k*n+s] = row[t.LID]
+			for k := range chunk {
+				j.ports[k*n+s] = row[chunk[k].LID]
 			}
 		}
-		for k, t := range chunk {
-			j.readEntries(home, t, j.ports[k*n:(k+1)*n])
-			j.walkAll(t)
-			j.startLanes(home, t)
-			j.account(t)
+		for k := range chunk {
+			visit(chunk[k].home, chunk[k].Target, j.ports[k*n:(k+1)*n])
 		}
 	}
 }

@@ -1,0 +1,6 @@
+package route
+
+import "portcullis/fabricsm/topo"
+
+// CheckEveryLID judges as Check does, but walks each LID.
+func CheckEveryLID(f *topo.Fabric, t *Tables) Report { return check(f, t, true) }
