@@ -127,12 +127,17 @@ func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
 
 // enterPort begins with an end port.
 func (c *Core) enterPort(p topo.PortID, guid ib.GUID) {
+	c.nameEnd(p, guid)
+	c.markPort(clsInfo, p)
+}
+
+// nameEnd records the GUID of an end port.
+func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 	tp := c.topo.Port(p)
 	tp.GUID = guid
 	c.topo.SetPort(p, tp)
 	c.byPort[guid] = p
 	c.moved()
-	c.markPort(clsInfo, p)
 }
 
 // found takes what answered behind port p.
@@ -164,11 +169,8 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 		c.vindicated(p)
 	case peer != topo.None:
 		c.contest(peer, p)
-	case tn.Type == ib.NodeSwitch && c.ports[q].known && !linkUp(&c.ports[q].info):
-		// The port we know by that name says its link is down. Perhaps it has
-		// just come up: look once more, and link when it agrees.
-		c.ports[q].challenger = p
-		c.markPort(clsInfo, q)
+	case c.contradicted(p, q, ni):
+		c.deny(p, q, ni.PortGUID)
 	default:
 		c.newPeer(p)
 		c.link(p, q)
@@ -208,6 +210,7 @@ func (c *Core) link(p, q topo.PortID) {
 		c.nodes[id].up = p
 		c.treeEpoch++
 	}
+	c.ports[p].denied = 0
 	for _, x := range [2]topo.PortID{p, q} {
 		c.ports[x].pause = 0
 		c.touch(x)

@@ -16,6 +16,55 @@ func (c *Core) contest(known, newcomer topo.PortID) {
 	c.markPort(clsProbe, known)
 }
 
+// contradicted reports that the port q that p is said to lead to does not agree,
+// or was not asked yet: a port of a switch that says its link is down, or a
+// further port of an adapter that inventory does not have there. Else any host
+// could show another's node GUID, join its node and fall silent in its name.
+func (c *Core) contradicted(p, q topo.PortID, ni *mad.NodeInfo) bool {
+	pt := &c.ports[q]
+	if pt.known {
+		return !linkUp(&pt.info)
+	}
+	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.placeOf(p))
+}
+
+// maxDenied is how often a port may say that it has no link before who claims
+// to be at its end is taken for another. It may have come up just now.
+const maxDenied = 2
+
+// deny looks at port q once more; it links with p when it agrees.
+func (c *Core) deny(p, q topo.PortID, claim ib.GUID) {
+	if c.ports[q].known {
+		c.ports[p].denied++
+	}
+	if c.ports[p].denied > maxDenied {
+		c.ports[p].denied = 0
+		id := c.ports[q].node
+		c.duplicate(c.nodeGUID(id), c.seenAt(c.firstLink(id)), p)
+		return
+	}
+	c.ports[q].challenger, c.ports[q].claim = p, claim
+	c.markPort(clsInfo, q)
+}
+
+// agreed links a further port of an adapter, which says through another one that
+// it has a link, with the port behind which it was seen.
+func (c *Core) agreed(q, claimant topo.PortID) bool {
+	claim := c.ports[q].claim
+	c.ports[q].claim = 0
+	taken, ok := c.byPort[claim]
+	if claim == 0 || c.external(q) || !linkUp(&c.ports[claimant].info) || c.peer(claimant) != topo.None || ok && taken != q {
+		return false
+	}
+	if g := c.guidOf(q); g != 0 && g != claim {
+		return false
+	}
+	c.newPeer(claimant)
+	c.nameEnd(q, claim)
+	c.link(claimant, q)
+	return true
+}
+
 // vindicated ends a contest in favour of the place known first.
 func (c *Core) vindicated(known topo.PortID) {
 	challenger := c.ports[known].challenger

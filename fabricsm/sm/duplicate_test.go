@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
 )
 
 // bounce gives a node other GUIDs while the cables of its ports are out.
@@ -93,4 +95,103 @@ func TestDuplicateGUIDs(t *testing.T) {
 			w.checkEnd()
 		})
 	}
+}
+
+// TestBorrowedNodeGUID: a host that shows a tenant's node GUID, as a port of it
+// that has no cable, does not become part of the tenant's node, and its silence
+// is not the tenant's.
+func TestBorrowedNodeGUID(t *testing.T) {
+	l, err := netlist.DualPort(netlist.Shape{Hosts: 4, Radix: 8})
+	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
+	victim := l.Find("h1")
+	var one, two, liar *endPort
+	hs := hosts(l)
+	for i := range hs {
+		switch h := &hs[i]; {
+		case h.node == victim && h.num == 1:
+			one = h
+		case h.node == victim:
+			two = h
+		case h.node.Name == "h3" && h.num == 1:
+			liar = h
+		}
+	}
+	e.fab.Unlink(victim.Name, two.num)
+	e.start()
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{one.grant(0x8001)}})
+	e.mustSettle(10 * time.Second)
+	e.takeEvents()
+	turnInto(e, liar, func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if len(rest) > 0 || r.MAD.Attr() != mad.AttrNodeInfo {
+			return mad.MAD{}, true // silent
+		}
+		return answer(r, &mad.NodeInfo{
+			BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: uint8(victim.NumPorts()),
+			NodeGUID: victim.GUID, PortGUID: victim.PortGUID(two.num), LocalPortNum: two.num, PartitionCap: 32,
+		})
+	})
+	e.run(30 * time.Second)
+	events := e.takeEvents()
+	if _, ok := find(events, func(d *sm.DuplicateGUID) bool { return d.GUID == victim.GUID && d.Second == liar.place }); !ok {
+		t.Errorf("the second place is not told; events %v", events)
+	}
+	if u, ok := find(events, func(u *sm.NodeUnreachable) bool { return u.GUID == victim.GUID }); ok {
+		t.Errorf("the tenant counts as silent: %v", u)
+	}
+	if g, ok := find(events, func(g *sm.PortGone) bool { return g.Place == one.place }); ok {
+		t.Errorf("the tenant suffers: %v", g)
+	}
+	f := e.view.Fabric
+	if p := f.PortAt(liar.place); p != topo.None && f.Port(p).Peer != topo.None {
+		t.Errorf("the liar's place is linked to node %v", f.NodeOf(f.Port(p).Peer).GUID)
+	}
+
+	// The true second port is welcome at once.
+	delete(e.hostile, liar.node.Name)
+	e.fab.Relink(victim.Name, two.num, two.peer, two.pnum)
+	e.arrive(e.st.Take(nil))
+	e.run(5 * time.Second)
+	f = e.view.Fabric
+	if p := f.PortByGUID(victim.PortGUID(two.num)); p == topo.None || f.PlaceOf(p) != two.place || f.Port(p).State != ib.PortActive {
+		t.Errorf("the tenant's second port is not Active at its place; problems %q", e.problems())
+	}
+}
+
+// TestSilentSecondPort: one port of an adapter that falls silent does not take
+// the other with it.
+func TestSilentSecondPort(t *testing.T) {
+	l, err := netlist.DualPort(netlist.Shape{Hosts: 4, Radix: 8})
+	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
+	hs := hosts(l)
+	i := slices.IndexFunc(hs, func(h endPort) bool { return h.node.Name == "h1" && h.num == 1 })
+	e.start()
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{hs[i].grant(0x8001), hs[i+1].grant(0x8001)}})
+	e.mustSettle(10 * time.Second)
+	e.takeEvents()
+	second := hs[i+1]
+	sw := l.Find(second.peer)
+	e.hostile = map[string]liar{"h1": func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		route := r.MAD.Route()
+		over := route.Len() > 0 && route.At(route.Len()-1) == second.pnum && e.lastSwitch(route) == sw.Name
+		return mad.MAD{}, over
+	}}
+	e.want(sm.Intent{Revision: 2, Grants: []sm.Grant{hs[i].grant(0x8001)}})
+	e.run(20 * time.Second)
+	for _, ev := range e.takeEvents() {
+		if u, ok := ev.(*sm.NodeUnreachable); ok && u.GUID == hs[i].node.GUID {
+			t.Errorf("the whole adapter counts as silent: %v", u)
+		}
+		if g, ok := ev.(*sm.PortGone); ok && g.Place == hs[i].place {
+			t.Errorf("the first port suffers: %v", g)
+		}
+	}
+}
+
+// lastSwitch gives the switch that a route leaves by its last hop.
+func (e *env) lastSwitch(route mad.Route) string {
+	at := e.list.Find("sm")
+	for i := range route.Len() - 1 {
+		at = e.list.Find(at.Ports[route.At(i)].Peer)
+	}
+	return at.Name
 }

@@ -49,10 +49,25 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.noProbe(r)
 	case c.nodes[r.node].answers != f.answers:
 		c.giveUp(r, "no answer, although it answers other requests")
+	case c.ownEntry(r.ref) != topo.None:
+		c.deadEnd(r)
 	default:
 		delete(c.failures, r.ref)
 		c.silence(r.node)
 	}
+}
+
+// deadEnd takes that a port of an adapter is silent which was entered by
+// itself. That says nothing of the other ports: whoever is there might only
+// claim to be a port of that node.
+func (c *Core) deadEnd(r *request) {
+	delete(c.failures, r.ref)
+	p := c.peer(topo.PortID(r.ref.id))
+	pause := c.ports[p].pause
+	c.unlink(p)
+	c.tellUnreachable(p)
+	c.ports[p].pause = c.longer(pause)
+	c.after(c.ports[p].pause, timerRetry, ref{clsProbe, int32(p)})
 }
 
 // refused decides what follows from an answer that is an error.

@@ -77,6 +77,9 @@ type port struct {
 	verify     bool        // probe although the peer is known
 	challenger topo.PortID // claims to be what this port is linked to; None
 	fenced     bool        // what is behind shows a GUID that is elsewhere
+	claim      ib.GUID     // GUID the challenger says this further port of an adapter has
+	denied     uint8       // times that the port it claims to lead to said that it has no link
+	mute       bool        // of an adapter that does not speak of this port through its others
 	pause      time.Duration
 	told       bool // NodeUnreachable was told
 

@@ -19,6 +19,10 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 		if c.ports[p].suspect {
 			c.cleared(p, nil)
 		}
+		if claimant := c.ports[p].challenger; claimant != topo.None && c.peer(p) == topo.None && !c.external(p) {
+			c.ports[p].mute, c.ports[p].challenger = true, c.release(claimant)
+			return
+		}
 		c.refused(&request{ref: ref{clsInfo, int32(p)}, node: c.ports[p].node, method: mad.MethodGet, attr: mad.AttrPortInfo}, status.String())
 		return
 	}
@@ -136,7 +140,9 @@ func (c *Core) linkFound(p topo.PortID) {
 	pt := &c.ports[p]
 	if claimant := pt.challenger; claimant != topo.None {
 		pt.challenger = topo.None
-		c.markPort(clsProbe, claimant)
+		if !c.agreed(p, claimant) {
+			c.markPort(clsProbe, claimant)
+		}
 		return
 	}
 	if c.probes(p) && !pt.fenced && pt.pause == 0 {

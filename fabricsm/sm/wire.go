@@ -133,16 +133,26 @@ func (c *Core) ask(x ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod
 // routeFor gives the route for a piece of work. Work on a CA port goes in by
 // that very port: for some attributes the port asked is the port entered by.
 func (c *Core) routeFor(x ref, n topo.NodeID) *mad.Route {
-	if !x.class.onNode() {
-		p := topo.PortID(x.id)
-		peer := c.peer(p)
-		if p != c.rootPort && peer != topo.None && peer != c.nodes[n].up && !c.external(p) && c.external(peer) {
-			if r, ok := c.routeTo(c.ports[peer].node).Append(c.ports[peer].num); ok {
-				return &r
-			}
+	if peer := c.ownEntry(x); peer != topo.None {
+		if r, ok := c.routeTo(c.ports[peer].node).Append(c.ports[peer].num); ok {
+			return &r
 		}
 	}
 	return c.routeTo(n)
+}
+
+// ownEntry gives the switch port behind which the port of a CA is that a piece
+// of work is about, if it is asked over that one and not as its node is.
+func (c *Core) ownEntry(x ref) topo.PortID {
+	if x.class.onNode() || x.class == clsProbe {
+		return topo.None
+	}
+	p := topo.PortID(x.id)
+	peer := c.peer(p)
+	if p == c.rootPort || peer == topo.None || peer == c.nodes[c.ports[p].node].up || c.external(p) || !c.external(peer) {
+		return topo.None
+	}
+	return peer
 }
 
 // send puts a request into the output and gives its MAD for the attribute to
