@@ -9,17 +9,17 @@
 // still right, and more lanes may be needed. Trees are routed rightly too, but
 // badly: everything goes over the first spine.
 //
-// Lanes are dealt as in layered shortest path routing (LASH): each pair of
-// switches, both directions together, goes to the first layer in which no
-// circle closes. Senders must use the service level that the tables give for a
-// pair. A host that is free to send what it likes can break the proof: where
-// hosts are hostile, use an engine that needs one lane.
+// Lanes are dealt by package layered: each pair of switches, both directions
+// together, has one layer. Senders must use the service level that the tables
+// give for a pair. A host that is free to send what it likes can break the
+// proof: where hosts are hostile, use an engine that needs one lane.
 package dor
 
 import (
 	"fmt"
 
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/layered"
 	"portcullis/fabricsm/route/spread"
 	"portcullis/fabricsm/topo"
 )
@@ -38,48 +38,19 @@ func (Engine) Name() string { return "dor" }
 // Route gives every switch a shortest path to every LID of its island, and
 // every pair of switches a layer. Only LIDs that would leave by one of several
 // cables to the same switch are spread. A route of prev stays while it is still
-// such a path; its layer may change. Errors are those of [route.NewGraph], and
+// such a path, a layer while it is free of circles. Errors are those of [route.NewGraph], and
 // that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	var g *route.Graph
-	t, err := spread.Route(e.Name(), f, prev, func(graph *route.Graph) (func() spread.Rule, error) {
-		g = graph
+	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
 		return func() spread.Rule { return lowestPort(g) }, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if route.Check(f, t).CreditLoop == nil {
-		return t, nil
+	if err := layered.Deal(f, t, prev, e.Lanes); err != nil {
+		return nil, fmt.Errorf("dimension order: %w", err)
 	}
-	lanes, narrow := e.lanes(f, g)
-	l := newLayering(g, t)
-	count, ok := l.deal(lanes)
-	switch {
-	case ok:
-		t.SetLayers(g, count, func(a, b int32) uint8 { return l.layer[l.pair(a, b)] })
-		return t, nil
-	case narrow != topo.None:
-		return nil, fmt.Errorf("dimension order needs more virtual lanes than the %d that switch %v port %d carries", lanes, f.NodeOf(narrow).GUID, f.Port(narrow).Num)
-	default:
-		return nil, fmt.Errorf("dimension order needs more than %d virtual lanes here; allow more, or use updn", lanes)
-	}
-}
-
-// lanes gives how many virtual lanes may be used, and the port with the fewest
-// if that is what limits them. Ports that have not said how many they have do
-// not count.
-func (e Engine) lanes(f *topo.Fabric, g *route.Graph) (most int, narrow topo.PortID) {
-	most, narrow = max(1, min(e.Lanes, route.MaxLayers)), topo.None
-	for s, id := range g.IDs {
-		for i := g.Row[s]; i < g.Row[s+1]; i++ {
-			p := f.PortOf(id, g.Port[i])
-			if c := f.Port(p).VLCap; c != 0 && c.Count() < most {
-				most, narrow = max(1, c.Count()), p
-			}
-		}
-	}
-	return most, narrow
+	return t, nil
 }
 
 // lowestPort allows the cables to the neighbour that the lowest port on a

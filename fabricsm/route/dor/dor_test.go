@@ -29,7 +29,12 @@ func TestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tt.kit.Fabric()
-			tables, err := Engine{Lanes: 8}.Route(f, nil)
+			if tt.layers > 1 {
+				if _, err := (Engine{Lanes: tt.layers - 1}).Route(f, nil); err == nil {
+					t.Errorf("%d lanes are enough", tt.layers-1)
+				}
+			}
+			tables, err := Engine{Lanes: tt.layers}.Route(f, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +73,7 @@ func TestDimensionOrder(t *testing.T) {
 }
 
 func TestTooFewLanes(t *testing.T) {
-	const first = "dimension order needs more "
+	const first = "dimension order: these routes need more "
 	limit := func(k *topotest.Kit, port topo.PortID) *topotest.Kit {
 		p := k.Port(port)
 		p.VLCap = 1
@@ -82,8 +87,8 @@ func TestTooFewLanes(t *testing.T) {
 		e    Engine
 		want string
 	}{
-		{"none allowed", topotest.Torus(5, 1, 1), Engine{}, first + "than 1 virtual lanes here; allow more, or use updn"},
-		{"a large torus", topotest.Torus(12, 10, 1), Engine{Lanes: 20}, first + "than 8 virtual lanes here; allow more, or use updn"},
+		{"none allowed", topotest.Torus(5, 1, 1), Engine{}, first + "than 1 virtual lanes; allow more, or use updn"},
+		{"a large torus", topotest.Torus(12, 10, 1), Engine{Lanes: 20}, first + "than 8 virtual lanes; allow more, or use updn"},
 		{
 			"a port has one", limit(k, k.PortOf(2, 2)),
 			Engine{Lanes: 8},
