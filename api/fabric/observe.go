@@ -140,8 +140,8 @@ func (b *book) found(k ledger.Key, m ledger.Membership) {
 func (b *book) look(o *observed) {
 	b.seen, b.stale = o, true
 	b.review()
-	if o.settled || b.clock().Sub(b.written) >= nodesEvery {
-		b.show()
+	if b.clock().Sub(b.written) >= nodesEvery {
+		b.show() // tick does it otherwise: a host must not decide how often the store is written
 	}
 }
 

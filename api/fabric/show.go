@@ -9,6 +9,10 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
+// maxShownPKeys bounds the P_Keys that the record of a port lists: a host may
+// show a table as large as it likes.
+const maxShownPKeys = 64
+
 // tick is called every nodesEvery.
 func (b *book) tick() {
 	if b.seen == nil {
@@ -70,5 +74,8 @@ func (b *book) port(id topo.PortID, p *topo.Port) v1.Port {
 		out.Peer = fmt.Sprintf("%v/%d", f.NodeOf(p.Peer).GUID, f.Port(p.Peer).Num)
 	}
 	out.PKeys, _ = b.seen.pkeys(id)
+	if more := len(out.PKeys) - maxShownPKeys; more > 0 {
+		out.PKeys, out.PKeysOmitted = out.PKeys[:maxShownPKeys], more
+	}
 	return out
 }

@@ -39,6 +39,8 @@ type Port struct {
 	State string     `json:"state"`
 	Peer  string     `json:"peer,omitempty"` // "GUID/port"
 	PKeys []ib.PKey  `json:"p_keys,omitzero"`
+	// PKeysOmitted is how many more P_Keys the port holds than are listed.
+	PKeysOmitted int `json:"p_keys_omitted,omitzero"`
 }
 
 // SM is the state of the subnet manager.

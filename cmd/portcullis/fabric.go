@@ -71,7 +71,16 @@ func portTable(w *columns, f *v1.Fabric) {
 			if p.LID != 0 {
 				lid = fmt.Sprint(p.LID)
 			}
-			w.row(fmt.Sprintf("%v/%d", n.GUID, p.Num), lid, p.State, p.Peer, n.Host, pkeys(p.PKeys))
+			w.row(fmt.Sprintf("%v/%d", n.GUID, p.Num), lid, p.State, p.Peer, n.Host, shownPKeys(&p))
 		}
 	}
+}
+
+// shownPKeys lists the P_Keys of a port, and how many its record leaves out.
+func shownPKeys(p *v1.Port) string {
+	s := pkeys(p.PKeys)
+	if p.PKeysOmitted > 0 {
+		s += fmt.Sprintf(" and %d more", p.PKeysOmitted)
+	}
+	return s
 }

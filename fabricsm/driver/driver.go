@@ -57,6 +57,9 @@ func Run(ctx context.Context, o Options, intents <-chan sm.Intent) error {
 	}
 	l := newLoop(o)
 	defer l.stop()
+	if err := o.Core.Check(); err != nil {
+		return err
+	}
 	facts, err := l.load()
 	if err != nil {
 		return err

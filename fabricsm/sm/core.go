@@ -58,7 +58,7 @@ type Core struct {
 	disturbed bool  // settled no longer, and no view says so yet
 	shown     *View // the last one
 	problems  map[problemKey]string
-	notKept   map[ib.GUID]PortFields // by node, as saved
+	notKept   map[device]PortFields // as saved
 	tally     tally
 }
 
@@ -75,7 +75,7 @@ func New(cfg Config) *Core {
 		others:   make(map[ib.GUID]otherSM),
 		traps:    make(map[ib.LID]uint64),
 		problems: make(map[problemKey]string),
-		notKept:  make(map[ib.GUID]PortFields),
+		notKept:  make(map[device]PortFields),
 		lids:     newLIDSpace(),
 		members:  newMembers(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
@@ -144,7 +144,7 @@ func (c *Core) load(facts []Fact) {
 		case FactLID:
 			c.lids.load(f.GUID, f.LID)
 		case FactNotKept:
-			c.notKept[f.GUID] = f.NotKept
+			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
 		}
 	}
 }

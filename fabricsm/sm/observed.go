@@ -25,6 +25,7 @@ type node struct {
 	pause     time.Duration // before it is asked again while silent
 	back      time.Time     // when it last answered again
 	described bool
+	device    device
 	notKept   PortFields
 
 	// of a switch
@@ -145,7 +146,8 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	for len(c.ports) < c.topo.NumPorts() {
 		c.ports = append(c.ports, port{})
 	}
-	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, notKept: c.notKept[ni.NodeGUID]}
+	d := c.deviceAt(ni, up)
+	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d]}
 	for i := range int(ni.NumPorts) + 1 {
 		c.ports[first+topo.PortID(i)] = port{node: id, num: ib.PortNum(i), challenger: topo.None}
 	}

@@ -47,8 +47,8 @@ type FactKind string
 const (
 	// FactLID: the end port GUID owns LID. LID 0 takes it back.
 	FactLID FactKind = "lid"
-	// FactNotKept: ports of the node GUID accept Sets of these fields and
-	// forget them.
+	// FactNotKept: ports of the node GUID, if it is of this model and, being a
+	// host, at this place, accept Sets of these fields and forget them.
 	FactNotKept FactKind = "not-kept"
 )
 
@@ -59,6 +59,8 @@ type Fact struct {
 	GUID    ib.GUID    `json:"guid"`
 	LID     ib.LID     `json:"lid,omitzero"`
 	NotKept PortFields `json:"not_kept,omitzero"`
+	Model   string     `json:"model,omitzero"`
+	Place   ib.Place   `json:"place,omitzero"`
 }
 
 // PortFields is a set of fields of PortInfo.

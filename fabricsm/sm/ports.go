@@ -208,25 +208,6 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 	c.judgePort(p)
 }
 
-// learn remembers which fields a device does not keep, so that a settled fabric
-// gets no writes.
-func (c *Core) learn(id topo.NodeID, tried, missed PortFields) {
-	n := &c.nodes[id]
-	missed &^= neverForgotten
-	kept := tried &^ missed
-	now := n.notKept&^kept | missed
-	if now == n.notKept {
-		return
-	}
-	guid := c.nodeGUID(id)
-	if fresh := now &^ n.notKept; fresh != 0 {
-		c.event(&FieldsNotKept{GUID: guid, Fields: fresh})
-	}
-	n.notKept = now
-	c.notKept[guid] = now
-	c.save(Fact{Kind: FactNotKept, GUID: guid, NotKept: now})
-}
-
 // canEnforce reports whether a switch port has a P_Key table and declares what
 // Config.Enforcement asks for.
 func (c *Core) canEnforce(p topo.PortID) bool {
