@@ -1,14 +1,20 @@
 // Package minhop is the routing engine that takes shortest paths.
 //
-// Paths between CAs cannot wait for each other in a circle on trees and fat
-// trees, where every shortest path goes up and then down. On rings, tori and
-// other graphs with cycles they can: the checker then refuses the tables, and
-// an engine that restricts turns is needed.
+// On a fat tree, whole or damaged, every route goes up and then down if that is
+// as short for all switches with CAs as any other way. Such routes cannot wait
+// for each other in a circle, so a lost cable or spine does not ask for another
+// engine. Only switches without CAs, which send nothing but management, may then
+// have longer routes than need be.
+//
+// On rings, tori and other graphs with cycles shortest paths can wait for each
+// other in a circle: the checker then refuses the tables, and an engine that
+// restricts turns is needed.
 package minhop
 
 import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/spread"
+	"portcullis/fabricsm/route/updown"
 	"portcullis/fabricsm/topo"
 )
 
@@ -18,13 +24,27 @@ type Engine struct{}
 // Name gives "minhop".
 func (Engine) Name() string { return "minhop" }
 
-// Route gives every switch a shortest path to every LID of its island, spread
-// over equally short ones. A route of prev stays while it is still a shortest
-// one. Errors are those of [route.NewGraph].
+// Route gives every switch with CAs a shortest path to every LID of its island,
+// and the others too where they need not turn, spread over equally short ones. A
+// route of prev stays while it is still among the choices. Errors are those of
+// [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	return spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+	var tree *updown.Tree
+	with := func(g *route.Graph) (func() spread.Rule, error) {
+		return func() spread.Rule { return tree.Rule(shortest(g)) }, nil
+	}
+	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+		var ok bool
+		if tree, ok = updown.NewTree(g); ok {
+			return with(g)
+		}
 		return func() spread.Rule { return shortest(g) }, nil
 	})
+	if err != nil || tree == nil || !tree.Two() || route.Check(f, t).CreditLoop == nil {
+		return t, err
+	}
+	tree.TurnOnce()
+	return spread.Route(e.Name(), f, prev, with)
 }
 
 // shortest allows the links that lead one hop nearer.
