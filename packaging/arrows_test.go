@@ -23,10 +23,14 @@ var arrows = []arrow{
 	{from: "fabricsm/topo", may: []string{"fabricsm/ib"}, why: "topo imports only ib"},
 	{from: "fabricsm/route", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/partition", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
+	{from: "fabricsm/mcast", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/route"}, why: "trees grow beside unicast routes"},
+	{from: "fabricsm/qos", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{
 		from: "fabricsm/sm",
-		may:  []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition"},
-		why:  "the core knows values, codec, topology and planners",
+		may: []string{
+			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition", "fabricsm/mcast", "fabricsm/qos",
+		},
+		why: "the core knows values, codec, topology and planners",
 	},
 	{from: "fabricsm/transport", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/sim/netlist"}, why: "a transport carries packets and decides nothing"},
 	{
@@ -38,7 +42,7 @@ var arrows = []arrow{
 		from: "fabricsm/driver",
 		may: []string{
 			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
-			"fabricsm/sm", "fabricsm/transport",
+			"fabricsm/mcast", "fabricsm/qos", "fabricsm/sm", "fabricsm/transport",
 		},
 		why: "the driver runs a core over a transport and knows no service",
 	},

@@ -14,7 +14,8 @@ import (
 // core are the packages of which the same state, input and time must make the
 // same output.
 var core = []string{
-	"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition", "fabricsm/sm",
+	"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
+	"fabricsm/mcast", "fabricsm/qos", "fabricsm/sm",
 }
 
 // bannedInCore are the trees of the standard library through which a clock, a

@@ -66,6 +66,7 @@ func check(f *topo.Fabric, t *Tables, everyLID bool) Report {
 		for _, j := range judges {
 			deps.merge(j.deps[layer])
 		}
+		r.waits = append(r.waits, Waits{deps})
 		if r.CreditLoop = deps.loop(rows); r.CreditLoop != nil {
 			r.CreditLoopVL = ib.VL(layer)
 		}

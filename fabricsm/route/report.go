@@ -118,6 +118,8 @@ type Report struct {
 	WorstLoad int64
 	Worst     Channel
 	MeanLoad  float64
+
+	waits []Waits // by layer
 }
 
 // Err is nil if the tables may be wanted. Otherwise it says what is wrong,

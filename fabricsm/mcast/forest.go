@@ -1,0 +1,208 @@
+package mcast
+
+import (
+	"cmp"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Forest is the trees of all groups, kept up to date while members come and go
+// and the fabric changes. The zero Forest has no groups. It is not safe for
+// concurrent use.
+type Forest struct {
+	p      *planner // nil without a ground
+	groups []*group // by multicast LID from 0xC000 on, nil for those not in use
+	dirty  []ib.LID // to be planned
+	top    ib.LID
+}
+
+type group struct {
+	seats []seat // by switch id
+	tree  []Branch
+	left  []topo.NodeID
+	dirty bool
+	gone  bool // to be forgotten once its tree was taken away
+}
+
+// Change is a new mask of a switch for a multicast LID, empty when packets of
+// the group are to be dropped there.
+type Change struct {
+	MLID ib.LID
+	Branch
+}
+
+// SetGround has all trees grow on another ground.
+func (f *Forest) SetGround(gr *Ground) {
+	f.p = newPlanner(gr)
+	for i, g := range f.groups {
+		if g != nil {
+			f.soil(ib.MinMulticastLID+ib.LID(i), g)
+		}
+	}
+}
+
+// Ground gives the ground trees grow on, nil before the first.
+func (f *Forest) Ground() *Ground {
+	if f.p == nil {
+		return nil
+	}
+	return f.p.gr
+}
+
+func (f *Forest) soil(mlid ib.LID, g *group) {
+	if !g.dirty {
+		g.dirty = true
+		f.dirty = append(f.dirty, mlid)
+	}
+}
+
+// at gives a group, nil if there is none.
+func (f *Forest) at(mlid ib.LID) *group {
+	if i := int(mlid) - int(ib.MinMulticastLID); i >= 0 && i < len(f.groups) {
+		return f.groups[i]
+	}
+	return nil
+}
+
+// Add makes a group without members, if there is none. mlid must be a multicast
+// LID.
+func (f *Forest) Add(mlid ib.LID) {
+	if g := f.at(mlid); g != nil {
+		g.gone = false
+		return
+	}
+	i := int(mlid - ib.MinMulticastLID)
+	for len(f.groups) <= i {
+		f.groups = append(f.groups, nil)
+	}
+	f.groups[i] = &group{}
+	f.top = max(f.top, mlid)
+}
+
+// Drop takes a group away with all its members.
+func (f *Forest) Drop(mlid ib.LID) {
+	if g := f.at(mlid); g != nil {
+		g.seats, g.gone = nil, true
+		f.soil(mlid, g)
+	}
+}
+
+// Seat says how a port of a switch takes part in a group that was added: it is
+// a port to a host, or switch port 0. State 0: no longer.
+func (f *Forest) Seat(mlid ib.LID, sw topo.NodeID, port ib.PortNum, state JoinState) {
+	g := f.at(mlid)
+	if g == nil {
+		return
+	}
+	i, found := slices.BinarySearchFunc(g.seats, sw, func(s seat, id topo.NodeID) int { return cmp.Compare(s.sw, id) })
+	if !found {
+		if !state.Sends() {
+			return
+		}
+		g.seats = slices.Insert(g.seats, i, seat{sw: sw})
+	}
+	s := &g.seats[i]
+	was := *s
+	s.receives.Remove(port)
+	s.sends.Remove(port)
+	switch {
+	case state.Receives():
+		s.receives.Add(port)
+	case state.Sends():
+		s.sends.Add(port)
+	}
+	if *s == was {
+		return
+	}
+	if s.receives.IsEmpty() && s.sends.IsEmpty() {
+		g.seats = slices.Delete(g.seats, i, i+1)
+	}
+	f.soil(mlid, g)
+}
+
+// Flush plans the trees of groups that changed and calls emit for each switch
+// whose mask is another, by multicast LID and switch id. Without a ground it
+// does nothing.
+func (f *Forest) Flush(emit func(Change)) {
+	if f.p == nil || len(f.dirty) == 0 {
+		return
+	}
+	slices.Sort(f.dirty)
+	for _, mlid := range f.dirty {
+		g := f.at(mlid)
+		g.dirty = false
+		tree, left := f.p.plan(mlid, g.seats)
+		if diff(mlid, g.tree, tree, emit) {
+			g.tree = append(g.tree[:0], tree...)
+		}
+		g.left = append(g.left[:0], left...)
+		if g.gone {
+			f.groups[mlid-ib.MinMulticastLID] = nil
+		}
+	}
+	f.dirty = f.dirty[:0]
+	for f.top >= ib.MinMulticastLID && f.at(f.top) == nil {
+		f.top--
+	}
+	if f.top < ib.MinMulticastLID {
+		f.top = 0
+	}
+}
+
+// diff emits how a tree differs from the one before, and reports whether it
+// does. Both are sorted by switch.
+func diff(mlid ib.LID, old, now []Branch, emit func(Change)) (changed bool) {
+	tell := func(b Branch) {
+		changed = true
+		emit(Change{mlid, b})
+	}
+	for len(old) > 0 || len(now) > 0 {
+		switch {
+		case len(now) == 0 || len(old) > 0 && old[0].Switch < now[0].Switch:
+			tell(Branch{Switch: old[0].Switch})
+			old = old[1:]
+		case len(old) == 0 || now[0].Switch < old[0].Switch:
+			tell(now[0])
+			now = now[1:]
+		default:
+			if old[0].Ports != now[0].Ports {
+				tell(now[0])
+			}
+			old, now = old[1:], now[1:]
+		}
+	}
+	return changed
+}
+
+// Top gives the highest multicast LID that has a group, 0 without any.
+func (f *Forest) Top() ib.LID { return f.top }
+
+// Tree gives the tree of a group as last planned, by switch id; nil without
+// one. It must not be written to and is valid until the next Flush.
+func (f *Forest) Tree(mlid ib.LID) []Branch {
+	if g := f.at(mlid); g != nil {
+		return g.tree
+	}
+	return nil
+}
+
+// Left gives the switches whose members the tree of a group does not reach: no
+// safe way leads there, or the switch does not forward that multicast LID.
+func (f *Forest) Left(mlid ib.LID) []topo.NodeID {
+	if g := f.at(mlid); g != nil {
+		return g.left
+	}
+	return nil
+}
+
+// Each calls visit for every group with its tree as last planned, by multicast
+// LID.
+func (f *Forest) Each(visit func(mlid ib.LID, tree []Branch)) {
+	for i, g := range f.groups {
+		if g != nil {
+			visit(ib.MinMulticastLID+ib.LID(i), g.tree)
+		}
+	}
+}
