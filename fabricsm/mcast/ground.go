@@ -64,10 +64,10 @@ var NoSafeTree = errors.New("no multicast tree is free of credit loops together 
 // layers, when there are several layers or when nothing was proven. Without
 // either the error is a NoSafeTree, and trees grow on no link of that island.
 func NewGround(f *topo.Fabric, t *route.Tables, report *route.Report) (*Ground, error) {
-	waits, judged := report.Waits(0)
-	if !judged {
+	if len(report.Waits) == 0 {
 		return nil, fmt.Errorf("the unicast routes were not judged: %w", NoSafeTree)
 	}
+	waits := report.Waits[0]
 	layers := t.Layers()
 	own := hasLanes(f, layers+1)
 	if layers == 1 || !own {

@@ -133,11 +133,10 @@ func (b *bed) judge(report *route.Report, sl ib.SL) {
 	if err := mcast.Check(b.f, b.mask, all); err != nil {
 		b.t.Fatal(err)
 	}
-	waits, ok := report.Waits(ib.VL(sl))
-	if !ok {
+	if int(sl) >= len(report.Waits) {
 		return // a lane of its own
 	}
-	if err := mcast.CheckWaits(b.f, waits, b.mask, lids); err != nil {
+	if err := mcast.CheckWaits(b.f, report.Waits[sl], b.mask, lids); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -168,7 +167,7 @@ func TestGroundOfFabrics(t *testing.T) {
 
 func TestLayeredRoutesLeaveALane(t *testing.T) {
 	k := multicast(topotest.Torus(4, 4, 1), 1024)
-	f, tables, report := routed(t, k, dor.Engine{Lanes: 8})
+	f, tables, report := routed(t, k, dor.Engine{Lanes: 4})
 	gr, err := mcast.NewGround(f, tables, report)
 	if err != nil {
 		t.Fatal(err)

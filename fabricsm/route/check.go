@@ -66,10 +66,13 @@ func check(f *topo.Fabric, t *Tables, everyLID bool) Report {
 		for _, j := range judges {
 			deps.merge(j.deps[layer])
 		}
-		r.waits = append(r.waits, Waits{deps})
+		r.Waits = append(r.Waits, Waits{deps})
 		if r.CreditLoop = deps.loop(rows); r.CreditLoop != nil {
 			r.CreditLoopVL = ib.VL(layer)
 		}
+	}
+	if r.Err() != nil {
+		r.Waits = nil
 	}
 	return r
 }

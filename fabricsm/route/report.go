@@ -119,7 +119,8 @@ type Report struct {
 	Worst     Channel
 	MeanLoad  float64
 
-	waits []Waits // by layer
+	// Waits are, by layer, what may wait for what; nil if anything is wrong.
+	Waits []Waits
 }
 
 // Err is nil if the tables may be wanted. Otherwise it says what is wrong,

@@ -1,20 +1,11 @@
 package route
 
-import "portcullis/fabricsm/ib"
+import "slices"
 
 // Waits is which links between switches the unicast routes of one virtual lane
 // use right after which: whose buffers may wait for whose. Whatever else is to
 // share the lane must not close a circle with it. It is read-only.
 type Waits struct{ deps *dependencies }
-
-// Waits gives what [Check] found on a lane, and whether it looked at that
-// lane: it does so for all layers of tables that have no fault.
-func (r *Report) Waits(lane ib.VL) (Waits, bool) {
-	if int(lane) >= len(r.waits) {
-		return Waits{}, false
-	}
-	return r.waits[lane], true
-}
 
 // Graph gives the graph whose edges Each numbers.
 func (w Waits) Graph() *Graph { return w.deps.g }
@@ -22,3 +13,7 @@ func (w Waits) Graph() *Graph { return w.deps.g }
 // Each calls visit for every edge that some route uses right after edge e, in
 // order.
 func (w Waits) Each(e int32, visit func(next int32)) { w.deps.each(e, visit) }
+
+// Equal reports whether two graphs of the same fabric have the same circles and
+// all else.
+func (w Waits) Equal(o Waits) bool { return slices.Equal(w.deps.bits, o.deps.bits) }
