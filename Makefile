@@ -9,7 +9,7 @@ BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL = go tool -modfile=packaging/tools.mod
 FUZZTIME ?= 10s
 
-.PHONY: all build check test demo fuzz bench bench-sm package setup clean help \
+.PHONY: all build check test demo fuzz bench bench-sm bench-events package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -51,9 +51,13 @@ fuzz: ## Fuzz every target for FUZZTIME (10s)
 bench: ## Run every benchmark once
 	go test -run '^$$' -bench . -benchmem ./...
 
-bench-sm: build ## Measure bring-up beside OpenSM, BENCH="--sizes 1944,5184 --runs 3"; writes docs/benchmarks
+bench-sm: build ## Measure bring-up beside OpenSM, BENCH="--sizes 648 --runs 3"; writes docs/benchmarks
 	packaging/setup.sh fabric peers
-	go run ./cmd/portcullis-bench $(BENCH)
+	go run ./cmd/portcullis-bench bringup $(BENCH)
+
+bench-events: build ## Measure single changes of a fabric beside OpenSM; writes docs/benchmarks
+	packaging/setup.sh fabric peers
+	go run ./cmd/portcullis-bench events $(BENCH)
 
 package: build ## Build deb and rpm packages into dist/
 	packaging/package.sh $(VERSION)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,14 +16,9 @@ import (
 // The whole program on a small fabric, with the real parts.
 func TestMeasure(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "iblinkinfo")
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "portcullis/cmd/portcullisd")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	table := filepath.Join(dir, "new", "table.md")
+	table := filepath.Join(t.TempDir(), "new", "table.md")
 	var said bytes.Buffer
-	args := []string{"--sizes", "18", "--runs", "1", "--portcullisd", filepath.Join(dir, "portcullisd"), "--out", table}
+	args := []string{"bringup", "--sizes", "18", "--runs", "1", "--portcullisd", portcullisd(t), "--out", table}
 	if code := run(t.Context(), args, &said); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &said)
 	}
@@ -33,7 +27,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"--runs 1 --sizes 18\n", "| 18 | 37 | 360 | OpenSM | 1 |", "| 18 | 37 | 360 | OpenSM -n 32 -A | 1 |",
+		"bringup --runs 1 --sizes 18\n", "| 18 | 37 | 360 | OpenSM | 1 |", "| 18 | 37 | 360 | OpenSM -n 32 -A | 1 |",
 		"| 18 | 37 | 360 | Portcullis | 1 |", "| 18 | OpenSM |",
 	} {
 		if !strings.Contains(string(text), want) {
@@ -44,9 +38,11 @@ func TestMeasure(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct{ name, args, want string }{
-		{"size", "--sizes 8,x", `size "x"`},
-		{"runs", "--runs 0", "at least one run"},
-		{"operand", "more", "no operands"},
+		{"nothing", "", "one of\n  bringup"},
+		{"unknown", "bring-up", "one of\n  bringup"},
+		{"size", "bringup --sizes 8,x", `size "x"`},
+		{"runs", "bringup --runs 0", "at least one run"},
+		{"operand", "bringup more", "no operands"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var said bytes.Buffer

@@ -1,5 +1,6 @@
 // Command portcullis-bench measures portcullisd beside OpenSM on fabrics
-// simulated by ibsim. "make bench-sm" builds and runs it; it is not shipped.
+// simulated by ibsim. "make bench-sm" and its sisters build and run it; it is
+// not shipped.
 package main
 
 import (
@@ -24,6 +25,22 @@ const (
 	exitStopped = 130
 )
 
+// benchmark is one of the things that can be measured.
+type benchmark struct {
+	name  string
+	about string
+	sizes string // hosts, when none are asked for
+	out   string // where its table goes
+	run   func(ctx context.Context, o *options, progress io.Writer) error
+}
+
+func benchmarks() []benchmark {
+	return []benchmark{
+		{"bringup", "from a cold start to all ports Active", "1944,5184,10368", "docs/benchmarks/bringup.md", bringUp},
+		{"events", "what one change of a running fabric costs", "1944,5184", "docs/benchmarks/events.md", events},
+	}
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -39,14 +56,18 @@ type options struct {
 }
 
 func run(ctx context.Context, args []string, stderr io.Writer) int {
-	o, err := parse(args, stderr)
+	b, args, err := choose(args, stderr)
+	if err != nil {
+		return exitUsage
+	}
+	o, err := b.parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitDone
 	case err != nil:
 		return exitUsage
 	}
-	if err := measure(ctx, o, stderr); err != nil {
+	if err := b.measure(ctx, o, stderr); err != nil {
 		fmt.Fprintf(stderr, "portcullis-bench: %v\n", err)
 		if ctx.Err() != nil {
 			return exitStopped
@@ -56,14 +77,31 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 	return exitDone
 }
 
-func parse(args []string, stderr io.Writer) (*options, error) {
-	fs := flag.NewFlagSet("portcullis-bench", flag.ContinueOnError)
+// choose finds the benchmark that the first operand names.
+func choose(args []string, stderr io.Writer) (*benchmark, []string, error) {
+	all := benchmarks()
+	if len(args) > 0 {
+		for i := range all {
+			if all[i].name == args[0] {
+				return &all[i], args[1:], nil
+			}
+		}
+	}
+	fmt.Fprintln(stderr, "Usage: portcullis-bench BENCHMARK [options]; BENCHMARK is one of")
+	for i := range all {
+		fmt.Fprintf(stderr, "  %-10s %s\n", all[i].name, all[i].about)
+	}
+	return nil, nil, errors.New("no such benchmark")
+}
+
+func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
+	fs := flag.NewFlagSet("portcullis-bench "+b.name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	sizes := fs.String("sizes", "1944,5184", "hosts of the three-level fat trees to bring up")
+	sizes := fs.String("sizes", b.sizes, "hosts of the three-level fat trees to measure on")
 	o := &options{}
 	fs.IntVar(&o.runs, "runs", 3, "runs of each subnet manager on each fabric")
 	fs.StringVar(&o.program, "portcullisd", "bin/portcullisd", "the program to measure")
-	fs.StringVar(&o.out, "out", "docs/benchmarks/bringup.md", "where to write the table")
+	fs.StringVar(&o.out, "out", b.out, "where to write the table")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
@@ -89,38 +127,10 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, nil
 }
 
-// measure runs everything and writes the table.
-func measure(ctx context.Context, o *options, progress io.Writer) error {
-	host, err := machine(ctx, o.program)
-	if err != nil {
-		return err
-	}
+// measure runs the benchmark; its table gets a folder to go to.
+func (b *benchmark) measure(ctx context.Context, o *options, progress io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
 		return fmt.Errorf("make place for the table: %w", err)
 	}
-	var results []result
-	for _, hosts := range o.sizes {
-		f, err := newFabric(hosts)
-		if err != nil {
-			return err
-		}
-		of := result{fabric: f, samples: make([][]sample, len(managers))}
-		for i := range o.runs {
-			for k := range managers {
-				k = (k + i) % len(managers) // nobody is always first
-				s, err := f.once(ctx, &managers[k], o.program)
-				if err != nil {
-					return fmt.Errorf("%s at %d hosts: %w", managers[k].name, hosts, err)
-				}
-				fmt.Fprintf(progress, "%d hosts, run %d, %s: %.3f s, %d SMPs, CPU %.2f s and ibsim's %.2f s, %.0f MiB, load %.1f\n",
-					hosts, i+1, managers[k].name, s.wall, s.smps, s.cpu, s.simCPU, s.rss, s.load)
-				of.samples[k] = append(of.samples[k], s)
-			}
-		}
-		results = append(results, of)
-		if err := write(o, host, results); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.run(ctx, o, progress)
 }

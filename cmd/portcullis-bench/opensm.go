@@ -144,6 +144,13 @@ func (t *transcript) Write(p []byte) (int, error) {
 	return t.buf.Write(p)
 }
 
+// clear forgets what was printed.
+func (t *transcript) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf.Reset()
+}
+
 func (t *transcript) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

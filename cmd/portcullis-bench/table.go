@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -58,20 +59,22 @@ medians. OpenSM runs with "-s 0", from a cold cache.
 
 `
 
+// command is what makes the table again.
+func (o *options) command(benchmark string) string {
+	sizes := make([]string, len(o.sizes))
+	for i, n := range o.sizes {
+		sizes[i] = strconv.Itoa(n)
+	}
+	return fmt.Sprintf("go run ./cmd/portcullis-bench %s --runs %d --sizes %s", benchmark, o.runs, strings.Join(sizes, ","))
+}
+
 func write(o *options, host []string, results []result) error {
 	var b bytes.Buffer
-	var sizes, about strings.Builder
-	for i, n := range o.sizes {
-		if i > 0 {
-			sizes.WriteByte(',')
-		}
-		fmt.Fprintf(&sizes, "%d", n)
-	}
+	var about strings.Builder
 	for _, line := range host {
 		fmt.Fprintf(&about, "- %s\n", line)
 	}
-	command := fmt.Sprintf("go run ./cmd/portcullis-bench --runs %d --sizes %s", o.runs, &sizes)
-	fmt.Fprintf(&b, intro, command, time.Now().UTC().Format("2006-01-02 15:04 UTC"), &about)
+	fmt.Fprintf(&b, intro, o.command("bringup"), time.Now().UTC().Format("2006-01-02 15:04 UTC"), &about)
 	fmt.Fprintf(&b, "| hosts | switches | cables | manager | runs | seconds | CPU | ibsim CPU | SMPs | MiB | µs a host | load |\n")
 	fmt.Fprintf(&b, "|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range results {

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// Ours lives through every change on a small fabric, and OpenSM through some;
+// unchanged tools judge both, and both go into one table.
+func TestEvents(t *testing.T) {
+	ibsimtest.Need(t, "opensm", "iblinkinfo", "smpquery")
+	t.Parallel()
+	f, err := newFabric(18)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := changesOf(f)
+	for _, c := range contenders() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := &options{runs: 1, program: portcullisd(t)}
+			changes := all[:2]
+			if c.name == "Portcullis" {
+				changes = all
+			}
+			var said bytes.Buffer
+			samples, err := f.happen(t.Context(), &c, o, changes, &said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range changes {
+				s := samples[i][0]
+				if s.smps == 0 || s.wall <= 0 {
+					t.Errorf("%s: %d SMPs in %v s", changes[i].name, s.smps, s.wall)
+				}
+				if most := uint64(40); c.name == "Portcullis" && i < 4 && s.smps > most {
+					t.Errorf("%s: %d SMPs, want at most %d", changes[i].name, s.smps, most)
+				}
+			}
+			if got := samples[0][0].smps; c.name == "Portcullis" && got > 8 {
+				t.Errorf("tenant move: %d SMPs, want at most 8", got)
+			}
+		})
+	}
+}
+
+func TestEventsTable(t *testing.T) {
+	f, err := newFabric(18)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := eventResult{fabric: f, changes: changesOf(f)}
+	for k := range contenders() {
+		var by [][]sample
+		for range r.changes {
+			by = append(by, []sample{{wall: 1 / float64(1+k), smps: uint64(100 - k)}})
+		}
+		r.samples = append(r.samples, by)
+	}
+	o := &options{runs: 1, sizes: []int{18}, out: filepath.Join(t.TempDir(), "events.md")}
+	if err := writeEvents(o, []string{"a machine"}, []eventResult{r}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(o.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"events --runs 1 --sizes 18\n", "- a machine\n",
+		"| 18 | spine lost | Portcullis | 1 | 0.3333 / 0.3333 / 0.3333 | 98 |", "| 18 | tenant move | 3 | 2 | 98 | 100 |",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// portcullisd builds the program to measure.
+func portcullisd(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "portcullisd")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", file, "portcullis/cmd/portcullisd").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return file
+}
