@@ -17,7 +17,7 @@ func (c *Core) audit() {
 	if n == 0 || !c.writing() || c.unsettled {
 		return
 	}
-	c.auditTrunks()
+	c.auditLeft()
 	for range (n*int(auditTick/time.Millisecond) + int(c.cfg.AuditPeriod/time.Millisecond) - 1) / int(c.cfg.AuditPeriod/time.Millisecond) {
 		c.auditAt = (c.auditAt + 1) % topo.PortID(n)
 		pt := &c.ports[c.auditAt]

@@ -31,14 +31,15 @@ type node struct {
 	// of a switch
 	info      mad.SwitchInfo
 	infoKnown bool
-	verify    bool   // read SwitchInfo, and all ports if one changed state
-	readPorts bool   // read all ports once PortStateChange is cleared
-	clearPSC  bool   // PortStateChange is to be cleared
-	suspects  int    // ports that may have changed and are being read
-	found     bool   // one of them had
-	later     bool   // its other ports wait in Core.lookLater
-	lifetime  bool   // LifeTimeValue is not kept
-	topAsked  ib.LID // LinearFDBTop of the last Set
+	verify    bool          // read SwitchInfo, and all ports if one changed state
+	readPorts bool          // read all ports once PortStateChange is cleared
+	clearPSC  bool          // PortStateChange is to be cleared
+	suspects  int           // ports that may have changed and are being read
+	found     bool          // one of them had
+	looking   neighbourhood // the next to be read
+	leftFrom  neighbourhood // this and those after it wait in Core.lookLater; toNobody: none do
+	lifetime  bool          // LifeTimeValue is not kept
+	topAsked  ib.LID        // LinearFDBTop of the last Set
 	lft       lft
 	trapHold  time.Time     // no verification before
 	trapPause time.Duration // between the last two

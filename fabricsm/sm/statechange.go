@@ -6,20 +6,47 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// PortStateChange says that some port of a switch changed, not which. The ports
-// without a link and those to hosts are read first. If one of them had changed,
-// that was most likely all: the links to other switches are then left to the
-// next step of the audit, since a change of theirs is reported from the other
-// end, too.
+// PortStateChange says that some port of a switch changed, not which. Its ports
+// are read by neighbourhood, the likeliest first: where there is no link, since
+// one that comes up is one of few; then those to hosts; then those to other
+// switches. When a change was found it was most likely all, and what is left
+// waits for the next step of the audit. A change between switches is reported
+// from the other end, too.
+
+// neighbourhood is what a port of a switch leads to.
+type neighbourhood uint8
+
+const (
+	toNobody neighbourhood = iota
+	toHosts
+	toSwitches
+	neighbourhoods
+)
+
+func (c *Core) neighbourhood(p topo.PortID) neighbourhood {
+	switch peer := c.peer(p); {
+	case peer == topo.None:
+		return toNobody
+	case c.isEnd(peer):
+		return toHosts
+	default:
+		return toSwitches
+	}
+}
 
 // readPorts looks for the ports of a switch that changed.
 func (c *Core) readPorts(id topo.NodeID) {
 	n := &c.nodes[id]
-	n.readPorts, n.found = false, false
-	for _, likely := range [2]bool{true, false} {
+	n.readPorts, n.found, n.looking = false, false, toNobody
+	c.readNext(id)
+}
+
+// readNext reads the next neighbourhood that has ports.
+func (c *Core) readNext(id topo.NodeID) {
+	n := &c.nodes[id]
+	for ; n.looking < neighbourhoods && n.suspects == 0; n.looking++ {
 		c.eachPort(id, func(p topo.PortID) {
-			peer := c.peer(p)
-			if peer != topo.None && !c.isEnd(peer) || (peer == topo.None) != likely {
+			if c.neighbourhood(p) != n.looking {
 				return
 			}
 			if pt := &c.ports[p]; !pt.suspect {
@@ -28,9 +55,6 @@ func (c *Core) readPorts(id topo.NodeID) {
 			}
 			c.markPort(clsInfo, p)
 		})
-	}
-	if n.suspects == 0 {
-		c.readTrunks(id)
 	}
 }
 
@@ -42,41 +66,48 @@ func (c *Core) cleared(p topo.PortID, pi *mad.PortInfo) {
 	n.suspects--
 	n.found = n.found || pi == nil || !pt.known || pi.PortState != pt.info.PortState
 	switch {
-	case n.suspects > 0:
+	case n.suspects > 0 || n.looking == neighbourhoods:
 	case n.found && c.cfg.AuditPeriod > 0:
-		if !n.later {
-			n.later = true
+		if n.leftFrom == toNobody {
 			c.lookLater = append(c.lookLater, pt.node)
+			n.leftFrom = n.looking
 		}
+		n.leftFrom = min(n.leftFrom, n.looking)
 	default:
-		c.readTrunks(pt.node)
+		c.readNext(pt.node)
 	}
 }
 
-// readTrunks reads the ports of a switch that lead to other switches.
-func (c *Core) readTrunks(id topo.NodeID) {
+// auditLeft looks at the ports that were left for later: those to hosts at
+// every switch, since nobody else reports them, and those to other switches at
+// one.
+func (c *Core) auditLeft() {
+	waiting, links := c.lookLater[:0], false
+	for _, id := range c.lookLater {
+		n := &c.nodes[id]
+		if !n.alive || n.leftFrom == toNobody {
+			continue
+		}
+		if n.leftFrom == toHosts {
+			c.readQuietly(id, toHosts)
+			n.leftFrom = toSwitches
+		}
+		if links {
+			waiting = append(waiting, id)
+			continue
+		}
+		c.readQuietly(id, toSwitches)
+		n.leftFrom, links = toNobody, true
+	}
+	c.lookLater = waiting
+}
+
+func (c *Core) readQuietly(id topo.NodeID, at neighbourhood) {
 	c.eachPort(id, func(p topo.PortID) {
-		if peer := c.peer(p); peer != topo.None && !c.isEnd(peer) {
-			c.markPort(clsInfo, p)
+		if c.neighbourhood(p) == at {
+			c.background(p)
 		}
 	})
-}
-
-// auditTrunks looks at the links of one switch that were left for later.
-func (c *Core) auditTrunks() {
-	for len(c.lookLater) > 0 {
-		id := c.lookLater[0]
-		c.lookLater = c.lookLater[1:]
-		if n := &c.nodes[id]; n.alive && n.later {
-			n.later = false
-			c.eachPort(id, func(p topo.PortID) {
-				if peer := c.peer(p); peer != topo.None && !c.isEnd(peer) {
-					c.background(p)
-				}
-			})
-			return
-		}
-	}
 }
 
 // eachPort calls f for the external ports of a switch.
