@@ -39,7 +39,8 @@ func TestEvents(t *testing.T) {
 				if s.smps == 0 || s.wall <= 0 {
 					t.Errorf("%s: %d SMPs in %v s", changes[i].name, s.smps, s.wall)
 				}
-				if most := uint64(40); c.name == "Portcullis" && i < 4 && s.smps > most {
+				// A slow machine sees a reboot as two changes.
+				if most := uint64(48); c.name == "Portcullis" && i < 4 && s.smps > most {
 					t.Errorf("%s: %d SMPs, want at most %d", changes[i].name, s.smps, most)
 				}
 			}
