@@ -32,6 +32,15 @@ var access = map[string]string{
 	"GET /v1/pkeys/quarantined":             "viewer",
 	"GET /v1/fabric":                        "viewer",
 	"GET /v1/sm":                            "viewer",
+	"GET /v1/sm/progress":                   "viewer",
+	"GET /v1/fabric/overview":               "viewer",
+	"GET /v1/fabric/nodes":                  "viewer",
+	"GET /v1/fabric/ports":                  "viewer",
+	"GET /v1/fabric/links":                  "viewer",
+	"GET /v1/fabric/routes":                 "viewer",
+	"GET /v1/fabric/lfts":                   "viewer",
+	"GET /v1/fabric/lfts/{id}":              "viewer",
+	"GET /v1/fabric/dumps/{name}":           "viewer",
 }
 
 func TestEveryRouteHasItsCredential(t *testing.T) {

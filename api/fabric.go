@@ -29,3 +29,14 @@ func (s *Server) fabricRoutes(a huma.API) {
 		return &smOutput{state}, err
 	})
 }
+
+// localSMRoute answers for the state of the subnet manager without a Backend.
+func (s *Server) localSMRoute(a huma.API) {
+	register(s, a, operation{
+		id: "get-sm", method: http.MethodGet, path: "/v1/sm", tag: "fabric",
+		summary: "Show the state of the subnet manager", access: accessView,
+	}, func(ctx context.Context, _ *struct{}) (*smOutput, error) {
+		state, err := s.fabric.SM(ctx)
+		return &smOutput{state}, err
+	})
+}

@@ -31,9 +31,9 @@ func (d *document) serve(contentType string, body []byte) http.HandlerFunc {
 	}
 }
 
-// routes registers every operation of /v1 with r and renders the document.
-func (s *Server) routes(r chi.Router) *document {
-	a := humachi.New(r, huma.Config{
+// newAPI gives an empty document whose operations join r.
+func newAPI(r chi.Router) huma.API {
+	return humachi.New(r, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
@@ -52,11 +52,25 @@ func (s *Server) routes(r chi.Router) *document {
 		RejectUnknownQueryParameters: true,
 		Transformers:                 []huma.Transformer{finishProblem},
 	})
+}
+
+// localRoutes registers what a local server answers.
+func (s *Server) localRoutes(r chi.Router) *document {
+	a := newAPI(r)
+	s.localSMRoute(a)
+	s.seenRoutes(a)
+	return render(a.OpenAPI())
+}
+
+// routes registers every operation of /v1 with r and renders the document.
+func (s *Server) routes(r chi.Router) *document {
+	a := newAPI(r)
 	s.attestRoutes(a)
 	s.inventoryRoutes(a)
 	s.hostRoutes(a)
 	s.tenancyRoutes(a)
 	s.fabricRoutes(a)
+	s.seenRoutes(a)
 
 	// Huma describes its own error shape beside every operation; ours takes
 	// its place, so drop what nothing refers to.

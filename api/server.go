@@ -42,9 +42,11 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Ready are required.
+// Options are what a Server is made of. All fields but Fabric and Ready are
+// required.
 type Options struct {
 	Backend        Backend
+	Fabric         FabricReader // nil: the sm role is in another process
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -58,6 +60,7 @@ type Options struct {
 // side.
 type Server struct {
 	backend      Backend
+	fabric       FabricReader
 	channel      ChannelBinding
 	version      string
 	log          *slog.Logger
@@ -66,6 +69,7 @@ type Server struct {
 	requests     *limit.Limiter[netip.Addr]
 	attestations *limit.Limiter[netip.Addr]
 	connections  limit.Rate
+	local        bool // whoever may connect may see all
 	handler      http.Handler
 	document     *document
 
@@ -75,7 +79,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 	}

@@ -29,6 +29,7 @@ const (
 // Options say where the service is and who asks.
 type Options struct {
 	URL       string        // https://HOST[:PORT]
+	Socket    string        // instead of URL: path of the unix socket of a subnet manager
 	CA        []byte        // PEM; the only CAs trusted. Nil: the system's; empty: an error
 	Token     string        // operator or status token; empty for attestation
 	Timeout   time.Duration // of one request; 0: 30 seconds
@@ -38,6 +39,7 @@ type Options struct {
 // Client is safe for concurrent use.
 type Client struct {
 	base      string
+	socket    string // path; empty: base is asked over TLS
 	token     string
 	userAgent string
 	timeout   time.Duration
@@ -47,6 +49,9 @@ type Client struct {
 
 // New checks o and gives a client. It does not connect yet.
 func New(o Options) (*Client, error) {
+	if o.Socket != "" {
+		return local(o), nil
+	}
 	base, err := baseURL(o.URL)
 	if err != nil {
 		return nil, err
@@ -153,7 +158,7 @@ func (c *Client) send(ctx context.Context, h *http.Client, method, path string, 
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the method and URL would only repeat what is known
 		}
-		return nil, fmt.Errorf("ask the service at %s: %w", c.base, err)
+		return nil, fmt.Errorf("ask %s: %w", c.asked(), err)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil

@@ -25,6 +25,7 @@ type book struct {
 	grants   map[ledger.Key]grant
 	cables   map[ib.GUID]ib.Place // ports of the inventory and where they belong
 	hostOf   map[string][]ib.GUID // GUIDs by host, to forget what an import dropped
+	owners   owners
 
 	seen    *observed // last view, nil before the first
 	written time.Time // when nodes and state were last brought up to date
@@ -44,7 +45,7 @@ type grant struct {
 
 func newBook(now func() time.Time) *book {
 	return &book{
-		clock: now, memberships: newSheet(ledger.Memberships()), ports: newSheet(ledger.Ports()),
+		clock: now, owners: newOwners(), memberships: newSheet(ledger.Memberships()), ports: newSheet(ledger.Ports()),
 		nodes: newSheet(ledger.Nodes()), sms: newSheet(ledger.SMs()),
 	}
 }
@@ -52,6 +53,7 @@ func newBook(now func() time.Time) *book {
 // load reads everything as of one revision.
 func (b *book) load(ctx context.Context, snap store.Snapshot) error {
 	b.revision = snap.Revision
+	b.owners = newOwners()
 	b.grants, b.cables, b.hostOf = map[ledger.Key]grant{}, map[ib.GUID]ib.Place{}, map[string][]ib.GUID{}
 	grants, _, err := ledger.Grants().List(ctx, snap, "")
 	if err != nil {
@@ -89,6 +91,7 @@ func (b *book) prune() {
 
 // host takes note of an inventory record; nil: it is gone.
 func (b *book) host(id string, h *inventory.Host) {
+	b.owners.host(id, h)
 	for _, g := range b.hostOf[id] {
 		delete(b.cables, g)
 	}

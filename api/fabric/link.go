@@ -3,10 +3,13 @@ package fabric
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"portcullis/api/store"
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
 
@@ -39,6 +42,8 @@ type Link struct {
 	now     func() time.Time
 	intents chan sm.Intent
 
+	owners atomic.Pointer[map[ib.GUID]string]
+
 	mu     sync.Mutex
 	events []sm.Event    // not yet taken by Run, in order
 	view   *sm.View      // newest, nil when taken
@@ -59,6 +64,24 @@ func New(o Options) *Link {
 // Intents gives what is wanted, newest only: an intent nobody has taken yet is
 // replaced.
 func (l *Link) Intents() <-chan sm.Intent { return l.intents }
+
+// Hosts gives inventory's names of nodes by GUID, not older than nodesEvery. The
+// map must not be written to.
+func (l *Link) Hosts() map[ib.GUID]string {
+	if m := l.owners.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+// name makes the names of nodes known if they changed.
+func (l *Link) name(b *book) {
+	if b.owners.renamed {
+		b.owners.renamed = false
+		m := maps.Clone(b.owners.names)
+		l.owners.Store(&m)
+	}
+}
 
 // OnEvent takes an event of the subnet manager. It does not block.
 func (l *Link) OnEvent(ev sm.Event) {
@@ -122,6 +145,7 @@ func (l *Link) follow(ctx context.Context, b *book) error {
 		return err
 	}
 	l.publish(b)
+	l.name(b)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes := l.store.Watch(ctx, "", snap.Revision)
@@ -151,6 +175,7 @@ func (l *Link) follow(ctx context.Context, b *book) error {
 			}
 		case <-beat.C:
 			b.tick()
+			l.name(b)
 		}
 	}
 }

@@ -37,6 +37,7 @@ const (
 	CodeChannelBinding   = "channel_binding"    // 426: evidence must come over TLS 1.3 that ends at the service
 	CodeRateLimited      = "rate_limited"       // 429: this source asks too often
 	CodeInternal         = "internal"           // 500: a fault of the service; the log has it under request_id
+	CodeSMElsewhere      = "sm_elsewhere"       // 503: another process has the subnet manager, and only it can tell
 	CodeUnavailable      = "unavailable"        // 503: the store or the subnet manager cannot answer now
 )
 

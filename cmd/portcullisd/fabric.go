@@ -102,6 +102,8 @@ func (s *service) attach(ctx context.Context) error {
 	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", port.GUID())
 
 	link := fabric.New(fabric.Options{Store: s.store, Log: s.log})
+	s.link.Store(link)
+	defer s.observer.Gone()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return link.Run(ctx) })
 	group.Go(func() error {
@@ -125,9 +127,13 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.O
 	core.IntentWait = intentWait
 	return driver.Options{
 		Port: port, Store: link, Log: s.log, Timeout: s.config.Fabric.Timeout, Core: core,
-		OnEvent: link.OnEvent,
+		OnEvent: func(e sm.Event) {
+			link.OnEvent(e)
+			s.observer.OnEvent(e)
+		},
 		OnView: func(v *sm.View) {
 			link.OnView(v)
+			s.observer.OnView(v)
 			s.seen(v)
 		},
 	}

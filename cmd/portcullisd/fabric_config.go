@@ -27,6 +27,7 @@ type fabricConfig struct {
 	AuditPeriod time.Duration `yaml:"audit_period"`
 	SMPs        smpsConfig    `yaml:"smps"`
 	Ports       portsConfig   `yaml:"ports"`
+	Watch       watchConfig   `yaml:"watch"`
 }
 
 // fabricSection is a part of fabricConfig.
@@ -47,6 +48,7 @@ func (f *fabricConfig) sections() []namedSection {
 	return []namedSection{
 		{"fabric.smps", &f.SMPs},
 		{"fabric.ports", &f.Ports},
+		{"fabric.watch", &f.Watch},
 	}
 }
 

@@ -8,18 +8,20 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/fabric"
+	"portcullis/api/fabric/seen"
 	"portcullis/api/store"
 	"portcullis/cmd/internal/version"
+	"portcullis/fabricsm/ib"
 )
 
 var _ api.Backend = (*admission.Service)(nil)
@@ -35,6 +37,9 @@ type service struct {
 	store  *store.Store
 	status *status
 	server *api.Server // nil without the api role
+
+	observer *seen.Observer // nil without the sm role
+	link     atomic.Pointer[fabric.Link]
 }
 
 // serve runs the service until a signal or ctx ends it, or a part of it dies.
@@ -53,6 +58,9 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	s.status.set("store", "")
 
 	group, ctx := errgroup.WithContext(ctx)
+	if err := s.startWatch(ctx, group); err != nil {
+		return err
+	}
 	if err := s.startAPI(ctx, group); err != nil {
 		return err
 	}
@@ -122,12 +130,35 @@ func (s *service) newAdmission() *admission.Service {
 }
 
 func (s *service) newServer(b api.Backend) *api.Server {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return api.New(api.Options{
+	registry := newRegistry(s.observer)
+	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions,
-	})
+	}
+	if s.observer != nil {
+		o.Fabric = s.observer // not a typed nil
+	}
+	return api.New(o)
+}
+
+// startWatch makes what remembers the fabric, and serves it on this machine.
+func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
+	if !s.config.has(roleSM) {
+		return nil
+	}
+	s.observer = seen.New(seen.Options{Hosts: func() map[ib.GUID]string {
+		if link := s.link.Load(); link != nil {
+			return link.Hosts()
+		}
+		return nil
+	}})
+	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, s.log)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, w.close)
+	w.serve(ctx, group)
+	return nil
 }
 
 // watchStore ends the service when the store died: nothing can be decided

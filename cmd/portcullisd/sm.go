@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"portcullis/api/fabric/seen"
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -45,6 +46,9 @@ Options:
   --prefix PREFIX       subnet prefix; default 0xfe80000000000000
   --max-mtu BYTES       largest MTU of a link; default 4096
   --max-vls N           largest number of data VLs of a link; default 15
+  --socket PATH         make a unix socket, for "portcullis sm top --socket PATH" and
+                        "portcullis fabric ... --socket PATH"
+  --metrics ADDR:PORT   serve /metrics for Prometheus; loopback only
 
 Signals: SIGHUP reads the partitions again; SIGTERM stops.
 `
@@ -65,6 +69,8 @@ type loneSM struct {
 	since      cause
 	out        *eventLines // nil: events are not printed
 	last       *sm.View
+	seen       *seen.Observer
+	watched    *watched
 	standby    bool // ended because another SM is master
 }
 
@@ -88,6 +94,11 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return hint(err, "nothing was started; correct the file")
 		}
 	}
+	s.seen = seen.New(seen.Options{})
+	if s.watched, err = watch(o.config.Fabric.Watch, o.config.path, s.seen, s.log); err != nil {
+		return err
+	}
+	defer s.watched.close()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := s.attach(ctx); err != nil {
@@ -138,6 +149,7 @@ func (s *loneSM) intents() <-chan sm.Intent {
 func (s *loneSM) event(e sm.Event) {
 	now := time.Now()
 	s.phases.event(now, e)
+	s.seen.OnEvent(e)
 	if s.partitions != nil {
 		s.partitions.event(e)
 	}
@@ -152,6 +164,7 @@ func (s *loneSM) event(e sm.Event) {
 
 func (s *loneSM) view(v *sm.View) {
 	s.last = v
+	s.seen.OnView(v)
 	if s.partitions != nil && s.partitions.view(v) {
 		s.since.begin(time.Now(), s.wire.requests())
 	}
@@ -164,7 +177,15 @@ func (s *loneSM) runOnce(ctx context.Context, stdout io.Writer) error {
 		s.standby = v.State == ib.SMStandby
 		return s.standby || v.Settled && (s.partitions == nil || s.partitions.inForce(v))
 	}
-	if err := driver.Run(ctx, o, s.intents()); err != nil {
+	group, within := errgroup.WithContext(ctx)
+	within, done := context.WithCancel(within)
+	defer done()
+	s.watched.serve(within, group)
+	group.Go(func() error {
+		defer done()
+		return driver.Run(within, o, s.intents())
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	switch {
@@ -190,6 +211,7 @@ func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 		s.out = newEventLines()
 		group.Go(func() error { return s.out.write(ctx, stdout) })
 	}
+	s.watched.serve(ctx, group)
 	group.Go(func() error { return s.reloadOnSignal(ctx) })
 	group.Go(func() error {
 		defer done()

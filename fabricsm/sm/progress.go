@@ -77,6 +77,9 @@ type Counters struct {
 	Repeated    uint64 // requests that repeat one which was not answered
 	Unsolicited uint64 // MADs that came and were no answers
 	Traps       uint64 // of which traps
+	MKeyTraps   uint64 // of which told of a bad M_Key
+	PKeyTraps   uint64 // of a bad P_Key
+	QKeyTraps   uint64 // of a bad Q_Key
 	Routed      uint64 // tables that were taken
 	Unrouted    uint64 // routing computations that gave none
 	Masterships uint64 // times this subnet manager became master
@@ -155,6 +158,14 @@ func (t *tally) noteInput(in Input) {
 // noteTrap remembers a trap as the reason of what follows.
 func (c *Core) noteTrap(lid ib.LID, num mad.TrapNum) {
 	c.tally.Traps++
+	switch num {
+	case mad.TrapBadMKey:
+		c.tally.MKeyTraps++
+	case mad.TrapBadPKey, mad.TrapBadPKeySwitch:
+		c.tally.PKeyTraps++
+	case mad.TrapBadQKey:
+		c.tally.QKeyTraps++
+	}
 	c.tally.why = trigger{kind: byTrap, lid: lid, trap: num}
 	c.tally.trap, c.tally.trapAt = c.tally.why, c.now
 }

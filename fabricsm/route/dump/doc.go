@@ -1,7 +1,7 @@
 // Package dump writes a fabric and its forwarding tables in the file formats of
-// OpenSM, for the tools that read those: opensm-subnet.lst, opensm.fdbs and
-// opensm-lfts.dump, and the list of path SLs and SL2VL tables that ibdmchk
-// takes.
+// OpenSM and infiniband-diags, for the tools that read those: opensm-subnet.lst,
+// opensm.fdbs, opensm-lfts.dump and guid2lid, what ibnetdiscover prints, and the
+// list of path SLs and SL2VL tables that ibdmchk takes.
 //
 // Descriptions are what devices say and end up in files that line-based tools
 // parse: every character that could end a field is replaced.

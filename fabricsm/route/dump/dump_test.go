@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,12 +54,13 @@ func TestSubnet(t *testing.T) {
 		h0  = "CA Ports:01 SystemGUID:0020000000000000 NodeGUID:0020000000000000 PortGUID:0020000000000001 VenID:000000 DevID:0000 Rev:00000000 {a_ LID:0099___x} LID:0003"
 		h1  = "CA Ports:01 SystemGUID:0020000000000100 NodeGUID:0020000000000100 PortGUID:0020000000000101 VenID:000000 DevID:0000 Rev:00000000 {h1} LID:0004"
 	)
-	want := "{ " + sw1 + " PN:01 } { " + h0 + " PN:01 } PHY=?? LOG=ACT SPD=??\n" +
-		"{ " + sw1 + " PN:03 } { " + sw2 + " PN:02 } PHY=?? LOG=ACT SPD=??\n" +
-		"{ " + sw2 + " PN:01 } { " + h1 + " PN:01 } PHY=?? LOG=ACT SPD=??\n" +
-		"{ " + sw2 + " PN:02 } { " + sw1 + " PN:03 } PHY=?? LOG=ACT SPD=??\n" +
-		"{ " + h0 + " PN:01 } { " + sw1 + " PN:01 } PHY=?? LOG=ACT SPD=??\n" +
-		"{ " + h1 + " PN:01 } { " + sw2 + " PN:01 } PHY=4x LOG=INI SPD=25\n"
+	far := func(end string) string { return strings.Replace(end, "VenID:", "VenID:00", 1) }
+	want := "{ " + sw1 + " PN:01 } { " + far(h0) + " PN:01 } PHY=?? LOG=ACT SPD=??\n" +
+		"{ " + sw1 + " PN:03 } { " + far(sw2) + " PN:02 } PHY=?? LOG=ACT SPD=??\n" +
+		"{ " + sw2 + " PN:01 } { " + far(h1) + " PN:01 } PHY=?? LOG=ACT SPD=??\n" +
+		"{ " + sw2 + " PN:02 } { " + far(sw1) + " PN:03 } PHY=?? LOG=ACT SPD=??\n" +
+		"{ " + h0 + " PN:01 } { " + far(sw1) + " PN:01 } PHY=?? LOG=ACT SPD=??\n" +
+		"{ " + h1 + " PN:01 } { " + far(sw2) + " PN:01 } PHY=4x LOG=INI SPD=25\n"
 	if d := cmp.Diff(text(t, func(w io.Writer) error { return dump.Subnet(w, f) }), want); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}

@@ -11,17 +11,28 @@ import (
 )
 
 // Subnet writes opensm-subnet.lst: one line for each direction of every cable
-// that is up, by node GUID and port. Vendor, device and revision are written as
-// 0: the fabric does not keep them. Errors are those of the writer.
-func Subnet(w io.Writer, f *topo.Fabric) error {
+// that is up, by node GUID and port. Errors are those of the writer.
+func Subnet(w io.Writer, f *topo.Fabric) error { return SubnetSeenFrom(w, f, 0) }
+
+// SubnetSeenFrom is Subnet that marks the node of the subnet manager's port, as
+// OpenSM does.
+func SubnetSeenFrom(w io.Writer, f *topo.Fabric, sm ib.GUID) error {
 	b := bufio.NewWriter(w)
+	own := topo.NodeID(topo.None)
+	if id := f.PortByGUID(sm); id != topo.None {
+		own = f.Port(id).Node
+	}
 	for _, id := range f.ByGUID() {
 		n := f.Node(id)
+		mark := ""
+		if id == own {
+			mark = "-SM"
+		}
 		for i := 1; i <= int(n.NumPorts); i++ {
 			near := n.FirstPort + topo.PortID(i)
 			if far := f.LinkUp(near); far != topo.None {
-				writeEnd(b, f, near)
-				writeEnd(b, f, far)
+				writeEnd(b, f, near, mark, "%06X")
+				writeEnd(b, f, far, "", "%08X")
 				p := f.Port(near)
 				fmt.Fprintf(b, "PHY=%s LOG=%s SPD=%s\n", width(p.Width), state(p.State), speed(p.Speed, p.SpeedExt))
 			}
@@ -31,8 +42,8 @@ func Subnet(w io.Writer, f *topo.Fabric) error {
 }
 
 // writeEnd describes one end of a cable. Numbers are hexadecimal, that of the
-// port too.
-func writeEnd(w io.Writer, f *topo.Fabric, id topo.PortID) {
+// port too. OpenSM gives the vendor two digits more at the far end.
+func writeEnd(w io.Writer, f *topo.Fabric, id topo.PortID, mark, vendor string) {
 	p, n, kind := f.Port(id), f.NodeOf(id), "CA"
 	owner := p // of the LID and the GUID
 	switch n.Type {
@@ -42,8 +53,9 @@ func writeEnd(w io.Writer, f *topo.Fabric, id topo.PortID) {
 		kind = "RT"
 	case ib.NodeCA:
 	}
-	fmt.Fprintf(w, "{ %s Ports:%02X SystemGUID:%016X NodeGUID:%016X PortGUID:%016X VenID:000000 DevID:0000 Rev:00000000 {%s} LID:%04X PN:%02X } ",
-		kind, n.NumPorts, uint64(n.SystemImageGUID), uint64(n.GUID), uint64(owner.GUID), printable(n.Description), uint16(owner.LID), uint8(p.Num))
+	fmt.Fprintf(w, "{ %s%s Ports:%02X SystemGUID:%016X NodeGUID:%016X PortGUID:%016X VenID:%s DevID:%04X Rev:%08X {%s} LID:%04X PN:%02X } ",
+		kind, mark, n.NumPorts, uint64(n.SystemImageGUID), uint64(n.GUID), uint64(owner.GUID),
+		fmt.Sprintf(vendor, n.VendorID), n.DeviceID, n.Revision, printable(n.Description), uint16(owner.LID), uint8(p.Num))
 }
 
 // printable makes a description harmless in a line with braces and quotes.

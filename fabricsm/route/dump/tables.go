@@ -109,10 +109,13 @@ func (h *hops) follow(s int32, lid ib.LID) int32 {
 // LFTs writes opensm-lfts.dump, which OpenSM reads back with its file engine:
 // for every switch and LID the egress port and whose LID it is. Errors are
 // those of the writer.
-func LFTs(w io.Writer, f *topo.Fabric, t *route.Tables) error {
+func LFTs(w io.Writer, f *topo.Fabric, t *route.Tables) error { return LFTsOf(w, f, t, f.Switches()) }
+
+// LFTsOf is LFTs for some switches.
+func LFTsOf(w io.Writer, f *topo.Fabric, t *route.Tables, switches []topo.NodeID) error {
 	owner := owners(f)
 	b := bufio.NewWriter(w)
-	for _, id := range f.Switches() {
+	for _, id := range switches {
 		n := f.Node(id)
 		fmt.Fprintf(b, "Unicast lids [0-%d] of switch Lid %v guid %v ('%s'):\n", t.MaxLID, f.Port(n.FirstPort).LID, n.GUID, printable(n.Description))
 		row := t.LFT(id)

@@ -1,0 +1,189 @@
+package seen
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+)
+
+// kept is how many events, and how many settlements, are remembered.
+const (
+	keptEvents  = 100
+	keptSettles = 20
+)
+
+// history remembers what happened last.
+type history struct {
+	mu      sync.Mutex
+	events  []told // a ring, next is the oldest
+	next    int
+	settles []settledAt
+	times   settleTimes
+	counts  map[string]uint64 // events by name
+}
+
+type told struct {
+	at    time.Time
+	event sm.Event
+}
+
+type settledAt struct {
+	at    time.Time
+	event *sm.Settled
+}
+
+func (h *history) add(now time.Time, e sm.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.counts == nil {
+		h.counts = map[string]uint64{}
+	}
+	h.counts[EventName(e)]++
+	if s, ok := e.(*sm.Settled); ok {
+		if len(h.settles) == keptSettles {
+			h.settles = append(h.settles[:0], h.settles[1:]...)
+		}
+		h.settles = append(h.settles, settledAt{now, s})
+		h.times.add(s)
+	}
+	if len(h.events) < keptEvents {
+		h.events = append(h.events, told{now, e})
+		return
+	}
+	h.events[h.next] = told{now, e}
+	h.next = (h.next + 1) % keptEvents
+}
+
+// last gives up to n events, newest last.
+func (h *history) last(n int) []v1.SMEvent {
+	h.mu.Lock()
+	all := append(append([]told{}, h.events[h.next:]...), h.events[:h.next]...)
+	h.mu.Unlock()
+	all = all[max(0, len(all)-n):]
+	out := make([]v1.SMEvent, 0, len(all))
+	for _, t := range all {
+		out = append(out, v1.SMEvent{Time: t.at.UTC(), Event: EventName(t.event), Level: Weight(t.event).String(), Text: t.event.String(), Fields: EventFields(t.event)})
+	}
+	return out
+}
+
+func (h *history) settled() []v1.SettledWork {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]v1.SettledWork, 0, len(h.settles))
+	for _, s := range h.settles {
+		out = append(out, v1.SettledWork{
+			Time: s.at.UTC(), Revision: s.event.Revision, Cause: s.event.Cause, SMPs: s.event.Work,
+			Seconds: s.event.Took.Seconds(),
+		})
+	}
+	return out
+}
+
+// Level is the weight that an event has for an operator.
+type Level uint8
+
+// Levels.
+const (
+	Debug Level = iota
+	Info
+	Warning
+)
+
+// String gives the level in a word.
+func (l Level) String() string { return [...]string{"debug", "info", "warning"}[min(l, Warning)] }
+
+// Weight gives the weight of an event.
+func Weight(e sm.Event) Level {
+	switch e.(type) {
+	case *sm.StateChanged, *sm.Settled, *sm.PortPlaced, *sm.PortGone, *sm.MembershipApplied, *sm.MembershipRemoved,
+		*sm.Routed, *sm.NodeBack:
+		return Info
+	case *sm.TrapReceived:
+		return Debug
+	default:
+		return Warning
+	}
+}
+
+// EventName is the name of an event's type, in words: "port-placed".
+func EventName(e sm.Event) string { return words(reflect.TypeOf(e).Elem().Name(), '-') }
+
+// words puts a separator between the words of a Go name and makes them small.
+func words(name string, separator byte) string {
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		if upper(c) && i > 0 && !upper(name[i-1]) {
+			b.WriteByte(separator)
+		}
+		b.WriteString(strings.ToLower(string(c)))
+	}
+	return b.String()
+}
+
+func upper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// EventFields gives what an event is about, by names such as "guid", "place",
+// "p_key", "lid", "seconds". Fields that say nothing are left out.
+func EventFields(e sm.Event) map[string]string {
+	out := map[string]string{}
+	v := reflect.ValueOf(e).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		name, value := fieldName(f.Name), v.Field(i).Interface()
+		switch value := value.(type) {
+		case time.Duration:
+			if name != "seconds" {
+				name += "_seconds"
+			}
+			out[name] = fmt.Sprintf("%.6f", value.Seconds())
+		case ib.Place:
+			if !value.IsZero() {
+				out[name] = value.String()
+			}
+		case bool:
+			out[name] = fmt.Sprint(value)
+		default:
+			if !v.Field(i).IsZero() {
+				out[name] = fmt.Sprint(value)
+			}
+		}
+	}
+	return out
+}
+
+// fieldName gives the name of a field for programs.
+func fieldName(name string) string {
+	switch name {
+	case "GUID":
+		return "guid"
+	case "LID":
+		return "lid"
+	case "LIDs":
+		return "lids"
+	case "PKey":
+		return "p_key"
+	case "NodeGUID":
+		return "node_guid"
+	case "SMPs":
+		return "smps_since_settled"
+	case "Work":
+		return "smps"
+	case "Took":
+		return "seconds"
+	case "HCAProven":
+		return "hca_proven"
+	default:
+		return words(name, '_')
+	}
+}

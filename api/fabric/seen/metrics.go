@@ -1,0 +1,213 @@
+package seen
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+// desc describes a metric. Labels have few values: no GUID is one.
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("portcullis_"+name, help, labels, nil)
+}
+
+// descs are the metrics of the subnet manager and of the fabric it sees.
+type descs struct {
+	role, epoch, settled, sweep, sweepSMPs     *prometheus.Desc
+	smp, sent, retries, outstanding, window    *prometheus.Desc
+	queue, traps, violations, dropped, events  *prometheus.Desc
+	nodes, ports, links, degraded, faults      *prometheus.Desc
+	routeSeconds, routes, routeInfo, routeLIDs *prometheus.Desc
+	drift, fill, observed                      *prometheus.Desc
+}
+
+func newDescs() *descs {
+	return &descs{
+		role:         desc("sm_role", "1 for the SMInfo state that this subnet manager is in.", "role"),
+		epoch:        desc("sm_epoch", "Times that this subnet manager became master since it was started."),
+		settled:      desc("sm_settled", "1 while the fabric is as it is wanted."),
+		sweep:        desc("sm_sweep_seconds", "Time from what caused work until the fabric was settled.", "kind"),
+		sweepSMPs:    desc("sm_sweep_smps_total", "Requests sent from what caused work until the fabric was settled.", "kind"),
+		smp:          desc("sm_smp_total", "Requests by how they ended.", "class", "result"),
+		sent:         desc("sm_smp_sent_total", "Requests sent.", "method", "attribute"),
+		retries:      desc("sm_smp_retries_total", "Requests that repeat one which was not answered."),
+		outstanding:  desc("sm_smp_outstanding", "Requests that are out."),
+		window:       desc("sm_smp_window", "Requests that may be out at once."),
+		queue:        desc("sm_queue_length", "Work that waits, by what it asks for.", "work"),
+		traps:        desc("sm_traps_total", "Traps received."),
+		violations:   desc("violations_total", "Key violations that traps told of.", "class", "verdict"),
+		dropped:      desc("mad_dropped_total", "MADs that came and were malformed or meant nothing."),
+		events:       desc("sm_events_total", "Events of the subnet manager.", "event"),
+		nodes:        desc("fabric_nodes", "Nodes seen.", "type"),
+		ports:        desc("fabric_ports", "Ports with a cable, by state.", "state"),
+		links:        desc("fabric_links", "Cables seen."),
+		degraded:     desc("fabric_links_degraded", "Links that run below what both ends can do."),
+		faults:       desc("fabric_faults", "What is wrong now.", "kind"),
+		routeSeconds: desc("route_seconds", "Time that the last routing computation took, its check included."),
+		routes:       desc("route_computations_total", "Routing computations by whether their tables were taken.", "result"),
+		routeInfo:    desc("route_info", "1 for the engine whose tables are in use.", "engine"),
+		routeLIDs:    desc("route_lids", "LIDs with routes."),
+		drift:        desc("reconcile_drift", "What differs from what is wanted and is still to be written.", "kind"),
+		fill:         desc("pkey_table_fill_ratio", "Fill of the fullest P_Key table of a kind.", "table"),
+		observed:     desc("fabric_observed_timestamp_seconds", "When the subnet manager last showed the fabric."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
+	d := o.descs
+	for _, one := range []*prometheus.Desc{
+		d.role, d.epoch, d.settled, d.sweep, d.sweepSMPs, d.smp, d.sent, d.retries, d.outstanding, d.window, d.queue,
+		d.traps, d.violations, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.routeSeconds, d.routes,
+		d.routeInfo, d.routeLIDs, d.drift, d.fill, d.observed,
+	} {
+		ch <- one
+	}
+}
+
+// Collect implements prometheus.Collector. It reads the newest view; before the
+// first there is nothing but events.
+func (o *Observer) Collect(ch chan<- prometheus.Metric) {
+	g := gauges{ch: ch, d: o.descs}
+	o.log.collect(&g)
+	x := o.newest.Load()
+	role := "lost"
+	if x != nil {
+		role = strings.ToLower(x.State.String())
+	}
+	for _, r := range []string{"lost", "notactive", "discovering", "standby", "master"} {
+		g.gauge(o.descs.role, truth(r == role), r)
+	}
+	if x == nil {
+		return
+	}
+	g.manager(x)
+	g.fabric(x.ready())
+}
+
+// gauges sends metrics.
+type gauges struct {
+	ch chan<- prometheus.Metric
+	d  *descs
+}
+
+func (g *gauges) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	g.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func (g *gauges) counter(d *prometheus.Desc, v uint64, labels ...string) {
+	g.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (g *gauges) manager(x *index) {
+	d, c, p := g.d, &x.Counters, &x.View.Progress
+	g.gauge(d.epoch, float64(c.Masterships))
+	g.gauge(d.settled, truth(x.Settled))
+	g.gauge(d.observed, float64(x.Time.UnixMilli())/1000)
+	for result, n := range map[string]uint64{
+		"answered": c.Answered - c.Refused, "refused": c.Refused, "timeout": c.TimedOut, "undelivered": c.Undelivered,
+	} {
+		g.counter(d.smp, n, "subn_directed", result)
+	}
+	for _, k := range x.SMPs {
+		g.counter(d.sent, k.Sent, k.Method.String(), k.Attr.String())
+	}
+	g.counter(d.retries, c.Repeated)
+	g.gauge(d.outstanding, float64(x.Pending))
+	g.gauge(d.window, float64(p.Window))
+	for i, n := range p.Waiting {
+		g.gauge(d.queue, float64(n), sm.WorkName(i))
+	}
+	g.counter(d.traps, c.Traps)
+	g.counter(d.violations, c.MKeyTraps, "m_key", "reported")
+	g.counter(d.violations, c.PKeyTraps, "p_key", "reported")
+	g.counter(d.violations, c.QKeyTraps, "q_key", "reported")
+	g.counter(d.dropped, x.Dropped)
+	g.counter(d.routes, c.Routed, "taken")
+	g.counter(d.routes, c.Unrouted, "refused")
+	g.gauge(d.drift, float64(p.LFTBlocks), "lft_blocks")
+	g.gauge(d.drift, float64(p.LFTSwitches), "lft_switches")
+	g.gauge(d.drift, float64(p.Activating), "ports_waiting")
+	g.gauge(d.drift, float64(p.Urgent), "p_keys_to_take_away")
+}
+
+func (g *gauges) fabric(x *index) {
+	d := g.d
+	nodes, ports := x.counts()
+	for kind, n := range map[string]int{"switch": nodes.Switches, "ca": nodes.CAs, "router": nodes.Routers} {
+		g.gauge(d.nodes, float64(n), kind)
+	}
+	for state, n := range map[string]int{
+		"active": ports.Active, "armed": ports.Armed, "init": ports.Init, "down": ports.Down, "unread": ports.Unread,
+	} {
+		g.gauge(d.ports, float64(n), state)
+	}
+	_, links, degraded := x.kinds()
+	g.gauge(d.links, float64(links))
+	g.gauge(d.degraded, float64(degraded))
+	kinds := map[string]int{}
+	for _, f := range x.Faults {
+		kinds[f.Kind]++
+	}
+	for kind, n := range kinds {
+		g.gauge(d.faults, float64(n), kind)
+	}
+	r := x.routing()
+	g.gauge(d.routeSeconds, r.Seconds)
+	g.gauge(d.routeLIDs, float64(r.LIDs))
+	if r.Engine != "" {
+		g.gauge(d.routeInfo, 1, r.Engine)
+	}
+	hca, port := x.fill()
+	g.gauge(d.fill, hca, "hca")
+	g.gauge(d.fill, port, "switch_port")
+}
+
+// fill gives how full the fullest P_Key tables are.
+func (x *index) fill() (hca, port float64) {
+	f := x.Fabric
+	for i := range f.Ports() {
+		id := topo.PortID(i)
+		keys, _ := x.PKeys(id)
+		if len(keys) == 0 {
+			continue
+		}
+		n := f.NodeOf(id)
+		if n.Type == ib.NodeSwitch && f.Port(id).Num != 0 {
+			if n.PartitionEnforcementCap > 0 {
+				port = max(port, float64(len(keys))/float64(n.PartitionEnforcementCap))
+			}
+			continue
+		}
+		hca = max(hca, float64(len(keys))/float64(max(1, n.PartitionCap)))
+	}
+	return hca, port
+}
+
+// collect sends what was counted of events.
+func (h *history) collect(g *gauges) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, n := range h.counts {
+		g.counter(g.d.events, n, name)
+	}
+	for i, kind := range settleKinds {
+		buckets := make(map[float64]uint64, len(settleBuckets))
+		for b, bound := range settleBuckets {
+			buckets[bound] = h.times.buckets[i][b]
+		}
+		g.ch <- prometheus.MustNewConstHistogram(g.d.sweep, h.times.count[i], h.times.sum[i], buckets, kind)
+		g.counter(g.d.sweepSMPs, h.times.smps[i], kind)
+	}
+}

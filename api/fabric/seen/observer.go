@@ -1,0 +1,80 @@
+package seen
+
+import (
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"portcullis/api/admission"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+)
+
+// Options configure an Observer. All fields may be left out.
+type Options struct {
+	// Hosts gives inventory's names by node GUID. The map is not written to
+	// once it was given.
+	Hosts func() map[ib.GUID]string
+	Now   func() time.Time // time.Now when nil
+}
+
+// Observer keeps what a subnet manager showed last and answers questions about
+// it. It is safe for concurrent use.
+type Observer struct {
+	hosts   func() map[ib.GUID]string
+	now     func() time.Time
+	started time.Time
+	descs   *descs
+	newest  atomic.Pointer[index]
+	log     history
+	dumps   atomic.Int32 // being written
+}
+
+// New makes an Observer that has seen nothing yet.
+func New(o Options) *Observer {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Hosts == nil {
+		o.Hosts = func() map[ib.GUID]string { return nil }
+	}
+	return &Observer{hosts: o.Hosts, now: o.Now, started: o.Now(), descs: newDescs()}
+}
+
+// OnView takes a view of the subnet manager. It does not block.
+func (o *Observer) OnView(v *sm.View) {
+	if v != nil && v.Fabric != nil {
+		o.newest.Store(newIndex(v, o.hosts()))
+	}
+}
+
+// OnEvent takes an event of the subnet manager. It does not block.
+func (o *Observer) OnEvent(e sm.Event) { o.log.add(o.now(), e) }
+
+// Gone forgets the fabric: the subnet manager has lost it.
+func (o *Observer) Gone() { o.newest.Store(nil) }
+
+// ErrUnseen is what is answered before the subnet manager has shown anything.
+func unseen() error {
+	return &admission.Error{
+		Code: "fabric_unseen", Status: admission.Unavailable,
+		Detail: "the subnet manager has not seen the fabric yet",
+		Hint:   "portcullis sm status tells why; if it has just started, ask again",
+	}
+}
+
+// seen gives the newest view.
+func (o *Observer) seen() (*index, error) {
+	x := o.newest.Load()
+	if x == nil {
+		return nil, unseen()
+	}
+	if now := o.hosts(); !sameMap(now, x.hostOf) { // inventory changed, the fabric did not
+		x = newIndex(x.View, now)
+	}
+	return x, nil
+}
+
+func sameMap(a, b map[ib.GUID]string) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	v1 "portcullis/api/v1"
+)
+
+// LocalOptions are what a local server is made of. All are required.
+type LocalOptions struct {
+	Fabric   FabricReader
+	Version  string
+	Log      *slog.Logger
+	Registry *prometheus.Registry // the HTTP counters join it; served at /metrics
+}
+
+// NewLocal makes a server that only shows the fabric, to whoever may connect:
+// for a socket that the file system guards. It has no credentials and no
+// limits.
+func NewLocal(o LocalOptions) *Server {
+	s := &Server{
+		fabric: o.Fabric, version: o.Version, log: o.Log, metrics: newMetrics(o.Registry), local: true,
+		ready: func(context.Context) []v1.Condition { return nil },
+	}
+	r := chi.NewRouter()
+	r.Use(s.observe)
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path here: this socket shows the fabric and nothing else",
+			"hosts, tenants and inventory are asked for at the service: --service https://HOST:PORT"))
+	})
+	r.Get("/livez", s.livez)
+	r.Get("/version", s.versionz)
+	r.Get("/metrics", s.serveMetrics(o.Registry))
+	s.document = s.localRoutes(r)
+	s.handler = r
+	return s
+}
+
+// ServeLocal answers plain HTTP on l until ctx ends. It takes over l.
+func (s *Server) ServeLocal(ctx context.Context, l net.Listener) error {
+	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, ctx.Done())
+	srv := &http.Server{
+		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %v: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	err := srv.Close() // only questions are cut off
+	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
