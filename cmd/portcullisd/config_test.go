@@ -103,6 +103,11 @@ func TestConfigMistakes(t *testing.T) {
 		{"simulated by the service", "fabric: {port: 'sim:a.net'}\n", []string{"c.yaml:1: fabric.port: \"sim:a.net\": want umad:DEVICE[:PORT] or ibsim:SOCKET/NODE"}},
 		{"port without node", "fabric: {port: 'ibsim:sim'}\n", []string{"c.yaml:1: fabric.port: "}},
 		{"port without socket", "fabric: {port: 'ibsim:/n'}\n", []string{"c.yaml:1: fabric.port: "}},
+		{"rules of ports", "fabric:\n  ports:\n    link_speed: FAST\n    rules:\n    - {guid: 0x10, port: 1, max_mtu: 7}\n    - {guid: 0x10, port: 1, link_width: 3x}\n    - {guid: 0x11, disabled: true}\n    - {prt: 7}\n", []string{
+			"c.yaml:3: fabric.ports.link_speed: link speed \"FAST\": want one of SDR, ", "c.yaml:5: fabric.ports.rules.0.max_mtu: 7: want 256",
+			"c.yaml:6: fabric.ports.rules.1.link_width: link width \"3x\"", "c.yaml:6: fabric.ports.rules.1.guid: 0x0000000000000010 port 1 has a rule already, number 1",
+			"c.yaml:7: fabric.ports.rules.2.disabled: want the port of a switch", "c.yaml:8: unknown key prt; did you mean port?", "c.yaml:8: fabric.ports.rules.3.guid: ",
+		}},
 		{"enforcement", "fabric: {enforcement: hoped}\n", []string{"c.yaml:1: fabric.enforcement: \"hoped\": want one of"}},
 		{"P_Key range", "admission: {pkey_first: '0x0009', pkey_last: '0x0001'}\n", []string{"c.yaml:1: admission.pkey_first: "}},
 		{"full P_Key", "admission: {pkey_reserved: ['0x8001']}\n", []string{"c.yaml:1: admission.pkey_reserved: 0x8001"}},

@@ -74,3 +74,18 @@ func TestFabric(t *testing.T) {
 	})
 	settled()
 }
+
+// The service goes on, and says what to do, where the HCA that fabric.port names
+// is not there.
+func TestFabricWithoutTheHCA(t *testing.T) {
+	dir, address := install(t, "--fabric-port", "umad:nosuch_0:1")
+	d := start(t, dir)
+	c, ctx := operator(t, dir, address), t.Context()
+	eventually(t, "word of the missing HCA", func() (bool, string) {
+		s, err := c.SM(ctx)
+		return err == nil && s.State == "unreachable" && len(s.Problems) > 0 && strings.Contains(s.Problems[0], "InfiniBand"), fmt.Sprint(s, err)
+	})
+	if said := d.lines.String(); !strings.Contains(said, "umad:nosuch_0:1") {
+		t.Errorf("the log does not name the port:\n%s", said)
+	}
+}

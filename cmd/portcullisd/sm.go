@@ -46,6 +46,10 @@ Options:
   --prefix PREFIX       subnet prefix; default 0xfe80000000000000
   --max-mtu BYTES       largest MTU of a link; default 4096
   --max-vls N           largest number of data VLs of a link; default 15
+  --link-speed SPEED    speeds to enable: keep as found (default), supported, or the
+                        fastest, SDR to XDR
+  --link-width WIDTH    widths to enable: keep (default), supported, or 1x to 12x
+  --retrain             take links down and up for a change of these
   --socket PATH         make a unix socket, for "portcullis sm top --socket PATH" and
                         "portcullis fabric ... --socket PATH"
   --metrics ADDR:PORT   serve /metrics for Prometheus; loopback only

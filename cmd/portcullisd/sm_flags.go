@@ -31,6 +31,11 @@ func (f *smFlags) text(name, key string, v *string) {
 	f.StringVar(v, name, *v, "")
 }
 
+func (f *smFlags) truth(name, key string, v *bool) {
+	f.option[key] = name
+	f.BoolVar(v, name, *v, "")
+}
+
 func (f *smFlags) duration(name, key string, v *time.Duration) {
 	f.option[key] = name
 	f.DurationVar(v, name, *v, "")

@@ -19,11 +19,12 @@ func (p *port) train() bool {
 		return false
 	}
 	ext := ib.LinkSpeedExt(p.info.LinkSpeedExtEnabled & far.info.LinkSpeedExtEnabled)
+	ext2 := p.info.LinkSpeedExtEnabled2 & far.info.LinkSpeedExtEnabled2
 	p.peer, far.peer = far, p
 	for _, end := range []*port{p, far} {
 		end.info.LinkWidthActive = widest(width)
 		end.info.LinkSpeedActive = 1 << (bits.Len8(uint8(speed)) - 1)
-		end.info.LinkSpeedExtActive = 0
+		end.info.LinkSpeedExtActive, end.info.LinkSpeedExtActive2 = 0, ext2
 		if ext != 0 {
 			end.info.LinkSpeedExtActive = 1 << (bits.Len8(uint8(ext)) - 1)
 		}

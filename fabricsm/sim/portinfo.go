@@ -10,6 +10,7 @@ const (
 	widthNop, widthAll      = 0, 255
 	speedNop, speedAll      = 0, 15
 	extNop, extNone, extAll = 0, 30, 31
+	ext2Nop, ext2All        = 0, 7
 	localPortNumByte        = 28 // of PortInfo
 )
 
@@ -65,7 +66,7 @@ func (p *port) legal(want *mad.PortInfo) bool {
 			return false
 		}
 		if p.node.sw != nil {
-			return want.LMC == 0 // a base port 0 has no link
+			return want.LMC == 0 || p.node.sw.enhancedPort0 // a base port 0 has one LID, and no link
 		}
 	}
 	width := want.LinkWidthEnabled == widthNop || want.LinkWidthEnabled == widthAll ||
@@ -74,7 +75,9 @@ func (p *port) legal(want *mad.PortInfo) bool {
 		want.LinkSpeedEnabled&^have.LinkSpeedSupported == 0
 	ext := want.LinkSpeedExtEnabled == extNop || want.LinkSpeedExtEnabled == extNone || want.LinkSpeedExtEnabled == extAll ||
 		want.LinkSpeedExtEnabled&^uint8(have.LinkSpeedExtSupported) == 0
-	return width && speed && ext &&
+	ext2 := want.LinkSpeedExtEnabled2 == ext2Nop || want.LinkSpeedExtEnabled2 == ext2All ||
+		want.LinkSpeedExtEnabled2&^have.LinkSpeedExtSupported2 == 0
+	return width && speed && ext && ext2 &&
 		want.NeighborMTU >= ib.MTU256 && want.NeighborMTU <= have.MTUCap &&
 		want.OperationalVLs <= have.VLCap && want.LinkDownDefaultState <= ib.PhysPolling
 }
@@ -106,6 +109,9 @@ func (p *port) legalState(want *mad.PortInfo) bool {
 func (p *port) takeLink(want *mad.PortInfo) {
 	have := &p.info
 	if p.node.sw != nil && p.num == 0 {
+		if p.node.sw.enhancedPort0 {
+			p.takeLanes(want)
+		}
 		return
 	}
 	switch want.LinkWidthEnabled {
@@ -131,19 +137,31 @@ func (p *port) takeLink(want *mad.PortInfo) {
 	default:
 		have.LinkSpeedExtEnabled = want.LinkSpeedExtEnabled
 	}
+	switch want.LinkSpeedExtEnabled2 {
+	case ext2Nop:
+	case ext2All:
+		have.LinkSpeedExtEnabled2 = have.LinkSpeedExtSupported2
+	default:
+		have.LinkSpeedExtEnabled2 = want.LinkSpeedExtEnabled2
+	}
 	if want.LinkDownDefaultState != ib.PhysNop {
 		have.LinkDownDefaultState = want.LinkDownDefaultState
 	}
-	if want.OperationalVLs != 0 {
-		have.OperationalVLs = want.OperationalVLs
-	}
-	have.NeighborMTU = want.NeighborMTU
+	p.takeLanes(want)
 	have.VLHighLimit = want.VLHighLimit
 	have.VLStallCount = want.VLStallCount
 	have.HOQLife = want.HOQLife
 	have.InitTypeReply = want.InitTypeReply
 	have.LocalPhyErrors = want.LocalPhyErrors
 	have.OverrunErrors = want.OverrunErrors
+}
+
+// takeLanes takes what an enhanced port 0 has of a link.
+func (p *port) takeLanes(want *mad.PortInfo) {
+	if want.OperationalVLs != 0 {
+		p.info.OperationalVLs = want.OperationalVLs
+	}
+	p.info.NeighborMTU = want.NeighborMTU
 }
 
 // takeEnd takes the fields of end ports. ClientReregister is a request to the

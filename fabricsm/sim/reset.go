@@ -73,6 +73,10 @@ func (p *port) reset() {
 		p.info.LinkSpeedExtSupported = 15
 		p.info.LinkSpeedExtEnabled = uint8(p.link.SpeedExt)
 	}
+	if p.link.SpeedExt2 != 0 {
+		p.info.LinkSpeedExtSupported2 = uint8(ib.SpeedXDR)
+		p.info.LinkSpeedExtEnabled2 = uint8(p.link.SpeedExt2)
+	}
 	if p.isEnd() {
 		p.resetEnd()
 	}
@@ -84,6 +88,11 @@ func (p *port) resetEnd() {
 	p.info.GIDPrefix = ib.DefaultPrefix
 	p.info.CapabilityMask = caCapabilities
 	p.info.CapabilityMask2 = mad.IsLinkWidth2xSupported | mad.IsLinkSpeedHDRSupported
+	for _, q := range p.node.ports {
+		if q != nil && q.link.SpeedExt2 != 0 {
+			p.info.CapabilityMask2 |= mad.IsExtendedSpeeds2Supported | mad.IsLinkSpeedXDRSupported
+		}
+	}
 	p.info.GUIDCap = guidCap
 	p.info.SubnetTimeOut = 18
 	p.info.LocalPhyErrors, p.info.OverrunErrors = 8, 8

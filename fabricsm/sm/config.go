@@ -63,20 +63,6 @@ type Config struct {
 	SLtoVL SLtoVLMode // default SLtoVLAuto
 }
 
-// PortConfig holds the port parameters that are policy. Zero means default.
-type PortConfig struct {
-	MaxMTU            ib.MTU     // ceiling of NeighborMTU; default 4096
-	MaxOperationalVLs ib.VLCap   // ceiling of OperationalVLs; default VL0-14
-	SubnetTimeOut     ib.ExpTime // default 18, about 1 s
-	PacketLifetime    ib.ExpTime // SwitchInfo.LifeTimeValue; default 18
-	HOQLife           ib.ExpTime // towards switches; default 18
-	LeafHOQLife       ib.ExpTime // towards CAs and routers; default 16
-	VLStallCount      uint8      // default 7
-	MasterSMSL        ib.SL      // default 0
-	LocalPhyErrors    uint8      // threshold of trap 129; default 8
-	OverrunErrors     uint8      // threshold of trap 130; default 8
-}
-
 // Enforcement says what counts as proof that a switch port enforces P_Keys.
 type Enforcement uint8
 
@@ -132,6 +118,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Ports.HOQLife, 18)
 	def(&c.Ports.LeafHOQLife, 16)
 	def(&c.Ports.VLStallCount, 7)
+	def(&c.Ports.LeafVLStallCount, 7)
 	def(&c.Ports.LocalPhyErrors, 8)
 	def(&c.Ports.OverrunErrors, 8)
 	if c.Engines == nil {

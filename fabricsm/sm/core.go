@@ -10,6 +10,7 @@ import (
 // Core is the Subnet Manager. Use New. It is not safe for concurrent use.
 type Core struct {
 	cfg     Config
+	rules   map[ruleKey]*PortRule
 	now     time.Time
 	started bool
 	state   ib.SMState
@@ -64,8 +65,10 @@ type Core struct {
 
 // New makes a core. It does nothing before it is stepped with Started.
 func New(cfg Config) *Core {
+	cfg = cfg.withDefaults()
 	return &Core{
-		cfg:      cfg.withDefaults(),
+		cfg:      cfg,
+		rules:    indexRules(cfg.Ports.Rules),
 		state:    ib.SMDiscovering,
 		root:     topo.None,
 		rootPort: topo.None,

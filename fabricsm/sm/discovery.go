@@ -233,6 +233,7 @@ func (c *Core) touch(p topo.PortID) {
 // cut forgets a cable without asking who can still be reached.
 func (c *Core) cut(p topo.PortID) {
 	q := c.peer(p)
+	c.notSlow(c.linkKey(p, q))
 	c.topo.Disconnect(p)
 	c.moved()
 	for _, x := range [2]topo.PortID{p, q} {

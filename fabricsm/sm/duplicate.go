@@ -106,12 +106,7 @@ func (c *Core) shut(p topo.PortID) {
 	if !c.writing() || !c.external(p) || !pt.known || pt.info.PortState <= ib.PortInit || c.asked(clsSet, p) || !c.nodes[pt.node].alive {
 		return
 	}
-	want := pt.info
-	want.PortState, want.PortPhysicalState = ib.PortDown, ib.PhysNop
-	want.LinkWidthEnabled, want.LinkSpeedEnabled, want.LinkSpeedExtEnabled, want.LinkSpeedExtEnabled2 = 0, 0, 0, 0
-	pt.setTried, pt.setState = 0, ib.PortDown
-	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
-	c.encode(mad.Encode(m.Data(), &want))
+	c.setState(p, ib.PortDown, ib.PhysNop)
 }
 
 // seenAt gives the place at which an end port, or the node of a switch port, is

@@ -24,7 +24,7 @@ var problemNames = map[problemKind]string{
 	deadLink: "link-dead", silentNode: "node-silent", twin: "guid-duplicate", badRoutes: "routes-refused",
 	noEnforcement: "no-enforcement", refusedMember: "membership-refused",
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
-	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy",
+	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: "link-slow",
 }
 
 // faults lists what is wrong, the gravest kind first and then by text, at most

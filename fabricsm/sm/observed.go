@@ -64,6 +64,9 @@ type port struct {
 	setTried   PortFields   // fields that the Set that is out changes
 	setState   ib.PortState // and the state it asks for
 	setRounds  uint8        // Sets in a row that changed nothing
+	setRenews  bool         // and that it carries ClientReregister
+	renew      bool         // clients have still to renew what they registered
+	retuned    bool         // enabled speeds or widths were changed since the link was trained
 	enforced   bool         // a Set of the enforcement bits was accepted
 
 	pkeys      *pkeyTable

@@ -83,15 +83,18 @@ const (
 	FieldEnforcementInbound
 	FieldEnforcementOutbound
 	FieldFilterRaw
+	FieldLinkWidth
+	FieldLinkSpeed
 
 	fieldsEnd
+	fieldLink        = FieldLinkWidth | FieldLinkSpeed
 	fieldEnforcement = FieldEnforcementInbound | FieldEnforcementOutbound
 )
 
 var fieldNames = [...]string{
 	"LID", "LMC", "GIDPrefix", "MasterSMLID", "MasterSMSL", "SubnetTimeOut", "NeighborMTU", "OperationalVLs",
 	"VLStallCount", "HOQLife", "LinkDownDefaultState", "LocalPhyErrors/OverrunErrors",
-	"PartitionEnforcementInbound", "PartitionEnforcementOutbound", "FilterRaw",
+	"PartitionEnforcementInbound", "PartitionEnforcementOutbound", "FilterRaw", "LinkWidthEnabled", "LinkSpeedEnabled",
 }
 
 // String lists the fields by their names in PortInfo.

@@ -38,6 +38,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	pt := &c.ports[p]
 	old, was := pt.info, pt.known
+	pi.ClientReregister = false // a request, no state
 	pt.info, pt.known = *pi, true
 	if was && byGet && old.PortState != pi.PortState {
 		c.bornOut(p)
@@ -74,6 +75,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 			c.markPort(clsSMInfo, p)
 		}
 	}
+	if hasLink {
+		c.judgeLink(p)
+	}
 	if was && *pi == old && pt.bitsProven == proven {
 		c.markPort(clsSet, p)
 		return
@@ -103,7 +107,7 @@ func (c *Core) linkDown(p topo.PortID) {
 	c.unfence(p)
 	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
 	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
-	pt.told, pt.pause, pt.verify = false, 0, false
+	pt.told, pt.pause, pt.verify, pt.retuned = false, 0, false, false
 	pt.challenger = c.release(pt.challenger)
 	q := c.peer(p)
 	if q == topo.None {
@@ -119,7 +123,7 @@ func (c *Core) linkDown(p topo.PortID) {
 // at its end now, and what it remembers, is not known.
 func (c *Core) bounced(p topo.PortID) {
 	pt := &c.ports[p]
-	pt.fresh = true
+	pt.fresh, pt.retuned = true, false
 	q := c.peer(p)
 	if q == topo.None {
 		c.linkFound(p)

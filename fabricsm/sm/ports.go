@@ -29,7 +29,7 @@ func (c *Core) smLID() ib.LID {
 // port's state.
 func (c *Core) workSet(p topo.PortID) {
 	pt := &c.ports[p]
-	if !c.writing() || !c.settable(p) {
+	if !c.writing() || c.holdDown(p) || !c.settable(p) {
 		return
 	}
 	if c.external(p) && c.isEnd(c.peer(p)) {
@@ -38,16 +38,16 @@ func (c *Core) workSet(p topo.PortID) {
 	want, fields := c.wantInfo(p)
 	differ := differing(&pt.info, &want) & fields
 	state := c.nextState(p)
-	if differ&^c.nodes[pt.node].notKept == 0 && state == ib.PortNop {
+	if differ&^c.nodes[pt.node].notKept == 0 && state == ib.PortNop && !c.mustRenew(p) {
+		c.retrain(p)
 		return
 	}
 	want.PortState, want.PortPhysicalState = state, ib.PhysNop
-	want.LinkWidthEnabled, want.LinkSpeedEnabled, want.LinkSpeedExtEnabled, want.LinkSpeedExtEnabled2 = 0, 0, 0, 0
-	renew := differ&(FieldLID|FieldGIDPrefix) != 0 || differ&FieldMasterSMLID != 0 || state == ib.PortArmed
-	want.ClientReregister = renew && c.isEnd(p) && pt.info.CapabilityMask.Has(mad.IsClientReregistrationSupported)
+	setLink(&want, differ)
+	want.ClientReregister = c.renews(p, differ, state)
 
-	pt.setTried, pt.setState = differ, state
-	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
+	pt.setTried, pt.setState, pt.setRenews = differ, state, want.ClientReregister
+	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, c.setMod(p, differ))
 	c.encode(mad.Encode(m.Data(), &want))
 }
 
@@ -100,23 +100,24 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 		w.MasterSMLID, w.MasterSMSL, w.SubnetTimeOut = c.smLID(), cfg.MasterSMSL, cfg.SubnetTimeOut
 	}
 	if pt.num == 0 {
-		return w, fields
+		return w, fields | c.wantPort0(p, &w)
 	}
 	peer := &c.ports[c.peer(p)]
 	fields |= FieldNeighborMTU | FieldOperationalVLs | FieldLinkDownDefaultState | FieldErrorThresholds
-	w.NeighborMTU = max(ib.MTU256, min(pt.info.MTUCap, peer.info.MTUCap, cfg.MaxMTU))
-	w.OperationalVLs = max(1, min(pt.info.VLCap, peer.info.VLCap, cfg.MaxOperationalVLs))
+	mtu, vls := c.maxima(p)
+	if len(c.rules) > 0 {
+		far, farVLs := c.maxima(c.peer(p)) // one value for both ends
+		mtu, vls = min(mtu, far), min(vls, farVLs)
+	}
+	w.NeighborMTU = max(ib.MTU256, min(pt.info.MTUCap, peer.info.MTUCap, mtu))
+	w.OperationalVLs = max(1, min(pt.info.VLCap, peer.info.VLCap, vls))
 	w.LinkDownDefaultState = ib.PhysPolling
 	w.LocalPhyErrors, w.OverrunErrors = cfg.LocalPhyErrors, cfg.OverrunErrors
+	fields |= c.wantLink(p, &w) | c.wantHOQ(p, &w)
 	if c.isEnd(p) {
 		return w, fields
 	}
-	fields |= FieldVLStallCount | FieldHOQLife
-	w.VLStallCount, w.HOQLife = cfg.VLStallCount, cfg.HOQLife
 	host := c.isEnd(c.peer(p))
-	if host {
-		w.HOQLife = cfg.LeafHOQLife
-	}
 	si := &c.nodes[pt.node].info
 	if c.canEnforce(p) {
 		fields |= fieldEnforcement
@@ -154,6 +155,9 @@ func differing(a, b *mad.PortInfo) (f PortFields) {
 	add(FieldErrorThresholds, a.LocalPhyErrors != b.LocalPhyErrors || a.OverrunErrors != b.OverrunErrors)
 	add(FieldEnforcementInbound, a.PartitionEnforcementInbound != b.PartitionEnforcementInbound)
 	add(FieldEnforcementOutbound, a.PartitionEnforcementOutbound != b.PartitionEnforcementOutbound)
+	add(FieldLinkWidth, a.LinkWidthEnabled != b.LinkWidthEnabled)
+	add(FieldLinkSpeed, a.LinkSpeedEnabled != b.LinkSpeedEnabled || a.LinkSpeedExtEnabled != b.LinkSpeedExtEnabled ||
+		a.LinkSpeedExtEnabled2 != b.LinkSpeedExtEnabled2)
 	add(FieldFilterRaw, a.FilterRawInbound != b.FilterRawInbound || a.FilterRawOutbound != b.FilterRawOutbound)
 	return f
 }
@@ -188,6 +192,8 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 		c.observe(p, &pi, false) // the cable went meanwhile
 		return
 	}
+	pt.renewed()
+	pt.retuned = pt.retuned || pt.setTried&fieldLink != 0
 	want, fields := c.wantInfo(p)
 	missed := differing(&pi, &want) & fields & pt.setTried
 	c.learn(pt.node, pt.setTried&fields, missed)

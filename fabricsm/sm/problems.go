@@ -26,6 +26,7 @@ const (
 	unhealthy                        // a port or switch that misbehaves
 	silentNode                       // a node does not answer
 	deadLink                         // nothing answers at the end of a link
+	slowLink                         // a link below what it is enabled for
 )
 
 // problem tells of something wrong, once, and keeps it in the views until it is

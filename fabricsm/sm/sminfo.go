@@ -159,6 +159,7 @@ func (c *Core) takeOver(reason string) {
 	c.solved(problemKey{kind: foreignMaster})
 	c.state, c.master = ib.SMDiscovering, topo.None
 	c.event(&StateChanged{State: c.state, Reason: reason})
+	c.renewAll()
 	c.treeEpoch++
 	for id := range c.nodes {
 		if c.nodes[id].alive {

@@ -151,7 +151,7 @@ func colons(g ib.GUID) string {
 // rate is what the kernel prints for a link: gigabits a second, width, speed.
 func rate(l netlist.Link) string {
 	lanes, name, _ := strings.Cut(l.String(), "x")
-	perLane := map[string]float64{"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100}
+	perLane := map[string]float64{"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200}
 	count := map[string]float64{"1": 1, "2": 2, "4": 4, "8": 8, "12": 12}
 	return fmt.Sprintf("%g Gb/sec (%sX %s)", perLane[name]*count[lanes], lanes, name)
 }

@@ -22,15 +22,17 @@ var speeds = []struct {
 	speed ib.LinkSpeed
 	ext   ib.LinkSpeedExt
 	fdr10 bool
+	ext2  ib.LinkSpeedExt2
 }{
-	{"SDR", 1, 0, false},
-	{"DDR", 3, 0, false},
-	{"QDR", 7, 0, false},
-	{"FDR10", 7, 0, true},
-	{"FDR", 7, 1, true},
-	{"EDR", 7, 3, true},
-	{"HDR", 7, 7, true},
-	{"NDR", 7, 15, true},
+	{"SDR", 1, 0, false, 0},
+	{"DDR", 3, 0, false, 0},
+	{"QDR", 7, 0, false, 0},
+	{"FDR10", 7, 0, true, 0},
+	{"FDR", 7, 1, true, 0},
+	{"EDR", 7, 3, true, 0},
+	{"HDR", 7, 7, true, 0},
+	{"NDR", 7, 15, true, 0},
+	{"XDR", 7, 15, true, ib.SpeedXDR}, // ibsim does not know it
 }
 
 // ParseLink reads the notation of ibnetdiscover, for example "4xEDR".
@@ -44,11 +46,11 @@ func ParseLink(s string) (Link, error) {
 	}
 	for _, v := range speeds {
 		if v.name == name {
-			l.Speed, l.SpeedExt, l.FDR10 = v.speed, v.ext, v.fdr10
+			l.Speed, l.SpeedExt, l.FDR10, l.SpeedExt2 = v.speed, v.ext, v.fdr10, v.ext2
 		}
 	}
 	if l.Width == 0 || l.Speed == 0 {
-		return Link{}, fmt.Errorf("link %q: want a width of 1x, 2x, 4x, 8x or 12x and a speed of SDR, DDR, QDR, FDR10, FDR, EDR, HDR or NDR, for example 4xEDR", s)
+		return Link{}, fmt.Errorf("link %q: want a width of 1x, 2x, 4x, 8x or 12x and a speed of SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR, for example 4xEDR", s)
 	}
 	return l, nil
 }
@@ -65,7 +67,8 @@ func (l Link) String() string {
 	name := "SDR"
 	for _, v := range speeds {
 		if highest(uint8(l.Speed)) == highest(uint8(v.speed)) &&
-			highest(uint8(l.SpeedExt)) == highest(uint8(v.ext)) && (l.FDR10 == v.fdr10 || v.ext != 0) {
+			highest(uint8(l.SpeedExt)) == highest(uint8(v.ext)) && (l.FDR10 == v.fdr10 || v.ext != 0) &&
+			l.SpeedExt2 == v.ext2 {
 			name = v.name
 		}
 	}

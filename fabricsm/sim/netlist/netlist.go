@@ -49,6 +49,8 @@ type Link struct {
 	Speed    ib.LinkSpeed
 	SpeedExt ib.LinkSpeedExt
 	FDR10    bool // the vendor's speed between QDR and FDR
+
+	SpeedExt2 ib.LinkSpeedExt2
 }
 
 // defaultLink is that of a port of which the file says nothing: 4x SDR.

@@ -139,6 +139,7 @@ func TestLinks(t *testing.T) {
 		{"2xFDR", netlist.Link{Width: 16, Speed: 7, SpeedExt: 1, FDR10: true}},
 		{"4xEDR", netlist.Link{Width: 3, Speed: 7, SpeedExt: 3, FDR10: true}},
 		{"12xHDR", netlist.Link{Width: 11, Speed: 7, SpeedExt: 7, FDR10: true}},
+		{"4xXDR", netlist.Link{Width: 3, Speed: 7, SpeedExt: 15, FDR10: true, SpeedExt2: 1}},
 		{"8xNDR", netlist.Link{Width: 4, Speed: 7, SpeedExt: 15, FDR10: true}},
 	} {
 		got, err := netlist.ParseLink(tt.text)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+)
+
+// What an empty configuration says is what the core does anyway: nobody has to
+// look up two sets of defaults.
+func TestFabricDefaultsAreTheCores(t *testing.T) {
+	c := defaultConfig()
+	got, err := c.Fabric.core(c.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sm.DefaultConfig()
+	want.Priority = c.Fabric.Priority
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(sm.Config{}, "Engines", "PollEvery")); d != "" {
+		t.Errorf("the core is told something else than its defaults (-core +told):\n%s", d)
+	}
+}
+
+func TestPortsReachTheCore(t *testing.T) {
+	c, err := parseConfig("c.yaml", []byte(`fabric:
+  ports:
+    link_speed: ndr
+    link_width: supported
+    reregister: false
+    retrain: true
+    rules:
+    - {guid: 0x10, port: 3, link_speed: supported, link_width: 1x, max_mtu: 1024, max_vls: 8}
+    - {guid: 0x11, port: 4, disabled: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, err := c.Fabric.core(c.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sm.DefaultConfig().Ports
+	want.Link = sm.LinkPolicy{MaxSpeed: ib.NDR, MaxWidth: ib.Width12x}
+	want.Retrain, want.NoReregister = true, true
+	want.Rules = []sm.PortRule{
+		{GUID: 0x10, Port: 3, Link: sm.LinkPolicy{MaxSpeed: ib.XDR, MaxWidth: ib.Width1x}, MaxMTU: ib.MTU1024, MaxVLs: 4},
+		{GUID: 0x11, Port: 4, Disabled: true},
+	}
+	if d := cmp.Diff(want, core.Ports); d != "" {
+		t.Errorf("ports (-want +got):\n%s", d)
+	}
+}
+
+// Every section is named in sections, so that none is left unchecked.
+func TestEverySectionIsListed(t *testing.T) {
+	f := defaultFabric()
+	listed := map[string]bool{}
+	for _, s := range f.sections() {
+		listed[s.key] = true
+	}
+	for _, key := range keysOf("fabric.", reflect.TypeFor[fabricConfig]()) {
+		if section, _, deep := cutLast(key); deep && !listed[section] {
+			t.Errorf("%s belongs to no section", key)
+		}
+	}
+}
+
+// cutLast cuts a key of three parts, as in "fabric.ports.prefix".
+func cutLast(key string) (section, name string, deep bool) {
+	i := strings.LastIndexByte(key, '.')
+	return key[:i], key[i+1:], strings.Count(key, ".") > 1
+}

@@ -1,0 +1,62 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// Clients of an end port (IPoIB and the like) have to renew what they registered
+// with the subnet administrator when the port is new, when its LID, its GID or
+// the address of the administrator changed, and when this SM takes over from
+// another. They are told by one bit in a Set of PortInfo that is sent anyhow, or,
+// after a change of masters, in one of its own. Nothing of this happens when an
+// SM comes back to a fabric that it left in order.
+
+// renewsFor gives the fields whose change asks for it.
+const renewsFor = FieldLID | FieldGIDPrefix | FieldMasterSMLID
+
+// renews reports whether the bit goes with a Set that changes some fields and
+// moves the port to a state. A port in Init gets it with Armed, so that it is
+// not asked twice.
+func (c *Core) renews(p topo.PortID, differ PortFields, state ib.PortState) bool {
+	pt := &c.ports[p]
+	if !c.isEnd(p) {
+		return false
+	}
+	if differ&renewsFor&^c.nodes[pt.node].notKept != 0 || state == ib.PortArmed {
+		pt.renew = true
+	}
+	if !c.canRenew(p) {
+		return false
+	}
+	return pt.num == 0 || pt.info.PortState > ib.PortInit || state == ib.PortArmed
+}
+
+// canRenew reports a port whose clients are to be told and can be.
+func (c *Core) canRenew(p topo.PortID) bool {
+	pt := &c.ports[p]
+	return pt.renew && !c.cfg.Ports.NoReregister && pt.info.CapabilityMask.Has(mad.IsClientReregistrationSupported)
+}
+
+// mustRenew reports that a Set is worth sending for the bit alone.
+func (c *Core) mustRenew(p topo.PortID) bool {
+	pt := &c.ports[p]
+	return c.canRenew(p) && (pt.num == 0 || pt.info.PortState == ib.PortActive)
+}
+
+// renewed takes that a Set with the bit was accepted.
+func (pt *port) renewed() {
+	if pt.setRenews {
+		pt.setRenews, pt.renew = false, false
+	}
+}
+
+// renewAll has all clients renew what they registered: another SM was master.
+func (c *Core) renewAll() {
+	for p := range c.ports {
+		if pt := &c.ports[p]; pt.known && c.isEnd(topo.PortID(p)) {
+			pt.renew = true
+		}
+	}
+}

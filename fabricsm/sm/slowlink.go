@@ -1,0 +1,112 @@
+package sm
+
+import (
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// SlowLink says that a link runs below what both of its ends are enabled for,
+// for example on one lane of four: most likely a cable is bad.
+type SlowLink struct {
+	Place, Peer     ib.Place // its ends; the node GUID and port of a CA or router
+	Speed, Expected ib.Speed
+	Width, Enabled  ib.LinkWidth
+}
+
+func (*SlowLink) event() {}
+
+// String implements fmt.Stringer.
+func (e *SlowLink) String() string {
+	return fmt.Sprintf("the link between %v and %v runs at %v %v, but both ends are enabled for %v %v: check the cable",
+		e.Place, e.Peer, e.Width, e.Speed, e.Enabled, e.Expected)
+}
+
+// linkEnd names one end of a link.
+func (c *Core) linkEnd(p topo.PortID) ib.Place {
+	return ib.Place{Switch: c.nodeGUID(c.ports[p].node), Port: c.ports[p].num}
+}
+
+// linkKey names the problem of a link by the end that is known by the lower id.
+func (c *Core) linkKey(p, q topo.PortID) problemKey {
+	return problemKey{kind: slowLink, place: c.linkEnd(min(p, q))}
+}
+
+// enabledFor gives the best that both ends of a link are enabled for.
+func (c *Core) enabledFor(p, q topo.PortID) (ib.Speed, ib.LinkWidth) {
+	a, b := &c.ports[p].info, &c.ports[q].info
+	speed := ib.Fastest(a.LinkSpeedEnabled&b.LinkSpeedEnabled,
+		ib.LinkSpeedExt(a.LinkSpeedExtEnabled&b.LinkSpeedExtEnabled),
+		ib.LinkSpeedExt2(a.LinkSpeedExtEnabled2&b.LinkSpeedExtEnabled2))
+	return speed, (a.LinkWidthEnabled & b.LinkWidthEnabled).Widest()
+}
+
+// running gives what a port's link runs at.
+func (pt *port) running() (ib.Speed, ib.LinkWidth) {
+	pi := &pt.info
+	return ib.Fastest(pi.LinkSpeedActive, pi.LinkSpeedExtActive, ib.LinkSpeedExt2(pi.LinkSpeedExtActive2)), pi.LinkWidthActive
+}
+
+// judgeLink tells of a link that runs below what it is enabled for. While a
+// change of ours waits for the next training, that is no wonder.
+func (c *Core) judgeLink(p topo.PortID) {
+	q := c.peer(p)
+	if q == topo.None || !c.ports[p].known || !c.ports[q].known {
+		return
+	}
+	k := c.linkKey(p, q)
+	speed, width := c.ports[p].running()
+	if far, lanes := c.ports[q].running(); far < speed || lanes.Lanes() < width.Lanes() {
+		speed, width = min(speed, far), lanes
+	}
+	best, widest := c.enabledFor(p, q)
+	slow := speed != 0 && speed < best || width != 0 && width.Lanes() < widest.Lanes()
+	if !slow || c.ports[p].retuned || c.ports[q].retuned {
+		c.notSlow(k)
+		return
+	}
+	if p > q {
+		p, q = q, p
+	}
+	c.problem(k, &SlowLink{Place: c.linkEnd(p), Peer: c.linkEnd(q), Speed: speed, Expected: best, Width: width, Enabled: widest})
+}
+
+// notSlow takes that a link is gone or as fast as it should be.
+func (c *Core) notSlow(k problemKey) {
+	if len(c.problems) == 0 {
+		return
+	}
+	if _, told := c.problems[k]; told {
+		c.solved(k)
+		c.viewDue = true
+	}
+}
+
+// retrain takes a link down once, which comes up by itself, when a change of
+// what is enabled waits for that. The switch port that does not lie behind the
+// link does it.
+func (c *Core) retrain(p topo.PortID) bool {
+	q := c.peer(p)
+	if !c.cfg.Ports.Retrain || q == topo.None || p == c.rootPort || q == c.rootPort ||
+		!c.external(p) || c.nodes[c.ports[p].node].up == q && c.external(q) {
+		return false
+	}
+	a, b := &c.ports[p], &c.ports[q]
+	if !a.retuned && !b.retuned || c.asked(clsSet, q) || c.tunes(p) || c.tunes(q) {
+		return false
+	}
+	a.retuned, b.retuned = false, false
+	speed, width := a.running()
+	if best, widest := c.enabledFor(p, q); speed == best && width == widest {
+		return false
+	}
+	c.setState(p, ib.PortDown, ib.PhysNop)
+	return true
+}
+
+// tunes reports that masks of a port are still to be written.
+func (c *Core) tunes(p topo.PortID) bool {
+	want, fields := c.wantInfo(p)
+	return differing(&c.ports[p].info, &want)&fields&fieldLink&^c.nodes[c.ports[p].node].notKept != 0
+}
