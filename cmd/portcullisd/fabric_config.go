@@ -19,15 +19,16 @@ import (
 // defaultFabric, and explain its keys in default.yaml, portcullisd.yaml(5),
 // smUsage and portcullisd(8). Tests miss what is forgotten.
 type fabricConfig struct {
-	Port        string        `yaml:"port"`
-	Enforcement string        `yaml:"enforcement"`
-	Priority    uint8         `yaml:"priority"`
-	SMKeyFile   string        `yaml:"sm_key_file"`
-	Timeout     time.Duration `yaml:"timeout"`
-	AuditPeriod time.Duration `yaml:"audit_period"`
-	SMPs        smpsConfig    `yaml:"smps"`
-	Ports       portsConfig   `yaml:"ports"`
-	Watch       watchConfig   `yaml:"watch"`
+	Port        string         `yaml:"port"`
+	Enforcement string         `yaml:"enforcement"`
+	Priority    uint8          `yaml:"priority"`
+	SMKeyFile   string         `yaml:"sm_key_file"`
+	Timeout     time.Duration  `yaml:"timeout"`
+	AuditPeriod time.Duration  `yaml:"audit_period"`
+	Election    electionConfig `yaml:"election"`
+	SMPs        smpsConfig     `yaml:"smps"`
+	Ports       portsConfig    `yaml:"ports"`
+	Watch       watchConfig    `yaml:"watch"`
 }
 
 // fabricSection is a part of fabricConfig.
@@ -46,6 +47,7 @@ type fabricSection interface {
 // are reported.
 func (f *fabricConfig) sections() []namedSection {
 	return []namedSection{
+		{"fabric.election", &f.Election},
 		{"fabric.smps", &f.SMPs},
 		{"fabric.ports", &f.Ports},
 		{"fabric.watch", &f.Watch},
@@ -61,7 +63,7 @@ func defaultFabric() fabricConfig {
 	return fabricConfig{
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
-		SMPs: defaultSMPs(), Ports: defaultPorts(),
+		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(),
 	}
 }
 

@@ -22,7 +22,8 @@ func TestFabricDefaultsAreTheCores(t *testing.T) {
 	}
 	want := sm.DefaultConfig()
 	want.Priority = c.Fabric.Priority
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(sm.Config{}, "Engines", "PollEvery")); d != "" {
+	want.Election.MasterPriority = c.Fabric.Election.MasterPriority
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(sm.Config{}, "Engines")); d != "" {
 		t.Errorf("the core is told something else than its defaults (-core +told):\n%s", d)
 	}
 }

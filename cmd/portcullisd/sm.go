@@ -38,6 +38,11 @@ Options:
                         accepted, for simulators
   --priority N          priority among Subnet Managers, 0 to 15; default 14
   --sm-key-file FILE    SM_Key that other Subnet Managers must show
+  --allowed-sm SM       another Subnet Manager to work with, PORT-GUID or
+                        PORT-GUID@SWITCH-GUID/PORT; may be repeated
+  --master-priority N   priority while master, if above --priority; default 15
+  --poll-every DURATION how often a standby looks whether the master lives;
+                        default 500ms
   --timeout DURATION    how long an answer may take; default 200ms
   --audit-period DURATION
                         how often every port is read again; default 10m
@@ -178,7 +183,7 @@ func (s *loneSM) view(v *sm.View) {
 func (s *loneSM) runOnce(ctx context.Context, stdout io.Writer) error {
 	o := s.driver()
 	o.Until = func(v *sm.View) bool {
-		s.standby = v.State == ib.SMStandby
+		s.standby = v.State == ib.SMStandby || v.State == ib.SMNotActive
 		return s.standby || v.Settled && (s.partitions == nil || s.partitions.inForce(v))
 	}
 	group, within := errgroup.WithContext(ctx)
@@ -195,7 +200,7 @@ func (s *loneSM) runOnce(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case s.standby:
 		return hint(errors.New("another subnet manager is master, so nothing was configured"),
-			"stop the other one, or give a higher --priority")
+			"stop the other one, or give a higher --priority; portcullisd sm without --once stands by")
 	case ctx.Err() != nil:
 		return errors.New("stopped before the fabric was settled")
 	}

@@ -67,6 +67,7 @@ type eventLine struct {
 	Time  time.Time `json:"time"`
 	Event string    `json:"event"`
 	Text  string    `json:"text,omitempty"`
+	State string    `json:"state,omitempty"` // of this subnet manager, where that changed
 	*settledLine
 	Lost uint64 `json:"lost,omitempty"` // lines that the reader was too slow for
 }
@@ -95,6 +96,9 @@ func newEventLines() *eventLines { return &eventLines{lines: make(chan eventLine
 // counted.
 func (l *eventLines) event(now time.Time, e sm.Event, since *cause, sent uint64) {
 	line := eventLine{Time: now.UTC(), Event: eventName(e), Text: e.String()}
+	if s, ok := e.(*sm.StateChanged); ok {
+		line.State = s.State.String()
+	}
 	if s, ok := e.(*sm.Settled); ok {
 		took, smps := since.until(now, sent)
 		line.settledLine = &settledLine{Revision: s.Revision, SMPs: smps, Seconds: secondsOf(took)}

@@ -40,9 +40,9 @@ func (k SMKey) IsZero() bool { return k == SMKey{} }
 // method.
 func (k MKey) Equal(o MKey) bool { return k == o }
 
-// Equal reports that both are the same key; it is == for those who compare by
-// method.
-func (k SMKey) Equal(o SMKey) bool { return k == o }
+// Equal reports that both are the same key, in a time that does not depend on
+// where they differ.
+func (k SMKey) Equal(o SMKey) bool { return k.Reveal()^o.Reveal() == 0 }
 
 func (k MKey) String() string               { return k.bits.redact() }
 func (k MKey) GoString() string             { return k.bits.redact() }

@@ -27,6 +27,7 @@ type Station struct {
 	at     *port
 	slot   int
 	asSM   bool
+	trap   ib.TID             // of the last trap it sent; guarded by fabric.mu
 	inbox  []transport.Packet // guarded by fabric.mu
 	more   *sync.Cond         // on fabric.mu: the inbox is not empty, or closed
 	closed bool               // guarded by fabric.mu
@@ -138,6 +139,9 @@ func (s *Station) board(fl *flight, p *transport.Packet) {
 	if m := &fl.mad; !m.IsResponse() {
 		fl.origin, fl.request = s, m.Method()
 		m.SetTID(m.TID()&(1<<slotShift-1) | ib.TID(s.slot)<<slotShift)
+		if m.Method() == mad.MethodTrap {
+			s.trap = m.TID()
+		}
 	}
 }
 
@@ -176,16 +180,31 @@ func (f *Fabric) settle() {
 }
 
 // SetIsSM sets or clears the IsSM capability bit of the port; a change raises
-// trap 144.
+// trap 144. Who sets it also receives what arrives for no agent, as in ibsim,
+// unless another station at the port does.
 func (s *Station) SetIsSM(on bool) {
 	s.fabric.mu.Lock()
 	defer s.fabric.mu.Unlock()
 	if s.closed {
 		return
 	}
+	if on && !s.asSM && !s.fabric.hasSM(s.at) {
+		s.asSM = true
+	}
 	s.at.setIsSM(on)
 	s.fabric.run()
 	s.fabric.settle()
+}
+
+// hasSM reports a station at a port that receives what arrives for no agent.
+// Called with mu held.
+func (f *Fabric) hasSM(at *port) bool {
+	for _, s := range f.stations {
+		if s != nil && s.asSM && s.at == at {
+			return true
+		}
+	}
+	return false
 }
 
 // setIsSM changes the capability bit and reports a change.

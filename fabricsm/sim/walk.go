@@ -224,6 +224,7 @@ func (f *Fabric) deliver(fl *flight, at *port) {
 	switch {
 	case m.Method() == mad.MethodTrapRepress && m.IsSMP():
 		at.node.repressed(m)
+		f.deliverRepress(fl, at)
 	case m.IsResponse():
 		f.deliverResponse(fl, at)
 	case at.node.answers(m):
@@ -242,6 +243,18 @@ func (f *Fabric) deliverResponse(fl *flight, at *port) {
 		return
 	}
 	f.stations[slot].put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
+}
+
+// deliverRepress gives a TrapRepress to the station that sent the trap, if one
+// did.
+func (f *Fabric) deliverRepress(fl *flight, at *port) {
+	slot := int(uint64(fl.mad.TID()) >> slotShift)
+	if slot >= len(f.stations) {
+		return
+	}
+	if s := f.stations[slot]; s != nil && s.at.endPort() == at.endPort() && s.trap == fl.mad.TID() {
+		s.put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
+	}
 }
 
 // deliverRequest gives a packet that no agent answers to the station that asked

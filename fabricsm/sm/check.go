@@ -21,7 +21,7 @@ func (c *Config) Check() error {
 	k.notNegative("longest retry", int64(c.RetryMax))
 	k.notNegative("trap hold", int64(c.TrapHold))
 	k.notNegative("time between views", int64(c.ViewEvery))
-	k.notNegative("time between polls", int64(c.PollEvery))
+	k.election(&c.Election)
 	k.notNegative("wait for the intent", int64(c.IntentWait))
 	if c.RetryMax != 0 && c.RetryMin > c.RetryMax {
 		k.wrong("shortest retry %v: want at most the longest, %v", c.RetryMin, c.RetryMax)

@@ -50,9 +50,8 @@ type Config struct {
 	// ViewEvery is the shortest time between two views of an unsettled fabric;
 	// default 200 ms. A settled one is shown at once.
 	ViewEvery time.Duration
-	// PollEvery is how often a standby asks the master for its SMInfo; default
-	// 1 s. After Tries silent polls it takes over.
-	PollEvery time.Duration
+	// Election is about other subnet managers.
+	Election ElectionConfig
 
 	// Engines are tried in this order until one gives tables that the checker
 	// accepts; default minhop, then updn, which avoids the credit loops that
@@ -110,7 +109,7 @@ func (c Config) withDefaults() Config {
 	def(&c.TrapHold, 10*time.Millisecond)
 	def(&c.AuditPeriod, 10*time.Minute)
 	def(&c.ViewEvery, 200*time.Millisecond)
-	def(&c.PollEvery, time.Second)
+	c.Election.setDefaults(c.Priority)
 	def(&c.Ports.MaxMTU, ib.MTU4096)
 	def(&c.Ports.MaxOperationalVLs, 5)
 	def(&c.Ports.SubnetTimeOut, 18)

@@ -41,9 +41,8 @@ type Core struct {
 	lookLater []topo.NodeID // switches whose links the audit is to look at next
 
 	// others
-	others   map[ib.GUID]otherSM
-	master   topo.PortID // standby: the port of the master
-	polls    int         // standby: polls without an answer
+	others   map[ib.GUID]*otherSM
+	election election
 	actCount uint32
 	traps    map[ib.LID]uint64
 	dropped  uint64
@@ -72,10 +71,13 @@ func New(cfg Config) *Core {
 		state:    ib.SMDiscovering,
 		root:     topo.None,
 		rootPort: topo.None,
-		master:   topo.None,
+		election: election{
+			master: topo.None, waitFor: topo.None,
+			asking: make(map[topo.PortID]struct{}), commands: make(map[topo.PortID]command),
+		},
 		byPort:   make(map[ib.GUID]topo.PortID),
 		failures: make(map[ref]failure),
-		others:   make(map[ib.GUID]otherSM),
+		others:   make(map[ib.GUID]*otherSM),
 		traps:    make(map[ib.LID]uint64),
 		problems: make(map[problemKey]string),
 		notKept:  make(map[device]PortFields),
@@ -132,6 +134,9 @@ func (c *Core) start(s *Started) {
 		c.members.ready = true
 	}
 	c.after(watchEvery, timerWatch, ref{})
+	if !c.cfg.SMKey.IsZero() {
+		c.after(c.cfg.Election.PollEvery, timerPoll, ref{})
+	}
 	if c.cfg.AuditPeriod > 0 {
 		c.after(auditTick, timerAudit, ref{})
 	}

@@ -105,16 +105,22 @@ type NodeBack struct{ GUID ib.GUID }
 type ForeignSM struct {
 	GUID     ib.GUID
 	LID      ib.LID
+	Place    ib.Place
 	State    ib.SMState
 	Priority uint8
-	Trusted  bool // it showed the SM_Key that is configured
+	Trusted  bool // it showed the SM_Key that is configured, from where it is allowed
 }
 
-// SMInfoRefused reports an attempt to command this SM without its SM_Key.
+// SMInfoRefused reports an attempt to command this SM that was not obeyed: the
+// SM_Key is wrong, the sender is not an allowed SM, or the command is not legal
+// in the states both are in.
 type SMInfoRefused struct {
-	LID     ib.LID
+	LID     ib.LID  // source; permissive for a directed route
 	GUID    ib.GUID // as it says itself
 	Control mad.SMInfoControl
+	Place   ib.Place  // from where, zero if that is not known
+	Path    mad.Route // of a directed route: the ports it came in by, hop by hop
+	Reason  string
 }
 
 // DuplicateGUID says that two places show the same GUID. The first one known
@@ -244,13 +250,21 @@ func (e *NodeBack) String() string { return fmt.Sprintf("node %v answers again",
 func (e *ForeignSM) String() string {
 	trust := "trusted"
 	if !e.Trusted {
-		trust = "not trusted: it shows no SM_Key of ours"
+		trust = "not trusted: it does not show our SM_Key from an allowed place"
 	}
-	return fmt.Sprintf("another subnet manager at %v, LID %v, is %v with priority %d; %s", e.GUID, e.LID, e.State, e.Priority, trust)
+	return fmt.Sprintf("another subnet manager, port %v at %v, LID %v, is %v with priority %d; %s",
+		e.GUID, e.Place, e.LID, e.State, e.Priority, trust)
 }
 
 func (e *SMInfoRefused) String() string {
-	return fmt.Sprintf("%v from LID %v (says it is %v) refused: its SM_Key is not ours", e.Control, e.LID, e.GUID)
+	from := fmt.Sprintf("LID %v", e.LID)
+	if e.LID == ib.PermissiveLID {
+		from = fmt.Sprintf("return path %v", e.Path)
+	}
+	if !e.Place.IsZero() {
+		from += fmt.Sprintf(" at %v", e.Place)
+	}
+	return fmt.Sprintf("%v from %s (says it is %v) refused: %s", e.Control, from, e.GUID, e.Reason)
 }
 
 func (e *DuplicateGUID) String() string {

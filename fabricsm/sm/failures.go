@@ -34,6 +34,9 @@ func (c *Core) failed(r *request, outcome Outcome) {
 	if r.node != topo.None && c.nodes[r.node].answers != f.answers {
 		tries *= 4 // it lives, so this is loss on the way
 	}
+	if r.ref.class == clsSMInfo {
+		tries = c.cfg.Election.Misses // that its node lives says nothing of the SM
+	}
 	if r.ref.class == clsLFT {
 		c.lostLFT(topo.NodeID(r.ref.id), r)
 	}
@@ -44,7 +47,7 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.after(nearRetry<<min(2*f.tries, 8), timerNear, r.ref)
 	case r.ref.class == clsSMInfo:
 		delete(c.failures, r.ref)
-		c.noSMInfo(topo.PortID(r.ref.id))
+		c.noSMInfo(topo.PortID(r.ref.id), r)
 	case r.node == topo.None:
 		c.noProbe(r)
 	case c.nodes[r.node].answers != f.answers:

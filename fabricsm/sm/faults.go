@@ -25,6 +25,7 @@ var problemNames = map[problemKind]string{
 	noEnforcement: "no-enforcement", refusedMember: "membership-refused",
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
 	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: "link-slow",
+	rivalMaster: "rival-master", disabledSM: "disabled",
 }
 
 // faults lists what is wrong, the gravest kind first and then by text, at most

@@ -71,8 +71,8 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	if c.isEnd(p) {
 		c.settleLID(p)
-		if byGet && pi.CapabilityMask.Has(mad.IsSM) && p != c.own() {
-			c.markPort(clsSMInfo, p)
+		if byGet {
+			c.lookForSM(p, pi)
 		}
 	}
 	if hasLink {

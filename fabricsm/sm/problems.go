@@ -16,6 +16,8 @@ type problemKind uint8
 
 const (
 	rogueMaster   problemKind = iota // another SM says that it is master
+	rivalMaster                      // a trusted master of lower rank does not hand over
+	disabledSM                       // another SM disabled this one
 	twin                             // two places show one GUID
 	posing                           // a switch where a host belongs
 	tooMany                          // an endless fabric behind one cable

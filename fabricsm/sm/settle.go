@@ -12,8 +12,9 @@ import (
 // is new work.
 func (c *Core) settle() bool {
 	if c.state == ib.SMDiscovering && c.quiet() && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
-		c.becomeMaster()
-		return true
+		if c.elect() {
+			return true
+		}
 	}
 	if c.out.Job == nil {
 		c.out.Job = c.routeJob()
@@ -58,11 +59,13 @@ func (c *Core) tellSettled() {
 // once: those that were saved, then those found on ports, then new ones.
 func (c *Core) becomeMaster() {
 	c.state = ib.SMMaster
+	c.election.claim, c.election.stubborn, c.election.asked = false, false, false
 	c.actCount++
 	c.tally.Masterships++
 	c.event(&StateChanged{State: c.state, Reason: "discovery is complete and no subnet manager of higher rank is master"})
 	f := c.topo.Freeze()
 	ports := slices.Clone(f.EndPorts())
+	c.adoptLIDs(ports)
 	rank := func(p topo.PortID) int {
 		found := c.ports[p].info.LID
 		switch {
@@ -143,7 +146,7 @@ func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.cfg.Priority, Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
+		Priority: c.priority(), Others: c.otherSMs(), Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: make([]*pkeyTable, len(c.ports)),
 	}

@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -10,88 +12,146 @@ import (
 
 // otherSM is another subnet manager as it last described itself.
 type otherSM struct {
-	info    mad.SMInfo
-	trusted bool
+	info       mad.SMInfo
+	port       topo.PortID
+	trusted    bool
+	stale      bool // said before we began to discover again
+	ignored    bool // master of lower rank that did not hand over in time
+	declined   int  // handovers in a row that it did not take, the last at declinedAt
+	declinedAt time.Time
+}
+
+func (c *Core) otherAt(p topo.PortID) *otherSM {
+	if p == topo.None {
+		return nil
+	}
+	if o := c.others[c.guidOf(p)]; o != nil && o.port == p {
+		return o
+	}
+	return nil
 }
 
 // askedSMInfo answers another SM, or a diagnostic.
 func (c *Core) askedSMInfo(in *Received) {
 	m := &in.MAD
-	if m.Method() == mad.MethodSet && !c.command(in) {
-		return
+	from := c.senderOf(m)
+	status := mad.StatusOK
+	obey := false
+	if m.Method() == mad.MethodSet {
+		var answer bool
+		if status, answer = c.judgeCommand(in, from); !answer {
+			c.dropped++
+			return
+		}
+		obey = status == mad.StatusOK
 	}
 	c.actCount++
 	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: *m})
 	r := &c.out.Answer[len(c.out.Answer)-1].MAD
-	status := mad.StatusOK
-	if m.Method() == mad.MethodSet && mad.SMInfoControl(m.Mod()) != mad.SMInfoAcknowledge {
-		// Handing over by command is not done yet: refused, not ignored.
-		status = mad.StatusInvalidField
-	}
+	r.SetMKey(ib.MKey{})
 	r.Respond(status)
-	// The SM_Key is shown to nobody: without M_Keys no requester is
-	// authenticated.
-	c.encode(mad.Encode(r.Data(), &mad.SMInfo{
-		GUID: c.cfg.PortGUID, ActCount: c.actCount, Priority: c.cfg.Priority & 0xF, SMState: c.state,
-	}))
+	clear(r.Data())
+	c.describe(r, c.smState(), c.shows(from))
+	if obey {
+		c.obey(from, mad.SMInfoControl(m.Mod()))
+	}
 }
 
-// command judges a Set of SMInfo. One that does not show our SM_Key is dropped
-// and told.
-func (c *Core) command(in *Received) bool {
-	var si mad.SMInfo
-	if mad.Decode(in.MAD.Data(), &si) != nil {
-		c.dropped++
-		return false
+// describe writes our SMInfo.
+func (c *Core) describe(m *mad.MAD, state ib.SMState, showKey bool) {
+	si := mad.SMInfo{GUID: c.cfg.PortGUID, ActCount: c.actCount, Priority: c.priority(), SMState: state}
+	if showKey {
+		si.SMKey = c.cfg.SMKey
 	}
-	if c.cfg.SMKey.IsZero() || si.SMKey != c.cfg.SMKey {
-		c.dropped++
-		if tellRepetition(c.countTrap(in.LID, c.byLID(in.LID))) {
-			c.event(&SMInfoRefused{LID: in.LID, GUID: si.GUID, Control: mad.SMInfoControl(in.MAD.Mod())})
+	c.encode(mad.Encode(m.Data(), &si))
+}
+
+// lookForSM asks an end port that was read whether an SM is there.
+func (c *Core) lookForSM(p topo.PortID, pi *mad.PortInfo) {
+	switch {
+	case p == c.own():
+	case pi.CapabilityMask.Has(mad.IsSM):
+		c.askSM(p)
+	default:
+		delete(c.election.asking, p)
+		if c.otherAt(p) != nil && p != c.election.master {
+			c.forgetSM(c.guidOf(p))
 		}
-		return false
 	}
-	return true
+}
+
+// askSM asks a port for its SMInfo. Discovery waits for those that may be
+// believed.
+func (c *Core) askSM(p topo.PortID) {
+	if c.state == ib.SMDiscovering && c.mayTrust(p) {
+		c.election.asking[p] = struct{}{}
+	}
+	c.markPort(clsSMInfo, p)
 }
 
 func (c *Core) workSMInfo(p topo.PortID) {
-	c.auditing = c.state == ib.SMStandby
+	if _, due := c.election.commands[p]; due {
+		c.workCommand(p)
+		return
+	}
+	c.auditing = c.state != ib.SMDiscovering // what others say of themselves unsettles nothing
 	c.ask(ref{clsSMInfo, int32(p)}, c.ports[p].node, mad.MethodGet, mad.AttrSMInfo, 0)
 	c.auditing = false
 }
 
-// gotSMInfo takes how another SM describes itself.
-func (c *Core) gotSMInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
-	var si mad.SMInfo
-	guid := c.guidOf(p)
-	if status != mad.StatusOK || mad.Decode(m.Data(), &si) != nil || si.GUID != guid {
-		c.noSMInfo(p)
+// gotSMInfo takes how another SM describes itself, or that it obeyed.
+func (c *Core) gotSMInfo(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+	if r.method == mad.MethodSet {
+		reason := ""
+		if status != mad.StatusOK {
+			reason = status.String()
+		}
+		c.commanded(p, mad.SMInfoControl(r.mod), reason)
 		return
 	}
-	trusted := c.trusts(&si)
-	c.tellForeign(p, otherSM{info: si, trusted: trusted})
+	var si mad.SMInfo
+	guid := c.guidOf(p)
+	if status != mad.StatusOK || mad.Decode(m.Data(), &si) != nil || si.GUID != guid || si.SMState > ib.SMMaster {
+		c.noSMInfo(p, r)
+		return
+	}
+	delete(c.election.asking, p)
+	o, known := c.others[guid]
+	if !known {
+		o = &otherSM{}
+		c.others[guid] = o
+	}
+	was := *o
+	o.info, o.port, o.trusted, o.stale = si, p, c.trusts(p, &si), false
+	c.tellForeign(p, &was, o, known)
+	c.weigh(p, o)
+}
+
+// noSMInfo takes that a port with IsSM does not answer as an SM.
+func (c *Core) noSMInfo(p topo.PortID, r *request) {
+	e := &c.election
+	if r.method == mad.MethodSet {
+		c.commanded(p, mad.SMInfoControl(r.mod), "no answer")
+		return
+	}
+	delete(e.asking, p)
+	c.forgetSM(c.guidOf(p))
 	switch {
-	case c.state == ib.SMStandby && p == c.master:
-		c.polls = 0
-		if si.SMState != ib.SMMaster || !trusted {
-			c.takeOver("the master stepped down")
-		}
-	case c.state != ib.SMStandby && si.SMState == ib.SMMaster && trusted && c.yields(&si):
-		c.standBy(p)
+	case c.state == ib.SMStandby && p == e.master:
+		c.takeOver(false, "the master does not answer")
+	case p == e.waitFor:
+		c.takeOver(true, "the master of lower rank does not answer")
 	}
 }
 
-// trusts reports that another SM showed the SM_Key that is configured. Anybody
-// can show none, so without a key nobody is trusted.
-func (c *Core) trusts(o *mad.SMInfo) bool { return !c.cfg.SMKey.IsZero() && o.SMKey == c.cfg.SMKey }
-
 // tellForeign reports what is new of another SM, but ever more rarely: a host
 // may change what it says each time it is asked.
-func (c *Core) tellForeign(p topo.PortID, now otherSM) {
-	guid := c.guidOf(p)
-	was, known := c.others[guid]
-	c.others[guid] = now
-	e := &ForeignSM{GUID: guid, LID: c.ports[p].info.LID, State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted}
+func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
+	guid := now.info.GUID
+	e := &ForeignSM{
+		GUID: guid, LID: c.ports[p].info.LID, Place: c.placeOf(p),
+		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted,
+	}
 	if !known || was.info.SMState != e.State || was.info.Priority != e.Priority || was.trusted != e.Trusted {
 		c.ports[p].foreignSeen++
 		if tellRepetition(c.ports[p].foreignSeen) {
@@ -110,72 +170,42 @@ func (c *Core) tellForeign(p topo.PortID, now otherSM) {
 func (c *Core) forgetSM(guid ib.GUID) {
 	delete(c.others, guid)
 	c.solved(problemKey{kind: rogueMaster, guid: guid})
+	c.solved(problemKey{kind: rivalMaster, guid: guid})
 }
 
-// yields reports that the other is higher: by priority, then by lower GUID.
-func (c *Core) yields(o *mad.SMInfo) bool {
-	if o.Priority != c.cfg.Priority {
-		return o.Priority > c.cfg.Priority
+// maxShownSMs bounds how many other SMs a view lists.
+const maxShownSMs = 100
+
+// otherSMs lists the other SMs by rank.
+func (c *Core) otherSMs() []OtherSM {
+	if len(c.others) == 0 {
+		return nil
 	}
-	return o.GUID < c.cfg.PortGUID
-}
-
-// noSMInfo takes that a port with IsSM does not answer as an SM.
-func (c *Core) noSMInfo(p topo.PortID) {
-	c.forgetSM(c.guidOf(p))
-	if c.state == ib.SMStandby && p == c.master {
-		c.polls++
-		if c.polls >= c.cfg.Tries {
-			c.takeOver("the master does not answer")
+	list := make([]OtherSM, 0, len(c.others))
+	for guid, o := range c.others {
+		if c.otherAt(o.port) != o {
+			continue
 		}
+		list = append(list, OtherSM{
+			GUID: guid, LID: c.ports[o.port].info.LID, Place: c.placeOf(o.port),
+			State: o.info.SMState, Priority: o.info.Priority, Trusted: o.trusted,
+		})
 	}
+	slices.SortFunc(list, func(a, b OtherSM) int {
+		return cmp.Or(-cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.GUID, b.GUID))
+	})
+	return list[:min(len(list), maxShownSMs)]
 }
 
-// standBy leaves the fabric to a higher master.
-func (c *Core) standBy(p topo.PortID) {
-	c.state, c.master, c.polls = ib.SMStandby, p, 0
-	e := &StateChanged{State: c.state, Reason: "port " + c.guidOf(p).String() + " is a master of higher rank"}
-	c.problem(problemKey{kind: foreignMaster}, e)
-	c.after(c.cfg.PollEvery, timerPoll, ref{})
-	c.viewDue = true
-}
-
-// poll asks the master whether it lives.
-func (c *Core) poll() {
-	if c.state != ib.SMStandby {
-		return
-	}
-	if !c.nodes[c.ports[c.master].node].alive || c.nodes[c.ports[c.master].node].silent {
-		c.takeOver("the master is gone")
-		return
-	}
-	c.markPort(clsSMInfo, c.master)
-	c.after(c.cfg.PollEvery, timerPoll, ref{})
-}
-
-// takeOver begins anew, from what is on the fabric now: what was read before
-// may have been changed by the master that was.
-func (c *Core) takeOver(reason string) {
-	c.solved(problemKey{kind: foreignMaster})
-	c.state, c.master = ib.SMDiscovering, topo.None
-	c.event(&StateChanged{State: c.state, Reason: reason})
-	c.renewAll()
-	c.treeEpoch++
-	for id := range c.nodes {
-		if c.nodes[id].alive {
-			c.nodes[id].lft.forget()
-			c.refresh(topo.NodeID(id))
-			if c.topo.Node(topo.NodeID(id)).Type == ib.NodeSwitch {
-				c.rebooted(topo.NodeID(id))
-				c.nodes[id].infoKnown = false
-			}
-		}
-	}
-	for p := range c.ports {
-		pt := &c.ports[p]
-		pt.pkeys, pt.slvl, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh = nil, slvlState{}, false, false, 0, false
-	}
-	c.wantRoutes()
+// OtherSM is another subnet manager as it described itself when it was last
+// asked.
+type OtherSM struct {
+	GUID     ib.GUID
+	LID      ib.LID
+	Place    ib.Place
+	State    ib.SMState
+	Priority uint8
+	Trusted  bool // it showed our SM_Key, from where it is allowed
 }
 
 // watchEvery is how often our own port is looked at: nobody sends a trap about
@@ -184,6 +214,9 @@ const watchEvery = time.Second
 
 func (c *Core) watch() {
 	c.after(watchEvery, timerWatch, ref{})
+	if c.state == ib.SMMaster && c.ownLinkDown() {
+		c.takeOver(false, "our own port has no link")
+	}
 	if c.rootPort != topo.None && c.nodes[c.root].alive {
 		c.background(c.rootPort)
 	}

@@ -16,6 +16,8 @@ func (c *Core) received(in *Received) {
 		c.dropped++
 	case m.Method() == mad.MethodTrap && m.Attr() == mad.AttrNotice && !m.IsDR():
 		c.trap(in)
+	case m.Method() == mad.MethodTrapRepress && m.Attr() == mad.AttrNotice:
+		// The master took our trap. It will look at us.
 	case m.Attr() == mad.AttrSMInfo && (m.Method() == mad.MethodGet || m.Method() == mad.MethodSet):
 		c.askedSMInfo(in)
 	case m.Method() == mad.MethodGetResp:
@@ -67,6 +69,9 @@ func (c *Core) trap(in *Received) {
 			c.verifySoon(id)
 		}
 	case mad.TrapLocalChange, mad.TrapSystemImageGUID:
+		if c.otherAt(p) != nil {
+			c.askSM(p) // its priority may have changed
+		}
 		c.verifySoon(id)
 	}
 }

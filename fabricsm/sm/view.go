@@ -17,6 +17,7 @@ type View struct {
 	GUID     ib.GUID // own port
 	LID      ib.LID  // own port
 	Priority uint8
+	Others   []OtherSM // other subnet managers, by rank, at most 100
 	Settled  bool
 	Pending  int   // requests that are out
 	Revision int64 // of the intent in force

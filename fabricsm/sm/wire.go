@@ -272,7 +272,7 @@ func (c *Core) answered(r *request, m *mad.MAD) {
 	case clsInfo:
 		c.gotPortInfo(p, m, status)
 	case clsSMInfo:
-		c.gotSMInfo(p, m, status)
+		c.gotSMInfo(p, r, m, status)
 	case clsPKey:
 		c.gotPKeys(p, r, m, status)
 	case clsLFT:

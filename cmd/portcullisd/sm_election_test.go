@@ -1,0 +1,456 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/ibsimserver"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// electionKey is the SM_Key of these tests.
+const electionKey = "0x5ec4e7ed5ec4e7ed"
+
+// stage is a fabric on which subnet managers compete.
+type stage struct {
+	t      *testing.T
+	list   *netlist.Netlist
+	client ibsimlab.Client
+	ports  func() []seenPort // as the simulator itself has them
+	dir    string
+}
+
+// seenPort is a port with a cable, or port 0 of a switch.
+type seenPort struct {
+	node, num, state string
+	lid, smLID       string // of an end port
+}
+
+// newStage starts ibsim.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	ibsimtest.Need(t, "opensm", "sminfo")
+	s := &stage{t: t, list: stageFabric(t), dir: t.TempDir()}
+	var text strings.Builder
+	if _, err := s.list.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	lab := ibsimtest.Start(t, []byte(text.String()))
+	s.client = lab.Client()
+	s.ports = func() []seenPort { return dumped(ibsimtest.Console(t, lab, "dump")) }
+	return s
+}
+
+// newOwnStage starts our simulator in place of ibsim, which drops every
+// TrapRepress: an OpenSM that asks a master to hand over sends a trap, waits for
+// it to be repressed, and does nothing else for ever.
+func newOwnStage(t *testing.T) *stage {
+	t.Helper()
+	ibsimtest.Need(t, "opensm", "sminfo")
+	s := &stage{t: t, list: stageFabric(t), dir: t.TempDir()}
+	server, err := ibsim.Listen(fmt.Sprintf("election-%d-%p", os.Getpid(), s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := sim.New(s.list)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- ibsimserver.Serve(ctx, server, f) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	s.client = ibsimlab.Client{Socket: server.Socket(), Dir: s.dir}
+	s.ports = func() (all []seenPort) {
+		for i := range s.list.Nodes {
+			n := &s.list.Nodes[i]
+			for num := range n.Ports {
+				sw := n.Type == ib.NodeSwitch
+				if num == 0 && !sw || num > 0 && n.Ports[num].Peer == "" {
+					continue
+				}
+				pi := f.PortInfo(n.Name, ib.PortNum(num))
+				p := seenPort{node: n.Name, num: fmt.Sprint(num), state: pi.PortState.String()}
+				if (num == 0) == sw {
+					p.lid, p.smLID = pi.LID.String(), pi.MasterSMLID.String()
+				}
+				all = append(all, p)
+			}
+		}
+		return all
+	}
+	return s
+}
+
+func stageFabric(t *testing.T) *netlist.Netlist {
+	t.Helper()
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 4, Radix: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (s *stage) guid(node string) ib.GUID { return s.list.Find(node).PortGUID(1) }
+
+// contender is a subnet manager of either kind, as a process.
+type contender struct {
+	stage *stage
+	node  string
+	cmd   *exec.Cmd
+	ended chan struct{}
+	err   error
+
+	mu     sync.Mutex
+	states []string    // entered, in order
+	at     []time.Time // when each was told
+	said   strings.Builder
+}
+
+func (c *contender) entered(state string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.states, c.at = append(c.states, strings.ToLower(state)), append(c.at, time.Now())
+}
+
+// history gives the states entered so far.
+func (c *contender) history() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.states)
+}
+
+// ours starts portcullisd at a node.
+func (s *stage) ours(node string, priority int, peers ...string) *contender {
+	s.t.Helper()
+	key := filepath.Join(s.dir, node+".key")
+	if err := os.WriteFile(key, []byte(electionKey+"\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	args := []string{
+		"sm", "--port", "ibsim:" + s.client.Socket + "/" + node, "--json", "--enforcement", "accepted",
+		"--priority", fmt.Sprint(priority), "--master-priority", fmt.Sprint(priority), "--sm-key-file", key,
+	}
+	for _, p := range peers {
+		args = append(args, "--allowed-sm", s.guid(p).String())
+	}
+	c := &contender{stage: s, node: node, cmd: exec.Command("portcullisd", args...), ended: make(chan struct{})}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.start(func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var line struct{ Event, State, Text string }
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.State != "" {
+				c.entered(line.State)
+			}
+			c.mu.Lock()
+			fmt.Fprintf(&c.said, "%s\n", lines.Text())
+			c.mu.Unlock()
+		}
+	})
+	return c
+}
+
+var enteringState = regexp.MustCompile(`Entering (\w+) state`)
+
+// opensm starts OpenSM at a node. It is given short times, for with its own a
+// takeover takes a minute.
+func (s *stage) opensm(node string, priority int) *contender {
+	s.t.Helper()
+	dir := filepath.Join(s.dir, node)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	conf := filepath.Join(dir, "opensm.conf")
+	text := fmt.Sprintf("sm_key %s\nsm_priority %d\nsminfo_polling_timeout 200\npolling_retry_number 2\nsweep_interval 1\n", electionKey, priority)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	client := s.client
+	client.Dir = dir
+	cmd, err := client.Command(s.t.Context(), node, "opensm", "-F", conf, "-e", "-f", "stdout")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c := &contender{stage: s, node: node, cmd: cmd, ended: make(chan struct{})}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.start(func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if m := enteringState.FindStringSubmatch(lines.Text()); m != nil {
+				c.entered(strings.ReplaceAll(m[1], "_", ""))
+			}
+			c.mu.Lock()
+			fmt.Fprintf(&c.said, "%s\n", lines.Text())
+			c.mu.Unlock()
+		}
+	})
+	return c
+}
+
+func (c *contender) start(read func()) {
+	t := c.stage.t
+	c.cmd.Stderr = &lines{}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		read()
+		c.err = c.cmd.Wait()
+		close(c.ended)
+	}()
+	t.Cleanup(func() {
+		c.end(syscall.SIGKILL)
+		if t.Failed() {
+			t.Logf("%s at %s: %q\n%s%s", filepath.Base(c.cmd.Path), c.node, c.history(), tailOf(c.said.String()), c.cmd.Stderr)
+		}
+	})
+}
+
+func tailOf(s string) string { return s[max(0, len(s)-4000):] }
+
+// politely is how long a subnet manager may take to end on SIGTERM.
+const politely = 5 * time.Second
+
+// end sends a signal and waits for the end. An OpenSM that has a request out
+// which nobody answers does not end on SIGTERM: on simulators no request times
+// out.
+func (c *contender) end(sig syscall.Signal) {
+	_ = c.cmd.Process.Signal(sig) // it may have ended
+	select {
+	case <-c.ended:
+	case <-time.After(politely):
+		if filepath.Base(c.cmd.Path) != "opensm" {
+			c.stage.t.Errorf("%s did not end on %v", c.node, sig)
+		}
+		_ = c.cmd.Process.Kill()
+		<-c.ended
+	}
+}
+
+var smInfoLine = regexp.MustCompile(`sm guid (0x[0-9a-f]+), .* priority (\d+) .* (SMINFO_\w+)`)
+
+// master asks, with sminfo at several nodes, who is master there.
+func (s *stage) master() string {
+	var found []string
+	for _, node := range []string{"sm", "h1", "h3"} {
+		out, err := s.client.Diag(s.t.Context(), node, "sminfo")
+		m := smInfoLine.FindStringSubmatch(string(out))
+		switch {
+		case err != nil || m == nil:
+			found = append(found, "none")
+		default:
+			found = append(found, m[1]+" "+m[3])
+		}
+	}
+	found = slices.Compact(found)
+	return strings.Join(found, ", ")
+}
+
+// ruled waits until everybody says that the SM at a node is master, all ports
+// are Active, and everything has a LID and knows the master's.
+func (s *stage) ruled(c *contender, within time.Duration) map[string]string {
+	s.t.Helper()
+	want := fmt.Sprintf("0x%x SMINFO_MASTER", uint64(s.guid(c.node)))
+	deadline := time.Now().Add(within)
+	for {
+		got := s.master()
+		lids, wrong := s.look(c.node)
+		if got == want && len(wrong) == 0 {
+			return lids
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("master is %s, want %s (%s); wrong on the fabric: %q", got, want, c.node, wrong)
+		}
+	}
+}
+
+var (
+	dumpNode = regexp.MustCompile(`^(?:Switch|Ca) \d+ "([^"]+)"`)
+	dumpPort = regexp.MustCompile(`^[0-9a-f]+\t\[(\d+)\]\t"[^"]+"\[\d+\]\t(?: lid (\d+) lmc \d+ smlid (\d+))? .* (\w+)/(\w+)$`)
+)
+
+// dumped reads what ibsim's console says to "dump".
+func dumped(out string) (all []seenPort) {
+	node := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\n")
+		if m := dumpNode.FindStringSubmatch(line); m != nil {
+			node = m[1]
+		}
+		if m := dumpPort.FindStringSubmatch(line); m != nil && m[5] == "LinkUp" {
+			all = append(all, seenPort{node: node, num: m[1], lid: m[2], smLID: m[3], state: m[4]})
+		}
+	}
+	return all
+}
+
+// look gives the LID of each node, and what is not as a fabric has to be that
+// the SM at a node rules.
+func (s *stage) look(master string) (lids map[string]string, wrong []string) {
+	lids = make(map[string]string)
+	smLIDs := make(map[string]string)
+	owner := make(map[string]string)
+	for _, p := range s.ports() {
+		if p.state != "Active" {
+			wrong = append(wrong, fmt.Sprintf("%s[%s] is %s", p.node, p.num, p.state))
+		}
+		if p.lid == "" {
+			continue
+		}
+		lids[p.node], smLIDs[p.node] = p.lid, p.smLID
+		if owner[p.lid] != "" || p.lid == "0" {
+			wrong = append(wrong, fmt.Sprintf("%s has LID %s of %q", p.node, p.lid, owner[p.lid]))
+		}
+		owner[p.lid] = p.node
+	}
+	for n, l := range smLIDs {
+		if l != lids[master] {
+			wrong = append(wrong, fmt.Sprintf("%s has the SM LID %s", n, l))
+		}
+	}
+	if len(lids) != len(s.list.Nodes) {
+		wrong = append(wrong, fmt.Sprintf("%d nodes are shown", len(lids)))
+	}
+	return lids, wrong
+}
+
+// awaitState waits until the last state entered is one.
+func (c *contender) awaitState(state string, within time.Duration) {
+	t := c.stage.t
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		h := c.history()
+		if len(h) > 0 && h[len(h)-1] == state {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s went through %q, want %s at the end", c.node, h, state)
+		}
+		c.stage.master() // takes a moment
+	}
+}
+
+// beside runs cases at a time: they wait more than they work.
+func beside(t *testing.T, atOnce int, names []string, run func(*testing.T, int)) {
+	t.Helper()
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			t.Run(name, func(t *testing.T) { run(t, i) })
+		})
+	}
+	all.Wait()
+}
+
+// electionTime bounds each change of master. OpenSM looks every 200 ms here.
+const electionTime = 20 * time.Second
+
+// TestElectionWithOpenSM has ours and OpenSM compete in every order of rank and
+// start, then takes the winner away.
+func TestElectionWithOpenSM(t *testing.T) {
+	ibsimtest.Need(t, "opensm", "sminfo")
+	type order struct {
+		name         string
+		ours, theirs int    // priorities
+		node, other  string // ours and theirs; "sm" has the lowest GUID
+		higher       bool   // ours is
+	}
+	orders := []order{
+		{"higher priority", 9, 5, "h2", "sm", true},
+		{"lower priority", 5, 9, "sm", "h2", false},
+		{"lower GUID", 7, 7, "sm", "h2", true},
+		{"higher GUID", 7, 7, "h2", "sm", false},
+	}
+	type variant struct {
+		order
+		oursFirst bool
+		sig       syscall.Signal
+	}
+	var cases []variant
+	var names []string
+	for _, o := range orders {
+		for _, oursFirst := range []bool{true, false} {
+			for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+				cases = append(cases, variant{o, oursFirst, sig})
+				first := map[bool]string{true: "ours first", false: "OpenSM first"}[oursFirst]
+				names = append(names, o.name+", "+first+", "+sig.String())
+			}
+		}
+	}
+	beside(t, 4, names, func(t *testing.T, i int) {
+		v := cases[i]
+		begin := newStage
+		if v.oursFirst && !v.higher {
+			begin = newOwnStage // OpenSM asks ours to hand over
+		}
+		s := begin(t)
+		ours := func() *contender { return s.ours(v.node, v.ours, v.other) }
+		theirs := func() *contender { return s.opensm(v.other, v.theirs) }
+		var us, them, first *contender
+		if v.oursFirst {
+			us = ours()
+			first = us
+		} else {
+			them = theirs()
+			first = them
+		}
+		before := s.ruled(first, electionTime)
+		if v.oursFirst {
+			them = theirs()
+		} else {
+			us = ours()
+		}
+		winner, loser := us, them
+		if !v.higher {
+			winner, loser = them, us
+		}
+		loser.awaitState("standby", electionTime)
+		s.same("when both were there", before, s.ruled(winner, electionTime))
+		winner.end(v.sig)
+		s.same("when the master had ended", before, s.ruled(loser, electionTime))
+		for c, want := range map[*contender]int{winner: 1, loser: map[bool]int{true: 2, false: 1}[loser == first]} {
+			h := c.history()
+			masters := len(slices.DeleteFunc(slices.Clone(h), func(s string) bool { return s != "master" }))
+			if masters != want {
+				t.Errorf("%s went through %q: master %d times, want %d", c.node, h, masters, want)
+			}
+		}
+	})
+}
+
+func (s *stage) same(when string, before, now map[string]string) {
+	s.t.Helper()
+	if d := cmp.Diff(before, now); d != "" {
+		s.t.Errorf("LIDs changed %s (-before +now):\n%s", when, d)
+	}
+}

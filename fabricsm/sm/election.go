@@ -1,0 +1,436 @@
+package sm
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// ElectionConfig says who is master where there are several subnet managers.
+// The zero value of a field means its default.
+type ElectionConfig struct {
+	// MasterPriority is the priority while this SM is master, 0 to 15. Above
+	// Config.Priority it keeps a new SM of the same priority from taking over,
+	// so that mastership does not go to and fro. Default: Config.Priority.
+	MasterPriority uint8
+
+	// Allowed are the other SMs that this one works with. With a list nobody
+	// else is believed, and the SM_Key is shown to those on it and to nobody
+	// else. Without one whoever shows the SM_Key is believed, and ours is shown
+	// to nobody.
+	Allowed []AllowedSM
+
+	// PollEvery is how often a standby asks the master for its SMInfo; default
+	// 500 ms. Misses tries in a row without an answer mean that the master is
+	// dead; default 4. A dead master is noticed within PollEvery + Misses x the
+	// owner's timeout.
+	PollEvery time.Duration
+	Misses    int
+
+	// Patience is how long another SM may take to become master when it should,
+	// or to hand over; default 5 s.
+	Patience time.Duration
+}
+
+func (e *ElectionConfig) setDefaults(priority uint8) {
+	e.MasterPriority = max(e.MasterPriority, priority)
+	def(&e.PollEvery, 500*time.Millisecond)
+	def(&e.Misses, 4)
+	def(&e.Patience, 5*time.Second)
+}
+
+func (k *configChecker) election(e *ElectionConfig) {
+	k.atMost("priority of the master", int(e.MasterPriority), 15)
+	k.notNegative("time between polls", int64(e.PollEvery))
+	k.notNegative("misses", int64(e.Misses))
+	k.notNegative("patience", int64(e.Patience))
+}
+
+// election is where this SM stands among the others.
+type election struct {
+	master   topo.PortID // standby: the port of the SM that is polled
+	since    time.Time   // when that one was last seen to be what is expected, or waiting began
+	claim    bool        // discovering again under a mandate: to others we are master
+	waitFor  topo.PortID // master of lower rank that is to hand over to us, None
+	quietAt  time.Time   // when discovery first had nothing left but what does not answer
+	asked    bool        // the others were asked again after discovery had come to rest
+	stubborn bool        // nobody of higher rank became master: yield to masters only
+	foreign  bool        // another SM ruled since we last did: LIDs may have changed
+	ticks    uint
+
+	asking   map[topo.PortID]struct{} // SMs whose answer discovery waits for
+	commands map[topo.PortID]command  // Sets of SMInfo to be sent
+	strays   uint64                   // commands from places that are not known
+	nudge    nudge
+}
+
+// smState is the state that others are told. After a handover this SM reads the
+// fabric again before it writes, but nobody else is to become master meanwhile.
+func (c *Core) smState() ib.SMState {
+	if c.state == ib.SMDiscovering && c.election.claim {
+		return ib.SMMaster
+	}
+	return c.state
+}
+
+// priority is the priority that others are told.
+func (c *Core) priority() uint8 {
+	if c.smState() == ib.SMMaster {
+		return c.cfg.Election.MasterPriority & 0xF
+	}
+	return c.cfg.Priority & 0xF
+}
+
+// outranked reports that another SM is higher: by priority, then by lower port
+// GUID.
+func (c *Core) outranked(o *mad.SMInfo) bool {
+	if o.Priority != c.priority() {
+		return o.Priority > c.priority()
+	}
+	return o.GUID < c.cfg.PortGUID
+}
+
+// elect ends discovery: this SM becomes master, or leaves the fabric to another.
+// It reports whether there is new work.
+func (c *Core) elect() bool {
+	e := &c.election
+	if e.waitFor != topo.None || c.ownLinkDown() || c.looksOn() {
+		return false
+	}
+	if !e.asked {
+		// Who was asked early may not have known yet that we may be shown its
+		// key, or what its own state would be.
+		e.asked = true
+		if c.askOthers() {
+			return true
+		}
+	}
+	p := c.ruler()
+	switch {
+	case p == topo.None:
+		c.becomeMaster()
+	case e.claim && !c.outranked(&c.otherAt(p).info):
+		c.awaitHandover(p)
+	default:
+		c.standBy(p)
+	}
+	return true
+}
+
+// ruler gives the port of the SM to which discovery has to yield: a master,
+// else one of higher rank that is about to be. None: nobody.
+func (c *Core) ruler() topo.PortID {
+	var best *otherSM
+	for guid, o := range c.others {
+		p, seen := c.byPort[guid]
+		if !seen || o.port != p || !o.trusted || o.stale {
+			continue
+		}
+		switch o.info.SMState {
+		case ib.SMMaster:
+			if o.ignored && !c.outranked(&o.info) {
+				continue
+			}
+		case ib.SMDiscovering, ib.SMStandby:
+			if c.election.claim || c.election.stubborn || !c.outranked(&o.info) {
+				continue
+			}
+		case ib.SMNotActive:
+			continue
+		default:
+			continue
+		}
+		if best == nil || o.before(best) {
+			best = o
+		}
+	}
+	if best == nil {
+		return topo.None
+	}
+	return best.port
+}
+
+// before orders SMs: masters first, then by rank.
+func (o *otherSM) before(b *otherSM) bool {
+	if om, bm := o.info.SMState == ib.SMMaster, b.info.SMState == ib.SMMaster; om != bm {
+		return om
+	}
+	return cmp.Or(-cmp.Compare(o.info.Priority, b.info.Priority), cmp.Compare(o.info.GUID, b.info.GUID)) < 0
+}
+
+// weigh decides what follows from how another SM describes itself.
+func (c *Core) weigh(p topo.PortID, o *otherSM) {
+	e := &c.election
+	switch {
+	case c.state == ib.SMStandby && p == e.master:
+		c.weighMaster(p, o)
+	case !o.trusted:
+	case c.state == ib.SMStandby:
+		if m := c.otherAt(e.master); o.info.SMState == ib.SMMaster && (m == nil || m.info.SMState != ib.SMMaster) {
+			c.standBy(p)
+		}
+	case c.smState() == ib.SMMaster:
+		c.weighRival(p, o)
+	}
+}
+
+// weighMaster judges the SM that a standby polls.
+func (c *Core) weighMaster(p topo.PortID, o *otherSM) {
+	e := &c.election
+	_, handing := e.commands[p]
+	switch {
+	case handing:
+	case o.trusted && o.info.SMState == ib.SMMaster:
+		e.since, e.stubborn = c.now, false
+		if !c.outranked(&o.info) {
+			c.nudgeMaster(p)
+		}
+	case o.trusted && (o.info.SMState == ib.SMNotActive || !c.outranked(&o.info)):
+		c.takeOver(false, "the master stepped down")
+	case c.now.Sub(e.since) > c.cfg.Election.Patience:
+		e.stubborn = true
+		c.takeOver(false, fmt.Sprintf("port %v does not become master", c.guidOf(p)))
+	}
+}
+
+// weighRival judges another SM while we are master.
+func (c *Core) weighRival(p topo.PortID, o *otherSM) {
+	e := &c.election
+	higher := c.outranked(&o.info)
+	switch {
+	case higher && (o.info.SMState == ib.SMMaster || o.info.SMState == ib.SMStandby):
+		c.handOver(p, o)
+	case o.info.SMState == ib.SMMaster && e.waitFor == topo.None && !o.ignored && c.state == ib.SMMaster:
+		c.awaitHandover(p)
+	case o.info.SMState == ib.SMMaster:
+		c.nudgeMaster(p)
+	case p == e.waitFor:
+		c.takeOver(true, fmt.Sprintf("port %v is master no longer", c.guidOf(p)))
+	}
+	if o.info.SMState != ib.SMMaster {
+		o.ignored = false
+		c.solved(problemKey{kind: rivalMaster, guid: o.info.GUID})
+	}
+}
+
+// standBy leaves the fabric to another SM.
+func (c *Core) standBy(p topo.PortID) {
+	reason := "port " + c.guidOf(p).String() + " is of higher rank"
+	if o := c.otherAt(p); o != nil && o.info.SMState == ib.SMMaster {
+		reason = "port " + c.guidOf(p).String() + " is master"
+	}
+	c.standByFor(p, reason)
+}
+
+func (c *Core) standByFor(p topo.PortID, reason string) {
+	e := &c.election
+	if c.state != ib.SMStandby {
+		c.members.unprove()
+	}
+	c.state, e.master, e.since = ib.SMStandby, p, c.now
+	e.claim, e.waitFor, e.foreign, e.nudge = false, topo.None, true, nudge{count: e.nudge.count}
+	c.problem(problemKey{kind: foreignMaster}, &StateChanged{State: c.state, Reason: reason})
+	c.viewDue = true
+}
+
+// awaitHandover stops writing until a master of lower rank has handed over its
+// part of the fabric (IBTA volume 1, C14-60.2.1).
+func (c *Core) awaitHandover(p topo.PortID) {
+	e := &c.election
+	c.state, e.claim, e.waitFor, e.since = ib.SMDiscovering, true, p, c.now
+	c.event(&StateChanged{State: c.state, Reason: "port " + c.guidOf(p).String() + " is a master of lower rank: waiting for its handover"})
+	c.nudgeMaster(p)
+}
+
+// disable stops this SM until another one says STANDBY.
+func (c *Core) disable(by topo.PortID) {
+	e := &c.election
+	c.state, e.master, e.claim, e.waitFor, e.foreign = ib.SMNotActive, topo.None, false, topo.None, true
+	c.members.unprove()
+	c.solved(problemKey{kind: foreignMaster})
+	c.problem(problemKey{kind: disabledSM}, &StateChanged{
+		State:  c.state,
+		Reason: "disabled by the master at port " + c.guidOf(by).String() + "; start this subnet manager again to have it take part",
+	})
+	c.viewDue = true
+}
+
+// takeOver begins anew, from what is on the fabric now: what was read before
+// may have been changed by the master that was. Nodes, cables and routes are
+// kept as far as they turn out to be still true. With a mandate others are told
+// that we are master already.
+func (c *Core) takeOver(mandate bool, reason string) {
+	e := &c.election
+	c.solved(problemKey{kind: foreignMaster})
+	c.solved(problemKey{kind: disabledSM})
+	c.state, e.master, e.waitFor, e.claim, e.asked = ib.SMDiscovering, topo.None, topo.None, mandate, false
+	e.quietAt = time.Time{}
+	clear(e.commands)
+	for _, o := range c.others {
+		o.stale = true
+	}
+	c.members.unprove()
+	c.event(&StateChanged{State: c.state, Reason: reason})
+	c.renewAll()
+	c.doubtAll()
+}
+
+// doubtAll has everything read again that another SM may have changed.
+func (c *Core) doubtAll() {
+	c.treeEpoch++
+	for id := range c.nodes {
+		if c.nodes[id].alive {
+			c.nodes[id].lft.forget()
+			c.refresh(topo.NodeID(id))
+			if c.topo.Node(topo.NodeID(id)).Type == ib.NodeSwitch {
+				c.rebooted(topo.NodeID(id))
+				c.nodes[id].infoKnown = false
+			}
+		}
+	}
+	for p := range c.ports {
+		pt := &c.ports[p]
+		pt.pkeys, pt.slvl, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh = nil, slvlState{}, false, false, 0, false
+	}
+	c.wantRoutes()
+}
+
+// unprove forgets which memberships were told to be in force: another SM may
+// have changed that, and it is told again when it was read back again.
+func (m *members) unprove() {
+	for _, list := range m.byGUID {
+		for _, ms := range list {
+			ms.applied = false
+		}
+	}
+}
+
+// ownLinkDown reports that our own port leads nowhere.
+func (c *Core) ownLinkDown() bool {
+	p := c.own()
+	return p != topo.None && c.ports[p].num != 0 && c.ports[p].known && !linkUp(&c.ports[p].info)
+}
+
+// poll is the regular look at the other SMs.
+func (c *Core) poll() {
+	c.after(c.cfg.Election.PollEvery, timerPoll, ref{})
+	e := &c.election
+	e.ticks++
+	switch {
+	case c.state == ib.SMStandby:
+		if c.gone(e.master) {
+			c.takeOver(false, "the master is gone")
+			return
+		}
+		c.markPort(clsSMInfo, e.master)
+	case e.waitFor != topo.None:
+		c.pollRival()
+	case c.smState() == ib.SMMaster && e.ticks%rivalTicks == 0:
+		c.askOthers()
+	}
+}
+
+// rivalTicks is how many polls of a standby go for one look of a master at its
+// standbys.
+const rivalTicks = 4
+
+func (c *Core) gone(p topo.PortID) bool {
+	n := &c.nodes[c.ports[p].node]
+	return !n.alive || n.silent
+}
+
+// pollRival asks the master that is to hand over, for as long as there is
+// patience: P_Keys that are to be taken away must not wait for it for ever.
+func (c *Core) pollRival() {
+	e := &c.election
+	p := e.waitFor
+	switch o := c.otherAt(p); {
+	case c.gone(p) || o == nil:
+		c.takeOver(true, "the master of lower rank is gone")
+	case c.now.Sub(e.since) > c.cfg.Election.Patience:
+		o.ignored = true
+		c.problem(problemKey{kind: rivalMaster, guid: o.info.GUID}, &StateChanged{
+			State: ib.SMDiscovering, Reason: "port " + o.info.GUID.String() + " is master, too, and does not hand over to us, who are of higher rank: stop it",
+		})
+		c.takeOver(true, "no longer waiting for a handover")
+	default:
+		c.markPort(clsSMInfo, p)
+	}
+}
+
+// askOthers asks the SMs again that are believed or may come to be, and reports
+// whether there are any.
+func (c *Core) askOthers() bool {
+	any := false
+	for _, guid := range slices.Sorted(maps.Keys(c.others)) {
+		o := c.others[guid]
+		if p, seen := c.byPort[guid]; seen && p == o.port && !c.gone(p) && (o.trusted || c.listed(p)) {
+			c.askSM(p)
+			any = true
+		}
+	}
+	return any
+}
+
+// lookOn is how long discovery waits for what does not answer, where that may
+// hide another SM.
+const lookOn = time.Second
+
+// looksOn reports that another SM may still be found: what was lost on the way
+// is asked again first. Where nobody would be believed there is nothing to wait
+// for.
+func (c *Core) looksOn() bool {
+	e := &c.election
+	if c.cfg.SMKey.IsZero() {
+		return false
+	}
+	if e.quietAt.IsZero() {
+		e.quietAt = c.now
+	}
+	busy := c.wire.out > 0 || c.near > 0
+	return busy && c.now.Sub(e.quietAt) < lookOn || c.waitsForSMs()
+}
+
+// waitsForSMs reports that SMs which may be believed have not answered yet.
+func (c *Core) waitsForSMs() bool {
+	for p := range c.election.asking {
+		if c.gone(p) {
+			delete(c.election.asking, p)
+		}
+	}
+	return len(c.election.asking) > 0
+}
+
+// adoptLIDs takes the LIDs that ports have for theirs, where another SM ruled:
+// its LIDs are in use. Where two ports show one LID, it stays with the one that
+// was known to have it.
+func (c *Core) adoptLIDs(ports []topo.PortID) {
+	if !c.election.foreign {
+		return
+	}
+	c.election.foreign = false
+	shown := make(map[ib.LID]int)
+	for _, p := range ports {
+		if c.byPort[c.guidOf(p)] == p && c.ports[p].known {
+			shown[c.ports[p].info.LID]++
+		}
+	}
+	for _, p := range ports {
+		guid, l := c.guidOf(p), c.ports[p].info.LID
+		owner := c.lids.at(l)
+		if c.byPort[guid] != p || !c.ports[p].known || !l.IsUnicast() || owner == guid || shown[l] > 1 {
+			continue
+		}
+		if owner != 0 {
+			c.save(Fact{Kind: FactLID, GUID: owner})
+		}
+		c.lids.load(guid, l)
+		c.save(Fact{Kind: FactLID, GUID: guid, LID: l})
+	}
+}

@@ -1,0 +1,219 @@
+package sm
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// command is a Set of SMInfo that is to be sent.
+type command struct {
+	control mad.SMInfoControl
+	state   ib.SMState // that it shows as ours
+}
+
+// judgeCommand judges a Set of SMInfo. Without right it is dropped and told;
+// answer is false then. One that is not legal now is answered with a status.
+func (c *Core) judgeCommand(in *Received, from topo.PortID) (status mad.Status, answer bool) {
+	var si mad.SMInfo
+	control := mad.SMInfoControl(in.MAD.Mod())
+	if mad.Decode(in.MAD.Data(), &si) != nil {
+		return mad.StatusOK, false
+	}
+	reason := ""
+	switch {
+	case c.cfg.SMKey.IsZero():
+		reason = "no SM_Key is configured, so nobody may command this subnet manager"
+	case !si.SMKey.Equal(c.cfg.SMKey):
+		reason = "its SM_Key is not ours"
+	case from == topo.None:
+		reason = "where it comes from is not known"
+	case si.GUID != c.guidOf(from):
+		reason = "another port has the GUID it gives"
+	case !c.mayTrust(from):
+		reason = "no subnet manager is allowed there"
+	}
+	if reason != "" {
+		c.tellRefused(in, from, &si, reason)
+		return mad.StatusOK, false
+	}
+	if !legal(control, si.SMState, c.state) {
+		c.tellRefused(in, from, &si, fmt.Sprintf("it is %v and we are %v", si.SMState, c.state))
+		return mad.StatusInvalidField, true
+	}
+	return mad.StatusOK, true
+}
+
+// legal reports whether a control code may be sent by an SM in state sender to
+// one in state own (IBTA volume 1, 14.4.1).
+func legal(control mad.SMInfoControl, sender, own ib.SMState) bool {
+	if control == mad.SMInfoAcknowledge {
+		return sender == ib.SMStandby && own == ib.SMStandby
+	}
+	if sender != ib.SMMaster {
+		return false
+	}
+	switch control {
+	case mad.SMInfoHandover:
+		return own != ib.SMNotActive
+	case mad.SMInfoDisable:
+		return own == ib.SMStandby
+	case mad.SMInfoStandby:
+		return own == ib.SMNotActive
+	case mad.SMInfoDiscover:
+		return own == ib.SMStandby || own == ib.SMMaster
+	case mad.SMInfoAcknowledge:
+		return false
+	default:
+		return false
+	}
+}
+
+// tellRefused reports a command that was not obeyed, ever more rarely for each
+// source.
+func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reason string) {
+	e := &SMInfoRefused{LID: in.LID, GUID: si.GUID, Control: mad.SMInfoControl(in.MAD.Mod()), Reason: reason}
+	count := &c.election.strays
+	if in.MAD.IsDR() {
+		e.Path = in.MAD.ReturnRoute()
+	} else {
+		from = c.byLID(in.LID)
+	}
+	if from != topo.None {
+		e.Place = c.placeOf(from)
+		count = &c.ports[from].foreignSeen
+	}
+	*count++
+	if tellRepetition(*count) {
+		c.event(e)
+	}
+}
+
+// obey does what a command asks that is rightful and legal.
+func (c *Core) obey(from topo.PortID, control mad.SMInfoControl) {
+	guid := c.guidOf(from).String()
+	switch control {
+	case mad.SMInfoHandover:
+		standby := c.state == ib.SMStandby
+		c.election.foreign = true
+		c.takeOver(true, "port "+guid+" handed over")
+		if o := c.otherAt(from); o != nil {
+			o.info.SMState, o.stale, o.ignored = ib.SMStandby, false, false
+			c.solved(problemKey{kind: rivalMaster, guid: o.info.GUID})
+		}
+		if standby {
+			c.sendCommand(from, command{mad.SMInfoAcknowledge, ib.SMStandby})
+		}
+	case mad.SMInfoDiscover:
+		c.takeOver(false, "port "+guid+" asked for a new discovery")
+	case mad.SMInfoDisable:
+		c.disable(from)
+	case mad.SMInfoStandby:
+		c.solved(problemKey{kind: disabledSM})
+		c.standByFor(from, "port "+guid+" is master and asked for a standby")
+	case mad.SMInfoAcknowledge:
+	default:
+	}
+}
+
+// handOver gives the fabric to an SM of higher rank, which has shown the key.
+// This one stops writing at once.
+func (c *Core) handOver(p topo.PortID, o *otherSM) {
+	if o.declined > 0 && c.now.Before(o.declinedAt.Add(min(c.cfg.RetryMin<<min(o.declined, 16), c.cfg.RetryMax))) {
+		return
+	}
+	c.standByFor(p, "handing over to port "+c.guidOf(p).String()+", which is of higher rank")
+	c.sendCommand(p, command{mad.SMInfoHandover, ib.SMMaster})
+}
+
+func (c *Core) sendCommand(p topo.PortID, cmd command) {
+	c.election.commands[p] = cmd
+	c.markPort(clsSMInfo, p)
+}
+
+// drainTime is how long a handover waits for requests that are out.
+const drainTime = time.Second
+
+// workCommand sends a command. Before a handover comes to rest what this SM has
+// on the wire, so that there is one writer at a time.
+func (c *Core) workCommand(p topo.PortID) {
+	e := &c.election
+	cmd := e.commands[p]
+	x := ref{clsSMInfo, int32(p)}
+	if cmd.control == mad.SMInfoHandover && c.wire.out > 0 && c.now.Sub(e.since) < drainTime {
+		c.after(nearRetry, timerNear, x)
+		return
+	}
+	c.auditing = true
+	m := c.ask(x, c.ports[p].node, mad.MethodSet, mad.AttrSMInfo, uint32(cmd.control))
+	c.auditing = false
+	si := mad.SMInfo{
+		GUID: c.cfg.PortGUID, SMKey: c.cfg.SMKey, ActCount: c.actCount, SMState: cmd.state, Priority: c.cfg.Priority & 0xF,
+	}
+	if cmd.state == ib.SMMaster {
+		si.Priority = c.cfg.Election.MasterPriority & 0xF
+	}
+	c.encode(mad.Encode(m.Data(), &si))
+}
+
+// commanded takes that a command was obeyed, or why not.
+func (c *Core) commanded(p topo.PortID, control mad.SMInfoControl, reason string) {
+	e := &c.election
+	delete(e.commands, p)
+	if control != mad.SMInfoHandover || c.state != ib.SMStandby || p != e.master {
+		return
+	}
+	o := c.otherAt(p)
+	if reason == "" {
+		e.since = c.now
+		if o != nil {
+			o.declined = 0
+		}
+		return
+	}
+	if o != nil {
+		o.declined, o.declinedAt = o.declined+1, c.now
+	}
+	c.takeOver(true, "port "+c.guidOf(p).String()+" did not take the handover: "+reason)
+}
+
+// nudge is how a master of lower rank is asked to hand over.
+type nudge struct {
+	after time.Time // not before
+	pause time.Duration
+	count uint32 // sent so far
+}
+
+// nudgeMaster sends trap 144 to a master of lower rank, so that it looks at us
+// and hands over. It is repeated after ever longer pauses.
+func (c *Core) nudgeMaster(p topo.PortID) {
+	e := &c.election.nudge
+	own := c.own()
+	if c.now.Before(e.after) || own == topo.None {
+		return
+	}
+	from, to := c.ports[own].info.LID, c.ports[p].info.LID
+	if !from.IsUnicast() || !to.IsUnicast() {
+		return
+	}
+	e.pause = c.longer(e.pause)
+	e.after = c.now.Add(e.pause)
+	e.count++
+	c.out.Answer = append(c.out.Answer, Response{LID: to})
+	m := &c.out.Answer[len(c.out.Answer)-1].MAD
+	// The lower half of the transaction is one that no request of ours has.
+	tid := ib.TID(e.count<<slotBits | slotMask)
+	mad.NewSMP(m, mad.Header{Method: mad.MethodTrap, TID: tid, Attr: mad.AttrNotice}, nil, ib.MKey{})
+	tn := c.topo.Node(c.root)
+	c.encode(mad.Encode(m.Data(), &mad.Trap144{
+		NoticeHeader: mad.NoticeHeader{
+			IsGeneric: true, Type: mad.NoticeInformational, ProducerType: uint32(tn.Type),
+			TrapNumber: mad.TrapLocalChange, IssuerLID: from,
+		},
+		LID: from, OtherLocalChanges: true, NewCapabilityMask: c.ports[own].info.CapabilityMask,
+		ChangeFlags: mad.SMPriorityChanged,
+	}))
+}

@@ -1,0 +1,124 @@
+package sm
+
+import (
+	"fmt"
+	"strings"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// Who is believed. Any host may say that it is a subnet manager of the highest
+// rank, may ask for ours, and may send it commands. So an SM is believed that
+// shows our SM_Key, at a place where Config.Election.Allowed has it.
+//
+// The key itself must not become known to hosts. It leaves in two ways: in an
+// answer to a Get, and in a command. A command goes to an SM that has shown the
+// key before. An answer shows it when the way it will take ends at an allowed
+// SM: not the request says who asked, but the return path of the directed
+// route, which the answer follows from switch to switch, and which is walked
+// here over the cables that were observed. Answers that are routed by LID never
+// show it, since the tables they follow may be another's.
+//
+// What remains until M_Keys guard the answers: who can put himself into the
+// place of an allowed SM (its GUID, at its switch port) is told the key.
+
+// AllowedSM names another SM that this one works with.
+type AllowedSM struct {
+	GUID  ib.GUID  // port GUID
+	Place ib.Place // switch port it must be cabled to; zero: wherever the GUID is seen
+}
+
+// ParseAllowedSM reads "GUID" or "GUID@SWITCH/PORT".
+func ParseAllowedSM(s string) (a AllowedSM, err error) {
+	guid, place, pinned := strings.Cut(s, "@")
+	if a.GUID, err = ib.ParseGUID(guid); err != nil || !a.GUID.Valid() {
+		return AllowedSM{}, fmt.Errorf("allowed subnet manager %q: want PORT-GUID or PORT-GUID@SWITCH-GUID/PORT", s)
+	}
+	if pinned {
+		if a.Place, err = ib.ParsePlace(place); err != nil {
+			return AllowedSM{}, fmt.Errorf("allowed subnet manager %q: %w", s, err)
+		}
+	}
+	return a, nil
+}
+
+// UnmarshalText reads what ParseAllowedSM does.
+func (a *AllowedSM) UnmarshalText(b []byte) (err error) {
+	*a, err = ParseAllowedSM(string(b))
+	return err
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (a AllowedSM) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// String is what ParseAllowedSM reads.
+func (a AllowedSM) String() string {
+	if a.Place.IsZero() {
+		return a.GUID.String()
+	}
+	return a.GUID.String() + "@" + a.Place.String()
+}
+
+// listed reports that an end port is one of Config.Election.Allowed, at its
+// place.
+func (c *Core) listed(p topo.PortID) bool {
+	guid, place := c.guidOf(p), c.placeOf(p)
+	for _, a := range c.cfg.Election.Allowed {
+		if a.GUID == guid && (a.Place.IsZero() || a.Place == place) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayTrust reports that an SM at a port would be believed if it showed the
+// SM_Key. Anybody can show none, so without a key nobody is.
+func (c *Core) mayTrust(p topo.PortID) bool {
+	return !c.cfg.SMKey.IsZero() && (len(c.cfg.Election.Allowed) == 0 || c.listed(p))
+}
+
+func (c *Core) trusts(p topo.PortID, si *mad.SMInfo) bool {
+	return c.mayTrust(p) && si.SMKey.Equal(c.cfg.SMKey)
+}
+
+// shows reports that the answer to a request from an end port may hold the
+// SM_Key. When ports have M_Keys, one that protects its PortInfo asks for more:
+// the request must show ours.
+func (c *Core) shows(to topo.PortID) bool {
+	return !c.cfg.SMKey.IsZero() && to != topo.None && c.listed(to)
+}
+
+// senderOf gives the end port that the answer to a directed-route request will
+// arrive at, None when the way is not known or the request was routed by LID.
+func (c *Core) senderOf(m *mad.MAD) topo.PortID {
+	if !m.IsDR() || m.HopCount() > mad.MaxHops || m.DrSLID() != ib.PermissiveLID || m.DrDLID() != ib.PermissiveLID {
+		return topo.None
+	}
+	if c.root == topo.None || !c.nodes[c.root].alive {
+		return topo.None
+	}
+	back := m.ReturnRoute()
+	at, end := c.root, topo.PortID(topo.None)
+	for i := back.Len() - 1; i >= 0; i-- {
+		p := c.topo.PortOf(at, back.At(i))
+		if p == topo.None || !c.probes(p) {
+			return topo.None
+		}
+		if end = c.peer(p); end == topo.None {
+			return topo.None
+		}
+		at = c.ports[end].node
+	}
+	if end != topo.None && c.topo.Node(at).Type == ib.NodeSwitch {
+		end = c.topo.Node(at).FirstPort
+	}
+	if end == topo.None || end == c.own() {
+		return topo.None
+	}
+	if p, ok := c.byPort[c.guidOf(end)]; !ok || p != end {
+		return topo.None
+	}
+	return end
+}
