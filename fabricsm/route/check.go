@@ -17,13 +17,15 @@ import (
 //   - No credit loop: the channel dependency graph (an edge where some route
 //     uses one link right after another) has no circle. Sources are CA ports,
 //     to every LID, and switches, to LIDs of CAs: no switch sends data to
-//     another switch. Each layer of the tables has a graph of its own, and
-//     every link between switches must have as many virtual lanes.
+//     another switch. Each layer of the tables has a graph of its own; where
+//     packets change lanes on their way, one graph has a node for each lane
+//     of each link. Every link between switches must have as many virtual
+//     lanes.
 //
 // With one layer, one LID behind each switch is walked and the others are
 // compared with it; with several, each LID is walked. The work is dealt to all
 // cores; the report does not depend on how many there are.
-func Check(f *topo.Fabric, t *Tables) Report { return check(f, t, t.Layers() > 1) }
+func Check(f *topo.Fabric, t *Tables) Report { return check(f, t, t.Layers() > 1 || t.LanesByPort()) }
 
 // check judges tables. everyLID: each LID is walked, which several layers need.
 func check(f *topo.Fabric, t *Tables, everyLID bool) Report {
@@ -70,6 +72,10 @@ func check(f *topo.Fabric, t *Tables, everyLID bool) Report {
 		if r.CreditLoop = deps.loop(rows); r.CreditLoop != nil {
 			r.CreditLoopVL = ib.VL(layer)
 		}
+	}
+	if t.LanesByPort() {
+		r.laneLoop(judges, rows)
+		r.Waits = nil // what waits for what crosses lanes
 	}
 	if r.Err() != nil {
 		r.Waits = nil
@@ -149,6 +155,9 @@ func (v *survey) walk(judges []*judge, wanted func(Target) bool) {
 			j.walkAll(t)
 			j.startLanes(home, t)
 			j.account(t)
+			if j.byPort != nil {
+				j.byPort.account(j, home, t)
+			}
 		})
 	})
 }

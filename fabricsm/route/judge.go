@@ -36,6 +36,7 @@ type judge struct {
 
 	load   []int64
 	deps   []*dependencies // by layer
+	byPort *laneWalk       // nil: layers are what there is
 	report Report
 }
 
@@ -52,6 +53,10 @@ func newJudge(g *Graph, t *Tables, rows [][]ib.PortNum, island []int32) *judge {
 	}
 	for s := range j.lanes {
 		j.lanes[s] = 1
+	}
+	if t.LanesByPort() {
+		j.byPort = newLaneWalk(g, t)
+		clear(j.lanes) // account counts the load only
 	}
 	return j
 }
@@ -158,7 +163,7 @@ func (j *judge) finish(u int32, t Target) {
 // startLanes sets the layer of what each switch sends to a LID. With one layer
 // nothing changes.
 func (j *judge) startLanes(home int32, t Target) {
-	if len(j.deps) == 1 {
+	if len(j.deps) == 1 || j.byPort != nil {
 		return
 	}
 	for s, id := range j.g.IDs {

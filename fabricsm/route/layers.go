@@ -40,6 +40,11 @@ func (t *Tables) SetLayers(g *Graph, count int, of func(a, b int32) uint8) {
 	if count < 1 || count > MaxLayers {
 		panic(fmt.Sprintf("route: %d layers, there can be 1 to %d", count, MaxLayers))
 	}
+	t.setLevels(g, count, of)
+}
+
+// setLevels gives each pair of switches one of so many service levels.
+func (t *Tables) setLevels(g *Graph, count int, of func(a, b int32) uint8) {
 	n := int32(len(g.IDs))
 	l := &layers{count: count, num: g.Num, of: make([]uint8, pair(n, 0))}
 	for a := range n {
@@ -57,7 +62,10 @@ func (t *Tables) SetLayers(g *Graph, count int, of func(a, b int32) uint8) {
 // Layers gives the number of virtual lanes that the routes are dealt to, 1 for
 // most engines. Every link between switches must carry as many.
 func (t *Tables) Layers() int {
-	if t == nil || t.layers == nil {
+	switch {
+	case t.LanesByPort():
+		return t.ports.count
+	case t == nil || t.layers == nil:
 		return 1
 	}
 	return t.layers.count
@@ -71,10 +79,14 @@ func (t *Tables) SL(from, to ib.LID) ib.SL {
 
 // SLtoVL gives the virtual lane for each service level, the same on all ports:
 // that of the same number for those in use. With several layers a level that
-// is not in use is dropped (VL15), as nothing is known of it.
+// is not in use is dropped (VL15), as nothing is known of it. Where lanes depend
+// on ports this is the table of CAs, and [Tables.SwitchLanes] has the others.
 func (t *Tables) SLtoVL() [16]ib.VL {
 	var vl [16]ib.VL
-	if t.Layers() == 1 {
+	switch {
+	case t.LanesByPort():
+		return t.ports.vl[0]
+	case t.Layers() == 1:
 		return vl
 	}
 	for sl := range vl {

@@ -42,6 +42,15 @@ type channel struct {
 	vl ib.VL
 }
 
+// lane gives the virtual lane of a link of a path.
+func (s *slow) lane(path []hop, i int, sl ib.SL) ib.VL {
+	in := ib.PortNum(0)
+	if i > 0 {
+		in = s.f.Port(s.f.LinkUp(s.f.PortOf(path[i-1].sw, path[i-1].port))).Num
+	}
+	return s.t.SwitchLanes(path[i].sw, in, path[i].port)[sl]
+}
+
 // owners gives the end port of every LID that can be reached at all.
 func (s *slow) owners() map[ib.LID]topo.PortID {
 	owners := make(map[ib.LID]topo.PortID)
@@ -87,9 +96,9 @@ func (s *slow) judge(sw topo.NodeID, lid ib.LID, owner topo.PortID, known bool) 
 	}
 	toCA := s.f.NodeOf(owner).Type != ib.NodeSwitch
 	if toCA || s.hosts(sw) {
-		vl := s.t.SLtoVL()[s.t.SL(s.f.Port(s.f.PortOf(sw, 0)).LID, lid)]
+		sl := s.t.SL(s.f.Port(s.f.PortOf(sw, 0)).LID, lid)
 		for i := 1; i < len(path); i++ {
-			a, b := channel{path[i-1], vl}, channel{path[i], vl}
+			a, b := channel{path[i-1], s.lane(path, i-1, sl)}, channel{path[i], s.lane(path, i, sl)}
 			if s.deps[a] == nil {
 				s.deps[a] = make(map[channel]bool)
 			}

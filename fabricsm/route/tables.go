@@ -24,7 +24,9 @@ type Tables struct {
 	home []topo.NodeID // by LID: the switch that the LID is behind, None
 	peer []topo.PortID // by switch port: the other end of its link when the tables were made
 
-	layers *layers // nil: all routes are in one
+	layers *layers    // nil: all routes are in one
+	ports  *portLanes // nil: the lane is that of the layer
+	memo   any        // what the engine wants to find again
 }
 
 type row struct {

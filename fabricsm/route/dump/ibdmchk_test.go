@@ -13,10 +13,12 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/dfsssp"
 	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/dump"
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
@@ -34,11 +36,22 @@ func lab() map[string]*topotest.Kit {
 		"ring of 5":                  topotest.Torus(5, 1, 1),
 		"torus 4x4":                  topotest.Torus(4, 4, 2),
 		"torus 6x6":                  topotest.Torus(6, 6, 1),
+		"torus 5x4x3":                topotest.Grid([3]int{5, 4, 3}, [3]bool{true, true, true}, 1),
+		"torus 5x5, switch lost":     without(topotest.Grid([3]int{5, 5, 1}, [3]bool{true, true, true}, 1), 7),
+		"mesh 4x3x2":                 topotest.Grid([3]int{4, 3, 2}, [3]bool{}, 1),
+		"hypercube of 16":            topotest.Hypercube(4, 1),
+		"dragonfly+ of 4 groups":     topotest.DragonflyPlus(4, 3, 3, 2, 2),
 		"a host on two leaves":       topotest.DualPort(),
 		"three levels, cables lost":  damaged(topotest.FatTree3(54, 6)),
 		"two levels, two LIDs a CA":  withLMC(topotest.FatTree2(36, 36), 1),
 		"three levels, four LIDs CA": withLMC(topotest.FatTree3(54, 6), 2),
 	}
+}
+
+func without(k *topotest.Kit, id topo.NodeID) *topotest.Kit {
+	k.Fabric()
+	k.Remove(id)
+	return k
 }
 
 func damaged(k *topotest.Kit) *topotest.Kit {
@@ -64,6 +77,7 @@ func TestIBDMChk(t *testing.T) {
 	program := ibdmchk(t)
 	engines := map[string]route.Engine{
 		"minhop": minhop.Engine{}, "dor": dor.Engine{Lanes: 8}, "ftree": ftree.Engine{}, "updn": updn.Engine{},
+		"dfsssp": dfsssp.Engine{Lanes: 8}, "torus": torus.Engine{Lanes: 4},
 		"updn with roots": updn.Engine{Roots: []ib.GUID{topotest.SwitchGUID(1, 1)}},
 	}
 	for name, kit := range lab() {
@@ -71,9 +85,9 @@ func TestIBDMChk(t *testing.T) {
 		for label, e := range engines {
 			t.Run(name+"/"+label, func(t *testing.T) {
 				tables, err := e.Route(f, nil)
-				if noTree := !strings.Contains(name, "levels") && name != "one switch"; label == "ftree" && noTree {
+				if refuses(name, label) {
 					if err == nil {
-						t.Fatal("ftree routes what is no fat tree")
+						t.Fatal("it routes what it is not made for")
 					}
 					return
 				}
@@ -90,25 +104,48 @@ func TestIBDMChk(t *testing.T) {
 	}
 }
 
-// TestIBDMChkSeesLanes: with all its routes on one lane, a torus in dimension
-// order has credit loops, for both judges. So it is the lanes that avoid them.
+// refuses reports the fabrics that an engine is not made for.
+func refuses(fabric, engine string) bool {
+	switch engine {
+	case "ftree":
+		return !strings.Contains(fabric, "levels") && fabric != "one switch"
+	case "torus": // two leaves below one spine are a row of three
+		return strings.Contains(fabric, "levels") && fabric != "two levels, 36 hosts" && fabric != "two levels, two LIDs a CA" || strings.HasPrefix(fabric, "dragonfly")
+	default:
+		return false
+	}
+}
+
+// TestIBDMChkSeesLanes: with all its routes on one lane, a torus has credit
+// loops, for both judges. So it is the lanes that avoid them.
 func TestIBDMChkSeesLanes(t *testing.T) {
 	program := ibdmchk(t)
-	f := topotest.Torus(4, 4, 2).Fabric()
-	tables, err := dor.Engine{Lanes: 8}.Route(f, nil)
-	if err != nil {
-		t.Fatal(err)
+	f := topotest.Torus(5, 5, 2).Fabric()
+	for _, e := range []route.Engine{dor.Engine{Lanes: 8}, dfsssp.Engine{Lanes: 8}, torus.Engine{Lanes: 2}} {
+		t.Run(e.Name(), func(t *testing.T) {
+			tables, err := e.Route(f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := route.NewGraph(f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tables.LanesByPort() {
+				tables.SetLanes(g, route.Lanes{
+					Count: 2, Levels: 8, Classes: 2, Class: func(int32) uint8 { return 1 },
+					VL: func(uint8, uint8, ib.SL) ib.VL { return 0 }, SL: func(_, _ int32) uint8 { return 0 },
+				})
+			} else {
+				tables.SetLayers(g, 1, func(_, _ int32) uint8 { return 0 })
+			}
+			r := route.Check(f, tables)
+			if r.CreditLoop == nil {
+				t.Fatal("our checker finds no credit loop")
+			}
+			judge(t, program, f, tables, r)
+		})
 	}
-	g, err := route.NewGraph(f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables.SetLayers(g, 1, func(_, _ int32) uint8 { return 0 })
-	r := route.Check(f, tables)
-	if r.CreditLoop == nil {
-		t.Fatal("our checker finds no credit loop")
-	}
-	judge(t, program, f, tables, r)
 }
 
 // ibdmchk finds the program, or skips the test.

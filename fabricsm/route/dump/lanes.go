@@ -52,18 +52,19 @@ func firstLID(f *topo.Fabric, id topo.NodeID) ib.LID {
 // byte. Errors are those of the writer.
 func SL2VL(w io.Writer, f *topo.Fabric, t *route.Tables) error {
 	b := bufio.NewWriter(w)
-	lanes := ""
-	vl := t.SLtoVL()
-	for sl := 0; sl < len(vl); sl += 2 {
-		lanes += fmt.Sprintf(" 0x%x%x", uint8(vl[sl]), uint8(vl[sl+1]))
-	}
 	for _, id := range f.Switches() {
 		n := f.Node(id)
 		for in := 0; in <= int(n.NumPorts); in++ {
 			for out := 1; out <= int(n.NumPorts); out++ {
-				if in != out {
-					fmt.Fprintf(b, "%v %d %d%s\n", n.GUID, in, out, lanes)
+				if in == out {
+					continue
 				}
+				fmt.Fprintf(b, "%v %d %d", n.GUID, in, out)
+				vl := t.SwitchLanes(id, ib.PortNum(in), ib.PortNum(out))
+				for sl := 0; sl < len(vl); sl += 2 {
+					fmt.Fprintf(b, " 0x%x%x", uint8(vl[sl]), uint8(vl[sl+1]))
+				}
+				b.WriteByte('\n')
 			}
 		}
 	}
