@@ -14,10 +14,16 @@ import (
 // durable. It sends nothing meanwhile.
 const saveTimeout = 10 * time.Second
 
-// Facts holds what the subnet manager must not forget, by "kind/GUID".
+// Facts holds what the subnet manager must not forget, by
+// "kind/GUID" or "kind/GUID/port".
 func Facts() store.Collection[sm.Fact] { return store.NewCollection[sm.Fact]("fabric/facts", 1) }
 
-func factKey(f sm.Fact) string { return fmt.Sprintf("%s/%v", f.Kind, f.GUID) }
+func factKey(f sm.Fact) string {
+	if f.Port != 0 {
+		return fmt.Sprintf("%s/%v/%d", f.Kind, f.GUID, f.Port)
+	}
+	return fmt.Sprintf("%s/%v", f.Kind, f.GUID)
+}
 
 // Load implements driver.Store.
 func (l *Link) Load() ([]sm.Fact, error) {
@@ -49,8 +55,8 @@ func (l *Link) Save(facts []sm.Fact) error {
 
 func saveFacts(tx *store.Tx, facts []sm.Fact) error {
 	for _, f := range facts {
-		if f.Kind == sm.FactLID && f.LID == 0 {
-			Facts().Delete(tx, factKey(f)) // the LID was taken back
+		if f.Kind == sm.FactLID && f.LID == 0 || f.Kind == sm.FactHealth && f.Quarantine == "" && f.Mark == "" {
+			Facts().Delete(tx, factKey(f)) // it was taken back
 			continue
 		}
 		if err := Facts().Put(tx, factKey(f), f); err != nil {

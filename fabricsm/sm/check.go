@@ -33,6 +33,7 @@ func (c *Config) Check() error {
 		k.wrong("SL-to-VL mode %d: want auto, all or off", uint8(c.SLtoVL))
 	}
 	k.ports(&c.Ports)
+	k.health(&c.Health)
 	return errors.Join(k.errs...)
 }
 

@@ -60,6 +60,7 @@ type Config struct {
 
 	Ports  PortConfig
 	SLtoVL SLtoVLMode // default SLtoVLAuto
+	Health HealthConfig
 }
 
 // Enforcement says what counts as proof that a switch port enforces P_Keys.
@@ -110,6 +111,7 @@ func (c Config) withDefaults() Config {
 	def(&c.AuditPeriod, 10*time.Minute)
 	def(&c.ViewEvery, 200*time.Millisecond)
 	c.Election.setDefaults(c.Priority)
+	c.Health.withDefaults()
 	def(&c.Ports.MaxMTU, ib.MTU4096)
 	def(&c.Ports.MaxOperationalVLs, 5)
 	def(&c.Ports.SubnetTimeOut, 18)

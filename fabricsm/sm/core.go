@@ -47,6 +47,7 @@ type Core struct {
 	traps    map[ib.LID]uint64
 	dropped  uint64
 	strays   uint64 // answers to nothing that was asked
+	health   records
 
 	// told
 	out       Output
@@ -81,6 +82,7 @@ func New(cfg Config) *Core {
 		traps:    make(map[ib.LID]uint64),
 		problems: make(map[problemKey]string),
 		notKept:  make(map[device]PortFields),
+		health:   records{at: make(map[ib.Place]*record)},
 		lids:     newLIDSpace(),
 		members:  newMembers(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
@@ -108,6 +110,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.received(in)
 	case *IntentSet:
 		c.setIntent(&in.Intent)
+	case *HealthMarked:
+		c.marked(in)
 	case *TablesReady:
 		c.gotTables(in)
 	}
@@ -151,6 +155,8 @@ func (c *Core) load(facts []Fact) {
 		switch f.Kind {
 		case FactLID:
 			c.lids.load(f.GUID, f.LID)
+		case FactHealth:
+			c.loadHealth(&f)
 		case FactNotKept:
 			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
 		}

@@ -28,7 +28,7 @@ func (c *Core) workRoot() {
 func (c *Core) workProbe(p topo.PortID) {
 	pt := &c.ports[p]
 	n := &c.nodes[pt.node]
-	if !n.alive || n.silent || !c.probes(p) || !linkUp(&pt.info) {
+	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) {
 		return
 	}
 	if peer := c.peer(p); peer != topo.None && !pt.verify && !c.nodes[c.ports[peer].node].silent {
@@ -63,6 +63,14 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 		return
 	}
 	p := topo.PortID(r.ref.id)
+	if c.dark(p) {
+		return
+	}
+	if sw := (ib.Place{Switch: ni.NodeGUID}); ni.NodeType == ib.NodeSwitch && c.health.actionAt(sw) > Ignore {
+		if c.shun(p, sw); c.dark(p) {
+			return
+		}
+	}
 	pt := &c.ports[p]
 	pt.verify, pt.told = false, false
 	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
@@ -164,6 +172,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 		return
 	}
 	switch peer := c.peer(q); {
+	case c.dark(q): // it looks itself when it is well again
 	case peer == p:
 		c.heard(id)
 		c.vindicated(p)

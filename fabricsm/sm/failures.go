@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
 )
 
@@ -75,6 +76,24 @@ func (c *Core) deadEnd(r *request) {
 
 // refused decides what follows from an answer that is an error.
 func (c *Core) refused(r *request, reason string) {
+	cond := IllegalAnswer
+	if r.method == mad.MethodSet {
+		cond = SetErrors
+	}
+	c.refusedAs(r, reason, cond)
+}
+
+// blame notes a strike against who a request was for.
+func (c *Core) blame(r *request, cond Condition) {
+	switch {
+	case r.node != topo.None:
+		c.strikeNode(r.node, cond)
+	case r.ref.class == clsProbe:
+		c.strike(c.placeOf(topo.PortID(r.ref.id)), 0, cond)
+	}
+}
+
+func (c *Core) refusedAs(r *request, reason string, cond Condition) {
 	var guid ib.GUID
 	var num ib.PortNum
 	if r.node != topo.None {
@@ -87,6 +106,7 @@ func (c *Core) refused(r *request, reason string) {
 			reason = fmt.Sprintf("behind %v: %s", c.placeOf(topo.PortID(r.ref.id)), reason)
 		}
 	}
+	c.blame(r, cond)
 	if c.failures[r.ref].rounds == 0 {
 		c.event(&BadAnswer{GUID: guid, Port: num, Request: fmt.Sprintf("%v %v", r.method, r.attr), Reason: reason})
 	}
@@ -94,7 +114,7 @@ func (c *Core) refused(r *request, reason string) {
 }
 
 // giveUp leaves a piece of work for later and says so once.
-func (c *Core) giveUp(r *request, reason string) { c.refused(r, reason) }
+func (c *Core) giveUp(r *request, reason string) { c.refusedAs(r, reason, Unresponsive) }
 
 // pauseWork looks at a piece of work again after ever longer pauses.
 func (c *Core) pauseWork(x ref) {
@@ -181,6 +201,10 @@ func (c *Core) silence(id topo.NodeID) {
 	}
 	n.pause = c.longer(n.pause)
 	c.problem(problemKey{kind: silentNode, guid: c.nodeGUID(id)}, &NodeUnreachable{GUID: c.nodeGUID(id), Place: c.placeOf(n.up)})
+	c.strikeNode(id, Unresponsive)
+	if !c.nodes[id].alive {
+		return // it is no longer looked at
+	}
 	c.updateForwarding(id)
 	c.judgeNode(id)
 	if id == c.root {

@@ -65,7 +65,10 @@ func TestEverNewGUIDs(t *testing.T) {
 	t.Parallel()
 	const times = 4200 // more than the tombstones that are kept
 	l := tree(t, 2, 4)
-	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1, TrapHold: time.Nanosecond, ViewEvery: time.Hour}, 1)
+	e := newEnv(t, l, sim.Options{}, sm.Config{
+		AuditPeriod: -1, TrapHold: time.Nanosecond, ViewEvery: time.Hour,
+		Health: sm.HealthConfig{Flapping: sm.HealthRule{Count: 1, Window: time.Hour, Action: sm.Ignore}},
+	}, 1)
 	e.start()
 	e.mustSettle(10 * time.Second)
 	var guid ib.GUID

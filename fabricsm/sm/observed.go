@@ -81,6 +81,8 @@ type port struct {
 	// of a port we probe
 	verify     bool        // probe although the peer is known
 	challenger topo.PortID // claims to be what this port is linked to; None
+	quarantine Action      // in force; above Ignore nothing behind it is looked at
+	reopen     bool        // it was switched off by us, and is to be switched on
 	fenced     bool        // what is behind shows a GUID that is elsewhere
 	claim      ib.GUID     // GUID the challenger says this further port of an adapter has
 	denied     uint8       // times that the port it claims to lead to said that it has no link
@@ -155,6 +157,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	for i := range int(ni.NumPorts) + 1 {
 		c.ports[first+topo.PortID(i)] = port{node: id, num: ib.PortNum(i), challenger: topo.None}
 	}
+	c.remember(id)
 	c.moved()
 	return id
 }

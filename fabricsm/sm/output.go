@@ -50,10 +50,14 @@ const (
 	// FactNotKept: ports of the node GUID, if it is of this model and, being a
 	// host, at this place, accept Sets of these fields and forget them.
 	FactNotKept FactKind = "not-kept"
+	// FactHealth: what is behind the port of switch GUID, or with port 0 that
+	// switch, is in quarantine or was marked by an operator. One with neither
+	// takes it back.
+	FactHealth FactKind = "health"
 )
 
 // Fact is one thing that must survive a restart. A fact replaces an earlier
-// one of the same kind and GUID.
+// one of the same kind, GUID and Port.
 type Fact struct {
 	Kind    FactKind   `json:"kind"`
 	GUID    ib.GUID    `json:"guid"`
@@ -61,6 +65,10 @@ type Fact struct {
 	NotKept PortFields `json:"not_kept,omitzero"`
 	Model   string     `json:"model,omitzero"`
 	Place   ib.Place   `json:"place,omitzero"`
+
+	Port       ib.PortNum `json:"port,omitzero"`
+	Quarantine string     `json:"quarantine,omitzero"`
+	Mark       string     `json:"mark,omitzero"`
 }
 
 // PortFields is a set of fields of PortInfo.

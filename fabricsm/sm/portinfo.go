@@ -60,8 +60,14 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	switch {
 	case !hasLink:
 	case !linkUp(pi):
+		if byGet && was && linkUp(&old) {
+			c.flapped(p, c.peer(p))
+		}
 		c.linkDown(p)
 	case was && old.PortState >= ib.PortArmed && pi.PortState == ib.PortInit:
+		if byGet {
+			c.flapped(p, c.peer(p))
+		}
 		c.bounced(p)
 	case c.peer(p) == topo.None:
 		c.linkFound(p)
@@ -149,7 +155,7 @@ func (c *Core) linkFound(p topo.PortID) {
 		}
 		return
 	}
-	if c.probes(p) && !pt.fenced && pt.pause == 0 {
+	if c.probes(p) && !c.dark(p) && !pt.fenced && pt.pause == 0 {
 		c.markPort(clsProbe, p)
 	}
 }
@@ -203,6 +209,9 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 		c.touchNode(id)
 		c.readLFT(id)
 	} else if si.LinearFDBTop < old.LinearFDBTop {
+		if c.strikeNode(id, Rebooting); !n.alive {
+			return
+		}
 		c.rebooted(id)
 	}
 	if verify && si.PortStateChange {

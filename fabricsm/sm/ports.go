@@ -29,7 +29,7 @@ func (c *Core) smLID() ib.LID {
 // port's state.
 func (c *Core) workSet(p topo.PortID) {
 	pt := &c.ports[p]
-	if !c.writing() || c.holdDown(p) || !c.settable(p) {
+	if !c.writing() || c.workQuarantine(p) || c.holdDown(p) || !c.settable(p) {
 		return
 	}
 	if c.external(p) && c.isEnd(c.peer(p)) {

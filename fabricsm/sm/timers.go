@@ -20,6 +20,7 @@ const (
 	timerWatch                   // look at our own port
 	timerPoll                    // standby: ask the master
 	timerRoute                   // routing has waited long enough
+	timerHealth                  // look after the sick
 )
 
 type timer struct {
@@ -102,6 +103,8 @@ func (c *Core) fire() {
 			c.watch()
 		case timerPoll:
 			c.poll()
+		case timerHealth:
+			c.nurse()
 		case timerRoute:
 			// settle looks at the time itself
 		}

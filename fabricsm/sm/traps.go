@@ -60,6 +60,12 @@ func (c *Core) trap(in *Received) {
 		return
 	}
 	id := c.ports[p].node
+	if nd := &c.nodes[id]; c.topo.Node(id).Type != ib.NodeSwitch || !nd.trapTrue && nd.trapPause > c.cfg.TrapHold {
+		c.strikeNode(id, Noisy) // a switch whose last trap was true is not
+	}
+	if !c.nodes[id].alive {
+		return
+	}
 	if !n.IsGeneric {
 		return
 	}
@@ -160,7 +166,7 @@ func (c *Core) verifyDue(id topo.NodeID) {
 // bornOut takes that a port of a switch changed: the trap of the switch was
 // true.
 func (c *Core) bornOut(p topo.PortID) {
-	if c.external(p) {
+	if c.external(p) && !c.dark(p) {
 		c.nodes[c.ports[p].node].trapTrue = true
 	}
 }

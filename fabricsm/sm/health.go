@@ -1,0 +1,320 @@
+package sm
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Condition is a way in which what is behind a switch port, or a switch itself,
+// misbehaves.
+type Condition uint8
+
+// Conditions. All but Marked have a HealthRule.
+const (
+	Flapping      Condition = iota // its link went down
+	Unresponsive                   // it fell silent
+	Noisy                          // it sent traps
+	SetErrors                      // it refused a Set, or answered it with something else
+	IllegalAnswer                  // it answered what the standard does not allow
+	Rebooting                      // it lost its tables
+	Marked                         // an operator says that it is unhealthy
+	numConditions
+)
+
+var conditionNames = [numConditions]string{"flapping", "unresponsive", "noisy", "set-errors", "illegal-answers", "rebooting", "marked"}
+
+func (c Condition) String() string {
+	if c < numConditions {
+		return conditionNames[c]
+	}
+	return fmt.Sprintf("condition %d", uint8(c))
+}
+
+// Action is what follows when a rule is broken. Each does what the one before it
+// does, and more.
+type Action uint8
+
+// Actions, the mildest first.
+const (
+	Report     Action = iota // an event, and a problem in the views
+	Ignore                   // nothing at all: the condition is switched off
+	NoDiscover               // what is behind the port is not looked at and not part of the fabric: no routes, no memberships
+	Isolate                  // and its link is kept from carrying data: it stays in Init
+	Disable                  // and the port is switched off, until it counts as healthy
+	numActions
+)
+
+var actionNames = [numActions]string{"report", "ignore", "no-discover", "isolate", "disable"}
+
+func (a Action) String() string {
+	if a < numActions {
+		return actionNames[a]
+	}
+	return fmt.Sprintf("action %d", uint8(a))
+}
+
+// MarshalText gives the name.
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads a name.
+func (a *Action) UnmarshalText(b []byte) error {
+	for i, name := range actionNames {
+		if name == string(b) {
+			*a = Action(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("action %q: want one of %q", b, actionNames)
+}
+
+// HealthRule says how often a condition may occur before something follows. The
+// zero value means the default of its condition.
+type HealthRule struct {
+	Count  int           // so many times ...
+	Window time.Duration // ... within this time
+	Action Action
+}
+
+// HealthConfig says when a port or switch counts as unhealthy, and what follows.
+// Our own port, and the one in front of it, are never acted upon.
+type HealthConfig struct {
+	Flapping      HealthRule // default 12 in 1 min: Isolate
+	Unresponsive  HealthRule // default 5 in 10 min: Report
+	Noisy         HealthRule // default 600 in 1 min: Report
+	SetErrors     HealthRule // default 10 in 10 min: Report
+	IllegalAnswer HealthRule // default 10 in 10 min: Report
+	Rebooting     HealthRule // default 5 in 10 min: Report
+	Marked        Action     // what follows from MarkUnhealthy; Report means the default, Isolate
+
+	// Recover is how long the condition must not have occurred before a port
+	// counts as healthy again; default 1 min. It doubles each time the port
+	// falls ill again within four times that, up to RecoverMax; default 1 h.
+	Recover, RecoverMax time.Duration
+}
+
+func (h *HealthConfig) withDefaults() {
+	def(&h.Flapping, HealthRule{12, time.Minute, Isolate})
+	def(&h.Unresponsive, HealthRule{5, 10 * time.Minute, Report})
+	def(&h.Noisy, HealthRule{600, time.Minute, Report})
+	def(&h.SetErrors, HealthRule{10, 10 * time.Minute, Report})
+	def(&h.IllegalAnswer, HealthRule{10, 10 * time.Minute, Report})
+	def(&h.Rebooting, HealthRule{5, 10 * time.Minute, Report})
+	def(&h.Marked, Isolate)
+	def(&h.Recover, time.Minute)
+	def(&h.RecoverMax, time.Hour)
+}
+
+func (h *HealthConfig) rule(cond Condition) HealthRule {
+	switch cond {
+	case Flapping:
+		return h.Flapping
+	case Unresponsive:
+		return h.Unresponsive
+	case Noisy:
+		return h.Noisy
+	case SetErrors:
+		return h.SetErrors
+	case IllegalAnswer:
+		return h.IllegalAnswer
+	case Rebooting:
+		return h.Rebooting
+	default:
+		return HealthRule{Count: 1, Action: h.Marked}
+	}
+}
+
+// health checks the rules.
+func (k *configChecker) health(h *HealthConfig) {
+	for cond := range Marked {
+		r := h.rule(cond)
+		if r != (HealthRule{}) && (r.Count <= 0 || r.Window <= 0 || r.Action >= numActions) {
+			k.wrong("health rule %v: %d times in %v, %v: want a count and a time above 0 and an action", cond, r.Count, r.Window, r.Action)
+		}
+	}
+	if h.Marked >= numActions {
+		k.wrong("health: action %d for what is marked: want one of %q", uint8(h.Marked), actionNames)
+	}
+	k.notNegative("time to recover", int64(h.Recover))
+	k.notNegative("longest time to recover", int64(h.RecoverMax))
+}
+
+// Mark is what an operator says of the health of a place.
+type Mark uint8
+
+// Marks.
+const (
+	MarkNone      Mark = iota // nothing: the rules decide
+	MarkHealthy               // it is healthy whatever it does
+	MarkUnhealthy             // it is unhealthy whatever it does
+)
+
+var markNames = map[Mark]string{MarkHealthy: "healthy", MarkUnhealthy: "unhealthy"}
+
+// HealthMarked is the input by which an operator overrides the rules at a place;
+// port 0 of a switch stands for the switch. It is remembered over restarts.
+type HealthMarked struct {
+	Place ib.Place
+	Mark  Mark
+}
+
+func (*HealthMarked) input() {}
+
+// Unhealthy says that what is at a place misbehaves, and what follows.
+type Unhealthy struct {
+	Place     ib.Place // switch port in front of it; port 0: the switch itself
+	GUID      ib.GUID  // node that was seen there last, 0 if none
+	Condition Condition
+	Count     int           // times within Window
+	Window    time.Duration // 0: an operator said so
+	Action    Action
+}
+
+// Healthy says that a place counts as healthy again.
+type Healthy struct {
+	Place ib.Place
+	GUID  ib.GUID
+}
+
+func (*Unhealthy) event() {}
+func (*Healthy) event()   {}
+
+func (e *Unhealthy) String() string {
+	what := fmt.Sprintf("what is behind %v (node %v)", e.Place, e.GUID)
+	if e.Place.Port == 0 {
+		what = fmt.Sprintf("switch %v", e.Place.Switch)
+	}
+	switch {
+	case e.Condition == Marked:
+		return fmt.Sprintf("%s is unhealthy, an operator says: %v", what, e.Action)
+	case e.Count == 0:
+		return fmt.Sprintf("%s is unhealthy, %v since before the start: %v", what, e.Condition, e.Action)
+	}
+	return fmt.Sprintf("%s is unhealthy: %v, %d times in %v: %v", what, e.Condition, e.Count, e.Window, e.Action)
+}
+
+func (e *Healthy) String() string {
+	if e.Place.Port == 0 {
+		return fmt.Sprintf("switch %v counts as healthy again", e.Place.Switch)
+	}
+	return fmt.Sprintf("what is behind %v counts as healthy again", e.Place)
+}
+
+// record is what is known of the health of a place.
+type record struct {
+	guid    ib.GUID
+	strikes [Marked]struct {
+		since time.Time
+		n     int
+	}
+	sick   bool
+	worst  Condition // the one that the action in force follows from
+	action Action    // in force while sick
+	last   time.Time // when it last misbehaved, or recovered
+	pause  time.Duration
+	mark   Mark
+	saved  bool // a fact says something of it
+}
+
+// maxRecords bounds the places whose health is known.
+const maxRecords = 1 << 14
+
+// suspectPlace gives the place that answers for what a node does: a switch
+// itself, or the switch port in front of a host. Zero is nobody's.
+func (c *Core) suspectPlace(id topo.NodeID) ib.Place {
+	if tn := c.topo.Node(id); tn.Type == ib.NodeSwitch {
+		return ib.Place{Switch: tn.GUID}
+	}
+	return c.placeOf(c.nodes[id].up)
+}
+
+// strikeNode notes that a node misbehaved.
+func (c *Core) strikeNode(id topo.NodeID, cond Condition) {
+	if id != c.root {
+		c.strike(c.suspectPlace(id), c.nodeGUID(id), cond)
+	}
+}
+
+// strike notes that what is at a place misbehaved.
+func (c *Core) strike(pl ib.Place, guid ib.GUID, cond Condition) {
+	rule := c.cfg.Health.rule(cond)
+	if pl.IsZero() || rule.Action == Ignore {
+		return
+	}
+	r := c.health.of(pl)
+	if r == nil || r.mark != MarkNone {
+		return
+	}
+	if guid != 0 {
+		r.guid = guid
+	}
+	s := &r.strikes[cond]
+	if s.n == 0 || c.now.Sub(s.since) > rule.Window {
+		s.since, s.n = c.now, 0
+	}
+	s.n++
+	if r.sick && r.worst == cond {
+		r.last = c.now
+	}
+	if s.n < rule.Count || r.sick && rule.Action <= r.action {
+		return
+	}
+	count := s.n
+	s.n = 0
+	if c.untouchable(pl) {
+		rule.Action = Report
+	}
+	c.fallIll(pl, r, &Unhealthy{Place: pl, GUID: r.guid, Condition: cond, Count: count, Window: rule.Window, Action: rule.Action})
+}
+
+// fallIll puts an action into force.
+func (c *Core) fallIll(pl ib.Place, r *record, e *Unhealthy) {
+	if !r.sick {
+		if r.pause > 0 && c.now.Sub(r.last) > steadyFor*r.pause {
+			r.pause = 0
+		}
+		r.pause = min(max(2*r.pause, c.cfg.Health.Recover), max(c.cfg.Health.Recover, c.cfg.Health.RecoverMax))
+		c.health.sick = append(c.health.sick, pl)
+	}
+	r.sick, r.worst, r.action, r.last = true, e.Condition, e.Action, c.now
+	c.watchHealth()
+	c.problem(problemKey{kind: unhealthy, place: pl}, e)
+	c.saveHealth(pl, r)
+	c.quarantineAt(pl, r.action)
+}
+
+// recovered takes an action out of force.
+func (c *Core) recovered(pl ib.Place, r *record) {
+	r.sick, r.action, r.last = false, Report, c.now
+	c.solved(problemKey{kind: unhealthy, place: pl})
+	c.event(&Healthy{Place: pl, GUID: r.guid})
+	c.saveHealth(pl, r)
+	c.quarantineAt(pl, Report)
+}
+
+// marked takes what an operator says.
+func (c *Core) marked(in *HealthMarked) {
+	r := c.health.of(in.Place)
+	if r == nil || in.Place.IsZero() || r.mark == in.Mark {
+		return
+	}
+	r.mark = in.Mark
+	switch {
+	case in.Mark == MarkUnhealthy:
+		r.sick = false // begin anew, whatever it was
+		c.health.drop(in.Place)
+		a := c.cfg.Health.Marked
+		if c.untouchable(in.Place) {
+			a = Report
+		}
+		c.fallIll(in.Place, r, &Unhealthy{Place: in.Place, GUID: r.guid, Condition: Marked, Count: 1, Action: a})
+	case r.sick:
+		c.health.drop(in.Place)
+		r.pause = 0
+		c.recovered(in.Place, r)
+	default:
+		c.saveHealth(in.Place, r)
+	}
+}
