@@ -25,10 +25,17 @@ import (
 // With one layer, one LID behind each switch is walked and the others are
 // compared with it; with several, each LID is walked. The work is dealt to all
 // cores; the report does not depend on how many there are.
-func Check(f *topo.Fabric, t *Tables) Report { return check(f, t, t.Layers() > 1 || t.LanesByPort()) }
+func Check(f *topo.Fabric, t *Tables) Report {
+	r, _ := check(f, t, t.manyLanes())
+	return r
+}
 
-// check judges tables. everyLID: each LID is walked, which several layers need.
-func check(f *topo.Fabric, t *Tables, everyLID bool) Report {
+// manyLanes says that routes are dealt to lanes, so that each is to be walked.
+func (t *Tables) manyLanes() bool { return t.Layers() > 1 || t.LanesByPort() }
+
+// check judges tables. everyLID: each LID is walked, which several layers need,
+// and there is no proof then.
+func check(f *topo.Fabric, t *Tables, everyLID bool) (Report, *proof) {
 	g, err := NewGraph(f, t)
 	r := Report{Switches: len(g.IDs), Links: len(g.To), Input: err}
 	rows := tableRows(g, t, &r)
@@ -36,7 +43,7 @@ func check(f *topo.Fabric, t *Tables, everyLID bool) Report {
 		r.LIDs += len(targets)
 	}
 	if err != nil || len(r.Findings) > 0 {
-		return r
+		return r, nil
 	}
 	checkLanes(g, t, &r)
 
@@ -80,7 +87,10 @@ func check(f *topo.Fabric, t *Tables, everyLID bool) Report {
 	if r.Err() != nil {
 		r.Waits = nil
 	}
-	return r
+	if everyLID {
+		return r, nil
+	}
+	return r, newProof(g, v)
 }
 
 // checkLanes finds links between switches with fewer virtual lanes than the

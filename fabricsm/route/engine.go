@@ -15,6 +15,12 @@ type Engine interface {
 	Route(f *topo.Fabric, prev *Tables) (*Tables, error)
 }
 
+// Retrier is an engine that knows another way to route when its tables have a
+// credit loop, as those made of tables before them can have. It is asked once.
+type Retrier interface {
+	Again(f *topo.Fabric, prev *Tables) (*Tables, error)
+}
+
 // Choice is the outcome of [First].
 type Choice struct {
 	Tables *Tables
@@ -30,21 +36,36 @@ type Choice struct {
 func First(f *topo.Fabric, prev *Tables, engines ...Engine) (Choice, error) {
 	var c Choice
 	for _, e := range engines {
-		t, err := e.Route(f, prev)
-		if err != nil {
+		if err := c.ask(f, prev, e); err != nil {
 			c.Refused = append(c.Refused, fmt.Errorf("routing engine %s: %w", e.Name(), err))
 			continue
 		}
-		c.Report = Check(f, t)
-		if err := c.Report.Err(); err != nil {
-			c.Refused = append(c.Refused, fmt.Errorf("routing engine %s: %w", e.Name(), err))
-			continue
-		}
-		c.Tables = t
 		return c, nil
 	}
 	if len(c.Refused) == 0 {
 		return c, errors.New("route: no routing engine is configured")
 	}
 	return c, errors.Join(c.Refused...)
+}
+
+// ask gives the tables of one engine a hearing.
+func (c *Choice) ask(f *topo.Fabric, prev *Tables, e Engine) error {
+	t, err := e.Route(f, prev)
+	if err != nil {
+		return err
+	}
+	var p *proof
+	c.Report, p = check(f, t, t.manyLanes())
+	if again, ok := e.(Retrier); ok && c.Report.CreditLoop != nil {
+		if t, err = again.Again(f, prev); err != nil {
+			return err
+		}
+		c.Report, p = check(f, t, t.manyLanes())
+	}
+	if err := c.Report.Err(); err != nil {
+		return err
+	}
+	t.proof = p
+	c.Tables = t
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
+	"portcullis/fabricsm/route/updown"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
@@ -113,12 +114,27 @@ func TestLostLinkMovesOnlyItsPaths(t *testing.T) {
 	}
 }
 
+// proven gives tables as [route.First] does, so that the next are made of what
+// changed; or else, if they are not accepted, as they are.
+func proven(t *rapid.T, e route.Engine, f *topo.Fabric) *route.Tables {
+	if c, err := route.First(f, nil, e); err == nil {
+		return c.Tables
+	}
+	return mustRoute(t, e, f, nil)
+}
+
 func loseLink(t *rapid.T, e route.Engine) {
 	k := topotest.Random(9, draw(t))
+	if draw(t)(1) == 1 {
+		k = topotest.FatTree3(54, 6)
+	}
 	f := k.Fabric()
-	before := mustRoute(t, e, f, nil)
+	before := proven(t, e, f)
 	lost := topo.PortID(draw(t)(k.NumPorts() - 1))
 	peer := f.Port(lost).Peer
+	if e.Name() == "dor" && parallel(f, lost) {
+		return // the neighbour that the lowest port leads to may be another now
+	}
 	k.Disconnect(lost)
 	cut := k.Fabric()
 	after := mustRoute(t, e, cut, before)
@@ -142,6 +158,21 @@ func loseLink(t *rapid.T, e route.Engine) {
 	}
 }
 
+// parallel reports whether another cable joins the same two nodes.
+func parallel(f *topo.Fabric, p topo.PortID) bool {
+	if f.Port(p).Peer == topo.None {
+		return false
+	}
+	n, far := f.NodeOf(p), f.Port(f.Port(p).Peer).Node
+	for i := 1; i <= int(n.NumPorts); i++ {
+		other := n.FirstPort + topo.PortID(i)
+		if peer := f.Port(other).Peer; other != p && peer != topo.None && f.Port(peer).Node == far {
+			return true
+		}
+	}
+	return false
+}
+
 // TestGainedLinkMovesOnlyToItself: an entry that is still right changes only to
 // use the new cable.
 func TestGainedLinkMovesOnlyToItself(t *testing.T) {
@@ -155,11 +186,17 @@ func TestGainedLinkMovesOnlyToItself(t *testing.T) {
 		}
 		k.Link(a, b)
 		g := k.Fabric()
+		if !slices.Equal(levels(t, f), levels(t, g)) {
+			return // on a tree fewer of the shortest paths will do
+		}
 		after := mustRoute(t, minhop.Engine{}, g, before)
 		s := &slow{f: g, t: after}
 		for lid, owner := range s.owners() {
 			for _, sw := range f.Switches() {
 				was, is := before.LFT(sw)[lid], after.LFT(sw)[lid]
+				if !s.hosts(sw) || !s.hosts(s.home(owner)) {
+					continue
+				}
 				if was == is || was == ib.NoPort || f.LinkUp(f.PortOf(sw, is)) == topo.None {
 					continue
 				}
@@ -170,6 +207,19 @@ func TestGainedLinkMovesOnlyToItself(t *testing.T) {
 			}
 		}
 	})
+}
+
+// levels are those of a tree, nil if a fabric is none.
+func levels(t *rapid.T, f *topo.Fabric) []int32 {
+	g, err := route.NewGraph(f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, ok := updown.NewTree(g)
+	if !ok {
+		return nil
+	}
+	return tree.Basis()
 }
 
 // TestSpineReturns: what a spine carried is dealt to the others when it fails,

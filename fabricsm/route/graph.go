@@ -94,8 +94,8 @@ func (g *Graph) readLinks() {
 	}
 }
 
-// peers gives the other end of every link between switches, by port.
-func (g *Graph) peers() []topo.PortID {
+// PeersOf gives the other end of every link between switches, by topo.PortID.
+func PeersOf(g *Graph) []topo.PortID {
 	peers := make([]topo.PortID, len(g.portOut))
 	for i, e := range g.portOut {
 		peers[i] = topo.None
@@ -104,6 +104,14 @@ func (g *Graph) peers() []topo.PortID {
 		}
 	}
 	return peers
+}
+
+// PortAt gives the id of a port of a switch, None if it has no such port.
+func (g *Graph) PortAt(s int32, port ib.PortNum) topo.PortID {
+	if r := g.slot[s]; port <= r.last {
+		return r.first + topo.PortID(port)
+	}
+	return topo.None
 }
 
 // GUID gives the node GUID of a switch by its number.

@@ -27,6 +27,8 @@ type Tables struct {
 	layers *layers    // nil: all routes are in one
 	ports  *portLanes // nil: the lane is that of the layer
 	memo   any        // what the engine wants to find again
+	notes  *Notes     // what package spread wants to find again, nil: nothing
+	proof  *proof     // of the checker, nil: there is none
 }
 
 type row struct {
@@ -39,7 +41,7 @@ type row struct {
 // the same switch, and else holds what prev had and NoPort. Use
 // [Tables.Writable] to change entries.
 func NewTables(engine string, g *Graph, prev *Tables) *Tables {
-	t := &Tables{Engine: engine, MaxLID: g.MaxLID, rows: make([]row, len(g.Num)), home: make([]topo.NodeID, int(g.MaxLID)+1), peer: g.peers()}
+	t := &Tables{Engine: engine, MaxLID: g.MaxLID, rows: make([]row, len(g.Num)), home: make([]topo.NodeID, int(g.MaxLID)+1), peer: PeersOf(g)}
 	for i := range t.home {
 		t.home[i] = topo.None
 	}

@@ -29,22 +29,29 @@ func (Engine) Name() string { return "minhop" }
 // route of prev stays while it is still among the choices. Errors are those of
 // [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	var tree *updown.Tree
-	with := func(g *route.Graph) (func() spread.Rule, error) {
-		return func() spread.Rule { return tree.Rule(shortest(g)) }, nil
-	}
-	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
-		var ok bool
-		if tree, ok = updown.NewTree(g); ok {
-			return with(g)
+	return e.route(f, prev, false)
+}
+
+// Again routes with all that must turn on a fat tree turning at one leaf, where
+// a lost cable may have made it two, and looks at all routes of prev anew.
+func (e Engine) Again(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
+	return e.route(f, prev, true)
+}
+
+func (e Engine) route(f *topo.Fabric, prev *route.Tables, again bool) (*route.Tables, error) {
+	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
+		tree, ok := updown.NewTree(g)
+		if !ok {
+			return spread.Plan{Basis: []int32{}, NewRule: func() spread.Rule { return shortest(g) }}, nil
 		}
-		return func() spread.Rule { return shortest(g) }, nil
+		if again || prev != nil && updown.TurnedOnce(prev) {
+			tree.TurnOnce()
+		}
+		return spread.Plan{
+			Basis: tree.Basis(), All: again,
+			NewRule: func() spread.Rule { return tree.Rule(shortest(g)) },
+		}, nil
 	})
-	if err != nil || tree == nil || !tree.Two() || route.Check(f, t).CreditLoop == nil {
-		return t, err
-	}
-	tree.TurnOnce()
-	return spread.Route(e.Name(), f, prev, with)
 }
 
 // shortest allows the links that lead one hop nearer.

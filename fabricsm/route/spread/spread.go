@@ -44,6 +44,20 @@ type Rule func(dest int32, c *Choices)
 // it. What it gives makes one rule for every core.
 type Prepare func(*route.Graph) (newRule func() Rule, err error)
 
+// Plan is an engine's readiness for one graph.
+type Plan struct {
+	// NewRule makes one rule for every core.
+	NewRule func() Rule
+	// Basis is what the choices depend on besides the links, by topo.NodeID, -1
+	// for what is no switch; empty but not nil if that is nothing. With an equal one, taking a link away must leave the
+	// choices towards a destination as they are, but for the link itself, unless it
+	// was the only one allowed somewhere; then what changed is all that is
+	// looked at. nil: the engine cannot say so, and all is looked at every time.
+	Basis []int32
+	// All has all of prev looked at, although the basis is the same.
+	All bool
+}
+
 // Route fills tables by an engine's rule. Entries of prev (which may be nil)
 // that are among the choices stay, unless a link that prev did not know carries
 // less: so a lost link moves the paths that used it, and one that came back
@@ -51,21 +65,38 @@ type Prepare func(*route.Graph) (newRule func() Rule, err error)
 // cores share the work and not the decisions: the outcome does not depend on
 // their number. Errors are those of [route.NewGraph] and of prepare.
 func Route(engine string, f *topo.Fabric, prev *route.Tables, prepare Prepare) (*route.Tables, error) {
+	return RouteLocal(engine, f, prev, func(g *route.Graph) (Plan, error) {
+		newRule, err := prepare(g)
+		return Plan{NewRule: newRule}, err
+	})
+}
+
+// RouteLocal fills tables as [Route] does. Where the plan has a basis and prev was
+// given by [route.First], it looks only at what changed since: a lost link moves the
+// entries that used it, and they go back when it is there again. Only links that
+// the last whole routing did not know make another one.
+func RouteLocal(engine string, f *topo.Fabric, prev *route.Tables, prepare func(*route.Graph) (Plan, error)) (*route.Tables, error) {
 	g, err := route.NewGraph(f, prev)
 	if err != nil {
 		return nil, err
 	}
-	newRule, err := prepare(g)
+	plan, err := prepare(g)
 	if err != nil {
 		return nil, err
 	}
 	t := route.NewTables(engine, g, prev)
+	if repair(g, t, prev, plan) {
+		return t, nil
+	}
 	s := newSpreader(g, t, prev)
 	if prev != nil {
 		clearGone(g, t, prev)
-		s.keepAll(newRule)
+		s.keepAll(plan.NewRule)
 	}
-	s.fillAll(newRule)
+	s.fillAll(plan.NewRule)
+	if plan.Basis != nil {
+		t.SetNotes(&route.Notes{Basis: plan.Basis, Usual: t.Peers()})
+	}
 	return t, nil
 }
 

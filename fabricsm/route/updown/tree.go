@@ -1,6 +1,8 @@
 package updown
 
 import (
+	"slices"
+
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/spread"
 )
@@ -19,6 +21,7 @@ type Tree struct {
 
 	turns [2]way // where packets turn that no way up and then down leads on
 	two   bool   // they are not the same
+	once  bool   // all packets turn at one leaf, not the usual one
 }
 
 // way is the ways to a switch of every island.
@@ -68,8 +71,25 @@ func Leaf(g *route.Graph, s int32) bool {
 	return g.Hosts[s] > 0 || len(targets) > 0 && targets[0].Out != 0
 }
 
-// Levels gives the level of each switch, which must not be written to.
-func (t *Tree) Levels() []int32 { return t.level }
+// elsewhere is added to levels where packets do not turn where they always do.
+const elsewhere = 1 << 16
+
+// Basis gives what choices depend on besides the links, see [spread.Plan]: the
+// level of every switch.
+func (t *Tree) Basis() []int32 {
+	b := make([]int32, len(t.g.Num))
+	for id, s := range t.g.Num {
+		switch {
+		case s < 0:
+			b[id] = -1
+		case t.once:
+			b[id] = elsewhere + t.level[s]
+		default:
+			b[id] = t.level[s]
+		}
+	}
+	return b
+}
 
 func (t *Tree) spread(queue []int32) []int32 {
 	for i := 0; i < len(queue); i++ {
@@ -146,15 +166,18 @@ func (t *Tree) findTurns() {
 	}
 }
 
-// Two reports whether packets may turn at two leaves of one island.
-func (t *Tree) Two() bool { return t.two }
-
 // TurnOnce makes all packets turn at the second leaf, where there is one. The
 // price is that they do not turn where they used to.
 func (t *Tree) TurnOnce() {
 	if t.two {
-		t.turns[0], t.turns[1], t.two = t.turns[1], t.turns[0], false
+		t.turns[0], t.turns[1], t.two, t.once = t.turns[1], t.turns[0], false, true
 	}
+}
+
+// TurnedOnce reports whether that was so when tables were made.
+func TurnedOnce(t *route.Tables) bool {
+	n := t.Notes()
+	return n != nil && slices.ContainsFunc(n.Basis, func(level int32) bool { return level >= elsewhere })
 }
 
 func (w *way) add(c *spread.Choices) {

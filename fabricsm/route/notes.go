@@ -1,0 +1,104 @@
+package route
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Notes are what an engine keeps beside its tables, so that the next time it
+// need only look at what changed. Like tables they are immutable once published,
+// and nothing of them is believed by the checker.
+type Notes struct {
+	// Basis is what the choices depend on besides the links, by topo.NodeID, -1 for
+	// what is no switch. If a switch has another one, all is routed anew.
+	Basis []int32
+	// Usual is the other end of every link between switches at the last whole
+	// routing, by topo.PortID. Links that were lost since are still in it.
+	Usual []topo.PortID
+	// Detours are the entries that were moved since because a link was lost, with
+	// what they were, so that they go back when it returns.
+	Detours map[Entry]ib.PortNum
+	// Provisional are the switches with LIDs that were first routed while usual
+	// links were missing, by topo.NodeID.
+	Provisional map[topo.NodeID]bool
+}
+
+// Entry names one entry of the tables.
+type Entry struct {
+	Switch topo.NodeID
+	LID    ib.LID
+}
+
+// Notes gives what the engine kept, nil if it keeps nothing.
+func (t *Tables) Notes() *Notes {
+	if t == nil {
+		return nil
+	}
+	return t.notes
+}
+
+// SetNotes keeps notes with tables that are being made.
+func (t *Tables) SetNotes(n *Notes) { t.notes = n }
+
+// Peer gives the other end of a switch port's link to another switch when the
+// tables were made, None without one.
+func (t *Tables) Peer(p topo.PortID) topo.PortID {
+	if t == nil || int(p) >= len(t.peer) {
+		return topo.None
+	}
+	return t.peer[p]
+}
+
+// Has reports whether the tables were made for a switch.
+func (t *Tables) Has(id topo.NodeID, guid ib.GUID) bool { return t.rowOf(id, guid) != nil }
+
+// proof is what the checker found out about tables with one layer.
+type proof struct {
+	num   []int32 // by topo.NodeID: switch number, -1
+	n     int
+	depth []uint8 // see survey
+	load  []int64 // by topo.PortID of the sending end
+}
+
+func newProof(g *Graph, v *survey) *proof {
+	p := &proof{num: g.Num, n: len(g.IDs), depth: v.depth, load: make([]int64, len(g.portOut))}
+	for i, e := range g.portOut {
+		if e >= 0 {
+			p.load[i] = v.load[e]
+		}
+	}
+	return p
+}
+
+// Proven reports whether the tables were given by [First], so that
+// [Tables.Hops] and [Tables.Load] say something. Tables with several layers
+// never are.
+func (t *Tables) Proven() bool { return t != nil && t.proof != nil }
+
+// Hops gives the number of links from a switch to the LIDs behind another, -1
+// if there is no way, it is not known, or not the same for all of them.
+func (t *Tables) Hops(from, home topo.NodeID) int {
+	p := t.proof
+	if p == nil || int(from) >= len(p.num) || int(home) >= len(p.num) || p.num[from] < 0 || p.num[home] < 0 {
+		return -1
+	}
+	if d := p.depth[int(p.num[from])*p.n+int(p.num[home])]; d != farDepth {
+		return int(d)
+	}
+	return -1
+}
+
+// Load gives the number of routes between CA ports that leave a switch by a
+// port to another switch, see [Report].
+func (t *Tables) Load(p topo.PortID) int64 {
+	if t.proof == nil || int(p) >= len(t.proof.load) {
+		return 0
+	}
+	return t.proof.load[p]
+}
+
+// Out gives the port id by which an edge leaves its switch.
+func (g *Graph) Out(s, edge int32) topo.PortID { return g.slot[s].first + topo.PortID(g.Port[edge]) }
+
+// Peers gives the other end of every link between switches, by topo.PortID.
+func (t *Tables) Peers() []topo.PortID { return t.peer }

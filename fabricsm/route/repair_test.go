@@ -1,0 +1,193 @@
+package route_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/topo/topotest"
+)
+
+// cables gives one end of every cable between switches.
+func cables(f *topo.Fabric) (ends []topo.PortID) {
+	for i, p := range f.Ports() {
+		id := topo.PortID(i)
+		if p.Peer > id && f.NodeOf(id).Type == ib.NodeSwitch && f.NodeOf(p.Peer).Type == ib.NodeSwitch {
+			ends = append(ends, id)
+		}
+	}
+	return ends
+}
+
+// fatal is the part of testing.TB and rapid.T that helpers need.
+type fatal interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func mustFirst(t fatal, f *topo.Fabric, prev *route.Tables) route.Choice {
+	t.Helper()
+	c, err := route.First(f, prev, minhop.Engine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestFlapsLeaveNoTrace: cables are lost and put back in any order. The tables
+// are always right, and with all cables back they are what they were.
+func TestFlapsLeaveNoTrace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := topotest.FatTree3(54, 6)
+		if draw(t)(1) == 0 {
+			k = topotest.FatTree2(48, 16)
+		}
+		f := k.Fabric()
+		ends := cables(f)
+		first := mustFirst(t, f, nil)
+		now := first
+		lost := make(map[topo.PortID]topo.PortID)
+		for range 2 + draw(t)(8) {
+			p := ends[draw(t)(len(ends)-1)]
+			if peer, is := lost[p]; is {
+				delete(lost, p)
+				k.Connect(p, peer)
+			} else if len(lost) < 2 { // with three, two leaves of three links up can be left without a common way
+				lost[p] = k.Port(p).Peer
+				k.Disconnect(p)
+			}
+			now = mustFirst(t, k.Fabric(), now.Tables)
+		}
+		for p, peer := range lost {
+			k.Connect(p, peer)
+		}
+		now = mustFirst(t, k.Fabric(), now.Tables)
+		if now.Report.WorstLoad != first.Report.WorstLoad {
+			t.Fatalf("worst link: %d routes, before the flaps %d", now.Report.WorstLoad, first.Report.WorstLoad)
+		}
+		if !equalTables(f, now.Tables, first.Tables) {
+			t.Fatal("the tables are not what they were")
+		}
+	})
+}
+
+// TestManyFlaps: through 200 of them, each cable lost when the one before comes
+// back, the worst link carries at most a fifth more than if all was routed anew,
+// and in the end, with all cables back, nothing more.
+func TestManyFlaps(t *testing.T) {
+	k := topotest.FatTree3(432, 12)
+	f := k.Fabric()
+	ends := cables(f)
+	now := mustFirst(t, f, nil)
+	draw := uint32(1)
+	pick := func() topo.PortID {
+		draw = draw*1664525 + 1013904223
+		return ends[int(draw>>8)%len(ends)]
+	}
+	down := pick()
+	peer := k.Port(down).Peer
+	k.Disconnect(down)
+	for i := range 200 {
+		next := pick()
+		for next == down {
+			next = pick()
+		}
+		nextPeer := k.Port(next).Peer
+		k.Disconnect(next)
+		k.Connect(down, peer)
+		down, peer = next, nextPeer
+		now = mustFirst(t, k.Fabric(), now.Tables)
+		if i%20 != 0 {
+			continue
+		}
+		fresh := mustFirst(t, k.Fabric(), nil)
+		if most := fresh.Report.WorstLoad * 6 / 5; now.Report.WorstLoad > most {
+			t.Errorf("flap %d: worst link %d routes, want at most %d", i, now.Report.WorstLoad, most)
+		}
+	}
+	k.Connect(down, peer)
+	now = mustFirst(t, k.Fabric(), now.Tables)
+	if want := int64(432 - 6); now.Report.WorstLoad != want {
+		t.Errorf("all cables back: worst link %d routes, want %d", now.Report.WorstLoad, want)
+	}
+}
+
+// TestLostCableChangesFewBlocks counts what one cable costs on a tree of 1,944
+// hosts: the leaf moves what went up there, and every other leaf the few LIDs
+// that came down there.
+func TestLostCableChangesFewBlocks(t *testing.T) {
+	k := topotest.FatTree3(1944, 36)
+	f := k.Fabric()
+	leaf := f.NodeByGUID(topotest.SwitchGUID(1, 50))
+	agg := f.NodeByGUID(topotest.SwitchGUID(2, 40))
+	tests := []struct {
+		name   string
+		sw     topo.NodeID
+		port   int
+		blocks int // at most
+	}{
+		{"leaf to aggregation", leaf, 22, 160},
+		{"aggregation to core", agg, 30, 20},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := mustFirst(t, f, nil).Tables
+			p := f.PortOf(tt.sw, ib.PortNum(tt.port))
+			peer := f.Port(p).Peer
+			k.Disconnect(p)
+			cut := k.Fabric()
+			after := mustFirst(t, cut, before).Tables
+			blocks, switches := 0, 0
+			for _, id := range cut.Switches() {
+				n := len(route.ChangedBlocks(after.LFT(id), before.LFT(id)))
+				blocks += n
+				if n > 0 {
+					switches++
+				}
+			}
+			t.Logf("%d blocks on %d switches", blocks, switches)
+			if blocks > tt.blocks {
+				t.Errorf("%d blocks change on %d switches, want at most %d", blocks, switches, tt.blocks)
+			}
+			k.Connect(p, peer)
+			if back := mustFirst(t, k.Fabric(), after).Tables; !equalTables(f, back, before) {
+				t.Error("with the cable back the tables are not what they were")
+			}
+		})
+	}
+}
+
+// TestOneHostOneColumn: a host that is new gets a column, and no other LID
+// moves, also while a cable is lost.
+func TestOneHostOneColumn(t *testing.T) {
+	k := topotest.FatTree3(423, 12)
+	f := k.Fabric()
+	now := mustFirst(t, f, nil)
+	k.Cut(f.NodeByGUID(topotest.SwitchGUID(1, 1)), 7)
+	now = mustFirst(t, k.Fabric(), now.Tables)
+	host := k.Host(1)
+	k.Link(host, f.NodeByGUID(topotest.SwitchGUID(1, 71)))
+	f = k.Fabric()
+	next := mustFirst(t, f, now.Tables)
+	lid := f.Port(f.PortOf(host, 1)).LID
+	changed := 0
+	for _, id := range f.Switches() {
+		was, is := now.Tables.LFT(id), next.Tables.LFT(id)
+		for l, port := range is {
+			if l >= len(was) && port == ib.NoPort || l < len(was) && was[l] == port {
+				continue
+			}
+			if changed++; ib.LID(l) != lid {
+				t.Fatalf("switch %v LID %d changed too", f.Node(id).GUID, l)
+			}
+		}
+	}
+	if changed != len(f.Switches()) {
+		t.Errorf("%d entries changed, want one on each of %d switches", changed, len(f.Switches()))
+	}
+}
