@@ -177,7 +177,7 @@ func TestEventsCostLittle(t *testing.T) {
 	lab := ibsimtest.Start(t, text(t, l, err))
 	m := manage(t, lab, &memory{}, true)
 	m.intents <- sm.Intent{Revision: 1}
-	v := m.until("a settled fabric", settled)
+	v := m.until("a fabric at rest", rested)
 	before := total(v)
 	cost := func(what string, most uint64) {
 		t.Helper()

@@ -86,9 +86,10 @@ func (e Enforcement) String() string {
 type SLtoVLMode uint8
 
 const (
-	// SLtoVLAuto: CA ports, and switches that take one write for all pairs of
-	// ports. Other switches keep their power-on tables, since programming them
-	// costs a request for each pair.
+	// SLtoVLAuto: none while forwarding uses one layer, which is SL 0 on VL 0,
+	// where power-on tables lead it. Else CA ports, and switches that take one
+	// write for all pairs of ports. Other switches keep their power-on tables,
+	// since programming them costs a request for each pair.
 	SLtoVLAuto SLtoVLMode = iota
 	// SLtoVLAll also programs every pair of connected ports one by one.
 	SLtoVLAll

@@ -16,13 +16,15 @@ type Core struct {
 	state   ib.SMState
 
 	// observed
-	topo      topo.Builder
-	nodes     []node // by topo.NodeID
-	ports     []port // by topo.PortID
-	byPort    map[ib.GUID]topo.PortID
-	root      topo.NodeID // the node we are attached to
-	rootPort  topo.PortID // our port on it
-	treeEpoch uint32      // changes when a route to a node may have changed
+	topo       topo.Builder
+	nodes      []node // by topo.NodeID
+	ports      []port // by topo.PortID
+	byPort     map[ib.GUID]topo.PortID
+	root       topo.NodeID   // the node we are attached to
+	rootPort   topo.PortID   // our port on it
+	treeEpoch  uint32        // changes when a route to a node may have changed
+	level      []topo.NodeID // switches whose ports are to be read next, see readLevel
+	configured bool          // a link was found that some subnet manager had configured
 
 	// wanted
 	lids    lidSpace
@@ -34,6 +36,7 @@ type Core struct {
 	wire      wire
 	timers    timerHeap
 	timerSeq  uint64
+	idleWork  background
 	near      int // retries that are due very soon
 	failures  map[ref]failure
 	auditing  bool // requests made now are part of the audit

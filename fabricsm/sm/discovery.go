@@ -120,20 +120,31 @@ func (c *Core) foundRoot(ni *mad.NodeInfo) {
 
 // enter asks a new node all there is to know. p is the port it was entered by.
 func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
-	c.markNode(clsDesc, id)
+	c.inBackground(ref{clsDesc, int32(id)})
 	if ni.NodeType != ib.NodeSwitch {
-		c.enterPort(p, ni.PortGUID)
+		c.enterEnd(p, ni.PortGUID)
 		return
+	}
+	if p != topo.None && c.peer(p) != topo.None {
+		c.leaveUnread(p)
 	}
 	c.markNode(clsSwitch, id)
 	first := c.topo.Node(id).FirstPort
 	c.enterPort(first, ni.PortGUID)
-	for i := 1; i <= int(ni.NumPorts); i++ {
-		c.markPort(clsInfo, first+topo.PortID(i))
-	}
+	c.level = append(c.level, id)
 }
 
-// enterPort begins with an end port.
+// enterEnd begins with a port of a CA or router.
+func (c *Core) enterEnd(p topo.PortID, guid ib.GUID) {
+	c.nameEnd(p, guid)
+	if p == c.rootPort {
+		c.markPort(clsInfo, p)
+		return
+	}
+	c.leaveUnread(p)
+}
+
+// enterPort begins with port 0 of a switch.
 func (c *Core) enterPort(p topo.PortID, guid ib.GUID) {
 	c.nameEnd(p, guid)
 	c.markPort(clsInfo, p)
@@ -184,9 +195,9 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 		c.newPeer(p)
 		c.link(p, q)
 		if tn.Type != ib.NodeSwitch && c.guidOf(q) == 0 {
-			c.enterPort(q, ni.PortGUID)
-		} else if !c.ports[q].known && !c.asked(clsInfo, q) {
-			c.markPort(clsInfo, q)
+			c.enterEnd(q, ni.PortGUID)
+		} else {
+			c.leaveUnread(q)
 		}
 	}
 }
@@ -248,7 +259,7 @@ func (c *Core) cut(p topo.PortID) {
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
 		pt.challenger, pt.enforced, pt.slvl = c.release(pt.challenger), false, slvlState{}
-		pt.keysOK, pt.bitsProven = false, false
+		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
 		if pt.pkeys != nil && c.external(x) {
 			pt.pkeys = pt.pkeys.doubted() // the switch may have rebooted
 		}
@@ -311,7 +322,7 @@ func (c *Core) orphan(id topo.NodeID) {
 
 func (c *Core) workDescription(id topo.NodeID) {
 	if !c.nodes[id].described {
-		c.auditing = c.topo.Node(id).Description != "" // a host that renames itself unsettles nothing
+		c.auditing = true // names unsettle nothing
 		c.ask(ref{clsDesc, int32(id)}, id, mad.MethodGet, mad.AttrNodeDescription, 0)
 		c.auditing = false
 	}

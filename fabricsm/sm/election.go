@@ -296,7 +296,7 @@ func (c *Core) doubtAll() {
 	}
 	for p := range c.ports {
 		pt := &c.ports[p]
-		pt.pkeys, pt.slvl, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh = nil, slvlState{}, false, false, 0, false
+		pt.pkeys, pt.slvl, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh, pt.unread = nil, slvlState{}, false, false, 0, false, false
 	}
 	c.wantRoutes()
 }

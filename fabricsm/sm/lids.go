@@ -96,7 +96,7 @@ func (c *Core) settleLID(p topo.PortID) {
 	if guid == 0 || c.byPort[guid] != p {
 		return
 	}
-	if pt.lid == 0 && c.writing() && pt.known {
+	if pt.lid == 0 && c.writing() && pt.seen() {
 		c.assign(p, guid)
 	}
 	c.tellPlace(p, guid)

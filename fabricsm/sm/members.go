@@ -22,6 +22,11 @@ type members struct {
 	roster  partition.Roster
 	plan    *topo.Fabric // snapshot that is planned on, nil when it is out of date
 	self    [1]topo.PortID
+
+	onlyDefault partition.Table    // what most ports are to hold
+	unknown     map[int]*pkeyTable // by number of blocks: of which nothing is known
+	shared      [sharedTables]*pkeyTable
+	sharedAt    int
 }
 
 // membership is a grant, or the removal of one.
@@ -32,7 +37,10 @@ type membership struct {
 }
 
 func newMembers() members {
-	return members{byGUID: make(map[ib.GUID][]*membership), byPlace: make(map[ib.Place][]ib.GUID)}
+	return members{
+		byGUID: make(map[ib.GUID][]*membership), byPlace: make(map[ib.Place][]ib.GUID),
+		onlyDefault: partition.Table{ib.DefaultPKeyLimited}, unknown: make(map[int]*pkeyTable),
+	}
 }
 
 // at reports whether anything is wanted, or to be proven, of a place.

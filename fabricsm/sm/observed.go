@@ -31,6 +31,7 @@ type node struct {
 	// of a switch
 	info      mad.SwitchInfo
 	infoKnown bool
+	reset     bool          // it came without configuration: LinearFDBTop was 0
 	verify    bool          // read SwitchInfo, and all ports if one changed state
 	readPorts bool          // read all ports once PortStateChange is cleared
 	clearPSC  bool          // PortStateChange is to be cleared
@@ -56,6 +57,7 @@ type port struct {
 
 	info       mad.PortInfo
 	known      bool // info was read in this life of the link
+	unread     bool // info is a guess: the answer to the first Set will tell, see unread.go
 	fresh      bool // the link came up without configuration, so tables are written without reading them
 	bitsProven bool // the enforcement bits were read back with a Get
 	lid        ib.LID
@@ -66,6 +68,7 @@ type port struct {
 	setRounds  uint8        // Sets in a row that changed nothing
 	setRenews  bool         // and that it carries ClientReregister
 	renew      bool         // clients have still to renew what they registered
+	retrained  bool         // its link was taken down once so that it runs as enabled
 	retuned    bool         // enabled speeds or widths were changed since the link was trained
 	enforced   bool         // a Set of the enforcement bits was accepted
 
@@ -75,6 +78,8 @@ type port struct {
 	keysSent   [keysPerBlock]ib.PKey
 	suspect    bool   // counted in node.suspects
 	background bool   // the next read of PortInfo is part of the audit
+	listed     bool   // the rest of the P_Key table waits in Core.idleWork
+	readRest   bool   // the rest of the P_Key table is to be read now
 	auditBlock uint16 // blocks of the P_Key table the audit has still to read
 	slvl       slvlState
 

@@ -43,6 +43,42 @@ func (t *pkeyTable) with(b int, keys []ib.PKey, state blockState) *pkeyTable {
 	return n
 }
 
+// is reports that t is another table with one block replaced.
+func (t *pkeyTable) is(o *pkeyTable, b int, keys []ib.PKey, state blockState) bool {
+	lo, hi := b*keysPerBlock, (b+1)*keysPerBlock
+	return len(t.blocks) == len(o.blocks) && t.blocks[b] == state && slices.Equal(t.keys[lo:hi], keys) &&
+		slices.Equal(t.keys[:lo], o.keys[:lo]) && slices.Equal(t.keys[hi:], o.keys[hi:]) &&
+		slices.Equal(t.blocks[:b], o.blocks[:b]) && slices.Equal(t.blocks[b+1:], o.blocks[b+1:])
+}
+
+// sharedTables is how many tables are remembered to be shared: most ports of a
+// fabric hold the same.
+const sharedTables = 8
+
+// tableWith gives a table with one block replaced.
+func (m *members) tableWith(t *pkeyTable, b int, keys []ib.PKey, state blockState) *pkeyTable {
+	if t.is(t, b, keys, state) {
+		return t
+	}
+	for _, o := range m.shared {
+		if o != nil && o.is(t, b, keys, state) {
+			return o
+		}
+	}
+	n := t.with(b, keys, state)
+	m.shared[m.sharedAt] = n
+	m.sharedAt = (m.sharedAt + 1) % sharedTables
+	return n
+}
+
+// unknownTable gives the table of a port of which nothing is known.
+func (m *members) unknownTable(blocks int) *pkeyTable {
+	if m.unknown[blocks] == nil {
+		m.unknown[blocks] = &pkeyTable{keys: make([]ib.PKey, blocks*keysPerBlock), blocks: make([]blockState, blocks)}
+	}
+	return m.unknown[blocks]
+}
+
 // doubted gives the table as one that was proven before, but not now.
 func (t *pkeyTable) doubted() *pkeyTable {
 	n := &pkeyTable{keys: t.keys, blocks: slices.Clone(t.blocks)}
@@ -100,21 +136,26 @@ func (c *Core) workPKeys(p topo.PortID) {
 		c.keysDone(p)
 		return
 	}
-	if !external && pt.num != 0 && (!pt.known || c.peer(p) == topo.None) {
+	if !external && pt.num != 0 && (!pt.seen() || c.peer(p) == topo.None) {
 		return
 	}
-	if external && !pt.known {
+	if external && !pt.known || pt.num == 0 && !c.nodes[pt.node].infoKnown {
+		return
+	}
+	if pt.unread && !c.mayWriteUnread(p) {
+		c.readAfterAll(p)
 		return
 	}
 	if pt.pkeys == nil || len(pt.pkeys.blocks) != blocks {
-		pt.pkeys = &pkeyTable{keys: make([]ib.PKey, blocks*keysPerBlock), blocks: make([]blockState, blocks)}
+		pt.pkeys = c.members.unknownTable(blocks)
 	}
 	mayWrite := c.writing() && c.members.ready
-	if pt.fresh && !mayWrite {
+	fresh := c.freshKeys(p) && (pt.num == 0 || pt.info.PortState <= ib.PortInit)
+	if fresh && !mayWrite {
 		return
 	}
 	for b, s := range pt.pkeys.blocks {
-		if s == blockUnknown && !pt.fresh {
+		if s == blockUnknown && !fresh && !c.mayStayUnread(p, b) {
 			c.readKeys(p, b)
 			return
 		}
@@ -131,6 +172,9 @@ func (c *Core) workPKeys(p topo.PortID) {
 	if external && c.concerns(p) && pt.bitsTold() {
 		c.markPort(clsInfo, p) // a tenant depends on the enforcement bits: read them back
 	}
+	if c.readRest(p) {
+		return
+	}
 	if pt.auditBlock > 0 {
 		pt.auditBlock--
 		c.auditing = true
@@ -139,6 +183,7 @@ func (c *Core) workPKeys(p topo.PortID) {
 		return
 	}
 	if mayWrite {
+		c.readRestLater(p)
 		c.keysDone(p)
 	}
 	c.judgePort(p)
@@ -171,7 +216,10 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 	if c.plain(p) {
 		return false
 	}
-	want, ok := c.wantKeys(p)
+	want, ok := c.members.onlyDefault, true
+	if !c.onlyDefault(p) || !pt.pkeys.blank() {
+		want, ok = c.wantKeys(p)
+	}
 	if !ok {
 		return false
 	}
@@ -185,7 +233,7 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 			copy(table.PKey[:], want[lo:])
 		}
 		have := pt.pkeys.keys[lo : lo+keysPerBlock]
-		if s != blockUnknown && slices.Equal(table.PKey[:], have) {
+		if slices.Equal(table.PKey[:], have) && (s != blockUnknown || c.mayStayUnread(p, b)) {
 			continue
 		}
 		pt.keysOK = false
@@ -193,7 +241,7 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		pt.keysSent = table.PKey
 		// From here on it is not known what the block holds, even if no answer
 		// comes.
-		pt.pkeys = pt.pkeys.with(b, have, blockUnknown)
+		pt.pkeys = c.members.tableWith(pt.pkeys, b, have, blockUnknown)
 		m := c.ask(ref{clsPKey, int32(p)}, pt.node, mad.MethodSet, mad.AttrPKeyTable, c.keyMod(p, b))
 		c.encode(mad.Encode(m.Data(), &table))
 		return true
@@ -201,9 +249,13 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 	return false
 }
 
-// plain reports the most frequent case, that needs no plan: nothing but the
-// default partition is wanted of a port, and that is what it holds.
-func (c *Core) plain(p topo.PortID) bool {
+// plain reports the most frequent case: nothing but the default partition is
+// wanted of a port, and that is what it holds.
+func (c *Core) plain(p topo.PortID) bool { return c.ports[p].pkeys.plain() && c.onlyDefault(p) }
+
+// onlyDefault reports that a port is to be a limited member of the default
+// partition and nothing else, which needs no plan.
+func (c *Core) onlyDefault(p topo.PortID) bool {
 	h := p
 	if c.external(p) {
 		if h = c.peer(p); h == topo.None || !c.isEnd(h) || !c.canEnforce(p) {
@@ -211,7 +263,18 @@ func (c *Core) plain(p topo.PortID) bool {
 		}
 	}
 	guid := c.guidOf(h)
-	return guid != 0 && h != c.own() && len(c.members.byGUID[guid]) == 0 && c.ports[p].pkeys.plain()
+	return guid != 0 && h != c.own() && len(c.members.byGUID[guid]) == 0
+}
+
+// blank reports a table without any key but, perhaps, that of the default
+// partition in its first place.
+func (t *pkeyTable) blank() bool {
+	for i, k := range t.keys {
+		if k != 0 && (i > 0 || k.Base() != ib.DefaultPKeyLimited) {
+			return false
+		}
+	}
+	return true
 }
 
 // plain reports a table that is known to hold the default partition alone.
@@ -247,8 +310,8 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 			state = blockProve
 		}
 	}
-	t := old.with(b, got.PKey[:], state)
-	changed := !slices.Equal(old.keys, t.keys) || !slices.Equal(old.blocks, t.blocks)
+	t := c.members.tableWith(old, b, got.PKey[:], state)
+	changed := t != old && (!slices.Equal(old.keys, t.keys) || !slices.Equal(old.blocks, t.blocks))
 	pt.pkeys = t
 	c.viewDue = c.viewDue || changed
 	if r.method == mad.MethodSet && got.PKey != pt.keysSent {

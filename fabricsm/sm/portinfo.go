@@ -37,9 +37,12 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 // Set.
 func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	pt := &c.ports[p]
-	old, was := pt.info, pt.known
+	old, was, guessed := pt.info, pt.known, pt.unread
 	pi.ClientReregister = false // a request, no state
-	pt.info, pt.known = *pi, true
+	pt.info, pt.known, pt.unread = *pi, true, false
+	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
+		c.configured = true
+	}
 	if was && byGet && old.PortState != pi.PortState {
 		c.bornOut(p)
 	}
@@ -48,12 +51,13 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	c.copyPort(p)
 	epoch := c.nodes[pt.node].epoch
 	hasLink := pt.num != 0
-	if hasLink && !was {
+	if hasLink && !was && (byGet || !guessed) {
 		pt.fresh = pi.PortState == ib.PortInit
 	}
 	if byGet && was && c.external(p) && differing(&old, pi)&fieldEnforcement != 0 {
 		// It most likely rebooted, and has lost its tables, too.
 		pt.pkeys = nil
+		c.nodes[pt.node].reset = false
 		c.nodes[pt.node].verify = true
 		c.markNode(clsSwitch, pt.node)
 	}
@@ -77,7 +81,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	if c.isEnd(p) {
 		c.settleLID(p)
-		if byGet {
+		if byGet || guessed {
 			c.lookForSM(p, pi)
 		}
 	}
@@ -214,6 +218,9 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 		}
 		c.rebooted(id)
 	}
+	if !was || si.LinearFDBTop < old.LinearFDBTop {
+		n.reset = si.LinearFDBTop == 0
+	}
 	if verify && si.PortStateChange {
 		// It is set after any bring-up, so it says something only when a trap
 		// made us ask. It is cleared before the ports are read: a change in
@@ -272,7 +279,7 @@ func (c *Core) copySwitch(id topo.NodeID) {
 func (c *Core) touchNode(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {
-		if p := tn.FirstPort + topo.PortID(i); c.ports[p].known {
+		if p := tn.FirstPort + topo.PortID(i); c.ports[p].seen() {
 			c.touch(p)
 		}
 	}
@@ -282,6 +289,7 @@ func (c *Core) touchNode(id topo.NodeID) {
 func (c *Core) rebooted(id topo.NodeID) {
 	n := &c.nodes[id]
 	n.lft.forget()
+	n.reset = false
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)

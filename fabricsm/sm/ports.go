@@ -32,6 +32,10 @@ func (c *Core) workSet(p topo.PortID) {
 	if !c.writing() || c.workQuarantine(p) || c.holdDown(p) || !c.settable(p) {
 		return
 	}
+	if pt.unread && !c.mayWriteUnread(p) {
+		c.readAfterAll(p)
+		return
+	}
 	if c.external(p) && c.isEnd(c.peer(p)) {
 		c.tellEnforcement(p)
 	}
@@ -42,11 +46,17 @@ func (c *Core) workSet(p topo.PortID) {
 		c.retrain(p)
 		return
 	}
+	if state == ib.PortNop && pt.num != 0 && pt.info.PortState == ib.PortInit && differ&fieldLink == 0 {
+		return // joined with the step to Armed
+	}
 	want.PortState, want.PortPhysicalState = state, ib.PhysNop
 	setLink(&want, differ)
 	want.ClientReregister = c.renews(p, differ, state)
 
 	pt.setTried, pt.setState, pt.setRenews = differ, state, want.ClientReregister
+	if pt.unread {
+		pt.setTried = fields
+	}
 	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, c.setMod(p, differ))
 	c.encode(mad.Encode(m.Data(), &want))
 }
@@ -55,7 +65,7 @@ func (c *Core) workSet(p topo.PortID) {
 // on.
 func (c *Core) settable(p topo.PortID) bool {
 	pt := &c.ports[p]
-	if !pt.known || c.smLID() == 0 || c.isEnd(p) && pt.lid == 0 {
+	if !pt.seen() || c.smLID() == 0 || c.isEnd(p) && pt.lid == 0 {
 		return false
 	}
 	if pt.num == 0 {
@@ -174,6 +184,10 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 	pt := &c.ports[p]
 	pt.setRounds++
 	stuck := pt.setRounds > maxSetRounds
+	if status != mad.StatusOK && pt.unread {
+		c.readAfterAll(p)
+		return
+	}
 	if status != mad.StatusOK {
 		if stuck || status.Code() != mad.StatusInvalidField {
 			pt.setRounds = 0
@@ -194,6 +208,9 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 	}
 	pt.renewed()
 	pt.retuned = pt.retuned || pt.setTried&fieldLink != 0
+	if pt.unread {
+		pt.info = pi // what is wanted depends on what the port can do
+	}
 	want, fields := c.wantInfo(p)
 	missed := differing(&pi, &want) & fields & pt.setTried
 	c.learn(pt.node, pt.setTried&fields, missed)

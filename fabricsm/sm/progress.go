@@ -24,6 +24,7 @@ type Progress struct {
 	LFTBlocks   int           // to be written on those
 	Activating  int           // ports that are Armed and wait for forwarding
 	Silent      int           // pieces of work that wait for a pause to pass
+	Background  int           // pieces of work that nobody waits for: names, blocks of P_Keys most likely empty
 }
 
 // NumWork is the number of kinds of work, see WorkName.
@@ -202,6 +203,7 @@ func (c *Core) progress() Progress {
 		Phase: c.phase(), Fresh: c.wire.fresh, Window: c.cfg.Window, Silent: len(c.failures),
 		Routing: c.routing.need || c.routing.running, RouteTook: c.tally.routeTook,
 		LFTSwitches: c.routing.pending, Activating: len(c.routing.waiting),
+		Background: c.idleWork.len(),
 	}
 	p.Urgent = c.q.rings[urgent].len()
 	for cl := range p.Waiting {

@@ -90,7 +90,7 @@ func (c *Core) routeJob() *RouteJob {
 	if !r.need || r.running || !c.writing() {
 		return nil
 	}
-	if (c.q.find > 0 || c.wire.find > 0) && c.now.Before(r.since.Add(routeWait)) {
+	if (c.q.find > 0 || c.wire.find > 0 || len(c.level) > 0) && c.now.Before(r.since.Add(routeWait)) {
 		return nil
 	}
 	r.need, r.running = false, true
@@ -112,6 +112,7 @@ func (c *Core) gotTables(in *TablesReady) {
 	if in.tables == nil || !c.writing() {
 		return
 	}
+	c.relayered(r.tables, in.tables)
 	r.tables = in.tables
 	r.routed = make([]topo.PortID, int(in.tables.MaxLID)+1)
 	for i := range r.routed {

@@ -12,7 +12,7 @@ import (
 // is new work.
 func (c *Core) settle() bool {
 	if c.state == ib.SMDiscovering && c.quiet() && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
-		if c.elect() {
+		if c.readUnread() || c.elect() {
 			return true
 		}
 	}
@@ -35,11 +35,11 @@ func (c *Core) settle() bool {
 }
 
 // quiet reports that nothing is left to be asked but what does not answer.
-func (c *Core) quiet() bool { return c.q.size == 0 && c.wire.fresh == 0 }
+func (c *Core) quiet() bool { return c.q.size == 0 && c.wire.fresh == 0 && len(c.level) == 0 }
 
 // idle reports that nothing is left to do but what waits for a pause to pass.
 func (c *Core) idle() bool {
-	return c.q.size == 0 && c.wire.out == 0 && c.near == 0 && !c.routing.need && !c.routing.running &&
+	return c.q.size == 0 && c.wire.out == 0 && len(c.level) == 0 && c.near == 0 && !c.routing.need && !c.routing.running &&
 		c.members.ready
 }
 
@@ -79,7 +79,7 @@ func (c *Core) becomeMaster() {
 	}
 	slices.SortStableFunc(ports, func(a, b topo.PortID) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, p := range ports {
-		if g := c.guidOf(p); c.byPort[g] == p && c.ports[p].known && c.ports[p].lid == 0 {
+		if g := c.guidOf(p); c.byPort[g] == p && c.ports[p].seen() && c.ports[p].lid == 0 {
 			c.assign(p, g)
 		}
 	}
@@ -99,7 +99,7 @@ func (c *Core) becomeMaster() {
 func (c *Core) touchAll() {
 	for p := range c.ports {
 		pt := &c.ports[p]
-		if c.nodes[pt.node].alive && (pt.known || c.guidOf(topo.PortID(p)) != 0) {
+		if c.nodes[pt.node].alive && (pt.seen() || c.guidOf(topo.PortID(p)) != 0) {
 			c.touch(topo.PortID(p))
 		}
 	}

@@ -93,14 +93,22 @@ func (c *Core) retrain(p topo.PortID) bool {
 		return false
 	}
 	a, b := &c.ports[p], &c.ports[q]
-	if !a.retuned && !b.retuned || c.asked(clsSet, q) || c.tunes(p) || c.tunes(q) {
+	if !b.known || c.asked(clsSet, q) || c.tunes(p) || c.tunes(q) {
+		return false
+	}
+	speed, width := a.running()
+	best, widest := c.enabledFor(p, q)
+	// A link that runs faster than it may waits for its training also when the
+	// node was lost, and with it what we did, because a nearer link was trained.
+	waits := !a.retrained && (speed > best || width.Lanes() > widest.Lanes())
+	if !a.retuned && !b.retuned && !waits {
 		return false
 	}
 	a.retuned, b.retuned = false, false
-	speed, width := a.running()
-	if best, widest := c.enabledFor(p, q); speed == best && width == widest {
+	if speed == best && width == widest {
 		return false
 	}
+	a.retrained = true
 	c.setState(p, ib.PortDown, ib.PhysNop)
 	return true
 }

@@ -3,6 +3,7 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/topo"
 )
 
@@ -37,7 +38,7 @@ func wantSLtoVL(vls ib.VLCap) (t mad.SLtoVLMappingTable) {
 // port.
 func (c *Core) workSLtoVL(p topo.PortID) {
 	pt := &c.ports[p]
-	if !pt.known || pt.num == 0 || c.peer(p) == topo.None {
+	if !pt.seen() || pt.num == 0 || c.peer(p) == topo.None {
 		return
 	}
 	if c.external(p) && !c.nodes[pt.node].infoKnown {
@@ -68,6 +69,20 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 	c.encode(mad.Encode(m.Data(), &want))
 }
 
+// relayered looks at the SL-to-VL tables of all ports again when forwarding
+// begins, or ceases, to use several layers.
+func (c *Core) relayered(was, now *route.Tables) {
+	if (was.Layers() > 1) == (now.Layers() > 1) {
+		return
+	}
+	for p := range c.ports {
+		if pt := &c.ports[p]; pt.seen() && c.peer(topo.PortID(p)) != topo.None {
+			pt.slvl = slvlState{}
+			c.markPort(clsSLtoVL, topo.PortID(p))
+		}
+	}
+}
+
 func (c *Core) slvlVLs(p topo.PortID) ib.VLCap {
 	w, _ := c.wantInfo(p)
 	return w.OperationalVLs
@@ -80,6 +95,8 @@ func (c *Core) programsSLtoVL(p topo.PortID) bool {
 		capable = c.ports[c.topo.Node(pt.node).FirstPort].info.CapabilityMask
 	}
 	switch {
+	case c.cfg.SLtoVL == SLtoVLAuto && c.routing.tables.Layers() <= 1:
+		return false
 	case c.cfg.SLtoVL == SLtoVLOff || !capable.Has(mad.IsSLMappingSupported):
 		return false
 	case c.external(p):

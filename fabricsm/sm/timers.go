@@ -11,16 +11,17 @@ import (
 type timerKind uint8
 
 const (
-	timerRetry  timerKind = iota // look at ref again
-	timerNear                    // the same, after so short a pause that the fabric is not settled
-	timerHold                    // ref has an allowance again
-	timerVerify                  // verify a switch that sent traps
-	timerIntent                  // stop waiting for the first intent
-	timerAudit                   // next step of the background audit
-	timerWatch                   // look at our own port
-	timerPoll                    // standby: ask the master
-	timerRoute                   // routing has waited long enough
-	timerHealth                  // look after the sick
+	timerRetry      timerKind = iota // look at ref again
+	timerNear                        // the same, after so short a pause that the fabric is not settled
+	timerHold                        // ref has an allowance again
+	timerVerify                      // verify a switch that sent traps
+	timerIntent                      // stop waiting for the first intent
+	timerAudit                       // next step of the background audit
+	timerWatch                       // look at our own port
+	timerPoll                        // standby: ask the master
+	timerRoute                       // routing has waited long enough
+	timerHealth                      // look after the sick
+	timerBackground                  // next batch of what nobody waits for
 )
 
 type timer struct {
@@ -105,6 +106,8 @@ func (c *Core) fire() {
 			c.poll()
 		case timerHealth:
 			c.nurse()
+		case timerBackground:
+			c.backgroundDue()
 		case timerRoute:
 			// settle looks at the time itself
 		}

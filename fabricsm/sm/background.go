@@ -1,0 +1,132 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/topo"
+)
+
+// What nobody waits for is asked in the background, at a paced rate, once the
+// fabric is settled: names of nodes, and those blocks of P_Key tables that are
+// most likely empty. It does not make the fabric unsettled, unless it finds what
+// has to be written.
+
+const (
+	// backgroundTick and backgroundBatch pace it: 4,000 requests a second.
+	backgroundTick  = 10 * time.Millisecond
+	backgroundBatch = 40
+	// backgroundPatience is how long a fabric that does not settle puts it off.
+	backgroundPatience = 2 * time.Second
+)
+
+// background is the work that nobody waits for.
+type background struct {
+	ring
+	armed bool      // timerBackground runs
+	since time.Time // of the oldest that was put off
+}
+
+// inBackground has an item looked at when there is time.
+func (c *Core) inBackground(x ref) {
+	b := &c.idleWork
+	b.push(x)
+	if !b.armed {
+		b.armed, b.since = true, c.now
+		c.after(backgroundTick, timerBackground, ref{})
+	}
+}
+
+// backgroundDue works on a batch.
+func (c *Core) backgroundDue() {
+	b := &c.idleWork
+	if c.q.size == 0 && (!c.unsettled || c.now.Sub(b.since) > backgroundPatience) {
+		for range backgroundBatch {
+			x, ok := b.pop()
+			if !ok {
+				b.armed, b.buf = false, nil
+				c.viewDue = true
+				return
+			}
+			c.backgroundOne(x)
+		}
+	}
+	c.after(backgroundTick, timerBackground, ref{})
+}
+
+// backgroundOne puts one item into the queue. What it is about may have gone.
+func (c *Core) backgroundOne(x ref) {
+	if x.class.onNode() {
+		if n := &c.nodes[x.id]; n.alive && !n.described {
+			c.mark(x)
+		}
+		return
+	}
+	pt := &c.ports[x.id]
+	pt.listed = false
+	if c.nodes[pt.node].alive && pt.pkeys != nil {
+		pt.readRest = true
+		c.mark(x)
+	}
+}
+
+// mayStayUnread reports a block of a P_Key table that is left to the background:
+// nothing is wanted in it, its link came up without configuration, and were
+// there something in it, it would give nobody access. That is so for an adapter
+// whose switch port checks P_Keys, and for a port of a switch that was reset: its
+// LinearFDBTop was 0, which no subnet manager leaves so, and a reset empties the
+// tables (IBTA volume 1, 10.9.1). The first block is always written. Where
+// something is granted, or to be proven gone, every block is read.
+func (c *Core) mayStayUnread(p topo.PortID, block int) bool {
+	pt := &c.ports[p]
+	if block == 0 || !c.freshKeys(p) || c.concerns(p) {
+		return false
+	}
+	if pt.num == 0 || c.external(p) {
+		return c.nodes[pt.node].reset
+	}
+	sp := c.peer(p)
+	return sp != topo.None && c.external(sp) && c.canEnforce(sp) && !c.forgetsEnforcement(sp)
+}
+
+// freshKeys reports a port whose P_Key table is written without being read: its
+// link, or the switch it is port 0 of, came up without configuration.
+func (c *Core) freshKeys(p topo.PortID) bool {
+	pt := &c.ports[p]
+	return pt.fresh || pt.num == 0 && c.nodes[pt.node].reset
+}
+
+// readRestLater leaves the unknown blocks of a table to the background.
+func (c *Core) readRestLater(p topo.PortID) {
+	if pt := &c.ports[p]; !pt.listed && !pt.readRest && pt.pkeys.knows() != len(pt.pkeys.blocks) {
+		pt.listed = true
+		c.inBackground(ref{clsPKey, int32(p)})
+	}
+}
+
+// knows counts the blocks whose content is known.
+func (t *pkeyTable) knows() (n int) {
+	for _, s := range t.blocks {
+		if s != blockUnknown {
+			n++
+		}
+	}
+	return n
+}
+
+// readRest reads the next block that was left to the background.
+func (c *Core) readRest(p topo.PortID) bool {
+	pt := &c.ports[p]
+	if !pt.readRest {
+		return false
+	}
+	for b, s := range pt.pkeys.blocks {
+		if s == blockUnknown {
+			c.auditing = true
+			c.readKeys(p, b)
+			c.auditing = false
+			return true
+		}
+	}
+	pt.readRest = false
+	return false
+}

@@ -1,0 +1,110 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// A link comes up at both ends at once and leaves both in Init (IBTA volume 1,
+// 7.2.7); only a subnet manager moves them on. So when one end was read in Init,
+// and a NodeInfo over the link said which port the other end is, that port need
+// not be read before it is written: nothing lives on it, and the answer to a Set
+// shows all of PortInfo (14.2.5.6). Should the device refuse, or should a grant
+// depend on the port, it is read after all.
+
+// leaveUnread takes the far end of a link that was just found: it is read only
+// if it must be.
+func (c *Core) leaveUnread(q topo.PortID) {
+	pt := &c.ports[q]
+	if pt.known || pt.unread || c.asked(clsInfo, q) {
+		return
+	}
+	pt.unread = true
+	if !c.mayWriteUnread(q) {
+		c.readAfterAll(q)
+		return
+	}
+	pt.queued &^= 1 << clsInfo
+	pt.fresh = true
+	pt.info = guessInfo(&c.ports[c.peer(q)].info)
+	c.touch(q)
+	if c.isEnd(q) {
+		c.settleLID(q)
+	}
+}
+
+// guessInfo is what a port is taken for until it answers: like the other end of
+// its cable, without what is the port's own.
+func guessInfo(peer *mad.PortInfo) mad.PortInfo {
+	g := *peer
+	g.MKey, g.MKeyProtectBits, g.MKeyLeasePeriod = ib.MKey{}, 0, 0
+	g.LID, g.LMC, g.GIDPrefix, g.MasterSMLID, g.MasterSMSL = 0, 0, 0, 0, 0
+	g.MKeyViolations, g.PKeyViolations, g.QKeyViolations = 0, 0, 0
+	g.CapabilityMask, g.CapabilityMask2 = 0, 0
+	g.PartitionEnforcementInbound, g.PartitionEnforcementOutbound = false, false
+	g.FilterRawInbound, g.FilterRawOutbound = false, false
+	g.PortState = ib.PortInit
+	return g
+}
+
+// mayWriteUnread reports that a port which was never read may be written. To set
+// speeds and widths one has to know what it supports.
+func (c *Core) mayWriteUnread(q topo.PortID) bool {
+	peer := c.peer(q)
+	return peer != topo.None && c.external(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
+		!c.concerns(q) && c.linkPolicy(q) == (LinkPolicy{})
+}
+
+// readAfterAll reads a port that was left unread.
+func (c *Core) readAfterAll(q topo.PortID) {
+	c.ports[q].unread = false
+	c.markPort(clsInfo, q)
+}
+
+// seen reports a port of which enough is known to write to it.
+func (pt *port) seen() bool { return pt.known || pt.unread }
+
+// readUnread reads the end ports that were left unread, and reports whether
+// there were any. An SM that is not master yet asks every port whether another
+// SM is on it. It need not where no link was ever configured, since then nobody
+// is master, unless others are expected that share our SM_Key and may just be
+// starting, too.
+func (c *Core) readUnread() bool {
+	if !c.configured && c.cfg.SMKey.IsZero() {
+		return false
+	}
+	any := false
+	for p := range c.ports {
+		if id := topo.PortID(p); c.ports[p].unread && c.isEnd(id) {
+			c.readAfterAll(id)
+			any = true
+		}
+	}
+	return any
+}
+
+// A new switch has most of its cables found from the nodes that are nearer to
+// us. So its ports are read when those are done: the ports of a switch that are
+// unknown then lead away from us, and every cable is asked for from one end.
+
+// readLevel reads the ports of the switches that were found lately, once nothing
+// is left to be found nearer to us. A node that keeps us waiting longer than
+// Config.Late does not hold that up.
+func (c *Core) readLevel() {
+	if len(c.level) == 0 || c.q.find > 0 || c.wire.find > 0 {
+		return
+	}
+	level := c.level
+	c.level = nil
+	for _, id := range level {
+		if !c.nodes[id].alive {
+			continue
+		}
+		c.eachPort(id, func(p topo.PortID) {
+			if pt := &c.ports[p]; !pt.seen() && !c.asked(clsInfo, p) {
+				c.markPort(clsInfo, p)
+			}
+		})
+	}
+}
