@@ -28,6 +28,7 @@ type fabricConfig struct {
 	Election    electionConfig `yaml:"election"`
 	SMPs        smpsConfig     `yaml:"smps"`
 	Ports       portsConfig    `yaml:"ports"`
+	Health      healthConfig   `yaml:"health"`
 	Watch       watchConfig    `yaml:"watch"`
 }
 
@@ -50,6 +51,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.election", &f.Election},
 		{"fabric.smps", &f.SMPs},
 		{"fabric.ports", &f.Ports},
+		{"fabric.health", &f.Health},
 		{"fabric.watch", &f.Watch},
 	}
 }
@@ -63,7 +65,7 @@ func defaultFabric() fabricConfig {
 	return fabricConfig{
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
-		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(),
+		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
 	}
 }
 

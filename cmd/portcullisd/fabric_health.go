@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"portcullis/fabricsm/sm"
+)
+
+// healthConfig says when a port or switch counts as unhealthy, and what follows.
+type healthConfig struct {
+	Flapping       healthRule    `yaml:"flapping"`
+	Unresponsive   healthRule    `yaml:"unresponsive"`
+	Noisy          healthRule    `yaml:"noisy"`
+	SetErrors      healthRule    `yaml:"set_errors"`
+	IllegalAnswers healthRule    `yaml:"illegal_answers"`
+	Rebooting      healthRule    `yaml:"rebooting"`
+	Marked         sm.Action     `yaml:"marked"`
+	Recover        time.Duration `yaml:"recover"`
+	RecoverMax     time.Duration `yaml:"recover_max"`
+}
+
+// healthRule is "COUNT in TIME ACTION", or "ignore".
+type healthRule sm.HealthRule
+
+func (r healthRule) String() string {
+	if r.Action == sm.Ignore {
+		return sm.Ignore.String()
+	}
+	return fmt.Sprintf("%d in %v %v", r.Count, r.Window, r.Action)
+}
+
+// MarshalText gives the form that UnmarshalText reads.
+func (r healthRule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a rule.
+func (r *healthRule) UnmarshalText(b []byte) error {
+	words := strings.Fields(string(b))
+	if len(words) == 1 && words[0] == sm.Ignore.String() {
+		*r = healthRule{Count: 1, Window: time.Second, Action: sm.Ignore}
+		return nil
+	}
+	if len(words) == 4 && words[1] == "in" {
+		count, countErr := strconv.Atoi(words[0])
+		window, windowErr := time.ParseDuration(words[2])
+		var action sm.Action
+		if err := action.UnmarshalText([]byte(words[3])); err != nil {
+			return err
+		}
+		if countErr == nil && windowErr == nil && count > 0 && window > 0 {
+			*r = healthRule{Count: count, Window: window, Action: action}
+			return nil
+		}
+	}
+	return fmt.Errorf(`health rule %q: want COUNT in TIME ACTION, for example "12 in 1m isolate", or ignore`, b)
+}
+
+func defaultHealth() healthConfig {
+	d := sm.DefaultConfig().Health
+	return healthConfig{
+		Flapping: healthRule(d.Flapping), Unresponsive: healthRule(d.Unresponsive), Noisy: healthRule(d.Noisy),
+		SetErrors: healthRule(d.SetErrors), IllegalAnswers: healthRule(d.IllegalAnswer), Rebooting: healthRule(d.Rebooting),
+		Marked: d.Marked, Recover: d.Recover, RecoverMax: d.RecoverMax,
+	}
+}
+
+func (h *healthConfig) check(k *checker, key string) {
+	for _, r := range []struct {
+		name string
+		rule healthRule
+	}{
+		{"flapping", h.Flapping},
+		{"unresponsive", h.Unresponsive},
+		{"noisy", h.Noisy},
+		{"set_errors", h.SetErrors},
+		{"illegal_answers", h.IllegalAnswers},
+		{"rebooting", h.Rebooting},
+	} {
+		within(k, key+"."+r.name, r.rule.Count, 1, 1_000_000)
+		k.between(key+"."+r.name, r.rule.Window, time.Second, 24*time.Hour)
+	}
+	if h.Marked < sm.NoDiscover {
+		k.wrong(key+".marked", "%v: want no-discover, isolate or disable", h.Marked)
+	}
+	k.between(key+".recover", h.Recover, time.Second, 24*time.Hour)
+	k.between(key+".recover_max", h.RecoverMax, h.Recover, 30*24*time.Hour)
+}
+
+func (h *healthConfig) flags(*smFlags, string) {}
+
+func (h *healthConfig) apply(to *sm.Config, _ func(string) string) error {
+	to.Health = sm.HealthConfig{
+		Flapping: sm.HealthRule(h.Flapping), Unresponsive: sm.HealthRule(h.Unresponsive), Noisy: sm.HealthRule(h.Noisy),
+		SetErrors: sm.HealthRule(h.SetErrors), IllegalAnswer: sm.HealthRule(h.IllegalAnswers), Rebooting: sm.HealthRule(h.Rebooting),
+		Marked: h.Marked, Recover: h.Recover, RecoverMax: h.RecoverMax,
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/sm"
+)
+
+func TestHealthRuleText(t *testing.T) {
+	tests := []struct {
+		text string
+		want healthRule
+		fail string // part of the error
+	}{
+		{"12 in 1m isolate", healthRule{12, time.Minute, sm.Isolate}, ""},
+		{"  3 in  10s   report ", healthRule{3, 10 * time.Second, sm.Report}, ""},
+		{"ignore", healthRule{1, time.Second, sm.Ignore}, ""},
+		{"", healthRule{}, "want COUNT in TIME ACTION"},
+		{"twelve in 1m isolate", healthRule{}, "want COUNT in TIME ACTION"},
+		{"0 in 1m isolate", healthRule{}, "want COUNT in TIME ACTION"},
+		{"12 in -1m isolate", healthRule{}, "want COUNT in TIME ACTION"},
+		{"12 within 1m isolate", healthRule{}, "want COUNT in TIME ACTION"},
+		{"12 in 1m explode", healthRule{}, `action "explode"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			var r healthRule
+			err := r.UnmarshalText([]byte(tt.text))
+			if tt.fail != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fail) {
+					t.Errorf("error %v, want %q", err, tt.fail)
+				}
+				return
+			}
+			if err != nil || r != tt.want {
+				t.Fatalf("rule %v, %v; want %v", r, err, tt.want)
+			}
+			text, _ := r.MarshalText()
+			var back healthRule
+			if err := back.UnmarshalText(text); err != nil || back != r {
+				t.Errorf("written as %q and read back as %v, %v", text, back, err)
+			}
+		})
+	}
+}
+
+// TestHealthSection: what the file says reaches the core, and nonsense is told
+// with its line.
+func TestHealthSection(t *testing.T) {
+	file := t.TempDir() + "/portcullisd.yaml"
+	write(t, file, "fabric:\n  health:\n    flapping: 7 in 2m disable\n    noisy: ignore\n    recover: 5m\n")
+	o, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := o.config.Fabric.core(func(p string) string { return p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (sm.HealthRule{Count: 7, Window: 2 * time.Minute, Action: sm.Disable}); c.Health.Flapping != want || c.Health.Noisy.Action != sm.Ignore || c.Health.Recover != 5*time.Minute {
+		t.Errorf("health %+v", c.Health)
+	}
+	write(t, file, "fabric:\n  health:\n    marked: report\n    recover: 0s\n")
+	if _, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output()); err == nil || !strings.Contains(err.Error(), "fabric.health.marked") || !strings.Contains(err.Error(), "fabric.health.recover") {
+		t.Errorf("error %v, want both keys", err)
+	}
+}
