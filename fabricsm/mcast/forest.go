@@ -15,7 +15,18 @@ type Forest struct {
 	p      *planner // nil without a ground
 	groups []*group // by multicast LID from 0xC000 on, nil for those not in use
 	dirty  []ib.LID // to be planned
+	done   []ib.LID // planned by the last Flush
 	top    ib.LID
+	// version counts changes of trees.
+	version uint64
+	shown   []Tree // at version shownAt
+	shownAt uint64
+}
+
+// Tree is the tree of a group.
+type Tree struct {
+	MLID     ib.LID
+	Branches []Branch // by switch id
 }
 
 type group struct {
@@ -24,6 +35,7 @@ type group struct {
 	left  []topo.NodeID
 	dirty bool
 	gone  bool // to be forgotten once its tree was taken away
+	fresh bool // in no snapshot yet
 }
 
 // Change is a new mask of a switch for a multicast LID, empty when packets of
@@ -77,7 +89,9 @@ func (f *Forest) Add(mlid ib.LID) {
 	for len(f.groups) <= i {
 		f.groups = append(f.groups, nil)
 	}
-	f.groups[i] = &group{}
+	g := &group{fresh: true}
+	f.groups[i] = g
+	f.soil(mlid, g)
 	f.top = max(f.top, mlid)
 }
 
@@ -126,6 +140,7 @@ func (f *Forest) Seat(mlid ib.LID, sw topo.NodeID, port ib.PortNum, state JoinSt
 // whose mask is another, by multicast LID and switch id. Without a ground it
 // does nothing.
 func (f *Forest) Flush(emit func(Change)) {
+	f.done = f.done[:0]
 	if f.p == nil || len(f.dirty) == 0 {
 		return
 	}
@@ -134,15 +149,17 @@ func (f *Forest) Flush(emit func(Change)) {
 		g := f.at(mlid)
 		g.dirty = false
 		tree, left := f.p.plan(mlid, g.seats)
-		if diff(mlid, g.tree, tree, emit) {
-			g.tree = append(g.tree[:0], tree...)
+		if diff(mlid, g.tree, tree, emit) || g.gone || g.fresh {
+			f.version++
+			g.fresh = false
+			g.tree = slices.Clone(tree) // the old one may be in a snapshot
 		}
 		g.left = append(g.left[:0], left...)
 		if g.gone {
 			f.groups[mlid-ib.MinMulticastLID] = nil
 		}
 	}
-	f.dirty = f.dirty[:0]
+	f.dirty, f.done = f.done, f.dirty
 	for f.top >= ib.MinMulticastLID && f.at(f.top) == nil {
 		f.top--
 	}
@@ -176,11 +193,31 @@ func diff(mlid ib.LID, old, now []Branch, emit func(Change)) (changed bool) {
 	return changed
 }
 
+// Dirty reports that something is to be planned.
+func (f *Forest) Dirty() bool { return len(f.dirty) > 0 }
+
+// Planned gives the multicast LIDs that the last Flush planned, sorted. It is
+// valid until the next Flush.
+func (f *Forest) Planned() []ib.LID { return f.done }
+
+// Has reports whether there is a group.
+func (f *Forest) Has(mlid ib.LID) bool { g := f.at(mlid); return g != nil && !g.gone }
+
+// MLIDs gives the multicast LIDs of all groups, sorted.
+func (f *Forest) MLIDs() (all []ib.LID) {
+	for i, g := range f.groups {
+		if g != nil && !g.gone {
+			all = append(all, ib.MinMulticastLID+ib.LID(i))
+		}
+	}
+	return all
+}
+
 // Top gives the highest multicast LID that has a group, 0 without any.
 func (f *Forest) Top() ib.LID { return f.top }
 
 // Tree gives the tree of a group as last planned, by switch id; nil without
-// one. It must not be written to and is valid until the next Flush.
+// one. It never changes.
 func (f *Forest) Tree(mlid ib.LID) []Branch {
 	if g := f.at(mlid); g != nil {
 		return g.tree
@@ -190,6 +227,8 @@ func (f *Forest) Tree(mlid ib.LID) []Branch {
 
 // Left gives the switches whose members the tree of a group does not reach: no
 // safe way leads there, or the switch does not forward that multicast LID.
+// Switches that the ground does not know are not listed: they are new, and so
+// will be the next ground.
 func (f *Forest) Left(mlid ib.LID) []topo.NodeID {
 	if g := f.at(mlid); g != nil {
 		return g.left
@@ -197,12 +236,25 @@ func (f *Forest) Left(mlid ib.LID) []topo.NodeID {
 	return nil
 }
 
-// Each calls visit for every group with its tree as last planned, by multicast
-// LID.
-func (f *Forest) Each(visit func(mlid ib.LID, tree []Branch)) {
-	for i, g := range f.groups {
-		if g != nil {
-			visit(ib.MinMulticastLID+ib.LID(i), g.tree)
+// Branch gives what a switch does with a group, the empty set if nothing.
+func (f *Forest) Branch(mlid ib.LID, sw topo.NodeID) Ports {
+	tree := f.Tree(mlid)
+	if i, ok := slices.BinarySearchFunc(tree, sw, func(b Branch, id topo.NodeID) int { return cmp.Compare(b.Switch, id) }); ok {
+		return tree[i].Ports
+	}
+	return Ports{}
+}
+
+// Trees gives the trees of all groups as last planned, by multicast LID. What
+// is returned never changes; it is the same as before while no tree changed.
+func (f *Forest) Trees() []Tree {
+	if f.shownAt != f.version {
+		f.shown, f.shownAt = nil, f.version
+		for i, g := range f.groups {
+			if g != nil {
+				f.shown = append(f.shown, Tree{ib.MinMulticastLID + ib.LID(i), g.tree})
+			}
 		}
 	}
+	return f.shown
 }

@@ -328,24 +328,24 @@ func TestLostLinkMovesOnlyItsTrees(t *testing.T) {
 	const port = 5
 	uses := make(map[ib.LID]bool)
 	before := make(map[ib.LID][]mcast.Branch)
-	b.forest.Each(func(mlid ib.LID, tree []mcast.Branch) {
-		before[mlid] = slices.Clone(tree)
-		m := b.mask(leaf, mlid)
-		uses[mlid] = m.Has(port)
-	})
+	for _, tree := range b.forest.Trees() {
+		before[tree.MLID] = tree.Branches
+		m := b.mask(leaf, tree.MLID)
+		uses[tree.MLID] = m.Has(port)
+	}
 	k.Cut(leaf, port)
 	gr := ground(t, k)
 	b.stand(gr)
 	moved := 0
-	b.forest.Each(func(mlid ib.LID, tree []mcast.Branch) {
-		if cmp.Equal(before[mlid], tree) {
-			return
+	for _, tree := range b.forest.Trees() {
+		if cmp.Equal(before[tree.MLID], tree.Branches) {
+			continue
 		}
 		moved++
-		if !uses[mlid] {
-			t.Errorf("0x%04x did not use the cable, and moved", uint16(mlid))
+		if !uses[tree.MLID] {
+			t.Errorf("0x%04x did not use the cable, and moved", uint16(tree.MLID))
 		}
-	})
+	}
 	if moved == 0 {
 		t.Error("no tree moved: none had used the cable")
 	}
@@ -363,11 +363,11 @@ func TestGroupsAreSpread(t *testing.T) {
 	}
 	b.flush()
 	load := make(map[string]int)
-	b.forest.Each(func(_ ib.LID, tree []mcast.Branch) {
-		for _, br := range tree {
+	for _, tree := range b.forest.Trees() {
+		for _, br := range tree.Branches {
 			br.Ports.Each(func(n ib.PortNum) { load[fmt.Sprint(br.Switch, "/", n)]++ })
 		}
-	})
+	}
 	_, leaf, _ := b.host(0)
 	worst, sum := 0, 0
 	for n := ib.PortNum(19); n <= 36; n++ {

@@ -54,7 +54,10 @@ func (p *planner) plan(mlid ib.LID, seats []seat) (tree []Branch, left []topo.No
 	gr := p.gr
 	for i := range seats {
 		s := gr.number(seats[i].sw)
-		if s < 0 || gr.f.Node(seats[i].sw).MulticastFDBCap == 0 || mlid >= gr.ceiling {
+		if s < 0 {
+			continue
+		}
+		if gr.f.Node(seats[i].sw).MulticastFDBCap == 0 || mlid >= gr.ceiling {
 			left = append(left, seats[i].sw)
 			continue
 		}

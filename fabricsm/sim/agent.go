@@ -112,8 +112,12 @@ func (p *port) guidInfo(m *mad.MAD, set bool) mad.Status {
 }
 
 // slToVLTable answers SLtoVLMappingTable: output port in bits 7..0, input port
-// in bits 15..8 of the modifier.
+// in bits 15..8 of the modifier. With wildcards, which only a Set may have, bit
+// 16 stands for all output and bit 17 for all input ports.
 func (p *port) slToVLTable(m *mad.MAD, set bool) mad.Status {
+	if sw := p.node.sw; sw != nil && set && m.Mod()>>16 != 0 && sw.info.OptimizedSLtoVLMappingProgramming&1 != 0 {
+		return p.node.slToVLTables(m)
+	}
 	out, in := p.selected(m.Mod()&0xFF), int(m.Mod()>>8&0xFF)
 	if p.node.sw == nil {
 		in = 0
@@ -122,6 +126,28 @@ func (p *port) slToVLTable(m *mad.MAD, set bool) mad.Status {
 		return mad.StatusInvalidField
 	}
 	return exchange(m, out.slToVL[in][:], set)
+}
+
+// slToVLTables takes one table for many pairs of ports.
+func (n *node) slToVLTables(m *mad.MAD) mad.Status {
+	allOut, allIn := m.Mod()&mad.SLtoVLAllOutputs != 0, m.Mod()&mad.SLtoVLAllInputs != 0
+	if m.Mod()>>18 != 0 {
+		return mad.StatusInvalidField
+	}
+	for out, p := range n.ports {
+		if !allOut && uint32(out) != m.Mod()&0xFF {
+			continue
+		}
+		for in := range p.slToVL {
+			if allIn || uint32(in) == m.Mod()>>8&0xFF {
+				copy(p.slToVL[in][:], m.Data())
+			}
+		}
+	}
+	table := append([]byte(nil), m.Data()[:slToVLSize]...)
+	clear(m.Data())
+	copy(m.Data(), table)
+	return mad.StatusOK
 }
 
 // vlArbitration answers VLArbitration: the half in the upper, the port in the

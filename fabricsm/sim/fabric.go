@@ -28,6 +28,13 @@ type Options struct {
 
 	// LinearCap is the number of LIDs a switch can forward, 49,152 by default.
 	LinearCap uint16
+
+	// MulticastTop gives switches a MulticastFDBTop, above which they drop.
+	MulticastTop bool
+
+	// SLtoVLWildcard lets one Set program the SL-to-VL tables of all pairs of
+	// ports of a switch.
+	SLtoVLWildcard bool
 }
 
 // Fabric is a simulated fabric. Its methods may be called concurrently; they

@@ -35,7 +35,7 @@ const (
 func (n *node) reset(l *netlist.Node) {
 	n.traps = nil
 	if n.sw != nil {
-		n.sw.reset(n.fabric.opts.LinearCap)
+		n.sw.reset(&n.fabric.opts)
 	}
 	for _, p := range n.ports {
 		if p == nil {
@@ -101,6 +101,9 @@ func (p *port) resetEnd() {
 	}
 	// The management port of a switch has no link that could be down.
 	p.info.CapabilityMask = switchCapabilities
+	if p.node.sw.hasMulticastTop {
+		p.info.CapabilityMask |= mad.IsMulticastFDBTopSupported
+	}
 	p.info.PortState, p.info.PortPhysicalState = ib.PortActive, ib.PhysLinkUp
 }
 

@@ -8,19 +8,22 @@ import (
 // forwarding is what a switch has and other nodes have not.
 type forwarding struct {
 	enhancedPort0 bool
-	info          mad.SwitchInfo
-	linear        []byte                         // egress port by LID; grows by blocks as it is written
-	multicast     map[uint32]*[mad.DataSize]byte // by modifier; absent is all zero
+
+	hasMulticastTop bool
+
+	info      mad.SwitchInfo
+	linear    []byte                         // egress port by LID; grows by blocks as it is written
+	multicast map[uint32]*[mad.DataSize]byte // by modifier; absent is all zero
 }
 
 // multicastPositions is how many groups of 16 ports a multicast table has.
 const multicastPositions = 16
 
-func (s *forwarding) reset(linearCap uint16) {
+func (s *forwarding) reset(o *Options) {
 	s.linear = s.linear[:0]
 	s.multicast = map[uint32]*[mad.DataSize]byte{}
 	s.info = mad.SwitchInfo{
-		LinearFDBCap:            linearCap,
+		LinearFDBCap:            o.LinearCap,
 		MulticastFDBCap:         multicastCap,
 		PartitionEnforcementCap: partitionCap,
 		InboundEnforcementCap:   true,
@@ -28,6 +31,12 @@ func (s *forwarding) reset(linearCap uint16) {
 		FilterRawInboundCap:     true,
 		FilterRawOutboundCap:    true,
 		EnhancedPort0:           s.enhancedPort0,
+	}
+	if s.hasMulticastTop = o.MulticastTop; s.hasMulticastTop {
+		s.info.MulticastFDBTop = ib.MinMulticastLID - 1
+	}
+	if o.SLtoVLWildcard {
+		s.info.OptimizedSLtoVLMappingProgramming = 1
 	}
 }
 
@@ -69,6 +78,9 @@ func (s *forwarding) take(want *mad.SwitchInfo) {
 	have.DefaultMulticastPrimaryPort = want.DefaultMulticastPrimaryPort
 	have.DefaultMulticastNotPrimaryPort = want.DefaultMulticastNotPrimaryPort
 	have.LifeTimeValue = want.LifeTimeValue
+	if s.hasMulticastTop {
+		have.MulticastFDBTop = want.MulticastFDBTop
+	}
 	if want.PortStateChange {
 		have.PortStateChange = false
 	}

@@ -25,6 +25,9 @@ func (c *Core) audit() {
 			continue
 		}
 		c.background(c.auditAt)
+		if pt.num == 0 {
+			c.backgroundMFT(pt.node)
+		}
 		if pt.pkeys != nil && c.keyBlocks(c.auditAt) > 0 {
 			pt.auditBlock = uint16(len(pt.pkeys.blocks))
 			c.markPort(clsPKey, c.auditAt)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mcast"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -234,10 +235,12 @@ func schedule(t *testing.T, seed uint64) {
 		l, err = netlist.DualPort(netlist.Shape{Hosts: 4, Radix: 8})
 	}
 	l = list(t, l, err)
-	e := newEnv(t, l, sim.Options{Seed: seed, LoseSilently: seed%2 == 0}, sm.Config{IntentWait: time.Duration(seed%2) * time.Second}, seed)
+	e := newEnv(t, l, sim.Options{Seed: seed, LoseSilently: seed%2 == 0, MulticastTop: seed%5 == 0}, sm.Config{IntentWait: time.Duration(seed%2) * time.Second}, seed)
 	w := watch(e)
 	e.bad = chaos{lose: rng.Float64() * 0.3, twice: 0.1, delay: rng.Float64() * 0.2}
 	e.start()
+	groups := spread(e, 5, 5, seed)
+	e.step(groups.set(e))
 	pulled := make(map[int]bool)
 	all := cables(l)
 	for op := range 12 {
@@ -274,9 +277,11 @@ func schedule(t *testing.T, seed uint64) {
 				}
 			}
 			e.want(in)
+			groups.join(e, ib.MinMulticastLID+ib.LID(rng.IntN(40)), w.hosts[rng.IntN(len(w.hosts))].node.Name, mcast.JoinState(rng.IntN(3)))
 		case 4:
 			e.start()
 			e.want(e.intent)
+			e.step(groups.set(e))
 		}
 	}
 	e.bad = chaos{}
@@ -288,6 +293,7 @@ func schedule(t *testing.T, seed uint64) {
 	e.run(3 * time.Minute)
 	e.mustSettle(2 * time.Minute)
 	w.checkEnd()
+	groups.judge(e)
 }
 
 func toggle(t *testing.T, e *env, c cable, pulled map[int]bool, i int) {

@@ -29,6 +29,7 @@ type Core struct {
 	// wanted
 	lids    lidSpace
 	members members
+	groups  groups
 	routing routing
 
 	// work
@@ -88,6 +89,7 @@ func New(cfg Config) *Core {
 		health:   records{at: make(map[ib.Place]*record)},
 		lids:     newLIDSpace(),
 		members:  newMembers(),
+		groups:   newGroups(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
 	}
 }
@@ -115,9 +117,14 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.setIntent(&in.Intent)
 	case *HealthMarked:
 		c.marked(in)
+	case *GroupsSet:
+		c.setGroups(in)
+	case *GroupsChanged:
+		c.changeGroups(in)
 	case *TablesReady:
 		c.gotTables(in)
 	}
+	c.plant()
 	c.pump()
 	for c.settle() {
 		c.pump()

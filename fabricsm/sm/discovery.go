@@ -156,6 +156,7 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 	tp.GUID = guid
 	c.topo.SetPort(p, tp)
 	c.byPort[guid] = p
+	c.reseat(guid)
 	c.moved()
 }
 
@@ -240,6 +241,17 @@ func (c *Core) link(p, q topo.PortID) {
 	}
 	if c.external(p) && c.external(q) {
 		c.wantRoutes()
+		c.recheck(c.ports[p].node)
+		c.recheck(c.ports[q].node)
+	}
+}
+
+// recheck asks a switch that got a cable to another whether it still has its
+// configuration: perhaps not the cable was away, but the switch.
+func (c *Core) recheck(id topo.NodeID) {
+	if n := &c.nodes[id]; n.infoKnown && c.writing() {
+		n.recheck = true
+		c.markNode(clsSwitch, id)
 	}
 }
 

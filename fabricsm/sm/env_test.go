@@ -344,7 +344,7 @@ func (e *env) takeEvents() []sm.Event {
 }
 
 func (e *env) sets() (n int) {
-	for _, name := range []string{"SwitchInfo", "PortInfo", "P_KeyTable", "SLtoVLMappingTable", "LinearForwardingTable"} {
+	for _, name := range []string{"SwitchInfo", "PortInfo", "P_KeyTable", "SLtoVLMappingTable", "LinearForwardingTable", "MulticastForwardingTable", "VLArbitration"} {
 		n += e.smps["Set "+name]
 	}
 	return n

@@ -38,8 +38,11 @@ func (c *Core) failed(r *request, outcome Outcome) {
 	if r.ref.class == clsSMInfo {
 		tries = c.cfg.Election.Misses // that its node lives says nothing of the SM
 	}
-	if r.ref.class == clsLFT {
+	switch r.ref.class {
+	case clsLFT:
 		c.lostLFT(topo.NodeID(r.ref.id), r)
+	case clsMFT:
+		c.lostMFT(topo.NodeID(r.ref.id), r)
 	}
 	switch {
 	case f.tries < tries && outcome == TimedOut:
@@ -242,6 +245,7 @@ func (c *Core) refresh(id topo.NodeID) {
 		c.nodes[id].verify = true
 		c.markNode(clsSwitch, id)
 		c.markNode(clsLFT, id)
+		c.markNode(clsMFT, id)
 	}
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)

@@ -26,6 +26,7 @@ var problemNames = map[problemKind]string{
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
 	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: "link-slow",
 	rivalMaster: "rival-master", disabledSM: "disabled",
+	badTrees: "multicast-refused", shortTree: "multicast-cut",
 }
 
 // faults lists what is wrong, the gravest kind first and then by text, at most

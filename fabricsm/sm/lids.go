@@ -130,6 +130,7 @@ func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
 		return
 	}
 	pt.placed, pt.place = true, c.placeOf(p)
+	c.reseat(guid)
 	c.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: c.nodeGUID(pt.node)})
 	c.needRoute(p)
 	c.judge(guid)
@@ -142,6 +143,7 @@ func (c *Core) leave(p topo.PortID) {
 	if pt.placed {
 		pt.placed = false
 		c.event(&PortGone{GUID: guid, Place: pt.place})
+		c.reseat(guid)
 	}
 	c.forgetSM(guid)
 	c.absent(guid)

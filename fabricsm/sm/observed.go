@@ -33,6 +33,7 @@ type node struct {
 	infoKnown bool
 	reset     bool          // it came without configuration: LinearFDBTop was 0
 	verify    bool          // read SwitchInfo, and all ports if one changed state
+	recheck   bool          // read SwitchInfo: it may have rebooted
 	readPorts bool          // read all ports once PortStateChange is cleared
 	clearPSC  bool          // PortStateChange is to be cleared
 	suspects  int           // ports that may have changed and are being read
@@ -42,6 +43,8 @@ type node struct {
 	lifetime  bool          // LifeTimeValue is not kept
 	topAsked  ib.LID        // LinearFDBTop of the last Set
 	lft       lft
+	mft       *mft // nil before anything is wanted of it
+	mcAsked   mcAsked
 	trapHold  time.Time     // no verification before
 	trapPause time.Duration // between the last two
 	trapTrue  bool          // the last one found something
@@ -177,6 +180,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 		}
 		if g := c.guidOf(p); g != 0 && c.byPort[g] == p {
 			delete(c.byPort, g)
+			c.reseat(g)
 		}
 		c.lids.leave(&c.ports[p])
 		c.ports[p] = port{node: id, num: ib.PortNum(i), challenger: topo.None}

@@ -71,7 +71,7 @@ type Fact struct {
 	Mark       string     `json:"mark,omitzero"`
 }
 
-// PortFields is a set of fields of PortInfo.
+// PortFields is a set of fields of PortInfo, and a few of SwitchInfo.
 type PortFields uint32
 
 // Fields that this SM programs.
@@ -93,6 +93,9 @@ const (
 	FieldFilterRaw
 	FieldLinkWidth
 	FieldLinkSpeed
+	FieldVLHighLimit
+	FieldMulticastFDBTop       // of SwitchInfo
+	FieldDefaultMulticastPorts // of SwitchInfo: both
 
 	fieldsEnd
 	fieldLink        = FieldLinkWidth | FieldLinkSpeed
@@ -103,6 +106,7 @@ var fieldNames = [...]string{
 	"LID", "LMC", "GIDPrefix", "MasterSMLID", "MasterSMSL", "SubnetTimeOut", "NeighborMTU", "OperationalVLs",
 	"VLStallCount", "HOQLife", "LinkDownDefaultState", "LocalPhyErrors/OverrunErrors",
 	"PartitionEnforcementInbound", "PartitionEnforcementOutbound", "FilterRaw", "LinkWidthEnabled", "LinkSpeedEnabled",
+	"VLHighLimit", "MulticastFDBTop", "DefaultMulticastPrimaryPort/NotPrimaryPort",
 }
 
 // String lists the fields by their names in PortInfo.

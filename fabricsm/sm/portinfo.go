@@ -167,7 +167,7 @@ func (c *Core) linkFound(p topo.PortID) {
 func (c *Core) workSwitch(id topo.NodeID) {
 	n := &c.nodes[id]
 	x := ref{clsSwitch, int32(id)}
-	if !n.infoKnown || n.verify {
+	if !n.infoKnown || n.verify || n.recheck {
 		c.ask(x, id, mad.MethodGet, mad.AttrSwitchInfo, 0)
 		return
 	}
@@ -184,10 +184,12 @@ func (c *Core) workSwitch(id topo.NodeID) {
 	want.PortStateChange = n.clearPSC
 	have := n.info
 	have.PortStateChange = false
+	c.wantMulticast(id, &want)
 	if want == have {
 		return
 	}
 	n.topAsked = want.LinearFDBTop
+	n.mcAsked = mcAsked{want.MulticastFDBTop, want.DefaultMulticastPrimaryPort, want.DefaultMulticastNotPrimaryPort}
 	m := c.ask(x, id, mad.MethodSet, mad.AttrSwitchInfo, 0)
 	c.encode(mad.Encode(m.Data(), &want))
 }
@@ -208,7 +210,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 		return
 	}
 	verify := n.verify
-	n.verify = false
+	n.verify, n.recheck = false, false
 	if !was {
 		c.touchNode(id)
 		c.readLFT(id)
@@ -220,6 +222,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 	}
 	if !was || si.LinearFDBTop < old.LinearFDBTop {
 		n.reset = si.LinearFDBTop == 0
+		c.forgetMFT(id)
 	}
 	if verify && si.PortStateChange {
 		// It is set after any bring-up, so it says something only when a trap
@@ -243,6 +246,7 @@ func (c *Core) setSwitchDone(id topo.NodeID, r *request) {
 			c.readPorts(id)
 		}
 	}
+	c.learnMulticast(id)
 	t := c.routing.tables
 	if t.LFT(id) != nil && n.info.LinearFDBTop != t.MaxLID && n.topAsked == t.MaxLID {
 		c.refused(r, "LinearFDBTop is not kept")
@@ -290,6 +294,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 	n := &c.nodes[id]
 	n.lft.forget()
 	n.reset = false
+	c.forgetMFT(id)
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)

@@ -8,6 +8,7 @@ type problemKey struct {
 	guid  ib.GUID
 	pkey  ib.PKey
 	place ib.Place
+	mlid  ib.LID
 }
 
 // problemKind is what is wrong, the gravest first: views list them in this
@@ -25,6 +26,8 @@ const (
 	noEnforcement                    // a switch that checks no P_Keys
 	foreignMaster                    // we stand by
 	badRoutes                        // an engine was passed over
+	badTrees                         // multicast cannot be routed safely
+	shortTree                        // members that a multicast tree does not reach
 	unhealthy                        // a port or switch that misbehaves
 	silentNode                       // a node does not answer
 	deadLink                         // nothing answers at the end of a link

@@ -16,6 +16,7 @@ const (
 	clsSLtoVL              // port: SL-to-VL tables, read and write
 	clsSet                 // port: write PortInfo
 	clsDesc                // node: NodeDescription
+	clsMFT                 // node: multicast forwarding table, read and write
 	numClasses
 
 	// urgent comes before all classes: a P_Key is to be taken away.
@@ -24,7 +25,7 @@ const (
 )
 
 func (cl class) onNode() bool {
-	return cl == clsRoot || cl == clsSwitch || cl == clsLFT || cl == clsDesc
+	return cl == clsRoot || cl == clsSwitch || cl == clsLFT || cl == clsDesc || cl == clsMFT
 }
 
 // discovers reports work that may find nodes or links.
@@ -216,5 +217,7 @@ func (c *Core) work(x ref) {
 		c.workSet(topo.PortID(x.id))
 	case clsDesc:
 		c.workDescription(topo.NodeID(x.id))
+	case clsMFT:
+		c.workMFT(topo.NodeID(x.id))
 	}
 }

@@ -37,13 +37,14 @@ func (j *RouteJob) Run() *TablesReady {
 	if err != nil {
 		return &TablesReady{err: err}
 	}
-	return &TablesReady{fabric: j.fabric, tables: choice.Tables, err: errors.Join(choice.Refused...)}
+	return &TablesReady{fabric: j.fabric, tables: choice.Tables, report: &choice.Report, err: errors.Join(choice.Refused...)}
 }
 
 // TablesReady is the result of a RouteJob.
 type TablesReady struct {
 	fabric *topo.Fabric
 	tables *route.Tables // nil: none were accepted
+	report *route.Report // of the tables
 	err    error         // why engines were passed over
 }
 
@@ -114,6 +115,7 @@ func (c *Core) gotTables(in *TablesReady) {
 	}
 	c.relayered(r.tables, in.tables)
 	r.tables = in.tables
+	c.growOn(in)
 	r.routed = make([]topo.PortID, int(in.tables.MaxLID)+1)
 	for i := range r.routed {
 		r.routed[i] = topo.None

@@ -151,6 +151,9 @@ func (c *Core) publishAll() {
 		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: make([]*pkeyTable, len(c.ports)),
 	}
 	v.Problems = texts(v.Faults, len(c.problems))
+	if c.writing() {
+		v.Multicast = c.multicastView()
+	}
 	for i := range c.ports {
 		v.pkeys[i] = c.ports[i].pkeys
 	}

@@ -33,6 +33,9 @@ type View struct {
 	// that the switches have. nil before the first; see route.Tables.LFT.
 	Tables *route.Tables
 
+	// Multicast is nil before this SM was master.
+	Multicast *Multicast
+
 	pkeys []*pkeyTable // by PortID, nil: not read
 }
 

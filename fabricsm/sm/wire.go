@@ -162,7 +162,7 @@ func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr 
 	r.ref, r.node, r.epoch = x, n, epoch
 	r.method, r.attr, r.mod, r.sent = method, attr, mod, c.now
 	r.audit = c.auditing
-	if x.class != clsLFT {
+	if x.class != clsLFT && x.class != clsMFT {
 		c.marksOf(x).busy |= 1 << x.class
 	}
 	if len(c.failures) > 0 && c.failures[x].tries > 0 && x.class != clsSMInfo {
@@ -277,6 +277,8 @@ func (c *Core) answered(r *request, m *mad.MAD) {
 		c.gotPKeys(p, r, m, status)
 	case clsLFT:
 		c.gotLFT(n, r, m, status)
+	case clsMFT:
+		c.gotMFT(n, r, m, status)
 	case clsSLtoVL:
 		c.gotSLtoVL(p, r, m, status)
 	case clsSet:

@@ -1,0 +1,292 @@
+package sm
+
+import (
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/mcast"
+	"portcullis/fabricsm/topo"
+)
+
+// mftBlock holds the masks of 32 multicast LIDs for 16 ports.
+type mftBlock = [mad.MLIDsPerBlock]mad.PortMask
+
+// mft is what is known of the multicast forwarding table of a switch. A table is
+// a row of blocks: for each 32 multicast LIDs as many as the switch has
+// positions.
+type mft struct {
+	positions  int
+	empty      bool // what was not read is known to be zero: the switch came without configuration
+	want, have []mftBlock
+	known      blockSet // blocks whose content is known
+	read       blockSet // to be read
+	write      blockSet // to be written
+	busy       blockSet // asked for
+	twice      blockSet // written twice, still different
+	audit      blockSet // to be read again in the background
+}
+
+// mftOf gives the multicast table of a switch, nil while nothing is wanted of
+// it or it has none.
+func (c *Core) mftOf(id topo.NodeID) *mft {
+	n := &c.nodes[id]
+	if !n.alive || !n.infoKnown || n.info.MulticastFDBCap == 0 || c.groups.blocks == 0 {
+		return nil
+	}
+	if n.mft == nil {
+		n.mft = &mft{positions: int(c.topo.Node(id).NumPorts)/mcast.PortsPerPosition + 1, empty: n.reset}
+	}
+	return n.mft
+}
+
+// widen makes room in the tables of all switches when a multicast LID comes into
+// use that lies above all before. Blocks stay in use: to be empty.
+func (c *Core) widen(top ib.LID) {
+	blocks := blocksTo(top)
+	if blocks <= c.groups.blocks {
+		return
+	}
+	c.groups.blocks = blocks
+	for id := range c.nodes {
+		if c.topo.Node(topo.NodeID(id)).Type == ib.NodeSwitch {
+			c.diffMFT(topo.NodeID(id))
+		}
+	}
+}
+
+// blocksTo gives the number of blocks up to a multicast LID, none up to 0.
+func blocksTo(top ib.LID) int {
+	if top == 0 {
+		return 0
+	}
+	return int(top-ib.MinMulticastLID)/mad.MLIDsPerBlock + 1
+}
+
+// sized gives a multicast table all blocks that are in use. What the forest
+// wants of new ones is filled in.
+func (c *Core) sized(id topo.NodeID, t *mft) {
+	blocks := min(c.groups.blocks, (int(c.nodes[id].info.MulticastFDBCap)+mad.MLIDsPerBlock-1)/mad.MLIDsPerBlock)
+	if len(t.want) >= blocks*t.positions {
+		return
+	}
+	from := ib.MinMulticastLID + ib.LID(len(t.want)/t.positions*mad.MLIDsPerBlock)
+	for len(t.want) < blocks*t.positions {
+		t.want, t.have = append(t.want, mftBlock{}), append(t.have, mftBlock{})
+	}
+	for mlid := from; mlid <= c.groups.forest.Top(); mlid++ {
+		ports := c.groups.forest.Branch(mlid, id)
+		t.fill(mlid, &ports)
+	}
+}
+
+// fill puts the wanted ports of a multicast LID into the table.
+func (t *mft) fill(mlid ib.LID, ports *mcast.Ports) {
+	at := int(mlid - ib.MinMulticastLID)
+	for p := range t.positions {
+		if i := at/mad.MLIDsPerBlock*t.positions + p; i < len(t.want) {
+			t.want[i][at%mad.MLIDsPerBlock] = mad.PortMask(ports.Position(p))
+		}
+	}
+}
+
+// diffMFT finds the blocks of a switch that are to be read or written.
+func (c *Core) diffMFT(id topo.NodeID) {
+	t := c.mftOf(id)
+	if t == nil {
+		return
+	}
+	c.sized(id, t)
+	for i := range t.want {
+		t.diff(i)
+	}
+	c.markNode(clsMFT, id)
+	c.markNode(clsSwitch, id)
+}
+
+func (t *mft) diff(i int) {
+	switch {
+	case t.read.has(i):
+	case !t.known.has(i) && !t.empty:
+		t.read.add(i)
+	case t.want[i] == t.have[i]:
+		t.write.remove(i)
+	default:
+		t.write.add(i)
+	}
+}
+
+// wantMask takes what a tree wants of a switch.
+func (c *Core) wantMask(ch mcast.Change) {
+	t := c.mftOf(ch.Switch)
+	if t == nil {
+		return // it is filled in when the switch is there
+	}
+	c.sized(ch.Switch, t)
+	t.fill(ch.MLID, &ch.Ports)
+	block := int(ch.MLID-ib.MinMulticastLID) / mad.MLIDsPerBlock
+	for i := block * t.positions; i < min((block+1)*t.positions, len(t.want)); i++ {
+		t.diff(i)
+	}
+	c.markNode(clsMFT, ch.Switch)
+}
+
+// workMFT reads and writes blocks, several at a time.
+func (c *Core) workMFT(id topo.NodeID) {
+	t := c.mftOf(id)
+	if t == nil {
+		return
+	}
+	x := ref{clsMFT, int32(id)}
+	i := t.read.first(t.busy)
+	write := i < 0 && c.writing()
+	if write {
+		i = t.write.first(t.busy)
+	}
+	switch {
+	case i < 0:
+		c.auditMFT(id, t)
+		return
+	case write:
+		m := c.ask(x, id, mad.MethodSet, mad.AttrMulticastForwardingTable, t.mod(i))
+		c.encode(mad.Encode(m.Data(), &mad.MulticastForwardingTable{PortMask: t.want[i]}))
+	default:
+		c.ask(x, id, mad.MethodGet, mad.AttrMulticastForwardingTable, t.mod(i))
+	}
+	t.busy.add(i)
+	c.mark(x)
+}
+
+// mod gives the attribute modifier of a block.
+func (t *mft) mod(i int) uint32 {
+	return mad.MulticastForwardingMod(uint8(i%t.positions), uint16(i/t.positions))
+}
+
+// at gives the block of an attribute modifier.
+func (t *mft) at(mod uint32) int { return int(mod&0x1FF)*t.positions + int(mod>>28) }
+
+// auditMFT reads the next block for the audit.
+func (c *Core) auditMFT(id topo.NodeID, t *mft) {
+	i := t.audit.first(t.busy)
+	if i < 0 || i >= len(t.want) {
+		return
+	}
+	t.audit.remove(i)
+	t.busy.add(i)
+	c.auditing = true
+	c.ask(ref{clsMFT, int32(id)}, id, mad.MethodGet, mad.AttrMulticastForwardingTable, t.mod(i))
+	c.auditing = false
+}
+
+// backgroundMFT has all of a multicast table read by and by.
+func (c *Core) backgroundMFT(id topo.NodeID) {
+	if t := c.nodes[id].mft; t != nil {
+		for i := range t.want {
+			t.audit.add(i)
+		}
+		c.markNode(clsMFT, id)
+	}
+}
+
+// gotMFT takes one block.
+func (c *Core) gotMFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status) {
+	t := c.mftOf(id)
+	if t == nil {
+		return
+	}
+	i := t.at(r.mod)
+	t.busy.remove(i)
+	var got mad.MulticastForwardingTable
+	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil || i >= len(t.have) {
+		c.refused(r, status.String())
+		return
+	}
+	t.have[i] = got.PortMask
+	t.known.add(i)
+	t.read.remove(i)
+	t.diff(i)
+	if r.method == mad.MethodSet && t.write.has(i) {
+		if t.twice.has(i) {
+			t.twice.remove(i)
+			c.refused(r, "the block answered is not the one that was set")
+			return
+		}
+		t.twice.add(i) // what is wanted may have changed meanwhile
+	}
+	c.markNode(clsMFT, id)
+}
+
+// lostMFT frees a block whose request ended without an answer.
+func (c *Core) lostMFT(id topo.NodeID, r *request) {
+	if t := c.nodes[id].mft; t != nil {
+		t.busy.remove(t.at(r.mod))
+	}
+}
+
+// forgetMFT takes that a switch lost its tables.
+func (c *Core) forgetMFT(id topo.NodeID) {
+	n := &c.nodes[id]
+	if n.mft != nil {
+		n.mft = &mft{positions: n.mft.positions, busy: n.mft.busy, empty: n.reset}
+	}
+	c.diffMFT(id)
+}
+
+// wantMulticast fills in the fields of SwitchInfo that are about multicast, once
+// groups were told: the end of what is in use, and that packets no entry
+// matches are dropped.
+func (c *Core) wantMulticast(id topo.NodeID, want *mad.SwitchInfo) {
+	n := &c.nodes[id]
+	if want.MulticastFDBCap == 0 || !c.groups.ready {
+		return
+	}
+	p0 := &c.ports[c.topo.Node(id).FirstPort]
+	if p0.known && p0.info.CapabilityMask.Has(mad.IsMulticastFDBTopSupported) && n.notKept&FieldMulticastFDBTop == 0 {
+		blocks := max(c.groups.blocks, blocksTo(c.groups.forest.Top()))
+		want.MulticastFDBTop = ib.MinMulticastLID + ib.LID(min(blocks*mad.MLIDsPerBlock, int(want.MulticastFDBCap))) - 1
+	}
+	if n.notKept&FieldDefaultMulticastPorts == 0 {
+		want.DefaultMulticastPrimaryPort, want.DefaultMulticastNotPrimaryPort = ib.NoPort, ib.NoPort
+	}
+}
+
+// mcAsked is what the last Set of SwitchInfo asked for.
+type mcAsked struct {
+	top                 ib.LID
+	primary, notPrimary ib.PortNum
+}
+
+// learnMulticast remembers which of those fields a switch did not keep in a Set.
+func (c *Core) learnMulticast(id topo.NodeID) {
+	got, asked := &c.nodes[id].info, c.nodes[id].mcAsked
+	var missed PortFields
+	if got.MulticastFDBTop != asked.top {
+		missed |= FieldMulticastFDBTop
+	}
+	if got.DefaultMulticastPrimaryPort != asked.primary || got.DefaultMulticastNotPrimaryPort != asked.notPrimary {
+		missed |= FieldDefaultMulticastPorts
+	}
+	c.learn(id, 0, missed)
+}
+
+// TreesRefused says that multicast cannot be routed without a possible credit
+// loop in a part of the fabric. Groups there reach the hosts of one switch only.
+type TreesRefused struct{ Reason string }
+
+// GroupCut says that the tree of a group does not reach all switches with
+// members.
+type GroupCut struct {
+	MLID     ib.LID
+	Switch   ib.GUID // the first of those that are left out
+	Switches int     // how many are
+}
+
+func (*TreesRefused) event() {}
+func (*GroupCut) event()     {}
+
+func (e *TreesRefused) String() string { return "multicast: " + e.Reason }
+
+func (e *GroupCut) String() string {
+	return fmt.Sprintf("multicast LID 0x%04x does not reach the members at switch %v, nor those at %d others: no safe way leads there, or a table has no room",
+		uint16(e.MLID), e.Switch, e.Switches-1)
+}
