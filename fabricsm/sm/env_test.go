@@ -43,27 +43,28 @@ type env struct {
 	rng  *rand.Rand
 	bad  chaos
 
-	now     time.Time
-	facts   []sm.Fact
-	inbox   []arrival // by time, then order
-	seq     int
-	out     map[sm.RequestID]time.Time
-	order   []sm.RequestID
-	wake    time.Time
-	job     *sm.RouteJob
-	intent  sm.Intent
-	view    *sm.View
-	events  []sm.Event
-	taken   int // events taken before those
-	smps    map[string]int
-	steps   int
-	idle    int // turns since the last step
-	onStep  func()
-	rogues  []*rogue
-	meddle  func(set bool, m *mad.MAD) // changes answers on their way
-	asked   map[ib.TID]bool            // by transaction: it was a Set
-	logSend func(*sm.Request)
-	hostile map[string]liar // by node name: answers in place of the node
+	now       time.Time
+	facts     []sm.Fact
+	inbox     []arrival // by time, then order
+	seq       int
+	out       map[sm.RequestID]time.Time
+	order     []sm.RequestID
+	wake      time.Time
+	job       *sm.RouteJob
+	intent    sm.Intent
+	view      *sm.View
+	events    []sm.Event
+	taken     int // events taken before those
+	smps      map[string]int
+	steps     int
+	idle      int // turns since the last step
+	onStep    func()
+	rogues    []*rogue
+	meddle    func(set bool, m *mad.MAD) // changes answers on their way
+	asked     map[ib.TID]bool            // by transaction: it was a Set
+	logSend   func(*sm.Request)
+	logAnswer func(*sm.Response)
+	hostile   map[string]liar // by node name: answers in place of the node
 }
 
 type arrival struct {
@@ -112,6 +113,9 @@ func (e *env) step(in sm.Input) {
 	var packets []transport.Packet
 	for i := range out.Answer {
 		a := &out.Answer[i]
+		if e.logAnswer != nil {
+			e.logAnswer(a)
+		}
 		packets = append(packets, transport.Packet{MAD: a.MAD, LID: a.LID, QP: a.QP})
 	}
 	for i := range out.Send {
