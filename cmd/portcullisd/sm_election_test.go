@@ -35,6 +35,7 @@ type stage struct {
 	t      *testing.T
 	list   *netlist.Netlist
 	client ibsimlab.Client
+	lab    *ibsimlab.Lab     // nil: our simulator
 	ports  func() []seenPort // as the simulator itself has them
 	dir    string
 }
@@ -55,7 +56,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	lab := ibsimtest.Start(t, []byte(text.String()))
-	s.client = lab.Client()
+	s.lab, s.client = lab, lab.Client()
 	s.ports = func() []seenPort { return dumped(ibsimtest.Console(t, lab, "dump")) }
 	return s
 }
@@ -453,4 +454,114 @@ func (s *stage) same(when string, before, now map[string]string) {
 	if d := cmp.Diff(before, now); d != "" {
 		s.t.Errorf("LIDs changed %s (-before +now):\n%s", when, d)
 	}
+}
+
+// TestElectionOfTwo has two of ours compete, kills the master, and measures how
+// long the fabric has none.
+func TestElectionOfTwo(t *testing.T) {
+	ibsimtest.Need(t, "sminfo")
+	cases := []struct {
+		first, second string
+		p1, p2        int
+		winner        string
+	}{
+		{"sm", "h2", 9, 5, "sm"},
+		{"sm", "h2", 5, 9, "h2"},
+		{"sm", "h2", 7, 7, "sm"},
+		{"h2", "sm", 7, 7, "sm"},
+	}
+	var names []string
+	for _, tt := range cases {
+		names = append(names, fmt.Sprintf("%s with %d, then %s with %d", tt.first, tt.p1, tt.second, tt.p2))
+	}
+	beside(t, 4, names, func(t *testing.T, i int) {
+		tt := cases[i]
+		s := newStage(t)
+		a := s.ours(tt.first, tt.p1, tt.second)
+		before := s.ruled(a, electionTime)
+		b := s.ours(tt.second, tt.p2, tt.first)
+		winner, loser := a, b
+		if tt.winner == tt.second {
+			winner, loser = b, a
+		}
+		loser.awaitState("standby", electionTime)
+		s.same("when both were there", before, s.ruled(winner, electionTime))
+		masters := loser.count("master")
+		killed := time.Now()
+		winner.end(syscall.SIGKILL)
+		s.same("after the takeover", before, s.ruled(loser, electionTime))
+		took := loser.last("master").Sub(killed)
+		t.Logf("%s was master %v after the kill", loser.node, took.Round(time.Millisecond))
+		// 500 ms between polls and 4 tries of at most 200 ms, then discovery.
+		if took > 2*time.Second+takeOverTime {
+			t.Errorf("the fabric had no master for %v", took)
+		}
+		if n := loser.count("master"); n != masters+1 || winner.count("master") != 1 {
+			t.Errorf("mastership went to and fro: %q and %q", winner.history(), loser.history())
+		}
+	})
+}
+
+// takeOverTime is what the machine of the test may need to discover anew, and
+// to tell that it did.
+const takeOverTime = time.Second
+
+func (c *contender) count(state string) (n int) {
+	for _, s := range c.history() {
+		if s == state {
+			n++
+		}
+	}
+	return n
+}
+
+// last gives when a state was entered last.
+func (c *contender) last(state string) (at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, s := range c.states {
+		if s == state {
+			at = c.at[i]
+		}
+	}
+	return at
+}
+
+// TestElectionAfterASplit cuts the cables between two of ours, which are both
+// master then, and puts them back.
+func TestElectionAfterASplit(t *testing.T) {
+	s := newStage(t)
+	near, far := s.ours("sm", 9, "h2"), s.ours("h2", 5, "sm")
+	far.awaitState("standby", electionTime)
+	before := s.ruled(near, electionTime)
+	for _, cable := range []string{`"leaf1"[3]`, `"leaf1"[4]`} {
+		ibsimtest.Console(t, s.lab, "unlink "+cable)
+	}
+	far.awaitState("master", electionTime)
+	if got, want := s.master(), "master"; strings.Count(got, "SMINFO_MASTER") != 2 {
+		t.Errorf("asked on both sides, %s is %s", want, got)
+	}
+	for _, cable := range []string{`"leaf1"[3]`, `"leaf1"[4]`} {
+		ibsimtest.Console(t, s.lab, "relink "+cable)
+	}
+	far.awaitState("standby", electionTime)
+	s.same("after the split", before, s.ruled(near, electionTime))
+	if n := far.count("master"); n > 2 { // the first is possible: both began at once
+		t.Errorf("mastership went to and fro: %q and %q", near.history(), far.history())
+	}
+}
+
+// TestSMOnceBesideAnother: beside a master that it believes, --once configures
+// nothing and says so.
+func TestSMOnceBesideAnother(t *testing.T) {
+	s := newStage(t)
+	master := s.ours("sm", 9, "h2")
+	s.ruled(master, electionTime)
+	key := filepath.Join(s.dir, "sm.key")
+	out, err := exec.Command("portcullisd", "sm", "--once", "--port", "ibsim:"+s.client.Socket+"/h2", "--priority", "3",
+		"--sm-key-file", key, "--allowed-sm", s.guid("sm").String()).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "another subnet manager is master, so nothing was configured") {
+		t.Errorf("--once beside a master: %v\n%s", err, out)
+	}
+	s.ruled(master, electionTime)
 }

@@ -1,0 +1,279 @@
+package sm_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+)
+
+// duel runs several cores on one simulated fabric, in slices of virtual time.
+type duel struct {
+	t    *testing.T
+	list *netlist.Netlist
+	fab  *sim.Fabric
+	now  time.Time
+	envs map[string]*env // by node, those that live
+	told map[string][]ib.SMState
+}
+
+// slice is how long one core runs before the next.
+const slice = time.Millisecond
+
+func newDuel(t *testing.T, l *netlist.Netlist) *duel {
+	return &duel{t: t, list: l, fab: sim.NewWith(l, sim.Options{LoseSilently: true}), now: epoch, envs: make(map[string]*env), told: make(map[string][]ib.SMState)}
+}
+
+// start starts a core at a node. All nodes of the duel are allowed.
+func (d *duel) start(node string, priority, master uint8, others ...string) *env {
+	d.t.Helper()
+	e := &env{
+		t: d.t, list: d.list, fab: d.fab, now: d.now, rng: rand.New(rand.NewPCG(1, uint64(len(node)))),
+		smps: make(map[string]int), asked: make(map[ib.TID]bool),
+		cfg: sm.Config{Priority: priority, SMKey: rightKey, AuditPeriod: -1, Election: sm.ElectionConfig{MasterPriority: master}},
+	}
+	for _, o := range others {
+		e.cfg.Election.Allowed = append(e.cfg.Election.Allowed, sm.AllowedSM{GUID: d.list.Find(o).PortGUID(1), Place: placeOf(d.list, o)})
+	}
+	var err error
+	if e.st, err = d.fab.Station(node, true); err != nil {
+		d.t.Fatal(err)
+	}
+	e.cfg.PortGUID = e.st.GUID()
+	d.envs[node] = e
+	e.start()
+	return e
+}
+
+// kill takes a core away without a word.
+func (d *duel) kill(node string) {
+	d.envs[node].st.Close()
+	delete(d.envs, node)
+}
+
+func (d *duel) run(dt time.Duration) {
+	for until := d.now.Add(dt); d.now.Before(until); d.now = d.now.Add(slice) {
+		for _, node := range []string{"sm", "h1", "h2", "h3"} {
+			if e := d.envs[node]; e != nil {
+				e.run(d.now.Add(slice).Sub(e.now))
+				for _, ev := range e.takeEvents() {
+					if c, ok := ev.(*sm.StateChanged); ok {
+						d.told[node] = append(d.told[node], c.State)
+					}
+				}
+			}
+		}
+	}
+}
+
+// rules runs until one core alone is master, settled, and the others stand by.
+func (d *duel) rules(master string, within time.Duration) time.Duration {
+	d.t.Helper()
+	began := d.now
+	for d.now.Sub(began) < within {
+		d.run(10 * time.Millisecond)
+		right := 0
+		for node, e := range d.envs {
+			if e.view == nil {
+				continue
+			}
+			switch {
+			case node == master && e.view.State == ib.SMMaster && e.view.Settled:
+				right++
+			case node != master && e.view.State == ib.SMStandby:
+				right++
+			}
+		}
+		if right == len(d.envs) {
+			return d.now.Sub(began)
+		}
+	}
+	for node, e := range d.envs {
+		d.t.Logf("%s: %v after %v, settled %v, others %+v, problems %q", node, e.view.State, d.told[node], e.view.Settled, e.view.Others, e.view.Problems)
+	}
+	d.t.Fatalf("%s alone does not rule within %v", master, within)
+	return 0
+}
+
+// lids gives the LIDs of all end ports as the fabric has them, and fails if a
+// cabled port is not Active or does not know the master.
+func (d *duel) lids(master string) map[string]ib.LID {
+	d.t.Helper()
+	lids := make(map[string]ib.LID)
+	smLID := d.fab.PortInfo(master, 1).LID
+	for i := range d.list.Nodes {
+		n := &d.list.Nodes[i]
+		for num := range n.Ports {
+			if num > 0 && n.Ports[num].Peer == "" || num == 0 && n.Type != ib.NodeSwitch {
+				continue
+			}
+			pi := d.fab.PortInfo(n.Name, ib.PortNum(num))
+			if pi.PortState != ib.PortActive {
+				d.t.Errorf("%s/%d is %v", n.Name, num, pi.PortState)
+			}
+			if (num == 0) == (n.Type == ib.NodeSwitch) {
+				lids[n.Name] = pi.LID
+				if pi.MasterSMLID != smLID {
+					d.t.Errorf("%s has SM LID %v, want %v", n.Name, pi.MasterSMLID, smLID)
+				}
+			}
+		}
+	}
+	return lids
+}
+
+func (d *duel) masters(node string) (n int) {
+	for _, s := range d.told[node] {
+		if s == ib.SMMaster {
+			n++
+		}
+	}
+	return n
+}
+
+// TestDuel has two cores compete in every order of rank and start, then kills
+// the master.
+func TestDuel(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		first, second  string
+		p1, p2         uint8 // priorities
+		m1, m2         uint8 // and while master
+		winner         string
+		firstWasMaster bool
+	}{
+		{"higher first", "sm", "h2", 9, 5, 9, 5, "sm", true},
+		{"lower first", "sm", "h2", 5, 9, 5, 9, "h2", true},
+		{"lower GUID first", "sm", "h2", 7, 7, 7, 7, "sm", true},
+		{"higher GUID first", "h2", "sm", 7, 7, 7, 7, "sm", true},
+		{"higher GUID first, raised while master", "h2", "sm", 7, 7, 12, 12, "h2", true},
+		{"lower priority first, raised while master", "h2", "sm", 5, 9, 12, 12, "h2", true},
+		{"both at once, lower GUID wins", "h2", "sm", 7, 7, 7, 7, "sm", false},
+		{"both at once, higher priority wins", "h2", "sm", 8, 7, 8, 7, "h2", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDuel(t, tree(t, 4, 4))
+			d.start(tt.first, tt.p1, tt.m1, tt.second)
+			var before map[string]ib.LID
+			if tt.firstWasMaster {
+				d.rules(tt.first, 5*time.Second)
+				before = d.lids(tt.first)
+			}
+			d.start(tt.second, tt.p2, tt.m2, tt.first)
+			took := d.rules(tt.winner, 5*time.Second)
+			t.Logf("elected after %v: %s %v, %s %v", took, tt.first, d.told[tt.first], tt.second, d.told[tt.second])
+			same(t, before, d.lids(tt.winner))
+			d.run(10 * time.Second)
+			if n := d.masters(tt.first) + d.masters(tt.second); n > 2 {
+				t.Errorf("mastership went to and fro: %v, %v", d.told[tt.first], d.told[tt.second])
+			}
+			loser := tt.first
+			if loser == tt.winner {
+				loser = tt.second
+			}
+			before = d.lids(tt.winner)
+			d.kill(tt.winner)
+			took = d.rules(loser, 5*time.Second)
+			t.Logf("took over after %v: %v", took, d.told[loser])
+			if took > 2*time.Second {
+				t.Errorf("it took %v to take over", took)
+			}
+			same(t, before, d.lids(loser))
+		})
+	}
+}
+
+func same(t *testing.T, before, now map[string]ib.LID) {
+	t.Helper()
+	for node, l := range before {
+		if now[node] != l {
+			t.Errorf("%s had LID %v and has %v", node, l, now[node])
+		}
+	}
+}
+
+// TestSplit cuts the fabric between two cores, so that there are two masters,
+// and heals it: one is left, and all are together again.
+func TestSplit(t *testing.T) {
+	l, err := netlist.Chain(netlist.Shape{Hosts: 4, Switches: 2})
+	l = list(t, l, err)
+	var other string
+	for _, h := range hosts(l) {
+		if h.peer != l.Find("sm").Ports[1].Peer {
+			other = h.node.Name
+		}
+	}
+	for _, priority := range []uint8{5, 9} {
+		t.Run(fmt.Sprintf("far one has priority %d", priority), func(t *testing.T) {
+			d := newDuel(t, l)
+			d.start("sm", 7, 7, other)
+			d.start(other, priority, priority, "sm")
+			winner := "sm"
+			if priority > 7 {
+				winner = other
+			}
+			d.rules(winner, 5*time.Second)
+			before := d.lids(winner)
+			near := l.Find("sm").Ports[1].Peer
+			trunk := slices.IndexFunc(l.Find(near).Ports, func(p netlist.Port) bool { return p.Peer != "" && l.Find(p.Peer).Type == ib.NodeSwitch })
+			far := l.Find(near).Ports[trunk]
+			for range 3 {
+				if err := d.fab.Unlink(near, ib.PortNum(trunk)); err != nil {
+					t.Fatal(err)
+				}
+				d.run(5 * time.Second)
+				for node, e := range d.envs {
+					if e.view.State != ib.SMMaster || !e.view.Settled {
+						t.Errorf("%s is %v after the split, settled %v", node, e.view.State, e.view.Settled)
+					}
+				}
+				d.told = make(map[string][]ib.SMState)
+				if err := d.fab.Relink(near, ib.PortNum(trunk), far.Peer, far.PeerPort); err != nil {
+					t.Fatal(err)
+				}
+				took := d.rules(winner, 10*time.Second)
+				t.Logf("one master after %v: %v", took, d.told)
+				same(t, before, d.lids(winner))
+				d.run(2 * time.Second)
+				if n := d.masters("sm") + d.masters(other); n > 2 {
+					t.Errorf("mastership went to and fro: %v", d.told)
+				}
+			}
+		})
+	}
+}
+
+// TestHandoverWritesLittle: on a settled fabric a handover costs one Set for each
+// end port, which learns the master's LID, and the P_Keys of the two SMs.
+func TestHandoverWritesLittle(t *testing.T) {
+	d := newDuel(t, tree(t, 16, 8))
+	d.start("h2", 5, 5, "sm")
+	d.rules("h2", 5*time.Second)
+	e := d.start("sm", 9, 9, "h2")
+	d.rules("sm", 5*time.Second)
+	ends := 0
+	for i := range d.list.Nodes {
+		n := &d.list.Nodes[i]
+		ends++
+		if n.Type == ib.NodeCA {
+			ends += len(n.Ports) - 2
+		}
+	}
+	got := make(map[string]int)
+	for k, n := range e.smps {
+		if len(k) > 4 && k[:4] == "Set " && k != "Set SMInfo" {
+			got[k[4:]] = n
+		}
+	}
+	t.Logf("%d end ports, Sets %v", ends, got)
+	if got[mad.AttrPortInfo.String()] > ends+4 || got[mad.AttrPKeyTable.String()] > 4 || got[mad.AttrLinearForwardingTable.String()] > 0 || got[mad.AttrSLtoVLMappingTable.String()] > 0 {
+		t.Errorf("the new master wrote %v to a settled fabric", got)
+	}
+}
