@@ -28,6 +28,7 @@ type fabricConfig struct {
 	Election    electionConfig `yaml:"election"`
 	SMPs        smpsConfig     `yaml:"smps"`
 	Ports       portsConfig    `yaml:"ports"`
+	LIDs        lidsConfig     `yaml:"lids"`
 	Health      healthConfig   `yaml:"health"`
 	Watch       watchConfig    `yaml:"watch"`
 }
@@ -51,6 +52,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.election", &f.Election},
 		{"fabric.smps", &f.SMPs},
 		{"fabric.ports", &f.Ports},
+		{"fabric.lids", &f.LIDs},
 		{"fabric.health", &f.Health},
 		{"fabric.watch", &f.Watch},
 	}

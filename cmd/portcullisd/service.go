@@ -102,6 +102,9 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	}
 	adm := s.newAdmission()
 	s.server = s.newServer(adm)
+	for _, n := range s.config.Fabric.notices() {
+		s.log.Warn(n)
+	}
 	s.status.set("attestation", s.parts.closed)
 	if s.parts.closed != "" {
 		s.log.Warn("attestation refuses every host", "reason", s.parts.closed)

@@ -15,6 +15,7 @@ import (
 
 	"portcullis/api/fabric/seen"
 	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
@@ -32,6 +33,8 @@ Options:
   --once                end when the fabric is settled, and say what was done
   --json                print the outcome, or without --once each event, as JSON
   --partitions FILE     read partitions from FILE, in OpenSM's grammar
+  --state-dir DIR       keep LIDs and what devices forget in DIR, and DIR/guid2lid for
+                        OpenSM; default: LIDs stay as they are on the ports
   --config FILE         take what follows from the section "fabric" of FILE, which
                         "portcullisd --print-config" explains; options override it
   --enforcement HOW     proof that switches enforce P_Keys: verified (default), or
@@ -48,6 +51,7 @@ Options:
                         how often every port is read again; default 10m
   --window N            requests under way at once; default 64
   --tries N             tries before a node counts as silent; default 3
+  --guid2lid FILE       LIDs for ports that have none in DIR, as OpenSM kept them
   --prefix PREFIX       subnet prefix; default 0xfe80000000000000
   --max-mtu BYTES       largest MTU of a link; default 4096
   --max-vls N           largest number of data VLs of a link; default 15
@@ -80,7 +84,8 @@ type loneSM struct {
 	last       *sm.View
 	seen       *seen.Observer
 	watched    *watched
-	standby    bool // ended because another SM is master
+	state      *factfile.Store // nil: nothing is kept
+	standby    bool            // ended because another SM is master
 }
 
 // runSM is "portcullisd sm".
@@ -98,6 +103,13 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if s.core, err = o.config.Fabric.core(o.config.path); err != nil {
 		return err
 	}
+	for _, n := range o.config.Fabric.notices() {
+		s.log.Warn(n)
+	}
+	if err := s.openState(); err != nil {
+		return err
+	}
+	defer s.closeState()
 	if o.partitions != "" {
 		if s.partitions, err = openPartitions(o.partitions, s.log); err != nil {
 			return hint(err, "nothing was started; correct the file")
@@ -140,6 +152,7 @@ func (s *loneSM) driver() driver.Options {
 		OnEvent: s.event,
 		OnView:  s.view,
 	}
+	s.keepState(&o)
 	if s.partitions != nil {
 		o.Core.IntentWait = forever // the first view as master gives an intent
 	}
@@ -221,6 +234,7 @@ func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 		group.Go(func() error { return s.out.write(ctx, stdout) })
 	}
 	s.watched.serve(ctx, group)
+	s.flushState(ctx, group)
 	group.Go(func() error { return s.reloadOnSignal(ctx) })
 	group.Go(func() error {
 		defer done()

@@ -16,6 +16,7 @@ type smOptions struct {
 	config     *config
 	once, json bool
 	partitions string
+	stateDir   string
 }
 
 // smFlags are the options of "portcullisd sm". One that sets a key of the
@@ -67,6 +68,7 @@ func (o *smOptions) flags() *smFlags {
 	f.BoolVar(&o.once, "once", false, "")
 	f.BoolVar(&o.json, "json", false, "")
 	f.StringVar(&o.partitions, "partitions", "", "")
+	f.StringVar(&o.stateDir, "state-dir", "", "")
 	o.config.Fabric.flags(f)
 	return f
 }

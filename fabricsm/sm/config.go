@@ -58,6 +58,7 @@ type Config struct {
 	// minhop can have. That one was passed over is told.
 	Engines []route.Engine
 
+	LIDs   LIDConfig
 	Ports  PortConfig
 	SLtoVL SLtoVLMode // default SLtoVLAuto
 	Health HealthConfig

@@ -140,6 +140,7 @@ func (c *Core) start(s *Started) {
 	c.unsettled = true
 	c.noteWork()
 	c.load(s.Facts)
+	c.preferLIDs()
 	c.event(&StateChanged{State: c.state, Reason: "started"})
 	c.addRootSlot()
 	if c.cfg.IntentWait > 0 {

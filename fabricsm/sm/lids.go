@@ -113,6 +113,7 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 	}
 	if fresh {
 		c.save(Fact{Kind: FactLID, GUID: guid, LID: l})
+		c.tellRefusedLID(guid, pt.info.LID, l)
 	}
 	pt.lid = l
 	c.copyPort(p)

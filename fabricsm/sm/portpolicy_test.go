@@ -112,7 +112,7 @@ func TestRetrain(t *testing.T) {
 		var pi mad.PortInfo
 		if r.MAD.Attr() == mad.AttrPortInfo && r.MAD.Method() == mad.MethodSet && mad.Decode(r.MAD.Data(), &pi) == nil && pi.PortState == ib.PortDown {
 			path := r.MAD.InitialPath()
-			down[fmt.Sprint(path, r.MAD.Mod())]++
+			down[fmt.Sprintf("%x, port %d", path, r.MAD.Mod())]++
 		}
 	}
 	e.start()

@@ -64,7 +64,7 @@ func (c *Core) becomeMaster() {
 	c.tally.Masterships++
 	c.event(&StateChanged{State: c.state, Reason: "discovery is complete and no subnet manager of higher rank is master"})
 	f := c.topo.Freeze()
-	ports := slices.Clone(f.EndPorts())
+	ports := f.EndPorts()
 	c.adoptLIDs(ports)
 	rank := func(p topo.PortID) int {
 		found := c.ports[p].info.LID
@@ -77,10 +77,12 @@ func (c *Core) becomeMaster() {
 			return 2
 		}
 	}
-	slices.SortStableFunc(ports, func(a, b topo.PortID) int { return cmp.Compare(rank(a), rank(b)) })
-	for _, p := range ports {
-		if g := c.guidOf(p); c.byPort[g] == p && c.ports[p].seen() && c.ports[p].lid == 0 {
-			c.assign(p, g)
+	for turn := range 3 {
+		for _, p := range ports {
+			g := c.guidOf(p)
+			if c.byPort[g] == p && c.ports[p].seen() && c.ports[p].lid == 0 && rank(p) <= turn {
+				c.assign(p, g)
+			}
 		}
 	}
 	for _, p := range ports {

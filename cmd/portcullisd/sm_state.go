@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/driver/factfile"
+)
+
+// flushEvery is how often what could not be saved is tried again, and the list
+// of LIDs for OpenSM brought up to date.
+const flushEvery = 10 * time.Second
+
+// openState opens the directory of --state-dir, if there is one.
+func (s *loneSM) openState() (err error) {
+	if s.o.stateDir != "" {
+		s.state, err = factfile.Open(s.o.stateDir, 1, s.log)
+	}
+	return err
+}
+
+// keepState tells the driver where to keep what has to survive.
+func (s *loneSM) keepState(o *driver.Options) {
+	if s.state != nil {
+		o.Store = s.state
+	}
+}
+
+// closeState writes what is still to be written.
+func (s *loneSM) closeState() {
+	if s.state == nil {
+		return
+	}
+	if err := s.state.Close(); err != nil {
+		s.log.Warn("closing the state directory", "error", err)
+	}
+}
+
+// flushState writes, in a group, what could not be written before.
+func (s *loneSM) flushState(ctx context.Context, group *errgroup.Group) {
+	if s.state == nil {
+		return
+	}
+	group.Go(func() error {
+		tick := time.NewTicker(flushEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+				s.state.Flush()
+			}
+		}
+	})
+}
