@@ -19,6 +19,10 @@ var kinds = []struct {
 	{"ft3", "three-level fat tree: leaves, aggregation, cores", netlist.FatTree3},
 	{"chain", "a row of switches with hosts on each", netlist.Chain},
 	{"islands", "switches with hosts and no cable between them", netlist.Islands},
+	{"torus", "switches with hosts in closed rows of up to three dimensions", netlist.Torus},
+	{"mesh", "switches with hosts in open rows of up to three dimensions", netlist.Mesh},
+	{"hypercube", "switches with hosts, a power of two of them", netlist.Hypercube},
+	{"dfplus", "dragonfly+: groups of leaves and spines", netlist.DragonflyPlus},
 	{"dualport", "two switches and hosts with a port on each", netlist.DualPort},
 }
 
@@ -56,9 +60,12 @@ func generateCommand() *cobra.Command {
 	f.IntVar(&shape.Hosts, "hosts", 8, "number of hosts, sm included")
 	f.IntVar(&shape.HCAs, "hcas", 1, "HCAs of each host but sm")
 	f.IntVar(&shape.Radix, "radix", 36, "ports of a switch")
-	f.IntVar(&shape.Leaves, "leaves", 0, "leaf switches of ft2; 0 means as few as fit")
-	f.IntVar(&shape.Spines, "spines", 0, "spine switches of ft2; 0 means as few as fit")
-	f.IntVar(&shape.Switches, "switches", 2, "switches of chain and islands")
+	f.IntVar(&shape.Leaves, "leaves", 0, "leaf switches of ft2, 0 means as few as fit; of each group of dfplus")
+	f.IntVar(&shape.Spines, "spines", 0, "spine switches of ft2, 0 means as few as fit; of each group of dfplus")
+	f.IntVar(&shape.Switches, "switches", 2, "switches of chain, islands and hypercube")
+	f.StringVar(&shape.Size, "size", "", "switches of torus and mesh along each dimension, as 5x4x3 (default 4x4)")
+	f.IntVar(&shape.Groups, "groups", 0, "groups of dfplus (default 3)")
+	f.IntVar(&shape.Links, "links", 0, "cables between each two groups of dfplus (default 1)")
 	f.StringVar(&shape.Link, "link", "4xEDR", "width and speed of the cables")
 	return c
 }

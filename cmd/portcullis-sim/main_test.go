@@ -63,7 +63,7 @@ func TestMistakes(t *testing.T) {
 		{"missing file", []string{"run", "/no/such.net"}, exitError, []string{"/no/such.net: no such file"}},
 		{"broken netlist", []string{"run", bad}, exitError, []string{"bad.net:2: want a port from 1 to 1", `bad.net:3: unknown statement "nonsense"`}},
 		{"long socket name", []string{"run", good, "--socket", strings.Repeat("s", 99)}, exitError, []string{"at most 80 bytes"}},
-		{"unknown kind", []string{"generate", "torus"}, exitUsage, []string{`unknown kind "torus": want single, ft2`}},
+		{"unknown kind", []string{"generate", "moebius"}, exitUsage, []string{`unknown kind "moebius": want single, ft2`}},
 		{"no kind", []string{"generate"}, exitUsage, []string{"want one kind"}},
 		{"bad shape", []string{"generate", "ft2", "--hosts", "99999"}, exitError, []string{"99999 hosts, want 1 to 40000"}},
 		{"number that is none", []string{"generate", "ft2", "--hosts", "many"}, exitUsage, []string{`invalid argument "many"`}},

@@ -125,6 +125,7 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.Options {
 	core := s.parts.core
 	core.IntentWait = intentWait
+	notes := &routingNotes{engines: core.Engines, log: s.log}
 	return driver.Options{
 		Port: port, Store: link, Log: s.log, Timeout: s.config.Fabric.Timeout, Core: core,
 		OnEvent: func(e sm.Event) {
@@ -135,6 +136,7 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.O
 			link.OnView(v)
 			s.observer.OnView(v)
 			s.seen(v)
+			notes.view(v)
 		},
 	}
 }

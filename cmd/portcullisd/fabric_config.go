@@ -30,6 +30,7 @@ type fabricConfig struct {
 	Ports       portsConfig    `yaml:"ports"`
 	LIDs        lidsConfig     `yaml:"lids"`
 	Health      healthConfig   `yaml:"health"`
+	Routing     routingConfig  `yaml:"routing"`
 	Watch       watchConfig    `yaml:"watch"`
 }
 
@@ -54,6 +55,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.ports", &f.Ports},
 		{"fabric.lids", &f.LIDs},
 		{"fabric.health", &f.Health},
+		{"fabric.routing", &f.Routing},
 		{"fabric.watch", &f.Watch},
 	}
 }
@@ -68,6 +70,7 @@ func defaultFabric() fabricConfig {
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
+		Routing: defaultRouting(),
 	}
 }
 

@@ -55,6 +55,14 @@ Options:
   --prefix PREFIX       subnet prefix; default 0xfe80000000000000
   --max-mtu BYTES       largest MTU of a link; default 4096
   --max-vls N           largest number of data VLs of a link; default 15
+  --engine LIST         routing engines, tried in this order: some of dfsssp, dor,
+                        ftree, minhop, torus-2QoS and updn, with commas between;
+                        default minhop,updn
+  --root-guid-file FILE switches on top of updn and ftree, a node GUID a line
+  --cn-guid-file FILE   compute nodes, for ftree, a port GUID a line
+  --io-guid-file FILE   I/O nodes, for ftree, a port GUID a line
+  --torus-config FILE   size and seeds of a torus, as torus-2QoS.conf(5) says
+  --max-lanes N         largest number of VLs that routes are dealt to; default 8
   --link-speed SPEED    speeds to enable: keep as found (default), supported, or the
                         fastest, SDR to XDR
   --link-width WIDTH    widths to enable: keep (default), supported, or 1x to 12x
@@ -78,6 +86,7 @@ type loneSM struct {
 	wire       *meter
 	core       sm.Config
 	partitions *partitions // nil: none
+	routing    *routingNotes
 	phases     phases
 	since      cause
 	out        *eventLines // nil: events are not printed
@@ -110,6 +119,7 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer s.closeState()
+	s.routing = &routingNotes{engines: s.core.Engines, log: s.log}
 	if o.partitions != "" {
 		if s.partitions, err = openPartitions(o.partitions, s.log); err != nil {
 			return hint(err, "nothing was started; correct the file")
@@ -187,6 +197,7 @@ func (s *loneSM) event(e sm.Event) {
 func (s *loneSM) view(v *sm.View) {
 	s.last = v
 	s.seen.OnView(v)
+	s.routing.view(v)
 	if s.partitions != nil && s.partitions.view(v) {
 		s.since.begin(time.Now(), s.wire.requests())
 	}

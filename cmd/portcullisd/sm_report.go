@@ -109,6 +109,7 @@ func (s *loneSM) report(v *sm.View) *smReport {
 	if v.Tables != nil {
 		r.Engine = v.Tables.Engine
 	}
+	r.Problems = append(r.Problems, s.routing.notes...)
 	if s.partitions != nil {
 		r.Problems = append(r.Problems, s.partitions.missing()...)
 	}

@@ -189,6 +189,18 @@ func (s *Seed) link(dir int, words []string) error {
 	return nil
 }
 
+// Switches gives the switches that seeds begin at, none of a nil Config.
+func (c *Config) Switches() []ib.GUID {
+	if c == nil {
+		return nil
+	}
+	var guids []ib.GUID
+	for _, s := range c.Seeds {
+		guids = append(guids, s.From)
+	}
+	return guids
+}
+
 // check finds what no single line shows.
 func (c *Config) check() error {
 	if c.Radix[0] == 0 {

@@ -11,9 +11,12 @@ type Shape struct {
 	Hosts    int    // hosts, the first of which is "sm"; default 8
 	HCAs     int    // HCAs of each host but "sm", which has one; default 1
 	Radix    int    // ports of a switch; default 36
-	Leaves   int    // leaf switches of a two-level tree; default: as few as fit
-	Spines   int    // spine switches of a two-level tree; default: as few as fit
-	Switches int    // switches of a chain, islands of an archipelago; default 2
+	Leaves   int    // leaf switches of a two-level tree, default: as few as fit; of a group, default 2
+	Spines   int    // spine switches of a two-level tree, default: as few as fit; of a group, default 2
+	Switches int    // switches of a chain or hypercube, islands of an archipelago; default 2
+	Size     string // switches of a torus or mesh along x, y and z; default "4x4"
+	Groups   int    // groups of a dragonfly+; default 3
+	Links    int    // cables between each two groups; default 1
 	Link     string // width and speed of every cable; default "4xEDR"
 }
 
@@ -43,6 +46,8 @@ func (s *Shape) prepare() (*builder, error) {
 		{"leaves", s.Leaves, 0, maxSwitches},
 		{"spines", s.Spines, 0, maxSwitches},
 		{"switches", s.Switches, 1, maxSwitches},
+		{"groups", s.Groups, 0, maxSwitches},
+		{"links", s.Links, 0, maxSwitches},
 	} {
 		if f.value < f.least || f.value > f.top {
 			return nil, fmt.Errorf("%w: %d %s, want %d to %d", errShape, f.value, f.name, f.least, f.top)

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/chain"
+	"portcullis/fabricsm/sm"
+)
+
+// routingConfig says which routing engines are tried, and what they are told.
+type routingConfig struct {
+	Engine       string `yaml:"engine"`
+	MaxLanes     int    `yaml:"max_lanes"`
+	RootGUIDFile string `yaml:"root_guid_file"`
+	CNGUIDFile   string `yaml:"cn_guid_file"`
+	IOGUIDFile   string `yaml:"io_guid_file"`
+	TorusConfig  string `yaml:"torus_config"`
+}
+
+func defaultRouting() routingConfig {
+	return routingConfig{Engine: chain.Default, MaxLanes: route.MaxLayers}
+}
+
+func (r *routingConfig) check(k *checker, key string) {
+	if err := chain.Check(r.Engine); err != nil {
+		k.wrong(key+".engine", "%q: %v", r.Engine, err)
+	}
+	within(k, key+".max_lanes", r.MaxLanes, 1, route.MaxLayers)
+}
+
+func (r *routingConfig) flags(f *smFlags, key string) {
+	f.text("engine", key+".engine", &r.Engine)
+	number(f, "max-lanes", key+".max_lanes", &r.MaxLanes)
+	f.text("root-guid-file", key+".root_guid_file", &r.RootGUIDFile)
+	f.text("cn-guid-file", key+".cn_guid_file", &r.CNGUIDFile)
+	f.text("io-guid-file", key+".io_guid_file", &r.IOGUIDFile)
+	f.text("torus-config", key+".torus_config", &r.TorusConfig)
+}
+
+// apply stands behind that of the ports: engines may use no more lanes than
+// ports are given.
+func (r *routingConfig) apply(to *sm.Config, path func(string) string) error {
+	settings := chain.Settings{Lanes: r.MaxLanes}
+	if vls := to.Ports.MaxOperationalVLs; vls != 0 {
+		settings.Lanes = min(r.MaxLanes, vls.Count())
+	}
+	files := chain.Files{
+		Roots: path(r.RootGUIDFile), ComputeNodes: path(r.CNGUIDFile), IONodes: path(r.IOGUIDFile),
+		Torus: path(r.TorusConfig),
+	}
+	if err := settings.Read(files, readList); err != nil {
+		return err
+	}
+	var err error
+	to.Engines, err = settings.Engines(r.Engine)
+	return err
+}
+
+// readList reads a file for a routing engine, and at most one byte more than it
+// may have.
+func readList(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read what routing is told: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, chain.MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read what routing is told: %w", err)
+	}
+	return data, nil
+}

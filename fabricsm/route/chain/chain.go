@@ -1,0 +1,109 @@
+// Package chain makes routing engines of a list of names, such as
+// "torus-2QoS,updn", and of the files that they read.
+//
+// [route.First] tries the engines in that order until one gives tables that the
+// checker accepts, and says why it passed the others over. Nothing is added to
+// the list: when all fail, the tables before them stay.
+package chain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/dfsssp"
+	"portcullis/fabricsm/route/dor"
+	"portcullis/fabricsm/route/ftree"
+	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/route/torus"
+	"portcullis/fabricsm/route/updn"
+)
+
+// Default is the list for those who give none.
+const Default = "minhop,updn"
+
+// noFallback ends lists that are made for OpenSM, which adds minhop to others.
+const noFallback = "no_fallback"
+
+// Settings is what engines are told. Each takes what it has use for.
+type Settings struct {
+	// Lanes is how many virtual lanes engines may deal routes to, 1 to
+	// [route.MaxLayers]; 0 is 1.
+	Lanes int
+	// Roots are node GUIDs of the switches on top of updn and ftree.
+	Roots []ib.GUID
+	// ComputeNodes and IONodes are port GUIDs, for ftree.
+	ComputeNodes, IONodes []ib.GUID
+	Torus                 *torus.Config // nil: recognised by its cables
+}
+
+// makers gives the engines by name.
+func (s *Settings) makers() map[string]route.Engine {
+	return map[string]route.Engine{
+		"minhop":     minhop.Engine{},
+		"updn":       updn.Engine{Roots: s.Roots},
+		"ftree":      ftree.Engine{Roots: s.Roots, ComputeNodes: s.ComputeNodes, IONodes: s.IONodes},
+		"dor":        dor.Engine{Lanes: s.Lanes},
+		"dfsssp":     dfsssp.Engine{Lanes: s.Lanes},
+		"torus-2QoS": torus.Engine{Config: s.Torus, Lanes: s.Lanes},
+	}
+}
+
+// Names gives the names of all engines, in order.
+func Names() []string {
+	s := &Settings{}
+	var names []string
+	for name := range s.makers() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Check says what is wrong with a list of names: commas between them, in any
+// case; "no_fallback" may stand at the end and changes nothing. Nil: nothing.
+func Check(list string) error {
+	_, err := names(list)
+	return err
+}
+
+// names gives the names of a list as [Names] writes them.
+func names(list string) ([]string, error) {
+	known := Names()
+	words := strings.Split(list, ",")
+	var chosen []string
+	for i, word := range words {
+		word = strings.TrimSpace(word)
+		if strings.EqualFold(word, noFallback) {
+			if i == 0 || i < len(words)-1 {
+				return nil, fmt.Errorf("%q stands at the end of a list, after the engines", noFallback)
+			}
+			break
+		}
+		at := slices.IndexFunc(known, func(name string) bool { return strings.EqualFold(name, word) })
+		switch {
+		case at < 0:
+			return nil, fmt.Errorf("there is no routing engine %q: want some of %s", word, strings.Join(known, ", "))
+		case slices.Contains(chosen, known[at]):
+			return nil, fmt.Errorf("routing engine %s is listed twice", known[at])
+		}
+		chosen = append(chosen, known[at])
+	}
+	return chosen, nil
+}
+
+// Engines gives the engines of a list. Errors are those of [Check].
+func (s *Settings) Engines(list string) ([]route.Engine, error) {
+	chosen, err := names(list)
+	if err != nil {
+		return nil, err
+	}
+	makers := s.makers()
+	engines := make([]route.Engine, len(chosen))
+	for i, name := range chosen {
+		engines[i] = makers[name]
+	}
+	return engines, nil
+}

@@ -1,0 +1,117 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/ftree"
+	"portcullis/fabricsm/route/guidfile"
+	"portcullis/fabricsm/route/torus"
+	"portcullis/fabricsm/route/updn"
+	"portcullis/fabricsm/topo"
+)
+
+// MaxSize is how long a file may be, in bytes.
+const MaxSize = 16 << 20
+
+// Files are the names of files that engines are told by; empty: none.
+type Files struct {
+	Roots        string // node GUIDs of switches, one a line
+	ComputeNodes string // port GUIDs, one a line
+	IONodes      string // port GUIDs, one a line
+	Torus        string // in the format of torus-2QoS.conf(5)
+}
+
+// Read adds what files say to settings. read gives the content of a file; its
+// errors name the file. What is wrong with any file is reported.
+func (s *Settings) Read(f Files, read func(name string) ([]byte, error)) error {
+	r := reader{read: read}
+	s.Roots = r.guids(f.Roots)
+	s.ComputeNodes = r.guids(f.ComputeNodes)
+	s.IONodes = r.guids(f.IONodes)
+	into(&r, f.Torus, &s.Torus, torus.Parse)
+	return errors.Join(r.errs...)
+}
+
+type reader struct {
+	read func(name string) ([]byte, error)
+	errs []error
+}
+
+func (r *reader) guids(name string) (guids []ib.GUID) {
+	into(r, name, &guids, guidfile.Parse)
+	return guids
+}
+
+// into parses a file, if it is named.
+func into[T any](r *reader, name string, v *T, parse func(name string, data []byte) (T, error)) {
+	if name == "" {
+		return
+	}
+	data, err := r.read(name)
+	if err == nil && len(data) > MaxSize {
+		err = fmt.Errorf("%s: more than %d bytes", name, MaxSize)
+	}
+	if err == nil {
+		*v, err = parse(name, data)
+	}
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+}
+
+// maxMissing is how many GUIDs of one list are told.
+const maxMissing = 10
+
+// Missing says which GUIDs that engines were told of are not in a fabric, a
+// sentence for each.
+func Missing(engines []route.Engine, f *topo.Fabric) []string {
+	m := &missing{f: f, said: make(map[string]bool)}
+	for _, e := range engines {
+		switch e := e.(type) {
+		case updn.Engine:
+			m.list("root switch", e.Roots, m.isSwitch)
+		case ftree.Engine:
+			m.list("root switch", e.Roots, m.isSwitch)
+			m.list("compute node port", e.ComputeNodes, m.isPort)
+			m.list("I/O node port", e.IONodes, m.isPort)
+		case torus.Engine:
+			m.list("seed switch", e.Config.Switches(), m.isSwitch)
+		}
+	}
+	return m.out
+}
+
+type missing struct {
+	f    *topo.Fabric
+	said map[string]bool // engines share lists
+	out  []string
+}
+
+func (m *missing) list(what string, guids []ib.GUID, there func(ib.GUID) bool) {
+	if m.said[what] {
+		return
+	}
+	m.said[what] = true
+	gone := 0
+	for _, g := range guids {
+		if there(g) {
+			continue
+		}
+		if gone++; gone <= maxMissing {
+			m.out = append(m.out, fmt.Sprintf("%s %v is not in the fabric", what, g))
+		}
+	}
+	if gone > maxMissing {
+		m.out = append(m.out, fmt.Sprintf("and %d more of the list: %s", gone-maxMissing, what))
+	}
+}
+
+func (m *missing) isSwitch(g ib.GUID) bool {
+	id := m.f.NodeByGUID(g)
+	return id != topo.None && m.f.Node(id).Type == ib.NodeSwitch
+}
+
+func (m *missing) isPort(g ib.GUID) bool { return m.f.PortByGUID(g) != topo.None }
