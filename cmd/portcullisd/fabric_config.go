@@ -23,6 +23,7 @@ type fabricConfig struct {
 	Enforcement string         `yaml:"enforcement"`
 	Priority    uint8          `yaml:"priority"`
 	SMKeyFile   string         `yaml:"sm_key_file"`
+	LMC         uint8          `yaml:"lmc"`
 	Timeout     time.Duration  `yaml:"timeout"`
 	AuditPeriod time.Duration  `yaml:"audit_period"`
 	Election    electionConfig `yaml:"election"`
@@ -77,7 +78,7 @@ func defaultFabric() fabricConfig {
 // core gives the configuration of the core, with all files read. Every problem
 // is reported.
 func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
-	c := sm.Config{Priority: f.Priority, Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod}
+	c := sm.Config{Priority: f.Priority, LMC: ib.LMC(f.LMC), Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod}
 	var errs []error
 	c.SMKey, errs = f.smKey(path)
 	for _, s := range f.sections() {
@@ -110,6 +111,7 @@ func (f *fabricConfig) flags(to *smFlags) {
 	to.text("enforcement", "fabric.enforcement", &f.Enforcement)
 	number(to, "priority", "fabric.priority", &f.Priority)
 	to.text("sm-key-file", "fabric.sm_key_file", &f.SMKeyFile)
+	number(to, "lmc", "fabric.lmc", &f.LMC)
 	to.duration("timeout", "fabric.timeout", &f.Timeout)
 	to.duration("audit-period", "fabric.audit_period", &f.AuditPeriod)
 	for _, s := range f.sections() {
@@ -124,6 +126,9 @@ func (k *checker) fabric(f *fabricConfig) {
 	}
 	if f.Priority > 15 {
 		k.wrong("fabric.priority", "%d: want 0 to 15", f.Priority)
+	}
+	if f.LMC > 7 {
+		k.wrong("fabric.lmc", "%d: want 0 to 7", f.LMC)
 	}
 	k.between("fabric.timeout", f.Timeout, 10*time.Millisecond, time.Minute)
 	k.between("fabric.audit_period", f.AuditPeriod, time.Second, 24*time.Hour)

@@ -53,6 +53,16 @@ type manager struct {
 // manage starts a subnet manager at host "sm" of a lab.
 func manage(t testing.TB, lab *ibsimlab.Lab, store driver.Store, intent bool) *manager {
 	t.Helper()
+	cfg := sm.Config{Enforcement: sm.Accepted}
+	if intent {
+		cfg.IntentWait = time.Minute
+	}
+	return manageAs(t, lab, store, cfg)
+}
+
+// manageAs is manage with a configuration.
+func manageAs(t testing.TB, lab *ibsimlab.Lab, store driver.Store, cfg sm.Config) *manager {
+	t.Helper()
 	port, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: lab.Socket(), Node: "sm", AsSM: true})
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +71,6 @@ func manage(t testing.TB, lab *ibsimlab.Lab, store driver.Store, intent bool) *m
 	m := &manager{
 		t: t, views: make(chan *sm.View, 1), events: make(chan sm.Event, 1<<16),
 		intents: make(chan sm.Intent, 1), ended: make(chan error, 1), cancel: cancel,
-	}
-	cfg := sm.Config{Enforcement: sm.Accepted}
-	if intent {
-		cfg.IntentWait = time.Minute
 	}
 	go func() {
 		m.ended <- driver.Run(ctx, driver.Options{

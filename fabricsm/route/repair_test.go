@@ -191,3 +191,32 @@ func TestOneHostOneColumn(t *testing.T) {
 		t.Errorf("%d entries changed, want one on each of %d switches", changed, len(f.Switches()))
 	}
 }
+
+// TestLIDsOfOnePortPart: from any leaf, the LIDs of one port lead over different
+// switches, and no link carries more than its share.
+func TestLIDsOfOnePortPart(t *testing.T) {
+	k := topotest.FatTree3(432, 12)
+	for _, h := range k.Hosts {
+		k.SetLMC(h, 1, 2)
+	}
+	f := k.Fabric()
+	c := mustFirst(t, f, nil)
+	if want := int64(4 * (432 - 6)); c.Report.WorstLoad != want {
+		t.Errorf("worst link %d routes, want %d", c.Report.WorstLoad, want)
+	}
+	for _, h := range k.Hosts {
+		p := f.PortOf(h, 1)
+		for _, leaf := range f.Switches() {
+			if f.Node(leaf).GUID>>32&0xFF != 1 || leaf == c.Tables.Home(f.Port(p).LID) {
+				continue
+			}
+			ways := make(map[ib.PortNum]bool)
+			for i := range ib.LID(4) {
+				ways[c.Tables.LFT(leaf)[f.Port(p).LID+i]] = true
+			}
+			if len(ways) != 4 {
+				t.Fatalf("switch %v sends to the four LIDs of %v over ports %v", f.Node(leaf).GUID, f.Port(p).GUID, ways)
+			}
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 func (c *Config) Check() error {
 	var k configChecker
 	k.atMost("priority", int(c.Priority), 15)
+	k.atMost("LMC", int(c.LMC), maxLMC)
 	k.notNegative("window", int64(c.Window))
 	k.notNegative("requests per target", int64(c.PerTarget))
 	k.notNegative("tries", int64(c.Tries))

@@ -53,6 +53,11 @@ type Config struct {
 	// Election is about other subnet managers.
 	Election ElectionConfig
 
+	// LMC gives every CA and router port 2^LMC LIDs, over each of which other hosts
+	// reach it another way as far as there is one; 0 to 7, default 0. Switches
+	// have one LID.
+	LMC ib.LMC
+
 	// Engines are tried in this order until one gives tables that the checker
 	// accepts; default minhop, then updn, which avoids the credit loops that
 	// minhop can have. That one was passed over is told.

@@ -165,7 +165,7 @@ func (c *Core) load(facts []Fact) {
 	for _, f := range facts {
 		switch f.Kind {
 		case FactLID:
-			c.lids.load(f.GUID, f.LID)
+			c.lids.loadRange(f.GUID, f.LID, f.LMC)
 		case FactHealth:
 			c.loadHealth(&f)
 		case FactNotKept:

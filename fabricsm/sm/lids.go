@@ -5,17 +5,22 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// lidSpace says who owns each unicast LID. A GUID keeps its LID while it is
+// lidSpace says who owns each unicast LID. A GUID keeps its LIDs while it is
 // away, until there are no others left.
 type lidSpace struct {
 	owner  []ib.GUID // by LID
 	byGUID map[ib.GUID]ib.LID
-	next   ib.LID // no LID below it is free
-	spare  ib.LID // where the search for a LID of an absent GUID goes on
+	lmc    map[ib.GUID]ib.LMC // of those that own more than one
+	next   [8]ib.LID          // by LMC: no range of LIDs below it is free
+	spare  ib.LID             // where the search for LIDs of absent GUIDs goes on
 }
 
 func newLIDSpace() lidSpace {
-	return lidSpace{byGUID: make(map[ib.GUID]ib.LID), next: ib.MinUnicastLID, spare: ib.MinUnicastLID}
+	s := lidSpace{byGUID: make(map[ib.GUID]ib.LID), lmc: make(map[ib.GUID]ib.LMC), spare: ib.MinUnicastLID}
+	for lmc := range s.next {
+		s.next[lmc] = max(ib.MinUnicastLID, ib.LID(1)<<lmc)
+	}
+	return s
 }
 
 func (s *lidSpace) at(l ib.LID) ib.GUID {
@@ -32,60 +37,148 @@ func (s *lidSpace) set(l ib.LID, g ib.GUID) {
 	s.owner[l] = g
 }
 
-// load takes a saved fact. Those that contradict an earlier one are dropped.
-func (s *lidSpace) load(g ib.GUID, l ib.LID) {
-	if old, ok := s.byGUID[g]; ok {
-		s.set(old, 0)
-		delete(s.byGUID, g)
-	}
-	if !g.Valid() || !l.IsUnicast() {
+// load takes a saved fact, or what a GUID is to have. Those that contradict it are
+// dropped.
+func (s *lidSpace) load(g ib.GUID, l ib.LID) { s.loadRange(g, l, 0) }
+
+func (s *lidSpace) loadRange(g ib.GUID, l ib.LID, lmc ib.LMC) {
+	s.release(g)
+	if !g.Valid() || !ranges(l, lmc) {
 		return
 	}
-	if before := s.at(l); before != 0 {
-		delete(s.byGUID, before)
+	for i := range ib.LID(1) << lmc {
+		if before := s.at(l + i); before != 0 {
+			s.release(before)
+		}
 	}
-	s.set(l, g)
+	s.own(g, l, lmc)
+}
+
+// ranges reports whether an LMC makes a range of unicast LIDs of a base LID.
+func ranges(l ib.LID, lmc ib.LMC) bool {
+	size := 1 << lmc
+	return lmc <= maxLMC && l.IsUnicast() && int(l)%size == 0 && int(l)+size-1 <= int(ib.MaxUnicastLID)
+}
+
+const maxLMC = 7
+
+func (s *lidSpace) own(g ib.GUID, l ib.LID, lmc ib.LMC) {
+	for i := range ib.LID(1) << lmc {
+		s.set(l+i, g)
+	}
 	s.byGUID[g] = l
+	if lmc != 0 {
+		s.lmc[g] = lmc
+	}
+}
+
+func (s *lidSpace) release(g ib.GUID) {
+	l, ok := s.byGUID[g]
+	if !ok {
+		return
+	}
+	for i := range ib.LID(1) << s.lmc[g] {
+		s.set(l+i, 0)
+	}
+	for lmc := range s.next {
+		s.next[lmc] = min(s.next[lmc], max(l&^(1<<lmc-1), 1<<lmc))
+	}
+	delete(s.byGUID, g)
+	delete(s.lmc, g)
+}
+
+// free reports whether an aligned range of LIDs belongs to nobody but one GUID.
+func (s *lidSpace) free(l ib.LID, lmc ib.LMC, but ib.GUID) bool {
+	if !ranges(l, lmc) {
+		return false
+	}
+	for i := range ib.LID(1) << lmc {
+		if g := s.at(l + i); g != 0 && g != but {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *lidSpace) leave(pt *port) { pt.lid = 0 }
 
-// pick gives a GUID the LID it had, the one it was found with if that is free,
-// or the first that is free. fresh says that this is new and must be saved.
-// taken is the GUID that lost the LID because no other was left.
-func (s *lidSpace) pick(g ib.GUID, found ib.LID, present func(ib.GUID) bool) (l ib.LID, fresh bool, taken ib.GUID) {
-	if l, ok := s.byGUID[g]; ok {
-		return l, false, 0
+// pick gives a GUID the LIDs it had, if those are as many as wanted, or those
+// around the base LID it had or was found with if they are free, or the first
+// that are. fresh says that this is new and must be saved. taken are the GUIDs
+// that lost their LIDs because no others were left.
+func (s *lidSpace) pick(g ib.GUID, found ib.LID, lmc ib.LMC, present func(ib.GUID) bool) (l ib.LID, fresh bool, taken []ib.GUID) {
+	had, ok := s.byGUID[g]
+	if ok && s.lmc[g] == lmc {
+		return had, false, nil
 	}
-	l = found
-	if !l.IsUnicast() || s.at(l) != 0 {
-		for l = s.next; l <= ib.MaxUnicastLID && s.at(l) != 0; l++ {
+	switch {
+	case ok && s.free(had, lmc, g):
+		l = had
+	case s.free(found, lmc, g):
+		l = found
+	default:
+		l = s.first(lmc, g)
+	}
+	if l == 0 {
+		if l, taken = s.takeSpare(lmc, g, present); l == 0 {
+			return 0, false, nil
 		}
-		s.next = l
 	}
-	if l > ib.MaxUnicastLID {
-		if l, taken = s.takeSpare(present); l == 0 {
-			return 0, false, 0
-		}
-	}
-	s.set(l, g)
-	s.byGUID[g] = l
+	s.release(g)
+	s.own(g, l, lmc)
 	return l, true, taken
 }
 
-// takeSpare takes the LID of a GUID that is not present.
-func (s *lidSpace) takeSpare(present func(ib.GUID) bool) (ib.LID, ib.GUID) {
-	for range int(ib.MaxUnicastLID) {
-		l := s.spare
-		if s.spare++; s.spare > ib.MaxUnicastLID {
-			s.spare = ib.MinUnicastLID
-		}
-		if g := s.at(l); !present(g) {
-			delete(s.byGUID, g)
-			return l, g
+// first gives the first free range of LIDs, 0 if there is none.
+func (s *lidSpace) first(lmc ib.LMC, g ib.GUID) ib.LID {
+	size := ib.LID(1) << lmc
+	for l := s.next[lmc]; ranges(l, lmc); l += size {
+		if s.free(l, lmc, g) {
+			s.next[lmc] = l
+			return l
 		}
 	}
-	return 0, 0
+	s.next[lmc] = ib.MaxUnicastLID + 1
+	return 0
+}
+
+// takeSpare takes a range of LIDs that belong to nobody who is present.
+func (s *lidSpace) takeSpare(lmc ib.LMC, but ib.GUID, present func(ib.GUID) bool) (ib.LID, []ib.GUID) {
+	size := ib.LID(1) << lmc
+	for range int(ib.MaxUnicastLID)/int(size) + 1 {
+		l := max(s.spare&^(size-1), size)
+		if s.spare = l + size; s.spare > ib.MaxUnicastLID {
+			s.spare = ib.MinUnicastLID
+		}
+		var taken []ib.GUID
+		ok := ranges(l, lmc)
+		for i := range size {
+			g := s.at(l + i)
+			switch {
+			case g == 0 || g == but:
+			case present(g):
+				ok = false
+			case len(taken) == 0 || taken[len(taken)-1] != g:
+				taken = append(taken, g)
+			}
+		}
+		if !ok {
+			continue
+		}
+		for _, g := range taken {
+			s.release(g)
+		}
+		return l, taken
+	}
+	return 0, nil
+}
+
+// lmcOf gives the LMC that an end port is to have: switches need one LID.
+func (c *Core) lmcOf(p topo.PortID) ib.LMC {
+	if c.ports[p].num == 0 {
+		return 0
+	}
+	return c.cfg.LMC
 }
 
 // settleLID gives an end port its LID, once this SM is master, and tells where
@@ -104,15 +197,15 @@ func (c *Core) settleLID(p topo.PortID) {
 
 func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 	pt := &c.ports[p]
-	l, fresh, taken := c.lids.pick(guid, pt.info.LID, func(g ib.GUID) bool { _, ok := c.byPort[g]; return ok })
-	if taken != 0 {
-		c.save(Fact{Kind: FactLID, GUID: taken})
+	l, fresh, taken := c.lids.pick(guid, pt.info.LID, c.lmcOf(p), func(g ib.GUID) bool { _, ok := c.byPort[g]; return ok })
+	for _, g := range taken {
+		c.save(Fact{Kind: FactLID, GUID: g})
 	}
 	if l == 0 {
 		return
 	}
 	if fresh {
-		c.save(Fact{Kind: FactLID, GUID: guid, LID: l})
+		c.save(Fact{Kind: FactLID, GUID: guid, LID: l, LMC: c.lmcOf(p)})
 		c.tellRefusedLID(guid, pt.info.LID, l)
 	}
 	pt.lid = l

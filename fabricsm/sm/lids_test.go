@@ -91,3 +91,33 @@ func TestEverNewGUIDs(t *testing.T) {
 		t.Errorf("not Active: %v", bad)
 	}
 }
+
+// TestOtherLMC: with more LIDs for each host than before, ranges are aligned and
+// nobody's LIDs are another's; base LIDs stay where there is room.
+func TestOtherLMC(t *testing.T) {
+	l := tree(t, 8, 4)
+	var facts []sm.Fact
+	for _, lmc := range []ib.LMC{0, 3, 1} {
+		e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1, LMC: lmc}, 1)
+		e.facts = facts
+		e.start()
+		e.mustSettle(30 * time.Second)
+		facts = e.facts
+		of := make(map[ib.LID]string)
+		for _, h := range hosts(l) {
+			pi := e.fab.PortInfo(h.node.Name, h.num)
+			if pi.LMC != lmc || pi.LID == 0 || pi.LID%(1<<lmc) != 0 {
+				t.Errorf("%s has LID %v with LMC %d, want LMC %d", h.node.Name, pi.LID, pi.LMC, lmc)
+			}
+			for i := range ib.LID(1) << lmc {
+				if other, is := of[pi.LID+i]; is {
+					t.Errorf("LID %v is %s's and %s's", pi.LID+i, other, h.node.Name)
+				}
+				of[pi.LID+i] = h.node.Name
+			}
+		}
+		if bad := inactive(e.view); len(bad) > 0 {
+			t.Errorf("LMC %d: not Active: %v", lmc, bad)
+		}
+	}
+}

@@ -62,6 +62,7 @@ type Fact struct {
 	Kind    FactKind   `json:"kind"`
 	GUID    ib.GUID    `json:"guid"`
 	LID     ib.LID     `json:"lid,omitzero"`
+	LMC     ib.LMC     `json:"lmc,omitzero"` // how many LIDs from that one on: 2^LMC
 	NotKept PortFields `json:"not_kept,omitzero"`
 	Model   string     `json:"model,omitzero"`
 	Place   ib.Place   `json:"place,omitzero"`

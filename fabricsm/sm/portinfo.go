@@ -107,7 +107,7 @@ func (c *Core) copyPort(p topo.PortID) {
 	tp.WidthSupported, tp.SpeedSupported, tp.SpeedExtSupported = pi.LinkWidthSupported, pi.LinkSpeedSupported, pi.LinkSpeedExtSupported
 	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, pi.VLCap
 	tp.Width, tp.Speed, tp.SpeedExt = pi.LinkWidthActive, pi.LinkSpeedActive, pi.LinkSpeedExtActive
-	tp.LID = pt.lid
+	tp.LID, tp.LMC = pt.lid, c.lmcOf(p)
 	c.topo.SetPort(p, tp)
 }
 

@@ -106,7 +106,7 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	cfg := &c.cfg.Ports
 	if c.isEnd(p) {
 		fields |= FieldLID | FieldLMC | FieldGIDPrefix | FieldMasterSMLID | FieldMasterSMSL | FieldSubnetTimeOut
-		w.LID, w.LMC, w.GIDPrefix = pt.lid, 0, c.cfg.Prefix
+		w.LID, w.LMC, w.GIDPrefix = pt.lid, c.lmcOf(p), c.cfg.Prefix
 		w.MasterSMLID, w.MasterSMSL, w.SubnetTimeOut = c.smLID(), cfg.MasterSMSL, cfg.SubnetTimeOut
 	}
 	if pt.num == 0 {

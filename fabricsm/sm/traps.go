@@ -112,7 +112,7 @@ func (c *Core) repress(in *Received) {
 // byLID gives the end port that has a LID now.
 func (c *Core) byLID(l ib.LID) topo.PortID {
 	p, ok := c.byPort[c.lids.at(l)]
-	if !ok || c.ports[p].lid != l {
+	if !ok || c.ports[p].lid != l&^(1<<c.lmcOf(p)-1) {
 		return topo.None
 	}
 	return p

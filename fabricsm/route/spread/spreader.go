@@ -28,6 +28,8 @@ type spreader struct {
 	round   int            // counts the LIDs that were routed
 	bests   []best         // by class of the choices
 	floors  []floor        // by switch
+	trails  trails
+	several bool // ports have several LIDs
 }
 
 func newSpreader(g *route.Graph, t, prev *route.Tables) *spreader {
@@ -40,6 +42,14 @@ func newSpreader(g *route.Graph, t, prev *route.Tables) *spreader {
 	}
 	for e := range s.allowed {
 		s.allowed[e] = -1
+	}
+	for _, targets := range g.Targets {
+		for _, t := range targets {
+			s.several = s.several || t.Path > 0
+		}
+	}
+	if s.several {
+		s.trails = newTrails(g)
 	}
 	for sw, id := range g.IDs {
 		s.have[sw] = t.LFT(id)
@@ -175,6 +185,9 @@ func (s *spreader) routeOne(dest int32, t route.Target, ports []ib.PortNum) {
 			e = s.stayOrMove(i, e)
 		} else {
 			e = s.cheapest(i)
+			if s.several && s.g.Hosts[sw] > 0 {
+				e = s.apart(i, t, e)
+			}
 		}
 		s.pick[i] = e
 	}
