@@ -59,12 +59,24 @@ type env struct {
 	steps     int
 	idle      int // turns since the last step
 	onStep    func()
+	changed   change // on devices since the last judgement
 	rogues    []*rogue
 	meddle    func(set bool, m *mad.MAD) // changes answers on their way
 	asked     map[ib.TID]bool            // by transaction: it was a Set
 	logSend   func(*sm.Request)
 	logAnswer func(*sm.Response)
 	hostile   map[string]liar // by node name: answers in place of the node
+}
+
+// change says which tables of devices may have changed.
+type change struct{ lids, keys bool }
+
+// changes notes what a request changes on a device.
+func (e *env) changes(m *mad.MAD) {
+	if m.Method() == mad.MethodSet {
+		e.changed.lids = e.changed.lids || m.Attr() == mad.AttrPortInfo
+		e.changed.keys = e.changed.keys || m.Attr() == mad.AttrPKeyTable
+	}
 }
 
 type arrival struct {
@@ -133,6 +145,7 @@ func (e *env) step(in sm.Input) {
 		}
 		if e.rng.Float64() >= e.bad.lose {
 			packets = append(packets, transport.Packet{MAD: r.MAD, LID: r.LID})
+			e.changes(&r.MAD)
 		}
 	}
 	if out.Job != nil {

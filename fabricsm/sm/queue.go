@@ -134,10 +134,14 @@ func (c *Core) pump() {
 			return
 		}
 		m, bit := c.marksOf(x), uint16(1)<<x.class
+		target, ok := c.targetOf(x)
 		if m.queued&bit == 0 || m.busy&bit != 0 {
+			if m.queued&m.busy&bit != 0 { // asked meanwhile, out of its turn
+				m.queued, m.again = m.queued&^bit, m.again|bit
+			}
+			c.passTurn(target, ok)
 			continue
 		}
-		target, ok := c.targetOf(x)
 		if !ok {
 			m.queued &^= bit
 			continue
@@ -149,6 +153,7 @@ func (c *Core) pump() {
 		}
 		m.queued &^= bit
 		if c.overdrawn(x) {
+			c.passTurn(target, ok)
 			continue
 		}
 		if target == topo.None {
@@ -160,6 +165,14 @@ func (c *Core) pump() {
 		if n := &c.nodes[target]; n.out == before {
 			c.unpark(n) // it gave its turn away
 		}
+	}
+}
+
+// passTurn lets what waits for a node go ahead of work that came to nothing: it
+// may have been let go for that turn, and nobody would come after it.
+func (c *Core) passTurn(target topo.NodeID, ok bool) {
+	if ok && target != topo.None {
+		c.unpark(&c.nodes[target])
 	}
 }
 
