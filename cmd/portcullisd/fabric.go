@@ -151,5 +151,7 @@ func (s *service) seen(v *sm.View) {
 		}
 	case v.State == ib.SMStandby:
 		s.status.set("fabric", "another subnet manager is master; this one stands by")
+	case v.State == ib.SMNotActive:
+		s.status.set("fabric", "another subnet manager disabled this one; restart the service to have it take part")
 	}
 }

@@ -341,6 +341,38 @@ func (s *stage) look(master string) (lids map[string]string, wrong []string) {
 	return lids, wrong
 }
 
+var dumpTable = regexp.MustCompile(`(?m)^#\s+Forwarding table (.*)$`)
+
+// routes gives the forwarding tables as ibsim has them, by their order; none of
+// our simulator.
+func (s *stage) routes() map[string]string {
+	all := make(map[string]string)
+	if s.lab != nil {
+		for i, m := range dumpTable.FindAllStringSubmatch(ibsimtest.Console(s.t, s.lab, "dump"), -1) {
+			all[fmt.Sprint(i)] = m[1]
+		}
+	}
+	return all
+}
+
+// settled waits until the last event of one of ours is that all is settled.
+func (c *contender) settled(within time.Duration) {
+	t := c.stage.t
+	t.Helper()
+	for deadline := time.Now().Add(within); ; {
+		c.mu.Lock()
+		said := c.said.String()
+		c.mu.Unlock()
+		if strings.LastIndex(said, `"settled"`) > strings.LastIndex(said, `"state-changed"`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not settle", c.node)
+		}
+		c.stage.master() // takes a moment
+	}
+}
+
 // awaitState waits until the last state entered is one.
 func (c *contender) awaitState(state string, within time.Duration) {
 	t := c.stage.t
@@ -437,8 +469,13 @@ func TestElectionWithOpenSM(t *testing.T) {
 		}
 		loser.awaitState("standby", electionTime)
 		s.same("when both were there", before, s.ruled(winner, electionTime))
+		routes := s.routes()
 		winner.end(v.sig)
 		s.same("when the master had ended", before, s.ruled(loser, electionTime))
+		if loser == us {
+			us.settled(electionTime)
+			s.same("in the forwarding tables", routes, s.routes())
+		}
 		for c, want := range map[*contender]int{winner: 1, loser: map[bool]int{true: 2, false: 1}[loser == first]} {
 			h := c.history()
 			masters := len(slices.DeleteFunc(slices.Clone(h), func(s string) bool { return s != "master" }))
@@ -452,7 +489,7 @@ func TestElectionWithOpenSM(t *testing.T) {
 func (s *stage) same(when string, before, now map[string]string) {
 	s.t.Helper()
 	if d := cmp.Diff(before, now); d != "" {
-		s.t.Errorf("LIDs changed %s (-before +now):\n%s", when, d)
+		s.t.Errorf("change %s (-before +now):\n%s", when, d)
 	}
 }
 

@@ -3,6 +3,7 @@ package sm
 import (
 	"time"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
 )
 
@@ -14,8 +15,8 @@ const auditTick = time.Second
 func (c *Core) audit() {
 	c.after(auditTick, timerAudit, ref{})
 	n := len(c.ports)
-	if n == 0 || !c.writing() || c.unsettled {
-		return
+	if n == 0 || c.state != ib.SMStandby && (!c.writing() || c.unsettled) {
+		return // a standby keeps its picture up to date, which it may need soon
 	}
 	c.auditLeft()
 	for range (n*int(auditTick/time.Millisecond) + int(c.cfg.AuditPeriod/time.Millisecond) - 1) / int(c.cfg.AuditPeriod/time.Millisecond) {

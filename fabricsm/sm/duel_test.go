@@ -22,13 +22,15 @@ type duel struct {
 	now  time.Time
 	envs map[string]*env // by node, those that live
 	told map[string][]ib.SMState
+
+	audit time.Duration // Config.AuditPeriod of cores that are started
 }
 
 // slice is how long one core runs before the next.
 const slice = time.Millisecond
 
 func newDuel(t *testing.T, l *netlist.Netlist) *duel {
-	return &duel{t: t, list: l, fab: sim.NewWith(l, sim.Options{LoseSilently: true}), now: epoch, envs: make(map[string]*env), told: make(map[string][]ib.SMState)}
+	return &duel{t: t, list: l, fab: sim.NewWith(l, sim.Options{LoseSilently: true}), now: epoch, envs: make(map[string]*env), told: make(map[string][]ib.SMState), audit: -1}
 }
 
 // start starts a core at a node. All nodes of the duel are allowed.
@@ -37,7 +39,7 @@ func (d *duel) start(node string, priority, master uint8, others ...string) *env
 	e := &env{
 		t: d.t, list: d.list, fab: d.fab, now: d.now, rng: rand.New(rand.NewPCG(1, uint64(len(node)))),
 		smps: make(map[string]int), asked: make(map[ib.TID]bool),
-		cfg: sm.Config{Priority: priority, SMKey: rightKey, AuditPeriod: -1, Election: sm.ElectionConfig{MasterPriority: master}},
+		cfg: sm.Config{Priority: priority, SMKey: rightKey, AuditPeriod: d.audit, Election: sm.ElectionConfig{MasterPriority: master}},
 	}
 	for _, o := range others {
 		e.cfg.Election.Allowed = append(e.cfg.Election.Allowed, sm.AllowedSM{GUID: d.list.Find(o).PortGUID(1), Place: placeOf(d.list, o)})
@@ -275,5 +277,114 @@ func TestHandoverWritesLittle(t *testing.T) {
 	t.Logf("%d end ports, Sets %v", ends, got)
 	if got[mad.AttrPortInfo.String()] > ends+4 || got[mad.AttrPKeyTable.String()] > 4 || got[mad.AttrLinearForwardingTable.String()] > 0 || got[mad.AttrSLtoVLMappingTable.String()] > 0 {
 		t.Errorf("the new master wrote %v to a settled fabric", got)
+	}
+}
+
+// TestTakeoverKeepsRoutes: routes that came about one by one, so that routing
+// all at once would choose others, stay as they are when another SM takes over.
+func TestTakeoverKeepsRoutes(t *testing.T) {
+	l := tree(t, 24, 8)
+	d := newDuel(t, l)
+	all := hosts(l)
+	late := []string{"h5", "h11", "h3", "h17", "h8", "h14"}
+	for _, h := range all {
+		if slices.Contains(late, h.node.Name) {
+			if err := d.fab.Unlink(h.node.Name, h.num); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	d.start("h2", 5, 5, "sm")
+	d.rules("h2", 5*time.Second)
+	for _, name := range late {
+		i := slices.IndexFunc(all, func(h endPort) bool { return h.node.Name == name })
+		if err := d.fab.Relink(name, 1, all[i].peer, all[i].pnum); err != nil {
+			t.Fatal(err)
+		}
+		d.run(300 * time.Millisecond)
+	}
+	d.rules("h2", 5*time.Second)
+	e := d.start("sm", 4, 4, "h2")
+	d.rules("h2", 5*time.Second)
+	before := d.lids("h2")
+	d.kill("h2")
+	d.rules("sm", 5*time.Second)
+	same(t, before, d.lids("sm"))
+	if n := e.smps["Set LinearForwardingTable"]; n > 0 {
+		t.Errorf("the takeover moved routes: %d blocks were written", n)
+	}
+}
+
+// TestDuelInChaos loses, repeats, delays and garbles packets, kills and starts
+// cores and pulls cables at random. When that ends the one of highest rank
+// rules alone, and it stays so.
+func TestDuelInChaos(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 7))
+			l := tree(t, 4, 4)
+			d := newDuel(t, l)
+			d.audit = 5 * time.Second
+			nodes := []string{"sm", "h2"}
+			begin := func(node string) {
+				other := nodes[0]
+				if node == other {
+					other = nodes[1]
+				}
+				d.start(node, 7, 7, other)
+			}
+			cables := []ib.PortNum{3, 4} // of leaf1, to the spine
+			far := l.Find("leaf1").Ports
+			down := make(map[ib.PortNum]bool)
+			toggle := func(p ib.PortNum) {
+				var err error
+				if down[p] {
+					err = d.fab.Relink("leaf1", p, far[p].Peer, far[p].PeerPort)
+				} else {
+					err = d.fab.Unlink("leaf1", p)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				down[p] = !down[p]
+			}
+			for range 12 {
+				switch node := nodes[rng.IntN(2)]; rng.IntN(4) {
+				case 0:
+					toggle(cables[rng.IntN(2)])
+				case 1:
+					if d.envs[node] != nil {
+						d.kill(node)
+					}
+				default:
+					if d.envs[node] == nil {
+						begin(node)
+					}
+				}
+				for _, e := range d.envs {
+					e.bad = chaos{lose: 0.2 * rng.Float64(), twice: 0.1 * rng.Float64(), delay: 0.1 * rng.Float64(), garble: 0.02 * rng.Float64()}
+				}
+				d.run(time.Duration(rng.IntN(1500)) * time.Millisecond)
+			}
+			for p := range down {
+				if down[p] {
+					toggle(p)
+				}
+			}
+			for _, node := range nodes {
+				if d.envs[node] == nil {
+					begin(node)
+				}
+				d.envs[node].bad = chaos{}
+			}
+			d.run(20 * time.Second)
+			d.rules("sm", 60*time.Second)
+			d.told = make(map[string][]ib.SMState)
+			d.run(10 * time.Second)
+			if len(d.told) > 0 {
+				t.Errorf("it does not hold: %v", d.told)
+			}
+			d.lids("sm")
+		})
 	}
 }

@@ -276,6 +276,7 @@ func (c *Core) takeOver(mandate bool, reason string) {
 		o.stale = true
 	}
 	c.members.unprove()
+	c.routing.reign++
 	c.event(&StateChanged{State: c.state, Reason: reason})
 	c.renewAll()
 	c.doubtAll()
@@ -365,7 +366,8 @@ func (c *Core) pollRival() {
 }
 
 // askOthers asks the SMs again that are believed or may come to be, and reports
-// whether there are any.
+// whether there are any. At an allowed place where none is known, it looks
+// whether there is one.
 func (c *Core) askOthers() bool {
 	any := false
 	for _, guid := range slices.Sorted(maps.Keys(c.others)) {
@@ -373,6 +375,11 @@ func (c *Core) askOthers() bool {
 		if p, seen := c.byPort[guid]; seen && p == o.port && !c.gone(p) && (o.trusted || c.listed(p)) {
 			c.askSM(p)
 			any = true
+		}
+	}
+	for _, a := range c.cfg.Election.Allowed {
+		if p, seen := c.byPort[a.GUID]; seen && p != c.own() && c.listed(p) && !c.gone(p) && c.otherAt(p) == nil {
+			c.background(p)
 		}
 	}
 	return any
@@ -433,4 +440,17 @@ func (c *Core) adoptLIDs(ports []topo.PortID) {
 		c.lids.load(guid, l)
 		c.save(Fact{Kind: FactLID, GUID: guid, LID: l})
 	}
+}
+
+// adoptRoutes has the routes of the SM that ruled before kept as far as they are
+// right, so that a takeover moves no traffic.
+func (c *Core) adoptRoutes() {
+	if !c.election.foreign {
+		return
+	}
+	found := make([][]ib.PortNum, len(c.nodes))
+	for id := range c.nodes {
+		found[id] = slices.Clone(c.nodes[id].lft.have)
+	}
+	c.routing.found = found
 }

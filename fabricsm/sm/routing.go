@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/topo"
 )
@@ -18,6 +19,8 @@ type routing struct {
 	pending int           // switches whose forwarding differs from the tables
 	waiting []ref         // ports that are Armed and wait for forwarding
 	tombs   []topo.NodeID
+	found   [][]ib.PortNum // by topo.NodeID: the tables of the SM that ruled before, until they were used
+	reign   uint32         // counts the times that another SM ruled: a job from before counts no longer
 }
 
 // routeWait is how long new tables wait for discovery to come to rest.
@@ -27,21 +30,46 @@ const routeWait = 100 * time.Millisecond
 type RouteJob struct {
 	fabric  *topo.Fabric
 	prev    *route.Tables
+	found   [][]ib.PortNum // by topo.NodeID: what another SM wrote; nil: prev counts
+	reign   uint32
 	engines []route.Engine
 }
 
 // Run computes the tables and judges them. It may run in any goroutine and its
 // result is to be stepped in.
 func (j *RouteJob) Run() *TablesReady {
-	choice, err := route.First(j.fabric, j.prev, j.engines...)
-	if err != nil {
-		return &TablesReady{err: err}
+	prev := j.prev
+	if t := j.adopted(); t != nil {
+		prev = t
 	}
-	return &TablesReady{fabric: j.fabric, tables: choice.Tables, report: &choice.Report, err: errors.Join(choice.Refused...)}
+	choice, err := route.First(j.fabric, prev, j.engines...)
+	if err != nil {
+		return &TablesReady{reign: j.reign, err: err}
+	}
+	return &TablesReady{reign: j.reign, fabric: j.fabric, tables: choice.Tables, report: &choice.Report, err: errors.Join(choice.Refused...)}
+}
+
+// adopted gives the tables that another SM left, nil when none did, or none that
+// fit the fabric.
+func (j *RouteJob) adopted() *route.Tables {
+	if j.found == nil {
+		return nil
+	}
+	t, err := route.Found(j.fabric, func(id topo.NodeID) []ib.PortNum {
+		if int(id) >= len(j.found) {
+			return nil
+		}
+		return j.found[id]
+	})
+	if err != nil {
+		return nil // routing meets the same error, and tells it
+	}
+	return t
 }
 
 // TablesReady is the result of a RouteJob.
 type TablesReady struct {
+	reign  uint32
 	fabric *topo.Fabric
 	tables *route.Tables // nil: none were accepted
 	report *route.Report // of the tables
@@ -94,9 +122,10 @@ func (c *Core) routeJob() *RouteJob {
 	if (c.q.find > 0 || c.wire.find > 0 || len(c.level) > 0) && c.now.Before(r.since.Add(routeWait)) {
 		return nil
 	}
-	r.need, r.running = false, true
+	job := &RouteJob{fabric: c.topo.Freeze(), prev: r.tables, found: r.found, reign: r.reign, engines: c.cfg.Engines}
+	r.need, r.running, r.found = false, true, nil
 	c.tally.routeBegan = c.now
-	return &RouteJob{fabric: c.topo.Freeze(), prev: r.tables, engines: c.cfg.Engines}
+	return job
 }
 
 // gotTables takes the result of a job.
@@ -104,6 +133,10 @@ func (c *Core) gotTables(in *TablesReady) {
 	r := &c.routing
 	r.running = false
 	c.viewDue = true
+	if in.reign != r.reign {
+		r.need = true
+		return
+	}
 	c.tally.noteTables(c.now, in)
 	if in.err != nil {
 		c.problem(problemKey{kind: badRoutes}, &RouteRefused{Reason: in.err.Error()})

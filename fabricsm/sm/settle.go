@@ -65,6 +65,7 @@ func (c *Core) becomeMaster() {
 	c.event(&StateChanged{State: c.state, Reason: "discovery is complete and no subnet manager of higher rank is master"})
 	f := c.topo.Freeze()
 	ports := f.EndPorts()
+	c.adoptRoutes()
 	c.adoptLIDs(ports)
 	rank := func(p topo.PortID) int {
 		found := c.ports[p].info.LID
