@@ -114,7 +114,7 @@ type FabricPort struct {
 	Place       ib.Place   `json:"place,omitzero" doc:"switch port that a host's port is cabled to"`
 	PKeys       []ib.PKey  `json:"p_keys,omitzero"`
 	PKeysProven bool       `json:"p_keys_proven,omitempty" doc:"read back since they were last written"`
-	Degraded    string     `json:"degraded,omitempty" doc:"what the link could do, if it does less"`
+	Degraded    string     `json:"degraded,omitempty" doc:"what both ends offer, if the link does less"`
 	Problem     string     `json:"problem,omitempty"`
 }
 
@@ -136,7 +136,7 @@ type FabricLink struct {
 	Speed    string   `json:"speed"`
 	Rate     int      `json:"rate_mbps"`
 	MTU      int      `json:"mtu"`
-	Degraded string   `json:"degraded,omitempty" doc:"what both ends could do, if the link does less"`
+	Degraded string   `json:"degraded,omitempty" doc:"what both ends offer, if the link does less"`
 	Problem  string   `json:"problem,omitempty"`
 }
 
@@ -281,7 +281,7 @@ type PortQuery struct {
 	Switch  string `query:"switch" maxLength:"128" doc:"all ports of this switch only, by GUID, description or LID"`
 	Node    string `query:"node" maxLength:"128" doc:"all ports of this node only, by GUID, description, host or LID"`
 	Type    string `query:"type" enum:"switch,CA,router" doc:"ports of nodes of this type only"`
-	Problem bool   `query:"problem" doc:"only ports with something wrong, or with a link below what it could do"`
+	Problem bool   `query:"problem" doc:"only ports with something wrong, or with a link below what both ends offer"`
 	PageQuery
 }
 
@@ -289,10 +289,13 @@ type PortQuery struct {
 type LinkQuery struct {
 	Node     string `query:"node" maxLength:"128" doc:"links of this node only"`
 	Trunks   bool   `query:"trunks" doc:"only links between switches"`
-	Degraded bool   `query:"degraded" doc:"only links that run below what both ends can do"`
+	Degraded bool   `query:"degraded" doc:"only links that run below what both ends offer"`
 	Problem  bool   `query:"problem" doc:"only links with something wrong"`
 	PageQuery
 }
+
+// MaxPage is the most items of a page.
+const MaxPage = 5000
 
 // PageQuery says which part of a list is asked for.
 type PageQuery struct {

@@ -17,6 +17,7 @@ import (
 // connection says which service to ask and as whom.
 type connection struct {
 	service, ca, tokenFile string
+	socket                 string
 	configFile             string
 }
 
@@ -25,6 +26,7 @@ const (
 	envService   = "PORTCULLIS_SERVICE"
 	envCA        = "PORTCULLIS_CA"
 	envTokenFile = "PORTCULLIS_TOKEN_FILE"
+	envSocket    = "PORTCULLIS_SOCKET"
 )
 
 // connect gives a client for the service that flags, environment or
@@ -32,6 +34,9 @@ const (
 func (a *app) connect() (*client.Client, error) {
 	if err := a.conn.complete(); err != nil {
 		return nil, err
+	}
+	if a.conn.socket != "" {
+		return client.New(client.Options{Socket: a.conn.socket, UserAgent: "portcullis/" + version.Short()})
 	}
 	o := client.Options{URL: a.conn.service, UserAgent: "portcullis/" + version.Short()}
 	if a.conn.ca != "" {
@@ -78,6 +83,12 @@ func (c *connection) complete() error {
 		}
 		return ""
 	}
+	if c.service != "" && c.socket != "" {
+		return &usageError{msg: "--service and --socket name two to ask", hint: "leave one out"}
+	}
+	if c.socket = c.localSocket(&file); c.socket != "" {
+		return nil
+	}
 	c.service = first(c.service, os.Getenv(envService), file.Service)
 	c.ca = first(c.ca, os.Getenv(envCA), file.CA)
 	c.tokenFile = first(c.tokenFile, os.Getenv(envTokenFile), file.TokenFile)
@@ -90,12 +101,26 @@ func (c *connection) complete() error {
 	return nil
 }
 
+// localSocket gives the socket to ask, "" for the service. Flags come before the
+// environment, and that before the file; at one place the socket comes first.
+func (c *connection) localSocket(file *fileConfig) string {
+	for _, place := range [][2]string{
+		{c.socket, c.service}, {os.Getenv(envSocket), os.Getenv(envService)}, {file.Socket, file.Service},
+	} {
+		if place[0] != "" || place[1] != "" {
+			return place[0]
+		}
+	}
+	return ""
+}
+
 // fileConfig is the configuration file. Relative paths in it are relative to
 // the file.
 type fileConfig struct {
 	Service   string `yaml:"service"`
 	CA        string `yaml:"ca"`
 	TokenFile string `yaml:"token_file"`
+	Socket    string `yaml:"socket"`
 }
 
 func (c *connection) readConfig() (fileConfig, error) {
@@ -119,10 +144,10 @@ func (c *connection) readConfig() (fileConfig, error) {
 		return f, nil
 	}
 	if err := yaml.Load(data, &f, yaml.WithKnownFields()); err != nil {
-		return f, hint(fmt.Errorf("configuration %s: %w", c.configFile, err), "it may hold service, ca and token_file")
+		return f, hint(fmt.Errorf("configuration %s: %w", c.configFile, err), "it may hold service, ca, token_file and socket")
 	}
 	dir := filepath.Dir(c.configFile)
-	for _, p := range []*string{&f.CA, &f.TokenFile} {
+	for _, p := range []*string{&f.CA, &f.TokenFile, &f.Socket} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}

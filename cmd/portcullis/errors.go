@@ -27,6 +27,15 @@ type usageError struct{ msg, hint string }
 
 func (e *usageError) Error() string { return e.msg }
 
+// errNo is the answer no to a question that was answered on standard output.
+var errNo = errors.New("no")
+
+// troubled is a comparison that could not be made.
+type troubled struct{ err error }
+
+func (e *troubled) Error() string { return e.err.Error() }
+func (e *troubled) Unwrap() error { return e.err }
+
 // notConverged is a wait that ran out of time.
 type notConverged struct{ msg, hint string }
 
@@ -34,6 +43,9 @@ func (e *notConverged) Error() string { return e.msg }
 
 func exitCode(err error) int {
 	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*troubled](err); ok {
 		return exitUsage
 	}
 	if _, ok := errors.AsType[*notConverged](err); ok {

@@ -2,85 +2,212 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 )
 
 func (a *app) fabricCommand() *cobra.Command {
-	return group("fabric", "See the fabric as the subnet manager sees it", a.fabricShow())
+	c := group("fabric", "See the fabric as the subnet manager sees it", a.fabricShow(), a.fabricNodes(), a.fabricPorts(),
+		a.fabricLinks(), a.fabricRoute(), a.fabricLFTs(), a.fabricDump(), a.fabricDiff())
+	c.Long = `See the fabric as the subnet manager sees it.
+
+Nodes are named by GUID, by the host of the inventory that owns them, by the
+description that they give themselves, or by LID. What stands in a table for a
+node is its description if no other node has the same, and else its GUID.`
+	return c
 }
 
 func (a *app) fabricShow() *cobra.Command {
-	var ports bool
-	cmd := &cobra.Command{
-		Use: "show [--ports]", Short: "Show nodes and links", Args: operands(),
+	return &cobra.Command{
+		Use: "show", Short: "Count nodes, ports and links, and list what is wrong", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			f, err := c.Fabric(cmd.Context())
+			o, err := c.Overview(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.print(f, func(w *columns) {
-				fabricSummary(w, f)
-				switch {
-				case len(f.Nodes) == 0:
-				case ports:
-					portTable(w, f)
-				default:
-					nodeTable(w, f)
-				}
-			})
+			return a.print(o, func(w *columns) { showOverview(w, o) })
 		},
 	}
-	cmd.Flags().BoolVar(&ports, "ports", false, "a line for each port instead of each node")
-	return cmd
 }
 
-func fabricSummary(w *columns, f *v1.Fabric) {
-	if len(f.Nodes) == 0 {
-		w.text("the subnet manager has not seen the fabric yet; portcullis sm status tells why")
+func showOverview(w *columns, o *v1.Overview) {
+	w.row("Fabric", nodeCounts(o.Nodes))
+	w.row("Settled", settledText(o.Settled, o.Phase)+"; seen "+stamp(o.Observed))
+	w.row("Subnet manager", fmt.Sprintf("%s at %v, LID %v, priority %d", o.State, o.GUID, o.LID, o.Priority))
+	w.row("Routing", routingText(&o.Routing))
+	w.row("Ports", portCounts(&o.Ports))
+	for i, k := range o.Links {
+		w.row(first(i, "Links"), fmt.Sprintf("%d of %s", k.Count, linkText(k.Width, k.Speed, k.Rate)))
+	}
+	if o.Degraded > 0 {
+		w.row("Degraded", count(o.Degraded, "link")+" below what both ends offer: portcullis fabric links --degraded")
+	}
+	w.row("Partitions", strconv.Itoa(o.PKeys)+" besides the default one")
+	if len(o.Faults) == 0 {
+		w.row("Problems", "none")
 		return
 	}
-	s := f.Summary
-	text := fmt.Sprintf("%d switches, %d CAs, %d links, %d ports active", s.Switches, s.CAs, s.Links, s.ActivePorts)
-	if s.Routers > 0 {
-		text += fmt.Sprintf(", %d routers", s.Routers)
-	}
-	w.text("%s; seen %s", text, stamp(f.Observed))
+	w.row("Problems", strconv.Itoa(len(o.Faults)))
 	w.gap()
-}
-
-func nodeTable(w *columns, f *v1.Fabric) {
-	w.row("NODE GUID", "TYPE", "PORTS", "HOST", "DESCRIPTION")
-	for _, n := range f.Nodes {
-		w.row(n.GUID.String(), n.Type, strconv.Itoa(len(n.Ports)), n.Host, n.Description)
+	w.row("KIND", "PROBLEM")
+	for i, f := range o.Faults {
+		if i == maxFaultRows {
+			w.gap()
+			w.text("and %d more: -o json has all", len(o.Faults)-i)
+			break
+		}
+		w.row(f.Kind, f.Text)
 	}
 }
 
-func portTable(w *columns, f *v1.Fabric) {
-	w.row("NODE GUID/PORT", "LID", "STATE", "PEER", "HOST", "P_KEYS")
-	for _, n := range f.Nodes {
-		for _, p := range n.Ports {
-			lid := ""
-			if p.LID != 0 {
-				lid = fmt.Sprint(p.LID)
-			}
-			w.row(fmt.Sprintf("%v/%d", n.GUID, p.Num), lid, p.State, p.Peer, n.Host, shownPKeys(&p))
+// maxFaultRows is how many faults a table lists.
+const maxFaultRows = 50
+
+func first(i int, text string) string {
+	if i == 0 {
+		return text
+	}
+	return " "
+}
+
+// count gives a number and what it counts: "1 switch", "3 switches".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "h") {
+		return strconv.Itoa(n) + " " + what + "es"
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func nodeCounts(n v1.NodeCounts) string {
+	text := count(n.Switches, "switch") + ", " + count(n.CAs, "CA")
+	if n.Routers > 0 {
+		text += ", " + count(n.Routers, "router")
+	}
+	return text
+}
+
+func portCounts(p *v1.PortCounts) string {
+	text := strconv.Itoa(p.Cabled) + " with a cable"
+	for _, s := range []struct {
+		n    int
+		name string
+	}{{p.Active, "Active"}, {p.Armed, "Armed"}, {p.Init, "Init"}, {p.Down, "Down"}, {p.Unread, "not read yet"}} {
+		if s.n > 0 {
+			text += fmt.Sprintf(", %d %s", s.n, s.name)
 		}
 	}
+	return text
 }
 
-// shownPKeys lists the P_Keys of a port, and how many its record leaves out.
-func shownPKeys(p *v1.Port) string {
-	s := pkeys(p.PKeys)
-	if p.PKeysOmitted > 0 {
-		s += fmt.Sprintf(" and %d more", p.PKeysOmitted)
+func settledText(settled bool, phase string) string {
+	if settled {
+		return "yes"
 	}
-	return s
+	return "no, busy with " + phase
+}
+
+func routingText(r *v1.RoutingInfo) string {
+	if r.Engine == "" {
+		return "no tables yet"
+	}
+	text := fmt.Sprintf("%s, %s up to %v", r.Engine, count(r.LIDs, "LID"), r.MaxLID)
+	if r.Lanes > 1 {
+		text += fmt.Sprintf(", %d lanes", r.Lanes)
+	}
+	return text + ", computed in " + seconds(r.Seconds)
+}
+
+// seconds gives a duration with the unit that suits it.
+func seconds(s float64) string {
+	switch {
+	case s < 0.001:
+		return fmt.Sprintf("%.0f us", s*1e6)
+	case s < 1:
+		return fmt.Sprintf("%.1f ms", s*1e3)
+	default:
+		return fmt.Sprintf("%.2f s", s)
+	}
+}
+
+// linkText gives width, speed and rate of a link: "4x EDR (100 Gb/s)".
+func linkText(width, speed string, rate int) string {
+	text := strings.TrimSpace(width + " " + speed)
+	if text == "" {
+		return "of unknown width"
+	}
+	if rate > 0 {
+		text += fmt.Sprintf(" (%v Gb/s)", float64(rate)/1000)
+	}
+	return text
+}
+
+// portOf names a port as NODE/PORT.
+func portOf(name string, num ib.PortNum) string { return fmt.Sprintf("%s/%d", name, num) }
+
+func peerOf(p *v1.PortName) string {
+	if p == nil {
+		return ""
+	}
+	return portOf(p.Name, p.Num)
+}
+
+// trouble says what is wrong with a port or link, its rate included.
+func trouble(problem, degraded string) string {
+	switch {
+	case degraded == "":
+		return problem
+	case problem == "":
+		return "both ends offer " + degraded
+	default:
+		return problem + "; both ends offer " + degraded
+	}
+}
+
+// gather joins all pages of a list.
+func gather[T any](pages iter.Seq2[*v1.Page[T], error]) (*v1.Page[T], error) {
+	all := &v1.Page[T]{Items: []T{}}
+	for page, err := range pages {
+		if err != nil {
+			return nil, err
+		}
+		all.Observed, all.Settled = page.Observed, page.Settled
+		all.Items = append(all.Items, page.Items...)
+	}
+	return all, nil
+}
+
+// unsettledNote says below a table that it may change.
+func unsettledNote(w *columns, settled bool) {
+	if !settled {
+		w.gap()
+		w.text("the fabric is not settled: this may change")
+	}
+}
+
+// list prints a list with a note when it is empty.
+func list[T any](a *app, page *v1.Page[T], none string, header []string, row func(*T) []string) error {
+	return a.print(page, func(w *columns) {
+		if len(page.Items) == 0 {
+			w.text("%s", none)
+		} else {
+			w.row(header...)
+			for i := range page.Items {
+				w.row(row(&page.Items[i])...)
+			}
+		}
+		unsettledNote(w, page.Settled)
+	})
 }

@@ -55,8 +55,8 @@ func (a *app) decode(name string, secrets bool) error {
 	if err := mad.Explain(&out, b, mad.DumpOptions{Secrets: secrets}); err != nil {
 		return err
 	}
-	if a.output == formatJSON {
-		return a.printJSON(map[string]string{"bytes": hex.EncodeToString(b), "text": out.String()})
+	if a.output != formatTable {
+		return a.print(map[string]string{"bytes": hex.EncodeToString(b), "text": out.String()}, nil)
 	}
 	_, err = a.stdout.Write([]byte(plainLines(out.String())))
 	return err

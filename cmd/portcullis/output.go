@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	"go.yaml.in/yaml/v4"
+
 	"portcullis/fabricsm/ib"
 )
 
@@ -18,16 +20,17 @@ type format string
 const (
 	formatTable format = "table"
 	formatJSON  format = "json"
+	formatYAML  format = "yaml"
 )
 
 // Set, String and Type implement pflag.Value.
 func (f *format) Set(s string) error {
 	switch v := format(s); v {
-	case formatTable, formatJSON:
+	case formatTable, formatJSON, formatYAML:
 		*f = v
 		return nil
 	default:
-		return fmt.Errorf("want table or json")
+		return fmt.Errorf("want table, json or yaml")
 	}
 }
 
@@ -43,11 +46,43 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
-// print writes v as JSON, or what table writes as aligned columns. Cells are
+// printYAML writes v with the names that its JSON has.
+func (a *app) printYAML(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var n yaml.Node
+	if err := yaml.Load(data, &n); err != nil {
+		return fmt.Errorf("turn JSON into YAML: %w", err)
+	}
+	plainStyle(&n)
+	if data, err = yaml.Dump(&n); err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	_, err = a.stdout.Write(data)
+	return err
+}
+
+// plainStyle has a node and all below it written as people write YAML.
+func plainStyle(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode || len(n.Content) > 0 {
+		n.Style = 0
+	}
+	for _, c := range n.Content {
+		plainStyle(c)
+	}
+}
+
+// print writes v as JSON or YAML, or what table writes as aligned columns. Cells are
 // separated by tabs.
 func (a *app) print(v any, table func(w *columns)) error {
-	if a.output == formatJSON {
+	switch a.output {
+	case formatJSON:
 		return a.printJSON(v)
+	case formatYAML:
+		return a.printYAML(v)
+	case formatTable:
 	}
 	c := &columns{out: a.stdout}
 	table(c)

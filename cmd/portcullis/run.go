@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -18,6 +19,7 @@ type app struct {
 	stderr io.Writer
 	conn   connection
 	output format
+	json   bool
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -27,6 +29,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
+	}
+	if errors.Is(err, errNo) {
+		return exitError
 	}
 	where := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "portcullis"), " ")
 	if where != "" {
@@ -49,10 +54,16 @@ func (a *app) root() *cobra.Command {
 The service is named by --service, --ca and --token-file; or by the environment
 (PORTCULLIS_SERVICE, PORTCULLIS_CA, PORTCULLIS_TOKEN_FILE); or by service, ca and
 token_file in ~/.config/portcullis/config.yaml. The first of these that says it
-counts.
+counts. What the fabric and the subnet manager show can also be asked of a subnet
+manager on this machine, by --socket, PORTCULLIS_SOCKET or socket.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service,
 4 not converged in the time given to --wait.`
+	root.PersistentPreRun = func(*cobra.Command, []string) {
+		if a.json {
+			a.output = formatJSON
+		}
+	}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Version = version.String()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
@@ -63,8 +74,10 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service,
 		return &usageError{msg: err.Error(), hint: c.CommandPath() + " --help names the options"}
 	})
 	f := root.PersistentFlags()
-	f.VarP(&a.output, "output", "o", "how to print: table or json")
+	f.VarP(&a.output, "output", "o", "how to print: table, json or yaml")
+	f.BoolVar(&a.json, "json", false, "short for --output json")
 	f.StringVar(&a.conn.service, "service", "", "URL of the service, https://HOST:PORT")
+	f.StringVar(&a.conn.socket, "socket", "", "unix socket of a subnet manager on this machine, instead of a service")
 	f.StringVar(&a.conn.ca, "ca", "", "PEM file of the CA that the service's certificate comes from")
 	f.StringVar(&a.conn.tokenFile, "token-file", "", "file that holds the operator token")
 	f.StringVar(&a.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
@@ -110,8 +123,8 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Say which build this is", Args: operands(),
 		RunE: func(*cobra.Command, []string) error {
-			if a.output == formatJSON {
-				return a.printJSON(map[string]string{"version": version.Short()})
+			if a.output != formatTable {
+				return a.print(map[string]string{"version": version.Short()}, nil)
 			}
 			_, err := fmt.Fprintln(a.stdout, "portcullis", version.String())
 			return err

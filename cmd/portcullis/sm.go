@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) smCommand() *cobra.Command {
-	return group("sm", "See the subnet manager", a.smStatus())
+	return group("sm", "See the subnet manager", a.smStatus(), a.smTop())
 }
 
 func (a *app) smStatus() *cobra.Command {

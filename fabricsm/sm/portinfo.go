@@ -104,7 +104,8 @@ func (c *Core) copyPort(p topo.PortID) {
 	pi := &pt.info
 	tp := c.topo.Port(p)
 	tp.State, tp.Phys = pi.PortState, pi.PortPhysicalState
-	tp.WidthSupported, tp.SpeedSupported, tp.SpeedExtSupported = pi.LinkWidthSupported, pi.LinkSpeedSupported, pi.LinkSpeedExtSupported
+	tp.WidthOffered, tp.SpeedOffered = pi.LinkWidthSupported&pi.LinkWidthEnabled, pi.LinkSpeedSupported&pi.LinkSpeedEnabled
+	tp.SpeedExtOffered = pi.LinkSpeedExtSupported & ib.LinkSpeedExt(pi.LinkSpeedExtEnabled)
 	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, pi.VLCap
 	tp.Width, tp.Speed, tp.SpeedExt = pi.LinkWidthActive, pi.LinkSpeedActive, pi.LinkSpeedExtActive
 	tp.LID, tp.LMC = pt.lid, c.lmcOf(p)

@@ -43,10 +43,11 @@ type Node struct {
 type Port struct {
 	Node NodeID
 	Num  ib.PortNum
-	// What the port could do, as masks, to see links that run below it.
-	WidthSupported    ib.LinkWidth
-	SpeedSupported    ib.LinkSpeed
-	SpeedExtSupported ib.LinkSpeedExt
+	// What the port supports and has enabled, as masks, to see links that run
+	// below it.
+	WidthOffered    ib.LinkWidth
+	SpeedOffered    ib.LinkSpeed
+	SpeedExtOffered ib.LinkSpeedExt
 
 	GUID ib.GUID // end ports only (CA and router ports, switch port 0); 0: not read yet
 	LID  ib.LID  // base LID of an end port, 0: none

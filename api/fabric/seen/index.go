@@ -134,7 +134,8 @@ func (x *index) ownProblem(id topo.PortID) string {
 	return ""
 }
 
-// degraded says what the link of a port could do if it does less, else "".
+// degraded says what both ends of a link offer if it does less, else "". What one
+// end has disabled is not counted: somebody wanted that.
 func (x *index) degraded(id topo.PortID) string {
 	f := x.Fabric
 	p := f.Port(id)
@@ -143,8 +144,8 @@ func (x *index) degraded(id topo.PortID) string {
 	}
 	q := f.Port(p.Peer)
 	have := ib.LinkRate(p.Width, p.Speed, p.SpeedExt)
-	width := bestWidth(p.WidthSupported & q.WidthSupported)
-	speed, ext := bestSpeed(p.SpeedSupported&q.SpeedSupported, p.SpeedExtSupported&q.SpeedExtSupported)
+	width := bestWidth(p.WidthOffered & q.WidthOffered)
+	speed, ext := bestSpeed(p.SpeedOffered&q.SpeedOffered, p.SpeedExtOffered&q.SpeedExtOffered)
 	if could := ib.LinkRate(width, speed, ext); have == 0 || could <= have {
 		return ""
 	}

@@ -45,7 +45,7 @@ func newDescs() *descs {
 		nodes:        desc("fabric_nodes", "Nodes seen.", "type"),
 		ports:        desc("fabric_ports", "Ports with a cable, by state.", "state"),
 		links:        desc("fabric_links", "Cables seen."),
-		degraded:     desc("fabric_links_degraded", "Links that run below what both ends can do."),
+		degraded:     desc("fabric_links_degraded", "Links that run below what both ends offer."),
 		faults:       desc("fabric_faults", "What is wrong now.", "kind"),
 		routeSeconds: desc("route_seconds", "Time that the last routing computation took, its check included."),
 		routes:       desc("route_computations_total", "Routing computations by whether their tables were taken.", "result"),

@@ -11,11 +11,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Page sizes.
-const (
-	DefaultPage = 1000
-	MaxPage     = 5000
-)
+// defaultPage is the size of a page when none is asked for.
+const defaultPage = 1000
 
 // position is where a page of nodes or ports begins: behind this one. Ids stay
 // with their nodes, so a position holds from one view to the next.
@@ -74,7 +71,7 @@ func pageOf[T any](x *index) *v1.Page[T] {
 
 func pageSize(limit int) int {
 	if limit <= 0 {
-		return DefaultPage
+		return defaultPage
 	}
-	return min(limit, MaxPage)
+	return min(limit, v1.MaxPage)
 }

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+func (a *app) fabricNodes() *cobra.Command {
+	var q v1.NodeQuery
+	cmd := &cobra.Command{
+		Use: "nodes", Short: "List switches, CAs and routers", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			q.Limit = v1.MaxPage
+			page, err := gather(c.Nodes(cmd.Context(), q))
+			if err != nil {
+				return err
+			}
+			return list(a, page, "no such node is seen", []string{"NODE GUID", "TYPE", "NAME", "HOST", "LID", "PORTS", "ACTIVE", "PROBLEM"},
+				func(n *v1.FabricNode) []string {
+					name := n.Description
+					if name == "" {
+						name = n.Name
+					}
+					return []string{n.GUID.String(), n.Type, name, n.Host, lidText(n.LID), strconv.Itoa(n.Ports), strconv.Itoa(n.Active), n.Problem}
+				})
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&choice{&q.Type, []string{"switch", "CA", "router"}}, "type", "nodes of this type only")
+	f.StringVar(&q.Host, "host", "", "nodes of this host of the inventory only")
+	f.BoolVar(&q.Problem, "problem", false, "nodes with something wrong only")
+	return cmd
+}
+
+func (a *app) fabricPorts() *cobra.Command {
+	var q v1.PortQuery
+	cmd := &cobra.Command{
+		Use: "ports", Short: "List ports with place, state, link and partitions", Args: operands(),
+		Long: `List ports with place, state, link and partitions.
+
+Ports without a cable are listed only when their switch, their node or their
+state is asked for.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if q.Host != "" && q.Switch != "" || q.Host != "" && q.Node != "" || q.Switch != "" && q.Node != "" {
+				return &usageError{msg: "--host, --switch and --node each say whose ports", hint: "give one of them"}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			q.Limit = v1.MaxPage
+			page, err := gather(c.Ports(cmd.Context(), q))
+			if err != nil {
+				return err
+			}
+			return list(a, page, "no such port is seen", portHeader, portRow)
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&choice{&q.State, []string{"Down", "Init", "Armed", "Active"}}, "state", "ports in this state only")
+	f.StringVar(&q.Host, "host", "", "ports of this host only, as inventory or its adapter calls it")
+	f.StringVar(&q.Switch, "switch", "", "all ports of this switch")
+	f.StringVar(&q.Node, "node", "", "all ports of this node")
+	f.Var(&choice{&q.Type, []string{"switch", "CA", "router"}}, "type", "ports of nodes of this type only")
+	f.BoolVar(&q.Problem, "problem", false, "ports with something wrong only")
+	return cmd
+}
+
+var portHeader = []string{"PORT", "GUID", "LID", "STATE", "WIDTH", "SPEED", "MTU", "CABLED TO", "HOST", "P_KEYS", "PROBLEM"}
+
+func portRow(p *v1.FabricPort) []string {
+	mtu := ""
+	if p.MTU > 0 {
+		mtu = strconv.Itoa(p.MTU)
+	}
+	return []string{
+		portOf(p.Name, p.Num), guid(p.GUID), lidText(p.LID), p.State, p.Width, p.Speed, mtu,
+		peerOf(p.Peer), p.Host, someKeys(p.PKeys), trouble(p.Problem, p.Degraded),
+	}
+}
+
+// shownKeys is how many P_Keys a table lists of a port.
+const shownKeys = 4
+
+func someKeys(keys []ib.PKey) string {
+	if len(keys) <= shownKeys {
+		return pkeys(keys)
+	}
+	return fmt.Sprintf("%s +%d", pkeys(keys[:shownKeys]), len(keys)-shownKeys)
+}
+
+func (a *app) fabricLinks() *cobra.Command {
+	var q v1.LinkQuery
+	cmd := &cobra.Command{
+		Use: "links", Short: "List cables with both ends, width, speed and what is wrong", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			q.Limit = v1.MaxPage
+			page, err := gather(c.Links(cmd.Context(), q))
+			if err != nil {
+				return err
+			}
+			return list(a, page, "no such link is seen", []string{"A", "B", "STATE", "WIDTH", "SPEED", "GB/S", "MTU", "PROBLEM"},
+				func(l *v1.FabricLink) []string {
+					return []string{
+						peerOf(&l.A), peerOf(&l.B), l.State, l.Width, l.Speed, gigabits(l.Rate), strconv.Itoa(l.MTU),
+						trouble(l.Problem, l.Degraded),
+					}
+				})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Node, "node", "", "links of this node only")
+	f.BoolVar(&q.Trunks, "trunks", false, "links between switches only")
+	f.BoolVar(&q.Degraded, "degraded", false, "links below what both ends offer only")
+	f.BoolVar(&q.Problem, "problem", false, "links with something wrong only")
+	return cmd
+}
+
+func gigabits(rate int) string {
+	if rate == 0 {
+		return ""
+	}
+	return fmt.Sprint(float64(rate) / 1000)
+}
+
+// choice is an option with few values.
+type choice struct {
+	v    *string
+	from []string
+}
+
+// Set takes a value in any case.
+func (c *choice) Set(s string) error {
+	for _, v := range c.from {
+		if strings.EqualFold(s, v) {
+			*c.v = v
+			return nil
+		}
+	}
+	return fmt.Errorf("want %s", strings.Join(c.from, ", "))
+}
+
+func (c *choice) String() string { return *c.v }
+
+// Type names the value in help texts.
+func (c *choice) Type() string { return strings.Join(c.from, "|") }

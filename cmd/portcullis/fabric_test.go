@@ -1,0 +1,82 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"portcullis/api"
+	"portcullis/api/apitest"
+	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/seen/seentest"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts of fabric expect")
+
+// TestFabricScripts asks the real API over what a real subnet manager shows of
+// a simulated fabric. Scripts change what it shows with:
+//
+//	fabric settled|unsettled|silent|none   a state of seentest.Tree; silent: h3 does not answer
+//	steady                                 puts standard output without times into the file "got"
+func TestFabricScripts(t *testing.T) {
+	show := seentest.Run(t, seentest.Tree, seentest.Grants(), nil)
+	silent := seentest.Run(t, seentest.Tree, seentest.Grants(), map[string]sim.Fault{"h3": {Silent: true}})
+	unsettled := show.Unsettled(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/fabric",
+		RequireUniqueNames: true,
+		UpdateScripts:      *update,
+		Setup: func(e *testscript.Env) error {
+			o := seen.New(seen.Options{Hosts: hostNames()})
+			for _, event := range show.Events {
+				o.OnEvent(event)
+			}
+			o.OnView(show.Settled())
+			s := apitest.Start(t, apitest.NewBackend(), func(o2 *api.Options) { o2.Fabric = o })
+			e.Values["observer"] = o
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv(envService, s.URL)
+			e.Setenv(envCA, s.CAFile)
+			e.Setenv(envTokenFile, s.ViewerFile)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  exits,
+			"steady": steady,
+			"fabric": func(ts *testscript.TestScript, _ bool, args []string) {
+				o := ts.Value("observer").(*seen.Observer)
+				switch args[0] {
+				case "settled":
+					o.OnView(show.Settled())
+				case "unsettled":
+					o.OnView(unsettled)
+				case "silent":
+					o.OnView(silent.Settled())
+				case "none":
+					o.Gone()
+				default:
+					ts.Fatalf("fabric %s: there is no such state", args[0])
+				}
+			},
+		},
+	})
+}
+
+func hostNames() func() map[ib.GUID]string {
+	names := seentest.Hosts()
+	return func() map[ib.GUID]string { return names }
+}
+
+// changing is what differs from run to run, or with the default engine.
+var changing = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|\b[0-9.]+ (us|ms|s)\b`)
+
+// steady leaves what does not change of standard output in a file.
+func steady(ts *testscript.TestScript, _ bool, _ []string) {
+	got := changing.ReplaceAllString(ts.ReadFile("stdout"), "TIME")
+	ts.Check(os.WriteFile(ts.MkAbs("got"), []byte(got), 0o600))
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"portcullis/api"
+	"portcullis/api/apitest"
+	"portcullis/api/fabric/seen"
+	"portcullis/api/fabric/seen/seentest"
+)
+
+// pty is a pseudo terminal, see pts(4).
+func pty(t *testing.T) (master, slave *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("needs a pseudo terminal: %v", err)
+	}
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { slave.Close() })
+	return master, slave
+}
+
+// typescript is what was written to a terminal.
+type typescript struct {
+	grown chan struct{} // holds one token while there is something new
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *typescript) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.grown <- struct{}{}:
+	default:
+	}
+	return s.text.Write(p)
+}
+
+func (s *typescript) String() string { s.mu.Lock(); defer s.mu.Unlock(); return s.text.String() }
+
+// await waits until a text was written.
+func (s *typescript) await(t *testing.T, text string) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for !strings.Contains(s.String(), text) {
+		select {
+		case <-s.grown:
+		case <-late:
+			t.Fatalf("the screen never showed %q:\n%q", text, s.String())
+		}
+	}
+}
+
+// TestTopOnATerminal runs the program on a terminal: it draws, follows the size,
+// ends with q and with Ctrl-C, and leaves the terminal as it was.
+func TestTopOnATerminal(t *testing.T) {
+	show := seentest.Run(t, seentest.Tree, seentest.Grants(), nil)
+	o := seen.New(seen.Options{})
+	o.OnView(show.Settled())
+	s := apitest.Start(t, apitest.NewBackend(), func(opts *api.Options) { opts.Fabric = o })
+	for name, quit := range map[string]string{"q": "q", "Ctrl-C": "\x03"} {
+		t.Run(name, func(t *testing.T) {
+			master, slave := pty(t)
+			resize(t, master, 24, 80)
+			was := settings(t, slave)
+			cmd := exec.Command("portcullis", "sm", "top", "--interval", "100ms")
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), envService+"="+s.URL, envCA+"="+s.CAFile, envTokenFile+"="+s.ViewerFile)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			script := &typescript{grown: make(chan struct{}, 1)}
+			go func() { _, _ = io.Copy(script, master) }() // ends when the terminal is closed
+			script.await(t, toScreen)
+			script.await(t, "Settled   yes, revision 7")
+			resize(t, master, 10, 30)
+			script.await(t, "…"+eraseLine)
+			if _, err := master.WriteString(quit); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("ended with %v:\n%q", err, script.String())
+			}
+			script.await(t, fromScreen)
+			if now := settings(t, slave); now != was {
+				t.Errorf("the terminal is left with %+v, it was %+v", now, was)
+			}
+		})
+	}
+}
+
+func resize(t *testing.T, f *os.File, rows, columns uint16) {
+	t.Helper()
+	if err := unix.IoctlSetWinsize(int(f.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func settings(t *testing.T, f *os.File) unix.Termios {
+	t.Helper()
+	s, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *s
+}
+
+// TestSocketFlagComesBeforeTheFile: what is named nearer counts.
+func TestSocketFlagComesBeforeTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("{service: https://a, socket: s}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		flags  connection
+		env    map[string]string
+		socket string
+	}{
+		{"file", connection{}, nil, filepath.Join(filepath.Dir(file), "s")},
+		{"environment names a service", connection{}, map[string]string{envService: "https://b"}, ""},
+		{"environment", connection{}, map[string]string{envSocket: "e"}, "e"},
+		{"flag", connection{socket: "f"}, map[string]string{envSocket: "e"}, "f"},
+		{"flag names a service", connection{service: "https://c"}, map[string]string{envSocket: "e"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv(envService, tt.env[envService])
+			t.Setenv(envSocket, tt.env[envSocket])
+			c := tt.flags
+			c.configFile = file
+			if err := c.complete(); err != nil {
+				t.Fatal(err)
+			}
+			if c.socket != tt.socket {
+				t.Errorf("socket %q, want %q", c.socket, tt.socket)
+			}
+		})
+	}
+}

@@ -1,0 +1,287 @@
+// Package netdiff tells two descriptions of a fabric apart: which nodes and
+// cables are gone, new, elsewhere, or slower. Nodes are told apart by GUID,
+// cables by the ports at their ends.
+package netdiff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim/netlist"
+)
+
+// Kind is how something differs.
+type Kind uint8
+
+// Kinds, in the order in which changes are listed.
+const (
+	Gone Kind = iota
+	New
+	Moved   // a cable's end is plugged in elsewhere
+	Slower  // a link runs at a lower rate
+	Faster  // a link runs at a higher rate
+	Renamed // a node's description
+	Readdressed
+)
+
+var kindNames = [...]string{"gone", "new", "moved", "slower", "faster", "renamed", "lid"}
+
+// String names the kind in a word.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Change is one difference.
+type Change struct {
+	Kind   Kind   `json:"kind"`
+	What   string `json:"what"` // "switch", "CA", "router" or "link"
+	GUID   string `json:"guid,omitempty"`
+	Name   string `json:"name"` // of the node, or "leaf1/19 - spine1/1"
+	Detail string `json:"detail,omitempty"`
+}
+
+// Options say what counts besides nodes, cables and rates.
+type Options struct {
+	Names  bool // descriptions
+	LIDs   bool // LIDs that both sides give
+	Faster bool // links that are faster; a plan seldom says how fast they will be
+}
+
+// Compare gives what differs in now from old, by kind and then by GUID and
+// port. It is empty when nothing does.
+func Compare(old, now *netlist.Netlist, o Options) []Change {
+	d := differ{Options: o, old: index(old), now: index(now)}
+	d.nodes()
+	d.cables()
+	slices.SortStableFunc(d.changes, func(a, b Change) int { return cmp.Compare(a.Kind, b.Kind) })
+	return d.changes
+}
+
+// side is one of the two fabrics.
+type side struct {
+	nodes map[ib.GUID]*netlist.Node
+	guids []ib.GUID // sorted
+	named map[string]*netlist.Node
+}
+
+// end is a port at the end of a cable.
+type end struct {
+	node ib.GUID
+	port ib.PortNum
+}
+
+func compareEnds(a, b end) int {
+	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.port, b.port))
+}
+
+func index(l *netlist.Netlist) side {
+	s := side{nodes: make(map[ib.GUID]*netlist.Node, len(l.Nodes)), named: make(map[string]*netlist.Node, len(l.Nodes))}
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		s.nodes[n.GUID], s.named[n.Name] = n, n
+		s.guids = append(s.guids, n.GUID)
+	}
+	slices.Sort(s.guids)
+	return s
+}
+
+// peer gives the other end of a port's cable.
+func (s *side) peer(e end) (end, bool) {
+	n := s.nodes[e.node]
+	if n == nil || int(e.port) >= len(n.Ports) || n.Ports[e.port].Peer == "" {
+		return end{}, false
+	}
+	p := &n.Ports[e.port]
+	far := s.named[p.Peer]
+	if far == nil {
+		return end{}, false
+	}
+	return end{far.GUID, p.PeerPort}, true
+}
+
+// name names an end as people do.
+func (s *side) name(e end) string { return fmt.Sprintf("%s/%d", nodeName(s.nodes[e.node]), e.port) }
+
+func nodeName(n *netlist.Node) string {
+	if n.Description == "" || n.Description == n.Name && len(n.Name) > 2 && n.Name[1] == '-' {
+		return n.GUID.String()
+	}
+	return n.Description
+}
+
+type differ struct {
+	Options
+	old, now side
+	changes  []Change
+}
+
+func (d *differ) add(k Kind, n *netlist.Node, format string, args ...any) {
+	d.changes = append(d.changes, Change{Kind: k, What: n.Type.String(), GUID: n.GUID.String(), Name: nodeName(n), Detail: fmt.Sprintf(format, args...)})
+}
+
+func (d *differ) nodes() {
+	for _, g := range d.old.guids {
+		was, is := d.old.nodes[g], d.now.nodes[g]
+		if is == nil {
+			d.add(Gone, was, "%s", d.old.at("was at", was))
+			continue
+		}
+		if d.Names && was.Description != is.Description {
+			d.add(Renamed, is, "was %q", was.Description)
+		}
+		if d.LIDs {
+			d.lids(was, is)
+		}
+	}
+	for _, g := range d.now.guids {
+		if d.old.nodes[g] == nil {
+			is := d.now.nodes[g]
+			d.add(New, is, "%s", d.now.at("at", is))
+		}
+	}
+}
+
+// at says where a node is cabled, by its first cable; of a switch it says
+// nothing.
+func (s *side) at(word string, n *netlist.Node) string {
+	if n.Type == ib.NodeSwitch {
+		return ""
+	}
+	for i := 1; i < len(n.Ports); i++ {
+		if far, ok := s.peer(end{n.GUID, ib.PortNum(i)}); ok {
+			return word + " " + s.name(far)
+		}
+	}
+	return ""
+}
+
+func (d *differ) lids(was, is *netlist.Node) {
+	for i := 0; i < len(was.Ports) && i < len(is.Ports); i++ {
+		a, b := was.Ports[i].LID, is.Ports[i].LID
+		if a != 0 && b != 0 && a != b {
+			d.add(Readdressed, is, "port %d has LID %v, had %v", i, b, a)
+		}
+	}
+}
+
+// cables compares every cable of either side once, at its lower end. Those of
+// nodes that are gone or new are told with the node.
+func (d *differ) cables() {
+	for _, g := range d.old.guids {
+		n := d.old.nodes[g]
+		for i := 1; i < len(n.Ports); i++ {
+			e := end{g, ib.PortNum(i)}
+			far, ok := d.old.peer(e)
+			if !ok || compareEnds(far, e) < 0 || d.now.nodes[g] == nil || d.now.nodes[far.node] == nil {
+				continue
+			}
+			d.cable(e, far)
+		}
+	}
+	for _, g := range d.now.guids {
+		n := d.now.nodes[g]
+		for i := 1; i < len(n.Ports); i++ {
+			e := end{g, ib.PortNum(i)}
+			far, ok := d.now.peer(e)
+			if !ok || compareEnds(far, e) < 0 || d.old.nodes[g] == nil || d.old.nodes[far.node] == nil {
+				continue
+			}
+			_, had := d.old.peer(e)
+			_, farHad := d.old.peer(far)
+			if !had && !farHad {
+				d.link(New, &d.now, e, far, "")
+			}
+		}
+	}
+}
+
+// cable compares what became of a cable of the old side.
+func (d *differ) cable(a, b end) {
+	nowB, okA := d.now.peer(a)
+	nowA, okB := d.now.peer(b)
+	switch {
+	case okA && nowB == b:
+		d.rate(a, b)
+	case okA && okB: // both ends are plugged in elsewhere
+		d.moved(a, b, nowB)
+		d.moved(b, a, nowA)
+	case okA:
+		d.moved(a, b, nowB)
+	case okB:
+		d.moved(b, a, nowA)
+	default:
+		d.link(Gone, &d.old, a, b, "")
+	}
+}
+
+func (d *differ) moved(e, from, to end) {
+	n := d.now.nodes[e.node]
+	if n.Type == ib.NodeSwitch && d.now.nodes[to.node].Type != ib.NodeSwitch {
+		return // told of the host
+	}
+	d.changes = append(d.changes, Change{
+		Kind: Moved, What: n.Type.String(), GUID: n.GUID.String(), Name: d.now.name(e),
+		Detail: fmt.Sprintf("from %s to %s", d.old.name(from), d.now.name(to)),
+	})
+}
+
+func (d *differ) rate(a, b end) {
+	was, is := d.old.link(a, b), d.now.link(a, b)
+	before, after := was.rate(), is.rate()
+	switch {
+	case before == 0 || after == 0 || before == after:
+	case after < before:
+		d.link(Slower, &d.now, a, b, fmt.Sprintf("%v, was %v", is, was))
+	case d.Faster:
+		d.link(Faster, &d.now, a, b, fmt.Sprintf("%v, was %v", is, was))
+	}
+}
+
+func (d *differ) link(k Kind, s *side, a, b end, detail string) {
+	d.changes = append(d.changes, Change{Kind: k, What: "link", Name: s.name(a) + " - " + s.name(b), Detail: detail})
+}
+
+// speed is what a link between two ports runs at: the best that both offer.
+type speed struct{ netlist.Link }
+
+func (s *side) link(a, b end) speed {
+	x, y := s.nodes[a.node].Ports[a.port].Link, s.nodes[b.node].Ports[b.port].Link
+	best := netlist.Link{Width: x.Width & y.Width, Speed: x.Speed & y.Speed, SpeedExt: x.SpeedExt & y.SpeedExt, FDR10: x.FDR10 && y.FDR10}
+	for _, w := range []ib.LinkWidth{ib.Width12x, ib.Width8x, ib.Width4x, ib.Width2x, ib.Width1x} {
+		if best.Width&w != 0 {
+			best.Width = w
+			break
+		}
+	}
+	for bit := ib.LinkSpeedExt(8); bit != 0; bit >>= 1 {
+		if best.SpeedExt&bit != 0 {
+			best.SpeedExt = bit
+			break
+		}
+	}
+	for bit := ib.LinkSpeed(4); bit != 0; bit >>= 1 {
+		if best.Speed&bit != 0 {
+			best.Speed = bit
+			break
+		}
+	}
+	return speed{best}
+}
+
+func (l speed) rate() int { return ib.LinkRate(l.Width, l.Speed, l.SpeedExt) }
+
+// String gives the link as ibnetdiscover does: "4xEDR".
+func (l speed) String() string {
+	if l.SpeedExt != 0 {
+		return l.Width.String() + l.SpeedExt.String()
+	}
+	return l.Width.String() + l.Speed.String()
+}
