@@ -39,7 +39,7 @@ func (s *Show) Unsettled(t testing.TB) *sm.View {
 }
 
 // Run brings a simulated fabric up from its first CA until it is settled with
-// an intent. Faults are by node name.
+// an intent and all names are read. Faults are by node name.
 func Run(t *testing.T, text string, in sm.Intent, faults map[string]sim.Fault) *Show {
 	t.Helper()
 	l, err := netlist.Parse(t.Name(), []byte(text))
@@ -64,7 +64,7 @@ func Run(t *testing.T, text string, in sm.Intent, faults map[string]sim.Fault) *
 			Port: slow{port}, Core: sm.Config{ViewEvery: 1, IntentWait: 1 << 40},
 			OnEvent: func(e sm.Event) { show.Events = append(show.Events, e) },
 			OnView:  func(v *sm.View) { show.Views = append(show.Views, v) },
-			Until:   func(v *sm.View) bool { return v.Settled && v.Revision == in.Revision },
+			Until:   func(v *sm.View) bool { return v.Settled && v.Revision == in.Revision && named(v) },
 		}, intents)
 		time.Sleep(time.Second) // the receiver ends a moment later
 		if err != nil {
@@ -72,6 +72,16 @@ func Run(t *testing.T, text string, in sm.Intent, faults map[string]sim.Fault) *
 		}
 	})
 	return show
+}
+
+// named reports that the names of all nodes were read, which comes last.
+func named(v *sm.View) bool {
+	for _, id := range v.Fabric.ByGUID() {
+		if v.Fabric.Node(id).Description == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // slow is a port whose answers take time, so that views are made in between.
