@@ -16,9 +16,10 @@ import (
 // is immutable.
 type Ground struct {
 	// SL is the service level that multicast packets must have for that to be
-	// true, and the number of the virtual lane they are on: 0, or the first that
-	// no unicast route uses.
+	// true, and VL the virtual lane they are on: 0 and 0, or else those that no
+	// unicast route uses and that have to be programmed.
 	SL ib.SL
+	VL ib.VL
 	// Islands says what was chosen for each island, in the order of the lowest
 	// GUID.
 	Islands []Island
@@ -64,21 +65,38 @@ var NoSafeTree = errors.New("no multicast tree is free of credit loops together 
 // layers, when there are several layers or when nothing was proven. Without
 // either the error is a NoSafeTree, and trees grow on no link of that island.
 func NewGround(f *topo.Fabric, t *route.Tables, report *route.Report) (*Ground, error) {
-	if len(report.Waits) == 0 {
-		return nil, fmt.Errorf("the unicast routes were not judged: %w", NoSafeTree)
-	}
-	waits := report.Waits[0]
 	layers := t.Layers()
-	own := hasLanes(f, layers+1)
-	if layers == 1 || !own {
-		b := newGroundBuilder(f, waits.Graph(), &waits)
+	own, level := hasLanes(f, layers+1), freeLevel(t)
+	own = own && level != 0
+	if shared := len(report.Waits) > 0; shared && (layers == 1 || !own) {
+		b := newGroundBuilder(f, report.Waits[0].Graph(), &report.Waits[0])
 		if err := b.choose(); err == nil || !own {
-			return b.ground(0), err
+			return b.ground(0, 0), err
+		}
+	} else if !own {
+		return nil, fmt.Errorf("the unicast routes use all virtual lanes: %w", NoSafeTree)
+	}
+	g, err := route.NewGraph(f, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", NoSafeTree, err)
+	}
+	b := newGroundBuilder(f, g, nil)
+	err = b.choose()
+	return b.ground(level, ib.VL(layers)), err
+}
+
+// freeLevel gives the lowest service level but 0 that no unicast route uses, 0
+// if there is none.
+func freeLevel(t *route.Tables) ib.SL {
+	if t.Layers() == 1 {
+		return 1
+	}
+	for sl, vl := range t.SLtoVL() {
+		if vl == ib.VL15 {
+			return ib.SL(sl)
 		}
 	}
-	b := newGroundBuilder(f, waits.Graph(), nil)
-	err := b.choose()
-	return b.ground(ib.SL(layers)), err
+	return 0
 }
 
 // hasLanes reports that all links between switches have so many virtual lanes.
@@ -117,10 +135,10 @@ func Ceiling(f *topo.Fabric) ib.LID {
 func (gr *Ground) Fabric() *topo.Fabric { return gr.f }
 
 // ground makes the ground of what leads up by now.
-func (b *groundBuilder) ground(sl ib.SL) *Ground {
+func (b *groundBuilder) ground(sl ib.SL, vl ib.VL) *Ground {
 	g := b.g
 	n := len(g.IDs)
-	gr := &Ground{SL: sl, Islands: b.report, f: b.f, g: g, upRow: make([]int32, 1, n+1), back: make([]ib.PortNum, len(g.To)), top: make([]int32, n), island: make([]int32, n)}
+	gr := &Ground{SL: sl, VL: vl, Islands: b.report, f: b.f, g: g, upRow: make([]int32, 1, n+1), back: make([]ib.PortNum, len(g.To)), top: make([]int32, n), island: make([]int32, n)}
 	for i, island := range b.island {
 		for _, s := range island {
 			gr.island[s] = int32(i)

@@ -3,6 +3,7 @@ package qos
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,6 +98,20 @@ func (o *Options) Table(k Kind) Table {
 		}
 	}
 	return t
+}
+
+// Equal reports whether options make the same tables.
+func (o Options) Equal(p Options) bool {
+	if o.Enabled != p.Enabled {
+		return false
+	}
+	for k := range numKinds {
+		a, b := o.Table(k), p.Table(k)
+		if a.MaxVLs != b.MaxVLs || a.HighLimit != b.HighLimit || a.SLtoVL != b.SLtoVL || !slices.Equal(a.High, b.High) || !slices.Equal(a.Low, b.Low) {
+			return false
+		}
+	}
+	return true
 }
 
 // Set takes one option of OpenSM's configuration file, "(null)" for the default.

@@ -21,11 +21,16 @@ func (c *Core) audit() {
 	c.auditLeft()
 	for range (n*int(auditTick/time.Millisecond) + int(c.cfg.AuditPeriod/time.Millisecond) - 1) / int(c.cfg.AuditPeriod/time.Millisecond) {
 		c.auditAt = (c.auditAt + 1) % topo.PortID(n)
+		if c.auditAt == 0 {
+			c.auditRound++
+		}
 		pt := &c.ports[c.auditAt]
 		if !c.nodes[pt.node].alive || !pt.known {
 			continue
 		}
 		c.background(c.auditAt)
+		c.auditSLtoVL(c.auditAt)
+		c.auditVLArb(c.auditAt, c.auditRound)
 		if pt.num == 0 {
 			c.backgroundMFT(pt.node)
 		}

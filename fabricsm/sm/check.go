@@ -31,7 +31,7 @@ func (c *Config) Check() error {
 		k.wrong("enforcement %d: want verified or accepted", uint8(c.Enforcement))
 	}
 	if c.SLtoVL > SLtoVLOff {
-		k.wrong("SL-to-VL mode %d: want auto, all or off", uint8(c.SLtoVL))
+		k.wrong("SL-to-VL mode %d: want auto or off", uint8(c.SLtoVL))
 	}
 	k.ports(&c.Ports)
 	k.health(&c.Health)

@@ -55,7 +55,7 @@ func TestConfigCheck(t *testing.T) {
 // TestLargestConfig: the largest values that Check lets through fit into their
 // fields.
 func TestLargestConfig(t *testing.T) {
-	cfg := sm.Config{Priority: 15, AuditPeriod: -1, SLtoVL: sm.SLtoVLAll, Ports: sm.PortConfig{
+	cfg := sm.Config{Priority: 15, AuditPeriod: -1, SLtoVL: sm.SLtoVLOff, Ports: sm.PortConfig{
 		MaxMTU: ib.MTU4096, MaxOperationalVLs: 5, SubnetTimeOut: 31, PacketLifetime: 31, HOQLife: 31, LeafHOQLife: 31,
 		VLStallCount: 7, MasterSMSL: 15, LocalPhyErrors: 15, OverrunErrors: 15,
 	}}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/updn"
@@ -66,6 +67,7 @@ type Config struct {
 	LIDs   LIDConfig
 	Ports  PortConfig
 	SLtoVL SLtoVLMode // default SLtoVLAuto
+	QoS    qos.Options
 	Health HealthConfig
 }
 
@@ -92,14 +94,12 @@ func (e Enforcement) String() string {
 type SLtoVLMode uint8
 
 const (
-	// SLtoVLAuto: none while forwarding uses one layer, which is SL 0 on VL 0,
-	// where power-on tables lead it. Else CA ports, and switches that take one
-	// write for all pairs of ports. Other switches keep their power-on tables,
-	// since programming them costs a request for each pair.
+	// SLtoVLAuto: none while forwarding uses one lane and quality of service is
+	// off; else all. Switches that take one write for all pairs of ports get
+	// that; others cost a request for each pair.
 	SLtoVLAuto SLtoVLMode = iota
-	// SLtoVLAll also programs every pair of connected ports one by one.
-	SLtoVLAll
-	// SLtoVLOff leaves all tables alone.
+	// SLtoVLOff leaves all tables alone. Routes that need several lanes are
+	// refused.
 	SLtoVLOff
 )
 

@@ -31,18 +31,20 @@ type Core struct {
 	members members
 	groups  groups
 	routing routing
+	lanes   lanes
 
 	// work
-	q         queue
-	wire      wire
-	timers    timerHeap
-	timerSeq  uint64
-	idleWork  background
-	near      int // retries that are due very soon
-	failures  map[ref]failure
-	auditing  bool // requests made now are part of the audit
-	auditAt   topo.PortID
-	lookLater []topo.NodeID // switches whose links the audit is to look at next
+	q          queue
+	wire       wire
+	timers     timerHeap
+	timerSeq   uint64
+	idleWork   background
+	near       int // retries that are due very soon
+	failures   map[ref]failure
+	auditing   bool // requests made now are part of the audit
+	auditAt    topo.PortID
+	auditRound int           // how often it has seen all ports
+	lookLater  []topo.NodeID // switches whose links the audit is to look at next
 
 	// others
 	others   map[ib.GUID]*otherSM
@@ -71,6 +73,7 @@ type Core struct {
 func New(cfg Config) *Core {
 	cfg = cfg.withDefaults()
 	return &Core{
+		lanes:    newLanes(&cfg),
 		cfg:      cfg,
 		rules:    indexRules(cfg.Ports.Rules),
 		state:    ib.SMDiscovering,

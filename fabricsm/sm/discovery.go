@@ -259,6 +259,9 @@ func (c *Core) recheck(id topo.NodeID) {
 func (c *Core) touch(p topo.PortID) {
 	c.markPort(clsPKey, p)
 	c.markPort(clsSLtoVL, p)
+	if c.cfg.QoS.Enabled {
+		c.markPort(clsVLArb, p)
+	}
 	c.markPort(clsSet, p)
 }
 
@@ -271,6 +274,7 @@ func (c *Core) cut(p topo.PortID) {
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
 		pt.challenger, pt.enforced, pt.slvl = c.release(pt.challenger), false, slvlState{}
+		pt.arb = nil
 		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
 		if pt.pkeys != nil && c.external(x) {
 			pt.pkeys = pt.pkeys.doubted() // the switch may have rebooted

@@ -298,6 +298,7 @@ func (c *Core) doubtAll() {
 	for p := range c.ports {
 		pt := &c.ports[p]
 		pt.pkeys, pt.slvl, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh, pt.unread = nil, slvlState{}, false, false, 0, false, false
+		pt.arb = nil
 	}
 	c.wantRoutes()
 }

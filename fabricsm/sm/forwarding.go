@@ -117,6 +117,9 @@ func (c *Core) workLFT(id topo.NodeID) {
 	if b < 0 || !c.writing() || (b+1)*lidsPerBlock > len(want) {
 		return
 	}
+	if c.afterLanes(id) {
+		return
+	}
 	l.busy.add(b)
 	m := c.ask(x, id, mad.MethodSet, mad.AttrLinearForwardingTable, uint32(b))
 	for i, p := range want[b*lidsPerBlock : (b+1)*lidsPerBlock] {

@@ -222,25 +222,40 @@ func (c *Core) growOn(in *TablesReady) {
 // plant plans what changed of the trees, and marks the tables that differ.
 func (c *Core) plant() {
 	m := &c.groups
-	if !m.forest.Dirty() && (!m.stale || m.forest.Top() == 0) || m.report == nil {
+	if m.report == nil {
 		return
 	}
-	if m.stale {
+	// A ground is made when there is a group to grow on it, or when it decides
+	// about a virtual lane.
+	if m.stale && (m.forest.Top() != 0 || m.tables.Layers() > 1) {
 		m.stale = false
-		gr, err := mcast.NewGround(m.fabric, m.tables, m.report)
-		if err != nil {
-			c.problem(problemKey{kind: badTrees}, &TreesRefused{Reason: err.Error()})
-		} else {
-			c.solved(problemKey{kind: badTrees})
-		}
-		if gr != nil {
-			m.forest.SetGround(gr)
-		}
+		c.makeGround()
+	}
+	if c.lanes.routes != c.routing.tables || c.lanes.ground != m.forest.Ground() {
+		c.relane()
+	}
+	if !m.forest.Dirty() {
+		return
 	}
 	c.widen(m.forest.Top())
 	m.forest.Flush(c.wantMask)
 	c.tellLeft()
 	c.viewDue = true
+}
+
+// makeGround finds where trees may grow beside the present routes. Without any
+// they stay where they are.
+func (c *Core) makeGround() {
+	m := &c.groups
+	gr, err := mcast.NewGround(m.fabric, m.tables, m.report)
+	if err != nil && m.forest.Top() != 0 {
+		c.problem(problemKey{kind: badTrees}, &TreesRefused{Reason: err.Error()})
+	} else {
+		c.solved(problemKey{kind: badTrees})
+	}
+	if gr != nil {
+		m.forest.SetGround(gr)
+	}
 }
 
 // tellLeft tells of groups whose members cannot all be reached.

@@ -85,6 +85,7 @@ type port struct {
 	readRest   bool   // the rest of the P_Key table is to be read now
 	auditBlock uint16 // blocks of the P_Key table the audit has still to read
 	slvl       slvlState
+	arb        *arbState // nil before anything is wanted of it
 
 	// of a port we probe
 	verify     bool        // probe although the peer is known

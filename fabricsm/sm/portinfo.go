@@ -49,6 +49,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	bits, proven := pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound, pt.bitsProven
 	pt.bitsProven = bits && (byGet || proven)
 	c.copyPort(p)
+	if pt.num == 0 && c.isEnd(p) && (!was || (old.CapabilityMask ^ pi.CapabilityMask).Has(mad.IsSLMappingSupported)) {
+		c.recapLanes(pt.node)
+	}
 	epoch := c.nodes[pt.node].epoch
 	hasLink := pt.num != 0
 	if hasLink && !was && (byGet || !guessed) {
@@ -106,7 +109,7 @@ func (c *Core) copyPort(p topo.PortID) {
 	tp.State, tp.Phys = pi.PortState, pi.PortPhysicalState
 	tp.WidthOffered, tp.SpeedOffered = pi.LinkWidthSupported&pi.LinkWidthEnabled, pi.LinkSpeedSupported&pi.LinkSpeedEnabled
 	tp.SpeedExtOffered = pi.LinkSpeedExtSupported & ib.LinkSpeedExt(pi.LinkSpeedExtEnabled)
-	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, pi.VLCap
+	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, c.laneCap(p)
 	tp.Width, tp.Speed, tp.SpeedExt = pi.LinkWidthActive, pi.LinkSpeedActive, pi.LinkSpeedExtActive
 	tp.LID, tp.LMC = pt.lid, c.lmcOf(p)
 	c.topo.SetPort(p, tp)
@@ -300,6 +303,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
 		c.ports[p].pkeys, c.ports[p].keysOK, c.ports[p].slvl = nil, false, slvlState{}
+		c.ports[p].arb = nil
 		c.markPort(clsInfo, p)
 		c.touch(p)
 	}

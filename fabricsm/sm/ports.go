@@ -78,7 +78,7 @@ func (c *Core) settable(p topo.PortID) bool {
 // nextState gives the state a port may be moved to now, PortNop for none.
 func (c *Core) nextState(p topo.PortID) ib.PortState {
 	pt := &c.ports[p]
-	if pt.num == 0 || !pt.keysOK || !pt.slvl.done() {
+	if pt.num == 0 || !pt.keysOK || !pt.slvl.done() || !c.arbDone(p) {
 		return ib.PortNop
 	}
 	switch pt.info.PortState {
@@ -107,7 +107,7 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	if c.isEnd(p) {
 		fields |= FieldLID | FieldLMC | FieldGIDPrefix | FieldMasterSMLID | FieldMasterSMSL | FieldSubnetTimeOut
 		w.LID, w.LMC, w.GIDPrefix = pt.lid, c.lmcOf(p), c.cfg.Prefix
-		w.MasterSMLID, w.MasterSMSL, w.SubnetTimeOut = c.smLID(), cfg.MasterSMSL, cfg.SubnetTimeOut
+		w.MasterSMLID, w.MasterSMSL, w.SubnetTimeOut = c.smLID(), c.smSL(p), cfg.SubnetTimeOut
 	}
 	if pt.num == 0 {
 		return w, fields | c.wantPort0(p, &w)
@@ -124,6 +124,10 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	w.LinkDownDefaultState = ib.PhysPolling
 	w.LocalPhyErrors, w.OverrunErrors = cfg.LocalPhyErrors, cfg.OverrunErrors
 	fields |= c.wantLink(p, &w) | c.wantHOQ(p, &w)
+	if c.arbitrates(p) {
+		fields |= FieldVLHighLimit
+		w.VLHighLimit = c.lanes.qos[c.kindOf(p)].HighLimit
+	}
 	if c.isEnd(p) {
 		return w, fields
 	}
@@ -168,6 +172,7 @@ func differing(a, b *mad.PortInfo) (f PortFields) {
 	add(FieldLinkWidth, a.LinkWidthEnabled != b.LinkWidthEnabled)
 	add(FieldLinkSpeed, a.LinkSpeedEnabled != b.LinkSpeedEnabled || a.LinkSpeedExtEnabled != b.LinkSpeedExtEnabled ||
 		a.LinkSpeedExtEnabled2 != b.LinkSpeedExtEnabled2)
+	add(FieldVLHighLimit, a.VLHighLimit != b.VLHighLimit)
 	add(FieldFilterRaw, a.FilterRawInbound != b.FilterRawInbound || a.FilterRawOutbound != b.FilterRawOutbound)
 	return f
 }

@@ -17,6 +17,7 @@ const (
 	clsSet                 // port: write PortInfo
 	clsDesc                // node: NodeDescription
 	clsMFT                 // node: multicast forwarding table, read and write
+	clsVLArb               // port: VL arbitration tables, read and write
 	numClasses
 
 	// urgent comes before all classes: a P_Key is to be taken away.
@@ -232,5 +233,7 @@ func (c *Core) work(x ref) {
 		c.workDescription(topo.NodeID(x.id))
 	case clsMFT:
 		c.workMFT(topo.NodeID(x.id))
+	case clsVLArb:
+		c.workVLArb(topo.PortID(x.id))
 	}
 }

@@ -146,7 +146,6 @@ func (c *Core) gotTables(in *TablesReady) {
 	if in.tables == nil || !c.writing() {
 		return
 	}
-	c.relayered(r.tables, in.tables)
 	r.tables = in.tables
 	c.growOn(in)
 	r.routed = make([]topo.PortID, int(in.tables.MaxLID)+1)

@@ -19,6 +19,9 @@ func (c *Core) settle() bool {
 	if c.out.Job == nil {
 		c.out.Job = c.routeJob()
 	}
+	if c.openLanes() {
+		return true
+	}
 	if c.forwarding() && len(c.routing.waiting) > 0 {
 		waiting := c.routing.waiting
 		c.routing.waiting = nil

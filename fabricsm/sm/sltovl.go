@@ -3,112 +3,63 @@ package sm
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/topo"
 )
 
-// slvlState is how far the SL-to-VL tables of a port are right.
+// slvlState is how far the SL-to-VL tables of a port are right: that of a CA
+// port, or of a switch port for packets that leave by it.
 type slvlState struct {
 	phase slvlPhase
-	in    uint8    // input port looked at, for switches programmed pair by pair
-	vls   ib.VLCap // for which they were made
+	in    uint8  // input port looked at, for switches programmed pair by pair
+	want  laneID // what they are made for
 }
 
 type slvlPhase uint8
 
 const (
 	slvlOpen   slvlPhase = iota
-	slvlDiffer           // the table of the present input port was read and differs
+	slvlDiffer           // the table of the present input port is to be written
 	slvlDone
 )
 
 func (s slvlState) done() bool { return s.phase == slvlDone }
 
-// wantSLtoVL maps each SL to the VL of the same number, as far as there are
-// VLs.
-func wantSLtoVL(vls ib.VLCap) (t mad.SLtoVLMappingTable) {
-	n := max(1, vls.Count())
-	for sl := range t.VL {
-		t.VL[sl] = ib.VL(sl % n)
-	}
-	return t
-}
-
-// workSLtoVL reads and writes the SL-to-VL tables for packets that leave by a
-// port.
+// workSLtoVL reads and writes the SL-to-VL tables of a port.
 func (c *Core) workSLtoVL(p topo.PortID) {
 	pt := &c.ports[p]
-	if !pt.seen() || pt.num == 0 || c.peer(p) == topo.None {
+	if !pt.seen() || !c.hasLanes(p) {
 		return
 	}
 	if c.external(p) && !c.nodes[pt.node].infoKnown {
 		return
 	}
-	vls := c.slvlVLs(p)
-	if pt.slvl.done() && pt.slvl.vls == vls {
-		return
+	if want := c.lanesFor(p); pt.slvl.want != want {
+		pt.slvl = slvlState{want: want}
 	}
-	if !c.programsSLtoVL(p) {
-		pt.slvl = slvlState{phase: slvlDone, vls: vls}
+	switch {
+	case pt.slvl.done():
+		return
+	case pt.slvl.want == lanesAsFound:
+		pt.slvl.phase = slvlDone
 		c.markPort(clsSet, p)
 		return
 	}
-	if pt.slvl.vls != vls {
-		pt.slvl = slvlState{vls: vls}
-	}
 	x := ref{clsSLtoVL, int32(p)}
-	if pt.slvl.phase == slvlOpen && !pt.fresh {
+	if pt.slvl.phase == slvlOpen && (c.external(p) || !pt.fresh) {
 		c.ask(x, pt.node, mad.MethodGet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, false))
 		return
 	}
 	if !c.writing() {
 		return
 	}
-	want := wantSLtoVL(vls)
 	m := c.ask(x, pt.node, mad.MethodSet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, true))
-	c.encode(mad.Encode(m.Data(), &want))
+	c.encode(mad.Encode(m.Data(), &mad.SLtoVLMappingTable{VL: c.lanesOf(p, ib.PortNum(pt.slvl.in))}))
 }
 
-// relayered looks at the SL-to-VL tables of all ports again when forwarding
-// begins, or ceases, to use several layers.
-func (c *Core) relayered(was, now *route.Tables) {
-	if (was.Layers() > 1) == (now.Layers() > 1) {
-		return
-	}
-	for p := range c.ports {
-		if pt := &c.ports[p]; pt.seen() && c.peer(topo.PortID(p)) != topo.None {
-			pt.slvl = slvlState{}
-			c.markPort(clsSLtoVL, topo.PortID(p))
-		}
-	}
-}
-
-func (c *Core) slvlVLs(p topo.PortID) ib.VLCap {
-	w, _ := c.wantInfo(p)
-	return w.OperationalVLs
-}
-
-func (c *Core) programsSLtoVL(p topo.PortID) bool {
-	pt := &c.ports[p]
-	capable := pt.info.CapabilityMask
-	if c.external(p) {
-		capable = c.ports[c.topo.Node(pt.node).FirstPort].info.CapabilityMask
-	}
-	switch {
-	case c.cfg.SLtoVL == SLtoVLAuto && c.routing.tables.Layers() <= 1:
-		return false
-	case c.cfg.SLtoVL == SLtoVLOff || !capable.Has(mad.IsSLMappingSupported):
-		return false
-	case c.external(p):
-		return c.cfg.SLtoVL == SLtoVLAll || c.wildcard(p)
-	default:
-		return true
-	}
-}
-
-// wildcard reports a switch that programs all input ports with one Set.
+// wildcard reports a switch port whose tables for all input ports are the same
+// and are programmed with one Set.
 func (c *Core) wildcard(p topo.PortID) bool {
-	return c.external(p) && c.nodes[c.ports[p].node].info.OptimizedSLtoVLMappingProgramming&1 != 0
+	return c.external(p) && c.nodes[c.ports[p].node].info.OptimizedSLtoVLMappingProgramming&1 != 0 && c.ports[p].slvl.want != lanesByPort
 }
 
 func (c *Core) slvlMod(p topo.PortID, write bool) uint32 {
@@ -126,26 +77,70 @@ func (c *Core) slvlMod(p topo.PortID, write bool) uint32 {
 func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	var got mad.SLtoVLMappingTable
-	if mad.Decode(m.Data(), &got) != nil {
+	if mad.Decode(m.Data(), &got) != nil || !c.hasLanes(p) {
 		return
 	}
+	if r.audit {
+		c.auditedSLtoVL(p, r, &got, status)
+		return
+	}
+	right := got.VL == c.lanesOf(p, ib.PortNum(pt.slvl.in))
 	switch {
-	case status != mad.StatusOK && r.method == mad.MethodGet:
-		// It says it has tables and does not show them: leave them alone.
+	case status != mad.StatusOK:
+		// It says it has tables and does not show them, or does not take them:
+		// leave them alone until there is something new to be written.
 		c.refused(r, status.String())
 		pt.slvl.phase = slvlDone
-		c.markPort(clsSet, p)
-		return
-	case status != mad.StatusOK:
-		c.refused(r, status.String())
-		return
-	case r.method == mad.MethodGet && got != wantSLtoVL(pt.slvl.vls):
+	case r.method == mad.MethodGet && !right:
 		pt.slvl.phase = slvlDiffer
-	case c.external(p) && !c.wildcard(p) && pt.slvl.in < c.topo.Node(pt.node).NumPorts:
-		pt.slvl.in, pt.slvl.phase = pt.slvl.in+1, slvlOpen
+	case r.method == mad.MethodSet && !right:
+		c.refused(r, "the table answered is not the one that was set")
+		pt.slvl.phase = slvlDone
+	case c.external(p) && !c.wildcard(p) && !c.sampled(p, r) && pt.slvl.in < c.topo.Node(pt.node).NumPorts:
+		pt.slvl.in++
+		if pt.slvl.phase = slvlOpen; r.method == mad.MethodSet && c.nodes[pt.node].reset {
+			pt.slvl.phase = slvlDiffer // as the first did, so do all
+		}
 	default:
 		pt.slvl.phase = slvlDone
+	}
+	if pt.slvl.done() {
 		c.markPort(clsSet, p)
+		return
 	}
 	c.markPort(clsSLtoVL, p)
+}
+
+// sampled reports that the first table of a switch port was found right and
+// stands for those of the other input ports: on a switch that came without
+// configuration they are all the same, and on others they are looked at by the
+// audit, unless freedom from credit loops hangs on them.
+func (c *Core) sampled(p topo.PortID, r *request) bool {
+	pt := &c.ports[p]
+	return r.method == mad.MethodGet && pt.slvl.in == 0 && pt.slvl.want != lanesByPort &&
+		(c.nodes[pt.node].reset || !c.lanes.layered)
+}
+
+// auditSLtoVL reads one of a port's tables in the background, another each time.
+func (c *Core) auditSLtoVL(p topo.PortID) {
+	pt := &c.ports[p]
+	if !pt.slvl.done() || pt.slvl.want == lanesAsFound || !c.hasLanes(p) || c.asked(clsSLtoVL, p) || c.nodes[pt.node].silent {
+		return
+	}
+	if pt.slvl.in++; pt.slvl.in > c.topo.Node(pt.node).NumPorts || !c.external(p) {
+		pt.slvl.in = 0
+	}
+	c.auditing = true
+	c.ask(ref{clsSLtoVL, int32(p)}, pt.node, mad.MethodGet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, false))
+	c.auditing = false
+}
+
+// auditedSLtoVL takes what the audit read. A table that changed has all of the
+// port's looked at.
+func (c *Core) auditedSLtoVL(p topo.PortID, r *request, got *mad.SLtoVLMappingTable, status mad.Status) {
+	pt := &c.ports[p]
+	if status == mad.StatusOK && r.mod == c.slvlMod(p, false) && got.VL != c.lanesOf(p, ib.PortNum(pt.slvl.in)) {
+		pt.slvl.phase = slvlDiffer
+		c.markPort(clsSLtoVL, p)
+	}
 }

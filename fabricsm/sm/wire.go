@@ -279,6 +279,8 @@ func (c *Core) answered(r *request, m *mad.MAD) {
 		c.gotLFT(n, r, m, status)
 	case clsMFT:
 		c.gotMFT(n, r, m, status)
+	case clsVLArb:
+		c.gotVLArb(p, r, m, status)
 	case clsSLtoVL:
 		c.gotSLtoVL(p, r, m, status)
 	case clsSet:

@@ -1,0 +1,301 @@
+package sm
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/mcast"
+	"portcullis/fabricsm/qos"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/topo"
+)
+
+// Which virtual lane a service level uses is programmed only if it matters: when
+// routes, or multicast, are dealt to several lanes, so that no credit loop
+// closes, or when quality of service is on. Otherwise everything is on SL 0,
+// which power-on tables lead to VL 0.
+
+// laneID names what the SL-to-VL tables of a port are made for, so that a change
+// is seen.
+type laneID uint8
+
+const (
+	lanesUnknown laneID = iota // nothing was decided
+	lanesAsFound               // they are left alone
+	lanesByPort                // what the routes say for each pair of ports
+	firstLanes                 // and above: Core.lanes.tables, one for all input ports
+)
+
+// lanes is which virtual lanes are wanted.
+type lanes struct {
+	qos     [4]qos.Table // by qos.Kind, if that is on
+	layered bool         // the routes need several lanes
+	base    [16]ib.VL    // layered: for links between switches
+	extra   ib.SL        // service level of multicast, if it has a lane of its own
+	own     ib.VL        // that lane, 0: none
+	tables  [][16]ib.VL  // that ports were given
+
+	routes *route.Tables // for which that was decided
+	ground *mcast.Ground
+
+	closed  bool          // forwarding is not written before the lanes are
+	next    topo.PortID   // those before it have their lanes
+	waiting []topo.NodeID // switches whose forwarding waits
+}
+
+func newLanes(cfg *Config) (l lanes) {
+	for k := range l.qos {
+		l.qos[k] = cfg.QoS.Table(qos.Kind(k))
+	}
+	return l
+}
+
+// maxLaneTables bounds the tables that are kept apart; what is common needs ten.
+const maxLaneTables = 200
+
+// hasLanes reports a port that has SL-to-VL tables: one with a cable, and
+// enhanced switch port 0 for quality of service.
+func (c *Core) hasLanes(p topo.PortID) bool {
+	if pt := &c.ports[p]; pt.num == 0 {
+		return c.cfg.QoS.Enabled && c.isEnd(p) && c.nodes[pt.node].info.EnhancedPort0
+	}
+	return c.peer(p) != topo.None
+}
+
+// mapsLanes reports a device whose SL-to-VL tables can be programmed.
+func (c *Core) mapsLanes(p topo.PortID) bool {
+	if c.external(p) {
+		p = c.topo.Node(c.ports[p].node).FirstPort
+	}
+	return c.cfg.SLtoVL != SLtoVLOff && c.ports[p].info.CapabilityMask.Has(mad.IsSLMappingSupported)
+}
+
+// lanesFor gives what the tables of a port are to be made for.
+func (c *Core) lanesFor(p topo.PortID) laneID {
+	l := &c.lanes
+	switch {
+	case !l.layered && !c.cfg.QoS.Enabled || !c.mapsLanes(p):
+		return lanesAsFound
+	case l.layered && c.routing.tables.LanesByPort() && c.external(p):
+		return lanesByPort
+	}
+	want := c.lanesOf(p, 0)
+	i := slices.Index(l.tables, want)
+	if i < 0 {
+		if len(l.tables) == maxLaneTables {
+			l.tables = nil
+			c.relaneAll()
+		}
+		i = len(l.tables)
+		l.tables = append(l.tables, want)
+	}
+	return firstLanes + laneID(i)
+}
+
+// lanesOf gives the lane for each service level of packets that leave by a port
+// and came in by another of its switch. Only links between switches can be part
+// of a credit loop: to and from hosts the lanes that there are do for all.
+func (c *Core) lanesOf(p topo.PortID, in ib.PortNum) [16]ib.VL {
+	l := &c.lanes
+	pt := &c.ports[p]
+	if !l.layered {
+		return l.qos[c.kindOf(p)].Lanes(c.vlsOf(p))
+	}
+	want := l.base
+	if c.external(p) && c.routing.tables.LanesByPort() {
+		want = c.routing.tables.SwitchLanes(pt.node, in, pt.num)
+	}
+	if l.own != 0 {
+		want[l.extra] = l.own
+	}
+	if pt.num != 0 && c.external(p) && !c.isEnd(c.peer(p)) {
+		return want
+	}
+	n := max(1, c.vlsOf(p).Count())
+	for sl, vl := range want {
+		if vl != ib.VL15 {
+			want[sl] = ib.VL(int(vl) % n)
+		}
+	}
+	return want
+}
+
+// vlsOf gives the virtual lanes that a port is to have.
+func (c *Core) vlsOf(p topo.PortID) ib.VLCap {
+	w, _ := c.wantInfo(p)
+	return w.OperationalVLs
+}
+
+// kindOf gives the kind of a port for quality of service.
+func (c *Core) kindOf(p topo.PortID) qos.Kind {
+	switch {
+	case c.external(p):
+		return qos.SwitchExternal
+	case c.ports[p].num == 0:
+		return qos.SwitchPort0
+	case c.topo.Node(c.ports[p].node).Type == ib.NodeRouter:
+		return qos.Router
+	default:
+		return qos.CA
+	}
+}
+
+// relane takes the lanes that routes and multicast need now. Where tables have
+// to change, new forwarding waits for them, as far as devices answer.
+func (c *Core) relane() {
+	l := &c.lanes
+	before := *l
+	was, now := l.routes, c.routing.tables
+	l.routes, l.ground = now, c.groups.forest.Ground()
+	l.layered, l.base, l.extra, l.own = now.Layers() > 1, now.SLtoVL(), 0, 0
+	if gr := l.ground; gr != nil && gr.VL != 0 {
+		l.extra, l.own = gr.SL, gr.VL
+		if !l.layered {
+			l.layered, l.base = true, oneLane()
+		}
+	}
+	changed := l.layered != before.layered || l.base != before.base || l.extra != before.extra || l.own != before.own
+	switch {
+	case was.LanesByPort() || now.LanesByPort():
+		c.relanePorts(was, changed)
+	case changed:
+		c.relaneAll()
+	}
+	if l.closed = l.closed || l.layered && was != now; l.closed {
+		l.next = 0
+	}
+	if l.layered || before.layered || was == nil {
+		c.renewSMSL()
+	}
+}
+
+// oneLane gives the tables of routes on one lane, when other traffic has
+// another.
+func oneLane() (vl [16]ib.VL) {
+	for sl := 1; sl < len(vl); sl++ {
+		vl[sl] = ib.VL15
+	}
+	return vl
+}
+
+// relaneAll looks at the SL-to-VL tables of all ports again.
+func (c *Core) relaneAll() {
+	for p := range c.ports {
+		if id := topo.PortID(p); c.ports[p].seen() && c.hasLanes(id) {
+			c.ports[p].slvl = slvlState{}
+			c.markPort(clsSLtoVL, id)
+		}
+	}
+}
+
+// relanePorts looks again at the SL-to-VL tables of those switch ports for which
+// the routes say something else than before.
+func (c *Core) relanePorts(was *route.Tables, all bool) {
+	now := c.routing.tables
+	for p := range c.ports {
+		id := topo.PortID(p)
+		pt := &c.ports[p]
+		if !pt.seen() || !c.hasLanes(id) {
+			continue
+		}
+		differs := all || !c.external(id)
+		for in := ib.PortNum(0); !differs && in <= ib.PortNum(c.topo.Node(pt.node).NumPorts); in++ {
+			differs = was.SwitchLanes(pt.node, in, pt.num) != now.SwitchLanes(pt.node, in, pt.num)
+		}
+		if differs {
+			pt.slvl = slvlState{}
+			c.markPort(clsSLtoVL, id)
+		}
+	}
+}
+
+// afterLanes reports that the forwarding of a switch is not to be written yet.
+func (c *Core) afterLanes(id topo.NodeID) bool {
+	if c.lanes.closed {
+		c.lanes.waiting = append(c.lanes.waiting, id)
+	}
+	return c.lanes.closed
+}
+
+// openLanes lets forwarding be written once all links between switches have
+// their lanes, but those of switches that do not answer or refuse. It reports
+// whether there is work now.
+func (c *Core) openLanes() bool {
+	l := &c.lanes
+	if !l.closed {
+		return false
+	}
+	for ; int(l.next) < len(c.ports); l.next++ {
+		pt := &c.ports[l.next]
+		peer := topo.PortID(topo.None)
+		if c.nodes[pt.node].alive && !c.nodes[pt.node].silent && c.external(l.next) {
+			peer = c.peer(l.next)
+		}
+		if peer != topo.None && c.external(peer) && pt.seen() && !pt.slvl.done() && c.failures[ref{clsSLtoVL, int32(l.next)}].rounds == 0 {
+			return false
+		}
+	}
+	l.closed = false
+	for _, id := range l.waiting {
+		if c.nodes[id].alive {
+			c.markNode(clsLFT, id)
+		}
+	}
+	waited := len(l.waiting) > 0
+	l.waiting = nil
+	return waited
+}
+
+// laneCap gives the virtual lanes that routes may use on a port: what it has,
+// as far as policy allows and the device keeps; one if its tables cannot be
+// programmed.
+func (c *Core) laneCap(p topo.PortID) ib.VLCap {
+	pt := &c.ports[p]
+	most := pt.info.VLCap
+	if pt.num == 0 || !c.external(p) {
+		return most
+	}
+	if _, vls := c.maxima(p); vls != 0 {
+		most = min(most, vls)
+	}
+	if c.nodes[pt.node].notKept&FieldOperationalVLs != 0 {
+		most = min(most, pt.info.OperationalVLs)
+	}
+	if p0 := &c.ports[c.topo.Node(pt.node).FirstPort]; c.cfg.SLtoVL == SLtoVLOff || p0.known && !c.mapsLanes(p) {
+		most = min(most, 1)
+	}
+	return most
+}
+
+// recapLanes looks at the lanes of a switch's ports again when its port 0 says
+// whether they can be programmed.
+func (c *Core) recapLanes(id topo.NodeID) {
+	c.eachPort(id, func(p topo.PortID) {
+		if c.ports[p].seen() {
+			c.copyPort(p)
+		}
+	})
+}
+
+// smSL gives the service level that an end port is to use towards this SM: that
+// of the routes between them. Before there are routes it stays as it was found.
+func (c *Core) smSL(p topo.PortID) ib.SL {
+	switch {
+	case c.routing.tables == nil:
+		return c.ports[p].info.MasterSMSL
+	case c.routing.tables.Layers() == 1:
+		return c.cfg.Ports.MasterSMSL
+	}
+	return c.routing.tables.SL(c.ports[p].lid, c.smLID())
+}
+
+// renewSMSL writes the service level towards this SM where it changed.
+func (c *Core) renewSMSL() {
+	for p := range c.ports {
+		pt := &c.ports[p]
+		if id := topo.PortID(p); pt.lid != 0 && c.isEnd(id) && pt.info.MasterSMSL != c.smSL(id) {
+			c.markPort(clsSet, id)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/qos"
+	"portcullis/fabricsm/topo"
+)
+
+// arbState is how far the arbitration tables of a port are right: a bit for each
+// mad.VLArbHalf.
+type arbState struct {
+	want   laneID // of the SL-to-VL table: the lanes a port has decide both
+	right  uint8
+	differ uint8 // read, and to be written
+	twice  uint8 // written and not kept
+}
+
+const allHalves = 1<<mad.VLArbLow0 | 1<<mad.VLArbLow32 | 1<<mad.VLArbHigh0 | 1<<mad.VLArbHigh32
+
+// arbitrates reports a port whose arbitration tables are programmed: with one
+// lane there is nothing to arbitrate.
+func (c *Core) arbitrates(p topo.PortID) bool {
+	pt := &c.ports[p]
+	return c.cfg.QoS.Enabled && pt.seen() && c.hasLanes(p) && pt.info.VLCap > 1
+}
+
+// arbDone reports that nothing is to be done to the arbitration tables of a port.
+func (c *Core) arbDone(p topo.PortID) bool {
+	return !c.arbitrates(p) || c.ports[p].unread || c.ports[p].arb != nil && c.ports[p].arb.right == allHalves
+}
+
+// arbPort gives the port number in the modifier of a port's tables.
+func (c *Core) arbPort(p topo.PortID) ib.PortNum {
+	if c.external(p) {
+		return c.ports[p].num
+	}
+	return 0
+}
+
+// roomOf gives how many entries of the whole table that a half belongs to a port
+// has, and from which one on the half is.
+func roomOf(pi *mad.PortInfo, half mad.VLArbHalf) (room, from uint8) {
+	room = pi.VLArbitrationLowCap
+	if half == mad.VLArbHigh0 || half == mad.VLArbHigh32 {
+		room = pi.VLArbitrationHighCap
+	}
+	if half == mad.VLArbLow32 || half == mad.VLArbHigh32 {
+		from = qos.MaxEntries / 2
+	}
+	return room, from
+}
+
+// wantHalf gives half of an arbitration table of a port.
+func (c *Core) wantHalf(p topo.PortID, half mad.VLArbHalf) (want mad.VLArbitration) {
+	room, from := roomOf(&c.ports[p].info, half)
+	t := &c.lanes.qos[c.kindOf(p)]
+	for i, e := range t.Half(half >= mad.VLArbHigh0, from > 0, room, c.vlsOf(p)) {
+		want.Entry[i].VL, want.Entry[i].Weight = e.VL, e.Weight
+	}
+	return want
+}
+
+// workVLArb reads and writes the arbitration tables of a port, half by half.
+func (c *Core) workVLArb(p topo.PortID) {
+	pt := &c.ports[p]
+	if !c.arbitrates(p) || pt.unread {
+		return // what an unread port has room for is not known
+	}
+	if id := laneID(c.vlsOf(p)); pt.arb == nil || pt.arb.want != id {
+		pt.arb = &arbState{want: id}
+	}
+	a := pt.arb
+	for half := mad.VLArbLow0; half <= mad.VLArbHigh32; half++ {
+		bit := uint8(1) << half
+		room, from := roomOf(&pt.info, half)
+		switch {
+		case a.right&bit != 0:
+			continue
+		case room <= from:
+			a.right |= bit
+			continue
+		}
+		x, mod := ref{clsVLArb, int32(p)}, mad.VLArbitrationMod(half, c.arbPort(p))
+		if a.differ&bit == 0 && !pt.fresh {
+			c.ask(x, pt.node, mad.MethodGet, mad.AttrVLArbitration, mod)
+		} else if c.writing() {
+			want := c.wantHalf(p, half)
+			m := c.ask(x, pt.node, mad.MethodSet, mad.AttrVLArbitration, mod)
+			c.encode(mad.Encode(m.Data(), &want))
+		}
+		return
+	}
+	c.markPort(clsSet, p)
+}
+
+// gotVLArb takes half of an arbitration table.
+func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+	pt := &c.ports[p]
+	var got mad.VLArbitration
+	if mad.Decode(m.Data(), &got) != nil || !c.arbitrates(p) || pt.arb == nil {
+		return
+	}
+	half := mad.VLArbHalf(r.mod >> 16)
+	bit := uint8(1) << half
+	a := pt.arb
+	room, from := roomOf(&pt.info, half)
+	want := c.wantHalf(p, half)
+	n := min(int(room-min(room, from)), len(want.Entry))
+	right := true
+	for i := range want.Entry[:n] {
+		right = right && got.Entry[i] == want.Entry[i]
+	}
+	a.differ &^= bit
+	switch {
+	case status != mad.StatusOK:
+		c.refused(r, status.String())
+		a.right |= bit // until there is something new to be written
+	case right:
+		a.right |= bit
+	case r.audit:
+		a.right &^= bit
+		a.differ |= bit
+	case r.method == mad.MethodGet || a.twice&bit == 0:
+		a.differ |= bit
+		if r.method == mad.MethodSet {
+			a.twice |= bit
+		}
+	default:
+		c.refused(r, "the table answered is not the one that was set")
+		a.right |= bit
+	}
+	c.markPort(clsVLArb, p)
+}
+
+// auditVLArb reads half of an arbitration table in the background, another each
+// time.
+func (c *Core) auditVLArb(p topo.PortID, turn int) {
+	pt := &c.ports[p]
+	if !c.arbitrates(p) || !c.arbDone(p) || c.asked(clsVLArb, p) || c.nodes[pt.node].silent {
+		return
+	}
+	half := mad.VLArbLow0 + mad.VLArbHalf(turn%4)
+	if room, from := roomOf(&pt.info, half); room <= from {
+		return
+	}
+	c.auditing = true
+	c.ask(ref{clsVLArb, int32(p)}, pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.arbPort(p)))
+	c.auditing = false
+}
