@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"encoding/binary"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 )
@@ -32,6 +34,25 @@ func (f *Fabric) PKeys(node string, num ib.PortNum) (keys []ib.PKey) {
 		}
 	}
 	return keys
+}
+
+// GUIDs shows the GUID table of an end port without its empty entries at the
+// end. An unknown port has none.
+func (f *Fabric) GUIDs(node string, num ib.PortNum) (guids []ib.GUID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.findPort(node, num)
+	if err != nil {
+		return nil
+	}
+	used := 0
+	for i := 0; i < len(p.guids); i += 8 {
+		guids = append(guids, ib.GUID(binary.BigEndian.Uint64(p.guids[i:])))
+		if guids[i/8] != 0 {
+			used = i/8 + 1
+		}
+	}
+	return guids[:used]
 }
 
 // Egress shows through which port a switch sends a LID; ib.NoPort: it drops.

@@ -29,6 +29,7 @@ func (c *Core) audit() {
 			continue
 		}
 		c.background(c.auditAt)
+		c.auditAliases(c.auditAt)
 		c.auditSLtoVL(c.auditAt)
 		c.auditVLArb(c.auditAt, c.auditRound)
 		if pt.num == 0 {

@@ -30,6 +30,7 @@ type Core struct {
 	lids    lidSpace
 	members members
 	groups  groups
+	aliases aliases
 	routing routing
 	lanes   lanes
 
@@ -93,6 +94,7 @@ func New(cfg Config) *Core {
 		lids:     newLIDSpace(),
 		members:  newMembers(),
 		groups:   newGroups(),
+		aliases:  newAliases(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
 	}
 }
@@ -118,6 +120,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.received(in)
 	case *IntentSet:
 		c.setIntent(&in.Intent)
+	case *AliasesSet:
+		c.setAliases(in)
 	case *HealthMarked:
 		c.marked(in)
 	case *GroupsSet:

@@ -163,6 +163,9 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 // found takes what answered behind port p.
 func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	c.evict(ni.PortGUID, p)
+	if c.claimed(ni.PortGUID, p) {
+		return
+	}
 	id := c.topo.NodeByGUID(ni.NodeGUID)
 	if id == topo.None {
 		if twin, ok := c.byPort[ni.PortGUID]; ok {
@@ -263,6 +266,7 @@ func (c *Core) touch(p topo.PortID) {
 		c.markPort(clsVLArb, p)
 	}
 	c.markPort(clsSet, p)
+	c.touchAliases(p)
 }
 
 // cut forgets a cable without asking who can still be reached.

@@ -106,7 +106,7 @@ func (c *Core) shut(p topo.PortID) {
 	if !c.writing() || !c.external(p) || !pt.known || pt.info.PortState <= ib.PortInit || c.asked(clsSet, p) || !c.nodes[pt.node].alive {
 		return
 	}
-	c.setState(p, ib.PortDown, ib.PhysNop)
+	c.takeDown(p, ib.PhysNop)
 }
 
 // seenAt gives the place at which an end port, or the node of a switch port, is

@@ -43,6 +43,7 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.lostLFT(topo.NodeID(r.ref.id), r)
 	case clsMFT:
 		c.lostMFT(topo.NodeID(r.ref.id), r)
+	default:
 	}
 	switch {
 	case f.tries < tries && outcome == TimedOut:

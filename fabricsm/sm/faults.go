@@ -24,7 +24,7 @@ var problemNames = map[problemKind]string{
 	deadLink: "link-dead", silentNode: "node-silent", twin: "guid-duplicate", badRoutes: "routes-refused",
 	noEnforcement: "no-enforcement", refusedMember: "membership-refused",
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
-	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: "link-slow",
+	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: "link-slow", refusedAlias: "alias-refused",
 	rivalMaster: "rival-master", disabledSM: "disabled",
 	badTrees: "multicast-refused", shortTree: "multicast-cut",
 }

@@ -225,6 +225,7 @@ func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {
 	}
 	pt.placed, pt.place = true, c.placeOf(p)
 	c.reseat(guid)
+	c.seatAliases(guid)
 	c.event(&PortPlaced{GUID: guid, Place: pt.place, LID: pt.lid, NodeGUID: c.nodeGUID(pt.node)})
 	c.needRoute(p)
 	c.judge(guid)
@@ -237,8 +238,10 @@ func (c *Core) leave(p topo.PortID) {
 	if pt.placed {
 		pt.placed = false
 		c.event(&PortGone{GUID: guid, Place: pt.place})
+		c.seatAliases(guid)
 		c.reseat(guid)
 	}
+	c.allotRefused()
 	c.forgetSM(guid)
 	c.absent(guid)
 }

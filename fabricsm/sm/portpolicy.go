@@ -219,17 +219,18 @@ func (c *Core) holdDown(p topo.PortID) bool {
 	if !pt.known || pt.info.PortPhysicalState == ib.PhysDisabled {
 		return true
 	}
-	c.setState(p, ib.PortDown, ib.PhysDisabled)
+	c.takeDown(p, ib.PhysDisabled)
 	return true
 }
 
-// setState writes nothing but a state of a port.
-func (c *Core) setState(p topo.PortID, state ib.PortState, phys ib.PhysState) {
+// takeDown takes the link of a port down, and says what follows: PhysNop, to come
+// up again, or PhysDisabled. Nothing else is written.
+func (c *Core) takeDown(p topo.PortID, phys ib.PhysState) {
 	pt := &c.ports[p]
 	want := pt.info
-	want.PortState, want.PortPhysicalState = state, phys
+	want.PortState, want.PortPhysicalState = ib.PortDown, phys
 	setLink(&want, 0)
-	pt.setTried, pt.setState, pt.setRenews = 0, state, false
+	pt.setTried, pt.setState, pt.setRenews = 0, ib.PortDown, false
 	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
 	c.encode(mad.Encode(m.Data(), &want))
 }

@@ -23,6 +23,7 @@ const (
 	posing                           // a switch where a host belongs
 	tooMany                          // an endless fabric behind one cable
 	refusedMember                    // a grant that is not honoured
+	refusedAlias                     // an alias GUID that is not given
 	noEnforcement                    // a switch that checks no P_Keys
 	foreignMaster                    // we stand by
 	badRoutes                        // an engine was passed over

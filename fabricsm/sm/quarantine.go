@@ -204,7 +204,7 @@ func (c *Core) forceLink(p topo.PortID, phys ib.PhysState) {
 		c.pauseWork(x) // it takes the Set and does not do it
 		return
 	}
-	c.setState(p, ib.PortDown, phys)
+	c.takeDown(p, phys)
 }
 
 // nearer gives the end of a link that is nearer to us: what misbehaves is behind

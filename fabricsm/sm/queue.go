@@ -17,6 +17,7 @@ const (
 	clsSet                 // port: write PortInfo
 	clsDesc                // node: NodeDescription
 	clsMFT                 // node: multicast forwarding table, read and write
+	clsGUID                // port: GUIDInfo, read and write
 	clsVLArb               // port: VL arbitration tables, read and write
 	numClasses
 
@@ -231,6 +232,8 @@ func (c *Core) work(x ref) {
 		c.workSet(topo.PortID(x.id))
 	case clsDesc:
 		c.workDescription(topo.NodeID(x.id))
+	case clsGUID:
+		c.workAliases(topo.PortID(x.id))
 	case clsMFT:
 		c.workMFT(topo.NodeID(x.id))
 	case clsVLArb:

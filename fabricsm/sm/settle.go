@@ -157,6 +157,7 @@ func (c *Core) publishAll() {
 		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: make([]*pkeyTable, len(c.ports)),
 	}
 	v.Problems = texts(v.Faults, len(c.problems))
+	v.aliases = c.showAliases()
 	if c.writing() {
 		v.Multicast = c.multicastView()
 	}

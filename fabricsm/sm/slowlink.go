@@ -109,7 +109,7 @@ func (c *Core) retrain(p topo.PortID) bool {
 		return false
 	}
 	a.retrained = true
-	c.setState(p, ib.PortDown, ib.PhysNop)
+	c.takeDown(p, ib.PhysNop)
 	return true
 }
 

@@ -36,6 +36,8 @@ type View struct {
 	// Multicast is nil before this SM was master.
 	Multicast *Multicast
 
+	aliases map[topo.PortID][]ib.GUID
+
 	pkeys []*pkeyTable // by PortID, nil: not read
 }
 

@@ -277,6 +277,8 @@ func (c *Core) answered(r *request, m *mad.MAD) {
 		c.gotPKeys(p, r, m, status)
 	case clsLFT:
 		c.gotLFT(n, r, m, status)
+	case clsGUID:
+		c.gotGUIDs(p, r, m, status)
 	case clsMFT:
 		c.gotMFT(n, r, m, status)
 	case clsVLArb:

@@ -1,0 +1,396 @@
+package sm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// AliasesSet replaces the alias GUIDs of the ports it names. Others keep theirs.
+type AliasesSet struct{ Ports []AliasGUIDs }
+
+// AliasGUIDs gives an end port GUIDs beside its own, for virtual functions. They
+// are honoured only while the port is seen at exactly that place.
+type AliasGUIDs struct {
+	GUID  ib.GUID  // port GUID
+	Place ib.Place // switch port it must be cabled to
+	// Aliases are the entries of GUIDInfo from 1 on, 0 for one that is unused. Not
+	// any means that the port is to have none: what it holds is taken away.
+	Aliases []ib.GUID
+}
+
+func (*AliasesSet) input() {}
+
+// AliasesApplied says that a port was read back and holds its alias GUIDs, and
+// no others.
+type AliasesApplied struct {
+	GUID    ib.GUID
+	Place   ib.Place
+	Aliases []ib.GUID // entries from 1 on, those that were refused as 0
+}
+
+// AliasRefused says why an alias GUID is not given, or, without Alias, none of a
+// port's. It is tried again by itself when the reason goes away.
+type AliasRefused struct {
+	GUID   ib.GUID // port GUID
+	Alias  ib.GUID
+	Reason string
+}
+
+func (*AliasesApplied) event() {}
+func (*AliasRefused) event()   {}
+
+// String implements fmt.Stringer.
+func (e *AliasesApplied) String() string {
+	return fmt.Sprintf("port %v at %v holds the alias GUIDs %v", e.GUID, e.Place, e.Aliases)
+}
+
+// String implements fmt.Stringer.
+func (e *AliasRefused) String() string {
+	if e.Alias == 0 {
+		return fmt.Sprintf("port %v gets no alias GUIDs: %s", e.GUID, e.Reason)
+	}
+	return fmt.Sprintf("port %v does not get the alias GUID %v: %s", e.GUID, e.Alias, e.Reason)
+}
+
+// maxAliases is the number of entries of GUIDInfo beside a port's own.
+const maxAliases = 255
+
+// aliases is what is wanted of GUIDInfo, and what is known of it.
+type aliases struct {
+	byPort  map[ib.GUID]*aliasPort
+	owner   map[ib.GUID]ib.GUID // port by alias, of those that are in force
+	refused map[ib.GUID]bool    // ports that do not have all that was asked
+	shown   map[topo.PortID][]ib.GUID
+	stale   bool // shown is to be made anew
+}
+
+type aliasPort struct {
+	place  ib.Place
+	asked  []ib.GUID // as it was said
+	given  []ib.GUID // without those that are refused
+	have   []ib.GUID // whole blocks, nil before the first was read
+	known  []bool    // by block: have is what a Get said
+	told   bool      // AliasesApplied
+	audit  bool      // the next requests are part of the audit
+	wrote  int       // 1 + the block of the last Set that was not read back
+	rounds int       // Sets in a row after which a Get said otherwise
+	pause  time.Duration
+	hold   time.Time // a device that keeps nothing is left alone until then
+}
+
+func newAliases() aliases {
+	return aliases{byPort: make(map[ib.GUID]*aliasPort), owner: make(map[ib.GUID]ib.GUID), refused: make(map[ib.GUID]bool)}
+}
+
+// setAliases takes what is wanted of some ports.
+func (c *Core) setAliases(in *AliasesSet) {
+	for _, w := range in.Ports {
+		a := c.aliases.byPort[w.GUID]
+		if a == nil {
+			a = &aliasPort{}
+			c.aliases.byPort[w.GUID] = a
+		}
+		c.giveBack(w.GUID, a)
+		a.place, a.asked = w.Place, slices.Clone(w.Aliases[:min(len(w.Aliases), maxAliases)])
+		a.hold, a.pause = time.Time{}, 0
+	}
+	for _, w := range in.Ports {
+		c.allot(w.GUID, c.aliases.byPort[w.GUID])
+	}
+	c.allotRefused()
+}
+
+// giveBack makes the aliases of a port free for others.
+func (c *Core) giveBack(guid ib.GUID, a *aliasPort) {
+	for _, g := range a.given {
+		if c.aliases.owner[g] == guid {
+			delete(c.aliases.owner, g)
+		}
+	}
+	for _, g := range a.asked {
+		c.solved(problemKey{kind: refusedAlias, guid: g, place: a.place})
+	}
+	a.given, a.told, a.rounds = nil, false, 0
+}
+
+// allot decides which of the aliases asked for a port gets: port and alias GUIDs
+// share one space, in which who was first keeps what it has.
+func (c *Core) allot(guid ib.GUID, a *aliasPort) {
+	given := make([]ib.GUID, len(a.asked))
+	refused := make(map[ib.GUID]string)
+	delete(c.aliases.refused, guid)
+	for i, g := range a.asked {
+		if g == 0 {
+			continue
+		}
+		if reason := c.conflict(guid, g); reason != "" {
+			refused[g] = reason
+			continue
+		}
+		given[i] = g
+		c.aliases.owner[g] = guid
+	}
+	for _, g := range a.asked {
+		k := problemKey{kind: refusedAlias, guid: g, place: a.place}
+		if reason := refused[g]; reason == "" {
+			c.solved(k)
+		} else {
+			c.aliases.refused[guid] = true
+			c.problem(k, &AliasRefused{GUID: guid, Alias: g, Reason: reason})
+		}
+	}
+	if !slices.Equal(given, a.given) {
+		a.given, a.told = given, false
+		c.aliases.stale = true
+	}
+	c.seatAliases(guid)
+}
+
+// conflict says why a GUID cannot be an alias of a port.
+func (c *Core) conflict(guid, alias ib.GUID) string {
+	if !alias.Valid() {
+		return "it is no GUID"
+	}
+	if owner, taken := c.aliases.owner[alias]; taken {
+		if owner == guid {
+			return "it stands twice in the list"
+		}
+		return fmt.Sprintf("it belongs to port %v", owner)
+	}
+	if p, ok := c.byPort[alias]; ok {
+		return fmt.Sprintf("it is the port GUID of node %v", c.nodeGUID(c.ports[p].node))
+	}
+	if len(c.members.byGUID[alias]) > 0 {
+		return "it is a port GUID that memberships are granted to"
+	}
+	return ""
+}
+
+// allotRefused tries again what was refused because somebody else had it.
+func (c *Core) allotRefused() {
+	if len(c.aliases.refused) == 0 {
+		return
+	}
+	for _, guid := range slices.Sorted(maps.Keys(c.aliases.refused)) {
+		a := c.aliases.byPort[guid]
+		for _, g := range a.given {
+			delete(c.aliases.owner, g)
+		}
+		c.allot(guid, a)
+	}
+}
+
+// seatAliases looks at the aliases of a port that came, went or is to have
+// others.
+func (c *Core) seatAliases(guid ib.GUID) {
+	a := c.aliases.byPort[guid]
+	if a == nil {
+		return
+	}
+	c.aliases.stale = true
+	p, ok := c.byPort[guid]
+	if !ok || !c.ports[p].placed {
+		a.have, a.known, a.told = nil, nil, false
+		return
+	}
+	c.markPort(clsGUID, p)
+}
+
+// touchAliases looks at the aliases of a port of which more is known now.
+func (c *Core) touchAliases(p topo.PortID) {
+	if len(c.aliases.byPort) == 0 {
+		return
+	}
+	if a := c.aliases.byPort[c.guidOf(p)]; a != nil && !a.told {
+		c.markPort(clsGUID, p)
+	}
+}
+
+// claimed reports that a port that was found shows a GUID that is an alias of
+// another, and closes it. Only a port that a grant names at its place comes
+// before an alias.
+func (c *Core) claimed(guid ib.GUID, p topo.PortID) bool {
+	owner, taken := c.aliases.owner[guid]
+	if !taken {
+		return false
+	}
+	if c.entitled(guid, c.placeOf(p)) {
+		delete(c.aliases.owner, guid)
+		a := c.aliases.byPort[owner]
+		c.giveBack(owner, a)
+		defer c.allot(owner, a)
+		return false
+	}
+	first := c.aliases.byPort[owner].place
+	c.duplicate(guid, first, p)
+	return true
+}
+
+// workAliases makes GUIDInfo of a port right, one block at a time.
+func (c *Core) workAliases(p topo.PortID) {
+	pt := &c.ports[p]
+	guid := c.guidOf(p)
+	a := c.aliases.byPort[guid]
+	if a == nil || !pt.placed || !pt.known || !c.writing() || c.now.Before(a.hold) {
+		return
+	}
+	blocks := (int(pt.info.GUIDCap) + mad.GUIDsPerBlock - 1) / mad.GUIDsPerBlock
+	k := problemKey{kind: refusedAlias, guid: guid}
+	if reason := c.aliasesFit(p, a, blocks); reason != "" {
+		c.problem(k, &AliasRefused{GUID: guid, Reason: reason})
+		if blocks == 0 {
+			return
+		}
+	}
+	if len(a.known) != blocks {
+		a.have, a.known = make([]ib.GUID, blocks*mad.GUIDsPerBlock), make([]bool, blocks)
+	}
+	x := ref{clsGUID, int32(p)}
+	for b, known := range a.known {
+		if !known {
+			c.auditing = a.audit
+			c.ask(x, pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(b))
+			c.auditing = false
+			return
+		}
+	}
+	a.audit = false
+	for b := range a.known {
+		want := c.wantGUIDs(p, a, b)
+		if slices.Equal(want.GUID[:], a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]) {
+			continue
+		}
+		if a.rounds > maxSetRounds {
+			a.rounds, a.pause = 0, c.longer(a.pause)
+			a.hold = c.now.Add(a.pause)
+			c.problem(k, &AliasRefused{GUID: guid, Reason: "it answers without an error and changes nothing"})
+			c.after(a.pause, timerRetry, x)
+			return
+		}
+		a.known[b], a.wrote = false, b+1 // until it was read back
+		m := c.ask(x, pt.node, mad.MethodSet, mad.AttrGUIDInfo, uint32(b))
+		c.encode(mad.Encode(m.Data(), &want))
+		return
+	}
+	c.aliasesDone(p, a)
+}
+
+// aliasesFit says why a port cannot have its aliases as things stand.
+func (c *Core) aliasesFit(p topo.PortID, a *aliasPort, blocks int) string {
+	pt := &c.ports[p]
+	used := len(a.given)
+	for used > 0 && a.given[used-1] == 0 {
+		used--
+	}
+	switch {
+	case used == 0:
+		return ""
+	case c.placeOf(p) != a.place:
+		return fmt.Sprintf("wrong place: the port is seen at %v, not at %v", c.placeOf(p), a.place)
+	case blocks == 0 || used >= int(pt.info.GUIDCap):
+		return fmt.Sprintf("it has room for %d GUIDs, and %d are wanted with its own", pt.info.GUIDCap, used+1)
+	default:
+		return ""
+	}
+}
+
+// wantGUIDs gives a block as it should be. Entry 0 is the port's own and never
+// changes; what does not fit, or has no place here, is left empty.
+func (c *Core) wantGUIDs(p topo.PortID, a *aliasPort, block int) (want mad.GUIDInfo) {
+	if block == 0 {
+		want.GUID[0] = a.have[0]
+	}
+	if c.placeOf(p) != a.place {
+		return want
+	}
+	for i := range want.GUID {
+		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < int(c.ports[p].info.GUIDCap) {
+			want.GUID[i] = a.given[at-1]
+		}
+	}
+	return want
+}
+
+// gotGUIDs takes a block. A Set is believed when a Get shows the same.
+func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+	a := c.aliases.byPort[c.guidOf(p)]
+	b := int(r.mod)
+	if a == nil || b >= len(a.known) {
+		return
+	}
+	var got mad.GUIDInfo
+	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
+		c.problem(problemKey{kind: refusedAlias, guid: c.guidOf(p)}, &AliasRefused{
+			GUID: c.guidOf(p), Reason: fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.method, status),
+		})
+		c.refused(r, status.String())
+		return
+	}
+	if r.method == mad.MethodGet {
+		copy(a.have[b*mad.GUIDsPerBlock:], got.GUID[:])
+		a.known[b] = true
+		right := c.wantGUIDs(p, a, b) == got
+		if !right && a.wrote == b+1 {
+			a.rounds++
+		}
+		if a.wrote = 0; !right {
+			a.told = false
+			if r.audit {
+				c.disturb()
+			}
+		}
+	}
+	c.markPort(clsGUID, p)
+}
+
+// aliasesDone says that a port holds its aliases.
+func (c *Core) aliasesDone(p topo.PortID, a *aliasPort) {
+	a.rounds, a.pause = 0, 0
+	fits := c.aliasesFit(p, a, len(a.known)) == ""
+	if fits {
+		c.solved(problemKey{kind: refusedAlias, guid: c.guidOf(p)})
+	}
+	if a.told || !fits && c.placeOf(p) != a.place {
+		return
+	}
+	a.told, c.aliases.stale, c.viewDue = true, true, true
+	c.event(&AliasesApplied{GUID: c.guidOf(p), Place: a.place, Aliases: slices.Clone(a.given)})
+}
+
+// auditAliases has GUIDInfo of a port read again.
+func (c *Core) auditAliases(p topo.PortID) {
+	if len(c.aliases.byPort) == 0 {
+		return
+	}
+	if a := c.aliases.byPort[c.guidOf(p)]; a != nil && a.told {
+		a.audit = true
+		clear(a.known)
+		c.markPort(clsGUID, p)
+	}
+}
+
+// showAliases gives the aliases that were read back, by port.
+func (c *Core) showAliases() map[topo.PortID][]ib.GUID {
+	if !c.aliases.stale {
+		return c.aliases.shown
+	}
+	c.aliases.stale = false
+	shown := make(map[topo.PortID][]ib.GUID)
+	for guid, a := range c.aliases.byPort {
+		if p, ok := c.byPort[guid]; ok && a.told {
+			shown[p] = slices.Clone(a.given)
+		}
+	}
+	c.aliases.shown = shown
+	return shown
+}
+
+// Aliases gives the alias GUIDs that a port holds, as they were read back: entries
+// of GUIDInfo from 1 on, 0 for unused ones.
+func (v *View) Aliases(p topo.PortID) []ib.GUID { return v.aliases[p] }
