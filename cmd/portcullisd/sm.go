@@ -159,7 +159,7 @@ func (s *loneSM) attach(ctx context.Context) error {
 
 func (s *loneSM) driver() driver.Options {
 	o := driver.Options{
-		Port: s.wire, Log: s.log, Timeout: s.o.config.Fabric.Timeout, Core: s.core,
+		Port: s.wire.port(), Log: s.log, Timeout: s.o.config.Fabric.Timeout, Core: s.core,
 		OnEvent: s.event,
 		OnView:  s.view,
 	}

@@ -43,6 +43,38 @@ type meter struct {
 	trap  burst
 }
 
+// pollMeter is a meter of a port that can be polled.
+type pollMeter struct {
+	*meter
+	poller transport.Poller
+}
+
+// port gives the port to be used.
+func (m *meter) port() transport.Port {
+	if p, ok := m.Port.(transport.Poller); ok {
+		return &pollMeter{m, p}
+	}
+	return m
+}
+
+// TrySend implements transport.Poller.
+func (m *pollMeter) TrySend(p []transport.Packet) (int, error) {
+	at := time.Since(m.began)
+	n, err := m.poller.TrySend(p)
+	m.count(p[:n], at)
+	return n, err
+}
+
+// TryReceive implements transport.Poller.
+func (m *pollMeter) TryReceive(p []transport.Packet) (int, error) {
+	n, err := m.poller.TryReceive(p)
+	m.look(p[:n])
+	return n, err
+}
+
+// Wait implements transport.Poller.
+func (m *pollMeter) Wait() error { return m.poller.Wait() }
+
 // requestKind tells requests apart as a person does: by what they do.
 type requestKind struct {
 	method mad.Method
@@ -107,13 +139,18 @@ func (m *meter) count(p []transport.Packet, at time.Duration) {
 // Receive implements transport.Port.
 func (m *meter) Receive(p []transport.Packet) (int, error) {
 	n, err := m.Port.Receive(p)
-	for i := range n {
+	m.look(p[:n])
+	return n, err
+}
+
+// look notes traps.
+func (m *meter) look(p []transport.Packet) {
+	for i := range p {
 		if p[i].MAD.Method() == mad.MethodTrap {
 			m.trapped(time.Now())
-			break
+			return
 		}
 	}
-	return n, err
 }
 
 func (m *meter) trapped(now time.Time) {

@@ -67,6 +67,12 @@ func Run(ctx context.Context, o Options, intents <-chan sm.Intent) error {
 	if err := o.Port.SetIsSM(true); err != nil {
 		return l.lost("announce the subnet manager on", err)
 	}
+	l.begin(facts)
+	if port, ok := o.Port.(transport.Poller); ok {
+		p := newPoller(port)
+		go p.waiter(l.done)
+		return l.poll(ctx, p, intents)
+	}
 	go l.receive()
-	return l.run(ctx, facts, intents)
+	return l.run(ctx, intents)
 }

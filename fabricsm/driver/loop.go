@@ -106,8 +106,10 @@ func (l *loop) stop() {
 	}
 }
 
-func (l *loop) run(ctx context.Context, facts []sm.Fact, intents <-chan sm.Intent) error {
-	l.step(&sm.Started{Facts: facts})
+// begin starts the core.
+func (l *loop) begin(facts []sm.Fact) { l.step(&sm.Started{Facts: facts}) }
+
+func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 	if err := l.flush(); err != nil {
 		return err
 	}
@@ -124,11 +126,7 @@ func (l *loop) run(ctx context.Context, facts []sm.Fact, intents <-chan sm.Inten
 		case t := <-l.tables:
 			l.step(t)
 		case in, ok := <-intents:
-			if !ok {
-				intents = nil
-				break
-			}
-			l.step(&sm.IntentSet{Intent: latest(in, intents)})
+			l.intent(in, ok, &intents)
 		case err := <-l.failure:
 			if errors.Is(err, transport.ErrClosed) && ctx.Err() != nil {
 				return nil
@@ -142,6 +140,15 @@ func (l *loop) run(ctx context.Context, facts []sm.Fact, intents <-chan sm.Inten
 		}
 	}
 	return nil
+}
+
+// intent steps in the newest of the intents that wait. A closed channel has none.
+func (l *loop) intent(in sm.Intent, ok bool, intents *<-chan sm.Intent) {
+	if !ok {
+		*intents = nil
+		return
+	}
+	l.step(&sm.IntentSet{Intent: latest(in, *intents)})
 }
 
 // latest gives the newest of the intents that wait.
@@ -262,14 +269,22 @@ func (l *loop) show(v *sm.View) {
 	}
 }
 
-// flush makes facts durable, then sends.
-func (l *loop) flush() error {
+// saveFacts makes facts durable.
+func (l *loop) saveFacts() error {
 	if len(l.facts) > 0 && l.o.Store != nil {
 		if err := l.o.Store.Save(l.facts); err != nil {
 			return fmt.Errorf("save LIDs and device facts before using them: %w; nothing that depends on them was sent", err)
 		}
 	}
 	l.facts = l.facts[:0]
+	return nil
+}
+
+// flush makes facts durable, then sends.
+func (l *loop) flush() error {
+	if err := l.saveFacts(); err != nil {
+		return err
+	}
 	if len(l.send) > 0 {
 		if _, err := l.o.Port.Send(l.send); err != nil {
 			return l.lost("send to", err)

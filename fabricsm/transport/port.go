@@ -34,6 +34,24 @@ type Packet struct {
 	Undelivered bool
 }
 
+// Poller is a Port that one goroutine can drive in both directions without ever
+// waiting for one of them. Who uses TrySend and TryReceive does not use Send and
+// Receive.
+type Poller interface {
+	Port
+
+	// TrySend hands packets over in order until the wire is full, and returns
+	// how many were taken: fewer than len(p), without an error, when it is.
+	TrySend(p []Packet) (n int, err error)
+
+	// TryReceive fills p with what has arrived, if anything has.
+	TryReceive(p []Packet) (n int, err error)
+
+	// Wait blocks until there may be something to receive. Another goroutine
+	// may send meanwhile, but not receive. Close wakes it with ErrClosed.
+	Wait() error
+}
+
 // Port is an attachment to one InfiniBand port. One goroutine may send while
 // another receives; Close may be called from anywhere.
 type Port interface {

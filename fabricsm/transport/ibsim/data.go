@@ -24,6 +24,7 @@ type sender struct {
 	raw  syscall.RawConn
 	b    *batch
 	step func(fd uintptr) bool
+	try  func(fd uintptr)
 
 	done, want int // messages of the batch
 	errno      syscall.Errno
@@ -31,6 +32,7 @@ type sender struct {
 
 func newSender(raw syscall.RawConn) *sender {
 	s := &sender{raw: raw, b: newBatch()}
+	s.try = s.tryOnce
 	s.step = func(fd uintptr) bool {
 		for s.done < s.want {
 			n, errno := s.b.call(unix.SYS_SENDMMSG, fd, s.done, s.want)
@@ -77,6 +79,7 @@ type receiver struct {
 	raw  syscall.RawConn
 	b    *batch
 	step func(fd uintptr) bool
+	try  func(fd uintptr)
 
 	done, want int
 	errno      syscall.Errno
@@ -84,6 +87,7 @@ type receiver struct {
 
 func newReceiver(raw syscall.RawConn) *receiver {
 	r := &receiver{raw: raw, b: newBatch()}
+	r.try = r.tryOnce
 	r.step = func(fd uintptr) bool {
 		n, errno := r.b.call(unix.SYS_RECVMMSG, fd, 0, r.want)
 		if errno == unix.EAGAIN {
@@ -108,6 +112,11 @@ func (r *receiver) receive(packets []transport.Packet, fill func(*frameHeader, *
 	if r.errno != 0 {
 		return 0, r.errno
 	}
+	return r.sift(packets, fill), nil
+}
+
+// sift leaves out datagrams of a wrong size.
+func (r *receiver) sift(packets []transport.Packet, fill func(*frameHeader, *transport.Packet)) (n int) {
 	for i := range r.done {
 		if r.b.msgs[i].n != frameSize {
 			continue
@@ -118,7 +127,7 @@ func (r *receiver) receive(packets []transport.Packet, fill func(*frameHeader, *
 		fill(&r.b.headers[i], &packets[n])
 		n++
 	}
-	return n, nil
+	return n
 }
 
 // watch is when the read deadline of a port was set.

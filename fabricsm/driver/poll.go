@@ -1,0 +1,162 @@
+package driver
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// Where the transport can be polled, one goroutine receives, steps and sends, so
+// that nothing is handed from thread to thread while the fabric answers faster
+// than we ask. What the wire has no room for waits here: to wait for room would
+// be to not receive, and a simulator that cannot write does not read either.
+
+const (
+	// eager is how often in a row the wire is looked at before somebody waits
+	// for it, while answers are due. A look costs less than to be woken.
+	eager = 32
+	// retrySend is when to look for room on a wire that took nothing and gave
+	// nothing.
+	retrySend = 200 * time.Microsecond
+)
+
+// poller is the state of a loop on a transport that can be polled.
+type poller struct {
+	port    transport.Poller
+	buf     []transport.Packet
+	sent    int           // of loop.send
+	wait    chan struct{} // have the waiter wait
+	ready   chan error    // it has
+	waiting bool
+}
+
+func newPoller(port transport.Poller) *poller {
+	return &poller{
+		port: port, buf: make([]transport.Packet, batch),
+		wait: make(chan struct{}, 1), ready: make(chan error, 1),
+	}
+}
+
+// waiter waits for the wire when it is told to.
+func (p *poller) waiter(done <-chan struct{}) {
+	for {
+		select {
+		case <-p.wait:
+		case <-done:
+			return
+		}
+		p.ready <- p.port.Wait()
+	}
+}
+
+// poll runs the loop until it ends.
+func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for idle := 0; !l.ended; {
+		moved, err := l.exchange(p)
+		if err != nil {
+			return err
+		}
+		switch {
+		case moved:
+			idle = 0
+		case !p.waiting && len(l.out.out) > 0 && idle < eager:
+			idle++
+			runtime.Gosched()
+		default:
+			idle = 0
+			if err := l.rest(ctx, p, timer, &intents); err != nil || ctx.Err() != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.others(ctx, &intents); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchange receives what is there, steps it in, and sends what there is room
+// for. It reports whether anything moved.
+func (l *loop) exchange(p *poller) (moved bool, err error) {
+	if !p.waiting {
+		n, err := p.port.TryReceive(p.buf)
+		if err != nil {
+			return false, l.lost("receive from", err)
+		}
+		l.take(p.buf[:n])
+		moved = n > 0
+	}
+	n, err := l.push(p)
+	return moved || n > 0, err
+}
+
+// push makes facts durable, then sends what there is room for.
+func (l *loop) push(p *poller) (int, error) {
+	if err := l.saveFacts(); err != nil {
+		return 0, err
+	}
+	if p.sent == len(l.send) || l.ended {
+		return 0, nil
+	}
+	n, err := p.port.TrySend(l.send[p.sent:])
+	if err != nil {
+		return n, l.lost("send to", err)
+	}
+	if p.sent += n; p.sent == len(l.send) {
+		l.send, p.sent = l.send[:0], 0
+	}
+	l.out.stamp(time.Now())
+	return n, nil
+}
+
+// others looks, without waiting, whether there is something to do besides the
+// wire.
+func (l *loop) others(ctx context.Context, intents *<-chan sm.Intent) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case t := <-l.tables:
+		l.step(t)
+	case in, ok := <-*intents:
+		l.intent(in, ok, intents)
+	default:
+	}
+	if !time.Now().Before(l.next()) {
+		l.expire()
+	}
+	return nil
+}
+
+// rest waits until there is something to do.
+func (l *loop) rest(ctx context.Context, p *poller, timer *time.Timer, intents *<-chan sm.Intent) error {
+	if !p.waiting {
+		p.waiting = true
+		p.wait <- struct{}{}
+	}
+	pause := time.Until(l.next())
+	if p.sent < len(l.send) {
+		pause = min(pause, retrySend)
+	}
+	timer.Reset(pause)
+	select {
+	case <-ctx.Done():
+	case err := <-p.ready:
+		p.waiting = false
+		if err != nil {
+			return l.lost("receive from", err)
+		}
+	case t := <-l.tables:
+		l.step(t)
+	case in, ok := <-*intents:
+		l.intent(in, ok, intents)
+	case <-timer.C:
+		l.expire()
+	}
+	return nil
+}

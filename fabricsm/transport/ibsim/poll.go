@@ -1,0 +1,110 @@
+package ibsim
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"portcullis/fabricsm/transport"
+)
+
+var _ transport.Poller = (*Port)(nil)
+
+// A data socket takes few datagrams before it is full, eleven by default
+// (net.unix.max_dgram_qlen), and ibsim does not read while it cannot write. So
+// whoever waits for room to send and does not receive meanwhile stops ibsim and
+// himself for good. These calls never wait.
+
+// TrySend hands packets to the simulator in order until its queue is full.
+func (p *Port) TrySend(packets []transport.Packet) (int, error) {
+	s := p.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sent := 0; sent < len(packets); {
+		rest := packets[sent:]
+		s.done, s.want, s.errno = 0, s.b.aim(rest), 0
+		for i := range s.want {
+			s.b.headers[i].outgoing(&rest[i])
+		}
+		err := s.raw.Control(s.try)
+		s.b.release(s.want)
+		sent += s.done
+		switch {
+		case err != nil:
+			return sent, p.wrap(err)
+		case s.errno == unix.EAGAIN:
+			return sent, nil
+		case s.errno != 0:
+			return sent, p.wrap(s.errno)
+		}
+	}
+	return len(packets), nil
+}
+
+// tryOnce sends until the queue is full or the batch is through.
+func (s *sender) tryOnce(fd uintptr) {
+	for s.done < s.want && s.errno == 0 {
+		var n int
+		if n, s.errno = s.b.call(unix.SYS_SENDMMSG, fd, s.done, s.want); s.errno == 0 {
+			s.done += n
+		}
+	}
+}
+
+// TryReceive takes up to len(packets) that have arrived.
+func (p *Port) TryReceive(packets []transport.Packet) (int, error) {
+	r := p.recv
+	r.done, r.want, r.errno = 0, r.b.aim(packets), 0
+	defer r.b.release(r.want)
+	if err := r.raw.Control(r.try); err != nil {
+		return 0, p.wrap(err)
+	}
+	if r.errno == unix.EAGAIN {
+		return 0, nil
+	}
+	if r.errno != 0 {
+		return 0, p.wrap(r.errno)
+	}
+	return r.sift(packets, (*frameHeader).received), nil
+}
+
+func (r *receiver) tryOnce(fd uintptr) {
+	r.done, r.errno = r.b.call(unix.SYS_RECVMMSG, fd, 0, r.want)
+	if r.errno != 0 {
+		r.done = 0
+	}
+}
+
+// Wait blocks until something has arrived. When the simulator dies it returns an
+// error that wraps transport.ErrLost within about a second.
+func (p *Port) Wait() error {
+	p.watch.mu.Lock()
+	defer p.watch.mu.Unlock()
+	for {
+		if err := p.watch.arm(p.data); err != nil {
+			return p.wrap(err)
+		}
+		err := p.recv.raw.Read(somethingArrived)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return p.wrap(err)
+		default:
+			if err := p.probe(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// somethingArrived looks without taking. An error counts: TryReceive will say
+// which.
+func somethingArrived(fd uintptr) bool {
+	var b byte
+	_, _, errno := unix.Syscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&b)), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
+	return errno != syscall.EAGAIN
+}
