@@ -18,6 +18,7 @@ type routingConfig struct {
 	CNGUIDFile   string `yaml:"cn_guid_file"`
 	IOGUIDFile   string `yaml:"io_guid_file"`
 	TorusConfig  string `yaml:"torus_config"`
+	GroupFile    string `yaml:"group_file"`
 }
 
 func defaultRouting() routingConfig {
@@ -38,6 +39,7 @@ func (r *routingConfig) flags(f *smFlags, key string) {
 	f.text("cn-guid-file", key+".cn_guid_file", &r.CNGUIDFile)
 	f.text("io-guid-file", key+".io_guid_file", &r.IOGUIDFile)
 	f.text("torus-config", key+".torus_config", &r.TorusConfig)
+	f.text("group-file", key+".group_file", &r.GroupFile)
 }
 
 // apply stands behind that of the ports: engines may use no more lanes than
@@ -49,7 +51,7 @@ func (r *routingConfig) apply(to *sm.Config, path func(string) string) error {
 	}
 	files := chain.Files{
 		Roots: path(r.RootGUIDFile), ComputeNodes: path(r.CNGUIDFile), IONodes: path(r.IOGUIDFile),
-		Torus: path(r.TorusConfig),
+		Torus: path(r.TorusConfig), Groups: path(r.GroupFile),
 	}
 	if err := settings.Read(files, readList); err != nil {
 		return err

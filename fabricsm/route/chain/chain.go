@@ -13,6 +13,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/dfp"
 	"portcullis/fabricsm/route/dfsssp"
 	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/ftree"
@@ -36,7 +37,8 @@ type Settings struct {
 	Roots []ib.GUID
 	// ComputeNodes and IONodes are port GUIDs, for ftree.
 	ComputeNodes, IONodes []ib.GUID
-	Torus                 *torus.Config // nil: recognised by its cables
+	Torus                 *torus.Config   // nil: recognised by its cables
+	Groups                map[ib.GUID]int // of a dragonfly+, by node GUID of switches; empty: recognised
 }
 
 // makers gives the engines by name.
@@ -46,6 +48,7 @@ func (s *Settings) makers() map[string]route.Engine {
 		"updn":       updn.Engine{Roots: s.Roots},
 		"ftree":      ftree.Engine{Roots: s.Roots, ComputeNodes: s.ComputeNodes, IONodes: s.IONodes},
 		"dor":        dor.Engine{Lanes: s.Lanes},
+		"dfp":        dfp.Engine{Groups: s.Groups, Lanes: s.Lanes},
 		"dfsssp":     dfsssp.Engine{Lanes: s.Lanes},
 		"torus-2QoS": torus.Engine{Config: s.Torus, Lanes: s.Lanes},
 	}

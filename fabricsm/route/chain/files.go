@@ -3,9 +3,12 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/dfp"
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/guidfile"
 	"portcullis/fabricsm/route/torus"
@@ -22,6 +25,7 @@ type Files struct {
 	ComputeNodes string // port GUIDs, one a line
 	IONodes      string // port GUIDs, one a line
 	Torus        string // in the format of torus-2QoS.conf(5)
+	Groups       string // node GUIDs of switches, with the number of the group, one a line
 }
 
 // Read adds what files say to settings. read gives the content of a file; its
@@ -32,6 +36,7 @@ func (s *Settings) Read(f Files, read func(name string) ([]byte, error)) error {
 	s.ComputeNodes = r.guids(f.ComputeNodes)
 	s.IONodes = r.guids(f.IONodes)
 	into(&r, f.Torus, &s.Torus, torus.Parse)
+	into(&r, f.Groups, &s.Groups, guidfile.ParseNumbers)
 	return errors.Join(r.errs...)
 }
 
@@ -77,6 +82,8 @@ func Missing(engines []route.Engine, f *topo.Fabric) []string {
 			m.list("root switch", e.Roots, m.isSwitch)
 			m.list("compute node port", e.ComputeNodes, m.isPort)
 			m.list("I/O node port", e.IONodes, m.isPort)
+		case dfp.Engine:
+			m.list("switch of a group", slices.Sorted(maps.Keys(e.Groups)), m.isSwitch)
 		case torus.Engine:
 			m.list("seed switch", e.Config.Switches(), m.isSwitch)
 		}

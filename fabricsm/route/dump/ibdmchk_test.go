@@ -13,6 +13,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/dfp"
 	"portcullis/fabricsm/route/dfsssp"
 	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/dump"
@@ -40,6 +41,7 @@ func lab() map[string]*topotest.Kit {
 		"torus 5x5, switch lost":     without(topotest.Grid([3]int{5, 5, 1}, [3]bool{true, true, true}, 1), 7),
 		"mesh 4x3x2":                 topotest.Grid([3]int{4, 3, 2}, [3]bool{}, 1),
 		"hypercube of 16":            topotest.Hypercube(4, 1),
+		"dragonfly+, cables lost":    damaged(topotest.DragonflyPlus(4, 3, 3, 2, 2)),
 		"dragonfly+ of 4 groups":     topotest.DragonflyPlus(4, 3, 3, 2, 2),
 		"a host on two leaves":       topotest.DualPort(),
 		"three levels, cables lost":  damaged(topotest.FatTree3(54, 6)),
@@ -57,7 +59,7 @@ func without(k *topotest.Kit, id topo.NodeID) *topotest.Kit {
 func damaged(k *topotest.Kit) *topotest.Kit {
 	f := k.Fabric()
 	k.Cut(f.NodeByGUID(topotest.SwitchGUID(1, 1)), 4)
-	k.Cut(f.NodeByGUID(topotest.SwitchGUID(2, 5)), 6)
+	k.Cut(f.NodeByGUID(topotest.SwitchGUID(2, 5)), int(k.Node(f.NodeByGUID(topotest.SwitchGUID(2, 5))).NumPorts))
 	return k
 }
 
@@ -77,7 +79,7 @@ func TestIBDMChk(t *testing.T) {
 	program := ibdmchk(t)
 	engines := map[string]route.Engine{
 		"minhop": minhop.Engine{}, "dor": dor.Engine{Lanes: 8}, "ftree": ftree.Engine{}, "updn": updn.Engine{},
-		"dfsssp": dfsssp.Engine{Lanes: 8}, "torus": torus.Engine{Lanes: 4},
+		"dfsssp": dfsssp.Engine{Lanes: 8}, "dfp": dfp.Engine{Lanes: 8}, "torus": torus.Engine{Lanes: 4},
 		"updn with roots": updn.Engine{Roots: []ib.GUID{topotest.SwitchGUID(1, 1)}},
 	}
 	for name, kit := range lab() {
@@ -109,6 +111,8 @@ func refuses(fabric, engine string) bool {
 	switch engine {
 	case "ftree":
 		return !strings.Contains(fabric, "levels") && fabric != "one switch"
+	case "dfp":
+		return !strings.HasPrefix(fabric, "dragonfly")
 	case "torus": // two leaves below one spine are a row of three
 		return strings.Contains(fabric, "levels") && fabric != "two levels, 36 hosts" && fabric != "two levels, two LIDs a CA" || strings.HasPrefix(fabric, "dragonfly")
 	default:

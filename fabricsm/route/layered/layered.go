@@ -43,6 +43,16 @@ func Lanes(f *topo.Fabric, wanted int) (most int, narrow topo.PortID) {
 // a layer stay there as far as that is free of circles, so that connections
 // keep their service level. The error says that the lanes are too few.
 func Deal(f *topo.Fabric, t, prev *route.Tables, wanted int) error {
+	return deal(f, t, prev, wanted, (*dealer).balance)
+}
+
+// Fit is like [Deal], but uses no more lanes than are needed: for routes of
+// which only some, that few send along, need a second lane.
+func Fit(f *topo.Fabric, t, prev *route.Tables, wanted int) error {
+	return deal(f, t, prev, wanted, func(_ *dealer, used int) int { return used })
+}
+
+func deal(f *topo.Fabric, t, prev *route.Tables, wanted int, spread func(d *dealer, used int) int) error {
 	if route.Check(f, t).CreditLoop == nil {
 		return nil
 	}
@@ -61,7 +71,7 @@ func Deal(f *topo.Fabric, t, prev *route.Tables, wanted int) error {
 		clear(d.layer)
 	}
 	if d.deal() {
-		d.publish(t, d.balance(d.used()))
+		d.publish(t, spread(d, d.used()))
 		return nil
 	}
 	if narrow != topo.None {

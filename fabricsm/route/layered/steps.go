@@ -6,15 +6,18 @@ import (
 )
 
 // fill takes what is in a layer out, puts back every pair that closes no
-// circle, and moves the rest to the next layer.
+// circle, and moves the rest to the next layer. Pairs with CAs on both sides
+// come first.
 func (d *dealer) fill(layer uint8) {
 	clear(d.count)
 	d.order.reset()
-	for a := range int32(len(d.g.IDs)) {
-		for b := range a {
-			p := pair(a, b)
-			if d.layer[p] == layer && !d.put(a, b) {
-				d.layer[p]++
+	for _, first := range []bool{true, false} {
+		for a := range int32(len(d.g.IDs)) {
+			for b := range a {
+				p, busy := pair(a, b), d.g.Hosts[a] > 0 && d.g.Hosts[b] > 0
+				if busy == first && d.layer[p] == layer && !d.put(a, b) {
+					d.layer[p]++
+				}
 			}
 		}
 	}
