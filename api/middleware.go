@@ -115,7 +115,7 @@ func (s *Server) record(r *http.Request, n *note, status, bytes int, took time.D
 	case n.fault != nil:
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("error", n.fault.Error()))
-	case r.Method == http.MethodGet && status < http.StatusBadRequest:
+	case r.Method == http.MethodGet && (s.local || status < http.StatusBadRequest):
 		level = slog.LevelDebug // reads are polled all day and would drown the log
 	}
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)

@@ -24,15 +24,11 @@ func SubnetSeenFrom(w io.Writer, f *topo.Fabric, sm ib.GUID) error {
 	}
 	for _, id := range f.ByGUID() {
 		n := f.Node(id)
-		mark := ""
-		if id == own {
-			mark = "-SM"
-		}
 		for i := 1; i <= int(n.NumPorts); i++ {
 			near := n.FirstPort + topo.PortID(i)
 			if far := f.LinkUp(near); far != topo.None {
-				writeEnd(b, f, near, mark, "%06X")
-				writeEnd(b, f, far, "", "%08X")
+				writeEnd(b, f, near, own, "%06X")
+				writeEnd(b, f, far, own, "%08X")
 				p := f.Port(near)
 				fmt.Fprintf(b, "PHY=%s LOG=%s SPD=%s\n", width(p.Width), state(p.State), speed(p.Speed, p.SpeedExt))
 			}
@@ -43,7 +39,7 @@ func SubnetSeenFrom(w io.Writer, f *topo.Fabric, sm ib.GUID) error {
 
 // writeEnd describes one end of a cable. Numbers are hexadecimal, that of the
 // port too. OpenSM gives the vendor two digits more at the far end.
-func writeEnd(w io.Writer, f *topo.Fabric, id topo.PortID, mark, vendor string) {
+func writeEnd(w io.Writer, f *topo.Fabric, id topo.PortID, own topo.NodeID, vendor string) {
 	p, n, kind := f.Port(id), f.NodeOf(id), "CA"
 	owner := p // of the LID and the GUID
 	switch n.Type {
@@ -53,7 +49,11 @@ func writeEnd(w io.Writer, f *topo.Fabric, id topo.PortID, mark, vendor string) 
 		kind = "RT"
 	case ib.NodeCA:
 	}
-	fmt.Fprintf(w, "{ %s%s Ports:%02X SystemGUID:%016X NodeGUID:%016X PortGUID:%016X VenID:%s DevID:%04X Rev:%08X {%s} LID:%04X PN:%02X } ",
+	mark := ""
+	if p.Node == own {
+		mark = "-SM"
+	}
+	fmt.Fprintf(w, "{ %s%s Ports:%02X SystemGUID:%016x NodeGUID:%016x PortGUID:%016x VenID:%s DevID:%04X Rev:%08X {%s} LID:%04X PN:%02X } ",
 		kind, mark, n.NumPorts, uint64(n.SystemImageGUID), uint64(n.GUID), uint64(owner.GUID),
 		fmt.Sprintf(vendor, n.VendorID), n.DeviceID, n.Revision, printable(n.Description), uint16(owner.LID), uint8(p.Num))
 }
