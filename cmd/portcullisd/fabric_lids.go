@@ -35,7 +35,7 @@ func (s *lidsConfig) apply(to *sm.Config, path func(string) string) error {
 		s.told = append(s.told, d.Error())
 	}
 	for _, e := range entries {
-		to.LIDs.Preferred = append(to.LIDs.Preferred, sm.PreferredLID{GUID: e.GUID, LID: e.First})
+		to.LIDs.Preferred = append(to.LIDs.Preferred, sm.PreferredLID{GUID: e.GUID, LID: e.First, LMC: e.LMC()})
 	}
 	return nil
 }

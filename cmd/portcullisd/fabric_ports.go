@@ -25,6 +25,7 @@ type portsConfig struct {
 	LinkSpeed        string       `yaml:"link_speed"`
 	LinkWidth        string       `yaml:"link_width"`
 	Retrain          bool         `yaml:"retrain"`
+	LMCPort0         bool         `yaml:"lmc_port0"`
 	Reregister       bool         `yaml:"reregister"`
 	Rules            []ruleConfig `yaml:"rules"`
 }
@@ -165,7 +166,7 @@ func (s *portsConfig) apply(to *sm.Config, _ func(string) string) error {
 	p.VLStallCount, p.LeafVLStallCount = s.VLStallCount, s.LeafVLStallCount
 	p.MasterSMSL, p.LocalPhyErrors, p.OverrunErrors = s.MasterSL, s.PhyErrors, s.OverrunErrors
 	p.Link = linkPolicy(s.LinkSpeed, s.LinkWidth)
-	p.Retrain, p.NoReregister = s.Retrain, !s.Reregister
+	p.Retrain, p.LMCPort0, p.NoReregister = s.Retrain, s.LMCPort0, !s.Reregister
 	for _, r := range s.Rules {
 		p.Rules = append(p.Rules, sm.PortRule{
 			GUID: r.GUID, Port: r.Port, Link: linkPolicy(r.LinkSpeed, r.LinkWidth),

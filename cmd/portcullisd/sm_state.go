@@ -17,7 +17,7 @@ const flushEvery = 10 * time.Second
 // openState opens the directory of --state-dir, if there is one.
 func (s *loneSM) openState() (err error) {
 	if s.o.stateDir != "" {
-		s.state, err = factfile.Open(s.o.stateDir, 1, s.log)
+		s.state, err = factfile.Open(s.o.stateDir, s.log)
 	}
 	return err
 }

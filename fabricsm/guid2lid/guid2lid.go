@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,14 @@ const MaxSize = 8 << 20
 type Entry struct {
 	GUID        ib.GUID // port GUID, of a switch that of port 0
 	First, Last ib.LID
+}
+
+// LMC gives the logarithm of the number of LIDs of a legal entry.
+func (e *Entry) LMC() ib.LMC { return ib.LMC(bits.Len16(uint16(e.Last - e.First))) }
+
+// New gives the entry of a port that owns 2^lmc LIDs from a base LID on.
+func New(guid ib.GUID, base ib.LID, lmc ib.LMC) Entry {
+	return Entry{GUID: guid, First: base, Last: base + 1<<lmc - 1}
 }
 
 // ErrTooBig means that a file is larger than MaxSize.

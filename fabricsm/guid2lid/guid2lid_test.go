@@ -79,6 +79,9 @@ func FuzzParse(f *testing.F) {
 		}
 		owned := map[ib.LID]bool{}
 		for _, e := range entries {
+			if New(e.GUID, e.First, e.LMC()) != e {
+				t.Fatalf("%v has LMC %d", e, e.LMC())
+			}
 			for l := e.First; l <= e.Last; l++ {
 				if owned[l] || !l.IsUnicast() {
 					t.Fatalf("LID %v of %v", l, e)

@@ -18,6 +18,7 @@ type LIDConfig struct {
 type PreferredLID struct {
 	GUID ib.GUID // port GUID
 	LID  ib.LID  // base LID
+	LMC  ib.LMC  // of the 2^LMC LIDs it has had
 }
 
 // LIDRefused says that a port does not get the LID it was to have, or has.
@@ -32,7 +33,7 @@ func (*LIDRefused) event() {}
 // String implements fmt.Stringer.
 func (e *LIDRefused) String() string {
 	if e.Owner == 0 {
-		return fmt.Sprintf("port %v cannot have LID %v: it is no unicast LID", e.GUID, e.LID)
+		return fmt.Sprintf("port %v cannot have LID %v: it is no unicast LID, or not a multiple of how many it has", e.GUID, e.LID)
 	}
 	return fmt.Sprintf("port %v cannot have LID %v: it belongs to port %v", e.GUID, e.LID, e.Owner)
 }
@@ -44,17 +45,27 @@ func (c *Core) preferLIDs() {
 		if c.lids.byGUID[w.GUID] != 0 {
 			continue
 		}
-		if !w.GUID.Valid() || !w.LID.IsUnicast() {
+		if !w.GUID.Valid() || !ranges(w.LID, w.LMC) {
 			c.event(&LIDRefused{GUID: w.GUID, LID: w.LID})
 			continue
 		}
-		if owner := c.lids.at(w.LID); owner != 0 {
+		if owner := c.lids.ownerIn(w.LID, w.LMC); owner != 0 {
 			c.event(&LIDRefused{GUID: w.GUID, LID: w.LID, Owner: owner})
 			continue
 		}
-		c.lids.load(w.GUID, w.LID)
-		c.save(Fact{Kind: FactLID, GUID: w.GUID, LID: w.LID})
+		c.lids.loadRange(w.GUID, w.LID, w.LMC)
+		c.save(Fact{Kind: FactLID, GUID: w.GUID, LID: w.LID, LMC: w.LMC})
 	}
+}
+
+// ownerIn gives the first owner of LIDs of a range, 0 if all are free.
+func (s *lidSpace) ownerIn(l ib.LID, lmc ib.LMC) ib.GUID {
+	for i := range ib.LID(1) << lmc {
+		if g := s.at(l + i); g != 0 {
+			return g
+		}
+	}
+	return 0
 }
 
 // tellRefusedLID says that a port that showed a LID got another, because the one

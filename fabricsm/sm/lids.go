@@ -173,12 +173,22 @@ func (s *lidSpace) takeSpare(lmc ib.LMC, but ib.GUID, present func(ib.GUID) bool
 	return 0, nil
 }
 
-// lmcOf gives the LMC that an end port is to have: switches need one LID.
+// lmcOf gives the LMC that an end port is to have: switches need one LID, unless
+// they have an enhanced port 0 and are to have more.
 func (c *Core) lmcOf(p topo.PortID) ib.LMC {
-	if c.ports[p].num == 0 {
+	pt := &c.ports[p]
+	switch {
+	case pt.num != 0:
+		return c.cfg.LMC
+	case !c.cfg.Ports.LMCPort0 || c.cfg.LMC == 0:
+		return 0
+	case pt.lid != 0:
+		return c.lids.lmc[c.guidOf(p)] // what it got before its SwitchInfo was known stays
+	case c.enhanced(p):
+		return c.cfg.LMC
+	default:
 		return 0
 	}
-	return c.cfg.LMC
 }
 
 // settleLID gives an end port its LID, once this SM is master, and tells where

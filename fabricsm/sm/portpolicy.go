@@ -25,6 +25,8 @@ type PortConfig struct {
 	// Retrain takes a link down and up again once when what is enabled at both
 	// ends is not what runs. Otherwise a change waits for the next training.
 	Retrain bool
+	// LMCPort0 gives enhanced switch ports 0 as many LIDs as hosts have.
+	LMCPort0 bool
 	// NoReregister never asks clients to renew their registrations.
 	NoReregister bool
 	// Rules are exceptions for single ports. Of two for the same port the later

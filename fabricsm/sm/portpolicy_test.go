@@ -291,3 +291,45 @@ func TestRareDevices(t *testing.T) {
 		t.Errorf("%d Sets after a restart: %v", n, e.smps)
 	}
 }
+
+// TestLMCOfPort0: only an enhanced port 0 gets several LIDs, and only where that
+// is asked for.
+func TestLMCOfPort0(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		l := mixed(t)
+		e := newEnv(t, l, sim.Options{}, sm.Config{LMC: 2, Ports: sm.PortConfig{LMCPort0: asked}}, 1)
+		e.start()
+		e.mustSettle(10 * time.Second)
+		want := ib.LMC(0)
+		if asked {
+			want = 2
+		}
+		if got := e.fab.PortInfo("small", 0); got.LMC != want || got.LID&(1<<want-1) != 0 {
+			t.Errorf("asked %v: enhanced port 0 has LID %v and LMC %d, want %d", asked, got.LID, got.LMC, want)
+		}
+		if got := e.fab.PortInfo("big", 0); got.LMC != 0 {
+			t.Errorf("asked %v: base port 0 has LMC %d", asked, got.LMC)
+		}
+		if got := e.fab.PortInfo("two", 1); got.LMC != 2 {
+			t.Errorf("asked %v: a host has LMC %d, want 2", asked, got.LMC)
+		}
+		small := e.fab.PortInfo("small", 0)
+		for i := range ib.LID(1) << small.LMC {
+			if egress := e.fab.Egress("big", small.LID+i); egress != 130 {
+				t.Errorf("asked %v: the switch beside it sends LID %v to port %d, want 130", asked, small.LID+i, egress)
+			}
+			if egress := e.fab.Egress("small", small.LID+i); egress != 0 {
+				t.Errorf("asked %v: it sends its own LID %v to port %d", asked, small.LID+i, egress)
+			}
+		}
+		if len(e.problems()) > 0 {
+			t.Errorf("problems %q", e.problems())
+		}
+		e.start()
+		clear(e.smps)
+		e.mustSettle(10 * time.Second)
+		if n := e.sets(); n != 0 {
+			t.Errorf("asked %v: %d Sets after a restart: %v", asked, n, e.smps)
+		}
+	}
+}

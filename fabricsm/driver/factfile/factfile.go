@@ -55,7 +55,6 @@ type Store struct {
 	lines   int
 	failing bool // told
 	lids    bool // changed since guid2lid was written
-	width   int  // LIDs of a port
 }
 
 // key is what one fact replaces another for.
@@ -72,12 +71,12 @@ func (e *InUseError) Error() string {
 }
 
 // Open takes a directory, which is made if it is not there, and reads what it
-// holds. lidsPerPort is the number of consecutive LIDs of a port, for guid2lid.
-func Open(dir string, lidsPerPort int, log *slog.Logger) (_ *Store, err error) {
+// holds.
+func Open(dir string, log *slog.Logger) (_ *Store, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	s := &Store{dir: dir, log: log, facts: make(map[key]sm.Fact), width: max(1, lidsPerPort)}
+	s := &Store{dir: dir, log: log, facts: make(map[key]sm.Fact)}
 	if s.held, err = os.Open(dir); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
@@ -270,7 +269,7 @@ func (s *Store) export() {
 	var entries []guid2lid.Entry
 	for _, f := range s.facts {
 		if f.Kind == sm.FactLID {
-			entries = append(entries, guid2lid.Entry{GUID: f.GUID, First: f.LID, Last: f.LID + ib.LID(s.width) - 1})
+			entries = append(entries, guid2lid.New(f.GUID, f.LID, f.LMC))
 		}
 	}
 	if err := renameio.WriteFile(s.path(exportName), guid2lid.Format(entries), 0o600); err != nil {

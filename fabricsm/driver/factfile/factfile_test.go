@@ -20,7 +20,7 @@ var _ driver.Store = (*Store)(nil)
 
 func open(t *testing.T, dir string, said *bytes.Buffer) *Store {
 	t.Helper()
-	s, err := Open(dir, 1, slog.New(slog.NewTextHandler(said, nil)))
+	s, err := Open(dir, slog.New(slog.NewTextHandler(said, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestFactsSurvive(t *testing.T) {
 	odd := sm.Fact{Kind: sm.FactNotKept, GUID: 0x20, NotKept: sm.FieldHOQLife, Model: "x", Place: ib.Place{Switch: 3, Port: 4}}
 	save(t, s, lid(0x10, 5), lid(0x11, 6), odd)
 	save(t, s, lid(0x10, 7), lid(0x11, 0))
-	if _, err := Open(dir, 1, slog.Default()); !errors.As(err, new(*InUseError)) {
+	if _, err := Open(dir, slog.Default()); !errors.As(err, new(*InUseError)) {
 		t.Errorf("a second subnet manager in the directory: %v, want InUseError", err)
 	}
 	if err := s.Close(); err != nil {
@@ -67,11 +67,12 @@ func TestFactsSurvive(t *testing.T) {
 	}
 	again := open(t, dir, &said)
 	wantFacts(t, again, lid(0x10, 7), odd)
-	save(t, again, lid(0x12, 8))
-	wantFacts(t, again, lid(0x10, 7), lid(0x12, 8), odd)
+	many := sm.Fact{Kind: sm.FactLID, GUID: 0x12, LID: 8, LMC: 2}
+	save(t, again, many)
+	wantFacts(t, again, lid(0x10, 7), many, odd)
 	again.Close()
 	list, err := os.ReadFile(filepath.Join(dir, "guid2lid"))
-	if want := "0x0000000000000010 0x0007 0x0007\n\n0x0000000000000012 0x0008 0x0008\n\n"; err != nil || string(list) != want {
+	if want := "0x0000000000000010 0x0007 0x0007\n\n0x0000000000000012 0x0008 0x000b\n\n"; err != nil || string(list) != want {
 		t.Errorf("guid2lid %q, %v; want %q", list, err, want)
 	}
 	for _, name := range []string{"facts", "guid2lid"} {
