@@ -23,7 +23,7 @@ const allowanceWindow = time.Second
 func (c *Core) allowed(x ref) uint16 {
 	switch x.class {
 	case clsProbe, clsSMInfo:
-		return 16
+		return 32
 	case clsPKey:
 		return uint16(32 + 4*c.keyBlocks(topo.PortID(x.id)))
 	case clsSLtoVL:

@@ -55,6 +55,10 @@ func (c *Core) backgroundDue() {
 
 // backgroundOne puts one item into the queue. What it is about may have gone.
 func (c *Core) backgroundOne(x ref) {
+	if x.class == clsProbe {
+		c.confirmInBackground(topo.PortID(x.id))
+		return
+	}
 	if x.class.onNode() {
 		if n := &c.nodes[x.id]; n.alive && !n.described {
 			c.mark(x)

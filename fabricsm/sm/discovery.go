@@ -31,7 +31,7 @@ func (c *Core) workProbe(p topo.PortID) {
 	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) {
 		return
 	}
-	if peer := c.peer(p); peer != topo.None && !pt.verify && !c.nodes[c.ports[peer].node].silent {
+	if peer := c.peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
 		return
 	}
 	route, ok := c.routeTo(pt.node).Append(pt.num)
@@ -89,6 +89,9 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
 	pt.pause = 0
 	c.found(p, &ni)
+	if peer := c.peer(p); peer != topo.None && c.nodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum {
+		c.confirm(p, r)
+	}
 }
 
 func checkNodeInfo(ni *mad.NodeInfo) string {
@@ -165,6 +168,14 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	c.evict(ni.PortGUID, p)
 	if c.claimed(ni.PortGUID, p) {
 		return
+	}
+	if old := c.peer(p); old != topo.None && (c.nodeGUID(c.ports[old].node) != ni.NodeGUID || c.ports[old].num != ni.LocalPortNum) {
+		// Something else is there now, perhaps another port of the same node:
+		// what was reached over the old cable alone goes first.
+		epoch := c.nodes[c.ports[p].node].epoch
+		if c.unlink(p); c.nodes[c.ports[p].node].epoch != epoch {
+			return
+		}
 	}
 	id := c.topo.NodeByGUID(ni.NodeGUID)
 	if id == topo.None {

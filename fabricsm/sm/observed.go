@@ -92,6 +92,9 @@ type port struct {
 	challenger topo.PortID // claims to be what this port is linked to; None
 	quarantine Action      // in force; above Ignore nothing behind it is looked at
 	reopen     bool        // it was switched off by us, and is to be switched on
+	confirming bool        // it is asked in the background who is behind it
+	confirmed  bool        // who is behind it was asked since its link was armed
+	armed      int64       // when that was seen, in nanoseconds; 0: it is not
 	fenced     bool        // what is behind shows a GUID that is elsewhere
 	claim      ib.GUID     // GUID the challenger says this further port of an adapter has
 	denied     uint8       // times that the port it claims to lead to said that it has no link

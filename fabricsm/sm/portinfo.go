@@ -43,6 +43,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
 		c.configured = true
 	}
+	c.noteArmed(p)
 	if was && byGet && old.PortState != pi.PortState {
 		c.bornOut(p)
 	}

@@ -88,6 +88,9 @@ func (c *Core) nextState(p topo.PortID) ib.PortState {
 		if s := c.ports[c.peer(p)].info.PortState; s != ib.PortArmed && s != ib.PortActive {
 			return ib.PortNop
 		}
+		if !c.mayActivate(p) {
+			return ib.PortNop
+		}
 		if !c.forwarding() {
 			c.routing.waiting = append(c.routing.waiting, ref{clsSet, int32(p)})
 			return ib.PortNop

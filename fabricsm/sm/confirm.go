@@ -1,0 +1,88 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Who is behind a switch port is asked when its link is found. By the time the
+// link is Armed, the cable may be in another host: while it was in Init nothing
+// showed that it was out. A link that was Armed and then out is in Init again,
+// though, and cannot be made Active from there (IBTA volume 1, 7.2.7). So where
+// a grant depends on it, the host is asked once more who it is while the link is
+// Armed; elsewhere that is done in the background.
+
+// noteArmed keeps account of whether the host behind a switch port was asked
+// since its link was armed. It is called with every PortInfo.
+func (c *Core) noteArmed(p topo.PortID) {
+	pt := &c.ports[p]
+	switch {
+	case !c.external(p):
+	case pt.info.PortState < ib.PortArmed:
+		pt.armed, pt.confirmed = 0, false
+	case pt.armed == 0:
+		pt.armed = c.now.UnixNano()
+		if !c.concerns(p) {
+			c.inBackground(ref{clsProbe, int32(p)})
+		}
+	}
+}
+
+// confirm takes that a probe which was sent at some time found who was expected.
+func (c *Core) confirm(p topo.PortID, r *request) {
+	pt := &c.ports[p]
+	pt.confirming = false
+	switch {
+	case pt.armed == 0 || pt.confirmed:
+	case r.sent.UnixNano() >= pt.armed:
+		pt.confirmed = true
+		c.markPort(clsSet, p)
+		if peer := c.peer(p); peer != topo.None {
+			c.markPort(clsSet, peer)
+		}
+		c.judgePort(p)
+	case c.concerns(p):
+		c.confirmNow(p)
+	}
+}
+
+// confirmed reports whether the host behind a switch port was asked who it is
+// since the link was armed, and asks if not.
+func (c *Core) confirmed(sp topo.PortID) bool {
+	if c.ports[sp].confirmed {
+		return true
+	}
+	c.confirmNow(sp)
+	return false
+}
+
+func (c *Core) confirmNow(sp topo.PortID) {
+	if pt := &c.ports[sp]; pt.armed != 0 && !c.asked(clsProbe, sp) {
+		pt.verify = true
+		c.markPort(clsProbe, sp)
+	}
+}
+
+// mayActivate reports that a port that is Armed may be made Active, as far as
+// it depends on who is there.
+func (c *Core) mayActivate(p topo.PortID) bool {
+	sp := p
+	if !c.external(p) {
+		sp = c.peer(p)
+	}
+	if sp == topo.None || !c.external(sp) {
+		return true
+	}
+	h := c.peer(sp)
+	return h == topo.None || !c.isEnd(h) || !c.concerns(sp) && !c.concerns(h) || c.confirmed(sp)
+}
+
+// confirmInBackground asks a host again who it is, unless that was done or the
+// link is away.
+func (c *Core) confirmInBackground(p topo.PortID) {
+	pt := &c.ports[p]
+	if peer := c.peer(p); pt.armed != 0 && !pt.confirmed && peer != topo.None && c.isEnd(peer) {
+		pt.confirming = true
+		c.markPort(clsProbe, p)
+	}
+}
