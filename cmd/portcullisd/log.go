@@ -7,25 +7,32 @@ import (
 	"sync"
 
 	"github.com/coreos/go-systemd/v22/journal"
+
+	"portcullis/fabricsm/sm"
 )
 
-// newLog writes text lines to w. When w is a stream to the journal, each line
-// begins with its priority (sd-daemon(3)) and has no time, which the journal
-// knows.
+// newLog writes text lines to w. When w is a stream to the journal, records go
+// there with their fields; what it does not take is written as lines that begin
+// with their priority (sd-daemon(3)). The journal knows the time.
 func newLog(w io.Writer, level slog.Level) *slog.Logger {
-	o := &slog.HandlerOptions{Level: level}
-	if ok, err := journal.StderrIsJournalStream(); err == nil && ok {
-		w = &prioritised{w: w}
-		o.ReplaceAttr = dropTime
+	if ok, err := journal.StderrIsJournalStream(); err != nil || !ok {
+		return slog.New(slog.NewTextHandler(w, textOptions(level, false)))
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	text := slog.NewTextHandler(&prioritised{w: w}, textOptions(level, true))
+	if !journal.Enabled() {
+		return slog.New(text)
+	}
+	return slog.New(&journalHandler{level: level, send: journal.Send, other: text})
 }
 
-func dropTime(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && a.Key == slog.TimeKey {
-		return slog.Attr{}
-	}
-	return a
+// textOptions are those of lines of text. Of an event the text says all.
+func textOptions(level slog.Level, timeless bool) *slog.HandlerOptions {
+	return &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if _, ok := a.Value.Any().(sm.Event); ok || timeless && len(groups) == 0 && a.Key == slog.TimeKey && a.Value.Kind() == slog.KindTime {
+			return slog.Attr{}
+		}
+		return a
+	}}
 }
 
 // prioritised puts the syslog priority of a text line in front of it.

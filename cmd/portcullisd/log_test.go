@@ -8,7 +8,7 @@ import (
 
 func TestPriorities(t *testing.T) {
 	var out strings.Builder
-	log := slog.New(slog.NewTextHandler(&prioritised{w: &out}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: dropTime}))
+	log := slog.New(slog.NewTextHandler(&prioritised{w: &out}, textOptions(slog.LevelDebug, true)))
 	log.Debug("d")
 	log.Info("i")
 	log.Warn("w")

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"portcullis/api/fabric/seen"
 	"portcullis/fabricsm/sm"
 )
 
@@ -62,20 +61,37 @@ func (c *cause) until(now time.Time, sent uint64) (time.Duration, uint64) {
 	return now.Sub(c.at), sent - c.sent
 }
 
-// eventLine is an event as a line of JSON.
+// eventLine is an event as a line of JSON. Fields say what it is about.
 type eventLine struct {
-	Time  time.Time `json:"time"`
-	Event string    `json:"event"`
-	Text  string    `json:"text,omitempty"`
-	State string    `json:"state,omitempty"` // of this subnet manager, where that changed
+	Time   time.Time         `json:"time"`
+	Event  string            `json:"event"`
+	Level  string            `json:"level"`
+	Text   string            `json:"text,omitempty"`
+	State  string            `json:"state,omitempty"` // of this subnet manager, where that changed
+	Fields map[string]string `json:"fields,omitempty"`
 	*settledLine
 	Lost uint64 `json:"lost,omitempty"` // lines that the reader was too slow for
+
+	event sm.Event // of which the above is made when it is written
+}
+
+// complete says what the event is.
+func (l *eventLine) complete() {
+	l.Event, l.Level, l.Text = seen.EventName(l.event), seen.LevelName(l.event), l.event.String()
+	switch e := l.event.(type) {
+	case *sm.StateChanged:
+		l.State = e.State.String()
+	case *sm.Settled:
+		return // settledLine has all
+	}
+	l.Fields = seen.EventFields(l.event)
 }
 
 // settledLine is what a settled fabric has more. Seconds and SMPs count from
 // the event that caused the work.
 type settledLine struct {
 	Revision int64   `json:"revision"`
+	Cause    string  `json:"cause"`
 	SMPs     uint64  `json:"smps"`
 	Seconds  seconds `json:"seconds"`
 }
@@ -95,33 +111,16 @@ func newEventLines() *eventLines { return &eventLines{lines: make(chan eventLine
 // event takes an event to be written. Those for which there is no room are
 // counted.
 func (l *eventLines) event(now time.Time, e sm.Event, since *cause, sent uint64) {
-	line := eventLine{Time: now.UTC(), Event: eventName(e), Text: e.String()}
-	if s, ok := e.(*sm.StateChanged); ok {
-		line.State = s.State.String()
-	}
+	line := eventLine{Time: now.UTC(), event: e}
 	if s, ok := e.(*sm.Settled); ok {
 		took, smps := since.until(now, sent)
-		line.settledLine = &settledLine{Revision: s.Revision, SMPs: smps, Seconds: secondsOf(took)}
+		line.settledLine = &settledLine{Revision: s.Revision, Cause: s.Cause, SMPs: smps, Seconds: secondsOf(took)}
 	}
 	select {
 	case l.lines <- line:
 	default:
 		l.lost.Add(1)
 	}
-}
-
-// eventName is the name of the type, in words: "port-placed".
-func eventName(e sm.Event) string {
-	name := reflect.TypeOf(e).Elem().Name()
-	var b strings.Builder
-	for i, c := range name {
-		upper := 'A' <= c && c <= 'Z'
-		if upper && i > 0 && !('A' <= name[i-1] && name[i-1] <= 'Z') {
-			b.WriteByte('-')
-		}
-		b.WriteString(strings.ToLower(string(c)))
-	}
-	return b.String()
 }
 
 // write writes lines until ctx ends, then what waits.
@@ -149,6 +148,7 @@ func (l *eventLines) write(ctx context.Context, w io.Writer) error {
 }
 
 func (l *eventLines) put(e *json.Encoder, line eventLine) error {
+	line.complete()
 	line.Lost = l.lost.Swap(0)
 	if err := e.Encode(line); err != nil {
 		return fmt.Errorf("write events: %w", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/api/fabric/seen"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
@@ -234,7 +235,7 @@ func TestEventName(t *testing.T) {
 		&sm.Settled{}: "settled", &sm.PortPlaced{}: "port-placed", &sm.ForeignSM{}: "foreign-sm",
 		&sm.SMInfoRefused{}: "sminfo-refused", &sm.DuplicateGUID{}: "duplicate-guid",
 	} {
-		if got := eventName(e); got != want {
+		if got := seen.EventName(e); got != want {
 			t.Errorf("%T is called %q, want %q", e, got, want)
 		}
 	}

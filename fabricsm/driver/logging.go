@@ -1,20 +1,33 @@
 package driver
 
 import (
+	"context"
 	"log/slog"
 
 	"portcullis/fabricsm/sm"
 )
 
-// logEvent writes an event with the weight it has for an operator.
-func logEvent(log *slog.Logger, e sm.Event) {
+// EventKey is the attribute under which a log record has the event it tells of,
+// for handlers that know more to do with it than its text.
+const EventKey = "event"
+
+// Level gives the weight that an event has for an operator.
+func Level(e sm.Event) slog.Level {
 	switch e.(type) {
 	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.SMInfoRefused, *sm.MembershipRefused,
 		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused:
-		log.Warn(e.String())
+		return slog.LevelWarn
 	case *sm.TrapReceived:
-		log.Debug(e.String())
+		return slog.LevelDebug
 	default:
-		log.Info(e.String())
+		return slog.LevelInfo
+	}
+}
+
+// logEvent writes an event with its weight. Its text is made only if somebody
+// reads it.
+func logEvent(log *slog.Logger, e sm.Event) {
+	if level := Level(e); log.Enabled(context.Background(), level) {
+		log.LogAttrs(context.Background(), level, e.String(), slog.Any(EventKey, e))
 	}
 }

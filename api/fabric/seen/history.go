@@ -2,12 +2,14 @@ package seen
 
 import (
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"sync"
 	"time"
 
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
@@ -25,7 +27,7 @@ type history struct {
 	next    int
 	settles []settledAt
 	times   settleTimes
-	counts  map[string]uint64 // events by name
+	counts  map[reflect.Type]uint64 // events by type
 }
 
 type told struct {
@@ -42,9 +44,9 @@ func (h *history) add(now time.Time, e sm.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.counts == nil {
-		h.counts = map[string]uint64{}
+		h.counts = map[reflect.Type]uint64{}
 	}
-	h.counts[EventName(e)]++
+	h.counts[reflect.TypeOf(e)]++
 	if s, ok := e.(*sm.Settled); ok {
 		if len(h.settles) == keptSettles {
 			h.settles = append(h.settles[:0], h.settles[1:]...)
@@ -68,7 +70,7 @@ func (h *history) last(n int) []v1.SMEvent {
 	all = all[max(0, len(all)-n):]
 	out := make([]v1.SMEvent, 0, len(all))
 	for _, t := range all {
-		out = append(out, v1.SMEvent{Time: t.at.UTC(), Event: EventName(t.event), Level: Weight(t.event).String(), Text: t.event.String(), Fields: EventFields(t.event)})
+		out = append(out, v1.SMEvent{Time: t.at.UTC(), Event: EventName(t.event), Level: LevelName(t.event), Text: t.event.String(), Fields: EventFields(t.event)})
 	}
 	return out
 }
@@ -86,34 +88,22 @@ func (h *history) settled() []v1.SettledWork {
 	return out
 }
 
-// Level is the weight that an event has for an operator.
-type Level uint8
-
-// Levels.
-const (
-	Debug Level = iota
-	Info
-	Warning
-)
-
-// String gives the level in a word.
-func (l Level) String() string { return [...]string{"debug", "info", "warning"}[min(l, Warning)] }
-
-// Weight gives the weight of an event.
-func Weight(e sm.Event) Level {
-	switch e.(type) {
-	case *sm.StateChanged, *sm.Settled, *sm.PortPlaced, *sm.PortGone, *sm.MembershipApplied, *sm.MembershipRemoved,
-		*sm.Routed, *sm.NodeBack:
-		return Info
-	case *sm.TrapReceived:
-		return Debug
+// LevelName names the weight of an event: "debug", "info" or "warning".
+func LevelName(e sm.Event) string {
+	switch l := driver.Level(e); {
+	case l >= slog.LevelWarn:
+		return "warning"
+	case l >= slog.LevelInfo:
+		return "info"
 	default:
-		return Warning
+		return "debug"
 	}
 }
 
 // EventName is the name of an event's type, in words: "port-placed".
-func EventName(e sm.Event) string { return words(reflect.TypeOf(e).Elem().Name(), '-') }
+func EventName(e sm.Event) string { return typeName(reflect.TypeOf(e)) }
+
+func typeName(t reflect.Type) string { return words(t.Elem().Name(), '-') }
 
 // words puts a separator between the words of a Go name and makes them small.
 func words(name string, separator byte) string {

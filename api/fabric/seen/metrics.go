@@ -199,8 +199,8 @@ func (x *index) fill() (hca, port float64) {
 func (h *history) collect(g *gauges) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for name, n := range h.counts {
-		g.counter(g.d.events, n, name)
+	for kind, n := range h.counts {
+		g.counter(g.d.events, n, typeName(kind))
 	}
 	for i, kind := range settleKinds {
 		buckets := make(map[float64]uint64, len(settleBuckets))
