@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"portcullis/fabricsm/guid2lid"
+	"portcullis/fabricsm/driver/guid2lid"
 	"portcullis/fabricsm/sm"
 )
 

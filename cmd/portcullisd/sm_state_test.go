@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/fabricsm/guid2lid"
+	"portcullis/fabricsm/driver/guid2lid"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )

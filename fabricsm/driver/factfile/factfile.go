@@ -25,7 +25,7 @@ import (
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 
-	"portcullis/fabricsm/guid2lid"
+	"portcullis/fabricsm/driver/guid2lid"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
