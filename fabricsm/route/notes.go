@@ -79,7 +79,7 @@ func (t *Tables) Proven() bool { return t != nil && t.proof != nil }
 // if there is no way, it is not known, or not the same for all of them.
 func (t *Tables) Hops(from, home topo.NodeID) int {
 	p := t.proof
-	if p == nil || int(from) >= len(p.num) || int(home) >= len(p.num) || p.num[from] < 0 || p.num[home] < 0 {
+	if p == nil || from < 0 || home < 0 || int(from) >= len(p.num) || int(home) >= len(p.num) || p.num[from] < 0 || p.num[home] < 0 {
 		return -1
 	}
 	if d := p.depth[int(p.num[from])*p.n+int(p.num[home])]; d != farDepth {

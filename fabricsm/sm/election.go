@@ -451,7 +451,7 @@ func (c *Core) adoptRoutes() {
 	}
 	found := make([][]ib.PortNum, len(c.nodes))
 	for id := range c.nodes {
-		found[id] = slices.Clone(c.nodes[id].lft.have)
+		found[id] = c.nodes[id].lft.all()
 	}
 	c.routing.found = found
 }

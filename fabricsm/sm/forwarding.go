@@ -29,11 +29,13 @@ func (s blockSet) remove(b int) {
 
 func (s blockSet) has(b int) bool { return b/64 < len(s) && s[b/64]&(1<<(b%64)) != 0 }
 
-// first gives the lowest member that is not in except, -1 for none.
-func (s blockSet) first(except blockSet) int {
+// first gives the lowest member that is in none of some sets, -1 for none.
+func (s blockSet) first(except ...blockSet) int {
 	for i, w := range s {
-		if i < len(except) {
-			w &^= except[i]
+		for _, x := range except {
+			if i < len(x) {
+				w &^= x[i]
+			}
 		}
 		if w != 0 {
 			return i*64 + bits.TrailingZeros64(w)
@@ -42,26 +44,82 @@ func (s blockSet) first(except blockSet) int {
 	return -1
 }
 
-func (s blockSet) empty() bool { return s.first(nil) < 0 }
+func (s blockSet) empty() bool { return s.first() < 0 }
 
-// lft is what is known of the linear forwarding table of a switch.
+// lft is what is known of the linear forwarding table of a switch. Blocks that
+// are as wanted are not kept twice: the wanted row, which nobody changes, stands
+// for them.
 type lft struct {
-	have    []ib.PortNum // whole blocks
-	known   blockSet     // blocks whose content is known
-	read    blockSet     // to be read
-	write   blockSet     // to be written
-	busy    blockSet     // asked for
-	twice   blockSet     // written twice, still different
-	pending bool         // counted in routing.pending
+	row     []ib.PortNum           // wanted when blocks were compared last
+	same    blockSet               // blocks that are known to be as in row
+	other   map[int32][]ib.PortNum // blocks that are known to be otherwise
+	read    blockSet               // to be read
+	write   blockSet               // to be written
+	held    blockSet               // of which are to wait for others, see rollout
+	rolling blockSet               // of which others wait for these
+	busy    blockSet               // asked for
+	twice   blockSet               // written twice, still different
+	pending bool                   // counted in routing.pending
 }
 
-func (l *lft) forget() { *l = lft{busy: l.busy, pending: l.pending} }
+func (l *lft) forget() { *l = lft{busy: l.busy, rolling: l.rolling, pending: l.pending} }
 
-func (l *lft) block(b int) []ib.PortNum {
-	for len(l.have) < (b+1)*lidsPerBlock {
-		l.have = append(l.have, ib.NoPort)
+// have gives the content of a block, nil if it is not known.
+func (l *lft) have(b int) []ib.PortNum {
+	if l.same.has(b) {
+		return blockOf(l.row, b)
 	}
-	return l.have[b*lidsPerBlock : (b+1)*lidsPerBlock]
+	return l.other[int32(b)]
+}
+
+// found notes what a block holds. Blocks that are not as in row are copied, so
+// content may be overwritten afterwards.
+func (l *lft) found(b int, content []ib.PortNum) {
+	if slices.Equal(content, blockOf(l.row, b)) {
+		l.same.add(b)
+		delete(l.other, int32(b))
+		return
+	}
+	l.same.remove(b)
+	if l.other == nil {
+		l.other = make(map[int32][]ib.PortNum)
+	}
+	l.other[int32(b)] = slices.Clone(content)
+}
+
+// compare takes another row for the wanted one.
+func (l *lft) compare(want []ib.PortNum) {
+	old := l.row
+	if len(old) == len(want) && (len(want) == 0 || &old[0] == &want[0]) {
+		return
+	}
+	for b := range max(len(old), len(want)) / lidsPerBlock {
+		if !l.same.has(b) {
+			continue
+		}
+		if was := blockOf(old, b); !slices.Equal(was, blockOf(want, b)) {
+			l.same.remove(b)
+			if l.other == nil {
+				l.other = make(map[int32][]ib.PortNum)
+			}
+			l.other[int32(b)] = was
+		}
+	}
+	l.row = want
+	for b, content := range l.other {
+		if slices.Equal(content, blockOf(want, int(b))) {
+			l.same.add(int(b))
+			delete(l.other, b)
+		}
+	}
+}
+
+// blockOf gives a block of a row, nil where it ends before.
+func blockOf(row []ib.PortNum, b int) []ib.PortNum {
+	if (b+1)*lidsPerBlock > len(row) {
+		return nil
+	}
+	return row[b*lidsPerBlock : (b+1)*lidsPerBlock]
 }
 
 // readLFT has the table of a switch read that somebody programmed before us, so
@@ -83,20 +141,21 @@ func (c *Core) readLFT(id topo.NodeID) {
 func (c *Core) diffLFT(id topo.NodeID) {
 	want := c.routing.tables.LFT(id)
 	l := &c.nodes[id].lft
+	l.compare(want)
 	for b := range len(want) / lidsPerBlock {
-		c.diffBlock(l, want, b)
+		c.diffBlock(l, b)
 	}
 	c.markNode(clsLFT, id)
 	c.markNode(clsSwitch, id)
 	c.updateForwarding(id)
 }
 
-func (c *Core) diffBlock(l *lft, want []ib.PortNum, b int) {
-	lo := b * lidsPerBlock
+func (c *Core) diffBlock(l *lft, b int) {
 	switch {
-	case lo+lidsPerBlock > len(want) || l.read.has(b):
-	case l.known.has(b) && slices.Equal(want[lo:lo+lidsPerBlock], l.block(b)):
+	case (b+1)*lidsPerBlock > len(l.row) || l.read.has(b):
+	case l.same.has(b):
 		l.write.remove(b)
+		c.rolledOut(l, b)
 	default:
 		l.write.add(b)
 	}
@@ -113,7 +172,7 @@ func (c *Core) workLFT(id topo.NodeID) {
 		return
 	}
 	want := c.routing.tables.LFT(id)
-	b := l.write.first(l.busy)
+	b := l.write.first(l.busy, l.held)
 	if b < 0 || !c.writing() || (b+1)*lidsPerBlock > len(want) {
 		return
 	}
@@ -134,17 +193,19 @@ func (c *Core) gotLFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	b := int(r.mod)
 	l.busy.remove(b)
 	if status != mad.StatusOK {
+		c.rolledOut(l, b)
 		c.refused(r, status.String())
 		c.updateForwarding(id)
 		return
 	}
-	l.known.add(b)
+	var content [lidsPerBlock]ib.PortNum
 	for i, p := range m.Data() {
-		l.block(b)[i] = ib.PortNum(p)
+		content[i] = ib.PortNum(p)
 	}
+	l.compare(c.routing.tables.LFT(id))
+	l.found(b, content[:])
 	l.read.remove(b)
-	want := c.routing.tables.LFT(id)
-	c.diffBlock(l, want, b)
+	c.diffBlock(l, b)
 	if r.method == mad.MethodSet && l.write.has(b) && !c.rewritten(l, b) {
 		c.refused(r, "the block answered is not the one that was set")
 		c.updateForwarding(id)
@@ -167,7 +228,9 @@ func (c *Core) rewritten(l *lft, b int) bool {
 
 // lostLFT frees a block whose request ended without an answer.
 func (c *Core) lostLFT(id topo.NodeID, r *request) {
-	c.nodes[id].lft.busy.remove(int(r.mod))
+	l := &c.nodes[id].lft
+	l.busy.remove(int(r.mod))
+	c.rolledOut(l, int(r.mod)) // a silent switch holds nobody up
 }
 
 // updateForwarding counts a switch whose forwarding is not in place. One that
@@ -193,7 +256,9 @@ func (c *Core) updateForwarding(id topo.NodeID) {
 
 // noForwarding stops counting a switch that is gone.
 func (c *Core) noForwarding(id topo.NodeID) {
-	if n := &c.nodes[id]; n.lft.pending {
+	n := &c.nodes[id]
+	c.dropRollout(&n.lft)
+	if n.lft.pending {
 		n.lft.pending = false
 		c.routing.pending--
 	}

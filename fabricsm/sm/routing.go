@@ -17,7 +17,8 @@ type routing struct {
 	since   time.Time     // of need
 	running bool          // a job is out
 	pending int           // switches whose forwarding differs from the tables
-	waiting []ref         // ports that are Armed and wait for forwarding
+	rollout rollout
+	waiting []ref // ports that are Armed and wait for forwarding
 	tombs   []topo.NodeID
 	found   [][]ib.PortNum // by topo.NodeID: the tables of the SM that ruled before, until they were used
 	reign   uint32         // counts the times that another SM ruled: a job from before counts no longer
@@ -146,6 +147,7 @@ func (c *Core) gotTables(in *TablesReady) {
 	if in.tables == nil || !c.writing() {
 		return
 	}
+	c.planRollout(in.fabric, r.tables, in.tables)
 	r.tables = in.tables
 	c.growOn(in)
 	r.routed = make([]topo.PortID, int(in.tables.MaxLID)+1)
@@ -171,6 +173,7 @@ func (c *Core) gotTables(in *TablesReady) {
 			c.diffLFT(id)
 		}
 	}
+	c.rollOn()
 	// What moved while the job ran asks for the next one. What these tables
 	// leave out of a snapshot that is still true does not: that would not end.
 	for _, p := range c.topo.Freeze().EndPorts() {
