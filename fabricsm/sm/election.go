@@ -443,10 +443,10 @@ func (c *Core) adoptLIDs(ports []topo.PortID) {
 	}
 }
 
-// adoptRoutes has the routes of the SM that ruled before kept as far as they are
-// right, so that a takeover moves no traffic.
+// adoptRoutes has the routes that were found kept as far as they are right, so
+// that neither a takeover nor a restart moves traffic.
 func (c *Core) adoptRoutes() {
-	if !c.election.foreign {
+	if !c.election.foreign && c.routing.tables != nil {
 		return
 	}
 	found := make([][]ib.PortNum, len(c.nodes))

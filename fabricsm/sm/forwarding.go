@@ -44,6 +44,16 @@ func (s blockSet) first(except ...blockSet) int {
 	return -1
 }
 
+// last gives the highest member, -1 without one.
+func (s blockSet) last() int {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i] != 0 {
+			return i*64 + bits.Len64(s[i]) - 1
+		}
+	}
+	return -1
+}
+
 func (s blockSet) empty() bool { return s.first() < 0 }
 
 // lft is what is known of the linear forwarding table of a switch. Blocks that
@@ -70,6 +80,33 @@ func (l *lft) have(b int) []ib.PortNum {
 		return blockOf(l.row, b)
 	}
 	return l.other[int32(b)]
+}
+
+// all gives the whole table as far as it is known, nil if nothing of it is.
+func (l *lft) all() []ib.PortNum {
+	var row []ib.PortNum
+	for b := max(l.same.last(), l.lastOther()); b >= 0; b-- {
+		content := l.have(b)
+		if content == nil {
+			continue
+		}
+		if row == nil {
+			row = make([]ib.PortNum, (b+1)*lidsPerBlock)
+			for i := range row {
+				row[i] = ib.NoPort
+			}
+		}
+		copy(row[b*lidsPerBlock:], content)
+	}
+	return row
+}
+
+func (l *lft) lastOther() int {
+	last := int32(-1)
+	for b := range l.other {
+		last = max(last, b)
+	}
+	return int(last)
 }
 
 // found notes what a block holds. Blocks that are not as in row are copied, so
