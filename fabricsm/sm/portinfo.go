@@ -276,6 +276,9 @@ func (c *Core) copySwitch(id topo.NodeID) {
 	tn.PartitionEnforcementCap = si.PartitionEnforcementCap
 	tn.InboundEnforcementCap, tn.OutboundEnforcementCap = si.InboundEnforcementCap, si.OutboundEnforcementCap
 	tn.EnhancedPort0 = si.EnhancedPort0
+	if tn.MulticastFDBCap != was.MulticastFDBCap && (c.routing.tables != nil || c.routing.running) {
+		c.wantRoutes() // a snapshot from before shows no room for multicast there
+	}
 	if tn != was {
 		c.topo.SetNode(id, tn)
 		c.moved()

@@ -34,8 +34,9 @@ const lateStage = 1 << 16
 // planRollout orders the blocks in which new tables differ from the ones before.
 func (c *Core) planRollout(f *topo.Fabric, old, tables *route.Tables) {
 	r := &c.routing.rollout
-	for _, s := range r.steps[r.next:] {
-		c.nodes[s.sw].lft.held.remove(int(s.block)) // planned for tables that are not wanted any more
+	for _, s := range r.steps { // planned for tables that are not wanted any more
+		c.nodes[s.sw].lft.held.remove(int(s.block))
+		c.nodes[s.sw].lft.rolling.remove(int(s.block))
 	}
 	*r = rollout{steps: r.steps[:0]}
 	if old == nil {
