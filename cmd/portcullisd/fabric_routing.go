@@ -19,6 +19,7 @@ type routingConfig struct {
 	IOGUIDFile   string `yaml:"io_guid_file"`
 	TorusConfig  string `yaml:"torus_config"`
 	GroupFile    string `yaml:"group_file"`
+	LFTsFile     string `yaml:"lfts_file"`
 }
 
 func defaultRouting() routingConfig {
@@ -40,6 +41,7 @@ func (r *routingConfig) flags(f *smFlags, key string) {
 	f.text("io-guid-file", key+".io_guid_file", &r.IOGUIDFile)
 	f.text("torus-config", key+".torus_config", &r.TorusConfig)
 	f.text("group-file", key+".group_file", &r.GroupFile)
+	f.text("lfts-file", key+".lfts_file", &r.LFTsFile)
 }
 
 // apply stands behind that of the ports: engines may use no more lanes than
@@ -51,7 +53,7 @@ func (r *routingConfig) apply(to *sm.Config, path func(string) string) error {
 	}
 	files := chain.Files{
 		Roots: path(r.RootGUIDFile), ComputeNodes: path(r.CNGUIDFile), IONodes: path(r.IOGUIDFile),
-		Torus: path(r.TorusConfig), Groups: path(r.GroupFile),
+		Torus: path(r.TorusConfig), Groups: path(r.GroupFile), LFTs: path(r.LFTsFile),
 	}
 	if err := settings.Read(files, readList); err != nil {
 		return err
@@ -63,13 +65,13 @@ func (r *routingConfig) apply(to *sm.Config, path func(string) string) error {
 
 // readList reads a file for a routing engine, and at most one byte more than it
 // may have.
-func readList(name string) ([]byte, error) {
+func readList(name string, most int) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read what routing is told: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, chain.MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err != nil {
 		return nil, fmt.Errorf("read what routing is told: %w", err)
 	}

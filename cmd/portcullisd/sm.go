@@ -57,13 +57,14 @@ Options:
   --max-mtu BYTES       largest MTU of a link; default 4096
   --max-vls N           largest number of data VLs of a link; default 15
   --engine LIST         routing engines, tried in this order: some of dfp,
-                        dfsssp, dor, ftree, minhop, torus-2QoS and updn, with commas
-                        between; default minhop,updn
+                        dfsssp, dor, file, ftree, minhop, torus-2QoS and updn, with
+                        commas between; default minhop,updn
   --root-guid-file FILE switches on top of updn and ftree, a node GUID a line
   --cn-guid-file FILE   compute nodes, for ftree, a port GUID a line
   --io-guid-file FILE   I/O nodes, for ftree, a port GUID a line
   --torus-config FILE   size and seeds of a torus, as torus-2QoS.conf(5) says
   --group-file FILE     groups of a dragonfly+, a node GUID and a number a line
+  --lfts-file FILE      tables for the engine file, as in opensm-lfts.dump
   --max-lanes N         largest number of VLs that routes are dealt to; default 8
   --link-speed SPEED    speeds to enable: keep as found (default), supported, or the
                         fastest, SDR to XDR

@@ -17,6 +17,7 @@ import (
 	"portcullis/fabricsm/route/dfsssp"
 	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/ftree"
+	"portcullis/fabricsm/route/lftfile"
 	"portcullis/fabricsm/route/minhop"
 	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/route/updn"
@@ -39,6 +40,7 @@ type Settings struct {
 	ComputeNodes, IONodes []ib.GUID
 	Torus                 *torus.Config   // nil: recognised by its cables
 	Groups                map[ib.GUID]int // of a dragonfly+, by node GUID of switches; empty: recognised
+	LFTs                  *lftfile.Tables // what the engine file gives
 }
 
 // makers gives the engines by name.
@@ -50,6 +52,7 @@ func (s *Settings) makers() map[string]route.Engine {
 		"dor":        dor.Engine{Lanes: s.Lanes},
 		"dfp":        dfp.Engine{Groups: s.Groups, Lanes: s.Lanes},
 		"dfsssp":     dfsssp.Engine{Lanes: s.Lanes},
+		"file":       lftfile.Engine{Tables: s.LFTs},
 		"torus-2QoS": torus.Engine{Config: s.Torus, Lanes: s.Lanes},
 	}
 }

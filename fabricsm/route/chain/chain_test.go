@@ -85,7 +85,7 @@ func TestFiles(t *testing.T) {
 		"roots": "0x0010000200000001\n0x99\n", "cns": "0x0020000000000001\n", "ios": "0x0020000000000077",
 		"torus": "torus 5 1 1\nxp_link 0x5 0x6", "bad": "x\n", "worse": "mesh",
 	}
-	read := func(name string) ([]byte, error) {
+	read := func(name string, _ int) ([]byte, error) {
 		if text, ok := files[name]; ok {
 			return []byte(text), nil
 		}

@@ -11,13 +11,14 @@ import (
 	"portcullis/fabricsm/route/dfp"
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/guidfile"
+	"portcullis/fabricsm/route/lftfile"
 	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/topo"
 )
 
-// MaxSize is how long a file may be, in bytes.
-const MaxSize = 16 << 20
+// maxSize is how long a list may be, in bytes.
+const maxSize = 16 << 20
 
 // Files are the names of files that engines are told by; empty: none.
 type Files struct {
@@ -26,38 +27,41 @@ type Files struct {
 	IONodes      string // port GUIDs, one a line
 	Torus        string // in the format of torus-2QoS.conf(5)
 	Groups       string // node GUIDs of switches, with the number of the group, one a line
+	LFTs         string // in the format of opensm-lfts.dump
 }
 
-// Read adds what files say to settings. read gives the content of a file; its
-// errors name the file. What is wrong with any file is reported.
-func (s *Settings) Read(f Files, read func(name string) ([]byte, error)) error {
+// Read adds what files say to settings. read gives the content of a file, but
+// not more than most bytes and one; its errors name the file. What is wrong
+// with any file is reported.
+func (s *Settings) Read(f Files, read func(name string, most int) ([]byte, error)) error {
 	r := reader{read: read}
 	s.Roots = r.guids(f.Roots)
 	s.ComputeNodes = r.guids(f.ComputeNodes)
 	s.IONodes = r.guids(f.IONodes)
-	into(&r, f.Torus, &s.Torus, torus.Parse)
-	into(&r, f.Groups, &s.Groups, guidfile.ParseNumbers)
+	into(&r, f.Torus, maxSize, &s.Torus, torus.Parse)
+	into(&r, f.Groups, maxSize, &s.Groups, guidfile.ParseNumbers)
+	into(&r, f.LFTs, lftfile.MaxSize, &s.LFTs, lftfile.Parse)
 	return errors.Join(r.errs...)
 }
 
 type reader struct {
-	read func(name string) ([]byte, error)
+	read func(name string, most int) ([]byte, error)
 	errs []error
 }
 
 func (r *reader) guids(name string) (guids []ib.GUID) {
-	into(r, name, &guids, guidfile.Parse)
+	into(r, name, maxSize, &guids, guidfile.Parse)
 	return guids
 }
 
 // into parses a file, if it is named.
-func into[T any](r *reader, name string, v *T, parse func(name string, data []byte) (T, error)) {
+func into[T any](r *reader, name string, most int, v *T, parse func(name string, data []byte) (T, error)) {
 	if name == "" {
 		return
 	}
-	data, err := r.read(name)
-	if err == nil && len(data) > MaxSize {
-		err = fmt.Errorf("%s: more than %d bytes", name, MaxSize)
+	data, err := r.read(name, most)
+	if err == nil && len(data) > most {
+		err = fmt.Errorf("%s: more than %d bytes", name, most)
 	}
 	if err == nil {
 		*v, err = parse(name, data)
