@@ -262,6 +262,7 @@ type SMEvent struct {
 	Event  string            `json:"event" doc:"name of the event, port-placed"`
 	Level  string            `json:"level" doc:"info, warning or debug"`
 	Text   string            `json:"text"`
+	Count  uint64            `json:"count" doc:"of this many in a row that are told as one, the last"`
 	Fields map[string]string `json:"fields,omitempty"`
 }
 

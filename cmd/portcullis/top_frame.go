@@ -116,9 +116,15 @@ func age(p *v1.SMProgress) string {
 	return max(0, p.Now.Sub(since)).Round(time.Second).String()
 }
 
-// portsLine shows ports by state, and as a bar the share that is active.
+// portsLine shows as a bar and in numbers how many ports are active, and what
+// the others are.
 func portsLine(c *v1.PortCounts, width int) string {
-	text := strings.Replace(portCounts(c), " with a cable", "", 1)
+	text := fmt.Sprintf("%d of %d active", c.Active, c.Cabled)
+	rest := *c
+	rest.Active = 0
+	if _, others, ok := strings.Cut(portCounts(&rest), ", "); ok {
+		text += "; " + others
+	}
 	room := min(30, width-10-len(text)-4)
 	if room < 5 || c.Cabled == 0 {
 		return text
@@ -208,39 +214,22 @@ func settleLines(p *v1.SMProgress) []line {
 	return out
 }
 
-// fewAlike is how many events of one kind are shown one by one.
-const fewAlike = 3
-
 // eventLines lists the last events, newest last. Many of a kind, one after the
 // other, are one line.
 func eventLines(p *v1.SMProgress, most int) []line {
 	out := make([]line, 0, len(p.Events))
-	for i := 0; i < len(p.Events); {
-		n := alike(p.Events[i:])
-		if n <= fewAlike {
-			n = 1
-		}
-		e := &p.Events[i+n-1]
+	for i := range p.Events {
+		e := &p.Events[i]
 		s, text := normal, e.Text
 		if e.Level == "warning" {
 			s = bad
 		}
-		if n > 1 {
-			text = fmt.Sprintf("%d times %s, the last: %s", n, e.Event, e.Text)
+		if e.Count > 1 {
+			text = fmt.Sprintf("%d more %s, the last: %s", e.Count, e.Event, e.Text)
 		}
 		out = append(out, line{s, clock(e.Time) + "  " + text})
-		i += n
 	}
 	return out[max(0, len(out)-max(0, most)):]
-}
-
-// alike counts the events at the front that are of one kind.
-func alike(events []v1.SMEvent) int {
-	n := 1
-	for n < len(events) && events[n].Event == events[0].Event {
-		n++
-	}
-	return n
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }

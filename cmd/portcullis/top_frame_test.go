@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,11 +32,13 @@ func bringUp() *sample {
 		Events: []v1.SMEvent{
 			event(10, "state-changed", "info", "subnet manager is Discovering: started"),
 			event(500, "port-placed", "info", "port a"), event(501, "port-placed", "info", "port b"),
-			event(502, "port-placed", "info", "port c"), event(503, "port-placed", "info", "port d"),
 			event(700, "node-unreachable", "warning", "nothing answers behind 0x0010000100000002/2"),
 			event(800, "routed", "info", "ftree routes 5904 LIDs over 720 switches"),
 		},
 	}
+	last := event(502, "port-placed", "info", "port z")
+	last.Count = 5182
+	now.Events = slices.Insert(now.Events, 3, last)
 	before := *now
 	before.Observed, before.Sent = at(700), 25104
 	before.SMPs = []v1.SMPKind{{Method: "Get", Attribute: "PortInfo", Sent: 25104}}

@@ -25,15 +25,23 @@ type history struct {
 	mu      sync.Mutex
 	events  []told // a ring, next is the oldest
 	next    int
+	kind    reflect.Type // of the last event
+	row     int          // how many of that type came in a row
 	settles []settledAt
 	times   settleTimes
 	counts  map[reflect.Type]uint64 // events by type
 }
 
+// told is an event, or the last of several of a type that came one after the
+// other.
 type told struct {
 	at    time.Time
 	event sm.Event
+	count uint64
 }
+
+// alone is how many events of a type in a row are kept one by one.
+const alone = 3
 
 type settledAt struct {
 	at    time.Time
@@ -54,11 +62,21 @@ func (h *history) add(now time.Time, e sm.Event) {
 		h.settles = append(h.settles, settledAt{now, s})
 		h.times.add(s)
 	}
-	if len(h.events) < keptEvents {
-		h.events = append(h.events, told{now, e})
+	kind := reflect.TypeOf(e)
+	if kind != h.kind {
+		h.kind, h.row = kind, 0
+	}
+	if h.row++; h.row > alone+1 {
+		t := &h.events[(h.next+len(h.events)-1)%len(h.events)]
+		t.at, t.event = now, e
+		t.count++
 		return
 	}
-	h.events[h.next] = told{now, e}
+	if len(h.events) < keptEvents {
+		h.events = append(h.events, told{now, e, 1})
+		return
+	}
+	h.events[h.next] = told{now, e, 1}
 	h.next = (h.next + 1) % keptEvents
 }
 
@@ -70,7 +88,7 @@ func (h *history) last(n int) []v1.SMEvent {
 	all = all[max(0, len(all)-n):]
 	out := make([]v1.SMEvent, 0, len(all))
 	for _, t := range all {
-		out = append(out, v1.SMEvent{Time: t.at.UTC(), Event: EventName(t.event), Level: LevelName(t.event), Text: t.event.String(), Fields: EventFields(t.event)})
+		out = append(out, v1.SMEvent{Time: t.at.UTC(), Event: EventName(t.event), Level: LevelName(t.event), Text: t.event.String(), Fields: EventFields(t.event), Count: t.count})
 	}
 	return out
 }

@@ -252,7 +252,7 @@ func TestProgressTellsAll(t *testing.T) {
 	placed := 0
 	for _, e := range p.Events {
 		if e.Event == "port-placed" && e.Fields["guid"] != "" && e.Fields["lid"] != "" {
-			placed++
+			placed += int(e.Count)
 		}
 	}
 	if placed != 5 {

@@ -113,20 +113,42 @@ func LFTs(w io.Writer, f *topo.Fabric, t *route.Tables) error { return LFTsOf(w,
 
 // LFTsOf is LFTs for some switches.
 func LFTsOf(w io.Writer, f *topo.Fabric, t *route.Tables, switches []topo.NodeID) error {
-	owner := owners(f)
-	b := bufio.NewWriter(w)
+	b := bufio.NewWriterSize(w, 1<<16)
+	whose := ownerTexts(f, t)
+	var line []byte
 	for _, id := range switches {
 		n := f.Node(id)
 		fmt.Fprintf(b, "Unicast lids [0-%d] of switch Lid %v guid %v ('%s'):\n", t.MaxLID, f.Port(n.FirstPort).LID, n.GUID, printable(n.Description))
 		row := t.LFT(id)
 		for l := 0; l <= int(t.MaxLID) && l < len(row); l++ {
 			if row[l] <= ib.PortNum(n.NumPorts) {
-				fmt.Fprintf(b, "0x%04x %03d # %s\n", l, row[l], describe(f, owner[ib.LID(l)]))
+				line = append(append(appendEntry(line[:0], ib.LID(l), row[l]), whose[l]...), '\n')
+				if _, err := b.Write(line); err != nil {
+					return err
+				}
 			}
 		}
 		fmt.Fprintf(b, "%d lids dumped\n", t.MaxLID)
 	}
 	return b.Flush()
+}
+
+// ownerTexts says of every LID whose it is. A dump has a line for each switch
+// and LID, millions of a large fabric, so what they share is made once.
+func ownerTexts(f *topo.Fabric, t *route.Tables) []string {
+	owner := owners(f)
+	texts := make([]string, int(t.MaxLID)+1)
+	for l := range texts {
+		texts[l] = describe(f, owner[ib.LID(l)])
+	}
+	return texts
+}
+
+// appendEntry appends "0x0012 034 # ".
+func appendEntry(b []byte, lid ib.LID, port ib.PortNum) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '0', 'x', hex[lid>>12], hex[lid>>8&15], hex[lid>>4&15], hex[lid&15], ' ')
+	return append(b, '0'+byte(port/100), '0'+byte(port/10%10), '0'+byte(port%10), ' ', '#', ' ')
 }
 
 // owners gives the end port of every LID, one more than its id; 0 for nobody.
