@@ -7,16 +7,20 @@ import (
 )
 
 // allowance bounds how often a port is worked on: a device that never answers
-// twice the same would else be asked, and written to, without end.
+// twice the same would else be asked, and written to, without end. Every port
+// has one, so times are kept in milliseconds.
 type allowance struct {
-	since time.Time
+	since uint32 // of the core's life; it wraps after 49 days, which costs an allowance
+	pause uint32
 	used  [numClasses]uint16
-	pause time.Duration
 }
+
+// millis gives the age of the core.
+func (c *Core) millis() uint32 { return uint32(c.now.Sub(c.born) / time.Millisecond) }
 
 // allowanceWindow is the time an allowance is for. A port that overdraws it
 // again and again waits ever longer.
-const allowanceWindow = time.Second
+const allowanceWindow = uint32(time.Second / time.Millisecond)
 
 // allowed is how many requests of a class a port gets in a window, more than an
 // honest one ever needs.
@@ -39,11 +43,12 @@ func (c *Core) spend(x ref) {
 		return
 	}
 	a := &c.ports[x.id].turns
-	if idle := c.now.Sub(a.since); idle >= allowanceWindow {
+	now := c.millis()
+	if idle := now - a.since; idle >= allowanceWindow {
 		if idle >= allowanceWindow+2*a.pause {
 			a.pause = 0
 		}
-		a.since, a.used = c.now, [numClasses]uint16{}
+		a.since, a.used = now, [numClasses]uint16{}
 	}
 	a.used[x.class]++
 }
@@ -56,11 +61,12 @@ func (c *Core) overdrawn(x ref) bool {
 		return false
 	}
 	a := &c.ports[x.id].turns
-	if a.used[x.class] < c.allowed(x) || c.now.Sub(a.since) >= allowanceWindow {
+	if a.used[x.class] < c.allowed(x) || c.millis()-a.since >= allowanceWindow {
 		return false
 	}
-	a.pause = c.longer(a.pause)
+	pause := c.longer(time.Duration(a.pause) * time.Millisecond)
+	a.pause = uint32(pause / time.Millisecond)
 	c.marksOf(x).held |= 1 << x.class
-	c.after(a.pause, timerHold, x)
+	c.after(pause, timerHold, x)
 	return true
 }

@@ -12,6 +12,7 @@ type Core struct {
 	cfg     Config
 	rules   map[ruleKey]*PortRule
 	now     time.Time
+	born    time.Time // when it was started
 	started bool
 	state   ib.SMState
 
@@ -142,7 +143,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 }
 
 func (c *Core) start(s *Started) {
-	c.started = true
+	c.started, c.born = true, c.now
 	c.settledAt = c.now
 	c.unsettled = true
 	c.noteWork()

@@ -27,6 +27,7 @@ type members struct {
 	unknown     map[int]*pkeyTable // by number of blocks: of which nothing is known
 	shared      [sharedTables]*pkeyTable
 	sharedAt    int
+	sent        map[topo.PortID][keysPerBlock]ib.PKey // by the last Set to a port
 }
 
 // membership is a grant, or the removal of one.
@@ -40,6 +41,7 @@ func newMembers() members {
 	return members{
 		byGUID: make(map[ib.GUID][]*membership), byPlace: make(map[ib.Place][]ib.GUID),
 		onlyDefault: partition.Table{ib.DefaultPKeyLimited}, unknown: make(map[int]*pkeyTable),
+		sent: make(map[topo.PortID][keysPerBlock]ib.PKey),
 	}
 }
 

@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -51,58 +52,60 @@ type node struct {
 	trapDue   bool          // one waits for that time
 }
 
-// port is what the core keeps of a port besides topo.Port.
+// port is what the core keeps of a port besides topo.Port. There are many: fields
+// are in the order of their size.
 type port struct {
-	marks
-	turns allowance
-	node  topo.NodeID
-	num   ib.PortNum
+	info  mad.PortInfo
+	pkeys *pkeyTable
+	arb   *arbState // nil before anything is wanted of it
 
-	info       mad.PortInfo
+	place       ib.Place      // where it was told to be placed
+	claim       ib.GUID       // GUID the challenger says this further port of an adapter has
+	pause       time.Duration // before what is behind it is looked at again
+	armed       int64         // when its link was seen to be armed, in nanoseconds; 0: it is not
+	foreignSeen uint64        // times that another SM here told something new of itself
+
+	node       topo.NodeID
+	challenger topo.PortID // claims to be what this port is linked to; None
+	setTried   PortFields  // fields that the Set that is out changes
+	turns      allowance
+	marks
+
+	lid        ib.LID
+	auditBlock uint16 // blocks of the P_Key table the audit has still to read
+	slvl       slvlState
+	num        ib.PortNum
+	setState   ib.PortState // that the Set that is out asks for
+	setRounds  uint8        // Sets in a row that changed nothing
+	denied     uint8        // times that the port it claims to lead to said that it has no link
+	quarantine Action       // in force; above Ignore nothing behind it is looked at
+
 	known      bool // info was read in this life of the link
 	unread     bool // info is a guess: the answer to the first Set will tell, see unread.go
 	fresh      bool // the link came up without configuration, so tables are written without reading them
 	bitsProven bool // the enforcement bits were read back with a Get
-	lid        ib.LID
 	placed     bool // PortPlaced was told
-	place      ib.Place
-	setTried   PortFields   // fields that the Set that is out changes
-	setState   ib.PortState // and the state it asks for
-	setRounds  uint8        // Sets in a row that changed nothing
-	setRenews  bool         // and that it carries ClientReregister
-	renew      bool         // clients have still to renew what they registered
-	retrained  bool         // its link was taken down once so that it runs as enabled
-	retuned    bool         // enabled speeds or widths were changed since the link was trained
-	enforced   bool         // a Set of the enforcement bits was accepted
+	setRenews  bool // the Set that is out carries ClientReregister
+	renew      bool // clients have still to renew what they registered
+	retrained  bool // its link was taken down once so that it runs as enabled
+	retuned    bool // enabled speeds or widths were changed since the link was trained
+	enforced   bool // a Set of the enforcement bits was accepted
 
-	pkeys      *pkeyTable
 	keysOK     bool // nothing is to be written to the P_Key table now
 	prove      bool // the block being written is to be read back
-	keysSent   [keysPerBlock]ib.PKey
-	suspect    bool   // counted in node.suspects
-	background bool   // the next read of PortInfo is part of the audit
-	listed     bool   // the rest of the P_Key table waits in Core.idleWork
-	readRest   bool   // the rest of the P_Key table is to be read now
-	auditBlock uint16 // blocks of the P_Key table the audit has still to read
-	slvl       slvlState
-	arb        *arbState // nil before anything is wanted of it
+	suspect    bool // counted in node.suspects
+	background bool // the next read of PortInfo is part of the audit
+	listed     bool // the rest of the P_Key table waits in Core.idleWork
+	readRest   bool // the rest of the P_Key table is to be read now
 
 	// of a port we probe
-	verify     bool        // probe although the peer is known
-	challenger topo.PortID // claims to be what this port is linked to; None
-	quarantine Action      // in force; above Ignore nothing behind it is looked at
-	reopen     bool        // it was switched off by us, and is to be switched on
-	confirming bool        // it is asked in the background who is behind it
-	confirmed  bool        // who is behind it was asked since its link was armed
-	armed      int64       // when that was seen, in nanoseconds; 0: it is not
-	fenced     bool        // what is behind shows a GUID that is elsewhere
-	claim      ib.GUID     // GUID the challenger says this further port of an adapter has
-	denied     uint8       // times that the port it claims to lead to said that it has no link
-	mute       bool        // of an adapter that does not speak of this port through its others
-	pause      time.Duration
+	verify     bool // probe although the peer is known
+	reopen     bool // it was switched off by us, and is to be switched on
+	confirming bool // it is asked in the background who is behind it
+	confirmed  bool // who is behind it was asked since its link was armed
+	fenced     bool // what is behind shows a GUID that is elsewhere
+	mute       bool // of an adapter that does not speak of this port through its others
 	told       bool // NodeUnreachable was told
-
-	foreignSeen uint64 // times that another SM here told something new of itself
 }
 
 func (c *Core) external(p topo.PortID) bool {
@@ -157,13 +160,9 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 		tn.LinearFDBCap = uint16(ib.MaxUnicastLID) + 1 // until SwitchInfo says how many
 	}
 	id := c.topo.AddNode(tn)
-	for len(c.nodes) < c.topo.NumNodes() {
-		c.nodes = append(c.nodes, node{})
-	}
+	c.nodes = extend(c.nodes, c.topo.NumNodes())
 	first := c.topo.Node(id).FirstPort
-	for len(c.ports) < c.topo.NumPorts() {
-		c.ports = append(c.ports, port{})
-	}
+	c.ports = extend(c.ports, c.topo.NumPorts())
 	d := c.deviceAt(ni, up)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d]}
 	for i := range int(ni.NumPorts) + 1 {
@@ -172,6 +171,18 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.remember(id)
 	c.moved()
 	return id
+}
+
+// extend gives s at least n elements. It grows by half: by less, as append does,
+// what is copied on the way would be several times the memory that a fabric needs.
+func extend[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s
+	}
+	if n > cap(s) {
+		s = slices.Grow(s, max(n, cap(s)+cap(s)/2)-len(s))
+	}
+	return s[:n]
 }
 
 // dropNode forgets a node that cannot be reached.

@@ -238,7 +238,7 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		}
 		pt.keysOK = false
 		pt.prove = slices.ContainsFunc(table.PKey[:], isTenant) || slices.ContainsFunc(have, isTenant)
-		pt.keysSent = table.PKey
+		c.members.sent[p] = table.PKey
 		// From here on it is not known what the block holds, even if no answer
 		// comes.
 		pt.pkeys = c.members.tableWith(pt.pkeys, b, have, blockUnknown)
@@ -314,7 +314,9 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 	changed := t != old && (!slices.Equal(old.keys, t.keys) || !slices.Equal(old.blocks, t.blocks))
 	pt.pkeys = t
 	c.viewDue = c.viewDue || changed
-	if r.method == mad.MethodSet && got.PKey != pt.keysSent {
+	sent := c.members.sent[p]
+	delete(c.members.sent, p)
+	if r.method == mad.MethodSet && got.PKey != sent {
 		c.refused(r, "the table answered is not the one that was set")
 		return
 	}

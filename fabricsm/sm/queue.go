@@ -39,6 +39,9 @@ type ref struct {
 	id    int32
 }
 
+// keepRing is how much memory, in entries, an empty ring keeps.
+const keepRing = 1024
+
 // ring is a queue that reuses its memory.
 type ring struct {
 	buf  []ref
@@ -55,6 +58,9 @@ func (r *ring) pop() (x ref, ok bool) {
 	r.head++
 	if r.head == len(r.buf) {
 		r.buf, r.head = r.buf[:0], 0
+		if cap(r.buf) > keepRing {
+			r.buf = nil // of the few moments at which all ports are looked at
+		}
 	}
 	return x, true
 }
