@@ -388,3 +388,33 @@ func TestDuelInChaos(t *testing.T) {
 		})
 	}
 }
+
+// TestThree: of three the highest rules, then the next, however they started.
+func TestThree(t *testing.T) {
+	ranks := map[string]uint8{"sm": 3, "h1": 9, "h3": 6}
+	for _, order := range [][]string{{"sm", "h1", "h3"}, {"h1", "h3", "sm"}, {"h3", "sm", "h1"}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			d := newDuel(t, tree(t, 4, 4))
+			for _, node := range order {
+				d.start(node, ranks[node], ranks[node], slices.DeleteFunc(slices.Clone(order), func(o string) bool { return o == node })...)
+				d.run(700 * time.Millisecond)
+			}
+			d.rules("h1", 5*time.Second)
+			before := d.lids("h1")
+			d.kill("h1")
+			d.rules("h3", 5*time.Second)
+			same(t, before, d.lids("h3"))
+			d.start("h1", 1, 1, "sm", "h3")
+			d.rules("h3", 5*time.Second)
+			d.kill("h3")
+			d.rules("sm", 5*time.Second)
+			same(t, before, d.lids("sm"))
+			d.run(3 * time.Second)
+			d.told = make(map[string][]ib.SMState)
+			d.run(10 * time.Second)
+			if len(d.told) > 0 {
+				t.Errorf("it does not hold: %v", d.told)
+			}
+		})
+	}
+}
