@@ -243,14 +243,18 @@ func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, done := context.WithCancel(ctx)
 	defer done()
+	// What happens while the subnet manager ends is printed, too.
+	printing, printed := context.WithCancel(context.WithoutCancel(ctx))
+	defer printed()
 	if s.o.json {
 		s.out = newEventLines()
-		group.Go(func() error { return s.out.write(ctx, stdout) })
+		group.Go(func() error { return s.out.write(printing, stdout) })
 	}
 	s.watched.serve(ctx, group)
 	s.flushState(ctx, group)
 	group.Go(func() error { return s.reloadOnSignal(ctx) })
 	group.Go(func() error {
+		defer printed()
 		defer done()
 		return driver.Run(ctx, s.driver(), s.intents())
 	})

@@ -539,6 +539,37 @@ func TestElectionOfTwo(t *testing.T) {
 	})
 }
 
+// TestPlannedHandover stops the master in order: it hands over before it ends.
+func TestPlannedHandover(t *testing.T) {
+	s := newStage(t)
+	a := s.ours("sm", 9, "h2")
+	before := s.ruled(a, electionTime)
+	b := s.ours("h2", 5, "sm")
+	b.awaitState("standby", electionTime)
+	told := func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return strings.Contains(a.said.String(), "is Standby with priority 5; trusted")
+	}
+	for deadline := time.Now().Add(electionTime); !told(); {
+		if time.Now().After(deadline) {
+			t.Fatal("the master does not see its standby")
+		}
+		s.master() // takes a moment
+	}
+	asked := time.Now()
+	a.end(syscall.SIGTERM)
+	s.same("after the handover", before, s.ruled(b, electionTime))
+	took := b.last("master").Sub(asked)
+	t.Logf("master %v after SIGTERM; %q, %q", took.Round(time.Millisecond), a.history(), b.history())
+	if took > time.Second {
+		t.Errorf("a planned handover took %v", took)
+	}
+	if h := a.history(); h[len(h)-1] != "standby" {
+		t.Errorf("the master ended as %q", h)
+	}
+}
+
 // takeOverTime is what the machine of the test may need to discover anew, and
 // to tell that it did.
 const takeOverTime = time.Second

@@ -33,6 +33,10 @@ type loop struct {
 	send  []transport.Packet // of this round
 	wake  time.Time
 	ended bool // Until said so
+
+	told     <-chan struct{} // closed when the owner wants the end; nil once it began
+	leaveBy  time.Time       // when resigning is given up; zero: not begun
+	resigned bool
 }
 
 func newLoop(o Options) *loop {
@@ -109,17 +113,28 @@ func (l *loop) stop() {
 // begin starts the core.
 func (l *loop) begin(facts []sm.Fact) { l.step(&sm.Started{Facts: facts}) }
 
+// leave begins the end: a master looks after its succession first.
+func (l *loop) leave() {
+	l.told = nil
+	l.leaveBy = time.Now().Add(resignTime)
+	l.step(&sm.Resign{})
+}
+
+// resignTime bounds how long a master looks after its succession.
+const resignTime = 2 * time.Second
+
 func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 	if err := l.flush(); err != nil {
 		return err
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for !l.ended {
+	l.told = ctx.Done()
+	for !l.ended && !l.resigned {
 		timer.Reset(time.Until(l.next()))
 		select {
-		case <-ctx.Done():
-			return nil
+		case <-l.told:
+			l.leave()
 		case buf := <-l.full:
 			l.take(buf)
 			l.free <- buf
@@ -175,6 +190,9 @@ func (l *loop) next() time.Time {
 	if !l.wake.IsZero() && l.wake.Before(at) {
 		at = l.wake
 	}
+	if !l.leaveBy.IsZero() && l.leaveBy.Before(at) {
+		at = l.leaveBy
+	}
 	return at
 }
 
@@ -225,6 +243,9 @@ func (l *loop) expire() {
 	if !l.wake.IsZero() && !now.Before(l.wake) {
 		l.step(&sm.Woken{})
 	}
+	if !l.leaveBy.IsZero() && !now.Before(l.leaveBy) {
+		l.resigned = true
+	}
 }
 
 // step advances the core and gathers what it wants done.
@@ -245,6 +266,7 @@ func (l *loop) step(in sm.Input) {
 		go func() { l.tables <- job.Run() }() // one at a time: the channel holds its result
 	}
 	l.wake = out.Wake
+	l.resigned = out.Resigned
 	for _, e := range out.Events {
 		l.tell(e)
 	}

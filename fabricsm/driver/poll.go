@@ -56,7 +56,8 @@ func (p *poller) waiter(done <-chan struct{}) {
 func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for idle := 0; !l.ended; {
+	l.told = ctx.Done()
+	for idle := 0; !l.ended && !l.resigned; {
 		moved, err := l.exchange(p)
 		if err != nil {
 			return err
@@ -69,14 +70,12 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 			runtime.Gosched()
 		default:
 			idle = 0
-			if err := l.rest(ctx, p, timer, &intents); err != nil || ctx.Err() != nil {
+			if err := l.rest(p, timer, &intents); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := l.others(ctx, &intents); err != nil || ctx.Err() != nil {
-			return err
-		}
+		l.others(&intents)
 	}
 	return nil
 }
@@ -117,10 +116,10 @@ func (l *loop) push(p *poller) (int, error) {
 
 // others looks, without waiting, whether there is something to do besides the
 // wire.
-func (l *loop) others(ctx context.Context, intents *<-chan sm.Intent) error {
+func (l *loop) others(intents *<-chan sm.Intent) {
 	select {
-	case <-ctx.Done():
-		return nil
+	case <-l.told:
+		l.leave()
 	case t := <-l.tables:
 		l.step(t)
 	case in, ok := <-*intents:
@@ -130,11 +129,10 @@ func (l *loop) others(ctx context.Context, intents *<-chan sm.Intent) error {
 	if !time.Now().Before(l.next()) {
 		l.expire()
 	}
-	return nil
 }
 
 // rest waits until there is something to do.
-func (l *loop) rest(ctx context.Context, p *poller, timer *time.Timer, intents *<-chan sm.Intent) error {
+func (l *loop) rest(p *poller, timer *time.Timer, intents *<-chan sm.Intent) error {
 	if !p.waiting {
 		p.waiting = true
 		p.wait <- struct{}{}
@@ -145,7 +143,8 @@ func (l *loop) rest(ctx context.Context, p *poller, timer *time.Timer, intents *
 	}
 	timer.Reset(pause)
 	select {
-	case <-ctx.Done():
+	case <-l.told:
+		l.leave()
 	case err := <-p.ready:
 		p.waiting = false
 		if err != nil {

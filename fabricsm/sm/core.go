@@ -82,7 +82,7 @@ func New(cfg Config) *Core {
 		root:     topo.None,
 		rootPort: topo.None,
 		election: election{
-			master: topo.None, waitFor: topo.None,
+			master: topo.None, waitFor: topo.None, mandate: topo.None,
 			asking: make(map[topo.PortID]struct{}), commands: make(map[topo.PortID]command),
 		},
 		byPort:   make(map[ib.GUID]topo.PortID),
@@ -131,6 +131,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.changeGroups(in)
 	case *TablesReady:
 		c.gotTables(in)
+	case *Resign:
+		c.resign()
 	}
 	c.plant()
 	c.pump()
@@ -139,6 +141,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 	}
 	c.wire.trim()
 	c.out.Wake = c.wake(late)
+	c.out.Resigned = c.resigned()
 	return c.out
 }
 

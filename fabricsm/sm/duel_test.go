@@ -418,3 +418,43 @@ func TestThree(t *testing.T) {
 		})
 	}
 }
+
+// TestResign: a master that ends in order gives the fabric to a standby, which
+// need not find out.
+func TestResign(t *testing.T) {
+	d := newDuel(t, tree(t, 4, 4))
+	e := d.start("sm", 9, 9, "h2")
+	d.rules("sm", 5*time.Second)
+	d.start("h2", 5, 5, "sm")
+	d.rules("sm", 5*time.Second)
+	before := d.lids("sm")
+	d.run(3 * time.Second) // the master has seen its standby
+	e.step(&sm.Resign{})
+	began := d.now
+	for !e.resigned && d.now.Sub(began) < time.Second {
+		d.run(slice)
+	}
+	if !e.resigned {
+		t.Fatal("not resigned within a second")
+	}
+	d.kill("sm")
+	for len(d.told["h2"]) == 0 || d.told["h2"][len(d.told["h2"])-1] != ib.SMMaster {
+		if d.run(slice); d.now.Sub(began) > time.Second {
+			t.Fatalf("no master after a second: %v", d.told)
+		}
+	}
+	took := d.now.Sub(began)
+	t.Logf("master after %v: %v", took, d.told)
+	if took > 100*time.Millisecond {
+		t.Errorf("it took %v", took)
+	}
+	d.rules("h2", time.Second)
+	same(t, before, d.lids("h2"))
+
+	// Alone, nothing holds up the end.
+	lone := newDuel(t, tree(t, 4, 4)).start("sm", 9, 9, "h2")
+	lone.step(&sm.Resign{})
+	if !lone.resigned {
+		t.Error("without a standby the end has to wait")
+	}
+}

@@ -54,15 +54,17 @@ func (k *configChecker) election(e *ElectionConfig) {
 
 // election is where this SM stands among the others.
 type election struct {
-	master   topo.PortID // standby: the port of the SM that is polled
-	since    time.Time   // when that one was last seen to be what is expected, or waiting began
-	claim    bool        // discovering again under a mandate: to others we are master
-	waitFor  topo.PortID // master of lower rank that is to hand over to us, None
-	quietAt  time.Time   // when discovery first had nothing left but what does not answer
-	asked    bool        // the others were asked again after discovery had come to rest
-	stubborn bool        // nobody of higher rank became master: yield to masters only
-	foreign  bool        // another SM ruled since we last did: LIDs may have changed
-	ticks    uint
+	master    topo.PortID // standby: the port of the SM that is polled
+	since     time.Time   // when that one was last seen to be what is expected, or waiting began
+	claim     bool        // discovering again under a mandate: to others we are master
+	waitFor   topo.PortID // master of lower rank that is to hand over to us, None
+	quietAt   time.Time   // when discovery first had nothing left but what does not answer
+	asked     bool        // the others were asked again after discovery had come to rest
+	stubborn  bool        // nobody of higher rank became master: yield to masters only
+	foreign   bool        // another SM ruled since we last did: LIDs may have changed
+	ticks     uint
+	mandate   topo.PortID // who handed over: it need not be asked again before we are master
+	resigning bool        // the owner is about to end
 
 	asking   map[topo.PortID]struct{} // SMs whose answer discovery waits for
 	commands map[topo.PortID]command  // Sets of SMInfo to be sent
@@ -270,6 +272,7 @@ func (c *Core) takeOver(mandate bool, reason string) {
 	c.solved(problemKey{kind: foreignMaster})
 	c.solved(problemKey{kind: disabledSM})
 	c.state, e.master, e.waitFor, e.claim, e.asked = ib.SMDiscovering, topo.None, topo.None, mandate, false
+	e.mandate = topo.None
 	e.quietAt = time.Time{}
 	clear(e.commands)
 	for _, o := range c.others {
@@ -401,7 +404,7 @@ func (c *Core) looksOn() bool {
 	if e.quietAt.IsZero() {
 		e.quietAt = c.now
 	}
-	busy := c.wire.out > 0 || c.near > 0
+	busy := c.wire.out > len(e.commands) || c.near > 0
 	return busy && c.now.Sub(e.quietAt) < lookOn || c.waitsForSMs()
 }
 

@@ -205,6 +205,9 @@ func TestCommandsWithoutRight(t *testing.T) {
 			{name: "peer without a name", from: "h1", forge: func(si *mad.SMInfo, _ *env) { si.GUID = 0 }, want: "another port has the GUID"},
 			{name: "routed by LID", from: "h1", byLID: true, want: "where it comes from is not known"},
 		} {
+			if tt.byLID && own != ib.SMMaster {
+				continue // nobody has a LID yet
+			}
 			t.Run(fmt.Sprintf("%s to %v", tt.name, own), func(t *testing.T) {
 				e, peer := inState(t, own)
 				st := peer
@@ -216,9 +219,7 @@ func TestCommandsWithoutRight(t *testing.T) {
 				}
 				lid := ib.LID(0)
 				if tt.byLID {
-					if lid = e.fab.PortInfo("sm", 1).LID; lid == 0 {
-						t.Skip("nobody has a LID yet, so nothing can be routed by one")
-					}
+					lid = e.fab.PortInfo("sm", 1).LID
 				}
 				e.takeEvents()
 				for range 3 {

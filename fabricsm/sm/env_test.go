@@ -57,7 +57,8 @@ type env struct {
 	taken     int // events taken before those
 	smps      map[string]int
 	steps     int
-	idle      int // turns since the last step
+	resigned  bool // the core said so
+	idle      int  // turns since the last step
 	onStep    func()
 	changed   change // on devices since the last judgement
 	rogues    []*rogue
@@ -158,7 +159,7 @@ func (e *env) step(in sm.Input) {
 	if out.View != nil {
 		e.view = out.View
 	}
-	e.wake = out.Wake
+	e.wake, e.resigned = out.Wake, out.Resigned
 	for _, p := range packets {
 		e.arrive(e.st.Exchange([]transport.Packet{p}, nil))
 	}

@@ -36,7 +36,7 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		tries *= 4 // it lives, so this is loss on the way
 	}
 	if r.ref.class == clsSMInfo {
-		tries = c.cfg.Election.Misses // that its node lives says nothing of the SM
+		tries = c.smTries(r) // that its node lives says nothing of the SM
 	}
 	switch r.ref.class {
 	case clsLFT:

@@ -100,6 +100,7 @@ func (c *Core) obey(from topo.PortID, control mad.SMInfoControl) {
 		standby := c.state == ib.SMStandby
 		c.election.foreign = true
 		c.takeOver(true, "port "+guid+" handed over")
+		c.election.mandate = from
 		if o := c.otherAt(from); o != nil {
 			o.info.SMState, o.stale, o.ignored = ib.SMStandby, false, false
 			c.solved(problemKey{kind: rivalMaster, guid: o.info.GUID})
@@ -157,13 +158,27 @@ func (c *Core) workCommand(p topo.PortID) {
 		si.Priority = c.cfg.Election.MasterPriority & 0xF
 	}
 	c.encode(mad.Encode(m.Data(), &si))
+	if cmd.control == mad.SMInfoAcknowledge {
+		// Nobody waits for the answer, least of all our own discovery: the old
+		// master may have ended.
+		c.wire.notFresh(&c.wire.slots[c.out.Send[len(c.out.Send)-1].ID&slotMask])
+	}
+}
+
+// smTries is how many tries a request to an SM gets. An ACKNOWLEDGE has one:
+// nothing depends on it.
+func (c *Core) smTries(r *request) int {
+	if r.method == mad.MethodSet && mad.SMInfoControl(r.mod) == mad.SMInfoAcknowledge {
+		return 1
+	}
+	return c.cfg.Election.Misses
 }
 
 // commanded takes that a command was obeyed, or why not.
 func (c *Core) commanded(p topo.PortID, control mad.SMInfoControl, reason string) {
 	e := &c.election
 	delete(e.commands, p)
-	if control != mad.SMInfoHandover || c.state != ib.SMStandby || p != e.master {
+	if control != mad.SMInfoHandover || c.state != ib.SMStandby || p != e.master || e.resigning {
 		return
 	}
 	o := c.otherAt(p)

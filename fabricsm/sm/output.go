@@ -17,6 +17,8 @@ type Output struct {
 	Events []Event
 	View   *View     // new immutable snapshot, nil when unchanged
 	Wake   time.Time // step Woken in by then; zero: no need
+
+	Resigned bool // after Resign: the owner may end
 }
 
 // RequestID names a request that is out; it is never 0.

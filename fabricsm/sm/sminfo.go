@@ -33,6 +33,10 @@ func (c *Core) otherAt(p topo.PortID) *otherSM {
 
 // askedSMInfo answers another SM, or a diagnostic.
 func (c *Core) askedSMInfo(in *Received) {
+	if c.election.resigning {
+		c.dropped++
+		return
+	}
 	m := &in.MAD
 	from := c.senderOf(m)
 	status := mad.StatusOK
@@ -83,6 +87,9 @@ func (c *Core) lookForSM(p topo.PortID, pi *mad.PortInfo) {
 // askSM asks a port for its SMInfo. Discovery waits for those that may be
 // believed.
 func (c *Core) askSM(p topo.PortID) {
+	if c.state == ib.SMDiscovering && p == c.election.mandate {
+		return
+	}
 	if c.state == ib.SMDiscovering && c.mayTrust(p) {
 		c.election.asking[p] = struct{}{}
 	}
