@@ -39,6 +39,7 @@ func NewLocal(o LocalOptions) *Server {
 	r.Get("/livez", s.livez)
 	r.Get("/version", s.versionz)
 	r.Get("/metrics", s.serveMetrics(o.Registry))
+	r.Get("/metrics/fabric", s.serveDevices)
 	s.document = s.localRoutes(r)
 	s.handler = r
 	return s

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -54,16 +55,42 @@ func knownMethod(method string) string {
 // serveMetrics answers GET /metrics to any operator's credential: counters
 // tell a host on the fabric too much about its neighbours.
 func (s *Server) serveMetrics(g prometheus.Gatherer) http.HandlerFunc {
-	h := promhttp.HandlerFor(g, promhttp.HandlerOpts{})
+	return s.viewers(promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+}
+
+// viewers lets those in who may see everything.
+func (s *Server) viewers(h http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if s.local {
-			h.ServeHTTP(w, r)
-			return
-		}
-		if _, refused := s.authenticate(r.Header.Get("Authorization"), accessView); refused != nil {
-			writeProblem(w, r, refused)
-			return
+		if !s.local {
+			if _, refused := s.authenticate(r.Header.Get("Authorization"), accessView); refused != nil {
+				writeProblem(w, r, refused)
+				return
+			}
 		}
 		h.ServeHTTP(w, r)
 	}
+}
+
+// serveDevices answers GET /metrics/fabric: series for every device and port.
+func (s *Server) serveDevices(w http.ResponseWriter, r *http.Request) {
+	write, err := s.devices()
+	if err != nil {
+		p, fault := problemOf(err)
+		noteFault(r.Context(), fault)
+		writeProblem(w, r, p)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	if err := write(&paced{ctx: r.Context(), w: w, rc: http.NewResponseController(w)}); err != nil && r.Context().Err() == nil {
+		noteFault(r.Context(), err)
+		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
+	}
+}
+
+func (s *Server) devices() (func(io.Writer) error, error) {
+	r, err := s.reader()
+	if err != nil {
+		return nil, err
+	}
+	return r.Devices()
 }

@@ -27,6 +27,8 @@ type FabricReader interface {
 	Table(ctx context.Context, node string, q v1.PageQuery) (*v1.Page[v1.FabricEntry], error)
 	// Dump gives what writes the fabric in a format, to be called once.
 	Dump(format, node string) (func(io.Writer) error, error)
+	// Devices gives what writes the metrics of all devices, to be called once.
+	Devices() (func(io.Writer) error, error)
 	Progress(ctx context.Context) (*v1.SMProgress, error)
 	SM(ctx context.Context) (*v1.SM, error)
 }

@@ -101,6 +101,7 @@ func New(o Options) *Server {
 	r.Get("/readyz", s.readyz)
 	r.Get("/version", s.versionz)
 	r.Get("/metrics", s.serveMetrics(o.Registry))
+	r.Get("/metrics/fabric", s.viewers(http.HandlerFunc(s.serveDevices)))
 	s.document = s.routes(r)
 	r.Get("/openapi.json", s.document.serve("application/openapi+json", s.document.json))
 	r.Get("/openapi.yaml", s.document.serve("application/openapi+yaml", s.document.yaml))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/api"
@@ -28,7 +27,6 @@ type watched struct {
 	local   net.Listener // nil: none
 	metrics net.Listener // nil: none
 	server  *api.Server
-	gather  *prometheus.Registry
 }
 
 // newRegistry gives a registry with what is counted of the process, and of the
@@ -53,12 +51,11 @@ func watch(o watchConfig, path func(string) string, seen *seen.Observer, log *sl
 			w.close()
 		}
 	}()
-	w.gather = newRegistry(seen)
+	w.server = api.NewLocal(api.LocalOptions{Fabric: seen, Version: version.Short(), Log: log, Registry: newRegistry(seen)})
 	if o.Socket != "" {
 		if w.local, err = listenUnix(path(o.Socket)); err != nil {
 			return nil, err
 		}
-		w.server = api.NewLocal(api.LocalOptions{Fabric: seen, Version: version.Short(), Log: log, Registry: w.gather})
 	}
 	if o.Metrics != "" {
 		if w.metrics, err = net.Listen("tcp", o.Metrics); err != nil {
@@ -82,14 +79,15 @@ func (w *watched) serve(ctx context.Context, group *errgroup.Group) {
 		group.Go(func() error { return w.server.ServeLocal(ctx, w.local) })
 	}
 	if w.metrics != nil {
-		group.Go(func() error { return serveMetrics(ctx, w.metrics, w.gather) })
+		group.Go(func() error { return serveMetrics(ctx, w.metrics, w.server) })
 	}
 }
 
-// serveMetrics answers GET /metrics and nothing else.
-func serveMetrics(ctx context.Context, l net.Listener, g prometheus.Gatherer) error {
+// serveMetrics answers GET /metrics and /metrics/fabric, and nothing else.
+func serveMetrics(ctx context.Context, l net.Listener, all http.Handler) error {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", all)
+	mux.Handle("GET /metrics/fabric", all)
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()

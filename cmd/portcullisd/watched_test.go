@@ -213,6 +213,9 @@ func TestLoneSMIsWatched(t *testing.T) {
 			t.Errorf("metrics lack %s:\n%s", want, text)
 		}
 	}
+	if text := fetched(t, "http://"+address+"/metrics/fabric"); !strings.Contains(text, `infiniband_hca_info{guid="0x0000000000200000",hca="h1"`) {
+		t.Errorf("metrics of devices:\n%s", text)
+	}
 	d.stop()
 	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after the end: %v, want no socket", err)
