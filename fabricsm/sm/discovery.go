@@ -45,7 +45,11 @@ func (c *Core) workProbe(p topo.PortID) {
 	c.send(ref{clsProbe, int32(p)}, topo.None, n.epoch, mad.MethodGet, mad.AttrNodeInfo, 0, &route)
 }
 
-func linkUp(pi *mad.PortInfo) bool { return pi.PortState >= ib.PortInit }
+// linkUp reports a port with a link. One that was disabled has none, whatever it
+// says of its state.
+func linkUp(pi *mad.PortInfo) bool {
+	return pi.PortState >= ib.PortInit && pi.PortPhysicalState != ib.PhysDisabled
+}
 
 // gotNodeInfo takes what is at the end of a probe.
 func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
