@@ -285,37 +285,6 @@ func (c *Core) takeOver(mandate bool, reason string) {
 	c.doubtAll()
 }
 
-// doubtAll has everything read again that another SM may have changed.
-func (c *Core) doubtAll() {
-	c.treeEpoch++
-	for id := range c.nodes {
-		if c.nodes[id].alive {
-			c.nodes[id].lft.forget()
-			c.refresh(topo.NodeID(id))
-			if c.topo.Node(topo.NodeID(id)).Type == ib.NodeSwitch {
-				c.rebooted(topo.NodeID(id))
-				c.nodes[id].infoKnown = false
-			}
-		}
-	}
-	for p := range c.ports {
-		pt := &c.ports[p]
-		pt.pkeys, pt.slvl, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh, pt.unread = nil, slvlState{}, false, false, 0, false, false
-		pt.arb = nil
-	}
-	c.wantRoutes()
-}
-
-// unprove forgets which memberships were told to be in force: another SM may
-// have changed that, and it is told again when it was read back again.
-func (m *members) unprove() {
-	for _, list := range m.byGUID {
-		for _, ms := range list {
-			ms.applied = false
-		}
-	}
-}
-
 // ownLinkDown reports that our own port leads nowhere.
 func (c *Core) ownLinkDown() bool {
 	p := c.own()
@@ -416,45 +385,4 @@ func (c *Core) waitsForSMs() bool {
 		}
 	}
 	return len(c.election.asking) > 0
-}
-
-// adoptLIDs takes the LIDs that ports have for theirs, where another SM ruled:
-// its LIDs are in use. Where two ports show one LID, it stays with the one that
-// was known to have it.
-func (c *Core) adoptLIDs(ports []topo.PortID) {
-	if !c.election.foreign {
-		return
-	}
-	c.election.foreign = false
-	shown := make(map[ib.LID]int)
-	for _, p := range ports {
-		if c.byPort[c.guidOf(p)] == p && c.ports[p].known {
-			shown[c.ports[p].info.LID]++
-		}
-	}
-	for _, p := range ports {
-		guid, l := c.guidOf(p), c.ports[p].info.LID
-		owner := c.lids.at(l)
-		if c.byPort[guid] != p || !c.ports[p].known || !l.IsUnicast() || owner == guid || shown[l] > 1 {
-			continue
-		}
-		if owner != 0 {
-			c.save(Fact{Kind: FactLID, GUID: owner})
-		}
-		c.lids.load(guid, l)
-		c.save(Fact{Kind: FactLID, GUID: guid, LID: l})
-	}
-}
-
-// adoptRoutes has the routes that were found kept as far as they are right, so
-// that neither a takeover nor a restart moves traffic.
-func (c *Core) adoptRoutes() {
-	if !c.election.foreign && c.routing.tables != nil {
-		return
-	}
-	found := make([][]ib.PortNum, len(c.nodes))
-	for id := range c.nodes {
-		found[id] = c.nodes[id].lft.all()
-	}
-	c.routing.found = found
 }
