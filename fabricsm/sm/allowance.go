@@ -53,20 +53,28 @@ func (c *Core) spend(x ref) {
 	a.used[x.class]++
 }
 
+// gateHold is how long the P_Keys of a switch port wait that have had their
+// turns: as good as no time, since a host that bounces its link must not put off
+// that it loses access.
+const gateHold = 20 * time.Millisecond
+
 // overdrawn reports work that has had its turns for now, and has it looked at
-// again later. The P_Keys of a switch port always have their turn: a host that
-// bounces its link must not put off that it loses access.
+// again later.
 func (c *Core) overdrawn(x ref) bool {
-	if x.class.onNode() || x.class == clsPKey && c.external(topo.PortID(x.id)) {
+	if x.class.onNode() {
 		return false
 	}
 	a := &c.ports[x.id].turns
 	if a.used[x.class] < c.allowed(x) || c.millis()-a.since >= allowanceWindow {
 		return false
 	}
+	c.marksOf(x).held |= 1 << x.class
+	if x.class == clsPKey && c.external(topo.PortID(x.id)) {
+		c.after(gateHold, timerHold, x)
+		return true
+	}
 	pause := c.longer(time.Duration(a.pause) * time.Millisecond)
 	a.pause = uint32(pause / time.Millisecond)
-	c.marksOf(x).held |= 1 << x.class
 	c.after(pause, timerHold, x)
 	return true
 }

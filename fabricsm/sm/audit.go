@@ -29,6 +29,7 @@ func (c *Core) audit() {
 			continue
 		}
 		c.background(c.auditAt)
+		c.auditIdentity(c.auditAt)
 		c.auditAliases(c.auditAt)
 		c.auditSLtoVL(c.auditAt)
 		c.auditVLArb(c.auditAt, c.auditRound)
@@ -46,4 +47,18 @@ func (c *Core) audit() {
 func (c *Core) background(p topo.PortID) {
 	c.ports[p].background = true
 	c.markPort(clsInfo, p)
+}
+
+// auditIdentity asks again who is at the end of a link, and a switch what it
+// can: what was misread, or changed unseen, would else be believed for ever.
+func (c *Core) auditIdentity(p topo.PortID) {
+	pt := &c.ports[p]
+	switch {
+	case pt.num == 0 && c.topo.Node(pt.node).Type == ib.NodeSwitch:
+		c.nodes[pt.node].recheck, c.nodes[pt.node].quiet = true, true
+		c.markNode(clsSwitch, pt.node)
+	case c.probes(p) && c.peer(p) != topo.None:
+		pt.confirming = true
+		c.markPort(clsProbe, p)
+	}
 }

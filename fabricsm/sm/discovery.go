@@ -205,6 +205,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	case c.dark(q): // it looks itself when it is well again
 	case peer == p:
 		c.heard(id)
+		c.seenAgain(id, ni)
 		c.vindicated(p)
 	case peer != topo.None:
 		c.contest(peer, p)
@@ -217,6 +218,23 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 			c.enterEnd(q, ni.PortGUID)
 		} else {
 			c.leaveUnread(q)
+		}
+	}
+}
+
+// seenAgain takes NodeInfo of a node that was known: what it says of its tables
+// may have been misread before.
+func (c *Core) seenAgain(id topo.NodeID, ni *mad.NodeInfo) {
+	tn := c.topo.Node(id)
+	if keys := min(max(1, ni.PartitionCap), maxKeys); tn.PartitionCap != keys {
+		tn.PartitionCap = keys
+		c.topo.SetNode(id, tn)
+		c.moved()
+		c.disturb()
+		for i := range int(tn.NumPorts) + 1 {
+			if p := tn.FirstPort + topo.PortID(i); c.ports[p].known {
+				c.touch(p)
+			}
 		}
 	}
 }

@@ -60,7 +60,8 @@ type env struct {
 	resigned  bool // the core said so
 	idle      int  // turns since the last step
 	onStep    func()
-	changed   change // on devices since the last judgement
+	mangle    func(*transport.Packet) // changes whatever arrives
+	changed   change                  // on devices since the last judgement
 	rogues    []*rogue
 	meddle    func(set bool, m *mad.MAD) // changes answers on their way
 	asked     map[ib.TID]bool            // by transaction: it was a Set
@@ -214,6 +215,9 @@ func (e *env) arrive(packets []transport.Packet) {
 		}
 		if e.meddle != nil && p.MAD.Method() == mad.MethodGetResp {
 			e.meddle(e.asked[ib.TID(uint32(p.MAD.TID()))], &p.MAD)
+		}
+		if e.mangle != nil {
+			e.mangle(&p)
 		}
 		if e.rng.Float64() < e.bad.garble {
 			p.MAD[e.rng.IntN(mad.Size)] ^= byte(1 + e.rng.IntN(255))

@@ -34,6 +34,7 @@ type node struct {
 	infoKnown bool
 	reset     bool          // it came without configuration: LinearFDBTop was 0
 	verify    bool          // read SwitchInfo, and all ports if one changed state
+	quiet     bool          // the next read of SwitchInfo is part of the audit
 	recheck   bool          // read SwitchInfo: it may have rebooted
 	readPorts bool          // read all ports once PortStateChange is cleared
 	clearPSC  bool          // PortStateChange is to be cleared

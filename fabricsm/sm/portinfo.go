@@ -30,6 +30,11 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 		c.cleared(p, &pi)
 	}
 	c.notProven(p, &pi)
+	if pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound && c.nodes[c.ports[p].node].notKept&fieldEnforcement != 0 {
+		// It does keep them: what showed otherwise was a mistake.
+		c.learn(c.ports[p].node, fieldEnforcement, 0)
+		c.touchNode(c.ports[p].node)
+	}
 	c.observe(p, &pi, true)
 }
 
@@ -173,7 +178,9 @@ func (c *Core) workSwitch(id topo.NodeID) {
 	n := &c.nodes[id]
 	x := ref{clsSwitch, int32(id)}
 	if !n.infoKnown || n.verify || n.recheck {
+		c.auditing, n.quiet = n.quiet && !n.verify, false
 		c.ask(x, id, mad.MethodGet, mad.AttrSwitchInfo, 0)
+		c.auditing = false
 		return
 	}
 	if !c.writing() {
