@@ -34,6 +34,10 @@ type Options struct {
 	// device is noticed late.
 	Timeout time.Duration
 
+	// Inputs is what else the core is told, all of it in order: multicast groups,
+	// marks of operators. A closed or nil channel means that no more comes.
+	Inputs <-chan sm.Input
+
 	OnEvent func(sm.Event)
 	OnView  func(*sm.View)
 	// Until ends Run without an error when it returns true for a view. It is

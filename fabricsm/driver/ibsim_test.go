@@ -46,6 +46,7 @@ type manager struct {
 	views   chan *sm.View
 	events  chan sm.Event
 	intents chan sm.Intent
+	inputs  chan sm.Input
 	ended   chan error
 	cancel  context.CancelFunc
 }
@@ -70,11 +71,11 @@ func manageAs(t testing.TB, lab *ibsimlab.Lab, store driver.Store, cfg sm.Config
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &manager{
 		t: t, views: make(chan *sm.View, 1), events: make(chan sm.Event, 1<<16),
-		intents: make(chan sm.Intent, 1), ended: make(chan error, 1), cancel: cancel,
+		intents: make(chan sm.Intent, 1), inputs: make(chan sm.Input, 1), ended: make(chan error, 1), cancel: cancel,
 	}
 	go func() {
 		m.ended <- driver.Run(ctx, driver.Options{
-			Port: port, Core: cfg, Store: store,
+			Port: port, Core: cfg, Store: store, Inputs: m.inputs,
 			OnView: m.show,
 			OnEvent: func(e sm.Event) {
 				select {

@@ -127,6 +127,7 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 	if err := l.flush(); err != nil {
 		return err
 	}
+	inputs := l.o.Inputs
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	l.told = ctx.Done()
@@ -142,6 +143,12 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 			l.step(t)
 		case in, ok := <-intents:
 			l.intent(in, ok, &intents)
+		case in, ok := <-inputs:
+			if !ok {
+				inputs = nil
+				break
+			}
+			l.step(in)
 		case err := <-l.failure:
 			if errors.Is(err, transport.ErrClosed) && ctx.Err() != nil {
 				return nil

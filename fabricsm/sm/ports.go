@@ -216,12 +216,14 @@ func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) 
 	}
 	pt.renewed()
 	pt.retuned = pt.retuned || pt.setTried&fieldLink != 0
+	changed := pt.setTried
 	if pt.unread {
 		pt.info = pi // what is wanted depends on what the port can do
+		changed = 0  // what was right already is no proof that a change is kept
 	}
 	want, fields := c.wantInfo(p)
 	missed := differing(&pi, &want) & fields & pt.setTried
-	c.learn(pt.node, pt.setTried&fields, missed)
+	c.learn(pt.node, changed&fields, missed)
 	if pt.setTried&fieldEnforcement != 0 || want.PartitionEnforcementInbound {
 		pt.enforced = true
 	}
