@@ -127,7 +127,6 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 	if err := l.flush(); err != nil {
 		return err
 	}
-	inputs := l.o.Inputs
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	l.told = ctx.Done()
@@ -143,12 +142,8 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 			l.step(t)
 		case in, ok := <-intents:
 			l.intent(in, ok, &intents)
-		case in, ok := <-inputs:
-			if !ok {
-				inputs = nil
-				break
-			}
-			l.step(in)
+		case in, ok := <-l.o.Inputs:
+			l.input(in, ok)
 		case err := <-l.failure:
 			if errors.Is(err, transport.ErrClosed) && ctx.Err() != nil {
 				return nil
@@ -171,6 +166,15 @@ func (l *loop) intent(in sm.Intent, ok bool, intents *<-chan sm.Intent) {
 		return
 	}
 	l.step(&sm.IntentSet{Intent: latest(in, *intents)})
+}
+
+// input steps in what else came. A closed channel has nothing more.
+func (l *loop) input(in sm.Input, ok bool) {
+	if !ok {
+		l.o.Inputs = nil
+		return
+	}
+	l.step(in)
 }
 
 // latest gives the newest of the intents that wait.

@@ -124,6 +124,8 @@ func (l *loop) others(intents *<-chan sm.Intent) {
 		l.step(t)
 	case in, ok := <-*intents:
 		l.intent(in, ok, intents)
+	case in, ok := <-l.o.Inputs:
+		l.input(in, ok)
 	default:
 	}
 	if !time.Now().Before(l.next()) {
@@ -154,6 +156,8 @@ func (l *loop) rest(p *poller, timer *time.Timer, intents *<-chan sm.Intent) err
 		l.step(t)
 	case in, ok := <-*intents:
 		l.intent(in, ok, intents)
+	case in, ok := <-l.o.Inputs:
+		l.input(in, ok)
 	case <-timer.C:
 		l.expire()
 	}
