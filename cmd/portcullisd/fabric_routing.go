@@ -17,13 +17,15 @@ type routingConfig struct {
 	RootGUIDFile string `yaml:"root_guid_file"`
 	CNGUIDFile   string `yaml:"cn_guid_file"`
 	IOGUIDFile   string `yaml:"io_guid_file"`
+	MaxReverse   int    `yaml:"max_reverse_hops"`
+	PortOrder    string `yaml:"port_search_ordering_file"`
 	TorusConfig  string `yaml:"torus_config"`
 	GroupFile    string `yaml:"group_file"`
 	LFTsFile     string `yaml:"lfts_file"`
 }
 
 func defaultRouting() routingConfig {
-	return routingConfig{Engine: chain.Default, MaxLanes: route.MaxLayers}
+	return routingConfig{Engine: chain.Default, MaxLanes: route.MaxLayers, MaxReverse: -1}
 }
 
 func (r *routingConfig) check(k *checker, key string) {
@@ -31,6 +33,7 @@ func (r *routingConfig) check(k *checker, key string) {
 		k.wrong(key+".engine", "%q: %v", r.Engine, err)
 	}
 	within(k, key+".max_lanes", r.MaxLanes, 1, route.MaxLayers)
+	within(k, key+".max_reverse_hops", r.MaxReverse, -1, 64)
 }
 
 func (r *routingConfig) flags(f *smFlags, key string) {
@@ -39,6 +42,8 @@ func (r *routingConfig) flags(f *smFlags, key string) {
 	f.text("root-guid-file", key+".root_guid_file", &r.RootGUIDFile)
 	f.text("cn-guid-file", key+".cn_guid_file", &r.CNGUIDFile)
 	f.text("io-guid-file", key+".io_guid_file", &r.IOGUIDFile)
+	number(f, "max-reverse-hops", key+".max_reverse_hops", &r.MaxReverse)
+	f.text("port-search-ordering-file", key+".port_search_ordering_file", &r.PortOrder)
 	f.text("torus-config", key+".torus_config", &r.TorusConfig)
 	f.text("group-file", key+".group_file", &r.GroupFile)
 	f.text("lfts-file", key+".lfts_file", &r.LFTsFile)
@@ -47,13 +52,13 @@ func (r *routingConfig) flags(f *smFlags, key string) {
 // apply stands behind that of the ports: engines may use no more lanes than
 // ports are given.
 func (r *routingConfig) apply(to *sm.Config, path func(string) string) error {
-	settings := chain.Settings{Lanes: r.MaxLanes}
+	settings := chain.Settings{Lanes: r.MaxLanes, MaxReverseHops: r.MaxReverse}
 	if vls := to.Ports.MaxOperationalVLs; vls != 0 {
 		settings.Lanes = min(r.MaxLanes, vls.Count())
 	}
 	files := chain.Files{
 		Roots: path(r.RootGUIDFile), ComputeNodes: path(r.CNGUIDFile), IONodes: path(r.IOGUIDFile),
-		Torus: path(r.TorusConfig), Groups: path(r.GroupFile), LFTs: path(r.LFTsFile),
+		Torus: path(r.TorusConfig), Groups: path(r.GroupFile), LFTs: path(r.LFTsFile), PortOrder: path(r.PortOrder),
 	}
 	if err := settings.Read(files, readList); err != nil {
 		return err

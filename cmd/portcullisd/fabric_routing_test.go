@@ -20,7 +20,7 @@ func TestRoutingOptions(t *testing.T) {
 		{args: "", engines: "minhop updn"},
 		{args: "--engine TORUS-2qos,dfsssp,no_fallback", engines: "torus-2QoS dfsssp"},
 		{args: "--engine ftree --root-guid-file " + roots, engines: "ftree"},
-		{args: "--engine ftree,lash", complaint: "--engine \"ftree,lash\": there is no routing engine \"lash\": want some of dfp, dfsssp, dor, file, "},
+		{args: "--engine ftree,lash", complaint: "--engine \"ftree,lash\": there is no routing engine \"lash\": want some of dfp, dfsssp, dnup, dor, file, "},
 		{args: "--max-lanes 9", complaint: "--max-lanes 9: want 1 to 8"},
 		{args: "--root-guid-file " + bad, problem: bad + `:2: GUID "spine": want 0x`},
 		{args: "--torus-config " + dir + "/none", problem: "none: no such file"},

@@ -57,11 +57,16 @@ Options:
   --max-mtu BYTES       largest MTU of a link; default 4096
   --max-vls N           largest number of data VLs of a link; default 15
   --engine LIST         routing engines, tried in this order: some of dfp,
-                        dfsssp, dor, file, ftree, minhop, torus-2QoS and updn, with
-                        commas between; default minhop,updn
+                        dfsssp, dnup, dor, file, ftree, minhop, torus-2QoS and updn,
+                        with commas between; default minhop,updn
   --root-guid-file FILE switches on top of updn and ftree, a node GUID a line
   --cn-guid-file FILE   compute nodes, for ftree, a port GUID a line
   --io-guid-file FILE   I/O nodes, for ftree, a port GUID a line
+  --max-reverse-hops N  links that routes of I/O nodes may go down before they go up
+                        again, for ftree; default -1, any number
+  --port-search-ordering-file FILE
+                        switches whose ports are not in the order of dimensions, for
+                        dor, a node GUID and the ports a line
   --torus-config FILE   size and seeds of a torus, as torus-2QoS.conf(5) says
   --group-file FILE     groups of a dragonfly+, a node GUID and a number a line
   --lfts-file FILE      tables for the engine file, as in opensm-lfts.dump

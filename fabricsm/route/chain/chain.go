@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/dfp"
 	"portcullis/fabricsm/route/dfsssp"
+	"portcullis/fabricsm/route/dnup"
 	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/lftfile"
@@ -38,9 +39,15 @@ type Settings struct {
 	Roots []ib.GUID
 	// ComputeNodes and IONodes are port GUIDs, for ftree.
 	ComputeNodes, IONodes []ib.GUID
-	Torus                 *torus.Config   // nil: recognised by its cables
-	Groups                map[ib.GUID]int // of a dragonfly+, by node GUID of switches; empty: recognised
-	LFTs                  *lftfile.Tables // what the engine file gives
+	// MaxReverseHops is how many links routes of ftree from and to I/O nodes may
+	// go down before they go up again; below 0: as many as they must.
+	MaxReverseHops int
+	// PortOrder has ports in the order of dimensions, for dor, by node GUID of
+	// switches.
+	PortOrder map[ib.GUID][]ib.PortNum
+	Torus     *torus.Config   // nil: recognised by its cables
+	Groups    map[ib.GUID]int // of a dragonfly+, by node GUID of switches; empty: recognised
+	LFTs      *lftfile.Tables // what the engine file gives
 }
 
 // makers gives the engines by name.
@@ -48,12 +55,20 @@ func (s *Settings) makers() map[string]route.Engine {
 	return map[string]route.Engine{
 		"minhop":     minhop.Engine{},
 		"updn":       updn.Engine{Roots: s.Roots},
-		"ftree":      ftree.Engine{Roots: s.Roots, ComputeNodes: s.ComputeNodes, IONodes: s.IONodes},
-		"dor":        dor.Engine{Lanes: s.Lanes},
+		"ftree":      s.ftree(),
+		"dor":        dor.Engine{Lanes: s.Lanes, Ports: s.PortOrder},
+		"dnup":       dnup.Engine{},
 		"dfp":        dfp.Engine{Groups: s.Groups, Lanes: s.Lanes},
 		"dfsssp":     dfsssp.Engine{Lanes: s.Lanes},
 		"file":       lftfile.Engine{Tables: s.LFTs},
 		"torus-2QoS": torus.Engine{Config: s.Torus, Lanes: s.Lanes},
+	}
+}
+
+func (s *Settings) ftree() ftree.Engine {
+	return ftree.Engine{
+		Roots: s.Roots, ComputeNodes: s.ComputeNodes, IONodes: s.IONodes,
+		LimitReverse: s.MaxReverseHops >= 0, MaxReverseHops: s.MaxReverseHops,
 	}
 }
 

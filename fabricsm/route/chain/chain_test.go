@@ -84,6 +84,7 @@ func TestFiles(t *testing.T) {
 	files := map[string]string{
 		"roots": "0x0010000200000001\n0x99\n", "cns": "0x0020000000000001\n", "ios": "0x0020000000000077",
 		"torus": "torus 5 1 1\nxp_link 0x5 0x6", "bad": "x\n", "worse": "mesh",
+		"groups": "0x9 1\n", "order": "0x10 2 1\n", "lfts": "Unicast lids [0-1] of switch Lid 1 guid 0x10 ('a'):\n0x0001 000\n",
 	}
 	read := func(name string, _ int) ([]byte, error) {
 		if text, ok := files[name]; ok {
@@ -92,7 +93,9 @@ func TestFiles(t *testing.T) {
 		return nil, errors.New("open " + name + ": no such file")
 	}
 	var s chain.Settings
-	if err := s.Read(chain.Files{Roots: "roots", ComputeNodes: "cns", IONodes: "ios", Torus: "torus"}, read); err != nil {
+	if err := s.Read(chain.Files{
+		Roots: "roots", ComputeNodes: "cns", IONodes: "ios", Torus: "torus", Groups: "groups", PortOrder: "order", LFTs: "lfts",
+	}, read); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(s.Roots, []ib.GUID{0x0010000200000001, 0x99}); d != "" {
@@ -102,8 +105,10 @@ func TestFiles(t *testing.T) {
 		"root switch 0x0000000000000099 is not in the fabric",
 		"I/O node port 0x0020000000000077 is not in the fabric",
 		"seed switch 0x0000000000000005 is not in the fabric",
+		"switch of a group 0x0000000000000009 is not in the fabric",
+		"switch with an order of ports 0x0000000000000010 is not in the fabric",
 	}
-	engines, err := s.Engines("updn,ftree,torus-2QoS")
+	engines, err := s.Engines("updn,ftree,torus-2QoS,dfp,dor,file")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/dfp"
+	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/guidfile"
 	"portcullis/fabricsm/route/lftfile"
@@ -28,6 +29,7 @@ type Files struct {
 	Torus        string // in the format of torus-2QoS.conf(5)
 	Groups       string // node GUIDs of switches, with the number of the group, one a line
 	LFTs         string // in the format of opensm-lfts.dump
+	PortOrder    string // node GUIDs of switches, with ports in the order of dimensions
 }
 
 // Read adds what files say to settings. read gives the content of a file, but
@@ -40,6 +42,7 @@ func (s *Settings) Read(f Files, read func(name string, most int) ([]byte, error
 	s.IONodes = r.guids(f.IONodes)
 	into(&r, f.Torus, maxSize, &s.Torus, torus.Parse)
 	into(&r, f.Groups, maxSize, &s.Groups, guidfile.ParseNumbers)
+	into(&r, f.PortOrder, maxSize, &s.PortOrder, guidfile.ParsePorts)
 	into(&r, f.LFTs, lftfile.MaxSize, &s.LFTs, lftfile.Parse)
 	return errors.Join(r.errs...)
 }
@@ -86,6 +89,8 @@ func Missing(engines []route.Engine, f *topo.Fabric) []string {
 			m.list("root switch", e.Roots, m.isSwitch)
 			m.list("compute node port", e.ComputeNodes, m.isPort)
 			m.list("I/O node port", e.IONodes, m.isPort)
+		case dor.Engine:
+			m.list("switch with an order of ports", slices.Sorted(maps.Keys(e.Ports)), m.isSwitch)
 		case dfp.Engine:
 			m.list("switch of a group", slices.Sorted(maps.Keys(e.Groups)), m.isSwitch)
 		case torus.Engine:

@@ -4,7 +4,7 @@
 // other in a circle.
 //
 // Dimension order comes from taking, of all shortest paths, the one that leaves
-// each switch by the lowest port; so cables of one dimension and direction must
+// each switch by the first port, the lowest if no order is given; so cables of one dimension and direction must
 // be in ports of the same number everywhere. Where they are not, routes are
 // still right, and more lanes may be needed. Trees are routed rightly too, but
 // badly: everything goes over the first spine.
@@ -16,8 +16,11 @@
 package dor
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/layered"
 	"portcullis/fabricsm/route/spread"
@@ -30,6 +33,10 @@ type Engine struct {
 	// senders, as [route.Tables.SLtoVL] and [route.Tables.SL] say; more than
 	// [route.MaxLayers] are not used. 0 is 1.
 	Lanes int
+	// Ports has, by node GUID of switches, ports in the order of the dimensions
+	// that they lead along, where that is not the order of their numbers. Those
+	// that it leaves out follow.
+	Ports map[ib.GUID][]ib.PortNum
 }
 
 // Name gives "dor".
@@ -38,11 +45,12 @@ func (Engine) Name() string { return "dor" }
 // Route gives every switch a shortest path to every LID of its island, and
 // every pair of switches a layer. Only LIDs that would leave by one of several
 // cables to the same switch are spread. A route of prev stays while it is still
-// such a path, a layer while it is free of circles. Errors are those of [route.NewGraph], and
-// that the lanes are too few.
+// such a path, a layer while it is free of circles. Errors are those of
+// [route.NewGraph], and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
-		return func() spread.Rule { return lowestPort(g) }, nil
+		order := e.order(g)
+		return func() spread.Rule { return firstPort(g, order) }, nil
 	})
 	if err != nil {
 		return nil, err
@@ -53,9 +61,31 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 	return t, nil
 }
 
-// lowestPort allows the cables to the neighbour that the lowest port on a
+// order gives the edges of each switch in the order of dimensions, each switch
+// where the graph has it.
+func (e Engine) order(g *route.Graph) []int32 {
+	order := make([]int32, len(g.To))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	for s := range int32(len(g.IDs)) {
+		listed := e.Ports[g.GUID(s)]
+		place := func(edge int32) int {
+			if i := slices.Index(listed, g.Port[edge]); i >= 0 {
+				return i
+			}
+			return len(listed)
+		}
+		if len(listed) > 0 {
+			slices.SortStableFunc(order[g.Row[s]:g.Row[s+1]], func(a, b int32) int { return cmp.Compare(place(a), place(b)) })
+		}
+	}
+	return order
+}
+
+// firstPort allows the cables to the neighbour that the first port on a
 // shortest path leads to.
-func lowestPort(g *route.Graph) spread.Rule {
+func firstPort(g *route.Graph, order []int32) spread.Rule {
 	hops := make([]int32, len(g.IDs))
 	return func(dest int32, c *spread.Choices) {
 		for i := range hops {
@@ -75,12 +105,14 @@ func lowestPort(g *route.Graph) spread.Rule {
 		}
 		for _, s := range c.Order[1:] {
 			next := int32(-1)
-			for e := g.Row[s]; e < g.Row[s+1]; e++ {
-				to := g.To[e]
-				if next < 0 && hops[to] == hops[s]-1 {
+			for _, e := range order[g.Row[s]:g.Row[s+1]] {
+				if to := g.To[e]; hops[to] == hops[s]-1 {
 					next = to
+					break
 				}
-				if to == next {
+			}
+			for e := g.Row[s]; e < g.Row[s+1]; e++ {
+				if g.To[e] == next {
 					c.Edge = append(c.Edge, e)
 				}
 			}

@@ -72,6 +72,34 @@ func TestDimensionOrder(t *testing.T) {
 	}
 }
 
+// TestPortOrder: with a list, packets go along y before x, and switches that are
+// not in it keep to the order of port numbers.
+func TestPortOrder(t *testing.T) {
+	f := topotest.Grid([3]int{4, 3, 1}, [3]bool{}, 1).Fabric()
+	ports := make(map[ib.GUID][]ib.PortNum)
+	for _, id := range f.Switches() {
+		ports[f.Node(id).GUID] = []ib.PortNum{3, 4}
+	}
+	corner := f.Switches()[0]
+	lid := f.Port(f.PortOf(f.Switches()[11], 0)).LID
+	for _, tt := range []struct {
+		name string
+		e    Engine
+		want ib.PortNum
+	}{{"by number", Engine{}, 1}, {"y first", Engine{Ports: ports}, 3}} {
+		tables, err := tt.e.Route(f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := route.Check(f, tables).Err(); err != nil || tables.Layers() != 1 {
+			t.Errorf("%s: %d lanes, %v", tt.name, tables.Layers(), err)
+		}
+		if got := tables.LFT(corner)[lid]; got != tt.want {
+			t.Errorf("%s: the corner sends to the opposite one by port %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestTooFewLanes(t *testing.T) {
 	const first = "dimension order: these routes need more "
 	limit := func(k *topotest.Kit, port topo.PortID) *topotest.Kit {

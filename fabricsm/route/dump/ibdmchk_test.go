@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/dfp"
 	"portcullis/fabricsm/route/dfsssp"
+	"portcullis/fabricsm/route/dnup"
 	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/dump"
 	"portcullis/fabricsm/route/ftree"
@@ -79,7 +80,7 @@ func TestIBDMChk(t *testing.T) {
 	program := ibdmchk(t)
 	engines := map[string]route.Engine{
 		"minhop": minhop.Engine{}, "dor": dor.Engine{Lanes: 8}, "ftree": ftree.Engine{}, "updn": updn.Engine{},
-		"dfsssp": dfsssp.Engine{Lanes: 8}, "dfp": dfp.Engine{Lanes: 8}, "torus": torus.Engine{Lanes: 4},
+		"dfsssp": dfsssp.Engine{Lanes: 8}, "dfp": dfp.Engine{Lanes: 8}, "dnup": dnup.Engine{}, "torus": torus.Engine{Lanes: 4},
 		"updn with roots": updn.Engine{Roots: []ib.GUID{topotest.SwitchGUID(1, 1)}},
 	}
 	for name, kit := range lab() {
@@ -97,7 +98,7 @@ func TestIBDMChk(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := route.Check(f, tables)
-				if label != "minhop" && r.Err() != nil {
+				if label != "minhop" && label != "dnup" && r.Err() != nil {
 					t.Errorf("our checker: %v", r.Err())
 				}
 				judge(t, program, f, tables, r)
@@ -166,9 +167,9 @@ func ibdmchk(t *testing.T) string {
 	return program
 }
 
-// judge compares the verdict of ibdmchk with ours. The program prints its
-// verdict and then crashes, so its exit status says nothing.
-func judge(t *testing.T, program string, f *topo.Fabric, tables *route.Tables, r route.Report) {
+// verdict is what ibdmchk says of tables. The program prints it and then
+// crashes, so its exit status says nothing.
+func verdict(t *testing.T, program string, f *topo.Fabric, tables *route.Tables) string {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), program,
@@ -181,7 +182,42 @@ func judge(t *testing.T, program string, f *topo.Fabric, tables *route.Tables, r
 	}
 	cmd.Dir = dir
 	raw, _ := cmd.CombinedOutput()
-	out := string(raw)
+	return string(raw)
+}
+
+// TestIBDMChkSeesFaults: what our checker refuses, ibdmchk does not pass either.
+func TestIBDMChkSeesFaults(t *testing.T) {
+	program := ibdmchk(t)
+	for _, tt := range []struct {
+		name string
+		port ib.PortNum
+	}{{"dropped", ib.NoPort}, {"sent to another host", 1}, {"sent to a port without cable", 36}} {
+		t.Run(tt.name, func(t *testing.T) {
+			k := topotest.FatTree2(30, 36)
+			f := k.Fabric()
+			tables, err := minhop.Engine{}.Route(f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.Cut(f.Switches()[0], 36)
+			f = k.Fabric()
+			lid := f.Port(f.PortOf(k.Hosts[20], 1)).LID
+			tables.Writable(nil, f.Switches()[0])[lid] = tt.port
+			if route.Check(f, tables).Err() == nil {
+				t.Error("our checker passes it")
+			}
+			out := verdict(t, program, f, tables)
+			if !slices.ContainsFunc(strings.Split(out, "\n"), complaint.MatchString) {
+				t.Errorf("ibdmchk passes it:\n%s", out)
+			}
+		})
+	}
+}
+
+// judge compares the verdict of ibdmchk with ours.
+func judge(t *testing.T, program string, f *topo.Fabric, tables *route.Tables, r route.Report) {
+	t.Helper()
+	out := verdict(t, program, f, tables)
 	for line := range strings.Lines(out) {
 		if complaint.MatchString(line) && !harmless.MatchString(line) {
 			t.Errorf("ibdmchk: %s", strings.TrimSpace(line))

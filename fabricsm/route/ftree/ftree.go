@@ -33,6 +33,11 @@ type Engine struct {
 	// IONodes are port GUIDs of CAs that may be cabled to a switch of any
 	// level. It is not looked at when ComputeNodes are given: all others may.
 	IONodes []ib.GUID
+	// LimitReverse refuses tables by which a route from or to an I/O node that
+	// is not on a leaf goes down more than MaxReverseHops links before it goes
+	// up again. Otherwise it may go as it must.
+	LimitReverse   bool
+	MaxReverseHops int
 }
 
 // Name gives "ftree".
@@ -43,14 +48,22 @@ func (Engine) Name() string { return "ftree" }
 // over equally short ones; between leaves of a whole tree these are all
 // shortest paths. A route of prev stays while it is still one of them. Errors
 // are those of [route.NewGraph], and the first few reasons why the fabric is no
-// fat tree.
+// fat tree, or a route that exceeds MaxReverseHops.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	return spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
-		t := &tree{f: f, g: g}
+	var t *tree
+	tables, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+		t = &tree{f: f, g: g}
 		order, err := t.order(e)
 		if err != nil {
 			return nil, err
 		}
 		return updown.Rules(g, order), nil
 	})
+	if err == nil && e.LimitReverse {
+		err = t.checkReverse(tables, e.MaxReverseHops)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tables, nil
 }

@@ -227,3 +227,49 @@ func TestLostCables(t *testing.T) {
 		t.Errorf("worst link %d routes, longest route %d hops; want at most %d, and 4", r.WorstLoad, r.MaxHops, most)
 	}
 }
+
+// TestReverseHops: a host on a spine goes down and up again to one on another.
+func TestReverseHops(t *testing.T) {
+	k := &topotest.Kit{}
+	var nodes []ib.GUID
+	leaves := []topo.NodeID{k.Switch(1, 1, 6), k.Switch(1, 2, 6)}
+	for _, leaf := range leaves {
+		k.Link(k.Host(1), leaf)
+		k.Link(k.Host(1), leaf)
+	}
+	for i := range 2 {
+		spine := k.Switch(2, i+1, 6)
+		for _, leaf := range leaves {
+			k.Link(leaf, spine)
+		}
+		h := k.Host(1)
+		k.Link(h, spine)
+		nodes = append(nodes, k.Node(h).GUID+1)
+	}
+	f := k.Fabric()
+	for _, tt := range []struct {
+		name string
+		e    Engine
+		want string
+	}{
+		{"any", Engine{IONodes: nodes}, ""},
+		{"one", Engine{IONodes: nodes, LimitReverse: true, MaxReverseHops: 1}, ""},
+		{"none", Engine{IONodes: nodes, LimitReverse: true}, "1 links go down before the route goes up again, and max_reverse_hops allows 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tables, err := tt.e.Route(f, nil)
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v, want %s", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := route.Check(f, tables).Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
