@@ -27,7 +27,7 @@ func bringUp(ctx context.Context, o *options, progress io.Writer) error {
 					return fmt.Errorf("%s at %d hosts: %w", managers[k].name, hosts, err)
 				}
 				fmt.Fprintf(progress, "%d hosts, run %d, %s: %.3f s, %d SMPs, CPU %.2f s and ibsim's %.2f s, %.0f MiB, load %.1f\n",
-					hosts, i+1, managers[k].name, s.wall, s.smps, s.cpu, s.simCPU, s.rss, s.load)
+					hosts, i+1, managers[k].name, s.wall, s.smps, s.cpu, s.simCPU, s.memory.peak, s.load)
 				of.samples[k] = append(of.samples[k], s)
 			}
 		}

@@ -66,7 +66,7 @@ type sample struct {
 	cpu    float64 // seconds, all threads
 	simCPU float64 // seconds of the simulator meanwhile
 	smps   uint64  // requests sent
-	rss    float64 // MiB, peak
+	memory memory
 	load   float64 // of the machine over the last minute, before the run
 }
 

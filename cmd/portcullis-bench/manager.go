@@ -44,7 +44,7 @@ func portcullis(ctx context.Context, lab *ibsimlab.Lab, program string) (s sampl
 	peak := watchPeak(cmd.Process.Pid)
 	err = cmd.Wait()
 	s.wall = time.Since(began).Seconds()
-	s.rss = peak()
+	s.memory = peak()
 	if err != nil {
 		return s, fmt.Errorf("%s: %w: %s", program, err, &complaint)
 	}

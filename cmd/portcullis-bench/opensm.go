@@ -58,7 +58,7 @@ func opensm(args ...string) func(context.Context, *ibsimlab.Lab, string) (sample
 		if s.cpu, err = cpuOf(cmd.Process.Pid); err != nil {
 			return s, err
 		}
-		s.rss = peakOf(cmd.Process.Pid)
+		s.memory = memoryOf(cmd.Process.Pid)
 		s.smps, err = sentBy(ctx, console, said)
 		return s, err
 	}

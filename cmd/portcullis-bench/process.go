@@ -34,46 +34,58 @@ func cpuOf(pid int) (float64, error) {
 	return sum, nil
 }
 
-// peakOf gives the peak resident memory of a process in MiB, 0 when it has
-// ended.
-func peakOf(pid int) float64 {
+// memory is what a process holds, in MiB.
+type memory struct {
+	peak    float64 // resident, the most there was: with the pages of its program
+	private float64 // resident now, without them
+}
+
+// memoryOf gives the memory of a process, zero when it has ended.
+func memoryOf(pid int) (m memory) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0
+		return memory{}
 	}
 	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			if err != nil {
-				return 0
-			}
-			return kib / 1024
+		name, rest, _ := strings.Cut(line, ":")
+		var to *float64
+		switch name {
+		case "VmHWM":
+			to = &m.peak
+		case "RssAnon":
+			to = &m.private
+		default:
+			continue
+		}
+		if kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64); err == nil {
+			*to = kib / 1024
 		}
 	}
-	return 0
+	return m
 }
 
 // watchPeak follows the peak memory of a process that ends by itself. What it
 // gives may miss the last milliseconds. The kernel's own account at the end is
 // of no use: it starts with the memory of whoever started the process.
-func watchPeak(pid int) (stop func() float64) {
+func watchPeak(pid int) (stop func() memory) {
 	const pace = 4 * time.Millisecond
-	done, peak := make(chan struct{}), make(chan float64, 1)
+	done, peak := make(chan struct{}), make(chan memory, 1)
 	go func() {
 		tick := time.NewTicker(pace)
 		defer tick.Stop()
-		most := 0.0
+		var most memory
 		for {
 			select {
 			case <-done:
 				peak <- most
 				return
 			case <-tick.C:
-				most = max(most, peakOf(pid))
+				m := memoryOf(pid)
+				most = memory{peak: max(most.peak, m.peak), private: max(most.private, m.private)}
 			}
 		}
 	}()
-	return func() float64 {
+	return func() memory {
 		close(done)
 		return <-peak
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -143,10 +144,20 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := s.attach(ctx); err != nil {
 		return err
 	}
+	spareMemory()
 	if o.once {
 		return s.runOnce(ctx, stdout)
 	}
 	return s.runOn(ctx, stdout)
+}
+
+// spareMemory has garbage collected earlier than programs usually do: what a
+// bring-up leaves is little beside what it keeps, so that costs next to nothing.
+// Who sets GOGC decides.
+func spareMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(40)
+	}
 }
 
 func (s *loneSM) attach(ctx context.Context) error {
@@ -171,6 +182,9 @@ func (s *loneSM) driver() driver.Options {
 		OnView:  s.view,
 	}
 	s.keepState(&o)
+	if s.o.once && s.partitions == nil {
+		o.Core.ViewEvery = max(o.Core.ViewEvery, time.Second) // nobody looks before it is settled
+	}
 	if s.partitions != nil {
 		o.Core.IntentWait = forever // the first view as master gives an intent
 	}

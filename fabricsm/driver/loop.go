@@ -309,7 +309,9 @@ func (l *loop) saveFacts() error {
 			return fmt.Errorf("save LIDs and device facts before using them: %w; nothing that depends on them was sent", err)
 		}
 	}
-	l.facts = l.facts[:0]
+	if l.facts = l.facts[:0]; cap(l.facts) > batch {
+		l.facts = nil // all LIDs of a fabric were given at once
+	}
 	return nil
 }
 

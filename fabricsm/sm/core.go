@@ -104,7 +104,7 @@ func New(cfg Config) *Core {
 // go back.
 func (c *Core) Step(now time.Time, in Input) Output {
 	c.now = now
-	c.out = Output{Save: c.out.Save[:0], Answer: c.out.Answer[:0], Send: c.out.Send[:0]}
+	c.out = Output{Save: again(c.out.Save), Answer: again(c.out.Answer), Send: again(c.out.Send)}
 	c.tally.noteInput(in)
 	if s, ok := in.(*Started); ok && !c.started {
 		c.start(s)

@@ -39,8 +39,17 @@ type ref struct {
 	id    int32
 }
 
-// keepRing is how much memory, in entries, an empty ring keeps.
+// keepRing is how much memory, in entries, an empty ring or list keeps.
 const keepRing = 1024
+
+// again empties a list so that its memory is used again, unless it grew in one of
+// the few moments at which everything changes.
+func again[T any](s []T) []T {
+	if cap(s) > keepRing {
+		return nil
+	}
+	return s[:0]
+}
 
 // ring is a queue that reuses its memory.
 type ring struct {
