@@ -75,6 +75,9 @@ type election struct {
 // smState is the state that others are told. After a handover this SM reads the
 // fabric again before it writes, but nobody else is to become master meanwhile.
 func (c *Core) smState() ib.SMState {
+	if c.election.resigning {
+		return ib.SMNotActive // so that nobody gives the fabric back
+	}
 	if c.state == ib.SMDiscovering && c.election.claim {
 		return ib.SMMaster
 	}

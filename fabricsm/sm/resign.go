@@ -9,8 +9,8 @@ import (
 // Resign says that the owner is about to end. A master gives the fabric to the
 // highest of those that are believed and stand by, so that none of them has to
 // find out that it is gone. Output.Resigned says when that is done, at once
-// where there is nobody. From then on others get no answer, so that nobody gives
-// the fabric back.
+// where there is nobody. From then on others are told that this SM is not
+// active, so that nobody gives the fabric back.
 type Resign struct{}
 
 func (*Resign) input() {}

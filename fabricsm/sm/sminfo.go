@@ -33,10 +33,6 @@ func (c *Core) otherAt(p topo.PortID) *otherSM {
 
 // askedSMInfo answers another SM, or a diagnostic.
 func (c *Core) askedSMInfo(in *Received) {
-	if c.election.resigning {
-		c.dropped++
-		return
-	}
 	m := &in.MAD
 	from := c.senderOf(m)
 	status := mad.StatusOK
@@ -46,6 +42,9 @@ func (c *Core) askedSMInfo(in *Received) {
 		if status, answer = c.judgeCommand(in, from); !answer {
 			c.dropped++
 			return
+		}
+		if c.election.resigning {
+			status = mad.StatusInvalidField
 		}
 		obey = status == mad.StatusOK
 	}
