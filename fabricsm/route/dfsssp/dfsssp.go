@@ -40,19 +40,22 @@ func (Engine) Name() string { return "dfsssp" }
 // shortest one, a layer while it is free of circles. Errors are those of
 // [route.NewGraph], and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	t, err := minhop.Engine{}.Route(f, prev)
-	if err != nil {
-		return nil, err
-	}
-	t.Engine = e.Name()
-	if route.Check(f, t).CreditLoop == nil {
-		return t, nil
+	for _, shortest := range []func(*topo.Fabric, *route.Tables) (*route.Tables, error){minhop.Engine{}.Route, minhop.Engine{}.Again} {
+		t, err := shortest(f, prev)
+		if err != nil {
+			return nil, err
+		}
+		if t.Engine = e.Name(); route.Check(f, t).CreditLoop == nil {
+			return t, nil
+		}
 	}
 	ways := []way{{prev, grow}, {nil, grow}, {nil, balance}}
 	if prev == nil {
 		ways = ways[1:]
 	}
+	var err error
 	for _, w := range ways {
+		var t *route.Tables
 		if t, err = e.along(w, f, prev); err == nil {
 			return t, nil
 		}

@@ -2,8 +2,12 @@ package torus_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/topo"
@@ -133,4 +137,76 @@ func sameLevels(t *testing.T, f *topo.Fabric, a, b *route.Tables) {
 			}
 		}
 	}
+}
+
+// TestRandomChanges cuts cables, puts them back, and adds second ones next to
+// others: the checker accepts what the engine gives, and service levels stay
+// while the torus is known.
+func TestRandomChanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(most int) int { return rapid.IntRange(0, most).Draw(t, "n") }
+		radix := [3]int{3 + draw(3), 2 + draw(3), 1 + draw(2)}
+		k := topotest.Grid(radix, [3]bool{draw(1) == 0, draw(1) == 0, true}, 2)
+		n := radix[0] * radix[1] * radix[2]
+		var prev *route.Tables
+		cut := make(map[topo.PortID]topo.PortID)
+		for range 6 {
+			f := k.Fabric()
+			tables, err := torus.Engine{Lanes: 4}.Route(f, prev)
+			switch {
+			case err == nil:
+				if err := route.Check(f, tables).Err(); err != nil && !strings.Contains(err.Error(), "credit loop") {
+					t.Fatal(err)
+				} else if len(cut) < 2 && err != nil {
+					t.Fatalf("with %d cables lost: %v", len(cut), err)
+				}
+				prev = tables
+			case prev == nil && len(cut) == 0:
+				t.Fatal(err)
+			case len(cut) == 1 && prev != nil && radix[0]*radix[1]*radix[2] == n && strings.Contains(err.Error(), "no place"):
+				t.Fatalf("one cable lost: %v", err)
+			}
+			sw := topo.NodeID(draw(n - 1))
+			switch id := k.PortOf(sw, ib.PortNum(1+draw(5))); {
+			case k.Port(id).Peer != topo.None && draw(2) > 0:
+				cut[id] = k.Port(id).Peer
+				k.Disconnect(id)
+			case k.Port(id).Peer != topo.None: // a second cable, in place of two hosts
+				other := k.Port(k.Port(id).Peer).Node
+				for _, s := range []topo.NodeID{sw, other} {
+					k.Cut(s, 7)
+				}
+				k.LinkPorts(sw, 7, other, 7)
+			case cut[id] != 0 && k.Port(cut[id]).Peer == topo.None:
+				k.Connect(id, cut[id])
+				delete(cut, id)
+			}
+		}
+	})
+}
+
+// BenchmarkRoute is a torus of 4,096 hosts, routed and judged.
+func BenchmarkRoute(b *testing.B) {
+	f := topotest.Grid([3]int{16, 8, 8}, ring3, 4).Fabric()
+	e := torus.Engine{Lanes: 4}
+	tables, err := e.Route(f, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("route", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := e.Route(f, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("check", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := route.Check(f, tables).Err(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
