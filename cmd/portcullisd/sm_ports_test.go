@@ -76,3 +76,54 @@ func TestSMPortPolicies(t *testing.T) {
 		t.Errorf("a third run wrote %d times, said %s", sets, said)
 	}
 }
+
+// rare is a fabric of what is seldom: a router, an HCA with two ports, and a
+// switch with 254 ports.
+const rare = `caguid=0x20000000000000
+Ca 1 "sm"
+[1]	"big"[254]
+
+caguid=0x20000000000100
+Ca 2 "two"
+[1]	"big"[65]
+[2]	"small"[1]
+
+rtguid=0x30000000000000
+Rt 2 "router"
+[1]	"big"[200]
+
+switchguid=0x10000000000001
+Switch 254 "big"
+[65]	"two"[1]
+[130]	"small"[2]
+[200]	"router"[1]
+[254]	"sm"[1]
+
+switchguid=0x10000000000002
+Switch 4 "small"
+[1]	"two"[2]
+[2]	"big"[130]
+`
+
+// Devices that are seldom are brought up like others, as third-party tools see.
+func TestSMRareDevices(t *testing.T) {
+	ibsimtest.Need(t, "smpquery", "ibtracert")
+	lab := ibsimtest.Start(t, []byte(rare))
+	bringUp(t, lab)
+	lids := map[string]bool{}
+	for name, path := range map[string]string{"router": "0,1,200", "port 1 of two": "0,1,65", "port 2 of two": "0,1,130,1", "sm": "0", "small": "0,1,130"} {
+		got := fields(ibsimtest.Diag(t, lab, "sm", "smpquery", "-D", "portinfo", path))
+		if got["Lid"] == "" || got["Lid"] == "0" || lids[got["Lid"]] || got["LinkState"] != "Active" {
+			t.Errorf("%s has LID %q, state %q; want one of its own, and Active", name, got["Lid"], got["LinkState"])
+		}
+		lids[got["Lid"]] = true
+		if got["SMLid"] == "0" || got["CapMask"] == "" {
+			t.Errorf("%s was not configured: %v", name, got)
+		}
+	}
+	for _, num := range []string{"65", "130", "200", "254"} {
+		if got := fields(ibsimtest.Diag(t, lab, "sm", "smpquery", "-D", "portinfo", "0,1", num)); got["LinkState"] != "Active" {
+			t.Errorf("port %s of the switch is %q", num, got["LinkState"])
+		}
+	}
+}

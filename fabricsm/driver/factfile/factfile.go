@@ -119,7 +119,7 @@ func (s *Store) read() error {
 	broken := 0
 	for line := range bytes.Lines(data) {
 		var fact sm.Fact
-		if line[len(line)-1] != '\n' || json.Unmarshal(line, &fact) != nil {
+		if line[len(line)-1] != '\n' || json.Unmarshal(line, &fact) != nil || !legal(&fact) {
 			broken++
 			continue
 		}
@@ -133,6 +133,11 @@ func (s *Store) read() error {
 	}
 	s.openJournal()
 	return nil
+}
+
+// legal reports a fact that a Subnet Manager can have saved.
+func legal(f *sm.Fact) bool {
+	return f.Kind != "" && f.GUID.Valid() && f.LMC <= 7 && (f.LID == 0 || f.LID.IsUnicast())
 }
 
 // take adds a fact to what is known. One that takes an earlier one back is not
