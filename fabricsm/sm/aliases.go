@@ -65,6 +65,7 @@ const maxAliases = 255
 type aliases struct {
 	byPort  map[ib.GUID]*aliasPort
 	owner   map[ib.GUID]ib.GUID // port by alias, of those that are in force
+	holder  map[ib.GUID]ib.GUID // port by alias, of those that are, or may be, in a table
 	refused map[ib.GUID]bool    // ports that do not have all that was asked
 	shown   map[topo.PortID][]ib.GUID
 	stale   bool // shown is to be made anew
@@ -85,7 +86,7 @@ type aliasPort struct {
 }
 
 func newAliases() aliases {
-	return aliases{byPort: make(map[ib.GUID]*aliasPort), owner: make(map[ib.GUID]ib.GUID), refused: make(map[ib.GUID]bool)}
+	return aliases{byPort: make(map[ib.GUID]*aliasPort), owner: make(map[ib.GUID]ib.GUID), refused: make(map[ib.GUID]bool), holder: make(map[ib.GUID]ib.GUID)}
 }
 
 // setAliases takes what is wanted of some ports.
@@ -196,6 +197,9 @@ func (c *Core) seatAliases(guid ib.GUID) {
 	c.aliases.stale = true
 	p, ok := c.byPort[guid]
 	if !ok || !c.ports[p].placed {
+		for _, g := range slices.Concat(a.have, a.given) {
+			c.letGo(g, guid)
+		}
 		a.have, a.known, a.told = nil, nil, false
 		return
 	}
@@ -274,6 +278,11 @@ func (c *Core) workAliases(p topo.PortID) {
 			return
 		}
 		a.known[b], a.wrote = false, b+1 // until it was read back
+		for i, g := range want.GUID {
+			if g != 0 && b+i > 0 {
+				c.aliases.holder[g] = guid
+			}
+		}
 		m := c.ask(x, pt.node, mad.MethodSet, mad.AttrGUIDInfo, uint32(b))
 		c.encode(mad.Encode(m.Data(), &want))
 		return
@@ -310,11 +319,48 @@ func (c *Core) wantGUIDs(p topo.PortID, a *aliasPort, block int) (want mad.GUIDI
 		return want
 	}
 	for i := range want.GUID {
-		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < int(c.ports[p].info.GUIDCap) {
+		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < int(c.ports[p].info.GUIDCap) && c.mayHold(a.given[at-1], c.guidOf(p)) {
 			want.GUID[i] = a.given[at-1]
 		}
 	}
 	return want
+}
+
+// mayHold reports an alias that no other port holds. One that changes its owner
+// is taken from the old one first.
+func (c *Core) mayHold(alias, guid ib.GUID) bool {
+	holder, held := c.aliases.holder[alias]
+	return !held || holder == guid
+}
+
+// letGo takes that a port does not hold an alias any longer, and lets its owner
+// have it.
+func (c *Core) letGo(alias, guid ib.GUID) {
+	if c.aliases.holder[alias] != guid {
+		return
+	}
+	delete(c.aliases.holder, alias)
+	if owner, ok := c.aliases.owner[alias]; ok && owner != guid {
+		if p, here := c.byPort[owner]; here {
+			c.markPort(clsGUID, p)
+		}
+	}
+}
+
+// hold takes what a block of a port holds.
+func (c *Core) hold(guid ib.GUID, a *aliasPort, b int, got *mad.GUIDInfo) {
+	block := a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]
+	for i, g := range block {
+		if g != 0 && b+i > 0 && !slices.Contains(got.GUID[:], g) {
+			c.letGo(g, guid)
+		}
+	}
+	for i, g := range got.GUID {
+		if _, held := c.aliases.holder[g]; g != 0 && b+i > 0 && !held {
+			c.aliases.holder[g] = guid
+		}
+	}
+	copy(block, got.GUID[:])
 }
 
 // gotGUIDs takes a block. A Set is believed when a Get shows the same.
@@ -333,7 +379,7 @@ func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		return
 	}
 	if r.method == mad.MethodGet {
-		copy(a.have[b*mad.GUIDsPerBlock:], got.GUID[:])
+		c.hold(c.guidOf(p), a, b, &got)
 		a.known[b] = true
 		right := c.wantGUIDs(p, a, b) == got
 		if !right && a.wrote == b+1 {
@@ -356,11 +402,22 @@ func (c *Core) aliasesDone(p topo.PortID, a *aliasPort) {
 	if fits {
 		c.solved(problemKey{kind: refusedAlias, guid: c.guidOf(p)})
 	}
-	if a.told || !fits && c.placeOf(p) != a.place {
+	if a.told || !fits && c.placeOf(p) != a.place || fits && !c.holdsAll(a) {
 		return
 	}
 	a.told, c.aliases.stale, c.viewDue = true, true, true
 	c.event(&AliasesApplied{GUID: c.guidOf(p), Place: a.place, Aliases: slices.Clone(a.given)})
+}
+
+// holdsAll reports a port that holds all it is given: none waits for another port
+// to let go of it.
+func (c *Core) holdsAll(a *aliasPort) bool {
+	for i, g := range a.given {
+		if g != 0 && (i+1 >= len(a.have) || a.have[i+1] != g) {
+			return false
+		}
+	}
+	return true
 }
 
 // auditAliases has GUIDInfo of a port read again.

@@ -2,6 +2,7 @@ package sm_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -266,5 +267,95 @@ func TestAliasesOfAStubbornDevice(t *testing.T) {
 	}
 	if _, ok := find(events, func(*sm.AliasesApplied) bool { return true }); ok {
 		t.Error("told that they are applied")
+	}
+}
+
+// TestAliasChangesItsOwner: it is taken from the one before the other gets it, so
+// that at no moment two ports answer to it.
+func TestAliasChangesItsOwner(t *testing.T) {
+	l := tree(t, 8, 8)
+	hs := hosts(l)
+	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+	e.bad = chaos{lose: 0.1, delay: 0.2}
+	e.start()
+	e.mustSettle(time.Minute)
+	e.onStep = func() {
+		holders := map[ib.GUID]string{}
+		for _, h := range hs {
+			for _, g := range e.fab.GUIDs(h.node.Name, 1) {
+				if other, twice := holders[g]; twice && g != 0 {
+					t.Fatalf("%v and %s both hold %v", h.node.Name, other, g)
+				}
+				holders[g] = h.node.Name
+			}
+		}
+	}
+	for turn := range len(hs) {
+		var wishes []sm.AliasGUIDs
+		for i := range hs {
+			k := ib.GUID(0xA000 + 16*((i+turn)%len(hs)))
+			wishes = append(wishes, hs[i].aliases(k+1, k+2, k+3))
+		}
+		e.step(&sm.AliasesSet{Ports: wishes})
+		e.run(30 * time.Second)
+		e.mustSettle(time.Minute)
+		for i := range hs {
+			k := ib.GUID(0xA000 + 16*((i+turn)%len(hs)))
+			e.holds(fmt.Sprintf("turn %d", turn), &hs[i], k+1, k+2, k+3)
+		}
+	}
+}
+
+// TestRandomAliases changes aliases at random while hosts move, reboot and lose
+// their cables, packets are lost and the subnet manager starts anew. In the end
+// every port holds what it is to have.
+func TestRandomAliases(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			s := newSchedule(t, 3*seed+1000)
+			rnd := rand.New(rand.NewPCG(seed, 9))
+			wish := func() (in sm.AliasesSet) {
+				for i := range s.w.hosts {
+					w := s.w.hosts[i].aliases()
+					for range rnd.IntN(12) {
+						w.Aliases = append(w.Aliases, ib.GUID(rnd.IntN(20))) // some twice, some none
+					}
+					in.Ports = append(in.Ports, w)
+				}
+				return in
+			}
+			last := wish()
+			s.start()
+			s.step(&last)
+			for range 10 {
+				s.env.run(time.Duration(rnd.Int64N(int64(300 * time.Millisecond))))
+				s.changed = change{true, true}
+				switch rnd.IntN(5) {
+				case 0:
+					s.toggle(rnd.IntN(len(s.all)))
+				case 1:
+					s.reboot()
+				case 2:
+					s.swap()
+				case 3:
+					s.start()
+					s.step(&last)
+				default:
+					last = wish()
+					s.step(&last)
+				}
+			}
+			for i := range s.w.hosts {
+				last.Ports[i] = s.w.hosts[i].aliases(guids(ib.GUID(0xA000+16*i), 1+i%12)...)
+			}
+			s.step(&last)
+			s.putBack()
+			s.env.run(3 * time.Minute)
+			s.mustSettle(2 * time.Minute)
+			for i := range s.w.hosts {
+				s.holds("in the end", &s.w.hosts[i], last.Ports[i].Aliases...)
+			}
+		})
 	}
 }
