@@ -9,7 +9,7 @@ BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL = go tool -modfile=packaging/tools.mod
 FUZZTIME ?= 10s
 
-.PHONY: all build check test demo fuzz bench bench-sm bench-events package setup clean help \
+.PHONY: all build check test demo fuzz bench bench-sm bench-events bench-route package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -58,6 +58,10 @@ bench-sm: build ## Measure bring-up beside OpenSM, BENCH="--sizes 648 --runs 3";
 bench-events: build ## Measure single changes of a fabric beside OpenSM; writes docs/benchmarks
 	packaging/setup.sh fabric peers
 	go run ./cmd/portcullis-bench events $(BENCH)
+
+bench-route: build ## Measure routing engines, their verdict and balance beside OpenSM; writes docs/benchmarks
+	packaging/setup.sh fabric peers
+	go run ./cmd/portcullis-bench route $(BENCH)
 
 package: build ## Build deb and rpm packages into dist/
 	packaging/package.sh $(VERSION)

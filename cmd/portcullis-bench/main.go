@@ -37,6 +37,7 @@ type benchmark struct {
 func benchmarks() []benchmark {
 	return []benchmark{
 		{"bringup", "from a cold start to all ports Active", "1944,5184,10368", "docs/benchmarks/bringup.md", bringUp},
+		{"route", "what routing engines cost, and how evenly they load links", "648,1944,5184,10368,37000", "docs/benchmarks/routing.md", routing},
 		{"events", "what one change of a running fabric costs", "1944,5184", "docs/benchmarks/events.md", events},
 	}
 }
