@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"flag"
+	"log/slog"
+	"net"
 	"os"
 	"regexp"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"portcullis/api"
@@ -79,4 +83,33 @@ var changing = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ|\b[0-9.]+ (us
 func steady(ts *testscript.TestScript, _ bool, _ []string) {
 	got := changing.ReplaceAllString(ts.ReadFile("stdout"), "TIME")
 	ts.Check(os.WriteFile(ts.MkAbs("got"), []byte(got), 0o600))
+}
+
+// TestLoneSubnetManagerIsAsked: --socket, the environment and the file lead to
+// a subnet manager on this machine, without a service or a token.
+func TestLoneSubnetManagerIsAsked(t *testing.T) {
+	o := seen.New(seen.Options{})
+	o.OnView(seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled())
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/lone",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			l, err := net.Listen("unix", e.WorkDir+"/sm.sock")
+			if err != nil {
+				return err
+			}
+			s := api.NewLocal(api.LocalOptions{Fabric: o, Version: "v0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
+			ctx, stop := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- s.ServeLocal(ctx, l) }()
+			e.Defer(func() {
+				stop()
+				if err := <-ended; err != nil {
+					t.Errorf("serve: %v", err)
+				}
+			})
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
 }

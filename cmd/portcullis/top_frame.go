@@ -72,7 +72,7 @@ func frame(s *sample, width, height int) []line {
 		out = out[:min(len(out), height)]
 	}
 	for i := range out {
-		out[i].text = cut(plain(out[i].text), width)
+		out[i].text = strings.TrimRight(cut(plain(out[i].text), width), " ")
 	}
 	return out
 }

@@ -113,10 +113,12 @@ func (c *Core) copyPort(p topo.PortID) {
 	pi := &pt.info
 	tp := c.topo.Port(p)
 	tp.State, tp.Phys = pi.PortState, pi.PortPhysicalState
-	tp.WidthOffered, tp.SpeedOffered = pi.LinkWidthSupported&pi.LinkWidthEnabled, pi.LinkSpeedSupported&pi.LinkSpeedEnabled
-	tp.SpeedExtOffered = pi.LinkSpeedExtSupported & ib.LinkSpeedExt(pi.LinkSpeedExtEnabled)
+	tp.WidthOffered = pi.LinkWidthSupported & pi.LinkWidthEnabled
+	tp.SpeedOffered = ib.Fastest(pi.LinkSpeedSupported&pi.LinkSpeedEnabled,
+		pi.LinkSpeedExtSupported&ib.LinkSpeedExt(pi.LinkSpeedExtEnabled), ib.LinkSpeedExt2(pi.LinkSpeedExtSupported2&pi.LinkSpeedExtEnabled2))
 	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, c.laneCap(p)
-	tp.Width, tp.Speed, tp.SpeedExt = pi.LinkWidthActive, pi.LinkSpeedActive, pi.LinkSpeedExtActive
+	tp.Width = pi.LinkWidthActive
+	tp.Speed = ib.Fastest(pi.LinkSpeedActive, pi.LinkSpeedExtActive, ib.LinkSpeedExt2(pi.LinkSpeedExtActive2))
 	tp.LID, tp.LMC = pt.lid, c.lmcOf(p)
 	c.topo.SetPort(p, tp)
 }

@@ -43,11 +43,10 @@ type Node struct {
 type Port struct {
 	Node NodeID
 	Num  ib.PortNum
-	// What the port supports and has enabled, as masks, to see links that run
-	// below it.
-	WidthOffered    ib.LinkWidth
-	SpeedOffered    ib.LinkSpeed
-	SpeedExtOffered ib.LinkSpeedExt
+	// What the port supports and has enabled, to see links that run below it: a
+	// mask, and the fastest.
+	WidthOffered ib.LinkWidth
+	SpeedOffered ib.Speed
 
 	GUID ib.GUID // end ports only (CA and router ports, switch port 0); 0: not read yet
 	LID  ib.LID  // base LID of an end port, 0: none
@@ -60,10 +59,13 @@ type Port struct {
 	NeighborMTU ib.MTU
 	VLCap       ib.VLCap
 	Width       ib.LinkWidth
-	Speed       ib.LinkSpeed
-	SpeedExt    ib.LinkSpeedExt
+	Speed       ib.Speed
 	Phys        ib.PhysState // physical state last read
 }
+
+// Rate gives the nominal data rate of the port's link in Mb/s, as links are sold:
+// 4x EDR is 100000. It is 0 without a link.
+func (p *Port) Rate() int { return p.Width.Lanes() * p.Speed.LaneRate() }
 
 // Fabric is an immutable snapshot. The slices and pointers it hands out are
 // shared: they must not be written to.

@@ -119,7 +119,7 @@ func (d *devices) fastest(id topo.NodeID) float64 {
 		p := n.FirstPort + topo.PortID(i)
 		if d.Fabric.LinkUp(p) != topo.None {
 			port := d.Fabric.Port(p)
-			best = max(best, ib.LinkRate(port.Width, port.Speed, port.SpeedExt))
+			best = max(best, port.Rate())
 		}
 	}
 	return float64(best) * 1e6 / 8

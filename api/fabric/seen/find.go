@@ -31,7 +31,7 @@ func ambiguous(x *index, word string, ids []topo.NodeID) error {
 	}
 	return &admission.Error{
 		Code: "name_ambiguous", Status: admission.Invalid,
-		Detail: fmt.Sprintf("%d nodes are called %q: %s", len(ids), word, strings.Join(words, ", ")), Hint: "name one by its GUID",
+		Detail: fmt.Sprintf("%d nodes are called %q: %s", len(ids), word, strings.Join(words, ", ")), Hint: "name one by its GUID or LID",
 	}
 }
 
@@ -55,7 +55,10 @@ func (x *index) nodes(word string) []topo.NodeID {
 	f := x.Fabric
 	if g, err := ib.ParseGUID(word); err == nil {
 		var ids []topo.NodeID
-		if id := f.NodeByGUID(g); id != topo.None {
+		for _, id := range from(f, position{guid: g, set: true}) {
+			if f.Node(id).GUID != g {
+				break
+			}
 			ids = append(ids, id)
 		}
 		for _, p := range f.PortsByGUID(g) {
@@ -91,8 +94,12 @@ func (x *index) byLID(lid ib.LID) topo.PortID {
 func (x *index) end(word string) (topo.PortID, error) {
 	f := x.Fabric
 	if g, err := ib.ParseGUID(word); err == nil {
-		if p := f.PortByGUID(g); p != topo.None {
-			return p, nil
+		switch all := f.PortsByGUID(g); len(all) {
+		case 0:
+		case 1:
+			return all[0], nil
+		default:
+			return topo.None, ambiguous(x, word, []topo.NodeID{f.Port(all[0]).Node, f.Port(all[1]).Node})
 		}
 	}
 	if lid, err := ib.ParseLID(word); err == nil {

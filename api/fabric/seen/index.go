@@ -143,47 +143,19 @@ func (x *index) degraded(id topo.PortID) string {
 		return ""
 	}
 	q := f.Port(p.Peer)
-	have := ib.LinkRate(p.Width, p.Speed, p.SpeedExt)
-	width := bestWidth(p.WidthOffered & q.WidthOffered)
-	speed, ext := bestSpeed(p.SpeedOffered&q.SpeedOffered, p.SpeedExtOffered&q.SpeedExtOffered)
-	if could := ib.LinkRate(width, speed, ext); have == 0 || could <= have {
+	width := (p.WidthOffered & q.WidthOffered).Widest()
+	speed := min(p.SpeedOffered, q.SpeedOffered)
+	if have := p.Rate(); have == 0 || width.Lanes()*speed.LaneRate() <= have {
 		return ""
 	}
-	return fmt.Sprintf("%v %s", width, speedName(speed, ext))
+	return fmt.Sprintf("%v %v", width, speed)
 }
 
-func bestWidth(mask ib.LinkWidth) (best ib.LinkWidth) {
-	for _, w := range []ib.LinkWidth{ib.Width1x, ib.Width2x, ib.Width4x, ib.Width8x, ib.Width12x} {
-		if mask&w != 0 {
-			best = w
-		}
-	}
-	return best
-}
-
-func bestSpeed(s ib.LinkSpeed, e ib.LinkSpeedExt) (ib.LinkSpeed, ib.LinkSpeedExt) {
-	for bit := ib.LinkSpeedExt(8); bit != 0; bit >>= 1 {
-		if e&bit != 0 {
-			return 0, bit
-		}
-	}
-	for bit := ib.LinkSpeed(4); bit != 0; bit >>= 1 {
-		if s&bit != 0 {
-			return bit, 0
-		}
-	}
-	return 0, 0
-}
-
-func speedName(s ib.LinkSpeed, e ib.LinkSpeedExt) string {
-	switch {
-	case e != 0:
-		return e.String()
-	case s != 0:
-		return s.String()
-	default:
+func speedName(s ib.Speed) string {
+	if s == 0 {
 		return ""
 	}
+	return s.String()
 }
 
 func widthName(w ib.LinkWidth) string {

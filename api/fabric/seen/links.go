@@ -82,7 +82,7 @@ func (x *index) linkRow(id topo.PortID) v1.FabricLink {
 	q := f.Port(p.Peer)
 	row := v1.FabricLink{
 		A: *x.portName(id), B: *x.portName(p.Peer), State: lowerState(p.State, q.State).String(),
-		Width: widthName(p.Width), Speed: speedName(p.Speed, p.SpeedExt), Rate: ib.LinkRate(p.Width, p.Speed, p.SpeedExt),
+		Width: widthName(p.Width), Speed: speedName(p.Speed), Rate: p.Rate(),
 		MTU: min(p.NeighborMTU, q.NeighborMTU).Bytes(), Degraded: x.degraded(id), Problem: x.problem(id),
 	}
 	if row.Problem == "" {
@@ -112,9 +112,9 @@ func (x *index) kinds() (kinds []v1.LinkKind, links, degraded int) {
 			continue
 		}
 		links++
-		k := key{widthName(p.Width), speedName(p.Speed, p.SpeedExt)}
+		k := key{widthName(p.Width), speedName(p.Speed)}
 		if count[k] == nil {
-			count[k] = &v1.LinkKind{Width: k.width, Speed: k.speed, Rate: ib.LinkRate(p.Width, p.Speed, p.SpeedExt)}
+			count[k] = &v1.LinkKind{Width: k.width, Speed: k.speed, Rate: p.Rate()}
 		}
 		count[k].Count++
 		if x.degraded(id) != "" {

@@ -119,8 +119,8 @@ func (x *index) portRow(id topo.PortID) v1.FabricPort {
 		Place: f.PlaceOf(id), Problem: x.problem(id), Degraded: x.degraded(id),
 	}
 	if p.State >= ib.PortInit && p.Num != 0 {
-		row.Width, row.Speed = widthName(p.Width), speedName(p.Speed, p.SpeedExt)
-		row.Rate = ib.LinkRate(p.Width, p.Speed, p.SpeedExt)
+		row.Width, row.Speed = widthName(p.Width), speedName(p.Speed)
+		row.Rate = p.Rate()
 		row.MTU = p.NeighborMTU.Bytes()
 	}
 	if p.Peer != topo.None {

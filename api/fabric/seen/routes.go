@@ -48,11 +48,11 @@ func (x *index) route(loads *trace.Loads, src, dst topo.PortID) v1.FabricRoute {
 			out.Links++
 			id := x.Fabric.PortOf(h.Node, h.Out)
 			port := x.Fabric.Port(id)
-			rate := ib.LinkRate(port.Width, port.Speed, port.SpeedExt)
+			rate := port.Rate()
 			if out.Rate == 0 || rate < out.Rate {
 				out.Rate = rate
 			}
-			hop.Width, hop.Speed = widthName(port.Width), speedName(port.Speed, port.SpeedExt)
+			hop.Width, hop.Speed = widthName(port.Width), speedName(port.Speed)
 			hop.Load = int(loads.Of(h.Node, h.Out))
 		}
 		out.Hops = append(out.Hops, hop)

@@ -109,15 +109,7 @@ func (d *discovered) port(id topo.PortID) {
 	} else {
 		fmt.Fprintf(d.b, "(%x) ", uint64(q.GUID))
 	}
-	fmt.Fprintf(d.b, "\t\t# %s\"%s\" lid %d %s%s\n", own, printable(peer.Description), owner.LID, width(p.Width), speedWord(p.Speed, p.SpeedExt))
-}
-
-// speedWord names a speed as ibnetdiscover does.
-func speedWord(s ib.LinkSpeed, e ib.LinkSpeedExt) string {
-	if e != 0 {
-		return e.String()
-	}
-	return s.String()
+	fmt.Fprintf(d.b, "\t\t# %s\"%s\" lid %d %s%v\n", own, printable(peer.Description), owner.LID, width(p.Width), p.Speed)
 }
 
 // GUIDs writes OpenSM's guid2lid: each end port with its first and last LID.

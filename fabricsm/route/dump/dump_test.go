@@ -27,7 +27,7 @@ func pair(t *testing.T) (*topo.Fabric, *route.Tables) {
 	k.SetNode(k.Hosts[0], n)
 	id := k.PortOf(k.Hosts[1], 1)
 	p := k.Port(id)
-	p.Width, p.SpeedExt, p.State = ib.Width4x, ib.SpeedEDR, ib.PortInit
+	p.Width, p.Speed, p.State = ib.Width4x, ib.EDR, ib.PortInit
 	k.SetPort(id, p)
 	f := k.Fabric()
 	tables, err := minhop.Engine{}.Route(f, nil)

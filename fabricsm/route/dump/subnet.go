@@ -30,7 +30,7 @@ func SubnetSeenFrom(w io.Writer, f *topo.Fabric, sm ib.GUID) error {
 				writeEnd(b, f, near, own, "%06X")
 				writeEnd(b, f, far, own, "%08X")
 				p := f.Port(near)
-				fmt.Fprintf(b, "PHY=%s LOG=%s SPD=%s\n", width(p.Width), state(p.State), speed(p.Speed, p.SpeedExt))
+				fmt.Fprintf(b, "PHY=%s LOG=%s SPD=%s\n", width(p.Width), state(p.State), speed(p.Speed))
 			}
 		}
 	}
@@ -79,8 +79,8 @@ func width(w ib.LinkWidth) string {
 }
 
 // speed gives the rate of one lane in Gb/s.
-func speed(s ib.LinkSpeed, e ib.LinkSpeedExt) string {
-	if rate := ib.LinkRate(ib.Width1x, s, e); rate > 0 {
+func speed(s ib.Speed) string {
+	if rate := s.LaneRate(); rate > 0 {
 		return fmt.Sprint(float64(rate) / 1000)
 	}
 	return "??"

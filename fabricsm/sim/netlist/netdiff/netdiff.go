@@ -250,38 +250,17 @@ func (d *differ) link(k Kind, s *side, a, b end, detail string) {
 }
 
 // speed is what a link between two ports runs at: the best that both offer.
-type speed struct{ netlist.Link }
+type speed struct {
+	width ib.LinkWidth
+	lane  ib.Speed
+}
 
 func (s *side) link(a, b end) speed {
 	x, y := s.nodes[a.node].Ports[a.port].Link, s.nodes[b.node].Ports[b.port].Link
-	best := netlist.Link{Width: x.Width & y.Width, Speed: x.Speed & y.Speed, SpeedExt: x.SpeedExt & y.SpeedExt, FDR10: x.FDR10 && y.FDR10}
-	for _, w := range []ib.LinkWidth{ib.Width12x, ib.Width8x, ib.Width4x, ib.Width2x, ib.Width1x} {
-		if best.Width&w != 0 {
-			best.Width = w
-			break
-		}
-	}
-	for bit := ib.LinkSpeedExt(8); bit != 0; bit >>= 1 {
-		if best.SpeedExt&bit != 0 {
-			best.SpeedExt = bit
-			break
-		}
-	}
-	for bit := ib.LinkSpeed(4); bit != 0; bit >>= 1 {
-		if best.Speed&bit != 0 {
-			best.Speed = bit
-			break
-		}
-	}
-	return speed{best}
+	return speed{(x.Width & y.Width).Widest(), ib.Fastest(x.Speed&y.Speed, x.SpeedExt&y.SpeedExt, x.SpeedExt2&y.SpeedExt2)}
 }
 
-func (l speed) rate() int { return ib.LinkRate(l.Width, l.Speed, l.SpeedExt) }
+func (l speed) rate() int { return l.width.Lanes() * l.lane.LaneRate() }
 
 // String gives the link as ibnetdiscover does: "4xEDR".
-func (l speed) String() string {
-	if l.SpeedExt != 0 {
-		return l.Width.String() + l.SpeedExt.String()
-	}
-	return l.Width.String() + l.Speed.String()
-}
+func (l speed) String() string { return l.width.String() + l.lane.String() }
