@@ -17,6 +17,7 @@ type routingConfig struct {
 	RootGUIDFile string `yaml:"root_guid_file"`
 	CNGUIDFile   string `yaml:"cn_guid_file"`
 	IOGUIDFile   string `yaml:"io_guid_file"`
+	IDsGUIDFile  string `yaml:"ids_guid_file"`
 	MaxReverse   int    `yaml:"max_reverse_hops"`
 	PortOrder    string `yaml:"port_search_ordering_file"`
 	TorusConfig  string `yaml:"torus_config"`
@@ -42,6 +43,7 @@ func (r *routingConfig) flags(f *smFlags, key string) {
 	f.text("root-guid-file", key+".root_guid_file", &r.RootGUIDFile)
 	f.text("cn-guid-file", key+".cn_guid_file", &r.CNGUIDFile)
 	f.text("io-guid-file", key+".io_guid_file", &r.IOGUIDFile)
+	f.text("ids-guid-file", key+".ids_guid_file", &r.IDsGUIDFile)
 	number(f, "max-reverse-hops", key+".max_reverse_hops", &r.MaxReverse)
 	f.text("port-search-ordering-file", key+".port_search_ordering_file", &r.PortOrder)
 	f.text("torus-config", key+".torus_config", &r.TorusConfig)
@@ -57,7 +59,7 @@ func (r *routingConfig) apply(to *sm.Config, path func(string) string) error {
 		settings.Lanes = min(r.MaxLanes, vls.Count())
 	}
 	files := chain.Files{
-		Roots: path(r.RootGUIDFile), ComputeNodes: path(r.CNGUIDFile), IONodes: path(r.IOGUIDFile),
+		Roots: path(r.RootGUIDFile), ComputeNodes: path(r.CNGUIDFile), IONodes: path(r.IOGUIDFile), IDs: path(r.IDsGUIDFile),
 		Torus: path(r.TorusConfig), Groups: path(r.GroupFile), LFTs: path(r.LFTsFile), PortOrder: path(r.PortOrder),
 	}
 	if err := settings.Read(files, readList); err != nil {

@@ -63,6 +63,8 @@ Options:
   --root-guid-file FILE switches on top of updn and ftree, a node GUID a line
   --cn-guid-file FILE   compute nodes, for ftree, a port GUID a line
   --io-guid-file FILE   I/O nodes, for ftree, a port GUID a line
+  --ids-guid-file FILE  which of equally high switches is on top of updn, a node GUID
+                        and a number a line
   --max-reverse-hops N  links that routes of I/O nodes may go down before they go up
                         again, for ftree; default -1, any number
   --port-search-ordering-file FILE

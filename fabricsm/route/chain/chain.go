@@ -37,6 +37,7 @@ type Settings struct {
 	Lanes int
 	// Roots are node GUIDs of the switches on top of updn and ftree.
 	Roots []ib.GUID
+	IDs   map[ib.GUID]int // of switches that are equally high, for updn
 	// ComputeNodes and IONodes are port GUIDs, for ftree.
 	ComputeNodes, IONodes []ib.GUID
 	// MaxReverseHops is how many links routes of ftree from and to I/O nodes may
@@ -54,7 +55,7 @@ type Settings struct {
 func (s *Settings) makers() map[string]route.Engine {
 	return map[string]route.Engine{
 		"minhop":     minhop.Engine{},
-		"updn":       updn.Engine{Roots: s.Roots},
+		"updn":       updn.Engine{Roots: s.Roots, IDs: s.IDs},
 		"ftree":      s.ftree(),
 		"dor":        dor.Engine{Lanes: s.Lanes, Ports: s.PortOrder},
 		"dnup":       dnup.Engine{},

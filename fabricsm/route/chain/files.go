@@ -26,6 +26,7 @@ type Files struct {
 	Roots        string // node GUIDs of switches, one a line
 	ComputeNodes string // port GUIDs, one a line
 	IONodes      string // port GUIDs, one a line
+	IDs          string // node GUIDs of switches, with a number, one a line
 	Torus        string // in the format of torus-2QoS.conf(5)
 	Groups       string // node GUIDs of switches, with the number of the group, one a line
 	LFTs         string // in the format of opensm-lfts.dump
@@ -40,6 +41,7 @@ func (s *Settings) Read(f Files, read func(name string, most int) ([]byte, error
 	s.Roots = r.guids(f.Roots)
 	s.ComputeNodes = r.guids(f.ComputeNodes)
 	s.IONodes = r.guids(f.IONodes)
+	into(&r, f.IDs, maxSize, &s.IDs, guidfile.ParseNumbers)
 	into(&r, f.Torus, maxSize, &s.Torus, torus.Parse)
 	into(&r, f.Groups, maxSize, &s.Groups, guidfile.ParseNumbers)
 	into(&r, f.PortOrder, maxSize, &s.PortOrder, guidfile.ParsePorts)
@@ -85,6 +87,7 @@ func Missing(engines []route.Engine, f *topo.Fabric) []string {
 		switch e := e.(type) {
 		case updn.Engine:
 			m.list("root switch", e.Roots, m.isSwitch)
+			m.list("switch with an id", slices.Sorted(maps.Keys(e.IDs)), m.isSwitch)
 		case ftree.Engine:
 			m.list("root switch", e.Roots, m.isSwitch)
 			m.list("compute node port", e.ComputeNodes, m.isPort)

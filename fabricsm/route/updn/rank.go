@@ -1,6 +1,10 @@
 package updn
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/updown"
 )
@@ -9,6 +13,39 @@ import (
 // linked to one before it. An island without a listed root gets one.
 func rank(g *route.Graph, listed []int32) []int32 {
 	return updown.Order(g, listed, func(island []int32) int32 { return pick(g, island) })
+}
+
+// byID puts the switches of an order that are equally far from the roots into
+// the order of their numbers.
+func (e Engine) byID(g *route.Graph, listed, order []int32) []int32 {
+	if len(e.IDs) == 0 {
+		return order
+	}
+	far := make([]int, len(order)) // by switch: links from the roots, plus one
+	for _, s := range listed {
+		far[s] = 1
+	}
+	for _, s := range order {
+		if far[s] > 0 {
+			continue
+		}
+		for _, v := range g.To[g.Row[s]:g.Row[s+1]] {
+			if far[v] > 0 && (far[s] == 0 || far[v] < far[s]) {
+				far[s] = far[v]
+			}
+		}
+		far[s]++
+	}
+	id := func(s int32) int {
+		if n, ok := e.IDs[g.GUID(s)]; ok {
+			return n
+		}
+		return math.MaxInt
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(far[a], far[b]), cmp.Compare(id(a), id(b)))
+	})
+	return order
 }
 
 // pick picks the root of an island: a switch with hosts before one without,

@@ -31,6 +31,10 @@ type Engine struct {
 	// a common switch neither above nor below them, as two roots are, packets
 	// go down and up: with CAs on both, the checker may find a credit loop.
 	Roots []ib.GUID
+	// IDs decide, of two switches that are equally far from the roots, which is
+	// on top: the one with the lower number. They are by node GUID; those that
+	// are not in it are below all that are.
+	IDs map[ib.GUID]int
 }
 
 // Name gives "updn".
@@ -47,7 +51,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 		if err != nil {
 			return nil, err
 		}
-		return updown.Rules(g, rank(g, roots)), nil
+		return updown.Rules(g, e.byID(g, roots, rank(g, roots))), nil
 	})
 }
 

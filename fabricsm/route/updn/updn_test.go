@@ -148,3 +148,42 @@ func follow(t *rapid.T, g *route.Graph, tables *route.Tables, pos map[int32]int,
 		s = g.To[e]
 	}
 }
+
+// TestIDs: of two neighbours that are equally far from the root, packets to what
+// is behind both go up to the one with the lower number.
+func TestIDs(t *testing.T) {
+	k := topotest.Torus(5, 1, 1) // 0 is the root, 2 and 3 are equally far from it
+	f := k.Fabric()
+	root := []ib.GUID{topotest.SwitchGUID(1, 1)}
+	third, fourth := topotest.SwitchGUID(1, 3), topotest.SwitchGUID(1, 4)
+	before := func(ids map[ib.GUID]int) bool {
+		g, err := route.NewGraph(f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Engine{Roots: root, IDs: ids}
+		listed, err := e.present(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := e.byID(g, listed, rank(g, listed))
+		place := make(map[ib.GUID]int)
+		for i, s := range order {
+			place[g.GUID(s)] = i
+		}
+		if place[root[0]] != 0 || place[third] < 3 || place[fourth] < 3 {
+			t.Errorf("places %v: the root is first, and what is farthest is last", place)
+		}
+		tables, err := e.Route(f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := route.Check(f, tables).Err(); err != nil {
+			t.Error(err)
+		}
+		return place[third] < place[fourth]
+	}
+	if !before(map[ib.GUID]int{third: 1, fourth: 2}) || before(map[ib.GUID]int{third: 2, fourth: 1}) || before(map[ib.GUID]int{fourth: 7}) {
+		t.Error("the order of switches is not that of their numbers")
+	}
+}
