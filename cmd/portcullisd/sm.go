@@ -31,7 +31,8 @@ PORT is
 
 Options:
   --port PORT           the port to run on; may stand in FILE of --config instead
-  --once                end when the fabric is settled, and say what was done
+  --once                end when the fabric is settled, and say what was done; names
+                        of nodes are read only after that
   --json                print the outcome, or without --once each event, as JSON
   --partitions FILE     read partitions from FILE, in OpenSM's grammar
   --state-dir DIR       keep LIDs and what devices forget in DIR, and DIR/guid2lid for

@@ -32,7 +32,8 @@ type loop struct {
 	facts []sm.Fact          // of this round, to be saved before send
 	send  []transport.Packet // of this round
 	wake  time.Time
-	ended bool // Until said so
+	now   time.Time // of this round: one look at the clock for all that came at once
+	ended bool      // Until said so
 
 	told     <-chan struct{} // closed when the owner wants the end; nil once it began
 	leaveBy  time.Time       // when resigning is given up; zero: not begun
@@ -111,12 +112,16 @@ func (l *loop) stop() {
 }
 
 // begin starts the core.
-func (l *loop) begin(facts []sm.Fact) { l.step(&sm.Started{Facts: facts}) }
+func (l *loop) begin(facts []sm.Fact) {
+	l.now = time.Now()
+	l.step(&sm.Started{Facts: facts})
+}
 
 // leave begins the end: a master looks after its succession first.
 func (l *loop) leave() {
+	l.now = time.Now()
 	l.told = nil
-	l.leaveBy = time.Now().Add(resignTime)
+	l.leaveBy = l.now.Add(resignTime)
 	l.step(&sm.Resign{})
 }
 
@@ -139,7 +144,7 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 			l.take(buf)
 			l.free <- buf
 		case t := <-l.tables:
-			l.step(t)
+			l.routes(t)
 		case in, ok := <-intents:
 			l.intent(in, ok, &intents)
 		case in, ok := <-l.o.Inputs:
@@ -165,7 +170,14 @@ func (l *loop) intent(in sm.Intent, ok bool, intents *<-chan sm.Intent) {
 		*intents = nil
 		return
 	}
+	l.now = time.Now()
 	l.step(&sm.IntentSet{Intent: latest(in, *intents)})
+}
+
+// routes steps in the result of a routing job.
+func (l *loop) routes(t *sm.TablesReady) {
+	l.now = time.Now()
+	l.step(t)
 }
 
 // input steps in what else came. A closed channel has nothing more.
@@ -174,6 +186,7 @@ func (l *loop) input(in sm.Input, ok bool) {
 		l.o.Inputs = nil
 		return
 	}
+	l.now = time.Now()
 	l.step(in)
 }
 
@@ -194,7 +207,7 @@ func latest(in sm.Intent, more <-chan sm.Intent) sm.Intent {
 
 // next is when something is due at the latest.
 func (l *loop) next() time.Time {
-	at := time.Now().Add(time.Hour)
+	at := l.now.Add(time.Hour)
 	if due, ok := l.out.next(); ok && due.Before(at) {
 		at = due
 	}
@@ -209,6 +222,7 @@ func (l *loop) next() time.Time {
 
 // take steps in what was received.
 func (l *loop) take(buf []transport.Packet) {
+	l.now = time.Now()
 	for i := range buf {
 		p := &buf[i]
 		if isAnswer(p) {
@@ -242,7 +256,8 @@ func isAnswer(p *transport.Packet) bool {
 
 // expire steps in the requests that were not answered in time, and the wake.
 func (l *loop) expire() {
-	now := time.Now()
+	l.now = time.Now()
+	now := l.now
 	for {
 		id, ok := l.out.expired(now)
 		if !ok {
@@ -261,7 +276,7 @@ func (l *loop) expire() {
 
 // step advances the core and gathers what it wants done.
 func (l *loop) step(in sm.Input) {
-	out := l.core.Step(time.Now(), in)
+	out := l.core.Step(l.now, in)
 	l.facts = append(l.facts, out.Save...)
 	for i := range out.Answer {
 		a := &out.Answer[i]

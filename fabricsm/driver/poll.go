@@ -77,7 +77,8 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 		}
 		l.others(&intents)
 	}
-	return nil
+	_, err := l.push(p) // what a master says last
+	return err
 }
 
 // exchange receives what is there, steps it in, and sends what there is room
@@ -90,6 +91,8 @@ func (l *loop) exchange(p *poller) (moved bool, err error) {
 		}
 		l.take(p.buf[:n])
 		moved = n > 0
+	} else {
+		l.now = time.Now()
 	}
 	n, err := l.push(p)
 	return moved || n > 0, err
@@ -110,7 +113,7 @@ func (l *loop) push(p *poller) (int, error) {
 	if p.sent += n; p.sent == len(l.send) {
 		l.send, p.sent = l.send[:0], 0
 	}
-	l.out.stamp(time.Now())
+	l.out.stamp(l.now)
 	return n, nil
 }
 
@@ -121,14 +124,14 @@ func (l *loop) others(intents *<-chan sm.Intent) {
 	case <-l.told:
 		l.leave()
 	case t := <-l.tables:
-		l.step(t)
+		l.routes(t)
 	case in, ok := <-*intents:
 		l.intent(in, ok, intents)
 	case in, ok := <-l.o.Inputs:
 		l.input(in, ok)
 	default:
 	}
-	if !time.Now().Before(l.next()) {
+	if !l.now.Before(l.next()) {
 		l.expire()
 	}
 }
@@ -153,7 +156,7 @@ func (l *loop) rest(p *poller, timer *time.Timer, intents *<-chan sm.Intent) err
 			return l.lost("receive from", err)
 		}
 	case t := <-l.tables:
-		l.step(t)
+		l.routes(t)
 	case in, ok := <-*intents:
 		l.intent(in, ok, intents)
 	case in, ok := <-l.o.Inputs:

@@ -22,7 +22,9 @@ type transaction uint32
 type timeouts struct {
 	wait   time.Duration
 	random *rand.ChaCha8
-	out    map[transaction]flight
+	out    map[transaction]uint32 // place in flight
+	flight []flight
+	free   []uint32 // places in flight
 	fifo   []sent
 	head   int
 	new    int // first entry that was not stamped yet
@@ -49,7 +51,7 @@ func (t *timeouts) init(wait time.Duration) {
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
 	t.random = rand.NewChaCha8(seed)
-	t.out = make(map[transaction]flight)
+	t.out = make(map[transaction]uint32)
 	t.ended.in = make(map[transaction]struct{})
 }
 
@@ -58,11 +60,18 @@ func (t *timeouts) init(wait time.Duration) {
 func (t *timeouts) begin(r *sm.Request, m *mad.MAD) {
 	tid := t.draw()
 	m.SetTID(ib.TID(tid))
-	f := flight{id: r.ID, lid: r.LID, class: m.Class(), attr: m.Attr(), mod: m.Mod()}
+	if len(t.free) == 0 {
+		t.flight = append(t.flight, flight{})
+		t.free = append(t.free, uint32(len(t.flight)-1))
+	}
+	at := t.free[len(t.free)-1]
+	t.free = t.free[:len(t.free)-1]
+	f := &t.flight[at]
+	*f = flight{id: r.ID, lid: r.LID, class: m.Class(), attr: m.Attr(), mod: m.Mod()}
 	if m.IsDR() {
 		f.route = m.Route()
 	}
-	t.out[tid] = f
+	t.out[tid] = at
 	t.fifo = append(t.fifo, sent{tid: tid})
 }
 
@@ -97,18 +106,25 @@ const (
 // believed; the request goes on waiting otherwise.
 func (t *timeouts) end(p *transport.Packet) (sm.RequestID, verdict) {
 	tid := transaction(p.MAD.TID())
-	f, ok := t.out[tid]
+	at, ok := t.out[tid]
 	switch {
 	case !ok && t.ended.has(tid):
 		return 0, late
 	case !ok:
 		return 0, stray
-	case !p.Undelivered && !f.answeredBy(p):
+	case !p.Undelivered && !t.flight[at].answeredBy(p):
 		return 0, forged
 	}
+	return t.forget(tid), taken
+}
+
+// forget ends a request that is out.
+func (t *timeouts) forget(tid transaction) sm.RequestID {
+	at := t.out[tid]
 	delete(t.out, tid)
+	t.free = append(t.free, at)
 	t.ended.add(tid)
-	return f.id, taken
+	return t.flight[at].id
 }
 
 // answeredBy reports that an answer is of the kind asked for and came the way
@@ -140,11 +156,8 @@ func (t *timeouts) expired(now time.Time) (sm.RequestID, bool) {
 		return 0, false
 	}
 	tid := t.fifo[t.head].tid
-	id := t.out[tid].id
-	delete(t.out, tid)
-	t.ended.add(tid)
 	t.head++
-	return id, true
+	return t.forget(tid), true
 }
 
 // skip passes entries that were answered, and gives their memory back.
