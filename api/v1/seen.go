@@ -74,6 +74,7 @@ type Fault struct {
 	GUID  ib.GUID  `json:"guid,omitzero"`
 	PKey  ib.PKey  `json:"p_key,omitzero"`
 	Place ib.Place `json:"place,omitzero"`
+	At    string   `json:"at,omitempty" doc:"where that is, by name: leaf1/7"`
 	Text  string   `json:"text"`
 }
 

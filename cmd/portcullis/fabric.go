@@ -59,14 +59,14 @@ func showOverview(w *columns, o *v1.Overview) {
 	}
 	w.row("Problems", strconv.Itoa(len(o.Faults)))
 	w.gap()
-	w.row("KIND", "PROBLEM")
+	w.row("KIND", "AT", "PROBLEM")
 	for i, f := range o.Faults {
 		if i == maxFaultRows {
 			w.gap()
 			w.text("and %d more: -o json has all", len(o.Faults)-i)
 			break
 		}
-		w.row(f.Kind, f.Text)
+		w.row(f.Kind, f.At, f.Text)
 	}
 }
 

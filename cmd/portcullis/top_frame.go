@@ -170,7 +170,11 @@ func faultLines(p *v1.SMProgress) []line {
 	}
 	out := []line{{bold, fmt.Sprintf("PROBLEMS (%d)", p.NFaults)}}
 	for _, f := range p.Faults {
-		out = append(out, line{bad, f.Text})
+		text := f.Text
+		if f.At != "" {
+			text = f.At + ": " + text
+		}
+		out = append(out, line{bad, text})
 	}
 	return out
 }

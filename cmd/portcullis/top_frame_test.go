@@ -28,7 +28,7 @@ func bringUp() *sample {
 		SMPs: []v1.SMPKind{{Method: "Get", Attribute: "PortInfo", Sent: 31104}, {Method: "Set", Attribute: "LinearForwardingTable", Sent: 4000}},
 		Sent: 35104, Answered: 35030, Refused: 1, Timeouts: 10, Retries: 8, Out: 64, Window: 64, Blocks: 61000, Behind: 650,
 		Queues: []v1.Queue{{Name: "LinearForwardingTable", Len: 650}, {Name: "P_KeyTable", Len: 5000}}, Waiting: 44, Pauses: 2,
-		NFaults: 2, Faults: []v1.Fault{{Text: "nothing answers behind 0x0010000100000002/2 although the link is up"}, {Text: "evil\x1b[2Jname"}},
+		NFaults: 2, Faults: []v1.Fault{{At: "leaf2/2", Text: "nothing answers behind 0x0010000100000002/2 although the link is up"}, {Text: "evil\x1b[2Jname"}},
 		Events: []v1.SMEvent{
 			event(10, "state-changed", "info", "subnet manager is Discovering: started"),
 			event(500, "port-placed", "info", "port a"), event(501, "port-placed", "info", "port b"),

@@ -2,6 +2,7 @@ package seen
 
 import (
 	"context"
+	"fmt"
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -19,7 +20,7 @@ func (o *Observer) Overview(context.Context) (*v1.Overview, error) {
 	out := &v1.Overview{
 		Observed: x.Time.UTC(), State: x.State.String(), Settled: x.Settled, Phase: x.Progress.Phase.String(),
 		GUID: x.GUID, LID: x.LID, Priority: x.Priority, Routing: x.routing(), PKeys: x.partitions(),
-		Faults: faultRows(x.Faults, len(x.Faults)),
+		Faults: x.faultRows(len(x.Faults)),
 	}
 	out.Nodes, out.Ports = x.counts()
 	out.Links, _, out.Degraded = x.kinds()
@@ -89,10 +90,27 @@ func (x *index) partitions() int {
 	return len(seen)
 }
 
-func faultRows(faults []sm.Fault, most int) []v1.Fault {
-	out := make([]v1.Fault, 0, min(len(faults), most))
-	for _, f := range faults[:min(len(faults), most)] {
-		out = append(out, v1.Fault{Kind: f.Kind, GUID: f.GUID, PKey: f.PKey, Place: f.Place, Text: f.Text})
+// faultRows gives the first faults with the names of where they are.
+func (x *index) faultRows(most int) []v1.Fault {
+	faults := x.Faults[:min(len(x.Faults), most)]
+	out := make([]v1.Fault, 0, len(faults))
+	for _, f := range faults {
+		out = append(out, v1.Fault{Kind: f.Kind, GUID: f.GUID, PKey: f.PKey, Place: f.Place, At: x.at(&f), Text: f.Text})
 	}
 	return out
+}
+
+// at names the place of a fault, or the node that it is about.
+func (x *index) at(f *sm.Fault) string {
+	x.ready()
+	if id := x.Fabric.NodeByGUID(f.Place.Switch); id != topo.None {
+		return fmt.Sprintf("%s/%d", x.name(id), f.Place.Port)
+	}
+	if id := x.Fabric.NodeByGUID(f.GUID); id != topo.None {
+		return x.name(id)
+	}
+	if id := x.Fabric.PortByGUID(f.GUID); id != topo.None {
+		return fmt.Sprintf("%s/%d", x.name(x.Fabric.Port(id).Node), x.Fabric.Port(id).Num)
+	}
+	return ""
 }

@@ -26,7 +26,7 @@ func (o *Observer) Progress(context.Context) (*v1.SMProgress, error) {
 		Retries: c.Repeated, Dropped: x.Dropped, Traps: c.Traps,
 		Out: x.Pending, Window: p.Window, Blocks: p.LFTBlocks, Behind: p.LFTSwitches,
 		Waiting: p.Activating, Pauses: p.Silent, SMPs: []v1.SMPKind{}, Queues: queues(p),
-		Settles: o.log.settled(), Events: o.log.last(keptEvents), Faults: faultRows(x.Faults, shownFaults), NFaults: len(x.Faults),
+		Settles: o.log.settled(), Events: o.log.last(keptEvents), Faults: x.faultRows(shownFaults), NFaults: len(x.Faults),
 	}
 	out.Nodes, out.Ports = x.counts()
 	out.Links = (out.Ports.Cabled + 1) / 2
