@@ -17,14 +17,20 @@ type Fault struct {
 	Text  string   // a sentence for people
 }
 
+// Kinds of faults that readers tell from others.
+const (
+	FaultNodeSilent = "node-silent" // the node with the GUID does not answer
+	FaultLinkSlow   = "link-slow"   // the link at the place is below what both ends offer
+)
+
 // maxFaults bounds how many a view lists.
 const maxFaults = 4096
 
 var problemNames = map[problemKind]string{
-	deadLink: "link-dead", silentNode: "node-silent", twin: "guid-duplicate", badRoutes: "routes-refused",
+	deadLink: "link-dead", silentNode: FaultNodeSilent, twin: "guid-duplicate", badRoutes: "routes-refused",
 	noEnforcement: "no-enforcement", refusedMember: "membership-refused",
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
-	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: "link-slow", refusedAlias: "alias-refused",
+	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: FaultLinkSlow, refusedAlias: "alias-refused",
 	rivalMaster: "rival-master", disabledSM: "disabled",
 	badTrees: "multicast-refused", shortTree: "multicast-cut",
 }

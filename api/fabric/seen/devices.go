@@ -71,7 +71,7 @@ func (d *devices) write() {
 		})
 		d.family(kind.prefix+"up", "Whether the "+kind.what+" answers the subnet manager.")
 		each(func(id topo.NodeID, guid, name string) {
-			d.series(kind.prefix+"up", truth(len(d.ofGUID[d.Fabric.Node(id).GUID]) == 0), "guid", guid, kind.label, name)
+			d.series(kind.prefix+"up", truth(!d.silent[d.Fabric.Node(id).GUID]), "guid", guid, kind.label, name)
 		})
 		d.family(kind.prefix+"rate_bytes_per_second", "Data rate of the fastest link of the "+kind.what+".")
 		each(func(id topo.NodeID, guid, _ string) {

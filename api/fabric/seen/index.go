@@ -24,6 +24,7 @@ type index struct {
 	atPlace  map[ib.Place][]string // what is wrong there
 	ofGUID   map[ib.GUID][]string  // what is wrong with a node or port
 	nowhere  []string              // what is wrong with the fabric as a whole
+	silent   map[ib.GUID]bool      // nodes that do not answer
 	twinned  map[ib.GUID]bool      // node GUIDs that several nodes show
 	complete bool                  // settled, so that what is not active is wrong
 }
@@ -57,9 +58,13 @@ func (x *index) ready() *index {
 }
 
 func (x *index) faults() {
-	x.atPlace, x.ofGUID = map[ib.Place][]string{}, map[ib.GUID][]string{}
+	x.atPlace, x.ofGUID, x.silent = map[ib.Place][]string{}, map[ib.GUID][]string{}, map[ib.GUID]bool{}
 	for _, f := range x.Faults {
+		if f.Kind == sm.FaultNodeSilent {
+			x.silent[f.GUID] = true
+		}
 		switch {
+		case f.Kind == sm.FaultLinkSlow: // seen in the port itself, see degraded
 		case !f.Place.IsZero():
 			x.atPlace[f.Place] = append(x.atPlace[f.Place], f.Text)
 		case f.GUID != 0:

@@ -99,6 +99,9 @@ func (x *index) obstacles(src, dst topo.PortID, r *v1.FabricRoutes) []string {
 		if problem := x.problem(id); problem != "" {
 			out = append(out, where+": "+problem)
 		}
+		if best := x.degraded(id); best != "" {
+			out = append(out, fmt.Sprintf("%s: the link runs at %v %v, both ends offer %s", where, p.Width, p.Speed, best))
+		}
 	}
 	if len(r.Shared) == 0 {
 		out = append(out, fmt.Sprintf("no shared partition: %s and %s", held(x.PKeys(src)), held(x.PKeys(dst))))

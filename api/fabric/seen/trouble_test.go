@@ -94,6 +94,29 @@ func TestWhatNobodyReportedIsFound(t *testing.T) {
 	}
 }
 
+// TestUpIsWhetherANodeAnswers: other things that are wrong with a switch do not
+// make it one that is down.
+func TestUpIsWhetherANodeAnswers(t *testing.T) {
+	o := seen.New(seen.Options{})
+	o.OnView(&sm.View{Fabric: linked().Fabric(), State: ib.SMMaster, Settled: true, Faults: []sm.Fault{
+		{Kind: "no-enforcement", GUID: topotest.SwitchGUID(1, 1), Text: "a"},
+		{Kind: sm.FaultNodeSilent, GUID: topotest.SwitchGUID(1, 2), Place: ib.Place{Switch: topotest.SwitchGUID(1, 1), Port: 3}, Text: "b"},
+	}})
+	write, err := o.Devices()
+	must(t, write, err)
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`infiniband_switch_up{guid="0x0010000100000001",switch="switch1_1"} 1`, `infiniband_switch_up{guid="0x0010000100000002",switch="switch1_2"} 0`,
+	} {
+		if !strings.Contains(b.String(), want+"\n") {
+			t.Errorf("lacks %s:\n%s", want, &b)
+		}
+	}
+}
+
 // TestTwins: two nodes with one GUID are both listed, page by page, and told;
 // a series is written once.
 func TestTwins(t *testing.T) {
