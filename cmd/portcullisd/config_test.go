@@ -23,7 +23,7 @@ func TestReferenceConfig(t *testing.T) {
 	}
 	want := defaultConfig()
 	want.file = "default.yaml"
-	if d := cmp.Diff(got, want, cmp.AllowUnexported(config{}, lidsConfig{}), cmpopts.EquateEmpty()); d != "" {
+	if d := cmp.Diff(got, want, cmp.AllowUnexported(config{}, lidsConfig{}, qosConfig{}), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("reference configuration and built-in defaults differ (-reference +built-in):\n%s", d)
 	}
 	var root yaml.Node

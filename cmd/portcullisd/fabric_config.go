@@ -30,6 +30,7 @@ type fabricConfig struct {
 	SMPs        smpsConfig     `yaml:"smps"`
 	Ports       portsConfig    `yaml:"ports"`
 	LIDs        lidsConfig     `yaml:"lids"`
+	QoS         qosConfig      `yaml:"qos"`
 	Health      healthConfig   `yaml:"health"`
 	Routing     routingConfig  `yaml:"routing"`
 	Watch       watchConfig    `yaml:"watch"`
@@ -55,6 +56,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.smps", &f.SMPs},
 		{"fabric.ports", &f.Ports},
 		{"fabric.lids", &f.LIDs},
+		{"fabric.qos", &f.QoS},
 		{"fabric.health", &f.Health},
 		{"fabric.routing", &f.Routing},
 		{"fabric.watch", &f.Watch},

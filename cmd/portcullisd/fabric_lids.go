@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"portcullis/fabricsm/driver/guid2lid"
 	"portcullis/fabricsm/sm"
@@ -54,4 +55,4 @@ func readGUID2LID(file string) ([]guid2lid.Entry, []error, error) {
 }
 
 // notices says what of the configuration is not done although it is no error.
-func (f *fabricConfig) notices() []string { return f.LIDs.told }
+func (f *fabricConfig) notices() []string { return slices.Concat(f.LIDs.told, f.QoS.told) }

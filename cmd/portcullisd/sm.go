@@ -55,6 +55,9 @@ Options:
   --window N            requests under way at once; default 64
   --tries N             tries before a node counts as silent; default 3
   --guid2lid FILE       LIDs for ports that have none in DIR, as OpenSM kept them
+  --qos                 program quality of service: SL-to-VL and arbitration tables
+  --qos-options FILE    OpenSM's options qos and qos_*, such as its opensm.conf
+  --qos-policy FILE     OpenSM's qos-policy.conf, to be checked
   --prefix PREFIX       subnet prefix; default 0xfe80000000000000
   --max-mtu BYTES       largest MTU of a link; default 4096
   --max-vls N           largest number of data VLs of a link; default 15

@@ -103,3 +103,42 @@ func TestOptionsRefuse(t *testing.T) {
 		}
 	}
 }
+
+func TestOptionsFile(t *testing.T) {
+	o, err := qos.ParseOptions("f", []byte("# OpenSM's\nsm_priority 3\nqos TRUE\nqos_high_limit\t7 # units\n\nqos_policy_file /etc/x\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !o.Enabled || o.Table(qos.Router).HighLimit != 7 {
+		t.Errorf("enabled %v, limit %d", o.Enabled, o.Table(qos.Router).HighLimit)
+	}
+	_, err = qos.ParseOptions("f", []byte("qos perhaps\n\nqos_max_lanes 3\nqos_sl2vl 1"))
+	want := "f:1: qos \"perhaps\": want TRUE or FALSE\nf:3: option \"qos_max_lanes\" is not known\nf:4: qos_sl2vl: \"1\" has 1 items: want 16, one for each service level"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func FuzzParseOptions(f *testing.F) {
+	f.Add("qos TRUE\nqos_ca_vlarb_low 0:1,1:2\nqos_swe_max_vls 4\n")
+	f.Fuzz(func(t *testing.T, file string) {
+		o, err := qos.ParseOptions("f", []byte(file))
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f:") {
+				t.Errorf("error without its place: %v", err)
+			}
+			return
+		}
+		for _, k := range []qos.Kind{qos.CA, qos.SwitchPort0, qos.SwitchExternal, qos.Router} {
+			table := o.Table(k)
+			for vls := ib.VLCap(0); vls <= 5; vls++ {
+				for _, vl := range table.Lanes(vls) {
+					if vl != ib.VL15 && int(vl) >= max(1, vls.Count()) {
+						t.Fatalf("VL %d on a port with %d", vl, vls.Count())
+					}
+				}
+				table.Half(true, true, 64, vls)
+			}
+		}
+	})
+}

@@ -11,6 +11,9 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/mcast"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/dor"
+	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -86,11 +89,18 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	default:
 		l, err = netlist.DualPort(netlist.Shape{Hosts: 4, Radix: 8})
 	}
-	l = list(t, l, err)
 	cfg := sm.Config{IntentWait: time.Duration(seed%2) * time.Second}
+	switch {
+	case seed%13 == 2:
+		l, err = netlist.Parse("torus", []byte(torus(3, 3)))
+		cfg.Engines = []route.Engine{dor.Engine{Lanes: 4}, updn.Engine{}}
+	case seed%4 == 1:
+		cfg.QoS = qosOptions(t, oddQoS...)
+	}
+	l = list(t, l, err)
 	cfg.Health.Flapping = sm.HealthRule{Count: 6, Window: time.Minute, Action: []sm.Action{sm.Isolate, sm.Disable, sm.NoDiscover, sm.Report}[seed/3%4]}
 	cfg.Health.Recover, cfg.Health.RecoverMax = 10*time.Second, time.Minute
-	e := newEnv(t, l, sim.Options{Seed: seed, LoseSilently: seed%2 == 0, MulticastTop: seed%5 == 0}, cfg, seed)
+	e := newEnv(t, l, sim.Options{Seed: seed, LoseSilently: seed%2 == 0, MulticastTop: seed%5 == 0, SLtoVLWildcard: seed%8 == 1}, cfg, seed)
 	all := cables(l)
 	e.bad = chaos{lose: rnd.Float64() * 0.3, twice: 0.1, delay: rnd.Float64() * 0.2}
 	return &schedule{env: e, w: watch(e), rnd: rnd, all: all, pulled: make([]bool, len(all)), groups: spread(e, 5, 5, seed)}
@@ -132,6 +142,23 @@ func (s *schedule) run() {
 	s.mustSettle(2 * time.Minute)
 	s.w.checkEnd()
 	s.groups.judge(s.env)
+	s.judgeLanes()
+}
+
+// judgeLanes compares the lanes that devices have with what routes, or quality of
+// service, want.
+func (s *schedule) judgeLanes() {
+	s.t.Helper()
+	switch {
+	case s.view.Tables.Layers() > 1:
+		want := s.view.Tables.SLtoVL()
+		if sl := s.view.Multicast.SL; sl != 0 {
+			want[sl] = ib.VL(s.view.Tables.Layers())
+		}
+		judgeLayers(s.env, want)
+	case s.cfg.QoS.Enabled:
+		judgeQoS(s.env, &s.cfg.QoS)
+	}
 }
 
 // toggle pulls a cable or puts it back.

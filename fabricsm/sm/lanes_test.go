@@ -92,11 +92,7 @@ func TestLayeredRoutesGetTheirLanes(t *testing.T) {
 				t.Fatalf("multicast has SL %d beside %d layers", sl, tables.Layers())
 			}
 			want[tables.Layers()] = ib.VL(tables.Layers())
-			eachPair(e.list, func(n *netlist.Node, in, out ib.PortNum, _ bool) {
-				if d := cmp.Diff(want, e.fab.SLtoVL(n.Name, in, out).VL); d != "" {
-					t.Fatalf("%s from port %d to %d (-want +got):\n%s", n.Name, in, out, d)
-				}
-			})
+			judgeLayers(e, want)
 			lanes, forwarding := false, false
 			for _, attr := range order {
 				forwarding = forwarding || attr == "LinearForwardingTable"
@@ -126,6 +122,16 @@ func TestLayeredRoutesGetTheirLanes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// judgeLayers compares the SL-to-VL tables that the simulated devices have.
+func judgeLayers(e *env, want [16]ib.VL) {
+	e.t.Helper()
+	eachPair(e.list, func(n *netlist.Node, in, out ib.PortNum, _ bool) {
+		if d := cmp.Diff(want, e.fab.SLtoVL(n.Name, in, out).VL); d != "" {
+			e.t.Fatalf("%s from port %d to %d (-want +got):\n%s", n.Name, in, out, d)
+		}
+	})
 }
 
 func TestMulticastOnALaneOfItsOwn(t *testing.T) {
@@ -166,8 +172,13 @@ func qosOptions(t testing.TB, lines ...string) (o qos.Options) {
 	return o
 }
 
+// oddQoS are options that differ from what devices power on with.
+var oddQoS = []string{
+	"qos_sl2vl 1,0,3,2,5,4,7,6,0,0,0,0,0,0,0,15", "qos_high_limit 9", "qos_ca_high_limit 4",
+	"qos_swe_vlarb_high 0:1,1:2,9:3", "qos_vlarb_low 0:8",
+}
+
 func TestQoS(t *testing.T) {
-	odd := []string{"qos_sl2vl 1,0,3,2,5,4,7,6,0,0,0,0,0,0,0,15", "qos_high_limit 9", "qos_ca_high_limit 4", "qos_swe_vlarb_high 0:1,1:2,9:3", "qos_vlarb_low 0:8"}
 	for _, tt := range []struct {
 		name    string
 		o       sim.Options
@@ -175,8 +186,8 @@ func TestQoS(t *testing.T) {
 		slvl    int // Sets of SL-to-VL tables at most
 	}{
 		{"defaults", sim.Options{}, nil, 8},
-		{"other tables", sim.Options{}, odd, 6*7*8 + 8},
-		{"other tables by wildcard", sim.Options{SLtoVLWildcard: true}, odd, 4*8 + 8},
+		{"other tables", sim.Options{}, oddQoS, 6*7*8 + 8},
+		{"other tables by wildcard", sim.Options{SLtoVLWildcard: true}, oddQoS, 4*8 + 8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Leaves: 2, Spines: 2, Radix: 8})

@@ -7,10 +7,13 @@ import (
 )
 
 // slvlState is how far the SL-to-VL tables of a port are right: that of a CA
-// port, or of a switch port for packets that leave by it.
+// port, or those of a switch port for packets that leave by it. A switch port has
+// a table for each input port. That of input port 0 is looked at first and written
+// last: when it is right, nobody was interrupted while writing the others.
 type slvlState struct {
 	phase slvlPhase
 	in    uint8  // input port looked at, for switches programmed pair by pair
+	last  bool   // the table of input port 0 is to be written in the end
 	want  laneID // what they are made for
 }
 
@@ -91,18 +94,15 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 		// leave them alone until there is something new to be written.
 		c.refused(r, status.String())
 		pt.slvl.phase = slvlDone
-	case r.method == mad.MethodGet && !right:
-		pt.slvl.phase = slvlDiffer
 	case r.method == mad.MethodSet && !right:
 		c.refused(r, "the table answered is not the one that was set")
 		pt.slvl.phase = slvlDone
-	case c.external(p) && !c.wildcard(p) && !c.sampled(p, r) && pt.slvl.in < c.topo.Node(pt.node).NumPorts:
-		pt.slvl.in++
-		if pt.slvl.phase = slvlOpen; r.method == mad.MethodSet && c.nodes[pt.node].reset {
-			pt.slvl.phase = slvlDiffer // as the first did, so do all
+	case !c.external(p) || c.wildcard(p):
+		if pt.slvl.phase = slvlDone; !right {
+			pt.slvl.phase = slvlDiffer
 		}
 	default:
-		pt.slvl.phase = slvlDone
+		c.nextSLtoVL(p, right)
 	}
 	if pt.slvl.done() {
 		c.markPort(clsSet, p)
@@ -111,14 +111,40 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 	c.markPort(clsSLtoVL, p)
 }
 
-// sampled reports that the first table of a switch port was found right and
-// stands for those of the other input ports: on a switch that came without
-// configuration they are all the same, and on others they are looked at by the
-// audit, unless freedom from credit loops hangs on them.
-func (c *Core) sampled(p topo.PortID, r *request) bool {
+// nextSLtoVL decides what follows when the present table of a switch port was
+// found right or wrong, or was written.
+func (c *Core) nextSLtoVL(p topo.PortID, right bool) {
 	pt := &c.ports[p]
-	return r.method == mad.MethodGet && pt.slvl.in == 0 && pt.slvl.want != lanesByPort &&
-		(c.nodes[pt.node].reset || !c.lanes.layered)
+	s := &pt.slvl
+	reset := c.nodes[pt.node].reset
+	switch {
+	case s.in == 0 && s.last, s.in == 0 && right && c.sampled(p):
+		s.phase, s.last = slvlDone, false
+	case s.in == 0:
+		s.in, s.last, s.phase = c.topo.Node(pt.node).NumPorts, !right, slvlOpen
+		if reset && !right {
+			s.phase = slvlDiffer // as that one, so are all
+		}
+	case !right:
+		s.phase = slvlDiffer
+	case s.in > 1:
+		if s.in--; !reset || !s.last {
+			s.phase = slvlOpen
+		}
+	case s.last:
+		s.in, s.phase = 0, slvlDiffer
+	default:
+		s.phase = slvlDone
+	}
+}
+
+// sampled reports that the first table of a switch port stands for those of the
+// other input ports when it is right: on a switch that came without configuration
+// they are all the same, and on others they are looked at by the audit, unless
+// freedom from credit loops hangs on them.
+func (c *Core) sampled(p topo.PortID) bool {
+	pt := &c.ports[p]
+	return pt.slvl.want != lanesByPort && (c.nodes[pt.node].reset || !c.lanes.layered)
 }
 
 // auditSLtoVL reads one of a port's tables in the background, another each time.
@@ -139,8 +165,11 @@ func (c *Core) auditSLtoVL(p topo.PortID) {
 // port's looked at.
 func (c *Core) auditedSLtoVL(p topo.PortID, r *request, got *mad.SLtoVLMappingTable, status mad.Status) {
 	pt := &c.ports[p]
-	if status == mad.StatusOK && r.mod == c.slvlMod(p, false) && got.VL != c.lanesOf(p, ib.PortNum(pt.slvl.in)) {
-		pt.slvl.phase = slvlDiffer
+	if status == mad.StatusOK && pt.slvl.done() && r.mod == c.slvlMod(p, false) && got.VL != c.lanesOf(p, ib.PortNum(pt.slvl.in)) {
+		pt.slvl.phase, pt.slvl.in, pt.slvl.last = slvlDiffer, 0, false
+		if c.external(p) && !c.wildcard(p) {
+			c.nextSLtoVL(p, false)
+		}
 		c.markPort(clsSLtoVL, p)
 	}
 }
