@@ -283,11 +283,13 @@ func (c *Core) link(p, q topo.PortID) {
 }
 
 // recheck asks a switch that got a cable to another whether it still has its
-// configuration: perhaps not the cable was away, but the switch.
+// configuration: perhaps not the cable was away, but the switch. Its port 0 has
+// lost its LID then, also if a Set of SwitchInfo has reached it since.
 func (c *Core) recheck(id topo.NodeID) {
 	if n := &c.nodes[id]; n.infoKnown && c.writing() {
 		n.recheck = true
 		c.markNode(clsSwitch, id)
+		c.markPort(clsInfo, c.topo.Node(id).FirstPort)
 	}
 }
 

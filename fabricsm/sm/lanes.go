@@ -183,7 +183,7 @@ func oneLane() (vl [16]ib.VL) {
 func (c *Core) relaneAll() {
 	for p := range c.ports {
 		if id := topo.PortID(p); c.ports[p].seen() && c.hasLanes(id) {
-			c.ports[p].slvl = slvlState{}
+			c.ports[p].slvl = slvlState{all: c.ports[p].slvl.all}
 			c.markPort(clsSLtoVL, id)
 		}
 	}
@@ -204,7 +204,7 @@ func (c *Core) relanePorts(was *route.Tables, all bool) {
 			differs = was.SwitchLanes(pt.node, in, pt.num) != now.SwitchLanes(pt.node, in, pt.num)
 		}
 		if differs {
-			pt.slvl = slvlState{}
+			pt.slvl = slvlState{all: pt.slvl.all}
 			c.markPort(clsSLtoVL, id)
 		}
 	}
@@ -274,6 +274,9 @@ func (c *Core) recapLanes(id topo.NodeID) {
 	c.eachPort(id, func(p topo.PortID) {
 		if c.ports[p].seen() {
 			c.copyPort(p)
+			if c.lanes.layered || c.cfg.QoS.Enabled {
+				c.markPort(clsSLtoVL, p)
+			}
 		}
 	})
 }

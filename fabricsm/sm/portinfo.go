@@ -70,6 +70,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.nodes[pt.node].verify = true
 		c.markNode(clsSwitch, pt.node)
 	}
+	if byGet && was && !hasLink && pt.lid != 0 && old.LID == pt.lid && pi.LID == 0 {
+		c.rebooted(pt.node)
+	}
 	switch {
 	case !hasLink:
 	case !linkUp(pi):
@@ -315,7 +318,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
-		c.ports[p].pkeys, c.ports[p].keysOK, c.ports[p].slvl = nil, false, slvlState{}
+		c.ports[p].pkeys, c.ports[p].keysOK, c.ports[p].slvl = nil, false, slvlState{all: true}
 		c.ports[p].arb = nil
 		c.markPort(clsInfo, p)
 		c.touch(p)

@@ -8,12 +8,15 @@ import (
 
 // slvlState is how far the SL-to-VL tables of a port are right: that of a CA
 // port, or those of a switch port for packets that leave by it. A switch port has
-// a table for each input port. That of input port 0 is looked at first and written
-// last: when it is right, nobody was interrupted while writing the others.
+// a table for each input port. They are written from the highest down to 0: when
+// the first and the last of them are right, nobody was interrupted while writing,
+// neither the subnet manager nor the switch.
 type slvlState struct {
 	phase slvlPhase
 	in    uint8  // input port looked at, for switches programmed pair by pair
 	last  bool   // the table of input port 0 is to be written in the end
+	probe bool   // the table of input port 0 is right, and that of the highest decides
+	all   bool   // each is to be read: some may be from before a reboot, some from after
 	want  laneID // what they are made for
 }
 
@@ -37,7 +40,7 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 		return
 	}
 	if want := c.lanesFor(p); pt.slvl.want != want {
-		pt.slvl = slvlState{want: want}
+		pt.slvl = slvlState{want: want, all: pt.slvl.all}
 	}
 	switch {
 	case pt.slvl.done():
@@ -105,6 +108,7 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 		c.nextSLtoVL(p, right)
 	}
 	if pt.slvl.done() {
+		pt.slvl.all = false
 		c.markPort(clsSet, p)
 		return
 	}
@@ -116,10 +120,14 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 func (c *Core) nextSLtoVL(p topo.PortID, right bool) {
 	pt := &c.ports[p]
 	s := &pt.slvl
-	reset := c.nodes[pt.node].reset
+	reset := c.nodes[pt.node].reset && !s.all
 	switch {
-	case s.in == 0 && s.last, s.in == 0 && right && c.sampled(p):
-		s.phase, s.last = slvlDone, false
+	case s.in == 0 && s.last, s.probe && right:
+		s.phase, s.last, s.probe = slvlDone, false, false
+	case s.probe:
+		s.phase, s.last, s.probe, s.all = slvlDiffer, true, false, true
+	case s.in == 0 && right && c.sampled(p):
+		s.in, s.probe = c.topo.Node(pt.node).NumPorts, true
 	case s.in == 0:
 		s.in, s.last, s.phase = c.topo.Node(pt.node).NumPorts, !right, slvlOpen
 		if reset && !right {
@@ -138,13 +146,13 @@ func (c *Core) nextSLtoVL(p topo.PortID, right bool) {
 	}
 }
 
-// sampled reports that the first table of a switch port stands for those of the
-// other input ports when it is right: on a switch that came without configuration
-// they are all the same, and on others they are looked at by the audit, unless
-// freedom from credit loops hangs on them.
+// sampled reports that the first and the last table of a switch port stand for
+// those of the other input ports when they are right: on a switch that came without
+// configuration they are all the same, and on others they are looked at by the
+// audit, unless freedom from credit loops hangs on them.
 func (c *Core) sampled(p topo.PortID) bool {
 	pt := &c.ports[p]
-	return pt.slvl.want != lanesByPort && (c.nodes[pt.node].reset || !c.lanes.layered)
+	return pt.slvl.want != lanesByPort && !pt.slvl.all && (c.nodes[pt.node].reset || !c.lanes.layered)
 }
 
 // auditSLtoVL reads one of a port's tables in the background, another each time.
@@ -166,7 +174,7 @@ func (c *Core) auditSLtoVL(p topo.PortID) {
 func (c *Core) auditedSLtoVL(p topo.PortID, r *request, got *mad.SLtoVLMappingTable, status mad.Status) {
 	pt := &c.ports[p]
 	if status == mad.StatusOK && pt.slvl.done() && r.mod == c.slvlMod(p, false) && got.VL != c.lanesOf(p, ib.PortNum(pt.slvl.in)) {
-		pt.slvl.phase, pt.slvl.in, pt.slvl.last = slvlDiffer, 0, false
+		pt.slvl.phase, pt.slvl.in, pt.slvl.last, pt.slvl.all = slvlDiffer, 0, false, true
 		if c.external(p) && !c.wildcard(p) {
 			c.nextSLtoVL(p, false)
 		}
