@@ -35,7 +35,7 @@ type Options struct {
 	Timeout time.Duration
 
 	// Inputs is what else the core is told, all of it in order: multicast groups,
-	// marks of operators. A closed or nil channel means that no more comes.
+	// alias GUIDs, marks of operators. A closed or nil channel means that no more comes.
 	Inputs <-chan sm.Input
 
 	OnEvent func(sm.Event)

@@ -127,24 +127,12 @@ func compare(t *testing.T, where string, p *left, used map[string]int) {
 // opensm has OpenSM bring up a fabric once, as it does by default.
 func opensm(t *testing.T, f *sim.Fabric) {
 	t.Helper()
-	dir := t.TempDir()
-	s, err := ibsim.Listen("portcullis" + strings.ReplaceAll(dir, "/", "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	serving, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- ibsimserver.Serve(serving, s, f) }()
-	defer func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}()
+	at, stop := served(t, f)
+	defer stop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	log := filepath.Join(dir, "opensm.log")
-	cmd, err := ibsimlab.Client{Socket: s.Socket(), Dir: dir}.Command(ctx, "sm", "opensm", "-o", "-e", "-s", "0", "-f", log)
+	log := filepath.Join(at.Dir, "opensm.log")
+	cmd, err := at.Command(ctx, "sm", "opensm", "-o", "-e", "-s", "0", "-f", log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,5 +140,24 @@ func opensm(t *testing.T, f *sim.Fabric) {
 	said, _ := os.ReadFile(log)
 	if err != nil || !strings.Contains(string(said), "SUBNET UP") {
 		t.Fatalf("opensm: %v\n%s\n%s", err, out, said)
+	}
+}
+
+// served lets libibumad programs see a simulated fabric until stop is called.
+func served(t *testing.T, f *sim.Fabric) (_ ibsimlab.Client, stop func()) {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := ibsim.Listen("portcullis" + strings.ReplaceAll(dir, "/", "-"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- ibsimserver.Serve(serving, s, f) }()
+	return ibsimlab.Client{Socket: s.Socket(), Dir: dir}, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }
