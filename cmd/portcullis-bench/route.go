@@ -77,7 +77,11 @@ func routeOn(ctx context.Context, o *options, hosts int, progress io.Writer) (*r
 	r.switches, r.lids = len(f.Switches()), len(f.EndPorts())
 	for _, e := range []route.Engine{minhop.Engine{}, updn.Engine{}, ftree.Engine{}} {
 		row := routed{who: "Portcullis " + e.Name()}
-		for range o.runs {
+		runs := o.runs
+		if hosts > smallHosts && e.Name() != "minhop" {
+			runs = 1 // it is the default engine that has a promise to keep there
+		}
+		for range runs {
 			if err := row.once(b, e); err != nil {
 				return nil, err
 			}

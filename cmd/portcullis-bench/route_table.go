@@ -18,7 +18,7 @@ Made by
 which is "make bench-route", on %s:
 
 %s
-Seconds are medians, of the wall clock on all cores. Ours are those of the tables and of the
+Seconds are medians (of %d runs; OpenSM and, above %d hosts, other engines than minhop: one), of the wall clock on all cores. Ours are those of the tables and of the
 checker's verdict on them; "verdict" is the part of the latter. OpenSM's are those
 of one bring-up on ibsim, from the line "building routing with" of its verbose log to
 "tables configured on all switches".
@@ -43,7 +43,7 @@ func writeRouting(o *options, host []string, all []routedFabric) error {
 		fmt.Fprintf(&about, "- %s\n", line)
 	}
 	command := fmt.Sprintf("go run ./cmd/portcullis-bench route --runs %d --sizes %s", o.runs, strings.Join(sizes, ","))
-	fmt.Fprintf(&b, routingIntro, smallHosts, largeRadix, command, time.Now().UTC().Format("2006-01-02 15:04 UTC"), &about)
+	fmt.Fprintf(&b, routingIntro, smallHosts, largeRadix, command, time.Now().UTC().Format("2006-01-02 15:04 UTC"), &about, o.runs, smallHosts)
 	fmt.Fprintf(&b, "| hosts | switches | LIDs | engine | seconds | verdict | lost cable | blocks | tables, MiB | memory asked for, MiB | worst link | mean | hops |\n")
 	fmt.Fprintf(&b, "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for i := range all {
