@@ -2,6 +2,7 @@ package route
 
 import (
 	"math"
+	"slices"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
@@ -90,6 +91,7 @@ func check(f *topo.Fabric, t *Tables, everyLID bool) (Report, *proof) {
 	if everyLID {
 		return r, nil
 	}
+	v.anyOdd = slices.Contains(v.odd, true)
 	return r, newProof(g, v)
 }
 

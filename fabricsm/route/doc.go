@@ -12,5 +12,6 @@
 // service level for every pair of LIDs; each lane is then judged by itself, and
 // who programs switches and answers path queries must do as [Tables.SLtoVL] and
 // [Tables.SL] say. [First] tries engines in order and says why it passed
-// any over; nothing falls back silently.
+// any over; nothing falls back silently. It judges what changed since tables that it
+// gave before, where that proves as much.
 package route

@@ -55,12 +55,12 @@ func (c *Choice) ask(f *topo.Fabric, prev *Tables, e Engine) error {
 		return err
 	}
 	var p *proof
-	c.Report, p = check(f, t, t.manyLanes())
+	c.Report, p = checkNext(f, t, prev)
 	if again, ok := e.(Retrier); ok && c.Report.CreditLoop != nil {
 		if t, err = again.Again(f, prev); err != nil {
 			return err
 		}
-		c.Report, p = check(f, t, t.manyLanes())
+		c.Report, p = checkNext(f, t, prev)
 	}
 	if err := c.Report.Err(); err != nil {
 		return err
@@ -68,4 +68,13 @@ func (c *Choice) ask(f *topo.Fabric, prev *Tables, e Engine) error {
 	t.proof = p
 	c.Tables = t
 	return nil
+}
+
+// checkNext judges tables by what differs from prev, if that will do, or else as
+// a whole.
+func checkNext(f *topo.Fabric, t, prev *Tables) (Report, *proof) {
+	if r, p, ok := checkChange(f, t, prev); ok {
+		return r, p
+	}
+	return check(f, t, t.manyLanes())
 }

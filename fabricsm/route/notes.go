@@ -54,14 +54,15 @@ func (t *Tables) Has(id topo.NodeID, guid ib.GUID) bool { return t.rowOf(id, gui
 
 // proof is what the checker found out about tables with one layer.
 type proof struct {
-	num   []int32 // by topo.NodeID: switch number, -1
-	n     int
-	depth []uint8 // see survey
-	load  []int64 // by topo.PortID of the sending end
+	survey *survey
+	num    []int32 // by topo.NodeID: switch number, -1
+	n      int
+	depth  []uint8 // see survey
+	load   []int64 // by topo.PortID of the sending end
 }
 
 func newProof(g *Graph, v *survey) *proof {
-	p := &proof{num: g.Num, n: len(g.IDs), depth: v.depth, load: make([]int64, len(g.portOut))}
+	p := &proof{survey: v, num: g.Num, n: len(g.IDs), depth: v.depth, load: make([]int64, len(g.portOut))}
 	for i, e := range g.portOut {
 		if e >= 0 {
 			p.load[i] = v.load[e]

@@ -1,6 +1,7 @@
 package route_test
 
 import (
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -35,6 +36,15 @@ func mustFirst(t fatal, f *topo.Fabric, prev *route.Tables) route.Choice {
 	c, err := route.First(f, prev, minhop.Engine{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	// First may have judged what changed only: the whole must say the same.
+	whole := route.Check(f, c.Tables)
+	if len(whole.Waits) != len(c.Report.Waits) || len(whole.Waits) > 0 && !whole.Waits[0].Equal(c.Report.Waits[0]) {
+		t.Fatalf("judging what changed finds other dependencies than judging the whole")
+	}
+	whole.Waits = c.Report.Waits
+	if !reflect.DeepEqual(whole, c.Report) {
+		t.Fatalf("judging what changed says %+v, judging the whole %+v", c.Report, whole)
 	}
 	return c
 }

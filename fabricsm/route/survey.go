@@ -30,6 +30,8 @@ type survey struct {
 
 	deps *dependencies
 	load []int64 // by edge
+
+	anyOdd bool // some LID is odd
 }
 
 func newSurvey(g *Graph, t *Tables, rows [][]ib.PortNum) *survey {
@@ -64,8 +66,10 @@ func leadOf(targets []Target) int32 {
 
 // forCores deals 0 to n-1 to the cores in contiguous ranges. Which core has which
 // range is told by its number, from 0.
-func forCores(n int, work func(core, from, to int)) {
-	cores := coresFor(n)
+func forCores(n int, work func(core, from, to int)) { forSome(coresFor(n), n, work) }
+
+// forSome is forCores for a number of cores.
+func forSome(cores, n int, work func(core, from, to int)) {
 	var wg sync.WaitGroup
 	for c := range cores {
 		wg.Go(func() { work(c, c*n/cores, (c+1)*n/cores) })

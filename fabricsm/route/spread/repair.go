@@ -22,15 +22,27 @@ type repairer struct {
 	notes, was *route.Notes
 	num        []int32 // by topo.NodeID: switch number, -1
 
-	marked []bool  // by LID: some entry is to be looked at
-	whole  []bool  // by destination: all LIDs are
-	some   []bool  // by destination: some are
-	back   bool    // a usual link has come back
-	gone   bool    // usual links are missing
-	all    bool    // everything is looked at
-	hops   []int32 // by switch: links to the destination in hand
-	next   []int32 // by switch: the edge that was decided for the LID in hand, -1
+	marked []bool              // by LID: some entry is to be looked at
+	whole  []bool              // by destination: all LIDs are
+	some   []bool              // by destination: some are
+	back   bool                // a usual link has come back
+	gone   bool                // usual links are missing
+	all    bool                // everything is looked at
+	moved  map[ib.LID][]detour // what is in notes.Detours, by LID
+	before []ib.PortNum        // by switch: what the entry for the LID in hand was before a detour, or none
+	hops   []int32             // by switch: links to the destination in hand
+	next   []int32             // by switch: the edge that was decided for the LID in hand, -1
 }
+
+// detour is an entry that was moved, for one LID.
+type detour struct {
+	sw   int32
+	port ib.PortNum
+}
+
+// unmoved stands for an entry that is no detour. No switch has a port of the
+// number, and no entry that meant "nowhere" is remembered.
+const unmoved = ib.NoPort
 
 // repair changes the tables where that is enough, and reports whether it was. It
 // needs tables that were proven, and a fabric with no links but usual ones. On
@@ -68,6 +80,7 @@ func repair(g *route.Graph, t, prev *route.Tables, plan Plan) bool {
 	}
 	r.markLIDs()
 	r.markBack()
+	r.sortDetours()
 	r.mend(plan.NewRule())
 	if !r.gone && len(r.notes.Detours) == 0 {
 		r.notes.Provisional = nil
@@ -216,6 +229,20 @@ func (r *repairer) markBack() {
 	}
 }
 
+// sortDetours groups what was moved by LID.
+func (r *repairer) sortDetours() {
+	r.moved = make(map[ib.LID][]detour)
+	for e, port := range r.notes.Detours {
+		if s := r.num[e.Switch]; s >= 0 && int(e.LID) < len(r.marked) && r.some[r.num[r.t.Home(e.LID)]] {
+			r.moved[e.LID] = append(r.moved[e.LID], detour{s, port})
+		}
+	}
+	r.before = make([]ib.PortNum, len(r.g.IDs))
+	for s := range r.before {
+		r.before[s] = unmoved
+	}
+}
+
 // mend looks at what was marked, one destination after the other.
 func (r *repairer) mend(rule Rule) {
 	c := &Choices{}
@@ -270,23 +297,24 @@ func (r *repairer) mendOne(dest int32, t route.Target, ports []ib.PortNum) {
 		return
 	}
 	c := r.choices
+	for _, d := range r.moved[t.LID] {
+		r.before[d.sw] = d.port
+	}
 	r.carry(dest, t, ports, -1)
 	for s := range r.next {
 		r.next[s] = -1
 	}
 	for i := 1; i < len(c.Order); i++ {
 		sw := c.Order[i]
-		entry := route.Entry{Switch: r.g.IDs[sw], LID: t.LID}
-		before, moved := r.notes.Detours[entry]
 		e := int32(-1)
-		if moved {
+		if before := r.before[sw]; before != unmoved {
 			e = r.keptEdge(dest, sw, before)
 		}
 		if e >= 0 {
-			delete(r.notes.Detours, entry)
+			delete(r.notes.Detours, route.Entry{Switch: r.g.IDs[sw], LID: t.LID})
 		} else if e = r.keptEdge(dest, sw, ports[sw]); e < 0 {
 			e = r.lightest(c.Edge[c.Row[i]:c.Row[i+1]])
-			r.detour(entry, ports[sw], moved)
+			r.detour(sw, t.LID, ports[sw])
 		}
 		r.next[sw] = e
 		if n := int32(r.g.Hosts[sw]); n > 0 && t.Out != 0 {
@@ -296,6 +324,9 @@ func (r *repairer) mendOne(dest int32, t route.Target, ports []ib.PortNum) {
 		}
 	}
 	r.write(dest, t, ports)
+	for _, d := range r.moved[t.LID] {
+		r.before[d.sw] = unmoved
+	}
 }
 
 // lightest gives the next hop of which the whole way carries least now, what
@@ -315,15 +346,15 @@ func (r *repairer) lightest(edges []int32) int32 {
 	return best
 }
 
-// detour remembers what an entry was.
-func (r *repairer) detour(e route.Entry, was ib.PortNum, moved bool) {
-	if moved || was == ib.NoPort {
+// detour remembers what an entry of the LID in hand was.
+func (r *repairer) detour(sw int32, l ib.LID, was ib.PortNum) {
+	if r.before[sw] != unmoved || was == ib.NoPort {
 		return
 	}
 	if r.notes.Detours == nil {
 		r.notes.Detours = make(map[route.Entry]ib.PortNum)
 	}
-	r.notes.Detours[e] = was
+	r.notes.Detours[route.Entry{Switch: r.g.IDs[sw], LID: l}] = was
 }
 
 // canGoBack reports whether an entry for a LID was moved and need no longer be.
@@ -331,8 +362,8 @@ func (r *repairer) canGoBack(dest int32, l ib.LID) bool {
 	if !r.back && !r.all {
 		return false
 	}
-	for _, sw := range r.choices.Order[1:] {
-		if before, moved := r.notes.Detours[route.Entry{Switch: r.g.IDs[sw], LID: l}]; moved && r.keptEdge(dest, sw, before) >= 0 {
+	for _, d := range r.moved[l] {
+		if d.sw != dest && r.keptEdge(dest, d.sw, d.port) >= 0 {
 			return true
 		}
 	}
@@ -349,9 +380,7 @@ func (r *repairer) write(dest int32, t route.Target, ports []ib.PortNum) {
 		case e >= 0:
 			want = r.g.Port[e]
 		case ports[s] != ib.NoPort:
-			entry := route.Entry{Switch: r.g.IDs[s], LID: t.LID}
-			_, moved := r.notes.Detours[entry]
-			r.detour(entry, ports[s], moved)
+			r.detour(int32(s), t.LID, ports[s])
 		}
 		if want != ports[s] {
 			r.t.Writable(r.prev, r.g.IDs[s])[t.LID] = want
