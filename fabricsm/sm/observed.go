@@ -161,9 +161,9 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 		tn.LinearFDBCap = uint16(ib.MaxUnicastLID) + 1 // until SwitchInfo says how many
 	}
 	id := c.topo.AddNode(tn)
-	c.nodes = extend(c.nodes, c.topo.NumNodes())
+	c.nodes = extend(c.nodes, c.topo.NumNodes(), manyNodes)
 	first := c.topo.Node(id).FirstPort
-	c.ports = extend(c.ports, c.topo.NumPorts())
+	c.ports = extend(c.ports, c.topo.NumPorts(), manyPorts)
 	d := c.deviceAt(ni, up)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d]}
 	for i := range int(ni.NumPorts) + 1 {
@@ -174,14 +174,26 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	return id
 }
 
-// extend gives s at least n elements. It grows by half: by less, as append does,
-// what is copied on the way would be several times the memory that a fabric needs.
-func extend[T any](s []T, n int) []T {
+// A fabric that is not small is given room for many nodes and ports at once. What
+// is not used of it is address space that the system never backs, while to grow
+// bit by bit leaves several times the memory that the fabric needs as garbage.
+const (
+	smallFabric = 1024 // nodes, or ports
+	manyNodes   = 8 << 10
+	manyPorts   = 64 << 10
+)
+
+// extend gives s at least n elements, with room for many if it is not small.
+func extend[T any](s []T, n, many int) []T {
 	if n <= len(s) {
 		return s
 	}
 	if n > cap(s) {
-		s = slices.Grow(s, max(n, cap(s)+cap(s)/2)-len(s))
+		room := max(n, cap(s)+cap(s)/2)
+		if n > smallFabric {
+			room = max(room, many)
+		}
+		s = slices.Grow(s, room-len(s))
 	}
 	return s[:n]
 }
