@@ -82,10 +82,11 @@ func deal(f *topo.Fabric, t, prev *route.Tables, wanted int, spread func(d *deal
 
 // dealer deals pairs of switches to layers.
 type dealer struct {
-	g     *route.Graph
-	rows  [][]ib.PortNum // tables by switch
-	most  int
-	layer []uint8 // by pair
+	g       *route.Graph
+	rows    [][]ib.PortNum   // tables by switch
+	targets [][]route.Target // by switch: LIDs behind it, one for each set of routes
+	most    int
+	layer   []uint8 // by pair
 
 	// A step is the use of one edge right after another. The steps after edge
 	// e begin at first[e], one for each edge of the switch it leads to.
@@ -96,6 +97,9 @@ type dealer struct {
 
 	order *order
 	added []int32 // steps of the pair in hand
+	shut  []bool  // by step: it closes a circle in the layer in hand
+
+	failed struct{ e, after int32 } // the step that closed a circle last
 }
 
 func newDealer(g *route.Graph, t *route.Tables, most int) *dealer {
@@ -113,7 +117,11 @@ func newDealer(g *route.Graph, t *route.Tables, most int) *dealer {
 	for e, to := range g.To {
 		d.first[e+1] = d.first[e] + g.Row[to+1] - g.Row[to]
 	}
+	for s := range int32(n) {
+		d.targets = append(d.targets, d.distinct(s))
+	}
 	d.count = make([]int32, d.first[len(g.To)])
+	d.shut = make([]bool, len(d.count))
 	d.order = newOrder(d)
 	return d
 }
@@ -136,13 +144,13 @@ func (d *dealer) begin(prev *route.Tables) {
 }
 
 // deal empties each layer in turn of what closes circles, into the next. It
-// reports whether the layers were enough.
+// reports whether the layers were enough. When those that are left would each
+// have to take more than twice what one took, it gives up: later layers
+// take less rather than more.
 func (d *dealer) deal() bool {
 	for layer := range d.most {
-		d.fill(uint8(layer))
-	}
-	for _, l := range d.layer {
-		if int(l) >= d.most {
+		stayed, moved := d.fill(uint8(layer))
+		if moved > 2*stayed*(d.most-1-layer) {
 			return false
 		}
 	}

@@ -1,47 +1,107 @@
 package layered
 
 import (
+	"slices"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 )
 
 // fill takes what is in a layer out, puts back every pair that closes no
 // circle, and moves the rest to the next layer. Pairs with CAs on both sides
-// come first.
-func (d *dealer) fill(layer uint8) {
+// come first. It gives how many stayed and how many moved.
+func (d *dealer) fill(layer uint8) (stayed, moved int) {
 	clear(d.count)
+	clear(d.shut)
 	d.order.reset()
 	for _, first := range []bool{true, false} {
 		for a := range int32(len(d.g.IDs)) {
 			for b := range a {
 				p, busy := pair(a, b), d.g.Hosts[a] > 0 && d.g.Hosts[b] > 0
-				if busy == first && d.layer[p] == layer && !d.put(a, b) {
+				switch {
+				case busy != first || d.layer[p] != layer:
+				case d.put(a, b):
+					stayed++
+				default:
 					d.layer[p]++
+					moved++
 				}
 			}
 		}
 	}
+	return stayed, moved
+}
+
+// distinct gives the LIDs behind a switch without those that are routed like
+// one before: LIDs of CAs come before those of the switch, to which fewer send.
+func (d *dealer) distinct(home int32) []route.Target {
+	var targets []route.Target
+	for _, t := range d.g.Targets[home] {
+		if !slices.ContainsFunc(targets, func(o route.Target) bool { return d.alike(home, t.LID, o.LID) }) {
+			targets = append(targets, t)
+		}
+	}
+	return targets
+}
+
+// alike reports whether all switches but their home send two LIDs the same way.
+func (d *dealer) alike(home int32, a, b ib.LID) bool {
+	for s, row := range d.rows {
+		if row[a] != row[b] && int32(s) != home {
+			return false
+		}
+	}
+	return true
 }
 
 // put adds all routes between two switches to the layer in hand if no circle
 // closes then, and reports whether it did.
 func (d *dealer) put(a, b int32) bool {
+	if !d.each(a, b, d.open) {
+		return false
+	}
 	d.added = d.added[:0]
-	if d.putOneWay(a, b) && d.putOneWay(b, a) {
+	if d.each(a, b, d.add) {
 		return true
 	}
 	for _, step := range d.added {
 		d.count[step]--
 	}
+	// The step that did not go is shut for the rest of the layer, unless only
+	// the other routes of this pair were in its way.
+	if !d.order.after(d.failed.e, d.failed.after) {
+		d.shut[d.step(d.failed.e, d.failed.after)] = true
+	}
 	return false
 }
 
-func (d *dealer) putOneWay(from, home int32) bool {
-	for _, target := range d.g.Targets[home] {
-		if d.sends(from, target) && !d.follow(from, target.LID) {
+// each visits the steps of all routes between two switches, as long as visit
+// says so, and reports whether it always did.
+func (d *dealer) each(a, b int32, visit func(e, after int32) bool) bool {
+	return d.eachOneWay(a, b, visit) && d.eachOneWay(b, a, visit)
+}
+
+func (d *dealer) eachOneWay(from, home int32, visit func(e, after int32) bool) bool {
+	for _, target := range d.targets[home] {
+		if d.sends(from, target) && !d.follow(from, target.LID, visit) {
 			return false
 		}
 	}
+	return true
+}
+
+// open reports whether a step may be made.
+func (d *dealer) open(e, after int32) bool { return !d.shut[d.step(e, after)] }
+
+// add counts a step, unless it closes a circle.
+func (d *dealer) add(e, after int32) bool {
+	step := d.step(e, after)
+	if d.count[step] == 0 && !d.order.after(e, after) {
+		d.failed.e, d.failed.after = e, after
+		return false
+	}
+	d.count[step]++
+	d.added = append(d.added, step)
 	return true
 }
 
@@ -51,20 +111,16 @@ func (d *dealer) sends(from int32, target route.Target) bool {
 	return target.Out != 0 || d.g.Hosts[from] > 0
 }
 
-// follow counts the steps of a route, until one closes a circle. Routes are
-// known to be free of loops.
-func (d *dealer) follow(s int32, lid ib.LID) bool {
+// follow visits the steps of a route. Routes are known to be free of loops.
+func (d *dealer) follow(s int32, lid ib.LID, visit func(e, after int32) bool) bool {
 	for e := d.next(s, lid); e >= 0; {
 		after := d.next(d.g.To[e], lid)
 		if after < 0 {
 			break
 		}
-		step := d.step(e, after)
-		if d.count[step] == 0 && !d.order.after(e, after) {
+		if !visit(e, after) {
 			return false
 		}
-		d.count[step]++
-		d.added = append(d.added, step)
 		e = after
 	}
 	return true
