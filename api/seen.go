@@ -54,7 +54,7 @@ type tableInput struct {
 }
 
 type dumpInput struct {
-	Name string `path:"name" maxLength:"64" doc:"ibnetdiscover, opensm-subnet-lst, opensm-lfts, opensm-fdbs, guid2lid, ibdmchk-path-sl or ibdmchk-sl2vl"`
+	Name string `path:"name" maxLength:"64" doc:"ibnetdiscover, opensm-subnet-lst, opensm-lfts, opensm-fdbs, opensm-mcfdbs, guid2lid, ibdmchk-path-sl or ibdmchk-sl2vl"`
 	Node string `query:"switch" maxLength:"128" doc:"opensm-lfts of this switch only"`
 }
 

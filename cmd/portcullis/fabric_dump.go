@@ -73,7 +73,7 @@ func atMost(names ...string) cobra.PositionalArgs {
 }
 
 // dumpFormats are the formats of "fabric dump", with what reads them.
-var dumpFormats = []string{"ibnetdiscover", "opensm-subnet-lst", "opensm-lfts", "opensm-fdbs", "guid2lid", "ibdmchk-path-sl", "ibdmchk-sl2vl"}
+var dumpFormats = []string{"ibnetdiscover", "opensm-subnet-lst", "opensm-lfts", "opensm-fdbs", "opensm-mcfdbs", "guid2lid", "ibdmchk-path-sl", "ibdmchk-sl2vl"}
 
 func (a *app) fabricDump() *cobra.Command {
 	format, node, file := dumpFormats[0], "", ""
@@ -85,6 +85,7 @@ func (a *app) fabricDump() *cobra.Command {
   opensm-subnet-lst  opensm-subnet.lst
   opensm-lfts        opensm-lfts.dump, which OpenSM's file engine reads
   opensm-fdbs        opensm.fdbs
+  opensm-mcfdbs      opensm.mcfdbs: multicast
   guid2lid           guid2lid of OpenSM's cache
   ibdmchk-path-sl    service levels, for ibdmchk -c
   ibdmchk-sl2vl      virtual lanes, for ibdmchk -d`,

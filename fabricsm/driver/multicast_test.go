@@ -1,7 +1,12 @@
 package driver_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +16,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mcast"
+	"portcullis/fabricsm/route/dump"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
@@ -59,6 +65,7 @@ func TestDiagnosticsSeeTrees(t *testing.T) {
 		t.Error(err)
 	}
 	byLID(t, lab, v, tables)
+	t.Run("ibdmchk", func(t *testing.T) { byIBDMChk(t, v, groups) })
 
 	m.stop()
 	m = manage(t, lab, store, false)
@@ -78,6 +85,47 @@ func byLID(t *testing.T, lab *ibsimlab.Lab, v *sm.View, tables map[ib.GUID]map[i
 		if d := cmp.Diff(tables[n.GUID], one[n.GUID]); d != "" {
 			t.Errorf("switch %v, dump_mfts and ibroute differ:\n%s", n.GUID, d)
 		}
+	}
+}
+
+// byIBDMChk lets ibdmchk of ibutils judge the trees as we dump them.
+func byIBDMChk(t *testing.T, v *sm.View, groups []mcast.Members) {
+	t.Helper()
+	program, err := exec.LookPath("ibdmchk")
+	if err != nil {
+		if os.Getenv(ibsimtest.RequireEnv) == "required" {
+			t.Fatalf("real parts are required: %v", err)
+		}
+		t.Skipf("needs ibdmchk of package ibutils: %v", err)
+	}
+	dir := t.TempDir()
+	file := func(name string, write func(io.Writer) error) string {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cmd := exec.CommandContext(t.Context(), program,
+		"-s", file("opensm-subnet.lst", func(w io.Writer) error { return dump.Subnet(w, v.Fabric) }),
+		"-f", file("opensm.fdbs", func(w io.Writer) error { return dump.FDBs(w, v.Fabric, v.Tables) }),
+		"-m", file("opensm.mcfdbs", func(w io.Writer) error { return mcast.WriteFDBs(w, v.Fabric, v.Multicast.Trees) }))
+	cmd.Dir = dir
+	raw, _ := cmd.CombinedOutput() // it crashes after its verdict
+	out := string(raw)
+	for _, g := range groups {
+		want := fmt.Sprintf("Multicast Group:0x%04X has:", uint16(g.MLID))
+		_, found, ok := strings.Cut(out, want)
+		if line, _, _ := strings.Cut(found, "\n"); !ok || !strings.HasSuffix(line, fmt.Sprintf(" and:%d HCAs", len(g.Receives))) {
+			t.Errorf("ibdmchk on multicast LID 0x%04x with %d members: %s", uint16(g.MLID), len(g.Receives), line)
+		}
+	}
+	if strings.Contains(out, "-E-") || !strings.Contains(out, "no credit loops found") {
+		t.Errorf("ibdmchk complains:\n%s", out)
 	}
 }
 

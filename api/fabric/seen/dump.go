@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"portcullis/api/admission"
+	"portcullis/fabricsm/mcast"
 	"portcullis/fabricsm/route/dump"
 	"portcullis/fabricsm/topo"
 )
@@ -16,6 +17,7 @@ const (
 	FormatSubnet   = "opensm-subnet-lst" // opensm-subnet.lst
 	FormatLFTs     = "opensm-lfts"       // opensm-lfts.dump
 	FormatFDBs     = "opensm-fdbs"       // opensm.fdbs
+	FormatMFDBs    = "opensm-mcfdbs"     // opensm.mcfdbs
 	FormatGUIDs    = "guid2lid"          // guid2lid
 	FormatSLs      = "ibdmchk-path-sl"   // ibdmchk -c
 	FormatSL2VL    = "ibdmchk-sl2vl"     // ibdmchk -d
@@ -23,7 +25,7 @@ const (
 
 // Formats lists every format.
 func Formats() []string {
-	return []string{FormatDiscover, FormatSubnet, FormatLFTs, FormatFDBs, FormatGUIDs, FormatSLs, FormatSL2VL}
+	return []string{FormatDiscover, FormatSubnet, FormatLFTs, FormatFDBs, FormatMFDBs, FormatGUIDs, FormatSLs, FormatSL2VL}
 }
 
 // maxDumps is how many dumps are written at a time: each may be hundreds of
@@ -51,6 +53,14 @@ func (o *Observer) Dump(format, node string) (func(io.Writer) error, error) {
 		defer o.dumps.Add(-1)
 		return write(w)
 	}, nil
+}
+
+// trees gives the multicast trees, none before there are any.
+func (x *index) trees() []mcast.Tree {
+	if x.Multicast == nil {
+		return nil
+	}
+	return x.Multicast.Trees
 }
 
 func (x *index) dump(format, node string) (func(io.Writer) error, error) {
@@ -85,6 +95,8 @@ func (x *index) dump(format, node string) (func(io.Writer) error, error) {
 			return dump.SubnetSeenFrom(w, f, x.GUID)
 		case FormatFDBs:
 			return dump.FDBs(w, f, t)
+		case FormatMFDBs:
+			return mcast.WriteFDBs(w, f, x.trees())
 		case FormatGUIDs:
 			return dump.GUIDs(w, f)
 		case FormatSLs:
