@@ -173,7 +173,9 @@ func (c *Core) noProbe(r *request) {
 		c.nodes[id].pause = pt.pause
 		if c.nodes[id].silent {
 			c.otherWay(id)
-			p = c.nodes[id].up
+			if up := c.nodes[id].up; up != topo.None { // the node we are attached to has none
+				p = up
+			}
 		}
 	} else {
 		c.tellUnreachable(p)
