@@ -19,6 +19,7 @@ import (
 	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/record"
 )
 
 const smUsage = `Usage:
@@ -35,6 +36,8 @@ Options:
                         of nodes are read only after that
   --json                print the outcome, or without --once each event, as JSON
   --partitions FILE     read partitions from FILE, in OpenSM's grammar
+  --record FILE         write all that the subnet manager is told into FILE, which must
+                        not be there, for "portcullis replay FILE"; no key is in it
   --state-dir DIR       keep LIDs and what devices forget in DIR, and DIR/guid2lid for
                         OpenSM; default: LIDs stay as they are on the ports
   --config FILE         take what follows from the section "fabric" of FILE, which
@@ -109,7 +112,9 @@ type loneSM struct {
 	seen       *seen.Observer
 	watched    *watched
 	state      *factfile.Store // nil: nothing is kept
-	standby    bool            // ended because another SM is master
+	recorded   *os.File        // nil: nothing is recorded
+	recorder   *record.Writer
+	standby    bool // ended because another SM is master
 }
 
 // runSM is "portcullisd sm".
@@ -134,6 +139,10 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer s.closeState()
+	if err := s.openRecord(); err != nil {
+		return err
+	}
+	defer s.closeRecord()
 	s.routing = &routingNotes{engines: s.core.Engines, log: s.log}
 	if o.partitions != "" {
 		if s.partitions, err = openPartitions(o.partitions, s.log); err != nil {
@@ -191,6 +200,7 @@ func (s *loneSM) driver() driver.Options {
 	if s.o.once && s.partitions == nil {
 		o.Core.ViewEvery = max(o.Core.ViewEvery, time.Second) // nobody looks before it is settled
 	}
+	s.keepRecord(&o)
 	if s.partitions != nil {
 		o.Core.IntentWait = forever // the first view as master gives an intent
 	}

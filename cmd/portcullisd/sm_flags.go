@@ -16,6 +16,7 @@ type smOptions struct {
 	config     *config
 	once, json bool
 	partitions string
+	record     string
 	stateDir   string
 }
 
@@ -68,6 +69,7 @@ func (o *smOptions) flags() *smFlags {
 	f.BoolVar(&o.once, "once", false, "")
 	f.BoolVar(&o.json, "json", false, "")
 	f.StringVar(&o.partitions, "partitions", "", "")
+	f.StringVar(&o.record, "record", "", "")
 	f.StringVar(&o.stateDir, "state-dir", "", "")
 	o.config.Fabric.flags(f)
 	return f

@@ -38,11 +38,22 @@ type Options struct {
 	// alias GUIDs, marks of operators. A closed or nil channel means that no more comes.
 	Inputs <-chan sm.Input
 
+	// Record is told all that the core is told and gives, nil: nobody is. See
+	// package record.
+	Record Recorder
+
 	OnEvent func(sm.Event)
 	OnView  func(*sm.View)
 	// Until ends Run without an error when it returns true for a view. It is
 	// how "bring the fabric up and stop" is said; see UntilSettled.
 	Until func(*sm.View) bool
+}
+
+// Recorder writes down a run of a core. It must not keep what it is given.
+type Recorder interface {
+	Begin(now time.Time, cfg sm.Config)
+	Input(now time.Time, in sm.Input)
+	Output(out *sm.Output)
 }
 
 // UntilSettled is an Options.Until: the fabric is settled under this SM as

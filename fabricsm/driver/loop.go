@@ -114,6 +114,9 @@ func (l *loop) stop() {
 // begin starts the core.
 func (l *loop) begin(facts []sm.Fact) {
 	l.now = time.Now()
+	if l.o.Record != nil {
+		l.o.Record.Begin(l.now, l.o.Core)
+	}
 	l.step(&sm.Started{Facts: facts})
 }
 
@@ -276,7 +279,13 @@ func (l *loop) expire() {
 
 // step advances the core and gathers what it wants done.
 func (l *loop) step(in sm.Input) {
+	if l.o.Record != nil {
+		l.o.Record.Input(l.now, in)
+	}
 	out := l.core.Step(l.now, in)
+	if l.o.Record != nil {
+		l.o.Record.Output(&out)
+	}
 	l.facts = append(l.facts, out.Save...)
 	for i := range out.Answer {
 		a := &out.Answer[i]

@@ -28,6 +28,9 @@ func ParsePrefix(s string) (Prefix, error) {
 	return Prefix(v), nil
 }
 
+// MarshalText gives the form of String.
+func (p Prefix) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Prefix) UnmarshalText(b []byte) (err error) { *p, err = ParsePrefix(string(b)); return err }
 

@@ -21,7 +21,7 @@ func (c *Core) noteArmed(p topo.PortID) {
 	case pt.info.PortState < ib.PortArmed:
 		pt.armed, pt.confirmed = 0, false
 	case pt.armed == 0:
-		pt.armed = c.now.UnixNano()
+		pt.armed = int64(c.now.Sub(c.born)) + 1
 		if !c.concerns(p) {
 			c.inBackground(ref{clsProbe, int32(p)})
 		}
@@ -34,7 +34,7 @@ func (c *Core) confirm(p topo.PortID, r *request) {
 	pt.confirming = false
 	switch {
 	case pt.armed == 0 || pt.confirmed:
-	case r.sent.UnixNano() >= pt.armed:
+	case int64(r.sent.Sub(c.born)) >= pt.armed-1:
 		pt.confirmed = true
 		c.markPort(clsSet, p)
 		if peer := c.peer(p); peer != topo.None {

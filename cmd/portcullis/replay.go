@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/chain"
+	"portcullis/fabricsm/sm/record"
+)
+
+func (a *app) replayCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Play a record of the Subnet Manager to a fresh one, and compare",
+		Long: `Play the record of "portcullisd sm --record FILE" to a fresh Subnet Manager, and
+say whether it does the same at each step; if not, what differs first. It needs no
+service. A record that ends in the middle is played up to there.`,
+		Args: operands("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.replay(args[0]) },
+	}
+}
+
+// errDiffers is the outcome of a replay that is not as recorded.
+var errDiffers = errors.New("the outputs are not as recorded")
+
+// replayed is what "replay" prints.
+type replayed struct {
+	Steps   int                `json:"steps"`
+	Seconds float64            `json:"seconds"` // as recorded
+	Same    bool               `json:"same"`
+	Ends    string             `json:"ends,omitempty"` // why the record ends before the run
+	Differs *record.Difference `json:"differs,omitempty"`
+}
+
+func (a *app) replay(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := record.Replay(f, recordedEngine)
+	if err != nil {
+		return hint(fmt.Errorf("%s: %w", file, err), "want a file of portcullisd sm --record, of the same version")
+	}
+	out := replayed{Steps: r.Steps, Seconds: r.Took.Seconds(), Same: r.Differs == nil, Ends: r.Ends, Differs: r.Differs}
+	if err := a.print(out, func(w *columns) { out.table(w) }); err != nil {
+		return err
+	}
+	if !out.Same {
+		return errDiffers
+	}
+	return nil
+}
+
+// recordedEngine gives a routing engine of a record.
+func recordedEngine(name string, options []byte) (route.Engine, error) {
+	engines, err := (&chain.Settings{}).Engines(name)
+	if err != nil {
+		return nil, err
+	}
+	return record.Engine(engines[0], options)
+}
+
+func (r *replayed) table(w *columns) {
+	w.row("STEPS", fmt.Sprint(r.Steps))
+	w.row("TIME", time.Duration(r.Seconds*float64(time.Second)).String())
+	w.row("SAME", fmt.Sprint(r.Same))
+	if r.Ends != "" {
+		w.row("ENDS", r.Ends)
+	}
+	if d := r.Differs; d != nil {
+		w.row("DIFFERS", fmt.Sprintf("step %d, after %v: %s", d.Step, d.At, strings.Join(d.Parts, ", ")))
+		w.row("INPUT", d.Input)
+		for _, line := range d.Got {
+			w.row("GAVE", line)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/sm/record"
+)
+
+// maxRecord is the largest size of a record: a bring-up of 10,000 hosts takes
+// some 60 MB, a settled fabric some 20 MB a day for each 1,000 ports.
+const maxRecord = 1 << 30
+
+// openRecord has the driver write down what the core is told, if that is wanted.
+func (s *loneSM) openRecord() error {
+	if s.o.record == "" {
+		return nil
+	}
+	f, err := os.OpenFile(s.o.record, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return hint(fmt.Errorf("record: %w", err), "name a file that is not there yet")
+	}
+	s.recorded, s.recorder = f, record.NewWriter(f, maxRecord, func(err error) {
+		s.log.Warn("the record ends here; the subnet manager goes on", "file", s.o.record, "reason", err)
+	})
+	return nil
+}
+
+func (s *loneSM) closeRecord() {
+	if s.recorded == nil {
+		return
+	}
+	if err := s.recorded.Close(); err != nil {
+		s.log.Warn("the end of the record may be lost", "file", s.o.record, "error", err)
+	}
+}
+
+// keepRecord tells the driver of the record.
+func (s *loneSM) keepRecord(o *driver.Options) {
+	if s.recorder != nil {
+		o.Record = s.recorder
+	}
+}

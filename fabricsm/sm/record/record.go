@@ -1,0 +1,259 @@
+// Package record writes down what a Subnet Manager core was told, and plays it
+// to a fresh core again: the same inputs at the same times give the same
+// outputs, so that what went wrong in the field can be looked at anywhere.
+//
+// A record is a line with the version of the format, then frames: length and
+// CRC-32C of the rest (4 bytes each, big endian), a kind, and what belongs to the
+// kind. Each frame is written with one call before the core is stepped, so that
+// an input that crashes the program is the last one in its record. The SM_Key is
+// in no record: another one stands for it wherever it was.
+package record
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"reflect"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sm"
+)
+
+const (
+	magic      = "portcullis-record 1\n"
+	headerSize = 8
+	// maxFrame bounds a frame: the largest is an intent of a large fabric.
+	maxFrame = 64 << 20
+)
+
+// Kinds of frames.
+const (
+	kindConfig   = 'C' // JSON of header: the first frame
+	kindOutput   = 'O' // digest of what the step before gave
+	kindReply    = 'R' // time, id, outcome, MAD
+	kindReceived = 'X' // time, LID, QP, MAD
+	kindWoken    = 'W' // time
+	kindTables   = 'T' // time: the routing job that was out is done
+	kindOther    = 'J' // time, name of the type, 0, JSON
+	kindFull     = 'F' // the record has reached its size: nothing follows
+	kindUnknown  = 'U' // name of an input that cannot be written down
+)
+
+// standIn is written in place of the SM_Key.
+const standIn = 0x7265636F7264_0001
+
+// header is the first frame.
+type header struct {
+	Started time.Time
+	Config  config
+	Keyed   bool // there was an SM_Key
+	Engines []engine
+}
+
+// config is a configuration of which key and engines are not written: the first
+// must not be, the second have no common form.
+type config struct {
+	sm.Config
+	SMKey   *struct{} `json:",omitempty"`
+	Engines *struct{} `json:",omitempty"`
+}
+
+// engine is a routing engine with its options.
+type engine struct {
+	Name    string
+	Options json.RawMessage
+}
+
+// Writer records one run of a core. Its methods must not be called at the same
+// time. The first failure ends the record, not the run.
+type Writer struct {
+	w     io.Writer
+	left  int64
+	fail  func(error)
+	ended bool
+	began time.Time
+	key   ib.SMKey
+	buf   []byte
+}
+
+// NewWriter makes a Writer that writes at most limit bytes. fail is told once
+// why the record ends before the run does.
+func NewWriter(w io.Writer, limit int64, fail func(error)) *Writer {
+	return &Writer{w: w, left: limit, fail: fail}
+}
+
+// Begin writes the configuration, as the core gets it.
+func (w *Writer) Begin(now time.Time, cfg sm.Config) {
+	w.began, w.key = now, cfg.SMKey
+	h := header{Started: now.Round(0), Keyed: !cfg.SMKey.IsZero()}
+	if cfg.Engines == nil {
+		cfg.Engines = sm.DefaultConfig().Engines
+	}
+	for _, e := range cfg.Engines {
+		options, err := json.Marshal(e)
+		if err == nil {
+			var back route.Engine
+			if back, err = Engine(e, options); err == nil && !reflect.DeepEqual(back, e) {
+				err = errors.New("part of its options has no written form")
+			}
+		}
+		if err != nil {
+			w.end(fmt.Errorf("write routing engine %s down: %w", e.Name(), err))
+			return
+		}
+		h.Engines = append(h.Engines, engine{Name: e.Name(), Options: options})
+	}
+	cfg.SMKey, cfg.Engines = ib.SMKey{}, nil
+	h.Config.Config = cfg
+	data, err := json.Marshal(h)
+	var back header
+	if err == nil {
+		err = json.Unmarshal(data, &back)
+	}
+	if err == nil && !reflect.DeepEqual(back.Config, h.Config) {
+		err = errors.New("part of it has no written form")
+	}
+	if err != nil {
+		w.end(fmt.Errorf("write the configuration down: %w", err))
+		return
+	}
+	w.write([]byte(magic))
+	w.frame(kindConfig, data)
+}
+
+// Engine gives an engine of the type of e with the options of a record.
+func Engine(e route.Engine, options []byte) (route.Engine, error) {
+	made := reflect.New(reflect.TypeOf(e))
+	if err := json.Unmarshal(options, made.Interface()); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	return made.Elem().Interface().(route.Engine), nil
+}
+
+func typeName(v any) string {
+	t := reflect.TypeOf(v)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.String()
+}
+
+// Input writes what the core is stepped with next.
+func (w *Writer) Input(now time.Time, in sm.Input) {
+	if w.ended {
+		return
+	}
+	w.buf = binary.BigEndian.AppendUint64(w.buf[:0], uint64(now.Sub(w.began)))
+	switch in := in.(type) {
+	case *sm.Reply:
+		w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(in.ID))
+		w.buf = append(w.buf, byte(in.Outcome))
+		w.mad(&in.MAD)
+		w.frame(kindReply, w.buf)
+	case *sm.Received:
+		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(in.LID))
+		w.buf = binary.BigEndian.AppendUint32(w.buf, in.QP)
+		w.mad(&in.MAD)
+		w.frame(kindReceived, w.buf)
+	case *sm.Woken:
+		w.frame(kindWoken, w.buf)
+	case *sm.TablesReady:
+		w.frame(kindTables, w.buf)
+	default:
+		w.other(in)
+	}
+}
+
+func (w *Writer) other(in sm.Input) {
+	name := typeName(in)
+	data, err := json.Marshal(in)
+	if others()[name] == nil || err != nil {
+		w.frame(kindUnknown, []byte(name))
+		w.end(fmt.Errorf("input %s cannot be written down: %v", name, err))
+		return
+	}
+	w.buf = append(append(append(w.buf, name...), 0), data...)
+	w.frame(kindOther, w.buf)
+}
+
+// Output writes what the step gave.
+func (w *Writer) Output(out *sm.Output) {
+	if !w.ended {
+		d := digestOf(out, w.began, w.key)
+		w.frame(kindOutput, d.bytes())
+	}
+}
+
+// mad writes a MAD down without the SM_Key.
+func (w *Writer) mad(m *mad.MAD) {
+	at := len(w.buf)
+	w.buf = append(w.buf, m[:]...)
+	hide((*mad.MAD)(w.buf[at:]), w.key)
+}
+
+// smKeyAt is where SMInfo has the SM_Key, in the data of an SMP.
+const smKeyAt = 8
+
+// hide puts the stand-in into the place of an SM_Key.
+func hide(m *mad.MAD, key ib.SMKey) {
+	if key.IsZero() || m.Attr() != mad.AttrSMInfo || !m.IsSMP() {
+		return
+	}
+	field := m.Data()[smKeyAt : smKeyAt+8]
+	if binary.BigEndian.Uint64(field) == key.Reveal() {
+		binary.BigEndian.PutUint64(field, standIn)
+	}
+}
+
+func (w *Writer) frame(kind byte, data []byte) {
+	if w.ended {
+		return
+	}
+	size := headerSize + 1 + len(data)
+	if int64(size) > w.left-headerSize-1 && kind != kindFull {
+		w.frame(kindFull, nil)
+		w.end(errors.New("the record has reached its largest size"))
+		return
+	}
+	b := make([]byte, headerSize, size)
+	b = append(append(b, kind), data...)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-headerSize))
+	binary.BigEndian.PutUint32(b[4:], crc32.Checksum(b[headerSize:], crc32.MakeTable(crc32.Castagnoli)))
+	w.write(b)
+}
+
+func (w *Writer) write(b []byte) {
+	if w.ended {
+		return
+	}
+	w.left -= int64(len(b))
+	if _, err := w.w.Write(b); err != nil {
+		w.end(fmt.Errorf("write: %w", err))
+	}
+}
+
+func (w *Writer) end(err error) {
+	if !w.ended {
+		w.ended = true
+		w.fail(err)
+	}
+}
+
+// others gives makers of the inputs that are written as JSON, by type.
+func others() map[string]func() sm.Input {
+	return map[string]func() sm.Input{
+		"sm.Started":       func() sm.Input { return &sm.Started{} },
+		"sm.IntentSet":     func() sm.Input { return &sm.IntentSet{} },
+		"sm.HealthMarked":  func() sm.Input { return &sm.HealthMarked{} },
+		"sm.AliasesSet":    func() sm.Input { return &sm.AliasesSet{} },
+		"sm.GroupsSet":     func() sm.Input { return &sm.GroupsSet{} },
+		"sm.GroupsChanged": func() sm.Input { return &sm.GroupsChanged{} },
+		"sm.Resign":        func() sm.Input { return &sm.Resign{} },
+	}
+}
