@@ -2,7 +2,6 @@ package route
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
@@ -183,7 +182,6 @@ func (c *change) walkChanged(r *Report) bool {
 			others = append(others, now)
 		}
 	}
-	var wrong, odd atomic.Bool
 	before := c.old.judges()
 	now := c.judges()
 	deal(before, was, func(j *judge, home int32, t Target, ports []ib.PortNum) {
@@ -194,22 +192,22 @@ func (c *change) walkChanged(r *Report) bool {
 	for i, some := range [][]errand{leads, others} {
 		deal(now, some, func(j *judge, home int32, t Target, ports []ib.PortNum) {
 			if !j.walk1(home, t, ports) {
-				wrong.Store(true)
+				j.wrong = true
 				return
 			}
 			j.account(t)
 			if i == 0 {
 				c.setDepth(home, j)
 			} else if !c.asDeep(home, j) {
-				odd.Store(true)
+				j.odd = true
 			}
 		})
 	}
-	if wrong.Load() {
-		return false
-	}
-	c.anyOdd = odd.Load()
 	for _, j := range now {
+		if j.wrong {
+			return false
+		}
+		c.anyOdd = c.anyOdd || j.odd
 		r.MaxHops = max(r.MaxHops, j.report.MaxHops)
 	}
 	c.settle(before, now)

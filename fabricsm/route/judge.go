@@ -38,6 +38,8 @@ type judge struct {
 	deps   []*dependencies // by layer
 	byPort *laneWalk       // nil: layers are what there is
 	report Report
+
+	wrong, odd bool // of LIDs that differ from tables before: some is, see change
 }
 
 func newJudge(g *Graph, t *Tables, rows [][]ib.PortNum, island []int32) *judge {
