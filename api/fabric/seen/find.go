@@ -40,12 +40,29 @@ func (x *index) node(word string) (topo.NodeID, error) {
 	ids := x.nodes(word)
 	switch len(ids) {
 	case 0:
+		if err := x.unseenHost(word); err != nil {
+			return topo.None, err
+		}
 		return topo.None, unknown("node", word, "portcullis fabric nodes lists them; a node is named by GUID, host, description or LID")
 	case 1:
 		return ids[0], nil
 	default:
 		return topo.None, ambiguous(x, word, ids)
 	}
+}
+
+// unseenHost tells of a host of the inventory that nothing of is seen.
+func (x *index) unseenHost(word string) error {
+	for _, host := range x.hostOf {
+		if host == word {
+			return &admission.Error{
+				Code: "host_unseen", Status: admission.NotFound,
+				Detail: "host " + word + " is in the inventory, and the fabric shows none of its adapters",
+				Hint:   "is it powered, and its cable in? portcullis fabric ports --problem lists links behind which nothing answers",
+			}
+		}
+	}
+	return nil
 }
 
 // nodes gives every node that a word may mean. GUIDs come before host names, as

@@ -64,6 +64,9 @@ func (x *index) portNodes(q *v1.PortQuery, at position) ([]topo.NodeID, error) {
 		some = []topo.NodeID{id}
 	case q.Host != "":
 		if some = x.ofHost[q.Host]; len(some) == 0 {
+			if err := x.unseenHost(q.Host); err != nil {
+				return nil, err
+			}
 			if some = x.names[q.Host]; len(some) == 0 {
 				return nil, unknown("host", q.Host, "a host is named as in inventory, or as its adapter describes itself; portcullis fabric nodes lists both")
 			}

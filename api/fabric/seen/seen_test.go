@@ -187,6 +187,9 @@ func TestRoutes(t *testing.T) {
 func TestWhatIsNotThere(t *testing.T) {
 	o := tree(t, nil)
 	empty := seen.New(seen.Options{})
+	names := map[ib.GUID]string{0x9999: "compute-9"}
+	away := seen.New(seen.Options{Hosts: func() map[ib.GUID]string { return names }})
+	away.OnView(seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled())
 	ctx := t.Context()
 	for _, tt := range []struct {
 		name string
@@ -197,6 +200,8 @@ func TestWhatIsNotThere(t *testing.T) {
 		{"nothing seen", func() error { _, err := empty.Overview(ctx); return err }, "fabric_unseen", admission.Unavailable},
 		{"unknown node", func() error { _, err := o.Ports(ctx, v1.PortQuery{Node: "x"}); return err }, "node_unknown", admission.NotFound},
 		{"unknown host", func() error { _, err := o.Ports(ctx, v1.PortQuery{Host: "x"}); return err }, "host_unknown", admission.NotFound},
+		{"host that is not seen", func() error { _, err := away.Ports(ctx, v1.PortQuery{Host: "compute-9"}); return err }, "host_unseen", admission.NotFound},
+		{"way to a host that is not seen", func() error { _, err := away.Routes(ctx, "sm", "compute-9"); return err }, "host_unseen", admission.NotFound},
 		{"no switch", func() error { _, err := o.Ports(ctx, v1.PortQuery{Switch: "sm"}); return err }, "not_a_switch", admission.Invalid},
 		{"two of a name", func() error { _, err := o.Routes(ctx, "ConnectX", "sm"); return err }, "name_ambiguous", admission.Invalid},
 		{"unknown LID", func() error { _, err := o.Routes(ctx, "99", "sm"); return err }, "LID_unknown", admission.NotFound},
