@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"cmp"
 	"slices"
 
 	"portcullis/fabricsm/ib"
@@ -51,7 +52,7 @@ type Multicast struct {
 // groups is the state of multicast.
 type groups struct {
 	forest mcast.Forest
-	joins  map[ib.GUID][]Join // by port GUID, in the order they came
+	joins  map[ib.GUID][]Join // by port GUID, each by multicast LID
 	seated map[ib.GUID]seat   // where its joins are counted
 
 	ready  bool // groups were told
@@ -86,22 +87,19 @@ func (c *Core) setGroups(in *GroupsSet) {
 			m.forest.Drop(mlid)
 		}
 	}
-	stays := make(map[ib.GUID]map[ib.LID]bool)
-	for _, j := range in.Joins {
-		if stays[j.GUID] == nil {
-			stays[j.GUID] = make(map[ib.LID]bool)
-		}
-		stays[j.GUID][j.MLID] = true
-	}
+	joins := slices.Clone(in.Joins)
+	slices.SortStableFunc(joins, byMember)
 	for _, guid := range sortedGUIDs(m.joins) {
 		for _, j := range slices.Clone(m.joins[guid]) {
-			if !stays[guid][j.MLID] {
+			if _, stays := slices.BinarySearchFunc(joins, j, byMember); !stays {
 				c.join(Join{MLID: j.MLID, GUID: guid})
 			}
 		}
 	}
-	c.changeGroups(&GroupsChanged{Made: in.MLIDs, Joins: in.Joins})
+	c.changeGroups(&GroupsChanged{Made: in.MLIDs, Joins: joins})
 }
+
+func byMember(a, b Join) int { return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.MLID, b.MLID)) }
 
 func sortedGUIDs(m map[ib.GUID][]Join) []ib.GUID {
 	guids := make([]ib.GUID, 0, len(m))
@@ -140,16 +138,16 @@ func (c *Core) changeGroups(in *GroupsChanged) {
 func (c *Core) join(j Join) {
 	m := &c.groups
 	all := m.joins[j.GUID]
-	i := slices.IndexFunc(all, func(o Join) bool { return o.MLID == j.MLID })
+	i, found := slices.BinarySearchFunc(all, j, byMember)
 	switch {
-	case i >= 0 && j.State.Sends():
+	case found && j.State.Sends():
 		all[i] = j
-	case i >= 0:
+	case found:
 		m.joins[j.GUID] = slices.Delete(all, i, i+1)
 	case !j.State.Sends() || !m.forest.Has(j.MLID):
 		return
 	default:
-		m.joins[j.GUID] = append(all, j)
+		m.joins[j.GUID] = slices.Insert(all, i, j)
 	}
 	s, ok := m.seated[j.GUID]
 	if !ok {
