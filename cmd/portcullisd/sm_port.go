@@ -39,6 +39,8 @@ type meter struct {
 
 	mu    sync.Mutex
 	spans map[requestKind]*span
+	last  requestKind // of the last request, as most are like the one before
+	span  *span       // of those
 	sent  uint64
 	trap  burst
 }
@@ -125,10 +127,13 @@ func (m *meter) count(p []transport.Packet, at time.Duration) {
 		if k.method != mad.MethodGet && k.method != mad.MethodSet {
 			continue // an answer of ours, or a TrapRepress
 		}
-		s := m.spans[k]
-		if s == nil {
-			s = &span{first: at}
-			m.spans[k] = s
+		s := m.span
+		if s == nil || k != m.last {
+			if s = m.spans[k]; s == nil {
+				s = &span{first: at}
+				m.spans[k] = s
+			}
+			m.last, m.span = k, s
 		}
 		s.sent++
 		s.last = at

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"portcullis/fabricsm/sm"
@@ -30,4 +31,35 @@ func logEvent(log *slog.Logger, e sm.Event) {
 	if level := Level(e); log.Enabled(context.Background(), level) {
 		log.LogAttrs(context.Background(), level, e.String(), slog.Any(EventKey, e))
 	}
+}
+
+// logged writes an event. On some fabrics every node forgets the same fields, which
+// is told of some and then ever more rarely; whoever takes events gets all.
+func (l *loop) logged(e sm.Event) {
+	forgets, ok := e.(*sm.FieldsNotKept)
+	if !ok {
+		logEvent(l.log, e)
+		return
+	}
+	if l.alike == nil {
+		l.alike = make(map[sm.PortFields]int)
+	}
+	l.alike[forgets.Fields]++
+	switch n := l.alike[forgets.Fields]; {
+	case n <= toldAlike:
+		logEvent(l.log, e)
+	case powerOfTen(n):
+		l.log.Warn(fmt.Sprintf("%v, as %d nodes before it; most of those were not listed", e, n-1), slog.Any(EventKey, e))
+	}
+}
+
+// toldAlike is of how many nodes one by one it is told that they forget the same
+// fields.
+const toldAlike = 5
+
+func powerOfTen(n int) bool {
+	for n > 1 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1
 }

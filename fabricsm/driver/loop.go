@@ -29,8 +29,9 @@ type loop struct {
 	reply sm.Reply
 	trap  sm.Received
 
-	facts []sm.Fact          // of this round, to be saved before send
-	send  []transport.Packet // of this round
+	facts []sm.Fact             // of this round, to be saved before send
+	send  []transport.Packet    // of this round
+	alike map[sm.PortFields]int // nodes of which it was told that they do not keep these fields
 	wake  time.Time
 	now   time.Time // of this round: one look at the clock for all that came at once
 	ended bool      // Until said so
@@ -311,7 +312,7 @@ func (l *loop) step(in sm.Input) {
 }
 
 func (l *loop) tell(e sm.Event) {
-	logEvent(l.log, e)
+	l.logged(e)
 	if l.o.OnEvent != nil {
 		l.o.OnEvent(e)
 	}
