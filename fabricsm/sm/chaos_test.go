@@ -100,6 +100,12 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 	l = list(t, l, err)
 	cfg.Health.Flapping = sm.HealthRule{Count: 6, Window: time.Minute, Action: []sm.Action{sm.Isolate, sm.Disable, sm.NoDiscover, sm.Report}[seed/3%4]}
 	cfg.Health.Recover, cfg.Health.RecoverMax = 10*time.Second, time.Minute
+	// Not with quality of service: SL-to-VL tables of pairs of ports whose writing was
+	// broken off twice, on a switch that was out of reach meanwhile, are found by the
+	// audit alone, which has no time to get to all of them here.
+	if seed%7 == 0 && !cfg.QoS.Enabled {
+		cfg.Ports.Link, cfg.Ports.Retrain = sm.LinkPolicy{MaxSpeed: ib.QDR, MaxWidth: ib.Width12x}, true
+	}
 	e := newEnv(t, l, sim.Options{Seed: seed, LoseSilently: seed%2 == 0, MulticastTop: seed%5 == 0, SLtoVLWildcard: seed%8 == 1}, cfg, seed)
 	all := cables(l)
 	e.bad = chaos{lose: rnd.Float64() * 0.3, twice: 0.1, delay: rnd.Float64() * 0.2}
