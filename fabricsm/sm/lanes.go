@@ -183,7 +183,7 @@ func oneLane() (vl [16]ib.VL) {
 func (c *Core) relaneAll() {
 	for p := range c.ports {
 		if id := topo.PortID(p); c.ports[p].seen() && c.hasLanes(id) {
-			c.ports[p].slvl = slvlState{all: c.ports[p].slvl.all}
+			c.anewSLtoVL(id)
 			c.markPort(clsSLtoVL, id)
 		}
 	}
@@ -204,7 +204,7 @@ func (c *Core) relanePorts(was *route.Tables, all bool) {
 			differs = was.SwitchLanes(pt.node, in, pt.num) != now.SwitchLanes(pt.node, in, pt.num)
 		}
 		if differs {
-			pt.slvl = slvlState{all: pt.slvl.all}
+			c.anewSLtoVL(id)
 			c.markPort(clsSLtoVL, id)
 		}
 	}

@@ -17,6 +17,7 @@ type slvlState struct {
 	last  bool   // the table of input port 0 is to be written in the end
 	probe bool   // the table of input port 0 is right, and that of the highest decides
 	all   bool   // each is to be read: some may be from before a reboot, some from after
+	stale bool   // a request is out from before the lanes changed; its answer says nothing
 	want  laneID // what they are made for
 }
 
@@ -40,7 +41,8 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 		return
 	}
 	if want := c.lanesFor(p); pt.slvl.want != want {
-		pt.slvl = slvlState{want: want, all: pt.slvl.all}
+		c.anewSLtoVL(p)
+		pt.slvl.want = want
 	}
 	switch {
 	case pt.slvl.done():
@@ -60,6 +62,13 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 	}
 	m := c.ask(x, pt.node, mad.MethodSet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, true))
 	c.encode(mad.Encode(m.Data(), &mad.SLtoVLMappingTable{VL: c.lanesOf(p, ib.PortNum(pt.slvl.in))}))
+}
+
+// anewSLtoVL has the tables of a port looked at from the first on, as what is
+// wanted of them changed.
+func (c *Core) anewSLtoVL(p topo.PortID) {
+	s := &c.ports[p].slvl
+	*s = slvlState{all: s.all, stale: s.stale || c.asked(clsSLtoVL, p)}
 }
 
 // wildcard reports a switch port whose tables for all input ports are the same
@@ -88,6 +97,11 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 	}
 	if r.audit {
 		c.auditedSLtoVL(p, r, &got, status)
+		return
+	}
+	if pt.slvl.stale {
+		pt.slvl.stale = false
+		c.markPort(clsSLtoVL, p)
 		return
 	}
 	right := got.VL == c.lanesOf(p, ib.PortNum(pt.slvl.in))
