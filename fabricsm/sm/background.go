@@ -16,7 +16,7 @@ const (
 	backgroundTick  = 10 * time.Millisecond
 	backgroundBatch = 40
 	// backgroundPatience is how long a fabric that does not settle puts it off.
-	backgroundPatience = 2 * time.Second
+	backgroundPatience = 10 * time.Second
 )
 
 // background is the work that nobody waits for.

@@ -205,6 +205,9 @@ func (c *Core) workSwitch(id topo.NodeID) {
 	if want == have {
 		return
 	}
+	if r := &c.routing; r.tables.LFT(id) == nil && (r.need || r.running) && !n.clearPSC {
+		return // joined with LinearFDBTop, which the tables will tell
+	}
 	n.topAsked = want.LinearFDBTop
 	n.mcAsked = mcAsked{want.MulticastFDBTop, want.DefaultMulticastPrimaryPort, want.DefaultMulticastNotPrimaryPort}
 	m := c.ask(x, id, mad.MethodSet, mad.AttrSwitchInfo, 0)
