@@ -71,7 +71,10 @@ func (w *watcher) check() {
 	}
 }
 
-// arrived finds out which of the hosts that moved are known to be where they are.
+// arrived finds out which of the hosts that moved are known to be where they are:
+// the subnet manager says so, and brought up the link that came up with the move.
+// Saying so is not enough of one that moved there and back while packets were
+// lost: it was never seen to go, and still has what was written to it elsewhere.
 func (w *watcher) arrived() {
 	if w.e.view == nil || !w.e.view.Settled || w.e.view.Time != w.e.now {
 		return
@@ -79,7 +82,9 @@ func (w *watcher) arrived() {
 	f := w.e.view.Fabric
 	for i, h := range w.hosts {
 		p := f.PortByGUID(h.node.PortGUID(h.num))
-		w.moved[i] = w.moved[i] && (p == topo.None || f.PlaceOf(p) != w.hosts[w.at[i]].place)
+		known := p != topo.None && f.PlaceOf(p) == w.hosts[w.at[i]].place &&
+			w.e.fab.PortInfo(h.node.Name, h.num).PortState == ib.PortActive
+		w.moved[i] = w.moved[i] && !known
 	}
 }
 
