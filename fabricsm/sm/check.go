@@ -35,6 +35,7 @@ func (c *Config) Check() error {
 	}
 	k.ports(&c.Ports)
 	k.health(&c.Health)
+	k.growth(&c.Growth)
 	return errors.Join(k.errs...)
 }
 

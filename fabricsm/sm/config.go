@@ -69,6 +69,7 @@ type Config struct {
 	SLtoVL SLtoVLMode // default SLtoVLAuto
 	QoS    qos.Options
 	Health HealthConfig
+	Growth GrowthConfig
 }
 
 // Enforcement says what counts as proof that a switch port enforces P_Keys.
@@ -119,6 +120,7 @@ func (c Config) withDefaults() Config {
 	def(&c.ViewEvery, 200*time.Millisecond)
 	c.Election.setDefaults(c.Priority)
 	c.Health.withDefaults()
+	c.Growth.withDefaults()
 	def(&c.Ports.MaxMTU, ib.MTU4096)
 	def(&c.Ports.MaxOperationalVLs, 5)
 	def(&c.Ports.SubnetTimeOut, 18)

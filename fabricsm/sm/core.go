@@ -56,6 +56,7 @@ type Core struct {
 	dropped  uint64
 	strays   uint64 // answers to nothing that was asked
 	health   records
+	growth   growth
 
 	// told
 	out       Output

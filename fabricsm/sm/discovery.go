@@ -187,6 +187,10 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 			c.duplicate(ni.PortGUID, c.seenAt(twin), p)
 			return
 		}
+		if !c.mayGrow(p, ni) {
+			c.turnAway(p)
+			return
+		}
 		c.newPeer(p)
 		id = c.addNode(ni, p)
 		q := c.topo.PortOf(id, ni.LocalPortNum)
@@ -269,7 +273,8 @@ func (c *Core) link(p, q topo.PortID) {
 	}
 	c.ports[p].denied = 0
 	for _, x := range [2]topo.PortID{p, q} {
-		c.ports[x].pause = 0
+		c.ports[x].pause, c.ports[x].told = 0, false
+		c.solved(problemKey{kind: deadLink, place: c.placeOf(x)}) // perhaps it was seen from the other side
 		c.touch(x)
 		if c.isEnd(x) {
 			c.settleLID(x)

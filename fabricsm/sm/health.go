@@ -12,7 +12,7 @@ import (
 // misbehaves.
 type Condition uint8
 
-// Conditions. All but Marked have a HealthRule.
+// Conditions. Marked and those after it have no HealthRule.
 const (
 	Flapping      Condition = iota // its link went down
 	Unresponsive                   // it fell silent
@@ -21,10 +21,11 @@ const (
 	IllegalAnswer                  // it answered what the standard does not allow
 	Rebooting                      // it lost its tables
 	Marked                         // an operator says that it is unhealthy
+	Overgrown                      // more is found behind it than GrowthConfig allows
 	numConditions
 )
 
-var conditionNames = [numConditions]string{"flapping", "unresponsive", "noisy", "set-errors", "illegal-answers", "rebooting", "marked"}
+var conditionNames = [numConditions]string{"flapping", "unresponsive", "noisy", "set-errors", "illegal-answers", "rebooting", "marked", "too-many-nodes"}
 
 func (c Condition) String() string {
 	if c < numConditions {
@@ -189,6 +190,8 @@ func (e *Unhealthy) String() string {
 	switch {
 	case e.Condition == Marked:
 		return fmt.Sprintf("%s is unhealthy, an operator says: %v", what, e.Action)
+	case e.Condition == Overgrown && e.Count > 0:
+		return fmt.Sprintf("%s shows too many nodes, nobody has that many: %v; mark the place healthy if they are real", what, e.Action)
 	case e.Count == 0:
 		return fmt.Sprintf("%s is unhealthy, %v since before the start: %v", what, e.Condition, e.Action)
 	}
@@ -277,10 +280,12 @@ func (c *Core) fallIll(pl ib.Place, r *record, e *Unhealthy) {
 		}
 		r.pause = min(max(2*r.pause, c.cfg.Health.Recover), max(c.cfg.Health.Recover, c.cfg.Health.RecoverMax))
 		c.health.sick = append(c.health.sick, pl)
+	} else if illness(r.worst, pl) != illness(e.Condition, pl) {
+		c.solved(illness(r.worst, pl))
 	}
 	r.sick, r.worst, r.action, r.last = true, e.Condition, e.Action, c.now
 	c.watchHealth()
-	c.problem(problemKey{kind: unhealthy, place: pl}, e)
+	c.problem(illness(e.Condition, pl), e)
 	c.saveHealth(pl, r)
 	c.quarantineAt(pl, r.action)
 }
@@ -288,7 +293,7 @@ func (c *Core) fallIll(pl ib.Place, r *record, e *Unhealthy) {
 // recovered takes an action out of force.
 func (c *Core) recovered(pl ib.Place, r *record) {
 	r.sick, r.action, r.last = false, Report, c.now
-	c.solved(problemKey{kind: unhealthy, place: pl})
+	c.solved(illness(r.worst, pl))
 	c.event(&Healthy{Place: pl, GUID: r.guid})
 	c.saveHealth(pl, r)
 	c.quarantineAt(pl, Report)

@@ -22,6 +22,7 @@ type node struct {
 	out       uint16 // requests out to it
 	parked    []ref  // work that waits for requests to come back
 	answers   uint32 // answers it gave
+	grown     uint32 // window in which it was found, 0 if it counts as no growth
 	silent    bool
 	pause     time.Duration // before it is asked again while silent
 	back      time.Time     // when it last answered again
@@ -169,6 +170,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	for i := range int(ni.NumPorts) + 1 {
 		c.ports[first+topo.PortID(i)] = port{node: id, num: ib.PortNum(i), challenger: topo.None}
 	}
+	c.grew(id, ni)
 	c.remember(id)
 	c.moved()
 	return id
@@ -201,6 +203,7 @@ func extend[T any](s []T, n, many int) []T {
 // dropNode forgets a node that cannot be reached.
 func (c *Core) dropNode(id topo.NodeID) {
 	tn := c.topo.Node(id)
+	c.shrank(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
 		if peer := c.peer(p); peer != topo.None {
@@ -220,26 +223,34 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1}
 	if tn.Type == ib.NodeSwitch {
 		c.wantRoutes()
-	} else {
-		c.tombstone(id)
 	}
+	c.tombstone(id)
 	c.moved()
 }
 
 // tombstone keeps the slots of nodes that went, so that ids stay, but not of
-// more than a bounded number: a host may come back under ever new GUIDs.
+// more than a bounded number: what is behind a port may come back under ever
+// new GUIDs.
 func (c *Core) tombstone(id topo.NodeID) {
-	c.routing.tombs = append(c.routing.tombs, id)
-	if len(c.routing.tombs) <= maxTombstones {
-		return
-	}
-	oldest := c.routing.tombs[0]
-	c.routing.tombs = c.routing.tombs[1:]
-	if !c.nodes[oldest].alive {
-		c.topo.Forget(oldest)
+	r := &c.routing
+	r.tombs = append(r.tombs, id)
+	r.tombSize += sizeOf(c.topo.Node(id).NumPorts)
+	for tries := 4; r.tombSize > maxTombstones && tries > 0 && !r.running; tries-- {
+		oldest := r.tombs[0]
+		r.tombs = r.tombs[1:]
+		switch {
+		case c.nodes[oldest].alive:
+		case r.tables.LFT(oldest) != nil:
+			r.tombs = append(r.tombs, oldest) // the next tables are made from these
+			continue
+		default:
+			c.topo.Forget(oldest)
+		}
+		r.tombSize -= sizeOf(c.topo.Node(oldest).NumPorts)
 	}
 }
 
+// maxTombstones is the size of the nodes that are gone and have a slot.
 const maxTombstones = 4096
 
 // maxKeys bounds a P_Key table: the largest devices have 256, a liar says 65535.

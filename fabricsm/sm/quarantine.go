@@ -288,6 +288,6 @@ func (c *Core) loadHealth(f *Fact) {
 	r.sick, r.action, r.worst, r.last = true, Action(action), Condition(worst), c.now
 	r.pause = min(time.Duration(pause)*time.Second, max(c.cfg.Health.Recover, c.cfg.Health.RecoverMax))
 	c.health.sick = append(c.health.sick, pl)
-	c.problems[problemKey{kind: unhealthy, place: pl}] = (&Unhealthy{Place: pl, Condition: r.worst, Action: r.action}).String()
+	c.problems[illness(r.worst, pl)] = (&Unhealthy{Place: pl, Condition: r.worst, Action: r.action}).String()
 	c.watchHealth()
 }

@@ -11,17 +11,18 @@ import (
 
 // routing is the state of forwarding as a whole.
 type routing struct {
-	tables  *route.Tables // wanted, nil before the first
-	routed  []topo.PortID // by LID: where the tables take it, or the switch's port 0
-	need    bool          // the topology changed in a way that asks for new tables
-	since   time.Time     // of need
-	running bool          // a job is out
-	pending int           // switches whose forwarding differs from the tables
-	rollout rollout
-	waiting []ref // ports that are Armed and wait for forwarding
-	tombs   []topo.NodeID
-	found   [][]ib.PortNum // by topo.NodeID: the tables of the SM that ruled before, until they were used
-	reign   uint32         // counts the times that another SM ruled: a job from before counts no longer
+	tables   *route.Tables // wanted, nil before the first
+	routed   []topo.PortID // by LID: where the tables take it, or the switch's port 0
+	need     bool          // the topology changed in a way that asks for new tables
+	since    time.Time     // of need
+	running  bool          // a job is out
+	pending  int           // switches whose forwarding differs from the tables
+	rollout  rollout
+	waiting  []ref          // ports that are Armed and wait for forwarding
+	tombs    []topo.NodeID  // nodes that are gone, the first that went first
+	tombSize int            // of tombs, see sizeOf
+	found    [][]ib.PortNum // by topo.NodeID: the tables of the SM that ruled before, until they were used
+	reign    uint32         // counts the times that another SM ruled: a job from before counts no longer
 }
 
 // routeWait is how long new tables wait for discovery to come to rest.
@@ -29,11 +30,12 @@ const routeWait = 100 * time.Millisecond
 
 // RouteJob is a routing computation: a pure function of an immutable snapshot.
 type RouteJob struct {
-	fabric  *topo.Fabric
-	prev    *route.Tables
-	found   [][]ib.PortNum // by topo.NodeID: what another SM wrote; nil: prev counts
-	reign   uint32
-	engines []route.Engine
+	fabric   *topo.Fabric
+	prev     *route.Tables
+	tombSize int            // of tombs, see sizeOf
+	found    [][]ib.PortNum // by topo.NodeID: what another SM wrote; nil: prev counts
+	reign    uint32
+	engines  []route.Engine
 }
 
 // Run computes the tables and judges them. It may run in any goroutine and its

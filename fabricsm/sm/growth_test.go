@@ -1,0 +1,148 @@
+package sm_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+// endless is a host that shows a tree of switches without end behind its port:
+// each of as many ports as fan says, every one with a link. fresh gives other
+// GUIDs each time that a switch is asked who it is.
+type endless struct {
+	fan   uint8
+	fresh bool
+	asked int
+	guids map[string]ib.GUID
+	info  map[string]mad.SwitchInfo
+	state map[string]map[ib.PortNum]*mad.PortInfo
+}
+
+func (l *endless) answer(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+	l.asked++
+	at := fmt.Sprint(rest)
+	switch r.MAD.Attr() {
+	case mad.AttrNodeInfo:
+		if _, ok := l.guids[at]; !ok || l.fresh {
+			l.guids[at] = ib.GUID(0xbad00000 + l.asked)
+		}
+		g := l.guids[at]
+		return answer(r, &mad.NodeInfo{
+			BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeSwitch, NumPorts: l.fan,
+			NodeGUID: g, PortGUID: g, PartitionCap: 32, LocalPortNum: 1,
+		})
+	case mad.AttrSwitchInfo:
+		if r.MAD.Method() == mad.MethodSet {
+			var si mad.SwitchInfo
+			if err := mad.Decode(r.MAD.Data(), &si); err != nil {
+				panic(err)
+			}
+			l.info[at] = si
+		}
+		si := l.info[at]
+		si.LinearFDBCap, si.PortStateChange = 49152, false
+		return answer(r, &si)
+	case mad.AttrPortInfo:
+		if l.state[at] == nil {
+			l.state[at] = map[ib.PortNum]*mad.PortInfo{}
+		}
+		num := ib.PortNum(r.MAD.Mod())
+		if l.state[at][num] == nil && num != 0 {
+			l.state[at][num] = &mad.PortInfo{PortState: ib.PortInit, MTUCap: ib.MTU4096, VLCap: 4, LinkWidthActive: 2, LinkSpeedActive: 4}
+		}
+		return poserPort(l.state[at], r)
+	default:
+		m := r.MAD
+		m.Respond(mad.StatusOK)
+		return m, true
+	}
+}
+
+// A host that shows a fabric without end neither keeps the honest part from
+// settling nor fills the memory, whether it is there at the start or comes later.
+func TestEndlessFabric(t *testing.T) {
+	const ceiling, entry = 400, 100
+	for _, c := range []struct {
+		name  string
+		fan   uint8
+		fresh bool
+		late  bool
+
+		longer time.Duration
+	}{
+		{name: "tree at the start", fan: 16, longer: 30 * time.Minute},
+		{name: "binary tree at the start", fan: 3, longer: 2 * time.Minute},
+		{name: "wide switches at the start", fan: 254, longer: 30 * time.Minute},
+		{name: "ever new GUIDs at the start", fan: 8, fresh: true, longer: 30 * time.Minute},
+		{name: "tree later", fan: 16, late: true, longer: 30 * time.Minute},
+		{name: "chain later", fan: 2, late: true, longer: 30 * time.Minute},
+		{name: "wide switches later, ever new GUIDs", fan: 254, fresh: true, late: true, longer: 30 * time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := tree(t, 16, 8)
+			cfg := sm.Config{AuditPeriod: -1, Growth: sm.GrowthConfig{Ceiling: ceiling, Entry: entry}}
+			e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
+			bad := hosts(l)[3]
+			forger := &endless{
+				fan: c.fan, fresh: c.fresh, guids: map[string]ib.GUID{}, info: map[string]mad.SwitchInfo{},
+				state: map[string]map[ib.PortNum]*mad.PortInfo{},
+			}
+			if !c.late {
+				e.hostile = map[string]liar{bad.node.Name: forger.answer}
+			}
+			most := 0
+			e.onStep = func() {
+				if e.view != nil {
+					most = max(most, weigh(e.view.Fabric))
+				}
+			}
+			e.start()
+			e.want(sm.Intent{Revision: 1})
+			if c.late {
+				e.mustSettle(20 * time.Second)
+				turnInto(e, &bad, forger.answer)
+				e.run(50 * time.Millisecond)
+			}
+			e.mustSettle(20 * time.Second)
+			for _, h := range hosts(l) {
+				if pi := e.fab.PortInfo(h.node.Name, h.num); h.node != bad.node && pi.PortState != ib.PortActive {
+					t.Errorf("%s is %v, want Active", h.node.Name, pi.PortState)
+				}
+			}
+			if !slices.ContainsFunc(e.view.Faults, func(f sm.Fault) bool { return f.Kind == "too-many-nodes" }) && c.fan > 2 {
+				t.Errorf("nothing is told: %q", e.problems())
+			}
+			if asked := 100 * ceiling; forger.asked > asked {
+				t.Errorf("the forger was asked %d times, want at most %d", forger.asked, asked)
+			}
+			before := forger.asked
+			e.run(c.longer)
+			if asked := 500 * ceiling; forger.asked-before > asked {
+				t.Errorf("the forger was asked %d times in %v, want at most %d", forger.asked-before, c.longer, asked)
+			}
+			if slots := 20 * ceiling; len(e.view.Fabric.Nodes()) > slots {
+				t.Errorf("%d slots for nodes, want at most %d", len(e.view.Fabric.Nodes()), slots)
+			}
+			if most > ceiling {
+				t.Errorf("the fabric grew to the size of %d, want at most %d", most, ceiling)
+			}
+		})
+	}
+}
+
+// weigh gives the size of a fabric as GrowthConfig counts it.
+func weigh(f *topo.Fabric) (n int) {
+	for i := range f.Nodes() {
+		if tn := f.Node(topo.NodeID(i)); tn.Type != 0 {
+			n += 1 + int(tn.NumPorts)/16
+		}
+	}
+	return n
+}
