@@ -284,6 +284,46 @@ func TestWhoIsShownTheKey(t *testing.T) {
 	}
 }
 
+// TestForgedReturnPath: a directed route that came from a LID passed no switch
+// that wrote its return path, and its answer would go to that LID. Whatever the
+// path says, it neither brings out the key nor commands.
+func TestForgedReturnPath(t *testing.T) {
+	const host = ib.LID(77)
+	for _, own := range smStates {
+		e, peer := inState(t, own)
+		at := e.list.Find("h1").Ports[1].PeerPort
+		forged := func(method mad.Method, control mad.SMInfoControl, state ib.SMState) *sm.Received {
+			in := &sm.Received{LID: host}
+			route := mad.MakeRoute(at, 1)
+			mad.NewSMP(&in.MAD, mad.Header{Method: method, TID: 5, Attr: mad.AttrSMInfo, Mod: uint32(control)}, &route, ib.MKey{})
+			in.MAD.ReturnPath()[1], in.MAD.ReturnPath()[2] = byte(at), 1
+			si := payload(peer, state)
+			if err := mad.Encode(in.MAD.Data(), &si); err != nil {
+				t.Fatal(err)
+			}
+			return in
+		}
+		e.logAnswer = func(a *sm.Response) {
+			var si mad.SMInfo
+			if mad.Decode(a.MAD.Data(), &si) == nil && si.SMKey == rightKey {
+				t.Errorf("%v: the key goes to LID %v", own, a.LID)
+			}
+		}
+		e.step(forged(mad.MethodGet, 0, 0))
+		e.takeEvents()
+		for _, control := range smControls {
+			for _, state := range smStates {
+				e.step(forged(mad.MethodSet, control, state))
+			}
+		}
+		for _, ev := range e.takeEvents() {
+			if c, ok := ev.(*sm.StateChanged); ok {
+				t.Errorf("%v obeyed: %v", own, c)
+			}
+		}
+	}
+}
+
 func placeOf(l *netlist.Netlist, host string) ib.Place {
 	p := l.Find(host).Ports[1]
 	return ib.Place{Switch: l.Find(p.Peer).GUID, Port: p.PeerPort}

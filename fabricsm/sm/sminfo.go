@@ -34,7 +34,7 @@ func (c *Core) otherAt(p topo.PortID) *otherSM {
 // askedSMInfo answers another SM, or a diagnostic.
 func (c *Core) askedSMInfo(in *Received) {
 	m := &in.MAD
-	from := c.senderOf(m)
+	from := c.senderOf(in)
 	status := mad.StatusOK
 	obey := false
 	if m.Method() == mad.MethodSet {

@@ -19,7 +19,9 @@ import (
 // SM: not the request says who asked, but the return path of the directed
 // route, which the answer follows from switch to switch, and which is walked
 // here over the cables that were observed. Answers that are routed by LID never
-// show it, since the tables they follow may be another's.
+// show it, since the tables they follow may be another's. That goes for directed
+// routes, too, that came from a LID: their switches did not write the return path,
+// and the answer would go to that LID.
 //
 // What remains until M_Keys guard the answers: who can put himself into the
 // place of an allowed SM (its GUID, at its switch port) is told the key.
@@ -92,7 +94,11 @@ func (c *Core) shows(to topo.PortID) bool {
 
 // senderOf gives the end port that the answer to a directed-route request will
 // arrive at, None when the way is not known or the request was routed by LID.
-func (c *Core) senderOf(m *mad.MAD) topo.PortID {
+func (c *Core) senderOf(in *Received) topo.PortID {
+	m := &in.MAD
+	if in.LID != ib.PermissiveLID {
+		return topo.None
+	}
 	if !m.IsDR() || m.HopCount() > mad.MaxHops || m.DrSLID() != ib.PermissiveLID || m.DrDLID() != ib.PermissiveLID {
 		return topo.None
 	}
