@@ -92,6 +92,7 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	}
 	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
 	pt.pause = 0
+	c.giveName(p, &ni)
 	c.found(p, &ni)
 	if peer := c.peer(p); peer != topo.None && c.nodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum {
 		c.confirm(p, r)
@@ -170,6 +171,7 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 // found takes what answered behind port p.
 func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	c.evict(ni.PortGUID, p)
+	c.evictHosts(ni, p)
 	if c.claimed(ni.PortGUID, p) {
 		return
 	}
@@ -200,7 +202,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	}
 	q := c.topo.PortOf(id, ni.LocalPortNum)
 	tn := c.topo.Node(id)
-	if tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || q == p || c.otherGUID(id, q, ni) ||
+	if q == p || c.otherNode(id, ni) ||
 		tn.Type == ib.NodeSwitch && c.external(p) && c.members.forHost(c.placeOf(q)) {
 		c.duplicate(ni.NodeGUID, c.seenAt(c.firstLink(id)), p)
 		return
@@ -224,6 +226,12 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 			c.leaveUnread(q)
 		}
 	}
+}
+
+// otherNode reports NodeInfo that is not that of a node with the same GUID.
+func (c *Core) otherNode(id topo.NodeID, ni *mad.NodeInfo) bool {
+	tn, q := c.topo.Node(id), c.topo.PortOf(id, ni.LocalPortNum)
+	return tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || c.otherGUID(id, q, ni)
 }
 
 // seenAgain takes NodeInfo of a node that was known: what it says of its tables

@@ -149,6 +149,60 @@ func (c *Core) evict(guid ib.GUID, p topo.PortID) {
 	}
 }
 
+// evictHosts closes the places for hosts at which the GUIDs of a switch are shown
+// that answers now where no host belongs: else a host that was asked first, after
+// a restart or while the switch was away, would keep it out of the fabric.
+func (c *Core) evictHosts(ni *mad.NodeInfo, p topo.PortID) {
+	if ni.NodeType != ib.NodeSwitch || !c.external(p) || c.members.forHost(c.placeOf(p)) {
+		return
+	}
+	nodes := []topo.NodeID{c.topo.NodeByGUID(ni.NodeGUID)}
+	if q, ok := c.byPort[ni.PortGUID]; ok && !c.entitled(ni.PortGUID, c.placeOf(q)) {
+		nodes = append(nodes, c.ports[q].node)
+	}
+	for _, id := range nodes {
+		if id == topo.None || id == c.root || c.topo.Node(id).Type == ib.NodeSwitch {
+			continue
+		}
+		tn := c.topo.Node(id)
+		for i := 1; i <= int(tn.NumPorts); i++ {
+			at := c.peer(tn.FirstPort + topo.PortID(i))
+			if at != topo.None && at != p && c.external(at) && c.members.forHost(c.placeOf(at)) {
+				c.duplicate(ni.NodeGUID, c.placeOf(p), at)
+			}
+		}
+	}
+}
+
+// giveName gives a host that a grant names at its place another node GUID when a
+// different node has the one it shows. Nobody vouches for node GUIDs, and whoever
+// shows that of another host must not keep it out of the fabric. The name stays
+// until the link goes, so that others cannot change it to and fro.
+func (c *Core) giveName(p topo.PortID, ni *mad.NodeInfo) {
+	if ni.NodeType == ib.NodeSwitch || !c.external(p) || !c.entitled(ni.PortGUID, c.placeOf(p)) {
+		return
+	}
+	if q := c.peer(p); q != topo.None && c.guidOf(q) == ni.PortGUID {
+		tn := c.topo.Node(c.ports[q].node)
+		if given := (tn.GUID^ni.PortGUID)&localGUID != 0; given && tn.Type == ni.NodeType && tn.NumPorts == ni.NumPorts && c.ports[q].num == ni.LocalPortNum {
+			ni.NodeGUID = tn.GUID
+			return
+		}
+	}
+	id := c.topo.NodeByGUID(ni.NodeGUID)
+	if id == topo.None || !c.otherNode(id, ni) {
+		return
+	}
+	name := ni.PortGUID ^ localGUID
+	for c.topo.NodeByGUID(name) != topo.None || !name.Valid() {
+		name++
+	}
+	ni.NodeGUID = name
+}
+
+// localGUID is the bit of an EUI-64 that makes it one that no vendor gives.
+const localGUID ib.GUID = 2 << 56
+
 // entitled reports that a grant names a GUID at a place.
 func (c *Core) entitled(guid ib.GUID, pl ib.Place) bool {
 	for _, ms := range c.members.byGUID[guid] {

@@ -296,3 +296,87 @@ func TestClaimedTableIsBounded(t *testing.T) {
 		t.Errorf("%d requests about P_Keys, want 1 to %d: %v", n, most, e.smps)
 	}
 }
+
+// says has a node answer NodeInfo of its choice, and the rest by itself.
+func says(ni mad.NodeInfo) liar {
+	ni.BaseVersion, ni.ClassVersion = 1, 1
+	return func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if r.MAD.Attr() != mad.AttrNodeInfo || len(rest) > 0 {
+			return mad.MAD{}, false
+		}
+		return answer(r, &ni)
+	}
+}
+
+// A tenant shows another's node GUID, with its own port GUID, while that one
+// reboots. Both have grants at their places, so both are served.
+func TestNodeGUIDStolenWhileRebooting(t *testing.T) {
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: time.Minute}, 1)
+	hs := hosts(l)
+	victim, thief := hs[2], hs[5]
+	e.start()
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{victim.grant(0x8001), thief.grant(0x8002)}, Hosts: places(hs)})
+	e.mustSettle(20 * time.Second)
+	e.fab.Unlink(victim.node.Name, victim.num)
+	turnInto(e, &thief, says(mad.NodeInfo{
+		NodeType: ib.NodeCA, NumPorts: 7, NodeGUID: victim.node.GUID,
+		PortGUID: thief.node.PortGUID(thief.num), LocalPortNum: thief.num, PartitionCap: 32,
+	}))
+	e.run(100 * time.Millisecond)
+	e.fab.Relink(victim.node.Name, victim.num, victim.peer, victim.pnum)
+	e.arrive(e.st.Take(nil))
+	for range 2 {
+		e.run(time.Minute)
+		for _, h := range []endPort{victim, thief} {
+			if pi := e.fab.PortInfo(h.peer, h.pnum); pi.PortState != ib.PortActive {
+				t.Errorf("the port of %s is %v, want Active: %q", h.node.Name, pi.PortState, e.problems())
+			}
+		}
+		// The thief lets go of the name and takes it again: nobody's link goes.
+		e.hostile[thief.node.Name] = nil
+		e.takeEvents()
+		e.run(2 * time.Minute)
+		for _, ev := range e.takeEvents() {
+			if g, ok := ev.(*sm.PortGone); ok && g.GUID == victim.node.PortGUID(victim.num) {
+				t.Error("the victim's port went with the thief's lie")
+			}
+		}
+	}
+}
+
+// A host that is asked first shows the GUID of a switch as its node's or its
+// port's: the switch is in the fabric all the same, with all behind it.
+func TestHostShowsGUIDOfSwitch(t *testing.T) {
+	for _, what := range []string{"node GUID", "port GUID"} {
+		l := tree(t, 8, 8)
+		e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
+		hs := hosts(l)
+		var thief, far *endPort
+		for i := range hs {
+			if hs[i].peer == l.Find("sm").Ports[1].Peer {
+				thief = &hs[i]
+			} else {
+				far = &hs[i]
+			}
+		}
+		ni := mad.NodeInfo{
+			NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: thief.node.GUID, PortGUID: thief.node.PortGUID(thief.num),
+			LocalPortNum: thief.num, PartitionCap: 32,
+		}
+		if what == "node GUID" {
+			ni.NodeGUID = far.place.Switch
+		} else {
+			ni.PortGUID = far.place.Switch
+		}
+		e.hostile = map[string]liar{thief.node.Name: says(ni)}
+		e.start()
+		e.want(sm.Intent{Revision: 1, Hosts: places(hs), Grants: []sm.Grant{thief.grant(0x8001)}})
+		e.run(time.Minute)
+		for _, h := range hs {
+			if pi := e.fab.PortInfo(h.peer, h.pnum); h.node != thief.node && pi.PortState != ib.PortActive {
+				t.Errorf("%s: the port of %s at %s is %v, want Active", what, h.node.Name, h.peer, pi.PortState)
+			}
+		}
+	}
+}
