@@ -137,6 +137,22 @@ func TestHostPosesAsSwitch(t *testing.T) {
 		e.run(10 * time.Second)
 		wantShut(t, e, &h)
 	})
+	t.Run("before an intent says where hosts are", func(t *testing.T) {
+		l := tree(t, 8, 8)
+		e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1, IntentWait: time.Minute}, 1)
+		h := hosts(l)[3]
+		e.hostile = map[string]liar{h.node.Name: poser(49152)}
+		e.onStep = func() { wantShut(t, e, &h) }
+		e.start()
+		e.run(10 * time.Second)
+		e.want(sm.Intent{Revision: 1, Hosts: places(hosts(l))})
+		e.run(10 * time.Second)
+		for _, o := range hosts(l) {
+			if pi := e.fab.PortInfo(o.peer, o.pnum); o.node != h.node && pi.PortState != ib.PortActive {
+				t.Errorf("%s is %v, want Active", o.node.Name, pi.PortState)
+			}
+		}
+	})
 	t.Run("after it was admitted", func(t *testing.T) {
 		l := tree(t, 8, 8)
 		e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)

@@ -83,6 +83,9 @@ func (c *Core) nextState(p topo.PortID) ib.PortState {
 	}
 	switch pt.info.PortState {
 	case ib.PortInit:
+		if !c.members.ready && c.external(p) && c.external(c.peer(p)) {
+			return ib.PortNop // the intent says whether a host belongs there
+		}
 		return ib.PortArmed
 	case ib.PortArmed:
 		if s := c.ports[c.peer(p)].info.PortState; s != ib.PortArmed && s != ib.PortActive {
