@@ -396,3 +396,53 @@ func TestHostShowsGUIDOfSwitch(t *testing.T) {
 		}
 	}
 }
+
+// A host says that it has the highest LID there is. It gets the next one: tables
+// up to the highest would not fit every switch, and take long to be written.
+func TestHostClaimsHighLID(t *testing.T) {
+	for _, when := range []string{"from the start", "under a new GUID"} {
+		l := tree(t, 8, 8)
+		e := newEnv(t, l, sim.Options{LoseSilently: true, LinearCap: 1024}, sm.Config{AuditPeriod: -1}, 1)
+		hs := hosts(l)
+		thief, late := hs[5], hs[2]
+		state := map[ib.PortNum]*mad.PortInfo{}
+		lies := func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+			switch r.MAD.Attr() {
+			case mad.AttrNodeInfo:
+				return says(mad.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: 0xbad1, PortGUID: 0xbad2, LocalPortNum: 1, PartitionCap: 32})(rest, r)
+			case mad.AttrPortInfo:
+				m, _ := poserPort(state, r)
+				var pi mad.PortInfo
+				if err := mad.Decode(m.Data(), &pi); err != nil {
+					t.Fatal(err)
+				}
+				pi.LID = ib.MaxUnicastLID
+				return answer(r, &pi)
+			default:
+				return mad.MAD{}, false
+			}
+		}
+		if when == "from the start" {
+			e.hostile = map[string]liar{thief.node.Name: lies}
+		}
+		e.start()
+		e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{thief.grant(0x8002)}, Hosts: places(hs)})
+		e.run(10 * time.Second)
+		if when != "from the start" {
+			turnInto(e, &thief, lies)
+			e.run(10 * time.Second)
+		}
+		e.fab.Unlink(late.node.Name, late.num)
+		e.arrive(e.st.Take(nil))
+		e.run(time.Second)
+		e.fab.Relink(late.node.Name, late.num, late.peer, late.pnum)
+		e.arrive(e.st.Take(nil))
+		e.run(10 * time.Second)
+		if top := e.view.Tables.MaxLID; top > 100 {
+			t.Errorf("%s: switches hold tables up to LID %d", when, top)
+		}
+		if pi := e.fab.PortInfo(late.peer, late.pnum); pi.PortState != ib.PortActive {
+			t.Errorf("%s: the port of a host that came later is %v, want Active: %q", when, pi.PortState, e.problems())
+		}
+	}
+}

@@ -50,11 +50,11 @@ func (c *Core) adoptLIDs(ports []topo.PortID) {
 	shown := make(map[ib.LID]int)
 	for _, p := range ports {
 		if c.byPort[c.guidOf(p)] == p && c.ports[p].known {
-			shown[c.ports[p].info.LID]++
+			shown[c.foundLID(p)]++
 		}
 	}
 	for _, p := range ports {
-		guid, l := c.guidOf(p), c.ports[p].info.LID
+		guid, l := c.guidOf(p), c.foundLID(p)
 		owner := c.lids.at(l)
 		if c.byPort[guid] != p || !c.ports[p].known || !l.IsUnicast() || owner == guid || shown[l] > 1 {
 			continue

@@ -207,7 +207,7 @@ func (c *Core) settleLID(p topo.PortID) {
 
 func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 	pt := &c.ports[p]
-	l, fresh, taken := c.lids.pick(guid, pt.info.LID, c.lmcOf(p), func(g ib.GUID) bool { _, ok := c.byPort[g]; return ok })
+	l, fresh, taken := c.lids.pick(guid, c.foundLID(p), c.lmcOf(p), func(g ib.GUID) bool { _, ok := c.byPort[g]; return ok })
 	for _, g := range taken {
 		c.save(Fact{Kind: FactLID, GUID: g})
 	}
@@ -226,6 +226,23 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 		c.touchAll()
 	}
 	c.needRoute(p)
+}
+
+// foundLID gives the LID that a port is found with, 0 if its switch does not
+// forward it there: a host that shows any LID it likes would else make all
+// switches hold tables up to the highest.
+func (c *Core) foundLID(p topo.PortID) ib.LID {
+	l, sp := c.ports[p].info.LID, p
+	if c.ports[p].num != 0 {
+		if sp = c.peer(p); sp == topo.None || !c.external(sp) {
+			return l
+		}
+	}
+	content := c.nodes[c.ports[sp].node].lft.have(int(l) / lidsPerBlock)
+	if content == nil || content[int(l)%lidsPerBlock] != c.ports[sp].num {
+		return 0
+	}
+	return l
 }
 
 func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {

@@ -71,7 +71,7 @@ func (c *Core) becomeMaster() {
 	c.adoptRoutes()
 	c.adoptLIDs(ports)
 	rank := func(p topo.PortID) int {
-		found := c.ports[p].info.LID
+		found := c.foundLID(p)
 		switch {
 		case c.lids.byGUID[c.guidOf(p)] != 0:
 			return 0
