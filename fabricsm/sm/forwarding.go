@@ -69,6 +69,7 @@ type lft struct {
 	rolling blockSet               // of which others wait for these
 	busy    blockSet               // asked for
 	twice   blockSet               // written twice, still different
+	refused blockSet               // left alone until the pause after a refusal has passed
 	pending bool                   // counted in routing.pending
 }
 
@@ -202,14 +203,14 @@ func (c *Core) diffBlock(l *lft, b int) {
 func (c *Core) workLFT(id topo.NodeID) {
 	l := &c.nodes[id].lft
 	x := ref{clsLFT, int32(id)}
-	if b := l.read.first(l.busy); b >= 0 {
+	if b := l.read.first(l.busy, l.refused); b >= 0 {
 		l.busy.add(b)
 		c.ask(x, id, mad.MethodGet, mad.AttrLinearForwardingTable, uint32(b))
 		c.mark(x)
 		return
 	}
 	want := c.routing.tables.LFT(id)
-	b := l.write.first(l.busy, l.held)
+	b := l.write.first(l.busy, l.held, l.refused)
 	if b < 0 || !c.writing() || (b+1)*lidsPerBlock > len(want) {
 		return
 	}
@@ -231,8 +232,7 @@ func (c *Core) gotLFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	l.busy.remove(b)
 	if status != mad.StatusOK {
 		c.rolledOut(l, b)
-		c.refused(r, status.String())
-		c.updateForwarding(id)
+		c.refusedBlock(id, r, status.String())
 		return
 	}
 	var content [lidsPerBlock]ib.PortNum
@@ -244,11 +244,23 @@ func (c *Core) gotLFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	l.read.remove(b)
 	c.diffBlock(l, b)
 	if r.method == mad.MethodSet && l.write.has(b) && !c.rewritten(l, b) {
-		c.refused(r, "the block answered is not the one that was set")
-		c.updateForwarding(id)
+		c.refusedBlock(id, r, "the block answered is not the one that was set")
 		return
 	}
 	c.markNode(clsLFT, id)
+	c.updateForwarding(id)
+}
+
+// refusedBlock leaves a block alone, with all others that are refused until then,
+// for the pause that follows the first refusal.
+func (c *Core) refusedBlock(id topo.NodeID, r *request, reason string) {
+	l := &c.nodes[id].lft
+	if l.refused.empty() {
+		c.refused(r, reason)
+	} else {
+		c.markNode(clsLFT, id)
+	}
+	l.refused.add(int(r.mod))
 	c.updateForwarding(id)
 }
 
@@ -278,7 +290,7 @@ func (c *Core) updateForwarding(id topo.NodeID) {
 	pending := false
 	if n.alive && !n.silent && t.LFT(id) != nil && n.infoKnown {
 		pending = n.info.LinearFDBTop != t.MaxLID && c.failures[ref{clsSwitch, int32(id)}].rounds == 0 ||
-			(!n.lft.write.empty() || !n.lft.read.empty()) && c.failures[ref{clsLFT, int32(id)}].rounds == 0
+			(n.lft.write.first(n.lft.refused) >= 0 || n.lft.read.first(n.lft.refused) >= 0) && c.failures[ref{clsLFT, int32(id)}].rounds == 0
 	}
 	if pending == n.lft.pending {
 		return

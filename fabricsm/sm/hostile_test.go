@@ -446,3 +446,25 @@ func TestHostClaimsHighLID(t *testing.T) {
 		}
 	}
 }
+
+// Switches refuse more blocks of their tables than may be out to one of them: they
+// are asked again after pauses, not at once.
+func TestManyBlocksRefused(t *testing.T) {
+	l := tree(t, 8, 8)
+	h := hosts(l)[3]
+	e := newEnv(t, l, sim.Options{LinearCap: 1024}, sm.Config{
+		AuditPeriod: -1, LIDs: sm.LIDConfig{Preferred: []sm.PreferredLID{{GUID: h.node.PortGUID(h.num), LID: 5000}}},
+	}, 1)
+	e.start()
+	e.want(sm.Intent{Revision: 1})
+	e.run(10 * time.Second)
+	const most = 6 * 80 * 6 // switches, blocks, and tries with growing pauses
+	if n := e.smps["Set LinearForwardingTable"]; n > most {
+		t.Errorf("%d Sets of tables, want at most %d", n, most)
+	}
+	for _, o := range hosts(l) {
+		if pi := e.fab.PortInfo(o.peer, o.pnum); o.node != h.node && pi.PortState != ib.PortActive {
+			t.Errorf("%s is %v, want Active", o.node.Name, pi.PortState)
+		}
+	}
+}

@@ -85,6 +85,9 @@ func (c *Core) fire() {
 			}
 		case timerRetry:
 			if c.epochOf(t.ref) == t.epoch {
+				if t.ref.class == clsLFT {
+					c.nodes[t.ref.id].lft.refused = nil
+				}
 				c.mark(t.ref)
 			}
 		case timerHold:
