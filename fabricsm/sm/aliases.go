@@ -64,9 +64,10 @@ const maxAliases = 255
 // aliases is what is wanted of GUIDInfo, and what is known of it.
 type aliases struct {
 	byPort  map[ib.GUID]*aliasPort
-	owner   map[ib.GUID]ib.GUID // port by alias, of those that are in force
-	holder  map[ib.GUID]ib.GUID // port by alias, of those that are, or may be, in a table
-	refused map[ib.GUID]bool    // ports that do not have all that was asked
+	owner   map[ib.GUID]ib.GUID   // port by alias, of those that are in force
+	holder  map[ib.GUID]ib.GUID   // port by alias, of those that are, or may be, in a table
+	waited  map[ib.GUID]time.Time // since when its owner waits, by alias that another port holds
+	refused map[ib.GUID]bool      // ports that do not have all that was asked
 	shown   map[topo.PortID][]ib.GUID
 	stale   bool // shown is to be made anew
 }
@@ -86,7 +87,7 @@ type aliasPort struct {
 }
 
 func newAliases() aliases {
-	return aliases{byPort: make(map[ib.GUID]*aliasPort), owner: make(map[ib.GUID]ib.GUID), refused: make(map[ib.GUID]bool), holder: make(map[ib.GUID]ib.GUID)}
+	return aliases{byPort: make(map[ib.GUID]*aliasPort), owner: make(map[ib.GUID]ib.GUID), refused: make(map[ib.GUID]bool), holder: make(map[ib.GUID]ib.GUID), waited: make(map[ib.GUID]time.Time)}
 }
 
 // setAliases takes what is wanted of some ports.
@@ -112,6 +113,7 @@ func (c *Core) giveBack(guid ib.GUID, a *aliasPort) {
 	for _, g := range a.given {
 		if c.aliases.owner[g] == guid {
 			delete(c.aliases.owner, g)
+			delete(c.aliases.waited, g)
 		}
 	}
 	for _, g := range a.asked {
@@ -200,6 +202,9 @@ func (c *Core) seatAliases(guid ib.GUID) {
 		for _, g := range slices.Concat(a.have, a.given) {
 			c.letGo(g, guid)
 		}
+		for _, g := range a.given {
+			delete(c.aliases.waited, g)
+		}
 		a.have, a.known, a.told = nil, nil, false
 		return
 	}
@@ -281,6 +286,7 @@ func (c *Core) workAliases(p topo.PortID) {
 		for i, g := range want.GUID {
 			if g != 0 && b+i > 0 {
 				c.aliases.holder[g] = guid
+				delete(c.aliases.waited, g)
 			}
 		}
 		m := c.ask(x, pt.node, mad.MethodSet, mad.AttrGUIDInfo, uint32(b))
@@ -327,10 +333,25 @@ func (c *Core) wantGUIDs(p topo.PortID, a *aliasPort, block int) (want mad.GUIDI
 }
 
 // mayHold reports an alias that no other port holds. One that changes its owner
-// is taken from the old one first.
+// is taken from the old one first, if that lets go of it in time.
 func (c *Core) mayHold(alias, guid ib.GUID) bool {
 	holder, held := c.aliases.holder[alias]
-	return !held || holder == guid
+	since, waits := c.aliases.waited[alias]
+	return !held || holder == guid || waits && c.now.Sub(since) >= letGoTime
+}
+
+// letGoTime is how long a port may go on showing an alias that belongs to another.
+const letGoTime = 10 * time.Second
+
+// await has a port wait for aliases that others hold.
+func (c *Core) await(p topo.PortID, a *aliasPort) {
+	for _, g := range a.given {
+		if _, waits := c.aliases.waited[g]; g == 0 || waits || c.mayHold(g, c.guidOf(p)) {
+			continue
+		}
+		c.aliases.waited[g] = c.now
+		c.after(letGoTime, timerRetry, ref{clsGUID, int32(p)})
+	}
 }
 
 // letGo takes that a port does not hold an alias any longer, and lets its owner
@@ -340,6 +361,7 @@ func (c *Core) letGo(alias, guid ib.GUID) {
 		return
 	}
 	delete(c.aliases.holder, alias)
+	delete(c.aliases.waited, alias)
 	if owner, ok := c.aliases.owner[alias]; ok && owner != guid {
 		if p, here := c.byPort[owner]; here {
 			c.markPort(clsGUID, p)
@@ -402,7 +424,11 @@ func (c *Core) aliasesDone(p topo.PortID, a *aliasPort) {
 	if fits {
 		c.solved(problemKey{kind: refusedAlias, guid: c.guidOf(p)})
 	}
-	if a.told || !fits && c.placeOf(p) != a.place || fits && !c.holdsAll(a) {
+	if fits && !c.holdsAll(a) {
+		c.await(p, a)
+		return
+	}
+	if a.told || !fits && c.placeOf(p) != a.place {
 		return
 	}
 	a.told, c.aliases.stale, c.viewDue = true, true, true

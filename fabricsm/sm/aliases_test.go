@@ -359,3 +359,31 @@ func TestRandomAliases(t *testing.T) {
 		})
 	}
 }
+
+// A host shows aliases of others in its own table, whatever is written to it, or
+// answers nothing but that. Their owner gets them all the same, after a while.
+func TestAliasesShownByLiar(t *testing.T) {
+	for _, how := range []string{"keeps nothing", "refuses"} {
+		l := tree(t, 8, 8)
+		hs := hosts(l)
+		owner, thief := hs[0], hs[1]
+		e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: 2 * time.Second}, 1)
+		e.hostile = map[string]liar{thief.node.Name: func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+			if len(rest) > 0 || r.MAD.Attr() != mad.AttrGUIDInfo {
+				return mad.MAD{}, false
+			}
+			if how == "refuses" && r.MAD.Method() == mad.MethodSet {
+				m := r.MAD
+				m.Respond(mad.StatusInvalidField)
+				return m, true
+			}
+			return answer(r, &mad.GUIDInfo{GUID: [8]ib.GUID{thief.node.PortGUID(1), 0xA1}})
+		}}
+		e.start()
+		e.step(&sm.AliasesSet{Ports: []sm.AliasGUIDs{thief.aliases(0xB1)}})
+		e.run(5 * time.Second)
+		e.step(&sm.AliasesSet{Ports: []sm.AliasGUIDs{owner.aliases(0xA1)}})
+		e.run(time.Minute)
+		e.holds(how, &owner, 0xA1)
+	}
+}
