@@ -171,6 +171,7 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 // found takes what answered behind port p.
 func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	c.evict(ni.PortGUID, p)
+	c.unname(ni)
 	c.evictHosts(ni, p)
 	if c.claimed(ni.PortGUID, p) {
 		return
@@ -211,7 +212,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 	case c.dark(q): // it looks itself when it is well again
 	case peer == p:
 		c.heard(id)
-		c.seenAgain(id, ni)
+		c.seenAgain(p, id, ni)
 		c.vindicated(p)
 	case peer != topo.None:
 		c.contest(peer, p)
@@ -231,14 +232,36 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 // otherNode reports NodeInfo that is not that of a node with the same GUID.
 func (c *Core) otherNode(id topo.NodeID, ni *mad.NodeInfo) bool {
 	tn, q := c.topo.Node(id), c.topo.PortOf(id, ni.LocalPortNum)
-	return tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || c.otherGUID(id, q, ni)
+	return tn.Type != ni.NodeType || tn.NumPorts != ni.NumPorts || q == topo.None || c.otherGUID(id, q, ni) ||
+		tn.Type != ib.NodeSwitch && c.peer(q) == topo.None && c.linkedBut(id, q) && tn.PartitionCap != keyCap(ni)
 }
 
-// seenAgain takes NodeInfo of a node that was known: what it says of its tables
-// may have been misread before.
-func (c *Core) seenAgain(id topo.NodeID, ni *mad.NodeInfo) {
+// linkedBut reports that a node has a cable at another port than q.
+func (c *Core) linkedBut(id topo.NodeID, q topo.PortID) bool {
 	tn := c.topo.Node(id)
-	if keys := min(max(1, ni.PartitionCap), maxKeys); tn.PartitionCap != keys {
+	for i := 1; i <= int(tn.NumPorts); i++ {
+		if o := tn.FirstPort + topo.PortID(i); o != q && c.peer(o) != topo.None {
+			return true
+		}
+	}
+	return false
+}
+
+// keyCap gives the size of P_Key tables that NodeInfo shows, within bounds.
+func keyCap(ni *mad.NodeInfo) uint16 { return min(max(1, ni.PartitionCap), maxKeys) }
+
+// seenAgain takes NodeInfo of a node that was known: what it says of its tables
+// may have been misread before. Where an adapter has several cables, a port that
+// says something else is looked at anew, as one that may be another host's: the
+// tables of all would else shrink for what one says.
+func (c *Core) seenAgain(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
+	tn := c.topo.Node(id)
+	if keys := keyCap(ni); tn.PartitionCap != keys {
+		if tn.Type != ib.NodeSwitch && c.linkedBut(id, c.peer(p)) {
+			c.unlink(p)
+			c.markPort(clsProbe, p)
+			return
+		}
 		tn.PartitionCap = keys
 		c.topo.SetNode(id, tn)
 		c.moved()

@@ -149,6 +149,27 @@ func (c *Core) evict(guid ib.GUID, p topo.PortID) {
 	}
 }
 
+// unname takes the GUID from a port of an adapter that has no cable any longer,
+// when it answers as the GUID of another: nobody holds a GUID by having shown it.
+func (c *Core) unname(ni *mad.NodeInfo) {
+	q, ok := c.byPort[ni.PortGUID]
+	if !ok || c.isCabled(q) || c.nodeGUID(c.ports[q].node) == ni.NodeGUID && c.ports[q].num == ni.LocalPortNum {
+		return
+	}
+	c.lids.leave(&c.ports[q])
+	tp := c.topo.Port(q)
+	tp.GUID, tp.LID = 0, 0
+	c.topo.SetPort(q, tp)
+	delete(c.byPort, ni.PortGUID)
+	c.reseat(ni.PortGUID)
+	c.moved()
+}
+
+// isCabled reports an end port that is linked to something, or need not be.
+func (c *Core) isCabled(q topo.PortID) bool {
+	return q == c.own() || c.ports[q].num == 0 || c.peer(q) != topo.None
+}
+
 // evictHosts closes the places for hosts at which the GUIDs of a switch are shown
 // that answers now where no host belongs: else a host that was asked first, after
 // a restart or while the switch was away, would keep it out of the fabric.

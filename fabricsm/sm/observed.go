@@ -155,7 +155,7 @@ func (c *Core) portAt(pl ib.Place) topo.PortID {
 func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	tn := topo.Node{
 		GUID: ni.NodeGUID, SystemImageGUID: ni.SystemImageGUID, Type: ni.NodeType,
-		NumPorts: ni.NumPorts, PartitionCap: min(max(1, ni.PartitionCap), maxKeys),
+		NumPorts: ni.NumPorts, PartitionCap: keyCap(ni),
 		VendorID: ni.VendorID, DeviceID: ni.DeviceID, Revision: ni.Revision,
 	}
 	if ni.NodeType == ib.NodeSwitch {
