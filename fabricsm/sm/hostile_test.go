@@ -546,3 +546,31 @@ func TestGUIDLeftAtPortWithoutCable(t *testing.T) {
 		t.Errorf("the victim's port is %v, want Active: %q", pi.PortState, e.problems())
 	}
 }
+
+// A host comes back under ever new GUIDs: tables do not grow with them.
+func TestEverNewGUIDsAtOnePlace(t *testing.T) {
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
+	hs := hosts(l)
+	h := hs[5]
+	e.start()
+	e.want(sm.Intent{Revision: 1, Hosts: places(hs)})
+	e.mustSettle(20 * time.Second)
+	before := e.view.Tables.MaxLID
+	for i := range ib.GUID(100) {
+		turnInto(e, &h, says(mad.NodeInfo{NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: 0xbad, PortGUID: 0xbad0000 + i, LocalPortNum: 1, PartitionCap: 32}))
+		e.run(8 * time.Second)
+	}
+	if top := e.view.Tables.MaxLID; top > before+20 {
+		t.Errorf("tables reach LID %d, want at most 20 more than %d", top, before)
+	}
+	owned := map[ib.GUID]ib.LID{}
+	for _, f := range e.facts {
+		if owned[f.GUID] = f.LID; f.LID == 0 {
+			delete(owned, f.GUID)
+		}
+	}
+	if len(owned) > 12+20 {
+		t.Errorf("%d GUIDs own LIDs", len(owned))
+	}
+}

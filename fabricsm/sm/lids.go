@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"slices"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
 )
@@ -10,13 +12,18 @@ import (
 type lidSpace struct {
 	owner  []ib.GUID // by LID
 	byGUID map[ib.GUID]ib.LID
-	lmc    map[ib.GUID]ib.LMC // of those that own more than one
-	next   [8]ib.LID          // by LMC: no range of LIDs below it is free
-	spare  ib.LID             // where the search for LIDs of absent GUIDs goes on
+	lmc    map[ib.GUID]ib.LMC     // of those that own more than one
+	next   [8]ib.LID              // by LMC: no range of LIDs below it is free
+	spare  ib.LID                 // where the search for LIDs of absent GUIDs goes on
+	guests map[ib.Place][]ib.GUID // that got new LIDs at a place, the latest maxGuests
 }
 
+// maxGuests is how many GUIDs without a grant keep LIDs that they got at one
+// place: a host may come back under ever new GUIDs.
+const maxGuests = 16
+
 func newLIDSpace() lidSpace {
-	s := lidSpace{byGUID: make(map[ib.GUID]ib.LID), lmc: make(map[ib.GUID]ib.LMC), spare: ib.MinUnicastLID}
+	s := lidSpace{byGUID: make(map[ib.GUID]ib.LID), lmc: make(map[ib.GUID]ib.LMC), guests: make(map[ib.Place][]ib.GUID), spare: ib.MinUnicastLID}
 	for lmc := range s.next {
 		s.next[lmc] = max(ib.MinUnicastLID, ib.LID(1)<<lmc)
 	}
@@ -207,6 +214,7 @@ func (c *Core) settleLID(p topo.PortID) {
 
 func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 	pt := &c.ports[p]
+	c.newGuest(guid, c.placeOf(p))
 	l, fresh, taken := c.lids.pick(guid, c.foundLID(p), c.lmcOf(p), func(g ib.GUID) bool { _, ok := c.byPort[g]; return ok })
 	for _, g := range taken {
 		c.save(Fact{Kind: FactLID, GUID: g})
@@ -226,6 +234,24 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 		c.touchAll()
 	}
 	c.needRoute(p)
+}
+
+// newGuest notes a GUID that gets a LID at a place for the first time. The LIDs
+// of one that was there long before, is away and has no grant become free.
+func (c *Core) newGuest(guid ib.GUID, pl ib.Place) {
+	if _, had := c.lids.byGUID[guid]; had || pl.IsZero() {
+		return
+	}
+	list := append(c.lids.guests[pl], guid)
+	if len(list) > maxGuests {
+		old := list[0]
+		list = slices.Delete(list, 0, 1)
+		if _, here := c.byPort[old]; !here && len(c.members.byGUID[old]) == 0 && c.lids.byGUID[old] != 0 {
+			c.lids.release(old)
+			c.save(Fact{Kind: FactLID, GUID: old})
+		}
+	}
+	c.lids.guests[pl] = list
 }
 
 // foundLID gives the LID that a port is found with, 0 if its switch does not
