@@ -90,6 +90,10 @@ func (c *Core) refused(r *request, reason string) {
 // blame notes a strike against who a request was for.
 func (c *Core) blame(r *request, cond Condition) {
 	switch {
+	case c.ownEntry(r.ref) != topo.None:
+		// A port of an adapter that was entered by itself: who answers there might
+		// only claim to be a port of that node.
+		c.strike(c.placeOf(topo.PortID(r.ref.id)), c.nodeGUID(r.node), cond)
 	case r.node != topo.None:
 		c.strikeNode(r.node, cond)
 	case r.ref.class == clsProbe:

@@ -574,3 +574,38 @@ func TestEverNewGUIDsAtOnePlace(t *testing.T) {
 		t.Errorf("%d GUIDs own LIDs", len(owned))
 	}
 }
+
+// A tenant that says it is the second port of another's adapter answers nonsense
+// there, and sends traps: not the other is cut off for it.
+func TestBlameForSecondPort(t *testing.T) {
+	often := sm.HealthRule{Count: 3, Window: time.Hour, Action: sm.Isolate}
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{
+		AuditPeriod: 2 * time.Second, Health: sm.HealthConfig{IllegalAnswer: often, SetErrors: often, Noisy: often},
+	}, 1)
+	hs := hosts(l)
+	victim, thief := hs[2], hs[5]
+	keys := uint16(32)
+	e.hostile = map[string]liar{victim.node.Name: says(mad.NodeInfo{
+		NodeType: ib.NodeCA, NumPorts: 2, NodeGUID: victim.node.GUID, PortGUID: victim.node.PortGUID(1), LocalPortNum: 1, PartitionCap: 32,
+	})}
+	e.start()
+	e.want(sm.Intent{Revision: 1, Grants: []sm.Grant{victim.grant(0x8001), thief.grant(0x8002)}, Hosts: places(hs)})
+	e.mustSettle(20 * time.Second)
+	port := twoPorts(victim.node.GUID, thief.node.PortGUID(1), 2, &keys)
+	turnInto(e, &thief, func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if r.MAD.Attr() == mad.AttrPKeyTable {
+			m := r.MAD
+			m.Respond(mad.StatusInvalidField)
+			return m, true
+		}
+		return port(rest, r)
+	})
+	e.run(time.Minute)
+	if pi := e.fab.PortInfo(victim.peer, victim.pnum); pi.PortState != ib.PortActive {
+		t.Errorf("the victim's port is %v, want Active: %q", pi.PortState, e.problems())
+	}
+	if !slices.ContainsFunc(e.takeEvents(), func(ev sm.Event) bool { u, ok := ev.(*sm.Unhealthy); return ok && u.Place == thief.place }) {
+		t.Error("the thief is not blamed")
+	}
+}

@@ -60,7 +60,12 @@ func (c *Core) trap(in *Received) {
 		return
 	}
 	id := c.ports[p].node
-	if nd := &c.nodes[id]; c.topo.Node(id).Type != ib.NodeSwitch || !nd.trapTrue && nd.trapPause > c.cfg.TrapHold {
+	switch nd := &c.nodes[id]; {
+	case c.topo.Node(id).Type != ib.NodeSwitch:
+		if id != c.root {
+			c.strike(c.placeOf(p), guid, Noisy)
+		}
+	case !nd.trapTrue && nd.trapPause > c.cfg.TrapHold:
 		c.strikeNode(id, Noisy) // a switch whose last trap was true is not
 	}
 	if !c.nodes[id].alive {
