@@ -2,6 +2,7 @@ package sm
 
 import (
 	"fmt"
+	"unicode"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -436,7 +437,7 @@ func cleanText(b []byte) string {
 		if r == 0 {
 			break
 		}
-		if r < ' ' || r >= 0x7F && r < 0xA0 || r == '\uFFFD' {
+		if r == '\uFFFD' || !unicode.IsPrint(r) { // controls, and what changes the direction of text
 			r = '?'
 		}
 		out = append(out, r)

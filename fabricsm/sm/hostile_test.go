@@ -609,3 +609,27 @@ func TestBlameForSecondPort(t *testing.T) {
 		t.Error("the thief is not blamed")
 	}
 }
+
+// What a device calls itself cannot steer a terminal.
+func TestHostileNames(t *testing.T) {
+	l := tree(t, 2, 4)
+	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+	h := hosts(l)[0]
+	e.hostile = map[string]liar{h.node.Name: func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if len(rest) > 0 || r.MAD.Attr() != mad.AttrNodeDescription {
+			return mad.MAD{}, false
+		}
+		m := r.MAD
+		m.Respond(mad.StatusOK)
+		clear(m.Data())
+		copy(m.Data(), "\x1b]0;a\a\u202eb\u2028c\u200b\u009bd\xffé\x00rest")
+		return m, true
+	}}
+	e.start()
+	e.want(sm.Intent{Revision: 1})
+	e.run(10 * time.Second)
+	f := e.view.Fabric
+	if name := f.NodeOf(f.PortByGUID(h.node.PortGUID(h.num))).Description; name != "?]0;a??b?c??d?é" {
+		t.Errorf("its name is %q", name)
+	}
+}
