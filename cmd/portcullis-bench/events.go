@@ -15,12 +15,18 @@ type subject interface {
 	// mark notes where it stands.
 	mark(ctx context.Context) error
 	// settled waits until nothing more follows from what happened since the
-	// mark. It gives when the manager said it was done, and the SMPs it sent.
-	settled(ctx context.Context) (at time.Time, smps uint64, err error)
+	// mark. It gives when the manager said it was done, and what it sent.
+	settled(ctx context.Context) (at time.Time, sent requests, err error)
 	// reread has it read its partitions again.
 	reread() error
 	pid() int
 	stop() error
+}
+
+// requests are the SMPs that a subnet manager sent.
+type requests struct {
+	all      uint64
+	repeated uint64 // of which repeat one not answered in time, as far as it tells
 }
 
 // contender is a subnet manager to measure; start gives it once the fabric is up.
@@ -133,7 +139,7 @@ func (g *stage) measure(ctx context.Context, c *change) (s sample, err error) {
 	if err := c.make(g); err != nil {
 		return s, err
 	}
-	at, smps, err := g.subject.settled(ctx)
+	at, sent, err := g.subject.settled(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -141,6 +147,7 @@ func (g *stage) measure(ctx context.Context, c *change) (s sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.wall, s.smps, s.cpu = at.Sub(began).Seconds(), smps, after-before
+	s.wall, s.cpu = at.Sub(began).Seconds(), after-before
+	s.smps, s.repeated = sent.all, sent.repeated
 	return s, c.judge(ctx, g)
 }

@@ -68,6 +68,8 @@ type sample struct {
 	smps   uint64  // requests sent
 	memory memory
 	load   float64 // of the machine over the last minute, before the run
+
+	repeated uint64 // of smps, as one before was not answered in time
 }
 
 // once brings the fabric up in a fresh simulator by a fresh process.

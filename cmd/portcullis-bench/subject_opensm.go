@@ -70,25 +70,25 @@ func (o *runningOpenSM) mark(ctx context.Context) error {
 
 // settled takes the first SUBNET UP for the end, although others may follow:
 // the doubt is OpenSM's. The SMPs are all of them.
-func (o *runningOpenSM) settled(ctx context.Context) (at time.Time, smps uint64, err error) {
+func (o *runningOpenSM) settled(ctx context.Context) (at time.Time, sent requests, err error) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	seen, since := o.ups, time.Now()
 	for {
 		stamps, err := o.stamps()
 		if err != nil {
-			return at, 0, err
+			return at, sent, err
 		}
 		if len(stamps) != seen {
 			seen, since = len(stamps), time.Now()
 		}
 		if seen > o.ups && time.Since(since) >= quiet {
-			sent, err := o.smps(ctx)
-			return stamps[o.ups], sent - o.sent, err
+			all, err := o.smps(ctx)
+			return stamps[o.ups], requests{all: all - o.sent}, err
 		}
 		select {
 		case <-ctx.Done():
-			return at, 0, fmt.Errorf("opensm did not end its sweep: %w", context.Cause(ctx))
+			return at, sent, fmt.Errorf("opensm did not end its sweep: %w", context.Cause(ctx))
 		case <-tick.C:
 		}
 	}

@@ -19,9 +19,10 @@ import (
 // settledLine is what "portcullisd sm --json" says each time the fabric is
 // settled.
 type settledLine struct {
-	Time  time.Time `json:"time"`
-	Event string    `json:"event"`
-	SMPs  uint64    `json:"smps"`
+	Time     time.Time `json:"time"`
+	Event    string    `json:"event"`
+	SMPs     uint64    `json:"smps"`
+	Repeated uint64    `json:"repeated"`
 }
 
 // runningOurs is a "portcullisd sm" that has brought the fabric up.
@@ -91,20 +92,21 @@ func (p *runningOurs) mark(context.Context) error {
 }
 
 // settled takes the last line for the end.
-func (p *runningOurs) settled(ctx context.Context) (at time.Time, smps uint64, err error) {
+func (p *runningOurs) settled(ctx context.Context) (at time.Time, sent requests, err error) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {
 		since, wrong := p.since()
 		if n := len(since); n > 0 && time.Since(since[n-1].Time) >= quiet {
 			for _, l := range since {
-				smps += l.SMPs
+				sent.all += l.SMPs
+				sent.repeated += l.Repeated
 			}
-			return since[n-1].Time, smps, wrong
+			return since[n-1].Time, sent, wrong
 		}
 		select {
 		case <-ctx.Done():
-			return at, 0, fmt.Errorf("portcullisd did not settle: %w: %s", context.Cause(ctx), &p.complaint)
+			return at, sent, fmt.Errorf("portcullisd did not settle: %w: %s", context.Cause(ctx), &p.complaint)
 		case <-tick.C:
 		}
 	}

@@ -93,6 +93,7 @@ type settledLine struct {
 	Revision int64   `json:"revision"`
 	Cause    string  `json:"cause"`
 	SMPs     uint64  `json:"smps"`
+	Repeated uint64  `json:"repeated,omitempty"` // of SMPs, as they were not answered in time
 	Seconds  seconds `json:"seconds"`
 }
 
@@ -114,7 +115,7 @@ func (l *eventLines) event(now time.Time, e sm.Event, since *cause, sent uint64)
 	line := eventLine{Time: now.UTC(), event: e}
 	if s, ok := e.(*sm.Settled); ok {
 		took, smps := since.until(now, sent)
-		line.settledLine = &settledLine{Revision: s.Revision, Cause: s.Cause, SMPs: smps, Seconds: secondsOf(took)}
+		line.settledLine = &settledLine{Revision: s.Revision, Cause: s.Cause, SMPs: smps, Repeated: min(s.Repeated, smps), Seconds: secondsOf(took)}
 	}
 	select {
 	case l.lines <- line:

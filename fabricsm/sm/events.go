@@ -32,6 +32,7 @@ type Settled struct {
 	Cause    string        // what the work began with: "trap 128 from LID 5", "intent 7", "audit", "start"
 	Took     time.Duration // since then
 	Work     uint64        // requests sent since then
+	Repeated uint64        // of which repeat one that was not answered in time
 }
 
 // PortPlaced says that an end port is seen at a place. A SwitchPort0 has no

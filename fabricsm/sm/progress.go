@@ -96,9 +96,10 @@ type tally struct {
 	trap       trigger // the last trap
 	trapAt     time.Time
 	work       struct { // since the fabric was settled no longer
-		at  time.Time
-		all uint64 // requests sent before
-		why trigger
+		at       time.Time
+		all      uint64 // requests sent before
+		repeated uint64 // of which repeated others
+		why      trigger
 	}
 }
 
@@ -190,7 +191,7 @@ func (t *tally) noteReply(outcome Outcome, m *mad.MAD) {
 // noteWork remembers why, and since when, the fabric is not settled.
 func (c *Core) noteWork() {
 	t := &c.tally
-	t.work.at, t.work.all, t.work.why = c.now, c.wire.all, t.why
+	t.work.at, t.work.all, t.work.repeated, t.work.why = c.now, c.wire.all, t.Repeated, t.why
 	switch {
 	case c.auditing:
 		t.work.why = trigger{kind: byAudit}

@@ -97,6 +97,33 @@ func TestSettledNamesItsCause(t *testing.T) {
 	}
 }
 
+// TestSettledCountsRepetitions: without the requests that repeat others, the
+// same change takes as many of a host that answers late as of one that does not.
+func TestSettledCountsRepetitions(t *testing.T) {
+	grant := func(quiet time.Duration) *sm.Settled {
+		l := tree(t, 8, 8)
+		e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
+		e.start()
+		e.mustSettle(10 * time.Second)
+		h := hosts(l)[0]
+		if err := e.fab.SetFault(h.node.Name, sim.Fault{Silent: quiet > 0}); err != nil {
+			t.Fatal(err)
+		}
+		e.want(sm.Intent{Revision: 7, Grants: []sm.Grant{h.grant(0x8001)}})
+		e.run(quiet)
+		if err := e.fab.SetFault(h.node.Name, sim.Fault{}); err != nil {
+			t.Fatal(err)
+		}
+		e.mustSettle(10 * time.Second)
+		all := settledEvents(e)
+		return all[len(all)-1]
+	}
+	plain, late := grant(0), grant(150*time.Millisecond)
+	if plain.Repeated != 0 || late.Repeated == 0 || late.Work-late.Repeated != plain.Work {
+		t.Errorf("%d requests, %d of them repeated, and of a host that answers late %d and %d", plain.Work, plain.Repeated, late.Work, late.Repeated)
+	}
+}
+
 // TestFaultsSayWhere: what is wrong is listed with its place for programs, and
 // in the same order for people.
 func TestFaultsSayWhere(t *testing.T) {

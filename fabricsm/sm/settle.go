@@ -52,6 +52,7 @@ func (c *Core) tellSettled() {
 		Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
 		SMPs: c.wire.all - c.settledBy.all, Sets: c.wire.sets - c.settledBy.sets,
 		Cause: c.tally.work.why.String(), Took: c.now.Sub(c.tally.work.at), Work: c.wire.all - c.tally.work.all,
+		Repeated: c.tally.Repeated - c.tally.work.repeated,
 	}
 	c.settledAt = c.now
 	c.settledBy.all, c.settledBy.sets = c.wire.all, c.wire.sets

@@ -207,6 +207,21 @@ func TestEverySlotIsUsable(t *testing.T) {
 }
 
 // Simulated time follows the clock: a delayed answer comes by itself.
+// TestSlotWhoseNameIsInUse: the name of a closed socket stays in use while a
+// process that was being started then still has it.
+func TestSlotWhoseNameIsInUse(t *testing.T) {
+	f, _ := fabric(t)
+	c := serve(t, f)
+	held, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@" + c.Socket + ":out0\x00", Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if p := dial(t, c.Socket, "sm", true); p.Slot() != 1 {
+		t.Errorf("attached to slot %d, want the next after the one in use", p.Slot())
+	}
+}
+
 func TestTimePasses(t *testing.T) {
 	f, _ := fabric(t)
 	if err := f.SetFault("h1", sim.Fault{Delay: 10 * time.Millisecond}); err != nil {

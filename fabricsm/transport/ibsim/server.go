@@ -149,11 +149,7 @@ var errNoSlot = errors.New("all client slots are taken")
 func (s *Server) connect(work *sync.WaitGroup, network Network, req control, from *net.UnixAddr, reply *control) error {
 	s.reap()
 	info := decodeClientInfo(&req.data)
-	slot := s.freeSlot()
-	if slot < 0 {
-		return errNoSlot
-	}
-	data, err := net.ListenUnixgram("unixgram", address(fmt.Sprintf("%s:out%d", s.base, slot)))
+	slot, data, err := s.openSlot()
 	if err != nil {
 		return err
 	}
@@ -179,15 +175,26 @@ func (s *Server) connect(work *sync.WaitGroup, network Network, req control, fro
 	return nil
 }
 
-func (s *Server) freeSlot() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, c := range s.clients {
-		if c == nil {
-			return i
+// openSlot opens the data socket of the first free slot. The name of a socket
+// that was closed can be in use for a moment longer: a process that is just being
+// started by this one still has it. Then the next slot will do.
+func (s *Server) openSlot() (int, *net.UnixConn, error) {
+	for slot := range s.clients {
+		if !s.free(slot) {
+			continue
+		}
+		data, err := net.ListenUnixgram("unixgram", address(fmt.Sprintf("%s:out%d", s.base, slot)))
+		if !errors.Is(err, unix.EADDRINUSE) {
+			return slot, data, err
 		}
 	}
-	return -1
+	return 0, nil, errNoSlot
+}
+
+func (s *Server) free(slot int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clients[slot] == nil
 }
 
 // remove takes a client away; its loops end. It is idempotent.
