@@ -81,6 +81,7 @@ func defaultFabric() fabricConfig {
 // is reported.
 func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
 	c := sm.Config{Priority: f.Priority, LMC: ib.LMC(f.LMC), Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod}
+	c.Growth = sm.DefaultConfig().Growth // has no keys
 	var errs []error
 	c.SMKey, errs = f.smKey(path)
 	for _, s := range f.sections() {
