@@ -349,7 +349,8 @@ func (c *Core) cut(p topo.PortID) {
 	c.moved()
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
-		pt.challenger, pt.enforced, pt.slvl = c.release(pt.challenger), false, slvlState{}
+		pt.challenger, pt.enforced = c.release(pt.challenger), false
+		c.anewSLtoVL(x)
 		pt.arb = nil
 		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
 		if pt.pkeys != nil && c.external(x) {

@@ -23,7 +23,9 @@ func (c *Core) doubtAll() {
 	}
 	for p := range c.ports {
 		pt := &c.ports[p]
-		pt.pkeys, pt.slvl, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh, pt.unread = nil, slvlState{}, false, false, 0, false, false
+		pt.pkeys, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh, pt.unread = nil, false, false, 0, false, false
+		c.anewSLtoVL(topo.PortID(p))
+		pt.slvl.all = false
 		pt.arb = nil
 	}
 	c.wantRoutes()

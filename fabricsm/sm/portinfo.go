@@ -321,7 +321,9 @@ func (c *Core) rebooted(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
-		c.ports[p].pkeys, c.ports[p].keysOK, c.ports[p].slvl = nil, false, slvlState{all: true}
+		c.ports[p].pkeys, c.ports[p].keysOK = nil, false
+		c.anewSLtoVL(p)
+		c.ports[p].slvl.all = true
 		c.ports[p].arb = nil
 		c.markPort(clsInfo, p)
 		c.touch(p)

@@ -8,15 +8,19 @@ import (
 
 // slvlState is how far the SL-to-VL tables of a port are right: that of a CA
 // port, or those of a switch port for packets that leave by it. A switch port has
-// a table for each input port. They are written from the highest down to 0: when
+// a table for each input port. They are written from the highest down to 0, and
+// none while that of input port 0 is right: if it is, it is made wrong first, but
+// where routes give each pair its own table, as then all are read anyway. So when
 // the first and the last of them are right, nobody was interrupted while writing,
-// neither the subnet manager nor the switch.
+// neither a subnet manager, which remembers nothing, nor the switch, which loses
+// the highest when it loses any.
 type slvlState struct {
 	phase slvlPhase
 	in    uint8  // input port looked at, for switches programmed pair by pair
-	last  bool   // the table of input port 0 is to be written in the end
+	last  bool   // the table of input port 0 is wrong, and to be written in the end
 	probe bool   // the table of input port 0 is right, and that of the highest decides
-	all   bool   // each is to be read: some may be from before a reboot, some from after
+	all   bool   // those of no input port stand for others: some may be from before a reboot, some from after
+	begun bool   // the table of input port 0 is unfinished
 	stale bool   // a request is out from before the lanes changed; its answer says nothing
 	want  laneID // what they are made for
 }
@@ -26,8 +30,20 @@ type slvlPhase uint8
 const (
 	slvlOpen   slvlPhase = iota
 	slvlDiffer           // the table of the present input port is to be written
+	slvlBegin            // the table of input port 0 is to be made unfinished
 	slvlDone
 )
+
+// unfinished is the table for input port 0 while others are written and it would
+// say that all of them are right. It has no lane for any service level, which
+// nobody wants and no switch powers on with. Only what the switch itself sends is
+// subject to it, and not its SMPs.
+func unfinished() (vl [16]ib.VL) {
+	for sl := range vl {
+		vl[sl] = ib.VL15
+	}
+	return vl
+}
 
 func (s slvlState) done() bool { return s.phase == slvlDone }
 
@@ -53,7 +69,11 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 		return
 	}
 	x := ref{clsSLtoVL, int32(p)}
-	if pt.slvl.phase == slvlOpen && (c.external(p) || !pt.fresh) {
+	read := c.external(p) || !pt.fresh
+	if c.wildcard(p) && pt.slvl.all {
+		read = false // one Set is less than to read all
+	}
+	if pt.slvl.phase == slvlOpen && read {
 		c.ask(x, pt.node, mad.MethodGet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, false))
 		return
 	}
@@ -61,14 +81,19 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 		return
 	}
 	m := c.ask(x, pt.node, mad.MethodSet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, true))
-	c.encode(mad.Encode(m.Data(), &mad.SLtoVLMappingTable{VL: c.lanesOf(p, ib.PortNum(pt.slvl.in))}))
+	table := mad.SLtoVLMappingTable{VL: c.lanesOf(p, ib.PortNum(pt.slvl.in))}
+	if pt.slvl.phase == slvlBegin {
+		table.VL = unfinished()
+	}
+	c.encode(mad.Encode(m.Data(), &table))
 }
 
 // anewSLtoVL has the tables of a port looked at from the first on, as what is
-// wanted of them changed.
+// wanted of them, or what they are, changed. An answer that is still to come says
+// nothing then.
 func (c *Core) anewSLtoVL(p topo.PortID) {
 	s := &c.ports[p].slvl
-	*s = slvlState{all: s.all, stale: s.stale || c.asked(clsSLtoVL, p)}
+	*s = slvlState{all: s.all || s.want == lanesByPort, stale: s.stale || c.asked(clsSLtoVL, p)}
 }
 
 // wildcard reports a switch port whose tables for all input ports are the same
@@ -105,16 +130,22 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 		return
 	}
 	right := got.VL == c.lanesOf(p, ib.PortNum(pt.slvl.in))
+	pairs := c.external(p) && !c.wildcard(p)
+	if pairs && pt.slvl.in == 0 {
+		pt.slvl.begun = got.VL == unfinished()
+	}
 	switch {
+	case pairs && pt.slvl.phase == slvlBegin:
+		c.begunSLtoVL(p)
 	case status != mad.StatusOK:
 		// It says it has tables and does not show them, or does not take them:
 		// leave them alone until there is something new to be written.
 		c.refused(r, status.String())
-		pt.slvl.phase = slvlDone
+		pt.slvl.giveUp()
 	case r.method == mad.MethodSet && !right:
 		c.refused(r, "the table answered is not the one that was set")
-		pt.slvl.phase = slvlDone
-	case !c.external(p) || c.wildcard(p):
+		pt.slvl.giveUp()
+	case !pairs:
 		if pt.slvl.phase = slvlDone; !right {
 			pt.slvl.phase = slvlDiffer
 		}
@@ -129,6 +160,22 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 	c.markPort(clsSLtoVL, p)
 }
 
+// giveUp leaves tables alone that a device does not take, but that of input port
+// 0 not unfinished.
+func (s *slvlState) giveUp() {
+	s.phase = slvlDone
+	if s.begun && s.in != 0 {
+		s.in, s.last, s.probe, s.begun, s.phase = 0, true, false, false, slvlDiffer
+	}
+}
+
+// begunSLtoVL follows the attempt to make the table of input port 0 unfinished.
+// Others are written also if the switch did not take that.
+func (c *Core) begunSLtoVL(p topo.PortID) {
+	pt := &c.ports[p]
+	pt.slvl.in, pt.slvl.last, pt.slvl.phase = c.topo.Node(pt.node).NumPorts, true, slvlOpen
+}
+
 // nextSLtoVL decides what follows when the present table of a switch port was
 // found right or wrong, or was written.
 func (c *Core) nextSLtoVL(p topo.PortID, right bool) {
@@ -138,8 +185,8 @@ func (c *Core) nextSLtoVL(p topo.PortID, right bool) {
 	switch {
 	case s.in == 0 && s.last, s.probe && right:
 		s.phase, s.last, s.probe = slvlDone, false, false
-	case s.probe:
-		s.phase, s.last, s.probe, s.all = slvlDiffer, true, false, true
+	case s.in != 0 && !right && !s.last && s.want != lanesByPort:
+		s.in, s.phase, s.probe, s.all = 0, slvlBegin, false, true
 	case s.in == 0 && right && c.sampled(p):
 		s.in, s.probe = c.topo.Node(pt.node).NumPorts, true
 	case s.in == 0:
@@ -188,8 +235,12 @@ func (c *Core) auditSLtoVL(p topo.PortID) {
 func (c *Core) auditedSLtoVL(p topo.PortID, r *request, got *mad.SLtoVLMappingTable, status mad.Status) {
 	pt := &c.ports[p]
 	if status == mad.StatusOK && pt.slvl.done() && r.mod == c.slvlMod(p, false) && got.VL != c.lanesOf(p, ib.PortNum(pt.slvl.in)) {
-		pt.slvl.phase, pt.slvl.in, pt.slvl.last, pt.slvl.all = slvlDiffer, 0, false, true
-		if c.external(p) && !c.wildcard(p) {
+		pt.slvl.phase, pt.slvl.last, pt.slvl.all = slvlDiffer, false, true
+		pairs := c.external(p) && !c.wildcard(p)
+		if !pairs || pt.slvl.want == lanesByPort {
+			pt.slvl.in = 0
+		}
+		if pairs {
 			c.nextSLtoVL(p, false)
 		}
 		c.markPort(clsSLtoVL, p)
