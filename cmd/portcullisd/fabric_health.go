@@ -33,6 +33,8 @@ func (r healthRule) String() string {
 }
 
 // MarshalText gives the form that UnmarshalText reads.
+//
+//nolint:unparam // encoding.TextMarshaler wants an error
 func (r healthRule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a rule.

@@ -47,9 +47,9 @@ type Island struct {
 	Whole bool
 }
 
-// NoSafeTree means that no trees could be proven to close no circle of waiting
+// ErrNoSafeTree means that no trees could be proven to close no circle of waiting
 // links with the unicast routes.
-var NoSafeTree = errors.New("no multicast tree is free of credit loops together with the unicast routes")
+var ErrNoSafeTree = errors.New("no multicast tree is free of credit loops together with the unicast routes")
 
 // NewGround chooses which links lead up in a fabric whose unicast tables were
 // judged in report. For each island the first of these is taken that is proven
@@ -63,7 +63,7 @@ var NoSafeTree = errors.New("no multicast tree is free of credit loops together 
 // A virtual lane that no unicast route uses needs no such proof. Multicast goes
 // there, if all links between switches have one more lane than the tables have
 // layers, when there are several layers or when nothing was proven. Without
-// either the error is a NoSafeTree, and trees grow on no link of that island.
+// either the error is an ErrNoSafeTree, and trees grow on no link of that island.
 func NewGround(f *topo.Fabric, t *route.Tables, report *route.Report) (*Ground, error) {
 	layers := t.Layers()
 	own, level := hasLanes(f, layers+1), freeLevel(t)
@@ -74,11 +74,11 @@ func NewGround(f *topo.Fabric, t *route.Tables, report *route.Report) (*Ground, 
 			return b.ground(0, 0), err
 		}
 	} else if !own {
-		return nil, fmt.Errorf("the unicast routes use all virtual lanes: %w", NoSafeTree)
+		return nil, fmt.Errorf("the unicast routes use all virtual lanes: %w", ErrNoSafeTree)
 	}
 	g, err := route.NewGraph(f, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", NoSafeTree, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoSafeTree, err)
 	}
 	b := newGroundBuilder(f, g, nil)
 	err = b.choose()

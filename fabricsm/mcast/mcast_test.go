@@ -241,7 +241,7 @@ func TestRandomFabrics(t *testing.T) {
 			rt.Skip("no routes")
 		}
 		gr, err := mcast.NewGround(f, c.Tables, &c.Report)
-		if err != nil && !errors.Is(err, mcast.NoSafeTree) {
+		if err != nil && !errors.Is(err, mcast.ErrNoSafeTree) {
 			rt.Fatal(err)
 		}
 		b := newBed(t, gr)

@@ -74,7 +74,7 @@ func (b *groundBuilder) choose() error {
 	for _, island := range b.island {
 		is := Island{Switches: len(island), Order: "none", Tops: len(island)}
 		if len(island) > 1 && !b.chooseOne(island, &is) {
-			err = fmt.Errorf("around switch %v: %w", b.g.GUID(island[0]), NoSafeTree)
+			err = fmt.Errorf("around switch %v: %w", b.g.GUID(island[0]), ErrNoSafeTree)
 		}
 		b.report = append(b.report, is)
 	}
