@@ -32,6 +32,7 @@ type fabricConfig struct {
 	LIDs        lidsConfig     `yaml:"lids"`
 	QoS         qosConfig      `yaml:"qos"`
 	Health      healthConfig   `yaml:"health"`
+	Growth      growthConfig   `yaml:"growth"`
 	Routing     routingConfig  `yaml:"routing"`
 	Watch       watchConfig    `yaml:"watch"`
 }
@@ -58,6 +59,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.lids", &f.LIDs},
 		{"fabric.qos", &f.QoS},
 		{"fabric.health", &f.Health},
+		{"fabric.growth", &f.Growth},
 		{"fabric.routing", &f.Routing},
 		{"fabric.watch", &f.Watch},
 	}
@@ -73,7 +75,7 @@ func defaultFabric() fabricConfig {
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
-		Routing: defaultRouting(),
+		Growth: defaultGrowth(), Routing: defaultRouting(),
 	}
 }
 

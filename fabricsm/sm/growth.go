@@ -151,11 +151,21 @@ func (c *Core) widest() topo.PortID {
 	sums := c.subtrees(func(topo.NodeID) bool { return true })
 	best := topo.PortID(topo.None)
 	for id := sums.heaviest[c.root]; id != topo.None && sums.size[id] >= c.cfg.Growth.Entry; id = sums.heaviest[id] {
-		if up := c.nodes[id].up; c.holdable(up) {
+		up := c.nodes[id].up
+		if c.vouched(up) {
+			return topo.None // it is meant to be that much
+		}
+		if c.holdable(up) {
 			best = up
 		}
 	}
 	return best
+}
+
+// vouched reports a port that an operator calls healthy.
+func (c *Core) vouched(p topo.PortID) bool {
+	r := c.health.at[c.placeOf(p)]
+	return r != nil && r.mark == MarkHealthy
 }
 
 // holdable reports a port that can be held: not on our own way into the fabric, and

@@ -137,6 +137,42 @@ func TestEndlessFabric(t *testing.T) {
 	}
 }
 
+// What an operator calls healthy is let in, as far as the ceiling; what is held
+// stays so over a restart.
+func TestHeldEntryIsReleased(t *testing.T) {
+	const ceiling = 300
+	l := tree(t, 16, 8)
+	cfg := sm.Config{AuditPeriod: -1, Growth: sm.GrowthConfig{Ceiling: ceiling, Entry: 60}}
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
+	bad := hosts(l)[3]
+	forger := &endless{
+		fan: 8, guids: map[string]ib.GUID{}, info: map[string]mad.SwitchInfo{}, state: map[string]map[ib.PortNum]*mad.PortInfo{},
+	}
+	e.start()
+	e.want(sm.Intent{Revision: 1})
+	e.mustSettle(20 * time.Second)
+	turnInto(e, &bad, forger.answer)
+	e.run(time.Second)
+	held, ok := find(e.takeEvents(), func(u *sm.Unhealthy) bool { return u.Condition == sm.Overgrown })
+	if !ok || held.Place != bad.place || e.linked(bad.place) {
+		t.Fatalf("held %v, want %v; problems %q", held, bad.place, e.problems())
+	}
+
+	e.start()
+	e.want(sm.Intent{Revision: 1})
+	e.mustSettle(20 * time.Second)
+	if e.linked(bad.place) {
+		t.Error("the place is let in after a restart")
+	}
+
+	e.step(&sm.HealthMarked{Place: bad.place, Mark: sm.MarkHealthy})
+	e.run(3 * time.Second)
+	e.mustSettle(20 * time.Second)
+	if size := weigh(e.view.Fabric); !e.linked(bad.place) || size > ceiling {
+		t.Errorf("linked %v, size %d, want at most %d; problems %q", e.linked(bad.place), size, ceiling, e.problems())
+	}
+}
+
 // weigh gives the size of a fabric as GrowthConfig counts it.
 func weigh(f *topo.Fabric) (n int) {
 	for i := range f.Nodes() {

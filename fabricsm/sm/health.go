@@ -191,7 +191,7 @@ func (e *Unhealthy) String() string {
 	case e.Condition == Marked:
 		return fmt.Sprintf("%s is unhealthy, an operator says: %v", what, e.Action)
 	case e.Condition == Overgrown && e.Count > 0:
-		return fmt.Sprintf("%s shows too many nodes, nobody has that many: %v; mark the place healthy if they are real", what, e.Action)
+		return fmt.Sprintf("%s shows too many new nodes: %v; if they are real, wait or raise fabric.growth", what, e.Action)
 	case e.Count == 0:
 		return fmt.Sprintf("%s is unhealthy, %v since before the start: %v", what, e.Condition, e.Action)
 	}
