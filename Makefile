@@ -8,8 +8,9 @@ LDFLAGS = -s -w -X portcullis/cmd/internal/version.tag=$(VERSION)
 BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL = go tool -modfile=packaging/tools.mod
 FUZZTIME ?= 10s
+SEEDS ?= 10000
 
-.PHONY: all build check test demo fuzz bench bench-sm bench-events bench-route package setup clean help \
+.PHONY: all build check test seeds demo fuzz bench bench-sm bench-events bench-route package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -22,6 +23,9 @@ check: format tidy vet lint build race ## Everything that must hold before a mer
 test: package ## Install what the tests need, then run all of them against the real parts
 	packaging/setup.sh fabric tpm peers package
 	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -timeout 20m ./...
+
+seeds: ## Run SEEDS (10000) random schedules of faults against the core of the subnet manager
+	go run ./packaging/tally -timeout 20m ./fabricsm/sm -run '^TestRandomSchedules$$' -sm.seeds=$(SEEDS)
 
 demo: ## Install what the demonstration needs and tell the whole story on a simulated fabric
 	packaging/setup.sh fabric tpm
