@@ -21,6 +21,8 @@ type slvlState struct {
 	probe bool   // the table of input port 0 is right, and that of the highest decides
 	all   bool   // those of no input port stand for others: some may be from before a reboot, some from after
 	begun bool   // the table of input port 0 is unfinished
+	check bool   // all were written, and the highest tells whether they were lost meanwhile
+	lost  bool   // they were, once
 	stale bool   // a request is out from before the lanes changed; its answer says nothing
 	want  laneID // what they are made for
 }
@@ -145,6 +147,9 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 	case r.method == mad.MethodSet && !right:
 		c.refused(r, "the table answered is not the one that was set")
 		pt.slvl.giveUp()
+	case pt.slvl.check && pt.slvl.lost && !right:
+		c.refused(r, "the table read is not the one that was set")
+		pt.slvl.phase = slvlDone
 	case !pairs:
 		if pt.slvl.phase = slvlDone; !right {
 			pt.slvl.phase = slvlDiffer
@@ -183,8 +188,12 @@ func (c *Core) nextSLtoVL(p topo.PortID, right bool) {
 	s := &pt.slvl
 	reset := c.nodes[pt.node].reset && !s.all
 	switch {
-	case s.in == 0 && s.last, s.probe && right:
-		s.phase, s.last, s.probe = slvlDone, false, false
+	case s.in == 0 && s.last:
+		s.in, s.last, s.check, s.phase = c.topo.Node(pt.node).NumPorts, false, true, slvlOpen
+	case (s.probe || s.check) && right:
+		s.phase, s.probe, s.check, s.lost = slvlDone, false, false, false
+	case s.check: // the switch rebooted meanwhile
+		s.in, s.phase, s.check, s.lost, s.all = 0, slvlOpen, false, true, true
 	case s.in != 0 && !right && !s.last && s.want != lanesByPort:
 		s.in, s.phase, s.probe, s.all = 0, slvlBegin, false, true
 	case s.in == 0 && right && c.sampled(p):
