@@ -28,6 +28,7 @@ type loop struct {
 	out   timeouts
 	reply sm.Reply
 	trap  sm.Received
+	did   sm.Output // of the last step; here, since a local one would be allocated for each
 
 	facts []sm.Fact             // of this round, to be saved before send
 	send  []transport.Packet    // of this round
@@ -283,9 +284,10 @@ func (l *loop) step(in sm.Input) {
 	if l.o.Record != nil {
 		l.o.Record.Input(l.now, in)
 	}
-	out := l.core.Step(l.now, in)
+	out := &l.did
+	*out = l.core.Step(l.now, in)
 	if l.o.Record != nil {
-		l.o.Record.Output(&out)
+		l.o.Record.Output(out)
 	}
 	l.facts = append(l.facts, out.Save...)
 	for i := range out.Answer {
