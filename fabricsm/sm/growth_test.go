@@ -27,7 +27,7 @@ type endless struct {
 
 func (l *endless) answer(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
 	l.asked++
-	at := fmt.Sprint(rest)
+	at := fmt.Sprintf("%d", rest)
 	switch r.MAD.Attr() {
 	case mad.AttrNodeInfo:
 		if _, ok := l.guids[at]; !ok || l.fresh {

@@ -30,12 +30,11 @@ const routeWait = 100 * time.Millisecond
 
 // RouteJob is a routing computation: a pure function of an immutable snapshot.
 type RouteJob struct {
-	fabric   *topo.Fabric
-	prev     *route.Tables
-	tombSize int            // of tombs, see sizeOf
-	found    [][]ib.PortNum // by topo.NodeID: what another SM wrote; nil: prev counts
-	reign    uint32
-	engines  []route.Engine
+	fabric  *topo.Fabric
+	prev    *route.Tables
+	found   [][]ib.PortNum // by topo.NodeID: what another SM wrote; nil: prev counts
+	reign   uint32
+	engines []route.Engine
 }
 
 // Run computes the tables and judges them. It may run in any goroutine and its
