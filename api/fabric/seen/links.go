@@ -13,38 +13,18 @@ import (
 // Links lists cables by the node GUID and port of their end with the lower
 // node GUID.
 func (o *Observer) Links(_ context.Context, q v1.LinkQuery) (*v1.Page[v1.FabricLink], error) {
-	x, err := o.seen()
+	x, at, err := o.asked(q.After)
 	if err != nil {
 		return nil, err
 	}
-	at, err := parsePosition(q.After)
-	if err != nil {
-		return nil, err
-	}
-	x.ready()
 	only := topo.NodeID(topo.None)
 	if q.Node != "" {
 		if only, err = x.node(q.Node); err != nil {
 			return nil, err
 		}
 	}
-	page, limit := pageOf[v1.FabricLink](x), pageSize(q.Limit)
-	var last topo.PortID
-	for _, id := range from(x.Fabric, at) {
-		n := x.Fabric.Node(id)
-		for i := max(1, x.firstPort(id, at)); i <= int(n.NumPorts); i++ {
-			p := n.FirstPort + topo.PortID(i)
-			if !x.linkWanted(&q, p, only) {
-				continue
-			}
-			if len(page.Items) == limit {
-				page.Next = x.positionOf(last).String()
-				return page, nil
-			}
-			page.Items, last = append(page.Items, x.linkRow(p)), p
-		}
-	}
-	return page, nil
+	wanted := func(p topo.PortID) bool { return x.linkWanted(&q, p, only) }
+	return portPage(x, from(x.Fabric, at), at, q.Limit, wanted, x.linkRow), nil
 }
 
 // linkWanted reports whether a link is asked for, at the end where it is

@@ -13,15 +13,10 @@ import (
 
 // Nodes lists nodes in the order of their GUIDs.
 func (o *Observer) Nodes(_ context.Context, q v1.NodeQuery) (*v1.Page[v1.FabricNode], error) {
-	x, err := o.seen()
+	x, at, err := o.asked(q.After)
 	if err != nil {
 		return nil, err
 	}
-	at, err := parsePosition(q.After)
-	if err != nil {
-		return nil, err
-	}
-	x.ready()
 	page, limit := pageOf[v1.FabricNode](x), pageSize(q.Limit)
 	var last topo.NodeID
 	for _, id := range from(x.Fabric, at) {

@@ -75,6 +75,20 @@ func (o *Observer) seen() (*index, error) {
 	return x, nil
 }
 
+// asked gives what was seen last, and where the page that is asked for begins.
+func (o *Observer) asked(after string) (*index, position, error) {
+	x, err := o.seen()
+	if err != nil {
+		return nil, position{}, err
+	}
+	at, err := parsePosition(after)
+	if err != nil {
+		return nil, position{}, err
+	}
+	x.ready()
+	return x, at, nil
+}
+
 func sameMap(a, b map[ib.GUID]string) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

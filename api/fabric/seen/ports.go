@@ -11,39 +11,42 @@ import (
 // Ports lists ports by node GUID and number: those that have a cable, and of a
 // switch that is asked for, or in a state that is asked for, all.
 func (o *Observer) Ports(_ context.Context, q v1.PortQuery) (*v1.Page[v1.FabricPort], error) {
-	x, err := o.seen()
+	x, at, err := o.asked(q.After)
 	if err != nil {
 		return nil, err
 	}
-	at, err := parsePosition(q.After)
-	if err != nil {
-		return nil, err
-	}
-	x.ready()
 	nodes, err := x.portNodes(&q, at)
 	if err != nil {
 		return nil, err
 	}
-	page, limit := pageOf[v1.FabricPort](x), pageSize(q.Limit)
+	wanted := func(p topo.PortID) bool {
+		return (q.Type == "" || x.Fabric.NodeOf(p).Type.String() == q.Type) && x.wanted(&q, p)
+	}
+	return portPage(x, nodes, at, q.Limit, wanted, x.portRow), nil
+}
+
+// portPage makes a page of the ports of nodes that are wanted, from a position
+// on.
+func portPage[T any](x *index, nodes []topo.NodeID, at position, size int, wanted func(topo.PortID) bool,
+	row func(topo.PortID) T,
+) *v1.Page[T] {
+	page, limit := pageOf[T](x), pageSize(size)
 	var last topo.PortID
 	for _, id := range nodes {
 		n := x.Fabric.Node(id)
-		if q.Type != "" && n.Type.String() != q.Type {
-			continue
-		}
 		for i := x.firstPort(id, at); i <= int(n.NumPorts); i++ {
 			p := n.FirstPort + topo.PortID(i)
-			if !x.wanted(&q, p) {
+			if !wanted(p) {
 				continue
 			}
 			if len(page.Items) == limit {
 				page.Next = x.positionOf(last).String()
-				return page, nil
+				return page
 			}
-			page.Items, last = append(page.Items, x.portRow(p)), p
+			page.Items, last = append(page.Items, row(p)), p
 		}
 	}
-	return page, nil
+	return page
 }
 
 // portNodes gives the nodes whose ports are asked for, from a position on.
