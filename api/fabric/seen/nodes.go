@@ -17,25 +17,36 @@ func (o *Observer) Nodes(_ context.Context, q v1.NodeQuery) (*v1.Page[v1.FabricN
 	if err != nil {
 		return nil, err
 	}
-	page, limit := pageOf[v1.FabricNode](x), pageSize(q.Limit)
-	var last topo.NodeID
-	for _, id := range from(x.Fabric, at) {
+	return nodePage(x, at, q.Limit, func(id topo.NodeID) (v1.FabricNode, bool) {
 		n := x.Fabric.Node(id)
-		if at.set && n.GUID == at.guid && id == at.node || q.Type != "" && n.Type.String() != q.Type ||
-			q.Host != "" && x.hostOf[n.GUID] != q.Host {
-			continue
+		if q.Type != "" && n.Type.String() != q.Type || q.Host != "" && x.hostOf[n.GUID] != q.Host {
+			return v1.FabricNode{}, false
 		}
 		row := x.nodeRow(id)
-		if q.Problem && row.Problem == "" {
+		return row, !q.Problem || row.Problem != ""
+	}), nil
+}
+
+// nodePage makes a page of a row for each node that has one, from behind a
+// position on.
+func nodePage[T any](x *index, at position, size int, row func(topo.NodeID) (T, bool)) *v1.Page[T] {
+	page, limit := pageOf[T](x), pageSize(size)
+	var last topo.NodeID
+	for _, id := range from(x.Fabric, at) {
+		if at.set && id == at.node && x.Fabric.Node(id).GUID == at.guid {
+			continue
+		}
+		r, ok := row(id)
+		if !ok {
 			continue
 		}
 		if len(page.Items) == limit {
 			page.Next = position{guid: x.Fabric.Node(last).GUID, node: last}.String()
 			break
 		}
-		page.Items, last = append(page.Items, row), id
+		page.Items, last = append(page.Items, r), id
 	}
-	return page, nil
+	return page
 }
 
 func (x *index) nodeRow(id topo.NodeID) v1.FabricNode {

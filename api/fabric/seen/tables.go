@@ -20,32 +20,19 @@ func noTables() error {
 
 // Tables lists every switch with its forwarding table in short.
 func (o *Observer) Tables(_ context.Context, q v1.PageQuery) (*v1.Page[v1.FabricTable], error) {
-	x, err := o.seen()
+	x, at, err := o.asked(q.After)
 	if err != nil {
 		return nil, err
 	}
 	if x.Tables == nil {
 		return nil, noTables()
 	}
-	at, err := parsePosition(q.After)
-	if err != nil {
-		return nil, err
-	}
-	x.ready()
-	page, limit := pageOf[v1.FabricTable](x), pageSize(q.Limit)
-	var last topo.NodeID
-	for _, id := range from(x.Fabric, at) {
-		n := x.Fabric.Node(id)
-		if n.Type != ib.NodeSwitch || at.set && n.GUID == at.guid && id == at.node {
-			continue
+	return nodePage(x, at, q.Limit, func(id topo.NodeID) (v1.FabricTable, bool) {
+		if x.Fabric.Node(id).Type != ib.NodeSwitch {
+			return v1.FabricTable{}, false
 		}
-		if len(page.Items) == limit {
-			page.Next = position{guid: x.Fabric.Node(last).GUID, node: last}.String()
-			break
-		}
-		page.Items, last = append(page.Items, x.tableRow(id)), id
-	}
-	return page, nil
+		return x.tableRow(id), true
+	}), nil
 }
 
 func (x *index) tableRow(id topo.NodeID) v1.FabricTable {
