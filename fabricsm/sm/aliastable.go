@@ -1,0 +1,248 @@
+package sm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// workAliases makes GUIDInfo of a port right, one block at a time.
+func (c *Core) workAliases(p topo.PortID) {
+	pt := &c.ports[p]
+	guid := c.guidOf(p)
+	a := c.aliases.byPort[guid]
+	if a == nil || !pt.placed || !pt.known || !c.writing() || c.now.Before(a.hold) {
+		return
+	}
+	blocks := (int(pt.info.GUIDCap) + mad.GUIDsPerBlock - 1) / mad.GUIDsPerBlock
+	k := problemKey{kind: refusedAlias, guid: guid}
+	if reason := c.aliasesFit(p, a, blocks); reason != "" {
+		c.problem(k, &AliasRefused{GUID: guid, Reason: reason})
+		if blocks == 0 {
+			return
+		}
+	}
+	if len(a.known) != blocks {
+		a.have, a.known = make([]ib.GUID, blocks*mad.GUIDsPerBlock), make([]bool, blocks)
+	}
+	x := ref{clsGUID, int32(p)}
+	for b, known := range a.known {
+		if !known {
+			c.auditing = a.audit
+			c.ask(x, pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(b))
+			c.auditing = false
+			return
+		}
+	}
+	a.audit = false
+	for b := range a.known {
+		want := c.wantGUIDs(p, a, b)
+		if slices.Equal(want.GUID[:], a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]) {
+			continue
+		}
+		if a.rounds > maxSetRounds {
+			a.rounds, a.pause = 0, c.longer(a.pause)
+			a.hold = c.now.Add(a.pause)
+			c.problem(k, &AliasRefused{GUID: guid, Reason: "it answers without an error and changes nothing"})
+			c.after(a.pause, timerRetry, x)
+			return
+		}
+		a.known[b], a.wrote = false, b+1 // until it was read back
+		for i, g := range want.GUID {
+			if g != 0 && b+i > 0 {
+				c.aliases.holder[g] = guid
+				delete(c.aliases.waited, g)
+			}
+		}
+		m := c.ask(x, pt.node, mad.MethodSet, mad.AttrGUIDInfo, uint32(b))
+		c.encode(mad.Encode(m.Data(), &want))
+		return
+	}
+	c.aliasesDone(p, a)
+}
+
+// aliasesFit says why a port cannot have its aliases as things stand.
+func (c *Core) aliasesFit(p topo.PortID, a *aliasPort, blocks int) string {
+	pt := &c.ports[p]
+	used := len(a.given)
+	for used > 0 && a.given[used-1] == 0 {
+		used--
+	}
+	switch {
+	case used == 0:
+		return ""
+	case c.placeOf(p) != a.place:
+		return fmt.Sprintf("wrong place: the port is seen at %v, not at %v", c.placeOf(p), a.place)
+	case blocks == 0 || used >= int(pt.info.GUIDCap):
+		return fmt.Sprintf("it has room for %d GUIDs, and %d are wanted with its own", pt.info.GUIDCap, used+1)
+	default:
+		return ""
+	}
+}
+
+// wantGUIDs gives a block as it should be. Entry 0 is the port's own and never
+// changes; what does not fit, or has no place here, is left empty.
+func (c *Core) wantGUIDs(p topo.PortID, a *aliasPort, block int) (want mad.GUIDInfo) {
+	if block == 0 {
+		want.GUID[0] = a.have[0]
+	}
+	if c.placeOf(p) != a.place {
+		return want
+	}
+	for i := range want.GUID {
+		if at := block*mad.GUIDsPerBlock + i; at > 0 && at <= len(a.given) && at < int(c.ports[p].info.GUIDCap) && c.mayHold(a.given[at-1], c.guidOf(p)) {
+			want.GUID[i] = a.given[at-1]
+		}
+	}
+	return want
+}
+
+// mayHold reports an alias that no other port holds. One that changes its owner
+// is taken from the old one first, if that lets go of it in time.
+func (c *Core) mayHold(alias, guid ib.GUID) bool {
+	holder, held := c.aliases.holder[alias]
+	since, waits := c.aliases.waited[alias]
+	return !held || holder == guid || waits && c.now.Sub(since) >= letGoTime
+}
+
+// letGoTime is how long a port may go on showing an alias that belongs to another.
+const letGoTime = 10 * time.Second
+
+// await has a port wait for aliases that others hold.
+func (c *Core) await(p topo.PortID, a *aliasPort) {
+	for _, g := range a.given {
+		if _, waits := c.aliases.waited[g]; g == 0 || waits || c.mayHold(g, c.guidOf(p)) {
+			continue
+		}
+		c.aliases.waited[g] = c.now
+		c.after(letGoTime, timerRetry, ref{clsGUID, int32(p)})
+	}
+}
+
+// letGo takes that a port does not hold an alias any longer, and lets its owner
+// have it.
+func (c *Core) letGo(alias, guid ib.GUID) {
+	if c.aliases.holder[alias] != guid {
+		return
+	}
+	delete(c.aliases.holder, alias)
+	delete(c.aliases.waited, alias)
+	if owner, ok := c.aliases.owner[alias]; ok && owner != guid {
+		if p, here := c.byPort[owner]; here {
+			c.markPort(clsGUID, p)
+		}
+	}
+}
+
+// hold takes what a block of a port holds.
+func (c *Core) hold(guid ib.GUID, a *aliasPort, b int, got *mad.GUIDInfo) {
+	block := a.have[b*mad.GUIDsPerBlock:][:mad.GUIDsPerBlock]
+	for i, g := range block {
+		if g != 0 && b+i > 0 && !slices.Contains(got.GUID[:], g) {
+			c.letGo(g, guid)
+		}
+	}
+	for i, g := range got.GUID {
+		if _, held := c.aliases.holder[g]; g != 0 && b+i > 0 && !held {
+			c.aliases.holder[g] = guid
+		}
+	}
+	copy(block, got.GUID[:])
+}
+
+// gotGUIDs takes a block. A Set is believed when a Get shows the same.
+func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
+	a := c.aliases.byPort[c.guidOf(p)]
+	b := int(r.mod)
+	if a == nil || b >= len(a.known) {
+		return
+	}
+	var got mad.GUIDInfo
+	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
+		c.problem(problemKey{kind: refusedAlias, guid: c.guidOf(p)}, &AliasRefused{
+			GUID: c.guidOf(p), Reason: fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.method, status),
+		})
+		c.refused(r, status.String())
+		return
+	}
+	if r.method == mad.MethodGet {
+		c.hold(c.guidOf(p), a, b, &got)
+		a.known[b] = true
+		right := c.wantGUIDs(p, a, b) == got
+		if !right && a.wrote == b+1 {
+			a.rounds++
+		}
+		if a.wrote = 0; !right {
+			a.told = false
+			if r.audit {
+				c.disturb()
+			}
+		}
+	}
+	c.markPort(clsGUID, p)
+}
+
+// aliasesDone says that a port holds its aliases.
+func (c *Core) aliasesDone(p topo.PortID, a *aliasPort) {
+	a.rounds, a.pause = 0, 0
+	fits := c.aliasesFit(p, a, len(a.known)) == ""
+	if fits {
+		c.solved(problemKey{kind: refusedAlias, guid: c.guidOf(p)})
+	}
+	if fits && !c.holdsAll(a) {
+		c.await(p, a)
+		return
+	}
+	if a.told || !fits && c.placeOf(p) != a.place {
+		return
+	}
+	a.told, c.aliases.stale, c.viewDue = true, true, true
+	c.event(&AliasesApplied{GUID: c.guidOf(p), Place: a.place, Aliases: slices.Clone(a.given)})
+}
+
+// holdsAll reports a port that holds all it is given: none waits for another port
+// to let go of it.
+func (c *Core) holdsAll(a *aliasPort) bool {
+	for i, g := range a.given {
+		if g != 0 && (i+1 >= len(a.have) || a.have[i+1] != g) {
+			return false
+		}
+	}
+	return true
+}
+
+// auditAliases has GUIDInfo of a port read again.
+func (c *Core) auditAliases(p topo.PortID) {
+	if len(c.aliases.byPort) == 0 {
+		return
+	}
+	if a := c.aliases.byPort[c.guidOf(p)]; a != nil && a.told {
+		a.audit = true
+		clear(a.known)
+		c.markPort(clsGUID, p)
+	}
+}
+
+// showAliases gives the aliases that were read back, by port.
+func (c *Core) showAliases() map[topo.PortID][]ib.GUID {
+	if !c.aliases.stale {
+		return c.aliases.shown
+	}
+	c.aliases.stale = false
+	shown := make(map[topo.PortID][]ib.GUID)
+	for guid, a := range c.aliases.byPort {
+		if p, ok := c.byPort[guid]; ok && a.told {
+			shown[p] = slices.Clone(a.given)
+		}
+	}
+	c.aliases.shown = shown
+	return shown
+}
+
+// Aliases gives the alias GUIDs that a port holds, as they were read back: entries
+// of GUIDInfo from 1 on, 0 for unused ones.
+func (v *View) Aliases(p topo.PortID) []ib.GUID { return v.aliases[p] }

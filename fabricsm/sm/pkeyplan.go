@@ -1,0 +1,125 @@
+package sm
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/topo"
+)
+
+// planFor plans the P_Keys of an end port on the present topology.
+func (c *Core) planFor(h topo.PortID) partition.PortPlan {
+	if c.members.plan == nil {
+		c.members.plan = c.topo.Freeze()
+	}
+	rules := partition.Rules{SM: c.members.self[:0]}
+	if own := c.own(); own != topo.None {
+		c.members.self[0] = own
+		rules.SM = c.members.self[:1]
+	}
+	if c.cfg.Enforcement == Accepted {
+		rules.Enforcement = partition.EnforceCapacity
+	}
+	now := partition.Current{EndPort: c.ports[h].pkeys.table()}
+	sp := c.peer(h)
+	if sp != topo.None && c.external(sp) {
+		now.Switch = c.ports[sp].pkeys.table()
+	}
+	wishes := c.members.roster.Of(c.guidOf(h))
+	if sp != topo.None && len(wishes) > 0 && c.forgetsEnforcement(sp) {
+		wishes = nil
+	}
+	return partition.PlanPort(c.members.plan, rules, h, wishes, now)
+}
+
+// wantKeys gives the table a port should hold now. It is not yet the planned
+// one while the other end of the cable has to come first.
+func (c *Core) wantKeys(p topo.PortID) (partition.Table, bool) {
+	if !c.external(p) {
+		return c.wantEndKeys(p), true
+	}
+	peer := c.peer(p)
+	if peer == topo.None || !c.isEnd(peer) {
+		return c.wantIdleKeys(p), true
+	}
+	if c.guidOf(peer) == 0 {
+		return nil, false
+	}
+	plan := c.planFor(peer)
+	return plan.Switch, plan.SwitchPort == p
+}
+
+// wantIdleKeys is for a switch port with no host on it: it keeps the keys that
+// are granted to the place, so that a reboot costs nothing, and loses others.
+func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
+	have := c.ports[p].pkeys.keys
+	want := slices.Clone(have)
+	for i, k := range want {
+		if isTenant(k) && !c.members.granted(c.placeOf(p), k) {
+			want[i] = 0
+		}
+	}
+	return want
+}
+
+// wantEndKeys is the planned table of an end port, but for tenant keys whose
+// turn it is not yet: a new one waits until the switch port was read back with
+// it. For those that are to go see mustWait.
+func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
+	pt := &c.ports[p]
+	want := slices.Clone(c.planFor(p).EndPort)
+	for len(want) < len(pt.pkeys.keys) {
+		want = append(want, 0)
+	}
+	sp := c.peer(p)
+	for i, have := range pt.pkeys.keys {
+		if want[i] != have && isTenant(want[i]) && !c.switchHolds(sp, want[i]) {
+			want[i] = 0
+		}
+	}
+	return want
+}
+
+// mustWait reports that a block of an end port holds a key that is to go, and
+// that its switch port was not yet read back without it. The block is then not
+// written at all: to write it with the old key could give that key back to a
+// port that has lost it meanwhile.
+func (c *Core) mustWait(p topo.PortID, b int, want partition.Table) bool {
+	sp := c.peer(p)
+	for i := b * keysPerBlock; i < (b+1)*keysPerBlock; i++ {
+		have := c.ports[p].pkeys.keys[i]
+		if isTenant(have) && want[i] != have && !c.switchLacks(sp, have) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Core) switchHolds(sp topo.PortID, k ib.PKey) bool {
+	if sp == topo.None || !c.external(sp) || !c.enforces(sp) {
+		return false
+	}
+	return c.ports[sp].pkeys.proves(k)
+}
+
+// switchLacks reports that a key is proven to be off the switch port, or that
+// the switch has nothing to say.
+func (c *Core) switchLacks(sp topo.PortID, k ib.PKey) bool {
+	if sp == topo.None || !c.external(sp) || c.nodes[c.ports[sp].node].info.PartitionEnforcementCap == 0 {
+		return true
+	}
+	t := c.ports[sp].pkeys
+	if t == nil {
+		return false
+	}
+	for i, o := range t.keys {
+		if o.Base() == k.Base() && isTenant(k) {
+			return o != k && o.IsFull() // held with another membership: replaced, not removed
+		}
+		if s := t.blocks[i/keysPerBlock]; s == blockUnknown || s == blockProve {
+			return false
+		}
+	}
+	return true
+}
