@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 )
@@ -96,7 +98,15 @@ func (p *port) pkeyTable(m *mad.MAD, set bool) mad.Status {
 	if at == nil || from >= len(at.pkeys) {
 		return mad.StatusInvalidField
 	}
+	if set && beyond(m.Data(), len(at.pkeys)-from) {
+		return mad.StatusInvalidField
+	}
 	return exchange(m, at.pkeys[from:min(from+mad.DataSize, len(at.pkeys))], set)
+}
+
+// beyond reports that a block holds something past its first size bytes.
+func beyond(block []byte, size int) bool {
+	return size < len(block) && slices.ContainsFunc(block[size:], func(b byte) bool { return b != 0 })
 }
 
 // guidInfo answers GUIDInfo; entry 0 of block 0, the port GUID, is read only.

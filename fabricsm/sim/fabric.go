@@ -35,6 +35,9 @@ type Options struct {
 	// SLtoVLWildcard lets one Set program the SL-to-VL tables of all pairs of
 	// ports of a switch.
 	SLtoVLWildcard bool
+
+	// Device is what nodes are that SetDevice makes nothing else of.
+	Device Device
 }
 
 // Fabric is a simulated fabric. Its methods may be called concurrently; they
@@ -82,7 +85,8 @@ type node struct {
 	device      uint16
 	ports       []*port // by number; [0] is nil but for a switch
 	sw          *forwarding
-	fault       *Fault // nil: that of the fabric
+	fault       *Fault  // nil: that of the fabric
+	own         *Device // nil: that of the fabric
 	traps       []pendingTrap
 }
 

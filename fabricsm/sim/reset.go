@@ -12,7 +12,7 @@ import (
 const (
 	defaultLinearCap = 49152
 	multicastCap     = 1024
-	partitionCap     = 64 // P_Key table entries of a CA port and of a switch's external port
+	partitionCap     = 64 // P_Key table entries of a CA port and of a switch's external port, if Device says nothing
 	port0PartCap     = 8  // of switch port 0
 	guidBlocks       = 4
 	guidCap          = guidBlocks * mad.GUIDsPerBlock
@@ -27,7 +27,8 @@ const (
 		mad.IsClientReregistrationSupported | mad.IsOtherLocalChangesNoticeSupported
 	switchCapabilities = mad.IsTrapSupported | mad.IsSLMappingSupported | mad.IsSystemImageGUIDSupported |
 		mad.IsExtendedSpeedsSupported | mad.IsCapabilityMask2Supported | mad.IsVendorClassSupported |
-		mad.IsCapabilityMaskNoticeSupported | mad.IsOtherLocalChangesNoticeSupported
+		mad.IsCapabilityMaskNoticeSupported | mad.IsOtherLocalChangesNoticeSupported |
+		mad.IsPKeySwitchExternalPortTrapSupported
 )
 
 // reset puts a node into the state after power-on. l, if not nil, gives LIDs
@@ -35,7 +36,7 @@ const (
 func (n *node) reset(l *netlist.Node) {
 	n.traps = nil
 	if n.sw != nil {
-		n.sw.reset(&n.fabric.opts)
+		n.sw.reset(&n.fabric.opts, n.model())
 	}
 	for _, p := range n.ports {
 		if p == nil {
@@ -108,12 +109,10 @@ func (p *port) resetEnd() {
 }
 
 func (p *port) resetTables() {
-	entries := partitionCap
-	if p.node.sw != nil && p.num == 0 {
-		entries = port0PartCap
+	p.pkeys = make([]byte, 2*p.pkeyCap())
+	if len(p.pkeys) > 0 {
+		binary.BigEndian.PutUint16(p.pkeys, uint16(ib.DefaultPKeyFull))
 	}
-	p.pkeys = make([]byte, 2*entries)
-	binary.BigEndian.PutUint16(p.pkeys, uint16(ib.DefaultPKeyFull))
 	clear(p.guids[:])
 	p.encodeGUID()
 	inputs := 1
@@ -136,14 +135,10 @@ func (p *port) resetTables() {
 func (p *port) encodeGUID() { binary.BigEndian.PutUint64(p.guids[:], uint64(p.guid)) }
 
 func (p *port) encodeNodeInfo() {
-	entries := uint16(partitionCap)
-	if p.node.sw != nil {
-		entries = port0PartCap
-	}
 	must(mad.Encode(p.nodeInfo[:], &mad.NodeInfo{
 		BaseVersion: 1, ClassVersion: 1, NodeType: p.node.typ, NumPorts: uint8(len(p.node.ports) - 1),
 		SystemImageGUID: p.node.systemGUID, NodeGUID: p.node.guid, PortGUID: p.guid,
-		PartitionCap: entries, DeviceID: p.node.device, Revision: deviceRevision,
+		PartitionCap: uint16(len(p.endPort().pkeys) / 2), DeviceID: p.node.device, Revision: deviceRevision,
 		LocalPortNum: p.num, VendorID: p.node.vendor,
 	}))
 }

@@ -19,15 +19,15 @@ type forwarding struct {
 // multicastPositions is how many groups of 16 ports a multicast table has.
 const multicastPositions = 16
 
-func (s *forwarding) reset(o *Options) {
+func (s *forwarding) reset(o *Options, d *Device) {
 	s.linear = s.linear[:0]
 	s.multicast = map[uint32]*[mad.DataSize]byte{}
 	s.info = mad.SwitchInfo{
 		LinearFDBCap:            o.LinearCap,
 		MulticastFDBCap:         multicastCap,
-		PartitionEnforcementCap: partitionCap,
-		InboundEnforcementCap:   true,
-		OutboundEnforcementCap:  true,
+		PartitionEnforcementCap: uint16(d.enforcementCap()),
+		InboundEnforcementCap:   !d.NoEnforcement,
+		OutboundEnforcementCap:  !d.NoEnforcement,
 		FilterRawInboundCap:     true,
 		FilterRawOutboundCap:    true,
 		EnhancedPort0:           s.enhancedPort0,

@@ -23,6 +23,11 @@ type pendingTrap struct {
 	number mad.TrapNum
 	tid    ib.TID
 	sent   int // times
+
+	// Of a paced trap; see paceTrap.
+	id    ib.TID     // its first tid, which does not change
+	about ib.PortNum // the port it speaks of
+	quiet bool       // repressed, and not yet old enough to be forgotten
 }
 
 // sendLinkTrap reports a change of a link of a switch: trap 128.
@@ -59,7 +64,7 @@ func (n *node) noticeHeader(t mad.NoticeType, number mad.TrapNum, from *port) ma
 // same number and port takes its place. A port that knows no SM, or has no LID,
 // sends none, and without IsTrapSupported there is none at all.
 func (n *node) keepTrap(from *port, number mad.TrapNum, data *[mad.DataSize]byte) {
-	if from.info.LID == 0 || from.info.MasterSMLID == 0 || !from.info.CapabilityMask.Has(mad.IsTrapSupported) {
+	if !from.sendsTraps() {
 		return
 	}
 	f := n.fabric
@@ -82,14 +87,60 @@ func (n *node) emitTrap(tid ib.TID) {
 		n.traps = slices.Delete(n.traps, i, i+1)
 		return
 	}
+	n.fabric.launchTrap(t)
+	n.fabric.later.add(n.fabric.now+t.from.trapInterval(), func() { n.emitTrap(tid) })
+}
+
+// launchTrap puts a pending trap on its way.
+func (f *Fabric) launchTrap(t *pendingTrap) {
 	t.sent++
-	f := n.fabric
 	f.stats.Traps++
 	fl := flight{from: t.from, slid: t.from.info.LID, dlid: t.from.info.MasterSMLID}
 	mad.NewSMP(&fl.mad, mad.Header{Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: t.tid}, nil, ib.MKey{})
 	copy(fl.mad.Data(), t.data[:])
 	f.queue = append(f.queue, fl)
-	f.later.add(f.now+t.from.trapInterval(), func() { n.emitTrap(tid) })
+}
+
+// paceTrap sends a trap that anybody can provoke: of the same number, port and
+// port it speaks of, one in a trapInterval. What happens in between is told
+// when the interval is over, the newest only; the counters of the port have
+// them all.
+func (n *node) paceTrap(from *port, number mad.TrapNum, about ib.PortNum, data *[mad.DataSize]byte) {
+	if !from.sendsTraps() {
+		return
+	}
+	f := n.fabric
+	f.nextTID++
+	tid := ib.TID(f.nextTID)
+	for i := range n.traps {
+		if t := &n.traps[i]; t.id != 0 && t.from == from && t.number == number && t.about == about {
+			t.data, t.tid, t.sent, t.quiet = *data, tid, 0, false
+			return
+		}
+	}
+	n.traps = append(n.traps, pendingTrap{from: from, number: number, tid: tid, data: *data, id: tid, about: about})
+	n.emitPaced(tid)
+}
+
+// emitPaced is emitTrap for a paced trap.
+func (n *node) emitPaced(id ib.TID) {
+	i := slices.IndexFunc(n.traps, func(t pendingTrap) bool { return t.id == id })
+	if i < 0 {
+		return
+	}
+	t := &n.traps[i]
+	if t.quiet || t.sent >= maxTrapRepeats {
+		n.traps = slices.Delete(n.traps, i, i+1)
+		return
+	}
+	n.fabric.launchTrap(t)
+	n.fabric.later.add(n.fabric.now+t.from.trapInterval(), func() { n.emitPaced(id) })
+}
+
+// sendsTraps reports a port that may send traps: it has a LID, knows the
+// subnet manager, and says that it can.
+func (p *port) sendsTraps() bool {
+	return p.info.LID != 0 && p.info.MasterSMLID != 0 && p.info.CapabilityMask.Has(mad.IsTrapSupported)
 }
 
 // trapInterval is the time between two repetitions of a trap, set by
@@ -100,5 +151,10 @@ func (p *port) trapInterval() time.Duration {
 
 // repressed ends the repetition of the trap that a TrapRepress names.
 func (n *node) repressed(m *mad.MAD) {
-	n.traps = slices.DeleteFunc(n.traps, func(t pendingTrap) bool { return t.tid == m.TID() })
+	for i := range n.traps {
+		if t := &n.traps[i]; t.tid == m.TID() && t.id != 0 {
+			t.quiet = true
+		}
+	}
+	n.traps = slices.DeleteFunc(n.traps, func(t pendingTrap) bool { return t.tid == m.TID() && t.id == 0 })
 }

@@ -1,0 +1,87 @@
+package sim
+
+import "fmt"
+
+// Device is what a node can do beyond what every node can. The zero Device is
+// plain: like those of other simulators.
+type Device struct {
+	// PartitionCap is the number of P_Keys that a port of a CA or router holds,
+	// 64 by default.
+	PartitionCap uint16
+
+	// EnforcementCap is the number of P_Keys that an external port of a switch
+	// holds, 64 by default.
+	EnforcementCap uint16
+
+	// NoEnforcement is a switch that can check no P_Keys.
+	NoEnforcement bool
+
+	// InboundBaseOnly is a switch whose ports look only at the 15 bits of the
+	// base of P_Keys that come in, so that a limited member can call itself full
+	// towards other limited ones.
+	InboundBaseOnly bool
+}
+
+// SetDevice makes a node another device, or with node "" all nodes that have
+// not been made one by themselves. Capacities take effect when the node is
+// next switched on, see Reboot.
+func (f *Fabric) SetDevice(node string, d Device) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if node == "" {
+		f.opts.Device = d
+		return nil
+	}
+	n, err := f.find(node)
+	if err != nil {
+		return fmt.Errorf("set device: %w", err)
+	}
+	n.own = &d
+	return nil
+}
+
+// model is what a node is.
+func (n *node) model() *Device {
+	if n.own != nil {
+		return n.own
+	}
+	return &n.fabric.opts.Device
+}
+
+// inboundRule is how a switch judges P_Keys of packets that come in.
+func (d *Device) inboundRule() pkeyRule {
+	if d.InboundBaseOnly {
+		return sameBase
+	}
+	return notAbove
+}
+
+func (d *Device) partitionCap() int {
+	if d.PartitionCap != 0 {
+		return int(d.PartitionCap)
+	}
+	return partitionCap
+}
+
+func (d *Device) enforcementCap() int {
+	switch {
+	case d.NoEnforcement:
+		return 0
+	case d.EnforcementCap != 0:
+		return int(d.EnforcementCap)
+	default:
+		return partitionCap
+	}
+}
+
+// pkeyCap is how many P_Keys a port holds.
+func (p *port) pkeyCap() int {
+	switch {
+	case p.node.sw == nil:
+		return p.node.model().partitionCap()
+	case p.num == 0:
+		return port0PartCap
+	default:
+		return p.node.model().enforcementCap()
+	}
+}
