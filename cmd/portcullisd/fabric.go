@@ -147,7 +147,7 @@ func (s *service) seen(v *sm.View) {
 	switch {
 	case v.State == ib.SMMaster && v.Settled:
 		if s.status.set("fabric", "") {
-			s.log.Info("the fabric is settled", "nodes", len(v.Fabric.Nodes()), "revision", v.Revision)
+			s.log.Info("the fabric is settled", "nodes", v.Fabric.NumNodes(), "revision", v.Revision)
 		}
 	case v.State == ib.SMStandby:
 		s.status.set("fabric", "another subnet manager is master; this one stands by")

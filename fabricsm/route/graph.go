@@ -56,7 +56,7 @@ type Target struct {
 // unicast range or not aligned to its LMC, a LID above the LinearFDBCap of a
 // switch.
 func NewGraph(f *topo.Fabric, prev *Tables) (*Graph, error) {
-	g := &Graph{f: f, IDs: f.Switches(), Num: make([]int32, len(f.Nodes())), portOut: make([]int32, len(f.Ports()))}
+	g := &Graph{f: f, IDs: f.Switches(), Num: make([]int32, f.NumNodes()), portOut: make([]int32, f.NumPorts())}
 	for i := range g.Num {
 		g.Num[i] = -1
 	}

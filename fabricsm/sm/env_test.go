@@ -68,6 +68,7 @@ type env struct {
 	logSend   func(*sm.Request)
 	logAnswer func(*sm.Response)
 	hostile   map[string]liar // by node name: answers in place of the node
+	meter     meter
 }
 
 // change says which tables of devices may have changed.
@@ -122,7 +123,11 @@ func (e *env) step(in sm.Input) {
 		e.t.Fatalf("no end after %d steps, %v of virtual time: input %T, %d in the inbox, %d out, wake %v, SMPs %v, problems %q",
 			e.steps, e.now.Sub(epoch), in, len(e.inbox), len(e.out), e.wake.Sub(e.now), e.smps, e.problems())
 	}
-	out := e.core.Step(e.now, in)
+	var out sm.Output
+	e.meter.measure(&e.meter.core, &e.meter.alloc, func() { out = e.core.Step(e.now, in) })
+	if e.meter.on {
+		e.meter.steps++
+	}
 	e.facts = append(e.facts, out.Save...)
 	var packets []transport.Packet
 	for i := range out.Answer {
@@ -247,7 +252,9 @@ func (e *env) next(until time.Time) bool {
 	if e.job != nil {
 		job := e.job
 		e.job = nil
-		e.step(job.Run())
+		var tables *sm.TablesReady
+		e.meter.measure(&e.meter.route, new(uint64), func() { tables = job.Run() })
+		e.step(tables)
 		return true
 	}
 	at := until

@@ -127,8 +127,8 @@ func TestEndlessFabric(t *testing.T) {
 			if asked := 500 * ceiling; forger.asked-before > asked {
 				t.Errorf("the forger was asked %d times in %v, want at most %d", forger.asked-before, c.longer, asked)
 			}
-			if slots := 20 * ceiling; len(e.view.Fabric.Nodes()) > slots {
-				t.Errorf("%d slots for nodes, want at most %d", len(e.view.Fabric.Nodes()), slots)
+			if slots := 20 * ceiling; e.view.Fabric.NumNodes() > slots {
+				t.Errorf("%d slots for nodes, want at most %d", e.view.Fabric.NumNodes(), slots)
 			}
 			if most > ceiling {
 				t.Errorf("the fabric grew to the size of %d, want at most %d", most, ceiling)

@@ -187,7 +187,7 @@ func (c *Core) gotTables(in *TablesReady) {
 // movedSince reports that an end port is not where, or what, it was in a
 // snapshot.
 func (c *Core) movedSince(f *topo.Fabric, p topo.PortID) bool {
-	if int(p) >= len(f.Ports()) {
+	if int(p) >= f.NumPorts() {
 		return true
 	}
 	was, is := f.Port(p), c.topo.Port(p)

@@ -10,11 +10,8 @@ import (
 // zero Builder is an empty fabric. Ids that it did not give are bugs of the
 // caller and panic.
 type Builder struct {
-	nodes []Node
-	ports []Port
-	// nodesShared and portsShared say that the last snapshot reads the slice:
-	// it is cloned before the next write.
-	nodesShared, portsShared bool
+	nodes ownPages[Node]
+	ports ownPages[Port]
 
 	byGUID    map[ib.GUID]NodeID // first of a chain, tombstones included
 	nextTwin  []NodeID           // by node: the next with the same GUID, None at the end
@@ -30,10 +27,9 @@ type Builder struct {
 // removed node of the same GUID and size gets its old id back. A GUID
 // that another live node claims is accepted: look first with NodeByGUID.
 func (b *Builder) AddNode(n Node) NodeID {
-	b.ownNodes()
 	id := b.slotFor(n)
-	n.FirstPort = b.nodes[id].FirstPort
-	b.nodes[id] = n
+	n.FirstPort = b.node(id).FirstPort
+	*b.nodes.write(int32(id)) = n
 	b.link(id)
 	b.resetPorts(id)
 	b.nodesMoved = append(b.nodesMoved, id)
@@ -44,7 +40,7 @@ func (b *Builder) AddNode(n Node) NodeID {
 // of the same size, else a new slot.
 func (b *Builder) slotFor(n Node) NodeID {
 	for id := b.firstTwin(n.GUID); id != None; id = b.nextTwin[id] {
-		if b.nodes[id].Type == 0 && b.nodes[id].NumPorts == n.NumPorts {
+		if old := b.node(id); old.Type == 0 && old.NumPorts == n.NumPorts {
 			b.unlink(id)
 			return id
 		}
@@ -54,21 +50,22 @@ func (b *Builder) slotFor(n Node) NodeID {
 		b.forgotten[n.NumPorts] = free[:len(free)-1]
 		return id
 	}
-	id := NodeID(len(b.nodes))
-	b.nodes = append(b.nodes, Node{FirstPort: PortID(len(b.ports))})
+	id := NodeID(b.nodes.n)
+	b.nodes.grow(1)
+	b.nodes.write(int32(id)).FirstPort = PortID(b.ports.n)
 	b.nextTwin = append(b.nextTwin, None)
-	b.ownPorts()
-	b.ports = append(b.ports, make([]Port, int(n.NumPorts)+1)...)
+	b.ports.grow(int(n.NumPorts) + 1)
 	return id
 }
 
 func (b *Builder) resetPorts(id NodeID) {
-	b.ownPorts()
-	n := &b.nodes[id]
+	n := b.node(id)
 	for i := 0; i <= int(n.NumPorts); i++ {
 		p := n.FirstPort + PortID(i)
-		b.ports[p] = Port{Node: id, Num: ib.PortNum(i), Peer: None}
-		b.portsMoved = append(b.portsMoved, p)
+		*b.ports.write(int32(p)) = Port{Node: id, Num: ib.PortNum(i), Peer: None}
+		if isEndNum(n.Type, ib.PortNum(i)) {
+			b.portsMoved = append(b.portsMoved, p)
+		}
 	}
 }
 
@@ -76,11 +73,10 @@ func (b *Builder) resetPorts(id NodeID) {
 // Type is 0, GUID and ports' numbers remain readable. Removing a tombstone
 // does nothing.
 func (b *Builder) RemoveNode(id NodeID) {
-	if b.nodes[id].Type == 0 {
+	if b.node(id).Type == 0 {
 		return
 	}
-	b.ownNodes()
-	n := &b.nodes[id]
+	n := b.nodes.write(int32(id))
 	for i := 0; i <= int(n.NumPorts); i++ {
 		b.Disconnect(n.FirstPort + PortID(i))
 	}
@@ -94,13 +90,12 @@ func (b *Builder) RemoveNode(id NodeID) {
 // caller must have dropped everything it kept under the id. A live node is not
 // forgotten.
 func (b *Builder) Forget(id NodeID) {
-	n := &b.nodes[id]
+	n := *b.node(id)
 	if n.Type != 0 || n.GUID == 0 {
 		return
 	}
 	b.unlink(id)
-	b.ownNodes()
-	b.nodes[id] = Node{NumPorts: n.NumPorts, FirstPort: n.FirstPort}
+	*b.nodes.write(int32(id)) = Node{NumPorts: n.NumPorts, FirstPort: n.FirstPort}
 	if b.forgotten == nil {
 		b.forgotten = make(map[uint8][]NodeID)
 	}
@@ -108,13 +103,16 @@ func (b *Builder) Forget(id NodeID) {
 }
 
 // Node gives a copy of a node.
-func (b *Builder) Node(id NodeID) Node { return b.nodes[id] }
+func (b *Builder) Node(id NodeID) Node { return *b.node(id) }
+
+// node gives a node to be read.
+func (b *Builder) node(id NodeID) *Node { return b.nodes.at(int32(id)) }
 
 // SetNode replaces what is known of a live node. GUID, Type, NumPorts and
 // FirstPort keep their values: a device that changes one of them is another
 // device.
 func (b *Builder) SetNode(id NodeID, n Node) {
-	old := b.nodes[id]
+	old := *b.node(id)
 	if old.Type == 0 {
 		return
 	}
@@ -122,26 +120,27 @@ func (b *Builder) SetNode(id NodeID, n Node) {
 	if n == old {
 		return
 	}
-	b.ownNodes()
-	b.nodes[id] = n
+	*b.nodes.write(int32(id)) = n
 }
 
 // Port gives a copy of a port.
-func (b *Builder) Port(id PortID) Port { return b.ports[id] }
+func (b *Builder) Port(id PortID) Port { return *b.port(id) }
+
+// port gives a port to be read.
+func (b *Builder) port(id PortID) *Port { return b.ports.at(int32(id)) }
 
 // SetPort replaces what is known of a port of a live node. Node, Num and Peer
 // keep their values.
 func (b *Builder) SetPort(id PortID, p Port) {
-	old := b.ports[id]
-	if b.nodes[old.Node].Type == 0 {
+	old := *b.port(id)
+	if b.node(old.Node).Type == 0 {
 		return
 	}
 	p.Node, p.Num, p.Peer = old.Node, old.Num, old.Peer
 	if p == old {
 		return
 	}
-	b.ownPorts()
-	b.ports[id] = p
+	*b.ports.write(int32(id)) = p
 	if p.GUID != old.GUID {
 		b.portsMoved = append(b.portsMoved, id)
 	}
@@ -150,85 +149,68 @@ func (b *Builder) SetPort(id PortID, p Port) {
 // Connect records a cable between two ports and takes away the cables that
 // either had before.
 func (b *Builder) Connect(x, y PortID) {
-	if b.ports[x].Peer == y && x != y {
+	if b.port(x).Peer == y && x != y {
 		return
 	}
 	b.Disconnect(x)
 	b.Disconnect(y)
-	b.ownPorts()
-	b.ports[x].Peer, b.ports[y].Peer = y, x
+	b.ports.write(int32(x)).Peer, b.ports.write(int32(y)).Peer = y, x
 }
 
 // Disconnect takes away the cable of a port, if there is one.
 func (b *Builder) Disconnect(id PortID) {
-	peer := b.ports[id].Peer
+	peer := b.port(id).Peer
 	if peer == None {
 		return
 	}
-	b.ownPorts()
-	b.ports[id].Peer, b.ports[peer].Peer = None, None
+	b.ports.write(int32(id)).Peer, b.ports.write(int32(peer)).Peer = None, None
 }
 
 // NumNodes gives the number of node ids in use, tombstones included.
-func (b *Builder) NumNodes() int { return len(b.nodes) }
+func (b *Builder) NumNodes() int { return b.nodes.n }
 
 // NumPorts gives the number of port ids in use.
-func (b *Builder) NumPorts() int { return len(b.ports) }
+func (b *Builder) NumPorts() int { return b.ports.n }
 
 // PortOf gives the id of a port by its number, None if the node has no such
 // port or is gone.
-func (b *Builder) PortOf(id NodeID, num ib.PortNum) PortID { return portOf(b.nodes, id, num) }
+func (b *Builder) PortOf(id NodeID, num ib.PortNum) PortID { return portOf(b.node(id), num) }
 
 // NodeByGUID gives the live node with a GUID, None if there is none; of
 // several, the one with the lowest id.
 func (b *Builder) NodeByGUID(g ib.GUID) NodeID {
 	found := NodeID(None)
 	for id := b.firstTwin(g); id != None; id = b.nextTwin[id] {
-		if b.nodes[id].Type != 0 && (found == None || id < found) {
+		if b.node(id).Type != 0 && (found == None || id < found) {
 			found = id
 		}
 	}
 	return found
 }
 
-// Freeze publishes the present fabric as an immutable snapshot. It costs a
-// merge of what changed; unchanged parts are shared with the last snapshot,
-// and the next write to a shared slice copies it. Without a change the last
-// snapshot itself is given again.
+// Freeze publishes the present fabric as an immutable snapshot. It costs what
+// changed since the last one, beside a copy of directories of pages: unchanged
+// pages are shared with the last snapshot, and the next write to a shared page
+// copies it. Without a change the last snapshot itself is given again.
 func (b *Builder) Freeze() *Fabric {
-	if b.last != nil && b.nodesShared && b.portsShared {
+	if b.last != nil && b.nodes.shared && b.ports.shared {
 		return b.last
 	}
 	old := b.last
 	if old == nil {
 		old = &Fabric{}
 	}
-	f := &Fabric{nodes: b.nodes, ports: b.ports, byGUID: old.byGUID, switches: old.switches, endPorts: old.endPorts}
+	f := &Fabric{nodes: b.nodes.snapshot(), ports: b.ports.snapshot(), byGUID: old.byGUID, switches: old.switches, endPorts: old.endPorts}
 	if len(b.nodesMoved) > 0 {
-		f.byGUID = merge(old.byGUID, b.nodesMoved,
-			func(id NodeID) ib.GUID { return b.nodes[id].GUID },
-			func(id NodeID) bool { return b.nodes[id].Type != 0 })
-		f.switches = slices.DeleteFunc(slices.Clone(f.byGUID), func(id NodeID) bool { return b.nodes[id].Type != ib.NodeSwitch })
+		f.byGUID = old.byGUID.apply(&edit[NodeID]{was: old.nodeGUID, is: f.nodeGUID, wasLive: old.lives, isLive: f.lives, moved: b.nodesMoved})
+		if slices.ContainsFunc(b.nodesMoved, func(id NodeID) bool { return old.isSwitch(id) || f.isSwitch(id) }) {
+			f.switches = slices.DeleteFunc(f.byGUID.all(), func(id NodeID) bool { return !f.isSwitch(id) })
+		}
 	}
 	if len(b.portsMoved) > 0 {
-		f.endPorts = merge(old.endPorts, b.portsMoved,
-			func(id PortID) ib.GUID { return b.ports[id].GUID },
-			func(id PortID) bool { return b.ports[id].GUID != 0 && isEndPort(b.nodes, &b.ports[id]) })
+		f.endPorts = old.endPorts.apply(&edit[PortID]{was: old.portGUID, is: f.portGUID, wasLive: old.listed, isLive: f.listed, moved: b.portsMoved})
 	}
 	b.nodesMoved, b.portsMoved = nil, nil
-	b.nodesShared, b.portsShared = true, true
 	b.last = f
 	return f
-}
-
-func (b *Builder) ownNodes() {
-	if b.nodesShared {
-		b.nodes, b.nodesShared = slices.Clone(b.nodes), false
-	}
-}
-
-func (b *Builder) ownPorts() {
-	if b.portsShared {
-		b.ports, b.portsShared = slices.Clone(b.ports), false
-	}
 }

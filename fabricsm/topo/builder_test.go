@@ -170,7 +170,7 @@ func TestBuilderAgainstFresh(t *testing.T) {
 	})
 }
 
-func checkOrder(t *rapid.T, f *Fabric) {
+func checkOrder(t interface{ Fatalf(string, ...any) }, f *Fabric) {
 	var nodes []NodeID
 	for id, n := range f.Nodes() {
 		if n.Type != 0 {

@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"iter"
 	"sort"
 
 	"portcullis/fabricsm/ib"
@@ -70,52 +71,55 @@ func (p *Port) Rate() int { return p.Width.Lanes() * p.Speed.LaneRate() }
 // Fabric is an immutable snapshot. The slices and pointers it hands out are
 // shared: they must not be written to.
 type Fabric struct {
-	nodes    []Node
-	ports    []Port
-	byGUID   []NodeID // live nodes by (GUID, id)
-	switches []NodeID // live switches by (GUID, id)
-	endPorts []PortID // live end ports with a GUID by (GUID, id)
+	nodes    pages[Node]
+	ports    pages[Port]
+	byGUID   order[NodeID] // live nodes
+	switches []NodeID      // live switches by (GUID, id)
+	endPorts order[PortID] // live end ports with a GUID
 }
 
-// Nodes gives all nodes by id, tombstones (Type 0) included.
-func (f *Fabric) Nodes() []Node { return f.nodes }
+// Nodes visits all nodes by id, tombstones (Type 0) included.
+func (f *Fabric) Nodes() iter.Seq2[NodeID, *Node] { return all[NodeID](&f.nodes) }
 
-// Ports gives all ports by id, those of tombstones and the unused slot 0 of
+// Ports visits all ports by id, those of tombstones and the unused slot 0 of
 // CAs included.
-func (f *Fabric) Ports() []Port { return f.ports }
+func (f *Fabric) Ports() iter.Seq2[PortID, *Port] { return all[PortID](&f.ports) }
+
+// NumNodes gives the number of node ids, tombstones included.
+func (f *Fabric) NumNodes() int { return f.nodes.n }
+
+// NumPorts gives the number of port ids.
+func (f *Fabric) NumPorts() int { return f.ports.n }
 
 // Node gives the node with an id.
-func (f *Fabric) Node(id NodeID) *Node { return &f.nodes[id] }
+func (f *Fabric) Node(id NodeID) *Node { return f.nodes.at(int32(id)) }
 
 // Port gives the port with an id.
-func (f *Fabric) Port(id PortID) *Port { return &f.ports[id] }
+func (f *Fabric) Port(id PortID) *Port { return f.ports.at(int32(id)) }
 
 // NodeOf gives the node that a port belongs to.
-func (f *Fabric) NodeOf(id PortID) *Node { return &f.nodes[f.ports[id].Node] }
+func (f *Fabric) NodeOf(id PortID) *Node { return f.Node(f.Port(id).Node) }
 
 // PortOf gives the id of a port by its number, None if the node has no such
 // port or is gone.
-func (f *Fabric) PortOf(id NodeID, num ib.PortNum) PortID { return portOf(f.nodes, id, num) }
+func (f *Fabric) PortOf(id NodeID, num ib.PortNum) PortID { return portOf(f.Node(id), num) }
 
 // ByGUID gives the ids of all live nodes in the order of their GUIDs, the
-// order for output.
-func (f *Fabric) ByGUID() []NodeID { return f.byGUID }
+// order for output. It makes a slice: ask once.
+func (f *Fabric) ByGUID() []NodeID { return f.byGUID.all() }
 
 // Switches gives the ids of all live switches in the order of their GUIDs.
 func (f *Fabric) Switches() []NodeID { return f.switches }
 
 // EndPorts gives the ids of all live end ports whose GUID is known (CA and
-// router ports, switch port 0) in the order of their GUIDs.
-func (f *Fabric) EndPorts() []PortID { return f.endPorts }
+// router ports, switch port 0) in the order of their GUIDs. It makes a slice:
+// ask once.
+func (f *Fabric) EndPorts() []PortID { return f.endPorts.all() }
 
 // NodeByGUID gives the live node with a GUID, None if there is none. Of
 // several that claim it, the one found first (lowest id) is given.
 func (f *Fabric) NodeByGUID(g ib.GUID) NodeID {
-	i := sort.Search(len(f.byGUID), func(i int) bool { return f.nodes[f.byGUID[i]].GUID >= g })
-	if i == len(f.byGUID) || f.nodes[f.byGUID[i]].GUID != g {
-		return None
-	}
-	return f.byGUID[i]
+	return f.byGUID.first(f.nodeGUID, g)
 }
 
 // PortByGUID gives the end port with a GUID, None if there is none. Of several
@@ -131,24 +135,18 @@ func (f *Fabric) PortByGUID(g ib.GUID) PortID {
 // PortsByGUID gives every end port that claims a GUID; more than one means
 // that somebody lies or was cloned.
 func (f *Fabric) PortsByGUID(g ib.GUID) []PortID {
-	guid := func(i int) ib.GUID { return f.ports[f.endPorts[i]].GUID }
-	lo := sort.Search(len(f.endPorts), func(i int) bool { return guid(i) >= g })
-	hi := lo
-	for hi < len(f.endPorts) && guid(hi) == g {
-		hi++
-	}
-	return f.endPorts[lo:hi]
+	return f.endPorts.with(f.portGUID, g)
 }
 
 // IsEndPort reports whether a port is addressed by LIDs: a CA or router port,
 // or port 0 of a switch. Ports of tombstones are not.
-func (f *Fabric) IsEndPort(id PortID) bool { return isEndPort(f.nodes, &f.ports[id]) }
+func (f *Fabric) IsEndPort(id PortID) bool { return isEndNum(f.NodeOf(id).Type, f.Port(id).Num) }
 
 // LinkUp gives the other end of a port's cable, None when there is no cable or
 // either end is Down.
 func (f *Fabric) LinkUp(id PortID) PortID {
-	p := &f.ports[id]
-	if p.Peer == None || p.State == ib.PortDown || f.ports[p.Peer].State == ib.PortDown {
+	p := f.Port(id)
+	if p.Peer == None || p.State == ib.PortDown || f.Port(p.Peer).State == ib.PortDown {
 		return None
 	}
 	return p.Peer
@@ -161,7 +159,7 @@ func (f *Fabric) SwitchPortOf(id PortID) PortID {
 	if !f.IsEndPort(id) {
 		return None
 	}
-	peer := f.ports[id].Peer
+	peer := f.Port(id).Peer
 	if peer == None || f.NodeOf(peer).Type != ib.NodeSwitch {
 		return None
 	}
@@ -175,7 +173,7 @@ func (f *Fabric) PlaceOf(id PortID) ib.Place {
 	if peer == None {
 		return ib.Place{}
 	}
-	return ib.Place{Switch: f.NodeOf(peer).GUID, Port: f.ports[peer].Num}
+	return ib.Place{Switch: f.NodeOf(peer).GUID, Port: f.Port(peer).Num}
 }
 
 // PortAt gives the end port cabled to a place, None if there is none. A switch
@@ -190,7 +188,7 @@ func (f *Fabric) PortAt(p ib.Place) PortID {
 	if port == None {
 		return None
 	}
-	peer := f.ports[port].Peer
+	peer := f.Port(port).Peer
 	if peer == None || !f.IsEndPort(peer) {
 		return None
 	}
@@ -199,7 +197,7 @@ func (f *Fabric) PortAt(p ib.Place) PortID {
 
 // onlySwitch gives the switch with a GUID if exactly one claims it.
 func (f *Fabric) onlySwitch(g ib.GUID) NodeID {
-	guid := func(i int) ib.GUID { return f.nodes[f.switches[i]].GUID }
+	guid := func(i int) ib.GUID { return f.Node(f.switches[i]).GUID }
 	i := sort.Search(len(f.switches), func(i int) bool { return guid(i) >= g })
 	if i == len(f.switches) || guid(i) != g || i+1 < len(f.switches) && guid(i+1) == g {
 		return None
@@ -207,21 +205,39 @@ func (f *Fabric) onlySwitch(g ib.GUID) NodeID {
 	return f.switches[i]
 }
 
-func portOf(nodes []Node, id NodeID, num ib.PortNum) PortID {
-	n := &nodes[id]
+func portOf(n *Node, num ib.PortNum) PortID {
 	if n.Type == 0 || uint8(num) > n.NumPorts {
 		return None
 	}
 	return n.FirstPort + PortID(num)
 }
 
-func isEndPort(nodes []Node, p *Port) bool {
-	switch nodes[p.Node].Type {
+// isEndNum reports a port number under which nodes of a type have an end port.
+func isEndNum(t ib.NodeType, num ib.PortNum) bool {
+	switch t {
 	case ib.NodeSwitch:
-		return p.Num == 0
+		return num == 0
 	case ib.NodeCA, ib.NodeRouter:
-		return p.Num != 0
+		return num != 0
 	default:
 		return false
 	}
+}
+
+// How orders compare and choose. An id that this snapshot did not know yet is not
+// asked for its GUID.
+
+func (f *Fabric) nodeGUID(id NodeID) ib.GUID { return f.Node(id).GUID }
+
+func (f *Fabric) portGUID(id PortID) ib.GUID { return f.Port(id).GUID }
+
+func (f *Fabric) lives(id NodeID) bool { return int(id) < f.nodes.n && f.Node(id).Type != 0 }
+
+func (f *Fabric) isSwitch(id NodeID) bool {
+	return int(id) < f.nodes.n && f.Node(id).Type == ib.NodeSwitch
+}
+
+// listed reports a live end port with a GUID.
+func (f *Fabric) listed(id PortID) bool {
+	return int(id) < f.ports.n && f.Port(id).GUID != 0 && f.IsEndPort(id)
 }

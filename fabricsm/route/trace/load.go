@@ -27,7 +27,7 @@ const (
 
 // NewLoads prepares counting.
 func NewLoads(f *topo.Fabric, t *route.Tables) *Loads {
-	l := &Loads{f: f, t: t, hosts: make([]int64, len(f.Nodes())), passes: make([]uint8, len(f.Nodes()))}
+	l := &Loads{f: f, t: t, hosts: make([]int64, f.NumNodes()), passes: make([]uint8, f.NumNodes())}
 	if t == nil {
 		return l
 	}

@@ -1,0 +1,82 @@
+package topo
+
+import (
+	"iter"
+	"slices"
+)
+
+// pageSize is how many values a page holds. A snapshot shares all pages with the
+// one before but those that were written between them, so a smaller page makes a
+// change cheaper and the directory, which is copied, too, longer.
+const (
+	pageBits = 7
+	pageSize = 1 << pageBits
+)
+
+// pages is a list in pages.
+type pages[T any] struct {
+	dir []*[pageSize]T
+	n   int
+}
+
+func (p *pages[T]) at(i int32) *T { return &p.dir[i>>pageBits][i&(pageSize-1)] }
+
+// all visits the values in order; those that visit gets must not be written to.
+func all[ID ~int32, T any](p *pages[T]) iter.Seq2[ID, *T] {
+	return func(yield func(ID, *T) bool) {
+		for i := range ID(p.n) {
+			if !yield(i, p.at(int32(i))) {
+				return
+			}
+		}
+	}
+}
+
+// ownPages is a list in pages of which snapshots are taken: what they share is
+// copied before it is written.
+type ownPages[T any] struct {
+	pages[T]
+	own    []uint64 // by page, one bit each: it is in no snapshot
+	shared bool     // the directory is in a snapshot, and nothing was written since
+}
+
+// snapshot gives the list as it is.
+func (o *ownPages[T]) snapshot() pages[T] {
+	clear(o.own)
+	o.shared = true
+	return o.pages
+}
+
+// grow appends n zero values.
+func (o *ownPages[T]) grow(n int) {
+	o.ownDir()
+	for o.n += n; len(o.dir)*pageSize < o.n; {
+		o.dir = append(o.dir, new([pageSize]T))
+		o.owns(len(o.dir) - 1)
+	}
+}
+
+// write gives a value to be written.
+func (o *ownPages[T]) write(i int32) *T {
+	page := int(i >> pageBits)
+	if w := page / 64; w >= len(o.own) || o.own[w]&(1<<(page%64)) == 0 {
+		o.ownDir()
+		fresh := *o.dir[page]
+		o.dir[page] = &fresh
+		o.owns(page)
+	}
+	return o.at(i)
+}
+
+func (o *ownPages[T]) owns(page int) {
+	for page/64 >= len(o.own) {
+		o.own = append(o.own, 0)
+	}
+	o.own[page/64] |= 1 << (page % 64)
+}
+
+func (o *ownPages[T]) ownDir() {
+	if o.shared {
+		o.dir, o.shared = slices.Clone(o.dir), false
+	}
+}
