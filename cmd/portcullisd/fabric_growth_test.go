@@ -13,7 +13,7 @@ import (
 func TestGrowthSection(t *testing.T) {
 	file := t.TempDir() + "/portcullisd.yaml"
 	write(t, file, "fabric:\n  growth:\n    entry: 40000\n    window: 2m\n")
-	o, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output())
+	o, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

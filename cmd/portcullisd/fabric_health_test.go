@@ -51,7 +51,7 @@ func TestHealthRuleText(t *testing.T) {
 func TestHealthSection(t *testing.T) {
 	file := t.TempDir() + "/portcullisd.yaml"
 	write(t, file, "fabric:\n  health:\n    flapping: 7 in 2m disable\n    noisy: ignore\n    recover: 5m\n")
-	o, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output())
+	o, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output(), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestHealthSection(t *testing.T) {
 		t.Errorf("health %+v", c.Health)
 	}
 	write(t, file, "fabric:\n  health:\n    marked: report\n    recover: 0s\n")
-	if _, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output()); err == nil || !strings.Contains(err.Error(), "fabric.health.marked") || !strings.Contains(err.Error(), "fabric.health.recover") {
+	if _, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output(), t.Output()); err == nil || !strings.Contains(err.Error(), "fabric.health.marked") || !strings.Contains(err.Error(), "fabric.health.recover") {
 		t.Errorf("error %v, want both keys", err)
 	}
 }

@@ -32,7 +32,7 @@ func runInit(args []string, stdout, stderr io.Writer) error {
 	listen := fl.String("listen", "", "listen address to write into the configuration")
 	stateDir := fl.String("state-dir", "", "state directory to write into the configuration")
 	port := fl.String("fabric-port", "", "fabric port to write into the configuration")
-	if err := parse(fl, args, stderr); err != nil {
+	if err := parse(fl, "", args, stdout, stderr); err != nil {
 		return err
 	}
 	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port})

@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	return verb(stderr, func() error { return runService(ctx, args, stdout, stderr) })
 }
 
-// errUsage is reported by package flag already.
+// errUsage stands for a wrong command line that was reported already.
 var errUsage = errors.New("wrong usage")
 
 // verb runs f and turns its error into words and an exit code.
@@ -54,30 +54,13 @@ func verb(stderr io.Writer, f func() error) int {
 	}
 }
 
-// parse parses flags that take no operands.
-func parse(fs *flag.FlagSet, args []string, stderr io.Writer) error {
-	fs.SetOutput(stderr)
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return errUsage
-	}
-	if fs.NArg() > 0 {
-		fmt.Fprintf(stderr, "portcullisd: unexpected argument %q\nportcullisd: hint: portcullisd --help\n", fs.Arg(0))
-		return errUsage
-	}
-	return nil
-}
-
 func runService(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("portcullisd", flag.ContinueOnError)
-	fs.Usage = func() { fmt.Fprint(stderr, usage) }
 	file := fs.String("config", defaultConfigFile, "configuration file")
 	check := fs.Bool("check", false, "check the configuration and the files it names, then stop")
 	show := fs.Bool("version", false, "say which build this is")
 	printConfig := fs.Bool("print-config", false, "print the reference configuration")
-	if err := parse(fs, args, stderr); err != nil {
+	if err := parse(fs, usage, args, stdout, stderr); err != nil {
 		return err
 	}
 	switch {

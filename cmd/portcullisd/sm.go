@@ -120,7 +120,7 @@ type loneSM struct {
 // runSM is "portcullisd sm".
 func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	began := time.Now()
-	o, err := parseSM(args, stderr)
+	o, err := parseSM(args, stdout, stderr)
 	if err != nil {
 		return err
 	}

@@ -77,12 +77,11 @@ func (o *smOptions) flags() *smFlags {
 
 // parseSM reads the command line, and the configuration file that it may name.
 // Options override the file, so they are read again after it.
-func parseSM(args []string, stderr io.Writer) (*smOptions, error) {
+func parseSM(args []string, stdout, stderr io.Writer) (*smOptions, error) {
 	o := &smOptions{config: defaultConfig()}
 	o.config.Fabric.Port = ""
 	flags := o.flags()
-	flags.Usage = func() { fmt.Fprint(stderr, smUsage) }
-	if err := parse(flags.FlagSet, args, stderr); err != nil {
+	if err := parse(flags.FlagSet, smUsage, args, stdout, stderr); err != nil {
 		return nil, err
 	}
 	from := &source{}
@@ -98,7 +97,7 @@ func parseSM(args []string, stderr io.Writer) (*smOptions, error) {
 		}
 		o = &smOptions{config: c}
 		flags = o.flags()
-		if err := parse(flags.FlagSet, args, stderr); err != nil {
+		if err := parse(flags.FlagSet, smUsage, args, stdout, stderr); err != nil {
 			return nil, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // smArgs parses a command line of "portcullisd sm" and gives what it complains.
 func smArgs(args ...string) (*smOptions, string) {
 	var complaint strings.Builder
-	o, err := parseSM(args, &complaint)
+	o, err := parseSM(args, &complaint, &complaint)
 	if err != nil && !errors.Is(err, errUsage) {
 		report(&complaint, err)
 	}

@@ -14,7 +14,7 @@ func runToken(args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("portcullisd token", flag.ContinueOnError)
 	name := fs.String("name", "", "who it is for; appears in the audit log")
 	roleName := fs.String("role", "", "viewer or operator")
-	if err := parse(fs, args, stderr); err != nil {
+	if err := parse(fs, "", args, stdout, stderr); err != nil {
 		return err
 	}
 	var r api.Role

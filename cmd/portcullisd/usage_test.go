@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCommandLine(t *testing.T) {
+	for _, tt := range []struct {
+		name, args     string
+		code           int
+		stdout, stderr string // the first line of each
+	}{
+		{"help", "--help", exitOK, "Usage:", ""},
+		{"help of sm", "sm --help", exitOK, "Usage:", ""},
+		{"help of token", "token -h", exitOK, "Usage:", ""},
+		{"near an option", "sm --prot x", exitUsage, "", "portcullisd: unknown option --prot; did you mean --port?"},
+		{"near no option", "--zzzzzzzz", exitUsage, "", "portcullisd: unknown option --zzzzzzzz"},
+		{"no value", "sm --port", exitUsage, "", "portcullisd: --port wants a value"},
+		{"wrong value", "sm --port sim:x --priority high", exitUsage, "", `portcullisd: --priority "high": want a number`},
+		{"wrong switch", "--check=maybe", exitUsage, "", `portcullisd: --check "maybe": want true or false`},
+		{"operand", "sm start", exitUsage, "", `portcullisd: unexpected argument "start"`},
+		{"unknown command", "strat", exitUsage, "", `portcullisd: unexpected argument "strat"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr strings.Builder
+			code := run(t.Context(), strings.Fields(tt.args), nil, &stdout, &stderr)
+			out, _, _ := strings.Cut(stdout.String(), "\n")
+			errs, rest, _ := strings.Cut(stderr.String(), "\n")
+			if diff := cmp.Diff([]any{tt.code, tt.stdout, tt.stderr}, []any{code, out, errs}); diff != "" {
+				t.Errorf("run (-want +got):\n%s", diff)
+			}
+			if tt.code == exitUsage && !strings.HasPrefix(rest, "portcullisd: hint: portcullisd ") {
+				t.Errorf("the error is followed by %q, want a hint", rest)
+			}
+		})
+	}
+}
