@@ -55,7 +55,7 @@ func (l *Link) Save(facts []sm.Fact) error {
 
 func saveFacts(tx *store.Tx, facts []sm.Fact) error {
 	for _, f := range facts {
-		if f.Kind == sm.FactLID && f.LID == 0 || f.Kind == sm.FactHealth && f.Quarantine == "" && f.Mark == "" {
+		if f.TakesBack() {
 			Facts().Delete(tx, factKey(f)) // it was taken back
 			continue
 		}

@@ -180,6 +180,8 @@ func (c *Core) load(facts []Fact) {
 			c.lids.loadRange(f.GUID, f.LID, f.LMC)
 		case FactHealth:
 			c.loadHealth(&f)
+		case FactLanes:
+			c.loadLanes(&f)
 		case FactNotKept:
 			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
 		}

@@ -334,7 +334,7 @@ func (c *Core) recheck(id topo.NodeID) {
 func (c *Core) touch(p topo.PortID) {
 	c.markPort(clsPKey, p)
 	c.markPort(clsSLtoVL, p)
-	if c.cfg.QoS.Enabled {
+	if c.shares() {
 		c.markPort(clsVLArb, p)
 	}
 	c.markPort(clsSet, p)

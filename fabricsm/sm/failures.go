@@ -65,6 +65,20 @@ func (c *Core) failed(r *request, outcome Outcome) {
 	}
 }
 
+// spoke takes that there was an answer. One that is an error, or to another
+// question than what was refused, leaves the pauses as long as they have become.
+func (c *Core) spoke(r *request, status mad.Status) {
+	f, failed := c.failures[r.ref]
+	switch {
+	case !failed:
+	case status == mad.StatusOK && !r.audit || f.rounds == 0:
+		delete(c.failures, r.ref)
+	default:
+		f.tries = 0
+		c.failures[r.ref] = f
+	}
+}
+
 // deadEnd takes that a port of an adapter is silent which was entered by
 // itself. That says nothing of the other ports: whoever is there might only
 // claim to be a port of that node.

@@ -35,6 +35,7 @@ type lanes struct {
 	extra   ib.SL        // service level of multicast, if it has a lane of its own
 	own     ib.VL        // that lane, 0: none
 	tables  [][16]ib.VL  // that ports were given
+	written lanesWritten // to devices, and not undone since
 
 	routes *route.Tables // for which that was decided
 	ground *mcast.Ground
@@ -58,7 +59,7 @@ const maxLaneTables = 200
 // enhanced switch port 0 for quality of service.
 func (c *Core) hasLanes(p topo.PortID) bool {
 	if pt := &c.ports[p]; pt.num == 0 {
-		return c.cfg.QoS.Enabled && c.isEnd(p) && c.nodes[pt.node].info.EnhancedPort0
+		return (c.cfg.QoS.Enabled || c.undoing()) && c.isEnd(p) && c.nodes[pt.node].info.EnhancedPort0
 	}
 	return c.peer(p) != topo.None
 }
@@ -75,7 +76,7 @@ func (c *Core) mapsLanes(p topo.PortID) bool {
 func (c *Core) lanesFor(p topo.PortID) laneID {
 	l := &c.lanes
 	switch {
-	case !l.layered && !c.cfg.QoS.Enabled || !c.mapsLanes(p):
+	case !l.layered && !c.cfg.QoS.Enabled && !c.undoing() || !c.mapsLanes(p):
 		return lanesAsFound
 	case l.layered && c.routing.tables.LanesByPort() && c.external(p):
 		return lanesByPort
@@ -159,7 +160,7 @@ func (c *Core) relane() {
 	switch {
 	case was.LanesByPort() || now.LanesByPort():
 		c.relanePorts(was, changed)
-	case changed:
+	case changed || was == nil && c.undoing():
 		c.relaneAll()
 	}
 	if l.closed = l.closed || l.layered && was != now; l.closed {
@@ -185,6 +186,9 @@ func (c *Core) relaneAll() {
 		if id := topo.PortID(p); c.ports[p].seen() && c.hasLanes(id) {
 			c.anewSLtoVL(id)
 			c.markPort(clsSLtoVL, id)
+			if c.undoing() {
+				c.markPort(clsVLArb, id)
+			}
 		}
 	}
 }
@@ -274,7 +278,7 @@ func (c *Core) recapLanes(id topo.NodeID) {
 	c.eachPort(id, func(p topo.PortID) {
 		if c.ports[p].seen() {
 			c.copyPort(p)
-			if c.lanes.layered || c.cfg.QoS.Enabled {
+			if c.lanes.layered || c.cfg.QoS.Enabled || c.undoing() {
 				c.markPort(clsSLtoVL, p)
 			}
 		}

@@ -24,6 +24,8 @@ type mft struct {
 	write      blockSet // to be written
 	busy       blockSet // asked for
 	twice      blockSet // written twice, still different
+	refused    blockSet // left alone until the pause after a refusal has passed
+	rounds     int      // pauses made since nothing was refused
 	audit      blockSet // to be read again in the background
 }
 
@@ -138,13 +140,16 @@ func (c *Core) workMFT(id topo.NodeID) {
 		return
 	}
 	x := ref{clsMFT, int32(id)}
-	i := t.read.first(t.busy)
+	i := t.read.first(t.busy, t.refused)
 	write := i < 0 && c.writing()
 	if write {
-		i = t.write.first(t.busy)
+		i = t.write.first(t.busy, t.refused)
 	}
 	switch {
 	case i < 0:
+		if t.read.empty() && t.write.empty() {
+			t.rounds = 0
+		}
 		c.auditMFT(id, t)
 		return
 	case write:
@@ -198,7 +203,7 @@ func (c *Core) gotMFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	t.busy.remove(i)
 	var got mad.MulticastForwardingTable
 	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil || i >= len(t.have) {
-		c.refused(r, status.String())
+		c.refusedMFT(id, r, status.String())
 		return
 	}
 	t.have[i] = got.PortMask
@@ -208,12 +213,26 @@ func (c *Core) gotMFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	if r.method == mad.MethodSet && t.write.has(i) {
 		if t.twice.has(i) {
 			t.twice.remove(i)
-			c.refused(r, "the block answered is not the one that was set")
+			c.refusedMFT(id, r, "the block answered is not the one that was set")
 			return
 		}
 		t.twice.add(i) // what is wanted may have changed meanwhile
 	}
 	c.markNode(clsMFT, id)
+}
+
+// refusedMFT leaves a block alone, with all others that are refused until then,
+// for the pause that follows the first refusal.
+func (c *Core) refusedMFT(id topo.NodeID, r *request, reason string) {
+	t := c.nodes[id].mft
+	if t.refused.empty() {
+		c.failures[r.ref] = failure{rounds: t.rounds} // other blocks may have been taken since
+		t.rounds++
+		c.refused(r, reason)
+	} else {
+		c.markNode(clsMFT, id)
+	}
+	t.refused.add(t.at(r.mod))
 }
 
 // lostMFT frees a block whose request ended without an answer.

@@ -56,6 +56,9 @@ const (
 	// switch, is in quarantine or was marked by an operator. One with neither
 	// takes it back.
 	FactHealth FactKind = "health"
+	// FactLanes: Mark says which tables of virtual lanes the subnet manager at
+	// the port GUID wrote that others may want undone. None takes it back.
+	FactLanes FactKind = "lanes"
 )
 
 // Fact is one thing that must survive a restart. A fact replaces an earlier
@@ -72,6 +75,23 @@ type Fact struct {
 	Port       ib.PortNum `json:"port,omitzero"`
 	Quarantine string     `json:"quarantine,omitzero"`
 	Mark       string     `json:"mark,omitzero"`
+}
+
+// TakesBack reports a fact that says only that an earlier one of the same kind,
+// GUID and Port holds no longer.
+func (f *Fact) TakesBack() bool {
+	switch f.Kind {
+	case FactLID:
+		return f.LID == 0
+	case FactNotKept:
+		return f.NotKept == 0
+	case FactHealth:
+		return f.Quarantine == "" && f.Mark == ""
+	case FactLanes:
+		return f.Mark == ""
+	default:
+		return false
+	}
 }
 
 // PortFields is a set of fields of PortInfo, and a few of SwitchInfo.

@@ -54,6 +54,7 @@ func (c *Core) tellSettled() {
 		Cause: c.tally.work.why.String(), Took: c.now.Sub(c.tally.work.at), Work: c.wire.all - c.tally.work.all,
 		Repeated: c.tally.Repeated - c.tally.work.repeated,
 	}
+	c.undone()
 	c.settledAt = c.now
 	c.settledBy.all, c.settledBy.sets = c.wire.all, c.wire.sets
 	c.event(e)

@@ -61,6 +61,7 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 	if want := c.lanesFor(p); pt.slvl.want != want {
 		c.anewSLtoVL(p)
 		pt.slvl.want = want
+		pt.slvl.all = pt.slvl.all || c.mixed(want)
 	}
 	switch {
 	case pt.slvl.done():
@@ -82,6 +83,7 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 	if !c.writing() {
 		return
 	}
+	c.wroteLanes(p, mapsWritten)
 	m := c.ask(x, pt.node, mad.MethodSet, mad.AttrSLtoVLMappingTable, c.slvlMod(p, true))
 	table := mad.SLtoVLMappingTable{VL: c.lanesOf(p, ib.PortNum(pt.slvl.in))}
 	if pt.slvl.phase == slvlBegin {

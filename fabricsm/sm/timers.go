@@ -85,9 +85,7 @@ func (c *Core) fire() {
 			}
 		case timerRetry:
 			if c.epochOf(t.ref) == t.epoch {
-				if t.ref.class == clsLFT {
-					c.nodes[t.ref.id].lft.refused = nil
-				}
+				c.pausedFor(t.ref)
 				c.mark(t.ref)
 			}
 		case timerHold:
@@ -114,5 +112,18 @@ func (c *Core) fire() {
 		case timerRoute:
 			// settle looks at the time itself
 		}
+	}
+}
+
+// pausedFor forgets which blocks of a table were refused before a pause.
+func (c *Core) pausedFor(x ref) {
+	switch x.class {
+	case clsLFT:
+		c.nodes[x.id].lft.refused = nil
+	case clsMFT:
+		if t := c.nodes[x.id].mft; t != nil {
+			t.refused = nil
+		}
+	default:
 	}
 }

@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"math/bits"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/qos"
@@ -14,7 +16,12 @@ type arbState struct {
 	right  uint8
 	differ uint8 // read, and to be written
 	twice  uint8 // written and not kept
+	first  uint8 // that of the halves written which tells whether they were lost meanwhile; 0: none was
+	lost   bool  // they were, once
 }
+
+// done reports that nothing is to be read or written.
+func (a *arbState) done() bool { return a.right == allHalves && a.first == 0 }
 
 const allHalves = 1<<mad.VLArbLow0 | 1<<mad.VLArbLow32 | 1<<mad.VLArbHigh0 | 1<<mad.VLArbHigh32
 
@@ -22,12 +29,12 @@ const allHalves = 1<<mad.VLArbLow0 | 1<<mad.VLArbLow32 | 1<<mad.VLArbHigh0 | 1<<
 // lane there is nothing to arbitrate.
 func (c *Core) arbitrates(p topo.PortID) bool {
 	pt := &c.ports[p]
-	return c.cfg.QoS.Enabled && pt.seen() && c.hasLanes(p) && pt.info.VLCap > 1
+	return c.shares() && pt.seen() && c.hasLanes(p) && pt.info.VLCap > 1
 }
 
 // arbDone reports that nothing is to be done to the arbitration tables of a port.
 func (c *Core) arbDone(p topo.PortID) bool {
-	return !c.arbitrates(p) || c.ports[p].unread || c.ports[p].arb != nil && c.ports[p].arb.right == allHalves
+	return !c.arbitrates(p) || c.ports[p].unread || c.ports[p].arb != nil && c.ports[p].arb.done()
 }
 
 // arbPort gives the port number in the modifier of a port's tables.
@@ -61,7 +68,10 @@ func (c *Core) wantHalf(p topo.PortID, half mad.VLArbHalf) (want mad.VLArbitrati
 	return want
 }
 
-// workVLArb reads and writes the arbitration tables of a port, half by half.
+// workVLArb reads and writes the arbitration tables of a port, half by half. A
+// device that reboots meanwhile loses the half that was written first, whatever
+// else it loses, and its port may show nothing of it. So that one is read in the
+// end.
 func (c *Core) workVLArb(p topo.PortID) {
 	pt := &c.ports[p]
 	if !c.arbitrates(p) || pt.unread {
@@ -85,10 +95,16 @@ func (c *Core) workVLArb(p topo.PortID) {
 		if a.differ&bit == 0 && !pt.fresh {
 			c.ask(x, pt.node, mad.MethodGet, mad.AttrVLArbitration, mod)
 		} else if c.writing() {
+			c.wroteLanes(p, sharesWritten)
 			want := c.wantHalf(p, half)
 			m := c.ask(x, pt.node, mad.MethodSet, mad.AttrVLArbitration, mod)
 			c.encode(mad.Encode(m.Data(), &want))
 		}
+		return
+	}
+	if a.first != 0 {
+		half := mad.VLArbHalf(bits.TrailingZeros8(a.first))
+		c.ask(ref{clsVLArb, int32(p)}, pt.node, mad.MethodGet, mad.AttrVLArbitration, mad.VLArbitrationMod(half, c.arbPort(p)))
 		return
 	}
 	c.markPort(clsSet, p)
@@ -112,12 +128,26 @@ func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		right = right && got.Entry[i] == want.Entry[i]
 	}
 	a.differ &^= bit
+	proof := r.method == mad.MethodGet && a.right == allHalves && a.first == bit
+	if proof {
+		a.first = 0
+	}
 	switch {
 	case status != mad.StatusOK:
 		c.refused(r, status.String())
 		a.right |= bit // until there is something new to be written
+	case proof && !right && a.lost:
+		c.refused(r, "the table read is not the one that was set")
+		a.lost = false
+	case proof && !right:
+		*a = arbState{want: a.want, lost: true}
+	case proof:
+		a.lost = false
 	case right:
 		a.right |= bit
+		if r.method == mad.MethodSet && a.first == 0 {
+			a.first = bit
+		}
 	case r.audit:
 		a.right &^= bit
 		a.differ |= bit

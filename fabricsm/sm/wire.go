@@ -257,7 +257,7 @@ func (r *request) answeredBy(m *mad.MAD) bool {
 // answered hands an answer to the code that asked.
 func (c *Core) answered(r *request, m *mad.MAD) {
 	if len(c.failures) > 0 {
-		delete(c.failures, r.ref)
+		c.spoke(r, m.Status())
 	}
 	if r.node != topo.None {
 		c.heard(r.node)

@@ -61,6 +61,7 @@ type Store struct {
 type key struct {
 	kind sm.FactKind
 	guid ib.GUID
+	port ib.PortNum
 }
 
 // InUseError says that another process holds the directory.
@@ -143,8 +144,8 @@ func legal(f *sm.Fact) bool {
 // take adds a fact to what is known. One that takes an earlier one back is not
 // kept itself.
 func (s *Store) take(f sm.Fact) {
-	k := key{f.Kind, f.GUID}
-	if f.Kind == sm.FactLID && f.LID == 0 || f.Kind == sm.FactNotKept && f.NotKept == 0 {
+	k := key{f.Kind, f.GUID, f.Port}
+	if f.TakesBack() {
 		delete(s.facts, k)
 	} else {
 		s.facts[k] = f
@@ -169,7 +170,7 @@ func (s *Store) Load() ([]sm.Fact, error) {
 
 func (s *Store) sorted() []sm.Fact {
 	keys := slices.SortedFunc(maps.Keys(s.facts), func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.guid, b.guid))
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.guid, b.guid), cmp.Compare(a.port, b.port))
 	})
 	out := make([]sm.Fact, 0, len(keys))
 	for _, k := range keys {

@@ -173,3 +173,17 @@ func TestTheJournalIsWrittenAnew(t *testing.T) {
 	}
 	wantFacts(t, s, lid(0x10, 4991))
 }
+
+// TestFactsOfPorts holds what is known of several ports of one switch apart.
+func TestFactsOfPorts(t *testing.T) {
+	dir := t.TempDir()
+	var said bytes.Buffer
+	mark := func(port ib.PortNum, as string) sm.Fact {
+		return sm.Fact{Kind: sm.FactHealth, GUID: 0x30, Port: port, Mark: as}
+	}
+	s := open(t, dir, &said)
+	save(t, s, mark(1, "unhealthy"), mark(2, "healthy"), mark(3, "unhealthy"), mark(0, "healthy"))
+	save(t, s, mark(3, ""))
+	s.Close()
+	wantFacts(t, open(t, dir, &said), mark(0, "healthy"), mark(1, "unhealthy"), mark(2, "healthy"))
+}
