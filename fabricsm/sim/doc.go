@@ -14,6 +14,12 @@
 //
 // What the simulator keeps and ibsim forgets: neighbour MTU, partition
 // enforcement bits, M_Key and its settings, SM service level, thresholds, and
-// every other writable field. It does not check the M_Key and carries no data
-// packets.
+// every other writable field. It does not check the M_Key.
+//
+// Data packets and GMPs go where the tables lead them, between Active ports
+// only, and are held to P_Keys: by switch ports that enforce them, and by the
+// port they reach. Inject sends one data packet and tells its fate; a Flow is
+// traffic between two ports, by which a test knows what a victim felt. What an
+// attacker or clumsy hands do is done by Recable, Swap, Bounce, Unplug, Insert,
+// Reboot, SetGUIDs, Lie, InjectMAD, Flood and RogueSM.
 package sim

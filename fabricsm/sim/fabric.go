@@ -55,6 +55,8 @@ type Fabric struct {
 	dirty    []*Station // with new packets since the last settle
 	stats    Stats
 	fault    Fault // of nodes without one of their own
+	flows    []*Flow
+	floods   []*Flood
 	nextTID  uint32
 }
 
@@ -71,6 +73,8 @@ type Stats struct {
 	Lost        uint64 // by a Fault
 	Overflowed  uint64 // dropped because an inbox was full
 	Traps       uint64 // sent by agents, repetitions included
+
+	DataDelivered uint64 // data packets that reached who they were for
 }
 
 // node is a switch, CA or router.
@@ -85,8 +89,9 @@ type node struct {
 	device      uint16
 	ports       []*port // by number; [0] is nil but for a switch
 	sw          *forwarding
-	fault       *Fault  // nil: that of the fabric
-	own         *Device // nil: that of the fabric
+	fault       *Fault      // nil: that of the fabric
+	own         *Device     // nil: that of the fabric
+	sm          *mad.SMInfo // of a subnet manager that the fabric itself plays, nil: none
 	traps       []pendingTrap
 }
 

@@ -64,12 +64,7 @@ func (f *Fabric) Unlink(node string, num ib.PortNum) error {
 		if p.cable == nil {
 			return fmt.Errorf("port %d of %q has no cable", num, p.node.name)
 		}
-		far := p.cable
-		p.cable, far.cable = nil, nil
-		if p.drop() {
-			p.noteLinkChange()
-			far.noteLinkChange()
-		}
+		p.unplug()
 		return nil
 	})
 }
@@ -85,17 +80,7 @@ func (f *Fabric) Relink(node string, num ib.PortNum, peer string, peerNum ib.Por
 		if err != nil {
 			return err
 		}
-		for _, end := range []*port{p, far} {
-			if end.cable != nil || end.num == 0 || p == far {
-				return fmt.Errorf("port %d of %q cannot take the cable: it has one, or cannot have any", end.num, end.node.name)
-			}
-		}
-		p.cable, far.cable = far, p
-		if p.train() {
-			p.noteLinkChange()
-			far.noteLinkChange()
-		}
-		return nil
+		return plug(p, far)
 	})
 }
 

@@ -63,6 +63,7 @@ func (f *Fabric) Advance(d time.Duration) {
 		f.run()
 	}
 	f.now = until
+	f.tickFlows()
 	f.settle()
 }
 

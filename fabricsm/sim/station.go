@@ -136,6 +136,9 @@ func (s *Station) board(fl *flight, p *transport.Packet) {
 		fl.slid = ib.PermissiveLID
 	}
 	fl.sqp, fl.dqp = p.QP, p.QP
+	if !p.MAD.IsSMP() {
+		fl.key = s.at.endPort().firstPKey()
+	}
 	if m := &fl.mad; !m.IsResponse() {
 		fl.origin, fl.request = s, m.Method()
 		m.SetTID(m.TID()&(1<<slotShift-1) | ib.TID(s.slot)<<slotShift)
@@ -144,6 +147,10 @@ func (s *Station) board(fl *flight, p *transport.Packet) {
 		}
 	}
 }
+
+// firstPKey is the entry of the P_Key table that GMPs are sent with: index 0,
+// which is what programs that know of no other use.
+func (p *port) firstPKey() ib.PKey { return ib.PKey(p.pkeys[0])<<8 | ib.PKey(p.pkeys[1]) }
 
 // wellFormed holds a MAD to the rules below which it is dropped without an
 // answer: versions, and a directed route only to the permissive LID.

@@ -17,6 +17,7 @@ type flight struct {
 	from       *port    // where it starts
 	origin     *Station // who waits for the answer, nil for agents
 	request    mad.Method
+	key        ib.PKey // of a GMP
 }
 
 // run moves queued packets until none is left. Called with mu held.
@@ -126,7 +127,7 @@ func (f *Fabric) routeByLID(fl *flight) {
 				return
 			}
 		}
-		if !f.cross(out, smp) {
+		if !smp && !out.admitsGMP(fl, outbound) || !f.cross(out, smp) || !smp && out.peer.node.sw != nil && !out.peer.admitsGMP(fl, inbound) {
 			f.undelivered(fl)
 			return
 		}
@@ -145,6 +146,23 @@ func (f *Fabric) routeByLID(fl *flight) {
 		f.arrive(fl, at)
 	}
 }
+
+// admitsGMP asks a port's partition rules about a GMP that crosses it, and does
+// what follows from a refusal. As with data, an adapter that sends is not asked.
+func (p *port) admitsGMP(fl *flight, way direction) bool {
+	if way == outbound && p.isEnd() {
+		return true
+	}
+	why := p.admits(packetIBA, fl.key, way)
+	if why == admitted {
+		return true
+	}
+	p.refuse(why, &packetHead{slid: fl.slid, dlid: fl.dlid, sqp: fl.sqp, dqp: fl.dqp, pkey: fl.key, qkey: gmpQKey}, way)
+	return false
+}
+
+// gmpQKey is the well-known Q_Key of queue pair 1 (IBTA volume 1, 10.2.4).
+const gmpQKey = 0x8001_0000
 
 // forward is the external port a switch sends a LID to, nil for none.
 func (n *node) forward(lid ib.LID) *port {
@@ -193,6 +211,10 @@ func (f *Fabric) undelivered(fl *flight) {
 
 // arrive hands a packet to what is behind the port it reached.
 func (f *Fabric) arrive(fl *flight, at *port) {
+	if !fl.mad.IsSMP() && !at.admitsGMP(fl, inbound) {
+		f.undelivered(fl)
+		return
+	}
 	fault := at.node.activeFault()
 	if fault == (Fault{}) {
 		f.deliver(fl, at)
@@ -266,6 +288,10 @@ func (f *Fabric) deliverRequest(fl *flight, at *port) {
 			return
 		}
 	}
+	if at.node.playsSM(&fl.mad) {
+		f.reply(fl, at, mad.StatusOK)
+		return
+	}
 	f.undelivered(fl)
 }
 
@@ -275,7 +301,16 @@ func (f *Fabric) answer(fl *flight, at *port) {
 		f.undelivered(fl)
 		return
 	}
+	set := fl.mad.Method() == mad.MethodSet
 	status := at.agent(&fl.mad)
+	if set && len(f.flows) > 0 {
+		f.probeFlows()
+	}
+	f.reply(fl, at, status)
+}
+
+// reply turns a request into its response and sends it back.
+func (f *Fabric) reply(fl *flight, at *port, status mad.Status) {
 	fl.mad.Respond(status)
 	f.stats.Answered++
 	if fl.mad.IsDR() {

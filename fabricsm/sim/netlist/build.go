@@ -34,10 +34,7 @@ func (b *builder) addNode(t ib.NodeType, name string, guid ib.GUID, ports int) *
 		b.err = fmt.Errorf("node %s: %d ports, the most is %d", name, ports, maxPorts)
 		ports = maxPorts
 	}
-	n := &Node{Type: t, Name: name, Description: name, GUID: guid, SystemImageGUID: guid, Ports: make([]Port, ports+1)}
-	for i := range n.Ports {
-		n.Ports[i].Link = defaultLink
-	}
+	n := new(NewNode(t, name, guid, ports))
 	return n
 }
 

@@ -81,3 +81,13 @@ func (l *Netlist) Find(name string) *Node {
 	}
 	return nil
 }
+
+// NewNode makes a node that has so many ports, none of them cabled; its
+// description is its name.
+func NewNode(t ib.NodeType, name string, guid ib.GUID, ports int) Node {
+	n := Node{Type: t, Name: name, Description: name, GUID: guid, SystemImageGUID: guid, Ports: make([]Port, ports+1)}
+	for i := range n.Ports {
+		n.Ports[i].Link = defaultLink
+	}
+	return n
+}
