@@ -46,18 +46,19 @@ func (Engine) Name() string { return "ftree" }
 // Route gives every switch a shortest of the routes to every LID of its island
 // that go up and then down in the order of [updown.Order] from one leaf, spread
 // over equally short ones; between leaves of a whole tree these are all
-// shortest paths. A route of prev stays while it is still one of them. Errors
+// shortest paths. A route of prev stays while it is still one of them, and so does
+// the order, so that a lost link moves the routes that used it and no other. Errors
 // are those of [route.NewGraph], and the first few reasons why the fabric is no
 // fat tree, or a route that exceeds MaxReverseHops.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	var t *tree
-	tables, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+	tables, err := spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
 		t = &tree{f: f, g: g}
-		order, err := t.order(e)
+		order, places, err := t.order(e, prev)
 		if err != nil {
-			return nil, err
+			return spread.Plan{}, err
 		}
-		return updown.Rules(g, order), nil
+		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order)}, nil
 	})
 	if err == nil && e.LimitReverse {
 		err = t.checkReverse(tables, e.MaxReverseHops)

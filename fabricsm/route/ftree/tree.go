@@ -29,19 +29,25 @@ type tree struct {
 	level []int32 // by switch: 0 for leaves, below 0 for what only hangs under one, or unknown
 }
 
-// order gives the order of switches that routes go up and down in. Its top is a
+// order gives the order of switches that routes go up and down in, and the place of
+// each. Its top is a
 // leaf: seen from there, every way up and down the tree goes up and down too,
-// and unlike roots, a leaf leaves no two switches without such a way.
-func (t *tree) order(e Engine) ([]int32, error) {
+// and unlike roots, a leaf leaves no two switches without such a way. The order of prev
+// stays while it is such a one.
+func (t *tree) order(e Engine, prev *route.Tables) (order, places []int32, err error) {
 	t.findLeaves(e)
-	err := t.setLevels(e)
-	if err == nil {
+	if err = t.setLevels(e); err == nil {
 		err = t.checkLinks()
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return updown.Order(t.g, nil, t.pick), nil
+	order, places, ok := updown.Kept(t.g, e.Name(), prev, nil)
+	if !ok {
+		order = updown.Order(t.g, nil, t.pick)
+		places = updown.Places(t.g, order)
+	}
+	return order, places, nil
 }
 
 // findLeaves marks the switches that compute nodes are cabled to.

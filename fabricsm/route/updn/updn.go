@@ -15,6 +15,7 @@ package updn
 
 import (
 	"fmt"
+	"slices"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
@@ -42,16 +43,22 @@ func (Engine) Name() string { return "updn" }
 
 // Route gives every switch the shortest route to every LID of its island that
 // goes up and then down, spread over equally short ones. A route of prev stays
-// while it is still one of them. An island without one of the listed roots gets
-// a root of its own. Errors are those of [route.NewGraph], and that no listed
+// while it is still one of them, and so does the order of the switches, so that a
+// lost link moves the routes that used it and no other. An island without one of
+// the listed roots gets a root of its own. Errors are those of [route.NewGraph], and that no listed
 // root is in the fabric.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	return spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
+	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
 		roots, err := e.present(g)
 		if err != nil {
-			return nil, err
+			return spread.Plan{}, err
 		}
-		return updown.Rules(g, e.byID(g, roots, rank(g, roots))), nil
+		order, places, ok := updown.Kept(g, e.Name(), prev, roots)
+		if !ok || !slices.Equal(order, e.byID(g, roots, slices.Clone(order))) {
+			order = e.byID(g, roots, rank(g, roots))
+			places = updown.Places(g, order)
+		}
+		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order)}, nil
 	})
 }
 

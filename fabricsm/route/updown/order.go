@@ -1,6 +1,7 @@
 package updown
 
 import (
+	"cmp"
 	"slices"
 
 	"portcullis/fabricsm/route"
@@ -58,4 +59,75 @@ func Walk(g *route.Graph, from, order, hops []int32) []int32 {
 		}
 	}
 	return order
+}
+
+// Places gives where each switch stands in an order, by topo.NodeID, -1 for what is
+// no switch: with the same places a link that is lost leaves all choices but those
+// of the link itself as they are, see [spread.Plan].
+func Places(g *route.Graph, order []int32) []int32 {
+	places := make([]int32, len(g.Num))
+	for id := range places {
+		places[id] = -1
+	}
+	for i, s := range order {
+		places[g.IDs[s]] = int32(i)
+	}
+	return places
+}
+
+// Kept gives the order that tables were made in, and its places as they were, as long
+// as it is an order: every switch stands in it, and but for the listed roots, and one
+// of each island without any, is linked to one before it. Else, and where the listed
+// ones are not on top of their islands, ok is false. So a lost link does not turn
+// others round.
+func Kept(g *route.Graph, engine string, prev *route.Tables, listed []int32) (order, places []int32, ok bool) {
+	notes := prev.Notes()
+	if notes == nil || prev.Engine != engine {
+		return nil, nil, false
+	}
+	places = Places(g, nil)
+	order = make([]int32, len(g.IDs))
+	for s, id := range g.IDs {
+		if int(id) >= len(notes.Basis) || notes.Basis[id] < 0 {
+			return nil, nil, false
+		}
+		order[s], places[id] = int32(s), notes.Basis[id]
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(places[g.IDs[a]], places[g.IDs[b]]) })
+	return order, places, holds(g, order, listed)
+}
+
+// holds reports whether an order is one that [Order] could have given.
+func holds(g *route.Graph, order, listed []int32) bool {
+	isRoot := make([]bool, len(order))
+	for _, s := range listed {
+		isRoot[s] = true
+	}
+	island, sizes := islandsOf(g)
+	rooted := make([]bool, len(sizes)) // by island: it has a top
+	lower := make([]bool, len(sizes))  // by island: some other was seen
+	for _, s := range listed {
+		rooted[island[s]] = true
+	}
+	seen := make([]bool, len(order))
+	for _, s := range order {
+		i, under := island[s], false
+		for _, v := range g.To[g.Row[s]:g.Row[s+1]] {
+			under = under || seen[v]
+		}
+		seen[s] = true
+		switch {
+		case isRoot[s]:
+			if lower[i] {
+				return false
+			}
+		case under:
+			lower[i] = true
+		case rooted[i]:
+			return false
+		default:
+			rooted[i] = true
+		}
+	}
+	return true
 }

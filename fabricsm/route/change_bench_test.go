@@ -1,0 +1,109 @@
+package route_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/dfsssp"
+	"portcullis/fabricsm/route/ftree"
+	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/route/updn"
+	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/topo/topotest"
+)
+
+// cpuTime gives how long the processors have worked for this process, which other
+// work on the machine does not change as much as it does the clock.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// change is something that a fabric loses and gets back.
+type change struct {
+	name   string
+	cables []topo.PortID // one end of each
+}
+
+// changes gives a cable of a leaf, one further up, and a switch on top, of a fat
+// tree of three levels.
+func changes(f *topo.Fabric) []change {
+	port := func(level, i, n int) topo.PortID {
+		return f.PortOf(f.NodeByGUID(topotest.SwitchGUID(level, i)), ib.PortNum(n))
+	}
+	spine := change{name: "spine"}
+	n := f.NodeByGUID(topotest.SwitchGUID(3, 7))
+	for i := 1; i <= int(f.Node(n).NumPorts); i++ {
+		if p := f.PortOf(n, ib.PortNum(i)); f.Port(p).Peer != topo.None {
+			spine.cables = append(spine.cables, p)
+		}
+	}
+	up := int(f.NodeOf(port(1, 1, 1)).NumPorts)/2 + 4
+	return []change{{"leaf", []topo.PortID{port(1, 10, up)}}, {"middle", []topo.PortID{port(2, 10, up)}}, spine}
+}
+
+// BenchmarkChange routes and judges after something is lost, and after it is back,
+// each time from the tables before. cpu-ms is of both.
+func BenchmarkChange(b *testing.B) {
+	for _, hosts := range []int{648, 5184, 10368} {
+		for _, e := range []route.Engine{minhop.Engine{}, updn.Engine{}, ftree.Engine{}, dfsssp.Engine{Lanes: 4}} {
+			k := topotest.FatTree3(hosts, 36)
+			var first *route.Tables
+			for _, c := range changes(k.Fabric()) {
+				b.Run(fmt.Sprintf("%s/hosts=%d/%s", e.Name(), hosts, c.name), func(b *testing.B) {
+					if first == nil {
+						first = firstOf(b, e, k.Fabric(), nil)
+					}
+					benchmarkChange(b, e, k, c, first)
+				})
+			}
+		}
+	}
+}
+
+func benchmarkChange(b *testing.B, e route.Engine, k *topotest.Kit, c change, now *route.Tables) {
+	b.ReportAllocs()
+	peers := make([]topo.PortID, len(c.cables))
+	for i, p := range c.cables {
+		peers[i] = k.Port(p).Peer
+	}
+	var lost, back, least time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		for _, p := range c.cables {
+			k.Disconnect(p)
+		}
+		cut := k.Fabric()
+		for i, p := range c.cables {
+			k.Connect(p, peers[i])
+		}
+		whole := k.Fabric()
+		b.StartTimer()
+		t0 := cpuTime()
+		now = firstOf(b, e, cut, now)
+		t1 := cpuTime()
+		now = firstOf(b, e, whole, now)
+		t2 := cpuTime()
+		if lost == 0 || t2-t0 < least {
+			lost, back, least = t1-t0, t2-t1, t2-t0
+		}
+	}
+	b.ReportMetric(float64(lost.Microseconds())/1000, "lost-cpu-ms")
+	b.ReportMetric(float64(back.Microseconds())/1000, "back-cpu-ms")
+}
+
+func firstOf(b *testing.B, e route.Engine, f *topo.Fabric, prev *route.Tables) *route.Tables {
+	b.Helper()
+	c, err := route.First(f, prev, e)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c.Tables
+}
