@@ -41,28 +41,31 @@ func newRegistry(fabric *seen.Observer) *prometheus.Registry {
 }
 
 // watch opens what o asks for; path completes the path of the socket.
-func watch(o watchConfig, path func(string) string, seen *seen.Observer, log *slog.Logger) (w *watched, err error) {
-	w = &watched{}
+func watch(o watchConfig, path func(string) string, seen *seen.Observer, log *slog.Logger) (*watched, error) {
+	w := &watched{}
 	if o.Socket == "" && o.Metrics == "" {
 		return w, nil
 	}
-	defer func() {
-		if err != nil {
-			w.close()
-		}
-	}()
 	w.server = api.NewLocal(api.LocalOptions{Fabric: seen, Version: version.Short(), Log: log, Registry: newRegistry(seen)})
+	if err := w.listen(o, path); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *watched) listen(o watchConfig, path func(string) string) (err error) {
 	if o.Socket != "" {
 		if w.local, err = listenUnix(path(o.Socket)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if o.Metrics != "" {
 		if w.metrics, err = net.Listen("tcp", o.Metrics); err != nil {
-			return nil, fmt.Errorf("serve metrics: %w", err)
+			return fmt.Errorf("serve metrics: %w", err)
 		}
 	}
-	return w, nil
+	return nil
 }
 
 func (w *watched) close() {

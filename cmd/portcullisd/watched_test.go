@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -265,5 +266,41 @@ func TestServiceShowsTheFabric(t *testing.T) {
 	})
 	if _, err := withToken(t, dir, address, "x").Overview(t.Context()); err == nil {
 		t.Error("the fabric is shown to a wrong token")
+	}
+}
+
+func TestWatchOfWhatIsTaken(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	first, err := watch(watchConfig{Socket: "first.sock"}, in, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.close()
+	for _, tt := range []struct {
+		name string
+		o    watchConfig
+		want string
+	}{
+		{"socket", watchConfig{Socket: "first.sock"}, "another process listens there"},
+		{"metrics", watchConfig{Socket: "second.sock", Metrics: busy.Addr().String()}, "address already in use"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if w, err := watch(tt.o, in, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("watch = %v, %v; want an error with %q", w, err, tt.want)
+			}
+		})
+	}
+	left, err := filepath.Glob(in("*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{in("first.sock")}, left); diff != "" {
+		t.Errorf("sockets that are left (-want +got):\n%s", diff)
 	}
 }
