@@ -68,30 +68,52 @@ func arrange(current Table, capacity int, def ib.PKey, keys []ib.PKey) Table {
 			out[i], placed[k] = keys[k], true
 		}
 	}
-	next := freeEntries(current, out, lastUsed)
+	free := entries{current: current, out: out, lastUsed: lastUsed, i: lastUsed}
 	for k, key := range keys {
 		if !placed[k] {
-			out[next[0]], next = key, next[1:]
+			out[free.next()] = key
 		}
 	}
 	return trim(out)
 }
 
-// freeEntries gives the indices of empty entries in the order of use.
-func freeEntries(current, out Table, lastUsed int) []int {
-	var behind, empty, freed []int
-	for i := 1; i < len(out); i++ {
-		switch {
-		case out[i] != 0:
-		case i > lastUsed:
-			behind = append(behind, i)
-		case current.at(i) == 0:
-			empty = append(empty, i)
+// entries gives empty entries of a table one after the other, in the order of use.
+type entries struct {
+	current, out Table
+	lastUsed     int
+	i            int // the last one given
+	round        uint8
+}
+
+// Rounds of entries: those behind the last one in use, those that are empty, and
+// those that are being freed.
+const (
+	behindLast uint8 = iota
+	unused
+	freed
+)
+
+// next gives the next entry. There must be one.
+func (e *entries) next() int {
+	for {
+		if e.i++; e.i >= len(e.out) {
+			e.i, e.round = 1, e.round+1
+		}
+		var fits bool
+		switch e.round {
+		case behindLast:
+			fits = e.i > e.lastUsed
+		case unused:
+			fits = e.i < e.lastUsed && e.current.at(e.i) == 0
+		case freed:
+			fits = e.i <= e.lastUsed && e.current.at(e.i) != 0
 		default:
-			freed = append(freed, i)
+			panic("partition: more keys than entries")
+		}
+		if fits && e.out[e.i] == 0 {
+			return e.i
 		}
 	}
-	return slices.Concat(behind, empty, freed)
 }
 
 func indexOfBase(keys []ib.PKey, k ib.PKey) int {
@@ -103,5 +125,5 @@ func trim(t Table) Table {
 	for n > 0 && t[n-1] == 0 {
 		n--
 	}
-	return slices.Clone(t[:n])
+	return t[:n:n]
 }

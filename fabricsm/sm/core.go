@@ -65,8 +65,9 @@ type Core struct {
 	settledBy struct{ all, sets uint64 }
 	viewAt    time.Time
 	viewDue   bool
-	disturbed bool  // settled no longer, and no view says so yet
-	shown     *View // the last one
+	disturbed bool                      // settled no longer, and no view says so yet
+	shown     *View                     // the last one
+	shownKeys topo.OwnPages[*pkeyTable] // by topo.PortID, for views: port.pkeys
 	problems  map[problemKey]string
 	notKept   map[device]PortFields // as saved
 	tally     tally

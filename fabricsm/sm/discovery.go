@@ -354,11 +354,12 @@ func (c *Core) cut(p topo.PortID) {
 		pt.arb = nil
 		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
 		if pt.pkeys != nil && c.external(x) {
-			pt.pkeys = pt.pkeys.doubted() // the switch may have rebooted
+			c.setKeys(x, pt.pkeys.doubted()) // the switch may have rebooted
 		}
 		if c.isEnd(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
 			c.leave(x)
-			pt.known, pt.pkeys = false, nil
+			pt.known = false
+			c.setKeys(x, nil)
 			tp := c.topo.Port(x)
 			tp.State = ib.PortNop // until it is read again
 			c.topo.SetPort(x, tp)

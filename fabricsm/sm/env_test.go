@@ -163,6 +163,9 @@ func (e *env) step(in sm.Input) {
 	}
 	e.events = append(e.events, out.Events...)
 	if out.View != nil {
+		if out.View.Settled && !e.core.ShowsAllKeys(out.View) {
+			e.t.Fatal("a view of a settled fabric does not show the P_Key tables that the core knows")
+		}
 		e.view = out.View
 	}
 	e.wake, e.resigned = out.Wake, out.Resigned

@@ -23,7 +23,8 @@ func (c *Core) doubtAll() {
 	}
 	for p := range c.ports {
 		pt := &c.ports[p]
-		pt.pkeys, pt.keysOK, pt.bitsProven, pt.lid, pt.fresh, pt.unread = nil, false, false, 0, false, false
+		c.setKeys(topo.PortID(p), nil)
+		pt.keysOK, pt.bitsProven, pt.lid, pt.fresh, pt.unread = false, false, 0, false, false
 		c.anewSLtoVL(topo.PortID(p))
 		pt.slvl.all = false
 		pt.arb = nil

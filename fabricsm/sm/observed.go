@@ -58,8 +58,8 @@ type node struct {
 // are in the order of their size.
 type port struct {
 	info  mad.PortInfo
-	pkeys *pkeyTable
-	arb   *arbState // nil before anything is wanted of it
+	pkeys *pkeyTable // see setKeys
+	arb   *arbState  // nil before anything is wanted of it
 
 	place       ib.Place      // where it was told to be placed
 	claim       ib.GUID       // GUID the challenger says this further port of an adapter has
@@ -165,15 +165,22 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.nodes = extend(c.nodes, c.topo.NumNodes(), manyNodes)
 	first := c.topo.Node(id).FirstPort
 	c.ports = extend(c.ports, c.topo.NumPorts(), manyPorts)
+	c.shownKeys.Grow(c.topo.NumPorts())
 	d := c.deviceAt(ni, up)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d]}
 	for i := range int(ni.NumPorts) + 1 {
-		c.ports[first+topo.PortID(i)] = port{node: id, num: ib.PortNum(i), challenger: topo.None}
+		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
 	}
 	c.grew(id, ni)
 	c.remember(id)
 	c.moved()
 	return id
+}
+
+// clearPort forgets all that is known of a port.
+func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
+	c.ports[p] = port{node: id, num: num, challenger: topo.None}
+	c.shownKeys.Set(int32(p), nil)
 }
 
 // A fabric that is not small is given room for many nodes and ports at once. What
@@ -214,7 +221,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 			c.reseat(g)
 		}
 		c.lids.leave(&c.ports[p])
-		c.ports[p] = port{node: id, num: ib.PortNum(i), challenger: topo.None}
+		c.clearPort(p, id, ib.PortNum(i))
 	}
 	c.topo.RemoveNode(id)
 	c.noForwarding(id)

@@ -68,10 +68,9 @@ func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
 // it. For those that are to go see mustWait.
 func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
 	pt := &c.ports[p]
-	want := slices.Clone(c.planFor(p).EndPort)
-	for len(want) < len(pt.pkeys.keys) {
-		want = append(want, 0)
-	}
+	plan := c.planFor(p).EndPort
+	want := make(partition.Table, max(len(plan), len(pt.pkeys.keys)))
+	copy(want, plan)
 	sp := c.peer(p)
 	for i, have := range pt.pkeys.keys {
 		if want[i] != have && isTenant(want[i]) && !c.switchHolds(sp, want[i]) {

@@ -47,7 +47,7 @@ func (c *Core) workPKeys(p topo.PortID) {
 		return
 	}
 	if pt.pkeys == nil || len(pt.pkeys.blocks) != blocks {
-		pt.pkeys = c.members.unknownTable(blocks)
+		c.setKeys(p, c.members.unknownTable(blocks))
 	}
 	mayWrite := c.writing() && c.members.ready
 	fresh := c.freshKeys(p) && (pt.num == 0 || pt.info.PortState <= ib.PortInit)
@@ -141,7 +141,7 @@ func (c *Core) writeKeys(p topo.PortID) bool {
 		c.members.sent[p] = table.PKey
 		// From here on it is not known what the block holds, even if no answer
 		// comes.
-		pt.pkeys = c.members.tableWith(pt.pkeys, b, have, blockUnknown)
+		c.setKeys(p, c.members.tableWith(pt.pkeys, b, have, blockUnknown))
 		m := c.ask(ref{clsPKey, int32(p)}, pt.node, mad.MethodSet, mad.AttrPKeyTable, c.keyMod(p, b))
 		c.encode(mad.Encode(m.Data(), &table))
 		return true
@@ -188,7 +188,7 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 	}
 	t := c.members.tableWith(old, b, got.PKey[:], state)
 	changed := t != old && (!slices.Equal(old.keys, t.keys) || !slices.Equal(old.blocks, t.blocks))
-	pt.pkeys = t
+	c.setKeys(p, t)
 	c.viewDue = c.viewDue || changed
 	sent := c.members.sent[p]
 	delete(c.members.sent, p)

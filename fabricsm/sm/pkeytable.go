@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/topo"
 )
 
 const keysPerBlock = mad.PKeysPerBlock
@@ -48,6 +49,14 @@ func (t *pkeyTable) is(o *pkeyTable, b int, keys []ib.PKey, state blockState) bo
 	return len(t.blocks) == len(o.blocks) && t.blocks[b] == state && slices.Equal(t.keys[lo:hi], keys) &&
 		slices.Equal(t.keys[:lo], o.keys[:lo]) && slices.Equal(t.keys[hi:], o.keys[hi:]) &&
 		slices.Equal(t.blocks[:b], o.blocks[:b]) && slices.Equal(t.blocks[b+1:], o.blocks[b+1:])
+}
+
+// setKeys takes what is known of the P_Key table of a port.
+func (c *Core) setKeys(p topo.PortID, t *pkeyTable) {
+	if c.ports[p].pkeys != t {
+		c.ports[p].pkeys = t
+		c.shownKeys.Set(int32(p), t)
+	}
 }
 
 // sharedTables is how many tables are remembered to be shared: most ports of a

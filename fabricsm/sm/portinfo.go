@@ -65,7 +65,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	if byGet && was && c.external(p) && differing(&old, pi)&fieldEnforcement != 0 {
 		// It most likely rebooted, and has lost its tables, too.
-		pt.pkeys = nil
+		c.setKeys(p, nil)
 		c.nodes[pt.node].reset = false
 		c.nodes[pt.node].verify = true
 		c.markNode(clsSwitch, pt.node)
@@ -321,7 +321,8 @@ func (c *Core) rebooted(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
-		c.ports[p].pkeys, c.ports[p].keysOK = nil, false
+		c.setKeys(p, nil)
+		c.ports[p].keysOK = false
 		c.anewSLtoVL(p)
 		c.ports[p].slvl.all = true
 		c.ports[p].arb = nil

@@ -156,15 +156,12 @@ func (c *Core) publishAll() {
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
 		Priority: c.priority(), Others: c.otherSMs(), Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
-		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: make([]*pkeyTable, len(c.ports)),
+		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}
 	v.Problems = texts(v.Faults, len(c.problems))
 	v.aliases = c.showAliases()
 	if c.writing() {
 		v.Multicast = c.multicastView()
-	}
-	for i := range c.ports {
-		v.pkeys[i] = c.ports[i].pkeys
 	}
 	c.out.View, c.shown = v, v
 }

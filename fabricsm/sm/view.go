@@ -38,7 +38,7 @@ type View struct {
 
 	aliases map[topo.PortID][]ib.GUID
 
-	pkeys []*pkeyTable // by PortID, nil: not read
+	pkeys topo.Pages[*pkeyTable] // by PortID, nil: not read
 }
 
 // SMPCount says how many requests of a kind were sent.
@@ -52,10 +52,13 @@ type SMPCount struct {
 // of the table. proven says that every block of it was read with a Get since it
 // was last written; a table that was not read at all is nil and not proven.
 func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
-	if int(p) >= len(v.pkeys) || v.pkeys[p] == nil {
+	if int(p) >= v.pkeys.Len() {
 		return nil, false
 	}
-	t := v.pkeys[p]
+	t := v.pkeys.At(int32(p))
+	if t == nil {
+		return nil, false
+	}
 	for _, k := range t.keys {
 		if k.Valid() {
 			keys = append(keys, k)

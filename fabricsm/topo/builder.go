@@ -10,8 +10,8 @@ import (
 // zero Builder is an empty fabric. Ids that it did not give are bugs of the
 // caller and panic.
 type Builder struct {
-	nodes ownPages[Node]
-	ports ownPages[Port]
+	nodes OwnPages[Node]
+	ports OwnPages[Port]
 
 	byGUID    map[ib.GUID]NodeID // first of a chain, tombstones included
 	nextTwin  []NodeID           // by node: the next with the same GUID, None at the end
@@ -200,7 +200,7 @@ func (b *Builder) Freeze() *Fabric {
 	if old == nil {
 		old = &Fabric{}
 	}
-	f := &Fabric{nodes: b.nodes.snapshot(), ports: b.ports.snapshot(), byGUID: old.byGUID, switches: old.switches, endPorts: old.endPorts}
+	f := &Fabric{nodes: b.nodes.Snapshot(), ports: b.ports.Snapshot(), byGUID: old.byGUID, switches: old.switches, endPorts: old.endPorts}
 	if len(b.nodesMoved) > 0 {
 		f.byGUID = old.byGUID.apply(&edit[NodeID]{was: old.nodeGUID, is: f.nodeGUID, wasLive: old.lives, isLive: f.lives, moved: b.nodesMoved})
 		if slices.ContainsFunc(b.nodesMoved, func(id NodeID) bool { return old.isSwitch(id) || f.isSwitch(id) }) {

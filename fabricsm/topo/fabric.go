@@ -71,8 +71,8 @@ func (p *Port) Rate() int { return p.Width.Lanes() * p.Speed.LaneRate() }
 // Fabric is an immutable snapshot. The slices and pointers it hands out are
 // shared: they must not be written to.
 type Fabric struct {
-	nodes    pages[Node]
-	ports    pages[Port]
+	nodes    Pages[Node]
+	ports    Pages[Port]
 	byGUID   order[NodeID] // live nodes
 	switches []NodeID      // live switches by (GUID, id)
 	endPorts order[PortID] // live end ports with a GUID

@@ -13,16 +13,23 @@ const (
 	pageSize = 1 << pageBits
 )
 
-// pages is a list in pages.
-type pages[T any] struct {
+// Pages is an immutable list by id, of nodes or of ports, that shares what did not
+// change with others. The zero Pages is empty.
+type Pages[T any] struct {
 	dir []*[pageSize]T
 	n   int
 }
 
-func (p *pages[T]) at(i int32) *T { return &p.dir[i>>pageBits][i&(pageSize-1)] }
+// Len gives the number of values.
+func (p *Pages[T]) Len() int { return p.n }
+
+// At gives the value under an id below Len.
+func (p *Pages[T]) At(i int32) T { return *p.at(i) }
+
+func (p *Pages[T]) at(i int32) *T { return &p.dir[i>>pageBits][i&(pageSize-1)] }
 
 // all visits the values in order; those that visit gets must not be written to.
-func all[ID ~int32, T any](p *pages[T]) iter.Seq2[ID, *T] {
+func all[ID ~int32, T any](p *Pages[T]) iter.Seq2[ID, *T] {
 	return func(yield func(ID, *T) bool) {
 		for i := range ID(p.n) {
 			if !yield(i, p.at(int32(i))) {
@@ -32,23 +39,33 @@ func all[ID ~int32, T any](p *pages[T]) iter.Seq2[ID, *T] {
 	}
 }
 
-// ownPages is a list in pages of which snapshots are taken: what they share is
-// copied before it is written.
-type ownPages[T any] struct {
-	pages[T]
+// OwnPages is a list of which snapshots are taken: what they share is copied
+// before it is written. It belongs to one goroutine. The zero OwnPages is empty.
+type OwnPages[T any] struct {
+	Pages[T]
 	own    []uint64 // by page, one bit each: it is in no snapshot
 	shared bool     // the directory is in a snapshot, and nothing was written since
 }
 
-// snapshot gives the list as it is.
-func (o *ownPages[T]) snapshot() pages[T] {
+// Snapshot gives the list as it is.
+func (o *OwnPages[T]) Snapshot() Pages[T] {
 	clear(o.own)
 	o.shared = true
-	return o.pages
+	return o.Pages
 }
 
+// Grow appends zero values until there are n.
+func (o *OwnPages[T]) Grow(n int) {
+	if n > o.n {
+		o.grow(n - o.n)
+	}
+}
+
+// Set replaces the value under an id below Len.
+func (o *OwnPages[T]) Set(i int32, v T) { *o.write(i) = v }
+
 // grow appends n zero values.
-func (o *ownPages[T]) grow(n int) {
+func (o *OwnPages[T]) grow(n int) {
 	o.ownDir()
 	for o.n += n; len(o.dir)*pageSize < o.n; {
 		o.dir = append(o.dir, new([pageSize]T))
@@ -57,7 +74,7 @@ func (o *ownPages[T]) grow(n int) {
 }
 
 // write gives a value to be written.
-func (o *ownPages[T]) write(i int32) *T {
+func (o *OwnPages[T]) write(i int32) *T {
 	page := int(i >> pageBits)
 	if w := page / 64; w >= len(o.own) || o.own[w]&(1<<(page%64)) == 0 {
 		o.ownDir()
@@ -68,14 +85,14 @@ func (o *ownPages[T]) write(i int32) *T {
 	return o.at(i)
 }
 
-func (o *ownPages[T]) owns(page int) {
+func (o *OwnPages[T]) owns(page int) {
 	for page/64 >= len(o.own) {
 		o.own = append(o.own, 0)
 	}
 	o.own[page/64] |= 1 << (page % 64)
 }
 
-func (o *ownPages[T]) ownDir() {
+func (o *OwnPages[T]) ownDir() {
 	if o.shared {
 		o.dir, o.shared = slices.Clone(o.dir), false
 	}

@@ -1,0 +1,14 @@
+package sm
+
+import "portcullis/fabricsm/topo"
+
+// ShowsAllKeys reports that a view of the present state shows of every port the
+// table that the core believes it has.
+func (c *Core) ShowsAllKeys(v *View) bool {
+	for p := range c.ports {
+		if v.pkeys.At(int32(p)) != c.ports[topo.PortID(p)].pkeys {
+			return false
+		}
+	}
+	return v.pkeys.Len() == len(c.ports)
+}
