@@ -25,10 +25,13 @@ var arrows = []arrow{
 	{from: "fabricsm/partition", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/mcast", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/route"}, why: "trees grow beside unicast routes"},
 	{from: "fabricsm/qos", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
+	{from: "fabricsm/keys", may: []string{"fabricsm/ib"}, why: "keys knows values, and neither packets nor stores"},
+	{from: "fabricsm/vault", may: []string{"fabricsm/ib", "fabricsm/keys"}, why: "a vault seals keys and knows nobody who uses them"},
 	{
 		from: "fabricsm/sm",
 		may: []string{
 			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition", "fabricsm/mcast", "fabricsm/qos",
+			"fabricsm/keys",
 		},
 		why: "the core knows values, codec, topology and planners",
 	},
@@ -42,7 +45,7 @@ var arrows = []arrow{
 		from: "fabricsm/driver",
 		may: []string{
 			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
-			"fabricsm/mcast", "fabricsm/qos", "fabricsm/sm", "fabricsm/transport",
+			"fabricsm/mcast", "fabricsm/qos", "fabricsm/sm", "fabricsm/transport", "fabricsm/keys", "fabricsm/vault",
 		},
 		why: "the driver runs a core over a transport and knows no service",
 	},
@@ -153,6 +156,9 @@ func TestArrowsBreak(t *testing.T) {
 		{"fabricsm/route/minhop", ours + "/fabricsm/route", false},
 		{"fabricsm/route/minhop", ours + "/fabricsm/mad", true},
 		{"fabricsm/sm", ours + "/fabricsm/transport", true},
+		{"fabricsm/sm", ours + "/fabricsm/vault", true},
+		{"fabricsm/keys", ours + "/fabricsm/mad", true},
+		{"fabricsm/keys/keyfile", ours + "/fabricsm/keys", false},
 		{"fabricsm/sim", ours + "/fabricsm/sm", true},
 		{"fabricsm/sim", ours + "/fabricsm/smart", true},
 		{"attest/ek", ours + "/firmware", true},

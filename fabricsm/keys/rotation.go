@@ -1,0 +1,288 @@
+package keys
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+)
+
+// RotationConfig says how keys are changed from time to time.
+type RotationConfig struct {
+	// Period is from the end of one cycle to the beginning of the next, and from
+	// start-up to the first; 0 turns rotation off. At least a minute.
+	Period time.Duration
+	// Grace is how long after a cycle devices still accept the keys before it.
+	// Short: tools that hold them fail. Long: so does a key that leaked. Below Period.
+	Grace time.Duration
+	// Window is how many devices are changed at once, for each kind. One is the
+	// choice for N2NNodeKey whatever it says: its neighbours come before the next.
+	Window int
+}
+
+// DefaultRotation is a change every day.
+func DefaultRotation() RotationConfig {
+	return RotationConfig{Period: 24 * time.Hour, Grace: time.Hour, Window: 16}
+}
+
+// Check reports values that make no sense.
+func (c RotationConfig) Check() error {
+	switch {
+	case c.Period == 0:
+		return nil
+	case c.Period < time.Minute || c.Period > 366*24*time.Hour:
+		return fmt.Errorf("rotation period %v: want 1m to a year, or 0 for none", c.Period)
+	case c.Grace < 0 || c.Grace >= c.Period:
+		return fmt.Errorf("rotation grace %v: want less than the period, %v", c.Grace, c.Period)
+	case c.Window < 1 || c.Window > 500:
+		return fmt.Errorf("rotation window %d: want 1 to 500", c.Window)
+	default:
+		return nil
+	}
+}
+
+// Cycle is what must be durable about the rotation of one kind of key: where the
+// latest cycle has got to.
+type Cycle struct {
+	Kind    Kind      `json:"kind"`
+	Epoch   Epoch     `json:"epoch"`
+	Began   time.Time `json:"began"`
+	Changed time.Time `json:"changed,omitzero"` // all devices were tried
+	Ended   time.Time `json:"ended,omitzero"`   // keys before it were dropped
+}
+
+// Member is a device as a cycle sees it.
+type Member struct {
+	GUID  ib.GUID
+	Epoch Epoch // of its Current key, 0: none, or imported
+	Dual  bool  // it accepts two keys for a while; others are not rotated
+	Keyed bool  // it has a Current key
+	Prior bool  // it has a Previous key to drop
+	Depth int   // hops from the subnet manager
+}
+
+// Target is one device whose key is to change, or whose Previous is to go.
+type Target struct {
+	Kind  Kind
+	GUID  ib.GUID
+	Epoch Epoch // of the new key
+}
+
+// Turn is what a Rotator wants done. Save comes first.
+type Turn struct {
+	Save   []Cycle
+	Change []Target // Plan a key of that epoch, unless one is pending, and tell Done
+	Commit []Target // Commit, and tell Done
+	Ended  []Summary
+	Wake   time.Time // call again then; zero: only after Done
+}
+
+// Summary is what a cycle came to.
+type Summary struct {
+	Cycle
+	Done   int // devices with a new key
+	Failed int // devices that did not take it, or did not answer
+	Single int // devices without dual keys, which keep theirs
+}
+
+type phase uint8
+
+const (
+	waiting phase = iota
+	changing
+	grace
+	committing
+)
+
+// spin is the rotation of one kind.
+type spin struct {
+	cycle  Cycle
+	phase  phase
+	listed bool // queue was filled since the phase began, or since a restart
+	at     time.Time
+	queue  []Target
+	out    map[ib.GUID]bool
+	sum    Summary
+}
+
+// Rotator decides when which keys change. It is given the time and holds no
+// keys. What it must remember is in Cycles and Records: after a crash it goes on
+// with an unfinished cycle at once, and only with devices that miss its epoch;
+// otherwise the first cycle begins a full period after start-up.
+type Rotator struct {
+	cfg   RotationConfig
+	spins [endOfKinds]*spin
+}
+
+// NewRotator gives one for some kinds of device keys, with the cycles that were
+// saved.
+func NewRotator(cfg RotationConfig, kinds []Kind, start time.Time, saved []Cycle) (*Rotator, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	r := &Rotator{cfg: cfg}
+	if cfg.Period == 0 {
+		return r, nil
+	}
+	for _, k := range kinds {
+		if !k.OfDevice() {
+			return nil, fmt.Errorf("rotation of %v: it is not the key of a device", k)
+		}
+		r.spins[k] = &spin{cycle: Cycle{Kind: k}, at: start.Add(cfg.Period), out: make(map[ib.GUID]bool)}
+	}
+	for _, c := range saved {
+		if !c.Kind.OfDevice() {
+			return nil, fmt.Errorf("saved rotation of %v: it is not the key of a device", c.Kind)
+		}
+		if s := r.spins[c.Kind]; s != nil {
+			s.resume(c, start, cfg)
+		}
+	}
+	return r, nil
+}
+
+func (s *spin) resume(c Cycle, start time.Time, cfg RotationConfig) {
+	s.cycle = c
+	s.sum = Summary{Cycle: c}
+	switch {
+	case c.Epoch == 0 || !c.Ended.IsZero():
+	case c.Changed.IsZero():
+		s.phase = changing
+	default:
+		s.phase = grace
+		s.at = earlier(c.Changed, start).Add(cfg.Grace) // the clock may have been set back
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Next gives what to do now. Ready says that the subnet manager is master, has
+// no handover or failed sweep under way, and can save; otherwise nothing new
+// begins. Fleet lists the devices of a kind; it is asked once for each cycle.
+func (r *Rotator) Next(now time.Time, ready bool, fleet func(Kind) []Member) Turn {
+	var t Turn
+	for _, k := range Kinds() {
+		if s := r.spins[k]; s != nil && ready {
+			s.advance(r.cfg, now, fleet, &t)
+			if s.waitsForTime() && (t.Wake.IsZero() || s.at.Before(t.Wake)) {
+				t.Wake = s.at
+			}
+		}
+	}
+	return t
+}
+
+func (s *spin) waitsForTime() bool { return s.phase == waiting || s.phase == grace }
+
+// advance goes through as many phases as are due.
+func (s *spin) advance(cfg RotationConfig, now time.Time, fleet func(Kind) []Member, t *Turn) {
+	if s.waitsForTime() && now.Before(s.at) {
+		return
+	}
+	switch s.phase {
+	case waiting:
+		s.begin(now, fleet, t)
+	case grace:
+		s.phase, s.listed = committing, false
+	default:
+	}
+	if !s.listed {
+		s.list(fleet(s.cycle.Kind))
+	}
+	window := cfg.Window
+	if s.cycle.Kind == N2NNodeKey {
+		window = 1
+	}
+	for len(s.queue) > 0 && len(s.out) < window {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		s.out[next.GUID] = true
+		if s.phase == changing {
+			t.Change = append(t.Change, next)
+		} else {
+			t.Commit = append(t.Commit, next)
+		}
+	}
+	if len(s.out) == 0 {
+		s.finish(cfg, now, t)
+	}
+}
+
+// begin starts a cycle, with an epoch that no device has had.
+func (s *spin) begin(now time.Time, fleet func(Kind) []Member, t *Turn) {
+	members := fleet(s.cycle.Kind)
+	epoch := s.cycle.Epoch
+	for _, m := range members {
+		epoch = max(epoch, m.Epoch)
+	}
+	s.cycle = Cycle{Kind: s.cycle.Kind, Epoch: epoch + 1, Began: now}
+	s.sum = Summary{}
+	s.phase = changing
+	s.list(members)
+	t.Save = append(t.Save, s.cycle)
+}
+
+// list fills the queue: the farthest devices first, so that one that is lost
+// cuts off nobody whose turn is still to come.
+func (s *spin) list(members []Member) {
+	s.listed = true
+	s.queue = s.queue[:0]
+	s.sum.Single = 0
+	members = slices.Clone(members)
+	slices.SortFunc(members, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(b.Depth, a.Depth), cmp.Compare(a.GUID, b.GUID))
+	})
+	for _, m := range members {
+		switch {
+		case !m.Keyed:
+		case s.phase == changing && !m.Dual:
+			s.sum.Single++
+		case s.phase == changing && m.Epoch < s.cycle.Epoch, s.phase == committing && m.Prior:
+			s.queue = append(s.queue, Target{s.cycle.Kind, m.GUID, s.cycle.Epoch})
+		}
+	}
+}
+
+// finish ends a phase in which nothing is left.
+func (s *spin) finish(cfg RotationConfig, now time.Time, t *Turn) {
+	switch s.phase {
+	case changing:
+		s.cycle.Changed = now
+		s.phase, s.at = grace, now.Add(cfg.Grace)
+		s.sum.Cycle = s.cycle
+		t.Ended = append(t.Ended, s.sum)
+	case committing:
+		s.cycle.Ended = now
+		s.phase, s.at = waiting, s.cycle.Changed.Add(cfg.Period)
+		if s.at.Before(now) {
+			s.at = now.Add(cfg.Period)
+		}
+	default:
+		return
+	}
+	t.Save = append(t.Save, s.cycle)
+}
+
+// Done says that a Target is settled, or that it failed for now. What failed is
+// tried again in the next cycle; its record keeps both keys until then.
+func (r *Rotator) Done(kind Kind, guid ib.GUID, ok bool) {
+	s := r.spins[kind]
+	if s == nil || !s.out[guid] {
+		return
+	}
+	delete(s.out, guid)
+	switch {
+	case s.phase != changing:
+	case ok:
+		s.sum.Done++
+	default:
+		s.sum.Failed++
+	}
+}
