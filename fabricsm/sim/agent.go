@@ -20,9 +20,9 @@ func (n *node) answers(m *mad.MAD) bool {
 	}
 }
 
-// agent answers a request that came in through p: it changes the node and
-// writes the answer's attribute into m.
-func (p *port) agent(m *mad.MAD) mad.Status {
+// agent answers a request that came in through p, with what a lets the sender
+// have: it changes the node and writes the answer's attribute into m.
+func (p *port) agent(m *mad.MAD, a access) mad.Status {
 	if m.Class() == mad.ClassPerf {
 		return p.perfAgent(m)
 	}
@@ -35,7 +35,7 @@ func (p *port) agent(m *mad.MAD) mad.Status {
 	case mad.AttrSwitchInfo:
 		return p.node.switchInfo(m, set)
 	case mad.AttrPortInfo:
-		return p.portInfo(m, set)
+		return p.portInfo(m, set, a)
 	case mad.AttrPKeyTable:
 		return p.pkeyTable(m, set)
 	case mad.AttrGUIDInfo:

@@ -20,6 +20,15 @@ type Device struct {
 	// base of P_Keys that come in, so that a limited member can call itself full
 	// towards other limited ones.
 	InboundBaseOnly bool
+
+	// DualMKey is a device that goes on accepting the old M_Key when it gets a
+	// new one, until the new one is set a second time. What devices do exactly
+	// is not public; MlnxExtendedPortInfo says that they hold two.
+	DualMKey bool
+
+	// KeepsMKey and KeepsPKeys say what survives a reboot: M_Key, protection
+	// level and lease period, and the P_Key tables of end ports.
+	KeepsMKey, KeepsPKeys bool
 }
 
 // SetDevice makes a node another device, or with node "" all nodes that have

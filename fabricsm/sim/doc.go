@@ -14,7 +14,7 @@
 //
 // What the simulator keeps and ibsim forgets: neighbour MTU, partition
 // enforcement bits, M_Key and its settings, SM service level, thresholds, and
-// every other writable field. It does not check the M_Key.
+// every other writable field.
 //
 // Data packets and GMPs go where the tables lead them, between Active ports
 // only, and are held to P_Keys: by switch ports that enforce them, and by the
@@ -22,4 +22,17 @@
 // traffic between two ports, by which a test knows what a victim felt. What an
 // attacker or clumsy hands do is done by Recable, Swap, Bounce, Unplug, Insert,
 // Reboot, SetGUIDs, Lie, InjectMAD, Flood and RogueSM.
+//
+// # What devices enforce
+//
+// A management port with an M_Key answers SMPs as its protection level says
+// (IBTA volume 1, 14.2.4): it hides the key at level 1, is silent at 2 and 3,
+// counts violations, sends trap 256, and gives up its protection when the lease
+// runs out. What a host sends to its own port is not checked. P_Key tables have
+// a capacity, and ports judge what crosses them by membership. Traps that
+// anybody can provoke (256 to 259) are sent once in the interval that
+// SubnetTimeOut sets, until they are repressed.
+//
+// A Device says how a node differs from a plain one: its capacities, whether it
+// holds two keys while one is being changed, what it keeps through a reboot.
 package sim

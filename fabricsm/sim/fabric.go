@@ -93,6 +93,7 @@ type node struct {
 	own         *Device     // nil: that of the fabric
 	sm          *mad.SMInfo // of a subnet manager that the fabric itself plays, nil: none
 	traps       []pendingTrap
+	keyed       bool // a port of it has an M_Key
 }
 
 // port is one port of a node.
@@ -107,6 +108,9 @@ type port struct {
 	info     mad.PortInfo
 	image    [mad.DataSize]byte // info as on the wire
 	nodeInfo [mad.DataSize]byte // NodeInfo as seen through this port
+
+	mkeys     keys // of an end port; the current one is info.MKey
+	mkeyLease lease
 
 	pkeys    []byte                          // P_Key table, big-endian
 	guids    [guidBlocks * mad.DataSize]byte // one block

@@ -16,6 +16,7 @@ func (f *Fabric) PortInfo(node string, num ib.PortNum) mad.PortInfo {
 	if err != nil {
 		return mad.PortInfo{}
 	}
+	p.lapse()
 	return p.info
 }
 

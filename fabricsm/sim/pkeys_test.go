@@ -270,7 +270,7 @@ func TestCapacities(t *testing.T) {
 					if entry >= at.cap {
 						want = mad.StatusInvalidField
 					}
-					if got := at.p.agent(&m); got != want {
+					if got := at.p.agent(&m, accessFull); got != want {
 						t.Fatalf("entry %d of %s: %v, want %v", entry, at.p.node.name, got, want)
 					}
 				}

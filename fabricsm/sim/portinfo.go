@@ -12,12 +12,13 @@ const (
 	extNop, extNone, extAll = 0, 30, 31
 	ext2Nop, ext2All        = 0, 7
 	localPortNumByte        = 28 // of PortInfo
+	mkeySize                = 8  // of the M_Key, which it begins with
 )
 
 // portInfo answers PortInfo. The modifier's low byte names the port; its top
 // bit, which says the requester understands extended speeds, changes nothing
 // here.
-func (p *port) portInfo(m *mad.MAD, set bool) mad.Status {
+func (p *port) portInfo(m *mad.MAD, set bool, a access) mad.Status {
 	at := p.selected(m.Mod() & 0xFF)
 	if at == nil || m.Mod()&^(0xFF|mad.PortInfoExtSpeeds) != 0 {
 		return mad.StatusInvalidField
@@ -29,6 +30,9 @@ func (p *port) portInfo(m *mad.MAD, set bool) mad.Status {
 	data := m.Data()
 	copy(data, at.image[:])
 	data[localPortNumByte] = byte(p.num)
+	if a == accessBlind {
+		clear(data[:mkeySize])
+	}
 	return status
 }
 
@@ -168,7 +172,7 @@ func (p *port) takeLanes(want *mad.PortInfo) {
 // node's software and reads as 0.
 func (p *port) takeEnd(want *mad.PortInfo) {
 	have := &p.info
-	have.MKey = want.MKey
+	p.takeMKey(want.MKey)
 	have.GIDPrefix = want.GIDPrefix
 	have.LID, have.LMC = want.LID, want.LMC
 	have.MasterSMLID, have.MasterSMSL = want.MasterSMLID, want.MasterSMSL

@@ -51,6 +51,7 @@ func (n *node) reset(l *netlist.Node) {
 }
 
 func (p *port) reset() {
+	kept := p.keep()
 	p.info = mad.PortInfo{
 		LocalPortNum:         p.num,
 		LinkWidthEnabled:     p.link.Width,
@@ -82,6 +83,7 @@ func (p *port) reset() {
 		p.resetEnd()
 	}
 	p.resetTables()
+	p.restore(kept)
 	p.counters = portCounters{}
 }
 

@@ -18,6 +18,7 @@ type flight struct {
 	origin     *Station // who waits for the answer, nil for agents
 	request    mad.Method
 	key        ib.PKey // of a GMP
+	access     access  // what the port it arrived at lets its sender have
 }
 
 // run moves queued packets until none is left. Called with mu held.
@@ -243,7 +244,10 @@ func (f *Fabric) arrive(fl *flight, at *port) {
 // deliver gives a packet to a station or to the node's agent.
 func (f *Fabric) deliver(fl *flight, at *port) {
 	m := &fl.mad
+	fl.access = at.mkeyAccess(fl)
 	switch {
+	case fl.access == accessNone:
+		f.undelivered(fl)
 	case m.Method() == mad.MethodTrapRepress && m.IsSMP():
 		at.node.repressed(m)
 		f.deliverRepress(fl, at)
@@ -302,7 +306,7 @@ func (f *Fabric) answer(fl *flight, at *port) {
 		return
 	}
 	set := fl.mad.Method() == mad.MethodSet
-	status := at.agent(&fl.mad)
+	status := at.agent(&fl.mad, fl.access)
 	if set && len(f.flows) > 0 {
 		f.probeFlows()
 	}

@@ -113,6 +113,8 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 	if c.isEnd(p) {
 		fields |= FieldLID | FieldLMC | FieldGIDPrefix | FieldMasterSMLID | FieldMasterSMSL | FieldSubnetTimeOut
 		w.LID, w.LMC, w.GIDPrefix = pt.lid, c.lmcOf(p), c.cfg.Prefix
+		// Never what the port showed: an answer misread would lock everybody out.
+		w.MKey, w.MKeyProtectBits, w.MKeyLeasePeriod = ib.MKey{}, 0, 0
 		w.MasterSMLID, w.MasterSMSL, w.SubnetTimeOut = c.smLID(), c.smSL(p), cfg.SubnetTimeOut
 	}
 	if pt.num == 0 {

@@ -1,0 +1,417 @@
+package sim_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/transport"
+)
+
+const (
+	rightKey = 0xA5A5
+	wrongKey = 0x5A5A
+)
+
+// keyed puts an M_Key into a packet.
+func keyed(p transport.Packet, key uint64) transport.Packet {
+	p.MAD.SetMKey(ib.NewMKey(key))
+	return p
+}
+
+// protect gives an end port a key; the station at sm knows it.
+func protect(t testing.TB, s *sim.Station, level uint8, lease uint16, route ...ib.PortNum) {
+	t.Helper()
+	num := uint32(0)
+	if status := portSet(t, s, ib.PortNum(num), func(pi *mad.PortInfo) {
+		pi.MKey, pi.MKeyProtectBits, pi.MKeyLeasePeriod = ib.NewMKey(rightKey), level, lease
+	}, route...); status != mad.StatusOK {
+		t.Fatal(status)
+	}
+}
+
+// ask sends one SMP and gives its answer; nil if there is none.
+func ask(t testing.TB, s *sim.Station, p transport.Packet) *mad.MAD {
+	t.Helper()
+	for _, in := range s.Exchange([]transport.Packet{p}, nil) {
+		if !in.Undelivered && in.MAD.Method() == mad.MethodGetResp {
+			return &in.MAD
+		}
+	}
+	return nil
+}
+
+// The table of IBTA volume 1, 14.2.4, for a host, a far host and a switch.
+func TestMKeyLevels(t *testing.T) {
+	const (
+		silent = iota
+		hidden
+		shown
+		served // an attribute without a key in it
+	)
+	portInfo := mad.Header{Method: mad.MethodGet, Attr: mad.AttrPortInfo}
+	nodeInfo := mad.Header{Method: mad.MethodGet, Attr: mad.AttrNodeInfo}
+	guidSet := mad.Header{Method: mad.MethodSet, Attr: mad.AttrGUIDInfo}
+	repress := mad.Header{Method: mad.MethodTrapRepress, Attr: mad.AttrNotice}
+	smInfo := mad.Header{Method: mad.MethodGet, Attr: mad.AttrSMInfo}
+	for _, tt := range []struct {
+		name      string
+		key       uint64
+		request   mad.Header
+		want      [4]int    // by level
+		violation [4]uint16 // counted, by level
+	}{
+		{"PortInfo, right", rightKey, portInfo, [4]int{shown, shown, shown, shown}, [4]uint16{}},
+		{"PortInfo, wrong", wrongKey, portInfo, [4]int{shown, hidden, silent, silent}, [4]uint16{0, 0, 1, 1}},
+		{"PortInfo, none", 0, portInfo, [4]int{shown, hidden, silent, silent}, [4]uint16{0, 0, 1, 1}},
+		{"NodeInfo, right", rightKey, nodeInfo, [4]int{served, served, served, served}, [4]uint16{}},
+		{"NodeInfo, wrong", wrongKey, nodeInfo, [4]int{served, served, silent, silent}, [4]uint16{0, 0, 1, 1}},
+		{"Set, right", rightKey, guidSet, [4]int{served, served, served, served}, [4]uint16{}},
+		{"Set, wrong", wrongKey, guidSet, [4]int{}, [4]uint16{1, 1, 1, 1}},
+		{"Set, none", 0, guidSet, [4]int{}, [4]uint16{1, 1, 1, 1}},
+		{"TrapRepress, right", rightKey, repress, [4]int{}, [4]uint16{}},
+		{"TrapRepress, wrong", wrongKey, repress, [4]int{}, [4]uint16{1, 1, 1, 1}},
+		{"SMInfo for a program, wrong", wrongKey, smInfo, [4]int{}, [4]uint16{0, 0, 1, 1}},
+	} {
+		for _, at := range []struct {
+			name  string
+			route []ib.PortNum
+			node  string
+			port  ib.PortNum
+		}{{"host", []ib.PortNum{1, 2}, "h1", 1}, {"far host", []ib.PortNum{1, 3, 3, 1}, "h2", 1}, {"switch", []ib.PortNum{1}, "leaf1", 0}} {
+			for level := range uint8(4) {
+				t.Run(tt.name+" at a "+at.name, func(t *testing.T) {
+					f := tree(t, sim.Options{})
+					s := station(t, f, "sm", false)
+					protect(t, s, level, 0, at.route...)
+					got := silent
+					if in := ask(t, s, keyed(directed(tt.request, at.route...), tt.key)); in != nil {
+						var pi mad.PortInfo
+						switch err := mad.Decode(in.Data(), &pi); {
+						case err != nil:
+							t.Fatal(err)
+						case in.Attr() != mad.AttrPortInfo:
+							got = served
+						case pi.MKey.IsZero():
+							got = hidden
+						case pi.MKey == ib.NewMKey(rightKey):
+							got = shown
+						}
+						if in.MKey() != ib.NewMKey(tt.key) {
+							t.Error("the answer does not have the key of the request")
+						}
+					}
+					if got != tt.want[level] {
+						t.Errorf("level %d: answer %d, want %d", level, got, tt.want[level])
+					}
+					if got, want := f.PortInfo(at.node, at.port).MKeyViolations, tt.violation[level]; got != want {
+						t.Errorf("level %d: %d violations, want %d", level, got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// What a host sends to its own port takes no link, and no device checks it.
+func TestLocalSMPsAreNotChecked(t *testing.T) {
+	f := tree(t, sim.Options{})
+	sm, host := station(t, f, "sm", false), station(t, f, "h1", false)
+	protect(t, sm, 2, 0, 1, 2)
+	if pi := get[mad.PortInfo](t, host, mad.AttrPortInfo, 0); pi.MKey != ib.NewMKey(rightKey) {
+		t.Errorf("the host reads key %v of its own port", pi.MKey)
+	}
+	if in := ask(t, host, directed(mad.Header{Method: mad.MethodGet, Attr: mad.AttrPortInfo}, 1, 2)); in != nil {
+		t.Error("over the leaf and back it is answered without a key")
+	}
+}
+
+// The key of a switch is that of port 0; its other ports show none.
+func TestSwitchPortsShowNoMKey(t *testing.T) {
+	f := tree(t, sim.Options{})
+	s := station(t, f, "sm", false)
+	protect(t, s, 1, 0, 1)
+	for port, want := range []uint64{rightKey, 0, 0} {
+		in := ask(t, s, keyed(directed(mad.Header{Method: mad.MethodGet, Attr: mad.AttrPortInfo, Mod: uint32(port)}, 1), rightKey))
+		var pi mad.PortInfo
+		if err := mad.Decode(in.Data(), &pi); err != nil {
+			t.Fatal(err)
+		}
+		if pi.MKey != ib.NewMKey(want) {
+			t.Errorf("port %d shows %v", port, pi.MKey)
+		}
+	}
+}
+
+func TestMKeyLease(t *testing.T) {
+	bad := keyed(directed(mad.Header{Method: mad.MethodSet, Attr: mad.AttrGUIDInfo}, 1, 2), wrongKey)
+	good := keyed(directed(mad.Header{Method: mad.MethodGet, Attr: mad.AttrNodeInfo}, 1, 2), rightKey)
+	for _, tt := range []struct {
+		name   string
+		lease  uint16
+		do     func(f *sim.Fabric, send func(transport.Packet))
+		lapsed bool
+	}{
+		{"no violation", 60, func(f *sim.Fabric, _ func(transport.Packet)) { f.Advance(time.Hour) }, false},
+		{"not over yet", 60, func(f *sim.Fabric, send func(transport.Packet)) {
+			send(bad)
+			f.Advance(59 * time.Second)
+		}, false},
+		{"over", 60, func(f *sim.Fabric, send func(transport.Packet)) {
+			send(bad)
+			f.Advance(60 * time.Second)
+		}, true},
+		{"another violation does not prolong it", 60, func(f *sim.Fabric, send func(transport.Packet)) {
+			send(bad)
+			f.Advance(40 * time.Second)
+			send(bad)
+			f.Advance(20 * time.Second)
+		}, true},
+		{"the right key stops it", 60, func(f *sim.Fabric, send func(transport.Packet)) {
+			send(bad)
+			f.Advance(40 * time.Second)
+			send(good)
+			f.Advance(time.Hour)
+		}, false},
+		{"it starts anew after that", 60, func(f *sim.Fabric, send func(transport.Packet)) {
+			send(bad)
+			send(good)
+			f.Advance(time.Hour)
+			send(bad)
+			f.Advance(time.Minute)
+		}, true},
+		{"0 is for ever", 0, func(f *sim.Fabric, send func(transport.Packet)) {
+			send(bad)
+			f.Advance(24 * time.Hour)
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tree(t, sim.Options{})
+			s := station(t, f, "sm", false)
+			protect(t, s, 2, tt.lease, 1, 2)
+			tt.do(f, func(p transport.Packet) { ask(t, s, p) })
+			pi := f.PortInfo("h1", 1)
+			if got := pi.MKeyProtectBits == 0; got != tt.lapsed {
+				t.Errorf("protection is %d, lapsed %v", pi.MKeyProtectBits, tt.lapsed)
+			}
+			in := ask(t, s, directed(mad.Header{Method: mad.MethodGet, Attr: mad.AttrPortInfo}, 1, 2))
+			if (in != nil) != tt.lapsed {
+				t.Errorf("a Get without the key is answered: %v", in != nil)
+			}
+			if in := ask(t, s, directed(mad.Header{Method: mad.MethodSet, Attr: mad.AttrGUIDInfo}, 1, 2)); in != nil {
+				t.Error("a Set without the key is answered: the key does not lapse")
+			}
+		})
+	}
+	f := tree(t, sim.Options{})
+	s := station(t, f, "sm", false)
+	protect(t, s, 2, 60, 1, 2)
+	ask(t, s, bad)
+	f.Advance(10 * time.Second)
+	if left, running := f.MKeyLease("h1", 1); !running || left != 50*time.Second {
+		t.Errorf("lease: %v, %v", left, running)
+	}
+}
+
+func TestMKeyViolationsSaturateAndClear(t *testing.T) {
+	f := tree(t, sim.Options{LoseSilently: true})
+	s := station(t, f, "sm", false)
+	protect(t, s, 2, 0, 1, 2)
+	bad := keyed(directed(mad.Header{Method: mad.MethodSet, Attr: mad.AttrGUIDInfo}, 1, 2), wrongKey)
+	for range 1<<16 + 5 {
+		s.Send(bad)
+	}
+	if got := f.PortInfo("h1", 1).MKeyViolations; got != 0xFFFF {
+		t.Errorf("%d violations", got)
+	}
+	pi := f.PortInfo("h1", 1)
+	pi.PortState, pi.PortPhysicalState = ib.PortNop, ib.PhysNop
+	for _, tt := range []struct{ write, want uint16 }{{7, 0xFFFF}, {0, 0}} {
+		p := keyed(directed(mad.Header{Method: mad.MethodSet, Attr: mad.AttrPortInfo}, 1, 2), rightKey)
+		pi.MKeyViolations = tt.write
+		if err := mad.Encode(p.MAD.Data(), &pi); err != nil {
+			t.Fatal(err)
+		}
+		if in := ask(t, s, p); in == nil || in.Status() != mad.StatusOK {
+			t.Fatalf("Set of %d is not answered well", tt.write)
+		}
+		if got := f.PortInfo("h1", 1).MKeyViolations; got != tt.want {
+			t.Errorf("%d violations after a Set to %d, want %d", got, tt.write, tt.want)
+		}
+	}
+}
+
+// Trap 256 names the offender: whence it came, what it wanted, which key it
+// showed.
+func TestTrap256(t *testing.T) {
+	f := tree(t, sim.Options{})
+	sm, rogue := station(t, f, "sm", true), station(t, f, "h1", false)
+	forward(t, sm)
+	setEnd := func(level uint8) {
+		if status := portSet(t, sm, 0, func(pi *mad.PortInfo) {
+			pi.MKey, pi.MKeyProtectBits = ib.NewMKey(rightKey), level
+		}, 1); status != mad.StatusOK {
+			t.Fatal(status)
+		}
+	}
+	setEnd(2)
+	rogue.Send(keyed(directed(mad.Header{Method: mad.MethodSet, Attr: mad.AttrPKeyTable, Mod: 0x10000}, 1), wrongKey))
+	numbers, packets := traps(t, sm)
+	if !slices.Equal(numbers, []mad.TrapNum{mad.TrapBadMKey}) {
+		t.Fatalf("traps %v", numbers)
+	}
+	var n mad.Trap256
+	if err := mad.Decode(packets[0].MAD.Data(), &n); err != nil {
+		t.Fatal(err)
+	}
+	if n.Type != mad.NoticeSecurity || n.Method != mad.MethodSet || n.AttributeID != mad.AttrPKeyTable || n.AttributeModifier != 0x10000 ||
+		n.MKey != ib.NewMKey(wrongKey) || !n.DRNotice || n.DRPathTruncated || n.DRHopCount != 1 || n.DRReturnPath[1] != 2 ||
+		n.DrSLID != ib.PermissiveLID || n.LID != ib.PermissiveLID {
+		t.Errorf("directed-route offender: %+v", n)
+	}
+	if packets[0].MAD.MKey() != (ib.MKey{}) {
+		t.Error("the trap carries a key")
+	}
+	// A TrapRepress without the key is one more violation and ends nothing.
+	packets[0].MAD.Respond(mad.StatusOK)
+	sm.Send(packets[0])
+	if got := f.PortInfo("leaf1", 0).MKeyViolations; got != 2 {
+		t.Errorf("%d violations, want 2", got)
+	}
+	f.Advance(2 * time.Second)
+	numbers, packets = traps(t, sm)
+	if len(numbers) == 0 {
+		t.Fatal("the trap was not repeated")
+	}
+	last := packets[len(packets)-1]
+	if err := mad.Decode(last.MAD.Data(), &n); err != nil {
+		t.Fatal(err)
+	}
+	if n.Method != mad.MethodTrapRepress || n.LID != f.PortInfo("sm", 1).LID || n.DRNotice {
+		t.Errorf("LID-routed offender: %+v", n)
+	}
+	last.MAD.Respond(mad.StatusOK)
+	sm.Send(keyed(last, rightKey))
+	f.Advance(time.Hour)
+	if numbers, _ := traps(t, sm); len(numbers) != 0 {
+		t.Errorf("%d traps after TrapRepress", len(numbers))
+	}
+}
+
+func TestLongPathsInTrap256AreTruncated(t *testing.T) {
+	f := tree(t, sim.Options{})
+	sm, rogue := station(t, f, "sm", true), station(t, f, "h1", false)
+	forward(t, sm)
+	if status := portSet(t, sm, 0, func(pi *mad.PortInfo) { pi.MKey = ib.NewMKey(rightKey) }, 1); status != mad.StatusOK {
+		t.Fatal(status)
+	}
+	route := []ib.PortNum{1}
+	for range 18 {
+		route = append(route, 3, 1) // to the spine and back
+	}
+	rogue.Send(keyed(directed(mad.Header{Method: mad.MethodSet, Attr: mad.AttrPKeyTable}, route...), wrongKey))
+	_, packets := traps(t, sm)
+	var n mad.Trap256
+	if err := mad.Decode(packets[0].MAD.Data(), &n); err != nil {
+		t.Fatal(err)
+	}
+	if !n.DRPathTruncated || n.DRHopCount != 29 || n.DRReturnPath[1] != 2 || n.DRReturnPath[29] != 3 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// A device that holds two keys takes the old one until the new one is set
+// again; others drop it at once.
+func TestDualMKeys(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		dual bool
+		sets []uint64 // after rightKey
+		open []uint64
+		shut []uint64
+	}{
+		{"single", false, []uint64{2}, []uint64{2}, []uint64{rightKey, 0}},
+		{"dual", true, []uint64{2}, []uint64{2, rightKey}, []uint64{0, wrongKey}},
+		{"dual, confirmed", true, []uint64{2, 2}, []uint64{2}, []uint64{rightKey}},
+		{"dual, the one before the last is gone", true, []uint64{2, 3}, []uint64{3, 2}, []uint64{rightKey}},
+		{"dual, cleared", true, []uint64{2, 0}, []uint64{0, 2, rightKey, wrongKey}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tree(t, sim.Options{Device: sim.Device{DualMKey: tt.dual}})
+			s := station(t, f, "sm", false)
+			protect(t, s, 2, 0, 1, 2)
+			now := uint64(rightKey)
+			for _, key := range tt.sets {
+				pi := f.PortInfo("h1", 1)
+				pi.PortState, pi.PortPhysicalState, pi.MKey = ib.PortNop, ib.PhysNop, ib.NewMKey(key)
+				p := keyed(directed(mad.Header{Method: mad.MethodSet, Attr: mad.AttrPortInfo}, 1, 2), now)
+				if err := mad.Encode(p.MAD.Data(), &pi); err != nil {
+					t.Fatal(err)
+				}
+				if in := ask(t, s, p); in == nil || in.Status() != mad.StatusOK {
+					t.Fatalf("Set of key %#x is not answered well", key)
+				}
+				now = key
+			}
+			request := directed(mad.Header{Method: mad.MethodGet, Attr: mad.AttrPortInfo}, 1, 2)
+			for _, key := range tt.open {
+				in := ask(t, s, keyed(request, key))
+				if in == nil {
+					t.Errorf("key %#x does not open the port", key)
+					continue
+				}
+				var pi mad.PortInfo
+				if err := mad.Decode(in.Data(), &pi); err != nil || pi.MKey != ib.NewMKey(now) {
+					t.Errorf("key %#x: %v, the answer does not show the newest key", key, err)
+				}
+			}
+			for _, key := range tt.shut {
+				if in := ask(t, s, keyed(request, key)); in != nil {
+					t.Errorf("key %#x opens the port", key)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatSurvivesAReboot(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		device      sim.Device
+		mkey, pkeys bool
+	}{
+		{"nothing", sim.Device{}, false, false},
+		{"the M_Key", sim.Device{KeepsMKey: true}, true, false},
+		{"the P_Keys", sim.Device{KeepsPKeys: true}, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tree(t, sim.Options{Device: tt.device})
+			s := station(t, f, "sm", false)
+			var table mad.PKeyTable
+			table.PKey[0], table.PKey[3] = ib.DefaultPKeyLimited, 0x8005
+			if status, _ := set(t, s, mad.AttrPKeyTable, 0, table, 1, 2); status != mad.StatusOK {
+				t.Fatal(status)
+			}
+			protect(t, s, 2, 30, 1, 2)
+			if err := f.Reboot("h1"); err != nil {
+				t.Fatal(err)
+			}
+			pi := f.PortInfo("h1", 1)
+			if got := pi.MKey == ib.NewMKey(rightKey) && pi.MKeyProtectBits == 2 && pi.MKeyLeasePeriod == 30; got != tt.mkey || pi.CapabilityMask.Has(mad.IsMKeyNVRAM) != tt.mkey {
+				t.Errorf("M_Key %v, level %d, lease %d", pi.MKey, pi.MKeyProtectBits, pi.MKeyLeasePeriod)
+			}
+			if in := ask(t, s, directed(mad.Header{Method: mad.MethodGet, Attr: mad.AttrNodeInfo}, 1, 2)); (in == nil) != tt.mkey {
+				t.Errorf("answered without a key: %v", in != nil)
+			}
+			if got := slices.Equal(f.PKeys("h1", 1), []ib.PKey{ib.DefaultPKeyLimited, 0x8005}); got != tt.pkeys || pi.CapabilityMask.Has(mad.IsPKeyNVRAM) != tt.pkeys {
+				t.Errorf("P_Keys %v", f.PKeys("h1", 1))
+			}
+			if pi.LID != 0 || pi.MasterSMLID != 0 {
+				t.Errorf("LID %v is still there", pi.LID)
+			}
+		})
+	}
+}
