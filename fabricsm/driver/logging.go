@@ -33,19 +33,47 @@ func logEvent(log *slog.Logger, e sm.Event) {
 	}
 }
 
-// logged writes an event. On some fabrics every node forgets the same fields, which
-// is told of some and then ever more rarely; whoever takes events gets all.
+// logged writes an event. What a whole fabric says in the same words is not
+// written once a node; whoever takes events gets all.
 func (l *loop) logged(e sm.Event) {
-	forgets, ok := e.(*sm.FieldsNotKept)
-	if !ok {
+	switch e := e.(type) {
+	case *sm.FieldsNotKept:
+		l.loggedForgetful(e)
+	case *sm.PortPlaced:
+		l.loggedPlaced(e)
+	case *sm.Settled:
+		if l.placed > 0 {
+			l.log.Info(fmt.Sprintf("%d end ports were found; those that come later are told one by one", l.placed))
+		}
+		l.placed, l.found = 0, true
+		logEvent(l.log, e)
+	default:
+		logEvent(l.log, e)
+	}
+}
+
+// loggedPlaced writes that a port is seen. Those that are found until the fabric
+// is settled for the first time are only counted.
+func (l *loop) loggedPlaced(e *sm.PortPlaced) {
+	if l.found {
 		logEvent(l.log, e)
 		return
 	}
+	l.placed++
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug(e.String(), slog.Any(EventKey, e))
+	}
+}
+
+// loggedForgetful writes that a node does not keep what is set. On some fabrics
+// every node forgets the same fields, which is told of some and then ever more
+// rarely.
+func (l *loop) loggedForgetful(e *sm.FieldsNotKept) {
 	if l.alike == nil {
 		l.alike = make(map[sm.PortFields]int)
 	}
-	l.alike[forgets.Fields]++
-	switch n := l.alike[forgets.Fields]; {
+	l.alike[e.Fields]++
+	switch n := l.alike[e.Fields]; {
 	case n <= toldAlike:
 		logEvent(l.log, e)
 	case powerOfTen(n):

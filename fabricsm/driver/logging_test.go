@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
@@ -22,5 +24,31 @@ func TestForgetfulNodesAreToldRarely(t *testing.T) {
 	lines := strings.Count(out.String(), "\n")
 	if lines != toldAlike+3+1 || !strings.Contains(out.String(), "as 999 nodes before it") {
 		t.Errorf("%d lines, want %d, with the 10th, 100th and 1000th:\n%s", lines, toldAlike+4, &out)
+	}
+}
+
+// TestPortsOfABringUpAreCounted: a fabric that comes up is one line, a port that
+// comes later its own.
+func TestPortsOfABringUpAreCounted(t *testing.T) {
+	var out bytes.Buffer
+	l := &loop{log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key != slog.MessageKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))}
+	for i := range 5000 {
+		l.logged(&sm.PortPlaced{GUID: ib.GUID(i + 1)})
+	}
+	l.logged(&sm.Settled{SMPs: 7})
+	l.logged(&sm.PortPlaced{GUID: 0xABC, LID: 9})
+	l.logged(&sm.Settled{SMPs: 8})
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, line[:min(len(line), len(`msg="5000 end ports`))])
+	}
+	want := []string{`msg="5000 end ports`, `msg="settled with r`, `msg="port 0x0000000`, `msg="settled with r`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
