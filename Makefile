@@ -9,6 +9,7 @@ BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL = go tool -modfile=packaging/tools.mod
 FUZZTIME ?= 10s
 SEEDS ?= 10000
+FABRIC ?= portcullis-sim
 
 .PHONY: all build check test seeds demo fuzz bench bench-sm bench-events bench-route package setup clean help \
 	format vet lint tidy race update
@@ -27,10 +28,10 @@ test: package ## Install what the tests need, then run all of them against the r
 seeds: ## Run SEEDS (10000) random schedules of faults against the core of the subnet manager
 	go run ./packaging/tally -timeout 20m ./fabricsm/sm -run '^TestRandomSchedules$$' -sm.seeds=$(SEEDS)
 
-demo: ## Install what the demonstration needs and tell the whole story on a simulated fabric
-	packaging/setup.sh fabric tpm
+demo: ## Install software TPMs and tell the whole story on a simulated fabric; FABRIC=ibsim: on ibsim's
+	packaging/setup.sh demo $(if $(filter ibsim,$(FABRIC)),fabric)
 	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%) ./cmd/portcullis-demo
-	bin/portcullis-demo
+	bin/portcullis-demo --fabric $(FABRIC)
 
 format: ## Say which files gofumpt would write differently
 	@packaging/format.sh

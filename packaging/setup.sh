@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: fabric tpm peers package race all
+#   packaging/setup.sh GROUP...     groups: demo fabric tpm peers package race all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -12,6 +12,8 @@ set -eu
 # a system without dpkg, reason.
 needs() {
   cat <<'EOF'
+demo    swtpm            swtpm             the software TPM each simulated host has
+demo    swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
 fabric  ibsim-utils      ibsim             the fabric simulator our Subnet Manager is proven against
 fabric  libumad2sim0     -                 lets unchanged InfiniBand tools attach to ibsim
 fabric  infiniband-diags smpquery          third-party tools that prove what the fabric really holds
@@ -36,11 +38,11 @@ EOF
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: fabric, tpm, peers, package, race or all"
+usage="name what to set up for: demo, fabric, tpm, peers, package, race or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    fabric | tpm | peers | package | race | all) ;;
+    demo | fabric | tpm | peers | package | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
@@ -70,6 +72,7 @@ missing=
 while read -r group package program reason; do
   wanted "$group" "$@" || continue
   present "$package" "$program" && continue
+  case "$missing " in *" $package "*) continue ;; esac
   say "needs $package: $reason"
   missing="$missing $package"
 done <<EOF

@@ -10,7 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"portcullis/attest/tpm/tpmtest"
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -37,7 +40,6 @@ func TestMain(m *testing.M) {
 
 func programs(t *testing.T) string {
 	t.Helper()
-	ibsimtest.Need(t, "smpquery")
 	tpmtest.Require(t)
 	dir, err := build()
 	if err != nil {
@@ -46,21 +48,80 @@ func programs(t *testing.T) string {
 	return dir
 }
 
-// TestStory runs the whole demonstration: ibsim, swtpm, smpquery and the real
-// programs. Its proofs are the assertions; here only the end is looked at.
+// TestStory runs the whole demonstration with swtpm and the real programs: on
+// our simulator as where no InfiniBand tool is installed, and on ibsim with
+// smpquery. Its proofs are the assertions; here only the end is looked at.
 func TestStory(t *testing.T) {
 	dir := programs(t)
-	t.Setenv("TMPDIR", shortDir(t))
-	var out, complaint bytes.Buffer
-	if code := run(t.Context(), []string{"--programs", dir}, &out, &complaint); code != exitProven {
-		t.Fatalf("got status %d, want %d\n%s%s", code, exitProven, out.String(), complaint.String())
+	for _, c := range []struct {
+		fabric, reader string
+		needs          []string // besides the TPM
+	}{
+		{"portcullis-sim", "directed-route SMPs", nil},
+		{"ibsim", "smpquery", []string{"smpquery"}},
+	} {
+		t.Run(c.fabric, func(t *testing.T) {
+			if c.needs != nil {
+				ibsimtest.Need(t, c.needs...)
+			}
+			t.Setenv("TMPDIR", shortDir(t))
+			var out, complaint bytes.Buffer
+			if code := run(t.Context(), []string{"--programs", dir, "--fabric", c.fabric, "--reader", c.reader}, &out, &complaint); code != exitProven {
+				t.Fatalf("got status %d, want %d\n%s%s", code, exitProven, out.String(), complaint.String())
+			}
+			for _, want := range []string{
+				c.fabric + " runs a fabric", "proven by " + c.reader,
+				"refused, reason guid-mismatch", "host-8   globex   globex-infer", "224 tables proven, none wrong",
+			} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the story lacks %q:\n%s", want, out.String())
+				}
+			}
+			wantEmpty(t, os.Getenv("TMPDIR"))
+		})
 	}
-	for _, want := range []string{"refused, reason guid-mismatch", "host-8   globex   globex-infer", "224 tables proven, none wrong"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the story lacks %q:\n%s", want, out.String())
-		}
+}
+
+// TestReadersAgree: our own reader and smpquery read the same tables, on both
+// simulators.
+func TestReadersAgree(t *testing.T) {
+	dir := programs(t)
+	ibsimtest.Need(t, "smpquery")
+	for _, kind := range []fabricKind{ownSimulator, ibsimFabric} {
+		t.Run(string(kind), func(t *testing.T) {
+			hosts := plannedHosts()
+			l, err := startFabric(t.Context(), kind, dir, shortDir(t), netlistText(hosts))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := l.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+			for _, at := range []struct {
+				route string
+				port  ib.PortNum
+			}{{toHCA(hosts[0].hcas[0]), 0}, {toHCA(hosts[7].hcas[1]), 0}, {toLeaf(1), 3}} {
+				theirs, err := smpquery{l.Client()}.pkeys(t.Context(), at.route, at.port)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ours, err := directReader{l.Client().Socket}.pkeys(t.Context(), at.route, at.port)
+				if err != nil || len(ours) == 0 {
+					t.Fatalf("%v, %v", ours, err)
+				}
+				if diff := cmp.Diff(theirs, ours); diff != "" {
+					t.Errorf("at %s port %d: smpquery-, ours+\n%s", at.route, at.port, diff)
+				}
+			}
+			for _, nowhere := range []string{"0,1,30", "1,2", "0,x"} {
+				if keys, err := (directReader{l.Client().Socket}).pkeys(t.Context(), nowhere, 0); err == nil {
+					t.Errorf("at %s: %v, want an error", nowhere, keys)
+				}
+			}
+		})
 	}
-	wantEmpty(t, os.Getenv("TMPDIR"))
 }
 
 // TestStopped stops the story in the middle, as Ctrl-C does.
@@ -86,6 +147,8 @@ func TestUsage(t *testing.T) {
 	}{
 		{"help", []string{"--help"}, exitProven, "-keep"},
 		{"wrong flag", []string{"--kep"}, exitUsage, "kep"},
+		{"no such fabric", []string{"--fabric", "lab"}, exitUsage, "portcullis-sim or ibsim"},
+		{"no such reader", []string{"--reader", "eyes"}, exitUsage, "smpquery"},
 		{"argument", []string{"now"}, exitUsage, "--help"},
 		{"not built", []string{"--programs", empty}, exitFailed, `run "make" first`},
 	} {

@@ -1,6 +1,6 @@
 // Command portcullis-demo shows the whole product at work on one machine: an
-// ibsim fabric, a software TPM for each host, the service, the agents, and
-// proofs read by smpquery. "make demo" builds and runs it; it is not shipped.
+// simulated fabric, a software TPM for each host, the service, the agents, and
+// proofs read from the devices. "make demo" builds and runs it; it is not shipped.
 package main
 
 import (
@@ -38,6 +38,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("portcullis-demo", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	keep := fs.Bool("keep", false, "keep the scratch directory with every log and file, and say where it is")
+	kind := fs.String("fabric", string(ownSimulator), "the simulator: portcullis-sim, or ibsim, which must be installed")
+	read := fs.String("reader", "", `what reads the proofs: smpquery, or "directed-route SMPs" of our own (default: smpquery if installed)`)
 	programs := fs.String("programs", "", "directory of portcullisd, portcullis-agent, portcullis and portcullis-sim (default: where this program is)")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -49,6 +51,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "portcullis-demo: unexpected argument %q\nhint: portcullis-demo --help names the options\n", fs.Arg(0))
 		return exitUsage
 	}
+	if *read != "" && *read != (smpquery{}).name() && *read != (directReader{}).name() {
+		fmt.Fprintf(stderr, "portcullis-demo: --reader %q: want %s or %q\n", *read, smpquery{}.name(), directReader{}.name())
+		return exitUsage
+	}
+	if *kind != string(ownSimulator) && *kind != string(ibsimFabric) {
+		fmt.Fprintf(stderr, "portcullis-demo: --fabric %q: want %s or %s\n", *kind, ownSimulator, ibsimFabric)
+		return exitUsage
+	}
 	dir, err := programDir(*programs)
 	if err != nil {
 		fmt.Fprintf(stderr, "portcullis-demo: %v\n", err)
@@ -56,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not done after %v", deadline))
 	defer cancel()
-	return exitCode(ctx, tell(ctx, newNarrator(stdout), dir, *keep), stderr)
+	return exitCode(ctx, tell(ctx, newNarrator(stdout), dir, stageOptions{kind: fabricKind(*kind), reader: *read, keep: *keep}), stderr)
 }
 
 func exitCode(ctx context.Context, err error, stderr io.Writer) int {

@@ -4,25 +4,24 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"portcullis/fabricsm/ib"
 )
 
-// readProofs asks smpquery for the P_Key table of every HCA and of the switch
+// readProofs reads the P_Key table of every HCA and of the switch
 // port it is cabled to, by directed routes that need no subnet manager.
 func (t *story) readProofs(ctx context.Context) ([]proof, error) {
 	var out []proof
 	for _, h := range t.hosts {
 		want := wantedKeys(t.pkeys[t.member[h.id]])
 		for _, a := range h.hcas {
-			hcaKeys, err := t.readPKeys(ctx, toHCA(a))
+			hcaKeys, err := t.reader.pkeys(ctx, toHCA(a), 0)
 			if err != nil {
 				return nil, err
 			}
-			portKeys, err := t.readPKeys(ctx, toLeaf(a.leaf), strconv.Itoa(int(a.place.Port)))
+			portKeys, err := t.reader.pkeys(ctx, toLeaf(a.leaf), a.place.Port)
 			if err != nil {
 				return nil, err
 			}
@@ -34,16 +33,7 @@ func (t *story) readProofs(ctx context.Context) ([]proof, error) {
 	return out, nil
 }
 
-func (t *story) readPKeys(ctx context.Context, where ...string) ([]ib.PKey, error) {
-	args := append([]string{"-D", "pkeys"}, where...)
-	out, err := t.lab.Diag(ctx, smNodeName, "smpquery", args...)
-	if err != nil {
-		return nil, err
-	}
-	return parsePKeys(string(out))
-}
-
-// prove reads all tables with smpquery and fails unless each holds exactly
+// prove reads all tables and fails unless each holds exactly
 // what it must.
 func (t *story) prove(ctx context.Context, claim string) error {
 	proofs, err := t.readProofs(ctx)
@@ -60,13 +50,13 @@ func (t *story) prove(ctx context.Context, claim string) error {
 	if len(wrong) > 0 {
 		return fmt.Errorf("not proven: %s\n  %s", claim, strings.Join(wrong, "\n  "))
 	}
-	t.say("proven by smpquery in %d tables: %s", len(proofs), claim)
+	t.say("proven by %s in %d tables: %s", t.reader.name(), len(proofs), claim)
 	return nil
 }
 
-// conclude prints the final table from what smpquery reads.
+// conclude prints the final table from what is read.
 func (t *story) conclude(ctx context.Context) error {
-	t.chapter("What smpquery reads at the end")
+	t.chapter(fmt.Sprintf("At the end, read by %s", t.reader.name()))
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "HOST\tTENANT\tCLUSTER\tHCA\tP_KEYS OF THE HCA\tSWITCH PORT\tP_KEYS OF THE SWITCH PORT")

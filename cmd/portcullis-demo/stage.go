@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/attest/tpm/tpmtest"
-	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
 
 // stage is everything that runs beside the story, and where it is.
@@ -23,20 +22,29 @@ type stage struct {
 	dir      string // scratch directory of everything below
 	programs string // directory of the product's programs
 	hosts    []host
-	lab      *ibsimlab.Lab
+	options  stageOptions
+	lab      lab
+	reader   reader
 	tpms     map[string]*tpmtest.TPM
 	service  *process
 	address  string // of the service, host:port
 }
 
+// stageOptions are what the caller of the program chose.
+type stageOptions struct {
+	kind   fabricKind
+	reader string // name of the reader; empty: the best there is
+	keep   bool   // the scratch directory
+}
+
 // newStage makes the scratch directory. Its name is short because the path of
 // a TPM's socket must fit into 107 bytes.
-func newStage(programs string) (*stage, error) {
+func newStage(programs string, o stageOptions) (*stage, error) {
 	dir, err := os.MkdirTemp("", "portcullis-")
 	if err != nil {
 		return nil, fmt.Errorf("make a scratch directory: %w", err)
 	}
-	return &stage{dir: dir, programs: programs, hosts: plannedHosts(), tpms: map[string]*tpmtest.TPM{}}, nil
+	return &stage{dir: dir, programs: programs, options: o, hosts: plannedHosts(), tpms: map[string]*tpmtest.TPM{}}, nil
 }
 
 // strike ends what runs and removes the scratch directory. It works on a
@@ -67,14 +75,17 @@ func (s *stage) write(name, text string) error {
 	return os.WriteFile(s.path(name), []byte(text), 0o600)
 }
 
-// makeFabric starts ibsim on the plan.
+// makeFabric starts the simulator on the plan.
 func (s *stage) makeFabric(ctx context.Context) (err error) {
 	dir := s.path("fabric")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	s.lab, err = ibsimlab.Start(ctx, ibsimlab.Options{Netlist: []byte(netlistText(s.hosts)), Dir: dir})
-	return err
+	if s.lab, err = startFabric(ctx, s.options.kind, s.programs, dir, netlistText(s.hosts)); err != nil {
+		return err
+	}
+	s.reader = newReader(s.lab.Client(), s.options.reader)
+	return nil
 }
 
 // makeTPMs gives each host a TPM of the same throw-away vendor, and the
@@ -141,13 +152,17 @@ func (s *stage) caFile() string { return s.path("etc", "tls", "ca.pem") }
 // P_Key tables but forgets the bits by which a switch port says that it
 // enforces them, so the service is told to be content with the tables.
 func (s *stage) configuration() string {
+	enforcement := "verified"
+	if s.options.kind == ibsimFabric {
+		enforcement = "accepted"
+	}
 	return fmt.Sprintf(`listen: %[1]s
 tls: {cert: %[2]s/etc/tls/server.pem, key: %[2]s/etc/tls/server.key}
 tokens: %[2]s/etc/tokens.yaml
 state_dir: %[2]s/state
-fabric: {port: "ibsim:%[3]s/%[4]s", enforcement: accepted}
+fabric: {port: "ibsim:%[3]s/%[4]s", enforcement: %[5]s}
 attestation: {ek: {roots: [%[2]s/vendor-roots.pem]}}
-`, s.address, s.dir, s.lab.Socket(), smNodeName)
+`, s.address, s.dir, s.lab.Client().Socket, smNodeName, enforcement)
 }
 
 // startService starts portcullisd and waits until it answers.
@@ -190,6 +205,11 @@ const poll = 50 * time.Millisecond
 
 // await waits until cond holds. The story's deadline bounds it.
 func (s *stage) await(ctx context.Context, what string, cond func() (bool, error)) error {
+	return await(ctx, what, cond)
+}
+
+// await waits until cond holds, or ctx ends.
+func await(ctx context.Context, what string, cond func() (bool, error)) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {

@@ -31,14 +31,14 @@ var cast = []struct{ tenant, cluster string }{
 }
 
 // tell tells the whole story and clears the stage, whatever happens.
-func tell(ctx context.Context, n *narrator, programs string, keep bool) (err error) {
-	s, err := newStage(programs)
+func tell(ctx context.Context, n *narrator, programs string, o stageOptions) (err error) {
+	s, err := newStage(programs, o)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, s.strike(keep))
-		if keep {
+		err = errors.Join(err, s.strike(o.keep))
+		if o.keep {
 			n.say("everything is kept in %s", s.dir)
 		}
 	}()
@@ -59,7 +59,8 @@ func (t *story) build(ctx context.Context) error {
 	if err := t.makeFabric(ctx); err != nil {
 		return err
 	}
-	t.say("ibsim runs a fabric of %d spines, %d leaves and %d hosts with %d HCAs each; it checks nothing by itself", spineCount, leafCount, hostCount, hcasPerHost)
+	t.say("%s runs a fabric of %d spines, %d leaves and %d hosts with %d HCAs each; %s",
+		t.options.kind, spineCount, leafCount, hostCount, hcasPerHost, t.options.kind.about())
 	if err := t.makeTPMs(ctx); err != nil {
 		return err
 	}
