@@ -184,9 +184,9 @@ func (f *Fabric) crossData(out *port, in ib.PortNum, d *Data) (Fate, *port) {
 		out.discard()
 		return TooLong, out
 	}
-	out.counters.sentData(d.words())
+	out.counters.sentData(d)
 	far := out.peer
-	far.counters.receivedData(d.words())
+	far.counters.receivedData(d)
 	if far.isEnd() {
 		return Delivered, far // who checks as it takes the packet
 	}
@@ -320,14 +320,4 @@ func (f *Fabric) spread(from *port, d *Data) (r Report) {
 		}
 	}
 	return r
-}
-
-func (c *portCounters) sentData(words uint32) {
-	c.PortXmitPkts = saturate32(c.PortXmitPkts, 1)
-	c.PortXmitData = saturate32(c.PortXmitData, words)
-}
-
-func (c *portCounters) receivedData(words uint32) {
-	c.PortRcvPkts = saturate32(c.PortRcvPkts, 1)
-	c.PortRcvData = saturate32(c.PortRcvData, words)
 }

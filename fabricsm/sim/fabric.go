@@ -116,7 +116,7 @@ type port struct {
 	guids    [guidBlocks * mad.DataSize]byte // one block
 	slToVL   [][slToVLSize]byte              // by input port of a switch; one for others
 	vlArb    [4][mad.DataSize]byte
-	counters portCounters
+	counters counters
 }
 
 // New makes a fabric of the default options in which every cable of the list

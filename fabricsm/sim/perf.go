@@ -67,17 +67,6 @@ type portCountersExtended struct {
 
 func saturate8(v, add uint8) uint8    { return uint8(min(uint(v)+uint(add), math.MaxUint8)) }
 func saturate16(v, add uint16) uint16 { return uint16(min(uint(v)+uint(add), math.MaxUint16)) }
-func saturate32(v, add uint32) uint32 { return uint32(min(uint64(v)+uint64(add), math.MaxUint32)) }
-
-func (c *portCounters) sent() {
-	c.PortXmitPkts = saturate32(c.PortXmitPkts, 1)
-	c.PortXmitData = saturate32(c.PortXmitData, packetWords)
-}
-
-func (c *portCounters) received() {
-	c.PortRcvPkts = saturate32(c.PortRcvPkts, 1)
-	c.PortRcvData = saturate32(c.PortRcvData, packetWords)
-}
 
 // perfAgent answers the performance management class.
 func (p *port) perfAgent(m *mad.MAD) mad.Status {
@@ -124,49 +113,13 @@ func answerCounters(ports []*port, data []byte, set bool) mad.Status {
 		if set {
 			p.counters.reset(asked.CounterSelect)
 		}
-		sum.add(&p.counters)
+		one := p.counters.short()
+		sum.add(&one)
 	}
 	sum.PortSelect, sum.CounterSelect = asked.PortSelect, asked.CounterSelect
 	clear(data)
 	must(mad.Encode(data, &sum))
 	return mad.StatusOK
-}
-
-// add sums the counters that this simulator counts.
-func (c *portCounters) add(o *portCounters) {
-	c.LinkDownedCounter = saturate8(c.LinkDownedCounter, o.LinkDownedCounter)
-	c.PortRcvSwitchRelayErrors = saturate16(c.PortRcvSwitchRelayErrors, o.PortRcvSwitchRelayErrors)
-	c.PortXmitDiscards = saturate16(c.PortXmitDiscards, o.PortXmitDiscards)
-	c.PortXmitData = saturate32(c.PortXmitData, o.PortXmitData)
-	c.PortRcvData = saturate32(c.PortRcvData, o.PortRcvData)
-	c.PortXmitPkts = saturate32(c.PortXmitPkts, o.PortXmitPkts)
-	c.PortRcvPkts = saturate32(c.PortRcvPkts, o.PortRcvPkts)
-}
-
-// reset clears the counters whose bit is set in a CounterSelect.
-func (c *portCounters) reset(selected uint16) {
-	on := func(bit int) bool { return selected>>bit&1 != 0 }
-	if on(2) {
-		c.LinkDownedCounter = 0
-	}
-	if on(5) {
-		c.PortRcvSwitchRelayErrors = 0
-	}
-	if on(6) {
-		c.PortXmitDiscards = 0
-	}
-	if on(12) {
-		c.PortXmitData = 0
-	}
-	if on(13) {
-		c.PortRcvData = 0
-	}
-	if on(14) {
-		c.PortXmitPkts = 0
-	}
-	if on(15) {
-		c.PortRcvPkts = 0
-	}
 }
 
 // answerExtended is answerCounters for the 64-bit counters.
@@ -175,16 +128,11 @@ func answerExtended(ports []*port, data []byte, set bool) mad.Status {
 	must(mad.Decode(data, &asked))
 	for _, p := range ports {
 		if set {
-			// Bits 0 to 3 here are bits 12 to 15 of PortCounters.
-			p.counters.reset(asked.CounterSelect & 0xF << 12)
+			p.counters.resetExtended(asked.CounterSelect)
 		}
-		c := &p.counters
-		sum.PortXmitData += uint64(c.PortXmitData)
-		sum.PortRcvData += uint64(c.PortRcvData)
-		sum.PortXmitPkts += uint64(c.PortXmitPkts)
-		sum.PortRcvPkts += uint64(c.PortRcvPkts)
+		one := p.counters.long()
+		sum.add(&one)
 	}
-	sum.PortUnicastXmitPkts, sum.PortUnicastRcvPkts = sum.PortXmitPkts, sum.PortRcvPkts
 	sum.PortSelect, sum.CounterSelect = asked.PortSelect, asked.CounterSelect
 	clear(data)
 	must(mad.Encode(data, &sum))

@@ -84,7 +84,7 @@ func (p *port) reset() {
 	}
 	p.resetTables()
 	p.restore(kept)
-	p.counters = portCounters{}
+	p.counters = counters{}
 }
 
 func (p *port) resetEnd() {
