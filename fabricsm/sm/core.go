@@ -123,6 +123,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.received(in)
 	case *IntentSet:
 		c.setIntent(&in.Intent)
+	case *IntentChanged:
+		c.changeIntent(in)
 	case *AliasesSet:
 		c.setAliases(in)
 	case *HealthMarked:

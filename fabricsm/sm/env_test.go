@@ -116,6 +116,23 @@ func (e *env) want(in sm.Intent) {
 	e.step(&sm.IntentSet{Intent: in})
 }
 
+// wantChanged wants the same as want, and says only what differs from before.
+func (e *env) wantChanged(in sm.Intent) {
+	change := &sm.IntentChanged{Revision: in.Revision}
+	for _, g := range in.Grants {
+		if !slices.Contains(e.intent.Grants, g) {
+			change.Grant = append(change.Grant, g)
+		}
+	}
+	for _, g := range e.intent.Grants {
+		if !slices.Contains(in.Grants, g) {
+			change.Withdraw = append(change.Withdraw, g)
+		}
+	}
+	e.intent = in
+	e.step(change)
+}
+
 // step advances the core and does what it wants.
 func (e *env) step(in sm.Input) {
 	e.idle = 0

@@ -40,6 +40,15 @@ const (
 // IntentSet replaces all that is wanted.
 type IntentSet struct{ Intent Intent }
 
+// IntentChanged changes what is wanted: beside what it names all stays. For the
+// first intent it is the same as IntentSet with these grants. What is in both lists
+// is granted.
+type IntentChanged struct {
+	Revision int64
+	Grant    []Grant // in any order
+	Withdraw []Grant // in any order; what is not granted is ignored
+}
+
 // Intent is everything that is wanted beyond the defaults.
 type Intent struct {
 	Revision int64   // the store's, goes into events and views
@@ -65,8 +74,9 @@ type Grant struct {
 // Woken says that the time of Output.Wake has come.
 type Woken struct{}
 
-func (*Started) input()   {}
-func (*Received) input()  {}
-func (*Reply) input()     {}
-func (*IntentSet) input() {}
-func (*Woken) input()     {}
+func (*Started) input()       {}
+func (*Received) input()      {}
+func (*Reply) input()         {}
+func (*IntentSet) input()     {}
+func (*IntentChanged) input() {}
+func (*Woken) input()         {}

@@ -1,7 +1,6 @@
 package sm
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,12 +15,16 @@ type members struct {
 	intent   bool
 	revision int64
 
-	byGUID  map[ib.GUID][]*membership // grants and removals by port GUID, sorted
-	byPlace map[ib.Place][]ib.GUID    // GUIDs that name the place, sorted
-	hosts   map[ib.Place]bool         // where nothing but a host is believed
-	roster  partition.Roster
-	plan    *topo.Fabric // snapshot that is planned on, nil when it is out of date
-	self    [1]topo.PortID
+	byGUID   map[ib.GUID][]*membership // grants and removals by port GUID, sorted
+	byPlace  map[ib.Place][]ib.GUID    // GUIDs that name the place, sorted
+	hosts    map[ib.Place]bool         // where nothing but a host is believed
+	hostList []ib.Place                // the same, as it came
+	total    int                       // memberships
+	round    uint32                    // counts intents that replace all
+	changed  []*membership             // by the intent that is being taken
+	wishes   []partition.Member        // room for those of one port
+	plan     *topo.Fabric              // snapshot that is planned on, nil when it is out of date
+	self     [1]topo.PortID
 
 	onlyDefault partition.Table    // what most ports are to hold
 	unknown     map[int]*pkeyTable // by number of blocks: of which nothing is known
@@ -33,8 +36,9 @@ type members struct {
 // membership is a grant, or the removal of one.
 type membership struct {
 	Grant
-	leaving bool // to be proven absent
-	applied bool // MembershipApplied was told
+	leaving bool   // to be proven absent
+	applied bool   // MembershipApplied was told
+	round   uint32 // the last intent that names it, of those that replace all
 }
 
 func newMembers() members {
@@ -72,20 +76,6 @@ func (c *Core) expel(pl ib.Place) {
 	}
 }
 
-// setHosts replaces the places where only a host belongs.
-func (c *Core) setHosts(places []ib.Place) {
-	before := c.members.hosts
-	c.members.hosts = make(map[ib.Place]bool, len(places))
-	for _, pl := range places {
-		c.members.hosts[pl] = true
-	}
-	for _, pl := range places {
-		if !before[pl] {
-			c.expel(pl)
-		}
-	}
-}
-
 // concerns reports whether the table of a port has to be proven: something is
 // wanted of, or to be proven at, its place or its GUID.
 func (c *Core) concerns(p topo.PortID) bool {
@@ -106,160 +96,6 @@ func (m *members) granted(pl ib.Place, k ib.PKey) bool {
 		}
 	}
 	return false
-}
-
-func compareGrants(a, b Grant) int {
-	return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.PKey, b.PKey),
-		cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
-}
-
-// normal gives grants sorted, with full keys, each once.
-func normal(in []Grant) []Grant {
-	out := make([]Grant, len(in))
-	for i, g := range in {
-		g.PKey = g.PKey.Full()
-		out[i] = g
-	}
-	slices.SortFunc(out, compareGrants)
-	return slices.Compact(out)
-}
-
-// setIntent replaces all that is wanted. Only what differs from before is
-// looked at.
-func (c *Core) setIntent(in *Intent) {
-	m := &c.members
-	first := !m.intent
-	m.intent, m.revision = true, in.Revision
-	c.viewDue = true
-
-	grants, absent := normal(in.Grants), normal(in.Absent)
-	old := m.all()
-	var next []membership
-	held := make(map[Grant]bool, len(grants))
-	for _, g := range grants {
-		held[g] = true
-		next = append(next, membership{Grant: g})
-	}
-	for _, g := range absent {
-		if !held[g] {
-			held[g] = true
-			next = append(next, membership{Grant: g, leaving: true})
-		}
-	}
-	for _, ms := range old {
-		if !held[ms.Grant] {
-			held[ms.Grant] = true
-			next = append(next, membership{Grant: ms.Grant, leaving: true})
-		}
-	}
-	changed := m.replace(old, next)
-	c.setHosts(in.Hosts)
-	for _, ms := range changed {
-		c.lookAt(&ms)
-	}
-	if first {
-		c.stopWaiting()
-	}
-}
-
-// all gives every membership in order.
-func (m *members) all() []membership {
-	var out []membership
-	for _, list := range m.byGUID {
-		for _, ms := range list {
-			out = append(out, *ms)
-		}
-	}
-	slices.SortFunc(out, func(a, b membership) int { return compareGrants(a.Grant, b.Grant) })
-	return out
-}
-
-// replace installs a new set and gives those that are new or now leave.
-func (m *members) replace(old, next []membership) (changed []membership) {
-	slices.SortFunc(next, func(a, b membership) int { return compareGrants(a.Grant, b.Grant) })
-	before := make(map[Grant]membership, len(old))
-	for _, ms := range old {
-		before[ms.Grant] = ms
-	}
-	m.byGUID = make(map[ib.GUID][]*membership, len(next))
-	m.byPlace = make(map[ib.Place][]ib.GUID, len(next))
-	for i := range next {
-		ms := &next[i]
-		was, ok := before[ms.Grant]
-		if ok && was.leaving == ms.leaving {
-			ms.applied = was.applied
-		} else {
-			changed = append(changed, *ms)
-		}
-		m.byGUID[ms.GUID] = append(m.byGUID[ms.GUID], ms)
-		m.name(ms)
-	}
-	m.list()
-	return changed
-}
-
-func (m *members) name(ms *membership) {
-	guids := m.byPlace[ms.Place]
-	if i, ok := slices.BinarySearch(guids, ms.GUID); !ok {
-		m.byPlace[ms.Place] = slices.Insert(guids, i, ms.GUID)
-	}
-}
-
-// list makes the roster of those that are granted.
-func (m *members) list() {
-	var wishes []partition.Member
-	for _, list := range m.byGUID {
-		for _, ms := range list {
-			if !ms.leaving {
-				wishes = append(wishes, partition.Member{GUID: ms.GUID, PKey: ms.PKey, Place: ms.Place})
-			}
-		}
-	}
-	m.roster = partition.NewRoster(wishes)
-}
-
-// remove drops a membership that is proven to be gone.
-func (m *members) remove(ms *membership) {
-	keep := func(o *membership) bool { return o.Grant == ms.Grant }
-	list := slices.DeleteFunc(m.byGUID[ms.GUID], keep)
-	if len(list) == 0 {
-		delete(m.byGUID, ms.GUID)
-	} else {
-		m.byGUID[ms.GUID] = list
-	}
-	if slices.ContainsFunc(list, func(o *membership) bool { return o.Place == ms.Place }) {
-		return
-	}
-	guids := m.byPlace[ms.Place]
-	if i, ok := slices.BinarySearch(guids, ms.GUID); ok {
-		guids = slices.Delete(guids, i, i+1)
-	}
-	if len(guids) == 0 {
-		delete(m.byPlace, ms.Place)
-	} else {
-		m.byPlace[ms.Place] = guids
-	}
-}
-
-// lookAt has the ports that a membership concerns looked at, at once if access
-// is taken away.
-func (c *Core) lookAt(ms *membership) {
-	level := 1 + int(clsPKey)
-	if ms.leaving {
-		level = urgent
-	}
-	c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
-	if sp := c.portAt(ms.Place); sp != topo.None {
-		c.expel(ms.Place)
-		c.markAt(level, ref{clsPKey, int32(sp)})
-	}
-	if h, ok := c.byPort[ms.GUID]; ok {
-		if sp := c.peer(h); sp != topo.None {
-			c.markAt(level, ref{clsPKey, int32(sp)})
-		}
-		c.markAt(level, ref{clsPKey, int32(h)})
-	}
-	c.judge(ms.GUID)
 }
 
 // stopWaiting begins to program P_Keys.

@@ -26,11 +26,22 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 	if sp != topo.None && c.external(sp) {
 		now.Switch = c.ports[sp].pkeys.table()
 	}
-	wishes := c.members.roster.Of(c.guidOf(h))
+	wishes := c.members.wishesOf(c.guidOf(h))
 	if sp != topo.None && len(wishes) > 0 && c.forgetsEnforcement(sp) {
 		wishes = nil
 	}
 	return partition.PlanPort(c.members.plan, rules, h, wishes, now)
+}
+
+// wishesOf gives what is granted to a GUID, until it is called again.
+func (m *members) wishesOf(guid ib.GUID) []partition.Member {
+	m.wishes = m.wishes[:0]
+	for _, ms := range m.byGUID[guid] {
+		if !ms.leaving {
+			m.wishes = append(m.wishes, partition.Member(ms.Grant))
+		}
+	}
+	return m.wishes
 }
 
 // wantKeys gives the table a port should hold now. It is not yet the planned

@@ -150,6 +150,8 @@ func (t *tally) noteInput(in Input) {
 		t.why = trigger{kind: byStart}
 	case *IntentSet:
 		t.why = trigger{kind: byIntent, revision: in.Intent.Revision}
+	case *IntentChanged:
+		t.why = trigger{kind: byIntent, revision: in.Revision}
 	case *Received:
 		t.Unsolicited++
 		t.why = trigger{kind: byRequest}

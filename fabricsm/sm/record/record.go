@@ -250,6 +250,7 @@ func others() map[string]func() sm.Input {
 	return map[string]func() sm.Input{
 		"sm.Started":       func() sm.Input { return &sm.Started{} },
 		"sm.IntentSet":     func() sm.Input { return &sm.IntentSet{} },
+		"sm.IntentChanged": func() sm.Input { return &sm.IntentChanged{} },
 		"sm.HealthMarked":  func() sm.Input { return &sm.HealthMarked{} },
 		"sm.AliasesSet":    func() sm.Input { return &sm.AliasesSet{} },
 		"sm.GroupsSet":     func() sm.Input { return &sm.GroupsSet{} },

@@ -1,0 +1,198 @@
+package sm
+
+import (
+	"cmp"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+func compareGrants(a, b Grant) int {
+	return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.PKey, b.PKey),
+		cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
+}
+
+// setIntent replaces all that is wanted. Only what differs from before is
+// looked at; to find that costs a look-up for each grant.
+func (c *Core) setIntent(in *Intent) {
+	m := &c.members
+	m.round++
+	named := 0
+	for _, g := range in.Grants {
+		if ms := m.want(g); ms.round != m.round {
+			ms.round = m.round
+			named++
+		}
+	}
+	for _, g := range in.Absent {
+		g.PKey = g.PKey.Full()
+		ms := m.find(g)
+		if ms == nil {
+			ms = m.add(membership{Grant: g, leaving: true})
+		}
+		if ms.round != m.round {
+			ms.round = m.round
+			named++
+			m.leave(ms)
+		}
+	}
+	if named < m.total {
+		for _, list := range m.byGUID {
+			for _, ms := range list {
+				if ms.round != m.round {
+					m.leave(ms)
+				}
+			}
+		}
+	}
+	c.setHosts(in.Hosts)
+	c.intended(in.Revision)
+}
+
+// changeIntent changes what is wanted, at a cost that does not grow with it.
+func (c *Core) changeIntent(in *IntentChanged) {
+	m := &c.members
+	for _, g := range in.Withdraw {
+		g.PKey = g.PKey.Full()
+		if ms := m.find(g); ms != nil {
+			m.leave(ms)
+		}
+	}
+	for _, g := range in.Grant {
+		m.want(g)
+	}
+	c.intended(in.Revision)
+}
+
+// intended looks at the memberships that an intent has changed.
+func (c *Core) intended(revision int64) {
+	m := &c.members
+	first := !m.intent
+	m.intent, m.revision = true, revision
+	c.viewDue = true
+	changed := m.changed
+	m.changed = nil
+	slices.SortFunc(changed, func(a, b *membership) int { return compareGrants(a.Grant, b.Grant) })
+	for _, ms := range slices.Compact(changed) {
+		now := *ms // looking at it may remove it
+		c.lookAt(&now)
+	}
+	if first {
+		c.stopWaiting()
+	}
+}
+
+// want grants, and gives the membership.
+func (m *members) want(g Grant) *membership {
+	g.PKey = g.PKey.Full()
+	ms := m.find(g)
+	switch {
+	case ms == nil:
+		return m.add(membership{Grant: g})
+	case ms.leaving:
+		ms.leaving, ms.applied = false, false
+		m.changed = append(m.changed, ms)
+	}
+	return ms
+}
+
+// leave withdraws a membership that is granted.
+func (m *members) leave(ms *membership) {
+	if !ms.leaving {
+		ms.leaving, ms.applied = true, false
+		m.changed = append(m.changed, ms)
+	}
+}
+
+// find gives the membership of a grant, which has a full key, nil without one.
+func (m *members) find(g Grant) *membership {
+	for _, ms := range m.byGUID[g.GUID] {
+		if ms.Grant == g {
+			return ms
+		}
+	}
+	return nil
+}
+
+// add adds a membership that is not there.
+func (m *members) add(in membership) *membership {
+	ms := &in
+	list := m.byGUID[ms.GUID]
+	i, _ := slices.BinarySearchFunc(list, ms, func(a, b *membership) int { return compareGrants(a.Grant, b.Grant) })
+	m.byGUID[ms.GUID] = slices.Insert(list, i, ms)
+	m.name(ms)
+	m.total++
+	m.changed = append(m.changed, ms)
+	return ms
+}
+
+func (m *members) name(ms *membership) {
+	guids := m.byPlace[ms.Place]
+	if i, ok := slices.BinarySearch(guids, ms.GUID); !ok {
+		m.byPlace[ms.Place] = slices.Insert(guids, i, ms.GUID)
+	}
+}
+
+// remove drops a membership that is proven to be gone.
+func (m *members) remove(ms *membership) {
+	keep := func(o *membership) bool { return o.Grant == ms.Grant }
+	list := slices.DeleteFunc(m.byGUID[ms.GUID], keep)
+	m.total--
+	if len(list) == 0 {
+		delete(m.byGUID, ms.GUID)
+	} else {
+		m.byGUID[ms.GUID] = list
+	}
+	if slices.ContainsFunc(list, func(o *membership) bool { return o.Place == ms.Place }) {
+		return
+	}
+	guids := m.byPlace[ms.Place]
+	if i, ok := slices.BinarySearch(guids, ms.GUID); ok {
+		guids = slices.Delete(guids, i, i+1)
+	}
+	if len(guids) == 0 {
+		delete(m.byPlace, ms.Place)
+	} else {
+		m.byPlace[ms.Place] = guids
+	}
+}
+
+// setHosts replaces the places where only a host belongs.
+func (c *Core) setHosts(places []ib.Place) {
+	if slices.Equal(places, c.members.hostList) {
+		return
+	}
+	before := c.members.hosts
+	c.members.hostList = slices.Clone(places)
+	c.members.hosts = make(map[ib.Place]bool, len(places))
+	for _, pl := range places {
+		c.members.hosts[pl] = true
+	}
+	for _, pl := range places {
+		if !before[pl] {
+			c.expel(pl)
+		}
+	}
+}
+
+// lookAt has the ports that a membership concerns looked at, at once if access
+// is taken away.
+func (c *Core) lookAt(ms *membership) {
+	level := 1 + int(clsPKey)
+	if ms.leaving {
+		level = urgent
+	}
+	c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
+	if sp := c.portAt(ms.Place); sp != topo.None {
+		c.expel(ms.Place)
+		c.markAt(level, ref{clsPKey, int32(sp)})
+	}
+	if h, ok := c.byPort[ms.GUID]; ok {
+		if sp := c.peer(h); sp != topo.None {
+			c.markAt(level, ref{clsPKey, int32(sp)})
+		}
+		c.markAt(level, ref{clsPKey, int32(h)})
+	}
+	c.judge(ms.GUID)
+}
