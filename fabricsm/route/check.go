@@ -92,7 +92,7 @@ func check(f *topo.Fabric, t *Tables, everyLID bool) (Report, *proof) {
 		return r, nil
 	}
 	v.anyOdd = slices.Contains(v.odd, true)
-	return r, newProof(g, v)
+	return r, &proof{v}
 }
 
 // checkLanes finds links between switches with fewer virtual lanes than the

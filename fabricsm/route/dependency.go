@@ -25,6 +25,14 @@ func newDependencies(g *Graph) *dependencies {
 	return d
 }
 
+// empty gives a graph of the same edges in which nothing follows anything.
+func (d *dependencies) empty() *dependencies {
+	return &dependencies{g: d.g, first: d.first, bits: make([]uint64, len(d.bits))}
+}
+
+// follow gives the bits of what follows an edge.
+func (d *dependencies) follow(e int32) []uint64 { return d.bits[d.first[e]:d.first[e+1]] }
+
 // set records that some route uses edge next right after edge e.
 func (d *dependencies) set(e, next int32) {
 	i := next - d.g.Row[d.g.To[e]]

@@ -12,6 +12,9 @@ type Notes struct {
 	// Basis is what the choices depend on besides the links, by topo.NodeID, -1 for
 	// what is no switch. If a switch has another one, all is routed anew.
 	Basis []int32
+	// First is the basis of the last whole routing. Where the present one is another,
+	// since a link was lost, it is the one to come back to.
+	First []int32
 	// Usual is the other end of every link between switches at the last whole
 	// routing, by topo.PortID. Links that were lost since are still in it.
 	Usual []topo.PortID
@@ -53,23 +56,7 @@ func (t *Tables) Peer(p topo.PortID) topo.PortID {
 func (t *Tables) Has(id topo.NodeID, guid ib.GUID) bool { return t.rowOf(id, guid) != nil }
 
 // proof is what the checker found out about tables with one layer.
-type proof struct {
-	survey *survey
-	num    []int32 // by topo.NodeID: switch number, -1
-	n      int
-	depth  []uint8 // see survey
-	load   []int64 // by topo.PortID of the sending end
-}
-
-func newProof(g *Graph, v *survey) *proof {
-	p := &proof{survey: v, num: g.Num, n: len(g.IDs), depth: v.depth, load: make([]int64, len(g.portOut))}
-	for i, e := range g.portOut {
-		if e >= 0 {
-			p.load[i] = v.load[e]
-		}
-	}
-	return p
-}
+type proof struct{ survey *survey }
 
 // Proven reports whether the tables were given by [First], so that
 // [Tables.Hops] and [Tables.Load] say something. Tables with several layers
@@ -79,11 +66,15 @@ func (t *Tables) Proven() bool { return t != nil && t.proof != nil }
 // Hops gives the number of links from a switch to the LIDs behind another, -1
 // if there is no way, it is not known, or not the same for all of them.
 func (t *Tables) Hops(from, home topo.NodeID) int {
-	p := t.proof
-	if p == nil || from < 0 || home < 0 || int(from) >= len(p.num) || int(home) >= len(p.num) || p.num[from] < 0 || p.num[home] < 0 {
+	if t.proof == nil {
 		return -1
 	}
-	if d := p.depth[int(p.num[from])*p.n+int(p.num[home])]; d != farDepth {
+	v := t.proof.survey
+	num := v.g.Num
+	if from < 0 || home < 0 || int(from) >= len(num) || int(home) >= len(num) || num[from] < 0 || num[home] < 0 {
+		return -1
+	}
+	if d := v.depth[int(num[from])*len(v.g.IDs)+int(num[home])]; d != farDepth {
 		return int(d)
 	}
 	return -1
@@ -92,10 +83,14 @@ func (t *Tables) Hops(from, home topo.NodeID) int {
 // Load gives the number of routes between CA ports that leave a switch by a
 // port to another switch, see [Report].
 func (t *Tables) Load(p topo.PortID) int64 {
-	if t.proof == nil || int(p) >= len(t.proof.load) {
+	if t.proof == nil {
 		return 0
 	}
-	return t.proof.load[p]
+	v := t.proof.survey
+	if int(p) >= len(v.g.portOut) || v.g.portOut[p] < 0 {
+		return 0
+	}
+	return v.load[v.g.portOut[p]]
 }
 
 // Out gives the port id by which an edge leaves its switch.

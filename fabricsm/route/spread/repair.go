@@ -56,7 +56,7 @@ func repair(g *route.Graph, t, prev *route.Tables, plan Plan) bool {
 	r := &repairer{
 		was: was, num: g.Num,
 		notes: &route.Notes{
-			Basis: basis, Usual: was.Usual,
+			Basis: basis, First: was.First, Usual: was.Usual,
 			Detours: maps.Clone(was.Detours), Provisional: maps.Clone(was.Provisional),
 		},
 		marked: make([]bool, int(g.MaxLID)+1), whole: make([]bool, len(g.IDs)), some: make([]bool, len(g.IDs)),
@@ -86,7 +86,7 @@ func repair(g *route.Graph, t, prev *route.Tables, plan Plan) bool {
 		r.notes.Provisional = nil
 	}
 	if len(r.notes.Detours) > maxDetours {
-		r.notes.Detours, r.notes.Provisional, r.notes.Usual = nil, nil, t.Peers()
+		r.notes.Detours, r.notes.Provisional, r.notes.Usual, r.notes.First = nil, nil, t.Peers(), basis
 	}
 	t.SetNotes(r.notes)
 	return true

@@ -95,7 +95,7 @@ func RouteLocal(engine string, f *topo.Fabric, prev *route.Tables, prepare func(
 	}
 	s.fillAll(plan.NewRule)
 	if plan.Basis != nil {
-		t.SetNotes(&route.Notes{Basis: plan.Basis, Usual: t.Peers()})
+		t.SetNotes(&route.Notes{Basis: plan.Basis, First: plan.Basis, Usual: t.Peers()})
 	}
 	return t, nil
 }

@@ -75,26 +75,36 @@ func Places(g *route.Graph, order []int32) []int32 {
 	return places
 }
 
-// Kept gives the order that tables were made in, and its places as they were, as long
-// as it is an order: every switch stands in it, and but for the listed roots, and one
-// of each island without any, is linked to one before it. Else, and where the listed
-// ones are not on top of their islands, ok is false. So a lost link does not turn
-// others round.
+// Kept gives the order of the last whole routing, or else that of prev, and its places
+// as they were, as long as it is one: every switch stands in it, and but for the
+// listed roots, and one of each island without any, is linked to one before it. Else,
+// and where the listed ones are not on top of their islands, ok is false. So a lost
+// link does not turn others round.
 func Kept(g *route.Graph, engine string, prev *route.Tables, listed []int32) (order, places []int32, ok bool) {
 	notes := prev.Notes()
 	if notes == nil || prev.Engine != engine {
 		return nil, nil, false
 	}
+	for _, basis := range [][]int32{notes.First, notes.Basis} {
+		if order, places = sorted(g, basis); order != nil && holds(g, order, listed) {
+			return order, places, true
+		}
+	}
+	return nil, nil, false
+}
+
+// sorted gives the order of switches by their places in a basis, nil if one has none.
+func sorted(g *route.Graph, basis []int32) (order, places []int32) {
 	places = Places(g, nil)
 	order = make([]int32, len(g.IDs))
 	for s, id := range g.IDs {
-		if int(id) >= len(notes.Basis) || notes.Basis[id] < 0 {
-			return nil, nil, false
+		if int(id) >= len(basis) || basis[id] < 0 {
+			return nil, nil
 		}
-		order[s], places[id] = int32(s), notes.Basis[id]
+		order[s], places[id] = int32(s), basis[id]
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(places[g.IDs[a]], places[g.IDs[b]]) })
-	return order, places, holds(g, order, listed)
+	return order, places
 }
 
 // holds reports whether an order is one that [Order] could have given.
