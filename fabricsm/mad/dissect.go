@@ -113,11 +113,14 @@ func (d *Dissection) dissectRoute(m *MAD, size int) {
 
 func (d *Dissection) dissectGMP(m *MAD, size int) {
 	at := 0
-	switch d.Header.Class {
-	case ClassPerf:
+	keyed, hasKey := LookupKeyClass(d.Header.Class)
+	switch {
+	case d.Header.Class == ClassPerf:
 		at = perfData
-	case ClassSubnAdm:
+	case d.Header.Class == ClassSubnAdm:
 		at = saData
+	case hasKey:
+		at = keyed.Data
 	default:
 		d.note("the attributes of class %v are not known here", d.Header.Class)
 		return
@@ -148,8 +151,8 @@ func (d *Dissection) dissectAttribute(p []byte, at, size int) {
 		d.note("the input ends at byte %d, inside %s at bytes %d to %d", size, l.Name(), at, at+l.Size()-1)
 		return
 	}
-	if n, ok := v.(*Notice); ok && n.Layout() != l {
-		l = n.Layout()
+	if n, ok := v.(*Notice); ok && n.LayoutIn(d.Header.Class) != l {
+		l = n.LayoutIn(d.Header.Class)
 		if v, err = l.Decode(p); err != nil {
 			d.note("notice: %v", err)
 			return

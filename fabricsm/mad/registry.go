@@ -11,6 +11,8 @@ func LookupLayout(c Class, a AttrID) (*Layout, bool) {
 		l = smLayout(a)
 	case a == AttrClassPortInfo:
 		l = LayoutOf[ClassPortInfo]()
+	default:
+		l = keyLayout(c, a)
 	}
 	return l, l != nil
 }
