@@ -203,17 +203,9 @@ func (s *loneSM) driver() driver.Options {
 	s.keepRecord(&o)
 	if s.partitions != nil {
 		o.Core.IntentWait = forever // the first view as master gives an intent
+		o.Inputs = s.partitions.inputs
 	}
 	return o
-}
-
-// intents gives what the driver takes memberships from; nil is a channel that
-// stays silent.
-func (s *loneSM) intents() <-chan sm.Intent {
-	if s.partitions == nil {
-		return nil
-	}
-	return s.partitions.intents
 }
 
 func (s *loneSM) event(e sm.Event) {
@@ -254,7 +246,7 @@ func (s *loneSM) runOnce(ctx context.Context, stdout io.Writer) error {
 	s.watched.serve(within, group)
 	group.Go(func() error {
 		defer done()
-		return driver.Run(within, o, s.intents())
+		return driver.Run(within, o, nil)
 	})
 	if err := group.Wait(); err != nil {
 		return err
@@ -291,7 +283,7 @@ func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 	group.Go(func() error {
 		defer printed()
 		defer done()
-		return driver.Run(ctx, s.driver(), s.intents())
+		return driver.Run(ctx, s.driver(), nil)
 	})
 	return group.Wait()
 }

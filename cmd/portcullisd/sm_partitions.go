@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 
 	"portcullis/fabricsm/ib"
@@ -17,27 +17,26 @@ import (
 // partitions turns a partition file and what is seen of the fabric into
 // intents.
 type partitions struct {
-	file    string
-	log     *slog.Logger
-	intents chan sm.Intent // holds the latest
+	file   string
+	log    *slog.Logger
+	inputs chan sm.Input // holds an sm.IntentChanged that nobody has taken yet
 
 	mu     sync.Mutex
 	rules  *conf.Rules
 	stale  bool // ports came or went, or rules changed, since members were made
 	seen   *sm.View
-	places conf.Places
-	given  []partition.Member
+	seats  *conf.Seating
 	number int64 // of the last intent; 0: none
 }
 
 // openPartitions reads a file; one with an error is refused.
 func openPartitions(file string, log *slog.Logger) (*partitions, error) {
-	p := &partitions{file: file, log: log, intents: make(chan sm.Intent, 1), stale: true}
+	p := &partitions{file: file, log: log, inputs: make(chan sm.Input, 1), stale: true}
 	rules, err := p.read()
 	if err != nil {
 		return nil, err
 	}
-	p.rules = rules
+	p.rules, p.seats = rules, conf.NewSeating(rules)
 	return p, nil
 }
 
@@ -47,11 +46,14 @@ func (p *partitions) read() (*conf.Rules, error) {
 		return nil, fmt.Errorf("read partitions: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, conf.MaxSize+1))
-	if err != nil {
+	var data bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		data.Grow(int(min(info.Size(), conf.MaxSize)) + bytes.MinRead)
+	}
+	if _, err := data.ReadFrom(io.LimitReader(f, conf.MaxSize+1)); err != nil {
 		return nil, fmt.Errorf("read partitions: %w", err)
 	}
-	rules, err := conf.Parse(p.file, data)
+	rules, err := conf.Parse(p.file, data.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -71,18 +73,28 @@ func (p *partitions) reload() (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules, p.stale = rules, true
+	p.seats.SetRules(rules)
 	return p.seen != nil && p.update(), nil
 }
 
 // event takes notice of ports that come and go.
 func (p *partitions) event(e sm.Event) {
-	switch e.(type) {
-	case *sm.PortPlaced, *sm.PortGone:
-		p.mu.Lock()
-		p.stale = true
-		p.mu.Unlock()
+	switch e := e.(type) {
+	case *sm.PortPlaced:
+		p.moved(func() { p.seats.Moved(e.GUID) })
+	case *sm.PortGone:
+		p.moved(func() { p.seats.Moved(e.GUID) })
+	case *sm.StateChanged: // nobody tells what moves under another subnet manager
+		p.moved(p.seats.MovedAll)
 	default:
 	}
+}
+
+func (p *partitions) moved(note func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	note()
+	p.stale = true
 }
 
 // view looks at a new view and reports whether it changed what is wanted. What
@@ -101,25 +113,32 @@ func (p *partitions) view(v *sm.View) bool {
 	return p.update()
 }
 
-// update makes an intent of what is seen. Called with mu held.
+// update tells what is wanted of what is seen, by what has changed. Called with mu
+// held.
 func (p *partitions) update() bool {
-	members, places := p.rules.Members(p.seen.Fabric, p.seen.GUID, p.places)
-	p.places = places
-	if p.number > 0 && slices.Equal(members, p.given) {
+	granted, withdrawn := p.seats.Seat(p.seen.Fabric, p.seen.GUID)
+	if p.number > 0 && len(granted)+len(withdrawn) == 0 {
 		return false
 	}
-	p.given = members
 	p.number++
-	in := sm.Intent{Revision: p.number}
-	for _, m := range members {
-		in.Grants = append(in.Grants, sm.Grant(m))
-	}
+	change := &sm.IntentChanged{Revision: p.number, Grant: grants(granted), Withdraw: grants(withdrawn)}
 	select {
-	case <-p.intents: // nobody has taken the one before
+	case in := <-p.inputs: // nobody has taken the one before
+		if before, ok := in.(*sm.IntentChanged); ok {
+			change = before.Then(change)
+		}
 	default:
 	}
-	p.intents <- in
+	p.inputs <- change
 	return true
+}
+
+func grants(members []partition.Member) []sm.Grant {
+	out := make([]sm.Grant, len(members))
+	for i, m := range members {
+		out[i] = sm.Grant(m)
+	}
+	return out
 }
 
 // inForce reports whether the latest intent is what a view was made under.
@@ -136,7 +155,10 @@ func (p *partitions) missing() []string {
 	var out []string
 	for _, part := range p.rules.Partitions {
 		for _, w := range part.Who {
-			if _, ok := p.places[w.GUID]; w.Group == conf.OnePort && !ok {
+			if w.Group != conf.OnePort {
+				continue
+			}
+			if _, ok := p.seats.PlaceOf(w.GUID); !ok {
 				out = append(out, fmt.Sprintf("port %v of partition %v is not seen, or at several places", w.GUID, part.PKey))
 			}
 		}

@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"slices"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 )
@@ -47,6 +49,22 @@ type IntentChanged struct {
 	Revision int64
 	Grant    []Grant // in any order
 	Withdraw []Grant // in any order; what is not granted is ignored
+}
+
+// Then gives one change for two that follow each other.
+func (in *IntentChanged) Then(next *IntentChanged) *IntentChanged {
+	but := func(list, not []Grant) []Grant {
+		gone := make(map[Grant]bool, len(not))
+		for _, g := range not {
+			gone[g] = true
+		}
+		return slices.DeleteFunc(slices.Clone(list), func(g Grant) bool { return gone[g] })
+	}
+	return &IntentChanged{
+		Revision: next.Revision,
+		Grant:    append(but(in.Grant, next.Withdraw), next.Grant...),
+		Withdraw: append(but(in.Withdraw, next.Grant), next.Withdraw...),
+	}
 }
 
 // Intent is everything that is wanted beyond the defaults.

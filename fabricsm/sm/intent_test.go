@@ -55,6 +55,46 @@ func TestChangedIntent(t *testing.T) {
 	}
 }
 
+// TestChangeThenChange puts two changes into one, which must leave the same.
+func TestChangeThenChange(t *testing.T) {
+	grant := func(n ib.GUID) sm.Grant { return sm.Grant{GUID: n, PKey: 0x8001} }
+	for _, tt := range []struct {
+		name         string
+		first, next  sm.IntentChanged
+		grant, leave []sm.Grant
+	}{
+		{
+			"of different hosts",
+			sm.IntentChanged{Grant: []sm.Grant{grant(1)}},
+			sm.IntentChanged{Withdraw: []sm.Grant{grant(2)}},
+			[]sm.Grant{grant(1)},
+			[]sm.Grant{grant(2)},
+		},
+		{
+			"granted, then withdrawn",
+			sm.IntentChanged{Grant: []sm.Grant{grant(1)}},
+			sm.IntentChanged{Withdraw: []sm.Grant{grant(1)}},
+			nil,
+			[]sm.Grant{grant(1)},
+		},
+		{
+			"withdrawn, then granted",
+			sm.IntentChanged{Withdraw: []sm.Grant{grant(1)}},
+			sm.IntentChanged{Grant: []sm.Grant{grant(1)}},
+			[]sm.Grant{grant(1)},
+			nil,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.next.Revision = 7
+			got := tt.first.Then(&tt.next)
+			if got.Revision != 7 || !slices.Equal(got.Grant, tt.grant) || !slices.Equal(got.Withdraw, tt.leave) {
+				t.Errorf("got %+v, want %v granted and %v withdrawn at revision 7", got, tt.grant, tt.leave)
+			}
+		})
+	}
+}
+
 // TestChangesCostTheSame counts what the core allocates for changes of one thing
 // in a fabric and in one several times as large: nothing in it may grow with the
 // fabric but directories of pages.

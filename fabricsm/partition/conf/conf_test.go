@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/partition"
 	"portcullis/fabricsm/partition/conf"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
@@ -147,38 +146,6 @@ func tree(t *testing.T) *topo.Fabric {
 func portOf(host int) ib.GUID { return topotest.HostGUID(host) + 1 }
 
 func at(port ib.PortNum) ib.Place { return ib.Place{Switch: topotest.SwitchGUID(1, 1), Port: port} }
-
-func TestMembers(t *testing.T) {
-	r, err := conf.Parse("f", []byte("A=1 : SELF=full, 0x99=full;\nB=2 : ALL_CAS=full;"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, second := portOf(0), portOf(1)
-	for _, tt := range []struct {
-		name   string
-		before conf.Places
-		want   []partition.Member
-	}{
-		{"a GUID at two places is nowhere", nil, []partition.Member{
-			{GUID: self, PKey: 0x8001, Place: at(1)}, {GUID: self, PKey: 0x8002, Place: at(1)},
-		}},
-		{"it stays where it was", conf.Places{second: at(2)}, []partition.Member{
-			{GUID: self, PKey: 0x8001, Place: at(1)},
-			{GUID: self, PKey: 0x8002, Place: at(1)},
-			{GUID: second, PKey: 0x8002, Place: at(2)},
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, places := r.Members(tree(t), self, tt.before)
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("members (-want +got):\n%s", d)
-			}
-			if places[self] != at(1) || places[second] != tt.before[second] {
-				t.Errorf("places %v", places)
-			}
-		})
-	}
-}
 
 func FuzzParse(f *testing.F) {
 	f.Add("Default=0x7fff, ipoib : ALL=limited, SELF=full ;\nA=0x101, defmember=full : 0x10, 16 ;\n")

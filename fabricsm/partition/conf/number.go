@@ -3,16 +3,15 @@ package conf
 import (
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // number reads what strtoul does with base 0: decimal, 0x and hexadecimal, or 0
 // and octal digits.
 func number(s string, bits int) (uint64, error) {
 	digits, base := s, 10
-	switch rest, hex := strings.CutPrefix(strings.ToLower(s), "0x"); {
-	case hex:
-		digits, base = rest, 16
+	switch {
+	case len(s) > 1 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X'):
+		digits, base = s[2:], 16
 	case len(s) > 1 && s[0] == '0':
 		digits, base = s[1:], 8
 	}

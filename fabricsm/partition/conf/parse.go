@@ -12,6 +12,9 @@ import (
 // thousand hosts in ten partitions each need half of it.
 const MaxSize = 16 << 20
 
+// maxAlike bounds the members that room is made for before they are read.
+const maxAlike = 1024
+
 // maxProblems bounds what is said about one file.
 const maxProblems = 50
 
@@ -118,6 +121,9 @@ func (p *parser) header(text string) {
 		for flag := range strings.SplitSeq(flags, ",") {
 			p.flag(&d, strings.TrimSpace(flag))
 		}
+	}
+	if n := len(p.defs); n > 0 { // partitions are often alike
+		d.ports = make([]entry, 0, min(len(p.defs[n-1].ports), maxAlike))
 	}
 	p.defs = append(p.defs, d)
 }

@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"slices"
 	"strings"
 
 	"portcullis/fabricsm/ib"
@@ -10,11 +11,7 @@ import (
 func (p *parser) rules() *Rules {
 	p.number()
 	r := &Rules{}
-	type wish struct {
-		key ib.PKey
-		who Who
-	}
-	index, seen := map[ib.PKey]int{}, map[wish]bool{}
+	index := map[ib.PKey]int{}
 	for i := range p.defs {
 		d := &p.defs[i]
 		p.ignored(d)
@@ -35,15 +32,37 @@ func (p *parser) rules() *Rules {
 		if part.Name != d.name {
 			p.notice(d.line, "%q and %q have the P_Key %v and are one partition", short(part.Name), short(d.name), d.pkey)
 		}
-		for _, e := range d.ports {
-			if w := (wish{d.pkey, e.who}); p.possible(&e) && !seen[w] {
-				seen[w] = true
+		part.Who = slices.Grow(part.Who, len(d.ports))
+		for i := range d.ports {
+			if e := &d.ports[i]; p.possible(e) {
 				part.Who = append(part.Who, e.who)
 			}
 		}
 	}
+	for i := range r.Partitions {
+		r.Partitions[i].Who = once(r.Partitions[i].Who)
+	}
 	r.Notices = p.notices
 	return r
+}
+
+// once leaves out who was named before. Most files name ports in the order of their
+// GUIDs, in which that is seen without a list of all.
+func once(who []Who) []Who {
+	ascending := true
+	for i := 1; i < len(who) && ascending; i++ {
+		a, b := who[i-1], who[i]
+		ascending = a.Group == OnePort && b.Group == OnePort && a.GUID < b.GUID
+	}
+	if ascending {
+		return who
+	}
+	seen := make(map[Who]struct{}, len(who))
+	return slices.DeleteFunc(who, func(w Who) bool {
+		_, again := seen[w]
+		seen[w] = struct{}{}
+		return again
+	})
 }
 
 // number gives definitions without a P_Key that of an earlier one with their
