@@ -74,6 +74,9 @@ func (m *pollMeter) TryReceive(p []transport.Packet) (int, error) {
 	return n, err
 }
 
+// Pause implements transport.Poller.
+func (m *pollMeter) Pause(due int, d time.Duration) error { return m.poller.Pause(due, d) }
+
 // Wait implements transport.Poller.
 func (m *pollMeter) Wait() error { return m.poller.Wait() }
 

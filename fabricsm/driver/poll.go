@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"portcullis/fabricsm/sm"
@@ -15,9 +14,16 @@ import (
 // be to not receive, and a simulator that cannot write does not read either.
 
 const (
-	// eager is how often in a row the wire is looked at before somebody waits
-	// for it, while answers are due. A look costs less than to be woken.
+	// eager is how often in a row the wire is looked at before it is waited for,
+	// while answers are due. A look costs less than to be woken.
 	eager = 32
+	// few answers, where a crowd of them is due, are too few to look for more at
+	// once: the other end makes more in one go when it is left alone.
+	few, crowd = 8, 32
+	// patience is how long the loop itself waits for the wire, after that: tables,
+	// intents and inputs wait with it. To have somebody else wait costs being woken
+	// twice.
+	patience = time.Millisecond
 	// retrySend is when to look for room on a wire that took nothing and gave
 	// nothing.
 	retrySend = 200 * time.Microsecond
@@ -27,6 +33,7 @@ const (
 type poller struct {
 	port    transport.Poller
 	buf     []transport.Packet
+	got     int           // at the last look
 	sent    int           // of loop.send
 	wait    chan struct{} // have the waiter wait
 	ready   chan error    // it has
@@ -62,17 +69,22 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 		if err != nil {
 			return err
 		}
-		switch {
-		case moved:
+		if idle++; moved {
 			idle = 0
-		case !p.waiting && len(l.out.out) > 0 && idle < eager:
-			idle++
-			runtime.Gosched()
-		default:
+		}
+		due := l.out.waits()
+		switch {
+		case p.waiting && idle > 0, due == 0 && idle > 0, idle > eager:
 			idle = 0
 			if err := l.rest(p, timer, &intents); err != nil {
 				return err
 			}
+			continue
+		case idle == eager, due >= crowd && p.got < few && !p.waiting:
+			if err := l.pause(p, due); err != nil {
+				return err
+			}
+		case idle > 0:
 			continue
 		}
 		l.others(&intents)
@@ -90,7 +102,7 @@ func (l *loop) exchange(p *poller) (moved bool, err error) {
 			return false, l.lost("receive from", err)
 		}
 		l.take(p.buf[:n])
-		moved = n > 0
+		p.got, moved = n, n > 0
 	} else {
 		l.now = time.Now()
 	}
@@ -134,6 +146,21 @@ func (l *loop) others(intents *<-chan sm.Intent) {
 	if !l.now.Before(l.next()) {
 		l.expire()
 	}
+}
+
+// pause waits for the wire, but not long.
+func (l *loop) pause(p *poller, due int) error {
+	d := min(patience, time.Until(l.next()))
+	if p.sent < len(l.send) {
+		d = min(d, retrySend)
+	}
+	if d <= 0 {
+		return nil
+	}
+	if err := p.port.Pause(due, d); err != nil {
+		return l.lost("receive from", err)
+	}
+	return nil
 }
 
 // rest waits until there is something to do.

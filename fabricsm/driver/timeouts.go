@@ -11,28 +11,23 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// transaction is the lower half of a transaction id, which is ours; transports
-// own the upper one. It is drawn at random: a host that could predict it could
-// answer for another.
-type transaction uint32
-
 // timeouts knows which requests are out, what their answers must look like, and
 // when each is given up. All wait equally long, so the order of sending is the
 // order of expiry.
 type timeouts struct {
 	wait   time.Duration
 	random *rand.ChaCha8
-	out    map[transaction]uint32 // place in flight
+	known  transactions
 	flight []flight
-	free   []uint32 // places in flight
+	free   []int32 // places in flight
 	fifo   []sent
 	head   int
 	new    int // first entry that was not stamped yet
-	ended  ended
 }
 
 // flight is what is remembered of a request that is out.
 type flight struct {
+	tid   transaction // 0: the place is free
 	id    sm.RequestID
 	lid   ib.LID // destination of one that is routed by LID
 	class mad.Class
@@ -42,8 +37,9 @@ type flight struct {
 }
 
 type sent struct {
-	tid transaction
-	due time.Time
+	tid   transaction
+	place int32
+	due   time.Time
 }
 
 func (t *timeouts) init(wait time.Duration) {
@@ -51,8 +47,7 @@ func (t *timeouts) init(wait time.Duration) {
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
 	t.random = rand.NewChaCha8(seed)
-	t.out = make(map[transaction]uint32)
-	t.ended.in = make(map[transaction]struct{})
+	t.known.grow()
 }
 
 // begin notes a request that is about to be sent, and gives it its transaction
@@ -62,24 +57,23 @@ func (t *timeouts) begin(r *sm.Request, m *mad.MAD) {
 	m.SetTID(ib.TID(tid))
 	if len(t.free) == 0 {
 		t.flight = append(t.flight, flight{})
-		t.free = append(t.free, uint32(len(t.flight)-1))
+		t.free = append(t.free, int32(len(t.flight)-1))
 	}
-	at := t.free[len(t.free)-1]
+	place := t.free[len(t.free)-1]
 	t.free = t.free[:len(t.free)-1]
-	f := &t.flight[at]
-	*f = flight{id: r.ID, lid: r.LID, class: m.Class(), attr: m.Attr(), mod: m.Mod()}
+	f := &t.flight[place]
+	f.tid, f.id, f.lid, f.class, f.attr, f.mod = tid, r.ID, r.LID, m.Class(), m.Attr(), m.Mod()
 	if m.IsDR() {
 		f.route = m.Route()
 	}
-	t.out[tid] = at
-	t.fifo = append(t.fifo, sent{tid: tid})
+	t.known.begin(tid, place)
+	t.fifo = append(t.fifo, sent{tid: tid, place: place})
 }
 
 // draw gives a transaction id that is not out and was not lately.
 func (t *timeouts) draw() transaction {
 	for {
-		tid := transaction(t.random.Uint64())
-		if _, out := t.out[tid]; tid != 0 && !out && !t.ended.has(tid) {
+		if tid := transaction(t.random.Uint64()); tid != 0 && !t.known.has(tid) {
 			return tid
 		}
 	}
@@ -105,27 +99,29 @@ const (
 // end takes an answer. Only one that could come from where the request went is
 // believed; the request goes on waiting otherwise.
 func (t *timeouts) end(p *transport.Packet) (sm.RequestID, verdict) {
-	tid := transaction(p.MAD.TID())
-	at, ok := t.out[tid]
-	switch {
-	case !ok && t.ended.has(tid):
-		return 0, late
-	case !ok:
+	i := t.known.find(transaction(p.MAD.TID()))
+	switch e := &t.known.at[i]; {
+	case e.tid == 0:
 		return 0, stray
-	case !p.Undelivered && !t.flight[at].answeredBy(p):
+	case e.place == over:
+		return 0, late
+	case !p.Undelivered && !t.flight[e.place].answeredBy(p):
 		return 0, forged
 	}
-	return t.forget(tid), taken
+	return t.forget(i), taken
 }
 
-// forget ends a request that is out.
-func (t *timeouts) forget(tid transaction) sm.RequestID {
-	at := t.out[tid]
-	delete(t.out, tid)
-	t.free = append(t.free, at)
-	t.ended.add(tid)
-	return t.flight[at].id
+// forget ends the request that is out whose transaction is known by an index.
+func (t *timeouts) forget(i int) sm.RequestID {
+	place := t.known.at[i].place
+	t.known.end(i)
+	t.free = append(t.free, place)
+	t.flight[place].tid = 0
+	return t.flight[place].id
 }
+
+// waits tells how many requests are out.
+func (t *timeouts) waits() int { return t.known.out }
 
 // answeredBy reports that an answer is of the kind asked for and came the way
 // it had to (IBTA volume 1, 13.4.6.4 and 14.2.2).
@@ -157,13 +153,13 @@ func (t *timeouts) expired(now time.Time) (sm.RequestID, bool) {
 	}
 	tid := t.fifo[t.head].tid
 	t.head++
-	return t.forget(tid), true
+	return t.forget(t.known.find(tid)), true
 }
 
 // skip passes entries that were answered, and gives their memory back.
 func (t *timeouts) skip() {
 	for t.head < t.new {
-		if _, ok := t.out[t.fifo[t.head].tid]; ok {
+		if e := &t.fifo[t.head]; t.flight[e.place].tid == e.tid {
 			break
 		}
 		t.head++
@@ -174,31 +170,4 @@ func (t *timeouts) skip() {
 		t.new -= t.head
 		t.head = 0
 	}
-}
-
-// maxEnded is how many transactions are remembered after their end.
-const maxEnded = 4096
-
-// ended remembers the transactions that ended last, so that a late answer is
-// told from one to nothing.
-type ended struct {
-	in   map[transaction]struct{}
-	ring []transaction
-	at   int
-}
-
-func (e *ended) has(t transaction) bool {
-	_, ok := e.in[t]
-	return ok
-}
-
-func (e *ended) add(t transaction) {
-	e.in[t] = struct{}{}
-	if len(e.ring) < maxEnded {
-		e.ring = append(e.ring, t)
-		return
-	}
-	delete(e.in, e.ring[e.at])
-	e.ring[e.at] = t
-	e.at = (e.at + 1) % maxEnded
 }

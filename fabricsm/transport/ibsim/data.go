@@ -2,7 +2,6 @@ package ibsim
 
 import (
 	"errors"
-	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -83,11 +82,16 @@ type receiver struct {
 
 	done, want int
 	errno      syscall.Errno
+
+	pause    func(fd uintptr)
+	sleep    func(fd uintptr)
+	patience unix.Timespec // of the next pause
+	polled   [1]unix.PollFd
 }
 
 func newReceiver(raw syscall.RawConn) *receiver {
 	r := &receiver{raw: raw, b: newBatch()}
-	r.try = r.tryOnce
+	r.try, r.pause, r.sleep = r.tryOnce, r.pauseOnce, r.sleepOnce
 	r.step = func(fd uintptr) bool {
 		n, errno := r.b.call(unix.SYS_RECVMMSG, fd, 0, r.want)
 		if errno == unix.EAGAIN {
@@ -138,7 +142,7 @@ type watch struct {
 
 // arm sets the read deadline anew when half of it has passed; to do it for
 // every batch would cost as much as the batch.
-func (w *watch) arm(c *net.UnixConn) error {
+func (w *watch) arm(c *socket) error {
 	now := time.Now()
 	if now.Sub(w.armed) < silence/2 {
 		return nil

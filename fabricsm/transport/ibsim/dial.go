@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -81,7 +82,7 @@ type Port struct {
 	ctlMu sync.Mutex // one control request at a time
 	ctl   *net.UnixConn
 
-	data *net.UnixConn
+	data *socket
 	send *sender
 	recv *receiver
 
@@ -152,7 +153,7 @@ func bindControl(ctx context.Context, base string) (*net.UnixConn, uint32, error
 // attach runs the handshake. The data socket must be bound before CONNECT:
 // ibsim connects back to it, and ends when it is not there.
 func (p *Port) attach(ctx context.Context, o Options, number uint32) error {
-	data, err := net.ListenUnixgram("unixgram", address(fmt.Sprintf("%s:in%d", o.Socket, number)))
+	data, err := openSocket(fmt.Sprintf("%s:in%d", o.Socket, number))
 	if err != nil {
 		return fmt.Errorf("bind data socket of simulator %q: %w", o.Socket, err)
 	}
@@ -171,9 +172,7 @@ func (p *Port) attach(ctx context.Context, o Options, number uint32) error {
 	if err := connect(data, fmt.Sprintf("%s:out%d", o.Socket, p.slot)); err != nil {
 		return fmt.Errorf("connect data socket of simulator %q: %w", o.Socket, err)
 	}
-	if err := p.openData(); err != nil {
-		return err
-	}
+	p.send, p.recv = newSender(data), newReceiver(data)
 	return p.learnGUID(ctx)
 }
 
@@ -207,25 +206,12 @@ const (
 	guidTID = 0x706F7274
 )
 
-func connect(c *net.UnixConn, name string) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
+func connect(c syscall.RawConn, name string) error {
 	var inner error
-	err = raw.Control(func(fd uintptr) {
+	err := c.Control(func(fd uintptr) {
 		inner = unix.Connect(int(fd), &unix.SockaddrUnix{Name: address(name).Name})
 	})
 	return errors.Join(err, inner)
-}
-
-func (p *Port) openData() error {
-	raw, err := p.data.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("open data socket of simulator %q: %w", p.socket, err)
-	}
-	p.send, p.recv = newSender(raw), newReceiver(raw)
-	return nil
 }
 
 // GUID is the port GUID of the port we sit on.

@@ -49,6 +49,13 @@ func (b *batch) aim(p []transport.Packet) int {
 	return n
 }
 
+// aimedAt reports that the batch points at these packets already.
+func (b *batch) aimedAt(p []transport.Packet) bool {
+	n := min(len(p), batchSize)
+	return n > 0 && b.iovs[0][1].Base == &p[0].MAD[0] && b.iovs[n-1][1].Base == &p[n-1].MAD[0] &&
+		(n == batchSize || b.iovs[n][1].Base == nil)
+}
+
 // release forgets the caller's packets, so that the batch does not keep them
 // from being collected.
 func (b *batch) release(n int) {
@@ -57,10 +64,11 @@ func (b *batch) release(n int) {
 	}
 }
 
-// call runs sendmmsg or recvmmsg on messages from to to and never blocks.
+// call runs sendmmsg or recvmmsg on messages from to to. It never blocks, so the
+// scheduler need not hear of it.
 func (b *batch) call(trap, fd uintptr, from, to int) (int, syscall.Errno) {
 	for {
-		n, _, errno := unix.Syscall6(trap, fd, uintptr(unsafe.Pointer(&b.msgs[from])), uintptr(to-from), unix.MSG_DONTWAIT, 0, 0)
+		n, _, errno := unix.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(&b.msgs[from])), uintptr(to-from), unix.MSG_DONTWAIT, 0, 0)
 		if errno != unix.EINTR {
 			return int(n), errno
 		}

@@ -153,11 +153,11 @@ func (s *Server) connect(work *sync.WaitGroup, network Network, req control, fro
 	if err != nil {
 		return err
 	}
-	if err := connect(data, fmt.Sprintf("%s:in%d", s.base, info.number)); err != nil {
-		return errors.Join(err, data.Close())
-	}
 	raw, err := data.SyscallConn()
 	if err != nil {
+		return errors.Join(err, data.Close())
+	}
+	if err := connect(raw, fmt.Sprintf("%s:in%d", s.base, info.number)); err != nil {
 		return errors.Join(err, data.Close())
 	}
 	at, err := network.Attach(info.node, info.asSM)
