@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Exit statuses.
@@ -32,13 +33,16 @@ type benchmark struct {
 	sizes string // hosts, when none are asked for
 	out   string // where its table goes
 	run   func(ctx context.Context, o *options, progress io.Writer) error
+
+	program string // that is measured, portcullisd by default
 }
 
 func benchmarks() []benchmark {
 	return []benchmark{
-		{"bringup", "from a cold start to all ports Active", "1944,5184,10368", "docs/benchmarks/bringup.md", bringUp},
-		{"route", "what routing engines cost, and how evenly they load links", "648,1944,5184,10368,37000", "docs/benchmarks/routing.md", routing},
-		{"events", "what one change of a running fabric costs", "1944,5184", "docs/benchmarks/events.md", events},
+		{"bringup", "from a cold start to all ports Active", "1944,5184,10368", "docs/benchmarks/bringup.md", bringUp, ""},
+		{"route", "what routing engines cost, and how evenly they load links", "648,1944,5184,10368,37000", "docs/benchmarks/routing.md", routing, ""},
+		{"events", "what one change of a running fabric costs", "1944,5184", "docs/benchmarks/events.md", events, ""},
+		{"sim", "what portcullis-sim answers beside ibsim", "648,10368", "docs/benchmarks/sim.md", simulate, "portcullis-sim"},
 	}
 }
 
@@ -54,6 +58,8 @@ type options struct {
 	runs    int
 	program string
 	out     string
+
+	duration time.Duration // of each run of sim
 }
 
 func run(ctx context.Context, args []string, stderr io.Writer) int {
@@ -100,8 +106,15 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 	fs.SetOutput(stderr)
 	sizes := fs.String("sizes", b.sizes, "hosts of the three-level fat trees to measure on")
 	o := &options{}
-	fs.IntVar(&o.runs, "runs", 3, "runs of each subnet manager on each fabric")
-	fs.StringVar(&o.program, "portcullisd", "bin/portcullisd", "the program to measure")
+	fs.IntVar(&o.runs, "runs", 3, "runs of each subject on each fabric")
+	program := "portcullisd"
+	if b.program != "" {
+		program = b.program
+	}
+	fs.StringVar(&o.program, program, "bin/"+program, "the program to measure")
+	if b.name == "sim" {
+		fs.DurationVar(&o.duration, "duration", time.Second, "how long each measurement goes on")
+	}
 	fs.StringVar(&o.out, "out", b.out, "where to write the table")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
@@ -123,7 +136,7 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	var err error
 	if o.program, err = filepath.Abs(o.program); err != nil {
-		return nil, wrong("--portcullisd: %w", err)
+		return nil, wrong("--%s: %w", program, err)
 	}
 	return o, nil
 }

@@ -24,6 +24,11 @@ func spreadOf(samples []sample, of func(*sample) float64) spread {
 	for i := range samples {
 		v[i] = of(&samples[i])
 	}
+	return spreadOfValues(v)
+}
+
+// spreadOfValues sorts the values.
+func spreadOfValues(v []float64) spread {
 	slices.Sort(v)
 	middle := len(v) / 2
 	s := spread{min: v[0], median: v[middle], max: v[len(v)-1]}
