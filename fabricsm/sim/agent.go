@@ -16,15 +16,20 @@ func (n *node) answers(m *mad.MAD) bool {
 	case mad.ClassPerf:
 		return m.Method() == mad.MethodGet || m.Method() == mad.MethodSet
 	default:
-		return false
+		_, support := n.model().support(m.Class())
+		return support != ClassAbsent && (m.Method() == mad.MethodGet || m.Method() == mad.MethodSet)
 	}
 }
 
 // agent answers a request that came in through p, with what a lets the sender
 // have: it changes the node and writes the answer's attribute into m.
 func (p *port) agent(m *mad.MAD, a access) mad.Status {
-	if m.Class() == mad.ClassPerf {
+	switch m.Class() {
+	case mad.ClassSubn, mad.ClassSubnDR:
+	case mad.ClassPerf:
 		return p.perfAgent(m)
+	default:
+		return p.endPort().classAgent(m.Class()).serve(m)
 	}
 	set := m.Method() == mad.MethodSet
 	switch m.Attr() {
@@ -48,6 +53,10 @@ func (p *port) agent(m *mad.MAD, a access) mad.Status {
 		return p.node.linearTable(m, set)
 	case mad.AttrMulticastForwardingTable:
 		return p.node.multicastTable(m, set)
+	case mad.AttrGeneralInfo:
+		return p.generalInfo(m, set)
+	case mad.AttrMlnxExtendedPortInfo:
+		return p.extendedPortInfo(m, set)
 	default:
 		return mad.StatusUnsupportedMethodAttr
 	}

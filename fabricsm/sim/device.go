@@ -26,9 +26,19 @@ type Device struct {
 	// is not public; MlnxExtendedPortInfo says that they hold two.
 	DualMKey bool
 
+	// CC, VS and N2N are the management classes 0x21, 0x0A and 0x0C, which have
+	// keys of their own.
+	CC, VS, N2N ClassSupport
+
 	// KeepsMKey and KeepsPKeys say what survives a reboot: M_Key, protection
 	// level and lease period, and the P_Key tables of end ports.
 	KeepsMKey, KeepsPKeys bool
+}
+
+// Modern is a device that can do all that is modelled, and holds two keys of
+// every kind.
+func Modern() Device {
+	return Device{DualMKey: true, CC: ClassDualKeyed, VS: ClassDualKeyed, N2N: ClassDualKeyed}
 }
 
 // SetDevice makes a node another device, or with node "" all nodes that have

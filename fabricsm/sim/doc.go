@@ -33,6 +33,14 @@
 // anybody can provoke (256 to 259) are sent once in the interval that
 // SubnetTimeOut sets, until they are repressed.
 //
+// Congestion control, the vendor class and the node to node class (0x21, 0x0A,
+// 0x0C) are protected in the same way by keys of their own, if the Device has
+// them. What is not public of these is listed at mad.KeyClass and here: a key
+// that was replaced stays good until the new one is set again; a Get of
+// ClassPortInfo needs the key only under the protect bit; every right key
+// stops the lease, and when it runs out the key can be read but not set; a trap
+// shows the device's key; switches tell each other by method Send.
+//
 // A Device says how a node differs from a plain one: its capacities, whether it
 // holds two keys while one is being changed, what it keeps through a reboot.
 package sim

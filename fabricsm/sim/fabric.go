@@ -111,6 +111,7 @@ type port struct {
 
 	mkeys     keys // of an end port; the current one is info.MKey
 	mkeyLease lease
+	classes   [keyClasses]*classAgent // of an end port, made when first asked
 
 	pkeys    []byte                          // P_Key table, big-endian
 	guids    [guidBlocks * mad.DataSize]byte // one block

@@ -17,6 +17,7 @@ const (
 	accessFull  access = iota
 	accessBlind        // an answer in which the key is hidden
 	accessNone         // no answer at all
+	accessTaken        // none either, but the agent has taken the packet
 )
 
 // keyOffset is where SMPs, and MADs of the classes with keys, have their key.
@@ -69,16 +70,22 @@ func (l *lease) expired(now time.Duration) bool {
 	return true
 }
 
-// mkeyAccess decides on a packet for the management port of p. Only SMPs are
-// checked, and most nodes have no key.
-func (p *port) mkeyAccess(fl *flight) access {
-	if !p.node.keyed || !fl.mad.IsSMP() {
-		return accessFull
+// access decides on a packet for the management port of p. Most nodes have no
+// key.
+func (p *port) access(fl *flight) access {
+	if fl.mad.IsSMP() {
+		if !p.node.keyed {
+			return accessFull
+		}
+		return p.checkSMP(fl)
 	}
-	return p.checkSMP(fl)
+	if a := p.endPort().classAgent(fl.mad.Class()); a != nil {
+		return a.check(fl)
+	}
+	return accessFull
 }
 
-// checkSMP is mkeyAccess for a node of which a port has a key. A CA also
+// checkSMP is access for an SMP to a node of which a port has a key. A CA also
 // checks the port that a PortInfo speaks of, if it is another.
 func (p *port) checkSMP(fl *flight) access {
 	m, end := &fl.mad, p.endPort()

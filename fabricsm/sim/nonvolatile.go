@@ -36,6 +36,7 @@ func (p *port) restore(n nonVolatile) {
 	}
 	p.takeMKey(n.mkey)
 	p.mkeys.previous, p.mkeyLease = 0, lease{}
+	clear(p.classes[:])
 	p.info.MKeyProtectBits, p.info.MKeyLeasePeriod = n.protect, n.lease
 	d := p.node.model()
 	if d.KeepsMKey {

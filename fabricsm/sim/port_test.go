@@ -139,8 +139,15 @@ func FuzzAgent(f *testing.F) {
 	}
 	counters := perf(1, mad.MethodSet, 0x12, 255, 0xFFFF)
 	f.Add(counters.MAD[:], uint16(1))
+	for _, c := range keyClasses {
+		k, _ := mad.LookupKeyClass(c)
+		for _, attr := range []mad.AttrID{k.KeyAttr, mad.AttrClassPortInfo, mad.N2NAttrNeighborsInfo, mad.VSAttrConfigSpaceAccess, mad.CCAttrCASetting} {
+			p := gmp(3, c, mad.MethodSet, attr, 0, 1)
+			f.Add(p.MAD[:], uint16(3))
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte, lid uint16) {
-		fabric := tree(t, sim.Options{})
+		fabric := tree(t, sim.Options{Device: sim.Modern()})
 		s := station(t, fabric, "sm", true)
 		forward(t, s)
 		p := transport.Packet{LID: ib.LID(lid)}

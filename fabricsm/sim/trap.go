@@ -25,9 +25,10 @@ type pendingTrap struct {
 	sent   int // times
 
 	// Of a paced trap; see paceTrap.
-	id    ib.TID     // its first tid, which does not change
-	about ib.PortNum // the port it speaks of
-	quiet bool       // repressed, and not yet old enough to be forgotten
+	id    ib.TID      // its first tid, which does not change
+	about ib.PortNum  // the port it speaks of
+	agent *classAgent // of a class with keys; nil: an SMP
+	quiet bool        // repressed, and not yet old enough to be forgotten
 }
 
 // sendLinkTrap reports a change of a link of a switch: trap 128.
@@ -95,6 +96,10 @@ func (n *node) emitTrap(tid ib.TID) {
 func (f *Fabric) launchTrap(t *pendingTrap) {
 	t.sent++
 	f.stats.Traps++
+	if t.agent != nil {
+		f.queue = append(f.queue, t.agent.trapFlight(t))
+		return
+	}
 	fl := flight{from: t.from, slid: t.from.info.LID, dlid: t.from.info.MasterSMLID}
 	mad.NewSMP(&fl.mad, mad.Header{Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: t.tid}, nil, ib.MKey{})
 	copy(fl.mad.Data(), t.data[:])
@@ -106,20 +111,25 @@ func (f *Fabric) launchTrap(t *pendingTrap) {
 // when the interval is over, the newest only; the counters of the port have
 // them all.
 func (n *node) paceTrap(from *port, number mad.TrapNum, about ib.PortNum, data *[mad.DataSize]byte) {
-	if !from.sendsTraps() {
-		return
+	if from.sendsTraps() {
+		n.pace(&pendingTrap{from: from, number: number, about: about, data: *data})
 	}
-	f := n.fabric
-	f.nextTID++
-	tid := ib.TID(f.nextTID)
+}
+
+// pace is paceTrap for a trap of any class.
+func (n *node) pace(add *pendingTrap) {
+	n.fabric.nextTID++
+	add.tid = ib.TID(n.fabric.nextTID)
 	for i := range n.traps {
-		if t := &n.traps[i]; t.id != 0 && t.from == from && t.number == number && t.about == about {
-			t.data, t.tid, t.sent, t.quiet = *data, tid, 0, false
+		t := &n.traps[i]
+		if t.id != 0 && t.from == add.from && t.agent == add.agent && t.number == add.number && t.about == add.about {
+			t.data, t.tid, t.sent, t.quiet = add.data, add.tid, 0, false
 			return
 		}
 	}
-	n.traps = append(n.traps, pendingTrap{from: from, number: number, tid: tid, data: *data, id: tid, about: about})
-	n.emitPaced(tid)
+	add.id = add.tid
+	n.traps = append(n.traps, *add)
+	n.emitPaced(add.id)
 }
 
 // emitPaced is emitTrap for a paced trap.
@@ -147,6 +157,11 @@ func (p *port) sendsTraps() bool {
 // SubnetTimeOut (IBTA volume 1, 14.3.9).
 func (p *port) trapInterval() time.Duration {
 	return max(minTrapInterval, 4096*time.Nanosecond<<p.info.SubnetTimeOut)
+}
+
+// represses reports a TrapRepress for an agent of the port's node.
+func (p *port) represses(m *mad.MAD) bool {
+	return m.IsSMP() || p.endPort().classAgent(m.Class()) != nil
 }
 
 // repressed ends the repetition of the trap that a TrapRepress names.

@@ -244,11 +244,12 @@ func (f *Fabric) arrive(fl *flight, at *port) {
 // deliver gives a packet to a station or to the node's agent.
 func (f *Fabric) deliver(fl *flight, at *port) {
 	m := &fl.mad
-	fl.access = at.mkeyAccess(fl)
+	fl.access = at.access(fl)
 	switch {
+	case fl.access == accessTaken:
 	case fl.access == accessNone:
 		f.undelivered(fl)
-	case m.Method() == mad.MethodTrapRepress && m.IsSMP():
+	case m.Method() == mad.MethodTrapRepress && at.represses(m):
 		at.node.repressed(m)
 		f.deliverRepress(fl, at)
 	case m.IsResponse():
