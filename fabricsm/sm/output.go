@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 )
 
@@ -75,6 +76,12 @@ type Fact struct {
 	Port       ib.PortNum `json:"port,omitzero"`
 	Quarantine string     `json:"quarantine,omitzero"`
 	Mark       string     `json:"mark,omitzero"`
+
+	// Sealed is a fact of FactVault, FactMaster or KeyFact as it is stored. Key is
+	// what a KeyFact says inside; it is never stored in clear.
+	Sealed string       `json:"sealed,omitzero"`
+	Key    *keys.Record `json:"-"`
+	Cycle  *keys.Cycle  `json:"cycle,omitempty"` // of a RotationFact
 }
 
 // TakesBack reports a fact that says only that an earlier one of the same kind,

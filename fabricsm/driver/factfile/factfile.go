@@ -138,7 +138,7 @@ func (s *Store) read() error {
 
 // legal reports a fact that a Subnet Manager can have saved.
 func legal(f *sm.Fact) bool {
-	return f.Kind != "" && f.GUID.Valid() && f.LMC <= 7 && (f.LID == 0 || f.LID.IsUnicast())
+	return f.Kind != "" && (f.GUID.Valid() || f.OfFabric()) && f.LMC <= 7 && (f.LID == 0 || f.LID.IsUnicast())
 }
 
 // take adds a fact to what is known. One that takes an earlier one back is not
@@ -179,12 +179,16 @@ func (s *Store) sorted() []sm.Fact {
 	return out
 }
 
-// Save keeps facts. It fails only after Close; see Store.
+// Save keeps facts. It fails after Close; and if it cannot write, for facts that
+// nobody may go on without. See Store.
 func (s *Store) Save(facts []sm.Fact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == nil {
 		return errors.New("save state: the state directory was closed")
+	}
+	if slices.ContainsFunc(facts, func(f sm.Fact) bool { return f.Key != nil }) {
+		return errors.New("save state: a key of a device was to be kept in clear; it has to be sealed first")
 	}
 	added, err := encode(facts)
 	if err != nil {
@@ -195,8 +199,9 @@ func (s *Store) Save(facts []sm.Fact) error {
 	}
 	s.lines += len(facts)
 	if s.journal == nil || s.lines > 2*len(s.facts)+spare {
-		s.settle(s.rewrite())
-		return nil
+		err = s.rewrite()
+		s.settle(err)
+		return vital(facts, err)
 	}
 	if _, err = s.journal.Write(added); err == nil {
 		err = s.journal.Sync()
@@ -205,6 +210,14 @@ func (s *Store) Save(facts []sm.Fact) error {
 		s.forgetJournal() // part of a line may be in it
 	}
 	s.settle(err)
+	return vital(facts, err)
+}
+
+// vital gives an error of writing if one of the facts is Vital.
+func vital(facts []sm.Fact, err error) error {
+	if err != nil && slices.ContainsFunc(facts, func(f sm.Fact) bool { return f.Vital() }) {
+		return fmt.Errorf("save keys of devices: %w", err)
+	}
 	return nil
 }
 

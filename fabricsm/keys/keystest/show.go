@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"go.yaml.in/yaml/v4"
@@ -31,12 +32,25 @@ func (s *Scanner) CleanFiles(t testing.TB, dir string) {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		s.Clean(t, path, data)
+		s.Clean(t, path, dense(data))
 		return err
 	})
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// dense leaves out blocks of zeros, of which files that were made longer in
+// advance have many.
+func dense(data []byte) []byte {
+	var zeros [4096]byte
+	out := data[:0]
+	for block := range slices.Chunk(data, len(zeros)) {
+		if !bytes.Equal(block, zeros[:len(block)]) {
+			out = append(out, block...)
+		}
+	}
+	return out
 }
 
 // CleanValue fails the test if a value shows a secret in any of the ways in

@@ -1,0 +1,204 @@
+// Package sealed keeps the keys of a subnet manager in the same store as its
+// other facts, sealed by a vault: what reaches the store, a file or etcd, has no
+// key in clear. Facts that are not about keys pass through.
+package sealed
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/vault"
+)
+
+// Store is a driver.Store in front of another.
+type Store struct {
+	inner  driver.Store
+	vault  *vault.Vault
+	random io.Reader
+}
+
+// Open opens the vault in a store under a root. A store that has neither vault
+// nor keys gets one.
+func Open(inner driver.Store, root vault.Root, random io.Reader) (*Store, error) {
+	facts, err := inner.Load()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{inner: inner, random: random}
+	found := false
+	for i := range facts {
+		switch f := &facts[i]; {
+		case f.Kind == sm.FactVault:
+			s.vault, err = vault.Open([]byte(f.Sealed), root, random)
+			return s, err
+		case f.Sealed != "":
+			found = true
+		}
+	}
+	if found {
+		return nil, errors.New("the store has sealed keys and no header of a vault: restore it whole from a backup, or recover the keys from the escrow kit")
+	}
+	if s.vault, err = vault.Create(root, random); err != nil {
+		return nil, err
+	}
+	return s, s.saveHeader()
+}
+
+func (s *Store) saveHeader() error {
+	return s.inner.Save([]sm.Fact{{Kind: sm.FactVault, Sealed: string(s.vault.Header())}})
+}
+
+// Load gives all facts, those about keys opened. One that does not open fails
+// it: without it a device would be locked.
+func (s *Store) Load() ([]sm.Fact, error) {
+	facts, err := s.inner.Load()
+	if err != nil {
+		return nil, err
+	}
+	out := facts[:0]
+	var errs []error
+	for _, f := range facts {
+		kind, isKey := f.Kind.KeyKind()
+		switch {
+		case f.Kind == sm.FactVault || f.Kind == sm.FactMaster:
+			continue
+		case isKey:
+			r, err := s.vault.OpenRecord(kind, f.GUID, f.Sealed)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			f.Key, f.Sealed = &r, ""
+		}
+		out = append(out, f)
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("%d of the keys do not open: %w", len(errs), errors.Join(errs[:min(len(errs), 20)]...))
+	}
+	return out, nil
+}
+
+// Save seals the facts about keys, and keeps all.
+func (s *Store) Save(facts []sm.Fact) error {
+	out := make([]sm.Fact, len(facts))
+	for i, f := range facts {
+		if _, isKey := f.Kind.KeyKind(); isKey {
+			if f.Key == nil || sm.KeyFact(f.Key.Kind) != f.Kind || f.Key.GUID != f.GUID {
+				return fmt.Errorf("save %s of %v: the fact is about another key, or none", f.Kind, f.GUID)
+			}
+			sealed, err := s.vault.SealRecord(*f.Key)
+			if err != nil {
+				return fmt.Errorf("save %s of %v: %w", f.Kind, f.GUID, err)
+			}
+			f.Key, f.Sealed = nil, sealed
+		}
+		out[i] = f
+	}
+	return s.inner.Save(out)
+}
+
+// Master gives the master of derived keys. One that is not there yet is drawn,
+// and durable when it is given.
+func (s *Store) Master() (keys.Master, error) {
+	facts, err := s.inner.Load()
+	if err != nil {
+		return keys.Master{}, err
+	}
+	for i := range facts {
+		if facts[i].Kind == sm.FactMaster {
+			return s.vault.OpenMaster(facts[i].Sealed)
+		}
+		if _, isKey := facts[i].Kind.KeyKind(); isKey {
+			if err := s.notDerived(&facts[i]); err != nil {
+				return keys.Master{}, err
+			}
+		}
+	}
+	m, err := keys.DrawMaster(s.random)
+	if err != nil {
+		return keys.Master{}, err
+	}
+	return m, s.SetMaster(m)
+}
+
+// notDerived refuses to draw a master where keys of an earlier one are.
+func (s *Store) notDerived(f *sm.Fact) error {
+	kind, _ := f.Kind.KeyKind()
+	r, err := s.vault.OpenRecord(kind, f.GUID, f.Sealed)
+	if err != nil {
+		return err
+	}
+	for _, h := range []keys.Held{r.Current, r.Pending, r.Previous} {
+		if h.Origin == keys.OriginDerived {
+			return fmt.Errorf("%v of %v was derived from a master that the store does not have: recover it from the escrow kit", kind, f.GUID)
+		}
+	}
+	return nil
+}
+
+// SetMaster keeps a master, such as one from an escrow kit.
+func (s *Store) SetMaster(m keys.Master) error {
+	sealed, err := s.vault.SealMaster(m)
+	if err != nil {
+		return err
+	}
+	return s.inner.Save([]sm.Fact{{Kind: sm.FactMaster, Sealed: sealed}})
+}
+
+// Rewrap puts the vault under another root; see vault.Vault.
+func (s *Store) Rewrap(root vault.Root) error {
+	if err := s.vault.Rewrap(root); err != nil {
+		return err
+	}
+	return s.saveHeader()
+}
+
+// Rekey gives the vault another key and seals everything anew. It may be
+// interrupted anywhere, and done again.
+func (s *Store) Rekey(root vault.Root) error {
+	facts, err := s.Load()
+	if err != nil {
+		return err
+	}
+	if err := s.vault.Rekey(root); err != nil {
+		return err
+	}
+	if err := s.saveHeader(); err != nil {
+		return err
+	}
+	again := facts[:0]
+	for _, f := range facts {
+		if f.Key != nil {
+			again = append(again, f)
+		}
+	}
+	if err := s.Save(again); err != nil {
+		return err
+	}
+	if err := s.resealMaster(); err != nil {
+		return err
+	}
+	s.vault.Forget()
+	return s.saveHeader()
+}
+
+func (s *Store) resealMaster() error {
+	facts, err := s.inner.Load()
+	if err != nil {
+		return err
+	}
+	for i := range facts {
+		if facts[i].Kind == sm.FactMaster {
+			m, err := s.vault.OpenMaster(facts[i].Sealed)
+			if err != nil {
+				return err
+			}
+			return s.SetMaster(m)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package sm
+
+import (
+	"strings"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+)
+
+// Kinds of facts that whoever stores them makes itself, and the core never sees.
+const (
+	// FactVault: the header of the vault that seals the keys.
+	FactVault FactKind = "vault"
+	// FactMaster: the master of derived keys, sealed.
+	FactMaster FactKind = "master"
+)
+
+const (
+	keyPrefix      = "key/"
+	rotationPrefix = "rotation/"
+)
+
+// KeyFact is the kind of facts with the records of a kind of key. A store has to
+// seal Key before it keeps such a fact, and to fail when it cannot keep it: a key
+// that is on a device and nowhere else is lost.
+func KeyFact(k keys.Kind) FactKind { return FactKind(keyPrefix + k.String()) }
+
+// RotationFact is the kind of the one fact about the rotation of a kind of key.
+func RotationFact(k keys.Kind) FactKind { return FactKind(rotationPrefix + k.String()) }
+
+// KeyKind gives the kind of key that a KeyFact is about.
+func (k FactKind) KeyKind() (keys.Kind, bool) { return k.keyKind(keyPrefix) }
+
+// RotationKind gives the kind of key that a RotationFact is about.
+func (k FactKind) RotationKind() (keys.Kind, bool) { return k.keyKind(rotationPrefix) }
+
+func (k FactKind) keyKind(prefix string) (kind keys.Kind, ok bool) {
+	text, ok := strings.CutPrefix(string(k), prefix)
+	return kind, ok && kind.UnmarshalText([]byte(text)) == nil
+}
+
+// OfFabric reports a fact about the whole fabric, which has no GUID.
+func (f *Fact) OfFabric() bool {
+	if k, ok := f.Kind.KeyKind(); ok {
+		return !k.OfDevice() && f.GUID == 0
+	}
+	_, rotation := f.Kind.RotationKind()
+	return (rotation || f.Kind == FactVault || f.Kind == FactMaster) && f.GUID == 0
+}
+
+// Vital reports a fact that a store must not go on without.
+func (f *Fact) Vital() bool {
+	_, key := f.Kind.KeyKind()
+	_, rotation := f.Kind.RotationKind()
+	return key || rotation || f.Kind == FactVault || f.Kind == FactMaster
+}
+
+// KeyFactOf gives the fact that saves a record.
+func KeyFactOf(r keys.Record) Fact {
+	return Fact{Kind: KeyFact(r.Kind), GUID: r.GUID, Key: &r}
+}
+
+// RotationFactOf gives the fact that saves a cycle.
+func RotationFactOf(c keys.Cycle) Fact {
+	return Fact{Kind: RotationFact(c.Kind), GUID: ib.GUID(0), Cycle: &c}
+}
