@@ -30,6 +30,7 @@ func cpuTime() time.Duration {
 type change struct {
 	name   string
 	cables []topo.PortID // one end of each
+	sw     topo.NodeID   // a switch that is lost with them, None
 }
 
 // changes gives a cable of a leaf, one further up, and a switch on top, of a fat
@@ -38,15 +39,50 @@ func changes(f *topo.Fabric) []change {
 	port := func(level, i, n int) topo.PortID {
 		return f.PortOf(f.NodeByGUID(topotest.SwitchGUID(level, i)), ib.PortNum(n))
 	}
-	spine := change{name: "spine"}
 	n := f.NodeByGUID(topotest.SwitchGUID(3, 7))
+	spine := change{name: "spine", sw: n}
 	for i := 1; i <= int(f.Node(n).NumPorts); i++ {
 		if p := f.PortOf(n, ib.PortNum(i)); f.Port(p).Peer != topo.None {
 			spine.cables = append(spine.cables, p)
 		}
 	}
 	up := int(f.NodeOf(port(1, 1, 1)).NumPorts)/2 + 4
-	return []change{{"leaf", []topo.PortID{port(1, 10, up)}}, {"middle", []topo.PortID{port(2, 10, up)}}, spine}
+	return []change{{"leaf", []topo.PortID{port(1, 10, up)}, topo.None}, {"middle", []topo.PortID{port(2, 10, up)}, topo.None}, spine}
+}
+
+// loseAndReturn gives the fabric without it and whole again.
+func (c change) loseAndReturn(k *topotest.Kit) (cut, whole *topo.Fabric) {
+	peers := make([]topo.PortID, len(c.cables))
+	for i, p := range c.cables {
+		peers[i] = k.Port(p).Peer
+		k.Disconnect(p)
+	}
+	restore := func() {}
+	if c.sw != topo.None {
+		restore = removeSwitch(k, c.sw)
+	}
+	cut = k.Fabric()
+	restore()
+	for i, p := range c.cables {
+		k.Connect(p, peers[i])
+	}
+	return cut, k.Fabric()
+}
+
+// removeSwitch removes a switch without cables. restore brings it back as it was.
+func removeSwitch(k *topotest.Kit, id topo.NodeID) (restore func()) {
+	n := k.Node(id)
+	ports := make([]topo.Port, int(n.NumPorts)+1)
+	for i := range ports {
+		ports[i] = k.Port(n.FirstPort + topo.PortID(i))
+	}
+	k.RemoveNode(id)
+	return func() {
+		k.AddNode(n)
+		for i, p := range ports {
+			k.SetPort(n.FirstPort+topo.PortID(i), p)
+		}
+	}
 }
 
 // BenchmarkChange routes and judges after something is lost, and after it is back,
@@ -70,21 +106,10 @@ func BenchmarkChange(b *testing.B) {
 
 func benchmarkChange(b *testing.B, e route.Engine, k *topotest.Kit, c change, now *route.Tables) {
 	b.ReportAllocs()
-	peers := make([]topo.PortID, len(c.cables))
-	for i, p := range c.cables {
-		peers[i] = k.Port(p).Peer
-	}
 	var lost, back, least time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		for _, p := range c.cables {
-			k.Disconnect(p)
-		}
-		cut := k.Fabric()
-		for i, p := range c.cables {
-			k.Connect(p, peers[i])
-		}
-		whole := k.Fabric()
+		cut, whole := c.loseAndReturn(k)
 		b.StartTimer()
 		t0 := cpuTime()
 		now = firstOf(b, e, cut, now)

@@ -140,6 +140,9 @@ func loseLink(t *rapid.T, e route.Engine) {
 	if (e.Name() == "updn" || e.Name() == "ftree") && !keepsOrder(t, e, cut, before) {
 		return // the only link up of a switch was lost: what is up has to change
 	}
+	if e.Name() == "minhop" && !slices.Equal(levels(t, f), levels(t, cut)) {
+		return // a tree of other levels has other ways
+	}
 	after := mustRoute(t, e, cut, before)
 	was, is := &slow{f: f, t: before}, &slow{f: cut, t: after}
 	for lid, owner := range was.owners() {

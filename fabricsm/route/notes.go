@@ -1,6 +1,8 @@
 package route
 
 import (
+	"slices"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
 )
@@ -78,6 +80,42 @@ func (t *Tables) Hops(from, home topo.NodeID) int {
 		return int(d)
 	}
 	return -1
+}
+
+// Depths gives the number of links from every switch of a graph to the LIDs behind
+// every other, by switch and then home: 255 where it is not known. It is for reading,
+// or else a copy.
+func (t *Tables) Depths(g *Graph, own bool) []uint8 {
+	v := t.proof.survey
+	if !slices.Equal(v.g.IDs, g.IDs) {
+		return v.depthsFor(g)
+	}
+	if own {
+		return slices.Clone(v.depth)
+	}
+	return v.depth
+}
+
+// depthsFor puts the depths into the order of another graph.
+func (v *survey) depthsFor(g *Graph) []uint8 {
+	n, m := len(g.IDs), len(v.g.IDs)
+	num := make([]int32, n) // by switch: its number in the survey, -1
+	for s, id := range g.IDs {
+		num[s] = -1
+		if int(id) < len(v.g.Num) {
+			num[s] = v.g.Num[id]
+		}
+	}
+	d := make([]uint8, n*n)
+	for s, from := range num {
+		for h, home := range num {
+			d[s*n+h] = farDepth
+			if from >= 0 && home >= 0 {
+				d[s*n+h] = v.depth[int(from)*m+int(home)]
+			}
+		}
+	}
+	return d
 }
 
 // Load gives the number of routes between CA ports that leave a switch by a

@@ -58,7 +58,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 		if err != nil {
 			return spread.Plan{}, err
 		}
-		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order)}, nil
+		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order), Ways: &spread.Ways{Order: order}}, nil
 	})
 	if err == nil && e.LimitReverse {
 		err = t.checkReverse(tables, e.MaxReverseHops)

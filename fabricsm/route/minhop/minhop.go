@@ -48,7 +48,7 @@ func (e Engine) route(f *topo.Fabric, prev *route.Tables, again bool) (*route.Ta
 			tree.TurnOnce()
 		}
 		return spread.Plan{
-			Basis: tree.Basis(), All: again,
+			Basis: tree.Basis(), All: again, Ways: tree.Ways(),
 			NewRule: func() spread.Rule { return tree.Rule(shortest(g)) },
 		}, nil
 	})

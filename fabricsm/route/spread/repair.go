@@ -3,6 +3,7 @@ package spread
 import (
 	"maps"
 	"math"
+	"slices"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
@@ -22,16 +23,25 @@ type repairer struct {
 	notes, was *route.Notes
 	num        []int32 // by topo.NodeID: switch number, -1
 
-	marked []bool              // by LID: some entry is to be looked at
-	whole  []bool              // by destination: all LIDs are
-	some   []bool              // by destination: some are
-	back   bool                // a usual link has come back
-	gone   bool                // usual links are missing
-	all    bool                // everything is looked at
-	moved  map[ib.LID][]detour // what is in notes.Detours, by LID
-	before []ib.PortNum        // by switch: what the entry for the LID in hand was before a detour, or none
-	hops   []int32             // by switch: links to the destination in hand
-	next   []int32             // by switch: the edge that was decided for the LID in hand, -1
+	broken      []brokenEntry // that lost their link
+	arrived     []bool        // by switch: none of its links was there before
+	someArrived bool
+	marked      []bool              // by LID: some entry is to be looked at
+	whole       []bool              // by destination: all LIDs are
+	some        []bool              // by destination: some are
+	back        bool                // a usual link has come back
+	gone        bool                // usual links are missing
+	all         bool                // everything is looked at
+	moved       map[ib.LID][]detour // what is in notes.Detours, by LID
+	before      []ib.PortNum        // by switch: what the entry for the LID in hand was before a detour, or none
+	hops        []int32             // by switch: links to the destination in hand
+	next        []int32             // by switch: the edge that was decided for the LID in hand, -1
+}
+
+// brokenEntry is an entry whose link is gone.
+type brokenEntry struct {
+	lid ib.LID
+	sw  int32
 }
 
 // detour is an entry that was moved, for one LID.
@@ -74,12 +84,18 @@ func repair(g *route.Graph, t, prev *route.Tables, plan Plan) bool {
 	}
 	clearGone(g, t, prev)
 	if same && !plan.All {
-		r.markLost()
+		r.findBroken(plan.Ways != nil && r.findNew())
 	} else {
 		r.markAll()
 	}
 	r.markLIDs()
-	r.markBack()
+	r.dropDetours()
+	if r.all || plan.Ways == nil {
+		r.markBroken()
+	} else {
+		r.markProvisional()
+		r.mendNearby(plan.Ways)
+	}
 	r.sortDetours()
 	r.mend(plan.NewRule())
 	if !r.gone && len(r.notes.Detours) == 0 {
@@ -135,14 +151,39 @@ func (r *repairer) usualLinks(g *route.Graph, prev *route.Tables) bool {
 	return true
 }
 
-// markLost marks the LIDs that a link which is gone was used for, and all of
-// them if a switch has come back.
-func (r *repairer) markLost() {
+// findNew finds the switches that were not there or not linked before, and reports
+// whether no two of them are linked.
+func (r *repairer) findNew() (apart bool) {
+	g := r.g
+	r.arrived, apart = make([]bool, len(g.IDs)), true
+	for s := range int32(len(g.IDs)) {
+		r.arrived[s] = g.Row[s] < g.Row[s+1]
+		for e := g.Row[s]; e < g.Row[s+1] && r.arrived[s]; e++ {
+			r.arrived[s] = !r.prev.KnewLink(g, s, e)
+		}
+	}
+	for s, is := range r.arrived {
+		r.someArrived = r.someArrived || is
+		apart = apart && !(is && slices.ContainsFunc(neighbours(g, int32(s)), func(to int32) bool { return r.arrived[to] }))
+	}
+	return apart
+}
+
+// findBroken finds the entries that a link which is gone was used for. All is looked
+// at if a switch has come back, unless those can be told apart.
+func (r *repairer) findBroken(tellNew bool) {
 	for s := range int32(len(r.g.IDs)) {
 		id := r.g.IDs[s]
-		if !r.prev.Has(id, r.g.GUID(s)) {
+		if !r.prev.Has(id, r.g.GUID(s)) || len(r.have[s]) != len(r.prev.LFT(id)) {
+			if tellNew && r.arrived[s] {
+				continue
+			}
 			r.markAll()
 			return
+		}
+		if tellNew && r.g.Row[s] == r.g.Row[s+1] {
+			r.cutOff(s)
+			continue
 		}
 		var lost [256]bool
 		any := false
@@ -159,10 +200,47 @@ func (r *repairer) markLost() {
 		}
 		for l, port := range r.have[s] {
 			if lost[port] && l < len(r.marked) {
-				r.mark(ib.LID(l))
+				r.broken = append(r.broken, brokenEntry{ib.LID(l), s})
 			}
 		}
 	}
+}
+
+// cutOff clears the entries of a switch that has lost all links.
+func (r *repairer) cutOff(s int32) {
+	id := r.g.IDs[s]
+	for l, port := range r.have[s] {
+		if home := r.t.Home(ib.LID(l)); home == topo.None || home == id || port == ib.NoPort {
+			continue
+		}
+		key := route.Entry{Switch: id, LID: ib.LID(l)}
+		if _, is := r.notes.Detours[key]; !is {
+			r.remember(key, port)
+		}
+		r.t.Writable(r.prev, id)[l] = ib.NoPort
+	}
+}
+
+func (r *repairer) remember(key route.Entry, was ib.PortNum) {
+	if r.notes.Detours == nil {
+		r.notes.Detours = make(map[route.Entry]ib.PortNum)
+	}
+	r.notes.Detours[key] = was
+}
+
+// markBroken marks the LIDs of entries that lost their link, and when links are back
+// those that were moved, which is all that they can matter to: the other routes were
+// the right ones with all usual links there.
+func (r *repairer) markBroken() {
+	for _, b := range r.broken {
+		r.mark(b.lid)
+	}
+	if r.back {
+		for e := range r.notes.Detours {
+			r.mark(e.LID)
+		}
+	}
+	r.markProvisional()
 }
 
 func (r *repairer) markAll() {
@@ -206,19 +284,18 @@ func (r *repairer) provisional(id topo.NodeID) {
 	r.notes.Provisional[id] = true
 }
 
-// markBack drops detours of LIDs that are gone or moved. When links are back it
-// marks what was moved, which is all that they can matter to: the other routes
-// were the right ones with all usual links there.
-func (r *repairer) markBack() {
+// dropDetours drops detours of LIDs that are gone or moved.
+func (r *repairer) dropDetours() {
 	for e := range r.notes.Detours {
-		home := r.t.Home(e.LID)
-		switch {
-		case home == topo.None || home != r.prev.Home(e.LID):
+		if home := r.t.Home(e.LID); home == topo.None || home != r.prev.Home(e.LID) {
 			delete(r.notes.Detours, e)
-		case r.back:
-			r.mark(e.LID)
 		}
 	}
+}
+
+// markProvisional marks what was first routed while links were missing, when some are
+// back.
+func (r *repairer) markProvisional() {
 	if !r.back {
 		return
 	}
@@ -351,10 +428,7 @@ func (r *repairer) detour(sw int32, l ib.LID, was ib.PortNum) {
 	if r.before[sw] != unmoved || was == ib.NoPort {
 		return
 	}
-	if r.notes.Detours == nil {
-		r.notes.Detours = make(map[route.Entry]ib.PortNum)
-	}
-	r.notes.Detours[route.Entry{Switch: r.g.IDs[sw], LID: l}] = was
+	r.remember(route.Entry{Switch: r.g.IDs[sw], LID: l}, was)
 }
 
 // canGoBack reports whether an entry for a LID was moved and need no longer be.

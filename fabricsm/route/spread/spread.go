@@ -54,6 +54,9 @@ type Plan struct {
 	// was the only one allowed somewhere; then what changed is all that is
 	// looked at. nil: the engine cannot say so, and all is looked at every time.
 	Basis []int32
+	// Ways describe the rule, where they do; else nil. With them, what changed costs
+	// less.
+	Ways *Ways
 	// All has all of prev looked at, although the basis is the same.
 	All bool
 }

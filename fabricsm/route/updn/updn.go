@@ -58,7 +58,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 			order = e.byID(g, roots, rank(g, roots))
 			places = updown.Places(g, order)
 		}
-		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order)}, nil
+		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order), Ways: &spread.Ways{Order: order}}, nil
 	})
 }
 

@@ -27,6 +27,7 @@ type Tree struct {
 // way is the ways to a switch of every island.
 type way struct {
 	order []int32 // switches with a way, each after those it sends to
+	end   []int32 // by switch: the end of the ways on its island, -1 without one
 	row   []int32 // by switch, in pairs: its range of edge
 	edge  []int32
 }
@@ -141,7 +142,10 @@ const maxTurns = 64
 func (t *Tree) findTurns() {
 	n := len(t.level)
 	for i := range t.turns {
-		t.turns[i].row = make([]int32, 2*n)
+		t.turns[i].row, t.turns[i].end = make([]int32, 2*n), make([]int32, n)
+		for s := range t.turns[i].end {
+			t.turns[i].end[s] = -1
+		}
 	}
 	r := t.rule()
 	island, sizes := islandsOf(t.g)
@@ -156,14 +160,31 @@ func (t *Tree) findTurns() {
 		r.straight(s, &c)
 		if tried[i] == 0 {
 			t.turns[0].add(&c)
+			t.turns[0].end[i] = s
 		}
 		if len(c.Order) == sizes[i] {
 			found[i] = true
 			t.turns[1].add(&c)
+			t.turns[1].end[i] = s
 			t.two = t.two || tried[i] > 0
 		}
 		tried[i]++
 	}
+	for i := range t.turns {
+		t.turns[i].spreadEnd(island)
+	}
+}
+
+// spreadEnd tells all switches of an island what so far its first is told.
+func (w *way) spreadEnd(island []int32) {
+	for s, i := range island {
+		w.end[s] = w.end[i]
+	}
+}
+
+// Ways says what [Tree.Rule] with shortest paths does, for single switches.
+func (t *Tree) Ways() *spread.Ways {
+	return &spread.Ways{Order: t.order, Turn: t.turns[0].end, Most: shortUp}
 }
 
 // TurnOnce makes all packets turn at the second leaf, where there is one. The
