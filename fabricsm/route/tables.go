@@ -111,7 +111,7 @@ func ChangedBlocks(want, have []ib.PortNum) []uint16 {
 	var changed []uint16
 	for b := 0; b*BlockSize < len(want); b++ {
 		lo, hi := b*BlockSize, min((b+1)*BlockSize, len(want))
-		if hi <= len(have) && slices.Equal(want[lo:hi], have[lo:hi]) {
+		if hi <= len(have) && string(want[lo:hi]) == string(have[lo:hi]) { // many bytes at a time
 			continue
 		}
 		for i := lo; i < hi; i++ {

@@ -75,6 +75,9 @@ type lft struct {
 
 func (l *lft) forget() { *l = lft{busy: l.busy, rolling: l.rolling, pending: l.pending} }
 
+// done reports that nothing is left to be asked of the switch.
+func (l *lft) done() bool { return !l.pending && l.write.empty() && l.read.empty() }
+
 // have gives the content of a block, nil if it is not known.
 func (l *lft) have(b int) []ib.PortNum {
 	if l.same.has(b) {
@@ -113,7 +116,7 @@ func (l *lft) lastOther() int {
 // found notes what a block holds. Blocks that are not as in row are copied, so
 // content may be overwritten afterwards.
 func (l *lft) found(b int, content []ib.PortNum) {
-	if slices.Equal(content, blockOf(l.row, b)) {
+	if sameEntries(content, blockOf(l.row, b)) {
 		l.same.add(b)
 		delete(l.other, int32(b))
 		return
@@ -128,14 +131,14 @@ func (l *lft) found(b int, content []ib.PortNum) {
 // compare takes another row for the wanted one.
 func (l *lft) compare(want []ib.PortNum) {
 	old := l.row
-	if len(old) == len(want) && (len(want) == 0 || &old[0] == &want[0]) {
+	if sameRow(old, want) {
 		return
 	}
 	for b := range max(len(old), len(want)) / lidsPerBlock {
 		if !l.same.has(b) {
 			continue
 		}
-		if was := blockOf(old, b); !slices.Equal(was, blockOf(want, b)) {
+		if was := blockOf(old, b); !sameEntries(was, blockOf(want, b)) {
 			l.same.remove(b)
 			if l.other == nil {
 				l.other = make(map[int32][]ib.PortNum)
@@ -145,12 +148,20 @@ func (l *lft) compare(want []ib.PortNum) {
 	}
 	l.row = want
 	for b, content := range l.other {
-		if slices.Equal(content, blockOf(want, int(b))) {
+		if sameEntries(content, blockOf(want, int(b))) {
 			l.same.add(int(b))
 			delete(l.other, b)
 		}
 	}
 }
+
+// sameRow reports that two rows are one, and not only alike: tables share the rows
+// that did not change.
+func sameRow(a, b []ib.PortNum) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// sameEntries reports that two blocks are alike. Strings are compared many bytes at
+// a time, slices of a type of one's own are not.
+func sameEntries(a, b []ib.PortNum) bool { return string(a) == string(b) }
 
 // blockOf gives a block of a row, nil where it ends before.
 func blockOf(row []ib.PortNum, b int) []ib.PortNum {

@@ -47,7 +47,7 @@ func (c *Core) planRollout(f *topo.Fabric, old, tables *route.Tables) {
 			continue
 		}
 		was, is := old.LFT(id), tables.LFT(id)
-		if len(was) == 0 || len(was) == len(is) && &was[0] == &is[0] {
+		if len(was) == 0 || sameRow(was, is) {
 			continue
 		}
 		for _, b := range route.ChangedBlocks(is, was) {

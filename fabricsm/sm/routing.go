@@ -149,6 +149,7 @@ func (c *Core) gotTables(in *TablesReady) {
 		return
 	}
 	c.planRollout(in.fabric, r.tables, in.tables)
+	topStays := r.tables != nil && r.tables.MaxLID == in.tables.MaxLID
 	r.tables = in.tables
 	c.growOn(in)
 	r.routed = make([]topo.PortID, int(in.tables.MaxLID)+1)
@@ -170,14 +171,23 @@ func (c *Core) gotTables(in *TablesReady) {
 	}
 	c.event(&Routed{Engine: in.tables.Engine, Switches: len(f.Switches()), LIDs: lids})
 	for _, id := range f.Switches() {
-		if c.nodes[id].alive && c.nodeGUID(id) == f.Node(id).GUID {
-			c.diffLFT(id)
+		n := &c.nodes[id]
+		if !n.alive || c.nodeGUID(id) != f.Node(id).GUID {
+			continue
 		}
+		if row := in.tables.LFT(id); topStays && len(row) > 0 && sameRow(n.lft.row, row) && n.lft.done() {
+			continue
+		}
+		c.diffLFT(id)
 	}
 	c.rollOn()
 	// What moved while the job ran asks for the next one. What these tables
 	// leave out of a snapshot that is still true does not: that would not end.
-	for _, p := range c.topo.Freeze().EndPorts() {
+	now := c.topo.Freeze()
+	if now == f {
+		return
+	}
+	for _, p := range now.EndPorts() {
 		if c.movedSince(f, p) {
 			c.needRoute(p)
 		}
