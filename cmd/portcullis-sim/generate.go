@@ -23,6 +23,7 @@ var kinds = []struct {
 	{"mesh", "switches with hosts in open rows of up to three dimensions", netlist.Mesh},
 	{"hypercube", "switches with hosts, a power of two of them", netlist.Hypercube},
 	{"dfplus", "dragonfly+: groups of leaves and spines", netlist.DragonflyPlus},
+	{"rail", "rail-optimised pods: a leaf for each HCA of 32 hosts", netlist.RailPods},
 	{"dualport", "two switches and hosts with a port on each", netlist.DualPort},
 }
 
@@ -34,11 +35,15 @@ func generateCommand() *cobra.Command {
 		lines = append(lines, fmt.Sprintf("  %-9s %s", k.name, k.about))
 	}
 	c := &cobra.Command{
-		Use:     "generate KIND",
-		Short:   "Print the netlist of a regular fabric",
-		Long:    "Print the netlist of a regular fabric. KIND is one of\n\n" + strings.Join(lines, "\n") + "\n\nThe first host is called sm, the others h1, h2, ...; further HCAs of a host h1-2,\nh1-3, ... The same call gives the same file.",
-		Example: "  portcullis-sim generate ft2 --hosts 36 > fabric.net",
-		Args:    one("one kind"),
+		Use:   "generate KIND",
+		Short: "Print the netlist of a regular fabric",
+		Long:  "Print the netlist of a regular fabric. KIND is one of\n\n" + strings.Join(lines, "\n") + "\n\nThe first host is called sm, the others h1, h2, ...; further HCAs of a host h1-2,\nh1-3, ... The same call gives the same file.",
+		Example: "  portcullis-sim generate ft2 --hosts 36 > fabric.net\n" +
+			"  portcullis-sim generate ft3 --hosts 10000 --link 4xNDR > large.net\n" +
+			"  portcullis-sim generate rail --hosts 128 --link 4xNDR > pod.net\n" +
+			"  portcullis-sim generate dfplus --groups 4 --leaves 3 --spines 3 --links 2 --hosts 24 > dfplus.net\n" +
+			"  portcullis-sim generate torus --size 5x4x3 --hosts 60 --routers 1 > torus.net",
+		Args: one("one kind"),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, k := range kinds {
 				if k.name != args[0] {
@@ -57,15 +62,16 @@ func generateCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&shape.Hosts, "hosts", 8, "number of hosts, sm included")
-	f.IntVar(&shape.HCAs, "hcas", 1, "HCAs of each host but sm")
-	f.IntVar(&shape.Radix, "radix", 36, "ports of a switch")
+	f.IntVar(&shape.Hosts, "hosts", 0, "number of hosts, sm included (default 8, of rail 32)")
+	f.IntVar(&shape.HCAs, "hcas", 0, "HCAs of each host but sm (default 1, of rail 8)")
+	f.IntVar(&shape.Radix, "radix", 0, "ports of a switch (default 36, of rail 64)")
 	f.IntVar(&shape.Leaves, "leaves", 0, "leaf switches of ft2, 0 means as few as fit; of each group of dfplus")
 	f.IntVar(&shape.Spines, "spines", 0, "spine switches of ft2, 0 means as few as fit; of each group of dfplus")
 	f.IntVar(&shape.Switches, "switches", 2, "switches of chain, islands and hypercube")
 	f.StringVar(&shape.Size, "size", "", "switches of torus and mesh along each dimension, as 5x4x3 (default 4x4)")
 	f.IntVar(&shape.Groups, "groups", 0, "groups of dfplus (default 3)")
 	f.IntVar(&shape.Links, "links", 0, "cables between each two groups of dfplus (default 1)")
+	f.IntVar(&shape.Routers, "routers", 0, "routers, each on a free port of a switch, leaves first")
 	f.StringVar(&shape.Link, "link", "4xEDR", "width and speed of the cables")
 	return c
 }

@@ -2,6 +2,7 @@ package netlist
 
 import (
 	"fmt"
+	"slices"
 
 	"portcullis/fabricsm/ib"
 )
@@ -10,6 +11,7 @@ import (
 // give the same file.
 const (
 	switchBase ib.GUID = 0x0010_0000_0000_0000 // + tier<<32 + index
+	routerBase ib.GUID = 0x0030_0000_0000_0000 // + router<<8; port GUID = node GUID + port
 	caBase     ib.GUID = 0x0020_0000_0000_0000 // + HCA<<32 + host<<8; port GUID = node GUID + port
 )
 
@@ -26,6 +28,8 @@ type builder struct {
 	link     Link
 	hosts    []*Node
 	switches []*Node
+	routers  []*Node
+	wanted   int   // routers
 	err      error // the first problem; the rest follows from it
 }
 
@@ -103,11 +107,12 @@ func (b *builder) cable(x *Node, px int, y *Node, py int) {
 }
 
 func (b *builder) netlist() (*Netlist, error) {
+	b.addRouters(b.wanted)
 	if b.err != nil {
 		return nil, b.err
 	}
 	l := &Netlist{}
-	for _, n := range append(b.hosts, b.switches...) {
+	for _, n := range slices.Concat(b.hosts, b.routers, b.switches) {
 		l.Nodes = append(l.Nodes, *n)
 	}
 	return l, nil

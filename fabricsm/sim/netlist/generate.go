@@ -8,15 +8,16 @@ import (
 // Shape says how large a generated fabric is. Zero fields take the default in
 // their comment.
 type Shape struct {
-	Hosts    int    // hosts, the first of which is "sm"; default 8
-	HCAs     int    // HCAs of each host but "sm", which has one; default 1
-	Radix    int    // ports of a switch; default 36
+	Hosts    int    // hosts, the first of which is "sm"; default 8, of rail pods 32
+	HCAs     int    // HCAs of each host but "sm", which has one; default 1, of rail pods 8
+	Radix    int    // ports of a switch; default 36, of rail pods 64
 	Leaves   int    // leaf switches of a two-level tree, default: as few as fit; of a group, default 2
 	Spines   int    // spine switches of a two-level tree, default: as few as fit; of a group, default 2
 	Switches int    // switches of a chain or hypercube, islands of an archipelago; default 2
 	Size     string // switches of a torus or mesh along x, y and z; default "4x4"
 	Groups   int    // groups of a dragonfly+; default 3
 	Links    int    // cables between each two groups; default 1
+	Routers  int    // routers of two ports, one of them cabled to a switch; default none
 	Link     string // width and speed of every cable; default "4xEDR"
 }
 
@@ -48,6 +49,7 @@ func (s *Shape) prepare() (*builder, error) {
 		{"switches", s.Switches, 1, maxSwitches},
 		{"groups", s.Groups, 0, maxSwitches},
 		{"links", s.Links, 0, maxSwitches},
+		{"routers", s.Routers, 0, maxSwitches},
 	} {
 		if f.value < f.least || f.value > f.top {
 			return nil, fmt.Errorf("%w: %d %s, want %d to %d", errShape, f.value, f.name, f.least, f.top)
@@ -57,7 +59,7 @@ func (s *Shape) prepare() (*builder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errShape, err)
 	}
-	return &builder{link: link}, nil
+	return &builder{link: link, wanted: s.Routers}, nil
 }
 
 func orDefault(v, d int) int {

@@ -57,6 +57,12 @@ func TestGenerators(t *testing.T) {
 		{"mesh", netlist.Mesh, netlist.Shape{Hosts: 6, Size: "3x2"}, counts{6, 6, 6 + 7}},
 		{"hypercube", netlist.Hypercube, netlist.Shape{Hosts: 8, Switches: 16}, counts{8, 16, 8 + 32}},
 		{"dragonfly+", netlist.DragonflyPlus, netlist.Shape{Hosts: 24, Groups: 4, Leaves: 3, Spines: 3, Links: 2}, counts{24, 24, 24 + 36 + 12}},
+		{"one rail unit", netlist.RailPods, netlist.Shape{}, counts{1 + 31*8, 8 + 4, 1 + 31*8 + 256}},
+		{"four rail units", netlist.RailPods, netlist.Shape{Hosts: 128}, counts{1 + 127*8, 32 + 16, 1 + 127*8 + 1024}},
+		{"16 rail units", netlist.RailPods, netlist.Shape{Hosts: 512}, counts{1 + 511*8, 128 + 128 + 64, 1 + 511*8 + 2*4096}},
+		{"64 rail units", netlist.RailPods, netlist.Shape{Hosts: 2048}, counts{1 + 2047*8, 512 + 512 + 256, 1 + 2047*8 + 2*16384}},
+		{"five small rail units", netlist.RailPods, netlist.Shape{Hosts: 20, HCAs: 2, Radix: 8}, counts{1 + 19*2, 10 + 2*8 + 8, 1 + 19*2 + 40 + 64}},
+		{"routers", netlist.Chain, netlist.Shape{Hosts: 4, Routers: 2}, counts{4 + 2, 2, 4 + 1 + 2}},
 		{"islands", netlist.Islands, netlist.Shape{Hosts: 6, Switches: 2}, counts{6, 2, 6}},
 		{"two ports", netlist.DualPort, netlist.Shape{Hosts: 4}, counts{4, 2, 9}},
 		{"two cards", netlist.Single, netlist.Shape{Hosts: 4, HCAs: 2}, counts{7, 1, 7}},
@@ -107,6 +113,24 @@ func roundTrip(t *testing.T, l *netlist.Netlist) {
 	}
 }
 
+// Rail r of each host ends at leaf r of its unit, at the port of its slot.
+func TestRailsArePure(t *testing.T) {
+	l, err := netlist.RailPods(netlist.Shape{Hosts: 40, HCAs: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		node, leaf string
+		port       ib.PortNum
+	}{
+		{"sm", "leaf1_1", 32}, {"h1", "leaf1_1", 1}, {"h1-4", "leaf1_4", 1}, {"h31-2", "leaf1_2", 31}, {"h32", "leaf2_1", 1}, {"h39-3", "leaf2_3", 8},
+	} {
+		if got := l.Find(tt.node).Ports[1]; got.Peer != tt.leaf || got.PeerPort != tt.port {
+			t.Errorf("%s is at %s port %d, want %s port %d", tt.node, got.Peer, got.PeerPort, tt.leaf, tt.port)
+		}
+	}
+}
+
 func TestShapesThatDoNotFit(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -128,6 +152,9 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		{"no power of two", netlist.Hypercube, netlist.Shape{Switches: 6}, "a hypercube of 6 switches"},
 		{"too many groups", netlist.DragonflyPlus, netlist.Shape{Groups: 500}, "500 groups of 4 switches"},
 		{"too many links", netlist.DragonflyPlus, netlist.Shape{Groups: 30, Links: 9}, "use switches with more ports"},
+		{"no place for a router", netlist.Single, netlist.Shape{Hosts: 36, Routers: 1}, "no switch has a port free"},
+		{"odd rails", netlist.RailPods, netlist.Shape{Radix: 7}, "even number of ports"},
+		{"too many rails", netlist.RailPods, netlist.Shape{Hosts: 20, Radix: 4}, "too many for cores"},
 		{"unknown speed", netlist.Single, netlist.Shape{Link: "4xWARP"}, `link "4xWARP"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
