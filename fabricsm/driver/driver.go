@@ -56,6 +56,20 @@ type Recorder interface {
 	Output(out *sm.Output)
 }
 
+// keys refuses what would lose the keys of devices, or show them.
+func (o *Options) keys() error {
+	switch {
+	case o.Core.MKey.Source == nil:
+		return nil
+	case o.Store == nil:
+		return errors.New("run subnet manager: M_Keys are given out and there is no store to keep them: a restart would find every device locked; name a state directory")
+	case o.Record != nil:
+		return errors.New("run subnet manager: a recording would show the M_Keys of all devices; record without M_Keys")
+	default:
+		return nil
+	}
+}
+
 // UntilSettled is an Options.Until: the fabric is settled under this SM as
 // master.
 func UntilSettled(v *sm.View) bool { return v.Settled }
@@ -72,7 +86,7 @@ func Run(ctx context.Context, o Options, intents <-chan sm.Intent) error {
 	}
 	l := newLoop(o)
 	defer l.stop()
-	if err := o.Core.Check(); err != nil {
+	if err := errors.Join(o.Core.Check(), o.keys()); err != nil {
 		return err
 	}
 	facts, err := l.load()

@@ -15,7 +15,7 @@ const EventKey = "event"
 // Level gives the weight that an event has for an operator.
 func Level(e sm.Event) slog.Level {
 	switch e.(type) {
-	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.SMInfoRefused, *sm.MembershipRefused,
+	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.SMInfoRefused, *sm.MembershipRefused,
 		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused:
 		return slog.LevelWarn
 	case *sm.TrapReceived:

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
@@ -74,6 +75,9 @@ func (l *loop) load() ([]sm.Fact, error) {
 	facts, err := l.o.Store.Load()
 	if err != nil {
 		return nil, fmt.Errorf("load LIDs and device facts from the store: %w", err)
+	}
+	if _, err := keys.NewBook(sm.KeyRecords(facts)); err != nil {
+		return nil, fmt.Errorf("load keys from the store: %w; restore the store from a backup", err)
 	}
 	return facts, nil
 }

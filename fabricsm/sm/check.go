@@ -36,6 +36,7 @@ func (c *Config) Check() error {
 	k.ports(&c.Ports)
 	k.health(&c.Health)
 	k.growth(&c.Growth)
+	k.mkey(&c.MKey)
 	return errors.Join(k.errs...)
 }
 

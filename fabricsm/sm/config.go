@@ -70,6 +70,7 @@ type Config struct {
 	QoS    qos.Options
 	Health HealthConfig
 	Growth GrowthConfig
+	MKey   MKeyConfig
 }
 
 // Enforcement says what counts as proof that a switch port enforces P_Keys.
@@ -121,6 +122,12 @@ func (c Config) withDefaults() Config {
 	c.Election.setDefaults(c.Priority)
 	c.Health.withDefaults()
 	c.Growth.withDefaults()
+	if c.MKey.on() {
+		def(&c.MKey.Protection, 2)
+		if alive := c.MKey.keepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {
+			c.AuditPeriod = alive
+		}
+	}
 	def(&c.Ports.MaxMTU, ib.MTU4096)
 	def(&c.Ports.MaxOperationalVLs, 5)
 	def(&c.Ports.SubnetTimeOut, 18)

@@ -74,6 +74,9 @@ func (c *Core) mayActivate(p topo.PortID) bool {
 		return true
 	}
 	h := c.peer(sp)
+	if h != topo.None && c.isEnd(h) && !c.keyed(h) {
+		return false
+	}
 	return h == topo.None || !c.isEnd(h) || !c.concerns(sp) && !c.concerns(h) || c.confirmed(sp)
 }
 

@@ -32,6 +32,7 @@ type Core struct {
 	members members
 	groups  groups
 	aliases aliases
+	mkeys   mkeys
 	routing routing
 	lanes   lanes
 
@@ -98,6 +99,7 @@ func New(cfg Config) *Core {
 		members:  newMembers(),
 		groups:   newGroups(),
 		aliases:  newAliases(),
+		mkeys:    newMKeys(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
 	}
 }
@@ -155,6 +157,7 @@ func (c *Core) start(s *Started) {
 	c.unsettled = true
 	c.noteWork()
 	c.load(s.Facts)
+	c.loadKeys(s.Facts)
 	c.preferLIDs()
 	c.event(&StateChanged{State: c.state, Reason: "started"})
 	c.addRootSlot()
@@ -183,6 +186,10 @@ func (c *Core) load(facts []Fact) {
 			c.lids.loadRange(f.GUID, f.LID, f.LMC)
 		case FactHealth:
 			c.loadHealth(&f)
+		case FactBehind:
+			c.mkeys.behind[ib.Place{Switch: f.GUID, Port: f.Port}] = f.Behind
+		case FactExposed:
+			c.mkeys.exposed[f.GUID] = f.Mark != ""
 		case FactLanes:
 			c.loadLanes(&f)
 		case FactNotKept:

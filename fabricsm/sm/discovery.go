@@ -93,6 +93,7 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	}
 	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
 	pt.pause = 0
+	c.toldKey(p, &ni)
 	c.giveName(p, &ni)
 	c.found(p, &ni)
 	if peer := c.peer(p); peer != topo.None && c.nodeGUID(c.ports[peer].node) == ni.NodeGUID && c.ports[peer].num == ni.LocalPortNum {
@@ -140,6 +141,9 @@ func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
 	c.markNode(clsSwitch, id)
 	first := c.topo.Node(id).FirstPort
 	c.enterPort(first, ni.PortGUID)
+	if p != topo.None && c.peer(p) != topo.None {
+		c.linkedKey(c.peer(p))
+	}
 	c.level = append(c.level, id)
 }
 
@@ -308,6 +312,7 @@ func (c *Core) link(p, q topo.PortID) {
 		c.ports[x].pause, c.ports[x].told = 0, false
 		c.solved(problemKey{kind: deadLink, place: c.placeOf(x)}) // perhaps it was seen from the other side
 		c.touch(x)
+		c.linkedKey(x)
 		if c.isEnd(x) {
 			c.settleLID(x)
 		}
@@ -352,6 +357,7 @@ func (c *Core) cut(p topo.PortID) {
 		pt.challenger, pt.enforced = c.release(pt.challenger), false
 		c.anewSLtoVL(x)
 		pt.arb = nil
+		c.keyDoubted(x)
 		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
 		if pt.pkeys != nil && c.external(x) {
 			c.setKeys(x, pt.pkeys.doubted()) // the switch may have rebooted

@@ -18,14 +18,15 @@ func (c *Core) contest(known, newcomer topo.PortID) {
 
 // contradicted reports that the port q that p is said to lead to does not agree,
 // or was not asked yet: a port of a switch that says its link is down, or a
-// further port of an adapter that inventory does not have there. Else any host
+// further port of an adapter that inventory does not have there, nor got its key
+// there. Else any host
 // could show another's node GUID, join its node and fall silent in its name.
 func (c *Core) contradicted(p, q topo.PortID, ni *mad.NodeInfo) bool {
 	pt := &c.ports[q]
 	if pt.known {
 		return !linkUp(&pt.info)
 	}
-	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.placeOf(p))
+	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.placeOf(p)) && !c.keyedHere(ni.PortGUID, c.placeOf(p))
 }
 
 // maxDenied is how often a port may say that it has no link before who claims

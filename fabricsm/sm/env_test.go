@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
@@ -45,7 +46,8 @@ type env struct {
 
 	now       time.Time
 	facts     []sm.Fact
-	inbox     []arrival // by time, then order
+	keys      map[ib.GUID]keys.Record // saved
+	inbox     []arrival               // by time, then order
 	seq       int
 	out       map[sm.RequestID]time.Time
 	order     []sm.RequestID
@@ -92,7 +94,7 @@ func newEnv(t testing.TB, list *netlist.Netlist, o sim.Options, cfg sm.Config, s
 	t.Helper()
 	e := &env{
 		t: t, list: list, fab: sim.NewWith(list, o), cfg: cfg, now: epoch,
-		rng: rand.New(rand.NewPCG(seed, 1)), smps: make(map[string]int), asked: make(map[ib.TID]bool),
+		rng: rand.New(rand.NewPCG(seed, 1)), smps: make(map[string]int), asked: make(map[ib.TID]bool), keys: make(map[ib.GUID]keys.Record),
 	}
 	var err error
 	if e.st, err = e.fab.Station("sm", true); err != nil {
@@ -146,6 +148,11 @@ func (e *env) step(in sm.Input) {
 		e.meter.steps++
 	}
 	e.facts = append(e.facts, out.Save...)
+	for _, f := range out.Save {
+		if f.Key != nil {
+			e.keys[f.GUID] = *f.Key
+		}
+	}
 	var packets []transport.Packet
 	for i := range out.Answer {
 		a := &out.Answer[i]

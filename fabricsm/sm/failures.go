@@ -35,6 +35,9 @@ func (c *Core) failed(r *request, outcome Outcome) {
 	if r.node != topo.None && c.nodes[r.node].answers != f.answers {
 		tries *= 4 // it lives, so this is loss on the way
 	}
+	if r.node == topo.None {
+		tries = c.probeTries(r.ref)
+	}
 	if r.ref.class == clsSMInfo {
 		tries = c.smTries(r) // that its node lives says nothing of the SM
 	}
@@ -43,6 +46,8 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.lostLFT(topo.NodeID(r.ref.id), r)
 	case clsMFT:
 		c.lostMFT(topo.NodeID(r.ref.id), r)
+	case clsSet:
+		c.keySent(topo.PortID(r.ref.id), false)
 	default:
 	}
 	switch {
@@ -50,6 +55,9 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.mark(r.ref)
 	case f.tries < tries:
 		c.after(nearRetry<<min(2*f.tries, 8), timerNear, r.ref)
+	case c.keySilent(r):
+		delete(c.failures, r.ref)
+		c.mark(r.ref)
 	case r.ref.class == clsSMInfo:
 		delete(c.failures, r.ref)
 		c.noSMInfo(topo.PortID(r.ref.id), r)
@@ -255,6 +263,7 @@ func (c *Core) heard(id topo.NodeID) {
 	guid := c.nodeGUID(id)
 	c.solved(problemKey{kind: silentNode, guid: guid})
 	c.event(&NodeBack{GUID: guid})
+	c.eachEnd(id, c.keyDoubted)
 	c.refresh(id)
 }
 

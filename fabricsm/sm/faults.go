@@ -28,7 +28,7 @@ const maxFaults = 4096
 
 var problemNames = map[problemKind]string{
 	deadLink: "link-dead", silentNode: FaultNodeSilent, twin: "guid-duplicate", badRoutes: "routes-refused",
-	noEnforcement: "no-enforcement", refusedMember: "membership-refused",
+	noKey: "no-key", noEnforcement: "no-enforcement", refusedMember: "membership-refused",
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
 	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: FaultLinkSlow, refusedAlias: "alias-refused",
 	rivalMaster: "rival-master", disabledSM: "disabled",

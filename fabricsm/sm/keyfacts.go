@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"portcullis/fabricsm/ib"
@@ -63,4 +65,21 @@ func KeyFactOf(r keys.Record) Fact {
 // RotationFactOf gives the fact that saves a cycle.
 func RotationFactOf(c keys.Cycle) Fact {
 	return Fact{Kind: RotationFact(c.Kind), GUID: ib.GUID(0), Cycle: &c}
+}
+
+// KeyRecords gives the records of keys that facts hold, the last of each.
+func KeyRecords(facts []Fact) []keys.Record {
+	type name struct {
+		kind keys.Kind
+		guid ib.GUID
+	}
+	last := make(map[name]keys.Record)
+	for i := range facts {
+		if k := facts[i].Key; k != nil {
+			last[name{k.Kind, k.GUID}] = *k
+		}
+	}
+	out := slices.Collect(maps.Values(last))
+	keys.SortRecords(out)
+	return out
 }

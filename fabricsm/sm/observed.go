@@ -87,6 +87,7 @@ type port struct {
 	fresh      bool // the link came up without configuration, so tables are written without reading them
 	bitsProven bool // the enforcement bits were read back with a Get
 	placed     bool // PortPlaced was told
+	setKey     bool // the Set that is out gives it a new M_Key
 	setRenews  bool // the Set that is out carries ClientReregister
 	renew      bool // clients have still to renew what they registered
 	retrained  bool // its link was taken down once so that it runs as enabled
@@ -221,6 +222,8 @@ func (c *Core) dropNode(id topo.NodeID) {
 			c.reseat(g)
 		}
 		c.lids.leave(&c.ports[p])
+		delete(c.mkeys.waiting, p)
+		delete(c.mkeys.shown, p)
 		c.clearPort(p, id, ib.PortNum(i))
 	}
 	c.topo.RemoveNode(id)

@@ -60,6 +60,12 @@ const (
 	// FactLanes: Mark says which tables of virtual lanes the subnet manager at
 	// the port GUID wrote that others may want undone. None takes it back.
 	FactLanes FactKind = "lanes"
+	// FactBehind: behind Port of the node GUID is the switch with the end port
+	// Behind, whose key is needed to ask it anything.
+	FactBehind FactKind = "behind"
+	// FactExposed: the key of the port GUID was shown to somebody else and has to
+	// change. One without Mark takes it back.
+	FactExposed FactKind = "exposed"
 )
 
 // Fact is one thing that must survive a restart. A fact replaces an earlier
@@ -76,6 +82,7 @@ type Fact struct {
 	Port       ib.PortNum `json:"port,omitzero"`
 	Quarantine string     `json:"quarantine,omitzero"`
 	Mark       string     `json:"mark,omitzero"`
+	Behind     ib.GUID    `json:"behind,omitzero"`
 
 	// Sealed is a fact of FactVault, FactMaster or KeyFact as it is stored. Key is
 	// what a KeyFact says inside; it is never stored in clear.
@@ -94,8 +101,10 @@ func (f *Fact) TakesBack() bool {
 		return f.NotKept == 0
 	case FactHealth:
 		return f.Quarantine == "" && f.Mark == ""
-	case FactLanes:
+	case FactLanes, FactExposed:
 		return f.Mark == ""
+	case FactBehind:
+		return f.Behind == 0
 	default:
 		return false
 	}

@@ -29,6 +29,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	if c.ports[p].suspect {
 		c.cleared(p, &pi)
 	}
+	c.keyFound(p, &pi)
 	c.notProven(p, &pi)
 	if pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound && c.nodes[c.ports[p].node].notKept&fieldEnforcement != 0 {
 		// It does keep them: what showed otherwise was a mistake.
@@ -317,6 +318,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 	n := &c.nodes[id]
 	n.lft.forget()
 	n.reset = false
+	c.keyDoubted(c.topo.Node(id).FirstPort)
 	c.forgetMFT(id)
 	tn := c.topo.Node(id)
 	for i := range int(tn.NumPorts) + 1 {

@@ -232,7 +232,7 @@ func (c *Core) takeDown(p topo.PortID, phys ib.PhysState) {
 	want := pt.info
 	want.PortState, want.PortPhysicalState = ib.PortDown, phys
 	setLink(&want, 0)
-	pt.setTried, pt.setState, pt.setRenews = 0, ib.PortDown, false
+	pt.setTried, pt.setState, pt.setRenews, pt.setKey = 0, ib.PortDown, false, false
 	m := c.ask(ref{clsSet, int32(p)}, pt.node, mad.MethodSet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
 	c.encode(mad.Encode(m.Data(), &want))
 }

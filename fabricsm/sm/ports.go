@@ -42,11 +42,18 @@ func (c *Core) workSet(p topo.PortID) {
 	want, fields := c.wantInfo(p)
 	differ := differing(&pt.info, &want) & fields
 	state := c.nextState(p)
-	if differ&^c.nodes[pt.node].notKept == 0 && state == ib.PortNop && !c.mustRenew(p) {
+	key, may := false, true
+	if c.isEnd(p) {
+		key, may = c.wantKey(p, &want)
+	}
+	if !may {
+		return
+	}
+	if !key && differ&^c.nodes[pt.node].notKept == 0 && state == ib.PortNop && !c.mustRenew(p) {
 		c.retrain(p)
 		return
 	}
-	if state == ib.PortNop && pt.num != 0 && pt.info.PortState == ib.PortInit && differ&fieldLink == 0 {
+	if state == ib.PortNop && !key && pt.num != 0 && pt.info.PortState == ib.PortInit && differ&fieldLink == 0 {
 		return // joined with the step to Armed
 	}
 	want.PortState, want.PortPhysicalState = state, ib.PhysNop
@@ -196,6 +203,7 @@ const neverForgotten = FieldLID | FieldMasterSMLID
 func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	pt.setRounds++
+	c.keySent(p, status == mad.StatusOK)
 	stuck := pt.setRounds > maxSetRounds
 	if status != mad.StatusOK && pt.unread {
 		c.readAfterAll(p)

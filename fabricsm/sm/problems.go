@@ -24,6 +24,7 @@ const (
 	tooMany                          // an endless fabric behind one cable
 	refusedMember                    // a grant that is not honoured
 	refusedAlias                     // an alias GUID that is not given
+	noKey                            // a device without the M_Key it should have
 	noEnforcement                    // a switch that checks no P_Keys
 	foreignMaster                    // we stand by
 	badRoutes                        // an engine was passed over

@@ -163,6 +163,13 @@ func (c *Core) pump() {
 			m.queued &^= bit
 			continue
 		}
+		if target != topo.None && c.cfg.MKey.on() {
+			if p, held := c.holds(x, target); held {
+				c.awaitKey(x, p)
+				c.passTurn(target, ok)
+				continue
+			}
+		}
 		if target != topo.None && int(c.nodes[target].out) >= c.cfg.PerTarget {
 			n := &c.nodes[target]
 			n.parked = append(n.parked, x)

@@ -110,7 +110,7 @@ func tellRepetition(n uint64) bool {
 func (c *Core) repress(in *Received) {
 	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: in.MAD})
 	m := &c.out.Answer[len(c.out.Answer)-1].MAD
-	m.SetMKey(ib.MKey{})
+	m.SetMKey(c.keyOf(in.LID))
 	m.Respond(mad.StatusOK)
 }
 

@@ -52,7 +52,7 @@ func guessInfo(peer *mad.PortInfo) mad.PortInfo {
 // speeds and widths one has to know what it supports.
 func (c *Core) mayWriteUnread(q topo.PortID) bool {
 	peer := c.peer(q)
-	return peer != topo.None && c.external(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
+	return !c.cfg.MKey.on() && peer != topo.None && c.external(peer) && c.ports[peer].known && c.ports[peer].info.PortState == ib.PortInit &&
 		!c.concerns(q) && c.linkPolicy(q) == (LinkPolicy{})
 }
 

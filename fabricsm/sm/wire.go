@@ -181,7 +181,7 @@ func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr 
 	c.out.Send = append(c.out.Send, Request{ID: r.id, LID: ib.PermissiveLID})
 	m := &c.out.Send[len(c.out.Send)-1].MAD
 	h := mad.Header{Method: method, TID: ib.TID(r.id), Attr: attr, Mod: mod}
-	mad.NewSMP(m, h, route, ib.MKey{})
+	mad.NewSMP(m, h, route, c.headerKey(x, n))
 	return m
 }
 

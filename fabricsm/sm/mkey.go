@@ -1,0 +1,326 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// MKeyConfig is about the M_Keys of devices: one for each end port, that of port
+// 0 for a switch. Without a Source devices get none, and none is shown.
+type MKeyConfig struct {
+	// Source makes the keys of devices that have none yet.
+	Source keys.Source
+	// Protection is the protection level that devices get: 2, the default,
+	// answers nobody without the key. 1 hides the key only. 3 is as 2.
+	Protection uint8
+	// Lease is how many seconds protection outlives a violation that this SM does
+	// not react to; 0, the default, is for ever. See ib-sm.md 6.1. With one, every
+	// end port is audited at least twice in that time.
+	Lease uint16
+	// Places says which places of devices count as verified; no other gets a key.
+	Places KeyPlaces
+}
+
+// KeyPlaces says what proves that a device is where it belongs.
+type KeyPlaces uint8
+
+const (
+	// PlacesDeclared: the declared topology has the device there. Without one,
+	// no device gets a key.
+	PlacesDeclared KeyPlaces = iota
+	// PlacesSeen: the first place at which a device is seen is its place. It
+	// trusts whoever shows a GUID first.
+	PlacesSeen
+)
+
+func (p KeyPlaces) String() string {
+	if p == PlacesSeen {
+		return "seen"
+	}
+	return "declared"
+}
+
+func (m *MKeyConfig) on() bool { return m.Source != nil }
+
+func (k *configChecker) mkey(m *MKeyConfig) {
+	k.atMost("M_Key protection level", int(m.Protection), 3)
+	if m.Places > PlacesSeen {
+		k.wrong("M_Key places %d: want declared or seen", uint8(m.Places))
+	}
+}
+
+// mkeys is what is known of the M_Keys of devices.
+type mkeys struct {
+	book    *keys.Book
+	behind  map[ib.Place]ib.GUID    // end port behind a port of a switch that is cabled to another, as saved
+	waiting map[topo.PortID][]ref   // work on a device whose key is not known yet, by the port that has the key
+	shown   map[topo.PortID]ib.GUID // whose key the probe showed that is out
+	exposed map[ib.GUID]bool        // the key was shown to somebody else and has to change
+}
+
+func newMKeys() mkeys {
+	book, err := keys.NewBook(nil)
+	if err != nil {
+		panic("sm: " + err.Error())
+	}
+	return mkeys{
+		book: book, behind: make(map[ib.Place]ib.GUID),
+		waiting: make(map[topo.PortID][]ref), shown: make(map[topo.PortID]ib.GUID), exposed: make(map[ib.GUID]bool),
+	}
+}
+
+// loadKeys takes the records that were saved. Whoever loads them checks them: if
+// one makes no sense, no key is used, and devices that have one do not answer.
+func (c *Core) loadKeys(facts []Fact) {
+	book, err := keys.NewBook(KeyRecords(facts))
+	if err != nil {
+		c.cfg.MKey.Source = nil
+		c.event(&KeyProblem{Reason: err.Error()})
+		return
+	}
+	c.mkeys.book = book
+}
+
+// keyPort gives the port whose M_Key guards what a piece of work asks a node.
+func (c *Core) keyPort(x ref, n topo.NodeID) topo.PortID {
+	if tn := c.topo.Node(n); tn.Type == ib.NodeSwitch {
+		return tn.FirstPort
+	}
+	if c.ownEntry(x) != topo.None {
+		return topo.PortID(x.id)
+	}
+	if up := c.nodes[n].up; up != topo.None && c.peer(up) != topo.None {
+		return c.peer(up)
+	}
+	return c.rootPort
+}
+
+// ring gives what is known of the key of an end port, nil for nothing.
+func (c *Core) ring(p topo.PortID) *keys.Ring {
+	if g := c.guidOf(p); g != 0 {
+		return c.mkeys.book.Ring(keys.MKey, g)
+	}
+	return nil
+}
+
+// keyedAt gives the place of an end port as its key is bound to it: none for a
+// switch, which may be entered by many ports. We ourselves are where we are.
+func (c *Core) keyedAt(p topo.PortID) ib.Place {
+	if c.ports[p].num == 0 {
+		return ib.Place{}
+	}
+	if p == c.own() {
+		if r := c.ring(p); r != nil {
+			rec := r.Record()
+			return rec.Place
+		}
+		return ib.Place{}
+	}
+	return c.placeOf(p)
+}
+
+// keyedHere reports that an end port was given its key at a place.
+func (c *Core) keyedHere(guid ib.GUID, place ib.Place) bool {
+	r := c.mkeys.book.Ring(keys.MKey, guid)
+	if r == nil {
+		return false
+	}
+	rec := r.Record()
+	return rec.Place == place && !place.IsZero()
+}
+
+// verified reports that an end port is where it belongs.
+func (c *Core) verified(p topo.PortID) bool {
+	if p == c.own() {
+		return true
+	}
+	return c.cfg.MKey.Places == PlacesSeen && !c.disputed(p)
+}
+
+// disputed reports an end port whose place, or identity, another one contests.
+func (c *Core) disputed(p topo.PortID) bool {
+	pt := &c.ports[p]
+	if pt.challenger != topo.None || c.dark(p) {
+		return true
+	}
+	peer := c.peer(p)
+	return peer != topo.None && (c.ports[peer].fenced || c.ports[peer].challenger != topo.None || c.dark(peer))
+}
+
+// holds reports that a piece of work has to wait until it is known which key its
+// target has. Only what finds that out may go ahead.
+func (c *Core) holds(x ref, n topo.NodeID) (topo.PortID, bool) {
+	p := c.keyPort(x, n)
+	r := c.ring(p)
+	if r == nil || x.class == clsInfo && topo.PortID(x.id) == p {
+		return p, false
+	}
+	if _, ok := r.Now(c.keyedAt(p), c.verified(p)); ok {
+		return p, false
+	}
+	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
+	case keys.Ask, keys.Stranded, keys.Foreign:
+		return p, true
+	case keys.Program:
+		return p, x.class != clsSet || topo.PortID(x.id) != p
+	default:
+		return p, false
+	}
+}
+
+// awaitKey puts work off until the key of its target is known.
+func (c *Core) awaitKey(x ref, p topo.PortID) {
+	c.mkeys.waiting[p] = append(c.mkeys.waiting[p], x)
+	if r := c.ring(p); r.Next(c.keyedAt(p), c.verified(p)).Do == keys.Ask {
+		c.markPort(clsInfo, p)
+	} else {
+		c.markPort(clsSet, p)
+	}
+}
+
+// opened lets the work go on that waited for the key of a device.
+func (c *Core) opened(p topo.PortID) {
+	waiting := c.mkeys.waiting[p]
+	if len(waiting) == 0 {
+		return
+	}
+	delete(c.mkeys.waiting, p)
+	for _, x := range waiting {
+		if c.marksOf(x).queued&(1<<x.class) != 0 {
+			c.q.push(1+int(x.class), x)
+		}
+	}
+}
+
+// headerKey gives the M_Key that a request shows: the target's own, or none.
+func (c *Core) headerKey(x ref, n topo.NodeID) ib.MKey {
+	if !c.cfg.MKey.on() {
+		return ib.MKey{}
+	}
+	if n == topo.None {
+		return c.probeKey(x)
+	}
+	p := c.keyPort(x, n)
+	r := c.ring(p)
+	if r == nil {
+		return ib.MKey{}
+	}
+	if k, ok := r.Now(c.keyedAt(p), c.verified(p)); ok {
+		return k.M()
+	}
+	return r.Next(c.keyedAt(p), c.verified(p)).Header.M()
+}
+
+// probeKey gives the M_Key for a NodeInfo that is asked of whoever is there: of
+// the devices whose place that is, one key after the other, and of nobody else.
+func (c *Core) probeKey(x ref) ib.MKey {
+	cands := c.candidates(x)
+	if len(cands) == 0 {
+		return ib.MKey{}
+	}
+	k := cands[c.failures[x].tries%len(cands)]
+	if x.class == clsProbe {
+		c.mkeys.shown[topo.PortID(x.id)] = k.guid
+	}
+	return k.key
+}
+
+type candidate struct {
+	guid ib.GUID
+	key  ib.MKey
+}
+
+// candidates are the keys to try on what a probe may meet.
+func (c *Core) candidates(x ref) (out []candidate) {
+	add := func(guid ib.GUID) {
+		r := c.mkeys.book.Ring(keys.MKey, guid)
+		if r == nil {
+			return
+		}
+		rec := r.Record()
+		for _, h := range rec.Try() {
+			out = append(out, candidate{guid, h.Key.M()})
+		}
+	}
+	if x.class == clsRoot {
+		add(c.cfg.PortGUID)
+		return out
+	}
+	p := topo.PortID(x.id)
+	if peer := c.peer(p); peer != topo.None {
+		if q := c.entryPort(peer); c.verified(q) {
+			add(c.guidOf(q))
+		}
+		return out
+	}
+	if c.cfg.MKey.Places != PlacesSeen || c.dark(p) {
+		return nil
+	}
+	place := c.cableAt(p)
+	for _, guid := range c.mkeys.book.At(keys.MKey, place) {
+		add(guid)
+	}
+	if guid, ok := c.mkeys.behind[place]; ok {
+		add(guid)
+	}
+	return out
+}
+
+// entryPort gives the end port that answers for a port: itself, or port 0.
+func (c *Core) entryPort(p topo.PortID) topo.PortID {
+	if c.isEnd(p) {
+		return p
+	}
+	return c.topo.Node(c.ports[p].node).FirstPort
+}
+
+// probeTries is how often a probe is tried: each key has its turn.
+func (c *Core) probeTries(x ref) int {
+	if !c.cfg.MKey.on() {
+		return c.cfg.Tries
+	}
+	return c.cfg.Tries * max(1, len(c.candidates(x)))
+}
+
+// linkedKey remembers which switch is behind a port, so that it can be asked
+// under its key after a restart.
+func (c *Core) linkedKey(p topo.PortID) {
+	if !c.cfg.MKey.on() || !c.probes(p) || c.peer(p) == topo.None || !c.external(c.peer(p)) {
+		return
+	}
+	guid, place := c.guidOf(c.entryPort(c.peer(p))), c.cableAt(p)
+	if guid == 0 || c.mkeys.behind[place] == guid {
+		return
+	}
+	c.mkeys.behind[place] = guid
+	c.save(Fact{Kind: FactBehind, GUID: place.Switch, Port: place.Port, Behind: guid})
+}
+
+// toldKey takes who answered a probe: if a key was shown to somebody else than
+// its owner, the owner gets a new one.
+func (c *Core) toldKey(p topo.PortID, ni *mad.NodeInfo) {
+	guid, ok := c.mkeys.shown[p]
+	if !ok {
+		return
+	}
+	delete(c.mkeys.shown, p)
+	if guid == ni.PortGUID {
+		return
+	}
+	if c.mkeys.book.Ring(keys.MKey, guid) != nil {
+		c.event(&KeyExposed{GUID: guid, Place: c.placeOf(p), To: ni.PortGUID})
+		c.expose(guid, true)
+	}
+}
+
+// cableAt names a port that is probed: as a place, also our own.
+func (c *Core) cableAt(p topo.PortID) ib.Place {
+	return ib.Place{Switch: c.nodeGUID(c.ports[p].node), Port: c.ports[p].num}
+}
+
+// keepAlive is the longest time between two audits of a port that a lease allows.
+func (m *MKeyConfig) keepAlive() time.Duration { return time.Duration(m.Lease) * time.Second / 2 }

@@ -1,0 +1,247 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// keyStep says what is to be done about the key of an end port, and saves what
+// that needs first. A device that has none, and is where it belongs, gets one.
+func (c *Core) keyStep(p topo.PortID) keys.Step {
+	guid := c.guidOf(p)
+	if !c.cfg.MKey.on() || guid == 0 {
+		return keys.Step{}
+	}
+	r := c.ring(p)
+	if r == nil || len(c.tryOf(r)) == 0 {
+		if !c.verified(p) {
+			return keys.Step{Do: keys.Withhold}
+		}
+		r = c.mkeys.book.Open(keys.MKey, guid, c.keyedAt(p))
+		if !c.planKey(r, guid) {
+			return keys.Step{}
+		}
+	}
+	s := r.Next(c.keyedAt(p), c.verified(p))
+	c.saveKey(r)
+	return s
+}
+
+func (c *Core) tryOf(r *keys.Ring) []keys.Held {
+	rec := r.Record()
+	return rec.Try()
+}
+
+// planKey begins to give a device a new key.
+func (c *Core) planKey(r *keys.Ring, guid ib.GUID) bool {
+	h, err := c.cfg.MKey.Source.Make(keys.MKey, guid, r.NextEpoch(), c.now)
+	if err == nil {
+		err = r.Plan(h)
+	}
+	k := problemKey{kind: noKey, guid: guid}
+	if err != nil {
+		c.problem(k, &KeyProblem{GUID: guid, Reason: err.Error()})
+		return false
+	}
+	c.solved(k)
+	c.saveKey(r)
+	return true
+}
+
+// expose notes that the key of a device was shown to somebody else, or no longer
+// is the one that was.
+func (c *Core) expose(guid ib.GUID, shown bool) {
+	if c.mkeys.exposed[guid] == shown {
+		return
+	}
+	f := Fact{Kind: FactExposed, GUID: guid}
+	if shown {
+		c.mkeys.exposed[guid], f.Mark = true, "shown"
+	} else {
+		delete(c.mkeys.exposed, guid)
+	}
+	c.save(f)
+}
+
+// renewKey gives a device another key if its own was shown to somebody else and
+// it is known to be on it.
+func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
+	guid := c.guidOf(p)
+	if c.mkeys.exposed[guid] && r.Settled() && c.verified(p) && c.writing() && c.planKey(r, guid) {
+		c.expose(guid, false)
+	}
+}
+
+// saveKey has the record of a key saved before anything is sent, if it changed.
+func (c *Core) saveKey(r *keys.Ring) {
+	if r.Next(ib.Place{}, false).Save {
+		c.save(KeyFactOf(r.Record()))
+		r.Saved()
+	}
+}
+
+// wantKey completes a PortInfo that is written to an end port with its key. It
+// reports whether the key, or how it is protected, is a reason to write, and
+// whether the port may be written at all now.
+func (c *Core) wantKey(p topo.PortID, w *mad.PortInfo) (differs, may bool) {
+	s := c.keyStep(p)
+	var k keys.Key
+	pt := &c.ports[p]
+	pt.setKey = s.Do == keys.Program
+	switch s.Do {
+	case keys.Ask:
+		c.markPort(clsInfo, p)
+		return false, false
+	case keys.Stranded, keys.Foreign:
+		return false, false // see keyFound
+	case keys.Program:
+		k = s.New
+	case keys.Nothing:
+		if r := c.ring(p); r != nil {
+			k, _ = r.Now(c.keyedAt(p), c.verified(p))
+		}
+	default: // Withhold, Refusing: it has none
+	}
+	w.MKey = k.M()
+	if k.IsZero() {
+		return false, true
+	}
+	w.MKeyProtectBits, w.MKeyLeasePeriod = c.cfg.MKey.Protection, c.cfg.MKey.Lease
+	have := &pt.info
+	return pt.setKey || have.MKeyProtectBits != w.MKeyProtectBits || have.MKeyLeasePeriod != w.MKeyLeasePeriod, true
+}
+
+// keySent takes how the Set of a key ended.
+func (c *Core) keySent(p topo.PortID, answered bool) {
+	pt := &c.ports[p]
+	if !pt.setKey {
+		return
+	}
+	pt.setKey = false
+	if r := c.ring(p); r != nil {
+		r.Sent(answered)
+		c.markPort(clsInfo, p)
+	}
+}
+
+// keyFound takes the key that a Get of PortInfo showed.
+func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
+	if !c.cfg.MKey.on() || !c.isEnd(p) {
+		return
+	}
+	guid := c.guidOf(p)
+	seen := keys.Seen{Key: keys.New(pi.MKey.Reveal()), Hidden: pi.MKey.IsZero() && pi.MKeyProtectBits > 0}
+	r := c.ring(p)
+	if r == nil || len(c.tryOf(r)) == 0 {
+		if !seen.Key.IsZero() || seen.Hidden {
+			c.problem(problemKey{kind: noKey, guid: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: "it has an M_Key that somebody else gave it"})
+		}
+		return
+	}
+	if c.verified(p) && r.Next(c.keyedAt(p), true).Do != keys.Withhold {
+		r.Answered(seen)
+	}
+	c.saveKey(r)
+	c.keyVerdict(p, r)
+	c.renewKey(p, r)
+	c.opened(p)
+	c.markPort(clsSet, p)
+	if peer := c.peer(p); peer != topo.None {
+		c.markPort(clsSet, peer)
+	}
+}
+
+// keyVerdict tells what is wrong with the key of a device, if anything is.
+func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
+	guid := c.guidOf(p)
+	k := problemKey{kind: noKey, guid: guid}
+	reason := ""
+	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
+	case keys.Stranded:
+		reason = "it answers under none of the M_Keys it was given"
+	case keys.Foreign:
+		reason = "it has an M_Key that somebody else gave it"
+	case keys.Refusing:
+		reason = "it does not keep the M_Key it is given"
+	case keys.Withhold:
+		reason = "its M_Key is withheld: it is not seen where it was given one"
+	default:
+		c.solved(k)
+		return
+	}
+	c.problem(k, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: reason})
+}
+
+// keySilent takes that the Get which is to find out the key of a device had no
+// answer after all tries. It reports whether there is another key to try.
+func (c *Core) keySilent(r *request) bool {
+	if !c.cfg.MKey.on() || r.ref.class != clsInfo || r.node == topo.None {
+		return false
+	}
+	p := topo.PortID(r.ref.id)
+	ring := c.ring(p)
+	if ring == nil || c.keyPort(r.ref, r.node) != p || ring.Next(c.keyedAt(p), c.verified(p)).Do != keys.Ask {
+		return false
+	}
+	ring.Silent()
+	if ring.Next(c.keyedAt(p), c.verified(p)).Do == keys.Ask {
+		return true
+	}
+	c.keyVerdict(p, ring)
+	return false
+}
+
+// keyDoubted forgets which key a device is on: it was silent, or its link was
+// away, and it may have been restarted.
+func (c *Core) keyDoubted(p topo.PortID) {
+	if c.cfg.MKey.on() && c.isEnd(p) {
+		if r := c.ring(p); r != nil {
+			r.Again()
+		}
+	}
+}
+
+// keyed reports that nothing stands between an end port and its key: it has it,
+// or cannot have one.
+func (c *Core) keyed(p topo.PortID) bool {
+	if !c.cfg.MKey.on() || !c.isEnd(p) {
+		return true
+	}
+	r := c.ring(p)
+	if r == nil {
+		return !c.verified(p) || c.guidOf(p) == 0
+	}
+	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
+	case keys.Nothing, keys.Withhold, keys.Refusing:
+		return true
+	default:
+		return false
+	}
+}
+
+// keyOf gives the M_Key to show to the end port that has a LID, none if that is
+// not known: a guess would tell it to somebody else.
+func (c *Core) keyOf(l ib.LID) ib.MKey {
+	p := c.byLID(l)
+	if !c.cfg.MKey.on() || p == topo.None {
+		return ib.MKey{}
+	}
+	r := c.ring(p)
+	if r == nil {
+		return ib.MKey{}
+	}
+	k, _ := r.Now(c.keyedAt(p), c.verified(p))
+	return k.M()
+}
+
+// eachEnd calls f with every end port of a node.
+func (c *Core) eachEnd(id topo.NodeID, f func(topo.PortID)) {
+	tn := c.topo.Node(id)
+	for i := range int(tn.NumPorts) + 1 {
+		if p := tn.FirstPort + topo.PortID(i); c.isEnd(p) {
+			f(p)
+		}
+	}
+}
