@@ -30,6 +30,10 @@ type Device struct {
 	// keys of their own.
 	CC, VS, N2N ClassSupport
 
+	// Trusts says whose signature on a configuration a channel adapter takes;
+	// nil: nobody's. See Fabric.ApplyConfig.
+	Trusts ConfigVerifier
+
 	// KeepsMKey and KeepsPKeys say what survives a reboot: M_Key, protection
 	// level and lease period, and the P_Key tables of end ports.
 	KeepsMKey, KeepsPKeys bool

@@ -41,6 +41,11 @@
 // stops the lease, and when it runs out the key can be read but not set; a trap
 // shows the device's key; switches tell each other by method Send.
 //
+// The SMP firewall of a channel adapter keeps subnet management from its host
+// in both directions. Root on the host sets it, and takes it away again unless
+// a configuration that is signed has locked it; the signed form stands for that
+// of real adapters, and carries only what is modelled.
+//
 // A Device says how a node differs from a plain one: its capacities, whether it
 // holds two keys while one is being changed, what it keeps through a reboot.
 package sim

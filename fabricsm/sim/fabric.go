@@ -71,6 +71,7 @@ type Stats struct {
 	LinkDown    uint64 // dropped at a port that cannot carry them
 	Malformed   uint64 // dropped for breaking a rule of the standard
 	Lost        uint64 // by a Fault
+	Barred      uint64 // SMPs that the firewall of an adapter kept from or for its host
 	Overflowed  uint64 // dropped because an inbox was full
 	Traps       uint64 // sent by agents, repetitions included
 
@@ -94,6 +95,7 @@ type node struct {
 	sm          *mad.SMInfo // of a subnet manager that the fabric itself plays, nil: none
 	traps       []pendingTrap
 	keyed       bool // a port of it has an M_Key
+	hca         hca  // of a channel adapter
 }
 
 // port is one port of a node.

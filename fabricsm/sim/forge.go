@@ -39,6 +39,10 @@ func (f *Fabric) forge(p *port, m *Forged) {
 		f.stats.Malformed++
 		return
 	}
+	if p.node.bars(&m.MAD) {
+		f.stats.Barred++
+		return
+	}
 	f.queue = append(f.queue, flight{
 		mad: m.MAD, from: p, slid: m.SLID, dlid: m.DLID, sqp: m.SQP, dqp: m.DQP, key: m.PKey,
 	})
@@ -110,7 +114,7 @@ func (f *Fabric) RogueSM(node string, info *mad.SMInfo) error {
 
 // playsSM answers what a subnet manager answers, if the node plays one.
 func (n *node) playsSM(m *mad.MAD) bool {
-	if n.sm == nil || m.Attr() != mad.AttrSMInfo || m.Method() != mad.MethodGet {
+	if n.sm == nil || n.firewalled() || m.Attr() != mad.AttrSMInfo || m.Method() != mad.MethodGet {
 		return false
 	}
 	clear(m.Data())

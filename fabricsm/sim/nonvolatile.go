@@ -39,6 +39,9 @@ func (p *port) restore(n nonVolatile) {
 	clear(p.classes[:])
 	p.info.MKeyProtectBits, p.info.MKeyLeasePeriod = n.protect, n.lease
 	d := p.node.model()
+	if p.node.firewalled() {
+		p.info.CapabilityMask |= mad.IsSMDisabled
+	}
 	if d.KeepsMKey {
 		p.info.CapabilityMask |= mad.IsMKeyNVRAM
 	}

@@ -124,6 +124,12 @@ func (s *Station) send(packets []transport.Packet) {
 			f.stats.Malformed++
 			continue
 		}
+		if s.at.node.bars(&fl.mad) {
+			f.stats.Barred++
+			f.undelivered(fl)
+			f.queue = f.queue[:len(f.queue)-1]
+			continue
+		}
 		f.run()
 	}
 }
@@ -162,6 +168,10 @@ func wellFormed(m *mad.MAD) bool {
 func (s *Station) put(p *transport.Packet) {
 	f := s.fabric
 	if s.closed {
+		return
+	}
+	if !p.Undelivered && s.at.node.bars(&p.MAD) {
+		f.stats.Barred++
 		return
 	}
 	if len(s.inbox) >= maxInbox {
@@ -217,7 +227,7 @@ func (f *Fabric) hasSM(at *port) bool {
 // setIsSM changes the capability bit and reports a change.
 func (p *port) setIsSM(on bool) {
 	mask := p.info.CapabilityMask &^ mad.IsSM
-	if on {
+	if on && !p.node.firewalled() {
 		mask |= mad.IsSM
 	}
 	if mask == p.info.CapabilityMask {

@@ -288,7 +288,7 @@ func (f *Fabric) deliverRepress(fl *flight, at *port) {
 // for such.
 func (f *Fabric) deliverRequest(fl *flight, at *port) {
 	for _, s := range f.stations {
-		if s != nil && s.asSM && s.at.endPort() == at.endPort() {
+		if s != nil && s.asSM && s.at.endPort() == at.endPort() && !at.node.bars(&fl.mad) {
 			s.put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
 			return
 		}

@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// HCAConfig is what of the settings of a channel adapter decides what its host
+// can do to the fabric. They survive reboots, and a change takes effect at the
+// next: as on real adapters there is a current and a next value.
+type HCAConfig struct {
+	// SMPFirewall keeps subnet management from the host: no SMP that its
+	// software makes leaves the adapter or reaches the adapter's own agent, and
+	// none is handed to it. Nor can it say that it is a subnet manager. GMPs
+	// and data are untouched, as is what the adapter's agent answers.
+	SMPFirewall bool
+
+	// Locked adapters take only settings that are signed. Only a signed
+	// configuration locks, or unlocks.
+	Locked bool
+}
+
+// ErrLocked means that an adapter does not take settings from its host.
+var ErrLocked = errors.New("settings of the adapter are locked: apply a signed configuration")
+
+// ConfigVerifier says whether a configuration is signed by whom an adapter
+// trusts: nil if it is.
+type ConfigVerifier interface {
+	Verify(message, signature []byte) error
+}
+
+// hca is the configuration of a channel adapter.
+type hca struct {
+	current, next HCAConfig
+	serial        uint64 // of the last signed configuration
+}
+
+// firewalled reports a node whose host cannot reach subnet management.
+func (n *node) firewalled() bool { return n.hca.current.SMPFirewall }
+
+// bars reports an SMP that a host's software sends, or should be given, and
+// may not.
+func (n *node) bars(m *mad.MAD) bool { return n.firewalled() && m.IsSMP() }
+
+// ConfigureHCA is what a host does that writes the settings of its adapter.
+// Whoever is root there can, unless the settings are locked; to lock them it
+// cannot.
+func (f *Fabric) ConfigureHCA(node string, c HCAConfig) error {
+	return f.change("configure adapter", func() error {
+		n, err := f.findCA(node)
+		switch {
+		case err != nil:
+			return err
+		case n.hca.current.Locked || n.hca.next.Locked:
+			return fmt.Errorf("%q: %w", n.name, ErrLocked)
+		case c.Locked:
+			return fmt.Errorf("%q: a host cannot lock the settings of its adapter: apply a signed configuration", n.name)
+		}
+		n.hca.next = c
+		return nil
+	})
+}
+
+// ApplyConfig gives an adapter a signed configuration. Its Device must trust
+// who signed, the configuration must be for it, and newer than the last one.
+func (f *Fabric) ApplyConfig(node string, c SignedConfig) error {
+	return f.change("apply signed configuration", func() error {
+		n, err := f.findCA(node)
+		if err != nil {
+			return err
+		}
+		trusted := n.model().Trusts
+		if trusted == nil {
+			return fmt.Errorf("%q trusts nobody's signature", n.name)
+		}
+		if err := trusted.Verify(c.Message, c.Signature); err != nil {
+			return fmt.Errorf("%q: %w", n.name, err)
+		}
+		body, err := parseConfig(c.Message)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%q: %w", n.name, err)
+		case body.GUID != 0 && body.GUID != n.guid:
+			return fmt.Errorf("%q: the configuration is for %v, this is %v", n.name, body.GUID, n.guid)
+		case body.Serial <= n.hca.serial:
+			return fmt.Errorf("%q: the configuration has serial number %d, the last one had %d", n.name, body.Serial, n.hca.serial)
+		}
+		n.hca.next, n.hca.serial = body.Config, body.Serial
+		return nil
+	})
+}
+
+// HCA shows the settings of an adapter in force, and those of the next boot.
+// What is no adapter has none.
+func (f *Fabric) HCA(node string) (current, next HCAConfig) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.findCA(node)
+	if err != nil {
+		return current, next
+	}
+	return n.hca.current, n.hca.next
+}
+
+func (f *Fabric) findCA(name string) (*node, error) {
+	n, err := f.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if n.typ != ib.NodeCA {
+		return nil, fmt.Errorf("%q is no channel adapter", n.name)
+	}
+	return n, nil
+}
+
+// boot makes the next settings the current ones.
+func (n *node) boot() { n.hca.current = n.hca.next }
