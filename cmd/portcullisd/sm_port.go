@@ -75,7 +75,7 @@ func (m *pollMeter) TryReceive(p []transport.Packet) (int, error) {
 }
 
 // Pause implements transport.Poller.
-func (m *pollMeter) Pause(due int, d time.Duration) error { return m.poller.Pause(due, d) }
+func (m *pollMeter) Pause(d time.Duration) error { return m.poller.Pause(d) }
 
 // Wait implements transport.Poller.
 func (m *pollMeter) Wait() error { return m.poller.Wait() }

@@ -17,9 +17,9 @@ const (
 	// eager is how often in a row the wire is looked at before it is waited for,
 	// while answers are due. A look costs less than to be woken.
 	eager = 32
-	// few answers, where a crowd of them is due, are too few to look for more at
-	// once: the other end makes more in one go when it is left alone.
-	few, crowd = 8, 32
+	// crowd is how many answers are due where it is waited for at once: the other
+	// end has much to do, and does it sooner when it is left alone.
+	crowd = 32
 	// patience is how long the loop itself waits for the wire, after that: tables,
 	// intents and inputs wait with it. To have somebody else wait costs being woken
 	// twice.
@@ -33,7 +33,6 @@ const (
 type poller struct {
 	port    transport.Poller
 	buf     []transport.Packet
-	got     int           // at the last look
 	sent    int           // of loop.send
 	wait    chan struct{} // have the waiter wait
 	ready   chan error    // it has
@@ -80,8 +79,8 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 				return err
 			}
 			continue
-		case idle == eager, due >= crowd && p.got < few && !p.waiting:
-			if err := l.pause(p, due); err != nil {
+		case idle == eager, idle > 0 && due >= crowd:
+			if err := l.pause(p); err != nil {
 				return err
 			}
 		case idle > 0:
@@ -102,7 +101,7 @@ func (l *loop) exchange(p *poller) (moved bool, err error) {
 			return false, l.lost("receive from", err)
 		}
 		l.take(p.buf[:n])
-		p.got, moved = n, n > 0
+		moved = n > 0
 	} else {
 		l.now = time.Now()
 	}
@@ -149,7 +148,7 @@ func (l *loop) others(intents *<-chan sm.Intent) {
 }
 
 // pause waits for the wire, but not long.
-func (l *loop) pause(p *poller, due int) error {
+func (l *loop) pause(p *poller) error {
 	d := min(patience, time.Until(l.next()))
 	if p.sent < len(l.send) {
 		d = min(d, retrySend)
@@ -157,7 +156,7 @@ func (l *loop) pause(p *poller, due int) error {
 	if d <= 0 {
 		return nil
 	}
-	if err := p.port.Pause(due, d); err != nil {
+	if err := p.port.Pause(d); err != nil {
 		return l.lost("receive from", err)
 	}
 	return nil

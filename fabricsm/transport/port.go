@@ -48,10 +48,9 @@ type Poller interface {
 	// TryReceive fills p with what has arrived, if anything has.
 	TryReceive(p []Packet) (n int, err error)
 
-	// Pause blocks until there may be something to receive, at most d. due is how
-	// many answers are expected: where it is many, Pause may let some gather. Who
-	// receives calls it, in place of a TryReceive that would find nothing.
-	Pause(due int, d time.Duration) error
+	// Pause blocks until there may be something to receive, at most d. Who
+	// receives calls it, when a TryReceive found nothing.
+	Pause(d time.Duration) error
 
 	// Wait blocks until there may be something to receive. Another goroutine
 	// may send meanwhile, but not receive. Close wakes it with ErrClosed.

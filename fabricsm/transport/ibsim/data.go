@@ -84,14 +84,13 @@ type receiver struct {
 	errno      syscall.Errno
 
 	pause    func(fd uintptr)
-	sleep    func(fd uintptr)
 	patience unix.Timespec // of the next pause
 	polled   [1]unix.PollFd
 }
 
 func newReceiver(raw syscall.RawConn) *receiver {
 	r := &receiver{raw: raw, b: newBatch()}
-	r.try, r.pause, r.sleep = r.tryOnce, r.pauseOnce, r.sleepOnce
+	r.try, r.pause = r.tryOnce, r.pauseOnce
 	r.step = func(fd uintptr) bool {
 		n, errno := r.b.call(unix.SYS_RECVMMSG, fd, 0, r.want)
 		if errno == unix.EAGAIN {

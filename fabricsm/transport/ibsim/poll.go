@@ -83,25 +83,11 @@ func (r *receiver) tryOnce(fd uintptr) {
 	}
 }
 
-const (
-	// crowd is how many answers are worth more than being woken by the first.
-	crowd = 32
-	// gathering is how long answers gather then. The system adds some 50 us. ibsim
-	// makes thirty in that time, and has the other half of the window to go on with.
-	gathering = 20 * time.Microsecond
-)
-
-// Pause blocks until something has arrived, at most d. Where many answers are due it
-// just sleeps for a moment: to be woken by each of them would cost ibsim and us, who
-// often share a core, more than the answers do.
-func (p *Port) Pause(due int, d time.Duration) error {
+// Pause blocks until something has arrived, at most d.
+func (p *Port) Pause(d time.Duration) error {
 	r := p.recv
-	wait := r.pause
-	if due >= crowd {
-		wait, d = r.sleep, min(d, gathering)
-	}
 	r.patience = unix.NsecToTimespec(d.Nanoseconds())
-	if err := r.raw.Control(wait); err != nil {
+	if err := r.raw.Control(r.pause); err != nil {
 		return p.wrap(err)
 	}
 	return nil
@@ -113,9 +99,6 @@ func (r *receiver) pauseOnce(fd uintptr) {
 	r.polled[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	_, _ = unix.Ppoll(r.polled[:], &r.patience, nil)
 }
-
-// sleepOnce does not look.
-func (r *receiver) sleepOnce(uintptr) { _, _ = unix.Ppoll(nil, &r.patience, nil) }
 
 // Wait blocks until something has arrived. When the simulator dies it returns an
 // error that wraps transport.ErrLost within about a second.
