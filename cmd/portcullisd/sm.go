@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -164,15 +163,6 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return s.runOnce(ctx, stdout)
 	}
 	return s.runOn(ctx, stdout)
-}
-
-// spareMemory has garbage collected earlier than programs usually do: what a
-// bring-up leaves is little beside what it keeps, so that costs next to nothing.
-// Who sets GOGC decides.
-func spareMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(40)
-	}
 }
 
 func (s *loneSM) attach(ctx context.Context) error {

@@ -43,7 +43,7 @@ func (c *Core) backgroundDue() {
 		for range backgroundBatch {
 			x, ok := b.pop()
 			if !ok {
-				b.armed, b.buf = false, nil
+				b.armed, b.ring = false, ring{}
 				c.viewDue = true
 				return
 			}

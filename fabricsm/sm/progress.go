@@ -219,7 +219,7 @@ func (c *Core) progress() Progress {
 	return p
 }
 
-func (r *ring) len() int { return len(r.buf) - r.head }
+func (r *ring) len() int { return r.size }
 
 // blocksLeft counts the blocks of forwarding tables that are to be written.
 func (c *Core) blocksLeft() (n int) {

@@ -39,7 +39,7 @@ type ref struct {
 	id    int32
 }
 
-// keepRing is how much memory, in entries, an empty ring or list keeps.
+// keepRing is how much memory, in entries, an empty list keeps.
 const keepRing = 1024
 
 // again empties a list so that its memory is used again, unless it grew in one of
@@ -51,25 +51,56 @@ func again[T any](s []T) []T {
 	return s[:0]
 }
 
-// ring is a queue that reuses its memory.
+// ring is a queue in chunks: it grows without copying, and gives memory back while
+// it is emptied.
 type ring struct {
-	buf  []ref
-	head int
+	first, last *chunk
+	head, tail  int // next to be taken from the first, and put into the last
+	size        int
+	spare       *chunk // emptied last
 }
 
-func (r *ring) push(x ref) { r.buf = append(r.buf, x) }
+// chunk fills a page of memory.
+type chunk struct {
+	refs [511]ref
+	next *chunk
+}
+
+func (r *ring) push(x ref) {
+	if r.last == nil || r.tail == len(r.last.refs) {
+		r.grow()
+	}
+	r.last.refs[r.tail] = x
+	r.tail++
+	r.size++
+}
+
+// grow puts a chunk at the end.
+func (r *ring) grow() {
+	c := r.spare
+	if r.spare = nil; c == nil {
+		c = new(chunk)
+	}
+	if r.tail = 0; r.last == nil {
+		r.first, r.last, r.head = c, c, 0
+		return
+	}
+	r.last.next, r.last = c, c
+}
 
 func (r *ring) pop() (x ref, ok bool) {
-	if r.head == len(r.buf) {
+	if r.size == 0 {
 		return ref{}, false
 	}
-	x = r.buf[r.head]
+	if r.head == len(r.first.refs) {
+		r.spare = r.first
+		r.first, r.head = r.first.next, 0
+		r.spare.next = nil
+	}
+	x = r.first.refs[r.head]
 	r.head++
-	if r.head == len(r.buf) {
-		r.buf, r.head = r.buf[:0], 0
-		if cap(r.buf) > keepRing {
-			r.buf = nil // of the few moments at which all ports are looked at
-		}
+	if r.size--; r.size == 0 {
+		r.head, r.tail = 0, 0 // what is left is one chunk
 	}
 	return x, true
 }
