@@ -26,6 +26,13 @@ func (b *batch) column(k int) []ib.PortNum { return b.ports[k*b.n : (k+1)*b.n] }
 // write puts the entries into all tables and empties the batch.
 func (b *batch) write(g *route.Graph, t, prev *route.Tables) {
 	for sw, id := range g.IDs {
+		if prev == nil {
+			row, column := t.LFT(id), b.ports[sw:]
+			for k, target := range b.lids {
+				row[target.LID] = column[k*b.n]
+			}
+			continue
+		}
 		row, own := t.LFT(id), false
 		for k, target := range b.lids {
 			port := b.ports[k*b.n+sw]

@@ -15,9 +15,7 @@ type Tree struct {
 	level []int32 // by switch: links to the nearest switch with CAs
 	order []int32 // switches, the highest level first, then by number
 
-	// Links up and down of each switch, as rows of edges.
-	upRow, downRow []int32
-	up, down       []int32
+	links
 
 	turns [2]way // where packets turn that no way up and then down leads on
 	two   bool   // they are not the same
@@ -106,21 +104,9 @@ func (t *Tree) spread(queue []int32) []int32 {
 }
 
 func (t *Tree) sortLinks() {
-	g, n := t.g, len(t.level)
-	t.upRow, t.downRow = append(make([]int32, 0, n+1), 0), append(make([]int32, 0, n+1), 0)
-	t.up, t.down = make([]int32, 0, len(g.To)/2), make([]int32, 0, len(g.To)/2)
-	top := int32(0)
-	for s := range int32(n) {
-		top = max(top, t.level[s])
-		for e := g.Row[s]; e < g.Row[s+1]; e++ {
-			if t.level[g.To[e]] > t.level[s] {
-				t.up = append(t.up, e)
-			} else {
-				t.down = append(t.down, e)
-			}
-		}
-		t.upRow, t.downRow = append(t.upRow, int32(len(t.up))), append(t.downRow, int32(len(t.down)))
-	}
+	n, top := len(t.level), slices.Max(append([]int32{0}, t.level...))
+	t.links = sortLinks(t.g, func(from, to int32) bool { return t.level[to] > t.level[from] })
+	t.order = make([]int32, 0, n)
 	for level := top; level >= 0; level-- {
 		for s := range int32(n) {
 			if t.level[s] == level {
@@ -281,7 +267,7 @@ func (r *treeRule) straight(dest int32, c *spread.Choices) (long bool) {
 	// Down: all that have the destination below them.
 	for i := 0; i < len(c.Order); i++ {
 		u := c.Order[i]
-		for _, e := range r.up[r.upRow[u]:r.upRow[u+1]] {
+		for _, e := range r.ups(u) {
 			if v := g.To[e]; hops[v] < 0 {
 				hops[v] = hops[u] + 1
 				c.Order = append(c.Order, v)
@@ -289,7 +275,7 @@ func (r *treeRule) straight(dest int32, c *spread.Choices) (long bool) {
 		}
 	}
 	for _, s := range c.Order[1:] {
-		for _, e := range r.down[r.downRow[s]:r.downRow[s+1]] {
+		for _, e := range r.downs(s) {
 			if hops[g.To[e]] >= 0 {
 				c.Edge = append(c.Edge, e)
 			}
@@ -302,7 +288,7 @@ func (r *treeRule) straight(dest int32, c *spread.Choices) (long bool) {
 			continue
 		}
 		first, least := len(c.Edge), int32(-1)
-		for _, e := range r.up[r.upRow[s]:r.upRow[s+1]] {
+		for _, e := range r.ups(s) {
 			h := hops[g.To[e]]
 			if h < 0 || least >= 0 && h > least {
 				continue
@@ -380,13 +366,13 @@ func (r *treeRule) rescue(c *spread.Choices) {
 			}
 		}
 		for _, s := range r.todo {
-			r.join(s, r.links(s), c)
+			r.join(s, r.all(s), c)
 		}
 	}
 }
 
-// links gives the edges of a switch that lead to switches with a way.
-func (r *treeRule) links(s int32) []int32 {
+// all gives the edges of a switch.
+func (r *treeRule) all(s int32) []int32 {
 	all := make([]int32, 0, r.g.Row[s+1]-r.g.Row[s])
 	for e := r.g.Row[s]; e < r.g.Row[s+1]; e++ {
 		all = append(all, e)
