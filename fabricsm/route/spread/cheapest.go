@@ -37,8 +37,12 @@ func (s *spreader) cheapest(i int) int32 {
 	if c.class[i] == noClass {
 		return s.cheapestOf(sw, edges)
 	}
-	r := run{edges[0], int32(len(edges))}
-	b, f := &s.bests[c.class[i]], &s.floors[sw]
+	return s.cheapestIn(c.class[i], sw, run{edges[0], int32(len(edges))})
+}
+
+// cheapestIn is cheapest for the run of a class.
+func (s *spreader) cheapestIn(class, sw int32, r run) int32 {
+	b, f := &s.bests[class], &s.floors[sw]
 	if b.round != s.round {
 		s.findBest(b, r)
 	}

@@ -19,9 +19,12 @@ func ask(rule Rule, dest int32, c *Choices) {
 
 // classify numbers the classes of all choices.
 func (c *Choices) classify(k *classes) {
-	c.class = append(c.class[:0], noClass)
+	c.class, c.steps = append(c.class[:0], noClass), append(c.steps[:0], step{})
 	for i := 1; i < len(c.Order); i++ {
-		c.class = append(c.class, k.class(c.Order[i], c.Edge[c.Row[i]:c.Row[i+1]]))
+		sw, edges := c.Order[i], c.Edge[c.Row[i]:c.Row[i+1]]
+		class := k.class(sw, edges)
+		c.class = append(c.class, class)
+		c.steps = append(c.steps, step{sw: sw, first: edges[0], n: int32(len(edges)), to: k.g.To[edges[0]], class: class})
 	}
 	c.classes = len(k.reps)
 }

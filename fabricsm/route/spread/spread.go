@@ -25,8 +25,13 @@ type Choices struct {
 	Edge []int32
 
 	class   []int32 // by position in Order, see classes
+	steps   []step  // the same, with what else a decision needs
 	classes int     // how many there are
 }
+
+// step is what one switch of the order chooses from: n edges, the first of which leads
+// to a switch. Those of a class are neighbours.
+type step struct{ sw, first, n, to, class int32 }
 
 // noClass is what a switch has that shares its choices with no other.
 const noClass = -1

@@ -161,9 +161,42 @@ func (s *spreader) fill(dest int32, open []route.Target, exchange func(*batch) *
 			s.batch.lids = append(s.batch.lids, lids...)
 		}
 		for k, t := range lids {
-			s.routeOne(dest, t, s.batch.column(first+k))
+			if s.prev == nil && !s.several {
+				s.routeFirst(dest, t, s.batch.column(first+k))
+			} else {
+				s.routeOne(dest, t, s.batch.column(first+k))
+			}
 		}
 	})
+}
+
+// routeFirst is routeOne where there are no entries yet.
+func (s *spreader) routeFirst(dest int32, t route.Target, ports []ib.PortNum) {
+	c := s.choices
+	s.cost[dest] = 0
+	s.round++
+	if len(c.Order) < len(ports) {
+		for sw := range ports {
+			ports[sw] = ib.NoPort
+		}
+	}
+	ports[dest] = t.Out
+	cost, pick, out := s.cost, s.pick[:len(c.steps)], s.g.Port
+	for i := 1; i < len(c.steps); i++ {
+		st := &c.steps[i]
+		e := st.first
+		switch {
+		case st.n == 1:
+			cost[st.sw] = cost[st.to] + int64(s.load[e])
+		case st.class == noClass:
+			e = s.cheapestOf(st.sw, c.Edge[c.Row[i]:c.Row[i+1]])
+		default:
+			e = s.cheapestIn(st.class, st.sw, run{st.first, st.n})
+		}
+		pick[i] = e
+		ports[st.sw] = out[e]
+	}
+	s.account(t)
 }
 
 // routeOne decides the route of every switch to one LID. ports has the present
@@ -237,9 +270,13 @@ func (s *spreader) account(t route.Target) {
 	}
 	copy(s.flow, s.g.Hosts)
 	for i := len(s.choices.Order) - 1; i > 0; i-- {
-		sw, e := s.choices.Order[i], s.pick[i]
-		s.load[e] += int32(s.flow[sw])
-		s.flow[s.g.To[e]] += s.flow[sw]
+		n := s.flow[s.choices.Order[i]]
+		if n == 0 {
+			continue
+		}
+		e := s.pick[i]
+		s.load[e] += int32(n)
+		s.flow[s.g.To[e]] += n
 	}
 }
 
