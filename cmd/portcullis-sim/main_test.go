@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport/ibsim"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
@@ -185,9 +187,97 @@ func TestConsole(t *testing.T) {
 	}
 }
 
+// The commands of ibsim, as its users and their scripts write them.
+func TestIbsimCommands(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("# a comment\nUnlink \"h2\"[1]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := []struct{ command, want string }{
+		{`Start`, "ok"},
+		{`Unlink "h1"[1]`, "ok"},
+		{`ReLink "h1"[1]`, "ok"},
+		{`ReLink "h1"[1]`, `error: restore: no cable was pulled out of "h1" there, or another is in its place`},
+		{`Unlink "leaf1"`, "ok"},
+		{`ReLink "leaf1"`, "ok"},
+		{`Unlink "h1"[1]`, "ok"},
+		{`Link "h1"[1] "leaf1"[30]`, "ok"},
+		{`Clear "h1"[1]`, "ok"},
+		{`Clear "h3"`, "ok"},
+		{`Guid "h3" 0x77`, "ok"},
+		{`Baselid "h3"[1] 7 1`, "ok"},
+		{`Error "h3"[1] 20`, "ok"},
+		{`Route 7 9`, "\"h3\"[1]\nerror: route: leaf1 has no port for LID 9"},
+		{`!` + script, "ok"},
+		{`!/no/such/file`, "error: script: open /no/such/file: no such file or directory"},
+		{`Attached`, "0 attached"},
+		{`Wait 0`, "ok"},
+		{`Unlink "h1`, "error: a quote is not closed"},
+		{`Unlink "h1"[1`, "error: a bracket is not closed"},
+		{`""`, "error: " + errCommand.Error()},
+		{`Quit`, "ok"},
+	}
+	var commands, want strings.Builder
+	for _, s := range said {
+		commands.WriteString(s.command + "\n")
+		want.WriteString(s.want + "\n")
+	}
+	code, out, complaint := call(t, commands.String(), "run", netlistFile(t, "single", "--hosts", "4"), "--socket", socketName(t))
+	_, out, _ = strings.Cut(out, "\n") // that it is ready
+	if diff := cmp.Diff(want.String(), out); diff != "" || code != exitOK || complaint != "" {
+		t.Errorf("exit code %d, %q, want-, got+\n%s", code, complaint, diff)
+	}
+}
+
+// What an attacker does, and what a victim feels, on a fabric that OpenSM has
+// brought up.
+func TestConsoleTraffic(t *testing.T) {
+	ibsimtest.Need(t, "opensm")
+	socket := socketName(t)
+	send := server(t, netlistFile(t, "single", "--hosts", "4"), socket)
+	if got, want := send("send h1 1 h2 1 0xffff"), "h1 port 1: not sent"; got != want {
+		t.Errorf("before there is a subnet manager: %q, want %q", got, want)
+	}
+	c := ibsimlab.Client{Socket: socket, Dir: t.TempDir()}
+	cmd, err := c.Command(t.Context(), "sm", "opensm", "-o", "-e", "-s", "0", "-f", c.Dir+"/opensm.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("opensm: %v\n%s", err, out)
+	}
+	for _, tt := range []struct{ command, want string }{
+		{"send h1 1 h2 1 0xffff", "h2 port 1: delivered"},
+		{"send h1 1 h2 1 0x8005", "leaf1 port 2: P_Key refused inbound"},
+		{"flow h1 1 h2 1 0xffff", "ok"},
+		{"flow h1 1 h2 1 key", `error: P_Key "key": want 0x and hexadecimal digits`},
+		{"swap leaf1 3 leaf1 4", "ok"},
+		{"recable h1 1 leaf1 30", "ok"},
+		{"bounce h1 1", "ok"},
+		{"insert router rt1 0x99 2", "ok"},
+		{"link rt1 1 leaf1 31", "ok"},
+		{"insert bridge b1 0x99 2", `error: node type "bridge": want switch, ca or router`},
+		{"rogue h3 15", "ok"},
+		{"honest h3", "ok"},
+		{"send h1 1 h2 1 0xffff", "h1 port 1: not sent"},
+	} {
+		if got := send(tt.command); got != tt.want {
+			t.Errorf("%q is answered %q, want %q", tt.command, got, tt.want)
+		}
+	}
+}
+
+func TestDump(t *testing.T) {
+	code, out, complaint := call(t, "dump h1\nquit\n", "run", netlistFile(t, "single"), "--socket", socketName(t))
+	want := "CA \"h1\" guid 0x0020000000000100, 1 ports, description \"h1\"\n[1] \"leaf1\"[2] lid 0 lmc 0 Init/LinkUp\nok\n"
+	if code != exitOK || !strings.HasSuffix(out, want) {
+		t.Errorf("exit code %d, %q, %q, want %q", code, out, complaint, want)
+	}
+}
+
 func TestQuit(t *testing.T) {
 	code, out, complaint := call(t, "help\nquit\n", "run", netlistFile(t, "single"), "--socket", socketName(t))
-	if code != exitOK || !strings.Contains(out, "unlink NODE PORT") || complaint != "" {
+	if code != exitOK || !strings.Contains(out, "unlink NODE [PORT]") || complaint != "" {
 		t.Errorf("exit code %d, %q, %q", code, out, complaint)
 	}
 }

@@ -23,7 +23,7 @@ func runCommand() *cobra.Command {
 		Short: "Serve a simulated fabric to the clients of ibsim",
 		Long: "Serve a simulated fabric to the clients of ibsim until interrupted. NETLIST is a\n" +
 			"file in ibsim's format or the output of ibnetdiscover; - means standard input.\n\n" +
-			"Unless the netlist comes from there, standard input is a console:\n\n" + consoleHelp,
+			"Unless the netlist comes from there, standard input is a console:\n\n" + consoleHelp(),
 		Example: "  portcullis-sim run fabric.net --socket lab1",
 		Args:    one("one netlist"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ func runCommand() *cobra.Command {
 			if args[0] != "-" {
 				// Nothing waits for this goroutine: it may be in a read of
 				// standard input that only the end of the process ends.
-				go console{f, c.OutOrStdout(), quit}.run(c.InOrStdin())
+				go (&console{fabric: f, out: c.OutOrStdout(), quit: quit}).run(c.InOrStdin())
 			}
 			return ibsimserver.Serve(ctx, server, f)
 		},
@@ -66,4 +66,7 @@ type console struct {
 	fabric *sim.Fabric
 	out    io.Writer
 	quit   func()
+
+	scripts int // that are running
+	flows   []runningFlow
 }

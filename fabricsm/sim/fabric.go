@@ -105,6 +105,7 @@ type port struct {
 	guid  ib.GUID
 	link  netlist.Link
 	cable *port // where the netlist's cable ends; nil: none
+	was   *port // where its last cable ended that was pulled out
 	peer  *port // the other end of the link while it is up
 
 	info     mad.PortInfo

@@ -31,6 +31,7 @@ func (p *port) unplug() {
 		return
 	}
 	p.cable, far.cable = nil, nil
+	p.was, far.was = far, p
 	if p.drop() {
 		p.noteLinkChange()
 		far.noteLinkChange()
@@ -120,6 +121,34 @@ func (f *Fabric) Unplug(node string) error {
 			if p != nil {
 				p.unplug()
 			}
+		}
+		return nil
+	})
+}
+
+// Restore plugs the last cable back in that was pulled out of a port, or with
+// port ib.NoPort of each port of the node that has none now. Where a far end has
+// another cable by now, that is pulled out.
+func (f *Fabric) Restore(node string, num ib.PortNum) error {
+	return f.change("restore", func() error {
+		n, err := f.find(node)
+		if err != nil {
+			return err
+		}
+		restored := 0
+		for _, p := range n.ports {
+			if p == nil || p.was == nil || p.cable != nil || num != ib.NoPort && num != p.num {
+				continue
+			}
+			far := p.was
+			far.unplug()
+			if err := plug(p, far); err != nil {
+				return err
+			}
+			restored++
+		}
+		if restored == 0 {
+			return fmt.Errorf("no cable was pulled out of %q there, or another is in its place", n.name)
 		}
 		return nil
 	})

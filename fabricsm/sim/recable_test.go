@@ -3,6 +3,8 @@ package sim_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
@@ -172,5 +174,39 @@ func TestLie(t *testing.T) {
 	}
 	if got := get[mad.NodeInfo](t, s, mad.AttrNodeInfo, 0, 1, 2); got != ni {
 		t.Errorf("NodeInfo after a reboot %+v, want %+v", got, ni)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	f := tree(t, sim.Options{})
+	if err := f.Unplug("h1"); err != nil {
+		t.Fatal(err)
+	}
+	// The place is taken by another cable meanwhile, which gives way.
+	if err := f.Recable(sim.Endpoint{Node: "h2", Port: 1}, sim.Endpoint{Node: "leaf1", Port: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Restore("h1", ib.NoPort); err != nil {
+		t.Fatal(err)
+	}
+	cableEnds(t, f, "h1", 1, "leaf1")
+	cableEnds(t, f, "h2", 1, "")
+	if err := f.Restore("h1", 1); err == nil {
+		t.Error("a cable that is in was restored")
+	}
+}
+
+func TestRoute(t *testing.T) {
+	f, s := running(t)
+	way, err := f.Route(1, 2)
+	want := []sim.Endpoint{{Node: "sm", Port: 1}, {Node: "leaf1", Port: 2}, {Node: "h1", Port: 1}}
+	if diff := cmp.Diff(want, way); diff != "" || err != nil {
+		t.Errorf("%v, want-, got+\n%s", err, diff)
+	}
+	lft(t, s, 2, 1, 1)
+	for name, lids := range map[string][2]ib.LID{"to another": {1, 2}, "no route": {1, 9}, "from nowhere": {9, 1}} {
+		if way, err := f.Route(lids[0], lids[1]); err == nil {
+			t.Errorf("%s: %v, want an error", name, way)
+		}
 	}
 }
