@@ -404,7 +404,7 @@ func (c *Core) unlink(p topo.PortID) {
 func (c *Core) orphan(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	if tn.Type == ib.NodeSwitch {
-		c.retree()
+		c.reattach(id)
 		return
 	}
 	c.treeEpoch++

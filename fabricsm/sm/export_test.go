@@ -12,3 +12,6 @@ func (c *Core) ShowsAllKeys(v *View) bool {
 	}
 	return v.pkeys.Len() == len(c.ports)
 }
+
+// Hops gives the length of the directed route to a node.
+func (c *Core) Hops(id topo.NodeID) int { return c.hopsTo(id) }

@@ -286,45 +286,6 @@ func (c *Core) routeTo(id topo.NodeID) *mad.Route {
 	return &n.route
 }
 
-// retree finds shortest directed routes to all nodes again and drops those
-// that have none.
-func (c *Core) retree() {
-	c.treeEpoch++
-	if c.root == topo.None {
-		return
-	}
-	seen := make([]bool, len(c.nodes))
-	seen[c.root] = true
-	c.nodes[c.root].up = topo.None
-	todo := []topo.NodeID{c.root}
-	hops := []int{0}
-	for i := 0; i < len(todo); i++ {
-		id := todo[i]
-		tn := c.topo.Node(id)
-		for q := 1; q <= int(tn.NumPorts); q++ {
-			p := tn.FirstPort + topo.PortID(q)
-			peer := c.peer(p)
-			if peer == topo.None || !c.probes(p) || hops[i] >= mad.MaxHops {
-				continue
-			}
-			if next := c.ports[peer].node; !seen[next] {
-				seen[next] = true
-				if c.nodes[next].up != p {
-					c.nodes[next].up = p
-					c.tryWay(next)
-				}
-				todo, hops = append(todo, next), append(hops, hops[i]+1)
-			}
-		}
-	}
-	for id := range c.nodes {
-		if c.nodes[id].alive && !seen[id] {
-			c.dropNode(topo.NodeID(id))
-		}
-	}
-	c.treeEpoch++
-}
-
 // tryWay asks a silent node at once over a way that is new.
 func (c *Core) tryWay(id topo.NodeID) {
 	if n := &c.nodes[id]; n.silent && n.up != topo.None {

@@ -1,0 +1,154 @@
+package sm
+
+import (
+	"cmp"
+	"slices"
+
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// way is how a node may be asked: over a port of a node that is nearer to us.
+type way struct {
+	node topo.NodeID
+	up   topo.PortID
+}
+
+// reattach finds other ways to a switch whose way is gone, and to all that was
+// reached over it, as short as what else is there allows, and drops those that have
+// none. It costs what hangs on that switch.
+func (c *Core) reattach(id topo.NodeID) {
+	c.treeEpoch++
+	if c.root == topo.None {
+		return
+	}
+	lost, todo := c.hangingOn(id)
+	var at [mad.MaxHops + 1][]way // by the length of the way
+	further := false              // there are ways, which are too long
+	offer := func(hops int, w way) {
+		if hops > mad.MaxHops {
+			further = true
+			return
+		}
+		at[hops] = append(at[hops], w)
+	}
+	for _, x := range todo {
+		c.eachCable(x, func(own, far topo.PortID) {
+			if y := c.ports[far].node; !lost.has(int(y)) && c.probes(far) {
+				offer(c.hopsTo(y)+1, way{x, far})
+			}
+		})
+	}
+	for hops := range at {
+		slices.SortFunc(at[hops], func(a, b way) int { return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.up, b.up)) })
+		for _, w := range at[hops] {
+			if !lost.has(int(w.node)) {
+				continue
+			}
+			lost.remove(int(w.node))
+			if n := &c.nodes[w.node]; n.up != w.up {
+				n.up = w.up
+				c.tryWay(w.node)
+			}
+			c.eachCable(w.node, func(own, far topo.PortID) {
+				if z := c.ports[far].node; lost.has(int(z)) && c.probes(own) {
+					offer(hops+1, way{z, own})
+				}
+			})
+		}
+	}
+	switch {
+	case lost.empty():
+	case further:
+		c.retree() // the ways of others may have become longer than they need to be
+	default:
+		for x := lost.first(); x >= 0; x = lost.first() {
+			lost.remove(x)
+			c.dropNode(topo.NodeID(x))
+		}
+	}
+	c.treeEpoch++
+}
+
+// hangingOn gives a node and all that are reached over it, as a set and in the order
+// of their ways.
+func (c *Core) hangingOn(id topo.NodeID) (set blockSet, list []topo.NodeID) {
+	set.add(int(id))
+	list = []topo.NodeID{id}
+	for i := 0; i < len(list); i++ {
+		c.eachCable(list[i], func(own, far topo.PortID) {
+			x := c.ports[far].node
+			if n := &c.nodes[x]; n.alive && n.up == own && !set.has(int(x)) {
+				set.add(int(x))
+				list = append(list, x)
+			}
+		})
+	}
+	return set, list
+}
+
+// eachCable calls f for the ports of a node that have a cable, and their far ends.
+func (c *Core) eachCable(id topo.NodeID, f func(own, far topo.PortID)) {
+	tn := c.topo.Node(id)
+	for i := 1; i <= int(tn.NumPorts); i++ {
+		own := tn.FirstPort + topo.PortID(i)
+		if far := c.peer(own); far != topo.None {
+			f(own, far)
+		}
+	}
+}
+
+// hopsTo gives the length of the way by which a node is asked, more than there may
+// be if it has none.
+func (c *Core) hopsTo(id topo.NodeID) int {
+	for hops := range mad.MaxHops + 1 {
+		if id == c.root {
+			return hops
+		}
+		up := c.nodes[id].up
+		if up == topo.None {
+			break
+		}
+		id = c.ports[up].node
+	}
+	return mad.MaxHops + 1
+}
+
+// retree finds shortest directed routes to all nodes again and drops those
+// that have none.
+func (c *Core) retree() {
+	c.treeEpoch++
+	if c.root == topo.None {
+		return
+	}
+	seen := make([]bool, len(c.nodes))
+	seen[c.root] = true
+	c.nodes[c.root].up = topo.None
+	todo := []topo.NodeID{c.root}
+	hops := []int{0}
+	for i := 0; i < len(todo); i++ {
+		id := todo[i]
+		tn := c.topo.Node(id)
+		for q := 1; q <= int(tn.NumPorts); q++ {
+			p := tn.FirstPort + topo.PortID(q)
+			peer := c.peer(p)
+			if peer == topo.None || !c.probes(p) || hops[i] >= mad.MaxHops {
+				continue
+			}
+			if next := c.ports[peer].node; !seen[next] {
+				seen[next] = true
+				if c.nodes[next].up != p {
+					c.nodes[next].up = p
+					c.tryWay(next)
+				}
+				todo, hops = append(todo, next), append(hops, hops[i]+1)
+			}
+		}
+	}
+	for id := range c.nodes {
+		if c.nodes[id].alive && !seen[id] {
+			c.dropNode(topo.NodeID(id))
+		}
+	}
+	c.treeEpoch++
+}
