@@ -34,6 +34,8 @@ var access = map[string]string{
 	"GET /v1/sm":                            "viewer",
 	"GET /v1/sm/progress":                   "viewer",
 	"GET /v1/fabric/overview":               "viewer",
+	"GET /v1/fabric/health":                 "viewer",
+	"POST /v1/fabric/health":                "operator",
 	"GET /v1/fabric/nodes":                  "viewer",
 	"GET /v1/fabric/ports":                  "viewer",
 	"GET /v1/fabric/links":                  "viewer",

@@ -14,20 +14,21 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// LocalOptions are what a local server is made of. All are required.
+// LocalOptions are what a local server is made of. All but Operator are required.
 type LocalOptions struct {
 	Fabric   FabricReader
+	Operator FabricOperator // nil: the fabric is only shown
 	Version  string
 	Log      *slog.Logger
 	Registry *prometheus.Registry // the HTTP counters join it; served at /metrics
 }
 
-// NewLocal makes a server that only shows the fabric, to whoever may connect:
-// for a socket that the file system guards. It has no credentials and no
+// NewLocal makes a server for the fabric alone, and for whoever may connect: for a
+// socket that the file system guards. It has no credentials and no
 // limits.
 func NewLocal(o LocalOptions) *Server {
 	s := &Server{
-		fabric: o.Fabric, version: o.Version, log: o.Log, metrics: newMetrics(o.Registry), local: true,
+		fabric: o.Fabric, operator: o.Operator, version: o.Version, log: o.Log, metrics: newMetrics(o.Registry), local: true,
 		ready: func(context.Context) []v1.Condition { return nil },
 	}
 	r := chi.NewRouter()

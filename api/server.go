@@ -42,11 +42,12 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric and Ready are
+// Options are what a Server is made of. All fields but Fabric, Operator and Ready are
 // required.
 type Options struct {
 	Backend        Backend
-	Fabric         FabricReader // nil: the sm role is in another process
+	Fabric         FabricReader   // nil: the sm role is in another process
+	Operator       FabricOperator // nil with Fabric
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -61,6 +62,7 @@ type Options struct {
 type Server struct {
 	backend      Backend
 	fabric       FabricReader
+	operator     FabricOperator
 	channel      ChannelBinding
 	version      string
 	log          *slog.Logger
@@ -69,7 +71,7 @@ type Server struct {
 	requests     *limit.Limiter[netip.Addr]
 	attestations *limit.Limiter[netip.Addr]
 	connections  limit.Rate
-	local        bool // whoever may connect may see all
+	local        bool // whoever may connect may do all that is there
 	handler      http.Handler
 	document     *document
 
@@ -79,7 +81,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 	}

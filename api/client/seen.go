@@ -52,6 +52,17 @@ func (c *Client) Links(ctx context.Context, q v1.LinkQuery) iter.Seq2[*v1.Page[v
 	return pages[v1.FabricLink](ctx, c, "/v1/fabric/links", v.page(q.PageQuery))
 }
 
+// Health gives places that are unhealthy or marked, page by page.
+func (c *Client) Health(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricHealth], error] {
+	return pages[v1.FabricHealth](ctx, c, "/v1/fabric/health", query{}.page(q))
+}
+
+// MarkHealth says what the operator thinks of the health of a place.
+func (c *Client) MarkHealth(ctx context.Context, m v1.HealthMark) (*v1.FabricHealth, error) {
+	var out v1.FabricHealth
+	return answer(&out, c.post(ctx, "/v1/fabric/health", m, &out))
+}
+
 // Tables gives switches with their forwarding tables in short, page by page.
 func (c *Client) Tables(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricTable], error] {
 	return pages[v1.FabricTable](ctx, c, "/v1/fabric/lfts", query{}.page(q))

@@ -30,6 +30,7 @@ const (
 	CodeNotFound         = "not_found"          // 404: no such path or object
 	CodeMethodNotAllowed = "method_not_allowed" // 405
 	CodeNotAcceptable    = "not_acceptable"     // 406: only JSON is spoken
+	CodeReadOnly         = "read_only"          // 409: this socket shows the fabric and changes nothing
 	CodeTimeout          = "timeout"            // 408: the request came too slowly
 	CodeTooLarge         = "body_too_large"     // 413
 	CodeMediaType        = "media_type"         // 415: the body is not application/json

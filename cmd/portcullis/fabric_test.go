@@ -16,8 +16,10 @@ import (
 	"portcullis/api/apitest"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts of fabric expect")
@@ -88,8 +90,8 @@ func steady(ts *testscript.TestScript, _ bool, _ []string) {
 // TestLoneSubnetManagerIsAsked: --socket, the environment and the file lead to
 // a subnet manager on this machine, without a service or a token.
 func TestLoneSubnetManagerIsAsked(t *testing.T) {
-	o := seen.New(seen.Options{})
-	o.OnView(seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled())
+	o, show := seen.New(seen.Options{}), seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
+	o.OnView(show)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/lone",
 		Setup: func(e *testscript.Env) error {
@@ -98,7 +100,7 @@ func TestLoneSubnetManagerIsAsked(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			s := api.NewLocal(api.LocalOptions{Fabric: o, Version: "v0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
+			s := api.NewLocal(api.LocalOptions{Fabric: o, Operator: &marker{o, show}, Version: "v0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
 			ctx, stop := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- s.ServeLocal(ctx, l) }()
@@ -112,4 +114,31 @@ func TestLoneSubnetManagerIsAsked(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
+}
+
+// marker shows what it is told, as a subnet manager does that has one mark.
+type marker struct {
+	seen *seen.Observer
+	view *sm.View
+}
+
+func (k *marker) MarkHealth(_ context.Context, _ string, m v1.HealthMark) (*v1.FabricHealth, error) {
+	pl, err := k.seen.PlaceOf(m.Place)
+	if err != nil {
+		return nil, err
+	}
+	v := *k.view
+	s := sm.HealthState{Place: pl, Reason: m.Reason, Since: v.Time}
+	switch m.Mark {
+	case v1.MarkUnhealthy:
+		s.Mark, s.Unhealthy, s.Condition, s.Action = sm.MarkUnhealthy, true, sm.Marked, sm.Isolate
+	case v1.MarkHealthy:
+		s.Mark = sm.MarkHealthy
+	}
+	if v.Health = nil; s.Mark != sm.MarkNone {
+		v.Health = []sm.HealthState{s}
+	}
+	k.seen.OnView(&v)
+	row, _, err := k.seen.HealthAt(pl)
+	return &row, err
 }

@@ -128,6 +128,7 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.O
 	notes := &routingNotes{engines: core.Engines, log: s.log}
 	return driver.Options{
 		Port: port, Store: link, Log: s.log, Timeout: s.config.Fabric.Timeout, Core: core,
+		Inputs: s.marks.inputs,
 		OnEvent: func(e sm.Event) {
 			link.OnEvent(e)
 			s.observer.OnEvent(e)
@@ -135,6 +136,7 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.O
 		OnView: func(v *sm.View) {
 			link.OnView(v)
 			s.observer.OnView(v)
+			s.marks.view()
 			s.seen(v)
 			notes.view(v)
 		},

@@ -39,6 +39,7 @@ type service struct {
 	server *api.Server // nil without the api role
 
 	observer *seen.Observer // nil without the sm role
+	marks    *marks         // nil without the sm role
 	link     atomic.Pointer[fabric.Link]
 }
 
@@ -139,7 +140,7 @@ func (s *service) newServer(b api.Backend) *api.Server {
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions,
 	}
 	if s.observer != nil {
-		o.Fabric = s.observer // not a typed nil
+		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil
 	}
 	return api.New(o)
 }
@@ -155,7 +156,9 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 		}
 		return nil
 	}})
-	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, s.log)
+	s.marks = newMarks(s.observer, s.log)
+	s.marks.note = auditMarks(s.store)
+	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, nil, s.log)
 	if err != nil {
 		return err
 	}

@@ -110,6 +110,7 @@ type loneSM struct {
 	last       *sm.View
 	seen       *seen.Observer
 	watched    *watched
+	marks      *marks
 	state      *factfile.Store // nil: nothing is kept
 	recorded   *os.File        // nil: nothing is recorded
 	recorder   *record.Writer
@@ -149,7 +150,8 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	s.seen = seen.New(seen.Options{})
-	if s.watched, err = watch(o.config.Fabric.Watch, o.config.path, s.seen, s.log); err != nil {
+	s.marks = newMarks(s.seen, s.log)
+	if s.watched, err = watch(o.config.Fabric.Watch, o.config.path, s.seen, s.marks, s.log); err != nil {
 		return err
 	}
 	defer s.watched.close()
@@ -183,8 +185,8 @@ func (s *loneSM) attach(ctx context.Context) error {
 func (s *loneSM) driver() driver.Options {
 	o := driver.Options{
 		Port: s.wire.port(), Log: s.log, Timeout: s.o.config.Fabric.Timeout, Core: s.core,
-		OnEvent: s.event,
-		OnView:  s.view,
+		OnEvent: s.event, Inputs: s.marks.inputs,
+		OnView: s.view,
 	}
 	s.keepState(&o)
 	if s.o.once && s.partitions == nil {
@@ -217,6 +219,7 @@ func (s *loneSM) event(e sm.Event) {
 func (s *loneSM) view(v *sm.View) {
 	s.last = v
 	s.seen.OnView(v)
+	s.marks.view()
 	s.routing.view(v)
 	if s.partitions != nil && s.partitions.view(v) {
 		s.since.begin(time.Now(), s.wire.requests())

@@ -40,13 +40,14 @@ func newRegistry(fabric *seen.Observer) *prometheus.Registry {
 	return r
 }
 
-// watch opens what o asks for; path completes the path of the socket.
-func watch(o watchConfig, path func(string) string, seen *seen.Observer, log *slog.Logger) (*watched, error) {
+// watch opens what o asks for; path completes the path of the socket. operator is
+// nil where the socket only shows.
+func watch(o watchConfig, path func(string) string, seen *seen.Observer, operator api.FabricOperator, log *slog.Logger) (*watched, error) {
 	w := &watched{}
 	if o.Socket == "" && o.Metrics == "" {
 		return w, nil
 	}
-	w.server = api.NewLocal(api.LocalOptions{Fabric: seen, Version: version.Short(), Log: log, Registry: newRegistry(seen)})
+	w.server = api.NewLocal(api.LocalOptions{Fabric: seen, Operator: operator, Version: version.Short(), Log: log, Registry: newRegistry(seen)})
 	if err := w.listen(o, path); err != nil {
 		w.close()
 		return nil, err

@@ -17,6 +17,8 @@ const (
 	backgroundBatch = 40
 	// backgroundPatience is how long a fabric that does not settle puts it off.
 	backgroundPatience = 10 * time.Second
+	// backgroundAnswers is how long the last answers are waited for.
+	backgroundAnswers = time.Second
 )
 
 // background is the work that nobody waits for.
@@ -24,12 +26,14 @@ type background struct {
 	ring
 	armed bool      // timerBackground runs
 	since time.Time // of the oldest that was put off
+	ended time.Time // when the last of it was asked for
 }
 
 // inBackground has an item looked at when there is time.
 func (c *Core) inBackground(x ref) {
 	b := &c.idleWork
 	b.push(x)
+	b.ended = time.Time{}
 	if !b.armed {
 		b.armed, b.since = true, c.now
 		c.after(backgroundTick, timerBackground, ref{})
@@ -43,14 +47,27 @@ func (c *Core) backgroundDue() {
 		for range backgroundBatch {
 			x, ok := b.pop()
 			if !ok {
-				b.armed, b.ring = false, ring{}
-				c.viewDue = true
+				c.backgroundDone()
 				return
 			}
 			c.backgroundOne(x)
 		}
 	}
 	c.after(backgroundTick, timerBackground, ref{})
+}
+
+// backgroundDone shows what was found, once the answers are there.
+func (c *Core) backgroundDone() {
+	b := &c.idleWork
+	if b.ended.IsZero() {
+		b.ended = c.now
+	}
+	if c.wire.out > 0 && c.now.Sub(b.ended) < backgroundAnswers || c.now.Equal(b.ended) {
+		c.after(backgroundTick, timerBackground, ref{})
+		return
+	}
+	b.armed, b.ring, b.ended = false, ring{}, time.Time{}
+	c.viewDue = true
 }
 
 // backgroundOne puts one item into the queue. What it is about may have gone.

@@ -154,11 +154,16 @@ const (
 
 var markNames = map[Mark]string{MarkHealthy: "healthy", MarkUnhealthy: "unhealthy"}
 
+// String gives "healthy", "unhealthy", or nothing for MarkNone.
+func (m Mark) String() string { return markNames[m] }
+
 // HealthMarked is the input by which an operator overrides the rules at a place;
-// port 0 of a switch stands for the switch. It is remembered over restarts.
+// port 0 of a switch stands for the switch. MarkNone also ends a quarantine that
+// follows from a rule. It is remembered over restarts.
 type HealthMarked struct {
-	Place ib.Place
-	Mark  Mark
+	Place  ib.Place
+	Mark   Mark
+	Reason string // the operator's words, at most MaxReason bytes; more is cut off
 }
 
 func (*HealthMarked) input() {}
@@ -171,6 +176,7 @@ type Unhealthy struct {
 	Count     int           // times within Window
 	Window    time.Duration // 0: an operator said so
 	Action    Action
+	Reason    string // of the operator, if it was marked
 }
 
 // Healthy says that a place counts as healthy again.
@@ -188,10 +194,12 @@ func (e *Unhealthy) String() string {
 		what = fmt.Sprintf("switch %v", e.Place.Switch)
 	}
 	switch {
+	case e.Condition == Marked && e.Reason != "":
+		return fmt.Sprintf("%s is unhealthy, an operator says (%s): %v", what, e.Reason, e.Action)
 	case e.Condition == Marked:
 		return fmt.Sprintf("%s is unhealthy, an operator says: %v", what, e.Action)
 	case e.Condition == Overgrown && e.Count > 0:
-		return fmt.Sprintf("%s shows too many new nodes: %v; if they are real, wait or raise fabric.growth", what, e.Action)
+		return fmt.Sprintf("%s shows too many new nodes: %v; if they are real, raise fabric.growth, or: portcullis fabric health trust %v", what, e.Action, e.Place)
 	case e.Count == 0:
 		return fmt.Sprintf("%s is unhealthy, %v since before the start: %v", what, e.Condition, e.Action)
 	}
@@ -218,7 +226,10 @@ type record struct {
 	last   time.Time // when it last misbehaved, or recovered
 	pause  time.Duration
 	mark   Mark
-	saved  bool // a fact says something of it
+	since  time.Time // of the mark, or when it fell ill
+	why    string    // the operator's words, or what the rule counted
+	shun   ib.GUID   // the unhealthy switch behind it that it is sick for, if it is
+	saved  bool      // a fact says something of it
 }
 
 // maxRecords bounds the places whose health is known.
@@ -260,6 +271,7 @@ func (c *Core) strike(pl ib.Place, guid ib.GUID, cond Condition) {
 	s.n++
 	if r.sick && r.worst == cond {
 		r.last = c.now
+		c.health.changed = true // it lasts longer
 	}
 	if s.n < rule.Count || r.sick && rule.Action <= r.action {
 		return
@@ -280,10 +292,12 @@ func (c *Core) fallIll(pl ib.Place, r *record, e *Unhealthy) {
 		}
 		r.pause = min(max(2*r.pause, c.cfg.Health.Recover), max(c.cfg.Health.Recover, c.cfg.Health.RecoverMax))
 		c.health.sick = append(c.health.sick, pl)
+		r.since = c.now
 	} else if illness(r.worst, pl) != illness(e.Condition, pl) {
 		c.solved(illness(r.worst, pl))
 	}
 	r.sick, r.worst, r.action, r.last = true, e.Condition, e.Action, c.now
+	r.why, r.shun, c.health.changed = e.cause(), 0, true
 	c.watchHealth()
 	c.problem(illness(e.Condition, pl), e)
 	c.saveHealth(pl, r)
@@ -292,34 +306,13 @@ func (c *Core) fallIll(pl ib.Place, r *record, e *Unhealthy) {
 
 // recovered takes an action out of force.
 func (c *Core) recovered(pl ib.Place, r *record) {
-	r.sick, r.action, r.last = false, Report, c.now
+	r.sick, r.action, r.last, r.shun = false, Report, c.now, 0
+	if r.mark == MarkNone {
+		r.why = ""
+	}
+	c.health.changed = true
 	c.solved(illness(r.worst, pl))
 	c.event(&Healthy{Place: pl, GUID: r.guid})
 	c.saveHealth(pl, r)
 	c.quarantineAt(pl, Report)
-}
-
-// marked takes what an operator says.
-func (c *Core) marked(in *HealthMarked) {
-	r := c.health.of(in.Place)
-	if r == nil || in.Place.IsZero() || r.mark == in.Mark {
-		return
-	}
-	r.mark = in.Mark
-	switch {
-	case in.Mark == MarkUnhealthy:
-		r.sick = false // begin anew, whatever it was
-		c.health.drop(in.Place)
-		a := c.cfg.Health.Marked
-		if c.untouchable(in.Place) {
-			a = Report
-		}
-		c.fallIll(in.Place, r, &Unhealthy{Place: in.Place, GUID: r.guid, Condition: Marked, Count: 1, Action: a})
-	case r.sick:
-		c.health.drop(in.Place)
-		r.pause = 0
-		c.recovered(in.Place, r)
-	default:
-		c.saveHealth(in.Place, r)
-	}
 }

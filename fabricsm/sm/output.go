@@ -83,6 +83,8 @@ type Fact struct {
 	Quarantine string     `json:"quarantine,omitzero"`
 	Mark       string     `json:"mark,omitzero"`
 	Behind     ib.GUID    `json:"behind,omitzero"`
+	Reason     string     `json:"reason,omitzero"`
+	Since      time.Time  `json:"since,omitzero"`
 
 	// Sealed is a fact of FactVault, FactMaster or KeyFact as it is stored. Key is
 	// what a KeyFact says inside; it is never stored in clear.

@@ -13,6 +13,9 @@ import (
 type records struct {
 	at      map[ib.Place]*record
 	sick    []ib.Place // in the order in which they fell ill
+	marks   []ib.Place // that an operator marked
+	states  []HealthState
+	changed bool // since states was made
 	ticking bool
 }
 
@@ -118,6 +121,7 @@ func (c *Core) shun(p topo.PortID, sw ib.Place) {
 		return
 	}
 	r.guid, r.sick, r.worst, r.action, r.last, r.pause = sw.Switch, true, of.worst, of.action, c.now, of.pause
+	r.since, r.shun, c.health.changed = c.now, sw.Switch, true
 	c.health.sick = append(c.health.sick, c.placeOf(p))
 	c.quarantine(p, r.action)
 }
@@ -253,6 +257,9 @@ func (c *Core) remember(id topo.NodeID) {
 // survive a restart.
 func (c *Core) saveHealth(pl ib.Place, r *record) {
 	f := Fact{Kind: FactHealth, GUID: pl.Switch, Port: pl.Port, Mark: markNames[r.mark]}
+	if f.Mark != "" || r.sick && r.action > Ignore {
+		f.Since, f.Reason = r.since.UTC().Truncate(time.Second), r.why
+	}
 	if r.sick && r.action > Ignore {
 		f.Quarantine = fmt.Sprintf("%d %d %d", r.action, r.worst, r.pause/time.Second)
 	}
@@ -277,7 +284,8 @@ func (c *Core) loadHealth(f *Fact) {
 		}
 	}
 	c.health.drop(pl)
-	r.sick = false
+	c.health.noteMark(pl, r.mark)
+	r.sick, r.since, r.why, c.health.changed = false, f.Since, CleanReason(f.Reason), true
 	var action, worst, pause int64
 	if n, err := fmt.Sscanf(f.Quarantine, "%d %d %d", &action, &worst, &pause); err != nil || n != 3 {
 		return
@@ -286,8 +294,11 @@ func (c *Core) loadHealth(f *Fact) {
 		return
 	}
 	r.sick, r.action, r.worst, r.last = true, Action(action), Condition(worst), c.now
+	if r.since.IsZero() {
+		r.since = c.now
+	}
 	r.pause = min(time.Duration(pause)*time.Second, max(c.cfg.Health.Recover, c.cfg.Health.RecoverMax))
 	c.health.sick = append(c.health.sick, pl)
-	c.problems[illness(r.worst, pl)] = (&Unhealthy{Place: pl, Condition: r.worst, Action: r.action}).String()
+	c.problems[illness(r.worst, pl)] = (&Unhealthy{Place: pl, Condition: r.worst, Action: r.action, Reason: r.why}).String()
 	c.watchHealth()
 }

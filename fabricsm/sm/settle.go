@@ -159,7 +159,7 @@ func (c *Core) publishAll() {
 		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}
 	v.Problems = texts(v.Faults, len(c.problems))
-	v.aliases = c.showAliases()
+	v.aliases, v.Health = c.showAliases(), c.healthStates()
 	if c.writing() {
 		v.Multicast = c.multicastView()
 	}

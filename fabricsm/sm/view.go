@@ -29,6 +29,9 @@ type View struct {
 	Progress Progress
 	Counters Counters
 
+	// Health is where something is unhealthy or marked, by place.
+	Health []HealthState
+
 	// Tables are the forwarding tables that are wanted, and when Settled those
 	// that the switches have. nil before the first; see route.Tables.LFT.
 	Tables *route.Tables

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"portcullis/api/admission"
+	"portcullis/api/audit"
+	"portcullis/api/fabric/seen"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+)
+
+// marks takes what operators say of the health of ports and switches to the
+// subnet manager. It implements api.FabricOperator.
+type marks struct {
+	seen   *seen.Observer
+	log    *slog.Logger
+	inputs chan sm.Input // taken by the driver, one at a time
+	// note puts into the audit log what is about to be done; nil: there is none.
+	note func(ctx context.Context, actor string, pl ib.Place, m *v1.HealthMark) error
+
+	mu      sync.Mutex
+	renewed chan struct{} // closed when a view comes; nil: nobody waits
+}
+
+func newMarks(o *seen.Observer, log *slog.Logger) *marks {
+	return &marks{seen: o, log: log, inputs: make(chan sm.Input)}
+}
+
+// maxMarkWait bounds how long the subnet manager may take to do as it is told.
+const maxMarkWait = 5 * time.Second
+
+// MarkHealth implements api.FabricOperator.
+func (k *marks) MarkHealth(ctx context.Context, actor string, m v1.HealthMark) (*v1.FabricHealth, error) {
+	m.Reason = sm.CleanReason(strings.TrimSpace(m.Reason))
+	in := &sm.HealthMarked{Reason: m.Reason}
+	switch m.Mark {
+	case v1.MarkUnhealthy:
+		in.Mark = sm.MarkUnhealthy
+	case v1.MarkHealthy:
+		in.Mark = sm.MarkHealthy
+	case v1.MarkNone:
+		in.Mark, in.Reason = sm.MarkNone, ""
+	}
+	if in.Mark == sm.MarkUnhealthy && in.Reason == "" {
+		return nil, &admission.Error{
+			Code: "reason_missing", Status: admission.Invalid,
+			Detail: "no reason is given why it is unhealthy", Hint: "say it in a few words, for those who find the port closed",
+		}
+	}
+	var err error
+	if in.Place, err = k.seen.PlaceOf(m.Place); err != nil {
+		return nil, err
+	}
+	if k.note != nil {
+		if err := k.note(ctx, actor, in.Place, &m); err != nil {
+			return nil, err
+		}
+	}
+	k.log.Warn("an operator says how healthy a place is", "place", in.Place, "mark", m.Mark, "reason", m.Reason, "actor", cmp.Or(actor, "local socket"))
+	return k.apply(ctx, in)
+}
+
+// apply has the subnet manager do it, and waits until a view shows it and it is
+// saved.
+func (k *marks) apply(ctx context.Context, in *sm.HealthMarked) (*v1.FabricHealth, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
+	defer cancel()
+	if err := k.give(ctx, in); err != nil {
+		return nil, err
+	}
+	// A second input is taken only after the facts of the first are saved.
+	if err := k.give(ctx, &sm.Woken{}); err != nil {
+		return nil, err
+	}
+	for {
+		next := k.next()
+		row, listed, err := k.seen.HealthAt(in.Place)
+		if err != nil {
+			return nil, err
+		}
+		if row.Mark == in.Mark.String() && (row.Reason == in.Reason || !listed) {
+			return &row, nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil, notTaken("it does not show it in force")
+		}
+	}
+}
+
+func (k *marks) give(ctx context.Context, in sm.Input) error {
+	select {
+	case k.inputs <- in:
+		return nil
+	case <-ctx.Done():
+		return notTaken("it is not attached to the fabric, or busy")
+	}
+}
+
+func notTaken(why string) error {
+	return &admission.Error{
+		Code: "mark_not_taken", Status: admission.Unavailable,
+		Detail: fmt.Sprintf("the subnet manager did not take this within %v: %s", maxMarkWait, why),
+		Hint:   "portcullis sm status tells how it is; then ask again",
+	}
+}
+
+// next gives a channel that is closed when the next view comes.
+func (k *marks) next() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.renewed == nil {
+		k.renewed = make(chan struct{})
+	}
+	return k.renewed
+}
+
+// view tells those who wait that there is a new view.
+func (k *marks) view() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.renewed != nil {
+		close(k.renewed)
+		k.renewed = nil
+	}
+}
+
+// auditMarks puts marks into the audit log of a store.
+func auditMarks(st *store.Store) func(context.Context, string, ib.Place, *v1.HealthMark) error {
+	return func(ctx context.Context, actor string, pl ib.Place, m *v1.HealthMark) error {
+		_, err := st.Update(ctx, func(tx *store.Tx) error {
+			return audit.Append(ctx, tx, audit.Entry{
+				Time: time.Now(), Actor: actor, Action: "fabric.health", Object: "fabric/" + pl.String(), Code: m.Mark, Detail: m.Reason,
+			})
+		})
+		if err != nil {
+			return &admission.Error{
+				Code: v1.CodeUnavailable, Status: admission.Unavailable, Err: err,
+				Detail: "the audit log cannot be written, so nothing was changed", Hint: "look at /readyz, then ask again",
+			}
+		}
+		return nil
+	}
+}
