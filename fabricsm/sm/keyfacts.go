@@ -15,6 +15,8 @@ const (
 	FactVault FactKind = "vault"
 	// FactMaster: the master of derived keys, sealed.
 	FactMaster FactKind = "master"
+	// FactCheck: the key under which keys are compared, sealed.
+	FactCheck FactKind = "check"
 )
 
 const (
@@ -47,15 +49,18 @@ func (f *Fact) OfFabric() bool {
 		return !k.OfDevice() && f.GUID == 0
 	}
 	_, rotation := f.Kind.RotationKind()
-	return (rotation || f.Kind == FactVault || f.Kind == FactMaster) && f.GUID == 0
+	return (rotation || f.Kind.ofStore()) && f.GUID == 0
 }
 
 // Vital reports a fact that a store must not go on without.
 func (f *Fact) Vital() bool {
 	_, key := f.Kind.KeyKind()
 	_, rotation := f.Kind.RotationKind()
-	return key || rotation || f.Kind == FactVault || f.Kind == FactMaster
+	return key || rotation || f.Kind.ofStore()
 }
+
+// ofStore reports a kind that only whoever stores facts makes and reads.
+func (k FactKind) ofStore() bool { return k == FactVault || k == FactMaster || k == FactCheck }
 
 // KeyFactOf gives the fact that saves a record.
 func KeyFactOf(r keys.Record) Fact {

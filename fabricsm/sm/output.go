@@ -86,8 +86,8 @@ type Fact struct {
 	Reason     string     `json:"reason,omitzero"`
 	Since      time.Time  `json:"since,omitzero"`
 
-	// Sealed is a fact of FactVault, FactMaster or KeyFact as it is stored. Key is
-	// what a KeyFact says inside; it is never stored in clear.
+	// Sealed is how a KeyFact, and what belongs to the vault, is stored. Key is what
+	// a KeyFact says inside; it is never stored in clear.
 	Sealed string       `json:"sealed,omitzero"`
 	Key    *keys.Record `json:"-"`
 	Cycle  *keys.Cycle  `json:"cycle,omitempty"` // of a RotationFact

@@ -96,14 +96,7 @@ func (v *Vault) OpenRecord(kind keys.Kind, guid ib.GUID, sealed string) (keys.Re
 	return r, nil
 }
 
-// SealMaster seals a Master under MasterName.
-func (v *Vault) SealMaster(m keys.Master) (string, error) {
-	plain := m.Reveal()
-	defer clear(plain)
-	return v.Seal(MasterName, 0, plain)
-}
-
-// OpenMaster opens what SealMaster gave.
+// OpenMaster opens a Master that was sealed under MasterName.
 func (v *Vault) OpenMaster(sealed string) (keys.Master, error) {
 	plain, _, err := v.Open(MasterName, sealed)
 	if err != nil {

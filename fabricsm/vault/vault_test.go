@@ -70,7 +70,7 @@ func TestRecordsComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := v.SealMaster(m)
+	sealed, err := v.Seal(MasterName, 0, m.Reveal())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestNothingShowsAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealedMaster, err := v.SealMaster(m)
+	sealedMaster, err := v.Seal(MasterName, 0, m.Reveal())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,6 +136,28 @@ func (s *Store) read() error {
 	return nil
 }
 
+// Read reads the facts of a journal without taking its directory, as for a backup
+// while a subnet manager writes it. A line that is none fails it.
+func Read(name string, r io.Reader) ([]sm.Fact, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxJournal+1))
+	if err != nil {
+		return nil, fmt.Errorf("read facts: %w", err)
+	}
+	if len(data) > maxJournal {
+		return nil, fmt.Errorf("read facts: %s is larger than %d bytes; is it ours?", name, maxJournal)
+	}
+	s, number := &Store{facts: make(map[key]sm.Fact)}, 0
+	for line := range bytes.Lines(data) {
+		number++
+		var fact sm.Fact
+		if line[len(line)-1] != '\n' || json.Unmarshal(line, &fact) != nil || !legal(&fact) {
+			return nil, fmt.Errorf("%s:%d: this is no fact, or not all of one; if it is the last line, try again", name, number)
+		}
+		s.take(fact)
+	}
+	return s.sorted(), nil
+}
+
 // legal reports a fact that a Subnet Manager can have saved.
 func legal(f *sm.Fact) bool {
 	return f.Kind != "" && (f.GUID.Valid() || f.OfFabric()) && f.LMC <= 7 && (f.LID == 0 || f.LID.IsUnicast())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/keys"
@@ -45,7 +46,22 @@ func Open(inner driver.Store, root vault.Root, random io.Reader) (*Store, error)
 	if s.vault, err = vault.Create(root, random); err != nil {
 		return nil, err
 	}
-	return s, s.saveHeader()
+	check, err := vault.DrawCheckKey(random)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.saveHeader(); err != nil {
+		return nil, err
+	}
+	return s, s.saveSecret(sm.FactCheck, vault.CheckName, check.Reveal())
+}
+
+func (s *Store) saveSecret(kind sm.FactKind, name string, secret []byte) error {
+	sealed, err := s.vault.Seal(name, 0, secret)
+	if err != nil {
+		return err
+	}
+	return s.inner.Save([]sm.Fact{{Kind: kind, Sealed: sealed}})
 }
 
 func (s *Store) saveHeader() error {
@@ -64,7 +80,7 @@ func (s *Store) Load() ([]sm.Fact, error) {
 	for _, f := range facts {
 		kind, isKey := f.Kind.KeyKind()
 		switch {
-		case f.Kind == sm.FactVault || f.Kind == sm.FactMaster:
+		case f.Kind == sm.FactVault || f.Kind == sm.FactMaster || f.Kind == sm.FactCheck:
 			continue
 		case isKey:
 			r, err := s.vault.OpenRecord(kind, f.GUID, f.Sealed)
@@ -108,10 +124,10 @@ func (s *Store) Master() (keys.Master, error) {
 	if err != nil {
 		return keys.Master{}, err
 	}
+	if i := slices.IndexFunc(facts, func(f sm.Fact) bool { return f.Kind == sm.FactMaster }); i >= 0 {
+		return s.vault.OpenMaster(facts[i].Sealed)
+	}
 	for i := range facts {
-		if facts[i].Kind == sm.FactMaster {
-			return s.vault.OpenMaster(facts[i].Sealed)
-		}
 		if _, isKey := facts[i].Kind.KeyKind(); isKey {
 			if err := s.notDerived(&facts[i]); err != nil {
 				return keys.Master{}, err
@@ -142,11 +158,7 @@ func (s *Store) notDerived(f *sm.Fact) error {
 
 // SetMaster keeps a master, such as one from an escrow kit.
 func (s *Store) SetMaster(m keys.Master) error {
-	sealed, err := s.vault.SealMaster(m)
-	if err != nil {
-		return err
-	}
-	return s.inner.Save([]sm.Fact{{Kind: sm.FactMaster, Sealed: sealed}})
+	return s.saveSecret(sm.FactMaster, vault.MasterName, m.Reveal())
 }
 
 // Rewrap puts the vault under another root; see vault.Vault.
@@ -179,25 +191,31 @@ func (s *Store) Rekey(root vault.Root) error {
 	if err := s.Save(again); err != nil {
 		return err
 	}
-	if err := s.resealMaster(); err != nil {
+	if err := s.resealSecrets(); err != nil {
 		return err
 	}
 	s.vault.Forget()
 	return s.saveHeader()
 }
 
-func (s *Store) resealMaster() error {
+// resealSecrets seals what is not the record of a key.
+func (s *Store) resealSecrets() error {
 	facts, err := s.inner.Load()
 	if err != nil {
 		return err
 	}
+	names := map[sm.FactKind]string{sm.FactMaster: vault.MasterName, sm.FactCheck: vault.CheckName}
 	for i := range facts {
-		if facts[i].Kind == sm.FactMaster {
-			m, err := s.vault.OpenMaster(facts[i].Sealed)
-			if err != nil {
-				return err
-			}
-			return s.SetMaster(m)
+		name := names[facts[i].Kind]
+		if name == "" {
+			continue
+		}
+		secret, _, err := s.vault.Open(name, facts[i].Sealed)
+		if err != nil {
+			return err
+		}
+		if err := s.saveSecret(facts[i].Kind, name, secret); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -191,6 +191,16 @@ func TestMasterIsNotDrawnOverDerivedKeys(t *testing.T) {
 	if _, err := s.Master(); err == nil || !strings.Contains(err.Error(), "escrow kit") {
 		t.Errorf("got %v, want a refusal", err)
 	}
+	m, err := keys.DrawMaster(rand.NewChaCha8([32]byte{3}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetMaster(m); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Master(); err != nil || !cmp.Equal(got.Reveal(), m.Reveal()) {
+		t.Errorf("with the master put back: %v", err)
+	}
 }
 
 func TestSaveRefusesAFactWithoutItsKey(t *testing.T) {

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/fabricsm/driver/factfile"
+	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/keys/keyfile"
+	"portcullis/fabricsm/vault"
+	"portcullis/fabricsm/vault/escrow"
+)
+
+func (a *app) keysCommand() *cobra.Command {
+	c := group("keys", "Keys of the fabric: backup, rehearsal, recovery; they need no service",
+		a.keysRoot(), a.keysEscrow(), a.keysDigests(), a.keysRehearse(), a.keysRecover(), a.keysInspect())
+	c.Long = `Keys of the fabric: backup, rehearsal, recovery; they need no service, and none of
+them prints a key. --facts is the file "facts" in the state directory of
+"portcullisd sm"; it may be read while that runs. --root is the file that opens it.`
+	return c
+}
+
+func (a *app) keysRoot() *cobra.Command {
+	return &cobra.Command{
+		Use:   "root FILE",
+		Short: "Draw the root secret that opens the keys of a subnet manager",
+		Long: `Draw the root secret that opens the keys of a subnet manager, and write it to a
+new file of mode 0600. Keep it apart from the state directory and its backups: who
+has both has all keys. For systemd: systemd-creds encrypt FILE keys-root.cred.`,
+		Args: operands("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			secret, err := vault.NewSecret(rand.Reader)
+			if err != nil {
+				return err
+			}
+			return newSecretFile(args[0], secret)
+		},
+	}
+}
+
+// newSecretFile writes a file that was not there, whole and durable.
+func newSecretFile(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return hint(fmt.Errorf("%s is there already", name), "nothing was written; name a new file")
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}
+
+// stateFlags name the keys of a subnet manager.
+type stateFlags struct{ facts, root string }
+
+func (s *stateFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&s.facts, "facts", "", `file "facts" of the state directory`)
+	c.Flags().StringVar(&s.root, "root", "", "file with the root secret that opens it")
+}
+
+// contents opens the keys that flags name.
+func (s *stateFlags) contents() (*escrow.Contents, error) {
+	if s.facts == "" || s.root == "" {
+		return nil, &usageError{msg: "--facts and --root are needed", hint: "name the file facts of the state directory, and the root that opens it"}
+	}
+	root, err := vault.FileRoot(s.root)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(s.facts)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	facts, err := factfile.Read(s.facts, f)
+	if err != nil {
+		return nil, err
+	}
+	c, err := sealed.Read(facts, root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.facts, err)
+	}
+	return &escrow.Contents{Fabric: c.Vault, Made: time.Now().UTC().Truncate(time.Second), Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles}, nil
+}
+
+func (a *app) keysDigests() *cobra.Command {
+	var state stateFlags
+	c := &cobra.Command{
+		Use:   "digests",
+		Short: "List keyed digests of all keys, to rehearse a kit against",
+		Long: `List keyed digests of all keys as JSON, to rehearse a kit against. The list holds
+no key, and only the kit can compare with it: it may leave the service's machine.`,
+		Args: operands(),
+		RunE: func(*cobra.Command, []string) error {
+			c, err := state.contents()
+			if err != nil {
+				return err
+			}
+			return a.printJSON(c.Digests())
+		},
+	}
+	state.add(c)
+	return c
+}
+
+// keyFiles is what "keys inspect" prints.
+type keyFiles struct {
+	Files     []keyFileReport `json:"files"`
+	SingleKey bool            `json:"single_m_key"` // opensm.conf has one M_Key for all
+	Weak      bool            `json:"single_m_key_weak"`
+}
+
+type keyFileReport struct {
+	Name    string    `json:"name"`
+	Kind    keys.Kind `json:"kind"`
+	Devices int       `json:"devices"`
+	Keyed   int       `json:"keyed"`
+	Weak    int       `json:"weak"` // of which can be guessed
+}
+
+func (a *app) keysInspect() *cobra.Command {
+	var conf string
+	c := &cobra.Command{
+		Use:   "inspect DIR",
+		Short: "Say what there is to take over in OpenSM's or UFM's key files",
+		Long: `Say what there is to take over in the key files that OpenSM or UFM keep in their
+cache directory: guid2mkey, guid2cckey, guid2vskey, guid2_m2n_key, guid2_n2n_key.
+A file with a wrong line is refused whole. Keys that can be guessed are counted.`,
+		Args: operands("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.inspectKeys(args[0], conf) },
+	}
+	c.Flags().StringVar(&conf, "options", "", "opensm.conf, for a single m_key")
+	return c
+}
+
+func (a *app) inspectKeys(dir, conf string) error {
+	out, files := keyFiles{}, make(map[keys.Kind][]keyfile.Entry)
+	for _, kind := range keys.Kinds() {
+		name := keyfile.Name(kind)
+		if name == "" {
+			continue
+		}
+		data, err := a.readFile(filepath.Join(dir, name), keyfile.MaxSize+1)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			files[kind], err = keyfile.Parse(name, data)
+		}
+		if err != nil {
+			return err
+		}
+		out.Files = append(out.Files, keyFileReport{Name: name, Kind: kind, Devices: len(files[kind])})
+	}
+	var options keyfile.Options
+	if conf != "" {
+		data, err := a.readFile(conf, keyfile.MaxSize+1)
+		if err == nil {
+			options, err = keyfile.ParseOptions(conf, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	m, err := keyfile.NewMigration(files, options, time.Now())
+	if err != nil {
+		return err
+	}
+	records := m.Records()
+	for i := range out.Files {
+		f := &out.Files[i]
+		f.Weak = m.Weak(f.Kind)
+		f.Keyed = len(keyfile.Export(records, f.Kind))
+	}
+	var single keys.Key
+	if single, out.SingleKey = options.Single(); out.SingleKey {
+		out.Weak = keys.Check(single) != nil
+	}
+	return a.print(out, func(w *columns) {
+		w.row("FILE", "KEY", "DEVICES", "WITH A KEY", "WEAK")
+		for _, f := range out.Files {
+			w.row(f.Name, f.Kind.String(), fmt.Sprint(f.Devices), fmt.Sprint(f.Keyed), fmt.Sprint(f.Weak))
+		}
+		if out.SingleKey {
+			w.text("%s has one M_Key for all devices; weak: %s", conf, yesNo(out.Weak))
+		}
+	})
+}
+
+// exportKeys writes the files that OpenSM and diagnostics read.
+func exportKeys(dir string, records []keys.Record) error {
+	for _, kind := range keys.Kinds() {
+		name := keyfile.Name(kind)
+		if entries := keyfile.Export(records, kind); name != "" && len(entries) > 0 {
+			if err := newSecretFile(filepath.Join(dir, name), keyfile.Format(entries)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/fabricsm/driver/factfile"
+	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/vault"
+	"portcullis/fabricsm/vault/escrow"
+)
+
+const (
+	maxKeyFile = 64 << 10 // of recipients or identities
+	maxDigests = 512 << 20
+)
+
+func (a *app) keysEscrow() *cobra.Command {
+	var state stateFlags
+	var recipients, out string
+	create := &cobra.Command{
+		Use:   "create",
+		Short: "Make an offline kit from which all keys are recovered",
+		Long: `Make an offline kit from which all keys are recovered when the store is lost: a
+file for age, which each of the recipients can open alone. Recipients are public
+keys of age-keygen, "age1...", one a line. With derived keys a kit stays good when
+keys rotate; with random keys each rotation needs another kit. Rehearse each one.`,
+		Args: operands(),
+		RunE: func(*cobra.Command, []string) error { return a.createKit(&state, recipients, out) },
+	}
+	state.add(create)
+	create.Flags().StringVar(&recipients, "recipients", "", "file of age recipients, one a line")
+	create.Flags().StringVar(&out, "out", "", "kit to write; it must not be there")
+	return group("escrow", "Offline kits with all keys", create)
+}
+
+func (a *app) createKit(state *stateFlags, recipients, out string) error {
+	if recipients == "" || out == "" {
+		return &usageError{msg: "--recipients and --out are needed", hint: "age-keygen makes an identity and says its recipient"}
+	}
+	text, err := a.readFile(recipients, maxKeyFile)
+	if err != nil {
+		return err
+	}
+	to, err := escrow.Recipients(text)
+	if err != nil {
+		return hint(fmt.Errorf("%s: %w", recipients, err), `want lines "age1...", as age-keygen prints them after "public key:"`)
+	}
+	c, err := state.contents()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := escrow.Create(&b, c, to...); err != nil {
+		return err
+	}
+	if err := newSecretFile(out, b.Bytes()); err != nil {
+		return err
+	}
+	return a.printKit(c, len(to))
+}
+
+// kitReport is what is printed of a kit.
+type kitReport struct {
+	Fabric     string         `json:"fabric"`
+	Made       time.Time      `json:"made"`
+	Derived    bool           `json:"derived"` // it has a master
+	Recipients int            `json:"recipients,omitempty"`
+	Records    map[string]int `json:"records"` // by kind of key
+}
+
+func (a *app) printKit(c *escrow.Contents, recipients int) error {
+	r := kitReport{Fabric: c.Fabric, Made: c.Made, Derived: !c.Master.IsZero(), Recipients: recipients, Records: make(map[string]int)}
+	for i := range c.Records {
+		r.Records[c.Records[i].Kind.String()]++
+	}
+	return a.print(r, func(w *columns) {
+		w.row("FABRIC", r.Fabric)
+		w.row("MADE", stamp(r.Made))
+		w.row("MASTER", yesNo(r.Derived))
+		if recipients > 0 {
+			w.row("RECIPIENTS", fmt.Sprint(recipients))
+		}
+		for _, k := range keys.Kinds() {
+			if n := r.Records[k.String()]; n > 0 {
+				w.row(k.String(), fmt.Sprint(n))
+			}
+		}
+	})
+}
+
+// openKit opens a kit with the identities of a file.
+func (a *app) openKit(kit, identity string) (*escrow.Contents, error) {
+	if identity == "" {
+		return nil, &usageError{msg: "--identity is needed", hint: "name the file of age-keygen that belongs to one of the kit's recipients"}
+	}
+	text, err := a.readFile(identity, maxKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := escrow.Identities(text)
+	clear(text)
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", identity, err), `want lines "AGE-SECRET-KEY-1...", as age-keygen writes them`)
+	}
+	f, err := os.Open(kit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c, err := escrow.Open(f, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kit, err)
+	}
+	return c, nil
+}
+
+func (a *app) keysRehearse() *cobra.Command {
+	var identity, digests string
+	c := &cobra.Command{
+		Use:   "rehearse KIT",
+		Short: "Prove that a kit opens and gives every key of the store",
+		Long: `Prove that a kit opens and gives every key of the store, derived or stored: compare
+it with a list of "portcullis keys digests". Counts are printed, and no key. The
+exit code is 1 if a key is missing: then make another kit.`,
+		Args: operands("KIT"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.rehearse(args[0], identity, digests) },
+	}
+	c.Flags().StringVar(&identity, "identity", "", "file with the age identity of a recipient")
+	c.Flags().StringVar(&digests, "digests", "", `list of "portcullis keys digests"; - for standard input`)
+	return c
+}
+
+func (a *app) rehearse(kit, identity, list string) error {
+	if list == "" {
+		return &usageError{msg: "--digests is needed", hint: "portcullis keys digests makes the list, beside the store"}
+	}
+	c, err := a.openKit(kit, identity)
+	if err != nil {
+		return err
+	}
+	text, err := a.readFile(list, maxDigests)
+	if err != nil {
+		return err
+	}
+	var d escrow.Digests
+	if err := json.Unmarshal(text, &d); err != nil {
+		return hint(fmt.Errorf("%s: no list of digests: %w", list, err), "portcullis keys digests makes one")
+	}
+	r, err := c.Rehearse(&d)
+	if err != nil {
+		return err
+	}
+	if err := a.print(r, func(w *columns) { rehearsalTable(w, r) }); err != nil {
+		return err
+	}
+	if len(r.Missing) > 0 {
+		return hint(fmt.Errorf("%d of %d keys are not in the kit", len(r.Missing), r.Keys), "make another: portcullis keys escrow create")
+	}
+	return nil
+}
+
+func rehearsalTable(w *columns, r *escrow.Rehearsal) {
+	w.row("FABRIC", r.Fabric)
+	w.row("KIT MADE", stamp(r.KitMade))
+	w.row("STORE LISTED", stamp(r.Listed))
+	w.row("DEVICES", fmt.Sprint(r.Devices))
+	w.row("KEYS", fmt.Sprint(r.Keys))
+	w.row("DERIVED, EQUAL", fmt.Sprint(r.Derived))
+	w.row("STORED, EQUAL", fmt.Sprint(r.Stored))
+	w.row("MISSING", fmt.Sprint(len(r.Missing)))
+	for _, m := range r.Missing[:min(20, len(r.Missing))] {
+		w.text("missing: %v of %v, epoch %d", m.Kind, m.GUID, m.Epoch)
+	}
+}
+
+func (a *app) keysRecover() *cobra.Command {
+	var identity, root, out string
+	var epoch uint32
+	var opensm bool
+	c := &cobra.Command{
+		Use:   "recover KIT",
+		Short: "Make a state directory from a kit, when the store is lost",
+		Long: `Make a state directory for "portcullisd sm --state-dir" from a kit, when the store is
+lost. Its keys are sealed under --root, which "portcullis keys root" makes. If
+derived keys were rotated since the kit was made, --epoch N names the epoch that the
+last rotation told: each device is then tried with the key of the kit and that of N.
+--opensm writes guid2mkey and its kin as well, in clear. Make a new kit afterwards.`,
+		Args: operands("KIT"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.recoverKeys(args[0], identity, root, out, keys.Epoch(epoch), opensm)
+		},
+	}
+	c.Flags().StringVar(&identity, "identity", "", "file with the age identity of a recipient")
+	c.Flags().StringVar(&root, "root", "", "file with the root secret to seal under")
+	c.Flags().StringVar(&out, "out", "", "directory to make")
+	c.Flags().Uint32Var(&epoch, "epoch", 0, "latest epoch that devices may be on")
+	c.Flags().BoolVar(&opensm, "opensm", false, "write OpenSM's key files too, in clear")
+	return c
+}
+
+func (a *app) recoverKeys(kit, identity, rootFile, out string, epoch keys.Epoch, opensm bool) error {
+	if rootFile == "" || out == "" {
+		return &usageError{msg: "--root and --out are needed", hint: "portcullis keys root FILE makes a root"}
+	}
+	c, err := a.openKit(kit, identity)
+	if err != nil {
+		return err
+	}
+	root, err := vault.FileRoot(rootFile)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(out, 0o700); err != nil {
+		return err
+	}
+	c.Ahead(epoch, time.Now())
+	files, err := factfile.Open(out, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	store, err := sealed.Open(files, root, rand.Reader)
+	if err == nil {
+		err = store.Restore(&sealed.Contents{Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles})
+	}
+	if err = errors.Join(err, files.Close()); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(out, "facts"), err)
+	}
+	if opensm {
+		if err := exportKeys(out, c.Records); err != nil {
+			return err
+		}
+	}
+	return a.printKit(c, 0)
+}
