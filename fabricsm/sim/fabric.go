@@ -36,6 +36,10 @@ type Options struct {
 	// ports of a switch.
 	SLtoVLWildcard bool
 
+	// Training is how long a link trains before it is up, in the time of
+	// Advance. The links of a new fabric are up at once.
+	Training time.Duration
+
 	// Device is what nodes are that SetDevice makes nothing else of.
 	Device Device
 }
@@ -58,6 +62,9 @@ type Fabric struct {
 	flows    []*Flow
 	floods   []*Flood
 	nextTID  uint32
+
+	running   bool   // the links of the netlist are up
+	trainings uint64 // of links, begun
 }
 
 // Stats counts what became of packets.
@@ -71,7 +78,7 @@ type Stats struct {
 	LinkDown    uint64 // dropped at a port that cannot carry them
 	Malformed   uint64 // dropped for breaking a rule of the standard
 	Lost        uint64 // by a Fault
-	Barred      uint64 // SMPs that the firewall of an adapter kept from or for its host
+	Barred      uint64 // MADs of a host, or for it, that its adapter kept: see HCAConfig and PowerOff
 	Overflowed  uint64 // dropped because an inbox was full
 	Traps       uint64 // sent by agents, repetitions included
 
@@ -95,6 +102,7 @@ type node struct {
 	sm          *mad.SMInfo // of a subnet manager that the fabric itself plays, nil: none
 	traps       []pendingTrap
 	keyed       bool // a port of it has an M_Key
+	off         bool // has no power
 	hca         hca  // of a channel adapter
 }
 
@@ -112,7 +120,8 @@ type port struct {
 	image    [mad.DataSize]byte // info as on the wire
 	nodeInfo [mad.DataSize]byte // NodeInfo as seen through this port
 
-	mkeys     keys // of an end port; the current one is info.MKey
+	training  uint64 // the number of its last training
+	mkeys     keys   // of an end port; the current one is info.MKey
 	mkeyLease lease
 	classes   [keyClasses]*classAgent // of an end port, made when first asked
 
@@ -152,6 +161,7 @@ func NewWith(list *netlist.Netlist, o Options) *Fabric {
 	for _, n := range f.nodes {
 		n.trainAll()
 	}
+	f.running = true
 	return f
 }
 

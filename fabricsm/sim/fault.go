@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sim/netlist"
 )
 
 // Fault is how badly packets fare that are for a node: for its agents or for
@@ -81,34 +80,6 @@ func (f *Fabric) Relink(node string, num ib.PortNum, peer string, peerNum ib.Por
 			return err
 		}
 		return plug(p, far)
-	})
-}
-
-// Reboot takes the power off a node and puts it on again: all that was set on
-// it is forgotten, its links go down and come up, and the switches at the
-// other ends say so.
-func (f *Fabric) Reboot(node string) error {
-	return f.change("reboot", func() error {
-		n, err := f.find(node)
-		if err != nil {
-			return err
-		}
-		for _, p := range n.ports {
-			if p == nil {
-				continue
-			}
-			if far := p.peer; p.drop() {
-				far.noteLinkChange()
-			}
-		}
-		n.reset(&netlist.Node{Ports: make([]netlist.Port, len(n.ports))})
-		n.trainAll()
-		for _, s := range f.stations {
-			if s != nil && s.at.node == n {
-				s.inbox = s.inbox[:0]
-			}
-		}
-		return nil
 	})
 }
 

@@ -41,9 +41,9 @@ type hca struct {
 // firewalled reports a node whose host cannot reach subnet management.
 func (n *node) firewalled() bool { return n.hca.current.SMPFirewall }
 
-// bars reports an SMP that a host's software sends, or should be given, and
-// may not.
-func (n *node) bars(m *mad.MAD) bool { return n.firewalled() && m.IsSMP() }
+// bars reports a MAD that a host's software sends, or should be given, and may
+// not: an SMP behind a firewall, and anything without power.
+func (n *node) bars(m *mad.MAD) bool { return n.off || n.firewalled() && m.IsSMP() }
 
 // ConfigureHCA is what a host does that writes the settings of its adapter.
 // Whoever is root there can, unless the settings are locked; to lock them it

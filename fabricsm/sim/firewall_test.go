@@ -177,6 +177,7 @@ func TestFirewallLock(t *testing.T) {
 const configSerial = 27 // the last byte of the serial number
 
 func TestRSAKey(t *testing.T) {
+	t.Parallel()
 	for _, bits := range []int{2048, 4096} {
 		key, err := rsa.GenerateKey(rand.Reader, bits)
 		if err != nil {

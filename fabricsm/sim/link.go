@@ -6,9 +6,21 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// train brings a link up if it has a cable and both ends want to: both ports
-// become Init. It reports whether anything changed.
+// train brings a link up if it has a cable and both ends want to, at once or
+// after the time that training takes. It reports whether the link is up now.
 func (p *port) train() bool {
+	if f := p.node.fabric; f.opts.Training > 0 && f.running {
+		if p.cable != nil && p.peer == nil && p != p.cable && p.polling() && p.cable.polling() {
+			p.beginTraining(p.cable)
+		}
+		return false
+	}
+	return p.linkUp()
+}
+
+// linkUp brings a link up: both ports become Init. It reports whether anything
+// changed.
+func (p *port) linkUp() bool {
 	far := p.cable
 	if far == nil || p.peer != nil || p == far || !p.polling() || !far.polling() {
 		return false
@@ -44,7 +56,10 @@ func (n *node) trainAll() {
 	}
 }
 
-func (p *port) polling() bool { return p.info.PortPhysicalState == ib.PhysPolling }
+// polling reports a port that looks for a far end.
+func (p *port) polling() bool {
+	return !p.node.off && (p.info.PortPhysicalState == ib.PhysPolling || p.info.PortPhysicalState == ib.PhysCfgTraining)
+}
 
 // widest picks the fastest of the enabled widths; 2x comes after 4x in bits
 // but before it in lanes.

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport"
 )
 
@@ -143,6 +144,64 @@ func TestSwitchPortsShowNoMKey(t *testing.T) {
 		if pi.MKey != ib.NewMKey(want) {
 			t.Errorf("port %d shows %v", port, pi.MKey)
 		}
+	}
+}
+
+// Each port of an adapter has a key of its own: a PortInfo that goes to one and
+// speaks of another is checked by both.
+func TestMKeysOfTwoPorts(t *testing.T) {
+	l, err := netlist.DualPort(netlist.Shape{Hosts: 2, Radix: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name          string
+		first, second uint64 // keys of the ports
+		level         uint8
+		offered       uint64
+		port          uint32 // in the modifier
+		answers       bool
+		shown         uint64
+		counted       [2]uint16
+	}{
+		{"own port", 1, 2, 2, 1, 1, true, 1, [2]uint16{}},
+		{"own port by 0", 1, 2, 2, 1, 0, true, 1, [2]uint16{}},
+		{"another, with the key of the first", 1, 2, 2, 1, 2, false, 0, [2]uint16{0, 1}},
+		{"another, with its key", 1, 2, 2, 2, 2, false, 0, [2]uint16{1, 0}},
+		{"another, of the same key", 1, 1, 2, 1, 2, true, 1, [2]uint16{}},
+		{"another, the first has none", 0, 2, 2, 0, 2, false, 0, [2]uint16{0, 1}},
+		{"another, hidden", 1, 2, 1, 1, 2, true, 0, [2]uint16{}},
+		{"another that has none", 1, 0, 2, 1, 2, true, 0, [2]uint16{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := sim.New(l)
+			s := station(t, f, "sm", false)
+			at := []ib.PortNum{1, 3} // port 1 of h1
+			for port, key := range []uint64{tt.first, tt.second} {
+				route := at
+				if port == 1 {
+					route = []ib.PortNum{1, 1, 3}
+				}
+				if status := portSet(t, s, 0, func(pi *mad.PortInfo) {
+					pi.MKey, pi.MKeyProtectBits = ib.NewMKey(key), tt.level
+				}, route...); status != mad.StatusOK {
+					t.Fatal(status)
+				}
+			}
+			in := ask(t, s, keyed(directed(mad.Header{Method: mad.MethodGet, Attr: mad.AttrPortInfo, Mod: tt.port}, at...), tt.offered))
+			if (in != nil) != tt.answers {
+				t.Fatalf("answered %v", in != nil)
+			}
+			if in != nil {
+				var pi mad.PortInfo
+				if err := mad.Decode(in.Data(), &pi); err != nil || pi.MKey != ib.NewMKey(tt.shown) {
+					t.Errorf("the answer shows key %#x, want %#x", pi.MKey.Reveal(), tt.shown)
+				}
+			}
+			if got := [2]uint16{f.PortInfo("h1", 1).MKeyViolations, f.PortInfo("h1", 2).MKeyViolations}; got != tt.counted {
+				t.Errorf("violations %v, want %v", got, tt.counted)
+			}
+		})
 	}
 }
 

@@ -39,6 +39,9 @@ func (p *port) restore(n nonVolatile) {
 	clear(p.classes[:])
 	p.info.MKeyProtectBits, p.info.MKeyLeasePeriod = n.protect, n.lease
 	d := p.node.model()
+	if d.isVendor() {
+		p.info.CapabilityMask |= mad.IsMulticastPKeyTrapSuppressionSupported
+	}
 	if p.node.firewalled() {
 		p.info.CapabilityMask |= mad.IsSMDisabled
 	}

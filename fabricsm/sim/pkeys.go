@@ -136,6 +136,9 @@ func (p *port) refuse(why verdict, head *packetHead, way direction) {
 	switch why {
 	case refusedPKey:
 		p.info.PKeyViolations = saturate16(p.info.PKeyViolations, 1)
+		if head.dlid.IsMulticast() && p.suppressesMulticast() {
+			break
+		}
 		p.sendKeyTrap(mad.TrapBadPKey, uint32(head.pkey), head)
 	case refusedQKey:
 		p.info.QKeyViolations = saturate16(p.info.QKeyViolations, 1)
@@ -144,6 +147,12 @@ func (p *port) refuse(why verdict, head *packetHead, way direction) {
 		return
 	}
 	p.commit()
+}
+
+// suppressesMulticast reports a port that was told to be quiet about wrong
+// P_Keys of multicast packets, and can be.
+func (p *port) suppressesMulticast() bool {
+	return p.info.MulticastPKeyTrapSuppressionEnabled != 0 && p.info.CapabilityMask.Has(mad.IsMulticastPKeyTrapSuppressionSupported)
 }
 
 // sendKeyTrap reports a packet that came to an end port with a wrong P_Key or

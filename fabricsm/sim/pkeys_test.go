@@ -232,6 +232,38 @@ func TestSecurityTrapsArePaced(t *testing.T) {
 	}
 }
 
+// Modern ports can be told to be quiet about multicast.
+func TestMulticastTrapSuppression(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		device Device
+		told   uint8
+		dlid   ib.LID
+		traps  int
+	}{
+		{"not told", Modern(), 0, 0xC001, 1},
+		{"told", Modern(), 1, 0xC001, 0},
+		{"told, unicast", Modern(), 1, 2, 1},
+		{"cannot", Device{}, 1, 0xC001, 1},
+	} {
+		f, sm := refusals(t)
+		if err := f.SetDevice("h1", tt.device); err != nil {
+			t.Fatal(err)
+		}
+		p := f.port(t, "h1", 1)
+		p.node.reset(nil)
+		if !p.linkUp() {
+			p.info.PortState, p.info.PortPhysicalState = ib.PortActive, ib.PhysLinkUp
+		}
+		p.info.LID, p.info.MasterSMLID, p.info.MulticastPKeyTrapSuppressionEnabled = 2, 1, tt.told
+		p.refuse(refusedPKey, &packetHead{slid: 9, dlid: tt.dlid, pkey: 5}, inbound)
+		f.run()
+		if got := len(sm.Take(nil)); got != tt.traps || p.info.PKeyViolations != 1 {
+			t.Errorf("%s: %d traps, %d violations; want %d and 1", tt.name, got, p.info.PKeyViolations, tt.traps)
+		}
+	}
+}
+
 func TestCapacities(t *testing.T) {
 	for _, tt := range []struct {
 		name           string

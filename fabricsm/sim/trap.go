@@ -150,7 +150,7 @@ func (n *node) emitPaced(id ib.TID) {
 // sendsTraps reports a port that may send traps: it has a LID, knows the
 // subnet manager, and says that it can.
 func (p *port) sendsTraps() bool {
-	return p.info.LID != 0 && p.info.MasterSMLID != 0 && p.info.CapabilityMask.Has(mad.IsTrapSupported)
+	return !p.node.off && p.info.LID != 0 && p.info.MasterSMLID != 0 && p.info.CapabilityMask.Has(mad.IsTrapSupported)
 }
 
 // trapInterval is the time between two repetitions of a trap, set by

@@ -302,7 +302,7 @@ func (f *Fabric) deliverRequest(fl *flight, at *port) {
 
 // answer runs the agent of a node and sends its answer back.
 func (f *Fabric) answer(fl *flight, at *port) {
-	if at.node.activeFault().Silent {
+	if at.node.activeFault().Silent || at.node.off {
 		f.undelivered(fl)
 		return
 	}
