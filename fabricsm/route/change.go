@@ -30,6 +30,10 @@ type change struct {
 
 	add  *dependencies // that routes have now where something differs
 	gone *dependencies // that they had there, by edges now
+
+	asked    []int32 // by switch: the question that it was last looked at for, see fed
+	question int32
+	queue    []int32
 }
 
 // cell is one entry.
@@ -45,7 +49,7 @@ func checkChange(f *topo.Fabric, t, prev *Tables) (r Report, p *proof, ok bool) 
 	if prev == nil || prev.proof == nil || prev.proof.survey.anyOdd || t.manyLanes() {
 		return r, nil, false
 	}
-	g, err := NewGraph(f, t)
+	g, err := t.graphFor(f)
 	if err != nil {
 		return r, nil, false
 	}

@@ -37,7 +37,7 @@ func (t *Tables) manyLanes() bool { return t.Layers() > 1 || t.LanesByPort() }
 // check judges tables. everyLID: each LID is walked, which several layers need,
 // and there is no proof then.
 func check(f *topo.Fabric, t *Tables, everyLID bool) (Report, *proof) {
-	g, err := NewGraph(f, t)
+	g, err := t.graphFor(f)
 	r := Report{Switches: len(g.IDs), Links: len(g.To), Input: err}
 	rows := tableRows(g, t, &r)
 	for _, targets := range g.Targets {

@@ -29,6 +29,7 @@ type Graph struct {
 	f       *topo.Fabric
 	slot    []portRange // by switch
 	portOut []int32     // by topo.PortID: the edge that leaves there, -1
+	claims  []claim     // by LID, while targets are read
 }
 
 // portRange is where the ports of a switch lie.
@@ -137,16 +138,16 @@ func (g *Graph) readTargets(prev *Tables) error {
 	g.Hosts = make([]int64, len(g.IDs))
 	g.Targets = make([][]Target, len(g.IDs))
 	var errs []error
-	claims := make([]claim, int(ib.MaxUnicastLID)+1)
-	for i := range claims {
-		claims[i] = claim{home: -1, owner: topo.None}
-	}
+	g.claims = make([]claim, 0, 1<<10)
 	for _, id := range g.f.EndPorts() {
-		errs = append(errs, g.readEndPort(id, claims))
+		if err := g.readEndPort(id); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	if prev != nil {
-		g.keepAway(prev, claims)
+		g.keepAway(prev)
 	}
+	g.claims = nil
 	for s := range g.Targets {
 		slices.SortFunc(g.Targets[s], byUse)
 	}
@@ -166,7 +167,7 @@ func byUse(a, b Target) int {
 	return cmp.Or(cmp.Compare(own(a), own(b)), cmp.Compare(a.LID, b.LID))
 }
 
-func (g *Graph) readEndPort(id topo.PortID, claims []claim) error {
+func (g *Graph) readEndPort(id topo.PortID) error {
 	p := g.f.Port(id)
 	home, out := g.Num[p.Node], ib.PortNum(0)
 	if home < 0 {
@@ -182,11 +183,14 @@ func (g *Graph) readEndPort(id topo.PortID, claims []claim) error {
 	if p.LMC > 7 || !p.LID.IsUnicast() || last > int(ib.MaxUnicastLID) || int(p.LID)%size != 0 {
 		return fmt.Errorf("route to port %v: LID %v with LMC %d is no aligned range of unicast LIDs", p.GUID, p.LID, p.LMC)
 	}
+	for len(g.claims) <= last {
+		g.claims = append(g.claims, claim{home: -1, owner: topo.None})
+	}
 	for l := int(p.LID); l <= last; l++ {
-		if other := claims[l].owner; other != topo.None {
+		if other := g.claims[l].owner; other != topo.None {
 			return fmt.Errorf("route to LID %d: claimed by port %v and by port %v; give one of them another LID", l, g.f.Port(other).GUID, p.GUID)
 		}
-		claims[l] = claim{home: home, owner: id}
+		g.claims[l] = claim{home: home, owner: id}
 		if home >= 0 {
 			g.addTarget(home, Target{LID: ib.LID(l), Out: out, Path: uint8(l - int(p.LID))})
 		}
@@ -203,9 +207,9 @@ func (g *Graph) addTarget(home int32, t Target) {
 }
 
 // keepAway adds the LIDs whose owners are away.
-func (g *Graph) keepAway(prev *Tables, claims []claim) {
+func (g *Graph) keepAway(prev *Tables) {
 	for l, id := range prev.home {
-		if id == topo.None || claims[l].home >= 0 || int(id) >= len(g.Num) || g.Num[id] < 0 {
+		if id == topo.None || l < len(g.claims) && g.claims[l].home >= 0 || int(id) >= len(g.Num) || g.Num[id] < 0 {
 			continue
 		}
 		if s := g.Num[id]; prev.rows[id].guid == g.GUID(s) {

@@ -135,19 +135,23 @@ func (v *survey) pairs(s int32, l ib.LID, first bool, visit func(e, next int32))
 }
 
 // fed reports whether packets of some CA port to a LID pass a switch, or begin there.
-func (v *survey) fed(s int32, l ib.LID) bool {
-	seen, queue := make([]bool, len(v.g.IDs)), []int32{s}
-	seen[s] = true
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
+func (c *change) fed(s int32, l ib.LID) bool {
+	v := c.survey
+	if c.asked == nil {
+		c.asked = make([]int32, len(v.g.IDs))
+	}
+	c.question++
+	c.asked[s] = c.question
+	c.queue = append(c.queue[:0], s)
+	for i := 0; i < len(c.queue); i++ {
+		s := c.queue[i]
 		if v.g.Hosts[s] > 0 {
 			return true
 		}
 		for _, u := range v.g.To[v.g.Row[s]:v.g.Row[s+1]] {
-			if e := v.next(u, l); !seen[u] && e >= 0 && v.g.To[e] == s {
-				seen[u] = true
-				queue = append(queue, u)
+			if e := v.next(u, l); e >= 0 && v.g.To[e] == s && c.asked[u] != c.question {
+				c.asked[u] = c.question
+				c.queue = append(c.queue, u)
 			}
 		}
 	}

@@ -24,6 +24,7 @@ type Tables struct {
 	home []topo.NodeID // by LID: the switch that the LID is behind, None
 	peer []topo.PortID // by switch port: the other end of its link when the tables were made
 
+	graph  *Graph     // what they were made for, nil: not known
 	layers *layers    // nil: all routes are in one
 	ports  *portLanes // nil: the lane is that of the layer
 	memo   any        // what the engine wants to find again
@@ -41,7 +42,7 @@ type row struct {
 // the same switch, and else holds what prev had and NoPort. Use
 // [Tables.Writable] to change entries.
 func NewTables(engine string, g *Graph, prev *Tables) *Tables {
-	t := &Tables{Engine: engine, MaxLID: g.MaxLID, rows: make([]row, len(g.Num)), home: make([]topo.NodeID, int(g.MaxLID)+1), peer: PeersOf(g)}
+	t := &Tables{Engine: engine, MaxLID: g.MaxLID, graph: g, rows: make([]row, len(g.Num)), home: make([]topo.NodeID, int(g.MaxLID)+1), peer: PeersOf(g)}
 	for i := range t.home {
 		t.home[i] = topo.None
 	}
@@ -63,6 +64,15 @@ func NewTables(engine string, g *Graph, prev *Tables) *Tables {
 		t.rows[id] = row{guid: g.GUID(int32(s)), lft: old}
 	}
 	return t
+}
+
+// graphFor gives the graph of a fabric with the LIDs that tables keep routes for: that
+// which they were made for, if it was the same fabric.
+func (t *Tables) graphFor(f *topo.Fabric) (*Graph, error) {
+	if t != nil && t.graph != nil && t.graph.f == f {
+		return t.graph, nil
+	}
+	return NewGraph(f, t)
 }
 
 // LFT gives the table of a switch, by LID: the egress port, 0 for the switch's

@@ -72,7 +72,7 @@ func repair(g *route.Graph, t, prev *route.Tables, plan Plan) bool {
 		marked: make([]bool, int(g.MaxLID)+1), whole: make([]bool, len(g.IDs)), some: make([]bool, len(g.IDs)),
 		hops: make([]int32, len(g.IDs)), next: make([]int32, len(g.IDs)),
 	}
-	if !r.usualLinks(g, prev) {
+	if !r.usualLinks(t, prev) {
 		return false
 	}
 	r.spreader = newSpreader(g, t, prev)
@@ -131,10 +131,9 @@ func merge(was, is []int32) (both []int32, same bool) {
 }
 
 // usualLinks compares the links with those that are usual.
-func (r *repairer) usualLinks(g *route.Graph, prev *route.Tables) bool {
+func (r *repairer) usualLinks(t, prev *route.Tables) bool {
 	usual := r.was.Usual
-	peers := route.PeersOf(g)
-	for p, now := range peers {
+	for p, now := range t.Peers() {
 		var is, was topo.PortID = topo.None, prev.Peer(topo.PortID(p))
 		if p < len(usual) {
 			is = usual[p]
