@@ -47,7 +47,7 @@ func changes(f *topo.Fabric) []change {
 		}
 	}
 	up := int(f.NodeOf(port(1, 1, 1)).NumPorts)/2 + 4
-	return []change{{"leaf", []topo.PortID{port(1, 10, up)}, topo.None}, {"middle", []topo.PortID{port(2, 10, up)}, topo.None}, spine}
+	return []change{{"leaf", []topo.PortID{port(1, 32, up)}, topo.None}, {"middle", []topo.PortID{port(2, 32, up)}, topo.None}, spine}
 }
 
 // loseAndReturn gives the fabric without it and whole again.
