@@ -115,6 +115,7 @@ type loneSM struct {
 	recorded   *os.File        // nil: nothing is recorded
 	recorder   *record.Writer
 	standby    bool // ended because another SM is master
+	lean       bool // what discovery and routing needed of the program was given back
 }
 
 // runSM is "portcullisd sm".
@@ -206,6 +207,10 @@ func (s *loneSM) event(e sm.Event) {
 	s.seen.OnEvent(e)
 	if s.partitions != nil {
 		s.partitions.event(e)
+	}
+	if _, ok := e.(*sm.Routed); ok && !s.lean {
+		s.lean = true // tables, of which there are most, are still to be written
+		forgetProgram()
 	}
 	if s.out != nil {
 		s.since.event(now, e, s.wire)

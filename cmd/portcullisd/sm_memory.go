@@ -15,7 +15,7 @@ func spareMemory() {
 	if os.Getenv("GOGC") == "" { // who sets it decides
 		// What a bring-up leaves is little beside what it keeps, so collecting garbage
 		// earlier than programs usually do costs next to nothing.
-		debug.SetGCPercent(40)
+		debug.SetGCPercent(30)
 	}
 	forgetProgram()
 }
