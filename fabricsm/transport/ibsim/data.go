@@ -55,12 +55,8 @@ func (s *sender) send(packets []transport.Packet, fill func(*frameHeader, *trans
 	defer s.mu.Unlock()
 	for sent := 0; sent < len(packets); {
 		rest := packets[sent:]
-		s.done, s.want, s.errno = 0, s.b.aim(rest), 0
-		for i := range s.want {
-			fill(&s.b.headers[i], &rest[i])
-		}
+		s.done, s.want, s.errno = 0, s.b.load(rest, fill), 0
 		err := s.raw.Write(s.step)
-		s.b.release(s.want)
 		sent += s.done
 		if err == nil && s.errno != 0 {
 			err = s.errno
@@ -107,8 +103,7 @@ func newReceiver(raw syscall.RawConn) *receiver {
 // receive waits for a batch and lets fill read the headers. Datagrams of a
 // wrong size are left out, so n can be 0 without an error.
 func (r *receiver) receive(packets []transport.Packet, fill func(*frameHeader, *transport.Packet)) (n int, err error) {
-	r.done, r.want, r.errno = 0, r.b.aim(packets), 0
-	defer r.b.release(r.want)
+	r.done, r.want, r.errno = 0, min(len(packets), batchSize), 0
 	if err := r.raw.Read(r.step); err != nil {
 		return 0, err
 	}
@@ -118,16 +113,15 @@ func (r *receiver) receive(packets []transport.Packet, fill func(*frameHeader, *
 	return r.sift(packets, fill), nil
 }
 
-// sift leaves out datagrams of a wrong size.
+// sift copies out what was received, and leaves out datagrams of a wrong size.
 func (r *receiver) sift(packets []transport.Packet, fill func(*frameHeader, *transport.Packet)) (n int) {
 	for i := range r.done {
 		if r.b.msgs[i].n != frameSize {
 			continue
 		}
-		if n != i {
-			packets[n].MAD = packets[i].MAD
-		}
-		fill(&r.b.headers[i], &packets[n])
+		p := &packets[n]
+		p.MAD = *r.b.frames[i].mad()
+		fill(r.b.frames[i].header(), p)
 		n++
 	}
 	return n

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/transport"
 )
 
@@ -18,50 +19,40 @@ type message struct {
 	n   uint32 // bytes received or sent
 }
 
-// batch is the memory of one sendmmsg or recvmmsg: for each datagram its
-// header and the MAD of the caller's packet, which is neither copied nor
-// allocated.
+// batch is the memory of one sendmmsg or recvmmsg. Datagrams are copied out of it
+// and into it: to have the system gather each from two places costs it more.
 type batch struct {
-	msgs    [batchSize]message
-	iovs    [batchSize][2]unix.Iovec
-	headers [batchSize]frameHeader
+	msgs   [batchSize]message
+	iovs   [batchSize]unix.Iovec
+	frames [batchSize]frame
 }
+
+// frame is a data message: header and MAD.
+type frame [frameSize]byte
+
+func (f *frame) header() *frameHeader { return (*frameHeader)(f[:frameHeaderSize]) }
+func (f *frame) mad() *mad.MAD        { return (*mad.MAD)(f[frameHeaderSize:]) }
 
 func newBatch() *batch {
 	b := &batch{}
 	for i := range b.msgs {
-		b.iovs[i][0].Base = &b.headers[i][0]
-		b.iovs[i][0].SetLen(frameHeaderSize)
-		b.msgs[i].hdr.Iov = &b.iovs[i][0]
-		b.msgs[i].hdr.SetIovlen(2)
+		b.iovs[i].Base = &b.frames[i][0]
+		b.iovs[i].SetLen(frameSize)
+		b.msgs[i].hdr.Iov = &b.iovs[i]
+		b.msgs[i].hdr.SetIovlen(1)
 	}
 	return b
 }
 
-// aim points the batch at the MADs of up to batchSize packets.
-func (b *batch) aim(p []transport.Packet) int {
+// load puts as many packets into the batch as it holds, with headers that fill
+// writes, and tells how many.
+func (b *batch) load(p []transport.Packet, fill func(*frameHeader, *transport.Packet)) int {
 	n := min(len(p), batchSize)
 	for i := range n {
-		b.iovs[i][1].Base = &p[i].MAD[0]
-		b.iovs[i][1].SetLen(len(p[i].MAD))
-		b.msgs[i].n = 0
+		fill(b.frames[i].header(), &p[i])
+		*b.frames[i].mad() = p[i].MAD
 	}
 	return n
-}
-
-// aimedAt reports that the batch points at these packets already.
-func (b *batch) aimedAt(p []transport.Packet) bool {
-	n := min(len(p), batchSize)
-	return n > 0 && b.iovs[0][1].Base == &p[0].MAD[0] && b.iovs[n-1][1].Base == &p[n-1].MAD[0] &&
-		(n == batchSize || b.iovs[n][1].Base == nil)
-}
-
-// release forgets the caller's packets, so that the batch does not keep them
-// from being collected.
-func (b *batch) release(n int) {
-	for i := range n {
-		b.iovs[i][1].Base = nil
-	}
 }
 
 // call runs sendmmsg or recvmmsg on messages from to to. It never blocks, so the

@@ -26,12 +26,8 @@ func (p *Port) TrySend(packets []transport.Packet) (int, error) {
 	defer s.mu.Unlock()
 	for sent := 0; sent < len(packets); {
 		rest := packets[sent:]
-		s.done, s.want, s.errno = 0, s.b.aim(rest), 0
-		for i := range s.want {
-			s.b.headers[i].outgoing(&rest[i])
-		}
+		s.done, s.want, s.errno = 0, s.b.load(rest, (*frameHeader).outgoing), 0
 		err := s.raw.Control(s.try)
-		s.b.release(s.want)
 		sent += s.done
 		switch {
 		case err != nil:
@@ -55,15 +51,10 @@ func (s *sender) tryOnce(fd uintptr) {
 	}
 }
 
-// TryReceive takes up to len(packets) that have arrived. The batch stays aimed at
-// them: whoever polls does so with the same packets, and mostly finds nothing.
+// TryReceive takes up to len(packets) that have arrived.
 func (p *Port) TryReceive(packets []transport.Packet) (int, error) {
 	r := p.recv
-	r.done, r.errno = 0, 0
-	if !r.b.aimedAt(packets) {
-		r.b.release(batchSize)
-		r.want = r.b.aim(packets)
-	}
+	r.done, r.want, r.errno = 0, min(len(packets), batchSize), 0
 	if err := r.raw.Control(r.try); err != nil {
 		return 0, p.wrap(err)
 	}
