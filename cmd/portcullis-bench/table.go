@@ -62,7 +62,7 @@ SUBNET UP of its log; ours with the end of the whole process, "portcullisd sm --
 After every run iblinkinfo counted all cabled switch ports as Active. CPU seconds,
 SMPs, peak resident memory and load (of the minute before, other work included) are
 medians. "own MiB" is what of the memory is no page of the program's file: ours is a
-service that brings some 20 MiB of those along. Of OpenSM it is what it held at the end.
+service that keeps a dozen MiB of those. Of OpenSM it is what it held at the end.
 OpenSM runs with "-s 0", from a cold cache.
 
 Both end with all ports Active and all forwarding tables written. What nobody waits for,
