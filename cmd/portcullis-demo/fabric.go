@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
 
@@ -47,9 +48,15 @@ func startFabric(ctx context.Context, kind fabricKind, programs, dir, netlist st
 	}
 	// The name of the scratch directory is nobody else's, and so is this.
 	l := &ownLab{client: ibsimlab.Client{Socket: "demo" + strings.ReplaceAll(dir, "/", "-"), Dir: dir}}
-	p, err := spawn(dir, "portcullis-sim", programs+"/portcullis-sim", "run", dir+"/fabric.net", "--socket", l.client.Socket)
+	in, commands, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make the console of portcullis-sim: %w", err)
+	}
+	defer in.Close()
+	l.console = commands
+	p, err := spawnReading(in, dir, "portcullis-sim", programs+"/portcullis-sim", "run", dir+"/fabric.net", "--socket", l.client.Socket)
+	if err != nil {
+		return nil, errors.Join(err, commands.Close())
 	}
 	l.process = p
 	ready := func() (bool, error) {
@@ -70,11 +77,35 @@ func startFabric(ctx context.Context, kind fabricKind, programs, dir, netlist st
 type ownLab struct {
 	client  ibsimlab.Client
 	process *process
+	console *os.File
 }
 
 func (l *ownLab) Client() ibsimlab.Client { return l.client }
 
 func (l *ownLab) Stop() error {
 	l.process.stop()
-	return nil
+	return l.console.Close()
+}
+
+// send has a port send a data packet, whatever its driver would say to that, and
+// tells where it ended and how.
+func (l *ownLab) send(ctx context.Context, from, to string, key ib.PKey) (string, error) {
+	before, err := os.ReadFile(l.process.log)
+	if err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintf(l.console, "send %q[1] %q[1] %v\n", from, to, key); err != nil {
+		return "", fmt.Errorf("console of portcullis-sim: %w", err)
+	}
+	var answer string
+	err = await(ctx, "portcullis-sim has sent a packet", func() (bool, error) {
+		said, err := os.ReadFile(l.process.log)
+		if err != nil {
+			return false, err
+		}
+		line, _, whole := strings.Cut(string(said[len(before):]), "\n")
+		answer = line
+		return whole, nil
+	})
+	return answer, err
 }

@@ -30,6 +30,11 @@ type process struct {
 
 // spawn starts a program with its output going to a file in dir.
 func spawn(dir, name, program string, args ...string) (*process, error) {
+	return spawnReading(nil, dir, name, program, args...)
+}
+
+// spawnReading is spawn with something to read, nil for nothing.
+func spawnReading(stdin *os.File, dir, name, program string, args ...string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -37,6 +42,9 @@ func spawn(dir, name, program string, args ...string) (*process, error) {
 	}
 	p.cmd = exec.Command(program, args...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
+	if stdin != nil {
+		p.cmd.Stdin = stdin
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)
 	go p.run(out, started)
