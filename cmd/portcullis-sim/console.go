@@ -131,19 +131,20 @@ func (c *console) script(name string) (quit bool) {
 // brackets right behind a word is a word of its own.
 func split(line string) (words []string, err error) {
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
-		if line[0] == '"' {
+		switch line[0] {
+		case '"':
 			name, rest, closed := strings.Cut(line[1:], "\"")
 			if !closed {
 				return nil, errors.New("a quote is not closed")
 			}
 			words, line = append(words, name), rest
-		} else if line[0] == '[' {
+		case '[':
 			number, rest, closed := strings.Cut(line[1:], "]")
 			if !closed {
 				return nil, errors.New("a bracket is not closed")
 			}
 			words, line = append(words, number), rest
-		} else {
+		default:
 			end := strings.IndexAny(line, " \t[")
 			if end < 0 {
 				end = len(line)
