@@ -83,6 +83,12 @@ func (c *Core) backgroundOne(x ref) {
 		return
 	}
 	pt := &c.ports[x.id]
+	if x.class == clsDual {
+		if c.nodes[pt.node].alive && pt.known {
+			c.mark(x)
+		}
+		return
+	}
 	pt.listed = false
 	if c.nodes[pt.node].alive && pt.pkeys != nil {
 		pt.readRest = true

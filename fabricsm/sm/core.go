@@ -137,6 +137,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.changeGroups(in)
 	case *TablesReady:
 		c.gotTables(in)
+	case *ReleaseKeys:
+		c.releaseKeys()
 	case *Resign:
 		c.resign()
 	}
@@ -158,6 +160,7 @@ func (c *Core) start(s *Started) {
 	c.noteWork()
 	c.load(s.Facts)
 	c.loadKeys(s.Facts)
+	c.startRotation(s.Facts)
 	c.preferLIDs()
 	c.event(&StateChanged{State: c.state, Reason: "started"})
 	c.addRootSlot()

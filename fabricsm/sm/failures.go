@@ -55,6 +55,9 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.mark(r.ref)
 	case f.tries < tries:
 		c.after(nearRetry<<min(2*f.tries, 8), timerNear, r.ref)
+	case r.ref.class == clsDual:
+		delete(c.failures, r.ref)
+		c.mkeys.rotation.dual[topo.PortID(r.ref.id)] = false // it knows no such attribute
 	case c.keySilent(r):
 		delete(c.failures, r.ref)
 		c.mark(r.ref)
@@ -237,6 +240,7 @@ func (c *Core) silence(id topo.NodeID) {
 	if !c.nodes[id].alive {
 		return // it is no longer looked at
 	}
+	c.eachEnd(id, c.turned)
 	c.updateForwarding(id)
 	c.judgeNode(id)
 	if id == c.root {

@@ -23,6 +23,8 @@ type MKeyConfig struct {
 	Lease uint16
 	// Places says which places of devices count as verified; no other gets a key.
 	Places KeyPlaces
+	// Rotation says how keys change from time to time; a zero Period: they do not.
+	Rotation keys.RotationConfig
 }
 
 // KeyPlaces says what proves that a device is where it belongs.
@@ -48,6 +50,9 @@ func (m *MKeyConfig) on() bool { return m.Source != nil }
 
 func (k *configChecker) mkey(m *MKeyConfig) {
 	k.atMost("M_Key protection level", int(m.Protection), 3)
+	if err := m.Rotation.Check(); err != nil {
+		k.wrong("M_Key: %v", err)
+	}
 	if m.Places > PlacesSeen {
 		k.wrong("M_Key places %d: want declared or seen", uint8(m.Places))
 	}
@@ -55,11 +60,13 @@ func (k *configChecker) mkey(m *MKeyConfig) {
 
 // mkeys is what is known of the M_Keys of devices.
 type mkeys struct {
-	book    *keys.Book
-	behind  map[ib.Place]ib.GUID    // end port behind a port of a switch that is cabled to another, as saved
-	waiting map[topo.PortID][]ref   // work on a device whose key is not known yet, by the port that has the key
-	shown   map[topo.PortID]ib.GUID // whose key the probe showed that is out
-	exposed map[ib.GUID]bool        // the key was shown to somebody else and has to change
+	book                *keys.Book
+	behind              map[ib.Place]ib.GUID    // end port behind a port of a switch that is cabled to another, as saved
+	waiting             map[topo.PortID][]ref   // work on a device whose key is not known yet, by the port that has the key
+	shown               map[topo.PortID]ib.GUID // whose key the probe showed that is out
+	rotation            rotation
+	releasing, released bool             // all keys are given back; and were, as far as they can
+	exposed             map[ib.GUID]bool // the key was shown to somebody else and has to change
 }
 
 func newMKeys() mkeys {

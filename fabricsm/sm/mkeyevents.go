@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 )
 
 // KeyProblem says why a device does not have the M_Key that it should have.
@@ -19,6 +20,34 @@ type KeyExposed struct {
 	GUID  ib.GUID // whose key it is
 	Place ib.Place
 	To    ib.GUID // who answered there
+}
+
+// KeysRotated says that a cycle of new keys has come to its end.
+type KeysRotated struct {
+	keys.Summary
+	Old int // devices whose keys are older than they should be, all reasons together
+}
+
+// KeysReleased says that the keys were given back, as far as devices could be
+// asked.
+type KeysReleased struct {
+	Released int
+	Kept     int // devices that still hold their keys
+}
+
+func (*KeysRotated) event()  {}
+func (*KeysReleased) event() {}
+
+func (e *KeysRotated) String() string {
+	return fmt.Sprintf("%d devices have a new %v of epoch %d; %d did not take theirs, %d cannot hold two at a time and keep the one they have",
+		e.Done, e.Kind, e.Epoch, e.Failed, e.Single)
+}
+
+func (e *KeysReleased) String() string {
+	if e.Kept == 0 {
+		return fmt.Sprintf("%d devices gave their M_Key back; nothing is locked", e.Released)
+	}
+	return fmt.Sprintf("%d devices gave their M_Key back, %d could not be asked and keep theirs, which stay in the store", e.Released, e.Kept)
 }
 
 func (*KeyProblem) event() {}

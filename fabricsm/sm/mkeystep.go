@@ -16,7 +16,7 @@ func (c *Core) keyStep(p topo.PortID) keys.Step {
 	}
 	r := c.ring(p)
 	if r == nil || len(c.tryOf(r)) == 0 {
-		if !c.verified(p) {
+		if c.mkeys.releasing || !c.verified(p) {
 			return keys.Step{Do: keys.Withhold}
 		}
 		r = c.mkeys.book.Open(keys.MKey, guid, c.keyedAt(p))
@@ -86,6 +86,9 @@ func (c *Core) saveKey(r *keys.Ring) {
 // reports whether the key, or how it is protected, is a reason to write, and
 // whether the port may be written at all now.
 func (c *Core) wantKey(p topo.PortID, w *mad.PortInfo) (differs, may bool) {
+	if c.mkeys.releasing {
+		return c.wantNoKey(p, w)
+	}
 	s := c.keyStep(p)
 	var k keys.Key
 	pt := &c.ports[p]
@@ -146,6 +149,10 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	c.saveKey(r)
 	c.keyVerdict(p, r)
 	c.renewKey(p, r)
+	c.turned(p)
+	if r.Settled() {
+		c.askDual(p)
+	}
 	c.opened(p)
 	c.markPort(clsSet, p)
 	if peer := c.peer(p); peer != topo.None {
@@ -190,6 +197,7 @@ func (c *Core) keySilent(r *request) bool {
 		return true
 	}
 	c.keyVerdict(p, ring)
+	c.turned(p)
 	return false
 }
 
@@ -216,6 +224,8 @@ func (c *Core) keyed(p topo.PortID) bool {
 	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
 	case keys.Nothing, keys.Withhold, keys.Refusing:
 		return true
+	case keys.Program:
+		return c.mkeys.releasing
 	default:
 		return false
 	}

@@ -218,12 +218,14 @@ func (c *Core) dropNode(id topo.NodeID) {
 			c.cut(p)
 		}
 		if g := c.guidOf(p); g != 0 && c.byPort[g] == p {
+			c.endTurn(g, false)
 			delete(c.byPort, g)
 			c.reseat(g)
 		}
 		c.lids.leave(&c.ports[p])
 		delete(c.mkeys.waiting, p)
 		delete(c.mkeys.shown, p)
+		delete(c.mkeys.rotation.dual, p)
 		c.clearPort(p, id, ib.PortNum(i))
 	}
 	c.topo.RemoveNode(id)

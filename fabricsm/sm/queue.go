@@ -19,6 +19,7 @@ const (
 	clsMFT                 // node: multicast forwarding table, read and write
 	clsGUID                // port: GUIDInfo, read and write
 	clsVLArb               // port: VL arbitration tables, read and write
+	clsDual                // port: MlnxExtendedPortInfo, which says whether two M_Keys are accepted
 	numClasses
 
 	// urgent comes before all classes: a P_Key is to be taken away.
@@ -291,5 +292,7 @@ func (c *Core) work(x ref) {
 		c.workMFT(topo.NodeID(x.id))
 	case clsVLArb:
 		c.workVLArb(topo.PortID(x.id))
+	case clsDual:
+		c.workDual(topo.PortID(x.id))
 	}
 }

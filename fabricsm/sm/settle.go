@@ -48,6 +48,7 @@ func (c *Core) idle() bool {
 
 func (c *Core) tellSettled() {
 	c.unsettled, c.viewDue = false, true
+	c.tellReleased()
 	e := &Settled{
 		Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
 		SMPs: c.wire.all - c.settledBy.all, Sets: c.wire.sets - c.settledBy.sets,
@@ -101,6 +102,7 @@ func (c *Core) becomeMaster() {
 		c.diffLFT(id)
 	}
 	c.touchAll()
+	c.rotate()
 }
 
 // touchAll looks at every port again. Only great changes may do that.

@@ -21,6 +21,7 @@ const (
 	timerPoll                        // standby: ask the master
 	timerRoute                       // routing has waited long enough
 	timerHealth                      // look after the sick
+	timerRotate                      // go on with the rotation of keys
 	timerBackground                  // next batch of what nobody waits for
 )
 
@@ -109,6 +110,8 @@ func (c *Core) fire() {
 			c.nurse()
 		case timerBackground:
 			c.backgroundDue()
+		case timerRotate:
+			c.rotationDue()
 		case timerRoute:
 			// settle looks at the time itself
 		}

@@ -283,6 +283,8 @@ func (c *Core) answered(r *request, m *mad.MAD) {
 		c.gotMFT(n, r, m, status)
 	case clsVLArb:
 		c.gotVLArb(p, r, m, status)
+	case clsDual:
+		c.gotDual(p, m, status)
 	case clsSLtoVL:
 		c.gotSLtoVL(p, r, m, status)
 	case clsSet:

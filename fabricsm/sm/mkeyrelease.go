@@ -1,0 +1,77 @@
+package sm
+
+import (
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// ReleaseKeys has all devices give their M_Keys back, so that another subnet
+// manager can take over a fabric that nothing locks. What cannot be asked keeps
+// its key, which stays saved; KeysReleased says how many those are. No device gets
+// a key any more until the next start.
+type ReleaseKeys struct{}
+
+func (*ReleaseKeys) input() {}
+
+// releaseKeys begins to give all keys back.
+func (c *Core) releaseKeys() {
+	if !c.cfg.MKey.on() || c.mkeys.releasing {
+		return
+	}
+	c.mkeys.releasing = true
+	c.disturb()
+	for p := range c.ports {
+		if id := topo.PortID(p); c.nodes[c.ports[p].node].alive && c.isEnd(id) && c.ring(id) != nil {
+			c.markPort(clsSet, id)
+		}
+	}
+}
+
+// wantNoKey completes a PortInfo that takes the key of an end port away.
+func (c *Core) wantNoKey(p topo.PortID, w *mad.PortInfo) (differs, may bool) {
+	r := c.ring(p)
+	if r == nil || len(c.tryOf(r)) == 0 {
+		return false, true
+	}
+	k, known := r.Now(c.keyedAt(p), c.verified(p))
+	if !known {
+		if r.Next(c.keyedAt(p), c.verified(p)).Do == keys.Ask {
+			c.markPort(clsInfo, p)
+		}
+		return false, false
+	}
+	w.MKey, w.MKeyProtectBits, w.MKeyLeasePeriod = keys.Key{}.M(), 0, 0
+	if k.IsZero() {
+		c.keyReleased(p)
+		return false, true
+	}
+	c.ports[p].setKey = true
+	return true, true
+}
+
+// keyReleased destroys the key of a device that was seen to hold none.
+func (c *Core) keyReleased(p topo.PortID) {
+	if r := c.ring(p); r != nil && len(c.tryOf(r)) > 0 {
+		c.mkeys.book.Retire(keys.MKey, c.guidOf(p))
+		c.saveKey(r)
+	}
+}
+
+// tellReleased says, once nothing is left to do, what became of the keys.
+func (c *Core) tellReleased() {
+	if !c.mkeys.releasing || c.mkeys.released {
+		return
+	}
+	c.mkeys.released = true
+	e := &KeysReleased{}
+	for _, r := range c.mkeys.book.Records() {
+		switch {
+		case r.Retired:
+			e.Released++
+		case len(r.Try()) > 0:
+			e.Kept++
+		}
+	}
+	c.event(e)
+}

@@ -1,0 +1,198 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// rotation changes the M_Keys from time to time.
+type rotation struct {
+	rotator *keys.Rotator
+	armed   bool                 // timerRotate runs
+	turning map[ib.GUID]bool     // devices whose turn it is
+	dual    map[topo.PortID]bool // ports that said whether they accept two keys, by PortID
+	ages    []keys.Age           // as of the end of the last cycle
+}
+
+// startRotation begins to wait for the first cycle.
+func (c *Core) startRotation(facts []Fact) {
+	if !c.cfg.MKey.on() {
+		return
+	}
+	last := make(map[keys.Kind]keys.Cycle)
+	for i := range facts {
+		if y := facts[i].Cycle; y != nil && y.Kind == keys.MKey {
+			last[y.Kind] = *y
+		}
+	}
+	var saved []keys.Cycle
+	for _, y := range last {
+		saved = append(saved, y)
+	}
+	r, err := keys.NewRotator(c.cfg.MKey.Rotation, []keys.Kind{keys.MKey}, c.now, saved)
+	if err != nil {
+		c.event(&KeyProblem{Reason: err.Error()})
+		return
+	}
+	c.mkeys.rotation = rotation{rotator: r, turning: make(map[ib.GUID]bool), dual: make(map[topo.PortID]bool)}
+}
+
+// rotate does what is due of the rotation of keys.
+func (c *Core) rotate() {
+	r := &c.mkeys.rotation
+	if r.rotator == nil || c.mkeys.releasing {
+		return
+	}
+	for {
+		turn := r.rotator.Next(c.now, c.writing() && c.members.ready, c.fleet)
+		for _, y := range turn.Save {
+			c.save(RotationFactOf(y))
+		}
+		for _, s := range turn.Ended {
+			r.ages = keys.Ages(c.mkeys.book.Records(), c.now, c.cfg.MKey.Rotation.Period, c.isDual)
+			c.event(&KeysRotated{Summary: s, Old: len(r.ages)})
+			c.viewDue = true
+		}
+		for _, t := range turn.Change {
+			c.turn(t, func(ring *keys.Ring) bool { return c.changeKey(ring, t) })
+		}
+		for _, t := range turn.Commit {
+			c.turn(t, func(ring *keys.Ring) bool { ring.Commit(); return true })
+		}
+		if !turn.Wake.IsZero() && !r.armed {
+			r.armed = true
+			c.after(max(0, turn.Wake.Sub(c.now)), timerRotate, ref{})
+		}
+		if len(turn.Change)+len(turn.Commit) == 0 {
+			return
+		}
+		if len(r.turning) > 0 {
+			return // turned goes on
+		}
+	}
+}
+
+// turn begins the turn of one device.
+func (c *Core) turn(t keys.Target, do func(*keys.Ring) bool) {
+	r := &c.mkeys.rotation
+	ring := c.mkeys.book.Ring(t.Kind, t.GUID)
+	p, ok := c.byPort[t.GUID]
+	if !ok || ring == nil || !do(ring) {
+		r.rotator.Done(t.Kind, t.GUID, false)
+		return
+	}
+	r.turning[t.GUID] = true
+	c.markPort(clsSet, p)
+	c.turned(p)
+}
+
+// changeKey plans the key of an epoch, unless an earlier change goes on.
+func (c *Core) changeKey(ring *keys.Ring, t keys.Target) bool {
+	rec := ring.Record()
+	if !rec.Pending.IsZero() {
+		return true
+	}
+	h, err := c.cfg.MKey.Source.Make(t.Kind, t.GUID, t.Epoch, c.now)
+	if err == nil {
+		err = ring.Plan(h)
+	}
+	if err != nil {
+		c.event(&KeyProblem{GUID: t.GUID, Reason: err.Error()})
+		return false
+	}
+	c.saveKey(ring)
+	return true
+}
+
+// turned ends the turn of a device that is on its new key, or cannot be brought
+// there now.
+func (c *Core) turned(p topo.PortID) {
+	r := &c.mkeys.rotation
+	guid := c.guidOf(p)
+	if !r.turning[guid] {
+		return
+	}
+	ring, ok := c.ring(p), false
+	if ring != nil && c.nodes[c.ports[p].node].alive && !c.nodes[c.ports[p].node].silent {
+		switch s := ring.Next(c.keyedAt(p), c.verified(p)); {
+		case s.Do == keys.Ask, s.Do == keys.Program:
+			return
+		default:
+			ok = ring.Settled()
+		}
+	}
+	c.endTurn(guid, ok)
+}
+
+func (c *Core) endTurn(guid ib.GUID, ok bool) {
+	r := &c.mkeys.rotation
+	if !r.turning[guid] {
+		return
+	}
+	delete(r.turning, guid)
+	r.rotator.Done(keys.MKey, guid, ok)
+	if !r.armed {
+		r.armed = true
+		c.after(0, timerRotate, ref{})
+	}
+}
+
+// rotationDue goes on with the rotation.
+func (c *Core) rotationDue() {
+	c.mkeys.rotation.armed = false
+	c.rotate()
+}
+
+// fleet lists the devices that have keys.
+func (c *Core) fleet(kind keys.Kind) []keys.Member {
+	var out []keys.Member
+	for p := range c.ports {
+		id := topo.PortID(p)
+		if !c.nodes[c.ports[p].node].alive || !c.isEnd(id) {
+			continue
+		}
+		ring := c.ring(id)
+		if ring == nil {
+			continue
+		}
+		rec := ring.Record()
+		out = append(out, keys.Member{
+			GUID: rec.GUID, Epoch: rec.Current.Epoch, Keyed: !rec.Current.IsZero(), Prior: !rec.Previous.IsZero(),
+			Dual: c.mkeys.rotation.dual[id], Depth: c.routeTo(c.ports[p].node).Len(),
+		})
+	}
+	return out
+}
+
+func (c *Core) isDual(_ keys.Kind, guid ib.GUID) bool {
+	p, ok := c.byPort[guid]
+	return ok && c.mkeys.rotation.dual[p]
+}
+
+// askDual asks, in the background, whether a device accepts two keys at a time.
+func (c *Core) askDual(p topo.PortID) {
+	r := &c.mkeys.rotation
+	if r.rotator == nil || c.cfg.MKey.Rotation.Period == 0 {
+		return
+	}
+	if _, known := r.dual[p]; !known {
+		c.inBackground(ref{clsDual, int32(p)})
+	}
+}
+
+func (c *Core) workDual(p topo.PortID) {
+	if _, known := c.mkeys.rotation.dual[p]; known {
+		return
+	}
+	c.auditing = true // what is asked for later unsettles nothing
+	c.ask(ref{clsDual, int32(p)}, c.ports[p].node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(c.ports[p].num))
+	c.auditing = false
+}
+
+func (c *Core) gotDual(p topo.PortID, m *mad.MAD, status mad.Status) {
+	var e mad.MlnxExtendedPortInfo
+	ok := status == mad.StatusOK && mad.Decode(m.Data(), &e) == nil
+	c.mkeys.rotation.dual[p] = ok && e.CapabilityMask&mad.MlnxDualMKey != 0
+}
