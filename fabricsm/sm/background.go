@@ -86,6 +86,8 @@ func (c *Core) backgroundOne(x ref) {
 	if x.class == clsDual {
 		if c.nodes[pt.node].alive && pt.known {
 			c.mark(x)
+		} else {
+			c.knowDual(topo.PortID(x.id), dualUnknown)
 		}
 		return
 	}

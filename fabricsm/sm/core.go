@@ -197,6 +197,7 @@ func (c *Core) load(facts []Fact) {
 			c.loadLanes(&f)
 		case FactNotKept:
 			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
+		case FactVault, FactMaster, FactCheck: // of the store alone
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.after(nearRetry<<min(2*f.tries, 8), timerNear, r.ref)
 	case r.ref.class == clsDual:
 		delete(c.failures, r.ref)
-		c.mkeys.rotation.dual[topo.PortID(r.ref.id)] = false // it knows no such attribute
+		c.knowDual(topo.PortID(r.ref.id), dualNo) // it knows no such attribute
 	case c.keySilent(r):
 		delete(c.failures, r.ref)
 		c.mark(r.ref)

@@ -10,10 +10,47 @@ import (
 // rotation changes the M_Keys from time to time.
 type rotation struct {
 	rotator *keys.Rotator
-	armed   bool                 // timerRotate runs
-	turning map[ib.GUID]bool     // devices whose turn it is
-	dual    map[topo.PortID]bool // ports that said whether they accept two keys, by PortID
-	ages    []keys.Age           // as of the end of the last cycle
+	armed   bool                     // timerRotate runs
+	settled bool                     // the fabric was, so all devices that are there are known
+	turning map[ib.GUID]bool         // devices whose turn it is
+	dual    map[topo.PortID]dualness // of ports with keys
+	asking  int                      // of which so many were not answered yet
+	ages    []keys.Age               // as of the end of the last cycle
+}
+
+// dualness says whether a device accepts two M_Keys at a time.
+type dualness uint8
+
+const (
+	dualUnknown dualness = iota
+	dualAsked            // or waits in the background to be
+	dualYes
+	dualNo
+)
+
+// learnDual notes what is known of a device.
+func (r *rotation) learnDual(p topo.PortID, d dualness) {
+	if r.rotator == nil || r.dual[p] == d {
+		return
+	}
+	if r.dual[p] == dualAsked {
+		r.asking--
+	}
+	switch d {
+	case dualAsked:
+		r.asking++
+	case dualUnknown:
+		delete(r.dual, p)
+		return
+	case dualYes, dualNo:
+	}
+	r.dual[p] = d
+}
+
+// mayRotate reports that it is known which devices there are and can be rotated.
+func (c *Core) mayRotate() bool {
+	r := &c.mkeys.rotation
+	return c.writing() && c.members.ready && r.settled && r.asking == 0
 }
 
 // startRotation begins to wait for the first cycle.
@@ -36,7 +73,7 @@ func (c *Core) startRotation(facts []Fact) {
 		c.event(&KeyProblem{Reason: err.Error()})
 		return
 	}
-	c.mkeys.rotation = rotation{rotator: r, turning: make(map[ib.GUID]bool), dual: make(map[topo.PortID]bool)}
+	c.mkeys.rotation = rotation{rotator: r, turning: make(map[ib.GUID]bool), dual: make(map[topo.PortID]dualness)}
 }
 
 // rotate does what is due of the rotation of keys.
@@ -46,7 +83,7 @@ func (c *Core) rotate() {
 		return
 	}
 	for {
-		turn := r.rotator.Next(c.now, c.writing() && c.members.ready, c.fleet)
+		turn := r.rotator.Next(c.now, c.mayRotate(), c.fleet)
 		for _, y := range turn.Save {
 			c.save(RotationFactOf(y))
 		}
@@ -116,12 +153,11 @@ func (c *Core) turned(p topo.PortID) {
 	}
 	ring, ok := c.ring(p), false
 	if ring != nil && c.nodes[c.ports[p].node].alive && !c.nodes[c.ports[p].node].silent {
-		switch s := ring.Next(c.keyedAt(p), c.verified(p)); {
-		case s.Do == keys.Ask, s.Do == keys.Program:
+		s := ring.Next(c.keyedAt(p), c.verified(p))
+		if s.Do == keys.Ask || s.Do == keys.Program {
 			return
-		default:
-			ok = ring.Settled()
 		}
+		ok = ring.Settled()
 	}
 	c.endTurn(guid, ok)
 }
@@ -133,10 +169,7 @@ func (c *Core) endTurn(guid ib.GUID, ok bool) {
 	}
 	delete(r.turning, guid)
 	r.rotator.Done(keys.MKey, guid, ok)
-	if !r.armed {
-		r.armed = true
-		c.after(0, timerRotate, ref{})
-	}
+	c.rotateSoon()
 }
 
 // rotationDue goes on with the rotation.
@@ -160,7 +193,7 @@ func (c *Core) fleet(kind keys.Kind) []keys.Member {
 		rec := ring.Record()
 		out = append(out, keys.Member{
 			GUID: rec.GUID, Epoch: rec.Current.Epoch, Keyed: !rec.Current.IsZero(), Prior: !rec.Previous.IsZero(),
-			Dual: c.mkeys.rotation.dual[id], Depth: c.routeTo(c.ports[p].node).Len(),
+			Dual: c.mkeys.rotation.dual[id] == dualYes, Depth: c.routeTo(c.ports[p].node).Len(),
 		})
 	}
 	return out
@@ -168,7 +201,7 @@ func (c *Core) fleet(kind keys.Kind) []keys.Member {
 
 func (c *Core) isDual(_ keys.Kind, guid ib.GUID) bool {
 	p, ok := c.byPort[guid]
-	return ok && c.mkeys.rotation.dual[p]
+	return ok && c.mkeys.rotation.dual[p] == dualYes
 }
 
 // askDual asks, in the background, whether a device accepts two keys at a time.
@@ -177,13 +210,14 @@ func (c *Core) askDual(p topo.PortID) {
 	if r.rotator == nil || c.cfg.MKey.Rotation.Period == 0 {
 		return
 	}
-	if _, known := r.dual[p]; !known {
+	if r.dual[p] == dualUnknown {
+		r.learnDual(p, dualAsked)
 		c.inBackground(ref{clsDual, int32(p)})
 	}
 }
 
 func (c *Core) workDual(p topo.PortID) {
-	if _, known := c.mkeys.rotation.dual[p]; known {
+	if c.mkeys.rotation.dual[p] != dualAsked {
 		return
 	}
 	c.auditing = true // what is asked for later unsettles nothing
@@ -193,6 +227,27 @@ func (c *Core) workDual(p topo.PortID) {
 
 func (c *Core) gotDual(p topo.PortID, m *mad.MAD, status mad.Status) {
 	var e mad.MlnxExtendedPortInfo
-	ok := status == mad.StatusOK && mad.Decode(m.Data(), &e) == nil
-	c.mkeys.rotation.dual[p] = ok && e.CapabilityMask&mad.MlnxDualMKey != 0
+	if status == mad.StatusOK && mad.Decode(m.Data(), &e) == nil && e.CapabilityMask&mad.MlnxDualMKey != 0 {
+		c.knowDual(p, dualYes)
+		return
+	}
+	c.knowDual(p, dualNo)
+}
+
+// knowDual takes whether a device accepts two keys. The rotation may have waited
+// for it.
+func (c *Core) knowDual(p topo.PortID, d dualness) {
+	r := &c.mkeys.rotation
+	r.learnDual(p, d)
+	if r.asking == 0 {
+		c.rotateSoon()
+	}
+}
+
+// rotateSoon goes on with the rotation after this step.
+func (c *Core) rotateSoon() {
+	if r := &c.mkeys.rotation; r.rotator != nil && !r.armed {
+		r.armed = true
+		c.after(0, timerRotate, ref{})
+	}
 }

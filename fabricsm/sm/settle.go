@@ -49,6 +49,8 @@ func (c *Core) idle() bool {
 func (c *Core) tellSettled() {
 	c.unsettled, c.viewDue = false, true
 	c.tellReleased()
+	c.mkeys.rotation.settled = true
+	c.rotateSoon()
 	e := &Settled{
 		Revision: c.members.revision, Since: c.now.Sub(c.settledAt),
 		SMPs: c.wire.all - c.settledBy.all, Sets: c.wire.sets - c.settledBy.sets,
@@ -101,8 +103,8 @@ func (c *Core) becomeMaster() {
 	for _, id := range f.Switches() {
 		c.diffLFT(id)
 	}
+	c.mkeys.rotation.settled = false
 	c.touchAll()
-	c.rotate()
 }
 
 // touchAll looks at every port again. Only great changes may do that.
