@@ -70,6 +70,7 @@ type Core struct {
 	shown     *View                     // the last one
 	shownKeys topo.OwnPages[*pkeyTable] // by topo.PortID, for views: port.pkeys
 	problems  map[problemKey]string
+	wrong     wrong
 	notKept   map[device]PortFields // as saved
 	tally     tally
 }

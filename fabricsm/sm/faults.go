@@ -35,6 +35,22 @@ var problemNames = map[problemKind]string{
 	badTrees: "multicast-refused", shortTree: "multicast-cut",
 }
 
+// wrong is what views show of the problems. Most views follow no change of them.
+type wrong struct {
+	stale    bool
+	faults   []Fault
+	problems []string
+}
+
+// showWrong gives what is wrong for a view, which must not write to it.
+func (c *Core) showWrong() ([]Fault, []string) {
+	if w := &c.wrong; w.stale {
+		w.stale, w.faults = false, c.faults()
+		w.problems = texts(w.faults, len(c.problems))
+	}
+	return c.wrong.faults, c.wrong.problems
+}
+
 // faults lists what is wrong, the gravest kind first and then by text, at most
 // maxFaults.
 func (c *Core) faults() []Fault {

@@ -43,13 +43,20 @@ func (c *Core) problem(k problemKey, e Event) {
 	if c.problems[k] == text {
 		return
 	}
-	c.problems[k] = text
+	c.stands(k, text)
 	c.event(e)
 }
 
+// stands puts something wrong into the views.
+func (c *Core) stands(k problemKey, text string) {
+	c.problems[k] = text
+	c.wrong.stale = true
+}
+
 func (c *Core) solved(k problemKey) {
-	if len(c.problems) > 0 {
+	if _, ok := c.problems[k]; ok {
 		delete(c.problems, k)
+		c.wrong.stale = true
 	}
 }
 

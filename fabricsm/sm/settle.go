@@ -149,8 +149,8 @@ func (c *Core) publishDisturbed() {
 	c.disturbed = false
 	v := *c.shown
 	v.Time, v.Settled, v.Pending = c.now, false, c.wire.out
-	v.SMPs, v.Faults = c.smps(), c.faults()
-	v.Problems, v.Progress, v.Counters = texts(v.Faults, len(c.problems)), c.progress(), c.tally.Counters
+	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
+	v.Faults, v.Problems = c.showWrong()
 	c.out.View, c.shown = &v, &v
 }
 
@@ -160,9 +160,9 @@ func (c *Core) publishAll() {
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
 		Priority: c.priority(), Others: c.otherSMs(), Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
-		Progress: c.progress(), Counters: c.tally.Counters, Faults: c.faults(), Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
+		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}
-	v.Problems = texts(v.Faults, len(c.problems))
+	v.Faults, v.Problems = c.showWrong()
 	v.aliases, v.Health = c.showAliases(), c.healthStates()
 	if c.writing() {
 		v.Multicast = c.multicastView()

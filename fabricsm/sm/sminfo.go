@@ -169,7 +169,7 @@ func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 		c.solved(rogue)
 		return
 	}
-	c.problems[rogue] = e.String()
+	c.stands(rogue, e.String())
 }
 
 // forgetSM forgets what another SM said of itself.
