@@ -14,16 +14,10 @@
 //	topoconf    topoconfig.conf, the format of OpenSM and UFM
 //	native      our own form in JSON and YAML, which ends with counts and digest
 //	discovered  what ibnetdiscover and netlists of ibsim say, as revision or fabric
-//	cabling     cabling plans in CSV
 //	product     what is known of models: ports, labels, aggregation nodes, chips
 //	generate    a revision from a rack design and a manifest of GUIDs
 //	lint        what is suspicious in a revision
 //	judge       verdicts on what the Subnet Manager sees, one link end at a time
-//	diff        two revisions compared, in physical terms
-//	simulate    what activating a revision would do
-//	history     revisions, approvals, activation, rollback
-//	rma         replacement of an adapter or a switch as a flow
-//	export      ibnetdiscover, Slurm and GUID lists
 //
 // The Subnet Manager's core imports this package and judge. How it asks is
 // written in the documentation of judge.

@@ -1,0 +1,451 @@
+package judge_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/topospectest"
+)
+
+// bench is a small fabric with its specification, and the facts that a Subnet
+// Manager finds in the order in which it finds them.
+type bench struct {
+	t      testing.TB
+	rev    *topospec.Revision
+	spec   *topospec.Spec
+	fabric *topo.Fabric
+	sm     topo.PortID
+	facts  []judge.Seen
+}
+
+// stock are devices without a link.
+var stock = []string{
+	"spare-1,0x0020000000009001,ConnectX-6,,spare",
+	"spare-2,0x0020000000009101,ConnectX-7,,spare",
+	"old-1,0x0020000000009201,ConnectX-6,,retired",
+}
+
+func newBench(t testing.TB, change func(*topospec.Revision)) *bench {
+	b := &bench{t: t, rev: topospectest.Revision(t, topospectest.Small(), stock...)}
+	if change != nil {
+		change(b.rev)
+	}
+	b.spec = topospectest.Spec(t, b.rev)
+	b.fabric, b.sm = topospectest.Fabric(t, b.rev)
+	j := judge.New(b.spec, topospec.Observe, nil)
+	judge.Sweep(j, b.fabric, b.sm)
+	for _, c := range j.Changes() {
+		b.facts = append(b.facts, c.Seen)
+	}
+	return b
+}
+
+// fact gives the fact at a port of a switch by its name.
+func (b *bench) fact(name string, port ib.PortNum) *judge.Seen {
+	at := ib.Place{Switch: topospectest.Device(b.t, b.rev, name).GUID, Port: port}
+	for i := range b.facts {
+		if b.facts[i].At == at {
+			return &b.facts[i]
+		}
+	}
+	b.facts = append(b.facts, judge.Seen{At: at})
+	return &b.facts[len(b.facts)-1]
+}
+
+// tell tells a judge all facts; the first is our own place.
+func (b *bench) tell(j *judge.Judge) {
+	b.t.Helper()
+	j.Attach(b.facts[0])
+	for _, s := range b.facts {
+		j.Link(s)
+	}
+}
+
+// wrong gives the ports that are not verified, in words.
+func (b *bench) wrong(j *judge.Judge) []string {
+	var out []string
+	for _, s := range b.facts {
+		if r := j.Link(s); r.Verdict != judge.Verified {
+			name := b.spec.Device(b.spec.DeviceByGUID(s.At.Switch)).Name
+			out = append(out, fmt.Sprintf("%s/%d %v %v %v", name, s.At.Port, r.Verdict, r.Action, r.State))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// as makes a fact show a device by its name.
+func (b *bench) as(s *judge.Seen, name string) {
+	d := topospectest.Device(b.t, b.rev, name)
+	s.GUID, s.Port, s.NumPorts, s.PortGUID = d.GUID, 1, 1, d.GUID+1
+	if s.Type = ib.NodeCA; d.Kind == topospec.KindSwitch {
+		s.Type, s.NumPorts, s.PortGUID = ib.NodeSwitch, d.Ports, d.GUID
+	}
+}
+
+func link(b *bench, r *topospec.Revision, name string, port ib.PortNum) *topospec.Link {
+	g := topospectest.Device(b.t, r, name).GUID
+	for i := range r.Links {
+		if r.Links[i].A == (topospec.End{GUID: g, Port: port}) {
+			return &r.Links[i]
+		}
+	}
+	b.t.Fatalf("%s has no link at port %d", name, port)
+	return nil
+}
+
+// TestVerdicts: each way to be wrong, in a fabric of three levels under
+// enforcement. Only the guilty ports are acted on (T17 to T28, T148 to T152).
+func TestVerdicts(t *testing.T) {
+	maintained := func(r *topospec.Revision) {
+		for i := range r.Links {
+			if b := r.Links[i].B; b.GUID == topospectest.Device(t, r, "host-0002 mlx5_1").GUID {
+				r.Links[i].State = topospec.Maintenance
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		spec   func(*topospec.Revision)
+		change func(b *bench)
+		want   []string
+	}{
+		{"as specified", nil, func(*bench) {}, nil},
+		{"T17 the GUID of a live host", nil, func(b *bench) { b.as(b.fact("leaf-1", 2), "host-0009 mlx5_1") }, []string{"leaf-1/2 spoof disable disabled"}},
+		{"T18 the GUID of a dark host", nil, func(b *bench) {
+			dark := b.fact("leaf-4", 3)
+			at := dark.At
+			b.facts = slices.DeleteFunc(b.facts, func(s judge.Seen) bool { return s.At == at })
+			b.as(b.fact("leaf-1", 2), "host-0012 mlx5_1")
+		}, []string{"leaf-1/2 spoof disable disabled"}},
+		{"T19 an unknown GUID", nil, func(b *bench) { b.fact("leaf-1", 2).GUID = 0x00aa000000000001 }, []string{"leaf-1/2 unknown disable disabled"}},
+		{"T20 the Subnet Manager's GUID", nil, func(b *bench) { b.as(b.fact("leaf-2", 2), "sm-1") }, []string{"leaf-2/2 spoof disable disabled"}},
+		{"T21 a host that says it is a switch", nil, func(b *bench) { b.fact("leaf-1", 2).Type = ib.NodeSwitch }, []string{"leaf-1/2 type_mismatch disable disabled"}},
+		{"T21 and with a new GUID", nil, func(b *bench) {
+			s := b.fact("leaf-1", 2)
+			s.Type, s.GUID = ib.NodeSwitch, 0x00aa000000000001
+		}, []string{"leaf-1/2 type_mismatch disable disabled"}},
+		{"the GUID of a switch", nil, func(b *bench) { b.as(b.fact("leaf-1", 2), "spine-1-1-1") }, []string{"leaf-1/2 spoof disable disabled"}},
+		{"a retired GUID", nil, func(b *bench) { b.as(b.fact("leaf-1", 2), "old-1") }, []string{"leaf-1/2 retired disable disabled"}},
+		{"a spare without maintenance (T151)", nil, func(b *bench) { b.as(b.fact("leaf-1", 2), "spare-1") }, []string{"leaf-1/2 unknown disable disabled"}},
+		{"T26 zero", nil, func(b *bench) { b.fact("leaf-1", 2).GUID = 0 }, []string{"leaf-1/2 malformed disable disabled"}},
+		{"T26 group", nil, func(b *bench) { b.fact("leaf-1", 2).GUID = 0x0100000000000001 }, []string{"leaf-1/2 malformed disable disabled"}},
+		{"T24 two hosts swap GUIDs", nil, func(b *bench) {
+			x, y := b.fact("leaf-1", 2), b.fact("leaf-3", 1)
+			b.as(x, "host-0007 mlx5_1")
+			b.as(y, "host-0002 mlx5_1")
+		}, []string{"leaf-1/2 swapped disable disabled", "leaf-3/1 swapped disable disabled"}},
+		{"T148 two trunks swapped", nil, func(b *bench) {
+			x, y := b.fact("leaf-1", 19), b.fact("leaf-1", 28)
+			x.GUID, x.PortGUID, y.GUID, y.PortGUID = y.GUID, y.PortGUID, x.GUID, x.PortGUID
+		}, []string{"leaf-1/19 swapped disable disabled", "leaf-1/28 swapped disable disabled"}},
+		{"a trunk at another port", nil, func(b *bench) { b.fact("leaf-1", 19).Port = 36 }, []string{"leaf-1/19 wrong_port disable disabled"}},
+		{"T149 a cable from elsewhere at a spare port", nil, func(b *bench) {
+			s := b.fact("leaf-2", 10)
+			s.GUID, s.Port, s.Type = 0x00aa000000000001, 1, ib.NodeCA
+		}, []string{"leaf-2/10 reserved disable disabled"}},
+		{"T150 a switch at a spare port", nil, func(b *bench) {
+			s := b.fact("leaf-2", 10)
+			s.GUID, s.Port, s.Type = 0x00aa000000000001, 1, ib.NodeSwitch
+		}, []string{"leaf-2/10 reserved disable disabled"}},
+		{"T150 a loopback plug", nil, func(b *bench) {
+			s := b.fact("leaf-2", 10)
+			b.as(s, "leaf-2")
+			s.Port = 10
+		}, []string{"leaf-2/10 reserved disable disabled"}},
+		{"RMA: a spare of the model", maintained, func(b *bench) { b.as(b.fact("leaf-1", 2), "spare-1") }, []string{"leaf-1/2 rma_candidate hold held"}},
+		{"RMA: a spare of another model", maintained, func(b *bench) { b.as(b.fact("leaf-1", 2), "spare-2") }, []string{"leaf-1/2 unknown disable disabled"}},
+		{"RMA: a live host's GUID", maintained, func(b *bench) { b.as(b.fact("leaf-1", 2), "host-0001 mlx5_1") }, []string{"leaf-1/2 spoof disable disabled"}},
+		{"RMA: the old one is still there", maintained, func(*bench) {}, nil},
+		{"T28 adapters of one host exchanged", func(r *topospec.Revision) {
+			topospectest.Device(t, r, "host-0001 mlx5_1").Host = "box"
+			topospectest.Device(t, r, "host-0005 mlx5_1").Host = "box"
+		}, func(b *bench) {
+			b.as(b.fact("leaf-1", 1), "host-0005 mlx5_1")
+			b.as(b.fact("leaf-2", 2), "host-0001 mlx5_1")
+		}, []string{"leaf-1/1 intra_host_swap disable disabled", "leaf-2/2 intra_host_swap disable disabled"}},
+		{"unplanned port, disable", func(r *topospec.Revision) { r.Links = drop(r, t, "leaf-2", 10) }, func(b *bench) {
+			s := b.fact("leaf-2", 10)
+			s.GUID, s.Type = 0x00aa000000000001, ib.NodeCA
+		}, []string{"leaf-2/10 unplanned disable disabled"}},
+		{"unplanned port, hold", func(r *topospec.Revision) {
+			r.Links, r.Policy.Unknown = drop(r, t, "leaf-2", 10), topospec.UnknownHold
+		}, func(b *bench) {
+			s := b.fact("leaf-2", 10)
+			s.GUID, s.Type = 0x00aa000000000001, ib.NodeCA
+		}, []string{"leaf-2/10 unplanned hold held"}},
+		{"unplanned port, warn, but a GUID of somebody", func(r *topospec.Revision) {
+			r.Links, r.Policy.Unknown = drop(r, t, "leaf-2", 10), topospec.UnknownWarn
+		}, func(b *bench) { b.as(b.fact("leaf-2", 10), "host-0001 mlx5_1") }, []string{"leaf-2/10 spoof disable disabled"}},
+		{"unplanned port, warn, but the port GUID of somebody", func(r *topospec.Revision) {
+			r.Links, r.Policy.Unknown = drop(r, t, "leaf-2", 10), topospec.UnknownWarn
+			d := topospectest.Device(t, r, "host-0001 mlx5_1")
+			d.PortGUIDs = []ib.GUID{d.GUID + 1}
+		}, func(b *bench) {
+			s := b.fact("leaf-2", 10)
+			b.as(s, "host-0001 mlx5_1")
+			s.GUID = 0x00aa000000000001
+		}, []string{"leaf-2/10 spoof disable disabled"}},
+		{"a boundary", func(r *topospec.Revision) {
+			for i := range r.Links {
+				if r.Links[i].B.GUID == topospectest.Device(t, r, "host-0002 mlx5_1").GUID {
+					r.Links[i].State = topospec.NoDiscover
+				}
+			}
+		}, func(b *bench) { b.as(b.fact("leaf-1", 2), "host-0002 mlx5_1") }, []string{"leaf-1/2 no_discover leave seen"}},
+		{"port GUID enforced", func(r *topospec.Revision) {
+			topospectest.Device(t, r, "host-0002 mlx5_1").PortGUIDs = []ib.GUID{0x0020000000008888}
+			r.Policy.Fields.PortGUID = topospec.FieldEnforce
+		}, func(b *bench) { b.fact("leaf-1", 2).PortGUID++ }, []string{"leaf-1/2 attributes disable disabled"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.spec)
+			j := judge.New(b.spec, topospec.Enforce, nil)
+			tt.change(b)
+			b.tell(j)
+			if diff := cmp.Diff(b.wrong(j), tt.want); diff != "" {
+				t.Errorf("not verified (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+func drop(r *topospec.Revision, t *testing.T, name string, port ib.PortNum) []topospec.Link {
+	g := topospectest.Device(t, r, name).GUID
+	return slices.DeleteFunc(r.Links, func(l topospec.Link) bool { return l.A == topospec.End{GUID: g, Port: port} })
+}
+
+// TestModes: below enforcement nothing is acted on, and nothing wrong is verified.
+func TestModes(t *testing.T) {
+	b := newBench(t, nil)
+	b.as(b.fact("leaf-1", 2), "host-0009 mlx5_1")
+	at := b.fact("leaf-1", 2).At
+	for _, tt := range []struct {
+		mode  topospec.Mode
+		alarm bool
+		want  judge.Action
+	}{{topospec.Observe, false, judge.Admit}, {topospec.Warn, true, judge.Admit}, {topospec.Enforce, true, judge.Disable}} {
+		j := judge.New(b.spec, tt.mode, nil)
+		b.tell(j)
+		r := j.Link(*b.fact("leaf-1", 2))
+		if r.Verdict != judge.Spoof || r.Action != tt.want || r.Would != judge.Disable || r.Alarm != tt.alarm || j.IsVerified(at) {
+			t.Errorf("%v: %+v", tt.mode, r)
+		}
+	}
+}
+
+// TestFieldWarns: a field that policy only warns of does not keep a link from
+// being verified, and raises an alarm.
+func TestFieldWarns(t *testing.T) {
+	b := newBench(t, func(r *topospec.Revision) {
+		r.Policy.Fields.SystemImage = topospec.FieldWarn
+		topospectest.Device(t, r, "host-0002 mlx5_1").SystemImage = 0x0020000000008888
+	})
+	j := judge.New(b.spec, topospec.Enforce, nil)
+	b.fact("leaf-1", 2).SystemImage = 1
+	b.tell(j)
+	if r := j.Link(*b.fact("leaf-1", 2)); r.Verdict != judge.Verified || r.Fields != judge.FieldSystemImage || !r.Alarm {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestNothingBehindTheUnverified: what is behind a switch that is not verified
+// waits, and is judged as soon as the switch is.
+func TestNothingBehindTheUnverified(t *testing.T) {
+	b := newBench(t, nil)
+	j := judge.New(b.spec, topospec.Enforce, nil)
+	host := *b.fact("leaf-4", 1)
+	if plan := j.Before(host.At); plan != judge.PlanHold {
+		t.Errorf("plan %v before the switch is verified, want hold", plan)
+	}
+	if r := j.Link(host); r.Verdict != judge.Held || r.Action != judge.Hold {
+		t.Errorf("before the switch is verified: %+v", r)
+	}
+	b.tell(j)
+	if !j.IsVerified(host.At) {
+		t.Error("the host is not verified when its switch is")
+	}
+	if got := j.Score(); got != 1000 {
+		t.Errorf("score %v", got)
+	}
+	for _, sw := range []string{"core-1-1", "core-2-1"} {
+		j.Forget(topospectest.Device(t, b.rev, sw).GUID)
+	}
+	for _, sw := range []string{"spine-2-1-1", "spine-2-1-2", "leaf-3", "leaf-4"} {
+		for port := ib.PortNum(1); port <= 36; port++ {
+			j.Down(ib.Place{Switch: topospectest.Device(t, b.rev, sw).GUID, Port: port})
+		}
+	}
+	for _, sw := range []string{"spine-1-1-1", "spine-1-1-2"} {
+		for port := ib.PortNum(19); port <= 36; port++ {
+			j.Down(ib.Place{Switch: topospectest.Device(t, b.rev, sw).GUID, Port: port})
+		}
+	}
+	if j.Trusts(topospectest.Device(t, b.rev, "leaf-4").GUID) {
+		t.Error("a switch that is gone is still trusted")
+	}
+	if r := j.Link(host); r.Verdict != judge.Held {
+		t.Errorf("behind a switch that is gone: %+v", r)
+	}
+}
+
+func TestDisabledUntilReleased(t *testing.T) {
+	b := newBench(t, nil)
+	j := judge.New(b.spec, topospec.Enforce, nil)
+	right := *b.fact("leaf-1", 2)
+	b.as(b.fact("leaf-1", 2), "host-0009 mlx5_1")
+	b.tell(j)
+	j.Down(right.At)
+	if r := j.Link(right); r.Action != judge.Disable || r.Verdict != judge.Spoof || j.Before(right.At) != judge.PlanDisable {
+		t.Errorf("T23: the right GUID between two wrong ones: %+v", r)
+	}
+	if err := j.Release(right.At, "", "it is clean"); !errors.Is(err, judge.ErrRefused) {
+		t.Errorf("released by nobody: %v", err)
+	}
+	if err := j.Release(right.At, "ada", "it is clean"); err != nil {
+		t.Fatal(err)
+	}
+	if r := j.Link(right); r.Verdict != judge.Verified {
+		t.Errorf("after the release: %+v", r)
+	}
+	states := []string{}
+	for _, c := range j.Changes() {
+		if c.At == right.At {
+			states = append(states, fmt.Sprintf("%v %v %s", c.To, c.Ruling.Verdict, c.By))
+		}
+	}
+	if diff := cmp.Diff(states, []string{"disabled spoof ", "released spoof ada", "verified verified "}); diff != "" {
+		t.Errorf("changes (-got +want):\n%s", diff)
+	}
+}
+
+// TestPromotion: only a person promotes, and only when the score is there.
+func TestPromotion(t *testing.T) {
+	b := newBench(t, nil)
+	j := judge.New(b.spec, topospec.Observe, nil)
+	if err := j.SetMode(topospec.Enforce, "ada"); !errors.Is(err, judge.ErrRefused) {
+		t.Errorf("enforced with score 0: %v", err)
+	}
+	b.as(b.fact("leaf-1", 2), "host-0009 mlx5_1")
+	b.tell(j)
+	if err := j.SetMode(topospec.Enforce, ""); !errors.Is(err, judge.ErrRefused) || j.Mode() != topospec.Observe {
+		t.Errorf("enforced by nobody: %v", err)
+	}
+	j.Changes()
+	if err := j.SetMode(topospec.Enforce, "ada"); err != nil {
+		t.Fatal(err)
+	}
+	c := j.Changes()
+	if len(c) != 1 || c[0].At != b.fact("leaf-1", 2).At || c[0].To != judge.StateDisabled {
+		t.Errorf("what enforcement changed: %+v", c)
+	}
+	if err := j.SetMode(topospec.Observe, ""); err != nil || j.Link(*b.fact("leaf-1", 2)).Action != judge.Admit {
+		t.Errorf("demoted: %v", err)
+	}
+}
+
+func TestForeignFile(t *testing.T) {
+	b := newBench(t, nil)
+	other := topospectest.Revision(t, topospectest.Small())
+	for i := range other.Devices {
+		other.Devices[i].GUID += 0x1000000
+	}
+	for i := range other.Links {
+		if other.Links[i].A.GUID += 0x1000000; !other.Links[i].B.IsZero() {
+			other.Links[i].B.GUID += 0x1000000
+		}
+	}
+	j := judge.New(topospectest.Spec(t, other), topospec.Observe, nil)
+	judge.Sweep(j, b.fabric, b.sm)
+	if err := j.SetMode(topospec.Enforce, "ada"); !errors.Is(err, judge.ErrRefused) || j.Verified() != 0 {
+		t.Errorf("the specification of another fabric: %v, %d links verified", err, j.Verified())
+	}
+}
+
+func TestActivate(t *testing.T) {
+	b := newBench(t, nil)
+	j := judge.New(b.spec, topospec.Enforce, nil)
+	b.as(b.fact("leaf-1", 2), "spare-1")
+	b.tell(j)
+	j.Changes()
+	next := b.rev.Clone()
+	old, spare := topospectest.Device(t, next, "host-0002 mlx5_1"), topospectest.Device(t, next, "spare-1")
+	old.Stock, spare.Stock = topospec.Retired, topospec.InUse
+	link(b, next, "leaf-1", 2).B.GUID = spare.GUID
+	link(b, next, "leaf-2", 3).State = topospec.Disabled
+	j.Activate(topospectest.Spec(t, next))
+	got := []string{}
+	for _, c := range j.Changes() {
+		got = append(got, fmt.Sprintf("%v %v to %v %v", c.At.Port, c.From, c.To, c.Ruling.Verdict))
+	}
+	if diff := cmp.Diff(got, []string{"2 disabled to released verified", "3 verified to disabled disabled"}); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+	if r := j.Link(*b.fact("leaf-1", 2)); r.Verdict != judge.Verified {
+		t.Errorf("the new adapter: %+v", r)
+	}
+	if j.Score() != 1000 {
+		t.Errorf("score %v, %d of %d", j.Score(), j.Verified(), j.Spec().NumActive())
+	}
+}
+
+func TestMissing(t *testing.T) {
+	b := newBench(t, nil)
+	j := judge.New(b.spec, topospec.Enforce, nil)
+	b.tell(j)
+	if n := j.NumMissing(); n != 0 {
+		t.Errorf("%d missing of a whole fabric", n)
+	}
+	j.Down(b.fact("leaf-1", 2).At)
+	got := []topospec.End{}
+	for l := range j.MissingLinks() {
+		got = append(got, l.A)
+	}
+	if diff := cmp.Diff(got, []topospec.End{topospec.EndAt(b.fact("leaf-1", 2).At)}); diff != "" || j.NumMissing() != 1 {
+		t.Errorf("missing (-got +want):\n%s", diff)
+	}
+}
+
+// TestOwnCable: our own cable is never disabled, whatever the specification says.
+func TestOwnCable(t *testing.T) {
+	b := newBench(t, nil)
+	j := judge.New(b.spec, topospec.Enforce, nil)
+	own := b.facts[0]
+	own.GUID++
+	if r := j.Attach(own); r.Action == judge.Disable || !r.Page {
+		t.Errorf("%+v", r)
+	}
+	if j.Verified() != 0 || j.Trusts(own.At.Switch) {
+		t.Error("something is verified from a place that is wrong")
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	b := newBench(t, nil)
+	j := judge.New(b.spec, topospec.Observe, nil)
+	b.tell(j)
+	for i := range 100_000 {
+		j.Link(judge.Seen{At: ib.Place{Switch: ib.GUID(0x00bb000000000000 + i), Port: 1}, GUID: 0x00cc000000000001})
+	}
+	if n := len(j.Changes()); n > 20_000 {
+		t.Errorf("%d ports of unknown switches are remembered", n)
+	}
+}
+
+func TestLinkAllocatesNothing(t *testing.T) {
+	b := newBench(t, nil)
+	j := judge.New(b.spec, topospec.Enforce, nil)
+	b.tell(j)
+	s := *b.fact("leaf-1", 2)
+	if n := testing.AllocsPerRun(100, func() { j.Link(s); j.Before(s.At) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
