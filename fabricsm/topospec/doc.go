@@ -18,6 +18,10 @@
 //	generate    a revision from a rack design and a manifest of GUIDs
 //	lint        what is suspicious in a revision
 //	judge       verdicts on what the Subnet Manager sees, one link end at a time
+//	diff        two revisions compared, in physical terms
+//	simulate    what activating a revision would do
+//	history     revisions, approvals, activation, rollback
+//	rma         replacement of an adapter or a switch as a flow
 //
 // The Subnet Manager's core imports this package and judge. How it asks is
 // written in the documentation of judge.

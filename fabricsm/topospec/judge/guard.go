@@ -20,7 +20,7 @@ type Guard struct {
 // switch port whose link to another switch is or was verified, those about to be
 // disabled included: a way over a link that was never verified counts as none.
 func NewGuard(f *topo.Fabric, sm topo.PortID, usable func(topo.PortID) bool) *Guard {
-	g := &Guard{f: f, sm: sm, bridge: make([]bool, len(f.Ports()))}
+	g := &Guard{f: f, sm: sm, bridge: make([]bool, f.NumPorts())}
 	start := f.Port(sm).Node
 	if f.Node(start).Type != ib.NodeSwitch {
 		at := f.LinkUp(sm)
@@ -29,7 +29,7 @@ func NewGuard(f *topo.Fabric, sm topo.PortID, usable func(topo.PortID) bool) *Gu
 		}
 		start = f.Port(at).Node
 	}
-	w := walk{g: g, usable: usable, order: make([]int32, len(f.Nodes())), low: make([]int32, len(f.Nodes()))}
+	w := walk{g: g, usable: usable, order: make([]int32, f.NumNodes()), low: make([]int32, f.NumNodes())}
 	w.from(start)
 	return g
 }

@@ -31,7 +31,7 @@ func TestGuard(t *testing.T) {
 			g := judge.NewGuard(f, sm, always)
 			all := reach(f, sm, topo.None)
 			got, want := []topo.PortID{}, []topo.PortID{}
-			for p := range topo.PortID(len(f.Ports())) {
+			for p := range topo.PortID(f.NumPorts()) {
 				if f.LinkUp(p) == topo.None {
 					continue
 				}

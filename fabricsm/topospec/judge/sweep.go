@@ -40,7 +40,7 @@ func Sweep(j *Judge, f *topo.Fabric, sm topo.PortID) int {
 		j.Attach(own)
 		start = f.Port(at).Node
 	}
-	seen := make([]bool, len(f.Nodes()))
+	seen := make([]bool, f.NumNodes())
 	seen[start] = true
 	for queue := []topo.NodeID{start}; len(queue) > 0; queue = queue[1:] {
 		n := f.Node(queue[0])

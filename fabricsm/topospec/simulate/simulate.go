@@ -198,7 +198,7 @@ func words(s *topospec.Spec, e topospec.End) string {
 // revision has.
 func (r *Report) coverage(in *Input) {
 	covered := 0
-	for p := range topo.PortID(len(in.Fabric.Ports())) {
+	for p := range topo.PortID(in.Fabric.NumPorts()) {
 		q := in.Fabric.LinkUp(p)
 		if q == topo.None || q < p {
 			continue

@@ -1,0 +1,230 @@
+// Package rma replaces an adapter or a switch as a flow: a window is opened for one
+// place and a limited time, a candidate is seen and checked, somebody accepts it,
+// and a revision follows in which the old GUID is retired.
+//
+// Flows are values without a clock: times are given. A flow grants nothing; what
+// comes out of it is a revision, which takes the way of every revision.
+package rma
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topospec"
+)
+
+// State is where a replacement is.
+type State uint8
+
+// States of a replacement.
+const (
+	Open      State = iota // the window is open and nothing was seen
+	Candidate              // one device is there that may be the new one
+	Attested               // the host, or who replaced the switch, proved it
+	Accepted               // a revision was made
+	Expired                // time ran out
+	Cancelled
+)
+
+var stateNames = []string{"open", "candidate", "attested", "accepted", "expired", "cancelled"}
+
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
+
+// MarshalText gives the name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// ErrRefused means that a step may not be done.
+var ErrRefused = errors.New("refused")
+
+// maxWindow bounds how long a window may be open.
+const maxWindow = 14 * 24 * time.Hour
+
+// Adapter is the replacement of one adapter.
+type Adapter struct {
+	Ticket    string
+	Old, New  ib.GUID // New: 0 until a candidate is there
+	At        topospec.End
+	State     State
+	Opened    time.Time
+	Expires   time.Time
+	By        string
+	model     string
+	candidate topospec.Device
+}
+
+// OpenAdapter opens a window for an adapter of the revision in force. The revision
+// that it gives puts the port under maintenance: it must be activated before the
+// adapter is taken out.
+func OpenAdapter(s *topospec.Spec, old ib.GUID, ticket, by string, now time.Time, window time.Duration) (*Adapter, *topospec.Revision, error) {
+	id := s.DeviceByGUID(old)
+	switch {
+	case ticket == "" || by == "":
+		return nil, nil, fmt.Errorf("replace %v: %w: name a ticket and who opens it", old, ErrRefused)
+	case window <= 0 || window > maxWindow:
+		return nil, nil, fmt.Errorf("replace %v: %w: a window of %v: want up to %v", old, ErrRefused, window, maxWindow)
+	case id == topospec.None || s.Device(id).Kind != topospec.KindHCA || s.Device(id).Stock != topospec.InUse:
+		return nil, nil, fmt.Errorf("replace %v: %w: the specification has no such adapter in use", old, ErrRefused)
+	case s.Device(id).Role == topospec.RoleSM:
+		return nil, nil, fmt.Errorf("replace %v: %w: it is a Subnet Manager's; hand over to another one and draft a revision for it", old, ErrRefused)
+	}
+	at := s.Home(id)
+	if at.IsZero() {
+		return nil, nil, fmt.Errorf("replace %v: %w: it has no link", old, ErrRefused)
+	}
+	r := s.Revision().Clone()
+	for i := range r.Links {
+		if l := &r.Links[i]; (l.A.GUID == old || l.B.GUID == old) && l.State == topospec.Active {
+			l.State, l.Reason = topospec.Maintenance, "RMA "+ticket
+		}
+	}
+	a := &Adapter{Ticket: ticket, Old: old, At: at, Opened: now, Expires: now.Add(window), By: by, model: s.Device(id).Model}
+	return a, r, nil
+}
+
+// Tick lets time pass: a window that nobody closed expires. It reports that this
+// happened now; the port is to leave maintenance then, see Close.
+func (a *Adapter) Tick(now time.Time) bool {
+	if a.State < Accepted && !now.Before(a.Expires) {
+		a.State = Expired
+		return true
+	}
+	return false
+}
+
+// Seen tells what the judge holds as rma_candidate. A second device at the place
+// ends the first one's chance: nobody races for a window.
+func (a *Adapter) Seen(s *topospec.Spec, at topospec.End, guid ib.GUID, now time.Time) error {
+	a.Tick(now)
+	id := s.DeviceByGUID(guid)
+	switch {
+	case a.State >= Accepted:
+		return fmt.Errorf("replace %v: %w: the window is %v", a.Old, ErrRefused, a.State)
+	case at != a.At:
+		return fmt.Errorf("replace %v: %w: %v was seen at %v, the window is for %v", a.Old, ErrRefused, guid, at, a.At)
+	case id == topospec.None || s.Device(id).Stock != topospec.Spare:
+		return fmt.Errorf("replace %v: %w: %v is no spare", a.Old, ErrRefused, guid)
+	case s.Device(id).Model != a.model || s.Device(id).Kind != topospec.KindHCA:
+		return fmt.Errorf("replace %v: %w: %v is a %s, the old one a %s", a.Old, ErrRefused, guid, s.Device(id).Model, a.model)
+	case a.State != Open && a.New != guid:
+		a.State, a.New = Open, 0
+		return fmt.Errorf("replace %v: %w: two devices were seen at %v; leave one in, it counts from now on", a.Old, ErrRefused, at)
+	}
+	if a.State == Open {
+		a.State, a.New, a.candidate = Candidate, guid, *s.Device(id)
+	}
+	return nil
+}
+
+// Proof is what attestation of the host says of the new adapter.
+type Proof struct {
+	Host  string  // that the specification has for the old one
+	GUID  ib.GUID // of the adapter, as measured
+	PSID  string  // firmware parameter set
+	Fresh bool    // the quote is newer than the candidate, firmware and lock are as they must be
+}
+
+// Attest takes the proof of the host.
+func (a *Adapter) Attest(s *topospec.Spec, p Proof, now time.Time) error {
+	a.Tick(now)
+	id := s.DeviceByGUID(a.Old)
+	switch {
+	case a.State != Candidate:
+		return fmt.Errorf("replace %v: %w: it is %v, there is no candidate to attest", a.Old, ErrRefused, a.State)
+	case !p.Fresh:
+		return fmt.Errorf("replace %v: %w: the proof is old, or firmware or lock are not as they must be", a.Old, ErrRefused)
+	case p.GUID != a.New:
+		return fmt.Errorf("replace %v: %w: the host attests %v, seen is %v", a.Old, ErrRefused, p.GUID, a.New)
+	case id == topospec.None || s.Device(id).Host != p.Host:
+		return fmt.Errorf("replace %v: %w: the proof is of host %q", a.Old, ErrRefused, p.Host)
+	case a.candidate.PSID != "" && a.candidate.PSID != p.PSID:
+		return fmt.Errorf("replace %v: %w: the proof has PSID %s, inventory %s", a.Old, ErrRefused, p.PSID, a.candidate.PSID)
+	}
+	a.State = Attested
+	return nil
+}
+
+// Accept makes the revision in which the new adapter has the place of the old one,
+// which is retired. by may be empty if policy lets spares in without a person.
+// What was bound to the old GUID (keys, memberships) moves when it is activated.
+func (a *Adapter) Accept(s *topospec.Spec, by string, now time.Time) (*topospec.Revision, error) {
+	a.Tick(now)
+	switch {
+	case a.State != Attested:
+		return nil, fmt.Errorf("replace %v: %w: it is %v", a.Old, ErrRefused, a.State)
+	case by == "" && !s.Revision().Policy.Stocked:
+		return nil, fmt.Errorf("replace %v: %w: policy wants a person to accept it", a.Old, ErrRefused)
+	}
+	r := s.Revision().Clone()
+	if err := replace(r, a.Old, a.New); err != nil {
+		return nil, err
+	}
+	a.close(r)
+	a.State = Accepted
+	return r, r.Validate("replacement of " + a.Old.String())
+}
+
+// Close makes the revision that ends maintenance after a window expired or was
+// cancelled: the old adapter is expected again.
+func (a *Adapter) Close(s *topospec.Spec) (*topospec.Revision, error) {
+	if a.State == Accepted {
+		return nil, fmt.Errorf("replace %v: %w: it is accepted", a.Old, ErrRefused)
+	}
+	if a.State != Expired {
+		a.State = Cancelled
+	}
+	r := s.Revision().Clone()
+	a.close(r)
+	return r, nil
+}
+
+// close takes the ports of the flow out of maintenance.
+func (a *Adapter) close(r *topospec.Revision) {
+	for i := range r.Links {
+		l := &r.Links[i]
+		for _, e := range [2]topospec.End{l.A, l.B} {
+			if l.State == topospec.Maintenance && (e.GUID == a.Old || e.GUID == a.New && a.New != 0) {
+				l.State, l.Reason = topospec.Active, ""
+			}
+		}
+	}
+}
+
+// replace gives a device's place and links to a spare, and retires it.
+func replace(r *topospec.Revision, old, now ib.GUID) error {
+	var from, to *topospec.Device
+	for i := range r.Devices {
+		switch r.Devices[i].GUID {
+		case old:
+			from = &r.Devices[i]
+		case now:
+			to = &r.Devices[i]
+		}
+	}
+	if from == nil || to == nil || to.Stock != topospec.Spare || from.Stock != topospec.InUse {
+		return fmt.Errorf("replace %v by %v: %w: the one must be in use and the other a spare", old, now, ErrRefused)
+	}
+	kept := *to
+	*to = *from
+	to.GUID, to.Serial, to.SystemImage, to.PortGUIDs, to.Model = kept.GUID, kept.Serial, kept.SystemImage, kept.PortGUIDs, kept.Model
+	if kept.PSID != "" {
+		to.PSID = kept.PSID
+	}
+	*from = topospec.Device{GUID: from.GUID, Kind: from.Kind, Model: from.Model, Serial: from.Serial, Stock: topospec.Retired, Ports: from.Ports}
+	for i := range r.Links {
+		l := &r.Links[i]
+		if l.A.GUID == old {
+			l.A.GUID = now
+		}
+		if l.B.GUID == old {
+			l.B.GUID = now
+		}
+	}
+	return nil
+}
