@@ -22,6 +22,7 @@
 //	simulate    what activating a revision would do
 //	history     revisions, approvals, activation, rollback
 //	rma         replacement of an adapter or a switch as a flow
+//	export      ibnetdiscover, Slurm's topology.conf and lists of GUIDs
 //
 // The Subnet Manager's core imports this package and judge. How it asks is
 // written in the documentation of judge.
