@@ -16,6 +16,7 @@ import (
 func runCommand() *cobra.Command {
 	var (
 		socket  string
+		modern  bool
 		options sim.Options
 	)
 	c := &cobra.Command{
@@ -35,6 +36,9 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if modern {
+				options.Device = sim.Modern()
+			}
 			f := sim.NewWith(l, options)
 			fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes on socket %q\n", len(l.Nodes), server.Socket())
 			ctx, quit := context.WithCancel(c.Context())
@@ -50,6 +54,8 @@ func runCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&socket, "socket", defaultSocket(), "base of the socket names (default from IBSIM_SOCKNAME)")
 	f.Uint64Var(&options.Seed, "seed", 0, "seed of every random choice")
+	f.BoolVar(&modern, "modern", false, "devices with CC, VS and N2N keys, that hold two keys while one is changed")
+	f.DurationVar(&options.Training, "training", 0, "time that a link takes to come up, for example 2s")
 	f.BoolVar(&options.LoseSilently, "lose-silently", false, "do not hand undeliverable requests back; clients without timeouts then wait for ever")
 	return c
 }

@@ -45,6 +45,7 @@ func (n *Notice) LayoutIn(c Class) *Layout {
 		}
 	case ClassVendorVS, ClassVendorN2N:
 		return LayoutOf[NoticeKeyVS]()
+	default:
 	}
 	return n.Layout()
 }

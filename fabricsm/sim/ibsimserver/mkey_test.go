@@ -88,8 +88,17 @@ func TestSmpqueryNeedsTheMKey(t *testing.T) {
 // only who knows it reads anything, and the keys are hidden.
 func TestOpenSMLocksTheFabric(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "smpquery")
+	for name, device := range map[string]sim.Device{"plain": {}, "modern": sim.Modern()} {
+		t.Run(name, func(t *testing.T) { openSMLocks(t, device) })
+	}
+}
+
+func openSMLocks(t *testing.T, device sim.Device) {
 	const key = 0x1122334455667788
 	f, _ := fabric(t)
+	if err := f.SetDevice("", device); err != nil {
+		t.Fatal(err)
+	}
 	ours := serve(t, f)
 	conf := ours.Dir + "/opensm.conf"
 	if err := os.WriteFile(conf, []byte("m_key 0x1122334455667788\nm_key_protection_level 2\nm_key_lease_period 60\n"), 0o600); err != nil {
