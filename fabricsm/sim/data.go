@@ -24,9 +24,10 @@ type Data struct {
 	PKey     ib.PKey
 	SourceQP uint32 // of a datagram
 	DestQP   uint32
-	GRH      *GRH // a global route header, nil: none
-	Raw      bool // a raw packet: it has no transport header, hence no P_Key and no queue pair
-	Payload  int  // bytes
+	QKey     uint32 // of a datagram: queue pair 1 takes its own, 0x80010000, and 0 stands for the right one; others take any
+	GRH      *GRH   // a global route header, nil: none
+	Raw      bool   // a raw packet: it has no transport header, hence no P_Key and no queue pair
+	Payload  int    // bytes
 }
 
 // GRH is what of a global route header (IBTA volume 1, 8.3) a host can choose.
@@ -67,11 +68,12 @@ const (
 	RawFiltered                 // a raw packet at a switch port that filters them
 	WrongPort                   // at a port that does not have the LID
 	Faulty                      // lost by a Fault
+	QKeyRefused                 // not the Q_Key of the queue pair it is for
 )
 
 var fateNames = [...]string{
 	"delivered", "not sent", "no route", "looped", "link down", "no lane", "too long", "P_Key refused inbound",
-	"P_Key refused outbound", "P_Key refused at the destination", "raw packet filtered", "wrong port", "lost by a fault",
+	"P_Key refused outbound", "P_Key refused at the destination", "raw packet filtered", "wrong port", "lost by a fault", "Q_Key refused",
 }
 
 // String names the fate.
@@ -223,7 +225,7 @@ func (p *port) passes(d *Data, way direction) Fate {
 
 // head is what a notice tells of the packet.
 func (d *Data) head() *packetHead {
-	h := &packetHead{slid: d.SLID, dlid: d.DLID, sqp: d.SourceQP, dqp: d.DestQP, pkey: d.PKey, sl: d.SL}
+	h := &packetHead{slid: d.SLID, dlid: d.DLID, sqp: d.SourceQP, dqp: d.DestQP, qkey: d.QKey, pkey: d.PKey, sl: d.SL}
 	if d.GRH != nil {
 		h.sgid, h.dgid = d.GRH.SGID, d.GRH.DGID
 	}
@@ -251,6 +253,10 @@ func (f *Fabric) takeData(at *port, d *Data) (Fate, *port) {
 	}
 	if fate := at.passes(d, inbound); fate != Delivered {
 		return fate, at
+	}
+	if d.DestQP == 1 && !d.Raw && d.QKey != 0 && d.QKey != gmpQKey {
+		at.refuse(refusedQKey, d.head(), inbound)
+		return QKeyRefused, at
 	}
 	if loss := at.node.activeFault().Loss; loss > 0 && f.rng.Float64() < loss {
 		f.stats.Lost++
