@@ -34,6 +34,7 @@ type fabricConfig struct {
 	Health      healthConfig   `yaml:"health"`
 	Growth      growthConfig   `yaml:"growth"`
 	Routing     routingConfig  `yaml:"routing"`
+	Keys        keysConfig     `yaml:"keys"`
 	Watch       watchConfig    `yaml:"watch"`
 }
 
@@ -61,6 +62,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.health", &f.Health},
 		{"fabric.growth", &f.Growth},
 		{"fabric.routing", &f.Routing},
+		{"fabric.keys", &f.Keys},
 		{"fabric.watch", &f.Watch},
 	}
 }
@@ -75,7 +77,7 @@ func defaultFabric() fabricConfig {
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
-		Growth: defaultGrowth(), Routing: defaultRouting(),
+		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(),
 	}
 }
 

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
+)
+
+// keysConfig says which management keys devices get. Keys that OpenSM or UFM
+// have an option for are called as that.
+type keysConfig struct {
+	Root           string        `yaml:"root"`
+	Mode           string        `yaml:"m_key_mode"`
+	Import         string        `yaml:"import"`
+	ImportOptions  string        `yaml:"import_options"`
+	RotationPeriod time.Duration `yaml:"rotation_period"`
+	RotationGrace  time.Duration `yaml:"rotation_grace"`
+	RotationWindow int           `yaml:"rotation_window"`
+
+	MKey           string        `yaml:"m_key_enable"`
+	MKeyProtection uint8         `yaml:"m_key_protection_level"`
+	MKeyLease      time.Duration `yaml:"m_key_lease_period"`
+
+	CCKey         string        `yaml:"cc_key_enable"`
+	CCLease       time.Duration `yaml:"cc_key_lease_period"`
+	CCProtect     bool          `yaml:"cc_key_protect_bit"`
+	CCOutstanding int           `yaml:"cc_max_outstanding_mads"`
+
+	VSKey         string        `yaml:"vs_key_enable"`
+	VSLease       time.Duration `yaml:"vs_key_lease_period"`
+	VSProtect     bool          `yaml:"vs_key_ci_protect_bits"`
+	VSOutstanding int           `yaml:"vs_max_outstanding_mads"`
+
+	N2NKey         string        `yaml:"n2n_key_enable"`
+	N2NLease       time.Duration `yaml:"n2n_key_lease_period"`
+	N2NProtect     bool          `yaml:"n2n_key_protect_bit"`
+	N2NOutstanding int           `yaml:"n2n_max_outstanding_mads"`
+}
+
+// What a key's enable says, as UFM's 0, 1 and 2.
+const (
+	keyIgnore  = "ignore"
+	keyDisable = "disable"
+	keyEnable  = "enable"
+)
+
+func defaultKeys() keysConfig {
+	r := keys.DefaultRotation()
+	return keysConfig{
+		Mode: string(keys.ModeDerived), RotationPeriod: r.Period, RotationGrace: r.Grace, RotationWindow: r.Window,
+		MKey: keyIgnore, MKeyProtection: 2, MKeyLease: time.Minute,
+		CCKey: keyIgnore, CCLease: time.Minute, CCProtect: true, CCOutstanding: 500,
+		VSKey: keyIgnore, VSLease: time.Minute, VSProtect: true, VSOutstanding: 500,
+		N2NKey: keyIgnore, N2NLease: time.Minute, N2NProtect: true, N2NOutstanding: 500,
+	}
+}
+
+// credentialPrefix begins a root that systemd gives.
+const credentialPrefix = "credential:"
+
+func (c *keysConfig) check(k *checker, key string) {
+	if name, ok := strings.CutPrefix(c.Root, credentialPrefix); ok && (name == "" || filepath.Base(name) != name) {
+		k.wrong(key+".root", "%q: want %sNAME, with no slash in the name", c.Root, credentialPrefix)
+	}
+	k.oneOf(key+".m_key_mode", c.Mode, string(keys.ModeDerived), string(keys.ModeRandom))
+	r := keys.RotationConfig{Period: c.RotationPeriod, Grace: c.RotationGrace, Window: c.RotationWindow}
+	if err := r.Check(); err != nil {
+		k.wrong(key+".rotation_period", "%v", err)
+	}
+	k.enable(key+".m_key_enable", c.MKey, c.Root)
+	k.lease(key+".m_key_lease_period", c.MKeyLease)
+	if c.MKeyProtection != 2 && c.MKeyProtection != 3 {
+		k.wrong(key+".m_key_protection_level", "%d: at 0 and 1 any host may read the fabric, and at 0 the keys; want 2 or 3, which are the same", c.MKeyProtection)
+	}
+	k.classKey(key+".cc", "_key_protect_bit", c.CCKey, c.Root, c.CCLease, c.CCProtect, c.CCOutstanding)
+	k.classKey(key+".vs", "_key_ci_protect_bits", c.VSKey, c.Root, c.VSLease, c.VSProtect, c.VSOutstanding)
+	k.classKey(key+".n2n", "_key_protect_bit", c.N2NKey, c.Root, c.N2NLease, c.N2NProtect, c.N2NOutstanding)
+}
+
+// classKey checks the keys of a class of general management.
+func (k *checker) classKey(class, bit, enable, root string, lease time.Duration, protect bool, outstanding int) {
+	k.enable(class+"_key_enable", enable, root)
+	k.lease(class+"_key_lease_period", lease)
+	within(k, class+"_max_outstanding_mads", outstanding, 1, 500)
+	if !protect {
+		k.wrong(class+bit, "false: any host could read the key from the device; want true")
+	}
+}
+
+// enable checks how a key is switched. A key itself is not named there.
+func (k *checker) enable(key, v, root string) {
+	switch v {
+	case keyIgnore:
+	case keyDisable, keyEnable:
+		if root == "" {
+			k.wrong(key, "%s: the keys have to be sealed; name a root, which portcullis keys root makes", v)
+		}
+	default:
+		k.wrong(key, "want ignore, disable or enable; keys are drawn, and never written into a configuration")
+	}
+}
+
+func (k *checker) lease(key string, v time.Duration) {
+	k.between(key, v, 0, 65535*time.Second)
+	if v%time.Second != 0 {
+		k.wrong(key, "%v: want whole seconds, or 0 for one that never ends", v)
+	}
+}
+
+func (c *keysConfig) flags(*smFlags, string) {}
+
+// apply refuses keys: the core does not program them yet, and who switches them
+// on must not believe that they are.
+func (c *keysConfig) apply(*sm.Config, func(string) string) error {
+	var errs []error
+	for name, enable := range map[string]string{
+		"m_key": c.MKey, "cc_key": c.CCKey, "vs_key": c.VSKey, "n2n_key": c.N2NKey,
+	} {
+		if enable != keyIgnore {
+			errs = append(errs, fmt.Errorf("fabric.keys.%s_enable: %s: this version does not program keys of devices yet; leave it at ignore", name, enable))
+		}
+	}
+	return errors.Join(errs...)
+}
