@@ -30,6 +30,9 @@ func (e *usageError) Error() string { return e.msg }
 // errNo is the answer no to a question that was answered on standard output.
 var errNo = errors.New("no")
 
+// errGuard is the answer no of a guard, which was told on standard output.
+var errGuard = errors.New("refused by a guard")
+
 // troubled is a comparison that could not be made.
 type troubled struct{ err error }
 

@@ -33,6 +33,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, errNo) {
 		return exitError
 	}
+	if errors.Is(err, errGuard) {
+		return exitRefused
+	}
 	where := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "portcullis"), " ")
 	if where != "" {
 		where += ": "
@@ -82,7 +85,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service,
 	f.StringVar(&a.conn.tokenFile, "token-file", "", "file that holds the operator token")
 	f.StringVar(&a.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
 	root.AddCommand(a.hostCommand(), a.tenantCommand(), a.clusterCommand(), a.inventoryCommand(),
-		a.fabricCommand(), a.smCommand(), a.keysCommand(), a.pkeyCommand(), a.madCommand(), a.replayCommand(), a.versionCommand())
+		a.fabricCommand(), a.smCommand(), a.keysCommand(), a.pkeyCommand(), a.madCommand(), a.topospecCommand(), a.replayCommand(), a.versionCommand())
 	return root
 }
 

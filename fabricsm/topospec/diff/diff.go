@@ -92,7 +92,7 @@ const (
 
 // Compare gives the differences of b from a. It costs a pass over both.
 func Compare(a, b *topospec.Spec, what What) *Report {
-	r := &Report{a: a, b: b}
+	r := &Report{Items: []Item{}, a: a, b: b}
 	r.links(what)
 	r.devices(what)
 	if what == Everything {
@@ -132,7 +132,7 @@ func (r *Report) links(what What) {
 		if what == CablesOnly && !isUp(other) {
 			other, peer = nil, topospec.End{}
 		}
-		item := Item{A: l.A, Expected: l.B, Actual: peer, Class: l.Class.String(), Port: where(r.a, r.b, l.A), Was: where(r.a, r.b, l.B), Is: where(r.b, r.a, peer)}
+		item := Item{A: l.A, Expected: l.B, Actual: peer, Class: l.Class.String(), Port: where(r.a, r.b, l.A), Was: where(r.a, r.b, l.B), Is: where(r.a, r.b, peer)}
 		told[l.A] = true
 		switch {
 		case other == nil:
@@ -161,7 +161,7 @@ func (r *Report) links(what What) {
 		if _, planned := r.a.LinkAt(r.a.SlotOf(l.A)); !planned.IsZero() {
 			continue // miss wired, told at the other port
 		}
-		r.Items = append(r.Items, Item{Kind: Unexpected, A: l.A, Actual: l.B, Class: l.Class.String(), Port: where(r.b, r.a, l.A), Is: where(r.b, r.a, l.B)})
+		r.Items = append(r.Items, Item{Kind: Unexpected, A: l.A, Actual: l.B, Class: l.Class.String(), Port: where(r.a, r.b, l.A), Is: where(r.a, r.b, l.B)})
 	}
 }
 
@@ -182,7 +182,7 @@ func (r *Report) elsewhere(l *topospec.Link, what What, told map[topospec.End]bo
 	told[peer] = true
 	r.Items = append(r.Items, Item{
 		Kind: MissWired, A: l.B, Expected: l.A, Actual: peer, Class: l.Class.String(),
-		Port: where(r.a, r.b, l.B), Was: where(r.a, r.b, l.A), Is: where(r.b, r.a, peer),
+		Port: where(r.a, r.b, l.B), Was: where(r.a, r.b, l.A), Is: where(r.a, r.b, peer),
 	})
 	return true
 }

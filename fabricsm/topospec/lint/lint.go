@@ -44,7 +44,7 @@ type Finding struct {
 
 // Check gives the findings of a revision, in the order of rules and places.
 func Check(s *topospec.Spec) []Finding {
-	c := checker{s: s, r: s.Revision()}
+	c := checker{s: s, r: s.Revision(), found: []Finding{}}
 	c.policy()
 	c.devices()
 	c.links()

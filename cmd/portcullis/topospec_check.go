@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/diff"
+	"portcullis/fabricsm/topospec/generate"
+	"portcullis/fabricsm/topospec/judge"
+	"portcullis/fabricsm/topospec/lint"
+	"portcullis/fabricsm/topospec/simulate"
+)
+
+// parseDesign reads the file of a design.
+func parseDesign(name string, data []byte) (d generate.Design, err error) {
+	if err := yaml.Load(data, &d, yaml.WithKnownFields()); err != nil {
+		return d, hint(fmt.Errorf("%s: %w", name, err), "docs/topospec.md has the fields of a design")
+	}
+	return d, nil
+}
+
+// checked is what "topospec check" prints.
+type checked struct {
+	Fabric   string          `json:"fabric"`
+	Revision uint64          `json:"revision"`
+	Digest   topospec.Digest `json:"digest"`
+	Devices  int             `json:"devices"`
+	Links    int             `json:"links"`
+	Active   int             `json:"active_links"`
+	Findings []lint.Finding  `json:"findings"`
+	Cables   []lint.RackPair `json:"cables,omitempty"`
+}
+
+func (a *app) topospecCheck() *cobra.Command {
+	draft, cables := false, false
+	cmd := &cobra.Command{
+		Use: "check FILE", Short: "Read a topology and tell what is wrong or suspicious in it", Args: operands("FILE"),
+		Long: `Read a topology strictly, and tell what is suspicious in it: ports that a model has
+not, an aggregation node that was forgotten, rails that cross, unequal numbers of
+cables, what no Subnet Manager reaches.
+
+What cannot be law at all (a GUID or port used twice, a cut file, an unknown word)
+is an error with line, object, cause and what to do, and status 1. So is a finding;
+0 means that there is none.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := a.readSpec(args[0], draft)
+			if err != nil {
+				return err
+			}
+			r := s.Revision()
+			out := checked{Fabric: r.Fabric, Revision: r.Number, Digest: s.Digest(), Devices: len(r.Devices), Links: len(r.Links), Active: s.NumActive(), Findings: lint.Check(s)}
+			if cables {
+				out.Cables = lint.Cables(s)
+			}
+			if err := a.print(out, func(w *columns) { out.table(w) }); err != nil {
+				return err
+			}
+			if len(out.Findings) > 0 {
+				return errNo
+			}
+			return nil
+		},
+	}
+	draftFlag(cmd, &draft)
+	cmd.Flags().BoolVar(&cables, "cables", false, "count the cables between each pair of racks")
+	return cmd
+}
+
+func (c *checked) table(w *columns) {
+	w.text("%s revision %d, %d devices, %d links, %d of them to be up, %s", c.Fabric, c.Revision, c.Devices, c.Links, c.Active, c.Digest)
+	w.gap()
+	if len(c.Findings) > 0 {
+		w.row("RULE", "WHERE", "FINDING")
+		for _, f := range c.Findings {
+			w.row(string(f.Rule), f.Object, f.Text)
+		}
+	}
+	w.gap()
+	if len(c.Cables) > 0 {
+		w.row("RACK", "RACK", "CABLES")
+		for _, p := range c.Cables {
+			w.row(p.A, p.B, strconv.Itoa(p.Cables))
+		}
+	}
+}
+
+func (a *app) topospecDiff() *cobra.Command {
+	draft, ufm, cables := false, false, false
+	cmd := &cobra.Command{
+		Use: "diff EXPECTED ACTUAL", Short: "Compare two topologies, in physical terms", Args: operands("EXPECTED", "ACTUAL"),
+		Long: `Compare two topologies, in physical terms: rack, unit, name, port and the label
+beside it. --cables compares only what a fabric shows: use it when ACTUAL is what
+ibnetdiscover printed. --ufm prints the shape of UFM's Topology_Compare.
+
+Ends with status 0 when there is no difference, 1 when there is one, and 2 when the
+two could not be compared.`,
+		Example: `  ibnetdiscover | portcullis topospec diff --cables rail-a.yaml -`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			x, err := a.readSpec(args[0], draft)
+			if err != nil {
+				return &troubled{err}
+			}
+			y, err := a.readSpec(args[1], draft)
+			if err != nil {
+				return &troubled{err}
+			}
+			what := diff.Everything
+			if cables {
+				what = diff.CablesOnly
+			}
+			report := diff.Compare(x, y, what)
+			if ufm {
+				err = a.printJSON(report.Topology())
+			} else {
+				err = a.print(report.Items, func(w *columns) { showDifferences(w, report) })
+			}
+			if err != nil {
+				return &troubled{err}
+			}
+			if !report.Empty() {
+				return errNo
+			}
+			return nil
+		},
+	}
+	draftFlag(cmd, &draft)
+	cmd.Flags().BoolVar(&cables, "cables", false, "compare cables and devices only, as a fabric shows them")
+	cmd.Flags().BoolVar(&ufm, "ufm", false, "print JSON as UFM's Topology_Compare does")
+	return cmd
+}
+
+func showDifferences(w *columns, r *diff.Report) {
+	if r.Empty() {
+		w.text("no difference: %s are the same", count(r.Same, "link"))
+		return
+	}
+	for _, i := range r.Items {
+		w.text("%s", i)
+	}
+}
+
+func (a *app) topospecSimulate() *cobra.Command {
+	active, sm, draft := "", "", false
+	cmd := &cobra.Command{
+		Use: "simulate NEXT OBSERVED", Short: "Tell what activating a topology would do to a fabric", Args: operands("NEXT", "OBSERVED"),
+		Long: `Tell what activating a topology would do to a fabric as ibnetdiscover sees it: which
+ports enforcement would switch off or hold, whose they are, how many links it
+covers, and which guards refuse it. Nothing is changed.
+
+--active names the revision in force. --sm names the node GUID of the Subnet Manager,
+if NEXT has no device of role sm.
+
+Ends with status 0 when it may be activated, and 3 when a guard refuses it.`,
+		Example: `  ibnetdiscover > now.topo
+  portcullis topospec simulate --active rail-a-41.yaml rail-a-42.yaml now.topo`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			next, err := a.readSpec(args[0], draft)
+			if err != nil {
+				return err
+			}
+			in := simulate.Input{Next: next}
+			if active != "" {
+				if in.Active, err = a.readSpec(active, false); err != nil {
+					return err
+				}
+			}
+			if in.Fabric, in.SM, err = a.observed(args[1], next, sm); err != nil {
+				return err
+			}
+			r := simulate.Run(in)
+			if err := a.print(r, func(w *columns) { showSimulation(w, r) }); err != nil {
+				return err
+			}
+			if len(r.Refused) > 0 {
+				return errGuard
+			}
+			return nil
+		},
+	}
+	draftFlag(cmd, &draft)
+	cmd.Flags().StringVar(&active, "active", "", "the revision in force")
+	cmd.Flags().StringVar(&sm, "sm", "", "node GUID that the Subnet Manager runs on")
+	return cmd
+}
+
+func showSimulation(w *columns, r *simulate.Report) {
+	w.text("%d of %d expected links verified (%v), %d missing; it has %v of the %d links that are up", r.Verified, r.Expected, r.Score, r.Missing, r.Covered, r.Live)
+	w.text("%d ports would change, %d may; %d would be acted on, %s", r.Flips, r.Limit, len(r.Hits), count(r.Hosts, "host"))
+	w.gap()
+	if len(r.Hits) > 0 {
+		w.row("PORT", "ACTION", "VERDICT", "EXPECTED", "THERE IS", "HOST")
+		for _, h := range r.Hits {
+			action := h.Action.String()
+			if h.Action == judge.Keep {
+				action = "keep, page"
+			}
+			w.row(h.Where, action, h.Verdict.String(), h.Expected, h.Seen, h.Host)
+		}
+	}
+	w.gap()
+	for _, x := range r.Refused {
+		w.text("refused by %s: %s; %s", x.Guard, x.Text, x.Do)
+	}
+	if len(r.Refused) == 0 {
+		w.text("no guard refuses it")
+	}
+}
