@@ -123,7 +123,7 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 }
 
 func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.Options {
-	core := s.parts.core
+	core := s.core()
 	core.IntentWait = intentWait
 	notes := &routingNotes{engines: core.Engines, log: s.log}
 	return driver.Options{

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/fabric/seen"
@@ -77,9 +79,12 @@ func (k *marks) apply(ctx context.Context, in *sm.HealthMarked) (*v1.FabricHealt
 	if err := k.give(ctx, in); err != nil {
 		return nil, err
 	}
-	// A second input is taken only after the facts of the first are saved.
-	if err := k.give(ctx, &sm.Woken{}); err != nil {
-		return nil, err
+	// The driver takes a second input only after the facts of the first are saved,
+	// and there may be joined in between.
+	for range 2 {
+		if err := k.give(ctx, &sm.Woken{}); err != nil {
+			return nil, err
+		}
 	}
 	for {
 		next := k.next()
@@ -105,6 +110,28 @@ func (k *marks) give(ctx context.Context, in sm.Input) error {
 	case <-ctx.Done():
 		return notTaken("it is not attached to the fabric, or busy")
 	}
+}
+
+// joined gives what comes from either of two channels, in a goroutine of group.
+func joined(ctx context.Context, group *errgroup.Group, a, b <-chan sm.Input) <-chan sm.Input {
+	out := make(chan sm.Input)
+	group.Go(func() error {
+		for {
+			var in sm.Input
+			select {
+			case in = <-a:
+			case in = <-b:
+			case <-ctx.Done():
+				return nil
+			}
+			select {
+			case out <- in:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
+	return out
 }
 
 func notTaken(why string) error {

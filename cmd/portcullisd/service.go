@@ -22,6 +22,7 @@ import (
 	"portcullis/api/store"
 	"portcullis/cmd/internal/version"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
 )
 
 var _ api.Backend = (*admission.Service)(nil)
@@ -41,6 +42,7 @@ type service struct {
 	observer *seen.Observer // nil without the sm role
 	marks    *marks         // nil without the sm role
 	link     atomic.Pointer[fabric.Link]
+	current  atomic.Pointer[sm.Config] // nil: as at the start
 }
 
 // serve runs the service until a signal or ctx ends it, or a part of it dies.
@@ -188,7 +190,7 @@ func (s *service) alive(ctx context.Context) error {
 	return nil
 }
 
-// reloadOnSignal reads certificate and tokens again on SIGHUP.
+// reloadOnSignal reads certificate, tokens and configuration again on SIGHUP.
 func (s *service) reloadOnSignal(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -203,6 +205,9 @@ func (s *service) reloadOnSignal(ctx context.Context) error {
 				s.log.Error("reload: what was in use stays in use", "error", err)
 			} else {
 				s.log.Info("reloaded certificate and tokens")
+			}
+			if err := s.reconfigure(ctx); err != nil {
+				s.log.Error("reload: the configuration that was in use stays in use", "error", err)
 			}
 			notify(s.log, daemon.SdNotifyReady)
 		}

@@ -88,7 +88,8 @@ Options:
                         "portcullis fabric ... --socket PATH"
   --metrics ADDR:PORT   serve /metrics for Prometheus; loopback only
 
-Signals: SIGHUP reads the partitions again; SIGTERM stops.
+Signals: SIGHUP reads the partitions and the configuration again, and says which
+keys need a restart; SIGTERM stops.
 `
 
 // forever is how long P_Keys are left as they are until partitions are known:
@@ -98,6 +99,7 @@ const forever = 10 * 365 * 24 * time.Hour
 // loneSM is one run of "portcullisd sm".
 type loneSM struct {
 	o          *smOptions
+	args       []string
 	began      time.Time
 	log        *slog.Logger
 	wire       *meter
@@ -129,7 +131,7 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.once || o.json {
 		level = slog.LevelWarn
 	}
-	s := &loneSM{o: o, began: began, log: newLog(stderr, level)}
+	s := &loneSM{o: o, args: args, began: began, log: newLog(stderr, level)}
 	if s.core, err = o.config.Fabric.core(o.config.path); err != nil {
 		return err
 	}
@@ -277,16 +279,21 @@ func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 	}
 	s.watched.serve(ctx, group)
 	s.flushState(ctx, group)
+	o := s.driver()
+	if s.partitions != nil {
+		o.Inputs = joined(ctx, group, s.partitions.inputs, s.marks.inputs)
+	}
 	group.Go(func() error { return s.reloadOnSignal(ctx) })
 	group.Go(func() error {
 		defer printed()
 		defer done()
-		return driver.Run(ctx, s.driver(), nil)
+		return driver.Run(ctx, o, nil)
 	})
 	return group.Wait()
 }
 
-// reloadOnSignal reads the partitions, if there are any, again on SIGHUP.
+// reloadOnSignal reads the partitions, if there are any, and the configuration again
+// on SIGHUP.
 func (s *loneSM) reloadOnSignal(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -299,6 +306,7 @@ func (s *loneSM) reloadOnSignal(ctx context.Context) error {
 			if s.partitions != nil {
 				s.reload()
 			}
+			s.reconfigure(ctx)
 		}
 	}
 }

@@ -132,6 +132,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.setAliases(in)
 	case *HealthMarked:
 		c.marked(in)
+	case *PolicySet:
+		c.setPolicy(&in.Policy)
 	case *GroupsSet:
 		c.setGroups(in)
 	case *GroupsChanged:

@@ -72,14 +72,16 @@ func indexRules(rules []PortRule) map[ruleKey]*PortRule {
 
 // ruleOf gives the rule for a port, nil when there is none: one that names the
 // port comes before one for its whole node.
-func (c *Core) ruleOf(p topo.PortID) *PortRule {
-	if len(c.rules) == 0 {
+func (c *Core) ruleOf(p topo.PortID) *PortRule { return c.ruleIn(c.rules, p) }
+
+func (c *Core) ruleIn(rules map[ruleKey]*PortRule, p topo.PortID) *PortRule {
+	if len(rules) == 0 {
 		return nil
 	}
 	pt := &c.ports[p]
 	node := c.nodeGUID(pt.node)
 	for _, k := range [3]ruleKey{{node, pt.num}, {c.guidOf(p), 0}, {node, 0}} {
-		if r := c.rules[k]; r != nil && k.guid != 0 {
+		if r := rules[k]; r != nil && k.guid != 0 {
 			return r
 		}
 	}

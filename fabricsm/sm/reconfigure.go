@@ -1,0 +1,120 @@
+package sm
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/qos"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/topo"
+)
+
+// Policy is the part of Config that may change while a Core runs.
+type Policy struct {
+	Ports   PortConfig // but for LMCPort0, which stays as it was
+	QoS     qos.Options
+	Health  HealthConfig // what is in quarantine stays there for its time
+	Allowed []AllowedSM  // of ElectionConfig
+	// Engines, if not nil, replace those of Config, and tables are made anew.
+	Engines []route.Engine
+}
+
+// Policy gives the part of a configuration that may change while a Core runs.
+func (c *Config) Policy() Policy {
+	return Policy{Ports: c.Ports, QoS: c.QoS, Health: c.Health, Allowed: c.Election.Allowed, Engines: c.Engines}
+}
+
+// PolicySet is the input by which a Policy replaces the one before. One that
+// Config.Check refuses changes nothing.
+type PolicySet struct{ Policy Policy }
+
+func (*PolicySet) input() {}
+
+// setPolicy takes another policy. It looks at all ports, where ports are
+// concerned: this is no event of the fabric.
+func (c *Core) setPolicy(in *Policy) {
+	was, now := c.cfg, c.cfg
+	lmc := was.Ports.LMCPort0
+	now.Ports, now.QoS, now.Health, now.Election.Allowed = in.Ports, in.QoS, in.Health, in.Allowed
+	now.Ports.LMCPort0 = lmc
+	if in.Engines != nil {
+		now.Engines = in.Engines
+	}
+	if now = now.withDefaults(); now.Check() != nil {
+		return
+	}
+	c.cfg = now
+	c.disturb()
+	if !samePorts(&was.Ports, &now.Ports) {
+		c.newPortPolicy()
+	}
+	if !was.QoS.Equal(now.QoS) {
+		c.newQoS()
+	}
+	if in.Engines != nil {
+		c.routing.anew = true
+		c.wantRoutes()
+	}
+}
+
+func samePorts(a, b *PortConfig) bool {
+	x, y := *a, *b
+	x.Rules, y.Rules = nil, nil
+	return x.equal(&y) && slices.Equal(a.Rules, b.Rules)
+}
+
+// equal compares all but Rules.
+func (p *PortConfig) equal(o *PortConfig) bool {
+	return p.MaxMTU == o.MaxMTU && p.MaxOperationalVLs == o.MaxOperationalVLs && p.SubnetTimeOut == o.SubnetTimeOut &&
+		p.PacketLifetime == o.PacketLifetime && p.HOQLife == o.HOQLife && p.LeafHOQLife == o.LeafHOQLife &&
+		p.VLStallCount == o.VLStallCount && p.LeafVLStallCount == o.LeafVLStallCount && p.MasterSMSL == o.MasterSMSL &&
+		p.LocalPhyErrors == o.LocalPhyErrors && p.OverrunErrors == o.OverrunErrors && p.Link == o.Link &&
+		p.Retrain == o.Retrain && p.NoReregister == o.NoReregister
+}
+
+// newPortPolicy looks at all ports again under other rules. One that a rule held
+// down is switched on when none does any longer.
+func (c *Core) newPortPolicy() {
+	before := c.rules
+	c.rules = indexRules(c.cfg.Ports.Rules)
+	lanes := false
+	for i := range c.ports {
+		p := topo.PortID(i)
+		pt := &c.ports[i]
+		if !c.nodes[pt.node].alive || !pt.known {
+			continue
+		}
+		if held := c.heldBy(before, p); held && !c.heldBy(c.rules, p) && !c.dark(p) {
+			pt.reopen = true
+		}
+		had := c.topo.Port(p).VLCap
+		c.copyPort(p)
+		lanes = lanes || had != c.topo.Port(p).VLCap
+		c.touch(p)
+	}
+	for id := range c.nodes {
+		if c.nodes[id].alive && c.topo.Node(topo.NodeID(id)).Type == ib.NodeSwitch {
+			c.markNode(clsSwitch, topo.NodeID(id))
+		}
+	}
+	if lanes {
+		c.wantRoutes()
+	}
+}
+
+// heldBy reports a switch port that rules keep switched off.
+func (c *Core) heldBy(rules map[ruleKey]*PortRule, p topo.PortID) bool {
+	rule := c.ruleIn(rules, p)
+	return rule != nil && rule.Disabled && c.external(p)
+}
+
+// newQoS programs lanes and their shares anew, or has them undone.
+func (c *Core) newQoS() {
+	c.lanes.qos = newLanes(&c.cfg).qos
+	c.lanes.tables = nil
+	for p := range c.ports {
+		c.ports[p].arb = nil
+	}
+	c.relaneAll()
+	c.touchAll()
+}
