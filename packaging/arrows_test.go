@@ -25,12 +25,14 @@ var arrows = []arrow{
 	{from: "fabricsm/partition", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/mcast", may: []string{"fabricsm/ib", "fabricsm/topo", "fabricsm/route"}, why: "trees grow beside unicast routes"},
 	{from: "fabricsm/qos", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
+	{from: "fabricsm/topospec", may: []string{"fabricsm/ib", "fabricsm/topo"}, why: "planners import only ib and topo"},
 	{from: "fabricsm/keys", may: []string{"fabricsm/ib"}, why: "keys knows values, and neither packets nor stores"},
 	{from: "fabricsm/vault", may: []string{"fabricsm/ib", "fabricsm/keys"}, why: "a vault seals keys and knows nobody who uses them"},
 	{
 		from: "fabricsm/sm",
 		may: []string{
 			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition", "fabricsm/mcast", "fabricsm/qos",
+			"fabricsm/topospec",
 			"fabricsm/keys",
 		},
 		why: "the core knows values, codec, topology and planners",

@@ -15,7 +15,7 @@ import (
 // same output.
 var core = []string{
 	"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
-	"fabricsm/mcast", "fabricsm/qos", "fabricsm/keys", "fabricsm/sm",
+	"fabricsm/mcast", "fabricsm/qos", "fabricsm/keys", "fabricsm/sm", "fabricsm/topospec",
 }
 
 // bannedInCore are the trees of the standard library through which a clock, a
