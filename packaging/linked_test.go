@@ -28,6 +28,8 @@ var never = map[string][]string{
 // always are exceptions to never.
 var always = map[string][]string{
 	"portcullis-agent": {ours + "/fabricsm/ib"},
+	// keys are taken from, and put back into, the facts of a stopped subnet manager
+	"portcullis": {ours + "/fabricsm/driver/factfile", ours + "/fabricsm/driver/guid2lid", ours + "/fabricsm/driver/sealed"},
 }
 
 // linked lists the packages a program links, without the standard library.

@@ -9,22 +9,28 @@ import (
 	"io"
 	"slices"
 
-	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/vault"
 )
 
+// Keeper is the store behind, as a driver knows it: Load gives all facts in the
+// order they were saved, Save makes facts durable before it returns.
+type Keeper interface {
+	Load() ([]sm.Fact, error)
+	Save([]sm.Fact) error
+}
+
 // Store is a driver.Store in front of another.
 type Store struct {
-	inner  driver.Store
+	inner  Keeper
 	vault  *vault.Vault
 	random io.Reader
 }
 
 // Open opens the vault in a store under a root. A store that has neither vault
 // nor keys gets one.
-func Open(inner driver.Store, root vault.Root, random io.Reader) (*Store, error) {
+func Open(inner Keeper, root vault.Root, random io.Reader) (*Store, error) {
 	facts, err := inner.Load()
 	if err != nil {
 		return nil, err
