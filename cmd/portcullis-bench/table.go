@@ -65,6 +65,11 @@ medians. "own MiB" is what of the memory is no page of the program's file: ours 
 service that keeps a dozen MiB of those. Of OpenSM it is what it held at the end.
 OpenSM runs with "-s 0", from a cold cache.
 
+Of a fabric that is n times as large each switch has n times as many blocks of its
+forwarding table, and there are n times as many switches: requests for each host grow
+with the fabric whoever sends them, and "µs a host" with them. "µs an SMP" is the time
+by the number of requests.
+
 Both end with all ports Active and all forwarding tables written. What nobody waits for,
 Portcullis leaves for later: names of nodes, and blocks of P_Key tables that nothing is
 wanted in and that a reset has emptied. A Subnet Manager that runs on reads them in the
@@ -90,8 +95,8 @@ func write(o *options, host []string, results []result) error {
 		fmt.Fprintf(&about, "- %s\n", line)
 	}
 	fmt.Fprintf(&b, intro, o.command("bringup"), time.Now().UTC().Format("2006-01-02 15:04 UTC"), &about)
-	fmt.Fprintf(&b, "| hosts | switches | cables | manager | runs | seconds | CPU | ibsim CPU | SMPs | MiB | own MiB | µs a host | load |\n")
-	fmt.Fprintf(&b, "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "| hosts | switches | cables | manager | runs | seconds | CPU | ibsim CPU | SMPs | MiB | own MiB | µs a host | µs an SMP | load |\n")
+	fmt.Fprintf(&b, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range results {
 		for k := range managers {
 			r.row(&b, k)
@@ -113,10 +118,10 @@ func write(o *options, host []string, results []result) error {
 func (r *result) row(b *bytes.Buffer, k int) {
 	s := r.samples[k]
 	w := spreadOf(s, wall)
-	fmt.Fprintf(b, "| %d | %d | %d | %s | %d | %.3f / %.3f / %.3f | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %.1f |\n",
+	fmt.Fprintf(b, "| %d | %d | %d | %s | %d | %.3f / %.3f / %.3f | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f |\n",
 		r.fabric.hosts, r.fabric.switches, r.fabric.cables, managers[k].name, len(s), w.min, w.median, w.max,
 		spreadOf(s, cpu).median, spreadOf(s, simCPU).median, spreadOf(s, smps).median, spreadOf(s, rss).median, spreadOf(s, own).median,
-		w.median/float64(r.fabric.hosts)*1e6, spreadOf(s, load).median)
+		w.median/float64(r.fabric.hosts)*1e6, w.median/spreadOf(s, smps).median*1e6, spreadOf(s, load).median)
 }
 
 func (r *result) ratio(b *bytes.Buffer, k int) {
