@@ -171,6 +171,9 @@ func (r *smReport) writeJSON(w io.Writer) error {
 	return nil
 }
 
+// shownProblems is how many problems the table has room for: the gravest.
+const shownProblems = 10
+
 func (r *smReport) writeTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "nodes\t%d switches, %d CAs, %d routers\n", r.Nodes.Switches, r.Nodes.CAs, r.Nodes.Routers)
@@ -191,8 +194,11 @@ func (r *smReport) writeTable(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%v\t%v\t\n", k.Method, attribute, k.Sent, k.First, k.Last)
 	}
-	for _, p := range r.Problems {
+	for _, p := range r.Problems[:min(len(r.Problems), shownProblems)] {
 		fmt.Fprintf(t, "\nproblem: %s", p)
+	}
+	if more := len(r.Problems) - shownProblems; more > 0 {
+		fmt.Fprintf(t, "\nand %d more; --json lists them", more)
 	}
 	if len(r.Problems) > 0 {
 		fmt.Fprintln(t)

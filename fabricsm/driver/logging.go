@@ -38,7 +38,11 @@ func logEvent(log *slog.Logger, e sm.Event) {
 func (l *loop) logged(e sm.Event) {
 	switch e := e.(type) {
 	case *sm.FieldsNotKept:
-		l.loggedForgetful(e)
+		l.loggedAlike(e, alike{fields: e.Fields})
+	case *sm.CannotEnforce:
+		l.loggedAlike(e, alike{reason: e.Reason})
+	case *sm.KeyProblem:
+		l.loggedAlike(e, alike{reason: e.Reason})
 	case *sm.PortPlaced:
 		l.loggedPlaced(e)
 	case *sm.Settled:
@@ -65,25 +69,37 @@ func (l *loop) loggedPlaced(e *sm.PortPlaced) {
 	}
 }
 
-// loggedForgetful writes that a node does not keep what is set. On some fabrics
-// every node forgets the same fields, which is told of some and then ever more
-// rarely.
-func (l *loop) loggedForgetful(e *sm.FieldsNotKept) {
+// loggedAlike writes what is the matter with a node. On some fabrics the same is
+// the matter with every node, which is told of some and then ever more rarely.
+func (l *loop) loggedAlike(e sm.Event, k alike) {
 	if l.alike == nil {
-		l.alike = make(map[sm.PortFields]int)
+		l.alike = make(map[alike]int)
 	}
-	l.alike[e.Fields]++
-	switch n := l.alike[e.Fields]; {
+	if _, known := l.alike[k]; !known && len(l.alike) == maxAlike {
+		k = alike{}
+	}
+	l.alike[k]++
+	switch n := l.alike[k]; {
 	case n <= toldAlike:
 		logEvent(l.log, e)
 	case powerOfTen(n):
-		l.log.Warn(fmt.Sprintf("%v, as %d nodes before it; most of those were not listed", e, n-1), slog.Any(EventKey, e))
+		l.log.Log(context.Background(), Level(e), fmt.Sprintf("%v, as %d nodes before it; most of those were not listed", e, n-1), slog.Any(EventKey, e))
 	}
 }
 
-// toldAlike is of how many nodes one by one it is told that they forget the same
-// fields.
-const toldAlike = 5
+// alike is what may be the matter with many nodes.
+type alike struct {
+	fields sm.PortFields // they do not keep these
+	reason string        // or this, in words
+}
+
+const (
+	// toldAlike is of how many nodes one by one it is told that the same is the
+	// matter with them.
+	toldAlike = 5
+	// maxAlike bounds how many different things are counted.
+	maxAlike = 1000
+)
 
 func powerOfTen(n int) bool {
 	for n > 1 && n%10 == 0 {

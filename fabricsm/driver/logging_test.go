@@ -21,9 +21,12 @@ func TestForgetfulNodesAreToldRarely(t *testing.T) {
 		l.logged(&sm.FieldsNotKept{GUID: ib.GUID(i + 1), Fields: sm.FieldSubnetTimeOut})
 	}
 	l.logged(&sm.FieldsNotKept{GUID: 1, Fields: sm.FieldHOQLife})
+	for i := range 60 {
+		l.logged(&sm.CannotEnforce{GUID: ib.GUID(i + 1), Reason: "it has no P_Key tables for its ports"})
+	}
 	lines := strings.Count(out.String(), "\n")
-	if lines != toldAlike+3+1 || !strings.Contains(out.String(), "as 999 nodes before it") {
-		t.Errorf("%d lines, want %d, with the 10th, 100th and 1000th:\n%s", lines, toldAlike+4, &out)
+	if lines != toldAlike+3+1+toldAlike+1 || !strings.Contains(out.String(), "as 999 nodes before it") {
+		t.Errorf("%d lines, want %d, with the 10th, 100th and 1000th:\n%s", lines, 2*toldAlike+5, &out)
 	}
 }
 

@@ -31,11 +31,11 @@ type loop struct {
 	trap  sm.Received
 	did   sm.Output // of the last step; here, since a local one would be allocated for each
 
-	facts  []sm.Fact             // of this round, to be saved before send
-	send   []transport.Packet    // of this round
-	placed int                   // end ports that were seen while found is false
-	found  bool                  // the fabric was settled once: each port that comes is told
-	alike  map[sm.PortFields]int // nodes of which it was told that they do not keep these fields
+	facts  []sm.Fact          // of this round, to be saved before send
+	send   []transport.Packet // of this round
+	placed int                // end ports that were seen while found is false
+	found  bool               // the fabric was settled once: each port that comes is told
+	alike  map[alike]int      // nodes with which the same is the matter, by what it is
 	wake   time.Time
 	now    time.Time // of this round: one look at the clock for all that came at once
 	ended  bool      // Until said so
