@@ -145,7 +145,7 @@ func (c *Core) verified(p topo.PortID) bool {
 	if p == c.own() {
 		return true
 	}
-	return (c.cfg.MKey.Places == PlacesSeen || c.declared(p)) && !c.disputed(p)
+	return c.cfg.MKey.Places == PlacesSeen && !c.disputed(p)
 }
 
 // disputed reports an end port whose place, or identity, another one contests.
@@ -259,12 +259,16 @@ func (c *Core) candidates(x ref) (out []candidate) {
 	}
 	p := topo.PortID(x.id)
 	if peer := c.peer(p); peer != topo.None {
-		if q := c.entryPort(peer); c.verified(q) {
-			add(c.guidOf(q))
+		// Who got its key here is asked under it although another one claims to be
+		// it elsewhere: else it could not answer, and its silence would prove the
+		// other one right.
+		guid, place := c.guidOf(c.entryPort(peer)), c.cableAt(p)
+		if c.verified(c.entryPort(peer)) || c.keyedHere(guid, place) || guid != 0 && c.mkeys.behind[place] == guid {
+			add(guid)
 		}
 		return out
 	}
-	if c.cfg.MKey.Places != PlacesSeen && !c.expected(p) || c.dark(p) {
+	if c.cfg.MKey.Places != PlacesSeen || c.dark(p) {
 		return nil
 	}
 	place := c.cableAt(p)
@@ -318,7 +322,7 @@ func (c *Core) toldKey(p topo.PortID, ni *mad.NodeInfo) {
 	if guid == ni.PortGUID {
 		return
 	}
-	if c.mkeys.book.Ring(keys.MKey, guid) != nil {
+	if c.mkeys.book.Ring(keys.MKey, guid) != nil && !c.mkeys.exposed[guid] {
 		c.event(&KeyExposed{GUID: guid, Place: c.placeOf(p), To: ni.PortGUID})
 		c.expose(guid, true)
 	}

@@ -51,30 +51,34 @@ func TestVictimLosesNoPacket(t *testing.T) {
 			e.want(in)
 		}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
-			e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, sm.Config{AuditPeriod: -1}, 1)
-			e.start()
-			in := sm.Intent{Revision: 1}
-			for _, h := range hosts(l) {
-				if h.node.Name == "h1" || h.node.Name == "h7" {
-					in.Grants = append(in.Grants, h.grant(0x8001))
-				}
-			}
-			e.want(in)
-			e.mustSettle(10 * time.Second)
-			flows := victims(e, sim.Endpoint{Node: "h1", Port: 1}, sim.Endpoint{Node: "h7", Port: 1}, 0x8001)
-			sets := e.sets()
-			tt.do(e)
-			e.run(3 * time.Second)
-			for _, f := range flows {
-				if n := f.Counts(); n.Lost+n.Strayed > 0 || n.Sent == 0 {
-					t.Errorf("the victim's packets: %+v", n)
-				}
-			}
-			t.Logf("%d Sets, %+v", e.sets()-sets, flows[0].Counts())
-		})
+		for name, cfg := range map[string]sm.Config{tt.name: {AuditPeriod: -1}, tt.name + ", with M_Keys": keyed(t)} {
+			t.Run(name, func(t *testing.T) { loseNoPacket(t, cfg, tt.do) })
+		}
 	}
+}
+
+func loseNoPacket(t *testing.T, cfg sm.Config, do func(*env)) {
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
+	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, cfg, 1)
+	e.start()
+	in := sm.Intent{Revision: 1}
+	for _, h := range hosts(l) {
+		if h.node.Name == "h1" || h.node.Name == "h7" {
+			in.Grants = append(in.Grants, h.grant(0x8001))
+		}
+	}
+	e.want(in)
+	e.mustSettle(10 * time.Second)
+	flows := victims(e, sim.Endpoint{Node: "h1", Port: 1}, sim.Endpoint{Node: "h7", Port: 1}, 0x8001)
+	sets := e.sets()
+	do(e)
+	e.run(3 * time.Second)
+	for _, f := range flows {
+		if n := f.Counts(); n.Lost+n.Strayed > 0 || n.Sent == 0 {
+			t.Errorf("the victim's packets: %+v", n)
+		}
+	}
+	t.Logf("%d Sets, %+v", e.sets()-sets, flows[0].Counts())
 }
 
 // victims starts traffic both ways.
