@@ -51,6 +51,17 @@ var arrows = []arrow{
 		},
 		why: "the driver runs a core over a transport and knows no service",
 	},
+	{
+		from: "fabricsm/stage",
+		may: []string{
+			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/sm", "fabricsm/sim", "fabricsm/transport", "fabricsm/keys",
+		},
+		why: "the stage puts core and simulator together and knows neither driver nor service",
+	},
+	{
+		from: "fabricsm/drill", may: []string{"fabricsm"}, not: []string{"portcullis/fabricsm/driver"},
+		why: "drills may use all of the fabric, and no service",
+	},
 	{from: "attest", may: []string{"fabricsm/ib"}, why: "attest knows of the fabric only ib, and nothing of firmware"},
 	{from: "firmware", may: []string{"fabricsm/ib"}, why: "firmware knows of the fabric only ib, and nothing of attest"},
 	{

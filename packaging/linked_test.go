@@ -22,7 +22,7 @@ var never = map[string][]string{
 		ours + "/api/store", ours + "/api/admission", ours + "/fabricsm",
 	},
 	"portcullis":     {"go.etcd.io", "google.golang.org/grpc", ours + "/api/store", ours + "/fabricsm/driver"},
-	"portcullis-sim": {"go.etcd.io", "google.golang.org/grpc", ours + "/api", ours + "/fabricsm/sm", ours + "/fabricsm/driver"},
+	"portcullis-sim": {"go.etcd.io", "google.golang.org/grpc", ours + "/api", ours + "/fabricsm/driver", ours + "/fabricsm/vault"},
 }
 
 // always are exceptions to never.

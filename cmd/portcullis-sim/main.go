@@ -1,6 +1,7 @@
 // Command portcullis-sim is an InfiniBand fabric without hardware: it serves a
-// simulated fabric to the clients of ibsim, generates netlists, and writes the
-// kernel's files about the adapters of a simulated host.
+// simulated fabric to the clients of ibsim, generates netlists, plays attacks
+// against the Subnet Manager, and writes the kernel's files about the adapters of a
+// simulated host.
 package main
 
 import (
@@ -46,9 +47,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q: want run, generate or sysfs", args[0])}
+				return usageError{fmt.Errorf("unknown command %q: want run, generate, drill or sysfs", args[0])}
 			}
-			return usageError{errors.New("want a command: run, generate or sysfs")}
+			return usageError{errors.New("want a command: run, generate, drill or sysfs")}
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
@@ -58,7 +59,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(), generateCommand(), sysfsCommand(), versionCommand())
+	root.AddCommand(runCommand(), generateCommand(), drillCommand(), sysfsCommand(), versionCommand())
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK

@@ -58,7 +58,7 @@ func TestMistakes(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"no command", nil, exitUsage, []string{"want a command: run, generate or sysfs", "Run 'portcullis-sim --help'"}},
+		{"no command", nil, exitUsage, []string{"want a command: run, generate, drill or sysfs", "Run 'portcullis-sim --help'"}},
 		{"unknown command", []string{"fly"}, exitUsage, []string{`unknown command "fly"`}},
 		{"unknown flag", []string{"run", "--fly"}, exitUsage, []string{"unknown flag: --fly", "Run 'portcullis-sim run --help'"}},
 		{"no netlist", []string{"run"}, exitUsage, []string{"want one netlist"}},
@@ -69,6 +69,9 @@ func TestMistakes(t *testing.T) {
 		{"no kind", []string{"generate"}, exitUsage, []string{"want one kind"}},
 		{"bad shape", []string{"generate", "ft2", "--hosts", "99999"}, exitError, []string{"99999 hosts, want 1 to 40000"}},
 		{"number that is none", []string{"generate", "ft2", "--hosts", "many"}, exitUsage, []string{`invalid argument "many"`}},
+		{"no drill", []string{"drill"}, exitUsage, []string{"want threats, such as T17 or T1-T16, or all"}},
+		{"unknown drill", []string{"drill", "T0"}, exitUsage, []string{`no drill "T0": want T17, T1-T16 or all`}},
+		{"unknown control", []string{"drill", "T1", "--without", "hope"}, exitUsage, []string{`no control "hope": want one of`, "switch_enforcement"}},
 		{"sysfs of nothing", []string{"sysfs", good}, exitUsage, []string{"want at least one --hca, and --out"}},
 		{"sysfs of unknown nodes", []string{"sysfs", good, "--hca", "x", "--hca", "y", "--out", t.TempDir()}, exitError, []string{`has no node "x"`, `has no node "y"`}},
 		{"sysfs of a switch", []string{"sysfs", good, "--hca", "leaf1", "--out", t.TempDir()}, exitError, []string{"is a switch, want an HCA"}},
@@ -88,7 +91,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"generate", "--help"}, {"sysfs", "--help"}, {"--version"}, {"version"}} {
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"generate", "--help"}, {"drill", "--help"}, {"sysfs", "--help"}, {"--version"}, {"version"}} {
 		code, out, complaint := call(t, "", args...)
 		if code != exitOK || complaint != "" || !strings.Contains(out, "portcullis-sim") {
 			t.Errorf("%v: exit code %d, %q, %q", args, code, out, complaint)

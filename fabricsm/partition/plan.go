@@ -27,6 +27,11 @@ type Rules struct {
 	// partition. They are ids and not GUIDs, which anybody can claim.
 	SM          []topo.PortID
 	Enforcement Enforcement
+
+	// Mistakes that drills make on purpose, to show what the rules are for:
+	// everybody is a full member of the default partition; tables are kept without
+	// gaps; all tables are believed to have room for 64 keys.
+	FullDefault, MoveKeys, AnyCapacity bool
 }
 
 // Current are the tables of a port as they were last read; nil was never read
@@ -59,12 +64,18 @@ type PortPlan struct {
 func PlanPort(f *topo.Fabric, r Rules, id topo.PortID, members []Member, now Current) PortPlan {
 	plan := PortPlan{Port: id, SwitchPort: topo.None}
 	def := ib.DefaultPKeyLimited
-	if slices.Contains(r.SM, id) {
+	if r.FullDefault || slices.Contains(r.SM, id) {
 		def = ib.DefaultPKeyFull
 	}
 	wanted := plan.sift(f, members)
 	lim := limits(f, r, id)
+	if r.AnyCapacity {
+		lim.endPort, lim.enforce = 64, 64
+	}
 	keys := plan.admit(wanted, lim, now)
+	if r.MoveKeys {
+		now = Current{}
+	}
 
 	plan.EndPort = arrange(now.EndPort, lim.endPort, def, keys)
 	if lim.enforce > 0 {

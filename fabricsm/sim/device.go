@@ -16,6 +16,10 @@ type Device struct {
 	// NoEnforcement is a switch that can check no P_Keys.
 	NoEnforcement bool
 
+	// PretendsEnforcement is a switch that takes P_Key tables and says that it
+	// enforces them, and lets everything pass.
+	PretendsEnforcement bool
+
 	// InboundBaseOnly is a switch whose ports look only at the 15 bits of the
 	// base of P_Keys that come in, so that a limited member can call itself full
 	// towards other limited ones.

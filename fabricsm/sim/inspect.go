@@ -37,6 +37,31 @@ func (f *Fabric) PKeys(node string, num ib.PortNum) (keys []ib.PKey) {
 	return keys
 }
 
+// PKeyAt shows one entry of the P_Key table of a port: what a queue pair sends
+// with that refers to it by index. 0 is an empty entry, or none.
+func (f *Fabric) PKeyAt(node string, num ib.PortNum, index int) ib.PKey {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.findPort(node, num)
+	if err != nil || index < 0 || 2*index+1 >= len(p.pkeys) {
+		return 0
+	}
+	return ib.PKey(binary.BigEndian.Uint16(p.pkeys[2*index:]))
+}
+
+// ConstraintErrors shows how many packets a port refused since it was switched on,
+// for their P_Key or because they were raw: as they came in from the link, and as
+// they were to leave by it. Both end at 255.
+func (f *Fabric) ConstraintErrors(node string, num ib.PortNum) (inbound, outbound uint8) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.findPort(node, num)
+	if err != nil {
+		return 0, 0
+	}
+	return p.counters.PortRcvConstraintErrors, p.counters.PortXmitConstraintErrors
+}
+
 // GUIDs shows the GUID table of an end port without its empty entries at the
 // end. An unknown port has none.
 func (f *Fabric) GUIDs(node string, num ib.PortNum) (guids []ib.GUID) {

@@ -29,7 +29,7 @@ func (c *Core) workRoot() {
 func (c *Core) workProbe(p topo.PortID) {
 	pt := &c.ports[p]
 	n := &c.nodes[pt.node]
-	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) || c.lawHolds(p) {
+	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) {
 		return
 	}
 	if peer := c.peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
@@ -57,9 +57,6 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	var ni mad.NodeInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &ni) != nil {
 		c.refused(r, status.String())
-		return
-	}
-	if r.ref.class == clsProbe && (c.dark(topo.PortID(r.ref.id)) || !c.allows(topo.PortID(r.ref.id), r, &ni)) {
 		return
 	}
 	if reason := checkNodeInfo(&ni); reason != "" {
@@ -125,7 +122,6 @@ func (c *Core) foundRoot(ni *mad.NodeInfo) {
 		c.heard(c.root)
 		return
 	}
-	c.foundOwn(ni)
 	c.root = c.addNode(ni, topo.None)
 	c.rootPort = c.topo.PortOf(c.root, ni.LocalPortNum)
 	c.treeEpoch++
@@ -223,7 +219,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 		c.heard(id)
 		c.seenAgain(p, id, ni)
 		c.vindicated(p)
-	case peer != topo.None:
+	case peer != topo.None && !c.cfg.Weak.NewestWins:
 		c.contest(peer, p)
 	case c.contradicted(p, q, ni):
 		c.deny(p, q, ni.PortGUID)
@@ -307,7 +303,6 @@ func (c *Core) newPeer(p topo.PortID) {
 func (c *Core) link(p, q topo.PortID) {
 	c.topo.Connect(p, q)
 	c.moved()
-	c.sawBoth(p, q)
 	if id := c.ports[q].node; c.nodes[id].up == topo.None && id != c.root {
 		c.nodes[id].up = p
 		c.treeEpoch++
@@ -357,8 +352,6 @@ func (c *Core) cut(p topo.PortID) {
 	c.notSlow(c.linkKey(p, q))
 	c.topo.Disconnect(p)
 	c.moved()
-	c.lawDown(p, false)
-	c.lawDown(q, false)
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
 		pt.challenger, pt.enforced = c.release(pt.challenger), false

@@ -81,7 +81,6 @@ type port struct {
 	setRounds  uint8        // Sets in a row that changed nothing
 	denied     uint8        // times that the port it claims to lead to said that it has no link
 	quarantine Action       // in force; above Ignore nothing behind it is looked at
-	law        Action       // the same, by the declared topology
 
 	known      bool // info was read in this life of the link
 	unread     bool // info is a guess: the answer to the first Set will tell, see unread.go
@@ -235,7 +234,6 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.solved(problemKey{kind: noEnforcement, guid: tn.GUID})
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1}
 	if tn.Type == ib.NodeSwitch {
-		c.lawForget(tn.GUID)
 		c.wantRoutes()
 	}
 	c.tombstone(id)

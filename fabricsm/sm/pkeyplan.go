@@ -13,7 +13,10 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 	if c.members.plan == nil {
 		c.members.plan = c.topo.Freeze()
 	}
-	rules := partition.Rules{SM: c.members.self[:0]}
+	weak := &c.cfg.Weak
+	rules := partition.Rules{
+		SM: c.members.self[:0], FullDefault: weak.FullDefault, MoveKeys: weak.MovesKeys, AnyCapacity: weak.AnyCapacity,
+	}
 	if own := c.own(); own != topo.None {
 		c.members.self[0] = own
 		rules.SM = c.members.self[:1]
@@ -27,7 +30,7 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 		now.Switch = c.ports[sp].pkeys.table()
 	}
 	wishes := c.members.wishesOf(c.guidOf(h))
-	if sp != topo.None && len(wishes) > 0 && (c.forgetsEnforcement(sp) || !c.mayBelong(sp)) {
+	if sp != topo.None && len(wishes) > 0 && c.forgetsEnforcement(sp) {
 		wishes = nil
 	}
 	return partition.PlanPort(c.members.plan, rules, h, wishes, now)
@@ -58,6 +61,9 @@ func (c *Core) wantKeys(p topo.PortID) (partition.Table, bool) {
 		return nil, false
 	}
 	plan := c.planFor(peer)
+	if c.cfg.Weak.HCAFirst {
+		plan.Switch = c.withKeysOf(peer, plan.Switch, c.ports[p].pkeys.table())
+	}
 	return plan.Switch, plan.SwitchPort == p
 }
 
@@ -67,7 +73,7 @@ func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
 	have := c.ports[p].pkeys.keys
 	want := slices.Clone(have)
 	for i, k := range want {
-		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.granted(c.placeOf(p), k)) {
+		if isTenant(k) && !c.members.granted(c.placeOf(p), k) {
 			want[i] = 0
 		}
 	}
@@ -97,6 +103,9 @@ func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
 // port that has lost it meanwhile.
 func (c *Core) mustWait(p topo.PortID, b int, want partition.Table) bool {
 	sp := c.peer(p)
+	if c.cfg.Weak.HCAFirst {
+		return false
+	}
 	for i := b * keysPerBlock; i < (b+1)*keysPerBlock; i++ {
 		have := c.ports[p].pkeys.keys[i]
 		if isTenant(have) && want[i] != have && !c.switchLacks(sp, have) {

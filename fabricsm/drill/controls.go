@@ -1,0 +1,124 @@
+package drill
+
+import (
+	"fmt"
+	"slices"
+
+	"portcullis/fabricsm/sm"
+)
+
+// Control is something that stops threats, by name.
+type Control string
+
+// Controls.
+const (
+	SwitchEnforcement Control = "switch_enforcement"
+	LimitedDefault    Control = "limited_default"
+	StableIndices     Control = "stable_indices"
+	CapacityCheck     Control = "capacity_check"
+	RevokeOrder       Control = "revoke_order"
+	RawFilter         Control = "raw_filter"
+	PlaceBinding      Control = "place_binding"
+	FirstPlace        Control = "first_place"
+	HostPlaces        Control = "host_places"
+	ExplorationBudget Control = "exploration_budget"
+	Audit             Control = "audit"
+	FlapQuarantine    Control = "flap_quarantine"
+)
+
+// Carried is a control with what it is and the drills it carries: each passes with
+// all controls, and fails without this one.
+type Carried struct {
+	Name   Control
+	What   string
+	Drills []string
+	off    func(*SiteOptions)
+}
+
+// Controls lists all controls.
+func Controls() []Carried {
+	return []Carried{
+		{
+			SwitchEnforcement, "switch ports drop packets whose P_Key the host behind them does not have",
+			[]string{"T1", "T2", "T6", "T10", "T11"},
+			func(o *SiteOptions) { o.device().PretendsEnforcement = true },
+		},
+		{
+			LimitedDefault, "hosts are limited members of the default partition",
+			[]string{"T2"},
+			func(o *SiteOptions) { o.SM.Weak.FullDefault = true },
+		},
+		{
+			StableIndices, "a P_Key keeps its index in the table for as long as it is there",
+			[]string{"T9"},
+			func(o *SiteOptions) { o.SM.Weak.MovesKeys = true },
+		},
+		{
+			CapacityCheck, "nobody is admitted whose P_Key does not fit into every table on the way",
+			[]string{"T7"},
+			func(o *SiteOptions) { o.SM.Weak.AnyCapacity = true },
+		},
+		{
+			RevokeOrder, "a P_Key is taken from the switch port first, which the host does not own",
+			[]string{"T10"},
+			func(o *SiteOptions) { o.SM.Weak.HCAFirst = true },
+		},
+		{
+			RawFilter, "switch ports in front of hosts drop packets that carry no P_Key",
+			[]string{"T14"},
+			func(o *SiteOptions) { o.SM.Weak.NoRawFilter = true },
+		},
+		{
+			PlaceBinding, "a membership holds for a GUID at one switch port only",
+			[]string{"T18"},
+			func(o *SiteOptions) { o.Follows = true },
+		},
+		{
+			FirstPlace, "a GUID that is shown twice is believed where it was first",
+			[]string{"T17", "T20"},
+			func(o *SiteOptions) { o.SM.Weak.NewestWins = true },
+		},
+		{
+			HostPlaces, "no switch is believed where inventory has a host",
+			[]string{"T21"},
+			func(o *SiteOptions) { o.NoHosts = true },
+		},
+		{
+			ExplorationBudget, "what may be found behind one port is bounded",
+			[]string{"T21"},
+			func(o *SiteOptions) { o.SM.Growth = sm.GrowthConfig{} },
+		},
+		{
+			Audit, "every port is asked again who it is, without any cause",
+			[]string{"T22", "T23"},
+			func(o *SiteOptions) { o.SM.AuditPeriod = -1 },
+		},
+		{
+			FlapQuarantine, "a link that goes up and down is closed for a while",
+			[]string{"T153"},
+			func(o *SiteOptions) { o.SM.Health.Flapping = sm.HealthRule{Action: sm.Ignore} },
+		},
+	}
+}
+
+// ParseControl gives the control of a name.
+func ParseControl(name string) (Control, error) {
+	var names []string
+	for _, c := range Controls() {
+		if string(c.Name) == name {
+			return c.Name, nil
+		}
+		names = append(names, string(c.Name))
+	}
+	slices.Sort(names)
+	return "", fmt.Errorf("no control %q: want one of %v", name, names)
+}
+
+// weaken switches controls off.
+func (o *SiteOptions) weaken(without []Control) {
+	for _, c := range Controls() {
+		if slices.Contains(without, c.Name) {
+			c.off(o)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package drill
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables of docs/drills.md")
+
+// TestDocs compares the tables of docs/drills.md with the drills. Rewrite them with
+// -update.
+func TestDocs(t *testing.T) {
+	const file = "../../docs/drills.md"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for name, table := range map[string]string{"drills": drillTable(), "controls": controlTable()} {
+		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
+		before, rest, ok := strings.Cut(text, begin)
+		have, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s lacks %q or %q", file, begin, end)
+		}
+		if *update {
+			text = before + begin + table + end + after
+			continue
+		}
+		if d := cmp.Diff(have, table); d != "" {
+			t.Errorf("%s differs from the %s; run go test ./fabricsm/drill -run TestDocs -update (-documented +is):\n%s", file, name, d)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func drillTable() string {
+	var b strings.Builder
+	b.WriteString("| Threat | What the attacker does | Fails without | Cannot be played before there is |\n|---|---|---|---|\n")
+	for _, d := range All() {
+		var carriers []string
+		for _, c := range Controls() {
+			if slices.Contains(c.Drills, d.ID) {
+				carriers = append(carriers, "`"+string(c.Name)+"`")
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.ID, d.Threat, strings.Join(carriers, ", "), d.Needs)
+	}
+	return b.String()
+}
+
+func controlTable() string {
+	var b strings.Builder
+	b.WriteString("| Control | What it is | Drills it carries |\n|---|---|---|\n")
+	for _, c := range Controls() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.What, strings.Join(c.Drills, ", "))
+	}
+	return b.String()
+}

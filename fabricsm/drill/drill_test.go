@@ -1,0 +1,164 @@
+package drill
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDrillsPass plays every drill with all controls.
+func TestDrillsPass(t *testing.T) {
+	for _, d := range All() {
+		t.Run(d.ID, func(t *testing.T) {
+			t.Parallel()
+			r := Run(d, Options{Seed: 1})
+			switch {
+			case r.Needs != "":
+				t.Skipf("cannot be played yet: needs %s", r.Needs)
+			case !r.Passed:
+				t.Errorf("%s failed: %q", d.ID, r.Failures)
+			case len(r.Reported) == 0 || len(r.Stopped) == 0:
+				t.Errorf("%s says neither what stopped it (%q) nor where it was reported (%q)", d.ID, r.Stopped, r.Reported)
+			}
+		})
+	}
+}
+
+// TestControls: without a control, every drill that it carries fails.
+func TestControls(t *testing.T) {
+	for _, c := range Controls() {
+		if len(c.Drills) == 0 {
+			t.Errorf("control %s carries no drill", c.Name)
+		}
+		picked, err := Pick(All(), c.Drills)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range picked {
+			t.Run(string(c.Name)+"/"+d.ID, func(t *testing.T) {
+				t.Parallel()
+				r := Run(d, Options{Seed: 1, Without: []Control{c.Name}})
+				if r.Needs != "" {
+					t.Fatalf("%s carries %s, which cannot be played: %s", c.Name, d.ID, r.Needs)
+				}
+				if r.Passed {
+					t.Errorf("%s passes without %s", d.ID, c.Name)
+				}
+				t.Logf("%q", r.Failures)
+			})
+		}
+	}
+}
+
+// TestDeterministic: the same seed gives the same results, to the packet.
+func TestDeterministic(t *testing.T) {
+	for _, id := range []string{"T1", "T17", "T21"} {
+		picked, err := Pick(All(), []string{id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		once, again := Run(picked[0], Options{Seed: 7}), Run(picked[0], Options{Seed: 7})
+		if d := cmp.Diff(once, again); d != "" {
+			t.Errorf("%s differs when it is played again (-once +again):\n%s", id, d)
+		}
+	}
+}
+
+// TestList: drills are in the order of their numbers, each once, and each is
+// either played or says what it needs.
+func TestList(t *testing.T) {
+	last := 0
+	for _, d := range All() {
+		n := number(d.ID)
+		if n <= last {
+			t.Errorf("%s comes after T%d", d.ID, last)
+		}
+		last = n
+		if d.Threat == "" || (d.Play == nil) != (d.Needs != "") {
+			t.Errorf("%s: threat %q, needs %q, can be played %v", d.ID, d.Threat, d.Needs, d.Play != nil)
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	list := []Drill{{ID: "T1"}, {ID: "T2"}, {ID: "T9"}, {ID: "T17"}}
+	for _, tt := range []struct {
+		names []string
+		want  []string
+	}{
+		{[]string{"all"}, []string{"T1", "T2", "T9", "T17"}},
+		{[]string{"T17"}, []string{"T17"}},
+		{[]string{"17", "t1"}, []string{"T1", "T17"}},
+		{[]string{"T2-T16"}, []string{"T2", "T9"}},
+		{[]string{"T1", "1"}, []string{"T1"}},
+		{[]string{"T3"}, nil},
+		{[]string{"T9-T2"}, nil},
+		{[]string{"T3-T8"}, nil},
+		{[]string{"every"}, nil},
+		{[]string{""}, nil},
+	} {
+		picked, err := Pick(list, tt.names)
+		var got []string
+		for _, d := range picked {
+			got = append(got, d.ID)
+		}
+		if (err != nil) != (tt.want == nil) || !slices.Equal(got, tt.want) {
+			t.Errorf("Pick(%q) = %q, %v, want %q", tt.names, got, err, tt.want)
+		}
+	}
+}
+
+// TestReport shows how results are told.
+func TestReport(t *testing.T) {
+	took := Seconds(1500000)
+	r := Report{Seed: 1}
+	r.Add(Result{ID: "T1", Threat: "do harm", Passed: true, Tried: []string{"harm"}, Stopped: []string{"a gate"}, Reported: []string{"harm was done"}, Detected: &took, Victims: Felt{Sent: 10}})
+	r.Add(Result{ID: "T2", Threat: "do more", Failures: []string{"it was done", "nobody cared"}})
+	r.Add(Result{ID: "T3", Threat: "do most", Needs: "time"})
+	var table, long, js bytes.Buffer
+	if err := r.WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteLong(&long); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteJSON(&js); err != nil {
+		t.Fatal(err)
+	}
+	want := `THREAT  RESULT      DETECTED  ISOLATED  VICTIMS LOST  WHAT
+T1      passed      1.5ms     -         0 of 10       do harm
+T2      FAILED      -         -         -             do more
+                                                      it was done (and 1 more)
+T3      not played  -         -         -             do most
+                                                      needs time
+
+1 of 3 drills passed, 1 failed, 1 cannot be played yet
+`
+	if d := cmp.Diff(want, table.String()); d != "" {
+		t.Errorf("table (-want +got):\n%s", d)
+	}
+	want = `T1 passed: do harm
+  tried       harm
+  stopped by  a gate
+  reported    harm was done
+  times       detected after 1.5ms, isolated after -; victims lost 0 of 10 packets
+
+T2 FAILED: do more
+  failed      it was done
+              nobody cared
+  times       detected after -, isolated after -; victims lost - packets
+
+T3 not played: do most
+  needs       time
+
+1 of 3 drills passed, 1 failed, 1 cannot be played yet
+`
+	if d := cmp.Diff(want, long.String()); d != "" {
+		t.Errorf("long (-want +got):\n%s", d)
+	}
+	if want := []byte(`"detected_s": 0.001500`); !bytes.Contains(js.Bytes(), want) {
+		t.Errorf("JSON lacks %s:\n%s", want, &js)
+	}
+}

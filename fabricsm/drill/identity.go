@@ -1,0 +1,310 @@
+package drill
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+)
+
+// identityDrills are those of forged GUIDs and other lies about identity, T17 to
+// T28.
+func identityDrills() []Drill {
+	return []Drill{
+		{ID: "T17", Threat: "take the GUID of a host that is running", Play: stolenGUID},
+		{ID: "T18", Threat: "take the GUID of a host that is switched off, to inherit its partition", Play: idleGUID},
+		{ID: "T19", Threat: "use a GUID that inventory does not know", Needs: needsSpec},
+		{ID: "T20", Threat: "take the GUID of the Subnet Manager's port", Play: managerGUID},
+		{ID: "T21", Threat: "claim to be a switch, and show a fabric behind an adapter", Play: fakeSwitch},
+		{ID: "T22", Threat: "change the GUID while the link stays up", Play: quietGUID},
+		{ID: "T23", Threat: "show the right GUID now and a wrong one then", Play: flipFlop},
+		{ID: "T24", Threat: "swap the GUIDs of two hosts", Needs: needsSpec},
+		{ID: "T25", Threat: "take the name and the system image GUID of another machine", Play: borrowedName},
+		{ID: "T26", Threat: "show GUIDs that no device may have", Play: oddGUIDs},
+		{ID: "T27", Threat: "send requests to the Subnet Administrator with another's source GID", Needs: "the Subnet Administrator"},
+		{ID: "T28", Threat: "cross the cables of one host's adapters", Needs: needsSpec},
+	}
+}
+
+// needsSpec is why drills wait that are about the declared topology.
+const needsSpec = "the declared topology in the Subnet Manager: package topospec judges, and the manager does not ask it yet"
+
+// stolenGUID is T17.
+func stolenGUID(s *Scene) {
+	for _, forgery := range []struct {
+		what string
+		do   func(t *Site)
+	}{
+		{"the node GUID and the port GUID", func(t *Site) { t.Replug("h7", t.List.Find("h1").GUID) }},
+		{"the port GUID alone", func(t *Site) {
+			t.pull("h7")
+			s.Must(t.Fabric.Reboot("h7"))
+			t.Run(50 * time.Millisecond)
+			s.Must(t.Fabric.Lie("h7", 1, mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: 1, PartitionCap: 64,
+				SystemImageGUID: t.List.Find("h7").GUID, NodeGUID: t.List.Find("h7").GUID, PortGUID: t.GUID("h1", 1),
+			}))
+			s.Must(t.Fabric.Restore("h7", 1))
+			t.Collect()
+		}},
+	} {
+		t := s.Site(SiteOptions{Tenants: twoTenants()})
+		t.Victim("h1", "h5")
+		s.Tried("h7, of no tenant, boots with %s of h1, which is tenant A's: %v", forgery.what, t.GUID("h1", 1))
+		t.Attack()
+		forgery.do(t)
+		place := t.Place("h7", 1)
+		t.Reported(10*time.Second, "that the GUID is at two places", is(func(e *sm.DuplicateGUID) bool { return e.Second == place }))
+		if t.Isolated(10*time.Second, "the port of the forger is closed", func() bool { return !t.Open("h7") }) {
+			s.Stopped("switch port %v is closed, nothing else: who came first keeps the GUID", place)
+		}
+		t.Run(time.Minute)
+		s.Check(!t.Open("h7"), "the forger's port is open again")
+		s.Check(t.Open("h1"), "the victim's port was closed")
+		for _, h := range t.Since(t.mark) {
+			gone, ok := h.Event.(*sm.PortGone)
+			s.Check(!ok || gone.Place != t.Place("h1", 1), "the manager takes the victim for gone")
+		}
+		for _, at := range []sim.Endpoint{Port("h7"), t.SwitchPort("h7", 1)} {
+			s.Check(len(t.TenantKeys(at)) == 0, "%s port %d of the forger holds %v", at.Node, at.Port, t.TenantKeys(at))
+		}
+		r := t.Send("h7", "h5", keyA)
+		s.Check(r.Fate != sim.Delivered, "a packet of the forger with %v reached h5", keyA)
+	}
+}
+
+// fakeSwitch is T21.
+func fakeSwitch(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	place := t.Place("h7", 1)
+	s.Tried("h7 shows a switch with 3 hosts behind it in place of its adapter, one of them with the GUID of h1")
+	t.Attack()
+	t.replace("h7", []netlist.Node{fakeHost("ghost1", 0xBAD00010), fakeHost("ghost2", t.List.Find("h1").GUID), fakeHost("ghost3", 0xBAD00030)})
+	t.Reported(10*time.Second, "a switch where a host belongs", is(func(e *sm.BadAnswer) bool { return e.GUID == fakeGUID }))
+	if t.Isolated(10*time.Second, "the port with the switch is closed", func() bool { return !t.Open("h7") }) {
+		s.Stopped("nothing behind %v is looked at, the port stays closed", place)
+	}
+	t.Run(time.Minute)
+	s.Check(!t.Open("h7"), "the port with the switch is open again")
+	for _, g := range []string{"ghost1", "ghost2", "ghost3"} {
+		s.Check(t.LID(g) == 0, "%s has LID %v", g, t.LID(g))
+		s.Check(len(t.TenantKeys(Port(g))) == 0, "%s holds %v", g, t.TenantKeys(Port(g)))
+	}
+	t.endless()
+}
+
+// endless is the part of T21 where no inventory says what belongs there.
+func (t *Site) endless() {
+	s := t.scene
+	const size, most = 600, 200
+	b := s.Site(SiteOptions{Tenants: twoTenants(), NoHosts: true, SM: sm.Config{Growth: sm.GrowthConfig{Ceiling: 400, Entry: 100}}})
+	b.Victim("h1", "h5")
+	place := b.Place("h7", 1)
+	s.Tried("h7 shows a tree of %d switches, where inventory says nothing of a host", size)
+	b.Attack()
+	b.tree("h7", size)
+	b.Reported(10*time.Second, "that a link shows too much", is(func(e *sm.Unhealthy) bool { return e.Condition == sm.Overgrown }))
+	b.Run(time.Minute)
+	known := 0
+	for i := range size {
+		if b.Fabric.PortInfo(treeName(i), 0).LID != 0 {
+			known++
+		}
+	}
+	if s.Check(known <= most, "%d of %d made-up switches have a LID", known, size) {
+		s.Stopped("what is behind %v is let go when it has grown by 100: %d of %d have a LID", place, known, size)
+	}
+}
+
+const fakeGUID ib.GUID = 0x00BAD00000000001
+
+func fakeHost(name string, guid ib.GUID) netlist.Node {
+	return netlist.NewNode(ib.NodeCA, name, guid, 1)
+}
+
+// replace takes a host off its cable and puts a switch there with other nodes
+// behind it.
+func (t *Site) replace(host string, behind []netlist.Node) {
+	at := t.SwitchPort(host, 1)
+	t.pull(host)
+	t.Run(50 * time.Millisecond)
+	sw := netlist.NewNode(ib.NodeSwitch, "fake", fakeGUID, len(behind)+1)
+	sw.Ports[1].Peer, sw.Ports[1].PeerPort = at.Node, at.Port
+	t.scene.Must(t.Fabric.Insert(sw))
+	for i, n := range behind {
+		n.Ports[1].Peer, n.Ports[1].PeerPort = sw.Name, ib.PortNum(i+2)
+		t.scene.Must(t.Fabric.Insert(n))
+	}
+	t.Collect()
+}
+
+func treeName(i int) string { return fmt.Sprintf("fake%d", i) }
+
+// tree takes a host off its cable and puts a tree of switches there, each with
+// three below it.
+func (t *Site) tree(host string, size int) {
+	at := t.SwitchPort(host, 1)
+	t.pull(host)
+	t.Run(50 * time.Millisecond)
+	for i := range size {
+		n := netlist.NewNode(ib.NodeSwitch, treeName(i), fakeGUID+ib.GUID(i), 4)
+		n.Ports[1].Peer, n.Ports[1].PeerPort = at.Node, at.Port
+		if i > 0 {
+			n.Ports[1].Peer, n.Ports[1].PeerPort = treeName((i-1)/3), ib.PortNum(2+(i-1)%3)
+		}
+		t.scene.Must(t.Fabric.Insert(n))
+	}
+	t.Collect()
+}
+
+// idleGUID is T18.
+func idleGUID(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	s.Must(t.Fabric.PowerOff("h2"))
+	t.Collect()
+	s.Must(t.Settle(settleTime))
+	guid := t.GUID("h2", 1)
+	s.Tried("h2 of tenant B is switched off; h7 boots with its GUID %v", guid)
+	t.Attack()
+	t.Replug("h7", t.List.Find("h2").GUID)
+	t.Reported(10*time.Second, "that the GUID is at another place", is(func(e *sm.PortPlaced) bool {
+		return e.GUID == guid && e.Place == t.Place("h7", 1)
+	}))
+	t.Run(time.Minute)
+	s.Must(t.Settle(settleTime))
+	for _, at := range []sim.Endpoint{Port("h7"), t.SwitchPort("h7", 1)} {
+		if s.Check(len(t.TenantKeys(at)) == 0, "%s port %d holds %v", at.Node, at.Port, t.TenantKeys(at)) {
+			s.Stopped("the membership is bound to %v: nothing is granted at %v", t.Place("h2", 1), t.Place("h7", 1))
+		}
+	}
+	r := t.Send("h7", "h6", keyB)
+	s.Check(r.Fate != sim.Delivered, "h7 reaches h6 of tenant B")
+}
+
+// managerGUID is T20.
+func managerGUID(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	s.Tried("h7 boots with the GUID of the manager, %v", t.GUID("sm", 1))
+	t.Attack()
+	t.Replug("h7", t.List.Find("sm").GUID)
+	place := t.Place("h7", 1)
+	t.Reported(10*time.Second, "that the GUID is at two places", is(func(e *sm.DuplicateGUID) bool { return e.Second == place }))
+	if t.Isolated(10*time.Second, "the port of the forger is closed", func() bool { return !t.Open("h7") }) {
+		s.Stopped("switch port %v is closed; the manager knows where it is itself", place)
+	}
+	t.Run(time.Minute)
+	at := t.SwitchPort("h7", 1)
+	for _, k := range t.Fabric.PKeys(at.Node, at.Port) {
+		s.Check(k != ib.DefaultPKeyFull || !t.Open("h7"), "the forger is a full member of the default partition")
+	}
+	r := t.Send("h1", "sm", ib.DefaultPKeyLimited)
+	s.Check(r.Fate == sim.Delivered && r.At.Node == "sm", "what h1 sends to the manager ends at %s: %v", r.At.Node, r.Fate)
+	s.Check(t.Fabric.PKeyAt("sm", 1, 0) == ib.DefaultPKeyFull, "the manager is no longer a full member of the default partition")
+}
+
+// quietGUID is T22.
+func quietGUID(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: append(twoTenants(), Tenant{"C", keyC, []string{"h7", "h4"}})})
+	t.Victim("h1", "h5")
+	s.Tried("h7 of tenant C changes its GUIDs to those of h1 while its link is up: no trap, nothing to see")
+	t.Attack()
+	stolen := t.List.Find("h1").GUID
+	s.Must(t.Fabric.SetGUIDs("h7", stolen, stolen))
+	place := t.Place("h7", 1)
+	t.Reported(25*time.Minute, "that another GUID answers there", is(func(e *sm.DuplicateGUID) bool { return e.Second == place }))
+	if t.Isolated(time.Minute, "the port of the forger is closed", func() bool { return !t.Open("h7") }) {
+		s.Stopped("the audit asks each port again who it is, and closes %v", place)
+	}
+	s.Check(len(t.TenantKeys(t.SwitchPort("h1", 1))) == 1, "the victim's port has lost its P_Key")
+}
+
+// flipFlop is T23.
+func flipFlop(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: append(twoTenants(), Tenant{"C", keyC, []string{"h7", "h4"}})})
+	t.Victim("h1", "h5")
+	s.Tried("h7 of tenant C shows the GUIDs of h1 for 50 s of every 90 s, for two hours, while its link is up")
+	t.Attack()
+	own, stolen := t.List.Find("h7").GUID, t.List.Find("h1").GUID
+	place, closed := t.Place("h7", 1), time.Duration(0)
+	for range 80 {
+		s.Must(t.Fabric.SetGUIDs("h7", own, own))
+		t.Run(40 * time.Second)
+		s.Must(t.Fabric.SetGUIDs("h7", stolen, stolen))
+		t.Run(50 * time.Second)
+		if closed == 0 && !t.Open("h7") {
+			closed = t.Now() - t.at
+		}
+	}
+	t.Reported(time.Second, "that another GUID answers there", is(func(e *sm.DuplicateGUID) bool { return e.Second == place }))
+	if s.Check(closed > 0, "the port of h7 was never closed") {
+		longest(&s.result.Isolated, closed)
+		s.Stopped("the audit asks at times that h7 does not know, and closes %v", place)
+	}
+	s.Check(len(t.TenantKeys(t.SwitchPort("h1", 1))) == 1, "the victim's port has lost its P_Key")
+}
+
+// borrowedName is T25.
+func borrowedName(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	s.Tried("h7 calls itself h1 and shows the system image GUID of h1")
+	t.Attack()
+	s.Must(t.Fabric.SetNodeDescription("h7", t.List.Find("h1").Description))
+	s.Must(t.Fabric.SetSystemImage("h7", t.List.Find("h1").SystemImageGUID))
+	t.Collect()
+	guid := t.List.Find("h7").GUID
+	t.Reported(10*time.Second, "that h7 says something else of itself", is(func(e *sm.TrapReceived) bool {
+		return e.GUID == guid && (e.Trap == mad.TrapLocalChange || e.Trap == mad.TrapSystemImageGUID)
+	}))
+	t.Run(time.Minute)
+	s.Must(t.Settle(settleTime))
+	for _, at := range []sim.Endpoint{Port("h7"), t.SwitchPort("h7", 1)} {
+		if s.Check(len(t.TenantKeys(at)) == 0, "%s port %d holds %v", at.Node, at.Port, t.TenantKeys(at)) {
+			s.Stopped("names are shown and mean nothing: h7 gets no P_Key")
+		}
+	}
+	r := t.Send("h7", "h5", keyA)
+	s.Check(r.Fate != sim.Delivered, "h7 reaches h5 of tenant A")
+}
+
+// oddGUIDs is T26.
+func oddGUIDs(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	place := t.Place("h7", 1)
+	for _, odd := range []struct {
+		what       string
+		node, port ib.GUID
+	}{
+		{"no node GUID", 0, 0x00BAD00000000001},
+		{"no port GUID", 0x00BAD00000000001, 0},
+		{"a node GUID of all ones", ^ib.GUID(0), 0x00BAD00000000001},
+		{"a port GUID of all ones", 0x00BAD00000000001, ^ib.GUID(0)},
+	} {
+		s.Tried("h7 shows %s", odd.what)
+		t.Attack()
+		t.pull("h7")
+		t.Run(50 * time.Millisecond)
+		s.Must(t.Fabric.Lie("h7", 1, mad.NodeInfo{
+			BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: 1, PartitionCap: 64, NodeGUID: odd.node, PortGUID: odd.port,
+		}))
+		s.Must(t.Fabric.Restore("h7", 1))
+		t.Collect()
+		t.Reported(10*time.Second, "the GUID that nobody may have", func(e sm.Event) bool {
+			bad, ok := e.(*sm.BadAnswer)
+			return ok && bad.Request == "Get NodeInfo"
+		})
+		if t.Isolated(time.Second, "the port of h7 is closed", func() bool { return !t.Open("h7") }) {
+			s.Stopped("what answers with such a GUID is not looked at, %v stays closed", place)
+		}
+		t.Run(10 * time.Second)
+		s.Check(t.LID("h7") == 0 || !t.Open("h7"), "h7 has LID %v and its port is open", t.LID("h7"))
+	}
+}

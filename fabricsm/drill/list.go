@@ -1,0 +1,49 @@
+package drill
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// All lists the drills, in the order of their threats.
+func All() []Drill {
+	return slices.Concat(partitionDrills(), identityDrills(), physicalDrills())
+}
+
+// Pick gives the drills of a list that are named: "T17", "t17", "17" or "T1-T16";
+// "all" names every one. A range may begin and end with a threat that has no drill,
+// if there is any between.
+func Pick(list []Drill, names []string) ([]Drill, error) {
+	picked := make(map[string]bool)
+	for _, name := range names {
+		first, last, isRange := strings.Cut(name, "-")
+		if !isRange {
+			last = first
+		}
+		from, to, found := number(first), number(last), false
+		if name == "all" {
+			from, to = 1, math.MaxInt
+		}
+		for _, d := range list {
+			if n := number(d.ID); from > 0 && from <= n && n <= to {
+				picked[d.ID], found = true, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no drill %q: want T17, T1-T16 or all; drill list shows what there is", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(d Drill) bool { return !picked[d.ID] }), nil
+}
+
+// number is that of a threat, 0 for none.
+func number(id string) int {
+	n, err := strconv.ParseUint(strings.TrimPrefix(strings.ToUpper(id), "T"), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}

@@ -1,0 +1,254 @@
+package drill
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/partition/conf"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// staleKey is T6.
+func staleKey(s *Scene) {
+	device := sim.Modern()
+	device.KeepsPKeys = true
+	t := s.Site(SiteOptions{Tenants: twoTenants(), Fabric: sim.Options{Device: device}})
+	t.Victim("h2", "h6")
+	t.Attack()
+	s.Tried("tenant A leaves while its host h1 is switched off, with %v in the non-volatile memory of its HCA; tenant C gets that P_Key at once; h1 comes back", keyA)
+	s.Must(t.Fabric.PowerOff("h1"))
+	t.Collect()
+	t.Run(5 * time.Second)
+	gone := t.GrantOf("h1", 1, keyA)
+	t.Withdraw(gone, t.GrantOf("h5", 1, keyA))
+	s.Must(t.Settle(settleTime))
+	for _, h := range t.Since(t.mark) {
+		e, ok := h.Event.(*sm.MembershipRemoved)
+		s.Check(!ok || e.GUID != gone.GUID || !e.HCAProven, "it is told that the HCA of h1, which is off, has lost %v", keyA)
+	}
+	t.Grant(t.GrantOf("h3", 1, keyA), t.GrantOf("h7", 1, keyA))
+	s.Must(t.Settle(settleTime))
+	newcomers := t.flow("h3", "h7", keyA)
+	s.Must(t.Fabric.PowerOn("h1"))
+	t.Collect()
+	s.Check(t.Fabric.PKeyAt("h1", 1, 1) == keyA, "h1 did not keep its table through the reboot, so nothing is proven")
+	reached := 0
+	t.Until(settleTime, func() bool {
+		for _, to := range []string{"h3", "h7"} {
+			if t.LID("h1") != 0 && t.Send("h1", to, keyA).Fate == sim.Delivered {
+				reached++
+			}
+		}
+		return len(t.TenantKeys(Port("h1"))) == 0 && t.Open("h1")
+	})
+	s.Check(reached == 0, "h1 reached hosts of tenant C %d times with the P_Key it had kept", reached)
+	if t.Isolated(time.Second, "the HCA of h1 has lost the P_Key", func() bool { return len(t.TenantKeys(Port("h1"))) == 0 }) {
+		s.Stopped("the switch port had lost %v before anybody else got it, and h1 has lost it before its port was opened", keyA)
+	}
+	t.Reported(time.Second, "that the HCA could not be asked", is(func(e *sm.MembershipRemoved) bool { return e.GUID == gone.GUID && !e.HCAProven }))
+	s.Check(newcomers.Counts().Delivered > 0, "tenant C cannot use its P_Key")
+}
+
+// flow starts traffic one way.
+func (t *Site) flow(from, to string, key ib.PKey) *sim.Flow {
+	f, err := t.Fabric.Flow(Port(from), Port(to), key, sim.FlowOptions{EachSet: true})
+	t.scene.Must(err)
+	return f
+}
+
+// fullTable is T7.
+func fullTable(s *Scene) {
+	for _, small := range []struct {
+		what   string
+		device func(*sim.Device)
+	}{
+		{"HCAs", func(d *sim.Device) { d.PartitionCap = 3 }},
+		{"switch ports", func(d *sim.Device) { d.EnforcementCap = 3 }},
+	} {
+		device := sim.Modern()
+		small.device(&device)
+		t := s.Site(SiteOptions{
+			Tenants: []Tenant{{"A", keyA, []string{"h1", "h5"}}, {"B", keyB, []string{"h1", "h6"}}, {"C", keyC, []string{"h7"}}},
+			Fabric:  sim.Options{Device: device},
+		})
+		t.Victim("h5", "h1")
+		t.victims = append(t.victims, t.flow("h1", "h6", keyB), t.flow("h6", "h1", keyB))
+		t.Attack()
+		s.Tried("the tables of %s hold 3 P_Keys, and h1, which is in two partitions and the default one, is put into a third", small.what)
+		t.Grant(t.GrantOf("h1", 1, keyC))
+		t.Reported(5*time.Second, "that the table is full", is(func(e *sm.MembershipRefused) bool { return e.PKey == keyC }))
+		s.Must(t.Settle(settleTime))
+		for _, h := range t.Since(t.mark) {
+			e, ok := h.Event.(*sm.MembershipApplied)
+			s.Check(!ok || e.GUID != t.GUID("h1", 1) || e.PKey != keyC, "it is told that h1 is a member of %v", keyC)
+		}
+		r := t.Send("h7", "h1", keyC)
+		s.Check(r.Fate != sim.Delivered, "h7 reaches h1 with %v", keyC)
+		for _, at := range []sim.Endpoint{Port("h1"), t.SwitchPort("h1", 1)} {
+			if keys := t.TenantKeys(at); s.Check(len(keys) == 2, "%s port %d holds %v, want what it held", at.Node, at.Port, keys) {
+				s.Stopped("with small tables of %s the third partition is refused, the others stay", small.what)
+			}
+		}
+	}
+}
+
+// bothForms is T8.
+func bothForms(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	t.Attack()
+	s.Tried("h1, which is in partition %v, is granted it in its limited form, too, and a file of partitions says both", keyA)
+	t.Grant(t.GrantOf("h1", 1, keyA.Limited()))
+	s.Must(t.Settle(settleTime))
+	for _, at := range []sim.Endpoint{Port("h1"), t.SwitchPort("h1", 1)} {
+		forms := 0
+		for _, k := range t.TenantKeys(at) {
+			if k.Base() == keyA.Base() {
+				forms++
+			}
+		}
+		s.Check(forms == 1, "%s port %d holds %v: %d forms of one P_Key", at.Node, at.Port, t.TenantKeys(at), forms)
+	}
+	s.Stopped("what counts is the partition: both forms are one membership and one entry")
+	for _, line := range []string{"A=1 : 0x10=both;", "A=1 : 0x10=limited;"} {
+		_, err := conf.Parse("partitions.conf", []byte(line))
+		t.Counted(err != nil, "the file of partitions is refused: %v", err)
+	}
+}
+
+// betweenWrites is T10.
+func betweenWrites(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h2", "h6")
+	t.Attack()
+	s.Tried("the HCA of h1 does not answer when %v is taken from it; h1 goes on sending", keyA)
+	s.Must(t.Fabric.SetFault("h1", sim.Fault{Silent: true}))
+	gone := t.GrantOf("h1", 1, keyA)
+	t.Withdraw(gone)
+	at := t.SwitchPort("h1", 1)
+	if t.Isolated(time.Second, "the switch port has lost the P_Key", func() bool { return len(t.TenantKeys(at)) == 0 }) {
+		s.Stopped("the switch port loses it first, whatever the HCA does")
+	}
+	s.Check(len(t.TenantKeys(Port("h1"))) == 1, "the HCA lost its P_Key although it does not answer")
+	t.Run(time.Second)
+	r := t.Send("h1", "h5", keyA)
+	s.Check(r.Fate != sim.Delivered, "h1 reaches h5 after it was told that it may not")
+	for _, h := range t.Since(t.mark) {
+		e, ok := h.Event.(*sm.MembershipRemoved)
+		s.Check(!ok || e.GUID != gone.GUID || !e.HCAProven, "it is told that the HCA of h1, which does not answer, has lost %v", keyA)
+	}
+	t.Reported(time.Minute, "that the HCA could not be asked", is(func(e *sm.MembershipRemoved) bool { return e.GUID == gone.GUID && !e.HCAProven }))
+	s.Must(t.Fabric.SetFault("h1", sim.Fault{}))
+	s.Check(t.Until(5*time.Minute, func() bool { return len(t.TenantKeys(Port("h1"))) == 0 }), "the HCA of h1 keeps the P_Key for ever")
+	s.Must(t.Settle(settleTime))
+	t.crashBetween()
+}
+
+// crashBetween is the part of T10 in which somebody comes: the manager dies when the
+// switch port has the P_Key and the HCA does not.
+func (t *Site) crashBetween() {
+	s := t.scene
+	s.Tried("the manager dies between the write to the switch port of h3 and the one to its HCA")
+	added, at, mark := t.GrantOf("h3", 1, keyA), t.SwitchPort("h3", 1), t.Mark()
+	t.OnSend = func(r *sm.Request) bool {
+		if r.MAD.Attr() == mad.AttrPKeyTable && r.MAD.Method() == mad.MethodSet && len(t.TenantKeys(at)) == 1 {
+			t.Crash()
+			return true
+		}
+		return false
+	}
+	t.Grant(added)
+	s.Check(t.Until(10*time.Second, func() bool { return !t.Running() }), "the P_Key did not come to the switch port before the HCA")
+	t.OnSend = nil
+	t.Run(time.Second)
+	s.Check(len(t.TenantKeys(Port("h3"))) == 0, "the HCA of h3 has a P_Key")
+	told := func() bool {
+		for _, h := range t.Since(mark) {
+			if e, ok := h.Event.(*sm.MembershipApplied); ok && e.GUID == added.GUID {
+				return true
+			}
+		}
+		return false
+	}
+	s.Check(!told(), "it is told that h3 is a member although its HCA has no P_Key")
+	in := t.Intent()
+	t.Start()
+	t.Want(in)
+	s.Must(t.Settle(settleTime))
+	s.Check(told() && len(t.TenantKeys(Port("h3"))) == 1, "h3 is no member after the manager came back")
+	s.Stopped("a membership is told when both tables were read back, and a manager that comes back completes what was begun")
+}
+
+// throughRouter is T11.
+func throughRouter(s *Scene) {
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 9, Radix: 8, Leaves: 3, Spines: 2, Routers: 1})
+	s.Must(err)
+	t := s.Site(SiteOptions{Netlist: l, Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	t.Attack()
+	s.Tried("the router sends to h1 with %v, and h1 to the router", keyA)
+	for _, at := range []sim.Endpoint{Port("rt1"), t.SwitchPort("rt1", 1)} {
+		s.Check(len(t.TenantKeys(at)) == 0, "%s port %d holds %v", at.Node, at.Port, t.TenantKeys(at))
+	}
+	for _, way := range [][2]string{{"rt1", "h1"}, {"h1", "rt1"}} {
+		if r := t.Send(way[0], way[1], keyA); s.Check(r.Fate != sim.Delivered, "%s reaches %s with %v", way[0], way[1], keyA) {
+			s.Stopped("from %s to %s: %v at %s port %d", way[0], way[1], r.Fate, r.At.Node, r.At.Port)
+		}
+	}
+	t.Reported(time.Second, "the dropped packets", pkeyViolation)
+}
+
+// mintedAlias is T13.
+func mintedAlias(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants(), SM: sm.Config{AuditPeriod: time.Minute}})
+	t.Step(&sm.AliasesSet{Ports: []sm.AliasGUIDs{{GUID: t.GUID("h1", 1), Place: t.Place("h1", 1)}}})
+	s.Must(t.Settle(settleTime))
+	t.Victim("h2", "h6")
+	t.Attack()
+	alias := t.GUID("h2", 1)
+	s.Tried("root of h1 writes the GUID of h2 of tenant B into the GUID table of its own port: %v", alias)
+	st, err := t.Fabric.Station("h1", false)
+	s.Must(err)
+	defer st.Close()
+	var m mad.MAD
+	mad.NewSMP(&m, mad.Header{Method: mad.MethodSet, Attr: mad.AttrGUIDInfo}, &mad.Route{}, ib.MKey{})
+	info := mad.GUIDInfo{}
+	info.GUID[1] = alias
+	s.Must(mad.Encode(m.Data(), &info))
+	st.Send(transport.Packet{MAD: m, LID: ib.PermissiveLID})
+	held := func() bool {
+		g := t.Fabric.GUIDs("h1", 1)
+		return len(g) > 1 && g[1] == alias
+	}
+	s.Check(held(), "the alias was not written, so nothing is proven")
+	if t.Isolated(5*time.Minute, "the alias is taken away", func() bool { return !held() }) {
+		s.Stopped("GUID tables are read again and again, and what nobody granted is taken out")
+	}
+	for _, at := range []sim.Endpoint{Port("h1"), t.SwitchPort("h1", 1)} {
+		keys := t.TenantKeys(at)
+		s.Check(len(keys) == 1 && keys[0] == keyA, "%s port %d holds %v, want %v alone", at.Node, at.Port, keys, keyA)
+	}
+	t.Reported(5*time.Minute, "that the port was cleaned", is(func(e *sm.AliasesApplied) bool { return e.GUID == t.GUID("h1", 1) }))
+}
+
+// rawPackets is T14.
+func rawPackets(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h2", "h6")
+	t.Attack()
+	at := t.SwitchPort("h1", 1)
+	before, _ := t.Fabric.ConstraintErrors(at.Node, at.Port)
+	s.Tried("h1 sends raw packets to hosts of tenant B and to the manager")
+	for _, to := range []string{"h2", "h6", "sm"} {
+		r := t.Inject("h1", sim.Data{SLID: t.LID("h1"), DLID: t.LID(to), Raw: true, Payload: 64})
+		if s.Check(r.Fate != sim.Delivered, "a raw packet of h1 reached %s", to) {
+			s.Stopped("%v at %s port %d", r.Fate, r.At.Node, r.At.Port)
+		}
+	}
+	after, _ := t.Fabric.ConstraintErrors(at.Node, at.Port)
+	t.Counted(after == before+3, "%s port %d counts %d PortRcvConstraintErrors", at.Node, at.Port, after-before)
+}

@@ -1,0 +1,213 @@
+package drill
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/partition/conf"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+)
+
+// partitionDrills are those of partitions and P_Keys, T1 to T16.
+func partitionDrills() []Drill {
+	return []Drill{
+		{ID: "T1", Threat: "send data with another tenant's P_Key from a modified driver", Play: foreignPKey},
+		{ID: "T2", Threat: "talk to another tenant over the default partition", Play: defaultPartition},
+		{ID: "T3", Threat: "ask for full membership of the default partition", Play: reservedKeys},
+		{ID: "T4", Threat: "lose or cut off the file of partitions, so that everybody becomes a full member", Play: lostPartitions},
+		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Needs: "credentials with a range of P_Keys; today only the service chooses them (tested in api/admission)"},
+		{ID: "T6", Threat: "become the next owner of a P_Key that a switched-off host still holds", Play: staleKey},
+		{ID: "T7", Threat: "overflow a P_Key table, so that a member is silently left out or not enforced", Play: fullTable},
+		{ID: "T8", Threat: "be in one partition in both forms, full and limited", Play: bothForms},
+		{ID: "T9", Threat: "wait until a table is compacted and a queue pair's index means another partition", Play: movedIndex},
+		{ID: "T10", Threat: "use the time between the writes to a switch port and to its HCA", Play: betweenWrites},
+		{ID: "T11", Threat: "leave the subnet through a router with a tenant's P_Key", Play: throughRouter},
+		{ID: "T12", Threat: "drive the aggregation manager, or share its nodes between tenants", Needs: "an aggregation manager, and the Subnet Administrator that registers it"},
+		{ID: "T13", Threat: "mint the GUID of another port as an alias for a virtual function", Play: mintedAlias},
+		{ID: "T14", Threat: "send raw packets, which carry no P_Key", Play: rawPackets},
+		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Needs: "limited members of tenant partitions: a grant makes a full member"},
+		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Needs: "the service in this program; that it refuses to delete a cluster with hosts is tested in api/admission"},
+	}
+}
+
+// Two tenants with two hosts each, on different leaf switches.
+const (
+	keyA ib.PKey = 0x8001
+	keyB ib.PKey = 0x8002
+	keyC ib.PKey = 0x8003
+)
+
+func twoTenants() []Tenant {
+	return []Tenant{{"A", keyA, []string{"h1", "h5"}}, {"B", keyB, []string{"h2", "h6"}}}
+}
+
+// pkeyViolation tells of a packet that was dropped for its P_Key.
+func pkeyViolation(e sm.Event) bool {
+	t, ok := e.(*sm.TrapReceived)
+	return ok && (t.Trap == mad.TrapBadPKey || t.Trap == mad.TrapBadPKeySwitch)
+}
+
+// foreignPKey is T1.
+func foreignPKey(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h2", "h6")
+	t.Victim("h1", "h5")
+	t.Attack()
+	s.Tried("h1 of tenant A sends 20 packets with tenant B's P_Key %v and its limited form to each host of B, and to a host of nobody", keyB)
+	fates := make(map[sim.Fate]int)
+	for range 20 {
+		for _, to := range []string{"h2", "h6", "h7"} {
+			for _, k := range []ib.PKey{keyB, keyB.Limited()} {
+				r := t.Send("h1", to, k)
+				fates[r.Fate]++
+				s.Check(r.Fate != sim.Delivered, "a packet of h1 with P_Key %v reached %s", k, to)
+			}
+		}
+	}
+	for f, n := range fates {
+		if f == sim.PKeyInbound {
+			s.Stopped("the switch port in front of h1 dropped %d packets: %v", n, f)
+		}
+	}
+	t.Reported(time.Second, "the dropped packets", pkeyViolation)
+	t.Run(time.Second)
+	told := 0
+	for _, h := range t.Since(t.mark) {
+		if pkeyViolation(h.Event) {
+			told++
+		}
+	}
+	s.Check(told <= 3, "the attack is told %d times: that many lines bury others", told)
+}
+
+// defaultPartition is T2.
+func defaultPartition(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h2", "h6")
+	t.Attack()
+	s.Tried("h1 and h5 send to hosts of tenant B with the limited and the full form of the default P_Key, and to the manager")
+	for _, to := range []string{"h2", "h6", "h7", "h5"} {
+		for _, k := range []ib.PKey{ib.DefaultPKeyLimited, ib.DefaultPKeyFull} {
+			r := t.Send("h1", to, k)
+			if s.Check(r.Fate != sim.Delivered, "a packet of h1 with the default P_Key %v reached %s", k, to) {
+				s.Stopped("from one host to another, %v: %v", k, r.Fate)
+			}
+		}
+	}
+	r := t.Send("h1", "sm", ib.DefaultPKeyLimited)
+	s.Check(r.Fate == sim.Delivered, "what h1 sends to the manager does not arrive: %v at %s", r.Fate, r.At.Node)
+	for _, h := range []string{"h1", "h2", "h7"} {
+		s.Check(t.Fabric.PKeyAt(h, 1, 0) == ib.DefaultPKeyLimited, "%s has the default P_Key as %v", h, t.Fabric.PKeyAt(h, 1, 0))
+	}
+	s.Check(t.Fabric.PKeyAt("sm", 1, 0) == ib.DefaultPKeyFull, "the manager is no full member of the default partition")
+	t.Reported(time.Second, "the dropped packets", pkeyViolation)
+}
+
+// movedIndex is T9.
+func movedIndex(s *Scene) {
+	tenants := []Tenant{
+		{"A", keyA, []string{"h1", "h5"}}, {"B", keyB, []string{"h1", "h6"}}, {"C", keyC, []string{"h1", "h7"}},
+	}
+	t := s.Site(SiteOptions{Tenants: tenants})
+	at := make(map[ib.PKey]int)
+	for i := range 8 {
+		if k := t.Fabric.PKeyAt("h1", 1, i); k != 0 {
+			at[k] = i
+		}
+	}
+	s.Check(len(at) == 4, "h1 holds %v, want three tenants' keys and the default one", at)
+	for _, tn := range tenants[1:] {
+		t.victims = append(t.victims, t.flow("h1", tn.Hosts[1], tn.PKey))
+	}
+	t.Attack()
+	s.Tried("h1 holds the P_Keys of three tenants, the first of which goes; queue pairs of h1 refer to the others by their index")
+	t.Withdraw(t.GrantOf("h1", 1, keyA))
+	s.Must(t.Settle(settleTime))
+	for _, k := range []ib.PKey{keyB, keyC} {
+		s.Check(t.Fabric.PKeyAt("h1", 1, at[k]) == k, "index %d of h1 meant %v and now means %v", at[k], k, t.Fabric.PKeyAt("h1", 1, at[k]))
+	}
+	s.Check(t.Fabric.PKeyAt("h1", 1, at[keyA]) == 0, "index %d of h1 still has %v", at[keyA], t.Fabric.PKeyAt("h1", 1, at[keyA]))
+	s.Stopped("%v and %v stay at index %d and %d, index %d is empty", keyB, keyC, at[keyB], at[keyC], at[keyA])
+	const next ib.PKey = 0x8004
+	t.Grant(t.GrantOf("h1", 1, next))
+	s.Must(t.Settle(settleTime))
+	s.Check(t.Fabric.PKeyAt("h1", 1, at[keyA]) != next, "the index that is free since a moment ago means %v now", next)
+	t.Reported(time.Second, "that the port left the partition", is(func(e *sm.MembershipRemoved) bool { return e.PKey == keyA }))
+}
+
+// reservedKeys is T3.
+func reservedKeys(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h2", "h6")
+	t.Attack()
+	s.Tried("the service is made to ask for h1 in the partitions 0x7fff, 0xffff, 0x8000 and 0x0000")
+	for _, k := range []ib.PKey{ib.DefaultPKeyLimited, ib.DefaultPKeyFull, 0x8000, 0} {
+		t.Grant(t.GrantOf("h1", 1, k))
+		t.Reported(5*time.Second, fmt.Sprintf("the refusal of P_Key %v", k), is(func(e *sm.MembershipRefused) bool {
+			return e.GUID == t.GUID("h1", 1) && e.PKey.Base() == k.Base()
+		}))
+	}
+	s.Must(t.Settle(settleTime))
+	s.Check(t.Fabric.PKeyAt("h1", 1, 0) == ib.DefaultPKeyLimited, "h1 has the default P_Key as %v", t.Fabric.PKeyAt("h1", 1, 0))
+	for _, at := range []sim.Endpoint{Port("h1"), t.SwitchPort("h1", 1)} {
+		keys := t.Fabric.PKeys(at.Node, at.Port)
+		s.Check(len(keys) == 2, "%s port %d holds %v, want the default P_Key and %v", at.Node, at.Port, keys, keyA)
+	}
+	r := t.Send("h1", "h2", ib.DefaultPKeyFull)
+	if s.Check(r.Fate != sim.Delivered, "h1 reached h2 over the default partition") {
+		s.Stopped("the manager refuses reserved P_Keys whoever asks: h1 stays a limited member, its packet ends as %v", r.Fate)
+	}
+	for _, line := range []string{"Default=0x7fff : ALL=full;", "0xffff : SELF=full, 0x10=full;", "A=0x8000 : 0x10=full;", "A=0 : 0x10=full;"} {
+		_, err := conf.Parse("partitions.conf", []byte(line))
+		if s.Check(err != nil, "the file of partitions may say %q", line) {
+			s.Stopped("the file of partitions: %v", err)
+		}
+	}
+}
+
+// lostPartitions is T4.
+func lostPartitions(s *Scene) {
+	s.Tried("the file of partitions is cut off in the middle")
+	const file = "A=1 : 0x0002c90300000001=full, 0x0002c903000"
+	if _, err := conf.Parse("partitions.conf", []byte(file)); s.Check(err != nil, "a file that ends in %q is accepted", file) {
+		s.Stopped("the file is refused as a whole, what was in force stays: %v", err)
+	}
+	t := s.Site(SiteOptions{Tenants: twoTenants(), SM: sm.Config{IntentWait: 30 * time.Second}})
+	t.Victim("h2", "h6")
+	s.Tried("the manager starts again and nobody tells it what the partitions are")
+	t.Attack()
+	t.Crash()
+	t.Start()
+	t.Run(25 * time.Second)
+	for _, f := range t.victims {
+		f.Stop() // up to here the tables were left as they were found
+	}
+	s.Check(t.View() != nil && !t.View().Intent, "the manager says that it knows the partitions")
+	t.Run(time.Minute)
+	t.onlyLimited()
+	for _, h := range []string{"h1", "h2"} {
+		s.Check(len(t.TenantKeys(t.SwitchPort(h, 1))) == 0, "the port of %s holds %v although nobody wants that", h, t.TenantKeys(t.SwitchPort(h, 1)))
+	}
+	for _, k := range []ib.PKey{ib.DefaultPKeyLimited, ib.DefaultPKeyFull, keyB} {
+		r := t.Send("h1", "h2", k)
+		s.Check(r.Fate != sim.Delivered, "h1 reaches h2 with P_Key %v", k)
+	}
+	s.Stopped("tables are left as they are for a while, and then nobody is in any tenant's partition")
+	t.Counted(!t.View().Intent, "the manager's state says that no intent has come")
+}
+
+// onlyLimited demands that hosts are limited members of the default partition.
+func (t *Site) onlyLimited() {
+	for i := range t.List.Nodes {
+		n := &t.List.Nodes[i]
+		if n.Type != ib.NodeCA || n.Name == "sm" {
+			continue
+		}
+		for _, k := range t.Fabric.PKeys(n.Name, 1) {
+			t.scene.Check(k != ib.DefaultPKeyFull, "%s is a full member of the default partition", n.Name)
+		}
+	}
+}

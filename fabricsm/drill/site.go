@@ -1,0 +1,271 @@
+package drill
+
+import (
+	"crypto/sha512"
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/stage"
+)
+
+// Tenant is who has a P_Key, and the hosts it is granted to at their places.
+type Tenant struct {
+	Name  string
+	PKey  ib.PKey
+	Hosts []string
+}
+
+// SiteOptions say what a site is like. The zero value is a fat tree of two levels
+// with the manager at "sm", hosts "h1" to "h8" and three of them to a leaf switch,
+// each of which has a free port.
+type SiteOptions struct {
+	Netlist *netlist.Netlist
+	Tenants []Tenant
+	Fabric  sim.Options // Device is that of all nodes; default sim.Modern
+	SM      sm.Config   // what is left zero is set as for a secured fabric
+	NoHosts bool        // inventory does not say where hosts are
+	NoKeys  bool        // devices get no M_Keys
+	Follows bool        // the service grants to a GUID wherever it is seen
+}
+
+func (o *SiteOptions) device() *sim.Device { return &o.Fabric.Device }
+
+// Site is a fabric that was brought up and is at rest, with its manager.
+type Site struct {
+	*stage.Stage
+	scene    *Scene
+	tenants  []Tenant
+	victims  []*sim.Flow
+	mark     int           // in the events, of the last attack
+	followed int           // of the events
+	at       time.Duration // of the last attack
+}
+
+// settleTime is how long a small fabric may take to settle.
+const settleTime = 30 * time.Second
+
+// Site builds a fabric, starts the manager, puts the tenants into their
+// partitions and waits until nothing is left to do. Controls are switched off as
+// the drill was told.
+func (s *Scene) Site(o SiteOptions) *Site {
+	if o.Netlist == nil {
+		l, err := netlist.FatTree2(netlist.Shape{Hosts: 9, Radix: 8, Leaves: 3, Spines: 2})
+		s.Must(err)
+		o.Netlist = l
+	}
+	if *o.device() == (sim.Device{}) {
+		*o.device() = sim.Modern()
+	}
+	o.Fabric.LoseSilently = true
+	if !o.NoKeys && o.SM.MKey.Source == nil {
+		known := sha512.Sum512([]byte("drill")) // no secret: nothing real has these keys
+		master, err := keys.NewMaster(known[:])
+		s.Must(err)
+		o.SM.MKey = sm.MKeyConfig{Source: keys.Derived{Master: master}, Places: sm.PlacesSeen}
+	}
+	o.weaken(s.options.Without)
+	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, Seed: s.options.Seed})
+	s.Must(err)
+	site := &Site{Stage: st, scene: s, tenants: o.Tenants}
+	s.sites = append(s.sites, site)
+	if o.Follows {
+		st.OnStep = site.follow
+	}
+	st.Start()
+	in := sm.Intent{Revision: 1, Grants: site.grants()}
+	if !o.NoHosts {
+		in.Hosts = site.hostPlaces()
+	}
+	st.Want(in)
+	s.Must(st.Settle(settleTime))
+	return site
+}
+
+// follow grants what a GUID is granted at the place where it was seen last: what a
+// service does that binds nothing to a place.
+func (t *Site) follow() {
+	for _, h := range t.Since(t.followed) {
+		t.followed++
+		seen, ok := h.Event.(*sm.PortPlaced)
+		if !ok {
+			continue
+		}
+		for _, g := range t.Intent().Grants {
+			if g.GUID == seen.GUID && g.Place != seen.Place {
+				t.Withdraw(g)
+				t.Grant(sm.Grant{GUID: g.GUID, PKey: g.PKey, Place: seen.Place})
+			}
+		}
+	}
+}
+
+// grants are those of the tenants.
+func (t *Site) grants() (out []sm.Grant) {
+	for _, tn := range t.tenants {
+		for _, h := range tn.Hosts {
+			out = append(out, t.GrantOf(h, 1, tn.PKey))
+		}
+	}
+	return out
+}
+
+// hostPlaces are where the netlist has channel adapters.
+func (t *Site) hostPlaces() (out []ib.Place) {
+	for i := range t.List.Nodes {
+		n := &t.List.Nodes[i]
+		for num := 1; n.Type == ib.NodeCA && num < len(n.Ports); num++ {
+			if pl := t.Place(n.Name, ib.PortNum(num)); !pl.IsZero() {
+				out = append(out, pl)
+			}
+		}
+	}
+	return out
+}
+
+// tenantOf names the tenant of a host.
+func (t *Site) tenantOf(host string) *Tenant {
+	for i := range t.tenants {
+		for _, h := range t.tenants[i].Hosts {
+			if h == host {
+				return &t.tenants[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Victim starts traffic between two hosts, both ways, that must not lose a packet
+// until the drill ends: one with each thing that happens, and one after each
+// write to any device. The key is that of the tenant of a.
+func (t *Site) Victim(a, b string) {
+	tenant := t.tenantOf(a)
+	if tenant == nil {
+		t.scene.Must(fmt.Errorf("victim %s is in no tenant", a))
+	}
+	for _, ends := range [][2]string{{a, b}, {b, a}} {
+		f, err := t.Fabric.Flow(Port(ends[0]), Port(ends[1]), tenant.PKey, sim.FlowOptions{EachSet: true})
+		t.scene.Must(err)
+		t.victims = append(t.victims, f)
+	}
+}
+
+// count adds up what victims felt, and demands that they felt nothing.
+func (s *Scene) count() {
+	for _, t := range s.sites {
+		for _, f := range t.victims {
+			n := f.Counts()
+			s.result.Victims.Sent += n.Sent
+			s.result.Victims.Lost += n.Lost
+			s.result.Victims.Strayed += n.Strayed
+			s.Check(n.Sent > 0, "a victim sent nothing, so nothing is proven")
+			s.Check(n.Lost+n.Strayed == 0, "a victim lost %d of %d packets, %d of them to others; the last one ended at %s port %d: %v",
+				n.Lost+n.Strayed, n.Sent, n.Strayed, n.Last.At.Node, n.Last.At.Port, n.Last.Fate)
+		}
+	}
+}
+
+// Port is port 1 of a host.
+func Port(host string) sim.Endpoint { return sim.Endpoint{Node: host, Port: 1} }
+
+// LID is that of a host now.
+func (t *Site) LID(host string) ib.LID { return t.Fabric.PortInfo(host, 1).LID }
+
+// Attack notes that an attack begins now: detection and isolation are counted
+// from here.
+func (t *Site) Attack() { t.mark, t.at = t.Mark(), t.Now() }
+
+// Reported waits until an event tells of the attack, at most so long, and notes
+// its text and how long that took. What says what should have been told.
+func (t *Site) Reported(within time.Duration, what string, tells func(sm.Event) bool) bool {
+	looked := t.mark
+	found := t.Until(within, func() bool {
+		for _, h := range t.Since(looked) {
+			looked++
+			if tells(h.Event) {
+				note(&t.scene.result.Reported, "%s", []any{h.Event.String()})
+				longest(&t.scene.result.Detected, h.At-t.at)
+				return true
+			}
+		}
+		return false
+	})
+	return t.scene.Check(found, "nobody reported %s within %v", what, within)
+}
+
+// Counted notes a counter of a device that tells of the attack.
+func (t *Site) Counted(ok bool, format string, args ...any) {
+	if t.scene.Check(ok, "does not hold: "+format, args...) {
+		note(&t.scene.result.Reported, format, args)
+		longest(&t.scene.result.Detected, t.Now()-t.at)
+	}
+}
+
+// Isolated waits until the attack has an end, at most so long, and notes how long
+// that took. What says what should have come about.
+func (t *Site) Isolated(within time.Duration, what string, holds func() bool) bool {
+	if !t.scene.Check(t.Until(within, holds), "not so within %v: %s", within, what) {
+		return false
+	}
+	longest(&t.scene.result.Isolated, t.Now()-t.at)
+	return true
+}
+
+// Send sends one data packet from a host to another, with a P_Key that the sender
+// claims, and tells what became of it.
+func (t *Site) Send(from, to string, key ib.PKey) sim.Report {
+	return t.Inject(from, sim.Data{SLID: t.LID(from), DLID: t.LID(to), PKey: key, DestQP: 2, Payload: 256})
+}
+
+// Inject sends a data packet from a host as it is.
+func (t *Site) Inject(from string, d sim.Data) sim.Report {
+	r, err := t.Fabric.Inject(Port(from), d)
+	t.scene.Must(err)
+	t.Collect()
+	return r
+}
+
+// Replug boots a node with other GUIDs, from the first node GUID on, as who forged
+// them: it forgets its keys, and its links go down and come up.
+func (t *Site) Replug(node string, guid ib.GUID) {
+	t.scene.Must(t.Fabric.PowerOff(node))
+	t.Collect()
+	t.Run(50 * time.Millisecond)
+	t.scene.Must(t.Fabric.SetGUIDs(node, guid, guid))
+	t.scene.Must(t.Fabric.PowerOn(node))
+	t.Collect()
+}
+
+// pull pulls every cable out of a node.
+func (t *Site) pull(node string) {
+	t.scene.Must(t.Fabric.Unplug(node))
+	t.Collect()
+}
+
+// Open reports that the switch port at which the netlist has a host carries data.
+func (t *Site) Open(host string) bool {
+	at := t.SwitchPort(host, 1)
+	return t.Fabric.PortInfo(at.Node, at.Port).PortState == ib.PortActive
+}
+
+// TenantKeys lists the P_Keys of tenants in the table of a port.
+func (t *Site) TenantKeys(at sim.Endpoint) (out []ib.PKey) {
+	for _, k := range t.Fabric.PKeys(at.Node, at.Port) {
+		if k.Base() != ib.DefaultPKeyLimited {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// is makes a test for events of one kind.
+func is[E sm.Event](holds func(E) bool) func(sm.Event) bool {
+	return func(e sm.Event) bool {
+		one, ok := e.(E)
+		return ok && holds(one)
+	}
+}

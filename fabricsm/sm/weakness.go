@@ -1,0 +1,34 @@
+package sm
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/partition"
+	"portcullis/fabricsm/topo"
+)
+
+// Weakness switches controls off, each by itself, so that drills can show what it
+// is for and that they would notice its absence. No service sets any of it.
+type Weakness struct {
+	FullDefault bool // everybody is a full member of the default partition
+	MovesKeys   bool // P_Key tables are kept without gaps, so keys change their index
+	AnyCapacity bool // tables are believed to have room for 64 P_Keys
+	HCAFirst    bool // a P_Key is taken from the HCA first, from its switch port after that
+	NoRawFilter bool // switch ports let raw packets pass
+	NewestWins  bool // a GUID is believed where it was shown last, not where it was first
+}
+
+// withKeysOf gives the table of a switch port as it is wanted while the tenants' keys
+// that the end port behind it still has are left there: Weakness.HCAFirst.
+func (c *Core) withKeysOf(h topo.PortID, want, have partition.Table) partition.Table {
+	want = slices.Clone(want)
+	for i, k := range have {
+		if t := c.ports[h].pkeys; isTenant(k) && !slices.Contains(want, k) && (t == nil || slices.Contains(t.keys, k)) {
+			for len(want) <= i {
+				want = append(want, 0)
+			}
+			want[i] = k
+		}
+	}
+	return want
+}

@@ -1,0 +1,252 @@
+package stage
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// pending is a request that is out.
+type pending struct {
+	tid   ib.TID
+	id    sm.RequestID
+	due   time.Time
+	lid   ib.LID
+	class mad.Class
+	attr  mad.AttrID
+	mod   uint32
+	route mad.Route // of a directed route
+	ended bool
+}
+
+// answeredBy reports an answer of the kind asked for that came the way it had to,
+// or the request itself come back.
+func (r *pending) answeredBy(p *transport.Packet) bool {
+	m := &p.MAD
+	switch {
+	case m.Class() != r.class || m.Attr() != r.attr || m.Mod() != r.mod:
+		return false
+	case p.Undelivered:
+		return true
+	case m.BaseVersion() != 1:
+		return false
+	case m.IsDR():
+		return m.Returning() && m.Route() == r.route
+	default:
+		return p.LID == r.lid
+	}
+}
+
+type arrival struct {
+	at  time.Time
+	seq int
+	p   transport.Packet
+}
+
+// tidMask holds the bits of a transaction id that are ours: the simulator puts a
+// station's slot above them.
+const tidMask = 1<<32 - 1
+
+// Step gives the manager an input at once and does what it wants. Without a
+// manager nothing happens.
+func (s *Stage) Step(in sm.Input) {
+	core := s.core
+	if core == nil {
+		return
+	}
+	out := core.Step(s.now, in)
+	s.facts = append(s.facts, out.Save...)
+	for _, e := range out.Events {
+		s.events = append(s.events, Happened{s.Now(), e})
+	}
+	if out.View != nil {
+		s.view = out.View
+	}
+	if out.Job != nil {
+		s.job = out.Job
+	}
+	s.wake = out.Wake
+	for i := range out.Answer {
+		a := &out.Answer[i]
+		s.transmit(transport.Packet{MAD: a.MAD, LID: a.LID, QP: a.QP})
+	}
+	for i := range out.Send {
+		if s.send(&out.Send[i]); s.core != core {
+			return // crashed on the way
+		}
+	}
+	if s.OnStep != nil {
+		s.OnStep()
+	}
+}
+
+func (s *Stage) send(r *sm.Request) {
+	tid := ib.TID(s.rng.Uint32())
+	for tid == 0 || s.out[tid] != nil {
+		tid = ib.TID(s.rng.Uint32())
+	}
+	p := &pending{
+		tid: tid, id: r.ID, due: s.now.Add(timeout), lid: r.LID, class: r.MAD.Class(), attr: r.MAD.Attr(), mod: r.MAD.Mod(),
+	}
+	if r.MAD.IsDR() {
+		p.route = r.MAD.Route()
+	}
+	s.out[tid] = p
+	s.order = append(s.order, p)
+	r.MAD.SetTID(tid)
+	lost := s.OnSend != nil && s.OnSend(r)
+	if s.core != nil && !lost {
+		s.transmit(transport.Packet{MAD: r.MAD, LID: r.LID})
+	}
+}
+
+func (s *Stage) transmit(p transport.Packet) {
+	s.arrive(s.station.Exchange([]transport.Packet{p}, nil))
+}
+
+func (s *Stage) arrive(packets []transport.Packet) {
+	for _, p := range packets {
+		if s.core == nil || s.OnAnswer != nil && s.OnAnswer(&p) {
+			continue
+		}
+		s.seq++
+		a := arrival{at: s.now.Add(answerTime), seq: s.seq, p: p}
+		i, _ := slices.BinarySearchFunc(s.inbox, a, func(x, y arrival) int {
+			return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.seq, y.seq))
+		})
+		s.inbox = slices.Insert(s.inbox, i, a)
+	}
+}
+
+// Run lets d of virtual time pass.
+func (s *Stage) Run(d time.Duration) {
+	until := s.now.Add(d)
+	s.turns = 0
+	for s.next(until) {
+	}
+}
+
+// Until lets time pass until something holds, which is looked at after everything
+// that happens, at most d. It reports whether it holds.
+func (s *Stage) Until(d time.Duration, holds func() bool) bool {
+	until := s.now.Add(d)
+	s.turns = 0
+	for {
+		if holds() {
+			return true
+		}
+		if !s.next(until) {
+			return holds()
+		}
+	}
+}
+
+// Settle lets time pass until the manager has nothing left to do and nothing is
+// on its way, at most d.
+func (s *Stage) Settle(d time.Duration) error {
+	if s.Until(d, s.Settled) {
+		return nil
+	}
+	if s.err != nil {
+		return s.err
+	}
+	var problems []string
+	if s.view != nil {
+		problems = s.view.Problems
+	}
+	return fmt.Errorf("stage: not settled after %v, %d requests out, problems %q", d, len(s.out), problems)
+}
+
+// Settled reports that the manager has nothing left to do.
+func (s *Stage) Settled() bool {
+	return s.view != nil && s.view.Settled && len(s.inbox) == 0 && len(s.out) == 0
+}
+
+// next lets the next thing happen, if it happens before until.
+func (s *Stage) next(until time.Time) bool {
+	if s.turns++; s.turns > maxTurns {
+		s.err = fmt.Errorf("stage: %w: %d turns without end", errNoRest, maxTurns)
+		return false
+	}
+	if job := s.job; job != nil {
+		s.job = nil
+		s.Step(job.Run())
+		return true
+	}
+	at, do := until, func() bool { return false }
+	soonest := func(t time.Time, what func()) {
+		if !t.IsZero() && t.Before(at) {
+			at, do = t, func() bool { what(); return true }
+		}
+	}
+	if len(s.inbox) > 0 {
+		soonest(s.inbox[0].at, s.deliver)
+	}
+	for len(s.order) > 0 && s.order[0].ended {
+		s.order = s.order[1:]
+	}
+	if len(s.order) > 0 {
+		soonest(s.order[0].due, s.expire)
+	}
+	if s.core != nil {
+		soonest(s.wake, func() { s.wake = time.Time{}; s.Step(&sm.Woken{}) })
+	}
+	if d, ok := s.Fabric.NextEvent(); ok {
+		soonest(Epoch.Add(d), func() {})
+	}
+	if at.Before(s.now) {
+		at = s.now
+	}
+	s.now = at
+	s.Fabric.Advance(max(0, s.Now()-s.Fabric.Now()))
+	s.Collect()
+	return do()
+}
+
+// Collect takes in what arrived for the manager. Run and the others do so by
+// themselves.
+func (s *Stage) Collect() { s.arrive(s.station.Take(nil)) }
+
+// deliver gives the manager what arrived first.
+func (s *Stage) deliver() {
+	if len(s.inbox) == 0 {
+		return
+	}
+	p := s.inbox[0].p
+	s.inbox = s.inbox[1:]
+	if !p.Undelivered && !(p.MAD.IsSMP() && p.MAD.Method() == mad.MethodGetResp) {
+		s.Step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
+		return
+	}
+	r := s.out[p.MAD.TID()&tidMask]
+	if r == nil || !r.answeredBy(&p) {
+		if !p.Undelivered {
+			s.Step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
+		}
+		return
+	}
+	s.end(r)
+	outcome := sm.Answered
+	if p.Undelivered {
+		outcome = sm.Undelivered
+	}
+	s.Step(&sm.Reply{ID: r.id, Outcome: outcome, MAD: p.MAD})
+}
+
+func (s *Stage) end(r *pending) {
+	r.ended = true
+	delete(s.out, r.tid)
+}
+
+// expire ends the request that has been out for longest.
+func (s *Stage) expire() {
+	r := s.order[0]
+	s.end(r)
+	s.Step(&sm.Reply{ID: r.id, Outcome: sm.TimedOut})
+}

@@ -1,0 +1,191 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+const (
+	// answerTime is how long a packet and its answer take.
+	answerTime = 10 * time.Microsecond
+	// timeout is how long an answer is waited for.
+	timeout = 200 * time.Millisecond
+	// maxTurns bounds what may happen between two calls of a test: a manager that
+	// needs more is in a circle.
+	maxTurns = 5_000_000
+)
+
+// Epoch is when virtual time begins.
+var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Options say what is on the stage.
+type Options struct {
+	Netlist *netlist.Netlist
+	Manager string      // node of the Subnet Manager; "" is the first of the netlist
+	Fabric  sim.Options // Seed is set
+	SM      sm.Config   // PortGUID is set
+	Seed    uint64
+}
+
+// Happened is an event and when, since the start of the stage.
+type Happened struct {
+	At    time.Duration
+	Event sm.Event
+}
+
+// Stage is a fabric with its Subnet Manager. It is not safe for concurrent use.
+type Stage struct {
+	// Fabric is for whoever attacks, moves cables or looks. Its time is the
+	// stage's: do not Advance it.
+	Fabric *sim.Fabric
+	List   *netlist.Netlist // as the fabric was built
+	SM     sm.Config        // of the next Start
+
+	// OnSend sees every request on its way; true loses it. OnAnswer sees what
+	// comes back or comes by itself, may change it, and loses it with true. OnStep
+	// runs after each step of the manager. Each may be nil.
+	OnSend   func(*sm.Request) (lose bool)
+	OnAnswer func(*transport.Packet) (lose bool)
+	OnStep   func()
+
+	station *sim.Station
+	core    *sm.Core // nil while no manager runs
+	rng     *rand.Rand
+	now     time.Time
+	facts   []sm.Fact
+	intent  sm.Intent
+	view    *sm.View
+	events  []Happened
+
+	inbox []arrival // by time, then order
+	seq   int
+	out   map[ib.TID]*pending
+	order []*pending // of requests that are out, by when they time out; some ended
+	wake  time.Time
+	job   *sm.RouteJob
+	turns int // since the last call from outside
+	err   error
+}
+
+// New builds the fabric. No manager runs before Start.
+func New(o Options) (*Stage, error) {
+	o.Fabric.Seed = o.Seed
+	s := &Stage{
+		Fabric: sim.NewWith(o.Netlist, o.Fabric), List: o.Netlist, SM: o.SM,
+		rng: rand.New(rand.NewPCG(o.Seed, 1)), now: Epoch,
+	}
+	station, err := s.Fabric.Station(o.Manager, true)
+	if err != nil {
+		return nil, fmt.Errorf("stage: %w", err)
+	}
+	s.station, s.SM.PortGUID = station, station.GUID()
+	return s, nil
+}
+
+// Start begins a manager, or begins it again after Crash, with what was saved.
+// It knows of no intent before Want.
+func (s *Stage) Start() {
+	s.Crash()
+	s.core = sm.New(s.SM)
+	s.station.SetIsSM(true)
+	s.Step(&sm.Started{Facts: slices.Clone(s.facts)})
+}
+
+// Crash ends the manager at once: what it did not save is lost, and so is what is
+// on its way to it.
+func (s *Stage) Crash() {
+	s.core, s.view, s.job = nil, nil, nil
+	s.out, s.order, s.inbox, s.wake = make(map[ib.TID]*pending), nil, nil, time.Time{}
+	s.station.SetIsSM(false)
+	s.station.Take(nil)
+}
+
+// Running reports that there is a manager.
+func (s *Stage) Running() bool { return s.core != nil }
+
+// Want replaces the intent.
+func (s *Stage) Want(in sm.Intent) {
+	s.intent = in
+	s.Step(&sm.IntentSet{Intent: in})
+}
+
+// Intent is what is wanted.
+func (s *Stage) Intent() sm.Intent { return s.intent }
+
+// Grant wants more than before.
+func (s *Stage) Grant(g ...sm.Grant) {
+	s.intent.Revision++
+	s.intent.Grants = append(slices.Clone(s.intent.Grants), g...)
+	s.Step(&sm.IntentChanged{Revision: s.intent.Revision, Grant: g})
+}
+
+// Withdraw wants less than before.
+func (s *Stage) Withdraw(g ...sm.Grant) {
+	s.intent.Revision++
+	s.intent.Grants = slices.DeleteFunc(slices.Clone(s.intent.Grants), func(o sm.Grant) bool { return slices.Contains(g, o) })
+	s.Step(&sm.IntentChanged{Revision: s.intent.Revision, Withdraw: g})
+}
+
+// Now is the virtual time since the stage was built.
+func (s *Stage) Now() time.Duration { return s.now.Sub(Epoch) }
+
+// View is the last one, nil before the first.
+func (s *Stage) View() *sm.View { return s.view }
+
+// Facts are what managers saved, in order.
+func (s *Stage) Facts() []sm.Fact { return s.facts }
+
+// Events are all that managers told since the stage was built.
+func (s *Stage) Events() []Happened { return s.events }
+
+// Mark is a moment in what is told; see Since.
+func (s *Stage) Mark() int { return len(s.events) }
+
+// Since gives the events after a mark.
+func (s *Stage) Since(mark int) []Happened { return s.events[mark:] }
+
+// Err says that the stage gave up, because the manager goes in circles.
+func (s *Stage) Err() error { return s.err }
+
+var errNoRest = errors.New("the manager comes to no rest")
+
+// Place gives where an end port is cabled in the netlist; zero if nowhere.
+func (s *Stage) Place(node string, num ib.PortNum) ib.Place {
+	n := s.List.Find(node)
+	if n == nil || int(num) >= len(n.Ports) || n.Ports[num].Peer == "" {
+		return ib.Place{}
+	}
+	at := n.Ports[num]
+	return ib.Place{Switch: s.List.Find(at.Peer).GUID, Port: at.PeerPort}
+}
+
+// GUID gives the GUID that an end port has in the netlist; zero if there is none.
+func (s *Stage) GUID(node string, num ib.PortNum) ib.GUID {
+	if n := s.List.Find(node); n != nil && int(num) < len(n.Ports) {
+		return n.PortGUID(num)
+	}
+	return 0
+}
+
+// GrantOf is the grant of a P_Key to a port at its place in the netlist.
+func (s *Stage) GrantOf(node string, num ib.PortNum, key ib.PKey) sm.Grant {
+	return sm.Grant{GUID: s.GUID(node, num), PKey: key, Place: s.Place(node, num)}
+}
+
+// SwitchPort gives the switch port in front of an end port in the netlist.
+func (s *Stage) SwitchPort(node string, num ib.PortNum) sim.Endpoint {
+	n := s.List.Find(node)
+	if n == nil || int(num) >= len(n.Ports) {
+		return sim.Endpoint{}
+	}
+	return sim.Endpoint{Node: n.Ports[num].Peer, Port: n.Ports[num].PeerPort}
+}
