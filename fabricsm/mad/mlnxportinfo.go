@@ -1,5 +1,9 @@
 package mad
 
+// VendorMellanox is NodeInfo.VendorID of NVIDIA's devices, as Mellanox registered
+// it.
+const VendorMellanox = 0x0002C9
+
 // Bits of MlnxExtendedPortInfo.
 const (
 	MlnxSpeedFDR10      = 0x01   // LinkSpeedSupported, LinkSpeedEnabled, LinkSpeedActive

@@ -26,17 +26,29 @@ func (p *port) generalInfo(m *mad.MAD, set bool) mad.Status {
 	return mad.StatusOK
 }
 
+// hasFDR10 reports a port of NVIDIA's that can do FDR10 and nothing faster.
+func (p *port) hasFDR10() bool {
+	return p != nil && p.node.vendor == mad.VendorMellanox && p.link.FDR10 && p.link.SpeedExt == 0
+}
+
 // extendedPortInfo answers NVIDIA's MlnxExtendedPortInfo, in which nothing can
 // be set here.
 func (p *port) extendedPortInfo(m *mad.MAD, set bool) mad.Status {
 	d := p.node.model()
+	at := p.selected(m.Mod())
 	switch {
-	case !d.isVendor() || set:
+	case !d.isVendor() && !at.hasFDR10() || set:
 		return mad.StatusUnsupportedMethodAttr
-	case p.selected(m.Mod()) == nil:
+	case at == nil:
 		return mad.StatusInvalidField
 	}
 	var e mad.MlnxExtendedPortInfo
+	if at.hasFDR10() {
+		e.LinkSpeedSupported, e.LinkSpeedEnabled = mad.MlnxSpeedFDR10, mad.MlnxSpeedFDR10
+		if at.peer.hasFDR10() {
+			e.LinkSpeedActive = mad.MlnxSpeedFDR10
+		}
+	}
 	if d.DualMKey {
 		e.CapabilityMask |= mad.MlnxDualMKey
 	}

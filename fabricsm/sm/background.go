@@ -83,7 +83,7 @@ func (c *Core) backgroundOne(x ref) {
 		return
 	}
 	pt := &c.ports[x.id]
-	if x.class == clsDual {
+	if x.class == clsVendor {
 		if c.nodes[pt.node].alive && pt.known {
 			c.mark(x)
 		} else {

@@ -74,7 +74,7 @@ func (c *Core) mayActivate(p topo.PortID) bool {
 		return true
 	}
 	h := c.peer(sp)
-	if h != topo.None && c.isEnd(h) && !c.keyed(h) {
+	if h != topo.None && c.isEnd(h) && (!c.keyed(h) || c.nodes[c.ports[sp].node].unsure) {
 		return false
 	}
 	return h == topo.None || !c.isEnd(h) || !c.concerns(sp) && !c.concerns(h) || c.confirmed(sp)

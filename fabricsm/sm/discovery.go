@@ -138,6 +138,7 @@ func (c *Core) enter(id topo.NodeID, p topo.PortID, ni *mad.NodeInfo) {
 	if p != topo.None && c.peer(p) != topo.None {
 		c.leaveUnread(p)
 	}
+	c.unsure(id, false)
 	c.markNode(clsSwitch, id)
 	first := c.topo.Node(id).FirstPort
 	c.enterPort(first, ni.PortGUID)

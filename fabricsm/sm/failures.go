@@ -55,9 +55,9 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.mark(r.ref)
 	case f.tries < tries:
 		c.after(nearRetry<<min(2*f.tries, 8), timerNear, r.ref)
-	case r.ref.class == clsDual:
+	case r.ref.class == clsVendor:
 		delete(c.failures, r.ref)
-		c.knowDual(topo.PortID(r.ref.id), dualNo) // it knows no such attribute
+		c.gotVendor(topo.PortID(r.ref.id), nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
 	case c.keySilent(r):
 		delete(c.failures, r.ref)
 		c.mark(r.ref)

@@ -180,7 +180,7 @@ func (c *Core) isApplied(h topo.PortID, ms *membership) bool {
 	if sp == topo.None || c.placeOf(h) != ms.Place || !c.switchHolds(sp, ms.PKey) {
 		return false
 	}
-	return c.ports[h].pkeys.proves(ms.PKey) && c.confirmed(sp)
+	return c.ports[h].pkeys.proves(ms.PKey) && !c.nodes[c.ports[sp].node].unsure && c.confirmed(sp)
 }
 
 // refuseMember says why a grant will not be applied as things stand.

@@ -212,26 +212,18 @@ func (c *Core) askDual(p topo.PortID) {
 	}
 	if r.dual[p] == dualUnknown {
 		r.learnDual(p, dualAsked)
-		c.inBackground(ref{clsDual, int32(p)})
+		c.inBackground(ref{clsVendor, int32(p)})
 	}
 }
 
-func (c *Core) workDual(p topo.PortID) {
-	if c.mkeys.rotation.dual[p] != dualAsked {
-		return
-	}
-	c.auditing = true // what is asked for later unsettles nothing
-	c.ask(ref{clsDual, int32(p)}, c.ports[p].node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(c.ports[p].num))
-	c.auditing = false
-}
-
-func (c *Core) gotDual(p topo.PortID, m *mad.MAD, status mad.Status) {
-	var e mad.MlnxExtendedPortInfo
-	if status == mad.StatusOK && mad.Decode(m.Data(), &e) == nil && e.CapabilityMask&mad.MlnxDualMKey != 0 {
+func (c *Core) gotDual(p topo.PortID, e *mad.MlnxExtendedPortInfo) {
+	switch {
+	case c.mkeys.rotation.dual[p] != dualAsked: // the read was for something else
+	case e.CapabilityMask&mad.MlnxDualMKey != 0:
 		c.knowDual(p, dualYes)
-		return
+	default:
+		c.knowDual(p, dualNo)
 	}
-	c.knowDual(p, dualNo)
 }
 
 // knowDual takes whether a device accepts two keys. The rotation may have waited

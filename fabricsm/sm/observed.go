@@ -52,6 +52,11 @@ type node struct {
 	trapPause time.Duration // between the last two
 	trapTrue  bool          // the last one found something
 	trapDue   bool          // one waits for that time
+	unsure    bool          // it may have lost what was written to it, see sure.go
+	armed     bool          // a link of it was seen armed since it is unsure
+	written   bool          // something may have been written to it since it is unsure
+	proving   bool          // the read of port 0 that is out will tell
+	lidless   []ref         // work that waits until its port 0 has its LID
 }
 
 // port is what the core keeps of a port besides topo.Port. There are many: fields
@@ -80,6 +85,7 @@ type port struct {
 	setState   ib.PortState // that the Set that is out asks for
 	setRounds  uint8        // Sets in a row that changed nothing
 	denied     uint8        // times that the port it claims to lead to said that it has no link
+	fdr10      fdr10        // see fdr10.go
 	quarantine Action       // in force; above Ignore nothing behind it is looked at
 
 	known      bool // info was read in this life of the link

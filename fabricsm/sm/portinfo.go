@@ -8,6 +8,7 @@ import (
 
 func (c *Core) workInfo(p topo.PortID) {
 	pt := &c.ports[p]
+	c.askSure(p)
 	c.auditing, pt.background = pt.background, false
 	c.ask(ref{clsInfo, int32(p)}, pt.node, mad.MethodGet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
 	c.auditing = false
@@ -29,6 +30,7 @@ func (c *Core) gotPortInfo(p topo.PortID, m *mad.MAD, status mad.Status) {
 	if c.ports[p].suspect {
 		c.cleared(p, &pi)
 	}
+	c.gotSure(p, &pi)
 	c.keyFound(p, &pi)
 	c.notProven(p, &pi)
 	if pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound && c.nodes[c.ports[p].node].notKept&fieldEnforcement != 0 {
@@ -55,6 +57,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	bits, proven := pi.PartitionEnforcementInbound && pi.PartitionEnforcementOutbound, pt.bitsProven
 	pt.bitsProven = bits && (byGet || proven)
+	c.noteFDR10(p, old.PortState)
 	c.copyPort(p)
 	if pt.num == 0 && c.isEnd(p) && (!was || (old.CapabilityMask ^ pi.CapabilityMask).Has(mad.IsSLMappingSupported)) {
 		c.recapLanes(pt.node)
@@ -73,6 +76,8 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	if byGet && was && !hasLink && pt.lid != 0 && old.LID == pt.lid && pi.LID == 0 {
 		c.rebooted(pt.node)
+		c.nodes[pt.node].recheck = true // LinearFDBTop is gone, too
+		c.markNode(clsSwitch, pt.node)
 	}
 	switch {
 	case !hasLink:
@@ -92,6 +97,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if c.nodes[pt.node].epoch != epoch {
 		return
 	}
+	defer c.surer(p, byGet)
 	if c.isEnd(p) {
 		c.settleLID(p)
 		if byGet || guessed {
@@ -118,11 +124,11 @@ func (c *Core) copyPort(p topo.PortID) {
 	tp := c.topo.Port(p)
 	tp.State, tp.Phys = pi.PortState, pi.PortPhysicalState
 	tp.WidthOffered = pi.LinkWidthSupported & pi.LinkWidthEnabled
-	tp.SpeedOffered = ib.Fastest(pi.LinkSpeedSupported&pi.LinkSpeedEnabled,
-		pi.LinkSpeedExtSupported&ib.LinkSpeedExt(pi.LinkSpeedExtEnabled), ib.LinkSpeedExt2(pi.LinkSpeedExtSupported2&pi.LinkSpeedExtEnabled2))
+	tp.SpeedOffered = orFDR10(ib.Fastest(pi.LinkSpeedSupported&pi.LinkSpeedEnabled,
+		pi.LinkSpeedExtSupported&ib.LinkSpeedExt(pi.LinkSpeedExtEnabled), ib.LinkSpeedExt2(pi.LinkSpeedExtSupported2&pi.LinkSpeedExtEnabled2)),
+		pt.fdr10&fdr10Enabled != 0)
 	tp.MTUCap, tp.NeighborMTU, tp.VLCap = pi.MTUCap, pi.NeighborMTU, c.laneCap(p)
-	tp.Width = pi.LinkWidthActive
-	tp.Speed = ib.Fastest(pi.LinkSpeedActive, pi.LinkSpeedExtActive, ib.LinkSpeedExt2(pi.LinkSpeedExtActive2))
+	tp.Speed, tp.Width = pt.running()
 	tp.LID, tp.LMC = pt.lid, c.lmcOf(p)
 	c.topo.SetPort(p, tp)
 }
@@ -203,7 +209,7 @@ func (c *Core) workSwitch(id topo.NodeID) {
 	have := n.info
 	have.PortStateChange = false
 	c.wantMulticast(id, &want)
-	if want == have {
+	if want == have || n.unsure && !c.marks0(id) {
 		return
 	}
 	if r := &c.routing; r.tables.LFT(id) == nil && (r.need || r.running) && !n.clearPSC {
@@ -318,6 +324,7 @@ func (c *Core) rebooted(id topo.NodeID) {
 	n := &c.nodes[id]
 	n.lft.forget()
 	n.reset = false
+	c.unsure(id, true)
 	c.keyDoubted(c.topo.Node(id).FirstPort)
 	c.forgetMFT(id)
 	tn := c.topo.Node(id)

@@ -19,7 +19,7 @@ const (
 	clsMFT                 // node: multicast forwarding table, read and write
 	clsGUID                // port: GUIDInfo, read and write
 	clsVLArb               // port: VL arbitration tables, read and write
-	clsDual                // port: MlnxExtendedPortInfo, which says whether two M_Keys are accepted
+	clsVendor              // port: MlnxExtendedPortInfo, see fdr10.go
 	numClasses
 
 	// urgent comes before all classes: a P_Key is to be taken away.
@@ -202,6 +202,11 @@ func (c *Core) pump() {
 				continue
 			}
 		}
+		if target != topo.None && c.awaitsLID(x, target) {
+			c.holdForLID(x, target)
+			c.passTurn(target, ok)
+			continue
+		}
 		if target != topo.None && int(c.nodes[target].out) >= c.cfg.PerTarget {
 			n := &c.nodes[target]
 			n.parked = append(n.parked, x)
@@ -292,7 +297,7 @@ func (c *Core) work(x ref) {
 		c.workMFT(topo.NodeID(x.id))
 	case clsVLArb:
 		c.workVLArb(topo.PortID(x.id))
-	case clsDual:
-		c.workDual(topo.PortID(x.id))
+	case clsVendor:
+		c.workVendor(topo.PortID(x.id))
 	}
 }

@@ -39,13 +39,15 @@ func (c *Core) enabledFor(p, q topo.PortID) (ib.Speed, ib.LinkWidth) {
 	speed := ib.Fastest(a.LinkSpeedEnabled&b.LinkSpeedEnabled,
 		ib.LinkSpeedExt(a.LinkSpeedExtEnabled&b.LinkSpeedExtEnabled),
 		ib.LinkSpeedExt2(a.LinkSpeedExtEnabled2&b.LinkSpeedExtEnabled2))
+	speed = orFDR10(speed, c.ports[p].fdr10&c.ports[q].fdr10&fdr10Enabled != 0)
 	return speed, (a.LinkWidthEnabled & b.LinkWidthEnabled).Widest()
 }
 
 // running gives what a port's link runs at.
 func (pt *port) running() (ib.Speed, ib.LinkWidth) {
 	pi := &pt.info
-	return ib.Fastest(pi.LinkSpeedActive, pi.LinkSpeedExtActive, ib.LinkSpeedExt2(pi.LinkSpeedExtActive2)), pi.LinkWidthActive
+	speed := ib.Fastest(pi.LinkSpeedActive, pi.LinkSpeedExtActive, ib.LinkSpeedExt2(pi.LinkSpeedExtActive2))
+	return orFDR10(speed, pt.fdr10&fdr10Active != 0), pi.LinkWidthActive
 }
 
 // judgeLink tells of a link that runs below what it is enabled for. While a

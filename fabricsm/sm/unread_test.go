@@ -35,8 +35,8 @@ func TestColdFabricIsWrittenUnread(t *testing.T) {
 	}
 	want := map[string]int{
 		"Get NodeInfo":              ends/2 + 1,
-		"Get PortInfo":              ends/2 + 1 + free + switches, // both ends of our own cable, and port 0
-		"Set PortInfo":              2*ends + switches,            // Armed, Active
+		"Get PortInfo":              ends/2 + 1 + free + 2*switches, // both ends of our own cable, and port 0, at the end once more
+		"Set PortInfo":              2*ends + switches,              // Armed, Active
 		"Get SwitchInfo":            switches,
 		"Set SwitchInfo":            switches,
 		"Set P_KeyTable":            2*54 + switches, // one block each

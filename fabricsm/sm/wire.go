@@ -127,6 +127,7 @@ func (w *wire) trim() {
 func (c *Core) ask(x ref, n topo.NodeID, method mad.Method, attr mad.AttrID, mod uint32) *mad.MAD {
 	m := c.send(x, n, c.nodes[n].epoch, method, attr, mod, c.routeFor(x, n))
 	c.nodes[n].out++
+	c.nodes[n].written = c.nodes[n].written || method == mad.MethodSet
 	return m
 }
 
@@ -283,8 +284,8 @@ func (c *Core) answered(r *request, m *mad.MAD) {
 		c.gotMFT(n, r, m, status)
 	case clsVLArb:
 		c.gotVLArb(p, r, m, status)
-	case clsDual:
-		c.gotDual(p, m, status)
+	case clsVendor:
+		c.gotVendor(p, m, status)
 	case clsSLtoVL:
 		c.gotSLtoVL(p, r, m, status)
 	case clsSet:

@@ -1,0 +1,88 @@
+package sm_test
+
+import (
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+// TestFDR10IsShown: what PortInfo shows as QDR is read once more on devices that
+// may mean FDR10, and a link at QDR between two that could do FDR10 is slow.
+func TestFDR10IsShown(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		link   string
+		vendor uint32
+		lies   bool // h1 says that its link is not at FDR10
+		speed  ib.Speed
+		reads  int
+		slow   int
+	}{
+		{"FDR10", "4xFDR10", mad.VendorMellanox, false, ib.FDR10, 6, 0},
+		{"FDR10, one link not", "4xFDR10", mad.VendorMellanox, true, ib.FDR10, 6, 1},
+		{"QDR", "4xQDR", mad.VendorMellanox, false, ib.QDR, 6, 0},
+		{"of somebody else", "4xFDR10", 0x1234, false, ib.QDR, 0, 0},
+		{"FDR", "4xFDR", mad.VendorMellanox, false, ib.FDR, 0, 0},
+		{"EDR", "4xEDR", mad.VendorMellanox, false, ib.EDR, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 4, Link: tt.link})
+			list(t, l, err)
+			for i := range l.Nodes {
+				l.Nodes[i].VendorID = tt.vendor
+			}
+			e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+			if tt.lies {
+				e.meddle = func(_ bool, m *mad.MAD) {
+					var x mad.MlnxExtendedPortInfo
+					if m.Attr() != mad.AttrMlnxExtendedPortInfo || m.Route().Len() != 2 || m.Route().At(1) != 2 || mad.Decode(m.Data(), &x) != nil {
+						return
+					}
+					x.LinkSpeedActive = 0
+					if err := mad.Encode(m.Data(), &x); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			e.start()
+			e.mustSettle(time.Second)
+			e.takeEvents()
+			e.run(3 * time.Second)
+			if n := e.smps["Get MlnxExtendedPortInfo"]; n != tt.reads {
+				t.Errorf("%d reads of MlnxExtendedPortInfo, want %d", n, tt.reads)
+			}
+			f := e.view.Fabric
+			others := 0
+			for i := range f.Ports() {
+				p := f.Port(topo.PortID(i))
+				if p.Peer != topo.None && p.Speed != tt.speed {
+					others++
+				}
+			}
+			if others != tt.slow {
+				t.Errorf("%d ends of links are not shown at %v, want %d", others, tt.speed, tt.slow)
+			}
+			slow := 0
+			for _, ev := range e.takeEvents() {
+				switch ev := ev.(type) {
+				case *sm.SlowLink:
+					slow++
+					if ev.Expected != ib.FDR10 || ev.Speed != ib.QDR {
+						t.Errorf("%v", ev)
+					}
+				case *sm.Settled:
+					t.Errorf("the reads unsettled the fabric: %v", ev)
+				}
+			}
+			if slow != tt.slow {
+				t.Errorf("%d slow links are told, want %d", slow, tt.slow)
+			}
+		})
+	}
+}
