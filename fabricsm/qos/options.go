@@ -184,6 +184,7 @@ func (p *part) setMaxVLs(value string) error {
 
 func (p *part) setLimit(value string) error {
 	if p.hasLimit = value != null && value != "-1"; !p.hasLimit {
+		p.limit = 0
 		return nil
 	}
 	n, err := strconv.ParseUint(value, 0, 8)

@@ -64,12 +64,6 @@ type config struct {
 	Engines *struct{} `json:",omitempty"`
 }
 
-// engine is a routing engine with its options.
-type engine struct {
-	Name    string
-	Options json.RawMessage
-}
-
 // Writer records one run of a core. Its methods must not be called at the same
 // time. The first failure ends the record, not the run.
 type Writer struct {
@@ -95,19 +89,10 @@ func (w *Writer) Begin(now time.Time, cfg sm.Config) {
 	if cfg.Engines == nil {
 		cfg.Engines = sm.DefaultConfig().Engines
 	}
-	for _, e := range cfg.Engines {
-		options, err := json.Marshal(e)
-		if err == nil {
-			var back route.Engine
-			if back, err = Engine(e, options); err == nil && !reflect.DeepEqual(back, e) {
-				err = errors.New("part of its options has no written form")
-			}
-		}
-		if err != nil {
-			w.end(fmt.Errorf("write routing engine %s down: %w", e.Name(), err))
-			return
-		}
-		h.Engines = append(h.Engines, engine{Name: e.Name(), Options: options})
+	var err error
+	if h.Engines, err = writeEngines(cfg.Engines); err != nil {
+		w.end(err)
+		return
 	}
 	cfg.SMKey, cfg.Engines = ib.SMKey{}, nil
 	h.Config.Config = cfg
@@ -121,6 +106,10 @@ func (w *Writer) Begin(now time.Time, cfg sm.Config) {
 	}
 	if err != nil {
 		w.end(fmt.Errorf("write the configuration down: %w", err))
+		return
+	}
+	if len(data) > maxFrame/2 {
+		w.end(errors.New("write the configuration down: it is too large"))
 		return
 	}
 	w.write([]byte(magic))
@@ -172,14 +161,30 @@ func (w *Writer) Input(now time.Time, in sm.Input) {
 
 func (w *Writer) other(in sm.Input) {
 	name := typeName(in)
-	data, err := json.Marshal(in)
-	if others()[name] == nil || err != nil {
+	data, err := writeOther(in)
+	if err == nil && len(data) > maxFrame/2 {
+		err = errors.New("it is too large")
+	}
+	if err != nil {
 		w.frame(kindUnknown, []byte(name))
 		w.end(fmt.Errorf("input %s cannot be written down: %v", name, err))
 		return
 	}
 	w.buf = append(append(append(w.buf, name...), 0), data...)
 	w.frame(kindOther, w.buf)
+}
+
+// errNoForm says that a type of input is not written.
+var errNoForm = errors.New("inputs of this type have no written form")
+
+func writeOther(in sm.Input) ([]byte, error) {
+	if p, ok := in.(*sm.PolicySet); ok {
+		return writePolicy(p)
+	}
+	if others()[typeName(in)] == nil {
+		return nil, errNoForm
+	}
+	return json.Marshal(in)
 }
 
 // Output writes what the step gave.

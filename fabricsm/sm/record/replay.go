@@ -71,12 +71,13 @@ func Replay(r io.Reader, engines Engines) (Result, error) {
 
 // player is one replay.
 type player struct {
-	r      *bufio.Reader
-	frames int
-	core   *sm.Core
-	began  time.Time
-	key    ib.SMKey
-	result Result
+	r       *bufio.Reader
+	frames  int
+	core    *sm.Core
+	engines Engines
+	began   time.Time
+	key     ib.SMKey
+	result  Result
 
 	input string // last stepped in
 	out   sm.Output
@@ -136,12 +137,9 @@ func (p *player) begin(engines Engines) error {
 		p.key = ib.NewSMKey(standIn)
 		cfg.SMKey = p.key
 	}
-	for _, e := range h.Engines {
-		made, err := engines(e.Name, e.Options)
-		if err != nil {
-			return fmt.Errorf("routing engine %s of the record: %w", e.Name, err)
-		}
-		cfg.Engines = append(cfg.Engines, made)
+	p.engines = engines
+	if cfg.Engines, err = readEngines(h.Engines, engines); err != nil {
+		return err
 	}
 	if err := cfg.Check(); err != nil {
 		return fmt.Errorf("%w: %v", ErrNotRecord, err)
@@ -205,6 +203,13 @@ func (p *player) read(kind byte, data []byte) (sm.Input, error) {
 		return job.Run(), nil
 	case kind == kindOther:
 		name, text, _ := bytes.Cut(data, []byte{0})
+		if string(name) == policyName {
+			in, err := readPolicy(text, p.engines)
+			if err != nil {
+				return nil, fmt.Errorf("%w: frame %d: input %s: %w", ErrNotRecord, p.frames, name, err)
+			}
+			return in, nil
+		}
 		made := others()[string(name)]
 		if made == nil {
 			return nil, fmt.Errorf("%w: frame %d has input %s, which is not known here", ErrNotRecord, p.frames, cut(name))
