@@ -23,6 +23,9 @@ type routingConfig struct {
 	TorusConfig  string `yaml:"torus_config"`
 	GroupFile    string `yaml:"group_file"`
 	LFTsFile     string `yaml:"lfts_file"`
+	OrderFile    string `yaml:"guid_routing_order_file"`
+	WeightsFile  string `yaml:"hop_weights_file"`
+	IgnoreFile   string `yaml:"ignore_guids_file"`
 }
 
 func defaultRouting() routingConfig {
@@ -49,6 +52,9 @@ func (r *routingConfig) flags(f *smFlags, key string) {
 	f.text("torus-config", key+".torus_config", &r.TorusConfig)
 	f.text("group-file", key+".group_file", &r.GroupFile)
 	f.text("lfts-file", key+".lfts_file", &r.LFTsFile)
+	f.text("guid-routing-order-file", key+".guid_routing_order_file", &r.OrderFile)
+	f.text("hop-weights-file", key+".hop_weights_file", &r.WeightsFile)
+	f.text("ignore-guids-file", key+".ignore_guids_file", &r.IgnoreFile)
 }
 
 // apply stands behind that of the ports: engines may use no more lanes than
@@ -61,6 +67,7 @@ func (r *routingConfig) apply(to *sm.Config, path func(string) string) error {
 	files := chain.Files{
 		Roots: path(r.RootGUIDFile), ComputeNodes: path(r.CNGUIDFile), IONodes: path(r.IOGUIDFile), IDs: path(r.IDsGUIDFile),
 		Torus: path(r.TorusConfig), Groups: path(r.GroupFile), LFTs: path(r.LFTsFile), PortOrder: path(r.PortOrder),
+		Order: path(r.OrderFile), Weights: path(r.WeightsFile), Ignored: path(r.IgnoreFile),
 	}
 	if err := settings.Read(files, readList); err != nil {
 		return err

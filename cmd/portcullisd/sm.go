@@ -79,6 +79,15 @@ Options:
   --torus-config FILE   size and seeds of a torus, as torus-2QoS.conf(5) says
   --group-file FILE     groups of a dragonfly+, a node GUID and a number a line
   --lfts-file FILE      tables for the engine file, as in opensm-lfts.dump
+  --guid-routing-order-file FILE
+                        ports to be routed before others, for minhop, updn, dnup, ftree
+                        and dfsssp, a port GUID a line
+  --ignore-guids-file FILE
+                        ports that are left out when the load of links is counted, for
+                        the same engines, a node GUID and a port a line
+  --hop-weights-file FILE
+                        what ports of switches count for in place of one hop, for
+                        minhop, a node GUID, a port and 1 to 255 a line
   --max-lanes N         largest number of VLs that routes are dealt to; default 8
   --link-speed SPEED    speeds to enable: keep as found (default), supported, or the
                         fastest, SDR to XDR

@@ -20,6 +20,7 @@ import (
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/lftfile"
 	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/route/spread"
 	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/route/updn"
 )
@@ -49,18 +50,21 @@ type Settings struct {
 	Torus     *torus.Config   // nil: recognised by its cables
 	Groups    map[ib.GUID]int // of a dragonfly+, by node GUID of switches; empty: recognised
 	LFTs      *lftfile.Tables // what the engine file gives
+	// Share is how destinations share links, for minhop, updn, dnup, ftree and dfsssp.
+	Share   spread.Share
+	Weights []minhop.Weight // of ports, for minhop
 }
 
 // makers gives the engines by name.
 func (s *Settings) makers() map[string]route.Engine {
 	return map[string]route.Engine{
-		"minhop":     minhop.Engine{},
-		"updn":       updn.Engine{Roots: s.Roots, IDs: s.IDs},
+		"minhop":     minhop.Engine{Share: s.Share, Weights: s.Weights},
+		"updn":       updn.Engine{Roots: s.Roots, IDs: s.IDs, Share: s.Share},
 		"ftree":      s.ftree(),
 		"dor":        dor.Engine{Lanes: s.Lanes, Ports: s.PortOrder},
-		"dnup":       dnup.Engine{},
+		"dnup":       dnup.Engine{Share: s.Share},
 		"dfp":        dfp.Engine{Groups: s.Groups, Lanes: s.Lanes},
-		"dfsssp":     dfsssp.Engine{Lanes: s.Lanes},
+		"dfsssp":     dfsssp.Engine{Lanes: s.Lanes, Share: s.Share},
 		"file":       lftfile.Engine{Tables: s.LFTs},
 		"torus-2QoS": torus.Engine{Config: s.Torus, Lanes: s.Lanes},
 	}
@@ -69,7 +73,7 @@ func (s *Settings) makers() map[string]route.Engine {
 func (s *Settings) ftree() ftree.Engine {
 	return ftree.Engine{
 		Roots: s.Roots, ComputeNodes: s.ComputeNodes, IONodes: s.IONodes,
-		LimitReverse: s.MaxReverseHops >= 0, MaxReverseHops: s.MaxReverseHops,
+		LimitReverse: s.MaxReverseHops >= 0, MaxReverseHops: s.MaxReverseHops, Share: s.Share,
 	}
 }
 

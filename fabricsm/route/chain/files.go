@@ -9,10 +9,14 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/dfp"
+	"portcullis/fabricsm/route/dfsssp"
+	"portcullis/fabricsm/route/dnup"
 	"portcullis/fabricsm/route/dor"
 	"portcullis/fabricsm/route/ftree"
 	"portcullis/fabricsm/route/guidfile"
 	"portcullis/fabricsm/route/lftfile"
+	"portcullis/fabricsm/route/minhop"
+	"portcullis/fabricsm/route/spread"
 	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/topo"
@@ -31,6 +35,9 @@ type Files struct {
 	Groups       string // node GUIDs of switches, with the number of the group, one a line
 	LFTs         string // in the format of opensm-lfts.dump
 	PortOrder    string // node GUIDs of switches, with ports in the order of dimensions
+	Order        string // port GUIDs that are routed first, one a line
+	Weights      string // node GUIDs of switches, with a port and its weight, one a line
+	Ignored      string // node GUIDs, with a port that is left out of the load of links, one a line
 }
 
 // Read adds what files say to settings. read gives the content of a file, but
@@ -46,6 +53,9 @@ func (s *Settings) Read(f Files, read func(name string, most int) ([]byte, error
 	into(&r, f.Groups, maxSize, &s.Groups, guidfile.ParseNumbers)
 	into(&r, f.PortOrder, maxSize, &s.PortOrder, guidfile.ParsePorts)
 	into(&r, f.LFTs, lftfile.MaxSize, &s.LFTs, lftfile.Parse)
+	s.Share.First = r.guids(f.Order)
+	into(&r, f.Ignored, maxSize, &s.Share.Ignored, parseIgnored)
+	into(&r, f.Weights, maxSize, &s.Weights, parseWeights)
 	return errors.Join(r.errs...)
 }
 
@@ -76,6 +86,22 @@ func into[T any](r *reader, name string, most int, v *T, parse func(name string,
 	}
 }
 
+func parseIgnored(name string, data []byte) (ports []spread.Port, err error) {
+	lines, err := guidfile.ParsePortList(name, data)
+	for _, l := range lines {
+		ports = append(ports, spread.Port{Node: l.Node, Num: l.Port})
+	}
+	return ports, err
+}
+
+func parseWeights(name string, data []byte) (weights []minhop.Weight, err error) {
+	lines, err := guidfile.ParseWeights(name, data, minhop.MaxWeight)
+	for _, l := range lines {
+		weights = append(weights, minhop.Weight{Switch: l.Node, Port: l.Port, Hops: l.Number})
+	}
+	return weights, err
+}
+
 // maxMissing is how many GUIDs of one list are told.
 const maxMissing = 10
 
@@ -85,10 +111,19 @@ func Missing(engines []route.Engine, f *topo.Fabric) []string {
 	m := &missing{f: f, said: make(map[string]bool)}
 	for _, e := range engines {
 		switch e := e.(type) {
+		case minhop.Engine:
+			m.share(&e.Share)
+			m.list("switch with a weight of a port", weighted(e.Weights), m.isSwitch)
+		case dnup.Engine:
+			m.share(&e.Share)
+		case dfsssp.Engine:
+			m.share(&e.Share)
 		case updn.Engine:
+			m.share(&e.Share)
 			m.list("root switch", e.Roots, m.isSwitch)
 			m.list("switch with an id", slices.Sorted(maps.Keys(e.IDs)), m.isSwitch)
 		case ftree.Engine:
+			m.share(&e.Share)
 			m.list("root switch", e.Roots, m.isSwitch)
 			m.list("compute node port", e.ComputeNodes, m.isPort)
 			m.list("I/O node port", e.IONodes, m.isPort)
@@ -125,6 +160,36 @@ func (m *missing) list(what string, guids []ib.GUID, there func(ib.GUID) bool) {
 	}
 	if gone > maxMissing {
 		m.out = append(m.out, fmt.Sprintf("and %d more of the list: %s", gone-maxMissing, what))
+	}
+}
+
+func weighted(weights []minhop.Weight) (guids []ib.GUID) {
+	for _, w := range weights {
+		guids = append(guids, w.Switch)
+	}
+	slices.Sort(guids)
+	return slices.Compact(guids)
+}
+
+// share says which ports of a share are not there, or are none that it is about.
+func (m *missing) share(s *spread.Share) {
+	m.list("port to be routed first", s.First, m.isPort)
+	const what = "ignored"
+	if m.said[what] {
+		return
+	}
+	m.said[what] = true
+	none := 0
+	for _, p := range s.Ignored {
+		if p.End(m.f) != topo.None {
+			continue
+		}
+		if none++; none <= maxMissing {
+			m.out = append(m.out, fmt.Sprintf("node %v port %d is to be ignored, but there is no end port there: the load of links between switches is always counted", p.Node, p.Num))
+		}
+	}
+	if none > maxMissing {
+		m.out = append(m.out, fmt.Sprintf("and %d more ports that are to be ignored", none-maxMissing))
 	}
 }
 

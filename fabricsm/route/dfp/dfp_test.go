@@ -200,3 +200,33 @@ func BenchmarkRoute(b *testing.B) {
 		}
 	}
 }
+
+// TestOneLane: whatever is lost, with one lane there are tables that the checker
+// accepts, or it is said that one is not enough.
+func TestOneLane(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(most int) int { return rapid.IntRange(0, most).Draw(t, "n") }
+		k := topotest.DragonflyPlus(2+draw(3), 1+draw(3), 1+draw(3), 2, 1+draw(5))
+		var prev *route.Tables
+		for range 4 {
+			f := k.Fabric()
+			tables, err := dfp.Engine{Lanes: 1}.Route(f, prev)
+			switch {
+			case err == nil:
+				if err := route.Check(f, tables).Err(); err != nil {
+					t.Fatal(err)
+				}
+				prev = tables
+			case !strings.Contains(err.Error(), "these routes need more than 1 virtual lanes") && !strings.Contains(err.Error(), "no group") && !strings.Contains(err.Error(), "one group"):
+				t.Fatal(err)
+			}
+			sw := f.Switches()[draw(len(f.Switches())-1)]
+			for port := 1; port <= int(f.Node(sw).NumPorts); port++ {
+				id := f.PortOf(sw, ib.PortNum(port))
+				if peer := f.LinkUp(id); peer != topo.None && f.NodeOf(peer).Type == ib.NodeSwitch && draw(2) == 0 {
+					k.Disconnect(id)
+				}
+			}
+		}
+	})
+}

@@ -27,6 +27,7 @@ type Engine struct {
 	// senders, as [route.Tables.SLtoVL] and [route.Tables.SL] say; more than
 	// [route.MaxLayers], or than the links have, are not used. 0 is 1.
 	Lanes int
+	Share spread.Share
 }
 
 // Name gives "dfsssp".
@@ -40,7 +41,8 @@ func (Engine) Name() string { return "dfsssp" }
 // shortest one, a layer while it is free of circles. Errors are those of
 // [route.NewGraph], and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	for _, shortest := range []func(*topo.Fabric, *route.Tables) (*route.Tables, error){minhop.Engine{}.Route, minhop.Engine{}.Again} {
+	first := minhop.Engine{Share: e.Share}
+	for _, shortest := range []func(*topo.Fabric, *route.Tables) (*route.Tables, error){first.Route, first.Again} {
 		t, err := shortest(f, prev)
 		if err != nil {
 			return nil, err
@@ -71,8 +73,8 @@ type way struct {
 }
 
 func (e Engine) along(w way, f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
-		return w.of(g, w.prev), nil
+	t, err := spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
+		return spread.Plan{NewRule: w.of(g, w.prev), Share: e.Share}, nil
 	})
 	if err != nil {
 		return nil, err

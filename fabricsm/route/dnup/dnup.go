@@ -19,7 +19,7 @@ import (
 )
 
 // Engine implements [route.Engine].
-type Engine struct{}
+type Engine struct{ Share spread.Share }
 
 // Name gives "dnup".
 func (Engine) Name() string { return "dnup" }
@@ -29,8 +29,8 @@ func (Engine) Name() string { return "dnup" }
 // prev stays while it is still one of them. Errors are those of
 // [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
-	return spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
-		return updown.Rules(g, order(g)), nil
+	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
+		return spread.Plan{NewRule: updown.Rules(g, order(g)), Share: e.Share}, nil
 	})
 }
 

@@ -24,6 +24,7 @@ import (
 	"portcullis/fabricsm/route/updn"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
 // lab is every fabric that ibdmchk judges.
@@ -156,13 +157,10 @@ func TestIBDMChkSeesLanes(t *testing.T) {
 // ibdmchk finds the program, or skips the test.
 func ibdmchk(t *testing.T) string {
 	t.Helper()
+	ibsimtest.Need(t, "ibdmchk")
 	program, err := exec.LookPath("ibdmchk")
-	switch {
-	case err == nil:
-	case os.Getenv("PORTCULLIS_REAL_PARTS") == "required":
-		t.Fatal("ibdmchk is not installed and PORTCULLIS_REAL_PARTS says required: install the package ibutils")
-	default:
-		t.Skip("ibdmchk is not installed: install the package ibutils to have it judge our tables")
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
 }

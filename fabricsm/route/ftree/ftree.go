@@ -38,6 +38,7 @@ type Engine struct {
 	// up again. Otherwise it may go as it must.
 	LimitReverse   bool
 	MaxReverseHops int
+	Share          spread.Share
 }
 
 // Name gives "ftree".
@@ -58,7 +59,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 		if err != nil {
 			return spread.Plan{}, err
 		}
-		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order), Ways: &spread.Ways{Order: order}}, nil
+		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order), Ways: &spread.Ways{Order: order}, Share: e.Share}, nil
 	})
 	if err == nil && e.LimitReverse {
 		err = t.checkReverse(tables, e.MaxReverseHops)

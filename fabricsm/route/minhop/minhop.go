@@ -19,7 +19,13 @@ import (
 )
 
 // Engine implements [route.Engine].
-type Engine struct{}
+type Engine struct {
+	Share spread.Share
+	// Weights are what ports of switches count for when ways are compared; all
+	// others count 1. With any, the tables are judged like those of any shortest
+	// paths, but what changed is routed like all is.
+	Weights []Weight
+}
 
 // Name gives "minhop".
 func (Engine) Name() string { return "minhop" }
@@ -40,15 +46,19 @@ func (e Engine) Again(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 
 func (e Engine) route(f *topo.Fabric, prev *route.Tables, again bool) (*route.Tables, error) {
 	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
+		if len(e.Weights) > 0 {
+			costs := e.costs(f, g)
+			return spread.Plan{Share: e.Share, NewRule: func() spread.Rule { return cheapest(g, costs) }}, nil
+		}
 		tree, ok := updown.NewTree(g)
 		if !ok {
-			return spread.Plan{Basis: []int32{}, NewRule: func() spread.Rule { return shortest(g) }}, nil
+			return spread.Plan{Basis: []int32{}, Share: e.Share, NewRule: func() spread.Rule { return shortest(g) }}, nil
 		}
 		if again || prev != nil && updown.TurnedOnce(prev) {
 			tree.TurnOnce()
 		}
 		return spread.Plan{
-			Basis: tree.Basis(), All: again, Ways: tree.Ways(),
+			Basis: tree.Basis(), All: again, Ways: tree.Ways(), Share: e.Share,
 			NewRule: func() spread.Rule { return tree.Rule(shortest(g)) },
 		}, nil
 	})

@@ -39,7 +39,7 @@ func (s *spreader) keepAll(newRule func() Rule) {
 	var wg sync.WaitGroup
 	for i := range parts {
 		part := newSpreader(s.g, s.t, s.prev)
-		part.fresh = s.fresh
+		part.fresh, part.ignored = s.fresh, s.ignored
 		part.kept = s.kept // by LID, and every LID has one destination
 		parts[i] = part
 		wg.Go(func() {
@@ -63,7 +63,8 @@ func (s *spreader) keepAll(newRule func() Rule) {
 // decision counts for the next. Other cores prepare the choices and write down
 // what was decided.
 func (s *spreader) fillAll(newRule func() Rule) {
-	dests, open := s.open()
+	first, rest := s.inTurn(s.open())
+	open := append(first, rest...)
 	ready, free := make(chan *Choices, lookahead), make(chan *Choices, lookahead)
 	for range lookahead {
 		free <- &Choices{}
@@ -73,9 +74,9 @@ func (s *spreader) fillAll(newRule func() Rule) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		rule, k := newRule(), newClasses(s.g)
-		for _, dest := range dests {
+		for _, o := range open {
 			c := <-free
-			ask(rule, dest, c)
+			ask(rule, o.dest, c)
 			c.classify(k)
 			ready <- c
 		}
@@ -90,10 +91,10 @@ func (s *spreader) fillAll(newRule func() Rule) {
 		full <- b
 		return <-empty
 	}
-	for i, dest := range dests {
+	for _, o := range open {
 		c := <-ready
-		s.use(dest, c)
-		s.fill(dest, open[i], exchange)
+		s.use(o.dest, c)
+		s.fill(o.dest, o.lids, exchange)
 		free <- c
 	}
 	full <- s.batch
@@ -102,7 +103,7 @@ func (s *spreader) fillAll(newRule func() Rule) {
 }
 
 // open gives the destinations with LIDs that were not wholly kept, and those.
-func (s *spreader) open() (dests []int32, open [][]route.Target) {
+func (s *spreader) open() (open []turn) {
 	for dest, targets := range s.g.Targets {
 		var lids []route.Target
 		for _, t := range targets {
@@ -111,8 +112,8 @@ func (s *spreader) open() (dests []int32, open [][]route.Target) {
 			}
 		}
 		if len(lids) > 0 {
-			dests, open = append(dests, int32(dest)), append(open, lids)
+			open = append(open, turn{int32(dest), lids})
 		}
 	}
-	return dests, open
+	return open
 }

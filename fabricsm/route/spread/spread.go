@@ -64,6 +64,8 @@ type Plan struct {
 	Ways *Ways
 	// All has all of prev looked at, although the basis is the same.
 	All bool
+	// Share is how destinations share links, when all is routed.
+	Share Share
 }
 
 // Route fills tables by an engine's rule. Entries of prev (which may be nil)
@@ -97,6 +99,7 @@ func RouteLocal(engine string, f *topo.Fabric, prev *route.Tables, prepare func(
 		return t, nil
 	}
 	s := newSpreader(g, t, prev)
+	s.turns, s.ignored = plan.Share.turns(f, g), plan.Share.ignored(f, g)
 	if prev != nil {
 		clearGone(g, t, prev)
 		s.keepAll(plan.NewRule)

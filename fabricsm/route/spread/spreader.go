@@ -29,7 +29,9 @@ type spreader struct {
 	bests   []best         // by class of the choices
 	floors  []floor        // by switch
 	trails  trails
-	several bool // ports have several LIDs
+	several bool    // ports have several LIDs
+	turns   []int32 // by LID, see Share
+	ignored []bool  // by LID, see Share
 }
 
 func newSpreader(g *route.Graph, t, prev *route.Tables) *spreader {
@@ -265,7 +267,7 @@ func (s *spreader) stayOrMove(i int, present int32) int32 {
 // account adds what the picked routes to a LID carry. Routes to switches carry
 // management only and do not count.
 func (s *spreader) account(t route.Target) {
-	if t.Out == 0 {
+	if t.Out == 0 || s.ignored != nil && s.ignored[t.LID] {
 		return
 	}
 	copy(s.flow, s.g.Hosts)

@@ -35,7 +35,8 @@ type Engine struct {
 	// IDs decide, of two switches that are equally far from the roots, which is
 	// on top: the one with the lower number. They are by node GUID; those that
 	// are not in it are below all that are.
-	IDs map[ib.GUID]int
+	IDs   map[ib.GUID]int
+	Share spread.Share
 }
 
 // Name gives "updn".
@@ -58,7 +59,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 			order = e.byID(g, roots, rank(g, roots))
 			places = updown.Places(g, order)
 		}
-		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order), Ways: &spread.Ways{Order: order}}, nil
+		return spread.Plan{Basis: places, NewRule: updown.Rules(g, order), Ways: &spread.Ways{Order: order}, Share: e.Share}, nil
 	})
 }
 
