@@ -71,6 +71,8 @@ type Config struct {
 	Health HealthConfig
 	Growth GrowthConfig
 	MKey   MKeyConfig
+	// Topology is what the fabric is compared with.
+	Topology TopologyConfig
 
 	Weak Weakness // for drills alone
 }

@@ -58,6 +58,7 @@ type Core struct {
 	strays   uint64 // answers to nothing that was asked
 	health   records
 	growth   growth
+	law      law
 
 	// told
 	out       Output
@@ -140,6 +141,10 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.changeGroups(in)
 	case *TablesReady:
 		c.gotTables(in)
+	case *TopologySet:
+		c.setTopology(in)
+	case *TopologyRelease:
+		c.releaseLaw(in)
 	case *ReleaseKeys:
 		c.releaseKeys()
 	case *Resign:
@@ -164,6 +169,7 @@ func (c *Core) start(s *Started) {
 	c.load(s.Facts)
 	c.loadKeys(s.Facts)
 	c.startRotation(s.Facts)
+	c.startTopology(s.Facts)
 	c.preferLIDs()
 	c.event(&StateChanged{State: c.state, Reason: "started"})
 	c.addRootSlot()
@@ -200,6 +206,7 @@ func (c *Core) load(facts []Fact) {
 			c.loadLanes(&f)
 		case FactNotKept:
 			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
+		case FactTopology, FactTopologyMode: // see startTopology
 		case FactVault, FactMaster, FactCheck: // of the store alone
 		}
 	}

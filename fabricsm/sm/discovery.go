@@ -29,7 +29,7 @@ func (c *Core) workRoot() {
 func (c *Core) workProbe(p topo.PortID) {
 	pt := &c.ports[p]
 	n := &c.nodes[pt.node]
-	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) {
+	if !n.alive || n.silent || !c.probes(p) || c.dark(p) || !linkUp(&pt.info) || c.lawHolds(p) {
 		return
 	}
 	if peer := c.peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
@@ -57,6 +57,9 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	var ni mad.NodeInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &ni) != nil {
 		c.refused(r, status.String())
+		return
+	}
+	if r.ref.class == clsProbe && (c.dark(topo.PortID(r.ref.id)) || !c.allows(topo.PortID(r.ref.id), r, &ni)) {
 		return
 	}
 	if reason := checkNodeInfo(&ni); reason != "" {
@@ -122,6 +125,7 @@ func (c *Core) foundRoot(ni *mad.NodeInfo) {
 		c.heard(c.root)
 		return
 	}
+	c.foundOwn(ni)
 	c.root = c.addNode(ni, topo.None)
 	c.rootPort = c.topo.PortOf(c.root, ni.LocalPortNum)
 	c.treeEpoch++
@@ -304,6 +308,7 @@ func (c *Core) newPeer(p topo.PortID) {
 func (c *Core) link(p, q topo.PortID) {
 	c.topo.Connect(p, q)
 	c.moved()
+	c.sawBoth(p, q)
 	if id := c.ports[q].node; c.nodes[id].up == topo.None && id != c.root {
 		c.nodes[id].up = p
 		c.treeEpoch++
@@ -353,6 +358,8 @@ func (c *Core) cut(p topo.PortID) {
 	c.notSlow(c.linkKey(p, q))
 	c.topo.Disconnect(p)
 	c.moved()
+	c.lawDown(p, false)
+	c.lawDown(q, false)
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
 		pt.challenger, pt.enforced = c.release(pt.challenger), false

@@ -26,7 +26,7 @@ func (c *Core) contradicted(p, q topo.PortID, ni *mad.NodeInfo) bool {
 	if pt.known {
 		return !linkUp(&pt.info)
 	}
-	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.placeOf(p)) && !c.keyedHere(ni.PortGUID, c.placeOf(p))
+	return ni.NodeType != ib.NodeSwitch && !pt.mute && !c.entitled(ni.PortGUID, c.placeOf(p)) && !c.lawful(c.placeOf(p)) && !c.keyedHere(ni.PortGUID, c.placeOf(p))
 }
 
 // maxDenied is how often a port may say that it has no link before who claims

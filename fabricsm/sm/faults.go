@@ -32,6 +32,7 @@ var problemNames = map[problemKind]string{
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
 	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: FaultLinkSlow, refusedAlias: "alias-refused",
 	rivalMaster: "rival-master", disabledSM: "disabled",
+	lawPage: "topology-protected", lawBroken: "topology", lawRefused: "topology-refused", lawMissing: "topology-missing",
 	badTrees: "multicast-refused", shortTree: "multicast-cut",
 }
 

@@ -145,7 +145,7 @@ func (c *Core) verified(p topo.PortID) bool {
 	if p == c.own() {
 		return true
 	}
-	return c.cfg.MKey.Places == PlacesSeen && !c.disputed(p)
+	return (c.cfg.MKey.Places == PlacesSeen || c.declared(p)) && !c.disputed(p)
 }
 
 // disputed reports an end port whose place, or identity, another one contests.
@@ -268,7 +268,7 @@ func (c *Core) candidates(x ref) (out []candidate) {
 		}
 		return out
 	}
-	if c.cfg.MKey.Places != PlacesSeen || c.dark(p) {
+	if c.cfg.MKey.Places != PlacesSeen && !c.expected(p) || c.dark(p) {
 		return nil
 	}
 	place := c.cableAt(p)

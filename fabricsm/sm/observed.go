@@ -87,6 +87,7 @@ type port struct {
 	denied     uint8        // times that the port it claims to lead to said that it has no link
 	fdr10      fdr10        // see fdr10.go
 	quarantine Action       // in force; above Ignore nothing behind it is looked at
+	law        Action       // the same, by the declared topology
 
 	known      bool // info was read in this life of the link
 	unread     bool // info is a guess: the answer to the first Set will tell, see unread.go
@@ -240,6 +241,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 	c.solved(problemKey{kind: noEnforcement, guid: tn.GUID})
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1}
 	if tn.Type == ib.NodeSwitch {
+		c.lawForget(tn.GUID)
 		c.wantRoutes()
 	}
 	c.tombstone(id)

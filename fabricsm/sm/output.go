@@ -83,6 +83,7 @@ type Fact struct {
 	Quarantine string     `json:"quarantine,omitzero"`
 	Mark       string     `json:"mark,omitzero"`
 	Behind     ib.GUID    `json:"behind,omitzero"`
+	Seen       string     `json:"seen,omitzero"` // of a FactTopology: what was seen there
 	Reason     string     `json:"reason,omitzero"`
 	Since      time.Time  `json:"since,omitzero"`
 
@@ -103,7 +104,7 @@ func (f *Fact) TakesBack() bool {
 		return f.NotKept == 0
 	case FactHealth:
 		return f.Quarantine == "" && f.Mark == ""
-	case FactLanes, FactExposed:
+	case FactLanes, FactExposed, FactTopology, FactTopologyMode:
 		return f.Mark == ""
 	case FactBehind:
 		return f.Behind == 0

@@ -30,7 +30,7 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 		now.Switch = c.ports[sp].pkeys.table()
 	}
 	wishes := c.members.wishesOf(c.guidOf(h))
-	if sp != topo.None && len(wishes) > 0 && c.forgetsEnforcement(sp) {
+	if sp != topo.None && len(wishes) > 0 && (c.forgetsEnforcement(sp) || !c.mayBelong(sp)) {
 		wishes = nil
 	}
 	return partition.PlanPort(c.members.plan, rules, h, wishes, now)
@@ -73,7 +73,7 @@ func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
 	have := c.ports[p].pkeys.keys
 	want := slices.Clone(have)
 	for i, k := range want {
-		if isTenant(k) && !c.members.granted(c.placeOf(p), k) {
+		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.granted(c.placeOf(p), k)) {
 			want[i] = 0
 		}
 	}

@@ -64,6 +64,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	epoch := c.nodes[pt.node].epoch
 	hasLink := pt.num != 0
+	if !was {
+		c.lawFirst(p)
+	}
 	if hasLink && !was && (byGet || !guessed) {
 		pt.fresh = pi.PortState == ib.PortInit
 	}
@@ -136,6 +139,7 @@ func (c *Core) copyPort(p topo.PortID) {
 // linkDown takes that a port has no link.
 func (c *Core) linkDown(p topo.PortID) {
 	pt := &c.ports[p]
+	c.lawDown(p, true)
 	c.unfence(p)
 	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
 	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
@@ -158,6 +162,7 @@ func (c *Core) bounced(p topo.PortID) {
 	pt.fresh, pt.retuned = true, false
 	q := c.peer(p)
 	if q == topo.None {
+		c.lawDown(p, true)
 		c.linkFound(p)
 		return
 	}

@@ -16,9 +16,12 @@ type problemKey struct {
 type problemKind uint8
 
 const (
-	rogueMaster   problemKind = iota // another SM says that it is master
+	lawPage       problemKind = iota // the declared topology is violated where nothing can be switched off
+	rogueMaster                      // another SM says that it is master
 	rivalMaster                      // a trusted master of lower rank does not hand over
 	disabledSM                       // another SM disabled this one
+	lawRefused                       // a declared topology that cannot be enforced
+	lawBroken                        // something is not where the declared topology has it
 	twin                             // two places show one GUID
 	posing                           // a switch where a host belongs
 	tooMany                          // an endless fabric behind one cable
@@ -33,6 +36,7 @@ const (
 	unhealthy                        // a port or switch that misbehaves
 	silentNode                       // a node does not answer
 	deadLink                         // nothing answers at the end of a link
+	lawMissing                       // a declared link is not there
 	slowLink                         // a link below what it is enabled for
 )
 

@@ -152,7 +152,7 @@ func (c *Core) quarantine(p topo.PortID, a Action) {
 	if !c.external(p) || pt.quarantine == a || a > Ignore && c.protected(p) {
 		return
 	}
-	pt.reopen = pt.quarantine == Disable
+	pt.reopen = pt.reopen || pt.quarantine == Disable
 	pt.quarantine = a
 	if a > Ignore {
 		c.unlink(p)
@@ -171,13 +171,14 @@ func (c *Core) quarantine(p topo.PortID, a Action) {
 }
 
 // dark reports a port behind which nothing is looked at.
-func (c *Core) dark(p topo.PortID) bool { return c.ports[p].quarantine > Ignore }
+func (c *Core) dark(p topo.PortID) bool { return c.ports[p].barred() > Ignore }
 
 // workQuarantine brings the link of a port into the state that its quarantine
 // asks for. It reports whether the port is none of workSet's business.
 func (c *Core) workQuarantine(p topo.PortID) bool {
 	pt := &c.ports[p]
-	if pt.reopen && pt.known {
+	bar := pt.barred()
+	if pt.reopen && bar != Disable && pt.known {
 		if pt.info.PortPhysicalState == ib.PhysDisabled {
 			c.forceLink(p, ib.PhysPolling)
 			return true
@@ -188,9 +189,9 @@ func (c *Core) workQuarantine(p topo.PortID) bool {
 	case !c.dark(p):
 		return false
 	case !pt.known:
-	case pt.quarantine == Disable && pt.info.PortPhysicalState != ib.PhysDisabled:
+	case bar == Disable && pt.info.PortPhysicalState != ib.PhysDisabled:
 		c.forceLink(p, ib.PhysDisabled)
-	case pt.quarantine == Isolate && pt.info.PortState > ib.PortInit:
+	case bar == Isolate && pt.info.PortState > ib.PortInit:
 		c.forceLink(p, ib.PhysNop)
 	default:
 		pt.setRounds = 0

@@ -12,7 +12,7 @@ import (
 // is new work.
 func (c *Core) settle() bool {
 	if c.state == ib.SMDiscovering && c.quiet() && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
-		if c.readUnread() || c.elect() {
+		if c.lawFalls() || c.lawElects() && (c.readUnread() || c.elect()) {
 			return true
 		}
 	}
@@ -31,6 +31,9 @@ func (c *Core) settle() bool {
 		return true
 	}
 	if c.idle() && c.unsettled && c.writing() {
+		if c.lawPromotes() {
+			return true
+		}
 		c.tellSettled()
 	}
 	c.publish()
@@ -164,6 +167,7 @@ func (c *Core) publishAll() {
 	}
 	v.Faults, v.Problems = c.showWrong()
 	v.aliases, v.Health = c.showAliases(), c.healthStates()
+	v.Topology = c.showLaw()
 	if c.writing() {
 		v.Multicast = c.multicastView()
 	}

@@ -164,6 +164,10 @@ func (c *Core) verifyDue(id topo.NodeID) {
 	for i := 1; i <= int(tn.NumPorts); i++ {
 		if p := tn.FirstPort + topo.PortID(i); c.guidOf(p) != 0 && c.peer(p) != topo.None {
 			c.background(p)
+			if c.law.on() && c.external(c.peer(p)) {
+				c.ports[c.peer(p)].confirming = true // is it still who it was?
+				c.markPort(clsProbe, c.peer(p))
+			}
 		}
 	}
 }

@@ -36,6 +36,9 @@ type View struct {
 	// that the switches have. nil before the first; see route.Tables.LFT.
 	Tables *route.Tables
 
+	// Topology is nil without a declared topology.
+	Topology *TopologyView
+
 	// Multicast is nil before this SM was master.
 	Multicast *Multicast
 

@@ -11,6 +11,11 @@ func (j *Judge) compare(s *Seen) Ruling {
 	if id == topospec.None || !j.trusts(id) {
 		return Ruling{Verdict: Held, Would: Hold}
 	}
+	return j.against(s)
+}
+
+// against is compare for a switch that is verified.
+func (j *Judge) against(s *Seen) Ruling {
 	r := Ruling{Belongs: j.spec.Belongs(s.end())}
 	link, peer := j.spec.LinkAt(j.spec.SlotOf(topospec.EndAt(s.At)))
 	if link == nil {

@@ -60,6 +60,10 @@
 // after a restart it tells the judge by Link what was seen there, or leaves the
 // port switched off until somebody releases it.
 //
+// A port behind a switch that is not verified any more, at which the same is seen
+// as when it was, is steady ([Judge.IsSteady]): what was granted there stays, for
+// only a protected way can be wrong and still be there.
+//
 // A verified switch is one that a verified link leads to. Two switches can vouch
 // for each other when both were cut off: the caller must Forget what it drops.
 package judge

@@ -73,6 +73,7 @@ type record struct {
 	verdict Verdict
 	state   State
 	was     bool // it was verified once
+	steady  bool // it was verified, and the same has been seen since
 	pair    ib.Place
 	action  Action
 }
@@ -244,6 +245,7 @@ func (j *Judge) apply(rec *record, s Seen) Ruling {
 	from, same := rec.state, rec.verdict == r.Verdict && rec.action == r.Action && rec.state == r.State && rec.seen == s
 	if !same {
 		j.count(s.At, rec, r.State, r.Verdict, s.GUID)
+		rec.steady = r.State == StateVerified || rec.steady && rec.seen == s
 		rec.seen, rec.verdict, rec.action, rec.pair = s, r.Verdict, r.Action, r.Pair
 		rec.was = rec.was || r.State == StateVerified
 		j.changes = append(j.changes, Change{At: s.At, From: from, To: r.State, Seen: s, Ruling: r})

@@ -26,16 +26,17 @@ const (
 	NotDiscovered         // a boundary port: nothing behind it is asked
 	Off                   // the specification wants the port switched off
 	Lit                   // a reserved port has a link
-	numVerdicts
+	// NumVerdicts is how many verdicts there are.
+	NumVerdicts
 )
 
-var verdictNames = [numVerdicts]string{
+var verdictNames = [NumVerdicts]string{
 	"unseen", "verified", "held", "spoof", "unknown", "malformed", "retired", "swapped", "intra_host_swap", "wrong_port",
 	"type_mismatch", "attributes", "rma_candidate", "unplanned", "missing", "no_discover", "disabled", "reserved",
 }
 
 func (v Verdict) String() string {
-	if v < numVerdicts {
+	if v < NumVerdicts {
 		return verdictNames[v]
 	}
 	return fmt.Sprintf("verdict %d", uint8(v))
@@ -43,6 +44,17 @@ func (v Verdict) String() string {
 
 // MarshalText gives the name.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads a name.
+func (v *Verdict) UnmarshalText(b []byte) error {
+	for i, name := range verdictNames {
+		if name == string(b) {
+			*v = Verdict(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %.40q: want one of %q", b, verdictNames)
+}
 
 // Action is what the Subnet Manager does with a link end. The zero Action is
 // Hold: what was not judged gets nothing.

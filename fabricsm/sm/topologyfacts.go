@@ -1,0 +1,121 @@
+package sm
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/judge"
+)
+
+const (
+	// FactTopologyMode: the subnet manager at the port GUID put a mode of the declared
+	// topology into force; Mark says which and of what content. None takes it back.
+	FactTopologyMode FactKind = "topology-mode"
+	// FactTopology: Port of the switch GUID was switched off by the declared topology
+	// for what was Seen there; Mark is the verdict. None takes it back.
+	FactTopology FactKind = "topology"
+)
+
+// lawMark names a mode and the content it is in force for.
+func lawMark(spec *topospec.Spec, m topospec.Mode) string {
+	if spec == nil {
+		return ""
+	}
+	return fmt.Sprintf("%v %v", m, spec.Digest())
+}
+
+// savedLaws is what was saved of a declared topology.
+type savedLaws struct {
+	mode  string
+	ports []*Fact // that were switched off, by the order in which they were saved
+}
+
+func savedLaw(facts []Fact) (s savedLaws) {
+	index := make(map[ib.Place]int)
+	for i := range facts {
+		f := &facts[i]
+		switch f.Kind {
+		case FactTopologyMode:
+			s.mode = f.Mark
+		case FactTopology:
+			at := ib.Place{Switch: f.GUID, Port: f.Port}
+			if j, ok := index[at]; ok {
+				s.ports[j] = f
+				continue
+			}
+			index[at] = len(s.ports)
+			s.ports = append(s.ports, f)
+		default:
+		}
+	}
+	return s
+}
+
+// restoreLaw takes a port that was switched off before a restart.
+func (c *Core) restoreLaw(f *Fact) {
+	l := &c.law
+	if f.Mark == "" {
+		return
+	}
+	at := ib.Place{Switch: f.GUID, Port: f.Port}
+	var v judge.Verdict
+	s, err := parseSeen(f.Seen)
+	if err == nil {
+		err = v.UnmarshalText([]byte(f.Mark))
+	}
+	s.At = at
+	if err == nil && l.judge != nil && l.judge.Restore(s, v) {
+		row := l.row(&judge.Change{At: at, To: judge.StateDisabled, Seen: s, Ruling: judge.Ruling{Verdict: v, Action: judge.Disable, State: judge.StateDisabled}})
+		row.Since, row.saved = f.Since, true
+		l.rows.put(row)
+		c.stands(problemKey{kind: lawBroken, place: at}, row.Text)
+		return
+	}
+	l.letGo[at] = true
+	c.save(Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port})
+}
+
+// saveLaw makes it survive a restart that a port is switched off, or no longer is.
+func (c *Core) saveLaw(at ib.Place) {
+	l := &c.law
+	if l.trial {
+		return // nothing is written yet
+	}
+	f := Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port}
+	if l.judge != nil {
+		if st, v, s := l.judge.At(at); st == judge.StateDisabled {
+			f.Mark, f.Seen, f.Since = v.String(), formatSeen(&s), c.now.UTC().Truncate(time.Second)
+		}
+	}
+	c.save(f)
+}
+
+// saveMode makes it survive a restart which mode is in force.
+func (c *Core) saveMode() {
+	f := Fact{Kind: FactTopologyMode, GUID: c.cfg.PortGUID}
+	if l := &c.law; l.judge != nil {
+		f.Mark = lawMark(l.judge.Spec(), l.judge.Mode())
+	}
+	if c.law.rows.mode != f.Mark {
+		c.law.rows.mode = f.Mark
+		c.save(f)
+	}
+}
+
+func formatSeen(s *judge.Seen) string {
+	return fmt.Sprintf("%#x %d %d %d %#x %#x", uint64(s.GUID), s.Port, s.Type, s.NumPorts, uint64(s.PortGUID), uint64(s.SystemImage))
+}
+
+func parseSeen(text string) (s judge.Seen, err error) {
+	var guid, port, image uint64
+	var num, kind, ports uint8
+	if _, err := fmt.Sscanf(text, "%v %d %d %d %v %v", &guid, &num, &kind, &ports, &port, &image); err != nil {
+		return s, fmt.Errorf("what was seen: %.80q: want GUID, port, type, number of ports, port GUID and system image", text)
+	}
+	return judge.Seen{
+		GUID: ib.GUID(guid), Port: ib.PortNum(num), Type: ib.NodeType(kind), NumPorts: ports,
+		PortGUID: ib.GUID(port), SystemImage: ib.GUID(image),
+	}, nil
+}

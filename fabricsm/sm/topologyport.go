@@ -1,0 +1,225 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/judge"
+)
+
+// suspicion is a port behind which something is wrong, before that is acted on. An
+// answer can be that of another port: while a cable nearer to us is moved, the
+// directed route leads elsewhere. So the links on the way are asked again first.
+type suspicion struct {
+	since time.Time
+	tries int
+}
+
+// maxDoubts is how often a suspicion is looked into before the port is left alone
+// for a while: the way to it is broken.
+const maxDoubts = 8
+
+// convicted reports that what is wrong behind port p was seen twice, and that the
+// links on the way to it were asked between.
+func (c *Core) convicted(p topo.PortID, r *request) bool {
+	l := &c.law
+	s := l.asking[p]
+	if s == nil {
+		s = &suspicion{since: c.now}
+		l.asking[p] = s
+	} else if !r.sent.Before(s.since) && c.wayProven(p, s.since, r.sent) {
+		c.acquit(p)
+		return true
+	}
+	if s.tries++; s.tries > maxDoubts {
+		c.acquit(p)
+		c.pauseWork(ref{clsProbe, int32(p)})
+		return false
+	}
+	c.eachHop(p, func(hop topo.PortID) bool {
+		if at, ok := l.proven[hop]; !ok || at.Before(s.since) {
+			c.ports[hop].verify = true
+			c.markPort(clsProbe, hop)
+		}
+		return true
+	})
+	c.ports[p].verify = true
+	c.after(nearRetry, timerNear, ref{clsProbe, int32(p)})
+	return false
+}
+
+// acquit ends a suspicion.
+func (c *Core) acquit(p topo.PortID) {
+	if delete(c.law.asking, p); len(c.law.asking) == 0 {
+		clear(c.law.proven)
+	}
+}
+
+// eachHop calls f with the ports that lead from one node to the next on the way to
+// the node of p, while f says so. It reports whether f never said no.
+func (c *Core) eachHop(p topo.PortID, f func(topo.PortID) bool) bool {
+	for up := c.nodes[c.ports[p].node].up; up != topo.None; up = c.nodes[c.ports[up].node].up {
+		if !f(up) {
+			return false
+		}
+	}
+	return true
+}
+
+// wayProven reports that all links on the way to a port were asked and are as
+// expected, after a time and before another.
+func (c *Core) wayProven(p topo.PortID, since, before time.Time) bool {
+	return c.eachHop(p, func(hop topo.PortID) bool {
+		at, ok := c.law.proven[hop]
+		return ok && !at.Before(since) && !at.After(before)
+	})
+}
+
+// noteProven takes that what is behind a port was asked.
+func (c *Core) noteProven(p topo.PortID, r *request, v judge.Verdict) {
+	if v != judge.Verified || len(c.law.asking) == 0 {
+		return
+	}
+	delete(c.law.asking, p)
+	c.law.proven[p] = r.sent
+}
+
+// lawGuarded reports a switch port that is never switched off (rule 6): our own, and
+// the only way to a switch over links that are, or were, verified.
+func (c *Core) lawGuarded(at ib.Place) bool {
+	p := c.portAt(at)
+	if p == topo.None {
+		return false
+	}
+	if c.protected(p) {
+		return true
+	}
+	if peer := c.peer(p); peer == topo.None || !c.external(peer) || c.own() == topo.None {
+		return false // no way to a switch
+	}
+	l := &c.law
+	if f := c.topo.Freeze(); l.guard == nil || l.guardOf != f {
+		l.guardOf = f
+		l.guard = judge.NewGuard(f, c.own(), func(q topo.PortID) bool {
+			return l.judge.WasVerified(ib.Place{Switch: f.NodeOf(q).GUID, Port: f.Port(q).Num})
+		})
+	}
+	return l.guard.Protected(p)
+}
+
+// lawOf gives what the declared topology does to a switch port.
+func (c *Core) lawOf(p topo.PortID) Action {
+	l := &c.law
+	if !l.on() || c.protected(p) {
+		return Report
+	}
+	at := c.placeOf(p)
+	spec := l.judge.Spec()
+	link, _ := spec.LinkAt(spec.SlotOf(topospec.EndAt(at)))
+	if link != nil && link.State == topospec.NoDiscover {
+		return NoDiscover
+	}
+	if !l.enforces() {
+		return Report
+	}
+	switch st, v, _ := l.judge.At(at); {
+	case st == judge.StateDisabled:
+		return Disable
+	case st == judge.StateHeld && v != judge.Held:
+		return Isolate
+	case link != nil && link.State == topospec.Disabled && l.judge.Trusts(at.Switch):
+		return Disable
+	default:
+		return Report
+	}
+}
+
+// lawFirst takes that a port of a switch was read for the first time.
+func (c *Core) lawFirst(p topo.PortID) {
+	if !c.external(p) {
+		return
+	}
+	if len(c.law.letGo) > 0 && c.law.letGo[c.placeOf(p)] {
+		delete(c.law.letGo, c.placeOf(p))
+		c.ports[p].reopen = true
+		c.markPort(clsSet, p)
+	}
+	c.setLaw(p)
+}
+
+// setLaw brings a switch port under what the declared topology does to it.
+func (c *Core) setLaw(p topo.PortID) {
+	a := c.lawOf(p)
+	pt := &c.ports[p]
+	if pt.law == a {
+		return
+	}
+	if pt.law == Disable {
+		pt.reopen = true
+	}
+	if pt.law = a; a > Ignore {
+		c.unlink(p)
+		if c.ports[p].law != a {
+			return // its own node went with the link
+		}
+		c.unfence(p)
+		pt.challenger = c.release(pt.challenger)
+		pt.verify = false
+	} else {
+		c.markPort(clsProbe, p)
+	}
+	pt.pause = 0
+	c.markPort(clsInfo, p)
+	c.markPort(clsSet, p)
+	c.markPort(clsPKey, p)
+}
+
+// barred gives what is in force at a port, by its health and by the declared topology.
+func (pt *port) barred() Action { return max(pt.quarantine, pt.law) }
+
+// lawChanges does what follows from what the judge found.
+func (c *Core) lawChanges() {
+	l := &c.law
+	l.todo = append(l.todo, l.judge.Changes()...)
+	if l.busy {
+		return
+	}
+	l.busy = true
+	for i := 0; i < len(l.todo); i++ {
+		ch := l.todo[i]
+		c.lawChange(&ch)
+		l.todo = append(l.todo, l.judge.Changes()...)
+	}
+	l.todo, l.busy = again(l.todo), false
+}
+
+// lawChange does what follows from one transition of a port.
+func (c *Core) lawChange(ch *judge.Change) {
+	l := &c.law
+	if ch.To == judge.StateDisabled || ch.From == judge.StateDisabled {
+		c.saveLaw(ch.At)
+	}
+	c.tellLaw(ch)
+	p := c.portAt(ch.At)
+	if p == topo.None {
+		return
+	}
+	c.setLaw(p)
+	if ch.To == judge.StateVerified && ch.Seen.Type == ib.NodeSwitch {
+		c.trusted(ch.Seen.GUID)
+	}
+	if ch.From == judge.StateDark && ch.To == judge.StateVerified || !c.nodes[c.ports[p].node].alive {
+		return // it is about to be linked
+	}
+	for _, x := range [2]topo.PortID{p, c.peer(p)} {
+		if x != topo.None {
+			c.touch(x)
+		}
+	}
+	c.judgePort(p)
+	if l.enforces() {
+		c.disturb()
+	}
+}

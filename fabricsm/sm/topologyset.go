@@ -1,0 +1,254 @@
+package sm
+
+import (
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/judge"
+)
+
+// setTopology puts another declared topology, or another mode, into force. It looks
+// at the whole fabric: persons do that, not devices.
+func (c *Core) setTopology(in *TopologySet) {
+	l := &c.law
+	switch {
+	case in.By == "":
+		c.event(&TopologyRefused{Reason: "a declared topology comes from somebody: say who"})
+		return
+	case in.Spec == nil:
+		c.repeal(in.By)
+		return
+	}
+	began := c.state != ib.SMDiscovering
+	if in.Mode == topospec.Enforce && began {
+		if why := c.foretell(in.Spec); why != "" {
+			c.event(&TopologyRefused{Reason: why, Revision: in.Spec.Revision().Number})
+			return
+		}
+	}
+	l.wanted, l.by, l.guard = in.Mode, in.By, nil
+	l.silent = l.judge == nil || l.judge.Spec().Digest() != in.Spec.Digest()
+	switch {
+	case l.judge == nil:
+		l.judge = judge.New(in.Spec, topospec.Observe, c.lawGuarded)
+		c.feed(l.judge)
+	case l.silent:
+		l.judge.Activate(in.Spec)
+	}
+	l.trial = in.Mode == topospec.Enforce && !began
+	c.lawChanges()
+	l.silent = false
+	c.setLawMode(in.Mode, in.By)
+	c.judgedOwn(judge.Ruling{}, c.ownSwitch())
+	c.retell()
+	c.lawEverywhere()
+	c.saveMode()
+	spec := l.judge.Spec()
+	c.event(&TopologyInForce{Revision: spec.Revision().Number, Digest: spec.Digest(), Mode: l.judge.Mode(), By: in.By, Verified: l.judge.Verified(), Expected: spec.NumActive()})
+}
+
+// setLawMode changes the mode, if the judge allows it.
+func (c *Core) setLawMode(m topospec.Mode, by string) bool {
+	l := &c.law
+	if l.trial && m == topospec.Enforce && l.judge.Mode() != m {
+		l.judge = judge.New(l.judge.Spec(), m, c.lawGuarded)
+		c.feed(l.judge)
+	} else if err := l.judge.SetMode(m, by); err != nil {
+		c.event(&TopologyRefused{Reason: err.Error(), Revision: l.judge.Spec().Revision().Number})
+		return false
+	}
+	l.rows.stale = true
+	c.lawChanges()
+	return true
+}
+
+// repeal ends the comparison: what it switched off is let go.
+func (c *Core) repeal(by string) {
+	l := &c.law
+	if l.judge == nil {
+		return
+	}
+	for at := range l.rows.at {
+		c.lawSolved(at)
+	}
+	for _, row := range l.rows.list() {
+		if row.State == judge.StateDisabled {
+			c.save(Fact{Kind: FactTopology, GUID: row.Place.Switch, Port: row.Place.Port})
+		}
+	}
+	clear(l.rows.at)
+	c.solved(problemKey{kind: lawPage, guid: c.cfg.PortGUID})
+	l.judge, l.guard, l.trial, l.rows.stale = nil, nil, false, true
+	c.lawEverywhere()
+	c.saveMode()
+	c.event(&TopologyInForce{By: by})
+}
+
+// lawEverywhere looks again at what the declared topology does to each port.
+func (c *Core) lawEverywhere() {
+	for p := range c.ports {
+		id := topo.PortID(p)
+		if c.nodes[c.ports[p].node].alive && c.external(id) && c.ports[p].known {
+			c.setLaw(id)
+			if c.peer(id) == topo.None && linkUp(&c.ports[p].info) {
+				c.markPort(clsProbe, id)
+			}
+		}
+	}
+	c.touchAll()
+	c.disturb()
+}
+
+// ownSwitch gives the switch that we are attached to, or are.
+func (c *Core) ownSwitch() ib.GUID {
+	if c.root == topo.None {
+		return 0
+	}
+	if c.topo.Node(c.root).Type == ib.NodeSwitch {
+		return c.nodeGUID(c.root)
+	}
+	if peer := c.peer(c.rootPort); peer != topo.None {
+		return c.nodeGUID(c.ports[peer].node)
+	}
+	return 0
+}
+
+// feed tells a judge all that is known of the fabric.
+func (c *Core) feed(j *judge.Judge) {
+	if c.root == topo.None {
+		return
+	}
+	if c.topo.Node(c.root).Type == ib.NodeSwitch {
+		j.AttachSwitch(c.nodeGUID(c.root))
+	} else if peer := c.peer(c.rootPort); peer != topo.None && c.external(peer) {
+		c.law.own = c.factBehind(peer, c.rootPort)
+		j.Attach(c.law.own)
+	}
+	for p := range c.ports {
+		at := topo.PortID(p)
+		if c.nodes[c.ports[p].node].alive && c.external(at) && c.peer(at) != topo.None {
+			j.Link(c.factBehind(at, c.peer(at)))
+		}
+	}
+}
+
+// foretell says why a declared topology is not to be enforced on the fabric as it is
+// now, "" if it may be.
+func (c *Core) foretell(spec *topospec.Spec) string {
+	j := judge.New(spec, topospec.Observe, nil)
+	own := c.law.own
+	c.feed(j)
+	c.law.own = own
+	wrong := make(map[ib.Place]bool)
+	for _, ch := range j.Changes() {
+		wrong[ch.At] = ch.Ruling.Would == judge.Disable
+	}
+	n := 0
+	for _, is := range wrong {
+		if is {
+			n++
+		}
+	}
+	limit := spec.Revision().Policy.Flips(spec.NumActive())
+	if c.law.on() {
+		now := c.law.judge.Spec()
+		limit = min(limit, now.Revision().Policy.Flips(now.NumActive()))
+	}
+	return lawRefuses(j, n, limit)
+}
+
+// lawRefuses says why a specification is not to be enforced: it guards against one
+// that is empty, cut off, or of another fabric (threat T132).
+func lawRefuses(j *judge.Judge, wrong, limit int) string {
+	rev := j.Spec().Revision()
+	switch {
+	case !j.Rooted():
+		return fmt.Sprintf("revision %d is not enforced: it does not have the subnet manager where it is, so nothing could be verified; is it the topology of this fabric?", rev.Number)
+	case j.Score() < rev.Policy.Score():
+		return fmt.Sprintf("revision %d is not enforced: %d of its %d links are verified (%v), %v are needed; is it the topology of this fabric?",
+			rev.Number, j.Verified(), j.Spec().NumActive(), j.Score(), rev.Policy.Score())
+	case wrong > limit:
+		return fmt.Sprintf("revision %d is not enforced: it would switch off %d ports, at most %d are allowed at once; correct the topology, or raise max_flips in its policy", rev.Number, wrong, limit)
+	default:
+		return ""
+	}
+}
+
+// lawFalls decides, once discovery has come to rest and before anything is written,
+// whether enforcement begins. It reports that it does not, so that there is more to
+// be discovered.
+func (c *Core) lawFalls() bool {
+	l := &c.law
+	if !l.trial || !l.enforces() || !l.judge.Rooted() && c.ownSwitch() == 0 {
+		return false
+	}
+	l.trial = false
+	why := lawRefuses(l.judge, l.rows.wrong(), l.limit())
+	if why == "" {
+		c.enforced()
+		return false
+	}
+	c.problem(problemKey{kind: lawRefused}, &TopologyRefused{Reason: why, Revision: l.judge.Spec().Revision().Number})
+	c.setLawMode(topospec.Warn, "")
+	c.saveMode()
+	c.lawEverywhere()
+	return true
+}
+
+func (l *law) limit() int { return l.judge.Spec().Revision().Policy.Flips(l.judge.Spec().NumActive()) }
+
+// enforced tells and saves what is switched off from now on.
+func (c *Core) enforced() {
+	l := &c.law
+	c.solved(problemKey{kind: lawRefused})
+	for _, row := range l.rows.list() {
+		if row.State == judge.StateDisabled {
+			c.saveLaw(row.Place)
+		}
+	}
+	c.retell()
+	c.saveMode()
+}
+
+// lawElects reports that this SM may become master as far as the declared topology
+// says. Where it is enforced and we are not where it has us, nothing that works is
+// touched: a person is needed.
+func (c *Core) lawElects() bool { return !c.law.enforces() || c.law.judge.Rooted() }
+
+// lawPromotes puts enforcement into force that was asked for and refused, once the
+// fabric allows it. It reports whether there is something to do for that.
+func (c *Core) lawPromotes() bool {
+	l := &c.law
+	if !l.on() || l.wanted != topospec.Enforce || l.enforces() || l.judge.Verified() == l.rows.tried || l.rows.wrong() > l.limit() {
+		return false
+	}
+	l.rows.tried = l.judge.Verified()
+	if lawRefuses(l.judge, l.rows.wrong(), l.limit()) != "" {
+		return false
+	}
+	by := l.by
+	if by == "" {
+		by = "configuration"
+	}
+	if !c.setLawMode(topospec.Enforce, by) {
+		return false
+	}
+	c.enforced()
+	c.lawEverywhere()
+	return true
+}
+
+// releaseLaw lets go of a port.
+func (c *Core) releaseLaw(in *TopologyRelease) {
+	if !c.law.on() {
+		c.event(&TopologyRefused{Reason: fmt.Sprintf("release %v: no declared topology is in force", in.Place)})
+		return
+	}
+	if err := c.law.judge.Release(in.Place, CleanReason(in.By), CleanReason(in.Why)); err != nil {
+		c.event(&TopologyRefused{Reason: err.Error()})
+		return
+	}
+	c.lawChanges()
+}
