@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
 )
 
@@ -21,7 +22,7 @@ type Store interface {
 	Save([]sm.Fact) error
 }
 
-// Options say what to run and whom to tell. OnEvent, OnView and Until are
+// Options say what to run and whom to tell. OnEvent, OnView, OnKeys and Until are
 // called from the driver's loop and must not block.
 type Options struct {
 	Port  transport.Port // closed by Run when it returns
@@ -44,6 +45,7 @@ type Options struct {
 
 	OnEvent func(sm.Event)
 	OnView  func(*sm.View)
+	OnKeys  func(*keymgr.Status) // how far the keys of classes are
 	// Until ends Run without an error when it returns true for a view. It is
 	// how "bring the fabric up and stop" is said; see UntilSettled.
 	Until func(*sm.View) bool
@@ -59,12 +61,12 @@ type Recorder interface {
 // keys refuses what would lose the keys of devices, or show them.
 func (o *Options) keys() error {
 	switch {
-	case o.Core.MKey.Source == nil:
+	case o.Core.MKey.Source == nil && !o.Core.ClassKeys.On():
 		return nil
 	case o.Store == nil:
-		return errors.New("run subnet manager: M_Keys are given out and there is no store to keep them: a restart would find every device locked; name a state directory")
+		return errors.New("run subnet manager: keys are given out and there is no store to keep them: a restart would find every device locked; name a state directory")
 	case o.Record != nil:
-		return errors.New("run subnet manager: a recording would show the M_Keys of all devices; record without M_Keys")
+		return errors.New("run subnet manager: a recording would show the keys of all devices; record without keys")
 	default:
 		return nil
 	}

@@ -15,7 +15,7 @@ const EventKey = "event"
 // Level gives the weight that an event has for an operator.
 func Level(e sm.Event) slog.Level {
 	switch e.(type) {
-	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.SMInfoRefused, *sm.MembershipRefused,
+	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
 		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused:
 		return slog.LevelWarn
 	case *sm.TrapReceived:
@@ -45,6 +45,10 @@ func (l *loop) logged(e sm.Event) {
 		l.loggedAlike(e, alike{reason: e.Reason})
 	case *sm.PortPlaced:
 		l.loggedPlaced(e)
+	case *sm.ClassKeyViolation:
+		if sm.TellRepetition(e.Times) {
+			logEvent(l.log, e)
+		}
 	case *sm.Settled:
 		if l.placed > 0 {
 			l.log.Info(fmt.Sprintf("%d end ports were found; those that come later are told one by one", l.placed))

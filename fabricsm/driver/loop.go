@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
 )
 
@@ -27,6 +28,7 @@ type loop struct {
 	tables  chan *sm.TablesReady
 
 	out   timeouts
+	keys  classKeys
 	reply sm.Reply
 	trap  sm.Received
 	did   sm.Output // of the last step; here, since a local one would be allocated for each
@@ -62,6 +64,7 @@ func newLoop(o Options) *loop {
 		l.log = slog.New(slog.DiscardHandler)
 	}
 	l.out.init(o.Timeout)
+	l.initKeys()
 	for range cap(l.free) {
 		l.free <- make([]transport.Packet, batch)
 	}
@@ -125,6 +128,7 @@ func (l *loop) begin(facts []sm.Fact) {
 	if l.o.Record != nil {
 		l.o.Record.Begin(l.now, l.o.Core)
 	}
+	l.stepKeys(&keymgr.Started{Facts: facts})
 	l.step(&sm.Started{Facts: facts})
 }
 
@@ -199,6 +203,9 @@ func (l *loop) input(in sm.Input, ok bool) {
 	}
 	l.now = time.Now()
 	l.step(in)
+	if _, ok := in.(*sm.ReleaseKeys); ok {
+		l.stepKeys(&keymgr.Release{})
+	}
 }
 
 // latest gives the newest of the intents that wait.
@@ -228,7 +235,7 @@ func (l *loop) next() time.Time {
 	if !l.leaveBy.IsZero() && l.leaveBy.Before(at) {
 		at = l.leaveBy
 	}
-	return at
+	return l.keys.next(at)
 }
 
 // take steps in what was received.
@@ -236,6 +243,10 @@ func (l *loop) take(buf []transport.Packet) {
 	l.now = time.Now()
 	for i := range buf {
 		p := &buf[i]
+		if l.ofKeys(p) {
+			l.takeKeys(p)
+			continue
+		}
 		if isAnswer(p) {
 			id, v := l.out.end(p)
 			switch {
@@ -283,6 +294,7 @@ func (l *loop) expire() {
 	if !l.leaveBy.IsZero() && !now.Before(l.leaveBy) {
 		l.resigned = true
 	}
+	l.expireKeys()
 }
 
 // step advances the core and gathers what it wants done.
@@ -327,6 +339,8 @@ func (l *loop) tell(e sm.Event) {
 }
 
 func (l *loop) show(v *sm.View) {
+	l.keys.seen.View = v
+	l.stepKeys(&l.keys.seen)
 	if l.o.OnView != nil {
 		l.o.OnView(v)
 	}
@@ -357,8 +371,14 @@ func (l *loop) flush() error {
 		if _, err := l.o.Port.Send(l.send); err != nil {
 			return l.lost("send to", err)
 		}
-		l.out.stamp(time.Now())
+		l.stamp(time.Now())
 	}
 	l.send = l.send[:0]
 	return nil
+}
+
+// stamp starts the time of all requests that were sent now.
+func (l *loop) stamp(now time.Time) {
+	l.out.stamp(now)
+	l.keys.out.stamp(now)
 }

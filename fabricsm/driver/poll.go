@@ -71,7 +71,7 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 		if idle++; moved {
 			idle = 0
 		}
-		due := l.out.waits()
+		due := l.out.waits() + l.keys.out.waits()
 		switch {
 		case p.waiting && idle > 0, due == 0 && idle > 0, idle > eager:
 			idle = 0
@@ -124,7 +124,7 @@ func (l *loop) push(p *poller) (int, error) {
 	if p.sent += n; p.sent == len(l.send) {
 		l.send, p.sent = l.send[:0], 0
 	}
-	l.out.stamp(l.now)
+	l.stamp(l.now)
 	return n, nil
 }
 

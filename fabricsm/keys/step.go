@@ -16,7 +16,7 @@ func (r *Ring) Next(place ib.Place, verified bool) Step {
 func (r *Ring) Saved() { r.dirty = false }
 
 func (r *Ring) step(place ib.Place, verified bool) Step {
-	if len(r.rec.Try()) == 0 {
+	if r.rec.Current.IsZero() && r.rec.Pending.IsZero() {
 		return Step{}
 	}
 	if r.withheld(place, verified) {

@@ -118,6 +118,17 @@ func (p *port) holds(key ib.PKey, rule pkeyRule) bool {
 	return false
 }
 
+// answerPKey is the P_Key of an answer: the entry of the port's own table that the
+// request matched, so that a limited member answers as one.
+func (p *port) answerPKey(request ib.PKey) ib.PKey {
+	for at := 0; at+1 < len(p.pkeys); at += 2 {
+		if entry := ib.PKey(binary.BigEndian.Uint16(p.pkeys[at:])); entry.Matches(request) {
+			return entry
+		}
+	}
+	return request
+}
+
 // refuse does what a port does about a packet that it does not admit: it
 // counts, and tells the subnet manager.
 func (p *port) refuse(why verdict, head *packetHead, way direction) {

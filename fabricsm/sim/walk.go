@@ -326,5 +326,8 @@ func (f *Fabric) reply(fl *flight, at *port, status mad.Status) {
 	fl.slid, fl.dlid = fl.dlid, fl.slid
 	fl.sqp, fl.dqp = fl.dqp, fl.sqp
 	fl.from = at.endPort()
+	if !fl.mad.IsSMP() {
+		fl.key = fl.from.answerPKey(fl.key)
+	}
 	f.routeByLID(fl)
 }

@@ -37,6 +37,7 @@ func (c *Config) Check() error {
 	k.health(&c.Health)
 	k.growth(&c.Growth)
 	k.mkey(&c.MKey)
+	k.classKeys(&c.ClassKeys)
 	return errors.Join(k.errs...)
 }
 

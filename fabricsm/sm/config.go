@@ -74,6 +74,8 @@ type Config struct {
 	// Topology is what the fabric is compared with.
 	Topology TopologyConfig
 
+	ClassKeys ClassKeysConfig // see package keymgr
+
 	Weak Weakness // for drills alone
 }
 
@@ -126,6 +128,7 @@ func (c Config) withDefaults() Config {
 	c.Election.setDefaults(c.Priority)
 	c.Health.withDefaults()
 	c.Growth.withDefaults()
+	c.ClassKeys.withDefaults()
 	if c.MKey.on() {
 		def(&c.MKey.Protection, 2)
 		if alive := c.MKey.keepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {

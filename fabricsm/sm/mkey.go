@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -83,7 +84,8 @@ func newMKeys() mkeys {
 // loadKeys takes the records that were saved. Whoever loads them checks them: if
 // one makes no sense, no key is used, and devices that have one do not answer.
 func (c *Core) loadKeys(facts []Fact) {
-	book, err := keys.NewBook(KeyRecords(facts))
+	ours := slices.DeleteFunc(KeyRecords(facts), func(r keys.Record) bool { return r.Kind != keys.MKey })
+	book, err := keys.NewBook(ours)
 	if err != nil {
 		c.cfg.MKey.Source = nil
 		c.event(&KeyProblem{Reason: err.Error()})

@@ -204,6 +204,7 @@ func (c *Core) keySilent(r *request) bool {
 // keyDoubted forgets which key a device is on: it was silent, or its link was
 // away, and it may have been restarted.
 func (c *Core) keyDoubted(p topo.PortID) {
+	c.ports[p].doubts++
 	if c.cfg.MKey.on() && c.isEnd(p) {
 		if r := c.ring(p); r != nil {
 			r.Again()

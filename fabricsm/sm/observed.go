@@ -78,6 +78,7 @@ type port struct {
 	turns      allowance
 	marks
 
+	doubts     uint32 // times that its device may have been restarted
 	lid        ib.LID
 	auditBlock uint16 // blocks of the P_Key table the audit has still to read
 	slvl       slvlState

@@ -1,0 +1,227 @@
+package keymgr
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+func portID(p int32) topo.PortID { return topo.PortID(p) }
+
+// see takes a new view: what may have changed is looked at.
+func (m *Manager) see(v *sm.View) {
+	old := m.view
+	m.view = v
+	var before *topo.Fabric
+	if old != nil {
+		before = old.Fabric
+	}
+	m.settled = v.Settled
+	if master := v.State == ib.SMMaster; master != m.master {
+		m.master = master
+		m.ready, before = false, nil
+		if !master {
+			m.standDown()
+			return
+		}
+	}
+	if !m.master {
+		return
+	}
+	if v.LID != m.lid {
+		m.lid = v.LID
+		m.trapsElsewhere()
+	}
+	if v.Fabric != nil && v.Fabric != before {
+		for p := range v.Fabric.ChangedPorts(before) {
+			m.look(p, before)
+		}
+	}
+	if v.Settled && !m.ready {
+		m.ready = true
+		m.each(m.queue)
+	}
+}
+
+// each calls f with all agents that have something to do with keys.
+func (m *Manager) each(f func(ref)) {
+	for i := range m.devices {
+		for k := range m.classes {
+			if x := (ref{int32(i), uint8(k)}); m.devices[i].guid != 0 && m.devices[i].agents[k].stage != off {
+				f(x)
+			}
+		}
+	}
+}
+
+// standDown forgets all that is under way: somebody else is master.
+func (m *Manager) standDown() {
+	for i := range m.devices {
+		m.down(int32(i))
+	}
+}
+
+// trapsElsewhere has all devices asked where their traps go: our LID changed.
+func (m *Manager) trapsElsewhere() {
+	m.each(func(x ref) {
+		_, a, _ := m.at(x)
+		a.trapsOurs = false
+		if m.ready {
+			m.queue(x)
+		}
+	})
+}
+
+// look takes what became of a port.
+func (m *Manager) look(p topo.PortID, before *topo.Fabric) {
+	f := m.view.Fabric
+	if !f.IsEndPort(p) {
+		m.lookAtLink(p, before)
+	}
+	dev := m.deviceOf(p)
+	kp, ok := m.fabric.KeyPort(p)
+	if !ok || !kp.Active {
+		if dev >= 0 {
+			m.down(dev)
+			if !ok {
+				m.drop(dev)
+			}
+		}
+		return
+	}
+	if dev >= 0 && m.devices[dev].guid != kp.GUID {
+		m.down(dev)
+		m.drop(dev)
+		dev = -1
+	}
+	if dev < 0 {
+		if dev = m.add(p, &kp); dev < 0 {
+			return
+		}
+	}
+	d := &m.devices[dev]
+	if d.lid != kp.LID {
+		m.moveLID(dev, kp.LID)
+	}
+	if d.up && d.doubts == kp.Doubts {
+		m.reconsider(dev, &kp)
+		return
+	}
+	d.up, d.doubts = true, kp.Doubts
+	for k := range m.classes {
+		m.anew(ref{dev, uint8(k)})
+	}
+}
+
+// reconsider looks at agents that were withheld their key, once it is not any
+// longer.
+func (m *Manager) reconsider(dev int32, kp *sm.KeyPort) {
+	for k := range m.classes {
+		x := ref{dev, uint8(k)}
+		if _, a, _ := m.at(x); kp.Verified && a.stage == failing && a.withheld {
+			a.withheld = false
+			a.due, a.pause = 0, 0
+			m.due(x)
+		}
+	}
+}
+
+// lookAtLink has a switch told of a neighbour that came or went.
+func (m *Manager) lookAtLink(p topo.PortID, before *topo.Fabric) {
+	f := m.view.Fabric
+	n := f.NodeOf(p)
+	if n.Type != ib.NodeSwitch || m.classes[n2n].cfg.Enable == sm.KeyIgnore {
+		return
+	}
+	if before != nil && int(p) < before.NumPorts() && before.Port(p).Peer == f.Port(p).Peer {
+		return
+	}
+	if dev := m.deviceOf(n.FirstPort); dev >= 0 {
+		m.refresh(dev)
+	}
+}
+
+// deviceOf gives the index of the device at a port, -1 for none.
+func (m *Manager) deviceOf(p topo.PortID) int32 {
+	if p < 0 || int(p) >= len(m.byPort) {
+		return -1
+	}
+	return m.byPort[p] - 1
+}
+
+// add takes up a device. One whose GUID is taken by another that is up is not:
+// the core says which of the two it is.
+func (m *Manager) add(p topo.PortID, kp *sm.KeyPort) int32 {
+	if other, ok := m.byGUID[kp.GUID]; ok {
+		m.down(other)
+		m.drop(other)
+	}
+	if len(m.free) == 0 {
+		m.devices = append(m.devices, device{})
+		m.free = append(m.free, int32(len(m.devices)-1))
+	}
+	dev := m.free[len(m.free)-1]
+	m.free = m.free[:len(m.free)-1]
+	d := &m.devices[dev]
+	d.guid, d.port, d.sw, d.node = kp.GUID, int32(p), kp.Switch, nil
+	d.doubts = kp.Doubts
+	if int(p) >= len(m.byPort) {
+		m.byPort = append(m.byPort, make([]int32, int(p)+1-len(m.byPort))...)
+	}
+	m.byPort[p] = dev + 1
+	m.byGUID[kp.GUID] = dev
+	return dev
+}
+
+func (m *Manager) moveLID(dev int32, lid ib.LID) {
+	d := &m.devices[dev]
+	if m.byLID[d.lid] == dev {
+		delete(m.byLID, d.lid)
+	}
+	d.lid = lid
+	m.byLID[lid] = dev
+	if d.node != nil { // it and its neighbours name it by its LID
+		m.refresh(dev)
+		m.refreshNeighbours(dev)
+	}
+}
+
+// down takes that a port cannot be reached.
+func (m *Manager) down(dev int32) {
+	d := &m.devices[dev]
+	if !d.up {
+		return
+	}
+	d.up = false
+	for k := range m.classes {
+		x := ref{dev, uint8(k)}
+		_, a, _ := m.at(x)
+		a.life++
+		a.out, a.due = false, 0
+		m.to(x, off)
+		m.turned(x)
+	}
+	if d.node != nil {
+		m.refreshNeighbours(dev) // some may wait for it
+	}
+}
+
+// drop forgets a device that is gone. Its keys stay in the book.
+func (m *Manager) drop(dev int32) {
+	d := &m.devices[dev]
+	delete(m.byGUID, d.guid)
+	if m.byLID[d.lid] == dev {
+		delete(m.byLID, d.lid)
+	}
+	m.byPort[d.port] = 0
+	fresh := device{}
+	for k := range m.classes {
+		a := &d.agents[k]
+		fresh.agents[k] = agent{life: a.life + 1, queued: a.queued}
+		if a.counted {
+			m.classes[k].single--
+		}
+	}
+	*d = fresh
+	m.free = append(m.free, dev)
+}

@@ -1,0 +1,232 @@
+package keymgr
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+// Fabric says what is known of an end port at this moment; *sm.Core is one.
+type Fabric interface {
+	KeyPort(topo.PortID) (sm.KeyPort, bool)
+}
+
+// Input is one thing that happened.
+type Input interface{ input() }
+
+// Started begins the life of a manager, with all facts that were saved.
+type Started struct{ Facts []sm.Fact }
+
+// Seen is a new view of the core.
+type Seen struct{ View *sm.View }
+
+// Received is a GMP of a class with keys that is no answer to a request.
+type Received sm.Received
+
+// Reply is how a request ended.
+type Reply sm.Reply
+
+// Woken says that the time of Output.Wake has come.
+type Woken struct{}
+
+// Release has all devices give their keys back. No device gets one any more until
+// the next start.
+type Release struct{}
+
+func (*Started) input()  {}
+func (*Seen) input()     {}
+func (*Received) input() {}
+func (*Reply) input()    {}
+func (*Woken) input()    {}
+func (*Release) input()  {}
+
+// Output is what one Step wants done. It is valid until the next Step.
+type Output struct {
+	Save   []sm.Fact     // durable first
+	Answer []sm.Response // then on the wire, on QP1
+	Send   []sm.Request  // then these, by LID to QP1; ids are those of this manager alone
+	Events []sm.Event
+	Status *Status   // what there is to tell, nil when nothing is new
+	Wake   time.Time // step Woken in by then; zero: no need
+}
+
+const (
+	// tries is how often a request without an answer is sent.
+	tries = 3
+	// maxSets is how often the same is written to a device that does not keep it.
+	maxSets = 3
+	// reactEvery is the shortest time between two reactions to traps of an agent.
+	reactEvery = time.Second
+	// lookEvery is how often a settled device is asked whose lease never ends.
+	lookEvery = 10 * time.Minute
+	// againMin and againMax bound the doubling pause before a device that did not
+	// answer, or cannot have its key, is looked at again.
+	againMin, againMax = time.Minute, time.Hour
+)
+
+// classes is how many management classes with keys there are.
+const classes = 3
+
+// n2n is the index of class 0x0C.
+const (
+	cc = iota
+	vs
+	n2n
+)
+
+// class is all about one management class.
+type class struct {
+	cfg     sm.ClassKeyConfig
+	mad     mad.KeyClass
+	kind    keys.Kind
+	first   fifo // agents to be worked on
+	again   fifo // those whose request is to be repeated, when first is empty
+	out     int  // requests out
+	stages  [numStages]int
+	single  int // keyed agents of devices that hold one key at a time
+	turning int // agents whose key is being changed
+}
+
+// Manager gives out the keys of classes. Use New. It is not safe for concurrent
+// use.
+type Manager struct {
+	cfg     sm.ClassKeysConfig
+	fabric  Fabric
+	born    time.Time
+	now     time.Time
+	started bool
+
+	book    *keys.Book
+	classes [classes]class
+
+	view    *sm.View
+	lid     ib.LID // of the port we are attached to
+	master  bool
+	ready   bool // the fabric was settled once under this master
+	settled bool // it is now
+
+	devices []device
+	free    []int32
+	byPort  []int32 // by topo.PortID: 1 + index in devices, 0 for none
+	byGUID  map[ib.GUID]int32
+	byLID   map[ib.LID]int32
+
+	wire   wire
+	timers timers
+
+	rotation rotation
+	release  release
+	strays   uint64 // traps from nobody we know
+	changed  bool   // since the last Status
+	shown    time.Time
+	out      Output
+}
+
+// New makes a manager. It does nothing before it is stepped with Started. The
+// configuration must have been checked.
+func New(cfg sm.ClassKeysConfig, fabric Fabric) *Manager {
+	m := &Manager{cfg: cfg, fabric: fabric, byGUID: make(map[ib.GUID]int32), byLID: make(map[ib.LID]int32)}
+	for i, x := range [classes]struct {
+		cfg   sm.ClassKeyConfig
+		class mad.Class
+		kind  keys.Kind
+	}{
+		cc:  {cfg.CC, mad.ClassCongestionControl, keys.CCKey},
+		vs:  {cfg.VS, mad.ClassVendorVS, keys.VSKey},
+		n2n: {cfg.N2N, mad.ClassVendorN2N, keys.N2NKey},
+	} {
+		c := &m.classes[i]
+		c.cfg, c.kind = x.cfg, x.kind
+		c.mad, _ = mad.LookupKeyClass(x.class)
+		if c.cfg.Window == 0 {
+			c.cfg.Window = defaultWindow
+		}
+	}
+	return m
+}
+
+// defaultWindow is how many requests of a class are out at once.
+const defaultWindow = 500
+
+// Step advances the manager by one input. It never blocks. now must not go back.
+func (m *Manager) Step(now time.Time, in Input) Output {
+	m.now = now
+	m.out = Output{Save: m.out.Save[:0], Answer: m.out.Answer[:0], Send: m.out.Send[:0], Events: m.out.Events[:0]}
+	if s, ok := in.(*Started); ok && !m.started {
+		m.start(s)
+	}
+	if !m.started {
+		return m.out
+	}
+	switch in := in.(type) {
+	case *Seen:
+		m.see(in.View)
+	case *Received:
+		m.received(in)
+	case *Reply:
+		m.reply(in)
+	case *Release:
+		m.releaseAll()
+	}
+	m.fire()
+	m.pump()
+	m.rotate()
+	m.pump()
+	m.tellReleased()
+	m.tellStatus()
+	m.out.Wake = m.wake()
+	return m.out
+}
+
+func (m *Manager) start(s *Started) {
+	m.started, m.born = true, m.now
+	records := sm.KeyRecords(s.Facts)
+	ours := records[:0]
+	for _, r := range records {
+		if ofClass(r.Kind) {
+			ours = append(ours, r)
+		}
+	}
+	book, err := keys.NewBook(ours)
+	if err != nil {
+		// Whoever loads facts checks them. Without them nothing may be given out.
+		m.event(&sm.ClassKeyProblem{Reason: err.Error()})
+		m.started = false
+		return
+	}
+	m.book = book
+	m.startRotation(s.Facts)
+}
+
+// ofClass reports a kind of key that this package gives out.
+func ofClass(k keys.Kind) bool {
+	return k == keys.CCKey || k == keys.VSKey || k == keys.N2NKey || k == keys.N2NNodeKey
+}
+
+func (m *Manager) event(e sm.Event) { m.out.Events = append(m.out.Events, e) }
+
+func (m *Manager) save(f sm.Fact) { m.out.Save = append(m.out.Save, f) }
+
+// saveRing has the record of a key saved before anything is sent, if it changed.
+func (m *Manager) saveRing(r *keys.Ring) {
+	if r.Next(ib.Place{}, false).Save {
+		m.save(sm.KeyFactOf(r.Record()))
+		r.Saved()
+	}
+}
+
+// wake gives the earliest time at which something has to happen.
+func (m *Manager) wake() time.Time {
+	var at time.Time
+	if len(m.timers) > 0 {
+		at = m.born.Add(m.timers[0].at)
+	}
+	if r := m.rotation.at; !r.IsZero() && m.mayRotate() && (at.IsZero() || r.Before(at)) {
+		at = r
+	}
+	return at
+}

@@ -1,0 +1,274 @@
+package keymgr
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+// node is what class 0x0C knows of a switch: its own node key, which others show
+// to it, and those of its neighbours. Who has the manager key may write both.
+type node struct {
+	ring    *keys.Ring
+	blocks  []*mad.N2NNeighborsInfo // as the switch has them; nil: not read
+	sets    uint8                   // that a block was written in vain
+	none    bool                    // it does not know NeighborsInfo
+	failed  bool                    // it cannot be brought to its node key now
+	decided bool                    // it is clear whether it has a node key, and which
+}
+
+// maxBlocks is how many blocks the modifier of NeighborsInfo can name.
+const maxBlocks = 16
+
+// anewNode begins with a switch from scratch.
+func (m *Manager) anewNode(d *device) {
+	ports := int(m.view.Fabric.NodeOf(portID(d.port)).NumPorts) + 1
+	blocks := min((ports+mad.N2NNeighborsPerBlock-1)/mad.N2NNeighborsPerBlock, maxBlocks)
+	d.node = &node{ring: m.book.Ring(keys.N2NNodeKey, d.guid), blocks: make([]*mad.N2NNeighborsInfo, blocks)}
+	if d.node.ring != nil {
+		d.node.ring.Again()
+	}
+}
+
+// workNode brings a switch to its node key, and then to those of its neighbours.
+// It reports whether something is under way, or waited for.
+func (m *Manager) workNode(x ref, kp *sm.KeyPort, key keys.Key) bool {
+	d, _, _ := m.at(x)
+	n := d.node
+	if n.none || n.failed {
+		m.decide(x.dev)
+		return false
+	}
+	if m.readBlocks(x, kp, key) || m.workNodeKey(x, kp, key) {
+		return true
+	}
+	m.decide(x.dev)
+	if n.failed {
+		return false
+	}
+	if m.undecided(x.dev) {
+		m.to(x, waiting)
+		return true
+	}
+	for b := range n.blocks {
+		if m.block(x.dev, b, current(n.ring)) == *n.blocks[b] {
+			continue
+		}
+		if n.sets == maxSets {
+			m.nodeFails(x, kp, "it does not keep the keys of its neighbours")
+			return false
+		}
+		m.setBlock(x, opBlockSet, kp.LID, b, key, current(n.ring))
+		return true
+	}
+	n.sets = 0
+	return false
+}
+
+// readBlocks asks for a block that is not known.
+func (m *Manager) readBlocks(x ref, kp *sm.KeyPort, key keys.Key) bool {
+	d, _, _ := m.at(x)
+	for b, known := range d.node.blocks {
+		if known == nil {
+			m.getBlock(x, opBlock, kp.LID, b, key)
+			return true
+		}
+	}
+	return false
+}
+
+// workNodeKey does what the ring of the node key wants.
+func (m *Manager) workNodeKey(x ref, kp *sm.KeyPort, key keys.Key) bool {
+	d, _, _ := m.at(x)
+	n := d.node
+	if !held(n.ring) && !m.planNode(x, kp) {
+		return false
+	}
+	s := n.ring.Next(ib.Place{}, true)
+	m.saveRing(n.ring)
+	switch s.Do {
+	case keys.Ask:
+		m.getBlock(x, opNodeAsk, kp.LID, 0, key)
+		return true
+	case keys.Program:
+		m.setBlock(x, opNodeProgram, kp.LID, 0, key, s.New)
+		return true
+	case keys.Nothing:
+	default:
+		m.nodeFails(x, kp, "it does not keep its node key")
+	}
+	return false
+}
+
+// planNode begins to give a switch a node key. Whatever it shows as such is
+// replaced.
+func (m *Manager) planNode(x ref, kp *sm.KeyPort) bool {
+	d, _, _ := m.at(x)
+	r := m.book.Open(keys.N2NNodeKey, d.guid, ib.Place{})
+	h, err := m.cfg.Source.Make(keys.N2NNodeKey, d.guid, r.NextEpoch(), m.now)
+	if err == nil {
+		err = r.Plan(h)
+	}
+	if err != nil {
+		m.nodeFails(x, kp, err.Error())
+		return false
+	}
+	d.node.ring = r
+	r.Answered(keys.Seen{})
+	return true
+}
+
+func (m *Manager) nodeFails(x ref, kp *sm.KeyPort, reason string) {
+	d, _, _ := m.at(x)
+	d.node.failed = true
+	m.event(&sm.ClassKeyProblem{Kind: keys.N2NNodeKey, GUID: d.guid, Place: kp.Place, Reason: reason})
+}
+
+// current gives the key that a device is known to have, or to have had last.
+func current(r *keys.Ring) keys.Key {
+	if r == nil {
+		return keys.Key{}
+	}
+	rec := r.Record()
+	return rec.Current.Key
+}
+
+// block gives a block of NeighborsInfo as it should be: in the record of port 0
+// the switch itself, in others the switch that is cabled there, if it is where it
+// belongs and has a node key.
+func (m *Manager) block(dev int32, b int, own keys.Key) (info mad.N2NNeighborsInfo) {
+	d := &m.devices[dev]
+	f := m.view.Fabric
+	tn := f.NodeOf(portID(d.port))
+	for i := range info.Neighbor {
+		num := b*mad.N2NNeighborsPerBlock + i
+		switch {
+		case num == 0:
+			info.Neighbor[i] = mad.N2NNeighbor{NodeType: ib.NodeSwitch, LID: d.lid, Key: own.M()}
+		case num <= int(tn.NumPorts):
+			info.Neighbor[i] = m.neighbor(f.Port(portID(d.port) + topo.PortID(num)).Peer)
+		}
+	}
+	return info
+}
+
+// neighbor gives the record of the switch that has a port.
+func (m *Manager) neighbor(peer topo.PortID) mad.N2NNeighbor {
+	dev := m.neighborOf(peer)
+	if dev < 0 || !m.devices[dev].up {
+		return mad.N2NNeighbor{}
+	}
+	d := &m.devices[dev]
+	key := current(m.book.Ring(keys.N2NNodeKey, d.guid))
+	kp, ok := m.fabric.KeyPort(portID(d.port))
+	if !ok || !kp.Verified || key.IsZero() {
+		return mad.N2NNeighbor{}
+	}
+	return mad.N2NNeighbor{NodeType: ib.NodeSwitch, LID: d.lid, Key: key.M()}
+}
+
+// neighborOf gives the switch that has a port, -1 for none.
+func (m *Manager) neighborOf(peer topo.PortID) int32 {
+	if peer == topo.None {
+		return -1
+	}
+	tn := m.view.Fabric.NodeOf(peer)
+	if tn.Type != ib.NodeSwitch {
+		return -1
+	}
+	return m.deviceOf(tn.FirstPort)
+}
+
+// eachNeighbor calls f with the switches that a switch is cabled to, one that has
+// several cables several times, until f says no.
+func (m *Manager) eachNeighbor(dev int32, f func(int32) bool) {
+	first := portID(m.devices[dev].port)
+	tn := m.view.Fabric.NodeOf(first)
+	for num := 1; num <= int(tn.NumPorts); num++ {
+		if far := m.neighborOf(m.view.Fabric.Port(first + topo.PortID(num)).Peer); far >= 0 && !f(far) {
+			return
+		}
+	}
+}
+
+// undecided reports a neighbour of which it is not clear yet which node key it
+// has. Each decides that for itself, so nobody waits in a circle.
+func (m *Manager) undecided(dev int32) (wait bool) {
+	m.eachNeighbor(dev, func(far int32) bool {
+		d := &m.devices[far]
+		wait = d.up && d.agents[n2n].stage == working && d.node != nil && !d.node.decided
+		return !wait
+	})
+	return wait
+}
+
+// decide notes that it is clear which node key a switch has.
+func (m *Manager) decide(dev int32) {
+	if n := m.devices[dev].node; n != nil && !n.decided {
+		n.decided = true
+		m.refreshNeighbours(dev)
+	}
+}
+
+// refreshNeighbours has the neighbours of a switch look at what they know of it.
+func (m *Manager) refreshNeighbours(dev int32) {
+	m.eachNeighbor(dev, func(far int32) bool {
+		m.refresh(far)
+		return true
+	})
+}
+
+// refresh has a switch look at what it knows of its neighbours.
+func (m *Manager) refresh(dev int32) {
+	x := ref{dev, n2n}
+	if d, a, _ := m.at(x); d.up && (a.stage == idle || a.stage == waiting) && m.ready {
+		m.to(x, working)
+		m.queue(x)
+	}
+}
+
+func (m *Manager) getBlock(x ref, o op, lid ib.LID, b int, key keys.Key) {
+	m.send(x, o, lid, mad.Header{Method: mad.MethodGet, Attr: mad.N2NAttrNeighborsInfo, Mod: uint32(b)}, key.M())
+}
+
+// setBlock writes a block with the node key own.
+func (m *Manager) setBlock(x ref, o op, lid ib.LID, b int, key, own keys.Key) {
+	info := m.block(x.dev, b, own)
+	m.putBlock(x, o, lid, b, key, &info)
+}
+
+func (m *Manager) putBlock(x ref, o op, lid ib.LID, b int, key keys.Key, info *mad.N2NNeighborsInfo) {
+	data := m.send(x, o, lid, mad.Header{Method: mad.MethodSet, Attr: mad.N2NAttrNeighborsInfo, Mod: uint32(b)}, key.M())
+	must(mad.Encode(data, info))
+}
+
+// gotNeighbors takes a block that a switch showed.
+func (m *Manager) gotNeighbors(x ref, o op, b int, data []byte) {
+	d, _, _ := m.at(x)
+	n := d.node
+	if n == nil || b >= len(n.blocks) {
+		return
+	}
+	info := new(mad.N2NNeighborsInfo)
+	must(mad.Decode(data, info))
+	switch o {
+	case opNodeProgram:
+		n.ring.Sent(true)
+		return
+	case opBlockSet:
+		n.sets++
+	case opNodeAsk:
+		found := n.ring.Answered(keys.Seen{Key: keys.New(info.Neighbor[0].Key.Reveal())})
+		if found == keys.FoundForeign {
+			n.ring.Answered(keys.Seen{}) // who has the manager key may overwrite it
+		}
+		m.saveRing(n.ring)
+		if found == keys.FoundNew {
+			m.refreshNeighbours(x.dev)
+		}
+	default:
+	}
+	n.blocks[b] = info
+}

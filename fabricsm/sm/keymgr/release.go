@@ -1,0 +1,141 @@
+package keymgr
+
+import (
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+)
+
+// release is how far giving all keys back is.
+type release struct{ on, told bool }
+
+// releaseAll begins to give all keys back.
+func (m *Manager) releaseAll() {
+	if m.release.on {
+		return
+	}
+	m.release.on = true
+	m.each(func(x ref) {
+		_, a, _ := m.at(x)
+		a.poll, a.sets, a.pause, a.due = false, 0, 0, 0
+		m.to(x, working)
+		if m.ready {
+			m.queue(x)
+		}
+	})
+}
+
+// take brings an agent to have no key, no lease and no protect bit.
+func (m *Manager) take(x ref, kp *sm.KeyPort) {
+	d, a, c := m.at(x)
+	if a.poll {
+		a.poll, a.read, a.known = false, false, false
+		m.again(x)
+	}
+	key, ok := m.takeUnder(x, kp)
+	if !ok {
+		return
+	}
+	switch {
+	case !a.known:
+		m.get(x, opRead, kp.LID, c.mad.KeyAttr, key)
+	case !a.bare && !held(a.ring):
+		m.fail(x, kp, "it has a key that somebody else gave it")
+	case x.class == n2n && d.sw && m.clearNode(x, kp, key):
+	case a.bare && !a.protect && a.lease == 0:
+		m.retire(c.kind, a.ring)
+		m.done(x)
+	case a.sets == maxSets:
+		m.fail(x, kp, "it does not give its key back")
+	default:
+		m.setKey(x, opClear, kp.LID, key, keys.Key{})
+	}
+}
+
+// takeUnder finds out under which key a device may be written to.
+func (m *Manager) takeUnder(x ref, kp *sm.KeyPort) (keys.Key, bool) {
+	_, a, c := m.at(x)
+	if !held(a.ring) {
+		return keys.Key{}, !m.explore(x, kp)
+	}
+	s := a.ring.Next(kp.Place, true)
+	m.saveRing(a.ring)
+	switch s.Do {
+	case keys.Ask:
+		m.get(x, opAsk, kp.LID, c.mad.KeyAttr, s.Header)
+	case keys.Program:
+		return s.Header, true
+	case keys.Nothing, keys.Refusing:
+		return a.ring.Now(kp.Place, true)
+	case keys.Withhold:
+		m.fail(x, kp, "its key is withheld: it is not seen where it was given one")
+	case keys.Stranded:
+		m.fail(x, kp, "it answers under none of the keys it was given, and keeps its key")
+	case keys.Foreign:
+		m.fail(x, kp, "it has a key that somebody else gave it")
+	}
+	return keys.Key{}, false
+}
+
+// clearNode has a switch forget node keys, before its manager key goes. It reports
+// whether something is under way.
+func (m *Manager) clearNode(x ref, kp *sm.KeyPort, key keys.Key) bool {
+	d, _, _ := m.at(x)
+	n := d.node
+	if n.none {
+		return false
+	}
+	if m.readBlocks(x, kp, key) {
+		return true
+	}
+	for b, have := range n.blocks {
+		if *have == (mad.N2NNeighborsInfo{}) {
+			continue
+		}
+		if n.sets == maxSets {
+			m.nodeFails(x, kp, "it does not give its node keys back")
+			return false
+		}
+		m.putBlock(x, opBlockSet, kp.LID, b, key, &mad.N2NNeighborsInfo{})
+		return true
+	}
+	m.retire(keys.N2NNodeKey, n.ring)
+	return false
+}
+
+// retire destroys a key that a device was seen to hold no longer.
+func (m *Manager) retire(kind keys.Kind, ring *keys.Ring) {
+	if held(ring) {
+		rec := ring.Record()
+		m.book.Retire(kind, rec.GUID)
+		m.saveRing(ring)
+	}
+}
+
+// tellReleased says, once nothing is left to do, what became of the keys.
+func (m *Manager) tellReleased() {
+	if !m.release.on || m.release.told || !m.ready || m.busy() {
+		return
+	}
+	m.release.told = true
+	e := &sm.ClassKeysReleased{}
+	for _, r := range m.book.Records() {
+		switch {
+		case r.Retired:
+			e.Released++
+		case len(r.Try()) > 0:
+			e.Kept++
+		}
+	}
+	m.event(e)
+}
+
+// busy reports that something is under way.
+func (m *Manager) busy() bool {
+	for i := range m.classes {
+		if c := &m.classes[i]; c.stages[working]+c.stages[waiting]+c.out > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package keymgr
+
+import (
+	"time"
+
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
+)
+
+// statusEvery is the shortest time between two statuses while something is under
+// way.
+const statusEvery = time.Second
+
+// Status says how far the keys of classes are. It is not changed once given.
+type Status struct {
+	Time    time.Time
+	Classes []ClassStatus // those that are not ignored
+	Ages    []keys.Age    // as of the end of the last rotation, the oldest first
+	Strays  uint64        // traps that could not be from a device with a key of ours
+	Busy    bool
+}
+
+// ClassStatus counts end ports by how far a class is at them.
+type ClassStatus struct {
+	Kind    keys.Kind
+	Enable  sm.KeyEnable
+	Settled int // as they should be
+	Working int
+	Absent  int // without the class, or without keys in it, or silent
+	Failing int // see ClassKeyProblem
+	Single  int // of Settled: they hold one key at a time, which is not changed
+}
+
+// tellStatus gives a status out if there is something new.
+func (m *Manager) tellStatus() {
+	busy := m.busy()
+	if !m.changed || busy && m.now.Sub(m.shown) < statusEvery {
+		return
+	}
+	m.changed, m.shown = false, m.now
+	s := &Status{Time: m.now, Ages: m.rotation.ages, Strays: m.strays, Busy: busy}
+	for i := range m.classes {
+		c := &m.classes[i]
+		if c.cfg.Enable == sm.KeyIgnore {
+			continue
+		}
+		s.Classes = append(s.Classes, ClassStatus{
+			Kind: c.kind, Enable: c.cfg.Enable, Settled: c.stages[idle], Working: c.stages[working] + c.stages[waiting],
+			Absent: c.stages[absent], Failing: c.stages[failing], Single: c.single,
+		})
+	}
+	m.out.Status = s
+}
