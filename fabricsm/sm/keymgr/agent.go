@@ -66,6 +66,7 @@ type agent struct {
 	turning     bool // its key is being changed
 	counted     bool // among the class's single
 
+	parked   bool // it waits until the fabric is settled
 	guessed  bool // it was asked under a key that it does not have
 	clear    bool // its counters of violations are to be cleared
 	withheld bool // it is failing because it is not where it belongs

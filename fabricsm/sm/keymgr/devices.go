@@ -16,6 +16,9 @@ func (m *Manager) see(v *sm.View) {
 	if old != nil {
 		before = old.Fabric
 	}
+	if v.Settled && !m.settled {
+		m.calm = m.now
+	}
 	m.settled = v.Settled
 	if master := v.State == ib.SMMaster; master != m.master {
 		m.master = master
@@ -41,6 +44,10 @@ func (m *Manager) see(v *sm.View) {
 		m.ready = true
 		m.each(m.queue)
 	}
+	if v.Settled && m.parked > 0 {
+		m.parked = 0
+		m.each(m.unpark)
+	}
 }
 
 // each calls f with all agents that have something to do with keys.
@@ -51,6 +58,14 @@ func (m *Manager) each(f func(ref)) {
 				f(x)
 			}
 		}
+	}
+}
+
+// unpark goes on with an agent that waited for the fabric to be settled.
+func (m *Manager) unpark(x ref) {
+	if _, a, _ := m.at(x); a.parked {
+		a.parked = false
+		m.queue(x)
 	}
 }
 

@@ -61,6 +61,9 @@ const (
 	maxSets = 3
 	// reactEvery is the shortest time between two reactions to traps of an agent.
 	reactEvery = time.Second
+	// calmFor is how long the fabric must have been settled for silence to mean
+	// something: longer than it takes to try in vain.
+	calmFor = time.Second
 	// lookEvery is how often a settled device is asked whose lease never ends.
 	lookEvery = 10 * time.Minute
 	// againMin and againMax bound the doubling pause before a device that did not
@@ -104,10 +107,12 @@ type Manager struct {
 	classes [classes]class
 
 	view    *sm.View
+	parked  int    // agents wait for the fabric to be settled, at most so many
 	lid     ib.LID // of the port we are attached to
 	master  bool
-	ready   bool // the fabric was settled once under this master
-	settled bool // it is now
+	ready   bool      // the fabric was settled once under this master
+	settled bool      // it is now
+	calm    time.Time // since when
 
 	devices []device
 	free    []int32

@@ -62,6 +62,9 @@ func (m *Manager) unanswered(x ref, o op) {
 		return
 	}
 	a.tries = 0
+	if m.wait(x) {
+		return
+	}
 	switch o {
 	case opCaps, opRead:
 		if held(a.ring) {
@@ -87,6 +90,22 @@ func (m *Manager) unanswered(x ref, o op) {
 		return
 	}
 	m.queue(x)
+}
+
+// wait puts off to blame a device for silence while packets may not reach it: the
+// fabric is at work, or was just now. It reports whether it did.
+func (m *Manager) wait(x ref) bool {
+	_, a, _ := m.at(x)
+	switch {
+	case !m.settled:
+		a.parked = true
+		m.parked++
+	case m.now.Sub(m.calm) < calmFor:
+		m.queue(x)
+	default:
+		return false
+	}
+	return true
 }
 
 // again has a device asked which key it is on, if it may have any.

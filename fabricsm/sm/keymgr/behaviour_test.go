@@ -1,0 +1,378 @@
+package keymgr_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keymgr"
+	"portcullis/fabricsm/transport"
+)
+
+func (e *env) setDevice(node string, d sim.Device) {
+	e.t.Helper()
+	if err := e.fab.SetDevice(node, d); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// class gives what is told of a class.
+func (e *env) class(k keys.Kind) keymgr.ClassStatus {
+	for _, c := range e.status.Classes {
+		if c.Kind == k {
+			return c
+		}
+	}
+	return keymgr.ClassStatus{}
+}
+
+// attack sends a request of a class under a key from a host to a LID.
+func (e *env) attack(from string, to ib.LID, class mad.Class, key uint64) []transport.Packet {
+	e.t.Helper()
+	st, err := e.fab.Station(from, false)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer st.Close()
+	k, _ := mad.LookupKeyClass(class)
+	p := transport.Packet{LID: to, QP: 1}
+	p.MAD.SetHeader(mad.Header{Class: class, ClassVersion: k.Version, Method: mad.MethodGet, Attr: k.KeyAttr, TID: 99})
+	p.MAD.SetMKey(ib.NewMKey(key))
+	return st.Exchange([]transport.Packet{p}, nil)
+}
+
+// open makes a host behind a port of leaf1 a full member of the default partition,
+// by its own hand, as none is that our partitions hold.
+func (e *env) open(node string, port ib.PortNum) {
+	e.t.Helper()
+	st, err := e.fab.Station(node, false)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer st.Close()
+	toSwitch, _ := (mad.Route{}).Append(1)
+	for _, to := range []struct {
+		route mad.Route
+		mod   uint32
+	}{{mad.Route{}, 0}, {toSwitch, uint32(port) << 16}} {
+		q := transport.Packet{LID: ib.PermissiveLID}
+		mad.NewSMP(&q.MAD, mad.Header{Method: mad.MethodSet, Attr: mad.AttrPKeyTable, Mod: to.mod, TID: 79}, &to.route, ib.MKey{})
+		q.MAD.Data()[0], q.MAD.Data()[1] = 0xff, 0xff
+		if got := st.Exchange([]transport.Packet{q}, nil); len(got) != 1 || got[0].MAD.Status() != mad.StatusOK {
+			e.t.Fatalf("Set P_KeyTable: %v", got)
+		}
+	}
+}
+
+// TestDevicesWithout: devices without a class, without keys in it, or with one key
+// at a time are told apart, and hold nobody up.
+func TestDevicesWithout(t *testing.T) {
+	e := newEnv(t, single(t, 5, 6), sim.Modern(), 1)
+	e.rotating()
+	e.setDevice("h1", sim.Device{})
+	e.setDevice("h2", sim.Device{CC: sim.ClassOpen, VS: sim.ClassOpen, N2N: sim.ClassOpen})
+	e.setDevice("h3", sim.Device{CC: sim.ClassKeyed, VS: sim.ClassKeyed, N2N: sim.ClassKeyed})
+	e.start()
+	e.settle(10 * time.Second)
+	for _, k := range kinds {
+		want := keymgr.ClassStatus{Kind: k, Enable: sm.KeyEnabled, Settled: 4, Absent: 2, Single: 1}
+		if diff := cmp.Diff(want, e.class(k)); diff != "" {
+			t.Errorf("status (-want +got):\n%s", diff)
+		}
+	}
+	first := e.keysNow()
+	e.run(10*time.Minute + 10*time.Second)
+	e.settle(time.Minute)
+	same := 0
+	for n, k := range e.keysNow() {
+		if k == first[n] && !k.IsZero() {
+			same++
+		}
+	}
+	if same != len(kinds) {
+		t.Errorf("%d keys were not changed, want those of the device that holds one at a time", same)
+	}
+	for _, r := range eventsOf[*sm.KeysRotated](e.events) {
+		wantSingle := 1
+		if r.Kind == keys.N2NNodeKey {
+			wantSingle = 0
+		}
+		if r.Single != wantSingle || r.Old != wantSingle || r.Failed != 0 {
+			t.Errorf("%v: %d that hold one at a time, %d old ones", r, r.Single, r.Old)
+		}
+	}
+	if len(e.status.Ages) != len(kinds) || e.status.Ages[0].Why != keys.WhySingle || e.status.Ages[0].Age < 10*time.Minute-time.Second {
+		t.Errorf("ages: %+v, want three keys of ten minutes", e.status.Ages)
+	}
+}
+
+// TestSilentDevicesHoldNobodyUp: with a tenth of the devices silent, and a small
+// window, the others have their keys at once.
+func TestSilentDevicesHoldNobodyUp(t *testing.T) {
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 80, Radix: 16})
+	e := newEnv(t, must(t, l, err), sim.Modern(), 1)
+	for _, c := range []*sm.ClassKeyConfig{&e.cfg.ClassKeys.CC, &e.cfg.ClassKeys.VS, &e.cfg.ClassKeys.N2N} {
+		c.Window = 16
+	}
+	ports, silent := endPorts(l), make(map[string]bool)
+	for i, p := range ports {
+		if i%10 == 3 && p.node != "sm" && !p.sw {
+			silent[p.node] = true
+			e.setDevice(p.node, sim.Device{})
+		}
+	}
+	e.start()
+	for e.view == nil || !e.view.Settled {
+		e.next(e.now.Add(time.Second))
+	}
+	e.run(500 * time.Millisecond)
+	for _, p := range ports {
+		for _, k := range kinds {
+			if have, ok := e.fab.ClassKey(p.node, p.num, classes[k]); ok && have.Key.IsZero() {
+				t.Errorf("%s has no %v half a second after the fabric was settled", p.node, k)
+			}
+		}
+	}
+	if len(silent) < 7 {
+		t.Errorf("%d silent devices, want a tenth", len(silent))
+	}
+	e.settle(10 * time.Second)
+}
+
+// TestWrongKeyIsRefused: a device answers nobody without its key, and what it
+// counts is told with who it was, and cleared.
+func TestWrongKeyIsRefused(t *testing.T) {
+	for kind, class := range classes {
+		t.Run(kind.String(), func(t *testing.T) {
+			e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
+			e.start()
+			e.settle(time.Minute)
+			e.open("h1", 2)
+			e.takeEvents()
+			victim := e.fab.PortInfo("h2", 1).LID
+			for range 3 {
+				if got := e.attack("h1", victim, class, 0xbad); len(got) != 0 {
+					t.Fatal("a request under a wrong key was answered")
+				}
+			}
+			before, _ := e.fab.ClassKey("h2", 1, class)
+			e.run(3 * time.Second)
+			e.settle(time.Minute)
+			after, _ := e.fab.ClassKey("h2", 1, class)
+			if before.Violations != 3 || after.Violations != 0 || after.Key != before.Key || !after.Protect {
+				t.Errorf("the device counted %d, then %d; same key %v, protected %v", before.Violations, after.Violations, after.Key == before.Key, after.Protect)
+			}
+			got := eventsOf[*sm.ClassKeyViolation](e.events)
+			if len(got) != 1 {
+				t.Fatalf("%d events %v, want one", len(got), e.events)
+			}
+			want := &sm.ClassKeyViolation{
+				Kind: kind, GUID: e.list.Find("h2").PortGUID(1), Place: ib.Place{Switch: e.list.Find("leaf1").GUID, Port: 3}, Count: 3, Times: 1,
+				Told: true, SLID: e.fab.PortInfo("h1", 1).LID, QP: 1, Method: mad.MethodGet, Attr: got[0].Attr,
+			}
+			if diff := cmp.Diff(want, got[0]); diff != "" {
+				t.Errorf("event (-want +got):\n%s", diff)
+			}
+			e.run(2 * time.Minute)
+			e.checkKeys()
+		})
+	}
+}
+
+// TestFalseTraps: a trap that is made up changes nothing, is told rarely, and
+// costs at most a look a second.
+func TestFalseTraps(t *testing.T) {
+	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
+	e.start()
+	e.settle(time.Minute)
+	e.takeEvents()
+	sets, gets := e.sent[mad.MethodSet], e.sent[mad.MethodGet]
+	st, err := e.fab.Station("h1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		key  uint64
+		told bool
+	}{{"no key", 0, true}, {"a wrong key", 0xbad, true}} {
+		for i := range 100 {
+			p := transport.Packet{LID: e.fab.PortInfo("sm", 1).LID, QP: 1}
+			p.MAD.SetHeader(mad.Header{Class: mad.ClassVendorVS, ClassVersion: 1, Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: ib.TID(1000 + i)})
+			p.MAD.SetMKey(ib.NewMKey(tt.key))
+			st.Send(p)
+			e.run(10 * time.Millisecond)
+		}
+		e.run(2 * time.Second)
+		got := eventsOf[*sm.ClassKeyFalseTrap](e.takeEvents())
+		if tt.told && (len(got) == 0 || len(got) > 8) {
+			t.Errorf("%s: %d events, want a few", tt.name, len(got))
+		}
+	}
+	if n := e.sent[mad.MethodSet] - sets; n != 0 {
+		t.Errorf("%d Sets because of made up traps", n)
+	}
+	if n := e.sent[mad.MethodGet] - gets; n > 10 {
+		t.Errorf("%d Gets because of 200 made up traps in two seconds", n)
+	}
+}
+
+// TestReboot: a device that was reset holds no key, and gets its own back.
+func TestReboot(t *testing.T) {
+	fabrics(t, func(t *testing.T, l *netlist.Netlist) {
+		for i := range l.Nodes {
+			if l.Nodes[i].Name == "sm" {
+				continue
+			}
+			e := newEnv(t, l, sim.Modern(), 1)
+			e.cfg.AuditPeriod = time.Second
+			e.start()
+			e.settle(time.Minute)
+			before := e.keysNow()
+			if err := e.fab.Reboot(l.Nodes[i].Name); err != nil {
+				t.Fatal(err)
+			}
+			e.run(time.Minute)
+			e.checkKeys()
+			if diff := cmp.Diff(before, e.keysNow()); diff != "" || t.Failed() {
+				t.Fatalf("after a reboot of %s:\n%s", l.Nodes[i].Name, diff)
+			}
+		}
+	})
+}
+
+// TestLeaseIsKept: a device whose trap gets lost does not lose its protection.
+func TestLeaseIsKept(t *testing.T) {
+	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
+	e.start()
+	e.settle(time.Minute)
+	e.open("h1", 2)
+	for range 3 {
+		e.attack("h1", e.fab.PortInfo("h2", 1).LID, mad.ClassVendorVS, 0xbad)
+		e.st.Take(nil) // the trap
+		if k, _ := e.fab.ClassKey("h2", 1, mad.ClassVendorVS); k.Violations != 1 {
+			t.Fatalf("the device counted %d", k.Violations)
+		}
+		e.run(61 * time.Second)
+		if k, _ := e.fab.ClassKey("h2", 1, mad.ClassVendorVS); !k.Protect {
+			t.Fatal("the protection lapsed")
+		}
+	}
+}
+
+// TestForeignKey: a device with a key of somebody else keeps it, and is told of.
+func TestForeignKey(t *testing.T) {
+	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
+	ours := e.cfg.ClassKeys
+	e.cfg.ClassKeys.VS.Enable = sm.KeyIgnore
+	e.start()
+	e.settle(time.Minute)
+	p := transport.Packet{LID: e.fab.PortInfo("h2", 1).LID, QP: 1}
+	p.MAD.SetHeader(mad.Header{Class: mad.ClassVendorVS, ClassVersion: 1, Method: mad.MethodSet, Attr: mad.VSAttrKeyInfo, TID: 5})
+	if err := mad.Encode(p.MAD[32:], &mad.VSKeyInfo{VSKey: ib.NewMKey(0xbad)}); err != nil {
+		t.Fatal(err)
+	}
+	e.st.Exchange([]transport.Packet{p}, nil)
+	e.cfg.ClassKeys = ours
+	e.start()
+	e.settle(time.Minute)
+	if k, _ := e.fab.ClassKey("h2", 1, mad.ClassVendorVS); k.Key != ib.NewMKey(0xbad) {
+		t.Error("the key of somebody else was replaced")
+	}
+	got := eventsOf[*sm.ClassKeyProblem](e.events)
+	if len(got) != 1 || got[0].GUID != e.list.Find("h2").PortGUID(1) || got[0].Kind != keys.VSKey {
+		t.Errorf("problems told: %v", got)
+	}
+	if c := e.class(keys.VSKey); c.Failing != 1 || c.Settled != 4 {
+		t.Errorf("status %+v", c)
+	}
+}
+
+// TestUnverifiedPlaces: where no place is verified, no device is asked anything.
+func TestUnverifiedPlaces(t *testing.T) {
+	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
+	e.cfg.MKey.Places = sm.PlacesDeclared
+	e.start()
+	e.settle(time.Minute)
+	for _, p := range endPorts(e.list) {
+		k, _ := e.fab.ClassKey(p.node, p.num, mad.ClassVendorVS)
+		if own := p.node == "sm"; k.Key.IsZero() == own {
+			t.Errorf("%s has a key: %v", p.node, !k.Key.IsZero())
+		}
+	}
+}
+
+func (e *env) checkNone() {
+	e.t.Helper()
+	for _, p := range endPorts(e.list) {
+		for _, kind := range kinds {
+			k, _ := e.fab.ClassKey(p.node, p.num, classes[kind])
+			if !k.Key.IsZero() || k.Protect || k.LeasePeriod != 0 || !e.saved[name{kind, p.guid}].Retired {
+				e.t.Errorf("%s/%d: %v is there: %v, protected %v, lease %d; retired: %v",
+					p.node, p.num, kind, !k.Key.IsZero(), k.Protect, k.LeasePeriod, e.saved[name{kind, p.guid}].Retired)
+			}
+		}
+		if r := e.saved[name{keys.N2NNodeKey, p.guid}]; p.sw && !r.Retired {
+			e.t.Errorf("%s: the node key is not retired", p.node)
+		}
+	}
+}
+
+// TestDisable: with "disable" all keys, leases and protect bits are taken away,
+// and a restart writes nothing.
+func TestDisable(t *testing.T) {
+	fabrics(t, func(t *testing.T, l *netlist.Netlist) {
+		e := newEnv(t, l, sim.Modern(), 1)
+		e.start()
+		e.settle(time.Minute)
+		off := sm.ClassKeyConfig{Enable: sm.KeyDisable}
+		e.cfg.ClassKeys = sm.ClassKeysConfig{CC: off, VS: off, N2N: off}
+		e.start()
+		e.settle(time.Minute)
+		e.checkNone()
+		sets := e.sent[mad.MethodSet]
+		e.start()
+		e.settle(time.Minute)
+		e.run(30 * time.Minute)
+		if n := e.sent[mad.MethodSet] - sets; n != 0 {
+			t.Errorf("%d Sets of a fabric without keys", n)
+		}
+	})
+}
+
+// TestRelease: all keys are given back on request, also by a manager that is killed
+// at it and asked again.
+func TestRelease(t *testing.T) {
+	fabrics(t, func(t *testing.T, l *netlist.Netlist) {
+		for _, steps := range []int{0, 1, 5, 20, 60} {
+			e := newEnv(t, l, sim.Modern(), 1)
+			e.rotating()
+			e.start()
+			e.settle(time.Minute)
+			if steps > 0 {
+				e.stepKeys(&keymgr.Release{})
+				for range steps {
+					e.next(e.now.Add(time.Second))
+				}
+				e.start()
+				e.settle(time.Minute)
+				e.checkKeys()
+			}
+			e.takeEvents()
+			e.stepKeys(&keymgr.Release{})
+			e.settle(time.Minute)
+			e.checkNone()
+			got := eventsOf[*sm.ClassKeysReleased](e.events)
+			if len(got) != 1 || got[0].Kept != 0 || got[0].Released != len(e.saved) {
+				t.Errorf("told %v, want one of %d keys", got, len(e.saved))
+			}
+		}
+	})
+}
