@@ -24,6 +24,7 @@ const (
 	ExplorationBudget Control = "exploration_budget"
 	Audit             Control = "audit"
 	FlapQuarantine    Control = "flap_quarantine"
+	Topospec          Control = "topospec"
 )
 
 // Carried is a control with what it is and the drills it carries: each passes with
@@ -72,6 +73,18 @@ func Controls() []Carried {
 			PlaceBinding, "a membership holds for a GUID at one switch port only",
 			[]string{"T18"},
 			func(o *SiteOptions) { o.Follows = true },
+		},
+		{
+			Topospec, "what is not at the switch port where it was declared to be is switched off",
+			[]string{
+				"T17", "T18", "T19", "T20", "T21", "T22", "T23", "T24", "T26", "T28", "T148", "T149", "T150", "T151", "T152",
+			},
+			func(o *SiteOptions) {
+				o.SM.Topology = sm.TopologyConfig{}
+				if o.SM.MKey.Source != nil {
+					o.SM.MKey.Places = sm.PlacesSeen
+				}
+			},
 		},
 		{
 			FirstPlace, "a GUID that is shown twice is believed where it was first",

@@ -15,23 +15,20 @@ import (
 // T28.
 func identityDrills() []Drill {
 	return []Drill{
-		{ID: "T17", Threat: "take the GUID of a host that is running", Play: stolenGUID},
-		{ID: "T18", Threat: "take the GUID of a host that is switched off, to inherit its partition", Play: idleGUID},
-		{ID: "T19", Threat: "use a GUID that inventory does not know", Needs: needsSpec},
-		{ID: "T20", Threat: "take the GUID of the Subnet Manager's port", Play: managerGUID},
-		{ID: "T21", Threat: "claim to be a switch, and show a fabric behind an adapter", Play: fakeSwitch},
-		{ID: "T22", Threat: "change the GUID while the link stays up", Play: quietGUID},
-		{ID: "T23", Threat: "show the right GUID now and a wrong one then", Play: flipFlop},
-		{ID: "T24", Threat: "swap the GUIDs of two hosts", Needs: needsSpec},
+		{ID: "T17", Threat: "take the GUID of a host that is running", Play: declared("T17", stolenGUID)},
+		{ID: "T18", Threat: "take the GUID of a host that is switched off, to inherit its partition", Play: declared("T18", idleGUID)},
+		{ID: "T19", Threat: "use a GUID that inventory does not know", Play: declared("T19")},
+		{ID: "T20", Threat: "take the GUID of the Subnet Manager's port", Play: declared("T20", managerGUID)},
+		{ID: "T21", Threat: "claim to be a switch, and show a fabric behind an adapter", Play: declared("T21", fakeSwitch)},
+		{ID: "T22", Threat: "change the GUID while the link stays up", Play: declared("T22", quietGUID)},
+		{ID: "T23", Threat: "show the right GUID now and a wrong one then", Play: declared("T23", flipFlop)},
+		{ID: "T24", Threat: "swap the GUIDs of two hosts", Play: declared("T24")},
 		{ID: "T25", Threat: "take the name and the system image GUID of another machine", Play: borrowedName},
-		{ID: "T26", Threat: "show GUIDs that no device may have", Play: oddGUIDs},
+		{ID: "T26", Threat: "show GUIDs that no device may have", Play: declared("T26", oddGUIDs)},
 		{ID: "T27", Threat: "send requests to the Subnet Administrator with another's source GID", Needs: "the Subnet Administrator"},
-		{ID: "T28", Threat: "cross the cables of one host's adapters", Needs: needsSpec},
+		{ID: "T28", Threat: "cross the cables of one host's adapters", Play: declared("T28")},
 	}
 }
-
-// needsSpec is why drills wait that are about the declared topology.
-const needsSpec = "the declared topology in the Subnet Manager: package topospec judges, and the manager does not ask it yet"
 
 // stolenGUID is T17.
 func stolenGUID(s *Scene) {
@@ -84,7 +81,7 @@ func fakeSwitch(s *Scene) {
 	place := t.Place("h7", 1)
 	s.Tried("h7 shows a switch with 3 hosts behind it in place of its adapter, one of them with the GUID of h1")
 	t.Attack()
-	t.replace("h7", []netlist.Node{fakeHost("ghost1", 0xBAD00010), fakeHost("ghost2", t.List.Find("h1").GUID), fakeHost("ghost3", 0xBAD00030)})
+	t.replace("h7", fakeGUID, ghosts(t))
 	t.Reported(10*time.Second, "a switch where a host belongs", is(func(e *sm.BadAnswer) bool { return e.GUID == fakeGUID }))
 	if t.Isolated(10*time.Second, "the port with the switch is closed", func() bool { return !t.Open("h7") }) {
 		s.Stopped("nothing behind %v is looked at, the port stays closed", place)
@@ -127,13 +124,13 @@ func fakeHost(name string, guid ib.GUID) netlist.Node {
 	return netlist.NewNode(ib.NodeCA, name, guid, 1)
 }
 
-// replace takes a host off its cable and puts a switch there with other nodes
-// behind it.
-func (t *Site) replace(host string, behind []netlist.Node) {
+// replace takes a host off its cable and puts a switch there with a GUID, and other
+// nodes behind it.
+func (t *Site) replace(host string, guid ib.GUID, behind []netlist.Node) {
 	at := t.SwitchPort(host, 1)
 	t.pull(host)
 	t.Run(50 * time.Millisecond)
-	sw := netlist.NewNode(ib.NodeSwitch, "fake", fakeGUID, len(behind)+1)
+	sw := netlist.NewNode(ib.NodeSwitch, "fake", guid, len(behind)+1)
 	sw.Ports[1].Peer, sw.Ports[1].PeerPort = at.Node, at.Port
 	t.scene.Must(t.Fabric.Insert(sw))
 	for i, n := range behind {
@@ -231,17 +228,13 @@ func flipFlop(s *Scene) {
 	t.Victim("h1", "h5")
 	s.Tried("h7 of tenant C shows the GUIDs of h1 for 50 s of every 90 s, for two hours, while its link is up")
 	t.Attack()
-	own, stolen := t.List.Find("h7").GUID, t.List.Find("h1").GUID
 	place, closed := t.Place("h7", 1), time.Duration(0)
-	for range 80 {
-		s.Must(t.Fabric.SetGUIDs("h7", own, own))
-		t.Run(40 * time.Second)
-		s.Must(t.Fabric.SetGUIDs("h7", stolen, stolen))
-		t.Run(50 * time.Second)
+	t.alternate(80, func() bool {
 		if closed == 0 && !t.Open("h7") {
 			closed = t.Now() - t.at
 		}
-	}
+		return false
+	})
 	t.Reported(time.Second, "that another GUID answers there", is(func(e *sm.DuplicateGUID) bool { return e.Second == place }))
 	if s.Check(closed > 0, "the port of h7 was never closed") {
 		longest(&s.result.Isolated, closed)

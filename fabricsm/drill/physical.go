@@ -3,17 +3,18 @@ package drill
 import (
 	"time"
 
+	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 )
 
 // physicalDrills are those of cables and devices, T148 to T153.
 func physicalDrills() []Drill {
 	return []Drill{
-		{ID: "T148", Threat: "swap two cables", Needs: needsSpec},
-		{ID: "T149", Threat: "plug in a cable to another fabric", Needs: needsSpec},
-		{ID: "T150", Threat: "insert a switch, or a loopback plug", Needs: needsSpec},
-		{ID: "T151", Threat: "replace an HCA without telling anybody", Needs: needsSpec},
-		{ID: "T152", Threat: "forget the devices inside switches in the declared topology", Needs: needsSpec},
+		{ID: "T148", Threat: "swap two cables", Play: declared("T148", swappedRunning)},
+		{ID: "T149", Threat: "plug in a cable to another fabric", Play: declared("T149")},
+		{ID: "T150", Threat: "insert a switch, or a loopback plug", Play: declared("T150", loopback)},
+		{ID: "T151", Threat: "replace an HCA without telling anybody", Play: declared("T151", announcedRMA)},
+		{ID: "T152", Threat: "forget the devices inside switches in the declared topology", Play: insideSwitches},
 		{ID: "T153", Threat: "make a link flap, to have things discovered again and again", Play: flappingLink},
 	}
 }
@@ -50,4 +51,52 @@ func flappingLink(s *Scene) {
 	if s.Check(t.Until(5*time.Minute, func() bool { return t.Open("h7") }), "the port stays closed although the link is quiet") {
 		s.Stopped("and opened again after that")
 	}
+}
+
+// swappedRunning is the part of T148 in which the hosts run on while their cables are
+// swapped: they keep their M_Keys, and show nothing to whoever does not know them.
+func swappedRunning(s *Scene) {
+	silent(s, "the cables of h4 and h7 of tenant C are swapped while both run", []string{"h4", "h7"}, func(t *Site) {
+		s.Must(t.Fabric.Swap(Port("h4"), Port("h7")))
+	})
+}
+
+// loopback is the part of T150 with a cable from a switch to itself.
+func loopback(s *Scene) {
+	silent(s, "one cable joins the ports of h7 and h8 of tenant C on their leaf switch", []string{"h7", "h8"}, func(t *Site) {
+		s.Must(t.Fabric.Recable(t.SwitchPort("h7", 1), t.SwitchPort("h8", 1)))
+	})
+}
+
+// silent plays something after which devices with M_Keys are where they do not belong:
+// no key is tried on them, so that nothing answers, and their ports stay closed. When
+// the cables are right again all is as before.
+func silent(s *Scene, tried string, hosts []string, do func(*Site)) {
+	t := s.Site(SiteOptions{Tenants: append(twoTenants(), Tenant{"C", keyC, hosts}), Declared: true})
+	t.Victim("h1", "h5")
+	s.Tried("where the topology is declared, %s", tried)
+	t.Attack()
+	mark := t.mark
+	do(t)
+	t.Collect()
+	for _, h := range hosts {
+		place := t.Place(h, 1)
+		t.mark = mark
+		t.Reported(10*time.Second, "that nothing answers at "+place.String(), is(func(e *sm.NodeUnreachable) bool { return e.Place == place }))
+		if t.Isolated(time.Second, "port "+place.String()+" is closed", func() bool { return !t.Open(h) }) {
+			s.Stopped("no key is tried on a device that it is not for, so nothing answers at %v, and the port stays closed", place)
+		}
+	}
+	t.Run(time.Minute)
+	for _, h := range t.Since(mark) {
+		e, ok := h.Event.(*sm.KeyExposed)
+		s.Check(!ok, "%v", e)
+	}
+	for _, h := range hosts {
+		s.Must(t.Fabric.Recable(Port(h), t.SwitchPort(h, 1)))
+	}
+	t.Collect()
+	s.Check(t.Until(5*time.Minute, func() bool { return t.Open(hosts[0]) && t.Open(hosts[1]) }), "the ports stay closed although the cables are right again")
+	r := t.Send(hosts[0], hosts[1], keyC)
+	s.Check(r.Fate == sim.Delivered, "%s does not reach %s after the cables are right again: %v", hosts[0], hosts[1], r.Fate)
 }

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/topospec"
 )
 
 // Tenant is who has a P_Key, and the hosts it is granted to at their places.
@@ -31,6 +32,10 @@ type SiteOptions struct {
 	NoHosts bool        // inventory does not say where hosts are
 	NoKeys  bool        // devices get no M_Keys
 	Follows bool        // the service grants to a GUID wherever it is seen
+
+	// Declared topologies are law: what differs from the netlist is switched off.
+	Declared bool
+	Amend    func(*topospec.Revision) // changes what is declared, nil: nothing
 }
 
 func (o *SiteOptions) device() *sim.Device { return &o.Fabric.Device }
@@ -68,6 +73,9 @@ func (s *Scene) Site(o SiteOptions) *Site {
 		s.Must(err)
 		o.SM.MKey = sm.MKeyConfig{Source: keys.Derived{Master: master}, Places: sm.PlacesSeen}
 	}
+	if o.Declared {
+		s.Must(o.declare())
+	}
 	o.weaken(s.options.Without)
 	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, Seed: s.options.Seed})
 	s.Must(err)
@@ -84,6 +92,23 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	st.Want(in)
 	s.Must(st.Settle(settleTime))
 	return site
+}
+
+// declare makes the netlist the declared topology, and enforces it.
+func (o *SiteOptions) declare() error {
+	r := declare(o.Netlist)
+	if o.Amend != nil {
+		o.Amend(r)
+	}
+	spec, err := topospec.Compile("drill", r)
+	if err != nil {
+		return err
+	}
+	o.SM.Topology = sm.TopologyConfig{Spec: spec, Mode: topospec.Enforce}
+	if o.SM.MKey.Source != nil {
+		o.SM.MKey.Places = sm.PlacesDeclared
+	}
+	return nil
 }
 
 // follow grants what a GUID is granted at the place where it was seen last: what a

@@ -1,0 +1,64 @@
+package drill
+
+import (
+	"fmt"
+	"strings"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/generate"
+)
+
+// declare makes the declared topology of a netlist: what whoever built it would
+// write down. Racks are made up, so that findings can say where to walk.
+func declare(l *netlist.Netlist) *topospec.Revision {
+	r := &topospec.Revision{Fabric: "drill"}
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		d := topospec.Device{GUID: n.GUID, Name: n.Name, Ports: uint8(n.NumPorts()), Rack: "R1", SystemImage: n.SystemImageGUID}
+		switch n.Type {
+		case ib.NodeSwitch:
+			d.Kind = topospec.KindSwitch
+		case ib.NodeRouter:
+			d.Kind = topospec.KindRouter
+		default:
+			// Adapters of a host are named h1, h1-2, h1-3.
+			d.Kind, d.Role = topospec.KindHCA, topospec.RoleCompute
+			d.Host, _, _ = strings.Cut(n.Name, "-")
+		}
+		if n.Name == "sm" {
+			d.Role = topospec.RoleSM
+		}
+		for p := 1; n.Type != ib.NodeSwitch && p < len(n.Ports); p++ {
+			d.PortGUIDs = append(d.PortGUIDs, n.PortGUID(ib.PortNum(p)))
+		}
+		r.Devices = append(r.Devices, d)
+		for p := 1; n.Type == ib.NodeSwitch && p < len(n.Ports); p++ {
+			far := l.Find(n.Ports[p].Peer)
+			a, b := topospec.End{GUID: n.GUID, Port: ib.PortNum(p)}, topospec.End{}
+			if far == nil {
+				continue
+			}
+			b = topospec.End{GUID: far.GUID, Port: n.Ports[p].PeerPort}
+			if far.Type != ib.NodeSwitch || a.Compare(b) < 0 {
+				r.Links = append(r.Links, topospec.Link{A: a, B: b})
+			}
+		}
+	}
+	return r
+}
+
+// manifest gives every device of a design a GUID.
+func manifest(d generate.Design) (generate.Manifest, error) {
+	slots, err := d.Slots()
+	if err != nil {
+		return generate.Manifest{}, err
+	}
+	var b strings.Builder
+	b.WriteString("name,guid,model,rack,stock\n")
+	for i, s := range slots {
+		fmt.Fprintf(&b, "%s,0x%016x,%s,1,in_use\n", s.Name, 0x0010_0000_0000_0000+16*(i+1), s.Model)
+	}
+	return generate.ParseManifest("manifest", b.String())
+}
