@@ -286,3 +286,11 @@ func (r *Rotator) Done(kind Kind, guid ib.GUID, ok bool) {
 		s.sum.Failed++
 	}
 }
+
+// Cycle gives the latest cycle of a kind, with Epoch 0 if there was none.
+func (r *Rotator) Cycle(kind Kind) Cycle {
+	if !kind.Valid() || r.spins[kind] == nil {
+		return Cycle{Kind: kind}
+	}
+	return r.spins[kind].cycle
+}

@@ -147,6 +147,10 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.releaseLaw(in)
 	case *ReleaseKeys:
 		c.releaseKeys()
+	case *ResumeKeys:
+		c.resumeKeys()
+	case *MoveKey:
+		c.moveKey(in)
 	case *Resign:
 		c.resign()
 	}
@@ -202,6 +206,8 @@ func (c *Core) load(facts []Fact) {
 			c.mkeys.behind[ib.Place{Switch: f.GUID, Port: f.Port}] = f.Behind
 		case FactExposed:
 			c.mkeys.exposed[f.GUID] = f.Mark != ""
+		case FactReleased:
+			c.mkeys.releasing = f.Mark != ""
 		case FactLanes:
 			c.loadLanes(&f)
 		case FactNotKept:

@@ -49,14 +49,14 @@ func (f *Fact) OfFabric() bool {
 		return !k.OfDevice() && f.GUID == 0
 	}
 	_, rotation := f.Kind.RotationKind()
-	return (rotation || f.Kind.ofStore()) && f.GUID == 0
+	return (rotation || f.Kind.ofStore() || f.Kind == FactReleased) && f.GUID == 0
 }
 
 // Vital reports a fact that a store must not go on without.
 func (f *Fact) Vital() bool {
 	_, key := f.Kind.KeyKind()
 	_, rotation := f.Kind.RotationKind()
-	return key || rotation || f.Kind.ofStore()
+	return key || rotation || f.Kind.ofStore() || f.Kind == FactReleased
 }
 
 // ofStore reports a kind that only whoever stores facts makes and reads.

@@ -26,6 +26,10 @@ type MKeyConfig struct {
 	Places KeyPlaces
 	// Rotation says how keys change from time to time; a zero Period: they do not.
 	Rotation keys.RotationConfig
+	// Import is what another subnet manager left, nil for nothing.
+	Import *KeyImport
+	// Release has all keys given back, as ReleaseKeys does.
+	Release bool
 }
 
 // KeyPlaces says what proves that a device is where it belongs.
@@ -68,6 +72,7 @@ type mkeys struct {
 	rotation            rotation
 	releasing, released bool             // all keys are given back; and were, as far as they can
 	exposed             map[ib.GUID]bool // the key was shown to somebody else and has to change
+	states              keyStates        // for views
 }
 
 func newMKeys() mkeys {
@@ -92,6 +97,7 @@ func (c *Core) loadKeys(facts []Fact) {
 		return
 	}
 	c.mkeys.book = book
+	c.mkeys.releasing = c.mkeys.releasing || c.cfg.MKey.Release
 }
 
 // keyPort gives the port whose M_Key guards what a piece of work asks a node.
@@ -136,7 +142,7 @@ func (c *Core) keyedAt(p topo.PortID) ib.Place {
 func (c *Core) keyedHere(guid ib.GUID, place ib.Place) bool {
 	r := c.mkeys.book.Ring(keys.MKey, guid)
 	if r == nil {
-		return false
+		return c.importedAt(guid, place)
 	}
 	rec := r.Record()
 	return rec.Place == place && !place.IsZero()
@@ -165,6 +171,9 @@ func (c *Core) disputed(p topo.PortID) bool {
 func (c *Core) holds(x ref, n topo.NodeID) (topo.PortID, bool) {
 	p := c.keyPort(x, n)
 	r := c.ring(p)
+	if r == nil && c.cfg.MKey.Import != nil {
+		r = c.takeOverKey(p)
+	}
 	if r == nil || x.class == clsInfo && topo.PortID(x.id) == p {
 		return p, false
 	}
@@ -248,6 +257,9 @@ func (c *Core) candidates(x ref) (out []candidate) {
 	add := func(guid ib.GUID) {
 		r := c.mkeys.book.Ring(keys.MKey, guid)
 		if r == nil {
+			if key, ok := c.cfg.MKey.Import.key(guid); ok {
+				out = append(out, candidate{guid, key.M()})
+			}
 			return
 		}
 		rec := r.Record()
@@ -280,7 +292,7 @@ func (c *Core) candidates(x ref) (out []candidate) {
 	if guid, ok := c.mkeys.behind[place]; ok {
 		add(guid)
 	}
-	return out
+	return append(out, c.imported(p)...)
 }
 
 // entryPort gives the end port that answers for a port: itself, or port 0.

@@ -35,6 +35,18 @@ type KeysReleased struct {
 	Kept     int // devices that still hold their keys
 }
 
+// KeyMoved says that the M_Key of a device is bound to another place, because an
+// operator said so.
+type KeyMoved struct {
+	GUID  ib.GUID
+	Place ib.Place
+}
+
+// KeysResumed says that devices get keys again, after those were given back.
+type KeysResumed struct{}
+
+func (*KeyMoved) event()     {}
+func (*KeysResumed) event()  {}
 func (*KeysRotated) event()  {}
 func (*KeysReleased) event() {}
 
@@ -64,3 +76,9 @@ func (e *KeyProblem) String() string {
 func (e *KeyExposed) String() string {
 	return fmt.Sprintf("the M_Key of %v was shown to %v, which answers at %v where that belongs; it gets a new one", e.GUID, e.To, e.Place)
 }
+
+func (e *KeyMoved) String() string {
+	return fmt.Sprintf("the M_Key of %v belongs to %v now: an operator said so", e.GUID, e.Place)
+}
+
+func (*KeysResumed) String() string { return "devices get M_Keys again" }

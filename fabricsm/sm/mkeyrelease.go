@@ -9,20 +9,48 @@ import (
 // ReleaseKeys has all devices give their M_Keys back, so that another subnet
 // manager can take over a fabric that nothing locks. What cannot be asked keeps
 // its key, which stays saved; KeysReleased says how many those are. No device gets
-// a key any more until the next start.
+// a key any more, not after a restart either, until ResumeKeys. Asked again, it
+// says again how it ended.
 type ReleaseKeys struct{}
 
+// ResumeKeys has devices get keys again after ReleaseKeys.
+type ResumeKeys struct{}
+
 func (*ReleaseKeys) input() {}
+func (*ResumeKeys) input()  {}
 
 // releaseKeys begins to give all keys back.
 func (c *Core) releaseKeys() {
-	if !c.cfg.MKey.on() || c.mkeys.releasing {
+	if !c.cfg.MKey.on() {
+		return
+	}
+	c.disturb()
+	c.mkeys.released = false
+	if c.mkeys.releasing {
 		return
 	}
 	c.mkeys.releasing = true
+	c.save(Fact{Kind: FactReleased, Mark: "released"})
+	c.touchKeyed()
+}
+
+// resumeKeys begins to give out keys again.
+func (c *Core) resumeKeys() {
+	if !c.cfg.MKey.on() || !c.mkeys.releasing || c.cfg.MKey.Release {
+		return
+	}
 	c.disturb()
+	c.mkeys.releasing, c.mkeys.released = false, false
+	c.save(Fact{Kind: FactReleased})
+	c.event(&KeysResumed{})
+	c.touchKeyed()
+	c.rotateSoon()
+}
+
+// touchKeyed looks at all end ports again.
+func (c *Core) touchKeyed() {
 	for p := range c.ports {
-		if id := topo.PortID(p); c.nodes[c.ports[p].node].alive && c.isEnd(id) && c.ring(id) != nil {
+		if id := topo.PortID(p); c.nodes[c.ports[p].node].alive && c.isEnd(id) && c.guidOf(id) != 0 {
 			c.markPort(clsSet, id)
 		}
 	}

@@ -231,6 +231,7 @@ func (c *Core) gotDual(p topo.PortID, e *mad.MlnxExtendedPortInfo) {
 func (c *Core) knowDual(p topo.PortID, d dualness) {
 	r := &c.mkeys.rotation
 	r.learnDual(p, d)
+	c.showKey(p)
 	if r.asking == 0 {
 		c.rotateSoon()
 	}

@@ -15,15 +15,20 @@ func (c *Core) keyStep(p topo.PortID) keys.Step {
 		return keys.Step{}
 	}
 	r := c.ring(p)
+	if r == nil && c.cfg.MKey.Import != nil {
+		r = c.takeOverKey(p)
+	}
 	if r == nil || len(c.tryOf(r)) == 0 {
 		if c.mkeys.releasing || !c.verified(p) {
 			return keys.Step{Do: keys.Withhold}
 		}
 		r = c.mkeys.book.Open(keys.MKey, guid, c.keyedAt(p))
+		c.mkeys.book.Move(keys.MKey, guid, c.keyedAt(p)) // it had a key once, and none now
 		if !c.planKey(r, guid) {
 			return keys.Step{}
 		}
 	}
+	c.replaceImported(p, r)
 	s := r.Next(c.keyedAt(p), c.verified(p))
 	c.saveKey(r)
 	return s
@@ -77,8 +82,10 @@ func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
 // saveKey has the record of a key saved before anything is sent, if it changed.
 func (c *Core) saveKey(r *keys.Ring) {
 	if r.Next(ib.Place{}, false).Save {
-		c.save(KeyFactOf(r.Record()))
+		rec := r.Record()
+		c.save(KeyFactOf(rec))
 		r.Saved()
+		c.showKeyOf(rec.GUID)
 	}
 }
 
@@ -124,6 +131,7 @@ func (c *Core) keySent(p topo.PortID, answered bool) {
 	}
 	pt.setKey = false
 	if r := c.ring(p); r != nil {
+		c.showKey(p)
 		r.Sent(answered)
 		c.markPort(clsInfo, p)
 	}
@@ -134,6 +142,7 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	if !c.cfg.MKey.on() || !c.isEnd(p) {
 		return
 	}
+	c.showKey(p)
 	guid := c.guidOf(p)
 	seen := keys.Seen{Key: keys.New(pi.MKey.Reveal()), Hidden: pi.MKey.IsZero() && pi.MKeyProtectBits > 0}
 	r := c.ring(p)
@@ -144,6 +153,7 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 		return
 	}
 	if c.verified(p) && r.Next(c.keyedAt(p), true).Do != keys.Withhold {
+		c.wronglyImported(p, r, seen)
 		r.Answered(seen)
 	}
 	c.saveKey(r)
@@ -162,12 +172,16 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 
 // keyVerdict tells what is wrong with the key of a device, if anything is.
 func (c *Core) keyVerdict(p topo.PortID, r *keys.Ring) {
+	c.showKey(p)
 	guid := c.guidOf(p)
 	k := problemKey{kind: noKey, guid: guid}
 	reason := ""
 	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
 	case keys.Stranded:
 		reason = "it answers under none of the M_Keys it was given"
+		if rec := r.Record(); rec.Current.Origin == keys.OriginImported && rec.Pending.IsZero() {
+			reason = "it does not answer under the M_Key that it is said to have: correct what is imported"
+		}
 	case keys.Foreign:
 		reason = "it has an M_Key that somebody else gave it"
 	case keys.Refusing:
@@ -208,6 +222,7 @@ func (c *Core) keyDoubted(p topo.PortID) {
 	if c.cfg.MKey.on() && c.isEnd(p) {
 		if r := c.ring(p); r != nil {
 			r.Again()
+			c.showKey(p)
 		}
 	}
 }

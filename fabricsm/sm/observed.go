@@ -175,6 +175,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	first := c.topo.Node(id).FirstPort
 	c.ports = extend(c.ports, c.topo.NumPorts(), manyPorts)
 	c.shownKeys.Grow(c.topo.NumPorts())
+	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := c.deviceAt(ni, up)
 	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d]}
 	for i := range int(ni.NumPorts) + 1 {
@@ -190,6 +191,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.ports[p] = port{node: id, num: num, challenger: topo.None}
 	c.shownKeys.Set(int32(p), nil)
+	c.mkeys.states.shown.Set(int32(p), nil)
 }
 
 // A fabric that is not small is given room for many nodes and ports at once. What

@@ -63,6 +63,9 @@ const (
 	// FactBehind: behind Port of the node GUID is the switch with the end port
 	// Behind, whose key is needed to ask it anything.
 	FactBehind FactKind = "behind"
+	// FactReleased, of the fabric: Mark says that all keys were to be given back,
+	// so that none is given out. One without takes it back.
+	FactReleased FactKind = "keys-released"
 	// FactExposed: the key of the port GUID was shown to somebody else and has to
 	// change. One without Mark takes it back.
 	FactExposed FactKind = "exposed"
@@ -104,7 +107,7 @@ func (f *Fact) TakesBack() bool {
 		return f.NotKept == 0
 	case FactHealth:
 		return f.Quarantine == "" && f.Mark == ""
-	case FactLanes, FactExposed, FactTopology, FactTopologyMode:
+	case FactLanes, FactExposed, FactReleased, FactTopology, FactTopologyMode:
 		return f.Mark == ""
 	case FactBehind:
 		return f.Behind == 0

@@ -166,6 +166,7 @@ func (c *Core) publishAll() {
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}
 	v.Faults, v.Problems = c.showWrong()
+	v.MKeys, v.mkeys = c.showMKeys()
 	v.aliases, v.Health = c.showAliases(), c.healthStates()
 	v.Topology = c.showLaw()
 	if c.writing() {

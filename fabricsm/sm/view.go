@@ -39,12 +39,16 @@ type View struct {
 	// Topology is nil without a declared topology.
 	Topology *TopologyView
 
+	// MKeys is nil if devices get no M_Keys. See MKey for each.
+	MKeys *MKeysView
+
 	// Multicast is nil before this SM was master.
 	Multicast *Multicast
 
 	aliases map[topo.PortID][]ib.GUID
 
 	pkeys topo.Pages[*pkeyTable] // by PortID, nil: not read
+	mkeys topo.Pages[*MKeyState] // by PortID, nil: nothing is known
 }
 
 // SMPCount says how many requests of a kind were sent.

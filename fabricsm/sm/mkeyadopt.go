@@ -1,0 +1,98 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/topo"
+)
+
+// KeyImport is what is known of the M_Keys that another subnet manager gave out.
+// While there is one, devices of which nothing is recorded are asked under the key
+// that they are said to have, and get one of their own once that is confirmed. A
+// single key is shown to whoever answers: take the import away when all is done.
+type KeyImport struct {
+	Keys   map[ib.GUID]keys.Key // by port GUID, of a switch that of port 0; zero: it is known to have none
+	Single keys.Key             // of all devices that Keys does not name; zero: there is none
+	// Behind says who is behind a port, so that he can be asked before his GUID is
+	// known: Place.Switch is the port GUID of an end port, of a switch that of port 0,
+	// and the value a port GUID of the same kind.
+	Behind map[ib.Place]ib.GUID
+}
+
+// key gives the key that a device is said to have.
+func (k *KeyImport) key(guid ib.GUID) (keys.Key, bool) {
+	if k == nil {
+		return keys.Key{}, false
+	}
+	if key, named := k.Keys[guid]; named {
+		return key, !key.IsZero()
+	}
+	return k.Single, !k.Single.IsZero()
+}
+
+// imported gives the keys to try on whatever is behind a port of which nothing
+// is recorded.
+func (c *Core) imported(p topo.PortID) (out []candidate) {
+	in := c.cfg.MKey.Import
+	if in == nil {
+		return nil
+	}
+	num := c.ports[p].num
+	if guid, ok := in.Behind[ib.Place{Switch: c.guidOf(c.entryPort(p)), Port: num}]; ok {
+		if key, ok := in.key(guid); ok {
+			out = append(out, candidate{guid, key.M()})
+		}
+	}
+	if !in.Single.IsZero() {
+		out = append(out, candidate{0, in.Single.M()})
+	}
+	return out
+}
+
+// importedAt reports that an end port is said to be at a place with a key of its
+// own, under which it was asked there.
+func (c *Core) importedAt(guid ib.GUID, place ib.Place) bool {
+	in, p := c.cfg.MKey.Import, c.portAt(place)
+	if in == nil || p == topo.None || c.cfg.MKey.Places != PlacesSeen {
+		return false
+	}
+	_, keyed := in.key(guid)
+	return keyed && in.Behind[ib.Place{Switch: c.guidOf(c.entryPort(p)), Port: place.Port}] == guid
+}
+
+// takeOverKey records the key that a device is said to have, once it is where it
+// belongs; a Get has to confirm it. It gives the ring, nil for none.
+func (c *Core) takeOverKey(p topo.PortID) *keys.Ring {
+	guid, at := c.guidOf(p), c.keyedAt(p)
+	key, ok := c.cfg.MKey.Import.key(guid)
+	if !ok || guid == 0 || !c.verified(p) || at.IsZero() && c.ports[p].num != 0 && p != c.own() {
+		return nil
+	}
+	r := c.mkeys.book.Open(keys.MKey, guid, at)
+	if err := r.Adopt(keys.Held{Key: key, Origin: keys.OriginImported, Since: c.now}); err != nil {
+		c.problem(problemKey{kind: noKey, guid: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: err.Error()})
+		return r
+	}
+	c.saveKey(r)
+	return r
+}
+
+// wronglyImported destroys a key that was taken over for a device which turns
+// out to hold none: it gets one of its own, and never the one of somebody else.
+func (c *Core) wronglyImported(p topo.PortID, r *keys.Ring, seen keys.Seen) {
+	rec := r.Record()
+	if rec.Current.Origin != keys.OriginImported || !rec.Pending.IsZero() || !seen.Key.IsZero() || seen.Hidden {
+		return
+	}
+	c.mkeys.book.Retire(keys.MKey, c.guidOf(p))
+	c.saveKey(r)
+}
+
+// replaceImported gives a device that is known to be on a key that was taken over
+// one of its own. It reports whether it is to be saved and sent.
+func (c *Core) replaceImported(p topo.PortID, r *keys.Ring) {
+	rec := r.Record()
+	if rec.Current.Origin == keys.OriginImported && r.Settled() && c.verified(p) && c.writing() {
+		c.planKey(r, c.guidOf(p))
+	}
+}

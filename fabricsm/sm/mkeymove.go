@@ -1,0 +1,51 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/topo"
+)
+
+// MoveKey says that an operator has verified a device at a place: its M_Key,
+// which was given out at another one, may be shown there. A device that holds a key
+// does not even say who it is at a place where nobody shows it that key, so the
+// place may be one at which nobody is seen.
+type MoveKey struct {
+	GUID  ib.GUID  // port GUID of a CA or router
+	Place ib.Place // zero: where it is seen now, unless that is disputed
+}
+
+func (*MoveKey) input() {}
+
+// moveKey binds the key of a device to another place, and asks who is there.
+func (c *Core) moveKey(in *MoveKey) {
+	if !c.cfg.MKey.on() || c.mkeys.book.Ring(keys.MKey, in.GUID) == nil {
+		return
+	}
+	p, seen := c.byPort[in.GUID]
+	at := in.Place
+	if at.IsZero() && seen && c.verified(p) {
+		at = c.keyedAt(p)
+	}
+	if at.IsZero() {
+		return
+	}
+	c.mkeys.book.Move(keys.MKey, in.GUID, at)
+	c.saveKey(c.mkeys.book.Ring(keys.MKey, in.GUID))
+	c.solved(problemKey{kind: noKey, guid: in.GUID})
+	c.event(&KeyMoved{GUID: in.GUID, Place: at})
+	c.disturb()
+	if seen {
+		c.showKey(p)
+		c.markPort(clsInfo, p)
+		c.markPort(clsSet, p)
+		if peer := c.peer(p); peer != topo.None {
+			c.markPort(clsSet, peer)
+		}
+	}
+	if sp := c.portAt(at); sp != topo.None && c.peer(sp) == topo.None {
+		delete(c.failures, ref{clsProbe, int32(sp)})
+		c.ports[sp].pause = 0
+		c.markPort(clsProbe, sp)
+	}
+}
