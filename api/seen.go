@@ -25,6 +25,9 @@ type FabricReader interface {
 	Routes(ctx context.Context, from, to string) (*v1.FabricRoutes, error)
 	// Health lists places that are unhealthy or marked.
 	Health(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricHealth], error)
+	// Keys says how the keys of devices stand, and DeviceKeys of each. Neither shows a key.
+	Keys(ctx context.Context) (*v1.FabricKeys, error)
+	DeviceKeys(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricKey], error)
 	Tables(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricTable], error)
 	Table(ctx context.Context, node string, q v1.PageQuery) (*v1.Page[v1.FabricEntry], error)
 	// Dump gives what writes the fabric in a format, to be called once.
@@ -115,6 +118,7 @@ func (s *Server) seenRoutes(a huma.API) {
 	read(s, a, "get-progress", "/v1/sm/progress", "Show how far the subnet manager is, and what happened last",
 		func(r FabricReader, ctx context.Context, _ *struct{}) (*v1.SMProgress, error) { return r.Progress(ctx) })
 	s.healthRoutes(a)
+	s.keyRoutes(a)
 	s.dumpRoute(a)
 }
 

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,6 +14,7 @@ type FabricOperator interface {
 	// MarkHealth says what an operator thinks of the health of a place. What it
 	// gives is in force, and survives a restart.
 	MarkHealth(ctx context.Context, actor string, m v1.HealthMark) (*v1.FabricHealth, error)
+	KeyOperator
 }
 
 type markInput struct{ Body v1.HealthMark }
@@ -24,18 +24,8 @@ func (s *Server) healthRoutes(a huma.API) {
 		func(r FabricReader, ctx context.Context, in *pageInput) (*v1.Page[v1.FabricHealth], error) {
 			return r.Health(ctx, in.PageQuery)
 		})
-	register(s, a, operation{
-		id: "mark-health", method: http.MethodPost, path: "/v1/fabric/health", tag: "fabric",
-		summary: "Mark a switch port or a switch as unhealthy or healthy, or release it", access: accessOperate,
-	}, func(ctx context.Context, in *markInput) (*bodyOutput[v1.FabricHealth], error) {
-		if _, err := s.reader(); err != nil {
-			return nil, err
-		}
-		if s.operator == nil {
-			return nil, newProblem(http.StatusConflict, v1.CodeReadOnly,
-				"this socket only shows the fabric", "ask the service, which knows who you are: --service https://HOST:PORT")
-		}
-		body, err := s.operator.MarkHealth(ctx, actor(ctx), in.Body)
-		return &bodyOutput[v1.FabricHealth]{body}, err
-	})
+	operate(s, a, "mark-health", "/v1/fabric/health", "Mark a switch port or a switch as unhealthy or healthy, or release it",
+		func(o FabricOperator, ctx context.Context, in *markInput) (*v1.FabricHealth, error) {
+			return o.MarkHealth(ctx, actor(ctx), in.Body)
+		})
 }

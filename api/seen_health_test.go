@@ -18,6 +18,7 @@ import (
 
 // marker keeps what it is told.
 type marker struct {
+	api.KeyOperator
 	actor string
 	told  v1.HealthMark
 }

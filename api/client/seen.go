@@ -63,6 +63,36 @@ func (c *Client) MarkHealth(ctx context.Context, m v1.HealthMark) (*v1.FabricHea
 	return answer(&out, c.post(ctx, "/v1/fabric/health", m, &out))
 }
 
+// Keys says how the keys of devices stand.
+func (c *Client) Keys(ctx context.Context) (*v1.FabricKeys, error) {
+	var out v1.FabricKeys
+	return answer(&out, c.get(ctx, "/v1/fabric/keys", &out))
+}
+
+// DeviceKeys gives end ports with the state and age of their keys, page by page.
+func (c *Client) DeviceKeys(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricKey], error] {
+	return pages[v1.FabricKey](ctx, c, "/v1/fabric/keys/devices", query{}.page(q))
+}
+
+// ReleaseKeys begins to have all devices give their keys back, or to give them
+// out again.
+func (c *Client) ReleaseKeys(ctx context.Context, r v1.KeyRelease) (*v1.FabricKeys, error) {
+	var out v1.FabricKeys
+	return answer(&out, c.post(ctx, "/v1/fabric/keys/release", r, &out))
+}
+
+// MoveKey has a device use its key at another place.
+func (c *Client) MoveKey(ctx context.Context, m v1.KeyMove) (*v1.FabricKey, error) {
+	var out v1.FabricKey
+	return answer(&out, c.post(ctx, "/v1/fabric/keys/move", m, &out))
+}
+
+// SealedKeys gives what the service stores about keys, as it is sealed.
+func (c *Client) SealedKeys(ctx context.Context) (*v1.SealedKeys, error) {
+	var out v1.SealedKeys
+	return answer(&out, c.post(ctx, "/v1/fabric/keys/sealed", nil, &out))
+}
+
 // Tables gives switches with their forwarding tables in short, page by page.
 func (c *Client) Tables(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.FabricTable], error] {
 	return pages[v1.FabricTable](ctx, c, "/v1/fabric/lfts", query{}.page(q))

@@ -100,7 +100,7 @@ func TestLoneSubnetManagerIsAsked(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			s := api.NewLocal(api.LocalOptions{Fabric: o, Operator: &marker{o, show}, Version: "v0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
+			s := api.NewLocal(api.LocalOptions{Fabric: o, Operator: &marker{seen: o, view: show}, Version: "v0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
 			ctx, stop := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- s.ServeLocal(ctx, l) }()
@@ -118,6 +118,7 @@ func TestLoneSubnetManagerIsAsked(t *testing.T) {
 
 // marker shows what it is told, as a subnet manager does that has one mark.
 type marker struct {
+	api.KeyOperator
 	seen *seen.Observer
 	view *sm.View
 }

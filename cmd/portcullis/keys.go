@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,16 +17,18 @@ import (
 	"portcullis/fabricsm/driver/sealed"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
+	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/vault"
 	"portcullis/fabricsm/vault/escrow"
 )
 
 func (a *app) keysCommand() *cobra.Command {
 	c := group("keys", "Keys of the fabric: backup, rehearsal, recovery; they need no service",
-		a.keysRoot(), a.keysEscrow(), a.keysDigests(), a.keysRehearse(), a.keysRecover(), a.keysInspect())
-	c.Long = `Keys of the fabric: backup, rehearsal, recovery; they need no service, and none of
-them prints a key. --facts is the file "facts" in the state directory of
-"portcullisd sm"; it may be read while that runs. --root is the file that opens it.`
+		a.keysRoot(), a.keysEscrow(), a.keysDigests(), a.keysRehearse(), a.keysRecover(), a.keysInspect(), a.keysExport())
+	c.Long = `Keys of the fabric: backup, rehearsal, recovery; none of them prints a key. --facts
+is the file "facts" in the state directory of "portcullisd sm"; it may be read while
+that runs. Without it the service is asked for what it has stored, which is sealed and
+put into its audit log. --root is the file that opens it; it stays on this machine.`
 	return c
 }
 
@@ -68,33 +72,53 @@ func newSecretFile(name string, data []byte) error {
 type stateFlags struct{ facts, root string }
 
 func (s *stateFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&s.facts, "facts", "", `file "facts" of the state directory`)
+	c.Flags().StringVar(&s.facts, "facts", "", `file "facts" of the state directory; default: ask the service`)
 	c.Flags().StringVar(&s.root, "root", "", "file with the root secret that opens it")
 }
 
 // contents opens the keys that flags name.
-func (s *stateFlags) contents() (*escrow.Contents, error) {
-	if s.facts == "" || s.root == "" {
-		return nil, &usageError{msg: "--facts and --root are needed", hint: "name the file facts of the state directory, and the root that opens it"}
+func (a *app) contents(ctx context.Context, s *stateFlags) (*escrow.Contents, error) {
+	if s.root == "" {
+		return nil, &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the keys"}
 	}
 	root, err := vault.FileRoot(s.root)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(s.facts)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	facts, err := factfile.Read(s.facts, f)
+	facts, from, err := a.storedFacts(ctx, s.facts)
 	if err != nil {
 		return nil, err
 	}
 	c, err := sealed.Read(facts, root)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.facts, err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	return &escrow.Contents{Fabric: c.Vault, Made: time.Now().UTC().Truncate(time.Second), Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles}, nil
+}
+
+// storedFacts reads facts from a file or, if none is named, from the service. It
+// says where they are from.
+func (a *app) storedFacts(ctx context.Context, name string) ([]sm.Fact, string, error) {
+	if name != "" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, name, err
+		}
+		defer f.Close()
+		facts, err := factfile.Read(name, f)
+		return facts, name, err
+	}
+	const service = "the keys of the service"
+	c, err := a.connect()
+	if err != nil {
+		return nil, service, hint(err, `name the service with --service, or the state of "portcullisd sm" with --facts`)
+	}
+	stored, err := c.SealedKeys(ctx)
+	if err != nil {
+		return nil, service, err
+	}
+	facts, err := factfile.Read(service, strings.NewReader(strings.Join(stored.Facts, "\n")+"\n"))
+	return facts, service, err
 }
 
 func (a *app) keysDigests() *cobra.Command {
@@ -105,8 +129,8 @@ func (a *app) keysDigests() *cobra.Command {
 		Long: `List keyed digests of all keys as JSON, to rehearse a kit against. The list holds
 no key, and only the kit can compare with it: it may leave the service's machine.`,
 		Args: operands(),
-		RunE: func(*cobra.Command, []string) error {
-			c, err := state.contents()
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.contents(cmd.Context(), &state)
 			if err != nil {
 				return err
 			}
@@ -201,15 +225,18 @@ func (a *app) inspectKeys(dir, conf string) error {
 	})
 }
 
-// exportKeys writes the files that OpenSM and diagnostics read.
-func exportKeys(dir string, records []keys.Record) error {
+// exportKeys writes the files that OpenSM and diagnostics read, and gives their
+// names.
+func exportKeys(dir string, records []keys.Record) (names []string, err error) {
 	for _, kind := range keys.Kinds() {
 		name := keyfile.Name(kind)
 		if entries := keyfile.Export(records, kind); name != "" && len(entries) > 0 {
-			if err := newSecretFile(filepath.Join(dir, name), keyfile.Format(entries)); err != nil {
-				return err
+			name = filepath.Join(dir, name)
+			if err := newSecretFile(name, keyfile.Format(entries)); err != nil {
+				return names, err
 			}
+			names = append(names, name)
 		}
 	}
-	return nil
+	return names, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ file for age, which each of the recipients can open alone. Recipients are public
 keys of age-keygen, "age1...", one a line. With derived keys a kit stays good when
 keys rotate; with random keys each rotation needs another kit. Rehearse each one.`,
 		Args: operands(),
-		RunE: func(*cobra.Command, []string) error { return a.createKit(&state, recipients, out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.createKit(cmd.Context(), &state, recipients, out) },
 	}
 	state.add(create)
 	create.Flags().StringVar(&recipients, "recipients", "", "file of age recipients, one a line")
@@ -44,7 +45,7 @@ keys rotate; with random keys each rotation needs another kit. Rehearse each one
 	return group("escrow", "Offline kits with all keys", create)
 }
 
-func (a *app) createKit(state *stateFlags, recipients, out string) error {
+func (a *app) createKit(ctx context.Context, state *stateFlags, recipients, out string) error {
 	if recipients == "" || out == "" {
 		return &usageError{msg: "--recipients and --out are needed", hint: "age-keygen makes an identity and says its recipient"}
 	}
@@ -56,7 +57,7 @@ func (a *app) createKit(state *stateFlags, recipients, out string) error {
 	if err != nil {
 		return hint(fmt.Errorf("%s: %w", recipients, err), `want lines "age1...", as age-keygen prints them after "public key:"`)
 	}
-	c, err := state.contents()
+	c, err := a.contents(ctx, state)
 	if err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ func (a *app) recoverKeys(kit, identity, rootFile, out string, epoch keys.Epoch,
 		return fmt.Errorf("%s: %w", filepath.Join(out, "facts"), err)
 	}
 	if opensm {
-		if err := exportKeys(out, c.Records); err != nil {
+		if _, err := exportKeys(out, c.Records); err != nil {
 			return err
 		}
 	}

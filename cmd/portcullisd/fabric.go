@@ -67,7 +67,7 @@ func (s *service) unreachable(ctx context.Context, err error) {
 	if !s.status.set("fabric", reason) {
 		return
 	}
-	s.log.Error("the fabric is out of reach; trying again", "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err), "the service attaches by itself once the cause is gone"))
+	s.log.Error("the fabric is out of reach; trying again", "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err), hintOf(err), "the service attaches by itself once the cause is gone"))
 	_, err = s.store.Update(ctx, func(tx *store.Tx) error {
 		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
 			State: "unreachable", Priority: s.config.Fabric.Priority,
@@ -104,10 +104,14 @@ func (s *service) attach(ctx context.Context) error {
 	link := fabric.New(fabric.Options{Store: s.store, Log: s.log})
 	s.link.Store(link)
 	defer s.observer.Gone()
+	o, err := s.driverOptions(port, link)
+	if err != nil {
+		return errors.Join(err, port.Close())
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return link.Run(ctx) })
 	group.Go(func() error {
-		err := driver.Run(ctx, s.driverOptions(port, link), link.Intents())
+		err := driver.Run(ctx, o, link.Intents())
 		if err == nil && ctx.Err() == nil {
 			err = errors.New("the subnet manager stopped by itself")
 		}
@@ -122,12 +126,16 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout)
 }
 
-func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.Options {
+func (s *service) driverOptions(port transport.Port, link *fabric.Link) (driver.Options, error) {
 	core := s.core()
 	core.IntentWait = intentWait
 	notes := &routingNotes{engines: core.Engines, log: s.log}
+	kept, ring, err := s.config.Fabric.Keys.openKeys(link, s.config.path, &core)
+	if err != nil {
+		return driver.Options{}, err
+	}
 	return driver.Options{
-		Port: port, Store: link, Log: s.log, Timeout: s.config.Fabric.Timeout, Core: core,
+		Port: port, Store: kept, Log: s.log, Timeout: s.config.Fabric.Timeout, Core: core,
 		Inputs: s.marks.inputs,
 		OnEvent: func(e sm.Event) {
 			link.OnEvent(e)
@@ -139,7 +147,15 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) driver.O
 			s.marks.view()
 			s.seen(v)
 			notes.view(v)
+			s.drawn(ring.fill())
 		},
+	}, nil
+}
+
+// drawn tells that no new keys could be drawn.
+func (s *service) drawn(err error) {
+	if err != nil {
+		s.log.Error("no new keys of devices were drawn", "error", err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type keysConfig struct {
 	Root           string        `yaml:"root"`
 	Mode           string        `yaml:"m_key_mode"`
+	Places         string        `yaml:"places"`
 	Import         string        `yaml:"import"`
 	ImportOptions  string        `yaml:"import_options"`
 	RotationPeriod time.Duration `yaml:"rotation_period"`
@@ -42,8 +43,10 @@ type keysConfig struct {
 	N2NOutstanding int           `yaml:"n2n_max_outstanding_mads"`
 }
 
-// What a key's enable says, as UFM's 0, 1 and 2.
+// What a key's enable says, as UFM's 0, 1 and 2. M_Keys may also be left to
+// whether there is a root.
 const (
+	keyAuto    = "auto"
 	keyIgnore  = "ignore"
 	keyDisable = "disable"
 	keyEnable  = "enable"
@@ -53,12 +56,19 @@ func defaultKeys() keysConfig {
 	r := keys.DefaultRotation()
 	return keysConfig{
 		Mode: string(keys.ModeDerived), RotationPeriod: r.Period, RotationGrace: r.Grace, RotationWindow: r.Window,
-		MKey: keyIgnore, MKeyProtection: 2, MKeyLease: time.Minute,
+		Places: placesAuto, MKey: keyAuto, MKeyProtection: 2,
 		CCKey: keyIgnore, CCLease: time.Minute, CCProtect: true, CCOutstanding: 500,
 		VSKey: keyIgnore, VSLease: time.Minute, VSProtect: true, VSOutstanding: 500,
 		N2NKey: keyIgnore, N2NLease: time.Minute, N2NProtect: true, N2NOutstanding: 500,
 	}
 }
+
+// What counts as the verified place of a device.
+const (
+	placesAuto     = "auto"
+	placesDeclared = "declared"
+	placesSeen     = "seen"
+)
 
 // credentialPrefix begins a root that systemd gives.
 const credentialPrefix = "credential:"
@@ -72,7 +82,10 @@ func (c *keysConfig) check(k *checker, key string) {
 	if err := r.Check(); err != nil {
 		k.wrong(key+".rotation_period", "%v", err)
 	}
-	k.enable(key+".m_key_enable", c.MKey, c.Root)
+	k.oneOf(key+".places", c.Places, placesAuto, placesDeclared, placesSeen)
+	if c.MKey != keyAuto {
+		k.enable(key+".m_key_enable", c.MKey, c.Root)
+	}
 	k.lease(key+".m_key_lease_period", c.MKeyLease)
 	if c.MKeyProtection != 2 && c.MKeyProtection != 3 {
 		k.wrong(key+".m_key_protection_level", "%d: at 0 and 1 any host may read the fabric, and at 0 the keys; want 2 or 3, which are the same", c.MKeyProtection)
@@ -112,14 +125,37 @@ func (k *checker) lease(key string, v time.Duration) {
 	}
 }
 
-func (c *keysConfig) flags(*smFlags, string) {}
+func (c *keysConfig) flags(f *smFlags, key string) {
+	f.text("keys-root", key+".root", &c.Root)
+}
 
-// apply refuses keys: the core does not program them yet, and who switches them
-// on must not believe that they are.
-func (c *keysConfig) apply(*sm.Config, func(string) string) error {
+// managesMKeys reports that M_Keys are given out or taken back.
+func (c *keysConfig) managesMKeys() bool {
+	return c.MKey == keyEnable || c.MKey == keyDisable || c.MKey == keyAuto && c.Root != ""
+}
+
+// apply checks that the root is there, and reads what is to be taken over. The
+// keys themselves are opened with the store: see openKeys. Keys of classes are
+// refused: they are not programmed yet, and who switches them on must not believe
+// that they are.
+func (c *keysConfig) apply(to *sm.Config, path func(string) string) error {
 	var errs []error
+	if c.managesMKeys() {
+		if _, err := c.openRoot(path); err != nil {
+			errs = append(errs, err)
+		}
+		imported, err := c.readImport(path)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		to.MKey = sm.MKeyConfig{
+			Protection: c.MKeyProtection, Lease: uint16(c.MKeyLease / time.Second), Places: c.keyPlaces(),
+			Rotation: keys.RotationConfig{Period: c.RotationPeriod, Grace: c.RotationGrace, Window: c.RotationWindow},
+			Import:   imported, Release: c.MKey == keyDisable,
+		}
+	}
 	for name, enable := range map[string]string{
-		"m_key": c.MKey, "cc_key": c.CCKey, "vs_key": c.VSKey, "n2n_key": c.N2NKey,
+		"cc_key": c.CCKey, "vs_key": c.VSKey, "n2n_key": c.N2NKey,
 	} {
 		if enable != keyIgnore {
 			errs = append(errs, fmt.Errorf("fabric.keys.%s_enable: %s: this version does not program keys of devices yet; leave it at ignore", name, enable))

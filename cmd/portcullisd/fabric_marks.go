@@ -28,6 +28,9 @@ type marks struct {
 	inputs chan sm.Input // taken by the driver, one at a time
 	// note puts into the audit log what is about to be done; nil: there is none.
 	note func(ctx context.Context, actor string, pl ib.Place, m *v1.HealthMark) error
+	// keyNote is the same for keys; sealed gives all facts, in which keys are sealed.
+	keyNote keyNote
+	sealed  func() ([]sm.Fact, error)
 
 	mu      sync.Mutex
 	renewed chan struct{} // closed when a view comes; nil: nobody waits
@@ -71,36 +74,19 @@ func (k *marks) MarkHealth(ctx context.Context, actor string, m v1.HealthMark) (
 	return k.apply(ctx, in)
 }
 
-// apply has the subnet manager do it, and waits until a view shows it and it is
-// saved.
+// apply has the subnet manager do it, and gives what is in force then.
 func (k *marks) apply(ctx context.Context, in *sm.HealthMarked) (*v1.FabricHealth, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
-	defer cancel()
-	if err := k.give(ctx, in); err != nil {
+	var row v1.FabricHealth
+	err := k.applied(ctx, in, func() (bool, error) {
+		var listed bool
+		var err error
+		row, listed, err = k.seen.HealthAt(in.Place)
+		return row.Mark == in.Mark.String() && (row.Reason == in.Reason || !listed), err
+	})
+	if err != nil {
 		return nil, err
 	}
-	// The driver takes a second input only after the facts of the first are saved,
-	// and there may be joined in between.
-	for range 2 {
-		if err := k.give(ctx, &sm.Woken{}); err != nil {
-			return nil, err
-		}
-	}
-	for {
-		next := k.next()
-		row, listed, err := k.seen.HealthAt(in.Place)
-		if err != nil {
-			return nil, err
-		}
-		if row.Mark == in.Mark.String() && (row.Reason == in.Reason || !listed) {
-			return &row, nil
-		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return nil, notTaken("it does not show it in force")
-		}
-	}
+	return &row, nil
 }
 
 func (k *marks) give(ctx context.Context, in sm.Input) error {

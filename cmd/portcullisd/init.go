@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/ca"
+	"portcullis/fabricsm/vault"
 )
 
 // newFile is one file of a fresh installation.
@@ -35,7 +37,7 @@ func runInit(args []string, stdout, stderr io.Writer) error {
 	if err := parse(fl, "", args, stdout, stderr); err != nil {
 		return err
 	}
-	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port})
+	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port, "    root": keysRoot})
 	if err != nil {
 		return err
 	}
@@ -51,11 +53,15 @@ func runInit(args []string, stdout, stderr io.Writer) error {
   tls/              CA, and a certificate for %[2]s; keep ca.key offline
   tokens.yaml       operator tokens, as digests
   operator.token    the token of the first operator; keep it secret
+  keys.root         opens the sealed keys of devices; back it up, apart from the state
 Start the service with: portcullisd --config %[1]s/portcullisd.yaml
 Ask it with:            portcullis --service https://HOST:PORT --ca %[1]s/tls/ca.pem --token-file %[1]s/operator.token host list
 `, *dir, *names)
 	return nil
 }
+
+// keysRoot is the file with what opens the sealed keys of devices.
+const keysRoot = "keys.root"
 
 // defaultNames are the names a service on this machine goes by.
 func defaultNames() string {
@@ -95,6 +101,10 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 	if err != nil {
 		return nil, err
 	}
+	secret, err := vault.NewSecret(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	token, digest := api.NewToken()
 	tokens := bytes.NewBufferString("# Operator tokens. \"portcullisd token\" makes another entry.\ntokens:\n")
 	tokens.WriteString(tokenEntry("operator", api.RoleOperator, digest))
@@ -105,6 +115,7 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 		{"tls/server.key", server.Key, 0o600},
 		{"tokens.yaml", tokens.Bytes(), 0o600},
 		{"operator.token", []byte(token + "\n"), 0o600},
+		{keysRoot, secret, 0o600},
 		{"portcullisd.yaml", config, 0o644},
 	}, nil
 }

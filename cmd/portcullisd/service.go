@@ -68,6 +68,9 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		return err
 	}
 	if c.has(roleSM) {
+		for _, n := range c.Fabric.Keys.keyNotices() {
+			log.Warn(n)
+		}
 		if c.Fabric.Enforcement != "verified" {
 			log.Warn("fabric.enforcement is accepted: switches are believed to enforce P_Keys without proof; for simulators only")
 		}
@@ -159,7 +162,7 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 		return nil
 	}})
 	s.marks = newMarks(s.observer, s.log)
-	s.marks.note = auditMarks(s.store)
+	s.marks.note, s.marks.keyNote, s.marks.sealed = auditMarks(s.store), auditKeys(s.store), s.sealedFacts
 	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, nil, s.log)
 	if err != nil {
 		return err

@@ -56,6 +56,8 @@ Options:
                         how often every port is read again; default 10m
   --window N            requests under way at once; default 64
   --tries N             tries before a node counts as silent; default 3
+  --keys-root FILE      give devices M_Keys, sealed under FILE of "portcullis keys root"
+                        in DIR of --state-dir
   --guid2lid FILE       LIDs for ports that have none in DIR, as OpenSM kept them
   --qos                 program quality of service: SL-to-VL and arbitration tables
   --qos-options FILE    OpenSM's options qos and qos_*, such as its opensm.conf
@@ -123,6 +125,8 @@ type loneSM struct {
 	watched    *watched
 	marks      *marks
 	state      *factfile.Store // nil: nothing is kept
+	kept       driver.Store    // of state, with keys sealed
+	ring       *keyring        // nil: devices get no keys
 	recorded   *os.File        // nil: nothing is recorded
 	recorder   *record.Writer
 	standby    bool // ended because another SM is master
@@ -151,6 +155,10 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer s.closeState()
+	if err := s.openKeys(); err != nil {
+		return err
+	}
+	s.sayKeys()
 	if err := s.openRecord(); err != nil {
 		return err
 	}
@@ -163,6 +171,7 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	s.seen = seen.New(seen.Options{})
 	s.marks = newMarks(s.seen, s.log)
+	s.marks.sealed = func() ([]sm.Fact, error) { return s.state.Load() }
 	if s.watched, err = watch(o.config.Fabric.Watch, o.config.path, s.seen, s.marks, s.log); err != nil {
 		return err
 	}
@@ -212,6 +221,19 @@ func (s *loneSM) driver() driver.Options {
 	return o
 }
 
+// sayKeys tells how devices are protected. Without a root nothing else is
+// expected of a subnet manager that runs alone.
+func (s *loneSM) sayKeys() {
+	c := &s.o.config.Fabric.Keys
+	level := slog.LevelWarn
+	if !c.managesMKeys() && c.MKey == keyAuto {
+		level = slog.LevelInfo
+	}
+	for _, n := range c.keyNotices() {
+		s.log.Log(context.Background(), level, n)
+	}
+}
+
 func (s *loneSM) event(e sm.Event) {
 	now := time.Now()
 	s.phases.event(now, e)
@@ -237,6 +259,9 @@ func (s *loneSM) view(v *sm.View) {
 	s.seen.OnView(v)
 	s.marks.view()
 	s.routing.view(v)
+	if err := s.ring.fill(); err != nil {
+		s.log.Error("no new keys of devices were drawn", "error", err)
+	}
 	if s.partitions != nil && s.partitions.view(v) {
 		s.since.begin(time.Now(), s.wire.requests())
 	}

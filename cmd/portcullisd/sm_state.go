@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,8 +26,22 @@ func (s *loneSM) openState() (err error) {
 // keepState tells the driver where to keep what has to survive.
 func (s *loneSM) keepState(o *driver.Options) {
 	if s.state != nil {
-		o.Store = s.state
+		o.Store = s.kept
 	}
+}
+
+// openKeys opens the keys in the state directory.
+func (s *loneSM) openKeys() (err error) {
+	c := &s.o.config.Fabric.Keys
+	if s.state == nil && c.managesMKeys() {
+		return hint(errors.New("devices are to get M_Keys, and there is no place to keep them: a restart would find every device locked"),
+			"name a state directory with --state-dir")
+	}
+	if s.state == nil {
+		return nil
+	}
+	s.kept, s.ring, err = c.openKeys(s.state, s.o.config.path, &s.core)
+	return err
 }
 
 // closeState writes what is still to be written.

@@ -105,7 +105,7 @@ func open(a cipher.AEAD, context, sealed []byte) ([]byte, error) {
 }
 
 // FileRoot reads a Root from a file of 64 hexadecimal digits that nobody else
-// may read.
+// may read, but for the group of the service.
 func FileRoot(file string) (Root, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -114,7 +114,7 @@ func FileRoot(file string) (Root, error) {
 	defer f.Close()
 	if info, err := f.Stat(); err != nil {
 		return nil, fmt.Errorf("root of the vault: %w", err)
-	} else if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	} else if mode := info.Mode().Perm(); mode&0o037 != 0 {
 		return nil, fmt.Errorf("root of the vault: %s has mode %#o, and others can read it: chmod 600 it", file, mode)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 200))

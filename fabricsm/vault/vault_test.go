@@ -231,7 +231,7 @@ func TestFileRoot(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, file, want string }{
 		{"missing", filepath.Join(dir, "missing"), "no such file"},
-		{"open to others", write("open", string(secret), 0o640), "others can read it: chmod 600"},
+		{"open to others", write("open", string(secret), 0o644), "others can read it: chmod 600"},
 		{"short", write("short", string(secret[:40]), 0o600), "want 64 hexadecimal digits"},
 		{"long", write("long", strings.Repeat(string(secret[:64]), 2), 0o600), "want 64 hexadecimal digits"},
 		{"no digits", write("none", strings.Repeat("xy", 32), 0o600), "want 64 hexadecimal digits"},

@@ -23,37 +23,45 @@ type descs struct {
 	nodes, ports, links, degraded, faults      *prometheus.Desc
 	routeSeconds, routes, routeInfo, routeLIDs *prometheus.Desc
 	drift, fill, observed                      *prometheus.Desc
+	keyDevices, keyAge, keyPending, keyFailed  *prometheus.Desc
+	keyUnsupported, keysReleased               *prometheus.Desc
 }
 
 func newDescs() *descs {
 	return &descs{
-		role:         desc("sm_role", "1 for the SMInfo state that this subnet manager is in.", "role"),
-		epoch:        desc("sm_epoch", "Times that this subnet manager became master since it was started."),
-		settled:      desc("sm_settled", "1 while the fabric is as it is wanted."),
-		sweep:        desc("sm_sweep_seconds", "Time from what caused work until the fabric was settled.", "kind"),
-		sweepSMPs:    desc("sm_sweep_smps_total", "Requests sent from what caused work until the fabric was settled.", "kind"),
-		smp:          desc("sm_smp_total", "Requests by how they ended.", "class", "result"),
-		sent:         desc("sm_smp_sent_total", "Requests sent.", "method", "attribute"),
-		retries:      desc("sm_smp_retries_total", "Requests that repeat one which was not answered."),
-		outstanding:  desc("sm_smp_outstanding", "Requests that are out."),
-		window:       desc("sm_smp_window", "Requests that may be out at once."),
-		queue:        desc("sm_queue_length", "Work that waits, by what it asks for.", "work"),
-		traps:        desc("sm_traps_total", "Traps received."),
-		violations:   desc("violations_total", "Key violations that traps told of.", "class", "verdict"),
-		dropped:      desc("mad_dropped_total", "MADs that came and were malformed or meant nothing."),
-		events:       desc("sm_events_total", "Events of the subnet manager.", "event"),
-		nodes:        desc("fabric_nodes", "Nodes seen.", "type"),
-		ports:        desc("fabric_ports", "Ports with a cable, by state.", "state"),
-		links:        desc("fabric_links", "Cables seen."),
-		degraded:     desc("fabric_links_degraded", "Links that run below what both ends offer."),
-		faults:       desc("fabric_faults", "What is wrong now.", "kind"),
-		routeSeconds: desc("route_seconds", "Time that the last routing computation took, its check included."),
-		routes:       desc("route_computations_total", "Routing computations by whether their tables were taken.", "result"),
-		routeInfo:    desc("route_info", "1 for the engine whose tables are in use.", "engine"),
-		routeLIDs:    desc("route_lids", "LIDs with routes."),
-		drift:        desc("reconcile_drift", "What differs from what is wanted and is still to be written.", "kind"),
-		fill:         desc("pkey_table_fill_ratio", "Fill of the fullest P_Key table of a kind.", "table"),
-		observed:     desc("fabric_observed_timestamp_seconds", "When the subnet manager last showed the fabric."),
+		role:           desc("sm_role", "1 for the SMInfo state that this subnet manager is in.", "role"),
+		epoch:          desc("sm_epoch", "Times that this subnet manager became master since it was started."),
+		settled:        desc("sm_settled", "1 while the fabric is as it is wanted."),
+		sweep:          desc("sm_sweep_seconds", "Time from what caused work until the fabric was settled.", "kind"),
+		sweepSMPs:      desc("sm_sweep_smps_total", "Requests sent from what caused work until the fabric was settled.", "kind"),
+		smp:            desc("sm_smp_total", "Requests by how they ended.", "class", "result"),
+		sent:           desc("sm_smp_sent_total", "Requests sent.", "method", "attribute"),
+		retries:        desc("sm_smp_retries_total", "Requests that repeat one which was not answered."),
+		outstanding:    desc("sm_smp_outstanding", "Requests that are out."),
+		window:         desc("sm_smp_window", "Requests that may be out at once."),
+		queue:          desc("sm_queue_length", "Work that waits, by what it asks for.", "work"),
+		traps:          desc("sm_traps_total", "Traps received."),
+		violations:     desc("violations_total", "Key violations that traps told of.", "class", "verdict"),
+		dropped:        desc("mad_dropped_total", "MADs that came and were malformed or meant nothing."),
+		events:         desc("sm_events_total", "Events of the subnet manager.", "event"),
+		nodes:          desc("fabric_nodes", "Nodes seen.", "type"),
+		ports:          desc("fabric_ports", "Ports with a cable, by state.", "state"),
+		links:          desc("fabric_links", "Cables seen."),
+		degraded:       desc("fabric_links_degraded", "Links that run below what both ends offer."),
+		faults:         desc("fabric_faults", "What is wrong now.", "kind"),
+		routeSeconds:   desc("route_seconds", "Time that the last routing computation took, its check included."),
+		routes:         desc("route_computations_total", "Routing computations by whether their tables were taken.", "result"),
+		routeInfo:      desc("route_info", "1 for the engine whose tables are in use.", "engine"),
+		routeLIDs:      desc("route_lids", "LIDs with routes."),
+		drift:          desc("reconcile_drift", "What differs from what is wanted and is still to be written.", "kind"),
+		fill:           desc("pkey_table_fill_ratio", "Fill of the fullest P_Key table of a kind.", "table"),
+		keyDevices:     desc("key_devices", "Devices by how they stand to their key.", "class", "state"),
+		keyAge:         desc("key_age_seconds", "Age of the keys that devices hold.", "class", "quantile"),
+		keyPending:     desc("key_rotation_pending", "Devices whose key is being changed.", "class"),
+		keyFailed:      desc("key_rotation_failed", "Devices that did not take a new key when it was their turn.", "class"),
+		keyUnsupported: desc("key_rotation_unsupported", "Devices that hold one key at a time, and keep an old one.", "class"),
+		keysReleased:   desc("keys_released", "1 while no keys are given out because they were asked to be given back."),
+		observed:       desc("fabric_observed_timestamp_seconds", "When the subnet manager last showed the fabric."),
 	}
 }
 
@@ -64,6 +72,7 @@ func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
 		d.role, d.epoch, d.settled, d.sweep, d.sweepSMPs, d.smp, d.sent, d.retries, d.outstanding, d.window, d.queue,
 		d.traps, d.violations, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.routeSeconds, d.routes,
 		d.routeInfo, d.routeLIDs, d.drift, d.fill, d.observed,
+		d.keyDevices, d.keyAge, d.keyPending, d.keyFailed, d.keyUnsupported, d.keysReleased,
 	} {
 		ch <- one
 	}
@@ -87,6 +96,7 @@ func (o *Observer) Collect(ch chan<- prometheus.Metric) {
 	}
 	g.manager(x)
 	g.fabric(x.ready())
+	g.keys(x)
 }
 
 // gauges sends metrics.

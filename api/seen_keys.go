@@ -1,0 +1,66 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "portcullis/api/v1"
+)
+
+// KeyOperator changes who has keys. Errors and actors are as those of
+// FabricOperator. Nothing that it gives shows a key.
+type KeyOperator interface {
+	// ReleaseKeys begins to have all devices give their keys back, or to give them
+	// out again. It is durable when it returns.
+	ReleaseKeys(ctx context.Context, actor string, r v1.KeyRelease) (*v1.FabricKeys, error)
+	// MoveKey has a device use its key at another place.
+	MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.FabricKey, error)
+	// SealedKeys gives what is stored about keys, as it is sealed.
+	SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, error)
+}
+
+type (
+	releaseInput struct{ Body v1.KeyRelease }
+	moveInput    struct{ Body v1.KeyMove }
+)
+
+func (s *Server) keyRoutes(a huma.API) {
+	read(s, a, "get-keys", "/v1/fabric/keys", "Show how the keys of devices stand; never a key",
+		func(r FabricReader, ctx context.Context, _ *struct{}) (*v1.FabricKeys, error) { return r.Keys(ctx) })
+	read(s, a, "list-keys", "/v1/fabric/keys/devices", "List end ports with the state and age of their keys, a page at a time",
+		func(r FabricReader, ctx context.Context, in *pageInput) (*v1.Page[v1.FabricKey], error) {
+			return r.DeviceKeys(ctx, in.PageQuery)
+		})
+	operate(s, a, "release-keys", "/v1/fabric/keys/release", "Have all devices give their keys back, or give them out again",
+		func(o FabricOperator, ctx context.Context, in *releaseInput) (*v1.FabricKeys, error) {
+			return o.ReleaseKeys(ctx, actor(ctx), in.Body)
+		})
+	operate(s, a, "move-key", "/v1/fabric/keys/move", "Have a device use its key at another place than it was given it at",
+		func(o FabricOperator, ctx context.Context, in *moveInput) (*v1.FabricKey, error) {
+			return o.MoveKey(ctx, actor(ctx), in.Body)
+		})
+	operate(s, a, "get-sealed-keys", "/v1/fabric/keys/sealed", "Give what is stored about keys, sealed, for an escrow kit or an export",
+		func(o FabricOperator, ctx context.Context, _ *struct{}) (*v1.SealedKeys, error) {
+			return o.SealedKeys(ctx, actor(ctx))
+		})
+}
+
+// operate registers an operation by which operators change the fabric, or that is
+// put into the audit log.
+func operate[I, T any](s *Server, a huma.API, id, path, summary string, do func(FabricOperator, context.Context, *I) (*T, error)) {
+	register(s, a, operation{
+		id: id, method: http.MethodPost, path: path, tag: "fabric", summary: summary, access: accessOperate,
+	}, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
+		if _, err := s.reader(); err != nil {
+			return nil, err
+		}
+		if s.operator == nil {
+			return nil, newProblem(http.StatusConflict, v1.CodeReadOnly,
+				"this socket only shows the fabric", "ask the service, which knows who you are: --service https://HOST:PORT")
+		}
+		body, err := do(s.operator, ctx, in)
+		return &bodyOutput[T]{body}, err
+	})
+}

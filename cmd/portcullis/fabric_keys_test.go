@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/fabric/seen"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/keys/keyfile"
+)
+
+// keyKeeper is a fabric that has keys, as far as the interface shows.
+type keyKeeper struct {
+	*seen.Observer
+	api.FabricOperator
+	keys  v1.FabricKeys
+	left  int // looks until they were given back
+	stays int // devices that keep theirs
+	moved v1.KeyMove
+	facts []string // stored, sealed
+}
+
+func (k *keyKeeper) SealedKeys(context.Context, string) (*v1.SealedKeys, error) {
+	return &v1.SealedKeys{Facts: k.facts}, nil
+}
+
+func (k *keyKeeper) Keys(context.Context) (*v1.FabricKeys, error) {
+	if k.left--; k.keys.Releasing && k.left <= 0 {
+		k.keys.Released = true
+		k.keys.Devices = map[string]int{"returned": 7 - k.stays, "withheld": k.stays}
+	}
+	now := k.keys
+	return &now, nil
+}
+
+func (k *keyKeeper) DeviceKeys(context.Context, v1.PageQuery) (*v1.Page[v1.FabricKey], error) {
+	return &v1.Page[v1.FabricKey]{Settled: true, Items: []v1.FabricKey{
+		{GUID: 1, At: "leaf1", Kind: "m_key", State: "held", Epoch: 3, Origin: "derived", Age: 90000, Dual: true},
+		{GUID: 2, At: "h1/1", Kind: "m_key", State: "held", Origin: "imported", Age: 400000, Old: "taken over", Place: ib.Place{Switch: 1, Port: 4}},
+	}}, nil
+}
+
+func (k *keyKeeper) ReleaseKeys(_ context.Context, _ string, r v1.KeyRelease) (*v1.FabricKeys, error) {
+	k.keys.Releasing, k.keys.Released = !r.Resume, false
+	now := k.keys
+	return &now, nil
+}
+
+func (k *keyKeeper) MoveKey(_ context.Context, _ string, m v1.KeyMove) (*v1.FabricKey, error) {
+	if m.GUID == 1 {
+		return nil, &admission.Error{Code: "key_not_withheld", Status: admission.Conflict, Detail: "the key is not withheld", Hint: "look"}
+	}
+	k.moved = m
+	return &v1.FabricKey{GUID: m.GUID, At: m.To, Kind: "m_key", State: "changing"}, nil
+}
+
+// TestFabricKeys: keys are listed, moved, given back and given out again by
+// commands, which say what they cannot do.
+func TestFabricKeys(t *testing.T) {
+	k := &keyKeeper{
+		Observer: seen.New(seen.Options{}), left: 2,
+		keys: v1.FabricKeys{
+			Managed: true, Places: "seen", Devices: map[string]int{"held": 6, "withheld": 1}, Old: map[string]int{"taken over": 1}, Oldest: 400000, Median: 90000,
+			Rotation: v1.KeyRotation{Period: 86400, Epoch: 3, Began: time.Unix(0, 0)},
+		},
+	}
+	socket := k.serve(t)
+	for _, tt := range []struct {
+		args string
+		code int
+		want []string // in this order
+	}{
+		{"fabric keys", exitOK, []string{"given out where devices are seen", "6 held, 1 withheld", "1 taken over", "4d15h at most", "every 24h0m0s; epoch 3", "leaf1", "h1/1", "taken over"}},
+		{"fabric keys --old", exitOK, []string{"OLD", "h1/1"}},
+		{"fabric keys -o json", exitOK, []string{`"managed": true`, `"items"`, `"guid": "0x0000000000000001"`}},
+		{"fabric keys move x", exitUsage, []string{"x"}},
+		{"fabric keys move 0x1", exitRefused, []string{"not withheld", "look"}},
+		{"fabric keys move 0x2 leaf1/4", exitOK, []string{"leaf1/4", "changing"}},
+		{"fabric release-keys", exitUsage, []string{"takes the protection off", "--yes"}},
+		{"fabric release-keys --yes", exitOK, []string{"given back", "7 returned"}},
+		{"fabric release-keys --resume", exitOK, []string{"given out"}},
+	} {
+		out := runKeys(t, socket, tt.args, tt.code)
+		at := 0
+		for _, w := range tt.want {
+			i := strings.Index(out[at:], w)
+			if i < 0 {
+				t.Errorf("%s: no %q behind byte %d in\n%s", tt.args, w, at, out)
+				break
+			}
+			at += i
+		}
+	}
+	if want := (v1.KeyMove{GUID: 2, To: "leaf1/4"}); k.moved != want {
+		t.Errorf("moved %+v, want %+v", k.moved, want)
+	}
+	k.stays = 2
+	if out := runKeys(t, socket, "fabric release-keys --yes", exitError); !strings.Contains(out, "2 devices could not be asked") {
+		t.Errorf("with devices that stay: %s", out)
+	}
+}
+
+func runKeys(t *testing.T, socket, args string, code int) string {
+	t.Helper()
+	var out bytes.Buffer
+	if got := run(t.Context(), append(strings.Fields(args), "--socket", socket), nil, &out, &out); got != code {
+		t.Errorf("%s: exit code %d, want %d\n%s", args, got, code, &out)
+	}
+	return out.String()
+}
+
+// serve answers on a socket until the test ends.
+func (k *keyKeeper) serve(t *testing.T) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := api.NewLocal(api.LocalOptions{Fabric: k, Operator: k, Version: "v0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeLocal(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return socket
+}
+
+// TestKeysOfTheService: kits, digests and exports are made of what the service has
+// stored as of a file of facts, and only an export shows a key.
+func TestKeysOfTheService(t *testing.T) {
+	s := newSite(t, keys.ModeDerived)
+	facts, err := os.ReadFile(s.path("state/facts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keyKeeper{Observer: seen.New(seen.Options{}), facts: strings.Split(strings.TrimSpace(string(facts)), "\n")}
+	ask := " --socket " + k.serve(t)
+	made := regexp.MustCompile(`"[a-z]+": "20[^"]*Z"`)
+	var said []string
+	for _, from := range []string{" --facts @state/facts", ask} {
+		said = append(said, made.ReplaceAllString(s.do(exitOK, "keys digests --root @root"+from), ""))
+	}
+	if said[0] != said[1] || !strings.Contains(said[0], "m_key") {
+		t.Errorf("digests of the file and of the service differ:\n%s\n%s", said[0], said[1])
+	}
+	s.do(exitOK, "keys escrow create --root @root --recipients @recipients --out @of-service"+ask)
+	s.write("digests", s.do(exitOK, "keys digests --root @root"+ask))
+	s.do(exitOK, "keys rehearse @of-service --identity @identity --digests @digests")
+	s.do(exitOK, "keys export --root @root --out @clear"+ask)
+	data, err := os.ReadFile(s.path("clear/guid2mkey"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := keyfile.Parse("guid2mkey", data)
+	if err != nil || len(entries) != 30 || len(s.scan.Find(data)) == 0 {
+		t.Errorf("%d keys, %v", len(entries), err)
+	}
+	for name, want := range map[string]os.FileMode{"clear": 0o700, "clear/guid2mkey": 0o600} {
+		if info, err := os.Stat(s.path(name)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, want mode %v", name, err, want)
+		}
+	}
+	s.scan.Clean(t, "what was said", []byte(s.said.String()))
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/keys/keyfile"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/vault"
+)
+
+// openRoot reads what opens the sealed keys.
+func (c *keysConfig) openRoot(path func(string) string) (vault.Root, error) {
+	if name, ok := strings.CutPrefix(c.Root, credentialPrefix); ok {
+		return vault.CredentialRoot(os.Getenv("CREDENTIALS_DIRECTORY"), name)
+	}
+	root, err := vault.FileRoot(path(c.Root))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, hint(fmt.Errorf("fabric.keys.root: %w", err),
+			"if keys were sealed under it, bring it back from where it is kept; on a fabric without keys make it: portcullis keys root "+path(c.Root))
+	}
+	return root, err
+}
+
+// keyring is where the keys of devices are kept and come from.
+type keyring struct {
+	*sealed.Store
+	drawn *keys.Drawn // nil: they are derived
+}
+
+// openKeys opens the keys in a store, and has the core give them out. Without
+// keys it gives the store back as it is.
+func (c *keysConfig) openKeys(inner driver.Store, path func(string) string, to *sm.Config) (driver.Store, *keyring, error) {
+	if !c.managesMKeys() {
+		return inner, nil, nil
+	}
+	root, err := c.openRoot(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := &keyring{}
+	if k.Store, err = sealed.Open(inner, root, rand.Reader); err != nil {
+		return nil, nil, fmt.Errorf("open the keys of devices: %w", err)
+	}
+	if c.Mode == string(keys.ModeRandom) {
+		if k.drawn, err = keys.NewDrawn(rand.Reader, keys.MostDrawn); err != nil {
+			return nil, nil, err
+		}
+		to.MKey.Source = k.drawn
+		return k.Store, k, nil
+	}
+	master, err := k.Master()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the keys of devices: %w", err)
+	}
+	to.MKey.Source = keys.Derived{Master: master}
+	return k.Store, k, nil
+}
+
+// fill draws keys for those that were given out. It is to be called by whoever
+// steps the core, between two steps.
+func (k *keyring) fill() error {
+	if k == nil || k.drawn == nil {
+		return nil
+	}
+	return k.drawn.Fill()
+}
+
+// keyPlaces says what counts as the place of a device.
+func (c *keysConfig) keyPlaces() sm.KeyPlaces {
+	if c.Places == placesDeclared {
+		return sm.PlacesDeclared
+	}
+	return sm.PlacesSeen
+}
+
+// keyNotices says what of the keys is not as safe as it could be.
+func (c *keysConfig) keyNotices() []string {
+	switch {
+	case !c.managesMKeys() && c.MKey == keyAuto:
+		return []string{"devices get no M_Keys, and any host may reprogram them: fabric.keys.root names no root; portcullis keys root FILE makes one"}
+	case !c.managesMKeys():
+		return []string{"devices get no M_Keys, and any host may reprogram them: fabric.keys.m_key_enable is " + c.MKey}
+	case c.MKey == keyDisable:
+		return []string{"the M_Keys of devices are taken off, and any host may reprogram them: fabric.keys.m_key_enable is " + c.MKey}
+	case c.keyPlaces() == sm.PlacesSeen:
+		return []string{"M_Keys are given to devices where they are seen first: there is no declared topology, and whoever shows a GUID first is believed"}
+	}
+	return nil
+}
+
+// maxImport bounds a file to take over.
+const maxImport = keyfile.MaxSize
+
+// readImport reads what another subnet manager left, nil if there is nothing.
+func (c *keysConfig) readImport(path func(string) string) (*sm.KeyImport, error) {
+	if c.Import == "" && c.ImportOptions == "" {
+		return nil, nil
+	}
+	in := &sm.KeyImport{Keys: make(map[ib.GUID]keys.Key), Behind: make(map[ib.Place]ib.GUID)}
+	if c.Import != "" {
+		if err := readKeyFiles(path(c.Import), in); err != nil {
+			return nil, hint(fmt.Errorf("fabric.keys.import: %w", err), "portcullis keys inspect DIR says what is there to take over")
+		}
+	}
+	if c.ImportOptions != "" {
+		name := path(c.ImportOptions)
+		data, err := readImported(name)
+		if err != nil {
+			return nil, fmt.Errorf("fabric.keys.import_options: %w", err)
+		}
+		o, err := keyfile.ParseOptions(name, data)
+		if err != nil {
+			return nil, fmt.Errorf("fabric.keys.import_options: %w", err)
+		}
+		in.Single, _ = o.Single()
+	}
+	if len(in.Keys) == 0 && in.Single.IsZero() {
+		return nil, errors.New("fabric.keys.import, import_options: there is no M_Key in them; leave them empty")
+	}
+	return in, nil
+}
+
+func readKeyFiles(dir string, in *sm.KeyImport) error {
+	name := filepath.Join(dir, keyfile.Name(keys.MKey))
+	data, err := readImported(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := keyfile.Parse(name, data)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		in.Keys[e.GUID] = e.Key
+	}
+	name = filepath.Join(dir, "neighbors")
+	if data, err = readImported(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	links, err := keyfile.ParseNeighbors(name, data)
+	for _, l := range links {
+		in.Behind[ib.Place{Switch: l.From.GUID, Port: l.From.Num}] = l.To.GUID
+	}
+	return err
+}
+
+func readImported(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxImport+1)) // what is more is refused by who reads it
+}
