@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -134,32 +133,57 @@ func (c *keysConfig) managesMKeys() bool {
 	return c.MKey == keyEnable || c.MKey == keyDisable || c.MKey == keyAuto && c.Root != ""
 }
 
+// managesKeys reports that keys of any kind are.
+func (c *keysConfig) managesKeys() bool {
+	classes := c.classKeys()
+	return c.managesMKeys() || classes.On()
+}
+
+func (c *keysConfig) rotation() keys.RotationConfig {
+	return keys.RotationConfig{Period: c.RotationPeriod, Grace: c.RotationGrace, Window: c.RotationWindow}
+}
+
+// classKeys gives what is configured of the keys of classes.
+func (c *keysConfig) classKeys() sm.ClassKeysConfig {
+	enables := map[string]sm.KeyEnable{keyIgnore: sm.KeyIgnore, keyDisable: sm.KeyDisable, keyEnable: sm.KeyEnabled}
+	of := func(enable string, lease time.Duration, protect bool, window int) sm.ClassKeyConfig {
+		k := sm.ClassKeyConfig{Enable: enables[enable], Window: window}
+		if k.Enable != sm.KeyIgnore {
+			k.Lease, k.Readable = uint16(lease/time.Second), !protect
+		}
+		return k
+	}
+	out := sm.ClassKeysConfig{
+		CC:  of(c.CCKey, c.CCLease, c.CCProtect, c.CCOutstanding),
+		VS:  of(c.VSKey, c.VSLease, c.VSProtect, c.VSOutstanding),
+		N2N: of(c.N2NKey, c.N2NLease, c.N2NProtect, c.N2NOutstanding),
+	}
+	if out.On() {
+		out.Rotation = c.rotation()
+	}
+	return out
+}
+
 // apply checks that the root is there, and reads what is to be taken over. The
-// keys themselves are opened with the store: see openKeys. Keys of classes are
-// refused: they are not programmed yet, and who switches them on must not believe
-// that they are.
+// keys themselves are opened with the store: see openKeys.
 func (c *keysConfig) apply(to *sm.Config, path func(string) string) error {
 	var errs []error
-	if c.managesMKeys() {
+	if c.managesKeys() {
 		if _, err := c.openRoot(path); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if c.managesMKeys() {
 		imported, err := c.readImport(path)
 		if err != nil {
 			errs = append(errs, err)
 		}
 		to.MKey = sm.MKeyConfig{
 			Protection: c.MKeyProtection, Lease: uint16(c.MKeyLease / time.Second), Places: c.keyPlaces(),
-			Rotation: keys.RotationConfig{Period: c.RotationPeriod, Grace: c.RotationGrace, Window: c.RotationWindow},
+			Rotation: c.rotation(),
 			Import:   imported, Release: c.MKey == keyDisable,
 		}
 	}
-	for name, enable := range map[string]string{
-		"cc_key": c.CCKey, "vs_key": c.VSKey, "n2n_key": c.N2NKey,
-	} {
-		if enable != keyIgnore {
-			errs = append(errs, fmt.Errorf("fabric.keys.%s_enable: %s: this version does not program keys of devices yet; leave it at ignore", name, enable))
-		}
-	}
+	to.ClassKeys = c.classKeys()
 	return errors.Join(errs...)
 }

@@ -2,11 +2,16 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keystest"
 	"portcullis/fabricsm/sm"
 )
@@ -69,13 +74,53 @@ func hexOf(v uint64) string {
 	return string(b[:])
 }
 
-// Keys that are switched on and not programmed would be believed in.
-func TestKeysAreRefusedUntilTheyAreProgrammed(t *testing.T) {
-	for _, enable := range []string{keyIgnore, keyDisable, keyEnable} {
-		c := defaultKeys()
-		c.VSKey = enable
-		if err := c.apply(&sm.Config{}, nil); (err != nil) != (enable != keyIgnore) {
-			t.Errorf("%s: %v", enable, err)
+// What is configured reaches the core, and nothing does without a root.
+func TestKeysReachTheCore(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "root"), strings.Repeat("0123456789abcdeffedcba9876543210", 2))
+	if err := os.Chmod(filepath.Join(dir, "root"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "guid2mkey"), "0x0000000000100000 0x"+hexOf(keystest.Planted(0))+"\n")
+	write(t, filepath.Join(dir, "neighbors"), "0x0000000000100000:1 0x0000000000200001:1\n")
+	write(t, filepath.Join(dir, "opensm.conf"), "m_key 0x"+hexOf(keystest.Planted(1))+"\n")
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, tt := range []struct {
+		name string
+		set  func(*keysConfig)
+		want sm.MKeyConfig
+		vs   sm.KeyEnable
+		err  string
+	}{
+		{"no root", func(*keysConfig) {}, sm.MKeyConfig{}, 0, ""},
+		{"a root", func(c *keysConfig) { c.Root = "root" }, sm.MKeyConfig{Protection: 2, Places: sm.PlacesSeen, Rotation: keys.DefaultRotation()}, 0, ""},
+		{"a root, and M_Keys off", func(c *keysConfig) { c.Root, c.MKey, c.VSKey = "root", keyIgnore, keyEnable }, sm.MKeyConfig{}, sm.KeyEnabled, ""},
+		{"taken off", func(c *keysConfig) {
+			c.Root, c.MKey, c.MKeyLease, c.RotationPeriod = "root", keyDisable, time.Minute, 0
+		}, sm.MKeyConfig{
+			Protection: 2, Lease: 60, Places: sm.PlacesSeen, Rotation: keys.RotationConfig{Grace: time.Hour, Window: 16}, Release: true,
+		}, 0, ""},
+		{"no such root", func(c *keysConfig) { c.Root = "nowhere" }, sm.MKeyConfig{}, 0, "nowhere"},
+		{"taken over", func(c *keysConfig) { c.Root, c.Import, c.ImportOptions = "root", ".", "opensm.conf" }, sm.MKeyConfig{
+			Protection: 2, Places: sm.PlacesSeen, Rotation: keys.DefaultRotation(), Import: &sm.KeyImport{
+				Keys:   map[ib.GUID]keys.Key{0x100000: keys.New(keystest.Planted(0))},
+				Single: keys.New(keystest.Planted(1)), Behind: map[ib.Place]ib.GUID{{Switch: 0x100000, Port: 1}: 0x200001},
+			},
+		}, 0, ""},
+		{"nothing to take over", func(c *keysConfig) { c.Root, c.Import = "root", "none" }, sm.MKeyConfig{}, 0, "there is no M_Key in them"},
+	} {
+		c, got := defaultKeys(), sm.Config{}
+		tt.set(&c)
+		err := c.apply(&got, in)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
+			}
+			continue
+		}
+		bare := cmp.Comparer(func(a, b keys.Key) bool { return a == b })
+		if diff := cmp.Diff(tt.want, got.MKey, bare); err != nil || diff != "" || got.ClassKeys.VS.Enable != tt.vs {
+			t.Errorf("%s: %v, VS %v; M_Keys (-want +got):\n%s", tt.name, err, got.ClassKeys.VS.Enable, diff)
 		}
 	}
 }

@@ -273,7 +273,7 @@ func TestSMShowsNoKey(t *testing.T) {
 	scan.CleanFiles(t, s.state)
 	record := filepath.Join(t.TempDir(), "record")
 	out, err := exec.Command("portcullisd", s.args(f, "--once", "--record", record)...).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "a recording would show the M_Keys") {
+	if err == nil || !strings.Contains(string(out), "a recording would show the keys") {
 		t.Errorf("with --record: %v\n%s", err, out)
 	}
 	scan.Clean(t, "refusal", out)

@@ -41,7 +41,7 @@ type keyring struct {
 // openKeys opens the keys in a store, and has the core give them out. Without
 // keys it gives the store back as it is.
 func (c *keysConfig) openKeys(inner driver.Store, path func(string) string, to *sm.Config) (driver.Store, *keyring, error) {
-	if !c.managesMKeys() {
+	if !c.managesKeys() {
 		return inner, nil, nil
 	}
 	root, err := c.openRoot(path)
@@ -56,15 +56,25 @@ func (c *keysConfig) openKeys(inner driver.Store, path func(string) string, to *
 		if k.drawn, err = keys.NewDrawn(rand.Reader, keys.MostDrawn); err != nil {
 			return nil, nil, err
 		}
-		to.MKey.Source = k.drawn
+		c.give(k.drawn, to)
 		return k.Store, k, nil
 	}
 	master, err := k.Master()
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the keys of devices: %w", err)
 	}
-	to.MKey.Source = keys.Derived{Master: master}
+	c.give(keys.Derived{Master: master}, to)
 	return k.Store, k, nil
+}
+
+// give has new keys come from a source.
+func (c *keysConfig) give(source keys.Source, to *sm.Config) {
+	if c.managesMKeys() {
+		to.MKey.Source = source
+	}
+	if to.ClassKeys.On() {
+		to.ClassKeys.Source = source
+	}
 }
 
 // fill draws keys for those that were given out. It is to be called by whoever

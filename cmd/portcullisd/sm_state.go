@@ -33,8 +33,8 @@ func (s *loneSM) keepState(o *driver.Options) {
 // openKeys opens the keys in the state directory.
 func (s *loneSM) openKeys() (err error) {
 	c := &s.o.config.Fabric.Keys
-	if s.state == nil && c.managesMKeys() {
-		return hint(errors.New("devices are to get M_Keys, and there is no place to keep them: a restart would find every device locked"),
+	if s.state == nil && c.managesKeys() {
+		return hint(errors.New("devices are to get keys, and there is no place to keep them: a restart would find every device locked"),
 			"name a state directory with --state-dir")
 	}
 	if s.state == nil {

@@ -130,6 +130,9 @@ func (l *loop) begin(facts []sm.Fact) {
 	}
 	l.stepKeys(&keymgr.Started{Facts: facts})
 	l.step(&sm.Started{Facts: facts})
+	if sm.KeysWereReleased(facts) {
+		l.stepKeys(&keymgr.Release{})
+	}
 }
 
 // leave begins the end: a master looks after its succession first.

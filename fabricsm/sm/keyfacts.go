@@ -88,3 +88,14 @@ func KeyRecords(facts []Fact) []keys.Record {
 	keys.SortRecords(out)
 	return out
 }
+
+// KeysWereReleased reports facts that end with keys given back, and not given out
+// again since.
+func KeysWereReleased(facts []Fact) (released bool) {
+	for i := range facts {
+		if facts[i].Kind == FactReleased {
+			released = facts[i].Mark != ""
+		}
+	}
+	return released
+}
