@@ -108,10 +108,13 @@ type node struct {
 
 // port is one port of a node.
 type port struct {
-	node  *node
-	num   ib.PortNum
-	guid  ib.GUID
-	link  netlist.Link
+	node *node
+	num  ib.PortNum
+	guid ib.GUID
+	link netlist.Link
+
+	noFDR10, atFDR10 bool // FDR10 is disabled; the link was trained to it
+
 	cable *port // where the netlist's cable ends; nil: none
 	was   *port // where its last cable ended that was pulled out
 	peer  *port // the other end of the link while it is up

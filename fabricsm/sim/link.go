@@ -33,6 +33,8 @@ func (p *port) linkUp() bool {
 	ext := ib.LinkSpeedExt(p.info.LinkSpeedExtEnabled & far.info.LinkSpeedExtEnabled)
 	ext2 := p.info.LinkSpeedExtEnabled2 & far.info.LinkSpeedExtEnabled2
 	p.peer, far.peer = far, p
+	p.atFDR10 = p.hasFDR10() && far.hasFDR10() && !p.noFDR10 && !far.noFDR10
+	far.atFDR10 = p.atFDR10
 	for _, end := range []*port{p, far} {
 		end.info.LinkWidthActive = widest(width)
 		end.info.LinkSpeedActive = 1 << (bits.Len8(uint8(speed)) - 1)

@@ -53,6 +53,7 @@ func (n *node) reset(l *netlist.Node) {
 
 func (p *port) reset() {
 	kept := p.keep()
+	p.noFDR10 = false
 	p.info = mad.PortInfo{
 		LocalPortNum:         p.num,
 		LinkWidthEnabled:     p.link.Width,

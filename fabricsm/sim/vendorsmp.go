@@ -31,21 +31,33 @@ func (p *port) hasFDR10() bool {
 	return p != nil && p.node.vendor == mad.VendorMellanox && p.link.FDR10 && p.link.SpeedExt == 0
 }
 
-// extendedPortInfo answers NVIDIA's MlnxExtendedPortInfo, in which nothing can
-// be set here.
+// extendedPortInfo answers NVIDIA's MlnxExtendedPortInfo, in which only FDR10 can
+// be set here: it counts when the link is next trained.
 func (p *port) extendedPortInfo(m *mad.MAD, set bool) mad.Status {
 	d := p.node.model()
 	at := p.selected(m.Mod())
 	switch {
-	case !d.isVendor() && !at.hasFDR10() || set:
+	case !d.isVendor() && !at.hasFDR10() || set && !at.hasFDR10():
 		return mad.StatusUnsupportedMethodAttr
 	case at == nil:
 		return mad.StatusInvalidField
 	}
 	var e mad.MlnxExtendedPortInfo
+	if set {
+		if err := mad.Decode(m.Data(), &e); err != nil {
+			return mad.StatusInvalidField
+		}
+		if e.StateChangeEnable&mad.MlnxSetSpeedEnabled != 0 {
+			at.noFDR10 = e.LinkSpeedEnabled&mad.MlnxSpeedFDR10 == 0
+		}
+		e = mad.MlnxExtendedPortInfo{}
+	}
 	if at.hasFDR10() {
-		e.LinkSpeedSupported, e.LinkSpeedEnabled = mad.MlnxSpeedFDR10, mad.MlnxSpeedFDR10
-		if at.peer.hasFDR10() {
+		e.LinkSpeedSupported = mad.MlnxSpeedFDR10
+		if !at.noFDR10 {
+			e.LinkSpeedEnabled = mad.MlnxSpeedFDR10
+		}
+		if at.peer != nil && at.atFDR10 {
 			e.LinkSpeedActive = mad.MlnxSpeedFDR10
 		}
 	}

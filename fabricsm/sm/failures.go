@@ -57,7 +57,7 @@ func (c *Core) failed(r *request, outcome Outcome) {
 		c.after(nearRetry<<min(2*f.tries, 8), timerNear, r.ref)
 	case r.ref.class == clsVendor:
 		delete(c.failures, r.ref)
-		c.gotVendor(topo.PortID(r.ref.id), nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
+		c.gotVendor(r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
 	case c.keySilent(r):
 		delete(c.failures, r.ref)
 		c.mark(r.ref)

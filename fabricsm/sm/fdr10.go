@@ -8,7 +8,9 @@ import (
 
 // FDR10 is a speed of NVIDIA's that PortInfo shows as QDR; only MlnxExtendedPortInfo
 // tells them apart. It is read in the background, and only where PortInfo shows QDR
-// on a device of theirs: faster links cost nothing.
+// on a device of theirs: faster links cost nothing. A policy of link speeds is then
+// put into force there, too: FDR10 is enabled by one that reaches up to it, and
+// disabled by one that ends at QDR.
 
 // fdr10 is what is known of it on a port.
 type fdr10 uint8
@@ -17,6 +19,8 @@ const (
 	fdr10Asked   fdr10 = 1 << iota // or it is known
 	fdr10Enabled                   // on the port
 	fdr10Active                    // the link runs at it
+	fdr10Due                       // it is to be enabled or disabled
+	fdr10Set                       // that was done, once while the link is up
 )
 
 // noteFDR10 takes a PortInfo, with the state that was known before.
@@ -41,31 +45,60 @@ func (c *Core) workVendor(p topo.PortID) {
 	if c.mkeys.rotation.dual[p] != dualAsked && pt.fdr10&fdr10Asked == 0 {
 		return
 	}
+	if pt.fdr10&fdr10Due != 0 && c.writing() {
+		pt.fdr10 = pt.fdr10&^fdr10Due | fdr10Set
+		want := mad.MlnxExtendedPortInfo{StateChangeEnable: mad.MlnxSetSpeedEnabled}
+		if enable, _ := c.wantFDR10(p); enable {
+			want.LinkSpeedEnabled = mad.MlnxSpeedFDR10
+		}
+		m := c.ask(ref{clsVendor, int32(p)}, pt.node, mad.MethodSet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
+		c.encode(mad.Encode(m.Data(), &want))
+		return
+	}
 	c.auditing = true // what is asked for later unsettles nothing
 	c.ask(ref{clsVendor, int32(p)}, pt.node, mad.MethodGet, mad.AttrMlnxExtendedPortInfo, uint32(pt.num))
 	c.auditing = false
 }
 
+// wantFDR10 says whether policy enables FDR10 on a port, or disables it; has is
+// false if it leaves that as it is.
+func (c *Core) wantFDR10(p topo.PortID) (enable, has bool) {
+	most := c.linkPolicy(p).MaxSpeed
+	return most >= ib.FDR10, most != 0
+}
+
 // gotVendor takes the answer. An error is the answer of a device that knows no such
 // attribute.
-func (c *Core) gotVendor(p topo.PortID, m *mad.MAD, status mad.Status) {
+func (c *Core) gotVendor(r *request, m *mad.MAD, status mad.Status) {
 	var e mad.MlnxExtendedPortInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &e) != nil {
 		e = mad.MlnxExtendedPortInfo{}
 	}
+	p := topo.PortID(r.ref.id)
 	c.gotDual(p, &e)
 	pt := &c.ports[p]
 	if pt.fdr10 == 0 {
 		return
 	}
-	pt.fdr10 = fdr10Asked
+	was := pt.fdr10
+	pt.fdr10 = fdr10Asked | was&fdr10Set
 	if e.LinkSpeedEnabled&mad.MlnxSpeedFDR10 != 0 {
 		pt.fdr10 |= fdr10Enabled
 	}
 	if e.LinkSpeedActive&mad.MlnxSpeedFDR10 != 0 {
 		pt.fdr10 |= fdr10Active
 	}
-	if pt.fdr10 != fdr10Asked {
+	enable, has := c.wantFDR10(p)
+	can := e.LinkSpeedSupported&mad.MlnxSpeedFDR10 != 0
+	if has && can && was&fdr10Set == 0 && enable != (pt.fdr10&fdr10Enabled != 0) {
+		pt.fdr10 |= fdr10Due
+		c.markPort(clsVendor, p)
+	}
+	if r.method == mad.MethodSet && can {
+		pt.retuned = true
+		c.markPort(clsSet, p) // it may be trained anew
+	}
+	if pt.fdr10 != was {
 		c.copyPort(p)
 		c.judgeLink(p)
 		c.viewDue = true

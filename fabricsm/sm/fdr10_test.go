@@ -60,7 +60,7 @@ func TestFDR10IsShown(t *testing.T) {
 			f := e.view.Fabric
 			others := 0
 			for i := range f.Ports() {
-				p := f.Port(topo.PortID(i))
+				p := f.Port(i)
 				if p.Peer != topo.None && p.Speed != tt.speed {
 					others++
 				}
@@ -84,5 +84,83 @@ func TestFDR10IsShown(t *testing.T) {
 				t.Errorf("%d slow links are told, want %d", slow, tt.slow)
 			}
 		})
+	}
+}
+
+// TestFDR10Policy: a policy of link speeds that reaches up to FDR10 enables it, one
+// that ends at QDR disables it, and the link is trained to it if that is wanted.
+func TestFDR10Policy(t *testing.T) {
+	ports := func(most ib.Speed, retrain bool) sm.PortConfig {
+		return sm.PortConfig{Link: sm.LinkPolicy{MaxSpeed: most}, Retrain: retrain}
+	}
+	for _, tt := range []struct {
+		name  string
+		ports sm.PortConfig
+		sets  int
+		speed ib.Speed // of the hosts' links
+	}{
+		{"as found", sm.PortConfig{}, 0, ib.FDR10},
+		{"enabled already", ports(ib.FDR10, true), 0, ib.FDR10},
+		{"all", ports(ib.XDR, true), 0, ib.FDR10},
+		{"up to QDR", ports(ib.QDR, true), 6, ib.QDR},
+		{"up to QDR, at the next training", ports(ib.QDR, false), 6, ib.FDR10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 4, Link: "4xFDR10"})
+			list(t, l, err)
+			for i := range l.Nodes {
+				l.Nodes[i].VendorID = mad.VendorMellanox
+			}
+			e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1, Ports: tt.ports}, 1)
+			e.start()
+			e.mustSettle(time.Second)
+			e.run(5 * time.Second)
+			e.mustSettle(time.Second)
+			check := func(sets int, speed ib.Speed) {
+				t.Helper()
+				if n := e.smps["Set MlnxExtendedPortInfo"]; n != sets {
+					t.Errorf("%d Sets of MlnxExtendedPortInfo, want %d", n, sets)
+				}
+				f := e.view.Fabric
+				for _, h := range hosts(l) {
+					if p := f.Port(f.PortByGUID(h.node.PortGUID(1))); p.Speed != speed || p.State != ib.PortActive {
+						t.Errorf("the link of %s is shown %v at %v, want %v", h.node.Name, p.State, p.Speed, speed)
+					}
+				}
+			}
+			check(tt.sets, tt.speed)
+			e.start()
+			e.mustSettle(time.Second)
+			before := e.sets()
+			e.run(5 * time.Second)
+			if n := e.sets() - before; n != 0 {
+				t.Errorf("%d writes on a settled fabric", n)
+			}
+			check(tt.sets, tt.speed)
+		})
+	}
+}
+
+// TestFDR10PolicyChanges: a policy that changes while the subnet manager runs.
+func TestFDR10PolicyChanges(t *testing.T) {
+	l, err := netlist.Single(netlist.Shape{Hosts: 2, Radix: 4, Link: "4xFDR10"})
+	list(t, l, err)
+	for i := range l.Nodes {
+		l.Nodes[i].VendorID = mad.VendorMellanox
+	}
+	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+	e.start()
+	e.mustSettle(time.Second)
+	e.run(time.Second)
+	policy := e.cfg.Policy()
+	for sets, most := range []ib.Speed{ib.QDR, ib.FDR10} {
+		policy.Ports.Link.MaxSpeed = most
+		e.step(&sm.PolicySet{Policy: policy})
+		e.mustSettle(time.Second)
+		e.run(time.Second)
+		e.mustSettle(time.Second)
+		if n := e.smps["Set MlnxExtendedPortInfo"]; n != 4*(sets+1) {
+			t.Errorf("up to %v: %d Sets of MlnxExtendedPortInfo, want %d", most, n, 4*(sets+1))
+		}
 	}
 }

@@ -87,6 +87,8 @@ func (c *Core) newPortPolicy() {
 		if held := c.heldBy(before, p); held && !c.heldBy(c.rules, p) && !c.dark(p) {
 			pt.reopen = true
 		}
+		pt.fdr10 = 0 // whether it is as wanted
+		c.noteFDR10(p, ib.PortNop)
 		had := c.topo.Port(p).VLCap
 		c.copyPort(p)
 		lanes = lanes || had != c.topo.Port(p).VLCap

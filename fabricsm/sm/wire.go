@@ -285,7 +285,7 @@ func (c *Core) answered(r *request, m *mad.MAD) {
 	case clsVLArb:
 		c.gotVLArb(p, r, m, status)
 	case clsVendor:
-		c.gotVendor(p, m, status)
+		c.gotVendor(r, m, status)
 	case clsSLtoVL:
 		c.gotSLtoVL(p, r, m, status)
 	case clsSet:
