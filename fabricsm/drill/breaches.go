@@ -14,12 +14,26 @@ import (
 func breaches(threat string) []breach {
 	switch threat {
 	case "T17":
-		return []breach{{
-			tried:   "h7 boots with the GUIDs of h1 of tenant A",
-			do:      func(t *Site) { t.Replug("h7", t.List.Find("h1").GUID) },
-			at:      at7,
-			verdict: judge.Spoof,
-		}}
+		return []breach{
+			{
+				tried:   "h7 boots with the GUIDs of h1 of tenant A",
+				do:      func(t *Site) { t.Replug("h7", t.List.Find("h1").GUID) },
+				at:      at7,
+				verdict: judge.Spoof,
+			},
+			{
+				tried:   "h7 takes the GUIDs of h1 without a boot, and keeps its M_Key",
+				do:      func(t *Site) { t.Rename("h7", t.List.Find("h1").GUID) },
+				at:      at7,
+				verdict: judge.Spoof,
+			},
+			{
+				tried:   "h7 boots with the GUID of the leaf switch of h1",
+				do:      func(t *Site) { t.Replug("h7", t.List.Find("leaf1").GUID) },
+				at:      at7,
+				verdict: judge.Spoof,
+			},
+		}
 	case "T18":
 		return []breach{{
 			tried: "h2 of tenant B is switched off, and h7 boots with its GUIDs",

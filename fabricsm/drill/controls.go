@@ -47,27 +47,27 @@ func Controls() []Carried {
 		{
 			LimitedDefault, "hosts are limited members of the default partition",
 			[]string{"T2"},
-			func(o *SiteOptions) { o.SM.Weak.FullDefault = true },
+			func(o *SiteOptions) { o.SM.Weakness.FullDefault = true },
 		},
 		{
 			StableIndices, "a P_Key keeps its index in the table for as long as it is there",
 			[]string{"T9"},
-			func(o *SiteOptions) { o.SM.Weak.MovesKeys = true },
+			func(o *SiteOptions) { o.SM.Weakness.MovesKeys = true },
 		},
 		{
 			CapacityCheck, "nobody is admitted whose P_Key does not fit into every table on the way",
 			[]string{"T7"},
-			func(o *SiteOptions) { o.SM.Weak.AnyCapacity = true },
+			func(o *SiteOptions) { o.SM.Weakness.AnyCapacity = true },
 		},
 		{
 			RevokeOrder, "a P_Key is taken from the switch port first, which the host does not own",
 			[]string{"T10"},
-			func(o *SiteOptions) { o.SM.Weak.HCAFirst = true },
+			func(o *SiteOptions) { o.SM.Weakness.HCAFirst = true },
 		},
 		{
 			RawFilter, "switch ports in front of hosts drop packets that carry no P_Key",
 			[]string{"T14"},
-			func(o *SiteOptions) { o.SM.Weak.NoRawFilter = true },
+			func(o *SiteOptions) { o.SM.Weakness.NoRawFilter = true },
 		},
 		{
 			PlaceBinding, "a membership holds for a GUID at one switch port only",
@@ -89,7 +89,7 @@ func Controls() []Carried {
 		{
 			FirstPlace, "a GUID that is shown twice is believed where it was first",
 			[]string{"T17", "T20"},
-			func(o *SiteOptions) { o.SM.Weak.NewestWins = true },
+			func(o *SiteOptions) { o.SM.Weakness.NewestWins = true },
 		},
 		{
 			HostPlaces, "no switch is believed where inventory has a host",

@@ -22,7 +22,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(data)
-	for name, table := range map[string]string{"drills": drillTable(), "controls": controlTable()} {
+	for name, table := range map[string]string{"drills": drillTable(), "controls": controlTable(), "sample": sample(t)} {
 		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
 		before, rest, ok := strings.Cut(text, begin)
 		have, after, ok2 := strings.Cut(rest, end)
@@ -65,5 +65,23 @@ func controlTable() string {
 	for _, c := range Controls() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.What, strings.Join(c.Drills, ", "))
 	}
+	return b.String()
+}
+
+// sample is how a drill is told in full.
+func sample(t *testing.T) string {
+	t.Helper()
+	picked, err := Pick(All(), []string{"T14"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Report{Seed: 1}
+	r.Add(Run(picked[0], Options{Seed: 1}))
+	var b strings.Builder
+	b.WriteString("```\n$ portcullis-sim drill T14\n")
+	if err := r.WriteLong(&b); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString("```\n")
 	return b.String()
 }

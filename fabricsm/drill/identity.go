@@ -36,6 +36,7 @@ func stolenGUID(s *Scene) {
 		what string
 		do   func(t *Site)
 	}{
+		{"the node GUID and the port GUID, and keeps its M_Key,", func(t *Site) { t.Rename("h7", t.List.Find("h1").GUID) }},
 		{"the node GUID and the port GUID", func(t *Site) { t.Replug("h7", t.List.Find("h1").GUID) }},
 		{"the port GUID alone", func(t *Site) {
 			t.pull("h7")

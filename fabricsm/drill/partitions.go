@@ -18,7 +18,7 @@ func partitionDrills() []Drill {
 		{ID: "T2", Threat: "talk to another tenant over the default partition", Play: defaultPartition},
 		{ID: "T3", Threat: "ask for full membership of the default partition", Play: reservedKeys},
 		{ID: "T4", Threat: "lose or cut off the file of partitions, so that everybody becomes a full member", Play: lostPartitions},
-		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Needs: "credentials with a range of P_Keys; today only the service chooses them (tested in api/admission)"},
+		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Needs: "a call of the service that names a P_Key, and credentials with a range of them; today the service alone chooses"},
 		{ID: "T6", Threat: "become the next owner of a P_Key that a switched-off host still holds", Play: staleKey},
 		{ID: "T7", Threat: "overflow a P_Key table, so that a member is silently left out or not enforced", Play: fullTable},
 		{ID: "T8", Threat: "be in one partition in both forms, full and limited", Play: bothForms},
@@ -29,7 +29,7 @@ func partitionDrills() []Drill {
 		{ID: "T13", Threat: "mint the GUID of another port as an alias for a virtual function", Play: mintedAlias},
 		{ID: "T14", Threat: "send raw packets, which carry no P_Key", Play: rawPackets},
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Needs: "limited members of tenant partitions: a grant makes a full member"},
-		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Needs: "the service in this program; that it refuses to delete a cluster with hosts is tested in api/admission"},
+		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Needs: "the service, which this program does not link; its refusal is in the tests of api/admission"},
 	}
 }
 

@@ -265,6 +265,16 @@ func (t *Site) Replug(node string, guid ib.GUID) {
 	t.Collect()
 }
 
+// Rename gives a node other GUIDs while its cables are out for a moment: it does not
+// boot, so that it keeps what it was told.
+func (t *Site) Rename(node string, guid ib.GUID) {
+	t.pull(node)
+	t.Run(50 * time.Millisecond)
+	t.scene.Must(t.Fabric.SetGUIDs(node, guid, guid))
+	t.scene.Must(t.Fabric.Restore(node, ib.NoPort))
+	t.Collect()
+}
+
 // pull pulls every cable out of a node.
 func (t *Site) pull(node string) {
 	t.scene.Must(t.Fabric.Unplug(node))

@@ -76,7 +76,7 @@ type Config struct {
 
 	ClassKeys ClassKeysConfig // see package keymgr
 
-	Weak Weakness // for drills alone
+	Weakness Weakness // for drills alone
 }
 
 // Enforcement says what counts as proof that a switch port enforces P_Keys.

@@ -224,7 +224,7 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 		c.heard(id)
 		c.seenAgain(p, id, ni)
 		c.vindicated(p)
-	case peer != topo.None && !c.cfg.Weak.NewestWins:
+	case peer != topo.None && !c.cfg.Weakness.NewestWins:
 		c.contest(peer, p)
 	case c.contradicted(p, q, ni):
 		c.deny(p, q, ni.PortGUID)

@@ -13,7 +13,7 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 	if c.members.plan == nil {
 		c.members.plan = c.topo.Freeze()
 	}
-	weak := &c.cfg.Weak
+	weak := &c.cfg.Weakness
 	rules := partition.Rules{
 		SM: c.members.self[:0], FullDefault: weak.FullDefault, MoveKeys: weak.MovesKeys, AnyCapacity: weak.AnyCapacity,
 	}
@@ -61,7 +61,7 @@ func (c *Core) wantKeys(p topo.PortID) (partition.Table, bool) {
 		return nil, false
 	}
 	plan := c.planFor(peer)
-	if c.cfg.Weak.HCAFirst {
+	if c.cfg.Weakness.HCAFirst {
 		plan.Switch = c.withKeysOf(peer, plan.Switch, c.ports[p].pkeys.table())
 	}
 	return plan.Switch, plan.SwitchPort == p
@@ -103,7 +103,7 @@ func (c *Core) wantEndKeys(p topo.PortID) partition.Table {
 // port that has lost it meanwhile.
 func (c *Core) mustWait(p topo.PortID, b int, want partition.Table) bool {
 	sp := c.peer(p)
-	if c.cfg.Weak.HCAFirst {
+	if c.cfg.Weakness.HCAFirst {
 		return false
 	}
 	for i := b * keysPerBlock; i < (b+1)*keysPerBlock; i++ {

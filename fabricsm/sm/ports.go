@@ -156,7 +156,7 @@ func (c *Core) wantInfo(p topo.PortID) (w mad.PortInfo, fields PortFields) {
 			w.PartitionEnforcementInbound, w.PartitionEnforcementOutbound = pt.info.PartitionEnforcementInbound, pt.info.PartitionEnforcementOutbound
 		}
 	}
-	if si.FilterRawInboundCap && si.FilterRawOutboundCap && !c.cfg.Weak.NoRawFilter {
+	if si.FilterRawInboundCap && si.FilterRawOutboundCap && !c.cfg.Weakness.NoRawFilter {
 		fields |= FieldFilterRaw
 		w.FilterRawInbound, w.FilterRawOutbound = host, host
 	}
