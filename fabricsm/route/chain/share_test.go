@@ -256,3 +256,64 @@ func wayCost(f *topo.Fabric, t *route.Tables, weights []minhop.Weight, at topo.N
 	}
 	return sum
 }
+
+// TestRoutedFirstAsOpenSM gives OpenSM the same file of ports to be routed first: on
+// no switch do more of them share an uplink of ours than of OpenSM's.
+func TestRoutedFirstAsOpenSM(t *testing.T) {
+	ibsimtest.Need(t, "opensm")
+	k := topotest.FatTree2(36, 12)
+	f := k.Fabric()
+	var s chain.Settings
+	var chosen []topo.NodeID
+	var file bytes.Buffer
+	for i := 4; i < len(k.Hosts); i += 5 { // at unlike places of their leaves
+		guid := f.Port(f.PortOf(k.Hosts[i], 1)).GUID
+		chosen, s.Share.First = append(chosen, k.Hosts[i]), append(s.Share.First, guid)
+		fmt.Fprintf(&file, "%v\n", guid)
+	}
+	path := filepath.Join(t.TempDir(), "order")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"minhop", "updn"} {
+		t.Run(name, func(t *testing.T) {
+			engines, err := s.Engines(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours, err := engines[0].Route(f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"--guid_routing_order_file", path}
+			if name == "updn" { // its roots are ours: the spines
+				roots := filepath.Join(t.TempDir(), "roots")
+				var list bytes.Buffer
+				for _, id := range f.Switches() {
+					if f.Node(id).GUID>>32&0xf == 2 {
+						fmt.Fprintf(&list, "%v\n", f.Node(id).GUID)
+					}
+				}
+				if err := os.WriteFile(roots, list.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, "--root_guid_file", roots)
+			}
+			theirs := opensm(t, f, name, args...)
+			for _, h := range k.Hosts {
+				leaf := f.Port(f.LinkUp(f.PortOf(h, 1))).Node
+				a, b := most(uplinks(f, ours, leaf, chosen)), most(uplinks(f, theirs, leaf, chosen))
+				if a > b {
+					t.Errorf("switch %v: %d listed ports share an uplink, with OpenSM %d", f.Node(leaf).GUID, a, b)
+				}
+			}
+		})
+	}
+}
+
+func most(counts map[ib.PortNum]int) (n int) {
+	for _, c := range counts {
+		n = max(n, c)
+	}
+	return n
+}
