@@ -123,7 +123,8 @@ func (s *service) attach(ctx context.Context) error {
 func (s *service) dial(ctx context.Context) (transport.Port, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout)
+	core := s.core()
+	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, keyAgents(&core.ClassKeys))
 }
 
 func (s *service) driverOptions(port transport.Port, link *fabric.Link) (driver.Options, error) {

@@ -66,14 +66,15 @@ func parseIbsim(s, rest string) (*ibsim.Options, error) {
 	return o, nil
 }
 
-// openPort attaches to a port. timeout is how long an answer may take.
-func openPort(ctx context.Context, spec string, timeout time.Duration) (transport.Port, error) {
+// openPort attaches to a port. timeout is how long an answer may take; agents are
+// the classes beside subnet management that the port is to be used for.
+func openPort(ctx context.Context, spec string, timeout time.Duration, agents []umad.Agent) (transport.Port, error) {
 	p, err := parsePort(spec)
 	switch {
 	case err != nil:
 		return nil, err
 	case p.umad != nil:
-		p.umad.Timeout = timeout
+		p.umad.Timeout, p.umad.Agents = timeout, agents
 		return opened(umad.Dial(ctx, *p.umad))
 	case p.ibsim != nil:
 		return opened(ibsim.Dial(ctx, *p.ibsim))

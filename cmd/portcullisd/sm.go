@@ -192,7 +192,7 @@ func (s *loneSM) attach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	f := &s.o.config.Fabric
-	port, err := openPort(ctx, f.Port, f.Timeout)
+	port, err := openPort(ctx, f.Port, f.Timeout, keyAgents(&s.core.ClassKeys))
 	if err != nil {
 		return hint(fmt.Errorf("port %s: %w", f.Port, err), portHint(err))
 	}

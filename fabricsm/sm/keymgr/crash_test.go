@@ -14,9 +14,18 @@ import (
 // TestCrashAtEveryStep: whenever the manager is killed while keys are given out,
 // the next one ends with every device on exactly one known key.
 func TestCrashAtEveryStep(t *testing.T) {
+	for what, device := range map[string]sim.Device{
+		"two keys": sim.Modern(),
+		"one key":  {CC: sim.ClassKeyed, VS: sim.ClassKeyed, N2N: sim.ClassKeyed},
+	} {
+		t.Run(what, func(t *testing.T) { crashAtEveryStep(t, device) })
+	}
+}
+
+func crashAtEveryStep(t *testing.T, device sim.Device) {
 	for step := 1; ; step++ {
 		l, err := netlist.Chain(netlist.Shape{Hosts: 2, Radix: 4})
-		e := newEnv(t, must(t, l, err), sim.Modern(), uint64(step))
+		e := newEnv(t, must(t, l, err), device, uint64(step))
 		e.start()
 		for e.steps < step && e.next(e.now.Add(time.Second)) && !e.quiet() {
 		}

@@ -3,6 +3,7 @@ package keymgr_test
 import (
 	"cmp"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -65,22 +66,24 @@ type env struct {
 	rng  *rand.Rand
 	bad  chaos
 
-	now    time.Time
-	facts  []sm.Fact
-	saved  map[name]keys.Record
-	inbox  []arrival
-	seq    int
-	out    map[asked]time.Time
-	order  []pending
-	wakes  [2]time.Time
-	job    *sm.RouteJob
-	view   *sm.View
-	status *keymgr.Status
-	events []sm.Event
-	sent   map[mad.Method]int // GMPs
-	steps  int                // of the manager
-	total  int
-	unsafe string // how a key was shown that must not be
+	now     time.Time
+	facts   []sm.Fact
+	saved   map[name]keys.Record
+	inbox   []arrival
+	seq     int
+	out     map[asked]time.Time
+	order   []pending
+	wakes   [2]time.Time
+	job     *sm.RouteJob
+	view    *sm.View
+	status  *keymgr.Status
+	events  []sm.Event
+	sent    map[mad.Method]int // GMPs
+	steps   int                // of the manager
+	total   int
+	measure bool // count what the manager allocates
+	allocs  uint64
+	unsafe  string // how a key was shown that must not be
 }
 
 type name struct {
@@ -167,7 +170,15 @@ func (e *env) step(in sm.Input) {
 func (e *env) stepKeys(in keymgr.Input) {
 	e.count()
 	e.steps++
+	var before, after runtime.MemStats
+	if e.measure {
+		runtime.ReadMemStats(&before)
+	}
 	out := e.mgr.Step(e.now, in)
+	if e.measure {
+		runtime.ReadMemStats(&after)
+		e.allocs += after.Mallocs - before.Mallocs
+	}
 	e.save(out.Save)
 	var packets []transport.Packet
 	for _, a := range out.Answer {

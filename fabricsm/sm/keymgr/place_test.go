@@ -1,0 +1,126 @@
+package keymgr_test
+
+import (
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keymgr"
+)
+
+// cable moves the cables of two hosts, each to a port of leaf1.
+func (e *env) cable(to map[string]ib.PortNum) {
+	e.t.Helper()
+	for node := range to {
+		if err := e.fab.Unlink(node, 1); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	e.run(2 * time.Second)
+	for node, port := range to {
+		if err := e.fab.Relink(node, 1, "leaf1", port); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// TestKeysStayAtTheirPlace: a device that is seen elsewhere than where it was given
+// its keys is shown none, nor a new one; back at its place it is as before.
+func TestKeysStayAtTheirPlace(t *testing.T) {
+	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
+	e.start()
+	e.settle(time.Minute)
+	before := e.keysNow()
+	e.cable(map[string]ib.PortNum{"h1": 3, "h2": 2})
+	e.takeEvents()
+	sent := e.sent[mad.MethodSet]
+	e.run(5 * time.Minute)
+	if n := e.sent[mad.MethodSet] - sent; n != 0 {
+		t.Errorf("%d Sets while two hosts have each other's place", n)
+	}
+	for _, node := range []string{"h1", "h2"} {
+		told := 0
+		for _, p := range eventsOf[*sm.ClassKeyProblem](e.events) {
+			if p.GUID == e.list.Find(node).PortGUID(1) {
+				told++
+			}
+		}
+		if told != len(kinds) {
+			t.Errorf("%d problems of %s were told, want one a class", told, node)
+		}
+		for _, kind := range kinds {
+			if k, _ := e.fab.ClassKey(node, 1, classes[kind]); k.Violations != 0 {
+				t.Errorf("%s was asked %d times under a wrong %v", node, k.Violations, kind)
+			}
+		}
+	}
+	e.cable(map[string]ib.PortNum{"h1": 2, "h2": 3})
+	e.run(time.Minute)
+	e.settle(time.Minute)
+	e.checkKeys()
+	for n, k := range e.keysNow() {
+		if k != before[n] {
+			t.Errorf("%v of %v is another one than before", n.kind, n.guid)
+		}
+	}
+}
+
+// TestKeysFollowTheMKey: where M_Keys are given out, a device whose M_Key was moved
+// to another place has its other keys there, too.
+func TestKeysFollowTheMKey(t *testing.T) {
+	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
+	e.cfg.MKey.Source = e.cfg.ClassKeys.Source
+	e.start()
+	e.settle(time.Minute)
+	before := e.keysNow()
+	guid, place := e.list.Find("h1").PortGUID(1), ib.Place{Switch: e.list.Find("leaf1").GUID, Port: 5}
+	e.cable(map[string]ib.PortNum{"h1": 5})
+	for i := range e.facts {
+		if k := e.facts[i].Key; k != nil && k.Kind == keys.MKey && k.GUID == guid {
+			moved := *k
+			moved.Place = place
+			e.facts[i].Key = &moved
+		}
+	}
+	e.start()
+	e.run(10 * time.Second)
+	e.settle(time.Minute)
+	e.checkKeys()
+	for _, kind := range kinds {
+		n := name{kind, guid}
+		if e.saved[n].Place != place || e.keysNow()[n] != before[n] {
+			t.Errorf("%v: it is bound to %v, and the same as before: %v", kind, e.saved[n].Place, e.keysNow()[n] == before[n])
+		}
+	}
+}
+
+// TestStandby: while somebody else is master nothing is sent, not even to who sends
+// traps; afterwards all devices are asked, and nothing is written.
+func TestStandby(t *testing.T) {
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 4})
+	e := newEnv(t, must(t, l, err), sim.Modern(), 1)
+	e.start()
+	e.settle(time.Minute)
+	master, standby := e.view, *e.view
+	standby.State = ib.SMStandby
+	gets, sets := e.sent[mad.MethodGet], e.sent[mad.MethodSet]
+	e.stepKeys(&keymgr.Seen{View: &standby})
+	for range 600 {
+		e.now = e.now.Add(time.Second)
+		e.stepKeys(&keymgr.Woken{})
+	}
+	if n := e.sent[mad.MethodGet] + e.sent[mad.MethodSet] - gets - sets; n != 0 {
+		t.Errorf("%d requests by a standby", n)
+	}
+	e.stepKeys(&keymgr.Seen{View: master})
+	e.run(time.Second)
+	e.checkKeys()
+	if e.sent[mad.MethodGet] == gets || e.sent[mad.MethodSet] != sets {
+		t.Errorf("master again: %d Gets, %d Sets", e.sent[mad.MethodGet]-gets, e.sent[mad.MethodSet]-sets)
+	}
+}
