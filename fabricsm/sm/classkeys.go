@@ -67,7 +67,9 @@ func (c *ClassKeysConfig) On() bool {
 
 func (c *ClassKeysConfig) withDefaults() {
 	for _, k := range []*ClassKeyConfig{&c.CC, &c.VS, &c.N2N} {
-		def(&k.Window, maxClassWindow)
+		if k.Enable != KeyIgnore {
+			def(&k.Window, maxClassWindow)
+		}
 	}
 }
 
