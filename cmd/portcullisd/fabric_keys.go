@@ -184,6 +184,8 @@ func (c *keysConfig) apply(to *sm.Config, path func(string) string) error {
 			Import:   imported, Release: c.MKey == keyDisable,
 		}
 	}
-	to.ClassKeys = c.classKeys()
+	if to.ClassKeys = c.classKeys(); to.ClassKeys.On() {
+		to.MKey.Places = c.keyPlaces() // for both
+	}
 	return errors.Join(errs...)
 }

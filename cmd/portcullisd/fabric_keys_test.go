@@ -94,7 +94,7 @@ func TestKeysReachTheCore(t *testing.T) {
 	}{
 		{"no root", func(*keysConfig) {}, sm.MKeyConfig{}, 0, ""},
 		{"a root", func(c *keysConfig) { c.Root = "root" }, sm.MKeyConfig{Protection: 2, Places: sm.PlacesSeen, Rotation: keys.DefaultRotation()}, 0, ""},
-		{"a root, and M_Keys off", func(c *keysConfig) { c.Root, c.MKey, c.VSKey = "root", keyIgnore, keyEnable }, sm.MKeyConfig{}, sm.KeyEnabled, ""},
+		{"a root, and M_Keys off", func(c *keysConfig) { c.Root, c.MKey, c.VSKey = "root", keyIgnore, keyEnable }, sm.MKeyConfig{Places: sm.PlacesSeen}, sm.KeyEnabled, ""},
 		{"taken off", func(c *keysConfig) {
 			c.Root, c.MKey, c.MKeyLease, c.RotationPeriod = "root", keyDisable, time.Minute, 0
 		}, sm.MKeyConfig{

@@ -130,9 +130,6 @@ func (l *loop) begin(facts []sm.Fact) {
 	}
 	l.stepKeys(&keymgr.Started{Facts: facts})
 	l.step(&sm.Started{Facts: facts})
-	if sm.KeysWereReleased(facts) {
-		l.stepKeys(&keymgr.Release{})
-	}
 }
 
 // leave begins the end: a master looks after its succession first.
@@ -206,8 +203,12 @@ func (l *loop) input(in sm.Input, ok bool) {
 	}
 	l.now = time.Now()
 	l.step(in)
-	if _, ok := in.(*sm.ReleaseKeys); ok {
+	switch in.(type) {
+	case *sm.ReleaseKeys:
 		l.stepKeys(&keymgr.Release{})
+	case *sm.ResumeKeys:
+		l.stepKeys(&keymgr.Resume{})
+	default:
 	}
 }
 

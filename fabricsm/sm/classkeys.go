@@ -67,9 +67,7 @@ func (c *ClassKeysConfig) On() bool {
 
 func (c *ClassKeysConfig) withDefaults() {
 	for _, k := range []*ClassKeyConfig{&c.CC, &c.VS, &c.N2N} {
-		if k.Enable != KeyIgnore {
-			def(&k.Window, maxClassWindow)
-		}
+		def(&k.Window, maxClassWindow)
 	}
 }
 

@@ -164,8 +164,7 @@ func (m *Manager) work(x ref) {
 	}
 	switch {
 	case !kp.Verified:
-		a.withheld = true
-		m.fail(x, &kp, "") // whoever knows why tells it
+		m.withhold(x, &kp, "") // whoever knows why tells it
 	case m.taking(c):
 		m.take(x, &kp)
 	default:
@@ -256,7 +255,7 @@ func (m *Manager) follow(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	case keys.Program:
 		m.setKey(x, opProgram, kp.LID, s.Header, s.New)
 	case keys.Withhold:
-		m.fail(x, kp, "its key is withheld: it is not seen where it was given one")
+		m.withhold(x, kp, "its key is withheld: it is not seen where it was given one")
 	case keys.Stranded:
 		m.fail(x, kp, "it answers under none of the keys it was given")
 	case keys.Refusing:
@@ -347,6 +346,14 @@ func (m *Manager) fail(x ref, kp *sm.KeyPort, reason string) {
 		m.event(&sm.ClassKeyProblem{Kind: c.kind, GUID: d.guid, Place: kp.Place, Reason: reason})
 	}
 	m.turned(x)
+}
+
+// withhold is fail for a device that is not where its keys may be shown. To look
+// again costs no request.
+func (m *Manager) withhold(x ref, kp *sm.KeyPort, reason string) {
+	_, a, _ := m.at(x)
+	m.fail(x, kp, reason)
+	a.withheld, a.pause = true, 1
 }
 
 // backOff gives the pause before the next look, which grows.

@@ -348,7 +348,7 @@ func TestDisable(t *testing.T) {
 }
 
 // TestRelease: all keys are given back on request, also by a manager that is killed
-// at it and asked again.
+// at it, and given out again on another.
 func TestRelease(t *testing.T) {
 	fabrics(t, func(t *testing.T, l *netlist.Netlist) {
 		for _, steps := range []int{0, 1, 5, 20, 60} {
@@ -356,22 +356,32 @@ func TestRelease(t *testing.T) {
 			e.rotating()
 			e.start()
 			e.settle(time.Minute)
+			e.takeEvents()
+			e.stepKeys(&keymgr.Release{})
 			if steps > 0 {
-				e.stepKeys(&keymgr.Release{})
 				for range steps {
 					e.next(e.now.Add(time.Second))
 				}
+				e.takeEvents()
 				e.start()
-				e.settle(time.Minute)
-				e.checkKeys()
 			}
-			e.takeEvents()
-			e.stepKeys(&keymgr.Release{})
+			e.run(time.Second)
 			e.settle(time.Minute)
 			e.checkNone()
-			got := eventsOf[*sm.ClassKeysReleased](e.events)
+			got := eventsOf[*sm.ClassKeysReleased](e.takeEvents())
 			if len(got) != 1 || got[0].Kept != 0 || got[0].Released != len(e.saved) {
 				t.Errorf("told %v, want one of %d keys", got, len(e.saved))
+			}
+			e.stepKeys(&keymgr.Release{})
+			if got := eventsOf[*sm.ClassKeysReleased](e.takeEvents()); len(got) != 1 {
+				t.Errorf("asked again, it tells %v", got)
+			}
+			e.stepKeys(&keymgr.Resume{})
+			e.run(time.Second)
+			e.settle(time.Minute)
+			e.checkKeys()
+			if got := e.epochs(); len(got) != 1 || got[2] == 0 {
+				t.Errorf("keys by epoch: %v, want all on 2, for none comes back", got)
 			}
 		}
 	})

@@ -134,8 +134,7 @@ func (m *Manager) reconsider(dev int32, kp *sm.KeyPort) {
 	for k := range m.classes {
 		x := ref{dev, uint8(k)}
 		if _, a, _ := m.at(x); kp.Verified && a.stage == failing && a.withheld {
-			a.withheld = false
-			a.due, a.pause = 0, 0
+			a.due = 0
 			m.due(x)
 		}
 	}

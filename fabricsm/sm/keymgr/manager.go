@@ -33,9 +33,12 @@ type Reply sm.Reply
 // Woken says that the time of Output.Wake has come.
 type Woken struct{}
 
-// Release has all devices give their keys back. No device gets one any more until
-// the next start.
+// Release has all devices give their keys back. No device gets one any more, not
+// after a restart either, until Resume. Asked again, it says again how it ended.
 type Release struct{}
+
+// Resume has devices get keys again after Release.
+type Resume struct{}
 
 func (*Started) input()  {}
 func (*Seen) input()     {}
@@ -43,6 +46,7 @@ func (*Received) input() {}
 func (*Reply) input()    {}
 func (*Woken) input()    {}
 func (*Release) input()  {}
+func (*Resume) input()   {}
 
 // Output is what one Step wants done. It is valid until the next Step.
 type Output struct {
@@ -176,6 +180,8 @@ func (m *Manager) Step(now time.Time, in Input) Output {
 		m.reply(in)
 	case *Release:
 		m.releaseAll()
+	case *Resume:
+		m.resume()
 	}
 	m.fire()
 	m.pump()
@@ -204,6 +210,7 @@ func (m *Manager) start(s *Started) {
 		return
 	}
 	m.book = book
+	m.release.on = sm.KeysWereReleased(s.Facts)
 	m.startRotation(s.Facts)
 }
 

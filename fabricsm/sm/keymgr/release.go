@@ -11,18 +11,32 @@ type release struct{ on, told bool }
 
 // releaseAll begins to give all keys back.
 func (m *Manager) releaseAll() {
+	m.release.told = false
 	if m.release.on {
 		return
 	}
 	m.release.on = true
-	m.each(func(x ref) {
-		_, a, _ := m.at(x)
-		a.poll, a.sets, a.pause, a.due = false, 0, 0, 0
-		m.to(x, working)
-		if m.ready {
-			m.queue(x)
-		}
-	})
+	m.save(sm.Fact{Kind: sm.FactReleased, Mark: "released"})
+	m.each(m.turnRound)
+}
+
+// resume begins to give out keys again.
+func (m *Manager) resume() {
+	if !m.release.on {
+		return
+	}
+	m.release = release{}
+	m.save(sm.Fact{Kind: sm.FactReleased})
+	m.each(m.turnRound)
+}
+
+// turnRound has an agent begin again when what is wanted of it is another thing.
+func (m *Manager) turnRound(x ref) {
+	_, a, _ := m.at(x)
+	if a.stage != off {
+		m.turned(x)
+		m.anew(x)
+	}
 }
 
 // take brings an agent to have no key, no lease and no protect bit.
@@ -68,7 +82,7 @@ func (m *Manager) takeUnder(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	case keys.Nothing, keys.Refusing:
 		return a.ring.Now(kp.Place, true)
 	case keys.Withhold:
-		m.fail(x, kp, "its key is withheld: it is not seen where it was given one")
+		m.withhold(x, kp, "its key is withheld: it is not seen where it was given one")
 	case keys.Stranded:
 		m.fail(x, kp, "it answers under none of the keys it was given, and keeps its key")
 	case keys.Foreign:

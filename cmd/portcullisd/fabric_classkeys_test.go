@@ -1,0 +1,91 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport/umad"
+)
+
+// TestClassKeysConfig: what the configuration says of classes reaches those that
+// give keys out, and the port that takes their traps.
+func TestClassKeysConfig(t *testing.T) {
+	c := defaultKeys()
+	c.Root, c.MKey = "root", keyIgnore
+	c.CCKey, c.N2NKey, c.N2NLease, c.N2NOutstanding = keyEnable, keyDisable, 0, 7
+	if !c.managesKeys() || c.managesMKeys() {
+		t.Errorf("manages keys: %v, M_Keys: %v", c.managesKeys(), c.managesMKeys())
+	}
+	got := c.classKeys()
+	want := sm.ClassKeysConfig{
+		CC:       sm.ClassKeyConfig{Enable: sm.KeyEnabled, Lease: 60, Window: 500},
+		VS:       sm.ClassKeyConfig{Window: 500},
+		N2N:      sm.ClassKeyConfig{Enable: sm.KeyDisable, Window: 7},
+		Rotation: keys.RotationConfig{Period: 24 * time.Hour, Grace: time.Hour, Window: 16},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("classes (-want +got):\n%s", diff)
+	}
+	traps := []mad.Method{mad.MethodTrap}
+	agents := []umad.Agent{{Class: mad.ClassCongestionControl, Version: 2, Methods: traps}, {Class: mad.ClassVendorN2N, Version: 1, Methods: traps}}
+	if diff := cmp.Diff(agents, keyAgents(&got)); diff != "" {
+		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+	d := defaultKeys()
+	d.Root = "root"
+	if k := d.classKeys(); k.On() {
+		t.Error("by default keys of classes are given out")
+	}
+}
+
+// classKeysOf counts end ports that hold the key of a class, and protect it.
+func (f *keyFabric) classKeysOf(class mad.Class) (n int) {
+	for i := range f.list.Nodes {
+		node := &f.list.Nodes[i]
+		for num := range node.Ports {
+			if k, ok := f.ClassKey(node.Name, ib.PortNum(num), class); ok && !k.Key.IsZero() && k.Protect {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// TestSMGivesOutClassKeys: portcullisd sm gives out what the configuration says, keeps
+// it over a restart, and takes it back on request.
+func TestSMGivesOutClassKeys(t *testing.T) {
+	f := servedKeyFabric(t, sim.Modern())
+	s := setKeys(t, "m_key_mode: random", "cc_key_enable: enable", "vs_key_enable: enable", "n2n_key_enable: ignore")
+	all := len(f.endPorts())
+	enabled := func(want int) {
+		t.Helper()
+		eventually(t, "keys of classes", func() (bool, string) {
+			cc, vs := f.classKeysOf(mad.ClassCongestionControl), f.classKeysOf(mad.ClassVendorVS)
+			return cc == want && vs == want, ""
+		})
+	}
+	d, _ := s.run(t, f)
+	enabled(all)
+	if n := f.classKeysOf(mad.ClassVendorN2N); n != 0 {
+		t.Errorf("%d ports got a key of a class that is ignored", n)
+	}
+	before, _ := f.ClassKey("leaf1", 0, mad.ClassVendorVS)
+	d.stop()
+	_, c := s.run(t, f)
+	enabled(all)
+	if after, _ := f.ClassKey("leaf1", 0, mad.ClassVendorVS); after.Key != before.Key || after.Violations != 0 {
+		t.Errorf("after a restart: the same key %v, %d violations", after.Key == before.Key, after.Violations)
+	}
+	if _, err := c.ReleaseKeys(t.Context(), v1.KeyRelease{}); err != nil {
+		t.Fatal(err)
+	}
+	enabled(0)
+}
