@@ -28,6 +28,8 @@ type FabricReader interface {
 	// Keys says how the keys of devices stand, and DeviceKeys of each. Neither shows a key.
 	Keys(ctx context.Context) (*v1.FabricKeys, error)
 	DeviceKeys(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricKey], error)
+	// Violations lists what was reported of wrong keys and forged traps.
+	Violations(ctx context.Context, q v1.ViolationQuery) (*v1.Page[v1.FabricViolation], error)
 	Tables(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricTable], error)
 	Table(ctx context.Context, node string, q v1.PageQuery) (*v1.Page[v1.FabricEntry], error)
 	// Dump gives what writes the fabric in a format, to be called once.
@@ -47,6 +49,8 @@ type portsInput struct{ v1.PortQuery }
 type linksInput struct{ v1.LinkQuery }
 
 type pageInput struct{ v1.PageQuery }
+
+type violationsInput struct{ v1.ViolationQuery }
 
 type routesInput struct {
 	From string `query:"from" required:"true" maxLength:"128" doc:"end port: GUID, LID, NODE or NODE/PORT"`
@@ -117,6 +121,10 @@ func (s *Server) seenRoutes(a huma.API) {
 		})
 	read(s, a, "get-progress", "/v1/sm/progress", "Show how far the subnet manager is, and what happened last",
 		func(r FabricReader, ctx context.Context, _ *struct{}) (*v1.SMProgress, error) { return r.Progress(ctx) })
+	read(s, a, "list-violations", "/v1/fabric/violations", "List what was reported of wrong keys and forged traps, with who did it, a page at a time",
+		func(r FabricReader, ctx context.Context, in *violationsInput) (*v1.Page[v1.FabricViolation], error) {
+			return r.Violations(ctx, in.ViolationQuery)
+		})
 	s.healthRoutes(a)
 	s.keyRoutes(a)
 	s.dumpRoute(a)

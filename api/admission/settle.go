@@ -84,7 +84,7 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 			continue
 		}
 		kept = append(kept, k.String())
-		g := ledger.Grant{Host: f.host.ID, Cluster: f.rec.Cluster, Since: f.now}
+		g := ledger.Grant{Host: f.host.ID, Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Since: f.now}
 		if err := ledger.Grants().Put(tx, k.String(), g); err != nil {
 			return err
 		}

@@ -57,6 +57,17 @@ func (c *Client) Health(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[
 	return pages[v1.FabricHealth](ctx, c, "/v1/fabric/health", query{}.page(q))
 }
 
+// Violations gives what was reported of wrong keys and forged traps, page by page.
+func (c *Client) Violations(ctx context.Context, q v1.ViolationQuery) iter.Seq2[*v1.Page[v1.FabricViolation], error] {
+	v := query{}
+	v.set("kind", q.Kind)
+	v.set("verdict", q.Verdict)
+	v.set("host", q.Host)
+	v.set("tenant", q.Tenant)
+	v.flag("all", q.All)
+	return pages[v1.FabricViolation](ctx, c, "/v1/fabric/violations", v.page(q.PageQuery))
+}
+
 // MarkHealth says what the operator thinks of the health of a place.
 func (c *Client) MarkHealth(ctx context.Context, m v1.HealthMark) (*v1.FabricHealth, error) {
 	var out v1.FabricHealth

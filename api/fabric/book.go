@@ -41,6 +41,12 @@ type book struct {
 type grant struct {
 	withdrawn bool
 	modified  int64
+	host      string
+	tenant    string
+}
+
+func grantOf(g *ledger.Grant, modified int64) grant {
+	return grant{withdrawn: g.Withdrawn, modified: modified, host: g.Host, tenant: g.Tenant}
 }
 
 func newBook(now func() time.Time) *book {
@@ -64,7 +70,7 @@ func (b *book) load(ctx context.Context, snap store.Snapshot) error {
 		if err != nil {
 			return err
 		}
-		b.grants[k] = grant{withdrawn: g.Value.Withdrawn, modified: g.Modified}
+		b.grants[k] = grantOf(&g.Value, g.Modified)
 	}
 	hosts, _, err := inventory.Hosts().List(ctx, snap, "")
 	if err != nil {
@@ -135,6 +141,7 @@ func (b *book) changeGrant(key string, ch store.Change) error {
 	if err != nil {
 		return err
 	}
+	b.owners.renamed = true
 	if ch.Value == nil {
 		delete(b.grants, k)
 		b.memberships.drop(key)
@@ -142,7 +149,7 @@ func (b *book) changeGrant(key string, ch store.Change) error {
 	}
 	rec, err := ledger.Grants().Decode(ch)
 	if err == nil {
-		b.grants[k] = grant{withdrawn: rec.Value.Withdrawn, modified: rec.Modified}
+		b.grants[k] = grantOf(&rec.Value, rec.Modified)
 	}
 	return err
 }

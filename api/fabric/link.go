@@ -3,7 +3,6 @@ package fabric
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,7 +41,7 @@ type Link struct {
 	now     func() time.Time
 	intents chan sm.Intent
 
-	owners atomic.Pointer[map[ib.GUID]string]
+	owners atomic.Pointer[naming]
 
 	mu     sync.Mutex
 	events []sm.Event    // not yet taken by Run, in order
@@ -67,19 +66,27 @@ func (l *Link) Intents() <-chan sm.Intent { return l.intents }
 
 // Hosts gives inventory's names of nodes by GUID, not older than nodesEvery. The
 // map must not be written to.
-func (l *Link) Hosts() map[ib.GUID]string {
-	if m := l.owners.Load(); m != nil {
-		return *m
+func (l *Link) Hosts() map[ib.GUID]string { return l.naming().hosts }
+
+// Cables gives inventory's names of hosts by the switch port they are cabled to,
+// and Tenants whose they are by that name, both like Hosts.
+func (l *Link) Cables() map[ib.Place]string { return l.naming().cables }
+
+// Tenants gives the tenants of hosts; see Cables.
+func (l *Link) Tenants() map[string]string { return l.naming().tenants }
+
+func (l *Link) naming() *naming {
+	if n := l.owners.Load(); n != nil {
+		return n
 	}
-	return nil
+	return &naming{}
 }
 
-// name makes the names of nodes known if they changed.
+// name makes the names known if they changed.
 func (l *Link) name(b *book) {
 	if b.owners.renamed {
 		b.owners.renamed = false
-		m := maps.Clone(b.owners.names)
-		l.owners.Store(&m)
+		l.owners.Store(b.naming())
 	}
 }
 

@@ -1,19 +1,26 @@
 package fabric
 
 import (
+	"maps"
+
 	"portcullis/api/inventory"
 	"portcullis/fabricsm/ib"
 )
 
-// owners are inventory's names of nodes.
+// owners are inventory's names of nodes and of places.
 type owners struct {
-	names   map[ib.GUID]string   // hosts by node GUID
-	nodes   map[string][]ib.GUID // node GUIDs by host
-	renamed bool                 // since the names were last told
+	names   map[ib.GUID]string    // hosts by node GUID
+	nodes   map[string][]ib.GUID  // node GUIDs by host
+	cables  map[ib.Place]string   // hosts by the switch port they are cabled to
+	places  map[string][]ib.Place // those by host
+	renamed bool                  // since the names were last told, or a grant changed
 }
 
 func newOwners() owners {
-	return owners{names: map[ib.GUID]string{}, nodes: map[string][]ib.GUID{}, renamed: true}
+	return owners{
+		names: map[ib.GUID]string{}, nodes: map[string][]ib.GUID{},
+		cables: map[ib.Place]string{}, places: map[string][]ib.Place{}, renamed: true,
+	}
 }
 
 // host takes note of an inventory record; nil: it is gone.
@@ -21,7 +28,11 @@ func (o *owners) host(id string, h *inventory.Host) {
 	for _, g := range o.nodes[id] {
 		delete(o.names, g)
 	}
+	for _, pl := range o.places[id] {
+		delete(o.cables, pl)
+	}
 	delete(o.nodes, id)
+	delete(o.places, id)
 	o.renamed = true
 	if h == nil {
 		return
@@ -30,4 +41,29 @@ func (o *owners) host(id string, h *inventory.Host) {
 		o.names[a.NodeGUID] = id
 		o.nodes[id] = append(o.nodes[id], a.NodeGUID)
 	}
+	for _, p := range h.Ports() {
+		if !p.Cable.IsZero() {
+			o.cables[p.Cable] = id
+			o.places[id] = append(o.places[id], p.Cable)
+		}
+	}
+}
+
+// naming is what others may know of owners. It is not written to.
+type naming struct {
+	hosts   map[ib.GUID]string  // by node GUID
+	cables  map[ib.Place]string // hosts by place
+	tenants map[string]string   // by host
+}
+
+// naming gives the names as they are now. A host belongs to the tenant whose
+// grants it has; one whose access was taken away, until that is proven, too.
+func (b *book) naming() *naming {
+	n := &naming{hosts: maps.Clone(b.owners.names), cables: maps.Clone(b.owners.cables), tenants: map[string]string{}}
+	for _, g := range b.grants {
+		if g.tenant != "" && (!g.withdrawn || n.tenants[g.host] == "") {
+			n.tenants[g.host] = g.tenant
+		}
+	}
+	return n
 }

@@ -136,7 +136,7 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) (driver.
 		return driver.Options{}, err
 	}
 	return driver.Options{
-		Port: port, Store: kept, Log: s.log, Timeout: s.config.Fabric.Timeout, Core: core,
+		Port: port, Store: kept, Log: namingLog(s.log, s.observer), Timeout: s.config.Fabric.Timeout, Core: core,
 		Inputs: s.marks.inputs,
 		OnEvent: func(e sm.Event) {
 			link.OnEvent(e)

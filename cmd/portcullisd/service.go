@@ -155,12 +155,11 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 	if !s.config.has(roleSM) {
 		return nil
 	}
-	s.observer = seen.New(seen.Options{Hosts: func() map[ib.GUID]string {
-		if link := s.link.Load(); link != nil {
-			return link.Hosts()
-		}
-		return nil
-	}})
+	s.observer = seen.New(seen.Options{
+		Hosts:   func() map[ib.GUID]string { return of(&s.link, (*fabric.Link).Hosts) },
+		Cables:  func() map[ib.Place]string { return of(&s.link, (*fabric.Link).Cables) },
+		Tenants: func() map[string]string { return of(&s.link, (*fabric.Link).Tenants) },
+	})
 	s.marks = newMarks(s.observer, s.log)
 	s.marks.note, s.marks.keyNote, s.marks.sealed = auditMarks(s.store), auditKeys(s.store), s.sealedFacts
 	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, nil, s.log)

@@ -14,9 +14,14 @@ const EventKey = "event"
 
 // Level gives the weight that an event has for an operator.
 func Level(e sm.Event) slog.Level {
-	switch e.(type) {
+	switch e := e.(type) {
+	case *sm.Violation:
+		if e.Quiet {
+			return slog.LevelDebug
+		}
+		return slog.LevelWarn
 	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
-		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused:
+		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused:
 		return slog.LevelWarn
 	case *sm.TrapReceived:
 		return slog.LevelDebug

@@ -74,7 +74,8 @@ type Config struct {
 	// Topology is what the fabric is compared with.
 	Topology TopologyConfig
 
-	ClassKeys ClassKeysConfig // see package keymgr
+	ClassKeys  ClassKeysConfig // see package keymgr
+	Violations ViolationConfig
 
 	Weakness Weakness // for drills alone
 }
@@ -129,6 +130,7 @@ func (c Config) withDefaults() Config {
 	c.Health.withDefaults()
 	c.Growth.withDefaults()
 	c.ClassKeys.withDefaults()
+	c.Violations.withDefaults()
 	if c.MKey.on() {
 		def(&c.MKey.Protection, 2)
 		if alive := c.MKey.keepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {

@@ -53,9 +53,9 @@ type Core struct {
 	others   map[ib.GUID]*otherSM
 	election election
 	actCount uint32
-	traps    map[ib.LID]uint64
 	dropped  uint64
 	strays   uint64 // answers to nothing that was asked
+	reports  violations
 	health   records
 	growth   growth
 	law      law
@@ -79,7 +79,7 @@ type Core struct {
 // New makes a core. It does nothing before it is stepped with Started.
 func New(cfg Config) *Core {
 	cfg = cfg.withDefaults()
-	return &Core{
+	c := &Core{
 		lanes:    newLanes(&cfg),
 		cfg:      cfg,
 		rules:    indexRules(cfg.Ports.Rules),
@@ -93,7 +93,6 @@ func New(cfg Config) *Core {
 		byPort:   make(map[ib.GUID]topo.PortID),
 		failures: make(map[ref]failure),
 		others:   make(map[ib.GUID]*otherSM),
-		traps:    make(map[ib.LID]uint64),
 		problems: make(map[problemKey]string),
 		notKept:  make(map[device]PortFields),
 		health:   records{at: make(map[ib.Place]*record)},
@@ -104,6 +103,8 @@ func New(cfg Config) *Core {
 		mkeys:    newMKeys(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
 	}
+	c.reports = newViolations(&c.cfg.Violations)
+	return c
 }
 
 // Step advances the subnet manager by one input. It never blocks. now must not
@@ -145,6 +146,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.setTopology(in)
 	case *TopologyRelease:
 		c.releaseLaw(in)
+	case *ClassTrapJudged:
+		c.judgeClass(in)
 	case *ReleaseKeys:
 		c.releaseKeys()
 	case *ResumeKeys:

@@ -70,6 +70,7 @@ type env struct {
 	logSend   func(*sm.Request)
 	logAnswer func(*sm.Response)
 	hostile   map[string]liar // by node name: answers in place of the node
+	onArrival func(*sm.Received)
 	meter     meter
 }
 
@@ -353,7 +354,11 @@ func (e *env) deliver(p *transport.Packet) {
 		e.step(&sm.Reply{ID: id, Outcome: o, MAD: p.MAD})
 		return
 	}
-	e.step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
+	in := &sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
+	if e.onArrival != nil {
+		e.onArrival(in)
+	}
+	e.step(in)
 }
 
 // run lets d of virtual time pass.

@@ -109,7 +109,9 @@ type ForeignSM struct {
 	Place    ib.Place
 	State    ib.SMState
 	Priority uint8
-	Trusted  bool // it showed the SM_Key that is configured, from where it is allowed
+	Trusted  bool      // it showed the SM_Key that is configured, from where it is allowed
+	Path     mad.Route // the way from us to it, by which it was asked
+	Count    uint64    // times that it told something new of itself
 }
 
 // SMInfoRefused reports an attempt to command this SM that was not obeyed: the
@@ -122,6 +124,7 @@ type SMInfoRefused struct {
 	Place   ib.Place  // from where, zero if that is not known
 	Path    mad.Route // of a directed route: the ports it came in by, hop by hop
 	Reason  string
+	Count   uint64 // of what was refused from there, or if that is not known from everywhere
 }
 
 // DuplicateGUID says that two places show the same GUID. The first one known
@@ -155,20 +158,24 @@ type CannotEnforce struct {
 	Reason string
 }
 
-// TrapReceived reports a trap that nothing but a report follows from, or the
-// first of a series.
+// TrapReceived reports a trap that is no violation, by the same sequence as
+// Violation: a source of one number is a row.
 type TrapReceived struct {
 	LID   ib.LID
-	GUID  ib.GUID // of the node the LID belongs to, zero if unknown
+	GUID  ib.GUID  // end port the LID belongs to, zero if unknown
+	Place ib.Place // switch port in front of it, or the port of a switch that it is about
 	Trap  mad.TrapNum
 	Count uint64 // from that source so far
+	Quiet bool   // not for the log
 }
 
 // StrayAnswer reports an answer to nothing that was asked, the first of a
 // series: another subnet manager was here, or a host forges answers. It was not
 // believed.
 type StrayAnswer struct {
-	LID   ib.LID // source as the packet has it; ib.PermissiveLID for a directed route
+	LID   ib.LID   // source as the packet has it; ib.PermissiveLID for a directed route
+	GUID  ib.GUID  // end port that has the LID, zero if unknown
+	Place ib.Place // switch port in front of it
 	Attr  mad.AttrID
 	Count uint64 // so far, from everywhere
 }
@@ -253,8 +260,8 @@ func (e *ForeignSM) String() string {
 	if !e.Trusted {
 		trust = "not trusted: it does not show our SM_Key from an allowed place"
 	}
-	return fmt.Sprintf("another subnet manager, port %v at %v, LID %v, is %v with priority %d; %s",
-		e.GUID, e.Place, e.LID, e.State, e.Priority, trust)
+	return fmt.Sprintf("another subnet manager, port %v at %v, LID %v, path %v, is %v with priority %d; %s",
+		e.GUID, e.Place, e.LID, e.Path, e.State, e.Priority, trust)
 }
 
 func (e *SMInfoRefused) String() string {
@@ -285,7 +292,11 @@ func (e *CannotEnforce) String() string {
 }
 
 func (e *TrapReceived) String() string {
-	return fmt.Sprintf("trap %v from LID %v (node %v), number %d from there", e.Trap, e.LID, e.GUID, e.Count)
+	at := ""
+	if !e.Place.IsZero() {
+		at = fmt.Sprintf(" at %v", e.Place)
+	}
+	return fmt.Sprintf("trap %v from LID %v (port %v%s), number %d from there", e.Trap, e.LID, e.GUID, at, e.Count)
 }
 
 func (e *StrayAnswer) String() string {

@@ -64,8 +64,8 @@ func TestTrapFlood(t *testing.T) {
 	if e, ok := find(events, func(*sm.Settled) bool { return true }); ok {
 		t.Errorf("traps of a host unsettled the fabric: %v", e)
 	}
-	if len(events) > 40 {
-		t.Errorf("%d events, want at most 40", len(events))
+	if len(events) > 60 {
+		t.Errorf("%d events, want at most 60", len(events))
 	}
 	e.fab.Unlink(other.node.Name, other.num)
 	for range 50 {

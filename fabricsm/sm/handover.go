@@ -77,7 +77,8 @@ func legal(control mad.SMInfoControl, sender, own ib.SMState) bool {
 func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reason string) {
 	e := &SMInfoRefused{LID: in.LID, GUID: si.GUID, Control: mad.SMInfoControl(in.MAD.Mod()), Reason: reason}
 	count := &c.election.strays
-	if in.MAD.IsDR() {
+	traced := in.MAD.IsDR()
+	if traced {
 		e.Path = in.MAD.ReturnRoute()
 	} else {
 		from = c.byLID(in.LID)
@@ -86,8 +87,9 @@ func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reaso
 		e.Place = c.placeOf(from)
 		count = &c.ports[from].foreignSeen
 	}
+	c.noteSMKey(from, in.LID, mad.MethodSet, e.Control, traced)
 	*count++
-	if tellRepetition(*count) {
+	if e.Count = *count; tellRepetition(e.Count) {
 		c.event(e)
 	}
 }

@@ -84,7 +84,7 @@ type HealthRule struct {
 type HealthConfig struct {
 	Flapping      HealthRule // default 12 in 1 min: Isolate
 	Unresponsive  HealthRule // default 5 in 10 min: Report
-	Noisy         HealthRule // default 600 in 1 min: Report
+	Noisy         HealthRule // default 600 in 1 min: Report; nothing proves who sent a trap, so that no more is done
 	SetErrors     HealthRule // default 10 in 10 min: Report
 	IllegalAnswer HealthRule // default 10 in 10 min: Report
 	Rebooting     HealthRule // default 5 in 10 min: Report
@@ -253,7 +253,20 @@ func (c *Core) strikeNode(id topo.NodeID, cond Condition) {
 
 // strike notes that what is at a place misbehaved.
 func (c *Core) strike(pl ib.Place, guid ib.GUID, cond Condition) {
+	c.strikeBy(c.cfg.Health.rule(cond), pl, guid, cond)
+}
+
+// strikeUnproven notes that somebody says so, or that somebody misbehaved under its
+// name: it is reported, and nothing else follows.
+func (c *Core) strikeUnproven(pl ib.Place, guid ib.GUID, cond Condition) {
 	rule := c.cfg.Health.rule(cond)
+	if rule.Action != Ignore {
+		rule.Action = Report
+	}
+	c.strikeBy(rule, pl, guid, cond)
+}
+
+func (c *Core) strikeBy(rule HealthRule, pl ib.Place, guid ib.GUID, cond Condition) {
 	if pl.IsZero() || rule.Action == Ignore {
 		return
 	}

@@ -247,19 +247,22 @@ func (c *Core) keyed(p topo.PortID) bool {
 	}
 }
 
-// keyOf gives the M_Key to show to the end port that has a LID, none if that is
-// not known: a guess would tell it to somebody else.
-func (c *Core) keyOf(l ib.LID) ib.MKey {
-	p := c.byLID(l)
-	if !c.cfg.MKey.on() || p == topo.None {
-		return ib.MKey{}
+// keyTo gives the M_Key to show to an end port, none if it has none. It is not sure
+// while the port may have one and it is not known which: a guess would tell it to
+// somebody else, or be taken for an attack.
+func (c *Core) keyTo(p topo.PortID) (key ib.MKey, sure bool) {
+	switch {
+	case !c.cfg.MKey.on():
+		return ib.MKey{}, true
+	case p == topo.None:
+		return ib.MKey{}, false
 	}
 	r := c.ring(p)
 	if r == nil {
-		return ib.MKey{}
+		return ib.MKey{}, true
 	}
-	k, _ := r.Now(c.keyedAt(p), c.verified(p))
-	return k.M()
+	k, ok := r.Now(c.keyedAt(p), c.verified(p))
+	return k.M(), ok || len(c.tryOf(r)) == 0
 }
 
 // eachEnd calls f with every end port of a node.

@@ -48,6 +48,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	old, was, guessed := pt.info, pt.known, pt.unread
 	pi.ClientReregister = false // a request, no state
 	pt.info, pt.known, pt.unread = *pi, true, false
+	if was && !guessed {
+		c.readCounters(p, &old, pi, byGet)
+	}
 	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
 		c.configured = true
 	}

@@ -82,6 +82,7 @@ type Counters struct {
 	MKeyTraps   uint64 // of which told of a bad M_Key
 	PKeyTraps   uint64 // of a bad P_Key
 	QKeyTraps   uint64 // of a bad Q_Key
+	ClassTraps  uint64 // of a bad key of a class
 	Routed      uint64 // tables that were taken
 	Unrouted    uint64 // routing computations that gave none
 	Masterships uint64 // times this subnet manager became master

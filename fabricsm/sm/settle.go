@@ -154,6 +154,7 @@ func (c *Core) publishDisturbed() {
 	v.Time, v.Settled, v.Pending = c.now, false, c.wire.out
 	v.SMPs, v.Progress, v.Counters = c.smps(), c.progress(), c.tally.Counters
 	v.Faults, v.Problems = c.showWrong()
+	v.Violations = c.showViolations()
 	c.out.View, c.shown = &v, &v
 }
 
@@ -168,7 +169,7 @@ func (c *Core) publishAll() {
 	v.Faults, v.Problems = c.showWrong()
 	v.MKeys, v.mkeys = c.showMKeys()
 	v.aliases, v.Health = c.showAliases(), c.healthStates()
-	v.Topology = c.showLaw()
+	v.Topology, v.Violations = c.showLaw(), c.showViolations()
 	if c.writing() {
 		v.Multicast = c.multicastView()
 	}

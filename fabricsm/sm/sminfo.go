@@ -156,11 +156,14 @@ func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 	guid := now.info.GUID
 	e := &ForeignSM{
 		GUID: guid, LID: c.ports[p].info.LID, Place: c.placeOf(p),
-		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted,
+		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted, Path: *c.routeTo(c.ports[p].node),
+	}
+	if !now.trusted {
+		c.noteSMKey(p, e.LID, mad.MethodGet, 0, true)
 	}
 	if !known || was.info.SMState != e.State || was.info.Priority != e.Priority || was.trusted != e.Trusted {
 		c.ports[p].foreignSeen++
-		if tellRepetition(c.ports[p].foreignSeen) {
+		if e.Count = c.ports[p].foreignSeen; tellRepetition(e.Count) {
 			c.event(e)
 		}
 	}

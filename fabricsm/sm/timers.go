@@ -15,6 +15,7 @@ const (
 	timerNear                        // the same, after so short a pause that the fabric is not settled
 	timerHold                        // ref has an allowance again
 	timerVerify                      // verify a switch that sent traps
+	timerReport                      // read what a port has counted, of which traps told
 	timerIntent                      // stop waiting for the first intent
 	timerAudit                       // next step of the background audit
 	timerWatch                       // look at our own port
@@ -23,6 +24,7 @@ const (
 	timerHealth                      // look after the sick
 	timerRotate                      // go on with the rotation of keys
 	timerBackground                  // next batch of what nobody waits for
+	timerViolations                  // tell again of violations that grew
 )
 
 type timer struct {
@@ -57,7 +59,7 @@ func (c *Core) after(d time.Duration, kind timerKind, x ref) {
 	if kind == timerNear {
 		c.near++
 	}
-	if kind <= timerVerify {
+	if kind <= timerReport {
 		t.epoch = c.epochOf(x)
 	}
 	heap.Push(&c.timers, t)
@@ -98,6 +100,12 @@ func (c *Core) fire() {
 			if c.epochOf(t.ref) == t.epoch {
 				c.verifyDue(topo.NodeID(t.ref.id))
 			}
+		case timerReport:
+			if c.epochOf(t.ref) == t.epoch {
+				c.reportDue(topo.PortID(t.ref.id))
+			}
+		case timerViolations:
+			c.reportsDue()
 		case timerIntent:
 			c.stopWaiting()
 		case timerAudit:

@@ -12,6 +12,7 @@ import (
 func (c *Core) received(in *Received) {
 	m := &in.MAD
 	switch {
+	case in.QP == 1 && c.classTrap(in):
 	case !m.IsSMP() || in.QP != 0 || m.BaseVersion() != 1:
 		c.dropped++
 	case m.Method() == mad.MethodTrap && m.Attr() == mad.AttrNotice && !m.IsDR():
@@ -32,48 +33,36 @@ func (c *Core) received(in *Received) {
 func (c *Core) stray(in *Received) {
 	c.dropped++
 	c.strays++
+	what := report{kind: StrayMAD, method: in.MAD.Method(), attr: in.MAD.Attr()}
+	c.accuseLID(&what, in.LID)
+	c.note(what, in.LID, 0)
 	if tellRepetition(c.strays) {
-		c.event(&StrayAnswer{LID: in.LID, Attr: in.MAD.Attr(), Count: c.strays})
+		c.event(&StrayAnswer{LID: in.LID, GUID: what.guid, Place: what.place, Attr: in.MAD.Attr(), Count: c.strays})
 	}
 }
 
 // trap represses a trap, then goes and looks whether it is true. What a trap
-// says beyond its number is not believed.
+// says is told as a claim, and beyond its number nothing follows from it.
 func (c *Core) trap(in *Received) {
 	var n mad.NoticeHeader
 	if !in.LID.IsUnicast() || mad.Decode(in.MAD.Data(), &n) != nil {
 		c.dropped++
 		return
 	}
-	c.repress(in)
-	c.noteTrap(in.LID, n.TrapNumber)
 	p := c.byLID(in.LID)
-	count := c.countTrap(in.LID, p)
-	var guid ib.GUID
-	if p != topo.None {
-		guid = c.nodeGUID(c.ports[p].node)
-	}
-	if tellRepetition(count) {
-		c.event(&TrapReceived{LID: in.LID, GUID: guid, Trap: n.TrapNumber, Count: count})
-	}
+	c.repress(in, p)
+	c.noteTrap(in.LID, n.TrapNumber)
+	row, about := c.noteNotice(in, p, &n)
+	c.storming(in.LID, p)
 	if p == topo.None {
 		return
 	}
+	c.noisy(p)
 	id := c.ports[p].node
-	switch nd := &c.nodes[id]; {
-	case c.topo.Node(id).Type != ib.NodeSwitch:
-		if id != c.root {
-			c.strike(c.placeOf(p), guid, Noisy)
-		}
-	case !nd.trapTrue && nd.trapPause > c.cfg.TrapHold:
-		c.strikeNode(id, Noisy) // a switch whose last trap was true is not
-	}
-	if !c.nodes[id].alive {
+	if !c.nodes[id].alive || !n.IsGeneric {
 		return
 	}
-	if !n.IsGeneric {
-		return
-	}
+	c.checkReport(row, about)
 	switch n.TrapNumber {
 	case mad.TrapLinkStateChange, mad.TrapLinkIntegrity, mad.TrapBufferOverrun, mad.TrapFlowControl:
 		if c.topo.Node(id).Type == ib.NodeSwitch {
@@ -87,14 +76,20 @@ func (c *Core) trap(in *Received) {
 	}
 }
 
-// countTrap counts the traps of each end port; those from LIDs that nobody has
-// are counted together, so that made-up sources take no memory.
-func (c *Core) countTrap(l ib.LID, p topo.PortID) uint64 {
-	if p == topo.None {
-		l = 0
+// noisy counts the traps that come in the name of a host, and those of a switch
+// that prove not to be true. Nothing proves who sent them, so whatever the rule
+// says they are reported at most.
+func (c *Core) noisy(p topo.PortID) {
+	id := c.ports[p].node
+	nd := &c.nodes[id]
+	isSwitch := c.topo.Node(id).Type == ib.NodeSwitch
+	switch {
+	case id == c.root || isSwitch && (nd.trapTrue || nd.trapPause <= c.cfg.TrapHold): // a switch whose last trap was true is not
+	case isSwitch:
+		c.strikeUnproven(c.suspectPlace(id), c.nodeGUID(id), Noisy)
+	default:
+		c.strikeUnproven(c.placeOf(p), c.nodeGUID(id), Noisy)
 	}
-	c.traps[l]++
-	return c.traps[l]
 }
 
 // tellRepetition reports 1, 2 or 5 times a power of ten: repetitions beyond
@@ -106,11 +101,17 @@ func tellRepetition(n uint64) bool {
 	return n == 1 || n == 2 || n == 5
 }
 
-// repress answers a trap: same transaction, same data.
-func (c *Core) repress(in *Received) {
+// repress answers a trap: same transaction, same data. Where the device may have a
+// key that cannot be shown it is not answered: under another key the answer would
+// be one more violation, and raise one more trap.
+func (c *Core) repress(in *Received, p topo.PortID) {
+	key, sure := c.keyTo(p)
+	if !sure {
+		return
+	}
 	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: in.MAD})
 	m := &c.out.Answer[len(c.out.Answer)-1].MAD
-	m.SetMKey(c.keyOf(in.LID))
+	m.SetMKey(key)
 	m.Respond(mad.StatusOK)
 }
 
@@ -137,6 +138,9 @@ func (c *Core) verifySoon(id topo.NodeID) {
 	case c.now.Before(n.trapHold):
 		n.trapDue = true
 		c.after(n.trapHold.Sub(c.now), timerVerify, ref{clsSwitch, int32(id)})
+	case !c.hostCheck(id):
+		n.trapDue = true
+		c.after(checkPause, timerVerify, ref{clsSwitch, int32(id)})
 	default:
 		c.verifyDue(id)
 	}
@@ -145,6 +149,10 @@ func (c *Core) verifySoon(id topo.NodeID) {
 func (c *Core) verifyDue(id topo.NodeID) {
 	n := &c.nodes[id]
 	if !n.alive {
+		return
+	}
+	if n.trapDue && !c.hostCheck(id) {
+		c.after(checkPause, timerVerify, ref{clsSwitch, int32(id)})
 		return
 	}
 	if n.trapTrue || c.now.Sub(n.trapHold) > steadyFor*n.trapPause {

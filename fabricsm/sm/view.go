@@ -32,6 +32,10 @@ type View struct {
 	// Health is where something is unhealthy or marked, by place.
 	Health []HealthState
 
+	// Violations is what was reported of wrong keys and other traps, not older than
+	// Config.Violations.TellEvery; nil: nothing.
+	Violations *Violations
+
 	// Tables are the forwarding tables that are wanted, and when Settled those
 	// that the switches have. nil before the first; see route.Tables.LFT.
 	Tables *route.Tables

@@ -63,6 +63,7 @@ func ParseKey(s string) (Key, error) {
 type Grant struct {
 	Host      string    `json:"host"`
 	Cluster   string    `json:"cluster"`
+	Tenant    string    `json:"tenant,omitempty"`
 	Withdrawn bool      `json:"withdrawn,omitempty"`
 	Since     time.Time `json:"since"` // granted, or withdrawn
 }

@@ -38,6 +38,7 @@ type told struct {
 	at    time.Time
 	event sm.Event
 	count uint64
+	owner owner // of the place that it accuses
 }
 
 // alone is how many events of a type in a row are kept one by one.
@@ -48,7 +49,7 @@ type settledAt struct {
 	event *sm.Settled
 }
 
-func (h *history) add(now time.Time, e sm.Event) {
+func (h *history) add(now time.Time, e sm.Event, who owner) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.counts == nil {
@@ -68,15 +69,15 @@ func (h *history) add(now time.Time, e sm.Event) {
 	}
 	if h.row++; h.row > alone+1 {
 		t := &h.events[(h.next+len(h.events)-1)%len(h.events)]
-		t.at, t.event = now, e
+		t.at, t.event, t.owner = now, e, who
 		t.count++
 		return
 	}
 	if len(h.events) < keptEvents {
-		h.events = append(h.events, told{now, e, 1})
+		h.events = append(h.events, told{now, e, 1, who})
 		return
 	}
-	h.events[h.next] = told{now, e, 1}
+	h.events[h.next] = told{now, e, 1, who}
 	h.next = (h.next + 1) % keptEvents
 }
 
@@ -88,7 +89,19 @@ func (h *history) last(n int) []v1.SMEvent {
 	all = all[max(0, len(all)-n):]
 	out := make([]v1.SMEvent, 0, len(all))
 	for _, t := range all {
-		out = append(out, v1.SMEvent{Time: t.at.UTC(), Event: EventName(t.event), Level: LevelName(t.event), Text: t.event.String(), Fields: EventFields(t.event), Count: t.count})
+		out = append(out, v1.SMEvent{Time: t.at.UTC(), Event: EventName(t.event), Level: LevelName(t.event), Text: t.event.String(), Fields: t.fields(), Count: t.count})
+	}
+	return out
+}
+
+// fields gives what an event is about, with the names of whom it accuses.
+func (t *told) fields() map[string]string {
+	out := EventFields(t.event)
+	if t.owner.host != "" {
+		out["host"] = t.owner.host
+	}
+	if t.owner.tenant != "" {
+		out["tenant"] = t.owner.tenant
 	}
 	return out
 }
@@ -159,8 +172,12 @@ func EventFields(e sm.Event) map[string]string {
 			if !value.IsZero() {
 				out[name] = value.String()
 			}
-		case bool:
+		case bool, sm.ReportKind, sm.Verdict:
 			out[name] = fmt.Sprint(value)
+		case time.Time:
+			if !value.IsZero() {
+				out[name] = value.UTC().Format(time.RFC3339Nano)
+			}
 		default:
 			if !v.Field(i).IsZero() {
 				out[name] = fmt.Sprint(value)

@@ -20,6 +20,7 @@ type descs struct {
 	role, epoch, settled, sweep, sweepSMPs     *prometheus.Desc
 	smp, sent, retries, outstanding, window    *prometheus.Desc
 	queue, traps, violations, dropped, events  *prometheus.Desc
+	suppressed                                 *prometheus.Desc
 	nodes, ports, links, degraded, faults      *prometheus.Desc
 	routeSeconds, routes, routeInfo, routeLIDs *prometheus.Desc
 	drift, fill, observed                      *prometheus.Desc
@@ -41,7 +42,8 @@ func newDescs() *descs {
 		window:         desc("sm_smp_window", "Requests that may be out at once."),
 		queue:          desc("sm_queue_length", "Work that waits, by what it asks for.", "work"),
 		traps:          desc("sm_traps_total", "Traps received."),
-		violations:     desc("violations_total", "Key violations that traps told of.", "class", "verdict"),
+		violations:     desc("violations_total", "Violations by what became of the reports: reported, of which confirmed or refuted by the device they name; repeated; and counted by devices.", "class", "verdict"),
+		suppressed:     desc("violations_suppressed_total", "Reports of violations that the log was not told of one by one.", "class"),
 		dropped:        desc("mad_dropped_total", "MADs that came and were malformed or meant nothing."),
 		events:         desc("sm_events_total", "Events of the subnet manager.", "event"),
 		nodes:          desc("fabric_nodes", "Nodes seen.", "type"),
@@ -70,7 +72,7 @@ func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
 	d := o.descs
 	for _, one := range []*prometheus.Desc{
 		d.role, d.epoch, d.settled, d.sweep, d.sweepSMPs, d.smp, d.sent, d.retries, d.outstanding, d.window, d.queue,
-		d.traps, d.violations, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.routeSeconds, d.routes,
+		d.traps, d.violations, d.suppressed, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.routeSeconds, d.routes,
 		d.routeInfo, d.routeLIDs, d.drift, d.fill, d.observed,
 		d.keyDevices, d.keyAge, d.keyPending, d.keyFailed, d.keyUnsupported, d.keysReleased,
 	} {
@@ -140,9 +142,7 @@ func (g *gauges) manager(x *index) {
 		g.gauge(d.queue, float64(n), sm.WorkName(i))
 	}
 	g.counter(d.traps, c.Traps)
-	g.counter(d.violations, c.MKeyTraps, "m_key", "reported")
-	g.counter(d.violations, c.PKeyTraps, "p_key", "reported")
-	g.counter(d.violations, c.QKeyTraps, "q_key", "reported")
+	g.violations(x)
 	g.counter(d.dropped, x.Dropped)
 	g.counter(d.routes, c.Routed, "taken")
 	g.counter(d.routes, c.Unrouted, "refused")

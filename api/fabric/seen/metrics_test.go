@@ -51,7 +51,7 @@ func gather(t *testing.T, o *seen.Observer) map[string][]map[string]string {
 // them.
 var families = []string{
 	"portcullis_sm_role", "portcullis_sm_epoch", "portcullis_sm_sweep_seconds", "portcullis_sm_smp_total",
-	"portcullis_violations_total", "portcullis_pkey_table_fill_ratio", "portcullis_reconcile_drift",
+	"portcullis_violations_total", "portcullis_violations_suppressed_total", "portcullis_pkey_table_fill_ratio", "portcullis_reconcile_drift",
 	"portcullis_sm_settled", "portcullis_sm_sweep_smps_total", "portcullis_sm_smp_sent_total", "portcullis_sm_smp_retries_total",
 	"portcullis_sm_smp_outstanding", "portcullis_sm_smp_window", "portcullis_sm_queue_length", "portcullis_sm_traps_total",
 	"portcullis_mad_dropped_total", "portcullis_sm_events_total", "portcullis_fabric_nodes", "portcullis_fabric_ports",

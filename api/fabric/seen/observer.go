@@ -15,13 +15,19 @@ type Options struct {
 	// Hosts gives inventory's names by node GUID. The map is not written to
 	// once it was given.
 	Hosts func() map[ib.GUID]string
-	Now   func() time.Time // time.Now when nil
+	// Cables gives inventory's names by the switch port that a host is cabled to, and
+	// Tenants whose host it is by that name. Neither map is written to.
+	Cables  func() map[ib.Place]string
+	Tenants func() map[string]string
+	Now     func() time.Time // time.Now when nil
 }
 
 // Observer keeps what a subnet manager showed last and answers questions about
 // it. It is safe for concurrent use.
 type Observer struct {
 	hosts   func() map[ib.GUID]string
+	cables  func() map[ib.Place]string
+	tenants func() map[string]string
 	now     func() time.Time
 	started time.Time
 	descs   *descs
@@ -38,7 +44,13 @@ func New(o Options) *Observer {
 	if o.Hosts == nil {
 		o.Hosts = func() map[ib.GUID]string { return nil }
 	}
-	return &Observer{hosts: o.Hosts, now: o.Now, started: o.Now(), descs: newDescs()}
+	if o.Cables == nil {
+		o.Cables = func() map[ib.Place]string { return nil }
+	}
+	if o.Tenants == nil {
+		o.Tenants = func() map[string]string { return nil }
+	}
+	return &Observer{hosts: o.Hosts, cables: o.Cables, tenants: o.Tenants, now: o.Now, started: o.Now(), descs: newDescs()}
 }
 
 // OnView takes a view of the subnet manager. It does not block.
@@ -49,7 +61,7 @@ func (o *Observer) OnView(v *sm.View) {
 }
 
 // OnEvent takes an event of the subnet manager. It does not block.
-func (o *Observer) OnEvent(e sm.Event) { o.log.add(o.now(), e) }
+func (o *Observer) OnEvent(e sm.Event) { o.log.add(o.now(), e, o.ownerOf(offender(e))) }
 
 // Gone forgets the fabric: the subnet manager has lost it.
 func (o *Observer) Gone() { o.newest.Store(nil) }

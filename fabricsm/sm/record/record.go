@@ -253,13 +253,14 @@ func (w *Writer) end(err error) {
 // others gives makers of the inputs that are written as JSON, by type.
 func others() map[string]func() sm.Input {
 	return map[string]func() sm.Input{
-		"sm.Started":       func() sm.Input { return &sm.Started{} },
-		"sm.IntentSet":     func() sm.Input { return &sm.IntentSet{} },
-		"sm.IntentChanged": func() sm.Input { return &sm.IntentChanged{} },
-		"sm.HealthMarked":  func() sm.Input { return &sm.HealthMarked{} },
-		"sm.AliasesSet":    func() sm.Input { return &sm.AliasesSet{} },
-		"sm.GroupsSet":     func() sm.Input { return &sm.GroupsSet{} },
-		"sm.GroupsChanged": func() sm.Input { return &sm.GroupsChanged{} },
-		"sm.Resign":        func() sm.Input { return &sm.Resign{} },
+		"sm.Started":         func() sm.Input { return &sm.Started{} },
+		"sm.IntentSet":       func() sm.Input { return &sm.IntentSet{} },
+		"sm.IntentChanged":   func() sm.Input { return &sm.IntentChanged{} },
+		"sm.HealthMarked":    func() sm.Input { return &sm.HealthMarked{} },
+		"sm.ClassTrapJudged": func() sm.Input { return &sm.ClassTrapJudged{} },
+		"sm.AliasesSet":      func() sm.Input { return &sm.AliasesSet{} },
+		"sm.GroupsSet":       func() sm.Input { return &sm.GroupsSet{} },
+		"sm.GroupsChanged":   func() sm.Input { return &sm.GroupsChanged{} },
+		"sm.Resign":          func() sm.Input { return &sm.Resign{} },
 	}
 }

@@ -1,0 +1,133 @@
+package seen
+
+import (
+	"context"
+	"sort"
+	"strconv"
+	"strings"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+// owner is who answers for what is cabled to a switch port.
+type owner struct{ host, tenant string }
+
+// ownerOf gives who answers for a place. What a device says of itself does not
+// count: the place does.
+func (o *Observer) ownerOf(pl ib.Place) owner {
+	if pl.Port == 0 {
+		return owner{}
+	}
+	host := o.cables()[pl]
+	return owner{host, o.tenants()[host]}
+}
+
+// Owner names the host and the tenant that an event is about, as inventory has
+// them cabled to the place it came from; "" for none.
+func (o *Observer) Owner(e sm.Event) (host, tenant string) {
+	who := o.ownerOf(offender(e))
+	return who.host, who.tenant
+}
+
+// offender gives the place that an event accuses.
+func offender(e sm.Event) ib.Place {
+	switch e := e.(type) {
+	case *sm.Violation:
+		return e.Place
+	case *sm.SMInfoRefused:
+		return e.Place
+	case *sm.ForeignSM:
+		return e.Place
+	case *sm.StrayAnswer:
+		return e.Place
+	default:
+		return ib.Place{}
+	}
+}
+
+// Violations lists what was reported, in the order in which it began.
+func (o *Observer) Violations(_ context.Context, q v1.ViolationQuery) (*v1.Page[v1.FabricViolation], error) {
+	x, err := o.seen()
+	if err != nil {
+		return nil, err
+	}
+	after := uint64(0)
+	if q.After != "" {
+		if after, err = strconv.ParseUint(q.After, 10, 64); err != nil {
+			return nil, badCursor()
+		}
+	}
+	x.ready()
+	page, limit := pageOf[v1.FabricViolation](x), pageSize(q.Limit)
+	if x.View.Violations == nil {
+		return page, nil
+	}
+	rows := x.View.Violations.Rows
+	rows = rows[sort.Search(len(rows), func(i int) bool { return rows[i].ID > after }):]
+	for i := range rows {
+		row := o.violation(x, &rows[i])
+		if !asksFor(&q, &rows[i], &row) {
+			continue
+		}
+		if len(page.Items) == limit {
+			page.Next = strconv.FormatUint(page.Items[limit-1].ID, 10)
+			break
+		}
+		page.Items = append(page.Items, row)
+	}
+	return page, nil
+}
+
+// asksFor reports whether a query wants a row.
+func asksFor(q *v1.ViolationQuery, v *sm.Violation, row *v1.FabricViolation) bool {
+	wants := func(want, have string) bool { return want == "" || want == have }
+	return (q.All || q.Kind != "" || v.Kind.Violation()) && wants(q.Kind, row.Kind) && wants(q.Verdict, row.Verdict) &&
+		wants(q.Host, row.Host) && wants(q.Tenant, row.Tenant)
+}
+
+func (o *Observer) violation(x *index, v *sm.Violation) v1.FabricViolation {
+	who := o.ownerOf(v.Place)
+	row := v1.FabricViolation{
+		ID: v.ID, Kind: v.Kind.String(), Trap: uint16(v.Trap), Verdict: v.Verdict.String(), Place: v.Place, GUID: v.GUID, LID: v.LID,
+		Traced: v.Traced, Host: who.host, Tenant: who.tenant, Reporter: v.Reporter, ReporterPlace: v.ReporterPlace,
+		PKey: v.PKey, Detail: v.Detail, Count: v.Count, Repeats: v.Repeats, Counted: v.Counted, First: v.First, Last: v.Last,
+		Others: v.Others, Text: v.String(),
+	}
+	if !v.Place.IsZero() {
+		row.At = x.placeName(v.Place)
+	}
+	switch {
+	case !v.ReporterPlace.IsZero():
+		row.ReporterAt = x.placeName(v.ReporterPlace)
+	case v.Reporter != 0:
+		row.ReporterAt = v.Reporter.String()
+		if id := x.Fabric.PortByGUID(v.Reporter); id != topo.None {
+			row.ReporterAt = x.name(x.Fabric.Port(id).Node)
+		}
+	}
+	return row
+}
+
+// violations sends what was counted of violations.
+func (g *gauges) violations(x *index) {
+	var totals [sm.NumReportKinds]sm.ReportTotal
+	if x.View.Violations != nil {
+		totals = x.View.Violations.Totals
+	}
+	for i := range totals {
+		kind, t := sm.ReportKind(i), &totals[i]
+		if !kind.Violation() {
+			continue
+		}
+		class := strings.ReplaceAll(kind.String(), "-", "_")
+		g.counter(g.d.violations, t.Reported, class, "reported")
+		g.counter(g.d.violations, t.Repeated, class, "repeated")
+		g.counter(g.d.violations, t.Confirmed, class, "confirmed")
+		g.counter(g.d.violations, t.Refuted, class, "refuted")
+		g.counter(g.d.violations, t.Counted, class, "counted")
+		g.counter(g.d.suppressed, t.Quiet, class)
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"portcullis/api/fabric"
+	"portcullis/api/fabric/seen"
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/sm"
+)
+
+// of asks the link that is in use, if there is one.
+func of[T any](link *atomic.Pointer[fabric.Link], ask func(*fabric.Link) T) (none T) {
+	if l := link.Load(); l != nil {
+		return ask(l)
+	}
+	return none
+}
+
+// namingHandler adds to records that tell of an event the host and the tenant that
+// it accuses.
+type namingHandler struct {
+	slog.Handler
+	owner func(sm.Event) (host, tenant string)
+}
+
+// namingLog is a log that names hosts and tenants.
+func namingLog(log *slog.Logger, o *seen.Observer) *slog.Logger {
+	return slog.New(&namingHandler{log.Handler(), o.Owner})
+}
+
+// Handle implements slog.Handler.
+func (h *namingHandler) Handle(ctx context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		e, ok := a.Value.Any().(sm.Event)
+		if !ok || a.Key != driver.EventKey {
+			return true
+		}
+		host, tenant := h.owner(e)
+		r = r.Clone()
+		if host != "" {
+			r.AddAttrs(slog.String("host", host))
+		}
+		if tenant != "" {
+			r.AddAttrs(slog.String("tenant", tenant))
+		}
+		return false
+	})
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *namingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &namingHandler{h.Handler.WithAttrs(attrs), h.owner}
+}
+
+// WithGroup implements slog.Handler.
+func (h *namingHandler) WithGroup(name string) slog.Handler {
+	return &namingHandler{h.Handler.WithGroup(name), h.owner}
+}

@@ -1,0 +1,330 @@
+package sm
+
+import (
+	"math"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// What a trap says of a wrong key is compared with what the device itself has
+// counted, which is read with a Get: a trap can be sent by anybody, the counter
+// only grows when the device refused something. More traps than were counted
+// leave open which of them are true. Switches need not count what an external
+// port stopped, so there nothing is refuted by that.
+
+// counters are the three that PortInfo has.
+type counters [3]uint32
+
+// counted gives which of the counters grows with a kind of report.
+func counted(k ReportKind) (int, bool) {
+	switch k {
+	case BadMKey, OwnMKey:
+		return 0, true
+	case BadPKey:
+		return 1, true
+	case BadQKey:
+		return 2, true
+	default:
+		return 0, false
+	}
+}
+
+var countedKinds = [3]ReportKind{BadMKey, BadPKey, BadQKey}
+
+func countersOf(pi *mad.PortInfo) counters {
+	return counters{uint32(pi.MKeyViolations), uint32(pi.PKeyViolations), uint32(pi.QKeyViolations)}
+}
+
+// reportCheck is the reports of a port that a Get is to prove.
+type reportCheck struct {
+	rows    [16]int32 // that are to be judged
+	ids     [16]uint64
+	n       int
+	reports counters
+	own     uint32 // of the first kind, about ourselves
+	asked   bool
+	due     bool // a timer runs
+	next    time.Time
+	pause   time.Duration
+}
+
+// counterCredit is what a port has counted and no trap has told of yet.
+type counterCredit struct {
+	n  counters
+	at time.Time
+}
+
+const (
+	// checkPause is the shortest time between two Gets of a port because of
+	// reports. It doubles up to checkPauseMax while they prove to be another's.
+	checkPause, checkPauseMax = 100 * time.Millisecond, 10 * time.Second
+	// creditTime is how long after it was counted a violation may be reported: traps
+	// are paced by SubnetTimeOut, some seconds.
+	creditTime = 20 * time.Second
+)
+
+// checkReport has a report proven by a Get of the counters of a port.
+func (c *Core) checkReport(i int32, p topo.PortID) {
+	v := &c.reports
+	w := &v.row[i]
+	at, ok := counted(w.kind)
+	if !ok || p == topo.None || !c.ports[p].known {
+		return
+	}
+	k := v.pending[p]
+	if k == nil {
+		k = &reportCheck{}
+		v.pending[p] = k
+	}
+	if k.reports[at]++; w.kind == OwnMKey {
+		k.own++
+	}
+	k.add(i, w.id)
+	if k.due || k.asked && c.now.Before(k.next) {
+		return
+	}
+	if c.now.Before(k.next) || !v.checks.take(c.now, float64(c.cfg.Violations.ChecksPerSecond), float64(max(1, c.cfg.Violations.ChecksPerSecond/4))) {
+		k.due = true
+		c.after(max(checkPause, k.next.Sub(c.now)), timerReport, ref{clsInfo, int32(p)})
+		return
+	}
+	c.askCounters(p, k)
+}
+
+// add notes a row once.
+func (k *reportCheck) add(i int32, id uint64) {
+	for j := range k.n {
+		if k.rows[j] == i && k.ids[j] == id {
+			return
+		}
+	}
+	if k.n < len(k.rows) {
+		k.rows[k.n], k.ids[k.n] = i, id
+		k.n++
+	}
+}
+
+// reportDue asks a port whose turn has come.
+func (c *Core) reportDue(p topo.PortID) {
+	v := &c.reports
+	k := v.pending[p]
+	if k == nil {
+		return
+	}
+	k.due = false
+	if !c.nodes[c.ports[p].node].alive || !c.ports[p].known {
+		delete(v.pending, p)
+		return
+	}
+	if !v.checks.take(c.now, float64(c.cfg.Violations.ChecksPerSecond), float64(max(1, c.cfg.Violations.ChecksPerSecond/4))) {
+		k.due = true
+		c.after(checkPause, timerReport, ref{clsInfo, int32(p)})
+		return
+	}
+	c.askCounters(p, k)
+}
+
+func (c *Core) askCounters(p topo.PortID, k *reportCheck) {
+	k.asked = true
+	k.pause = max(k.pause, checkPause)
+	k.next = c.now.Add(k.pause)
+	c.background(p)
+}
+
+// readCounters takes the counters of a port as they were and as they are. Zero
+// was written to those that went back.
+func (c *Core) readCounters(p topo.PortID, was, is *mad.PortInfo, byGet bool) {
+	old, now := countersOf(was), countersOf(is)
+	v := &c.reports
+	if old != now {
+		for i := range now {
+			grew := now[i]
+			if grew >= old[i] {
+				grew -= old[i]
+			}
+			c.counterGrew(p, i, grew)
+		}
+	}
+	if k := v.pending[p]; k != nil && k.asked && byGet {
+		c.judgeReports(p, k, now)
+	}
+	if byGet && c.isEnd(p) && was.MKeyProtectBits > 0 && is.MKeyProtectBits == 0 && c.cfg.MKey.on() && !c.mkeys.releasing {
+		if r := c.ring(p); r != nil && r.Settled() {
+			c.event(&ProtectionLapsed{GUID: c.guidOf(p), Place: c.placeOf(p)})
+		}
+	}
+}
+
+// counterGrew takes that a port has counted more.
+func (c *Core) counterGrew(p topo.PortID, i int, grew uint32) {
+	if grew == 0 {
+		return
+	}
+	v := &c.reports
+	v.totals[countedKinds[i]].Counted += uint64(grew)
+	k := v.credit[p]
+	if k == nil {
+		k = &counterCredit{}
+		v.credit[p] = k
+	}
+	if c.now.Sub(k.at) > creditTime {
+		k.n = counters{}
+	}
+	k.n[i], k.at = k.n[i]+grew, c.now
+	v.stale = true
+	c.tickReports()
+	if countedKinds[i] == BadMKey && p != c.own() {
+		c.guessed(p, uint64(grew))
+	}
+}
+
+// judgeReports compares reports with what was counted.
+func (c *Core) judgeReports(p topo.PortID, k *reportCheck, now counters) {
+	v := &c.reports
+	var have counters
+	if credit := v.credit[p]; credit != nil {
+		if c.now.Sub(credit.at) <= creditTime {
+			have = credit.n
+		}
+		delete(v.credit, p)
+	}
+	var verdict [3]Verdict
+	lied := false
+	for i := range have {
+		switch {
+		case k.reports[i] == 0 || now[i] >= math.MaxUint16:
+		case have[i] >= k.reports[i]:
+			verdict[i] = Confirmed
+			v.totals[countedKinds[i]].Confirmed += uint64(k.others(i))
+		case have[i] == 0 && c.isEnd(p):
+			verdict[i] = Refuted
+			v.totals[countedKinds[i]].Refuted += uint64(k.others(i))
+			lied = true
+		}
+	}
+	of := k.rowsOf(v)
+	for j := range k.n {
+		w := &v.row[k.rows[j]]
+		if w.id != k.ids[j] || w.others {
+			continue
+		}
+		i, _ := counted(w.kind)
+		if of[i] == 1 && verdict[i] == Confirmed {
+			w.counted += uint64(have[i])
+		}
+		c.judgeRow(k.rows[j], verdict[i])
+	}
+	if k.pause = checkPause; lied {
+		k.pause = min(2*max(checkPause, c.now.Sub(k.next)+k.pause), checkPauseMax)
+	}
+	*k = reportCheck{next: c.now.Add(k.pause), pause: k.pause}
+}
+
+// others counts the reports that are not about ourselves.
+func (k *reportCheck) others(i int) uint32 {
+	if i == 0 {
+		return k.reports[0] - k.own
+	}
+	return k.reports[i]
+}
+
+// rowsOf counts the rows for each counter.
+func (k *reportCheck) rowsOf(v *violations) (n [3]int) {
+	for j := range k.n {
+		if w := &v.row[k.rows[j]]; w.id == k.ids[j] {
+			i, _ := counted(w.kind)
+			n[i]++
+		}
+	}
+	return n
+}
+
+// judgeRow gives a row its verdict. What was proven once stays so: a row stands for
+// all reports alike, of which some were true.
+func (c *Core) judgeRow(i int32, verdict Verdict) {
+	v := &c.reports
+	w := &v.row[i]
+	if verdict == Claimed || w.verdict == Confirmed || w.verdict == verdict {
+		return
+	}
+	if w.verdict = verdict; verdict == Confirmed {
+		v.confirm(i)
+	}
+	v.stale = true
+	if v.first.take(c.now, firstRate, firstBurst) {
+		c.tellReport(i, false)
+		return
+	}
+	v.row[i].told = 0
+	v.grown(i)
+	c.tickReports()
+}
+
+// guesses counts wrong M_Keys of a device.
+type guesses struct {
+	since time.Time
+	n     uint64
+	told  uint64
+}
+
+const (
+	// guessTime is the time within which wrong M_Keys of a device are counted.
+	guessTime = 10 * time.Minute
+	// guessLeast is how many of them are more than mistakes, ours included, who may
+	// have to try two keys.
+	guessLeast = 10
+)
+
+// guessed notes that a device was shown wrong M_Keys.
+func (c *Core) guessed(p topo.PortID, n uint64) {
+	g := c.reports.guesses[p]
+	if g == nil {
+		g = &guesses{since: c.now}
+		c.reports.guesses[p] = g
+	}
+	if c.now.Sub(g.since) > guessTime {
+		*g = guesses{since: c.now}
+	}
+	g.n += n
+	if step := stepBelow(g.n); g.n >= guessLeast && step > g.told {
+		g.told = step
+		c.event(&KeyGuessing{GUID: c.guidOf(p), Place: c.placeOf(p), Count: g.n, Window: max(time.Second, c.now.Sub(g.since))})
+	}
+}
+
+// stepBelow gives the greatest number of the sequence 1, 2, 5, 10, 20, 50, ... that
+// is not above n.
+func stepBelow(n uint64) uint64 {
+	step := uint64(1)
+	for step <= n/10 {
+		step *= 10
+	}
+	switch {
+	case n >= 5*step:
+		return 5 * step
+	case n >= 2*step:
+		return 2 * step
+	default:
+		return min(n, step)
+	}
+}
+
+// forgetReports forgets what is pending of a port that goes.
+func (c *Core) forgetReports(p topo.PortID) {
+	v := &c.reports
+	delete(v.pending, p)
+	delete(v.credit, p)
+	delete(v.guesses, p)
+}
+
+// hostCheck reports whether a trap of a host may be looked into now.
+func (c *Core) hostCheck(id topo.NodeID) bool {
+	if c.topo.Node(id).Type == ib.NodeSwitch {
+		return true
+	}
+	rate := float64(c.cfg.Violations.ChecksPerSecond)
+	return c.reports.checks.take(c.now, rate, max(1, rate/4))
+}
