@@ -206,7 +206,7 @@ func (c *Core) load(facts []Fact) {
 		case FactHealth:
 			c.loadHealth(&f)
 		case FactBehind:
-			c.mkeys.behind[ib.Place{Switch: f.GUID, Port: f.Port}] = f.Behind
+			c.mkeys.seenBehind(ib.Place{Switch: f.GUID, Port: f.Port}, f.Behind)
 		case FactExposed:
 			c.mkeys.exposed[f.GUID] = f.Mark != ""
 		case FactReleased:

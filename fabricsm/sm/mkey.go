@@ -67,6 +67,7 @@ func (k *configChecker) mkey(m *MKeyConfig) {
 type mkeys struct {
 	book                *keys.Book
 	behind              map[ib.Place]ib.GUID    // end port behind a port of a switch that is cabled to another, as saved
+	switches            map[ib.GUID]bool        // that are, or were, behind one
 	waiting             map[topo.PortID][]ref   // work on a device whose key is not known yet, by the port that has the key
 	shown               map[topo.PortID]ib.GUID // whose key the probe showed that is out
 	rotation            rotation
@@ -81,7 +82,7 @@ func newMKeys() mkeys {
 		panic("sm: " + err.Error())
 	}
 	return mkeys{
-		book: book, behind: make(map[ib.Place]ib.GUID),
+		book: book, behind: make(map[ib.Place]ib.GUID), switches: make(map[ib.GUID]bool),
 		waiting: make(map[topo.PortID][]ref), shown: make(map[topo.PortID]ib.GUID), exposed: make(map[ib.GUID]bool),
 	}
 }
@@ -152,6 +153,13 @@ func (c *Core) keyedHere(guid ib.GUID, place ib.Place) bool {
 func (c *Core) verified(p topo.PortID) bool {
 	if p == c.own() {
 		return true
+	}
+	if c.ports[p].num != 0 {
+		if peer := c.peer(p); c.ofSwitch(c.guidOf(p)) || peer != topo.None && !c.wayKnown(c.ports[peer].node) {
+			return false
+		}
+	} else if !c.wayKnown(c.ports[p].node) {
+		return false
 	}
 	return (c.cfg.MKey.Places == PlacesSeen || c.declared(p)) && !c.disputed(p)
 }
@@ -272,6 +280,9 @@ func (c *Core) candidates(x ref) (out []candidate) {
 		return out
 	}
 	p := topo.PortID(x.id)
+	if !c.wayKnown(c.ports[p].node) {
+		return nil
+	}
 	if peer := c.peer(p); peer != topo.None {
 		// Who got its key here is asked under it although another one claims to be
 		// it elsewhere: else it could not answer, and its silence would prove the
@@ -318,11 +329,37 @@ func (c *Core) linkedKey(p topo.PortID) {
 		return
 	}
 	guid, place := c.guidOf(c.entryPort(c.peer(p))), c.cableAt(p)
-	if guid == 0 || c.mkeys.behind[place] == guid {
+	if guid == 0 || c.mkeys.behind[place] == guid || !c.provenSwitch(c.peer(p)) || c.external(p) && !c.provenSwitch(p) {
 		return
 	}
-	c.mkeys.behind[place] = guid
+	c.mkeys.seenBehind(place, guid)
 	c.save(Fact{Kind: FactBehind, GUID: place.Switch, Port: place.Port, Behind: guid})
+}
+
+// linkedKeys remembers behind which ports a switch is that answers under its key.
+func (c *Core) linkedKeys(p topo.PortID) {
+	if c.ports[p].num == 0 {
+		c.eachPort(c.ports[p].node, func(q topo.PortID) {
+			if peer := c.peer(q); peer != topo.None {
+				c.linkedKey(peer)
+				c.linkedKey(q)
+			}
+		})
+	}
+}
+
+// provenSwitch reports a port of a switch that answers under its key, or never had
+// one, and whose cable is as declared.
+func (c *Core) provenSwitch(p topo.PortID) bool {
+	if c.law.on() && c.external(p) && !c.lawful(c.placeOf(p)) && c.cfg.MKey.Places == PlacesDeclared {
+		return false
+	}
+	port0 := c.entryPort(p)
+	if !c.keptKey(c.guidOf(port0)) {
+		return true
+	}
+	k, ok := c.ring(port0).Now(c.keyedAt(port0), c.verified(port0))
+	return ok && !k.IsZero()
 }
 
 // toldKey takes who answered a probe: if a key was shown to somebody else than

@@ -155,6 +155,7 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	if c.verified(p) && r.Next(c.keyedAt(p), true).Do != keys.Withhold {
 		c.wronglyImported(p, r, seen)
 		r.Answered(seen)
+		c.linkedKeys(p)
 	}
 	c.saveKey(r)
 	c.keyVerdict(p, r)

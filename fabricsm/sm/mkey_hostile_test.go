@@ -1,0 +1,173 @@
+package sm_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topospec"
+)
+
+// watchKeys fails the test when a key of one device is shown to another one: to
+// that at the end of the directed route, as cables really are, or to an adapter
+// on the way, which passes nothing on. Where places are those seen, switches may
+// be shown keys of one another: whoever shows a GUID is trusted.
+func (e *env) watchKeys() {
+	told := make(map[string]bool)
+	e.logSend = func(r *sm.Request) {
+		key := r.MAD.MKey()
+		if key.IsZero() {
+			return
+		}
+		at := e.reached(&r.MAD)
+		if at == "" || e.cfg.MKey.Places == sm.PlacesSeen && e.list.Find(at).Type == ib.NodeSwitch {
+			return
+		}
+		for _, p := range managementPorts(e.list) {
+			rec := e.keys[p.guid]
+			for _, h := range []keys.Held{rec.Current, rec.Pending, rec.Previous} {
+				if text := fmt.Sprintf("the key of %s was shown to %s", p.node, at); h.Key.M() == key && p.node != at && !told[text] {
+					told[text] = true
+					e.t.Errorf("%s, by %v %v at %v", text, r.MAD.Method(), r.MAD.Attr(), e.now.Sub(epoch))
+				}
+			}
+		}
+	}
+}
+
+// reached gives the node at which a directed route ends, "" for none.
+func (e *env) reached(m *mad.MAD) string {
+	route := m.Route()
+	at := "sm"
+	for i := range route.Len() {
+		if i > 0 && e.list.Find(at).Type != ib.NodeSwitch {
+			return at
+		}
+		end, ok := e.fab.Cable(at, route.At(i))
+		if !ok {
+			return ""
+		}
+		at = end.Node
+	}
+	return at
+}
+
+// places of keys, with what each needs.
+func keyPlaces(t *testing.T, l *netlist.Netlist) map[string]sm.Config {
+	out := make(map[string]sm.Config)
+	out["seen"] = keyed(t)
+	for mode := topospec.Observe; mode <= topospec.Enforce; mode++ {
+		cfg := keyed(t)
+		cfg.MKey.Places = sm.PlacesDeclared
+		cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: mode}
+		out[fmt.Sprintf("declared, %v", mode)] = cfg
+	}
+	return out
+}
+
+// TestSwitchKeyIsNotForAdapters: a host shows the port GUID of a switch before
+// that is found after a restart. The key of a switch, which is bound to no place,
+// is not told to it.
+func TestSwitchKeyIsNotForAdapters(t *testing.T) {
+	l := tree(t, 4, 4)
+	for name, cfg := range keyPlaces(t, l) {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
+			e.watchKeys()
+			e.start()
+			e.mustSettle(time.Minute)
+			sm1, _ := e.fab.Cable("sm", 1)
+			for _, h := range hosts(l) {
+				if h.peer != sm1.Node {
+					continue
+				}
+				for i := range l.Nodes {
+					if s := &l.Nodes[i]; s.Type == ib.NodeSwitch && s.Name != h.peer {
+						if err := e.fab.Lie(h.node.Name, h.num, mad.NodeInfo{
+							BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: uint8(len(h.node.Ports) - 1),
+							NodeGUID: h.node.GUID, PortGUID: s.GUID, SystemImageGUID: h.node.GUID, PartitionCap: 128,
+						}); err != nil {
+							t.Fatal(err)
+						}
+						e.start()
+						e.run(5 * time.Second)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestSwitchKeyIsNotForPosers: a host shows that it is a switch of the fabric,
+// before that one is found after a restart.
+func TestSwitchKeyIsNotForPosers(t *testing.T) {
+	l := tree(t, 4, 4)
+	for name, cfg := range keyPlaces(t, l) {
+		t.Run(name, func(t *testing.T) {
+			for _, port := range []ib.PortNum{1, 2, 3, 4} {
+				e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
+				e.watchKeys()
+				e.start()
+				e.mustSettle(time.Minute)
+				sm1, _ := e.fab.Cable("sm", 1)
+				for _, h := range hosts(l) {
+					if h.peer != sm1.Node {
+						continue
+					}
+					for i := range l.Nodes {
+						if s := &l.Nodes[i]; s.Type == ib.NodeSwitch && s.Name != h.peer {
+							e.hostile = map[string]liar{h.node.Name: posesAs(s, port)}
+							e.start()
+							e.run(5 * time.Second)
+							e.hostile = nil
+							e.start()
+							e.mustSettle(2 * time.Minute)
+							e.checkKeys()
+						}
+					}
+				}
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// posesAs is an adapter that poses as a switch there is, entered by a port.
+func posesAs(s *netlist.Node, port ib.PortNum) liar {
+	state := map[ib.PortNum]*mad.PortInfo{}
+	for n := range ib.PortNum(uint8(len(s.Ports))) {
+		pi := &mad.PortInfo{PortState: ib.PortInit, PortPhysicalState: ib.PhysLinkUp, MTUCap: ib.MTU4096, VLCap: 4, LinkWidthActive: 2, LinkSpeedActive: 4}
+		if n == 0 {
+			pi.PortState = ib.PortActive
+		}
+		state[n] = pi
+	}
+	return func(rest []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+		if len(rest) > 0 {
+			return mad.MAD{}, true // nothing comes back
+		}
+		switch r.MAD.Attr() {
+		case mad.AttrNodeInfo:
+			return answer(r, &mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeSwitch, NumPorts: uint8(len(s.Ports) - 1),
+				NodeGUID: s.GUID, PortGUID: s.GUID, SystemImageGUID: s.GUID, PartitionCap: 32, LocalPortNum: port,
+			})
+		case mad.AttrSwitchInfo:
+			return answer(r, &mad.SwitchInfo{LinearFDBCap: 49152, PartitionEnforcementCap: 32})
+		case mad.AttrPortInfo:
+			return poserPort(state, r)
+		default:
+			m := r.MAD
+			m.Respond(mad.StatusOK)
+			return m, true
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/topospec/judge"
+)
+
+// Who answers for a device decides who sees the key that it is asked under. So a
+// key goes out only over switches that are who they say they are: else a host that
+// shows the GUIDs of a switch which is not found yet, after a restart or while that
+// is off, would be told its key, and those of all that belongs behind it.
+
+// wayKnown reports that each switch on the way to a node, the node included if it
+// is one, is where its key may be shown.
+func (c *Core) wayKnown(id topo.NodeID) bool {
+	if c.topo.Node(id).Type != ib.NodeSwitch {
+		return id == c.root
+	}
+	for {
+		up := c.nodes[id].up
+		if up == topo.None {
+			return id == c.root
+		}
+		if !c.hopKnown(up, id) {
+			return false
+		}
+		if id = c.ports[up].node; id == c.root {
+			return true
+		}
+	}
+}
+
+// hopKnown reports that the switch behind a port may be the one it says it is.
+func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
+	guid := c.guidOf(c.topo.Node(id).FirstPort)
+	if c.cfg.MKey.Places == PlacesSeen {
+		if c.mkeys.behind[c.cableAt(up)] == guid {
+			return true
+		}
+		return !c.keptKey(guid)
+	}
+	if !c.law.on() {
+		return false
+	}
+	if !c.external(up) {
+		return c.law.judge.Trusts(c.nodeGUID(id))
+	}
+	if at := c.placeOf(up); !c.lawful(at) {
+		// What else is wrong there, it is the device that belongs there.
+		_, v, _ := c.law.judge.At(at)
+		return v == judge.WrongPort || v == judge.Attributes
+	}
+	return true
+}
+
+// keptKey reports an end port that was seen on a key of ours.
+func (c *Core) keptKey(guid ib.GUID) bool {
+	r := c.mkeys.book.Ring(keys.MKey, guid)
+	if r == nil {
+		return false
+	}
+	rec := r.Record()
+	return !rec.Current.IsZero()
+}
+
+// ofSwitch reports the GUID of a switch: its key is bound to no place, and is not
+// for an adapter that shows it.
+func (c *Core) ofSwitch(guid ib.GUID) bool {
+	r := c.mkeys.book.Ring(keys.MKey, guid)
+	if r == nil || !c.mkeys.switches[guid] {
+		return false
+	}
+	rec := r.Record()
+	return rec.Place.IsZero()
+}
+
+// seenBehind remembers which switch is behind a port.
+func (m *mkeys) seenBehind(place ib.Place, guid ib.GUID) {
+	m.behind[place] = guid
+	m.switches[guid] = true
+}
