@@ -78,6 +78,9 @@ func TestStory(t *testing.T) {
 					t.Errorf("the story lacks %q:\n%s", want, out.String())
 				}
 			}
+			if locked := " devices have M_Keys, each its own"; strings.Contains(out.String(), locked) != (c.fabric == "portcullis-sim") {
+				t.Errorf("the story has %q, or lacks it:\n%s", locked, out.String())
+			}
 			wantEmpty(t, os.Getenv("TMPDIR"))
 		})
 	}
@@ -104,11 +107,11 @@ func TestReadersAgree(t *testing.T) {
 				route string
 				port  ib.PortNum
 			}{{toHCA(hosts[0].hcas[0]), 0}, {toHCA(hosts[7].hcas[1]), 0}, {toLeaf(1), 3}} {
-				theirs, err := smpquery{l.Client()}.pkeys(t.Context(), at.route, at.port)
+				theirs, err := smpquery{l.Client()}.pkeys(t.Context(), at.route, at.port, ib.MKey{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				ours, err := directReader{l.Client().Socket}.pkeys(t.Context(), at.route, at.port)
+				ours, err := directReader{l.Client().Socket}.pkeys(t.Context(), at.route, at.port, ib.MKey{})
 				if err != nil || len(ours) == 0 {
 					t.Fatalf("%v, %v", ours, err)
 				}
@@ -117,7 +120,7 @@ func TestReadersAgree(t *testing.T) {
 				}
 			}
 			for _, nowhere := range []string{"0,1,30", "1,2", "0,x"} {
-				if keys, err := (directReader{l.Client().Socket}).pkeys(t.Context(), nowhere, 0); err == nil {
+				if keys, err := (directReader{l.Client().Socket}).pkeys(t.Context(), nowhere, 0, ib.MKey{}); err == nil {
 					t.Errorf("at %s: %v, want an error", nowhere, keys)
 				}
 			}

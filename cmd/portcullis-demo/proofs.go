@@ -17,11 +17,11 @@ func (t *story) readProofs(ctx context.Context) ([]proof, error) {
 	for _, h := range t.hosts {
 		want := wantedKeys(t.pkeys[t.member[h.id]])
 		for _, a := range h.hcas {
-			hcaKeys, err := t.reader.pkeys(ctx, toHCA(a), 0)
+			hcaKeys, err := t.reader.pkeys(ctx, toHCA(a), 0, t.mkeys[a.portGUID])
 			if err != nil {
 				return nil, err
 			}
-			portKeys, err := t.reader.pkeys(ctx, toLeaf(a.leaf), a.place.Port)
+			portKeys, err := t.reader.pkeys(ctx, toLeaf(a.leaf), a.place.Port, t.mkeys[a.place.Switch])
 			if err != nil {
 				return nil, err
 			}

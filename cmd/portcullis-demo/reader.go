@@ -20,8 +20,9 @@ import (
 type reader interface {
 	name() string
 	// pkeys reads the table of an HCA's port 1 or, at a switch, of the given
-	// port. The route is in the notation of infiniband-diags, "0,1,33".
-	pkeys(ctx context.Context, route string, switchPort ib.PortNum) ([]ib.PKey, error)
+	// port, under the M_Key of the device, which may be none. The route is in the
+	// notation of infiniband-diags, "0,1,33".
+	pkeys(ctx context.Context, route string, switchPort ib.PortNum, key ib.MKey) ([]ib.PKey, error)
 }
 
 // newReader gives the reader of that name or, without one, smpquery where it is
@@ -47,8 +48,11 @@ type smpquery struct{ client ibsimlab.Client }
 
 func (smpquery) name() string { return "smpquery" }
 
-func (r smpquery) pkeys(ctx context.Context, route string, switchPort ib.PortNum) ([]ib.PKey, error) {
+func (r smpquery) pkeys(ctx context.Context, route string, switchPort ib.PortNum, key ib.MKey) ([]ib.PKey, error) {
 	args := []string{"-D", "pkeys", route}
+	if !key.IsZero() {
+		args = append([]string{"--m_key", fmt.Sprintf("0x%016x", key.Reveal())}, args...)
+	}
 	if switchPort != 0 {
 		args = append(args, strconv.Itoa(int(switchPort)))
 	}
@@ -68,7 +72,7 @@ const answerTimeout = 5 * time.Second
 
 func (directReader) name() string { return "directed-route SMPs" }
 
-func (r directReader) pkeys(ctx context.Context, route string, switchPort ib.PortNum) ([]ib.PKey, error) {
+func (r directReader) pkeys(ctx context.Context, route string, switchPort ib.PortNum, key ib.MKey) ([]ib.PKey, error) {
 	hops, err := parseRoute(route)
 	if err != nil {
 		return nil, err
@@ -82,14 +86,14 @@ func (r directReader) pkeys(ctx context.Context, route string, switchPort ib.Por
 	timer := time.AfterFunc(answerTimeout, func() { _ = port.Close() })
 	defer timer.Stop()
 	defer context.AfterFunc(ctx, func() { _ = port.Close() })()
-	entries, err := capacity(port, hops, switchPort)
+	entries, err := capacity(port, hops, switchPort, key)
 	if err != nil {
 		return nil, fmt.Errorf("read P_Keys at %s: %w", route, err)
 	}
 	var keys []ib.PKey
 	for block := range (entries + mad.PKeysPerBlock - 1) / mad.PKeysPerBlock {
 		var table mad.PKeyTable
-		if err := get(port, hops, mad.AttrPKeyTable, uint32(switchPort)<<16|uint32(block), &table); err != nil {
+		if err := get(port, hops, key, mad.AttrPKeyTable, uint32(switchPort)<<16|uint32(block), &table); err != nil {
 			return nil, fmt.Errorf("read P_Keys at %s: %w", route, err)
 		}
 		for _, k := range table.PKey {
@@ -103,21 +107,21 @@ func (r directReader) pkeys(ctx context.Context, route string, switchPort ib.Por
 
 // capacity is the size of the P_Key table of an HCA, or of the external ports of
 // a switch.
-func capacity(port transport.Port, hops mad.Route, switchPort ib.PortNum) (int, error) {
+func capacity(port transport.Port, hops mad.Route, switchPort ib.PortNum, key ib.MKey) (int, error) {
 	if switchPort != 0 {
 		var si mad.SwitchInfo
-		err := get(port, hops, mad.AttrSwitchInfo, 0, &si)
+		err := get(port, hops, key, mad.AttrSwitchInfo, 0, &si)
 		return int(si.PartitionEnforcementCap), err
 	}
 	var ni mad.NodeInfo
-	err := get(port, hops, mad.AttrNodeInfo, 0, &ni)
+	err := get(port, hops, key, mad.AttrNodeInfo, 0, &ni)
 	return int(ni.PartitionCap), err
 }
 
 // get sends one Get and decodes its answer.
-func get[T any](port transport.Port, hops mad.Route, attr mad.AttrID, mod uint32, v *T) error {
+func get[T any](port transport.Port, hops mad.Route, key ib.MKey, attr mad.AttrID, mod uint32, v *T) error {
 	ask := []transport.Packet{{LID: ib.PermissiveLID}}
-	mad.NewSMP(&ask[0].MAD, mad.Header{Method: mad.MethodGet, TID: 1, Attr: attr, Mod: mod}, &hops, ib.MKey{})
+	mad.NewSMP(&ask[0].MAD, mad.Header{Method: mad.MethodGet, TID: 1, Attr: attr, Mod: mod}, &hops, key)
 	if _, err := port.Send(ask); err != nil {
 		return err
 	}

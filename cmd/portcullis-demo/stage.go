@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/attest/tpm/tpmtest"
+	"portcullis/fabricsm/ib"
 )
 
 // stage is everything that runs beside the story, and where it is.
@@ -25,6 +26,7 @@ type stage struct {
 	options  stageOptions
 	lab      lab
 	reader   reader
+	mkeys    map[ib.GUID]ib.MKey // of devices, as the operator exported them; empty: they have none
 	tpms     map[string]*tpmtest.TPM
 	service  *process
 	address  string // of the service, host:port
@@ -150,19 +152,23 @@ func (s *stage) caFile() string { return s.path("etc", "tls", "ca.pem") }
 
 // configuration is what differs from the reference configuration. ibsim keeps
 // P_Key tables but forgets the bits by which a switch port says that it
-// enforces them, so the service is told to be content with the tables.
+// enforces them, so the service is told to be content with the tables. It forgets
+// M_Keys, too, so that it is given none.
 func (s *stage) configuration() string {
-	enforcement := "verified"
+	enforcement, mkeys := "verified", "auto"
 	if s.options.kind == ibsimFabric {
-		enforcement = "accepted"
+		enforcement, mkeys = "accepted", "ignore"
 	}
 	return fmt.Sprintf(`listen: %[1]s
 tls: {cert: %[2]s/etc/tls/server.pem, key: %[2]s/etc/tls/server.key}
 tokens: %[2]s/etc/tokens.yaml
 state_dir: %[2]s/state
-fabric: {port: "ibsim:%[3]s/%[4]s", enforcement: %[5]s}
+fabric:
+  port: "ibsim:%[3]s/%[4]s"
+  enforcement: %[5]s
+  keys: {root: %[2]s/etc/keys.root, m_key_enable: %[6]s}
 attestation: {ek: {roots: [%[2]s/vendor-roots.pem]}}
-`, s.address, s.dir, s.lab.Client().Socket, smNodeName, enforcement)
+`, s.address, s.dir, s.lab.Client().Socket, smNodeName, enforcement, mkeys)
 }
 
 // startService starts portcullisd and waits until it answers.

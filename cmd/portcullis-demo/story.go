@@ -100,6 +100,9 @@ func (t *story) closed(ctx context.Context) error {
 		return err
 	}
 	t.say("the fabric is up: LIDs, routes, every port Active")
+	if err := t.locked(ctx); err != nil {
+		return err
+	}
 	return t.prove(ctx, "all hosts are limited members of 0x7fff and nothing else")
 }
 
