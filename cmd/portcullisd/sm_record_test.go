@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"portcullis/fabricsm/route"
@@ -23,13 +26,7 @@ func TestRecordOption(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := record.Replay(f, func(name string, options []byte) (route.Engine, error) {
-		engines, err := (&chain.Settings{}).Engines(name)
-		if err != nil {
-			return nil, err
-		}
-		return record.Engine(engines[0], options)
-	})
+	r, err := record.Replay(f, recordedEngine)
 	if err != nil || r.Differs != nil || r.Ends != "" || r.Steps < 20 {
 		t.Errorf("replay: %v, %+v", err, r)
 	}
@@ -39,5 +36,61 @@ func TestRecordOption(t *testing.T) {
 	code, _, complaint := once(t, "--record", file)
 	if code != exitError || !strings.Contains(complaint, "name a file that is not there yet") {
 		t.Errorf("onto a file that is there: exit code %d, %q", code, complaint)
+	}
+}
+
+func recordedEngine(name string, options []byte) (route.Engine, error) {
+	engines, err := (&chain.Settings{}).Engines(name)
+	if err != nil {
+		return nil, err
+	}
+	return record.Engine(engines[0], options)
+}
+
+// TestRecordOverReload: the record of a run with quality of service and engines told
+// by files goes on over SIGHUP, and replays when the files are gone.
+func TestRecordOverReload(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	write(t, file("net"), oneSwitch)
+	write(t, file("roots"), "0x100000\n")
+	write(t, file("qos"), "qos TRUE\nqos_max_vls 4\nqos_sl2vl 0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3\n")
+	config := func(engine string, mtu int) {
+		write(t, file("yaml"), fmt.Sprintf("fabric:\n  qos: {options: %q}\n  routing: {engine: %q, root_guid_file: %q}\n  ports: {max_mtu: %d}\n",
+			file("qos"), engine, file("roots"), mtu))
+	}
+	config("updn", 4096)
+	d := launch(t, exec.Command("portcullisd", "sm", "--port", "sim:"+file("net"), "--config", file("yaml"), "--record", file("record")))
+	eventually(t, "tables of updn", func() (bool, string) {
+		return strings.Contains(d.lines.String(), "updn"), d.lines.String()
+	})
+	config("ftree,updn", 2048)
+	hangUp(t, d)
+	eventually(t, "the other configuration", func() (bool, string) {
+		return strings.Contains(d.lines.String(), "the configuration was read again"), d.lines.String()
+	})
+	d.end(syscall.SIGTERM, exitOK)
+	if strings.Contains(d.lines.String(), "the record ends here") {
+		t.Error("the record ended before the run")
+	}
+	for _, name := range []string{"roots", "qos", "yaml", "net"} {
+		if err := os.Remove(file(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(file("record"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := os.ReadFile(file("record"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), "sm.PolicySet") {
+		t.Error("the reload is not in the record")
+	}
+	if r, err := record.Replay(f, recordedEngine); err != nil || r.Differs != nil || r.Ends != "" || r.Steps < 20 {
+		t.Errorf("replay: %v, %+v, %+v", err, r, r.Differs)
 	}
 }
