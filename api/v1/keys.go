@@ -17,6 +17,21 @@ type FabricKeys struct {
 	Oldest    float64        `json:"oldest_seconds" doc:"age of the oldest key that a device holds"`
 	Median    float64        `json:"median_seconds" doc:"age that half of the keys are below"`
 	Rotation  KeyRotation    `json:"rotation"`
+	Classes   []ClassKeys    `json:"classes,omitempty" doc:"keys of management classes, but for those that are ignored"`
+	Kept      int            `json:"class_keys_kept,omitempty" doc:"when released: keys of management classes that devices still hold"`
+}
+
+// ClassKeys is how the keys of a management class stand.
+type ClassKeys struct {
+	Kind    string  `json:"kind" doc:"cc_key, vs_key or n2n_key"`
+	Enable  string  `json:"enable" doc:"enable or disable"`
+	Settled int     `json:"settled" doc:"end ports that are as they should be"`
+	Working int     `json:"working" doc:"end ports at which something is under way"`
+	Absent  int     `json:"absent" doc:"end ports without the class, without keys in it, or silent"`
+	Failing int     `json:"failing" doc:"end ports that cannot be brought to their key now, as those whose place is not verified"`
+	Single  int     `json:"single" doc:"settled end ports that hold one key at a time, which is not changed"`
+	Old     int     `json:"old" doc:"keys that are older than they should be, as of the end of the latest rotation"`
+	Oldest  float64 `json:"oldest_seconds" doc:"age of the oldest of these"`
 }
 
 // KeyRotation is the change of keys from time to time.

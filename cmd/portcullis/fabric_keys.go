@@ -68,8 +68,9 @@ func (a *app) listKeys(ctx context.Context, old bool) error {
 }
 
 func showKeys(w *columns, k *v1.FabricKeys) {
+	defer showClasses(w, k.Classes)
 	if !k.Managed {
-		w.text("devices get no keys from this subnet manager")
+		w.text("devices get no M_Keys from this subnet manager")
 		return
 	}
 	state := "given out where devices are " + k.Places
@@ -88,6 +89,21 @@ func showKeys(w *columns, k *v1.FabricKeys) {
 		w.row("Age", fmt.Sprintf("%s at most, %s in the middle", keyAge(k.Oldest), keyAge(k.Median)))
 	}
 	w.row("Rotation", rotationText(&k.Rotation))
+}
+
+// showClasses writes how the keys of management classes stand.
+func showClasses(w *columns, classes []v1.ClassKeys) {
+	for i := range classes {
+		c := &classes[i]
+		text := fmt.Sprintf("%s: %s", c.Enable, counts(map[string]int{"settled": c.Settled, "working": c.Working, "absent": c.Absent, "failing": c.Failing}))
+		if c.Single > 0 {
+			text += fmt.Sprintf("; %d hold one key at a time", c.Single)
+		}
+		if c.Old > 0 {
+			text += fmt.Sprintf("; %d old, %s at most", c.Old, keyAge(c.Oldest))
+		}
+		w.row(c.Kind, text)
+	}
 }
 
 func counts(of map[string]int) string {
@@ -248,7 +264,7 @@ func released(ctx context.Context, c *client.Client, k *v1.FabricKeys, wait time
 
 // kept fails if devices have kept their keys.
 func kept(k *v1.FabricKeys) error {
-	n := 0
+	n := k.Kept
 	for state, count := range k.Devices {
 		if state != "returned" && state != "none" {
 			n += count

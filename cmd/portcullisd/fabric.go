@@ -142,6 +142,7 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) (driver.
 			link.OnEvent(e)
 			s.observer.OnEvent(e)
 		},
+		OnKeys: s.observer.OnKeys,
 		OnView: func(v *sm.View) {
 			link.OnView(v)
 			s.observer.OnView(v)

@@ -72,20 +72,29 @@ func TestSMGivesOutClassKeys(t *testing.T) {
 			return cc == want && vs == want, ""
 		})
 	}
-	d, _ := s.run(t, f)
+	d, c := s.run(t, f)
 	enabled(all)
+	eventually(t, "the report", func() (bool, string) {
+		k, err := c.Keys(t.Context())
+		if err != nil {
+			return false, err.Error()
+		}
+		want := []v1.ClassKeys{{Kind: "cc_key", Enable: "enable", Settled: all}, {Kind: "vs_key", Enable: "enable", Settled: all}}
+		diff := cmp.Diff(want, k.Classes)
+		return diff == "", diff
+	})
 	if n := f.classKeysOf(mad.ClassVendorN2N); n != 0 {
 		t.Errorf("%d ports got a key of a class that is ignored", n)
 	}
 	before, _ := f.ClassKey("leaf1", 0, mad.ClassVendorVS)
 	d.stop()
-	_, c := s.run(t, f)
+	_, c = s.run(t, f)
 	enabled(all)
 	if after, _ := f.ClassKey("leaf1", 0, mad.ClassVendorVS); after.Key != before.Key || after.Violations != 0 {
 		t.Errorf("after a restart: the same key %v, %d violations", after.Key == before.Key, after.Violations)
 	}
-	if _, err := c.ReleaseKeys(t.Context(), v1.KeyRelease{}); err != nil {
-		t.Fatal(err)
+	released(t, c)
+	if cc, vs := f.classKeysOf(mad.ClassCongestionControl), f.classKeysOf(mad.ClassVendorVS); cc+vs != 0 {
+		t.Errorf("released, and devices hold %d CC_Keys and %d VS_Keys", cc, vs)
 	}
-	enabled(0)
 }

@@ -207,7 +207,7 @@ func (s *loneSM) driver() driver.Options {
 	o := driver.Options{
 		Port: s.wire.port(), Log: s.log, Timeout: s.o.config.Fabric.Timeout, Core: s.core,
 		OnEvent: s.event, Inputs: s.marks.inputs,
-		OnView: s.view,
+		OnView: s.view, OnKeys: s.seen.OnKeys,
 	}
 	s.keepState(&o)
 	if s.o.once && s.partitions == nil {

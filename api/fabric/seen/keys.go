@@ -19,7 +19,9 @@ func (o *Observer) Keys(context.Context) (*v1.FabricKeys, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.keys(), nil
+	out := x.keys()
+	addClasses(out, o.classes.Load(), o.now())
+	return out, nil
 }
 
 func (x *index) keys() *v1.FabricKeys {

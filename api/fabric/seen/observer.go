@@ -8,6 +8,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keymgr"
 )
 
 // Options configure an Observer. All fields may be left out.
@@ -32,6 +33,7 @@ type Observer struct {
 	started time.Time
 	descs   *descs
 	newest  atomic.Pointer[index]
+	classes atomic.Pointer[keymgr.Status]
 	log     history
 	dumps   atomic.Int32 // being written
 }

@@ -1,17 +1,22 @@
 package keymgr
 
 import (
+	"time"
+
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
 )
 
 // release is how far giving all keys back is.
-type release struct{ on, told bool }
+type release struct {
+	on, told bool
+	kept     int // keys that devices still hold, when told
+}
 
 // releaseAll begins to give all keys back.
 func (m *Manager) releaseAll() {
-	m.release.told = false
+	m.release.told, m.changed, m.shown = false, true, time.Time{}
 	if m.release.on {
 		return
 	}
@@ -25,7 +30,7 @@ func (m *Manager) resume() {
 	if !m.release.on {
 		return
 	}
-	m.release = release{}
+	m.release, m.changed, m.shown = release{}, true, time.Time{}
 	m.save(sm.Fact{Kind: sm.FactReleased})
 	m.each(m.turnRound)
 }
@@ -141,6 +146,7 @@ func (m *Manager) tellReleased() {
 			e.Kept++
 		}
 	}
+	m.release.kept, m.changed = e.Kept, true
 	m.event(e)
 }
 

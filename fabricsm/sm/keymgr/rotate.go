@@ -15,6 +15,7 @@ type rotation struct {
 	due     bool          // something may be
 	node    ib.GUID       // switch whose node key is being changed, 0: none
 	ages    []keys.Age    // as of the end of the last cycle
+	agesAt  time.Time
 }
 
 func (m *Manager) startRotation(facts []sm.Fact) {
@@ -77,6 +78,7 @@ func (m *Manager) rotate() {
 		}
 		for _, s := range turn.Ended {
 			r.ages = keys.Ages(m.book.Records(), m.now, m.cfg.Rotation.Period, m.isDual)
+			r.agesAt = m.now
 			m.event(&sm.KeysRotated{Summary: s, Old: m.old(s.Kind)})
 			m.changed = true
 		}

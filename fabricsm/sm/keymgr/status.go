@@ -15,9 +15,14 @@ const statusEvery = time.Second
 type Status struct {
 	Time    time.Time
 	Classes []ClassStatus // those that are not ignored
-	Ages    []keys.Age    // as of the end of the last rotation, the oldest first
-	Strays  uint64        // traps that could not be from a device with a key of ours
+	Ages    []keys.Age    // as of the end of the last rotation, AgesAt, the oldest first
+	AgesAt  time.Time
+	Strays  uint64 // traps that could not be from a device with a key of ours
 	Busy    bool
+
+	Releasing bool // keys are given back, and none is given out
+	Released  bool // they were, as far as devices could be asked
+	Kept      int  // when Released: keys that devices still hold
 }
 
 // ClassStatus counts end ports by how far a class is at them.
@@ -38,7 +43,10 @@ func (m *Manager) tellStatus() {
 		return
 	}
 	m.changed, m.shown = false, m.now
-	s := &Status{Time: m.now, Ages: m.rotation.ages, Strays: m.strays, Busy: busy}
+	s := &Status{
+		Time: m.now, Ages: m.rotation.ages, AgesAt: m.rotation.agesAt, Strays: m.strays, Busy: busy,
+		Releasing: m.release.on, Released: m.release.told, Kept: m.release.kept,
+	}
 	for i := range m.classes {
 		c := &m.classes[i]
 		if c.cfg.Enable == sm.KeyIgnore {
