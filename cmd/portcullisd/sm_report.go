@@ -131,7 +131,7 @@ func (r *smReport) count(f *topo.Fabric) {
 		}
 	}
 	for i := range f.Ports() {
-		if p := f.Port(topo.PortID(i)); p.Peer != topo.None {
+		if p := f.Port(i); p.Peer != topo.None {
 			r.Ports.Cabled++
 			if p.State == ib.PortActive {
 				r.Ports.Active++

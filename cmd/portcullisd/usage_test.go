@@ -22,7 +22,7 @@ func TestCommandLine(t *testing.T) {
 		{"wrong value", "sm --port sim:x --priority high", exitUsage, "", `portcullisd: --priority "high": want a number`},
 		{"wrong switch", "--check=maybe", exitUsage, "", `portcullisd: --check "maybe": want true or false`},
 		{"operand", "sm start", exitUsage, "", `portcullisd: unexpected argument "start"`},
-		{"unknown command", "strat", exitUsage, "", `portcullisd: unexpected argument "strat"`},
+		{"unknown command", "go", exitUsage, "", `portcullisd: unexpected argument "go"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr strings.Builder

@@ -36,11 +36,10 @@ func declare(l *netlist.Netlist) *topospec.Revision {
 		r.Devices = append(r.Devices, d)
 		for p := 1; n.Type == ib.NodeSwitch && p < len(n.Ports); p++ {
 			far := l.Find(n.Ports[p].Peer)
-			a, b := topospec.End{GUID: n.GUID, Port: ib.PortNum(p)}, topospec.End{}
 			if far == nil {
 				continue
 			}
-			b = topospec.End{GUID: far.GUID, Port: n.Ports[p].PeerPort}
+			a, b := topospec.End{GUID: n.GUID, Port: ib.PortNum(p)}, topospec.End{GUID: far.GUID, Port: n.Ports[p].PeerPort}
 			if far.Type != ib.NodeSwitch || a.Compare(b) < 0 {
 				r.Links = append(r.Links, topospec.Link{A: a, B: b})
 			}

@@ -191,9 +191,9 @@ func text(t testing.TB, l *netlist.Netlist, err error) []byte {
 func inactive(v *sm.View) (bad []string) {
 	f := v.Fabric
 	for i := range f.Ports() {
-		p := f.Port(topo.PortID(i))
-		if f.NodeOf(topo.PortID(i)).Type != 0 && p.Peer != topo.None && p.State != ib.PortActive {
-			bad = append(bad, f.NodeOf(topo.PortID(i)).Description+"/"+p.State.String())
+		p := f.Port(i)
+		if f.NodeOf(i).Type != 0 && p.Peer != topo.None && p.State != ib.PortActive {
+			bad = append(bad, f.NodeOf(i).Description+"/"+p.State.String())
 		}
 	}
 	return bad
@@ -271,7 +271,7 @@ func TestDeadLinks(t *testing.T) {
 	m.until("all cables in use", func(v *sm.View) bool {
 		ends := 0
 		for i := range v.Fabric.Ports() {
-			if p := v.Fabric.Port(topo.PortID(i)); p.Peer != topo.None && p.State == ib.PortActive {
+			if p := v.Fabric.Port(i); p.Peer != topo.None && p.State == ib.PortActive {
 				ends++
 			}
 		}

@@ -191,7 +191,7 @@ type Wanted struct {
 func Plan(f *topo.Fabric, r Rules, roster Roster, current func(topo.PortID) Table) Wanted {
 	w := Wanted{Ports: make([]PortPlan, 0, len(f.EndPorts()))}
 	for i, p := range f.Ports() {
-		id := topo.PortID(i)
+		id := i
 		if !f.IsEndPort(id) || p.GUID == 0 && p.Peer == topo.None {
 			continue
 		}

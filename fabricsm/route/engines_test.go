@@ -360,8 +360,8 @@ func TestLostCablesKeepTheEngine(t *testing.T) {
 		f := k.Fabric()
 		var links []topo.PortID
 		for i, p := range f.Ports() {
-			if p.Peer != topo.None && f.NodeOf(topo.PortID(i)).Type == ib.NodeSwitch && f.NodeOf(p.Peer).Type == ib.NodeSwitch {
-				links = append(links, topo.PortID(i))
+			if p.Peer != topo.None && f.NodeOf(i).Type == ib.NodeSwitch && f.NodeOf(p.Peer).Type == ib.NodeSwitch {
+				links = append(links, i)
 			}
 		}
 		var prev *route.Tables

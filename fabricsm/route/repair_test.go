@@ -19,7 +19,7 @@ import (
 // cables gives one end of every cable between switches.
 func cables(f *topo.Fabric) (ends []topo.PortID) {
 	for i, p := range f.Ports() {
-		id := topo.PortID(i)
+		id := i
 		if p.Peer > id && f.NodeOf(id).Type == ib.NodeSwitch && f.NodeOf(p.Peer).Type == ib.NodeSwitch {
 			ends = append(ends, id)
 		}

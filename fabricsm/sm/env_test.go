@@ -457,9 +457,9 @@ func list(t testing.TB, l *netlist.Netlist, err error) *netlist.Netlist {
 func inactive(v *sm.View) (bad []string) {
 	f := v.Fabric
 	for i := range f.Ports() {
-		p := f.Port(topo.PortID(i))
-		if f.NodeOf(topo.PortID(i)).Type != 0 && p.Peer != topo.None && p.State != ib.PortActive {
-			bad = append(bad, fmt.Sprintf("%v/%d %v", f.NodeOf(topo.PortID(i)).GUID, p.Num, p.State))
+		p := f.Port(i)
+		if f.NodeOf(i).Type != 0 && p.Peer != topo.None && p.State != ib.PortActive {
+			bad = append(bad, fmt.Sprintf("%v/%d %v", f.NodeOf(i).GUID, p.Num, p.State))
 		}
 	}
 	return bad

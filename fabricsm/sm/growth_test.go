@@ -176,7 +176,7 @@ func TestHeldEntryIsReleased(t *testing.T) {
 // weigh gives the size of a fabric as GrowthConfig counts it.
 func weigh(f *topo.Fabric) (n int) {
 	for i := range f.Nodes() {
-		if tn := f.Node(topo.NodeID(i)); tn.Type != 0 {
+		if tn := f.Node(i); tn.Type != 0 {
 			n += 1 + int(tn.NumPorts)/16
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/topo"
 )
 
 // sameKey is a source as OpenSM is one with m_key: all devices get one key.
@@ -282,7 +281,7 @@ func TestViewShowsKeyStates(t *testing.T) {
 			t.Helper()
 			n := 0
 			for i := range e.view.Fabric.Ports() {
-				s := e.view.MKey(topo.PortID(i))
+				s := e.view.MKey(i)
 				if s == nil {
 					continue
 				}

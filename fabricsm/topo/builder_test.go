@@ -174,7 +174,7 @@ func checkOrder(t interface{ Fatalf(string, ...any) }, f *Fabric) {
 	var nodes []NodeID
 	for id, n := range f.Nodes() {
 		if n.Type != 0 {
-			nodes = append(nodes, NodeID(id))
+			nodes = append(nodes, id)
 		}
 	}
 	slices.SortStableFunc(nodes, func(a, b NodeID) int { return int(f.Node(a).GUID) - int(f.Node(b).GUID) })
@@ -183,10 +183,10 @@ func checkOrder(t interface{ Fatalf(string, ...any) }, f *Fabric) {
 	}
 	var ends []PortID
 	for id, p := range f.Ports() {
-		if p.GUID != 0 && f.IsEndPort(PortID(id)) {
-			ends = append(ends, PortID(id))
+		if p.GUID != 0 && f.IsEndPort(id) {
+			ends = append(ends, id)
 		}
-		if p.Peer != None && f.Port(p.Peer).Peer != PortID(id) {
+		if p.Peer != None && f.Port(p.Peer).Peer != id {
 			t.Fatalf("cable of port %d is not seen from the other end", id)
 		}
 		if f.Node(p.Node).Type == 0 && p.Peer != None {

@@ -38,7 +38,7 @@ func (x *index) keys() *v1.FabricKeys {
 	now := time.Now() // ages grow while nothing happens
 	var ages []time.Duration
 	for i := range x.Fabric.Ports() {
-		s := x.MKey(topo.PortID(i))
+		s := x.MKey(i)
 		if s == nil {
 			continue
 		}

@@ -86,7 +86,7 @@ func (x *index) kinds() (kinds []v1.LinkKind, links, degraded int) {
 	type key struct{ width, speed string }
 	count := map[key]*v1.LinkKind{}
 	for i := range f.Ports() {
-		id := topo.PortID(i)
+		id := i
 		p := f.Port(id)
 		if p.Peer == topo.None || id > p.Peer {
 			continue

@@ -7,7 +7,6 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/topo"
 )
 
 // desc describes a metric. Labels have few values: no GUID is one.
@@ -188,7 +187,7 @@ func (g *gauges) fabric(x *index) {
 func (x *index) fill() (hca, port float64) {
 	f := x.Fabric
 	for i := range f.Ports() {
-		id := topo.PortID(i)
+		id := i
 		keys, _ := x.PKeys(id)
 		if len(keys) == 0 {
 			continue

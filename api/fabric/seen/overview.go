@@ -41,7 +41,7 @@ func (x *index) counts() (n v1.NodeCounts, p v1.PortCounts) {
 		}
 	}
 	for i := range f.Ports() {
-		port := f.Port(topo.PortID(i))
+		port := f.Port(i)
 		if port.Peer == topo.None {
 			continue
 		}

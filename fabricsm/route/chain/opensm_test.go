@@ -32,7 +32,7 @@ func netlist(f *topo.Fabric) []byte {
 		default:
 			continue
 		}
-		fmt.Fprintf(&b, "%s=%v\n%s %d \"%s\"\n", key, n.GUID, kind, n.NumPorts, name(topo.NodeID(i)))
+		fmt.Fprintf(&b, "%s=%v\n%s %d \"%s\"\n", key, n.GUID, kind, n.NumPorts, name(i))
 		for p := 1; p <= int(n.NumPorts); p++ {
 			if peer := f.LinkUp(n.FirstPort + topo.PortID(p)); peer != topo.None {
 				fmt.Fprintf(&b, "[%d] \"%s\"[%d]\n", p, name(f.Port(peer).Node), f.Port(peer).Num)

@@ -124,9 +124,9 @@ func checkChanges(t *rapid.T, f *topo.Fabric, tables *route.Tables, of map[ib.GU
 	}
 	groupOf := func(id topo.NodeID) int { return of[f.Node(id).GUID] }
 	for i := range f.Ports() {
-		peer := f.LinkUp(topo.PortID(i))
-		if n := f.NodeOf(topo.PortID(i)); peer != topo.None && n.Type == ib.NodeSwitch && f.NodeOf(peer).Type == ib.NodeSwitch {
-			if a, b := groupOf(f.Port(topo.PortID(i)).Node), groupOf(f.Port(peer).Node); a != b {
+		peer := f.LinkUp(i)
+		if n := f.NodeOf(i); peer != topo.None && n.Type == ib.NodeSwitch && f.NodeOf(peer).Type == ib.NodeSwitch {
+			if a, b := groupOf(f.Port(i).Node), groupOf(f.Port(peer).Node); a != b {
 				far[a][b] = 1
 			}
 		}

@@ -112,7 +112,7 @@ func (k *Kit) SetLMC(id topo.NodeID, port int, lmc ib.LMC) {
 func (k *Kit) Fabric() *topo.Fabric {
 	f := k.Freeze()
 	for i := range f.Ports() {
-		id := topo.PortID(i)
+		id := i
 		p := k.Port(id)
 		if !f.IsEndPort(id) || p.GUID == 0 || p.LID != 0 {
 			continue

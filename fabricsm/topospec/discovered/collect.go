@@ -140,6 +140,7 @@ func kindOf(d *device) topospec.Kind {
 		return topospec.KindSwitch
 	case ib.NodeRouter:
 		return topospec.KindRouter
+	case ib.NodeCA:
 	}
 	for _, text := range aggregation {
 		if strings.Contains(d.description, text) {

@@ -56,7 +56,7 @@ func (j *Judge) Restore(s Seen, v Verdict) bool {
 	if rec == nil {
 		return false
 	}
-	j.count(s.At, rec, StateDisabled, v, s.GUID)
+	j.count(s.At, rec, StateDisabled, s.GUID)
 	rec.seen, rec.verdict, rec.action = s, v, Disable
 	return true
 }

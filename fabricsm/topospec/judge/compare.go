@@ -171,10 +171,10 @@ func (j *Judge) stranger(r *Ruling, s *Seen, link *topospec.Link, expected *topo
 		return
 	}
 	d := j.spec.Device(own)
-	switch {
-	case d.Stock == topospec.Retired:
+	switch d.Stock {
+	case topospec.Retired:
 		r.Verdict = RetiredGUID
-	case d.Stock == topospec.Spare:
+	case topospec.Spare:
 		r.Verdict = Unknown
 		if link.State == topospec.Maintenance && d.Kind == expected.Kind && d.Model == expected.Model && fits(d.Kind, s.Type) {
 			r.Verdict, r.Would = RMACandidate, Hold

@@ -244,7 +244,7 @@ func (j *Judge) apply(rec *record, s Seen) Ruling {
 	r.State = next(rec, &r)
 	from, same := rec.state, rec.verdict == r.Verdict && rec.action == r.Action && rec.state == r.State && rec.seen == s
 	if !same {
-		j.count(s.At, rec, r.State, r.Verdict, s.GUID)
+		j.count(s.At, rec, r.State, s.GUID)
 		rec.steady = r.State == StateVerified || rec.steady && rec.seen == s
 		rec.seen, rec.verdict, rec.action, rec.pair = s, r.Verdict, r.Action, r.Pair
 		rec.was = rec.was || r.State == StateVerified
@@ -304,7 +304,7 @@ func (j *Judge) explain(at, by ib.Place, v Verdict) {
 }
 
 // count keeps the numbers of verified links and of ends that lead to a device.
-func (j *Judge) count(at ib.Place, rec *record, to State, v Verdict, guid ib.GUID) {
+func (j *Judge) count(at ib.Place, rec *record, to State, guid ib.GUID) {
 	from := rec.state
 	rec.state = to
 	if from == StateVerified && (to != StateVerified || rec.seen.GUID != guid) {

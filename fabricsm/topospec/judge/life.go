@@ -66,7 +66,7 @@ func (j *Judge) Down(at ib.Place) {
 	if link, peer := j.spec.LinkAt(j.spec.SlotOf(topospec.EndAt(at))); link != nil && (link.State == topospec.Active || link.State == topospec.Maintenance) {
 		r.Verdict, r.Expected, r.Alarm = Missing, peer, j.mode > topospec.Observe
 	}
-	j.count(at, rec, StateDark, r.Verdict, 0)
+	j.count(at, rec, StateDark, 0)
 	was := rec.was
 	*rec = record{verdict: r.Verdict, was: was}
 	j.changes = append(j.changes, Change{At: at, From: from, To: StateDark, Ruling: r})
@@ -100,7 +100,7 @@ func (j *Judge) Release(at ib.Place, by, why string) error {
 	}
 	from := rec.state
 	c := Change{At: at, From: from, To: StateReleased, Seen: rec.seen, By: by, Why: why, Ruling: Ruling{Verdict: rec.verdict, State: StateReleased}}
-	j.count(at, rec, StateReleased, rec.verdict, 0)
+	j.count(at, rec, StateReleased, 0)
 	rec.seen = Seen{}
 	j.changes = append(j.changes, c)
 	return nil
@@ -148,7 +148,7 @@ func (j *Judge) tellActivated(at ib.Place, seen Seen, was record) {
 		r.State = StateReleased
 		if r.Would == Disable || r.Verdict == Held {
 			r.State, r.Action = StateDisabled, Disable
-			j.count(at, rec, StateDisabled, r.Verdict, seen.GUID)
+			j.count(at, rec, StateDisabled, seen.GUID)
 			rec.seen, rec.verdict, rec.action = seen, r.Verdict, Disable
 		} else {
 			rec.state = StateReleased
