@@ -171,3 +171,57 @@ func posesAs(s *netlist.Node, port ib.PortNum) liar {
 		}
 	}
 }
+// TestRotationDespiteHosts: what a host does not answer, or answers with an error,
+// keeps nobody else from getting new keys.
+func TestRotationDespiteHosts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		on   func(m *mad.MAD, rotating bool) (answered, silent bool)
+	}{
+		{"it refuses to be read while keys change", func(m *mad.MAD, rotating bool) (bool, bool) {
+			return rotating && m.Attr() == mad.AttrPortInfo && m.Method() == mad.MethodGet, false
+		}},
+		{"it refuses whatever is asked while keys change", func(_ *mad.MAD, rotating bool) (bool, bool) { return rotating, false }},
+		{"it is silent when asked whether it holds two keys", func(m *mad.MAD, _ bool) (bool, bool) {
+			return false, m.Attr() == mad.AttrMlnxExtendedPortInfo
+		}},
+		{"it falls silent before it is asked whether it holds two keys", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := tree(t, 6, 4)
+			cfg := rotating(t)
+			e := newEnv(t, l, dual, cfg, 1)
+			bad := hosts(l)[1]
+			turn, quiet := false, false
+			on := tt.on
+			if on == nil {
+				on = func(m *mad.MAD, _ bool) (bool, bool) {
+					quiet = quiet || m.Attr() == mad.AttrMlnxExtendedPortInfo
+					return false, quiet
+				}
+			}
+			e.hostile = map[string]liar{bad.node.Name: func(_ []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+				answered, silent := on(&r.MAD, turn)
+				if !answered && !silent {
+					return mad.MAD{}, false
+				}
+				m := r.MAD
+				if m.Respond(mad.StatusUnsupportedMethodAttr); silent {
+					m = mad.MAD{}
+				}
+				return m, true
+			}}
+			e.start()
+			e.settle(20 * time.Second)
+			e.run(55*time.Second - e.now.Sub(epoch))
+			turn = true
+			e.run(4 * time.Minute)
+			for guid, rec := range e.keys {
+				if guid != bad.node.PortGUID(1) && rec.Current.Epoch < 3 {
+					t.Errorf("%v is on epoch %d after four periods", guid, rec.Current.Epoch)
+				}
+			}
+		})
+	}
+}
+

@@ -1,6 +1,8 @@
 package sm
 
 import (
+	"time"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
@@ -12,7 +14,7 @@ type rotation struct {
 	rotator *keys.Rotator
 	armed   bool                     // timerRotate runs
 	settled bool                     // the fabric was, so all devices that are there are known
-	turning map[ib.GUID]bool         // devices whose turn it is
+	turning map[ib.GUID]time.Time    // devices whose turn it is, by its end whatever comes
 	dual    map[topo.PortID]dualness // of ports with keys
 	asking  int                      // of which so many were not answered yet
 	ages    []keys.Age               // as of the end of the last cycle
@@ -73,7 +75,7 @@ func (c *Core) startRotation(facts []Fact) {
 		c.event(&KeyProblem{Reason: err.Error()})
 		return
 	}
-	c.mkeys.rotation = rotation{rotator: r, turning: make(map[ib.GUID]bool), dual: make(map[topo.PortID]dualness)}
+	c.mkeys.rotation = rotation{rotator: r, turning: make(map[ib.GUID]time.Time), dual: make(map[topo.PortID]dualness)}
 }
 
 // rotate does what is due of the rotation of keys.
@@ -120,7 +122,8 @@ func (c *Core) turn(t keys.Target, do func(*keys.Ring) bool) {
 		r.rotator.Done(t.Kind, t.GUID, false)
 		return
 	}
-	r.turning[t.GUID] = true
+	r.turning[t.GUID] = c.now.Add(turnPatience)
+	c.after(turnPatience, timerTurn, ref{clsSet, int32(p)})
 	c.markPort(clsSet, p)
 	c.turned(p)
 }
@@ -148,7 +151,7 @@ func (c *Core) changeKey(ring *keys.Ring, t keys.Target) bool {
 func (c *Core) turned(p topo.PortID) {
 	r := &c.mkeys.rotation
 	guid := c.guidOf(p)
-	if !r.turning[guid] {
+	if r.turning[guid].IsZero() {
 		return
 	}
 	ring, ok := c.ring(p), false
@@ -162,9 +165,21 @@ func (c *Core) turned(p topo.PortID) {
 	c.endTurn(guid, ok)
 }
 
+// turnPatience is how long a device may take to get onto its new key: one that
+// answers with errors, or whose port cannot be written, would else end the rotation
+// for all others. Its record keeps both keys, and it gets there when it can.
+const turnPatience = 30 * time.Second
+
+// turnOver ends the turn of a device that had all the time there is.
+func (c *Core) turnOver(p topo.PortID) {
+	if end := c.mkeys.rotation.turning[c.guidOf(p)]; !end.IsZero() && !end.After(c.now) {
+		c.endTurn(c.guidOf(p), false)
+	}
+}
+
 func (c *Core) endTurn(guid ib.GUID, ok bool) {
 	r := &c.mkeys.rotation
-	if !r.turning[guid] {
+	if r.turning[guid].IsZero() {
 		return
 	}
 	delete(r.turning, guid)

@@ -24,6 +24,7 @@ const (
 	timerHealth                      // look after the sick
 	timerRotate                      // go on with the rotation of keys
 	timerBackground                  // next batch of what nobody waits for
+	timerTurn                        // the port of ref had long enough to get onto its new key
 	timerViolations                  // tell again of violations that grew
 )
 
@@ -120,6 +121,8 @@ func (c *Core) fire() {
 			c.backgroundDue()
 		case timerRotate:
 			c.rotationDue()
+		case timerTurn:
+			c.turnOver(topo.PortID(t.ref.id))
 		case timerRoute:
 			// settle looks at the time itself
 		}
