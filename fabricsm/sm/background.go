@@ -68,6 +68,9 @@ func (c *Core) backgroundDone() {
 	}
 	b.armed, b.ring, b.ended = false, ring{}, time.Time{}
 	c.viewDue = true
+	if c.mkeys.rotation.asking > 0 {
+		c.rotateSoon() // it may have waited for who does not answer
+	}
 }
 
 // backgroundOne puts one item into the queue. What it is about may have gone.

@@ -185,18 +185,19 @@ func TestRotationDespiteHosts(t *testing.T) {
 		{"it is silent when asked whether it holds two keys", func(m *mad.MAD, _ bool) (bool, bool) {
 			return false, m.Attr() == mad.AttrMlnxExtendedPortInfo
 		}},
-		{"it falls silent before it is asked whether it holds two keys", nil},
+		{"it falls silent when it is asked for its name", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := tree(t, 6, 4)
 			cfg := rotating(t)
+			cfg.PerTarget = 1
 			e := newEnv(t, l, dual, cfg, 1)
 			bad := hosts(l)[1]
 			turn, quiet := false, false
 			on := tt.on
 			if on == nil {
 				on = func(m *mad.MAD, _ bool) (bool, bool) {
-					quiet = quiet || m.Attr() == mad.AttrMlnxExtendedPortInfo
+					quiet = quiet || m.Attr() == mad.AttrNodeDescription
 					return false, quiet
 				}
 			}
@@ -224,4 +225,3 @@ func TestRotationDespiteHosts(t *testing.T) {
 		})
 	}
 }
-

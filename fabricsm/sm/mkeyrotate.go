@@ -52,7 +52,8 @@ func (r *rotation) learnDual(p topo.PortID, d dualness) {
 // mayRotate reports that it is known which devices there are and can be rotated.
 func (c *Core) mayRotate() bool {
 	r := &c.mkeys.rotation
-	return c.writing() && c.members.ready && r.settled && r.asking == 0
+	// Who fell silent before it was asked is waited for no longer than the others.
+	return c.writing() && c.members.ready && r.settled && (r.asking == 0 || !c.idleWork.armed)
 }
 
 // startRotation begins to wait for the first cycle.
