@@ -107,6 +107,9 @@ func (b *Book) At(kind Kind, place ib.Place) []ib.GUID {
 	return slices.Sorted(maps.Keys(b.at[spot{kind, place}]))
 }
 
+// NumAt gives how many devices have a key at a place.
+func (b *Book) NumAt(kind Kind, place ib.Place) int { return len(b.at[spot{kind, place}]) }
+
 // Records gives all records, by kind and GUID.
 func (b *Book) Records() []Record {
 	out := make([]Record, 0, len(b.rings))

@@ -171,6 +171,7 @@ func posesAs(s *netlist.Node, port ib.PortNum) liar {
 		}
 	}
 }
+
 // TestRotationDespiteHosts: what a host does not answer, or answers with an error,
 // keeps nobody else from getting new keys.
 func TestRotationDespiteHosts(t *testing.T) {
@@ -223,5 +224,30 @@ func TestRotationDespiteHosts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKeysOfGUIDsWithoutEnd: a host that shows another GUID each time it is asked
+// does not have keys and records made without end.
+func TestKeysOfGUIDsWithoutEnd(t *testing.T) {
+	l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 4})
+	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, keyed(t), 1)
+	e.start()
+	e.mustSettle(time.Minute)
+	h := hosts(l)[1]
+	for i := range 100 {
+		e.fab.Unlink(h.node.Name, 1)
+		e.arrive(e.st.Take(nil))
+		e.run(2 * time.Second)
+		if err := e.fab.SetGUIDs(h.node.Name, ib.GUID(0x10000+16*i), ib.GUID(0x10000+16*i)); err != nil {
+			t.Fatal(err)
+		}
+		e.fab.Reboot(h.node.Name)
+		e.fab.Relink(h.node.Name, 1, h.peer, h.pnum)
+		e.arrive(e.st.Take(nil))
+		e.run(4 * time.Second)
+	}
+	if n := len(e.keys); n > 40 {
+		t.Errorf("%d devices have keys in a fabric of 5", n)
 	}
 }

@@ -19,7 +19,7 @@ func (c *Core) keyStep(p topo.PortID) keys.Step {
 		r = c.takeOverKey(p)
 	}
 	if r == nil || len(c.tryOf(r)) == 0 {
-		if c.mkeys.releasing || !c.verified(p) {
+		if c.mkeys.releasing || !c.verified(p) || r == nil && c.crowded(p) {
 			return keys.Step{Do: keys.Withhold}
 		}
 		r = c.mkeys.book.Open(keys.MKey, guid, c.keyedAt(p))
@@ -32,6 +32,21 @@ func (c *Core) keyStep(p topo.PortID) keys.Step {
 	s := r.Next(c.keyedAt(p), c.verified(p))
 	c.saveKey(r)
 	return s
+}
+
+// maxAtPlace is how many adapters may be given keys at one place in turn: there is
+// one at a time, but a host can show another GUID each time it is asked.
+const maxAtPlace = 16
+
+// crowded reports an end port at a place where too many others were given keys,
+// and says so once.
+func (c *Core) crowded(p topo.PortID) bool {
+	place := c.keyedAt(p)
+	if place.IsZero() || c.mkeys.book.NumAt(keys.MKey, place) < maxAtPlace {
+		return false
+	}
+	c.problem(problemKey{kind: noKey, place: place}, &KeyProblem{GUID: c.guidOf(p), Place: place, Reason: "too many GUIDs were given keys at this place; it gets none"})
+	return true
 }
 
 func (c *Core) tryOf(r *keys.Ring) []keys.Held {
@@ -236,7 +251,7 @@ func (c *Core) keyed(p topo.PortID) bool {
 	}
 	r := c.ring(p)
 	if r == nil {
-		return !c.verified(p) || c.guidOf(p) == 0
+		return !c.verified(p) || c.guidOf(p) == 0 || c.crowded(p)
 	}
 	switch r.Next(c.keyedAt(p), c.verified(p)).Do {
 	case keys.Nothing, keys.Withhold, keys.Refusing:
