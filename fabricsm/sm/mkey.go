@@ -66,10 +66,10 @@ func (k *configChecker) mkey(m *MKeyConfig) {
 // mkeys is what is known of the M_Keys of devices.
 type mkeys struct {
 	book                *keys.Book
-	behind              map[ib.Place]ib.GUID    // end port behind a port of a switch that is cabled to another, as saved
-	switches            map[ib.GUID]bool        // that are, or were, behind one
-	waiting             map[topo.PortID][]ref   // work on a device whose key is not known yet, by the port that has the key
-	shown               map[topo.PortID]ib.GUID // whose key the probe showed that is out
+	behind              map[ib.Place]ib.GUID      // end port behind a port of a switch that is cabled to another, as saved
+	switches            map[ib.GUID]bool          // that are, or were, behind one
+	waiting             map[topo.PortID][]ref     // work on a device whose key is not known yet, by the port that has the key
+	shown               map[topo.PortID][]ib.GUID // whose keys were shown since an answer came from there
 	rotation            rotation
 	releasing, released bool             // all keys are given back; and were, as far as they can
 	exposed             map[ib.GUID]bool // the key was shown to somebody else and has to change
@@ -83,7 +83,7 @@ func newMKeys() mkeys {
 	}
 	return mkeys{
 		book: book, behind: make(map[ib.Place]ib.GUID), switches: make(map[ib.GUID]bool),
-		waiting: make(map[topo.PortID][]ref), shown: make(map[topo.PortID]ib.GUID), exposed: make(map[ib.GUID]bool),
+		waiting: make(map[topo.PortID][]ref), shown: make(map[topo.PortID][]ib.GUID), exposed: make(map[ib.GUID]bool),
 	}
 }
 
@@ -249,8 +249,8 @@ func (c *Core) probeKey(x ref) ib.MKey {
 		return ib.MKey{}
 	}
 	k := cands[c.failures[x].tries%len(cands)]
-	if x.class == clsProbe {
-		c.mkeys.shown[topo.PortID(x.id)] = k.guid
+	if p := topo.PortID(x.id); x.class == clsProbe && !slices.Contains(c.mkeys.shown[p], k.guid) {
+		c.mkeys.shown[p] = append(c.mkeys.shown[p], k.guid)
 	}
 	return k.key
 }
@@ -362,20 +362,17 @@ func (c *Core) provenSwitch(p topo.PortID) bool {
 	return ok && !k.IsZero()
 }
 
-// toldKey takes who answered a probe: if a key was shown to somebody else than
-// its owner, the owner gets a new one.
+// toldKey takes who answered a probe: if keys were shown to somebody else than
+// their owners, those get new ones. Whoever answers may have been silent to the
+// first of them.
 func (c *Core) toldKey(p topo.PortID, ni *mad.NodeInfo) {
-	guid, ok := c.mkeys.shown[p]
-	if !ok {
-		return
-	}
+	shown := c.mkeys.shown[p]
 	delete(c.mkeys.shown, p)
-	if guid == ni.PortGUID {
-		return
-	}
-	if c.mkeys.book.Ring(keys.MKey, guid) != nil && !c.mkeys.exposed[guid] {
-		c.event(&KeyExposed{GUID: guid, Place: c.placeOf(p), To: ni.PortGUID})
-		c.expose(guid, true)
+	for _, guid := range shown {
+		if guid != ni.PortGUID && c.mkeys.book.Ring(keys.MKey, guid) != nil && !c.mkeys.exposed[guid] {
+			c.event(&KeyExposed{GUID: guid, Place: c.placeOf(p), To: ni.PortGUID})
+			c.expose(guid, true)
+		}
 	}
 }
 

@@ -251,3 +251,57 @@ func TestKeysOfGUIDsWithoutEnd(t *testing.T) {
 		t.Errorf("%d devices have keys in a fabric of 5", n)
 	}
 }
+
+// TestEachShownKeyIsRenewed: two adapters were given keys at one place, one after
+// the other. Somebody who is silent when asked under the first key has seen that,
+// too.
+func TestEachShownKeyIsRenewed(t *testing.T) {
+	l, err := netlist.Single(netlist.Shape{Hosts: 4, Radix: 6})
+	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, keyed(t), 1)
+	h := hosts(l)[0]
+	e.start()
+	e.mustSettle(time.Minute)
+	replug := func(change func()) {
+		e.fab.Unlink(h.node.Name, 1)
+		e.run(3 * time.Second)
+		change()
+		if err := e.fab.Relink(h.node.Name, 1, h.peer, h.pnum); err != nil {
+			t.Fatal(err)
+		}
+		e.run(3 * time.Second)
+	}
+	replug(func() {
+		if err := e.fab.SetGUIDs(h.node.Name, 0x77770000, 0x77770000); err != nil {
+			t.Fatal(err)
+		}
+		e.fab.Reboot(h.node.Name)
+	})
+	shown := make(map[ib.MKey]bool)
+	replug(func() {
+		e.hostile = map[string]liar{h.node.Name: func(_ []ib.PortNum, r *sm.Request) (mad.MAD, bool) {
+			if !r.MAD.MKey().IsZero() {
+				shown[r.MAD.MKey()] = true
+			}
+			if r.MAD.Attr() != mad.AttrNodeInfo || len(shown) < 2 {
+				return mad.MAD{}, true
+			}
+			return answer(r, &mad.NodeInfo{
+				BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: 0x66660000, PortGUID: 0x66660001, PartitionCap: 32, LocalPortNum: 1,
+			})
+		}}
+	})
+	exposed := make(map[ib.GUID]bool)
+	for _, ev := range e.takeEvents() {
+		if x, ok := ev.(*sm.KeyExposed); ok {
+			exposed[x.GUID] = true
+		}
+	}
+	for guid, rec := range e.keys {
+		if shown[rec.Current.Key.M()] && !exposed[guid] {
+			t.Errorf("the key of %v was shown to somebody else, and nobody noticed", guid)
+		}
+	}
+	if len(shown) < 2 {
+		t.Errorf("%d keys were tried, want those of two adapters", len(shown))
+	}
+}
