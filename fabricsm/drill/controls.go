@@ -88,7 +88,7 @@ func Controls() []Carried {
 		},
 		{
 			FirstPlace, "a GUID that is shown twice is believed where it was first",
-			[]string{"T17", "T20"},
+			[]string{"T17"},
 			func(o *SiteOptions) { o.SM.Weakness.NewestWins = true },
 		},
 		{

@@ -3,6 +3,7 @@ package drill
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +27,8 @@ func TestDrillsPass(t *testing.T) {
 	}
 }
 
-// TestControls: without a control, every drill that it carries fails.
+// TestControls: without a control, every drill that it carries fails, and not only
+// because nobody told of the attack: something happened on the fabric.
 func TestControls(t *testing.T) {
 	for _, c := range Controls() {
 		if len(c.Drills) == 0 {
@@ -43,10 +45,10 @@ func TestControls(t *testing.T) {
 				if r.Needs != "" {
 					t.Fatalf("%s carries %s, which cannot be played: %s", c.Name, d.ID, r.Needs)
 				}
-				if r.Passed {
-					t.Errorf("%s passes without %s", d.ID, c.Name)
+				onFabric := slices.DeleteFunc(slices.Clone(r.Failures), func(f string) bool { return strings.HasPrefix(f, unreported) })
+				if r.Passed || len(onFabric) == 0 {
+					t.Errorf("%s passes without %s, or fails in what is reported alone: %q", d.ID, c.Name, r.Failures)
 				}
-				t.Logf("%q", r.Failures)
 			})
 		}
 	}

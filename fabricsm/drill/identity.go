@@ -253,9 +253,9 @@ func borrowedName(s *Scene) {
 	s.Must(t.Fabric.SetNodeDescription("h7", t.List.Find("h1").Description))
 	s.Must(t.Fabric.SetSystemImage("h7", t.List.Find("h1").SystemImageGUID))
 	t.Collect()
-	guid := t.List.Find("h7").GUID
+	place := t.Place("h7", 1)
 	t.Reported(10*time.Second, "that h7 says something else of itself", is(func(e *sm.TrapReceived) bool {
-		return e.GUID == guid && (e.Trap == mad.TrapLocalChange || e.Trap == mad.TrapSystemImageGUID)
+		return e.Place == place && (e.Trap == mad.TrapLocalChange || e.Trap == mad.TrapSystemImageGUID)
 	}))
 	t.Run(time.Minute)
 	s.Must(t.Settle(settleTime))

@@ -199,7 +199,7 @@ func throughRouter(s *Scene) {
 			s.Stopped("from %s to %s: %v at %s port %d", way[0], way[1], r.Fate, r.At.Node, r.At.Port)
 		}
 	}
-	t.Reported(time.Second, "the dropped packets", pkeyViolation)
+	t.Reported(2*time.Second, "the dropped packets", t.pkeyViolation("rt1", keyA))
 }
 
 // mintedAlias is T13.

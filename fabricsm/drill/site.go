@@ -204,6 +204,9 @@ func (t *Site) LID(host string) ib.LID { return t.Fabric.PortInfo(host, 1).LID }
 // from here.
 func (t *Site) Attack() { t.mark, t.at = t.Mark(), t.Now() }
 
+// unreported begins what a drill says of an attack that nobody told of.
+const unreported = "nobody reported"
+
 // Reported waits until an event tells of the attack, at most so long, and notes
 // its text and how long that took. What says what should have been told.
 func (t *Site) Reported(within time.Duration, what string, tells func(sm.Event) bool) bool {
@@ -219,7 +222,7 @@ func (t *Site) Reported(within time.Duration, what string, tells func(sm.Event) 
 		}
 		return false
 	})
-	return t.scene.Check(found, "nobody reported %s within %v", what, within)
+	return t.scene.Check(found, unreported+" %s within %v", what, within)
 }
 
 // Counted notes a counter of a device that tells of the attack.
