@@ -93,6 +93,7 @@ func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
 			errs = append(errs, err)
 		}
 	}
+	f.Keys.bindPlaces(&c)
 	return c, errors.Join(errs...)
 }
 

@@ -179,13 +179,11 @@ func (c *keysConfig) apply(to *sm.Config, path func(string) string) error {
 			errs = append(errs, err)
 		}
 		to.MKey = sm.MKeyConfig{
-			Protection: c.MKeyProtection, Lease: uint16(c.MKeyLease / time.Second), Places: c.keyPlaces(),
+			Protection: c.MKeyProtection, Lease: uint16(c.MKeyLease / time.Second),
 			Rotation: c.rotation(),
 			Import:   imported, Release: c.MKey == keyDisable,
 		}
 	}
-	if to.ClassKeys = c.classKeys(); to.ClassKeys.On() {
-		to.MKey.Places = c.keyPlaces() // for both
-	}
+	to.ClassKeys = c.classKeys()
 	return errors.Join(errs...)
 }

@@ -14,6 +14,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keystest"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topospec"
 )
 
 func TestKeysConfig(t *testing.T) {
@@ -112,6 +113,7 @@ func TestKeysReachTheCore(t *testing.T) {
 		c, got := defaultKeys(), sm.Config{}
 		tt.set(&c)
 		err := c.apply(&got, in)
+		c.bindPlaces(&got)
 		if tt.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
@@ -121,6 +123,34 @@ func TestKeysReachTheCore(t *testing.T) {
 		bare := cmp.Comparer(func(a, b keys.Key) bool { return a == b })
 		if diff := cmp.Diff(tt.want, got.MKey, bare); err != nil || diff != "" || got.ClassKeys.VS.Enable != tt.vs {
 			t.Errorf("%s: %v, VS %v; M_Keys (-want +got):\n%s", tt.name, err, got.ClassKeys.VS.Enable, diff)
+		}
+	}
+}
+
+// Where a topology is declared, places are those, unless the configuration says
+// otherwise.
+func TestPlacesOfKeys(t *testing.T) {
+	for _, tt := range []struct {
+		places   string
+		topology bool
+		want     sm.KeyPlaces
+		notice   string
+	}{
+		{placesAuto, false, sm.PlacesSeen, "whoever shows a GUID first is believed"},
+		{placesAuto, true, sm.PlacesDeclared, ""},
+		{placesSeen, true, sm.PlacesSeen, "whoever shows a GUID first is believed"},
+		{placesDeclared, true, sm.PlacesDeclared, ""},
+		{placesDeclared, false, sm.PlacesDeclared, "before a declared topology is put into force"},
+	} {
+		c, core := defaultKeys(), sm.Config{}
+		c.Root, c.Places = "root", tt.places
+		if tt.topology {
+			core.Topology.Spec = &topospec.Spec{}
+		}
+		c.bindPlaces(&core)
+		said := strings.Join(c.keyNotices(&core), "\n")
+		if core.MKey.Places != tt.want || (said == "") != (tt.notice == "") || !strings.Contains(said, tt.notice) {
+			t.Errorf("%s, a topology %v: %v, said %q", tt.places, tt.topology, core.MKey.Places, said)
 		}
 	}
 }

@@ -86,16 +86,20 @@ func (k *keyring) fill() error {
 	return k.drawn.Fill()
 }
 
-// keyPlaces says what counts as the place of a device.
-func (c *keysConfig) keyPlaces() sm.KeyPlaces {
-	if c.Places == placesDeclared {
-		return sm.PlacesDeclared
+// bindPlaces says what counts as the place of a device, once it is known whether a
+// topology is declared.
+func (c *keysConfig) bindPlaces(to *sm.Config) {
+	if !c.managesKeys() {
+		return
 	}
-	return sm.PlacesSeen
+	to.MKey.Places = sm.PlacesSeen
+	if c.Places == placesDeclared || c.Places == placesAuto && to.Topology.Spec != nil {
+		to.MKey.Places = sm.PlacesDeclared
+	}
 }
 
 // keyNotices says what of the keys is not as safe as it could be.
-func (c *keysConfig) keyNotices() []string {
+func (c *keysConfig) keyNotices(core *sm.Config) []string {
 	switch {
 	case !c.managesMKeys() && c.MKey == keyAuto:
 		return []string{"devices get no M_Keys, and any host may reprogram them: fabric.keys.root names no root; portcullis keys root FILE makes one"}
@@ -103,7 +107,9 @@ func (c *keysConfig) keyNotices() []string {
 		return []string{"devices get no M_Keys, and any host may reprogram them: fabric.keys.m_key_enable is " + c.MKey}
 	case c.MKey == keyDisable:
 		return []string{"the M_Keys of devices are taken off, and any host may reprogram them: fabric.keys.m_key_enable is " + c.MKey}
-	case c.keyPlaces() == sm.PlacesSeen:
+	case core.MKey.Places == sm.PlacesDeclared && core.Topology.Spec == nil:
+		return []string{"no device gets an M_Key before a declared topology is put into force: fabric.keys.places is " + c.Places}
+	case core.MKey.Places == sm.PlacesSeen:
 		return []string{"M_Keys are given to devices where they are seen first: there is no declared topology, and whoever shows a GUID first is believed"}
 	}
 	return nil

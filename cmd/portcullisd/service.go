@@ -68,7 +68,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		return err
 	}
 	if c.has(roleSM) {
-		for _, n := range c.Fabric.Keys.keyNotices() {
+		for _, n := range c.Fabric.Keys.keyNotices(&p.core) {
 			log.Warn(n)
 		}
 		if c.Fabric.Enforcement != "verified" {

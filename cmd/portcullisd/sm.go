@@ -229,7 +229,7 @@ func (s *loneSM) sayKeys() {
 	if !c.managesMKeys() && c.MKey == keyAuto {
 		level = slog.LevelInfo
 	}
-	for _, n := range c.keyNotices() {
+	for _, n := range c.keyNotices(&s.core) {
 		s.log.Log(context.Background(), level, n)
 	}
 }

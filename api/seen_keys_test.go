@@ -1,0 +1,63 @@
+package api_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"portcullis/api"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// keyHolder keeps what it is told.
+type keyHolder struct {
+	marker
+	said []string
+}
+
+func (k *keyHolder) ReleaseKeys(_ context.Context, actor string, r v1.KeyRelease) (*v1.FabricKeys, error) {
+	what := "release"
+	if r.Resume {
+		what = "resume"
+	}
+	k.said = append(k.said, actor+" "+what)
+	return &v1.FabricKeys{Managed: true}, nil
+}
+
+func (k *keyHolder) MoveKey(_ context.Context, actor string, m v1.KeyMove) (*v1.FabricKey, error) {
+	k.said = append(k.said, actor+" move "+m.GUID.String()+" "+m.To)
+	return &v1.FabricKey{GUID: m.GUID}, nil
+}
+
+func (k *keyHolder) SealedKeys(_ context.Context, actor string) (*v1.SealedKeys, error) {
+	k.said = append(k.said, actor+" sealed")
+	return &v1.SealedKeys{Facts: []string{}}, nil
+}
+
+// TestKeysAreForOperators: what changes who has keys, or shows them sealed, takes
+// the role operator and comes with the name of who asked.
+func TestKeysAreForOperators(t *testing.T) {
+	o, k := observer(t), &keyHolder{}
+	f := newFixture(t, func(opt *api.Options) { opt.Fabric, opt.Operator = o, k })
+	for _, r := range []struct{ path, body string }{
+		{"/v1/fabric/keys/release", `{}`},
+		{"/v1/fabric/keys/release", `{"resume":true}`},
+		{"/v1/fabric/keys/move", `{"guid":"` + ib.GUID(2).String() + `","to":"leaf1/7"}`},
+		{"/v1/fabric/keys/sealed", ``},
+	} {
+		wantProblem(t, f.do("POST", r.path, "", r.body), 401, v1.CodeUnauthenticated)
+		wantProblem(t, f.do("POST", r.path, f.viewer, r.body), 403, v1.CodeForbidden)
+		if w := f.do("POST", r.path, f.operator, r.body); w.Code != 200 {
+			t.Errorf("POST %s: %d %s", r.path, w.Code, w.Body)
+		}
+	}
+	if got, want := strings.Join(k.said, ", "), "olga release, olga resume, olga move 0x0000000000000002 leaf1/7, olga sealed"; got != want {
+		t.Errorf("said %q, want %q", got, want)
+	}
+	for path, want := range map[string]string{"/v1/fabric/keys": `"managed":false`, "/v1/fabric/keys/devices": `"items":[]`} {
+		if w := f.do("GET", path, f.viewer, ""); w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
