@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
@@ -614,5 +615,40 @@ func TestReplayedCommand(t *testing.T) {
 		if c, ok := ev.(*sm.StateChanged); ok {
 			t.Errorf("obeyed: %v", c)
 		}
+	}
+}
+
+// TestClassTrapsAreJudged: where keys of classes are given out, the core lists their
+// traps, leaves the answer to who gives the keys, and takes his verdict.
+func TestClassTrapsAreJudged(t *testing.T) {
+	cfg := keyed(t)
+	cfg.ClassKeys.VS.Enable = sm.KeyDisable
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
+	hs := hosts(l)
+	e.start()
+	e.mustSettle(time.Minute)
+	e.logAnswer = func(a *sm.Response) { t.Errorf("the core answers %v of class %v", a.MAD.Method(), a.MAD.Class()) }
+	guid := hs[1].node.PortGUID(hs[1].num)
+	for _, tt := range []struct {
+		counted uint32
+		want    sm.Verdict
+	}{{0, sm.Refuted}, {12, sm.Confirmed}, {0, sm.Confirmed}} {
+		in := &sm.Received{LID: e.lidOf(&hs[1]), QP: 1}
+		k, _ := mad.LookupKeyClass(mad.ClassVendorVS)
+		in.MAD.SetHeader(mad.Header{Class: k.Class, ClassVersion: k.Version, Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: ib.TID(7 + tt.counted)})
+		if err := mad.Encode(k.Attribute(&in.MAD), &mad.NoticeKeyVS{SLID: e.lidOf(&hs[0]), Method: mad.MethodSet, AttributeID: 0x50}); err != nil {
+			t.Fatal(err)
+		}
+		e.step(in)
+		e.step(&sm.ClassTrapJudged{Kind: keys.VSKey, GUID: guid, Counted: tt.counted})
+		e.step(&sm.ClassTrapJudged{Kind: keys.VSKey, GUID: guid}) // of no trap
+		e.run(3 * time.Second)
+		if rows := e.listed(sm.BadVSKey); len(rows) != 1 || rows[0].Verdict != tt.want || rows[0].Place != hs[0].place {
+			t.Errorf("after %d were counted: %+v", tt.counted, rows)
+		}
+	}
+	if rows := e.listed(sm.BadVSKey); rows[0].Counted != 12 {
+		t.Errorf("counted %d, want 12", rows[0].Counted)
 	}
 }
