@@ -16,7 +16,7 @@ type violations struct {
 	pending map[topo.PortID]*reportCheck   // reports that a Get is to prove, by the port to be asked
 	credit  map[topo.PortID]*counterCredit // what ports have counted and nobody has reported
 	guesses map[topo.PortID]*guesses
-	classes map[classReporter]rowName // what was reported last of a class, by whom; bounded by the devices
+	classes map[classReporter]rowName // what was reported last of a class, by whom; at most as many as rows
 	senders map[ib.LID]*pace          // of traps, by base LID; 0: LIDs that nobody has
 	ticking bool
 	stale   bool // shown is

@@ -184,6 +184,9 @@ func (c *Core) classTrap(in *Received) bool {
 	switch {
 	case p == topo.None:
 	case managed:
+		if len(c.reports.classes) >= c.cfg.Violations.Rows { // devices that are gone
+			clear(c.reports.classes)
+		}
 		c.reports.classes[classReporter{what.kind, what.reporter}] = rowName{i, c.reports.row[i].id}
 	case what.kind != ForgedTrap:
 		c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: *m})
