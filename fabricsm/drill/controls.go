@@ -38,10 +38,14 @@ type Carried struct {
 
 // Controls lists all controls.
 func Controls() []Carried {
+	return slices.Concat(partitionControls(), managementControls())
+}
+
+func partitionControls() []Carried {
 	return []Carried{
 		{
 			SwitchEnforcement, "switch ports drop packets whose P_Key the host behind them does not have",
-			[]string{"T1", "T2", "T6", "T10", "T11"},
+			[]string{"T1", "T2", "T6", "T10", "T11", "T37", "T38"},
 			func(o *SiteOptions) { o.device().PretendsEnforcement = true },
 		},
 		{
@@ -103,7 +107,7 @@ func Controls() []Carried {
 		},
 		{
 			Audit, "every port is asked again who it is, without any cause",
-			[]string{"T22", "T23"},
+			[]string{"T22", "T23", "T38"},
 			func(o *SiteOptions) { o.SM.AuditPeriod = -1 },
 		},
 		{

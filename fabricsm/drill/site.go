@@ -36,6 +36,9 @@ type SiteOptions struct {
 	// Declared topologies are law: what differs from the netlist is switched off.
 	Declared bool
 	Amend    func(*topospec.Revision) // changes what is declared, nil: nothing
+
+	Firewalled  []string // hosts whose adapters keep subnet management from them
+	CountedTIDs bool     // transaction ids of the manager count up
 }
 
 func (o *SiteOptions) device() *sim.Device { return &o.Fabric.Device }
@@ -44,6 +47,7 @@ func (o *SiteOptions) device() *sim.Device { return &o.Fabric.Device }
 type Site struct {
 	*stage.Stage
 	scene    *Scene
+	device   sim.Device // that of all nodes
 	tenants  []Tenant
 	victims  []*sim.Flow
 	mark     int           // in the events, of the last attack
@@ -68,18 +72,19 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	}
 	o.Fabric.LoseSilently = true
 	if !o.NoKeys && o.SM.MKey.Source == nil {
-		known := sha512.Sum512([]byte("drill")) // no secret: nothing real has these keys
-		master, err := keys.NewMaster(known[:])
-		s.Must(err)
-		o.SM.MKey = sm.MKeyConfig{Source: keys.Derived{Master: master}, Places: sm.PlacesSeen}
+		o.SM.MKey.Source, o.SM.MKey.Places = keys.Derived{Master: s.master()}, sm.PlacesSeen
 	}
 	if o.Declared {
 		s.Must(o.declare())
 	}
 	o.weaken(s.options.Without)
-	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, Seed: s.options.Seed})
+	if o.NoKeys {
+		o.SM.MKey = sm.MKeyConfig{}
+	}
+	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs})
 	s.Must(err)
-	site := &Site{Stage: st, scene: s, tenants: o.Tenants}
+	site := &Site{Stage: st, scene: s, device: *o.device(), tenants: o.Tenants}
+	site.firewall(o.Firewalled)
 	s.sites = append(s.sites, site)
 	if o.Follows {
 		st.OnStep = site.follow
@@ -109,6 +114,14 @@ func (o *SiteOptions) declare() error {
 		o.SM.MKey.Places = sm.PlacesDeclared
 	}
 	return nil
+}
+
+// master is what keys are derived from. It is no secret: nothing real has them.
+func (s *Scene) master() keys.Master {
+	known := sha512.Sum512([]byte("drill"))
+	master, err := keys.NewMaster(known[:])
+	s.Must(err)
+	return master
 }
 
 // follow grants what a GUID is granted at the place where it was seen last: what a

@@ -260,7 +260,7 @@ func (c *Core) strike(pl ib.Place, guid ib.GUID, cond Condition) {
 // name: it is reported, and nothing else follows.
 func (c *Core) strikeUnproven(pl ib.Place, guid ib.GUID, cond Condition) {
 	rule := c.cfg.Health.rule(cond)
-	if rule.Action != Ignore {
+	if rule.Action != Ignore && !c.cfg.Weakness.TrustsTraps {
 		rule.Action = Report
 	}
 	c.strikeBy(rule, pl, guid, cond)

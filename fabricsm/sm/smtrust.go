@@ -82,14 +82,14 @@ func (c *Core) mayTrust(p topo.PortID) bool {
 }
 
 func (c *Core) trusts(p topo.PortID, si *mad.SMInfo) bool {
-	return c.mayTrust(p) && si.SMKey.Equal(c.cfg.SMKey)
+	return c.mayTrust(p) && (si.SMKey.Equal(c.cfg.SMKey) || c.cfg.Weakness.AnySMKey)
 }
 
 // shows reports that the answer to a request from an end port may hold the
 // SM_Key. When ports have M_Keys, one that protects its PortInfo asks for more:
 // the request must show ours.
 func (c *Core) shows(to topo.PortID) bool {
-	return !c.cfg.SMKey.IsZero() && to != topo.None && c.listed(to)
+	return !c.cfg.SMKey.IsZero() && to != topo.None && (c.listed(to) || c.cfg.Weakness.TellsSMKey)
 }
 
 // senderOf gives the end port that the answer to a directed-route request will

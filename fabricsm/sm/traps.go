@@ -134,6 +134,8 @@ const trapHoldMax = 2 * time.Second
 func (c *Core) verifySoon(id topo.NodeID) {
 	n := &c.nodes[id]
 	switch {
+	case c.cfg.Weakness.EveryTrap:
+		c.verifyDue(id)
 	case n.trapDue:
 	case c.now.Before(n.trapHold):
 		n.trapDue = true

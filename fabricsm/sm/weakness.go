@@ -16,6 +16,10 @@ type Weakness struct {
 	HCAFirst    bool // a P_Key is taken from the HCA first, from its switch port after that
 	NoRawFilter bool // switch ports let raw packets pass
 	NewestWins  bool // a GUID is believed where it was shown last, not where it was first
+	AnySMKey    bool // other subnet managers are believed with any SM_Key, or none
+	TellsSMKey  bool // whoever asks for SMInfo is told the SM_Key
+	TrustsTraps bool // who is named as the sender of a trap did send it
+	EveryTrap   bool // each trap has its switch read again at once
 }
 
 // withKeysOf gives the table of a switch port as it is wanted while the tenants' keys

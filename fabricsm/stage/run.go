@@ -87,9 +87,9 @@ func (s *Stage) Step(in sm.Input) {
 }
 
 func (s *Stage) send(r *sm.Request) {
-	tid := ib.TID(s.rng.Uint32())
+	tid := s.nextTID()
 	for tid == 0 || s.out[tid] != nil {
-		tid = ib.TID(s.rng.Uint32())
+		tid = s.nextTID()
 	}
 	p := &pending{
 		tid: tid, id: r.ID, due: s.now.Add(timeout), lid: r.LID, class: r.MAD.Class(), attr: r.MAD.Attr(), mod: r.MAD.Mod(),
@@ -104,6 +104,14 @@ func (s *Stage) send(r *sm.Request) {
 	if s.core != nil && !lost {
 		s.transmit(transport.Packet{MAD: r.MAD, LID: r.LID})
 	}
+}
+
+func (s *Stage) nextTID() ib.TID {
+	if s.counted {
+		s.lastTID++
+		return ib.TID(s.lastTID)
+	}
+	return ib.TID(s.rng.Uint32())
 }
 
 func (s *Stage) transmit(p transport.Packet) {

@@ -34,6 +34,9 @@ type Options struct {
 	Fabric  sim.Options // Seed is set
 	SM      sm.Config   // PortGUID is set
 	Seed    uint64
+
+	// CountedTIDs gives requests transaction ids that count up, for drills.
+	CountedTIDs bool
 }
 
 // Happened is an event and when, since the start of the stage.
@@ -60,6 +63,8 @@ type Stage struct {
 	station *sim.Station
 	core    *sm.Core // nil while no manager runs
 	rng     *rand.Rand
+	counted bool   // CountedTIDs
+	lastTID uint32 // of these
 	now     time.Time
 	facts   []sm.Fact
 	intent  sm.Intent
@@ -81,7 +86,7 @@ func New(o Options) (*Stage, error) {
 	o.Fabric.Seed = o.Seed
 	s := &Stage{
 		Fabric: sim.NewWith(o.Netlist, o.Fabric), List: o.Netlist, SM: o.SM,
-		rng: rand.New(rand.NewPCG(o.Seed, 1)), now: Epoch,
+		rng: rand.New(rand.NewPCG(o.Seed, 1)), counted: o.CountedTIDs, now: Epoch,
 	}
 	station, err := s.Fabric.Station(o.Manager, true)
 	if err != nil {

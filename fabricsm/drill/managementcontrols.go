@@ -1,0 +1,96 @@
+package drill
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
+)
+
+// Controls of subnet management: keys, other subnet managers, traps.
+const (
+	MKey             Control = "m_key"
+	MKeyPerPort      Control = "m_key_per_port"
+	MKeyProtection   Control = "m_key_protection"
+	LeaseInfinite    Control = "lease_infinite"
+	SMPFirewall      Control = "smp_firewall"
+	SMKey            Control = "sm_key"
+	SMKeySecret      Control = "sm_key_secret"
+	AllowedSM        Control = "allowed_sm"
+	TrapVerification Control = "trap_verification"
+	TrapRateLimit    Control = "trap_rate_limit"
+	RandomTIDs       Control = "random_tids"
+)
+
+func managementControls() []Carried {
+	return []Carried{
+		{
+			MKey, "every device has an M_Key, and obeys nobody without it",
+			[]string{"T29", "T30", "T32", "T35"},
+			func(o *SiteOptions) { o.NoKeys = true },
+		},
+		{
+			MKeyPerPort, "no two devices have the same M_Key",
+			[]string{"T29", "T36"},
+			func(o *SiteOptions) { o.SM.MKey.Source = oneKey{o.SM.MKey.Source} },
+		},
+		{
+			MKeyProtection, "protection level 2: without its M_Key a device answers nobody, not even a Get",
+			[]string{"T30"},
+			func(o *SiteOptions) { o.SM.MKey.Protection = 1 },
+		},
+		{
+			LeaseInfinite, "protection by M_Keys never lapses",
+			[]string{"T32", "T33"},
+			func(o *SiteOptions) { o.SM.MKey.Lease = 2 },
+		},
+		{
+			SMPFirewall, "adapters keep subnet management from their hosts, which cannot change that",
+			[]string{"T29", "T32", "T37", "T39"},
+			func(o *SiteOptions) { o.Firewalled = nil },
+		},
+		{
+			SMKey, "only a subnet manager that shows the SM_Key is believed",
+			[]string{"T31", "T34"},
+			func(o *SiteOptions) { o.SM.Weakness.AnySMKey = true },
+		},
+		{
+			SMKeySecret, "the SM_Key is told only to where another subnet manager is allowed",
+			[]string{"T35"},
+			func(o *SiteOptions) { o.SM.Weakness.TellsSMKey = true },
+		},
+		{
+			AllowedSM, "only a subnet manager at a place where one is allowed is believed",
+			[]string{"T31", "T34"},
+			func(o *SiteOptions) { o.SM.Election.Allowed = nil },
+		},
+		{
+			TrapVerification, "no trap is a reason to act before the device that it names was asked",
+			[]string{"T40"},
+			func(o *SiteOptions) {
+				o.SM.Weakness.TrustsTraps = true
+				o.SM.Health.Noisy = sm.HealthRule{Count: 600, Window: time.Minute, Action: sm.Isolate}
+			},
+		},
+		{
+			TrapRateLimit, "who sends traps in which there is nothing is asked ever more rarely",
+			[]string{"T40"},
+			func(o *SiteOptions) { o.SM.Weakness.EveryTrap = true },
+		},
+		{
+			RandomTIDs, "transaction ids of requests cannot be guessed",
+			[]string{"T41"},
+			func(o *SiteOptions) { o.CountedTIDs = true },
+		},
+	}
+}
+
+// oneKey is a source that gives all devices the same key.
+type oneKey struct{ keys.Source }
+
+// Make implements keys.Source.
+func (s oneKey) Make(kind keys.Kind, _ ib.GUID, epoch keys.Epoch, now time.Time) (keys.Held, error) {
+	const everybody ib.GUID = 1
+	return s.Source.Make(kind, everybody, epoch, now)
+}

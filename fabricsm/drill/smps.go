@@ -1,0 +1,293 @@
+package drill
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+)
+
+// smpDrills are those of subnet management packets and of foreign subnet managers,
+// T29 to T43.
+func smpDrills() []Drill {
+	return []Drill{
+		{ID: "T29", Threat: "set routes, P_Key tables and states of ports of others", Play: foreignSets},
+		{ID: "T30", Threat: "read the fabric: who is where, and with which P_Keys", Play: foreignGets},
+		{ID: "T31", Threat: "be a subnet manager of the highest priority", Play: rogueMaster},
+		{ID: "T32", Threat: "be subnet manager while the real one is down", Play: rogueInGap},
+		{ID: "T33", Threat: "let the lease of an M_Key run out while the subnet manager hears nothing", Play: leaseAttack},
+		{ID: "T34", Threat: "order the subnet manager to hand over, to stand by or to stop", Play: forgedOrders},
+		{ID: "T35", Threat: "learn the SM_Key, or an M_Key, by asking for it", Play: askedKeys},
+		{ID: "T36", Threat: "learn an M_Key by posing as the device that has it", Play: learnedKey},
+		{ID: "T37", Threat: "give the own adapter an M_Key, to lock the subnet manager out", Play: foreignMKey},
+		{ID: "T38", Threat: "change ports with tools of the firmware, without any SMP", Play: quietWrites},
+		{ID: "T39", Threat: "flood devices with SMPs", Play: smpFlood},
+		{ID: "T40", Threat: "forge traps, to keep the subnet manager busy or to have a neighbour cut off", Play: forgedTraps},
+		{ID: "T41", Threat: "forge answers to the subnet manager's questions", Play: forgedAnswers},
+		{ID: "T42", Threat: "crash the subnet manager with malformed packets", Play: malformed},
+		{ID: "T43", Threat: "send SMPs from a virtual function in a guest", Needs: "virtual functions in the simulator, and the agent's check that they have no queue pair 0"},
+	}
+}
+
+// wrongMKey tells of SMPs of a host with a wrong M_Key, or none.
+func (t *Site) wrongMKey(host string) func(sm.Event) bool {
+	place := t.Place(host, 1)
+	return is(func(e *sm.Violation) bool { return e.Kind == sm.BadMKey && e.Place == place })
+}
+
+// harmful are Sets of every attribute that decides what a fabric does: on the
+// switch of h1 and on h1's adapter.
+func (t *Site) harmful() (out []smp) {
+	s, at := t.scene, t.SwitchPort("h1", 1)
+	down := t.Fabric.PortInfo(at.Node, at.Port)
+	down.PortPhysicalState = ib.PhysDisabled
+	down.PortState, down.PartitionEnforcementInbound, down.PartitionEnforcementOutbound = ib.PortDown, false, false
+	var drop mad.LinearForwardingTable
+	for i := range drop.Port {
+		drop.Port[i] = ib.NoPort
+	}
+	sw := t.Fabric.SwitchInfo(at.Node)
+	sw.LifeTimeValue ^= 1
+	guids := mad.PKeyTable{PKey: [mad.PKeysPerBlock]ib.PKey{ib.DefaultPKeyLimited, keyA, keyB, keyC}}
+	out = []smp{
+		{attr: mad.AttrPKeyTable, mod: mad.PKeyTableMod(at.Port, 0), data: with(s, &guids)},
+		{attr: mad.AttrLinearForwardingTable, data: with(s, &drop)},
+		{attr: mad.AttrMulticastForwardingTable, mod: mad.MulticastForwardingMod(0, 0), data: filled(0xFF)},
+		{attr: mad.AttrSLtoVLMappingTable, mod: mad.SLtoVLMod(0, at.Port), data: filled(0xFF)},
+		{attr: mad.AttrVLArbitration, mod: mad.VLArbitrationMod(mad.VLArbLow0, at.Port), data: filled(0x01)},
+		{attr: mad.AttrSwitchInfo, data: with(s, &sw)},
+		{attr: mad.AttrPortInfo, mod: mad.PortInfoMod(at.Port, 0), data: with(s, &down)},
+	}
+	for i := range out {
+		out[i].to = at.Node
+	}
+	moved := t.Fabric.PortInfo("h1", 1)
+	moved.LID, moved.PortState, moved.PortPhysicalState = 0xBEEF, ib.PortDown, 0
+	return append(out,
+		smp{to: "h1", attr: mad.AttrPKeyTable, data: filled(0)},
+		smp{to: "h1", attr: mad.AttrGUIDInfo, data: filled(0x11)},
+		smp{to: "h1", attr: mad.AttrSLtoVLMappingTable, data: filled(0xFF)},
+		smp{to: "h1", attr: mad.AttrVLArbitration, mod: mad.VLArbitrationMod(mad.VLArbLow0, 1), data: filled(0x01)},
+		smp{to: "h1", attr: mad.AttrPortInfo, mod: mad.PortInfoMod(1, 0), data: with(s, &moved)},
+	)
+}
+
+// attackWith sends all harmful Sets from a host, with a key, and demands that
+// nothing changes and nobody answers.
+func (a *attacker) attackWith(key ib.MKey) {
+	t, s := a.site, a.site.scene
+	for _, q := range t.harmful() {
+		q.set, q.key = true, key
+		before := t.state()
+		answer := a.ask(q)
+		s.Check(answer == nil, "%v from %s was answered: %v", &q, a.host, answerStatus(answer))
+		if list := changed(before, t.state()); !s.Check(len(list) == 0, "%v from %s changed %q", &q, a.host, list) {
+			return // its own way may be gone now
+		}
+	}
+}
+
+func answerStatus(m *mad.MAD) mad.Status {
+	if m == nil {
+		return mad.StatusOK
+	}
+	return m.Status()
+}
+
+// foreignSets is T29.
+func foreignSets(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants(), Firewalled: []string{"h8"}})
+	t.Victim("h1", "h5")
+	t.Victim("h2", "h6")
+	h7, leaf := t.attacker("h7"), t.SwitchPort("h1", 1).Node
+	own := h7.ownKey()
+	t.Attack()
+	s.Tried("h7 sends a Set of each attribute to h1 and to its switch: without an M_Key, with a made-up one, and with that of its own adapter")
+	for _, key := range []ib.MKey{{}, ib.NewMKey(0xDEADBEEF12345678), own} {
+		h7.attackWith(key)
+	}
+	t.Reported(5*time.Second, "SMPs with a wrong M_Key", t.wrongMKey("h7"))
+	if n, m := t.violations(leaf), t.violations("h1"); n > 0 && m > 0 {
+		s.Stopped("devices are silent without their own M_Key, which no other device has")
+		t.Counted(true, "MKeyViolations of the switch is %d, of h1 %d", n, m)
+	}
+	t.behindFirewall("h8")
+	s.Must(t.Settle(settleTime))
+}
+
+// behindFirewall has a host whose adapter has the SMP firewall send all harmful
+// Sets, and demands that none leaves it.
+func (t *Site) behindFirewall(host string) {
+	s := t.scene
+	s.Tried("%s sends the same; the firewall of its adapter is on, and locked", host)
+	barred, seen := t.Fabric.Stats().Barred, t.violations(t.SwitchPort("h1", 1).Node)
+	t.attacker(host).attackWith(ib.MKey{})
+	barred = t.Fabric.Stats().Barred - barred
+	s.Check(t.violations(t.SwitchPort("h1", 1).Node) == seen, "SMPs of %s reached a switch through the firewall", host)
+	if s.Check(barred == uint64(len(t.harmful())), "the firewall of %s kept %d of %d SMPs", host, barred, len(t.harmful())) {
+		s.Stopped("the firewall of the adapter kept all %d", barred)
+	}
+}
+
+// foreignGets is T30.
+func foreignGets(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	h7 := t.attacker("h7")
+	t.Attack()
+	s.Tried("h7 sends Gets of nine attributes to every other node, without an M_Key and with that of its own adapter")
+	asked, told := 0, 0
+	for _, key := range []ib.MKey{{}, h7.ownKey()} {
+		for _, to := range t.Fabric.Nodes() {
+			if to == "h7" {
+				continue
+			}
+			for _, attr := range []mad.AttrID{
+				mad.AttrNodeInfo, mad.AttrNodeDescription, mad.AttrPortInfo, mad.AttrPKeyTable, mad.AttrGUIDInfo,
+				mad.AttrSwitchInfo, mad.AttrLinearForwardingTable, mad.AttrMulticastForwardingTable, mad.AttrSLtoVLMappingTable,
+			} {
+				q := smp{to: to, attr: attr, key: key}
+				asked++
+				if answer := h7.ask(q); answer != nil {
+					told++
+					s.Check(false, "%v was answered", &q)
+				}
+			}
+		}
+	}
+	t.Reported(5*time.Second, "SMPs with a wrong M_Key", t.wrongMKey("h7"))
+	if told == 0 {
+		s.Stopped("protection level 2: none of %d Gets was answered", asked)
+	}
+}
+
+// askedKeys is T35.
+func askedKeys(s *Scene) {
+	guess := []ib.MKey{{}, ib.NewMKey(0xDEADBEEF12345678)}
+	t := s.Site(s.managed())
+	t.Victim("h1", "h5")
+	h7 := t.attacker("h7")
+	s.Tried("h7 asks devices for their PortInfo, with no M_Key and with a made-up one")
+	t.Attack()
+	for _, key := range guess {
+		for _, to := range []string{"h1", "sm", t.SwitchPort("h1", 1).Node, t.SwitchPort("h7", 1).Node} {
+			s.Check(!t.keyOf(to).IsZero(), "%s has no M_Key that could be learned", to)
+			var pi mad.PortInfo
+			if m := h7.ask(smp{to: to, attr: mad.AttrPortInfo, key: key}); m != nil && mad.Decode(m.Data(), &pi) == nil {
+				s.Check(pi.MKey.IsZero(), "%s told h7 its M_Key", to)
+			}
+		}
+	}
+	t.Reported(5*time.Second, "SMPs with a wrong M_Key", t.wrongMKey("h7"))
+	s.Stopped("devices with an M_Key tell it to nobody")
+
+	o := s.managed()
+	o.NoKeys = true
+	u := s.Site(o)
+	u.Victim("h1", "h5")
+	h7 = u.attacker("h7")
+	s.Tried("it asks the subnet manager for its SMInfo where no M_Key is in between")
+	q := smp{to: "sm", attr: mad.AttrSMInfo}
+	h7.at.Send(h7.make(&q))
+	u.Collect()
+	u.Run(time.Second)
+	told := 0
+	for _, p := range h7.at.Take(nil) {
+		var si mad.SMInfo
+		if p.MAD.Attr() == mad.AttrSMInfo && p.MAD.Method() == mad.MethodGetResp && mad.Decode(p.MAD.Data(), &si) == nil && si.GUID == u.GUID("sm", 1) {
+			told++
+			s.Check(si.SMKey.IsZero(), "the subnet manager told h7 its SM_Key")
+		}
+	}
+	if s.Check(told == 1, "the subnet manager answered %d of 1 Gets of SMInfo", told) {
+		s.Stopped("the subnet manager zeroes the SM_Key in its answers to places where none is allowed")
+	}
+}
+
+// keyOf is the M_Key that a device really has.
+func (t *Site) keyOf(node string) ib.MKey {
+	num := ib.PortNum(1)
+	if t.List.Find(node).Type == ib.NodeSwitch {
+		num = 0
+	}
+	return t.Fabric.PortInfo(node, num).MKey
+}
+
+// learnedKey is T36.
+func learnedKey(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	other := map[ib.MKey]string{}
+	for _, node := range t.Fabric.Nodes() {
+		if node != "h7" && !t.keyOf(node).IsZero() {
+			other[t.keyOf(node)] = node
+		}
+	}
+	was := t.keyOf("h7")
+	heard := map[ib.MKey]bool{}
+	way := t.route("sm", "h7")
+	t.OnSend = func(r *sm.Request) bool {
+		if !r.MAD.IsDR() || r.MAD.Route() != way {
+			return false
+		}
+		var pi mad.PortInfo
+		if r.MAD.Attr() == mad.AttrPortInfo && mad.Decode(r.MAD.Data(), &pi) == nil {
+			heard[pi.MKey] = true
+		}
+		heard[r.MAD.MKey()] = true
+		return false
+	}
+	s.Tried("h7 poses as h1, as a switch and as its own successor, and writes down every M_Key that the subnet manager sends it")
+	h7 := t.attacker("h7")
+	t.Attack()
+	for _, guid := range []ib.GUID{t.List.Find("h1").GUID, t.List.Find(t.SwitchPort("h7", 1).Node).GUID, 0x00BAD00000000077} {
+		t.Replug("h7", guid)
+		t.Run(30 * time.Second)
+	}
+	t.Run(time.Minute)
+	delete(heard, ib.MKey{})
+	for key := range heard {
+		s.Check(other[key] == "", "the subnet manager sent h7 the M_Key of %s", other[key])
+	}
+	s.Check(len(heard) > 0, "the subnet manager sent h7 no M_Key, so nothing is proven")
+	t.OnSend = nil
+	place := t.Place("h7", 1)
+	t.Reported(time.Second, "that the M_Key of h7 was shown to another device", is(func(e *sm.KeyExposed) bool { return e.Place == place }))
+	s.Tried("h7 tries the %d keys that it heard on h1 and its switch", len(heard))
+	for key := range heard {
+		h7.attackWith(key)
+	}
+	t.Replug("h7", t.List.Find("h7").GUID)
+	t.Run(time.Minute)
+	s.Check(t.keyOf("h7") != was && !t.keyOf("h7").IsZero(), "h7 has the M_Key again that was shown to others")
+	s.Check(t.Open("h7"), "h7 is itself again, and its port stays closed")
+	s.Stopped("at a place only the keys of the device are tried that belongs there; a key that another one saw is replaced")
+}
+
+// foreignMKey is T37.
+func foreignMKey(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: append(twoTenants(), Tenant{"C", keyC, []string{"h7", "h8"}}), Firewalled: []string{"h8"}})
+	t.Victim("h1", "h5")
+	guid, place := t.GUID("h7", 1), t.Place("h7", 1)
+	s.Tried("h7 of tenant C sets an M_Key on its own adapter, which does not ask its host for the old one; so does h8 behind the firewall")
+	h7, h8 := t.attacker("h7"), t.attacker("h8")
+	t.Attack()
+	for _, a := range []*attacker{h7, h8} {
+		pi := t.Fabric.PortInfo(a.host, 1)
+		pi.MKey, pi.MKeyProtectBits, pi.MKeyLeasePeriod, pi.PortState = ib.NewMKey(0x0123456789ABCDEF), 2, 0, 0
+		pi.PortPhysicalState = 0
+		a.ask(smp{to: a.host, set: true, attr: mad.AttrPortInfo, mod: 1, data: with(s, &pi)})
+	}
+	s.Check(t.keyOf("h8") != ib.NewMKey(0x0123456789ABCDEF), "h8 has set the M_Key of its adapter through the firewall")
+	s.Check(t.keyOf("h7") == ib.NewMKey(0x0123456789ABCDEF), "h7 could not set the key, so nothing is proven")
+	t.Reported(25*time.Minute, "that the M_Key of h7 is none of ours", is(func(e *sm.KeyProblem) bool { return e.GUID == guid }))
+	t.Withdraw(t.GrantOf("h7", 1, keyC))
+	if t.Isolated(time.Minute, "h7 does not reach tenant C after the withdrawal", func() bool {
+		return t.Send("h7", "h8", keyC).Fate != sim.Delivered
+	}) {
+		s.Stopped("the adapter is lost, its switch port %v is not: what h7 may do is taken away there", place)
+	}
+	s.Check(len(t.TenantKeys(t.SwitchPort("h7", 1))) == 0, "switch port %v still has %v", place, t.TenantKeys(t.SwitchPort("h7", 1)))
+}
