@@ -10,7 +10,7 @@ import (
 
 // All lists the drills, in the order of their threats.
 func All() []Drill {
-	return slices.Concat(partitionDrills(), identityDrills(), smpDrills(), physicalDrills())
+	return slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), physicalDrills())
 }
 
 // Pick gives the drills of a list that are named: "T17", "t17", "17" or "T1-T16";

@@ -21,13 +21,17 @@ const (
 	TrapVerification Control = "trap_verification"
 	TrapRateLimit    Control = "trap_rate_limit"
 	RandomTIDs       Control = "random_tids"
+	KeyStrength      Control = "key_strength"
+	KeyJournal       Control = "key_journal"
+	Rotation         Control = "rotation"
+	Escrow           Control = "escrow"
 )
 
 func managementControls() []Carried {
 	return []Carried{
 		{
 			MKey, "every device has an M_Key, and obeys nobody without it",
-			[]string{"T29", "T30", "T32", "T35"},
+			[]string{"T29", "T30", "T32", "T35", "T44", "T45", "T49"},
 			func(o *SiteOptions) { o.NoKeys = true },
 		},
 		{
@@ -83,7 +87,37 @@ func managementControls() []Carried {
 			[]string{"T41"},
 			func(o *SiteOptions) { o.CountedTIDs = true },
 		},
+		{
+			KeyStrength, "keys cannot be guessed from what is public",
+			[]string{"T45"},
+			func(o *SiteOptions) { o.SM.MKey.Source = publicKey{} },
+		},
+		{
+			KeyJournal, "both keys are saved before a device gets a new one",
+			[]string{"T48"},
+			func(o *SiteOptions) {
+				o.Forgets = func(f *sm.Fact) bool { return f.Key != nil && !f.Key.Pending.IsZero() }
+			},
+		},
+		{
+			Rotation, "keys change from time to time",
+			[]string{"T48", "T52", "T60"},
+			func(o *SiteOptions) { o.SM.MKey.Rotation = keys.RotationConfig{} },
+		},
+		{
+			Escrow, "an escrow kit gives all keys when the store is lost",
+			[]string{"T50"},
+			func(o *SiteOptions) { o.NoEscrow = true },
+		},
 	}
+}
+
+// publicKey is a source that makes keys of GUIDs, which everybody knows.
+type publicKey struct{}
+
+// Make implements keys.Source.
+func (publicKey) Make(_ keys.Kind, guid ib.GUID, epoch keys.Epoch, now time.Time) (keys.Held, error) {
+	return keys.Held{Key: keys.New(uint64(guid) + uint64(epoch)), Epoch: epoch, Since: now}, nil
 }
 
 // oneKey is a source that gives all devices the same key.

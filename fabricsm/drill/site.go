@@ -39,6 +39,9 @@ type SiteOptions struct {
 
 	Firewalled  []string // hosts whose adapters keep subnet management from them
 	CountedTIDs bool     // transaction ids of the manager count up
+
+	Forgets  func(*sm.Fact) bool // what the store does not keep, nil: nothing
+	NoEscrow bool                // there is no kit from which keys could come back
 }
 
 func (o *SiteOptions) device() *sim.Device { return &o.Fabric.Device }
@@ -48,6 +51,7 @@ type Site struct {
 	*stage.Stage
 	scene    *Scene
 	device   sim.Device // that of all nodes
+	options  SiteOptions
 	tenants  []Tenant
 	victims  []*sim.Flow
 	mark     int           // in the events, of the last attack
@@ -81,9 +85,9 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	if o.NoKeys {
 		o.SM.MKey = sm.MKeyConfig{}
 	}
-	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs})
+	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
 	s.Must(err)
-	site := &Site{Stage: st, scene: s, device: *o.device(), tenants: o.Tenants}
+	site := &Site{Stage: st, scene: s, device: *o.device(), options: o, tenants: o.Tenants}
 	site.firewall(o.Firewalled)
 	s.sites = append(s.sites, site)
 	if o.Follows {

@@ -61,7 +61,11 @@ func (s *Stage) Step(in sm.Input) {
 		return
 	}
 	out := core.Step(s.now, in)
-	s.facts = append(s.facts, out.Save...)
+	for i := range out.Save {
+		if s.forgets == nil || !s.forgets(&out.Save[i]) {
+			s.facts = append(s.facts, out.Save[i])
+		}
+	}
 	for _, e := range out.Events {
 		s.events = append(s.events, Happened{s.Now(), e})
 	}

@@ -37,6 +37,9 @@ type Options struct {
 
 	// CountedTIDs gives requests transaction ids that count up, for drills.
 	CountedTIDs bool
+
+	// Forgets names facts that do not get saved, for drills; nil: none.
+	Forgets func(*sm.Fact) bool
 }
 
 // Happened is an event and when, since the start of the stage.
@@ -63,7 +66,8 @@ type Stage struct {
 	station *sim.Station
 	core    *sm.Core // nil while no manager runs
 	rng     *rand.Rand
-	counted bool   // CountedTIDs
+	counted bool // CountedTIDs
+	forgets func(*sm.Fact) bool
 	lastTID uint32 // of these
 	now     time.Time
 	facts   []sm.Fact
@@ -86,7 +90,7 @@ func New(o Options) (*Stage, error) {
 	o.Fabric.Seed = o.Seed
 	s := &Stage{
 		Fabric: sim.NewWith(o.Netlist, o.Fabric), List: o.Netlist, SM: o.SM,
-		rng: rand.New(rand.NewPCG(o.Seed, 1)), counted: o.CountedTIDs, now: Epoch,
+		rng: rand.New(rand.NewPCG(o.Seed, 1)), counted: o.CountedTIDs, forgets: o.Forgets, now: Epoch,
 	}
 	station, err := s.Fabric.Station(o.Manager, true)
 	if err != nil {
@@ -116,6 +120,9 @@ func (s *Stage) Crash() {
 
 // Running reports that there is a manager.
 func (s *Stage) Running() bool { return s.core != nil }
+
+// Restore replaces what was saved, for the next Start.
+func (s *Stage) Restore(facts []sm.Fact) { s.facts = slices.Clone(facts) }
 
 // Want replaces the intent.
 func (s *Stage) Want(in sm.Intent) {

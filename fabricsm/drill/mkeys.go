@@ -1,0 +1,274 @@
+package drill
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+)
+
+// mkeyDrills are those of the life of an M_Key, T44 to T52.
+func mkeyDrills() []Drill {
+	return []Drill{
+		{ID: "T44", Threat: "guess M_Keys", Play: guessedKeys},
+		{ID: "T45", Threat: "compute M_Keys from what is public, or use those that managers have by default", Play: computedKeys},
+		{ID: "T46", Threat: "read keys from files, backups, logs or answers", Needs: "the sealed store in this program; that no output and no file shows a planted key is tested with the service"},
+		{ID: "T47", Threat: "take a device away that has a key", Needs: "an operator's word that a device is gone for good: package keys retires its key, and nobody says so yet"},
+		{ID: "T48", Threat: "crash the subnet manager while keys change, so that devices are lost", Play: crashedRotation},
+		{ID: "T49", Threat: "restart a device while keys change, so that it stays open", Play: restartedDevice},
+		{ID: "T50", Threat: "lose all keys", Play: lostKeys},
+		{ID: "T51", Threat: "have protection switched off for the sake of a tool", Needs: "keys that are lent to tools for a while"},
+		{ID: "T52", Threat: "have tools fail because keys change right after the start", Play: earlyRotation},
+	}
+}
+
+// hourly is a site whose keys change each hour.
+func hourly() SiteOptions {
+	return SiteOptions{
+		Tenants: []Tenant{{"A", keyA, []string{"h1", "h2"}}, {"B", keyB, []string{"h3", "h6"}}},
+		SM:      sm.Config{MKey: sm.MKeyConfig{Rotation: keys.RotationConfig{Period: time.Hour, Grace: 5 * time.Minute, Window: 4}}},
+	}
+}
+
+// guessedKeys is T44.
+func guessedKeys(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	h7, leaf := t.attacker("h7"), t.SwitchPort("h1", 1).Node
+	const guesses = 2000
+	s.Tried("h7 tries %d M_Keys on the switch of h1, 100 a second", guesses)
+	t.Attack()
+	answered := 0
+	for i := range guesses {
+		if h7.ask(smp{to: leaf, attr: mad.AttrPortInfo, key: ib.NewMKey(uint64(i)*0x9E3779B97F4A7C15 + s.Seed())}) != nil {
+			answered++
+		}
+		t.Run(10 * time.Millisecond)
+	}
+	guid := t.GUID(leaf, 0)
+	t.Reported(10*time.Second, "who it was", t.wrongMKey("h7"))
+	t.Reported(10*time.Minute, "that somebody guesses", is(func(e *sm.KeyGuessing) bool { return e.GUID == guid }))
+	t.Counted(t.violations(leaf) >= guesses, "MKeyViolations of %s is %d", leaf, t.violations(leaf))
+	if s.Check(answered == 0, "%d of %d guesses were answered", answered, guesses) {
+		s.Stopped("a key has 64 bits: at this rate half of all keys take three billion years")
+	}
+	s.Must(t.Settle(settleTime))
+}
+
+// computedKeys is T45.
+func computedKeys(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	h7 := t.attacker("h7")
+	s.Tried("h7 tries 0x1, all ones, and each GUID of the fabric and the eight numbers after it, on every device")
+	list := []uint64{1, ^uint64(0), 0x0123456789ABCDEF}
+	for _, name := range t.Fabric.Nodes() {
+		for i := range uint64(9) {
+			list = append(list, uint64(t.List.Find(name).GUID)+i)
+		}
+	}
+	t.Attack()
+	opened := 0
+	for _, to := range t.Fabric.Nodes() {
+		for _, key := range list {
+			if to != "h7" && h7.ask(smp{to: to, attr: mad.AttrPortInfo, key: ib.NewMKey(key)}) != nil {
+				opened++
+				s.Check(false, "%s opens to a key that is public", to)
+				break
+			}
+		}
+	}
+	t.Reported(5*time.Second, "SMPs with a wrong M_Key", t.wrongMKey("h7"))
+	for _, key := range []uint64{0, 1, ^uint64(0), 0x0101010101010101} {
+		s.Check(keys.Check(keys.New(key)) != nil, "%#x passes as a new key", key)
+	}
+	_, err := keys.NewMaster(make([]byte, keys.MasterSize))
+	s.Check(err != nil, "a master of zeros is taken")
+	if opened == 0 {
+		s.Stopped("keys are derived from 64 random bytes, or random; what can be guessed is refused as a key, and as a master")
+	}
+}
+
+// onSavedKeys demands that each device is on the one key that was saved for it.
+func (t *Site) onSavedKeys(when string) {
+	for _, rec := range sm.KeyRecords(t.Facts()) {
+		for _, name := range t.Fabric.Nodes() {
+			if rec.Kind != keys.MKey || t.endGUID(name) != rec.GUID {
+				continue
+			}
+			t.scene.Check(rec.Pending.IsZero(), "%s: the change of the key of %s has no end", when, name)
+			t.scene.Check(!t.keyOf(name).IsZero() && rec.Current.Key.M() == t.keyOf(name), "%s: %s is not on the key that is saved", when, name)
+		}
+	}
+}
+
+// endGUID is that of the port which has the M_Key of a node.
+func (t *Site) endGUID(node string) ib.GUID {
+	if n := t.List.Find(node); n.Type == ib.NodeSwitch {
+		return n.GUID
+	}
+	return t.GUID(node, 1)
+}
+
+// setsKey reports a request that writes an M_Key.
+func setsKey(r *sm.Request) bool {
+	var pi mad.PortInfo
+	return r.MAD.Method() == mad.MethodSet && r.MAD.Attr() == mad.AttrPortInfo && mad.Decode(r.MAD.Data(), &pi) == nil && !pi.MKey.IsZero()
+}
+
+// crashedRotation is T48.
+func crashedRotation(s *Scene) {
+	const steps = 28
+	s.Tried("the subnet manager is killed at each of the first %d writes of keys of a rotation, before and after the device got it, and started again", steps)
+	for step := range 2 * steps {
+		t := s.Site(hourly())
+		t.Victim("h1", "h2")
+		writes, crashed := 0, false
+		t.Run(time.Hour - time.Minute)
+		t.OnSend = func(r *sm.Request) bool {
+			if crashed || !setsKey(r) {
+				return false
+			}
+			if writes++; writes <= step/2 {
+				return false
+			}
+			crashed = true
+			if step%2 == 1 {
+				t.deliverOnly(r)
+			}
+			t.Crash()
+			return true
+		}
+		t.Attack()
+		if !s.Check(t.Until(10*time.Minute, func() bool { return crashed }), "keys were not written %d times, so nothing is proven", step/2+1) {
+			return
+		}
+		t.OnSend = nil
+		t.Run(10 * time.Second)
+		t.Start()
+		t.Want(t.Intent())
+		t.Reported(20*time.Minute, "that keys have changed, after the restart", is(func(e *sm.KeysRotated) bool { return e.Failed == 0 }))
+		s.Must(t.Settle(settleTime))
+		t.onSavedKeys(fmt.Sprintf("killed at write %d", step/2+1))
+		if len(s.result.Failures) > 0 {
+			return
+		}
+	}
+	if len(s.result.Failures) == 0 {
+		s.Stopped("both keys are saved before a device is told, so that two Gets at most show which it is on; the rotation goes on")
+	}
+}
+
+// deliverOnly brings a request to its device, and the answer to nobody.
+func (t *Site) deliverOnly(r *sm.Request) {
+	t.scene.Must(t.Fabric.InjectMAD(Port("sm"), forgedOf(r)))
+}
+
+// restartedDevice is T49.
+func restartedDevice(s *Scene) {
+	s.Tried("h7 and leaf3 lose power for a moment when the 1st, 5th and 9th key of a rotation is written: they come back without an M_Key")
+	for _, node := range []string{"h7", "leaf3"} {
+		for _, step := range []int{1, 5, 9} {
+			o := hourly()
+			t := s.Site(o)
+			t.Victim("h1", "h2")
+			t.Run(time.Hour - time.Minute)
+			writes := 0
+			t.OnSend = func(r *sm.Request) bool {
+				if setsKey(r) {
+					writes++
+				}
+				return false
+			}
+			t.Until(10*time.Minute, func() bool { return writes >= step })
+			t.OnSend = nil
+			t.Attack()
+			s.Must(t.Fabric.Reboot(node))
+			s.Check(t.keyOf(node).IsZero(), "%s has kept its M_Key, so nothing is proven", node)
+			t.Collect()
+			guid := t.GUID("h7", 1)
+			t.Reported(time.Minute, "that h7 was away", is(func(e *sm.PortPlaced) bool { return e.GUID == guid }))
+			if t.Isolated(time.Minute, "the device has an M_Key again", func() bool { return !t.keyOf(node).IsZero() }) {
+				s.Stopped("whoever comes back at its place without a key gets one before anything else is written")
+			}
+			t.Run(20 * time.Minute)
+			s.Must(t.Settle(settleTime))
+			t.onSavedKeys("restarted " + node)
+		}
+	}
+}
+
+// lostKeys is T50.
+func lostKeys(s *Scene) {
+	t := s.Site(hourly())
+	t.Victim("h1", "h2")
+	t.Run(90 * time.Minute)
+	s.Tried("all records of keys are lost after a rotation; the kit has the master, the epochs and the places")
+	t.Attack()
+	before := t.state()
+	t.Crash()
+	t.Restore(t.recovered())
+	t.Start()
+	t.Want(t.Intent())
+	s.Check(t.Settle(5*time.Minute) == nil, "the subnet manager does not settle with what the kit gives")
+	if list := changed(before, t.state()); len(list) > 0 {
+		s.Check(false, "the recovery changed %q", list)
+	}
+	g := t.GrantOf("h4", 1, keyA)
+	t.Grant(g)
+	t.Reported(time.Minute, "that h4 is a member of tenant A: devices obey again", is(func(e *sm.MembershipApplied) bool { return e.GUID == g.GUID && e.PKey == keyA }))
+	s.Check(t.Send("h1", "h4", keyA).Fate == sim.Delivered, "h4 is no member of tenant A: devices do not obey")
+	if len(s.result.Failures) == 0 {
+		s.Stopped("the kit gives each device its key, without a write")
+	}
+}
+
+// recovered is what is saved, with the keys as an escrow kit gives them: derived
+// anew from the master, the epoch and the GUID.
+func (t *Site) recovered() (out []sm.Fact) {
+	for _, f := range t.Facts() {
+		if f.Key == nil {
+			out = append(out, f)
+		}
+	}
+	if t.options.NoEscrow {
+		return out
+	}
+	kit := keys.Derived{Master: t.scene.master()}
+	for _, rec := range sm.KeyRecords(t.Facts()) {
+		h, err := kit.Make(rec.Kind, rec.GUID, rec.Current.Epoch, rec.Current.Since)
+		t.scene.Must(err)
+		out = append(out, sm.KeyFactOf(keys.Record{Kind: rec.Kind, GUID: rec.GUID, Place: rec.Place, Current: h}))
+	}
+	return out
+}
+
+// earlyRotation is T52.
+func earlyRotation(s *Scene) {
+	t := s.Site(hourly())
+	t.Victim("h1", "h2")
+	s.Tried("the subnet manager is started again after half a period, while a tool works with the keys of today")
+	t.Attack()
+	early, was := 0, t.keyOf("leaf3")
+	t.Run(30 * time.Minute)
+	t.OnSend = func(r *sm.Request) bool {
+		if setsKey(r) {
+			early++
+		}
+		return false
+	}
+	t.Start()
+	t.Want(t.Intent())
+	back := t.Now()
+	t.Run(29 * time.Minute)
+	if s.Check(early == 0, "%d keys were written in the %v after the start", early, t.Now()-back) {
+		s.Stopped("the first change is a full period after the start")
+	}
+	t.OnSend = nil
+	t.Reported(2*time.Hour, "that keys have changed, later", is(func(e *sm.KeysRotated) bool { return e.Done > 0 }))
+	s.Check(t.keyOf("leaf3") != was, "leaf3 has the M_Key that it had at the start")
+}
