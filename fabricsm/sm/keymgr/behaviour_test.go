@@ -386,3 +386,49 @@ func TestRelease(t *testing.T) {
 		}
 	})
 }
+
+// TestNeighboursThatDisagree: a switch that shows another one a wrong node key is
+// told of, and put right, along with the one it told.
+func TestNeighboursThatDisagree(t *testing.T) {
+	l, err := netlist.Chain(netlist.Shape{Hosts: 4, Radix: 4})
+	e := newEnv(t, must(t, l, err), sim.Modern(), 1)
+	e.start()
+	e.settle(time.Minute)
+	manager := e.saved[name{keys.N2NKey, l.Find("sw2").GUID}].Current.Key
+	p := transport.Packet{LID: e.fab.PortInfo("sw2", 0).LID, QP: 1}
+	ask := func(method mad.Method) []byte {
+		p.MAD.SetHeader(mad.Header{Class: mad.ClassVendorN2N, ClassVersion: 1, Method: method, Attr: mad.N2NAttrNeighborsInfo, TID: 7})
+		p.MAD.SetMKey(manager.M())
+		got := e.st.Exchange([]transport.Packet{p}, nil)
+		if len(got) != 1 || got[0].MAD.Status() != mad.StatusOK {
+			t.Fatalf("%v NeighborsInfo: %v", method, got)
+		}
+		return got[0].MAD[32:]
+	}
+	var info mad.N2NNeighborsInfo
+	if err := mad.Decode(ask(mad.MethodGet), &info); err != nil {
+		t.Fatal(err)
+	}
+	for i := range info.Neighbor {
+		if i > 0 && info.Neighbor[i].LID != 0 {
+			info.Neighbor[i].Key = ib.NewMKey(0xbad)
+		}
+	}
+	if err := mad.Encode(p.MAD[32:], &info); err != nil {
+		t.Fatal(err)
+	}
+	ask(mad.MethodSet)
+	e.memberships(ib.DefaultPKeyFull)
+	if err := e.fab.NotifyNeighbors("sw2"); err != nil {
+		t.Fatal(err)
+	}
+	e.memberships(ib.DefaultPKeyLimited)
+	e.takeEvents()
+	e.run(3 * time.Second)
+	e.settle(time.Minute)
+	got := eventsOf[*sm.ClassKeyViolation](e.events)
+	if len(got) != 1 || got[0].GUID != l.Find("sw1").GUID || got[0].Node != 1 || got[0].SLID != e.fab.PortInfo("sw2", 0).LID {
+		t.Errorf("told %+v, want that sw1 refused sw2 once", got)
+	}
+	e.checkKeys()
+}

@@ -1,0 +1,81 @@
+package keymgr_test
+
+import (
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+)
+
+// TestRandomLives: through restarts of devices and of the manager, cables that are
+// pulled, devices that fall silent, loss and rotation, no key is shown to anybody
+// but its device or before it is saved, and in the end every device is on its own.
+func TestRandomLives(t *testing.T) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		l, err := netlist.FatTree2(netlist.Shape{Hosts: 6, Radix: 4})
+		e := newEnv(t, must(t, l, err), sim.Modern(), seed)
+		e.rotating()
+		e.cfg.AuditPeriod = 30 * time.Second
+		e.start()
+		e.live(60)
+		for i := range l.Nodes {
+			e.heal(l.Nodes[i].Name)
+		}
+		e.bad = chaos{}
+		e.run(75 * time.Minute) // those that were given up are looked at again
+		e.settle(10 * time.Minute)
+		e.checkKeys()
+		if t.Failed() {
+			t.Fatalf("seed %d: status %+v, problems %v", seed, e.status, eventsOf[*sm.ClassKeyProblem](e.events))
+		}
+	}
+}
+
+func (e *env) heal(node string) {
+	e.t.Helper()
+	if err := e.fab.SetFault(node, sim.Fault{}); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// live lets so many things happen to the fabric.
+func (e *env) live(turns int) {
+	e.t.Helper()
+	for range turns {
+		n := &e.list.Nodes[e.rng.IntN(len(e.list.Nodes))]
+		var err error
+		switch e.rng.IntN(7) {
+		case 0:
+			if n.Name != "sm" {
+				err = e.fab.Reboot(n.Name)
+			}
+		case 1:
+			if num := 1 + e.rng.IntN(len(n.Ports)-1); n.Ports[num].Peer != "" {
+				err = e.fab.Bounce(n.Name, ib.PortNum(num))
+			}
+		case 2:
+			if n.Name != "sm" {
+				err = e.fab.SetFault(n.Name, sim.Fault{Silent: true})
+			}
+		case 3:
+			e.heal(n.Name)
+		case 4:
+			e.bad = chaos{lose: 0.2 * e.rng.Float64(), twice: 0.1, delay: 0.1}
+		case 5:
+			e.bad = chaos{}
+		case 6:
+			e.start()
+		}
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		e.run(time.Duration(e.rng.IntN(60_000)) * time.Millisecond)
+	}
+}
