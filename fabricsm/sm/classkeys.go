@@ -96,13 +96,14 @@ func (k *configChecker) classKeys(c *ClassKeysConfig) {
 type KeyPort struct {
 	GUID   ib.GUID
 	LID    ib.LID
-	Place  ib.Place // to which its keys are bound; zero for a switch, and for our own port
+	Place  ib.Place // to which its keys are bound; zero for a switch
 	Switch bool
 	// Active: it has a LID, and packets reach it.
 	Active bool
 	// Verified: it is where it belongs.
 	Verified bool
-	// Bound: its M_Key was given out at Place, so that other keys follow.
+	// Bound: its M_Key was given out at Place, or it is our own port, so that other
+	// keys follow.
 	Bound bool
 	// Doubts changes whenever the device may have been restarted.
 	Doubts uint64
@@ -123,9 +124,9 @@ func (c *Core) KeyPort(p topo.PortID) (KeyPort, bool) {
 		GUID: guid, LID: tp.LID, Switch: c.ports[p].num == 0, Verified: c.verified(p),
 		Active: tp.State == ib.PortActive && tp.LID.IsUnicast(), Doubts: uint64(c.nodes[c.ports[p].node].epoch)<<32 | uint64(c.ports[p].doubts),
 	}
-	if !k.Switch && p != c.own() {
+	if !k.Switch {
 		k.Place = c.placeOf(p)
-		k.Bound = c.keyedHere(guid, k.Place)
+		k.Bound = p == c.own() || c.keyedHere(guid, k.Place)
 	}
 	return k, true
 }

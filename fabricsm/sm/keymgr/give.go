@@ -82,6 +82,10 @@ func (m *Manager) follow(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	if kp.Bound {
 		m.book.Move(c.kind, d.guid, kp.Place) // it follows the M_Key
 	}
+	if m.ofSwitch(a.ring, kp) {
+		m.withhold(x, kp, "its key is withheld: it is that of a switch, and this is none")
+		return keys.Key{}, false
+	}
 	s := a.ring.Next(kp.Place, true)
 	m.saveRing(a.ring)
 	switch s.Do {
@@ -101,6 +105,13 @@ func (m *Manager) follow(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 		return a.ring.Now(kp.Place, true)
 	}
 	return keys.Key{}, false
+}
+
+// ofSwitch reports the keys of a switch, which are bound to no place, at a port of
+// something else that shows its GUID.
+func (m *Manager) ofSwitch(r *keys.Ring, kp *sm.KeyPort) bool {
+	rec := r.Record()
+	return !kp.Switch && rec.Place.IsZero() && held(r)
 }
 
 // unprotected reports that a device that is on its key does not protect it as it

@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
+	"portcullis/fabricsm/topo"
 )
 
 // cable moves the cables of two hosts, each to a port of leaf1.
@@ -122,5 +123,47 @@ func TestStandby(t *testing.T) {
 	e.checkKeys()
 	if e.sent[mad.MethodGet] == gets || e.sent[mad.MethodSet] != sets {
 		t.Errorf("master again: %d Gets, %d Sets", e.sent[mad.MethodGet]-gets, e.sent[mad.MethodSet]-sets)
+	}
+}
+
+// TestKeysOfSwitchesAreNotForHosts: a host that shows the GUID of a switch, which is
+// off, is not shown its keys.
+func TestKeysOfSwitchesAreNotForHosts(t *testing.T) {
+	for _, mkeys := range []bool{false, true} {
+		l, err := netlist.Chain(netlist.Shape{Hosts: 4, Radix: 4})
+		e := newEnv(t, must(t, l, err), sim.Modern(), 1)
+		if mkeys {
+			e.cfg.MKey.Source = e.cfg.ClassKeys.Source
+		}
+		e.start()
+		e.settle(time.Minute)
+		before := e.keysNow()
+		const host, off = "h2", "sw2" // the host is at the other switch, with the manager
+		if err := e.fab.PowerOff(off); err != nil {
+			t.Fatal(err)
+		}
+		info := mad.NodeInfo{
+			BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: l.Find(host).GUID, PortGUID: l.Find(off).GUID,
+			PartitionCap: 64, LocalPortNum: 1,
+		}
+		if err := e.fab.Reboot(host); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.fab.Lie(host, 1, info); err != nil {
+			t.Fatal(err)
+		}
+		e.start()
+		e.run(10 * time.Minute)
+		if e.view.Fabric.PortByGUID(l.Find(off).GUID) == topo.None {
+			t.Fatal("the host is not seen")
+		}
+		if e.unsafe != "" {
+			t.Errorf("with M_Keys %v: %s", mkeys, e.unsafe)
+		}
+		for _, kind := range kinds {
+			if k, _ := e.fab.ClassKey(host, 1, classes[kind]); k.Key == before[name{kind, l.Find(off).GUID}] {
+				t.Errorf("with M_Keys %v: the host has the %v of the switch", mkeys, kind)
+			}
+		}
 	}
 }

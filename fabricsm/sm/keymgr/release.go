@@ -73,9 +73,16 @@ func (m *Manager) take(x ref, kp *sm.KeyPort) {
 
 // takeUnder finds out under which key a device may be written to.
 func (m *Manager) takeUnder(x ref, kp *sm.KeyPort) (keys.Key, bool) {
-	_, a, c := m.at(x)
+	d, a, c := m.at(x)
 	if !held(a.ring) {
 		return keys.Key{}, !m.explore(x, kp)
+	}
+	if m.ofSwitch(a.ring, kp) {
+		m.withhold(x, kp, "its key is withheld: it is that of a switch, and this is none")
+		return keys.Key{}, false
+	}
+	if kp.Bound {
+		m.book.Move(c.kind, d.guid, kp.Place)
 	}
 	s := a.ring.Next(kp.Place, true)
 	m.saveRing(a.ring)
