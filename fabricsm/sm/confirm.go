@@ -22,11 +22,15 @@ func (c *Core) noteArmed(p topo.PortID) {
 		pt.armed, pt.confirmed = 0, false
 	case pt.armed == 0:
 		pt.armed = int64(c.now.Sub(c.born)) + 1
-		if !c.concerns(p) {
+		if !c.asksTwice(p) {
 			c.inBackground(ref{clsProbe, int32(p)})
 		}
 	}
 }
+
+// asksTwice reports a switch port behind which nobody is let in before they were asked
+// once more: something is granted there, or the declared topology is enforced.
+func (c *Core) asksTwice(p topo.PortID) bool { return c.law.enforces() || c.concerns(p) }
 
 // confirm takes that a probe which was sent at some time found who was expected.
 func (c *Core) confirm(p topo.PortID, r *request) {
@@ -41,7 +45,7 @@ func (c *Core) confirm(p topo.PortID, r *request) {
 			c.markPort(clsSet, peer)
 		}
 		c.judgePort(p)
-	case c.concerns(p):
+	case c.asksTwice(p):
 		c.confirmNow(p)
 	}
 }
@@ -74,10 +78,13 @@ func (c *Core) mayActivate(p topo.PortID) bool {
 		return true
 	}
 	h := c.peer(sp)
+	if h != topo.None && c.external(h) {
+		return !c.law.enforces() || c.confirmed(min(sp, h))
+	}
 	if h != topo.None && c.isEnd(h) && (!c.keyed(h) || c.nodes[c.ports[sp].node].unsure) {
 		return false
 	}
-	return h == topo.None || !c.isEnd(h) || !c.concerns(sp) && !c.concerns(h) || c.confirmed(sp)
+	return h == topo.None || !c.isEnd(h) || !c.asksTwice(sp) && !c.concerns(h) || c.confirmed(sp)
 }
 
 // confirmInBackground asks a host again who it is, unless that was done or the

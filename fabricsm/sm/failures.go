@@ -185,6 +185,7 @@ func (c *Core) noProbe(r *request) {
 		return
 	}
 	p := topo.PortID(r.ref.id)
+	c.acquit(p)
 	pt := &c.ports[p]
 	if !linkUp(&pt.info) {
 		return

@@ -190,6 +190,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 // clearPort forgets all that is known of a port.
 func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 	c.ports[p] = port{node: id, num: num, challenger: topo.None}
+	c.acquit(p)
 	c.shownKeys.Set(int32(p), nil)
 	c.mkeys.states.shown.Set(int32(p), nil)
 }

@@ -199,6 +199,9 @@ func (c *Core) lawDown(p topo.PortID, physically bool) {
 	if !c.law.on() || !c.external(p) {
 		return
 	}
+	if physically {
+		c.acquit(p)
+	}
 	at := c.placeOf(p)
 	if st, v, _ := c.law.judge.At(at); !physically && (st == judge.StateHeld && v != judge.Held) {
 		return

@@ -52,6 +52,9 @@ func (c *Core) convicted(p topo.PortID, r *request) bool {
 
 // acquit ends a suspicion.
 func (c *Core) acquit(p topo.PortID) {
+	if len(c.law.asking) == 0 {
+		return
+	}
 	if delete(c.law.asking, p); len(c.law.asking) == 0 {
 		clear(c.law.proven)
 	}

@@ -166,9 +166,11 @@ func lawRefuses(j *judge.Judge, wrong, limit int) string {
 	switch {
 	case !j.Rooted():
 		return fmt.Sprintf("revision %d is not enforced: it does not have the subnet manager where it is, so nothing could be verified; is it the topology of this fabric?", rev.Number)
-	case j.Score() < rev.Policy.Score():
+	case !rev.Policy.Enough(j.Verified(), j.Spec().NumActive()):
 		return fmt.Sprintf("revision %d is not enforced: %d of its %d links are verified (%v), %v are needed; is it the topology of this fabric?",
 			rev.Number, j.Verified(), j.Spec().NumActive(), j.Score(), rev.Policy.Score())
+	case wrong > 0 && !rev.Policy.Enough(j.Verified(), j.Verified()+wrong):
+		return fmt.Sprintf("revision %d is not enforced: %d ports differ from it and only %d of the links that are up are in it; is it whole?", rev.Number, wrong, j.Verified())
 	case wrong > limit:
 		return fmt.Sprintf("revision %d is not enforced: it would switch off %d ports, at most %d are allowed at once; correct the topology, or raise max_flips in its policy", rev.Number, wrong, limit)
 	default:
@@ -181,7 +183,7 @@ func lawRefuses(j *judge.Judge, wrong, limit int) string {
 // be discovered.
 func (c *Core) lawFalls() bool {
 	l := &c.law
-	if !l.trial || !l.enforces() || !l.judge.Rooted() && c.ownSwitch() == 0 {
+	if !l.trial || !l.enforces() || len(l.asking) > 0 || !l.judge.Rooted() && c.ownSwitch() == 0 {
 		return false
 	}
 	l.trial = false
@@ -215,7 +217,9 @@ func (c *Core) enforced() {
 // lawElects reports that this SM may become master as far as the declared topology
 // says. Where it is enforced and we are not where it has us, nothing that works is
 // touched: a person is needed.
-func (c *Core) lawElects() bool { return !c.law.enforces() || c.law.judge.Rooted() }
+func (c *Core) lawElects() bool {
+	return !c.law.enforces() || c.law.judge.Rooted() && !(c.law.trial && len(c.law.asking) > 0)
+}
 
 // lawPromotes puts enforcement into force that was asked for and refused, once the
 // fabric allows it. It reports whether there is something to do for that.

@@ -166,6 +166,20 @@ func (p *Policy) Score() Permille {
 	return p.MinScore
 }
 
+// slack is how many links may be wrong in a fabric so small that one or two are more
+// than DefaultMinScore leaves.
+const slack = 2
+
+// Enough reports that so many of the links that are expected are enough for
+// enforcement. Where the policy names no score, two may always be missing: one wrong
+// cable must not keep a small fabric from being protected. None of none is not enough.
+func (p *Policy) Enough(verified, expected int) bool {
+	if verified <= 0 {
+		return false
+	}
+	return Share(verified, expected) >= p.Score() || p.MinScore == 0 && expected-verified <= slack
+}
+
 // Flips gives how many of so many links may change in one activation.
 func (p *Policy) Flips(links int) int {
 	if p.MaxFlips > 0 {

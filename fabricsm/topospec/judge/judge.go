@@ -128,7 +128,7 @@ func (j *Judge) SetMode(m topospec.Mode, by string) error {
 		return fmt.Errorf("promote %s to %v: %w: only a person does that", j.spec.Revision().Fabric, m, ErrRefused)
 	}
 	p := &j.spec.Revision().Policy
-	if m == topospec.Enforce && j.mode != m && j.Score() < p.Score() {
+	if m == topospec.Enforce && j.mode != m && !p.Enough(j.verified, j.spec.NumActive()) {
 		return fmt.Errorf("enforce %s: %w: %d of %d links are verified (%v), %v are needed; is it the specification of this fabric?",
 			j.spec.Revision().Fabric, ErrRefused, j.verified, j.spec.NumActive(), j.Score(), p.Score())
 	}
