@@ -67,6 +67,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	epoch := c.nodes[pt.node].epoch
 	hasLink := pt.num != 0
+	if byGet {
+		c.reread(p)
+	}
 	if !was {
 		c.lawFirst(p)
 	}

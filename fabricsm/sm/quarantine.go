@@ -183,7 +183,12 @@ func (c *Core) workQuarantine(p topo.PortID) bool {
 			c.forceLink(p, ib.PhysPolling)
 			return true
 		}
+		if c.mayBeOff(p) {
+			c.markPort(clsInfo, p)
+			return true
+		}
 		pt.reopen = false
+		c.isOpen(p)
 	}
 	switch {
 	case !c.dark(p):

@@ -56,7 +56,7 @@ type law struct {
 	guardOf *topo.Fabric
 	todo    []judge.Change
 	busy    bool
-	letGo   map[ib.Place]bool // were switched off before a restart, and are to be no longer
+	letGo   map[ib.Place]bool // were switched off and are to be no longer; true: were read since
 	rows    lawRows
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/judge"
 )
@@ -14,9 +15,12 @@ const (
 	// topology into force; Mark says which and of what content. None takes it back.
 	FactTopologyMode FactKind = "topology-mode"
 	// FactTopology: Port of the switch GUID was switched off by the declared topology
-	// for what was Seen there; Mark is the verdict. None takes it back.
+	// for what was Seen there; Mark is the verdict, or releasedMark when it is to be
+	// switched on again and was not yet. None takes it back.
 	FactTopology FactKind = "topology"
 )
+
+const releasedMark = "released"
 
 // lawMark names a mode and the content it is in force for.
 func lawMark(spec *topospec.Spec, m topospec.Mode) string {
@@ -62,19 +66,54 @@ func (c *Core) restoreLaw(f *Fact) {
 	at := ib.Place{Switch: f.GUID, Port: f.Port}
 	var v judge.Verdict
 	s, err := parseSeen(f.Seen)
-	if err == nil {
+	if err == nil && f.Mark != releasedMark {
 		err = v.UnmarshalText([]byte(f.Mark))
 	}
 	s.At = at
-	if err == nil && l.judge != nil && l.judge.Restore(s, v) {
+	if err == nil && f.Mark != releasedMark && l.judge != nil && l.judge.Restore(s, v) {
 		row := l.row(&judge.Change{At: at, To: judge.StateDisabled, Seen: s, Ruling: judge.Ruling{Verdict: v, Action: judge.Disable, State: judge.StateDisabled}})
 		row.Since, row.saved = f.Since, true
 		l.rows.put(row)
 		c.stands(problemKey{kind: lawBroken, place: at}, row.Text)
 		return
 	}
-	l.letGo[at] = true
-	c.save(Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port})
+	c.reopenLater(at)
+}
+
+// reopenLater has a port switched on that was switched off, if need be after a restart.
+func (c *Core) reopenLater(at ib.Place) {
+	c.law.letGo[at] = false
+	c.save(Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port, Mark: releasedMark})
+}
+
+// mayBeOff reports a port that is to be switched on, and that was not read since: the
+// Set that switched it off may have had no answer.
+func (c *Core) mayBeOff(p topo.PortID) bool {
+	if len(c.law.letGo) == 0 {
+		return false
+	}
+	read, ok := c.law.letGo[c.placeOf(p)]
+	return ok && !read
+}
+
+// reread takes that a port was read.
+func (c *Core) reread(p topo.PortID) {
+	if c.external(p) && c.mayBeOff(p) {
+		c.law.letGo[c.placeOf(p)] = true
+		c.markPort(clsSet, p)
+	}
+}
+
+// isOpen takes that a port is not switched off.
+func (c *Core) isOpen(p topo.PortID) {
+	if len(c.law.letGo) == 0 {
+		return
+	}
+	at := c.placeOf(p)
+	if _, ok := c.law.letGo[at]; ok {
+		delete(c.law.letGo, at)
+		c.save(Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port})
+	}
 }
 
 // saveLaw makes it survive a restart that a port is switched off, or no longer is.
@@ -83,13 +122,13 @@ func (c *Core) saveLaw(at ib.Place) {
 	if l.trial {
 		return // nothing is written yet
 	}
-	f := Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port}
-	if l.judge != nil {
-		if st, v, s := l.judge.At(at); st == judge.StateDisabled {
-			f.Mark, f.Seen, f.Since = v.String(), formatSeen(&s), c.now.UTC().Truncate(time.Second)
-		}
+	st, v, s := l.judge.At(at)
+	if st != judge.StateDisabled {
+		c.reopenLater(at)
+		return
 	}
-	c.save(f)
+	delete(l.letGo, at)
+	c.save(Fact{Kind: FactTopology, GUID: at.Switch, Port: at.Port, Mark: v.String(), Seen: formatSeen(&s), Since: c.now.UTC().Truncate(time.Second)})
 }
 
 // saveMode makes it survive a restart which mode is in force.

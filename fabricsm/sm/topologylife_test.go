@@ -1,7 +1,6 @@
 package sm_test
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -29,9 +28,11 @@ func enforced(t testing.TB, change ...func(*topospec.Revision)) *env {
 	return e
 }
 
-// insert brings a node into the fabric, with a cable at its port 1.
-func insert(e *env, n netlist.Node) error {
-	return errors.Join(e.fab.Insert(n), e.fab.Bounce(n.Name, 1))
+// insert brings a node into the fabric, cabled to the port that is free.
+func insert(e *env, kind ib.NodeType, name string, guid ib.GUID) error {
+	n := netlist.NewNode(kind, name, guid, 2)
+	n.Ports[1].Peer, n.Ports[1].PeerPort = "leaf2", 4
+	return e.fab.Insert(n)
 }
 
 // TestWrongCables: each wrong cable is cut at its own port, and named.
@@ -65,14 +66,14 @@ func TestWrongCables(t *testing.T) {
 		},
 		{
 			"T150 a switch that nobody knows", func(e *env) error {
-				return insert(e, netlist.Node{Name: "own", Type: ib.NodeSwitch, GUID: 0xabc, Ports: []netlist.Port{{}, {Peer: "leaf2", PeerPort: 4}, {}}})
+				return insert(e, ib.NodeSwitch, "own", 0xabc)
 			},
 			[]string{"leaf2/4"},
 			[]string{"leaf2/4 unplanned disabled"},
 		},
 		{
 			"T149 another fabric", func(e *env) error {
-				return insert(e, netlist.Node{Name: "alien", Type: ib.NodeCA, GUID: 0xabd, Ports: []netlist.Port{{}, {Peer: "leaf2", PeerPort: 4}}})
+				return insert(e, ib.NodeCA, "alien", 0xabd)
 			},
 			[]string{"leaf2/4"},
 			[]string{"leaf2/4 unplanned disabled"},

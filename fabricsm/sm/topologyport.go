@@ -144,8 +144,7 @@ func (c *Core) lawFirst(p topo.PortID) {
 	if !c.external(p) {
 		return
 	}
-	if len(c.law.letGo) > 0 && c.law.letGo[c.placeOf(p)] {
-		delete(c.law.letGo, c.placeOf(p))
+	if _, ok := c.law.letGo[c.placeOf(p)]; ok {
 		c.ports[p].reopen = true
 		c.markPort(clsSet, p)
 	}

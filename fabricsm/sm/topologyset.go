@@ -75,7 +75,7 @@ func (c *Core) repeal(by string) {
 	}
 	for _, row := range l.rows.list() {
 		if row.State == judge.StateDisabled {
-			c.save(Fact{Kind: FactTopology, GUID: row.Place.Switch, Port: row.Place.Port})
+			c.reopenLater(row.Place)
 		}
 	}
 	clear(l.rows.at)
