@@ -46,7 +46,7 @@ func (c *Core) convicted(p topo.PortID, r *request) bool {
 		return true
 	})
 	c.ports[p].verify = true
-	c.after(nearRetry, timerNear, ref{clsProbe, int32(p)})
+	c.after(nearRetry<<min(s.tries, 6), timerNear, ref{clsProbe, int32(p)})
 	return false
 }
 
