@@ -8,6 +8,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topospec"
 )
 
 // fabricConfig is the section "fabric" of the configuration. The service and
@@ -36,6 +37,7 @@ type fabricConfig struct {
 	Routing     routingConfig  `yaml:"routing"`
 	Keys        keysConfig     `yaml:"keys"`
 	Watch       watchConfig    `yaml:"watch"`
+	Topology    topologyConfig `yaml:"topology"`
 }
 
 // fabricSection is a part of fabricConfig.
@@ -64,6 +66,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.routing", &f.Routing},
 		{"fabric.keys", &f.Keys},
 		{"fabric.watch", &f.Watch},
+		{"fabric.topology", &f.Topology},
 	}
 }
 
@@ -77,7 +80,7 @@ func defaultFabric() fabricConfig {
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
-		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(),
+		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(),
 	}
 }
 
@@ -88,6 +91,9 @@ func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
 	c.Growth = sm.DefaultConfig().Growth // has no keys
 	var errs []error
 	c.SMKey, errs = f.smKey(path)
+	if f.Keys.Places == placesAuto && f.Topology.Mode == topospec.Enforce.String() {
+		f.Keys.Places = placesDeclared
+	}
 	for _, s := range f.sections() {
 		if err := s.apply(&c, path); err != nil {
 			errs = append(errs, err)

@@ -12,8 +12,8 @@ import (
 )
 
 // What SIGHUP changes of the Subnet Manager: port policies, quality of service,
-// rules of health, the list of allowed Subnet Managers, and routing engines with
-// the files they read. The rest is told to need a restart.
+// rules of health, the list of allowed Subnet Managers, the declared topology, and
+// routing engines with the files they read. The rest is told to need a restart.
 
 // liveKey reports a key of the configuration that may change while the service
 // runs.
@@ -21,7 +21,7 @@ func liveKey(key string) bool {
 	if key == "fabric.ports.lmc_port0" {
 		return false
 	}
-	for _, live := range []string{"fabric.ports.", "fabric.qos.", "fabric.health.", "fabric.routing."} {
+	for _, live := range []string{"fabric.ports.", "fabric.qos.", "fabric.health.", "fabric.routing.", "fabric.topology."} {
 		if strings.HasPrefix(key, live) {
 			return true
 		}
@@ -131,7 +131,9 @@ func (s *loneSM) reconfigure(ctx context.Context) {
 	}
 	r := compare("fabric.", &s.o.config.Fabric, &o.config.Fabric, &s.core, &core)
 	r.apply(ctx, s.marks, s.log, o.file)
+	newTopology(ctx, s.marks, s.log, &s.core.Topology, &core.Topology)
 	s.core = withPolicy(s.core, &r)
+	s.core.Topology = core.Topology
 }
 
 // reconfigure reads the configuration of the service again. With an error in it
@@ -150,9 +152,12 @@ func (s *service) reconfigure(ctx context.Context) error {
 	}
 	core := s.core()
 	r := compare("", s.config, c, &core, &next)
+	was := core.Topology
 	core = withPolicy(core, &r)
+	core.Topology = next.Topology
 	s.current.Store(&core)
 	r.apply(ctx, s.marks, s.log, s.config.file)
+	newTopology(ctx, s.marks, s.log, &was, &core.Topology)
 	return nil
 }
 

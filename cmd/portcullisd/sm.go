@@ -58,6 +58,9 @@ Options:
   --tries N             tries before a node counts as silent; default 3
   --keys-root FILE      give devices M_Keys, sealed under FILE of "portcullis keys root"
                         in DIR of --state-dir
+  --topology FILE       which device belongs behind which switch port: a native revision
+                        or a topoconfig.conf (docs/topospec.md)
+  --topology-mode MODE  observe, warn, or enforce: ports that differ are switched off
   --guid2lid FILE       LIDs for ports that have none in DIR, as OpenSM kept them
   --qos                 program quality of service: SL-to-VL and arbitration tables
   --qos-options FILE    OpenSM's options qos and qos_*, such as its opensm.conf

@@ -30,6 +30,9 @@ const MaxReason = 200
 
 // marked takes what an operator says.
 func (c *Core) marked(in *HealthMarked) {
+	if in.Mark == MarkNone {
+		c.releaseMarked(in)
+	}
 	r := c.health.at[in.Place]
 	if r == nil && in.Mark != MarkNone && !in.Place.IsZero() {
 		r = c.health.of(in.Place)

@@ -139,7 +139,7 @@ func (l *law) consequence(t *TopologyPort) string {
 	case t.Page:
 		return "it is not switched off, since it is the way of the subnet manager or the only one to a switch: look at once"
 	case t.State == judge.StateDisabled:
-		return fmt.Sprintf("the port is switched off; when it is as declared: portcullis topospec release %v", t.Place)
+		return fmt.Sprintf("the port is switched off; when it is as declared: portcullis fabric health release %v", t.Place)
 	case t.State == judge.StateHeld:
 		return "it is held: no key, no LID, no route, no partition"
 	default:

@@ -118,7 +118,7 @@ func TestDisabledUntilReleased(t *testing.T) {
 			t.Errorf("%d Sets after a restart, want none", n)
 		}
 	}
-	e.step(&sm.TopologyRelease{Place: h.place, By: "ada", Why: "the adapter is right again"})
+	e.step(&sm.HealthMarked{Place: h.place}) // portcullis fabric health release
 	e.run(time.Minute)
 	e.mustSettle(time.Minute)
 	if got := e.disabled(); len(got) > 0 {

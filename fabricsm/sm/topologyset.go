@@ -244,6 +244,20 @@ func (c *Core) lawPromotes() bool {
 	return true
 }
 
+// releaseMarked lets go of a port that an operator takes every mark from.
+func (c *Core) releaseMarked(in *HealthMarked) {
+	if !c.law.on() {
+		return
+	}
+	if st, v, _ := c.law.judge.At(in.Place); st == judge.StateDisabled || st == judge.StateHeld && v != judge.Held {
+		why := in.Reason
+		if why == "" {
+			why = "released with its marks"
+		}
+		c.releaseLaw(&TopologyRelease{Place: in.Place, By: "operator", Why: why})
+	}
+}
+
 // releaseLaw lets go of a port.
 func (c *Core) releaseLaw(in *TopologyRelease) {
 	if !c.law.on() {

@@ -35,11 +35,11 @@
 //     state or verdict changed, the one that was told included; others can be those
 //     of a swap, and those behind a switch that became verified or is not any more.
 //     A port that came to StateDisabled is to be switched off and, when it was linked,
-//     unlinked; StateHeld from StateVerified takes back what was granted (switch
-//     port first); StateVerified from StateHeld means: probe it now; StateReleased
-//     means: enable and probe it. Each is one event, with expected and seen.
+//     unlinked; StateHeld from StateVerified grants nothing new; StateVerified from
+//     StateHeld means: probe it now; StateReleased means: enable and probe it. Each is one event, with expected and seen.
 //  8. Grants. A membership, a key and a LID may be bound to a place only if
-//     [Judge.IsVerified] says so, in every mode; a place without a verified link is
+//     [Judge.IsVerified] or [Judge.IsSteady] says so; a key in every mode, the others
+//     under Enforce, since the milder modes only report; a place without a verified link is
 //     quarantined as one without an admission is. In modes below Enforce the core may
 //     go on to route what is admitted but not verified, as it did without a
 //     specification.
@@ -57,8 +57,8 @@
 // bounded number. A port that was disabled stays so, whatever it shows later
 // (T23), until it is released, the specification changes, or the mode goes below
 // Enforce. Ports that are disabled are to be stored by the caller (as facts are);
-// after a restart it tells the judge by Link what was seen there, or leaves the
-// port switched off until somebody releases it.
+// after a restart it tells the judge by [Judge.Restore] what was seen there. Who is
+// about to switch a port off may look twice: [Judge.Try] notes nothing.
 //
 // A port behind a switch that is not verified any more, at which the same is seen
 // as when it was, is steady ([Judge.IsSteady]): what was granted there stays, for
