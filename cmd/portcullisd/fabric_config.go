@@ -8,7 +8,6 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/topospec"
 )
 
 // fabricConfig is the section "fabric" of the configuration. The service and
@@ -91,9 +90,6 @@ func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
 	c.Growth = sm.DefaultConfig().Growth // has no keys
 	var errs []error
 	c.SMKey, errs = f.smKey(path)
-	if f.Keys.Places == placesAuto && f.Topology.Mode == topospec.Enforce.String() {
-		f.Keys.Places = placesDeclared
-	}
 	for _, s := range f.sections() {
 		if err := s.apply(&c, path); err != nil {
 			errs = append(errs, err)

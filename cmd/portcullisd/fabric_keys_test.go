@@ -145,7 +145,7 @@ func TestPlacesOfKeys(t *testing.T) {
 		c, core := defaultKeys(), sm.Config{}
 		c.Root, c.Places = "root", tt.places
 		if tt.topology {
-			core.Topology.Spec = &topospec.Spec{}
+			core.Topology = sm.TopologyConfig{Spec: &topospec.Spec{}, Mode: topospec.Enforce}
 		}
 		c.bindPlaces(&core)
 		said := strings.Join(c.keyNotices(&core), "\n")

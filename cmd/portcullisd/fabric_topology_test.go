@@ -50,7 +50,7 @@ func TestTopologyOfTheConfiguration(t *testing.T) {
 			if c.Topology.Mode != tt.want.Mode || (c.Topology.Spec != nil) != (tt.file != "") {
 				t.Errorf("%+v", c.Topology)
 			}
-			if got := f.Keys.keyPlaces(); got != tt.places {
+			if got := c.MKey.Places; got != tt.places {
 				t.Errorf("keys are given to places that are %v, want %v", got, tt.places)
 			}
 		})

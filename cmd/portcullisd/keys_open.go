@@ -16,6 +16,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/vault"
 )
 
@@ -93,7 +94,7 @@ func (c *keysConfig) bindPlaces(to *sm.Config) {
 		return
 	}
 	to.MKey.Places = sm.PlacesSeen
-	if c.Places == placesDeclared || c.Places == placesAuto && to.Topology.Spec != nil {
+	if c.Places == placesDeclared || c.Places == placesAuto && to.Topology.Spec != nil && to.Topology.Mode == topospec.Enforce {
 		to.MKey.Places = sm.PlacesDeclared
 	}
 }
