@@ -11,7 +11,7 @@ import (
 )
 
 // TestTopologyOfTheConfiguration: a topoconfig.conf becomes what the core compares
-// the fabric with, and whoever has one gives M_Keys to declared places only.
+// the fabric with.
 func TestTopologyOfTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -26,11 +26,10 @@ func TestTopologyOfTheConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		name, file, mode string
 		want             sm.TopologyConfig
-		places           sm.KeyPlaces
 		err              string
 	}{
-		{name: "none", mode: "observe", places: sm.PlacesSeen},
-		{name: "enforced", file: good, mode: "enforce", want: sm.TopologyConfig{Mode: topospec.Enforce}, places: sm.PlacesDeclared},
+		{name: "none", mode: "observe"},
+		{name: "enforced", file: good, mode: "enforce", want: sm.TopologyConfig{Mode: topospec.Enforce}},
 		{name: "cut off", file: cut, mode: "warn", err: "cut.conf"},
 		{name: "missing", file: filepath.Join(dir, "none"), mode: "warn", err: "fabric.topology.file"},
 	} {
@@ -49,9 +48,6 @@ func TestTopologyOfTheConfiguration(t *testing.T) {
 			}
 			if c.Topology.Mode != tt.want.Mode || (c.Topology.Spec != nil) != (tt.file != "") {
 				t.Errorf("%+v", c.Topology)
-			}
-			if got := c.MKey.Places; got != tt.places {
-				t.Errorf("keys are given to places that are %v, want %v", got, tt.places)
 			}
 		})
 	}
