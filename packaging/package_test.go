@@ -18,10 +18,11 @@ type shipped struct {
 	version []string // arguments that make the program name its build
 	state   string   // directory the running program keeps, below the root
 	unit    string
+	kept    string // of the configuration also by a purge: state is sealed under it
 }
 
 var packages = []shipped{
-	{name: "portcullisd", version: []string{"--version"}, state: "var/lib/portcullis", unit: "portcullisd.service"},
+	{name: "portcullisd", version: []string{"--version"}, state: "var/lib/portcullis", unit: "portcullisd.service", kept: "etc/portcullis/keys.root"},
 	{name: "portcullis-agent", version: []string{"version"}, state: "var/lib/portcullis-agent", unit: "portcullis-agent.service"},
 	{name: "portcullis", version: []string{"version"}},
 	{name: "portcullis-sim", version: []string{"--version"}},
@@ -81,7 +82,12 @@ func TestDeb(t *testing.T) {
 			p.run(t, root)
 			dpkg("--remove", p.name)
 			dpkg("--purge", p.name)
-			p.checkGone(t, root, "")
+			p.checkGone(t, root, p.kept)
+			if p.kept != "" {
+				if _, err := os.Stat(filepath.Join(root, p.kept)); err != nil {
+					t.Errorf("a purge took what state is sealed under: %v", err)
+				}
+			}
 		})
 	}
 }

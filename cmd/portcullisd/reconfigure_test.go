@@ -70,9 +70,10 @@ func TestSMReadsItsConfigurationAgain(t *testing.T) {
 	write(t, file, "fabric:\n  lmc: 1\n  ports: {max_mtu: 1024}\n  health: {marked: disable}\n")
 	hangUp(t, d)
 	eventually(t, "links with the new MTU", mtu(1024))
-	if said := d.lines.String(); !strings.Contains(said, "fabric.lmc changed: restart to apply") {
-		t.Errorf("nothing says what needs a restart:\n%s", said)
-	}
+	eventually(t, "what needs a restart", func() (bool, string) {
+		said := d.lines.String()
+		return strings.Contains(said, "fabric.lmc changed: restart to apply"), said
+	})
 	if h := mark(t, c, v1.HealthMark{Place: "0x100000/1", Mark: v1.MarkUnhealthy, Reason: "test"}); h.Action != "disable" {
 		t.Errorf("a mark is followed by %s", h.Action)
 	}

@@ -167,7 +167,7 @@ func (t *Site) state() map[string]string {
 			for lid := range ib.LID(mad.LIDsPerBlock) {
 				ways = append(ways, t.Fabric.Egress(name, lid))
 			}
-			out["routes of "+name] = fmt.Sprint(ways, t.Fabric.MulticastPorts(name, ib.MinMulticastLID))
+			out["routes of "+name] = fmt.Sprintf("%v %v", ways, t.Fabric.MulticastPorts(name, ib.MinMulticastLID))
 		}
 	}
 	return out

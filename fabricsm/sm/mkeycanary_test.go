@@ -9,7 +9,6 @@ import (
 	"portcullis/fabricsm/keys/keystest"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
-	"portcullis/fabricsm/topo"
 )
 
 // TestCoreShowsNoKey: keys that are given out, changed, given back and given out
@@ -48,7 +47,7 @@ func TestCoreShowsNoKey(t *testing.T) {
 	}
 	view := fmt.Appendf(nil, "%+v %+v", e.view, e.view.MKeys)
 	for i := range e.view.Fabric.Ports() {
-		view = fmt.Appendf(view, "%+v", e.view.MKey(topo.PortID(i)))
+		view = fmt.Appendf(view, "%+v", e.view.MKey(i))
 	}
 	scan.Clean(t, "view", view)
 	scan.Clean(t, "problems", fmt.Appendf(nil, "%q", e.problems()))
