@@ -9,6 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// open are the drills that cannot be played yet. Each says what it needs, and
+// counts as not passed where drills are played; the list only gets shorter.
+var open = []string{"T5", "T12", "T15", "T16", "T27", "T43", "T46", "T47", "T51", "T53", "T54", "T55", "T56", "T57", "T58"}
+
 // TestDrillsPass plays every drill with all controls.
 func TestDrillsPass(t *testing.T) {
 	for _, d := range All() {
@@ -16,8 +20,11 @@ func TestDrillsPass(t *testing.T) {
 			t.Parallel()
 			r := Run(d, Options{Seed: 1})
 			switch {
+			case (r.Needs != "") != slices.Contains(open, d.ID):
+				t.Errorf("%s needs %q; it is one of those that cannot be played yet: %v", d.ID, r.Needs, slices.Contains(open, d.ID))
+			case r.Needs != "" && r.Passed:
+				t.Errorf("%s passed without being played", d.ID)
 			case r.Needs != "":
-				t.Skipf("cannot be played yet: needs %s", r.Needs)
 			case !r.Passed:
 				t.Errorf("%s failed: %q", d.ID, r.Failures)
 			case len(r.Reported) == 0 || len(r.Stopped) == 0:
