@@ -103,7 +103,7 @@ func (l *loop) stepKeys(in keymgr.Input) {
 	}
 	out := &k.did
 	*out = k.manager.Step(l.now, in)
-	l.facts = append(l.facts, out.Save...)
+	l.keep(out.Save)
 	for i := range out.Answer {
 		a := &out.Answer[i]
 		l.send = append(l.send, transport.Packet{MAD: a.MAD, LID: a.LID, QP: gmpQP})

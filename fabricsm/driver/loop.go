@@ -311,7 +311,7 @@ func (l *loop) step(in sm.Input) {
 	if l.o.Record != nil {
 		l.o.Record.Output(out)
 	}
-	l.facts = append(l.facts, out.Save...)
+	l.keep(out.Save)
 	for i := range out.Answer {
 		a := &out.Answer[i]
 		l.send = append(l.send, transport.Packet{MAD: a.MAD, LID: a.LID, QP: a.QP})
@@ -353,9 +353,17 @@ func (l *loop) show(v *sm.View) {
 	}
 }
 
+// keep has facts saved before anything else is sent. Without a store they end
+// here: those of a whole fabric are megabytes.
+func (l *loop) keep(facts []sm.Fact) {
+	if l.o.Store != nil {
+		l.facts = append(l.facts, facts...)
+	}
+}
+
 // saveFacts makes facts durable.
 func (l *loop) saveFacts() error {
-	if len(l.facts) > 0 && l.o.Store != nil {
+	if len(l.facts) > 0 {
 		if err := l.o.Store.Save(l.facts); err != nil {
 			return fmt.Errorf("save LIDs and device facts before using them: %w; nothing that depends on them was sent", err)
 		}

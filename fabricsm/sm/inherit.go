@@ -77,9 +77,12 @@ func (c *Core) adoptRoutes() {
 	if !c.election.foreign && c.routing.tables != nil {
 		return
 	}
-	found := make([][]ib.PortNum, len(c.nodes))
+	found, some := make([][]ib.PortNum, len(c.nodes)), false
 	for id := range c.nodes {
 		found[id] = c.nodes[id].lft.all()
+		some = some || found[id] != nil
 	}
-	c.routing.found = found
+	if some { // to look for what can be kept in tables without an entry is a second routing
+		c.routing.found = found
+	}
 }

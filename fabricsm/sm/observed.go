@@ -200,8 +200,8 @@ func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
 // bit by bit leaves several times the memory that the fabric needs as garbage.
 const (
 	smallFabric = 1024 // nodes, or ports
-	manyNodes   = 8 << 10
-	manyPorts   = 64 << 10
+	manyNodes   = 16 << 10
+	manyPorts   = 128 << 10
 )
 
 // extend gives s at least n elements, with room for many if it is not small.

@@ -89,6 +89,7 @@ func (c *Core) becomeMaster() {
 			return 2
 		}
 	}
+	c.out.Save = slices.Grow(c.out.Save, max(0, len(ports)-len(c.lids.byGUID))) // one for each new LID
 	for turn := range 3 {
 		for _, p := range ports {
 			g := c.guidOf(p)
