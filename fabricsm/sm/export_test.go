@@ -15,3 +15,6 @@ func (c *Core) ShowsAllKeys(v *View) bool {
 
 // Hops gives the length of the directed route to a node.
 func (c *Core) Hops(id topo.NodeID) int { return c.hopsTo(id) }
+
+// Adopts reports that a job looks for what can be kept in tables that were found.
+func (j *RouteJob) Adopts() bool { return j.found != nil }
