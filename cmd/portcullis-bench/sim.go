@@ -26,7 +26,12 @@ type server struct {
 	stop   func() error
 }
 
-// simulators are measured in turn, on the same netlist and by the same client.
+// turns is in how many parts each measurement is taken, the simulators in turn:
+// what else goes on in the machine then meets both, and the ratio of two turns that
+// follow each other is the measure.
+const turns = 20
+
+// simulators are measured side by side, on the same netlist and by the same client.
 func simulators() []struct {
 	name  string
 	start func(ctx context.Context, o *options, netlist []byte, dir string) (*server, error)
@@ -86,7 +91,7 @@ var asks = []ask{
 	{"six links away", 256, true},
 }
 
-// simSample is one run of an ask.
+// simSample is one turn of an ask.
 type simSample struct {
 	rate float64 // SMPs a second
 	cpu  float64 // microseconds of the simulator for each
@@ -119,10 +124,8 @@ func simulate(ctx context.Context, o *options, progress io.Writer) error {
 			return err
 		}
 		for run := range o.runs {
-			for k, s := range simulators() {
-				if err := r.once(ctx, o, k, progress); err != nil {
-					return fmt.Errorf("%s on %d hosts, run %d: %w", s.name, hosts, run+1, err)
-				}
+			if err := r.once(ctx, o, progress); err != nil {
+				return fmt.Errorf("%d hosts, run %d: %w", hosts, run+1, err)
 			}
 		}
 		results = append(results, r)
@@ -133,37 +136,67 @@ func simulate(ctx context.Context, o *options, progress io.Writer) error {
 	return nil
 }
 
-// once measures one simulator in a fresh process.
-func (r *simResult) once(ctx context.Context, o *options, k int, progress io.Writer) (err error) {
+// once measures both simulators in fresh processes.
+func (r *simResult) once(ctx context.Context, o *options, progress io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	begin := time.Now()
-	s, err := simulators()[k].start(ctx, o, r.fabric.file, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	p, err := ibsim.Dial(ctx, ibsim.Options{Socket: s.socket, Node: "sm"})
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	r.start[k] = append(r.start[k], time.Since(begin).Seconds())
-	for i := range asks {
-		got, err := asks[i].measure(p, s.pid, r.fabric, o.duration)
-		if err != nil {
-			return fmt.Errorf("%s, %d outstanding: %w", asks[i].name, asks[i].window, err)
+	var clients [2]simClient
+	for k, s := range simulators() {
+		if clients[k], err = r.attach(ctx, o, k, dir); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		r.asks[i][k] = append(r.asks[i][k], got)
-		fmt.Fprintf(progress, "%d hosts, %s, %s, %d outstanding: %.0f SMPs/s, %.2f us\n",
-			r.fabric.hosts, simulators()[k].name, asks[i].name, asks[i].window, got.rate, got.cpu)
+		defer func() { err = errors.Join(err, clients[k].close()) }()
 	}
-	r.peak[k] = max(r.peak[k], memoryOf(s.pid).peak)
+	for i := range asks {
+		var took [2][]float64
+		for turn := range turns {
+			for _, k := range [2]int{turn % 2, 1 - turn%2} {
+				got, err := asks[i].measure(clients[k].port, clients[k].pid, r.fabric, o.duration/turns)
+				if err != nil {
+					return fmt.Errorf("%s, %s, %d outstanding: %w", simulators()[k].name, asks[i].name, asks[i].window, err)
+				}
+				r.asks[i][k] = append(r.asks[i][k], got)
+				took[k] = append(took[k], got.rate)
+			}
+		}
+		fmt.Fprintf(progress, "%d hosts, %s, %d outstanding: ibsim %.0f SMPs/s, portcullis-sim %.0f\n",
+			r.fabric.hosts, asks[i].name, asks[i].window, spreadOfValues(took[0]).median, spreadOfValues(took[1]).median)
+	}
+	for k := range clients {
+		r.peak[k] = max(r.peak[k], memoryOf(clients[k].pid).peak)
+	}
 	return nil
 }
+
+// simClient is a simulator and the client attached to it.
+type simClient struct {
+	*server
+	port *ibsim.Port
+}
+
+// attach starts a simulator and attaches to it.
+func (r *simResult) attach(ctx context.Context, o *options, k int, dir string) (simClient, error) {
+	own := filepath.Join(dir, simulators()[k].name)
+	if err := os.Mkdir(own, 0o700); err != nil {
+		return simClient{}, err
+	}
+	begin := time.Now()
+	s, err := simulators()[k].start(ctx, o, r.fabric.file, own)
+	if err != nil {
+		return simClient{}, err
+	}
+	p, err := ibsim.Dial(ctx, ibsim.Options{Socket: s.socket, Node: "sm"})
+	if err != nil {
+		return simClient{}, errors.Join(err, s.stop())
+	}
+	r.start[k] = append(r.start[k], time.Since(begin).Seconds())
+	return simClient{s, p}, nil
+}
+
+func (c *simClient) close() error { return errors.Join(c.port.Close(), c.stop()) }
 
 // route is the way from the first host to the last, out to the top and down
 // again.

@@ -48,11 +48,13 @@ func commands() []command {
 		{"send", "NODE PORT NODE PORT P_KEY", "send a data packet, and tell its fate", []int{5}, (*console).send, true},
 		{"flow", "NODE PORT NODE PORT P_KEY", "start traffic, 20 packets a second", []int{5}, (*console).flow, false},
 		{"flows", "", "count what arrived of all traffic", []int{0}, (*console).flowCounts, true},
-		{"silence", "NODE", "let its agents answer nothing", []int{1}, func(c *console, a []string) error { return c.fabric.SetFault(a[0], sim.Fault{Silent: true}) }, false},
-		{"heal", "NODE", "take silence, loss and delay away", []int{1}, func(c *console, a []string) error { return c.fabric.SetFault(a[0], sim.Fault{}) }, false},
+		{"silence", "NODE", "let its agents answer nothing", []int{1}, (*console).silence, false},
+		{"heal", "NODE", "end silence, loss, delay and so on", []int{1}, func(c *console, a []string) error { return c.fabric.SetFault(a[0], sim.Fault{}) }, false},
 		{"loss", "NODE PERCENT", "lose packets for a node", []int{2}, (*console).loss, false},
 		{"error", "NODE [PORT] PERCENT", "the same", []int{2, 3}, (*console).loss, false},
+		{"duplicate", "NODE PERCENT", "deliver packets for a node twice", []int{2}, (*console).duplicate, false},
 		{"delay", "NODE DURATION", "delay packets for a node, for example 5ms", []int{2}, (*console).delay, false},
+		{"slow", "NODE DURATION", "let its agents work so long on each SMP", []int{2}, (*console).slow, false},
 		{"dump", "[NODE]", "show nodes and cabled ports", []int{0, 1}, func(c *console, a []string) error { return c.fabric.Dump(c.out, first(a)) }, true},
 		{"route", "LID LID", "show the way that tables give", []int{2}, (*console).route, true},
 		{"attached", "", "list who is attached", []int{0}, (*console).attached, true},
@@ -242,22 +244,6 @@ func (c *console) clear(args []string) error {
 		return c.fabric.Reboot(args[0])
 	}
 	return c.unlink(args)
-}
-
-func (c *console) loss(args []string) error {
-	percent, err := strconv.ParseFloat(args[len(args)-1], 64)
-	if err != nil || !(percent >= 0 && percent <= 100) {
-		return fmt.Errorf("loss %q: want a number from 0 to 100", args[len(args)-1])
-	}
-	return c.fabric.SetFault(args[0], sim.Fault{Loss: percent / 100})
-}
-
-func (c *console) delay(args []string) error {
-	d, err := time.ParseDuration(args[1])
-	if err != nil || d < 0 {
-		return fmt.Errorf("delay %q: want a duration such as 5ms", args[1])
-	}
-	return c.fabric.SetFault(args[0], sim.Fault{Delay: d})
 }
 
 func (c *console) wait(args []string) error {

@@ -40,7 +40,9 @@ func runCommand() *cobra.Command {
 				options.Device = sim.Modern()
 			}
 			f := sim.NewWith(l, options)
-			fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes on socket %q\n", len(l.Nodes), server.Socket())
+			if _, err := fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes on socket %q\n", len(l.Nodes), server.Socket()); err != nil {
+				return fmt.Errorf("say that the simulator is ready: %w", err)
+			}
 			ctx, quit := context.WithCancel(c.Context())
 			defer quit()
 			if args[0] != "-" {

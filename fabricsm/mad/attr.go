@@ -40,6 +40,9 @@ const (
 	AttrVNodeDescription         AttrID = 0xFFB4 // NVIDIA; virtual port index
 	AttrVPortGUIDInfo            AttrID = 0xFFB5 // NVIDIA; virtual port index and block
 	AttrVPortPKeyTable           AttrID = 0xFFB6 // NVIDIA; virtual port index and block
+	AttrRouterInfo               AttrID = 0xFFD0 // NVIDIA; 0
+	AttrNextHopTable             AttrID = 0xFFD1 // NVIDIA; block
+	AttrAdjacentSubnetsTable     AttrID = 0xFFD2 // NVIDIA; block of 8 subnets
 )
 
 // AttrName names the attribute, by number where the class gives the number
@@ -114,6 +117,12 @@ func (a AttrID) String() string {
 		return "VPortGUIDInfo"
 	case AttrVPortPKeyTable:
 		return "VPortP_KeyTable"
+	case AttrRouterInfo:
+		return "RouterInfo"
+	case AttrNextHopTable:
+		return "NextHopTable"
+	case AttrAdjacentSubnetsTable:
+		return "AdjacentSiteLocalSubnetsTable"
 	default:
 		return fmt.Sprintf("AttrID(0x%04x)", uint16(a))
 	}

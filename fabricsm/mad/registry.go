@@ -61,6 +61,10 @@ func smLayout(a AttrID) *Layout {
 		return LayoutOf[VPortInfo]()
 	case AttrVNodeInfo:
 		return LayoutOf[VNodeInfo]()
+	case AttrRouterInfo:
+		return LayoutOf[RouterInfo]()
+	case AttrAdjacentSubnetsTable:
+		return LayoutOf[AdjacentSubnetsTable]()
 	default:
 		return nil
 	}

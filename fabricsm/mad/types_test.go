@@ -50,6 +50,7 @@ func allTypes() []typeCase {
 		typeOf[Notice1302](), typeOf[Notice1303](), typeOf[Notice1306](), typeOf[Notice1308](), typeOf[Notice1309](),
 		typeOf[Notice1310](), typeOf[Notice1311](), typeOf[Notice1315](), typeOf[Notice1316](), typeOf[Notice1601](),
 		typeOf[MlnxExtendedPortInfo](), typeOf[VirtualizationInfo](), typeOf[VPortInfo](), typeOf[VNodeInfo](),
+		typeOf[RouterInfo](), typeOf[AdjacentSubnetsTable](),
 		typeOf[CongestionInfo](), typeOf[CongestionKeyInfo](), typeOf[EnhancedCongestionInfo](), typeOf[VSKeyInfo](),
 		typeOf[N2NKeyInfo](), typeOf[N2NNeighborsInfo](), typeOf[NoticeKeyCC](), typeOf[NoticeKeyVS](), typeOf[GeneralInfoCapabilities](),
 	}

@@ -57,6 +57,10 @@ func (p *port) agent(m *mad.MAD, a access) mad.Status {
 		return p.generalInfo(m, set)
 	case mad.AttrMlnxExtendedPortInfo:
 		return p.extendedPortInfo(m, set)
+	case mad.AttrRouterInfo:
+		return p.routerInfo(m, set)
+	case mad.AttrAdjacentSubnetsTable:
+		return p.adjacentSubnets(m, set)
 	default:
 		return mad.StatusUnsupportedMethodAttr
 	}

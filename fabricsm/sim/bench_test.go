@@ -104,6 +104,27 @@ func BenchmarkSimSMP(b *testing.B) {
 	}
 }
 
+// A fabric of 10,000 hosts takes a fraction of the 2 GiB that it may.
+func TestTenThousandHosts(t *testing.T) {
+	const most = 256 << 20
+	l, err := netlist.FatTree3(netlist.Shape{Hosts: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f := sim.New(l)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got > most {
+		t.Errorf("the fabric holds %d MiB, want at most %d", got>>20, most>>20)
+	}
+	if got := f.PortInfo("h9999", 1).PortState; got != ib.PortInit {
+		t.Errorf("the port of the last host is %v", got)
+	}
+}
+
 // BenchmarkSimStart is a fabric of 10,000 hosts from its netlist's text to links
 // in Init; MiB is what it then holds, MiB-asked what was asked for on the way.
 func BenchmarkSimStart(b *testing.B) {

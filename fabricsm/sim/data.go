@@ -69,11 +69,12 @@ const (
 	WrongPort                   // at a port that does not have the LID
 	Faulty                      // lost by a Fault
 	QKeyRefused                 // not the Q_Key of the queue pair it is for
+	HopLimitReached             // at a router that may not pass it on
 )
 
 var fateNames = [...]string{
 	"delivered", "not sent", "no route", "looped", "link down", "no lane", "too long", "P_Key refused inbound",
-	"P_Key refused outbound", "P_Key refused at the destination", "raw packet filtered", "wrong port", "lost by a fault", "Q_Key refused",
+	"P_Key refused outbound", "P_Key refused at the destination", "raw packet filtered", "wrong port", "lost by a fault", "Q_Key refused", "hop limit reached",
 }
 
 // String names the fate.
@@ -123,106 +124,6 @@ func (f *Fabric) Inject(from Endpoint, d Data) (Report, error) {
 
 func (p *port) endpoint() Endpoint { return Endpoint{p.node.name, p.num} }
 
-// carry takes a unicast packet to its end, and counts it on the way. Called with
-// mu held.
-func (f *Fabric) carry(from *port, d *Data) (Fate, *port) {
-	at := from
-	if from.endPort().owns(d.DLID) {
-		return f.takeData(from.endPort(), d)
-	}
-	in := ib.PortNum(0)
-	for range maxHops {
-		out := at
-		if at.node.sw != nil {
-			if at.endPort().owns(d.DLID) {
-				return f.takeData(at.endPort(), d)
-			}
-			if out = at.node.forward(d.DLID); out == nil {
-				f.stats.NoRoute++
-				at.relayError()
-				return NoRoute, at
-			}
-			in = at.num
-		}
-		if fate, where := f.crossData(out, in, d); fate != Delivered {
-			if out == from && fate == LinkDown {
-				fate = NotSent
-			}
-			return fate, where
-		}
-		if at = out.peer; at.node.sw == nil {
-			return f.takeData(at, d)
-		}
-	}
-	f.stats.Looped++
-	at.relayError()
-	return Looped, at
-}
-
-func (p *port) relayError() {
-	p.counters.PortRcvSwitchRelayErrors = saturate16(p.counters.PortRcvSwitchRelayErrors, 1)
-}
-
-func (p *port) discard() {
-	p.counters.PortXmitDiscards = saturate16(p.counters.PortXmitDiscards, 1)
-}
-
-// crossData takes a packet that came in by port in of a node over the link
-// behind out: through what the egress port and the far ingress port demand.
-func (f *Fabric) crossData(out *port, in ib.PortNum, d *Data) (Fate, *port) {
-	if !out.carries(false) {
-		f.stats.LinkDown++
-		out.discard()
-		return LinkDown, out
-	}
-	if fate := out.passes(d, outbound); fate != Delivered {
-		return fate, out
-	}
-	switch {
-	case !out.hasLane(in, d.SL):
-		out.discard()
-		return NoLane, out
-	case d.Payload > out.info.NeighborMTU.Bytes():
-		out.discard()
-		return TooLong, out
-	}
-	out.counters.sentData(d)
-	far := out.peer
-	far.counters.receivedData(d)
-	if far.isEnd() {
-		return Delivered, far // who checks as it takes the packet
-	}
-	return far.passes(d, inbound), far
-}
-
-// passes asks a port's rules about a packet that crosses it, and does what
-// follows from a refusal. An adapter that sends is not asked: its driver may be
-// a modified one.
-func (p *port) passes(d *Data, way direction) Fate {
-	if way == outbound && p.isEnd() {
-		return Delivered
-	}
-	kind := packetIBA
-	if d.Raw {
-		kind = packetRaw
-	}
-	why := p.admits(kind, d.PKey, way)
-	if why == admitted {
-		return Delivered
-	}
-	p.refuse(why, d.head(), way)
-	switch {
-	case why == refusedRaw:
-		return RawFiltered
-	case p.isEnd():
-		return PKeyDestination
-	case way == inbound:
-		return PKeyInbound
-	default:
-		return PKeyOutbound
-	}
-}
-
 // head is what a notice tells of the packet.
 func (d *Data) head() *packetHead {
 	h := &packetHead{slid: d.SLID, dlid: d.DLID, sqp: d.SourceQP, dqp: d.DestQP, qkey: d.QKey, pkey: d.PKey, sl: d.SL}
@@ -230,100 +131,4 @@ func (d *Data) head() *packetHead {
 		h.sgid, h.dgid = d.GRH.SGID, d.GRH.DGID
 	}
 	return h
-}
-
-// hasLane reports whether packets of a service level that came in by a port can
-// leave by p on a data lane (IBTA volume 1, 7.6.6).
-func (p *port) hasLane(in ib.PortNum, sl ib.SL) bool {
-	if int(in) >= len(p.slToVL) || sl > 15 {
-		return false
-	}
-	pair := p.slToVL[in][sl/2]
-	if sl%2 == 0 {
-		pair >>= 4
-	}
-	return int(pair&0xF) < p.info.OperationalVLs.Count()
-}
-
-// takeData ends a packet at an end port.
-func (f *Fabric) takeData(at *port, d *Data) (Fate, *port) {
-	if !d.DLID.IsMulticast() && !at.owns(d.DLID) {
-		f.stats.NoRoute++
-		return WrongPort, at
-	}
-	if fate := at.passes(d, inbound); fate != Delivered {
-		return fate, at
-	}
-	if d.DestQP == 1 && !d.Raw && d.QKey != 0 && d.QKey != gmpQKey {
-		at.refuse(refusedQKey, d.head(), inbound)
-		return QKeyRefused, at
-	}
-	if loss := at.node.activeFault().Loss; loss > 0 && f.rng.Float64() < loss {
-		f.stats.Lost++
-		return Faulty, at
-	}
-	f.stats.DataDelivered++
-	return Delivered, at
-}
-
-// spread takes a multicast packet to every end port that the tables lead to.
-func (f *Fabric) spread(from *port, d *Data) (r Report) {
-	r.Fate, r.At = NoRoute, from.endpoint()
-	type copied struct {
-		at   *port // where this copy came in
-		hops int
-	}
-	queue := []copied{{from, 0}}
-	if from.node.sw == nil {
-		fate, at := f.crossData(from, 0, d)
-		if fate != Delivered {
-			if fate == LinkDown {
-				fate = NotSent
-			}
-			return Report{Fate: fate, At: at.endpoint()}
-		}
-		queue[0].at = at
-	}
-	end := func(fate Fate, at *port) {
-		if r.Fate != Delivered {
-			r.Fate, r.At = fate, at.endpoint()
-		}
-		if fate == Delivered {
-			r.To = append(r.To, at.endpoint())
-		}
-	}
-	for copies := 0; len(queue) > 0; queue = queue[1:] {
-		c := queue[0]
-		if copies++; c.hops >= maxHops || copies > len(f.nodes)*maxHops {
-			f.stats.Looped++
-			c.at.relayError()
-			end(Looped, c.at)
-			continue
-		}
-		if c.at.node.sw == nil {
-			end(f.takeData(c.at, d))
-			continue
-		}
-		ports := c.at.node.multicastPorts(d.DLID)
-		if len(ports) == 0 {
-			f.stats.NoRoute++
-			c.at.relayError()
-			end(NoRoute, c.at)
-		}
-		for _, num := range ports {
-			out := c.at.node.ports[num]
-			switch num {
-			case c.at.num:
-			case 0:
-				end(f.takeData(out, d))
-			default:
-				if fate, at := f.crossData(out, c.at.num, d); fate == Delivered {
-					queue = append(queue, copied{at, c.hops + 1})
-				} else {
-					end(fate, at)
-				}
-			}
-		}
-	}
-	return r
 }

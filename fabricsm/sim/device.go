@@ -13,6 +13,10 @@ type Device struct {
 	// holds, 64 by default.
 	EnforcementCap uint16
 
+	// VL15Buffers is the number of SMPs that a port holds for the agent of its
+	// node while that is busy with others, 16 by default; see Fault.Work.
+	VL15Buffers uint16
+
 	// NoEnforcement is a switch that can check no P_Keys.
 	NoEnforcement bool
 

@@ -23,6 +23,13 @@
 // attacker or clumsy hands do is done by Recable, Swap, Bounce, Unplug, Insert,
 // Reboot, SetGUIDs, Lie, InjectMAD, Flood and RogueSM.
 //
+// SMPs have no flow control. Where agents take time (Fault.Work), each port holds
+// a few and drops the rest, which it counts as VL15Dropped.
+//
+// A router is a node with a port in each of several subnets. Data with a global
+// route header that names another subnet leaves by the port there, under the P_Key
+// tables of both ports.
+//
 // # What devices enforce
 //
 // A management port with an M_Key answers SMPs as its protection level says

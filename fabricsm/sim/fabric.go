@@ -59,6 +59,7 @@ type Fabric struct {
 	dirty    []*Station // with new packets since the last settle
 	stats    Stats
 	fault    Fault // of nodes without one of their own
+	timed    int   // nodes whose fault takes time, or 1 for fault
 	flows    []*Flow
 	floods   []*Flood
 	nextTID  uint32
@@ -78,6 +79,7 @@ type Stats struct {
 	LinkDown    uint64 // dropped at a port that cannot carry them
 	Malformed   uint64 // dropped for breaking a rule of the standard
 	Lost        uint64 // by a Fault
+	VL15Dropped uint64 // SMPs dropped at a port whose buffers were full
 	Barred      uint64 // MADs of a host, or for it, that its adapter kept: see HCAConfig and PowerOff
 	Overflowed  uint64 // dropped because an inbox was full
 	Traps       uint64 // sent by agents, repetitions included
@@ -101,6 +103,7 @@ type node struct {
 	own         *Device     // nil: that of the fabric
 	sm          *mad.SMInfo // of a subnet manager that the fabric itself plays, nil: none
 	traps       []pendingTrap
+	smps        smpQueue
 	keyed       bool // a port of it has an M_Key
 	off         bool // has no power
 	hca         hca  // of a channel adapter
@@ -133,6 +136,7 @@ type port struct {
 	slToVL   [][slToVLSize]byte              // by input port of a switch; one for others
 	vlArb    [4][mad.DataSize]byte
 	counters counters
+	held     int // SMPs in its buffers
 }
 
 // New makes a fabric of the default options in which every cable of the list

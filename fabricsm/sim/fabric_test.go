@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 	"time"
@@ -295,6 +296,37 @@ func TestSMInfoAndGMPsReachTheSM(t *testing.T) {
 	host.Send(gmp)
 	if got := sm.Take(nil); len(got) != 1 || got[0].QP != 1 || got[0].LID != 2 {
 		t.Fatalf("the SM received %d packets", len(got))
+	}
+}
+
+// What a subnet manager tells those who asked for it: traps 64 to 67, forwarded as
+// Reports to programs at other ports, and their answers.
+func TestReportsReachSubscribers(t *testing.T) {
+	const noticeAt, numberAt = 56, 56 + 4
+	f := tree(t, sim.Options{})
+	sm, host := station(t, f, "sm", true), station(t, f, "h1", true)
+	forward(t, sm)
+	activate(t, sm)
+	for _, number := range []mad.TrapNum{mad.TrapGIDInService, mad.TrapGIDOutOfService, mad.TrapMulticastCreated, mad.TrapMulticastDeleted} {
+		report := transport.Packet{LID: 2, QP: 1}
+		report.MAD.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodReport, Attr: mad.AttrNotice, TID: ib.TID(number)})
+		notice := mad.Trap64{
+			NoticeHeader: mad.NoticeHeader{IsGeneric: true, Type: mad.NoticeSubnetManagement, ProducerType: mad.ProducerClassManager, TrapNumber: number, IssuerLID: 1},
+			GID:          ib.MakeGID(ib.DefaultPrefix, 0x77),
+		}
+		if err := mad.Encode(report.MAD[noticeAt:], &notice); err != nil {
+			t.Fatal(err)
+		}
+		sm.Send(report)
+		got := host.Take(nil)
+		if len(got) != 1 || got[0].LID != 1 || got[0].QP != 1 || mad.TrapNum(binary.BigEndian.Uint16(got[0].MAD[numberAt:])) != number {
+			t.Fatalf("%v: the subscriber received %d packets", number, len(got))
+		}
+		got[0].MAD.Respond(mad.StatusOK)
+		host.Send(got[0])
+		if back := sm.Take(nil); len(back) != 1 || back[0].MAD.Method() != mad.MethodReportResp || uint32(back[0].MAD.TID()) != uint32(number) {
+			t.Errorf("%v: the subnet manager received %d answers", number, len(back))
+		}
 	}
 }
 

@@ -14,23 +14,58 @@ type Fault struct {
 	Loss      float64       // share of packets that get lost, 0 to 1
 	Duplicate float64       // share of packets that arrive twice, 0 to 1
 	Delay     time.Duration // packets arrive after an Advance of so much
+
+	// Work is the time for which an agent of a slow node works on each SMP.
+	// Others wait in the buffers of the port they came by; when those are full
+	// they are dropped, which the port counts as VL15Dropped.
+	Work time.Duration
 }
 
 // SetFault sets the fault of one node, or with node "" that of all nodes that
 // have none of their own.
 func (f *Fabric) SetFault(node string, fault Fault) error {
+	return f.ChangeFault(node, func(old *Fault) { *old = fault })
+}
+
+// ChangeFault changes the fault of one node, or of all nodes, as SetFault. What
+// change gets is the fault that the node suffers now.
+func (f *Fabric) ChangeFault(node string, change func(*Fault)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if node == "" {
-		f.fault = fault
+		f.timed -= timed(&f.fault)
+		change(&f.fault)
+		f.timed += timed(&f.fault)
 		return nil
 	}
 	n, err := f.find(node)
 	if err != nil {
 		return fmt.Errorf("set fault: %w", err)
 	}
+	fault := n.activeFault()
+	if n.fault != nil {
+		f.timed -= timed(n.fault)
+	}
+	change(&fault)
 	n.fault = &fault
+	f.timed += timed(n.fault)
 	return nil
+}
+
+// timed is 1 for a fault that takes time.
+func timed(f *Fault) int {
+	if f.Delay > 0 || f.Work > 0 {
+		return 1
+	}
+	return 0
+}
+
+// IsTimed reports that packets may wait for the fabric's time to pass because of
+// a Fault: whoever lets it follow a clock then does so in small steps.
+func (f *Fabric) IsTimed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.timed > 0
 }
 
 func (n *node) activeFault() Fault {

@@ -91,3 +91,36 @@ func (f *Fabric) Egress(node string, lid ib.LID) ib.PortNum {
 	}
 	return n.sw.lookup(lid)
 }
+
+// SwitchInfo shows a switch as it is; what is no switch gives the zero
+// SwitchInfo.
+func (f *Fabric) SwitchInfo(node string) mad.SwitchInfo {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.find(node)
+	if err != nil || n.sw == nil {
+		return mad.SwitchInfo{}
+	}
+	return n.sw.info
+}
+
+// SLtoVL shows the virtual lanes by service level of packets that come in by one
+// port of a switch and leave by another; of a CA port, in is 0 and out the port.
+func (f *Fabric) SLtoVL(node string, in, out ib.PortNum) (t mad.SLtoVLMappingTable) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p, err := f.findPort(node, out); err == nil && int(in) < len(p.slToVL) {
+		must(mad.Decode(p.slToVL[in][:], &t))
+	}
+	return t
+}
+
+// VLArbitration shows a half of the arbitration table of a port.
+func (f *Fabric) VLArbitration(node string, num ib.PortNum, half mad.VLArbHalf) (t mad.VLArbitration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p, err := f.findPort(node, num); err == nil {
+		must(mad.Decode(p.vlArb[half-1][:], &t))
+	}
+	return t
+}

@@ -90,35 +90,83 @@ func (n *node) multicastPorts(mlid ib.LID) (ports []ib.PortNum) {
 	return ports
 }
 
-// SwitchInfo shows a switch as it is; what is no switch gives the zero
-// SwitchInfo.
-func (f *Fabric) SwitchInfo(node string) mad.SwitchInfo {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, err := f.find(node)
-	if err != nil || n.sw == nil {
-		return mad.SwitchInfo{}
-	}
-	return n.sw.info
+// spreading is a multicast packet of which copies are on their way.
+type spreading struct {
+	fabric *Fabric
+	data   *Data
+	queue  []dataCopy
+	report Report
 }
 
-// SLtoVL shows the virtual lanes by service level of packets that come in by one
-// port of a switch and leave by another; of a CA port, in is 0 and out the port.
-func (f *Fabric) SLtoVL(node string, in, out ib.PortNum) (t mad.SLtoVLMappingTable) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if p, err := f.findPort(node, out); err == nil && int(in) < len(p.slToVL) {
-		must(mad.Decode(p.slToVL[in][:], &t))
-	}
-	return t
+// dataCopy is one copy, at the port where it came in.
+type dataCopy struct {
+	at   *port
+	hops int
 }
 
-// VLArbitration shows a half of the arbitration table of a port.
-func (f *Fabric) VLArbitration(node string, num ib.PortNum, half mad.VLArbHalf) (t mad.VLArbitration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if p, err := f.findPort(node, num); err == nil {
-		must(mad.Decode(p.vlArb[half-1][:], &t))
+// spread takes a multicast packet to every end port that the tables lead to.
+func (f *Fabric) spread(from *port, d *Data) Report {
+	s := &spreading{fabric: f, data: d, queue: []dataCopy{{from, 0}}, report: Report{Fate: NoRoute, At: from.endpoint()}}
+	if from.node.sw == nil {
+		fate, at := f.crossData(from, 0, d)
+		if fate == LinkDown {
+			fate = NotSent
+		}
+		if fate != Delivered {
+			return Report{Fate: fate, At: at.endpoint()}
+		}
+		s.queue[0].at = at
 	}
-	return t
+	for copies := 1; len(s.queue) > 0; copies++ {
+		c := s.queue[0]
+		s.queue = s.queue[1:]
+		switch {
+		case c.hops >= maxHops || copies > len(f.nodes)*maxHops:
+			f.stats.Looped++
+			c.at.relayError()
+			s.end(Looped, c.at)
+		case c.at.node.sw == nil:
+			s.end(f.takeData(c.at, d))
+		default:
+			s.fan(c)
+		}
+	}
+	return s.report
+}
+
+// fan sends copies of one that came to a switch.
+func (s *spreading) fan(c dataCopy) {
+	f, n := s.fabric, c.at.node
+	ports := n.multicastPorts(s.data.DLID)
+	if len(ports) == 0 {
+		f.stats.NoRoute++
+		c.at.relayError()
+		s.end(NoRoute, c.at)
+	}
+	for _, num := range ports {
+		out := n.ports[num]
+		switch num {
+		case c.at.num:
+		case 0:
+			s.end(f.takeData(out, s.data))
+		default:
+			fate, at := f.crossData(out, c.at.num, s.data)
+			if fate != Delivered {
+				s.end(fate, at)
+				continue
+			}
+			s.queue = append(s.queue, dataCopy{at, c.hops + 1})
+		}
+	}
+}
+
+// end notes where a copy ended.
+func (s *spreading) end(fate Fate, at *port) {
+	r := &s.report
+	if r.Fate != Delivered {
+		r.Fate, r.At = fate, at.endpoint()
+	}
+	if fate == Delivered {
+		r.To = append(r.To, at.endpoint())
+	}
 }

@@ -51,6 +51,7 @@ func (f *Fabric) PowerOn(node string) error {
 
 func (n *node) powerOff() {
 	n.off, n.traps = true, nil
+	n.smps.empty()
 	for _, p := range n.ports {
 		if p == nil {
 			continue

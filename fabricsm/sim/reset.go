@@ -35,6 +35,7 @@ const (
 // that the netlist assigns.
 func (n *node) reset(l *netlist.Node) {
 	n.traps = nil
+	n.smps.empty()
 	n.boot()
 	if n.sw != nil {
 		n.sw.reset(&n.fabric.opts, n.model())

@@ -48,10 +48,24 @@ func (h *eventHeap) Pop() any {
 }
 
 // Advance lets time pass: delayed packets arrive, and traps that nobody
-// repressed are repeated, each at its time.
+// repressed are repeated, each at its time. Then flows and floods send.
 func (f *Fabric) Advance(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.elapse(d)
+	f.tickFlows()
+	f.settle()
+}
+
+// Elapse is Advance without the traffic of flows and floods: a part of a step.
+func (f *Fabric) Elapse(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.elapse(d)
+	f.settle()
+}
+
+func (f *Fabric) elapse(d time.Duration) {
 	until := f.now + d
 	for {
 		e, ok := f.later.next(until)
@@ -63,8 +77,6 @@ func (f *Fabric) Advance(d time.Duration) {
 		f.run()
 	}
 	f.now = until
-	f.tickFlows()
-	f.settle()
 }
 
 // Now is the time that has passed by Advance.

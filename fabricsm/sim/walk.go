@@ -15,6 +15,7 @@ type flight struct {
 	slid, dlid ib.LID
 	sqp, dqp   uint32
 	from       *port    // where it starts
+	in         *port    // by which it came to the node where it is; nil: where it starts
 	origin     *Station // who waits for the answer, nil for agents
 	request    mad.Method
 	key        ib.PKey // of a GMP
@@ -79,6 +80,9 @@ func (f *Fabric) walkOut(fl *flight) {
 		m.SetHopPointer(hop + 1)
 	}
 	m.SetHopPointer(hops + 1)
+	if hops > 0 {
+		fl.in = at
+	}
 	f.arrive(fl, at)
 }
 
@@ -118,6 +122,7 @@ func (f *Fabric) routeByLID(fl *flight) {
 		out := at
 		if at.node.sw != nil {
 			if at.endPort().owns(fl.dlid) {
+				fl.in = at
 				f.arrive(fl, at.endPort())
 				return
 			}
@@ -144,6 +149,7 @@ func (f *Fabric) routeByLID(fl *flight) {
 		f.stats.NoRoute++
 		f.undelivered(fl)
 	default:
+		fl.in = at
 		f.arrive(fl, at)
 	}
 }
@@ -208,126 +214,4 @@ func (f *Fabric) undelivered(fl *flight) {
 	m.SetMethod(fl.request)
 	m.SetStatus(mad.StatusOK)
 	fl.origin.put(&transport.Packet{MAD: *m, LID: fl.dlid, QP: fl.dqp, Undelivered: true})
-}
-
-// arrive hands a packet to what is behind the port it reached.
-func (f *Fabric) arrive(fl *flight, at *port) {
-	if !fl.mad.IsSMP() && !at.admitsGMP(fl, inbound) {
-		f.undelivered(fl)
-		return
-	}
-	fault := at.node.activeFault()
-	if fault == (Fault{}) {
-		f.deliver(fl, at)
-		return
-	}
-	if fault.Loss > 0 && f.rng.Float64() < fault.Loss {
-		f.stats.Lost++
-		f.undelivered(fl)
-		return
-	}
-	copies := 1
-	if fault.Duplicate > 0 && f.rng.Float64() < fault.Duplicate {
-		copies = 2
-	}
-	for range copies {
-		// The delivery turns the packet into its answer, so each has its own.
-		one := *fl
-		if fault.Delay > 0 {
-			f.later.add(f.now+fault.Delay, func() { f.deliver(&one, at) })
-			continue
-		}
-		f.deliver(&one, at)
-	}
-}
-
-// deliver gives a packet to a station or to the node's agent.
-func (f *Fabric) deliver(fl *flight, at *port) {
-	m := &fl.mad
-	fl.access = at.access(fl)
-	switch {
-	case fl.access == accessTaken:
-	case fl.access == accessNone:
-		f.undelivered(fl)
-	case m.Method() == mad.MethodTrapRepress && at.represses(m):
-		at.node.repressed(m)
-		f.deliverRepress(fl, at)
-	case m.IsResponse():
-		f.deliverResponse(fl, at)
-	case at.node.answers(m):
-		f.answer(fl, at)
-	default:
-		f.deliverRequest(fl, at)
-	}
-}
-
-// deliverResponse finds the station that asked by the transaction identifier,
-// whose upper 16 bits are its slot.
-func (f *Fabric) deliverResponse(fl *flight, at *port) {
-	slot := int(uint64(fl.mad.TID()) >> slotShift)
-	if slot >= len(f.stations) || f.stations[slot] == nil || f.stations[slot].at.endPort() != at.endPort() {
-		f.stats.Undelivered++
-		return
-	}
-	f.stations[slot].put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
-}
-
-// deliverRepress gives a TrapRepress to the station that sent the trap, if one
-// did.
-func (f *Fabric) deliverRepress(fl *flight, at *port) {
-	slot := int(uint64(fl.mad.TID()) >> slotShift)
-	if slot >= len(f.stations) {
-		return
-	}
-	if s := f.stations[slot]; s != nil && s.at.endPort() == at.endPort() && s.trap == fl.mad.TID() {
-		s.put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
-	}
-}
-
-// deliverRequest gives a packet that no agent answers to the station that asked
-// for such.
-func (f *Fabric) deliverRequest(fl *flight, at *port) {
-	for _, s := range f.stations {
-		if s != nil && s.asSM && s.at.endPort() == at.endPort() && !at.node.bars(&fl.mad) {
-			s.put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
-			return
-		}
-	}
-	if at.node.playsSM(&fl.mad) {
-		f.reply(fl, at, mad.StatusOK)
-		return
-	}
-	f.undelivered(fl)
-}
-
-// answer runs the agent of a node and sends its answer back.
-func (f *Fabric) answer(fl *flight, at *port) {
-	if at.node.activeFault().Silent || at.node.off {
-		f.undelivered(fl)
-		return
-	}
-	set := fl.mad.Method() == mad.MethodSet
-	status := at.agent(&fl.mad, fl.access)
-	if set && len(f.flows) > 0 {
-		f.probeFlows()
-	}
-	f.reply(fl, at, status)
-}
-
-// reply turns a request into its response and sends it back.
-func (f *Fabric) reply(fl *flight, at *port, status mad.Status) {
-	fl.mad.Respond(status)
-	f.stats.Answered++
-	if fl.mad.IsDR() {
-		fl.from = at
-		f.walkBack(fl)
-		return
-	}
-	fl.slid, fl.dlid = fl.dlid, fl.slid
-	fl.sqp, fl.dqp = fl.dqp, fl.sqp
-	fl.from = at.endPort()
-	if !fl.mad.IsSMP() {
-		fl.key = fl.from.answerPKey(fl.key)
-	}
-	f.routeByLID(fl)
 }

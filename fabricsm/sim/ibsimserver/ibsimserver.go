@@ -15,8 +15,12 @@ import (
 	"portcullis/fabricsm/transport/ibsim"
 )
 
-// tick is how often simulated time follows real time.
-const tick = 50 * time.Millisecond
+// Simulated time follows real time every tick, and every fineTick while packets
+// wait for it.
+const (
+	tick     = 50 * time.Millisecond
+	fineTick = time.Millisecond
+)
 
 // Serve answers the server's clients from the fabric until ctx ends. The
 // fabric's time follows the clock meanwhile.
@@ -29,17 +33,33 @@ func Serve(ctx context.Context, s *ibsim.Server, f *sim.Fabric) error {
 	return s.Serve(ctx, network{f})
 }
 
+// follow lets simulated time follow the clock. Flows and floods send once a tick,
+// however fine the steps are.
 func follow(ctx context.Context, f *sim.Fabric) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	last := time.Now()
+	fine, last := false, time.Now()
+	sent := last
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			f.Advance(now.Sub(last))
+			if now.Sub(sent) >= tick-fineTick/2 {
+				f.Advance(now.Sub(last))
+				sent = now
+			} else {
+				f.Elapse(now.Sub(last))
+			}
 			last = now
+		}
+		if f.IsTimed() == fine {
+			continue
+		}
+		if fine = !fine; fine {
+			ticker.Reset(fineTick)
+		} else {
+			ticker.Reset(tick)
 		}
 	}
 }

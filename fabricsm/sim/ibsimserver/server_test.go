@@ -194,7 +194,7 @@ func TestDeadClientLosesItsPlace(t *testing.T) {
 func TestEverySlotIsUsable(t *testing.T) {
 	f, _ := fabric(t)
 	c := serve(t, f)
-	for i := range 64 {
+	for i := range 128 {
 		p := dial(t, c.Socket, "h2", false)
 		if p.Slot() != i {
 			t.Fatalf("attachment %d has slot %d", i, p.Slot())
@@ -206,9 +206,8 @@ func TestEverySlotIsUsable(t *testing.T) {
 	}
 }
 
-// Simulated time follows the clock: a delayed answer comes by itself.
-// TestSlotWhoseNameIsInUse: the name of a closed socket stays in use while a
-// process that was being started then still has it.
+// The name of a closed socket stays in use while a process that was being started
+// then still has it.
 func TestSlotWhoseNameIsInUse(t *testing.T) {
 	f, _ := fabric(t)
 	c := serve(t, f)
@@ -222,6 +221,7 @@ func TestSlotWhoseNameIsInUse(t *testing.T) {
 	}
 }
 
+// Simulated time follows the clock: a delayed answer comes by itself.
 func TestTimePasses(t *testing.T) {
 	f, _ := fabric(t)
 	if err := f.SetFault("h1", sim.Fault{Delay: 10 * time.Millisecond}); err != nil {

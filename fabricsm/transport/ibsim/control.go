@@ -69,7 +69,7 @@ func (p *Port) wrap(err error) error {
 	switch {
 	case errors.Is(err, net.ErrClosed):
 		return transport.ErrClosed
-	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ENOTCONN), errors.Is(err, unix.ECONNRESET):
+	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ENOTCONN), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
 		return fmt.Errorf("simulator on socket %q went away: %w", p.socket, transport.ErrLost)
 	default:
 		return err

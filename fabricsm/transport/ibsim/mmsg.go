@@ -55,6 +55,16 @@ func (b *batch) load(p []transport.Packet, fill func(*frameHeader, *transport.Pa
 	return n
 }
 
+// await runs recvmmsg, which waits until there is one message, on want of them.
+func (b *batch) await(fd uintptr, want int) (int, syscall.Errno) {
+	for {
+		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&b.msgs[0])), uintptr(want), unix.MSG_WAITFORONE, 0, 0)
+		if errno != unix.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
 // call runs sendmmsg or recvmmsg on messages from to to. It never blocks, so the
 // scheduler need not hear of it.
 func (b *batch) call(trap, fd uintptr, from, to int) (int, syscall.Errno) {

@@ -17,7 +17,7 @@ import (
 const (
 	// maxClients is how many clients a server takes. ibsim takes 10, but the
 	// clients do not care.
-	maxClients = 64
+	maxClients = 128
 	// reapInterval is how often a server looks for clients that died.
 	reapInterval = time.Second
 )
@@ -153,18 +153,14 @@ func (s *Server) connect(work *sync.WaitGroup, network Network, req control, fro
 	if err != nil {
 		return err
 	}
-	raw, err := data.SyscallConn()
-	if err != nil {
-		return errors.Join(err, data.Close())
-	}
-	if err := connect(raw, fmt.Sprintf("%s:in%d", s.base, info.number)); err != nil {
+	if err := connect(data, fmt.Sprintf("%s:in%d", s.base, info.number)); err != nil {
 		return errors.Join(err, data.Close())
 	}
 	at, err := network.Attach(info.node, info.asSM)
 	if err != nil {
 		return errors.Join(err, data.Close())
 	}
-	c := &serverClient{slot: slot, ctl: from, at: at, data: data, recv: newReceiver(raw), send: newSender(raw)}
+	c := &serverClient{slot: slot, ctl: from, at: at, data: data, recv: newReceiver(data), send: newSender(data)}
 	s.mu.Lock()
 	s.clients[slot] = c
 	s.mu.Unlock()
@@ -178,12 +174,12 @@ func (s *Server) connect(work *sync.WaitGroup, network Network, req control, fro
 // openSlot opens the data socket of the first free slot. The name of a socket
 // that was closed can be in use for a moment longer: a process that is just being
 // started by this one still has it. Then the next slot will do.
-func (s *Server) openSlot() (int, *net.UnixConn, error) {
+func (s *Server) openSlot() (int, *socket, error) {
 	for slot := range s.clients {
 		if !s.free(slot) {
 			continue
 		}
-		data, err := net.ListenUnixgram("unixgram", address(fmt.Sprintf("%s:out%d", s.base, slot)))
+		data, err := openSocket(fmt.Sprintf("%s:out%d", s.base, slot))
 		if !errors.Is(err, unix.EADDRINUSE) {
 			return slot, data, err
 		}

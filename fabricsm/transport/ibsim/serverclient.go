@@ -14,18 +14,19 @@ type serverClient struct {
 	slot int
 	ctl  *net.UnixAddr // where its control requests come from
 	at   Attachment
-	data *net.UnixConn
+	data *socket
 	recv *receiver
 	send *sender
 }
 
 // readLoop takes packets from the client until the socket closes, and hands
-// back what they cause at once.
+// back what they cause at once: in the same goroutine, so that a client with one
+// request under way waits for one wake-up of ours, as with ibsim.
 func (c *serverClient) readLoop() {
 	in := make([]transport.Packet, batchSize)
 	var out []transport.Packet
 	for {
-		n, err := c.recv.receive(in, (*frameHeader).fromClient)
+		n, err := c.recv.await(in, (*frameHeader).fromClient)
 		if err != nil {
 			return
 		}

@@ -14,7 +14,8 @@ import (
 // socket is a datagram socket that the Go runtime does not watch. One that it
 // watches wakes a thread of ours with every datagram that comes, also while
 // somebody takes them without ever waiting: ibsim and we would pay for that with a
-// third of all our time.
+// third of all our time. Its descriptor blocks; whoever must not wait says so in
+// each call.
 type socket struct {
 	fd, bell int          // Close rings the bell
 	using    sync.RWMutex // read-locked while the descriptors are in use
@@ -26,7 +27,7 @@ var _ syscall.RawConn = (*socket)(nil)
 
 // openSocket opens a socket and binds it to a name.
 func openSocket(name string) (*socket, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
@@ -42,7 +43,8 @@ func openSocket(name string) (*socket, error) {
 	return &socket{fd: fd, bell: bell}, nil
 }
 
-// Control implements syscall.RawConn. Close waits for f.
+// Control implements syscall.RawConn. Close waits for f, and lets it go on if it
+// waits for something to receive.
 func (s *socket) Control(f func(fd uintptr)) error {
 	s.using.RLock()
 	defer s.using.RUnlock()
@@ -97,6 +99,7 @@ func (s *socket) Close() error {
 	if s.closed.Swap(true) {
 		return net.ErrClosed
 	}
+	_ = unix.Shutdown(s.fd, unix.SHUT_RD)
 	_, _ = unix.Write(s.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	s.using.Lock()
 	defer s.using.Unlock()

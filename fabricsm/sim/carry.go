@@ -1,0 +1,156 @@
+package sim
+
+import "portcullis/fabricsm/ib"
+
+// carry takes a unicast packet to its end, over routers too, and counts it on the
+// way. Called with mu held.
+func (f *Fabric) carry(from *port, d *Data) (Fate, *port) {
+	fate, at := f.carryInSubnet(from, d)
+	for fate == Delivered && at.routesOn(d) {
+		next, out, routed := at.routeOn(d)
+		if routed != Delivered {
+			return routed, out
+		}
+		d = &next
+		fate, at = f.carryInSubnet(out, d)
+	}
+	return fate, at
+}
+
+// carryInSubnet takes a packet to an end port of the subnet it is in, which may be
+// that of a router.
+func (f *Fabric) carryInSubnet(from *port, d *Data) (Fate, *port) {
+	at := from
+	if from.endPort().owns(d.DLID) {
+		return f.takeData(from.endPort(), d)
+	}
+	in := ib.PortNum(0)
+	for range maxHops {
+		out := at
+		if at.node.sw != nil {
+			if at.endPort().owns(d.DLID) {
+				return f.takeData(at.endPort(), d)
+			}
+			if out = at.node.forward(d.DLID); out == nil {
+				f.stats.NoRoute++
+				at.relayError()
+				return NoRoute, at
+			}
+			in = at.num
+		}
+		if fate, where := f.crossData(out, in, d); fate != Delivered {
+			if out == from && fate == LinkDown {
+				fate = NotSent
+			}
+			return fate, where
+		}
+		if at = out.peer; at.node.sw == nil {
+			return f.takeData(at, d)
+		}
+	}
+	f.stats.Looped++
+	at.relayError()
+	return Looped, at
+}
+
+func (p *port) relayError() {
+	p.counters.PortRcvSwitchRelayErrors = saturate16(p.counters.PortRcvSwitchRelayErrors, 1)
+}
+
+func (p *port) discard() {
+	p.counters.PortXmitDiscards = saturate16(p.counters.PortXmitDiscards, 1)
+}
+
+// crossData takes a packet that came in by port in of a node over the link
+// behind out: through what the egress port and the far ingress port demand.
+func (f *Fabric) crossData(out *port, in ib.PortNum, d *Data) (Fate, *port) {
+	if !out.carries(false) {
+		f.stats.LinkDown++
+		out.discard()
+		return LinkDown, out
+	}
+	if fate := out.passes(d, outbound); fate != Delivered {
+		return fate, out
+	}
+	switch {
+	case !out.hasLane(in, d.SL):
+		out.discard()
+		return NoLane, out
+	case d.Payload > out.info.NeighborMTU.Bytes():
+		out.discard()
+		return TooLong, out
+	}
+	out.counters.sentData(d)
+	far := out.peer
+	far.counters.receivedData(d)
+	if far.isEnd() {
+		return Delivered, far // who checks as it takes the packet
+	}
+	return far.passes(d, inbound), far
+}
+
+// passes asks a port's rules about a packet that crosses it, and does what
+// follows from a refusal. An adapter that sends is not asked: its driver may be
+// a modified one.
+func (p *port) passes(d *Data, way direction) Fate {
+	if way == outbound && p.isEnd() {
+		return Delivered
+	}
+	kind := packetIBA
+	if d.Raw {
+		kind = packetRaw
+	}
+	why := p.admits(kind, d.PKey, way)
+	if why == admitted {
+		return Delivered
+	}
+	p.refuse(why, d.head(), way)
+	switch {
+	case why == refusedRaw:
+		return RawFiltered
+	case p.isEnd():
+		return PKeyDestination
+	case way == inbound:
+		return PKeyInbound
+	default:
+		return PKeyOutbound
+	}
+}
+
+// hasLane reports whether packets of a service level that came in by a port can
+// leave by p on a data lane (IBTA volume 1, 7.6.6).
+func (p *port) hasLane(in ib.PortNum, sl ib.SL) bool {
+	if int(in) >= len(p.slToVL) || sl > 15 {
+		return false
+	}
+	pair := p.slToVL[in][sl/2]
+	if sl%2 == 0 {
+		pair >>= 4
+	}
+	return int(pair&0xF) < p.info.OperationalVLs.Count()
+}
+
+// takeData ends a packet at an end port; one that a router takes to carry it on
+// is not yet for anybody.
+func (f *Fabric) takeData(at *port, d *Data) (Fate, *port) {
+	if !d.DLID.IsMulticast() && !at.owns(d.DLID) {
+		f.stats.NoRoute++
+		return WrongPort, at
+	}
+	if fate := at.passes(d, inbound); fate != Delivered {
+		return fate, at
+	}
+	if at.routesOn(d) {
+		return Delivered, at
+	}
+	if d.DestQP == 1 && !d.Raw && d.QKey != 0 && d.QKey != gmpQKey {
+		at.refuse(refusedQKey, d.head(), inbound)
+		return QKeyRefused, at
+	}
+	if loss := at.node.activeFault().Loss; loss > 0 && f.rng.Float64() < loss {
+		f.stats.Lost++
+		return Faulty, at
+	}
+	f.stats.DataDelivered++
+	return Delivered, at
+}

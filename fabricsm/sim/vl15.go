@@ -1,0 +1,79 @@
+package sim
+
+import "time"
+
+// vl15Buffers is how many SMPs a port of a plain device holds for its agent.
+const vl15Buffers = 16
+
+// smpQueue is what waits for the agent of a slow node, first come first served
+// whatever the port it came by; the first is being worked on. SMPs have no flow
+// control, so each port holds as many as it has buffers for, and drops what comes
+// when they are full. The zero queue is empty.
+type smpQueue struct {
+	waiting []waitingSMP
+	power   uint64 // times that the queue was emptied: what was planned before is void
+}
+
+// waitingSMP is an SMP in a buffer of port in, for the agent behind port at.
+type waitingSMP struct {
+	flight flight
+	at, in *port
+}
+
+// enqueue puts an SMP into a buffer of the port it came by, or drops it.
+func (f *Fabric) enqueue(fl *flight, at *port, work time.Duration) {
+	n, in := at.node, fl.in
+	if in == nil {
+		in = at
+	}
+	if in.held >= n.model().vl15Buffers() {
+		f.stats.VL15Dropped++
+		in.counters.VL15Dropped = saturate16(in.counters.VL15Dropped, 1)
+		f.undelivered(fl)
+		return
+	}
+	in.held++
+	n.smps.waiting = append(n.smps.waiting, waitingSMP{*fl, at, in})
+	if len(n.smps.waiting) == 1 {
+		n.workOnSMP(work)
+	}
+}
+
+// workOnSMP plans the end of the work on the first SMP of the queue.
+func (n *node) workOnSMP(work time.Duration) {
+	power := n.smps.power
+	n.fabric.later.add(n.fabric.now+work, func() {
+		if n.smps.power == power {
+			n.finishSMP()
+		}
+	})
+}
+
+// finishSMP gives the first SMP of the queue to the agent, and begins with the
+// next.
+func (n *node) finishSMP() {
+	done := n.smps.waiting[0]
+	n.smps.waiting = append(n.smps.waiting[:0], n.smps.waiting[1:]...)
+	done.in.held--
+	if len(n.smps.waiting) > 0 {
+		n.workOnSMP(n.activeFault().Work)
+	}
+	n.fabric.deliver(&done.flight, done.at)
+}
+
+// empty forgets what waits, as a device without power does.
+func (q *smpQueue) empty() {
+	for i := range q.waiting {
+		q.waiting[i].in.held = 0
+	}
+	q.waiting = nil
+	q.power++
+}
+
+// vl15Buffers is how many SMPs a port holds for the agent.
+func (d *Device) vl15Buffers() int {
+	if d.VL15Buffers != 0 {
+		return int(d.VL15Buffers)
+	}
+	return vl15Buffers
+}
