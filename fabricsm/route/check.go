@@ -142,8 +142,15 @@ func checkStrays(g *Graph, rows [][]ib.PortNum, r *Report) {
 }
 
 // judges gives one judge for each core.
-func (v *survey) judges() []*judge {
-	judges := make([]*judge, coresFor(len(v.g.IDs)))
+func (v *survey) judges() []*judge { return v.newJudges(coresFor(len(v.g.IDs))) }
+
+// someJudges gives as many judges as some LIDs are work for.
+func (v *survey) someJudges(lids int) []*judge {
+	return v.newJudges(min(coresFor(len(v.g.IDs)), (lids+gatherLIDs-1)/gatherLIDs))
+}
+
+func (v *survey) newJudges(n int) []*judge {
+	judges := make([]*judge, n)
 	for i := range judges {
 		judges[i] = newJudge(v.g, v.t, v.rows, v.island)
 	}

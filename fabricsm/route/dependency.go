@@ -39,6 +39,18 @@ func (d *dependencies) set(e, next int32) {
 	d.bits[d.first[e]+i/64] |= 1 << (i % 64)
 }
 
+// has reports whether edge next is used right after edge e.
+func (d *dependencies) has(e, next int32) bool {
+	i := next - d.g.Row[d.g.To[e]]
+	return d.bits[d.first[e]+i/64]&(1<<(i%64)) != 0
+}
+
+// clear takes back what set recorded.
+func (d *dependencies) clear(e, next int32) {
+	i := next - d.g.Row[d.g.To[e]]
+	d.bits[d.first[e]+i/64] &^= 1 << (i % 64)
+}
+
 func (d *dependencies) merge(o *dependencies) {
 	for i, w := range o.bits {
 		d.bits[i] |= w

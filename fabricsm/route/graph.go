@@ -128,6 +128,9 @@ func (g *Graph) EdgeAt(s int32, port ib.PortNum) int32 {
 	return g.portOut[r.first+topo.PortID(port)]
 }
 
+// alone reports whether a switch has no link to another.
+func (g *Graph) alone(s int32) bool { return g.Row[s] == g.Row[s+1] }
+
 // claim is a LID with its owner, to find LIDs that two ports claim.
 type claim struct {
 	home  int32

@@ -55,3 +55,11 @@ func (c *classes) find(r run) int32 {
 }
 
 func (c *classes) neighbours(r run) []int32 { return c.g.To[r.first : r.first+r.n] }
+
+// unclassed says that no switch shares its choices with another.
+func (c *Choices) unclassed() {
+	c.class, c.classes = c.class[:0], 0
+	for range c.Order {
+		c.class = append(c.class, noClass)
+	}
+}

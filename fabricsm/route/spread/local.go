@@ -3,15 +3,12 @@ package spread
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/topo"
 )
-
-func trailing(w uint64) int { return bits.TrailingZeros64(w) }
 
 // entry is an entry that is to be decided: it has lost its link, may go back to where
 // it was before a detour, or belongs to a new switch.

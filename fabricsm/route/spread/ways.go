@@ -1,6 +1,10 @@
 package spread
 
-import "portcullis/fabricsm/route"
+import (
+	"math/bits"
+
+	"portcullis/fabricsm/route"
+)
 
 // Ways describe a rule by which routes go up and then down, so that the choices of
 // one switch can be told without those of all others, from how many links the routes
@@ -217,7 +221,7 @@ func (b *nearby) unsettle(returned, fresh []bool) {
 			is, was := sets[0].of(s), sets[1].of(s)
 			for i := range is {
 				for w := is[i] ^ was[i]; w != 0; w &= w - 1 {
-					b.fits[i*64+trailing(w)] = false
+					b.fits[i*64+bits.TrailingZeros64(w)] = false
 				}
 			}
 		}
