@@ -2,7 +2,6 @@ package sm
 
 import (
 	"fmt"
-	"unicode"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -82,19 +81,9 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	pt.verify, pt.told = false, false
 	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
-	if ni.NodeType == ib.NodeSwitch && c.external(p) && c.members.forHost(c.placeOf(p)) {
-		if c.peer(p) != topo.None {
-			c.unlink(p)
-		}
-		c.shut(p)
-		c.problem(problemKey{kind: posing, place: c.placeOf(p)}, &BadAnswer{
-			GUID: ni.NodeGUID, Request: "Get NodeInfo",
-			Reason: fmt.Sprintf("a switch answers behind %v, where a host belongs; its port stays closed", c.placeOf(p)),
-		})
-		c.pauseWork(r.ref)
+	if c.poses(p, r, &ni) {
 		return
 	}
-	c.solved(problemKey{kind: posing, place: c.placeOf(p)})
 	pt.pause = 0
 	c.toldKey(p, &ni)
 	c.giveName(p, &ni)
@@ -104,6 +93,28 @@ func (c *Core) gotNodeInfo(r *request, m *mad.MAD, status mad.Status) {
 	}
 }
 
+// poses reports a switch that answers where inventory has a host, and shuts its
+// port: a port towards a switch checks no P_Keys.
+func (c *Core) poses(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
+	place := c.placeOf(p)
+	posed := problemKey{kind: posing, place: place}
+	if ni.NodeType != ib.NodeSwitch || !c.external(p) || !c.members.forHost(place) {
+		c.solved(posed)
+		return false
+	}
+	if c.peer(p) != topo.None {
+		c.unlink(p)
+	}
+	c.shut(p)
+	c.problem(posed, &BadAnswer{
+		GUID: ni.NodeGUID, Request: "Get NodeInfo",
+		Reason: fmt.Sprintf("a switch answers behind %v, where a host belongs; its port stays closed", place),
+	})
+	c.pauseWork(r.ref)
+	return true
+}
+
+// checkNodeInfo says what is wrong with a NodeInfo, if anything.
 func checkNodeInfo(ni *mad.NodeInfo) string {
 	switch {
 	case ni.NodeType != ib.NodeCA && ni.NodeType != ib.NodeSwitch && ni.NodeType != ib.NodeRouter:
@@ -194,23 +205,33 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 			return
 		}
 	}
-	id := c.topo.NodeByGUID(ni.NodeGUID)
-	if id == topo.None {
-		if twin, ok := c.byPort[ni.PortGUID]; ok {
-			c.duplicate(ni.PortGUID, c.seenAt(twin), p)
-			return
-		}
-		if !c.mayGrow(p, ni) {
-			c.turnAway(p)
-			return
-		}
-		c.newPeer(p)
-		id = c.addNode(ni, p)
-		q := c.topo.PortOf(id, ni.LocalPortNum)
-		c.link(p, q)
-		c.enter(id, q, ni)
+	if id := c.topo.NodeByGUID(ni.NodeGUID); id != topo.None {
+		c.foundKnown(p, id, ni)
+	} else {
+		c.foundNew(p, ni)
+	}
+}
+
+// foundNew takes a node that was not known, behind port p.
+func (c *Core) foundNew(p topo.PortID, ni *mad.NodeInfo) {
+	if twin, ok := c.byPort[ni.PortGUID]; ok {
+		c.duplicate(ni.PortGUID, c.seenAt(twin), p)
 		return
 	}
+	if !c.mayGrow(p, ni) {
+		c.turnAway(p)
+		return
+	}
+	c.newPeer(p)
+	id := c.addNode(ni, p)
+	q := c.topo.PortOf(id, ni.LocalPortNum)
+	c.link(p, q)
+	c.enter(id, q, ni)
+}
+
+// foundKnown takes a node that was known, behind port p: where it was, at a cable
+// of its own more, or at a place that contradicts what was known.
+func (c *Core) foundKnown(p topo.PortID, id topo.NodeID, ni *mad.NodeInfo) {
 	q := c.topo.PortOf(id, ni.LocalPortNum)
 	tn := c.topo.Node(id)
 	if q == p || c.otherNode(id, ni) ||
@@ -294,169 +315,4 @@ func (c *Core) otherGUID(id topo.NodeID, q topo.PortID, ni *mad.NodeInfo) bool {
 	}
 	_, taken := c.byPort[ni.PortGUID]
 	return taken
-}
-
-// newPeer makes p ready to be linked to something new.
-func (c *Core) newPeer(p topo.PortID) {
-	if c.peer(p) != topo.None {
-		c.unlink(p)
-	}
-	c.unfence(p)
-}
-
-// link records a cable between two ports.
-func (c *Core) link(p, q topo.PortID) {
-	c.topo.Connect(p, q)
-	c.moved()
-	c.sawBoth(p, q)
-	if id := c.ports[q].node; c.nodes[id].up == topo.None && id != c.root {
-		c.nodes[id].up = p
-		c.treeEpoch++
-	}
-	c.ports[p].denied = 0
-	for _, x := range [2]topo.PortID{p, q} {
-		c.ports[x].pause, c.ports[x].told = 0, false
-		c.solved(problemKey{kind: deadLink, place: c.placeOf(x)}) // perhaps it was seen from the other side
-		c.touch(x)
-		c.linkedKey(x)
-		if c.isEnd(x) {
-			c.settleLID(x)
-		}
-	}
-	if c.external(p) && c.external(q) {
-		c.wantRoutes()
-		c.recheck(c.ports[p].node)
-		c.recheck(c.ports[q].node)
-	}
-}
-
-// recheck asks a switch that got a cable to another whether it still has its
-// configuration: perhaps not the cable was away, but the switch. Its port 0 has
-// lost its LID then, also if a Set of SwitchInfo has reached it since.
-func (c *Core) recheck(id topo.NodeID) {
-	if n := &c.nodes[id]; n.infoKnown && c.writing() {
-		n.recheck = true
-		c.markNode(clsSwitch, id)
-		c.markPort(clsInfo, c.topo.Node(id).FirstPort)
-	}
-}
-
-// touch looks again at everything that is programmed on a port.
-func (c *Core) touch(p topo.PortID) {
-	c.markPort(clsPKey, p)
-	c.markPort(clsSLtoVL, p)
-	if c.shares() {
-		c.markPort(clsVLArb, p)
-	}
-	c.markPort(clsSet, p)
-	c.touchAliases(p)
-}
-
-// cut forgets a cable without asking who can still be reached.
-func (c *Core) cut(p topo.PortID) {
-	q := c.peer(p)
-	c.notSlow(c.linkKey(p, q))
-	c.topo.Disconnect(p)
-	c.moved()
-	c.lawDown(p, false)
-	c.lawDown(q, false)
-	for _, x := range [2]topo.PortID{p, q} {
-		pt := &c.ports[x]
-		pt.challenger, pt.enforced = c.release(pt.challenger), false
-		c.anewSLtoVL(x)
-		pt.arb = nil
-		c.keyDoubted(x)
-		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
-		if pt.pkeys != nil && c.external(x) {
-			c.setKeys(x, pt.pkeys.doubted()) // the switch may have rebooted
-		}
-		if c.isEnd(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
-			c.leave(x)
-			pt.known = false
-			c.setKeys(x, nil)
-			tp := c.topo.Port(x)
-			tp.State = ib.PortNop // until it is read again
-			c.topo.SetPort(x, tp)
-		}
-		c.touch(x)
-	}
-	if c.external(p) && c.external(q) {
-		c.wantRoutes()
-	}
-}
-
-// release has the claimant of a link that is gone look again.
-func (c *Core) release(p topo.PortID) topo.PortID {
-	if p != topo.None {
-		c.markPort(clsProbe, p)
-	}
-	return topo.None
-}
-
-// unlink takes a cable away, and what could be reached over it alone.
-func (c *Core) unlink(p topo.PortID) {
-	q := c.peer(p)
-	if q == topo.None {
-		return
-	}
-	c.cut(p)
-	for _, e := range [2][2]topo.PortID{{p, q}, {q, p}} {
-		far := c.ports[e[1]].node
-		if c.nodes[far].alive && c.nodes[far].up == e[0] {
-			c.orphan(far)
-		}
-	}
-}
-
-// orphan finds another way to a node whose way is gone, or drops it.
-func (c *Core) orphan(id topo.NodeID) {
-	tn := c.topo.Node(id)
-	if tn.Type == ib.NodeSwitch {
-		c.reattach(id)
-		return
-	}
-	c.treeEpoch++
-	for i := 1; i <= int(tn.NumPorts); i++ {
-		if p := c.peer(tn.FirstPort + topo.PortID(i)); p != topo.None && c.external(p) {
-			c.nodes[id].up = p
-			c.tryWay(id)
-			return
-		}
-	}
-	if id != c.root {
-		c.dropNode(id)
-	}
-}
-
-func (c *Core) workDescription(id topo.NodeID) {
-	if !c.nodes[id].described {
-		c.auditing = true // names unsettle nothing
-		c.ask(ref{clsDesc, int32(id)}, id, mad.MethodGet, mad.AttrNodeDescription, 0)
-		c.auditing = false
-	}
-}
-
-func (c *Core) gotDescription(id topo.NodeID, m *mad.MAD, status mad.Status) {
-	c.nodes[id].described = true
-	if status != mad.StatusOK {
-		return
-	}
-	tn := c.topo.Node(id)
-	tn.Description = cleanText(m.Data())
-	c.topo.SetNode(id, tn)
-}
-
-// cleanText gives what a device calls itself, fit to be printed.
-func cleanText(b []byte) string {
-	out := make([]rune, 0, len(b))
-	for _, r := range string(b) {
-		if r == 0 {
-			break
-		}
-		if r == '\uFFFD' || !unicode.IsPrint(r) { // controls, and what changes the direction of text
-			r = '?'
-		}
-		out = append(out, r)
-	}
-	return string(out)
 }

@@ -1,0 +1,138 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// newPeer makes p ready to be linked to something new.
+func (c *Core) newPeer(p topo.PortID) {
+	if c.peer(p) != topo.None {
+		c.unlink(p)
+	}
+	c.unfence(p)
+}
+
+// link records a cable between two ports.
+func (c *Core) link(p, q topo.PortID) {
+	c.topo.Connect(p, q)
+	c.moved()
+	c.sawBoth(p, q)
+	if id := c.ports[q].node; c.nodes[id].up == topo.None && id != c.root {
+		c.nodes[id].up = p
+		c.treeEpoch++
+	}
+	c.ports[p].denied = 0
+	for _, x := range [2]topo.PortID{p, q} {
+		c.ports[x].pause, c.ports[x].told = 0, false
+		c.solved(problemKey{kind: deadLink, place: c.placeOf(x)}) // perhaps it was seen from the other side
+		c.touch(x)
+		c.linkedKey(x)
+		if c.isEnd(x) {
+			c.settleLID(x)
+		}
+	}
+	if c.external(p) && c.external(q) {
+		c.wantRoutes()
+		c.recheck(c.ports[p].node)
+		c.recheck(c.ports[q].node)
+	}
+}
+
+// recheck asks a switch that got a cable to another whether it still has its
+// configuration: perhaps not the cable was away, but the switch. Its port 0 has
+// lost its LID then, also if a Set of SwitchInfo has reached it since.
+func (c *Core) recheck(id topo.NodeID) {
+	if n := &c.nodes[id]; n.infoKnown && c.writing() {
+		n.recheck = true
+		c.markNode(clsSwitch, id)
+		c.markPort(clsInfo, c.topo.Node(id).FirstPort)
+	}
+}
+
+// touch looks again at everything that is programmed on a port.
+func (c *Core) touch(p topo.PortID) {
+	c.markPort(clsPKey, p)
+	c.markPort(clsSLtoVL, p)
+	if c.shares() {
+		c.markPort(clsVLArb, p)
+	}
+	c.markPort(clsSet, p)
+	c.touchAliases(p)
+}
+
+// cut forgets a cable without asking who can still be reached.
+func (c *Core) cut(p topo.PortID) {
+	q := c.peer(p)
+	c.notSlow(c.linkKey(p, q))
+	c.topo.Disconnect(p)
+	c.moved()
+	c.lawDown(p, false)
+	c.lawDown(q, false)
+	for _, x := range [2]topo.PortID{p, q} {
+		pt := &c.ports[x]
+		pt.challenger, pt.enforced = c.release(pt.challenger), false
+		c.anewSLtoVL(x)
+		pt.arb = nil
+		c.keyDoubted(x)
+		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
+		if pt.pkeys != nil && c.external(x) {
+			c.setKeys(x, pt.pkeys.doubted()) // the switch may have rebooted
+		}
+		if c.isEnd(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
+			c.leave(x)
+			pt.known = false
+			c.setKeys(x, nil)
+			tp := c.topo.Port(x)
+			tp.State = ib.PortNop // until it is read again
+			c.topo.SetPort(x, tp)
+		}
+		c.touch(x)
+	}
+	if c.external(p) && c.external(q) {
+		c.wantRoutes()
+	}
+}
+
+// release has the claimant of a link that is gone look again.
+func (c *Core) release(p topo.PortID) topo.PortID {
+	if p != topo.None {
+		c.markPort(clsProbe, p)
+	}
+	return topo.None
+}
+
+// unlink takes a cable away, and what could be reached over it alone.
+func (c *Core) unlink(p topo.PortID) {
+	q := c.peer(p)
+	if q == topo.None {
+		return
+	}
+	c.cut(p)
+	for _, e := range [2][2]topo.PortID{{p, q}, {q, p}} {
+		far := c.ports[e[1]].node
+		if c.nodes[far].alive && c.nodes[far].up == e[0] {
+			c.orphan(far)
+		}
+	}
+}
+
+// orphan finds another way to a node whose way is gone, or drops it.
+func (c *Core) orphan(id topo.NodeID) {
+	tn := c.topo.Node(id)
+	if tn.Type == ib.NodeSwitch {
+		c.reattach(id)
+		return
+	}
+	c.treeEpoch++
+	for i := 1; i <= int(tn.NumPorts); i++ {
+		if p := c.peer(tn.FirstPort + topo.PortID(i)); p != topo.None && c.external(p) {
+			c.nodes[id].up = p
+			c.tryWay(id)
+			return
+		}
+	}
+	if id != c.root {
+		c.dropNode(id)
+	}
+}
