@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"portcullis/packaging/parttest"
 )
 
 func TestManualPages(t *testing.T) {
-	mandoc := needPart(t, "mandoc")
+	mandoc := parttest.Program(t, "mandoc")
 	pages, err := filepath.Glob("man/*.[1-8]")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("manual pages: %v, %v", pages, err)

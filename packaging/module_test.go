@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -67,30 +66,4 @@ func withinAny(path string, roots []string) bool {
 		}
 	}
 	return false
-}
-
-// needPart returns the path of a program that a test runs, and skips the test
-// where it is absent. Where PORTCULLIS_REAL_PARTS says required, it fails.
-func needPart(t *testing.T, program string) string {
-	t.Helper()
-	if path, err := exec.LookPath(program); err == nil {
-		return path
-	}
-	for _, dir := range []string{"/usr/sbin", "/sbin"} {
-		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
-			return path
-		}
-	}
-	skipOrFail(t, program+" is not installed: run \"make setup\"")
-	return ""
-}
-
-// skipOrFail skips a test for the reason given, or fails it where real parts
-// are required.
-func skipOrFail(t *testing.T, reason string) {
-	t.Helper()
-	if os.Getenv("PORTCULLIS_REAL_PARTS") == "required" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
 }

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"portcullis/packaging/parttest"
 )
 
 // exposure is the most that `systemd-analyze security` may find wrong with a
@@ -15,7 +17,7 @@ const exposure = "25"
 var units = []string{"portcullisd.service", "portcullis-agent.service"}
 
 func TestUnitsAreLockedDown(t *testing.T) {
-	analyze := needPart(t, "systemd-analyze")
+	analyze := parttest.Program(t, "systemd-analyze")
 	for _, unit := range units {
 		cmd := exec.Command(analyze, "security", "--no-pager", "--offline=true", "--threshold="+exposure, filepath.Join("systemd", unit))
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -27,7 +29,7 @@ func TestUnitsAreLockedDown(t *testing.T) {
 // TestUnitsVerify has systemd read the units with programs in their place. Any
 // word from it counts: it only warns of an unknown key.
 func TestUnitsVerify(t *testing.T) {
-	analyze := needPart(t, "systemd-analyze")
+	analyze := parttest.Program(t, "systemd-analyze")
 	dir := t.TempDir()
 	for _, unit := range units {
 		text, err := os.ReadFile(filepath.Join("systemd", unit))

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"portcullis/attest/tpm/tpmtest"
+	"portcullis/packaging/parttest"
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 // tpmReady reports whether scripts that need a TPM run: where one is required
 // they do, and fail if it is missing.
 func tpmReady() bool {
-	return tpmtest.Missing() == nil || os.Getenv("PORTCULLIS_REAL_PARTS") == "required"
+	return tpmtest.Missing() == nil || parttest.Required()
 }
 
 func startTPM(t *testing.T, ts *testscript.TestScript) {

@@ -19,6 +19,7 @@ import (
 	"portcullis/api/apitest"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
+	"portcullis/packaging/parttest"
 )
 
 // pty is a pseudo terminal, see pts(4).
@@ -26,7 +27,7 @@ func pty(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("needs a pseudo terminal: %v", err)
+		parttest.Need(t, fmt.Errorf("a pseudo terminal, which devpts gives: %w", err))
 	}
 	t.Cleanup(func() { master.Close() })
 	fd := int(master.Fd())

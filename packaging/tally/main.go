@@ -10,10 +10,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+
+	"portcullis/packaging/parttest"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.Getenv("PORTCULLIS_REAL_PARTS") == "required"))
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, parttest.Required()))
 }
 
 func run(args []string, stdout, stderr io.Writer, required bool) int {

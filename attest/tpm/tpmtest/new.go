@@ -3,6 +3,8 @@ package tpmtest
 import (
 	"os"
 	"testing"
+
+	"portcullis/packaging/parttest"
 )
 
 // New starts a TPM that ends with the test. Without swtpm on the machine the
@@ -29,14 +31,7 @@ func New(t testing.TB, o Options) *TPM {
 // Require skips or fails the test when swtpm is not installed.
 func Require(t testing.TB) {
 	t.Helper()
-	err := Missing()
-	switch {
-	case err == nil:
-	case os.Getenv("PORTCULLIS_REAL_PARTS") == "required":
-		t.Fatalf("a real TPM is required: %v", err)
-	default:
-		t.Skipf("needs a software TPM: %v", err)
-	}
+	parttest.Need(t, Missing())
 }
 
 // ShortDir is a temporary folder whose path leaves room for a socket's name;

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
-	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+	"portcullis/packaging/parttest"
 )
 
 // buildShim compiles testdata/shim.c, which makes libc calls for us: this
@@ -24,13 +23,7 @@ import (
 // real parts are required.
 func buildShim(t *testing.T) string {
 	t.Helper()
-	compiler, err := exec.LookPath("gcc")
-	if err != nil {
-		if os.Getenv(ibsimtest.RequireEnv) == "required" {
-			t.Fatal("real parts are required: gcc, which compiles the caller of libc, is not installed")
-		}
-		t.Skip("needs gcc and the kernel's headers to compile the caller of libc")
-	}
+	compiler := parttest.Program(t, "gcc")
 	path := filepath.Join(t.TempDir(), "shim")
 	// Fortified calls have other names, which the preload library lacks.
 	cmd := exec.CommandContext(t.Context(), compiler, "-O0", "-U_FORTIFY_SOURCE", "-o", path, "testdata/shim.c", "-ldl")

@@ -4,29 +4,18 @@
 package ibsimtest
 
 import (
-	"os"
 	"testing"
 
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/packaging/parttest"
 )
-
-// RequireEnv names the environment variable that turns "skip because a real
-// part is missing" into a failure when its value is "required".
-const RequireEnv = "PORTCULLIS_REAL_PARTS"
 
 // Need skips the test when ibsim, its preload library or one of the named
 // programs is not installed, and fails it instead when real parts are
 // required.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
-	err := ibsimlab.Missing(programs...)
-	switch {
-	case err == nil:
-	case os.Getenv(RequireEnv) == "required":
-		t.Fatalf("real parts are required: %v", err)
-	default:
-		t.Skipf("needs real parts: %v", err)
-	}
+	parttest.Need(t, ibsimlab.Missing(programs...))
 }
 
 // Start runs ibsim on a netlist until the end of the test.
