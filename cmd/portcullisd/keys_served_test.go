@@ -13,9 +13,8 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
-	"portcullis/fabricsm/sim/ibsimserver"
 	"portcullis/fabricsm/sim/netlist"
-	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
 
@@ -33,21 +32,7 @@ func servedKeyFabric(t *testing.T, device sim.Device) *keyFabric {
 		t.Fatal(err)
 	}
 	f := &keyFabric{Fabric: sim.NewWith(l, sim.Options{Device: device}), list: l}
-	dir := t.TempDir()
-	s, err := ibsim.Listen("portcullis" + strings.ReplaceAll(dir, "/", "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background()) // longer than the test: clients end first
-	done := make(chan error, 1)
-	go func() { done <- ibsimserver.Serve(ctx, s, f.Fabric) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	f.client = ibsimlab.Client{Socket: s.Socket(), Dir: dir}
+	f.client = simtest.Serve(t, f.Fabric)
 	return f
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,9 +19,8 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
-	"portcullis/fabricsm/sim/ibsimserver"
 	"portcullis/fabricsm/sim/netlist"
-	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
@@ -68,21 +66,8 @@ func newOwnStage(t *testing.T) *stage {
 	t.Helper()
 	ibsimtest.Need(t, "opensm", "sminfo")
 	s := &stage{t: t, list: stageFabric(t), dir: t.TempDir()}
-	server, err := ibsim.Listen(fmt.Sprintf("election-%d-%p", os.Getpid(), s))
-	if err != nil {
-		t.Fatal(err)
-	}
 	f := sim.New(s.list)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- ibsimserver.Serve(ctx, server, f) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	s.client = ibsimlab.Client{Socket: server.Socket(), Dir: s.dir}
+	s.client = simtest.Serve(t, f)
 	s.ports = func() (all []seenPort) {
 		for i := range s.list.Nodes {
 			n := &s.list.Nodes[i]

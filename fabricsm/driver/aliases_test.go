@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
@@ -43,7 +44,7 @@ func TestAliasesAsDiagnosticsSeeThem(t *testing.T) {
 	if e, ok := (<-given).(*sm.AliasesApplied); !ok || len(e.Aliases) != 3 {
 		t.Fatalf("told %v", e)
 	}
-	at, stop := served(t, f)
+	at, stop := simtest.ServeUntil(t, f)
 	defer stop()
 	out, err := at.Diag(t.Context(), "h2", "smpquery", "-D", "guidinfo", fmt.Sprintf("0,1,%d", port.PeerPort))
 	if err != nil || !strings.Contains(string(out), "0x00000000000000a1") || !strings.Contains(string(out), "0x00000000000000a3") {

@@ -3,7 +3,6 @@ package driver_test
 import (
 	"context"
 	"crypto/rand"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
-	"portcullis/fabricsm/sim/ibsimserver"
 	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
@@ -84,20 +83,7 @@ func attachTo(t *testing.T, f *sim.Fabric) transport.Port {
 
 func dialTo(t *testing.T, f *sim.Fabric) transport.Port {
 	t.Helper()
-	s, err := ibsim.Listen("portcullis" + strings.ReplaceAll(t.TempDir(), "/", "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- ibsimserver.Serve(ctx, s, f) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	p, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: s.Socket(), Node: "sm", AsSM: true})
+	p, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: simtest.Serve(t, f).Socket, Node: "sm", AsSM: true})
 	if err != nil {
 		t.Fatal(err)
 	}

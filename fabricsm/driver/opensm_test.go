@@ -14,10 +14,8 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
-	"portcullis/fabricsm/sim/ibsimserver"
 	"portcullis/fabricsm/sim/netlist"
-	"portcullis/fabricsm/transport/ibsim"
-	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -127,7 +125,7 @@ func compare(t *testing.T, where string, p *left, used map[string]int) {
 // opensm has OpenSM bring up a fabric once, as it does by default.
 func opensm(t *testing.T, f *sim.Fabric) {
 	t.Helper()
-	at, stop := served(t, f)
+	at, stop := simtest.ServeUntil(t, f)
 	defer stop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -140,24 +138,5 @@ func opensm(t *testing.T, f *sim.Fabric) {
 	said, _ := os.ReadFile(log)
 	if err != nil || !strings.Contains(string(said), "SUBNET UP") {
 		t.Fatalf("opensm: %v\n%s\n%s", err, out, said)
-	}
-}
-
-// served lets libibumad programs see a simulated fabric until stop is called.
-func served(t *testing.T, f *sim.Fabric) (_ ibsimlab.Client, stop func()) {
-	t.Helper()
-	dir := t.TempDir()
-	s, err := ibsim.Listen("portcullis" + strings.ReplaceAll(dir, "/", "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	serving, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- ibsimserver.Serve(serving, s, f) }()
-	return ibsimlab.Client{Socket: s.Socket(), Dir: dir}, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 	}
 }

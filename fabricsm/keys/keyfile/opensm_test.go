@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,10 +14,8 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
 	"portcullis/fabricsm/sim"
-	"portcullis/fabricsm/sim/ibsimserver"
 	"portcullis/fabricsm/sim/netlist"
-	"portcullis/fabricsm/transport/ibsim"
-	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -31,7 +28,7 @@ func TestFilesOfOpenSM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := served(t, sim.New(l))
+	lab := simtest.Serve(t, sim.New(l)) // ibsim keeps no M_Keys
 	cache, conf := t.TempDir(), filepath.Join(t.TempDir(), "opensm.conf")
 	text := "m_key 0x5eed0c0ffee01234\nm_key_protection_level 1\nm_key_lease_period 60\nm_key_lookup TRUE\nsm_key 0x0000000000000001\n"
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
@@ -119,24 +116,4 @@ func write(t *testing.T, name string, data []byte) {
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// served serves a fabric that keeps M_Keys, which ibsim does not.
-func served(t *testing.T, f *sim.Fabric) ibsimlab.Client {
-	t.Helper()
-	dir := t.TempDir()
-	s, err := ibsim.Listen("portcullis" + strings.ReplaceAll(dir, "/", "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	serving, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- ibsimserver.Serve(serving, s, f) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return ibsimlab.Client{Socket: s.Socket(), Dir: dir}
 }

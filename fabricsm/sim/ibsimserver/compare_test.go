@@ -10,33 +10,11 @@ import (
 	"time"
 
 	"portcullis/fabricsm/sim"
-	"portcullis/fabricsm/sim/ibsimserver"
 	"portcullis/fabricsm/sim/netlist"
-	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
-
-// serve runs a fabric on a socket of its own until the end of the test.
-func serve(t testing.TB, f *sim.Fabric) ibsimlab.Client {
-	t.Helper()
-	dir := t.TempDir()
-	s, err := ibsim.Listen("portcullis" + strings.ReplaceAll(dir, "/", "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Not t.Context, which ends before the clients are closed.
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- ibsimserver.Serve(ctx, s, f) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return ibsimlab.Client{Socket: s.Socket(), Dir: dir}
-}
 
 func fabric(t testing.TB) (*sim.Fabric, []byte) {
 	t.Helper()
@@ -137,7 +115,7 @@ func TestDiagnosticsAnswerAsOnIbsim(t *testing.T) {
 	f, text := fabric(t)
 	ibsimtest.Need(t, "ibnetdiscover", "smpquery")
 	lab := ibsimtest.Start(t, text)
-	ours := serve(t, f)
+	ours := simtest.Serve(t, f)
 	for _, q := range []question{
 		{"topology", "ibnetdiscover", nil},
 		{"links", "iblinkinfo", nil},
@@ -190,7 +168,7 @@ func TestDiagnosticsAfterOpenSM(t *testing.T) {
 			if _, err := l.WriteTo(&text); err != nil {
 				t.Fatal(err)
 			}
-			lab, ours := ibsimtest.Start(t, text.Bytes()), serve(t, sim.New(l))
+			lab, ours := ibsimtest.Start(t, text.Bytes()), simtest.Serve(t, sim.New(l))
 			bringUp(t, lab.Client())
 			bringUp(t, ours)
 			for _, q := range []question{

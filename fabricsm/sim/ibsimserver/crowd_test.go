@@ -12,6 +12,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
 )
@@ -21,7 +22,7 @@ import (
 func TestHundredClients(t *testing.T) {
 	const clients, rounds = 100, 20
 	f, _ := fabric(t)
-	c := serve(t, f)
+	c := simtest.Serve(t, f)
 	ports := make([]*ibsim.Port, clients)
 	for i := range ports {
 		ports[i] = dial(t, c.Socket, []string{"sm", "h1"}[i%2], false)
@@ -50,7 +51,7 @@ func TestHundredClients(t *testing.T) {
 // and then dies in the middle of it, costs nobody else anything.
 func TestClientThatNeverReads(t *testing.T) {
 	f, _ := fabric(t)
-	c := serve(t, f)
+	c := simtest.Serve(t, f)
 	honest := dial(t, c.Socket, "sm", false)
 	number := 1<<30 + os.Getpid()
 	control := abstract(t, fmt.Sprintf("%s:ctl%d", c.Socket, number))

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
@@ -46,7 +47,7 @@ func subscribe(t testing.TB, p *ibsim.Port, sa ib.LID) {
 func TestOpenSMReportsToSubscribers(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
 	f, _ := fabric(t)
-	ours := serve(t, f)
+	ours := simtest.Serve(t, f)
 	manage(t, ours, f)
 	p := dial(t, ours.Socket, "h1", true)
 	defer time.AfterFunc(time.Minute, func() { p.Close() }).Stop()

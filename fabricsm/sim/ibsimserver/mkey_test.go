@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
@@ -56,7 +57,7 @@ func TestSmpqueryNeedsTheMKey(t *testing.T) {
 		for level := range uint8(4) {
 			f, _ := fabric(t)
 			guard(t, f, 0xa5a5a5a5deadbeef, level, at.route...)
-			c := serve(t, f)
+			c := simtest.Serve(t, f)
 			for _, tt := range []struct {
 				name    string
 				key     string
@@ -99,7 +100,7 @@ func openSMLocks(t *testing.T, device sim.Device) {
 	if err := f.SetDevice("", device); err != nil {
 		t.Fatal(err)
 	}
-	ours := serve(t, f)
+	ours := simtest.Serve(t, f)
 	conf := ours.Dir + "/opensm.conf"
 	if err := os.WriteFile(conf, []byte("m_key 0x1122334455667788\nm_key_protection_level 2\nm_key_lease_period 60\n"), 0o600); err != nil {
 		t.Fatal(err)

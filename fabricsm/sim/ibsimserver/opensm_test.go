@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestOpenSMBringsTheFabricUp(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "smpquery", "ibtracert", "perfquery")
 	f, _ := fabric(t)
-	ours := serve(t, f)
+	ours := simtest.Serve(t, f)
 	bringUp(t, ours)
 	for _, name := range []string{"sm", "h1", "h2", "h3"} {
 		if pi := f.PortInfo(name, 1); pi.PortState != ib.PortActive || pi.LID == 0 {

@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
 )
@@ -51,7 +52,7 @@ func receive(t testing.TB, p transport.Port) transport.Packet {
 
 func TestClients(t *testing.T) {
 	f, _ := fabric(t)
-	c := serve(t, f)
+	c := simtest.Serve(t, f)
 	sm, host := dial(t, c.Socket, "sm", true), dial(t, c.Socket, "h3", false)
 	if sm.GUID() != 0x0020000000000001 || host.Node() != "h3" {
 		t.Errorf("attached to %v and %q", sm.GUID(), host.Node())
@@ -81,7 +82,7 @@ func TestClients(t *testing.T) {
 
 func TestRefusedClients(t *testing.T) {
 	f, _ := fabric(t)
-	c := serve(t, f)
+	c := simtest.Serve(t, f)
 	dial(t, c.Socket, "sm", true)
 	for _, o := range []ibsim.Options{
 		{Socket: c.Socket, Node: "nowhere"},
@@ -124,7 +125,7 @@ func ctl(client, typ uint32, data []byte) []byte {
 // nothing; neither must rubbish, or one client speaking for another.
 func TestHostileClients(t *testing.T) {
 	f, _ := fabric(t)
-	c := serve(t, f)
+	c := simtest.Serve(t, f)
 	honest := dial(t, c.Socket, "sm", true)
 	number := 1<<30 + os.Getpid()
 	rogue := abstract(t, fmt.Sprintf("%s:ctl%d", c.Socket, number))
@@ -170,7 +171,7 @@ func TestHostileClients(t *testing.T) {
 // A client that dies without DISCONNECT must not keep its place.
 func TestDeadClientLosesItsPlace(t *testing.T) {
 	f, _ := fabric(t)
-	c := serve(t, f)
+	c := simtest.Serve(t, f)
 	number := 1<<30 + os.Getpid()
 	control := abstract(t, fmt.Sprintf("%s:ctl%d", c.Socket, number))
 	data := abstract(t, fmt.Sprintf("%s:in%d", c.Socket, number))
@@ -193,7 +194,7 @@ func TestDeadClientLosesItsPlace(t *testing.T) {
 
 func TestEverySlotIsUsable(t *testing.T) {
 	f, _ := fabric(t)
-	c := serve(t, f)
+	c := simtest.Serve(t, f)
 	for i := range 128 {
 		p := dial(t, c.Socket, "h2", false)
 		if p.Slot() != i {
@@ -210,7 +211,7 @@ func TestEverySlotIsUsable(t *testing.T) {
 // then still has it.
 func TestSlotWhoseNameIsInUse(t *testing.T) {
 	f, _ := fabric(t)
-	c := serve(t, f)
+	c := simtest.Serve(t, f)
 	held, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@" + c.Socket + ":out0\x00", Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +228,7 @@ func TestTimePasses(t *testing.T) {
 	if err := f.SetFault("h1", sim.Fault{Delay: 10 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
-	p := dial(t, serve(t, f).Socket, "sm", false)
+	p := dial(t, simtest.Serve(t, f).Socket, "sm", false)
 	send(t, p, get(1, mad.AttrNodeInfo, 1, 2))
 	if in := receive(t, p); in.Undelivered {
 		t.Error("the delayed request was lost")
@@ -236,7 +237,7 @@ func TestTimePasses(t *testing.T) {
 
 func BenchmarkSMPOverSocket(b *testing.B) {
 	f, _ := fabric(b)
-	p := dial(b, serve(b, f).Socket, "sm", false)
+	p := dial(b, simtest.Serve(b, f).Socket, "sm", false)
 	const window = 64
 	out, in := make([]transport.Packet, window), make([]transport.Packet, window)
 	for i := range out {
