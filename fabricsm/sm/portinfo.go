@@ -76,32 +76,11 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if hasLink && !was && (byGet || !guessed) {
 		pt.fresh = pi.PortState == ib.PortInit
 	}
-	if byGet && was && c.external(p) && differing(&old, pi)&fieldEnforcement != 0 {
-		// It most likely rebooted, and has lost its tables, too.
-		c.setKeys(p, nil)
-		c.nodes[pt.node].reset = false
-		c.nodes[pt.node].verify = true
-		c.markNode(clsSwitch, pt.node)
+	if byGet && was {
+		c.observeReset(p, &old)
 	}
-	if byGet && was && !hasLink && pt.lid != 0 && old.LID == pt.lid && pi.LID == 0 {
-		c.rebooted(pt.node)
-		c.nodes[pt.node].recheck = true // LinearFDBTop is gone, too
-		c.markNode(clsSwitch, pt.node)
-	}
-	switch {
-	case !hasLink:
-	case !linkUp(pi):
-		if byGet && was && linkUp(&old) {
-			c.flapped(p, c.peer(p))
-		}
-		c.linkDown(p)
-	case was && old.PortState >= ib.PortArmed && pi.PortState == ib.PortInit:
-		if byGet {
-			c.flapped(p, c.peer(p))
-		}
-		c.bounced(p)
-	case c.peer(p) == topo.None:
-		c.linkFound(p)
+	if hasLink {
+		c.observeLink(p, &old, was, byGet)
 	}
 	if c.nodes[pt.node].epoch != epoch {
 		return
@@ -123,6 +102,43 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	c.touch(p)
 	if peer := c.peer(p); peer != topo.None {
 		c.touch(peer)
+	}
+}
+
+// observeReset looks for what a switch loses when it is reset, in what a Get has
+// shown since old.
+func (c *Core) observeReset(p topo.PortID, old *mad.PortInfo) {
+	pt := &c.ports[p]
+	pi, n := &pt.info, &c.nodes[pt.node]
+	if c.external(p) && differing(old, pi)&fieldEnforcement != 0 {
+		// It most likely rebooted, and has lost its tables, too.
+		c.setKeys(p, nil)
+		n.reset, n.verify = false, true
+		c.markNode(clsSwitch, pt.node)
+	}
+	if pt.num == 0 && pt.lid != 0 && old.LID == pt.lid && pi.LID == 0 {
+		c.rebooted(pt.node)
+		n.recheck = true // LinearFDBTop is gone, too
+		c.markNode(clsSwitch, pt.node)
+	}
+}
+
+// observeLink takes what became of the link of a port since old, if it was known.
+func (c *Core) observeLink(p topo.PortID, old *mad.PortInfo, was, byGet bool) {
+	pi := &c.ports[p].info
+	switch {
+	case !linkUp(pi):
+		if byGet && was && linkUp(old) {
+			c.flapped(p, c.peer(p))
+		}
+		c.linkDown(p)
+	case was && old.PortState >= ib.PortArmed && pi.PortState == ib.PortInit:
+		if byGet {
+			c.flapped(p, c.peer(p))
+		}
+		c.bounced(p)
+	case c.peer(p) == topo.None:
+		c.linkFound(p)
 	}
 }
 

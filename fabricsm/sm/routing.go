@@ -156,23 +156,8 @@ func (c *Core) gotTables(in *TablesReady) {
 	topStays := r.tables != nil && r.tables.MaxLID == in.tables.MaxLID
 	r.tables = in.tables
 	c.growOn(in)
-	r.routed = make([]topo.PortID, int(in.tables.MaxLID)+1)
-	for i := range r.routed {
-		r.routed[i] = topo.None
-	}
-	lids := 0
 	f := in.fabric
-	for _, p := range f.EndPorts() {
-		l := f.Port(p).LID
-		if int(l) >= len(r.routed) || l == 0 {
-			continue
-		}
-		lids++
-		r.routed[l] = p
-		if f.Port(p).Num != 0 {
-			r.routed[l] = f.Port(p).Peer
-		}
-	}
+	lids := r.note(f)
 	c.event(&Routed{Engine: in.tables.Engine, Switches: len(f.Switches()), LIDs: lids})
 	for _, id := range f.Switches() {
 		n := &c.nodes[id]
@@ -196,6 +181,26 @@ func (c *Core) gotTables(in *TablesReady) {
 			c.needRoute(p)
 		}
 	}
+}
+
+// note remembers where the tables lead for each LID, and counts LIDs.
+func (r *routing) note(f *topo.Fabric) (lids int) {
+	r.routed = make([]topo.PortID, int(r.tables.MaxLID)+1)
+	for i := range r.routed {
+		r.routed[i] = topo.None
+	}
+	for _, p := range f.EndPorts() {
+		l := f.Port(p).LID
+		if int(l) >= len(r.routed) || l == 0 {
+			continue
+		}
+		lids++
+		r.routed[l] = p
+		if f.Port(p).Num != 0 {
+			r.routed[l] = f.Port(p).Peer
+		}
+	}
+	return lids
 }
 
 // movedSince reports that an end port is not where, or what, it was in a
