@@ -27,4 +27,25 @@
 // are empty and nothing is out, the fabric is settled. Nothing scans the whole
 // fabric but the two moments at which everything changes: when this SM becomes
 // master, and when the first intent arrives.
+//
+// # Where to look
+//
+// One concern has one file, or a few with the same beginning:
+//
+//	core input output config weakness        the contract with the owner
+//	queue background timers wire failures    the work: what is next, what is out, what went wrong
+//	allowance settle progress view events    how much of it, how far it is, what others are told
+//	discovery cables description retree      what there is, and how it is reached
+//	confirm duplicate growth sure unread     who is really there
+//	portinfo portpolicy slowlink fdr10       ports and links
+//	lids lidprefs aliases                    addresses
+//	members intent pkeys pkeyplan pkeytable  who may talk to whom
+//	routing forwarding rollout               unicast;  mcast groups: multicast
+//	lanes lanesundo sltovl vlarb             virtual lanes
+//	mkey...                                  keys of devices;  classkeys: what package keymgr needs
+//	topology...                              the declared topology, as law
+//	traps violation... statechange           what devices tell
+//	health healthmark quarantine             what misbehaves
+//	audit faults notkept inherit             what others did, and what devices forget
+//	election handover resign sminfo smtrust  other subnet managers
 package sm
