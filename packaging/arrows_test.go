@@ -37,10 +37,10 @@ var arrows = []arrow{
 		},
 		why: "the core knows values, codec, topology and planners",
 	},
-	{from: "fabricsm/transport", may: []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/sim/netlist"}, why: "a transport carries packets and decides nothing"},
+	{from: "fabricsm/transport", may: []string{"fabricsm/ib", "fabricsm/mad"}, why: "a transport carries packets and decides nothing"},
 	{
 		from: "fabricsm/sim",
-		may:  []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/transport"},
+		may:  []string{"fabricsm/ib", "fabricsm/mad", "fabricsm/transport"},
 		why:  "the simulator and the Subnet Manager share no code but the wire's",
 	},
 	{
