@@ -18,6 +18,7 @@ import (
 	"portcullis/fabricsm/topospec/export"
 	"portcullis/fabricsm/topospec/generate"
 	"portcullis/fabricsm/topospec/native"
+	"portcullis/fabricsm/topospec/ndt"
 	"portcullis/fabricsm/topospec/topoconf"
 )
 
@@ -80,7 +81,7 @@ func (a *app) readSpec(name string, draft bool) (*topospec.Spec, error) {
 }
 
 // topospecForms are what a revision can be written as.
-var topospecForms = slices.Concat([]string{"json", "yaml", "topoconfig", "topoconfig-types", "ibnetdiscover", "slurm"}, listNames())
+var topospecForms = slices.Concat([]string{"json", "yaml", "topoconfig", "topoconfig-types", "ibnetdiscover", "slurm", "ndt"}, listNames())
 
 func listNames() (names []string) {
 	for _, l := range export.Lists() {
@@ -103,6 +104,8 @@ func topospecText(s *topospec.Spec, form string) (string, error) {
 		return export.Ibnetdiscover(s), nil
 	case "slurm":
 		return export.Slurm(s)
+	case "ndt":
+		return ndt.Write(s)
 	default:
 		return export.GUIDs(s, export.List(form))
 	}
@@ -131,6 +134,7 @@ func (a *app) topospecConvert() *cobra.Command {
   topoconfig-types  the same with our neighbour types Ca, Switch, Router, An
   ibnetdiscover     what ibnetdiscover would print of it
   slurm             topology.conf of Slurm's tree plugin
+  ndt               a cabling plan as UFM's NDT plugin reads it, with State and Domain
   root-guids, cn-guids, io-guids, allowed-guids
                     lists for OpenSM, one GUID a line
 
@@ -153,37 +157,6 @@ A native file that was edited is sealed again with --draft --to json (or yaml).`
 
 func outFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "out", "", "file to write; it appears when it is complete (default: standard output)")
-}
-
-func (a *app) topospecImport() *cobra.Command {
-	fabric, form, file := "", "yaml", ""
-	cmd := &cobra.Command{
-		Use: "import OBSERVED", Short: "Make a draft of what ibnetdiscover printed or ibsim reads", Args: operands("OBSERVED"),
-		Long: `Make a draft of what ibnetdiscover printed or ibsim reads.
-
-What is learned from a running fabric blesses whatever is wrong in it: compare the
-draft with the design before it becomes law.`,
-		Example: `  ibnetdiscover | portcullis topospec import --fabric rail-a - --out draft.yaml`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := a.readInput(args[0])
-			if err != nil {
-				return err
-			}
-			r, err := discovered.Parse(args[0], fabric, data)
-			if err != nil {
-				return err
-			}
-			s, err := topospec.Compile(args[0], r)
-			if err != nil {
-				return err
-			}
-			return a.writeSpec(s, form, file)
-		},
-	}
-	cmd.Flags().StringVar(&fabric, "fabric", "", "name of the fabric")
-	cmd.Flags().Var(&choice{&form, topospecForms}, "to", "which form")
-	outFlag(cmd, &file)
-	return cmd
 }
 
 // observed reads a file as a fabric that is looked at, and finds the Subnet

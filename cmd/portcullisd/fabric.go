@@ -141,6 +141,7 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) (driver.
 		OnEvent: func(e sm.Event) {
 			link.OnEvent(e)
 			s.observer.OnEvent(e)
+			s.marks.told.event(e)
 		},
 		OnKeys: s.observer.OnKeys,
 		OnView: func(v *sm.View) {

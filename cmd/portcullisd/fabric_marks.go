@@ -32,6 +32,8 @@ type marks struct {
 	keyNote keyNote
 	sealed  func() ([]sm.Fact, error)
 
+	told topologyTold
+
 	mu      sync.Mutex
 	renewed chan struct{} // closed when a view comes; nil: nobody waits
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
@@ -69,13 +70,64 @@ func readTopology(name string) (*topospec.Spec, error) {
 }
 
 // newTopology gives a Subnet Manager the topology of a configuration that was read
-// again, if it is another. What becomes of it is told by an event.
-func newTopology(ctx context.Context, k *marks, log *slog.Logger, was, now *sm.TopologyConfig) {
+// again, if it is another. It gives the one that counts from now on: what was before
+// where the Subnet Manager refuses the other one, so that the next attachment begins
+// with the last good one, and the next reload asks again.
+func newTopology(ctx context.Context, k *marks, log *slog.Logger, was, now *sm.TopologyConfig) sm.TopologyConfig {
 	same := was.Spec == nil && now.Spec == nil || was.Spec != nil && now.Spec != nil && was.Spec.Digest() == now.Spec.Digest()
 	if same && was.Mode == now.Mode {
-		return
+		return *now
 	}
-	if err := k.give(ctx, &sm.TopologySet{Spec: now.Spec, Mode: now.Mode, By: "configuration"}); err != nil {
-		log.Warn("the subnet manager takes the declared topology when it attaches", "reason", err)
+	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
+	defer cancel()
+	k.told.forget()
+	// The second and third input are taken when the first was decided.
+	for _, in := range []sm.Input{&sm.TopologySet{Spec: now.Spec, Mode: now.Mode, By: "configuration"}, &sm.Woken{}, &sm.Woken{}} {
+		if err := k.give(ctx, in); err != nil {
+			log.Warn("the subnet manager takes the declared topology when it attaches", "reason", err)
+			return *now
+		}
 	}
+	if why := k.told.refusal(); why != "" {
+		log.Error("reload: the declared topology is refused; the one that was in force stays in force", "reason", why)
+		return *was
+	}
+	return *now
+}
+
+// topologyTold is what the subnet manager said last of a declared topology that it was
+// given.
+type topologyTold struct {
+	mu      sync.Mutex
+	refused string
+	inForce bool
+}
+
+func (t *topologyTold) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refused, t.inForce = "", false
+}
+
+// event takes an event of the subnet manager. It does not block.
+func (t *topologyTold) event(e sm.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch e := e.(type) {
+	case *sm.TopologyInForce:
+		t.inForce = true
+	case *sm.TopologyRefused:
+		t.refused = e.Reason
+	}
+}
+
+// refusal says why a topology was refused, "" if it was not. One that is in force in a
+// milder mode than was asked for, until its guards allow more, is not refused.
+func (t *topologyTold) refusal() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inForce {
+		return ""
+	}
+	return t.refused
 }

@@ -131,9 +131,9 @@ func (s *loneSM) reconfigure(ctx context.Context) {
 	}
 	r := compare("fabric.", &s.o.config.Fabric, &o.config.Fabric, &s.core, &core)
 	r.apply(ctx, s.marks, s.log, o.file)
-	newTopology(ctx, s.marks, s.log, &s.core.Topology, &core.Topology)
+	topology := newTopology(ctx, s.marks, s.log, &s.core.Topology, &core.Topology)
 	s.core = withPolicy(s.core, &r)
-	s.core.Topology = core.Topology
+	s.core.Topology = topology
 }
 
 // reconfigure reads the configuration of the service again. With an error in it
@@ -154,10 +154,10 @@ func (s *service) reconfigure(ctx context.Context) error {
 	r := compare("", s.config, c, &core, &next)
 	was := core.Topology
 	core = withPolicy(core, &r)
-	core.Topology = next.Topology
 	s.current.Store(&core)
 	r.apply(ctx, s.marks, s.log, s.config.file)
-	newTopology(ctx, s.marks, s.log, &was, &core.Topology)
+	core.Topology = newTopology(ctx, s.marks, s.log, &was, &next.Topology)
+	s.current.Store(&core)
 	return nil
 }
 

@@ -241,6 +241,7 @@ func (s *loneSM) event(e sm.Event) {
 	now := time.Now()
 	s.phases.event(now, e)
 	s.seen.OnEvent(e)
+	s.marks.told.event(e)
 	if s.partitions != nil {
 		s.partitions.event(e)
 	}

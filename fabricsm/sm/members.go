@@ -227,11 +227,14 @@ func (c *Core) judgeLeaving(guid ib.GUID) {
 			continue
 		}
 		sp := c.portAt(ms.Place)
-		if sp == topo.None || !c.goneFrom(sp, ms) {
+		if !c.goneWithSwitch(ms) && (sp == topo.None || !c.goneFrom(sp, ms)) {
 			continue
 		}
 		proven, wait := c.goneFromHCA(ms)
-		if wait || !proven && c.tableless(sp) {
+		if c.goneWithHCA(ms) {
+			proven, wait = true, false
+		}
+		if wait || !proven && sp != topo.None && c.tableless(sp) {
 			continue // nothing but the HCA keeps it out of the partition there
 		}
 		c.members.remove(ms)

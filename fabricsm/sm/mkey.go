@@ -298,7 +298,9 @@ func (c *Core) candidates(x ref) (out []candidate) {
 	}
 	place := c.cableAt(p)
 	for _, guid := range c.mkeys.book.At(keys.MKey, place) {
-		add(guid)
+		if c.keyBelongs(p, guid) {
+			add(guid)
+		}
 	}
 	if guid, ok := c.mkeys.behind[place]; ok {
 		add(guid)

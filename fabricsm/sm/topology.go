@@ -45,6 +45,7 @@ type law struct {
 	judge  *judge.Judge // nil: none
 	wanted topospec.Mode
 	by     string
+	since  time.Time  // when the revision, or its mode, was put into force
 	own    judge.Seen // our adapter as it answered; GUID 0: a switch, or not known
 	trial  bool       // it enforces, and whether it may is decided before the first write
 	silent bool       // what changes is not told
@@ -71,9 +72,12 @@ func (c *Core) startTopology(facts []Fact) {
 	l.proven, l.letGo = make(map[topo.PortID]time.Time), make(map[ib.Place]bool)
 	l.rows.at = make(map[ib.Place]TopologyPort)
 	saved := savedLaw(facts)
-	l.wanted = cfg.Mode
+	l.wanted, l.since = cfg.Mode, c.now
 	if cfg.Spec != nil {
 		l.judge = judge.New(cfg.Spec, cfg.Mode, c.lawGuarded)
+		if !saved.since.IsZero() && saved.mode == lawMark(cfg.Spec, cfg.Mode) {
+			l.since = saved.since
+		}
 		l.trial = cfg.Mode == topospec.Enforce && saved.mode != lawMark(cfg.Spec, topospec.Enforce)
 	}
 	for _, f := range saved.ports {

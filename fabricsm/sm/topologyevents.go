@@ -127,6 +127,9 @@ func (l *law) sentence(t *TopologyPort, ch *judge.Change) string {
 	if !t.Belongs.IsZero() {
 		text = fmt.Sprintf("%s: %v: %s is seen, which belongs at %s; expected is %s", where, t.Verdict, l.words(t.Seen), l.words(t.Belongs), l.words(t.Expected))
 	}
+	if t.Verdict == judge.Spoof && t.Fields&judge.FieldPortGUID != 0 {
+		text = fmt.Sprintf("%s: %v: %s is seen, as declared, but shows the port GUID %v of what belongs at %s", where, t.Verdict, l.words(t.Seen), ch.Seen.PortGUID, l.words(t.Belongs))
+	}
 	if !t.Pair.IsZero() {
 		text += fmt.Sprintf("; it is exchanged with what is at %s", l.words(topospec.EndAt(t.Pair)))
 	}
@@ -268,7 +271,13 @@ type TopologyView struct {
 	Expected int           // links
 	Missing  int           // expected links of which no end was seen
 	Score    topospec.Permille
+	Since    time.Time // when this revision, or this mode of it, was put into force
 
+	// Verdicts and States count the ports at which the fabric is not as declared, all of
+	// them.
+	Verdicts [judge.NumVerdicts]int
+	States   [judge.NumStates]int
+	Pages    int // of these, ports that are protected: a person is needed at once
 	// Ports are where the fabric is not as declared, by place, at most
 	// MaxTopologyPorts; More is how many there are beyond those.
 	Ports []TopologyPort
@@ -294,7 +303,14 @@ func (c *Core) showLaw() *TopologyView {
 	v := &TopologyView{
 		Fabric: spec.Revision().Fabric, Revision: spec.Revision().Number, Digest: spec.Digest(), Mode: j.Mode(), Wanted: l.wanted,
 		Rooted: j.Rooted(), Verified: j.Verified(), Expected: spec.NumActive(), Missing: j.NumMissing(), Score: j.Score(),
-		Ports: l.rows.list(), Told: make(map[judge.Verdict]uint64),
+		Since: l.since, Ports: l.rows.list(), Told: make(map[judge.Verdict]uint64),
+	}
+	for i := range v.Ports {
+		v.Verdicts[v.Ports[i].Verdict]++
+		v.States[v.Ports[i].State]++
+		if v.Ports[i].Page {
+			v.Pages++
+		}
 	}
 	if len(v.Ports) > MaxTopologyPorts {
 		v.Ports, v.More = v.Ports[:MaxTopologyPorts:MaxTopologyPorts], len(v.Ports)-MaxTopologyPorts

@@ -12,7 +12,8 @@ import (
 
 const (
 	// FactTopologyMode: the subnet manager at the port GUID put a mode of the declared
-	// topology into force; Mark says which and of what content. None takes it back.
+	// topology into force, Since when; Mark says which and of what content. None takes it
+	// back.
 	FactTopologyMode FactKind = "topology-mode"
 	// FactTopology: Port of the switch GUID was switched off by the declared topology
 	// for what was Seen there; Mark is the verdict, or releasedMark when it is to be
@@ -33,7 +34,8 @@ func lawMark(spec *topospec.Spec, m topospec.Mode) string {
 // savedLaws is what was saved of a declared topology.
 type savedLaws struct {
 	mode  string
-	ports []*Fact // that were switched off, by the order in which they were saved
+	since time.Time // of mode
+	ports []*Fact   // that were switched off, by the order in which they were saved
 }
 
 func savedLaw(facts []Fact) (s savedLaws) {
@@ -42,7 +44,7 @@ func savedLaw(facts []Fact) (s savedLaws) {
 		f := &facts[i]
 		switch f.Kind {
 		case FactTopologyMode:
-			s.mode = f.Mark
+			s.mode, s.since = f.Mark, f.Since
 		case FactTopology:
 			at := ib.Place{Switch: f.GUID, Port: f.Port}
 			if j, ok := index[at]; ok {
@@ -135,7 +137,7 @@ func (c *Core) saveLaw(at ib.Place) {
 func (c *Core) saveMode() {
 	f := Fact{Kind: FactTopologyMode, GUID: c.cfg.PortGUID}
 	if l := &c.law; l.judge != nil {
-		f.Mark = lawMark(l.judge.Spec(), l.judge.Mode())
+		f.Mark, f.Since = lawMark(l.judge.Spec(), l.judge.Mode()), l.since.UTC().Truncate(time.Second)
 	}
 	if c.law.rows.mode != f.Mark {
 		c.law.rows.mode = f.Mark

@@ -30,12 +30,17 @@ func (c *Core) setTopology(in *TopologySet) {
 	}
 	l.wanted, l.by, l.guard = in.Mode, in.By, nil
 	l.silent = l.judge == nil || l.judge.Spec().Digest() != in.Spec.Digest()
+	if l.silent {
+		l.since, l.rows.stale = c.now, true
+	}
 	switch {
 	case l.judge == nil:
 		l.judge = judge.New(in.Spec, topospec.Observe, c.lawGuarded)
 		c.feed(l.judge)
 	case l.silent:
+		was := l.judge.Spec()
 		l.judge.Activate(in.Spec)
+		c.keysFollow(was, in.Spec)
 	}
 	l.trial = in.Mode == topospec.Enforce && !began
 	c.lawChanges()
@@ -44,6 +49,7 @@ func (c *Core) setTopology(in *TopologySet) {
 	c.judgedOwn(judge.Ruling{}, c.ownSwitch())
 	c.retell()
 	c.lawEverywhere()
+	c.judgeRetired()
 	c.saveMode()
 	spec := l.judge.Spec()
 	c.event(&TopologyInForce{Revision: spec.Revision().Number, Digest: spec.Digest(), Mode: l.judge.Mode(), By: in.By, Verified: l.judge.Verified(), Expected: spec.NumActive()})
@@ -51,13 +57,16 @@ func (c *Core) setTopology(in *TopologySet) {
 
 // setLawMode changes the mode, if the judge allows it.
 func (c *Core) setLawMode(m topospec.Mode, by string) bool {
-	l := &c.law
-	if l.trial && m == topospec.Enforce && l.judge.Mode() != m {
+	l, was := &c.law, c.law.judge.Mode()
+	if l.trial && m == topospec.Enforce && was != m {
 		l.judge = judge.New(l.judge.Spec(), m, c.lawGuarded)
 		c.feed(l.judge)
 	} else if err := l.judge.SetMode(m, by); err != nil {
 		c.event(&TopologyRefused{Reason: err.Error(), Revision: l.judge.Spec().Revision().Number})
 		return false
+	}
+	if was != m {
+		l.since = c.now
 	}
 	l.rows.stale = true
 	c.lawChanges()

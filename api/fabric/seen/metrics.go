@@ -25,6 +25,7 @@ type descs struct {
 	drift, fill, observed                      *prometheus.Desc
 	keyDevices, keyAge, keyPending, keyFailed  *prometheus.Desc
 	keyUnsupported, keysReleased               *prometheus.Desc
+	topology                                   topologyDescs
 }
 
 func newDescs() *descs {
@@ -62,6 +63,7 @@ func newDescs() *descs {
 		keyFailed:      desc("key_rotation_failed", "Devices that did not take a new key when it was their turn.", "class"),
 		keyUnsupported: desc("key_rotation_unsupported", "Devices that hold one key at a time, and keep an old one.", "class"),
 		keysReleased:   desc("keys_released", "1 while no keys are given out because they were asked to be given back."),
+		topology:       newTopologyDescs(),
 		observed:       desc("fabric_observed_timestamp_seconds", "When the subnet manager last showed the fabric."),
 	}
 }
@@ -77,6 +79,7 @@ func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
 	} {
 		ch <- one
 	}
+	d.topology.describe(ch)
 }
 
 // Collect implements prometheus.Collector. It reads the newest view; before the
@@ -98,6 +101,7 @@ func (o *Observer) Collect(ch chan<- prometheus.Metric) {
 	g.manager(x)
 	g.fabric(x.ready())
 	g.keys(x)
+	g.topology(x.Topology)
 }
 
 // gauges sends metrics.

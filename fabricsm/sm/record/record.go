@@ -54,14 +54,17 @@ type header struct {
 	Config  config
 	Keyed   bool // there was an SM_Key
 	Engines []engine
+	// Topology is the declared one, nil in records that were made without.
+	Topology *declared `json:",omitempty"`
 }
 
-// config is a configuration of which key and engines are not written: the first
-// must not be, the second have no common form.
+// config is a configuration of which key, engines and declared topology are not
+// written: the first must not be, the others have forms of their own.
 type config struct {
 	sm.Config
-	SMKey   *struct{} `json:",omitempty"`
-	Engines *struct{} `json:",omitempty"`
+	SMKey    *struct{} `json:",omitempty"`
+	Engines  *struct{} `json:",omitempty"`
+	Topology *struct{} `json:",omitempty"`
 }
 
 // Writer records one run of a core. Its methods must not be called at the same
@@ -94,7 +97,13 @@ func (w *Writer) Begin(now time.Time, cfg sm.Config) {
 		w.end(err)
 		return
 	}
-	cfg.SMKey, cfg.Engines = ib.SMKey{}, nil
+	if cfg.Topology.Spec != nil {
+		if h.Topology, err = writeDeclared(cfg.Topology.Spec, cfg.Topology.Mode, ""); err != nil {
+			w.end(err)
+			return
+		}
+	}
+	cfg.SMKey, cfg.Engines, cfg.Topology = ib.SMKey{}, nil, sm.TopologyConfig{}
 	h.Config.Config = cfg
 	data, err := json.Marshal(h)
 	var back header
@@ -178,8 +187,11 @@ func (w *Writer) other(in sm.Input) {
 var errNoForm = errors.New("inputs of this type have no written form")
 
 func writeOther(in sm.Input) ([]byte, error) {
-	if p, ok := in.(*sm.PolicySet); ok {
-		return writePolicy(p)
+	switch in := in.(type) {
+	case *sm.PolicySet:
+		return writePolicy(in)
+	case *sm.TopologySet:
+		return writeTopologySet(in)
 	}
 	if others()[typeName(in)] == nil {
 		return nil, errNoForm
@@ -256,6 +268,7 @@ func others() map[string]func() sm.Input {
 		"sm.Started":         func() sm.Input { return &sm.Started{} },
 		"sm.IntentSet":       func() sm.Input { return &sm.IntentSet{} },
 		"sm.IntentChanged":   func() sm.Input { return &sm.IntentChanged{} },
+		"sm.TopologyRelease": func() sm.Input { return &sm.TopologyRelease{} },
 		"sm.HealthMarked":    func() sm.Input { return &sm.HealthMarked{} },
 		"sm.ClassTrapJudged": func() sm.Input { return &sm.ClassTrapJudged{} },
 		"sm.AliasesSet":      func() sm.Input { return &sm.AliasesSet{} },

@@ -141,6 +141,12 @@ func (p *player) begin(engines Engines) error {
 	if cfg.Engines, err = readEngines(h.Engines, engines); err != nil {
 		return err
 	}
+	if h.Topology != nil {
+		cfg.Topology.Mode = h.Topology.Mode
+		if cfg.Topology.Spec, err = h.Topology.spec(); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotRecord, err)
+		}
+	}
 	if err := cfg.Check(); err != nil {
 		return fmt.Errorf("%w: %v", ErrNotRecord, err)
 	}
@@ -203,8 +209,8 @@ func (p *player) read(kind byte, data []byte) (sm.Input, error) {
 		return job.Run(), nil
 	case kind == kindOther:
 		name, text, _ := bytes.Cut(data, []byte{0})
-		if string(name) == policyName {
-			in, err := readPolicy(text, p.engines)
+		if form := p.form(string(name)); form != nil {
+			in, err := form(text)
 			if err != nil {
 				return nil, fmt.Errorf("%w: frame %d: input %s: %w", ErrNotRecord, p.frames, name, err)
 			}
@@ -221,6 +227,18 @@ func (p *player) read(kind byte, data []byte) (sm.Input, error) {
 		return in, nil
 	default:
 		return nil, fmt.Errorf("%w: frame %d is of kind %q with %d bytes", ErrNotRecord, p.frames, kind, len(data))
+	}
+}
+
+// form gives the reader of an input that has a form of its own, nil if it has none.
+func (p *player) form(name string) func([]byte) (sm.Input, error) {
+	switch name {
+	case policyName:
+		return func(text []byte) (sm.Input, error) { return readPolicy(text, p.engines) }
+	case topologySetName:
+		return readTopologySet
+	default:
+		return nil
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/product"
 )
 
 // Revision makes a draft of a design. Every device of it is in the manifest under
@@ -255,7 +254,7 @@ func (g *generator) add(d topospec.Device) ib.GUID {
 		return 0
 	}
 	g.used[d.Name] = true
-	item.merge(&d)
+	item.Merge(&d)
 	g.r.Devices = append(g.r.Devices, d)
 	return d.GUID
 }
@@ -270,12 +269,7 @@ func (g *generator) leftover() {
 		case item.Stock == topospec.InUse:
 			g.Add(item.Line, fmt.Sprintf("%q", name), "the design has no place for it", "correct the name, or mark it as a spare")
 		default:
-			d := topospec.Device{Name: name, Kind: topospec.KindHCA}
-			if m, ok := product.Find(item.Model); ok {
-				d.Kind, d.Ports = m.Kind, m.Ports
-			}
-			item.merge(&d)
-			g.r.Devices = append(g.r.Devices, d)
+			g.r.Devices = append(g.r.Devices, item.Device())
 		}
 	}
 }

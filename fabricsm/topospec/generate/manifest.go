@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/product"
 )
 
 // Item is one line of a manifest: a device that was delivered.
@@ -22,6 +24,7 @@ type Item struct {
 	U                        uint8
 	Slot, PSID               string
 	Stock                    topospec.Stock
+	Role                     topospec.Role
 	SystemImage, PortOneGUID ib.GUID
 	Line                     int
 }
@@ -34,7 +37,7 @@ type Manifest struct {
 }
 
 // columns of a manifest. name and guid must be there.
-var columns = []string{"name", "guid", "model", "serial", "site", "room", "rack", "u", "slot", "psid", "stock", "system_image", "port_guid"}
+var columns = []string{"name", "guid", "model", "serial", "site", "room", "rack", "u", "slot", "psid", "stock", "role", "system_image", "port_guid"}
 
 // maxManifest bounds a file.
 const maxManifest = 256 << 20
@@ -116,6 +119,10 @@ func (t *Item) set(column, v string) (err error) {
 		if v != "" {
 			err = t.Stock.UnmarshalText([]byte(v))
 		}
+	case "role":
+		if v != "" {
+			err = t.Role.UnmarshalText([]byte(v))
+		}
 	case "u":
 		if v != "" {
 			var n uint64
@@ -136,8 +143,36 @@ func (t *Item) set(column, v string) (err error) {
 	return err
 }
 
-// merge gives a device of the design what was delivered.
-func (t *Item) merge(d *topospec.Device) {
+// Find gives the line of a name.
+func (m *Manifest) Find(name string) (Item, bool) {
+	item, ok := m.items[name]
+	return item, ok
+}
+
+// All gives the lines of a manifest, in its order.
+func (m *Manifest) All() iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		for _, name := range m.order {
+			if !yield(m.items[name]) {
+				return
+			}
+		}
+	}
+}
+
+// Device gives a line as a device that no design has a place for: a spare, or a
+// retired one. What its model says is filled in.
+func (t *Item) Device() topospec.Device {
+	d := topospec.Device{Name: t.Name, Kind: topospec.KindHCA}
+	if m, ok := product.Find(t.Model); ok {
+		d.Kind, d.Ports = m.Kind, m.Ports
+	}
+	t.Merge(&d)
+	return d
+}
+
+// Merge gives a device of a design what was delivered.
+func (t *Item) Merge(d *topospec.Device) {
 	d.GUID, d.Serial, d.PSID, d.Stock, d.SystemImage, d.Line = t.GUID, t.Serial, t.PSID, t.Stock, t.SystemImage, t.Line
 	text := func(to *string, v string) {
 		if v != "" {
@@ -151,6 +186,9 @@ func (t *Item) merge(d *topospec.Device) {
 	text(&d.Slot, t.Slot)
 	if t.U != 0 {
 		d.U = t.U
+	}
+	if t.Role != topospec.RoleAny {
+		d.Role = t.Role
 	}
 	if t.PortOneGUID != 0 {
 		d.PortGUIDs = []ib.GUID{t.PortOneGUID}

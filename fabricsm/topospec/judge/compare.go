@@ -35,11 +35,27 @@ func (j *Judge) against(s *Seen) Ruling {
 	case topospec.Active, topospec.Maintenance:
 	}
 	r.Fields = j.differs(s, peer)
+	if r.Fields&FieldGUID == 0 && j.fields.GUID != topospec.FieldOff {
+		// Under its own node GUID, at its place, it must not be another one by its port.
+		if other := j.spec.Other(j.spec.DeviceByGUID(s.GUID), s.PortGUID); other != topospec.None {
+			return j.pretends(r, other)
+		}
+	}
 	if r.Fields == 0 {
 		r.Verdict, r.Would = Verified, Admit
 		return r
 	}
 	return j.mismatch(r, s, link)
+}
+
+// pretends rules on a device that shows the port GUID of another.
+func (j *Judge) pretends(r Ruling, other topospec.DeviceID) Ruling {
+	r.Fields |= FieldPortGUID
+	r.Verdict, r.Would = Verified, Admit // Fields raises the alarm
+	if j.fields.GUID == topospec.FieldEnforce {
+		r.Verdict, r.Would, r.Belongs = Spoof, Disable, j.spec.Home(other)
+	}
+	return r
 }
 
 // unplanned rules on something where the specification has no link. A GUID that
@@ -176,7 +192,7 @@ func (j *Judge) stranger(r *Ruling, s *Seen, link *topospec.Link, expected *topo
 		r.Verdict = RetiredGUID
 	case topospec.Spare:
 		r.Verdict = Unknown
-		if link.State == topospec.Maintenance && d.Kind == expected.Kind && d.Model == expected.Model && fits(d.Kind, s.Type) {
+		if link.State == topospec.Maintenance && d.Kind == expected.Kind && d.Model == expected.Model && fits(d.Kind, s.Type) && j.isSpare(s, d, expected.Host) {
 			r.Verdict, r.Would = RMACandidate, Hold
 		}
 	default:
@@ -204,4 +220,25 @@ func (j *Judge) pair(r *Ruling, s *Seen) {
 	if r.Verdict != IntraHostSwap {
 		r.Verdict = Swapped
 	}
+}
+
+// isSpare reports that what is seen is the spare device whose node GUID it shows, as far
+// as the specification knows it: a candidate must be the one that inventory has, not one
+// that has only taken its GUID. host is the machine that it would be in.
+func (j *Judge) isSpare(s *Seen, d *topospec.Device, host string) bool {
+	n := int(s.Port)
+	switch {
+	case len(d.PortGUIDs) > 0 && (n < 1 || n > len(d.PortGUIDs) || d.PortGUIDs[n-1] != s.PortGUID):
+		return false
+	case d.SystemImage != 0 && d.SystemImage != s.SystemImage:
+		return false
+	case d.Kind == topospec.KindHCA && d.Ports != 0 && d.Ports != s.NumPorts:
+		return false
+	}
+	if of := j.spec.DeviceByGUID(s.SystemImage); of != topospec.None {
+		if part := j.spec.Device(of); part.Stock != topospec.Spare && (host == "" || part.Host != host) {
+			return false // it says that it is part of a machine in which it cannot be
+		}
+	}
+	return j.spec.Other(j.spec.DeviceByGUID(s.GUID), s.PortGUID) == topospec.None
 }

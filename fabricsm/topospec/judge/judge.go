@@ -46,8 +46,8 @@ type Change struct {
 }
 
 // Judge compares the fabric with a specification, one fact at a time. It is a
-// state machine with one owner: no clock, no I/O, and a fact costs two or three
-// hash lookups whatever the size of the fabric.
+// state machine with one owner: no clock, no I/O, and a fact costs a handful of hash
+// lookups whatever the size of the fabric.
 type Judge struct {
 	spec    *topospec.Spec
 	mode    topospec.Mode

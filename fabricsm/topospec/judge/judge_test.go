@@ -135,6 +135,32 @@ func TestVerdicts(t *testing.T) {
 		}, []string{"leaf-1/2 type_mismatch disable disabled"}},
 		{"the GUID of a switch", nil, func(b *bench) { b.as(b.fact("leaf-1", 2), "spine-1-1-1") }, []string{"leaf-1/2 spoof disable disabled"}},
 		{"a retired GUID", nil, func(b *bench) { b.as(b.fact("leaf-1", 2), "old-1") }, []string{"leaf-1/2 retired disable disabled"}},
+		{"the port GUID of another, under its own node GUID", nil, func(b *bench) {
+			b.fact("leaf-1", 2).PortGUID = b.fact("leaf-3", 3).PortGUID
+		}, []string{"leaf-1/2 spoof disable disabled"}},
+		{"a port GUID that the specification names for another", func(r *topospec.Revision) {
+			topospectest.Device(t, r, "host-0009 mlx5_1").PortGUIDs = []ib.GUID{0x00bb000000007777}
+		}, func(b *bench) { b.fact("leaf-1", 2).PortGUID = 0x00bb000000007777 }, []string{"leaf-1/2 spoof disable disabled"}},
+		{"the GUID of a switch as a port GUID", nil, func(b *bench) {
+			b.fact("leaf-1", 2).PortGUID = b.fact("leaf-1", 2).At.Switch
+		}, []string{"leaf-1/2 spoof disable disabled"}},
+		{"the same where GUIDs are not compared", func(r *topospec.Revision) { r.Policy.Fields.GUID = topospec.FieldOff }, func(b *bench) {
+			b.fact("leaf-1", 2).PortGUID = b.fact("leaf-1", 2).At.Switch
+		}, nil},
+		{"a spare with the port GUID of another, under maintenance", maintained, func(b *bench) {
+			port := b.fact("leaf-3", 3).PortGUID
+			b.as(b.fact("leaf-1", 2), "spare-1")
+			b.fact("leaf-1", 2).PortGUID = port
+		}, []string{"leaf-1/2 unknown disable disabled"}},
+		{"a spare with the system image of another, under maintenance", maintained, func(b *bench) {
+			b.as(b.fact("leaf-1", 2), "spare-1")
+			b.fact("leaf-1", 2).SystemImage = b.fact("leaf-3", 3).GUID
+		}, []string{"leaf-1/2 unknown disable disabled"}},
+		{"a spare that is not the one of inventory, under maintenance", func(r *topospec.Revision) {
+			maintained(r)
+			d := topospectest.Device(t, r, "spare-1")
+			d.SystemImage, d.PortGUIDs = d.GUID, []ib.GUID{d.GUID}
+		}, func(b *bench) { b.as(b.fact("leaf-1", 2), "spare-1") }, []string{"leaf-1/2 unknown disable disabled"}},
 		{"a spare without maintenance (T151)", nil, func(b *bench) { b.as(b.fact("leaf-1", 2), "spare-1") }, []string{"leaf-1/2 unknown disable disabled"}},
 		{"T26 zero", nil, func(b *bench) { b.fact("leaf-1", 2).GUID = 0 }, []string{"leaf-1/2 malformed disable disabled"}},
 		{"T26 group", nil, func(b *bench) { b.fact("leaf-1", 2).GUID = 0x0100000000000001 }, []string{"leaf-1/2 malformed disable disabled"}},

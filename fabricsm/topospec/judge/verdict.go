@@ -94,12 +94,14 @@ const (
 	StateDrift                 // was verified and is not any more, and the mode or its protection keeps it
 	StateDisabled              // switched off for the reason that its verdict gives, until it is released
 	StateReleased              // a person let it go; the next thing seen is judged anew
+	// NumStates is how many states there are.
+	NumStates
 )
 
-var stateNames = []string{"dark", "seen", "held", "verified", "drift", "disabled", "released"}
+var stateNames = [NumStates]string{"dark", "seen", "held", "verified", "drift", "disabled", "released"}
 
 func (s State) String() string {
-	if int(s) < len(stateNames) {
+	if s < NumStates {
 		return stateNames[s]
 	}
 	return fmt.Sprintf("state %d", uint8(s))

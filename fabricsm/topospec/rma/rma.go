@@ -1,9 +1,11 @@
 // Package rma replaces an adapter or a switch as a flow: a window is opened for one
 // place and a limited time, a candidate is seen and checked, somebody accepts it,
-// and a revision follows in which the old GUID is retired.
+// and a revision follows in which the old GUID is retired. Nothing but the place and
+// the two GUIDs differs in it.
 //
-// Flows are values without a clock: times are given. A flow grants nothing; what
-// comes out of it is a revision, which takes the way of every revision.
+// Flows are values without a clock, which can be written down as JSON: times are
+// given. A flow grants nothing; what comes out of it is a revision, which takes the way
+// of every revision.
 package rma
 
 import (
@@ -23,12 +25,13 @@ const (
 	Open      State = iota // the window is open and nothing was seen
 	Candidate              // one device is there that may be the new one
 	Attested               // the host, or who replaced the switch, proved it
+	Replaced               // of a switch: it has its place, and the ports of its hosts are off
 	Accepted               // a revision was made
 	Expired                // time ran out
 	Cancelled
 )
 
-var stateNames = []string{"open", "candidate", "attested", "accepted", "expired", "cancelled"}
+var stateNames = []string{"open", "candidate", "attested", "replaced", "accepted", "expired", "cancelled"}
 
 func (s State) String() string {
 	if int(s) < len(stateNames) {
@@ -40,6 +43,20 @@ func (s State) String() string {
 // MarshalText gives the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText reads a name.
+func (s *State) UnmarshalText(b []byte) error {
+	for i, name := range stateNames {
+		if name == string(b) {
+			*s = State(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("state %.40q: want one of %q", b, stateNames)
+}
+
+// Over reports that nothing is to be done any more.
+func (s State) Over() bool { return s >= Accepted }
+
 // ErrRefused means that a step may not be done.
 var ErrRefused = errors.New("refused")
 
@@ -48,15 +65,16 @@ const maxWindow = 14 * 24 * time.Hour
 
 // Adapter is the replacement of one adapter.
 type Adapter struct {
-	Ticket    string
-	Old, New  ib.GUID // New: 0 until a candidate is there
-	At        topospec.End
-	State     State
-	Opened    time.Time
-	Expires   time.Time
-	By        string
-	model     string
-	candidate topospec.Device
+	Ticket  string       `json:"ticket"`
+	Old     ib.GUID      `json:"old"`
+	New     ib.GUID      `json:"new,omitzero"` // 0 until a candidate is there
+	At      topospec.End `json:"at"`
+	Model   string       `json:"model"`
+	Host    string       `json:"host"`
+	State   State        `json:"state"`
+	Opened  time.Time    `json:"opened"`
+	Expires time.Time    `json:"expires"`
+	By      string       `json:"by"`
 }
 
 // OpenAdapter opens a window for an adapter of the revision in force. The revision
@@ -64,11 +82,10 @@ type Adapter struct {
 // adapter is taken out.
 func OpenAdapter(s *topospec.Spec, old ib.GUID, ticket, by string, now time.Time, window time.Duration) (*Adapter, *topospec.Revision, error) {
 	id := s.DeviceByGUID(old)
+	if err := checkWindow(old, ticket, by, window); err != nil {
+		return nil, nil, err
+	}
 	switch {
-	case ticket == "" || by == "":
-		return nil, nil, fmt.Errorf("replace %v: %w: name a ticket and who opens it", old, ErrRefused)
-	case window <= 0 || window > maxWindow:
-		return nil, nil, fmt.Errorf("replace %v: %w: a window of %v: want up to %v", old, ErrRefused, window, maxWindow)
 	case id == topospec.None || s.Device(id).Kind != topospec.KindHCA || s.Device(id).Stock != topospec.InUse:
 		return nil, nil, fmt.Errorf("replace %v: %w: the specification has no such adapter in use", old, ErrRefused)
 	case s.Device(id).Role == topospec.RoleSM:
@@ -84,14 +101,25 @@ func OpenAdapter(s *topospec.Spec, old ib.GUID, ticket, by string, now time.Time
 			l.State, l.Reason = topospec.Maintenance, "RMA "+ticket
 		}
 	}
-	a := &Adapter{Ticket: ticket, Old: old, At: at, Opened: now, Expires: now.Add(window), By: by, model: s.Device(id).Model}
-	return a, r, nil
+	d := s.Device(id)
+	return &Adapter{Ticket: ticket, Old: old, At: at, Model: d.Model, Host: d.Host, Opened: now, Expires: now.Add(window), By: by}, r, nil
+}
+
+func checkWindow(old ib.GUID, ticket, by string, window time.Duration) error {
+	switch {
+	case ticket == "" || by == "":
+		return fmt.Errorf("replace %v: %w: name a ticket and who opens it", old, ErrRefused)
+	case window <= 0 || window > maxWindow:
+		return fmt.Errorf("replace %v: %w: a window of %v: want up to %v", old, ErrRefused, window, maxWindow)
+	default:
+		return nil
+	}
 }
 
 // Tick lets time pass: a window that nobody closed expires. It reports that this
 // happened now; the port is to leave maintenance then, see Close.
 func (a *Adapter) Tick(now time.Time) bool {
-	if a.State < Accepted && !now.Before(a.Expires) {
+	if !a.State.Over() && !now.Before(a.Expires) {
 		a.State = Expired
 		return true
 	}
@@ -104,20 +132,20 @@ func (a *Adapter) Seen(s *topospec.Spec, at topospec.End, guid ib.GUID, now time
 	a.Tick(now)
 	id := s.DeviceByGUID(guid)
 	switch {
-	case a.State >= Accepted:
+	case a.State.Over():
 		return fmt.Errorf("replace %v: %w: the window is %v", a.Old, ErrRefused, a.State)
 	case at != a.At:
 		return fmt.Errorf("replace %v: %w: %v was seen at %v, the window is for %v", a.Old, ErrRefused, guid, at, a.At)
 	case id == topospec.None || s.Device(id).Stock != topospec.Spare:
 		return fmt.Errorf("replace %v: %w: %v is no spare", a.Old, ErrRefused, guid)
-	case s.Device(id).Model != a.model || s.Device(id).Kind != topospec.KindHCA:
-		return fmt.Errorf("replace %v: %w: %v is a %s, the old one a %s", a.Old, ErrRefused, guid, s.Device(id).Model, a.model)
+	case s.Device(id).Model != a.Model || s.Device(id).Kind != topospec.KindHCA:
+		return fmt.Errorf("replace %v: %w: %v is a %s, the old one a %s", a.Old, ErrRefused, guid, s.Device(id).Model, a.Model)
 	case a.State != Open && a.New != guid:
 		a.State, a.New = Open, 0
 		return fmt.Errorf("replace %v: %w: two devices were seen at %v; leave one in, it counts from now on", a.Old, ErrRefused, at)
 	}
 	if a.State == Open {
-		a.State, a.New, a.candidate = Candidate, guid, *s.Device(id)
+		a.State, a.New = Candidate, guid
 	}
 	return nil
 }
@@ -133,7 +161,7 @@ type Proof struct {
 // Attest takes the proof of the host.
 func (a *Adapter) Attest(s *topospec.Spec, p Proof, now time.Time) error {
 	a.Tick(now)
-	id := s.DeviceByGUID(a.Old)
+	id, spare := s.DeviceByGUID(a.Old), s.DeviceByGUID(a.New)
 	switch {
 	case a.State != Candidate:
 		return fmt.Errorf("replace %v: %w: it is %v, there is no candidate to attest", a.Old, ErrRefused, a.State)
@@ -143,8 +171,10 @@ func (a *Adapter) Attest(s *topospec.Spec, p Proof, now time.Time) error {
 		return fmt.Errorf("replace %v: %w: the host attests %v, seen is %v", a.Old, ErrRefused, p.GUID, a.New)
 	case id == topospec.None || s.Device(id).Host != p.Host:
 		return fmt.Errorf("replace %v: %w: the proof is of host %q", a.Old, ErrRefused, p.Host)
-	case a.candidate.PSID != "" && a.candidate.PSID != p.PSID:
-		return fmt.Errorf("replace %v: %w: the proof has PSID %s, inventory %s", a.Old, ErrRefused, p.PSID, a.candidate.PSID)
+	case spare == topospec.None:
+		return fmt.Errorf("replace %v: %w: %v is not in the specification any more", a.Old, ErrRefused, a.New)
+	case s.Device(spare).PSID != "" && s.Device(spare).PSID != p.PSID:
+		return fmt.Errorf("replace %v: %w: the proof has PSID %s, inventory %s", a.Old, ErrRefused, p.PSID, s.Device(spare).PSID)
 	}
 	a.State = Attested
 	return nil

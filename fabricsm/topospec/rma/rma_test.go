@@ -1,10 +1,13 @@
 package rma_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topospec"
@@ -45,10 +48,11 @@ func open(t *testing.T) (*rma.Adapter, *topospec.Spec, topospec.End) {
 
 func TestAdapter(t *testing.T) {
 	a, s, at := open(t)
+	a = written(t, a)
 	f, sm := topospectest.Fabric(t, s.Revision())
 	j := judge.New(s, topospec.Enforce, nil)
 	judge.Sweep(j, f, sm)
-	seen := judge.Seen{At: at.Place(), GUID: spare1, Port: 1, Type: ib.NodeCA}
+	seen := judge.Seen{At: at.Place(), GUID: spare1, Port: 1, Type: ib.NodeCA, NumPorts: 1, PortGUID: spare1, SystemImage: spare1}
 	if r := j.Link(seen); r.Verdict != judge.RMACandidate || r.Action != judge.Hold {
 		t.Fatalf("the judge says %v %v", r.Verdict, r.Action)
 	}
@@ -83,7 +87,7 @@ func TestAdapter(t *testing.T) {
 	if !j.IsVerified(at.Place()) {
 		t.Error("the new adapter is not verified")
 	}
-	seen.GUID = a.Old
+	seen.GUID, seen.PortGUID, seen.SystemImage = a.Old, a.Old, a.Old
 	if r := j.Link(seen); r.Verdict != judge.RetiredGUID {
 		t.Errorf("the old one comes back: %v", r.Verdict)
 	}
@@ -160,9 +164,16 @@ func TestOpenRefused(t *testing.T) {
 			_, _, err := rma.OpenAdapter(s, topospectest.Device(t, r, "sm-1").GUID, "T", "ada", start, time.Hour)
 			return err
 		},
-		"wrong switch": func() error { _, _, err := rma.ReplaceSwitch(s, old, sw2, 0, "T", "ada"); return err },
+		"wrong switch": func() error {
+			_, _, err := rma.OpenSwitch(s, old, sw2, 0, "T", "ada", start, time.Hour)
+			return err
+		},
 		"no spare switch": func() error {
-			_, _, err := rma.ReplaceSwitch(s, topospectest.Device(t, r, "leaf-2").GUID, spare1, 0, "T", "ada")
+			_, _, err := rma.OpenSwitch(s, topospectest.Device(t, r, "leaf-2").GUID, spare1, 0, "T", "ada", start, time.Hour)
+			return err
+		},
+		"a switch without a ticket": func() error {
+			_, _, err := rma.OpenSwitch(s, topospectest.Device(t, r, "leaf-2").GUID, sw2, 0, "", "ada", start, time.Hour)
 			return err
 		},
 	} {
@@ -188,22 +199,69 @@ func TestExpiryEndsMaintenance(t *testing.T) {
 	}
 }
 
-func TestSwitch(t *testing.T) {
-	r := base(t)
-	old := topospectest.Device(t, r, "leaf-2").GUID
-	w, first, err := rma.ReplaceSwitch(topospectest.Spec(t, r), old, sw2, 0, "T-8", "ada")
+// written gives a flow as it is after it was written down and read.
+func written[T any](t *testing.T, flow *T) *T {
+	t.Helper()
+	data, err := json.Marshal(flow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := topospectest.Spec(t, first)
-	f, sm := topospectest.Fabric(t, first)
+	back := new(T)
+	if err := json.Unmarshal(data, back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// TestSwitch replaces a switch: the new one is held while its place is under
+// maintenance, then has it without its hosts, then with them. Between any two steps the
+// flow is written down.
+func TestSwitch(t *testing.T) {
+	r := base(t)
+	old := topospectest.Device(t, r, "leaf-2").GUID
+	w, window, err := rma.OpenSwitch(topospectest.Spec(t, r), old, sw2, 0, "T-8", "ada", start, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := start.Add(time.Minute)
+	s := topospectest.Spec(t, window)
+	f, sm := topospectest.Fabric(t, r)
 	j := judge.New(s, topospec.Enforce, nil)
+	if judge.Sweep(j, f, sm); j.Score() != 1000 {
+		t.Errorf("score %v with the old switch under maintenance", j.Score())
+	}
+	up := s.Belongs(topospec.End{GUID: old, Port: 19})
+	seen := judge.Seen{At: up.Place(), GUID: sw2, Port: 19, Type: ib.NodeSwitch, NumPorts: 36, PortGUID: sw2, SystemImage: sw2}
+	if v := j.Link(seen); v.Verdict != judge.RMACandidate || v.Action != judge.Hold {
+		t.Fatalf("the new switch is %v, %v", v.Verdict, v.Action)
+	}
+	w = written(t, w)
+	if err := w.Seen(other, now); !errors.Is(err, rma.ErrRefused) {
+		t.Errorf("another switch is taken: %v", err)
+	}
+	if err := w.Seen(sw2, now); err != nil || w.State != rma.Candidate {
+		t.Fatalf("%v, %v", w.State, err)
+	}
+	if _, err := w.Open(j); !errors.Is(err, rma.ErrRefused) {
+		t.Errorf("opened before it has its place: %v", err)
+	}
+	first, err := w.Replace(s, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = written(t, w)
+	s = topospectest.Spec(t, first)
+	f, sm = topospectest.Fabric(t, first)
+	j = judge.New(s, topospec.Enforce, nil)
 	if _, err := w.Open(j); !errors.Is(err, rma.ErrRefused) {
 		t.Errorf("opened before its links are verified: %v", err)
 	}
 	host := ib.Place{Switch: sw2, Port: 1}
 	if judge.Sweep(j, f, sm); j.Before(host) != judge.PlanDisable {
 		t.Errorf("the port of a host: %v, want disable", j.Before(host))
+	}
+	if w.Tick(start.Add(2 * time.Hour)) {
+		t.Error("a switch that has its place expires")
 	}
 	second, err := w.Open(j)
 	if err != nil {
@@ -218,4 +276,50 @@ func TestSwitch(t *testing.T) {
 	if d := spec.Device(spec.DeviceByGUID(old)); d.Stock != topospec.Retired {
 		t.Errorf("the old switch: %+v", d)
 	}
+	if v := j.Link(judge.Seen{At: up.Place(), GUID: old, Port: 19, Type: ib.NodeSwitch, NumPorts: 36, PortGUID: old}); v.Verdict != judge.RetiredGUID || v.Action != judge.Disable {
+		t.Errorf("the old switch comes back: %v, %v", v.Verdict, v.Action)
+	}
+	onlyThese(t, r, second, map[ib.GUID]ib.GUID{old: sw2})
+}
+
+// onlyThese reports what differs between two revisions beyond the GUIDs that were
+// replaced.
+func onlyThese(t *testing.T, before, after *topospec.Revision, replaced map[ib.GUID]ib.GUID) {
+	t.Helper()
+	back := after.Clone()
+	for old, now := range replaced {
+		for i := range back.Links {
+			for _, e := range [2]*topospec.End{&back.Links[i].A, &back.Links[i].B} {
+				if e.GUID == now {
+					e.GUID = old
+				}
+			}
+		}
+	}
+	back.Normalize()
+	was := before.Clone()
+	was.Normalize()
+	for i := range was.Links {
+		was.Links[i].Line, back.Links[i].Line = 0, 0
+	}
+	if d := cmp.Diff(back.Links, was.Links); d != "" {
+		t.Errorf("links (-after +before):\n%s", d)
+	}
+}
+
+func TestSwitchExpires(t *testing.T) {
+	r := base(t)
+	w, window, err := rma.OpenSwitch(topospectest.Spec(t, r), topospectest.Device(t, r, "leaf-2").GUID, sw2, 0, "T-8", "ada", start, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := topospectest.Spec(t, window)
+	if _, err := w.Replace(s, start.Add(time.Hour)); !errors.Is(err, rma.ErrRefused) || w.State != rma.Expired {
+		t.Errorf("replaced after the window: %v, %v", w.State, err)
+	}
+	closed, err := w.Close(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onlyThese(t, r, closed, nil)
 }

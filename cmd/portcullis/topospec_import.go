@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/discovered"
+	"portcullis/fabricsm/topospec/generate"
+	"portcullis/fabricsm/topospec/ndt"
+)
+
+// topospecInputs are what a draft can be made of.
+var topospecInputs = []string{"observed", "ndt"}
+
+// importing is what "topospec import" was told.
+type importing struct {
+	fabric, from, manifest string
+}
+
+func (a *app) topospecImport() *cobra.Command {
+	in, form, file := importing{from: topospecInputs[0]}, "yaml", ""
+	cmd := &cobra.Command{
+		Use: "import FILE...", Short: "Make a draft of an observed fabric or of cabling plans", Args: operands("FILE..."),
+		Long: `Make a draft of an observed fabric or of cabling plans.
+
+--format observed, the default, takes one FILE: what ibnetdiscover printed or ibsim
+reads. What is learned from a running fabric blesses whatever is wrong in it: compare
+the draft with the design before it becomes law.
+
+--format ndt takes the CSV plans of UFM's NDT plugin, all of a fabric together. Plans
+have names and no GUIDs: --manifest names the CSV of "topospec generate", with a line
+for each device of the plans. Lines of other networks are left out, and counted.`,
+		Example: `  ibnetdiscover | portcullis topospec import --fabric rail-a - --out draft.yaml
+  portcullis topospec import --format ndt --manifest guids.csv switches.csv hosts.csv --out draft.yaml`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := a.imported(&in, args)
+			if err != nil {
+				return err
+			}
+			s, err := topospec.Compile(args[0], r)
+			if err != nil {
+				return err
+			}
+			return a.writeSpec(s, form, file)
+		},
+	}
+	cmd.Flags().StringVar(&in.fabric, "fabric", "", "name of the fabric")
+	cmd.Flags().Var(&choice{&in.from, topospecInputs}, "format", "what FILE is: observed or ndt")
+	cmd.Flags().StringVar(&in.manifest, "manifest", "", "CSV with the GUIDs of the devices that plans name")
+	cmd.Flags().Var(&choice{&form, topospecForms}, "to", "which form")
+	outFlag(cmd, &file)
+	return cmd
+}
+
+func (a *app) imported(in *importing, files []string) (*topospec.Revision, error) {
+	if in.from == "ndt" {
+		return a.importPlans(in, files)
+	}
+	switch {
+	case len(files) > 1:
+		return nil, &usageError{msg: "an observed fabric is one file", hint: "several files are plans: --format ndt"}
+	case in.manifest != "":
+		return nil, &usageError{msg: "an observed fabric has its own GUIDs", hint: "--manifest is for plans: --format ndt"}
+	}
+	data, err := a.readInput(files[0])
+	if err != nil {
+		return nil, err
+	}
+	return discovered.Parse(files[0], in.fabric, data)
+}
+
+// importPlans makes a draft of NDT files and a manifest.
+func (a *app) importPlans(in *importing, files []string) (*topospec.Revision, error) {
+	if in.manifest == "" {
+		return nil, &usageError{msg: "--manifest is missing", hint: "plans have names and no GUIDs; --manifest names the CSV that has both"}
+	}
+	text, err := a.readInput(in.manifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := generate.ParseManifest(in.manifest, string(text))
+	if err != nil {
+		return nil, err
+	}
+	plans := make([]*ndt.File, 0, len(files))
+	for _, name := range files {
+		data, err := a.readInput(name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := ndt.Parse(name, data)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, f)
+	}
+	r, out, err := ndt.Revision(in.fabric, &m, plans...)
+	for _, what := range slices.Sorted(maps.Keys(out)) {
+		fmt.Fprintf(a.stderr, "portcullis: left out: %s, %s\n", count(out[what], "line"), plain(what))
+	}
+	return r, err
+}
