@@ -85,7 +85,10 @@ func (m *Manifest) read(r *csv.Reader, header []string, p *topospec.Problems) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		line, _ := r.FieldPos(0)
+		line := 0
+		if len(record) > 0 { // of what cannot be read there is no place
+			line, _ = r.FieldPos(0)
+		}
 		if err != nil {
 			p.Add(line, "", err.Error(), "")
 			return
