@@ -40,6 +40,7 @@ type keysConfig struct {
 	N2NLease       time.Duration `yaml:"n2n_key_lease_period"`
 	N2NProtect     bool          `yaml:"n2n_key_protect_bit"`
 	N2NOutstanding int           `yaml:"n2n_max_outstanding_mads"`
+	N2NSwitches    string        `yaml:"n2n_switch_membership"`
 }
 
 // What a key's enable says, as UFM's 0, 1 and 2. M_Keys may also be left to
@@ -58,9 +59,15 @@ func defaultKeys() keysConfig {
 		Places: placesAuto, MKey: keyAuto, MKeyProtection: 2,
 		CCKey: keyIgnore, CCLease: time.Minute, CCProtect: true, CCOutstanding: 500,
 		VSKey: keyIgnore, VSLease: time.Minute, VSProtect: true, VSOutstanding: 500,
-		N2NKey: keyIgnore, N2NLease: time.Minute, N2NProtect: true, N2NOutstanding: 500,
+		N2NKey: keyIgnore, N2NLease: time.Minute, N2NProtect: true, N2NOutstanding: 500, N2NSwitches: membershipLimited,
 	}
 }
+
+// What switches are in the default partition.
+const (
+	membershipLimited = "limited"
+	membershipFull    = "full"
+)
 
 // What counts as the verified place of a device.
 const (
@@ -92,6 +99,10 @@ func (c *keysConfig) check(k *checker, key string) {
 	k.classKey(key+".cc", "_key_protect_bit", c.CCKey, c.Root, c.CCLease, c.CCProtect, c.CCOutstanding)
 	k.classKey(key+".vs", "_key_ci_protect_bits", c.VSKey, c.Root, c.VSLease, c.VSProtect, c.VSOutstanding)
 	k.classKey(key+".n2n", "_key_protect_bit", c.N2NKey, c.Root, c.N2NLease, c.N2NProtect, c.N2NOutstanding)
+	k.oneOf(key+".n2n_switch_membership", c.N2NSwitches, membershipLimited, membershipFull)
+	if c.N2NSwitches == membershipFull && c.N2NKey != keyEnable {
+		k.wrong(key+".n2n_switch_membership", "full: any host could send MADs to switches, and without n2n_key_enable: enable that serves nothing")
+	}
 }
 
 // classKey checks the keys of a class of general management.
@@ -157,6 +168,8 @@ func (c *keysConfig) classKeys() sm.ClassKeysConfig {
 		CC:  of(c.CCKey, c.CCLease, c.CCProtect, c.CCOutstanding),
 		VS:  of(c.VSKey, c.VSLease, c.VSProtect, c.VSOutstanding),
 		N2N: of(c.N2NKey, c.N2NLease, c.N2NProtect, c.N2NOutstanding),
+
+		FullSwitches: c.N2NSwitches == membershipFull,
 	}
 	if out.On() {
 		out.Rotation = c.rotation()
@@ -185,5 +198,13 @@ func (c *keysConfig) apply(to *sm.Config, path func(string) string) error {
 		}
 	}
 	to.ClassKeys = c.classKeys()
+	imported, err := c.readClassImport(path)
+	if err != nil {
+		errs = append(errs, err)
+	}
+	to.ClassKeys.Import = imported
+	if len(errs) == 0 && c.managesKeys() && (c.Import != "" || c.ImportOptions != "") && to.MKey.Import == nil && len(imported) == 0 {
+		errs = append(errs, errors.New("fabric.keys.import, import_options: there is no key in them that is managed; leave them empty"))
+	}
 	return errors.Join(errs...)
 }

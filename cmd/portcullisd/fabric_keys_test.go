@@ -83,6 +83,8 @@ func TestKeysReachTheCore(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "guid2mkey"), "0x0000000000100000 0x"+hexOf(keystest.Planted(0))+"\n")
+	write(t, filepath.Join(dir, "guid2vskey"), "0x0000000000100000 0x"+hexOf(keystest.Planted(2))+"\n")
+	write(t, filepath.Join(dir, "guid2cckey"), "0x0000000000100000 0x"+hexOf(keystest.Planted(3))+"\n")
 	write(t, filepath.Join(dir, "neighbors"), "0x0000000000100000:1 0x0000000000200001:1\n")
 	write(t, filepath.Join(dir, "opensm.conf"), "m_key 0x"+hexOf(keystest.Planted(1))+"\n")
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -108,7 +110,8 @@ func TestKeysReachTheCore(t *testing.T) {
 				Single: keys.New(keystest.Planted(1)), Behind: map[ib.Place]ib.GUID{{Switch: 0x100000, Port: 1}: 0x200001},
 			},
 		}, 0, ""},
-		{"nothing to take over", func(c *keysConfig) { c.Root, c.Import = "root", "none" }, sm.MKeyConfig{}, 0, "there is no M_Key in them"},
+		{"keys of classes taken over", func(c *keysConfig) { c.Root, c.MKey, c.VSKey, c.Import = "root", keyIgnore, keyEnable, "." }, sm.MKeyConfig{Places: sm.PlacesSeen}, sm.KeyEnabled, ""},
+		{"nothing to take over", func(c *keysConfig) { c.Root, c.Import = "root", "none" }, sm.MKeyConfig{}, 0, "there is no key in them"},
 	} {
 		c, got := defaultKeys(), sm.Config{}
 		tt.set(&c)
@@ -119,6 +122,12 @@ func TestKeysReachTheCore(t *testing.T) {
 				t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
 			}
 			continue
+		}
+		if c.VSKey == keyEnable && c.Import != "" {
+			want := map[keys.Kind]map[ib.GUID]keys.Key{keys.VSKey: {0x100000: keys.New(keystest.Planted(2))}}
+			if !reflect.DeepEqual(got.ClassKeys.Import, want) {
+				t.Errorf("%s: keys of %d classes are taken over, want the VS_Key of one device", tt.name, len(got.ClassKeys.Import))
+			}
 		}
 		bare := cmp.Comparer(func(a, b keys.Key) bool { return a == b })
 		if diff := cmp.Diff(tt.want, got.MKey, bare); err != nil || diff != "" || got.ClassKeys.VS.Enable != tt.vs {
@@ -164,9 +173,9 @@ var openSMKeyOptions = []string{
 	"service_name2key_map_file",
 }
 
-// The table of docs/keys.md names every option about keys, with a key that there
-// is, or why there is none.
-func TestKeyOptionsAreMapped(t *testing.T) {
+// keyOptionTable gives the lines of the table of docs/keys.md.
+func keyOptionTable(t *testing.T) string {
+	t.Helper()
 	page, err := os.ReadFile("../../docs/keys.md")
 	if err != nil {
 		t.Fatal(err)
@@ -175,11 +184,18 @@ func TestKeyOptionsAreMapped(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/keys.md has no table of options")
 	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	return table
+}
+
+// The table of docs/keys.md names every option about keys, with a key that there
+// is, or why there is none.
+func TestKeyOptionsAreMapped(t *testing.T) {
 	have, mapped := map[string]bool{}, map[string]bool{}
 	for _, k := range keysOf("fabric.", reflect.TypeFor[fabricConfig]()) {
 		have[k] = true
 	}
-	for line := range strings.Lines(table) {
+	for line := range strings.Lines(keyOptionTable(t)) {
 		cells := strings.Split(line, "|")
 		for name := range strings.SplitSeq(cells[1], ",") {
 			mapped[strings.Trim(name, " `")] = true

@@ -119,7 +119,7 @@ func (c *keysConfig) keyNotices(core *sm.Config) []string {
 // maxImport bounds a file to take over.
 const maxImport = keyfile.MaxSize
 
-// readImport reads what another subnet manager left, nil if there is nothing.
+// readImport reads the M_Keys that another subnet manager left, nil if there are none.
 func (c *keysConfig) readImport(path func(string) string) (*sm.KeyImport, error) {
 	if c.Import == "" && c.ImportOptions == "" {
 		return nil, nil
@@ -127,7 +127,7 @@ func (c *keysConfig) readImport(path func(string) string) (*sm.KeyImport, error)
 	in := &sm.KeyImport{Keys: make(map[ib.GUID]keys.Key), Behind: make(map[ib.Place]ib.GUID)}
 	if c.Import != "" {
 		if err := readKeyFiles(path(c.Import), in); err != nil {
-			return nil, hint(fmt.Errorf("fabric.keys.import: %w", err), "portcullis keys inspect DIR says what is there to take over")
+			return nil, hint(fmt.Errorf("fabric.keys.import: %w", err), inspectHint)
 		}
 	}
 	if c.ImportOptions != "" {
@@ -143,29 +143,65 @@ func (c *keysConfig) readImport(path func(string) string) (*sm.KeyImport, error)
 		in.Single, _ = o.Single()
 	}
 	if len(in.Keys) == 0 && in.Single.IsZero() {
-		return nil, errors.New("fabric.keys.import, import_options: there is no M_Key in them; leave them empty")
+		return nil, nil
 	}
 	return in, nil
 }
 
-func readKeyFiles(dir string, in *sm.KeyImport) error {
-	name := filepath.Join(dir, keyfile.Name(keys.MKey))
+// readClassImport reads the keys of classes that another manager left, of those that
+// are not ignored.
+func (c *keysConfig) readClassImport(path func(string) string) (map[keys.Kind]map[ib.GUID]keys.Key, error) {
+	if c.Import == "" {
+		return nil, nil
+	}
+	out := make(map[keys.Kind]map[ib.GUID]keys.Key)
+	for kind, enable := range map[keys.Kind]string{keys.CCKey: c.CCKey, keys.VSKey: c.VSKey, keys.N2NKey: c.N2NKey} {
+		if enable == keyIgnore {
+			continue
+		}
+		read, err := readKeyFile(path(c.Import), kind)
+		if err != nil {
+			return nil, hint(fmt.Errorf("fabric.keys.import: %w", err), inspectHint)
+		}
+		if len(read) > 0 {
+			out[kind] = read
+		}
+	}
+	return out, nil
+}
+
+const inspectHint = "portcullis keys inspect DIR says what is there to take over"
+
+// readKeyFile reads the file of a kind of key in a directory, nil if there is none.
+func readKeyFile(dir string, kind keys.Kind) (map[ib.GUID]keys.Key, error) {
+	name := filepath.Join(dir, keyfile.Name(kind))
 	data, err := readImported(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	entries, err := keyfile.Parse(name, data)
 	if err != nil {
+		return nil, err
+	}
+	out := make(map[ib.GUID]keys.Key, len(entries))
+	for _, e := range entries {
+		out[e.GUID] = e.Key
+	}
+	return out, nil
+}
+
+func readKeyFiles(dir string, in *sm.KeyImport) error {
+	read, err := readKeyFile(dir, keys.MKey)
+	if err != nil || read == nil {
 		return err
 	}
-	for _, e := range entries {
-		in.Keys[e.GUID] = e.Key
-	}
-	name = filepath.Join(dir, "neighbors")
-	if data, err = readImported(name); errors.Is(err, fs.ErrNotExist) {
+	in.Keys = read
+	name := filepath.Join(dir, "neighbors")
+	data, err := readImported(name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {

@@ -38,7 +38,7 @@ type Carried struct {
 
 // Controls lists all controls.
 func Controls() []Carried {
-	return slices.Concat(partitionControls(), managementControls())
+	return slices.Concat(partitionControls(), managementControls(), classControls())
 }
 
 func partitionControls() []Carried {
@@ -50,7 +50,7 @@ func partitionControls() []Carried {
 		},
 		{
 			LimitedDefault, "hosts are limited members of the default partition",
-			[]string{"T2"},
+			[]string{"T2", "T57"},
 			func(o *SiteOptions) { o.SM.Weakness.FullDefault = true },
 		},
 		{

@@ -37,6 +37,10 @@ type SiteOptions struct {
 	Declared bool
 	Amend    func(*topospec.Revision) // changes what is declared, nil: nothing
 
+	// ClassKeys has devices get keys of management classes. SwitchesTalk has switches
+	// be full members of the default partition, so that they can use the third.
+	ClassKeys, SwitchesTalk bool
+
 	Firewalled  []string // hosts whose adapters keep subnet management from them
 	CountedTIDs bool     // transaction ids of the manager count up
 
@@ -77,6 +81,10 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	o.Fabric.LoseSilently = true
 	if !o.NoKeys && o.SM.MKey.Source == nil {
 		o.SM.MKey.Source, o.SM.MKey.Places = keys.Derived{Master: s.master()}, sm.PlacesSeen
+	}
+	if o.ClassKeys {
+		on := sm.ClassKeyConfig{Enable: sm.KeyEnabled, Lease: 60}
+		o.SM.ClassKeys = sm.ClassKeysConfig{Source: keys.Derived{Master: s.master()}, CC: on, VS: on, N2N: on, FullSwitches: o.SwitchesTalk}
 	}
 	if o.Declared {
 		s.Must(o.declare())

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/mad"
@@ -114,30 +115,13 @@ func (l *loop) stepKeys(in keymgr.Input) {
 		k.out.begin(r, &l.send[len(l.send)-1].MAD)
 	}
 	k.wake = out.Wake
-	var judged []sm.Input
 	for _, e := range out.Events {
 		l.tell(e)
-		if in := judgement(e); in != nil {
-			judged = append(judged, in)
-		}
 	}
 	if out.Status != nil && l.o.OnKeys != nil {
 		l.o.OnKeys(out.Status)
 	}
-	for _, in := range judged { // last: the core may have a view, which steps the manager again
-		l.step(in)
-	}
-}
-
-// judgement gives what an event of the key manager says of the traps that the core
-// lists, nil if it says nothing of them.
-func judgement(e sm.Event) sm.Input {
-	switch e := e.(type) {
-	case *sm.ClassKeyViolation:
-		return &sm.ClassTrapJudged{Kind: e.Kind, GUID: e.GUID, Counted: uint32(e.Count)}
-	case *sm.ClassKeyFalseTrap:
-		return &sm.ClassTrapJudged{Kind: e.Kind, GUID: e.GUID}
-	default:
-		return nil
+	for _, j := range slices.Clone(out.Judged) { // last: the core may have a view, which steps the manager again
+		l.step(&j)
 	}
 }

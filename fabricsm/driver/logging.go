@@ -51,7 +51,7 @@ func (l *loop) logged(e sm.Event) {
 	case *sm.PortPlaced:
 		l.loggedPlaced(e)
 	case *sm.ClassKeyViolation:
-		if sm.TellRepetition(e.Times) {
+		if !e.Quiet() {
 			logEvent(l.log, e)
 		}
 	case *sm.Settled:

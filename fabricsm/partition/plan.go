@@ -27,6 +27,9 @@ type Rules struct {
 	// partition. They are ids and not GUIDs, which anybody can claim.
 	SM          []topo.PortID
 	Enforcement Enforcement
+	// FullSwitches makes switches full members of the default partition, too, so that
+	// they reach each other. Hosts then reach them as well.
+	FullSwitches bool
 
 	// Mistakes that drills make on purpose, to show what the rules are for:
 	// everybody is a full member of the default partition; tables are kept without
@@ -64,7 +67,7 @@ type PortPlan struct {
 func PlanPort(f *topo.Fabric, r Rules, id topo.PortID, members []Member, now Current) PortPlan {
 	plan := PortPlan{Port: id, SwitchPort: topo.None}
 	def := ib.DefaultPKeyLimited
-	if r.FullDefault || slices.Contains(r.SM, id) {
+	if r.FullDefault || slices.Contains(r.SM, id) || r.FullSwitches && f.NodeOf(id).Type == ib.NodeSwitch {
 		def = ib.DefaultPKeyFull
 	}
 	wanted := plan.sift(f, members)

@@ -198,6 +198,25 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestFullSwitches: switches are limited members of the default partition as all are,
+// unless the rules make them full ones; hosts and the ports in front of them stay as
+// they are.
+func TestFullSwitches(t *testing.T) {
+	f := hosts().Fabric()
+	for _, full := range []bool{false, true} {
+		w := Plan(f, Rules{FullSwitches: full}, NewRoster(nil), func(topo.PortID) Table { return nil })
+		for _, p := range w.Ports {
+			want := Table{ib.DefaultPKeyLimited}
+			if full && f.NodeOf(p.Port).Type == ib.NodeSwitch {
+				want = Table{ib.DefaultPKeyFull}
+			}
+			if !slices.Equal(p.EndPort, want) || p.SwitchPort != topo.None && p.Switch[0] != ib.DefaultPKeyLimited {
+				t.Errorf("full switches %v: %v of %v holds %v, its switch port %v", full, p.Port, f.NodeOf(p.Port).Type, p.EndPort, p.Switch)
+			}
+		}
+	}
+}
+
 func TestRefusalsSayWhatToDo(t *testing.T) {
 	m := Member{guid(1), 0x8001, at(2)}
 	for reason := NotSeen; reason <= TableFull; reason++ {

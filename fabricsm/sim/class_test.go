@@ -415,3 +415,27 @@ func TestVendorSMPs(t *testing.T) {
 		})
 	}
 }
+
+// TestSettingUnderAnotherPKey: a program may name another P_Key than the first of its
+// table, which decides whom it reaches, and what it sets there can be seen.
+func TestSettingUnderAnotherPKey(t *testing.T) {
+	const tenant ib.PKey = 0x8001
+	f, s := managed(t, sim.Device{CC: sim.ClassKeyed})
+	host := station(t, f, "h1", false)
+	set := gmp(1, mad.ClassCongestionControl, mad.MethodSet, mad.CCAttrCASetting, 0, 0)
+	set.MAD[64] = 0xEE
+	setting := func() []byte { return f.ClassSetting("sm", 1, mad.ClassCongestionControl, mad.CCAttrCASetting, 0) }
+	host.UsePKey(tenant)
+	if got := host.Exchange([]transport.Packet{set}, nil); len(got) != 1 || !got[0].Undelivered || setting() != nil {
+		t.Fatalf("with a P_Key that the receiver does not have: %v, set %v", got, setting() != nil)
+	}
+	s.Take(nil) // the trap
+	pkeys(t, s, 0, []ib.PKey{ib.DefaultPKeyFull, tenant})
+	pkeys(t, s, 0, []ib.PKey{ib.DefaultPKeyFull, tenant}, 1, 2)
+	if got := host.Exchange([]transport.Packet{set}, nil); len(got) != 1 || got[0].Undelivered || got[0].MAD.Status() != mad.StatusOK {
+		t.Fatalf("with a P_Key that both have: %v", got)
+	}
+	if kept := setting(); len(kept) == 0 || kept[0] != 0xEE {
+		t.Errorf("the setting is %x", kept)
+	}
+}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -100,6 +101,22 @@ type ClassKey struct {
 	Violations     uint16
 	NodeViolations uint16 // class 0x0C
 	Notified       uint64 // class 0x0C: MADs of neighbours that showed the right key
+}
+
+// ClassSetting gives what an end port was last told of an attribute of a class that
+// it only keeps, such as one of congestion control; nil if nothing.
+func (f *Fabric) ClassSetting(node string, num ib.PortNum, c mad.Class, attr mad.AttrID, mod uint32) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.findPort(node, num)
+	if err != nil || !p.isEnd() {
+		return nil
+	}
+	a := p.classAgent(c)
+	if a == nil {
+		return nil
+	}
+	return slices.Clone(a.settings[setting{attr, mod}])
 }
 
 // ClassKey shows what an end port holds for a class; false means that its

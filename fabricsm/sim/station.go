@@ -27,6 +27,7 @@ type Station struct {
 	at     *port
 	slot   int
 	asSM   bool
+	pkey   ib.PKey            // of GMPs it sends, 0: the first entry of its port; guarded by fabric.mu
 	trap   ib.TID             // of the last trap it sent; guarded by fabric.mu
 	inbox  []transport.Packet // guarded by fabric.mu
 	more   *sync.Cond         // on fabric.mu: the inbox is not empty, or closed
@@ -142,7 +143,9 @@ func (s *Station) board(fl *flight, p *transport.Packet) {
 		fl.slid = ib.PermissiveLID
 	}
 	fl.sqp, fl.dqp = p.QP, p.QP
-	if !p.MAD.IsSMP() {
+	if fl.key = s.pkey; p.MAD.IsSMP() {
+		fl.key = 0
+	} else if fl.key == 0 {
 		fl.key = s.at.endPort().firstPKey()
 	}
 	if m := &fl.mad; !m.IsResponse() {
@@ -157,6 +160,15 @@ func (s *Station) board(fl *flight, p *transport.Packet) {
 // firstPKey is the entry of the P_Key table that GMPs are sent with: index 0,
 // which is what programs that know of no other use.
 func (p *port) firstPKey() ib.PKey { return ib.PKey(p.pkeys[0])<<8 | ib.PKey(p.pkeys[1]) }
+
+// UsePKey has the GMPs that the station sends show a P_Key: that of another entry of
+// the table, which a program may name, or one that the port does not have, as only a
+// modified driver can. 0, the default, is the first entry of the table.
+func (s *Station) UsePKey(k ib.PKey) {
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	s.pkey = k
+}
 
 // wellFormed holds a MAD to the rules below which it is dropped without an
 // answer: versions, and a directed route only to the permissive LID.

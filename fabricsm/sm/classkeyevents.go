@@ -38,6 +38,10 @@ type ClassKeyViolation struct {
 	Mod    uint32
 }
 
+// Quiet reports an event that is not for the log: of a device and class whose like was
+// told often, all but number 1, 2, 5, 10, 20, 50 and so on.
+func (e *ClassKeyViolation) Quiet() bool { return !tellRepetition(e.Times) }
+
 // ClassKeyFalseTrap says that a trap told of a wrong key, and that the device it
 // came from counted none or does not send such traps. Nothing was changed.
 type ClassKeyFalseTrap struct {

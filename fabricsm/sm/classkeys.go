@@ -15,6 +15,15 @@ type ClassKeysConfig struct {
 	Source keys.Source
 	// CC, VS and N2N say what becomes of the keys of classes 0x21, 0x0A and 0x0C.
 	CC, VS, N2N ClassKeyConfig
+	// Import is what is known of the keys that another manager gave out, by port GUID,
+	// of a switch that of port 0. Devices of which nothing is recorded are asked under
+	// them, at verified places alone, and get one of their own. Of N2NNodeKey it needs
+	// to know nothing: who has the manager key writes it.
+	Import map[keys.Kind]map[ib.GUID]keys.Key
+	// FullSwitches makes switches full members of the default partition, so that what
+	// they tell each other in class 0x0C arrives. Then hosts can send them GMPs, too,
+	// of all classes.
+	FullSwitches bool
 	// Rotation says how keys change from time to time; a zero Period: they do not.
 	Rotation keys.RotationConfig
 }
@@ -85,6 +94,9 @@ func (k *configChecker) classKeys(c *ClassKeysConfig) {
 		if x.cfg.Enable == KeyEnabled && c.Source == nil {
 			k.wrong("%s is to be given out, and there is no source of keys", x.name)
 		}
+	}
+	if c.FullSwitches && c.N2N.Enable != KeyEnabled {
+		k.wrong("switches are to be full members of the default partition, and get no N2N_Keys, which is what that is for")
 	}
 	if err := c.Rotation.Check(); err != nil {
 		k.wrong("keys of classes: %v", err)

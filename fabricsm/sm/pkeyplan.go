@@ -15,7 +15,7 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 	}
 	weak := &c.cfg.Weakness
 	rules := partition.Rules{
-		SM: c.members.self[:0], FullDefault: weak.FullDefault, MoveKeys: weak.MovesKeys, AnyCapacity: weak.AnyCapacity,
+		SM: c.members.self[:0], FullSwitches: c.cfg.ClassKeys.FullSwitches, FullDefault: weak.FullDefault, MoveKeys: weak.MovesKeys, AnyCapacity: weak.AnyCapacity,
 	}
 	if own := c.own(); own != topo.None {
 		c.members.self[0] = own

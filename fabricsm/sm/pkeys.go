@@ -163,7 +163,8 @@ func (c *Core) onlyDefault(p topo.PortID) bool {
 		}
 	}
 	guid := c.guidOf(h)
-	return guid != 0 && h != c.own() && len(c.members.byGUID[guid]) == 0
+	full := h == c.own() || c.cfg.ClassKeys.FullSwitches && c.ports[h].num == 0
+	return guid != 0 && !full && len(c.members.byGUID[guid]) == 0
 }
 
 // gotPKeys takes one block.

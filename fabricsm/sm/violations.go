@@ -75,8 +75,8 @@ func (c *Core) note(what report, lid ib.LID, tid ib.TID) int32 {
 	i := v.count(what, lid, tid, c.now)
 	w := &v.row[i]
 	v.stale = true
-	loud := tellRepetition(w.series) && w.told != w.count
-	if loud && w.told == 0 && !w.others {
+	loud := (tellRepetition(w.series) || c.cfg.Weakness.TellsAll) && w.told != w.count
+	if loud && !c.cfg.Weakness.TellsAll && w.told == 0 && !w.others {
 		loud = v.first.take(c.now, firstRate, firstBurst)
 	}
 	if loud {

@@ -631,9 +631,10 @@ func TestClassTrapsAreJudged(t *testing.T) {
 	e.logAnswer = func(a *sm.Response) { t.Errorf("the core answers %v of class %v", a.MAD.Method(), a.MAD.Class()) }
 	guid := hs[1].node.PortGUID(hs[1].num)
 	for _, tt := range []struct {
-		counted uint32
-		want    sm.Verdict
-	}{{0, sm.Refuted}, {12, sm.Confirmed}, {0, sm.Confirmed}} {
+		counted         uint32
+		earlier, unsure bool
+		want            sm.Verdict
+	}{{counted: 3, unsure: true, want: sm.Claimed}, {want: sm.Refuted}, {earlier: true, want: sm.Confirmed}, {counted: 12, want: sm.Confirmed}, {want: sm.Confirmed}} {
 		in := &sm.Received{LID: e.lidOf(&hs[1]), QP: 1}
 		k, _ := mad.LookupKeyClass(mad.ClassVendorVS)
 		in.MAD.SetHeader(mad.Header{Class: k.Class, ClassVersion: k.Version, Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: ib.TID(7 + tt.counted)})
@@ -641,7 +642,7 @@ func TestClassTrapsAreJudged(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.step(in)
-		e.step(&sm.ClassTrapJudged{Kind: keys.VSKey, GUID: guid, Counted: tt.counted})
+		e.step(&sm.ClassTrapJudged{Kind: keys.VSKey, GUID: guid, Counted: tt.counted, Earlier: tt.earlier, Unsure: tt.unsure})
 		e.step(&sm.ClassTrapJudged{Kind: keys.VSKey, GUID: guid}) // of no trap
 		e.run(3 * time.Second)
 		if rows := e.listed(sm.BadVSKey); len(rows) != 1 || rows[0].Verdict != tt.want || rows[0].Place != hs[0].place {

@@ -201,6 +201,8 @@ type ClassTrapJudged struct {
 	Kind    keys.Kind // CCKey, VSKey or N2NKey
 	GUID    ib.GUID   // port GUID of the device
 	Counted uint32    // 0: nothing, so somebody else sent the trap
+	Earlier bool      // it had counted it when it was asked before: the trap is late
+	Unsure  bool      // traps named different sources, and nothing proves that the last one is right
 }
 
 func (*ClassTrapJudged) input() {}
@@ -236,9 +238,12 @@ func (c *Core) judgeClass(in *ClassTrapJudged) {
 		if w.id != name.id || w.others {
 			continue
 		}
-		if in.Counted == 0 {
+		if in.Counted == 0 && !in.Earlier {
 			v.totals[kind].Refuted++
 			c.judgeRow(name.at, Refuted)
+			continue
+		}
+		if in.Unsure {
 			continue
 		}
 		v.totals[kind].Confirmed++

@@ -20,6 +20,7 @@ type Weakness struct {
 	TellsSMKey  bool // whoever asks for SMInfo is told the SM_Key
 	TrustsTraps bool // who is named as the sender of a trap did send it
 	EveryTrap   bool // each trap has its switch read again at once
+	TellsAll    bool // each report is told aloud, however many there were
 }
 
 // withKeysOf gives the table of a switch port as it is wanted while the tenants' keys

@@ -9,11 +9,21 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
+)
+
+// owner is who sent a request.
+type owner uint8
+
+const (
+	ofCore owner = iota
+	ofKeys       // the manager of the keys of classes
 )
 
 // pending is a request that is out.
 type pending struct {
+	who   owner
 	tid   ib.TID
 	id    sm.RequestID
 	due   time.Time
@@ -61,11 +71,7 @@ func (s *Stage) Step(in sm.Input) {
 		return
 	}
 	out := core.Step(s.now, in)
-	for i := range out.Save {
-		if s.forgets == nil || !s.forgets(&out.Save[i]) {
-			s.facts = append(s.facts, out.Save[i])
-		}
-	}
+	s.save(out.Save)
 	for _, e := range out.Events {
 		s.events = append(s.events, Happened{s.Now(), e})
 	}
@@ -81,22 +87,34 @@ func (s *Stage) Step(in sm.Input) {
 		s.transmit(transport.Packet{MAD: a.MAD, LID: a.LID, QP: a.QP})
 	}
 	for i := range out.Send {
-		if s.send(&out.Send[i]); s.core != core {
+		if s.send(&out.Send[i], ofCore); s.core != core {
 			return // crashed on the way
 		}
+	}
+	if out.View != nil {
+		s.StepKeys(&keymgr.Seen{View: out.View})
 	}
 	if s.OnStep != nil {
 		s.OnStep()
 	}
 }
 
-func (s *Stage) send(r *sm.Request) {
+// save makes facts durable.
+func (s *Stage) save(facts []sm.Fact) {
+	for i := range facts {
+		if s.forgets == nil || !s.forgets(&facts[i]) {
+			s.facts = append(s.facts, facts[i])
+		}
+	}
+}
+
+func (s *Stage) send(r *sm.Request, who owner) {
 	tid := s.nextTID()
 	for tid == 0 || s.out[tid] != nil {
 		tid = s.nextTID()
 	}
 	p := &pending{
-		tid: tid, id: r.ID, due: s.now.Add(timeout), lid: r.LID, class: r.MAD.Class(), attr: r.MAD.Attr(), mod: r.MAD.Mod(),
+		who: who, tid: tid, id: r.ID, due: s.now.Add(timeout), lid: r.LID, class: r.MAD.Class(), attr: r.MAD.Attr(), mod: r.MAD.Mod(),
 	}
 	if r.MAD.IsDR() {
 		p.route = r.MAD.Route()
@@ -106,8 +124,16 @@ func (s *Stage) send(r *sm.Request) {
 	r.MAD.SetTID(tid)
 	lost := s.OnSend != nil && s.OnSend(r)
 	if s.core != nil && !lost {
-		s.transmit(transport.Packet{MAD: r.MAD, LID: r.LID})
+		s.transmit(transport.Packet{MAD: r.MAD, LID: r.LID, QP: queuePair(&r.MAD)})
 	}
+}
+
+// queuePair is the one that a request is for.
+func queuePair(m *mad.MAD) uint32 {
+	if m.IsSMP() {
+		return 0
+	}
+	return gmpQP
 }
 
 func (s *Stage) nextTID() ib.TID {
@@ -127,13 +153,24 @@ func (s *Stage) arrive(packets []transport.Packet) {
 		if s.core == nil || s.OnAnswer != nil && s.OnAnswer(&p) {
 			continue
 		}
-		s.seq++
-		a := arrival{at: s.now.Add(answerTime), seq: s.seq, p: p}
-		i, _ := slices.BinarySearchFunc(s.inbox, a, func(x, y arrival) int {
-			return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.seq, y.seq))
-		})
-		s.inbox = slices.Insert(s.inbox, i, a)
+		if s.Delays == nil {
+			s.post(p, 0)
+			continue
+		}
+		for _, d := range s.Delays(&p) {
+			s.post(p, d)
+		}
 	}
+}
+
+// post has a packet arrive, later than others by so much.
+func (s *Stage) post(p transport.Packet, later time.Duration) {
+	s.seq++
+	a := arrival{at: s.now.Add(answerTime + later), seq: s.seq, p: p}
+	i, _ := slices.BinarySearchFunc(s.inbox, a, func(x, y arrival) int {
+		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.seq, y.seq))
+	})
+	s.inbox = slices.Insert(s.inbox, i, a)
 }
 
 // Run lets d of virtual time pass.
@@ -177,7 +214,7 @@ func (s *Stage) Settle(d time.Duration) error {
 
 // Settled reports that the manager has nothing left to do.
 func (s *Stage) Settled() bool {
-	return s.view != nil && s.view.Settled && len(s.inbox) == 0 && len(s.out) == 0
+	return s.view != nil && s.view.Settled && s.keys.rests() && len(s.inbox) == 0 && len(s.out) == 0
 }
 
 // next lets the next thing happen, if it happens before until.
@@ -208,6 +245,7 @@ func (s *Stage) next(until time.Time) bool {
 	}
 	if s.core != nil {
 		soonest(s.wake, func() { s.wake = time.Time{}; s.Step(&sm.Woken{}) })
+		soonest(s.keys.wake, func() { s.keys.wake = time.Time{}; s.StepKeys(&keymgr.Woken{}) })
 	}
 	if d, ok := s.Fabric.NextEvent(); ok {
 		soonest(Epoch.Add(d), func() {})
@@ -232,6 +270,10 @@ func (s *Stage) deliver() {
 	}
 	p := s.inbox[0].p
 	s.inbox = s.inbox[1:]
+	if s.isForKeys(&p) {
+		s.deliverToKeys(&p)
+		return
+	}
 	if !p.Undelivered && !(p.MAD.IsSMP() && p.MAD.Method() == mad.MethodGetResp) {
 		s.Step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
 		return
@@ -244,11 +286,24 @@ func (s *Stage) deliver() {
 		return
 	}
 	s.end(r)
-	outcome := sm.Answered
+	s.replied(r, outcomeOf(&p), &p.MAD)
+}
+
+func outcomeOf(p *transport.Packet) sm.Outcome {
 	if p.Undelivered {
-		outcome = sm.Undelivered
+		return sm.Undelivered
 	}
-	s.Step(&sm.Reply{ID: r.id, Outcome: outcome, MAD: p.MAD})
+	return sm.Answered
+}
+
+// replied tells who sent a request how it ended.
+func (s *Stage) replied(r *pending, how sm.Outcome, answer *mad.MAD) {
+	reply := sm.Reply{ID: r.id, Outcome: how, MAD: *answer}
+	if r.who == ofKeys {
+		s.StepKeys((*keymgr.Reply)(&reply))
+		return
+	}
+	s.Step(&reply)
 }
 
 func (s *Stage) end(r *pending) {
@@ -260,5 +315,5 @@ func (s *Stage) end(r *pending) {
 func (s *Stage) expire() {
 	r := s.order[0]
 	s.end(r)
-	s.Step(&sm.Reply{ID: r.id, Outcome: sm.TimedOut})
+	s.replied(r, sm.TimedOut, &mad.MAD{})
 }

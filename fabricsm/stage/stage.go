@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
 )
 
@@ -38,6 +39,10 @@ type Options struct {
 	// CountedTIDs gives requests transaction ids that count up, for drills.
 	CountedTIDs bool
 
+	// Keys makes what gives out the keys of classes, where any are configured; nil:
+	// keymgr.New.
+	Keys func(sm.ClassKeysConfig, keymgr.Fabric) KeyManager
+
 	// Forgets names facts that do not get saved, for drills; nil: none.
 	Forgets func(*sm.Fact) bool
 }
@@ -58,13 +63,19 @@ type Stage struct {
 
 	// OnSend sees every request on its way; true loses it. OnAnswer sees what
 	// comes back or comes by itself, may change it, and loses it with true. OnStep
-	// runs after each step of the manager. Each may be nil.
+	// runs after each step of a manager. Each may be nil.
 	OnSend   func(*sm.Request) (lose bool)
 	OnAnswer func(*transport.Packet) (lose bool)
 	OnStep   func()
 
+	// Delays says how much later than others a packet to the manager arrives, as many
+	// times as there are numbers; nil: each arrives once, at once.
+	Delays func(*transport.Packet) []time.Duration
+
 	station *sim.Station
 	core    *sm.Core // nil while no manager runs
+	keys    classKeys
+	newKeys func(sm.ClassKeysConfig, keymgr.Fabric) KeyManager
 	rng     *rand.Rand
 	counted bool // CountedTIDs
 	forgets func(*sm.Fact) bool
@@ -90,7 +101,7 @@ func New(o Options) (*Stage, error) {
 	o.Fabric.Seed = o.Seed
 	s := &Stage{
 		Fabric: sim.NewWith(o.Netlist, o.Fabric), List: o.Netlist, SM: o.SM,
-		rng: rand.New(rand.NewPCG(o.Seed, 1)), counted: o.CountedTIDs, forgets: o.Forgets, now: Epoch,
+		rng: rand.New(rand.NewPCG(o.Seed, 1)), counted: o.CountedTIDs, forgets: o.Forgets, newKeys: o.Keys, now: Epoch,
 	}
 	station, err := s.Fabric.Station(o.Manager, true)
 	if err != nil {
@@ -106,13 +117,14 @@ func (s *Stage) Start() {
 	s.Crash()
 	s.core = sm.New(s.SM)
 	s.station.SetIsSM(true)
+	s.startKeys(slices.Clone(s.facts))
 	s.Step(&sm.Started{Facts: slices.Clone(s.facts)})
 }
 
 // Crash ends the manager at once: what it did not save is lost, and so is what is
 // on its way to it.
 func (s *Stage) Crash() {
-	s.core, s.view, s.job = nil, nil, nil
+	s.core, s.keys, s.view, s.job = nil, classKeys{}, nil, nil
 	s.out, s.order, s.inbox, s.wake = make(map[ib.TID]*pending), nil, nil, time.Time{}
 	s.station.SetIsSM(false)
 	s.station.Take(nil)

@@ -44,8 +44,10 @@ const (
 
 // agent is one class at one end port.
 type agent struct {
-	ring  *keys.Ring
-	claim *claim        // what traps said that were not checked yet; nil: nothing
+	ring *keys.Ring
+
+	claims claims
+
 	due   time.Duration // of its timer; 0: none
 	hold  time.Duration // no trap is reacted to before
 	tell  time.Duration // violations are not told of before

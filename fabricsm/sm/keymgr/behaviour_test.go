@@ -18,14 +18,14 @@ import (
 
 func (e *env) setDevice(node string, d sim.Device) {
 	e.t.Helper()
-	if err := e.fab.SetDevice(node, d); err != nil {
+	if err := e.Fabric.SetDevice(node, d); err != nil {
 		e.t.Fatal(err)
 	}
 }
 
 // class gives what is told of a class.
 func (e *env) class(k keys.Kind) keymgr.ClassStatus {
-	for _, c := range e.status.Classes {
+	for _, c := range e.KeyStatus().Classes {
 		if c.Kind == k {
 			return c
 		}
@@ -33,26 +33,28 @@ func (e *env) class(k keys.Kind) keymgr.ClassStatus {
 	return keymgr.ClassStatus{}
 }
 
-// attack sends a request of a class under a key from a host to a LID.
+// attack asks a device for its key under another one.
 func (e *env) attack(from string, to ib.LID, class mad.Class, key uint64) []transport.Packet {
 	e.t.Helper()
-	st, err := e.fab.Station(from, false)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	defer st.Close()
+	return e.request(from, mad.MethodGet, to, class, key)
+}
+
+// request sends a request about the key of a device from a host, and gives what comes
+// back.
+func (e *env) request(from string, method mad.Method, to ib.LID, class mad.Class, key uint64) []transport.Packet {
+	e.t.Helper()
 	k, _ := mad.LookupKeyClass(class)
 	p := transport.Packet{LID: to, QP: 1}
-	p.MAD.SetHeader(mad.Header{Class: class, ClassVersion: k.Version, Method: mad.MethodGet, Attr: k.KeyAttr, TID: 99})
+	p.MAD.SetHeader(mad.Header{Class: class, ClassVersion: k.Version, Method: method, Attr: k.KeyAttr, TID: 99})
 	p.MAD.SetMKey(ib.NewMKey(key))
-	return st.Exchange([]transport.Packet{p}, nil)
+	return e.exchange(from, p)
 }
 
 // open makes a host behind a port of leaf1 a full member of the default partition,
 // by its own hand, as none is that our partitions hold.
 func (e *env) open(node string, port ib.PortNum) {
 	e.t.Helper()
-	st, err := e.fab.Station(node, false)
+	st, err := e.Fabric.Station(node, false)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -88,7 +90,7 @@ func TestDevicesWithout(t *testing.T) {
 		}
 	}
 	first := e.keysNow()
-	e.run(10*time.Minute + 10*time.Second)
+	e.Run(10*time.Minute + 10*time.Second)
 	e.settle(time.Minute)
 	same := 0
 	for n, k := range e.keysNow() {
@@ -99,7 +101,7 @@ func TestDevicesWithout(t *testing.T) {
 	if same != len(kinds) {
 		t.Errorf("%d keys were not changed, want those of the device that holds one at a time", same)
 	}
-	for _, r := range eventsOf[*sm.KeysRotated](e.events) {
+	for _, r := range eventsOf[*sm.KeysRotated](e.told()) {
 		wantSingle := 1
 		if r.Kind == keys.N2NNodeKey {
 			wantSingle = 0
@@ -108,8 +110,8 @@ func TestDevicesWithout(t *testing.T) {
 			t.Errorf("%v: %d that hold one at a time, %d old ones", r, r.Single, r.Old)
 		}
 	}
-	if len(e.status.Ages) != len(kinds) || e.status.Ages[0].Why != keys.WhySingle || e.status.Ages[0].Age < 10*time.Minute-time.Second {
-		t.Errorf("ages: %+v, want three keys of ten minutes", e.status.Ages)
+	if len(e.KeyStatus().Ages) != len(kinds) || e.KeyStatus().Ages[0].Why != keys.WhySingle || e.KeyStatus().Ages[0].Age < 10*time.Minute-time.Second {
+		t.Errorf("ages: %+v, want three keys of ten minutes", e.KeyStatus().Ages)
 	}
 }
 
@@ -118,7 +120,7 @@ func TestDevicesWithout(t *testing.T) {
 func TestSilentDevicesHoldNobodyUp(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 80, Radix: 16})
 	e := newEnv(t, must(t, l, err), sim.Modern(), 1)
-	for _, c := range []*sm.ClassKeyConfig{&e.cfg.ClassKeys.CC, &e.cfg.ClassKeys.VS, &e.cfg.ClassKeys.N2N} {
+	for _, c := range []*sm.ClassKeyConfig{&e.SM.ClassKeys.CC, &e.SM.ClassKeys.VS, &e.SM.ClassKeys.N2N} {
 		c.Window = 16
 	}
 	ports, silent := endPorts(l), make(map[string]bool)
@@ -129,13 +131,11 @@ func TestSilentDevicesHoldNobodyUp(t *testing.T) {
 		}
 	}
 	e.start()
-	for e.view == nil || !e.view.Settled {
-		e.next(e.now.Add(time.Second))
-	}
-	e.run(500 * time.Millisecond)
+	e.Until(time.Minute, func() bool { return e.View() != nil && e.View().Settled })
+	e.Run(500 * time.Millisecond)
 	for _, p := range ports {
 		for _, k := range kinds {
-			if have, ok := e.fab.ClassKey(p.node, p.num, classes[k]); ok && have.Key.IsZero() {
+			if have, ok := e.Fabric.ClassKey(p.node, p.num, classes[k]); ok && have.Key.IsZero() {
 				t.Errorf("%s has no %v half a second after the fabric was settled", p.node, k)
 			}
 		}
@@ -156,31 +156,31 @@ func TestWrongKeyIsRefused(t *testing.T) {
 			e.settle(time.Minute)
 			e.open("h1", 2)
 			e.takeEvents()
-			victim := e.fab.PortInfo("h2", 1).LID
+			victim := e.Fabric.PortInfo("h2", 1).LID
 			for range 3 {
 				if got := e.attack("h1", victim, class, 0xbad); len(got) != 0 {
 					t.Fatal("a request under a wrong key was answered")
 				}
 			}
-			before, _ := e.fab.ClassKey("h2", 1, class)
-			e.run(3 * time.Second)
+			before, _ := e.Fabric.ClassKey("h2", 1, class)
+			e.Run(3 * time.Second)
 			e.settle(time.Minute)
-			after, _ := e.fab.ClassKey("h2", 1, class)
+			after, _ := e.Fabric.ClassKey("h2", 1, class)
 			if before.Violations != 3 || after.Violations != 0 || after.Key != before.Key || !after.Protect {
 				t.Errorf("the device counted %d, then %d; same key %v, protected %v", before.Violations, after.Violations, after.Key == before.Key, after.Protect)
 			}
-			got := eventsOf[*sm.ClassKeyViolation](e.events)
+			got := eventsOf[*sm.ClassKeyViolation](e.told())
 			if len(got) != 1 {
-				t.Fatalf("%d events %v, want one", len(got), e.events)
+				t.Fatalf("%d events %v, want one", len(got), e.told())
 			}
 			want := &sm.ClassKeyViolation{
-				Kind: kind, GUID: e.list.Find("h2").PortGUID(1), Place: ib.Place{Switch: e.list.Find("leaf1").GUID, Port: 3}, Count: 3, Times: 1,
-				Told: true, SLID: e.fab.PortInfo("h1", 1).LID, QP: 1, Method: mad.MethodGet, Attr: got[0].Attr,
+				Kind: kind, GUID: e.List.Find("h2").PortGUID(1), Place: ib.Place{Switch: e.List.Find("leaf1").GUID, Port: 3}, Count: 3, Times: 1,
+				Told: true, SLID: e.Fabric.PortInfo("h1", 1).LID, QP: 1, Method: mad.MethodGet, Attr: got[0].Attr,
 			}
 			if diff := cmp.Diff(want, got[0]); diff != "" {
 				t.Errorf("event (-want +got):\n%s", diff)
 			}
-			e.run(2 * time.Minute)
+			e.Run(2 * time.Minute)
 			e.checkKeys()
 		})
 	}
@@ -194,7 +194,7 @@ func TestFalseTraps(t *testing.T) {
 	e.settle(time.Minute)
 	e.takeEvents()
 	sets, gets := e.sent[mad.MethodSet], e.sent[mad.MethodGet]
-	st, err := e.fab.Station("h1", false)
+	st, err := e.Fabric.Station("h1", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,13 +204,13 @@ func TestFalseTraps(t *testing.T) {
 		told bool
 	}{{"no key", 0, true}, {"a wrong key", 0xbad, true}} {
 		for i := range 100 {
-			p := transport.Packet{LID: e.fab.PortInfo("sm", 1).LID, QP: 1}
+			p := transport.Packet{LID: e.Fabric.PortInfo("sm", 1).LID, QP: 1}
 			p.MAD.SetHeader(mad.Header{Class: mad.ClassVendorVS, ClassVersion: 1, Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: ib.TID(1000 + i)})
 			p.MAD.SetMKey(ib.NewMKey(tt.key))
 			st.Send(p)
-			e.run(10 * time.Millisecond)
+			e.Run(10 * time.Millisecond)
 		}
-		e.run(2 * time.Second)
+		e.Run(2 * time.Second)
 		got := eventsOf[*sm.ClassKeyFalseTrap](e.takeEvents())
 		if tt.told && (len(got) == 0 || len(got) > 8) {
 			t.Errorf("%s: %d events, want a few", tt.name, len(got))
@@ -232,14 +232,14 @@ func TestReboot(t *testing.T) {
 				continue
 			}
 			e := newEnv(t, l, sim.Modern(), 1)
-			e.cfg.AuditPeriod = time.Second
+			e.SM.AuditPeriod = time.Second
 			e.start()
 			e.settle(time.Minute)
 			before := e.keysNow()
-			if err := e.fab.Reboot(l.Nodes[i].Name); err != nil {
+			if err := e.Fabric.Reboot(l.Nodes[i].Name); err != nil {
 				t.Fatal(err)
 			}
-			e.run(time.Minute)
+			e.Run(time.Minute)
 			e.checkKeys()
 			if diff := cmp.Diff(before, e.keysNow()); diff != "" || t.Failed() {
 				t.Fatalf("after a reboot of %s:\n%s", l.Nodes[i].Name, diff)
@@ -254,14 +254,14 @@ func TestLeaseIsKept(t *testing.T) {
 	e.start()
 	e.settle(time.Minute)
 	e.open("h1", 2)
+	e.loseTraps = true
 	for range 3 {
-		e.attack("h1", e.fab.PortInfo("h2", 1).LID, mad.ClassVendorVS, 0xbad)
-		e.st.Take(nil) // the trap
-		if k, _ := e.fab.ClassKey("h2", 1, mad.ClassVendorVS); k.Violations != 1 {
+		e.attack("h1", e.Fabric.PortInfo("h2", 1).LID, mad.ClassVendorVS, 0xbad)
+		if k, _ := e.Fabric.ClassKey("h2", 1, mad.ClassVendorVS); k.Violations != 1 {
 			t.Fatalf("the device counted %d", k.Violations)
 		}
-		e.run(61 * time.Second)
-		if k, _ := e.fab.ClassKey("h2", 1, mad.ClassVendorVS); !k.Protect {
+		e.Run(61 * time.Second)
+		if k, _ := e.Fabric.ClassKey("h2", 1, mad.ClassVendorVS); !k.Protect {
 			t.Fatal("the protection lapsed")
 		}
 	}
@@ -270,24 +270,24 @@ func TestLeaseIsKept(t *testing.T) {
 // TestForeignKey: a device with a key of somebody else keeps it, and is told of.
 func TestForeignKey(t *testing.T) {
 	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
-	ours := e.cfg.ClassKeys
-	e.cfg.ClassKeys.VS.Enable = sm.KeyIgnore
+	ours := e.SM.ClassKeys
+	e.SM.ClassKeys.VS.Enable = sm.KeyIgnore
 	e.start()
 	e.settle(time.Minute)
-	p := transport.Packet{LID: e.fab.PortInfo("h2", 1).LID, QP: 1}
+	p := transport.Packet{LID: e.Fabric.PortInfo("h2", 1).LID, QP: 1}
 	p.MAD.SetHeader(mad.Header{Class: mad.ClassVendorVS, ClassVersion: 1, Method: mad.MethodSet, Attr: mad.VSAttrKeyInfo, TID: 5})
 	if err := mad.Encode(p.MAD[32:], &mad.VSKeyInfo{VSKey: ib.NewMKey(0xbad)}); err != nil {
 		t.Fatal(err)
 	}
-	e.st.Exchange([]transport.Packet{p}, nil)
-	e.cfg.ClassKeys = ours
+	e.exchange("sm", p)
+	e.SM.ClassKeys = ours
 	e.start()
 	e.settle(time.Minute)
-	if k, _ := e.fab.ClassKey("h2", 1, mad.ClassVendorVS); k.Key != ib.NewMKey(0xbad) {
+	if k, _ := e.Fabric.ClassKey("h2", 1, mad.ClassVendorVS); k.Key != ib.NewMKey(0xbad) {
 		t.Error("the key of somebody else was replaced")
 	}
-	got := eventsOf[*sm.ClassKeyProblem](e.events)
-	if len(got) != 1 || got[0].GUID != e.list.Find("h2").PortGUID(1) || got[0].Kind != keys.VSKey {
+	got := eventsOf[*sm.ClassKeyProblem](e.told())
+	if len(got) != 1 || got[0].GUID != e.List.Find("h2").PortGUID(1) || got[0].Kind != keys.VSKey {
 		t.Errorf("problems told: %v", got)
 	}
 	if c := e.class(keys.VSKey); c.Failing != 1 || c.Settled != 4 {
@@ -298,11 +298,11 @@ func TestForeignKey(t *testing.T) {
 // TestUnverifiedPlaces: where no place is verified, no device is asked anything.
 func TestUnverifiedPlaces(t *testing.T) {
 	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
-	e.cfg.MKey.Places = sm.PlacesDeclared
+	e.SM.MKey.Places = sm.PlacesDeclared
 	e.start()
 	e.settle(time.Minute)
-	for _, p := range endPorts(e.list) {
-		k, _ := e.fab.ClassKey(p.node, p.num, mad.ClassVendorVS)
+	for _, p := range endPorts(e.List) {
+		k, _ := e.Fabric.ClassKey(p.node, p.num, mad.ClassVendorVS)
 		if own := p.node == "sm"; k.Key.IsZero() == own {
 			t.Errorf("%s has a key: %v", p.node, !k.Key.IsZero())
 		}
@@ -311,9 +311,9 @@ func TestUnverifiedPlaces(t *testing.T) {
 
 func (e *env) checkNone() {
 	e.t.Helper()
-	for _, p := range endPorts(e.list) {
+	for _, p := range endPorts(e.List) {
 		for _, kind := range kinds {
-			k, _ := e.fab.ClassKey(p.node, p.num, classes[kind])
+			k, _ := e.Fabric.ClassKey(p.node, p.num, classes[kind])
 			if !k.Key.IsZero() || k.Protect || k.LeasePeriod != 0 || !e.saved[name{kind, p.guid}].Retired {
 				e.t.Errorf("%s/%d: %v is there: %v, protected %v, lease %d; retired: %v",
 					p.node, p.num, kind, !k.Key.IsZero(), k.Protect, k.LeasePeriod, e.saved[name{kind, p.guid}].Retired)
@@ -333,14 +333,14 @@ func TestDisable(t *testing.T) {
 		e.start()
 		e.settle(time.Minute)
 		off := sm.ClassKeyConfig{Enable: sm.KeyDisable}
-		e.cfg.ClassKeys = sm.ClassKeysConfig{CC: off, VS: off, N2N: off}
+		e.SM.ClassKeys = sm.ClassKeysConfig{CC: off, VS: off, N2N: off}
 		e.start()
 		e.settle(time.Minute)
 		e.checkNone()
 		sets := e.sent[mad.MethodSet]
 		e.start()
 		e.settle(time.Minute)
-		e.run(30 * time.Minute)
+		e.Run(30 * time.Minute)
 		if n := e.sent[mad.MethodSet] - sets; n != 0 {
 			t.Errorf("%d Sets of a fabric without keys", n)
 		}
@@ -357,27 +357,26 @@ func TestRelease(t *testing.T) {
 			e.start()
 			e.settle(time.Minute)
 			e.takeEvents()
-			e.stepKeys(&keymgr.Release{})
+			e.StepKeys(&keymgr.Release{})
 			if steps > 0 {
-				for range steps {
-					e.next(e.now.Add(time.Second))
-				}
+				from := e.steps
+				e.Until(time.Second, func() bool { return e.steps >= from+steps })
 				e.takeEvents()
 				e.start()
 			}
-			e.run(time.Second)
+			e.Run(time.Second)
 			e.settle(time.Minute)
 			e.checkNone()
 			got := eventsOf[*sm.ClassKeysReleased](e.takeEvents())
 			if len(got) != 1 || got[0].Kept != 0 || got[0].Released != len(e.saved) {
 				t.Errorf("told %v, want one of %d keys", got, len(e.saved))
 			}
-			e.stepKeys(&keymgr.Release{})
+			e.StepKeys(&keymgr.Release{})
 			if got := eventsOf[*sm.ClassKeysReleased](e.takeEvents()); len(got) != 1 {
 				t.Errorf("asked again, it tells %v", got)
 			}
-			e.stepKeys(&keymgr.Resume{})
-			e.run(time.Second)
+			e.StepKeys(&keymgr.Resume{})
+			e.Run(time.Second)
 			e.settle(time.Minute)
 			e.checkKeys()
 			if got := e.epochs(); len(got) != 1 || got[2] == 0 {
@@ -385,6 +384,42 @@ func TestRelease(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSwitchMembership: as limited members of the default partition, switches do not
+// reach each other; as full ones they do, and believe each other. Keys are the same.
+func TestSwitchMembership(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
+		e := newEnv(t, must(t, l, err), sim.Modern(), 1)
+		e.SM.ClassKeys.FullSwitches = full
+		e.start()
+		e.settle(time.Minute)
+		if err := e.Fabric.NotifyNeighbors("spine1"); err != nil {
+			t.Fatal(err)
+		}
+		is, _ := e.Fabric.ClassKey("leaf1", 0, mad.ClassVendorN2N)
+		if (is.Notified > 0) != full || is.NodeViolations != 0 {
+			t.Errorf("full members %v: leaf1 believed %d, refused %d", full, is.Notified, is.NodeViolations)
+		}
+		for _, p := range endPorts(e.List) {
+			want := ib.DefaultPKeyLimited
+			if p.node == "sm" || p.sw && full {
+				want = ib.DefaultPKeyFull
+			}
+			if got := e.Fabric.PKeyAt(p.node, p.num, 0); got != want {
+				t.Errorf("full members %v: %s has %v, want %v", full, p.node, got, want)
+			}
+		}
+		e.checkKeys()
+		// Changed in the configuration, it is changed on the fabric.
+		e.SM.ClassKeys.FullSwitches = !full
+		e.start()
+		e.settle(time.Minute)
+		if got := e.Fabric.PKeyAt("leaf1", 0, 0); got.IsFull() == full {
+			t.Errorf("after a restart leaf1 has %v", got)
+		}
+	}
 }
 
 // TestNeighboursThatDisagree: a switch that shows another one a wrong node key is
@@ -395,11 +430,11 @@ func TestNeighboursThatDisagree(t *testing.T) {
 	e.start()
 	e.settle(time.Minute)
 	manager := e.saved[name{keys.N2NKey, l.Find("sw2").GUID}].Current.Key
-	p := transport.Packet{LID: e.fab.PortInfo("sw2", 0).LID, QP: 1}
+	p := transport.Packet{LID: e.Fabric.PortInfo("sw2", 0).LID, QP: 1}
 	ask := func(method mad.Method) []byte {
 		p.MAD.SetHeader(mad.Header{Class: mad.ClassVendorN2N, ClassVersion: 1, Method: method, Attr: mad.N2NAttrNeighborsInfo, TID: 7})
 		p.MAD.SetMKey(manager.M())
-		got := e.st.Exchange([]transport.Packet{p}, nil)
+		got := e.exchange("sm", p)
 		if len(got) != 1 || got[0].MAD.Status() != mad.StatusOK {
 			t.Fatalf("%v NeighborsInfo: %v", method, got)
 		}
@@ -419,15 +454,15 @@ func TestNeighboursThatDisagree(t *testing.T) {
 	}
 	ask(mad.MethodSet)
 	e.memberships(ib.DefaultPKeyFull)
-	if err := e.fab.NotifyNeighbors("sw2"); err != nil {
+	if err := e.Fabric.NotifyNeighbors("sw2"); err != nil {
 		t.Fatal(err)
 	}
 	e.memberships(ib.DefaultPKeyLimited)
 	e.takeEvents()
-	e.run(3 * time.Second)
+	e.Run(3 * time.Second)
 	e.settle(time.Minute)
-	got := eventsOf[*sm.ClassKeyViolation](e.events)
-	if len(got) != 1 || got[0].GUID != l.Find("sw1").GUID || got[0].Node != 1 || got[0].SLID != e.fab.PortInfo("sw2", 0).LID {
+	got := eventsOf[*sm.ClassKeyViolation](e.told())
+	if len(got) != 1 || got[0].GUID != l.Find("sw1").GUID || got[0].Node != 1 || got[0].SLID != e.Fabric.PortInfo("sw2", 0).LID {
 		t.Errorf("told %+v, want that sw1 refused sw2 once", got)
 	}
 	e.checkKeys()

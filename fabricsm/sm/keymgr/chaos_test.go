@@ -22,25 +22,25 @@ func TestRandomLives(t *testing.T) {
 		l, err := netlist.FatTree2(netlist.Shape{Hosts: 6, Radix: 4})
 		e := newEnv(t, must(t, l, err), sim.Modern(), seed)
 		e.rotating()
-		e.cfg.AuditPeriod = 30 * time.Second
+		e.SM.AuditPeriod = 30 * time.Second
 		e.start()
 		e.live(60)
 		for i := range l.Nodes {
 			e.heal(l.Nodes[i].Name)
 		}
 		e.bad = chaos{}
-		e.run(75 * time.Minute) // those that were given up are looked at again
+		e.Run(75 * time.Minute) // those that were given up are looked at again
 		e.settle(10 * time.Minute)
 		e.checkKeys()
 		if t.Failed() {
-			t.Fatalf("seed %d: status %+v, problems %v", seed, e.status, eventsOf[*sm.ClassKeyProblem](e.events))
+			t.Fatalf("seed %d: status %+v, problems %v", seed, e.KeyStatus(), eventsOf[*sm.ClassKeyProblem](e.told()))
 		}
 	}
 }
 
 func (e *env) heal(node string) {
 	e.t.Helper()
-	if err := e.fab.SetFault(node, sim.Fault{}); err != nil {
+	if err := e.Fabric.SetFault(node, sim.Fault{}); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -49,20 +49,20 @@ func (e *env) heal(node string) {
 func (e *env) live(turns int) {
 	e.t.Helper()
 	for range turns {
-		n := &e.list.Nodes[e.rng.IntN(len(e.list.Nodes))]
+		n := &e.List.Nodes[e.rng.IntN(len(e.List.Nodes))]
 		var err error
 		switch e.rng.IntN(7) {
 		case 0:
 			if n.Name != "sm" {
-				err = e.fab.Reboot(n.Name)
+				err = e.Fabric.Reboot(n.Name)
 			}
 		case 1:
 			if num := 1 + e.rng.IntN(len(n.Ports)-1); n.Ports[num].Peer != "" {
-				err = e.fab.Bounce(n.Name, ib.PortNum(num))
+				err = e.Fabric.Bounce(n.Name, ib.PortNum(num))
 			}
 		case 2:
 			if n.Name != "sm" {
-				err = e.fab.SetFault(n.Name, sim.Fault{Silent: true})
+				err = e.Fabric.SetFault(n.Name, sim.Fault{Silent: true})
 			}
 		case 3:
 			e.heal(n.Name)
@@ -76,6 +76,6 @@ func (e *env) live(turns int) {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		e.run(time.Duration(e.rng.IntN(60_000)) * time.Millisecond)
+		e.Run(time.Duration(e.rng.IntN(60_000)) * time.Millisecond)
 	}
 }

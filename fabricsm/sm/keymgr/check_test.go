@@ -47,9 +47,9 @@ func (e *env) checkKeys() {
 		e.t.Error(e.unsafe)
 	}
 	seen := make(map[ib.MKey]string)
-	for _, p := range endPorts(e.list) {
+	for _, p := range endPorts(e.List) {
 		for _, kind := range kinds {
-			have, ok := e.fab.ClassKey(p.node, p.num, classes[kind])
+			have, ok := e.Fabric.ClassKey(p.node, p.num, classes[kind])
 			rec := e.saved[name{kind, p.guid}]
 			switch {
 			case !ok || have.Key.IsZero():
@@ -72,28 +72,30 @@ func (e *env) checkKeys() {
 func (e *env) checkNotified() {
 	e.t.Helper()
 	before, want := make(map[string]sim.ClassKey), make(map[string]uint64)
-	for _, p := range endPorts(e.list) {
+	for _, p := range endPorts(e.List) {
 		if !p.sw {
 			continue
 		}
-		before[p.node], _ = e.fab.ClassKey(p.node, 0, mad.ClassVendorN2N)
-		for _, port := range e.list.Find(p.node).Ports {
-			if port.Peer != "" && e.list.Find(port.Peer).Type == ib.NodeSwitch {
+		before[p.node], _ = e.Fabric.ClassKey(p.node, 0, mad.ClassVendorN2N)
+		for _, port := range e.List.Find(p.node).Ports {
+			if port.Peer != "" && e.List.Find(port.Peer).Type == ib.NodeSwitch {
 				want[port.Peer]++
 			}
 		}
 	}
-	// Our partitions keep switches from talking to each other: they are limited
-	// members of the default partition.
-	e.memberships(ib.DefaultPKeyFull)
-	defer e.memberships(ib.DefaultPKeyLimited)
+	// By default our partitions keep switches from talking to each other: they are
+	// limited members of the default partition.
+	if !e.SM.ClassKeys.FullSwitches {
+		e.memberships(ib.DefaultPKeyFull)
+		defer e.memberships(ib.DefaultPKeyLimited)
+	}
 	for node := range before {
-		if err := e.fab.NotifyNeighbors(node); err != nil {
+		if err := e.Fabric.NotifyNeighbors(node); err != nil {
 			e.t.Fatal(err)
 		}
 	}
 	for node, was := range before {
-		is, _ := e.fab.ClassKey(node, 0, mad.ClassVendorN2N)
+		is, _ := e.Fabric.ClassKey(node, 0, mad.ClassVendorN2N)
 		if is.Notified-was.Notified != want[node] || is.NodeViolations != was.NodeViolations {
 			e.t.Errorf("%s believed %d of %d neighbours, refused %d", node, is.Notified-was.Notified, want[node], is.NodeViolations-was.NodeViolations)
 		}
@@ -104,11 +106,11 @@ func (e *env) checkNotified() {
 // itself.
 func (e *env) memberships(k ib.PKey) {
 	e.t.Helper()
-	for _, p := range endPorts(e.list) {
+	for _, p := range endPorts(e.List) {
 		if !p.sw {
 			continue
 		}
-		st, err := e.fab.Station(p.node, false)
+		st, err := e.Fabric.Station(p.node, false)
 		if err != nil {
 			e.t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func TestCostOfABringUp(t *testing.T) {
 	e.start()
 	e.settle(time.Minute)
 	agents := 0
-	for _, c := range e.status.Classes {
+	for _, c := range e.KeyStatus().Classes {
 		agents += c.Settled
 	}
 	total := func() int { return e.sent[mad.MethodGet] + e.sent[mad.MethodSet] }
@@ -44,12 +44,12 @@ func TestSettledCostsNothing(t *testing.T) {
 	e := newEnv(t, must(t, l, err), sim.Modern(), 1)
 	e.start()
 	e.settle(time.Minute)
-	e.run(2 * time.Minute)
+	e.Run(2 * time.Minute)
 	gets, steps := e.sent[mad.MethodGet], e.steps
 	e.measure = true
-	e.run(5 * time.Minute)
+	e.Run(5 * time.Minute)
 	for range 100 {
-		e.stepKeys(&keymgr.Seen{View: e.view})
+		e.StepKeys(&keymgr.Seen{View: e.View()})
 	}
 	if n := e.sent[mad.MethodGet] - gets; n < 500 {
 		t.Errorf("%d Gets in five minutes, want each device asked twice in a lease", n)

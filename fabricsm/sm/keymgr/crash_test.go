@@ -27,9 +27,8 @@ func crashAtEveryStep(t *testing.T, device sim.Device) {
 		l, err := netlist.Chain(netlist.Shape{Hosts: 2, Radix: 4})
 		e := newEnv(t, must(t, l, err), device, uint64(step))
 		e.start()
-		for e.steps < step && e.next(e.now.Add(time.Second)) && !e.quiet() {
-		}
-		done := e.quiet()
+		e.Until(time.Minute, func() bool { return e.steps >= step || e.Settled() })
+		done := e.Settled()
 		e.start()
 		e.settle(time.Minute)
 		e.checkKeys()
@@ -47,7 +46,7 @@ func crashAtEveryStep(t *testing.T, device sim.Device) {
 
 // rotating has keys changed every ten minutes.
 func (e *env) rotating() {
-	e.cfg.ClassKeys.Rotation = keys.RotationConfig{Period: 10 * time.Minute, Grace: time.Minute, Window: 3}
+	e.SM.ClassKeys.Rotation = keys.RotationConfig{Period: 10 * time.Minute, Grace: time.Minute, Window: 3}
 }
 
 var allKinds = append([]keys.Kind{keys.N2NNodeKey}, kinds...)
@@ -55,7 +54,7 @@ var allKinds = append([]keys.Kind{keys.N2NNodeKey}, kinds...)
 // epochs counts keys by their epoch.
 func (e *env) epochs() map[keys.Epoch]int {
 	out := make(map[keys.Epoch]int)
-	for _, p := range endPorts(e.list) {
+	for _, p := range endPorts(e.List) {
 		for _, k := range allKinds {
 			if k != keys.N2NNodeKey || p.sw {
 				out[e.saved[name{k, p.guid}].Current.Epoch]++
@@ -68,9 +67,9 @@ func (e *env) epochs() map[keys.Epoch]int {
 // now gives all manager keys as they are on devices.
 func (e *env) keysNow() map[name]ib.MKey {
 	out := make(map[name]ib.MKey)
-	for _, p := range endPorts(e.list) {
+	for _, p := range endPorts(e.List) {
 		for _, k := range kinds {
-			have, _ := e.fab.ClassKey(p.node, p.num, classes[k])
+			have, _ := e.Fabric.ClassKey(p.node, p.num, classes[k])
 			out[name{k, p.guid}] = have.Key
 		}
 	}
@@ -86,13 +85,13 @@ func TestRotation(t *testing.T) {
 		e.start()
 		e.settle(time.Minute)
 		first := e.keysNow()
-		e.run(9*time.Minute + 59*time.Second - e.now.Sub(epoch))
+		e.Run(9*time.Minute + 59*time.Second - e.Now())
 		for n, k := range e.keysNow() {
 			if k != first[n] {
 				t.Fatalf("%v of %v changed before the first period was over", n.kind, n.guid)
 			}
 		}
-		e.run(5 * time.Second)
+		e.Run(5 * time.Second)
 		e.settle(time.Minute)
 		e.checkKeys()
 		for n, k := range e.keysNow() {
@@ -103,7 +102,7 @@ func TestRotation(t *testing.T) {
 				t.Errorf("%v of %v: the key before is forgotten before the grace is over", n.kind, n.guid)
 			}
 		}
-		e.run(65 * time.Second)
+		e.Run(65 * time.Second)
 		e.settle(time.Minute)
 		for n, r := range e.saved {
 			if !r.Previous.IsZero() {
@@ -112,7 +111,7 @@ func TestRotation(t *testing.T) {
 		}
 		for _, p := range endPorts(l) {
 			for _, kind := range kinds {
-				k, _ := e.fab.ClassKey(p.node, p.num, classes[kind])
+				k, _ := e.Fabric.ClassKey(p.node, p.num, classes[kind])
 				if k.Violations != 0 || k.NodeViolations != 0 || !k.Previous.IsZero() {
 					t.Errorf("%s/%d, %v: %d requests with a wrong key, %d of switches, the key before is accepted: %v",
 						p.node, p.num, kind, k.Violations, k.NodeViolations, !k.Previous.IsZero())
@@ -122,7 +121,7 @@ func TestRotation(t *testing.T) {
 		if got := e.epochs(); len(got) != 1 || got[2] == 0 {
 			t.Errorf("keys by epoch: %v, want all on 2", got)
 		}
-		if n := len(eventsOf[*sm.KeysRotated](e.events)); n != len(allKinds) {
+		if n := len(eventsOf[*sm.KeysRotated](e.told())); n != len(allKinds) {
 			t.Errorf("%d rotations were told of, want %d", n, len(allKinds))
 		}
 	})
@@ -136,11 +135,9 @@ func TestSwitchesTalkWhileKeysRotate(t *testing.T) {
 	e.rotating()
 	e.start()
 	e.settle(time.Minute)
-	e.run(10*time.Minute - time.Second - e.now.Sub(epoch))
-	for seen := 0; e.now.Sub(epoch) < 10*time.Minute+5*time.Second; {
-		if !e.next(epoch.Add(10*time.Minute + 5*time.Second)) {
-			break
-		}
+	e.Run(10*time.Minute - time.Second - e.Now())
+	seen := 0
+	e.Until(6*time.Second, func() bool {
 		if e.steps != seen {
 			seen = e.steps
 			e.checkNotified()
@@ -148,40 +145,67 @@ func TestSwitchesTalkWhileKeysRotate(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("after step %d", e.steps)
 		}
-	}
+		return false
+	})
 	if got := e.epochs(); len(got) != 1 || got[2] == 0 {
 		t.Errorf("keys by epoch: %v, want all on 2", got)
 	}
 }
 
-// TestRotationKilledAtEveryStep: a manager that is killed after any step of a
-// rotation is followed by one under which every device ends reachable and on
-// exactly one known key, of the new epoch.
-func TestRotationKilledAtEveryStep(t *testing.T) {
-	for step := 1; ; step++ {
+// TestRotationKilled: a manager that is killed at a rotation, after any of its steps or
+// before any of its packets leaves, is followed by one under which every device ends
+// reachable and on exactly one known key, of the new epoch.
+func TestRotationKilled(t *testing.T) {
+	for what, kill := range map[string]func(e *env, n int) (done func() bool){
+		"after each step": func(e *env, n int) func() bool {
+			from := e.steps
+			return func() bool { return e.steps >= from+n }
+		},
+		"before each packet": func(e *env, n int) func() bool {
+			sent, core := 0, e.OnSend
+			e.OnSend = func(r *sm.Request) bool {
+				if r.MAD.IsSMP() {
+					return core(r)
+				}
+				if sent++; sent == n {
+					e.Crash()
+				}
+				return sent >= n
+			}
+			return func() bool { return !e.Running() }
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			rotationKilled(t, kill)
+		})
+	}
+}
+
+func rotationKilled(t *testing.T, kill func(e *env, n int) (done func() bool)) {
+	for n := 1; ; n++ {
 		l, err := netlist.Chain(netlist.Shape{Hosts: 2, Radix: 4})
-		e := newEnv(t, must(t, l, err), sim.Modern(), uint64(step))
+		e := newEnv(t, must(t, l, err), sim.Modern(), uint64(n))
 		e.rotating()
 		e.start()
 		e.settle(time.Minute)
-		e.run(10*time.Minute - 100*time.Millisecond - e.now.Sub(epoch))
-		from, end := e.steps, epoch.Add(12*time.Minute)
-		for e.steps < from+step && e.next(end) {
-		}
-		done := !e.now.Before(end)
+		e.Run(10*time.Minute - 100*time.Millisecond - e.Now())
+		lossy := e.OnSend
+		killed := e.Until(12*time.Minute-e.Now(), kill(e, n))
+		e.OnSend = lossy
 		e.start()
-		e.run(2 * time.Minute)
+		e.Run(2 * time.Minute)
 		e.settle(time.Minute)
 		e.checkKeys()
 		if got := e.epochs(); len(got) != 1 || got[2] == 0 {
 			t.Errorf("keys by epoch: %v, want all on 2", got)
 		}
 		if t.Failed() {
-			t.Fatalf("killed after step %d of the rotation", step)
+			t.Fatalf("killed at moment %d of the rotation", n)
 		}
-		if done {
-			if step < 100 {
-				t.Errorf("a rotation of %d steps, want more to crash at", step)
+		if !killed {
+			if n < 90 {
+				t.Errorf("a rotation of %d moments, want more to crash at", n)
 			}
 			return
 		}
@@ -196,9 +220,9 @@ func TestLoss(t *testing.T) {
 		e.rotating()
 		e.bad = chaos{lose: 0.1, twice: 0.05, delay: 0.05}
 		e.start()
-		e.run(11 * time.Minute)
+		e.Run(11 * time.Minute)
 		e.bad = chaos{}
-		e.run(5 * time.Minute) // those that were given up are looked at again
+		e.Run(5 * time.Minute) // those that were given up are looked at again
 		e.settle(time.Minute)
 		e.checkKeys()
 		if t.Failed() {

@@ -10,10 +10,11 @@ import (
 // give brings an agent to a key of its own.
 func (m *Manager) give(x ref, kp *sm.KeyPort) {
 	d, a, c := m.at(x)
+	m.adopt(x, kp)
 	if !held(a.ring) && (m.explore(x, kp) || !m.plan(x, kp)) {
 		return
 	}
-	key, settled := m.follow(x, kp)
+	key, settled := m.own(x, kp)
 	if !settled {
 		return
 	}

@@ -25,14 +25,14 @@ func TestBringUp(t *testing.T) {
 		if n := e.sent[mad.MethodSet] - sets; n != 0 {
 			t.Errorf("%d Sets after a restart on a settled fabric, want none", n)
 		}
-		e.run(5 * time.Minute)
+		e.Run(5 * time.Minute)
 		e.checkKeys()
 		if n := e.sent[mad.MethodSet] - sets; n != 0 {
 			t.Errorf("%d Sets in five minutes of a settled fabric, want none", n)
 		}
 		for _, p := range endPorts(l) {
 			for _, kind := range kinds {
-				if k, _ := e.fab.ClassKey(p.node, p.num, classes[kind]); k.Violations != 0 || k.NodeViolations != 0 {
+				if k, _ := e.Fabric.ClassKey(p.node, p.num, classes[kind]); k.Violations != 0 || k.NodeViolations != 0 {
 					t.Errorf("%s/%d counted %d requests with a wrong %v", p.node, p.num, k.Violations, kind)
 				}
 			}

@@ -54,8 +54,9 @@ type Output struct {
 	Answer []sm.Response // then on the wire, on QP1
 	Send   []sm.Request  // then these, by LID to QP1; ids are those of this manager alone
 	Events []sm.Event
-	Status *Status   // what there is to tell, nil when nothing is new
-	Wake   time.Time // step Woken in by then; zero: no need
+	Judged []sm.ClassTrapJudged // for the core: what became of traps that it lists
+	Status *Status              // what there is to tell, nil when nothing is new
+	Wake   time.Time            // step Woken in by then; zero: no need
 }
 
 const (
@@ -164,7 +165,9 @@ const defaultWindow = 500
 // Step advances the manager by one input. It never blocks. now must not go back.
 func (m *Manager) Step(now time.Time, in Input) Output {
 	m.now = now
-	m.out = Output{Save: m.out.Save[:0], Answer: m.out.Answer[:0], Send: m.out.Send[:0], Events: m.out.Events[:0]}
+	m.out = Output{
+		Save: m.out.Save[:0], Answer: m.out.Answer[:0], Send: m.out.Send[:0], Events: m.out.Events[:0], Judged: m.out.Judged[:0],
+	}
 	if s, ok := in.(*Started); ok && !m.started {
 		m.start(s)
 	}

@@ -1,6 +1,7 @@
 package keymgr_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,13 +19,13 @@ import (
 func (e *env) cable(to map[string]ib.PortNum) {
 	e.t.Helper()
 	for node := range to {
-		if err := e.fab.Unlink(node, 1); err != nil {
+		if err := e.Fabric.Unlink(node, 1); err != nil {
 			e.t.Fatal(err)
 		}
 	}
-	e.run(2 * time.Second)
+	e.Run(2 * time.Second)
 	for node, port := range to {
-		if err := e.fab.Relink(node, 1, "leaf1", port); err != nil {
+		if err := e.Fabric.Relink(node, 1, "leaf1", port); err != nil {
 			e.t.Fatal(err)
 		}
 	}
@@ -40,14 +41,14 @@ func TestKeysStayAtTheirPlace(t *testing.T) {
 	e.cable(map[string]ib.PortNum{"h1": 3, "h2": 2})
 	e.takeEvents()
 	sent := e.sent[mad.MethodSet]
-	e.run(5 * time.Minute)
+	e.Run(5 * time.Minute)
 	if n := e.sent[mad.MethodSet] - sent; n != 0 {
 		t.Errorf("%d Sets while two hosts have each other's place", n)
 	}
 	for _, node := range []string{"h1", "h2"} {
 		told := 0
-		for _, p := range eventsOf[*sm.ClassKeyProblem](e.events) {
-			if p.GUID == e.list.Find(node).PortGUID(1) {
+		for _, p := range eventsOf[*sm.ClassKeyProblem](e.told()) {
+			if p.GUID == e.List.Find(node).PortGUID(1) {
 				told++
 			}
 		}
@@ -55,13 +56,13 @@ func TestKeysStayAtTheirPlace(t *testing.T) {
 			t.Errorf("%d problems of %s were told, want one a class", told, node)
 		}
 		for _, kind := range kinds {
-			if k, _ := e.fab.ClassKey(node, 1, classes[kind]); k.Violations != 0 {
+			if k, _ := e.Fabric.ClassKey(node, 1, classes[kind]); k.Violations != 0 {
 				t.Errorf("%s was asked %d times under a wrong %v", node, k.Violations, kind)
 			}
 		}
 	}
 	e.cable(map[string]ib.PortNum{"h1": 2, "h2": 3})
-	e.run(time.Minute)
+	e.Run(time.Minute)
 	e.settle(time.Minute)
 	e.checkKeys()
 	for n, k := range e.keysNow() {
@@ -75,21 +76,23 @@ func TestKeysStayAtTheirPlace(t *testing.T) {
 // to another place has its other keys there, too.
 func TestKeysFollowTheMKey(t *testing.T) {
 	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
-	e.cfg.MKey.Source = e.cfg.ClassKeys.Source
+	e.SM.MKey.Source = e.SM.ClassKeys.Source
 	e.start()
 	e.settle(time.Minute)
 	before := e.keysNow()
-	guid, place := e.list.Find("h1").PortGUID(1), ib.Place{Switch: e.list.Find("leaf1").GUID, Port: 5}
+	guid, place := e.List.Find("h1").PortGUID(1), ib.Place{Switch: e.List.Find("leaf1").GUID, Port: 5}
 	e.cable(map[string]ib.PortNum{"h1": 5})
-	for i := range e.facts {
-		if k := e.facts[i].Key; k != nil && k.Kind == keys.MKey && k.GUID == guid {
+	facts := slices.Clone(e.Facts())
+	for i := range facts {
+		if k := facts[i].Key; k != nil && k.Kind == keys.MKey && k.GUID == guid {
 			moved := *k
 			moved.Place = place
-			e.facts[i].Key = &moved
+			facts[i].Key = &moved
 		}
 	}
+	e.Restore(facts)
 	e.start()
-	e.run(10 * time.Second)
+	e.Run(10 * time.Second)
 	e.settle(time.Minute)
 	e.checkKeys()
 	for _, kind := range kinds {
@@ -107,19 +110,16 @@ func TestStandby(t *testing.T) {
 	e := newEnv(t, must(t, l, err), sim.Modern(), 1)
 	e.start()
 	e.settle(time.Minute)
-	master, standby := e.view, *e.view
-	standby.State = ib.SMStandby
 	gets, sets := e.sent[mad.MethodGet], e.sent[mad.MethodSet]
-	e.stepKeys(&keymgr.Seen{View: &standby})
-	for range 600 {
-		e.now = e.now.Add(time.Second)
-		e.stepKeys(&keymgr.Woken{})
-	}
+	e.standby = true
+	e.StepKeys(&keymgr.Seen{View: e.View()})
+	e.Run(10 * time.Minute)
 	if n := e.sent[mad.MethodGet] + e.sent[mad.MethodSet] - gets - sets; n != 0 {
 		t.Errorf("%d requests by a standby", n)
 	}
-	e.stepKeys(&keymgr.Seen{View: master})
-	e.run(time.Second)
+	e.standby = false
+	e.StepKeys(&keymgr.Seen{View: e.View()})
+	e.Run(time.Second)
 	e.checkKeys()
 	if e.sent[mad.MethodGet] == gets || e.sent[mad.MethodSet] != sets {
 		t.Errorf("master again: %d Gets, %d Sets", e.sent[mad.MethodGet]-gets, e.sent[mad.MethodSet]-sets)
@@ -133,35 +133,35 @@ func TestKeysOfSwitchesAreNotForHosts(t *testing.T) {
 		l, err := netlist.Chain(netlist.Shape{Hosts: 4, Radix: 4})
 		e := newEnv(t, must(t, l, err), sim.Modern(), 1)
 		if mkeys {
-			e.cfg.MKey.Source = e.cfg.ClassKeys.Source
+			e.SM.MKey.Source = e.SM.ClassKeys.Source
 		}
 		e.start()
 		e.settle(time.Minute)
 		before := e.keysNow()
 		const host, off = "h2", "sw2" // the host is at the other switch, with the manager
-		if err := e.fab.PowerOff(off); err != nil {
+		if err := e.Fabric.PowerOff(off); err != nil {
 			t.Fatal(err)
 		}
 		info := mad.NodeInfo{
 			BaseVersion: 1, ClassVersion: 1, NodeType: ib.NodeCA, NumPorts: 1, NodeGUID: l.Find(host).GUID, PortGUID: l.Find(off).GUID,
 			PartitionCap: 64, LocalPortNum: 1,
 		}
-		if err := e.fab.Reboot(host); err != nil {
+		if err := e.Fabric.Reboot(host); err != nil {
 			t.Fatal(err)
 		}
-		if err := e.fab.Lie(host, 1, info); err != nil {
+		if err := e.Fabric.Lie(host, 1, info); err != nil {
 			t.Fatal(err)
 		}
 		e.start()
-		e.run(10 * time.Minute)
-		if e.view.Fabric.PortByGUID(l.Find(off).GUID) == topo.None {
+		e.Run(10 * time.Minute)
+		if e.View().Fabric.PortByGUID(l.Find(off).GUID) == topo.None {
 			t.Fatal("the host is not seen")
 		}
 		if e.unsafe != "" {
 			t.Errorf("with M_Keys %v: %s", mkeys, e.unsafe)
 		}
 		for _, kind := range kinds {
-			if k, _ := e.fab.ClassKey(host, 1, classes[kind]); k.Key == before[name{kind, l.Find(off).GUID}] {
+			if k, _ := e.Fabric.ClassKey(host, 1, classes[kind]); k.Key == before[name{kind, l.Find(off).GUID}] {
 				t.Errorf("with M_Keys %v: the host has the %v of the switch", mkeys, kind)
 			}
 		}

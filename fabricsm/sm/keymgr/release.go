@@ -74,6 +74,7 @@ func (m *Manager) take(x ref, kp *sm.KeyPort) {
 // takeUnder finds out under which key a device may be written to.
 func (m *Manager) takeUnder(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	d, a, c := m.at(x)
+	m.adopt(x, kp)
 	if !held(a.ring) {
 		return keys.Key{}, !m.explore(x, kp)
 	}

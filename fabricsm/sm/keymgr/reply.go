@@ -239,7 +239,7 @@ func (m *Manager) gotKeyInfo(x ref, o op, data []byte) {
 		if a.ring == nil {
 			break
 		}
-		if a.ring.Answered(keys.Seen{Key: shown}) == keys.FoundOpen && !m.taking(c) {
+		if a.ring.Answered(keys.Seen{Key: shown}) == keys.FoundOpen && !m.wronglyImported(x) && !m.taking(c) {
 			m.restarted(x)
 		}
 		m.saveRing(a.ring)

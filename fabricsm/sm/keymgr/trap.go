@@ -1,21 +1,12 @@
 package keymgr
 
 import (
-	"portcullis/fabricsm/ib"
+	"time"
+
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
 )
-
-// claim is what a trap says of a violation, until it is checked.
-type claim struct {
-	slid   ib.LID
-	sgid   ib.GID
-	qp     uint32
-	method mad.Method
-	attr   mad.AttrID
-	mod    uint32
-}
 
 // received takes a GMP that nobody asked for.
 func (m *Manager) received(in *Received) {
@@ -33,7 +24,7 @@ func (m *Manager) received(in *Received) {
 		return
 	}
 	if said := claimOf(&in.MAD, c); said.slid != m.lid { // we ourselves may have had to guess
-		a.claim = said
+		a.claims.say(said)
 	}
 	now := m.now.Sub(m.born)
 	if now < a.hold {
@@ -76,62 +67,55 @@ func (m *Manager) issuer(in *Received) (x ref, kp sm.KeyPort, ok bool) {
 	return x, kp, false
 }
 
-// claimOf reads the notice of a trap. Its numbers are not believed, only told.
-func claimOf(p *mad.MAD, c *class) *claim {
-	data := c.mad.Attribute(p)
-	if c.mad.Class == mad.ClassCongestionControl {
-		var n mad.NoticeKeyCC
-		must(mad.Decode(data, &n))
-		return &claim{n.SLID, n.SourceGID, n.QP, n.Method, n.AttributeID, n.AttributeModifier}
-	}
-	var n mad.NoticeKeyVS
-	must(mad.Decode(data, &n))
-	return &claim{n.SLID, n.SourceGID, n.QP, n.Method, n.AttributeID, n.AttributeModifier}
-}
-
-// falseTrap counts a trap that is not believed.
-func (m *Manager) falseTrap(x ref, kp *sm.KeyPort, reason string) {
-	d, a, c := m.at(x)
-	if a.falseTraps++; sm.TellRepetition(a.falseTraps) {
-		m.event(&sm.ClassKeyFalseTrap{Kind: c.kind, LID: d.lid, GUID: d.guid, Place: kp.Place, Reason: reason, Count: a.falseTraps})
-	}
-}
-
 // judge takes what a device itself says of violations: only that counts. It has
 // the key, and what protects it, set again, which clears the counters.
 func (m *Manager) judge(x ref, k *mad.N2NKeyInfo) {
 	d, a, c := m.at(x)
 	lapsed := a.known && a.protect && !k.ProtectBit && !c.cfg.Readable
-	said := a.claim
+	now, said := m.now.Sub(m.born), a.claims.last
 	if k.Violations == 0 && k.NodeKeyViolations == 0 && !lapsed {
 		if said != nil {
-			a.claim = nil
-			m.falseTrap(x, m.placed(d), "the device counted no violation since it was last asked")
+			a.claims.checked()
+			m.notCounted(x, now)
 		}
 		return
 	}
 	if a.guessed && !lapsed && k.NodeKeyViolations == 0 && k.Violations <= tries {
-		a.guessed, a.clear, a.claim = false, true, nil // that was us
+		a.guessed, a.clear = false, true // that was us
+		a.claims.checked()
 		return
 	}
-	now := m.now.Sub(m.born)
 	if now < a.tell {
 		m.after(x, a.tell-now)
 		return
 	}
-	a.tell, a.clear, a.claim = now+reactEvery, true, nil
+	a.tell, a.clear = now+reactEvery, true
 	a.times++
 	e := &sm.ClassKeyViolation{
 		Kind: c.kind, GUID: d.guid, Place: m.placed(d).Place, Count: sum(k.Violations, k.NodeKeyViolations), Node: k.NodeKeyViolations,
 		Lapsed: lapsed, Times: a.times,
 	}
-	if said != nil {
+	if said != nil && !a.claims.mixed {
 		e.Told, e.SLID, e.SGID, e.QP, e.Method, e.Attr, e.Mod = true, said.slid, said.sgid, said.qp, said.method, said.attr, said.mod
 	}
 	m.event(e)
+	m.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid, Counted: uint32(e.Count), Unsure: a.claims.mixed})
+	a.claims.count(e.Count, now)
+	a.claims.checked()
 	if k.NodeKeyViolations > 0 && d.node != nil {
 		m.rereadNeighbors(x.dev, said)
 	}
+}
+
+// notCounted takes a trap of which the device has counted nothing since it was asked
+// last: it is late, or false.
+func (m *Manager) notCounted(x ref, now time.Duration) {
+	d, a, c := m.at(x)
+	if a.claims.late(now) {
+		m.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid, Earlier: true})
+		return
+	}
+	m.falseTrap(x, m.placed(d), "the device counted no violation since it was last asked")
 }
 
 // rereadNeighbors looks at what a switch, and the neighbour it complains of, know

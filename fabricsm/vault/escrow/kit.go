@@ -12,15 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
-	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/vault"
+	"portcullis/fabricsm/vault/plain"
 )
 
 const (
@@ -43,35 +42,17 @@ type Contents struct {
 
 // kit is the text inside, in clear.
 type kit struct {
-	Format  string       `json:"format"`
-	Version int          `json:"version"`
-	Fabric  string       `json:"fabric"`
-	Made    time.Time    `json:"made"`
-	Master  string       `json:"master,omitempty"` // hexadecimal
-	Check   string       `json:"check"`            // hexadecimal
-	Records []entry      `json:"records"`
-	Cycles  []keys.Cycle `json:"cycles,omitempty"`
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Fabric  string    `json:"fabric"`
+	Made    time.Time `json:"made"`
+	Master  string    `json:"master,omitempty"` // hexadecimal
+	Check   string    `json:"check"`            // hexadecimal
+	// Records have no keys that are derived: the Master gives them again.
+	Records []plain.Record `json:"records"`
+	Cycles  []keys.Cycle   `json:"cycles,omitempty"`
 	// Digest is the SHA-256 of all this, with no digest.
 	Digest string `json:"digest"`
-}
-
-type entry struct {
-	Kind     keys.Kind  `json:"kind"`
-	GUID     ib.GUID    `json:"guid"`
-	Place    ib.Place   `json:"place,omitzero"`
-	Current  *held      `json:"current,omitempty"`
-	Pending  *held      `json:"pending,omitempty"`
-	Previous *held      `json:"previous,omitempty"`
-	Retired  bool       `json:"retired,omitzero"`
-	Floor    keys.Epoch `json:"floor,omitzero"`
-}
-
-// held has no key if it is derived: the Master gives it again.
-type held struct {
-	Key    string      `json:"key,omitempty"` // 16 hexadecimal digits
-	Epoch  keys.Epoch  `json:"epoch"`
-	Origin keys.Origin `json:"origin"`
-	Since  time.Time   `json:"since"`
 }
 
 // Create writes a kit. It refuses contents from which not every key would come
@@ -105,24 +86,17 @@ func (c *Contents) encode() ([]byte, error) {
 	}
 	k := kit{
 		Format: format, Version: version, Fabric: c.Fabric, Made: c.Made.UTC(), Check: hex.EncodeToString(c.Check.Reveal()),
-		Master: hex.EncodeToString(c.Master.Reveal()), Cycles: c.Cycles, Records: make([]entry, 0, len(c.Records)),
+		Master: hex.EncodeToString(c.Master.Reveal()), Cycles: c.Cycles, Records: make([]plain.Record, 0, len(c.Records)),
 	}
 	for i := range c.Records {
 		r := &c.Records[i]
 		if err := r.Check(); err != nil {
 			return nil, fmt.Errorf("escrow kit: %w", err)
 		}
-		e := entry{Kind: r.Kind, GUID: r.GUID, Place: r.Place, Retired: r.Retired, Floor: r.Floor}
-		var err error
-		for _, p := range []struct {
-			to   **held
-			from keys.Held
-		}{{&e.Current, r.Current}, {&e.Pending, r.Pending}, {&e.Previous, r.Previous}} {
-			if *p.to, err = c.encodeHeld(r, p.from); err != nil {
-				return nil, err
-			}
+		if err := c.derives(r); err != nil {
+			return nil, err
 		}
-		k.Records = append(k.Records, e)
+		k.Records = append(k.Records, plain.Of(r, derived))
 	}
 	digest, err := k.digest()
 	if err != nil {
@@ -132,19 +106,19 @@ func (c *Contents) encode() ([]byte, error) {
 	return json.MarshalIndent(k, "", " ")
 }
 
-func (c *Contents) encodeHeld(r *keys.Record, h keys.Held) (*held, error) {
-	if h.IsZero() {
-		return nil, nil
+func derived(h keys.Held) bool { return h.Origin == keys.OriginDerived }
+
+// derives refuses a record with a derived key that the master does not give.
+func (c *Contents) derives(r *keys.Record) error {
+	for _, h := range []keys.Held{r.Current, r.Pending, r.Previous} {
+		if h.IsZero() || !derived(h) {
+			continue
+		}
+		if c.Master.IsZero() || c.Master.Derive(r.Kind, r.GUID, h.Epoch) != h.Key {
+			return fmt.Errorf("escrow kit: %v of %v is not what the master gives for epoch %d; the store is not of one piece", r.Kind, r.GUID, h.Epoch)
+		}
 	}
-	out := &held{Epoch: h.Epoch, Origin: h.Origin, Since: h.Since}
-	if h.Origin != keys.OriginDerived {
-		out.Key = fmt.Sprintf("%016x", h.Key.Reveal())
-		return out, nil
-	}
-	if c.Master.IsZero() || c.Master.Derive(r.Kind, r.GUID, h.Epoch) != h.Key {
-		return nil, fmt.Errorf("escrow kit: %v of %v is not what the master gives for epoch %d; the store is not of one piece", r.Kind, r.GUID, h.Epoch)
-	}
-	return out, nil
+	return nil
 }
 
 func (k kit) digest() (string, error) {
@@ -160,14 +134,14 @@ func (k kit) digest() (string, error) {
 
 // Open opens a kit, checks it whole and derives what is derived.
 func Open(r io.Reader, identities ...age.Identity) (*Contents, error) {
-	plain, err := age.Decrypt(armor.NewReader(io.LimitReader(r, 2*MaxSize)), identities...)
+	opened, err := age.Decrypt(armor.NewReader(io.LimitReader(r, 2*MaxSize)), identities...)
 	if noMatch, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
 		return nil, fmt.Errorf("escrow kit: it is for none of the %d identities given; name that of one of its recipients", len(noMatch.Errors))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("escrow kit: it does not open: %w; take another copy", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(plain, MaxSize))
+	text, err := io.ReadAll(io.LimitReader(opened, MaxSize))
 	defer clear(text)
 	if err != nil {
 		return nil, fmt.Errorf("escrow kit: it was changed or cut short: %w; take another copy", err)
@@ -228,29 +202,22 @@ func decode(text []byte) (*Contents, error) {
 	return c, nil
 }
 
-func (c *Contents) record(e *entry) (keys.Record, error) {
-	r := keys.Record{Kind: e.Kind, GUID: e.GUID, Place: e.Place, Retired: e.Retired, Floor: e.Floor}
-	for _, p := range []struct {
-		from *held
-		to   *keys.Held
-	}{{e.Current, &r.Current}, {e.Pending, &r.Pending}, {e.Previous, &r.Previous}} {
-		h := p.from
-		if h == nil {
-			continue
+// record reads a record, and derives what is derived: of that no key is written, and of
+// all else one.
+func (c *Contents) record(p *plain.Record) (keys.Record, error) {
+	for _, h := range []*plain.Held{p.Current, p.Pending, p.Previous} {
+		if h != nil && (h.Origin == keys.OriginDerived) != (h.Key == "") {
+			return keys.Record{}, errNoKit
 		}
-		*p.to = keys.Held{Epoch: h.Epoch, Origin: h.Origin, Since: h.Since}
-		switch {
-		case h.Origin == keys.OriginDerived && h.Key == "" && !c.Master.IsZero() && r.Kind.Valid():
-			p.to.Key = c.Master.Derive(r.Kind, r.GUID, h.Epoch)
-		case h.Origin != keys.OriginDerived && len(h.Key) == 16:
-			v, err := strconv.ParseUint(h.Key, 16, 64)
-			if err != nil || v == 0 {
-				return r, errNoKit
-			}
-			p.to.Key = keys.New(v)
-		default:
-			return r, errNoKit
+	}
+	r, ok := p.Read(func(h *plain.Held) (keys.Key, bool) {
+		if c.Master.IsZero() || !p.Kind.Valid() {
+			return keys.Key{}, false
 		}
+		return c.Master.Derive(p.Kind, p.GUID, h.Epoch), true
+	})
+	if !ok {
+		return keys.Record{}, errNoKit
 	}
 	return r, nil
 }

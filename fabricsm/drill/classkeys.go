@@ -1,0 +1,238 @@
+package drill
+
+import (
+	"bytes"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+)
+
+// throttle is T53.
+func throttle(s *Scene) {
+	c := classAttack{class: mad.ClassCongestionControl, kind: keys.CCKey, report: sm.BadCCKey, name: "settings of congestion control"}
+	c.play(s, func(device string, sw bool) mad.AttrID {
+		if sw {
+			return mad.CCAttrSwitchSetting
+		}
+		return mad.CCAttrCASetting
+	})
+}
+
+// registers is T54.
+func registers(s *Scene) {
+	c := classAttack{class: mad.ClassVendorVS, kind: keys.VSKey, report: sm.BadVSKey, name: "registers"}
+	c.play(s, func(string, bool) mad.AttrID { return mad.VSAttrConfigSpaceAccess })
+}
+
+// classAttack reads and writes an attribute of a class on all devices that h1 reaches.
+type classAttack struct {
+	class  mad.Class
+	kind   keys.Kind
+	report sm.ReportKind
+	name   string // of what is read and written
+}
+
+func (c *classAttack) play(s *Scene, attr func(device string, sw bool) mad.AttrID) {
+	t := s.Site(shared())
+	t.Victim("h2", "h6")
+	t.Victim("h5", "h3")
+	h1 := t.attacker("h1")
+	mark := t.Mark()
+	for _, w := range t.ways() {
+		t.Attack()
+		s.Tried("h1 reads and writes %s of %s, %s, under no key, under wrong ones and under what it shows as its key", c.name, w.to, w.what)
+		before := t.classKey(w.to, c.class)
+		what := attr(w.to, t.endPortOf(w.to) == 0)
+		q := gmp{to: w.to, pkey: w.pkey, class: c.class}
+		shown := h1.keyShown(q)
+		s.Check(shown.IsZero(), "%s shows its %v to h1", w.to, c.kind)
+		for _, key := range []ib.MKey{{}, ib.NewMKey(1), ib.NewMKey(s.Seed() ^ 0xBADC0FFEE), shown} {
+			q.key = key
+			q.attr, q.set, q.data = what, false, nil
+			s.Check(h1.request(q) == nil, "%s shows %s to h1", w.to, c.name)
+			q.set, q.data = true, filled(0xEE)
+			s.Check(h1.request(q) == nil, "%s takes %s from h1", w.to, c.name)
+			q.attr, q.data = t.keyAttr(c.class), filled(0)
+			s.Check(h1.request(q) == nil, "%s lets h1 take its %v away", w.to, c.kind)
+		}
+		after := t.classKey(w.to, c.class)
+		kept := t.Fabric.ClassSetting(w.to, t.endPortOf(w.to), c.class, what, 0)
+		held := s.Check(!bytes.Contains(kept, []byte{0xEE, 0xEE}), "%s has %s of h1's making", w.to, c.name)
+		held = s.Check(after.Key == before.Key && after.Protect == before.Protect, "the %v of %s was changed", c.kind, w.to) && held
+		if refused := after.Violations - before.Violations; held && s.Check(refused >= 9, "%s was reached by %d requests: that proves nothing", w.to, refused) {
+			s.Stopped("%s, %s, refused %d requests without its %v", w.to, w.what, refused, c.kind)
+		}
+		t.Reported(2*time.Second, "who it was that "+w.to+" refused", t.wrongClassKey(c.report, "h1", w.to))
+		t.Reported(2*time.Second, "what "+w.to+" refused", t.refusedBy(w.to, c.kind))
+	}
+	t.mark = mark
+	t.leaves("h1", "h3")
+	s.Must(t.Settle(settleTime))
+	c.exact(s, attr)
+}
+
+// keyAttr is the attribute of a class that holds its key.
+func (t *Site) keyAttr(c mad.Class) mad.AttrID {
+	k, _ := mad.LookupKeyClass(c)
+	return k.KeyAttr
+}
+
+// leaves is how an attack from inside a partition ends: the host loses its membership.
+func (t *Site) leaves(host, server string) {
+	t.Withdraw(t.GrantOf(host, 1, keyA))
+	if t.Isolated(10*time.Second, host+", out of tenant A, does not reach "+server+" any longer", func() bool {
+		return t.Send(host, server, keyA).Fate != sim.Delivered
+	}) {
+		t.scene.Stopped("%s was taken out of its partition, which is its only way to %s", host, server)
+	}
+}
+
+// exact is the same on switches that do not let a limited member call itself full:
+// none of their own requests come in.
+func (c *classAttack) exact(s *Scene, attr func(device string, sw bool) mad.AttrID) {
+	o := shared()
+	o.device().InboundBaseOnly = false
+	t := s.Site(o)
+	t.Victim("h2", "h6")
+	h1 := t.attacker("h1")
+	s.Tried("the same to switches that look at the membership that a packet claims")
+	t.Attack()
+	for _, w := range t.ways()[2:] {
+		before := t.classKey(w.to, c.class).Violations
+		for _, pkey := range []ib.PKey{ib.DefaultPKeyLimited, ib.DefaultPKeyFull, keyA} {
+			h1.request(gmp{to: w.to, pkey: pkey, class: c.class, set: true, attr: attr(w.to, true), data: filled(0xEE)})
+		}
+		kept := t.Fabric.ClassSetting(w.to, 0, c.class, attr(w.to, true), 0)
+		if s.Check(t.classKey(w.to, c.class).Violations == before && len(kept) == 0, "requests of h1 reached %s", w.to) {
+			s.Stopped("no request of h1 reaches %s: both are limited members of the default partition", w.to)
+		}
+	}
+	t.Reported(2*time.Second, "the dropped packets", t.pkeyViolation("h1", ib.DefaultPKeyLimited, ib.DefaultPKeyFull, keyA))
+	s.Must(t.Settle(settleTime))
+}
+
+// falseNeighbours is T55.
+func falseNeighbours(s *Scene) {
+	o := shared()
+	o.SwitchesTalk = true
+	t := s.Site(o)
+	t.Victim("h2", "h6")
+	t.Victim("h1", "h5")
+	h1 := t.attacker("h1")
+	const class = mad.ClassVendorN2N
+	t.neighboursBelieve()
+	planted := ib.NewMKey(0xBADC0FFEE)
+	for _, w := range t.ways()[2:] {
+		w.pkey, w.what = ib.DefaultPKeyLimited, "which is a full member of the default partition, as all switches"
+		t.Attack()
+		s.Tried("h1 gives %s a node key and a neighbour of its own, and tells it under that key, under none and under wrong ones that links have failed: %s", w.to, w.what)
+		before := t.classKey(w.to, class)
+		var info mad.N2NNeighborsInfo
+		info.Neighbor[0] = mad.N2NNeighbor{NodeType: ib.NodeSwitch, LID: t.lidOf(w.to), Key: planted}
+		info.Neighbor[1] = mad.N2NNeighbor{NodeType: ib.NodeSwitch, LID: t.LID("h1"), Key: planted}
+		for _, key := range []ib.MKey{{}, ib.NewMKey(1), planted} {
+			q := gmp{to: w.to, pkey: w.pkey, class: class, set: true, attr: mad.N2NAttrNeighborsInfo, key: key, data: with(s, &info)}
+			s.Check(h1.request(q) == nil, "%s takes neighbours from h1", w.to)
+			m := sim.Forged{SLID: t.LID("h1"), DLID: t.lidOf(w.to), SQP: 1, DQP: 1, PKey: w.pkey}
+			m.MAD.SetHeader(mad.Header{Class: class, ClassVersion: 1, Method: mad.MethodSend, Attr: mad.AttrNotice, TID: 7})
+			m.MAD.SetMKey(key)
+			s.Must(t.Fabric.InjectMAD(Port("h1"), m))
+			t.Collect()
+		}
+		after := t.classKey(w.to, class)
+		held := s.Check(after.Notified == before.Notified, "%s believed %d tales of h1", w.to, after.Notified-before.Notified)
+		refused := after.Violations - before.Violations + after.NodeViolations - before.NodeViolations
+		if s.Check(refused >= 6, "%s refused %d of 6 MADs of h1", w.to, refused) && held {
+			s.Stopped("%s refused %d MADs without its manager key or its node key", w.to, refused)
+		}
+		t.Reported(2*time.Second, "who it was that "+w.to+" refused", t.wrongClassKey(sm.BadN2NKey, "h1", w.to))
+		t.Reported(2*time.Second, "what "+w.to+" refused", t.refusedBy(w.to, keys.N2NKey))
+	}
+	s.Must(t.Settle(settleTime))
+	t.neighboursBelieve()
+}
+
+// neighboursBelieve demands that what a spine switch tells its leaves arrives.
+func (t *Site) neighboursBelieve() {
+	const class = mad.ClassVendorN2N
+	leaf := t.SwitchPort("h1", 1).Node
+	before := t.classKey(leaf, class).Notified
+	t.scene.Must(t.Fabric.NotifyNeighbors("spine1"))
+	t.Collect()
+	t.scene.Check(t.classKey(leaf, class).Notified > before, "%s does not believe its neighbour", leaf)
+}
+
+// buriedLog is T58.
+func buriedLog(s *Scene) {
+	t := s.Site(shared())
+	t.Victim("h2", "h6")
+	const class, turns, each, forged = mad.ClassCongestionControl, 1000, 1000, 100
+	s.Tried("h1 sends %d congestion control MADs with wrong keys to the server that it shares, in 100 s, and %d traps that tell of as many more, each of another attribute; h5 tries to read a register of the same server, once", turns*each, turns*forged)
+	h5 := t.attacker("h5")
+	wrong := sim.Forged{SLID: t.LID("h1"), DLID: t.LID("h3"), SQP: 1, DQP: 1, PKey: keyA}
+	wrong.MAD.SetHeader(mad.Header{Class: class, ClassVersion: 2, Method: mad.MethodSet, Attr: mad.CCAttrCASetting})
+	filled(0xEE)(wrong.MAD[64:])
+	trap := sim.Forged{SLID: t.LID("h3"), DLID: t.LID("sm"), SQP: 1, DQP: 1, PKey: ib.DefaultPKeyLimited}
+	trap.MAD.SetHeader(mad.Header{Class: class, ClassVersion: 2, Method: mad.MethodTrap, Attr: mad.AttrNotice})
+	tale := mad.NoticeKeyCC{
+		NoticeHeader: mad.NoticeHeader{IsGeneric: true, Type: mad.NoticeSecurity, ProducerType: uint32(ib.NodeCA), IssuerLID: t.LID("h3")},
+		SLID:         t.LID("h2"), Method: mad.MethodGet,
+	}
+	t.Attack()
+	for turn := range turns {
+		for i := range each {
+			n := uint64(turn*each + i)
+			wrong.MAD.SetTID(ib.TID(n))
+			wrong.MAD.SetMKey(ib.NewMKey(n | 1<<63))
+			s.Must(t.Fabric.InjectMAD(Port("h1"), wrong))
+		}
+		for i := range forged {
+			trap.MAD.SetTID(ib.TID(1 + turn*forged + i))
+			tale.AttributeID = mad.AttrID(turn*forged + i)
+			s.Must(mad.Encode(trap.MAD[64:], &tale))
+			s.Must(t.Fabric.InjectMAD(Port("h1"), trap))
+		}
+		t.Collect()
+		if turn == turns/2 {
+			m := h5.request(gmp{to: "h3", pkey: keyA, class: mad.ClassVendorVS, attr: mad.VSAttrConfigSpaceAccess})
+			s.Check(m == nil, "h3 shows registers to h5")
+		}
+		t.Run(100 * time.Millisecond)
+	}
+	t.Run(10 * time.Second)
+	kept := t.Fabric.ClassSetting("h3", 1, class, mad.CCAttrCASetting, 0)
+	s.Check(len(kept) == 0, "h3 has settings of h1's making")
+	t.Reported(time.Second, "what h3 refused", t.refusedBy("h3", keys.CCKey))
+	loudest := t.Place("h1", 1)
+	t.Reported(time.Second, "the loud one", is(func(e *sm.Violation) bool { return e.Kind == sm.BadCCKey && e.Place == loudest }))
+	t.Reported(time.Second, "the quiet one", t.wrongClassKey(sm.BadVSKey, "h5", "h3"))
+	lines := 0
+	for _, h := range t.Since(t.mark) {
+		if loud(h.Event) {
+			lines++
+		}
+	}
+	if s.Check(lines < 300, "%d MADs and %d traps filled %d lines of the log", turns*each, turns*forged, lines) {
+		s.Stopped("%d MADs and %d traps are told in %d lines, at numbers 1, 2, 5, 10, 20, 50 and so on", turns*each, turns*forged, lines)
+	}
+	total := t.View().Violations.Totals[sm.BadCCKey]
+	t.Counted(total.Quiet > 0, "of %d reports %d are counted and not in the log", total.Reported, total.Quiet)
+	t.leaves("h1", "h3")
+	s.Must(t.Settle(settleTime))
+}
+
+// loud reports an event that is for the log, of violations and traps.
+func loud(e sm.Event) bool {
+	switch e := e.(type) {
+	case *sm.ClassKeyViolation:
+		return !e.Quiet()
+	case *sm.ClassKeyFalseTrap:
+		return true
+	default:
+		return aboutTrap(e)
+	}
+}

@@ -1,0 +1,58 @@
+package keymgr
+
+import (
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
+)
+
+// adopt takes over the key that a device of which nothing is recorded is said to have
+// from another manager. A Get has to confirm it, and then it is replaced.
+func (m *Manager) adopt(x ref, kp *sm.KeyPort) {
+	d, a, c := m.at(x)
+	key := m.cfg.Import[c.kind][d.guid]
+	if key.IsZero() || m.book.Ring(c.kind, d.guid) != nil {
+		return
+	}
+	r := m.book.Open(c.kind, d.guid, kp.Place)
+	if err := r.Adopt(keys.Held{Key: key, Since: m.now}); err != nil {
+		m.event(&sm.ClassKeyProblem{Kind: c.kind, GUID: d.guid, Place: kp.Place, Reason: err.Error()})
+		return
+	}
+	a.ring = r
+}
+
+// imported reports a key that was taken over and not replaced yet.
+func imported(r *keys.Ring) bool {
+	return r != nil && r.Record().Current.Origin == keys.OriginImported
+}
+
+// own does what the ring of a key wants, and has a device that is known to be on a key
+// that was taken over get one of its own. It gives the key for the header once nothing
+// is left to do.
+func (m *Manager) own(x ref, kp *sm.KeyPort) (keys.Key, bool) {
+	d, a, c := m.at(x)
+	key, settled := m.follow(x, kp)
+	if !settled || !imported(a.ring) || !a.ring.Settled() {
+		return key, settled
+	}
+	h, err := m.cfg.Source.Make(c.kind, d.guid, a.ring.NextEpoch(), m.now)
+	if err == nil {
+		err = a.ring.Plan(h)
+	}
+	if err != nil {
+		m.fail(x, kp, err.Error())
+		return keys.Key{}, false
+	}
+	return m.follow(x, kp)
+}
+
+// wronglyImported destroys a key that was taken over for a device which turns out to
+// have none: it gets one of its own, and never that of somebody else.
+func (m *Manager) wronglyImported(x ref) bool {
+	d, a, c := m.at(x)
+	if !imported(a.ring) || !a.ring.Record().Pending.IsZero() {
+		return false
+	}
+	m.book.Retire(c.kind, d.guid)
+	return true
+}

@@ -1,0 +1,86 @@
+package keymgr
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+)
+
+// claim is what a trap says of a violation, until it is checked.
+type claim struct {
+	slid   ib.LID
+	sgid   ib.GID
+	qp     uint32
+	method mad.Method
+	attr   mad.AttrID
+	mod    uint32
+}
+
+// claims is what traps of an agent said that was not checked yet, and what its device
+// counted of which traps may still tell: it sends one a second or so, and its counters
+// are cleared when the first was looked at.
+type claims struct {
+	last  *claim        // nil: nothing was said
+	mixed bool          // different sources were named: nothing proves any of them
+	owed  uint8         // traps that may come late
+	until time.Duration // after that there are none
+}
+
+const (
+	// mostOwed is how many traps may come late: devices keep few.
+	mostOwed = 8
+	// lateFor is how late they may be.
+	lateFor = 10 * time.Second
+)
+
+// say takes what a trap says.
+func (c *claims) say(said *claim) {
+	c.mixed = c.mixed || c.last != nil && c.last.slid != said.slid
+	c.last = said
+}
+
+// checked forgets what was said, once the device was asked.
+func (c *claims) checked() { c.last, c.mixed = nil, false }
+
+// count takes that the device has counted violations.
+func (c *claims) count(n uint16, now time.Duration) {
+	if c.owed = uint8(min(n, mostOwed)); c.last != nil {
+		c.owed--
+	}
+	c.until = now + lateFor
+}
+
+// late reports a trap of what was counted before, of which there are so many at most.
+func (c *claims) late(now time.Duration) bool {
+	if c.owed == 0 || now > c.until {
+		return false
+	}
+	c.owed--
+	return true
+}
+
+// claimOf reads the notice of a trap. Its numbers are not believed, only told.
+func claimOf(p *mad.MAD, c *class) *claim {
+	data := c.mad.Attribute(p)
+	if c.mad.Class == mad.ClassCongestionControl {
+		var n mad.NoticeKeyCC
+		must(mad.Decode(data, &n))
+		return &claim{n.SLID, n.SourceGID, n.QP, n.Method, n.AttributeID, n.AttributeModifier}
+	}
+	var n mad.NoticeKeyVS
+	must(mad.Decode(data, &n))
+	return &claim{n.SLID, n.SourceGID, n.QP, n.Method, n.AttributeID, n.AttributeModifier}
+}
+
+// falseTrap counts a trap that is not believed.
+func (m *Manager) falseTrap(x ref, kp *sm.KeyPort, reason string) {
+	d, a, c := m.at(x)
+	m.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid})
+	if a.falseTraps++; sm.TellRepetition(a.falseTraps) {
+		m.event(&sm.ClassKeyFalseTrap{Kind: c.kind, LID: d.lid, GUID: d.guid, Place: kp.Place, Reason: reason, Count: a.falseTraps})
+	}
+}
+
+func (m *Manager) judged(j sm.ClassTrapJudged) { m.out.Judged = append(m.out.Judged, j) }

@@ -1,0 +1,110 @@
+package stage
+
+import (
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/keymgr"
+	"portcullis/fabricsm/transport"
+)
+
+// KeyManager gives out the keys of management classes; *keymgr.Manager is one.
+type KeyManager interface {
+	Step(now time.Time, in keymgr.Input) keymgr.Output
+}
+
+// gmpQP is the queue pair of general management.
+const gmpQP = 1
+
+// classKeys is the manager of the keys of classes beside the core. Its requests are
+// GMPs, those of the core SMPs, so neither takes the other's answers.
+type classKeys struct {
+	manager KeyManager // nil: there is none
+	status  *keymgr.Status
+	wake    time.Time
+}
+
+// startKeys begins the manager of the keys of classes, if any are configured.
+func (s *Stage) startKeys(facts []sm.Fact) {
+	if !s.SM.ClassKeys.On() {
+		return
+	}
+	if s.newKeys != nil {
+		s.keys.manager = s.newKeys(s.SM.ClassKeys, s.core)
+	} else {
+		s.keys.manager = keymgr.New(s.SM.ClassKeys, s.core)
+	}
+	s.StepKeys(&keymgr.Started{Facts: facts})
+}
+
+// StepKeys gives the manager of the keys of classes an input at once and does what
+// it wants. Without one nothing happens.
+func (s *Stage) StepKeys(in keymgr.Input) {
+	core, m := s.core, s.keys.manager
+	if m == nil {
+		return
+	}
+	out := m.Step(s.now, in)
+	s.save(out.Save)
+	for _, e := range out.Events {
+		s.events = append(s.events, Happened{s.Now(), e})
+	}
+	if out.Status != nil {
+		s.keys.status = out.Status
+	}
+	s.keys.wake = out.Wake
+	judged := slices.Clone(out.Judged)
+	for i := range out.Answer {
+		a := &out.Answer[i]
+		s.transmit(transport.Packet{MAD: a.MAD, LID: a.LID, QP: gmpQP})
+	}
+	for i := range out.Send {
+		if s.send(&out.Send[i], ofKeys); s.core != core {
+			return // crashed on the way
+		}
+	}
+	for i := range judged { // last: the core may have a view, which steps the manager again
+		s.Step(&judged[i])
+	}
+	if s.OnStep != nil {
+		s.OnStep()
+	}
+}
+
+// KeyStatus is the last that the manager of the keys of classes told of itself, nil
+// before the first.
+func (s *Stage) KeyStatus() *keymgr.Status { return s.keys.status }
+
+// rests reports that the manager of the keys of classes has nothing left to do.
+func (k *classKeys) rests() bool {
+	return k.manager == nil || k.status != nil && !k.status.Busy
+}
+
+// isForKeys reports a packet that is the manager's of the keys of classes to take.
+func (s *Stage) isForKeys(p *transport.Packet) bool {
+	if s.keys.manager == nil || p.MAD.IsSMP() {
+		return false
+	}
+	_, ok := mad.LookupKeyClass(p.MAD.Class())
+	return ok
+}
+
+// deliverToKeys gives the manager of the keys of classes a GMP.
+func (s *Stage) deliverToKeys(p *transport.Packet) {
+	if p.Undelivered || p.MAD.Method() == mad.MethodGetResp {
+		if r := s.out[p.MAD.TID()&tidMask]; r != nil && r.who == ofKeys && r.answeredBy(p) {
+			s.end(r)
+			s.replied(r, outcomeOf(p), &p.MAD)
+		}
+		return
+	}
+	core := s.core
+	in := sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
+	s.Step(&in) // to be listed
+	if s.core == core {
+		got := keymgr.Received(in)
+		s.StepKeys(&got)
+	}
+}
