@@ -11,12 +11,13 @@ func (f *Fabric) arrive(fl *flight, at *port) {
 		f.undelivered(fl)
 		return
 	}
-	fault := at.node.activeFault()
-	if fault == (Fault{}) {
-		f.deliver(fl, at)
-		return
+	if f.faults > 0 {
+		if fault := at.node.activeFault(); fault != (Fault{}) {
+			f.arriveFaulty(fl, at, fault)
+			return
+		}
 	}
-	f.arriveFaulty(fl, at, fault)
+	f.deliver(fl, at)
 }
 
 // arriveFaulty is arrive at a node with a fault.
@@ -106,7 +107,7 @@ func (f *Fabric) deliverRequest(fl *flight, at *port) {
 
 // answer runs the agent of a node and sends its answer back.
 func (f *Fabric) answer(fl *flight, at *port) {
-	if at.node.activeFault().Silent || at.node.off {
+	if at.node.off || f.faults > 0 && at.node.activeFault().Silent {
 		f.undelivered(fl)
 		return
 	}

@@ -59,7 +59,8 @@ type Fabric struct {
 	dirty    []*Station // with new packets since the last settle
 	stats    Stats
 	fault    Fault // of nodes without one of their own
-	timed    int   // nodes whose fault takes time, or 1 for fault
+	faults   int   // that do anything, of nodes and of the fabric
+	timed    int   // those of them whose effects wait for time
 	flows    []*Flow
 	floods   []*Flood
 	nextTID  uint32

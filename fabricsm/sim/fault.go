@@ -33,9 +33,9 @@ func (f *Fabric) ChangeFault(node string, change func(*Fault)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if node == "" {
-		f.timed -= timed(&f.fault)
+		f.countFault(&f.fault, -1)
 		change(&f.fault)
-		f.timed += timed(&f.fault)
+		f.countFault(&f.fault, 1)
 		return nil
 	}
 	n, err := f.find(node)
@@ -44,20 +44,22 @@ func (f *Fabric) ChangeFault(node string, change func(*Fault)) error {
 	}
 	fault := n.activeFault()
 	if n.fault != nil {
-		f.timed -= timed(n.fault)
+		f.countFault(n.fault, -1)
 	}
 	change(&fault)
 	n.fault = &fault
-	f.timed += timed(n.fault)
+	f.countFault(n.fault, 1)
 	return nil
 }
 
-// timed is 1 for a fault that takes time.
-func timed(f *Fault) int {
-	if f.Delay > 0 || f.Work > 0 {
-		return 1
+// countFault adds a fault to those that there are, or takes it away.
+func (f *Fabric) countFault(fault *Fault, by int) {
+	if *fault != (Fault{}) {
+		f.faults += by
 	}
-	return 0
+	if fault.Delay > 0 || fault.Work > 0 {
+		f.timed += by
+	}
 }
 
 // IsTimed reports that packets may wait for the fabric's time to pass because of
@@ -69,10 +71,14 @@ func (f *Fabric) IsTimed() bool {
 }
 
 func (n *node) activeFault() Fault {
-	if n.fault != nil {
+	switch {
+	case n.fabric.faults == 0:
+		return Fault{}
+	case n.fault != nil:
 		return *n.fault
+	default:
+		return n.fabric.fault
 	}
-	return n.fabric.fault
 }
 
 // change runs something that alters the fabric, moves the packets it causes

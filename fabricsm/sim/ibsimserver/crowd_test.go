@@ -53,21 +53,7 @@ func TestClientThatNeverReads(t *testing.T) {
 	f, _ := fabric(t)
 	c := simtest.Serve(t, f)
 	honest := dial(t, c.Socket, "sm", false)
-	number := 1<<30 + os.Getpid()
-	control := abstract(t, fmt.Sprintf("%s:ctl%d", c.Socket, number))
-	data := abstract(t, fmt.Sprintf("%s:in%d", c.Socket, number))
-	connect := make([]byte, 64)
-	binary.NativeEndian.PutUint32(connect[0:], uint32(number))
-	copy(connect[12:], "h1")
-	server := &net.UnixAddr{Name: "@" + c.Socket + ":ctl\x00", Net: "unixgram"}
-	if _, err := control.WriteToUnix(ctl(0, 1, connect), server); err != nil {
-		t.Fatal(err)
-	}
-	var b [80]byte
-	if _, err := control.Read(b[:]); err != nil || binary.NativeEndian.Uint32(b[8:]) != 1 {
-		t.Fatalf("CONNECT: %v, type %d", err, binary.NativeEndian.Uint32(b[8:]))
-	}
-	slot := binary.NativeEndian.Uint32(b[4:])
+	control, data, slot := connectByHand(t, c.Socket, "h1", false)
 	frame := make([]byte, 32+mad.Size)
 	binary.BigEndian.PutUint16(frame, uint16(ib.PermissiveLID))
 	ask := get(1, mad.AttrNodeInfo)

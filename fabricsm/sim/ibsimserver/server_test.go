@@ -121,6 +121,29 @@ func ctl(client, typ uint32, data []byte) []byte {
 	return b
 }
 
+// connectByHand attaches a client that does as it is told, and gives its sockets and
+// its slot.
+func connectByHand(t testing.TB, socket, node string, asSM bool) (control, data *net.UnixConn, slot uint32) {
+	t.Helper()
+	number := 1<<30 + os.Getpid()
+	control = abstract(t, fmt.Sprintf("%s:ctl%d", socket, number))
+	data = abstract(t, fmt.Sprintf("%s:in%d", socket, number))
+	connect := make([]byte, 64)
+	binary.NativeEndian.PutUint32(connect[0:], uint32(number))
+	if asSM {
+		binary.NativeEndian.PutUint32(connect[8:], 1)
+	}
+	copy(connect[12:], node)
+	if _, err := control.WriteToUnix(ctl(0, 1, connect), &net.UnixAddr{Name: "@" + socket + ":ctl\x00", Net: "unixgram"}); err != nil {
+		t.Fatal(err)
+	}
+	var b [80]byte
+	if _, err := control.Read(b[:]); err != nil || binary.NativeEndian.Uint32(b[8:]) != 1 {
+		t.Fatalf("CONNECT: %v, type %d", err, binary.NativeEndian.Uint32(b[8:]))
+	}
+	return control, data, binary.NativeEndian.Uint32(b[4:])
+}
+
 // What kills ibsim, a CONNECT before the data socket is bound, must cost us
 // nothing; neither must rubbish, or one client speaking for another.
 func TestHostileClients(t *testing.T) {
@@ -172,20 +195,7 @@ func TestHostileClients(t *testing.T) {
 func TestDeadClientLosesItsPlace(t *testing.T) {
 	f, _ := fabric(t)
 	c := simtest.Serve(t, f)
-	number := 1<<30 + os.Getpid()
-	control := abstract(t, fmt.Sprintf("%s:ctl%d", c.Socket, number))
-	data := abstract(t, fmt.Sprintf("%s:in%d", c.Socket, number))
-	connect := make([]byte, 64)
-	binary.NativeEndian.PutUint32(connect[0:], uint32(number))
-	binary.NativeEndian.PutUint32(connect[8:], 1)
-	copy(connect[12:], "h1")
-	if _, err := control.WriteToUnix(ctl(0, 1, connect), &net.UnixAddr{Name: "@" + c.Socket + ":ctl\x00", Net: "unixgram"}); err != nil {
-		t.Fatal(err)
-	}
-	var b [80]byte
-	if _, err := control.Read(b[:]); err != nil || binary.NativeEndian.Uint32(b[8:]) != 1 {
-		t.Fatalf("CONNECT: %v, type %d", err, binary.NativeEndian.Uint32(b[8:]))
-	}
+	control, data, _ := connectByHand(t, c.Socket, "h1", true)
 	if err := errors.Join(control.Close(), data.Close()); err != nil {
 		t.Fatal(err)
 	}

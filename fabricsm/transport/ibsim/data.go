@@ -34,7 +34,7 @@ func newSender(raw syscall.RawConn) *sender {
 	s.try = s.tryOnce
 	s.step = func(fd uintptr) bool {
 		for s.done < s.want {
-			n, errno := s.b.call(unix.SYS_SENDMMSG, fd, s.done, s.want)
+			n, errno := s.b.send(fd, s.done, s.want)
 			if errno == unix.EAGAIN {
 				return false
 			}
@@ -68,6 +68,14 @@ func (s *sender) send(packets []transport.Packet, fill func(*frameHeader, *trans
 	return len(packets), nil
 }
 
+// Who sends one datagram after another, each when the one before is answered, is
+// served by a cheaper call that takes one: after so many of them, and but for every
+// so-manieth, which finds out whether there are more by now.
+const (
+	alone     = 4
+	lookAgain = 16
+)
+
 // receiver is the receiving half of a data socket. One goroutine uses it at a
 // time.
 type receiver struct {
@@ -77,6 +85,7 @@ type receiver struct {
 	try  func(fd uintptr)
 	wait func(fd uintptr)
 
+	alone      uint // messages in a row that await found alone
 	done, want int
 	errno      syscall.Errno
 
@@ -89,7 +98,7 @@ func newReceiver(raw syscall.RawConn) *receiver {
 	r := &receiver{raw: raw, b: newBatch()}
 	r.try, r.wait, r.pause = r.tryOnce, r.waitOnce, r.pauseOnce
 	r.step = func(fd uintptr) bool {
-		n, errno := r.b.call(unix.SYS_RECVMMSG, fd, 0, r.want)
+		n, errno := r.b.receive(fd, r.want)
 		if errno == unix.EAGAIN {
 			return false
 		}
@@ -129,7 +138,15 @@ func (r *receiver) await(packets []transport.Packet, fill func(*frameHeader, *tr
 }
 
 func (r *receiver) waitOnce(fd uintptr) {
-	if r.done, r.errno = r.b.await(fd, r.want); r.errno != 0 {
+	if r.alone >= alone && r.alone%lookAgain != 0 {
+		r.done, r.errno = r.b.awaitOne(fd)
+	} else {
+		r.done, r.errno = r.b.await(fd, r.want)
+	}
+	if r.alone++; r.done > 1 {
+		r.alone = 0
+	}
+	if r.errno != 0 {
 		r.done = 0
 	}
 }

@@ -45,7 +45,7 @@ func (p *Port) TrySend(packets []transport.Packet) (int, error) {
 func (s *sender) tryOnce(fd uintptr) {
 	for s.done < s.want && s.errno == 0 {
 		var n int
-		if n, s.errno = s.b.call(unix.SYS_SENDMMSG, fd, s.done, s.want); s.errno == 0 {
+		if n, s.errno = s.b.send(fd, s.done, s.want); s.errno == 0 {
 			s.done += n
 		}
 	}
@@ -68,7 +68,7 @@ func (p *Port) TryReceive(packets []transport.Packet) (int, error) {
 }
 
 func (r *receiver) tryOnce(fd uintptr) {
-	r.done, r.errno = r.b.call(unix.SYS_RECVMMSG, fd, 0, r.want)
+	r.done, r.errno = r.b.receive(fd, r.want)
 	if r.errno != 0 {
 		r.done = 0
 	}
