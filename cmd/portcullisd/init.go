@@ -39,7 +39,7 @@ func runInit(args []string, stdout, stderr io.Writer) error {
 	}
 	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port, "    root": keysRoot})
 	if err != nil {
-		return err
+		return hint(err, "nothing was written; --listen, --state-dir and --fabric-port give these values")
 	}
 	files, err := freshFiles(strings.Split(*names, ","), config, time.Now())
 	if err != nil {
@@ -136,20 +136,29 @@ func writeFresh(dir string, files []newFile) error {
 	if err := os.MkdirAll(filepath.Join(dir, "tls"), 0o755); err != nil {
 		return err
 	}
-	for _, f := range files {
+	for i, f := range files {
 		if err := writeNew(filepath.Join(dir, f.name), f.data, f.mode); err != nil {
-			return err
+			for _, made := range files[:i] {
+				err = errors.Join(err, os.Remove(filepath.Join(dir, made.name)))
+			}
+			return hint(err, "no file was left behind; correct that and call it again")
 		}
 	}
 	return nil
 }
 
-// writeNew writes a file that must not exist and flushes it to disk.
+// writeNew writes a file that must not exist and flushes it to disk. What it could
+// not write whole it removes.
 func writeNew(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }

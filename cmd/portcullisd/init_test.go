@@ -57,6 +57,22 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// TestInitLeavesNothingHalfDone: what cannot be made whole can be tried again.
+func TestInitLeavesNothingHalfDone(t *testing.T) {
+	dir := t.TempDir()
+	err := writeFresh(dir, []newFile{{"tls/ca.pem", []byte("a"), 0o644}, {"tokens.yaml", []byte("b"), 0o600}, {"nowhere/c", []byte("c"), 0o600}})
+	if err == nil || !strings.Contains(hintOf(err), "no file was left behind") {
+		t.Fatalf("writing into a folder that is not there: %v", err)
+	}
+	files, err := filepath.Glob(dir + "/*")
+	if err != nil || len(files) != 1 { // the folder tls
+		t.Errorf("left behind: %v, %v", files, err)
+	}
+	if err := writeFresh(dir, []newFile{{"tls/ca.pem", []byte("a"), 0o644}}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInitNeverOverwrites(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "tokens.yaml"), "mine")
