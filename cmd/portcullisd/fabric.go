@@ -67,7 +67,7 @@ func (s *service) unreachable(ctx context.Context, err error) {
 	if !s.status.set("fabric", reason) {
 		return
 	}
-	s.log.Error("the fabric is out of reach; trying again", "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err), hintOf(err), "the service attaches by itself once the cause is gone"))
+	s.log.Error("the fabric is out of reach; trying again", "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err, "fabric.port"), hintOf(err), "the service attaches by itself once the cause is gone"))
 	_, err = s.store.Update(ctx, func(tx *store.Tx) error {
 		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
 			State: "unreachable", Priority: s.config.Fabric.Priority,
@@ -79,14 +79,15 @@ func (s *service) unreachable(ctx context.Context, err error) {
 	}
 }
 
-// portHint says what to do about a port that cannot be opened, "" when the error
+// portHint says what to do about a port that cannot be opened, which is named by
+// the option or key given; "" when the error
 // says so itself.
-func portHint(err error) string {
+func portHint(err error, named string) string {
 	if _, ok := errors.AsType[*ibsim.NotRunningError](err); ok {
-		return "start the simulator, or change fabric.port"
+		return "start the simulator (portcullis-sim run), or change " + named
 	}
 	if e, ok := errors.AsType[*ibsim.RefusedError](err); ok && e.AsSM {
-		return "the simulator knows no such node, or another subnet manager sits there: see fabric.port"
+		return "the simulator knows no such node, or another subnet manager sits there: see " + named
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"portcullis/cmd/internal/version"
 )
@@ -25,16 +26,30 @@ Signals: SIGHUP reads certificate and tokens again; SIGTERM stops.
 `
 
 func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "init" {
-		return verb(stderr, func() error { return runInit(args[1:], stdout, stderr) })
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return verb(stderr, func() error { return runService(ctx, args, stdout, stderr) })
 	}
-	if len(args) > 0 && args[0] == "sm" {
-		return verb(stderr, func() error { return runSM(ctx, args[1:], stdout, stderr) })
+	switch name, args := args[0], args[1:]; name {
+	case "init":
+		return verb(stderr, func() error { return runInit(args, stdout, stderr) })
+	case "sm":
+		return verb(stderr, func() error { return runSM(ctx, args, stdout, stderr) })
+	case "token":
+		return verb(stderr, func() error { return runToken(args, stdout, stderr) })
+	default:
+		report(stderr, hint(unknownCommand(name), "portcullisd --help"))
+		return exitUsage
 	}
-	if len(args) > 0 && args[0] == "token" {
-		return verb(stderr, func() error { return runToken(args[1:], stdout, stderr) })
+}
+
+// unknownCommand names the command that was most likely meant.
+func unknownCommand(name string) error {
+	for _, known := range []string{"init", "sm", "token"} {
+		if distance(name, known) <= 1+len(known)/4 && name[0] == known[0] {
+			return fmt.Errorf("unknown command %q; did you mean %s?", name, known)
+		}
 	}
-	return verb(stderr, func() error { return runService(ctx, args, stdout, stderr) })
+	return fmt.Errorf("unknown command %q: want init, sm or token, or options alone to run the service", name)
 }
 
 // errUsage stands for a wrong command line that was reported already.

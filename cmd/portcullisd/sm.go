@@ -197,7 +197,7 @@ func (s *loneSM) attach(ctx context.Context) error {
 	f := &s.o.config.Fabric
 	port, err := openPort(ctx, f.Port, f.Timeout, keyAgents(&s.core.ClassKeys))
 	if err != nil {
-		return hint(fmt.Errorf("port %s: %w", f.Port, err), portHint(err))
+		return hint(fmt.Errorf("port %s: %w", f.Port, err), portHint(err, "--port"))
 	}
 	s.wire = &meter{Port: port, began: s.began}
 	if f.Enforcement != "verified" && s.partitions != nil {
