@@ -115,6 +115,8 @@ func (a *app) connectionHint(err error) string {
 		expired  x509.CertificateInvalidError
 	)
 	switch {
+	case a.conn.socket != "" && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)):
+		return "no subnet manager has this socket: portcullisd sm --socket, or fabric.watch.socket of a service, makes it"
 	case errors.As(err, &unknown):
 		return "the service's certificate is not from the CA you trust; name the right one: --ca FILE"
 	case errors.As(err, &hostname):
