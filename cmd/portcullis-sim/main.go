@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	fmt.Fprintf(stderr, "portcullis-sim: %v\n", err)
 	var wrong usageError
 	if errors.As(err, &wrong) {
-		fmt.Fprintf(stderr, "Run '%s --help' for how to call it.\n", c.CommandPath())
+		fmt.Fprintf(stderr, "portcullis-sim: hint: %s --help tells how to call it\n", c.CommandPath())
 		return exitUsage
 	}
 	return exitError

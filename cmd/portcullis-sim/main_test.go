@@ -58,9 +58,9 @@ func TestMistakes(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"no command", nil, exitUsage, []string{"want a command: run, generate, drill or sysfs", "Run 'portcullis-sim --help'"}},
+		{"no command", nil, exitUsage, []string{"want a command: run, generate, drill or sysfs", "hint: portcullis-sim --help"}},
 		{"unknown command", []string{"fly"}, exitUsage, []string{`unknown command "fly"`}},
-		{"unknown flag", []string{"run", "--fly"}, exitUsage, []string{"unknown flag: --fly", "Run 'portcullis-sim run --help'"}},
+		{"unknown flag", []string{"run", "--fly"}, exitUsage, []string{"unknown flag: --fly", "hint: portcullis-sim run --help"}},
 		{"no netlist", []string{"run"}, exitUsage, []string{"want one netlist"}},
 		{"missing file", []string{"run", "/no/such.net"}, exitError, []string{"/no/such.net: no such file"}},
 		{"broken netlist", []string{"run", bad}, exitError, []string{"bad.net:2: want a port from 1 to 1", `bad.net:3: unknown statement "nonsense"`}},

@@ -19,7 +19,7 @@ func readNetlist(name string, stdin io.Reader) (*netlist.Netlist, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("open netlist: %w", err)
+		return nil, fmt.Errorf("netlist: %w", err)
 	}
 	defer f.Close()
 	return parseNetlist(name, f)
@@ -28,7 +28,7 @@ func readNetlist(name string, stdin io.Reader) (*netlist.Netlist, error) {
 func parseNetlist(name string, r io.Reader) (*netlist.Netlist, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxNetlist))
 	if err != nil {
-		return nil, fmt.Errorf("read netlist: %w", err)
+		return nil, fmt.Errorf("netlist: %w", err)
 	}
 	return netlist.Parse(name, data)
 }
