@@ -49,7 +49,7 @@ func invalidInventory(err error) error {
 	}
 	return &Error{
 		Code: "inventory_invalid", Status: Invalid, Problems: ps.Lines(), Err: err,
-		Detail: fmt.Sprintf("inventory files have %d problems; nothing was imported", len(ps)),
+		Detail: fmt.Sprintf("problems in inventory files: %d; nothing was imported", len(ps)),
 		Hint:   "correct them and import all files again",
 	}
 }
