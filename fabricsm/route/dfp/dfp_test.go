@@ -9,22 +9,10 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/dfp"
+	"portcullis/fabricsm/route/routetest"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
-
-func mustRoute(t testing.TB, f *topo.Fabric, prev *route.Tables, e dfp.Engine) (*route.Tables, route.Report) {
-	t.Helper()
-	tables, err := e.Route(f, prev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := route.Check(f, tables)
-	if err := r.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return tables, r
-}
 
 // TestGolden holds lanes, balance and length of routes of whole fabrics. Data
 // between leaves is on lane 0.
@@ -44,7 +32,7 @@ func TestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tt.kit.Fabric()
-			tables, r := mustRoute(t, f, nil, dfp.Engine{Lanes: 8})
+			tables, r := routetest.Must(t, dfp.Engine{Lanes: 8}, f, nil)
 			if tables.Layers() != tt.lanes || r.WorstLoad != tt.worst || r.MaxHops != tt.hops {
 				t.Errorf("%d lanes, worst link %d routes, longest %d hops; want %d, %d and %d", tables.Layers(), r.WorstLoad, r.MaxHops, tt.lanes, tt.worst, tt.hops)
 			}

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
 	"portcullis/fabricsm/route/dfsssp"
+	"portcullis/fabricsm/route/routetest"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
@@ -49,7 +50,7 @@ func TestGolden(t *testing.T) {
 					t.Errorf("%d lanes: error %v", tt.lanes-1, err)
 				}
 			}
-			tables, r := mustRoute(t, f, nil, tt.lanes)
+			tables, r := routetest.Must(t, dfsssp.Engine{Lanes: tt.lanes}, f, nil)
 			if tables.Layers() != tt.lanes || r.WorstLoad != tt.worst {
 				t.Errorf("%d lanes, worst link %d routes; want %d and %d", tables.Layers(), r.WorstLoad, tt.lanes, tt.worst)
 			}
@@ -57,24 +58,11 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func mustRoute(t testing.TB, f *topo.Fabric, prev *route.Tables, lanes int) (*route.Tables, route.Report) {
-	t.Helper()
-	tables, err := dfsssp.Engine{Lanes: lanes}.Route(f, prev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := route.Check(f, tables)
-	if err := r.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return tables, r
-}
-
 // TestSpareLanesShareTheRoutes: a fabric that needs more than one lane has
 // its routes on all that there are, and none has far more than its share.
 func TestSpareLanesShareTheRoutes(t *testing.T) {
 	f := topotest.Torus(6, 6, 2).Fabric()
-	tables, _ := mustRoute(t, f, nil, 8)
+	tables, _ := routetest.Must(t, dfsssp.Engine{Lanes: 8}, f, nil)
 	if tables.Layers() != 8 {
 		t.Fatalf("%d lanes are used of 8", tables.Layers())
 	}
@@ -110,9 +98,9 @@ func TestFewestLanesOfLinksCount(t *testing.T) {
 func TestLostCableMovesLittle(t *testing.T) {
 	k := topotest.Torus(6, 6, 2)
 	f := k.Fabric()
-	before, _ := mustRoute(t, f, nil, 8)
+	before, _ := routetest.Must(t, dfsssp.Engine{Lanes: 8}, f, nil)
 	k.Cut(f.Switches()[7], 1)
-	after, _ := mustRoute(t, k.Fabric(), before, 8)
+	after, _ := routetest.Must(t, dfsssp.Engine{Lanes: 8}, k.Fabric(), before)
 	entries, moved := 0, 0
 	for _, sw := range f.Switches() {
 		for lid, port := range before.LFT(sw) {
@@ -145,7 +133,7 @@ func TestSeveralLIDs(t *testing.T) {
 		k.SetLMC(h, 1, 2)
 	}
 	f := k.Fabric()
-	tables, _ := mustRoute(t, f, nil, 8)
+	tables, _ := routetest.Must(t, dfsssp.Engine{Lanes: 8}, f, nil)
 	leaf := f.Port(f.Port(f.PortOf(k.Hosts[0], 1)).Peer).Node
 	base := f.Port(f.PortOf(k.Hosts[35], 1)).LID
 	ports := make(map[ib.PortNum]bool)

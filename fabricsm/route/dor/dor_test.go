@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/routetest"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
 )
@@ -34,14 +35,7 @@ func TestGolden(t *testing.T) {
 					t.Errorf("%d lanes are enough", tt.layers-1)
 				}
 			}
-			tables, err := Engine{Lanes: tt.layers}.Route(f, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := route.Check(f, tables)
-			if err := r.Err(); err != nil {
-				t.Fatal(err)
-			}
+			tables, r := routetest.Must(t, Engine{Lanes: tt.layers}, f, nil)
 			if tables.Layers() != tt.layers || r.WorstLoad != tt.worst || r.MaxHops != tt.hops {
 				t.Errorf("%d layers, worst link %d routes, longest route %d hops; want %d, %d and %d",
 					tables.Layers(), r.WorstLoad, r.MaxHops, tt.layers, tt.worst, tt.hops)

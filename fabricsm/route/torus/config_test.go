@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route/routetest"
 	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
@@ -123,10 +124,10 @@ y_dateline -1
 	}
 	e := torus.Engine{Config: c, Lanes: 4}
 	k := topotest.Grid([3]int{5, 4, 1}, ring3, 1)
-	whole, _ := mustRoute(t, k.Fabric(), nil, e)
+	whole, _ := routetest.Must(t, e, k.Fabric(), nil)
 	k.Remove(topo.NodeID(0))
 	f := k.Freeze()
-	after, _ := mustRoute(t, f, nil, e)
+	after, _ := routetest.Must(t, e, f, nil)
 	sameLevels(t, f, whole, after)
 }
 

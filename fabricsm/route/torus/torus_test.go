@@ -9,6 +9,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/routetest"
 	"portcullis/fabricsm/route/torus"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topo/topotest"
@@ -18,19 +19,6 @@ var (
 	ring3 = [3]bool{true, true, true}
 	open3 = [3]bool{}
 )
-
-func mustRoute(t testing.TB, f *topo.Fabric, prev *route.Tables, e torus.Engine) (*route.Tables, route.Report) {
-	t.Helper()
-	tables, err := e.Route(f, prev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := route.Check(f, tables)
-	if err := r.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return tables, r
-}
 
 // TestGolden holds lanes, balance and length of routes of whole tori, which are
 // recognised by their cables alone.
@@ -64,11 +52,11 @@ func TestGolden(t *testing.T) {
 					t.Errorf("%d lanes are enough", tt.lanes-1)
 				}
 			}
-			_, r := mustRoute(t, f, nil, torus.Engine{Lanes: tt.lanes})
+			_, r := routetest.Must(t, torus.Engine{Lanes: tt.lanes}, f, nil)
 			if r.WorstLoad != tt.worst || r.MaxHops != tt.hops {
 				t.Errorf("worst link %d routes, longest %d hops; want %d and %d", r.WorstLoad, r.MaxHops, tt.worst, tt.hops)
 			}
-			mustRoute(t, f, nil, torus.Engine{Lanes: 8})
+			routetest.Must(t, torus.Engine{Lanes: 8}, f, nil)
 		})
 	}
 }
@@ -79,14 +67,14 @@ func TestLosses(t *testing.T) {
 	for _, radix := range [][3]int{{5, 4, 1}, {6, 6, 1}, {4, 4, 3}, {5, 3, 4}} {
 		n := radix[0] * radix[1] * radix[2]
 		k := topotest.Grid(radix, ring3, 1)
-		whole, _ := mustRoute(t, k.Fabric(), nil, torus.Engine{Lanes: 4})
+		whole, _ := routetest.Must(t, torus.Engine{Lanes: 4}, k.Fabric(), nil)
 		for i := range n {
 			t.Run(fmt.Sprint(radix, "switch ", i), func(t *testing.T) {
 				k := topotest.Grid(radix, ring3, 1)
 				k.Fabric()
 				k.Remove(topo.NodeID(i))
 				f := k.Freeze()
-				after, _ := mustRoute(t, f, whole, torus.Engine{Lanes: 4})
+				after, _ := routetest.Must(t, torus.Engine{Lanes: 4}, f, whole)
 				sameLevels(t, f, whole, after)
 			})
 			for dim := range 3 {
@@ -99,7 +87,7 @@ func TestLosses(t *testing.T) {
 					k.Cut(topo.NodeID(i), 2*dim+1)
 					k.Cut(topo.NodeID((i+n/2+1)%n), 2*((dim+1)%3)+1)
 					f := k.Freeze()
-					after, _ := mustRoute(t, f, whole, torus.Engine{Lanes: 4})
+					after, _ := routetest.Must(t, torus.Engine{Lanes: 4}, f, whole)
 					sameLevels(t, f, whole, after)
 				})
 			}
@@ -116,13 +104,13 @@ func TestColdStart(t *testing.T) {
 				k := topotest.Grid(radix, ring3, 1)
 				k.Fabric()
 				k.Remove(topo.NodeID(i))
-				mustRoute(t, k.Freeze(), nil, torus.Engine{Lanes: 4})
+				routetest.Must(t, torus.Engine{Lanes: 4}, k.Freeze(), nil)
 			})
 			t.Run(fmt.Sprint(radix, "links of ", i), func(t *testing.T) {
 				k := topotest.Grid(radix, ring3, 1)
 				k.Cut(topo.NodeID(i), 1)
 				k.Cut(topo.NodeID(i), 4)
-				mustRoute(t, k.Fabric(), nil, torus.Engine{Lanes: 4})
+				routetest.Must(t, torus.Engine{Lanes: 4}, k.Fabric(), nil)
 			})
 		}
 	}

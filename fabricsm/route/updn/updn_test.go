@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/route/routetest"
 	"portcullis/fabricsm/topo/topotest"
 )
 
@@ -28,15 +29,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f := tt.kit.Fabric()
-			tables, err := Engine{}.Route(f, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := route.Check(f, tables)
-			if err := r.Err(); err != nil {
-				t.Fatal(err)
-			}
+			_, r := routetest.Must(t, Engine{}, tt.kit.Fabric(), nil)
 			if r.WorstLoad != tt.worst || r.MaxHops != tt.hops {
 				t.Errorf("worst link %d routes, longest route %d hops; want %d and %d", r.WorstLoad, r.MaxHops, tt.worst, tt.hops)
 			}
