@@ -21,22 +21,7 @@ import (
 
 var member storetest.Shared
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "admission-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	code, err := storetest.Run(m, &member, dir)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
-}
+func TestMain(m *testing.M) { os.Exit(storetest.Run(m, &member)) }
 
 // lab is a site with hosts whose TPMs are software, and a fabric that is a few
 // maps, over a real store.

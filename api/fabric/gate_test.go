@@ -27,22 +27,7 @@ import (
 
 var member storetest.Shared
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "fabric-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	code, err := storetest.Run(m, &member, dir)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
-}
+func TestMain(m *testing.M) { os.Exit(storetest.Run(m, &member)) }
 
 // site is the whole service but its HTTP: store, admission, link, driver and
 // core, over a simulated fabric of two leaves, two spines and four hosts with

@@ -5,9 +5,11 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,16 +24,29 @@ type Shared struct {
 	n      atomic.Int64
 }
 
-// Run starts a member, runs the package's tests and gives the exit code. Call
-// it from TestMain: os.Exit(storetest.Run(m, &shared)).
-func Run(m *testing.M, shared *Shared, dir string) (int, error) {
-	s, err := store.Open(context.Background(), store.Options{Dir: dir, Log: Quiet(), NoSync: true})
+// Run starts a member in a temporary directory, runs the package's tests and
+// gives the exit code. Call it from TestMain: os.Exit(storetest.Run(m, &shared)).
+func Run(m *testing.M, shared *Shared) int {
+	code, err := shared.run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "storetest:", err)
+		return 1
+	}
+	return code
+}
+
+func (sh *Shared) run(m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "storetest-")
 	if err != nil {
 		return 1, err
 	}
-	shared.member = s
-	code := m.Run()
-	return code, s.Close()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	sh.member, err = store.Open(context.Background(), store.Options{Dir: dir, Log: Quiet(), NoSync: true})
+	if err != nil {
+		return 1, err
+	}
+	code = m.Run()
+	return code, sh.member.Close()
 }
 
 // Open gives the test an empty store on the shared member.
