@@ -21,21 +21,6 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-const twoHosts = `caguid=0x0020000000000000
-Ca 1 "sm"	# "sm"
-[1]	"leaf1"[1]	# lid 0 lmc 0 "leaf1" lid 0 4xEDR
-
-caguid=0x0020000000000100
-Ca 1 "h1"	# "h1"
-[1]	"leaf1"[2]	# lid 0 lmc 0 "leaf1" lid 0 4xEDR
-
-switchguid=0x0010000100000001
-Switch 4 "leaf1"	# "leaf1" base port 0 lid 0 lmc 0
-[1]	"sm"[1]	# "sm" lid 0 4xEDR
-[2]	"h1"[1]	# "h1" lid 0 4xEDR
-
-`
-
 func dial(t testing.TB, socket, node string, asSM bool) *ibsim.Port {
 	t.Helper()
 	p, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: socket, Node: node, AsSM: asSM})
@@ -70,7 +55,7 @@ func roundTrip(t testing.TB, p transport.Port, out transport.Packet) transport.P
 }
 
 func TestDirectedRoutes(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)
 	if got, want := p.GUID(), ib.GUID(0x0020000000000001); got != want {
 		t.Errorf("port GUID %v, want %v", got, want)
@@ -106,7 +91,7 @@ func TestDirectedRoutes(t *testing.T) {
 }
 
 func TestUndelivered(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)
 	in := roundTrip(t, p, get(9, mad.AttrNodeInfo, 1, 3))
 	if !in.Undelivered || in.MAD.Method() != mad.MethodGet || low(in.MAD.TID()) != 9 {
@@ -116,7 +101,7 @@ func TestUndelivered(t *testing.T) {
 
 func TestBatchesKeepOrder(t *testing.T) {
 	const count = 1000
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)
 	out := make([]transport.Packet, count)
 	for i := range out {
@@ -146,7 +131,7 @@ func TestBatchesKeepOrder(t *testing.T) {
 }
 
 func TestRequestsReachTheSM(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	sm := dial(t, lab.Socket(), "sm", true)
 	host := dial(t, lab.Socket(), "h1", false)
 	if err := sm.SetIsSM(true); err != nil {
@@ -184,7 +169,7 @@ func TestRequestsReachTheSM(t *testing.T) {
 }
 
 func TestDialErrors(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	dial(t, lab.Socket(), "h1", true)
 	var (
 		notRunning *ibsim.NotRunningError
@@ -221,7 +206,7 @@ func TestDialErrors(t *testing.T) {
 }
 
 func TestSlotsAreGivenBack(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	for i := range 25 { // ibsim has 10 slots
 		p, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: lab.Socket(), Node: "sm", AsSM: true})
 		if err != nil {
@@ -234,7 +219,7 @@ func TestSlotsAreGivenBack(t *testing.T) {
 }
 
 func TestSeveralAttachments(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	a, b := dial(t, lab.Socket(), "sm", false), dial(t, lab.Socket(), "sm", false)
 	if a.Slot() == b.Slot() {
 		t.Fatalf("both attachments have slot %d", a.Slot())
@@ -247,7 +232,7 @@ func TestSeveralAttachments(t *testing.T) {
 }
 
 func TestCloseWakesReceive(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)
 	roundTrip(t, p, get(1, mad.AttrNodeInfo))
 	woken := make(chan error, 1)
@@ -270,7 +255,7 @@ func TestCloseWakesReceive(t *testing.T) {
 }
 
 func TestSimulatorKilled(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)
 	waiting := make(chan error, 1)
 	go func() {
@@ -298,12 +283,12 @@ func TestSimulatorKilled(t *testing.T) {
 
 // What a driver does when the simulator was restarted: dial again.
 func TestDialAgainAfterRestart(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", true)
 	if err := lab.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := ibsimlab.Start(t.Context(), ibsimlab.Options{Netlist: []byte(twoHosts), Dir: t.TempDir(), Socket: lab.Socket()})
+	again, err := ibsimlab.Start(t.Context(), ibsimlab.Options{Netlist: []byte(ibsimtest.TwoHosts), Dir: t.TempDir(), Socket: lab.Socket()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +304,7 @@ func TestDialAgainAfterRestart(t *testing.T) {
 
 // A simulator that is stopped fills the wire; Close must free who waits.
 func TestCloseWakesSend(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)
 	if err := syscall.Kill(lab.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -360,7 +345,7 @@ func TestDeafSimulator(t *testing.T) {
 // TestNoAllocation holds Send and Receive to their promise; the SM core's rate
 // depends on it.
 func TestNoAllocation(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", false)
 	out, in := []transport.Packet{get(1, mad.AttrNodeInfo)}, make([]transport.Packet, 8)
 	if n := testing.AllocsPerRun(100, func() {
@@ -376,7 +361,7 @@ func TestNoAllocation(t *testing.T) {
 }
 
 func BenchmarkSMP(b *testing.B) {
-	lab := ibsimtest.Start(b, []byte(twoHosts))
+	lab := ibsimtest.Start(b, []byte(ibsimtest.TwoHosts))
 	p := dial(b, lab.Socket(), "sm", false)
 	const window = 64
 	out, in := make([]transport.Packet, window), make([]transport.Packet, window)

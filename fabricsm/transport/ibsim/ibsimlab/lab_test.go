@@ -9,23 +9,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-const twoHosts = `caguid=0x0020000000000000
-Ca 1 "sm"	# "sm"
-[1]	"leaf1"[1]	# lid 0 lmc 0 "leaf1" lid 0 4xEDR
-
-caguid=0x0020000000000100
-Ca 1 "h1"	# "h1"
-[1]	"leaf1"[2]	# lid 0 lmc 0 "leaf1" lid 0 4xEDR
-
-switchguid=0x0010000100000001
-Switch 4 "leaf1"	# "leaf1" base port 0 lid 0 lmc 0
-[1]	"sm"[1]	# "sm" lid 0 4xEDR
-[2]	"h1"[1]	# "h1" lid 0 4xEDR
-
-`
-
 func TestLabRunsDiagnostics(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	out := ibsimtest.Diag(t, lab, "h1", "ibnetdiscover")
 	for _, want := range []string{`"H-0020000000000000"`, `"S-0010000100000001"`, "4xEDR"} {
 		if !strings.Contains(out, want) {
@@ -35,7 +20,7 @@ func TestLabRunsDiagnostics(t *testing.T) {
 }
 
 func TestConsoleChangesTheFabric(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	ibsimtest.Console(t, lab, `unlink "h1"[1]`)
 	if out := ibsimtest.Diag(t, lab, "sm", "ibnetdiscover"); strings.Contains(out, "H-0020000000000100") {
 		t.Errorf("the unlinked host is still seen:\n%s", out)
@@ -68,7 +53,7 @@ func TestMissingNamesThePackage(t *testing.T) {
 }
 
 func TestConsoleRefusesTwoLines(t *testing.T) {
-	lab := ibsimtest.Start(t, []byte(twoHosts))
+	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	if _, err := lab.Console("attached\nquit"); err == nil {
 		t.Fatal("a command of two lines was accepted")
 	}
