@@ -49,8 +49,22 @@ func TestHealthRuleText(t *testing.T) {
 // TestHealthSection: what the file says reaches the core, and nonsense is told
 // with its line.
 func TestHealthSection(t *testing.T) {
+	c := coreOf(t, "fabric:\n  health:\n    flapping: 7 in 2m disable\n    noisy: ignore\n    recover: 5m\n")
+	if want := (sm.HealthRule{Count: 7, Window: 2 * time.Minute, Action: sm.Disable}); c.Health.Flapping != want || c.Health.Noisy.Action != sm.Ignore || c.Health.Recover != 5*time.Minute {
+		t.Errorf("health %+v", c.Health)
+	}
 	file := t.TempDir() + "/portcullisd.yaml"
-	write(t, file, "fabric:\n  health:\n    flapping: 7 in 2m disable\n    noisy: ignore\n    recover: 5m\n")
+	write(t, file, "fabric:\n  health:\n    marked: report\n    recover: 0s\n")
+	if _, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output(), t.Output()); err == nil || !strings.Contains(err.Error(), "fabric.health.marked") || !strings.Contains(err.Error(), "fabric.health.recover") {
+		t.Errorf("error %v, want both keys", err)
+	}
+}
+
+// coreOf gives what a Subnet Manager core is told by a configuration file.
+func coreOf(t *testing.T, text string) sm.Config {
+	t.Helper()
+	file := t.TempDir() + "/portcullisd.yaml"
+	write(t, file, text)
 	o, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output(), t.Output())
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +73,5 @@ func TestHealthSection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (sm.HealthRule{Count: 7, Window: 2 * time.Minute, Action: sm.Disable}); c.Health.Flapping != want || c.Health.Noisy.Action != sm.Ignore || c.Health.Recover != 5*time.Minute {
-		t.Errorf("health %+v", c.Health)
-	}
-	write(t, file, "fabric:\n  health:\n    marked: report\n    recover: 0s\n")
-	if _, err := parseSM([]string{"--config", file, "--port", "sim:x"}, t.Output(), t.Output()); err == nil || !strings.Contains(err.Error(), "fabric.health.marked") || !strings.Contains(err.Error(), "fabric.health.recover") {
-		t.Errorf("error %v, want both keys", err)
-	}
+	return c
 }

@@ -194,24 +194,32 @@ func (s *service) alive(ctx context.Context) error {
 
 // reloadOnSignal reads certificate, tokens and configuration again on SIGHUP.
 func (s *service) reloadOnSignal(ctx context.Context) error {
+	onHangup(ctx, func() {
+		notifyReloading(s.log)
+		if err := s.reload(); err != nil {
+			s.log.Error("reload: what was in use stays in use", "error", err)
+		} else {
+			s.log.Info("reloaded certificate and tokens")
+		}
+		if err := s.reconfigure(ctx); err != nil {
+			s.log.Error("reload: the configuration that was in use stays in use", "error", err)
+		}
+		notify(s.log, daemon.SdNotifyReady)
+	})
+	return nil
+}
+
+// onHangup calls f for every SIGHUP until ctx ends.
+func onHangup(ctx context.Context, f func()) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-hup:
-			notifyReloading(s.log)
-			if err := s.reload(); err != nil {
-				s.log.Error("reload: what was in use stays in use", "error", err)
-			} else {
-				s.log.Info("reloaded certificate and tokens")
-			}
-			if err := s.reconfigure(ctx); err != nil {
-				s.log.Error("reload: the configuration that was in use stays in use", "error", err)
-			}
-			notify(s.log, daemon.SdNotifyReady)
+			f()
 		}
 	}
 }

@@ -333,20 +333,13 @@ func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 // reloadOnSignal reads the partitions, if there are any, and the configuration again
 // on SIGHUP.
 func (s *loneSM) reloadOnSignal(ctx context.Context) error {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-hup:
-			if s.partitions != nil {
-				s.reload()
-			}
-			s.reconfigure(ctx)
+	onHangup(ctx, func() {
+		if s.partitions != nil {
+			s.reload()
 		}
-	}
+		s.reconfigure(ctx)
+	})
+	return nil
 }
 
 func (s *loneSM) reload() {
