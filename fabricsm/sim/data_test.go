@@ -40,7 +40,7 @@ func pkeys(t testing.TB, s *sim.Station, mod uint32, keys []ib.PKey, route ...ib
 func lft(t testing.TB, s *sim.Station, lid ib.LID, egress ib.PortNum, route ...ib.PortNum) {
 	t.Helper()
 	si := get[mad.SwitchInfo](t, s, mad.AttrSwitchInfo, 0, route...)
-	si.LinearFDBTop = 3
+	si.LinearFDBTop = max(3, lid)
 	if status, _ := set(t, s, mad.AttrSwitchInfo, 0, si, route...); status != mad.StatusOK {
 		t.Fatalf("Set of SwitchInfo: %v", status)
 	}

@@ -123,12 +123,12 @@ func (f *Fabric) answer(fl *flight, at *port) {
 func (f *Fabric) reply(fl *flight, at *port, status mad.Status) {
 	fl.mad.Respond(status)
 	f.stats.Answered++
+	fl.slid, fl.dlid = fl.dlid, fl.slid
 	if fl.mad.IsDR() {
 		fl.from = at
 		f.walkBack(fl)
 		return
 	}
-	fl.slid, fl.dlid = fl.dlid, fl.slid
 	fl.sqp, fl.dqp = fl.dqp, fl.sqp
 	fl.from = at.endPort()
 	if !fl.mad.IsSMP() {

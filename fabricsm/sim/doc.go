@@ -8,8 +8,8 @@
 // There are no goroutines and no clock; delays and repeated traps wait for
 // Advance. With the same seed and the same calls a fabric does the same.
 //
-// Packets move hop by hop: directed routes by the rules of IBTA volume 1,
-// 14.2.2, others by the linear forwarding tables that were really programmed.
+// Packets move hop by hop: directed routes, with parts by LID before and behind, by
+// the rules of IBTA volume 1, 14.2.2, others by the linear forwarding tables that were really programmed.
 // A wrong table drops or loops them, which is counted.
 //
 // What the simulator keeps and ibsim forgets: neighbour MTU, partition

@@ -103,7 +103,7 @@ func (p *port) checkSMP(fl *flight) access {
 // in between. No device checks the M_Key of those; what closes that way is the
 // SMP firewall.
 func (p *port) isLocal(fl *flight) bool {
-	return fl.origin != nil && fl.from.endPort() == p && (!fl.mad.IsDR() || fl.mad.HopCount() == 0)
+	return fl.origin != nil && fl.in == nil && fl.from.endPort() == p
 }
 
 // checkMKey is the M_Key check of an end port (IBTA volume 1, 14.2.4): what

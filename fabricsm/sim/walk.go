@@ -39,103 +39,37 @@ func (f *Fabric) launch(fl *flight) {
 	f.routeByLID(fl)
 }
 
-// launchDirected starts a directed-route SMP at its originator or responder.
-// Only pure directed routes are supported: both DR LIDs permissive.
-func (f *Fabric) launchDirected(fl *flight) {
-	m := &fl.mad
-	hops, pointer := m.HopCount(), m.HopPointer()
-	if hops > mad.MaxHops || m.DrSLID() != ib.PermissiveLID || m.DrDLID() != ib.PermissiveLID {
-		f.malformed(fl)
-		return
-	}
-	if m.Returning() {
-		// A responder that copied ibsim's request has pointer 0.
-		if pointer != hops+1 && pointer != 0 {
-			f.malformed(fl)
-			return
-		}
-		m.SetHopPointer(hops + 1)
-		f.walkBack(fl)
-		return
-	}
-	if pointer != 0 {
-		f.malformed(fl)
-		return
-	}
-	f.walkOut(fl)
-}
-
-// walkOut moves a request along its initial path.
-func (f *Fabric) walkOut(fl *flight) {
-	m, at := &fl.mad, fl.from
-	hops, path, back := m.HopCount(), m.InitialPath(), m.ReturnPath()
-	for hop := uint8(1); hop <= hops; hop++ {
-		out := at.node.egress(at, ib.PortNum(path[hop]), hop == 1)
-		if out == nil || !f.cross(out, true) {
-			f.undelivered(fl)
-			return
-		}
-		at = out.peer
-		back[hop] = byte(at.num)
-		m.SetHopPointer(hop + 1)
-	}
-	m.SetHopPointer(hops + 1)
-	if hops > 0 {
-		fl.in = at
-	}
-	f.arrive(fl, at)
-}
-
-// egress is the port through which a directed route may leave: any external
-// port of a switch, of others only the one where it starts.
-func (n *node) egress(in *port, num ib.PortNum, first bool) *port {
-	if num == 0 || int(num) >= len(n.ports) || n.sw == nil && (!first || num != in.num) {
-		return nil
-	}
-	return n.ports[num]
-}
-
-// walkBack moves a response along its return path.
-func (f *Fabric) walkBack(fl *flight) {
-	m, at := &fl.mad, fl.from
-	hops, path := m.HopCount(), m.ReturnPath()
-	for hop := hops; hop >= 1; hop-- {
-		out := at.node.egress(at, ib.PortNum(path[hop]), hop == hops)
-		if out == nil || !f.cross(out, true) {
-			f.undelivered(fl)
-			return
-		}
-		at = out.peer
-	}
-	m.SetHopPointer(0)
-	f.arrive(fl, at)
-}
-
-// routeByLID moves a packet by the forwarding tables.
+// routeByLID takes a packet to the port that has the LID it is for.
 func (f *Fabric) routeByLID(fl *flight) {
-	at, smp := fl.from, fl.mad.IsSMP()
-	if at.endPort().owns(fl.dlid) {
-		f.arrive(fl, at.endPort())
-		return
+	if at := f.forwardFrom(fl, fl.from); at != nil {
+		f.arrive(fl, at)
 	}
+}
+
+// forwardFrom moves a packet from a port by the forwarding tables to the end port
+// that has the LID it is for; nil: it ended on the way.
+func (f *Fabric) forwardFrom(fl *flight, at *port) *port {
+	if at.endPort().owns(fl.dlid) {
+		return at.endPort()
+	}
+	smp := fl.mad.IsSMP()
 	for range maxHops {
 		out := at
 		if at.node.sw != nil {
 			if at.endPort().owns(fl.dlid) {
 				fl.in = at
-				f.arrive(fl, at.endPort())
-				return
+				return at.endPort()
 			}
 			if out = at.node.forward(fl.dlid); out == nil {
 				f.stats.NoRoute++
-				at.counters.PortRcvSwitchRelayErrors = saturate16(at.counters.PortRcvSwitchRelayErrors, 1)
+				at.relayError()
 				f.undelivered(fl)
-				return
+				return nil
 			}
 		}
 		if !smp && !out.admitsGMP(fl, outbound) || !f.cross(out, smp) || !smp && out.peer.node.sw != nil && !out.peer.admitsGMP(fl, inbound) {
 			f.undelivered(fl)
-			return
+			return nil
 		}
 		if at = out.peer; at.node.sw == nil {
 			break
@@ -144,14 +78,14 @@ func (f *Fabric) routeByLID(fl *flight) {
 	switch {
 	case at.node.sw != nil:
 		f.stats.Looped++
-		f.undelivered(fl)
 	case !at.owns(fl.dlid):
 		f.stats.NoRoute++
-		f.undelivered(fl)
 	default:
 		fl.in = at
-		f.arrive(fl, at)
+		return at
 	}
+	f.undelivered(fl)
+	return nil
 }
 
 // admitsGMP asks a port's partition rules about a GMP that crosses it, and does

@@ -27,6 +27,8 @@ func TestOpenSMBringsTheFabricUp(t *testing.T) {
 		want string
 	}{
 		{"smpquery", []string{"nodeinfo", "4"}, "LocalPort"},
+		// By LID to leaf1, and then by its port 2; ibsim drops it.
+		{"smpquery", []string{"-c", "nodeinfo", f.PortInfo("leaf1", 0).LID.String(), "0,2"}, "0x0020000000000100"},
 		{"ibtracert", []string{"1", "4"}, "To ca"},
 		{"perfquery", []string{"1", "1"}, "PortXmitPkts"},
 		{"iblinkinfo", nil, "Active/  LinkUp"},
