@@ -114,7 +114,7 @@ func (t *Site) ways() []way {
 		{"h3", keyA, "a server that it shares with tenant B"},
 		{"sm", ib.DefaultPKeyLimited, "the adapter of the manager"},
 		{t.SwitchPort("h1", 1).Node, ib.DefaultPKeyFull, "its switch, as the full member that it is not"},
-		{t.SwitchPort("h2", 1).Node, ib.DefaultPKeyFull, "the switch of h2, likewise"},
+		{t.SwitchPort("h6", 1).Node, ib.DefaultPKeyFull, "the switch of h6, likewise"},
 		{"spine1", ib.DefaultPKeyFull, "a spine switch, likewise"},
 	}
 }

@@ -422,6 +422,33 @@ func TestSwitchMembership(t *testing.T) {
 	}
 }
 
+// TestReleaseKilled: whenever the manager is killed while it takes keys back, the next
+// one ends with none on any device.
+func TestReleaseKilled(t *testing.T) {
+	for n := 1; ; n++ {
+		l, err := netlist.Chain(netlist.Shape{Hosts: 2, Radix: 4})
+		e := newEnv(t, must(t, l, err), sim.Modern(), uint64(n))
+		e.start()
+		e.settle(time.Minute)
+		from := e.steps
+		e.StepKeys(&keymgr.Release{})
+		killed := e.Until(10*time.Second, func() bool { return e.steps >= from+n })
+		e.start()
+		e.Run(time.Second)
+		e.settle(time.Minute)
+		e.checkNone()
+		if t.Failed() {
+			t.Fatalf("killed after step %d", n)
+		}
+		if !killed {
+			if n < 30 {
+				t.Errorf("a release of %d steps, want more to crash at", n)
+			}
+			return
+		}
+	}
+}
+
 // TestNeighboursThatDisagree: a switch that shows another one a wrong node key is
 // told of, and put right, along with the one it told.
 func TestNeighboursThatDisagree(t *testing.T) {
