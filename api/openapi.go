@@ -70,6 +70,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.hostRoutes(a)
 	s.tenancyRoutes(a)
 	s.fabricRoutes(a)
+	s.topospecRoutes(a)
 	s.seenRoutes(a)
 
 	// Huma describes its own error shape beside every operation; ours takes
@@ -105,6 +106,7 @@ func tags() []*huma.Tag {
 		{Name: "inventory", Description: "Which hosts exist, their HCAs and their cabling."},
 		{Name: "hosts", Description: "Where each host stands, and why it is not admitted."},
 		{Name: "tenancy", Description: "Tenants, their clusters and the P_Keys of these."},
+		{Name: "topospec", Description: "Revisions of the declared topology, from draft to rollback."},
 		{Name: "fabric", Description: "What the subnet manager sees and does."},
 	}
 }

@@ -107,6 +107,8 @@ func statusOf(k admission.Kind) int {
 		return http.StatusTooManyRequests
 	case admission.Unavailable:
 		return http.StatusServiceUnavailable
+	case admission.Changed:
+		return http.StatusPreconditionFailed
 	default:
 		return http.StatusInternalServerError
 	}

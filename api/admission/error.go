@@ -23,6 +23,7 @@ const (
 	Refused                 // the caller may not, or evidence was not accepted
 	Limited                 // too many requests; try later
 	Unavailable             // the store or the fabric cannot answer now; try later
+	Changed                 // the object is not as the caller saw it
 )
 
 // String gives the kind in words.
@@ -40,6 +41,8 @@ func (k Kind) String() string {
 		return "limited"
 	case Unavailable:
 		return "unavailable"
+	case Changed:
+		return "changed"
 	default:
 		return "internal"
 	}

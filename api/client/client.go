@@ -108,9 +108,14 @@ func (c *Client) WithToken(token string) *Client {
 // call sends one request through h and decodes the answer into out, unless out
 // is nil.
 func (c *Client) call(ctx context.Context, h *http.Client, method, path string, in, out any) error {
+	return c.callMatching(ctx, h, method, path, "", in, out)
+}
+
+// callMatching is call with If-Match, unless that is empty.
+func (c *Client) callMatching(ctx context.Context, h *http.Client, method, path, match string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	resp, err := c.send(ctx, h, method, path, in)
+	resp, err := c.sendMatching(ctx, h, method, path, match, in)
 	if err != nil {
 		return err
 	}
@@ -131,6 +136,11 @@ func (c *Client) call(ctx context.Context, h *http.Client, method, path string, 
 
 // send sends one request and gives the response when it is a success.
 func (c *Client) send(ctx context.Context, h *http.Client, method, path string, in any) (*http.Response, error) {
+	return c.sendMatching(ctx, h, method, path, "", in)
+}
+
+// sendMatching is send with If-Match, unless that is empty.
+func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path, match string, in any) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -149,6 +159,9 @@ func (c *Client) send(ctx context.Context, h *http.Client, method, path string, 
 	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if match != "" {
+		req.Header.Set("If-Match", `"`+match+`"`)
 	}
 	if c.userAgent != "" {
 		req.Header.Set("User-Agent", c.userAgent)

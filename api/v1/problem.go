@@ -32,6 +32,7 @@ const (
 	CodeNotAcceptable    = "not_acceptable"     // 406: only JSON is spoken
 	CodeReadOnly         = "read_only"          // 409: this socket shows the fabric and changes nothing
 	CodeTimeout          = "timeout"            // 408: the request came too slowly
+	CodeChanged          = "changed"            // 412: the object is not of the version that If-Match names
 	CodeTooLarge         = "body_too_large"     // 413
 	CodeMediaType        = "media_type"         // 415: the body is not application/json
 	CodeInvalid          = "invalid_request"    // 422: well-formed, but values are wrong; see errors

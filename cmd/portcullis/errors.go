@@ -62,7 +62,7 @@ func exitCode(err error) int {
 
 // refusedByGuard reports an answer that means: understood, and no.
 func refusedByGuard(p *v1.Problem) bool {
-	return p.Status == http.StatusConflict || p.Status == http.StatusForbidden && p.Code != v1.CodeForbidden
+	return p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed || p.Status == http.StatusForbidden && p.Code != v1.CodeForbidden
 }
 
 // mistakes gives each mistake that a problem document lists.

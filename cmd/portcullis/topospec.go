@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,23 +13,25 @@ import (
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/discovered"
-	"portcullis/fabricsm/topospec/export"
+	"portcullis/fabricsm/topospec/forms"
 	"portcullis/fabricsm/topospec/generate"
-	"portcullis/fabricsm/topospec/native"
-	"portcullis/fabricsm/topospec/ndt"
-	"portcullis/fabricsm/topospec/topoconf"
 )
 
 func (a *app) topospecCommand() *cobra.Command {
 	c := group("topospec", "Check, convert, generate and compare declared topologies",
-		a.topospecCheck(), a.topospecConvert(), a.topospecGenerate(), a.topospecImport(), a.topospecDiff(), a.topospecSimulate())
+		a.topospecCheck(), a.topospecConvert(), a.topospecGenerate(), a.topospecImport(), a.topospecDiff(), a.topospecSimulate(),
+		a.topospecStatus(), a.topospecRevisions(), a.topospecShow(), a.topospecDraft(), a.topospecApprove(), a.topospecReject(),
+		a.topospecActivate(), a.topospecRollback())
+	c.Short = "Keep declared topologies: draft, check, simulate, approve, activate, roll back"
 	c.Long = `Check, convert, generate and compare declared topologies: which device belongs
-behind which switch port. These commands need no service and change nothing but the
-file that --out names.
+behind which switch port; and take the revisions that the service keeps through their
+life: draft, check, simulate, approve, activate, rollback.
 
 A FILE is a native revision (JSON or YAML), a topoconfig.conf, or what
 ibnetdiscover printed or ibsim reads; which one it is shows by its first line.
-- is standard input.`
+- is standard input. Where a FILE is wanted, a number is a revision of the service;
+a file of such a name is ./NAME. With files alone no service is needed, and nothing
+changes but the file that --out names.`
 	return c
 }
 
@@ -48,72 +48,29 @@ func (a *app) readInput(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// readRevision reads a file of any form.
-func (a *app) readRevision(name string, draft bool) (*topospec.Revision, error) {
+// readRevision reads a file of any form, or a revision of the service.
+func (a *app) readRevision(ctx context.Context, name string, draft bool) (*topospec.Revision, error) {
+	if number, ok := revisionNumber(name); ok {
+		return a.fetchRevision(ctx, number)
+	}
 	data, err := a.readInput(name)
 	if err != nil {
 		return nil, err
 	}
-	fabric := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-	switch start := bytes.TrimLeft(data[:min(64, len(data))], " \t\r\n"); {
-	case bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("format")):
-		if draft {
-			return native.ParseDraft(name, data)
-		}
-		return native.Parse(name, data)
-	case len(start) == 0, bytes.HasPrefix(start, []byte("0x")), bytes.HasPrefix(start, []byte("\uFEFF")):
-		f, err := topoconf.Parse(name, data)
-		if err != nil {
-			return nil, err
-		}
-		return f.Revision(name, fabric)
-	default:
-		return discovered.Parse(name, fabric, data)
-	}
+	return forms.Any(name, data, forms.Seal(!draft))
 }
 
-func (a *app) readSpec(name string, draft bool) (*topospec.Spec, error) {
-	r, err := a.readRevision(name, draft)
+func (a *app) readSpec(ctx context.Context, name string, draft bool) (*topospec.Spec, error) {
+	r, err := a.readRevision(ctx, name, draft)
 	if err != nil {
 		return nil, err
 	}
 	return topospec.Compile(name, r)
 }
 
-// topospecForms are what a revision can be written as.
-var topospecForms = slices.Concat([]string{"json", "yaml", "topoconfig", "topoconfig-types", "ibnetdiscover", "slurm", "ndt"}, listNames())
-
-func listNames() (names []string) {
-	for _, l := range export.Lists() {
-		names = append(names, string(l))
-	}
-	return names
-}
-
-func topospecText(s *topospec.Spec, form string) (string, error) {
-	switch form {
-	case "json":
-		return string(native.AppendTo(nil, s.Revision(), native.JSON)), nil
-	case "yaml":
-		return string(native.AppendTo(nil, s.Revision(), native.YAML)), nil
-	case "topoconfig":
-		return string(topoconf.FromRevision(s.Revision(), topoconf.TypesAny).AppendTo(nil)), nil
-	case "topoconfig-types":
-		return string(topoconf.FromRevision(s.Revision(), topoconf.TypesKnown).AppendTo(nil)), nil
-	case "ibnetdiscover":
-		return export.Ibnetdiscover(s), nil
-	case "slurm":
-		return export.Slurm(s)
-	case "ndt":
-		return ndt.Write(s)
-	default:
-		return export.GUIDs(s, export.List(form))
-	}
-}
-
 // writeSpec writes a revision to the file that --out names.
 func (a *app) writeSpec(s *topospec.Spec, form, file string) error {
-	text, err := topospecText(s, form)
+	text, err := forms.Text(s, form)
 	if err != nil {
 		return err
 	}
@@ -124,7 +81,7 @@ func (a *app) writeSpec(s *topospec.Spec, form, file string) error {
 }
 
 func (a *app) topospecConvert() *cobra.Command {
-	form, file, draft := topospecForms[0], "", false
+	form, file, draft := forms.Names()[0], "", false
 	cmd := &cobra.Command{
 		Use: "convert FILE", Short: "Write a topology in another form", Args: operands("FILE"),
 		Long: `Write a topology in another form:
@@ -141,8 +98,8 @@ func (a *app) topospecConvert() *cobra.Command {
 A native file that was edited is sealed again with --draft --to json (or yaml).`,
 		Example: `  portcullis topospec convert --to topoconfig rail-a.yaml --out topoconfig.conf
   portcullis topospec convert --draft --to yaml edited.yaml --out sealed.yaml`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.readSpec(args[0], draft)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.readSpec(cmd.Context(), args[0], draft)
 			if err != nil {
 				return err
 			}
@@ -150,7 +107,7 @@ A native file that was edited is sealed again with --draft --to json (or yaml).`
 		},
 	}
 	draftFlag(cmd, &draft)
-	cmd.Flags().Var(&choice{&form, topospecForms}, "to", "which form")
+	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "which form")
 	outFlag(cmd, &file)
 	return cmd
 }
@@ -161,8 +118,8 @@ func outFlag(cmd *cobra.Command, file *string) {
 
 // observed reads a file as a fabric that is looked at, and finds the Subnet
 // Manager's port in it.
-func (a *app) observed(name string, s *topospec.Spec, sm string) (*topo.Fabric, topo.PortID, error) {
-	r, err := a.readRevision(name, true)
+func (a *app) observed(ctx context.Context, name string, s *topospec.Spec, sm string) (*topo.Fabric, topo.PortID, error) {
+	r, err := a.readRevision(ctx, name, true)
 	if err != nil {
 		return nil, topo.None, err
 	}
@@ -242,7 +199,7 @@ the columns name and guid must be there. --slots prints a manifest to be filled 
 			return a.writeSpec(s, form, file)
 		},
 	}
-	cmd.Flags().Var(&choice{&form, topospecForms}, "to", "which form")
+	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "which form")
 	cmd.Flags().BoolVar(&slots, "slots", false, "print the manifest that the design needs, without GUIDs")
 	outFlag(cmd, &file)
 	return cmd

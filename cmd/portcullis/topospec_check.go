@@ -38,16 +38,22 @@ type checked struct {
 func (a *app) topospecCheck() *cobra.Command {
 	draft, cables := false, false
 	cmd := &cobra.Command{
-		Use: "check FILE", Short: "Read a topology and tell what is wrong or suspicious in it", Args: operands("FILE"),
+		Use: "check FILE", Aliases: []string{"validate"}, Short: "Read a topology and tell what is wrong or suspicious in it", Args: operands("FILE"),
 		Long: `Read a topology strictly, and tell what is suspicious in it: ports that a model has
 not, an aggregation node that was forgotten, rails that cross, unequal numbers of
 cables, what no Subnet Manager reaches.
 
 What cannot be law at all (a GUID or port used twice, a cut file, an unknown word)
 is an error with line, object, cause and what to do, and status 1. So is a finding;
-0 means that there is none.`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.readSpec(args[0], draft)
+0 means that there is none.
+
+With the number of a revision the service checks it, notes that, and tells the guards
+that refuse it whatever the fabric shows, with status 3.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if number, ok := revisionNumber(args[0]); ok {
+				return a.validateOnline(cmd.Context(), number)
+			}
+			s, err := a.readSpec(cmd.Context(), args[0], draft)
 			if err != nil {
 				return err
 			}
@@ -99,12 +105,12 @@ ibnetdiscover printed. --ufm prints the shape of UFM's Topology_Compare.
 Ends with status 0 when there is no difference, 1 when there is one, and 2 when the
 two could not be compared.`,
 		Example: `  ibnetdiscover | portcullis topospec diff --cables rail-a.yaml -`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			x, err := a.readSpec(args[0], draft)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x, err := a.readSpec(cmd.Context(), args[0], draft)
 			if err != nil {
 				return &troubled{err}
 			}
-			y, err := a.readSpec(args[1], draft)
+			y, err := a.readSpec(cmd.Context(), args[1], draft)
 			if err != nil {
 				return &troubled{err}
 			}
@@ -144,9 +150,9 @@ func showDifferences(w *columns, r *diff.Report) {
 }
 
 func (a *app) topospecSimulate() *cobra.Command {
-	active, sm, draft := "", "", false
+	active, sm, mode, draft := "", "", "", false
 	cmd := &cobra.Command{
-		Use: "simulate NEXT OBSERVED", Short: "Tell what activating a topology would do to a fabric", Args: operands("NEXT", "OBSERVED"),
+		Use: "simulate NEXT [OBSERVED]", Short: "Tell what activating a topology would do to a fabric", Args: oneOrTwo("NEXT", "OBSERVED"),
 		Long: `Tell what activating a topology would do to a fabric as ibnetdiscover sees it: which
 ports enforcement would switch off or hold, whose they are, how many links it
 covers, and which guards refuse it. Nothing is changed.
@@ -154,21 +160,32 @@ covers, and which guards refuse it. Nothing is changed.
 --active names the revision in force. --sm names the node GUID of the Subnet Manager,
 if NEXT has no device of role sm.
 
+With the number of a revision and without OBSERVED the service tells what it would do
+to the fabric as it is seen now, in the mode that --mode names: whose hosts and tenants
+the ports are, too. It notes that somebody looked.
+
 Ends with status 0 when it may be activated, and 3 when a guard refuses it.`,
 		Example: `  ibnetdiscover > now.topo
-  portcullis topospec simulate --active rail-a-41.yaml rail-a-42.yaml now.topo`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			next, err := a.readSpec(args[0], draft)
+  portcullis topospec simulate --active rail-a-41.yaml rail-a-42.yaml now.topo
+  portcullis topospec simulate 42`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.simulateOnline(cmd.Context(), args[0], mode)
+			}
+			if mode != "" {
+				return &usageError{msg: "--mode is for revisions of the service", hint: "without OBSERVED the service simulates"}
+			}
+			next, err := a.readSpec(cmd.Context(), args[0], draft)
 			if err != nil {
 				return err
 			}
 			in := simulate.Input{Next: next}
 			if active != "" {
-				if in.Active, err = a.readSpec(active, false); err != nil {
+				if in.Active, err = a.readSpec(cmd.Context(), active, false); err != nil {
 					return err
 				}
 			}
-			if in.Fabric, in.SM, err = a.observed(args[1], next, sm); err != nil {
+			if in.Fabric, in.SM, err = a.observed(cmd.Context(), args[1], next, sm); err != nil {
 				return err
 			}
 			r := simulate.Run(in)
@@ -184,6 +201,7 @@ Ends with status 0 when it may be activated, and 3 when a guard refuses it.`,
 	draftFlag(cmd, &draft)
 	cmd.Flags().StringVar(&active, "active", "", "the revision in force")
 	cmd.Flags().StringVar(&sm, "sm", "", "node GUID that the Subnet Manager runs on")
+	modeFlag(cmd, &mode)
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/discovered"
+	"portcullis/fabricsm/topospec/forms"
 	"portcullis/fabricsm/topospec/generate"
 	"portcullis/fabricsm/topospec/ndt"
 )
@@ -51,7 +52,7 @@ for each device of the plans. Lines of other networks are left out, and counted.
 	cmd.Flags().StringVar(&in.fabric, "fabric", "", "name of the fabric")
 	cmd.Flags().Var(&choice{&in.from, topospecInputs}, "format", "what FILE is: observed or ndt")
 	cmd.Flags().StringVar(&in.manifest, "manifest", "", "CSV with the GUIDs of the devices that plans name")
-	cmd.Flags().Var(&choice{&form, topospecForms}, "to", "which form")
+	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "which form")
 	outFlag(cmd, &file)
 	return cmd
 }

@@ -105,7 +105,7 @@ func (s *service) attach(ctx context.Context) error {
 	link := fabric.New(fabric.Options{Store: s.store, Log: s.log})
 	s.link.Store(link)
 	defer s.observer.Gone()
-	o, err := s.driverOptions(port, link)
+	o, err := s.driverOptions(ctx, port, link)
 	if err != nil {
 		return errors.Join(err, port.Close())
 	}
@@ -128,8 +128,8 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, keyAgents(&core.ClassKeys))
 }
 
-func (s *service) driverOptions(port transport.Port, link *fabric.Link) (driver.Options, error) {
-	core := s.core()
+func (s *service) driverOptions(ctx context.Context, port transport.Port, link *fabric.Link) (driver.Options, error) {
+	core := s.withDeclared(ctx, s.core())
 	core.IntentWait = intentWait
 	notes := &routingNotes{engines: core.Engines, log: s.log}
 	kept, ring, err := s.config.Fabric.Keys.openKeys(link, s.config.path, &core)
@@ -143,12 +143,14 @@ func (s *service) driverOptions(port transport.Port, link *fabric.Link) (driver.
 			link.OnEvent(e)
 			s.observer.OnEvent(e)
 			s.marks.told.event(e)
+			s.topospec.OnEvent(e)
 		},
 		OnKeys: s.observer.OnKeys,
 		OnView: func(v *sm.View) {
 			link.OnView(v)
 			s.observer.OnView(v)
 			s.marks.view()
+			s.topospec.OnView()
 			s.seen(v)
 			notes.view(v)
 			s.drawn(ring.fill())

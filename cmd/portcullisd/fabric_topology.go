@@ -1,34 +1,40 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
+	"time"
 
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/native"
-	"portcullis/fabricsm/topospec/topoconf"
+	"portcullis/fabricsm/topospec/forms"
 )
 
 // topologyConfig names the declared topology, and what follows from a difference.
 type topologyConfig struct {
-	File string `yaml:"file"`
-	Mode string `yaml:"mode"`
+	File       string        `yaml:"file"`
+	Mode       string        `yaml:"mode"`
+	TwoPersons bool          `yaml:"two_persons"`
+	Watch      time.Duration `yaml:"watch"`
+	Allowance  int           `yaml:"allowance"`
 }
 
-func defaultTopology() topologyConfig { return topologyConfig{Mode: topospec.Observe.String()} }
+func defaultTopology() topologyConfig {
+	return topologyConfig{Mode: topospec.Observe.String(), TwoPersons: true, Watch: 5 * time.Minute, Allowance: 10}
+}
 
 func (t *topologyConfig) check(k *checker, key string) {
 	k.oneOf(key+".mode", t.Mode, topospec.Observe.String(), topospec.Warn.String(), topospec.Enforce.String())
 	if t.File == "" && t.Mode != topospec.Observe.String() {
-		k.wrong(key+".mode", "%s: nothing is declared; name a file", t.Mode)
+		k.wrong(key+".mode", "%s: nothing is declared; name a file, or give the mode to: portcullis topospec activate", t.Mode)
 	}
+	if t.Watch != 0 {
+		k.between(key+".watch", t.Watch, time.Second, 24*time.Hour)
+	}
+	within(k, key+".allowance", t.Allowance, 0, 1000)
 }
 
 func (t *topologyConfig) flags(f *smFlags, key string) {
@@ -54,15 +60,7 @@ func readTopology(name string) (*topospec.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r *topospec.Revision
-	if start := bytes.TrimLeft(data[:min(64, len(data))], " \t\r\n"); bytes.HasPrefix(start, []byte("{")) || bytes.HasPrefix(start, []byte("format")) {
-		r, err = native.Parse(name, data)
-	} else {
-		var f topoconf.File
-		if f, err = topoconf.Parse(name, data); err == nil {
-			r, err = f.Revision(name, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
-		}
-	}
+	r, err := forms.Declared(name, data, forms.Sealed)
 	if err != nil {
 		return nil, err
 	}

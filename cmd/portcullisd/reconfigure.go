@@ -152,12 +152,16 @@ func (s *service) reconfigure(ctx context.Context) error {
 	}
 	core := s.core()
 	r := compare("", s.config, c, &core, &next)
-	was := core.Topology
+	was := s.withDeclared(ctx, core).Topology
 	core = withPolicy(core, &r)
 	s.current.Store(&core)
+	s.topospec.SetRules(c.Fabric.Topology.rules())
 	r.apply(ctx, s.marks, s.log, s.config.file)
-	core.Topology = newTopology(ctx, s.marks, s.log, &was, &next.Topology)
-	s.current.Store(&core)
+	now := s.withDeclared(ctx, next).Topology
+	if newTopology(ctx, s.marks, s.log, &was, &now) == now {
+		core.Topology = next.Topology
+		s.current.Store(&core)
+	}
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/store"
+	"portcullis/api/topology"
 	"portcullis/cmd/internal/version"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -41,6 +42,8 @@ type service struct {
 
 	observer *seen.Observer // nil without the sm role
 	marks    *marks         // nil without the sm role
+	topospec *topology.Service
+	declared atomic.Pointer[topology.Wanted] // what was in force last
 	link     atomic.Pointer[fabric.Link]
 	current  atomic.Pointer[sm.Config] // nil: as at the start
 }
@@ -64,11 +67,15 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	if err := s.startWatch(ctx, group); err != nil {
 		return err
 	}
+	if err := s.startTopospec(ctx, group); err != nil {
+		return err
+	}
 	if err := s.startAPI(ctx, group); err != nil {
 		return err
 	}
 	if c.has(roleSM) {
-		for _, n := range c.Fabric.Keys.keyNotices(&p.core) {
+		core := s.withDeclared(ctx, p.core)
+		for _, n := range c.Fabric.Keys.keyNotices(&core) {
 			log.Warn(n)
 		}
 		if c.Fabric.Enforcement != "verified" {
@@ -142,7 +149,7 @@ func (s *service) newServer(b api.Backend) *api.Server {
 	registry := newRegistry(s.observer)
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
-		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions,
+		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec,
 	}
 	if s.observer != nil {
 		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil

@@ -65,6 +65,24 @@ func (o *Observer) OnView(v *sm.View) {
 // OnEvent takes an event of the subnet manager. It does not block.
 func (o *Observer) OnEvent(e sm.Event) { o.log.add(o.now(), e, o.ownerOf(offender(e))) }
 
+// View gives what the subnet manager showed last. It is not to be written to.
+func (o *Observer) View() (*sm.View, error) {
+	x, err := o.seen()
+	if err != nil {
+		return nil, err
+	}
+	return x.View, nil
+}
+
+// OwnerAt gives the host at a place where a node is seen, and its tenant, as inventory
+// has them; "" for none. A node counts only where nothing is cabled to the place.
+func (o *Observer) OwnerAt(pl ib.Place, node ib.GUID) (host, tenant string) {
+	if host = o.cables()[pl]; host == "" {
+		host = o.hosts()[node]
+	}
+	return host, o.tenants()[host]
+}
+
 // Gone forgets the fabric: the subnet manager has lost it.
 func (o *Observer) Gone() { o.newest.Store(nil) }
 

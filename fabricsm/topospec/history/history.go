@@ -1,7 +1,8 @@
-// Package history keeps the revisions of a fabric: who drafted, approved, activated
-// and rolled back which, each named by the digest of its content and of its parent.
-// It decides nothing by the clock and stores nothing: times are given, and what it
-// holds can be written down and taken up again by the caller.
+// Package history holds the rules by which revisions of a fabric come into force: who
+// drafted, approved, activated and rolled back which, each named by the digest of its
+// content and of its parent. It decides nothing by the clock and stores nothing: times
+// and contents are given, and what it holds can be written down and taken up again by
+// the caller.
 package history
 
 import (
@@ -11,8 +12,6 @@ import (
 	"time"
 
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/topospec/diff"
-	"portcullis/fabricsm/topospec/simulate"
 )
 
 // Status is where a revision is in its life.
@@ -65,24 +64,35 @@ type Approval struct {
 type Entry struct {
 	Number    uint64          `json:"revision"`
 	Digest    topospec.Digest `json:"digest"`
-	Parent    topospec.Digest `json:"parent"`
+	Parent    topospec.Digest `json:"parent"` // in force when it was drafted; zero: none was
 	Author    Person          `json:"author"`
+	Drafted   time.Time       `json:"drafted"`
 	Status    Status          `json:"status"`
 	Approvals []Approval      `json:"approvals,omitempty"`
+	Mode      topospec.Mode   `json:"mode"` // that it was last in force in
 	Activated time.Time       `json:"activated,omitzero"`
-	Why       string          `json:"why,omitempty"` // of a rejection or rollback
+	Why       string          `json:"why,omitempty"` // of the last step of its life
+}
+
+// Rules say who may put what into force. The zero Rules ask for two persons.
+type Rules struct {
+	// Alone lets the author's own word count as one of those that are needed.
+	Alone bool
 }
 
 // History is the chain of one fabric. The zero History is that of a fabric without
 // a revision.
 type History struct {
+	Rules   Rules
 	entries []Entry
-	specs   map[topospec.Digest]*topospec.Spec
 	active  int // index + 1, 0: none
 }
 
-// MaxEntries bounds the revisions that are kept.
-const MaxEntries = 10_000
+// Limits of what is kept.
+const (
+	MaxEntries = 10_000
+	MaxDrafts  = 32 // that wait for somebody
+)
 
 // Errors of the package.
 var (
@@ -90,73 +100,42 @@ var (
 	ErrNotFound = errors.New("no such revision")
 )
 
-// Active gives the revision in force and its entry, nil if there is none.
-func (h *History) Active() (*topospec.Spec, *Entry) {
+// Active gives the entry of the revision in force, nil if there is none.
+func (h *History) Active() *Entry {
 	if h.active == 0 {
-		return nil, nil
+		return nil
 	}
 	e := h.entries[h.active-1]
-	return h.specs[e.Digest], &e
+	return &e
+}
+
+// Before gives the entry that was in force before the present one, nil if there is
+// none, or it is not kept any more.
+func (h *History) Before() *Entry {
+	in := h.Active()
+	if in == nil || in.Parent.IsZero() {
+		return nil
+	}
+	i := slices.IndexFunc(h.entries, func(e Entry) bool { return e.Digest == in.Parent })
+	if i < 0 {
+		return nil
+	}
+	e := h.entries[i]
+	return &e
 }
 
 // Entries gives all entries, the oldest first.
 func (h *History) Entries() []Entry { return slices.Clone(h.entries) }
 
-// Restore takes up a history that was written down: its chain must hold, and the
-// content of every entry must be what its digest says.
-func Restore(entries []Entry, content func(topospec.Digest) *topospec.Spec) (*History, error) {
-	h := &History{specs: map[topospec.Digest]*topospec.Spec{}}
-	for i, e := range entries {
-		s := content(e.Digest)
-		switch {
-		case s == nil:
-			return nil, fmt.Errorf("revision %d: its content is missing", e.Number)
-		case s.Digest() != e.Digest || s.Revision().Number != e.Number || s.Revision().Parent != e.Parent:
-			return nil, fmt.Errorf("revision %d: its content is not what its digest %s says", e.Number, e.Digest.Short())
-		case i > 0 && e.Number <= entries[i-1].Number:
-			return nil, fmt.Errorf("revision %d: it comes after %d", e.Number, entries[i-1].Number)
-		case !e.Parent.IsZero() && h.specs[e.Parent] == nil:
-			return nil, fmt.Errorf("revision %d: its parent %s is not in the history", e.Number, e.Parent.Short())
-		case e.Status == Active && h.active != 0:
-			return nil, fmt.Errorf("revision %d: revision %d is active, too", e.Number, h.entries[h.active-1].Number)
-		}
-		e.Approvals = slices.Clone(e.Approvals)
-		h.entries, h.specs[e.Digest] = append(h.entries, e), s
-		if e.Status == Active {
-			h.active = i + 1
-		}
-	}
-	return h, nil
-}
-
-// Draft takes a revision that somebody wrote. It gets the next number and the
-// revision in force as its parent, whatever the file says; what it gives is the
-// digest that approvals are for.
-func (h *History) Draft(r *topospec.Revision, author Person) (*topospec.Spec, error) {
-	if author == "" {
-		return nil, fmt.Errorf("draft: %w: say who wrote it", ErrRefused)
-	}
-	if len(h.entries) >= MaxEntries {
-		return nil, fmt.Errorf("draft: %w: %d revisions are kept, no more", ErrRefused, MaxEntries)
-	}
-	next := r.Clone()
-	next.Number, next.Parent = 1, topospec.Digest{}
-	if n := len(h.entries); n > 0 {
-		next.Number = h.entries[n-1].Number + 1
-	}
-	if _, e := h.Active(); e != nil {
-		next.Parent = e.Digest
-	}
-	s, err := topospec.Compile("draft", next)
+// Find gives the entry of a revision.
+func (h *History) Find(number uint64) (*Entry, error) {
+	e, err := h.find(number)
 	if err != nil {
 		return nil, err
 	}
-	if h.specs == nil {
-		h.specs = map[topospec.Digest]*topospec.Spec{}
-	}
-	h.specs[s.Digest()] = s
-	h.entries = append(h.entries, Entry{Number: next.Number, Digest: s.Digest(), Parent: next.Parent, Author: author})
-	return s, nil
+	c := *e
+	c.Approvals = slices.Clone(e.Approvals)
+	return &c, nil
 }
 
 func (h *History) find(number uint64) (*Entry, error) {
@@ -165,6 +144,70 @@ func (h *History) find(number uint64) (*Entry, error) {
 		return nil, fmt.Errorf("revision %d: %w", number, ErrNotFound)
 	}
 	return &h.entries[i], nil
+}
+
+// Restore takes up a history that was written down. What of it was dropped since (see
+// Prune) need not be there.
+func Restore(rules Rules, entries []Entry) (*History, error) {
+	h := &History{Rules: rules, entries: make([]Entry, 0, len(entries))}
+	for i, e := range entries {
+		switch {
+		case e.Number == 0 || e.Digest.IsZero():
+			return nil, fmt.Errorf("entry %d of the history of revisions has no number or no digest", i+1)
+		case i > 0 && e.Number <= entries[i-1].Number:
+			return nil, fmt.Errorf("revision %d: it comes after %d", e.Number, entries[i-1].Number)
+		case e.Status == Active && h.active != 0:
+			return nil, fmt.Errorf("revision %d: revision %d is active, too", e.Number, h.entries[h.active-1].Number)
+		}
+		e.Approvals = slices.Clone(e.Approvals)
+		h.entries = append(h.entries, e)
+		if e.Status == Active {
+			h.active = i + 1
+		}
+	}
+	return h, nil
+}
+
+// Check refuses a content that is not that of an entry.
+func (e *Entry) Check(s *topospec.Spec) error {
+	if s.Digest() != e.Digest || s.Revision().Number != e.Number || s.Revision().Parent != e.Parent {
+		return fmt.Errorf("revision %d: its content is not what its digest %s says", e.Number, e.Digest.Short())
+	}
+	return nil
+}
+
+// Draft takes a revision that somebody wrote. It gets the next number and the
+// revision in force as its parent, whatever the file says; what it gives is the
+// content that approvals are for. source names the file in errors.
+func (h *History) Draft(source string, r *topospec.Revision, author Person, at time.Time) (*topospec.Spec, error) {
+	drafts := 0
+	for i := range h.entries {
+		if h.entries[i].Status == Draft {
+			drafts++
+		}
+	}
+	switch {
+	case author == "":
+		return nil, fmt.Errorf("draft: %w: say who wrote it", ErrRefused)
+	case len(h.entries) >= MaxEntries:
+		return nil, fmt.Errorf("draft: %w: %d revisions are kept, no more", ErrRefused, MaxEntries)
+	case drafts >= MaxDrafts:
+		return nil, fmt.Errorf("draft: %w: %d drafts wait for somebody, no more may; reject those that nobody wants", ErrRefused, drafts)
+	}
+	next := r.Clone()
+	next.Number, next.Parent = 1, topospec.Digest{}
+	if n := len(h.entries); n > 0 {
+		next.Number = h.entries[n-1].Number + 1
+	}
+	if e := h.Active(); e != nil {
+		next.Parent = e.Digest
+	}
+	s, err := topospec.Compile(source, next)
+	if err != nil {
+		return nil, err
+	}
+	h.entries = append(h.entries, Entry{Number: next.Number, Digest: s.Digest(), Parent: next.Parent, Author: author, Drafted: at})
+	return s, nil
 }
 
 // Approve notes a person's word for a draft. digest is that of what they saw.
@@ -181,6 +224,8 @@ func (h *History) Approve(number uint64, digest topospec.Digest, by Person, at t
 		return fmt.Errorf("approve revision %d: %w: what was looked at is %s, the draft is %s; look again", number, ErrRefused, digest.Short(), e.Digest.Short())
 	case slices.ContainsFunc(e.Approvals, func(a Approval) bool { return a.By == by }):
 		return fmt.Errorf("approve revision %d: %w: %s has approved it", number, ErrRefused, by)
+	case by == e.Author && !h.Rules.Alone:
+		return fmt.Errorf("approve revision %d: %w: %s wrote it; somebody else must approve it", number, ErrRefused, by)
 	}
 	e.Approvals = append(e.Approvals, Approval{by, at, digest})
 	return nil
@@ -199,132 +244,21 @@ func (h *History) Reject(number uint64, by Person, why string) error {
 	return nil
 }
 
-// Activate puts a draft into force. report is the simulation against the fabric as
-// it is now. Guards that refuse can be overruled by nobody here: they are answered
-// by another draft. Times are the caller's.
-func (h *History) Activate(number uint64, report *simulate.Report, at time.Time) (*topospec.Spec, error) {
-	e, err := h.find(number)
-	if err != nil {
-		return nil, err
-	}
-	active, in := h.Active()
-	switch {
-	case e.Status != Draft:
-		return nil, fmt.Errorf("activate revision %d: %w: it is %v", number, ErrRefused, e.Status)
-	case in == nil && !e.Parent.IsZero() || in != nil && e.Parent != in.Digest:
-		return nil, fmt.Errorf("activate revision %d: %w: it was made from %s, which is not in force any more; draft it again", number, ErrRefused, e.Parent.Short())
-	case report == nil:
-		return nil, fmt.Errorf("activate revision %d: %w: it was not simulated", number, ErrRefused)
-	case len(report.Refused) > 0:
-		return nil, fmt.Errorf("activate revision %d: %w: %s; %s", number, ErrRefused, report.Refused[0].Text, report.Refused[0].Do)
-	}
-	if missing := h.unapproved(active, e); missing != nil {
-		return nil, fmt.Errorf("activate revision %d: %w", number, missing)
-	}
-	if in != nil {
-		h.entries[h.active-1].Status = Superseded
-	}
-	e.Status, e.Activated = Active, at
-	h.active = slices.IndexFunc(h.entries, func(x Entry) bool { return x.Number == number }) + 1
-	return h.specs[e.Digest], nil
-}
-
-// unapproved says which approval is missing. One person other than the author is
-// always needed but for the very first revision; two when the change touches what
-// the policy in force says. The author never counts.
-func (h *History) unapproved(active *topospec.Spec, e *Entry) error {
-	persons := 0
-	for _, a := range e.Approvals {
-		if a.By != e.Author && a.Digest == e.Digest {
-			persons++
-		}
-	}
-	needed, why := 1, "somebody other than its author must approve it"
-	if touched := Touched(active, h.specs[e.Digest]); len(touched) > 0 {
-		needed, why = 2, fmt.Sprintf("it touches %v: two persons other than its author must approve it", touched)
-	}
-	if persons < needed {
-		return fmt.Errorf("%w: %s, %d did", ErrRefused, why, persons)
-	}
-	return nil
-}
-
-// Touched gives the kinds of changes of a revision that need two persons by the
-// policy in force, or, when none is in force, by its own.
-func Touched(active, next *topospec.Spec) []topospec.Touch {
-	policy := &next.Revision().Policy
-	if active != nil {
-		policy = &active.Revision().Policy
-	}
-	var touched []topospec.Touch
-	for t := topospec.TouchNewDevice; t <= topospec.TouchPolicy; t++ {
-		if slices.Contains(policy.Two, t) && touches(active, next, t) {
-			touched = append(touched, t)
-		}
-	}
-	return touched
-}
-
-func touches(active, next *topospec.Spec, t topospec.Touch) bool {
-	if active == nil {
-		return true
-	}
-	if t == topospec.TouchPolicy {
-		return slices.ContainsFunc(diff.Compare(active, next, diff.Everything).Items, func(i diff.Item) bool { return i.Kind == diff.PolicyChanged })
-	}
-	return linkTouched(active, next, t) || t == topospec.TouchServiceLink && linkTouched(next, active, t)
-}
-
-// linkTouched reports a link of b that a has not, and that is of a kind.
-func linkTouched(a, b *topospec.Spec, t topospec.Touch) bool {
-	links := b.Revision().Links
-	for i := range links {
-		l := &links[i]
-		old, peer := a.LinkAt(a.SlotOf(l.A))
-		if old != nil && peer == l.B && old.State == l.State {
+// Prune forgets the oldest entries so that no more than keep are left, and gives them:
+// never a draft, the revision in force, or the one before it.
+func (h *History) Prune(keep int) (dropped []Entry) {
+	in, before := h.Active(), h.Before()
+	excess := len(h.entries) - keep
+	kept := h.entries[:0:0]
+	for _, e := range h.entries {
+		bound := e.Status == Draft || in != nil && e.Number == in.Number || before != nil && e.Number == before.Number
+		if len(dropped) < excess && !bound && e.Number != h.entries[len(h.entries)-1].Number {
+			dropped = append(dropped, e)
 			continue
 		}
-		for _, e := range [2]topospec.End{l.A, l.B} {
-			id := b.DeviceByGUID(e.GUID)
-			if id == topospec.None {
-				continue
-			}
-			known := a.DeviceByGUID(e.GUID) != topospec.None
-			if t == topospec.TouchNewDevice && !known || t == topospec.TouchServiceLink && (l.Class == topospec.ClassService || b.Device(id).Role == topospec.RoleSM) {
-				return true
-			}
-		}
+		kept = append(kept, e)
 	}
-	return false
+	h.entries = kept
+	h.active = slices.IndexFunc(h.entries, func(e Entry) bool { return e.Status == Active }) + 1
+	return dropped
 }
-
-// Rollback puts the revision that was in force before the present one into force
-// again, without approval: it was approved once. report is its simulation against
-// the fabric as it is now; the guards of score, coverage and own path must hold,
-// unless the caller must get out of a revision that is worse (report nil).
-func (h *History) Rollback(by Person, why string, report *simulate.Report, at time.Time) (*topospec.Spec, error) {
-	_, in := h.Active()
-	if in == nil || in.Parent.IsZero() {
-		return nil, fmt.Errorf("rollback: %w: nothing was in force before", ErrRefused)
-	}
-	if by == "" || why == "" {
-		return nil, fmt.Errorf("rollback of revision %d: %w: say who does it and why", in.Number, ErrRefused)
-	}
-	i := slices.IndexFunc(h.entries, func(e Entry) bool { return e.Digest == in.Parent })
-	if report != nil {
-		for _, r := range report.Refused {
-			if r.Guard == simulate.GuardScore || r.Guard == simulate.GuardCoverage || r.Guard == simulate.GuardOwnPath {
-				return nil, fmt.Errorf("rollback to revision %d: %w: %s; %s", h.entries[i].Number, ErrRefused, r.Text, r.Do)
-			}
-		}
-	}
-	left := &h.entries[h.active-1]
-	left.Status, left.Why = RolledBack, fmt.Sprintf("%s: %s", by, why)
-	h.entries[i].Status, h.entries[i].Activated = Active, at
-	h.active = i + 1
-	return h.specs[h.entries[i].Digest], nil
-}
-
-// Worse reports that a fabric under a new revision verifies fewer links than
-// before by more than the flips that its simulation foretold: a rollback is due.
-func Worse(before, after int, report *simulate.Report) bool { return after < before-report.Flips }

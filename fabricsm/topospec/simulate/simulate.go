@@ -15,11 +15,17 @@ import (
 	"portcullis/fabricsm/topospec/product"
 )
 
-// Directory says whose a device is. It may be nil.
+// Directory says who answers for what is cabled to a switch port. It may be nil.
 type Directory interface {
-	// Owner gives the host that a node GUID belongs to, and the tenant that uses it; ""
-	// for none.
-	Owner(g ib.GUID) (host, tenant string)
+	// Owner gives the host that is at a place where a node GUID is seen, and the tenant
+	// that uses it; "" for none. The place counts first: a GUID can be made up.
+	Owner(at ib.Place, seen ib.GUID) (host, tenant string)
+}
+
+// Ask is what somebody asks for in a simulation.
+type Ask struct {
+	Mode topospec.Mode // that Next is to be in force in
+	Now  topospec.Mode // that Active is in force in
 }
 
 // Input is what a simulation needs.
@@ -30,6 +36,9 @@ type Input struct {
 	SM     topo.PortID  // the Subnet Manager's own port
 	Owners Directory
 	Now    time.Time // for the freeze windows; zero: they are not looked at
+	// Ask says which modes count; nil: those of the policies, and Next must pass all
+	// guards whatever its mode.
+	Ask *Ask
 }
 
 // Hit is a port that would change, and who feels it.
@@ -82,7 +91,8 @@ type Report struct {
 	Hosts    int               `json:"hosts_hit"`    //
 	Tenants  []string          `json:"tenants_hit"`  //
 	Refused  []Refusal         `json:"refused"`      // empty: it may be activated
-	Mode     topospec.Mode     `json:"mode"`         // that the next revision asks for
+	Cautions []Refusal         `json:"cautions"`     // guards that would refuse a mode in which something follows from differences
+	Mode     topospec.Mode     `json:"mode"`         // that it would be in force in
 	Would    bool              `json:"would_act_on"` // the hits are acted on: the mode is enforce
 }
 
@@ -94,7 +104,10 @@ func Run(in Input) *Report {
 	next := sweep(in.Next, &in)
 	r := &Report{
 		Expected: in.Next.NumActive(), Verified: next.judge.Verified(), Score: next.judge.Score(), Missing: next.judge.NumMissing(),
-		Mode: in.Next.Revision().Policy.Mode, Hits: []Hit{}, Tenants: []string{}, Refused: []Refusal{},
+		Mode: in.Next.Revision().Policy.Mode, Hits: []Hit{}, Tenants: []string{}, Refused: []Refusal{}, Cautions: []Refusal{},
+	}
+	if in.Ask != nil {
+		r.Mode = in.Ask.Mode
 	}
 	r.Would = r.Mode == topospec.Enforce
 	var now *swept
@@ -140,6 +153,11 @@ func bad(c judge.Change) bool {
 	return c.Ruling.Would == judge.Disable || c.Ruling.Would == judge.Hold
 }
 
+// promotes reports that something would be acted on which was not before.
+func (in *Input) promotes() bool {
+	return in.Ask != nil && in.Ask.Mode == topospec.Enforce && in.Ask.Now < topospec.Enforce
+}
+
 func (r *Report) compare(in *Input, now, next *swept) {
 	guard := judge.NewGuard(in.Fabric, in.SM, func(topo.PortID) bool { return true })
 	hosts, tenants := map[string]bool{}, map[string]bool{}
@@ -149,7 +167,8 @@ func (r *Report) compare(in *Input, now, next *swept) {
 		if now != nil {
 			was, known = now.ruling[at]
 		}
-		wasBad := known && bad(was)
+		// What is acted on for the first time is a change, too.
+		wasBad := known && bad(was) && !in.promotes()
 		switch {
 		case bad(c) && !wasBad:
 			r.Flips++
@@ -168,7 +187,7 @@ func (r *Report) compare(in *Input, now, next *swept) {
 			h.Action = judge.Keep
 		}
 		if in.Owners != nil {
-			h.Host, h.Tenant = in.Owners.Owner(c.Seen.GUID)
+			h.Host, h.Tenant = in.Owners.Owner(at, c.Seen.GUID)
 		} else if id := in.Next.DeviceByGUID(c.Seen.GUID); id != topospec.None {
 			h.Host = in.Next.Device(id).Host
 		}
@@ -217,6 +236,34 @@ func (r *Report) refuse(g Guard, do, format string, args ...any) {
 	r.Refused = append(r.Refused, Refusal{g, fmt.Sprintf(format, args...), do})
 }
 
+// caution refuses, unless nothing follows from differences in the mode that is asked
+// for: a fabric that is being cabled is observed before all of it is there.
+func (r *Report) caution(in *Input, g Guard, do, format string, args ...any) {
+	if in.Ask == nil || in.Ask.Mode > topospec.Observe {
+		r.refuse(g, do, format, args...)
+		return
+	}
+	r.Cautions = append(r.Cautions, Refusal{g, fmt.Sprintf(format, args...), do})
+}
+
+// promotion refuses a revision that would do more than the one in force does.
+func (r *Report) promotion(in *Input) {
+	next, now := in.Next.Revision().Policy.Mode, topospec.Observe
+	switch {
+	case in.Ask != nil && in.Active != nil && in.Active.Digest() == in.Next.Digest():
+		return // a person promotes what is in force
+	case in.Ask != nil:
+		next, now = in.Ask.Mode, in.Ask.Now
+	case in.Active == nil:
+		return
+	default:
+		now = in.Active.Revision().Policy.Mode
+	}
+	if next > now {
+		r.refuse(GuardPromotion, "activate it in the mode in force, look at the score, then promote", "it asks for mode %v, in force is %v", next, now)
+	}
+}
+
 func (r *Report) guards(in *Input, next *swept) {
 	p := &in.Next.Revision().Policy
 	needed := p.Score()
@@ -225,22 +272,20 @@ func (r *Report) guards(in *Input, next *swept) {
 		if a, b := in.Active.Revision().Fabric, in.Next.Revision().Fabric; a != b {
 			r.refuse(GuardFabric, "check that the file is the one you meant", "it describes fabric %q, in force is %q", b, a)
 		}
-		if p.Mode > in.Active.Revision().Policy.Mode {
-			r.refuse(GuardPromotion, "activate it in the mode in force, look at the score, then promote", "it asks for mode %v, in force is %v", p.Mode, in.Active.Revision().Policy.Mode)
-		}
 	}
+	r.promotion(in)
 	if r.Score < needed {
-		r.refuse(GuardScore, "compare it with the fabric: is it whole, and of this fabric?", "%d of %d expected links are verified (%v), %v are needed", r.Verified, r.Expected, r.Score, needed)
+		r.caution(in, GuardScore, "compare it with the fabric: is it whole, and of this fabric?", "%d of %d expected links are verified (%v), %v are needed", r.Verified, r.Expected, r.Score, needed)
 	}
 	if r.Covered < needed {
-		r.refuse(GuardCoverage, "look for a file that was cut off, or a part of the fabric that is not in it", "it has %v of the %d links that are up, %v are needed", r.Covered, r.Live, needed)
+		r.caution(in, GuardCoverage, "look for a file that was cut off, or a part of the fabric that is not in it", "it has %v of the %d links that are up, %v are needed", r.Covered, r.Live, needed)
 	}
-	if in.Active != nil && r.Flips > r.Limit {
-		r.refuse(GuardFlips, "activate it in steps, or approve a higher limit (policy max_flips) first", "%d ports would change, %d may in one activation", r.Flips, r.Limit)
+	if (in.Active != nil || in.promotes()) && r.Flips > r.Limit {
+		r.caution(in, GuardFlips, "activate it in steps, or approve a higher limit (policy max_flips) first", "%d ports would change, %d may in one activation", r.Flips, r.Limit)
 	}
 	for _, h := range r.Hits {
 		if h.Action == judge.Keep {
-			r.refuse(GuardOwnPath, "correct the revision or the cable: this port is the Subnet Manager's way", "%s: expected %s, there is %s", h.Where, h.Expected, h.Seen)
+			r.caution(in, GuardOwnPath, "correct the revision or the cable: this port is the Subnet Manager's way", "%s: expected %s, there is %s", h.Where, h.Expected, h.Seen)
 		}
 	}
 	if next.judge.Verified() == 0 {

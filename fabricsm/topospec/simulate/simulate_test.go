@@ -17,7 +17,7 @@ import (
 // owners gives every adapter to one tenant per host.
 type owners struct{ s *topospec.Spec }
 
-func (o owners) Owner(g ib.GUID) (host, tenant string) {
+func (o owners) Owner(_ ib.Place, g ib.GUID) (host, tenant string) {
 	if id := o.s.DeviceByGUID(g); id != topospec.None && o.s.Device(id).Role == topospec.RoleCompute {
 		return o.s.Device(id).Host, "tenant of " + o.s.Device(id).Host
 	}

@@ -1,0 +1,92 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"portcullis/api/admission"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/history"
+)
+
+func refuse(k admission.Kind, code, hint, format string, args ...any) error {
+	return &admission.Error{Code: code, Status: k, Detail: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+func elsewhere() error {
+	return refuse(admission.Unavailable, v1.CodeSMElsewhere, "give the process with the role api the role sm, too",
+		"the subnet manager runs in another process, and the fabric is seen there")
+}
+
+func unsettled() error {
+	return refuse(admission.Unavailable, "fabric_unsettled", "portcullis sm status tells how far it is; then ask again",
+		"the subnet manager is not master of the fabric, or still finding out what is there")
+}
+
+// unreadable is what is answered while the revisions of the store make no sense.
+func unreadable(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &admission.Error{
+		Code: "topospec_unreadable", Status: admission.Unavailable, Err: err,
+		Detail: "the revisions cannot be read: " + err.Error(), Hint: "what is in force stays; restore the store from a backup, or run the service that wrote it",
+	}
+}
+
+// invalid refuses a content, with each of its problems.
+func invalid(err error) error {
+	var lines []string
+	for _, e := range flat(err) {
+		if len(lines) == topospec.MaxProblems {
+			break
+		}
+		lines = append(lines, e.Error())
+	}
+	return &admission.Error{
+		Code: "topospec_invalid", Status: admission.Invalid, Problems: lines, Err: err,
+		Detail: fmt.Sprintf("the file has %d problems, so nothing was kept", len(lines)), Hint: "correct it and hand it in again; portcullis topospec check FILE finds the same",
+	}
+}
+
+// flat gives the errors that were joined into one.
+func flat(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // joined errors have no type to ask for
+		var out []error
+		for _, e := range joined.Unwrap() {
+			out = append(out, flat(e)...)
+		}
+		return out
+	}
+	return []error{err}
+}
+
+// explain turns errors of the history and of the store into refusals.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ours := errors.AsType[*admission.Error](err); ours {
+		return err
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	switch {
+	case errors.Is(err, history.ErrNotFound):
+		return &admission.Error{Code: "revision_unknown", Status: admission.NotFound, Detail: text, Hint: "portcullis topospec revisions lists them", Err: err}
+	case errors.Is(err, history.ErrRefused):
+		return &admission.Error{Code: "topospec_refused", Status: admission.Conflict, Detail: text, Hint: "portcullis topospec status tells what is in force", Err: err}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, store.ErrConflict):
+		return &admission.Error{Code: "busy", Status: admission.Unavailable, Detail: "too many changes at once", Hint: "try again", Err: err}
+	default:
+		return &admission.Error{
+			Code: v1.CodeUnavailable, Status: admission.Unavailable, Err: err,
+			Detail: "the store did not confirm: " + text, Hint: "portcullis topospec status tells whether it was done; then try again",
+		}
+	}
+}

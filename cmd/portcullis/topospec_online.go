@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/topospec/forms"
+	"portcullis/fabricsm/topospec/native"
+)
+
+// revisionNumber reads an operand that names a revision of the service.
+func revisionNumber(s string) (uint64, bool) {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil && n > 0
+}
+
+// wantRevision is revisionNumber where nothing else will do.
+func wantRevision(s string) (uint64, error) {
+	n, ok := revisionNumber(s)
+	if !ok {
+		return 0, &usageError{msg: fmt.Sprintf("%q: want the number of a revision", s), hint: "portcullis topospec revisions lists them"}
+	}
+	return n, nil
+}
+
+// fetchRevision reads what a revision of the service says.
+func (a *app) fetchRevision(ctx context.Context, number uint64) (*topospec.Revision, error) {
+	c, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	data, err := c.TopospecContent(ctx, number, "json")
+	if err != nil {
+		return nil, err
+	}
+	return native.Parse(fmt.Sprintf("revision %d", number), data)
+}
+
+var topospecModes = []string{topospec.Observe.String(), topospec.Warn.String(), topospec.Enforce.String()}
+
+func modeFlag(cmd *cobra.Command, mode *string) {
+	cmd.Flags().Var(&choice{mode, topospecModes}, "mode", "mode to be in force in: "+strings.Join(topospecModes, ", ")+" (default: the present one)")
+}
+
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why, for those who read it later; it must be given")
+}
+
+func wantReason(reason string) error {
+	if strings.TrimSpace(reason) == "" {
+		return &usageError{msg: "no --reason is given", hint: "say in a few words why, for those who read it later"}
+	}
+	return nil
+}
+
+func (a *app) topospecStatus() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Tell which topology is in force, and what becomes of it", Args: operands(),
+		Long: `Tell which revision is in force and in which mode, who put it there and why, whether
+the Subnet Manager has it, how many links are verified, and until when it is rolled
+back by itself if it makes things worse.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			t, err := c.Topospec(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(t, func(w *columns) { showTopospec(w, t) })
+		},
+	}
+}
+
+func showTopospec(w *columns, t *v1.Topospec) {
+	switch t.Source {
+	case v1.TopospecNone:
+		w.text("no topology is declared; %s", count(t.Drafts, "draft"))
+	case v1.TopospecOfFile:
+		w.text("fabric.topology.file of the configuration is in force; %s", count(t.Drafts, "draft"))
+	default:
+		w.text("revision %d (%.12s) in mode %s, by %s at %s: %s", t.Revision, strings.TrimPrefix(t.Digest, "sha256:"), t.Mode, t.By, stamp(t.Since), t.Reason)
+		w.text("%s wait for somebody", count(t.Drafts, "draft"))
+	}
+	if p := t.InForce; p != nil {
+		w.text("the subnet manager compares with revision %d of %s in mode %s: %d of %d links verified (%d.%d%%), %d missing, %s differ",
+			p.Revision, p.Fabric, p.Mode, p.Verified, p.Expected, p.Score/10, p.Score%10, p.Missing, count(p.Differ, "port"))
+	}
+	if x := t.Watch; x != nil {
+		w.text("watched until %s: with fewer than %d verified links revision %d in mode %s comes back", stamp(x.Until), x.Least, x.Back, x.BackMode)
+	}
+	if t.Problem != "" {
+		w.text("problem: %s", t.Problem)
+	}
+}
+
+func (a *app) topospecRevisions() *cobra.Command {
+	q := v1.TopospecQuery{}
+	cmd := &cobra.Command{
+		Use: "revisions", Short: "List the revisions that the service keeps, the newest first", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			all := []v1.TopospecRevision{}
+			for {
+				page, err := c.TopospecRevisions(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				all = append(all, page.Items...)
+				if q.Before = page.Next; q.Before == 0 {
+					break
+				}
+			}
+			return a.print(all, func(w *columns) { showRevisions(w, all) })
+		},
+	}
+	statuses := []string{"draft", "active", "superseded", "rolled_back", "rejected"}
+	cmd.Flags().Var(&choice{&q.Status, statuses}, "status", "only those of this status: "+strings.Join(statuses, ", "))
+	return cmd
+}
+
+func showRevisions(w *columns, all []v1.TopospecRevision) {
+	if len(all) == 0 {
+		w.text("no revision is kept; portcullis topospec draft FILE makes one")
+		return
+	}
+	w.row("REVISION", "STATUS", "MODE", "FABRIC", "LINKS", "AUTHOR", "DRAFTED", "APPROVED", "DIGEST", "REASON")
+	for i := range all {
+		r := &all[i]
+		w.row(strconv.FormatUint(r.Revision, 10), r.Status, r.Mode, r.Fabric, strconv.Itoa(r.Links), r.Author, stamp(r.Drafted), approvals(r), shortDigest(r.Digest), r.Reason)
+	}
+}
+
+func approvals(r *v1.TopospecRevision) string {
+	names := make([]string, len(r.Approvals))
+	for i := range r.Approvals {
+		names[i] = r.Approvals[i].By
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d/%d %s", len(names), r.Needed, strings.Join(names, ", ")))
+}
+
+func shortDigest(d string) string { return fmt.Sprintf("%.12s", strings.TrimPrefix(d, "sha256:")) }
+
+func (a *app) topospecShow() *cobra.Command {
+	form, file := "", ""
+	cmd := &cobra.Command{
+		Use: "show REVISION", Short: "Show a revision that the service keeps, or write what it says", Args: operands("REVISION"),
+		Long: `Show a revision that the service keeps: who drafted and approved it, where it is in
+its life, and the digest that an approval is for. --to writes what it says in a form
+of topospec convert instead.`,
+		Example: `  portcullis topospec show 42
+  portcullis topospec show 42 --to yaml --out rail-a-42.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			number, err := wantRevision(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if form != "" {
+				s, err := a.readSpec(cmd.Context(), args[0], false)
+				if err != nil {
+					return err
+				}
+				return a.writeSpec(s, form, file)
+			}
+			r, err := c.TopospecRevision(cmd.Context(), number)
+			if err != nil {
+				return err
+			}
+			return a.print(r, func(w *columns) { showRevision(w, r) })
+		},
+	}
+	cmd.Flags().Var(&choice{&form, forms.Names()}, "to", "write what it says in this form")
+	outFlag(cmd, &file)
+	return cmd
+}
+
+func showRevision(w *columns, r *v1.TopospecRevision) {
+	w.row("revision", strconv.FormatUint(r.Revision, 10))
+	w.row("status", r.Status)
+	if r.Mode != "" {
+		w.row("mode", r.Mode)
+	}
+	w.row("fabric", r.Fabric)
+	w.row("devices", strconv.Itoa(r.Devices))
+	w.row("links", fmt.Sprintf("%d, of which %d are to be up", r.Links, r.Expected))
+	w.row("digest", r.Digest)
+	if r.Parent != "" {
+		w.row("made from", r.Parent)
+	}
+	w.row("drafted", fmt.Sprintf("by %s at %s, of %s: %s", r.Author, stamp(r.Drafted), r.Source, r.Reason))
+	w.row("approvals", approvals(r))
+	if len(r.Touches) > 0 {
+		w.row("touches", strings.Join(r.Touches, ", "))
+	}
+	for _, n := range []struct {
+		what string
+		note *v1.TopospecNote
+	}{{"checked", r.Checked}, {"simulated", r.Simulated}} {
+		if n.note != nil {
+			w.row(n.what, fmt.Sprintf("by %s at %s: %s", n.note.By, stamp(n.note.At), n.note.Outcome))
+		}
+	}
+	if !r.Activated.IsZero() {
+		w.row("activated", stamp(r.Activated))
+	}
+	if r.Last != "" {
+		w.row("last step", r.Last)
+	}
+}
+
+func (a *app) validateOnline(ctx context.Context, number uint64) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	r, err := c.ValidateTopospec(ctx, number)
+	if err != nil {
+		return err
+	}
+	if err := a.print(r, func(w *columns) { showValidation(w, r) }); err != nil {
+		return err
+	}
+	switch {
+	case len(r.Refused) > 0:
+		return errGuard
+	case len(r.Findings) > 0:
+		return errNo
+	}
+	return nil
+}
+
+func showValidation(w *columns, r *v1.TopospecCheck) {
+	w.text("%s revision %d, %d devices, %d links, %d of them to be up, %d otherwise than in force, %s", r.Fabric, r.Revision, r.Devices, r.Links, r.Expected, r.Changed, r.Digest)
+	w.gap()
+	if len(r.Findings) > 0 {
+		w.row("RULE", "WHERE", "FINDING")
+		for _, f := range r.Findings {
+			w.row(f.Rule, f.Object, f.Text)
+		}
+	}
+	for _, x := range r.Refused {
+		w.text("refused by %s: %s; %s", x.Guard, x.Text, x.Do)
+	}
+}
+
+func (a *app) simulateOnline(ctx context.Context, operand, mode string) error {
+	number, ok := revisionNumber(operand)
+	if !ok {
+		return &usageError{msg: "OBSERVED is missing", hint: "name what ibnetdiscover printed, or the number of a revision of the service"}
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	r, err := c.SimulateTopospec(ctx, number, v1.TopospecSimulate{Mode: mode})
+	if err != nil {
+		return err
+	}
+	if err := a.print(r, func(w *columns) { showOnlineSimulation(w, r) }); err != nil {
+		return err
+	}
+	if len(r.Refused) > 0 {
+		return errGuard
+	}
+	return nil
+}
+
+func permille(n int) string { return fmt.Sprintf("%d.%d%%", n/10, n%10) }
+
+func showOnlineSimulation(w *columns, r *v1.TopospecSimulation) {
+	w.text("revision %d (%s) in mode %s, against the fabric as of %s", r.Revision, shortDigest(r.Digest), r.Mode, stamp(r.Observed))
+	w.text("%d of %d expected links verified (%s), %d missing; it has %s of the %d links that are up", r.Verified, r.Expected, permille(r.Score), r.Missing, permille(r.Covered), r.Live)
+	w.text("%d ports would change, %d may; %d differ, of %s and %s", r.Flips, r.Limit, len(r.Hits)+r.More, count(r.Hosts, "host"), count(len(r.Tenants), "tenant"))
+	if !r.Would && len(r.Hits) > 0 {
+		w.text("nothing would be done to them in this mode; under enforce it would be:")
+	}
+	w.gap()
+	if len(r.Hits) > 0 {
+		w.row("PORT", "ACTION", "VERDICT", "EXPECTED", "THERE IS", "HOST", "TENANT")
+		for i := range r.Hits {
+			h := &r.Hits[i]
+			action := h.Action
+			if action == "keep" {
+				action = "keep, page"
+			}
+			w.row(h.Where, action, h.Verdict, h.Expected, h.Seen, h.Host, h.Tenant)
+		}
+		if r.More > 0 {
+			w.text("and %d more", r.More)
+		}
+	}
+	w.gap()
+	for _, x := range r.Refused {
+		w.text("refused by %s: %s; %s", x.Guard, x.Text, x.Do)
+	}
+	for _, x := range r.Cautions {
+		w.text("a stronger mode would be refused by %s: %s; %s", x.Guard, x.Text, x.Do)
+	}
+	if len(r.Refused) == 0 {
+		w.text("no guard refuses it")
+	}
+}

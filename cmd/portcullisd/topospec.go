@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"portcullis/api/fabric/seen"
+	"portcullis/api/topology"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topospec"
+)
+
+// startTopospec makes what keeps the revisions of the declared topology, and has the
+// subnet manager follow it. Without the revision in force none is started: it would
+// open what is closed.
+func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) error {
+	o := topology.Options{Store: s.store, Log: s.log, FromFile: s.topologyFromFile, Rules: s.config.Fabric.Topology.rules()}
+	if s.observer != nil {
+		o.Look, o.Owners = func() (*topology.Sight, error) { return sight(s.observer) }, owners{s.observer}
+	}
+	s.topospec = topology.New(o)
+	if s.observer == nil {
+		return nil
+	}
+	first, err := s.topospec.Wanted(ctx)
+	_, fromFile := s.topologyFromFile()
+	switch {
+	case err != nil && fromFile:
+		s.log.Error("revisions of the topology cannot be read; fabric.topology.file is in force", "error", err)
+	case err != nil:
+		return hint(fmt.Errorf("the subnet manager is not started: %w", err),
+			"without it ports that are switched off would be opened: restore the state directory from a backup, or name the topology in fabric.topology.file")
+	}
+	s.declared.Store(&first)
+	group.Go(func() error { return s.topospec.Run(ctx, first, s.putInForce) })
+	return nil
+}
+
+// topologyFromFile reports that the configuration names the topology in force, and in
+// which mode.
+func (s *service) topologyFromFile() (topospec.Mode, bool) {
+	t := s.core().Topology
+	return t.Mode, t.Spec != nil
+}
+
+// sight gives the fabric as the subnet manager showed it last.
+func sight(o *seen.Observer) (*topology.Sight, error) {
+	v, err := o.View()
+	if err != nil {
+		return nil, err
+	}
+	return &topology.Sight{
+		At: v.Time, Fabric: v.Fabric, SM: v.Fabric.PortByGUID(v.GUID), Placed: v.Topology,
+		Complete: v.State == ib.SMMaster && v.Progress.Phase != sm.Discovery,
+	}, nil
+}
+
+// owners says whose a port is.
+type owners struct{ o *seen.Observer }
+
+// Owner implements simulate.Directory.
+func (w owners) Owner(at ib.Place, node ib.GUID) (host, tenant string) { return w.o.OwnerAt(at, node) }
+
+// putInForce gives the subnet manager what is wanted. Where none is attached, it begins
+// with what is wanted then.
+func (s *service) putInForce(ctx context.Context, w topology.Wanted) (taken bool) {
+	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
+	defer cancel()
+	err := s.marks.give(ctx, topologySet(&w))
+	if err == nil {
+		s.declared.Store(&w)
+	}
+	return err == nil
+}
+
+func topologySet(w *topology.Wanted) *sm.TopologySet {
+	by := w.By
+	if by == "" {
+		by = "service"
+	}
+	return &sm.TopologySet{Spec: w.Spec, Mode: w.Mode, By: by}
+}
+
+// withDeclared gives a configuration with the topology that is wanted in force. What
+// cannot be read is replaced by what was in force last: nothing is opened by that.
+func (s *service) withDeclared(ctx context.Context, c sm.Config) sm.Config {
+	if c.Topology.Spec == nil {
+		w := s.wanted(ctx)
+		c.Topology = sm.TopologyConfig{Spec: w.Spec, Mode: w.Mode}
+	}
+	s.config.Fabric.Keys.bindPlaces(&c)
+	return c
+}
+
+func (s *service) wanted(ctx context.Context) topology.Wanted {
+	w, err := s.topospec.Wanted(ctx)
+	if err == nil {
+		s.declared.Store(&w)
+		return w
+	}
+	s.log.Error("the declared topology cannot be read; what was in force stays", "error", err)
+	return *s.declared.Load()
+}
+
+// rules gives what the section says of revisions.
+func (t *topologyConfig) rules() topology.Rules {
+	return topology.Rules{Alone: !t.TwoPersons, Watch: t.Watch, Allowance: topospec.Permille(t.Allowance)}
+}
