@@ -23,7 +23,6 @@ import (
 const (
 	ReasonUnknownHost attest.Reason = "host-unknown" // not in inventory
 	ReasonWindow      attest.Reason = "window"       // no open provisioning window
-	ReasonLimited     attest.Reason = "rate"         // too many attempts
 	ReasonChanged     attest.Reason = "changed"      // assignment or inventory changed during the session
 	ReasonReplayBoot  attest.Reason = "replay-boot"  // the host was not reset since an earlier assignment
 )

@@ -85,17 +85,6 @@ func (w *Flow) connect() error {
 	return nil
 }
 
-// Reconnect takes the LIDs that the ports have now, as hosts do that ask the
-// subnet administrator for their path again.
-func (w *Flow) Reconnect() error {
-	w.fabric.mu.Lock()
-	defer w.fabric.mu.Unlock()
-	if err := w.connect(); err != nil {
-		return fmt.Errorf("reconnect flow: %w", err)
-	}
-	return nil
-}
-
 // Send sends so many packets now.
 func (w *Flow) Send(packets int) {
 	f := w.fabric
