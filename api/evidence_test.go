@@ -1,0 +1,126 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/limit"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// A host must not learn from an answer how near its evidence came, nor which
+// hosts exist.
+func TestRefusalsOfEvidenceAreUniform(t *testing.T) {
+	const evidence = `{"statement":"AA==","statement_digests":[],"quote":"AA==","signature":"AA==","pcr_values":[],"proof":"AA=="}`
+	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"ak_public":"AA=="}`
+	reasons := []error{
+		&attest.Refusal{Code: attest.ReasonSignature, Detail: "d1"},
+		&attest.Refusal{Code: attest.ReasonPCRDigest, Detail: "d2"},
+		&admission.Error{Code: "host_unknown", Status: admission.NotFound, Detail: "d3"},
+		&admission.Error{Code: "window_closed", Status: admission.Conflict, Detail: "d4"},
+		&admission.Error{Code: "session", Status: admission.Refused, Detail: "d5"},
+		&admission.Error{Code: "request", Status: admission.Invalid, Detail: "d6", Problems: []string{"d7"}},
+	}
+	seen := map[string]bool{}
+	for _, reason := range reasons {
+		f := newFixture(t, func(o *api.Options) { o.ChannelBinding = api.ChannelOff })
+		f.backend.Fail(reason)
+		for _, w := range []*httptest.ResponseRecorder{
+			f.do("POST", "/v1/attest/sessions", "", session),
+			f.do("PUT", "/v1/attest/sessions/s/evidence", "", evidence),
+		} {
+			p := wantProblem(t, w, 403, v1.CodeEvidenceRefused)
+			seen[strings.ReplaceAll(w.Body.String(), p.ID, "ID")] = true
+		}
+	}
+	if len(seen) != 1 {
+		t.Errorf("%d different answers, want 1:\n%v", len(seen), seen)
+	}
+}
+
+func TestHostLearnsWhenToTryAgain(t *testing.T) {
+	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"ak_public":"AA=="}`
+	for _, tt := range []struct {
+		kind   admission.Kind
+		status int
+		code   string
+	}{
+		{admission.Unavailable, 503, v1.CodeUnavailable},
+		{admission.Limited, 429, v1.CodeRateLimited},
+	} {
+		f := newFixture(t)
+		f.backend.Fail(&admission.Error{Code: "secret", Status: tt.kind, Detail: "secret", Hint: "secret"})
+		w := f.do("POST", "/v1/attest/sessions", "", session)
+		wantProblem(t, w, tt.status, tt.code)
+		if strings.Contains(w.Body.String(), "secret") {
+			t.Errorf("%v: answer tells the host too much: %s", tt.kind, w.Body)
+		}
+	}
+}
+
+func TestEvidenceWantsTLS(t *testing.T) {
+	f := newFixture(t)
+	w := f.do("PUT", "/v1/attest/sessions/s/evidence", "",
+		`{"statement":"AA==","statement_digests":[],"quote":"AA==","signature":"AA==","pcr_values":[],"proof":"AA=="}`)
+	wantProblem(t, w, 426, v1.CodeChannelBinding)
+}
+
+func TestStatusToken(t *testing.T) {
+	f := newFixture(t)
+	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
+		Phase: v1.PhaseVerified, LastDenial: &v1.Denial{Code: "pcr-digest", Detail: "secret"},
+	}})
+	f.backend.SetStatusToken("status-1", "h1")
+
+	w := f.do("GET", "/v1/attest/status", "status-1", "")
+	var h v1.Host
+	if err := json.Unmarshal(w.Body.Bytes(), &h); err != nil || w.Code != 200 {
+		t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
+	}
+	if h.ID != "h1" || h.Status.Phase != v1.PhaseVerified || h.Status.LastDenial != nil {
+		t.Errorf("host %+v, want h1, verified, and no word of the denial", h)
+	}
+	for name, token := range map[string]string{"none": "", "unknown": "status-2", "operator's": f.operator, "huge": strings.Repeat("x", 4096)} {
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, f.do("GET", "/v1/attest/status", token, ""), 401, v1.CodeUnauthenticated)
+		})
+	}
+	wantProblem(t, f.do("GET", "/v1/hosts", "status-1", ""), 401, v1.CodeUnauthenticated)
+}
+
+// FuzzEvidence sends arbitrary bodies to the two routes that hosts may use.
+func FuzzEvidence(f *testing.F) {
+	fix := newFixture(f, func(o *api.Options) {
+		o.ChannelBinding = api.ChannelOff
+		o.Log = slog.New(slog.DiscardHandler)
+		o.Limits.Requests = limit.Rate{PerSecond: 1e9, Burst: 1e9}
+		o.Limits.Attestations = o.Limits.Requests
+	})
+	f.Add([]byte(`{"host":"h","ek":{"kind":"ecc-p256","certificates":["AA=="]},"ak_public":"AA=="}`))
+	f.Add([]byte(`{"statement":"e30=","statement_digests":["AA=="],"quote":"AA==","signature":"AA==","pcr_values":["AA=="],"proof":"AA=="}`))
+	f.Add([]byte(`[[[[[[[[[[[[[[[[[[[[[[`))
+	f.Add([]byte(`{"host":1e400}`))
+	f.Add([]byte("{\"host\":\"\xff\"}"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for method, path := range map[string]string{"POST": "/v1/attest/sessions", "PUT": "/v1/attest/sessions/s/evidence"} {
+			r := httptest.NewRequest(method, path, bytes.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			w := fix.send(r)
+			if w.Code < 400 || w.Code >= 500 {
+				t.Errorf("%s %q: status %d, want a refusal", path, body, w.Code)
+			}
+			var p v1.Problem
+			if err := json.NewDecoder(io.LimitReader(w.Body, 1<<20)).Decode(&p); err != nil || p.Code == "" {
+				t.Errorf("%s %q: not a problem document: %v", path, body, err)
+			}
+		}
+	})
+}
