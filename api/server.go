@@ -49,6 +49,7 @@ type Options struct {
 	Fabric         FabricReader   // nil: the sm role is in another process
 	Operator       FabricOperator // nil with Fabric
 	Topospec       TopospecKeeper // nil: no revisions are kept
+	RMA            Replacer       // nil with Topospec
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -65,6 +66,7 @@ type Server struct {
 	fabric       FabricReader
 	operator     FabricOperator
 	topospec     TopospecKeeper
+	rma          Replacer
 	channel      ChannelBinding
 	version      string
 	log          *slog.Logger
@@ -83,7 +85,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 	}

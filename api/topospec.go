@@ -122,6 +122,7 @@ func (s *Server) topospecRoutes(a huma.API) {
 	})
 	s.topospecReads(a)
 	s.topospecSteps(a)
+	s.rmaRoutes(a)
 }
 
 func (s *Server) topospecReads(a huma.API) {

@@ -64,6 +64,19 @@ func (h *Host) Ports() []Port {
 	return out
 }
 
+// MoveCables has the cables of h that end at one switch end at another, at ports of the
+// same number. It reports whether there are any.
+func (h *Host) MoveCables(from, to ib.GUID) (moved bool) {
+	for i := range h.HCAs {
+		for j := range h.HCAs[i].Ports {
+			if c := &h.HCAs[i].Ports[j].Cable; c.Switch == from && !c.IsZero() {
+				c.Switch, moved = to, true
+			}
+		}
+	}
+	return moved
+}
+
 // clone copies h deeply.
 func (h *Host) clone() Host {
 	c := *h

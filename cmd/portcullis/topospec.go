@@ -21,7 +21,7 @@ func (a *app) topospecCommand() *cobra.Command {
 	c := group("topospec", "Check, convert, generate and compare declared topologies",
 		a.topospecCheck(), a.topospecConvert(), a.topospecGenerate(), a.topospecImport(), a.topospecDiff(), a.topospecSimulate(),
 		a.topospecStatus(), a.topospecRevisions(), a.topospecShow(), a.topospecDraft(), a.topospecApprove(), a.topospecReject(),
-		a.topospecActivate(), a.topospecRollback())
+		a.topospecActivate(), a.topospecRollback(), a.topospecRMA())
 	c.Short = "Keep declared topologies: draft, check, simulate, approve, activate, roll back"
 	c.Long = `Check, convert, generate and compare declared topologies: which device belongs
 behind which switch port; and take the revisions that the service keeps through their

@@ -114,7 +114,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		return err
 	}
 	adm := s.newAdmission()
-	s.server = s.newServer(adm)
+	s.server = s.newServer(adm, s.newRMA(adm))
 	for _, n := range s.config.Fabric.notices() {
 		s.log.Warn(n)
 	}
@@ -145,11 +145,11 @@ func (s *service) newAdmission() *admission.Service {
 	})
 }
 
-func (s *service) newServer(b api.Backend) *api.Server {
+func (s *service) newServer(b api.Backend, r api.Replacer) *api.Server {
 	registry := newRegistry(s.observer)
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
-		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec,
+		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec, RMA: r,
 	}
 	if s.observer != nil {
 		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil

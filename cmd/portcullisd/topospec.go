@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/api/fabric/seen"
+	"portcullis/api/rma"
 	"portcullis/api/topology"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -37,6 +38,15 @@ func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) erro
 	s.declared.Store(&first)
 	group.Go(func() error { return s.topospec.Run(ctx, first, s.putInForce) })
 	return nil
+}
+
+// newRMA makes what replaces devices of the declared topology.
+func (s *service) newRMA(hosts rma.Hosts) *rma.Service {
+	o := rma.Options{Store: s.store, Log: s.log, Revisions: s.topospec, Hosts: hosts}
+	if s.observer != nil {
+		o.Look = func() (*topology.Sight, error) { return sight(s.observer) }
+	}
+	return rma.New(o)
 }
 
 // topologyFromFile reports that the configuration names the topology in force, and in

@@ -1,0 +1,116 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	"portcullis/fabricsm/ib"
+)
+
+// MoveCables has inventory's cables at one switch be those at another, port by port: a
+// switch was replaced, and whoever asks for this knows that the old one is gone. It gives
+// of how many hosts. Evidence stays: it says what is in a host, not where its cables
+// end. Grants follow: those at the old switch are withdrawn, and those at the new one
+// are given when the fabric shows each host there.
+func (s *Service) MoveCables(ctx context.Context, actor string, from, to ib.GUID, why string) (hosts int, err error) {
+	err = s.update(ctx, func(tx *store.Tx) error {
+		hosts = 0
+		if _, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
+			return err
+		}
+		snap, err := tx.Snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		recs, _, err := inventory.Hosts().List(ctx, snap, "")
+		if err != nil {
+			return err
+		}
+		moved, err := recabled(recs, from, to)
+		if hosts = len(moved); err != nil || hosts == 0 {
+			return err
+		}
+		return s.putMoved(ctx, tx, actor, moved, len(recs), fmt.Sprintf("%d hosts from switch %v to %v, %s", hosts, from, to, why))
+	})
+	return hosts, err
+}
+
+// recabled gives the hosts that have cables at a switch, with these at another.
+func recabled(recs []store.Record[inventory.Host], from, to ib.GUID) ([]inventory.Host, error) {
+	var moved []inventory.Host
+	at := map[ib.Place]string{}
+	for i := range recs {
+		h := &recs[i].Value
+		if h.MoveCables(from, to) {
+			moved = append(moved, *h)
+		}
+		for _, p := range h.Ports() {
+			if other, taken := at[p.Cable]; taken && !p.Cable.IsZero() {
+				return nil, refusal(Conflict, "place_taken", "correct the inventory first", "inventory would have hosts %s and %s at %v", other, h.ID, p.Cable)
+			}
+			at[p.Cable] = h.ID
+		}
+	}
+	return moved, nil
+}
+
+// putMoved writes hosts whose cables were moved, and settles each.
+func (s *Service) putMoved(ctx context.Context, tx *store.Tx, actor string, moved []inventory.Host, total int, detail string) error {
+	for _, h := range moved {
+		if err := inventory.Hosts().Put(tx, h.ID, h); err != nil {
+			return err
+		}
+	}
+	err := errors.Join(
+		inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: s.now(), Actor: actor, Hosts: total}),
+		s.log(ctx, tx, change{actor: actor, action: "inventory.recable", object: "inventory", after: moved, detail: detail}),
+	)
+	if err != nil {
+		return err
+	}
+	for _, h := range moved {
+		if _, _, err := s.settle(ctx, tx, h.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Proof is what a host proved last.
+type Proof struct {
+	Host     string
+	Verified time.Time // zero: nothing that still counts
+	HCAs     []ProvenHCA
+}
+
+// ProvenHCA is an adapter that is in a host, as its evidence says.
+type ProvenHCA struct {
+	NodeGUID ib.GUID
+	PSID     string
+}
+
+// Evidence gives what a host proved last, if that still counts; a zero Proof otherwise.
+// Evidence that inventory contradicts is refused when it comes, and void when inventory
+// changes.
+func (s *Service) Evidence(ctx context.Context, host string) (Proof, error) {
+	rec, err := optional(Records().Get(ctx, s.o.Store, host))
+	if err != nil || rec.Evidence == nil {
+		return Proof{}, explain(err)
+	}
+	v, err := optional(Verdicts().Get(ctx, s.o.Store, host))
+	if err != nil {
+		return Proof{}, explain(err)
+	}
+	if !v.OK || v.Facts.Host != host || v.Facts.Session != rec.Evidence.Session || v.Facts.Statement == nil {
+		return Proof{}, nil
+	}
+	out := Proof{Host: v.Facts.Host, Verified: v.Facts.Verified}
+	for _, a := range v.Facts.Statement.HCAs {
+		out.HCAs = append(out.HCAs, ProvenHCA{NodeGUID: a.NodeGUID, PSID: a.PSID})
+	}
+	return out, nil
+}
