@@ -125,7 +125,7 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	core := s.core()
-	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, keyAgents(&core.ClassKeys))
+	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, agents(&core))
 }
 
 func (s *service) driverOptions(ctx context.Context, port transport.Port, link *fabric.Link) (driver.Options, error) {

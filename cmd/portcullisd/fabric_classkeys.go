@@ -6,8 +6,17 @@ import (
 	"portcullis/fabricsm/transport/umad"
 )
 
-// keyAgents are the classes whose keys are given out, as the kernel has to know of
-// them: their traps are ours to take.
+// agents are the classes of general management that a subnet manager talks in, as the
+// kernel has to know of them: those whose keys are given out, with the traps, which are
+// ours to take, and that of counters, in which it only asks.
+func agents(c *sm.Config) []umad.Agent {
+	agents := keyAgents(&c.ClassKeys)
+	if c.Counters.Period > 0 {
+		agents = append(agents, umad.Agent{Class: mad.ClassPerf, Version: 1})
+	}
+	return agents
+}
+
 func keyAgents(c *sm.ClassKeysConfig) []umad.Agent {
 	var agents []umad.Agent
 	for _, x := range []struct {

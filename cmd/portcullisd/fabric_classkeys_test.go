@@ -35,9 +35,14 @@ func TestClassKeysConfig(t *testing.T) {
 		t.Errorf("classes (-want +got):\n%s", diff)
 	}
 	traps := []mad.Method{mad.MethodTrap}
-	agents := []umad.Agent{{Class: mad.ClassCongestionControl, Version: 2, Methods: traps}, {Class: mad.ClassVendorN2N, Version: 1, Methods: traps}}
-	if diff := cmp.Diff(agents, keyAgents(&got)); diff != "" {
+	want2 := []umad.Agent{{Class: mad.ClassCongestionControl, Version: 2, Methods: traps}, {Class: mad.ClassVendorN2N, Version: 1, Methods: traps}}
+	core := sm.Config{ClassKeys: got}
+	if diff := cmp.Diff(want2, agents(&core)); diff != "" {
 		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+	core.Counters.Period = time.Minute
+	if diff := cmp.Diff(append(want2, umad.Agent{Class: mad.ClassPerf, Version: 1}), agents(&core)); diff != "" {
+		t.Errorf("agents with counters (-want +got):\n%s", diff)
 	}
 	d := defaultKeys()
 	d.Root = "root"

@@ -26,6 +26,7 @@ type fabricConfig struct {
 	LMC         uint8          `yaml:"lmc"`
 	Timeout     time.Duration  `yaml:"timeout"`
 	AuditPeriod time.Duration  `yaml:"audit_period"`
+	Counters    time.Duration  `yaml:"counter_period"`
 	Election    electionConfig `yaml:"election"`
 	SMPs        smpsConfig     `yaml:"smps"`
 	Ports       portsConfig    `yaml:"ports"`
@@ -87,6 +88,7 @@ func defaultFabric() fabricConfig {
 // is reported.
 func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
 	c := sm.Config{Priority: f.Priority, LMC: ib.LMC(f.LMC), Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod}
+	c.Counters.Period = f.Counters
 	c.Growth = sm.DefaultConfig().Growth // has no keys
 	var errs []error
 	c.SMKey, errs = f.smKey(path)
@@ -124,6 +126,7 @@ func (f *fabricConfig) flags(to *smFlags) {
 	number(to, "lmc", "fabric.lmc", &f.LMC)
 	to.duration("timeout", "fabric.timeout", &f.Timeout)
 	to.duration("audit-period", "fabric.audit_period", &f.AuditPeriod)
+	to.duration("counter-period", "fabric.counter_period", &f.Counters)
 	for _, s := range f.sections() {
 		s.flags(to, s.key)
 	}
@@ -142,6 +145,9 @@ func (k *checker) fabric(f *fabricConfig) {
 	}
 	k.between("fabric.timeout", f.Timeout, 10*time.Millisecond, time.Minute)
 	k.between("fabric.audit_period", f.AuditPeriod, time.Second, 24*time.Hour)
+	if f.Counters != 0 {
+		k.between("fabric.counter_period", f.Counters, time.Second, 24*time.Hour)
+	}
 	for _, s := range f.sections() {
 		s.check(k, s.key)
 	}

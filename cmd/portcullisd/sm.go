@@ -54,6 +54,9 @@ Options:
   --timeout DURATION    how long an answer may take; default 200ms
   --audit-period DURATION
                         how often every port is read again; default 10m
+  --counter-period DURATION
+                        how often counters are looked at, to tell of those that
+                        somebody reset; default 0, never
   --window N            requests under way at once; default 64
   --tries N             tries before a node counts as silent; default 3
   --keys-root FILE      give devices M_Keys, sealed under FILE of "portcullis keys root"
@@ -195,7 +198,7 @@ func (s *loneSM) attach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	f := &s.o.config.Fabric
-	port, err := openPort(ctx, f.Port, f.Timeout, keyAgents(&s.core.ClassKeys))
+	port, err := openPort(ctx, f.Port, f.Timeout, agents(&s.core))
 	if err != nil {
 		return hint(fmt.Errorf("port %s: %w", f.Port, err), portHint(err, "--port"))
 	}

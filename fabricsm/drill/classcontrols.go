@@ -9,6 +9,7 @@ const (
 	N2NKey          Control = "n2n_key"
 	ClassProtectBit Control = "class_protect_bit"
 	LogSuppression  Control = "log_suppression"
+	CounterWatch    Control = "counter_watch"
 )
 
 func classControls() []Carried {
@@ -41,6 +42,11 @@ func classControls() []Carried {
 			LogSuppression, "what repeats itself is told at numbers 1, 2, 5, 10, 20, 50 and so on",
 			[]string{"T58"},
 			func(o *SiteOptions) { o.SM.Weakness.TellsAll = true },
+		},
+		{
+			CounterWatch, "counters that go backwards are told",
+			[]string{"T56"},
+			func(o *SiteOptions) { o.SM.Counters = sm.CountersConfig{} },
 		},
 	}
 }

@@ -6,7 +6,7 @@ func classDrills() []Drill {
 		{ID: "T53", Threat: "throttle a victim by congestion control MADs", Play: throttle},
 		{ID: "T54", Threat: "read and write registers of switches by vendor specific MADs", Play: registers},
 		{ID: "T55", Threat: "tell switches of links that have not failed, by node to node MADs", Play: falseNeighbours},
-		{ID: "T56", Threat: "reset counters to hide, or read the traffic of others", Needs: "a key of the performance class, which is not public, or somebody who watches counters that go backwards: partitions keep hosts from switches and from other tenants, but who shares a P_Key with an adapter may reset its counters"},
+		{ID: "T56", Threat: "reset counters to hide, or read the traffic of others", Play: resetCounters},
 		{ID: "T57", Threat: "use the baseboard class, or others that nobody needs", Play: everyClass},
 		{ID: "T58", Threat: "bury the log under violations of class keys", Play: buriedLog},
 		{ID: "T59", Threat: "hide behind another one's violations", Play: twoViolators},

@@ -50,7 +50,7 @@ func partitionControls() []Carried {
 		},
 		{
 			LimitedDefault, "hosts are limited members of the default partition",
-			[]string{"T2", "T57"},
+			[]string{"T2", "T56", "T57"},
 			func(o *SiteOptions) { o.SM.Weakness.FullDefault = true },
 		},
 		{

@@ -19,6 +19,7 @@ type gmp struct {
 	mod   uint32
 	key   ib.MKey
 	data  func([]byte) // fills the attribute, in a class that has keys; nil: zeros
+	body  []byte       // of the attribute, in one that has none and begins at byte 64
 }
 
 // endPortOf is the number of the port that a node has a LID at.
@@ -59,6 +60,7 @@ func (a *attacker) request(q gmp) *mad.MAD {
 	if hasKey && q.data != nil {
 		q.data(keyed.Attribute(&p.MAD))
 	}
+	copy(p.MAD[64:], q.body)
 	a.at.UsePKey(q.pkey)
 	var answer *mad.MAD
 	for _, got := range a.at.Exchange([]transport.Packet{p}, nil) {

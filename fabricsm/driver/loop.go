@@ -27,8 +27,11 @@ type loop struct {
 	done    chan struct{}           // run has ended
 	tables  chan *sm.TablesReady
 
-	out   timeouts
-	keys  classKeys
+	out  timeouts
+	keys classKeys
+
+	counters counters
+
 	reply sm.Reply
 	trap  sm.Received
 	did   sm.Output // of the last step; here, since a local one would be allocated for each
@@ -65,6 +68,7 @@ func newLoop(o Options) *loop {
 	}
 	l.out.init(o.Timeout)
 	l.initKeys()
+	l.initCounters()
 	for range cap(l.free) {
 		l.free <- make([]transport.Packet, batch)
 	}
@@ -239,7 +243,7 @@ func (l *loop) next() time.Time {
 	if !l.leaveBy.IsZero() && l.leaveBy.Before(at) {
 		at = l.leaveBy
 	}
-	return l.keys.next(at)
+	return l.counters.next(l.keys.next(at))
 }
 
 // take steps in what was received.
@@ -249,6 +253,10 @@ func (l *loop) take(buf []transport.Packet) {
 		p := &buf[i]
 		if l.ofKeys(p) {
 			l.takeKeys(p)
+			continue
+		}
+		if l.ofCounters(p) {
+			l.takeCounters(p)
 			continue
 		}
 		if isAnswer(p) {
@@ -299,6 +307,7 @@ func (l *loop) expire() {
 		l.resigned = true
 	}
 	l.expireKeys()
+	l.expireCounters()
 }
 
 // step advances the core and gathers what it wants done.
@@ -345,6 +354,8 @@ func (l *loop) tell(e sm.Event) {
 func (l *loop) show(v *sm.View) {
 	l.keys.seen.View = v
 	l.stepKeys(&l.keys.seen)
+	l.counters.seen.View = v
+	l.stepCounters(&l.counters.seen)
 	if l.o.OnView != nil {
 		l.o.OnView(v)
 	}
@@ -393,4 +404,5 @@ func (l *loop) flush() error {
 func (l *loop) stamp(now time.Time) {
 	l.out.stamp(now)
 	l.keys.out.stamp(now)
+	l.counters.out.stamp(now)
 }

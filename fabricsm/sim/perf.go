@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 )
 
@@ -137,4 +138,25 @@ func answerExtended(ports []*port, data []byte, set bool) mad.Status {
 	clear(data)
 	must(mad.Encode(data, &sum))
 	return mad.StatusOK
+}
+
+// PacketsSent is what a port has counted of packets that it sent since its counters were
+// reset; for port 0 of a switch the sum over its ports.
+func (f *Fabric) PacketsSent(node string, num ib.PortNum) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.findPort(node, num)
+	if err != nil {
+		return 0
+	}
+	ports := []*port{p}
+	if p.node.sw != nil && num == 0 {
+		ports = p.node.ports[1:]
+	}
+	var sum portCountersExtended
+	for _, p := range ports {
+		one := p.counters.long()
+		sum.add(&one)
+	}
+	return sum.PortXmitPkts
 }

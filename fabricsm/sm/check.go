@@ -38,6 +38,7 @@ func (c *Config) Check() error {
 	k.growth(&c.Growth)
 	k.mkey(&c.MKey)
 	k.classKeys(&c.ClassKeys)
+	k.counters(&c.Counters)
 	k.violations(&c.Violations)
 	return errors.Join(k.errs...)
 }

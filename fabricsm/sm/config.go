@@ -75,6 +75,7 @@ type Config struct {
 	Topology TopologyConfig
 
 	ClassKeys  ClassKeysConfig // see package keymgr
+	Counters   CountersConfig  // see package counterwatch
 	Violations ViolationConfig
 
 	Weakness Weakness // for drills alone

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/counterwatch"
 	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
 )
@@ -17,8 +18,9 @@ import (
 type owner uint8
 
 const (
-	ofCore owner = iota
-	ofKeys       // the manager of the keys of classes
+	ofCore     owner = iota
+	ofKeys           // the manager of the keys of classes
+	ofCounters       // the watch over counters
 )
 
 // pending is a request that is out.
@@ -93,6 +95,7 @@ func (s *Stage) Step(in sm.Input) {
 	}
 	if out.View != nil {
 		s.StepKeys(&keymgr.Seen{View: out.View})
+		s.stepCounters(&counterwatch.Seen{View: out.View})
 	}
 	if s.OnStep != nil {
 		s.OnStep()
@@ -246,6 +249,7 @@ func (s *Stage) next(until time.Time) bool {
 	if s.core != nil {
 		soonest(s.wake, func() { s.wake = time.Time{}; s.Step(&sm.Woken{}) })
 		soonest(s.keys.wake, func() { s.keys.wake = time.Time{}; s.StepKeys(&keymgr.Woken{}) })
+		soonest(s.counters.wake, func() { s.counters.wake = time.Time{}; s.stepCounters(&counterwatch.Woken{}) })
 	}
 	if d, ok := s.Fabric.NextEvent(); ok {
 		soonest(Epoch.Add(d), func() {})
@@ -274,6 +278,10 @@ func (s *Stage) deliver() {
 		s.deliverToKeys(&p)
 		return
 	}
+	if s.isForCounters(&p) {
+		s.deliverToCounters(&p)
+		return
+	}
 	if !p.Undelivered && !(p.MAD.IsSMP() && p.MAD.Method() == mad.MethodGetResp) {
 		s.Step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
 		return
@@ -299,11 +307,14 @@ func outcomeOf(p *transport.Packet) sm.Outcome {
 // replied tells who sent a request how it ended.
 func (s *Stage) replied(r *pending, how sm.Outcome, answer *mad.MAD) {
 	reply := sm.Reply{ID: r.id, Outcome: how, MAD: *answer}
-	if r.who == ofKeys {
+	switch r.who {
+	case ofKeys:
 		s.StepKeys((*keymgr.Reply)(&reply))
-		return
+	case ofCounters:
+		s.stepCounters((*counterwatch.Reply)(&reply))
+	default:
+		s.Step(&reply)
 	}
-	s.Step(&reply)
 }
 
 func (s *Stage) end(r *pending) {

@@ -72,19 +72,20 @@ type Stage struct {
 	// times as there are numbers; nil: each arrives once, at once.
 	Delays func(*transport.Packet) []time.Duration
 
-	station *sim.Station
-	core    *sm.Core // nil while no manager runs
-	keys    classKeys
-	newKeys func(sm.ClassKeysConfig, keymgr.Fabric) KeyManager
-	rng     *rand.Rand
-	counted bool // CountedTIDs
-	forgets func(*sm.Fact) bool
-	lastTID uint32 // of these
-	now     time.Time
-	facts   []sm.Fact
-	intent  sm.Intent
-	view    *sm.View
-	events  []Happened
+	station  *sim.Station
+	core     *sm.Core // nil while no manager runs
+	keys     classKeys
+	counters counters
+	newKeys  func(sm.ClassKeysConfig, keymgr.Fabric) KeyManager
+	rng      *rand.Rand
+	counted  bool // CountedTIDs
+	forgets  func(*sm.Fact) bool
+	lastTID  uint32 // of these
+	now      time.Time
+	facts    []sm.Fact
+	intent   sm.Intent
+	view     *sm.View
+	events   []Happened
 
 	inbox []arrival // by time, then order
 	seq   int
@@ -118,13 +119,14 @@ func (s *Stage) Start() {
 	s.core = sm.New(s.SM)
 	s.station.SetIsSM(true)
 	s.startKeys(slices.Clone(s.facts))
+	s.startCounters()
 	s.Step(&sm.Started{Facts: slices.Clone(s.facts)})
 }
 
 // Crash ends the manager at once: what it did not save is lost, and so is what is
 // on its way to it.
 func (s *Stage) Crash() {
-	s.core, s.keys, s.view, s.job = nil, classKeys{}, nil, nil
+	s.core, s.keys, s.counters, s.view, s.job = nil, classKeys{}, counters{}, nil, nil
 	s.out, s.order, s.inbox, s.wake = make(map[ib.TID]*pending), nil, nil, time.Time{}
 	s.station.SetIsSM(false)
 	s.station.Take(nil)

@@ -1,0 +1,99 @@
+package driver
+
+import (
+	"time"
+
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/counterwatch"
+	"portcullis/fabricsm/transport"
+)
+
+// counters runs the watch over counters beside the core, over the same port. It only
+// asks, in a class that nobody else here uses.
+type counters struct {
+	watch *counterwatch.Watch // nil: there is none
+	out   timeouts
+	reply counterwatch.Reply
+	seen  counterwatch.Seen
+	wake  time.Time
+}
+
+func (l *loop) initCounters() {
+	if l.o.Core.Counters.Period == 0 {
+		return
+	}
+	l.counters.watch = counterwatch.New(l.o.Core.Counters, l.core)
+	l.counters.out.init(l.o.Timeout)
+}
+
+// ofCounters reports a packet that is the watch's to take.
+func (l *loop) ofCounters(p *transport.Packet) bool {
+	return l.counters.watch != nil && p.MAD.Class() == mad.ClassPerf
+}
+
+// takeCounters steps in an answer. What others ask is not for us.
+func (l *loop) takeCounters(p *transport.Packet) {
+	c := &l.counters
+	if !p.Undelivered && p.MAD.Method() != mad.MethodGetResp {
+		return
+	}
+	if id, v := c.out.end(p); v == taken {
+		c.reply.ID, c.reply.Outcome, c.reply.MAD = id, sm.Answered, p.MAD
+		if p.Undelivered {
+			c.reply.Outcome = sm.Undelivered
+		}
+		l.stepCounters(&c.reply)
+	}
+}
+
+// expireCounters steps in what was not answered in time, and the wake.
+func (l *loop) expireCounters() {
+	c := &l.counters
+	if c.watch == nil {
+		return
+	}
+	for {
+		id, ok := c.out.expired(l.now)
+		if !ok {
+			break
+		}
+		c.reply.ID, c.reply.Outcome = id, sm.TimedOut
+		l.stepCounters(&c.reply)
+	}
+	if !c.wake.IsZero() && !l.now.Before(c.wake) {
+		l.stepCounters(&counterwatch.Woken{})
+	}
+}
+
+// next gives when something is due at the latest.
+func (c *counters) next(at time.Time) time.Time {
+	if c.watch == nil {
+		return at
+	}
+	if due, ok := c.out.next(); ok && due.Before(at) {
+		at = due
+	}
+	if !c.wake.IsZero() && c.wake.Before(at) {
+		at = c.wake
+	}
+	return at
+}
+
+// stepCounters advances the watch and gathers what it wants done.
+func (l *loop) stepCounters(in counterwatch.Input) {
+	c := &l.counters
+	if c.watch == nil {
+		return
+	}
+	out := c.watch.Step(l.now, in)
+	for i := range out.Send {
+		r := &out.Send[i]
+		l.send = append(l.send, transport.Packet{MAD: r.MAD, LID: r.LID, QP: gmpQP})
+		c.out.begin(r, &l.send[len(l.send)-1].MAD)
+	}
+	c.wake = out.Wake
+	for _, e := range out.Events {
+		l.tell(e)
+	}
+}

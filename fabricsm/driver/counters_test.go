@@ -1,0 +1,79 @@
+package driver_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// TestCounters: over a transport, counters that somebody reset are told.
+func TestCounters(t *testing.T) {
+	for name, dial := range map[string]func(*testing.T, *sim.Fabric) transport.Port{
+		"in process":      attachTo,
+		"ibsim's sockets": dialTo,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := netlist.FatTree2(netlist.Shape{Hosts: 4, Radix: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := sim.New(l)
+			port := dial(t, f)
+			told := make(chan *sm.CountersReset, 64)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				ended <- driver.Run(ctx, driver.Options{
+					Port: port, Core: sm.Config{Counters: sm.CountersConfig{Period: time.Second}},
+					OnEvent: func(e sm.Event) {
+						if x, ok := e.(*sm.CountersReset); ok {
+							select {
+							case told <- x:
+							default:
+							}
+						}
+					},
+				}, nil)
+			}()
+			defer func() {
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			}()
+			clear := transport.Packet{QP: 1}
+			clear.MAD.SetHeader(mad.Header{Class: mad.ClassPerf, ClassVersion: 1, Method: mad.MethodSet, Attr: 0x001D, TID: 5})
+			clear.MAD[65], clear.MAD[66], clear.MAD[67] = 1, 0xFF, 0xFF
+			late := time.NewTimer(30 * time.Second)
+			defer late.Stop()
+			tick := time.NewTicker(700 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case e := <-told:
+					if e.GUID != l.Find("h1").PortGUID(1) || e.Is >= e.Was {
+						t.Errorf("told %v, want of h1", e)
+					}
+					return
+				case <-tick.C:
+					st, err := f.Station("sm", false)
+					if err != nil {
+						t.Fatal(err)
+					}
+					clear.LID = f.PortInfo("h1", 1).LID
+					st.Exchange([]transport.Packet{clear}, nil)
+					st.Close()
+				case <-late.C:
+					t.Fatal("nobody told of it in half a minute")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package stage
+
+import (
+	"time"
+
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/counterwatch"
+	"portcullis/fabricsm/transport"
+)
+
+// counters is the watch over counters beside the core.
+type counters struct {
+	watch *counterwatch.Watch // nil: there is none
+	wake  time.Time
+}
+
+// startCounters begins the watch, if it is configured.
+func (s *Stage) startCounters() {
+	if s.SM.Counters.Period > 0 {
+		s.counters.watch = counterwatch.New(s.SM.Counters, s.core)
+	}
+}
+
+// stepCounters gives the watch an input and does what it wants.
+func (s *Stage) stepCounters(in counterwatch.Input) {
+	core := s.core
+	if s.counters.watch == nil {
+		return
+	}
+	out := s.counters.watch.Step(s.now, in)
+	for _, e := range out.Events {
+		s.events = append(s.events, Happened{s.Now(), e})
+	}
+	s.counters.wake = out.Wake
+	for i := range out.Send {
+		if s.send(&out.Send[i], ofCounters); s.core != core {
+			return
+		}
+	}
+}
+
+// isForCounters reports a packet that is the watch's to take.
+func (s *Stage) isForCounters(p *transport.Packet) bool {
+	return s.counters.watch != nil && p.MAD.Class() == mad.ClassPerf
+}
+
+// deliverToCounters gives the watch an answer.
+func (s *Stage) deliverToCounters(p *transport.Packet) {
+	if r := s.out[p.MAD.TID()&tidMask]; r != nil && r.who == ofCounters && r.answeredBy(p) {
+		s.end(r)
+		s.replied(r, outcomeOf(p), &p.MAD)
+	}
+}
