@@ -17,6 +17,7 @@ type healthConfig struct {
 	SetErrors      healthRule    `yaml:"set_errors"`
 	IllegalAnswers healthRule    `yaml:"illegal_answers"`
 	Rebooting      healthRule    `yaml:"rebooting"`
+	Guessing       healthRule    `yaml:"guessing"`
 	Marked         sm.Action     `yaml:"marked"`
 	Recover        time.Duration `yaml:"recover"`
 	RecoverMax     time.Duration `yaml:"recover_max"`
@@ -64,7 +65,8 @@ func defaultHealth() healthConfig {
 	return healthConfig{
 		Flapping: healthRule(d.Flapping), Unresponsive: healthRule(d.Unresponsive), Noisy: healthRule(d.Noisy),
 		SetErrors: healthRule(d.SetErrors), IllegalAnswers: healthRule(d.IllegalAnswer), Rebooting: healthRule(d.Rebooting),
-		Marked: d.Marked, Recover: d.Recover, RecoverMax: d.RecoverMax,
+		Guessing: healthRule(d.Guessing),
+		Marked:   d.Marked, Recover: d.Recover, RecoverMax: d.RecoverMax,
 	}
 }
 
@@ -79,6 +81,7 @@ func (h *healthConfig) check(k *checker, key string) {
 		{"set_errors", h.SetErrors},
 		{"illegal_answers", h.IllegalAnswers},
 		{"rebooting", h.Rebooting},
+		{"guessing", h.Guessing},
 	} {
 		within(k, key+"."+r.name, r.rule.Count, 1, 1_000_000)
 		k.between(key+"."+r.name, r.rule.Window, time.Second, 24*time.Hour)
@@ -96,7 +99,8 @@ func (h *healthConfig) apply(to *sm.Config, _ func(string) string) error {
 	to.Health = sm.HealthConfig{
 		Flapping: sm.HealthRule(h.Flapping), Unresponsive: sm.HealthRule(h.Unresponsive), Noisy: sm.HealthRule(h.Noisy),
 		SetErrors: sm.HealthRule(h.SetErrors), IllegalAnswer: sm.HealthRule(h.IllegalAnswers), Rebooting: sm.HealthRule(h.Rebooting),
-		Marked: h.Marked, Recover: h.Recover, RecoverMax: h.RecoverMax,
+		Guessing: sm.HealthRule(h.Guessing),
+		Marked:   h.Marked, Recover: h.Recover, RecoverMax: h.RecoverMax,
 	}
 	return nil
 }

@@ -26,6 +26,12 @@ var (
 // many others are not.
 func (s *stage) opensm(node string, priority int) *contender {
 	s.t.Helper()
+	return s.openSMWith(node, priority, electionKey)
+}
+
+// openSMWith starts OpenSM with an SM_Key.
+func (s *stage) openSMWith(node string, priority int, key string) *contender {
+	s.t.Helper()
 	dir := filepath.Join(s.dir, node)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		s.t.Fatal(err)
@@ -33,7 +39,7 @@ func (s *stage) opensm(node string, priority int) *contender {
 	conf, levels := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "levels.conf")
 	for file, text := range map[string]string{
 		conf: fmt.Sprintf("sm_key %s\nsm_priority %d\nsminfo_polling_timeout %d\npolling_retry_number 1\nsweep_interval 1\n"+
-			"force_log_flush TRUE\nper_module_logging_file %s\n", electionKey, priority, pollEvery.Milliseconds(), levels),
+			"force_log_flush TRUE\nper_module_logging_file %s\n", key, priority, pollEvery.Milliseconds(), levels),
 		levels: "osm_sm_mad_ctrl.c=0x08\n",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -25,6 +25,7 @@ const (
 	KeyJournal       Control = "key_journal"
 	Rotation         Control = "rotation"
 	Escrow           Control = "escrow"
+	GuessQuarantine  Control = "guess_quarantine"
 )
 
 func managementControls() []Carried {
@@ -67,7 +68,7 @@ func managementControls() []Carried {
 		{
 			AllowedSM, "only a subnet manager at a place where one is allowed is believed",
 			[]string{"T31", "T34"},
-			func(o *SiteOptions) { o.SM.Election.Allowed = nil },
+			func(o *SiteOptions) { o.SM.Election.Allowed, o.SM.Weakness.AnySMPlace = nil, true },
 		},
 		{
 			TrapVerification, "no trap is a reason to act before the device that it names was asked",
@@ -97,6 +98,13 @@ func managementControls() []Carried {
 			[]string{"T48"},
 			func(o *SiteOptions) {
 				o.Forgets = func(f *sm.Fact) bool { return f.Key != nil && !f.Key.Pending.IsZero() }
+			},
+		},
+		{
+			GuessQuarantine, "who is proven to try keys is switched off, for ever longer",
+			[]string{"T44"},
+			func(o *SiteOptions) {
+				o.SM.Health.Guessing = sm.HealthRule{Count: 10, Window: 10 * time.Minute, Action: sm.Report}
 			},
 		},
 		{

@@ -36,26 +36,75 @@ func hourly() SiteOptions {
 
 // guessedKeys is T44.
 func guessedKeys(s *Scene) {
-	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	o := SiteOptions{Tenants: twoTenants(), Declared: true}
+	o.Fabric.Device = sim.Modern()
+	o.Fabric.Device.NoticeQueue = 16
+	t := s.Site(o)
 	t.Victim("h1", "h5")
 	h7, leaf := t.attacker("h7"), t.SwitchPort("h1", 1).Node
 	const guesses = 2000
-	s.Tried("h7 tries %d M_Keys on the switch of h1, 100 a second", guesses)
+	s.Tried("h7 tries %d M_Keys on the switch of h1, 100 a second, and comes back whenever it is let in; on devices that queue no notices it has others accused of that", guesses)
 	t.Attack()
 	answered := 0
-	for i := range guesses {
+	guess := func(i int) {
 		if h7.ask(smp{to: leaf, attr: mad.AttrPortInfo, key: ib.NewMKey(uint64(i)*0x9E3779B97F4A7C15 + s.Seed())}) != nil {
 			answered++
 		}
 		t.Run(10 * time.Millisecond)
 	}
-	guid := t.GUID(leaf, 0)
-	t.Reported(10*time.Second, "who it was", t.wrongMKey("h7"))
-	t.Reported(10*time.Minute, "that somebody guesses", is(func(e *sm.KeyGuessing) bool { return e.GUID == guid }))
-	t.Counted(t.violations(leaf) >= guesses, "MKeyViolations of %s is %d", leaf, t.violations(leaf))
-	if s.Check(answered == 0, "%d of %d guesses were answered", answered, guesses) {
-		s.Stopped("a key has 64 bits: at this rate half of all keys take three billion years")
+	const bait = 40
+	for i := range bait {
+		guess(i)
 	}
+	guid, place := t.GUID(leaf, 0), t.Place("h7", 1)
+	cut := func(e *sm.Unhealthy) bool {
+		return e.Condition == sm.Guessing && e.Place == place && e.Action == sm.Disable
+	}
+	t.Reported(10*time.Second, "who it was", t.wrongMKey("h7"))
+	t.Reported(10*time.Second, "that somebody guesses", is(func(e *sm.KeyGuessing) bool { return e.GUID == guid }))
+	t.Reported(10*time.Second, "that h7 is cut off for it", is(cut))
+	if t.Isolated(10*time.Second, "h7 is switched off", func() bool { return t.isOff(place) }) {
+		s.Stopped("a key has 64 bits; who guesses is switched off after ten tries, for ever longer")
+	}
+	reached := t.violations(leaf)
+	for i := bait; i < guesses; i++ {
+		guess(i)
+	}
+	t.Counted(t.violations(leaf) >= 10, "MKeyViolations of %s is %d", leaf, t.violations(leaf))
+	s.Check(t.violations(leaf) == reached, "%d more guesses reached %s while h7 was to be off", t.violations(leaf)-reached, leaf)
+	s.Check(answered == 0, "%d of %d guesses were answered", answered, guesses)
+	s.Must(t.Settle(settleTime))
+	accusedOfGuessing(s)
+}
+
+// accusedOfGuessing is the part of T44 in which a host has others accused: it guesses
+// by LID, in the name of h1, and forges for each guess a trap that traces it to h1.
+func accusedOfGuessing(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants(), Declared: true})
+	t.Victim("h1", "h5")
+	at := t.SwitchPort("h1", 1)
+	leaf, manager := t.Fabric.PortInfo(at.Node, 0).LID, t.LID("sm")
+	t.Attack()
+	for i := range 200 {
+		key := ib.NewMKey(uint64(i)*0x9E3779B97F4A7C15 + s.Seed())
+		g := sim.Forged{SLID: t.LID("h1"), DLID: leaf}
+		mad.NewSMP(&g.MAD, mad.Header{Method: mad.MethodGet, Attr: mad.AttrPortInfo, TID: ib.TID(i + 1)}, nil, key)
+		n := sim.Forged{SLID: leaf, DLID: manager}
+		mad.NewSMP(&n.MAD, mad.Header{Method: mad.MethodTrap, Attr: mad.AttrNotice, TID: ib.TID(1000 + i)}, nil, ib.MKey{})
+		with(s, &mad.Trap256{
+			NoticeHeader: mad.NoticeHeader{IsGeneric: true, Type: mad.NoticeSecurity, TrapNumber: mad.TrapBadMKey, IssuerLID: leaf},
+			LID:          ib.PermissiveLID, DrSLID: ib.PermissiveLID, Method: mad.MethodGet, AttributeID: mad.AttrPortInfo, MKey: key,
+			DRNotice: true, DRHopCount: 1, DRReturnPath: [30]ib.PortNum{1: at.Port},
+		})(n.MAD.Data())
+		s.Must(t.Fabric.InjectMAD(Port("h7"), g))
+		s.Must(t.Fabric.InjectMAD(Port("h7"), n))
+		t.Collect()
+		t.Run(10 * time.Millisecond)
+	}
+	guid := t.GUID(at.Node, 0)
+	t.Reported(time.Minute, "that somebody guesses", is(func(e *sm.KeyGuessing) bool { return e.GUID == guid }))
+	t.Run(time.Minute)
+	s.Check(!t.isOff(t.Place("h1", 1)), "h1 is switched off for what h7 did in its name")
 	s.Must(t.Settle(settleTime))
 }
 

@@ -57,6 +57,9 @@ func newLoop(o Options) *loop {
 	if o.Core.PortGUID == 0 {
 		o.Core.PortGUID = o.Port.GUID()
 	}
+	if o.Record != nil && o.Core.MKey.Source != nil {
+		o.Core.MKey.Source = o.Record.Source(o.Core.MKey.Source)
+	}
 	l := &loop{
 		o: o, log: o.Log, core: sm.New(o.Core),
 		full: make(chan []transport.Packet, 2), free: make(chan []transport.Packet, 2),

@@ -108,7 +108,7 @@ func (r *Ring) Plan(h Held) error {
 	switch {
 	case !r.rec.Pending.IsZero():
 		return no("the change to epoch %d is not settled; let it finish first", r.rec.Pending.Epoch)
-	case !r.rec.Current.IsZero() && r.belief != onCurrent:
+	case !r.rec.Current.IsZero() && r.belief != onCurrent && r.belief != open:
 		return no("it is not known which key the device holds; ask it first")
 	case h.IsZero() || h.Key.Reveal() == ^uint64(0):
 		return no("it is no key")
@@ -193,6 +193,10 @@ func (r *Ring) withheld(place ib.Place, verified bool) bool {
 func (r *Ring) Settled() bool {
 	return r.belief == onCurrent && r.rec.Pending.IsZero() && !r.commit && !r.dirty
 }
+
+// Open reports that the device was seen to hold no key, and no change is due: a key
+// planned now is the one it gets, and not the one it had.
+func (r *Ring) Open() bool { return r.belief == open && r.rec.Pending.IsZero() && !r.dirty }
 
 // NextEpoch gives the epoch of a first key, or of one after the device was
 // retired. In a rotation the Target says it.

@@ -35,6 +35,8 @@ func (p *port) agent(m *mad.MAD, a access) mad.Status {
 	switch m.Attr() {
 	case mad.AttrNodeInfo:
 		return p.getOnly(m, p.nodeInfo[:], set)
+	case mad.AttrNotice:
+		return p.notice(m, set)
 	case mad.AttrNodeDescription:
 		return p.getOnly(m, p.node.description.NodeString[:], set)
 	case mad.AttrSwitchInfo:

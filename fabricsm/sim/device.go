@@ -38,6 +38,10 @@ type Device struct {
 	// keys of their own.
 	CC, VS, N2N ClassSupport
 
+	// NoticeQueue is how many notices an end port keeps until they are read with a
+	// Get of Notice; 0: it has no queue, as most devices of today.
+	NoticeQueue int
+
 	// Trusts says whose signature on a configuration a channel adapter takes;
 	// nil: nobody's. See Fabric.ApplyConfig.
 	Trusts ConfigVerifier

@@ -16,7 +16,7 @@ func (f *Fabric) launchDirected(fl *flight) {
 	switch {
 	case hops > mad.MaxHops:
 		f.malformed(fl)
-	case !m.Returning() && pointer == 0:
+	case !m.Returning() && (pointer == 0 || fl.origin == nil && pointer <= hops && fl.from.node.sw == nil):
 		f.walkOut(fl)
 	case m.Returning() && (pointer == hops+1 || pointer == 0):
 		// A responder that copied ibsim's request has pointer 0.
@@ -26,7 +26,8 @@ func (f *Fabric) launchDirected(fl *flight) {
 	}
 }
 
-// walkOut takes a request to its target.
+// walkOut takes a request to its target. One that an adapter forged may begin in the
+// middle of its path: with a hop pointer above 0, and hops that are said to be over.
 func (f *Fabric) walkOut(fl *flight) {
 	m, at := &fl.mad, fl.from
 	hops, path, back := m.HopCount(), m.InitialPath(), m.ReturnPath()
@@ -39,13 +40,18 @@ func (f *Fabric) walkOut(fl *flight) {
 			return
 		}
 	}
-	for hop := uint8(1); hop <= hops; hop++ {
+	begun := m.HopPointer()
+	for hop := max(1, begun); hop <= hops; hop++ {
 		out := at.node.egress(at, ib.PortNum(path[hop]), hop == 1)
+		if begun > 0 && hop == begun {
+			out = at
+		}
 		if out == nil || !f.cross(out, true) {
 			f.undelivered(fl)
 			return
 		}
 		at = out.peer
+		fl.slid = ib.PermissiveLID // switches write it anew
 		back[hop] = byte(at.num)
 		m.SetHopPointer(hop + 1)
 	}

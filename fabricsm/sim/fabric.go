@@ -130,6 +130,7 @@ type port struct {
 	training  uint64 // the number of its last training
 	mkeys     keys   // of an end port; the current one is info.MKey
 	mkeyLease lease
+	notices   noticeQueue
 	classes   [keyClasses]*classAgent // of an end port, made when first asked
 
 	pkeys    []byte                          // P_Key table, big-endian

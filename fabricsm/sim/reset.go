@@ -87,7 +87,7 @@ func (p *port) reset() {
 	}
 	p.resetTables()
 	p.restore(kept)
-	p.counters = counters{}
+	p.counters, p.notices = counters{}, noticeQueue{}
 }
 
 func (p *port) resetEnd() {
@@ -99,6 +99,9 @@ func (p *port) resetEnd() {
 			p.info.CapabilityMask2 |= mad.IsExtendedSpeeds2Supported | mad.IsLinkSpeedXDRSupported
 		}
 	}
+	if p.node.model().NoticeQueue > 0 {
+		p.info.CapabilityMask |= mad.IsNoticeSupported
+	}
 	p.info.GUIDCap = guidCap
 	p.info.SubnetTimeOut = 18
 	p.info.LocalPhyErrors, p.info.OverrunErrors = 8, 8
@@ -106,7 +109,7 @@ func (p *port) resetEnd() {
 		return
 	}
 	// The management port of a switch has no link that could be down.
-	p.info.CapabilityMask = switchCapabilities
+	p.info.CapabilityMask = switchCapabilities | p.info.CapabilityMask&mad.IsNoticeSupported
 	if p.node.sw.hasMulticastTop {
 		p.info.CapabilityMask |= mad.IsMulticastFDBTopSupported
 	}

@@ -65,6 +65,7 @@ func (n *node) noticeHeader(t mad.NoticeType, number mad.TrapNum, from *port) ma
 // same number and port takes its place. A port that knows no SM, or has no LID,
 // sends none, and without IsTrapSupported there is none at all.
 func (n *node) keepTrap(from *port, number mad.TrapNum, data *[mad.DataSize]byte) {
+	from.noticed(data)
 	if !from.sendsTraps() {
 		return
 	}
@@ -111,6 +112,7 @@ func (f *Fabric) launchTrap(t *pendingTrap) {
 // when the interval is over, the newest only; the counters of the port have
 // them all.
 func (n *node) paceTrap(from *port, number mad.TrapNum, about ib.PortNum, data *[mad.DataSize]byte) {
+	from.noticed(data)
 	if from.sendsTraps() {
 		n.pace(&pendingTrap{from: from, number: number, about: about, data: *data})
 	}

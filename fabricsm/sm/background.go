@@ -86,6 +86,12 @@ func (c *Core) backgroundOne(x ref) {
 		return
 	}
 	pt := &c.ports[x.id]
+	if x.class == clsSLtoVL {
+		if c.nodes[pt.node].alive && pt.known {
+			c.auditSLtoVL(topo.PortID(x.id))
+		}
+		return
+	}
 	if x.class == clsVendor {
 		if c.nodes[pt.node].alive && pt.known {
 			c.mark(x)

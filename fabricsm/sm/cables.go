@@ -69,6 +69,7 @@ func (c *Core) cut(p topo.PortID) {
 	c.moved()
 	c.lawDown(p, false)
 	c.lawDown(q, false)
+	c.lostKeys(p, q)
 	for _, x := range [2]topo.PortID{p, q} {
 		pt := &c.ports[x]
 		pt.challenger, pt.enforced = c.release(pt.challenger), false

@@ -56,6 +56,7 @@ type Core struct {
 	dropped  uint64
 	strays   uint64 // answers to nothing that was asked
 	reports  violations
+	guessing guessing
 	health   records
 	growth   growth
 	law      law
@@ -101,6 +102,7 @@ func New(cfg Config) *Core {
 		groups:   newGroups(),
 		aliases:  newAliases(),
 		mkeys:    newMKeys(),
+		guessing: newGuessing(),
 		wire:     wire{sent: make(map[sentKey]uint64)},
 	}
 	c.reports = newViolations(&c.cfg.Violations)

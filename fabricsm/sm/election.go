@@ -22,8 +22,8 @@ type ElectionConfig struct {
 
 	// Allowed are the other SMs that this one works with. With a list nobody
 	// else is believed, and the SM_Key is shown to those on it and to nobody
-	// else. Without one whoever shows the SM_Key is believed, and ours is shown
-	// to nobody.
+	// else. Without one this SM yields to whoever shows the SM_Key, obeys nobody's
+	// commands, and ours is shown to nobody.
 	Allowed []AllowedSM
 
 	// PollEvery is how often a standby asks the master for its SMInfo; default

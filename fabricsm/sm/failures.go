@@ -58,6 +58,8 @@ func (c *Core) failed(r *request, outcome Outcome) {
 	case r.ref.class == clsVendor:
 		delete(c.failures, r.ref)
 		c.gotVendor(r, nil, mad.StatusUnsupportedMethodAttr) // it knows no such attribute
+	case r.ref.class == clsNotice:
+		delete(c.failures, r.ref) // it is asked again when there is a reason
 	case c.keySilent(r):
 		delete(c.failures, r.ref)
 		c.mark(r.ref)
@@ -185,6 +187,11 @@ func (c *Core) noProbe(r *request) {
 		return
 	}
 	p := topo.PortID(r.ref.id)
+	c.nobodyTold(p)
+	if c.perjured(p, r) {
+		return
+	}
+	c.wavered(p)
 	c.acquit(p)
 	pt := &c.ports[p]
 	if !linkUp(&pt.info) {

@@ -33,7 +33,7 @@ func (c *Core) judgeCommand(in *Received, from topo.PortID) (status mad.Status, 
 		reason = "where it comes from is not known"
 	case si.GUID != c.guidOf(from):
 		reason = "another port has the GUID it gives"
-	case !c.mayTrust(from):
+	case !c.listed(from) && !c.cfg.Weakness.AnySMPlace:
 		reason = "no subnet manager is allowed there"
 	}
 	if reason != "" {
@@ -88,6 +88,9 @@ func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reaso
 		count = &c.ports[from].foreignSeen
 	}
 	c.noteSMKey(from, in.LID, mad.MethodSet, e.Control, traced)
+	if traced && from != topo.None && !si.SMKey.Equal(c.cfg.SMKey) {
+		c.guessedSMKey(&e.Path, si.SMKey)
+	}
 	*count++
 	if e.Count = *count; tellRepetition(e.Count) {
 		c.event(e)

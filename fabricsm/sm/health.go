@@ -12,7 +12,7 @@ import (
 // misbehaves.
 type Condition uint8
 
-// Conditions. Marked and those after it have no HealthRule.
+// Conditions. Marked and Overgrown have no HealthRule. Their numbers are saved.
 const (
 	Flapping      Condition = iota // its link went down
 	Unresponsive                   // it fell silent
@@ -22,10 +22,11 @@ const (
 	Rebooting                      // it lost its tables
 	Marked                         // an operator says that it is unhealthy
 	Overgrown                      // more is found behind it than GrowthConfig allows
+	Guessing                       // it tries M_Keys or SM_Keys; see guessing.go
 	numConditions
 )
 
-var conditionNames = [numConditions]string{"flapping", "unresponsive", "noisy", "set-errors", "illegal-answers", "rebooting", "marked", "too-many-nodes"}
+var conditionNames = [numConditions]string{"flapping", "unresponsive", "noisy", "set-errors", "illegal-answers", "rebooting", "marked", "too-many-nodes", "guessing"}
 
 func (c Condition) String() string {
 	if c < numConditions {
@@ -33,6 +34,9 @@ func (c Condition) String() string {
 	}
 	return fmt.Sprintf("condition %d", uint8(c))
 }
+
+// ruled reports a condition that has a HealthRule.
+func (c Condition) ruled() bool { return c != Marked && c != Overgrown }
 
 // Action is what follows when a rule is broken. Each does what the one before it
 // does, and more.
@@ -88,6 +92,7 @@ type HealthConfig struct {
 	SetErrors     HealthRule // default 10 in 10 min: Report
 	IllegalAnswer HealthRule // default 10 in 10 min: Report
 	Rebooting     HealthRule // default 5 in 10 min: Report
+	Guessing      HealthRule // default 10 in 10 min: Disable; nothing less keeps management packets out
 	Marked        Action     // what follows from MarkUnhealthy; Report means the default, Isolate
 
 	// Recover is how long the condition must not have occurred before a port
@@ -103,6 +108,7 @@ func (h *HealthConfig) withDefaults() {
 	def(&h.SetErrors, HealthRule{10, 10 * time.Minute, Report})
 	def(&h.IllegalAnswer, HealthRule{10, 10 * time.Minute, Report})
 	def(&h.Rebooting, HealthRule{5, 10 * time.Minute, Report})
+	def(&h.Guessing, HealthRule{10, 10 * time.Minute, Disable})
 	def(&h.Marked, Isolate)
 	def(&h.Recover, time.Minute)
 	def(&h.RecoverMax, time.Hour)
@@ -122,6 +128,8 @@ func (h *HealthConfig) rule(cond Condition) HealthRule {
 		return h.IllegalAnswer
 	case Rebooting:
 		return h.Rebooting
+	case Guessing:
+		return h.Guessing
 	default:
 		return HealthRule{Count: 1, Action: h.Marked}
 	}
@@ -129,9 +137,9 @@ func (h *HealthConfig) rule(cond Condition) HealthRule {
 
 // health checks the rules.
 func (k *configChecker) health(h *HealthConfig) {
-	for cond := range Marked {
+	for cond := range numConditions {
 		r := h.rule(cond)
-		if r != (HealthRule{}) && (r.Count <= 0 || r.Window <= 0 || r.Action >= numActions) {
+		if cond.ruled() && r != (HealthRule{}) && (r.Count <= 0 || r.Window <= 0 || r.Action >= numActions) {
 			k.wrong("health rule %v: %d times in %v, %v: want a count and a time above 0 and an action", cond, r.Count, r.Window, r.Action)
 		}
 	}
@@ -216,7 +224,7 @@ func (e *Healthy) String() string {
 // record is what is known of the health of a place.
 type record struct {
 	guid    ib.GUID
-	strikes [Marked]struct {
+	strikes [numConditions]struct {
 		since time.Time
 		n     int
 	}

@@ -44,6 +44,45 @@ func spoilLanes(e *env, out ib.PortNum, in ...ib.PortNum) {
 	}
 }
 
+// TestAdapterResetWhileInInit: an adapter is reset after it got its SL-to-VL table and
+// before its link is armed. Without an audit, it has the table soon after.
+func TestAdapterResetWhileInInit(t *testing.T) {
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Leaves: 2, Spines: 2, Radix: 8})
+	cfg := keyed(t) // an adapter with a key is read first, so its lanes come before PortInfo
+	cfg.QoS = qosOptions(t, oddQoS...)
+	e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, cfg, 1)
+	hs := hosts(e.list)
+	bad, good := hs[2], hs[3]
+	e.start()
+	e.mustSettle(30 * time.Second)
+	e.fab.Unlink(bad.node.Name, bad.num)
+	e.run(5 * time.Second)
+	resets := 0
+	e.logSend = func(r *sm.Request) {
+		var pi mad.PortInfo
+		if resets > 0 || r.MAD.Method() != mad.MethodSet || r.MAD.Attr() != mad.AttrPortInfo {
+			return
+		}
+		if at := e.reached(&r.MAD); at != bad.node.Name && (at != bad.peer || ib.PortNum(r.MAD.Mod()&0xFF) != bad.pnum) {
+			return
+		}
+		if mad.Decode(r.MAD.Data(), &pi) == nil && pi.PortState == ib.PortArmed {
+			resets++
+			if err := e.fab.Reboot(bad.node.Name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := e.fab.Relink(bad.node.Name, bad.num, bad.peer, bad.pnum); err != nil {
+		t.Fatal(err)
+	}
+	e.run(10 * time.Second)
+	want := e.fab.SLtoVL(good.node.Name, 0, good.num)
+	if got := e.fab.SLtoVL(bad.node.Name, 0, bad.num); got != want || resets != 1 {
+		t.Errorf("after %d resets its table is %v, want %v", resets, got, want)
+	}
+}
+
 // TestUnfinishedLanes crashes the subnet manager after each Set of those that
 // repair SL-to-VL tables. Whoever comes next is to see that they are unfinished,
 // however often they were, and has no other memory than the tables.

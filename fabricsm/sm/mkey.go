@@ -66,10 +66,10 @@ func (k *configChecker) mkey(m *MKeyConfig) {
 // mkeys is what is known of the M_Keys of devices.
 type mkeys struct {
 	book                *keys.Book
-	behind              map[ib.Place]ib.GUID      // end port behind a port of a switch that is cabled to another, as saved
-	switches            map[ib.GUID]bool          // that are, or were, behind one
-	waiting             map[topo.PortID][]ref     // work on a device whose key is not known yet, by the port that has the key
-	shown               map[topo.PortID][]ib.GUID // whose keys were shown since an answer came from there
+	behind              map[ib.Place]ib.GUID  // end port behind a port of a switch that is cabled to another, as saved
+	switches            map[ib.GUID]bool      // that are, or were, behind one
+	waiting             map[topo.PortID][]ref // work on a device whose key is not known yet, by the port that has the key
+	shown               showing
 	rotation            rotation
 	releasing, released bool             // all keys are given back; and were, as far as they can
 	exposed             map[ib.GUID]bool // the key was shown to somebody else and has to change
@@ -83,7 +83,7 @@ func newMKeys() mkeys {
 	}
 	return mkeys{
 		book: book, behind: make(map[ib.Place]ib.GUID), switches: make(map[ib.GUID]bool),
-		waiting: make(map[topo.PortID][]ref), shown: make(map[topo.PortID][]ib.GUID), exposed: make(map[ib.GUID]bool),
+		waiting: make(map[topo.PortID][]ref), shown: newShowing(), exposed: make(map[ib.GUID]bool),
 	}
 }
 
@@ -185,6 +185,9 @@ func (c *Core) holds(x ref, n topo.NodeID) (topo.PortID, bool) {
 	if r == nil || x.class == clsInfo && topo.PortID(x.id) == p {
 		return p, false
 	}
+	if c.keyOnWay(p) && (x.class != clsSet || topo.PortID(x.id) != p) {
+		return p, true
+	}
 	if _, ok := r.Now(c.keyedAt(p), c.verified(p)); ok {
 		return p, false
 	}
@@ -197,6 +200,10 @@ func (c *Core) holds(x ref, n topo.NodeID) (topo.PortID, bool) {
 		return p, false
 	}
 }
+
+// keyOnWay reports a device that gets a key by a request that is out: what follows it
+// would show the wrong one, whichever that is.
+func (c *Core) keyOnWay(p topo.PortID) bool { return c.ports[p].setKey && c.asked(clsSet, p) }
 
 // awaitKey puts work off until the key of its target is known.
 func (c *Core) awaitKey(x ref, p topo.PortID) {
@@ -235,10 +242,14 @@ func (c *Core) headerKey(x ref, n topo.NodeID) ib.MKey {
 	if r == nil {
 		return ib.MKey{}
 	}
-	if k, ok := r.Now(c.keyedAt(p), c.verified(p)); ok {
-		return k.M()
+	k, ok := r.Now(c.keyedAt(p), c.verified(p))
+	if !ok {
+		k = r.Next(c.keyedAt(p), c.verified(p)).Header
 	}
-	return r.Next(c.keyedAt(p), c.verified(p)).Header.M()
+	if !k.IsZero() {
+		c.showsKey(p)
+	}
+	return k.M()
 }
 
 // probeKey gives the M_Key for a NodeInfo that is asked of whoever is there: of
@@ -249,8 +260,8 @@ func (c *Core) probeKey(x ref) ib.MKey {
 		return ib.MKey{}
 	}
 	k := cands[c.failures[x].tries%len(cands)]
-	if p := topo.PortID(x.id); x.class == clsProbe && !slices.Contains(c.mkeys.shown[p], k.guid) {
-		c.mkeys.shown[p] = append(c.mkeys.shown[p], k.guid)
+	if x.class == clsProbe {
+		c.showsTo(topo.PortID(x.id), k.guid)
 	}
 	return k.key
 }
@@ -368,10 +379,15 @@ func (c *Core) provenSwitch(p topo.PortID) bool {
 // their owners, those get new ones. Whoever answers may have been silent to the
 // first of them.
 func (c *Core) toldKey(p topo.PortID, ni *mad.NodeInfo) {
-	shown := c.mkeys.shown[p]
-	delete(c.mkeys.shown, p)
+	shown := c.mkeys.shown.to[p]
+	delete(c.mkeys.shown.to, p)
 	for _, guid := range shown {
-		if guid != ni.PortGUID && c.mkeys.book.Ring(keys.MKey, guid) != nil && !c.mkeys.exposed[guid] {
+		mute := c.wasMute(p, guid)
+		if guid == ni.PortGUID && mute && c.keptKey(guid) {
+			c.expose(guid, true)
+		}
+		if guid != ni.PortGUID && c.mkeys.book.Ring(keys.MKey, guid) != nil && !c.mkeys.shown.told[guid] {
+			c.mkeys.shown.told[guid] = true
 			c.event(&KeyExposed{GUID: guid, Place: c.placeOf(p), To: ni.PortGUID})
 			c.expose(guid, true)
 		}

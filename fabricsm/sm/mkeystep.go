@@ -81,6 +81,7 @@ func (c *Core) expose(guid ib.GUID, shown bool) {
 		c.mkeys.exposed[guid], f.Mark = true, "shown"
 	} else {
 		delete(c.mkeys.exposed, guid)
+		delete(c.mkeys.shown.told, guid)
 	}
 	c.save(f)
 }
@@ -89,7 +90,7 @@ func (c *Core) expose(guid ib.GUID, shown bool) {
 // it is known to be on it.
 func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
 	guid := c.guidOf(p)
-	if c.mkeys.exposed[guid] && r.Settled() && c.verified(p) && c.writing() && c.planKey(r, guid) {
+	if c.mkeys.exposed[guid] && (r.Settled() || r.Open()) && c.verified(p) && c.writing() && c.planKey(r, guid) {
 		c.expose(guid, false)
 	}
 }

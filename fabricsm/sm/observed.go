@@ -235,7 +235,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 		}
 		c.lids.leave(&c.ports[p])
 		delete(c.mkeys.waiting, p)
-		delete(c.mkeys.shown, p)
+		c.forgetShown(p)
 		c.forgetReports(p)
 		c.mkeys.rotation.learnDual(p, dualUnknown)
 		c.clearPort(p, id, ib.PortNum(i))

@@ -8,6 +8,9 @@ import (
 
 func (c *Core) workInfo(p topo.PortID) {
 	pt := &c.ports[p]
+	if c.keyOnWay(p) {
+		return // it is read when that is answered, see keySent
+	}
 	c.askSure(p)
 	c.auditing, pt.background = pt.background, false
 	c.ask(ref{clsInfo, int32(p)}, pt.node, mad.MethodGet, mad.AttrPortInfo, mad.PortInfoMod(pt.num, 0))
@@ -55,6 +58,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 		c.configured = true
 	}
 	c.noteArmed(p)
+	c.proveLanes(p, old.PortState)
 	if was && byGet && old.PortState != pi.PortState {
 		c.bornOut(p)
 	}

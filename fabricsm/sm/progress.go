@@ -43,7 +43,7 @@ var workNames = [numClasses]string{
 	clsRoot: "Root", clsSwitch: "SwitchInfo", clsInfo: "PortInfo", clsProbe: "NodeInfo", clsSMInfo: "SMInfo",
 	clsPKey: "P_KeyTable", clsLFT: "LinearForwardingTable", clsSLtoVL: "SLtoVLMappingTable",
 	clsSet: "Set PortInfo", clsDesc: "NodeDescription", clsMFT: "MulticastForwardingTable", clsVLArb: "VLArbitration",
-	clsGUID: "GUIDInfo",
+	clsGUID: "GUIDInfo", clsVendor: "MlnxExtendedPortInfo", clsNotice: "Notice",
 }
 
 // Phase is what the core is mainly busy with. Phases overlap; the first of the

@@ -20,6 +20,7 @@ const (
 	clsGUID                // port: GUIDInfo, read and write
 	clsVLArb               // port: VL arbitration tables, read and write
 	clsVendor              // port: MlnxExtendedPortInfo, see fdr10.go
+	clsNotice              // port: Notice, read and taken away, see guessing.go
 	numClasses
 
 	// urgent comes before all classes: a P_Key is to be taken away.
@@ -299,5 +300,7 @@ func (c *Core) work(x ref) {
 		c.workVLArb(topo.PortID(x.id))
 	case clsVendor:
 		c.workVendor(topo.PortID(x.id))
+	case clsNotice:
+		c.workNotice(topo.PortID(x.id))
 	}
 }

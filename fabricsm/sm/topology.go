@@ -50,15 +50,16 @@ type law struct {
 	trial  bool       // it enforces, and whether it may is decided before the first write
 	silent bool       // what changes is not told
 
-	asking  map[topo.PortID]*suspicion
-	proven  map[topo.PortID]time.Time // links that were as expected, by when that was asked; only while asking
-	waiting map[ib.GUID]bool          // switches that are not verified and behind which something is not asked
-	guard   *judge.Guard
-	guardOf *topo.Fabric
-	todo    []judge.Change
-	busy    bool
-	letGo   map[ib.Place]bool // were switched off and are to be no longer; true: were read since
-	rows    lawRows
+	asking    map[topo.PortID]*suspicion
+	proven    map[topo.PortID]time.Time // links that were as expected, by when that was asked; only while asking
+	waverings map[topo.PortID]*wavering
+	waiting   map[ib.GUID]bool // switches that are not verified and behind which something is not asked
+	guard     *judge.Guard
+	guardOf   *topo.Fabric
+	todo      []judge.Change
+	busy      bool
+	letGo     map[ib.Place]bool // were switched off and are to be no longer; true: were read since
+	rows      lawRows
 }
 
 func (l *law) on() bool { return l.judge != nil }
@@ -70,7 +71,7 @@ func (c *Core) startTopology(facts []Fact) {
 	l, cfg := &c.law, &c.cfg.Topology
 	l.waiting, l.asking = make(map[ib.GUID]bool), make(map[topo.PortID]*suspicion)
 	l.proven, l.letGo = make(map[topo.PortID]time.Time), make(map[ib.Place]bool)
-	l.rows.at = make(map[ib.Place]TopologyPort)
+	l.rows.at, l.waverings = make(map[ib.Place]TopologyPort), make(map[topo.PortID]*wavering)
 	saved := savedLaw(facts)
 	l.wanted, l.since = cfg.Mode, c.now
 	if cfg.Spec != nil {
@@ -135,8 +136,18 @@ func (c *Core) allows(p topo.PortID, r *request, ni *mad.NodeInfo) bool {
 		return c.allowsOwn(p, r, ni)
 	}
 	s := seenBy(c.placeOf(p), ni)
-	if try := l.judge.Try(s); c.seriously(&try, &s) && !c.convicted(p, r) {
-		return false
+	try := l.judge.Try(s)
+	switch {
+	case c.seriously(&try, &s):
+		if !c.convicted(p, r, s) {
+			return false
+		}
+	case c.wavers(p):
+		lie := l.asking[p].lie
+		if !c.convicted(p, r, lie) {
+			return false
+		}
+		s = lie
 	}
 	ruling := l.judge.Link(s)
 	c.lawChanges()
@@ -204,6 +215,7 @@ func (c *Core) lawDown(p topo.PortID, physically bool) {
 		return
 	}
 	if physically {
+		c.wavered(p)
 		c.acquit(p)
 	}
 	at := c.placeOf(p)

@@ -15,6 +15,40 @@ import (
 type suspicion struct {
 	since time.Time
 	tries int
+	lie   judge.Seen // what was seen last
+}
+
+// wavering counts suspicions of a port that came to nothing, because what was asked
+// again told the truth, or nothing. One in each waverPause is forgotten: an honest
+// device may be behind a way that is being recabled, and is once in a while.
+type wavering struct {
+	n  int
+	at time.Time
+}
+
+const (
+	// maxWaverings is how many of them there may be before a device that lies again
+	// is taken at the word it gave first.
+	maxWaverings = 3
+	waverPause   = 4 * time.Hour
+)
+
+// left gives how many of them count at a time.
+func (w *wavering) left(now time.Time) int {
+	if w == nil {
+		return 0
+	}
+	return max(0, w.n-int(now.Sub(w.at)/waverPause))
+}
+
+// wavered notes that a suspicion of a port came to nothing.
+func (c *Core) wavered(p topo.PortID) {
+	if c.law.asking[p] == nil {
+		return
+	}
+	w := c.law.waverings[p]
+	n := min(w.left(c.now)+1, maxWaverings)
+	c.law.waverings[p] = &wavering{n: n, at: c.now}
 }
 
 // maxDoubts is how often a suspicion is looked into before the port is left alone
@@ -23,13 +57,14 @@ const maxDoubts = 8
 
 // convicted reports that what is wrong behind port p was seen twice, and that the
 // links on the way to it were asked between.
-func (c *Core) convicted(p topo.PortID, r *request) bool {
+func (c *Core) convicted(p topo.PortID, r *request, lie judge.Seen) bool {
 	l := &c.law
 	s := l.asking[p]
 	if s == nil {
 		s = &suspicion{since: c.now}
 		l.asking[p] = s
-	} else if !r.sent.Before(s.since) && c.wayProven(p, s.since, r.sent) {
+	}
+	if s.lie = lie; s.tries > 0 && !r.sent.Before(s.since) && c.wayProven(p, s.since, r.sent) {
 		c.acquit(p)
 		return true
 	}
@@ -80,13 +115,37 @@ func (c *Core) wayProven(p topo.PortID, since, before time.Time) bool {
 	})
 }
 
-// noteProven takes that what is behind a port was asked.
+// noteProven takes that what is behind a port was asked, and is as expected.
 func (c *Core) noteProven(p topo.PortID, r *request, v judge.Verdict) {
 	if v != judge.Verified || len(c.law.asking) == 0 {
 		return
 	}
+	c.wavered(p)
 	delete(c.law.asking, p)
 	c.law.proven[p] = r.sent
+}
+
+// wavers reports a port behind which another thing is told now than when it fell under
+// suspicion, as too often before: one that lies to every other question would else be
+// part of the fabric for ever. It is taken at its first word, unless the way is to
+// blame.
+func (c *Core) wavers(p topo.PortID) bool {
+	return len(c.law.asking) > 0 && c.law.asking[p] != nil && c.law.waverings[p].left(c.now) >= maxWaverings
+}
+
+// perjured convicts what is behind a port and wavers if it is silent now.
+func (c *Core) perjured(p topo.PortID, r *request) bool {
+	if !c.wavers(p) {
+		return false
+	}
+	s := c.law.asking[p]
+	if !c.wayProven(p, s.since, r.sent) {
+		return false
+	}
+	c.acquit(p)
+	c.law.judge.Link(s.lie)
+	c.lawChanges()
+	return true
 }
 
 // lawGuarded reports a switch port that is never switched off (rule 6): our own, and

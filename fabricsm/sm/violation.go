@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 )
 
@@ -176,20 +177,23 @@ func (e *Violation) source() string {
 	return text
 }
 
-// KeyGuessing says that the count of wrong M_Keys of a device grows fast:
+// KeyGuessing says that the count of wrong keys of a device grows fast:
 // somebody tries keys. It is read from the device itself, under its key. It is
-// told when Count reaches 10, 20, 50, ... within ten minutes.
+// told when Count reaches 10, 20, 50, ... within ten minutes. Who it is the
+// violations claim; where that is proven, Unhealthy follows with the condition
+// Guessing.
 type KeyGuessing struct {
-	GUID   ib.GUID  // port GUID of the device, of a switch that of port 0
-	Place  ib.Place // zero for a switch
-	Count  uint64   // wrong keys in Window
+	Kind   keys.Kind // MKey, or that of a class
+	GUID   ib.GUID   // port GUID of the device, of a switch that of port 0
+	Place  ib.Place  // zero for a switch
+	Count  uint64    // wrong keys in Window
 	Window time.Duration
 }
 
 func (*KeyGuessing) event() {}
 
 func (e *KeyGuessing) String() string {
-	return fmt.Sprintf("somebody tries M_Keys of port %v: %d wrong ones in %v", e.GUID, e.Count, e.Window.Round(time.Second))
+	return fmt.Sprintf("somebody tries the %v of port %v: %d wrong ones in %v", e.Kind, e.GUID, e.Count, e.Window.Round(time.Second))
 }
 
 // ProtectionLapsed says that a device gave up the protection of its M_Key: the

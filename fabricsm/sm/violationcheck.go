@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
 )
@@ -177,7 +178,8 @@ func (c *Core) counterGrew(p topo.PortID, i int, grew uint32) {
 	v.stale = true
 	c.tickReports()
 	if countedKinds[i] == BadMKey && p != c.own() {
-		c.guessed(p, uint64(grew))
+		c.guessed(keys.MKey, p, uint64(grew))
+		c.readNotices(p)
 	}
 }
 
@@ -263,7 +265,13 @@ func (c *Core) judgeRow(i int32, verdict Verdict) {
 	c.tickReports()
 }
 
-// guesses counts wrong M_Keys of a device.
+// guessedKey is a key that somebody may be trying to find.
+type guessedKey struct {
+	kind keys.Kind
+	port topo.PortID
+}
+
+// guesses counts wrong keys that were shown to a device.
 type guesses struct {
 	since time.Time
 	n     uint64
@@ -271,19 +279,20 @@ type guesses struct {
 }
 
 const (
-	// guessTime is the time within which wrong M_Keys of a device are counted.
+	// guessTime is the time within which wrong keys that a device is shown are counted.
 	guessTime = 10 * time.Minute
 	// guessLeast is how many of them are more than mistakes, ours included, who may
 	// have to try two keys.
 	guessLeast = 10
 )
 
-// guessed notes that a device was shown wrong M_Keys.
-func (c *Core) guessed(p topo.PortID, n uint64) {
-	g := c.reports.guesses[p]
+// guessed notes that a device was shown wrong keys.
+func (c *Core) guessed(kind keys.Kind, p topo.PortID, n uint64) {
+	name := guessedKey{kind, p}
+	g := c.reports.guesses[name]
 	if g == nil {
 		g = &guesses{since: c.now}
-		c.reports.guesses[p] = g
+		c.reports.guesses[name] = g
 	}
 	if c.now.Sub(g.since) > guessTime {
 		*g = guesses{since: c.now}
@@ -291,7 +300,7 @@ func (c *Core) guessed(p topo.PortID, n uint64) {
 	g.n += n
 	if step := stepBelow(g.n); g.n >= guessLeast && step > g.told {
 		g.told = step
-		c.event(&KeyGuessing{GUID: c.guidOf(p), Place: c.placeOf(p), Count: g.n, Window: max(time.Second, c.now.Sub(g.since))})
+		c.event(&KeyGuessing{Kind: kind, GUID: c.guidOf(p), Place: c.placeOf(p), Count: g.n, Window: max(time.Second, c.now.Sub(g.since))})
 	}
 }
 
@@ -317,7 +326,10 @@ func (c *Core) forgetReports(p topo.PortID) {
 	v := &c.reports
 	delete(v.pending, p)
 	delete(v.credit, p)
-	delete(v.guesses, p)
+	for _, kind := range keys.Kinds() {
+		delete(v.guesses, guessedKey{kind, p})
+	}
+	c.forgetGuessing(p)
 }
 
 // hostCheck reports whether a trap of a host may be looked into now.

@@ -15,7 +15,7 @@ type violations struct {
 	checks  pace                           // of Gets that reports cause
 	pending map[topo.PortID]*reportCheck   // reports that a Get is to prove, by the port to be asked
 	credit  map[topo.PortID]*counterCredit // what ports have counted and nobody has reported
-	guesses map[topo.PortID]*guesses
+	guesses map[guessedKey]*guesses
 	classes map[classReporter]rowName // what was reported last of a class, by whom; at most as many as rows
 	senders map[ib.LID]*pace          // of traps, by base LID; 0: LIDs that nobody has
 	ticking bool
@@ -32,7 +32,7 @@ type Violations struct {
 func newViolations(cfg *ViolationConfig) violations {
 	return violations{
 		rows: newRows(cfg), pending: make(map[topo.PortID]*reportCheck), credit: make(map[topo.PortID]*counterCredit),
-		guesses: make(map[topo.PortID]*guesses), classes: make(map[classReporter]rowName), senders: make(map[ib.LID]*pace),
+		guesses: make(map[guessedKey]*guesses), classes: make(map[classReporter]rowName), senders: make(map[ib.LID]*pace),
 	}
 }
 

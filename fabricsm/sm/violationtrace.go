@@ -70,7 +70,7 @@ func (c *Core) accuseMKey(r *report, from topo.PortID, n *mad.Trap256) ib.LID {
 			return source
 		}
 		p := topo.PortID(topo.None)
-		if !n.DRPathTruncated {
+		if !n.DRPathTruncated && !n.LID.IsUnicast() { // else its last part was routed by LID
 			p = c.trace(from, n.DRReturnPath[:], int(n.DRHopCount))
 		}
 		if p == topo.None {

@@ -222,6 +222,9 @@ type rowName struct {
 // judgeClass gives the last row that a device reported of a class its verdict.
 func (c *Core) judgeClass(in *ClassTrapJudged) {
 	v := &c.reports
+	if p, ok := c.byPort[in.GUID]; ok && in.Counted > 0 {
+		c.guessed(in.Kind, p, uint64(in.Counted))
+	}
 	kinds := map[keys.Kind][]ReportKind{keys.CCKey: {BadCCKey}, keys.VSKey: {BadVSKey}, keys.N2NKey: {BadN2NKey, N2NMisconfigured}}[in.Kind]
 	for n, kind := range kinds {
 		if n == 0 {

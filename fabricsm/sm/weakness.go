@@ -17,6 +17,7 @@ type Weakness struct {
 	NoRawFilter bool // switch ports let raw packets pass
 	NewestWins  bool // a GUID is believed where it was shown last, not where it was first
 	AnySMKey    bool // other subnet managers are believed with any SM_Key, or none
+	AnySMPlace  bool // commands are obeyed from anywhere, if they show the SM_Key
 	TellsSMKey  bool // whoever asks for SMInfo is told the SM_Key
 	TrustsTraps bool // who is named as the sender of a trap did send it
 	EveryTrap   bool // each trap has its switch read again at once

@@ -187,7 +187,7 @@ func (c *Core) send(x ref, n topo.NodeID, epoch uint32, method mad.Method, attr 
 }
 
 func (c *Core) count(r *request) {
-	if !r.audit || r.method == mad.MethodSet {
+	if !r.audit || r.method == mad.MethodSet && r.ref.class != clsNotice {
 		c.disturb()
 	}
 	c.wire.sent[sentKey{r.method, r.attr}]++
@@ -286,6 +286,8 @@ func (c *Core) answered(r *request, m *mad.MAD) {
 		c.gotVLArb(p, r, m, status)
 	case clsVendor:
 		c.gotVendor(r, m, status)
+	case clsNotice:
+		c.gotNotice(p, r, m, status)
 	case clsSLtoVL:
 		c.gotSLtoVL(p, r, m, status)
 	case clsSet:

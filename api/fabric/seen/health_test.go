@@ -98,3 +98,12 @@ func hintOf(err error) string {
 	}
 	return ""
 }
+
+// TestUnhealthyMetric: places are counted by why they are unhealthy.
+func TestUnhealthyMetric(t *testing.T) {
+	got := gather(t, sick(t))["portcullis_fabric_unhealthy"]
+	want := []map[string]string{{"condition": "flapping", "action": "isolate"}, {"condition": "marked", "action": "isolate"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

@@ -19,7 +19,7 @@ type descs struct {
 	role, epoch, settled, sweep, sweepSMPs     *prometheus.Desc
 	smp, sent, retries, outstanding, window    *prometheus.Desc
 	queue, traps, violations, dropped, events  *prometheus.Desc
-	suppressed                                 *prometheus.Desc
+	suppressed, unhealthy                      *prometheus.Desc
 	nodes, ports, links, degraded, faults      *prometheus.Desc
 	routeSeconds, routes, routeInfo, routeLIDs *prometheus.Desc
 	drift, fill, observed                      *prometheus.Desc
@@ -51,6 +51,7 @@ func newDescs() *descs {
 		links:          desc("fabric_links", "Cables seen."),
 		degraded:       desc("fabric_links_degraded", "Links that run below what both ends offer."),
 		faults:         desc("fabric_faults", "What is wrong now.", "kind"),
+		unhealthy:      desc("fabric_unhealthy", "Places that count as unhealthy now.", "condition", "action"),
 		routeSeconds:   desc("route_seconds", "Time that the last routing computation took, its check included."),
 		routes:         desc("route_computations_total", "Routing computations by whether their tables were taken.", "result"),
 		routeInfo:      desc("route_info", "1 for the engine whose tables are in use.", "engine"),
@@ -73,7 +74,7 @@ func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
 	d := o.descs
 	for _, one := range []*prometheus.Desc{
 		d.role, d.epoch, d.settled, d.sweep, d.sweepSMPs, d.smp, d.sent, d.retries, d.outstanding, d.window, d.queue,
-		d.traps, d.violations, d.suppressed, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.routeSeconds, d.routes,
+		d.traps, d.violations, d.suppressed, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.unhealthy, d.routeSeconds, d.routes,
 		d.routeInfo, d.routeLIDs, d.drift, d.fill, d.observed,
 		d.keyDevices, d.keyAge, d.keyPending, d.keyFailed, d.keyUnsupported, d.keysReleased,
 	} {
@@ -176,6 +177,7 @@ func (g *gauges) fabric(x *index) {
 	for kind, n := range kinds {
 		g.gauge(d.faults, float64(n), kind)
 	}
+	g.health(x)
 	r := x.routing()
 	g.gauge(d.routeSeconds, r.Seconds)
 	g.gauge(d.routeLIDs, float64(r.LIDs))
@@ -185,6 +187,23 @@ func (g *gauges) fabric(x *index) {
 	hca, port := x.fill()
 	g.gauge(d.fill, hca, "hca")
 	g.gauge(d.fill, port, "switch_port")
+}
+
+// health counts the places that are unhealthy.
+func (g *gauges) health(x *index) {
+	type why struct {
+		condition sm.Condition
+		action    sm.Action
+	}
+	n := map[why]int{}
+	for i := range x.View.Health {
+		if h := &x.View.Health[i]; h.Unhealthy {
+			n[why{h.Condition, h.Action}]++
+		}
+	}
+	for w, n := range n {
+		g.gauge(g.d.unhealthy, float64(n), w.condition.String(), w.action.String())
+	}
 }
 
 // fill gives how full the fullest P_Key tables are.

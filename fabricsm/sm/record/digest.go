@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"time"
 
-	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
 
@@ -17,9 +16,9 @@ var parts = [...]string{"facts to save", "answers", "requests", "events", "time 
 // digest is a checksum of each part of an output.
 type digest [len(parts)]uint32
 
-// digestOf gives the digest of an output, times counted from began and the
-// SM_Key hidden.
-func digestOf(out *sm.Output, began time.Time, key ib.SMKey) (d digest) {
+// digestOf gives the digest of an output, times counted from began and keys
+// veiled.
+func digestOf(out *sm.Output, began time.Time, v *veil) (d digest) {
 	sums := [len(parts)]hash.Hash32{}
 	for i := range sums {
 		sums[i] = crc32.New(crc32.MakeTable(crc32.Castagnoli))
@@ -34,7 +33,7 @@ func digestOf(out *sm.Output, began time.Time, key ib.SMKey) (d digest) {
 	var n [16]byte
 	for i := range out.Answer {
 		a := out.Answer[i]
-		hide(&a.MAD, key)
+		v.mad(&a.MAD)
 		binary.BigEndian.PutUint16(n[:], uint16(a.LID))
 		binary.BigEndian.PutUint32(n[2:], a.QP)
 		sums[1].Write(n[:6])
@@ -42,7 +41,7 @@ func digestOf(out *sm.Output, began time.Time, key ib.SMKey) (d digest) {
 	}
 	for i := range out.Send {
 		r := out.Send[i]
-		hide(&r.MAD, key)
+		v.mad(&r.MAD)
 		binary.BigEndian.PutUint32(n[:], uint32(r.ID))
 		binary.BigEndian.PutUint16(n[4:], uint16(r.LID))
 		sums[2].Write(n[:6])

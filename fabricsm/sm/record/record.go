@@ -5,8 +5,8 @@
 // A record is a line with the version of the format, then frames: length and
 // CRC-32C of the rest (4 bytes each, big endian), a kind, and what belongs to the
 // kind. Each frame is written with one call before the core is stepped, so that
-// an input that crashes the program is the last one in its record. The SM_Key is
-// in no record: another one stands for it wherever it was.
+// an input that crashes the program is the last one in its record. No key is in a
+// record: other numbers stand for them wherever they were, see veil.go.
 package record
 
 import (
@@ -42,17 +42,18 @@ const (
 	kindTables   = 'T' // time: the routing job that was out is done
 	kindOther    = 'J' // time, name of the type, 0, JSON
 	kindFull     = 'F' // the record has reached its size: nothing follows
+	kindMade     = 'K' // JSON of made: a key that the step after the input before asked for
 	kindUnknown  = 'U' // name of an input that cannot be written down
 )
-
-// standIn is written in place of the SM_Key.
-const standIn = 0x7265636F7264_0001
 
 // header is the first frame.
 type header struct {
 	Started time.Time
 	Config  config
 	Keyed   bool // there was an SM_Key
+	MKeys   bool // and a source of M_Keys
+	Classes bool // and one of keys of classes, which no core asks
+	Import  *imported
 	Engines []engine
 	// Topology is the declared one, nil in records that were made without.
 	Topology *declared `json:",omitempty"`
@@ -75,7 +76,7 @@ type Writer struct {
 	fail  func(error)
 	ended bool
 	began time.Time
-	key   ib.SMKey
+	veil  *veil
 	buf   []byte
 }
 
@@ -87,8 +88,11 @@ func NewWriter(w io.Writer, limit int64, fail func(error)) *Writer {
 
 // Begin writes the configuration, as the core gets it.
 func (w *Writer) Begin(now time.Time, cfg sm.Config) {
-	w.began, w.key = now, cfg.SMKey
-	h := header{Started: now.Round(0), Keyed: !cfg.SMKey.IsZero()}
+	w.began, w.veil = now, newVeil(cfg.SMKey.Reveal())
+	h := header{
+		Started: now.Round(0), Keyed: !cfg.SMKey.IsZero(),
+		MKeys: cfg.MKey.Source != nil, Classes: cfg.ClassKeys.Source != nil, Import: w.veil.imported(cfg.MKey.Import),
+	}
 	if cfg.Engines == nil {
 		cfg.Engines = sm.DefaultConfig().Engines
 	}
@@ -104,6 +108,7 @@ func (w *Writer) Begin(now time.Time, cfg sm.Config) {
 		}
 	}
 	cfg.SMKey, cfg.Engines, cfg.Topology = ib.SMKey{}, nil, sm.TopologyConfig{}
+	cfg.MKey.Source, cfg.MKey.Import, cfg.ClassKeys.Source = nil, nil, nil
 	h.Config.Config = cfg
 	data, err := json.Marshal(h)
 	var back header
@@ -170,7 +175,7 @@ func (w *Writer) Input(now time.Time, in sm.Input) {
 
 func (w *Writer) other(in sm.Input) {
 	name := typeName(in)
-	data, err := writeOther(in)
+	data, err := w.writeOther(in)
 	if err == nil && len(data) > maxFrame/2 {
 		err = errors.New("it is too large")
 	}
@@ -186,12 +191,14 @@ func (w *Writer) other(in sm.Input) {
 // errNoForm says that a type of input is not written.
 var errNoForm = errors.New("inputs of this type have no written form")
 
-func writeOther(in sm.Input) ([]byte, error) {
+func (w *Writer) writeOther(in sm.Input) ([]byte, error) {
 	switch in := in.(type) {
 	case *sm.PolicySet:
 		return writePolicy(in)
 	case *sm.TopologySet:
 		return writeTopologySet(in)
+	case *sm.Started:
+		return w.veil.started(in)
 	}
 	if others()[typeName(in)] == nil {
 		return nil, errNoForm
@@ -202,30 +209,16 @@ func writeOther(in sm.Input) ([]byte, error) {
 // Output writes what the step gave.
 func (w *Writer) Output(out *sm.Output) {
 	if !w.ended {
-		d := digestOf(out, w.began, w.key)
+		d := digestOf(out, w.began, w.veil)
 		w.frame(kindOutput, d.bytes())
 	}
 }
 
-// mad writes a MAD down without the SM_Key.
+// mad writes a MAD down without keys.
 func (w *Writer) mad(m *mad.MAD) {
 	at := len(w.buf)
 	w.buf = append(w.buf, m[:]...)
-	hide((*mad.MAD)(w.buf[at:]), w.key)
-}
-
-// smKeyAt is where SMInfo has the SM_Key, in the data of an SMP.
-const smKeyAt = 8
-
-// hide puts the stand-in into the place of an SM_Key.
-func hide(m *mad.MAD, key ib.SMKey) {
-	if key.IsZero() || m.Attr() != mad.AttrSMInfo || !m.IsSMP() {
-		return
-	}
-	field := m.Data()[smKeyAt : smKeyAt+8]
-	if binary.BigEndian.Uint64(field) == key.Reveal() {
-		binary.BigEndian.PutUint64(field, standIn)
-	}
+	w.veil.mad((*mad.MAD)(w.buf[at:]))
 }
 
 func (w *Writer) frame(kind byte, data []byte) {
@@ -265,7 +258,9 @@ func (w *Writer) end(err error) {
 // others gives makers of the inputs that are written as JSON, by type.
 func others() map[string]func() sm.Input {
 	return map[string]func() sm.Input{
-		"sm.Started":         func() sm.Input { return &sm.Started{} },
+		"sm.ReleaseKeys":     func() sm.Input { return &sm.ReleaseKeys{} },
+		"sm.ResumeKeys":      func() sm.Input { return &sm.ResumeKeys{} },
+		"sm.MoveKey":         func() sm.Input { return &sm.MoveKey{} },
 		"sm.IntentSet":       func() sm.Input { return &sm.IntentSet{} },
 		"sm.IntentChanged":   func() sm.Input { return &sm.IntentChanged{} },
 		"sm.TopologyRelease": func() sm.Input { return &sm.TopologyRelease{} },

@@ -53,7 +53,7 @@ func Replay(r io.Reader, engines Engines) (Result, error) {
 		return Result{}, err
 	}
 	for {
-		kind, data, err := p.next()
+		kind, data, err := p.take()
 		switch {
 		case errors.Is(err, io.EOF):
 			return p.result, nil
@@ -76,7 +76,8 @@ type player struct {
 	core    *sm.Core
 	engines Engines
 	began   time.Time
-	key     ib.SMKey
+	source  *remade // nil: devices got no M_Keys
+	ahead   *frame  // that was read and not played
 	result  Result
 
 	input string // last stepped in
@@ -118,6 +119,37 @@ func (p *player) next() (kind byte, data []byte, err error) {
 	return b.Bytes()[0], b.Bytes()[1:], nil
 }
 
+// frame is one that was read.
+type frame struct {
+	kind byte
+	data []byte
+	err  error
+}
+
+// take gives the next frame that was not played.
+func (p *player) take() (kind byte, data []byte, err error) {
+	if f := p.ahead; f != nil {
+		p.ahead = nil
+		return f.kind, f.data, f.err
+	}
+	return p.next()
+}
+
+// readKeys reads the keys that the next step asks for.
+func (p *player) readKeys() error {
+	for p.source != nil {
+		kind, data, err := p.take()
+		if err != nil || kind != kindMade {
+			p.ahead = &frame{kind, data, err}
+			return nil
+		}
+		if err := p.source.add(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // begin reads the configuration and makes the core.
 func (p *player) begin(engines Engines) error {
 	line := make([]byte, len(magic))
@@ -134,8 +166,17 @@ func (p *player) begin(engines Engines) error {
 	}
 	cfg := h.Config.Config
 	if h.Keyed {
-		p.key = ib.NewSMKey(standIn)
-		cfg.SMKey = p.key
+		cfg.SMKey = ib.NewSMKey(standIn)
+	}
+	if cfg.MKey.Import, err = h.Import.imported(); err != nil {
+		return fmt.Errorf("%w: keys that were taken over: %v", ErrNotRecord, err)
+	}
+	if h.MKeys {
+		p.source = &remade{}
+		cfg.MKey.Source = p.source
+	}
+	if h.Classes {
+		cfg.ClassKeys.Source = &remade{}
 	}
 	p.engines = engines
 	if cfg.Engines, err = readEngines(h.Engines, engines); err != nil {
@@ -177,6 +218,9 @@ func (p *player) play(kind byte, data []byte) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if err := p.readKeys(); err != nil {
+		return false, err
+	}
 	p.out, p.fresh = p.core.Step(p.began.Add(at), in), true
 	if p.out.Job != nil {
 		p.job = p.out.Job
@@ -216,6 +260,13 @@ func (p *player) read(kind byte, data []byte) (sm.Input, error) {
 			}
 			return in, nil
 		}
+		if string(name) == startedName {
+			in, err := readStarted(text)
+			if err != nil {
+				return nil, fmt.Errorf("%w: frame %d: input %s: %w", ErrNotRecord, p.frames, name, err)
+			}
+			return in, nil
+		}
 		made := others()[string(name)]
 		if made == nil {
 			return nil, fmt.Errorf("%w: frame %d has input %s, which is not known here", ErrNotRecord, p.frames, cut(name))
@@ -248,7 +299,7 @@ func (p *player) compare(recorded []byte) bool {
 		return false
 	}
 	p.fresh = false
-	d := digestOf(&p.out, p.began, p.key)
+	d := digestOf(&p.out, p.began, nil)
 	got := d.bytes()
 	if bytes.Equal(got, recorded) {
 		return false

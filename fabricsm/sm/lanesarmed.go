@@ -1,0 +1,24 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// An adapter whose link came up without configuration gets its SL-to-VL table while
+// the link is in Init. If it is reset after that and before the link is Armed nothing
+// shows it: the link is in Init again, and PortInfo is written as it would have been.
+// From Armed on a reset shows. So the table is read once in the background when the
+// link has got there; the tables of switches are proven otherwise, see sure.go.
+
+// proveLanes has the table of an adapter read whose link was just armed. was is the
+// state that it was in.
+func (c *Core) proveLanes(p topo.PortID, was ib.PortState) {
+	pt := &c.ports[p]
+	if !pt.fresh || pt.num == 0 || !c.isEnd(p) || was >= ib.PortArmed || pt.info.PortState < ib.PortArmed {
+		return
+	}
+	if pt.slvl.done() && pt.slvl.want != lanesAsFound && c.hasLanes(p) {
+		c.inBackground(ref{clsSLtoVL, int32(p)})
+	}
+}

@@ -1,0 +1,108 @@
+package sm
+
+import (
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Who may have seen a key. A device that protects its key answers nothing to who does
+// not show it, not even who it is. So a key is shown to whoever is at the end of the
+// cable, and all that can be done is to have no device use one that another may have
+// seen: it gets another key when it is back, before it gets anything else. Seen it has
+//
+//   - who answered a probe under it with another GUID (toldKey),
+//   - who was silent to such probes, on a link that was up (nobodyTold),
+//   - who may have been there already when the last requests went out, before the loss
+//     of the link became known (lostKey).
+
+// lossTime is how long before its loss becomes known a link may have been gone: the
+// trap that tells of it is repeated, by a switch, at about this pace.
+const lossTime = time.Second
+
+// showing remembers to whom keys were shown.
+type showing struct {
+	at   []uint32                  // by topo.PortID: when the last request under its key went out, in milliseconds, 0 for never
+	to   map[topo.PortID][]ib.GUID // probed: whose keys were shown since an answer came from there
+	mute map[topo.PortID][]ib.GUID // probed: of which to somebody who was silent
+	told map[ib.GUID]bool          // keys that somebody else has seen for certain, and not given out anew
+}
+
+func newShowing() showing {
+	return showing{told: make(map[ib.GUID]bool), to: make(map[topo.PortID][]ib.GUID), mute: make(map[topo.PortID][]ib.GUID)}
+}
+
+// showsKey notes that a request under the key of an end port goes out.
+func (c *Core) showsKey(p topo.PortID) {
+	s := &c.mkeys.shown
+	if n := len(c.ports) - len(s.at); n > 0 {
+		s.at = append(s.at, make([]uint32, n)...)
+	}
+	s.at[p] = c.millis() + 1
+}
+
+// showsTo notes that a probe of a port goes out under the key of a device.
+func (c *Core) showsTo(p topo.PortID, guid ib.GUID) {
+	if to := c.mkeys.shown.to; !slices.Contains(to[p], guid) {
+		to[p] = append(to[p], guid)
+	}
+}
+
+// nobodyTold takes that no probe of a port was answered, although it has a link.
+func (c *Core) nobodyTold(p topo.PortID) {
+	s := &c.mkeys.shown
+	for _, guid := range s.to[p] {
+		if !slices.Contains(s.mute[p], guid) {
+			s.mute[p] = append(s.mute[p], guid)
+		}
+	}
+}
+
+// wasMute reports that a key was shown behind a port to somebody who was silent, and
+// forgets it.
+func (c *Core) wasMute(p topo.PortID, guid ib.GUID) bool {
+	s := &c.mkeys.shown
+	if !slices.Contains(s.mute[p], guid) {
+		return false
+	}
+	if s.mute[p] = slices.DeleteFunc(s.mute[p], func(g ib.GUID) bool { return g == guid }); len(s.mute[p]) == 0 {
+		delete(s.mute, p)
+	}
+	return true
+}
+
+// lostKeys takes that a link is known to be gone: of an adapter, or the one over which
+// a switch was asked.
+func (c *Core) lostKeys(p, q topo.PortID) {
+	for _, x := range [2][2]topo.PortID{{p, q}, {q, p}} {
+		end := c.entryPort(x[1])
+		if !c.external(x[1]) || c.nodes[c.ports[end].node].up == x[0] {
+			c.lostKey(end)
+		}
+	}
+}
+
+// lostKey takes that the link of an end port is known to be gone.
+func (c *Core) lostKey(p topo.PortID) {
+	s := &c.mkeys.shown
+	if !c.cfg.MKey.on() || !c.isEnd(p) || p == c.own() || int(p) >= len(s.at) || s.at[p] == 0 {
+		return
+	}
+	recent := c.millis()-(s.at[p]-1) <= uint32(lossTime/time.Millisecond)
+	s.at[p] = 0
+	if guid := c.guidOf(p); recent && guid != 0 && c.keptKey(guid) {
+		c.expose(guid, true)
+	}
+}
+
+// forgetShown forgets what was shown behind, and to, a port that goes.
+func (c *Core) forgetShown(p topo.PortID) {
+	s := &c.mkeys.shown
+	delete(s.to, p)
+	delete(s.mute, p)
+	if int(p) < len(s.at) {
+		s.at[p] = 0
+	}
+}
