@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,12 +14,10 @@ import (
 // told is an event of another subnet manager, as --json has it.
 type told struct {
 	Event, Text string
-	Fields      struct {
-		GUID, Path string
-		Trusted    bool
-		Count      uint64
-	}
+	Fields      map[string]any
 }
+
+func (e *told) field(name string) string { return fmt.Sprint(e.Fields[name]) }
 
 // aboutOthers gives the events about other subnet managers that were told so far.
 func (c *contender) aboutOthers() (out []told) {
@@ -48,6 +47,7 @@ func TestForeignOpenSM(t *testing.T) {
 		{"a wrong key, and nobody is allowed", wrongKey, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			s := newOwnStage(t)
 			var peers []string
 			if tt.allowed != "" {
@@ -66,22 +66,22 @@ func TestForeignOpenSM(t *testing.T) {
 				}
 				return i >= 0, fmt.Sprint(all)
 			})
-			if first.Fields.Path == "" || first.Fields.Trusted || !strings.EqualFold(first.Fields.GUID, s.guid("h2").String()) {
+			if !strings.HasPrefix(first.field("path"), "0,1,") || first.field("trusted") != "false" || first.field("guid") != s.guid("h2").String() {
 				t.Errorf("first told of as %+v, want the GUID and the path of h2", first)
 			}
 			eventually(t, "OpenSM to think that it is master", func() (bool, string) {
 				return slices.Contains(theirs.history(), "master"), fmt.Sprint(theirs.history())
 			})
 			from := time.Now()
-			eventually(t, "five seconds beside it", func() (bool, string) { return time.Since(from) > 5*time.Second, "" })
+			eventually(t, "three seconds beside it", func() (bool, string) { return time.Since(from) > 3*time.Second, "" })
 			if got := ours.history(); !slices.Equal(got, before) {
 				t.Errorf("ours went through %q, want it to stay master", got)
 			}
 			counts := map[string]int{}
 			for _, e := range ours.aboutOthers() {
 				counts[e.Event]++
-				if !inSequence(e.Fields.Count) {
-					t.Errorf("told as number %d: %s", e.Fields.Count, e.Text)
+				if n, err := strconv.ParseUint(e.field("count"), 10, 64); err != nil || !inSequence(n) {
+					t.Errorf("told as number %s: %s", e.field("count"), e.Text)
 				}
 			}
 			if counts["foreign-sm"] > 8 || counts["sm-info-refused"] > 8 {
@@ -101,5 +101,5 @@ func inSequence(n uint64) bool {
 	for n >= 10 && n%10 == 0 {
 		n /= 10
 	}
-	return n == 0 || n == 1 || n == 2 || n == 5
+	return n == 1 || n == 2 || n == 5
 }

@@ -149,9 +149,7 @@ func (c *Core) guessedSMKey(way *mad.Route, key ib.SMKey) {
 	for i := way.Len() - 1; i >= 0; i-- {
 		back = append(back, way.At(i))
 	}
-	if from := c.vouchedEnd(c.root, back); from != topo.None && !c.listed(from) {
-		c.showedKey(from, c.own(), key.Reveal())
-	}
+	c.showedKey(c.vouchedEnd(c.root, back), c.own(), key.Reveal())
 }
 
 // vouchedEnd walks the ports back by which a directed route came into each node,
@@ -181,8 +179,8 @@ func (c *Core) vouchedEnd(at topo.NodeID, back []ib.PortNum) topo.PortID {
 // showedKey counts a wrong key that an adapter showed to a device, and reports whether
 // it is one that may count.
 func (c *Core) showedKey(from, victim topo.PortID, key uint64) bool {
-	if key == 0 || from == topo.None || from == c.own() {
-		return false
+	if key == 0 || from == topo.None || from == c.own() || c.listed(from) {
+		return false // one that we work with may have to try two keys on each device
 	}
 	g, place := &c.guessing, c.placeOf(from)
 	name := trial{place, victim}

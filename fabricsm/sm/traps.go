@@ -109,6 +109,9 @@ func (c *Core) repress(in *Received, p topo.PortID) {
 	if !sure {
 		return
 	}
+	if !key.IsZero() {
+		c.showsKey(p) // who is at the place of that LID now reads it
+	}
 	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: in.MAD})
 	m := &c.out.Answer[len(c.out.Answer)-1].MAD
 	m.SetMKey(key)
