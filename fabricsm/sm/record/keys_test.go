@@ -32,6 +32,8 @@ const (
 	wrongKey   = 0x0ff3_0ff3_feed_beef
 	foreignKey = 0x7777_1111_2222_aaaa
 	otherSMKey = 0x5e5e_1234_9876_0001
+
+	foreignCCKey = 0x1357_9bdf_0246_8ace
 )
 
 // keyedRun is what a fabric with M_Keys was like while it was recorded.
@@ -126,9 +128,12 @@ func TestRecordShowsNoKey(t *testing.T) {
 			Source: keys.Derived{Master: master}, Places: sm.PlacesSeen,
 			Rotation: keys.RotationConfig{Period: time.Minute, Grace: time.Second, Window: 4},
 			Import:   &sm.KeyImport{Keys: map[ib.GUID]keys.Key{k.list.Find("h2").PortGUID(1): keys.New(foreignKey)}},
+		}, ClassKeys: sm.ClassKeysConfig{
+			Source: keys.Derived{Master: master}, CC: sm.ClassKeyConfig{Enable: sm.KeyEnabled},
+			Import: map[keys.Kind]map[ib.GUID]keys.Key{keys.CCKey: {k.list.Find("h2").PortGUID(1): keys.New(foreignCCKey)}},
 		}}
 		records := [][]byte{k.run(t, cfg), k.run(t, cfg)}
-		scan := keystest.New(secret, wrongKey, foreignKey, otherSMKey)
+		scan := keystest.New(secret, wrongKey, foreignKey, otherSMKey, foreignCCKey)
 		for key := range k.seen {
 			scan.Bytes("a key of a device", binary.BigEndian.AppendUint64(nil, key))
 		}

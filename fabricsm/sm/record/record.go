@@ -108,7 +108,8 @@ func (w *Writer) Begin(now time.Time, cfg sm.Config) {
 		}
 	}
 	cfg.SMKey, cfg.Engines, cfg.Topology = ib.SMKey{}, nil, sm.TopologyConfig{}
-	cfg.MKey.Source, cfg.MKey.Import, cfg.ClassKeys.Source = nil, nil, nil
+	cfg.MKey.Source, cfg.MKey.Import = nil, nil
+	cfg.ClassKeys.Source, cfg.ClassKeys.Import = nil, nil // package keymgr alone uses them
 	h.Config.Config = cfg
 	data, err := json.Marshal(h)
 	var back header
