@@ -176,9 +176,11 @@ func TestTopospecOnIbsim(t *testing.T) {
 	}
 	s.activate(1, "")
 	s.again()
-	if st := s.applied(1, "observe"); st.InForce.Verified != 7 || st.InForce.Expected != 7 {
-		t.Errorf("%+v", st.InForce)
-	}
+	s.applied(1, "observe")
+	eventually(t, "every link verified", func() (bool, string) { // the fabric is discovered meanwhile
+		st, err := s.olga.Topospec(t.Context())
+		return err == nil && st.InForce.Verified == 7 && st.InForce.Expected == 7, fmt.Sprintf("%+v %v", st, err)
+	})
 	s.activate(1, "enforce")
 	s.again()
 	s.applied(1, "enforce")
