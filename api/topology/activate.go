@@ -57,13 +57,9 @@ func (s *Service) Activate(ctx context.Context, actor string, number uint64, mat
 // Rollback puts a revision that was in force into force again. match is the version of
 // what is in force, "" for any.
 func (s *Service) Rollback(ctx context.Context, actor, match string, in v1.TopospecRollback) (*v1.Topospec, error) {
-	snap, err := s.o.Store.Snapshot(ctx)
+	seen, err := s.book(ctx)
 	if err != nil {
-		return nil, explain(err)
-	}
-	seen, err := s.load(ctx, snap)
-	if err != nil {
-		return nil, unreadable(err)
+		return nil, err
 	}
 	to, err := seen.history.Target(in.Revision)
 	if err != nil {
@@ -97,6 +93,7 @@ func (s *Service) Rollback(ctx context.Context, actor, match string, in v1.Topos
 			return step{}, err
 		}
 		b.lead(c.entry, mode, actor, why, s)
+		b.head.Back = true
 		return step{actor: actor, action: "rollback", number: to.Number, code: mode.String(), detail: fmt.Sprintf("from revision %d: %s", from, why)}, nil
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ type book struct {
 	headed  int64 // store revision of the head, 0: there is none
 }
 
-// load reads the book.
+// load reads the book. r gives all of it as of one moment.
 func (s *Service) load(ctx context.Context, r store.Reader) (*book, error) {
 	b := &book{more: map[uint64]*Entry{}, version: map[uint64]int64{}}
 	recs, _, err := Entries().List(ctx, r, "")
@@ -47,6 +47,19 @@ func (s *Service) load(ctx context.Context, r store.Reader) (*book, error) {
 	}
 	b.head, b.headed = rec.Value, rec.Modified
 	return b, b.check()
+}
+
+// book reads the book as of one revision of the store.
+func (s *Service) book(ctx context.Context) (*book, error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	b, err := s.load(ctx, snap)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return b, nil
 }
 
 // check refuses a head that says another thing than the entries do: somebody has

@@ -36,6 +36,7 @@ type Head struct {
 	By       string          `json:"by,omitempty"`
 	Why      string          `json:"why,omitempty"`
 	Since    time.Time       `json:"since,omitzero"`
+	Back     bool            `json:"back,omitempty"` // it was in force before
 	Watch    *Watch          `json:"watch,omitempty"`
 }
 

@@ -70,8 +70,9 @@ func (s *Service) Run(ctx context.Context, last Wanted, give Give) error {
 
 func (s *Service) say(broken string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.broken = broken
+	s.mu.Unlock()
+	s.o.Problem(broken)
 }
 
 // follow gives each change of what is wanted to the Subnet Manager.
@@ -239,6 +240,7 @@ func (s *Service) back(ctx context.Context, seen *Head, why string) error {
 			return step{}, err
 		}
 		b.lead(e, mode, serviceName, why, s)
+		b.head.Back = true
 		return step{actor: serviceName, action: "rollback", number: to, code: mode.String(), detail: fmt.Sprintf("from revision %d: %s", from, why)}, nil
 	})
 }

@@ -36,8 +36,11 @@ type Options struct {
 	// FromFile reports that the configuration names the topology in force, and in which
 	// mode: then what is activated here waits until it does not. nil: never.
 	FromFile func() (topospec.Mode, bool)
-	Rules    Rules
-	Now      func() time.Time // time.Now when nil
+	// Problem is told why what is wanted cannot be followed, and "" when it can; nil:
+	// nobody is.
+	Problem func(string)
+	Rules   Rules
+	Now     func() time.Time // time.Now when nil
 }
 
 // Rules are those of a site. The zero Rules ask for two persons, and do not watch.
@@ -74,6 +77,9 @@ func New(o Options) *Service {
 	}
 	if o.FromFile == nil {
 		o.FromFile = func() (topospec.Mode, bool) { return 0, false }
+	}
+	if o.Problem == nil {
+		o.Problem = func(string) {}
 	}
 	s := &Service{o: o, views: make(chan struct{}, 1)}
 	s.SetRules(o.Rules)
@@ -125,6 +131,7 @@ type Wanted struct {
 	Mode     topospec.Mode
 	By       string
 	Revision uint64
+	Back     bool // it was in force before
 }
 
 // Wanted reads what is wanted in force. An error means that it cannot be known: who
@@ -146,7 +153,7 @@ func (s *Service) wanted(ctx context.Context, r store.Reader, b *book) (Wanted, 
 	if err != nil {
 		return Wanted{}, fmt.Errorf("the declared topology in force cannot be read: %w", err)
 	}
-	return Wanted{Spec: spec, Mode: b.head.Mode, By: b.head.By, Revision: b.head.Revision}, nil
+	return Wanted{Spec: spec, Mode: b.head.Mode, By: b.head.By, Revision: b.head.Revision, Back: b.head.Back}, nil
 }
 
 // sight gives the fabric as it is seen, if that says enough to decide by.

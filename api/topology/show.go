@@ -22,9 +22,9 @@ const (
 
 // Status tells what is wanted in force, and what becomes of it.
 func (s *Service) Status(ctx context.Context) (*v1.Topospec, error) {
-	b, err := s.load(ctx, s.o.Store)
+	b, err := s.book(ctx)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, err
 	}
 	h := &b.head
 	out := &v1.Topospec{Source: v1.TopospecNone, Two: !s.rules().Alone, Version: versionOf(b.headed)}
@@ -109,9 +109,9 @@ func showPlaced(v *sm.TopologyView) *v1.TopospecPlaced {
 
 // Revision gives one revision, but for its content.
 func (s *Service) Revision(ctx context.Context, number uint64) (*v1.TopospecRevision, error) {
-	b, err := s.load(ctx, s.o.Store)
+	b, err := s.book(ctx)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, err
 	}
 	e, err := b.entry(number)
 	if err != nil {
@@ -128,9 +128,9 @@ func (s *Service) Revisions(ctx context.Context, q v1.TopospecQuery) (*v1.Toposp
 			return nil, refuse(admission.Invalid, "status_unknown", "want draft, active, superseded, rolled_back or rejected", "%v", err)
 		}
 	}
-	b, err := s.load(ctx, s.o.Store)
+	b, err := s.book(ctx)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, err
 	}
 	limit := q.Limit
 	if limit == 0 {

@@ -155,8 +155,8 @@ func (a *app) topospecRollback() *cobra.Command {
 		Long: `Put the revision that was in force before the present one into force again, or an
 earlier one that is named. No approval is needed: it was approved once. Its mode is the
 milder one of the present mode and of that which it had, unless --mode names a milder
-one still. Under enforce its score, its coverage and the Subnet Manager's way must be
-good.`,
+one still. Under enforce it must have most of the links that are up, and the Subnet
+Manager's way; how many of its own are lost does not count.`,
 		Example: `  portcullis topospec rollback --reason "hosts of rack 7 went dark"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error

@@ -20,6 +20,7 @@ import (
 func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) error {
 	o := topology.Options{Store: s.store, Log: s.log, FromFile: s.topologyFromFile, Rules: s.config.Fabric.Topology.rules()}
 	if s.observer != nil {
+		o.Problem = func(problem string) { s.status.set("topology", problem) }
 		o.Look, o.Owners = func() (*topology.Sight, error) { return sight(s.observer) }, owners{s.observer}
 	}
 	s.topospec = topology.New(o)
@@ -91,7 +92,7 @@ func topologySet(w *topology.Wanted) *sm.TopologySet {
 	if by == "" {
 		by = "service"
 	}
-	return &sm.TopologySet{Spec: w.Spec, Mode: w.Mode, By: by}
+	return &sm.TopologySet{Spec: w.Spec, Mode: w.Mode, By: by, Back: w.Back}
 }
 
 // withDeclared gives a configuration with the topology that is wanted in force. What
@@ -99,7 +100,7 @@ func topologySet(w *topology.Wanted) *sm.TopologySet {
 func (s *service) withDeclared(ctx context.Context, c sm.Config) sm.Config {
 	if c.Topology.Spec == nil {
 		w := s.wanted(ctx)
-		c.Topology = sm.TopologyConfig{Spec: w.Spec, Mode: w.Mode}
+		c.Topology = sm.TopologyConfig{Spec: w.Spec, Mode: w.Mode, Back: w.Back}
 	}
 	s.config.Fabric.Keys.bindPlaces(&c)
 	return c

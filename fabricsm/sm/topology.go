@@ -19,6 +19,8 @@ type TopologyConfig struct {
 	// before with this very Spec begins when discovery is complete and before
 	// anything is written, and only if its guards allow it.
 	Mode topospec.Mode
+	// Back: see TopologySet.
+	Back bool
 }
 
 // TopologySet is the input by which a person puts another declared topology into
@@ -28,6 +30,11 @@ type TopologySet struct {
 	Spec *topospec.Spec
 	Mode topospec.Mode
 	By   string // who; required
+	// Back says that this is the way back to what was enforced before. How many of its
+	// links are verified then does not count: that links are lost is why somebody goes
+	// back. That the Subnet Manager is where it has it, and how many ports would be
+	// switched off, does.
+	Back bool
 }
 
 // TopologyRelease is the input by which a person lets go of a port that was
@@ -48,6 +55,7 @@ type law struct {
 	since  time.Time  // when the revision, or its mode, was put into force
 	own    judge.Seen // our adapter as it answered; GUID 0: a switch, or not known
 	trial  bool       // it enforces, and whether it may is decided before the first write
+	back   bool       // it was enforced before
 	silent bool       // what changes is not told
 
 	asking    map[topo.PortID]*suspicion
@@ -73,7 +81,7 @@ func (c *Core) startTopology(facts []Fact) {
 	l.proven, l.letGo = make(map[topo.PortID]time.Time), make(map[ib.Place]bool)
 	l.rows.at, l.waverings = make(map[ib.Place]TopologyPort), make(map[topo.PortID]*wavering)
 	saved := savedLaw(facts)
-	l.wanted, l.since = cfg.Mode, c.now
+	l.wanted, l.back, l.since = cfg.Mode, cfg.Back, c.now
 	if cfg.Spec != nil {
 		l.judge = judge.New(cfg.Spec, cfg.Mode, c.lawGuarded)
 		if !saved.since.IsZero() && saved.mode == lawMark(cfg.Spec, cfg.Mode) {

@@ -70,3 +70,40 @@ func TestActivationTouchesOnlyWhatChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestWayBack: links are lost after another revision came into force. The one before
+// may come back although too few of its links are verified then, as long as it would
+// not switch off more than one may.
+func TestWayBack(t *testing.T) {
+	l := tree(t, 8, 8)
+	first := law(t, l)
+	next := law(t, l, func(r *topospec.Revision) { r.Number, r.Links[0].Reason = 2, "a label" })
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, under(first, topospec.Enforce), 1)
+	e.start()
+	e.want(sm.Intent{Revision: 1})
+	e.mustSettle(10 * time.Second)
+	e.step(&sm.TopologySet{Spec: next, Mode: topospec.Enforce, By: "ada"})
+	e.run(10 * time.Second)
+	for _, h := range hosts(l)[2:6] {
+		e.pull(&h)
+	}
+	e.run(10 * time.Second)
+	for _, step := range []struct {
+		back bool
+		want *topospec.Spec
+	}{{false, next}, {true, first}} {
+		e.step(&sm.TopologySet{Spec: first, Mode: topospec.Enforce, By: "ada", Back: step.back})
+		e.run(10 * time.Second)
+		if v := e.view.Topology; v.Digest != step.want.Digest() || v.Mode != topospec.Enforce {
+			t.Errorf("back %v: revision %d is in force in mode %v", step.back, v.Revision, v.Mode)
+		}
+	}
+	// Nor is it lost when it is killed before it said that it has it.
+	e.cfg.Topology = sm.TopologyConfig{Spec: next, Mode: topospec.Enforce, Back: true}
+	e.start()
+	e.want(sm.Intent{Revision: 1})
+	e.run(30 * time.Second)
+	if v := e.view.Topology; v.Digest != next.Digest() || v.Mode != topospec.Enforce {
+		t.Errorf("after a restart revision %d is in force in mode %v; %q", v.Revision, v.Mode, e.problems())
+	}
+}

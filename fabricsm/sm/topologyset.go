@@ -23,12 +23,12 @@ func (c *Core) setTopology(in *TopologySet) {
 	}
 	began := c.state != ib.SMDiscovering
 	if in.Mode == topospec.Enforce && began {
-		if why := c.foretell(in.Spec); why != "" {
+		if why := c.foretell(in); why != "" {
 			c.event(&TopologyRefused{Reason: why, Revision: in.Spec.Revision().Number})
 			return
 		}
 	}
-	l.wanted, l.by, l.guard = in.Mode, in.By, nil
+	l.wanted, l.by, l.back, l.guard = in.Mode, in.By, in.Back, nil
 	l.silent = l.judge == nil || l.judge.Spec().Digest() != in.Spec.Digest()
 	if l.silent {
 		l.since, l.rows.stale = c.now, true
@@ -145,7 +145,8 @@ func (c *Core) feed(j *judge.Judge) {
 
 // foretell says why a declared topology is not to be enforced on the fabric as it is
 // now, "" if it may be.
-func (c *Core) foretell(spec *topospec.Spec) string {
+func (c *Core) foretell(in *TopologySet) string {
+	spec := in.Spec
 	j := judge.New(spec, topospec.Observe, nil)
 	own := c.law.own
 	c.feed(j)
@@ -165,14 +166,17 @@ func (c *Core) foretell(spec *topospec.Spec) string {
 		now := c.law.judge.Spec()
 		limit = min(limit, now.Revision().Policy.Flips(now.NumActive()))
 	}
-	return lawRefuses(j, n, limit)
+	return lawRefuses(j, n, limit, in.Back && c.law.enforces())
 }
 
 // lawRefuses says why a specification is not to be enforced: it guards against one
-// that is empty, cut off, or of another fabric (threat T132).
-func lawRefuses(j *judge.Judge, wrong, limit int) string {
+// that is empty, cut off, or of another fabric (threat T132). One that was enforced
+// before is none of these (back).
+func lawRefuses(j *judge.Judge, wrong, limit int, back bool) string {
 	rev := j.Spec().Revision()
 	switch {
+	case back && j.Rooted() && wrong <= limit:
+		return ""
 	case !j.Rooted():
 		return fmt.Sprintf("revision %d is not enforced: it does not have the subnet manager where it is, so nothing could be verified; is it the topology of this fabric?", rev.Number)
 	case !rev.Policy.Enough(j.Verified(), j.Spec().NumActive()):
@@ -196,7 +200,7 @@ func (c *Core) lawFalls() bool {
 		return false
 	}
 	l.trial = false
-	why := lawRefuses(l.judge, l.rows.wrong(), l.limit())
+	why := lawRefuses(l.judge, l.rows.wrong(), l.limit(), l.back)
 	if why == "" {
 		c.enforced()
 		return false
@@ -238,7 +242,7 @@ func (c *Core) lawPromotes() bool {
 		return false
 	}
 	l.rows.tried = l.judge.Verified()
-	if lawRefuses(l.judge, l.rows.wrong(), l.limit()) != "" {
+	if lawRefuses(l.judge, l.rows.wrong(), l.limit(), false) != "" {
 		return false
 	}
 	by := l.by

@@ -102,7 +102,7 @@ func (w *Writer) Begin(now time.Time, cfg sm.Config) {
 		return
 	}
 	if cfg.Topology.Spec != nil {
-		if h.Topology, err = writeDeclared(cfg.Topology.Spec, cfg.Topology.Mode, ""); err != nil {
+		if h.Topology, err = writeDeclared(&sm.TopologySet{Spec: cfg.Topology.Spec, Mode: cfg.Topology.Mode, Back: cfg.Topology.Back}); err != nil {
 			w.end(err)
 			return
 		}

@@ -183,7 +183,7 @@ func (p *player) begin(engines Engines) error {
 		return err
 	}
 	if h.Topology != nil {
-		cfg.Topology.Mode = h.Topology.Mode
+		cfg.Topology.Mode, cfg.Topology.Back = h.Topology.Mode, h.Topology.Back
 		if cfg.Topology.Spec, err = h.Topology.spec(); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotRecord, err)
 		}

@@ -18,17 +18,18 @@ type declared struct {
 	Revision *topospec.Revision `json:",omitempty"` // nil: none
 	Digest   topospec.Digest
 	Mode     topospec.Mode
+	Back     bool   `json:",omitempty"`
 	By       string `json:",omitempty"` // of an input
 }
 
 // writeDeclared gives the written form of a topology. An error says that its
 // revision does not survive being written.
-func writeDeclared(spec *topospec.Spec, m topospec.Mode, by string) (*declared, error) {
-	d := &declared{Mode: m, By: by}
-	if spec == nil {
+func writeDeclared(in *sm.TopologySet) (*declared, error) {
+	d := &declared{Mode: in.Mode, Back: in.Back, By: in.By}
+	if in.Spec == nil {
 		return d, nil
 	}
-	d.Revision, d.Digest = spec.Revision(), spec.Digest()
+	d.Revision, d.Digest = in.Spec.Revision(), in.Spec.Digest()
 	data, err := json.Marshal(d)
 	if err != nil {
 		return nil, fmt.Errorf("write the declared topology down: %w", err)
@@ -36,11 +37,11 @@ func writeDeclared(spec *topospec.Spec, m topospec.Mode, by string) (*declared, 
 	if len(data) > maxFrame/2 {
 		return nil, errors.New("write the declared topology down: it is too large")
 	}
-	var back declared
-	if err := json.Unmarshal(data, &back); err != nil {
+	var again declared
+	if err := json.Unmarshal(data, &again); err != nil {
 		return nil, fmt.Errorf("write the declared topology down: %w", err)
 	}
-	if back.Revision.Digest() != d.Digest {
+	if again.Revision.Digest() != d.Digest {
 		return nil, errors.New("write the declared topology down: part of it has no written form")
 	}
 	return d, nil
@@ -63,7 +64,7 @@ func (d *declared) spec() (*topospec.Spec, error) {
 
 // writeTopologySet gives the written form of an input.
 func writeTopologySet(in *sm.TopologySet) ([]byte, error) {
-	d, err := writeDeclared(in.Spec, in.Mode, in.By)
+	d, err := writeDeclared(in)
 	if err != nil {
 		return nil, err
 	}
@@ -80,5 +81,5 @@ func readTopologySet(data []byte) (sm.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sm.TopologySet{Spec: spec, Mode: d.Mode, By: d.By}, nil
+	return &sm.TopologySet{Spec: spec, Mode: d.Mode, By: d.By, Back: d.Back}, nil
 }

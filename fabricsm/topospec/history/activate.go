@@ -196,8 +196,9 @@ func linkTouched(a, b *topospec.Spec, t topospec.Touch) bool {
 
 // Rollback puts a revision that was in force into force again, without approval: it
 // was approved once. Number 0 is the one before the present one. Under Enforce the
-// guards of score, coverage and own path must hold, unless the caller must get out of a
-// revision that is worse (Report nil).
+// guards of coverage and own path must hold, unless the caller must get out of a
+// revision that is worse (Report nil). The score does not count: links that are lost are
+// why somebody goes back.
 func (h *History) Rollback(in Step) (*Entry, error) {
 	active := h.Active()
 	if active == nil {
@@ -212,8 +213,8 @@ func (h *History) Rollback(in Step) (*Entry, error) {
 	}
 	if in.Report != nil && in.Mode == topospec.Enforce {
 		for _, r := range in.Report.Refused {
-			if r.Guard == simulate.GuardScore || r.Guard == simulate.GuardCoverage || r.Guard == simulate.GuardOwnPath {
-				return nil, fmt.Errorf("rollback to revision %d: %w: %s; %s", e.Number, ErrRefused, r.Text, r.Do)
+			if r.Guard == simulate.GuardCoverage || r.Guard == simulate.GuardOwnPath {
+				return nil, fmt.Errorf("rollback to revision %d: %w: %s; %s; or roll back in a milder mode", e.Number, ErrRefused, r.Text, r.Do)
 			}
 		}
 	}
