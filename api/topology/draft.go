@@ -26,7 +26,7 @@ func (s *Service) Draft(ctx context.Context, actor string, in v1.NewTopospec) (*
 	}
 	r, err := forms.Declared(in.Name, []byte(in.Content), seal)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, invalid(in.Name, err)
 	}
 	return s.DraftOf(ctx, actor, in.Name, in.Reason, func(*topospec.Spec) (*topospec.Revision, error) { return r, nil })
 }
@@ -35,72 +35,92 @@ func (s *Service) Draft(ctx context.Context, actor string, in v1.NewTopospec) (*
 // without one. write may run several times and has no other effect. source names where
 // it comes from, in errors and for people.
 func (s *Service) DraftOf(ctx context.Context, author, source, why string, write func(active *topospec.Spec) (*topospec.Revision, error)) (*v1.TopospecRevision, error) {
-	var out *v1.TopospecRevision
 	why = strings.TrimSpace(why)
 	if why == "" {
 		return nil, refuse(admission.Invalid, "reason_missing", "say it in a few words, for those who approve", "no reason is given for the draft")
 	}
-	err := s.change(ctx, func(tx *store.Tx, b *book) (step, error) {
-		active, err := s.activeContent(ctx, tx, b)
+	for range maxDraftings {
+		d, err := s.prepare(ctx, source, write)
 		if err != nil {
-			return step{}, unreadable(err)
+			return nil, explain(err)
 		}
-		r, err := write(active)
-		if err != nil {
-			return step{}, err
+		d.author, d.reason = author, why
+		err = s.change(ctx, func(tx *store.Tx, b *book) (step, error) { return s.addDraft(tx, b, d) })
+		switch {
+		case errors.Is(err, history.ErrMoved):
+			continue
+		case err != nil:
+			return nil, err
 		}
-		e, err := s.addDraft(tx, b, active, r, history.Person(author), source)
-		if err != nil {
-			return step{}, err
-		}
-		e.Reason = why
-		b.more[e.Number] = e
-		dropped := b.prune()
-		out = b.show(e)
-		detail := fmt.Sprintf("%s, of %s: %s", e.Digest.Short(), source, why)
-		if dropped > 0 {
-			detail += fmt.Sprintf("; %d of the oldest revisions were forgotten", dropped)
-		}
-		return step{actor: author, action: "draft", number: e.Number, detail: detail}, nil
-	})
+		s.cache.put(d.spec)
+		return s.Revision(ctx, d.spec.Revision().Number)
+	}
+	return nil, refuse(admission.Unavailable, "busy", "try again", "revisions are changed too fast")
+}
+
+// maxDraftings bounds how often a draft is made anew, since somebody else was quicker.
+const maxDraftings = 5
+
+// drafting is a draft that is made ready. That takes seconds for a large fabric, in which
+// no transaction may wait.
+type drafting struct {
+	source, author, reason string
+	spec, active           *topospec.Spec
+	content                *Content
+}
+
+func (s *Service) prepare(ctx context.Context, source string, write func(active *topospec.Spec) (*topospec.Revision, error)) (*drafting, error) {
+	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.Revision(ctx, out.Revision)
+	b, err := s.load(ctx, snap)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	d := &drafting{source: source}
+	if d.active, err = s.activeContent(ctx, snap, b); err != nil {
+		return nil, unreadable(err)
+	}
+	r, err := write(d.active)
+	if err != nil {
+		return nil, err
+	}
+	if d.spec, err = b.history.Compile(source, r); err != nil {
+		return nil, invalid(source, err)
+	}
+	if d.spec.NumActive() == 0 {
+		return nil, refuse(admission.Invalid, "topospec_empty", "look whether the file is whole", "%s: no link of it is to be up", source)
+	}
+	if d.active != nil && d.active.Revision().Fabric != d.spec.Revision().Fabric {
+		return nil, refuse(admission.Conflict, "topospec_foreign", "check that the file is the one you meant; a topoconfig.conf is of the fabric that its file is named after",
+			"%s describes fabric %q, in force is %q", source, d.spec.Revision().Fabric, d.active.Revision().Fabric)
+	}
+	if d.content, err = pack(d.spec); err != nil {
+		return nil, refuse(admission.Invalid, v1.CodeTooLarge, "leave out what is not of this fabric", "%v", err)
+	}
+	return d, nil
 }
 
 // addDraft puts a draft with its content into the book.
-func (s *Service) addDraft(tx *store.Tx, b *book, active *topospec.Spec, r *topospec.Revision, author history.Person, source string) (*Entry, error) {
-	spec, err := b.history.Draft(source, r, author, s.now())
+func (s *Service) addDraft(tx *store.Tx, b *book, d *drafting) (step, error) {
+	if err := b.history.Add(d.spec, history.Person(d.author), s.now()); err != nil {
+		return step{}, err
+	}
+	r := d.spec.Revision()
+	h, err := b.history.Find(r.Number)
 	if err != nil {
-		if errors.Is(err, history.ErrRefused) {
-			return nil, err
-		}
-		return nil, invalid(err)
-	}
-	if spec.NumActive() == 0 {
-		return nil, refuse(admission.Invalid, "topospec_empty", "look whether the file is whole", "%s: no link of it is to be up", source)
-	}
-	if active != nil && active.Revision().Fabric != spec.Revision().Fabric {
-		return nil, refuse(admission.Conflict, "topospec_foreign", "check that the file is the one you meant; a topoconfig.conf is of the fabric that its file is named after",
-			"%s describes fabric %q, in force is %q", source, spec.Revision().Fabric, active.Revision().Fabric)
-	}
-	content, err := pack(spec)
-	if err != nil {
-		return nil, refuse(admission.Invalid, v1.CodeTooLarge, "leave out what is not of this fabric", "%v", err)
-	}
-	if err := Contents().Put(tx, key(spec.Revision().Number), *content); err != nil {
-		return nil, err
-	}
-	s.cache.put(spec)
-	h, err := b.history.Find(spec.Revision().Number)
-	if err != nil {
-		return nil, err
+		return step{}, err
 	}
 	e := &Entry{
-		Entry: *h, Fabric: spec.Revision().Fabric, Source: source, Devices: len(spec.Revision().Devices), Links: len(spec.Revision().Links),
-		Expected: spec.NumActive(), Stored: len(content.Gzip), Touches: history.Touched(active, spec),
+		Entry: *h, Fabric: r.Fabric, Source: d.source, Reason: d.reason, Devices: len(r.Devices), Links: len(r.Links),
+		Expected: d.spec.NumActive(), Stored: len(d.content.Gzip), Touches: history.Touched(d.active, d.spec),
 	}
-	e.Needed, _ = b.history.Needed(active, spec, h)
-	return e, nil
+	e.Needed, _ = b.history.Needed(d.active, d.spec, h)
+	b.more[e.Number] = e
+	detail := fmt.Sprintf("%s, of %s: %s", e.Digest.Short(), d.source, d.reason)
+	if dropped := b.prune(); dropped > 0 {
+		detail += fmt.Sprintf("; %d of the oldest revisions were forgotten", dropped)
+	}
+	return step{actor: d.author, action: "draft", number: e.Number, detail: detail}, Contents().Put(tx, key(r.Number), *d.content)
 }

@@ -39,7 +39,7 @@ func unreadable(err error) error {
 }
 
 // invalid refuses a content, with each of its problems.
-func invalid(err error) error {
+func invalid(name string, err error) error {
 	var lines []string
 	for _, e := range flat(err) {
 		if len(lines) == topospec.MaxProblems {
@@ -49,7 +49,7 @@ func invalid(err error) error {
 	}
 	return &admission.Error{
 		Code: "topospec_invalid", Status: admission.Invalid, Problems: lines, Err: err,
-		Detail: fmt.Sprintf("the file has %d problems, so nothing was kept", len(lines)), Hint: "correct it and hand it in again; portcullis topospec check FILE finds the same",
+		Detail: name + " cannot be law, so nothing was kept", Hint: "correct it and hand it in again; portcullis topospec check FILE finds the same",
 	}
 }
 
@@ -70,7 +70,7 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ours := errors.AsType[*admission.Error](err); ours {
+	if _, ours := errors.AsType[*admission.Error](err); ours || errors.Is(err, history.ErrMoved) {
 		return err
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")

@@ -32,6 +32,17 @@ const (
 // connect gives a client for the service that flags, environment or
 // configuration name, in this order.
 func (a *app) connect() (*client.Client, error) {
+	if a.client != nil {
+		return a.client, nil
+	}
+	c, err := a.dial()
+	if err == nil {
+		a.client = c
+	}
+	return c, err
+}
+
+func (a *app) dial() (*client.Client, error) {
 	if err := a.conn.complete(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"portcullis/api/client"
 	"portcullis/cmd/internal/version"
 )
 
@@ -18,6 +19,7 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	conn   connection
+	client *client.Client // nil: not connected yet
 	output format
 	json   bool
 }

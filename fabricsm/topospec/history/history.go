@@ -180,34 +180,57 @@ func (e *Entry) Check(s *topospec.Spec) error {
 // revision in force as its parent, whatever the file says; what it gives is the
 // content that approvals are for. source names the file in errors.
 func (h *History) Draft(source string, r *topospec.Revision, author Person, at time.Time) (*topospec.Spec, error) {
+	s, err := h.Compile(source, r)
+	if err != nil {
+		return nil, err
+	}
+	return s, h.Add(s, author, at)
+}
+
+// Compile makes the content that Add takes of a revision that somebody wrote.
+func (h *History) Compile(source string, r *topospec.Revision) (*topospec.Spec, error) {
+	next := r.Clone()
+	next.Number, next.Parent = h.next()
+	return topospec.Compile(source, next)
+}
+
+// next gives number and parent of the next draft.
+func (h *History) next() (number uint64, parent topospec.Digest) {
+	number = 1
+	if n := len(h.entries); n > 0 {
+		number = h.entries[n-1].Number + 1
+	}
+	if e := h.Active(); e != nil {
+		parent = e.Digest
+	}
+	return number, parent
+}
+
+// ErrMoved means that a draft was compiled for a history that has moved on since.
+var ErrMoved = errors.New("the history moved on")
+
+// Add adds a draft that Compile made.
+func (h *History) Add(s *topospec.Spec, author Person, at time.Time) error {
 	drafts := 0
 	for i := range h.entries {
 		if h.entries[i].Status == Draft {
 			drafts++
 		}
 	}
+	number, parent := h.next()
+	r := s.Revision()
 	switch {
 	case author == "":
-		return nil, fmt.Errorf("draft: %w: say who wrote it", ErrRefused)
+		return fmt.Errorf("draft: %w: say who wrote it", ErrRefused)
 	case len(h.entries) >= MaxEntries:
-		return nil, fmt.Errorf("draft: %w: %d revisions are kept, no more", ErrRefused, MaxEntries)
+		return fmt.Errorf("draft: %w: %d revisions are kept, no more", ErrRefused, MaxEntries)
 	case drafts >= MaxDrafts:
-		return nil, fmt.Errorf("draft: %w: %d drafts wait for somebody, no more may; reject those that nobody wants", ErrRefused, drafts)
+		return fmt.Errorf("draft: %w: %d drafts wait for somebody, no more may; reject those that nobody wants", ErrRefused, drafts)
+	case r.Number != number || r.Parent != parent:
+		return fmt.Errorf("draft: %w: compile it again", ErrMoved)
 	}
-	next := r.Clone()
-	next.Number, next.Parent = 1, topospec.Digest{}
-	if n := len(h.entries); n > 0 {
-		next.Number = h.entries[n-1].Number + 1
-	}
-	if e := h.Active(); e != nil {
-		next.Parent = e.Digest
-	}
-	s, err := topospec.Compile(source, next)
-	if err != nil {
-		return nil, err
-	}
-	h.entries = append(h.entries, Entry{Number: next.Number, Digest: s.Digest(), Parent: next.Parent, Author: author, Drafted: at})
-	return s, nil
+	h.entries = append(h.entries, Entry{Number: number, Digest: s.Digest(), Parent: parent, Author: author, Drafted: at})
+	return nil
 }
 
 // Approve notes a person's word for a draft. digest is that of what they saw.
