@@ -48,12 +48,17 @@ func quietWrites(s *Scene) {
 	s.Must(t.Settle(settleTime))
 }
 
+// smpWork is for how long a switch under a flood works on each SMP: that of real ones
+// is not public.
+const smpWork = 200 * time.Microsecond
+
 // smpFlood is T39.
 func smpFlood(s *Scene) {
 	t := s.Site(SiteOptions{Tenants: twoTenants(), Firewalled: []string{"h8"}})
 	t.Victim("h1", "h5")
 	s.Tried("h7 and h8, which is behind a firewall, each send 200 SMPs to their switches and to the subnet manager every time anything happens, for a minute")
 	var floods []*sim.Flood
+	flooded := t.SwitchPort("h7", 1)
 	seen := t.violations(t.SwitchPort("h8", 1).Node)
 	t.Attack()
 	for _, host := range []string{"h8", "h7"} {
@@ -78,10 +83,23 @@ func smpFlood(s *Scene) {
 	}
 	t.Run(10 * time.Second)
 	began := t.Now()
+	s.Must(t.Fabric.SetFault(flooded.Node, sim.Fault{Work: smpWork}))
 	t.Grant(t.GrantOf("h4", 1, keyA))
 	if s.Check(t.Until(30*time.Second, func() bool { return t.Send("h1", "h4", keyA).Fate == sim.Delivered }), "h4 does not become a member of tenant A during the flood") {
 		s.Stopped("the subnet manager does its work all the same: a membership took %v", t.Now()-began)
 	}
+	t.Run(10 * time.Millisecond)
+	t.Counted(t.Fabric.VL15Dropped(flooded.Node, flooded.Port) > 0, "%s port %d drops %d SMPs that find its VL15 buffers full", flooded.Node, flooded.Port, t.Fabric.VL15Dropped(flooded.Node, flooded.Port))
+	others := 0
+	for num := range t.List.Find(flooded.Node).Ports {
+		if port := ib.PortNum(num); port != 0 && port != flooded.Port {
+			others += int(t.Fabric.VL15Dropped(flooded.Node, port))
+		}
+	}
+	if s.Check(others == 0, "other ports of %s dropped %d SMPs", flooded.Node, others) {
+		s.Stopped("each port has buffers of its own: those by which the subnet manager is reached drop nothing")
+	}
+	s.Must(t.Fabric.SetFault(flooded.Node, sim.Fault{}))
 	t.Reported(5*time.Second, "SMPs with a wrong M_Key", t.wrongMKey("h7"))
 	for _, f := range floods {
 		f.Stop()

@@ -62,6 +62,18 @@ func (f *Fabric) ConstraintErrors(node string, num ib.PortNum) (inbound, outboun
 	return p.counters.PortRcvConstraintErrors, p.counters.PortXmitConstraintErrors
 }
 
+// VL15Dropped shows how many SMPs a port dropped since it was switched on because its
+// buffers were full. It ends at 65,535.
+func (f *Fabric) VL15Dropped(node string, num ib.PortNum) uint16 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.findPort(node, num)
+	if err != nil {
+		return 0
+	}
+	return p.counters.VL15Dropped
+}
+
 // GUIDs shows the GUID table of an end port without its empty entries at the
 // end. An unknown port has none.
 func (f *Fabric) GUIDs(node string, num ib.PortNum) (guids []ib.GUID) {

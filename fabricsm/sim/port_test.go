@@ -137,6 +137,12 @@ func FuzzAgent(f *testing.F) {
 			f.Add(p.MAD[:], uint16(p.LID))
 		}
 	}
+	for _, lid := range []ib.LID{2, 3} {
+		p := directed(mad.Header{Method: mad.MethodGet, Attr: mad.AttrNodeInfo}, 4, 2)
+		p.MAD.SetDrSLID(1)
+		p.MAD.SetDrDLID(lid)
+		f.Add(p.MAD[:], uint16(3))
+	}
 	counters := perf(1, mad.MethodSet, 0x12, 255, 0xFFFF)
 	f.Add(counters.MAD[:], uint16(1))
 	for _, c := range keyClasses {
