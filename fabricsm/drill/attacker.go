@@ -89,6 +89,22 @@ func (a *attacker) ask(q smp) *mad.MAD {
 	return answer
 }
 
+// TryKeys has root of a host try M_Keys on every other device, with a Get and then
+// with harmful Sets, and demands that none obeys.
+func (t *Site) TryKeys(host string, list []ib.MKey) {
+	a := t.attacker(host)
+	defer a.at.Close()
+	for _, key := range list {
+		for _, to := range t.Fabric.Nodes() {
+			if to != host && a.opens(to, key) {
+				t.scene.Check(false, "%s obeys a key that was found", to)
+				a.attackWith(key)
+				return // the fabric is not what it was
+			}
+		}
+	}
+}
+
 // ownKey reads the M_Key of the attacker's own adapter: who is on the host is not
 // asked for it.
 func (a *attacker) ownKey() ib.MKey {
@@ -192,15 +208,16 @@ func (t *Site) violations(node string) uint16 {
 	return t.Fabric.PortInfo(node, num).MKeyViolations
 }
 
-// firewall has adapters keep subnet management from their hosts, by a signed
-// configuration, which locks them.
-func (t *Site) firewall(hosts []string) {
+// configure gives adapters of hosts a signed configuration, which locks them, and
+// boots them.
+func (t *Site) configure(hosts []string, c sim.HCAConfig) {
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) // no secret: only simulated adapters trust it
 	device := t.device
 	device.Trusts = sim.Ed25519Key(private.Public().(ed25519.PublicKey))
+	c.Locked = true
 	for _, h := range hosts {
 		t.scene.Must(t.Fabric.SetDevice(h, device))
-		message := sim.ConfigMessage{Config: sim.HCAConfig{SMPFirewall: true, Locked: true}, GUID: t.List.Find(h).GUID, Serial: 1}.Encode()
+		message := sim.ConfigMessage{Config: c, GUID: t.List.Find(h).GUID, Serial: 1}.Encode()
 		t.scene.Must(t.Fabric.ApplyConfig(h, sim.SignedConfig{Message: message, Signature: ed25519.Sign(private, message)}))
 		t.scene.Must(t.Fabric.Reboot(h))
 	}

@@ -3,6 +3,7 @@ package drill
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"portcullis/fabricsm/sm"
 )
@@ -13,7 +14,9 @@ type Control string
 // Controls.
 const (
 	SwitchEnforcement Control = "switch_enforcement"
+	SenderMembership  Control = "sender_membership"
 	LimitedDefault    Control = "limited_default"
+	LimitedClients    Control = "limited_clients"
 	StableIndices     Control = "stable_indices"
 	CapacityCheck     Control = "capacity_check"
 	RevokeOrder       Control = "revoke_order"
@@ -33,7 +36,7 @@ type Carried struct {
 	Name   Control
 	What   string
 	Drills []string
-	off    func(*SiteOptions)
+	off    func(*SiteOptions) // nil: the drills ask Scene.Off themselves
 }
 
 // Controls lists all controls.
@@ -45,13 +48,23 @@ func partitionControls() []Carried {
 	return []Carried{
 		{
 			SwitchEnforcement, "switch ports drop packets whose P_Key the host behind them does not have",
-			[]string{"T1", "T2", "T6", "T10", "T11", "T37", "T38"},
+			[]string{"T1", "T2", "T6", "T10", "T11", "T15", "T37", "T38"},
 			func(o *SiteOptions) { o.device().PretendsEnforcement = true },
 		},
 		{
 			LimitedDefault, "hosts are limited members of the default partition",
 			[]string{"T2", "T56", "T57"},
 			func(o *SiteOptions) { o.SM.Weakness.FullDefault = true },
+		},
+		{
+			SenderMembership, "switch ports let nobody who is a limited member send as a full one",
+			[]string{"T2", "T15"},
+			func(o *SiteOptions) { o.device().InboundBaseOnly = true },
+		},
+		{
+			LimitedClients, "who uses a shared partition is a limited member of it",
+			[]string{"T15"},
+			func(o *SiteOptions) { o.FullClients = true },
 		},
 		{
 			StableIndices, "a P_Key keeps its index in the table for as long as it is there",
@@ -118,23 +131,23 @@ func partitionControls() []Carried {
 	}
 }
 
-// ParseControl gives the control of a name.
-func ParseControl(name string) (Control, error) {
+// ParseControl gives the control of a list that has a name.
+func ParseControl(list []Carried, name string) (Control, error) {
 	var names []string
-	for _, c := range Controls() {
+	for _, c := range list {
 		if string(c.Name) == name {
 			return c.Name, nil
 		}
 		names = append(names, string(c.Name))
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("no control %q: want one of %v", name, names)
+	return "", fmt.Errorf("no control %q: want one of %s", name, strings.Join(names, ", "))
 }
 
 // weaken switches controls off.
 func (o *SiteOptions) weaken(without []Control) {
 	for _, c := range Controls() {
-		if slices.Contains(without, c.Name) {
+		if c.off != nil && slices.Contains(without, c.Name) {
 			c.off(o)
 		}
 	}

@@ -129,6 +129,9 @@ func (s *Scene) Must(err error) {
 // Off reports a control that is switched off.
 func (s *Scene) Off(c Control) bool { return slices.Contains(s.options.Without, c) }
 
+// Reported notes where something was reported that no event tells of.
+func (s *Scene) Reported(format string, args ...any) { note(&s.result.Reported, format, args) }
+
 // Seed is that of all random choices.
 func (s *Scene) Seed() uint64 { return s.options.Seed }
 

@@ -25,7 +25,7 @@ func identityDrills() []Drill {
 		{ID: "T24", Threat: "swap the GUIDs of two hosts", Play: declared("T24")},
 		{ID: "T25", Threat: "take the name and the system image GUID of another machine", Play: borrowedName},
 		{ID: "T26", Threat: "show GUIDs that no device may have", Play: declared("T26", oddGUIDs)},
-		{ID: "T27", Threat: "send requests to the Subnet Administrator with another's source GID", Needs: "the Subnet Administrator"},
+		{ID: "T27", Threat: "send requests to the Subnet Administrator with another's source GID", Needs: "the Subnet Administrator, which compares the source LID with the source GID of a request"},
 		{ID: "T28", Threat: "cross the cables of one host's adapters", Play: declared("T28")},
 	}
 }

@@ -13,6 +13,18 @@ func All() []Drill {
 	return slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), physicalDrills())
 }
 
+// Replace gives a list in which some drills are played otherwise: those of the fabric
+// alone that need more than it.
+func Replace(list, by []Drill) []Drill {
+	out := slices.Clone(list)
+	for i := range out {
+		if at := slices.IndexFunc(by, func(d Drill) bool { return d.ID == out[i].ID }); at >= 0 {
+			out[i] = by[at]
+		}
+	}
+	return out
+}
+
 // Pick gives the drills of a list that are named: "T17", "t17", "17" or "T1-T16";
 // "all" names every one. A range may begin and end with a threat that has no drill,
 // if there is any between.

@@ -26,6 +26,9 @@ const (
 	Rotation         Control = "rotation"
 	Escrow           Control = "escrow"
 	GuessQuarantine  Control = "guess_quarantine"
+	GuestsWithoutQP0 Control = "guests_without_qp0"
+	KeyRetirement    Control = "key_retirement"
+	KeyLeases        Control = "key_leases"
 )
 
 func managementControls() []Carried {
@@ -37,7 +40,7 @@ func managementControls() []Carried {
 		},
 		{
 			MKeyPerPort, "no two devices have the same M_Key",
-			[]string{"T29", "T36"},
+			[]string{"T29", "T36", "T47", "T51"},
 			func(o *SiteOptions) { o.SM.MKey.Source = oneKey{o.SM.MKey.Source} },
 		},
 		{
@@ -116,6 +119,21 @@ func managementControls() []Carried {
 			Escrow, "an escrow kit gives all keys when the store is lost",
 			[]string{"T50"},
 			func(o *SiteOptions) { o.NoEscrow = true },
+		},
+		{
+			GuestsWithoutQP0, "virtual functions have no queue pair 0",
+			[]string{"T43"},
+			func(o *SiteOptions) { o.GuestSMPs = true },
+		},
+		{
+			KeyRetirement, "the key of a device that left is destroyed",
+			[]string{"T47"},
+			func(o *SiteOptions) { o.SM.Weakness.KeepsRetired = true },
+		},
+		{
+			KeyLeases, "a key that was lent to a tool changes when its time is over",
+			[]string{"T51"},
+			func(o *SiteOptions) { o.SM.Weakness.EndlessLeases = true },
 		},
 	}
 }

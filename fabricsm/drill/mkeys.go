@@ -16,12 +16,12 @@ func mkeyDrills() []Drill {
 	return []Drill{
 		{ID: "T44", Threat: "guess M_Keys", Play: guessedKeys},
 		{ID: "T45", Threat: "compute M_Keys from what is public, or use those that managers have by default", Play: computedKeys},
-		{ID: "T46", Threat: "read keys from files, backups, logs or answers", Needs: "the sealed store in this program; that no output and no file shows a planted key is tested with the service"},
-		{ID: "T47", Threat: "take a device away that has a key", Needs: "an operator's word that a device is gone for good: package keys retires its key, and nobody says so yet"},
+		{ID: "T46", Threat: "read keys from files, backups, logs or answers", Needs: needsService},
+		{ID: "T47", Threat: "take a device away that has a key", Play: departedDevice},
 		{ID: "T48", Threat: "crash the subnet manager while keys change, so that devices are lost", Play: crashedRotation},
 		{ID: "T49", Threat: "restart a device while keys change, so that it stays open", Play: restartedDevice},
 		{ID: "T50", Threat: "lose all keys", Play: lostKeys},
-		{ID: "T51", Threat: "have protection switched off for the sake of a tool", Needs: "keys that are lent to tools for a while"},
+		{ID: "T51", Threat: "have protection switched off for the sake of a tool", Play: lentKey},
 		{ID: "T52", Threat: "have tools fail because keys change right after the start", Play: earlyRotation},
 	}
 }
@@ -287,7 +287,7 @@ func (t *Site) recovered() (out []sm.Fact) {
 	if t.options.NoEscrow {
 		return out
 	}
-	kit := keys.Derived{Master: t.scene.master()}
+	kit := keys.Derived{Master: t.scene.Master()}
 	for _, rec := range sm.KeyRecords(t.Facts()) {
 		h, err := kit.Make(rec.Kind, rec.GUID, rec.Current.Epoch, rec.Current.Since)
 		t.scene.Must(err)

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -99,24 +100,38 @@ func fullTable(s *Scene) {
 // bothForms is T8.
 func bothForms(s *Scene) {
 	t := s.Site(SiteOptions{Tenants: twoTenants()})
-	t.Victim("h1", "h5")
+	t.Victim("h2", "h6")
 	t.Attack()
-	s.Tried("h1, which is in partition %v, is granted it in its limited form, too, and a file of partitions says both", keyA)
-	t.Grant(t.GrantOf("h1", 1, keyA.Limited()))
-	s.Must(t.Settle(settleTime))
-	for _, at := range []sim.Endpoint{Port("h1"), t.SwitchPort("h1", 1)} {
-		forms := 0
-		for _, k := range t.TenantKeys(at) {
-			if k.Base() == keyA.Base() {
-				forms++
-			}
-		}
-		s.Check(forms == 1, "%s port %d holds %v: %d forms of one P_Key", at.Node, at.Port, t.TenantKeys(at), forms)
+	s.Tried("h1, which is in partition %v, is granted it in both forms at once, in either order, and then in one after the other", keyA)
+	full, limited := t.GrantOf("h1", 1, keyA), t.GrantOf("h1", 1, keyA.Limited())
+	in := t.Intent()
+	for _, both := range [][]sm.Grant{{full, limited}, {limited, full}} {
+		in.Revision++
+		in.Grants = append(slices.DeleteFunc(slices.Clone(in.Grants), func(g sm.Grant) bool { return g.GUID == full.GUID }), both...)
+		t.Want(in)
+		t.hasForm("h1", keyA.Limited())
 	}
-	s.Stopped("what counts is the partition: both forms are one membership and one entry")
-	for _, line := range []string{"A=1 : 0x10=both;", "A=1 : 0x10=limited;"} {
+	s.Stopped("what counts is the partition: both forms are one membership, and of both in one intent the limited one is meant")
+	for _, one := range []sm.Grant{full, limited, full} {
+		t.Grant(one)
+		t.hasForm("h1", one.PKey)
+	}
+	s.Stopped("another form takes the place of the one before, on the switch port first")
+	t.Reported(time.Second, "which form h1 has", is(func(e *sm.MembershipApplied) bool { return e.GUID == full.GUID && e.PKey == keyA.Limited() }))
+	for _, line := range []string{"A=1 : 0x10=both;", "A=0x8001 : 0x10=limited; A=1 : 0x10=full;"} {
 		_, err := conf.Parse("partitions.conf", []byte(line))
 		t.Counted(err != nil, "the file of partitions is refused: %v", err)
+	}
+}
+
+// hasForm demands that a host comes to have tenant A's P_Key in one form, and in no
+// other, in its own table and at its switch port.
+func (t *Site) hasForm(host string, key ib.PKey) {
+	s := t.scene
+	s.Must(t.Settle(settleTime))
+	for _, at := range []sim.Endpoint{Port(host), t.SwitchPort(host, 1)} {
+		keys := t.TenantKeys(at)
+		s.Check(len(keys) == 1 && keys[0] == key, "%s port %d holds %v, want %v alone", at.Node, at.Port, keys, key)
 	}
 }
 
@@ -199,7 +214,7 @@ func throughRouter(s *Scene) {
 			s.Stopped("from %s to %s: %v at %s port %d", way[0], way[1], r.Fate, r.At.Node, r.At.Port)
 		}
 	}
-	t.Reported(2*time.Second, "the dropped packets", t.pkeyViolation("rt1", keyA))
+	t.Reported(2*time.Second, "the dropped packets", t.PKeyViolation("rt1", keyA))
 }
 
 // mintedAlias is T13.

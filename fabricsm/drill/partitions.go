@@ -18,20 +18,24 @@ func partitionDrills() []Drill {
 		{ID: "T2", Threat: "talk to another tenant over the default partition", Play: defaultPartition},
 		{ID: "T3", Threat: "ask for full membership of the default partition", Play: reservedKeys},
 		{ID: "T4", Threat: "lose or cut off the file of partitions, so that everybody becomes a full member", Play: lostPartitions},
-		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Needs: "a call of the service that names a P_Key, and credentials with a range of them; today the service alone chooses"},
+		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Needs: needsService},
 		{ID: "T6", Threat: "become the next owner of a P_Key that a switched-off host still holds", Play: staleKey},
 		{ID: "T7", Threat: "overflow a P_Key table, so that a member is silently left out or not enforced", Play: fullTable},
 		{ID: "T8", Threat: "be in one partition in both forms, full and limited", Play: bothForms},
 		{ID: "T9", Threat: "wait until a table is compacted and a queue pair's index means another partition", Play: movedIndex},
 		{ID: "T10", Threat: "use the time between the writes to a switch port and to its HCA", Play: betweenWrites},
 		{ID: "T11", Threat: "leave the subnet through a router with a tenant's P_Key", Play: throughRouter},
-		{ID: "T12", Threat: "drive the aggregation manager, or share its nodes between tenants", Needs: "an aggregation manager, and the Subnet Administrator that registers it"},
+		{ID: "T12", Threat: "drive the aggregation manager, or share its nodes between tenants", Needs: "the Subnet Administrator: an aggregation manager is found by its service record, which a ServiceKey guards"},
 		{ID: "T13", Threat: "mint the GUID of another port as an alias for a virtual function", Play: mintedAlias},
 		{ID: "T14", Threat: "send raw packets, which carry no P_Key", Play: rawPackets},
-		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Needs: "limited members of tenant partitions: a grant makes a full member"},
-		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Needs: "the service, which this program does not link; its refusal is in the tests of api/admission"},
+		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: sharedPartition},
+		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Needs: needsService},
 	}
 }
+
+// needsService is why drills wait that are about who may ask for what. Package
+// api/drills plays them, with the service.
+const needsService = "the service: package api/drills plays it"
 
 // Two tenants with two hosts each, on different leaf switches.
 const (
@@ -44,9 +48,9 @@ func twoTenants() []Tenant {
 	return []Tenant{{"A", keyA, []string{"h1", "h5"}}, {"B", keyB, []string{"h2", "h6"}}}
 }
 
-// pkeyViolation makes a test for what is told of a packet of a host that was dropped
+// PKeyViolation makes a test for what is told of a packet of a host that was dropped
 // for its P_Key: it names the switch port in front of the host, and the P_Key.
-func (t *Site) pkeyViolation(host string, keys ...ib.PKey) func(sm.Event) bool {
+func (t *Site) PKeyViolation(host string, keys ...ib.PKey) func(sm.Event) bool {
 	place := t.Place(host, 1)
 	return is(func(e *sm.Violation) bool {
 		return e.Kind == sm.BadPKey && e.Place == place && e.Traced && slices.Contains(keys, e.PKey)
@@ -75,7 +79,7 @@ func foreignPKey(s *Scene) {
 			s.Stopped("the switch port in front of h1 dropped %d packets: %v", n, f)
 		}
 	}
-	told := t.pkeyViolation("h1", keyB, keyB.Limited())
+	told := t.PKeyViolation("h1", keyB, keyB.Limited())
 	t.Reported(2*time.Second, "the dropped packets", told)
 	t.Run(5 * time.Second)
 	lines := 0
@@ -107,7 +111,7 @@ func defaultPartition(s *Scene) {
 		s.Check(t.Fabric.PKeyAt(h, 1, 0) == ib.DefaultPKeyLimited, "%s has the default P_Key as %v", h, t.Fabric.PKeyAt(h, 1, 0))
 	}
 	s.Check(t.Fabric.PKeyAt("sm", 1, 0) == ib.DefaultPKeyFull, "the manager is no full member of the default partition")
-	t.Reported(2*time.Second, "the dropped packets", t.pkeyViolation("h1", ib.DefaultPKeyLimited, ib.DefaultPKeyFull))
+	t.Reported(2*time.Second, "the dropped packets", t.PKeyViolation("h1", ib.DefaultPKeyLimited, ib.DefaultPKeyFull))
 }
 
 // movedIndex is T9.

@@ -21,12 +21,20 @@ type Tenant struct {
 	Hosts []string
 }
 
+// Shared is a partition of a service that several tenants use: its servers are full
+// members, and the hosts of tenants limited ones.
+type Shared struct {
+	PKey             ib.PKey
+	Servers, Clients []string
+}
+
 // SiteOptions say what a site is like. The zero value is a fat tree of two levels
 // with the manager at "sm", hosts "h1" to "h8" and three of them to a leaf switch,
 // each of which has a free port.
 type SiteOptions struct {
 	Netlist *netlist.Netlist
 	Tenants []Tenant
+	Shared  []Shared
 	Fabric  sim.Options // Device is that of all nodes; default sim.Modern
 	SM      sm.Config   // what is left zero is set as for a secured fabric
 	NoHosts bool        // inventory does not say where hosts are
@@ -41,6 +49,9 @@ type SiteOptions struct {
 	// be full members of the default partition, so that they can use the third.
 	ClassKeys, SwitchesTalk bool
 
+	FullClients bool     // the service makes whoever uses a shared partition a full member
+	Guests      []string // hosts whose guests have virtual functions
+	GuestSMPs   bool     // which have queue pair 0
 	Firewalled  []string // hosts whose adapters keep subnet management from them
 	CountedTIDs bool     // transaction ids of the manager count up
 
@@ -80,11 +91,11 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	}
 	o.Fabric.LoseSilently = true
 	if !o.NoKeys && o.SM.MKey.Source == nil {
-		o.SM.MKey.Source, o.SM.MKey.Places = keys.Derived{Master: s.master()}, sm.PlacesSeen
+		o.SM.MKey.Source, o.SM.MKey.Places = keys.Derived{Master: s.Master()}, sm.PlacesSeen
 	}
 	if o.ClassKeys {
 		on := sm.ClassKeyConfig{Enable: sm.KeyEnabled, Lease: 60}
-		o.SM.ClassKeys = sm.ClassKeysConfig{Source: keys.Derived{Master: s.master()}, CC: on, VS: on, N2N: on, FullSwitches: o.SwitchesTalk}
+		o.SM.ClassKeys = sm.ClassKeysConfig{Source: keys.Derived{Master: s.Master()}, CC: on, VS: on, N2N: on, FullSwitches: o.SwitchesTalk}
 	}
 	if o.Declared {
 		s.Must(o.declare())
@@ -96,7 +107,8 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
 	s.Must(err)
 	site := &Site{Stage: st, scene: s, device: *o.device(), options: o, tenants: o.Tenants}
-	site.firewall(o.Firewalled)
+	site.configure(o.Firewalled, sim.HCAConfig{SMPFirewall: true})
+	site.configure(o.Guests, sim.HCAConfig{VFs: guestsOfHost, VFSMPs: o.GuestSMPs})
 	s.sites = append(s.sites, site)
 	if o.Follows {
 		st.OnStep = site.follow
@@ -128,8 +140,8 @@ func (o *SiteOptions) declare() error {
 	return nil
 }
 
-// master is what keys are derived from. It is no secret: nothing real has them.
-func (s *Scene) master() keys.Master {
+// Master is what keys are derived from. It is no secret: nothing real has them.
+func (s *Scene) Master() keys.Master {
 	known := sha512.Sum512([]byte("drill"))
 	master, err := keys.NewMaster(known[:])
 	s.Must(err)
@@ -154,11 +166,23 @@ func (t *Site) follow() {
 	}
 }
 
-// grants are those of the tenants.
+// grants are those of the tenants, and of who shares a partition.
 func (t *Site) grants() (out []sm.Grant) {
 	for _, tn := range t.tenants {
 		for _, h := range tn.Hosts {
 			out = append(out, t.GrantOf(h, 1, tn.PKey))
+		}
+	}
+	for _, sh := range t.options.Shared {
+		for _, h := range sh.Servers {
+			out = append(out, t.GrantOf(h, 1, sh.PKey.Full()))
+		}
+		key := sh.PKey.Limited()
+		if t.options.FullClients {
+			key = sh.PKey.Full()
+		}
+		for _, h := range sh.Clients {
+			out = append(out, t.GrantOf(h, 1, key))
 		}
 	}
 	return out
@@ -197,11 +221,12 @@ func (t *Site) Victim(a, b string) {
 	if tenant == nil {
 		t.scene.Must(fmt.Errorf("victim %s is in no tenant", a))
 	}
-	for _, ends := range [][2]string{{a, b}, {b, a}} {
-		f, err := t.Fabric.Flow(Port(ends[0]), Port(ends[1]), tenant.PKey, sim.FlowOptions{EachSet: true})
-		t.scene.Must(err)
-		t.victims = append(t.victims, f)
-	}
+	t.VictimOf(a, b, tenant.PKey)
+}
+
+// VictimOf is Victim with a P_Key that is said.
+func (t *Site) VictimOf(a, b string, key ib.PKey) {
+	t.victims = append(t.victims, t.flow(a, b, key), t.flow(b, a, key))
 }
 
 // count adds up what victims felt, and demands that they felt nothing.

@@ -27,7 +27,7 @@ func smpDrills() []Drill {
 		{ID: "T40", Threat: "forge traps, to keep the subnet manager busy or to have a neighbour cut off", Play: forgedTraps},
 		{ID: "T41", Threat: "forge answers to the subnet manager's questions", Play: forgedAnswers},
 		{ID: "T42", Threat: "crash the subnet manager with malformed packets", Play: malformed},
-		{ID: "T43", Threat: "send SMPs from a virtual function in a guest", Needs: "virtual functions in the simulator, and the agent's check that they have no queue pair 0"},
+		{ID: "T43", Threat: "send SMPs from a virtual function in a guest", Play: guestSMPs},
 	}
 }
 
@@ -263,7 +263,14 @@ func learnedKey(s *Scene) {
 	t.Run(time.Minute)
 	s.Check(t.keyOf("h7") != was && !t.keyOf("h7").IsZero(), "h7 has the M_Key again that was shown to others")
 	s.Check(t.Open("h7"), "h7 is itself again, and its port stays closed")
-	s.Stopped("at a place only the keys of the device are tried that belongs there; a key that another one saw is replaced")
+	s.Tried("h7 poses as another device for a moment and does not boot, so that its adapter goes on with the key that was shown")
+	was = t.keyOf("h7")
+	t.Rename("h7", 0x00BAD00000000078)
+	t.Run(30 * time.Second)
+	t.Rename("h7", t.List.Find("h7").GUID)
+	s.Check(t.Until(5*time.Minute, func() bool { return t.keyOf("h7") != was && t.Settled() }), "h7 goes on with the key that was shown to others")
+	s.Check(!t.attacker("h8").opens("h7", was), "h7 obeys the key that was shown to others beside its new one")
+	s.Stopped("at a place only the keys of the device are tried that belongs there; a key that another one saw is replaced, and dropped")
 }
 
 // foreignMKey is T37.

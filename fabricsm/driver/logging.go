@@ -20,7 +20,7 @@ func Level(e sm.Event) slog.Level {
 			return slog.LevelDebug
 		}
 		return slog.LevelWarn
-	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
+	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
 		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset:
 		return slog.LevelWarn
 	case *sm.TrapReceived:

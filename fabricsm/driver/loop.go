@@ -210,11 +210,13 @@ func (l *loop) input(in sm.Input, ok bool) {
 	}
 	l.now = time.Now()
 	l.step(in)
-	switch in.(type) {
+	switch in := in.(type) {
 	case *sm.ReleaseKeys:
 		l.stepKeys(&keymgr.Release{})
 	case *sm.ResumeKeys:
 		l.stepKeys(&keymgr.Resume{})
+	case *sm.RetireKey:
+		l.stepKeys(&keymgr.Retire{GUID: in.GUID})
 	default:
 	}
 }

@@ -51,7 +51,9 @@
 // The SMP firewall of a channel adapter keeps subnet management from its host
 // in both directions. Root on the host sets it, and takes it away again unless
 // a configuration that is signed has locked it; the signed form stands for that
-// of real adapters, and carries only what is modelled.
+// of real adapters, and carries only what is modelled. Guests have virtual functions
+// of the adapter (VirtualFunction), which have no queue pair 0 unless it is
+// configured so.
 //
 // A Device says how a node differs from a plain one: its capacities, whether it
 // holds two keys while one is being changed, what it keeps through a reboot.

@@ -18,6 +18,11 @@ type HCAConfig struct {
 	// and data are untouched, as is what the adapter's agent answers.
 	SMPFirewall bool
 
+	// VFs is how many virtual functions guests get, and VFSMPs lets those send and
+	// get SMPs as their host does: real adapters keep queue pair 0 from them.
+	VFs    uint8
+	VFSMPs bool
+
 	// Locked adapters take only settings that are signed. Only a signed
 	// configuration locks, or unlocks.
 	Locked bool

@@ -129,7 +129,7 @@ func TestFirewallLock(t *testing.T) {
 			return sign(private, sim.ConfigMessage{GUID: h1, Serial: 6}, func(b []byte) []byte { b[8] |= 0x80; return b })
 		}},
 		{"with something in its gaps", func() error {
-			return sign(private, sim.ConfigMessage{GUID: h1, Serial: 6}, func(b []byte) []byte { b[9] = 1; return b })
+			return sign(private, sim.ConfigMessage{GUID: h1, Serial: 6}, func(b []byte) []byte { b[10] = 1; return b })
 		}},
 		{"altered after signing", func() error {
 			m := sim.ConfigMessage{GUID: h1, Serial: 6}.Encode()

@@ -25,15 +25,17 @@ type ConfigMessage struct {
 	Serial uint64  // counts up, so that an old one cannot come back
 }
 
-// A message is 28 bytes: the text of configMagic, one byte of flags, three of
-// zero, GUID and serial number.
+// A message is 28 bytes: the text of configMagic, one byte of flags, one with the
+// number of virtual functions, two of zero, GUID and serial number.
 const (
 	configMagic    = "hcaconf1"
 	configSize     = 28
 	flagFirewall   = 1
 	flagLocked     = 2
-	flagsKnown     = flagFirewall | flagLocked
+	flagVFSMPs     = 4
+	flagsKnown     = flagFirewall | flagLocked | flagVFSMPs
 	configFlagsAt  = 8
+	configVFsAt    = 9
 	configGUIDAt   = 12
 	configSerialAt = 20
 )
@@ -48,6 +50,10 @@ func (c ConfigMessage) Encode() []byte {
 	if c.Config.Locked {
 		b[configFlagsAt] |= flagLocked
 	}
+	if c.Config.VFSMPs {
+		b[configFlagsAt] |= flagVFSMPs
+	}
+	b[configVFsAt] = c.Config.VFs
 	binary.BigEndian.PutUint64(b[configGUIDAt:], uint64(c.GUID))
 	binary.BigEndian.PutUint64(b[configSerialAt:], c.Serial)
 	return b
@@ -59,7 +65,10 @@ func parseConfig(b []byte) (c ConfigMessage, err error) {
 		return c, fmt.Errorf("the configuration has %d bytes, want %d", len(b), configSize)
 	}
 	flags := b[configFlagsAt]
-	c.Config = HCAConfig{SMPFirewall: flags&flagFirewall != 0, Locked: flags&flagLocked != 0}
+	c.Config = HCAConfig{
+		SMPFirewall: flags&flagFirewall != 0, Locked: flags&flagLocked != 0,
+		VFs: b[configVFsAt], VFSMPs: flags&flagVFSMPs != 0,
+	}
 	c.GUID = ib.GUID(binary.BigEndian.Uint64(b[configGUIDAt:]))
 	c.Serial = binary.BigEndian.Uint64(b[configSerialAt:])
 	if flags&^flagsKnown != 0 || !bytes.Equal(c.Encode(), b) {

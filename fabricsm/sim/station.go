@@ -28,6 +28,7 @@ type Station struct {
 	slot   int
 	asSM   bool
 	pkey   ib.PKey            // of GMPs it sends, 0: the first entry of its port; guarded by fabric.mu
+	vf     uint8              // the virtual function that the program has; 0: the adapter itself
 	trap   ib.TID             // of the last trap it sent; guarded by fabric.mu
 	inbox  []transport.Packet // guarded by fabric.mu
 	more   *sync.Cond         // on fabric.mu: the inbox is not empty, or closed
@@ -125,7 +126,7 @@ func (s *Station) send(packets []transport.Packet) {
 			f.stats.Malformed++
 			continue
 		}
-		if s.at.node.bars(&fl.mad) {
+		if s.bars(&fl.mad) {
 			f.stats.Barred++
 			f.undelivered(fl)
 			f.queue = f.queue[:len(f.queue)-1]
@@ -182,7 +183,7 @@ func (s *Station) put(p *transport.Packet) {
 	if s.closed {
 		return
 	}
-	if !p.Undelivered && s.at.node.bars(&p.MAD) {
+	if !p.Undelivered && s.bars(&p.MAD) {
 		f.stats.Barred++
 		return
 	}
@@ -214,7 +215,7 @@ func (f *Fabric) settle() {
 func (s *Station) SetIsSM(on bool) {
 	s.fabric.mu.Lock()
 	defer s.fabric.mu.Unlock()
-	if s.closed {
+	if s.closed || s.vf > 0 {
 		return
 	}
 	if on && !s.asSM && !s.fabric.hasSM(s.at) {

@@ -156,6 +156,10 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.resumeKeys()
 	case *MoveKey:
 		c.moveKey(in)
+	case *RetireKey:
+		c.retireKey(in)
+	case *LendKey:
+		c.lendKey(in)
 	case *Resign:
 		c.resign()
 	}
@@ -178,6 +182,7 @@ func (c *Core) start(s *Started) {
 	c.load(s.Facts)
 	c.loadKeys(s.Facts)
 	c.startRotation(s.Facts)
+	c.startLeases()
 	c.startTopology(s.Facts)
 	c.preferLIDs()
 	c.event(&StateChanged{State: c.state, Reason: "started"})
@@ -210,7 +215,9 @@ func (c *Core) load(facts []Fact) {
 		case FactBehind:
 			c.mkeys.seenBehind(ib.Place{Switch: f.GUID, Port: f.Port}, f.Behind)
 		case FactExposed:
-			c.mkeys.exposed[f.GUID] = f.Mark != ""
+			c.mkeys.loadExposed(&f)
+		case FactLent:
+			c.mkeys.loadLease(&f)
 		case FactReleased:
 			c.mkeys.releasing = f.Mark != ""
 		case FactLanes:

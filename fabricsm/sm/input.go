@@ -54,11 +54,12 @@ type IntentChanged struct {
 // Then gives one change for two that follow each other.
 func (in *IntentChanged) Then(next *IntentChanged) *IntentChanged {
 	but := func(list, not []Grant) []Grant {
+		either := func(g Grant) Grant { g.PKey = g.PKey.Base(); return g } // full or limited
 		gone := make(map[Grant]bool, len(not))
 		for _, g := range not {
-			gone[g] = true
+			gone[either(g)] = true
 		}
-		return slices.DeleteFunc(slices.Clone(list), func(g Grant) bool { return gone[g] })
+		return slices.DeleteFunc(slices.Clone(list), func(g Grant) bool { return gone[either(g)] })
 	}
 	return &IntentChanged{
 		Revision: next.Revision,
@@ -81,11 +82,13 @@ type Intent struct {
 	Hosts []ib.Place
 }
 
-// Grant puts an end port into a partition as a full member. It is honoured
-// only while the GUID is seen at exactly that place.
+// Grant puts an end port into a partition. It is honoured only while the GUID is
+// seen at exactly that place. Of two grants that differ in the membership bit alone
+// the later change counts, within one intent the limited one. For what is withdrawn
+// or absent the bit means nothing.
 type Grant struct {
 	GUID  ib.GUID  // port GUID
-	PKey  ib.PKey  // either membership bit; taken as full
+	PKey  ib.PKey  // with the membership bit: full members reach all, limited ones only full ones
 	Place ib.Place // switch port it must be cabled to
 }
 

@@ -8,8 +8,10 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
+// compareGrants orders grants by what they are about. Whether full or limited is a
+// property of a membership, and does not make it another one.
 func compareGrants(a, b Grant) int {
-	return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.PKey, b.PKey),
+	return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.PKey.Base(), b.PKey.Base()),
 		cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
 }
 
@@ -20,13 +22,15 @@ func (c *Core) setIntent(in *Intent) {
 	m.round++
 	named := 0
 	for _, g := range in.Grants {
+		if m.lesser(g) {
+			continue
+		}
 		if ms := m.want(g); ms.round != m.round {
 			ms.round = m.round
 			named++
 		}
 	}
 	for _, g := range in.Absent {
-		g.PKey = g.PKey.Full()
 		ms := m.find(g)
 		if ms == nil {
 			ms = m.add(membership{Grant: g, leaving: true})
@@ -54,7 +58,6 @@ func (c *Core) setIntent(in *Intent) {
 func (c *Core) changeIntent(in *IntentChanged) {
 	m := &c.members
 	for _, g := range in.Withdraw {
-		g.PKey = g.PKey.Full()
 		if ms := m.find(g); ms != nil {
 			m.leave(ms)
 		}
@@ -83,18 +86,28 @@ func (c *Core) intended(revision int64) {
 	}
 }
 
-// want grants, and gives the membership.
+// want grants, and gives the membership. A grant with the other membership bit than
+// before changes it.
 func (m *members) want(g Grant) *membership {
-	g.PKey = g.PKey.Full()
 	ms := m.find(g)
 	switch {
 	case ms == nil:
 		return m.add(membership{Grant: g})
-	case ms.leaving:
-		ms.leaving, ms.applied = false, false
+	case ms.leaving || ms.PKey != g.PKey:
+		ms.PKey, ms.leaving, ms.applied = g.PKey, false, false
 		m.changed = append(m.changed, ms)
 	}
 	return ms
+}
+
+// lesser reports that the intent which is being taken has already said that a
+// membership is limited: of both forms the lesser one counts.
+func (m *members) lesser(g Grant) bool {
+	if !g.PKey.IsFull() {
+		return false
+	}
+	ms := m.find(g)
+	return ms != nil && ms.round == m.round && !ms.PKey.IsFull()
 }
 
 // leave withdraws a membership that is granted.
@@ -105,10 +118,10 @@ func (m *members) leave(ms *membership) {
 	}
 }
 
-// find gives the membership of a grant, which has a full key, nil without one.
+// find gives the membership of a grant, full or limited, nil without one.
 func (m *members) find(g Grant) *membership {
 	for _, ms := range m.byGUID[g.GUID] {
-		if ms.Grant == g {
+		if ms.PKey.Base() == g.PKey.Base() && ms.Place == g.Place {
 			return ms
 		}
 	}
@@ -136,8 +149,8 @@ func (m *members) name(ms *membership) {
 
 // remove drops a membership that is proven to be gone.
 func (m *members) remove(ms *membership) {
-	keep := func(o *membership) bool { return o.Grant == ms.Grant }
-	list := slices.DeleteFunc(m.byGUID[ms.GUID], keep)
+	same := func(o *membership) bool { return compareGrants(o.Grant, ms.Grant) == 0 }
+	list := slices.DeleteFunc(m.byGUID[ms.GUID], same)
 	m.total--
 	if len(list) == 0 {
 		delete(m.byGUID, ms.GUID)
@@ -183,7 +196,7 @@ func (c *Core) lookAt(ms *membership) {
 	if ms.leaving {
 		level = urgent
 	}
-	c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
+	c.solved(ms.refused())
 	if sp := c.portAt(ms.Place); sp != topo.None {
 		c.expel(ms.Place)
 		c.markAt(level, ref{clsPKey, int32(sp)})

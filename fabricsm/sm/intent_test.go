@@ -23,12 +23,14 @@ func TestChangedIntent(t *testing.T) {
 		a, b            []ib.PKey // tenants' keys that the hosts then hold
 		sets            int
 	}{
-		{"the first", []sm.Grant{a.grant(0x8001), b.grant(0x0001)}, nil, []ib.PKey{0x8001}, []ib.PKey{0x8001}, 0},
-		{"nothing", nil, nil, []ib.PKey{0x8001}, []ib.PKey{0x8001}, 0},
-		{"what is so", []sm.Grant{a.grant(0x8001)}, []sm.Grant{b.grant(0x8002)}, []ib.PKey{0x8001}, []ib.PKey{0x8001}, 0},
-		{"a move", []sm.Grant{a.grant(0x8002)}, []sm.Grant{a.grant(0x0001)}, []ib.PKey{0x8002}, []ib.PKey{0x8001}, 2},
-		{"in both lists", []sm.Grant{b.grant(0x8001)}, []sm.Grant{b.grant(0x8001)}, []ib.PKey{0x8002}, []ib.PKey{0x8001}, 0},
-		{"one is withdrawn", nil, []sm.Grant{a.grant(0x8002)}, nil, []ib.PKey{0x8001}, 2},
+		{"the first", []sm.Grant{a.grant(0x8001), b.grant(0x0001)}, nil, []ib.PKey{0x8001}, []ib.PKey{0x0001}, 0},
+		{"nothing", nil, nil, []ib.PKey{0x8001}, []ib.PKey{0x0001}, 0},
+		{"what is so", []sm.Grant{a.grant(0x8001)}, []sm.Grant{b.grant(0x8002)}, []ib.PKey{0x8001}, []ib.PKey{0x0001}, 0},
+		{"a move", []sm.Grant{a.grant(0x8002)}, []sm.Grant{a.grant(0x0001)}, []ib.PKey{0x8002}, []ib.PKey{0x0001}, 2},
+		{"in both lists", []sm.Grant{b.grant(0x0001)}, []sm.Grant{b.grant(0x8001)}, []ib.PKey{0x8002}, []ib.PKey{0x0001}, 0},
+		{"limited becomes full", []sm.Grant{b.grant(0x8001)}, nil, []ib.PKey{0x8002}, []ib.PKey{0x8001}, 2},
+		{"full becomes limited", []sm.Grant{a.grant(0x0002), b.grant(0x0001)}, nil, []ib.PKey{0x0002}, []ib.PKey{0x0001}, 4},
+		{"one is withdrawn", nil, []sm.Grant{a.grant(0x8002)}, nil, []ib.PKey{0x0001}, 2},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,6 +78,13 @@ func TestChangeThenChange(t *testing.T) {
 			sm.IntentChanged{Withdraw: []sm.Grant{grant(1)}},
 			nil,
 			[]sm.Grant{grant(1)},
+		},
+		{
+			"full, then withdrawn as limited",
+			sm.IntentChanged{Grant: []sm.Grant{grant(1)}},
+			sm.IntentChanged{Withdraw: []sm.Grant{{GUID: 1, PKey: 0x0001}}},
+			nil,
+			[]sm.Grant{{GUID: 1, PKey: 0x0001}},
 		},
 		{
 			"withdrawn, then granted",

@@ -56,7 +56,7 @@ func (f *Fact) OfFabric() bool {
 func (f *Fact) Vital() bool {
 	_, key := f.Kind.KeyKind()
 	_, rotation := f.Kind.RotationKind()
-	return key || rotation || f.Kind.ofStore() || f.Kind == FactReleased
+	return key || rotation || f.Kind.ofStore() || f.Kind == FactReleased || f.Kind == FactLent
 }
 
 // ofStore reports a kind that only whoever stores facts makes and reads.

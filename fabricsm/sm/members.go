@@ -41,6 +41,11 @@ type membership struct {
 	round   uint32 // the last intent that names it, of those that replace all
 }
 
+// refused names the problem of a membership that is not honoured.
+func (ms *membership) refused() problemKey {
+	return problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey.Base(), place: ms.Place}
+}
+
 func newMembers() members {
 	return members{
 		byGUID: make(map[ib.GUID][]*membership), byPlace: make(map[ib.Place][]ib.GUID),
@@ -86,11 +91,12 @@ func (c *Core) concerns(p topo.PortID) bool {
 	return m.at(c.placeOf(p)) || !c.external(p) && len(m.byGUID[c.guidOf(p)]) > 0
 }
 
-// granted reports whether a key is granted to somebody at a place.
-func (m *members) granted(pl ib.Place, k ib.PKey) bool {
+// granted reports whether a key is granted to somebody at a place, full or limited
+// as it says; anyhow: in either form.
+func (m *members) granted(pl ib.Place, k ib.PKey, anyhow bool) bool {
 	for _, g := range m.byPlace[pl] {
 		for _, ms := range m.byGUID[g] {
-			if !ms.leaving && ms.Place == pl && ms.PKey == k {
+			if !ms.leaving && ms.Place == pl && (ms.PKey == k || anyhow && ms.PKey.Base() == k.Base()) {
 				return true
 			}
 		}
@@ -140,7 +146,7 @@ func (c *Core) judgeNode(id topo.NodeID) {
 func (c *Core) absent(guid ib.GUID) {
 	for _, ms := range c.members.byGUID[guid] {
 		ms.applied = false
-		c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
+		c.solved(ms.refused())
 	}
 	c.judgeLeaving(guid)
 }
@@ -164,7 +170,7 @@ func (c *Core) judge(guid ib.GUID) {
 		}
 		if c.isApplied(h, ms) {
 			ms.applied = true
-			c.solved(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place})
+			c.solved(ms.refused())
 			c.event(&MembershipApplied{GUID: guid, PKey: ms.PKey, Place: ms.Place, Revision: c.members.revision})
 			continue
 		}
@@ -177,7 +183,7 @@ func (c *Core) judge(guid ib.GUID) {
 
 func (c *Core) isApplied(h topo.PortID, ms *membership) bool {
 	sp := c.peer(h)
-	if sp == topo.None || c.placeOf(h) != ms.Place || !c.switchHolds(sp, ms.PKey) {
+	if sp == topo.None || !isTenant(ms.PKey) || c.placeOf(h) != ms.Place || !c.switchHolds(sp, ms.PKey) {
 		return false
 	}
 	return c.ports[h].pkeys.proves(ms.PKey) && !c.nodes[c.ports[sp].node].unsure && c.confirmed(sp)
@@ -213,7 +219,7 @@ func (c *Core) refuseMember(h topo.PortID, ms *membership, plan *partition.PortP
 	if reason == "" {
 		return
 	}
-	c.problem(problemKey{kind: refusedMember, guid: ms.GUID, pkey: ms.PKey, place: ms.Place},
+	c.problem(ms.refused(),
 		&MembershipRefused{GUID: ms.GUID, PKey: ms.PKey, Place: ms.Place, Revision: c.members.revision, Reason: reason})
 }
 
@@ -249,7 +255,7 @@ func (c *Core) goneFrom(sp topo.PortID, ms *membership) bool {
 		return true
 	}
 	t := c.ports[sp].pkeys
-	return t != nil && (t.absent(ms.PKey) || t.proven() && c.members.granted(ms.Place, ms.PKey))
+	return t != nil && (t.absent(ms.PKey) || t.proven() && c.members.granted(ms.Place, ms.PKey, true))
 }
 
 // tableless reports a switch port that is known to have no P_Key table.
@@ -270,7 +276,7 @@ func (c *Core) goneFromHCA(ms *membership) (proven, wait bool) {
 		return true, false
 	}
 	for _, o := range c.members.byGUID[ms.GUID] {
-		if !o.leaving && o.PKey == ms.PKey {
+		if !o.leaving && o.PKey.Base() == ms.PKey.Base() {
 			return true, false // it holds the key for another place now
 		}
 	}

@@ -71,9 +71,11 @@ type mkeys struct {
 	waiting             map[topo.PortID][]ref // work on a device whose key is not known yet, by the port that has the key
 	shown               showing
 	rotation            rotation
-	releasing, released bool             // all keys are given back; and were, as far as they can
-	exposed             map[ib.GUID]bool // the key was shown to somebody else and has to change
-	states              keyStates        // for views
+	releasing, released bool                 // all keys are given back; and were, as far as they can
+	exposed             map[ib.GUID]exposure // whose key somebody else has
+	lent                map[ib.GUID]keyLease // whose key a tool has
+	retired             []ib.GUID            // for views: whose keys were destroyed last
+	states              keyStates            // for views
 }
 
 func newMKeys() mkeys {
@@ -83,7 +85,8 @@ func newMKeys() mkeys {
 	}
 	return mkeys{
 		book: book, behind: make(map[ib.Place]ib.GUID), switches: make(map[ib.GUID]bool),
-		waiting: make(map[topo.PortID][]ref), shown: newShowing(), exposed: make(map[ib.GUID]bool),
+		waiting: make(map[topo.PortID][]ref), shown: newShowing(), exposed: make(map[ib.GUID]exposure),
+		lent: make(map[ib.GUID]keyLease),
 	}
 }
 
@@ -384,12 +387,12 @@ func (c *Core) toldKey(p topo.PortID, ni *mad.NodeInfo) {
 	for _, guid := range shown {
 		mute := c.wasMute(p, guid)
 		if guid == ni.PortGUID && mute && c.keptKey(guid) {
-			c.expose(guid, true)
+			c.expose(guid, exposedKey)
 		}
 		if guid != ni.PortGUID && c.mkeys.book.Ring(keys.MKey, guid) != nil && !c.mkeys.shown.told[guid] {
 			c.mkeys.shown.told[guid] = true
 			c.event(&KeyExposed{GUID: guid, Place: c.placeOf(p), To: ni.PortGUID})
-			c.expose(guid, true)
+			c.expose(guid, exposedKey)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (c *Core) lostKey(p topo.PortID) {
 	recent := c.millis()-(s.at[p]-1) <= uint32(lossTime/time.Millisecond)
 	s.at[p] = 0
 	if guid := c.guidOf(p); recent && guid != 0 && c.keptKey(guid) {
-		c.expose(guid, true)
+		c.expose(guid, exposedKey)
 	}
 }
 

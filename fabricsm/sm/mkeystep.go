@@ -70,31 +70,6 @@ func (c *Core) planKey(r *keys.Ring, guid ib.GUID) bool {
 	return true
 }
 
-// expose notes that the key of a device was shown to somebody else, or no longer
-// is the one that was.
-func (c *Core) expose(guid ib.GUID, shown bool) {
-	if c.mkeys.exposed[guid] == shown {
-		return
-	}
-	f := Fact{Kind: FactExposed, GUID: guid}
-	if shown {
-		c.mkeys.exposed[guid], f.Mark = true, "shown"
-	} else {
-		delete(c.mkeys.exposed, guid)
-		delete(c.mkeys.shown.told, guid)
-	}
-	c.save(f)
-}
-
-// renewKey gives a device another key if its own was shown to somebody else and
-// it is known to be on it.
-func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
-	guid := c.guidOf(p)
-	if c.mkeys.exposed[guid] && (r.Settled() || r.Open()) && c.verified(p) && c.writing() && c.planKey(r, guid) {
-		c.expose(guid, false)
-	}
-}
-
 // saveKey has the record of a key saved before anything is sent, if it changed.
 func (c *Core) saveKey(r *keys.Ring) {
 	if r.Next(ib.Place{}, false).Save {

@@ -17,6 +17,7 @@ type MKeysView struct {
 	Cycle     keys.Cycle // the latest rotation; Epoch 0: there was none
 	Turning   int        // devices whose key is being changed now
 	Period    time.Duration
+	Retired   []ib.GUID // whose keys were destroyed last since the start, since they left
 }
 
 // MKeyState is what there is to say of the M_Key of an end port.
@@ -27,9 +28,10 @@ type MKeyState struct {
 	Origin   keys.Origin // "": it has none
 	Since    time.Time   // when that was made
 	Standing KeyStanding
-	Pending  bool // it is to get another key
-	Dual     bool // it accepts two keys for a while
-	Exposed  bool // its key was shown to somebody else
+	Pending  bool      // it is to get another key
+	Dual     bool      // it accepts two keys for a while
+	Exposed  bool      // its key was shown to somebody else
+	Lent     time.Time // until when a tool has its key; zero: none has
 }
 
 // KeyStanding is how a device stands to its key.
@@ -111,7 +113,7 @@ func (c *Core) showMKeys() (*MKeysView, topo.Pages[*MKeyState]) {
 	clear(m.states.stale)
 	v := &MKeysView{
 		Releasing: m.releasing, Released: m.released, Places: c.cfg.MKey.Places,
-		Turning: len(m.rotation.turning), Period: c.cfg.MKey.Rotation.Period,
+		Turning: len(m.rotation.turning), Period: c.cfg.MKey.Rotation.Period, Retired: m.retired,
 	}
 	if m.rotation.rotator != nil {
 		v.Cycle = m.rotation.rotator.Cycle(keys.MKey)
@@ -124,7 +126,7 @@ func (c *Core) mkeyState(p topo.PortID) *MKeyState {
 	if guid == 0 || !c.isEnd(p) {
 		return nil
 	}
-	s := &MKeyState{GUID: guid, Exposed: c.mkeys.exposed[guid], Dual: c.mkeys.rotation.dual[p] == dualYes}
+	s := &MKeyState{GUID: guid, Exposed: c.mkeys.exposed[guid] != notExposed, Lent: c.mkeys.lent[guid].until, Dual: c.mkeys.rotation.dual[p] == dualYes}
 	r := c.ring(p)
 	if r == nil {
 		return s

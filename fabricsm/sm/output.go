@@ -67,8 +67,12 @@ const (
 	// so that none is given out. One without takes it back.
 	FactReleased FactKind = "keys-released"
 	// FactExposed: the key of the port GUID was shown to somebody else and has to
-	// change. One without Mark takes it back.
+	// change, or has changed and is still to be dropped. One without Mark takes it
+	// back.
 	FactExposed FactKind = "exposed"
+	// FactLent: Mark says who has the key of the port GUID until Since. One without
+	// Mark takes it back.
+	FactLent FactKind = "lent"
 )
 
 // Fact is one thing that must survive a restart. A fact replaces an earlier
@@ -107,7 +111,7 @@ func (f *Fact) TakesBack() bool {
 		return f.NotKept == 0
 	case FactHealth:
 		return f.Quarantine == "" && f.Mark == ""
-	case FactLanes, FactExposed, FactReleased, FactTopology, FactTopologyMode:
+	case FactLanes, FactExposed, FactLent, FactReleased, FactTopology, FactTopologyMode:
 		return f.Mark == ""
 	case FactBehind:
 		return f.Behind == 0

@@ -73,7 +73,7 @@ func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
 	have := c.ports[p].pkeys.keys
 	want := slices.Clone(have)
 	for i, k := range want {
-		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.granted(c.placeOf(p), k)) {
+		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.granted(c.placeOf(p), k, false)) {
 			want[i] = 0
 		}
 	}
@@ -133,11 +133,11 @@ func (c *Core) switchLacks(sp topo.PortID, k ib.PKey) bool {
 		return false
 	}
 	for i, o := range t.keys {
-		if o.Base() == k.Base() && isTenant(k) {
-			return o != k && o.IsFull() // held with another membership: replaced, not removed
-		}
 		if s := t.blocks[i/keysPerBlock]; s == blockUnknown || s == blockProve {
 			return false
+		}
+		if o.Base() == k.Base() && isTenant(k) {
+			return o != k // held with another membership: replaced, not removed
 		}
 	}
 	return true

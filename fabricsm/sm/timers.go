@@ -26,6 +26,7 @@ const (
 	timerBackground                  // next batch of what nobody waits for
 	timerTurn                        // the port of ref had long enough to get onto its new key
 	timerViolations                  // tell again of violations that grew
+	timerLease                       // a tool has had a key for long enough
 )
 
 type timer struct {
@@ -123,6 +124,8 @@ func (c *Core) fire() {
 			c.rotationDue()
 		case timerTurn:
 			c.turnOver(topo.PortID(t.ref.id))
+		case timerLease:
+			c.leasesDue()
 		case timerRoute:
 			// settle looks at the time itself
 		}

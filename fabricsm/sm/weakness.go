@@ -22,6 +22,9 @@ type Weakness struct {
 	TrustsTraps bool // who is named as the sender of a trap did send it
 	EveryTrap   bool // each trap has its switch read again at once
 	TellsAll    bool // each report is told aloud, however many there were
+
+	EndlessLeases bool // a key that is lent stays as it is when its time is over
+	KeepsRetired  bool // the key of a device that left for good is kept
 }
 
 // withKeysOf gives the table of a switch port as it is wanted while the tenants' keys

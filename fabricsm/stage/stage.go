@@ -147,18 +147,27 @@ func (s *Stage) Want(in sm.Intent) {
 // Intent is what is wanted.
 func (s *Stage) Intent() sm.Intent { return s.intent }
 
-// Grant wants more than before.
+// Grant wants more than before, or a membership in another form.
 func (s *Stage) Grant(g ...sm.Grant) {
 	s.intent.Revision++
-	s.intent.Grants = append(slices.Clone(s.intent.Grants), g...)
+	s.intent.Grants = append(without(s.intent.Grants, g), g...)
 	s.Step(&sm.IntentChanged{Revision: s.intent.Revision, Grant: g})
 }
 
 // Withdraw wants less than before.
 func (s *Stage) Withdraw(g ...sm.Grant) {
 	s.intent.Revision++
-	s.intent.Grants = slices.DeleteFunc(slices.Clone(s.intent.Grants), func(o sm.Grant) bool { return slices.Contains(g, o) })
+	s.intent.Grants = without(s.intent.Grants, g)
 	s.Step(&sm.IntentChanged{Revision: s.intent.Revision, Withdraw: g})
+}
+
+// without gives a list of grants without some, in either form.
+func without(list, not []sm.Grant) []sm.Grant {
+	return slices.DeleteFunc(slices.Clone(list), func(g sm.Grant) bool {
+		return slices.ContainsFunc(not, func(o sm.Grant) bool {
+			return o.GUID == g.GUID && o.Place == g.Place && o.PKey.Base() == g.PKey.Base()
+		})
+	})
 }
 
 // Now is the virtual time since the stage was built.

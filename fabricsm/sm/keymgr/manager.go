@@ -40,6 +40,10 @@ type Release struct{}
 // Resume has devices get keys again after Release.
 type Resume struct{}
 
+// Retire destroys the keys of a device that left for good; see sm.RetireKey. One
+// that is seen keeps them.
+type Retire struct{ GUID ib.GUID }
+
 func (*Started) input()  {}
 func (*Seen) input()     {}
 func (*Received) input() {}
@@ -47,6 +51,7 @@ func (*Reply) input()    {}
 func (*Woken) input()    {}
 func (*Release) input()  {}
 func (*Resume) input()   {}
+func (*Retire) input()   {}
 
 // Output is what one Step wants done. It is valid until the next Step.
 type Output struct {
@@ -185,6 +190,8 @@ func (m *Manager) Step(now time.Time, in Input) Output {
 		m.releaseAll()
 	case *Resume:
 		m.resume()
+	case *Retire:
+		m.retireDevice(in.GUID)
 	}
 	m.fire()
 	m.pump()

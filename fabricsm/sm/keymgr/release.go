@@ -3,6 +3,7 @@ package keymgr
 import (
 	"time"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
@@ -136,6 +137,18 @@ func (m *Manager) retire(kind keys.Kind, ring *keys.Ring) {
 		rec := ring.Record()
 		m.book.Retire(kind, rec.GUID)
 		m.saveRing(ring)
+	}
+}
+
+// retireDevice destroys the keys of a device that is not there.
+func (m *Manager) retireDevice(guid ib.GUID) {
+	if x, known := m.byGUID[guid]; known && m.devices[x].up {
+		return
+	}
+	for _, kind := range keys.Kinds() {
+		if ofClass(kind) {
+			m.retire(kind, m.book.Ring(kind, guid))
+		}
 	}
 }
 

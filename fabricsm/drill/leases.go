@@ -1,0 +1,130 @@
+package drill
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/stage"
+)
+
+// opens reports that a device answers who shows a key.
+func (a *attacker) opens(node string, key ib.MKey) bool {
+	return a.ask(smp{to: node, attr: mad.AttrPortInfo, key: key}) != nil
+}
+
+// opensNothingBut demands that a key opens one device and no other.
+func (a *attacker) opensNothingBut(node string, key ib.MKey) {
+	for _, to := range a.site.Fabric.Nodes() {
+		if to != node && to != a.host {
+			a.site.scene.Check(!a.opens(to, key), "%s opens to the M_Key of %s", to, node)
+		}
+	}
+}
+
+// departedDevice is T47.
+func departedDevice(s *Scene) {
+	device := sim.Modern()
+	device.KeepsMKey = true
+	t := s.Site(SiteOptions{
+		Tenants: append(twoTenants(), Tenant{"C", keyC, []string{"h7", "h4"}}), Fabric: sim.Options{Device: device},
+	})
+	t.Victim("h1", "h5")
+	guid, live := t.GUID("h7", 1), t.attacker("h7").ownKey()
+	s.Check(!live.IsZero(), "h7 has no M_Key, so nothing is proven")
+	s.Tried("the adapter of h7 of tenant C leaves with its M_Key in its memory, and the operator says that it left for good; somebody tries that key from h8 on every other device")
+	t.Attack()
+	t.pull("h7")
+	t.Run(time.Second)
+	t.Withdraw(t.GrantOf("h7", 1, keyC))
+	t.Step(&sm.RetireKey{GUID: guid})
+	t.Reported(5*time.Second, "that its key is destroyed", is(func(e *sm.KeyRetired) bool { return e.GUID == guid }))
+	had := t.recordOf(guid)
+	if s.Check(had.Retired && len(had.Try()) == 0, "the key of the device that left is still in the store") {
+		s.Stopped("its key is destroyed in the store, and opened no other device while it lived")
+	}
+	h8 := t.attacker("h8")
+	h8.opensNothingBut("h7", live)
+	h8.attackWith(live)
+	t.Reported(5*time.Second, "that somebody tries it", t.wrongMKey("h8"))
+	t.comesBack(live)
+}
+
+// recordOf is what is saved of the M_Key of a port.
+func (t *Site) recordOf(guid ib.GUID) keys.Record {
+	for _, rec := range sm.KeyRecords(t.Facts()) {
+		if rec.Kind == keys.MKey && rec.GUID == guid {
+			return rec
+		}
+	}
+	return keys.Record{}
+}
+
+// comesBack is the part of T47 in which the adapter is plugged in again.
+func (t *Site) comesBack(live ib.MKey) {
+	s, guid, floor := t.scene, t.GUID("h7", 1), t.recordOf(t.GUID("h7", 1)).Floor
+	s.Tried("the adapter is plugged in again with the key it had: at its old place, and at a free port")
+	free := sim.Endpoint{Node: "leaf3", Port: freePort}
+	for _, at := range []sim.Endpoint{t.SwitchPort("h7", 1), free} {
+		s.Must(t.Fabric.Recable(Port("h7"), at))
+		t.Collect()
+		t.Run(2 * time.Minute)
+		state := t.Fabric.PortInfo(at.Node, at.Port).PortState
+		if s.Check(state != ib.PortActive, "the adapter that left for good carries data again at %s port %d", at.Node, at.Port) {
+			s.Stopped("nobody shows it a key, so nothing answers at %s port %d, and the port stays closed", at.Node, at.Port)
+		}
+		s.Check(len(t.TenantKeys(at)) == 0, "%s port %d holds %v", at.Node, at.Port, t.TenantKeys(at))
+	}
+	s.Tried("it is reset, and plugged in at its old place")
+	s.Must(t.Fabric.SetDevice("h7", sim.Modern()))
+	s.Must(t.Fabric.Reboot("h7"))
+	s.Must(t.Fabric.Recable(Port("h7"), t.SwitchPort("h7", 1)))
+	t.Collect()
+	t.Until(5*time.Minute, func() bool { return t.Open("h7") })
+	rec := t.recordOf(guid)
+	if s.Check(t.keyOf("h7") != live && !t.keyOf("h7").IsZero() && rec.Current.Epoch > floor, "after a reset h7 has an M_Key of epoch %d, the one before was of %d", rec.Current.Epoch, floor) {
+		s.Stopped("one that was reset gets a key that it never had")
+	}
+	s.Must(t.Settle(settleTime))
+}
+
+// lentKey is T51.
+func lentKey(s *Scene) {
+	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t.Victim("h1", "h5")
+	t.Victim("h2", "h6")
+	leaf := t.SwitchPort("h1", 1).Node
+	guid, key := t.GUID(leaf, 0), t.keyOf(leaf)
+	tool, h7 := t.attacker("h8"), t.attacker("h7")
+	const minutes = 10
+	s.Tried("an operator has to look at the switch of h1 with a tool on h8: its M_Key is lent for %d min, and protection stays on", minutes)
+	t.Attack()
+	began := t.Now()
+	t.Step(&sm.LendKey{GUID: guid, Until: stage.Epoch.Add(began + minutes*time.Minute), To: "a tool on h8"})
+	t.Reported(time.Second, "that the key is lent", is(func(e *sm.KeyLent) bool { return e.GUID == guid }))
+	s.Check(tool.opens(leaf, key), "the tool cannot work with the key")
+	s.Check(!h7.opens(leaf, ib.MKey{}), "the switch answers h7 without a key")
+	tool.opensNothingBut(leaf, key)
+	s.Stopped("the key opens one device, all others stay closed to the tool")
+	t.Run(minutes * time.Minute / 2)
+	s.Tried("the subnet manager is started again meanwhile, and the tool goes on with the key when its time is over")
+	t.Crash()
+	t.Run(time.Minute)
+	t.Start()
+	t.Want(t.Intent())
+	t.Run(began + minutes*time.Minute - t.Now())
+	t.Attack()
+	if t.Isolated(time.Minute, "the switch does not obey the key that was lent", func() bool { return !tool.opens(leaf, key) }) {
+		s.Stopped("at the end of the time the switch gets another key, and drops the one that was lent although it can hold two")
+	}
+	t.mark = 0 // the end may have been told in the same moment
+	t.Reported(time.Second, "that the time is over", is(func(e *sm.KeyLeaseEnded) bool { return e.GUID == guid }))
+	t.mark = t.Mark()
+	tool.attackWith(key)
+	t.Reported(5*time.Second, "that somebody goes on with the old key", t.wrongMKey("h8"))
+	s.Must(t.Settle(settleTime))
+	s.Check(t.keyOf(leaf) != key && !t.keyOf(leaf).IsZero(), "%s has the key that was lent, or none", leaf)
+}

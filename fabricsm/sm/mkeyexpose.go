@@ -1,0 +1,80 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/topo"
+)
+
+// exposure is how far it is to make a key worthless that somebody else has.
+type exposure uint8
+
+const (
+	notExposed  exposure = iota
+	exposedKey           // the device is on that key, or may be
+	replacedKey          // it was given another; one with dual keys still obeys the first
+)
+
+// Marks of a FactExposed.
+const (
+	markShown    = "shown"
+	markReplaced = "replaced"
+)
+
+// loadExposed takes what was saved. A mark of a later version is read as the worse.
+func (m *mkeys) loadExposed(f *Fact) {
+	switch f.Mark {
+	case "":
+		delete(m.exposed, f.GUID)
+	case markReplaced:
+		m.exposed[f.GUID] = replacedKey
+	default:
+		m.exposed[f.GUID] = exposedKey
+	}
+}
+
+// expose notes how far it is with a key that somebody else has.
+func (c *Core) expose(guid ib.GUID, to exposure) {
+	if c.mkeys.exposed[guid] == to {
+		return
+	}
+	f := Fact{Kind: FactExposed, GUID: guid}
+	switch to {
+	case exposedKey:
+		f.Mark = markShown
+	case replacedKey:
+		f.Mark = markReplaced
+	case notExposed:
+	}
+	if c.mkeys.exposed[guid] = to; to != exposedKey {
+		delete(c.mkeys.shown.told, guid)
+	}
+	if to == notExposed {
+		delete(c.mkeys.exposed, guid)
+	}
+	c.save(f)
+	c.showKeyOf(guid)
+}
+
+// renewKey goes on with a device whose key somebody else has, once it is known
+// which key it is on: it gets another, and is then made to drop the first, which
+// it would else obey until the next rotation.
+func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
+	guid := c.guidOf(p)
+	x := c.mkeys.exposed[guid]
+	if x == notExposed || !c.verified(p) || !c.writing() {
+		return
+	}
+	rec := r.Record()
+	switch {
+	case x == exposedKey:
+		if (r.Settled() || r.Open()) && c.planKey(r, guid) {
+			c.expose(guid, replacedKey)
+		}
+	case !r.Settled(): // it is on its way
+	case !rec.Previous.IsZero():
+		r.Commit()
+	default:
+		c.expose(guid, notExposed)
+	}
+}
