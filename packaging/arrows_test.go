@@ -206,8 +206,8 @@ func TestEtcdBehindStore(t *testing.T) {
 		}
 	}
 	for _, user := range users {
-		if !within(user, ours+"/api/store") {
-			t.Errorf("%s imports etcd: ask api/store instead", user)
+		if user != ours+"/api/store/etcd" {
+			t.Errorf("%s imports etcd: ask api/store/etcd instead", user)
 		}
 	}
 }

@@ -1,11 +1,9 @@
-// Package store keeps the service's records in etcd: typed collections,
+// Package store keeps the service's records: typed collections,
 // transactions that commit only if nothing they read has changed, watches that
 // resume, and leases.
 //
-// By default the service runs one etcd member inside itself, with its state
-// below a directory and no network listener at all; a site may name its own
-// etcd instead. Either way there is one engine and one code path, the same in
-// tests.
+// What holds the records is a Backend. Services use that of package etcd; package
+// memory has one for drills, which passes the same suite.
 //
 // How to use it. A package declares each of its collections once:
 //
@@ -26,6 +24,4 @@
 //
 // An error from Update other than the function's own, ErrConflict and ErrFull
 // leaves open whether the commit landed: read again before deciding anything.
-//
-// This is the only package that imports etcd.
 package store

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"portcullis/api/store"
+	"portcullis/api/store/etcd"
 )
 
 // Exit codes.
@@ -44,7 +44,7 @@ func hintOf(err error) string {
 	if e, ok := errors.AsType[*hinted](err); ok {
 		return e.hint
 	}
-	if _, ok := errors.AsType[*store.InUseError](err); ok {
+	if _, ok := errors.AsType[*etcd.InUseError](err); ok {
 		return "one service holds a state directory; stop the other, or name another state_dir"
 	}
 	if errors.Is(err, fs.ErrPermission) {

@@ -10,7 +10,7 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/client"
-	"portcullis/api/store"
+	"portcullis/api/store/etcd"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
@@ -129,7 +129,7 @@ func lastAudit(t *testing.T, dir, action string) (last audit.Entry) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := store.Open(t.Context(), store.Options{Dir: c.path(c.StateDir), Log: slog.New(slog.DiscardHandler)})
+	st, err := etcd.Open(t.Context(), etcd.Options{Dir: c.path(c.StateDir), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"portcullis/api/store"
+	"portcullis/api/store/etcd"
 )
 
 // Shared is one embedded member that the tests of a package share. Each test
@@ -41,7 +42,7 @@ func (sh *Shared) run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	sh.member, err = store.Open(context.Background(), store.Options{Dir: dir, Log: Quiet(), NoSync: true})
+	sh.member, err = etcd.Open(context.Background(), etcd.Options{Dir: dir, Log: Quiet(), NoSync: true})
 	if err != nil {
 		return 1, err
 	}
@@ -73,7 +74,7 @@ func Open(t testing.TB) *store.Store {
 // OpenDir is Open in a given directory.
 func OpenDir(t testing.TB, dir string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Dir: dir, Log: Quiet(), NoSync: true})
+	s, err := etcd.Open(t.Context(), etcd.Options{Dir: dir, Log: Quiet(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

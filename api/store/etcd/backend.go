@@ -1,4 +1,4 @@
-package store
+package etcd
 
 import (
 	"context"
@@ -8,34 +8,36 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"portcullis/api/store"
 )
 
-// etcd is the Backend over a client of an embedded or foreign etcd.
-type etcd struct {
+// backend is the store.Backend over a client of an embedded or foreign etcd.
+type backend struct {
 	client *clientv3.Client
 	member *member // nil when the etcd is not ours
 }
 
-func (e *etcd) Read(ctx context.Context, key string, prefix bool, rev int64) (Items, error) {
+func (e *backend) Read(ctx context.Context, key string, prefix bool, rev int64) (store.Items, error) {
 	opts := []clientv3.OpOption{clientv3.WithRev(rev)}
 	if prefix {
 		opts = append(opts, clientv3.WithPrefix())
 	}
 	r, err := serve(ctx, e, func(ctx context.Context) (*clientv3.GetResponse, error) { return e.client.Get(ctx, key, opts...) })
 	if err != nil {
-		return Items{}, e.explain(err)
+		return store.Items{}, e.explain(err)
 	}
-	out := Items{Items: make([]Item, 0, len(r.Kvs)), Revision: r.Header.Revision}
+	out := store.Items{Items: make([]store.Item, 0, len(r.Kvs)), Revision: r.Header.Revision}
 	if rev != 0 {
 		out.Revision = rev
 	}
 	for _, kv := range r.Kvs {
-		out.Items = append(out.Items, Item{Key: string(kv.Key), Value: kv.Value, Created: kv.CreateRevision, Modified: kv.ModRevision})
+		out.Items = append(out.Items, store.Item{Key: string(kv.Key), Value: kv.Value, Created: kv.CreateRevision, Modified: kv.ModRevision})
 	}
 	return out, nil
 }
 
-func (e *etcd) Commit(ctx context.Context, b Batch) (int64, error) {
+func (e *backend) Commit(ctx context.Context, b store.Batch) (int64, error) {
 	conds := make([]clientv3.Cmp, 0, len(b.If))
 	for _, c := range b.If {
 		if c.Prefix {
@@ -59,13 +61,13 @@ func (e *etcd) Commit(ctx context.Context, b Batch) (int64, error) {
 		return 0, e.explain(err)
 	}
 	if !r.Succeeded {
-		return 0, ErrConflict
+		return 0, store.ErrConflict
 	}
 	return r.Header.Revision, nil
 }
 
-func (e *etcd) Watch(ctx context.Context, prefix string, from int64) <-chan Changes {
-	out := make(chan Changes)
+func (e *backend) Watch(ctx context.Context, prefix string, from int64) <-chan store.Changes {
+	out := make(chan store.Changes)
 	w := e.client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(from+1))
 	go func() {
 		defer close(out)
@@ -88,17 +90,17 @@ func (e *etcd) Watch(ctx context.Context, prefix string, from int64) <-chan Chan
 
 // changes waits for the next answer of a watch. more is false when it was the
 // last.
-func (e *etcd) changes(ctx context.Context, w clientv3.WatchChan) (c Changes, more bool) {
+func (e *backend) changes(ctx context.Context, w clientv3.WatchChan) (c store.Changes, more bool) {
 	select {
 	case <-ctx.Done():
-		return Changes{}, false
+		return store.Changes{}, false
 	case <-e.Failed():
-		return Changes{Err: e.Err()}, false
+		return store.Changes{Err: e.Err()}, false
 	case r, ok := <-w:
 		if !ok {
-			return Changes{Err: e.explain(ErrClosed)}, false
+			return store.Changes{Err: e.explain(store.ErrClosed)}, false
 		}
-		c = Changes{Revision: r.Header.Revision, Err: e.explain(r.Err())}
+		c = store.Changes{Revision: r.Header.Revision, Err: e.explain(r.Err())}
 		for _, ev := range r.Events {
 			c.Changes = append(c.Changes, change(ev))
 			c.Revision = ev.Kv.ModRevision
@@ -109,7 +111,7 @@ func (e *etcd) changes(ctx context.Context, w clientv3.WatchChan) (c Changes, mo
 
 // serve runs one request and stops waiting for it when the member dies: a dead
 // member holds its locks for ever.
-func serve[T any](ctx context.Context, e *etcd, request func(context.Context) (T, error)) (T, error) {
+func serve[T any](ctx context.Context, e *backend, request func(context.Context) (T, error)) (T, error) {
 	if e.member == nil {
 		return request(ctx)
 	}
@@ -131,39 +133,39 @@ func serve[T any](ctx context.Context, e *etcd, request func(context.Context) (T
 	}
 }
 
-func change(ev *clientv3.Event) Change {
-	c := Change{Key: string(ev.Kv.Key), Revision: ev.Kv.ModRevision}
+func change(ev *clientv3.Event) store.Change {
+	c := store.Change{Key: string(ev.Kv.Key), Revision: ev.Kv.ModRevision}
 	if ev.Type == mvccpb.Event_PUT {
 		c.Value, c.Created = ev.Kv.Value, ev.Kv.CreateRevision
 	}
 	return c
 }
 
-func (e *etcd) NewLease(ctx context.Context, ttl time.Duration) (Lease, error) {
+func (e *backend) NewLease(ctx context.Context, ttl time.Duration) (store.Lease, error) {
 	r, err := serve(ctx, e, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
 		return e.client.Grant(ctx, int64(math.Ceil(ttl.Seconds())))
 	})
 	if err != nil {
 		return 0, e.explain(err)
 	}
-	return Lease(r.ID), nil
+	return store.Lease(r.ID), nil
 }
 
-func (e *etcd) Failed() <-chan struct{} {
+func (e *backend) Failed() <-chan struct{} {
 	if e.member == nil {
 		return nil
 	}
 	return e.member.failed
 }
 
-func (e *etcd) Err() error {
+func (e *backend) Err() error {
 	if e.member == nil {
 		return nil
 	}
 	return e.member.err()
 }
 
-func (e *etcd) Close() error {
+func (e *backend) Close() error {
 	if e.member != nil && e.member.err() != nil {
 		return e.member.lock.release() // the rest ends with the process
 	}
@@ -178,7 +180,7 @@ func (e *etcd) Close() error {
 }
 
 // explain prefers the reason of a dead member to the symptom.
-func (e *etcd) explain(err error) error {
+func (e *backend) explain(err error) error {
 	if err != nil && e.member != nil {
 		if cause := e.member.err(); cause != nil {
 			return cause

@@ -1,4 +1,4 @@
-package store
+package etcd
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"portcullis/api/store"
 )
 
 // etcd writes its log in segments of 64 MB and reserves the next one ahead. A
@@ -36,5 +38,5 @@ func enough(free, need uint64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the state directory's disk has %d MiB free and the store needs %d to start: free some, then start the service again",
-		ErrFull, free>>20, need>>20)
+		store.ErrFull, free>>20, need>>20)
 }

@@ -1,4 +1,4 @@
-package store_test
+package etcd_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"portcullis/api/store"
+	"portcullis/api/store/etcd"
 	"portcullis/api/store/storetest"
 )
 
@@ -33,7 +34,7 @@ func TestKill(t *testing.T) {
 
 func checkNothingLost(t *testing.T, dir string, last int) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Dir: dir, Log: storetest.Quiet()})
+	s, err := etcd.Open(t.Context(), etcd.Options{Dir: dir, Log: storetest.Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func killedWriter(t *testing.T, dir string) int {
 // writeForever is the child: it reports each number that was written, and ends
 // in order when the store refuses.
 func writeForever(t *testing.T) {
-	s, err := store.Open(t.Context(), store.Options{Dir: os.Getenv("STORE_TEST_DIR"), Log: storetest.Quiet()})
+	s, err := etcd.Open(t.Context(), etcd.Options{Dir: os.Getenv("STORE_TEST_DIR"), Log: storetest.Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

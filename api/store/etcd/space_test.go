@@ -1,4 +1,4 @@
-package store
+package etcd
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"portcullis/api/store"
 )
 
 func TestEnough(t *testing.T) {
@@ -23,7 +25,7 @@ func TestEnough(t *testing.T) {
 			if c.want == "" && err != nil {
 				t.Errorf("got %v, want none", err)
 			}
-			if c.want != "" && (!errors.Is(err, ErrFull) || !strings.Contains(err.Error(), c.want)) {
+			if c.want != "" && (!errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want ErrFull with %q", err, c.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package store
+package etcd
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type member struct {
 // startMember starts the only member of a cluster of its own, with its state
 // in dir, and waits until it serves. It opens no listener: the client calls it
 // in memory.
-func startMember(ctx context.Context, dir string, noSync bool, log *slog.Logger) (_ *etcd, err error) {
+func startMember(ctx context.Context, dir string, noSync bool, log *slog.Logger) (_ *backend, err error) {
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func startMember(ctx context.Context, dir string, noSync bool, log *slog.Logger)
 		}
 		return nil, err
 	}
-	return &etcd{client: v3client.New(m.etcd.Server), member: m}, nil
+	return &backend{client: v3client.New(m.etcd.Server), member: m}, nil
 }
 
 func memberConfig(dir string) *embed.Config {

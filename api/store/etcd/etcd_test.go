@@ -1,4 +1,4 @@
-package store_test
+package etcd_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"portcullis/api/store"
+	"portcullis/api/store/etcd"
 	"portcullis/api/store/storetest"
 )
 
@@ -35,12 +36,12 @@ func TestEmbeddedMember(t *testing.T) {
 func TestSecondServiceIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	storetest.OpenDir(t, dir)
-	_, err := store.Open(t.Context(), store.Options{Dir: dir, Log: storetest.Quiet()})
-	var inUse *store.InUseError
+	_, err := etcd.Open(t.Context(), etcd.Options{Dir: dir, Log: storetest.Quiet()})
+	var inUse *etcd.InUseError
 	if !errors.As(err, &inUse) {
 		t.Fatalf("got %v, want *InUseError", err)
 	}
-	want := store.InUseError{Dir: dir, PID: os.Getpid()}
+	want := etcd.InUseError{Dir: dir, PID: os.Getpid()}
 	if d := cmp.Diff(want, *inUse); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -50,11 +51,11 @@ func TestSecondServiceIsRefused(t *testing.T) {
 }
 
 func TestOptionsNameOnePlace(t *testing.T) {
-	for _, o := range []store.Options{
+	for _, o := range []etcd.Options{
 		{},
 		{Dir: "x", Endpoints: []string{"localhost:2379"}},
 	} {
-		if _, err := store.Open(t.Context(), o); err == nil {
+		if _, err := etcd.Open(t.Context(), o); err == nil {
 			t.Errorf("Open(%+v) succeeded", o)
 		}
 	}
@@ -65,7 +66,7 @@ func TestUnusableDirectory(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := store.Open(t.Context(), store.Options{Dir: filepath.Join(file, "state"), Log: storetest.Quiet()})
+	_, err := etcd.Open(t.Context(), etcd.Options{Dir: filepath.Join(file, "state"), Log: storetest.Quiet()})
 	if err == nil || !strings.Contains(err.Error(), "state directory") {
 		t.Errorf("got %v, want an error that names the state directory", err)
 	}
@@ -74,7 +75,7 @@ func TestUnusableDirectory(t *testing.T) {
 func TestReopenKeepsRecords(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
-		s, err := store.Open(t.Context(), store.Options{Dir: dir, Log: storetest.Quiet()})
+		s, err := etcd.Open(t.Context(), etcd.Options{Dir: dir, Log: storetest.Quiet()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,53 @@
+// Package etcd is the store.Backend of the service: one etcd member inside the
+// process, with its state below a directory and no network listener at all, or an
+// etcd of the site's own. It is the only package that imports etcd.
+package etcd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"portcullis/api/store"
+)
+
+// Options say where the records live: exactly one of Dir and Endpoints.
+type Options struct {
+	Dir       string       // state directory of the embedded member
+	Endpoints []string     // addresses of an etcd of the site's own
+	Prefix    string       // of every key, without slash at the end; "portcullis" when empty
+	Log       *slog.Logger // for etcd's errors; required
+	// NoSync leaves out the disk flush after each write. For tests only: a
+	// power cut then loses what was promised.
+	NoSync bool
+}
+
+// Open opens the store and waits until it serves. A directory held by another
+// process is refused with *InUseError.
+func Open(ctx context.Context, o Options) (*store.Store, error) {
+	if (o.Dir == "") == (len(o.Endpoints) == 0) {
+		return nil, errors.New("store: name either a state directory or etcd endpoints")
+	}
+	if o.Dir != "" {
+		b, err := startMember(ctx, o.Dir, o.NoSync, o.Log)
+		if err != nil {
+			return nil, err
+		}
+		return store.New(b, o.Prefix), nil
+	}
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints: o.Endpoints, DialTimeout: 5 * time.Second, Context: context.WithoutCancel(ctx),
+		Logger: quietLogger(o.Log, func(error) {}),
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	s := store.New(&backend{client: c}, o.Prefix)
+	if _, err := s.Snapshot(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return s, nil
+}
