@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
+	"portcullis/api/admission"
 	v1 "portcullis/api/v1"
 )
 
@@ -46,7 +47,8 @@ func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		noteActor(ctx.Context(), who.Name)
-		next(huma.WithValue(ctx, principalKey{}, who))
+		confined := huma.WithContext(ctx, admission.Within(ctx.Context(), who.PKeys))
+		next(huma.WithValue(confined, principalKey{}, who))
 	}
 }
 

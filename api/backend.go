@@ -42,6 +42,10 @@ type Backend interface {
 	Cluster(ctx context.Context, name string) (*v1.Cluster, error)
 	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)
 	DeleteCluster(ctx context.Context, actor, name string) error
+	// Use has the hosts of a cluster use a shared one, as limited members; StopUse
+	// ends that.
+	Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error)
+	StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error)
 	QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, error)
 
 	Fabric(ctx context.Context) (*v1.Fabric, error)

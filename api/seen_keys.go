@@ -19,11 +19,19 @@ type KeyOperator interface {
 	MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.FabricKey, error)
 	// SealedKeys gives what is stored about keys, as it is sealed.
 	SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, error)
+	// LendKey lends the key of one device to a tool for a while, or ends that. It is
+	// durable when it returns.
+	LendKey(ctx context.Context, actor string, l v1.KeyLoan) (*v1.LentKey, error)
+	// RetireKeys destroys the keys of a device that left for good. It is durable when
+	// it returns.
+	RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) (*v1.FabricKeys, error)
 }
 
 type (
 	releaseInput struct{ Body v1.KeyRelease }
 	moveInput    struct{ Body v1.KeyMove }
+	loanInput    struct{ Body v1.KeyLoan }
+	retireInput  struct{ Body v1.KeyRetirement }
 )
 
 func (s *Server) keyRoutes(a huma.API) {
@@ -44,6 +52,14 @@ func (s *Server) keyRoutes(a huma.API) {
 	operate(s, a, "get-sealed-keys", "/v1/fabric/keys/sealed", "Give what is stored about keys, sealed, for an escrow kit or an export",
 		func(o FabricOperator, ctx context.Context, _ *struct{}) (*v1.SealedKeys, error) {
 			return o.SealedKeys(ctx, actor(ctx))
+		})
+	operate(s, a, "lend-key", "/v1/fabric/keys/lend", "Lend the key of one device to a tool for a while; it comes sealed, and changes when the time is over",
+		func(o FabricOperator, ctx context.Context, in *loanInput) (*v1.LentKey, error) {
+			return o.LendKey(ctx, actor(ctx), in.Body)
+		})
+	operate(s, a, "retire-keys", "/v1/fabric/keys/retire", "Destroy the keys of a device that left for good",
+		func(o FabricOperator, ctx context.Context, in *retireInput) (*v1.FabricKeys, error) {
+			return o.RetireKeys(ctx, actor(ctx), in.Body)
 		})
 }
 

@@ -19,6 +19,17 @@ type tenantOutput struct{ Body *v1.Tenant }
 
 type clusterInput struct{ Body v1.NewCluster }
 
+type useInput struct {
+	Name   string `path:"name" maxLength:"63"`
+	Shared string `path:"shared" maxLength:"63"`
+	Body   *v1.ClusterUse
+}
+
+type stopUseInput struct {
+	Name   string `path:"name" maxLength:"63"`
+	Shared string `path:"shared" maxLength:"63"`
+}
+
 type clusterOutput struct{ Body *v1.Cluster }
 
 func (s *Server) tenancyRoutes(a huma.API) {
@@ -67,6 +78,24 @@ func (s *Server) tenancyRoutes(a huma.API) {
 		access:  accessOperate,
 	}, func(ctx context.Context, in *nameInput) (*struct{}, error) {
 		return nil, s.backend.DeleteCluster(ctx, actor(ctx), in.Name)
+	})
+	register(s, a, operation{
+		id: "use-cluster", method: http.MethodPut, path: "/v1/clusters/{name}/uses/{shared}", tag: "tenancy",
+		summary: "Have the hosts of a cluster use a shared one, as limited members", access: accessOperate,
+	}, func(ctx context.Context, in *useInput) (*clusterOutput, error) {
+		var how v1.ClusterUse
+		if in.Body != nil {
+			how = *in.Body
+		}
+		c, err := s.backend.Use(ctx, actor(ctx), in.Name, in.Shared, how)
+		return &clusterOutput{c}, err
+	})
+	register(s, a, operation{
+		id: "stop-using-cluster", method: http.MethodDelete, path: "/v1/clusters/{name}/uses/{shared}", tag: "tenancy",
+		summary: "Have the hosts of a cluster use a shared one no longer", access: accessOperate,
+	}, func(ctx context.Context, in *stopUseInput) (*clusterOutput, error) {
+		c, err := s.backend.StopUse(ctx, actor(ctx), in.Name, in.Shared)
+		return &clusterOutput{c}, err
 	})
 	register(s, a, operation{
 		id: "list-quarantined-pkeys", method: http.MethodGet, path: "/v1/pkeys/quarantined", tag: "tenancy",

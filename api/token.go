@@ -10,6 +10,8 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
+
+	"portcullis/fabricsm/ib"
 )
 
 // TokenPrefix begins every operator token, so that one that leaked into a log
@@ -31,8 +33,9 @@ func NewToken() (token, sha256Hex string) {
 
 // Principal is who a credential belongs to.
 type Principal struct {
-	Name string // actor in the audit log
-	Role Role
+	Name  string // actor in the audit log
+	Role  Role
+	PKeys []ib.PKeyRange // that it may have to do with; nil: all, and it may name none
 }
 
 // Tokens are the operator credentials the service knows. It holds digests
@@ -46,12 +49,14 @@ type tokenEntry struct {
 	digest [sha256.Size]byte
 }
 
-// tokenFile is the YAML form: a list of name, role and SHA-256 of the token.
+// tokenFile is the YAML form: a list of name, role and SHA-256 of the token, maybe
+// with ranges of P_Keys.
 type tokenFile struct {
 	Tokens []struct {
-		Name   string `yaml:"name"`
-		Role   Role   `yaml:"role"`
-		SHA256 string `yaml:"sha256"`
+		Name   string   `yaml:"name"`
+		Role   Role     `yaml:"role"`
+		SHA256 string   `yaml:"sha256"`
+		PKeys  []string `yaml:"p_keys"`
 	} `yaml:"tokens"`
 }
 
@@ -70,6 +75,17 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 	for i, e := range f.Tokens {
 		place := fmt.Sprintf("tokens file %s: token %d (%q)", file, i+1, e.Name)
 		digest, err := hex.DecodeString(e.SHA256)
+		who := Principal{Name: e.Name, Role: e.Role}
+		for _, text := range e.PKeys {
+			r, err := ib.ParsePKeyRange(text)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: p_keys: %w", place, err))
+			}
+			who.PKeys = append(who.PKeys, r)
+		}
+		if e.PKeys != nil && len(e.PKeys) == 0 {
+			errs = append(errs, fmt.Errorf("%s: p_keys is empty: leave it out, or name ranges such as 0x0100-0x01ff", place))
+		}
 		switch {
 		case e.Name == "":
 			errs = append(errs, fmt.Errorf("%s: name is missing", place))
@@ -83,7 +99,7 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 			errs = append(errs, fmt.Errorf("%s: sha256: want 64 hexadecimal digits", place))
 			continue
 		}
-		entry := tokenEntry{who: Principal{Name: e.Name, Role: e.Role}, digest: [sha256.Size]byte(digest)}
+		entry := tokenEntry{who: who, digest: [sha256.Size]byte(digest)}
 		if digests[entry.digest] {
 			errs = append(errs, fmt.Errorf("%s: sha256 is used twice", place))
 		}

@@ -39,7 +39,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 		if err := assignable(f, a.Cluster); err != nil {
 			return err
 		}
-		if err := s.assign(ctx, tx, f, a.Cluster, window, actor); err != nil {
+		if err := s.assign(ctx, tx, f, &a, window, actor); err != nil {
 			return err
 		}
 		f, d, err := s.settle(ctx, tx, host)
@@ -48,7 +48,7 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 		}
 		return err
 	})
-	return out, err
+	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.assign", object: "host/" + clip(host)}, err)
 }
 
 func (s *Service) window(seconds int) (time.Duration, error) {
@@ -78,9 +78,17 @@ func assignable(f *facts, cluster string) error {
 	}
 }
 
-func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, name string, window time.Duration, actor string) error {
+func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assignment, window time.Duration, actor string) error {
+	name := a.Cluster
 	c, err := s.cluster(ctx, tx, name)
 	if err != nil {
+		return err
+	}
+	if a.PKey != nil && a.PKey.Base() != c.PKey.Base() {
+		return refusal(Conflict, "cluster_changed", "look at the cluster, then ask again",
+			"cluster %s is not the one that was meant: it has P_Key %v by now, not %v", name, c.PKey, *a.PKey)
+	}
+	if err := inScope(ctx, &c); err != nil {
 		return err
 	}
 	id, before := f.host.ID, c
@@ -133,13 +141,16 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		}
 		return err
 	})
-	return out, err
+	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.release", object: "host/" + clip(host)}, err)
 }
 
 func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor string) error {
 	id, was := f.host.ID, f.rec
 	c, err := s.cluster(ctx, tx, was.Cluster)
 	if err != nil {
+		return err
+	}
+	if err := inScope(ctx, &c); err != nil {
 		return err
 	}
 	before := c

@@ -19,6 +19,7 @@ type facts struct {
 	evidenceAge time.Duration
 	host        inventory.Host
 	rec         Record
+	uses        []ib.PKey               // of shared clusters of which its ports are limited members
 	ports       map[ib.GUID]ledger.Port // what the fabric shows of the host's ports
 	grants      map[ledger.Key]standing // every grant of the host
 	foreign     map[ledger.Key]string   // memberships it would get that another host still has, and which
@@ -98,10 +99,16 @@ func (f *facts) memberships() []ledger.Key {
 	var out []ledger.Key
 	for _, p := range f.host.Ports() {
 		out = append(out, ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable})
+		for _, k := range f.uses {
+			out = append(out, ledger.Key{PKey: k, GUID: p.GUID, Place: p.Cable})
+		}
 	}
 	slices.SortFunc(out, compareKeys)
 	return out
 }
+
+// limited reports a membership of a partition that is not the host's own.
+func (f *facts) limited(k ledger.Key) bool { return k.PKey.Base() != f.rec.PKey.Base() }
 
 func compareKeys(a, b ledger.Key) int { return strings.Compare(a.String(), b.String()) }
 
@@ -198,9 +205,9 @@ func checkCapacity(f *facts) string {
 			k.PKey, k.GUID, k.Place, f.foreign[k]))
 	}
 	for _, p := range f.host.Ports() {
-		need := 2
+		need := 2 + len(f.uses)
 		for k := range f.grants {
-			if k.GUID == p.GUID && k.PKey != f.rec.PKey.Base() {
+			if k.GUID == p.GUID && f.limited(k) && !slices.Contains(f.uses, k.PKey) {
 				need++
 			}
 		}

@@ -24,6 +24,9 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		return nil, err
 	}
 	f := s.newFacts(host, rec)
+	if f.uses, err = s.gatherUses(ctx, r, rec.Cluster); err != nil {
+		return nil, err
+	}
 	for _, p := range host.Ports() {
 		port, err := optional(ledger.Ports().Get(ctx, r, p.GUID.String()))
 		if err != nil {
@@ -53,6 +56,18 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		f.addForeign(k, g)
 	}
 	return f, nil
+}
+
+// gatherUses reads which shared clusters a host uses, by the cluster it is in.
+func (s *Service) gatherUses(ctx context.Context, r store.Reader, cluster string) ([]ib.PKey, error) {
+	if cluster == "" {
+		return nil, nil
+	}
+	c, err := optional(Clusters().Get(ctx, r, cluster))
+	if err != nil {
+		return nil, err
+	}
+	return uses(&c, func(name string) (Cluster, error) { return s.cluster(ctx, r, name) })
 }
 
 // addGrant notes a grant of the record, unless the ledger has it for another
@@ -149,9 +164,24 @@ func (s *Service) gatherAll(ctx context.Context, n store.Snapshot) ([]*facts, er
 	if err != nil {
 		return nil, err
 	}
+	clusters, err := index(Clusters().List(ctx, n, ""))
+	if err != nil {
+		return nil, err
+	}
+	lookUp := func(name string) (Cluster, error) {
+		c, there := clusters[name]
+		if !there {
+			return Cluster{}, store.ErrNotFound
+		}
+		return c.Value, nil
+	}
 	out := make([]*facts, 0, len(hosts))
 	for _, h := range hosts {
 		f := s.newFacts(h.Value, records[h.Key].Value)
+		own := clusters[f.rec.Cluster].Value
+		if f.uses, err = uses(&own, lookUp); err != nil {
+			return nil, err
+		}
 		for _, p := range h.Value.Ports() {
 			f.ports[p.GUID] = ports[p.GUID.String()].Value
 		}

@@ -13,8 +13,9 @@ import (
 )
 
 // allocatePKey gives the cluster a P_Key that no port holds: the lowest that
-// was never used, else the one whose absence was proven longest ago.
-func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string) (ib.PKey, error) {
+// was never used, else the one whose absence was proven longest ago. One that was
+// named, and may be, has to be as free.
+func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string, named *ib.PKey) (ib.PKey, error) {
 	snap, err := tx.Snapshot(ctx)
 	if err != nil {
 		return 0, err
@@ -23,7 +24,17 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	if err != nil {
 		return 0, err
 	}
-	key, why := s.choosePKey(known)
+	var key ib.PKey
+	var why string
+	if named != nil {
+		key = named.Base()
+		err = s.chooseNamed(key, known)
+	} else {
+		key, why = s.choosePKey(scopeOf(ctx), known)
+	}
+	if err != nil {
+		return 0, err
+	}
 	if key == 0 {
 		return 0, refusal(Conflict, "pkeys_exhausted", "delete clusters that are not needed, or see the quarantined P_Keys for what they wait for", "no P_Key to give out: %s", why)
 	}
@@ -39,12 +50,12 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 }
 
 // choosePKey is pure but for the clock. It gives 0 and why if there is none.
-func (s *Service) choosePKey(known map[string]store.Record[PKeyRecord]) (ib.PKey, string) {
+func (s *Service) choosePKey(scope Scope, known map[string]store.Record[PKeyRecord]) (ib.PKey, string) {
 	var oldest ib.PKey
 	var since PKeyRecord
 	counts := map[PKeyState]int{}
 	for k := max(s.o.PKeyFirst.Base(), 1); k <= s.o.PKeyLast.Base() && k < ib.DefaultPKeyLimited; k++ {
-		if slices.Contains(s.o.PKeyReserved, k) {
+		if slices.Contains(s.o.PKeyReserved, k) || scope != nil && !scope.contains(k) {
 			continue
 		}
 		r, used := known[k.String()]
@@ -59,14 +70,21 @@ func (s *Service) choosePKey(known map[string]store.Record[PKeyRecord]) (ib.PKey
 			oldest, since = k, r.Value
 		}
 	}
-	return oldest, fmt.Sprintf("of %v to %v, %d are used, %d quarantined, and %d proven absent less than %v ago",
-		s.o.PKeyFirst, s.o.PKeyLast, counts[PKeyUsed], counts[PKeyQuarantined], counts[PKeyAbsent], s.o.PKeyMinAge)
+	within := ""
+	if scope != nil {
+		within = fmt.Sprintf(" and those of this credential, %v,", scope)
+	}
+	return oldest, fmt.Sprintf("of %v to %v%s %d are used, %d quarantined, and %d proven absent less than %v ago",
+		s.o.PKeyFirst, s.o.PKeyLast, within, counts[PKeyUsed], counts[PKeyQuarantined], counts[PKeyAbsent], s.o.PKeyMinAge)
 }
 
 // quarantinePKey takes the P_Key of a deleted cluster out of use until it is
 // proven absent.
 func (s *Service) quarantinePKey(ctx context.Context, tx *store.Tx, c Cluster) error {
 	rec := PKeyRecord{State: PKeyQuarantined, Cluster: c.Name, Since: s.now()}
+	if s.o.Weakness.FreesAtOnce {
+		rec.State = PKeyAbsent
+	}
 	if err := PKeys().Put(tx, c.PKey.String(), rec); err != nil {
 		return err
 	}

@@ -59,6 +59,10 @@ type Cluster struct {
 	PKey    ib.PKey   `json:"p_key"`
 	Hosts   []string  `json:"hosts"` // assigned, sorted
 	Created time.Time `json:"created"`
+
+	Shared bool     `json:"shared,omitempty"` // the hosts of other clusters may be limited members
+	Uses   []string `json:"uses,omitempty"`   // shared clusters that its hosts are limited members of, sorted
+	Users  []string `json:"users,omitempty"`  // of a shared one: clusters that use it, sorted
 }
 
 // PKeyState says whether a P_Key may be given out.

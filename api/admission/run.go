@@ -76,6 +76,7 @@ func (s *Service) follow(ctx context.Context) error {
 // themselves.
 type owners struct {
 	byGUID    map[string]map[string]bool // port GUID to the hosts that have it or a grant of it
+	uses      map[string]string          // clusters to those that they use
 	deadlines map[string]time.Time
 }
 
@@ -87,7 +88,14 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 	if err != nil {
 		return nil, err
 	}
-	o := &owners{byGUID: map[string]map[string]bool{}, deadlines: map[string]time.Time{}}
+	o := &owners{byGUID: map[string]map[string]bool{}, uses: map[string]string{}, deadlines: map[string]time.Time{}}
+	clusters, _, err := Clusters().List(ctx, snap, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range clusters {
+		o.uses[c.Key] = strings.Join(c.Value.Uses, " ")
+	}
 	var ids []string
 	for _, f := range all {
 		o.learn(f)
@@ -104,11 +112,22 @@ func unsettled(f *facts, d decision) bool {
 		return true
 	}
 	for k, st := range f.grants {
-		if slices.Contains(d.want, k) == st.grant.Withdrawn || st.proven() {
+		wanted := slices.Contains(d.want, k)
+		if wanted == st.grant.Withdrawn || wanted && st.grant.Limited != f.limited(k) || st.proven() {
 			return true
 		}
 	}
 	return slices.ContainsFunc(d.want, func(k ledger.Key) bool { _, known := f.grants[k]; return !known })
+}
+
+// Settle settles all hosts once: what Run does when it begins, for whoever has no
+// goroutine to run.
+func (s *Service) Settle(ctx context.Context) error {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err == nil {
+		_, err = s.settleAll(ctx, snap)
+	}
+	return err
 }
 
 // settleSome settles the hosts. One that cannot be settled holds up no other:
@@ -187,8 +206,29 @@ func (o *owners) touched(changes []store.Change) []string {
 	ids := map[string]bool{}
 	for _, c := range changes {
 		maps.Copy(ids, o.hostsOf(c.Key))
+		for _, id := range o.users(c) {
+			ids[id] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(ids))
+}
+
+// users gives the hosts of a cluster that uses others than before.
+func (o *owners) users(c store.Change) []string {
+	name, ok := Clusters().KeyOf(c.Key)
+	if !ok {
+		return nil
+	}
+	rec, err := Clusters().Decode(c)
+	now := strings.Join(rec.Value.Uses, " ")
+	if err != nil || c.Value == nil || o.uses[name] == now {
+		if c.Value == nil {
+			delete(o.uses, name)
+		}
+		return nil
+	}
+	o.uses[name] = now
+	return rec.Value.Hosts
 }
 
 func (o *owners) hostsOf(key string) map[string]bool {

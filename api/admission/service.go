@@ -34,6 +34,15 @@ type Options struct {
 
 	Now  func() time.Time // default time.Now
 	Rand io.Reader        // default crypto/rand
+
+	Weakness Weakness // for drills alone
+}
+
+// Weakness switches controls off, each by itself, so that drills can show what it
+// is for. No service sets any of it.
+type Weakness struct {
+	DeletesUsed bool // a cluster is deleted although it has hosts
+	FreesAtOnce bool // the P_Key of a deleted cluster is given out again at once
 }
 
 // Service is the API's work without its protocol. Methods are safe for

@@ -111,7 +111,10 @@ func (s *Service) Cluster(ctx context.Context, cluster string) (*v1.Cluster, err
 }
 
 func clusterView(c Cluster) *v1.Cluster {
-	return &v1.Cluster{Name: c.Name, Tenant: c.Tenant, PKey: c.PKey, Hosts: append([]string{}, c.Hosts...), Created: c.Created}
+	return &v1.Cluster{
+		Name: c.Name, Tenant: c.Tenant, PKey: c.PKey, Hosts: append([]string{}, c.Hosts...), Created: c.Created,
+		Shared: c.Shared, Uses: c.Uses, Users: c.Users,
+	}
 }
 
 func (s *Service) cluster(ctx context.Context, r store.Reader, cluster string) (Cluster, error) {
@@ -130,6 +133,12 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 	if err := errors.Join(validName("cluster", n.Name), validName("tenant", n.Tenant)); err != nil {
 		return nil, err
 	}
+	what := change{actor: actor, action: "cluster.create", object: clusterObject(&n)}
+	if n.PKey != nil {
+		if err := s.mayName(ctx, *n.PKey); err != nil {
+			return nil, s.noteRefusal(ctx, what, err)
+		}
+	}
 	var c Cluster
 	err := s.update(ctx, func(tx *store.Tx) error {
 		t, err := s.tenant(ctx, tx, n.Tenant)
@@ -143,11 +152,11 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		key, err := s.allocatePKey(ctx, tx, n.Name)
+		key, err := s.allocatePKey(ctx, tx, n.Name, n.PKey)
 		if err != nil {
 			return err
 		}
-		c = Cluster{Name: n.Name, Tenant: t.Name, PKey: key, Created: s.now()}
+		c = Cluster{Name: n.Name, Tenant: t.Name, PKey: key, Shared: n.Shared, Created: s.now()}
 		i, _ := slices.BinarySearch(t.Clusters, c.Name)
 		t.Clusters = slices.Insert(t.Clusters, i, c.Name)
 		return errors.Join(
@@ -167,13 +176,23 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 
 // DeleteCluster removes a cluster that has no host; its P_Key is quarantined.
 func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) error {
-	return s.update(ctx, func(tx *store.Tx) error {
+	what := change{actor: actor, action: "cluster.delete", object: "cluster/" + clip(cluster)}
+	return s.noteRefusal(ctx, what, s.update(ctx, func(tx *store.Tx) error {
 		c, err := s.cluster(ctx, tx, cluster)
 		if err != nil {
 			return err
 		}
-		if len(c.Hosts) > 0 {
-			return refusal(Conflict, "cluster_in_use", "release its hosts first", "cluster %s has hosts: %s", c.Name, some(c.Hosts))
+		if err := inScope(ctx, &c); err != nil {
+			return err
+		}
+		if len(c.Hosts) > 0 && !s.o.Weakness.DeletesUsed {
+			return refusal(Conflict, codeInUse, "release its hosts first", "cluster %s has hosts: %s", c.Name, some(c.Hosts))
+		}
+		if len(c.Users) > 0 {
+			return refusal(Conflict, codeInUse, "have them stop to use it first", "cluster %s is used by: %s", c.Name, some(c.Users))
+		}
+		if err := s.stopUses(ctx, tx, &c); err != nil {
+			return err
 		}
 		t, err := s.tenant(ctx, tx, c.Tenant)
 		if err != nil {
@@ -189,7 +208,7 @@ func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) erro
 				detail: fmt.Sprintf("of tenant %s, P_Key %v", c.Tenant, c.PKey),
 			}),
 		)
-	})
+	}))
 }
 
 // some lists a few names and says how many more there are.

@@ -360,6 +360,32 @@ func (b *Backend) DeleteCluster(_ context.Context, actor, name string) error {
 	return remove(b, b.clusters, "cluster", actor, name)
 }
 
+// Use implements api.Backend.
+func (b *Backend) Use(_ context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
+	if u.Membership == v1.MembershipFull {
+		return nil, &admission.Error{Code: "full_membership_refused", Status: admission.Refused, Detail: "cluster " + cluster + " asks for full membership of " + shared}
+	}
+	return b.changeUses(actor, cluster, shared, []string{shared})
+}
+
+// StopUse implements api.Backend.
+func (b *Backend) StopUse(_ context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
+	return b.changeUses(actor, cluster, shared, nil)
+}
+
+func (b *Backend) changeUses(actor, cluster, shared string, uses []string) (*v1.Cluster, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.clusters[cluster]
+	if _, there := b.clusters[shared]; !ok || !there {
+		return nil, notFound("cluster", cluster+" or "+shared)
+	}
+	c.Uses = uses
+	b.clusters[cluster] = c
+	b.actors = append(b.actors, actor)
+	return &c, b.fail
+}
+
 // QuarantinedPKeys implements api.Backend.
 func (b *Backend) QuarantinedPKeys(context.Context) ([]v1.QuarantinedPKey, error) {
 	b.mu.Lock()

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 
 	v1 "portcullis/api/v1"
@@ -78,6 +79,18 @@ func (c *Client) Cluster(ctx context.Context, name string) (*v1.Cluster, error) 
 func (c *Client) CreateCluster(ctx context.Context, n v1.NewCluster) (*v1.Cluster, error) {
 	var out v1.Cluster
 	return answer(&out, c.post(ctx, "/v1/clusters", n, &out))
+}
+
+// Use has the hosts of a cluster use a shared one, as limited members.
+func (c *Client) Use(ctx context.Context, cluster, shared string) (*v1.Cluster, error) {
+	var out v1.Cluster
+	return answer(&out, c.call(ctx, c.http, http.MethodPut, "/v1/clusters/"+url.PathEscape(cluster)+"/uses/"+url.PathEscape(shared), v1.ClusterUse{}, &out))
+}
+
+// StopUse ends that.
+func (c *Client) StopUse(ctx context.Context, cluster, shared string) (*v1.Cluster, error) {
+	var out v1.Cluster
+	return answer(&out, c.call(ctx, c.http, http.MethodDelete, "/v1/clusters/"+url.PathEscape(cluster)+"/uses/"+url.PathEscape(shared), nil, &out))
 }
 
 // DeleteCluster removes a cluster that has no host.

@@ -40,13 +40,22 @@ type book struct {
 // grant is a grant as the store has it.
 type grant struct {
 	withdrawn bool
+	limited   bool
 	modified  int64
 	host      string
 	tenant    string
 }
 
 func grantOf(g *ledger.Grant, modified int64) grant {
-	return grant{withdrawn: g.Withdrawn, modified: modified, host: g.Host, tenant: g.Tenant}
+	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, tenant: g.Tenant}
+}
+
+// form gives a P_Key with the membership bit of the grant.
+func (g grant) form(k ib.PKey) ib.PKey {
+	if g.limited {
+		return k.Limited()
+	}
+	return k.Full()
 }
 
 func newBook(now func() time.Time) *book {
@@ -170,7 +179,7 @@ func (b *book) changeHost(id string, ch store.Change) error {
 func (b *book) intent() sm.Intent {
 	in := sm.Intent{Revision: b.revision}
 	for _, k := range b.sortedGrants() {
-		g := sm.Grant{GUID: k.GUID, PKey: k.PKey.Full(), Place: k.Place}
+		g := sm.Grant{GUID: k.GUID, PKey: b.grants[k].form(k.PKey), Place: k.Place}
 		if b.grants[k].withdrawn {
 			in.Absent = append(in.Absent, g)
 			continue

@@ -73,7 +73,10 @@ func (b *book) event(ev sm.Event) {
 	case *sm.PortGone:
 		b.gone(e.GUID, e.Place)
 	case *sm.MembershipApplied:
-		b.found(ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, ledger.Membership{State: ledger.Applied, Revision: e.Revision})
+		k := ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}
+		if b.grants[k].form(k.PKey) == e.PKey { // else it is what it was before the grant changed
+			b.found(k, ledger.Membership{State: ledger.Applied, Revision: e.Revision})
+		}
 	case *sm.MembershipRemoved:
 		b.found(ledger.Key{PKey: e.PKey.Base(), GUID: e.GUID, Place: e.Place}, ledger.Membership{State: ledger.Removed, Revision: e.Revision, HCAProven: e.HCAProven})
 	case *sm.MembershipRefused:
@@ -216,8 +219,9 @@ func (b *book) reviewGrant(k ledger.Key) {
 		return
 	}
 	was, _ := b.memberships.get(k.String())
-	onSwitch, switchProven := b.holds(b.switchPort(k.Place), k.PKey)
-	onHCA, hcaProven := b.holds(b.portOf(k.GUID, k.Place), k.PKey)
+	form := g.form(k.PKey)
+	onSwitch, switchProven := b.holds(b.switchPort(k.Place), form, g.withdrawn)
+	onHCA, hcaProven := b.holds(b.portOf(k.GUID, k.Place), form, g.withdrawn)
 	switch {
 	case g.withdrawn && switchProven && !onSwitch:
 		m := ledger.Membership{State: ledger.Removed, Revision: b.seen.revision, HCAProven: hcaProven && !onHCA}
@@ -240,10 +244,11 @@ func (b *book) switchPort(p ib.Place) topo.PortID {
 	return b.seen.fabric.PortOf(sw, p.Port)
 }
 
-func (b *book) holds(id topo.PortID, k ib.PKey) (holds, proven bool) {
+// holds reports whether a table has a P_Key, with this membership or in any form.
+func (b *book) holds(id topo.PortID, k ib.PKey, anyhow bool) (holds, proven bool) {
 	if id == topo.None {
 		return false, false
 	}
 	keys, proven := b.seen.pkeys(id)
-	return slices.ContainsFunc(keys, func(have ib.PKey) bool { return have.Base() == k.Base() }), proven
+	return slices.ContainsFunc(keys, func(have ib.PKey) bool { return have == k || anyhow && have.Base() == k.Base() }), proven
 }

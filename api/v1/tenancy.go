@@ -19,7 +19,22 @@ type Cluster struct {
 	PKey    ib.PKey   `json:"p_key"` // allocated by the service alone
 	Hosts   []string  `json:"hosts"` // assigned hosts, sorted
 	Created time.Time `json:"created"`
+
+	Shared bool     `json:"shared,omitempty" doc:"a service that several tenants use: hosts of the clusters that use it are limited members"`
+	Uses   []string `json:"uses,omitempty" doc:"shared clusters that its hosts are limited members of"`
+	Users  []string `json:"users,omitempty" doc:"of a shared cluster: those that use it"`
 }
+
+// ClusterUse is how a cluster uses a shared one.
+type ClusterUse struct {
+	Membership string `json:"membership,omitempty" enum:"limited,full" doc:"limited, the default; full is refused, for tenants could reach each other then"`
+}
+
+// Memberships of a partition.
+const (
+	MembershipLimited = "limited"
+	MembershipFull    = "full"
+)
 
 // NewTenant names a tenant to be created.
 type NewTenant struct {
@@ -30,6 +45,11 @@ type NewTenant struct {
 type NewCluster struct {
 	Name   string `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
 	Tenant string `json:"tenant" minLength:"1" maxLength:"63"`
+
+	Shared bool `json:"shared,omitempty" doc:"other clusters may use it, with their hosts as limited members"`
+
+	// PKey is for credentials with a range of P_Keys, and has to be in it.
+	PKey *ib.PKey `json:"p_key,omitempty" doc:"take this P_Key, which has to be one of the credential's; none: the service chooses"`
 }
 
 // QuarantinedPKey is a P_Key that must not be given out yet: its cluster is

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"portcullis/api/drills"
 	"portcullis/fabricsm/drill"
 )
 
@@ -43,12 +44,12 @@ func drillCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			picked, err := drill.Pick(drill.All(), args)
+			picked, err := drill.Pick(drills.All(), args)
 			if err != nil {
 				return usageError{err}
 			}
 			for _, name := range without {
-				control, err := drill.ParseControl(name)
+				control, err := drill.ParseControl(drills.Controls(), name)
 				if err != nil {
 					return usageError{err}
 				}
@@ -104,14 +105,14 @@ func drillListCommand() *cobra.Command {
 func listDrills(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("Drills:\n")
-	for _, d := range drill.All() {
+	for _, d := range drills.All() {
 		fmt.Fprintf(&b, "  %-5s %s\n", d.ID, d.Threat)
 		if d.Needs != "" {
 			fmt.Fprintf(&b, "        cannot be played yet: %s\n", d.Needs)
 		}
 	}
 	b.WriteString("\nControls, and the drills that fail without them:\n")
-	for _, c := range drill.Controls() {
+	for _, c := range drills.Controls() {
 		fmt.Fprintf(&b, "  %-20s %s: %s\n", c.Name, c.What, strings.Join(c.Drills, " "))
 	}
 	_, err := io.WriteString(w, b.String())

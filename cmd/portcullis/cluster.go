@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 )
 
 func (a *app) clusterCommand() *cobra.Command {
-	return group("cluster", "Create, list, show and delete clusters",
-		a.clusterList(), a.clusterShow(), a.clusterCreate(), a.clusterDelete())
+	return group("cluster", "Create, list, show and delete clusters, and share services between them",
+		a.clusterList(), a.clusterShow(), a.clusterCreate(), a.clusterUse(), a.clusterDelete())
 }
 
 func (a *app) clusterList() *cobra.Command {
@@ -57,15 +58,25 @@ func (a *app) clusterShow() *cobra.Command {
 				w.row("P_Key", pkey(cluster.PKey))
 				w.row("Created", stamp(cluster.Created))
 				w.row("Hosts", strings.Join(cluster.Hosts, " "))
+				if len(cluster.Uses) > 0 {
+					w.row("Uses", strings.Join(cluster.Uses, " "))
+				}
+				if cluster.Shared {
+					w.row("Used by", strings.Join(cluster.Users, " "))
+				}
 			})
 		},
 	}
 }
 
 func (a *app) clusterCreate() *cobra.Command {
-	var tenant string
+	var tenant, key string
+	var shared bool
 	cmd := &cobra.Command{
 		Use: "create CLUSTER --tenant TENANT", Short: "Create a cluster with a P_Key of its own", Args: operands("CLUSTER"),
+		Long: `Create a cluster with a P_Key of its own, which the service chooses. A credential with
+ranges of P_Keys gets one of those, and may name it with --p-key. A shared cluster is that
+of a service, such as storage: others may use it, see "portcullis cluster use".`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tenant == "" {
 				return &usageError{msg: "--tenant is missing", hint: "usage: " + cmd.UseLine()}
@@ -74,7 +85,15 @@ func (a *app) clusterCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cluster, err := c.CreateCluster(cmd.Context(), v1.NewCluster{Name: args[0], Tenant: tenant})
+			n := v1.NewCluster{Name: args[0], Tenant: tenant, Shared: shared}
+			if key != "" {
+				k, err := ib.ParsePKey(key)
+				if err != nil {
+					return &usageError{msg: err.Error(), hint: "want 0x0001 to 0x7ffe"}
+				}
+				n.PKey = &k
+			}
+			cluster, err := c.CreateCluster(cmd.Context(), n)
 			if err != nil {
 				return err
 			}
@@ -82,6 +101,39 @@ func (a *app) clusterCreate() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant it belongs to")
+	cmd.Flags().BoolVar(&shared, "shared", false, "other clusters may use it")
+	cmd.Flags().StringVar(&key, "p-key", "", "take this P_Key; for credentials with a range of them")
+	return cmd
+}
+
+func (a *app) clusterUse() *cobra.Command {
+	var stop bool
+	cmd := &cobra.Command{
+		Use: "use CLUSTER SHARED", Short: "Have the hosts of a cluster use a shared one", Args: operands("CLUSTER", "SHARED"),
+		Long: `Have the hosts of a cluster use a shared one, such as that of a storage service: they
+become limited members of its partition, which reach its hosts and not each other. They
+cannot become full ones. Each takes one more place in its P_Key tables; it is refused if a
+host has none. --stop ends it.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			change := c.Use
+			if stop {
+				change = c.StopUse
+			}
+			cluster, err := change(cmd.Context(), args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return a.print(cluster, func(w *columns) {
+				w.row("CLUSTER", "P_KEY", "USES")
+				w.row(cluster.Name, pkey(cluster.PKey), strings.Join(cluster.Uses, " "))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&stop, "stop", false, "use it no longer")
 	return cmd
 }
 

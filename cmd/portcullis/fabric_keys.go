@@ -20,7 +20,7 @@ import (
 func (a *app) fabricKeys() *cobra.Command {
 	var old bool
 	c := &cobra.Command{
-		Use: "keys", Short: "List devices with the state and age of their keys, and move keys", Args: operands(),
+		Use: "keys", Short: "List devices with the state and age of their keys; move keys, and retire them", Args: operands(),
 		Long: `List devices with the state and age of their keys; never a key.
 
 STATE is held, changing, withheld (the device is not where it was given its key),
@@ -29,7 +29,7 @@ stranded (it answers under none of its keys), refused (it does not keep one), fo
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listKeys(cmd.Context(), old) },
 	}
 	c.Flags().BoolVar(&old, "old", false, "only devices whose key is old, or that are not on their key")
-	c.AddCommand(a.fabricMoveKey())
+	c.AddCommand(a.fabricMoveKey(), a.fabricRetireKeys())
 	return c
 }
 
@@ -159,6 +159,9 @@ func keyRow(k *v1.FabricKey) []string {
 	if k.Exposed {
 		state += ", shown to somebody else"
 	}
+	if !k.Lent.IsZero() {
+		state += ", lent until " + stamp(k.Lent)
+	}
 	return []string{k.At, k.GUID.String(), k.Kind, state, strconv.Itoa(int(k.Epoch)), since, k.Old, place}
 }
 
@@ -192,6 +195,41 @@ before it is shown.`,
 			})
 		},
 	}
+}
+
+func (a *app) fabricRetireKeys() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "retire GUID", Short: "Destroy the keys of a device that left for good", Args: operands("GUID"),
+		Long: `Destroy the keys of a device that left for good, as after an RMA: GUID is that of its
+port, of a switch its own. It has to be gone from the fabric. No key of an epoch that it had
+is made again. Should it come back with the keys that it has in its memory, nobody shows it
+any, so that its port stays closed until it is reset. Escrow kits made before still have
+them.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := ib.ParseGUID(args[0])
+			if err != nil {
+				return &usageError{msg: err.Error(), hint: "portcullis fabric keys lists port GUIDs"}
+			}
+			if !yes {
+				return &usageError{msg: "a device whose keys are destroyed cannot be asked any more", hint: "say --yes if it is gone for good"}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			k, err := c.RetireKeys(cmd.Context(), v1.KeyRetirement{GUID: g})
+			if err != nil {
+				return err
+			}
+			return a.print(k, func(w *columns) {
+				w.text("the keys of %v are destroyed", g)
+				showKeys(w, k)
+			})
+		},
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "do it")
+	return c
 }
 
 func (a *app) fabricReleaseKeys() *cobra.Command {

@@ -31,11 +31,31 @@ type keyKeeper struct {
 	left  int // looks until they were given back
 	stays int // devices that keep theirs
 	moved v1.KeyMove
+	lent  v1.KeyLoan
+	gone  ib.GUID
 	facts []string // stored, sealed
 }
 
 func (k *keyKeeper) SealedKeys(context.Context, string) (*v1.SealedKeys, error) {
 	return &v1.SealedKeys{Facts: k.facts}, nil
+}
+
+func (k *keyKeeper) LendKey(_ context.Context, _ string, l v1.KeyLoan) (*v1.LentKey, error) {
+	k.lent = l
+	out := &v1.LentKey{FabricKey: v1.FabricKey{GUID: l.GUID, At: "leaf1"}, Facts: []string{}}
+	if l.Seconds > 0 {
+		out.Lent, out.Facts = time.Unix(1000, 0), k.facts
+	}
+	return out, nil
+}
+
+func (k *keyKeeper) RetireKeys(_ context.Context, _ string, r v1.KeyRetirement) (*v1.FabricKeys, error) {
+	if r.GUID == 1 {
+		return nil, &admission.Error{Code: "key_in_use", Status: admission.Conflict, Detail: "it is seen as leaf1", Hint: "take the device away first"}
+	}
+	k.gone = r.GUID
+	now := k.keys
+	return &now, nil
 }
 
 func (k *keyKeeper) Keys(context.Context) (*v1.FabricKeys, error) {
@@ -90,6 +110,9 @@ func TestFabricKeys(t *testing.T) {
 		{"fabric keys move x", exitUsage, []string{"x"}},
 		{"fabric keys move 0x1", exitRefused, []string{"not withheld", "look"}},
 		{"fabric keys move 0x2 leaf1/4", exitOK, []string{"leaf1/4", "changing"}},
+		{"fabric keys retire 0x3", exitUsage, []string{"cannot be asked any more", "--yes"}},
+		{"fabric keys retire 0x1 --yes", exitRefused, []string{"seen as leaf1", "take the device away"}},
+		{"fabric keys retire 0x3 --yes", exitOK, []string{"keys of 0x0000000000000003 are destroyed", "6 held"}},
 		{"fabric release-keys", exitUsage, []string{"takes the protection off", "--yes"}},
 		{"fabric release-keys --yes", exitOK, []string{"given back", "7 returned"}},
 		{"fabric release-keys --resume", exitOK, []string{"given out"}},
@@ -107,6 +130,9 @@ func TestFabricKeys(t *testing.T) {
 	}
 	if want := (v1.KeyMove{GUID: 2, To: "leaf1/4"}); k.moved != want {
 		t.Errorf("moved %+v, want %+v", k.moved, want)
+	}
+	if k.gone != 3 {
+		t.Errorf("retired %v", k.gone)
 	}
 	k.stays = 2
 	if out := runKeys(t, socket, "fabric release-keys --yes", exitError); !strings.Contains(out, "2 devices could not be asked") {

@@ -13,6 +13,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -23,14 +24,13 @@ import (
 // marks takes what operators say of the health of ports and switches to the
 // subnet manager. It implements api.FabricOperator.
 type marks struct {
+	*keyops.Ops // what they do with keys
+
 	seen   *seen.Observer
 	log    *slog.Logger
 	inputs chan sm.Input // taken by the driver, one at a time
 	// note puts into the audit log what is about to be done; nil: there is none.
 	note func(ctx context.Context, actor string, pl ib.Place, m *v1.HealthMark) error
-	// keyNote is the same for keys; sealed gives all facts, in which keys are sealed.
-	keyNote keyNote
-	sealed  func() ([]sm.Fact, error)
 
 	told topologyTold
 
@@ -39,7 +39,9 @@ type marks struct {
 }
 
 func newMarks(o *seen.Observer, log *slog.Logger) *marks {
-	return &marks{seen: o, log: log, inputs: make(chan sm.Input)}
+	k := &marks{seen: o, log: log, inputs: make(chan sm.Input)}
+	k.Ops = &keyops.Ops{Seen: o, Log: log, Now: time.Now, Apply: k.applied}
+	return k
 }
 
 // maxMarkWait bounds how long the subnet manager may take to do as it is told.
@@ -89,6 +91,32 @@ func (k *marks) apply(ctx context.Context, in *sm.HealthMarked) (*v1.FabricHealt
 		return nil, err
 	}
 	return &row, nil
+}
+
+// applied has the subnet manager do something, and waits until a view shows it and
+// it is saved.
+func (k *marks) applied(ctx context.Context, in sm.Input, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
+	defer cancel()
+	// An input is taken only after the facts of the one before are saved, and one may
+	// be on its way.
+	for _, in := range []sm.Input{in, &sm.Woken{}, &sm.Woken{}} {
+		if err := k.give(ctx, in); err != nil {
+			return err
+		}
+	}
+	for {
+		next := k.next()
+		ok, err := done()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return notTaken("it does not show it in force")
+		}
+	}
 }
 
 func (k *marks) give(ctx context.Context, in sm.Input) error {

@@ -33,7 +33,7 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, ok := p.tokens.Find(strings.TrimSpace(string(token))); !ok || who != (api.Principal{Name: "operator", Role: api.RoleOperator}) {
+	if who, ok := p.tokens.Find(strings.TrimSpace(string(token))); !ok || who.Name != "operator" || who.Role != api.RoleOperator || who.PKeys != nil {
 		t.Errorf("the operator token belongs to %+v, %v", who, ok)
 	}
 	if strings.Contains(out.String(), strings.TrimSpace(string(token))) {

@@ -18,8 +18,10 @@ import (
 	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/fabric"
+	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/store"
+	"portcullis/api/store/etcd"
 	"portcullis/api/topology"
 	"portcullis/cmd/internal/version"
 	"portcullis/fabricsm/ib"
@@ -97,7 +99,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 func openStore(ctx context.Context, c *config, log *slog.Logger) (*store.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	st, err := store.Open(ctx, store.Options{Dir: c.path(c.StateDir), Log: log})
+	st, err := etcd.Open(ctx, etcd.Options{Dir: c.path(c.StateDir), Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
@@ -168,7 +170,8 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 		Tenants: func() map[string]string { return of(&s.link, (*fabric.Link).Tenants) },
 	})
 	s.marks = newMarks(s.observer, s.log)
-	s.marks.note, s.marks.keyNote, s.marks.sealed = auditMarks(s.store), auditKeys(s.store), s.sealedFacts
+	s.marks.note = auditMarks(s.store)
+	s.marks.Note, s.marks.Sealed = keyops.Audit(s.store, time.Now), s.sealedFacts
 	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, nil, s.log)
 	if err != nil {
 		return err
@@ -241,4 +244,9 @@ func (s *service) reload() error {
 		s.server.SetTokens(tokens)
 	}
 	return errors.Join(err, s.parts.cert.Reload())
+}
+
+// sealedFacts gives the facts of the service, whose keys are sealed.
+func (s *service) sealedFacts() ([]sm.Fact, error) {
+	return fabric.New(fabric.Options{Store: s.store, Log: s.log}).Load()
 }

@@ -64,6 +64,7 @@ type Grant struct {
 	Host      string    `json:"host"`
 	Cluster   string    `json:"cluster"`
 	Tenant    string    `json:"tenant,omitempty"`
+	Limited   bool      `json:"limited,omitempty"` // a limited member: of a partition that tenants share
 	Withdrawn bool      `json:"withdrawn,omitempty"`
 	Since     time.Time `json:"since"` // granted, or withdrawn
 }

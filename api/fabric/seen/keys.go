@@ -76,7 +76,7 @@ func (x *index) keyRow(p topo.PortID, now time.Time) v1.FabricKey {
 	}
 	row := v1.FabricKey{
 		GUID: s.GUID, At: at, Kind: keys.MKey.String(), Place: s.Place, State: s.Standing.String(), Epoch: uint32(s.Epoch),
-		Origin: string(s.Origin), Old: string(s.Why(x.MKeys, now)), Dual: s.Dual, Exposed: s.Exposed,
+		Origin: string(s.Origin), Old: string(s.Why(x.MKeys, now)), Dual: s.Dual, Exposed: s.Exposed, Lent: s.Lent,
 	}
 	if s.Origin != "" {
 		row.Since, row.Age = s.Since.UTC(), max(0, now.Sub(s.Since).Seconds())
@@ -97,6 +97,16 @@ func (o *Observer) KeyOf(guid ib.GUID) (row v1.FabricKey, ok bool, err error) {
 		return row, false, nil
 	}
 	return x.keyRow(p, time.Now()), true, nil
+}
+
+// Retired reports that the key of a device was destroyed since the subnet manager
+// started, since it left for good.
+func (o *Observer) Retired(guid ib.GUID) (bool, error) {
+	x, err := o.seen()
+	if err != nil || x.MKeys == nil {
+		return false, err
+	}
+	return slices.Contains(x.MKeys.Retired, guid), nil
 }
 
 // standings are the ways in which a device may stand to its key, for metrics:

@@ -1,14 +1,18 @@
-package main
+// Package keyops is what operators do with the keys of devices: give them back, move,
+// lend and retire them, and take them out sealed. Each is put into the audit log
+// before it is done, and done when the subnet manager shows it and has saved it.
+package keyops
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"time"
 
 	"portcullis/api/admission"
 	"portcullis/api/audit"
-	"portcullis/api/fabric"
+	"portcullis/api/fabric/seen"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -16,11 +20,25 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// keyNote puts into the audit log what is about to be done with keys.
-type keyNote func(ctx context.Context, actor, action, object, code string) error
+// Note puts into the audit log what is about to be done with keys.
+type Note func(ctx context.Context, actor, action, object, code string) error
+
+// Ops implements api.KeyOperator. All but Note has to be set.
+type Ops struct {
+	Seen *seen.Observer // of the subnet manager
+	Log  *slog.Logger
+	Note Note // nil: there is no audit log
+	Now  func() time.Time
+
+	// Sealed gives all facts that are stored, in which keys are sealed.
+	Sealed func() ([]sm.Fact, error)
+	// Apply has the subnet manager do something, and returns when it is saved and done
+	// says, of what is seen then, that it is so.
+	Apply func(ctx context.Context, in sm.Input, done func() (bool, error)) error
+}
 
 // ReleaseKeys implements api.KeyOperator.
-func (k *marks) ReleaseKeys(ctx context.Context, actor string, r v1.KeyRelease) (*v1.FabricKeys, error) {
+func (k *Ops) ReleaseKeys(ctx context.Context, actor string, r v1.KeyRelease) (*v1.FabricKeys, error) {
 	now, err := k.managed(ctx)
 	if err != nil {
 		return nil, err
@@ -38,9 +56,9 @@ func (k *marks) ReleaseKeys(ctx context.Context, actor string, r v1.KeyRelease) 
 	if err := k.noteKeys(ctx, actor, "fabric.keys", "fabric/keys", action); err != nil {
 		return nil, err
 	}
-	k.log.Warn("an operator says what becomes of the keys of devices", "action", action, "actor", cmp.Or(actor, "local socket"))
-	err = k.applied(ctx, in, func() (bool, error) {
-		now, err = k.seen.Keys(ctx)
+	k.Log.Warn("an operator says what becomes of the keys of devices", "action", action, "actor", cmp.Or(actor, "local socket"))
+	err = k.Apply(ctx, in, func() (bool, error) {
+		now, err = k.Seen.Keys(ctx)
 		return err == nil && now.Releasing != r.Resume, err
 	})
 	if err != nil {
@@ -50,14 +68,14 @@ func (k *marks) ReleaseKeys(ctx context.Context, actor string, r v1.KeyRelease) 
 }
 
 // MoveKey implements api.KeyOperator.
-func (k *marks) MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.FabricKey, error) {
+func (k *Ops) MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.FabricKey, error) {
 	if _, err := k.managed(ctx); err != nil {
 		return nil, err
 	}
 	in := &sm.MoveKey{GUID: m.GUID}
 	var err error
 	if m.To != "" {
-		in.Place, err = k.seen.PlaceOf(m.To)
+		in.Place, err = k.Seen.PlaceOf(m.To)
 	} else {
 		err = k.withheld(m.GUID)
 	}
@@ -67,10 +85,10 @@ func (k *marks) MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.Fa
 	if err := k.noteKeys(ctx, actor, "fabric.keys.move", "fabric/keys/"+m.GUID.String(), m.To); err != nil {
 		return nil, err
 	}
-	k.log.Warn("an operator has verified a device at another place", "guid", m.GUID, "to", m.To, "actor", cmp.Or(actor, "local socket"))
+	k.Log.Warn("an operator has verified a device at another place", "guid", m.GUID, "to", m.To, "actor", cmp.Or(actor, "local socket"))
 	var row v1.FabricKey
-	err = k.applied(ctx, in, func() (seen bool, err error) {
-		row, seen, err = k.seen.KeyOf(m.GUID)
+	err = k.Apply(ctx, in, func() (seen bool, err error) {
+		row, seen, err = k.Seen.KeyOf(m.GUID)
 		return !seen || row.State != sm.KeyWithheld.String(), err
 	})
 	if err != nil {
@@ -83,8 +101,8 @@ func (k *marks) MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.Fa
 }
 
 // withheld refuses a device whose key is not withheld where it is seen.
-func (k *marks) withheld(guid ib.GUID) error {
-	row, seen, err := k.seen.KeyOf(guid)
+func (k *Ops) withheld(guid ib.GUID) error {
+	row, seen, err := k.Seen.KeyOf(guid)
 	switch {
 	case err != nil:
 		return err
@@ -103,18 +121,18 @@ func (k *marks) withheld(guid ib.GUID) error {
 }
 
 // SealedKeys implements api.KeyOperator.
-func (k *marks) SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, error) {
+func (k *Ops) SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, error) {
 	if _, err := k.managed(ctx); err != nil {
 		return nil, err
 	}
 	if err := k.noteKeys(ctx, actor, "fabric.keys.sealed", "fabric/keys", ""); err != nil {
 		return nil, err
 	}
-	facts, err := k.sealed()
+	facts, err := k.Sealed()
 	if err != nil {
 		return nil, err
 	}
-	k.log.Warn("the sealed keys of devices are given out", "actor", cmp.Or(actor, "local socket"))
+	k.Log.Warn("the sealed keys of devices are given out", "actor", cmp.Or(actor, "local socket"))
 	out := &v1.SealedKeys{Facts: []string{}}
 	for i := range facts {
 		f := &facts[i]
@@ -131,8 +149,8 @@ func (k *marks) SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, e
 }
 
 // managed gives how keys stand, if devices get any.
-func (k *marks) managed(ctx context.Context) (*v1.FabricKeys, error) {
-	now, err := k.seen.Keys(ctx)
+func (k *Ops) managed(ctx context.Context) (*v1.FabricKeys, error) {
+	now, err := k.Seen.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -145,44 +163,18 @@ func (k *marks) managed(ctx context.Context) (*v1.FabricKeys, error) {
 	return now, nil
 }
 
-func (k *marks) noteKeys(ctx context.Context, actor, action, object, code string) error {
-	if k.keyNote == nil {
+func (k *Ops) noteKeys(ctx context.Context, actor, action, object, code string) error {
+	if k.Note == nil {
 		return nil
 	}
-	return k.keyNote(ctx, actor, action, object, code)
+	return k.Note(ctx, actor, action, object, code)
 }
 
-// applied has the subnet manager do something, and waits until a view shows it and
-// it is saved.
-func (k *marks) applied(ctx context.Context, in sm.Input, done func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, maxMarkWait)
-	defer cancel()
-	// An input is taken only after the facts of the one before are saved, and one may
-	// be on its way.
-	for _, in := range []sm.Input{in, &sm.Woken{}, &sm.Woken{}} {
-		if err := k.give(ctx, in); err != nil {
-			return err
-		}
-	}
-	for {
-		next := k.next()
-		ok, err := done()
-		if ok || err != nil {
-			return err
-		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return notTaken("it does not show it in force")
-		}
-	}
-}
-
-// auditKeys puts into the audit log of a store what operators do with keys.
-func auditKeys(st *store.Store) keyNote {
+// Audit gives a Note that writes to the audit log of a store.
+func Audit(st *store.Store, now func() time.Time) Note {
 	return func(ctx context.Context, actor, action, object, code string) error {
 		_, err := st.Update(ctx, func(tx *store.Tx) error {
-			return audit.Append(ctx, tx, audit.Entry{Time: time.Now(), Actor: actor, Action: action, Object: object, Code: code})
+			return audit.Append(ctx, tx, audit.Entry{Time: now(), Actor: actor, Action: action, Object: object, Code: code})
 		})
 		if err != nil {
 			return &admission.Error{
@@ -192,9 +184,4 @@ func auditKeys(st *store.Store) keyNote {
 		}
 		return nil
 	}
-}
-
-// sealedFacts gives the facts of the service, whose keys are sealed.
-func (s *service) sealedFacts() ([]sm.Fact, error) {
-	return fabric.New(fabric.Options{Store: s.store, Log: s.log}).Load()
 }

@@ -1,0 +1,142 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// A shared cluster is that of a service which several tenants use, such as storage.
+// Its own hosts, the servers, are full members of its partition. The hosts of the
+// clusters that use it are limited members: they reach the servers and not each
+// other. Nobody else's host becomes a full member there, whoever asks.
+
+// Use has the hosts of a cluster use a shared cluster.
+func (s *Service) Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
+	what := change{actor: actor, action: "cluster.use", object: "cluster/" + clip(cluster)}
+	if u.Membership == v1.MembershipFull {
+		return nil, s.noteRefusal(ctx, what, refusal(Refused, codeFullRefused, "leave the membership out",
+			"cluster %s asks for full membership of %s: who uses a shared cluster is a limited member, or tenants could reach each other there", clip(cluster), clip(shared)))
+	}
+	return s.changeUse(ctx, what, cluster, shared, func(tx *store.Tx, c, with *Cluster) error {
+		switch {
+		case !with.Shared:
+			return refusal(Conflict, "cluster_not_shared", "only a cluster that was created as a shared one is used by others", "cluster %s is not shared", with.Name)
+		case c.Shared:
+			return refusal(Conflict, "cluster_shared", "have the clusters of tenants use it", "cluster %s is shared itself", c.Name)
+		case slices.Contains(c.Uses, with.Name):
+			return nil
+		}
+		c.Uses, with.Users = insert(c.Uses, with.Name), insert(with.Users, c.Name)
+		return s.roomFor(ctx, tx, c, with)
+	})
+}
+
+// StopUse ends it.
+func (s *Service) StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
+	what := change{actor: actor, action: "cluster.stop_use", object: "cluster/" + clip(cluster)}
+	return s.changeUse(ctx, what, cluster, shared, func(_ *store.Tx, c, with *Cluster) error {
+		if !slices.Contains(c.Uses, with.Name) {
+			return refusal(NotFound, "cluster_not_used", "", "cluster %s does not use %s", c.Name, with.Name)
+		}
+		c.Uses, with.Users = without(c.Uses, with.Name), without(with.Users, c.Name)
+		return nil
+	})
+}
+
+// changeUse changes what two clusters have to do with each other.
+func (s *Service) changeUse(ctx context.Context, what change, cluster, shared string, do func(*store.Tx, *Cluster, *Cluster) error) (*v1.Cluster, error) {
+	var c Cluster
+	err := s.update(ctx, func(tx *store.Tx) (err error) {
+		if c, err = s.cluster(ctx, tx, cluster); err != nil {
+			return err
+		}
+		with, err := s.cluster(ctx, tx, shared)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(inScope(ctx, &c), inScope(ctx, &with)); err != nil {
+			return err
+		}
+		before := []Cluster{c, with}
+		if err := do(tx, &c, &with); err != nil {
+			return err
+		}
+		what.before, what.after = before, []Cluster{c, with}
+		what.detail = fmt.Sprintf("shared cluster %s, P_Key %v", with.Name, with.PKey)
+		return errors.Join(
+			Clusters().Put(tx, c.Name, c),
+			Clusters().Put(tx, with.Name, with),
+			s.log(ctx, tx, what),
+		)
+	})
+	if err != nil {
+		return nil, s.noteRefusal(ctx, what, err)
+	}
+	return clusterView(c), nil
+}
+
+// roomFor refuses to have a cluster use another one when the tables of a host of it
+// have no room for one P_Key more: that host would lose all it has.
+func (s *Service) roomFor(ctx context.Context, tx *store.Tx, c, with *Cluster) error {
+	snap, err := tx.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range c.Hosts {
+		f, err := s.gather(ctx, snap, id)
+		if err != nil {
+			return err
+		}
+		f.uses = append(f.uses, with.PKey.Base())
+		if problem := checkCapacity(f); problem != "" {
+			return refusal(Conflict, "capacity", "release hosts, or have the cluster use fewer others", "host %s of cluster %s: %s", id, c.Name, problem)
+		}
+	}
+	return nil
+}
+
+// uses gives the P_Keys of the shared clusters that a cluster uses.
+func uses(c *Cluster, lookUp func(name string) (Cluster, error)) ([]ib.PKey, error) {
+	var out []ib.PKey
+	for _, name := range c.Uses {
+		with, err := lookUp(name)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s, which %s uses: %w", name, c.Name, err)
+		}
+		out = append(out, with.PKey.Base())
+	}
+	return out, nil
+}
+
+// stopUses ends all that a cluster which is deleted uses.
+func (s *Service) stopUses(ctx context.Context, tx *store.Tx, c *Cluster) error {
+	for _, name := range c.Uses {
+		with, err := s.cluster(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		with.Users = without(with.Users, c.Name)
+		if err := Clusters().Put(tx, name, with); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insert(list []string, name string) []string {
+	i, there := slices.BinarySearch(list, name)
+	if there {
+		return list
+	}
+	return slices.Insert(slices.Clone(list), i, name)
+}
+
+func without(list []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return n == name })
+}

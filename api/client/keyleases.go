@@ -1,0 +1,19 @@
+package client
+
+import (
+	"context"
+
+	v1 "portcullis/api/v1"
+)
+
+// LendKey lends the M_Key of one device to a tool for a while, or ends that.
+func (c *Client) LendKey(ctx context.Context, l v1.KeyLoan) (*v1.LentKey, error) {
+	var out v1.LentKey
+	return answer(&out, c.post(ctx, "/v1/fabric/keys/lend", l, &out))
+}
+
+// RetireKeys destroys the keys of a device that left for good.
+func (c *Client) RetireKeys(ctx context.Context, r v1.KeyRetirement) (*v1.FabricKeys, error) {
+	var out v1.FabricKeys
+	return answer(&out, c.post(ctx, "/v1/fabric/keys/retire", r, &out))
+}

@@ -1,0 +1,99 @@
+package drills
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"portcullis/api/audit"
+	v1 "portcullis/api/v1"
+)
+
+// answer keeps what the API answered; it is a http.ResponseWriter.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(b)
+}
+
+// SetWriteDeadline is for handlers that send much: nothing here is slow.
+func (a *answer) SetWriteDeadline(time.Time) error { return nil }
+
+func (a *answer) good() bool { return a.status >= 200 && a.status < 300 }
+
+// code is the reason why the API refused something, "" if it did not.
+func (a *answer) code() string {
+	var p v1.Problem
+	if a.good() || json.Unmarshal(a.body.Bytes(), &p) != nil {
+		return ""
+	}
+	return p.Code
+}
+
+// call asks the API for something, as who a credential belongs to.
+func (v *site) call(who, method, path, body string) *answer {
+	r, err := http.NewRequestWithContext(context.Background(), method, "https://portcullis"+path, strings.NewReader(body))
+	v.scene.Must(err)
+	r.RemoteAddr = "192.0.2.1:40000"
+	r.Header.Set("Authorization", "Bearer "+v.tokens[who])
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	a := &answer{header: make(http.Header)}
+	v.api.ServeHTTP(a, r)
+	v.said.Write(a.body.Bytes())
+	return a
+}
+
+// must asks for something that the drill rests on.
+func (v *site) must(who, method, path, body string) {
+	if a := v.call(who, method, path, body); !a.good() {
+		v.scene.Must(fmt.Errorf("%s %s as %s: %d %s", method, path, who, a.status, &a.body))
+	}
+}
+
+// refused asks for something that must be refused for a reason.
+func (v *site) refused(code, who, method, path, body string) {
+	a := v.call(who, method, path, body)
+	if v.scene.Check(a.code() == code, "%s %s %s as %s is answered with %d %q, want it refused as %s", method, path, body, who, a.status, a.code(), code) {
+		v.scene.Stopped("%s %s: %d %s", method, path, a.status, code)
+	}
+}
+
+// mark notes how long the audit log is before an attack.
+func (v *site) mark() {
+	v.Attack()
+	head, err := audit.Latest(context.Background(), v.store)
+	v.scene.Must(err)
+	v.audited = int(head.Seq)
+}
+
+// audit demands that the audit log says since mark who was refused what.
+func (v *site) audit(actor, action, code string) {
+	entries, _, err := audit.Entries().List(context.Background(), v.store, "")
+	v.scene.Must(err)
+	for _, e := range entries[min(v.audited, len(entries)):] {
+		if e.Value.Actor == actor && e.Value.Action == action && e.Value.Code == code {
+			v.Counted(true, "audit log: %s, %s of %s, %s: %s", e.Value.Actor, e.Value.Action, e.Value.Object, e.Value.Code, e.Value.Detail)
+			return
+		}
+	}
+	v.scene.Check(false, "nobody reported in the audit log that %s was refused %s as %s", actor, action, code)
+}

@@ -1,0 +1,50 @@
+package drills
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/drill"
+)
+
+// All lists all drills, in the order of their threats.
+func All() []drill.Drill {
+	return drill.Replace(drill.All(), []drill.Drill{
+		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Play: chosenPKey},
+		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: inTurn(ofFabric("T15"), fullUse)},
+		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Play: deletedPartition},
+		{ID: "T46", Threat: "read keys from files, backups, logs or answers", Play: readKeys},
+	})
+}
+
+// ofFabric gives the play of a drill of the fabric alone.
+func ofFabric(id string) func(*drill.Scene) {
+	list := drill.All()
+	return list[slices.IndexFunc(list, func(d drill.Drill) bool { return d.ID == id })].Play
+}
+
+// inTurn plays one after the other.
+func inTurn(plays ...func(*drill.Scene)) func(*drill.Scene) {
+	return func(s *drill.Scene) {
+		for _, play := range plays {
+			play(s)
+		}
+	}
+}
+
+// Controls of the service.
+const (
+	PKeyScopes     drill.Control = "p_key_scopes"
+	DeleteGuard    drill.Control = "delete_guard"
+	PKeyQuarantine drill.Control = "p_key_quarantine"
+	SealedStore    drill.Control = "sealed_store"
+)
+
+// Controls lists all controls.
+func Controls() []drill.Carried {
+	return append(drill.Controls(),
+		drill.Carried{Name: PKeyScopes, What: "a credential with a range of P_Keys has to do with those alone", Drills: []string{"T5"}},
+		drill.Carried{Name: DeleteGuard, What: "no cluster is deleted that has hosts", Drills: []string{"T16"}},
+		drill.Carried{Name: PKeyQuarantine, What: "a P_Key is given to another cluster only after it was proven absent everywhere", Drills: []string{"T16"}},
+		drill.Carried{Name: SealedStore, What: "keys are sealed before they are stored", Drills: []string{"T46"}},
+	)
+}

@@ -1,0 +1,265 @@
+package drills
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/fabric"
+	"portcullis/api/fabric/keyops"
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/fabric/seen"
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/stage"
+)
+
+// credential is who may ask the API for something.
+type credential struct {
+	name  string
+	pkeys []string // ranges; nil: none
+}
+
+// options say what a site with a service is like.
+type options struct {
+	fabric      drill.SiteOptions
+	admission   func(*admission.Options) // nil: nothing differs from the defaults
+	credentials []credential
+}
+
+// site is a fabric whose Subnet Manager does what the service says.
+type site struct {
+	*drill.Site
+	scene     *drill.Scene
+	kept      *memory.Backend
+	store     *store.Store
+	admission *admission.Service
+	turn      *fabric.Turn
+	seen      *seen.Observer
+	api       *api.Server
+	tokens    map[string]string // of credentials, by name
+	said      strings.Builder   // all that was logged and answered
+	told      int               // events that the service knows
+	audited   int               // entries of the audit log before the last attack
+}
+
+// hosts are those of the inventory, cabled as they are.
+var hosts = [...]string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
+
+func newSite(s *drill.Scene, o options) *site {
+	v := &site{scene: s, tokens: make(map[string]string), Site: s.Site(o.fabric)}
+	v.kept = memory.New(v.clock)
+	v.store = store.New(v.kept, "")
+	log := slog.New(slog.NewTextHandler(&v.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	ao := admission.Options{Store: v.store, Policy: attest.DefaultPolicy(), Log: log, Now: v.clock}
+	if o.admission != nil {
+		o.admission(&ao)
+	}
+	v.admission = admission.New(ao)
+	v.turn = fabric.NewTurn(fabric.Options{Store: v.store, Log: log, Now: v.clock})
+	v.seen = seen.New(seen.Options{Now: v.clock})
+	v.api = api.New(api.Options{
+		Backend: v.admission, Fabric: v.seen, Operator: v.operator(log), Tokens: v.credentials(o.credentials), ChannelBinding: api.ChannelOff,
+		Limits: api.DefaultLimits(), Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
+	})
+	_, err := v.admission.ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, false)
+	s.Must(err)
+	v.sync()
+	return v
+}
+
+// clock is the virtual time.
+func (v *site) clock() time.Time { return stage.Epoch.Add(v.Now()) }
+
+// operator is what operators do with keys.
+func (v *site) operator(log *slog.Logger) api.FabricOperator {
+	return &operator{Ops: &keyops.Ops{
+		Seen: v.seen, Log: log, Note: keyops.Audit(v.store, v.clock), Now: v.clock, Sealed: v.turn.Store().Load,
+		Apply: func(_ context.Context, in sm.Input, done func() (bool, error)) error {
+			v.Step(in)
+			v.show()
+			_, err := done()
+			return err
+		},
+	}}
+}
+
+// operator has what drills need of api.FabricOperator, which is about keys; who asks
+// it for anything else finds nothing there.
+type operator struct {
+	api.FabricOperator
+	*keyops.Ops
+}
+
+// LendKey and the others are those of keyops.
+func (o *operator) LendKey(ctx context.Context, actor string, l v1.KeyLoan) (*v1.LentKey, error) {
+	return o.Ops.LendKey(ctx, actor, l)
+}
+
+func (o *operator) SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, error) {
+	return o.Ops.SealedKeys(ctx, actor)
+}
+
+func (o *operator) RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) (*v1.FabricKeys, error) {
+	return o.Ops.RetireKeys(ctx, actor, r)
+}
+
+func (o *operator) MoveKey(ctx context.Context, actor string, m v1.KeyMove) (*v1.FabricKey, error) {
+	return o.Ops.MoveKey(ctx, actor, m)
+}
+
+func (o *operator) ReleaseKeys(ctx context.Context, actor string, r v1.KeyRelease) (*v1.FabricKeys, error) {
+	return o.Ops.ReleaseKeys(ctx, actor, r)
+}
+
+// credentials makes a token for each credential.
+func (v *site) credentials(list []credential) *api.Tokens {
+	var file strings.Builder
+	file.WriteString("tokens:\n")
+	for _, c := range list {
+		token, digest := api.NewToken()
+		v.tokens[c.name] = token
+		fmt.Fprintf(&file, "- {name: %s, role: operator, sha256: %s", c.name, digest)
+		if c.pkeys != nil {
+			fmt.Fprintf(&file, ", p_keys: [%q]", strings.Join(c.pkeys, `", "`))
+		}
+		file.WriteString("}\n")
+	}
+	t, err := api.ParseTokens("tokens.yaml", []byte(file.String()))
+	v.scene.Must(err)
+	return t
+}
+
+// inventory lists the hosts where they are.
+func (v *site) inventory() []byte {
+	var b strings.Builder
+	b.WriteString("hosts:\n")
+	for _, h := range hosts {
+		fmt.Fprintf(&b, "- id: %s\n  hcas:\n  - node_guid: %v\n    ports:\n    - {port: 1, guid: %v, cable: %v}\n",
+			h, v.List.Find(h).GUID, v.GUID(h, 1), v.Place(h, 1))
+	}
+	return []byte(b.String())
+}
+
+// show gives the service what the Subnet Manager told and shows.
+func (v *site) show() (again bool) {
+	var events []sm.Event
+	for _, h := range v.Since(v.told) {
+		events = append(events, h.Event)
+		v.seen.OnEvent(h.Event)
+	}
+	v.told = v.Mark()
+	v.seen.OnView(v.View())
+	again, err := v.turn.Tell(context.Background(), events, v.View())
+	v.scene.Must(err)
+	return again
+}
+
+// maxTurns is how often service and Subnet Manager may tell each other something
+// until nothing is left to tell.
+const maxTurns = 20
+
+// sync lets service and Subnet Manager come to rest.
+func (v *site) sync() {
+	ctx := context.Background()
+	for range maxTurns {
+		before := v.decided()
+		v.scene.Must(v.admission.Settle(ctx))
+		in, err := v.turn.Intent(ctx)
+		v.scene.Must(err)
+		v.Want(in)
+		v.scene.Must(v.Settle(time.Minute))
+		if again := v.show(); !again && v.decided() == before {
+			return
+		}
+	}
+	v.scene.Must(fmt.Errorf("service and Subnet Manager come to no rest in %d turns", maxTurns))
+}
+
+// decided is all that says who is in which partition, as far as it can be compared.
+func (v *site) decided() string {
+	return revisions(v, ledger.Grants()) + revisions(v, ledger.Memberships()) + revisions(v, admission.Records())
+}
+
+// revisions lists the records of a collection with when they were last changed.
+func revisions[T any](v *site, c store.Collection[T]) string {
+	records, _, err := c.List(v.ctx(), v.store, "")
+	v.scene.Must(err)
+	var b strings.Builder
+	for _, r := range records {
+		fmt.Fprintf(&b, "%s@%d ", r.Key, r.Modified)
+	}
+	return b.String()
+}
+
+// attested has hosts count as attested.
+func (v *site) attested(list ...string) {
+	ctx := context.Background()
+	_, err := v.store.Update(ctx, func(tx *store.Tx) error {
+		for _, h := range list {
+			rec, err := admission.Records().Get(ctx, tx, h)
+			if err != nil {
+				return err
+			}
+			rec.Value.Evidence = &admission.Evidence{Time: v.clock(), Session: "drill"}
+			if err := admission.Records().Put(tx, h, rec.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	v.scene.Must(err)
+}
+
+// cluster makes a cluster of a tenant of the same name with hosts that are admitted,
+// as who a credential belongs to, and gives its P_Key.
+func (v *site) cluster(who, name string, list ...string) ib.PKey {
+	v.must(who, "POST", "/v1/tenants", `{"name":"`+name+`"}`)
+	v.must(who, "POST", "/v1/clusters", `{"name":"`+name+`","tenant":"`+name+`"}`)
+	v.admit(who, name, list...)
+	return v.pkeyOf(name)
+}
+
+// admit has hosts become members of a cluster.
+func (v *site) admit(who, cluster string, list ...string) {
+	for _, h := range list {
+		v.must(who, "POST", "/v1/hosts/"+h+"/assign", `{"cluster":"`+cluster+`"}`)
+	}
+	v.attested(list...)
+	v.sync()
+	for _, h := range list {
+		host, err := v.admission.Host(v.ctx(), h)
+		v.scene.Must(err)
+		v.scene.Check(host.Status.Phase == v1.PhaseAdmitted, "host %s is %s, not admitted: %+v", h, host.Status.Phase, host.Status.Guards)
+	}
+}
+
+// pkeyOf gives the P_Key of a cluster, as a full member has it; 0 if there is none.
+func (v *site) pkeyOf(cluster string) ib.PKey {
+	c, err := v.admission.Cluster(v.ctx(), cluster)
+	if err != nil {
+		return 0
+	}
+	return c.PKey.Full()
+}
+
+// delivered reports that a packet of a host reaches another one.
+func (v *site) delivered(from, to string, key ib.PKey) bool {
+	return v.Send(from, to, key).Fate == sim.Delivered
+}
+
+// ctx is that of all calls: drills are not interrupted.
+func (v *site) ctx() context.Context { return context.Background() }

@@ -1,0 +1,146 @@
+package keyops
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/api/admission"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
+)
+
+// LendKey implements api.KeyOperator.
+func (k *Ops) LendKey(ctx context.Context, actor string, l v1.KeyLoan) (*v1.LentKey, error) {
+	if _, err := k.managed(ctx); err != nil {
+		return nil, err
+	}
+	row, err := k.lendable(l.GUID, l.Seconds > 0)
+	if err != nil {
+		return nil, err
+	}
+	to := cmp.Or(sm.CleanReason(l.To), "a tool")
+	in, code := &sm.LendKey{GUID: l.GUID}, "returned"
+	if l.Seconds > 0 {
+		period := time.Duration(l.Seconds) * time.Second
+		in.Until, in.To, code = k.Now().Add(period), to, fmt.Sprintf("%v to %s", period, to)
+	}
+	if err := k.noteKeys(ctx, actor, "fabric.keys.lend", "fabric/keys/"+l.GUID.String(), code); err != nil {
+		return nil, err
+	}
+	k.Log.Warn("an operator lends the key of a device, or ends that", "guid", l.GUID, "for", code, "actor", cmp.Or(actor, "local socket"))
+	was := row.Lent
+	err = k.Apply(ctx, in, func() (bool, error) {
+		var err error
+		row, _, err = k.Seen.KeyOf(l.GUID)
+		return row.Lent.IsZero() == (l.Seconds == 0) && (l.Seconds == 0 || !row.Lent.Equal(was)), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &v1.LentKey{FabricKey: row, Facts: []string{}}
+	if l.Seconds > 0 {
+		out.Facts, err = k.sealedOf(l.GUID)
+	}
+	return out, err
+}
+
+// lendable refuses a device that is not on its key, or whose key is not lent.
+func (k *Ops) lendable(guid ib.GUID, lend bool) (v1.FabricKey, error) {
+	row, seen, err := k.Seen.KeyOf(guid)
+	switch {
+	case err != nil:
+		return row, err
+	case !seen:
+		return row, &admission.Error{
+			Code: "port_unknown", Status: admission.NotFound, Detail: "no end port " + guid.String() + " is seen",
+			Hint: "portcullis fabric keys lists devices and how they stand to their keys",
+		}
+	case lend && (row.State != sm.KeyHeld.String() || row.Exposed):
+		return row, &admission.Error{
+			Code: "key_not_held", Status: admission.Conflict, Detail: "the key of " + guid.String() + " is not lent: its state is " + row.State,
+			Hint: "a key that is changing is lent when that is over; ask again",
+		}
+	case !lend && row.Lent.IsZero():
+		return row, &admission.Error{
+			Code: "key_not_lent", Status: admission.Conflict, Detail: "the key of " + guid.String() + " is not lent", Hint: "portcullis fabric keys shows which are",
+		}
+	}
+	return row, nil
+}
+
+// sealedOf gives what is stored about the M_Key of one device, and what the vault
+// needs to open it.
+func (k *Ops) sealedOf(guid ib.GUID) ([]string, error) {
+	facts, err := k.Sealed()
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for i := range facts {
+		f := &facts[i]
+		if f.Kind != sm.FactVault && (f.Kind != sm.KeyFact(keys.MKey) || f.GUID != guid) {
+			continue
+		}
+		line, err := json.Marshal(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, string(line))
+	}
+	return out, nil
+}
+
+// RetireKeys implements api.KeyOperator.
+func (k *Ops) RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) (*v1.FabricKeys, error) {
+	now, err := k.managed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.retirable(r.GUID); err != nil {
+		return nil, err
+	}
+	if err := k.noteKeys(ctx, actor, "fabric.keys.retire", "fabric/keys/"+r.GUID.String(), ""); err != nil {
+		return nil, err
+	}
+	k.Log.Warn("an operator says that a device left for good", "guid", r.GUID, "actor", cmp.Or(actor, "local socket"))
+	err = k.Apply(ctx, &sm.RetireKey{GUID: r.GUID}, func() (bool, error) {
+		gone, err := k.Seen.Retired(r.GUID)
+		return gone, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	now, err = k.Seen.Keys(ctx)
+	return now, err
+}
+
+// retirable refuses a device that is there, and one that never had a key.
+func (k *Ops) retirable(guid ib.GUID) error {
+	row, seen, err := k.Seen.KeyOf(guid)
+	if err != nil {
+		return err
+	}
+	if seen {
+		return &admission.Error{
+			Code: "key_in_use", Status: admission.Conflict, Detail: "the keys of " + guid.String() + " are not destroyed: it is seen as " + row.At,
+			Hint: "take the device away first, or it is out of reach for ever",
+		}
+	}
+	facts, err := k.Sealed()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(facts, func(f sm.Fact) bool { return f.GUID == guid && f.Kind == sm.KeyFact(keys.MKey) }) {
+		return &admission.Error{
+			Code: "key_unknown", Status: admission.NotFound, Detail: "no device " + guid.String() + " was given an M_Key",
+			Hint: "say the port GUID, which is not always the node GUID",
+		}
+	}
+	return nil
+}

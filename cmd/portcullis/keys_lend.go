@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/driver/factfile"
+	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/keys/keyfile"
+	"portcullis/fabricsm/vault"
+)
+
+// loan is what "keys lend" is asked for.
+type loan struct {
+	period  time.Duration
+	giveUp  bool
+	to, out string
+	root    string
+}
+
+// lent is what "keys lend" prints. It has no key.
+type lent struct {
+	GUID  ib.GUID   `json:"guid"`
+	At    string    `json:"at"`
+	Until time.Time `json:"until,omitzero"`
+	File  string    `json:"file,omitempty"`
+}
+
+func (a *app) keysLend() *cobra.Command {
+	var l loan
+	c := &cobra.Command{
+		Use:   "lend GUID",
+		Short: "Lend the key of one device to a diagnostic tool, for minutes",
+		Long: `Lend the M_Key of one device to a diagnostic tool, so that protection stays on for its
+sake. GUID is that of a port, of a switch its own. The key is written in clear to a new
+file of mode 0600, in the format of guid2mkey; it opens this device alone:
+
+    smpquery --m_key $(awk '{print $2}' FILE) portinfo LID
+
+When the time is over the device gets another key and drops this one, also when it or the
+subnet manager was away meanwhile. A rotation may end it earlier. Who lends goes into the
+audit log. --return ends it now.`,
+		Example: "  portcullis keys lend 0x0002c90300a1b2c3 --for 15m --root keys.root --out key\n" +
+			"  portcullis keys lend 0x0002c90300a1b2c3 --return",
+		Args: operands("GUID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := ib.ParseGUID(args[0])
+			if err != nil {
+				return &usageError{msg: err.Error(), hint: "portcullis fabric keys lists port GUIDs"}
+			}
+			if l.giveUp {
+				return a.returnKey(cmd.Context(), g)
+			}
+			return a.lendKey(cmd.Context(), g, &l)
+		},
+	}
+	f := c.Flags()
+	f.DurationVar(&l.period, "for", 15*time.Minute, "for how long, at most 24h")
+	f.StringVar(&l.to, "to", "", "which tool or person it is for, for the log")
+	f.StringVar(&l.out, "out", "", "file to make, with the key in clear")
+	f.StringVar(&l.root, "root", "", "file with the root secret that opens it")
+	f.BoolVar(&l.giveUp, "return", false, "the tool is done: change the key now")
+	return c
+}
+
+func (a *app) returnKey(ctx context.Context, g ib.GUID) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	k, err := c.LendKey(ctx, v1.KeyLoan{GUID: g})
+	if err != nil {
+		return err
+	}
+	return a.print(lent{GUID: g, At: k.At}, func(w *columns) { w.text("the key of %s changes now", k.At) })
+}
+
+func (a *app) lendKey(ctx context.Context, g ib.GUID, l *loan) error {
+	switch {
+	case l.root == "":
+		return &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the key"}
+	case l.out == "":
+		return &usageError{msg: "--out is needed", hint: "name a file to make; the key in clear goes into it"}
+	case l.period < time.Second || l.period > v1.MaxKeyLoan*time.Second:
+		return &usageError{msg: fmt.Sprintf("--for %v: want 1s to %v", l.period, v1.MaxKeyLoan*time.Second), hint: "lend it again when more time is needed"}
+	}
+	root, err := vault.FileRoot(l.root)
+	if err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	k, err := c.LendKey(ctx, v1.KeyLoan{GUID: g, Seconds: int(l.period / time.Second), To: l.to})
+	if err != nil {
+		return err
+	}
+	if err := writeLent(k, root, l.out); err != nil {
+		return hint(err, fmt.Sprintf("the key is lent all the same; portcullis keys lend %v --return ends that", g))
+	}
+	return a.print(lent{g, k.At, k.Lent, l.out}, func(w *columns) {
+		w.text("%s has the key of %s in clear until %s", l.out, k.At, stamp(k.Lent))
+	})
+}
+
+// writeLent opens the one record that was lent, and writes its key.
+func writeLent(k *v1.LentKey, root vault.Root, out string) error {
+	const from = "the key that was lent"
+	facts, err := factfile.Read(from, strings.NewReader(strings.Join(k.Facts, "\n")+"\n"))
+	if err != nil {
+		return err
+	}
+	opened, err := sealed.Read(facts, root)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	entries := keyfile.Export(opened.Records, keys.MKey)
+	if len(entries) != 1 {
+		return fmt.Errorf("%s: %d keys came, want that of one device", from, len(entries))
+	}
+	return newSecretFile(out, keyfile.Format(entries))
+}
