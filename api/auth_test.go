@@ -65,6 +65,10 @@ var access = map[string]string{
 	"POST /v1/topospec/revisions/{number}/approve":  "operator",
 	"POST /v1/topospec/revisions/{number}/reject":   "operator",
 	"POST /v1/topospec/revisions/{number}/activate": "operator",
+	"PUT /v1/clusters/{name}/uses/{shared}":         "operator",
+	"DELETE /v1/clusters/{name}/uses/{shared}":      "operator",
+	"POST /v1/fabric/keys/lend":                     "operator",
+	"POST /v1/fabric/keys/retire":                   "operator",
 }
 
 func TestEveryRouteHasItsCredential(t *testing.T) {

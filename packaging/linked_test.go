@@ -21,7 +21,7 @@ var never = map[string][]string{
 		"go.etcd.io", "google.golang.org/grpc", "github.com/danielgtaylor/huma", "github.com/go-chi/chi",
 		ours + "/api/store", ours + "/api/admission", ours + "/fabricsm",
 	},
-	"portcullis":     {"go.etcd.io", "google.golang.org/grpc", ours + "/api/store", ours + "/fabricsm/driver"},
+	"portcullis": {"go.etcd.io", "google.golang.org/grpc", ours + "/api/store", ours + "/fabricsm/driver"},
 	// drills play the service, over a store in memory
 	"portcullis-sim": {"go.etcd.io", "google.golang.org/grpc", ours + "/api/store/etcd", ours + "/agent"},
 }

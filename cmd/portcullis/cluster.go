@@ -86,12 +86,8 @@ of a service, such as storage: others may use it, see "portcullis cluster use".`
 				return err
 			}
 			n := v1.NewCluster{Name: args[0], Tenant: tenant, Shared: shared}
-			if key != "" {
-				k, err := ib.ParsePKey(key)
-				if err != nil {
-					return &usageError{msg: err.Error(), hint: "want 0x0001 to 0x7ffe"}
-				}
-				n.PKey = &k
+			if n.PKey, err = optionalPKey(key); err != nil {
+				return err
 			}
 			cluster, err := c.CreateCluster(cmd.Context(), n)
 			if err != nil {
@@ -163,4 +159,16 @@ func (a *app) clusterDelete() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
 	return cmd
+}
+
+// optionalPKey reads a P_Key that may be left out.
+func optionalPKey(text string) (*ib.PKey, error) {
+	if text == "" {
+		return nil, nil
+	}
+	k, err := ib.ParsePKey(text)
+	if err != nil {
+		return nil, &usageError{msg: err.Error(), hint: "want 0x0001 to 0x7ffe"}
+	}
+	return &k, nil
 }

@@ -103,7 +103,7 @@ func showHost(w *columns, h *v1.Host) {
 }
 
 func (a *app) hostAssign() *cobra.Command {
-	var cluster string
+	var cluster, key string
 	var window time.Duration
 	var w waitFlags
 	cmd := &cobra.Command{
@@ -121,7 +121,11 @@ func (a *app) hostAssign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, err := c.Assign(cmd.Context(), args[0], v1.Assignment{Cluster: cluster, Window: int(window / time.Second)})
+			n := v1.Assignment{Cluster: cluster, Window: int(window / time.Second)}
+			if n.PKey, err = optionalPKey(key); err != nil {
+				return err
+			}
+			h, err := c.Assign(cmd.Context(), args[0], n)
 			if err != nil {
 				return err
 			}
@@ -129,6 +133,7 @@ func (a *app) hostAssign() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cluster, "cluster", "", "the cluster to join")
+	cmd.Flags().StringVar(&key, "p-key", "", "only if the cluster has this P_Key, and was not made anew with another one")
 	cmd.Flags().DurationVar(&window, "window", 0, "how long the host may provision (default 1h)")
 	w.register(cmd, "wait until the host is admitted")
 	return cmd

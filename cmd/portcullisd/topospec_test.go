@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api/client"
 	"portcullis/api/store"
+	"portcullis/api/store/etcd"
 	"portcullis/api/topology"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -269,7 +270,7 @@ func damageTopospec(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := store.Open(t.Context(), store.Options{Dir: c.path(c.StateDir), Log: slog.New(slog.DiscardHandler)})
+	st, err := etcd.Open(t.Context(), etcd.Options{Dir: c.path(c.StateDir), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,8 @@ func (b *Backend) Watch(ctx context.Context, prefix string, from int64) <-chan s
 		defer close(out)
 		for {
 			b.mu.Lock()
-			news, changed, closed := b.after(prefix, from), b.changed, b.closed
+			b.expire()
+			news, changed, closed, ends := b.after(prefix, from), b.changed, b.closed, b.nextEnd()
 			b.mu.Unlock()
 			if closed {
 				news.Err = store.ErrClosed
@@ -193,12 +194,27 @@ func (b *Backend) Watch(ctx context.Context, prefix string, from int64) <-chan s
 			from = max(from, news.Revision)
 			select {
 			case <-changed:
+			case <-ends:
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
 	return out
+}
+
+// nextEnd fires when the next lease ends; nil: there is none.
+func (b *Backend) nextEnd() <-chan time.Time {
+	var next time.Time
+	for _, end := range b.leases {
+		if next.IsZero() || end.Before(next) {
+			next = end
+		}
+	}
+	if next.IsZero() {
+		return nil
+	}
+	return time.After(max(next.Sub(b.now()), time.Millisecond))
 }
 
 // after gives the changes of keys after a revision, up to now.
