@@ -112,7 +112,7 @@ func (c *classAttack) exact(s *Scene, attr func(device string, sw bool) mad.Attr
 			s.Stopped("no request of h1 reaches %s: both are limited members of the default partition", w.to)
 		}
 	}
-	t.Reported(2*time.Second, "the dropped packets", t.pkeyViolation("h1", ib.DefaultPKeyLimited, ib.DefaultPKeyFull, keyA))
+	t.Reported(2*time.Second, "the dropped packets", t.PKeyViolation("h1", ib.DefaultPKeyLimited, ib.DefaultPKeyFull, keyA))
 	s.Must(t.Settle(settleTime))
 }
 
