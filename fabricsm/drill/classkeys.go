@@ -69,7 +69,7 @@ func (c *classAttack) play(s *Scene, attr func(device string, sw bool) mad.AttrI
 		t.Reported(2*time.Second, "what "+w.to+" refused", t.refusedBy(w.to, c.kind))
 	}
 	t.at = began
-	t.shutOut("h1", "h3")
+	t.shutOut("h3")
 	s.Must(t.Settle(settleTime))
 	c.exact(s, attr)
 }
@@ -80,9 +80,10 @@ func (t *Site) keyAttr(c mad.Class) mad.AttrID {
 	return k.KeyAttr
 }
 
-// shutOut is how an attack from inside a partition ends: an operator marks the port of
-// the host that was reported.
-func (t *Site) shutOut(host, server string) {
+// shutOut is how an attack of h1 from inside a partition ends: an operator marks the
+// port that was reported.
+func (t *Site) shutOut(server string) {
+	const host = "h1"
 	place := t.Place(host, 1)
 	t.Step(&sm.HealthMarked{Place: place, Mark: sm.MarkUnhealthy, Reason: "wrong keys"})
 	if t.Isolated(10*time.Second, host+" does not reach "+server+" any longer, and its port is closed", func() bool {
@@ -155,7 +156,7 @@ func falseNeighbours(s *Scene) {
 		t.Reported(2*time.Second, "what "+w.to+" refused", t.refusedBy(w.to, keys.N2NKey))
 	}
 	t.at = began
-	t.shutOut("h1", "h5")
+	t.shutOut("h5")
 	s.Must(t.Settle(settleTime))
 	t.neighboursBelieve()
 }
@@ -231,7 +232,7 @@ func buriedLog(s *Scene) {
 	if s.Check(total.Quiet > 0, "of %d reports all are in the log", total.Reported) {
 		note(&s.result.Reported, "of %d reports %d are counted and not in the log", []any{total.Reported, total.Quiet})
 	}
-	t.shutOut("h1", "h3")
+	t.shutOut("h3")
 	s.Must(t.Settle(settleTime))
 }
 

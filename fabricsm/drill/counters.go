@@ -39,7 +39,7 @@ func resetCounters(s *Scene) {
 		return
 	}
 	s.Stopped("the class has no key: who shares a P_Key with a server can reset its counters, which is told within %v", counterPeriod)
-	t.shutOut("h1", "h3")
+	t.shutOut("h3")
 	s.Must(t.Settle(settleTime))
 }
 

@@ -53,7 +53,7 @@ func everyClass(s *Scene) {
 		return e.Kind == sm.BadPKey && e.Place == place && e.PKey == ib.DefaultPKeyLimited
 	}))
 	t.Reported(2*time.Second, "what shows no M_Key", t.wrongMKey("h1"))
-	t.shutOut("h1", "h3")
+	t.shutOut("h3")
 	s.Must(t.Settle(settleTime))
 	t.inOffice()
 }

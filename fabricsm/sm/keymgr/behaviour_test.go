@@ -412,6 +412,19 @@ func TestSwitchMembership(t *testing.T) {
 			}
 		}
 		e.checkKeys()
+		sets := 0
+		lossy := e.OnSend
+		e.OnSend = func(r *sm.Request) bool {
+			if r.MAD.Method() == mad.MethodSet {
+				sets++
+			}
+			return false
+		}
+		e.start()
+		e.settle(time.Minute)
+		if e.OnSend = lossy; sets != 0 {
+			t.Errorf("full members %v: %d Sets after a restart on a settled fabric", full, sets)
+		}
 		// Changed in the configuration, it is changed on the fabric.
 		e.SM.ClassKeys.FullSwitches = !full
 		e.start()
