@@ -1,10 +1,12 @@
 package sm_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
@@ -326,4 +328,62 @@ func (e *env) routeToSM(h *endPort) mad.Route {
 	}
 	e.t.Fatalf("no way from %s to the subnet manager", h.node.Name)
 	return mad.Route{}
+}
+
+// TestMixedRoutesTraceNobody: a host sends SMPs whose last part is routed by LID. The
+// path that the device reports ends at another switch, where the port of the same
+// number may be anybody's. Nobody is traced by it, nor acted upon.
+func TestMixedRoutesTraceNobody(t *testing.T) {
+	e, hs := guarded(t, 8, nil)
+	bad := &hs[0]
+	var victim *endPort // at another leaf, behind the port of the same number
+	for i := range hs {
+		if hs[i].peer != bad.peer && hs[i].pnum == bad.pnum {
+			victim = &hs[i]
+		}
+	}
+	if victim == nil {
+		t.Fatal("no host is behind the port of the same number of another leaf")
+	}
+	leaf := e.fab.PortInfo(victim.peer, 0)
+	way := mad.MakeRoute(bad.num)
+	e.guess(bad, 60, func(i int, m *sim.Forged) {
+		*m = *smp(mad.MethodGet, mad.AttrPortInfo, &way, 0)
+		m.MAD.SetDrDLID(leaf.LID)
+		m.MAD.SetMKey(ib.NewMKey(offered + uint64(i)))
+		m.MAD.SetTID(ib.TID(i))
+	})
+	e.run(10 * time.Second)
+	if n := e.fab.PortInfo(victim.peer, 0).MKeyViolations - leaf.MKeyViolations; n != 60 {
+		t.Fatalf("the other leaf counted %d, so nothing is proven", n)
+	}
+	for _, v := range e.listed(sm.BadMKey) {
+		if v.Traced || v.Place == victim.place {
+			t.Errorf("accused: %v", &v)
+		}
+	}
+	if u := acted(e.takeEvents()); u != nil {
+		t.Errorf("acted: %v", u)
+	}
+	e.wantOn(nil, hs)
+}
+
+// TestGuessingClassKeys: what a device has counted of wrong keys of a class is told
+// as guessing, too, by kind of key.
+func TestGuessingClassKeys(t *testing.T) {
+	e, hs := settledKeyed(t)
+	guid := hs[0].node.PortGUID(hs[0].num)
+	for range 3 {
+		e.step(&sm.ClassTrapJudged{Kind: keys.CCKey, GUID: guid, Counted: 8})
+		e.run(time.Second)
+	}
+	var counts []uint64
+	for _, ev := range e.takeEvents() {
+		if g, ok := ev.(*sm.KeyGuessing); ok && g.Kind == keys.CCKey && g.GUID == guid && g.Place == hs[0].place {
+			counts = append(counts, g.Count)
+		}
+	}
+	if !slices.Equal(counts, []uint64{16, 24}) {
+		t.Errorf("told with counts %v, want 16 and 24", counts)
+	}
 }
