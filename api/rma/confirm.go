@@ -234,12 +234,12 @@ func (s *Service) Cancel(ctx context.Context, actor, ticket string, in v1.RMACan
 	if err != nil {
 		return nil, err
 	}
-	state := kept.Value.state()
-	switch {
-	case state == rma.Replaced:
+	switch state := kept.Value.state(); state {
+	case rma.Replaced:
 		return nil, refuse(admission.Conflict, "rma_replaced", "confirm it, or roll the topology back: portcullis topospec rollback", "the new switch has its place already")
-	case state == rma.Accepted || state == rma.Cancelled:
+	case rma.Accepted, rma.Cancelled:
 		return nil, refuse(admission.Conflict, "rma_over", "portcullis topospec rma show "+ticket, "%s is %v", ticket, state)
+	default:
 	}
 	if err := s.dropDrafts(ctx, actor, st.rec, why); err != nil {
 		return nil, err

@@ -56,7 +56,8 @@ func (s *Service) look(ctx context.Context, kept *Record) (*stage, error) {
 		return st, err
 	}
 	if st.rec.Switch != nil {
-		return st, s.lookSwitch(st)
+		s.lookSwitch(st)
+		return st, nil
 	}
 	return st, s.lookAdapter(ctx, st)
 }
@@ -150,30 +151,29 @@ func (st *stage) attest(proof admission.Proof, now time.Time) {
 }
 
 // lookSwitch takes what is seen at the cables of a switch.
-func (s *Service) lookSwitch(st *stage) error {
+func (s *Service) lookSwitch(st *stage) {
 	w := st.rec.Switch
 	if w.State == rma.Replaced {
 		_, st.missing = s.opened(st)
-		return nil
+		return
 	}
 	if st.active.DeviceByGUID(w.New) == topospec.None {
 		st.missing = refuse(admission.Conflict, "window_gone", "cancel it, and begin again", "%v is not in the topology any more", w.New)
-		return nil
+		return
 	}
 	seen, err := s.candidates()
 	if err != nil {
 		st.missing = err
-		return nil
+		return
 	}
 	i := slices.IndexFunc(seen, func(c sighting) bool { return c.guid == w.New })
 	if i < 0 {
 		st.missing = refuse(admission.Conflict, "no_candidate", "cable the new switch as the old one was, and switch it on", "%v is not seen at any cable of %v", w.New, w.Old)
-		return nil
+		return
 	}
 	if err := w.Seen(seen[i].guid, s.now()); err != nil {
 		st.missing = explain(err)
 	}
-	return nil
 }
 
 // sighting is a device that the Subnet Manager holds as a candidate.

@@ -218,6 +218,15 @@ func (r *repair) confirms(ticket, want string) *v1.RMA {
 	return out
 }
 
+// problems gives what the Subnet Manager says stands in the way.
+func (r *repair) problems() []string {
+	s, err := r.olga.SM(r.t.Context())
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return s.Problems
+}
+
 // content reads what a revision says.
 func (r *repair) content(number uint64) *topospec.Revision {
 	r.t.Helper()
@@ -327,6 +336,9 @@ func TestRMAOfAdapter(t *testing.T) {
 	if pi := r.fab.PortInfo("h1", 1); pi.PortState > ib.PortInit || pi.LID != 0 {
 		t.Errorf("the new adapter is %v with LID %v before it was confirmed", pi.PortState, pi.LID)
 	}
+	if !r.fab.PortInfo("h1", 1).MKey.IsZero() {
+		t.Error("the new adapter has an M_Key before it was confirmed")
+	}
 	done := r.confirms("RMA-7", "accepted")
 	admitted()
 	r.again()
@@ -367,6 +379,10 @@ func TestRMAOfSwitch(t *testing.T) {
 	}
 	r.confirms("RMA-9", "open")
 	phase(t, r.olga, "h5", v1.PhaseAdmitted) // maintenance changes nothing
+	key := r.fab.PortInfo("h5", 1).MKey
+	if key.IsZero() {
+		t.Error("h5 has no M_Key")
+	}
 	if err := r.fab.SetGUIDs(leaf, spareSwitch, spareSwitch); err != nil {
 		t.Fatal(err)
 	}
@@ -394,6 +410,12 @@ func TestRMAOfSwitch(t *testing.T) {
 		return err == nil && h.Status.Phase == v1.PhaseAdmitted && strings.Contains(fmt.Sprintf("%+v", h), spareSwitch.String()), fmt.Sprintf("%+v %v", h, err)
 	})
 	r.namesOnly(done.Open, old, spareSwitch)
+	if now := r.fab.PortInfo("h5", 1).MKey; now != key {
+		t.Error("h5 has another M_Key than before")
+	}
+	eventually(t, "the M_Key of the new switch", func() (bool, string) {
+		return !r.fab.PortInfo(leaf, 0).MKey.IsZero(), fmt.Sprint(r.problems())
+	})
 	if sent, lost := stop(); sent < 100 || lost > 0 {
 		t.Errorf("the traffic of others: %d of %d packets were lost", lost, sent)
 	}

@@ -39,6 +39,30 @@ func TestRecordOption(t *testing.T) {
 	}
 }
 
+// TestRecordWithTopology: the declared topology is in the record, and what was decided by
+// it is decided again, without the file.
+func TestRecordWithTopology(t *testing.T) {
+	dir := t.TempDir()
+	law, file := filepath.Join(dir, "topoconfig.conf"), filepath.Join(dir, "sm.record")
+	const leaf, end = "0x0000000000100000,", ",1,Any,Active\n"
+	write(t, law, leaf+"1,0x0000000000200000"+end+leaf+"2,-,-,Any,Disabled\n"+leaf+"8,0x0000000000400000"+end)
+	if code, out, complaint := once(t, "--record", file, "--topology", law, "--topology-mode", "enforce"); code != exitOK || strings.Contains(complaint, "the record ends here") {
+		t.Fatalf("exit code %d: %s\n%s", code, complaint, out)
+	}
+	if err := os.Remove(law); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := record.Replay(f, recordedEngine)
+	if err != nil || r.Differs != nil || r.Ends != "" || r.Steps < 20 {
+		t.Errorf("replay: %v, %+v", err, r)
+	}
+}
+
 func recordedEngine(name string, options []byte) (route.Engine, error) {
 	engines, err := (&chain.Settings{}).Engines(name)
 	if err != nil {

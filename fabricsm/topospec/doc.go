@@ -13,6 +13,7 @@
 //
 //	topoconf    topoconfig.conf, the format of OpenSM and UFM
 //	native      our own form in JSON and YAML, which ends with counts and digest
+//	ndt         cabling plans of UFM's NDT plugin, which have names and no GUIDs
 //	discovered  what ibnetdiscover and netlists of ibsim say, as revision or fabric
 //	product     what is known of models: ports, labels, aggregation nodes, chips
 //	generate    a revision from a rack design and a manifest of GUIDs

@@ -248,7 +248,8 @@ func (r *Report) caution(in *Input, g Guard, do, format string, args ...any) {
 
 // promotion refuses a revision that would do more than the one in force does.
 func (r *Report) promotion(in *Input) {
-	next, now := in.Next.Revision().Policy.Mode, topospec.Observe
+	next := in.Next.Revision().Policy.Mode
+	var now topospec.Mode
 	switch {
 	case in.Ask != nil && in.Active != nil && in.Active.Digest() == in.Next.Digest():
 		return // a person promotes what is in force
