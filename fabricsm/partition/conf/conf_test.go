@@ -94,6 +94,7 @@ func TestParseRefuses(t *testing.T) {
 		{"switches", "A=1 : ALL_SWITCHES=full;", []string{`f:1: "ALL_SWITCHES=full": switches are not made members`}},
 		{"index 0", "A=1, indx0 : 7=full;", []string{"f:1: indx0: index 0"}},
 		{"default opened", "Default=0x7fff : ALL=full;", []string{`f:1: "ALL=full": only the Subnet Manager is a full member`}},
+		{"default opened to switches", "Default=0x7fff : ALL=limited, ALL_SWITCHES=full, SELF=full;", []string{`f:1: "ALL_SWITCHES=full": any host could send MADs to switches`}},
 		{"default opened to one", "0xffff : SELF=full, 7=full;", []string{`f:1: "7=full": only the Subnet Manager`}},
 		{"SM limited", "Default : ALL=limited;\nDefault : SELF;", []string{`f:2: "SELF": the Subnet Manager is always a full member`}},
 		{"several", "A=1 : x=full,\n y=full;\nB=2, z : ;", []string{"f:1: member", "f:2: member", "f:3: flag"}},
