@@ -5,8 +5,8 @@ import "math"
 // counters are the counters of a port. Traffic has two views, of 32 and of 64
 // bits, and each is reset by itself.
 type counters struct {
-	portCounters // errors; its traffic is made by short
-	traffic      traffic
+	traffic      traffic // first: see port
+	portCounters         // errors; its traffic is made by short
 
 	cleared         [4]uint64 // traffic at the last reset of the 32-bit counters
 	clearedExtended [8]uint64 // and of the 64-bit ones

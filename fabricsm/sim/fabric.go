@@ -90,7 +90,10 @@ type Stats struct {
 
 // node is a switch, CA or router.
 type node struct {
-	fabric      *Fabric
+	fabric *Fabric
+	sw     *forwarding // nil: not a switch
+	ports  []*port     // by number; [0] is nil but for a switch
+
 	name        string
 	description mad.NodeDescription
 	typ         ib.NodeType
@@ -98,8 +101,6 @@ type node struct {
 	systemGUID  ib.GUID
 	vendor      uint32
 	device      uint16
-	ports       []*port // by number; [0] is nil but for a switch
-	sw          *forwarding
 	fault       *Fault      // nil: that of the fabric
 	own         *Device     // nil: that of the fabric
 	sm          *mad.SMInfo // of a subnet manager that the fabric itself plays, nil: none
@@ -112,8 +113,12 @@ type node struct {
 
 // port is one port of a node.
 type port struct {
-	node *node
-	num  ib.PortNum
+	// What every packet on its way touches comes first, in one line of the cache.
+	node     *node
+	peer     *port // the other end of the link while it is up
+	num      ib.PortNum
+	counters counters
+
 	guid ib.GUID
 	link netlist.Link
 
@@ -121,7 +126,6 @@ type port struct {
 
 	cable *port // where the netlist's cable ends; nil: none
 	was   *port // where its last cable ended that was pulled out
-	peer  *port // the other end of the link while it is up
 
 	info     mad.PortInfo
 	image    [mad.DataSize]byte // info as on the wire
@@ -133,12 +137,11 @@ type port struct {
 	notices   noticeQueue
 	classes   [keyClasses]*classAgent // of an end port, made when first asked
 
-	pkeys    []byte                          // P_Key table, big-endian
-	guids    [guidBlocks * mad.DataSize]byte // one block
-	slToVL   [][slToVLSize]byte              // by input port of a switch; one for others
-	vlArb    [4][mad.DataSize]byte
-	counters counters
-	held     int // SMPs in its buffers
+	pkeys  []byte                          // P_Key table, big-endian
+	guids  [guidBlocks * mad.DataSize]byte // one block
+	slToVL [][slToVLSize]byte              // by input port of a switch; one for others
+	vlArb  [4][mad.DataSize]byte
+	held   int // SMPs in its buffers
 }
 
 // New makes a fabric of the default options in which every cable of the list
