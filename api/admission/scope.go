@@ -48,6 +48,7 @@ const (
 	codeOutOfScope  = "p_key_out_of_scope" // because of a Scope
 	codeInUse       = "cluster_in_use"
 	codeFullRefused = "full_membership_refused"
+	codeReserved    = "p_key_reserved"
 )
 
 // inScope refuses a cluster that the credential has nothing to do with.
@@ -64,7 +65,7 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 	scope := scopeOf(ctx)
 	switch {
 	case !k.Valid() || k.Base() == ib.DefaultPKeyLimited:
-		return refusal(Invalid, "p_key_reserved", "leave it out, and the service chooses one", "P_Key %v is reserved", k)
+		return refusal(Invalid, codeReserved, "leave it out, and the service chooses one", "P_Key %v is reserved", k)
 	case scope == nil:
 		return refusal(Refused, codeOutOfScope, "leave it out, and the service chooses one; or give the credential p_keys",
 			"P_Key %v is named, and this credential has no range of them", k)
@@ -72,7 +73,7 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 		return refusal(Refused, codeOutOfScope, "name one of these, or none",
 			"P_Key %v is named, and this credential has only those of %v", k, scope)
 	case k.Base() < s.o.PKeyFirst.Base() || k.Base() > s.o.PKeyLast.Base() || slices.Contains(s.o.PKeyReserved, k.Base()):
-		return refusal(Invalid, "p_key_reserved", "name another one, or none", "P_Key %v is not one that this service gives out", k)
+		return refusal(Invalid, codeReserved, "name another one, or none", "P_Key %v is not one that this service gives out", k)
 	default:
 		return nil
 	}
@@ -82,7 +83,7 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 // is not his, one of a kind a minute, and gives it back.
 func (s *Service) noteRefusal(ctx context.Context, c change, err error) error {
 	no, ok := err.(*Error)
-	if !ok || no.Code != codeOutOfScope && no.Code != codeInUse && no.Code != codeFullRefused {
+	if !ok || !slices.Contains([]string{codeOutOfScope, codeInUse, codeFullRefused, codeReserved}, no.Code) {
 		return err
 	}
 	s.o.Log.Warn("refused", "actor", c.actor, "action", c.action, "object", c.object, "code", no.Code, "detail", no.Detail)

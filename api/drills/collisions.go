@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 )
 
@@ -38,6 +39,26 @@ func chosenPKey(s *drill.Scene) {
 	v.refused("p_key_out_of_scope", "slurm", "DELETE", "/v1/clusters/acme", "")
 	v.refused("p_key_out_of_scope", "ops", "POST", "/v1/clusters", fmt.Sprintf(name, "0x0100"))
 	v.jobs()
+}
+
+// reservedKeys is the part of T3 that asks the service.
+func reservedKeys(s *drill.Scene) {
+	v := newSite(s, options{credentials: []credential{{name: "ops"}, {name: "all", pkeys: []string{"0x0001-0x7ffe"}}}})
+	v.must("ops", "POST", "/v1/tenants", `{"name":"acme"}`)
+	s.Tried("a credential with every P_Key there is asks the service for the default partition, in each form, and in ways in which nobody writes a P_Key")
+	v.mark()
+	for _, key := range []string{"0x7fff", "0xffff", "0x0000", "0x8000"} {
+		v.refused("p_key_reserved", "all", "POST", "/v1/clusters", `{"name":"default","tenant":"acme","p_key":"`+key+`"}`)
+	}
+	v.audit("all", "cluster.create", "p_key_reserved")
+	for _, odd := range []string{`"32767"`, `32767`, `"0x17fff"`, `"-1"`, `"0x7fff,0x1"`} {
+		a := v.call("all", "POST", "/v1/clusters", `{"name":"default","tenant":"acme","p_key":`+odd+`}`)
+		s.Check(!a.good(), "the service takes the P_Key %s", odd)
+	}
+	v.must("all", "POST", "/v1/clusters", `{"name":"mine","tenant":"acme"}`)
+	v.admit("all", "mine", "h1", "h5")
+	s.Check(v.Fabric.PKeyAt("h1", 1, 0) == ib.DefaultPKeyLimited, "h1 has the default P_Key as %v", v.Fabric.PKeyAt("h1", 1, 0))
+	s.Check(!v.delivered("h1", "h2", ib.DefaultPKeyFull), "h1 reaches h2 over the default partition")
 }
 
 // attempt goes on with a host as if its assignment had been taken.

@@ -9,6 +9,7 @@ import (
 // All lists all drills, in the order of their threats.
 func All() []drill.Drill {
 	return drill.Replace(drill.All(), []drill.Drill{
+		{ID: "T3", Threat: "ask for full membership of the default partition", Play: inTurn(ofFabric("T3"), reservedKeys)},
 		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Play: chosenPKey},
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: inTurn(ofFabric("T15"), fullUse)},
 		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Play: deletedPartition},

@@ -133,15 +133,20 @@ func partitionControls() []Carried {
 
 // ParseControl gives the control of a list that has a name.
 func ParseControl(list []Carried, name string) (Control, error) {
-	var names []string
+	var near []string
 	for _, c := range list {
 		if string(c.Name) == name {
 			return c.Name, nil
 		}
-		names = append(names, string(c.Name))
+		if name != "" && (strings.Contains(string(c.Name), name) || strings.Contains(name, string(c.Name))) {
+			near = append(near, string(c.Name))
+		}
 	}
-	slices.Sort(names)
-	return "", fmt.Errorf("no control %q: want one of %s", name, strings.Join(names, ", "))
+	slices.Sort(near)
+	if len(near) > 0 {
+		return "", fmt.Errorf("no control %q; is it %s?", name, strings.Join(near, " or "))
+	}
+	return "", fmt.Errorf("no control %q: drill list names all %d", name, len(list))
 }
 
 // weaken switches controls off.

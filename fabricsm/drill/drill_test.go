@@ -119,6 +119,16 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// TestParseControl: a name that is nearly right is told with those that it may mean.
+func TestParseControl(t *testing.T) {
+	for name, want := range map[string]string{"m_key": "", "mkey": "names all", "key_leas": "is it key_leases?", "m_keys": "is it m_key?", "": "names all"} {
+		got, err := ParseControl(Controls(), name)
+		if want == "" && (err != nil || string(got) != name) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
 // TestReport shows how results are told.
 func TestReport(t *testing.T) {
 	took := Seconds(1500000)

@@ -60,8 +60,8 @@ func smpFlood(s *Scene) {
 	var floods []*sim.Flood
 	flooded := t.SwitchPort("h7", 1)
 	seen := t.violations(t.SwitchPort("h8", 1).Node)
-	t.Attack()
 	for _, host := range []string{"h8", "h7"} {
+		t.Attack()
 		for _, to := range []string{t.SwitchPort(host, 1).Node, "sm"} {
 			m := sim.Forged{SLID: t.LID(host), DLID: ib.PermissiveLID}
 			way := t.route(host, to)

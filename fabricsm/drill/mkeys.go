@@ -1,14 +1,21 @@
 package drill
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"time"
+
+	"filippo.io/age"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/vault"
+	"portcullis/fabricsm/vault/escrow"
 )
 
 // mkeyDrills are those of the life of an M_Key, T44 to T52.
@@ -256,7 +263,7 @@ func lostKeys(s *Scene) {
 	t := s.Site(hourly())
 	t.Victim("h1", "h2")
 	t.Run(90 * time.Minute)
-	s.Tried("all records of keys are lost after a rotation; the kit has the master, the epochs and the places")
+	s.Tried("all records of keys are lost after a rotation; there is an escrow kit, and who can open it")
 	t.Attack()
 	before := t.state()
 	t.Crash()
@@ -276,8 +283,8 @@ func lostKeys(s *Scene) {
 	}
 }
 
-// recovered is what is saved, with the keys as an escrow kit gives them: derived
-// anew from the master, the epoch and the GUID.
+// recovered is what is saved, with the keys as an escrow kit gives them that is opened
+// by its recipient.
 func (t *Site) recovered() (out []sm.Fact) {
 	for _, f := range t.Facts() {
 		if f.Key == nil {
@@ -287,11 +294,19 @@ func (t *Site) recovered() (out []sm.Fact) {
 	if t.options.NoEscrow {
 		return out
 	}
-	kit := keys.Derived{Master: t.scene.Master()}
-	for _, rec := range sm.KeyRecords(t.Facts()) {
-		h, err := kit.Make(rec.Kind, rec.GUID, rec.Current.Epoch, rec.Current.Since)
-		t.scene.Must(err)
-		out = append(out, sm.KeyFactOf(keys.Record{Kind: rec.Kind, GUID: rec.GUID, Place: rec.Place, Current: h}))
+	s := t.scene
+	check, err := vault.DrawCheckKey(rand.NewChaCha8([32]byte{50, byte(s.Seed())}))
+	s.Must(err)
+	id, err := age.GenerateX25519Identity()
+	s.Must(err)
+	var kit bytes.Buffer
+	s.Must(escrow.Create(&kit, &escrow.Contents{
+		Fabric: "drill", Made: stage.Epoch.Add(t.Now()), Master: s.Master(), Check: check, Records: sm.KeyRecords(t.Facts()),
+	}, id.Recipient()))
+	opened, err := escrow.Open(&kit, id)
+	s.Must(err)
+	for _, rec := range opened.Records {
+		out = append(out, sm.KeyFactOf(rec))
 	}
 	return out
 }

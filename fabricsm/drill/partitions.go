@@ -189,6 +189,8 @@ func lostPartitions(s *Scene) {
 	t.Attack()
 	t.Crash()
 	t.Start()
+	t.Until(10*time.Second, func() bool { return t.View() != nil })
+	t.Counted(t.View() != nil && !t.View().Intent, "the manager's state says that no intent has come")
 	t.Run(25 * time.Second)
 	for _, f := range t.victims {
 		f.Stop() // up to here the tables were left as they were found
@@ -204,7 +206,6 @@ func lostPartitions(s *Scene) {
 		s.Check(r.Fate != sim.Delivered, "h1 reaches h2 with P_Key %v", k)
 	}
 	s.Stopped("tables are left as they are for a while, and then nobody is in any tenant's partition")
-	t.Counted(!t.View().Intent, "the manager's state says that no intent has come")
 }
 
 // onlyLimited demands that hosts are limited members of the default partition.

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/sim"
@@ -82,11 +83,19 @@ func silent(s *Scene, tried string, hosts []string, do func(*Site)) {
 	for _, h := range hosts {
 		place := t.Place(h, 1)
 		t.mark = mark
-		t.Reported(10*time.Second, "that nothing answers at "+place.String(), is(func(e *sm.NodeUnreachable) bool { return e.Place == place }))
+		guid := t.GUID(h, 1)
+		t.Reported(10*time.Second, "who does not answer at "+place.String()+" any more", is(func(e *sm.NodeUnreachable) bool {
+			return e.Place == place && slices.Contains(e.Keyed, guid) && e.Where != "" && e.Declared != ""
+		}))
 		if t.Isolated(time.Second, "port "+place.String()+" is closed", func() bool { return !t.Open(h) }) {
 			s.Stopped("no key is tried on a device that it is not for, so nothing answers at %v, and the port stays closed", place)
 		}
 	}
+	one, other := t.Place(hosts[0], 1), t.Place(hosts[1], 1)
+	t.mark = mark
+	t.Reported(10*time.Second, "that the two belong together", is(func(e *sm.NodeUnreachable) bool {
+		return e.Place == one && e.With == other || e.Place == other && e.With == one
+	}))
 	t.Run(time.Minute)
 	for _, h := range t.Since(mark) {
 		e, ok := h.Event.(*sm.KeyExposed)

@@ -61,6 +61,8 @@ type Core struct {
 	growth   growth
 	law      law
 
+	deadLinks []silentLink // that fell silent last, of devices with M_Keys
+
 	// told
 	out       Output
 	unsettled bool

@@ -97,6 +97,13 @@ type Routed struct {
 type NodeUnreachable struct {
 	GUID  ib.GUID  // zero: the node has never answered
 	Place ib.Place // link behind which it is
+
+	// Of a link behind which nobody answers although devices with M_Keys belong
+	// there: whoever is there may have a key of its own, and is not shown theirs.
+	Keyed    []ib.GUID // end ports under whose keys it was asked, by GUID
+	Where    string    // the place as it is declared: rack, unit, device and port; "" if it is not
+	Declared string    // who belongs there, in the same words
+	With     ib.Place  // another such link that fell silent at about the same time; zero: none
 }
 
 // NodeBack says that a node that did not answer answers again.
@@ -244,13 +251,6 @@ func (e *RouteRefused) String() string {
 
 func (e *Routed) String() string {
 	return fmt.Sprintf("%s routes %d LIDs over %d switches", e.Engine, e.LIDs, e.Switches)
-}
-
-func (e *NodeUnreachable) String() string {
-	if e.GUID == 0 {
-		return fmt.Sprintf("nothing answers behind %v although the link is up", e.Place)
-	}
-	return fmt.Sprintf("node %v behind %v does not answer", e.GUID, e.Place)
 }
 
 func (e *NodeBack) String() string { return fmt.Sprintf("node %v answers again", e.GUID) }

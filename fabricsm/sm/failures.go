@@ -220,13 +220,6 @@ func (c *Core) noProbe(r *request) {
 	c.after(pt.pause, timerRetry, ref{clsProbe, int32(p)})
 }
 
-func (c *Core) tellUnreachable(p topo.PortID) {
-	if !c.ports[p].told {
-		c.ports[p].told = true
-		c.problem(problemKey{kind: deadLink, place: c.placeOf(p)}, &NodeUnreachable{Place: c.placeOf(p)})
-	}
-}
-
 // silence stops asking a node that does not answer, but for a probe now and
 // then over the ways it has.
 func (c *Core) silence(id topo.NodeID) {

@@ -73,6 +73,19 @@ func (s *Stage) StepKeys(in keymgr.Input) {
 	}
 }
 
+// alsoKeys hands on what operators tell both managers of keys.
+func (s *Stage) alsoKeys(in sm.Input) {
+	switch in := in.(type) {
+	case *sm.ReleaseKeys:
+		s.StepKeys(&keymgr.Release{})
+	case *sm.ResumeKeys:
+		s.StepKeys(&keymgr.Resume{})
+	case *sm.RetireKey:
+		s.StepKeys(&keymgr.Retire{GUID: in.GUID})
+	default:
+	}
+}
+
 // KeyStatus is the last that the manager of the keys of classes told of itself, nil
 // before the first.
 func (s *Stage) KeyStatus() *keymgr.Status { return s.keys.status }

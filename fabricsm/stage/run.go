@@ -97,6 +97,7 @@ func (s *Stage) Step(in sm.Input) {
 		s.StepKeys(&keymgr.Seen{View: out.View})
 		s.stepCounters(&counterwatch.Seen{View: out.View})
 	}
+	s.alsoKeys(in)
 	if s.OnStep != nil {
 		s.OnStep()
 	}
