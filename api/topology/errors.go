@@ -55,7 +55,7 @@ func invalid(name string, err error) error {
 
 // flat gives the errors that were joined into one.
 func flat(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // joined errors have no type to ask for
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []error
 		for _, e := range joined.Unwrap() {
 			out = append(out, flat(e)...)
