@@ -9,9 +9,11 @@ import (
 
 // keysFollow moves the M_Keys of adapters that another revision has at another switch
 // port: a recabled host, and every host of a switch that was replaced. Who approved the
-// revision has said where they belong; without it they would answer nobody there.
-func (c *Core) keysFollow(was, now *topospec.Spec) {
-	if !c.cfg.MKey.on() {
+// revision has said where they belong; without it they would answer nobody there. A
+// topology that is only observed moves nothing where devices have their keys by where
+// they are seen.
+func (c *Core) keysFollow(was, now *topospec.Spec, m topospec.Mode) {
+	if !c.cfg.MKey.on() || c.cfg.MKey.Places != PlacesDeclared && m != topospec.Enforce {
 		return
 	}
 	var moves []MoveKey

@@ -97,3 +97,29 @@ func TestKeysFollowTheRevision(t *testing.T) {
 		})
 	}
 }
+
+// TestObservedTopologyMovesNoKeys: devices have their keys where they are seen, and a
+// revision that is only observed has two of them elsewhere: it locks nobody out.
+func TestObservedTopologyMovesNoKeys(t *testing.T) {
+	l := tree(t, 7, 8)
+	cfg := keyed(t)
+	cfg.MKey.Places = sm.PlacesSeen
+	cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: topospec.Observe}
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, 1)
+	e.start()
+	e.want(sm.Intent{Revision: 1})
+	e.mustSettle(time.Minute)
+	wrong := law(t, l, func(r *topospec.Revision) {
+		hs := hosts(e.list)
+		a, b := hostEnd(r, hs[0].node.GUID), hostEnd(r, hs[5].node.GUID)
+		*a, *b = *b, *a
+	})
+	e.step(&sm.TopologySet{Spec: wrong, Mode: topospec.Observe, By: "ada"})
+	e.run(time.Minute)
+	for _, h := range hosts(l) {
+		if at := e.keys[h.node.PortGUID(1)].Place; at != h.place {
+			t.Errorf("the key of %s is bound to %v, want %v", h.node.Name, at, h.place)
+		}
+	}
+	e.checkKeys()
+}

@@ -40,7 +40,7 @@ func (c *Core) setTopology(in *TopologySet) {
 	case l.silent:
 		was := l.judge.Spec()
 		l.judge.Activate(in.Spec)
-		c.keysFollow(was, in.Spec)
+		c.keysFollow(was, in.Spec, in.Mode)
 	}
 	l.trial = in.Mode == topospec.Enforce && !began
 	c.lawChanges()
