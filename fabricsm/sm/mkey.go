@@ -385,10 +385,6 @@ func (c *Core) toldKey(p topo.PortID, ni *mad.NodeInfo) {
 	shown := c.mkeys.shown.to[p]
 	delete(c.mkeys.shown.to, p)
 	for _, guid := range shown {
-		mute := c.wasMute(p, guid)
-		if guid == ni.PortGUID && mute && c.keptKey(guid) {
-			c.expose(guid, exposedKey)
-		}
 		if guid != ni.PortGUID && c.mkeys.book.Ring(keys.MKey, guid) != nil && !c.mkeys.shown.told[guid] {
 			c.mkeys.shown.told[guid] = true
 			c.event(&KeyExposed{GUID: guid, Place: c.placeOf(p), To: ni.PortGUID})

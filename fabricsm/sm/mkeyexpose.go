@@ -62,7 +62,7 @@ func (c *Core) expose(guid ib.GUID, to exposure) {
 func (c *Core) renewKey(p topo.PortID, r *keys.Ring) {
 	guid := c.guidOf(p)
 	x := c.mkeys.exposed[guid]
-	if x == notExposed || !c.verified(p) || !c.writing() {
+	if x == notExposed || !c.verified(p) || !c.writing() || c.mkeys.releasing {
 		return
 	}
 	rec := r.Record()

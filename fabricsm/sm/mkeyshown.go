@@ -14,7 +14,7 @@ import (
 // seen: it gets another key when it is back, before it gets anything else. Seen it has
 //
 //   - who answered a probe under it with another GUID (toldKey),
-//   - who was silent to such probes, on a link that was up (nobodyTold),
+//   - who was silent to such probes (nobodyTold),
 //   - who may have been there already when the last requests went out, before the loss
 //     of the link became known (lostKey).
 
@@ -26,12 +26,11 @@ const lossTime = time.Second
 type showing struct {
 	at   []uint32                  // by topo.PortID: when the last request under its key went out, in milliseconds, 0 for never
 	to   map[topo.PortID][]ib.GUID // probed: whose keys were shown since an answer came from there
-	mute map[topo.PortID][]ib.GUID // probed: of which to somebody who was silent
 	told map[ib.GUID]bool          // keys that somebody else has seen for certain, and not given out anew
 }
 
 func newShowing() showing {
-	return showing{told: make(map[ib.GUID]bool), to: make(map[topo.PortID][]ib.GUID), mute: make(map[topo.PortID][]ib.GUID)}
+	return showing{told: make(map[ib.GUID]bool), to: make(map[topo.PortID][]ib.GUID)}
 }
 
 // showsKey notes that a request under the key of an end port goes out.
@@ -50,27 +49,14 @@ func (c *Core) showsTo(p topo.PortID, guid ib.GUID) {
 	}
 }
 
-// nobodyTold takes that no probe of a port was answered, although it has a link.
+// nobodyTold takes that no probe of a port was answered: somebody may be there and
+// listen.
 func (c *Core) nobodyTold(p topo.PortID) {
-	s := &c.mkeys.shown
-	for _, guid := range s.to[p] {
-		if !slices.Contains(s.mute[p], guid) {
-			s.mute[p] = append(s.mute[p], guid)
+	for _, guid := range c.mkeys.shown.to[p] {
+		if c.keptKey(guid) {
+			c.expose(guid, exposedKey)
 		}
 	}
-}
-
-// wasMute reports that a key was shown behind a port to somebody who was silent, and
-// forgets it.
-func (c *Core) wasMute(p topo.PortID, guid ib.GUID) bool {
-	s := &c.mkeys.shown
-	if !slices.Contains(s.mute[p], guid) {
-		return false
-	}
-	if s.mute[p] = slices.DeleteFunc(s.mute[p], func(g ib.GUID) bool { return g == guid }); len(s.mute[p]) == 0 {
-		delete(s.mute, p)
-	}
-	return true
 }
 
 // lostKeys takes that a link is known to be gone: of an adapter, or the one over which
@@ -101,7 +87,6 @@ func (c *Core) lostKey(p topo.PortID) {
 func (c *Core) forgetShown(p topo.PortID) {
 	s := &c.mkeys.shown
 	delete(s.to, p)
-	delete(s.mute, p)
 	if int(p) < len(s.at) {
 		s.at[p] = 0
 	}

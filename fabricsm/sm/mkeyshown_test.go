@@ -102,6 +102,8 @@ func TestKeyShownToASilentListener(t *testing.T) {
 	if !shown[was] {
 		t.Fatal("the key was not shown, so nothing is proven")
 	}
+	e.start() // that it was shown outlasts the subnet manager
+	e.run(100 * time.Millisecond)
 	e.hostile = nil
 	e.run(2 * time.Minute)
 	e.mustSettle(time.Minute)

@@ -67,13 +67,21 @@ func (k *keyedRun) run(t *testing.T, cfg sm.Config) []byte {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	inputs := make(chan sm.Input, 3)
+	said := false
 	rotations := 0
 	err = driver.Run(ctx, driver.Options{
-		Port: port, Store: &k.store, Record: record.NewWriter(&file, 1<<30, noFailure(t)), Core: cfg,
+		Port: port, Store: &k.store, Record: record.NewWriter(&file, 1<<30, noFailure(t)), Core: cfg, Inputs: inputs,
 		OnView: func(v *sm.View) {
 			if v.Settled {
 				k.note()
 				k.attack(t)
+				if !said {
+					said = true
+					inputs <- &sm.LendKey{GUID: k.list.Find("h3").PortGUID(1), Until: time.Now().Add(20 * time.Second), To: "a tool"}
+					inputs <- &sm.MoveKey{GUID: k.list.Find("h3").PortGUID(1)}
+					inputs <- &sm.RetireKey{GUID: k.list.Find("h3").PortGUID(1)}
+				}
 			}
 		},
 		OnEvent: func(e sm.Event) {

@@ -262,6 +262,8 @@ func others() map[string]func() sm.Input {
 		"sm.ReleaseKeys":     func() sm.Input { return &sm.ReleaseKeys{} },
 		"sm.ResumeKeys":      func() sm.Input { return &sm.ResumeKeys{} },
 		"sm.MoveKey":         func() sm.Input { return &sm.MoveKey{} },
+		"sm.LendKey":         func() sm.Input { return &sm.LendKey{} },
+		"sm.RetireKey":       func() sm.Input { return &sm.RetireKey{} },
 		"sm.IntentSet":       func() sm.Input { return &sm.IntentSet{} },
 		"sm.IntentChanged":   func() sm.Input { return &sm.IntentChanged{} },
 		"sm.TopologyRelease": func() sm.Input { return &sm.TopologyRelease{} },
