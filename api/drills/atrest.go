@@ -47,7 +47,7 @@ func readKeys(s *drill.Scene) {
 
 	s.Tried("somebody steals the store with all that it ever held, the log, an escrow kit, and all that the API answers; he looks for the keys that devices have or had, in every form, and tries what he finds")
 	v.mark()
-	places := v.sinks(root, random)
+	places := v.sinks(root)
 	for _, secret := range v.secrets() {
 		for _, name := range slices.Sorted(maps.Keys(places)) {
 			if form := leaked(places[name], secret); form != "" {
@@ -142,7 +142,7 @@ func (v *site) live() (out []ib.MKey) {
 }
 
 // sinks are all places where somebody may look.
-func (v *site) sinks(root vault.Root, random *rand.ChaCha8) map[string][]byte {
+func (v *site) sinks(root vault.Root) map[string][]byte {
 	s := v.scene
 	for _, path := range []string{"/v1/fabric", "/v1/sm", "/v1/fabric/keys", "/v1/fabric/keys/devices", "/v1/hosts", "/metrics", "/metrics/fabric"} {
 		s.Check(v.call("ops", "GET", path, "").good(), "GET %s is not answered", path)

@@ -98,8 +98,7 @@ func (k *Ops) sealedOf(guid ib.GUID) ([]string, error) {
 
 // RetireKeys implements api.KeyOperator.
 func (k *Ops) RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) (*v1.FabricKeys, error) {
-	now, err := k.managed(ctx)
-	if err != nil {
+	if _, err := k.managed(ctx); err != nil {
 		return nil, err
 	}
 	if err := k.retirable(r.GUID); err != nil {
@@ -109,15 +108,11 @@ func (k *Ops) RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) 
 		return nil, err
 	}
 	k.Log.Warn("an operator says that a device left for good", "guid", r.GUID, "actor", cmp.Or(actor, "local socket"))
-	err = k.Apply(ctx, &sm.RetireKey{GUID: r.GUID}, func() (bool, error) {
-		gone, err := k.Seen.Retired(r.GUID)
-		return gone, err
-	})
+	err := k.Apply(ctx, &sm.RetireKey{GUID: r.GUID}, func() (bool, error) { return k.Seen.Retired(r.GUID) })
 	if err != nil {
 		return nil, err
 	}
-	now, err = k.Seen.Keys(ctx)
-	return now, err
+	return k.Seen.Keys(ctx)
 }
 
 // retirable refuses a device that is there, and one that never had a key.
