@@ -35,6 +35,7 @@ var access = map[string]string{
 	"GET /v1/sm/progress":                           "viewer",
 	"GET /v1/fabric/overview":                       "viewer",
 	"GET /v1/fabric/health":                         "viewer",
+	"GET /v1/fabric/topology":                       "viewer",
 	"GET /v1/fabric/violations":                     "viewer",
 	"POST /v1/fabric/health":                        "operator",
 	"GET /v1/fabric/keys":                           "viewer",

@@ -30,6 +30,8 @@ type FabricReader interface {
 	DeviceKeys(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricKey], error)
 	// Violations lists what was reported of wrong keys and forged traps.
 	Violations(ctx context.Context, q v1.ViolationQuery) (*v1.Page[v1.FabricViolation], error)
+	// Differing lists where the fabric is not as the declared topology has it.
+	Differing(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.TopospecPort], error)
 	Tables(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricTable], error)
 	Table(ctx context.Context, node string, q v1.PageQuery) (*v1.Page[v1.FabricEntry], error)
 	// Dump gives what writes the fabric in a format, to be called once.
@@ -124,6 +126,10 @@ func (s *Server) seenRoutes(a huma.API) {
 	read(s, a, "list-violations", "/v1/fabric/violations", "List what was reported of wrong keys and forged traps, with who did it, a page at a time",
 		func(r FabricReader, ctx context.Context, in *violationsInput) (*v1.Page[v1.FabricViolation], error) {
 			return r.Violations(ctx, in.ViolationQuery)
+		})
+	read(s, a, "list-differing", "/v1/fabric/topology", "List switch ports at which the fabric is not as declared, a page at a time",
+		func(r FabricReader, ctx context.Context, in *pageInput) (*v1.Page[v1.TopospecPort], error) {
+			return r.Differing(ctx, in.PageQuery)
 		})
 	s.healthRoutes(a)
 	s.keyRoutes(a)

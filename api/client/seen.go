@@ -68,6 +68,11 @@ func (c *Client) Violations(ctx context.Context, q v1.ViolationQuery) iter.Seq2[
 	return pages[v1.FabricViolation](ctx, c, "/v1/fabric/violations", v.page(q.PageQuery))
 }
 
+// Differing gives where the fabric is not as the declared topology has it, page by page.
+func (c *Client) Differing(ctx context.Context, q v1.PageQuery) iter.Seq2[*v1.Page[v1.TopospecPort], error] {
+	return pages[v1.TopospecPort](ctx, c, "/v1/fabric/topology", query{}.page(q))
+}
+
 // MarkHealth says what the operator thinks of the health of a place.
 func (c *Client) MarkHealth(ctx context.Context, m v1.HealthMark) (*v1.FabricHealth, error) {
 	var out v1.FabricHealth

@@ -14,7 +14,7 @@ import (
 
 func (a *app) fabricCommand() *cobra.Command {
 	c := group("fabric", "See the fabric as the subnet manager sees it", a.fabricShow(), a.fabricNodes(), a.fabricPorts(),
-		a.fabricLinks(), a.fabricRoute(), a.fabricLFTs(), a.fabricDump(), a.fabricDiff(), a.fabricHealth(), a.fabricViolations(),
+		a.fabricLinks(), a.fabricRoute(), a.fabricLFTs(), a.fabricDump(), a.fabricDiff(), a.fabricHealth(), a.fabricViolations(), a.fabricTopology(),
 		a.fabricKeys(), a.fabricReleaseKeys())
 	c.Long = `See the fabric as the subnet manager sees it.
 

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+)
+
+func (a *app) fabricTopology() *cobra.Command {
+	return &cobra.Command{
+		Use: "topology", Short: "List where the fabric is not as the declared topology has it", Args: operands(),
+		Long: `List switch ports at which the fabric is not as the declared topology has it: what is
+there, what belongs there, and what is done about it. portcullis topospec status tells
+which topology is in force.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			page, err := gather(c.Differing(cmd.Context(), v1.PageQuery{Limit: v1.MaxPage}))
+			if err != nil {
+				return err
+			}
+			return list(a, page, "the fabric is as declared, or nothing is", differingHeader, differingRow)
+		},
+	}
+}
+
+var differingHeader = []string{"AT", "VERDICT", "STATE", "WOULD", "THERE IS", "EXPECTED", "HOST", "TENANT", "WHERE", "SINCE"}
+
+func differingRow(p *v1.TopospecPort) []string {
+	state := p.State
+	if p.Page {
+		state += ", look at once"
+	}
+	return []string{p.At, p.Verdict, state, p.Would, p.Seen, p.Expected, p.Host, p.Tenant, p.Where, stamp(p.Since)}
+}
