@@ -96,21 +96,21 @@ func TestKeysReachTheCore(t *testing.T) {
 		err  string
 	}{
 		{"no root", func(*keysConfig) {}, sm.MKeyConfig{}, 0, ""},
-		{"a root", func(c *keysConfig) { c.Root = "root" }, sm.MKeyConfig{Protection: 2, Places: sm.PlacesSeen, Rotation: keys.DefaultRotation()}, 0, ""},
-		{"a root, and M_Keys off", func(c *keysConfig) { c.Root, c.MKey, c.VSKey = "root", keyIgnore, keyEnable }, sm.MKeyConfig{Places: sm.PlacesSeen}, sm.KeyEnabled, ""},
+		{"a root", func(c *keysConfig) { c.Root = "root" }, sm.MKeyConfig{Protection: 2, Places: sm.PlacesAuto, Rotation: keys.DefaultRotation()}, 0, ""},
+		{"a root, and M_Keys off", func(c *keysConfig) { c.Root, c.MKey, c.VSKey = "root", keyIgnore, keyEnable }, sm.MKeyConfig{Places: sm.PlacesAuto}, sm.KeyEnabled, ""},
 		{"taken off", func(c *keysConfig) {
 			c.Root, c.MKey, c.MKeyLease, c.RotationPeriod = "root", keyDisable, time.Minute, 0
 		}, sm.MKeyConfig{
-			Protection: 2, Lease: 60, Places: sm.PlacesSeen, Rotation: keys.RotationConfig{Grace: time.Hour, Window: 16}, Release: true,
+			Protection: 2, Lease: 60, Places: sm.PlacesAuto, Rotation: keys.RotationConfig{Grace: time.Hour, Window: 16}, Release: true,
 		}, 0, ""},
 		{"no such root", func(c *keysConfig) { c.Root = "nowhere" }, sm.MKeyConfig{}, 0, "nowhere"},
 		{"taken over", func(c *keysConfig) { c.Root, c.Import, c.ImportOptions = "root", ".", "opensm.conf" }, sm.MKeyConfig{
-			Protection: 2, Places: sm.PlacesSeen, Rotation: keys.DefaultRotation(), Import: &sm.KeyImport{
+			Protection: 2, Places: sm.PlacesAuto, Rotation: keys.DefaultRotation(), Import: &sm.KeyImport{
 				Keys:   map[ib.GUID]keys.Key{0x100000: keys.New(keystest.Planted(0))},
 				Single: keys.New(keystest.Planted(1)), Behind: map[ib.Place]ib.GUID{{Switch: 0x100000, Port: 1}: 0x200001},
 			},
 		}, 0, ""},
-		{"keys of classes taken over", func(c *keysConfig) { c.Root, c.MKey, c.VSKey, c.Import = "root", keyIgnore, keyEnable, "." }, sm.MKeyConfig{Places: sm.PlacesSeen}, sm.KeyEnabled, ""},
+		{"keys of classes taken over", func(c *keysConfig) { c.Root, c.MKey, c.VSKey, c.Import = "root", keyIgnore, keyEnable, "." }, sm.MKeyConfig{Places: sm.PlacesAuto}, sm.KeyEnabled, ""},
 		{"nothing to take over", func(c *keysConfig) { c.Root, c.Import = "root", "none" }, sm.MKeyConfig{}, 0, "there is no key in them"},
 	} {
 		c, got := defaultKeys(), sm.Config{}
@@ -145,8 +145,8 @@ func TestPlacesOfKeys(t *testing.T) {
 		want     sm.KeyPlaces
 		notice   string
 	}{
-		{placesAuto, false, sm.PlacesSeen, "whoever shows a GUID first is believed"},
-		{placesAuto, true, sm.PlacesDeclared, ""},
+		{placesAuto, false, sm.PlacesAuto, "whoever shows a GUID first is believed"},
+		{placesAuto, true, sm.PlacesAuto, ""},
 		{placesSeen, true, sm.PlacesSeen, "whoever shows a GUID first is believed"},
 		{placesDeclared, true, sm.PlacesDeclared, ""},
 		{placesDeclared, false, sm.PlacesDeclared, "before a declared topology is put into force"},

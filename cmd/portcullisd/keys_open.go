@@ -87,15 +87,18 @@ func (k *keyring) fill() error {
 	return k.drawn.Fill()
 }
 
-// bindPlaces says what counts as the place of a device, once it is known whether a
-// topology is declared.
+// bindPlaces says what counts as the place of a device.
 func (c *keysConfig) bindPlaces(to *sm.Config) {
 	if !c.managesKeys() {
 		return
 	}
-	to.MKey.Places = sm.PlacesSeen
-	if c.Places == placesDeclared || c.Places == placesAuto && to.Topology.Spec != nil && to.Topology.Mode == topospec.Enforce {
+	switch c.Places {
+	case placesDeclared:
 		to.MKey.Places = sm.PlacesDeclared
+	case placesSeen:
+		to.MKey.Places = sm.PlacesSeen
+	default:
+		to.MKey.Places = sm.PlacesAuto
 	}
 }
 
@@ -110,8 +113,8 @@ func (c *keysConfig) keyNotices(core *sm.Config) []string {
 		return []string{"the M_Keys of devices are taken off, and any host may reprogram them: fabric.keys.m_key_enable is " + c.MKey}
 	case core.MKey.Places == sm.PlacesDeclared && core.Topology.Spec == nil:
 		return []string{"no device gets an M_Key before a declared topology is put into force: fabric.keys.places is " + c.Places}
-	case core.MKey.Places == sm.PlacesSeen:
-		return []string{"M_Keys are given to devices where they are seen first: there is no declared topology, and whoever shows a GUID first is believed"}
+	case core.MKey.Places == sm.PlacesSeen, core.MKey.Places == sm.PlacesAuto && (core.Topology.Spec == nil || core.Topology.Mode != topospec.Enforce):
+		return []string{"M_Keys are given to devices where they are seen first: no declared topology is enforced, and whoever shows a GUID first is believed"}
 	}
 	return nil
 }

@@ -102,7 +102,6 @@ func (s *service) withDeclared(ctx context.Context, c sm.Config) sm.Config {
 		w := s.wanted(ctx)
 		c.Topology = sm.TopologyConfig{Spec: w.Spec, Mode: w.Mode, Back: w.Back}
 	}
-	s.config.Fabric.Keys.bindPlaces(&c)
 	return c
 }
 

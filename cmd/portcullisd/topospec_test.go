@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"portcullis/api/client"
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
@@ -202,6 +204,18 @@ func TestTopospecOnIbsim(t *testing.T) {
 	eventually(t, "two ports that are switched off", func() (bool, string) { n := s.active(lab, 1, 2, 3, 4, 5, 6); return n == 4, fmt.Sprint(n) })
 	if n := s.active(lab, 3, 4, 5, 6); n != 4 {
 		t.Errorf("%d of the others are active, want 4", n)
+	}
+	differing := []string{}
+	for page, err := range s.olga.Differing(t.Context(), v1.PageQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range page.Items {
+			differing = append(differing, p.At+" "+p.Verdict+" "+p.State)
+		}
+	}
+	if d := cmp.Diff(differing, []string{"leaf1/1 swapped disabled", "leaf1/2 swapped disabled"}); d != "" {
+		t.Errorf("differing ports (-got +want):\n%s", d)
 	}
 	if _, err := s.bob.RollbackTopospec(t.Context(), "", v1.TopospecRollback{Reason: "it was the drawing"}); err != nil {
 		t.Fatal(err)

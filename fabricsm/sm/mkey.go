@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
+	"portcullis/fabricsm/topospec"
 )
 
 // MKeyConfig is about the M_Keys of devices: one for each end port, that of port
@@ -42,13 +43,32 @@ const (
 	// PlacesSeen: the first place at which a device is seen is its place. It
 	// trusts whoever shows a GUID first.
 	PlacesSeen
+	// PlacesAuto: declared while enforcement is asked for, and seen otherwise, so that a
+	// topology that is only observed locks nobody out.
+	PlacesAuto
 )
 
 func (p KeyPlaces) String() string {
-	if p == PlacesSeen {
+	switch p {
+	case PlacesSeen:
 		return "seen"
+	case PlacesAuto:
+		return "auto"
+	default:
+		return "declared"
 	}
-	return "declared"
+}
+
+// keyPlaces gives what proves now that a device is where it belongs: declared or seen.
+func (c *Core) keyPlaces() KeyPlaces {
+	switch {
+	case c.cfg.MKey.Places != PlacesAuto:
+		return c.cfg.MKey.Places
+	case c.law.on() && c.law.wanted == topospec.Enforce:
+		return PlacesDeclared
+	default:
+		return PlacesSeen
+	}
 }
 
 func (m *MKeyConfig) on() bool { return m.Source != nil }
@@ -58,8 +78,8 @@ func (k *configChecker) mkey(m *MKeyConfig) {
 	if err := m.Rotation.Check(); err != nil {
 		k.wrong("M_Key: %v", err)
 	}
-	if m.Places > PlacesSeen {
-		k.wrong("M_Key places %d: want declared or seen", uint8(m.Places))
+	if m.Places > PlacesAuto {
+		k.wrong("M_Key places %d: want declared, seen or auto", uint8(m.Places))
 	}
 }
 
@@ -164,7 +184,7 @@ func (c *Core) verified(p topo.PortID) bool {
 	} else if !c.wayKnown(c.ports[p].node) {
 		return false
 	}
-	return (c.cfg.MKey.Places == PlacesSeen || c.declared(p)) && !c.disputed(p)
+	return (c.keyPlaces() == PlacesSeen || c.declared(p)) && !c.disputed(p)
 }
 
 // disputed reports an end port whose place, or identity, another one contests.
@@ -307,7 +327,7 @@ func (c *Core) candidates(x ref) (out []candidate) {
 		}
 		return out
 	}
-	if c.cfg.MKey.Places != PlacesSeen && !c.expected(p) || c.dark(p) {
+	if c.keyPlaces() != PlacesSeen && !c.expected(p) || c.dark(p) {
 		return nil
 	}
 	place := c.cableAt(p)
@@ -367,7 +387,7 @@ func (c *Core) linkedKeys(p topo.PortID) {
 // provenSwitch reports a port of a switch that answers under its key, or never had
 // one, and whose cable is as declared.
 func (c *Core) provenSwitch(p topo.PortID) bool {
-	if c.law.on() && c.external(p) && !c.lawful(c.placeOf(p)) && c.cfg.MKey.Places == PlacesDeclared {
+	if c.law.on() && c.external(p) && !c.lawful(c.placeOf(p)) && c.keyPlaces() == PlacesDeclared {
 		return false
 	}
 	port0 := c.entryPort(p)

@@ -53,7 +53,7 @@ func (c *Core) imported(p topo.PortID) (out []candidate) {
 // own, under which it was asked there.
 func (c *Core) importedAt(guid ib.GUID, place ib.Place) bool {
 	in, p := c.cfg.MKey.Import, c.portAt(place)
-	if in == nil || p == topo.None || c.cfg.MKey.Places != PlacesSeen && !c.expected(p) {
+	if in == nil || p == topo.None || c.keyPlaces() != PlacesSeen && !c.expected(p) {
 		return false
 	}
 	_, keyed := in.key(guid)

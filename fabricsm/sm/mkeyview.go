@@ -112,7 +112,7 @@ func (c *Core) showMKeys() (*MKeysView, topo.Pages[*MKeyState]) {
 	}
 	clear(m.states.stale)
 	v := &MKeysView{
-		Releasing: m.releasing, Released: m.released, Places: c.cfg.MKey.Places,
+		Releasing: m.releasing, Released: m.released, Places: c.keyPlaces(),
 		Turning: len(m.rotation.turning), Period: c.cfg.MKey.Rotation.Period, Retired: m.retired,
 	}
 	if m.rotation.rotator != nil {

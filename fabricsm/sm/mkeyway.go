@@ -35,7 +35,7 @@ func (c *Core) wayKnown(id topo.NodeID) bool {
 // hopKnown reports that the switch behind a port may be the one it says it is.
 func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
 	guid := c.guidOf(c.topo.Node(id).FirstPort)
-	if c.cfg.MKey.Places == PlacesSeen {
+	if c.keyPlaces() == PlacesSeen {
 		if c.mkeys.behind[c.cableAt(up)] == guid {
 			return true
 		}

@@ -13,7 +13,7 @@ import (
 // topology that is only observed moves nothing where devices have their keys by where
 // they are seen.
 func (c *Core) keysFollow(was, now *topospec.Spec, m topospec.Mode) {
-	if !c.cfg.MKey.on() || c.cfg.MKey.Places != PlacesDeclared && m != topospec.Enforce {
+	if !c.cfg.MKey.on() || c.keyPlaces() != PlacesDeclared && m != topospec.Enforce {
 		return
 	}
 	var moves []MoveKey
