@@ -194,16 +194,22 @@ func (a *app) showApplied(ctx context.Context, c *client.Client, t *v1.Topospec,
 	if w.wait {
 		ctx, cancel := context.WithTimeout(ctx, w.timeout)
 		defer cancel()
+		late := func() error {
+			return &notConverged{
+				msg:  fmt.Sprintf("revision %d is wanted in mode %s, and after %v the subnet manager has not taken it: %s", t.Revision, t.Mode, w.timeout, t.Problem),
+				hint: "portcullis topospec status and portcullis sm status tell more; the service goes on trying",
+			}
+		}
 		for !t.Applied {
 			select {
 			case <-ctx.Done():
-				return &notConverged{
-					msg:  fmt.Sprintf("revision %d is wanted in mode %s, and after %v the subnet manager has not taken it: %s", t.Revision, t.Mode, w.timeout, t.Problem),
-					hint: "portcullis topospec status and portcullis sm status tell more; the service goes on trying",
-				}
+				return late()
 			case <-time.After(applyPause):
 			}
 			next, err := c.Topospec(ctx)
+			if err != nil && ctx.Err() != nil {
+				return late()
+			}
 			if err != nil {
 				return err
 			}
