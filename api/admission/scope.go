@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,8 +83,8 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 // noteRefusal puts a refusal into the audit log that means somebody reached for what
 // is not his, one of a kind a minute, and gives it back.
 func (s *Service) noteRefusal(ctx context.Context, c change, err error) error {
-	no, ok := err.(*Error)
-	if !ok || !slices.Contains([]string{codeOutOfScope, codeInUse, codeFullRefused, codeReserved}, no.Code) {
+	var no *Error
+	if !errors.As(err, &no) || !slices.Contains([]string{codeOutOfScope, codeInUse, codeFullRefused, codeReserved}, no.Code) {
 		return err
 	}
 	s.o.Log.Warn("refused", "actor", c.actor, "action", c.action, "object", c.object, "code", no.Code, "detail", no.Detail)
