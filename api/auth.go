@@ -36,7 +36,7 @@ func bearer(header string) string {
 // its credential allows a.
 func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		if a == accessPublic || a == accessHost || s.local && (a == accessView || a == accessOperate) {
+		if a == accessPublic || a == accessHost || s.local && a.asksCredential() {
 			next(ctx)
 			return
 		}
@@ -64,6 +64,11 @@ func (s *Server) authenticate(header string, a access) (Principal, *problem) {
 		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
 			"token "+who.Name+" has the role "+string(who.Role)+", which may not do this",
 			"use a token with the role operator")
+	}
+	if who.PKeys != nil && a == accessOperate {
+		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
+			"token "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",
+			"use a token with the role operator and without p_keys")
 	}
 	return who, nil
 }

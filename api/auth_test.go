@@ -1,13 +1,16 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v4"
 
+	"portcullis/api"
 	v1 "portcullis/api/v1"
 )
 
@@ -123,6 +126,35 @@ func TestEveryRouteHasItsCredential(t *testing.T) {
 	}
 	if got := f.backend.Actors(); got != nil {
 		t.Errorf("something was changed: %v", got)
+	}
+}
+
+// TestRangesOfPKeysConfine: a credential with ranges of P_Keys changes clusters and which
+// hosts are in them. Whoever has that of a scheduler is no second person of a revision,
+// gets no key, and brings no inventory.
+func TestRangesOfPKeysConfine(t *testing.T) {
+	f := newFixture(t)
+	token, digest := api.NewToken()
+	confined, err := api.ParseTokens("tokens.yaml", fmt.Appendf(nil, "tokens:\n- {name: slurm, role: operator, sha256: %s, p_keys: [0x0100-0x01ff]}\n", digest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.server.SetTokens(confined)
+	within := []string{"/v1/hosts/", "/v1/tenants", "/v1/clusters"}
+	for name, who := range access {
+		if who == "host" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			method, path, _ := strings.Cut(name, " ")
+			may := who == "viewer" || slices.ContainsFunc(within, func(p string) bool { return strings.HasPrefix(path, p) })
+			w := f.do(method, strings.NewReplacer("{id}", "x", "{name}", "x").Replace(path), token, "")
+			if !may {
+				wantProblem(t, w, 403, v1.CodeForbidden)
+			} else if w.Code == 401 || w.Code == 403 {
+				t.Errorf("refused: %d", w.Code)
+			}
+		})
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *Server) hostRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "assign-host", method: http.MethodPost, path: "/v1/hosts/{id}/assign", tag: "hosts",
 		summary: "Want the host in a cluster and open its provisioning window",
-		access:  accessOperate, status: http.StatusAccepted,
+		access:  accessTenancy, status: http.StatusAccepted,
 	}, func(ctx context.Context, in *assignInput) (*hostOutput, error) {
 		host, err := s.backend.Assign(ctx, actor(ctx), in.ID, in.Body)
 		return &hostOutput{host}, err
@@ -53,7 +53,7 @@ func (s *Server) hostRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "release-host", method: http.MethodPost, path: "/v1/hosts/{id}/release", tag: "hosts",
 		summary: "Withdraw the host's admission; it is released once its absence was read back",
-		access:  accessOperate, status: http.StatusAccepted,
+		access:  accessTenancy, status: http.StatusAccepted,
 	}, func(ctx context.Context, in *hostInput) (*hostOutput, error) {
 		host, err := s.backend.Release(ctx, actor(ctx), in.ID)
 		return &hostOutput{host}, err

@@ -154,7 +154,7 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 			}},
 		}},
 	}
-	if op.access == accessView || op.access == accessOperate {
+	if op.access.asksCredential() {
 		o.Security = []map[string][]string{{"operator": {}}}
 	}
 	return o

@@ -31,7 +31,8 @@ const (
 	accessPublic         // no credential: health, documents
 	accessHost           // host-facing: evidence or a status token speaks for itself
 	accessView           // any operator's credential
-	accessOperate        // a credential that may change things
+	accessOperate        // a credential that may change things everywhere: none with ranges of P_Keys
+	accessTenancy        // one that may change clusters, and which hosts are in them, within its ranges of P_Keys
 )
 
 // allows reports whether a credential of role r may use a route of access a.
@@ -41,9 +42,14 @@ func (r Role) allows(a access) bool {
 		return true
 	case accessView:
 		return r == RoleViewer || r == RoleOperator
-	case accessOperate:
+	case accessOperate, accessTenancy:
 		return r == RoleOperator
 	default:
 		return false
 	}
+}
+
+// asksCredential reports that only a known credential opens a.
+func (a access) asksCredential() bool {
+	return a == accessView || a == accessOperate || a == accessTenancy
 }

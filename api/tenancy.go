@@ -41,14 +41,14 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "create-tenant", method: http.MethodPost, path: "/v1/tenants", tag: "tenancy",
-		summary: "Create a tenant", access: accessOperate, status: http.StatusCreated,
+		summary: "Create a tenant", access: accessTenancy, status: http.StatusCreated,
 	}, func(ctx context.Context, in *tenantInput) (*tenantOutput, error) {
 		t, err := s.backend.CreateTenant(ctx, actor(ctx), in.Body)
 		return &tenantOutput{t}, err
 	})
 	register(s, a, operation{
 		id: "delete-tenant", method: http.MethodDelete, path: "/v1/tenants/{name}", tag: "tenancy",
-		summary: "Delete a tenant that has no cluster", access: accessOperate,
+		summary: "Delete a tenant that has no cluster", access: accessTenancy,
 	}, func(ctx context.Context, in *nameInput) (*struct{}, error) {
 		return nil, s.backend.DeleteTenant(ctx, actor(ctx), in.Name)
 	})
@@ -60,7 +60,7 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "create-cluster", method: http.MethodPost, path: "/v1/clusters", tag: "tenancy",
-		summary: "Create a cluster with a P_Key of its own", access: accessOperate, status: http.StatusCreated,
+		summary: "Create a cluster with a P_Key of its own", access: accessTenancy, status: http.StatusCreated,
 	}, func(ctx context.Context, in *clusterInput) (*clusterOutput, error) {
 		c, err := s.backend.CreateCluster(ctx, actor(ctx), in.Body)
 		return &clusterOutput{c}, err
@@ -75,13 +75,13 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "delete-cluster", method: http.MethodDelete, path: "/v1/clusters/{name}", tag: "tenancy",
 		summary: "Delete a cluster that has no host; its P_Key is quarantined until proven absent",
-		access:  accessOperate,
+		access:  accessTenancy,
 	}, func(ctx context.Context, in *nameInput) (*struct{}, error) {
 		return nil, s.backend.DeleteCluster(ctx, actor(ctx), in.Name)
 	})
 	register(s, a, operation{
 		id: "use-cluster", method: http.MethodPut, path: "/v1/clusters/{name}/uses/{shared}", tag: "tenancy",
-		summary: "Have the hosts of a cluster use a shared one, as limited members", access: accessOperate,
+		summary: "Have the hosts of a cluster use a shared one, as limited members", access: accessTenancy,
 	}, func(ctx context.Context, in *useInput) (*clusterOutput, error) {
 		var how v1.ClusterUse
 		if in.Body != nil {
@@ -92,7 +92,7 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "stop-using-cluster", method: http.MethodDelete, path: "/v1/clusters/{name}/uses/{shared}", tag: "tenancy",
-		summary: "Have the hosts of a cluster use a shared one no longer", access: accessOperate,
+		summary: "Have the hosts of a cluster use a shared one no longer", access: accessTenancy,
 	}, func(ctx context.Context, in *stopUseInput) (*clusterOutput, error) {
 		c, err := s.backend.StopUse(ctx, actor(ctx), in.Name, in.Shared)
 		return &clusterOutput{c}, err

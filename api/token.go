@@ -53,10 +53,10 @@ type tokenEntry struct {
 // with ranges of P_Keys.
 type tokenFile struct {
 	Tokens []struct {
-		Name   string   `yaml:"name"`
-		Role   Role     `yaml:"role"`
-		SHA256 string   `yaml:"sha256"`
-		PKeys  []string `yaml:"p_keys"`
+		Name   string    `yaml:"name"`
+		Role   Role      `yaml:"role"`
+		SHA256 string    `yaml:"sha256"`
+		PKeys  yaml.Node `yaml:"p_keys"` // absent is another thing than empty
 	} `yaml:"tokens"`
 }
 
@@ -76,16 +76,11 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 		place := fmt.Sprintf("tokens file %s: token %d (%q)", file, i+1, e.Name)
 		digest, err := hex.DecodeString(e.SHA256)
 		who := Principal{Name: e.Name, Role: e.Role}
-		for _, text := range e.PKeys {
-			r, err := ib.ParsePKeyRange(text)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: p_keys: %w", place, err))
-			}
-			who.PKeys = append(who.PKeys, r)
+		ranges, wrong := pkeyRanges(&e.PKeys)
+		if wrong != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
 		}
-		if e.PKeys != nil && len(e.PKeys) == 0 {
-			errs = append(errs, fmt.Errorf("%s: p_keys is empty: leave it out, or name ranges such as 0x0100-0x01ff", place))
-		}
+		who.PKeys = ranges
 		switch {
 		case e.Name == "":
 			errs = append(errs, fmt.Errorf("%s: name is missing", place))
@@ -110,6 +105,29 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// pkeyRanges reads the ranges of P_Keys of a token, nil without any. Where they should
+// be and nothing is, that is an error: the token would have to do with all clusters.
+func pkeyRanges(n *yaml.Node) (ranges []ib.PKeyRange, err error) {
+	if n.IsZero() {
+		return nil, nil
+	}
+	var texts []string
+	if err := n.Decode(&texts); err != nil {
+		return nil, fmt.Errorf("p_keys: %w", err)
+	}
+	if len(texts) == 0 {
+		return nil, errors.New("p_keys is empty: leave it out, or name ranges such as 0x0100-0x01ff")
+	}
+	for _, text := range texts {
+		r, wrong := ib.ParsePKeyRange(text)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("p_keys: %w", wrong))
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges, err
 }
 
 // Len is the number of known tokens.

@@ -50,6 +50,10 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 			[]string{`token 1 ("a"): p_keys`, "0x0001 and 0x7ffe", "token 2", "p_keys is empty"},
 		},
 		{
+			"ranges that somebody took out", "tokens:\n- name: a\n  role: operator\n  sha256: " + digest + "\n  p_keys:\n  # - 0x0100-0x01ff\n",
+			[]string{`token 1 ("a"): p_keys is empty`},
+		},
+		{
 			"doubled", "tokens:\n- {name: a, role: viewer, sha256: " + digest + "}\n- {name: a, role: viewer, sha256: " + digest + "}\n",
 			[]string{"name is used twice", "sha256 is used twice"},
 		},
