@@ -123,8 +123,8 @@ type Touch uint8
 
 // Kinds of changes.
 const (
-	TouchNewDevice   Touch = iota // a link to a device that was not known before
-	TouchServiceLink              // a link of a Subnet Manager or of class service
+	TouchNewDevice   Touch = iota // a device that was not known before, or was retired
+	TouchServiceLink              // a link that is, or was, of a Subnet Manager or of class service
 	TouchPolicy                   // mode, fields, guards
 )
 

@@ -168,7 +168,30 @@ func touches(active, next *topospec.Spec, t topospec.Touch) bool {
 	if t == topospec.TouchPolicy {
 		return slices.ContainsFunc(diff.Compare(active, next, diff.Everything).Items, func(i diff.Item) bool { return i.Kind == diff.PolicyChanged })
 	}
+	if t == topospec.TouchNewDevice && hasNewDevice(active, next) {
+		return true
+	}
 	return linkTouched(active, next, t) || t == topospec.TouchServiceLink && linkTouched(next, active, t)
+}
+
+// hasNewDevice reports a device that next may have on the fabric and active may not: it
+// was not known, or is retired. One without a link counts, too, for the revision after
+// it could give it one as to a device that is known.
+func hasNewDevice(active, next *topospec.Spec) bool {
+	devices := next.Revision().Devices
+	for i := range devices {
+		d := &devices[i]
+		id := active.DeviceByGUID(d.GUID)
+		if id == topospec.None || active.Device(id).Stock == topospec.Retired && d.Stock != topospec.Retired {
+			return true
+		}
+	}
+	return false
+}
+
+// isServiceEnd reports an end of a link that two persons guard as a service link.
+func isServiceEnd(s *topospec.Spec, l *topospec.Link, id topospec.DeviceID) bool {
+	return l.Class == topospec.ClassService || s.Device(id).Role == topospec.RoleSM
 }
 
 // linkTouched reports a link of b that a has not, and that is of a kind.
@@ -177,7 +200,8 @@ func linkTouched(a, b *topospec.Spec, t topospec.Touch) bool {
 	for i := range links {
 		l := &links[i]
 		old, peer := a.LinkAt(a.SlotOf(l.A))
-		if old != nil && peer == l.B && old.State == l.State {
+		same := old != nil && peer == l.B && old.State == l.State
+		if same && t != topospec.TouchServiceLink {
 			continue
 		}
 		for _, e := range [2]topospec.End{l.A, l.B} {
@@ -185,8 +209,12 @@ func linkTouched(a, b *topospec.Spec, t topospec.Touch) bool {
 			if id == topospec.None {
 				continue
 			}
-			known := a.DeviceByGUID(e.GUID) != topospec.None
-			if t == topospec.TouchNewDevice && !known || t == topospec.TouchServiceLink && (l.Class == topospec.ClassService || b.Device(id).Role == topospec.RoleSM) {
+			was := a.DeviceByGUID(e.GUID)
+			switch known := was != topospec.None; {
+			case t == topospec.TouchNewDevice && !known:
+				return true
+			case t != topospec.TouchServiceLink || !isServiceEnd(b, l, id):
+			case !same || !known || !isServiceEnd(a, old, was): // one that becomes an ordinary one, or begins to be
 				return true
 			}
 		}

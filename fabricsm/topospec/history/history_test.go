@@ -258,7 +258,7 @@ func TestWorse(t *testing.T) {
 
 // TestFourEyes: who may put what into force (T131).
 func TestFourEyes(t *testing.T) {
-	base := topospectest.Revision(t, topospectest.Small(), "spare-1,0x0020000000009001,ConnectX-6,,spare")
+	base := topospectest.Revision(t, topospectest.Small(), "spare-1,0x0020000000009001,ConnectX-6,,spare", "gone-1,0x0020000000009002,ConnectX-6,,retired")
 	base.Policy.Two = []topospec.Touch{topospec.TouchNewDevice, topospec.TouchServiceLink, topospec.TouchPolicy}
 	linkOf := func(r *topospec.Revision, name string) *topospec.Link {
 		g := topospectest.Device(t, r, name).GUID
@@ -294,6 +294,19 @@ func TestFourEyes(t *testing.T) {
 		{"the Subnet Manager's link away", func(r *topospec.Revision) {
 			l := linkOf(r, "sm-1")
 			l.B, l.State, l.Class = topospec.End{}, topospec.Reserved, topospec.ClassAny
+		}, []history.Person{"bob"}, "it touches [service_link]"},
+		{"a new device that has no link yet", func(r *topospec.Revision) {
+			r.Devices = append(r.Devices, topospec.Device{GUID: 0x0020000000009901, Kind: topospec.KindHCA, Stock: topospec.Spare})
+		}, []history.Person{"bob"}, "it touches [new_device]"},
+		{"a retired device again", func(r *topospec.Revision) {
+			topospectest.Device(t, r, "gone-1").Stock = topospec.Spare
+		}, []history.Person{"bob"}, "it touches [new_device]"},
+		{"the Subnet Manager's link made an ordinary one", func(r *topospec.Revision) {
+			linkOf(r, "sm-1").Class = topospec.ClassHost
+			topospectest.Device(t, r, "sm-1").Role = topospec.RoleCompute
+		}, []history.Person{"bob"}, "it touches [service_link]"},
+		{"an ordinary adapter made a Subnet Manager's", func(r *topospec.Revision) {
+			topospectest.Device(t, r, "host-0001 mlx5_1").Role = topospec.RoleSM
 		}, []history.Person{"bob"}, "it touches [service_link]"},
 		{"the rule itself", func(r *topospec.Revision) { r.Policy.Two = nil }, []history.Person{"bob"}, "it touches [policy]"},
 	} {
