@@ -124,10 +124,11 @@ func (s *Service) watch(was, now *Head, next *topospec.Spec, report *simulate.Re
 	if s.rules().Watch <= 0 || s.fromFile() || was.Revision == 0 || was.Revision == now.Revision && now.Mode < was.Mode {
 		return nil
 	}
-	return &Watch{
-		Until: now.Since.Add(s.rules().Watch), Back: was.Revision, BackMode: was.Mode,
-		Foretold: report.Verified, Allowance: s.allowance(next),
+	w := &Watch{Until: now.Since.Add(s.rules().Watch), Back: was.Revision, BackMode: was.Mode, Foretold: report.Verified, Allowance: s.allowance(next.NumActive())}
+	if now.Mode == topospec.Enforce {
+		w.Backbone, w.Foretold, w.Allowance = true, report.Backbone, s.allowance(report.Backbone)
 	}
+	return w
 }
 
 // unmoved refuses a step that was decided upon what is not in force any more.

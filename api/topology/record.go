@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/api/store"
+	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/history"
 	"portcullis/fabricsm/topospec/native"
@@ -41,17 +42,35 @@ type Head struct {
 }
 
 // Watch is the time after an activation, in which it is taken back if it makes things
-// worse.
+// worse. Under Enforce a way back may open what is closed, so that there only links count
+// of which no tenant has an end: he could unplug his own until it is taken back.
 type Watch struct {
 	Until     time.Time     `json:"until"`
 	Back      uint64        `json:"back_to"`
 	BackMode  topospec.Mode `json:"back_to_mode"`
-	Foretold  int           `json:"foretold"` // verified links
+	Foretold  int           `json:"foretold"`           // verified links that count
+	Backbone  bool          `json:"backbone,omitempty"` // only those count of which no tenant has an end
 	Allowance int           `json:"allowance"`
 }
 
 // least gives how many links must be verified.
 func (w *Watch) least() int { return max(0, w.Foretold-w.Allowance) }
+
+// counts gives how many links are verified of those that count.
+func (w *Watch) counts(v *sm.TopologyView) int {
+	if w.Backbone {
+		return v.Backbone
+	}
+	return v.Verified
+}
+
+// what names the links that count.
+func (w *Watch) what() string {
+	if w.Backbone {
+		return "links that no tenant has an end of"
+	}
+	return "links"
+}
 
 // Entry is a revision as it is kept, but for its content.
 type Entry struct {

@@ -182,10 +182,10 @@ func (w *watcher) look(ctx context.Context) error {
 			return w.s.back(ctx, h, "the subnet manager did not put it into force")
 		}
 		return nil
-	case !history.Worse(h.Watch.Foretold, placed.Verified, h.Watch.Allowance):
+	case !history.Worse(h.Watch.Foretold, h.Watch.counts(placed), h.Watch.Allowance):
 		w.worse = time.Time{}
 		if over {
-			return w.s.kept(ctx, h, placed.Verified)
+			return w.s.kept(ctx, h, placed)
 		}
 		return nil
 	case w.worse.IsZero():
@@ -195,7 +195,7 @@ func (w *watcher) look(ctx context.Context) error {
 		return nil
 	}
 	w.worse = time.Time{}
-	return w.s.back(ctx, h, fmt.Sprintf("%d links are verified, foretold were %d and at least %d must be", placed.Verified, h.Watch.Foretold, h.Watch.least()))
+	return w.s.back(ctx, h, fmt.Sprintf("%d %s are verified, foretold were %d and at least %d must be", h.Watch.counts(placed), h.Watch.what(), h.Watch.Foretold, h.Watch.least()))
 }
 
 // refusal gives what the Subnet Manager refused, once a view shows what it has instead.
@@ -246,8 +246,8 @@ func (s *Service) back(ctx context.Context, seen *Head, why string) error {
 }
 
 // kept ends the watch: the activation stands.
-func (s *Service) kept(ctx context.Context, seen *Head, verified int) error {
-	s.o.Log.Info("the declared topology is kept", "revision", seen.Revision, "verified_links", verified)
+func (s *Service) kept(ctx context.Context, seen *Head, placed *sm.TopologyView) error {
+	s.o.Log.Info("the declared topology is kept", "revision", seen.Revision, "verified_links", placed.Verified)
 	return s.change(ctx, func(_ *store.Tx, b *book) (step, error) {
 		h := &b.head
 		if h.Watch == nil || h.Revision != seen.Revision || !h.Since.Equal(seen.Since) {
@@ -256,7 +256,7 @@ func (s *Service) kept(ctx context.Context, seen *Head, verified int) error {
 		h.Watch = nil
 		return step{
 			actor: serviceName, action: "keep", number: h.Revision, code: h.Mode.String(),
-			detail: fmt.Sprintf("%d links are verified, foretold were %d", verified, seen.Watch.Foretold),
+			detail: fmt.Sprintf("%d %s are verified, foretold were %d", seen.Watch.counts(placed), seen.Watch.what(), seen.Watch.Foretold),
 		}, nil
 	})
 }

@@ -28,6 +28,17 @@ type manager struct {
 	refuse string
 	away   bool
 	lost   int // links that it does not verify
+	cut    int // of these, links of which no tenant has an end
+}
+
+// backbone gives how many links of a revision no tenant has an end of.
+func backbone(s *topospec.Spec) (n int) {
+	for i := range s.Revision().Links {
+		if s.IsBackbone(i) {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *manager) give(_ context.Context, w topology.Wanted) bool {
@@ -54,22 +65,26 @@ func (m *manager) place(w topology.Wanted) {
 	if w.Spec != nil {
 		m.site.placed = &sm.TopologyView{
 			Revision: w.Revision, Digest: w.Spec.Digest(), Mode: w.Mode, Wanted: w.Mode, Rooted: true,
-			Verified: w.Spec.NumActive() - m.lost, Expected: w.Spec.NumActive(),
+			Verified: w.Spec.NumActive() - m.lost, Backbone: backbone(w.Spec) - m.cut, Expected: w.Spec.NumActive(),
 		}
 	}
 	m.site.mu.Unlock()
 	m.keep.OnView()
 }
 
-// lose has the fabric verify fewer links from now on.
-func (m *manager) lose(n int) {
+// lose has the fabric verify fewer links from now on, of hosts.
+func (m *manager) lose(n int) { m.loses(n, 0) }
+
+// loses is lose for n links, of which no tenant has an end of cut.
+func (m *manager) loses(n, cut int) {
 	m.mu.Lock()
-	m.lost = n
+	was := m.cut
+	m.lost, m.cut = n, cut
 	m.mu.Unlock()
 	m.site.mu.Lock()
 	if p := m.site.placed; p != nil {
 		c := *p
-		c.Verified = c.Expected - n
+		c.Verified, c.Backbone = c.Expected-n, c.Backbone+was-cut
 		m.site.placed = &c
 	}
 	m.site.mu.Unlock()
@@ -199,10 +214,10 @@ func TestTakenBack(t *testing.T) {
 
 	s.activate(1, "enforce")
 	s.eventually("promoted", func(st *v1.Topospec) bool { return st.Applied && st.Mode == "enforce" })
-	m.lose(5)
+	m.loses(5, 3)
 	s.untilBack(m, 1, "observe")
 	st, err := s.keep.Status(t.Context())
-	if err != nil || !strings.Contains(st.Reason, "links are verified, foretold were") || st.By != "service" {
+	if err != nil || !strings.Contains(st.Reason, "links that no tenant has an end of are verified, foretold were") || st.By != "service" {
 		t.Errorf("%+v, %v", st, err)
 	}
 	want := []string{
@@ -211,6 +226,45 @@ func TestTakenBack(t *testing.T) {
 	if got := s.steps(); cmp.Diff(got[len(got)-3:], want) != "" {
 		t.Errorf("audit: %v", got)
 	}
+}
+
+// TestHostsTakeNothingBack: who is root on hosts has their links lost as he likes, and
+// enforcement is not taken back for it, nor a revision under enforcement.
+func TestHostsTakeNothingBack(t *testing.T) {
+	s := newSite(t, shared.Open(t), watched)
+	m, _ := s.run()
+	s.inForce(s.rev, "")
+	s.activate(1, "enforce")
+	s.eventually("promoted", func(st *v1.Topospec) bool { return st.Applied && st.Mode == "enforce" })
+	m.lose(9)
+	s.untilKept(m)
+	m.lose(0)
+	s.inForce(change(s.rev, "a"), "enforce")
+	s.eventually("applied", func(st *v1.Topospec) bool { return st.Applied && st.Revision == 2 })
+	m.lose(9)
+	if st := s.untilKept(m); st.Revision != 2 || st.Mode != "enforce" {
+		t.Errorf("revision %d in mode %s is in force", st.Revision, st.Mode)
+	}
+	want := []string{"service topospec.keep topospec/1 enforce", "service topospec.keep topospec/2 enforce"}
+	var got []string
+	for _, step := range s.steps() {
+		if strings.HasPrefix(step, "service ") {
+			got = append(got, step)
+		}
+	}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("audit (-got +want):\n%s", d)
+	}
+}
+
+// untilKept lets time pass, by a second each, until an activation is watched no longer.
+func (s *site) untilKept(m *manager) *v1.Topospec {
+	s.t.Helper()
+	return s.eventually("watched no longer", func(st *v1.Topospec) bool {
+		s.pass(time.Second)
+		m.keep.OnView()
+		return st.Watch == nil && st.Applied
+	})
 }
 
 // untilBack lets time pass until the service took an activation back.
@@ -296,7 +350,7 @@ func killedAt(t *testing.T, n int, moment storetest.Moment) bool {
 	if was == 0 {
 		return false
 	}
-	m.lose(50)
+	m.loses(50, 50)
 	s.untilBack(m, was, w.Mode.String())
 	if now.Watch == nil || now.Watch.Back != was {
 		t.Errorf("%+v", now.Watch)

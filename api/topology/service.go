@@ -182,7 +182,7 @@ func (s *Service) simulate(active, next *topospec.Spec, ask simulate.Ask) (*simu
 	}), seen.At, nil
 }
 
-// allowance gives how many links of a revision may be lost by themselves.
-func (s *Service) allowance(next *topospec.Spec) int {
-	return max(2, next.NumActive()*int(s.rules().Allowance)/1000)
+// allowance gives how many of some links may be lost by themselves.
+func (s *Service) allowance(links int) int {
+	return max(2, links*int(s.rules().Allowance)/1000)
 }

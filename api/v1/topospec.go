@@ -36,7 +36,7 @@ type TopospecWatch struct {
 	Until    time.Time `json:"until"`
 	Back     uint64    `json:"back_to" doc:"the revision that a rollback puts into force"`
 	BackMode string    `json:"back_to_mode"`
-	Foretold int       `json:"foretold_links" doc:"verified links that the simulation foretold"`
+	Foretold int       `json:"foretold_links" doc:"verified links that the simulation foretold; under enforce of those that no tenant has an end of"`
 	Least    int       `json:"least_links" doc:"with fewer it is rolled back"`
 }
 

@@ -268,6 +268,7 @@ type TopologyView struct {
 	Wanted   topospec.Mode // that somebody asked for: enforcement begins when its guards allow it
 	Rooted   bool          // the subnet manager is where it is declared
 	Verified int           // links
+	Backbone int           // of these, links of which no tenant has an end
 	Expected int           // links
 	Missing  int           // expected links of which no end was seen
 	Score    topospec.Permille
@@ -296,13 +297,13 @@ func (c *Core) showLaw() *TopologyView {
 		return nil
 	}
 	j := l.judge
-	if v := l.rows.shown; v != nil && !l.rows.stale && v.Verified == j.Verified() && v.Mode == j.Mode() {
+	if v := l.rows.shown; v != nil && !l.rows.stale && v.Verified == j.Verified() && v.Backbone == j.Backbone() && v.Mode == j.Mode() {
 		return v
 	}
 	spec := j.Spec()
 	v := &TopologyView{
 		Fabric: spec.Revision().Fabric, Revision: spec.Revision().Number, Digest: spec.Digest(), Mode: j.Mode(), Wanted: l.wanted,
-		Rooted: j.Rooted(), Verified: j.Verified(), Expected: spec.NumActive(), Missing: j.NumMissing(), Score: j.Score(),
+		Rooted: j.Rooted(), Verified: j.Verified(), Backbone: j.Backbone(), Expected: spec.NumActive(), Missing: j.NumMissing(), Score: j.Score(),
 		Since: l.since, Ports: l.rows.list(), Told: make(map[judge.Verdict]uint64),
 	}
 	for i := range v.Ports {

@@ -143,6 +143,28 @@ func (s *Spec) LinkIndex(id SlotID) int {
 	return int(s.slots[id].link)
 }
 
+// IsBackbone reports a link of which no tenant has an end: between switches, routers and
+// aggregation nodes, and those of Subnet Managers and services. Who is root on a host has
+// the links of that host lost, or not as declared, as he likes; these he has not.
+func (s *Spec) IsBackbone(link int) bool {
+	l := &s.rev.Links[link]
+	if l.B.IsZero() {
+		return false
+	}
+	for _, e := range [2]End{l.A, l.B} {
+		id := s.DeviceByGUID(e.GUID)
+		if id == None {
+			return false
+		}
+		d := s.Device(id)
+		infra := d.Kind == KindSwitch || d.Kind == KindRouter || d.Kind == KindAN
+		if !infra && d.Role != RoleSM && d.Role != RoleService && l.Class != ClassService {
+			return false
+		}
+	}
+	return true
+}
+
 // PortsOf gives the slots of a device's ports, from port 1 on.
 func (s *Spec) PortsOf(id DeviceID) iter.Seq2[ib.PortNum, SlotID] {
 	return func(yield func(ib.PortNum, SlotID) bool) {

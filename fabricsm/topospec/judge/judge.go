@@ -61,6 +61,7 @@ type Judge struct {
 
 	good, bad []uint8 // by link: ends that are verified, ends that are not
 	verified  int     // links with a good end and no bad one
+	backbone  int     // of these, links of which no tenant has an end
 	lit       int     // links with an end of either kind
 
 	changes []Change
@@ -100,7 +101,7 @@ func (j *Judge) take(spec *topospec.Spec) {
 	j.extra = map[ib.Place]*record{}
 	j.entered = make([]uint16, len(r.Devices))
 	j.good, j.bad = make([]uint8, len(r.Links)), make([]uint8, len(r.Links))
-	j.verified, j.lit, j.rooted, j.queue = 0, 0, topospec.None, nil
+	j.verified, j.backbone, j.lit, j.rooted, j.queue = 0, 0, 0, topospec.None, nil
 }
 
 // Spec gives the specification in force.
@@ -112,6 +113,10 @@ func (j *Judge) Mode() topospec.Mode { return j.mode }
 // Verified gives how many links are verified, and Score their share of those
 // that are to be up.
 func (j *Judge) Verified() int { return j.verified }
+
+// Backbone gives how many of the verified links no tenant has an end of
+// ([topospec.Spec.IsBackbone]).
+func (j *Judge) Backbone() int { return j.backbone }
 
 // Score gives verified links by expected links.
 func (j *Judge) Score() topospec.Permille { return topospec.Share(j.verified, j.spec.NumActive()) }
@@ -277,7 +282,12 @@ func (j *Judge) count(at ib.Place, rec *record, to State, guid ib.GUID) {
 	case isBad(to):
 		j.bad[i]++
 	}
-	j.verified += number(j.isGood(i)) - number(wasGood)
+	if more := number(j.isGood(i)) - number(wasGood); more != 0 {
+		j.verified += more
+		if j.spec.IsBackbone(i) {
+			j.backbone += more
+		}
+	}
 	j.lit += number(j.good[i]+j.bad[i] > 0) - number(wasLit)
 }
 

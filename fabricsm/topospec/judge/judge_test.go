@@ -328,6 +328,15 @@ func TestActivate(t *testing.T) {
 	if j.Score() != 1000 {
 		t.Errorf("score %v, %d of %d", j.Score(), j.Verified(), j.Spec().NumActive())
 	}
+	trunks := 0
+	for i := range next.Links {
+		if l := &next.Links[i]; l.State == topospec.Active && (l.Class == topospec.ClassTrunk || l.Class == topospec.ClassUplink || l.Class == topospec.ClassService || l.Class == topospec.ClassInternal) {
+			trunks++
+		}
+	}
+	if j.Backbone() != trunks || trunks == 0 {
+		t.Errorf("%d verified links without an end of a tenant, want %d", j.Backbone(), trunks)
+	}
 }
 
 func TestMissing(t *testing.T) {

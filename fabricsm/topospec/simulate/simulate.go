@@ -79,6 +79,7 @@ const (
 type Report struct {
 	Expected int               `json:"expected_links"`
 	Verified int               `json:"verified_links"`
+	Backbone int               `json:"backbone_links"` // of these, links of which no tenant has an end
 	Score    topospec.Permille `json:"score_permille"`
 	Live     int               `json:"live_links"`   // links that are up now
 	Covered  topospec.Permille `json:"coverage"`     // of these, that the next revision expects
@@ -103,7 +104,7 @@ type Report struct {
 func Run(in Input) *Report {
 	next := sweep(in.Next, &in)
 	r := &Report{
-		Expected: in.Next.NumActive(), Verified: next.judge.Verified(), Score: next.judge.Score(), Missing: next.judge.NumMissing(),
+		Expected: in.Next.NumActive(), Verified: next.judge.Verified(), Backbone: next.judge.Backbone(), Score: next.judge.Score(), Missing: next.judge.NumMissing(),
 		Mode: in.Next.Revision().Policy.Mode, Hits: []Hit{}, Tenants: []string{}, Refused: []Refusal{}, Cautions: []Refusal{},
 	}
 	if in.Ask != nil {
