@@ -46,6 +46,7 @@ func guessedKeys(s *Scene) {
 	o := SiteOptions{Tenants: twoTenants(), Declared: true}
 	o.Fabric.Device = sim.Modern()
 	o.Fabric.Device.NoticeQueue = 16
+	o.SM.Health.Guessing = sm.HealthRule{Count: 10, Window: 10 * time.Minute, Action: sm.Disable}
 	t := s.Site(o)
 	t.Victim("h1", "h5")
 	h7, leaf := t.attacker("h7"), t.SwitchPort("h1", 1).Node

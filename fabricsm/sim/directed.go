@@ -16,7 +16,7 @@ func (f *Fabric) launchDirected(fl *flight) {
 	switch {
 	case hops > mad.MaxHops:
 		f.malformed(fl)
-	case !m.Returning() && (pointer == 0 || fl.origin == nil && pointer <= hops && fl.from.node.sw == nil):
+	case !m.Returning() && (pointer == 0 || fl.origin == nil && pointer <= hops+1 && fl.from.node.sw == nil):
 		f.walkOut(fl)
 	case m.Returning() && (pointer == hops+1 || pointer == 0):
 		// A responder that copied ibsim's request has pointer 0.
@@ -41,6 +41,13 @@ func (f *Fabric) walkOut(fl *flight) {
 		}
 	}
 	begun := m.HopPointer()
+	if begun > hops && hops > 0 { // at its end already: who gets it takes it, and the way back is as it was forged
+		if m.DrDLID() != ib.PermissiveLID || !f.cross(at, true) {
+			f.undelivered(fl)
+			return
+		}
+		at, fl.slid = at.peer, ib.PermissiveLID
+	}
 	for hop := max(1, begun); hop <= hops; hop++ {
 		out := at.node.egress(at, ib.PortNum(path[hop]), hop == 1)
 		if begun > 0 && hop == begun {

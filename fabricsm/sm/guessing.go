@@ -17,6 +17,11 @@ import (
 //     under its key. It shows the way of a directed route, which the switches wrote;
 //   - a command with a wrong SM_Key that came to ourselves by a directed route.
 //
+// What that proves is not beyond doubt: an SMP whose hop pointer is already past its hop
+// count is taken by the first that gets it (IBTA volume 1, C14-9), with a return path that
+// its sender made up, and neither shows afterwards. So the default is that a place is
+// only told of. Whoever knows that his devices discard such SMPs may have it switched off.
+//
 // Adapters are not believed, since their hosts may have changed them; nor are ways
 // over a switch that the declared topology does not vouch for. Most devices of today
 // queue no notices: who tries M_Keys of those is told of, see KeyGuessing, and it is

@@ -22,6 +22,7 @@ func guarded(t *testing.T, notices int, tune func(*sm.Config)) (*env, []endPort)
 	cfg.MKey.Places = sm.PlacesDeclared
 	cfg.Topology = sm.TopologyConfig{Spec: law(t, l), Mode: topospec.Observe}
 	cfg.SMKey = rightKey
+	cfg.Health.Guessing = sm.HealthRule{Count: 10, Window: 10 * time.Minute, Action: sm.Disable}
 	if tune != nil {
 		tune(&cfg)
 	}
@@ -116,10 +117,11 @@ func TestGuessingIsCutOff(t *testing.T) {
 // name another one. That one is not acted upon, whatever the host does.
 func TestGuessingBlamesNobodyElse(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		notices int
-		cut     bool // who really did it can be proven
-		as      func(e *env, victim *endPort) func(i int, m *sim.Forged)
+		name      string
+		notices   int
+		cut       bool // who really did it can be proven
+		byDefault bool // under the default rule, which trusts no way
+		as        func(e *env, victim *endPort) func(i int, m *sim.Forged)
 	}{
 		{
 			name: "by LID, under the LID of the victim", notices: 8,
@@ -144,6 +146,18 @@ func TestGuessingBlamesNobodyElse(t *testing.T) {
 			},
 		},
 		{
+			name: "with a path that is said to be over", notices: 8, byDefault: true,
+			as: func(_ *env, victim *endPort) func(int, *sim.Forged) {
+				return func(i int, m *sim.Forged) {
+					way := mad.MakeRoute(1)
+					*m = *smp(mad.MethodGet, mad.AttrPortInfo, &way, 0)
+					m.MAD.SetHopPointer(2)
+					m.MAD.ReturnPath()[1] = byte(victim.pnum)
+					m.MAD.SetMKey(ib.NewMKey(offered + uint64(i)))
+				}
+			},
+		},
+		{
 			name: "and forges a trap for each that names the victim", notices: 0,
 			as: func(e *env, victim *endPort) func(int, *sim.Forged) {
 				leaf := e.fab.PortInfo(victim.peer, 0).LID
@@ -162,7 +176,11 @@ func TestGuessingBlamesNobodyElse(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e, hs := guarded(t, tt.notices, nil)
+			e, hs := guarded(t, tt.notices, func(c *sm.Config) {
+				if tt.byDefault {
+					c.Health.Guessing = sm.HealthRule{}
+				}
+			})
 			bad, victim := &hs[0], &hs[1]
 			if bad.peer != victim.peer {
 				t.Fatalf("%s and %s are at two switches", bad.node.Name, victim.node.Name)
@@ -181,6 +199,9 @@ func TestGuessingBlamesNobodyElse(t *testing.T) {
 				t.Errorf("it is switched off: %v, want %v", e.isOff(bad), tt.cut)
 			}
 			e.wantOn(bad, hs)
+			if tt.byDefault && e.fab.PortInfo(victim.peer, 0).MKeyViolations == 0 {
+				t.Error("the switch discarded what says that its path is over, so nothing is proven")
+			}
 		})
 	}
 }

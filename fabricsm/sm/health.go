@@ -92,7 +92,7 @@ type HealthConfig struct {
 	SetErrors     HealthRule // default 10 in 10 min: Report
 	IllegalAnswer HealthRule // default 10 in 10 min: Report
 	Rebooting     HealthRule // default 5 in 10 min: Report
-	Guessing      HealthRule // default 10 in 10 min: Disable; nothing less keeps management packets out
+	Guessing      HealthRule // default 10 in 10 min: Report; see guessing.go. Disable alone keeps management packets out
 	Marked        Action     // what follows from MarkUnhealthy; Report means the default, Isolate
 
 	// Recover is how long the condition must not have occurred before a port
@@ -108,7 +108,7 @@ func (h *HealthConfig) withDefaults() {
 	def(&h.SetErrors, HealthRule{10, 10 * time.Minute, Report})
 	def(&h.IllegalAnswer, HealthRule{10, 10 * time.Minute, Report})
 	def(&h.Rebooting, HealthRule{5, 10 * time.Minute, Report})
-	def(&h.Guessing, HealthRule{10, 10 * time.Minute, Disable})
+	def(&h.Guessing, HealthRule{10, 10 * time.Minute, Report})
 	def(&h.Marked, Isolate)
 	def(&h.Recover, time.Minute)
 	def(&h.RecoverMax, time.Hour)
