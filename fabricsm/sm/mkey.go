@@ -325,10 +325,15 @@ func (c *Core) candidates(x ref) (out []candidate) {
 		if c.verified(c.entryPort(peer)) || c.keyedHere(guid, place) || guid != 0 && c.mkeys.behind[place] == guid {
 			add(guid)
 		}
-		return out
+		if len(out) > 0 {
+			return out
+		}
 	}
 	if c.keyPlaces() != PlacesSeen && !c.expected(p) || c.dark(p) {
 		return nil
+	}
+	if c.peer(p) != topo.None {
+		return c.imported(p) // it said who it is, and fell silent before its key was recorded
 	}
 	place := c.cableAt(p)
 	for _, guid := range c.mkeys.book.At(keys.MKey, place) {

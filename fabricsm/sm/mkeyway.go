@@ -55,14 +55,16 @@ func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
 	return true
 }
 
-// keptKey reports an end port that was seen on a key of ours.
+// keptKey reports an end port that was seen on a key that we know. One that was taken
+// over for it and not confirmed yet proves nothing of where it is: the packets that
+// would have told were lost, and it is asked again wherever it shows itself.
 func (c *Core) keptKey(guid ib.GUID) bool {
 	r := c.mkeys.book.Ring(keys.MKey, guid)
 	if r == nil {
 		return false
 	}
 	rec := r.Record()
-	return !rec.Current.IsZero()
+	return !rec.Current.IsZero() && (rec.Current.Origin != keys.OriginImported || !rec.Pending.IsZero())
 }
 
 // ofSwitch reports the GUID of a switch: its key is bound to no place, and is not
