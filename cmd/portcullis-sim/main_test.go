@@ -71,7 +71,7 @@ func TestMistakes(t *testing.T) {
 		{"number that is none", []string{"generate", "ft2", "--hosts", "many"}, exitUsage, []string{`invalid argument "many"`}},
 		{"no drill", []string{"drill"}, exitUsage, []string{"want threats, such as T17 or T1-T16, or all"}},
 		{"unknown drill", []string{"drill", "T0"}, exitUsage, []string{`no drill "T0": want T17, T1-T16 or all`}},
-		{"unknown control", []string{"drill", "T1", "--without", "hope"}, exitUsage, []string{`no control "hope": want one of`, "switch_enforcement"}},
+		{"unknown control", []string{"drill", "T1", "--without", "hope"}, exitUsage, []string{`no control "hope"`, "drill list names all"}},
 		{"sysfs of nothing", []string{"sysfs", good}, exitUsage, []string{"want at least one --hca, and --out"}},
 		{"sysfs of unknown nodes", []string{"sysfs", good, "--hca", "x", "--hca", "y", "--out", t.TempDir()}, exitError, []string{`has no node "x"`, `has no node "y"`}},
 		{"sysfs of a switch", []string{"sysfs", good, "--hca", "leaf1", "--out", t.TempDir()}, exitError, []string{"is a switch, want an HCA"}},
