@@ -108,12 +108,12 @@ func TestViolationsOfAnAdmittedHost(t *testing.T) {
 // stormOfTraps has h1 accuse h2 in the name of the leaf switch, over and over.
 func stormOfTraps(t *testing.T, c *client.Client, d *process, f *keyFabric, dir, address string) {
 	t.Helper()
-	const storm, batch = 3000, 100
+	const storm, batch = 3000, 600
 	var lines, asked, counted float64
 	look := func() {
 		lines = float64(strings.Count(d.lines.String(), "event=violation"))
 		asked = metric(t, dir, address, `portcullis_sm_smp_sent_total`)
-		counted = metric(t, dir, address, `portcullis_violations_total{class="m-key",verdict="reported"}`)
+		counted = metric(t, dir, address, `portcullis_violations_total{class="m_key",verdict="reported"}`)
 	}
 	look()
 	wasLines, wasAsked, wasCounted := lines, asked, counted
@@ -134,7 +134,7 @@ func stormOfTraps(t *testing.T, c *client.Client, d *process, f *keyFabric, dir,
 			}
 		}
 		eventually(t, "all traps to be counted", func() (bool, string) {
-			counted = metric(t, dir, address, `portcullis_violations_total{class="m-key",verdict="reported"}`)
+			counted = metric(t, dir, address, `portcullis_violations_total{class="m_key",verdict="reported"}`)
 			return counted-wasCounted >= float64(i+batch), fmt.Sprintf("%v of %d", counted-wasCounted, i+batch)
 		})
 	}
@@ -175,7 +175,7 @@ func violations(t *testing.T, c *client.Client, q v1.ViolationQuery) (out []v1.F
 // metric sums the samples of a metric whose name and labels begin so.
 func metric(t *testing.T, dir, address, prefix string) (sum float64) {
 	t.Helper()
-	body, code := fetchRoute(t, dir, address, "/metrics/fabric")
+	body, code := fetchRoute(t, dir, address, "/metrics")
 	if code != 200 {
 		t.Fatalf("metrics: %d %s", code, body)
 	}
