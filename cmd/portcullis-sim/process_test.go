@@ -17,6 +17,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/packaging/parttest"
 )
 
 // asProgram makes the test binary the program.
@@ -111,9 +112,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skipf("needs /dev/full: %v", err)
-	}
+	parttest.Need(t, err)
 	defer full.Close()
 	file := netlistFile(t, "single")
 	for _, tt := range []struct {
