@@ -89,15 +89,20 @@ func explain(err error) error {
 	switch {
 	case err == nil, errors.As(err, &e), errors.As(err, &r):
 		return err
+	default:
+		return Unconfirmed(err, "look at the object before trying again: the change may or may not have been made")
+	}
+}
+
+// Unconfirmed turns an error of the store into a refusal, with a hint how to find out
+// whether the change was made. That of a context that ended stays as it is.
+func Unconfirmed(err error, hint string) error {
+	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, store.ErrConflict):
 		return &Error{Code: "busy", Status: Unavailable, Detail: "too many changes at once", Hint: "try again", Err: err}
 	default:
-		return &Error{
-			Code: "store_unavailable", Status: Unavailable, Err: err,
-			Detail: fmt.Sprintf("the store did not confirm: %v", err),
-			Hint:   "look at the object before trying again: the change may or may not have been made",
-		}
+		return &Error{Code: "store_unavailable", Status: Unavailable, Detail: fmt.Sprintf("the store did not confirm: %v", err), Hint: hint, Err: err}
 	}
 }

@@ -250,14 +250,7 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, rma.ErrRefused):
 		return &admission.Error{Code: "rma_refused", Status: admission.Conflict, Detail: text, Hint: "portcullis topospec rma list tells what is open", Err: err}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.Is(err, store.ErrConflict):
-		return &admission.Error{Code: "busy", Status: admission.Unavailable, Detail: "too many changes at once", Hint: "try again", Err: err}
 	default:
-		return &admission.Error{
-			Code: v1.CodeUnavailable, Status: admission.Unavailable, Err: err,
-			Detail: "the store did not confirm: " + text, Hint: "portcullis topospec rma list tells whether it was done; then try again",
-		}
+		return admission.Unconfirmed(err, "portcullis topospec rma list tells whether it was done; then try again")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"portcullis/api/admission"
-	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/history"
@@ -79,14 +78,7 @@ func explain(err error) error {
 		return &admission.Error{Code: "revision_unknown", Status: admission.NotFound, Detail: text, Hint: "portcullis topospec revisions lists them", Err: err}
 	case errors.Is(err, history.ErrRefused):
 		return &admission.Error{Code: "topospec_refused", Status: admission.Conflict, Detail: text, Hint: "portcullis topospec status tells what is in force", Err: err}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.Is(err, store.ErrConflict):
-		return &admission.Error{Code: "busy", Status: admission.Unavailable, Detail: "too many changes at once", Hint: "try again", Err: err}
 	default:
-		return &admission.Error{
-			Code: v1.CodeUnavailable, Status: admission.Unavailable, Err: err,
-			Detail: "the store did not confirm: " + text, Hint: "portcullis topospec status tells whether it was done; then try again",
-		}
+		return admission.Unconfirmed(err, "portcullis topospec status tells whether it was done; then try again")
 	}
 }
