@@ -176,19 +176,8 @@ func (m *machine) provision(t *testing.T) {
 // enforcement, whose bits ibsim forgets.
 func configure(t *testing.T, dir string, m *machine) {
 	t.Helper()
-	roots, err := m.tpm.RootsPEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "vendor.pem"), string(roots))
-	file := filepath.Join(dir, "portcullisd.yaml")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := strings.NewReplacer("roots: []", "roots: [vendor.pem]", "enforcement: verified", "enforcement: accepted",
+	trustVendor(t, dir, m, "enforcement: verified", "enforcement: accepted",
 		"m_key_enable: auto", "m_key_enable: ignore") // of what ibsim keeps
-	write(t, file, kept.Replace(string(data)))
 }
 
 // phase waits until a host is in a phase.

@@ -193,8 +193,9 @@ func metric(t *testing.T, dir, address, prefix string) (sum float64) {
 	return sum
 }
 
-// trustVendor has the service believe the TPMs of a vendor.
-func trustVendor(t *testing.T, dir string, m *machine) {
+// trustVendor has the service believe the TPMs of a vendor, and puts other settings in
+// place of some more.
+func trustVendor(t *testing.T, dir string, m *machine, other ...string) {
 	t.Helper()
 	roots, err := m.tpm.RootsPEM()
 	if err != nil {
@@ -206,5 +207,5 @@ func trustVendor(t *testing.T, dir string, m *machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, file, strings.Replace(string(data), "roots: []", "roots: [vendor.pem]", 1))
+	write(t, file, strings.NewReplacer(append(other, "roots: []", "roots: [vendor.pem]")...).Replace(string(data)))
 }
