@@ -31,6 +31,9 @@ type server struct {
 // follow each other is the measure.
 const turns = 20
 
+// lost is how long a simulator may be silent while requests are out.
+const lost = 2 * time.Second
+
 // simulators are measured side by side, on the same netlist and by the same client.
 func simulators() []struct {
 	name  string
@@ -243,6 +246,7 @@ func (a *ask) measure(p *ibsim.Port, pid int, f *fabric, d time.Duration) (simSa
 		return simSample{}, err
 	}
 	begin := time.Now()
+	last := begin
 	answered, toSend, outstanding := 0, a.window, 0
 	for ending := false; outstanding > 0 || toSend > 0; {
 		// Never wait for room to send: the simulator may wait for room to answer.
@@ -261,6 +265,9 @@ func (a *ask) measure(p *ibsim.Port, pid int, f *fabric, d time.Duration) (simSa
 				return simSample{}, fmt.Errorf("a Get was answered by %v, status %v", m.Method(), m.Status())
 			}
 		}
+		if n > 0 {
+			last = time.Now()
+		}
 		answered += n
 		outstanding -= n
 		if ending = ending || time.Since(begin) >= d; !ending {
@@ -269,8 +276,12 @@ func (a *ask) measure(p *ibsim.Port, pid int, f *fabric, d time.Duration) (simSa
 			toSend = 0
 		}
 		if n == 0 && sent == 0 && outstanding > 0 {
-			if err := p.Wait(); err != nil {
+			// As the Subnet Manager waits: in the system, not in the runtime's poller.
+			if err := p.Pause(lost); err != nil {
 				return simSample{}, err
+			}
+			if time.Since(last) >= lost {
+				return simSample{}, fmt.Errorf("%d Gets unanswered for %s", outstanding, lost)
 			}
 		}
 	}
