@@ -37,6 +37,15 @@ var arrows = []arrow{
 		},
 		why: "the core knows values, codec, topology and planners",
 	},
+	{
+		from: "fabricsm/sa",
+		may: []string{
+			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition", "fabricsm/mcast", "fabricsm/qos",
+			"fabricsm/keys", "fabricsm/rmpp", "fabricsm/sm",
+		},
+		why: "subnet administration knows values, codec, planners and what the core shows",
+	},
+	{from: "fabricsm/rmpp", may: []string{"fabricsm/ib", "fabricsm/mad"}, why: "segments know only MADs"},
 	{from: "fabricsm/transport", may: []string{"fabricsm/ib", "fabricsm/mad"}, why: "a transport carries packets and decides nothing"},
 	{
 		from: "fabricsm/sim",
@@ -47,14 +56,14 @@ var arrows = []arrow{
 		from: "fabricsm/driver",
 		may: []string{
 			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
-			"fabricsm/mcast", "fabricsm/qos", "fabricsm/sm", "fabricsm/transport", "fabricsm/keys", "fabricsm/vault",
+			"fabricsm/mcast", "fabricsm/qos", "fabricsm/sm", "fabricsm/sa", "fabricsm/rmpp", "fabricsm/transport", "fabricsm/keys", "fabricsm/vault",
 		},
 		why: "the driver runs a core over a transport and knows no service",
 	},
 	{
 		from: "fabricsm/stage",
 		may: []string{
-			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/sm", "fabricsm/sim", "fabricsm/transport", "fabricsm/keys",
+			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/sm", "fabricsm/sa", "fabricsm/rmpp", "fabricsm/sim", "fabricsm/transport", "fabricsm/keys",
 		},
 		why: "the stage puts core and simulator together and knows neither driver nor service",
 	},

@@ -18,6 +18,29 @@ type MKey struct{ bits secret }
 // SMKey is a 64-bit SM_Key, a secret printed like MKey.
 type SMKey struct{ bits secret }
 
+// SAKey is a 64-bit SA_Key, what a trusted request to subnet administration
+// carries in the field SM_Key; a secret printed like MKey.
+type SAKey struct{ bits secret }
+
+// NewSAKey wraps the 64 bits of an SA_Key.
+func NewSAKey(v uint64) SAKey { return SAKey{hide(v)} }
+
+// Reveal gives the bits. Only codecs and key stores may call it.
+func (k SAKey) Reveal() uint64 { return k.bits.reveal() }
+
+// IsZero reports "no key".
+func (k SAKey) IsZero() bool { return k == SAKey{} }
+
+// Equal reports that both are the same key, in a time that does not depend on
+// where they differ.
+func (k SAKey) Equal(o SAKey) bool { return k.Reveal()^o.Reveal() == 0 }
+
+func (k SAKey) String() string               { return k.bits.redact() }
+func (k SAKey) GoString() string             { return k.bits.redact() }
+func (k SAKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.bits.redact()) }
+func (k SAKey) MarshalText() ([]byte, error) { return []byte(k.bits.redact()), nil }
+func (k SAKey) LogValue() slog.Value         { return slog.StringValue(k.bits.redact()) }
+
 // NewMKey wraps the 64 bits of an M_Key.
 func NewMKey(v uint64) MKey { return MKey{hide(v)} }
 
