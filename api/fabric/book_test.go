@@ -223,6 +223,8 @@ func TestFactsSurvive(t *testing.T) {
 	for _, facts := range [][]sm.Fact{
 		many,
 		{{Kind: sm.FactLID, GUID: 1, LID: 900}, {Kind: sm.FactLID, GUID: 2}, {Kind: sm.FactNotKept, GUID: 1, NotKept: sm.FieldLID}},
+		{{Kind: sm.FactSAMember, Name: "c000-10", Body: "1"}, {Kind: sm.FactSAMember, Name: "c000-11", Body: "1"}},
+		{{Kind: sm.FactSAMember, Name: "c000-11"}},
 	} {
 		if err := l.Save(facts); err != nil {
 			t.Fatal(err)
@@ -232,8 +234,8 @@ func TestFactsSurvive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 250 { // one LID less, one other fact more
-		t.Errorf("got %d facts, want 250", len(got))
+	if len(got) != 251 { // one LID less, two other facts more
+		t.Errorf("got %d facts, want 251", len(got))
 	}
 	want := []sm.Fact{{Kind: sm.FactLID, GUID: 1, LID: 900}, {Kind: sm.FactLID, GUID: 3, LID: 3}}
 	if d := cmp.Diff(want, got[:2]); d != "" {

@@ -15,10 +15,13 @@ import (
 const saveTimeout = 10 * time.Second
 
 // Facts holds what the subnet manager must not forget, by
-// "kind/GUID" or "kind/GUID/port".
+// "kind/GUID", "kind/GUID/port" or "kind/name".
 func Facts() store.Collection[sm.Fact] { return store.NewCollection[sm.Fact]("fabric/facts", 1) }
 
 func factKey(f sm.Fact) string {
+	if f.Name != "" {
+		return fmt.Sprintf("%s/%s", f.Kind, f.Name)
+	}
 	if f.Port != 0 {
 		return fmt.Sprintf("%s/%v/%d", f.Kind, f.GUID, f.Port)
 	}

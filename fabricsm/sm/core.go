@@ -228,6 +228,7 @@ func (c *Core) load(facts []Fact) {
 			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
 		case FactTopology, FactTopologyMode: // see startTopology
 		case FactVault, FactMaster, FactCheck: // of the store alone
+		case FactSAGroup, FactSAMember, FactSAService, FactSASubscription, FactSAAlias: // of subnet administration
 		}
 	}
 }

@@ -43,10 +43,14 @@ func (k FactKind) keyKind(prefix string) (kind keys.Kind, ok bool) {
 	return kind, ok && kind.UnmarshalText([]byte(text)) == nil
 }
 
-// OfFabric reports a fact about the whole fabric, which has no GUID.
+// OfFabric reports a fact about the whole fabric, or one that has a name, for which no
+// GUID is needed.
 func (f *Fact) OfFabric() bool {
 	if k, ok := f.Kind.KeyKind(); ok {
 		return !k.OfDevice() && f.GUID == 0
+	}
+	if f.Kind.OfSA() {
+		return f.Name != ""
 	}
 	_, rotation := f.Kind.RotationKind()
 	return (rotation || f.Kind.ofStore() || f.Kind == FactReleased) && f.GUID == 0

@@ -76,7 +76,7 @@ const (
 )
 
 // Fact is one thing that must survive a restart. A fact replaces an earlier
-// one of the same kind, GUID and Port.
+// one of the same kind, GUID, Port and Name.
 type Fact struct {
 	Kind    FactKind   `json:"kind"`
 	GUID    ib.GUID    `json:"guid"`
@@ -93,6 +93,11 @@ type Fact struct {
 	Seen       string     `json:"seen,omitzero"` // of a FactTopology: what was seen there
 	Reason     string     `json:"reason,omitzero"`
 	Since      time.Time  `json:"since,omitzero"`
+
+	// Name and Body are of facts of subnet administration: which registration, and what
+	// it says. A name is of letters, digits, dots and hyphens, at most 128.
+	Name string `json:"name,omitzero"`
+	Body string `json:"body,omitzero"`
 
 	// Sealed is how a KeyFact, and what belongs to the vault, is stored. Key is what
 	// a KeyFact says inside; it is never stored in clear.
@@ -115,6 +120,8 @@ func (f *Fact) TakesBack() bool {
 		return f.Mark == ""
 	case FactBehind:
 		return f.Behind == 0
+	case FactSAGroup, FactSAMember, FactSAService, FactSASubscription, FactSAAlias:
+		return f.Body == ""
 	default:
 		return false
 	}

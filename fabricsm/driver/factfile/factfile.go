@@ -62,6 +62,7 @@ type key struct {
 	kind sm.FactKind
 	guid ib.GUID
 	port ib.PortNum
+	name string
 }
 
 // InUseError says that another process holds the directory.
@@ -166,7 +167,7 @@ func legal(f *sm.Fact) bool {
 // take adds a fact to what is known. One that takes an earlier one back is not
 // kept itself.
 func (s *Store) take(f sm.Fact) {
-	k := key{f.Kind, f.GUID, f.Port}
+	k := key{f.Kind, f.GUID, f.Port, f.Name}
 	if f.TakesBack() {
 		delete(s.facts, k)
 	} else {
@@ -192,7 +193,7 @@ func (s *Store) Load() ([]sm.Fact, error) {
 
 func (s *Store) sorted() []sm.Fact {
 	keys := slices.SortedFunc(maps.Keys(s.facts), func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.guid, b.guid), cmp.Compare(a.port, b.port))
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.guid, b.guid), cmp.Compare(a.port, b.port), cmp.Compare(a.name, b.name))
 	})
 	out := make([]sm.Fact, 0, len(keys))
 	for _, k := range keys {

@@ -187,3 +187,21 @@ func TestFactsOfPorts(t *testing.T) {
 	s.Close()
 	wantFacts(t, open(t, dir, &said), mark(0, "healthy"), mark(1, "unhealthy"), mark(2, "healthy"))
 }
+
+func TestFactsWithNames(t *testing.T) {
+	dir := t.TempDir()
+	var said bytes.Buffer
+	s := open(t, dir, &said)
+	member := func(name, body string) sm.Fact {
+		return sm.Fact{Kind: sm.FactSAMember, Name: name, Body: body}
+	}
+	save(t, s, member("c000-10", "1"), member("c000-11", "1"), sm.Fact{Kind: sm.FactSAGroup, Name: "c000", Body: "x"})
+	save(t, s, member("c000-10", "5"), member("c000-11", ""))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantFacts(t, open(t, dir, &said), sm.Fact{Kind: sm.FactSAGroup, Name: "c000", Body: "x"}, member("c000-10", "5"))
+	if said.Len() > 0 {
+		t.Errorf("reading them again said %s", said.String())
+	}
+}

@@ -1,0 +1,28 @@
+package sm
+
+import "strings"
+
+// Kinds of facts of subnet administration. They have a Name, and the core does not
+// read them. One without Body takes back an earlier one of the same kind and Name.
+const (
+	FactSAGroup        FactKind = saPrefix + "group"
+	FactSAMember       FactKind = saPrefix + "member"
+	FactSAService      FactKind = saPrefix + "service"
+	FactSASubscription FactKind = saPrefix + "subscription"
+	FactSAAlias        FactKind = saPrefix + "alias"
+
+	saPrefix = "sa-"
+)
+
+// OfSA reports a kind of facts of subnet administration.
+func (k FactKind) OfSA() bool { return strings.HasPrefix(string(k), saPrefix) }
+
+// SAFacts gives those of subnet administration.
+func SAFacts(facts []Fact) (of []Fact) {
+	for i := range facts {
+		if facts[i].Kind.OfSA() {
+			of = append(of, facts[i])
+		}
+	}
+	return of
+}
