@@ -83,6 +83,7 @@ func (c *Core) cut(p topo.PortID) {
 		if c.isEnd(x) && c.topo.Node(pt.node).Type != ib.NodeSwitch {
 			c.leave(x)
 			pt.known = false
+			c.showPort(x)
 			c.setKeys(x, nil)
 			tp := c.topo.Port(x)
 			tp.State = ib.PortNop // until it is read again

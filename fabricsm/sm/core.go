@@ -73,6 +73,7 @@ type Core struct {
 	disturbed bool                      // settled no longer, and no view says so yet
 	shown     *View                     // the last one
 	shownKeys topo.OwnPages[*pkeyTable] // by topo.PortID, for views: port.pkeys
+	devices   shownDevices
 	problems  map[problemKey]string
 	wrong     wrong
 	notKept   map[device]PortFields // as saved

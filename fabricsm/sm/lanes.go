@@ -29,13 +29,13 @@ const (
 
 // lanes is which virtual lanes are wanted.
 type lanes struct {
-	qos     [4]qos.Table // by qos.Kind, if that is on
-	layered bool         // the routes need several lanes
-	base    [16]ib.VL    // layered: for links between switches
-	extra   ib.SL        // service level of multicast, if it has a lane of its own
-	own     ib.VL        // that lane, 0: none
-	tables  [][16]ib.VL  // that ports were given
-	written lanesWritten // to devices, and not undone since
+	qos     *[4]qos.Table // by qos.Kind, if that is on; views share it
+	layered bool          // the routes need several lanes
+	base    [16]ib.VL     // layered: for links between switches
+	extra   ib.SL         // service level of multicast, if it has a lane of its own
+	own     ib.VL         // that lane, 0: none
+	tables  [][16]ib.VL   // that ports were given
+	written lanesWritten  // to devices, and not undone since
 
 	routes *route.Tables // for which that was decided
 	ground *mcast.Ground
@@ -46,6 +46,7 @@ type lanes struct {
 }
 
 func newLanes(cfg *Config) (l lanes) {
+	l.qos = new([4]qos.Table)
 	for k := range l.qos {
 		l.qos[k] = cfg.QoS.Table(qos.Kind(k))
 	}
@@ -113,13 +114,18 @@ func (c *Core) lanesOf(p topo.PortID, in ib.PortNum) [16]ib.VL {
 	if pt.num != 0 && c.external(p) && !c.isEnd(c.peer(p)) {
 		return want
 	}
-	n := max(1, c.vlsOf(p).Count())
+	foldLanes(&want, c.vlsOf(p))
+	return want
+}
+
+// foldLanes has each lane that a port does not have stood for by one that it has.
+func foldLanes(want *[16]ib.VL, vls ib.VLCap) {
+	n := max(1, vls.Count())
 	for sl, vl := range want {
 		if vl != ib.VL15 {
 			want[sl] = ib.VL(int(vl) % n)
 		}
 	}
-	return want
 }
 
 // vlsOf gives the virtual lanes that a port is to have.
@@ -130,12 +136,16 @@ func (c *Core) vlsOf(p topo.PortID) ib.VLCap {
 
 // kindOf gives the kind of a port for quality of service.
 func (c *Core) kindOf(p topo.PortID) qos.Kind {
+	return kindOfPort(c.topo.Node(c.ports[p].node).Type, c.ports[p].num)
+}
+
+func kindOfPort(node ib.NodeType, num ib.PortNum) qos.Kind {
 	switch {
-	case c.external(p):
+	case node == ib.NodeSwitch && num != 0:
 		return qos.SwitchExternal
-	case c.ports[p].num == 0:
+	case num == 0:
 		return qos.SwitchPort0
-	case c.topo.Node(c.ports[p].node).Type == ib.NodeRouter:
+	case node == ib.NodeRouter:
 		return qos.Router
 	default:
 		return qos.CA

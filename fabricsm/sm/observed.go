@@ -15,6 +15,7 @@ type node struct {
 	marks
 	epoch uint32 // counts lives of the slot
 	alive bool
+	due   bool // in shownDevices.dueNodes
 
 	up        topo.PortID // port of the node nearer to us by which it is asked, None for the root
 	route     mad.Route   // to it, valid for routeAt
@@ -117,6 +118,8 @@ type port struct {
 	fenced     bool // what is behind shows a GUID that is elsewhere
 	mute       bool // of an adapter that does not speak of this port through its others
 	told       bool // NodeUnreachable was told
+
+	due bool // in shownDevices.duePorts
 }
 
 func (c *Core) external(p topo.PortID) bool {
@@ -164,7 +167,7 @@ func (c *Core) portAt(pl ib.Place) topo.PortID {
 func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	tn := topo.Node{
 		GUID: ni.NodeGUID, SystemImageGUID: ni.SystemImageGUID, Type: ni.NodeType,
-		NumPorts: ni.NumPorts, PartitionCap: keyCap(ni),
+		BaseVersion: ni.BaseVersion, ClassVersion: ni.ClassVersion, NumPorts: ni.NumPorts, PartitionCap: keyCap(ni),
 		VendorID: ni.VendorID, DeviceID: ni.DeviceID, Revision: ni.Revision,
 	}
 	if ni.NodeType == ib.NodeSwitch {
@@ -177,7 +180,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 	c.shownKeys.Grow(c.topo.NumPorts())
 	c.mkeys.states.shown.Grow(c.topo.NumPorts())
 	d := c.deviceAt(ni, up)
-	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d]}
+	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, alive: true, up: up, device: d, notKept: c.notKept[d], due: c.nodes[id].due}
 	for i := range int(ni.NumPorts) + 1 {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
 	}
@@ -189,7 +192,8 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 
 // clearPort forgets all that is known of a port.
 func (c *Core) clearPort(p topo.PortID, id topo.NodeID, num ib.PortNum) {
-	c.ports[p] = port{node: id, num: num, challenger: topo.None}
+	c.ports[p] = port{node: id, num: num, challenger: topo.None, due: c.ports[p].due}
+	c.showPort(p)
 	c.acquit(p)
 	c.shownKeys.Set(int32(p), nil)
 	c.mkeys.states.shown.Set(int32(p), nil)
@@ -242,9 +246,10 @@ func (c *Core) dropNode(id topo.NodeID) {
 	}
 	c.topo.RemoveNode(id)
 	c.noForwarding(id)
+	c.showSwitch(id)
 	c.solved(problemKey{kind: silentNode, guid: tn.GUID})
 	c.solved(problemKey{kind: noEnforcement, guid: tn.GUID})
-	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1}
+	c.nodes[id] = node{epoch: c.nodes[id].epoch + 1, due: c.nodes[id].due}
 	if tn.Type == ib.NodeSwitch {
 		c.lawForget(tn.GUID)
 		c.wantRoutes()

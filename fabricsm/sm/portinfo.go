@@ -51,6 +51,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	old, was, guessed := pt.info, pt.known, pt.unread
 	pi.ClientReregister = false // a request, no state
 	pt.info, pt.known, pt.unread = *pi, true, false
+	if !was || old != *pi {
+		c.showPort(p)
+	}
 	if was && !guessed {
 		c.readCounters(p, &old, pi, byGet)
 	}
@@ -262,6 +265,7 @@ func (c *Core) gotSwitchInfo(id topo.NodeID, r *request, m *mad.MAD, status mad.
 	old, was := n.info, n.infoKnown
 	si.PartitionEnforcementCap = min(si.PartitionEnforcementCap, maxKeys)
 	n.info, n.infoKnown = si, true
+	c.showSwitch(id)
 	c.copySwitch(id)
 	if r.method == mad.MethodSet {
 		c.setSwitchDone(id, r)

@@ -163,11 +163,12 @@ func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.priority(), Others: c.otherSMs(), Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
+		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Settled: !c.unsettled && c.state == ib.SMMaster, Pending: c.wire.out,
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}
 	v.Faults, v.Problems = c.showWrong()
+	c.showDevices(v)
 	v.MKeys, v.mkeys = c.showMKeys()
 	v.aliases, v.Health = c.showAliases(), c.healthStates()
 	v.Topology, v.Violations = c.showLaw(), c.showViolations()

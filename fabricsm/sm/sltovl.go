@@ -15,16 +15,17 @@ import (
 // neither a subnet manager, which remembers nothing, nor the switch, which loses
 // the highest when it loses any.
 type slvlState struct {
-	phase slvlPhase
-	in    uint8  // input port looked at, for switches programmed pair by pair
-	last  bool   // the table of input port 0 is wrong, and to be written in the end
-	probe bool   // the table of input port 0 is right, and that of the highest decides
-	all   bool   // those of no input port stand for others: some may be from before a reboot, some from after
-	begun bool   // the table of input port 0 is unfinished
-	check bool   // all were written, and the highest tells whether they were lost meanwhile
-	lost  bool   // they were, once
-	stale bool   // a request is out from before the lanes changed; its answer says nothing
-	want  laneID // what they are made for
+	phase   slvlPhase
+	in      uint8  // input port looked at, for switches programmed pair by pair
+	last    bool   // the table of input port 0 is wrong, and to be written in the end
+	probe   bool   // the table of input port 0 is right, and that of the highest decides
+	all     bool   // those of no input port stand for others: some may be from before a reboot, some from after
+	begun   bool   // the table of input port 0 is unfinished
+	check   bool   // all were written, and the highest tells whether they were lost meanwhile
+	lost    bool   // they were, once
+	refused bool   // they are not what is wanted, and left alone
+	stale   bool   // a request is out from before the lanes changed; its answer says nothing
+	want    laneID // what they are made for
 }
 
 type slvlPhase uint8
@@ -97,6 +98,7 @@ func (c *Core) workSLtoVL(p topo.PortID) {
 // nothing then.
 func (c *Core) anewSLtoVL(p topo.PortID) {
 	s := &c.ports[p].slvl
+	c.showPort(p)
 	*s = slvlState{all: s.all || s.want == lanesByPort, stale: s.stale || c.asked(clsSLtoVL, p)}
 }
 
@@ -133,6 +135,7 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 		c.markPort(clsSLtoVL, p)
 		return
 	}
+	c.showPort(p)
 	right := got.VL == c.lanesOf(p, ib.PortNum(pt.slvl.in))
 	pairs := c.external(p) && !c.wildcard(p)
 	if pairs && pt.slvl.in == 0 {
@@ -151,7 +154,7 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 		pt.slvl.giveUp()
 	case pt.slvl.check && pt.slvl.lost && !right:
 		c.refused(r, "the table read is not the one that was set")
-		pt.slvl.phase = slvlDone
+		pt.slvl.phase, pt.slvl.refused = slvlDone, true
 	case !pairs:
 		if pt.slvl.phase = slvlDone; !right {
 			pt.slvl.phase = slvlDiffer
@@ -170,7 +173,7 @@ func (c *Core) gotSLtoVL(p topo.PortID, r *request, m *mad.MAD, status mad.Statu
 // giveUp leaves tables alone that a device does not take, but that of input port
 // 0 not unfinished.
 func (s *slvlState) giveUp() {
-	s.phase = slvlDone
+	s.phase, s.refused = slvlDone, true
 	if s.begun && s.in != 0 {
 		s.in, s.last, s.probe, s.begun, s.phase = 0, true, false, false, slvlDiffer
 	}
@@ -247,6 +250,8 @@ func (c *Core) auditedSLtoVL(p topo.PortID, r *request, got *mad.SLtoVLMappingTa
 	pt := &c.ports[p]
 	if status == mad.StatusOK && pt.slvl.done() && r.mod == c.slvlMod(p, false) && got.VL != c.lanesOf(p, ib.PortNum(pt.slvl.in)) {
 		pt.slvl.phase, pt.slvl.last, pt.slvl.all = slvlDiffer, false, true
+		pt.slvl.refused = false
+		c.showPort(p)
 		pairs := c.external(p) && !c.wildcard(p)
 		if !pairs || pt.slvl.want == lanesByPort {
 			pt.slvl.in = 0

@@ -197,7 +197,7 @@ func (c *Core) otherSMs() []OtherSM {
 		}
 		list = append(list, OtherSM{
 			GUID: guid, LID: c.ports[o.port].info.LID, Place: c.placeOf(o.port),
-			State: o.info.SMState, Priority: o.info.Priority, Trusted: o.trusted,
+			State: o.info.SMState, Priority: o.info.Priority, ActCount: o.info.ActCount, Trusted: o.trusted,
 		})
 	}
 	slices.SortFunc(list, func(a, b OtherSM) int {
@@ -214,6 +214,7 @@ type OtherSM struct {
 	Place    ib.Place
 	State    ib.SMState
 	Priority uint8
+	ActCount uint32
 	Trusted  bool // it showed our SM_Key, from where it is allowed
 }
 

@@ -17,6 +17,7 @@ type View struct {
 	GUID     ib.GUID // own port
 	LID      ib.LID  // own port
 	Priority uint8
+	ActCount uint32    // as SMInfo has it
 	Others   []OtherSM // other subnet managers, by rank, at most 100
 	Settled  bool
 	Pending  int   // requests that are out
@@ -53,6 +54,10 @@ type View struct {
 
 	pkeys topo.Pages[*pkeyTable] // by PortID, nil: not read
 	mkeys topo.Pages[*MKeyState] // by PortID, nil: nothing is known
+
+	ports    topo.Pages[*portShown]            // by PortID, nil: not read
+	switches topo.Pages[*[switchInfoSize]byte] // by NodeID, nil: not read
+	lanes    shownLanes
 }
 
 // SMPCount says how many requests of a kind were sent.

@@ -12,12 +12,13 @@ import (
 // arbState is how far the arbitration tables of a port are right: a bit for each
 // mad.VLArbHalf.
 type arbState struct {
-	want   laneID // of the SL-to-VL table: the lanes a port has decide both
-	right  uint8
-	differ uint8 // read, and to be written
-	twice  uint8 // written and not kept
-	first  uint8 // that of the halves written which tells whether they were lost meanwhile; 0: none was
-	lost   bool  // they were, once
+	want    laneID // of the SL-to-VL table: the lanes a port has decide both
+	right   uint8
+	differ  uint8 // read, and to be written
+	refused uint8 // counted as right, as the device does not show or keep what is
+	twice   uint8 // written and not kept
+	first   uint8 // that of the halves written which tells whether they were lost meanwhile; 0: none was
+	lost    bool  // they were, once
 }
 
 // done reports that nothing is to be read or written.
@@ -61,8 +62,13 @@ func roomOf(pi *mad.PortInfo, half mad.VLArbHalf) (room, from uint8) {
 // wantHalf gives half of an arbitration table of a port.
 func (c *Core) wantHalf(p topo.PortID, half mad.VLArbHalf) (want mad.VLArbitration) {
 	room, from := roomOf(&c.ports[p].info, half)
-	t := &c.lanes.qos[c.kindOf(p)]
-	for i, e := range t.Half(half >= mad.VLArbHigh0, from > 0, room, c.vlsOf(p)) {
+	return halfOf(&c.lanes.qos[c.kindOf(p)], half, room, from, c.vlsOf(p))
+}
+
+// halfOf gives half of an arbitration table for a port with some virtual lanes; see
+// roomOf.
+func halfOf(t *qos.Table, half mad.VLArbHalf, room, from uint8, vls ib.VLCap) (want mad.VLArbitration) {
+	for i, e := range t.Half(half >= mad.VLArbHigh0, from > 0, room, vls) {
 		want.Entry[i].VL, want.Entry[i].Weight = e.VL, e.Weight
 	}
 	return want
@@ -79,6 +85,7 @@ func (c *Core) workVLArb(p topo.PortID) {
 	}
 	if id := laneID(c.vlsOf(p)); pt.arb == nil || pt.arb.want != id {
 		pt.arb = &arbState{want: id}
+		c.showPort(p)
 	}
 	a := pt.arb
 	for half := mad.VLArbLow0; half <= mad.VLArbHigh32; half++ {
@@ -128,6 +135,7 @@ func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		right = right && got.Entry[i] == want.Entry[i]
 	}
 	a.differ &^= bit
+	c.showPort(p)
 	proof := r.method == mad.MethodGet && a.right == allHalves && a.first == bit
 	if proof {
 		a.first = 0
@@ -135,15 +143,18 @@ func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 	switch {
 	case status != mad.StatusOK:
 		c.refused(r, status.String())
+		a.refused |= bit
 		a.right |= bit // until there is something new to be written
 	case proof && !right && a.lost:
 		c.refused(r, "the table read is not the one that was set")
 		a.lost = false
+		a.refused |= bit
 	case proof && !right:
 		*a = arbState{want: a.want, lost: true}
 	case proof:
 		a.lost = false
 	case right:
+		a.refused &^= bit
 		a.right |= bit
 		if r.method == mad.MethodSet && a.first == 0 {
 			a.first = bit
@@ -158,6 +169,7 @@ func (c *Core) gotVLArb(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		}
 	default:
 		c.refused(r, "the table answered is not the one that was set")
+		a.refused |= bit
 		a.right |= bit
 	}
 	c.markPort(clsVLArb, p)

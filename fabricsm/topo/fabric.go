@@ -24,6 +24,8 @@ type Node struct {
 	GUID            ib.GUID
 	SystemImageGUID ib.GUID
 	Type            ib.NodeType // 0: a tombstone, the node has been removed
+	BaseVersion     uint8       // of the MADs it speaks
+	ClassVersion    uint8       // of those of subnet management
 	NumPorts        uint8       // external ports, switch port 0 not counted
 	Description     string
 	FirstPort       PortID // slot of port 0; ports follow up to NumPorts

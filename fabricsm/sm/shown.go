@@ -1,0 +1,230 @@
+package sm
+
+import (
+	"cmp"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/mcast"
+	"portcullis/fabricsm/qos"
+	"portcullis/fabricsm/topo"
+)
+
+// What views show of ports and switches besides topo.Fabric. It is written down when
+// a view is made, and only of those of which something changed since the last one: a
+// port changes several times while it comes up.
+
+const (
+	portInfoSize   = 64
+	switchInfoSize = 20
+)
+
+// portShown is what views show of a port. It is immutable: views share it.
+type portShown struct {
+	info   [portInfoSize]byte // without M_Key
+	vls    ib.VLCap           // lanes that the next two are made for
+	slvl   laneID             // what its SL-to-VL tables are; lanesUnknown: that is not known
+	halves uint8              // halves of its arbitration tables that are as wanted, a bit for each mad.VLArbHalf
+}
+
+// shownDevices is what the last view showed of ports and switches.
+type shownDevices struct {
+	ports    topo.OwnPages[*portShown]            // by topo.PortID, nil: not read
+	switches topo.OwnPages[*[switchInfoSize]byte] // by topo.NodeID, nil: no switch, or not read
+	duePorts []topo.PortID                        // that changed since, each once
+	dueNodes []topo.NodeID
+	scratch  portShown
+}
+
+// showPort has the next view show a port anew.
+func (c *Core) showPort(p topo.PortID) {
+	if pt := &c.ports[p]; !pt.due {
+		pt.due = true
+		c.devices.duePorts = append(c.devices.duePorts, p)
+	}
+}
+
+// showSwitch has the next view show SwitchInfo anew.
+func (c *Core) showSwitch(id topo.NodeID) {
+	if n := &c.nodes[id]; !n.due {
+		n.due = true
+		c.devices.dueNodes = append(c.devices.dueNodes, id)
+	}
+}
+
+// showDevices writes down what changed.
+func (c *Core) showDevices(v *View) {
+	d := &c.devices
+	d.ports.Grow(c.topo.NumPorts())
+	d.switches.Grow(c.topo.NumNodes())
+	for _, p := range d.duePorts {
+		c.ports[p].due = false
+		is, was := c.portShown(p), d.ports.At(int32(p))
+		if is == nil && was != nil {
+			d.ports.Set(int32(p), nil)
+		} else if is != nil && (was == nil || *is != *was) {
+			kept := *is
+			d.ports.Set(int32(p), &kept)
+		}
+	}
+	for _, id := range d.dueNodes {
+		n := &c.nodes[id]
+		n.due = false
+		if !n.alive || !n.infoKnown {
+			d.switches.Set(int32(id), nil)
+			continue
+		}
+		info := new([switchInfoSize]byte)
+		c.encode(mad.Encode(info[:], &n.info))
+		if was := d.switches.At(int32(id)); was == nil || *was != *info {
+			d.switches.Set(int32(id), info)
+		}
+	}
+	d.duePorts, d.dueNodes = again(d.duePorts), again(d.dueNodes)
+	v.ports, v.switches = d.ports.Snapshot(), d.switches.Snapshot()
+	v.lanes = shownLanes{tables: c.lanes.tables, own: c.lanes.own, extra: c.lanes.extra, qos: c.lanes.qos}
+}
+
+// portShown gives what is to be shown of a port, nil for one that was not read. It
+// is valid until the next call.
+func (c *Core) portShown(p topo.PortID) *portShown {
+	pt := &c.ports[p]
+	if !pt.known || !c.nodes[pt.node].alive {
+		return nil
+	}
+	s := &c.devices.scratch
+	*s = portShown{}
+	c.encode(mad.Encode(s.info[:], &pt.info))
+	clear(s.info[:8]) // M_Key
+	if sl := &pt.slvl; sl.done() && !sl.refused && sl.want > lanesAsFound && c.hasLanes(p) {
+		s.slvl = sl.want
+	}
+	if a := pt.arb; a != nil && c.arbitrates(p) {
+		s.halves = a.right &^ a.refused
+	}
+	if s.slvl != lanesUnknown || s.halves != 0 {
+		s.vls = c.vlsOf(p)
+	}
+	return s
+}
+
+// shownLanes is what views need to say which virtual lanes ports were given.
+type shownLanes struct {
+	tables [][16]ib.VL
+	own    ib.VL
+	extra  ib.SL
+	qos    *[4]qos.Table
+}
+
+// PortInfo gives PortInfo of a port as the device last showed it, as it is on the
+// wire but with an M_Key of 0: nil if it was not read. It must not be written to.
+func (v *View) PortInfo(p topo.PortID) *[portInfoSize]byte {
+	if s := v.port(p); s != nil {
+		return &s.info
+	}
+	return nil
+}
+
+func (v *View) port(p topo.PortID) *portShown {
+	if p < 0 || int(p) >= v.ports.Len() {
+		return nil
+	}
+	return v.ports.At(int32(p))
+}
+
+// SwitchInfo gives SwitchInfo of a switch as it last showed it, as it is on the wire:
+// nil if it was not read. It must not be written to.
+func (v *View) SwitchInfo(id topo.NodeID) *[switchInfoSize]byte {
+	if id < 0 || int(id) >= v.switches.Len() {
+		return nil
+	}
+	return v.switches.At(int32(id))
+}
+
+// SLtoVL gives the virtual lane for each service level of packets that leave by a port
+// and came in by another of its switch; in is 0 for end ports. It is known only of
+// ports whose tables this Subnet Manager programs, once they are right: of others it
+// has read none.
+func (v *View) SLtoVL(out topo.PortID, in ib.PortNum) (vl [16]ib.VL, known bool) {
+	s := v.port(out)
+	switch {
+	case s == nil || s.slvl <= lanesAsFound:
+		return vl, false
+	case s.slvl != lanesByPort:
+		return v.lanes.tables[s.slvl-firstLanes], true
+	}
+	p := v.Fabric.Port(out)
+	want := v.Tables.SwitchLanes(p.Node, in, p.Num)
+	if v.lanes.own != 0 {
+		want[v.lanes.extra] = v.lanes.own
+	}
+	if p.Peer == topo.None || v.Fabric.IsEndPort(p.Peer) {
+		foldLanes(&want, s.vls)
+	}
+	return want, true
+}
+
+// VLArbitration gives half of an arbitration table of a port. It is known only of
+// ports whose tables this Subnet Manager programs, once they are right.
+func (v *View) VLArbitration(p topo.PortID, half mad.VLArbHalf) (t mad.VLArbitration, known bool) {
+	s := v.port(p)
+	if s == nil || half < mad.VLArbLow0 || half > mad.VLArbHigh32 || s.halves&(1<<half) == 0 {
+		return t, false
+	}
+	var room mad.PortInfo
+	if mad.Decode(s.info[:], &room) != nil {
+		return t, false
+	}
+	n, from := roomOf(&room, half)
+	if n <= from {
+		return t, false
+	}
+	fp := v.Fabric.Port(p)
+	return halfOf(&v.lanes.qos[kindOfPort(v.Fabric.Node(fp.Node).Type, fp.Num)], half, n, from, s.vls), true
+}
+
+// PKeyBlocks gives how many blocks of the P_Key table of a port are looked after, 0 if
+// none is.
+func (v *View) PKeyBlocks(p topo.PortID) int {
+	if t := v.pkeyTable(p); t != nil {
+		return len(t.blocks)
+	}
+	return 0
+}
+
+// PKeyBlock gives a block of the P_Key table of a port, empty entries included: nil if
+// it was neither read nor written. It must not be written to.
+func (v *View) PKeyBlock(p topo.PortID, block int) []ib.PKey {
+	t := v.pkeyTable(p)
+	if t == nil || block < 0 || block >= len(t.blocks) || t.blocks[block] == blockUnknown {
+		return nil
+	}
+	return t.keys[block*keysPerBlock:][:keysPerBlock]
+}
+
+func (v *View) pkeyTable(p topo.PortID) *pkeyTable {
+	if p < 0 || int(p) >= v.pkeys.Len() {
+		return nil
+	}
+	return v.pkeys.At(int32(p))
+}
+
+// PortsOf gives the ports by which a switch sends packets to a multicast LID,
+// as View.Multicast has it; nil: none. It
+// must not be written to.
+func (m *Multicast) PortsOf(id topo.NodeID, mlid ib.LID) *mcast.Ports {
+	if m == nil {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(m.Trees, mlid, func(t mcast.Tree, mlid ib.LID) int { return cmp.Compare(t.MLID, mlid) })
+	if !found {
+		return nil
+	}
+	branches := m.Trees[i].Branches
+	i, found = slices.BinarySearchFunc(branches, id, func(b mcast.Branch, id topo.NodeID) int { return cmp.Compare(b.Switch, id) })
+	if !found {
+		return nil
+	}
+	return &branches[i].Ports
+}
