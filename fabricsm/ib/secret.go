@@ -1,6 +1,7 @@
 package ib
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
@@ -40,6 +41,44 @@ func (k SAKey) GoString() string             { return k.bits.redact() }
 func (k SAKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.bits.redact()) }
 func (k SAKey) MarshalText() ([]byte, error) { return []byte(k.bits.redact()), nil }
 func (k SAKey) LogValue() slog.Value         { return slog.StringValue(k.bits.redact()) }
+
+// ServiceKey is the 128-bit key of a service record, which who replaces or deletes
+// the record must show; a secret printed like MKey.
+type ServiceKey struct{ high, low secret }
+
+// NewServiceKey wraps the bytes of a ServiceKey.
+func NewServiceKey(b [16]byte) ServiceKey {
+	return ServiceKey{hide(binary.BigEndian.Uint64(b[:8])), hide(binary.BigEndian.Uint64(b[8:]))}
+}
+
+// Reveal gives the bytes. Only codecs and key stores may call it.
+func (k ServiceKey) Reveal() (b [16]byte) {
+	binary.BigEndian.PutUint64(b[:8], k.high.reveal())
+	binary.BigEndian.PutUint64(b[8:], k.low.reveal())
+	return b
+}
+
+// IsZero reports "no key".
+func (k ServiceKey) IsZero() bool { return k == ServiceKey{} }
+
+// Equal reports that both are the same key, in a time that does not depend on
+// where they differ.
+func (k ServiceKey) Equal(o ServiceKey) bool {
+	return k.high.reveal()^o.high.reveal()|k.low.reveal()^o.low.reveal() == 0
+}
+
+func (k ServiceKey) redact() string {
+	if k.IsZero() {
+		return "none"
+	}
+	return Redacted
+}
+
+func (k ServiceKey) String() string               { return k.redact() }
+func (k ServiceKey) GoString() string             { return k.redact() }
+func (k ServiceKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.redact()) }
+func (k ServiceKey) MarshalText() ([]byte, error) { return []byte(k.redact()), nil }
+func (k ServiceKey) LogValue() slog.Value         { return slog.StringValue(k.redact()) }
 
 // NewMKey wraps the 64 bits of an M_Key.
 func NewMKey(v uint64) MKey { return MKey{hide(v)} }

@@ -2,6 +2,7 @@ package ib
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -28,6 +29,7 @@ type exported struct {
 	SM   SMKey
 	Many []MKey
 	Map  map[string]SMKey
+	Serv ServiceKey
 	Ptr  *MKey
 	Any  any
 }
@@ -39,15 +41,23 @@ type hidden struct {
 	m    map[MKey]SMKey
 	ptr  *MKey
 	any  any
+	serv ServiceKey
 	in   struct{ deep exported }
 }
 
+func serviceKey(high, low uint64) ServiceKey {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], high)
+	binary.BigEndian.PutUint64(b[8:], low)
+	return NewServiceKey(b)
+}
+
 func secrets() []any {
-	k, s := NewMKey(bits), NewSMKey(bits)
-	e := exported{k, s, []MKey{k}, map[string]SMKey{"a": s}, &k, k}
-	h := hidden{key: k, sm: s, many: []MKey{k}, m: map[MKey]SMKey{k: s}, ptr: &k, any: s}
+	k, s, v := NewMKey(bits), NewSMKey(bits), serviceKey(bits, bits)
+	e := exported{k, s, []MKey{k}, map[string]SMKey{"a": s}, v, &k, k}
+	h := hidden{key: k, sm: s, many: []MKey{k}, m: map[MKey]SMKey{k: s}, ptr: &k, any: s, serv: v}
 	h.in.deep = e
-	return []any{k, s, &k, &s, []MKey{k}, [1]SMKey{s}, map[MKey]int{k: 1}, e, &e, h, &h, []hidden{h}, errors.Join(fmt.Errorf("key %v", k))}
+	return []any{k, s, v, &v, []ServiceKey{v}, &k, &s, []MKey{k}, [1]SMKey{s}, map[MKey]int{k: 1}, e, &e, h, &h, []hidden{h}, errors.Join(fmt.Errorf("key %v", k))}
 }
 
 func leaks(t *testing.T, how, out string) {
@@ -85,7 +95,13 @@ func TestSecretWords(t *testing.T) {
 		v    fmt.Stringer
 		want string
 	}{
-		{NewMKey(bits), Redacted}, {NewSMKey(bits), Redacted}, {NewMKey(0), "none"}, {SMKey{}, "none"},
+		{NewMKey(bits), Redacted},
+		{NewSMKey(bits), Redacted},
+		{NewMKey(0), "none"},
+		{SMKey{}, "none"},
+		{serviceKey(bits, 0), Redacted},
+		{serviceKey(0, bits), Redacted},
+		{serviceKey(0, 0), "none"},
 	} {
 		js, err := json.Marshal(c.v)
 		if err != nil {
@@ -110,6 +126,13 @@ func TestSecretValue(t *testing.T) {
 	s := NewSMKey(^uint64(0))
 	if s.Reveal() != ^uint64(0) || s.IsZero() || !s.Equal(NewSMKey(^uint64(0))) || !NewSMKey(0).IsZero() {
 		t.Error("SM_Key does not hold its bits")
+	}
+	v := serviceKey(bits, bits+1)
+	if v.Reveal() != [16]byte{1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xF0} || v.IsZero() {
+		t.Error("ServiceKey does not hold its bytes")
+	}
+	if !v.Equal(serviceKey(bits, bits+1)) || v.Equal(serviceKey(bits, bits)) || v.Equal(serviceKey(bits+1, bits+1)) || !serviceKey(0, 0).IsZero() {
+		t.Error("ServiceKeys are not compared by all of their bytes")
 	}
 	if cmp.Equal(exported{Key: a}, exported{Key: NewMKey(1)}) || !cmp.Equal(exported{Key: a}, exported{Key: b}) {
 		t.Error("cmp does not compare keys by their bits")

@@ -45,11 +45,15 @@ const (
 	AttrAdjacentSubnetsTable     AttrID = 0xFFD2 // NVIDIA; block of 8 subnets
 )
 
-// AttrName names the attribute, by number where the class gives the number
-// another meaning than the constants above.
+// AttrName names the attribute of a class, by number where it is not known.
 func (h Header) AttrName() string {
 	if h.Class == ClassSubn || h.Class == ClassSubnDR || h.Attr == AttrClassPortInfo || h.Attr == AttrNotice {
 		return h.Attr.String()
+	}
+	if h.Class == ClassSubnAdm {
+		if name := attrNameSA(h.Attr); name != "" {
+			return name
+		}
 	}
 	return fmt.Sprintf("AttrID(0x%04x)", uint16(h.Attr))
 }

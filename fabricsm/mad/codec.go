@@ -138,6 +138,10 @@ func putWord(p []byte, word uint16, x uint64) {
 }
 
 func (o *bulkOp) decode(p []byte, v unsafe.Pointer) {
+	if o.key {
+		*(*ib.ServiceKey)(unsafe.Add(v, o.off)) = ib.NewServiceKey([16]byte(p[o.at:]))
+		return
+	}
 	if !o.wide {
 		copy(unsafe.Slice((*byte)(unsafe.Add(v, o.off)), o.count), p[o.at:])
 		return
@@ -150,6 +154,11 @@ func (o *bulkOp) decode(p []byte, v unsafe.Pointer) {
 }
 
 func (o *bulkOp) encode(p []byte, v unsafe.Pointer) {
+	if o.key {
+		b := (*ib.ServiceKey)(unsafe.Add(v, o.off)).Reveal()
+		copy(p[o.at:], b[:])
+		return
+	}
 	if !o.wide {
 		copy(p[o.at:], unsafe.Slice((*byte)(unsafe.Add(v, o.off)), o.count))
 		return

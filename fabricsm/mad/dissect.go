@@ -140,7 +140,7 @@ func (d *Dissection) dissectAttribute(p []byte, at, size int) {
 		d.note("attribute 0x%04x of class %v is not known here", uint16(d.Header.Attr), d.Header.Class)
 		return
 	}
-	if d.Header.Method == MethodGet {
+	if d.Header.Method == MethodGet && d.Header.Class != ClassSubnAdm {
 		if !allZero(p[:min(len(p), l.Size())]) {
 			d.note("the attribute of a Get has no meaning, but the sender left bytes in it that are not zero")
 		}

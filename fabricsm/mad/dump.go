@@ -14,7 +14,7 @@ import (
 // DumpOptions say how attributes are printed.
 type DumpOptions struct {
 	Indent  string // put before each line
-	Secrets bool   // print M_Keys and SM_Keys instead of ib.Redacted
+	Secrets bool   // print keys instead of ib.Redacted
 }
 
 // Dump writes v for people, one "Field: value" a line in the order of the
@@ -106,6 +106,12 @@ func (f *Field) elementString(v unsafe.Pointer, i int, secrets bool) string {
 		return keyString(x.Reveal(), x.String(), secrets)
 	case ib.SMKey:
 		return keyString(x.Reveal(), x.String(), secrets)
+	case ib.ServiceKey:
+		if secrets && !x.IsZero() {
+			b := x.Reveal()
+			return hex.EncodeToString(b[:])
+		}
+		return x.String()
 	case ib.ExpTime:
 		return fmt.Sprintf("%d (%v)", uint8(x), x.Duration())
 	case fmt.Stringer:

@@ -132,7 +132,11 @@ func (l *Layout) addStruct(t reflect.Type, prefix string, base int, offset uintp
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		if sf.Anonymous {
-			if err := l.addStruct(sf.Type, prefix, base, offset+sf.Offset); err != nil {
+			at, err := embeddedAt(sf)
+			if err != nil {
+				return fmt.Errorf("embedded %s: %w", sf.Name, err)
+			}
+			if err := l.addStruct(sf.Type, prefix, base+at, offset+sf.Offset); err != nil {
 				return err
 			}
 			continue
@@ -142,6 +146,17 @@ func (l *Layout) addStruct(t reflect.Type, prefix string, base int, offset uintp
 		}
 	}
 	return nil
+}
+
+// embeddedAt is the bit at which an embedded struct begins: that of its tag, or 0.
+// Its width is not looked at, the rows that follow it show whether it is true.
+func embeddedAt(sf reflect.StructField) (int, error) {
+	tag, ok := sf.Tag.Lookup("mad")
+	if !ok {
+		return 0, nil
+	}
+	f, err := parseTag(tag)
+	return f.Bit, err
 }
 
 func (l *Layout) addField(sf reflect.StructField, prefix string, base int, offset uintptr) error {
@@ -209,5 +224,5 @@ func isArray(t reflect.Type) bool {
 }
 
 func isSecret(t reflect.Type) bool {
-	return t == reflect.TypeFor[ib.MKey]() || t == reflect.TypeFor[ib.SMKey]()
+	return t == reflect.TypeFor[ib.MKey]() || t == reflect.TypeFor[ib.SMKey]() || t == reflect.TypeFor[ib.ServiceKey]()
 }

@@ -119,9 +119,8 @@ func checkAgainstTable(t *testing.T, l *Layout, v codec, p []byte, table []row) 
 			}
 			want, ok := fieldBits(fields[r.Name], v.at, i)
 			if !ok {
-				gid := fields[r.Name].element(v.at, i).(ib.GID)
-				if got := ib.GID(p[at/8:][:16]); got != gid {
-					t.Errorf("%s is %v on the wire, want %v", r.Name, got, gid)
+				if got, want := [16]byte(p[at/8:]), wideBits(fields[r.Name].element(v.at, i)); got != want {
+					t.Errorf("%s is %x on the wire, want %x", r.Name, got, want)
 				}
 				continue
 			}
@@ -130,6 +129,14 @@ func checkAgainstTable(t *testing.T, l *Layout, v codec, p []byte, table []row) 
 			}
 		}
 	}
+}
+
+// wideBits gives a value that is wider than a number.
+func wideBits(v any) [16]byte {
+	if k, ok := v.(ib.ServiceKey); ok {
+		return k.Reveal()
+	}
+	return v.(ib.GID)
 }
 
 func slowBits(p []byte, bit, width int) (v uint64) {
@@ -192,6 +199,18 @@ func TestCompileRefuses(t *testing.T) {
 			B ib.GID `mad:"4,128"`
 			C uint8  `mad:"132,4"`
 		}{}, "a GID is 128 bits at a byte boundary"},
+		{"unaligned ServiceKey", struct {
+			A uint8         `mad:"0,4"`
+			B ib.ServiceKey `mad:"4,128"`
+			C uint8         `mad:"132,4"`
+		}{}, "a ServiceKey is 128 bits at a byte boundary"},
+		{"embedded at another place", struct {
+			A      uint8 `mad:"0,8"`
+			SMInfo `mad:"16,168"`
+		}{}, `field "GUID" begins at bit 16, want 8`},
+		{"embedded at no place", struct {
+			SMInfo `mad:"far"`
+		}{}, `embedded SMInfo: tag "far"`},
 		{"overlapping elements", struct {
 			A [2]element `mad:"0,4"`
 		}{}, "begins at bit 4, want 8"},

@@ -40,12 +40,14 @@ type encOp struct {
 	kind  kind
 }
 
-// bulkOp moves an array of whole bytes or of 16-bit words at once.
+// bulkOp moves an array of whole bytes or of 16-bit words at once, or a key of 128
+// bits.
 type bulkOp struct {
 	off   uintptr // in the value
 	at    uint16  // byte in the attribute
 	count uint16
 	wide  bool // elements of 16 bits
+	key   bool // an ib.ServiceKey
 }
 
 const (
@@ -78,7 +80,7 @@ func (l *Layout) plan() error {
 	return nil
 }
 
-// planBulk takes GIDs and long arrays whose elements are whole bytes or 16-bit
+// planBulk takes GIDs, ServiceKeys and long arrays whose elements are whole bytes or 16-bit
 // words, and reports whether it did.
 func (l *Layout) planBulk(f *Field) (bool, error) {
 	op := bulkOp{off: f.offset, at: uint16(f.Bit / 8), count: uint16(f.Count)}
@@ -88,6 +90,11 @@ func (l *Layout) planBulk(f *Field) (bool, error) {
 			return false, fmt.Errorf("a GID is 128 bits at a byte boundary")
 		}
 		op.count = 16
+	case f.typ == reflect.TypeFor[ib.ServiceKey]():
+		if f.Bit%8 != 0 || f.Width != 128 || f.array {
+			return false, fmt.Errorf("a ServiceKey is 128 bits at a byte boundary")
+		}
+		op.key = true
 	case f.array && f.typ.Kind() == reflect.Uint8 && f.Width == 8 && f.Bit%8 == 0:
 	case f.array && f.typ.Kind() == reflect.Uint16 && f.Width == 16 && f.Bit%8 == 0:
 		op.wide = true

@@ -3,12 +3,15 @@ package mad
 import "reflect"
 
 // LookupLayout gives the layout of an attribute of a class, and whether it is
-// known. Notices are known by their uninterpreted form; see Notice.Layout.
+// known. Notices are known by their uninterpreted form; see Notice.Layout. Those of
+// subnet administration are reports.
 func LookupLayout(c Class, a AttrID) (*Layout, bool) {
 	var l *Layout
 	switch {
 	case c == ClassSubn || c == ClassSubnDR:
 		l = smLayout(a)
+	case c == ClassSubnAdm:
+		l = saLayout(a)
 	case a == AttrClassPortInfo:
 		l = LayoutOf[ClassPortInfo]()
 	default:

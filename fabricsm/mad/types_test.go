@@ -53,18 +53,23 @@ func allTypes() []typeCase {
 		typeOf[RouterInfo](), typeOf[AdjacentSubnetsTable](),
 		typeOf[CongestionInfo](), typeOf[CongestionKeyInfo](), typeOf[EnhancedCongestionInfo](), typeOf[VSKeyInfo](),
 		typeOf[N2NKeyInfo](), typeOf[N2NNeighborsInfo](), typeOf[NoticeKeyCC](), typeOf[NoticeKeyVS](), typeOf[GeneralInfoCapabilities](),
+		typeOf[NodeRecord](), typeOf[PortInfoRecord](), typeOf[SLtoVLMappingTableRecord](), typeOf[SwitchInfoRecord](),
+		typeOf[LinearForwardingTableRecord](), typeOf[RandomForwardingTableRecord](), typeOf[MulticastForwardingTableRecord](),
+		typeOf[SMInfoRecord](), typeOf[LinkRecord](), typeOf[GUIDInfoRecord](), typeOf[ServiceRecord](), typeOf[PKeyTableRecord](),
+		typeOf[PathRecord](), typeOf[VLArbitrationTableRecord](), typeOf[MCMemberRecord](), typeOf[TraceRecord](),
+		typeOf[MultiPathRecord](), typeOf[InformInfo](), typeOf[InformInfoRecord](),
 	}
 }
 
 // fieldBits gives element i of a field as a number, by way of its Go type
-// rather than of the compiled plan. GIDs are none.
+// rather than of the compiled plan. GIDs and ServiceKeys are none.
 func fieldBits(f *Field, v unsafe.Pointer, i int) (uint64, bool) {
 	switch x := f.element(v, i).(type) {
 	case ib.MKey:
 		return x.Reveal(), true
 	case ib.SMKey:
 		return x.Reveal(), true
-	case ib.GID:
+	case ib.GID, ib.ServiceKey:
 		return 0, false
 	case bool:
 		if x {

@@ -62,20 +62,13 @@ func (p *Ports) SetPosition(position int, mask uint16) {
 	p[position/4] = p[position/4]&^(0xFFFF<<shift) | uint64(mask)<<shift
 }
 
-// JoinState says how a port takes part in a group (MCMemberRecord.JoinState;
-// IBTA volume 1, 15.2.5.17): a set of bits.
-type JoinState uint8
+// JoinState says how a port takes part in a group.
+type JoinState = ib.JoinState
 
 // Bits of JoinState.
 const (
-	FullMember JoinState = 1 << iota // sends and receives
-	NonMember                        // sends and receives, keeps no group alive
-	SendOnlyNonMember
-	SendOnlyFullMember
+	FullMember         = ib.FullMember
+	NonMember          = ib.NonMember
+	SendOnlyNonMember  = ib.SendOnlyNonMember
+	SendOnlyFullMember = ib.SendOnlyFullMember
 )
-
-// Receives reports whether packets of the group are delivered to the port.
-func (s JoinState) Receives() bool { return s&(FullMember|NonMember) != 0 }
-
-// Sends reports whether packets of the port reach the group: any state does.
-func (s JoinState) Sends() bool { return s&0xF != 0 }
