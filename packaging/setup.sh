@@ -23,7 +23,7 @@ tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
 tpm     openssl          openssl           a second opinion on certificates
 peers   opensm           opensm            the other Subnet Manager, to compare with and to meet
 peers   ibutils          ibdmchk           a second opinion on our routes
-peers   gcc              gcc               compiles the caller of libc between our umad calls and libumad2sim
+peers   gcc              gcc               compiles what stands between libumad2sim and the programs it serves in tests
 peers   libc6-dev        -                 has that caller's headers, and the kernel's through linux-libc-dev
 package dpkg             dpkg              installs and purges our deb packages in a test
 package fakeroot         fakeroot          lets the test of packages run without root
