@@ -1,0 +1,98 @@
+package limiter
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+)
+
+// WorkConfig says what questions may cost, in steps. A step is about as much work as
+// a look at one record.
+type WorkConfig struct {
+	// PerRequest is how many steps one untrusted question may take; 0: no limit.
+	PerRequest int
+	// Node is how many steps all questions of a node may take.
+	Node Allowance
+}
+
+func (c *WorkConfig) check() error { return c.Node.check("steps of a node", 1) }
+
+// Work gives budgets to questions.
+type Work struct {
+	per   int64
+	cost  int64 // of a step of a node in nanoseconds times scale; 0: no limit
+	room  int64
+	clock clock
+	nodes [slots]int64
+}
+
+// scale makes the cost of a step, which may be some nanoseconds, precise.
+const scale = 8
+
+// NewWork makes it of a configuration that was checked.
+func NewWork(c WorkConfig) (*Work, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	w := &Work{per: int64(c.PerRequest)}
+	if r := int64(c.Node.Rate); r != 0 {
+		w.cost = (int64(time.Second)*scale + r - 1) / r
+		w.room = w.cost * int64(c.Node.Burst)
+	}
+	return w, nil
+}
+
+// Budget is what one question may still cost.
+type Budget struct {
+	left, spent int64
+}
+
+// Spend takes steps. False: there are not enough left; the question is too large.
+func (b *Budget) Spend(steps int) bool {
+	if int64(steps) > b.left {
+		return false
+	}
+	b.left -= int64(steps)
+	b.spent += int64(steps)
+	return true
+}
+
+// Spent is how many steps were taken.
+func (b *Budget) Spent() int { return int(b.spent) }
+
+// unlimited is more than any question takes.
+const unlimited = 1 << 62
+
+// Begin gives the budget of an untrusted question of a node, named by its base LID.
+// False: the node has none left.
+func (w *Work) Begin(now time.Time, base ib.LID) (Budget, bool) {
+	b := Budget{left: unlimited}
+	if w.per > 0 {
+		b.left = w.per
+	}
+	if w.cost != 0 {
+		at := w.clock.read(now) * scale
+		owes := max(w.nodes[slotOf(base)]-at, 0)
+		b.left = min(b.left, (w.room-owes)/w.cost)
+	}
+	return b, b.left > 0
+}
+
+// Trusted gives the budget of a question that showed the SA_Key.
+func (w *Work) Trusted() Budget { return Budget{left: unlimited} }
+
+// End books what a question of Begin has cost.
+func (w *Work) End(now time.Time, base ib.LID, b Budget) {
+	if w.cost == 0 {
+		return
+	}
+	slot, at := slotOf(base), w.clock.read(now)*scale
+	w.nodes[slot] = max(w.nodes[slot], at) + b.spent*w.cost
+}
+
+func slotOf(base ib.LID) int {
+	if base >= lids {
+		return nobody
+	}
+	return int(base)
+}

@@ -1,0 +1,78 @@
+package limiter
+
+import (
+	"errors"
+	"fmt"
+)
+
+// MaxTenants is how many tenants there may be.
+const MaxTenants = 1024
+
+// Allowance is a rate and a burst. A rate of 0 is no limit.
+type Allowance struct {
+	Rate  int // a second
+	Burst int // at once
+}
+
+// LaneConfig limits one lane.
+type LaneConfig struct {
+	All  Allowance // of the whole lane; its burst is more than MaxTenants
+	Node Allowance // of each node
+}
+
+// Config limits all.
+type Config struct {
+	Management     LaneConfig
+	Administration LaneConfig
+	Other          LaneConfig
+	Work           WorkConfig
+}
+
+// DefaultConfig is for a service of one core that answers some hundred thousand
+// questions a second, in a fabric where a host asks some hundred when a job starts.
+func DefaultConfig() Config {
+	return Config{
+		Management:     LaneConfig{All: Allowance{20_000, 4096}, Node: Allowance{200, 1000}},
+		Administration: LaneConfig{All: Allowance{200_000, 20_000}, Node: Allowance{5000, 5000}},
+		Other:          LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{50, 100}},
+		Work:           WorkConfig{PerRequest: 1 << 20, Node: Allowance{4 << 20, 8 << 20}},
+	}
+}
+
+// The most that an allowance may be: numbers beyond do not fit into the clock.
+const (
+	maxRate  = 1_000_000_000
+	maxBurst = 1 << 30
+	// slowest is the time in seconds that a burst may take to come back.
+	slowest = 3600
+)
+
+func (a Allowance) check(name string, least int) error {
+	switch {
+	case a.Rate == 0:
+		return nil
+	case a.Rate < 0 || a.Rate > maxRate:
+		return fmt.Errorf("limiter: rate of %s %d: want 1 to %d a second, or 0 for no limit", name, a.Rate, maxRate)
+	case a.Burst < least || a.Burst > maxBurst:
+		return fmt.Errorf("limiter: burst of %s %d: want %d to %d", name, a.Burst, least, maxBurst)
+	case a.Burst/a.Rate > slowest:
+		return fmt.Errorf("limiter: burst of %s %d: at %d a second it takes more than an hour to come back; want a smaller burst or a higher rate", name, a.Burst, a.Rate)
+	default:
+		return nil
+	}
+}
+
+// Check reports values that make no sense, all of them.
+func (c *Config) Check() error {
+	var errs []error
+	for i, lane := range c.lanes() {
+		name := Lane(i + int(Management)).String()
+		errs = append(errs, lane.All.check(name, MaxTenants+1), lane.Node.check(name+" of a node", 1))
+	}
+	return errors.Join(append(errs, c.Work.check())...)
+}
+
+// lanes gives those that are limited, by Lane from Management on.
+func (c *Config) lanes() [numLanes - 1]LaneConfig {
+	return [...]LaneConfig{c.Management, c.Administration, c.Other}
+}

@@ -1,0 +1,252 @@
+package limiter
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// Lane is what a packet is part of; see the package comment. Its text is what
+// metrics show.
+type Lane uint8
+
+// Lanes.
+const (
+	Ours Lane = iota
+	Management
+	Administration
+	Other
+	numLanes
+)
+
+// NumLanes is how many there are.
+const NumLanes = int(numLanes)
+
+var laneNames = [numLanes]string{"ours", "management", "administration", "other"}
+
+// String gives the name: "administration".
+func (l Lane) String() string {
+	if l < numLanes {
+		return laneNames[l]
+	}
+	return fmt.Sprintf("lane %d", uint8(l))
+}
+
+// Verdict says what becomes of a packet. Its text is what metrics show.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Pass      Verdict = iota
+	Malformed         // it is no MAD: its length is wrong
+	NodeRate          // the node sends more than its rate
+	Share             // the lane is full, and its tenant has had its share
+	numVerdicts
+)
+
+// NumVerdicts is how many there are.
+const NumVerdicts = int(numVerdicts)
+
+var verdictNames = [numVerdicts]string{"pass", "malformed", "node-rate", "share"}
+
+// String gives the name: "node-rate".
+func (v Verdict) String() string {
+	if v < numVerdicts {
+		return verdictNames[v]
+	}
+	return fmt.Sprintf("verdict %d", uint8(v))
+}
+
+// Packet is what is asked about a packet that came.
+type Packet struct {
+	LID    ib.LID // of the source
+	Class  mad.Class
+	Method mad.Method
+	Length int // of the MAD in bytes
+	// Expected: somebody waits for it. The caller compared transaction and source.
+	Expected bool
+}
+
+// lane gives the lane of a packet.
+func (p *Packet) lane() Lane {
+	switch {
+	case p.Expected:
+		return Ours
+	case p.Method.IsResponse():
+		return Other
+	case p.Class == mad.ClassSubn || p.Class == mad.ClassSubnDR:
+		return Management
+	case p.Class == mad.ClassSubnAdm:
+		return Administration
+	default:
+		return Other
+	}
+}
+
+// Drops is what was dropped of a node since it was told last.
+type Drops struct {
+	LID   ib.LID // base LID; 0: sources that no port has; ib.PermissiveLID: directed routes
+	Count uint64
+	Total uint64 // since the limiter was made
+	Last  Lane   // of the last one
+	Why   Verdict
+}
+
+// lane is the state of one lane.
+type lane struct {
+	all   fair
+	cost  int64 // of a token of a node in nanoseconds, rounded up; 0: no limit
+	room  int64
+	nodes [slots]int64 // when a node is full again, in nanoseconds
+}
+
+// Limiter is used by one goroutine. All its memory, some megabytes, is there from the
+// beginning.
+type Limiter struct {
+	nodes *Nodes
+	clock clock
+	moved int64 // time that the lanes have had, in nanoseconds
+	lanes [numLanes]lane
+
+	totals [numLanes][numVerdicts]uint64
+	drops  [slots]drops
+	dirty  []uint16 // slots with drops that are not told
+}
+
+type drops struct {
+	total, told uint64
+	lane        Lane
+	why         Verdict
+}
+
+// New makes a limiter that knows no node yet: until SetNodes all sources are one.
+func New(cfg Config) (*Limiter, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	l := &Limiter{nodes: new(Nodes), dirty: make([]uint16, 0, slots)}
+	for i, c := range cfg.lanes() {
+		to := &l.lanes[i+int(Management)]
+		to.all.init(c.All)
+		to.cost, to.room = perNode(c.Node)
+	}
+	return l, nil
+}
+
+func perNode(a Allowance) (cost, room int64) {
+	if a.Rate == 0 {
+		return 0, 0
+	}
+	cost = (int64(time.Second) + int64(a.Rate) - 1) / int64(a.Rate)
+	return cost, cost * int64(a.Burst)
+}
+
+// SetNodes says whose LIDs are whose from now on. What nodes and tenants have used
+// stays with their numbers. When the number of tenants changes, the burst is divided
+// anew, and up to one burst more may pass.
+func (l *Limiter) SetNodes(n *Nodes) {
+	if n.tenants != l.nodes.tenants {
+		for i := range l.lanes {
+			l.lanes[i].all.divide(n.tenants + 1)
+		}
+	}
+	l.nodes = n
+}
+
+// Admit says what becomes of a packet that came now.
+func (l *Limiter) Admit(now time.Time, p Packet) Verdict {
+	in := p.lane()
+	v, slot := Pass, uint16(nobody)
+	switch {
+	case p.Length != mad.Size:
+		slot, _ = l.nodes.find(p.LID)
+		v = Malformed
+	case in != Ours:
+		v, slot = l.limit(now, &l.lanes[in], p.LID)
+	}
+	l.totals[in][v]++
+	if v != Pass {
+		l.drop(slot, in, v)
+	}
+	return v
+}
+
+func (l *Limiter) limit(now time.Time, in *lane, lid ib.LID) (Verdict, uint16) {
+	at := l.clock.read(now)
+	slot, tenant := l.nodes.find(lid)
+	full := max(in.nodes[slot], at)
+	if in.cost != 0 && full-at > in.room-in.cost {
+		return NodeRate, slot
+	}
+	if went := at - l.moved; went > 0 {
+		l.moved = at
+		l.pass(went)
+	}
+	if !in.all.has(tenant) {
+		return Share, slot
+	}
+	in.all.take(tenant)
+	in.nodes[slot] = full + in.cost
+	return Pass, slot
+}
+
+// pass gives time to all lanes.
+func (l *Limiter) pass(ns int64) {
+	ps := min(ns, slowest*int64(time.Second)) * 1000
+	for i := Management; i < numLanes; i++ {
+		l.lanes[i].all.pass(ps)
+	}
+}
+
+func (l *Limiter) drop(slot uint16, in Lane, why Verdict) {
+	d := &l.drops[slot]
+	if d.total == d.told {
+		l.dirty = append(l.dirty, slot)
+	}
+	d.total++
+	d.lane, d.why = in, why
+}
+
+// Total is how many packets of a lane met a verdict.
+func (l *Limiter) Total(in Lane, v Verdict) uint64 { return l.totals[in][v] }
+
+// Told gives the drops of nodes that had any since it was called last, in the order
+// in which they began.
+func (l *Limiter) Told(yield func(Drops)) {
+	for _, slot := range l.dirty {
+		d := &l.drops[slot]
+		lid := ib.LID(slot)
+		if slot == routed {
+			lid = ib.PermissiveLID
+		}
+		yield(Drops{LID: lid, Count: d.total - d.told, Total: d.total, Last: d.lane, Why: d.why})
+		d.told = d.total
+	}
+	l.dirty = l.dirty[:0]
+}
+
+// clock makes one that does not go backwards of the times that are given to it, in
+// nanoseconds since the first.
+type clock struct {
+	begun bool
+	last  time.Time
+	at    int64
+}
+
+// back is how far times may go back because several threads read the clock. What goes
+// back further was set anew, and time goes on from there.
+const back = time.Second
+
+func (c *clock) read(now time.Time) int64 {
+	went := now.Sub(c.last)
+	switch {
+	case !c.begun, went < -back:
+		c.begun, c.last = true, now
+	case went > 0:
+		c.last = now
+		c.at += int64(went)
+	}
+	return c.at
+}

@@ -1,0 +1,67 @@
+package limiter
+
+import (
+	"fmt"
+
+	"portcullis/fabricsm/ib"
+)
+
+// Tenant is one of those that share a lane: 0 is the fabric itself, its switches and
+// ports of no tenant. The owner numbers them densely and keeps a number for a tenant.
+type Tenant uint16
+
+const (
+	lids = 0xC000 // unicast LIDs, and 0
+	// nobody is the node of LIDs that no port has; routed that of directed routes.
+	nobody, routed = 0, lids
+	slots          = lids + 1
+)
+
+type place struct {
+	node   uint16 // base LID; nobody
+	tenant Tenant
+}
+
+// Nodes says which node and which tenant a LID belongs to. The zero value knows
+// none. It is not written to while a Limiter has it.
+type Nodes struct {
+	at      [slots]place
+	tenants int // the highest number and one
+}
+
+// Add gives the LIDs of an end port, base and all others of its LMC, to a tenant. LIDs
+// that are taken already go to the new one.
+func (n *Nodes) Add(base ib.LID, lmc ib.LMC, t Tenant) error {
+	last := int(base) + 1<<lmc - 1
+	switch {
+	case base == 0 || last >= lids || lmc > 7:
+		return fmt.Errorf("limiter: LID %v with LMC %d: want unicast LIDs", base, lmc)
+	case t >= MaxTenants:
+		return fmt.Errorf("limiter: tenant %d of LID %v: want less than %d; let small tenants share a number", t, base, MaxTenants)
+	}
+	for lid := int(base); lid <= last; lid++ {
+		n.at[lid] = place{uint16(base), t}
+	}
+	n.tenants = max(n.tenants, int(t)+1)
+	return nil
+}
+
+// Remove takes the LIDs of an end port out.
+func (n *Nodes) Remove(base ib.LID, lmc ib.LMC) {
+	for lid := int(base); lid < min(int(base)+1<<min(lmc, 7), lids); lid++ {
+		n.at[lid] = place{}
+	}
+}
+
+// find gives the slot of a source LID and its tenant. Sources that are no port of the
+// fabric are a tenant of their own, after all others.
+func (n *Nodes) find(lid ib.LID) (slot uint16, tenant int) {
+	switch {
+	case lid == ib.PermissiveLID:
+		return routed, n.tenants
+	case lid >= lids || n.at[lid].node == nobody:
+		return nobody, n.tenants
+	default:
+		return n.at[lid].node, int(n.at[lid].tenant)
+	}
+}

@@ -1,0 +1,47 @@
+package trust
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa/book"
+)
+
+// As gives the GUID under which a port asks: the one that the GRH names if it is the
+// port's, else its own. spoofed: the GRH names another's, or a foreign subnet. A packet
+// without GRH has a zero SGID.
+func As(e *book.EndPort, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed bool) {
+	if sgid == (ib.GID{}) {
+		return e.GUID, false
+	}
+	g := sgid.GUID()
+	ours := sgid.Prefix() == ib.DefaultPrefix || sgid.Prefix() == subnet
+	if ours && (g == e.GUID || slices.Contains(e.Aliases, g)) {
+		return g, false
+	}
+	return e.GUID, true
+}
+
+// ActsFor judges a request by which a port registers or takes back something in the name
+// of a GUID: MCMemberRecord.PortGID, ServiceRecord.ServiceGID. owner is the end port
+// with that GUID, nil if none has it.
+//
+// A port acts for itself and for its aliases. Under an alias it acts for that alias
+// alone, neither for its siblings nor for the port.
+func (g *Guard) ActsFor(a *book.Asker, owner *book.EndPort, guid ib.GUID) Verdict {
+	if v := g.ActsOn(a, owner); v != OK || owner == nil || a.Port != owner.Port {
+		return v
+	}
+	if guid == a.As || a.As == owner.GUID || a.Trusted || !g.opts.Model {
+		return OK
+	}
+	return Sibling
+}
+
+// ActsOn judges a request that names a port by its LID, as a GUIDInfoRecord does.
+func (g *Guard) ActsOn(a *book.Asker, owner *book.EndPort) Verdict {
+	if a.Trusted || !g.opts.Model || g.opts.ProxyUntrusted || owner != nil && owner.Port == a.Port {
+		return OK
+	}
+	return Proxy
+}
