@@ -65,7 +65,7 @@ func (c *Choice) ask(f *topo.Fabric, prev *Tables, e Engine) error {
 	if err := c.Report.Err(); err != nil {
 		return err
 	}
-	t.proof = p
+	t.proof, t.checked = p, true
 	c.Tables = t
 	return nil
 }

@@ -134,5 +134,12 @@ func (t *Tables) Load(p topo.PortID) int64 {
 // Out gives the port id by which an edge leaves its switch.
 func (g *Graph) Out(s, edge int32) topo.PortID { return g.slot[s].first + topo.PortID(g.Port[edge]) }
 
-// Peers gives the other end of every link between switches, by topo.PortID.
-func (t *Tables) Peers() []topo.PortID { return t.peer }
+// Peers gives the other end of every link between switches when the tables were
+// made, by topo.PortID, None for other ports. It does not hold ports that came later,
+// and must not be written to.
+func (t *Tables) Peers() []topo.PortID {
+	if t == nil {
+		return nil
+	}
+	return t.peer
+}

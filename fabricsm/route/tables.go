@@ -30,6 +30,8 @@ type Tables struct {
 	memo   any        // what the engine wants to find again
 	notes  *Notes     // what package spread wants to find again, nil: nothing
 	proof  *proof     // of the checker, nil: there is none
+
+	checked bool // First took them
 }
 
 type row struct {
@@ -102,6 +104,11 @@ func (t *Tables) KnewLink(g *Graph, s, edge int32) bool {
 	out := g.slot[s].first + topo.PortID(g.Port[edge])
 	return int(out) < len(t.peer) && t.peer[out] == g.f.LinkUp(out)
 }
+
+// Checked reports tables that the checker accepted for the fabric they were made
+// for: over the links of [Tables.Peers] each LID is delivered from every switch of
+// its island.
+func (t *Tables) Checked() bool { return t != nil && t.checked }
 
 // Writable gives the table of a switch to write to while tables are being
 // made. prev are the tables given to NewTables: a row shared with them is

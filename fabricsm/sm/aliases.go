@@ -67,7 +67,7 @@ type aliases struct {
 	holder  map[ib.GUID]ib.GUID   // port by alias, of those that are, or may be, in a table
 	waited  map[ib.GUID]time.Time // since when its owner waits, by alias that another port holds
 	refused map[ib.GUID]bool      // ports that do not have all that was asked
-	shown   map[topo.PortID][]ib.GUID
+	shown   *aliasesShown
 	stale   bool // shown is to be made anew
 }
 

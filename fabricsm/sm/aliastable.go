@@ -2,6 +2,7 @@ package sm
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -227,16 +228,19 @@ func (c *Core) auditAliases(p topo.PortID) {
 	}
 }
 
+// aliasesShown is what views show of aliases. It is immutable.
+type aliasesShown struct{ byPort map[topo.PortID][]ib.GUID }
+
 // showAliases gives the aliases that were read back, by port.
-func (c *Core) showAliases() map[topo.PortID][]ib.GUID {
+func (c *Core) showAliases() *aliasesShown {
 	if !c.aliases.stale {
 		return c.aliases.shown
 	}
 	c.aliases.stale = false
-	shown := make(map[topo.PortID][]ib.GUID)
+	shown := &aliasesShown{make(map[topo.PortID][]ib.GUID)}
 	for guid, a := range c.aliases.byPort {
 		if p, ok := c.byPort[guid]; ok && a.told {
-			shown[p] = slices.Clone(a.given)
+			shown.byPort[p] = slices.Clone(a.given)
 		}
 	}
 	c.aliases.shown = shown
@@ -244,5 +248,37 @@ func (c *Core) showAliases() map[topo.PortID][]ib.GUID {
 }
 
 // Aliases gives the alias GUIDs that a port holds, as they were read back: entries
-// of GUIDInfo from 1 on, 0 for unused ones.
-func (v *View) Aliases(p topo.PortID) []ib.GUID { return v.aliases[p] }
+// of GUIDInfo from 1 on, 0 for unused ones. It must not be written to.
+func (v *View) Aliases(p topo.PortID) []ib.GUID { return v.aliases.of(p) }
+
+func (a *aliasesShown) of(p topo.PortID) []ib.GUID {
+	if a == nil {
+		return nil
+	}
+	return a.byPort[p]
+}
+
+// ChangedAliases visits the ports whose aliases differ from those of an older
+// view, nil for none, some of them twice, in no order. Without a change it costs
+// nothing.
+func (v *View) ChangedAliases(old *View) iter.Seq[topo.PortID] {
+	var was *aliasesShown
+	if old != nil {
+		was = old.aliases
+	}
+	return func(yield func(topo.PortID) bool) {
+		if v.aliases == was {
+			return
+		}
+		for _, side := range []*aliasesShown{was, v.aliases} {
+			if side == nil {
+				continue
+			}
+			for p := range side.byPort {
+				if !slices.Equal(was.of(p), v.aliases.of(p)) && !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"iter"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -50,7 +51,7 @@ type View struct {
 	// Multicast is nil before this SM was master.
 	Multicast *Multicast
 
-	aliases map[topo.PortID][]ib.GUID
+	aliases *aliasesShown
 
 	pkeys topo.Pages[*pkeyTable] // by PortID, nil: not read
 	mkeys topo.Pages[*MKeyState] // by PortID, nil: nothing is known
@@ -84,4 +85,29 @@ func (v *View) PKeys(p topo.PortID) (keys []ib.PKey, proven bool) {
 		}
 	}
 	return keys, t.proven()
+}
+
+// PKeyTable gives the P_Key table of a port as it is known, empty entries and all,
+// nil if nothing was read of it. It must not be written to.
+func (v *View) PKeyTable(p topo.PortID) []ib.PKey {
+	if int(p) >= v.pkeys.Len() {
+		return nil
+	}
+	return v.pkeys.At(int32(p)).table()
+}
+
+// ChangedPKeys visits the ports whose P_Key tables may differ from those of an
+// older view, nil for none.
+func (v *View) ChangedPKeys(old *View) iter.Seq[topo.PortID] {
+	return func(yield func(topo.PortID) bool) {
+		var was topo.Pages[*pkeyTable]
+		if old != nil {
+			was = old.pkeys
+		}
+		for i := range v.pkeys.Changed(&was) {
+			if (i >= int32(was.Len()) || v.pkeys.At(i) != was.At(i)) && !yield(topo.PortID(i)) {
+				return
+			}
+		}
+	}
 }

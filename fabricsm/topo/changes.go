@@ -39,6 +39,20 @@ func (f *Fabric) ChangedPorts(old *Fabric) iter.Seq[PortID] {
 	}
 }
 
+// Changed visits the ids of values that may differ from those of an older snapshot
+// of the same list: all of each page that was written since. Its cost follows what
+// changed, but for one comparison for each page of 128.
+func (p *Pages[T]) Changed(old *Pages[T]) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for page := range p.dir {
+			grew := p.n != old.n && (page+1)*pageSize > old.n
+			if (grew || !p.same(old, page)) && !eachIn(p, page, yield) {
+				return
+			}
+		}
+	}
+}
+
 // same reports a page that two lists share. One that grew was written.
 func (p *Pages[T]) same(old *Pages[T], page int) bool {
 	return page < len(old.dir) && p.dir[page] == old.dir[page]

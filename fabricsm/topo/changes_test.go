@@ -64,3 +64,21 @@ func changeOne(b *Builder, rng *rand.Rand, round int) {
 		}
 	}
 }
+
+// TestPagesChanged: every value that differs is visited, and a small change visits
+// one page.
+func TestPagesChanged(t *testing.T) {
+	var own OwnPages[int]
+	own.Grow(1000)
+	before := own.Snapshot()
+	own.Set(300, 1)
+	own.Grow(1001)
+	now := own.Snapshot()
+	got := slices.Collect(now.Changed(&before))
+	if !slices.Contains(got, 300) || !slices.Contains(got, 1000) || len(got) > 2*pageSize {
+		t.Errorf("visited %v", got)
+	}
+	if n := len(slices.Collect(now.Changed(&now))); n != 0 {
+		t.Errorf("%d visited although nothing changed", n)
+	}
+}

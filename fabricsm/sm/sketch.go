@@ -1,0 +1,50 @@
+package sm
+
+import (
+	"maps"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/topo"
+)
+
+// Sketch makes views without a core, for tests and measurements of those that read
+// views. Views made one after the other share what did not change, as those of a
+// core do. The zero Sketch knows nothing.
+type Sketch struct {
+	pkeys   topo.OwnPages[*pkeyTable]
+	aliases *aliasesShown
+}
+
+// SetPKeys gives a port a P_Key table, read and proven; nil: it was not read.
+func (s *Sketch) SetPKeys(p topo.PortID, keys ...ib.PKey) {
+	s.pkeys.Grow(int(p) + 1)
+	if keys == nil {
+		s.pkeys.Set(int32(p), nil)
+		return
+	}
+	blocks := (len(keys) + keysPerBlock - 1) / keysPerBlock
+	t := &pkeyTable{keys: make([]ib.PKey, blocks*keysPerBlock), blocks: make([]blockState, blocks)}
+	copy(t.keys, keys)
+	for b := range t.blocks {
+		t.blocks[b] = blockProven
+	}
+	s.pkeys.Set(int32(p), t)
+}
+
+// SetAliases gives a port alias GUIDs.
+func (s *Sketch) SetAliases(p topo.PortID, guids ...ib.GUID) {
+	next := &aliasesShown{make(map[topo.PortID][]ib.GUID)}
+	if s.aliases != nil {
+		maps.Copy(next.byPort, s.aliases.byPort)
+	}
+	next.byPort[p] = slices.Clone(guids)
+	s.aliases = next
+}
+
+// View gives the view of a master whose fabric is settled.
+func (s *Sketch) View(f *topo.Fabric, t *route.Tables) *View {
+	s.pkeys.Grow(f.NumPorts())
+	return &View{Fabric: f, Tables: t, State: ib.SMMaster, Settled: true, pkeys: s.pkeys.Snapshot(), aliases: s.aliases}
+}
