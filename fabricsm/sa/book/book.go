@@ -4,10 +4,10 @@
 package book
 
 import (
-	"cmp"
-	"slices"
+	"iter"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
 )
@@ -25,97 +25,116 @@ type Asker struct {
 type EndPort struct {
 	Port    topo.PortID
 	Node    topo.NodeID
+	Type    ib.NodeType // of its node
 	GUID    ib.GUID
-	Aliases []ib.GUID // other GUIDs it may use
+	Aliases []ib.GUID // other GUIDs it may use, 0 for unused entries
 	LID     ib.LID    // base LID
 	LMC     ib.LMC
 	// PKeys are what it may use, ascending by base with the default partition last,
 	// each base once: what its own table and that of the switch port in front of it
-	// both hold. A table that was not read holds nothing.
+	// both hold. A table that was not read holds nothing; behind a switch that cannot
+	// check P_Keys only the default partition counts. The Subnet Manager's own port
+	// and ports 0 of switches have no other table than theirs.
 	PKeys []ib.PKey
+
+	// Home is the switch it is cabled to by a link that is up, of port 0 the switch
+	// itself; topo.None without one. HomePort leads from there to it, 0 to port 0.
+	Home     topo.NodeID
+	HomePort ib.PortNum
+	// MTU and Rate are those of the port, LinkMTU and LinkRate those of the link
+	// before it; for port 0, and without a link, the same. What a port does not say
+	// counts as the least there is.
+	MTU, LinkMTU   ib.MTU
+	Rate, LinkRate ib.Rate
+
+	Groups qos.Groups // of [Rules.Policy]; nil without one
+
+	keys *keySet // PKeys again; nil in one that was not made by New
 }
 
 // Book is immutable.
 type Book struct {
-	View *sm.View
+	View   *sm.View
+	Routes Routes
 
-	ports  []*EndPort // by LID of the base and all others
-	byLID  map[ib.LID]*EndPort
-	byGUID map[ib.GUID]*EndPort
-	byPort map[topo.PortID]*EndPort
-}
-
-// New makes the book of a view. prev, which may be nil, is the one before.
-func New(_ *Book, v *sm.View) *Book {
-	b := &Book{
-		View: v, byLID: make(map[ib.LID]*EndPort), byGUID: make(map[ib.GUID]*EndPort),
-		byPort: make(map[topo.PortID]*EndPort),
-	}
-	for _, id := range v.Fabric.EndPorts() {
-		p := v.Fabric.Port(id)
-		if p.LID == 0 {
-			continue
-		}
-		e := &EndPort{
-			Port: id, Node: p.Node, GUID: p.GUID, Aliases: v.Aliases(id),
-			LID: p.LID, LMC: p.LMC, PKeys: allowed(v, id),
-		}
-		b.ports = append(b.ports, e)
-		b.byPort[id] = e
-		for i := range ib.LID(1) << p.LMC {
-			b.byLID[p.LID+i] = e
-		}
-		b.byGUID[e.GUID] = e
-		for _, g := range e.Aliases {
-			b.byGUID[g] = e
-		}
-	}
-	return b
-}
-
-// allowed gives the P_Keys that an end port may use.
-func allowed(v *sm.View, id topo.PortID) []ib.PKey {
-	keys, _ := v.PKeys(id)
-	keys = slices.Clone(keys)
-	if at := v.Fabric.SwitchPortOf(id); at != topo.None {
-		held, _ := v.PKeys(at)
-		keys = slices.DeleteFunc(keys, func(k ib.PKey) bool { return !slices.Contains(held, k) })
-	}
-	slices.SortFunc(keys, func(a, b ib.PKey) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b, a))
-	})
-	return slices.CompactFunc(keys, func(a, b ib.PKey) bool { return a.Base() == b.Base() })
-}
-
-// rank orders P_Keys so that tenants get their own partition before the default one.
-func rank(k ib.PKey) int {
-	if k.Base() == ib.DefaultPKeyLimited {
-		return 1 << 16
-	}
-	return int(k.Base())
+	lids  topo.Pages[*EndPort] // by LID, those of an LMC too
+	ports topo.Pages[*EndPort] // by PortID
+	guids guids
+	maker *maker
 }
 
 // ByLID gives the end port with a LID, one of its LMC included; nil: none has it.
-func (b *Book) ByLID(lid ib.LID) *EndPort { return b.byLID[lid] }
+func (b *Book) ByLID(lid ib.LID) *EndPort {
+	if int(lid) >= b.lids.Len() {
+		return nil
+	}
+	return b.lids.At(int32(lid))
+}
 
-// ByGUID gives the end port with a port or alias GUID; nil: none has it.
-func (b *Book) ByGUID(g ib.GUID) *EndPort { return b.byGUID[g] }
+// ByGUID gives the end port with a port or alias GUID; nil: none has it. Of several
+// that claim it, who has it as port GUID goes before who has it as alias, and then the
+// one that was found first.
+func (b *Book) ByGUID(g ib.GUID) *EndPort { return b.guids.get(g) }
 
 // EndPort gives an end port by its id; nil: it is none, or has no LID.
-func (b *Book) EndPort(id topo.PortID) *EndPort { return b.byPort[id] }
+func (b *Book) EndPort(id topo.PortID) *EndPort {
+	if id < 0 || int(id) >= b.ports.Len() {
+		return nil
+	}
+	return b.ports.At(int32(id))
+}
 
-// EndPorts gives all end ports that have a LID, in the order of their GUIDs.
-func (b *Book) EndPorts() []*EndPort { return b.ports }
+// EndPorts gives all end ports that have a LID, in the order of their GUIDs. It makes
+// a slice: ask once, or use [Book.All].
+func (b *Book) EndPorts() []*EndPort {
+	var all []*EndPort
+	if b.View == nil {
+		return nil
+	}
+	for _, id := range b.View.Fabric.EndPorts() {
+		if e := b.EndPort(id); e != nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
 
-// Common gives the first P_Key that two end ports can talk by, as the first has it:
-// of one partition, and not both limited members.
-func Common(x, y *EndPort) (ib.PKey, bool) {
-	for _, k := range x.PKeys {
-		for _, o := range y.PKeys {
-			if k.Base() == o.Base() && (k.IsFull() || o.IsFull()) {
-				return k, true
+// All visits all end ports that have a LID, by LID.
+func (b *Book) All() iter.Seq[*EndPort] {
+	return func(yield func(*EndPort) bool) {
+		for e := b.From(0); e != nil; e = b.From(e.LID + 1) {
+			if !yield(e) {
+				return
 			}
 		}
 	}
-	return 0, false
 }
+
+// From gives the end port with the lowest base LID that is not below lid; nil: there
+// is none. With it a table is read piece by piece.
+func (b *Book) From(lid ib.LID) *EndPort {
+	for i := int32(lid); i < int32(b.lids.Len()); i++ {
+		if e := b.lids.At(i); e != nil && e.LID == ib.LID(i) {
+			return e
+		}
+	}
+	return nil
+}
+
+// Holds gives the P_Key that an end port has of a partition, named by either of its
+// P_Keys.
+func (e *EndPort) Holds(k ib.PKey) (ib.PKey, bool) {
+	switch {
+	case !e.match(k.Full()):
+		return 0, false
+	case e.match(k.Limited()):
+		return k.Full(), true
+	default:
+		return k.Limited(), true
+	}
+}
+
+// Decoy gives some end port, always the same one for a GUID that nobody has: work
+// that is done for an end port can be done for it, so that nobody can tell from the
+// time whether there is one. nil in an empty book.
+func (b *Book) Decoy(g ib.GUID) *EndPort { return b.guids.near(g) }
