@@ -59,13 +59,6 @@ const (
 	offSAData   = 56
 )
 
-// ComponentMask says which components of a record a request gives: bit n is the
-// n-th field of the record, reserved ones counted too (IBTA volume 1, 15.2.1.3).
-type ComponentMask uint64
-
-// Has reports whether all of the components are given.
-func (m ComponentMask) Has(all ComponentMask) bool { return m&all == all }
-
 // ComponentMask is the mask of an SA MAD.
 func (m *MAD) ComponentMask() ComponentMask {
 	return ComponentMask(binary.BigEndian.Uint64(m[offCompMask:]))
