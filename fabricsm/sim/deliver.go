@@ -1,15 +1,14 @@
 package sim
 
-import "portcullis/fabricsm/mad"
+import (
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/transport"
+)
 
 // arrive hands a packet to what is behind the port it reached.
 func (f *Fabric) arrive(fl *flight, at *port) {
 	if !fl.mad.IsSMP() && !at.admitsGMP(fl, inbound) {
 		f.undelivered(fl)
-		return
-	}
-	if at.misses(fl) {
-		f.passOn(fl, at)
 		return
 	}
 	if f.faults > 0 {
@@ -75,7 +74,7 @@ func (f *Fabric) deliverResponse(fl *flight, at *port) {
 		f.stats.Undelivered++
 		return
 	}
-	f.stations[slot].deliver(fl, at)
+	f.stations[slot].put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
 }
 
 // deliverRepress gives a TrapRepress to the station that sent the trap, if one
@@ -86,7 +85,7 @@ func (f *Fabric) deliverRepress(fl *flight, at *port) {
 		return
 	}
 	if s := f.stations[slot]; s != nil && s.at.endPort() == at.endPort() && s.trap == fl.mad.TID() {
-		s.deliver(fl, at)
+		s.put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
 	}
 }
 
@@ -95,7 +94,7 @@ func (f *Fabric) deliverRepress(fl *flight, at *port) {
 func (f *Fabric) deliverRequest(fl *flight, at *port) {
 	for _, s := range f.stations {
 		if s != nil && s.asSM && s.at.endPort() == at.endPort() && !at.node.bars(&fl.mad) {
-			s.deliver(fl, at)
+			s.put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
 			return
 		}
 	}
@@ -130,7 +129,7 @@ func (f *Fabric) reply(fl *flight, at *port, status mad.Status) {
 		f.walkBack(fl)
 		return
 	}
-	fl.sqp, fl.dqp, fl.grh = fl.dqp, fl.sqp, fl.grh.reverse()
+	fl.sqp, fl.dqp = fl.dqp, fl.sqp
 	fl.from = at.endPort()
 	if !fl.mad.IsSMP() {
 		fl.key = fl.from.answerPKey(fl.key)

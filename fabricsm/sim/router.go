@@ -49,9 +49,7 @@ func (p *port) routeOn(d *Data) (next Data, out *port, fate Fate) {
 		return next, out, NoRoute
 	}
 	next = *d
-	on := *d.GRH
-	on.HopLimit--
-	next.GRH = &on
+	next.GRH = &GRH{SGID: d.GRH.SGID, DGID: d.GRH.DGID, HopLimit: d.GRH.HopLimit - 1}
 	next.SLID, next.DLID = out.info.LID, far.info.LID
 	return next, out, Delivered
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/transport"
 )
 
 // maxHops ends the life of a packet that the tables send in a circle.
@@ -18,9 +19,7 @@ type flight struct {
 	origin     *Station // who waits for the answer, nil for agents
 	request    mad.Method
 	key        ib.PKey // of a GMP
-	sl         ib.SL
-	grh        *GRH   // of a GMP that has one
-	access     access // what the port it arrived at lets its sender have
+	access     access  // what the port it arrived at lets its sender have
 }
 
 // run moves queued packets until none is left. Called with mu held.
@@ -99,17 +98,8 @@ func (p *port) admitsGMP(fl *flight, way direction) bool {
 	if why == admitted {
 		return true
 	}
-	p.refuse(why, fl.head(), way)
+	p.refuse(why, &packetHead{slid: fl.slid, dlid: fl.dlid, sqp: fl.sqp, dqp: fl.dqp, pkey: fl.key, qkey: gmpQKey}, way)
 	return false
-}
-
-// head is what a notice tells of a GMP.
-func (fl *flight) head() *packetHead {
-	h := &packetHead{slid: fl.slid, dlid: fl.dlid, sqp: fl.sqp, dqp: fl.dqp, pkey: fl.key, qkey: gmpQKey, sl: fl.sl}
-	if fl.grh != nil {
-		h.sgid, h.dgid = fl.grh.SGID, fl.grh.DGID
-	}
-	return h
 }
 
 // gmpQKey is the well-known Q_Key of queue pair 1 (IBTA volume 1, 10.2.4).
@@ -157,7 +147,5 @@ func (f *Fabric) undelivered(fl *flight) {
 	}
 	m.SetMethod(fl.request)
 	m.SetStatus(mad.StatusOK)
-	if p := fl.origin.place(m, true); p != nil {
-		p.MAD, p.LID, p.QP, p.Undelivered = *m, fl.dlid, fl.dqp, true
-	}
+	fl.origin.put(&transport.Packet{MAD: *m, LID: fl.dlid, QP: fl.dqp, Undelivered: true})
 }

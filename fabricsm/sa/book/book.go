@@ -61,6 +61,10 @@ type Book struct {
 	ports topo.Pages[*EndPort] // by PortID
 	guids guids
 	maker *maker
+
+	turn   int        // the how manieth of its maker
+	after  identity   // of the one before
+	shaken []*EndPort // those that differ from it, as they were and as they are
 }
 
 // ByLID gives the end port with a LID, one of its LMC included; nil: none has it.

@@ -79,7 +79,7 @@ func (m *maker) book(v *sm.View) *Book {
 		m.look(p)
 		links = append(links, p)
 	}
-	b := &Book{View: v, maker: m}
+	b := &Book{View: v, maker: m, turn: old.turn + 1, after: old.id(), shaken: slices.Clone(m.shaken)}
 	b.lids, b.ports, b.guids = m.lids.Snapshot(), m.ports.Snapshot(), m.guids.snapshot()
 	b.Routes = old.Routes.after(b, was, links, m.shaken)
 	m.last = b

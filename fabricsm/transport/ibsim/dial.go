@@ -87,7 +87,6 @@ type Port struct {
 	recv *receiver
 
 	watch watch
-	lanes *lanes // nil: subnet administration has none of its own
 
 	closeOnce sync.Once
 	closed    chan struct{}
@@ -245,14 +244,8 @@ func (p *Port) Close() error {
 			p.disconnect()
 		}
 		_ = p.ctl.Close()
-		if p.lanes != nil {
-			p.lanes.close()
-		}
 		if p.data != nil {
 			_ = p.data.Close()
-		}
-		if p.lanes != nil {
-			p.lanes.free()
 		}
 	})
 	return nil

@@ -1,0 +1,187 @@
+package group
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/registry"
+)
+
+// plan gives the group that a request for one that is not there makes.
+func (r *Registry) plan(q *request) (*Group, Reason) {
+	rec := q.rec
+	if !q.mask.Has(mad.MCMemberCreate) {
+		return nil, MissingComponents
+	}
+	g := &Group{
+		MGID: rec.MGID,
+		Params: Params{
+			PKey: rec.PKey, QKey: rec.QKey, SL: rec.SL, TClass: rec.TClass, FlowLabel: rec.FlowLabel,
+		},
+		members: registry.NewMap[ib.GUID, Member](compareGUIDs),
+	}
+	if sl, must := r.fabric.GroupSL(); must {
+		g.SL = sl
+	}
+	if q.mask.Has(mad.MCMemberComponentHopLimit) {
+		g.HopLimit = rec.HopLimit
+	}
+	if k, ok := q.port.Holds(rec.PKey); !ok {
+		return nil, NotInPartition
+	} else if !k.Matches(rec.PKey) {
+		return nil, BothLimited
+	}
+	for _, check := range []func(*Group, *request) Reason{r.named, r.realize, r.mayMake} {
+		if why := check(g, q); why != NoReason {
+			return nil, why
+		}
+	}
+	return g, NoReason
+}
+
+func compareGUIDs(a, b ib.GUID) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// named checks the GID of a new group, or chooses it.
+func (r *Registry) named(g *Group, q *request) Reason {
+	rec := q.rec
+	scope := q.mask.Has(mad.MCMemberComponentScope)
+	if g.MGID == (ib.GID{}) {
+		s := uint8(scopeLinkLocal)
+		if scope {
+			s = rec.Scope
+		}
+		if s == 0 || s == 0xF {
+			return InvalidMGID // reserved scopes
+		}
+		g.MGID = r.chooseMGID(s)
+		return NoReason
+	}
+	switch {
+	case !validMGID(g.MGID), scope && rec.Scope != scopeOf(g.MGID):
+		return InvalidMGID
+	case isIPoIB(g.MGID) && !r.cfg.NoIPoIBValidation:
+		return r.asBroadcast(g, q)
+	case r.Group(g.MGID) != nil:
+		return NotInPartition // one that the asker may not know of
+	default:
+		return NoReason
+	}
+}
+
+// asBroadcast checks a new IPoIB group against the broadcast group of its partition
+// (RFC 4391, 10). A broadcast group is made by the configuration, not by clients.
+func (r *Registry) asBroadcast(g *Group, q *request) Reason {
+	if pkeyOf(g.MGID) != g.PKey.Full() {
+		return NotAsBroadcast
+	}
+	b := r.Group(Broadcast(g.PKey, scopeOf(g.MGID)))
+	switch {
+	case b == nil:
+		return NoBroadcast
+	case b.QKey != g.QKey || b.PKey.Base() != g.PKey.Base() || b.TClass != g.TClass || b.SL != g.SL || b.FlowLabel != g.FlowLabel,
+		q.mask.Has(mad.MCMemberComponentHopLimit) && b.HopLimit != g.HopLimit:
+		return NotAsBroadcast
+	}
+	g.HopLimit = b.HopLimit
+	return NoReason
+}
+
+// realize gives a new group MTU, rate and lifetime that the port which makes it has.
+func (r *Registry) realize(g *Group, q *request) Reason {
+	rec, mtu, rate := q.rec, q.port.LinkMTU, q.port.LinkRate.AtMost(r.cfg.MaxRate)
+	g.MTU, g.Rate, g.PacketLifeTime = mtu, rate, r.cfg.PacketLifeTime
+	if d := r.cfg.DefaultMTU; d != 0 {
+		g.MTU = min(g.MTU, d)
+	}
+	if d := r.cfg.DefaultRate; d != 0 && d.Compare(g.Rate) < 0 {
+		g.Rate = d
+	}
+	ok := true
+	if q.mask.Has(mad.MCMemberComponentMTUSelector | mad.MCMemberComponentMTU) {
+		g.MTU, ok = chooseMTU(rec.MTUSelector, rec.MTU, mtu)
+	}
+	if ok && q.mask.Has(mad.MCMemberComponentRateSelector|mad.MCMemberComponentRate) {
+		g.Rate, ok = chooseRate(rec.RateSelector, rec.Rate, rate)
+	}
+	if ok && q.mask.Has(mad.MCMemberComponentPacketLifeTimeSelector|mad.MCMemberComponentPacketLifeTime) {
+		g.PacketLifeTime, ok = chooseLifeTime(rec.PacketLifeTimeSelector, rec.PacketLifeTime, r.cfg.PacketLifeTime)
+	}
+	if !ok || g.MTU.Bytes() == 0 || g.Rate.Mbps() == 0 {
+		return Unrealizable
+	}
+	return NoReason
+}
+
+// chooseMTU gives the largest MTU that is as asked and that a port has.
+func chooseMTU(s mad.Selector, asked, have ib.MTU) (ib.MTU, bool) {
+	if asked.Bytes() == 0 && s != mad.SelectBest {
+		return 0, false
+	}
+	for m := have; m >= ib.MTU256; m-- {
+		if s.MTU(asked, m) {
+			return m, true
+		}
+	}
+	return 0, false
+}
+
+// chooseRate gives the highest rate that is as asked and that a port has.
+func chooseRate(s mad.Selector, asked, have ib.Rate) (best ib.Rate, ok bool) {
+	if asked.Mbps() == 0 && s != mad.SelectBest {
+		return 0, false
+	}
+	for m := range ib.Rate2400 + 1 {
+		if m.Mbps() != 0 && m.Compare(have) <= 0 && s.Rate(asked, m) && m.Compare(best) > 0 {
+			best = m
+		}
+	}
+	return best, best != 0
+}
+
+// chooseLifeTime gives the lifetime that is as asked and nearest to the usual one.
+func chooseLifeTime(s mad.Selector, asked, usual ib.ExpTime) (ib.ExpTime, bool) {
+	const most = 0x3F
+	switch {
+	case s == mad.SelectExactly:
+		return asked, true
+	case s.PacketLifeTime(asked, usual):
+		return usual, true
+	case s == mad.SelectGreater && asked < most:
+		return asked + 1, true
+	case s == mad.SelectLess && asked > 0:
+		return asked - 1, true
+	default:
+		return 0, false
+	}
+}
+
+// mayMake checks that there is room for a new group, and gives it a multicast LID.
+func (r *Registry) mayMake(g *Group, q *request) Reason {
+	if !keepsAlive(q.rec.JoinState) {
+		return NotFull
+	}
+	if r.groups.Len() >= r.cfg.MaxGroups {
+		return TooManyGroups
+	}
+	if r.cfg.Quota != nil && !q.asker.Trusted {
+		if most := r.cfg.Quota(g.PKey.Full()); most > 0 && r.made[g.PKey.Base()] >= most {
+			return PartitionQuota
+		}
+	}
+	asked := ib.LID(0)
+	if q.mask.Has(mad.MCMemberComponentMLID) {
+		asked = q.rec.MLID
+	}
+	if g.MLID = r.choose(g, asked); g.MLID == 0 {
+		return NoMLID
+	}
+	return NoReason
+}

@@ -1,0 +1,71 @@
+package registry_test
+
+import (
+	"cmp"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"portcullis/fabricsm/sa/registry"
+)
+
+// TestMapIsAMap does the same to a Map and to Go's, and holds that older snapshots
+// stay what they were.
+func TestMapIsAMap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	m, want := registry.NewMap[int, int](cmp.Compare[int]), map[int]int{}
+	old, oldWant := m, map[int]int{}
+	for step := range 20000 {
+		k := rng.IntN(500)
+		if rng.IntN(2) == 0 {
+			m, want[k] = m.With(k, step), step
+		} else {
+			m = m.Without(k)
+			delete(want, k)
+		}
+		if step%1000 == 0 {
+			same(t, old, oldWant)
+			old, oldWant = m, maps.Clone(want)
+		}
+	}
+	same(t, m, want)
+}
+
+func same(t *testing.T, m registry.Map[int, int], want map[int]int) {
+	t.Helper()
+	if m.Len() != len(want) {
+		t.Fatalf("%d keys, want %d", m.Len(), len(want))
+	}
+	keys := slices.Sorted(maps.Keys(want))
+	k, v, ok := m.First()
+	for _, key := range keys {
+		if got, has := m.Get(key); !ok || !has || k != key || v != want[key] || got != v {
+			t.Fatalf("key %d has %d, %v; in order %d has %d; want %d", key, got, has, k, v, want[key])
+		}
+		k, v, ok = m.After(k)
+	}
+	if ok {
+		t.Fatalf("%d after the last", k)
+	}
+	i := 0
+	m.All(func(k, _ int) bool { i++; return k == keys[i-1] })
+	if i != len(keys) {
+		t.Fatalf("%d of %d visited in order", i, len(keys))
+	}
+}
+
+// TestMapStaysFlat: ascending keys, which make a plain tree a list, cost as little as
+// any. The depth shows in what one more key allocates.
+func TestMapStaysFlat(t *testing.T) {
+	m := registry.NewMap[int, int](cmp.Compare[int])
+	for i := range 1 << 16 {
+		m = m.With(i, i)
+	}
+	if n := testing.AllocsPerRun(100, func() { m.With(1<<17, 0) }); n > 40 {
+		t.Errorf("one more key among 65536 allocates %v branches", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { m.Get(77); m.After(77) }); n != 0 {
+		t.Errorf("looking allocates %v times", n)
+	}
+}

@@ -1,0 +1,74 @@
+package registry
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/trust"
+)
+
+// Notice is what happened, with who may know of it.
+type Notice struct {
+	Report mad.ReportNotice
+	// PKeys are what the port in question may use, or the one of the group. Whoever can
+	// talk to it may know.
+	PKeys []ib.PKey
+	Group bool // a limited member of a group's partition may know, too
+	// Security is what only trusted subscribers are told.
+	Security bool
+}
+
+// Visible reports whether an end port may know of the notice.
+func (n *Notice) Visible(e *book.EndPort) bool {
+	for _, k := range n.PKeys {
+		for _, o := range e.PKeys {
+			if k.Matches(o) || n.Group && k.Valid() && k.Base() == o.Base() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AboutGID makes the notice of a GID that came or went (traps 64 to 67), as the class
+// manager at an end port raises it.
+func AboutGID(trap mad.TrapNum, gid ib.GID, lid ib.LID, issuer ib.GID, pkeys ...ib.PKey) Notice {
+	n := Notice{PKeys: slices.Clone(pkeys), Group: gid.IsMulticast()}
+	n.Report.NoticeHeader = mad.NoticeHeader{
+		IsGeneric: true, Type: mad.NoticeSubnetManagement, ProducerType: mad.ProducerClassManager, TrapNumber: trap, IssuerLID: lid,
+	}
+	n.Report.IssuerGID = issuer
+	copy(n.Report.DataDetails[gidDetail:], gid[:])
+	return n
+}
+
+// gidDetail is where the GID of traps 64 to 67 lies in the details of a notice.
+const gidDetail = 6
+
+// GIDOf gives the GID that a notice of traps 64 to 67 is about.
+func (n *Notice) GIDOf() (gid ib.GID) {
+	copy(gid[:], n.Report.DataDetails[gidDetail:])
+	return gid
+}
+
+// Cursor yields the records that answer a query, one at a time.
+type Cursor interface {
+	// Next writes the next record to dst, which has room for one, and gives its length;
+	// false: there is none any longer.
+	Next(dst []byte) (n int, ok bool)
+}
+
+// Guard says what depends on who asks. *trust.Guard is one.
+type Guard interface {
+	// ActsFor judges a request in the name of a GUID, whose end port is owner, nil if
+	// nobody has it.
+	ActsFor(a *book.Asker, owner *book.EndPort, guid ib.GUID) trust.Verdict
+}
+
+// IsOwn reports whether an asker registers for itself when it names a GUID of an end
+// port.
+func IsOwn(a *book.Asker, owner *book.EndPort, guid ib.GUID) bool {
+	return owner != nil && owner.Port == a.Port && (guid == a.As || a.As == owner.GUID)
+}
