@@ -58,7 +58,7 @@ func (l *Link) Save(facts []sm.Fact) error {
 
 func saveFacts(tx *store.Tx, facts []sm.Fact) error {
 	for _, f := range facts {
-		if f.Key != nil {
+		if f.Key != nil || !f.Private.IsZero() {
 			return fmt.Errorf("%s was to be kept in clear; it has to be sealed first", factKey(f))
 		}
 		if f.TakesBack() {

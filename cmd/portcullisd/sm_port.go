@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -79,6 +80,15 @@ func (m *pollMeter) Pause(d time.Duration) error { return m.poller.Pause(d) }
 
 // Wait implements transport.Poller.
 func (m *pollMeter) Wait() error { return m.poller.Wait() }
+
+// SA implements transport.Laned where the port does. What goes by that lane is not
+// counted: it is not the subnet manager's.
+func (m *meter) SA() (transport.SALane, error) {
+	if p, ok := m.Port.(transport.Laned); ok {
+		return p.SA()
+	}
+	return nil, fmt.Errorf("%T: %w", m.Port, errors.ErrUnsupported)
+}
 
 // requestKind tells requests apart as a person does: by what they do.
 type requestKind struct {

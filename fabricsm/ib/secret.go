@@ -146,3 +146,43 @@ func (s secret) redact() string {
 	}
 	return Redacted
 }
+
+// SecretText is text that holds a secret, printed like MKey. The zero SecretText holds
+// none.
+type SecretText struct{ text **string }
+
+// NewSecretText wraps text.
+func NewSecretText(s string) SecretText {
+	if s == "" {
+		return SecretText{}
+	}
+	p := &s
+	return SecretText{&p}
+}
+
+// Reveal gives the text. Only codecs and key stores may call it.
+func (t SecretText) Reveal() string {
+	if t.text == nil {
+		return ""
+	}
+	return **t.text
+}
+
+// IsZero reports that there is no text.
+func (t SecretText) IsZero() bool { return t.text == nil }
+
+// Equal reports the same text.
+func (t SecretText) Equal(o SecretText) bool { return t.Reveal() == o.Reveal() }
+
+func (t SecretText) String() string               { return t.redact() }
+func (t SecretText) GoString() string             { return t.redact() }
+func (t SecretText) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, t.redact()) }
+func (t SecretText) MarshalText() ([]byte, error) { return []byte(t.redact()), nil }
+func (t SecretText) LogValue() slog.Value         { return slog.StringValue(t.redact()) }
+
+func (t SecretText) redact() string {
+	if t.IsZero() {
+		return "none"
+	}
+	return Redacted
+}

@@ -57,7 +57,8 @@ func secrets() []any {
 	e := exported{k, s, []MKey{k}, map[string]SMKey{"a": s}, v, &k, k}
 	h := hidden{key: k, sm: s, many: []MKey{k}, m: map[MKey]SMKey{k: s}, ptr: &k, any: s, serv: v}
 	h.in.deep = e
-	return []any{k, s, v, &v, []ServiceKey{v}, &k, &s, []MKey{k}, [1]SMKey{s}, map[MKey]int{k: 1}, e, &e, h, &h, []hidden{h}, errors.Join(fmt.Errorf("key %v", k))}
+	text := NewSecretText(fmt.Sprintf("%x", bits))
+	return []any{NewSAKey(bits), text, &text, struct{ in SecretText }{text}, k, s, v, &v, []ServiceKey{v}, &k, &s, []MKey{k}, [1]SMKey{s}, map[MKey]int{k: 1}, e, &e, h, &h, []hidden{h}, errors.Join(fmt.Errorf("key %v", k))}
 }
 
 func leaks(t *testing.T, how, out string) {

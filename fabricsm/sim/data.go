@@ -34,6 +34,9 @@ type Data struct {
 type GRH struct {
 	SGID, DGID ib.GID
 	HopLimit   uint8
+
+	TrafficClass uint8
+	FlowLabel    uint32 // 20 bits
 }
 
 // words is what the packet adds to data counters, which count words of four

@@ -1,14 +1,15 @@
 package sim
 
-import (
-	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/transport"
-)
+import "portcullis/fabricsm/mad"
 
 // arrive hands a packet to what is behind the port it reached.
 func (f *Fabric) arrive(fl *flight, at *port) {
 	if !fl.mad.IsSMP() && !at.admitsGMP(fl, inbound) {
 		f.undelivered(fl)
+		return
+	}
+	if at.misses(fl) {
+		f.passOn(fl, at)
 		return
 	}
 	if f.faults > 0 {
@@ -74,7 +75,7 @@ func (f *Fabric) deliverResponse(fl *flight, at *port) {
 		f.stats.Undelivered++
 		return
 	}
-	f.stations[slot].put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
+	f.stations[slot].deliver(fl, at)
 }
 
 // deliverRepress gives a TrapRepress to the station that sent the trap, if one
@@ -85,7 +86,7 @@ func (f *Fabric) deliverRepress(fl *flight, at *port) {
 		return
 	}
 	if s := f.stations[slot]; s != nil && s.at.endPort() == at.endPort() && s.trap == fl.mad.TID() {
-		s.put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
+		s.deliver(fl, at)
 	}
 }
 
@@ -94,7 +95,7 @@ func (f *Fabric) deliverRepress(fl *flight, at *port) {
 func (f *Fabric) deliverRequest(fl *flight, at *port) {
 	for _, s := range f.stations {
 		if s != nil && s.asSM && s.at.endPort() == at.endPort() && !at.node.bars(&fl.mad) {
-			s.put(&transport.Packet{MAD: fl.mad, LID: fl.slid, QP: fl.sqp})
+			s.deliver(fl, at)
 			return
 		}
 	}
@@ -129,7 +130,7 @@ func (f *Fabric) reply(fl *flight, at *port, status mad.Status) {
 		f.walkBack(fl)
 		return
 	}
-	fl.sqp, fl.dqp = fl.dqp, fl.sqp
+	fl.sqp, fl.dqp, fl.grh = fl.dqp, fl.sqp, fl.grh.reverse()
 	fl.from = at.endPort()
 	if !fl.mad.IsSMP() {
 		fl.key = fl.from.answerPKey(fl.key)

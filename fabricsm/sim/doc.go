@@ -26,9 +26,10 @@
 // SMPs have no flow control. Where agents take time (Fault.Work), each port holds
 // a few and drops the rest, which it counts as VL15Dropped.
 //
-// A router is a node with a port in each of several subnets. Data with a global
-// route header that names another subnet leaves by the port there, under the P_Key
-// tables of both ports.
+// A router is a node with a port in each of several subnets. Data and GMPs with a
+// global route header that names another subnet leave by the port there, under the
+// P_Key tables of both ports. A GMP whose header is for another port than the one it
+// reached is not taken.
 //
 // # What devices enforce
 //

@@ -55,8 +55,8 @@ type Fabric struct {
 	rng      *rand.Rand
 	now      time.Duration // since the start
 	later    schedule
-	queue    []flight   // packets that wait to be moved
-	dirty    []*Station // with new packets since the last settle
+	queue    []flight // packets that wait to be moved
+	dirty    []*inbox // with new packets since the last settle
 	stats    Stats
 	fault    Fault // of nodes without one of their own
 	faults   int   // that do anything, of nodes and of the fabric

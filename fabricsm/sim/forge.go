@@ -19,6 +19,8 @@ type Forged struct {
 	DLID     ib.LID
 	SQP, DQP uint32
 	PKey     ib.PKey // of a GMP; SMPs have none
+	SL       ib.SL
+	GRH      *GRH // of a GMP, nil: none
 }
 
 // InjectMAD sends a forged datagram from a port.
@@ -44,7 +46,7 @@ func (f *Fabric) forge(p *port, m *Forged) {
 		return
 	}
 	f.queue = append(f.queue, flight{
-		mad: m.MAD, from: p, slid: m.SLID, dlid: m.DLID, sqp: m.SQP, dqp: m.DQP, key: m.PKey,
+		mad: m.MAD, from: p, slid: m.SLID, dlid: m.DLID, sqp: m.SQP, dqp: m.DQP, key: m.PKey, sl: m.SL, grh: m.GRH,
 	})
 }
 

@@ -42,16 +42,15 @@ func (p Port) Receive(packets []transport.Packet) (int, error) {
 	s := p.station
 	s.fabric.mu.Lock()
 	defer s.fabric.mu.Unlock()
-	for len(s.inbox) == 0 && !s.closed && len(packets) > 0 {
-		s.more.Wait()
+	for len(s.inbox.packets) == 0 && !s.closed && len(packets) > 0 {
+		s.inbox.more.Wait()
 	}
 	if s.closed {
 		return 0, transport.ErrClosed
 	}
-	n := copy(packets, s.inbox)
-	s.inbox = s.inbox[:copy(s.inbox, s.inbox[n:])]
-	if len(s.inbox) > 0 {
-		s.more.Signal()
+	n := s.inbox.move(packets)
+	if len(s.inbox.packets) > 0 {
+		s.inbox.more.Signal()
 	}
 	return n, nil
 }

@@ -62,7 +62,7 @@ func (n *node) powerOff() {
 	}
 	for _, s := range n.fabric.stations {
 		if s != nil && s.at.node == n {
-			s.inbox = s.inbox[:0]
+			s.empty()
 		}
 	}
 }

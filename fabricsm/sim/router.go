@@ -49,7 +49,9 @@ func (p *port) routeOn(d *Data) (next Data, out *port, fate Fate) {
 		return next, out, NoRoute
 	}
 	next = *d
-	next.GRH = &GRH{SGID: d.GRH.SGID, DGID: d.GRH.DGID, HopLimit: d.GRH.HopLimit - 1}
+	on := *d.GRH
+	on.HopLimit--
+	next.GRH = &on
 	next.SLID, next.DLID = out.info.LID, far.info.LID
 	return next, out, Delivered
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"sync"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -27,12 +26,13 @@ type Station struct {
 	at     *port
 	slot   int
 	asSM   bool
-	pkey   ib.PKey            // of GMPs it sends, 0: the first entry of its port; guarded by fabric.mu
-	vf     uint8              // the virtual function that the program has; 0: the adapter itself
-	trap   ib.TID             // of the last trap it sent; guarded by fabric.mu
-	inbox  []transport.Packet // guarded by fabric.mu
-	more   *sync.Cond         // on fabric.mu: the inbox is not empty, or closed
-	closed bool               // guarded by fabric.mu
+	pkey   ib.PKey // of GMPs it sends, 0: the entry they name; guarded by fabric.mu
+	gid    ib.GID  // the same of global route headers
+	vf     uint8   // the virtual function that the program has; 0: the adapter itself
+	trap   ib.TID  // of the last trap it sent; guarded by fabric.mu
+	inbox  *inbox
+	sa     *inbox // of subnet administration, nil: it has none of its own; guarded by fabric.mu
+	closed bool   // guarded by fabric.mu
 }
 
 // Station puts a program at port 1 of a CA or port 0 of a switch; "" means the
@@ -61,7 +61,7 @@ func (f *Fabric) Station(node string, asSM bool) (*Station, error) {
 	if slot >= maxStations {
 		return nil, fmt.Errorf("attach to %q: the fabric has %d stations, the most it can have", n.name, maxStations)
 	}
-	s := &Station{fabric: f, at: at, slot: slot, asSM: asSM, more: sync.NewCond(&f.mu)}
+	s := &Station{fabric: f, at: at, slot: slot, asSM: asSM, inbox: newInbox(f, maxInbox)}
 	if slot == len(f.stations) {
 		f.stations = append(f.stations, nil)
 	}
@@ -105,8 +105,8 @@ func (s *Station) Take(arrived []transport.Packet) []transport.Packet {
 }
 
 func (s *Station) take(arrived []transport.Packet) []transport.Packet {
-	arrived = append(arrived, s.inbox...)
-	s.inbox = s.inbox[:0]
+	arrived = append(arrived, s.inbox.packets...)
+	s.inbox.packets = s.inbox.packets[:0]
 	return arrived
 }
 
@@ -144,11 +144,7 @@ func (s *Station) board(fl *flight, p *transport.Packet) {
 		fl.slid = ib.PermissiveLID
 	}
 	fl.sqp, fl.dqp = p.QP, p.QP
-	if fl.key = s.pkey; p.MAD.IsSMP() {
-		fl.key = 0
-	} else if fl.key == 0 {
-		fl.key = s.at.endPort().firstPKey()
-	}
+	s.address(fl, p)
 	if m := &fl.mad; !m.IsResponse() {
 		fl.origin, fl.request = s, m.Method()
 		m.SetTID(m.TID()&(1<<slotShift-1) | ib.TID(s.slot)<<slotShift)
@@ -158,18 +154,9 @@ func (s *Station) board(fl *flight, p *transport.Packet) {
 	}
 }
 
-// firstPKey is the entry of the P_Key table that GMPs are sent with: index 0,
-// which is what programs that know of no other use.
-func (p *port) firstPKey() ib.PKey { return ib.PKey(p.pkeys[0])<<8 | ib.PKey(p.pkeys[1]) }
-
-// UsePKey has the GMPs that the station sends show a P_Key: that of another entry of
-// the table, which a program may name, or one that the port does not have, as only a
-// modified driver can. 0, the default, is the first entry of the table.
-func (s *Station) UsePKey(k ib.PKey) {
-	s.fabric.mu.Lock()
-	defer s.fabric.mu.Unlock()
-	s.pkey = k
-}
+// firstPKey is the entry of the P_Key table that GMPs are sent with by agents and by
+// programs that know of no other: index 0.
+func (p *port) firstPKey() ib.PKey { return p.pkeyAt(0) }
 
 // wellFormed holds a MAD to the rules below which it is dropped without an
 // answer: versions, and a directed route only to the permissive LID.
@@ -177,33 +164,55 @@ func wellFormed(m *mad.MAD) bool {
 	return m.BaseVersion() == 1 && m.ClassVersion() <= 2 && (!m.IsSMP() || m.ClassVersion() == 1)
 }
 
-// put adds a packet to the inbox. Called with mu held.
-func (s *Station) put(p *transport.Packet) {
+// place makes room in the inbox for a MAD, to be filled in; nil: it is lost. Called
+// with mu held.
+func (s *Station) place(m *mad.MAD, undelivered bool) *transport.Packet {
 	f := s.fabric
 	if s.closed {
-		return
+		return nil
 	}
-	if !p.Undelivered && s.bars(&p.MAD) {
+	if !undelivered && s.bars(m) {
 		f.stats.Barred++
-		return
+		return nil
 	}
-	if len(s.inbox) >= maxInbox {
+	b := s.inbox
+	if s.sa != nil && m.Class() == mad.ClassSubnAdm {
+		b = s.sa
+	}
+	if len(b.packets) >= b.most {
 		f.stats.Overflowed++
-		return
+		b.dropped++
+		return nil
 	}
 	f.stats.Received++
-	if len(s.inbox) == 0 {
-		f.dirty = append(f.dirty, s)
+	if len(b.packets) == 0 {
+		f.dirty = append(f.dirty, b)
 	}
-	s.inbox = append(s.inbox, *p)
+	b.packets = append(b.packets, transport.Packet{})
+	return &b.packets[len(b.packets)-1]
+}
+
+// deliver puts what came to a port into the inbox.
+func (s *Station) deliver(fl *flight, at *port) {
+	if p := s.place(&fl.mad, false); p != nil {
+		fl.unpack(p, at)
+	}
+}
+
+// empty loses what nobody has taken.
+func (s *Station) empty() {
+	s.inbox.packets = s.inbox.packets[:0]
+	if s.sa != nil {
+		s.sa.packets = s.sa.packets[:0]
+	}
 }
 
 // settle wakes the readers of stations that something arrived for. Called with
 // mu held, at the end of whatever may have moved packets.
 func (f *Fabric) settle() {
-	for _, s := range f.dirty {
-		if len(s.inbox) > 0 {
-			s.more.Broadcast()
+	for _, b := range f.dirty {
+		if len(b.packets) > 0 {
+			b.more.Broadcast()
 		}
 	}
 	f.dirty = f.dirty[:0]
@@ -266,6 +275,9 @@ func (s *Station) Close() {
 		s.at.setIsSM(false)
 		f.run()
 	}
-	s.more.Broadcast()
+	s.inbox.more.Broadcast()
+	if s.sa != nil {
+		s.sa.more.Broadcast()
+	}
 	f.settle()
 }

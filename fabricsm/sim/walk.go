@@ -3,7 +3,6 @@ package sim
 import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/transport"
 )
 
 // maxHops ends the life of a packet that the tables send in a circle.
@@ -19,7 +18,9 @@ type flight struct {
 	origin     *Station // who waits for the answer, nil for agents
 	request    mad.Method
 	key        ib.PKey // of a GMP
-	access     access  // what the port it arrived at lets its sender have
+	sl         ib.SL
+	grh        *GRH   // of a GMP that has one
+	access     access // what the port it arrived at lets its sender have
 }
 
 // run moves queued packets until none is left. Called with mu held.
@@ -98,8 +99,17 @@ func (p *port) admitsGMP(fl *flight, way direction) bool {
 	if why == admitted {
 		return true
 	}
-	p.refuse(why, &packetHead{slid: fl.slid, dlid: fl.dlid, sqp: fl.sqp, dqp: fl.dqp, pkey: fl.key, qkey: gmpQKey}, way)
+	p.refuse(why, fl.head(), way)
 	return false
+}
+
+// head is what a notice tells of a GMP.
+func (fl *flight) head() *packetHead {
+	h := &packetHead{slid: fl.slid, dlid: fl.dlid, sqp: fl.sqp, dqp: fl.dqp, pkey: fl.key, qkey: gmpQKey, sl: fl.sl}
+	if fl.grh != nil {
+		h.sgid, h.dgid = fl.grh.SGID, fl.grh.DGID
+	}
+	return h
 }
 
 // gmpQKey is the well-known Q_Key of queue pair 1 (IBTA volume 1, 10.2.4).
@@ -147,5 +157,7 @@ func (f *Fabric) undelivered(fl *flight) {
 	}
 	m.SetMethod(fl.request)
 	m.SetStatus(mad.StatusOK)
-	fl.origin.put(&transport.Packet{MAD: *m, LID: fl.dlid, QP: fl.dqp, Undelivered: true})
+	if p := fl.origin.place(m, true); p != nil {
+		p.MAD, p.LID, p.QP, p.Undelivered = *m, fl.dlid, fl.dqp, true
+	}
 }

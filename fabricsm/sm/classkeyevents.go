@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/rows"
 )
 
 // ClassKeyProblem says why a device does not have the key of a class that it
@@ -40,7 +41,7 @@ type ClassKeyViolation struct {
 
 // Quiet reports an event that is not for the log: of a device and class whose like was
 // told often, all but number 1, 2, 5, 10, 20, 50 and so on.
-func (e *ClassKeyViolation) Quiet() bool { return !tellRepetition(e.Times) }
+func (e *ClassKeyViolation) Quiet() bool { return !rows.Tells(e.Times) }
 
 // ClassKeyFalseTrap says that a trap told of a wrong key, and that the device it
 // came from counted none or does not send such traps. Nothing was changed.
@@ -97,7 +98,3 @@ func atPlace(p ib.Place) string {
 	}
 	return fmt.Sprintf(" at %v", p)
 }
-
-// TellRepetition reports 1, 2 or 5 times a power of ten: how often of something
-// that repeats itself is told.
-func TellRepetition(n uint64) bool { return tellRepetition(n) }

@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/topo"
 )
 
@@ -92,7 +93,7 @@ func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reaso
 		c.guessedSMKey(&e.Path, si.SMKey)
 	}
 	*count++
-	if e.Count = *count; tellRepetition(e.Count) {
+	if e.Count = *count; rows.Tells(e.Count) {
 		c.event(e)
 	}
 }

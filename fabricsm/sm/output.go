@@ -98,6 +98,8 @@ type Fact struct {
 	// it says. A name is of letters, digits, dots and hyphens, at most 128.
 	Name string `json:"name,omitzero"`
 	Body string `json:"body,omitzero"`
+	// Private is a Body that holds a secret. A store keeps it as Sealed, or not at all.
+	Private ib.SecretText `json:"-"`
 
 	// Sealed is how a KeyFact, and what belongs to the vault, is stored. Key is what
 	// a KeyFact says inside; it is never stored in clear.
@@ -121,7 +123,7 @@ func (f *Fact) TakesBack() bool {
 	case FactBehind:
 		return f.Behind == 0
 	case FactSAGroup, FactSAMember, FactSAService, FactSASubscription, FactSAAlias:
-		return f.Body == ""
+		return f.Body == "" && f.Private.IsZero() && f.Sealed == ""
 	default:
 		return false
 	}

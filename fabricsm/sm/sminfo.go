@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/topo"
 )
 
@@ -163,7 +164,7 @@ func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 	}
 	if !known || was.info.SMState != e.State || was.info.Priority != e.Priority || was.trusted != e.Trusted {
 		c.ports[p].foreignSeen++
-		if e.Count = c.ports[p].foreignSeen; tellRepetition(e.Count) {
+		if e.Count = c.ports[p].foreignSeen; rows.Tells(e.Count) {
 			c.event(e)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/topo"
 )
 
@@ -36,7 +37,7 @@ func (c *Core) stray(in *Received) {
 	what := report{kind: StrayMAD, method: in.MAD.Method(), attr: in.MAD.Attr()}
 	c.accuseLID(&what, in.LID)
 	c.note(what, in.LID, 0)
-	if tellRepetition(c.strays) {
+	if rows.Tells(c.strays) {
 		c.event(&StrayAnswer{LID: in.LID, GUID: what.guid, Place: what.place, Attr: in.MAD.Attr(), Count: c.strays})
 	}
 }
@@ -90,15 +91,6 @@ func (c *Core) noisy(p topo.PortID) {
 	default:
 		c.strikeUnproven(c.placeOf(p), c.nodeGUID(id), Noisy)
 	}
-}
-
-// tellRepetition reports 1, 2 or 5 times a power of ten: repetitions beyond
-// those are not told.
-func tellRepetition(n uint64) bool {
-	for n >= 10 && n%10 == 0 {
-		n /= 10
-	}
-	return n == 1 || n == 2 || n == 5
 }
 
 // repress answers a trap: same transaction, same data. Where the device may have a

@@ -70,8 +70,8 @@ const (
 // checkReport has a report proven by a Get of the counters of a port.
 func (c *Core) checkReport(i int32, p topo.PortID) {
 	v := &c.reports
-	w := &v.row[i]
-	at, ok := counted(w.kind)
+	w := v.Row(i)
+	at, ok := counted(w.Report.kind)
 	if !ok || p == topo.None || !c.ports[p].known {
 		return
 	}
@@ -80,14 +80,14 @@ func (c *Core) checkReport(i int32, p topo.PortID) {
 		k = &reportCheck{}
 		v.pending[p] = k
 	}
-	if k.reports[at]++; w.kind == OwnMKey {
+	if k.reports[at]++; w.Report.kind == OwnMKey {
 		k.own++
 	}
-	k.add(i, w.id)
+	k.add(i, w.ID)
 	if k.due || k.asked && c.now.Before(k.next) {
 		return
 	}
-	if c.now.Before(k.next) || !v.checks.take(c.now, float64(c.cfg.Violations.ChecksPerSecond), float64(max(1, c.cfg.Violations.ChecksPerSecond/4))) {
+	if c.now.Before(k.next) || !v.checks.Take(c.now, float64(c.cfg.Violations.ChecksPerSecond), float64(max(1, c.cfg.Violations.ChecksPerSecond/4))) {
 		k.due = true
 		c.after(max(checkPause, k.next.Sub(c.now)), timerReport, ref{clsInfo, int32(p)})
 		return
@@ -120,7 +120,7 @@ func (c *Core) reportDue(p topo.PortID) {
 		delete(v.pending, p)
 		return
 	}
-	if !v.checks.take(c.now, float64(c.cfg.Violations.ChecksPerSecond), float64(max(1, c.cfg.Violations.ChecksPerSecond/4))) {
+	if !v.checks.Take(c.now, float64(c.cfg.Violations.ChecksPerSecond), float64(max(1, c.cfg.Violations.ChecksPerSecond/4))) {
 		k.due = true
 		c.after(checkPause, timerReport, ref{clsInfo, int32(p)})
 		return
@@ -209,13 +209,13 @@ func (c *Core) judgeReports(p topo.PortID, k *reportCheck, now counters) {
 	}
 	of := k.rowsOf(v)
 	for j := range k.n {
-		w := &v.row[k.rows[j]]
-		if w.id != k.ids[j] || w.others {
+		w := v.Row(k.rows[j])
+		if w.ID != k.ids[j] || w.Report.others {
 			continue
 		}
-		i, _ := counted(w.kind)
+		i, _ := counted(w.Report.kind)
 		if of[i] == 1 && verdict[i] == Confirmed {
-			w.counted += uint64(have[i])
+			w.Counted += uint64(have[i])
 		}
 		c.judgeRow(k.rows[j], verdict[i])
 	}
@@ -236,8 +236,8 @@ func (k *reportCheck) others(i int) uint32 {
 // rowsOf counts the rows for each counter.
 func (k *reportCheck) rowsOf(v *violations) (n [3]int) {
 	for j := range k.n {
-		if w := &v.row[k.rows[j]]; w.id == k.ids[j] {
-			i, _ := counted(w.kind)
+		if w := v.Row(k.rows[j]); w.ID == k.ids[j] {
+			i, _ := counted(w.Report.kind)
 			n[i]++
 		}
 	}
@@ -248,20 +248,20 @@ func (k *reportCheck) rowsOf(v *violations) (n [3]int) {
 // all reports alike, of which some were true.
 func (c *Core) judgeRow(i int32, verdict Verdict) {
 	v := &c.reports
-	w := &v.row[i]
-	if verdict == Claimed || w.verdict == Confirmed || w.verdict == verdict {
+	w := v.Row(i)
+	if verdict == Claimed || w.More.verdict == Confirmed || w.More.verdict == verdict {
 		return
 	}
-	if w.verdict = verdict; verdict == Confirmed {
-		v.confirm(i)
+	if w.More.verdict = verdict; verdict == Confirmed {
+		v.Prove(i)
 	}
 	v.stale = true
-	if v.first.take(c.now, firstRate, firstBurst) {
+	if v.MayTellNew(c.now) {
 		c.tellReport(i, false)
 		return
 	}
-	v.row[i].told = 0
-	v.grown(i)
+	v.Row(i).Told = 0
+	v.Later(i)
 	c.tickReports()
 }
 
@@ -338,5 +338,5 @@ func (c *Core) hostCheck(id topo.NodeID) bool {
 		return true
 	}
 	rate := float64(c.cfg.Violations.ChecksPerSecond)
-	return c.reports.checks.take(c.now, rate, max(1, rate/4))
+	return c.reports.checks.Take(c.now, rate, max(1, rate/4))
 }

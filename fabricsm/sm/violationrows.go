@@ -1,13 +1,12 @@
 package sm
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/rows"
 )
 
 // report is what makes two reports the same row: who did what to whom. Nothing
@@ -29,50 +28,29 @@ type report struct {
 	at       ib.Place // of the reporter
 }
 
-// row counts reports.
-type row struct {
-	report
-	id      uint64
+// Source implements rows.Report: the place it came from.
+func (r report) Source() ib.Place { return r.place }
+
+// OfSource implements rows.Report.
+func (r report) OfSource() report { return report{kind: r.kind, place: r.place, others: true} }
+
+// OfKind implements rows.Report.
+func (r report) OfKind() report { return report{kind: r.kind, others: true} }
+
+// noted is what a row of reports holds beside its counts.
+type noted struct {
 	last    ib.LID // of the source, as the last report has it
-	count   uint64
-	repeats uint64
-	counted uint64
-	series  uint64 // since it was quiet
-	told    uint64 // count that the last event had
-	began   time.Time
-	seen    time.Time
 	verdict Verdict
 	tid     ib.TID // of the last trap
-
-	// Rows of the same pool stand in the order in which they were seen last.
-	next, prev int32
-	pool       int8 // poolFree: the row is free
-	due        bool // stands in rows.due
 }
 
-// Pools. Rows are made room for within their pool alone, so that what anybody can
-// claim takes no room from what is proven.
-const (
-	poolFree    int8 = iota - 1
-	poolClaimed      // and refuted
-	poolConfirmed
-	numPools
-)
+type row = rows.Row[report, noted]
 
-const noRow = int32(-1)
-
-// rows is a bounded list of reports, with counts that are exact: what a row that
-// is given up had counted goes to a row that stands for its kind.
-type rows struct {
-	cfg     *ViolationConfig
-	at      map[report]int32
-	row     []row
-	free    []int32
-	pools   [numPools]struct{ oldest, newest, size int32 }
-	sources map[ib.Place]int // rows by place
-	ids     uint64
-	due     []int32 // that grew since they were told
-	totals  [NumReportKinds]ReportTotal
+// reportRows are the rows of reports, and what all of a kind come to.
+type reportRows struct {
+	rows.Table[report, ib.Place, noted]
+	bounds *rows.Bounds
+	totals [NumReportKinds]ReportTotal
 }
 
 // ReportTotal counts reports of a kind since the core was made.
@@ -86,11 +64,9 @@ type ReportTotal struct {
 	Quiet     uint64 // that the log was not told of
 }
 
-func newRows(cfg *ViolationConfig) rows {
-	r := rows{cfg: cfg, at: make(map[report]int32), sources: make(map[ib.Place]int)}
-	for i := range r.pools {
-		r.pools[i].oldest, r.pools[i].newest = noRow, noRow
-	}
+func newReportRows(cfg *ViolationConfig) reportRows {
+	b := &rows.Bounds{Rows: cfg.Rows, PerSource: cfg.RowsPerSource, Kinds: NumReportKinds, Quiet: cfg.Quiet}
+	r := reportRows{Table: rows.New[report, ib.Place, noted](b), bounds: b}
 	for i := range r.totals {
 		r.totals[i].Kind = ReportKind(i)
 	}
@@ -99,211 +75,59 @@ func newRows(cfg *ViolationConfig) rows {
 
 // count counts a report and gives its row. tid is the transaction of the trap: the
 // same one again is the same trap once more; 0 is none.
-func (r *rows) count(what report, lid ib.LID, tid ib.TID, now time.Time) int32 {
-	i, ok := r.at[what]
-	if !ok {
-		i = r.open(what, now)
-	}
-	w := &r.row[i]
-	total := &r.totals[what.kind]
-	w.last = lid
-	r.touch(i)
-	if ok && tid != 0 && w.tid == tid && !w.others && now.Sub(w.seen) < r.cfg.Quiet {
-		w.repeats++
+func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, now time.Time) int32 {
+	i, known := r.Find(what, now)
+	w, total := r.Row(i), &r.totals[what.kind]
+	w.More.last = lid
+	if known && tid != 0 && w.More.tid == tid && !w.Report.others && now.Sub(w.Seen) < r.bounds.Quiet {
+		w.Repeats++
 		total.Repeated++
-		w.seen = now
+		w.Seen = now
 		return i
 	}
-	if now.Sub(w.seen) >= r.cfg.Quiet {
-		w.series = 0
-	}
-	w.tid, w.seen = tid, now
-	w.count++
-	w.series++
+	w.More.tid = tid
+	r.Add(i, now)
 	total.Reported++
 	return i
 }
 
-// open gives the row for a report that has none: its own, or if its source or all
-// have too many one that stands for others.
-func (r *rows) open(what report, now time.Time) int32 {
-	if r.sources[what.place] >= r.cfg.RowsPerSource {
-		what = report{kind: what.kind, place: what.place, others: true}
-		if i, ok := r.at[what]; ok {
-			return i
-		}
-		if r.sources[what.place] >= r.cfg.RowsPerSource+NumReportKinds {
-			return r.rest(what.kind, now)
-		}
-	}
-	return r.insert(what, poolClaimed, now)
-}
-
-// rest gives the row that stands for a whole kind. There is one for each, which is
-// never given up.
-func (r *rows) rest(k ReportKind, now time.Time) int32 {
-	what := report{kind: k, others: true}
-	if i, ok := r.at[what]; ok {
-		return i
-	}
-	return r.insert(what, poolClaimed, now)
-}
-
-// insert makes a row, for which another one is given up if the pool is full.
-func (r *rows) insert(what report, pool int8, now time.Time) int32 {
-	if what.others && what.place.IsZero() {
-		return r.place(what, poolFree, now)
-	}
-	if int(r.pools[pool].size) >= max(1, r.cfg.Rows/2) {
-		r.giveUp(r.pools[pool].oldest)
-	}
-	return r.place(what, pool, now)
-}
-
-// place puts a row somewhere.
-func (r *rows) place(what report, pool int8, now time.Time) int32 {
-	i := int32(len(r.row))
-	if n := len(r.free); n > 0 {
-		i, r.free = r.free[n-1], r.free[:n-1]
-	} else {
-		r.row = append(r.row, row{})
-	}
-	r.ids++
-	r.row[i] = row{report: what, id: r.ids, began: now, seen: now, pool: pool, next: noRow, prev: noRow, due: r.row[i].due}
-	r.at[what] = i
-	if pool != poolFree {
-		r.sources[what.place]++
-		r.append(i)
-	}
-	return i
-}
-
-// giveUp forgets a row. What it counted is counted by the row of its kind.
-func (r *rows) giveUp(i int32) {
-	w := &r.row[i]
-	r.unlink(i)
-	delete(r.at, w.report)
-	if r.sources[w.place]--; r.sources[w.place] == 0 {
-		delete(r.sources, w.place)
-	}
-	kind, count, repeats, counted, began, seen := w.kind, w.count, w.repeats, w.counted, w.began, w.seen
-	r.row[i] = row{pool: poolFree, due: w.due}
-	r.free = append(r.free, i)
-	rest := &r.row[r.rest(kind, began)]
-	rest.count += count
-	rest.repeats += repeats
-	rest.counted += counted
-	rest.series += count
-	if seen.After(rest.seen) {
-		rest.seen = seen
-	}
-	if began.Before(rest.began) {
-		rest.began = began
-	}
-}
-
-// confirm moves a row to those that are proven.
-func (r *rows) confirm(i int32) {
-	w := &r.row[i]
-	w.verdict = Confirmed
-	if w.pool != poolClaimed {
-		return
-	}
-	r.unlink(i)
-	if int(r.pools[poolConfirmed].size) >= max(1, r.cfg.Rows/2) {
-		r.giveUp(r.pools[poolConfirmed].oldest)
-	}
-	r.row[i].pool = poolConfirmed
-	r.append(i)
-}
-
-// touch makes a row the newest of its pool.
-func (r *rows) touch(i int32) {
-	if pool := r.row[i].pool; pool != poolFree && r.pools[pool].newest != i {
-		r.unlink(i)
-		r.append(i)
-	}
-}
-
-func (r *rows) append(i int32) {
-	p := &r.pools[r.row[i].pool]
-	r.row[i].prev, r.row[i].next = p.newest, noRow
-	if p.newest != noRow {
-		r.row[p.newest].next = i
-	} else {
-		p.oldest = i
-	}
-	p.newest = i
-	p.size++
-}
-
-func (r *rows) unlink(i int32) {
-	w := &r.row[i]
-	p := &r.pools[w.pool]
-	if w.prev != noRow {
-		r.row[w.prev].next = w.next
-	} else {
-		p.oldest = w.next
-	}
-	if w.next != noRow {
-		r.row[w.next].prev = w.prev
-	} else {
-		p.newest = w.prev
-	}
-	w.prev, w.next = noRow, noRow
-	p.size--
-}
-
-// grown has a row told again when it is time.
-func (r *rows) grown(i int32) {
-	if w := &r.row[i]; !w.due {
-		w.due = true
-		r.due = append(r.due, i)
-	}
-}
-
-// inUse reports a row that holds something.
-func (w *row) inUse() bool { return w.count > 0 }
-
 // list gives all rows in the order in which they began.
-func (r *rows) list() []Violation {
-	out := make([]Violation, 0, len(r.at))
-	for i := range r.row {
-		if w := &r.row[i]; w.inUse() {
-			out = append(out, w.event())
-		}
+func (r *reportRows) list() []Violation {
+	out := make([]Violation, 0, r.Len())
+	for w := range r.All() {
+		out = append(out, violationOf(w))
 	}
-	slices.SortFunc(out, func(a, b Violation) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
-// event gives a row as others see it.
-func (w *row) event() Violation {
+// violationOf gives a row as others see it.
+func violationOf(w *row) Violation {
+	what := &w.Report
 	return Violation{
-		ID: w.id, Kind: w.kind, Trap: w.trap, Place: w.place, GUID: w.guid, LID: w.last, Traced: w.traced,
-		Reporter: w.reporter, ReporterPlace: w.at, PKey: w.pkey, Detail: w.detail(), Verdict: w.verdict,
-		Count: w.count, Repeats: w.repeats, Counted: w.counted, First: w.began.UTC(), Last: w.seen.UTC(), Others: w.others,
+		ID: w.ID, Kind: what.kind, Trap: what.trap, Place: what.place, GUID: what.guid, LID: w.More.last, Traced: what.traced,
+		Reporter: what.reporter, ReporterPlace: what.at, PKey: what.pkey, Detail: what.detail(), Verdict: w.More.verdict,
+		Count: w.Count, Repeats: w.Repeats, Counted: w.Counted, First: w.Began.UTC(), Last: w.Seen.UTC(), Others: what.others,
 	}
 }
 
 // detail says what was tried.
-func (w *row) detail() string {
+func (r *report) detail() string {
 	switch {
-	case w.others:
+	case r.others:
 		return ""
-	case w.kind == BadMKey || w.kind == StrayMAD:
-		return fmt.Sprintf("%v %v", w.method, w.attr)
-	case w.kind == BadCCKey || w.kind == BadVSKey || w.kind == BadN2NKey || w.kind == N2NMisconfigured:
-		return fmt.Sprintf("%v of attribute 0x%04x", w.method, uint16(w.attr))
-	case w.kind == BadSMKey && w.method == mad.MethodSet:
-		return mad.SMInfoControl(w.number).String()
-	case w.kind == BadSMKey:
+	case r.kind == BadMKey || r.kind == StrayMAD:
+		return fmt.Sprintf("%v %v", r.method, r.attr)
+	case r.kind == BadCCKey || r.kind == BadVSKey || r.kind == BadN2NKey || r.kind == N2NMisconfigured:
+		return fmt.Sprintf("%v of attribute 0x%04x", r.method, uint16(r.attr))
+	case r.kind == BadSMKey && r.method == mad.MethodSet:
+		return mad.SMInfoControl(r.number).String()
+	case r.kind == BadSMKey:
 		return "answer to Get SMInfo"
-	case w.kind == BadQKey && w.number != 0:
-		return fmt.Sprintf("queue pair 0x%x", w.number)
-	case (w.kind == ForgedTrap || w.kind == OtherTrap) && w.trap != 0:
-		return fmt.Sprintf("trap %v", w.trap)
-	case w.kind == BadPKey && w.trap == mad.TrapBadPKeySwitch:
+	case r.kind == BadQKey && r.number != 0:
+		return fmt.Sprintf("queue pair 0x%x", r.number)
+	case (r.kind == ForgedTrap || r.kind == OtherTrap) && r.trap != 0:
+		return fmt.Sprintf("trap %v", r.trap)
+	case r.kind == BadPKey && r.trap == mad.TrapBadPKeySwitch:
 		return "stopped by the switch"
 	default:
 		return ""

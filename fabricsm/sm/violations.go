@@ -1,23 +1,21 @@
 package sm
 
 import (
-	"time"
-
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/topo"
 )
 
 // violations is what was reported of wrong keys and other traps.
 type violations struct {
-	rows
-	first   pace                           // of rows that are told as soon as they begin
-	checks  pace                           // of Gets that reports cause
+	reportRows
+	checks  rows.Pace                      // of Gets that reports cause
 	pending map[topo.PortID]*reportCheck   // reports that a Get is to prove, by the port to be asked
 	credit  map[topo.PortID]*counterCredit // what ports have counted and nobody has reported
 	guesses map[guessedKey]*guesses
 	classes map[classReporter]rowName // what was reported last of a class, by whom; at most as many as rows
-	senders map[ib.LID]*pace          // of traps, by base LID; 0: LIDs that nobody has
+	senders map[ib.LID]*rows.Pace     // of traps, by base LID; 0: LIDs that nobody has
 	ticking bool
 	stale   bool // shown is
 	shown   *Violations
@@ -31,61 +29,29 @@ type Violations struct {
 
 func newViolations(cfg *ViolationConfig) violations {
 	return violations{
-		rows: newRows(cfg), pending: make(map[topo.PortID]*reportCheck), credit: make(map[topo.PortID]*counterCredit),
-		guesses: make(map[guessedKey]*guesses), classes: make(map[classReporter]rowName), senders: make(map[ib.LID]*pace),
+		reportRows: newReportRows(cfg), pending: make(map[topo.PortID]*reportCheck), credit: make(map[topo.PortID]*counterCredit),
+		guesses: make(map[guessedKey]*guesses), classes: make(map[classReporter]rowName), senders: make(map[ib.LID]*rows.Pace),
 	}
 }
 
-// pace lets so much through in a time: a bucket of tokens.
-type pace struct {
-	left float64
-	at   time.Time // zero: it was never asked, and is full
-}
-
-// take takes a token if there is one. rate is tokens a second.
-func (p *pace) take(now time.Time, rate, burst float64) bool {
-	if p.at.IsZero() {
-		p.left = burst
-	} else {
-		p.left = min(burst, p.left+rate*now.Sub(p.at).Seconds())
-	}
-	p.at = now
-	if p.left < 1 {
-		return false
-	}
-	p.left--
-	return true
-}
-
-const (
-	// firstRate and firstBurst pace rows that are told when they begin. The others
-	// are told quietly at the next tick, so that who invents ever new ones does not
-	// fill the log.
-	firstRate, firstBurst = 4, 32
-	// stormRate and stormBurst are how many traps a device sends by itself at most:
-	// a switch with all its ports going up and down.
-	stormRate, stormBurst = 100, 500
-	// tellBatch bounds the rows that are told at a tick.
-	tellBatch = 256
-)
+// stormRate and stormBurst are how many traps a device sends by itself at most: a
+// switch with all its ports going up and down.
+const stormRate, stormBurst = 100, 500
 
 // note counts a report and tells it by the sequence.
 func (c *Core) note(what report, lid ib.LID, tid ib.TID) int32 {
 	v := &c.reports
 	i := v.count(what, lid, tid, c.now)
-	w := &v.row[i]
+	w := v.Row(i)
 	v.stale = true
-	loud := (tellRepetition(w.series) || c.cfg.Weakness.TellsAll) && w.told != w.count
-	if loud && !c.cfg.Weakness.TellsAll && w.told == 0 && !w.others {
-		loud = v.first.take(c.now, firstRate, firstBurst)
-	}
+	loud := c.cfg.Weakness.TellsAll && w.Told != w.Count || v.Loud(i, c.now)
 	if loud {
 		c.tellReport(i, false)
 	} else {
-		if w.told != w.count {
-			v.totals[w.kind].Quiet++
+		if w.Told != w.Count {
+			v.totals[w.Report.kind].Quiet++
 		}
-		v.grown(i)
+		v.Later(i)
 	}
 	c.tickReports()
 	return i
@@ -100,16 +66,16 @@ func (c *Core) tickReports() {
 
 // tellReport tells a row as it is now.
 func (c *Core) tellReport(i int32, quiet bool) {
-	w := &c.reports.row[i]
-	w.told = w.count
-	switch {
-	case w.kind == BadSMKey || w.kind == StrayMAD: // SMInfoRefused, ForeignSM and StrayAnswer tell it
-	case w.kind.Violation():
-		e := w.event()
+	w := c.reports.Row(i)
+	w.Told = w.Count
+	switch what := &w.Report; {
+	case what.kind == BadSMKey || what.kind == StrayMAD: // SMInfoRefused, ForeignSM and StrayAnswer tell it
+	case what.kind.Violation():
+		e := violationOf(w)
 		e.Quiet = quiet
 		c.event(&e)
 	default:
-		c.event(&TrapReceived{LID: w.last, GUID: w.guid, Place: w.at, Trap: w.trap, Count: w.count, Quiet: quiet})
+		c.event(&TrapReceived{LID: w.More.last, GUID: what.guid, Place: what.at, Trap: what.trap, Count: w.Count, Quiet: quiet})
 	}
 }
 
@@ -117,18 +83,7 @@ func (c *Core) tellReport(i int32, quiet bool) {
 func (c *Core) reportsDue() {
 	v := &c.reports
 	v.ticking = false
-	due := v.due
-	if len(due) > tellBatch {
-		due = due[:tellBatch]
-	}
-	for _, i := range due {
-		w := &v.row[i]
-		w.due = false
-		if w.inUse() && w.told != w.count {
-			c.tellReport(i, true)
-		}
-	}
-	if v.due = v.due[:copy(v.due, v.due[len(due):])]; len(v.due) > 0 {
+	if v.Due(func(i int32) { c.tellReport(i, true) }) {
 		c.tickReports()
 	}
 	v.shown, v.stale = nil, true

@@ -4,6 +4,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm/rows"
 	"portcullis/fabricsm/topo"
 )
 
@@ -187,7 +188,7 @@ func (c *Core) classTrap(in *Received) bool {
 		if len(c.reports.classes) >= c.cfg.Violations.Rows { // devices that are gone
 			clear(c.reports.classes)
 		}
-		c.reports.classes[classReporter{what.kind, what.reporter}] = rowName{i, c.reports.row[i].id}
+		c.reports.classes[classReporter{what.kind, what.reporter}] = rowName{i, c.reports.Row(i).ID}
 	case what.kind != ForgedTrap:
 		c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: *m})
 		c.out.Answer[len(c.out.Answer)-1].MAD.Respond(mad.StatusOK)
@@ -237,8 +238,8 @@ func (c *Core) judgeClass(in *ClassTrapJudged) {
 			continue
 		}
 		delete(v.classes, who)
-		w := &v.row[name.at]
-		if w.id != name.id || w.others {
+		w := v.Row(name.at)
+		if w.ID != name.id || w.Report.others {
 			continue
 		}
 		if in.Counted == 0 && !in.Earlier {
@@ -250,7 +251,7 @@ func (c *Core) judgeClass(in *ClassTrapJudged) {
 			continue
 		}
 		v.totals[kind].Confirmed++
-		w.counted += uint64(in.Counted)
+		w.Counted += uint64(in.Counted)
 		c.judgeRow(name.at, Confirmed)
 	}
 	c.tickReports()
@@ -300,10 +301,10 @@ func (c *Core) storming(l ib.LID, p topo.PortID) {
 	}
 	s := c.reports.senders[base]
 	if s == nil {
-		s = &pace{}
+		s = &rows.Pace{}
 		c.reports.senders[base] = s
 	}
-	if s.take(c.now, stormRate, stormBurst) {
+	if s.Take(c.now, stormRate, stormBurst) {
 		return
 	}
 	what := report{kind: TrapStorm, method: mad.MethodTrap}

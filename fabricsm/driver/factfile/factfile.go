@@ -210,8 +210,8 @@ func (s *Store) Save(facts []sm.Fact) error {
 	if s.held == nil {
 		return errors.New("save state: the state directory was closed")
 	}
-	if slices.ContainsFunc(facts, func(f sm.Fact) bool { return f.Key != nil }) {
-		return errors.New("save state: a key of a device was to be kept in clear; it has to be sealed first")
+	if slices.ContainsFunc(facts, func(f sm.Fact) bool { return f.Key != nil || !f.Private.IsZero() }) {
+		return errors.New("save state: a secret was to be kept in clear; it has to be sealed first")
 	}
 	added, err := encode(facts)
 	if err != nil {

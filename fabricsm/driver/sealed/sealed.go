@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/vault"
@@ -95,6 +96,13 @@ func (s *Store) Load() ([]sm.Fact, error) {
 				continue
 			}
 			f.Key, f.Sealed = &r, ""
+		case f.Kind.OfSA() && f.Sealed != "":
+			body, _, err := s.vault.Open(privateName(&f), f.Sealed)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			f.Private, f.Sealed = ib.NewSecretText(string(body)), ""
 		}
 		out = append(out, f)
 	}
@@ -118,10 +126,20 @@ func (s *Store) Save(facts []sm.Fact) error {
 			}
 			f.Key, f.Sealed = nil, sealed
 		}
+		if !f.Private.IsZero() {
+			sealed, err := s.vault.Seal(privateName(&f), 0, []byte(f.Private.Reveal()))
+			if err != nil {
+				return fmt.Errorf("save %s %s: %w", f.Kind, f.Name, err)
+			}
+			f.Private, f.Sealed = ib.SecretText{}, sealed
+		}
 		out[i] = f
 	}
 	return s.inner.Save(out)
 }
+
+// privateName binds what is sealed to the fact that holds it.
+func privateName(f *sm.Fact) string { return string(f.Kind) + "/" + f.Name }
 
 // Master gives the master of derived keys. One that is not there yet is drawn,
 // and durable when it is given.
@@ -190,7 +208,7 @@ func (s *Store) Rekey(root vault.Root) error {
 	}
 	again := facts[:0]
 	for _, f := range facts {
-		if f.Key != nil {
+		if f.Key != nil || !f.Private.IsZero() {
 			again = append(again, f)
 		}
 	}

@@ -3,6 +3,7 @@ package sealed
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -43,8 +44,13 @@ func facts() []sm.Fact {
 		sm.KeyFactOf(keys.Record{Kind: keys.VSKey, GUID: 1, Current: held(2)}),
 		sm.KeyFactOf(keys.Record{Kind: keys.SMKey, Current: held(3)}),
 		sm.RotationFactOf(keys.Cycle{Kind: keys.MKey, Epoch: 2, Began: time.Unix(9, 0).UTC()}),
+		{Kind: sm.FactSAService, Name: "10", Body: "open"},
+		{Kind: sm.FactSAService, Name: "11", Private: ib.NewSecretText("service " + planted)},
 	}
 }
+
+// planted is a secret that is no key of a device.
+var planted = fmt.Sprintf("%x", keystest.Planted(4))
 
 // files opens a directory as the subnet manager does.
 func files(t *testing.T, dir string) *factfile.Store {
@@ -78,7 +84,7 @@ func load(t *testing.T, s *Store) map[string]sm.Fact {
 func byName(all []sm.Fact) map[string]sm.Fact {
 	out := map[string]sm.Fact{}
 	for _, f := range all {
-		out[string(f.Kind)+"/"+f.GUID.String()] = f
+		out[string(f.Kind)+"/"+f.GUID.String()+f.Name] = f
 	}
 	return out
 }
@@ -100,7 +106,8 @@ func TestFactsComeBackAndNoFileShowsAKey(t *testing.T) {
 	if err := inner.Close(); err != nil {
 		t.Fatal(err)
 	}
-	scan := keystest.New(keystest.Planted(0), keystest.Planted(1), keystest.Planted(2), keystest.Planted(3))
+	scan := keystest.New(keystest.Planted(0), keystest.Planted(1), keystest.Planted(2), keystest.Planted(3), keystest.Planted(4))
+	scan.Bytes("private", []byte(planted))
 	scan.Bytes("master", master.Reveal())
 	scan.CleanFiles(t, dir)
 	scan.CleanValue(t, facts())
@@ -225,7 +232,7 @@ func TestBareStoresTakeNoKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keystest.New(keystest.Planted(0), keystest.Planted(1), keystest.Planted(2), keystest.Planted(3)).Clean(t, "JSON of facts", text)
+	keystest.New(keystest.Planted(0), keystest.Planted(1), keystest.Planted(2), keystest.Planted(3), keystest.Planted(4)).Clean(t, "JSON of facts", text)
 }
 
 // The subnet manager goes on when LIDs cannot be saved. With keys it must not.

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/sm/rows"
 )
 
 // claim is what a trap says of a violation, until it is checked.
@@ -78,7 +79,7 @@ func claimOf(p *mad.MAD, c *class) *claim {
 func (m *Manager) falseTrap(x ref, kp *sm.KeyPort, reason string) {
 	d, a, c := m.at(x)
 	m.judged(sm.ClassTrapJudged{Kind: c.kind, GUID: d.guid})
-	if a.falseTraps++; sm.TellRepetition(a.falseTraps) {
+	if a.falseTraps++; rows.Tells(a.falseTraps) {
 		m.event(&sm.ClassKeyFalseTrap{Kind: c.kind, LID: d.lid, GUID: d.guid, Place: kp.Place, Reason: reason, Count: a.falseTraps})
 	}
 }

@@ -217,6 +217,9 @@ func (p *Port) Receive(packets []transport.Packet) (int, error) {
 	if len(packets) == 0 {
 		return 0, nil
 	}
+	if p.lanes != nil {
+		return p.lanes.receiveSM(packets)
+	}
 	p.watch.mu.Lock()
 	defer p.watch.mu.Unlock()
 	for {

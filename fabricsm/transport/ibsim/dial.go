@@ -87,6 +87,7 @@ type Port struct {
 	recv *receiver
 
 	watch watch
+	lanes *lanes // nil: subnet administration has none of its own
 
 	closeOnce sync.Once
 	closed    chan struct{}
@@ -244,8 +245,14 @@ func (p *Port) Close() error {
 			p.disconnect()
 		}
 		_ = p.ctl.Close()
+		if p.lanes != nil {
+			p.lanes.close()
+		}
 		if p.data != nil {
 			_ = p.data.Close()
+		}
+		if p.lanes != nil {
+			p.lanes.free()
 		}
 	})
 	return nil

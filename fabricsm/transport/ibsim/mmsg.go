@@ -33,6 +33,9 @@ type frame [frameSize]byte
 func (f *frame) header() *frameHeader { return (*frameHeader)(f[:frameHeaderSize]) }
 func (f *frame) mad() *mad.MAD        { return (*mad.MAD)(f[frameHeaderSize:]) }
 
+// isSA reports a MAD of subnet administration.
+func (f *frame) isSA() bool { return f.mad().Class() == mad.ClassSubnAdm }
+
 func newBatch() *batch {
 	b := &batch{}
 	for i := range b.msgs {

@@ -21,6 +21,13 @@ var _ transport.Poller = (*Port)(nil)
 
 // TrySend hands packets to the simulator in order until its queue is full.
 func (p *Port) TrySend(packets []transport.Packet) (int, error) {
+	if p.lanes != nil {
+		return p.lanes.sendSM(packets)
+	}
+	return p.trySend(packets)
+}
+
+func (p *Port) trySend(packets []transport.Packet) (int, error) {
 	s := p.send
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,6 +60,9 @@ func (s *sender) tryOnce(fd uintptr) {
 
 // TryReceive takes up to len(packets) that have arrived.
 func (p *Port) TryReceive(packets []transport.Packet) (int, error) {
+	if p.lanes != nil {
+		return p.lanes.sm.receive(packets)
+	}
 	r := p.recv
 	r.done, r.want, r.errno = 0, min(len(packets), batchSize), 0
 	if err := r.raw.Control(r.try); err != nil {
@@ -76,6 +86,10 @@ func (r *receiver) tryOnce(fd uintptr) {
 
 // Pause blocks until something has arrived, at most d.
 func (p *Port) Pause(d time.Duration) error {
+	if p.lanes != nil {
+		_, err := p.lanes.sm.wait(d)
+		return err
+	}
 	r := p.recv
 	r.patience = unix.NsecToTimespec(d.Nanoseconds())
 	if err := r.raw.Control(r.pause); err != nil {
@@ -94,6 +108,9 @@ func (r *receiver) pauseOnce(fd uintptr) {
 // Wait blocks until something has arrived. When the simulator dies it returns an
 // error that wraps transport.ErrLost within about a second.
 func (p *Port) Wait() error {
+	if p.lanes != nil {
+		return p.lanes.waitSM()
+	}
 	p.watch.mu.Lock()
 	defer p.watch.mu.Unlock()
 	for {

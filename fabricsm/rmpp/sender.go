@@ -1,0 +1,234 @@
+package rmpp
+
+import (
+	"math"
+
+	"portcullis/fabricsm/mad"
+)
+
+// Unknown is the total length of a message that nobody has counted. Segment 1 then
+// has PayloadLength 0, which the standard allows; Linux kernels, which receive for
+// libibumad and OpenSM, look at that of the last segment only.
+const Unknown = -1
+
+// narrow is how many segments a sender holds without a ring: what is needed while
+// its peer grants one or two at a time.
+const narrow = 4
+
+type segment [mad.SADataSize]byte
+
+// sender is the half of a transaction that sends a message. It knows segments and
+// windows; when to give up is its owner's to know.
+type sender struct {
+	head  [headLen]byte
+	src   Source
+	total int // bytes of data, or Unknown
+	cap   uint32
+
+	// Segment n is at held[n % len(held)], which holds those from the last that is
+	// acknowledged, which serves as a question, to one beyond what may be sent: only
+	// then is known whether one is the last.
+	held  []segment
+	small [narrow]segment
+
+	made    uint32 // the highest segment that is whole
+	part    int    // bytes of the next one that are there
+	last    uint32 // number of the last segment; 0: not known yet
+	lastLen int    // bytes of data in it
+	first   uint32 // PayloadLength that segment 1 went out with
+
+	acked  uint32 // all up to here have arrived
+	window uint32 // NewWindowLast
+	next   uint32 // the segment to send next
+	sent   uint32 // the highest that was ever sent
+	asked  uint32 // next when a segment was last repeated as a question
+
+	closed bool // the peer granted no more for long
+	paused bool // the source wants to be asked later
+	broken bool // the source did not keep to the total
+}
+
+// start begins a message. The window is that which the peer granted ahead: 1, or
+// what its ACK of segment 0 said.
+func (s *sender) start(head *mad.MAD, src Source, total int, window, cap uint32) {
+	copy(s.head[:], head[:headLen])
+	s.src, s.total, s.cap = src, total, cap
+	s.held = s.small[:]
+	s.made, s.part, s.last, s.lastLen, s.first = 0, 0, 0, 0, 0
+	s.acked, s.window, s.next, s.sent, s.asked = 0, max(window, 1), 1, 0, 0
+	s.closed, s.paused, s.broken = false, false, false
+}
+
+// limit is the highest segment that may be sent: the peer's window, and ours.
+func (s *sender) limit() uint32 {
+	return uint32(min(uint64(s.window), uint64(s.acked)+uint64(s.cap)))
+}
+
+// wide reports whether a ring of cap+2 segments is needed for what may be sent.
+func (s *sender) wide() bool {
+	return len(s.held) == narrow && narrow < s.cap+2 && s.limit()-s.acked > narrow-2 &&
+		(s.last == 0 || s.last-s.acked > narrow-1)
+}
+
+// widen moves what is held to a ring.
+func (s *sender) widen(ring []segment) {
+	for n := s.acked; n <= s.made+1; n++ {
+		ring[n%uint32(len(ring))] = s.small[n%narrow]
+	}
+	s.held = ring
+}
+
+// ring is the ring that widen was given, or nil.
+func (s *sender) ring() []segment {
+	if len(s.held) == narrow {
+		return nil
+	}
+	return s.held
+}
+
+func (s *sender) at(n uint32) *segment { return &s.held[n%uint32(len(s.held))] }
+
+// expecting reports whether the peer is next: all that may be sent is out.
+func (s *sender) expecting() bool {
+	return s.next > s.limit() || s.last != 0 && s.next > s.last
+}
+
+// done reports whether all is acknowledged.
+func (s *sender) done() bool { return s.last != 0 && s.acked == s.last }
+
+// ready reports whether a segment can be sent: whether it is made, and whether it is
+// the last is known.
+func (s *sender) ready(n uint32) bool {
+	for s.last == 0 && (s.made < n || s.made == n && s.part == 0) {
+		if !s.pull() {
+			return false
+		}
+	}
+	return s.last == 0 || n <= s.last
+}
+
+// pull has the source make more of the next segment.
+func (s *sender) pull() bool {
+	rest := s.at(s.made + 1)[s.part:]
+	n, more := s.src.Fill(rest)
+	n = max(0, min(n, len(rest)))
+	s.part += n
+	full := s.part == mad.SADataSize
+	if full {
+		s.made++
+		s.part = 0
+	}
+	if more {
+		s.paused = n < len(rest)
+		s.broken = s.made == math.MaxUint32-1 || s.total != Unknown && s.length() > uint64(s.total)
+		return !s.paused && !s.broken
+	}
+	switch {
+	case full || s.part == 0 && s.made > 0:
+		s.lastLen = mad.SADataSize
+	default: // also a message without data has one segment
+		s.lastLen = s.part
+		s.made++
+	}
+	s.last, s.part = s.made, 0
+	s.broken = s.total != Unknown && uint64(s.last-1)*mad.SADataSize+uint64(s.lastLen) != uint64(s.total)
+	return !s.broken
+}
+
+// length is how much data was made, in bytes, as long as the last segment is not
+// known.
+func (s *sender) length() uint64 { return uint64(s.made)*mad.SADataSize + uint64(s.part) }
+
+// emit writes the next packet to send into m, if there is one.
+func (s *sender) emit(m *mad.MAD) bool {
+	s.paused = false
+	if s.next > s.limit() {
+		return s.ask(m)
+	}
+	if s.last != 0 && s.next > s.last || s.broken || !s.ready(s.next) {
+		return false
+	}
+	s.write(m, s.next)
+	s.sent = max(s.sent, s.next)
+	s.next++
+	return true
+}
+
+// ask repeats an acknowledged segment, once, when our window is full and the peer's
+// is not: it has no reason yet to acknowledge what it has, but a segment that it
+// knows makes it say so. A repeated one that it has not told of yet would not do: a
+// Linux kernel is silent then. It also asks a peer that closed its window for long.
+func (s *sender) ask(m *mad.MAD) bool {
+	mine := s.window > s.limit()
+	if !mine && !s.closed || s.asked == s.next || s.last != 0 && s.next > s.last {
+		return false
+	}
+	s.asked = s.next
+	s.write(m, max(s.acked, 1))
+	return true
+}
+
+// write makes m segment n.
+func (s *sender) write(m *mad.MAD, n uint32) {
+	copy(m[:headLen], s.head[:])
+	d := m.SAData()
+	copy(d, s.at(n)[:])
+	flags, length := mad.RMPPFlags(0), uint32(0)
+	if n == 1 {
+		flags, length = mad.RMPPFirst, s.firstLen()
+	}
+	if n == s.last {
+		flags |= mad.RMPPLast
+		length = uint32(mad.SAHeaderSize + s.lastLen)
+		clear(d[s.lastLen:])
+		if n == 1 && s.lastLen == 0 {
+			m.SetAttributeOffset(0)
+		}
+	}
+	header(m, mad.RMPPData, flags, mad.RMPPNormal, n, length)
+}
+
+// firstLen is the PayloadLength of segment 1: that of all segments together. It stays
+// what it was when the segment is sent again.
+func (s *sender) firstLen() uint32 {
+	if s.sent > 0 {
+		return s.first
+	}
+	total := uint64(0)
+	switch {
+	case s.last != 0:
+		total = uint64(s.last-1)*segmentLen + mad.SAHeaderSize + uint64(s.lastLen)
+	case s.total > 0:
+		n := (uint64(s.total) + mad.SADataSize - 1) / mad.SADataSize
+		total = n*mad.SAHeaderSize + uint64(s.total)
+	}
+	if total > math.MaxUint32 {
+		total = 0
+	}
+	s.first = uint32(total)
+	return s.first
+}
+
+// ack takes an ACK. It says whether the peer is further than it was, or with what
+// status the transaction must be aborted.
+func (s *sender) ack(n, window uint32) (further bool, bad mad.RMPPStatus) {
+	switch {
+	case window < n:
+		return false, mad.RMPPW2S
+	case n > s.sent:
+		return false, mad.RMPPS2B
+	case n < s.acked || window < s.window:
+		return false, mad.RMPPNormal // an old one
+	}
+	further = n > s.acked
+	s.closed = false
+	s.acked, s.window = n, window
+	s.next = max(s.next, n+1)
+	return further, mad.RMPPNormal
+}
+
+// again goes back to what is not acknowledged.
+func (s *sender) again() {
+	s.next, s.asked = s.acked+1, 0
+	s.closed = s.acked == s.sent
+}

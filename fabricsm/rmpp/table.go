@@ -1,0 +1,508 @@
+package rmpp
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+)
+
+// Errors of Send and Expect.
+var (
+	// ErrBusy says that the answer is on its way already: see Repeat.
+	ErrBusy = errors.New("rmpp: this transaction is going on already")
+	// ErrNoRoom says that the port, or all ports, have too many transactions. It is
+	// counted in Stats.Refused. Who asks again later may get room: to stay silent, or
+	// to answer BUSY, is right.
+	ErrNoRoom = errors.New("rmpp: no room for another transaction")
+)
+
+// Party is the other end of a transaction.
+type Party[A any] struct {
+	LID ib.LID // source of what comes, destination of what is sent
+	QP  uint32
+	// Port is what room is counted by: the base LID of the port, which may have more
+	// of them. Zero means LID.
+	Port ib.LID
+	// Back is how to reach it: P_Key, service level, GRH. The Table hands it to
+	// Sink.Send.
+	Back A
+}
+
+// Key names a message. Class and its version are those of subnet administration.
+type Key struct {
+	TID    ib.TID
+	LID    ib.LID // of the other end
+	QP     uint32 // of the other end
+	Method mad.Method
+}
+
+// AnswerKey is the key of the answer to a request that came from lid and qp, or goes
+// there.
+func AnswerKey(request *mad.MAD, lid ib.LID, qp uint32) Key {
+	return Key{TID: request.TID(), LID: lid, QP: qp, Method: request.Method().Response()}
+}
+
+// Sink is who puts into effect what a Table decides. It must not call the Table.
+type Sink[A any] interface {
+	// Send sends a packet. The MAD is the Table's: copy it.
+	Send(to A, m *mad.MAD)
+	// Ended tells that a transaction is over.
+	Ended(End)
+}
+
+// End is how a transaction ended.
+type End struct {
+	Key     Key
+	Sending bool
+	Cause   Cause
+	Status  mad.RMPPStatus // with PeerStopped, PeerAborted, Stopped and Aborted
+	Source  Source         // what Send was given
+}
+
+// Cause is why a transaction ended.
+type Cause uint8
+
+const (
+	// Done means that all arrived.
+	Done Cause = iota
+	// PeerStopped means that the peer sent STOP.
+	PeerStopped
+	// PeerAborted means that the peer sent ABORT.
+	PeerAborted
+	// Stopped means that we sent STOP: another transaction needed the room, or the
+	// message is too long for us.
+	Stopped
+	// Aborted means that we sent ABORT.
+	Aborted
+	// Cancelled means that the owner ended it.
+	Cancelled
+)
+
+// String names the cause.
+func (c Cause) String() string {
+	switch c {
+	case Done:
+		return "done"
+	case PeerStopped:
+		return "stopped by peer"
+	case PeerAborted:
+		return "aborted by peer"
+	case Stopped:
+		return "stopped"
+	case Aborted:
+		return "aborted"
+	case Cancelled:
+		return "cancelled"
+	default:
+		return fmt.Sprintf("Cause(%d)", uint8(c))
+	}
+}
+
+// Outcome is what Take did with a packet.
+type Outcome uint8
+
+const (
+	// Plain means that RMPP does not carry this MAD: it is the caller's.
+	Plain Outcome = iota
+	// Used means that there is nothing left to do.
+	Used
+	// Whole means that a message is complete.
+	Whole
+)
+
+// Message is one that arrived. Both are the Table's, until it is called again.
+type Message struct {
+	Head *mad.MAD // as segment 1, with its data
+	Data []byte   // of all segments
+}
+
+// Table holds the transactions of one port of ours. A is how to reach a peer. It is
+// for one goroutine.
+type Table[A any] struct {
+	cfg      Config
+	sessions map[place]*session[A]
+	ports    map[ib.LID]*port[A]
+	byCount  []*port[A] // lists of ports by how many transactions they have
+	due      []*session[A]
+	order    uint64
+	memory   memory
+	stats    Stats
+
+	idle      []*session[A]
+	idlePorts []*port[A]
+	idleRings [][]segment
+
+	out mad.MAD  // what is handed to the Sink
+	msg mad.MAD  // Message.Head
+	one receiver // of segments 1, most of which are whole messages
+}
+
+// place is where a transaction is in a Table.
+type place struct {
+	key     Key
+	sending bool
+}
+
+// New makes a table.
+func New[A any](c Config) (*Table[A], error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Table[A]{
+		cfg:      c,
+		sessions: map[place]*session[A]{},
+		ports:    map[ib.LID]*port[A]{},
+		byCount:  make([]*port[A], c.PerPort+1),
+		memory:   memory{at: map[Key]remembered{}, max: c.Remembered, age: c.Remember},
+	}, nil
+}
+
+// Send begins to send a message: head's header and the data that the source makes,
+// total bytes or Unknown of them. It sends the first segment at once. The header
+// needs no RMPP header; its AttributeOffset is put to 0 if there are no data. If it
+// returns an error, which is ErrBusy or ErrNoRoom, it has not used the source.
+func (t *Table[A]) Send(now time.Time, to Party[A], head *mad.MAD, src Source, total int, sink Sink[A]) error {
+	key := Key{TID: head.TID(), LID: to.LID, QP: to.QP, Method: head.Method()}
+	s, err := t.open(now, to, place{key, true}, sink)
+	if err != nil {
+		return err
+	}
+	s.endAt = now.Add(t.cfg.SendLimit)
+	window := t.memory.window(now, Key{TID: key.TID, LID: key.LID, QP: key.QP, Method: key.Method ^ responseBit})
+	s.send.start(head, src, total, window, uint32(t.cfg.Window))
+	t.turn(now, s, sink)
+	return nil
+}
+
+// Repeat is for a request that came again: it reports whether its answer is on its
+// way, so that nobody makes it twice. If nothing of it has arrived, segment 1 goes
+// out again at once.
+func (t *Table[A]) Repeat(k Key, sink Sink[A]) bool {
+	s := t.sessions[place{k, true}]
+	if s == nil {
+		return false
+	}
+	if s.send.acked == 0 && s.send.sent > 0 {
+		s.send.write(&t.out, 1)
+		t.stats.Segments++
+		t.stats.Resent++
+		sink.Send(s.back, &t.out)
+	}
+	return true
+}
+
+// Expect makes room for the answer to a request, which the caller sends: a GetMulti
+// by Send, others as they are. It may be maxLen bytes long, and begin within wait.
+func (t *Table[A]) Expect(now time.Time, from Party[A], request *mad.MAD, maxLen int, wait time.Duration, sink Sink[A]) error {
+	s, err := t.open(now, from, place{AnswerKey(request, from.LID, from.QP), false}, sink)
+	if err != nil {
+		return err
+	}
+	s.recv.start(maxLen, t.cfg.ReceiveWindow)
+	t.out = *request
+	t.out.SetMethod(s.place.key.Method)
+	copy(s.recv.head[:], t.out[:headLen])
+	s.expected = true
+	s.twoSided = request.Method() == mad.MethodGetMulti
+	s.endAt = now.Add(wait)
+	t.schedule(s, s.endAt)
+	return nil
+}
+
+// Cancel ends what was expected, or is being sent, without a word to the peer.
+func (t *Table[A]) Cancel(k Key, sink Sink[A]) {
+	for _, sending := range [...]bool{false, true} {
+		if s := t.sessions[place{k, sending}]; s != nil {
+			t.end(s, Cancelled, mad.RMPPNormal, sink)
+		}
+	}
+}
+
+// Drop ends all transactions of a port, without a word to it: it is gone.
+func (t *Table[A]) Drop(base ib.LID, sink Sink[A]) {
+	for p := t.ports[base]; p != nil && p.head != nil; {
+		t.end(p.head, Cancelled, mad.RMPPNormal, sink)
+	}
+}
+
+// Take takes a packet of class SubnAdm. One without RMPPActive is the caller's,
+// whatever else its RMPP header says: some clients fill it in.
+func (t *Table[A]) Take(now time.Time, m *mad.MAD, from Party[A], sink Sink[A]) (Outcome, Message) {
+	if m.Class() != mad.ClassSubnAdm || !m.RMPPFlags().Has(mad.RMPPActive) {
+		return Plain, Message{}
+	}
+	p := packet[A]{
+		now: now, m: m, from: from, sink: sink,
+		key: Key{TID: m.TID(), LID: from.LID, QP: from.QP, Method: m.Method()},
+	}
+	switch {
+	case m.RMPPVersion() != mad.RMPPVersion:
+		t.refuse(&p, mad.RMPPUnV)
+	case m.RMPPType() == mad.RMPPData:
+		return t.data(&p)
+	case m.RMPPType() == mad.RMPPAck:
+		t.ack(&p)
+	case m.RMPPType() == mad.RMPPStop:
+		t.ended(&p, PeerStopped, m.RMPPStatus() == mad.RMPPResX)
+	case m.RMPPType() == mad.RMPPAbort:
+		t.ended(&p, PeerAborted, m.RMPPStatus() >= mad.RMPPT2L)
+	default:
+		t.refuse(&p, mad.RMPPBadT)
+	}
+	return Used, Message{}
+}
+
+// Next is when Expire has something to do, or zero. It may lie before now.
+func (t *Table[A]) Next() time.Time {
+	if len(t.due) == 0 {
+		return time.Time{}
+	}
+	return t.due[0].at
+}
+
+// Expire does what is due: sends again, ends what took too long, goes on where a
+// source paused. After Config.Step segments it leaves the rest due.
+func (t *Table[A]) Expire(now time.Time, sink Sink[A]) {
+	for work := 0; work < t.cfg.Step && len(t.due) > 0 && !t.due[0].at.After(now); {
+		work += 1 + t.expire(now, t.due[0], sink)
+	}
+}
+
+// packet is one that Take is at.
+type packet[A any] struct {
+	now  time.Time
+	m    *mad.MAD
+	from Party[A]
+	key  Key // as if its method were that of segments to us
+	sink Sink[A]
+}
+
+// sender is the transaction that a packet from the receiver of our segments means.
+func (t *Table[A]) sender(p *packet[A]) *session[A] {
+	k := p.key
+	k.Method ^= responseBit
+	return t.sessions[place{k, true}]
+}
+
+// receiver is the transaction that a packet from the sender of segments means.
+func (t *Table[A]) receiver(p *packet[A]) *session[A] { return t.sessions[place{p.key, false}] }
+
+func (t *Table[A]) accepts(m mad.Method) bool { return slices.Contains(t.cfg.Accept, m) }
+
+// refuse ends what a packet belongs to because it breaks the rules, and answers
+// ABORT. A packet that belongs to nothing is answered only if it is a request.
+func (t *Table[A]) refuse(p *packet[A], s mad.RMPPStatus) {
+	known := false
+	for _, x := range [...]*session[A]{t.sender(p), t.receiver(p)} {
+		if x != nil && !x.idle() {
+			known = true
+			t.end(x, Aborted, s, p.sink)
+		}
+	}
+	if !known && !t.accepts(p.key.Method) {
+		t.stats.Ignored++
+		return
+	}
+	t.stats.abort(s)
+	t.reply(p, mad.RMPPAbort, s, 0, 0)
+}
+
+// reply answers a packet with one without data.
+func (t *Table[A]) reply(p *packet[A], y mad.RMPPType, s mad.RMPPStatus, d1, d2 uint32) {
+	reply(&t.out, p.m[:headLen], y, s, d1, d2)
+	p.sink.Send(p.from.Back, &t.out)
+}
+
+// ended takes a STOP or ABORT. It comes from the receiver of our segments, or from
+// who sends us some. Where nothing ends, nothing is said: two who answer each
+// other's ABORTs would not stop.
+func (t *Table[A]) ended(p *packet[A], c Cause, legal bool) {
+	known := false
+	for _, x := range [...]*session[A]{t.sender(p), t.receiver(p)} {
+		if x == nil || x.idle() {
+			continue
+		}
+		known = true
+		if legal {
+			t.end(x, c, p.m.RMPPStatus(), p.sink)
+		} else {
+			t.end(x, Aborted, mad.RMPPBadStatus, p.sink)
+		}
+	}
+	switch {
+	case !known:
+		t.stats.Ignored++
+	case !legal:
+		t.stats.abort(mad.RMPPBadStatus)
+		t.reply(p, mad.RMPPAbort, mad.RMPPBadStatus, 0, 0)
+	}
+}
+
+// ack takes an ACK.
+func (t *Table[A]) ack(p *packet[A]) {
+	s := t.sender(p)
+	if s == nil {
+		t.ackOfZero(p)
+		return
+	}
+	if p.m.RMPPStatus() != mad.RMPPNormal {
+		t.refuse(p, mad.RMPPBadStatus)
+		return
+	}
+	was := s.send.window
+	further, bad := s.send.ack(p.m.SegmentNumber(), p.m.NewWindowLast())
+	switch {
+	case bad != mad.RMPPNormal:
+		t.refuse(p, bad)
+		return
+	case s.send.done():
+		t.two(p, s)
+		t.end(s, Done, mad.RMPPNormal, p.sink)
+		return
+	case further:
+		s.tries, s.moved = 0, p.now
+		s.ackAt = p.now.Add(t.cfg.Timeout)
+	case s.send.window == was:
+		return // said before
+	}
+	t.turn(p.now, s, p.sink)
+}
+
+// two opens the window for the answer, if the message that is now acknowledged was a
+// request of ours: by an ACK of its segment 0.
+func (t *Table[A]) two(p *packet[A], s *session[A]) {
+	if s.place.key.Method&responseBit != 0 {
+		return
+	}
+	if x := t.receiver(p); x != nil && x.twoSided && x.recv.inOrder == 0 {
+		t.zero(p, x)
+	}
+}
+
+func (t *Table[A]) zero(p *packet[A], x *session[A]) {
+	x.recv.window = max(x.recv.window, x.recv.step)
+	t.reply(p, mad.RMPPAck, mad.RMPPNormal, 0, x.recv.window)
+}
+
+// ackOfZero takes an ACK that acknowledges nothing of ours: that of segment 0, which
+// says how much of the answer to its message a peer wants at first, or the last one
+// for a request of ours, repeated because the peer has not heard ours.
+func (t *Table[A]) ackOfZero(p *packet[A]) {
+	n, window := p.m.SegmentNumber(), p.m.NewWindowLast()
+	if n == 0 && p.m.RMPPStatus() == mad.RMPPNormal && t.memory.grant(p.now, p.key, window) {
+		return
+	}
+	if x := t.receiver(p); n > 0 && x != nil && x.twoSided && x.idle() {
+		t.zero(p, x)
+		return
+	}
+	t.stats.Ignored++
+}
+
+// data takes a segment.
+func (t *Table[A]) data(p *packet[A]) (Outcome, Message) {
+	first := p.m.RMPPFlags().Has(mad.RMPPFirst)
+	n := p.m.SegmentNumber()
+	switch {
+	case p.m.RMPPStatus() != mad.RMPPNormal:
+		t.refuse(p, mad.RMPPBadStatus)
+		return Used, Message{}
+	case first != (n == 1) || n == 0:
+		t.refuse(p, mad.RMPPBadSegment)
+		return Used, Message{}
+	}
+	s := t.receiver(p)
+	if s == nil {
+		return t.fresh(p)
+	}
+	v, bad := s.recv.take(p.m)
+	if s.expected && v != vDrop {
+		s.expected = false
+		s.endAt = p.now.Add(t.cfg.ReceiveLimit)
+		t.schedule(s, s.endAt)
+	}
+	if v != vDrop {
+		s.moved = p.now
+	}
+	switch v {
+	case vAck:
+		s.recv.ack(&t.out, p.m)
+		p.sink.Send(p.from.Back, &t.out)
+	case vStop:
+		t.end(s, Stopped, bad, p.sink)
+		t.reply(p, mad.RMPPStop, bad, 0, 0)
+	case vAbort:
+		t.refuse(p, bad)
+	case vWhole:
+		return t.whole(p, s)
+	}
+	return Used, Message{}
+}
+
+// whole hands a message over whose last segment has come.
+func (t *Table[A]) whole(p *packet[A], s *session[A]) (Outcome, Message) {
+	msg := t.message(p, &s.recv)
+	t.end(s, Done, mad.RMPPNormal, p.sink)
+	return Whole, msg
+}
+
+// message acknowledges and remembers a message.
+func (t *Table[A]) message(p *packet[A], r *receiver) Message {
+	r.ack(&t.out, p.m)
+	p.sink.Send(p.from.Back, &t.out)
+	t.memory.keep(p.now, p.key, r.last, r.window)
+	t.stats.Messages++
+	copy(t.msg[:], r.head[:])
+	clear(t.msg[headLen:])
+	d := r.data()
+	copy(t.msg[headLen:], d)
+	return Message{Head: &t.msg, Data: d}
+}
+
+// fresh takes a segment of a message that we are not receiving.
+func (t *Table[A]) fresh(p *packet[A]) (Outcome, Message) {
+	if last, window, ok := t.memory.find(p.now, p.key); ok {
+		if p.m.SegmentNumber() <= last {
+			t.reply(p, mad.RMPPAck, mad.RMPPNormal, last, window)
+		}
+		return Used, Message{}
+	}
+	switch {
+	case p.m.SegmentNumber() != 1 || p.key.Method.IsResponse():
+		t.stats.Ignored++ // of one that has ended, or that nobody asked for
+		return Used, Message{}
+	case !t.accepts(p.key.Method):
+		t.stats.abort(mad.RMPPUnspecified)
+		t.reply(p, mad.RMPPAbort, mad.RMPPUnspecified, 0, 0)
+		return Used, Message{}
+	}
+	// Most messages are whole with their first segment: those need no room.
+	t.one.start(t.cfg.MaxMessage, t.cfg.ReceiveWindow)
+	switch v, bad := t.one.take(p.m); v {
+	case vWhole:
+		return Whole, t.message(p, &t.one)
+	case vStop:
+		t.stats.Stops++
+		t.reply(p, mad.RMPPStop, bad, 0, 0)
+	case vAbort:
+		t.refuse(p, bad)
+	case vAck:
+		s, err := t.open(p.now, p.from, place{p.key, false}, p.sink)
+		if err != nil {
+			t.stats.Stops++
+			t.reply(p, mad.RMPPStop, mad.RMPPResX, 0, 0)
+			break
+		}
+		s.recv, t.one = t.one, s.recv
+		s.endAt = p.now.Add(t.cfg.ReceiveLimit)
+		t.schedule(s, s.endAt)
+		s.recv.ack(&t.out, p.m)
+		p.sink.Send(p.from.Back, &t.out)
+	}
+	return Used, Message{}
+}

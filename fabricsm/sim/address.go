@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/transport"
+)
+
+// Addresses of MADs beside LID and queue pair. A station names its own P_Key and GID
+// by their places in the tables of its port, as programs do, unless UsePKey or UseGID
+// make it a modified driver.
+
+// UsePKey has the GMPs that the station sends show a P_Key, whatever index they name:
+// that of another entry of the table, or one that the port does not have, as only a
+// modified driver can. 0, the default, is the entry that they name.
+func (s *Station) UsePKey(k ib.PKey) {
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	s.pkey = k
+}
+
+// UseGID has the global route headers that the station sends show a source GID,
+// which may be another's. The zero GID, the default, is that which they name.
+func (s *Station) UseGID(g ib.GID) {
+	s.fabric.mu.Lock()
+	defer s.fabric.mu.Unlock()
+	s.gid = g
+}
+
+// pkeyAt is an entry of the P_Key table; 0 beyond its end.
+func (p *port) pkeyAt(index uint16) ib.PKey {
+	if at := 2 * int(index); at+1 < len(p.pkeys) {
+		return ib.PKey(binary.BigEndian.Uint16(p.pkeys[at:]))
+	}
+	return 0
+}
+
+// gidAt is an entry of the GID table.
+func (p *port) gidAt(index uint8) ib.GID {
+	at := 8 * int(index)
+	if at+8 > len(p.guids) {
+		return ib.GID{}
+	}
+	return ib.MakeGID(p.info.GIDPrefix, ib.GUID(binary.BigEndian.Uint64(p.guids[at:])))
+}
+
+// gidIndex looks for a GID of the port, under its subnet's prefix or the link-local
+// one.
+func (p *port) gidIndex(g ib.GID) (index uint8, ok bool) {
+	if prefix := g.Prefix(); prefix != p.info.GIDPrefix && prefix != ib.DefaultPrefix || g.GUID() == 0 {
+		return 0, false
+	}
+	for at := 0; at < len(p.guids); at += 8 {
+		if ib.GUID(binary.BigEndian.Uint64(p.guids[at:])) == g.GUID() {
+			return uint8(at / 8), true
+		}
+	}
+	return 0, false
+}
+
+// address fills what of a GMP's addresses a flight starts with.
+func (s *Station) address(fl *flight, p *transport.Packet) {
+	at := s.at.endPort()
+	fl.sl = p.SL
+	if fl.slid != ib.PermissiveLID {
+		fl.slid += ib.LID(p.PathBits & (1<<at.info.LMC - 1))
+	}
+	if p.MAD.IsSMP() {
+		return
+	}
+	if fl.key = s.pkey; fl.key == 0 {
+		fl.key = at.pkeyAt(p.PKeyIndex)
+	}
+	if g := &p.GRH; g.Present {
+		fl.grh = &GRH{DGID: g.GID, SGID: s.gid, HopLimit: g.HopLimit, TrafficClass: g.TrafficClass, FlowLabel: g.FlowLabel & flowLabels}
+		if s.gid == (ib.GID{}) {
+			fl.grh.SGID = at.gidAt(g.GIDIndex)
+		}
+	}
+}
+
+const flowLabels = 1<<20 - 1
+
+// unpack makes the packet that a station at a port gets of a flight.
+func (fl *flight) unpack(p *transport.Packet, at *port) {
+	at = at.endPort()
+	p.MAD, p.LID, p.QP, p.SL = fl.mad, fl.slid, fl.sqp, fl.sl
+	if at.owns(fl.dlid) {
+		p.PathBits = uint8(fl.dlid - at.info.LID)
+	}
+	if fl.mad.IsSMP() {
+		return
+	}
+	p.PKeyIndex = at.pkeyIndex(fl.key)
+	if g := fl.grh; g != nil {
+		index, _ := at.gidIndex(g.DGID)
+		p.GRH = transport.GRH{
+			Present: true, GIDIndex: index, HopLimit: g.HopLimit, TrafficClass: g.TrafficClass, FlowLabel: g.FlowLabel, GID: g.SGID,
+		}
+	}
+}
+
+// pkeyIndex is the place of the entry that lets a GMP in which has arrived.
+func (p *port) pkeyIndex(key ib.PKey) uint16 {
+	for i := 0; 2*i+1 < len(p.pkeys); i++ {
+		if p.pkeyAt(uint16(i)).Matches(key) {
+			return uint16(i)
+		}
+	}
+	return 0
+}
+
+// reverse makes the global route header of the answer.
+func (g *GRH) reverse() *GRH {
+	if g == nil {
+		return nil
+	}
+	r := *g
+	r.SGID, r.DGID = g.DGID, g.SGID
+	return &r
+}
+
+// misses reports a GMP at an end port whose global route header is for another. A
+// router passes it on.
+func (p *port) misses(fl *flight) bool {
+	if fl.grh == nil {
+		return false
+	}
+	_, ok := p.gidIndex(fl.grh.DGID)
+	return !ok
+}
+
+// passOn sends a GMP that came to a port of a router on to the subnet it is for, or
+// drops it.
+func (f *Fabric) passOn(fl *flight, at *port) {
+	d := Data{SLID: fl.slid, DLID: fl.dlid, SL: fl.sl, PKey: fl.key, GRH: fl.grh}
+	if !at.routesOn(&d) {
+		at.discard()
+		f.undelivered(fl)
+		return
+	}
+	next, out, fate := at.routeOn(&d)
+	if fate != Delivered {
+		f.undelivered(fl)
+		return
+	}
+	fl.slid, fl.dlid, fl.grh, fl.from = next.SLID, next.DLID, next.GRH, out
+	f.routeByLID(fl)
+}

@@ -1,0 +1,81 @@
+package rows
+
+import "time"
+
+// Tells reports 1, 2 or 5 times a power of ten: repetitions beyond those are not told
+// loudly. (NVIDIA's manual writes the sequence as 0, 1, 2, 5, 10, ...; its 0 is the
+// first one.)
+func Tells(n uint64) bool {
+	for n >= 10 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1 || n == 2 || n == 5
+}
+
+// Pace lets so much through in a time: a bucket of tokens.
+type Pace struct {
+	left float64
+	at   time.Time // zero: it was never asked, and is full
+}
+
+// Take takes a token if there is one. rate is tokens a second.
+func (p *Pace) Take(now time.Time, rate, burst float64) bool {
+	if p.at.IsZero() {
+		p.left = burst
+	} else {
+		p.left = min(burst, p.left+max(0, rate*now.Sub(p.at).Seconds()))
+	}
+	p.at = now
+	if p.left < 1 {
+		return false
+	}
+	p.left--
+	return true
+}
+
+const (
+	// firstRate and firstBurst pace rows that are told when they begin. The others
+	// are told quietly later, so that who invents ever new ones does not fill the log.
+	firstRate, firstBurst = 4, 32
+	// batch bounds the rows that are told at a time.
+	batch = 256
+)
+
+// Loud reports whether to tell of a row that just grew: by the sequence, and not of too
+// many that are new at once. If not, Due gives it later.
+func (t *Table[R, S, X]) Loud(i int32, now time.Time) bool {
+	w := &t.row[i]
+	loud := Tells(w.Series) && w.Told != w.Count
+	if loud && w.Told == 0 && w.Report != w.Report.OfSource() && w.Report != w.Report.OfKind() {
+		loud = t.MayTellNew(now)
+	}
+	return loud
+}
+
+// MayTellNew reports whether one more thing that is new may be told now.
+func (t *Table[R, S, X]) MayTellNew(now time.Time) bool {
+	return t.first.Take(now, firstRate, firstBurst)
+}
+
+// Later has Due give a row.
+func (t *Table[R, S, X]) Later(i int32) {
+	if w := &t.row[i]; !w.due {
+		w.due = true
+		t.due = append(t.due, i)
+	}
+}
+
+// Due gives rows that grew and were not told since, some hundred at most, and reports
+// whether there are more.
+func (t *Table[R, S, X]) Due(tell func(i int32)) (more bool) {
+	n := min(len(t.due), batch)
+	for _, i := range t.due[:n] {
+		w := &t.row[i]
+		w.due = false
+		if w.Count > 0 && w.Told != w.Count {
+			tell(i)
+		}
+	}
+	t.due = t.due[:copy(t.due, t.due[n:])]
+	return len(t.due) > 0
+}

@@ -1,0 +1,44 @@
+package transport
+
+import "time"
+
+// Lane is one way through a port, by which one goroutine can send and receive
+// without ever waiting for one of them. Several may send.
+type Lane interface {
+	// TrySend hands packets over in order until the wire is full, and returns
+	// how many were taken: fewer than len(p), without an error, when it is.
+	// Whoever then does not receive, while it waits for room, may wait for ever.
+	TrySend(p []Packet) (n int, err error)
+
+	// TryReceive fills p with what has arrived, if anything has.
+	TryReceive(p []Packet) (n int, err error)
+
+	// Pause blocks until there may be something to receive, at most d. Who
+	// receives calls it, when a TryReceive found nothing.
+	Pause(d time.Duration) error
+
+	// Wait blocks until there may be something to receive. Another goroutine
+	// may send meanwhile, but not receive. Close of the port wakes it with
+	// ErrClosed.
+	Wait() error
+}
+
+// SALane is the lane of subnet administration.
+type SALane interface {
+	Lane
+
+	// Dropped counts packets that came and found no room. A transport whose
+	// kernel drops does not know of it.
+	Dropped() uint64
+}
+
+// Laned is a Port that can give subnet administration a lane of its own; see the
+// package comment. Port and lane may be used by a goroutine each.
+type Laned interface {
+	Port
+
+	// SA opens the lane. From then on packets of class SubnAdm come there alone.
+	// It is called once at most, before anything is received by the port, and the
+	// lane ends with the port.
+	SA() (SALane, error)
+}
