@@ -43,6 +43,15 @@ const (
 	offQP      = 20
 	offQKey    = 24
 	offLID     = 28
+	offSL      = 30
+	offBits    = 31 // of the path
+	offGRH     = 32 // 1: what follows is of a GRH
+	offGIDIdx  = 33 // of ours
+	offHops    = 34
+	offTC      = 35
+	offGID     = 36 // of the other end
+	offFlow    = 52
+	offPKeyIdx = 56 // of the longer form
 )
 
 const (
@@ -71,6 +80,15 @@ func (f form) encode(b []byte, agent uint32, timeout time.Duration, p *transport
 		wire.PutUint32(b[offQKey:], qkeyGMP)
 	}
 	wire.PutUint16(b[offLID:], uint16(p.LID))
+	b[offSL], b[offBits] = byte(p.SL), p.PathBits
+	if g := &p.GRH; g.Present {
+		b[offGRH], b[offGIDIdx], b[offHops], b[offTC] = 1, g.GIDIndex, g.HopLimit, g.TrafficClass
+		copy(b[offGID:], g.GID[:])
+		wire.PutUint32(b[offFlow:], g.FlowLabel)
+	}
+	if f == form64 {
+		host.PutUint16(b[offPKeyIdx:], p.PKeyIndex)
+	}
 	return int(f) + copy(b[f:], p.MAD[:])
 }
 
@@ -87,6 +105,16 @@ func (f form) decode(b []byte, p *transport.Packet) bool {
 	p.Undelivered = status == statusTimeout
 	p.QP = binary.BigEndian.Uint32(b[offQP:])
 	p.LID = ib.LID(binary.BigEndian.Uint16(b[offLID:]))
+	p.SL, p.PathBits, p.PKeyIndex, p.GRH = ib.SL(b[offSL]), b[offBits], 0, transport.GRH{}
+	if f == form64 {
+		p.PKeyIndex = binary.NativeEndian.Uint16(b[offPKeyIdx:])
+	}
+	if b[offGRH] != 0 {
+		p.GRH = transport.GRH{
+			Present: true, GIDIndex: b[offGIDIdx], HopLimit: b[offHops], TrafficClass: b[offTC],
+			FlowLabel: binary.BigEndian.Uint32(b[offFlow:]), GID: ib.GID(b[offGID:offFlow]),
+		}
+	}
 	n := copy(p.MAD[:], body)
 	clear(p.MAD[n:])
 	if p.Undelivered || p.MAD.IsResponse() {

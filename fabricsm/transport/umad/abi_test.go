@@ -33,6 +33,12 @@ func answer(p transport.Packet) transport.Packet {
 func TestEncode(t *testing.T) {
 	gmp := transport.Packet{LID: 0x1234, QP: 1}
 	gmp.MAD.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodGet})
+	far := gmp
+	far.SL, far.PathBits, far.PKeyIndex = 3, 5, 0x0102
+	far.GRH = transport.GRH{
+		Present: true, GIDIndex: 2, HopLimit: 64, TrafficClass: 9, FlowLabel: 0xABCDE,
+		GID: ib.MakeGID(ib.DefaultPrefix, 0x0020000000000101),
+	}
 	smp := get(7, mad.AttrNodeInfo, 1)
 	for _, tt := range []struct {
 		name   string
@@ -65,6 +71,19 @@ func TestEncode(t *testing.T) {
 			00000001 80010000 1234 00 00
 			00 00 00 00 00000000000000000000000000000000 00000000
 			0000 000000000000`,
+		},
+		{
+			"GMP with all addresses", form64, far, `
+			03000000 00000000 c8000000 00000000 00000000
+			00000001 80010000 1234 03 05
+			01 02 40 09 fe800000000000000020000000000101 000abcde
+			0201 000000000000`,
+		},
+		{
+			"the same, short header", form56, far, `
+			03000000 00000000 c8000000 00000000 00000000
+			00000001 80010000 1234 03 05
+			01 02 40 09 fe800000000000000020000000000101 000abcde`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,6 +136,33 @@ func TestDecode(t *testing.T) {
 					t.Errorf("got-, want+\n%s", diff)
 				}
 			})
+		}
+	}
+}
+
+// What an answer takes is in the header of the request: sent back it goes where that
+// came from.
+func TestDecodeAddresses(t *testing.T) {
+	want := transport.Packet{LID: 0x1234, QP: 1, SL: 3, PathBits: 5, PKeyIndex: 0x0102}
+	want.MAD.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodGet, TID: 1 << 40})
+	for _, grh := range []transport.GRH{
+		{},
+		{Present: true, GIDIndex: 2, HopLimit: 255, TrafficClass: 9, FlowLabel: 0xABCDE, GID: ib.MakeGID(ib.DefaultPrefix, 7)},
+	} {
+		for _, f := range []form{form56, form64} {
+			want := want
+			if want.GRH = grh; f == form56 {
+				want.PKeyIndex = 0
+			}
+			b := make([]byte, int(form64)+mad.Size)
+			b = b[:f.encode(b, 3, 0, &want)]
+			got := transport.Packet{SL: 9, PathBits: 9, PKeyIndex: 9, GRH: transport.GRH{Present: true, GID: ib.GID{1}}} // of one before
+			if !f.decode(b, &got) {
+				t.Fatal("not a packet")
+			}
+			if diff := cmp.Diff(got, want); diff != "" {
+				t.Errorf("header of %d bytes: got-, want+\n%s", f, diff)
+			}
 		}
 	}
 }
@@ -187,6 +233,7 @@ func TestIoctlNumbers(t *testing.T) {
 func TestRegistrationBytes(t *testing.T) {
 	sm := subnetAgents(true)[0]
 	sa := Agent{Class: mad.ClassSubnAdm, Version: 2, Methods: []mad.Method{mad.MethodGet, 0x7F}, RMPP: true}
+	lane := saAgent()
 	for _, tt := range []struct {
 		name          string
 		agent         Agent
@@ -203,7 +250,12 @@ func TestRegistrationBytes(t *testing.T) {
 			`00000000 00000000 01 01 0000 00000000 0000000000000000 0000000000000000 00000000 00 000000`,
 		},
 		{
-			"subnet administration", sa,
+			"the lane of subnet administration", lane,
+			`00000000 06003c00 00000000 00000000 00000000 01 03 02 000000 00 00`,
+			`00000000 01000000 03 02 0000 01000000 06003c0000000000 0000000000000000 00000000 01 000000`,
+		},
+		{
+			"bits of high methods", sa,
 			`00000000 02000000 00000000 00000000 00000080 01 03 02 000000 00 00`,
 			`00000000 01000000 03 02 0000 01000000 0200000000000000 0000000000000080 00000000 01 000000`,
 		},

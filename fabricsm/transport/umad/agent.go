@@ -41,6 +41,18 @@ func subnetAgents(asSM bool) []Agent {
 	}
 }
 
+// saAgent is the agent of subnet administration. Acknowledgements of our answers come
+// with the method of the request (IBTA volume 1, 13.6.2.3). What answers our Reports
+// the kernel knows by its transaction.
+func saAgent() Agent {
+	return Agent{
+		Class: mad.ClassSubnAdm, Version: mad.SAClassVersion, RMPP: true,
+		Methods: []mad.Method{
+			mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodGetTrace, mad.MethodGetMulti, mad.MethodDelete,
+		},
+	}
+}
+
 // mask is the set of methods as the kernel takes it: bit m of 128.
 func (a Agent) mask() (low, high uint64) {
 	for _, m := range a.Methods {

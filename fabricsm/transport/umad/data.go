@@ -23,6 +23,7 @@ type sender struct {
 	form    form
 	agents  *agents
 	timeout time.Duration
+	try     bool // do not wait for room
 	step    func(fd uintptr) bool
 
 	mu    sync.Mutex
@@ -40,7 +41,7 @@ func newSender(raw syscall.RawConn, f form, a *agents, timeout time.Duration) *s
 				continue
 			}
 			s.errno = err
-			return err != unix.EAGAIN
+			return s.try || err != unix.EAGAIN
 		}
 	}
 	return s
@@ -68,20 +69,37 @@ func refused(err error) bool {
 // the lower 32 bits reach the wire. The errors it can return include
 // *UnregisteredError, after which the port is as good as before.
 func (p *Port) Send(packets []transport.Packet) (int, error) {
-	p.send.mu.Lock()
-	defer p.send.mu.Unlock()
+	n, err := sendAll(p.send, p.recv, packets)
+	if err != nil {
+		return n, p.named(err)
+	}
+	return n, nil
+}
+
+// named is wrap for what sendAll says.
+func (p *Port) named(err error) error {
+	if e, ok := errors.AsType[*UnregisteredError](err); ok {
+		return e
+	}
+	return p.wrap(err)
+}
+
+// sendAll sends packets in order, and has requests that are refused received.
+func sendAll(s *sender, r *receiver, packets []transport.Packet) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i := range packets {
-		agent := p.send.agents[packets[i].MAD.Class()]
+		agent := s.agents[packets[i].MAD.Class()]
 		if agent == noAgent {
 			return i, &UnregisteredError{Class: packets[i].MAD.Class()}
 		}
-		err := p.send.one(agent, &packets[i])
+		err := s.one(agent, &packets[i])
 		switch {
 		case err == nil:
 		case refused(err):
-			p.recv.bounce(&packets[i], err)
+			r.bounce(&packets[i], err)
 		default:
-			return i, p.wrap(err)
+			return i, err
 		}
 	}
 	return len(packets), nil
@@ -99,6 +117,7 @@ type receiver struct {
 	file *os.File
 	raw  syscall.RawConn
 	form form
+	try  bool // do not wait for packets
 	step func(fd uintptr) bool
 
 	mu   sync.Mutex // held by the one that receives
@@ -120,7 +139,7 @@ func newReceiver(file *os.File, raw syscall.RawConn, f form) *receiver {
 			switch {
 			case err == unix.EINTR:
 			case err == unix.EAGAIN:
-				return r.n > 0
+				return r.try || r.n > 0
 			case err != nil:
 				r.err = err
 				return true
@@ -176,6 +195,17 @@ func (r *receiver) returned(p []transport.Packet) int {
 	return n
 }
 
+// until sets how long the receiver waits, unless there is a request that was refused.
+func (r *receiver) until(at time.Time) bool {
+	r.state.Lock()
+	defer r.state.Unlock()
+	if len(r.bounced) > 0 {
+		return false
+	}
+	_ = r.file.SetReadDeadline(at) // fails only on a closed file
+	return true
+}
+
 // receive waits for a batch. An error that comes after packets is kept by the
 // kernel for the next call.
 func (r *receiver) receive(p []transport.Packet) (int, error) {
@@ -215,9 +245,22 @@ func (p *Port) Receive(packets []transport.Packet) (int, error) {
 	}
 }
 
-// Stats tells what went wrong so far.
+// Stats tells what went wrong so far, with packets of either lane.
 func (p *Port) Stats() Stats {
-	p.recv.state.Lock()
-	defer p.recv.state.Unlock()
-	return p.recv.stats
+	s := p.recv.told()
+	if p.sa != nil {
+		of := p.sa.recv.told()
+		s.Refused += of.Refused
+		s.Malformed += of.Malformed
+		if s.LastRefusal == nil {
+			s.LastRefusal = of.LastRefusal
+		}
+	}
+	return s
+}
+
+func (r *receiver) told() Stats {
+	r.state.Lock()
+	defer r.state.Unlock()
+	return r.stats
 }

@@ -51,9 +51,12 @@ type Port struct {
 	at   candidate
 	issm issm
 
-	file *os.File
-	send *sender
-	recv *receiver
+	path    string // of the device
+	timeout time.Duration
+	file    *os.File
+	send    *sender
+	recv    *receiver
+	sa      *saLane // nil: it was not opened
 
 	closeOnce sync.Once
 	closed    chan struct{}
@@ -89,11 +92,11 @@ func dial(ctx context.Context, o Options, sys system) (*Port, error) {
 	}
 	file := os.NewFile(uintptr(fd), path)
 	p := &Port{
-		sys: sys, at: at, file: file, closed: make(chan struct{}),
+		sys: sys, at: at, path: path, timeout: o.Timeout, file: file, closed: make(chan struct{}),
 		issm: issm{path: filepath.Join(dir, fmt.Sprintf("issm%d", at.number)), fd: -1},
 	}
-	if err := p.open(fd, &o); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s (%s port %d): %w", path, at.device, at.port, err), file.Close())
+	if p.send, p.recv, err = p.open(file, fd, append(subnetAgents(o.AsSM), o.Agents...)); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	return p, nil
 }
@@ -127,23 +130,23 @@ func (o *Options) complete() error {
 	return nil
 }
 
-func (p *Port) open(fd int, o *Options) error {
-	f, known, err := register(p.sys, fd, append(subnetAgents(o.AsSM), o.Agents...))
+// open makes both halves of the opened device file, for some agents.
+func (p *Port) open(file *os.File, fd int, list []Agent) (*sender, *receiver, error) {
+	at := func(err error) error { return fmt.Errorf("%s (%s port %d): %w", p.path, p.at.device, p.at.port, err) }
+	f, known, err := register(p.sys, fd, list)
 	if err != nil {
-		return err
+		return nil, nil, at(err)
 	}
-	raw, err := p.file.SyscallConn()
+	raw, err := file.SyscallConn()
 	if err != nil {
-		return err
+		return nil, nil, at(err)
 	}
 	// A file that the poller cannot watch would block a thread in Receive, and
 	// Close for ever.
-	if err := p.file.SetReadDeadline(time.Time{}); err != nil {
-		return fmt.Errorf("wait for the device: %w", err)
+	if err := file.SetReadDeadline(time.Time{}); err != nil {
+		return nil, nil, at(fmt.Errorf("wait for the device: %w", err))
 	}
-	p.send = newSender(raw, f, known, o.Timeout)
-	p.recv = newReceiver(p.file, raw, f)
-	return nil
+	return newSender(raw, f, known, p.timeout), newReceiver(file, raw, f), nil
 }
 
 // GUID is the port GUID of the port we sit on.
@@ -159,6 +162,9 @@ func (p *Port) Close() error {
 	p.closeOnce.Do(func() {
 		close(p.closed)
 		err = errors.Join(p.issm.end(), p.file.Close())
+		if p.sa != nil {
+			err = errors.Join(err, p.sa.file.Close())
+		}
 	})
 	return err
 }

@@ -26,9 +26,20 @@
 //     the queue.
 //   - A write is never short of room: the kernel queues without a limit of its
 //     own, so the caller bounds what is under way.
+//   - What waits to be read is queued for each descriptor; since 2024 the kernel
+//     drops what would be more than 200,000 packets.
+//   - The kernel segments and reassembles messages of several MADs for an agent with
+//     an RMPP version, unless it is registered as doing that itself. Then it also hands
+//     on active RMPP MADs with the response bit that answer nothing it waits for.
+//     An agent registered by the older call, without a version, is served the same.
+//   - An answer is refused while one with its transaction identifier is still being
+//     sent to the same port, but for active RMPP MADs.
+//   - The header of a received packet is what an answer takes. Of a GRH it tells the
+//     source as the GID, and which of our GIDs was meant as an index; the hop limit is
+//     made 255.
 //   - The port's IsSM bit is set while /dev/infiniband/issmN is open.
 //
 // A Port takes as many packets per wake-up as wait, and allocates nothing per
-// packet. Service level, path bits and GRH are left at zero, and GMPs use P_Key
-// index 0.
+// packet. Packets of subnet administration have a descriptor of their own, which SA
+// opens: what tenants ask fills another queue than what the subnet manager waits for.
 package umad

@@ -70,6 +70,7 @@ type fake struct {
 
 	calls    []string
 	peer     int // the other end of the device
+	sa       int // the same of its second descriptor
 	issmPeer int
 }
 
@@ -89,7 +90,11 @@ func (f *fake) open(path string) (int, error) {
 		return f.device, f.umad
 	}
 	near, peer := socketPair(f.t)
-	f.peer = peer
+	if f.peer == 0 {
+		f.peer = peer
+	} else {
+		f.sa = peer
+	}
 	return near, nil
 }
 

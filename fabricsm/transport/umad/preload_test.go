@@ -15,6 +15,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/transport"
 	"portcullis/fabricsm/transport/ibsim"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
@@ -162,7 +163,12 @@ type preloaded struct {
 // ENABLE_PKEY says.
 func dialPreload(t *testing.T, netlist []byte, f form) preloaded {
 	t.Helper()
-	lab := ibsimtest.Start(t, netlist)
+	return dialIn(t, ibsimtest.Start(t, netlist), f)
+}
+
+// dialIn is dialPreload in a lab that runs.
+func dialIn(t *testing.T, lab *ibsimlab.Lab, f form) preloaded {
+	t.Helper()
 	s := startShim(t, lab, "sm")
 	b := newBridge(t, s)
 	var sys system = shortHeader{b}
@@ -364,5 +370,71 @@ func TestPreloadBringsUpFabric(t *testing.T) {
 	links := ibsimtest.Diag(t, p.lab, "h1", "iblinkinfo", "-l")
 	if !strings.Contains(links, "Active/") || strings.Contains(links, "Initialize/") || strings.Contains(links, "Armed/") {
 		t.Errorf("iblinkinfo:\n%s", links)
+	}
+}
+
+// TestPreloadLane has another client ask subnet administration, whose lane has a
+// descriptor of its own, while one of its SMPs comes to the port.
+func TestPreloadLane(t *testing.T) {
+	lab := ibsimtest.Start(t, []byte(twoHosts))
+	manager, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: lab.Socket(), Node: "sm", AsSM: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lid ib.LID
+	err = driver.Run(t.Context(), driver.Options{
+		Port: manager, Core: sm.Config{Enforcement: sm.Accepted}, Until: driver.UntilSettled,
+		OnView: func(v *sm.View) {
+			if id := v.Fabric.PortByGUID(manager.GUID()); id != topo.None {
+				lid = v.Fabric.Port(id).LID
+			}
+		},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := dialIn(t, lab, form64)
+	l, err := p.SA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: lab.Socket(), Node: "h1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := p.SetIsSM(true); err != nil { // only then the library gets requests
+		t.Fatal(err)
+	}
+	ask := saQuestion(21)
+	ask.LID = lid
+	if _, err := other.Send([]transport.Packet{ask, get(22, mad.AttrSMInfo, 1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	in := make([]transport.Packet, 2)
+	for n := 0; n == 0; {
+		if err := l.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if n, err = l.TryReceive(in); err != nil || n > 1 {
+			t.Fatal(n, err)
+		}
+	}
+	if m := &in[0].MAD; m.Class() != mad.ClassSubnAdm || m.Method() != mad.MethodGet || uint32(m.TID()) != 21 || in[0].QP != 1 || in[0].LID == 0 {
+		t.Fatalf("the lane got %+v from %v", m.Header(), in[0].LID)
+	}
+	smp := receive(t, p)
+	for smp.MAD.Attr() == mad.AttrNotice { // opening issm makes the library send a trap
+		smp = receive(t, p)
+	}
+	if smp.MAD.Attr() != mad.AttrSMInfo || uint32(smp.MAD.TID()) != 22 {
+		t.Errorf("the port got %+v", smp.MAD.Header())
+	}
+	in[0].MAD.Respond(mad.StatusNoRecords)
+	if n, err := l.TrySend(in[:1]); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if m := receive(t, other); m.MAD.Method() != mad.MethodGetResp || m.MAD.Status() != mad.StatusNoRecords || uint32(m.MAD.TID()) != 21 || m.LID != lid {
+		t.Errorf("answer %+v from %v", m.MAD.Header(), m.LID)
 	}
 }

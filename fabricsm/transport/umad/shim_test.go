@@ -150,6 +150,16 @@ func TestLayout(t *testing.T) {
 		"ib_user_mad_hdr.qkey":       offQKey,
 		"ib_user_mad_hdr.lid":        offLID,
 
+		"ib_user_mad_hdr.sl":            offSL,
+		"ib_user_mad_hdr.path_bits":     offBits,
+		"ib_user_mad_hdr.grh_present":   offGRH,
+		"ib_user_mad_hdr.gid_index":     offGIDIdx,
+		"ib_user_mad_hdr.hop_limit":     offHops,
+		"ib_user_mad_hdr.traffic_class": offTC,
+		"ib_user_mad_hdr.gid":           offGID,
+		"ib_user_mad_hdr.flow_label":    offFlow,
+		"ib_user_mad_hdr.pkey_index":    offPKeyIdx,
+
 		"ib_user_mad_reg_req":                    registrationSize,
 		"ib_user_mad_reg_req.id":                 0,
 		"ib_user_mad_reg_req.method_mask":        4,

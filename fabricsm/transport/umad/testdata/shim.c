@@ -71,6 +71,15 @@ static void layout(void)
 	FIELD(ib_user_mad_hdr, qpn);
 	FIELD(ib_user_mad_hdr, qkey);
 	FIELD(ib_user_mad_hdr, lid);
+	FIELD(ib_user_mad_hdr, sl);
+	FIELD(ib_user_mad_hdr, path_bits);
+	FIELD(ib_user_mad_hdr, grh_present);
+	FIELD(ib_user_mad_hdr, gid_index);
+	FIELD(ib_user_mad_hdr, hop_limit);
+	FIELD(ib_user_mad_hdr, traffic_class);
+	FIELD(ib_user_mad_hdr, gid);
+	FIELD(ib_user_mad_hdr, flow_label);
+	FIELD(ib_user_mad_hdr, pkey_index);
 	SIZE(ib_user_mad_reg_req);
 	FIELD(ib_user_mad_reg_req, id);
 	FIELD(ib_user_mad_reg_req, method_mask);
