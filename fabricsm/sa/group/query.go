@@ -24,8 +24,8 @@ func recordOf(g *Group, m *Member, p ib.Prefix) mad.MCMemberRecord {
 	return rec
 }
 
-// Query is a Get or GetTable of MCMemberRecord: a record for each group, without its
-// members, or for who is trusted one for each member. It is a registry.Cursor.
+// Query is a Get or GetTable of MCMemberRecord: a record for each group whose P_Key the
+// asker has, without its members; for who is trusted one for each member of any group.
 type Query struct {
 	in      Snapshot
 	pkeys   []ib.PKey
@@ -41,8 +41,8 @@ type Query struct {
 	done  bool
 }
 
-// Query finds what an asker at an end port may see of groups whose P_Key it has. Who is
-// not trusted can name no PortGID but its own.
+// Query finds what an asker at an end port may see. Who is not trusted can name no
+// PortGID but its own.
 func (s Snapshot) Query(a book.Asker, from *book.EndPort, prefix ib.Prefix, rec *mad.MCMemberRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, pkeys: from.PKeys, own: a.As, trusted: a.Trusted, prefix: prefix, rec: *rec, mask: mask}
 	if mask.Has(mad.MCMemberComponentPortGID) {
@@ -54,50 +54,62 @@ func (s Snapshot) Query(a book.Asker, from *book.EndPort, prefix ib.Prefix, rec 
 
 var _ registry.Cursor = (*Query)(nil)
 
-// Next implements registry.Cursor.
+// Next implements registry.Cursor. A record has mad.RecordSize bytes.
 func (q *Query) Next(dst []byte) (int, bool) {
-	for !q.done {
-		rec, ok := q.next()
-		if !ok {
-			q.done = true
-			return 0, false
+	const some = 1 << 20
+	for {
+		if n, done := q.Step(dst, some); n > 0 || done {
+			return n, n > 0
 		}
-		if !q.matches(&rec) {
-			continue
-		}
-		if err := mad.Encode(dst, &rec); err != nil {
-			q.done = true // dst is too short
-			return 0, false
-		}
-		return mad.LayoutOf[mad.MCMemberRecord]().Size(), true
 	}
-	return 0, false
 }
 
-// next gives the next record that may be seen at all, whether it was asked for or not.
-func (q *Query) next() (rec mad.MCMemberRecord, ok bool) {
-	for {
-		if q.inner {
-			if m, more := q.member(); more {
-				return recordOf(q.group, &m, q.prefix), true
-			}
-			q.inner = false
+// Step is Next for those who must not take long: it looks at a bounded number of groups
+// and members. Without a record, done says whether there is none left.
+func (q *Query) Step(dst []byte, most int) (n int, done bool) {
+	size := mad.RecordSize(mad.AttrMCMemberRecord)
+	if len(dst) < size {
+		q.done = true
+	}
+	for ; most > 0 && !q.done; most-- {
+		rec, ok := q.look()
+		if !ok || !q.matches(&rec) {
+			continue
 		}
-		if q.group = q.nextGroup(); q.group == nil {
+		clear(dst[:size])
+		if mad.Encode(dst, &rec) != nil {
+			continue // a group that no record can say does not exist
+		}
+		return size, false
+	}
+	return 0, q.done
+}
+
+// look goes on to the next member, or group, and gives its record if it may be seen.
+func (q *Query) look() (rec mad.MCMemberRecord, ok bool) {
+	if q.inner {
+		m, more := q.member()
+		if q.inner = more; more {
+			return recordOf(q.group, &m, q.prefix), true
+		}
+		return rec, false
+	}
+	switch q.group = q.nextGroup(); {
+	case q.group == nil:
+		q.done = true
+		return rec, false
+	case q.trusted:
+		q.inner, q.port = true, 0
+		return rec, false
+	case !q.visible(q.group):
+		return rec, false
+	}
+	if q.mask.Has(mad.MCMemberComponentPortGID) {
+		if _, in := q.group.Member(q.own); !in {
 			return rec, false
 		}
-		switch {
-		case !q.visible(q.group):
-		case q.trusted:
-			q.inner, q.port = true, 0
-		case q.mask.Has(mad.MCMemberComponentPortGID):
-			if _, in := q.group.Member(q.own); in {
-				return recordOf(q.group, nil, q.prefix), true
-			}
-		default:
-			return recordOf(q.group, nil, q.prefix), true
-		}
 	}
+	return recordOf(q.group, nil, q.prefix), true
 }
 
 // nextGroup gives the group after the last, the only one if an MGID is given.

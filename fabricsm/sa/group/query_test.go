@@ -1,6 +1,7 @@
 package group_test
 
 import (
+	"bytes"
 	"testing"
 
 	"portcullis/fabricsm/ib"
@@ -15,13 +16,19 @@ func (r *rig) ask(a book.Asker, m mad.ComponentMask, want mad.MCMemberRecord) (a
 	q := r.Now().Query(a, r.f.EndPort(a.Port), ib.DefaultPrefix, &want, m)
 	buf := make([]byte, mad.RecordSize(mad.AttrMCMemberRecord))
 	for {
+		for i := range buf {
+			buf[i] = 0xEE
+		}
 		n, ok := q.Next(buf)
 		if !ok {
 			return all
 		}
 		var got mad.MCMemberRecord
-		if err := mad.Decode(buf[:n], &got); err != nil || n != 52 {
+		if err := mad.Decode(buf[:n], &got); err != nil || n != len(buf) {
 			r.t.Fatalf("record of %d bytes: %v", n, err)
+		}
+		if pad := buf[52:]; !bytes.Equal(pad, make([]byte, 4)) {
+			r.t.Fatalf("padding %x", pad)
 		}
 		all = append(all, got)
 	}
@@ -76,8 +83,8 @@ func TestQueries(t *testing.T) {
 		{"by HopLimit", r.f.Asker(alice), mad.MCMemberComponentHopLimit, mad.MCMemberRecord{HopLimit: 1}, nil},
 		{"own", r.f.Asker(alice), byPort, mad.MCMemberRecord{PortGID: portGID(alice)}, []byte{1}},
 		{"own, foreign prefix", r.f.Asker(alice), byPort, mad.MCMemberRecord{PortGID: ib.MakeGID(7, alice)}, nil},
-		{"trusted", r.f.Trusted(alice), 0, mad.MCMemberRecord{}, []byte{1, 1, 2}},
-		{"trusted, of another tenant", r.f.Trusted(bob), 0, mad.MCMemberRecord{}, []byte{3}},
+		{"trusted", r.f.Trusted(alice), 0, mad.MCMemberRecord{}, []byte{1, 1, 2, 3}},
+		{"trusted, of another tenant", r.f.Trusted(bob), 0, mad.MCMemberRecord{}, []byte{1, 1, 2, 3}},
 		{"trusted, a member", r.f.Trusted(alice), byPort, mad.MCMemberRecord{PortGID: portGID(alan)}, []byte{1, 2}},
 		{"trusted, a member of a group", r.f.Trusted(alice), byPort | byMGID, mad.MCMemberRecord{PortGID: portGID(alan), MGID: mgid(2)}, []byte{2}},
 		{"trusted, by state", r.f.Trusted(alice), byState, mad.MCMemberRecord{JoinState: ib.NonMember}, []byte{1}},
@@ -115,7 +122,7 @@ func TestSnapshotsStay(t *testing.T) {
 		r.del(r.joining(alan, mgid(2)))
 		r.del(r.joining(alice, mgid(1)))
 	}
-	if n != 3 || r.Now().Len() != 1 {
+	if n != 4 || r.Now().Len() != 1 {
 		t.Errorf("%d records of 3, %d groups left", n, r.Now().Len())
 	}
 	if _, ok := q.Next(buf); ok {
