@@ -88,9 +88,12 @@ func (s *sender) ring() []segment {
 
 func (s *sender) at(n uint32) *segment { return &s.held[n%uint32(len(s.held))] }
 
+// over reports whether all segments were sent since the last resend.
+func (s *sender) over() bool { return s.last != 0 && s.next > s.last }
+
 // expecting reports whether the peer is next: all that may be sent is out.
 func (s *sender) expecting() bool {
-	return s.next > s.limit() || s.last != 0 && s.next > s.last
+	return s.over() || s.next > s.limit() && !s.asking()
 }
 
 // done reports whether all is acknowledged.
@@ -100,15 +103,16 @@ func (s *sender) done() bool { return s.last != 0 && s.acked == s.last }
 // the last is known.
 func (s *sender) ready(n uint32) bool {
 	for s.last == 0 && (s.made < n || s.made == n && s.part == 0) {
-		if !s.pull() {
+		if s.paused || s.broken {
 			return false
 		}
+		s.pull()
 	}
 	return s.last == 0 || n <= s.last
 }
 
 // pull has the source make more of the next segment.
-func (s *sender) pull() bool {
+func (s *sender) pull() {
 	rest := s.at(s.made + 1)[s.part:]
 	n, more := s.src.Fill(rest)
 	n = max(0, min(n, len(rest)))
@@ -121,7 +125,7 @@ func (s *sender) pull() bool {
 	if more {
 		s.paused = n < len(rest)
 		s.broken = s.made == math.MaxUint32-1 || s.total != Unknown && s.length() > uint64(s.total)
-		return !s.paused && !s.broken
+		return
 	}
 	switch {
 	case full || s.part == 0 && s.made > 0:
@@ -132,20 +136,26 @@ func (s *sender) pull() bool {
 	}
 	s.last, s.part = s.made, 0
 	s.broken = s.total != Unknown && uint64(s.last-1)*mad.SADataSize+uint64(s.lastLen) != uint64(s.total)
-	return !s.broken
 }
 
 // length is how much data was made, in bytes, as long as the last segment is not
 // known.
 func (s *sender) length() uint64 { return uint64(s.made)*mad.SADataSize + uint64(s.part) }
 
-// emit writes the next packet to send into m, if there is one.
+// emit writes the next packet to send into m, if there is one. Once the source has
+// paused it is not asked for more.
 func (s *sender) emit(m *mad.MAD) bool {
-	s.paused = false
-	if s.next > s.limit() {
-		return s.ask(m)
-	}
-	if s.last != 0 && s.next > s.last || s.broken || !s.ready(s.next) {
+	switch {
+	case s.over() || s.broken:
+		return false
+	case s.next > s.limit():
+		if !s.asking() {
+			return false
+		}
+		s.asked = s.next
+		s.write(m, max(s.acked, 1))
+		return true
+	case !s.ready(s.next):
 		return false
 	}
 	s.write(m, s.next)
@@ -154,18 +164,13 @@ func (s *sender) emit(m *mad.MAD) bool {
 	return true
 }
 
-// ask repeats an acknowledged segment, once, when our window is full and the peer's
-// is not: it has no reason yet to acknowledge what it has, but a segment that it
-// knows makes it say so. A repeated one that it has not told of yet would not do: a
-// Linux kernel is silent then. It also asks a peer that closed its window for long.
-func (s *sender) ask(m *mad.MAD) bool {
-	mine := s.window > s.limit()
-	if !mine && !s.closed || s.asked == s.next || s.last != 0 && s.next > s.last {
-		return false
-	}
-	s.asked = s.next
-	s.write(m, max(s.acked, 1))
-	return true
+// asking reports whether an acknowledged segment is to be repeated as a question,
+// once, because our window is full and the peer's is not: it has no reason yet to
+// acknowledge what it has, but a segment that it knows makes it say so. One that it
+// has not told of yet would not do: a Linux kernel is silent then. So is a peer asked
+// that closed its window for long.
+func (s *sender) asking() bool {
+	return (s.window > s.limit() || s.closed) && s.asked != s.next && !s.over()
 }
 
 // write makes m segment n.

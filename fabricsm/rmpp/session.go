@@ -40,6 +40,7 @@ func (t *Table[A]) turn(now time.Time, s *session[A], sink Sink[A]) (work int) {
 		s.send.widen(t.ring())
 	}
 	sent := s.send.sent
+	s.send.paused = false
 	for work < t.cfg.Burst && s.send.emit(&t.out) {
 		work++
 		sink.Send(s.back, &t.out)

@@ -84,6 +84,7 @@ func (r *Records) Fill(seg []byte) (n int, more bool) {
 			return n, false
 		case MadePause:
 			return n, true
+		case MadeOne:
 		}
 		if len(seg)-n >= r.size {
 			n += r.size

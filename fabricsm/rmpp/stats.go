@@ -63,5 +63,6 @@ func (s *Stats) end(e End) {
 		s.PeerStop++
 	case PeerAborted:
 		s.PeerEnd++
+	case Stopped, Aborted, Cancelled: // counted by what was sent, if anything was
 	}
 }

@@ -136,6 +136,7 @@ type Table[A any] struct {
 	idlePorts []*port[A]
 	idleRings [][]segment
 
+	in  mad.MAD  // what Take was given, so that the caller's need not outlive the call
 	out mad.MAD  // what is handed to the Sink
 	msg mad.MAD  // Message.Head
 	one receiver // of segments 1, most of which are whole messages
@@ -236,8 +237,9 @@ func (t *Table[A]) Take(now time.Time, m *mad.MAD, from Party[A], sink Sink[A]) 
 	if m.Class() != mad.ClassSubnAdm || !m.RMPPFlags().Has(mad.RMPPActive) {
 		return Plain, Message{}
 	}
+	t.in = *m
 	p := packet[A]{
-		now: now, m: m, from: from, sink: sink,
+		now: now, m: &t.in, from: from, sink: sink,
 		key: Key{TID: m.TID(), LID: from.LID, QP: from.QP, Method: m.Method()},
 	}
 	switch {
@@ -430,6 +432,7 @@ func (t *Table[A]) data(p *packet[A]) (Outcome, Message) {
 		s.moved = p.now
 	}
 	switch v {
+	case vDrop:
 	case vAck:
 		s.recv.ack(&t.out, p.m)
 		p.sink.Send(p.from.Back, &t.out)
@@ -484,6 +487,7 @@ func (t *Table[A]) fresh(p *packet[A]) (Outcome, Message) {
 	// Most messages are whole with their first segment: those need no room.
 	t.one.start(t.cfg.MaxMessage, t.cfg.ReceiveWindow)
 	switch v, bad := t.one.take(p.m); v {
+	case vDrop: // not with a first segment
 	case vWhole:
 		return Whole, t.message(p, &t.one)
 	case vStop:
