@@ -17,9 +17,11 @@ const (
 	// patience is how long an answer may take: tables of large fabrics take seconds
 	// to make.
 	patience = 30 * time.Second
-	// calm is how long a request is given up for lost after another that was sent
-	// later has been answered.
-	calm = 300 * time.Millisecond
+	// calm is how long a request stays out alone, and how long it is waited for after
+	// another that was sent later has been answered.
+	calm = 10 * time.Millisecond
+	// confirmation is how long nothing must come for nothing to come any more.
+	confirmation = time.Second
 	// window is how many segments may come before an acknowledgement.
 	window = 32
 
@@ -209,29 +211,21 @@ func (q *Question) Fill(m *mad.MAD, tid ib.TID) {
 }
 
 // Ask sends a question and puts the answer together. An answer that breaks a rule of
-// RMPP is an error; no answer at all, asked twice, is none.
+// RMPP is an error. No answer is none, but may only be late: Confirm tells.
 func (c *Client) Ask(q Question) (Answer, error) {
-	a, err := c.ask(q)
-	if err == nil && a.Silent() {
-		return c.ask(q)
-	}
-	return a, err
-}
-
-func (c *Client) ask(q Question) (Answer, error) {
 	tid, err := c.post(&q)
 	if err != nil {
 		return Answer{}, err
 	}
 	t := transaction{client: c, question: &q, tid: tid}
-	var fence uint32 // of a question that follows, to know that this one is lost
+	fence := false // a question that follows, to know that this one may be lost
 	until := time.Now().Add(patience)
 	for giveUp := until; ; {
-		wait := min(time.Until(giveUp), calm)
-		p, err := c.next(wait)
+		p, err := c.next(min(time.Until(giveUp), calm))
 		switch {
-		case errors.Is(err, errSilence) && fence == 0 && !t.begun():
-			if fence, err = c.post(&Question{Method: mad.MethodGet, Attr: mad.AttrClassPortInfo}); err != nil {
+		case errors.Is(err, errSilence) && !fence && !t.begun():
+			fence = true
+			if err := c.ask(&fenceQuestion, fenceTID); err != nil {
 				return Answer{}, err
 			}
 			continue
@@ -242,8 +236,10 @@ func (c *Client) ask(q Question) (Answer, error) {
 		case err != nil:
 			return Answer{}, fmt.Errorf("%v of %v: after %d segments: %w", q.Method, q.Attr, t.answer.Segments, err)
 		}
-		if fence != 0 && uint32(p.MAD.TID()) == fence {
-			giveUp = time.Now().Add(calm)
+		if uint32(p.MAD.TID()) == fenceTID {
+			if fence && !t.begun() {
+				giveUp = time.Now().Add(calm)
+			}
 			continue
 		}
 		done, err := t.step(&p)
@@ -259,15 +255,59 @@ func (c *Client) ask(q Question) (Answer, error) {
 	}
 }
 
+// Confirm asks questions that were not answered once more, and waits long. What is
+// still silent is not answered.
+func (c *Client) Confirm(questions []Question) ([]Answer, error) {
+	by := make(map[uint32]*transaction)
+	all := make([]transaction, len(questions))
+	for i := range questions {
+		tid, err := c.post(&questions[i])
+		if err != nil {
+			return nil, err
+		}
+		all[i] = transaction{client: c, question: &questions[i], tid: tid}
+		by[tid] = &all[i]
+	}
+	for {
+		p, err := c.next(confirmation)
+		if errors.Is(err, errSilence) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t := by[uint32(p.MAD.TID())]; t != nil {
+			if _, err := t.step(&p); err != nil {
+				return nil, fmt.Errorf("%v of %v: %w", t.question.Method, t.question.Attr, err)
+			}
+		}
+	}
+	answers := make([]Answer, len(questions))
+	for i := range all {
+		answers[i] = all[i].answer
+	}
+	return answers, nil
+}
+
+// fenceQuestion is one that everybody answers.
+var fenceQuestion = Question{Method: mad.MethodGet, Attr: mad.AttrClassPortInfo}
+
+// fenceTID is below those of other questions.
+const fenceTID = 1
+
 // post sends the first MAD of a question.
-func (c *Client) post(q *Question) (uint32, error) {
-	c.tid++
+func (c *Client) post(q *Question) (tid uint32, err error) {
+	c.tid = max(c.tid+1, fenceTID+1)
+	return c.tid, c.ask(q, c.tid)
+}
+
+func (c *Client) ask(q *Question, tid uint32) error {
 	p := transport.Packet{LID: c.SM, QP: saQP}
-	q.Fill(&p.MAD, ib.TID(c.tid))
+	q.Fill(&p.MAD, ib.TID(tid))
 	if q.Method == mad.MethodGetMulti {
 		segment(&p.MAD, q, 0)
 	}
-	return c.tid, c.send(p)
+	return c.send(p)
 }
 
 // segment makes one of the segments of a question, counted from 0.

@@ -59,7 +59,11 @@ func (m *Manager) Stop() error {
 		return fmt.Errorf("stop %s: %w", m.Name, err)
 	}
 	m.read.Wait()
-	if err := m.cmd.Wait(); err != nil && m.cmd.ProcessState.ExitCode() > 0 {
+	err := m.cmd.Wait()
+	if s, ok := m.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() && s.Signal() == syscall.SIGTERM {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w: %s", m.Name, err, m.tail())
 	}
 	return nil
@@ -82,6 +86,10 @@ func (o *OpenSM) Start(ctx context.Context, lab *ibsimlab.Lab) (*Manager, error)
 	log, conf := filepath.Join(lab.Dir(), "osm.log"), filepath.Join(lab.Dir(), "opensm.conf")
 	if err := os.WriteFile(conf, []byte(o.Options), 0o600); err != nil {
 		return nil, fmt.Errorf("write opensm.conf: %w", err)
+	}
+	// What an earlier one wrote tells nothing of this one.
+	if err := os.Remove(log); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove old log: %w", err)
 	}
 	args := []string{"-F", conf, "-f", log, "-e", "-d2", "-s", "0"}
 	if o.Partitions != "" {

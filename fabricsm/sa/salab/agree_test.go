@@ -1,0 +1,95 @@
+package salab_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+const (
+	trustedKey = 0x0a5a0b5b0c5c0d5d
+
+	// openPartitions lets everybody talk to everybody.
+	openPartitions = "Default=0x7fff, ipoib: ALL=full;\n"
+)
+
+// openSMOptions are those in which OpenSM is not run as it comes.
+const openSMOptions = "sa_key 0x0a5a0b5b0c5c0d5d\n"
+
+// file writes a file below the directory of a lab.
+func file(t testing.TB, lab *ibsimlab.Lab, name, content string) string {
+	t.Helper()
+	path := filepath.Join(lab.Dir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// while runs something while a manager answers, and then stops it.
+func while(t testing.TB, m *salab.Manager, err error, do func()) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := m.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	do()
+}
+
+// everything is all the questions of one host with one key.
+func everything(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string, key ib.SAKey) (asks []ask) {
+	t.Helper()
+	c := dial(t, lab, host)
+	p := look(t, c, l, ib.NewSAKey(trustedKey))
+	for _, more := range [][]ask{
+		p.groups(host, 0xFFFF, key),
+		p.services(host, 0xFFFF, key),
+		p.subscriptions(host, key),
+		wholeTables(host, key),
+		oneComponent(t, c, host, key),
+		methods(host, key),
+		nobody(host, key),
+		p.portInfos(host, key),
+		p.paths(host, key),
+		p.multipaths(host, key),
+	} {
+		asks = append(asks, more...)
+	}
+	return asks
+}
+
+// TestOpenSMAgreesWithItself asks OpenSM twice, in two processes: what differs then is
+// no difference between Subnet Managers.
+func TestOpenSMAgreesWithItself(t *testing.T) {
+	ibsimtest.Need(t, "opensm")
+	l := small(t)
+	lab := ibsimtest.Start(t, text(t, l))
+	osm := &salab.OpenSM{Preload: preload(t), Options: openSMOptions, Partitions: file(t, lab, "partitions.conf", openPartitions)}
+	var asks []ask
+	var answers [2][]salab.Answer
+	for i := range answers {
+		m, err := osm.Start(t.Context(), lab)
+		while(t, m, err, func() {
+			if asks == nil {
+				asks = everything(t, lab, l, "h7", ib.SAKey{})
+			}
+			answers[i] = interview(t, lab, asks)
+		})
+	}
+	for i := range asks {
+		if d, differ := compare(&asks[i], &answers[0][i], &answers[1][i]); differ {
+			t.Error(d.String())
+		}
+	}
+	t.Logf("%d questions", len(asks))
+}

@@ -1,0 +1,277 @@
+package salab_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// call is one of saquery.
+type call struct {
+	host string
+	args []string
+}
+
+func (c *call) String() string {
+	return fmt.Sprintf("saquery %s, from %s", strings.Join(c.args, " "), c.host)
+}
+
+// heard is what saquery said.
+type heard struct {
+	records []string // that it printed, or lines
+	failed  string   // what it complained of
+}
+
+// saqueryTimeout is what saquery waits for an answer: those that nobody gives cost
+// as much time.
+const saqueryTimeout = "700"
+
+// calls are all options of saquery, with what they can be combined with.
+func (p *place) calls(host string, key string) (calls []call) {
+	add := func(args ...string) {
+		if key != "" {
+			args = append([]string{"--smkey", key}, args...)
+		}
+		calls = append(calls, call{host, append([]string{"-t", saqueryTimeout}, args...)})
+	}
+	lid := func(h string) string { return fmt.Sprint(p.lid(h)) }
+	gid := func(h string) string {
+		g := uint64(p.guid(h))
+		return fmt.Sprintf("fe80::%x:%x:%x:%x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
+	}
+	sw := ""
+	for i := range p.list.Nodes {
+		if n := &p.list.Nodes[i]; n.Type == ib.NodeSwitch {
+			sw = fmt.Sprint(p.lids[n.GUID])
+			break
+		}
+	}
+	for _, one := range []string{"-p", "-N", "-s", "-g", "-m", "-x", "-c", "-S", "-I", "--list", "-D"} {
+		add(one)
+	}
+	add("-K", "-s")
+	add("-L", "h9")
+	add("-l", "h9")
+	add("-G", "h9")
+	add("-L", "nobody")
+	add("-O", lid("h9"))
+	add("-U", fmt.Sprintf("%#x", uint64(p.guid("h9"))))
+	add("h9")
+	add(lid("h9"))
+	add("-m", "0xc000")
+	add("--src-to-dst", lid(host)+":"+lid("h9"))
+	add("--src-to-dst", host+":h9")
+	add("--src-to-dst", "sm:h2")
+	add("--sgid-to-dgid", gid(host)+"-"+gid("h9"))
+	add("--sgid-to-dgid", gid("h2")+"-"+gid("h4"))
+	for _, kind := range []struct {
+		names []string
+		args  []string
+	}{
+		{[]string{"ClassPortInfo", "CPI"}, nil},
+		{[]string{"NodeRecord", "NR"}, []string{lid("h9"), sw, "1911"}},
+		{[]string{"PortInfoRecord", "PIR"}, []string{lid("h9"), sw, sw + "/1", sw + "/0", sw + "/77", lid("h9") + "/1/0x80", lid("h9") + "/1/0"}},
+		{[]string{"SL2VLTableRecord", "SL2VL"}, []string{lid("h9"), sw + "/1", sw + "/1/2"}},
+		{[]string{"PKeyTableRecord", "PKTR"}, []string{lid("h9"), lid("h9") + "/1", lid("h9") + "/1/0", sw + "/1", sw + "/1/0"}},
+		{[]string{"VLArbitrationTableRecord", "VLAR"}, []string{lid("h9"), sw, sw + "/1", sw + "/1/1"}},
+		{[]string{"InformInfoRecord", "IIR"}, []string{gid(host)}},
+		{[]string{"LinkRecord", "LR"}, []string{lid("h9"), sw, sw + "/1"}},
+		{[]string{"ServiceRecord", "SR"}, nil},
+		{[]string{"PathRecord", "PR"}, nil},
+		{[]string{"MCMemberRecord", "MCMR"}, nil},
+		{[]string{"LFTRecord", "LFTR"}, []string{sw, sw + "/0", sw + "/700", lid("h9")}},
+		{[]string{"MFTRecord", "MFTR"}, []string{"0xC000", "0xC000/0", sw, sw + "/0/0"}},
+		{[]string{"GUIDInfoRecord", "GIR"}, []string{lid("h9"), lid("h9") + "/0", lid("h9") + "/1"}},
+		{[]string{"SwitchInfoRecord", "SWIR"}, []string{sw, lid("h9")}},
+		{[]string{"SMInfoRecord", "SMIR"}, []string{lid("sm"), lid("h9")}},
+	} {
+		for _, n := range kind.names {
+			add(n)
+		}
+		for _, a := range kind.args {
+			add(kind.names[1], a)
+		}
+	}
+	add("LR", sw+"/1", lid("h9"))
+	add("LR", sw, lid("h2")+"/1")
+	path := func(args ...string) { add(append([]string{"PR"}, args...)...) }
+	path("--slid", lid(host))
+	path("--dlid", lid("h9"))
+	path("--slid", lid(host), "--dlid", lid("h9"))
+	path("--sgid", gid(host))
+	path("--dgid", gid("h9"))
+	path("--sgid", gid(host), "--dgid", gid("h9"))
+	for _, one := range [][]string{
+		{"--reversible", "1"},
+		{"--reversible", "0"},
+		{"--numb_path", "1"},
+		{"--numb_path", "3"},
+		{"--pkey", "0xffff"},
+		{"--pkey", "0x8001"},
+		{"--pkey", "0x7fff"},
+		{"--qos_class", "0"},
+		{"--sl", "0"},
+		{"--sl", "1"},
+		{"--mtu", "0x84"},
+		{"--mtu", "0x03"},
+		{"--mtu", "0x44"},
+		{"--mtu", "0xc4"},
+		{"--rate", "0x83"},
+		{"--rate", "0x02"},
+		{"--rate", "0x43"},
+		{"--rate", "0xd0"},
+		{"--pkt_lifetime", "0x92"},
+		{"--pkt_lifetime", "0x01"},
+		{"--pkt_lifetime", "0x53"},
+		{"--tclass", "0"},
+		{"--tclass", "1"},
+		{"--flow_label", "0"},
+		{"--flow_label", "1"},
+		{"--hop_limit", "0"},
+		{"--hop_limit", "1"},
+		{"--service_id", "1"},
+	} {
+		path(append([]string{"--slid", lid(host), "--dlid", lid("h9")}, one...)...)
+	}
+	group := func(args ...string) { add(append([]string{"MCMR"}, args...)...) }
+	for _, one := range [][]string{
+		{"--mlid", "0xC000"},
+		{"--mlid", "0xC3FF"},
+		{"--mgid", "ff12:401b:ffff::ffff:ffff"},
+		{"--mgid", "ff12::1"},
+		{"--gid", gid(host)},
+		{"--gid", gid("h9")},
+		{"--pkey", "0xffff"},
+		{"--pkey", "0x8001"},
+		{"--mtu", "0x84"},
+		{"--mtu", "0x04"},
+		{"--mtu", "0x45"},
+		{"--rate", "0x83"},
+		{"--rate", "0x02"},
+		{"--pkt_lifetime", "0x92"},
+		{"--pkt_lifetime", "0x12"},
+		{"--qkey", "0xb1b"},
+		{"--qkey", "1"},
+		{"--tclass", "0"},
+		{"--flow_label", "0"},
+		{"--hop_limit", "0"},
+		{"--scope", "2"},
+		{"--scope", "5"},
+		{"--join_state", "1"},
+		{"--join_state", "4"},
+		{"--proxy_join", "0"},
+		{"--proxy_join", "1"},
+		{"--sl", "0"},
+		{"--sl", "3"},
+	} {
+		group(one...)
+	}
+	return calls
+}
+
+// hear runs saquery.
+func hear(t testing.TB, lab *ibsimlab.Lab, pre salab.Preload, c *call) (h heard) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd, err := lab.Client().Command(ctx, c.host, "saquery", c.args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pre.Apply(cmd)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%v: %v", c, err)
+	}
+	if err != nil || complaint.Len() > 0 {
+		h.failed = fmt.Sprintf("%v: %s", err, withoutPID(complaint.String()))
+	}
+	h.records = recordsOf(string(out))
+	return h
+}
+
+// withoutPID takes the number of the process out of complaints.
+func withoutPID(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		if head, rest, ok := strings.Cut(line, "] "); ok && strings.Contains(head, ": [") {
+			line = rest
+		}
+		b.WriteString(line)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// recordsOf cuts what saquery prints where a line is not indented, sorted: tables have
+// no order. What counts on by itself is taken out.
+func recordsOf(out string) (records []string) {
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "ActCount") || strings.Contains(line, "act_count") {
+			continue
+		}
+		if indented := strings.TrimLeft(line, " \t") != line; indented && len(records) > 0 {
+			records[len(records)-1] += line
+		} else {
+			records = append(records, line)
+		}
+	}
+	slices.Sort(records)
+	return records
+}
+
+// disagree tells how two who were asked the same differ, or gives nothing.
+func disagree(c *call, theirs, ours *heard) string {
+	if theirs.failed == ours.failed && slices.Equal(theirs.records, ours.records) {
+		return ""
+	}
+	only := func(a, b []string) (s string) {
+		n := 0
+		for _, r := range a {
+			if !slices.Contains(b, r) {
+				if n++; n <= 2 {
+					s += "\n" + r
+				}
+			}
+		}
+		return fmt.Sprintf("%d of %d records: %s", n, len(a), s)
+	}
+	return fmt.Sprintf("%v:\nOpenSM: %s only it has %s\nours:   %s only we have %s", c,
+		theirs.failed, only(theirs.records, ours.records), ours.failed, only(ours.records, theirs.records))
+}
+
+// TestSaqueryHearsOpenSM shows that saquery gets the same from OpenSM each time, and
+// whole tables.
+func TestSaqueryHearsOpenSM(t *testing.T) {
+	ibsimtest.Need(t, "opensm", "saquery")
+	l := small(t)
+	lab := ibsimtest.Start(t, text(t, l))
+	pre := preload(t)
+	m, err := (&salab.OpenSM{Preload: pre, Options: openSMOptions, Partitions: file(t, lab, "partitions.conf", openPartitions)}).Start(t.Context(), lab)
+	while(t, m, err, func() {
+		p := look(t, dial(t, lab, "h7"), l, ib.NewSAKey(trustedKey))
+		calls := p.calls("h7", "")
+		for i := range calls {
+			a, b := hear(t, lab, pre, &calls[i]), hear(t, lab, pre, &calls[i])
+			if d := disagree(&calls[i], &a, &b); d != "" {
+				t.Error(d)
+			}
+		}
+		if h := hear(t, lab, pre, &call{"h7", []string{"-p"}}); len(h.records) != len(l.Nodes)*len(l.Nodes) {
+			t.Errorf("saquery -p prints %d paths, want %d", len(h.records), len(l.Nodes)*len(l.Nodes))
+		}
+		t.Logf("%d calls", len(calls))
+	})
+}
