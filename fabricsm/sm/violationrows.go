@@ -86,7 +86,7 @@ func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, now time.Time) i
 		return i
 	}
 	w.More.tid = tid
-	r.Add(i, now)
+	r.Add(i, 1, now)
 	total.Reported++
 	return i
 }

@@ -105,10 +105,11 @@ type lane struct {
 // Limiter is used by one goroutine. All its memory, some megabytes, is there from the
 // beginning.
 type Limiter struct {
-	nodes *Nodes
-	clock clock
-	moved int64 // time that the lanes have had, in nanoseconds
-	lanes [numLanes]lane
+	nodes   *Nodes
+	tenants int // as SetNodes found it
+	clock   clock
+	moved   int64 // time that the lanes have had, in nanoseconds
+	lanes   [numLanes]lane
 
 	totals [numLanes][numVerdicts]uint64
 	drops  [slots]drops
@@ -147,7 +148,8 @@ func perNode(a Allowance) (cost, room int64) {
 // stays with their numbers. When the number of tenants changes, the burst is divided
 // anew, and up to one burst more may pass.
 func (l *Limiter) SetNodes(n *Nodes) {
-	if n.tenants != l.nodes.tenants {
+	if n.tenants != l.tenants {
+		l.tenants = n.tenants
 		for i := range l.lanes {
 			l.lanes[i].all.divide(n.tenants + 1)
 		}
@@ -161,7 +163,7 @@ func (l *Limiter) Admit(now time.Time, p Packet) Verdict {
 	v, slot := Pass, uint16(nobody)
 	switch {
 	case p.Length != mad.Size:
-		slot, _ = l.nodes.find(p.LID)
+		slot, _ = l.nodes.find(p.LID, l.tenants)
 		v = Malformed
 	case in != Ours:
 		v, slot = l.limit(now, &l.lanes[in], p.LID)
@@ -175,7 +177,7 @@ func (l *Limiter) Admit(now time.Time, p Packet) Verdict {
 
 func (l *Limiter) limit(now time.Time, in *lane, lid ib.LID) (Verdict, uint16) {
 	at := l.clock.read(now)
-	slot, tenant := l.nodes.find(lid)
+	slot, tenant := l.nodes.find(lid, l.tenants)
 	full := max(in.nodes[slot], at)
 	if in.cost != 0 && full-at > in.room-in.cost {
 		return NodeRate, slot

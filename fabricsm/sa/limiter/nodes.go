@@ -23,7 +23,7 @@ type place struct {
 }
 
 // Nodes says which node and which tenant a LID belongs to. The zero value knows
-// none. It is not written to while a Limiter has it.
+// none. After a change the Limiter is to be told, by SetNodes.
 type Nodes struct {
 	at      [slots]place
 	tenants int // the highest number and one
@@ -54,14 +54,14 @@ func (n *Nodes) Remove(base ib.LID, lmc ib.LMC) {
 }
 
 // find gives the slot of a source LID and its tenant. Sources that are no port of the
-// fabric are a tenant of their own, after all others.
-func (n *Nodes) find(lid ib.LID) (slot uint16, tenant int) {
+// fabric are the tenant others.
+func (n *Nodes) find(lid ib.LID, others int) (slot uint16, tenant int) {
 	switch {
 	case lid == ib.PermissiveLID:
-		return routed, n.tenants
+		return routed, others
 	case lid >= lids || n.at[lid].node == nobody:
-		return nobody, n.tenants
+		return nobody, others
 	default:
-		return n.at[lid].node, int(n.at[lid].tenant)
+		return n.at[lid].node, min(int(n.at[lid].tenant), others)
 	}
 }

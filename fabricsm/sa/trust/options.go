@@ -15,48 +15,48 @@ import (
 type Options struct {
 	// Model is sa_enhanced_trust_model: untrusted requests outside a short table are
 	// dropped. What is told of it below does nothing without it.
-	Model bool `json:"sa_enhanced_trust_model"`
+	Model bool `json:"sa_enhanced_trust_model" yaml:"sa_enhanced_trust_model"`
 	// AliasesUntrusted is sa_etm_allow_untrusted_guidinfo_rec: Set and Delete of a
 	// GUIDInfoRecord may be untrusted. Part of Model.
-	AliasesUntrusted bool `json:"sa_etm_allow_untrusted_guidinfo_rec"`
+	AliasesUntrusted bool `json:"sa_etm_allow_untrusted_guidinfo_rec" yaml:"sa_etm_allow_untrusted_guidinfo_rec"`
 	// AliasesByAlias is sa_etm_allow_guidinfo_rec_by_vf: they may come from an alias
 	// of a port, as virtual functions have. It binds trusted requests too. Part of
 	// Model.
-	AliasesByAlias bool `json:"sa_etm_allow_guidinfo_rec_by_vf"`
+	AliasesByAlias bool `json:"sa_etm_allow_guidinfo_rec_by_vf" yaml:"sa_etm_allow_guidinfo_rec_by_vf"`
 	// ProxyUntrusted is sa_etm_allow_untrusted_proxy_requests: an untrusted request
 	// may act for another port. Part of Model.
-	ProxyUntrusted bool `json:"sa_etm_allow_untrusted_proxy_requests"`
+	ProxyUntrusted bool `json:"sa_etm_allow_untrusted_proxy_requests" yaml:"sa_etm_allow_untrusted_proxy_requests"`
 
 	// MaxGroups, MaxServices and MaxSubscriptions are sa_etm_max_num_mcgs, _srvcs and
 	// _event_subs: how much a port, or an alias of one, may have registered before
 	// untrusted requests for more are dropped. 0: no limit.
-	MaxGroups        int `json:"sa_etm_max_num_mcgs"`
-	MaxServices      int `json:"sa_etm_max_num_srvcs"`
-	MaxSubscriptions int `json:"sa_etm_max_num_event_subs"`
+	MaxGroups        int `json:"sa_etm_max_num_mcgs" yaml:"sa_etm_max_num_mcgs"`
+	MaxServices      int `json:"sa_etm_max_num_srvcs" yaml:"sa_etm_max_num_srvcs"`
+	MaxSubscriptions int `json:"sa_etm_max_num_event_subs" yaml:"sa_etm_max_num_event_subs"`
 
 	// Threshold is sa_rate_threshold: requests of a port, or an alias of one, in 100
 	// ms. 0: no limit.
-	Threshold int `json:"sa_rate_threshold"`
+	Threshold int `json:"sa_rate_threshold" yaml:"sa_rate_threshold"`
 	// CheckSGID is sa_check_sgid_spoofing: a source GID must be the port's, but for
 	// routers.
-	CheckSGID bool `json:"sa_check_sgid_spoofing"`
+	CheckSGID bool `json:"sa_check_sgid_spoofing" yaml:"sa_check_sgid_spoofing"`
 
 	// ServiceKeyFile is service_name2key_map_file; see ParseServiceKeys. Empty: none.
-	ServiceKeyFile string `json:"service_name2key_map_file,omitempty"`
+	ServiceKeyFile string `json:"service_name2key_map_file,omitempty" yaml:"service_name2key_map_file,omitempty"`
 	// ReservedNames, option sa_reserved_service_names, are beginnings of ServiceNames
 	// that untrusted requests register only if the map has a key for the name. Case
 	// makes no difference.
-	ReservedNames []string `json:"sa_reserved_service_names"`
+	ReservedNames []string `json:"sa_reserved_service_names" yaml:"sa_reserved_service_names"`
 
 	// KeyPeriod, option sa_key_update in minutes, is how long an SA_Key is in force
 	// before the next one. 0: for ever.
-	KeyPeriod time.Duration `json:"sa_key_update"`
+	KeyPeriod time.Duration `json:"sa_key_update" yaml:"sa_key_update"`
 	// KeyGrace, option sa_key_grace in minutes, is how long the one before is taken
 	// still.
-	KeyGrace time.Duration `json:"sa_key_grace"`
+	KeyGrace time.Duration `json:"sa_key_grace" yaml:"sa_key_grace"`
 	// TrustedSources, option sa_trusted_guids, are the ports and aliases from which
 	// the SA_Key is taken. Empty: all.
-	TrustedSources []ib.GUID `json:"sa_trusted_guids,omitempty"`
+	TrustedSources []ib.GUID `json:"sa_trusted_guids,omitempty" yaml:"sa_trusted_guids,omitempty"`
 }
 
 // DefaultOptions are the stricter ones of those that are shipped and documented.

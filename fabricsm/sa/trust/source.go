@@ -9,14 +9,14 @@ import (
 
 // As gives the GUID under which a port asks: the one that the GRH names if it is the
 // port's, else its own. spoofed: the GRH names another's, or a foreign subnet. A packet
-// without GRH has a zero SGID.
+// without GRH has a zero SGID. (GUID 0 is no alias: the book has it for unused entries.)
 func As(e *book.EndPort, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed bool) {
 	if sgid == (ib.GID{}) {
 		return e.GUID, false
 	}
 	g := sgid.GUID()
 	ours := sgid.Prefix() == ib.DefaultPrefix || sgid.Prefix() == subnet
-	if ours && (g == e.GUID || slices.Contains(e.Aliases, g)) {
+	if ours && g != 0 && (g == e.GUID || slices.Contains(e.Aliases, g)) {
 		return g, false
 	}
 	return e.GUID, true

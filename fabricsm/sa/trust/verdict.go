@@ -11,6 +11,7 @@ const (
 	OK                   Verdict = iota
 	BadHeader                    // no request of class 0x03 version 2
 	UnknownSource                // no port has the source LID
+	Flood                        // more than the limiter lets through: notice 1302
 	TooOften                     // more than Options.Threshold: notice 1302
 	WrongKey                     // an SA_Key that is none of ours: notice 1300
 	RetiredKey                   // an SA_Key that was ours, and whose grace is over: notice 1300
@@ -33,7 +34,7 @@ const (
 const NumVerdicts = int(numVerdicts)
 
 var verdictNames = [numVerdicts]string{
-	OK: "ok", BadHeader: "bad-header", UnknownSource: "unknown-source", TooOften: "too-often", WrongKey: "wrong-key",
+	OK: "ok", BadHeader: "bad-header", UnknownSource: "unknown-source", Flood: "flood", TooOften: "too-often", WrongKey: "wrong-key",
 	RetiredKey: "retired-key", KeyElsewhere: "key-elsewhere", SpoofedSGID: "spoofed-sgid", NotAllowed: "not-allowed",
 	SecurityTraps: "security-traps", AliasRefused: "alias-refused", Proxy: "proxy", Sibling: "sibling",
 	TooManyGroups: "too-many-groups", TooManyServices: "too-many-services", TooManySubscriptions: "too-many-subscriptions",
@@ -55,7 +56,7 @@ func (v Verdict) Notice() uint16 {
 		return 1300
 	case SpoofedSGID:
 		return 1301
-	case TooOften:
+	case Flood, TooOften:
 		return 1302
 	case TooManyGroups:
 		return 1303

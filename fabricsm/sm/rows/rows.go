@@ -54,6 +54,7 @@ type Row[R, X any] struct {
 	next, prev int32
 	pool       int8
 	due        bool // stands in Table.due
+	step       bool // the last reports reached or passed a number that is told
 }
 
 // Pools. Rows are made room for within their pool alone, so that what anybody can
@@ -107,15 +108,16 @@ func (t *Table[R, S, X]) Row(i int32) *Row[R, X] { return &t.row[i] }
 // Len is how many rows there are.
 func (t *Table[R, S, X]) Len() int { return len(t.at) }
 
-// Add counts a report.
-func (t *Table[R, S, X]) Add(i int32, now time.Time) {
+// Add counts reports, n of them at once.
+func (t *Table[R, S, X]) Add(i int32, n uint64, now time.Time) {
 	w := &t.row[i]
 	if now.Sub(w.Seen) >= t.bounds.Quiet {
 		w.Series = 0
 	}
 	w.Seen = now
-	w.Count++
-	w.Series++
+	w.step = crosses(w.Series, w.Series+n)
+	w.Count += n
+	w.Series += n
 }
 
 // open gives a row to a report that has none.

@@ -48,8 +48,9 @@ func TestCountsAddUp(t *testing.T) {
 			if w := tab.Row(i); known && w.Report != d && !w.Report.others {
 				t.Fatalf("seed %d: %+v is counted as %+v", seed, d, w.Report)
 			}
-			tab.Add(i, now)
-			want[d.kind]++
+			n := 1 + rnd.Uint64N(3)
+			tab.Add(i, n, now)
+			want[d.kind] += n
 			if rnd.IntN(5) == 0 {
 				tab.Prove(i)
 			}
@@ -83,11 +84,11 @@ func TestCountsAddUp(t *testing.T) {
 func TestProvenIsNotDisplaced(t *testing.T) {
 	tab := newTable(rows.Bounds{Rows: 8, PerSource: 4, Kinds: kinds, Quiet: time.Minute})
 	first, _ := tab.Find(did{source: 1, what: 7}, start)
-	tab.Add(first, start)
+	tab.Add(first, 1, start)
 	tab.Prove(first)
 	for source := range 1000 {
 		i, _ := tab.Find(did{source: 2 + source}, start)
-		tab.Add(i, start)
+		tab.Add(i, 1, start)
 	}
 	if w := tab.Row(first); w.Report != (did{source: 1, what: 7}) || w.Count != 1 {
 		t.Errorf("the proven row is %+v", w)
@@ -100,7 +101,7 @@ func TestTellsBySequence(t *testing.T) {
 	report := func(at time.Duration) {
 		now := start.Add(at)
 		i, _ := tab.Find(did{source: 1}, now)
-		tab.Add(i, now)
+		tab.Add(i, 1, now)
 		if w := tab.Row(i); tab.Loud(i, now) {
 			w.Told = w.Count
 			loud = append(loud, w.Count)
@@ -132,6 +133,25 @@ func TestTellsBySequence(t *testing.T) {
 	}
 }
 
+// TestTellsWhatIsPassed adds many at once: a number of the sequence that is passed is as
+// good as one that is met.
+func TestTellsWhatIsPassed(t *testing.T) {
+	tab := newTable(rows.Bounds{Rows: 8, PerSource: 4, Kinds: kinds, Quiet: time.Minute})
+	var loud []uint64
+	for _, n := range []uint64{3, 1, 1, 1, 3, 90, 1, 800, 50, 50, 1} {
+		i, _ := tab.Find(did{source: 1}, start)
+		tab.Add(i, n, start)
+		if tab.Loud(i, start) {
+			w := tab.Row(i)
+			w.Told = w.Count
+			loud = append(loud, w.Count)
+		}
+	}
+	if d := cmp.Diff([]uint64{3, 5, 99, 100, 900, 1000}, loud); d != "" {
+		t.Errorf("told (-want +got):\n%s", d)
+	}
+}
+
 // TestNewRowsAreToldAtAPace: who invents ever new things does not fill the log, and
 // all of them are told later.
 func TestNewRowsAreToldAtAPace(t *testing.T) {
@@ -139,7 +159,7 @@ func TestNewRowsAreToldAtAPace(t *testing.T) {
 	loud := 0
 	for source := range 1000 {
 		i, _ := tab.Find(did{source: source + 1}, start)
-		tab.Add(i, start)
+		tab.Add(i, 1, start)
 		if tab.Loud(i, start) {
 			tab.Row(i).Told = 1
 			loud++

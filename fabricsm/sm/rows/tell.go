@@ -12,6 +12,20 @@ func Tells(n uint64) bool {
 	return n == 1 || n == 2 || n == 5
 }
 
+// crosses reports whether a number that is told lies after one and up to the other.
+func crosses(after, upTo uint64) bool {
+	power := uint64(1)
+	for upTo/power >= 10 {
+		power *= 10
+	}
+	for _, digit := range [...]uint64{5, 2, 1} {
+		if most := digit * power; most <= upTo {
+			return most > after
+		}
+	}
+	return false
+}
+
 // Pace lets so much through in a time: a bucket of tokens.
 type Pace struct {
 	left float64
@@ -45,7 +59,7 @@ const (
 // many that are new at once. If not, Due gives it later.
 func (t *Table[R, S, X]) Loud(i int32, now time.Time) bool {
 	w := &t.row[i]
-	loud := Tells(w.Series) && w.Told != w.Count
+	loud := w.step && w.Told != w.Count
 	if loud && w.Told == 0 && w.Report != w.Report.OfSource() && w.Report != w.Report.OfKind() {
 		loud = t.MayTellNew(now)
 	}

@@ -1,0 +1,78 @@
+package trust
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sm"
+)
+
+// retiredName is the name of the fact about keys that are no longer right.
+const retiredName = "retired"
+
+// aside is what a KeyState has beside its record.
+type aside struct {
+	GraceEnds time.Time `json:"grace_ends,omitzero"`
+	Retired   []Digest  `json:"retired,omitempty"`
+}
+
+// Facts gives the facts that save a state, to be saved together. The one with the keys
+// is sealed by the store, as all of its kind. If only one of them is durable after a
+// crash, the key before the current one is not taken any more.
+func (s *KeyState) Facts() []sm.Fact {
+	body, err := json.Marshal(aside{s.GraceEnds.UTC(), s.Retired})
+	if err != nil {
+		panic(fmt.Sprintf("trust: %v", err)) // a time after the year 9999
+	}
+	return []sm.Fact{sm.KeyFactOf(s.Record), {Kind: sm.FactSAKeys, Name: retiredName, Body: string(body)}}
+}
+
+// KeyStateOf gives the state that facts hold, the last of each; the zero state if they
+// hold none.
+func KeyStateOf(facts []sm.Fact) (s KeyState, err error) {
+	for i := range facts {
+		f := &facts[i]
+		switch {
+		case f.Key != nil && f.Key.Kind == keys.SAKey:
+			s.Record = *f.Key
+		case f.Kind == sm.FactSAKeys && f.Name == retiredName:
+			a, err := readAside(f.Body)
+			if err != nil {
+				return KeyState{}, fmt.Errorf("fact %s %s: %w", f.Kind, f.Name, err)
+			}
+			s.GraceEnds, s.Retired = a.GraceEnds, a.Retired
+		}
+	}
+	return s, nil
+}
+
+func readAside(body string) (a aside, err error) {
+	d := json.NewDecoder(bytes.NewReader([]byte(body)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		return aside{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return aside{}, errors.New("there is more after it")
+	}
+	return a, nil
+}
+
+// MarshalText gives hexadecimal digits.
+func (d Digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
+
+// UnmarshalText reads what MarshalText gives.
+func (d *Digest) UnmarshalText(text []byte) error {
+	var b Digest
+	if n, err := hex.Decode(b[:], text[:min(len(text), 2*len(b))]); err != nil || n != len(b) || len(text) != 2*len(b) {
+		return errors.New("digest of a key: want 32 hexadecimal digits")
+	}
+	*d = b
+	return nil
+}
