@@ -41,8 +41,9 @@ var arrows = []arrow{
 		from: "fabricsm/sa",
 		may: []string{
 			"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition", "fabricsm/mcast", "fabricsm/qos",
-			"fabricsm/keys", "fabricsm/rmpp", "fabricsm/sm",
+			"fabricsm/keys", "fabricsm/rmpp", "fabricsm/sm", "fabricsm/transport",
 		},
+		not: []string{"portcullis/fabricsm/transport/ibsim", "portcullis/fabricsm/transport/umad"},
 		why: "subnet administration knows values, codec, planners and what the core shows",
 	},
 	{from: "fabricsm/rmpp", may: []string{"fabricsm/ib", "fabricsm/mad"}, why: "segments know only MADs"},

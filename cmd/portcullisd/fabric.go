@@ -136,7 +136,12 @@ func (s *service) driverOptions(ctx context.Context, port transport.Port, link *
 	if err != nil {
 		return driver.Options{}, err
 	}
+	administration, err := s.config.Fabric.SA.agent(&core, s.config.path)
+	if err != nil {
+		return driver.Options{}, err
+	}
 	return driver.Options{
+		SA:   administration,
 		Port: port, Store: kept, Log: namingLog(s.log, s.observer), Timeout: s.config.Fabric.Timeout, Core: core,
 		Inputs: s.marks.inputs,
 		OnEvent: func(e sm.Event) {

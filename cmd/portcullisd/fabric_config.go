@@ -38,6 +38,7 @@ type fabricConfig struct {
 	Keys        keysConfig     `yaml:"keys"`
 	Watch       watchConfig    `yaml:"watch"`
 	Topology    topologyConfig `yaml:"topology"`
+	SA          saConfig       `yaml:"sa"`
 }
 
 // fabricSection is a part of fabricConfig.
@@ -67,6 +68,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.keys", &f.Keys},
 		{"fabric.watch", &f.Watch},
 		{"fabric.topology", &f.Topology},
+		{"fabric.sa", &f.SA},
 	}
 }
 
@@ -80,7 +82,7 @@ func defaultFabric() fabricConfig {
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
-		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(),
+		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(), SA: defaultSA(),
 	}
 }
 

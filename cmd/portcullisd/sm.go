@@ -17,6 +17,7 @@ import (
 	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/driver/factfile"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/record"
 )
@@ -45,6 +46,7 @@ Options:
                         accepted, for simulators
   --priority N          priority among Subnet Managers, 0 to 15; default 14
   --sm-key-file FILE    SM_Key that other Subnet Managers must show
+  --sa-key-file FILE    SA_Key that makes a request to subnet administration trusted
   --allowed-sm SM       another Subnet Manager to work with, PORT-GUID or
                         PORT-GUID@SWITCH-GUID/PORT; may be repeated
   --master-priority N   priority while master, if above --priority; default 15
@@ -115,28 +117,29 @@ const forever = 10 * 365 * 24 * time.Hour
 
 // loneSM is one run of "portcullisd sm".
 type loneSM struct {
-	o          *smOptions
-	args       []string
-	began      time.Time
-	log        *slog.Logger
-	wire       *meter
-	core       sm.Config
-	partitions *partitions // nil: none
-	routing    *routingNotes
-	phases     phases
-	since      cause
-	out        *eventLines // nil: events are not printed
-	last       *sm.View
-	seen       *seen.Observer
-	watched    *watched
-	marks      *marks
-	state      *factfile.Store // nil: nothing is kept
-	kept       driver.Store    // of state, with keys sealed
-	ring       *keyring        // nil: devices get no keys
-	recorded   *os.File        // nil: nothing is recorded
-	recorder   *record.Writer
-	standby    bool // ended because another SM is master
-	lean       bool // what discovery and routing needed of the program was given back
+	o              *smOptions
+	args           []string
+	began          time.Time
+	log            *slog.Logger
+	wire           *meter
+	core           sm.Config
+	partitions     *partitions // nil: none
+	routing        *routingNotes
+	phases         phases
+	since          cause
+	out            *eventLines // nil: events are not printed
+	last           *sm.View
+	seen           *seen.Observer
+	watched        *watched
+	marks          *marks
+	state          *factfile.Store // nil: nothing is kept
+	kept           driver.Store    // of state, with keys sealed
+	ring           *keyring        // nil: devices get no keys
+	administration *sa.Agent       // nil: nobody is answered
+	recorded       *os.File        // nil: nothing is recorded
+	recorder       *record.Writer
+	standby        bool // ended because another SM is master
+	lean           bool // what discovery and routing needed of the program was given back
 }
 
 // runSM is "portcullisd sm".
@@ -152,6 +155,9 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	s := &loneSM{o: o, args: args, began: began, log: newLog(stderr, level)}
 	if s.core, err = o.config.Fabric.core(o.config.path); err != nil {
+		return err
+	}
+	if s.administration, err = o.config.Fabric.SA.agent(&s.core, o.config.path); err != nil {
 		return err
 	}
 	for _, n := range o.config.Fabric.notices() {
@@ -214,6 +220,9 @@ func (s *loneSM) driver() driver.Options {
 		Port: s.wire.port(), Log: s.log, Timeout: s.o.config.Fabric.Timeout, Core: s.core,
 		OnEvent: s.event, Inputs: s.marks.inputs,
 		OnView: s.view, OnKeys: s.seen.OnKeys,
+	}
+	if !s.o.once {
+		o.SA = s.administration
 	}
 	s.keepState(&o)
 	if s.o.once && s.partitions == nil {

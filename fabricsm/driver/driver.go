@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
@@ -43,6 +44,10 @@ type Options struct {
 	// Record is told all that the core is told and gives, nil: nobody is. See
 	// package record.
 	Record Recorder
+
+	// SA answers as subnet administration beside the core, nil: nobody does. It is the
+	// driver's from then on. The port has to be transport.Laned.
+	SA *sa.Agent
 
 	OnEvent func(sm.Event)
 	OnView  func(*sm.View)
@@ -98,6 +103,9 @@ func Run(ctx context.Context, o Options, intents <-chan sm.Intent) error {
 	}
 	if err := o.Port.SetIsSM(true); err != nil {
 		return l.lost("announce the subnet manager on", err)
+	}
+	if err := l.administer(facts); err != nil {
+		return err
 	}
 	l.begin(facts)
 	if port, ok := o.Port.(transport.Poller); ok {

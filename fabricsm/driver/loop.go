@@ -32,6 +32,9 @@ type loop struct {
 
 	counters counters
 
+	sa     *administration // nil: none
+	fromSA chan told       // nil without it
+
 	reply sm.Reply
 	trap  sm.Received
 	did   sm.Output // of the last step; here, since a local one would be allocated for each
@@ -171,6 +174,8 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 			l.intent(in, ok, &intents)
 		case in, ok := <-l.o.Inputs:
 			l.input(in, ok)
+		case t := <-l.fromSA:
+			l.administered(t)
 		case err := <-l.failure:
 			if errors.Is(err, transport.ErrClosed) && ctx.Err() != nil {
 				return nil
@@ -200,6 +205,17 @@ func (l *loop) intent(in sm.Intent, ok bool, intents *<-chan sm.Intent) {
 func (l *loop) routes(t *sm.TablesReady) {
 	l.now = time.Now()
 	l.step(t)
+}
+
+// administered steps in what came of what hosts registered.
+func (l *loop) administered(t told) {
+	l.now = time.Now()
+	for _, in := range t.tell {
+		l.step(in)
+	}
+	for _, e := range t.events {
+		l.tell(e)
+	}
 }
 
 // input steps in what else came. A closed channel has nothing more.
@@ -361,6 +377,9 @@ func (l *loop) show(v *sm.View) {
 	l.stepKeys(&l.keys.seen)
 	l.counters.seen.View = v
 	l.stepCounters(&l.counters.seen)
+	if l.sa != nil {
+		l.sa.show(v)
+	}
 	if l.o.OnView != nil {
 		l.o.OnView(v)
 	}

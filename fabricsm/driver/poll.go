@@ -86,7 +86,9 @@ func (l *loop) poll(ctx context.Context, p *poller, intents <-chan sm.Intent) er
 		case idle > 0:
 			continue
 		}
-		l.others(&intents)
+		if err := l.others(&intents); err != nil {
+			return err
+		}
 	}
 	_, err := l.push(p) // what a master says last
 	return err
@@ -130,7 +132,7 @@ func (l *loop) push(p *poller) (int, error) {
 
 // others looks, without waiting, whether there is something to do besides the
 // wire.
-func (l *loop) others(intents *<-chan sm.Intent) {
+func (l *loop) others(intents *<-chan sm.Intent) error {
 	select {
 	case <-l.told:
 		l.leave()
@@ -140,11 +142,16 @@ func (l *loop) others(intents *<-chan sm.Intent) {
 		l.intent(in, ok, intents)
 	case in, ok := <-l.o.Inputs:
 		l.input(in, ok)
+	case t := <-l.fromSA:
+		l.administered(t)
+	case err := <-l.failure:
+		return l.lost("receive from", err)
 	default:
 	}
 	if !l.now.Before(l.next()) {
 		l.expire()
 	}
+	return nil
 }
 
 // pause waits for the wire, but not long.
@@ -187,6 +194,10 @@ func (l *loop) rest(p *poller, timer *time.Timer, intents *<-chan sm.Intent) err
 		l.intent(in, ok, intents)
 	case in, ok := <-l.o.Inputs:
 		l.input(in, ok)
+	case t := <-l.fromSA:
+		l.administered(t)
+	case err := <-l.failure:
+		return l.lost("receive from", err)
 	case <-timer.C:
 		l.expire()
 	}

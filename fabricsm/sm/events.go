@@ -302,3 +302,9 @@ func (e *TrapReceived) String() string {
 func (e *StrayAnswer) String() string {
 	return fmt.Sprintf("answer %v from LID %v to nothing that was asked, number %d: another subnet manager was here, or somebody forges answers", e.Attr, e.LID, e.Count)
 }
+
+// Administration makes an Event of what subnet administration, which is no part of the
+// core, has to tell: embed it.
+type Administration struct{}
+
+func (Administration) event() {}

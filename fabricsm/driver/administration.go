@@ -1,0 +1,282 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// administration runs subnet administration beside the core. Questions are answered by a
+// goroutine of its own, on a lane of its own, whatever the core is doing:
+//
+//	serve   receives, answers, sends
+//	look    takes views, and what is due
+//	keep    makes registrations durable, then confirms them and tells the core
+//
+// The first two share the agent under a lock; neither holds it while it waits. A view is
+// made ready for answering before the lock is taken.
+type administration struct {
+	lane  transport.SALane
+	store Store
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	agent *sa.Agent
+	out   sa.Output
+	send  []transport.Packet // what the wire had no room for
+	sent  int                // of these
+	due   time.Time          // when the timer rings
+
+	views  chan *sm.View
+	timer  *time.Timer
+	kept   chan kept
+	told   chan told
+	ended  chan struct{}
+	failed chan error
+}
+
+// kept is what must be durable before the rest of it is done.
+type kept struct {
+	facts  []sm.Fact
+	send   []transport.Packet
+	tell   []sm.Input
+	events []sm.Event
+}
+
+// told is what the core and its listeners are told, once it is durable.
+type told struct {
+	tell   []sm.Input
+	events []sm.Event
+}
+
+const (
+	// keepAhead is how many changes may wait to become durable. Then no more are taken.
+	keepAhead = 256
+	// keepTogether is how many are made durable at once.
+	keepTogether = 64
+)
+
+// administer begins it.
+func (l *loop) administer(facts []sm.Fact) error {
+	if l.o.SA == nil {
+		return nil
+	}
+	port, ok := l.o.Port.(transport.Laned)
+	if !ok {
+		return fmt.Errorf("run subnet administration on port %v: this kind of port has no lane for it; switch fabric.sa.enabled off", l.o.Port.GUID())
+	}
+	lane, err := port.SA()
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return fmt.Errorf("run subnet administration on port %v: %w; switch fabric.sa.enabled off", l.o.Port.GUID(), err)
+	case err != nil:
+		return l.lost("open the lane of subnet administration on", err)
+	}
+	a := &administration{
+		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA,
+		views: make(chan *sm.View, 1), timer: time.NewTimer(time.Hour), kept: make(chan kept, keepAhead),
+		told: make(chan told, 1), ended: l.done, failed: l.failure,
+	}
+	l.sa, l.fromSA = a, a.told
+	a.agent.Restore(time.Now(), sm.SAFacts(facts), &a.out)
+	if err := a.flush(); err != nil {
+		return l.lost("send to", err)
+	}
+	go a.serve()
+	go a.look()
+	go a.keep()
+	return nil
+}
+
+// show hands on the newest view.
+func (a *administration) show(v *sm.View) {
+	for {
+		select {
+		case a.views <- v:
+			return
+		default:
+		}
+		select {
+		case <-a.views: // an older one that nobody has taken
+		default:
+		}
+	}
+}
+
+// fail ends the driver, unless it is ending.
+func (a *administration) fail(err error) {
+	select {
+	case a.failed <- err:
+	case <-a.ended:
+	}
+}
+
+// serve answers what comes.
+func (a *administration) serve() {
+	buf := make([]transport.Packet, batch)
+	for {
+		n, err := a.lane.TryReceive(buf)
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		if n > 0 || a.blocked() {
+			if err := a.take(buf[:n]); err != nil {
+				a.fail(err)
+				return
+			}
+		}
+		switch {
+		case n > 0:
+		case a.blocked():
+			err = a.lane.Pause(retrySend)
+		default:
+			err = a.lane.Wait()
+		}
+		if err != nil {
+			a.fail(err)
+			return
+		}
+	}
+}
+
+// take has packets answered.
+func (a *administration) take(packets []transport.Packet) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	a.agent.Hold(len(a.kept) > keepAhead/2)
+	for i := range packets {
+		a.agent.Take(now, &packets[i], &a.out)
+	}
+	return a.flush()
+}
+
+// blocked reports that the wire had no room.
+func (a *administration) blocked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sent < len(a.send)
+}
+
+// look takes views and what is due.
+func (a *administration) look() {
+	var sight *sa.Sight
+	for {
+		var ready *sa.Sight
+		select {
+		case v := <-a.views:
+			sight = a.agent.Sight(sight, v)
+			ready = sight
+		case <-a.timer.C:
+		case <-a.ended:
+			return
+		}
+		if err := a.turn(ready); err != nil {
+			a.fail(err)
+			return
+		}
+	}
+}
+
+func (a *administration) turn(ready *sa.Sight) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if ready != nil {
+		a.agent.Look(now, ready, &a.out)
+	}
+	if next := a.agent.Next(); !next.IsZero() && !now.Before(next) {
+		a.agent.Expire(now, &a.out)
+	}
+	a.due = time.Time{}
+	return a.flush()
+}
+
+// flush does what the agent wants.
+func (a *administration) flush() error {
+	if a.out.Waits() || len(a.out.Events) > 0 {
+		k := kept{
+			facts: append([]sm.Fact(nil), a.out.Save...), send: append([]transport.Packet(nil), a.out.Held...),
+			tell: append([]sm.Input(nil), a.out.Tell...), events: append([]sm.Event(nil), a.out.Events...),
+		}
+		select {
+		case a.kept <- k:
+		case <-a.ended:
+		}
+	}
+	err := a.push(a.out.Send)
+	a.out.Reset()
+	if next := a.agent.Next(); !next.IsZero() && (a.due.IsZero() || next.Before(a.due)) {
+		a.due = next
+		a.timer.Reset(max(time.Until(next), 0))
+	}
+	return err
+}
+
+// push sends what there is room for, after what waits for room.
+func (a *administration) push(more []transport.Packet) error {
+	if a.sent == len(a.send) {
+		n, err := a.lane.TrySend(more)
+		if err != nil || n == len(more) {
+			return err
+		}
+		more = more[n:]
+		a.send, a.sent = a.send[:0], 0
+	}
+	a.send = append(a.send, more...)
+	n, err := a.lane.TrySend(a.send[a.sent:])
+	if a.sent += n; a.sent == len(a.send) {
+		a.send, a.sent = a.send[:0], 0
+	}
+	return err
+}
+
+// keep makes durable what hosts registered, several changes at once, and then does what
+// waits for that.
+func (a *administration) keep() {
+	for {
+		var k kept
+		select {
+		case k = <-a.kept:
+		case <-a.ended:
+			return
+		}
+		for more := true; more && len(k.facts) < keepTogether; {
+			select {
+			case next := <-a.kept:
+				k.facts, k.send = append(k.facts, next.facts...), append(k.send, next.send...)
+				k.tell, k.events = append(k.tell, next.tell...), append(k.events, next.events...)
+			default:
+				more = false
+			}
+		}
+		if len(k.facts) > 0 && a.store != nil {
+			if err := a.store.Save(k.facts); err != nil {
+				a.fail(fmt.Errorf("save what hosts registered: %w", err))
+				return
+			}
+		}
+		a.mu.Lock()
+		err := a.push(k.send)
+		a.mu.Unlock()
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		if len(k.tell)+len(k.events) == 0 {
+			continue
+		}
+		select {
+		case a.told <- told{k.tell, k.events}:
+		case <-a.ended:
+			return
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package sa
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/rmpp"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// Config says how an Agent works.
+type Config struct {
+	Subnet  ib.Prefix
+	Trust   trust.Options
+	Limiter limiter.Config
+	Rules   book.Rules
+	RMPP    rmpp.Config
+	Groups  group.Config // Prefix, Guard, Limits and Trust are those of the agent
+	Fixed   []group.Fixed
+
+	// Tenant numbers those who share what there is, for the limiter; nil: all are one.
+	Tenant func(*book.EndPort) limiter.Tenant
+}
+
+// DefaultConfig is the strict one.
+func DefaultConfig() Config {
+	return Config{Subnet: ib.DefaultPrefix, Trust: trust.DefaultOptions(), Limiter: limiter.DefaultConfig()}
+}
+
+// Agent is subnet administration. It is for one goroutine.
+type Agent struct {
+	cfg     Config
+	guard   *trust.Guard
+	keys    *trust.Keys
+	limits  *trust.Limits
+	limiter *limiter.Limiter
+	work    *limiter.Work
+
+	book     *book.Book
+	serving  bool
+	held     bool // nothing may be registered now
+	sessions *rmpp.Table[way]
+	groups   *group.Registry
+
+	out    *Output // of the call at hand
+	stats  Stats
+	idle   []*table   // of tables that were sent
+	costly []rmpp.Key // of tables that are to be stopped
+}
+
+// Stats count what became of packets.
+type Stats struct {
+	Packets  uint64
+	Limited  uint64                    // dropped by the limiter
+	Unserved uint64                    // came while nobody is answered
+	Answers  uint64                    // of one MAD
+	Tables   uint64                    // begun
+	Empty    uint64                    // of these, in one segment
+	Refused  [trust.NumVerdicts]uint64 // requests that were dropped, by why
+	Costly   uint64                    // dropped since the answer would have cost too much
+	RMPP     rmpp.Stats
+}
+
+// New makes an agent that knows of no fabric yet. keys has the SA_Key.
+func New(cfg Config, keys *trust.Keys) (*Agent, error) {
+	a := &Agent{cfg: cfg, keys: keys, limits: trust.NewLimits(), book: book.Empty(cfg.Rules)}
+	var err error
+	if a.guard, err = trust.NewGuard(cfg.Trust, cfg.Subnet, keys); err != nil {
+		return nil, err
+	}
+	if a.limiter, err = limiter.New(cfg.Limiter); err != nil {
+		return nil, err
+	}
+	if a.work, err = limiter.NewWork(cfg.Limiter.Work); err != nil {
+		return nil, err
+	}
+	if a.sessions, err = rmpp.New[way](cfg.RMPP); err != nil {
+		return nil, fmt.Errorf("subnet administration: %w", err)
+	}
+	cfg.Groups.Prefix, cfg.Groups.Guard, cfg.Groups.Limits, cfg.Groups.Trust = cfg.Subnet, a.guard, a.limits, cfg.Trust
+	a.groups = group.New(cfg.Groups)
+	return a, nil
+}
+
+// Stats gives what became of packets so far.
+func (a *Agent) Stats() Stats {
+	s := a.stats
+	s.RMPP = a.sessions.Stats()
+	return s
+}
+
+// Next is when Expire has something to do; zero: never.
+func (a *Agent) Next() time.Time { return a.sessions.Next() }
+
+// Expire does what is due.
+func (a *Agent) Expire(now time.Time, out *Output) {
+	a.out = out
+	a.sessions.Expire(now, a)
+	a.stop()
+}
+
+// Sight is what an Agent answers from. It is immutable.
+type Sight struct {
+	book    *book.Book
+	nodes   *limiter.Nodes
+	serving bool // the view is that of a master that was settled once
+}
+
+// Sight makes one of a view. prev, which may be nil, is the one before. It may be called
+// while the agent answers, by one goroutine at a time.
+func (a *Agent) Sight(prev *Sight, v *sm.View) *Sight {
+	if prev == nil {
+		prev = &Sight{book: book.Empty(a.cfg.Rules)}
+	}
+	s := &Sight{book: prev.book, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled)}
+	if s.serving {
+		s.book = book.New(prev.book, v)
+		s.nodes = a.number(s.book)
+	}
+	return s
+}
+
+// number says whose LIDs are whose. A tenant beyond those that there may be shares with
+// the fabric itself.
+func (a *Agent) number(b *book.Book) *limiter.Nodes {
+	n := &limiter.Nodes{}
+	for e := range b.All() {
+		var t limiter.Tenant
+		if a.cfg.Tenant != nil {
+			t = a.cfg.Tenant(e)
+		}
+		if n.Add(e.LID, e.LMC, t) != nil {
+			_ = n.Add(e.LID, e.LMC, 0)
+		}
+	}
+	return n
+}
+
+// Look answers from another sight from now on.
+func (a *Agent) Look(_ time.Time, s *Sight, out *Output) {
+	a.out = out
+	began := s.serving && !a.serving
+	a.book, a.serving = s.book, s.serving
+	if !s.serving {
+		return
+	}
+	a.limiter.SetNodes(s.nodes)
+	f := registry.Of(s.book)
+	e := a.groups.Follow(f)
+	if began {
+		// The Subnet Manager is told all groups that there are, in place of what changed.
+		fixed := a.groups.SetFixed(a.cfg.Fixed)
+		a.grouped(&e)
+		a.grouped(&fixed)
+		a.out.Tell = append(a.out.Tell[:0], a.groups.Input())
+		return
+	}
+	a.grouped(&e)
+}
+
+// Take takes a packet of class 0x03 that came.
+func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
+	a.out = out
+	a.stats.Packets++
+	m := &p.MAD
+	if p.Undelivered {
+		return
+	}
+	if a.limiter.Admit(now, limiter.Packet{LID: p.LID, Class: m.Class(), Method: m.Method(), Length: len(m)}) != limiter.Pass {
+		a.stats.Limited++
+		return
+	}
+	if !a.serving {
+		a.stats.Unserved++
+		return
+	}
+	from := trust.Source{Port: a.book.ByLID(p.LID)}
+	from.Router = from.Port != nil && from.Port.Type == ib.NodeRouter
+	// An ACK, STOP or ABORT, and an answer, belong to something that was begun and is
+	// judged by it.
+	if t := m.RMPPType(); m.IsResponse() || m.RMPPFlags().Has(mad.RMPPActive) && t != mad.RMPPData {
+		a.continues(now, p, from)
+		return
+	}
+	packet := trust.Packet{MAD: m, LID: p.LID, QP: p.QP}
+	if p.GRH.Present {
+		packet.SGID = p.GRH.GID
+	}
+	asker, verdict := a.guard.Check(now, &packet, from)
+	if verdict != trust.OK {
+		a.refuse(now, &asker, m, verdict)
+		return
+	}
+	if !m.RMPPFlags().Has(mad.RMPPActive) {
+		a.ask(now, p, &asker, m, m.SAData())
+		return
+	}
+	if what, msg := a.sessions.Take(now, m, a.party(p, from.Port), a); what == rmpp.Whole {
+		a.ask(now, p, &asker, msg.Head, msg.Data)
+	}
+}
+
+// continues takes a packet that is part of something that was begun.
+func (a *Agent) continues(now time.Time, p *transport.Packet, from trust.Source) {
+	if from.Port == nil {
+		return
+	}
+	a.sessions.Take(now, &p.MAD, a.party(p, from.Port), a)
+	a.stop()
+}
+
+func (a *Agent) party(p *transport.Packet, e *book.EndPort) rmpp.Party[way] {
+	return rmpp.Party[way]{LID: p.LID, QP: p.QP, Port: e.LID, Back: wayOf(p)}
+}
+
+// refuse drops a request, and tells of it.
+func (a *Agent) refuse(_ time.Time, _ *book.Asker, _ *mad.MAD, v trust.Verdict) {
+	a.stats.Refused[v]++
+}
+
+// reply answers with one MAD and gives its data, to be filled.
+func (a *Agent) reply(p *transport.Packet, request *mad.MAD, s mad.Status) *mad.MAD {
+	a.stats.Answers++
+	to := slot(&a.out.Send)
+	w := wayOf(p)
+	w.address(to)
+	answer(&to.MAD, request, s)
+	return &to.MAD
+}
+
+// Send implements rmpp.Sink.
+func (a *Agent) Send(w way, m *mad.MAD) {
+	p := slot(&a.out.Send)
+	w.address(p)
+	p.MAD = *m
+}
+
+// Ended implements rmpp.Sink.
+func (a *Agent) Ended(e rmpp.End) {
+	if t, ok := e.Source.(*table); ok {
+		a.release(t)
+	}
+}
+
+// Restore takes what was registered before a restart.
+func (a *Agent) Restore(_ time.Time, facts []sm.Fact, out *Output) {
+	a.out = out
+	e := a.groups.Restore(facts)
+	a.grouped(&e)
+}
+
+// Hold has requests that would register something told to come back later, while what was
+// registered before is not durable yet.
+func (a *Agent) Hold(on bool) { a.held = on }

@@ -1,0 +1,223 @@
+package sa
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/rmpp"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/record"
+	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/transport"
+)
+
+// rows makes the records of an answer.
+type rows interface {
+	// Step writes the next record in at most so many steps. Without one, done says
+	// that there is none left.
+	Step(dst []byte, most int) (n int, done bool)
+}
+
+// stride is how many steps are taken before others have their turn.
+const stride = 4096
+
+// ask answers a request that may be asked. data is what it carries, of all its segments.
+func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, data []byte) {
+	switch attr := m.Attr(); {
+	case attr == mad.AttrClassPortInfo && m.Method() == mad.MethodGet:
+		a.describe(a.reply(p, m, mad.StatusOK))
+	case attr == mad.AttrMCMemberRecord:
+		a.askGroups(now, p, who, m)
+	case record.Answers(attr):
+		q := record.QueryOf(m)
+		c, status := record.Find(a.book, who, &q)
+		a.give(now, p, who, m, &c, status)
+	default:
+		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
+	}
+}
+
+// respTime is the longest time from a question to its answer: 0.27 s.
+const respTime ib.ExpTime = 16
+
+// describe answers for ClassPortInfo.
+func (a *Agent) describe(to *mad.MAD) {
+	i := record.ClassPortInfo(record.Capabilities{Multicast: true, RespTimeValue: respTime})
+	if mad.Encode(to.SAData(), &i) != nil {
+		to.SetStatus(mad.StatusNoResources)
+	}
+	to.SetAttributeOffset(mad.AttributeOffset(mad.AttrClassPortInfo))
+}
+
+// askGroups answers a request about an MCMemberRecord.
+func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	switch m.Method() {
+	case mad.MethodSet, mad.MethodDelete:
+		a.member(now, p, who, m)
+	case mad.MethodGet, mad.MethodGetTable:
+		var rec mad.MCMemberRecord
+		if mad.Decode(m.SAData(), &rec) != nil {
+			a.reply(p, m, mad.StatusInvalidRequest)
+			return
+		}
+		q := a.groups.Now().Query(*who, a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
+		a.give(now, p, who, m, &all{&q}, mad.StatusOK)
+	default:
+		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
+	}
+}
+
+// all makes rows of a cursor that never looks at much for one record.
+type all struct{ registry.Cursor }
+
+// Step implements rows.
+func (r *all) Step(dst []byte, _ int) (int, bool) {
+	n, ok := r.Next(dst)
+	return n, !ok
+}
+
+// give answers a Get or GetTable.
+func (a *Agent) give(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows, status mad.Status) {
+	switch {
+	case status != mad.StatusOK:
+		a.reply(p, m, status)
+	case m.Method() == mad.MethodGet:
+		a.one(now, p, who, m, r)
+	default:
+		a.table(now, p, who, m, r)
+	}
+}
+
+// budget is what a question may cost, and whether it may be asked at all.
+func (a *Agent) budget(now time.Time, who *book.Asker) (limiter.Budget, bool) {
+	if who.Trusted {
+		return a.work.Trusted(), true
+	}
+	b, ok := a.work.Begin(now, a.book.ByLID(who.LID).LID)
+	if !ok {
+		a.stats.Costly++
+	}
+	return b, ok
+}
+
+func (a *Agent) spent(now time.Time, who *book.Asker, b limiter.Budget) {
+	if !who.Trusted {
+		a.work.End(now, a.book.ByLID(who.LID).LID, b)
+	}
+}
+
+// one answers a Get, which wants exactly one record.
+func (a *Agent) one(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows) {
+	b, ok := a.budget(now, who)
+	if !ok {
+		return
+	}
+	defer a.spent(now, who, b)
+	var first, other [rmpp.MaxRecord]byte
+	found := 0
+	for into := first[:]; found < 2; {
+		if !b.Spend(stride) {
+			a.stats.Costly++
+			return
+		}
+		n, done := r.Step(into, stride)
+		if n > 0 {
+			found, into = found+1, other[:]
+		}
+		if done {
+			break
+		}
+	}
+	switch found {
+	case 0:
+		a.reply(p, m, mad.StatusNoRecords)
+	case 1:
+		to := a.reply(p, m, mad.StatusOK)
+		to.SetAttributeOffset(mad.AttributeOffset(m.Attr()))
+		copy(to.SAData(), first[:mad.RecordSize(m.Attr())])
+	default:
+		a.reply(p, m, mad.StatusTooManyRecords)
+	}
+}
+
+// table answers with as many records as there are.
+func (a *Agent) table(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows) {
+	from := a.book.ByLID(p.LID)
+	if a.sessions.Repeat(rmpp.AnswerKey(m, p.LID, p.QP), a) {
+		return
+	}
+	b, ok := a.budget(now, who)
+	if !ok {
+		return
+	}
+	attr := m.Attr()
+	if attr == mad.AttrMultiPathRecord {
+		attr = mad.AttrPathRecord // what a GetMulti is answered with
+	}
+	var head mad.MAD
+	answer(&head, m, mad.StatusOK)
+	head.SetAttr(attr)
+	head.SetAttributeOffset(mad.AttributeOffset(attr))
+	t := a.tableOf(rmpp.AnswerKey(m, p.LID, p.QP), r, b, mad.RecordSize(attr))
+	a.stats.Tables++
+	if err := a.sessions.Send(now, a.party(p, from), &head, t, rmpp.Unknown, a); err != nil {
+		a.release(t)
+	}
+	a.stop()
+}
+
+// table is an answer on its way.
+type table struct {
+	rmpp.Records
+	agent  *Agent
+	key    rmpp.Key
+	rows   rows
+	budget limiter.Budget
+}
+
+// tableOf gives one, of those that were used before if there are any.
+func (a *Agent) tableOf(key rmpp.Key, r rows, b limiter.Budget, size int) *table {
+	var t *table
+	if n := len(a.idle); n > 0 {
+		t, a.idle = a.idle[n-1], a.idle[:n-1]
+	} else {
+		t = &table{agent: a}
+	}
+	t.key, t.rows, t.budget = key, r, b
+	t.Reset(t, size)
+	return t
+}
+
+// release takes a table back.
+func (a *Agent) release(t *table) {
+	t.rows = nil
+	a.idle = append(a.idle, t)
+}
+
+// stop ends answers that cost too much. Half a table would pass for a whole one.
+func (a *Agent) stop() {
+	for _, k := range a.costly {
+		a.stats.Costly++
+		a.sessions.Cancel(k, a)
+	}
+	a.costly = a.costly[:0]
+}
+
+// Make implements rmpp.Maker.
+func (t *table) Make(rec []byte) rmpp.Made {
+	if !t.budget.Spend(1) {
+		t.agent.costly = append(t.agent.costly, t.key)
+		return rmpp.MadePause
+	}
+	n, done := t.rows.Step(rec, stride)
+	switch {
+	case n > 0:
+		return rmpp.MadeOne
+	case done:
+		return rmpp.MadeNothing
+	default:
+		return rmpp.MadePause
+	}
+}

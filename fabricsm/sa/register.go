@@ -1,0 +1,72 @@
+package sa
+
+import (
+	"time"
+
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/transport"
+)
+
+// later reports that nothing can be registered now, and says so.
+func (a *Agent) later(p *transport.Packet, m *mad.MAD) bool {
+	if a.held {
+		a.reply(p, m, mad.StatusBusy)
+	}
+	return a.held
+}
+
+// member answers a Set or Delete of an MCMemberRecord.
+func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	if a.later(p, m) {
+		return
+	}
+	var rec mad.MCMemberRecord
+	if mad.Decode(m.SAData(), &rec) != nil {
+		a.reply(p, m, mad.StatusInvalidRequest)
+		return
+	}
+	var ans group.Answer
+	if m.Method() == mad.MethodSet {
+		ans = a.groups.Set(*who, &rec, m.ComponentMask())
+	} else {
+		ans = a.groups.Delete(*who, &rec, m.ComponentMask())
+	}
+	if ans.Verdict != trust.OK {
+		a.refuse(now, who, m, ans.Verdict)
+	}
+	a.grouped(&ans.Effects)
+	if ans.Verdict == trust.OK {
+		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrMCMemberRecord), func(b []byte) error { return mad.Encode(b, &ans.Record) })
+	}
+}
+
+// confirm answers a request to register something when what it led to is durable.
+func (a *Agent) confirm(p *transport.Packet, m *mad.MAD, s mad.Status, size int, encode func([]byte) error) {
+	a.stats.Answers++
+	to := slot(&a.out.Held)
+	w := wayOf(p)
+	w.address(to)
+	answer(&to.MAD, m, s)
+	if s == mad.StatusOK {
+		to.MAD.SetAttributeOffset(uint16(size / 8))
+		if encode(to.MAD.SAData()) != nil {
+			to.MAD.SetStatus(mad.StatusNoResources)
+		}
+	} else {
+		copy(to.MAD.SAData(), m.SAData())
+	}
+}
+
+// grouped does what follows from a change of groups.
+func (a *Agent) grouped(e *group.Effects) {
+	a.out.Save = append(a.out.Save, e.Save...)
+	if e.Groups != nil {
+		a.out.Tell = append(a.out.Tell, e.Groups)
+	}
+	for i := range e.Events {
+		a.out.Events = append(a.out.Events, &GroupEvent{Event: e.Events[i]})
+	}
+}
