@@ -65,7 +65,12 @@ type Book struct {
 	turn   int        // the how manieth of its maker
 	after  identity   // of the one before
 	shaken []*EndPort // those that differ from it, as they were and as they are
+
+	routers []*EndPort
 }
+
+// Routers gives the end ports of routers by LID. It must not be written to.
+func (b *Book) Routers() []*EndPort { return b.routers }
 
 // ByLID gives the end port with a LID, one of its LMC included; nil: none has it.
 func (b *Book) ByLID(lid ib.LID) *EndPort {
@@ -129,9 +134,9 @@ func (b *Book) From(lid ib.LID) *EndPort {
 // P_Keys.
 func (e *EndPort) Holds(k ib.PKey) (ib.PKey, bool) {
 	switch {
-	case !e.match(k.Full()):
+	case !e.Matches(k.Full()):
 		return 0, false
-	case e.match(k.Limited()):
+	case e.Matches(k.Limited()):
 		return k.Full(), true
 	default:
 		return k.Limited(), true

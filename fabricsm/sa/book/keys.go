@@ -49,8 +49,8 @@ func (s *keySet) match(k ib.PKey) bool {
 	return w[base>>6&7]&(1<<(base&63)) != 0
 }
 
-// match reports whether an end port has a P_Key that can talk with k.
-func (e *EndPort) match(k ib.PKey) bool {
+// Matches reports whether an end port has a P_Key that can talk with k.
+func (e *EndPort) Matches(k ib.PKey) bool {
 	if e.keys != nil {
 		return e.keys.match(k)
 	}
@@ -61,7 +61,7 @@ func (e *EndPort) match(k ib.PKey) bool {
 // of one partition, and not both limited members.
 func Common(x, y *EndPort) (ib.PKey, bool) {
 	for _, k := range x.PKeys {
-		if y.match(k) {
+		if y.Matches(k) {
 			return k, true
 		}
 	}
@@ -74,7 +74,7 @@ func Common(x, y *EndPort) (ib.PKey, bool) {
 func Sees(x, y *EndPort, decoy bool) bool {
 	sees := x.Port == y.Port
 	for _, k := range x.PKeys {
-		if sees = y.match(k) || sees; sees && !decoy {
+		if sees = y.Matches(k) || sees; sees && !decoy {
 			break
 		}
 	}

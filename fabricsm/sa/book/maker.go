@@ -1,6 +1,7 @@
 package book
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -81,6 +82,10 @@ func (m *maker) book(v *sm.View) *Book {
 	}
 	b := &Book{View: v, maker: m, turn: old.turn + 1, after: old.id(), shaken: slices.Clone(m.shaken)}
 	b.lids, b.ports, b.guids = m.lids.Snapshot(), m.ports.Snapshot(), m.guids.snapshot()
+	b.routers = old.routers
+	if slices.ContainsFunc(m.shaken, (*EndPort).isRouter) {
+		b.routers = b.findRouters(old.routers, m.shaken)
+	}
 	b.Routes = old.Routes.after(b, was, links, m.shaken)
 	m.last = b
 	return b
@@ -364,4 +369,18 @@ func first[K comparable](twins map[K][]*EndPort, k K, all []*EndPort, before fun
 	}
 	without(twins, k, best)
 	return best
+}
+
+func (e *EndPort) isRouter() bool { return e.Type == ib.NodeRouter }
+
+// findRouters gives the routers among those that were and those that changed.
+func (b *Book) findRouters(were, shaken []*EndPort) []*EndPort {
+	var now []*EndPort
+	for _, e := range slices.Concat(were, shaken) {
+		if e.isRouter() && b.EndPort(e.Port) == e && !slices.Contains(now, e) {
+			now = append(now, e)
+		}
+	}
+	slices.SortFunc(now, func(a, b *EndPort) int { return cmp.Or(cmp.Compare(a.LID, b.LID), cmp.Compare(a.Port, b.Port)) })
+	return now
 }

@@ -22,6 +22,7 @@ type Routes struct {
 	MinMTU, MaxMTU   ib.MTU
 
 	tables *route.Tables
+	lane   laneRule
 	peers  []topo.PortID // of the tables
 	rates  [32]int32     // how many links, counted from both ends, by rate
 	mtus   [8]int32      // the same by MTU
@@ -41,11 +42,41 @@ func (r *Routes) Joined(a, b topo.NodeID) bool {
 	return a == b || int(a) < len(r.island) && int(b) < len(r.island) && r.island[a] == r.island[b]
 }
 
+// laneRule says who has a say about service levels.
+type laneRule uint8
+
+const (
+	anyLane    laneRule = iota // nobody: all are alike, but for quality of service
+	levelZero                  // multicast has a lane of its own, and all else is on 0
+	levelByWay                 // the routing engine
+)
+
+func laneRuleOf(v *sm.View) laneRule {
+	switch {
+	case v.Tables.Layers() > 1:
+		return levelByWay
+	case v.Multicast != nil && v.Multicast.SL != 0:
+		return levelZero
+	default:
+		return anyLane
+	}
+}
+
+// SL gives the service level that packets from one LID to another must have; free
+// says that the routes leave it open.
+func (r *Routes) SL(from, to ib.LID) (sl ib.SL, free bool) {
+	if r.lane == levelByWay {
+		return r.tables.SL(from, to), false
+	}
+	return 0, r.lane == anyLane
+}
+
 // after gives what holds in the book b. links are the ports that may have changed,
 // ends the end ports that did.
 func (r *Routes) after(b *Book, was *sm.View, links []topo.PortID, ends []*EndPort) Routes {
 	next := *r
 	f := b.View.Fabric
+	next.lane = laneRuleOf(b.View)
 	next.tables, next.peers = b.View.Tables, b.View.Tables.Peers()
 	if was == nil || next.tables != r.tables && !slices.Equal(next.peers, r.peers) {
 		next.count(f)

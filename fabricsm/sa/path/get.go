@@ -1,0 +1,146 @@
+package path
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+)
+
+// RecordSize is the length of a PathRecord in a table, in bytes.
+const RecordSize = 64
+
+const (
+	// mostPairs is how many pairs of LIDs a Get tries before it gives up, where LMC
+	// gives ports many.
+	mostPairs = 512
+	// mostSteps is how far a Get looks that leaves an end open.
+	mostSteps = 1 << 17
+)
+
+// Get answers a Get of a PathRecord: with StatusOK the record is in the place of the
+// question. It does not allocate if both ends are given.
+//
+//   - StatusInsufficientComponents: half a ServiceID.
+//   - StatusInvalidRequest: a value that is none, GID and LID of an end contradict.
+//   - StatusInvalidGID: a GID of a subnet to which no way is known, or, for who is
+//     trusted, one that nobody has.
+//   - StatusNoRecords: there is no path, or none that the asker may know of.
+//   - StatusTooManyRecords: an end is left open, and there is more than one.
+//   - StatusDenied: both ends are left open, see Config.FullWorld.
+func (e *Engine) Get(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD) (status mad.Status, steps int) {
+	var q query
+	q.begin(e, b, a)
+	q.mask = m.ComponentMask()
+	if mad.Decode(m.SAData(), &q.rec) != nil {
+		return mad.StatusInvalidRequest, 0
+	}
+	status = q.get(groups, m.SAData())
+	return status, q.steps
+}
+
+// get answers a question for one path.
+func (q *query) get(groups Groups, dst []byte) mad.Status {
+	if s := q.valid(); s != mad.StatusOK {
+		return s
+	}
+	var out mad.PathRecord
+	if q.toGroup() {
+		if !q.group(groups, &out) {
+			return mad.StatusNoRecords
+		}
+		return encode(dst, &out)
+	}
+	src, dest, status := q.sides()
+	switch {
+	case status != mad.StatusOK:
+		return status
+	case src.port == nil || dest.port == nil:
+		return q.getOpen(&src, &dest, dst)
+	}
+	p := pairsOf(&src, &dest)
+	for range mostPairs {
+		slid, dlid, ok := p.next()
+		if !ok {
+			break
+		}
+		if q.path(&src, &dest, slid, dlid, &out) {
+			out.Preference = p.preference()
+			return encode(dst, &out)
+		}
+	}
+	return mad.StatusNoRecords
+}
+
+func encode(dst []byte, r *mad.PathRecord) mad.Status {
+	if mad.Encode(dst, r) != nil {
+		return mad.StatusInvalidRequest
+	}
+	return mad.StatusOK
+}
+
+// getOpen answers a question for one path of which an end is left open.
+func (q *query) getOpen(src, dest *end, dst []byte) mad.Status {
+	c := Cursor{q: *q, src: sideOf(src), dst: sideOf(dest), want: 1, each: 1}
+	if s := c.open(); s != mad.StatusOK {
+		return s
+	}
+	var first, more [RecordSize]byte
+	_, done := c.Step(first[:], mostSteps)
+	if c.rows == 1 {
+		_, done = c.Step(more[:], mostSteps)
+	}
+	q.steps = c.Steps()
+	switch {
+	case c.rows > 1:
+		return mad.StatusTooManyRecords
+	case !done:
+		return mad.StatusNoResources
+	case c.rows == 0:
+		return mad.StatusNoRecords
+	}
+	copy(dst, first[:])
+	return mad.StatusOK
+}
+
+// pairs visits the pairs of LIDs of two ends: first those that are as far from the
+// first LID of the one as of the other, which share nothing, then the others.
+type pairs struct {
+	slid, dlid ib.LID // the first ones
+	n, m       int    // how many
+	i, j       int    // the last pair
+	begun      bool   // there is one
+	rest       bool   // it is of the second kind
+}
+
+func pairsOf(s, d *end) pairs { return pairs{slid: s.lid, dlid: d.lid, n: s.lids, m: d.lids} }
+
+func (p *pairs) next() (slid, dlid ib.LID, ok bool) {
+	if !p.rest {
+		if p.begun {
+			p.i, p.j = p.i+1, p.j+1
+		}
+		if p.begun = true; p.i < p.n && p.j < p.m {
+			return p.slid + ib.LID(p.i), p.dlid + ib.LID(p.j), true
+		}
+		p.rest, p.i, p.j = true, 0, 0
+	}
+	for {
+		if p.j++; p.j >= p.m {
+			p.i, p.j = p.i+1, 0
+		}
+		switch {
+		case p.i >= p.n:
+			return 0, 0, false
+		case p.i != p.j:
+			return p.slid + ib.LID(p.i), p.dlid + ib.LID(p.j), true
+		}
+	}
+}
+
+// preference is that of the last pair.
+func (p *pairs) preference() uint8 {
+	if p.rest {
+		return 2
+	}
+	return 0
+}

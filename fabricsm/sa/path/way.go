@@ -1,0 +1,101 @@
+package path
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/topo"
+)
+
+// way is what a route carries. The zero way is none.
+type way struct {
+	mtu  ib.MTU
+	rate ib.Rate
+}
+
+// and gives what two ways both carry.
+func (w way) and(o way) way {
+	w.mtu = min(w.mtu, o.mtu)
+	if o.rate.Compare(w.rate) < 0 {
+		w.rate = o.rate
+	}
+	return w
+}
+
+// ways gives the route from one end port to another by LID, and that back, which may
+// be none. False: there is no route there.
+func (q *query) ways(x, y *book.EndPort, slid, dlid ib.LID) (there, back way, ok bool) {
+	if x == y {
+		w := way{x.MTU, x.Rate}
+		return w, w, true
+	}
+	if w, ok := q.known(x, y, slid, dlid); ok {
+		return w, w, w.mtu != 0
+	}
+	there = q.walk(x, y, dlid)
+	return there, q.walk(y, x, slid), there.mtu != 0
+}
+
+// known gives the route between two end ports in both directions if it can be told
+// without following it. In known and out of reach are one: no way.
+func (q *query) known(x, y *book.EndPort, slid, dlid ib.LID) (way, bool) {
+	r := &q.b.Routes
+	if !r.Sound || x.Home == topo.None || !r.Reaches(dlid) || !r.Reaches(slid) {
+		return way{}, false
+	}
+	w := way{x.LinkMTU, x.LinkRate}.and(way{y.LinkMTU, y.LinkRate})
+	if x.Home == y.Home {
+		return w, true
+	}
+	if !r.Joined(x.Home, y.Home) {
+		return way{}, true
+	}
+	// The route carries between what the worst link and what the best does.
+	low, high := w.and(way{r.MinMTU, r.MinRate}), w.and(way{r.MaxMTU, r.MaxRate})
+	return low, low == high
+}
+
+// walk follows the forwarding tables from an end port to a LID of another. It gives
+// up when it has followed more links than there are switches.
+func (q *query) walk(x, y *book.EndPort, dlid ib.LID) way {
+	f, t := q.b.View.Fabric, q.b.View.Tables
+	w := way{x.LinkMTU, x.LinkRate}
+	if x.Home == topo.None {
+		q.steps++
+		if f.LinkUp(x.Port) != y.Port {
+			return way{}
+		}
+		return w.and(way{y.LinkMTU, y.LinkRate})
+	}
+	at := x.Home
+	for range len(f.Switches()) {
+		q.steps++
+		lft := t.LFT(at)
+		if int(dlid) >= len(lft) || !t.Has(at, f.Node(at).GUID) {
+			return way{}
+		}
+		out := lft[dlid]
+		if out == 0 {
+			if y.Port != f.PortOf(at, 0) {
+				return way{}
+			}
+			return w.and(way{y.LinkMTU, y.LinkRate})
+		}
+		p := f.PortOf(at, out)
+		if p == topo.None {
+			return way{}
+		}
+		peer := f.LinkUp(p)
+		if peer == topo.None {
+			return way{}
+		}
+		mtu, rate := book.LinkOf(f, p)
+		w = w.and(way{mtu, rate})
+		if peer == y.Port {
+			return w
+		}
+		if at = f.Port(peer).Node; f.Node(at).Type != ib.NodeSwitch {
+			return way{}
+		}
+	}
+	return way{}
+}
