@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 )
 
 var key = ib.NewSAKey(0x1122334455667788)
@@ -57,6 +58,9 @@ func checkTable(t testing.TB, x *Table[int]) {
 			t.Fatal("a transaction is at the wrong place")
 		}
 		if !at.sending {
+			if n := cap(s.recv.buf); n > maxIdleBuffer && n > segments(s.recv.max)*mad.SADataSize || len(s.recv.buf) > segments(s.recv.max)*mad.SADataSize {
+				t.Fatalf("holds %d bytes of a message of at most %d", n, s.recv.max)
+			}
 			continue
 		}
 		sending++

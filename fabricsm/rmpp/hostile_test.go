@@ -13,9 +13,9 @@ import (
 // endless is a source without an end, which counts what it is asked for.
 type endless struct{ made int }
 
-func (e *endless) Fill(seg []byte) (int, bool) {
+func (e *endless) Fill(seg []byte) (int, Then) {
 	e.made += len(seg)
-	return len(seg), true
+	return len(seg), ThenMore
 }
 
 // TestHostilePeers has peers that do what they should not. What each makes us make,

@@ -103,13 +103,16 @@ type lazy struct {
 	rest []byte
 }
 
-func (l *lazy) Fill(seg []byte) (int, bool) {
+func (l *lazy) Fill(seg []byte) (int, Then) {
 	if l.rng.IntN(4) == 0 {
 		seg = seg[:l.rng.IntN(len(seg))]
 	}
 	n := copy(seg, l.rest)
 	l.rest = l.rest[n:]
-	return n, n > 0 || len(l.rest) > 0
+	if n == 0 && len(l.rest) == 0 {
+		return 0, ThenEnd
+	}
+	return n, ThenMore
 }
 
 // flight is a packet under way.
@@ -185,6 +188,8 @@ func (w *wire) run() {
 		}
 		w.carry(&w.toUser, true)
 		w.carry(&w.toServer, false)
+		checkTable(w.t, w.client)
+		checkTable(w.t, w.server)
 		next := -1
 		for i, f := range w.flights {
 			if next < 0 || f.at.Before(w.flights[next].at) || f.at.Equal(w.flights[next].at) && f.order < w.flights[next].order {

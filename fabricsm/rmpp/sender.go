@@ -46,6 +46,7 @@ type sender struct {
 	closed bool // the peer granted no more for long
 	paused bool // the source wants to be asked later
 	broken bool // the source did not keep to the total
+	gaveUp bool // the source will make no more
 }
 
 // start begins a message. The window is that which the peer granted ahead: 1, or
@@ -56,7 +57,7 @@ func (s *sender) start(head *mad.MAD, src Source, total int, window, cap uint32)
 	s.held = s.small[:]
 	s.made, s.part, s.last, s.lastLen, s.first = 0, 0, 0, 0, 0
 	s.acked, s.window, s.next, s.sent, s.asked = 0, max(window, 1), 1, 0, 0
-	s.closed, s.paused, s.broken = false, false, false
+	s.closed, s.paused, s.broken, s.gaveUp = false, false, false, false
 }
 
 // limit is the highest segment that may be sent: the peer's window, and ours.
@@ -103,7 +104,7 @@ func (s *sender) done() bool { return s.last != 0 && s.acked == s.last }
 // the last is known.
 func (s *sender) ready(n uint32) bool {
 	for s.last == 0 && (s.made < n || s.made == n && s.part == 0) {
-		if s.paused || s.broken {
+		if s.paused || s.broken || s.gaveUp {
 			return false
 		}
 		s.pull()
@@ -114,7 +115,7 @@ func (s *sender) ready(n uint32) bool {
 // pull has the source make more of the next segment.
 func (s *sender) pull() {
 	rest := s.at(s.made + 1)[s.part:]
-	n, more := s.src.Fill(rest)
+	n, then := s.src.Fill(rest)
 	n = max(0, min(n, len(rest)))
 	s.part += n
 	full := s.part == mad.SADataSize
@@ -122,7 +123,12 @@ func (s *sender) pull() {
 		s.made++
 		s.part = 0
 	}
-	if more {
+	switch then {
+	case ThenEnd:
+	case ThenGiveUp:
+		s.gaveUp = true
+		return
+	default:
 		s.paused = n < len(rest)
 		s.broken = s.made == math.MaxUint32-1 || s.total != Unknown && s.length() > uint64(s.total)
 		return
@@ -146,7 +152,7 @@ func (s *sender) length() uint64 { return uint64(s.made)*mad.SADataSize + uint64
 // paused it is not asked for more.
 func (s *sender) emit(m *mad.MAD) bool {
 	switch {
-	case s.over() || s.broken:
+	case s.over() || s.broken || s.gaveUp:
 		return false
 	case s.next > s.limit():
 		if !s.asking() {

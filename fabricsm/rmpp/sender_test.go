@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 )
 
@@ -134,14 +135,14 @@ func TestRepeatedSegmentIsSame(t *testing.T) {
 // stepped is a source of zeros that makes what each step says, then pauses; -1 ends.
 type stepped struct{ steps []int }
 
-func (s *stepped) Fill(seg []byte) (int, bool) {
+func (s *stepped) Fill(seg []byte) (int, Then) {
 	if len(s.steps) == 0 || s.steps[0] < 0 {
-		return 0, false
+		return 0, ThenEnd
 	}
 	n := min(s.steps[0], len(seg))
 	s.steps = s.steps[1:]
 	clear(seg[:n])
-	return n, true
+	return n, ThenMore
 }
 
 // TestPause has a source that makes little at a time: nothing is sent before it is
@@ -195,6 +196,100 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestTurns has two sources that pause: each has its turn before the other has two.
+func TestTurns(t *testing.T) {
+	table, s := newTable(t, Config{Step: 1}), &sink{}
+	for lid := range ib.LID(2) {
+		src := &stepped{steps: make([]int, 10)}
+		if err := table.Send(epoch, party(lid+1), head(5, mad.MethodGetTableResp), src, Unknown, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := epoch
+	left := func(lid ib.LID) int {
+		x := table.sessions[place{Key{5, lid, 1, mad.MethodGetTableResp}, true}]
+		if x == nil {
+			t.Fatal("it is over")
+		}
+		return len(x.send.src.(*stepped).steps)
+	}
+	for left(1)+left(2) > 2 {
+		if now.Before(table.Next()) {
+			now = table.Next()
+		}
+		table.Expire(now, s)
+		if d := left(1) - left(2); d < -1 || d > 1 {
+			t.Fatalf("the first has %d steps left, the other %d", left(1), left(2))
+		}
+	}
+}
+
+// giving gives up after some segments.
+type giving struct{ left int }
+
+func (g *giving) Fill(seg []byte) (int, Then) {
+	if g.left == 0 {
+		return 0, ThenGiveUp
+	}
+	g.left--
+	return len(seg), ThenMore
+}
+
+// TestGiveUp has a source that gives up, before and after anything was sent. What was
+// sent never looks like the end of a message.
+func TestGiveUp(t *testing.T) {
+	for left := range 8 {
+		table, s := newTable(t, Config{}), &sink{}
+		if err := table.Send(epoch, party(7), head(5, mad.MethodGetTableResp), &giving{left}, Unknown, s); err != nil {
+			t.Fatal(err)
+		}
+		sent := s.take()
+		if len(s.ended) == 0 {
+			table.Take(epoch, control(&sent[0], mad.RMPPAck, 0, 1, 65), party(7), s)
+			sent = append(sent, s.take()...)
+		}
+		want := max(0, left-1)
+		if len(s.ended) != 1 || s.ended[0].Cause != Stopped || s.ended[0].Status != mad.RMPPResX || int(s.ended[0].Sent) != want {
+			t.Fatalf("%d made: ended %+v", left, s.ended)
+		}
+		if want == 0 {
+			if len(sent) != 0 {
+				t.Errorf("%d made: sent %v", left, headers(sent))
+			}
+			continue
+		}
+		stop := &sent[len(sent)-1]
+		if len(sent) != want+1 || stop.RMPPType() != mad.RMPPStop || stop.RMPPStatus() != mad.RMPPResX || stop.Method() != mad.MethodGetTableResp {
+			t.Errorf("%d made: sent %v", left, headers(sent))
+		}
+		for i := range sent[:want] {
+			if sent[i].RMPPFlags().Has(mad.RMPPLast) {
+				t.Errorf("%d made: segment %d is the last", left, i+1)
+			}
+		}
+	}
+	var r Records
+	r.Reset(&limited{3}, 90)
+	var seg [mad.SADataSize]byte
+	if n, then := r.Fill(seg[:]); n != 200 || then != ThenMore {
+		t.Errorf("%d bytes, then %d", n, then)
+	}
+	if n, then := r.Fill(seg[:]); n != 70 || then != ThenGiveUp {
+		t.Errorf("%d bytes, then %d", n, then)
+	}
+}
+
+// limited makes a few records, then gives up.
+type limited struct{ left int }
+
+func (l *limited) Make([]byte) Made {
+	if l.left == 0 {
+		return MadeGiveUp
+	}
+	l.left--
+	return MadeOne
+}
+
 // TestNoOldBytes sends a short segment from a place where a longer one was: what is
 // behind its data is 0, not what another was told.
 func TestNoOldBytes(t *testing.T) {
@@ -228,10 +323,10 @@ func TestRecords(t *testing.T) {
 			var r Records
 			r.Reset(m, size)
 			var got []byte
-			for more := true; more; {
+			for then := ThenMore; then == ThenMore; {
 				seg := bytes.Repeat([]byte{0xEE}, mad.SADataSize)
 				var n int
-				n, more = r.Fill(seg[:1+m.rng.IntN(mad.SADataSize)])
+				n, then = r.Fill(seg[:1+m.rng.IntN(mad.SADataSize)])
 				got = append(got, seg[:n]...)
 			}
 			if !bytes.Equal(got, want) {
@@ -313,13 +408,13 @@ func ExampleRecords() {
 	r.Reset(&counter{rng: rand.New(rand.NewPCG(9, 9)), left: 3}, 80)
 	seg := make([]byte, mad.SADataSize)
 	for have := 0; ; {
-		n, more := r.Fill(seg[have:])
+		n, then := r.Fill(seg[have:])
 		have += n
-		if have == len(seg) || !more {
-			fmt.Println(have, more)
+		if have == len(seg) || then == ThenEnd {
+			fmt.Println(have, then == ThenMore)
 			have = 0
 		}
-		if !more {
+		if then == ThenEnd {
 			break
 		}
 	}

@@ -47,8 +47,16 @@ func (t *Table[A]) turn(now time.Time, s *session[A], sink Sink[A]) (work int) {
 	}
 	t.stats.Segments += uint64(work)
 	t.stats.Resent += uint64(work) - uint64(s.send.sent-sent)
-	if s.send.broken {
+	switch {
+	case s.send.broken:
 		t.abort(s, mad.RMPPUnspecified, sink)
+		return work
+	case s.send.gaveUp:
+		if s.send.sent > 0 {
+			t.stats.Stops++
+			t.tell(s, mad.RMPPStop, mad.RMPPResX, sink)
+		}
+		t.end(s, Stopped, mad.RMPPResX, sink)
 		return work
 	}
 	at := s.endAt
@@ -116,7 +124,7 @@ func (t *Table[A]) tell(s *session[A], y mad.RMPPType, why mad.RMPPStatus, sink 
 
 // end takes a transaction out of the table.
 func (t *Table[A]) end(s *session[A], c Cause, why mad.RMPPStatus, sink Sink[A]) {
-	e := End{Key: s.place.key, Sending: s.place.sending, Cause: c, Status: why, Source: s.send.src}
+	e := End{Key: s.place.key, Sending: s.place.sending, Cause: c, Status: why, Sent: s.send.sent, Source: s.send.src}
 	t.stats.end(e)
 	t.close(s)
 	sink.Ended(e)

@@ -3,15 +3,30 @@ package rmpp
 import "portcullis/fabricsm/mad"
 
 // Source makes the data of a message while it is sent. It is asked for a segment's
-// worth at a time, in order and once: what must be sent again is kept.
+// worth at a time, in order and once: what must be sent again is kept. It must not
+// call the Table.
 type Source interface {
-	// Fill writes the next bytes and says whether there may be more. It fills seg
-	// wholly, across the borders of records, unless the data ends or it wants a
-	// pause: with fewer bytes and more, the Table sends what it has, leaves the
-	// transaction due, and asks again when the owner calls Expire. So a source that
-	// looks at much and finds little bounds what one call costs.
-	Fill(seg []byte) (n int, more bool)
+	// Fill writes the next bytes and says what comes then. It fills seg wholly, across
+	// the borders of records, unless the data ends or it wants a pause: with fewer
+	// bytes and ThenMore, the Table sends what it has, leaves the transaction due, and
+	// asks again when the owner calls Expire. So a source that looks at much and finds
+	// little bounds what one call costs.
+	Fill(seg []byte) (n int, then Then)
 }
+
+// Then is what comes after bytes of a Source.
+type Then uint8
+
+const (
+	// ThenEnd says that there is nothing more.
+	ThenEnd Then = iota
+	// ThenMore says that there may be more.
+	ThenMore
+	// ThenGiveUp says that there is more, but that it will not be made, perhaps
+	// because it costs too much. The transaction is stopped, because half a message
+	// must not pass for a whole one.
+	ThenGiveUp
+)
 
 // Bytes is a Source of data that is in memory.
 type Bytes struct{ rest []byte }
@@ -20,10 +35,13 @@ type Bytes struct{ rest []byte }
 func NewBytes(b []byte) *Bytes { return &Bytes{rest: b} }
 
 // Fill implements Source.
-func (b *Bytes) Fill(seg []byte) (int, bool) {
+func (b *Bytes) Fill(seg []byte) (int, Then) {
 	n := copy(seg, b.rest)
 	b.rest = b.rest[n:]
-	return n, len(b.rest) > 0
+	if len(b.rest) > 0 {
+		return n, ThenMore
+	}
+	return n, ThenEnd
 }
 
 // MaxRecord is the length of the longest record that Records takes, in bytes.
@@ -39,6 +57,9 @@ const (
 	MadeOne
 	// MadePause says that there may be more, and that it is enough for now.
 	MadePause
+	// MadeGiveUp says that no more will be made although there is more: see
+	// ThenGiveUp.
+	MadeGiveUp
 )
 
 // Maker makes records one at a time.
@@ -65,7 +86,7 @@ func (r *Records) Reset(m Maker, size int) {
 }
 
 // Fill implements Source.
-func (r *Records) Fill(seg []byte) (n int, more bool) {
+func (r *Records) Fill(seg []byte) (n int, then Then) {
 	for n < len(seg) {
 		if len(r.part) > 0 {
 			c := copy(seg[n:], r.part)
@@ -81,9 +102,11 @@ func (r *Records) Fill(seg []byte) (n int, more bool) {
 		}
 		switch r.maker.Make(rec) {
 		case MadeNothing:
-			return n, false
+			return n, ThenEnd
 		case MadePause:
-			return n, true
+			return n, ThenMore
+		case MadeGiveUp:
+			return n, ThenGiveUp
 		case MadeOne:
 		}
 		if len(seg)-n >= r.size {
@@ -92,5 +115,5 @@ func (r *Records) Fill(seg []byte) (n int, more bool) {
 			r.part = rec
 		}
 	}
-	return n, true
+	return n, ThenMore
 }

@@ -60,6 +60,7 @@ type End struct {
 	Sending bool
 	Cause   Cause
 	Status  mad.RMPPStatus // with PeerStopped, PeerAborted, Stopped and Aborted
+	Sent    uint32         // segments that were sent; with 0 the peer knows nothing of it
 	Source  Source         // what Send was given
 }
 
@@ -73,8 +74,8 @@ const (
 	PeerStopped
 	// PeerAborted means that the peer sent ABORT.
 	PeerAborted
-	// Stopped means that we sent STOP: another transaction needed the room, or the
-	// message is too long for us.
+	// Stopped means that we sent STOP: another transaction needed the room, the source
+	// gave up, or the message is too long for us. If nothing was sent before, none is.
 	Stopped
 	// Aborted means that we sent ABORT.
 	Aborted
@@ -198,7 +199,8 @@ func (t *Table[A]) Repeat(k Key, sink Sink[A]) bool {
 }
 
 // Expect makes room for the answer to a request, which the caller sends: a GetMulti
-// by Send, others as they are. It may be maxLen bytes long, and begin within wait.
+// by Send, others as they are. It may be maxLen bytes long, and begin within wait. An
+// answer that RMPP does not carry, as one that is only a status, is Plain: Cancel then.
 func (t *Table[A]) Expect(now time.Time, from Party[A], request *mad.MAD, maxLen int, wait time.Duration, sink Sink[A]) error {
 	s, err := t.open(now, from, place{AnswerKey(request, from.LID, from.QP), false}, sink)
 	if err != nil {
