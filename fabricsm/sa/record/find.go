@@ -192,9 +192,7 @@ func (c *Cursor) Step(dst []byte, most int) (n int, done bool) {
 			if !c.make(dst, c.i.at-1, j) || !c.matches(dst) {
 				continue
 			}
-			if c.query.Attr == mad.AttrPortInfoRecord {
-				c.finishPortInfo(dst)
-			}
+			c.finish(dst)
 			return c.size, false
 		case c.i.at < c.i.end:
 			c.j = c.inner(c.i.at)

@@ -162,6 +162,18 @@ func (c *Cursor) makePortInfo(dst []byte, num int) bool {
 	return true
 }
 
+// finish has a record that matches be as askers understand it.
+func (c *Cursor) finish(dst []byte) {
+	switch c.query.Attr {
+	case mad.AttrPortInfoRecord:
+		c.finishPortInfo(dst)
+	case mad.AttrPKeyTableRecord:
+		// The one field that clients read with the lower byte first: saquery does as
+		// OpenSM writes it. In questions it is as the standard has it.
+		dst[2], dst[3] = dst[3], dst[2]
+	}
+}
+
 // finishPortInfo has the record of a port at extended speed say QDR, too, unless the
 // asker knows extended speeds: it would take the link for a slow one.
 func (c *Cursor) finishPortInfo(dst []byte) {

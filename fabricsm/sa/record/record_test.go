@@ -95,9 +95,12 @@ func (b *bed) settle(t testing.TB) {
 	b.book = book.New(b.book, b.View())
 }
 
+// oddQoS are options that differ from what devices power on with.
+var oddQoS = []string{"qos TRUE", "qos_sl2vl 1,0,3,2,5,4,7,6,0,0,0,0,0,0,0,15", "qos_vlarb_low 0:8"}
+
 func odd(t testing.TB) (o qos.Options) {
 	t.Helper()
-	for _, line := range []string{"qos TRUE", "qos_sl2vl 1,0,3,2,5,4,7,6,0,0,0,0,0,0,0,15", "qos_vlarb_low 0:8"} {
+	for _, line := range oddQoS {
 		name, value, _ := strings.Cut(line, " ")
 		if known, err := o.Set(name, value); !known || err != nil {
 			t.Fatalf("%s: %v", line, err)
@@ -364,7 +367,7 @@ func (b *bed) truthOf(t testing.TB, attr mad.AttrID, n *netlist.Node, end ib.Por
 				for i := range table.PKey {
 					table.PKey[i] = f.PKeyAt(n.Name, num, block*32+i)
 				}
-				add(be16(uint16(block)), []byte{byte(num), 0, 0, 0}, encode(t, table))
+				add([]byte{byte(block), 0, byte(num), 0, 0, 0}, encode(t, table))
 			}
 		}
 	case mad.AttrVLArbitrationRecord:
