@@ -1,0 +1,95 @@
+package service
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
+)
+
+// What is saved: a fact for each record, by its RID. Its body is, in hexadecimal
+// digits, the version of the form, a flag, when the lease ends in nanoseconds since
+// 1970, and the record. One with a ServiceKey is private.
+const (
+	factVersion = 1
+	factHeader  = 10
+	factSize    = factHeader + recordSize
+)
+
+func factName(r RID) string {
+	return fmt.Sprintf("%016x.%016x.%04x", uint64(r.ID), uint64(r.GUID), uint16(r.PKey))
+}
+
+func factOf(r *Record) sm.Fact {
+	var b [factSize]byte
+	b[0] = factVersion
+	if r.Open {
+		b[1] = 1
+	}
+	if !r.Expires.IsZero() {
+		binary.BigEndian.PutUint64(b[2:], uint64(r.Expires.UnixNano()))
+	}
+	if mad.Encode(b[factHeader:], &r.Record) != nil {
+		return sm.Fact{} // not reached: it came from the wire
+	}
+	f := sm.Fact{Kind: sm.FactSAService, Name: factName(r.RID)}
+	if text := hex.EncodeToString(b[:]); r.Record.ServiceKey.IsZero() {
+		f.Body = text
+	} else {
+		f.Private = ib.NewSecretText(text)
+	}
+	return f
+}
+
+// Restore fills an empty registry with what was saved, in any order. Facts of others
+// are ignored. What cannot be restored is told, and taken back.
+func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
+	r.out = &e
+	var mine []sm.Fact
+	for i := range facts {
+		if f := &facts[i]; f.Kind == sm.FactSAService && !f.TakesBack() {
+			mine = append(mine, *f)
+		}
+	}
+	slices.SortFunc(mine, func(a, b sm.Fact) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range mine {
+		rec := recordOf(&mine[i])
+		if rec == nil {
+			e.Save = append(e.Save, sm.Fact{Kind: sm.FactSAService, Name: mine[i].Name})
+			e.Events = append(e.Events, Event{Kind: Problem, Reason: UnusableFact})
+			continue
+		}
+		r.put(rec)
+	}
+	return e
+}
+
+// recordOf reads a fact; nil: it says nothing that can be believed.
+func recordOf(f *sm.Fact) *Record {
+	text := f.Body
+	if !f.Private.IsZero() {
+		text = f.Private.Reveal()
+	}
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != factSize || b[0] != factVersion {
+		return nil
+	}
+	r := &Record{Open: b[1] == 1}
+	if at := int64(binary.BigEndian.Uint64(b[2:])); at != 0 {
+		r.Expires = time.Unix(0, at)
+	}
+	if mad.Decode(b[factHeader:], &r.Record) != nil {
+		return nil
+	}
+	r.RID = RID{r.Record.ServiceID, r.Record.ServiceGID.GUID(), r.Record.ServicePKey}
+	if factName(r.RID) != f.Name || !r.GUID.Valid() || !r.PKey.Valid() {
+		return nil
+	}
+	return r
+}

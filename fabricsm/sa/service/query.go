@@ -1,0 +1,119 @@
+package service
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/registry"
+)
+
+// Query is a Get or GetTable of ServiceRecord.
+type Query struct {
+	in      Snapshot
+	fabric  registry.Fabric
+	now     time.Time
+	from    *book.EndPort
+	trusted bool
+	mask    mad.ComponentMask
+	want    [recordSize]byte
+
+	last RID
+	one  *ib.ServiceID // the only one that is asked for
+	done bool
+}
+
+// A ServiceRecord in bytes, and its ServiceKey.
+const (
+	recordSize = 176
+	keyAt      = 32
+	keySize    = 16
+)
+
+// Query finds what an asker at an end port may see of the records whose lease is not
+// over. fabric says who is where.
+func (s Snapshot) Query(now time.Time, fabric registry.Fabric, a book.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) Query {
+	q := Query{in: s, fabric: fabric, now: now, from: fabric.EndPort(a.Port), trusted: a.Trusted, mask: mask}
+	q.done = q.from == nil || mad.Encode(q.want[:], rec) != nil
+	if mask.Has(mad.ServiceComponentServiceID) {
+		id := rec.ServiceID
+		q.one, q.last.ID = &id, id // no record has GUID 0
+	}
+	return q
+}
+
+var _ registry.Cursor = (*Query)(nil)
+
+// Next implements registry.Cursor. A record has mad.RecordSize bytes.
+func (q *Query) Next(dst []byte) (int, bool) {
+	const some = 1 << 20
+	for {
+		if n, done := q.Step(dst, some); n > 0 || done {
+			return n, n > 0
+		}
+	}
+}
+
+// Step is Next for those who must not take long: it looks at a bounded number of
+// records. Without a record, done says whether there is none left.
+func (q *Query) Step(dst []byte, most int) (n int, done bool) {
+	if len(dst) < recordSize {
+		q.done = true
+	}
+	for ; most > 0 && !q.done; most-- {
+		rid, rec, ok := q.next()
+		if !ok {
+			q.done = true
+			break
+		}
+		q.last = rid
+		if !q.visible(rec) {
+			continue
+		}
+		// Who names the right key has found the record, but is not shown the key.
+		out := shown(rec, q.now, true)
+		if mad.Encode(dst, &out) == nil && mad.MatchRecord(mad.AttrServiceRecord, q.mask, q.want[:], dst) {
+			if !q.trusted {
+				clear(dst[keyAt:][:keySize])
+			}
+			return recordSize, false
+		}
+		clear(dst[:recordSize])
+	}
+	return 0, q.done
+}
+
+func (q *Query) next() (RID, *Record, bool) {
+	var rid RID
+	var rec *Record
+	var ok bool
+	if q.last == (RID{}) {
+		rid, rec, ok = q.in.records.First()
+	} else {
+		rid, rec, ok = q.in.records.After(q.last)
+	}
+	return rid, rec, ok && (q.one == nil || *q.one == rid.ID)
+}
+
+// visible reports a record that is in force and that the asker may know of.
+func (q *Query) visible(r *Record) bool {
+	if !r.Expires.IsZero() && !q.now.Before(r.Expires) {
+		return false
+	}
+	if q.trusted {
+		return true
+	}
+	port := q.fabric.ByGUID(r.GUID)
+	switch {
+	case port == nil:
+		return false
+	case port.Port == q.from.Port:
+		return true
+	case r.Open:
+		return book.Sees(q.from, port, true)
+	}
+	mine, ok := q.from.Holds(r.PKey)
+	its, has := port.Holds(r.PKey)
+	return ok && has && mine.Matches(its)
+}

@@ -1,0 +1,319 @@
+package service
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
+)
+
+// Names says who may register which name; *trust.ServiceKeys does.
+type Names interface {
+	// Check judges a request to register, or to take back, a record with a ServiceName,
+	// which ends at its first NUL.
+	Check(o *trust.Options, name []byte, shown ib.ServiceKey, trusted bool) trust.Verdict
+}
+
+// Config is what a Registry is told once.
+type Config struct {
+	Prefix ib.Prefix // subnet prefix; default ib.DefaultPrefix
+
+	// MaxLease is the longest lease that untrusted requests get, in whole seconds;
+	// default a week.
+	MaxLease time.Duration
+	// MaxRecords bounds the records of all together; default 65536.
+	MaxRecords int
+	// DropWithPort has records go when their port does, not when their lease ends:
+	// option drop_event_subscriptions.
+	DropWithPort bool
+
+	// IgnoreKeys keeps ServiceKeys and asks nobody for them, as OpenSM does.
+	IgnoreKeys bool
+
+	// Guard and Limits are those of all of subnet administration; Trust says what the
+	// limits are. Without a Guard nobody acts for others; without Limits there are none.
+	Guard  registry.Guard
+	Limits *trust.Limits
+	Trust  trust.Options
+	Names  Names // nil: any name
+}
+
+func (c Config) withDefaults() Config {
+	c.Prefix = cmp.Or(c.Prefix, ib.DefaultPrefix)
+	c.MaxLease = cmp.Or(c.MaxLease, 7*24*time.Hour)
+	c.MaxRecords = cmp.Or(c.MaxRecords, 1<<16)
+	if c.Limits == nil {
+		c.Limits = trust.NewLimits()
+	}
+	return c
+}
+
+// RID identifies a record.
+type RID struct {
+	ID   ib.ServiceID
+	GUID ib.GUID // of the ServiceGID
+	PKey ib.PKey // 0xFFFF: none was given
+}
+
+func compareRIDs(a, b RID) int {
+	return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.PKey, b.PKey))
+}
+
+// String names it for logs.
+func (r RID) String() string { return fmt.Sprintf("%v of %v, P_Key %v", r.ID, r.GUID, r.PKey) }
+
+// Record is a service. It is immutable.
+type Record struct {
+	RID
+	Record  mad.ServiceRecord
+	Expires time.Time // zero: never
+	Open    bool      // no P_Key was given
+}
+
+// lease gives what is left, in seconds, rounded up.
+func (r *Record) lease(now time.Time) uint32 {
+	if r.Expires.IsZero() {
+		return mad.LeaseForever
+	}
+	left := r.Expires.Sub(now)
+	if left <= 0 {
+		return 0
+	}
+	return uint32(min((left+time.Second-1)/time.Second, mad.LeaseForever-1))
+}
+
+// Snapshot is all records at one moment. It is immutable.
+type Snapshot struct {
+	records registry.Map[RID, *Record]
+}
+
+// Len is the number of records.
+func (s Snapshot) Len() int { return s.records.Len() }
+
+// All visits all records by RID.
+func (s Snapshot) All(yield func(RID, *Record) bool) { s.records.All(yield) }
+
+// Get gives a record, nil if there is none.
+func (s Snapshot) Get(r RID) *Record {
+	rec, _ := s.records.Get(r)
+	return rec
+}
+
+// Effects is what follows from a request, or from what is new in the fabric. Save is
+// durable before anything else is done.
+type Effects struct {
+	Save   []sm.Fact
+	Events []Event
+}
+
+// Answer is what a request is answered.
+type Answer struct {
+	// Verdict is not trust.OK for a request that is dropped. Who drops it tells why.
+	Verdict trust.Verdict
+	Status  mad.Status
+	Record  mad.ServiceRecord // with mad.StatusOK
+	Effects
+}
+
+// Kind says what happened.
+type Kind uint8
+
+// Kinds of events.
+const (
+	Refused    Kind = iota // for a Reason
+	Registered             // a record is new
+	Replaced               // a record is another now
+	Deleted                // by who owns it
+	Expired                // its lease ended
+	Dropped                // for a Reason
+	Problem                // for a Reason
+)
+
+var kinds = [...]string{"refused", "registered", "replaced", "deleted", "expired", "dropped", "problem"}
+
+// String names the kind.
+func (k Kind) String() string {
+	if int(k) < len(kinds) {
+		return kinds[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Reason says why.
+type Reason uint8
+
+// Reasons.
+const (
+	NoReason          Reason = iota
+	MissingComponents        // the component mask lacks some
+	ForeignPrefix            // the ServiceGID is of no port of this subnet
+	InvalidPKey              // base 0
+	UnknownPort              // nobody has the ServiceGID
+	NotInPartition           // requester or port do not have the P_Key
+	NoPartition              // requester and port share no partition
+	WrongKey                 // not the ServiceKey that the record has
+	NotFound                 // there is no such record
+	TooMany                  // of all together
+	PortGone                 // the port disappeared
+	UnusableFact             // something saved cannot be restored
+)
+
+var reasons = [...]string{
+	NoReason: "none", MissingComponents: "components are missing", ForeignPrefix: "the ServiceGID has a foreign subnet prefix",
+	InvalidPKey: "the P_Key is invalid", UnknownPort: "no port has the ServiceGID", NotInPartition: "requester or port do not have the P_Key",
+	NoPartition: "requester and port share no partition", WrongKey: "the record has another ServiceKey", NotFound: "there is no such record",
+	TooMany: "there are as many records as there may be", PortGone: "the port is gone", UnusableFact: "it cannot be restored",
+}
+
+// String says it in words.
+func (r Reason) String() string {
+	if int(r) < len(reasons) {
+		return reasons[r]
+	}
+	return fmt.Sprintf("Reason(%d)", uint8(r))
+}
+
+func (r Reason) status() mad.Status {
+	switch r {
+	case NoReason:
+		return mad.StatusOK
+	case MissingComponents:
+		return mad.StatusInsufficientComponents
+	case ForeignPrefix:
+		return mad.StatusInvalidGID
+	case WrongKey:
+		return mad.StatusDenied
+	case NotFound:
+		return mad.StatusNoRecords
+	case TooMany:
+		return mad.StatusNoResources
+	default:
+		return mad.StatusInvalidRequest
+	}
+}
+
+// Event is something to be told of.
+type Event struct {
+	Kind   Kind
+	Reason Reason
+	Asker  book.Asker // zero: nobody asked
+	RID    RID
+	Name   string // as it was given: print it with String
+}
+
+// String implements fmt.Stringer. Bytes of the name that are not plain are escaped.
+func (e Event) String() string {
+	s := fmt.Sprintf("service %v, name %s, %v", e.RID, strconv.QuoteToASCII(e.Name), e.Kind)
+	if e.Asker.LID != 0 {
+		s += fmt.Sprintf(", asked by LID %v", e.Asker.LID)
+	}
+	if e.Reason != NoReason {
+		s += ": " + e.Reason.String()
+	}
+	return s
+}
+
+// Registry is the state of all services. It is not safe for concurrent use; snapshots
+// are.
+type Registry struct {
+	cfg    Config
+	fabric registry.Fabric // nil before the first Follow
+	Snapshot
+
+	due   registry.Map[deadline, struct{}] // of records that expire
+	ports map[ib.GUID]map[RID]bool         // records by the GUID of their ServiceGID
+	doubt map[ib.GUID]bool                 // of which it is not known what P_Keys they have
+
+	out *Effects // of the request at hand
+}
+
+// deadline is when a record expires.
+type deadline struct {
+	at  int64 // nanoseconds since 1970
+	rid RID
+}
+
+func compareDeadlines(a, b deadline) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), compareRIDs(a.rid, b.rid))
+}
+
+// New gives a registry without records.
+func New(cfg Config) *Registry {
+	return &Registry{
+		cfg: cfg.withDefaults(), Snapshot: Snapshot{registry.NewMap[RID, *Record](compareRIDs)},
+		due: registry.NewMap[deadline, struct{}](compareDeadlines), ports: make(map[ib.GUID]map[RID]bool), doubt: make(map[ib.GUID]bool),
+	}
+}
+
+// Now is all records as they are.
+func (r *Registry) Now() Snapshot { return r.Snapshot }
+
+// Next is when Expire has something to do; zero: never.
+func (r *Registry) Next() time.Time {
+	if d, _, ok := r.due.First(); ok {
+		return time.Unix(0, d.at)
+	}
+	return time.Time{}
+}
+
+// Expire drops the records whose lease is over.
+func (r *Registry) Expire(now time.Time) (e Effects) {
+	r.out = &e
+	for {
+		d, _, ok := r.due.First()
+		if !ok || d.at > now.UnixNano() {
+			return e
+		}
+		r.remove(r.Get(d.rid), Event{Kind: Expired})
+	}
+}
+
+// put makes or replaces a record.
+func (r *Registry) put(rec *Record) {
+	if old := r.Get(rec.RID); old != nil {
+		r.undue(old)
+	} else {
+		r.cfg.Limits.Add(trust.Services, rec.GUID)
+		if r.ports[rec.GUID] == nil {
+			r.ports[rec.GUID] = make(map[RID]bool)
+		}
+		r.ports[rec.GUID][rec.RID] = true
+	}
+	if !rec.Expires.IsZero() {
+		r.due = r.due.With(deadline{rec.Expires.UnixNano(), rec.RID}, struct{}{})
+	}
+	r.records = r.records.With(rec.RID, rec)
+}
+
+func (r *Registry) undue(rec *Record) {
+	if !rec.Expires.IsZero() {
+		r.due = r.due.Without(deadline{rec.Expires.UnixNano(), rec.RID})
+	}
+}
+
+// remove takes a record out and tells why.
+func (r *Registry) remove(rec *Record, e Event) {
+	r.undue(rec)
+	r.records = r.records.Without(rec.RID)
+	if delete(r.ports[rec.GUID], rec.RID); len(r.ports[rec.GUID]) == 0 {
+		delete(r.ports, rec.GUID)
+	}
+	r.cfg.Limits.Remove(trust.Services, rec.GUID)
+	r.out.Save = append(r.out.Save, sm.Fact{Kind: sm.FactSAService, Name: factName(rec.RID)})
+	e.RID, e.Name = rec.RID, nameOf(&rec.Record)
+	r.out.Events = append(r.out.Events, e)
+}
+
+// nameOf is the name of a record up to its first NUL, with whatever bytes it has.
+func nameOf(rec *mad.ServiceRecord) string {
+	name, _, _ := bytes.Cut(rec.ServiceName[:], []byte{0})
+	return string(name)
+}

@@ -1,0 +1,270 @@
+package service
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/sa/trust"
+)
+
+// mandatory is what a Set must give. A Delete names its record by the same fields and
+// P_Key, whether the mask gives them or not: clients delete what a Get gave them.
+const mandatory = mad.ServiceComponentServiceID | mad.ServiceComponentServiceGID
+
+// request is a Set or Delete under way.
+type request struct {
+	asker book.Asker
+	rec   *mad.ServiceRecord
+	mask  mad.ComponentMask
+
+	from    *book.EndPort // of the asker
+	port    *book.EndPort // of the ServiceGID; nil: nobody has it
+	rid     RID
+	key     ib.ServiceKey // that it shows
+	verdict trust.Verdict // not trust.OK: it is dropped
+}
+
+// Set registers a service, or replaces the record with the same RID.
+func (r *Registry) Set(now time.Time, a book.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) (ans Answer) {
+	r.out = &ans.Effects
+	q := request{asker: a, rec: rec, mask: mask}
+	if why := r.admit(&q); why != NoReason || q.verdict != trust.OK {
+		return refuse(&q, why)
+	}
+	if why := q.place(); why != NoReason {
+		return refuse(&q, why)
+	}
+	old := r.Get(q.rid)
+	if old != nil && !old.Expires.IsZero() && !now.Before(old.Expires) {
+		old = nil // it is gone, though nobody has looked yet; put replaces it
+	}
+	switch {
+	case !r.mayName(&q, rec), old != nil && !r.mayName(&q, &old.Record):
+		return refuse(&q, NoReason)
+	case old != nil && !r.opens(&q, old):
+		return refuse(&q, WrongKey)
+	case r.Get(q.rid) != nil:
+	case r.records.Len() >= r.cfg.MaxRecords:
+		return refuse(&q, TooMany)
+	default:
+		if q.verdict = r.cfg.Limits.Room(&r.cfg.Trust, trust.Services, q.rid.GUID, a.Trusted); q.verdict != trust.OK {
+			return refuse(&q, NoReason)
+		}
+	}
+	kind := Replaced
+	if old == nil {
+		kind = Registered
+	}
+	n := &Record{RID: q.rid, Record: *rec, Open: !mask.Has(mad.ServiceComponentServicePKey)}
+	n.Record.ServicePKey, n.Record.ServiceKey = q.rid.PKey, q.key
+	n.Expires = r.expiry(now, &q)
+	n.Record.ServiceLease = n.lease(now)
+	r.put(n)
+	r.out.Save = append(r.out.Save, factOf(n))
+	r.out.Events = append(r.out.Events, Event{Kind: kind, Asker: a, RID: n.RID, Name: nameOf(rec)})
+	ans.Record = shown(n, now, a.Trusted)
+	return ans
+}
+
+// expiry gives when a record ends that is registered now.
+func (r *Registry) expiry(now time.Time, q *request) time.Time {
+	lease := uint32(mad.LeaseForever)
+	if q.mask.Has(mad.ServiceComponentServiceLease) {
+		lease = q.rec.ServiceLease
+	}
+	length := time.Duration(lease) * time.Second
+	if !q.asker.Trusted && length > r.cfg.MaxLease {
+		length = r.cfg.MaxLease
+	} else if lease == mad.LeaseForever {
+		return time.Time{}
+	}
+	return now.Add(length)
+}
+
+// Delete takes a record back.
+func (r *Registry) Delete(now time.Time, a book.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) (ans Answer) {
+	r.out = &ans.Effects
+	q := request{asker: a, rec: rec, mask: mask | mandatory}
+	if why := r.admit(&q); why != NoReason || q.verdict != trust.OK {
+		return refuse(&q, why)
+	}
+	if rec.ServicePKey.Valid() {
+		q.rid.PKey = rec.ServicePKey
+	}
+	old := r.Get(q.rid)
+	switch {
+	case old == nil:
+		return refuse(&q, NotFound)
+	case !r.mayName(&q, &old.Record):
+		return refuse(&q, NoReason)
+	case !r.opens(&q, old):
+		return refuse(&q, WrongKey)
+	}
+	ans.Record = shown(old, now, a.Trusted)
+	r.remove(old, Event{Kind: Deleted, Asker: a})
+	return ans
+}
+
+// admit makes the checks that both share.
+func (r *Registry) admit(q *request) Reason {
+	if r.fabric != nil {
+		q.from = r.fabric.EndPort(q.asker.Port)
+	}
+	if q.from == nil {
+		q.verdict = trust.UnknownSource
+		return NoReason
+	}
+	if !q.mask.Has(mandatory) {
+		return MissingComponents
+	}
+	// Some clients leave the prefix of their own GID out.
+	if p := q.rec.ServiceGID.Prefix(); p != r.cfg.Prefix && p != ib.DefaultPrefix && p != 0 {
+		return ForeignPrefix
+	}
+	q.rid = RID{q.rec.ServiceID, q.rec.ServiceGID.GUID(), ib.DefaultPKeyFull}
+	q.port = r.fabric.ByGUID(q.rid.GUID)
+	if q.mask.Has(mad.ServiceComponentServiceKey) {
+		q.key = q.rec.ServiceKey
+	}
+	// Who may not act for others does not learn which others there are.
+	q.verdict = r.actsFor(q, q.port)
+	return NoReason
+}
+
+// place checks who has what, and takes the P_Key.
+func (q *request) place() Reason {
+	if q.port == nil {
+		return UnknownPort
+	}
+	if q.port != q.from && !q.asker.Trusted {
+		if _, ok := book.Common(q.from, q.port); !ok {
+			return NoPartition
+		}
+	}
+	if !q.mask.Has(mad.ServiceComponentServicePKey) {
+		return NoReason
+	}
+	q.rid.PKey = q.rec.ServicePKey
+	if !q.rid.PKey.Valid() {
+		return InvalidPKey
+	}
+	_, mine := q.from.Holds(q.rid.PKey)
+	if _, its := q.port.Holds(q.rid.PKey); !its || !mine && !q.asker.Trusted {
+		return NotInPartition
+	}
+	return NoReason
+}
+
+func (r *Registry) actsFor(q *request, port *book.EndPort) trust.Verdict {
+	switch {
+	case r.cfg.Guard != nil:
+		return r.cfg.Guard.ActsFor(&q.asker, port, q.rid.GUID)
+	case q.asker.Trusted || registry.IsOwn(&q.asker, port, q.rid.GUID):
+		return trust.OK
+	default:
+		return trust.Proxy
+	}
+}
+
+// mayName reports whether the request shows what the name of a record asks for.
+func (r *Registry) mayName(q *request, rec *mad.ServiceRecord) bool {
+	if r.cfg.Names != nil {
+		q.verdict = r.cfg.Names.Check(&r.cfg.Trust, rec.ServiceName[:], q.key, q.asker.Trusted)
+	}
+	return q.verdict == trust.OK
+}
+
+// opens reports a request that shows the key of a record, if it has one that counts.
+func (r *Registry) opens(q *request, rec *Record) bool {
+	key := rec.Record.ServiceKey
+	return key.IsZero() || r.cfg.IgnoreKeys || q.asker.Trusted || key.Equal(q.key)
+}
+
+// refuse answers no, or nothing.
+func refuse(q *request, why Reason) Answer {
+	no := Answer{Verdict: q.verdict, Status: why.status()}
+	if q.verdict == trust.OK {
+		no.Events = []Event{{Kind: Refused, Reason: why, Asker: q.asker, RID: q.rid, Name: nameOf(q.rec)}}
+	}
+	return no
+}
+
+// shown gives a record as an asker may see it.
+func shown(r *Record, now time.Time, trusted bool) mad.ServiceRecord {
+	rec := r.Record
+	rec.ServiceLease = r.lease(now)
+	if !trusted {
+		rec.ServiceKey = ib.ServiceKey{}
+	}
+	return rec
+}
+
+// Follow takes what is known of the fabric now. Records of a port that surely has their
+// P_Key no longer are dropped.
+func (r *Registry) Follow(f registry.Fabric) (e Effects) {
+	r.out = &e
+	was := r.fabric
+	r.fabric = f
+	if len(r.ports) == 0 {
+		return e
+	}
+	for guid := range f.Changed(was) {
+		r.review(guid)
+		for _, of := range []registry.Fabric{was, f} {
+			if of == nil {
+				continue
+			}
+			if port := of.ByGUID(guid); port != nil {
+				for _, alias := range port.Aliases {
+					r.review(alias)
+				}
+			}
+		}
+	}
+	if f.Settled() {
+		for _, guid := range slices.Sorted(maps.Keys(r.doubt)) {
+			r.review(guid)
+		}
+		clear(r.doubt)
+	}
+	return e
+}
+
+// review looks at the records of a GUID.
+func (r *Registry) review(guid ib.GUID) {
+	port := r.fabric.ByGUID(guid)
+	if len(r.ports[guid]) == 0 || port == nil && !r.cfg.DropWithPort {
+		return
+	}
+	for _, rec := range r.of(guid) {
+		if port == nil {
+			r.remove(rec, Event{Kind: Dropped, Reason: PortGone})
+			continue
+		}
+		switch _, ok := port.Holds(rec.PKey); {
+		case ok || rec.Open:
+		case r.fabric.Settled() || r.fabric.Lacks(port, rec.PKey):
+			r.remove(rec, Event{Kind: Dropped, Reason: NotInPartition})
+		default:
+			r.doubt[guid] = true // its tables are being read
+		}
+	}
+}
+
+// of gives the records of a GUID in order.
+func (r *Registry) of(guid ib.GUID) []*Record {
+	m := registry.NewMap[RID, *Record](compareRIDs)
+	for rid := range r.ports[guid] {
+		m = m.With(rid, r.Get(rid))
+	}
+	var all []*Record
+	for _, rec := range m.All {
+		all = append(all, rec)
+	}
+	return all
+}
