@@ -82,12 +82,12 @@ func (t *Table[A]) room(now time.Time, base ib.LID, sink Sink[A]) bool {
 	return false
 }
 
-// evict ends that transaction of a port whose peer has been silent longest, if it was
-// for so long at least.
+// evict ends that transaction of a port whose peer has been silent longest, the first
+// of several, if it was for so long at least.
 func (t *Table[A]) evict(now time.Time, p *port[A], silent time.Duration, sink Sink[A]) bool {
 	var victim *session[A]
 	for s := p.head; s != nil; s = s.next {
-		if now.Sub(s.moved) >= silent && (victim == nil || s.moved.Before(victim.moved)) {
+		if now.Sub(s.moved) >= silent && (victim == nil || !s.moved.After(victim.moved)) {
 			victim = s
 		}
 	}

@@ -3,7 +3,6 @@ package rmpp
 import (
 	"bytes"
 	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -268,26 +267,6 @@ func TestGiveUp(t *testing.T) {
 			}
 		}
 	}
-	var r Records
-	r.Reset(&limited{3}, 90)
-	var seg [mad.SADataSize]byte
-	if n, then := r.Fill(seg[:]); n != 200 || then != ThenMore {
-		t.Errorf("%d bytes, then %d", n, then)
-	}
-	if n, then := r.Fill(seg[:]); n != 70 || then != ThenGiveUp {
-		t.Errorf("%d bytes, then %d", n, then)
-	}
-}
-
-// limited makes a few records, then gives up.
-type limited struct{ left int }
-
-func (l *limited) Make([]byte) Made {
-	if l.left == 0 {
-		return MadeGiveUp
-	}
-	l.left--
-	return MadeOne
 }
 
 // TestNoOldBytes sends a short segment from a place where a longer one was: what is
@@ -309,61 +288,6 @@ func TestNoOldBytes(t *testing.T) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
-}
-
-// TestRecords makes records of many sizes, which lie across the borders of segments.
-func TestRecords(t *testing.T) {
-	for _, size := range []int{1, 8, 24, 56, 64, 112, 176, 199, 200} {
-		for _, count := range []int{0, 1, 2, 3, 7, 100} {
-			var want []byte
-			for i := range count {
-				want = append(want, bytes.Repeat([]byte{byte(i + 1)}, size)...)
-			}
-			m := &counter{rng: rand.New(rand.NewPCG(uint64(size), uint64(count))), left: count}
-			var r Records
-			r.Reset(m, size)
-			var got []byte
-			for then := ThenMore; then == ThenMore; {
-				seg := bytes.Repeat([]byte{0xEE}, mad.SADataSize)
-				var n int
-				n, then = r.Fill(seg[:1+m.rng.IntN(mad.SADataSize)])
-				got = append(got, seg[:n]...)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("%d records of %d bytes: got %d bytes, want %d", count, size, len(got), len(want))
-			}
-		}
-	}
-	for _, size := range []int{0, -1, 201} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("a record of %d bytes is taken", size)
-				}
-			}()
-			new(Records).Reset(nil, size)
-		}()
-	}
-}
-
-// counter makes records of its count, and pauses.
-type counter struct {
-	rng  *rand.Rand
-	left int
-	n    byte
-}
-
-func (c *counter) Make(rec []byte) Made {
-	switch {
-	case c.rng.IntN(3) == 0:
-		return MadePause
-	case c.left == 0:
-		return MadeNothing
-	}
-	c.left--
-	c.n++
-	copy(rec, bytes.Repeat([]byte{c.n}, len(rec)))
-	return MadeOne
 }
 
 // TestRepeat has the requester ask again before it has heard anything, and after.
@@ -400,25 +324,4 @@ func TestRepeat(t *testing.T) {
 			t.Errorf("%+v is taken for another", k)
 		}
 	}
-}
-
-func ExampleRecords() {
-	// Three records of 80 bytes: the third lies in two segments.
-	var r Records
-	r.Reset(&counter{rng: rand.New(rand.NewPCG(9, 9)), left: 3}, 80)
-	seg := make([]byte, mad.SADataSize)
-	for have := 0; ; {
-		n, then := r.Fill(seg[have:])
-		have += n
-		if have == len(seg) || then == ThenEnd {
-			fmt.Println(have, then == ThenMore)
-			have = 0
-		}
-		if then == ThenEnd {
-			break
-		}
-	}
-	// Output:
-	// 200 true
-	// 40 false
 }
