@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"fmt"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -10,12 +11,17 @@ import (
 // a look at one record.
 type WorkConfig struct {
 	// PerRequest is how many steps one untrusted question may take; 0: no limit.
-	PerRequest int
+	PerRequest int `yaml:"per_request"`
 	// Node is how many steps all questions of a node may take.
-	Node Allowance
+	Node Allowance `yaml:"node"`
 }
 
-func (c *WorkConfig) check() error { return c.Node.check("steps of a node", 1) }
+func (c *WorkConfig) check() error {
+	if c.PerRequest < 0 {
+		return fmt.Errorf("limiter: steps of a request %d: want 1 or more, or 0 for no limit", c.PerRequest)
+	}
+	return c.Node.check("steps of a node", 1)
+}
 
 // Work gives budgets to questions.
 type Work struct {

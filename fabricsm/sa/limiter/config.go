@@ -3,6 +3,8 @@ package limiter
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // MaxTenants is how many tenants there may be.
@@ -14,18 +16,52 @@ type Allowance struct {
 	Burst int // at once
 }
 
+// String gives the form that UnmarshalText reads.
+func (a Allowance) String() string {
+	if a.Rate == 0 {
+		return unlimitedText
+	}
+	return fmt.Sprintf("%d/s burst %d", a.Rate, a.Burst)
+}
+
+const unlimitedText = "unlimited"
+
+// MarshalText gives the form of String.
+//
+//nolint:unparam // encoding.TextMarshaler wants an error
+func (a Allowance) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads "RATE/s burst BURST" or "unlimited".
+func (a *Allowance) UnmarshalText(text []byte) error {
+	if string(text) == unlimitedText {
+		*a = Allowance{}
+		return nil
+	}
+	words := strings.Fields(string(text))
+	if len(words) == 3 && words[1] == "burst" {
+		per, inSeconds := strings.CutSuffix(words[0], "/s")
+		rate, rateErr := strconv.ParseUint(per, 10, 31)
+		burst, burstErr := strconv.ParseUint(words[2], 10, 31)
+		if inSeconds && rateErr == nil && burstErr == nil && rate > 0 {
+			*a = Allowance{Rate: int(rate), Burst: int(burst)}
+			return nil
+		}
+	}
+	return fmt.Errorf(`allowance %q: want RATE/s burst BURST, for example "5000/s burst 1000", or unlimited`, text)
+}
+
 // LaneConfig limits one lane.
 type LaneConfig struct {
-	All  Allowance // of the whole lane; its burst is more than MaxTenants
-	Node Allowance // of each node
+	All  Allowance `yaml:"all"`  // of the whole lane; its burst is more than MaxTenants
+	Node Allowance `yaml:"node"` // of each node
 }
 
 // Config limits all.
 type Config struct {
-	Management     LaneConfig
-	Administration LaneConfig
-	Other          LaneConfig
-	Work           WorkConfig
+	Management     LaneConfig `yaml:"management"`
+	Administration LaneConfig `yaml:"administration"`
+	Other          LaneConfig `yaml:"other"`
+	Work           WorkConfig `yaml:"work"`
 }
 
 // DefaultConfig is for a service of one core that answers some hundred thousand

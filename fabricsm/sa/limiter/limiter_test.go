@@ -2,8 +2,11 @@ package limiter_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -184,5 +187,268 @@ func TestAdmitAllocatesNothing(t *testing.T) {
 		l.Admit(now, query(77))
 	}); got != 0 {
 		t.Errorf("%v allocations, want none", got)
+	}
+}
+
+// TestLaneNeverPassesMore asks from everywhere at random, with lanes of several sizes: in
+// no stretch of time passes more of all than the lane's rate and burst allow.
+func TestLaneNeverPassesMore(t *testing.T) {
+	for seed := range uint64(10) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		var n limiter.Nodes
+		tenants := 1 + rnd.IntN(200)
+		for i := range ib.LID(500) {
+			add(t, &n, 1+i, 0, limiter.Tenant(rnd.IntN(tenants)))
+		}
+		rate, burst := 5000+rnd.IntN(50_000), limiter.MaxTenants+1+rnd.IntN(2000)
+		l := newLimiter(t, config(limiter.Allowance{Rate: rate, Burst: burst}, limiter.Allowance{Rate: 2000, Burst: 100}), &n)
+		var passed []time.Duration
+		at := time.Duration(0)
+		for at < 400*time.Millisecond {
+			at += time.Duration(rnd.Int64N(int64(8 * time.Microsecond)))
+			if l.Admit(start.Add(at), query(ib.LID(rnd.IntN(600)))) == limiter.Pass {
+				passed = append(passed, at)
+			}
+		}
+		for i := 0; i < len(passed); i += 97 {
+			for j := i; j < len(passed); j++ {
+				if most := float64(burst) + float64(rate)*(passed[j]-passed[i]).Seconds(); float64(j-i+1) > most+1e-6 {
+					t.Fatalf("seed %d: %d passed in %v, at most %.3f may", seed, j-i+1, passed[j]-passed[i], most)
+				}
+			}
+		}
+		if len(passed) < burst/2 {
+			t.Errorf("seed %d: only %d passed", seed, len(passed))
+		}
+	}
+}
+
+func TestLanes(t *testing.T) {
+	for _, tt := range []struct {
+		p    limiter.Packet
+		want limiter.Lane
+	}{
+		{limiter.Packet{Class: mad.ClassSubnAdm, Method: mad.MethodGet}, limiter.Administration},
+		{limiter.Packet{Class: mad.ClassSubnAdm, Method: mad.MethodReportResp}, limiter.Other},
+		{limiter.Packet{Class: mad.ClassSubnAdm, Method: mad.MethodReportResp, Expected: true}, limiter.Ours},
+		{limiter.Packet{Class: mad.ClassSubn, Method: mad.MethodTrap}, limiter.Management},
+		{limiter.Packet{Class: mad.ClassSubnDR, Method: mad.MethodGet}, limiter.Management},
+		{limiter.Packet{Class: mad.ClassSubnDR, Method: mad.MethodGetResp}, limiter.Other},
+		{limiter.Packet{Class: mad.ClassSubnDR, Method: mad.MethodGetResp, Expected: true}, limiter.Ours},
+		{limiter.Packet{Class: mad.ClassComMgt, Method: mad.MethodSend}, limiter.Other},
+		{limiter.Packet{Class: mad.ClassVendorVS, Method: mad.MethodTrap}, limiter.Other},
+	} {
+		l := newLimiter(t, limiter.DefaultConfig(), nil)
+		tt.p.LID, tt.p.Length = 5, mad.Size
+		if v := l.Admit(start, tt.p); v != limiter.Pass || l.Total(tt.want, limiter.Pass) != 1 {
+			t.Errorf("%v %v: %v, and not in lane %v", tt.p.Class, tt.p.Method, v, tt.want)
+		}
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	var n limiter.Nodes
+	add(t, &n, 5, 0, 0)
+	l := newLimiter(t, limiter.DefaultConfig(), &n)
+	for _, length := range []int{0, 255, 257, 2048} {
+		p := query(5)
+		p.Length, p.Expected = length, length == 255
+		if v := l.Admit(start, p); v != limiter.Malformed {
+			t.Errorf("length %d: %v", length, v)
+		}
+	}
+	told := 0
+	l.Told(func(d limiter.Drops) {
+		if told++; d.LID != 5 || d.Count != 4 || d.Why != limiter.Malformed {
+			t.Errorf("told %+v", d)
+		}
+	})
+	if told != 1 {
+		t.Errorf("%d rows told, want 1", told)
+	}
+}
+
+// TestNodes: all LIDs of an LMC are one node, LIDs that nobody has are one together, and
+// so are directed routes; one may drain none of the others.
+func TestNodes(t *testing.T) {
+	var n limiter.Nodes
+	add(t, &n, 8, 3, 1)
+	add(t, &n, 16, 0, 1)
+	l := newLimiter(t, config(limiter.Allowance{}, limiter.Allowance{Rate: 1, Burst: 16}), &n)
+	drain := func(lids ...ib.LID) (passed int) {
+		for i := range 100 {
+			if l.Admit(start, query(lids[i%len(lids)])) == limiter.Pass {
+				passed++
+			}
+		}
+		return passed
+	}
+	for _, tt := range []struct {
+		name string
+		lids []ib.LID
+		want int
+	}{
+		{"LMC", []ib.LID{8, 9, 10, 11, 12, 13, 14, 15}, 16},
+		{"another", []ib.LID{16}, 16},
+		{"nobody", []ib.LID{0, 7, 17, 0xBFFF, 0xC000, 0xFFFE}, 16},
+		{"directed routes", []ib.LID{ib.PermissiveLID}, 16},
+	} {
+		if got := drain(tt.lids...); got != tt.want {
+			t.Errorf("%s: %d passed, want %d", tt.name, got, tt.want)
+		}
+	}
+	n.Remove(16, 0)
+	add(t, &n, 32, 0, 7)
+	l.SetNodes(&n)
+	if got := drain(16); got != 0 {
+		t.Errorf("a LID that nobody has any longer: %d passed, want 0", got)
+	}
+	if got := drain(32); got != 16 {
+		t.Errorf("a new node: %d passed, want 16", got)
+	}
+	var told []ib.LID
+	l.Told(func(d limiter.Drops) { told = append(told, d.LID) })
+	if d := cmp.Diff([]ib.LID{8, 16, 0, ib.PermissiveLID, 32}, told); d != "" {
+		t.Errorf("told (-want +got):\n%s", d)
+	}
+	for _, bad := range []struct {
+		lid    ib.LID
+		lmc    ib.LMC
+		tenant limiter.Tenant
+	}{{0, 0, 0}, {0xC000, 0, 0}, {0xBFFF, 1, 0}, {8, 8, 0}, {8, 0, limiter.MaxTenants}, {ib.PermissiveLID, 7, 0}} {
+		if err := n.Add(bad.lid, bad.lmc, bad.tenant); err == nil {
+			t.Errorf("LID %v with LMC %d for tenant %d was taken", bad.lid, bad.lmc, bad.tenant)
+		}
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		change func(*limiter.Config)
+		want   string
+	}{
+		{func(c *limiter.Config) { c.Administration.All.Rate = -1 }, "rate of administration -1: want 1 to"},
+		{func(c *limiter.Config) { c.Management.Node.Rate = 2_000_000_000 }, "rate of management of a node 2000000000"},
+		{func(c *limiter.Config) { c.Other.All.Burst = limiter.MaxTenants }, "burst of other 1024: want 1025 to"},
+		{func(c *limiter.Config) { c.Other.Node = limiter.Allowance{Rate: 1, Burst: 0} }, "burst of other of a node 0: want 1 to"},
+		{func(c *limiter.Config) { c.Other.Node = limiter.Allowance{Rate: 1, Burst: 5000} }, "takes more than an hour to come back"},
+		{func(c *limiter.Config) { c.Work.Node.Burst = 0 }, "burst of steps of a node 0"},
+		{func(c *limiter.Config) { c.Work.PerRequest = -1 }, "steps of a request -1"},
+	} {
+		c := limiter.DefaultConfig()
+		tt.change(&c)
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+		if _, err := limiter.New(c); err == nil {
+			t.Errorf("%s: made anyway", tt.want)
+		}
+	}
+}
+
+func TestAllowanceText(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want limiter.Allowance
+	}{
+		{"5000/s burst 100", limiter.Allowance{Rate: 5000, Burst: 100}},
+		{"unlimited", limiter.Allowance{}},
+	} {
+		var a limiter.Allowance
+		if err := a.UnmarshalText([]byte(tt.text)); err != nil || a != tt.want {
+			t.Errorf("%q: %+v, %v", tt.text, a, err)
+		}
+		if got := a.String(); got != tt.text {
+			t.Errorf("%q is printed as %q", tt.text, got)
+		}
+	}
+	for _, bad := range []string{"", "5000", "5000/s", "5000/s burst", "0/s burst 1", "-1/s burst 1", "5/m burst 1", "5/s burst -1", "5/s burst 1 x", "5/s bursts 1", "99999999999/s burst 1"} {
+		a := limiter.Allowance{Rate: 1, Burst: 2}
+		if err := a.UnmarshalText([]byte(bad)); err == nil || a != (limiter.Allowance{Rate: 1, Burst: 2}) {
+			t.Errorf("%q: %+v, %v", bad, a, err)
+		}
+	}
+}
+
+// TestWork: a question costs at most what one may, a node has so many steps a second, and
+// another node has its own.
+func TestWork(t *testing.T) {
+	w, err := limiter.NewWork(limiter.WorkConfig{PerRequest: 100, Node: limiter.Allowance{Rate: 1000, Burst: 250}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spend := func(at time.Duration, lid ib.LID, want int) (spent int, ok bool) {
+		b, ok := w.Begin(start.Add(at), lid)
+		for range want {
+			if !b.Spend(1) {
+				break
+			}
+		}
+		w.End(start.Add(at), lid, b)
+		return b.Spent(), ok
+	}
+	for _, tt := range []struct {
+		at   time.Duration
+		lid  ib.LID
+		asks int
+		want int
+		ok   bool
+	}{
+		{0, 1, 1000, 100, true},
+		{0, 1, 100, 100, true},
+		{0, 1, 100, 50, true},
+		{0, 1, 100, 0, false},
+		{0, 2, 100, 100, true},
+		{10 * time.Millisecond, 1, 100, 10, true},
+		{time.Second, 1, 100, 100, true},
+		{-time.Hour, 1, 100, 100, true},
+		{time.Second, 0xFFFF, 100, 100, true},
+	} {
+		if got, ok := spend(tt.at, tt.lid, tt.asks); got != tt.want || ok != tt.ok {
+			t.Errorf("LID %v at %v: %d steps, %v; want %d, %v", tt.lid, tt.at, got, ok, tt.want, tt.ok)
+		}
+	}
+	b := w.Trusted()
+	if !b.Spend(1 << 40) {
+		t.Error("a trusted question has a limit")
+	}
+	if got := testing.AllocsPerRun(1000, func() { spend(time.Minute, 3, 10) }); got != 0 {
+		t.Errorf("%v allocations, want none", got)
+	}
+}
+
+func TestNames(t *testing.T) {
+	seen := make(map[string]bool)
+	for i := range limiter.NumLanes + 1 {
+		seen[limiter.Lane(i).String()] = true
+	}
+	for i := range limiter.NumVerdicts + 1 {
+		seen[limiter.Verdict(i).String()] = true
+	}
+	if want := limiter.NumLanes + limiter.NumVerdicts + 2; len(seen) != want || seen[""] {
+		t.Errorf("%d names, want %d: %v", len(seen), want, seen)
+	}
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	for _, bb := range []struct {
+		name string
+		lids int
+		gap  time.Duration
+	}{{"flood", 1, 100 * time.Nanosecond}, {"pass", 10_000, 10 * time.Microsecond}, {"scarce", 10_000, time.Microsecond}} {
+		b.Run(bb.name, func(b *testing.B) {
+			var n limiter.Nodes
+			for i := range ib.LID(10_000) {
+				add(b, &n, 1+i, 0, limiter.Tenant(i%50))
+			}
+			l := newLimiter(b, limiter.DefaultConfig(), &n)
+			now := start
+			b.ReportAllocs()
+			for i := range b.N {
+				now = now.Add(bb.gap)
+				l.Admit(now, query(1+ib.LID(i*7919%bb.lids)))
+			}
+			b.ReportMetric(100*float64(l.Total(limiter.Administration, limiter.Pass))/float64(b.N), "%passed")
+		})
 	}
 }
