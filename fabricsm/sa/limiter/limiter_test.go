@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -367,6 +368,19 @@ func TestAllowanceText(t *testing.T) {
 		if err := a.UnmarshalText([]byte(bad)); err == nil || a != (limiter.Allowance{Rate: 1, Burst: 2}) {
 			t.Errorf("%q: %+v, %v", bad, a, err)
 		}
+	}
+}
+
+// TestConfigAsYAML reads a configuration as that of the service has it.
+func TestConfigAsYAML(t *testing.T) {
+	got := limiter.DefaultConfig()
+	if err := yaml.Unmarshal([]byte("administration: {all: 9000/s burst 3000, node: unlimited}\nwork: {per_request: 5}\n"), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := config(limiter.Allowance{Rate: 9000, Burst: 3000}, limiter.Allowance{})
+	want.Work.PerRequest = 5
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa/trust"
@@ -80,6 +81,19 @@ func TestParseOptions(t *testing.T) {
 	}
 	if d := cmp.Diff(got, again); d != "" {
 		t.Errorf("JSON changes options (-want +got):\n%s", d)
+	}
+}
+
+// TestOptionsAsYAML reads options as the configuration of the service has them.
+func TestOptionsAsYAML(t *testing.T) {
+	got := trust.DefaultOptions()
+	if err := yaml.Unmarshal([]byte("sa_etm_max_num_mcgs: 7\nsa_check_sgid_spoofing: false\nsa_key_update: 90m\nsa_trusted_guids: [0x0002c90300a1b2c3]\n"), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := trust.DefaultOptions()
+	want.MaxGroups, want.CheckSGID, want.KeyPeriod, want.TrustedSources = 7, false, 90*time.Minute, []ib.GUID{hostGUID}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

@@ -91,6 +91,22 @@ func TestViolationsAreBounded(t *testing.T) {
 	}
 }
 
+// TestNobodyHasRowsByLID: LIDs that nobody has are told apart, and all together have as
+// many rows as one port.
+func TestNobodyHasRowsByLID(t *testing.T) {
+	v := trust.NewViolations(trust.Bounds{PerSource: 3})
+	for lid := range ib.LID(1000) {
+		v.Note(start, &trust.Dropped{Verdict: trust.UnknownSource, Who: book.Asker{LID: 0x4000 + lid}, Attr: mad.AttrPathRecord, Method: mad.MethodGet})
+	}
+	var counts []uint64
+	for _, e := range v.List() {
+		counts = append(counts, e.Count)
+	}
+	if d := cmp.Diff([]uint64{1, 1, 1, 997}, counts); d != "" {
+		t.Errorf("counts of rows (-want +got):\n%s", d)
+	}
+}
+
 // TestViolationSays holds the sentences, one for each kind of violation.
 func TestViolationSays(t *testing.T) {
 	other := &book.EndPort{Port: 9, GUID: otherGUID, LID: 12}
