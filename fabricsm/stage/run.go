@@ -96,6 +96,7 @@ func (s *Stage) Step(in sm.Input) {
 	if out.View != nil {
 		s.StepKeys(&keymgr.Seen{View: out.View})
 		s.stepCounters(&counterwatch.Seen{View: out.View})
+		s.look(out.View)
 	}
 	s.alsoKeys(in)
 	if s.OnStep != nil {
@@ -252,6 +253,9 @@ func (s *Stage) next(until time.Time) bool {
 		soonest(s.keys.wake, func() { s.keys.wake = time.Time{}; s.StepKeys(&keymgr.Woken{}) })
 		soonest(s.counters.wake, func() { s.counters.wake = time.Time{}; s.stepCounters(&counterwatch.Woken{}) })
 	}
+	if s.sa.agent != nil {
+		soonest(s.sa.agent.Next(), s.expireAdministration)
+	}
 	if d, ok := s.Fabric.NextEvent(); ok {
 		soonest(Epoch.Add(d), func() {})
 	}
@@ -277,6 +281,10 @@ func (s *Stage) deliver() {
 	s.inbox = s.inbox[1:]
 	if s.isForKeys(&p) {
 		s.deliverToKeys(&p)
+		return
+	}
+	if s.isForAdministration(&p) {
+		s.deliverToAdministration(&p)
 		return
 	}
 	if s.isForCounters(&p) {

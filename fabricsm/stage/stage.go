@@ -34,6 +34,7 @@ type Options struct {
 	Manager string      // node of the Subnet Manager; "" is the first of the netlist
 	Fabric  sim.Options // Seed is set
 	SM      sm.Config   // PortGUID is set
+	SA      *SAConfig   // nil: nobody is answered
 	Seed    uint64
 
 	// CountedTIDs gives requests transaction ids that count up, for drills.
@@ -60,6 +61,7 @@ type Stage struct {
 	Fabric *sim.Fabric
 	List   *netlist.Netlist // as the fabric was built
 	SM     sm.Config        // of the next Start
+	SA     *SAConfig        // of the next Start; nil: nobody is answered
 
 	// OnSend sees every request on its way; true loses it. OnAnswer sees what
 	// comes back or comes by itself, may change it, and loses it with true. OnStep
@@ -76,6 +78,7 @@ type Stage struct {
 	core     *sm.Core // nil while no manager runs
 	keys     classKeys
 	counters counters
+	sa       administration
 	newKeys  func(sm.ClassKeysConfig, keymgr.Fabric) KeyManager
 	rng      *rand.Rand
 	counted  bool // CountedTIDs
@@ -101,7 +104,7 @@ type Stage struct {
 func New(o Options) (*Stage, error) {
 	o.Fabric.Seed = o.Seed
 	s := &Stage{
-		Fabric: sim.NewWith(o.Netlist, o.Fabric), List: o.Netlist, SM: o.SM,
+		Fabric: sim.NewWith(o.Netlist, o.Fabric), List: o.Netlist, SM: o.SM, SA: o.SA,
 		rng: rand.New(rand.NewPCG(o.Seed, 1)), counted: o.CountedTIDs, forgets: o.Forgets, newKeys: o.Keys, now: Epoch,
 	}
 	station, err := s.Fabric.Station(o.Manager, true)
@@ -120,13 +123,16 @@ func (s *Stage) Start() {
 	s.station.SetIsSM(true)
 	s.startKeys(slices.Clone(s.facts))
 	s.startCounters()
+	if s.err = s.startAdministration(); s.err != nil {
+		return
+	}
 	s.Step(&sm.Started{Facts: slices.Clone(s.facts)})
 }
 
 // Crash ends the manager at once: what it did not save is lost, and so is what is
 // on its way to it.
 func (s *Stage) Crash() {
-	s.core, s.keys, s.counters, s.view, s.job = nil, classKeys{}, counters{}, nil, nil
+	s.core, s.keys, s.counters, s.sa, s.view, s.job = nil, classKeys{}, counters{}, administration{}, nil, nil
 	s.out, s.order, s.inbox, s.wake = make(map[ib.TID]*pending), nil, nil, time.Time{}
 	s.station.SetIsSM(false)
 	s.station.Take(nil)

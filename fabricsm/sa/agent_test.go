@@ -1,0 +1,186 @@
+package sa_test
+
+import (
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/rmpp"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/transport"
+)
+
+var saKey = ib.NewSAKey(0x8f3ac91d27b6e504)
+
+// rig is a fabric with subnet administration, and hosts that ask.
+type rig struct {
+	*stage.Stage
+	t     *testing.T
+	hosts map[string]*sim.Station
+	tid   ib.TID
+}
+
+func newRig(t *testing.T, change func(*stage.SAConfig)) *rig {
+	t.Helper()
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stage.SAConfig{Config: sa.DefaultConfig(), Key: saKey}
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := stage.New(stage.Options{Netlist: l, SM: sm.DefaultConfig(), SA: &cfg, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{Stage: s, t: t, hosts: make(map[string]*sim.Station), tid: 100}
+	s.Start()
+	s.Want(sm.Intent{Revision: 1})
+	r.settle()
+	return r
+}
+
+func (r *rig) settle() {
+	r.t.Helper()
+	if err := r.Settle(time.Minute); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) host(name string) *sim.Station {
+	r.t.Helper()
+	if r.hosts[name] == nil {
+		h, err := r.Fabric.Station(name, false)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.hosts[name] = h
+	}
+	return r.hosts[name]
+}
+
+// ask sends a request of a host and gives all that comes back.
+func (r *rig) ask(from string, key ib.SAKey, method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte)) []mad.MAD {
+	r.t.Helper()
+	r.tid++
+	p := transport.Packet{LID: r.View().LID, QP: 1}
+	p.MAD.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: mad.SAClassVersion, Method: method, TID: r.tid, Attr: attr})
+	p.MAD.SetSAKey(key)
+	p.MAD.SetComponentMask(mask)
+	if fill != nil {
+		fill(p.MAD.SAData())
+	}
+	h := r.host(from)
+	h.Take(nil)
+	h.Send(p)
+	var got []mad.MAD
+	for range 100 {
+		r.Run(time.Millisecond)
+		for _, a := range h.Take(nil) {
+			if a.Undelivered {
+				continue
+			}
+			got = append(got, a.MAD)
+			if a.MAD.RMPPFlags().Has(mad.RMPPActive) && a.MAD.RMPPType() == mad.RMPPData {
+				ack := a
+				ack.MAD.SetMethod(method)
+				ack.MAD.SetRMPPType(mad.RMPPAck)
+				ack.MAD.SetRMPPFlags(mad.RMPPActive)
+				ack.MAD.SetRMPPData2(a.MAD.RMPPData1() + 8)
+				h.Send(ack)
+			}
+		}
+	}
+	return got
+}
+
+func (r *rig) one(from string, key ib.SAKey, method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte)) *mad.MAD {
+	r.t.Helper()
+	got := r.ask(from, key, method, attr, mask, fill)
+	if len(got) != 1 {
+		r.t.Fatalf("%v of %v: %d answers, want one", method, attr, len(got))
+	}
+	return &got[0]
+}
+
+func TestClassPortInfoIsForEverybody(t *testing.T) {
+	r := newRig(t, nil)
+	m := r.one("h1", ib.SAKey{}, mad.MethodGet, mad.AttrClassPortInfo, 0, nil)
+	var i mad.ClassPortInfo
+	if err := mad.Decode(m.SAData(), &i); err != nil || m.Status() != mad.StatusOK || i.ClassVersion != 2 || i.RedirectQP != 1 {
+		t.Errorf("got %v, %+v, %v", m.Status(), i, err)
+	}
+}
+
+// Who shows no key learns of nobody; who shows it has the whole table, in segments.
+func TestNodeRecordsAreForTheTrusted(t *testing.T) {
+	r := newRig(t, nil)
+	if got := r.ask("h1", ib.SAKey{}, mad.MethodGetTable, mad.AttrNodeRecord, 0, nil); len(got) > 0 {
+		t.Errorf("untrusted: %d answers", len(got))
+	}
+	if got := r.ask("h1", ib.NewSAKey(77), mad.MethodGetTable, mad.AttrNodeRecord, 0, nil); len(got) > 0 {
+		t.Errorf("wrong key: %d answers", len(got))
+	}
+	data, err := rmpp.Reassemble(r.ask("h1", saKey, mad.MethodGetTable, mad.AttrNodeRecord, 0, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := mad.RecordSize(mad.AttrNodeRecord); len(data) != size*len(r.List.Nodes) {
+		t.Errorf("%d bytes of records of %d, the fabric has %d nodes", len(data), size, len(r.List.Nodes))
+	}
+}
+
+func join(mgid ib.GID, port ib.GUID, pkey ib.PKey) (mad.ComponentMask, func([]byte)) {
+	rec := mad.MCMemberRecord{MGID: mgid, PortGID: ib.MakeGID(ib.DefaultPrefix, port), JoinState: ib.FullMember, PKey: pkey, QKey: 0x1234}
+	return mad.MCMemberCreate, func(b []byte) { _ = mad.Encode(b, &rec) }
+}
+
+// A group is there for a member of the partition, is programmed into switches, and is
+// there after a restart without anybody joining again.
+func TestGroupSurvivesARestart(t *testing.T) {
+	r := newRig(t, nil)
+	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001))
+	r.settle()
+	mgid := ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}
+	for _, h := range []string{"h1", "h5"} {
+		mask, fill := join(mgid, r.GUID(h, 1), 0x8001)
+		if m := r.one(h, ib.SAKey{}, mad.MethodSet, mad.AttrMCMemberRecord, mask, fill); m.Status() != mad.StatusOK {
+			t.Fatalf("%s joins: %v", h, m.Status())
+		}
+	}
+	trees := func() int {
+		r.settle()
+		return len(r.View().Multicast.Trees)
+	}
+	if n := trees(); n != 1 {
+		t.Fatalf("%d trees, want 1", n)
+	}
+	r.Start()
+	r.Want(sm.Intent{Revision: 9, Grants: []sm.Grant{r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001)}})
+	if n := trees(); n != 1 {
+		t.Errorf("after a restart %d trees, want 1", n)
+	}
+	mask, fill := join(mgid, r.GUID("h2", 1), 0x8001)
+	if m := r.one("h2", ib.SAKey{}, mad.MethodSet, mad.AttrMCMemberRecord, mask, fill); m.Status() == mad.StatusOK {
+		t.Error("a host of another partition joined")
+	}
+}
+
+// The groups of the configuration are there from the beginning.
+func TestFixedGroups(t *testing.T) {
+	r := newRig(t, func(c *stage.SAConfig) { c.Fixed = []group.Fixed{group.IPoIB(0xFFFF, 2)} })
+	if trees := r.View().Multicast.Trees; len(trees) != 0 {
+		t.Errorf("%d trees of a group without members", len(trees))
+	}
+	data, err := rmpp.Reassemble(r.ask("h1", saKey, mad.MethodGetTable, mad.AttrMCMemberRecord, 0, nil))
+	if err != nil || len(data) != mad.RecordSize(mad.AttrMCMemberRecord) {
+		t.Errorf("%d bytes, %v: want one record", len(data), err)
+	}
+}

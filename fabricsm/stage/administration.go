@@ -1,0 +1,104 @@
+package stage
+
+import (
+	"fmt"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// administration is subnet administration beside the core.
+type administration struct {
+	agent *sa.Agent // nil: there is none
+	sight *sa.Sight
+	out   sa.Output
+}
+
+// SAConfig says how hosts are answered.
+type SAConfig struct {
+	sa.Config
+	Key ib.SAKey // that makes a request trusted; zero: none
+}
+
+// Administration is what answers, nil while nothing does.
+func (s *Stage) Administration() *sa.Agent { return s.sa.agent }
+
+// startAdministration begins it with what was saved, if it is configured.
+func (s *Stage) startAdministration() error {
+	s.sa = administration{}
+	if s.SA == nil {
+		return nil
+	}
+	shown, err := trust.NewKeys(trust.KeyState{})
+	if !s.SA.Key.IsZero() {
+		shown, err = trust.NewKeys(trust.KeyState{Record: keys.Record{
+			Kind:    keys.SAKey,
+			Current: keys.Held{Key: keys.New(s.SA.Key.Reveal()), Epoch: 1, Origin: keys.OriginImported, Since: Epoch},
+		}})
+	}
+	if err != nil {
+		return fmt.Errorf("stage: %w", err)
+	}
+	cfg := s.SA.Config
+	cfg.Subnet = ib.DefaultPrefix
+	if s.SM.Prefix != 0 {
+		cfg.Subnet = s.SM.Prefix
+	}
+	if s.sa.agent, err = sa.New(cfg, shown); err != nil {
+		return fmt.Errorf("stage: %w", err)
+	}
+	s.sa.agent.Restore(s.now, sm.SAFacts(slices.Clone(s.facts)), &s.sa.out)
+	s.administer()
+	return nil
+}
+
+// look gives subnet administration a view.
+func (s *Stage) look(v *sm.View) {
+	if s.sa.agent == nil {
+		return
+	}
+	s.sa.sight = s.sa.agent.Sight(s.sa.sight, v)
+	s.sa.agent.Look(s.now, s.sa.sight, &s.sa.out)
+	s.administer()
+}
+
+// isForAdministration reports a packet that is subnet administration's to take.
+func (s *Stage) isForAdministration(p *transport.Packet) bool { return s.sa.agent != nil && p.IsSA() }
+
+func (s *Stage) deliverToAdministration(p *transport.Packet) {
+	s.sa.agent.Take(s.now, p, &s.sa.out)
+	s.administer()
+}
+
+func (s *Stage) expireAdministration() {
+	s.sa.agent.Expire(s.now, &s.sa.out)
+	s.administer()
+}
+
+// administer does what subnet administration wants, in its order. What is told to the
+// core may lead to a view, and so to more.
+func (s *Stage) administer() {
+	core := s.core
+	o := s.sa.out
+	s.sa.out = sa.Output{}
+	for _, p := range o.Send {
+		s.transmit(p)
+	}
+	s.save(o.Save)
+	for _, p := range o.Held {
+		s.transmit(p)
+	}
+	for _, e := range o.Events {
+		s.events = append(s.events, Happened{s.Now(), e})
+	}
+	for _, in := range o.Tell {
+		if s.core == core {
+			s.Step(in)
+		}
+	}
+}
