@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sm"
 )
 
@@ -19,6 +21,18 @@ func Level(e sm.Event) slog.Level {
 		if e.Quiet {
 			return slog.LevelDebug
 		}
+		return slog.LevelWarn
+	case *sa.Violation:
+		if e.Quiet {
+			return slog.LevelDebug
+		}
+		return slog.LevelWarn
+	case *sa.GroupEvent:
+		if e.Kind == group.Refused || e.Kind == group.Problem {
+			return slog.LevelWarn
+		}
+		return slog.LevelDebug // of thousands when a job starts
+	case *sa.Limited:
 		return slog.LevelWarn
 	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
 		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset:

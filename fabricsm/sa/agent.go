@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/path"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
@@ -25,6 +26,7 @@ type Config struct {
 	RMPP    rmpp.Config
 	Groups  group.Config // Prefix, Guard, Limits and Trust are those of the agent
 	Fixed   []group.Fixed
+	Paths   path.Config // Prefix is the agent's
 
 	// Tenant numbers those who share what there is, for the limiter; nil: all are one.
 	Tenant func(*book.EndPort) limiter.Tenant
@@ -49,11 +51,13 @@ type Agent struct {
 	held     bool // nothing may be registered now
 	sessions *rmpp.Table[way]
 	groups   *group.Registry
+	paths    *path.Engine
+	wrongs   *trust.Violations
+	tellAt   time.Time // what grew quietly; zero: nothing did
 
-	out    *Output // of the call at hand
-	stats  Stats
-	idle   []*table   // of tables that were sent
-	costly []rmpp.Key // of tables that are to be stopped
+	out   *Output // of the call at hand
+	stats Stats
+	idle  []*table // of tables that were sent
 }
 
 // Stats count what became of packets.
@@ -87,6 +91,11 @@ func New(cfg Config, keys *trust.Keys) (*Agent, error) {
 	}
 	cfg.Groups.Prefix, cfg.Groups.Guard, cfg.Groups.Limits, cfg.Groups.Trust = cfg.Subnet, a.guard, a.limits, cfg.Trust
 	a.groups = group.New(cfg.Groups)
+	cfg.Paths.Prefix = cfg.Subnet
+	if a.paths, err = path.New(cfg.Paths); err != nil {
+		return nil, err
+	}
+	a.wrongs = trust.NewViolations(trust.Bounds{})
 	return a, nil
 }
 
@@ -98,13 +107,21 @@ func (a *Agent) Stats() Stats {
 }
 
 // Next is when Expire has something to do; zero: never.
-func (a *Agent) Next() time.Time { return a.sessions.Next() }
+func (a *Agent) Next() time.Time {
+	next := a.tellAt
+	if t := a.sessions.Next(); next.IsZero() || !t.IsZero() && t.Before(next) {
+		next = t
+	}
+	return next
+}
 
 // Expire does what is due.
 func (a *Agent) Expire(now time.Time, out *Output) {
 	a.out = out
 	a.sessions.Expire(now, a)
-	a.stop()
+	if !a.tellAt.IsZero() && !now.Before(a.tellAt) {
+		a.tell(now)
+	}
 }
 
 // Sight is what an Agent answers from. It is immutable.
@@ -176,6 +193,7 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	}
 	if a.limiter.Admit(now, limiter.Packet{LID: p.LID, Class: m.Class(), Method: m.Method(), Length: len(m)}) != limiter.Pass {
 		a.stats.Limited++
+		a.tellLater(now)
 		return
 	}
 	if !a.serving {
@@ -196,7 +214,9 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	}
 	asker, verdict := a.guard.Check(now, &packet, from)
 	if verdict != trust.OK {
-		a.refuse(now, &asker, m, verdict)
+		a.refuse(now, &trust.Dropped{
+			Verdict: verdict, Who: asker, Port: from.Port, Attr: m.Attr(), Method: m.Method(), SGID: packet.SGID,
+		})
 		return
 	}
 	if !m.RMPPFlags().Has(mad.RMPPActive) {
@@ -214,16 +234,10 @@ func (a *Agent) continues(now time.Time, p *transport.Packet, from trust.Source)
 		return
 	}
 	a.sessions.Take(now, &p.MAD, a.party(p, from.Port), a)
-	a.stop()
 }
 
 func (a *Agent) party(p *transport.Packet, e *book.EndPort) rmpp.Party[way] {
 	return rmpp.Party[way]{LID: p.LID, QP: p.QP, Port: e.LID, Back: wayOf(p)}
-}
-
-// refuse drops a request, and tells of it.
-func (a *Agent) refuse(_ time.Time, _ *book.Asker, _ *mad.MAD, v trust.Verdict) {
-	a.stats.Refused[v]++
 }
 
 // reply answers with one MAD and gives its data, to be filled.

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/rmpp"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -176,11 +177,66 @@ func TestGroupSurvivesARestart(t *testing.T) {
 // The groups of the configuration are there from the beginning.
 func TestFixedGroups(t *testing.T) {
 	r := newRig(t, func(c *stage.SAConfig) { c.Fixed = []group.Fixed{group.IPoIB(0xFFFF, 2)} })
-	if trees := r.View().Multicast.Trees; len(trees) != 0 {
-		t.Errorf("%d trees of a group without members", len(trees))
+	rec := mad.MCMemberRecord{MGID: group.Broadcast(0xFFFF, 2)}
+	m := r.one("h1", ib.SAKey{}, mad.MethodGet, mad.AttrMCMemberRecord, mad.MCMemberComponentMGID, func(b []byte) { _ = mad.Encode(b, &rec) })
+	if err := mad.Decode(m.SAData(), &rec); err != nil || m.Status() != mad.StatusOK || !rec.MLID.IsMulticast() || rec.QKey != group.IPoIBQKey {
+		t.Errorf("got %v, %+v, %v", m.Status(), rec, err)
 	}
-	data, err := rmpp.Reassemble(r.ask("h1", saKey, mad.MethodGetTable, mad.AttrMCMemberRecord, 0, nil))
-	if err != nil || len(data) != mad.RecordSize(mad.AttrMCMemberRecord) {
-		t.Errorf("%d bytes, %v: want one record", len(data), err)
+}
+
+func paths(src, dst ib.GUID) (mad.ComponentMask, func([]byte)) {
+	rec := mad.PathRecord{SGID: ib.MakeGID(ib.DefaultPrefix, src), DGID: ib.MakeGID(ib.DefaultPrefix, dst)}
+	return mad.PathComponentSGID | mad.PathComponentDGID, func(b []byte) { _ = mad.Encode(b, &rec) }
+}
+
+// Who is in a partition with another port finds the way to it; to all others it does not
+// even exist.
+func TestPathsStayInPartitions(t *testing.T) {
+	r := newRig(t, nil)
+	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001), r.GrantOf("h2", 1, 0x8002))
+	r.settle()
+	ask := func(to ib.GUID) *mad.MAD {
+		mask, fill := paths(r.GUID("h1", 1), to)
+		return r.one("h1", ib.SAKey{}, mad.MethodGet, mad.AttrPathRecord, mask, fill)
+	}
+	var rec mad.PathRecord
+	m := ask(r.GUID("h5", 1))
+	if err := mad.Decode(m.SAData(), &rec); err != nil || m.Status() != mad.StatusOK || rec.PKey != 0x8001 || rec.DLID == 0 {
+		t.Errorf("to a port of the partition: %v, %+v, %v", m.Status(), rec, err)
+	}
+	foreign, nobody := ask(r.GUID("h2", 1)), ask(0x1234567)
+	if foreign.Status() != mad.StatusNoRecords {
+		t.Errorf("to a port of another partition: %v", foreign.Status())
+	}
+	for _, m := range []*mad.MAD{foreign, nobody} { // only what was asked may differ
+		m.SetTID(0)
+		clear(m.SAData())
+	}
+	if *foreign != *nobody {
+		t.Error("a foreign port and one that nobody has are answered differently")
+	}
+}
+
+// A wrong key is told of once, and then by the sequence, with the exact count in the end.
+func TestGuessesOfTheKeyAreCounted(t *testing.T) {
+	r := newRig(t, nil)
+	const guesses = 37
+	for i := range guesses {
+		if got := r.ask("h3", ib.NewSAKey(uint64(1000+i)), mad.MethodGetTable, mad.AttrNodeRecord, 0, nil); len(got) > 0 {
+			t.Fatalf("guess %d was answered", i)
+		}
+	}
+	r.Run(2 * time.Second)
+	loud, last := 0, uint64(0)
+	for _, e := range r.Events() {
+		if v, ok := e.Event.(*sa.Violation); ok && v.Verdict == trust.WrongKey && v.GUID == r.GUID("h3", 1) && v.Place == r.Place("h3", 1) {
+			last = v.Count
+			if !v.Quiet {
+				loud++
+			}
+		}
+	}
+	if last != guesses || loud != 5 { // 1, 2, 5, 10, 20
+		t.Errorf("told %d times aloud, last of %d guesses; want 5 and %d", loud, last, guesses)
 	}
 }

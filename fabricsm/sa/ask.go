@@ -7,7 +7,9 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/rmpp"
 	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/path"
 	"portcullis/fabricsm/sa/record"
 	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/transport"
@@ -30,6 +32,14 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 		a.describe(a.reply(p, m, mad.StatusOK))
 	case attr == mad.AttrMCMemberRecord:
 		a.askGroups(now, p, who, m)
+	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGet:
+		a.path(p, who, m)
+	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGetTable:
+		c, status := a.paths.GetTable(a.book, pathGroups{a.groups.Now()}, who, m)
+		a.give(now, p, who, m, &c, status)
+	case attr == mad.AttrMultiPathRecord && m.Method() == mad.MethodGetMulti:
+		c, status := a.paths.GetMulti(a.book, who, m.ComponentMask(), data)
+		a.give(now, p, who, m, &c, status)
 	case record.Answers(attr):
 		q := record.QueryOf(m)
 		c, status := record.Find(a.book, who, &q)
@@ -39,12 +49,39 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	}
 }
 
+// path answers the question that hosts ask most. What it costs is that of one pair of
+// ports, unless an end is left open, which the enhanced trust model leaves to trusted ones.
+func (a *Agent) path(p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	to := a.reply(p, m, mad.StatusOK)
+	copy(to.SAData(), m.SAData())
+	status, _ := a.paths.Get(a.book, pathGroups{a.groups.Now()}, who, to)
+	to.SetStatus(status)
+	if status == mad.StatusOK {
+		to.SetAttributeOffset(mad.AttributeOffset(mad.AttrPathRecord))
+	}
+}
+
+// pathGroups gives paths to multicast groups.
+type pathGroups struct{ group.Snapshot }
+
+// PathGroup implements path.Groups.
+func (g pathGroups) PathGroup(mgid ib.GID) (path.Group, bool) {
+	at := g.Group(mgid)
+	if at == nil {
+		return path.Group{}, false
+	}
+	return path.Group{
+		MLID: at.MLID, PKey: at.PKey, MTU: at.MTU, Rate: at.Rate, PacketLifeTime: at.PacketLifeTime, SL: at.SL,
+		FlowLabel: at.FlowLabel, HopLimit: at.HopLimit, TClass: at.TClass,
+	}, true
+}
+
 // respTime is the longest time from a question to its answer: 0.27 s.
 const respTime ib.ExpTime = 16
 
 // describe answers for ClassPortInfo.
 func (a *Agent) describe(to *mad.MAD) {
-	i := record.ClassPortInfo(record.Capabilities{Multicast: true, RespTimeValue: respTime})
+	i := record.ClassPortInfo(record.Capabilities{Multicast: true, MultiPath: true, QoS: a.cfg.Paths.Policy != nil, RespTimeValue: respTime})
 	if mad.Encode(to.SAData(), &i) != nil {
 		to.SetStatus(mad.StatusNoResources)
 	}
@@ -160,32 +197,30 @@ func (a *Agent) table(now time.Time, p *transport.Packet, who *book.Asker, m *ma
 	answer(&head, m, mad.StatusOK)
 	head.SetAttr(attr)
 	head.SetAttributeOffset(mad.AttributeOffset(attr))
-	t := a.tableOf(rmpp.AnswerKey(m, p.LID, p.QP), r, b, mad.RecordSize(attr))
+	t := a.tableOf(r, b, mad.RecordSize(attr))
 	a.stats.Tables++
 	if err := a.sessions.Send(now, a.party(p, from), &head, t, rmpp.Unknown, a); err != nil {
 		a.release(t)
 	}
-	a.stop()
 }
 
 // table is an answer on its way.
 type table struct {
 	rmpp.Records
 	agent  *Agent
-	key    rmpp.Key
 	rows   rows
 	budget limiter.Budget
 }
 
 // tableOf gives one, of those that were used before if there are any.
-func (a *Agent) tableOf(key rmpp.Key, r rows, b limiter.Budget, size int) *table {
+func (a *Agent) tableOf(r rows, b limiter.Budget, size int) *table {
 	var t *table
 	if n := len(a.idle); n > 0 {
 		t, a.idle = a.idle[n-1], a.idle[:n-1]
 	} else {
 		t = &table{agent: a}
 	}
-	t.key, t.rows, t.budget = key, r, b
+	t.rows, t.budget = r, b
 	t.Reset(t, size)
 	return t
 }
@@ -196,20 +231,11 @@ func (a *Agent) release(t *table) {
 	a.idle = append(a.idle, t)
 }
 
-// stop ends answers that cost too much. Half a table would pass for a whole one.
-func (a *Agent) stop() {
-	for _, k := range a.costly {
-		a.stats.Costly++
-		a.sessions.Cancel(k, a)
-	}
-	a.costly = a.costly[:0]
-}
-
 // Make implements rmpp.Maker.
 func (t *table) Make(rec []byte) rmpp.Made {
 	if !t.budget.Spend(1) {
-		t.agent.costly = append(t.agent.costly, t.key)
-		return rmpp.MadePause
+		t.agent.stats.Costly++
+		return rmpp.MadeGiveUp
 	}
 	n, done := t.rows.Step(rec, stride)
 	switch {

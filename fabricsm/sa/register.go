@@ -35,7 +35,8 @@ func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *m
 		ans = a.groups.Delete(*who, &rec, m.ComponentMask())
 	}
 	if ans.Verdict != trust.OK {
-		a.refuse(now, who, m, ans.Verdict)
+		guid := rec.PortGID.GUID()
+		a.refuse(now, a.dropped(p, who, m, ans.Verdict, guid))
 	}
 	a.grouped(&ans.Effects)
 	if ans.Verdict == trust.OK {

@@ -1,0 +1,84 @@
+package sa
+
+import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// Violation is a request that was dropped for security, or many of them.
+type Violation struct {
+	sm.Administration
+	trust.Violation
+}
+
+// Limited says that the limiter dropped packets of a port.
+type Limited struct {
+	sm.Administration
+	limiter.Drops
+	GUID  ib.GUID  // physical port that has the LID; 0: none has
+	Place ib.Place // switch port in front of it
+}
+
+// String implements fmt.Stringer.
+func (e *Limited) String() string {
+	return fmt.Sprintf("port %v at %v (LID %v) sent more than it may: %d packets were dropped (%v, %v), %d in all",
+		e.GUID, e.Place, e.LID, e.Count, e.Last, e.Why, e.Total)
+}
+
+// tellEvery is how often what was not told at once is told, with exact counts.
+const tellEvery = time.Second
+
+// refuse drops a request, and tells of it.
+func (a *Agent) refuse(now time.Time, d *trust.Dropped) {
+	a.stats.Refused[d.Verdict]++
+	if d.Port != nil {
+		d.Place = a.book.View.Fabric.PlaceOf(d.Port.Port)
+	}
+	row, loud := a.wrongs.Note(now, d)
+	if loud {
+		a.out.Events = append(a.out.Events, &Violation{Violation: row})
+		return
+	}
+	a.tellLater(now)
+}
+
+// dropped describes a request on behalf of a port or alias.
+func (a *Agent) dropped(p *transport.Packet, who *book.Asker, m *mad.MAD, v trust.Verdict, target ib.GUID) *trust.Dropped {
+	d := &trust.Dropped{Verdict: v, Who: *who, Port: a.book.EndPort(who.Port), Attr: m.Attr(), Method: m.Method(), Target: target, Owner: a.book.ByGUID(target)}
+	if p.GRH.Present {
+		d.SGID = p.GRH.GID
+	}
+	return d
+}
+
+func (a *Agent) tellLater(now time.Time) {
+	if a.tellAt.IsZero() {
+		a.tellAt = now.Add(tellEvery)
+	}
+}
+
+// tell tells what was not told at once.
+func (a *Agent) tell(now time.Time) {
+	a.tellAt = time.Time{}
+	if a.wrongs.Tell(func(v *trust.Violation) { a.out.Events = append(a.out.Events, &Violation{Violation: *v}) }) {
+		a.tellLater(now)
+	}
+	a.limiter.Told(func(d limiter.Drops) {
+		e := &Limited{Drops: d}
+		if port := a.book.ByLID(d.LID); port != nil {
+			e.GUID, e.Place = port.GUID, a.book.View.Fabric.PlaceOf(port.Port)
+		}
+		a.out.Events = append(a.out.Events, e)
+	})
+}
+
+// Violations gives what was dropped, by who did it.
+func (a *Agent) Violations() []trust.Violation { return a.wrongs.List() }
