@@ -1,6 +1,8 @@
 package rmpp
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -370,16 +372,65 @@ func TestRemembered(t *testing.T) {
 	if o, _ := table.Take(now, question(1, 3), party(7), s); o != Used || s.one(t).SegmentNumber() != 1 || len(table.sessions) != 1 {
 		t.Error("after ten seconds it is still known")
 	}
-	for lid := range 10 {
-		if o, _ := table.Take(now, question(1, 1), party(party(100).LID), s); lid > 0 && o != Used {
-			t.Errorf("again: %v", o)
+	// Only so many are known: the oldest is forgotten.
+	for n := range ib.LID(10) {
+		if o, _ := table.Take(now, question(1, 1), party(100+n), s); o != Whole {
+			t.Fatalf("port %d: %v", 100+n, o)
 		}
-		table.Take(now, with(question(1, 1), func(m *mad.MAD) { m.SetTID(m.TID() + 1) }), party(9), s)
-		if o, _ := table.Take(now, question(1, 1), party(200), s); o == Plain {
-			t.Error("plain")
+		checkTable(t, table)
+	}
+	for n, want := range map[ib.LID]Outcome{109: Used, 108: Used, 107: Used, 106: Whole} {
+		if o, _ := takeAgain(table, s, now, n); o != want {
+			t.Errorf("port %d: %v, want %v", n, o, want)
 		}
-		if n := table.Stats().Remembered; n > 3 {
-			t.Fatalf("%d messages are remembered", n)
+	}
+}
+
+// takeAgain takes a message of one port again, on a table as it was: what it
+// remembers is not changed.
+func takeAgain(table *Table[int], s *sink, now time.Time, lid ib.LID) (Outcome, Message) {
+	was := table.memory
+	table.memory.at, table.memory.fifo = maps.Clone(was.at), slices.Clone(was.fifo)
+	defer func() { table.memory = was }()
+	return table.Take(now, question(1, 1), party(lid), s)
+}
+
+// TestTooLong has messages that do not say how long they are: they are stopped where
+// they would become longer than we take.
+func TestTooLong(t *testing.T) {
+	for _, tt := range []struct {
+		last uint32 // PayloadLength of segment 3, or 0 if it is not the last
+		want mad.RMPPType
+	}{
+		{20 + 100, mad.RMPPAck},
+		{20 + 101, mad.RMPPStop},
+		{0, mad.RMPPNone}, // the fourth is too much
+	} {
+		table, s := newTable(t, Config{MaxMessage: 500}), &sink{}
+		seg := func(n uint32, flags mad.RMPPFlags, length uint32) {
+			s.take()
+			m := head(9, mad.MethodGetMulti)
+			header(m, mad.RMPPData, flags, 0, n, length)
+			table.Take(epoch, m, party(7), s)
+			checkTable(t, table)
+		}
+		seg(1, mad.RMPPFirst, 0)
+		seg(2, 0, 0)
+		if tt.last != 0 {
+			seg(3, mad.RMPPLast, tt.last)
+			if got := s.one(t); got.RMPPType() != tt.want || len(table.sessions) != 0 {
+				t.Errorf("%d bytes: %+v", tt.last, got.RMPPHeader())
+			}
+			continue
+		}
+		seg(3, 0, 0)
+		s.none(t)
+		seg(4, 0, 0)
+		if got := s.one(t); got.RMPPType() != mad.RMPPStop || got.RMPPStatus() != mad.RMPPResX || len(table.sessions) != 0 {
+			t.Errorf("a fourth segment: %+v", got.RMPPHeader())
+		}
+		if s.ended[0].Cause != Stopped || s.ended[0].Sending || table.Stats().Stops != 1 {
+			t.Errorf("ended %+v", s.ended)
 		}
 	}
 }

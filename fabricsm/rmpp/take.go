@@ -197,6 +197,7 @@ func (t *Table[A]) data(p *packet[A]) (Outcome, Message) {
 		s.recv.ack(&t.out, p.m)
 		p.sink.Send(p.from.Back, &t.out)
 	case vStop:
+		t.stats.Stops++
 		t.end(s, Stopped, bad, p.sink)
 		t.reply(p, mad.RMPPStop, bad, 0, 0)
 	case vAbort:
