@@ -27,8 +27,6 @@ func (a Allowance) String() string {
 const unlimitedText = "unlimited"
 
 // MarshalText gives the form of String.
-//
-//nolint:unparam // encoding.TextMarshaler wants an error
 func (a Allowance) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalText reads "RATE/s burst BURST" or "unlimited".

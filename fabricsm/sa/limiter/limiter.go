@@ -214,6 +214,15 @@ func (l *Limiter) drop(slot uint16, in Lane, why Verdict) {
 // Total is how many packets of a lane met a verdict.
 func (l *Limiter) Total(in Lane, v Verdict) uint64 { return l.totals[in][v] }
 
+// Dropped is how many packets of a node were dropped since the limiter was made. It is
+// named by its base LID, or as in Drops.
+func (l *Limiter) Dropped(base ib.LID) uint64 {
+	if base == ib.PermissiveLID {
+		return l.drops[routed].total
+	}
+	return l.drops[slotOf(base)].total
+}
+
 // Told gives the drops of nodes that had any since it was called last, in the order
 // in which they began.
 func (l *Limiter) Told(yield func(Drops)) {

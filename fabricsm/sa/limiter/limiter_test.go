@@ -298,6 +298,11 @@ func TestNodes(t *testing.T) {
 			t.Errorf("%s: %d passed, want %d", tt.name, got, tt.want)
 		}
 	}
+	for lid, want := range map[ib.LID]uint64{8: 84, 9: 0, 16: 84, 0: 84, ib.PermissiveLID: 84} {
+		if got := l.Dropped(lid); got != want {
+			t.Errorf("%d dropped of LID %v, want %d", got, lid, want)
+		}
+	}
 	n.Remove(16, 0)
 	add(t, &n, 32, 0, 7)
 	l.SetNodes(&n)

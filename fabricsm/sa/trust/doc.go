@@ -19,5 +19,13 @@
 //
 // A request with the SA_Key is trusted, one with zero is not, and one with anything
 // else is dropped. Under the enhanced trust model an untrusted request is dropped too
-// unless it stands in a short table (see Options.Model).
+// unless it stands in a short table (see Options.Model). Limits of registrations, and
+// names that are reserved, bind untrusted requests under either.
+//
+// # The SA_Key
+//
+// Keys holds the one in force and, for a grace, the one before. Its owner asks Next
+// whether another is wanted, draws it from a source of keys.Source, calls Rotate, saves
+// the facts of State, and only then gives the new key to those who are to be trusted.
+// Tick ends the grace; Wake says when to ask again.
 package trust

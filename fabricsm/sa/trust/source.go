@@ -29,19 +29,21 @@ func As(e *book.EndPort, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed b
 // A port acts for itself and for its aliases. Under an alias it acts for that alias
 // alone, neither for its siblings nor for the port.
 func (g *Guard) ActsFor(a *book.Asker, owner *book.EndPort, guid ib.GUID) Verdict {
-	if v := g.ActsOn(a, owner); v != OK || owner == nil || a.Port != owner.Port {
+	if v := g.ActsOn(a, owner); v != OK || g.mayProxy(a) || guid == a.As || a.As == owner.GUID {
 		return v
-	}
-	if guid == a.As || a.As == owner.GUID || a.Trusted || !g.opts.Model {
-		return OK
 	}
 	return Sibling
 }
 
 // ActsOn judges a request that names a port by its LID, as a GUIDInfoRecord does.
 func (g *Guard) ActsOn(a *book.Asker, owner *book.EndPort) Verdict {
-	if a.Trusted || !g.opts.Model || g.opts.ProxyUntrusted || owner != nil && owner.Port == a.Port {
+	if g.mayProxy(a) || owner != nil && owner.Port == a.Port {
 		return OK
 	}
 	return Proxy
+}
+
+// mayProxy reports an asker that may act for whomever it likes.
+func (g *Guard) mayProxy(a *book.Asker) bool {
+	return a.Trusted || !g.opts.Model || g.opts.ProxyUntrusted
 }

@@ -35,7 +35,7 @@ func TestActsFor(t *testing.T) {
 				opts.Model, opts.ProxyUntrusted = lax != "no model", lax == "proxies"
 				a := book.Asker{Port: 5, As: tt.as, LID: 7, Trusted: lax == "trusted"}
 				want := tt.want
-				if lax != "" && (want == trust.Proxy || lax != "proxies") {
+				if lax != "" {
 					want = trust.OK
 				}
 				if got := newGuard(t, opts).ActsFor(&a, tt.owner, tt.guid); got != want {
