@@ -33,6 +33,8 @@ type administration struct {
 	sent  int                // of these
 	due   time.Time          // when the timer rings
 
+	toldSecrets bool // of keep: told that secrets are not kept
+
 	views  chan *sm.View
 	timer  *time.Timer
 	kept   chan kept
@@ -257,8 +259,8 @@ func (a *administration) keep() {
 				more = false
 			}
 		}
-		if len(k.facts) > 0 && a.store != nil {
-			if err := a.store.Save(k.facts); err != nil {
+		if facts := a.durable(k.facts); len(facts) > 0 {
+			if err := a.store.Save(facts); err != nil {
 				a.fail(fmt.Errorf("save what hosts registered: %w", err))
 				return
 			}
@@ -279,4 +281,29 @@ func (a *administration) keep() {
 			return
 		}
 	}
+}
+
+// sealer is a store that keeps secrets.
+type sealer interface{ Seals() bool }
+
+// durable leaves out what the store cannot keep: without a root for keys there is nothing
+// to seal secrets with, and what hosts registered with a key ends with the process.
+func (a *administration) durable(facts []sm.Fact) []sm.Fact {
+	if a.store == nil {
+		return nil
+	}
+	if s, ok := a.store.(sealer); ok && s.Seals() {
+		return facts
+	}
+	kept := facts[:0]
+	for _, f := range facts {
+		switch {
+		case f.Private.IsZero():
+			kept = append(kept, f)
+		case !a.toldSecrets:
+			a.toldSecrets = true
+			a.log.Warn("services that were registered with a ServiceKey will have to be registered again after a restart: there is no root to seal the key with (fabric.keys.root)")
+		}
+	}
+	return kept
 }

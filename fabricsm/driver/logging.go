@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sm"
 )
 
@@ -32,6 +33,11 @@ func Level(e sm.Event) slog.Level {
 			return slog.LevelWarn
 		}
 		return slog.LevelDebug // of thousands when a job starts
+	case *sa.ServiceEvent:
+		if e.Kind == service.Refused || e.Kind == service.Problem {
+			return slog.LevelWarn
+		}
+		return slog.LevelInfo
 	case *sa.Limited:
 		return slog.LevelWarn
 	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,

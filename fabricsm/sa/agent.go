@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
 	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
@@ -27,6 +28,9 @@ type Config struct {
 	Groups  group.Config // Prefix, Guard, Limits and Trust are those of the agent
 	Fixed   []group.Fixed
 	Paths   path.Config // Prefix is the agent's
+	// Services is as Groups; Names is the agent's, out of ServiceKeys.
+	Services    service.Config
+	ServiceKeys *trust.ServiceKeys // nil: no name needs one
 
 	// Tenant numbers those who share what there is, for the limiter; nil: all are one.
 	Tenant func(*book.EndPort) limiter.Tenant
@@ -51,6 +55,8 @@ type Agent struct {
 	held     bool // nothing may be registered now
 	sessions *rmpp.Table[way]
 	groups   *group.Registry
+	services *service.Registry
+	fabric   registry.Fabric
 	paths    *path.Engine
 	wrongs   *trust.Violations
 	tellAt   time.Time // what grew quietly; zero: nothing did
@@ -91,6 +97,12 @@ func New(cfg Config, keys *trust.Keys) (*Agent, error) {
 	}
 	cfg.Groups.Prefix, cfg.Groups.Guard, cfg.Groups.Limits, cfg.Groups.Trust = cfg.Subnet, a.guard, a.limits, cfg.Trust
 	a.groups = group.New(cfg.Groups)
+	s := &cfg.Services
+	s.Prefix, s.Guard, s.Limits, s.Trust = cfg.Subnet, a.guard, a.limits, cfg.Trust
+	if s.Names = cfg.ServiceKeys; cfg.ServiceKeys == nil {
+		s.Names = &trust.ServiceKeys{}
+	}
+	a.services = service.New(*s)
 	cfg.Paths.Prefix = cfg.Subnet
 	if a.paths, err = path.New(cfg.Paths); err != nil {
 		return nil, err
@@ -109,8 +121,10 @@ func (a *Agent) Stats() Stats {
 // Next is when Expire has something to do; zero: never.
 func (a *Agent) Next() time.Time {
 	next := a.tellAt
-	if t := a.sessions.Next(); next.IsZero() || !t.IsZero() && t.Before(next) {
-		next = t
+	for _, t := range [...]time.Time{a.sessions.Next(), a.services.Next()} {
+		if next.IsZero() || !t.IsZero() && t.Before(next) {
+			next = t
+		}
 	}
 	return next
 }
@@ -122,6 +136,8 @@ func (a *Agent) Expire(now time.Time, out *Output) {
 	if !a.tellAt.IsZero() && !now.Before(a.tellAt) {
 		a.tell(now)
 	}
+	e := a.services.Expire(now)
+	a.served(&e)
 }
 
 // Sight is what an Agent answers from. It is immutable.
@@ -170,8 +186,9 @@ func (a *Agent) Look(_ time.Time, s *Sight, out *Output) {
 		return
 	}
 	a.limiter.SetNodes(s.nodes)
-	f := registry.Of(s.book)
-	e := a.groups.Follow(f)
+	a.fabric = registry.Of(s.book)
+	e, of := a.groups.Follow(a.fabric), a.services.Follow(a.fabric)
+	a.served(&of)
 	if began {
 		// The Subnet Manager is told all groups that there are, in place of what changed.
 		fixed := a.groups.SetFixed(a.cfg.Fixed)
@@ -267,8 +284,9 @@ func (a *Agent) Ended(e rmpp.End) {
 // Restore takes what was registered before a restart.
 func (a *Agent) Restore(_ time.Time, facts []sm.Fact, out *Output) {
 	a.out = out
-	e := a.groups.Restore(facts)
+	e, of := a.groups.Restore(facts), a.services.Restore(facts)
 	a.grouped(&e)
+	a.served(&of)
 }
 
 // Hold has requests that would register something told to come back later, while what was

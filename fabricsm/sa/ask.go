@@ -11,7 +11,6 @@ import (
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
 	"portcullis/fabricsm/sa/record"
-	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/transport"
 )
 
@@ -32,6 +31,8 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 		a.describe(a.reply(p, m, mad.StatusOK))
 	case attr == mad.AttrMCMemberRecord:
 		a.askGroups(now, p, who, m)
+	case attr == mad.AttrServiceRecord:
+		a.askServices(now, p, who, m)
 	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGet:
 		a.path(p, who, m)
 	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGetTable:
@@ -100,19 +101,28 @@ func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m
 			return
 		}
 		q := a.groups.Now().Query(*who, a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
-		a.give(now, p, who, m, &all{&q}, mad.StatusOK)
+		a.give(now, p, who, m, &q, mad.StatusOK)
 	default:
 		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
 	}
 }
 
-// all makes rows of a cursor that never looks at much for one record.
-type all struct{ registry.Cursor }
-
-// Step implements rows.
-func (r *all) Step(dst []byte, _ int) (int, bool) {
-	n, ok := r.Next(dst)
-	return n, !ok
+// askServices answers a request about a ServiceRecord.
+func (a *Agent) askServices(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	switch m.Method() {
+	case mad.MethodSet, mad.MethodDelete:
+		a.offer(now, p, who, m)
+	case mad.MethodGet, mad.MethodGetTable:
+		var rec mad.ServiceRecord
+		if mad.Decode(m.SAData(), &rec) != nil {
+			a.reply(p, m, mad.StatusInvalidRequest)
+			return
+		}
+		q := a.services.Now().Query(now, a.fabric, *who, &rec, m.ComponentMask())
+		a.give(now, p, who, m, &q, mad.StatusOK)
+	default:
+		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
+	}
 }
 
 // give answers a Get or GetTable.

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sm"
 )
 
@@ -9,4 +10,10 @@ import (
 type GroupEvent struct {
 	sm.Administration
 	group.Event
+}
+
+// ServiceEvent is something that happened to what hosts offer by name.
+type ServiceEvent struct {
+	sm.Administration
+	service.Event
 }

@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/transport"
 )
@@ -41,6 +42,39 @@ func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *m
 	a.grouped(&ans.Effects)
 	if ans.Verdict == trust.OK {
 		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrMCMemberRecord), func(b []byte) error { return mad.Encode(b, &ans.Record) })
+	}
+}
+
+// offer answers a Set or Delete of a ServiceRecord.
+func (a *Agent) offer(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	if a.later(p, m) {
+		return
+	}
+	var rec mad.ServiceRecord
+	if mad.Decode(m.SAData(), &rec) != nil {
+		a.reply(p, m, mad.StatusInvalidRequest)
+		return
+	}
+	var ans service.Answer
+	if m.Method() == mad.MethodSet {
+		ans = a.services.Set(now, *who, &rec, m.ComponentMask())
+	} else {
+		ans = a.services.Delete(now, *who, &rec, m.ComponentMask())
+	}
+	if ans.Verdict != trust.OK {
+		a.refuse(now, a.dropped(p, who, m, ans.Verdict, rec.ServiceGID.GUID()))
+	}
+	a.served(&ans.Effects)
+	if ans.Verdict == trust.OK {
+		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrServiceRecord), func(b []byte) error { return mad.Encode(b, &ans.Record) })
+	}
+}
+
+// served does what follows from a change of services.
+func (a *Agent) served(e *service.Effects) {
+	a.out.Save = append(a.out.Save, e.Save...)
+	for i := range e.Events {
+		a.out.Events = append(a.out.Events, &ServiceEvent{Event: e.Events[i]})
 	}
 }
 

@@ -138,6 +138,9 @@ func (s *Store) Save(facts []sm.Fact) error {
 	return s.inner.Save(out)
 }
 
+// Seals says that secrets may be saved here.
+func (s *Store) Seals() bool { return true }
+
 // privateName binds what is sealed to the fact that holds it.
 func privateName(f *sm.Fact) string { return string(f.Kind) + "/" + f.Name }
 
