@@ -35,6 +35,21 @@ type shownDevices struct {
 	duePorts []topo.PortID                        // that changed since, each once
 	dueNodes []topo.NodeID
 	scratch  portShown
+	recent   [4]*portShown // made last, to be shared: ports of a switch often show the same
+	recentAt int
+}
+
+// kept gives what stays of a port that is shown anew.
+func (d *shownDevices) kept(s *portShown) *portShown {
+	for _, o := range d.recent {
+		if o != nil && *o == *s {
+			return o
+		}
+	}
+	n := *s
+	d.recent[d.recentAt] = &n
+	d.recentAt = (d.recentAt + 1) % len(d.recent)
+	return &n
 }
 
 // showPort has the next view show a port anew.
@@ -64,8 +79,7 @@ func (c *Core) showDevices(v *View) {
 		if is == nil && was != nil {
 			d.ports.Set(int32(p), nil)
 		} else if is != nil && (was == nil || *is != *was) {
-			kept := *is
-			d.ports.Set(int32(p), &kept)
+			d.ports.Set(int32(p), d.kept(is))
 		}
 	}
 	for _, id := range d.dueNodes {
