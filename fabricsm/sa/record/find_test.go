@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -413,4 +414,113 @@ func FuzzFind(f *testing.F) {
 			t.Fatal("records after the end")
 		}
 	})
+}
+
+// TestOtherSMs: ours comes first, then the others as they describe themselves, without
+// their keys; by LID, GUID and state.
+func TestOtherSMs(t *testing.T) {
+	b := newBed(t, sm.Config{SMKey: ib.NewSMKey(7)})
+	for i, node := range []string{"h2", "h5"} {
+		err := b.Fabric.RogueSM(node, &mad.SMInfo{
+			GUID: b.List.Find(node).PortGUID(1), SMKey: ib.NewSMKey(7), ActCount: 5, Priority: uint8(i), SMState: ib.SMStandby,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Crash()
+	b.Start()
+	b.Want(b.Intent())
+	b.settle(t)
+	a := b.asker("sm", true)
+	guids := func(q record.Query) (list []string) {
+		q.Attr = mad.AttrSMInfoRecord
+		got, _ := b.ask(a, q)
+		for _, r := range got {
+			var si mad.SMInfoRecord
+			if err := mad.Decode(r, &si); err != nil {
+				t.Fatal(err)
+			}
+			if si.SMKey != (ib.SMKey{}) || b.book.ByLID(si.LID).GUID != si.GUID {
+				t.Errorf("%x", r)
+			}
+			list = append(list, b.View().Fabric.NodeOf(b.book.ByLID(si.LID).Port).Description)
+		}
+		return list
+	}
+	standby := record.Query{Mask: mad.SMInfoComponentSMState}
+	standby.Data[24] = byte(ib.SMStandby)
+	h5 := record.Query{Mask: 1}
+	binary.BigEndian.PutUint16(h5.Data[:], uint16(b.book.ByGUID(b.List.Find("h5").PortGUID(1)).LID))
+	for _, tt := range []struct {
+		q    record.Query
+		want []string
+	}{
+		{record.Query{}, []string{"sm", "h5", "h2"}},
+		{standby, []string{"h5", "h2"}},
+		{h5, []string{"h5"}},
+	} {
+		if got := guids(tt.q); !slices.Equal(got, tt.want) {
+			t.Errorf("by %v: %v, want %v", tt.q.Mask.Names(mad.AttrSMInfoRecord), got, tt.want)
+		}
+	}
+	if got, _ := b.ask(b.asker("h1", false), record.Query{Attr: mad.AttrSMInfoRecord}); len(got) != 2 {
+		t.Errorf("h1 knows of %d Subnet Managers, want the one and that of its partition", len(got))
+	}
+}
+
+// TestCursorsKeepTheirBook: what changes while a table is sent does not change it.
+func TestCursorsKeepTheirBook(t *testing.T) {
+	b := newBed(t, sm.Config{})
+	a := b.asker("sm", true)
+	for _, attr := range attrs {
+		if attr == mad.AttrSLtoVLRecord || attr == mad.AttrVLArbitrationRecord {
+			continue
+		}
+		want, _ := b.ask(a, record.Query{Attr: attr})
+		c, _ := record.Find(b.book, a, &record.Query{Attr: attr, Method: mad.MethodGetTable})
+		for i, r := range want {
+			if i == len(want)/2 {
+				if err := b.Fabric.Bounce("h5", 1); err != nil {
+					t.Fatal(err)
+				}
+				if err := b.Fabric.Reboot("spine1"); err != nil {
+					t.Fatal(err)
+				}
+				b.Run(2 * time.Second)
+				b.settle(t)
+			}
+			got := make([]byte, c.RecordSize())
+			if n, ok := c.Next(got); !ok || !bytes.Equal(got[:n], r) {
+				t.Fatalf("%v, record %d: %x, want %x", attr, i, got, r)
+			}
+		}
+		if _, ok := c.Next(make([]byte, c.RecordSize())); ok {
+			t.Errorf("%v: more records than there were", attr)
+		}
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	bed := newBed(b, sm.Config{QoS: odd(b)})
+	a := bed.asker("sm", true)
+	for _, attr := range attrs {
+		one := record.Query{Attr: attr, Method: mad.MethodGetTable, Mask: 1}
+		all, _ := bed.ask(a, record.Query{Attr: attr})
+		copy(one.Data[:], all[len(all)/2])
+		for _, q := range []record.Query{{Attr: attr, Method: mad.MethodGetTable}, one} {
+			b.Run(fmt.Sprintf("%#04x by %v", uint16(attr), q.Mask.Names(attr)), func(b *testing.B) {
+				r := make([]byte, mad.RecordSize(attr))
+				records := 0
+				b.ReportAllocs()
+				for b.Loop() {
+					c, _ := record.Find(bed.book, a, &q)
+					for _, ok := c.Next(r); ok; _, ok = c.Next(r) {
+						records++
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(records), "ns/record")
+			})
+		}
+	}
 }

@@ -39,12 +39,30 @@ func keyRoom(n *netlist.Node) uint16 {
 	return 64
 }
 
-func newBed(t testing.TB, cfg sm.Config, hooks ...func(*stage.Stage)) *bed {
+// fabric is a tree with a host on two leaves, whose third port has no cable.
+func fabric(t testing.TB) *netlist.Netlist {
 	t.Helper()
-	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Leaves: 2, Spines: 2, Radix: 8})
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Leaves: 2, Spines: 2, Radix: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
+	dual := *l.Find("h7")
+	dual.Name, dual.Description, dual.GUID, dual.SystemImageGUID = "dual", "dual", 0x5000, 0x5000
+	link := dual.Ports[1]
+	dual.Ports = make([]netlist.Port, 4)
+	for i, leaf := range []string{"leaf1", "leaf2"} {
+		sw := l.Find(leaf)
+		free := slices.IndexFunc(sw.Ports[1:], func(p netlist.Port) bool { return p.Peer == "" }) + 1
+		sw.Ports[free] = netlist.Port{Peer: "dual", PeerPort: ib.PortNum(i + 1), Link: link.Link}
+		dual.Ports[i+1] = netlist.Port{Peer: leaf, PeerPort: ib.PortNum(free), Link: link.Link}
+	}
+	l.Nodes = append(l.Nodes, dual)
+	return l
+}
+
+func newBed(t testing.TB, cfg sm.Config, hooks ...func(*stage.Stage)) *bed {
+	t.Helper()
+	l := fabric(t)
 	cfg.AuditPeriod = -1
 	s, err := stage.New(stage.Options{Netlist: l, SM: cfg})
 	if err != nil {
@@ -232,32 +250,27 @@ func encode[T any](t testing.TB, v T) []byte {
 }
 
 // endsOf gives the ports of a node that have a LID.
-func endsOf(n *netlist.Node) []ib.PortNum {
+func endsOf(n *netlist.Node) (ends []ib.PortNum) {
 	if n.Type == ib.NodeSwitch {
 		return []ib.PortNum{0}
 	}
-	return []ib.PortNum{1}
-}
-
-// reached reports a node that has a cable which is up.
-func (b *bed) reached(n *netlist.Node) bool {
 	for num := 1; num < len(n.Ports); num++ {
-		if b.Fabric.PortInfo(n.Name, ib.PortNum(num)).PortState == ib.PortActive {
-			return true
+		if n.Ports[num].Peer != "" {
+			ends = append(ends, ib.PortNum(num))
 		}
 	}
-	return false
+	return ends
 }
 
 func (b *bed) truth(t testing.TB, attr mad.AttrID) (all []truth) {
 	t.Helper()
 	for i := range b.List.Nodes {
 		n := &b.List.Nodes[i]
-		if !b.reached(n) {
-			continue
-		}
 		for _, end := range endsOf(n) {
 			info := b.Fabric.PortInfo(n.Name, end)
+			if end > 0 && info.PortState != ib.PortActive {
+				continue
+			}
 			lid := be16(uint16(info.LID))
 			for _, r := range b.truthOf(t, attr, n, end, &info) {
 				all = append(all, truth{pad(append(slices.Clone(lid), r.bytes...), mad.RecordSize(attr)), append(r.of, n.Name)})
@@ -347,10 +360,14 @@ func (b *bed) truthOf(t testing.TB, attr mad.AttrID, n *netlist.Node, end ib.Por
 			add(be16(0), encode(t, mad.SMInfo{GUID: n.PortGUID(1), ActCount: v.ActCount, Priority: v.Priority, SMState: ib.SMMaster}))
 		}
 	case mad.AttrLinkRecord:
-		for num := 1; num < len(n.Ports); num++ {
-			if p := n.Ports[num]; p.Peer != "" && linked(ib.PortNum(num)) {
+		for _, num := range ports {
+			if p := n.Ports[num]; p.Peer != "" && linked(num) {
 				far := b.List.Find(p.Peer)
-				lid := f.PortInfo(far.Name, endsOf(far)[0]).LID
+				farEnd := ib.PortNum(0)
+				if far.Type != ib.NodeSwitch {
+					farEnd = p.PeerPort
+				}
+				lid := f.PortInfo(far.Name, farEnd).LID
 				all = append(all, truth{slices.Concat([]byte{byte(num), byte(p.PeerPort)}, be16(uint16(lid))), []string{far.Name}})
 			}
 		}
