@@ -51,10 +51,10 @@ func (e *Engine) GetTable(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD
 	q.begin(e, b, a)
 	q.mask = m.ComponentMask()
 	if mad.Decode(m.SAData(), &q.rec) != nil {
-		return c, mad.StatusInvalidRequest
+		return Cursor{}, mad.StatusInvalidRequest
 	}
 	if status := q.valid(); status != mad.StatusOK {
-		return c, status
+		return Cursor{}, status
 	}
 	c.want, c.most = unlimited, unlimited
 	if q.mask.Has(mad.PathComponentNumbPath) {
@@ -73,7 +73,10 @@ func (e *Engine) GetTable(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD
 	if status == mad.StatusOK {
 		status = c.open()
 	}
-	return c, status
+	if status != mad.StatusOK {
+		return Cursor{}, status
+	}
+	return c, mad.StatusOK
 }
 
 // open judges which ends are left open.

@@ -31,29 +31,29 @@ func (e *Engine) GetMulti(b *book.Book, a *book.Asker, mask mad.ComponentMask, d
 	q := &c.q
 	q.begin(e, b, a)
 	if mad.Decode(data, &r) != nil {
-		return c, mad.StatusInvalidRequest
+		return Cursor{}, mad.StatusInvalidRequest
 	}
 	q.take(&r, mask)
 	switch status := q.valid(); {
 	case status != mad.StatusOK:
-		return c, status
+		return Cursor{}, status
 	case !mask.Has(counts):
-		return c, mad.StatusInsufficientComponents
+		return Cursor{}, mad.StatusInsufficientComponents
 	case r.SGIDCount == 0 || r.DGIDCount == 0:
-		return c, mad.StatusInvalidRequest
+		return Cursor{}, mad.StatusInvalidRequest
 	}
 	x := &multi{independent: mask.Has(mad.MultiPathComponentIndependenceSelector) && r.IndependenceSelector == 1}
 	for i := range int(r.SGIDCount) + int(r.DGIDCount) {
 		gid, ok := mad.MultiPathGID(data, i)
 		if !ok {
-			return c, mad.StatusInvalidRequest
+			return Cursor{}, mad.StatusInvalidRequest
 		}
 		dest := i >= int(r.SGIDCount)
 		s, status := q.named(&gid, dest)
 		switch {
 		case status == mad.StatusNoRecords:
 		case status != mad.StatusOK:
-			return c, status
+			return Cursor{}, status
 		case dest:
 			x.dst = append(x.dst, s)
 		default:

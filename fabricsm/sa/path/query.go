@@ -47,8 +47,8 @@ func (q *query) toGroup() bool {
 	return q.mask.Has(mad.PathComponentDGID) && q.rec.DGID.IsMulticast() || q.mask.Has(mad.PathComponentDLID) && q.rec.DLID.IsMulticast()
 }
 
-// sees gives an end port if the asker may know of it. e is nil if there is none; decoy
-// is another one then, for which the same is done.
+// sees gives an end port if the asker may know of it. e is nil if there is none; the
+// same is done for decoy then.
 func (q *query) sees(e, decoy *book.EndPort) *book.EndPort {
 	if q.trusted {
 		return e
@@ -68,19 +68,17 @@ func (q *query) sees(e, decoy *book.EndPort) *book.EndPort {
 }
 
 func (q *query) byGUID(g ib.GUID) *book.EndPort {
-	e := q.b.ByGUID(g)
-	if e == nil && !q.trusted {
-		return q.sees(nil, q.b.Decoy(g))
+	if q.trusted {
+		return q.b.ByGUID(g)
 	}
-	return q.sees(e, nil)
+	return q.sees(q.b.ByGUID(g), q.b.Decoy(g))
 }
 
 func (q *query) byLID(lid ib.LID) *book.EndPort {
-	e := q.b.ByLID(lid)
-	if e == nil && !q.trusted {
-		return q.sees(nil, q.b.Decoy(ib.GUID(lid)))
+	if q.trusted {
+		return q.b.ByLID(lid)
 	}
-	return q.sees(e, nil)
+	return q.sees(q.b.ByLID(lid), q.b.Decoy(ib.GUID(lid)))
 }
 
 // end is an end port as one side of paths.
