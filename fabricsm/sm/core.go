@@ -229,7 +229,7 @@ func (c *Core) load(facts []Fact) {
 			c.notKept[device{f.GUID, parseModel(f.Model), f.Place}] = f.NotKept
 		case FactTopology, FactTopologyMode: // see startTopology
 		case FactVault, FactMaster, FactCheck: // of the store alone
-		case FactSAGroup, FactSAMember, FactSAService, FactSASubscription, FactSAAlias: // of subnet administration
+		case FactSAGroup, FactSAMember, FactSAService, FactSASubscription, FactSAAlias, FactSAKeys: // of subnet administration
 		}
 	}
 }
