@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"portcullis/fabricsm/ib"
@@ -190,6 +191,11 @@ func FuzzCodec(f *testing.F) {
 		f.Add(uint8(i), m.mad.Data())
 	}
 	types := allTypes()
+	for i, c := range types {
+		if strings.HasSuffix(c.layout.Name(), "Record") {
+			f.Add(uint8(i), saFrames(f, "answer", "NR")[0][offSAData:])
+		}
+	}
 	f.Fuzz(func(t *testing.T, kind uint8, p []byte) {
 		c := types[int(kind)%len(types)]
 		v, back := c.fresh(), c.fresh()

@@ -17,10 +17,15 @@ type Dissection struct {
 	HasMKey     bool        // an SMP, and its M_Key is there
 	MKey        ib.MKey     // of an SMP
 	Route       *RouteState // of a directed-route SMP
-	Layout      *Layout     // of Attribute; nil: not known, or not there
+	SA          *SAState    // of an MAD of subnet administration
+	Layout      *Layout     // of Attribute and Records; nil: not known, or not there
 	Attribute   any         // pointer to a value of Layout's type
-	Data        []byte      // the raw attribute of an SMP; shorter than DataSize if cut off
-	Notes       []string    // what is missing, odd or wrong, each a sentence
+	IssuerGID   *ib.GID     // of a reported notice
+	SGIDs       []ib.GID    // that follow a MultiPathRecord, as far as they are there
+	DGIDs       []ib.GID
+	Records     []TableRecord // of a table of subnet administration, those that are whole
+	Data        []byte        // the raw attribute of an SMP; shorter than DataSize if cut off
+	Notes       []string      // what is missing, odd or wrong, each a sentence
 }
 
 // RouteState is the directed-route part of an SMP.
@@ -35,12 +40,9 @@ type RouteState struct {
 	pathsMissing bool
 }
 
-// perfData and saData are where the attribute of a class begins that has other
-// fields between header and data (IBTA volume 1, 16.1.1 and 15.2.1.1).
-const (
-	perfData = 64
-	saData   = 56
-)
+// perfData is where the attributes of performance management begin (IBTA volume 1,
+// 16.1.1).
+const perfData = 64
 
 // Dissect reads HeaderSize to Size bytes of a MAD. Fewer or more are an error,
 // anything else is not: what is wrong inside is told in Notes.
@@ -118,7 +120,8 @@ func (d *Dissection) dissectGMP(m *MAD, size int) {
 	case d.Header.Class == ClassPerf:
 		at = perfData
 	case d.Header.Class == ClassSubnAdm:
-		at = saData
+		d.dissectSA(m, size)
+		return
 	case hasKey:
 		at = keyed.Data
 	default:
@@ -140,7 +143,7 @@ func (d *Dissection) dissectAttribute(p []byte, at, size int) {
 		d.note("attribute 0x%04x of class %v is not known here", uint16(d.Header.Attr), d.Header.Class)
 		return
 	}
-	if d.Header.Method == MethodGet && d.Header.Class != ClassSubnAdm {
+	if d.Header.Method == MethodGet {
 		if !allZero(p[:min(len(p), l.Size())]) {
 			d.note("the attribute of a Get has no meaning, but the sender left bytes in it that are not zero")
 		}
@@ -173,32 +176,43 @@ func allZero(p []byte) bool {
 // MarshalJSON gives the dissection for programs. Secrets are redacted.
 func (d *Dissection) MarshalJSON() ([]byte, error) {
 	out := struct {
-		Class        string          `json:"class"`
-		ClassVersion uint8           `json:"class_version"`
-		Method       string          `json:"method"`
-		Status       string          `json:"status"`
-		TID          string          `json:"transaction_id"`
-		Attribute    string          `json:"attribute"`
-		Modifier     uint32          `json:"attribute_modifier"`
-		MKey         *ib.MKey        `json:"m_key,omitempty"`
-		Route        *RouteState     `json:"route,omitempty"`
-		Layout       string          `json:"layout,omitempty"`
-		Fields       json.RawMessage `json:"fields,omitempty"`
-		Notes        []string        `json:"notes,omitempty"`
+		Class        string            `json:"class"`
+		ClassVersion uint8             `json:"class_version"`
+		Method       string            `json:"method"`
+		Status       string            `json:"status"`
+		TID          string            `json:"transaction_id"`
+		Attribute    string            `json:"attribute"`
+		Modifier     uint32            `json:"attribute_modifier"`
+		MKey         *ib.MKey          `json:"m_key,omitempty"`
+		Route        *RouteState       `json:"route,omitempty"`
+		SA           *SAState          `json:"sa,omitempty"`
+		Layout       string            `json:"layout,omitempty"`
+		Fields       json.RawMessage   `json:"fields,omitempty"`
+		IssuerGID    *ib.GID           `json:"issuer_gid,omitempty"`
+		SGIDs        []ib.GID          `json:"sgids,omitempty"`
+		DGIDs        []ib.GID          `json:"dgids,omitempty"`
+		Records      []json.RawMessage `json:"records,omitempty"`
+		Notes        []string          `json:"notes,omitempty"`
 	}{
 		Class: d.Header.Class.String(), ClassVersion: d.Header.ClassVersion,
-		Method: d.Header.Method.String(), Status: d.Header.Status.String(), TID: d.Header.TID.String(),
+		Method: d.Header.Method.String(), Status: d.Header.StatusWords(), TID: d.Header.TID.String(),
 		Attribute: d.Header.AttrName(), Modifier: d.Header.Mod, Route: d.Route, Notes: d.Notes,
+		SA: d.SA, IssuerGID: d.IssuerGID, SGIDs: d.SGIDs, DGIDs: d.DGIDs,
 	}
 	if d.HasMKey {
 		out.MKey = &d.MKey
 	}
 	if d.Layout != nil {
-		fields, err := d.Layout.JSON(d.Attribute)
-		if err != nil {
+		out.Layout = d.Layout.Name()
+	}
+	var err error
+	if d.Attribute != nil {
+		if out.Fields, err = d.Layout.JSON(d.Attribute); err != nil {
 			return nil, err
 		}
-		out.Layout, out.Fields = d.Layout.Name(), fields
+	}
+	if out.Records, err = d.recordsJSON(); err != nil {
+		return nil, err
 	}
 	return json.Marshal(out)
 }

@@ -20,7 +20,11 @@ func Explain(w io.Writer, b []byte, o DumpOptions) error {
 	if d.Route != nil {
 		e.route(d.Route)
 	}
+	if d.SA != nil {
+		e.sa(d)
+	}
 	e.attribute(d)
+	e.behind(d)
 	for _, n := range d.Notes {
 		e.printf("Note: %s", n)
 	}
@@ -46,7 +50,7 @@ func (e *explainer) header(d *Dissection) {
 	e.printf("MgmtClass: 0x%02x (%v)", uint8(h.Class), h.Class)
 	e.printf("ClassVersion: %d", h.ClassVersion)
 	e.printf("Method: 0x%02x (%v)", uint8(h.Method), h.Method)
-	e.printf("Status: 0x%04x (%v)", uint16(h.Status), h.Status)
+	e.printf("Status: 0x%04x (%s)", uint16(h.Status), h.StatusWords())
 	e.printf("TransactionID: %v", h.TID)
 	e.printf("AttributeID: 0x%04x (%s)", uint16(h.Attr), h.AttrName())
 	e.printf("AttributeModifier: 0x%08x%s", h.Mod, modifierWords(h))
@@ -72,13 +76,9 @@ func (e *explainer) route(r *RouteState) {
 }
 
 func (e *explainer) attribute(d *Dissection) {
-	if d.Layout != nil {
+	if d.Attribute != nil {
 		e.printf("%s:", d.Layout.Name())
-		o := e.o
-		o.Indent += "  "
-		if e.err == nil {
-			e.err = d.Layout.Dump(e.w, d.Attribute, o)
-		}
+		e.value(d.Layout, d.Attribute)
 		return
 	}
 	switch {
@@ -95,6 +95,15 @@ func (e *explainer) attribute(d *Dissection) {
 	}
 }
 
+// value writes a value of a layout, indented.
+func (e *explainer) value(l *Layout, v any) {
+	o := e.o
+	o.Indent += "  "
+	if e.err == nil {
+		e.err = l.Dump(e.w, v, o)
+	}
+}
+
 // maybeSecret reports data that may hold a key, or what a sender's memory
 // held, so that it is not printed raw.
 func maybeSecret(h Header) bool {
@@ -103,6 +112,9 @@ func maybeSecret(h Header) bool {
 
 // modifierWords says what the modifier means, as " (port 3, block 0)".
 func modifierWords(h Header) string {
+	if h.Class == ClassSubnAdm && h.Attr == AttrPortInfoRecord && h.Mod&PortInfoMatchBits != 0 {
+		return " (capability masks match if they have the bits)"
+	}
 	if h.Class != ClassSubn && h.Class != ClassSubnDR {
 		return ""
 	}

@@ -153,6 +153,13 @@ func FuzzExplain(f *testing.F) {
 		f.Add(m.mad[:])
 		f.Add(m.mad[:77])
 	}
+	for _, call := range []string{"NR", "--smkey 1 -K SR", "-s", "MCMR", "reported to h1"} {
+		for _, b := range saFrames(f, "answer", call) {
+			f.Add(b)
+			f.Add(b[:177])
+		}
+	}
+	f.Add(saFrames(f, "question", "--smkey 1 PKTR 1/1/0")[0])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var out strings.Builder
 		err := Explain(&out, b, DumpOptions{})
@@ -172,6 +179,14 @@ func FuzzExplain(f *testing.F) {
 		}
 		if p, ok := d.Attribute.(*PortInfo); ok && !p.MKey.IsZero() && !strings.Contains(out.String(), "  MKey: "+ib.Redacted) {
 			t.Fatalf("the M_Key is not redacted in\n%s", out.String())
+		}
+		if d.SA != nil && !d.SA.SAKey.IsZero() && !strings.Contains(out.String(), "\nSM_Key: "+ib.Redacted) {
+			t.Fatalf("the SM_Key is not redacted in\n%s", out.String())
+		}
+		for _, r := range d.Records {
+			if s, ok := r.Value.(*ServiceRecord); ok && !s.ServiceKey.IsZero() && !strings.Contains(out.String(), "  ServiceKey: "+ib.Redacted) {
+				t.Fatalf("a ServiceKey is not redacted in\n%s", out.String())
+			}
 		}
 	})
 }

@@ -59,6 +59,39 @@ func (s Status) String() string {
 	return strings.Join(words, ", ")
 }
 
+// StatusWords describes the status as String does, with the words that the class has
+// for its part of it.
+func (h Header) StatusWords() string {
+	if h.Class != ClassSubnAdm {
+		return h.Status.String()
+	}
+	word := ""
+	switch h.Status & statusClass {
+	case StatusNoResources:
+		word = "ERR_NO_RESOURCES"
+	case StatusInvalidRequest:
+		word = "ERR_REQ_INVALID"
+	case StatusNoRecords:
+		word = "ERR_NO_RECORDS"
+	case StatusTooManyRecords:
+		word = "ERR_TOO_MANY_RECORDS"
+	case StatusInvalidGID:
+		word = "ERR_REQ_INVALID_GID"
+	case StatusInsufficientComponents:
+		word = "ERR_REQ_INSUFFICIENT_COMPONENTS"
+	case StatusDenied:
+		word = "ERR_REQ_DENIED"
+	case StatusPrioritySuggested:
+		word = "ERR_REQ_PRIORITY_SUGGESTED"
+	default:
+		return h.Status.String()
+	}
+	if rest := h.Status &^ statusClass; rest != StatusOK {
+		return rest.String() + ", " + word
+	}
+	return word
+}
+
 func (s Status) codeWord() string {
 	switch s {
 	case StatusOK:

@@ -53,8 +53,10 @@ var alterNodeInfo = alterBy(mad.AttrNodeInfo, func(r *rand.Rand, v *mad.NodeInfo
 	v.NodeType = ib.NodeType(1 + r.IntN(3))
 })
 
-// alterPortInfo keeps to values that infiniband-diags have words for.
-var alterPortInfo = alterBy(mad.AttrPortInfo, func(r *rand.Rand, v *mad.PortInfo) {
+var alterPortInfo = alterBy(mad.AttrPortInfo, printable)
+
+// printable keeps to values that infiniband-diags have words for.
+func printable(r *rand.Rand, v *mad.PortInfo) {
 	v.LinkWidthEnabled = ib.LinkWidth(1 + r.IntN(31))
 	v.LinkWidthSupported = ib.LinkWidth(1 + r.IntN(31))
 	v.LinkWidthActive = 1 << r.IntN(5)
@@ -71,7 +73,7 @@ var alterPortInfo = alterBy(mad.AttrPortInfo, func(r *rand.Rand, v *mad.PortInfo
 	v.LinkSpeedExtActive = 1 << r.IntN(4)
 	v.LinkSpeedExtSupported = ib.LinkSpeedExt(1 + r.IntN(15))
 	v.LinkSpeedExtEnabled = uint8(1 + r.IntN(15))
-})
+}
 
 func TestAlterChangesAnswersOnly(t *testing.T) {
 	var f Frame

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/salab"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
@@ -93,7 +94,7 @@ func TestCapture(t *testing.T) {
 	})
 	client := ibsimlab.Client{Socket: base, Dir: t.TempDir()}
 	tap.SetLabel(opensm)
-	log := startOpenSM(t, client)
+	log := startOpenSM(t, client, "")
 	waitLine(t, log, "SUBNET UP")
 	var runs []run
 	for _, d := range diags {
@@ -138,7 +139,7 @@ func ask(t *testing.T, tap *Tap, client ibsimlab.Client, label string, diag []st
 }
 
 // startOpenSM runs OpenSM until the end of the test and gives its log.
-func startOpenSM(t *testing.T, client ibsimlab.Client) *bufio.Scanner {
+func startOpenSM(t *testing.T, client ibsimlab.Client, preload salab.Preload) *bufio.Scanner {
 	t.Helper()
 	config := filepath.Join(client.Dir, "partitions.conf")
 	if err := os.WriteFile(config, []byte(partitions), 0o600); err != nil {
@@ -149,6 +150,7 @@ func startOpenSM(t *testing.T, client ibsimlab.Client) *bufio.Scanner {
 		t.Fatal(err)
 	}
 	cmd.Env = append(cmd.Env, "SIM_SET_ISSM=1")
+	preload.Apply(cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
