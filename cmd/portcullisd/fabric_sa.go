@@ -3,12 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sa"
-	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 )
 
@@ -53,18 +50,8 @@ func (s *saConfig) agent(core *sm.Config, path func(string) string) (*sa.Agent, 
 	if err != nil {
 		return nil, err
 	}
-	var state trust.KeyState
-	if !key.IsZero() {
-		state.Record = keys.Record{
-			Kind:    keys.SAKey,
-			Current: keys.Held{Key: keys.New(key.Reveal()), Epoch: 1, Origin: keys.OriginRandom, Since: time.Unix(0, 0).UTC()},
-		}
-	}
-	shown, err := trust.NewKeys(state)
-	if err != nil {
-		return nil, err
-	}
 	cfg := sa.DefaultConfig()
 	cfg.Subnet = core.Prefix
-	return sa.New(cfg, shown)
+	cfg.Key = key
+	return sa.New(cfg)
 }

@@ -86,7 +86,9 @@ func (l *loop) administer(facts []sm.Fact) error {
 		told: make(chan told, 1), ended: l.done, failed: l.failure,
 	}
 	l.sa, l.fromSA = a, a.told
-	a.agent.Restore(time.Now(), sm.SAFacts(facts), &a.out)
+	if err := a.agent.Restore(time.Now(), facts, &a.out); err != nil {
+		return err
+	}
 	if err := a.flush(); err != nil {
 		return l.lost("send to", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/rmpp"
 	"portcullis/fabricsm/sa/book"
@@ -20,8 +21,13 @@ import (
 
 // Config says how an Agent works.
 type Config struct {
-	Subnet  ib.Prefix
-	Trust   trust.Options
+	Subnet ib.Prefix
+	Trust  trust.Options
+	// Key is the SA_Key of a configuration that is not rotated. Zero: Source makes it
+	// and its successors; with neither nobody is trusted. What Source makes is saved, so
+	// the store has to seal keys.
+	Key     ib.SAKey
+	Source  keys.Source
 	Limiter limiter.Config
 	Rules   book.Rules
 	RMPP    rmpp.Config
@@ -59,6 +65,7 @@ type Agent struct {
 	fabric   registry.Fabric
 	paths    *path.Engine
 	wrongs   *trust.Violations
+	drawAt   time.Time // when an SA_Key is drawn again after that failed
 	tellAt   time.Time // what grew quietly; zero: nothing did
 
 	out   *Output // of the call at hand
@@ -79,11 +86,14 @@ type Stats struct {
 	RMPP     rmpp.Stats
 }
 
-// New makes an agent that knows of no fabric yet. keys has the SA_Key.
-func New(cfg Config, keys *trust.Keys) (*Agent, error) {
-	a := &Agent{cfg: cfg, keys: keys, limits: trust.NewLimits(), book: book.Empty(cfg.Rules)}
-	var err error
-	if a.guard, err = trust.NewGuard(cfg.Trust, cfg.Subnet, keys); err != nil {
+// New makes an agent that knows of no fabric yet.
+func New(cfg Config) (*Agent, error) {
+	shown, err := keysOf(cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{cfg: cfg, keys: shown, limits: trust.NewLimits(), book: book.Empty(cfg.Rules)}
+	if a.guard, err = trust.NewGuard(cfg.Trust, cfg.Subnet, shown); err != nil {
 		return nil, err
 	}
 	if a.limiter, err = limiter.New(cfg.Limiter); err != nil {
@@ -121,7 +131,7 @@ func (a *Agent) Stats() Stats {
 // Next is when Expire has something to do; zero: never.
 func (a *Agent) Next() time.Time {
 	next := a.tellAt
-	for _, t := range [...]time.Time{a.sessions.Next(), a.services.Next()} {
+	for _, t := range [...]time.Time{a.sessions.Next(), a.services.Next(), a.keysDue()} {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t
 		}
@@ -138,6 +148,7 @@ func (a *Agent) Expire(now time.Time, out *Output) {
 	}
 	e := a.services.Expire(now)
 	a.served(&e)
+	a.turnKeys(now)
 }
 
 // Sight is what an Agent answers from. It is immutable.
@@ -178,7 +189,7 @@ func (a *Agent) number(b *book.Book) *limiter.Nodes {
 }
 
 // Look answers from another sight from now on.
-func (a *Agent) Look(_ time.Time, s *Sight, out *Output) {
+func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 	a.out = out
 	began := s.serving && !a.serving
 	a.book, a.serving = s.book, s.serving
@@ -186,6 +197,7 @@ func (a *Agent) Look(_ time.Time, s *Sight, out *Output) {
 		return
 	}
 	a.limiter.SetNodes(s.nodes)
+	a.turnKeys(now)
 	a.fabric = registry.Of(s.book)
 	e, of := a.groups.Follow(a.fabric), a.services.Follow(a.fabric)
 	a.served(&of)
@@ -281,12 +293,17 @@ func (a *Agent) Ended(e rmpp.End) {
 	}
 }
 
-// Restore takes what was registered before a restart.
-func (a *Agent) Restore(_ time.Time, facts []sm.Fact, out *Output) {
+// Restore takes what was registered, and the SA_Key, before a restart. Facts of others
+// are ignored.
+func (a *Agent) Restore(_ time.Time, facts []sm.Fact, out *Output) error {
 	a.out = out
+	if err := a.restoreKeys(facts); err != nil {
+		return err
+	}
 	e, of := a.groups.Restore(facts), a.services.Restore(facts)
 	a.grouped(&e)
 	a.served(&of)
+	return nil
 }
 
 // Hold has requests that would register something told to come back later, while what was

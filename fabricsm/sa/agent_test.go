@@ -1,10 +1,12 @@
 package sa_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/rmpp"
 	"portcullis/fabricsm/sa"
@@ -27,13 +29,14 @@ type rig struct {
 	tid   ib.TID
 }
 
-func newRig(t *testing.T, change func(*stage.SAConfig)) *rig {
+func newRig(t *testing.T, change func(*sa.Config)) *rig {
 	t.Helper()
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := stage.SAConfig{Config: sa.DefaultConfig(), Key: saKey}
+	cfg := sa.DefaultConfig()
+	cfg.Key = saKey
 	if change != nil {
 		change(&cfg)
 	}
@@ -176,7 +179,7 @@ func TestGroupSurvivesARestart(t *testing.T) {
 
 // The groups of the configuration are there from the beginning.
 func TestFixedGroups(t *testing.T) {
-	r := newRig(t, func(c *stage.SAConfig) { c.Fixed = []group.Fixed{group.IPoIB(0xFFFF, 2)} })
+	r := newRig(t, func(c *sa.Config) { c.Fixed = []group.Fixed{group.IPoIB(0xFFFF, 2)} })
 	rec := mad.MCMemberRecord{MGID: group.Broadcast(0xFFFF, 2)}
 	m := r.one("h1", ib.SAKey{}, mad.MethodGet, mad.AttrMCMemberRecord, mad.MCMemberComponentMGID, func(b []byte) { _ = mad.Encode(b, &rec) })
 	if err := mad.Decode(m.SAData(), &rec); err != nil || m.Status() != mad.StatusOK || !rec.MLID.IsMulticast() || rec.QKey != group.IPoIBQKey {
@@ -238,5 +241,37 @@ func TestGuessesOfTheKeyAreCounted(t *testing.T) {
 	}
 	if last != guesses || loud != 5 { // 1, 2, 5, 10, 20
 		t.Errorf("told %d times aloud, last of %d guesses; want 5 and %d", loud, last, guesses)
+	}
+}
+
+// The SA_Key changes with time: the one before is taken for a while, then it is told of,
+// and after a restart all is as it was.
+func TestKeyRotates(t *testing.T) {
+	source := keys.Random{Reader: rand.NewChaCha8([32]byte{3})}
+	r := newRig(t, func(c *sa.Config) {
+		c.Key, c.Source = ib.SAKey{}, source
+		c.Trust.KeyPeriod, c.Trust.KeyGrace = time.Hour, 10*time.Minute
+	})
+	answered := func(k ib.SAKey) bool {
+		return len(r.ask("h1", k, mad.MethodGet, mad.AttrSMInfoRecord, 0, nil)) == 1
+	}
+	first := r.Administration().SAKey()
+	if first.IsZero() || !answered(first) {
+		t.Fatal("the first key is not taken")
+	}
+	r.Run(time.Hour)
+	second := r.Administration().SAKey()
+	if second.Equal(first) || !answered(first) || !answered(second) {
+		t.Fatal("after a period both keys are not taken")
+	}
+	r.Start()
+	r.Want(sm.Intent{Revision: 2})
+	r.settle()
+	if now := r.Administration().SAKey(); !now.Equal(second) || !answered(first) || !answered(second) {
+		t.Error("after a restart it is not as it was")
+	}
+	r.Run(15 * time.Minute)
+	if answered(first) || !answered(second) {
+		t.Error("after the grace the first key is taken, or the second is not")
 	}
 }

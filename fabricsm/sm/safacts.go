@@ -18,13 +18,3 @@ const (
 
 // OfSA reports a kind of facts of subnet administration.
 func (k FactKind) OfSA() bool { return strings.HasPrefix(string(k), saPrefix) }
-
-// SAFacts gives those of subnet administration.
-func SAFacts(facts []Fact) (of []Fact) {
-	for i := range facts {
-		if facts[i].Kind.OfSA() {
-			of = append(of, facts[i])
-		}
-	}
-	return of
-}

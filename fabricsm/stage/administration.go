@@ -5,9 +5,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sa"
-	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
 )
@@ -19,12 +17,6 @@ type administration struct {
 	out   sa.Output
 }
 
-// SAConfig says how hosts are answered.
-type SAConfig struct {
-	sa.Config
-	Key ib.SAKey // that makes a request trusted; zero: none
-}
-
 // Administration is what answers, nil while nothing does.
 func (s *Stage) Administration() *sa.Agent { return s.sa.agent }
 
@@ -34,25 +26,18 @@ func (s *Stage) startAdministration() error {
 	if s.SA == nil {
 		return nil
 	}
-	shown, err := trust.NewKeys(trust.KeyState{})
-	if !s.SA.Key.IsZero() {
-		shown, err = trust.NewKeys(trust.KeyState{Record: keys.Record{
-			Kind:    keys.SAKey,
-			Current: keys.Held{Key: keys.New(s.SA.Key.Reveal()), Epoch: 1, Origin: keys.OriginImported, Since: Epoch},
-		}})
-	}
-	if err != nil {
-		return fmt.Errorf("stage: %w", err)
-	}
-	cfg := s.SA.Config
+	cfg := *s.SA
 	cfg.Subnet = ib.DefaultPrefix
 	if s.SM.Prefix != 0 {
 		cfg.Subnet = s.SM.Prefix
 	}
-	if s.sa.agent, err = sa.New(cfg, shown); err != nil {
+	var err error
+	if s.sa.agent, err = sa.New(cfg); err != nil {
 		return fmt.Errorf("stage: %w", err)
 	}
-	s.sa.agent.Restore(s.now, sm.SAFacts(slices.Clone(s.facts)), &s.sa.out)
+	if err := s.sa.agent.Restore(s.now, slices.Clone(s.facts), &s.sa.out); err != nil {
+		return fmt.Errorf("stage: %w", err)
+	}
 	s.administer()
 	return nil
 }

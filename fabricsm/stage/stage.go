@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -34,7 +35,7 @@ type Options struct {
 	Manager string      // node of the Subnet Manager; "" is the first of the netlist
 	Fabric  sim.Options // Seed is set
 	SM      sm.Config   // PortGUID is set
-	SA      *SAConfig   // nil: nobody is answered
+	SA      *sa.Config  // nil: nobody is answered
 	Seed    uint64
 
 	// CountedTIDs gives requests transaction ids that count up, for drills.
@@ -61,7 +62,7 @@ type Stage struct {
 	Fabric *sim.Fabric
 	List   *netlist.Netlist // as the fabric was built
 	SM     sm.Config        // of the next Start
-	SA     *SAConfig        // of the next Start; nil: nobody is answered
+	SA     *sa.Config       // of the next Start; nil: nobody is answered
 
 	// OnSend sees every request on its way; true loses it. OnAnswer sees what
 	// comes back or comes by itself, may change it, and loses it with true. OnStep
