@@ -16,6 +16,7 @@ demo    swtpm            swtpm             the software TPM each simulated host 
 demo    swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
 fabric  ibsim-utils      ibsim             the fabric simulator our Subnet Manager is proven against
 fabric  libumad2sim0     -                 lets unchanged InfiniBand tools attach to ibsim
+fabric  tshark           tshark            a second opinion on every field of our captures
 fabric  infiniband-diags smpquery          third-party tools that prove what the fabric really holds
 tpm     swtpm            swtpm             the software TPM each simulated host has
 tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement key

@@ -274,9 +274,15 @@ func TestSMShowsNoKey(t *testing.T) {
 	scan.Clean(t, "the log", []byte(d.lines.String()))
 	scan.CleanFiles(t, s.state)
 	record := filepath.Join(t.TempDir(), "record")
-	out, err := exec.Command("portcullisd", s.args(f, "--once", "--record", record)...).CombinedOutput()
+	capture := filepath.Join(t.TempDir(), "capture")
+	out, err := exec.Command("portcullisd", s.args(f, "--once", "--record", record, "--capture", capture)...).CombinedOutput()
 	if err != nil {
 		t.Errorf("with --record: %v\n%s", err, out)
+	}
+	if b, err := os.ReadFile(capture); err != nil || len(b) < 10000 {
+		t.Errorf("a capture of %d bytes, %v", len(b), err)
+	} else {
+		scan.Clean(t, "capture", b)
 	}
 	scan.Clean(t, "what it says of the record", out)
 	if b, err := os.ReadFile(record); err != nil || len(b) < 10000 {

@@ -20,6 +20,7 @@ import (
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/record"
+	"portcullis/fabricsm/transport/pcap"
 )
 
 const smUsage = `Usage:
@@ -38,6 +39,8 @@ Options:
   --partitions FILE     read partitions from FILE, in OpenSM's grammar
   --record FILE         write all that the subnet manager is told into FILE, which must
                         not be there, for "portcullis replay FILE"; no key is in it
+  --capture FILE        write all packets both ways into FILE, which must not be there,
+                        as pcap with link type 247; keys in it are zeros
   --state-dir DIR       keep LIDs and what devices forget in DIR, and DIR/guid2lid for
                         OpenSM; default: LIDs stay as they are on the ports
   --config FILE         take what follows from the section "fabric" of FILE, which
@@ -138,6 +141,8 @@ type loneSM struct {
 	administration *sa.Agent       // nil: nobody is answered
 	recorded       *os.File        // nil: nothing is recorded
 	recorder       *record.Writer
+	captured       *os.File // nil: nothing is captured
+	capture        *pcap.Writer
 	standby        bool // ended because another SM is master
 	lean           bool // what discovery and routing needed of the program was given back
 }
@@ -175,6 +180,10 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer s.closeRecord()
+	if err := s.openCapture(); err != nil {
+		return err
+	}
+	defer s.closeCapture()
 	s.routing = &routingNotes{engines: s.core.Engines, log: s.log}
 	if o.partitions != "" {
 		if s.partitions, err = openPartitions(o.partitions, s.log); err != nil {
@@ -208,7 +217,7 @@ func (s *loneSM) attach(ctx context.Context) error {
 	if err != nil {
 		return hint(fmt.Errorf("port %s: %w", f.Port, err), portHint(err, "--port"))
 	}
-	s.wire = &meter{Port: port, began: s.began}
+	s.wire = &meter{Port: s.captures(port), began: s.began}
 	if f.Enforcement != "verified" && s.partitions != nil {
 		s.log.Warn("enforcement is accepted: switches are believed to enforce P_Keys without proof; for simulators only")
 	}
@@ -275,6 +284,7 @@ func (s *loneSM) view(v *sm.View) {
 	s.seen.OnView(v)
 	s.marks.view()
 	s.routing.view(v)
+	s.captureEnd(v)
 	if err := s.ring.fill(); err != nil {
 		s.log.Error("no new keys of devices were drawn", "error", err)
 	}

@@ -17,6 +17,7 @@ type smOptions struct {
 	once, json bool
 	partitions string
 	record     string
+	capture    string
 	stateDir   string
 }
 
@@ -70,6 +71,7 @@ func (o *smOptions) flags() *smFlags {
 	f.BoolVar(&o.json, "json", false, "")
 	f.StringVar(&o.partitions, "partitions", "", "")
 	f.StringVar(&o.record, "record", "", "")
+	f.StringVar(&o.capture, "capture", "", "")
 	f.StringVar(&o.stateDir, "state-dir", "", "")
 	o.config.Fabric.flags(f)
 	return f
