@@ -13,9 +13,10 @@ import (
 // Fabric is what registries are told of the fabric. Of makes one of a book. It is
 // immutable.
 type Fabric interface {
-	// EndPort and ByGUID give an end port, nil if there is none.
+	// EndPort, ByGUID and ByLID give an end port, nil if there is none.
 	EndPort(p topo.PortID) *book.EndPort
 	ByGUID(g ib.GUID) *book.EndPort
+	ByLID(lid ib.LID) *book.EndPort
 	// Changed visits the port GUIDs of end ports that came, went or are not as they were
 	// in an older one of the same kind, nil for none. It may visit one twice.
 	Changed(old Fabric) iter.Seq[ib.GUID]

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"portcullis/fabricsm/ib"
@@ -13,23 +14,32 @@ import (
 type Notice struct {
 	Report mad.ReportNotice
 	// PKeys are what the port in question may use, or the one of the group. Whoever can
-	// talk to it may know.
-	PKeys []ib.PKey
-	Group bool // a limited member of a group's partition may know, too
-	// Security is what only trusted subscribers are told.
-	Security bool
+	// talk to it may know, but for those who can by one of But: they know already.
+	PKeys, But []ib.PKey
+	Group      bool // a limited member of a group's partition may know, too
 }
 
 // Visible reports whether an end port may know of the notice.
 func (n *Notice) Visible(e *book.EndPort) bool {
-	for _, k := range n.PKeys {
-		for _, o := range e.PKeys {
-			if k.Matches(o) || n.Group && k.Valid() && k.Base() == o.Base() {
-				return true
-			}
+	return n.reaches(e, n.PKeys) && !n.reaches(e, n.But)
+}
+
+func (n *Notice) reaches(e *book.EndPort, by []ib.PKey) bool {
+	for _, k := range by {
+		if o, ok := e.Holds(k); ok && (n.Group || k.Matches(o)) {
+			return true
 		}
 	}
 	return false
+}
+
+// Secret reports a notice that only trusted subscribers are told.
+func (n *Notice) Secret() bool {
+	number := uint16(n.Report.TrapNumber)
+	if !n.Report.IsGeneric {
+		number = binary.BigEndian.Uint16(n.Report.DataDetails[len(n.Report.DataDetails)-2:])
+	}
+	return trust.Secret(n.Report.IsGeneric, number)
 }
 
 // AboutGID makes the notice of a GID that came or went (traps 64 to 67), as the class

@@ -104,6 +104,16 @@ func (f *Fabric) ByGUID(g ib.GUID) *book.EndPort {
 	return nil
 }
 
+// ByLID implements registry.Fabric.
+func (f *Fabric) ByLID(lid ib.LID) *book.EndPort {
+	for _, e := range f.Ports {
+		if e.LID == lid {
+			return e
+		}
+	}
+	return nil
+}
+
 // Changed implements registry.Fabric.
 func (f *Fabric) Changed(old registry.Fabric) iter.Seq[ib.GUID] {
 	was := make(map[ib.GUID]*book.EndPort)

@@ -1,0 +1,281 @@
+package inform
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/registry"
+)
+
+// Tell reports notices to those who subscribed to them and may know.
+func (r *Registry) Tell(now time.Time, notices ...registry.Notice) (e Effects) {
+	r.eff = &e
+	for i := range notices {
+		n := notices[i]
+		r.post(&n)
+	}
+	r.pump(now)
+	return e
+}
+
+// Forward reports what a device told of by a trap. The issuer is who has the LID in the
+// notice.
+func (r *Registry) Forward(now time.Time, n *mad.Notice) (e Effects) {
+	if r.fabric == nil {
+		return e
+	}
+	out := registry.Notice{Report: mad.ReportNotice{Notice: *n}}
+	if n.IsGeneric && n.TrapNumber == mad.TrapBadMKey {
+		// It may be the right key of another device.
+		clear(out.Report.DataDetails[mkeyDetail:][:mkeySize])
+	}
+	if issuer := r.fabric.ByLID(n.IssuerLID); issuer != nil {
+		out.PKeys = issuer.PKeys
+		out.Report.IssuerGID = ib.MakeGID(r.cfg.Prefix, issuer.GUID)
+	}
+	return r.Tell(now, out)
+}
+
+// Where the details of trap 256 have an M_Key.
+const mkeyDetail, mkeySize = 14, 8
+
+// post puts a notice into the queues of those who want it.
+func (r *Registry) post(n *registry.Notice) {
+	if r.fabric == nil {
+		return
+	}
+	h := &n.Report.NoticeHeader
+	generic := uint8(0)
+	if h.IsGeneric {
+		generic = 1
+	}
+	secret := n.Secret()
+	for _, trap := range []mad.TrapNum{h.TrapNumber, mad.AllTraps} {
+		of, ok := r.heard.Get(topic{generic, trap})
+		if !ok {
+			continue
+		}
+		for _, s := range of.All {
+			if s.party.until != 0 || !s.wants(n) || secret && !s.Trusted {
+				continue
+			}
+			if e := r.fabric.ByGUID(s.As); e != nil && e.GUID == s.Port && (s.Trusted || n.Visible(e)) {
+				r.queue(s, n)
+			}
+		}
+		if trap == mad.AllTraps {
+			return
+		}
+	}
+}
+
+// wants reports a subscription that a notice matches.
+func (s *sub) wants(n *registry.Notice) bool {
+	i, h := &s.Info, &n.Report.NoticeHeader
+	switch {
+	case i.GID != (ib.GID{}) && i.GID.GUID() != n.Report.IssuerGID.GUID():
+		return false
+	case i.GID == (ib.GID{}) && i.LIDRangeBegin != mad.AllLIDs && (h.IssuerLID < i.LIDRangeBegin || h.IssuerLID > max(i.LIDRangeBegin, i.LIDRangeEnd)):
+		return false
+	case i.Type != mad.AllTypes && i.Type != uint16(h.Type):
+		return false
+	default:
+		return i.ProducerType == mad.AllProducers || i.ProducerType == h.ProducerType
+	}
+}
+
+// queue has a notice wait for its turn.
+func (r *Registry) queue(s *sub, n *registry.Notice) {
+	if len(s.queue) >= r.cfg.PerQueue || r.stats.Queued >= r.cfg.MaxQueued {
+		r.stats.Dropped++
+		return
+	}
+	s.queue = append(s.queue, n)
+	r.stats.Queued++
+	r.line(s)
+}
+
+// line has a subscription wait for the wire, if it has something to send.
+func (r *Registry) line(s *sub) {
+	p := s.party
+	if len(s.queue) == 0 || s.tid != 0 || s.ready {
+		return
+	}
+	s.ready = true
+	p.ready = append(p.ready, s)
+	r.turn(p)
+}
+
+// turn has a port wait for the wire, if it may be sent more.
+func (r *Registry) turn(p *party) {
+	if !p.turn && len(p.ready) > 0 && p.out < r.cfg.PerPort {
+		p.turn = true
+		r.turns = append(r.turns, p)
+	}
+}
+
+// pump sends what there is room for.
+func (r *Registry) pump(now time.Time) {
+	for len(r.turns) > 0 && len(r.out) < r.cfg.MaxOnWire {
+		p := r.turns[0]
+		r.turns = r.turns[1:]
+		if p.turn = false; len(p.ready) == 0 {
+			continue
+		}
+		s := p.ready[0]
+		p.ready = p.ready[1:]
+		s.ready = false
+		r.begin(now, s)
+		r.turn(p)
+	}
+	if len(r.turns) == 0 {
+		r.turns = nil // its memory was walked through
+	}
+}
+
+// begin sends the first report of a queue.
+func (r *Registry) begin(now time.Time, s *sub) {
+	if len(s.queue) == 0 {
+		return
+	}
+	for {
+		if r.tid++; r.tid != 0 && r.out[r.tid] == nil {
+			break
+		}
+	}
+	s.tid, s.tries = r.tid, r.cfg.Tries
+	if s.failing {
+		s.tries = 1
+	}
+	r.out[s.tid] = s
+	s.party.out++
+	r.stats.Sent++
+	r.send(now, s)
+}
+
+// send puts a report on the wire, once more or for the first time.
+func (r *Registry) send(now time.Time, s *sub) {
+	s.tries--
+	wait := max(r.cfg.Timeout, min(s.Info.RespTimeValue.Duration(), 10*r.cfg.Timeout))
+	s.due = now.Add(wait).UnixNano()
+	r.due = r.due.With(deadline{s.due, s.tid}, s)
+	e := r.fabric.ByGUID(s.As)
+	if e == nil {
+		return // it is late, and so is its answer
+	}
+	out := Report{To: s.Address}
+	if at := r.fabric.ByLID(out.To.LID); at == nil || at.Port != e.Port {
+		out.To.LID = e.LID // it has moved to another
+	}
+	m := &out.MAD
+	m.SetHeader(mad.Header{
+		Class: mad.ClassSubnAdm, ClassVersion: mad.SAClassVersion, Method: mad.MethodReport, Attr: mad.AttrNotice, TID: ib.TID(s.tid),
+	})
+	if mad.Encode(m.SAData(), &s.queue[0].Report) != nil {
+		return // no such notice can be made
+	}
+	r.eff.Send = append(r.eff.Send, out)
+}
+
+// stop takes the report of a subscription off the wire.
+func (r *Registry) stop(s *sub) {
+	if s.tid == 0 {
+		return
+	}
+	delete(r.out, s.tid)
+	r.due = r.due.Without(deadline{s.due, s.tid})
+	s.tid = 0
+	s.party.out--
+	r.turn(s.party)
+}
+
+// Take takes the answer to a report, which came from a LID.
+func (r *Registry) Take(now time.Time, from ib.LID, m *mad.MAD) (e Effects) {
+	r.eff = &e
+	if r.fabric == nil || m.Method() != mad.MethodReportResp || m.Attr() != mad.AttrNotice {
+		return e
+	}
+	s := r.out[uint32(m.TID())]
+	if s == nil {
+		return e
+	}
+	if at := r.fabric.ByLID(from); at == nil || at.GUID != s.Port {
+		return e // somebody else answers
+	}
+	r.stats.Answered++
+	s.failing = false
+	r.done(s)
+	r.pump(now)
+	return e
+}
+
+// done goes on to the next report of a subscription.
+func (r *Registry) done(s *sub) {
+	r.stop(s)
+	s.queue[0] = nil
+	s.queue = s.queue[1:]
+	r.stats.Queued--
+	r.line(s)
+}
+
+// Next is when Expire has something to do; zero: never.
+func (r *Registry) Next() (at time.Time) {
+	if d, _, ok := r.due.First(); ok {
+		at = time.Unix(0, d.at)
+	}
+	if d, _, ok := r.gone.First(); ok && (at.IsZero() || time.Unix(0, d.at).Before(at)) {
+		at = time.Unix(0, d.at)
+	}
+	return at
+}
+
+// Expire sends again what was not answered, gives up what was sent often enough, and
+// ends the subscriptions of ports that are gone for too long.
+func (r *Registry) Expire(now time.Time) (e Effects) {
+	r.eff = &e
+	for {
+		d, s, ok := r.due.First()
+		if !ok || d.at > now.UnixNano() {
+			break
+		}
+		r.due = r.due.Without(d)
+		if s.tries > 0 {
+			r.stats.Resent++
+			r.send(now, s)
+			continue
+		}
+		r.fail(s)
+	}
+	for {
+		d, p, ok := r.gone.First()
+		if !ok || d.at > now.UnixNano() {
+			break
+		}
+		r.dismiss(p)
+	}
+	r.pump(now)
+	return e
+}
+
+// fail takes that a report was not answered. What waits behind it is not worth the wait.
+func (r *Registry) fail(s *sub) {
+	r.stats.Failed++
+	if r.cfg.DropOnFail {
+		r.remove(s, Event{Kind: Dropped, Reason: NoAnswer})
+		return
+	}
+	if !s.failing {
+		r.eff.Events = append(r.eff.Events, Event{Kind: Failed, Port: s.As, Info: s.Info})
+	}
+	s.failing = true
+	r.quiet(s)
+}
+
+// quiet drops what a subscription waits for.
+func (r *Registry) quiet(s *sub) {
+	r.stop(s)
+	r.stats.Dropped += uint64(len(s.queue))
+	r.stats.Queued -= len(s.queue)
+	s.queue = nil
+}

@@ -1,0 +1,348 @@
+package inform
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
+)
+
+// Config is what a Registry is told once.
+type Config struct {
+	Prefix ib.Prefix // subnet prefix; default ib.DefaultPrefix
+
+	MaxOnWire  int // reports under way: option max_sa_reports_on_wire; default 512
+	MaxQueued  int // reports that wait: option max_sa_reports_queued; default 65536
+	PerPort    int // reports under way to one port; default 4
+	PerQueue   int // reports that wait for one subscription; default 256
+	MaxRecords int // subscriptions of all together; default 65536
+
+	// Timeout is how long an answer to a report is waited for, or as long as the
+	// subscriber asks for, up to ten times this; default 1 s. Tries is how often a
+	// report is sent; default 4.
+	Timeout time.Duration
+	Tries   int
+	// DropOnFail ends a subscription whose report is not answered: option
+	// drop_subscr_on_report_fail.
+	DropOnFail bool
+	// Linger is how long subscriptions stay when their port is gone; default 5 min.
+	// Negative, and option drop_event_subscriptions: not at all.
+	Linger time.Duration
+
+	// Limits are those of all of subnet administration; Trust says what they are.
+	// Without Limits there are none.
+	Limits *trust.Limits
+	Trust  trust.Options
+}
+
+func (c Config) withDefaults() Config {
+	c.Prefix = cmp.Or(c.Prefix, ib.DefaultPrefix)
+	c.MaxOnWire = cmp.Or(c.MaxOnWire, 512)
+	c.MaxQueued = cmp.Or(c.MaxQueued, 1<<16)
+	c.PerPort = cmp.Or(c.PerPort, 4)
+	c.PerQueue = cmp.Or(c.PerQueue, 256)
+	c.MaxRecords = cmp.Or(c.MaxRecords, 1<<16)
+	c.Timeout = cmp.Or(c.Timeout, time.Second)
+	c.Tries = cmp.Or(c.Tries, 4)
+	c.Linger = cmp.Or(c.Linger, 5*time.Minute)
+	if c.Limits == nil {
+		c.Limits = trust.NewLimits()
+	}
+	return c
+}
+
+// Address is how to reach a subscriber: how its request came.
+type Address struct {
+	LID       ib.LID
+	QP        uint32
+	PKeyIndex uint16 // of our P_Key
+	SL        ib.SL
+	PathBits  uint8 // of our LID
+
+	GRH          bool // the rest is of one
+	GIDIndex     uint8
+	HopLimit     uint8
+	TrafficClass uint8
+	FlowLabel    uint32
+	GID          ib.GID
+}
+
+// Subscription is one. It is immutable.
+type Subscription struct {
+	Port    ib.GUID // port GUID of the subscriber
+	As      ib.GUID // or the alias of it that subscribed
+	Enum    uint16  // tells the subscriptions of a GUID apart
+	Info    mad.InformInfo
+	Address Address
+	Trusted bool // when it subscribed
+}
+
+// key identifies what a record shows.
+type key struct {
+	as   ib.GUID
+	enum uint16
+}
+
+func compareKeys(a, b key) int { return cmp.Or(cmp.Compare(a.as, b.as), cmp.Compare(a.enum, b.enum)) }
+
+// identity is what makes two subscriptions the same.
+type identity struct {
+	as         ib.GUID
+	qp         uint32
+	gid        ib.GID
+	begin, end ib.LID
+	generic    uint8
+	kind       uint16
+	trap       mad.TrapNum
+	producer   uint32
+}
+
+func identityOf(as ib.GUID, qp uint32, i *mad.InformInfo) identity {
+	id := identity{as, qp, i.GID, i.LIDRangeBegin, i.LIDRangeEnd, i.IsGeneric, i.Type, i.TrapNumber, i.ProducerType}
+	if id.gid != (ib.GID{}) {
+		id.begin, id.end = 0, 0 // it does not count
+	}
+	return id
+}
+
+// Snapshot is all subscriptions at one moment. It is immutable.
+type Snapshot struct {
+	all registry.Map[key, *Subscription]
+}
+
+// Len is the number of subscriptions.
+func (s Snapshot) Len() int { return s.all.Len() }
+
+// All visits all subscriptions.
+func (s Snapshot) All(yield func(*Subscription) bool) {
+	s.all.All(func(_ key, x *Subscription) bool { return yield(x) })
+}
+
+// Report is a packet to be sent. Its transaction id has 32 bits.
+type Report struct {
+	To  Address
+	MAD mad.MAD
+}
+
+// Effects is what follows, in this order: Save is durable before anything else is done.
+type Effects struct {
+	Save   []sm.Fact
+	Send   []Report
+	Events []Event
+}
+
+// Answer is what a request is answered.
+type Answer struct {
+	// Verdict is not trust.OK for a request that is dropped. Who drops it tells why.
+	Verdict trust.Verdict
+	Status  mad.Status
+	Record  mad.InformInfo // with mad.StatusOK
+	Effects
+}
+
+// Kind says what happened.
+type Kind uint8
+
+// Kinds of events.
+const (
+	Refused    Kind = iota // for a Reason
+	Subscribed             // a subscription is new
+	Ended                  // by who made it
+	Dropped                // for a Reason
+	Failed                 // a report was not answered
+	Problem                // for a Reason
+)
+
+var kinds = [...]string{"refused", "made", "ended", "dropped", "has an unanswered report", "problem"}
+
+// String names the kind.
+func (k Kind) String() string {
+	if int(k) < len(kinds) {
+		return kinds[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Reason says why.
+type Reason uint8
+
+// Reasons.
+const (
+	NoReason       Reason = iota
+	BadSubscribe          // neither 0 nor 1
+	BadIsGeneric          // neither 0 nor 1
+	SecurityTraps         // an untrusted subscription to traps 256 to 259
+	BadRange              // no range of LIDs
+	NotInPartition        // no partition shared with who is to be heard of
+	NotFound              // nothing to be ended
+	TooMany               // of all together
+	PortGone              // the port disappeared
+	NoAnswer              // a report was not answered
+	UnusableFact          // something saved cannot be restored
+)
+
+var reasons = [...]string{
+	NoReason: "none", BadSubscribe: "Subscribe is neither 0 nor 1", BadIsGeneric: "IsGeneric is neither 0 nor 1",
+	SecurityTraps: "traps of security are for trusted subscribers", BadRange: "the range of LIDs is none",
+	NotInPartition: "no partition is shared with who is to be heard of", NotFound: "there is no such subscription",
+	TooMany: "there are as many subscriptions as there may be", PortGone: "the port is gone", NoAnswer: "a report was not answered",
+	UnusableFact: "it cannot be restored",
+}
+
+// String says it in words.
+func (r Reason) String() string {
+	if int(r) < len(reasons) {
+		return reasons[r]
+	}
+	return fmt.Sprintf("Reason(%d)", uint8(r))
+}
+
+func (r Reason) status() mad.Status {
+	switch r {
+	case NoReason:
+		return mad.StatusOK
+	case TooMany:
+		return mad.StatusNoResources
+	default:
+		return mad.StatusInvalidRequest
+	}
+}
+
+// Event is something to be told of.
+type Event struct {
+	Kind   Kind
+	Reason Reason
+	Asker  book.Asker // zero: nobody asked
+	Port   ib.GUID    // port or alias GUID of the subscriber
+	Info   mad.InformInfo
+}
+
+// String implements fmt.Stringer.
+func (e Event) String() string {
+	what := "a vendor's notices"
+	if e.Info.IsGeneric == 1 {
+		what = "traps " + e.Info.TrapNumber.String()
+		if e.Info.TrapNumber == mad.AllTraps {
+			what = "all traps"
+		}
+	}
+	s := fmt.Sprintf("subscription of %v to %s %v", e.Port, what, e.Kind)
+	if e.Asker.LID != 0 {
+		s += fmt.Sprintf(", asked by LID %v", e.Asker.LID)
+	}
+	if e.Reason != NoReason {
+		s += ": " + e.Reason.String()
+	}
+	return s
+}
+
+// Stats count reports.
+type Stats struct {
+	Sent, Resent, Answered, Failed uint64
+	Dropped                        uint64 // for want of room
+	OnWire, Queued                 int
+}
+
+// Registry is the state of all subscriptions and reports. It is not safe for concurrent
+// use; snapshots are.
+type Registry struct {
+	cfg    Config
+	fabric registry.Fabric // nil before the first Follow
+	Snapshot
+
+	subs  map[identity]*sub
+	ports map[ib.GUID]*party // by port GUID
+	heard registry.Map[topic, registry.Map[uint64, *sub]]
+	last  uint64 // id of the newest
+	stats Stats
+
+	told   map[ib.GUID]announced // by port GUID
+	doubt  map[ib.GUID]bool      // ports that may have lost P_Keys
+	unsure bool                  // it is not known which ports are there
+
+	turns []*party // ports that may be sent a report, in turn
+	out   map[uint32]*sub
+	due   registry.Map[deadline, *sub]
+	tid   uint32
+	gone  registry.Map[departure, *party] // ports that are not there
+
+	eff *Effects // of the call at hand
+}
+
+// topic is what a subscription is about, to find those that may want a notice.
+type topic struct {
+	generic uint8
+	trap    mad.TrapNum // or device id; mad.AllTraps: any
+}
+
+func compareTopics(a, b topic) int {
+	return cmp.Or(cmp.Compare(a.generic, b.generic), cmp.Compare(a.trap, b.trap))
+}
+
+// deadline is when a report that is under way is late.
+type deadline struct {
+	at  int64 // nanoseconds since 1970
+	tid uint32
+}
+
+// departure is when a port that is gone is given up.
+type departure struct {
+	at   int64
+	port ib.GUID
+}
+
+// sub is a subscription with its reports.
+type sub struct {
+	*Subscription
+	id    uint64
+	party *party
+
+	queue   []*registry.Notice
+	ready   bool // stands in its party's list
+	failing bool // its last report was not answered: the next is tried once
+
+	tid   uint32 // of the report under way, 0: none
+	due   int64
+	tries int
+}
+
+// party is a port that subscribes.
+type party struct {
+	port  ib.GUID
+	subs  map[*sub]bool
+	ready []*sub // that have a report to send, in turn
+	out   int    // reports under way
+	turn  bool   // stands among those whose turn comes
+	until int64  // it is gone, and given up then; 0: it is there
+}
+
+// New gives a registry without subscriptions.
+func New(cfg Config) *Registry {
+	return &Registry{
+		cfg: cfg.withDefaults(), Snapshot: Snapshot{registry.NewMap[key, *Subscription](compareKeys)},
+		subs: make(map[identity]*sub), ports: make(map[ib.GUID]*party), out: make(map[uint32]*sub),
+		heard: registry.NewMap[topic, registry.Map[uint64, *sub]](compareTopics), told: make(map[ib.GUID]announced), doubt: make(map[ib.GUID]bool),
+		due: registry.NewMap[deadline, *sub](func(a, b deadline) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tid, b.tid))
+		}),
+		gone: registry.NewMap[departure, *party](func(a, b departure) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.port, b.port))
+		}),
+	}
+}
+
+// Now is all subscriptions as they are.
+func (r *Registry) Now() Snapshot { return r.Snapshot }
+
+// Stats gives what became of reports so far.
+func (r *Registry) Stats() Stats {
+	s := r.stats
+	s.OnWire = len(r.out)
+	return s
+}
