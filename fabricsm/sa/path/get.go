@@ -22,11 +22,14 @@ const (
 //
 //   - StatusInsufficientComponents: half a ServiceID.
 //   - StatusInvalidRequest: a value that is none, GID and LID of an end contradict.
-//   - StatusInvalidGID: a GID of a subnet to which no way is known, or, for who is
-//     trusted, one that nobody has.
-//   - StatusNoRecords: there is no path, or none that the asker may know of.
-//   - StatusTooManyRecords: an end is left open, and there is more than one.
-//   - StatusDenied: both ends are left open, see Config.FullWorld.
+//   - StatusInvalidGID: a GID of a subnet to which no way is known.
+//   - StatusNoRecords: nobody has a GID or LID, or there is no path, or the asker may not
+//     know of either.
+//   - StatusNoResources: an end is left open, and none was found in bounded time.
+//   - StatusDenied: both ends are left open, there is none from the asker, and
+//     Config.FullWorld does not allow to look on.
+//
+// An end may be left open: then one path of all is given, from the asker if it can be.
 func (e *Engine) Get(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD) (status mad.Status, steps int) {
 	var q query
 	q.begin(e, b, a)
@@ -78,28 +81,34 @@ func encode(dst []byte, r *mad.PathRecord) mad.Status {
 	return mad.StatusOK
 }
 
-// getOpen answers a question for one path of which an end is left open.
+// getOpen answers a question for one path of which an end is left open: from the asker
+// if there is one, or else the first by LID.
 func (q *query) getOpen(src, dest *end, dst []byte) mad.Status {
-	c := Cursor{q: *q, src: sideOf(src), dst: sideOf(dest), want: 1, each: 1}
+	if src.port == nil && q.me != nil {
+		c := Cursor{q: *q, src: side{one: q.endOf(q.me, q.me.GUID)}, dst: sideOf(dest), want: 1, most: 1}
+		if s := c.first(q, dst); s != mad.StatusNoRecords {
+			return s
+		}
+	}
+	c := Cursor{q: *q, src: sideOf(src), dst: sideOf(dest), want: 1, most: 1}
 	if s := c.open(); s != mad.StatusOK {
 		return s
 	}
-	var first, more [RecordSize]byte
-	_, done := c.Step(first[:], mostSteps)
-	if c.rows == 1 {
-		_, done = c.Step(more[:], mostSteps)
-	}
+	return c.first(q, dst)
+}
+
+// first writes the first path of a cursor to dst, and takes its steps.
+func (c *Cursor) first(q *query, dst []byte) mad.Status {
+	n, done := c.Step(dst, mostSteps)
 	q.steps = c.Steps()
 	switch {
-	case c.rows > 1:
-		return mad.StatusTooManyRecords
-	case !done:
-		return mad.StatusNoResources
-	case c.rows == 0:
+	case n > 0:
+		return mad.StatusOK
+	case done:
 		return mad.StatusNoRecords
+	default:
+		return mad.StatusNoResources
 	}
-	copy(dst, first[:])
-	return mad.StatusOK
 }
 
 // pairs visits the pairs of LIDs of two ends: first those that are as far from the

@@ -23,8 +23,8 @@ type multi struct {
 // LMC gives. That their ways through switches have nothing in common is not looked at.
 //
 // The status is as for Get, and StatusInsufficientComponents without the counts of GIDs,
-// StatusInvalidRequest if they are 0 or data ends before the GIDs do. A GID that the
-// asker may not know of has no paths; who is trusted is told of GIDs that nobody has.
+// StatusInvalidRequest if they are 0 or data ends before the GIDs do. A GID that nobody
+// has, or that the asker may not know of, has no paths.
 func (e *Engine) GetMulti(b *book.Book, a *book.Asker, mask mad.ComponentMask, data []byte) (c Cursor, status mad.Status) {
 	var r mad.MultiPathRecord
 	const counts = mad.MultiPathComponentSGIDCount | mad.MultiPathComponentDGIDCount

@@ -60,13 +60,13 @@ func TestMulti(t *testing.T) {
 		},
 		{name: "with a P_Key", mask: counts | mad.MultiPathComponentPKey, r: mad.MultiPathRecord{PKey: 0x8002}, src: g[:2], dst: g[2:]},
 		{name: "nobody among them", mask: counts | mad.MultiPathComponentNumbPath, r: mad.MultiPathRecord{NumbPath: 1}, src: []ib.GID{nobody, g[0]}, dst: g[2:3], want: []pair{{0x40, 0x44}}},
-		{name: "the same, trusted", mask: counts, trust: true, src: []ib.GID{nobody, g[0]}, dst: g[2:3], status: mad.StatusInvalidGID},
+		{name: "the same, trusted", mask: counts | mad.MultiPathComponentNumbPath, trust: true, r: mad.MultiPathRecord{NumbPath: 1}, src: []ib.GID{nobody, g[0]}, dst: g[2:3], want: []pair{{0x40, 0x44}}},
 		{name: "nobody", mask: counts, src: []ib.GID{nobody}, dst: []ib.GID{nobody}},
 		{name: "without counts", src: g[:1], dst: g[2:3], status: mad.StatusInsufficientComponents},
 		{name: "no sources", mask: counts, dst: g[2:3], status: mad.StatusInvalidRequest},
 		{name: "no destinations", mask: counts, src: g[2:3], status: mad.StatusInvalidRequest},
 		{name: "half a ServiceID", mask: counts | mad.MultiPathComponentServiceID8MSB, src: g[:1], dst: g[2:3], status: mad.StatusInsufficientComponents},
-		{name: "an MTU that is none", mask: counts | mad.MultiPathComponentMTU, src: g[:1], dst: g[2:3], status: mad.StatusInvalidRequest},
+		{name: "an MTU that is none", mask: counts | mad.MultiPathComponentMTU | mad.MultiPathComponentMTUSelector, src: g[:1], dst: g[2:3], status: mad.StatusInvalidRequest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table, status := l.e.GetMulti(l.b, l.asker(0, c.trust), c.mask, manyQuestion(t, c.r, c.src, c.dst))

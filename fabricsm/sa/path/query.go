@@ -30,14 +30,14 @@ const serviceID = mad.PathComponentServiceID8MSB | mad.PathComponentServiceID56L
 // valid judges the values of a question by themselves.
 func (q *query) valid() mad.Status {
 	switch half := q.mask & serviceID; {
-	case half != 0 && half != serviceID:
-		return mad.StatusInsufficientComponents
-	case q.mask.Has(mad.PathComponentMTU) && (q.rec.MTU < ib.MTU256 || q.rec.MTU > ib.MTU4096):
+	case q.mask.Has(mad.PathComponentMTUSelector|mad.PathComponentMTU) && (q.rec.MTU < ib.MTU256 || q.rec.MTU > ib.MTU4096):
 		return mad.StatusInvalidRequest
-	case q.mask.Has(mad.PathComponentRate) && q.rec.Rate.Mbps() == 0:
+	case q.mask.Has(mad.PathComponentRateSelector|mad.PathComponentRate) && q.rec.Rate.Mbps() == 0:
 		return mad.StatusInvalidRequest
 	case q.toGroup() && q.mask.Has(mad.PathComponentDGID|mad.PathComponentDLID) && q.rec.DLID != 0 && !q.rec.DLID.IsMulticast():
 		return mad.StatusInvalidRequest
+	case half != 0 && half != serviceID:
+		return mad.StatusInsufficientComponents
 	}
 	return mad.StatusOK
 }
@@ -129,14 +129,11 @@ func (q *query) named(gid *ib.GID, dest bool) (end, mad.Status) {
 		return q.router(gid)
 	}
 	g := gid.GUID()
-	switch e := q.byGUID(g); {
-	case e != nil:
-		return q.endOf(e, g), mad.StatusOK
-	case q.trusted:
-		return end{}, mad.StatusInvalidGID
-	default:
+	e := q.byGUID(g)
+	if e == nil {
 		return end{}, mad.StatusNoRecords
 	}
+	return q.endOf(e, g), mad.StatusOK
 }
 
 // router finds the router to the subnet of a GID.
@@ -197,7 +194,11 @@ func (q *query) path(s, d *end, slid, dlid ib.LID, out *mad.PathRecord) bool {
 	if must && !reversible {
 		return false
 	}
-	v := values{there, q.e.cfg.PacketLifeTime}
+	life := q.e.cfg.PacketLifeTime
+	if x == y {
+		life = 0
+	}
+	v := values{there, life}
 	if reversible {
 		v.way = there.and(back)
 	}
@@ -205,13 +206,10 @@ func (q *query) path(s, d *end, slid, dlid ib.LID, out *mad.PathRecord) bool {
 		if !reversible || must {
 			return false
 		}
-		reversible, v = false, values{there, q.e.cfg.PacketLifeTime}
+		reversible, v = false, values{there, life}
 		if !q.fit(&v, level) {
 			return false
 		}
-	}
-	if x == y {
-		v.life = 0
 	}
 	raw := q.mask.Has(mad.PathComponentRawTraffic) && q.rec.RawTraffic
 	*out = mad.PathRecord{
@@ -317,7 +315,7 @@ func (q *query) fit(v *values, level *qos.Level) bool {
 		if level.RateLimit != 0 && level.RateLimit.Compare(v.rate) < 0 {
 			v.rate = level.RateLimit
 		}
-		if level.HasLife {
+		if level.HasLife && v.life != 0 {
 			v.life = ib.ExpTime(level.PacketLife)
 		}
 	}

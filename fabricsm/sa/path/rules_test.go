@@ -33,6 +33,7 @@ func TestRules(t *testing.T) {
 		trust  bool
 		src    int
 		dst    int
+		loop   bool              // to host 0
 		mask   mad.ComponentMask // besides the GIDs
 		r      mad.PathRecord
 		change func(*lab, *mad.PathRecord) // of the question
@@ -53,17 +54,19 @@ func TestRules(t *testing.T) {
 		{name: "half a ServiceID", mask: mad.PathComponentServiceID8MSB, status: mad.StatusInsufficientComponents},
 		{name: "the other half", mask: mad.PathComponentServiceID56LSB, status: mad.StatusInsufficientComponents},
 		{name: "a whole ServiceID", mask: service, r: mad.PathRecord{ServiceID: 7}, want: func(r *mad.PathRecord) bool { return r.ServiceID == 0 }},
+		{name: "MTU 0 without selector", mask: mad.PathComponentMTU},
+		{name: "rate 0 without selector", mask: mad.PathComponentRate},
 		{name: "MTU 0", mask: mtu, status: mad.StatusInvalidRequest},
 		{name: "MTU 6", mask: mtu, r: mad.PathRecord{MTU: 6}, status: mad.StatusInvalidRequest},
 		{name: "rate 1", mask: rate, r: mad.PathRecord{Rate: 1}, status: mad.StatusInvalidRequest},
-		{name: "rate 63", mask: mad.PathComponentRate, r: mad.PathRecord{Rate: 63}, status: mad.StatusInvalidRequest},
+		{name: "rate 63", mask: rate, r: mad.PathRecord{Rate: 63}, status: mad.StatusInvalidRequest},
 		{name: "a rate that is not given does not count", r: mad.PathRecord{Rate: 63, MTU: 9}},
 
 		// 3. ends
 		{name: "SGID of another subnet", change: func(_ *lab, r *mad.PathRecord) { r.SGID[3] = 1 }, status: mad.StatusInvalidGID},
 		{name: "DGID of another subnet, no route", change: func(_ *lab, r *mad.PathRecord) { r.DGID[3] = 1 }, status: mad.StatusInvalidGID},
 		{name: "nobody has the GID", change: func(_ *lab, r *mad.PathRecord) { r.DGID[15] = 99 }, status: mad.StatusNoRecords},
-		{name: "the same, trusted", trust: true, change: func(_ *lab, r *mad.PathRecord) { r.DGID[15] = 99 }, status: mad.StatusInvalidGID},
+		{name: "the same, trusted", trust: true, change: func(_ *lab, r *mad.PathRecord) { r.DGID[15] = 99 }, status: mad.StatusNoRecords},
 		{name: "nobody has the LID, trusted", trust: true, mask: mad.PathComponentDLID, r: mad.PathRecord{DLID: 999}, status: mad.StatusNoRecords},
 		{name: "GID and LID agree", mask: mad.PathComponentDLID, change: func(l *lab, r *mad.PathRecord) { r.DLID = l.lid(2) }},
 		{name: "GID and LID contradict", mask: mad.PathComponentDLID, change: func(l *lab, r *mad.PathRecord) { r.DLID = l.lid(1) }, status: mad.StatusInvalidRequest},
@@ -122,7 +125,8 @@ func TestRules(t *testing.T) {
 		{name: "lifetime less", mask: lifetime, r: mad.PathRecord{PacketLifeTimeSelector: mad.SelectLess, PacketLifeTime: 10}, want: func(r *mad.PathRecord) bool { return r.PacketLifeTime == 9 }},
 		{name: "lifetime exactly", mask: lifetime, r: mad.PathRecord{PacketLifeTimeSelector: mad.SelectExactly, PacketLifeTime: 19}, status: mad.StatusNoRecords},
 		{name: "lifetime from the configuration", set: func(l *lab) { l.cfg.PacketLifeTime = 14 }, want: func(r *mad.PathRecord) bool { return r.PacketLifeTime == 14 }},
-		{name: "a loop lives for no time", src: 0, dst: 0, want: func(r *mad.PathRecord) bool { return r.PacketLifeTime == 0 && r.SLID == r.DLID }},
+		{name: "a loop with a lifetime", loop: true, mask: lifetime, r: mad.PathRecord{PacketLifeTimeSelector: mad.SelectExactly, PacketLifeTime: 4}, status: mad.StatusNoRecords},
+		{name: "a loop lives for no time", loop: true, want: func(r *mad.PathRecord) bool { return r.PacketLifeTime == 0 && r.SLID == r.DLID }},
 
 		// 9. P_Key
 		{name: "the P_Key of the source", from: 1, src: 1, dst: 2, want: func(r *mad.PathRecord) bool { return r.PKey == 0x0001 }},
@@ -198,7 +202,7 @@ func TestRules(t *testing.T) {
 			if q.set != nil {
 				q.set(l)
 			}
-			if q.dst == 0 && q.name != "a loop lives for no time" {
+			if q.dst == 0 && !q.loop {
 				q.dst = 2
 			}
 			l.open()
