@@ -38,8 +38,6 @@ func Level(e sm.Event) slog.Level {
 			return slog.LevelWarn
 		}
 		return slog.LevelInfo
-	case *sa.Limited:
-		return slog.LevelWarn
 	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
 		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset:
 		return slog.LevelWarn

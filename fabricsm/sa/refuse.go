@@ -1,7 +1,6 @@
 package sa
 
 import (
-	"fmt"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -19,26 +18,12 @@ type Violation struct {
 	trust.Violation
 }
 
-// Limited says that the limiter dropped packets of a port.
-type Limited struct {
-	sm.Administration
-	limiter.Drops
-	GUID  ib.GUID  // physical port that has the LID; 0: none has
-	Place ib.Place // switch port in front of it
-}
-
-// String implements fmt.Stringer.
-func (e *Limited) String() string {
-	return fmt.Sprintf("port %v at %v (LID %v) sent more than it may: %d packets were dropped (%v, %v), %d in all",
-		e.GUID, e.Place, e.LID, e.Count, e.Last, e.Why, e.Total)
-}
-
 // tellEvery is how often what was not told at once is told, with exact counts.
 const tellEvery = time.Second
 
 // refuse drops a request, and tells of it.
 func (a *Agent) refuse(now time.Time, d *trust.Dropped) {
-	a.stats.Refused[d.Verdict]++
+	a.stats.Refused[d.Verdict] += max(d.Count, 1)
 	if d.Port != nil {
 		d.Place = a.book.View.Fabric.PlaceOf(d.Port.Port)
 	}
@@ -72,11 +57,12 @@ func (a *Agent) tell(now time.Time) {
 		a.tellLater(now)
 	}
 	a.limiter.Told(func(d limiter.Drops) {
-		e := &Limited{Drops: d}
-		if port := a.book.ByLID(d.LID); port != nil {
-			e.GUID, e.Place = port.GUID, a.book.View.Fabric.PlaceOf(port.Port)
+		port := a.book.ByLID(d.LID)
+		who := book.Asker{LID: d.LID}
+		if port != nil {
+			who.Port, who.As = port.Port, port.GUID
 		}
-		a.out.Events = append(a.out.Events, e)
+		a.refuse(now, &trust.Dropped{Verdict: trust.Flood, Who: who, Port: port, Count: d.Count})
 	})
 }
 
