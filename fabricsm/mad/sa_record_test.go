@@ -78,3 +78,39 @@ func TestSelector(t *testing.T) {
 		})
 	}
 }
+
+// Attributes of subnet administration are named by class, and so are its codes.
+func TestSAWords(t *testing.T) {
+	for a, want := range map[AttrID]string{
+		AttrClassPortInfo: "ClassPortInfo", AttrNotice: "Notice", AttrInformInfo: "InformInfo", AttrNodeRecord: "NodeRecord",
+		AttrPortInfoRecord: "PortInfoRecord", AttrPKeyTableRecord: "P_KeyTableRecord", AttrSLtoVLRecord: "SLtoVLMappingTableRecord",
+		AttrGUIDInfoRecord: "GUIDInfoRecord", AttrServiceAssociationRecord: "ServiceAssociationRecord", AttrInformInfoRecord: "InformInfoRecord",
+		0x0050: "AttrID(0x0050)",
+	} {
+		if got := (Header{Class: ClassSubnAdm, Attr: a}).AttrName(); got != want {
+			t.Errorf("%#x is %q, want %q", uint16(a), got, want)
+		}
+	}
+	for s, want := range map[Status]string{
+		StatusOK: "ok", StatusNoRecords: "ERR_NO_RECORDS", StatusInsufficientComponents: "ERR_REQ_INSUFFICIENT_COMPONENTS",
+		StatusUnsupportedMethodAttr: "unsupported method and attribute combination", StatusDenied | StatusBusy: "busy, ERR_REQ_DENIED",
+		0x7700: "class specific 0x77",
+	} {
+		if got := (Header{Class: ClassSubnAdm, Status: s}).StatusWords(); got != want {
+			t.Errorf("%#x is %q, want %q", uint16(s), got, want)
+		}
+	}
+	if got := (Header{Class: ClassSubn, Status: StatusNoRecords}).StatusWords(); got != "class specific 0x03" {
+		t.Errorf("elsewhere %q", got)
+	}
+	for h, want := range map[Header]AttrID{
+		{Method: MethodGetTrace, Attr: AttrTraceRecord}:         AttrPathRecord,
+		{Method: MethodGetMultiResp, Attr: AttrMultiPathRecord}: AttrPathRecord,
+		{Method: MethodGetTableResp, Attr: AttrTraceRecord}:     AttrTraceRecord,
+		{Method: MethodGetMulti, Attr: AttrMultiPathRecord}:     AttrMultiPathRecord,
+	} {
+		if got := h.RecordAttr(); got != want {
+			t.Errorf("%v of %#x carries %#x, want %#x", h.Method, uint16(h.Attr), uint16(got), uint16(want))
+		}
+	}
+}

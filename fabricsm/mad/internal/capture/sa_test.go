@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/sa/salab"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+	"portcullis/packaging/parttest"
 )
 
 // question is what we take a tool to ask: its bytes must be those that we make of it.
@@ -111,7 +112,7 @@ func gid(s string) ib.GID {
 // Every question of saquery is the bytes that we make of it, and every answer of
 // OpenSM is decoded to what saquery prints of it.
 func TestCaptureSA(t *testing.T) {
-	ibsimtest.Need(t, "opensm", "saquery", "gcc")
+	ibsimtest.Need(t, "opensm", "saquery")
 	lab := ibsimtest.Start(t, []byte(netlist))
 	base := "tap-" + lab.Socket()
 	tap, err := Listen(base, lab.Socket())
@@ -124,6 +125,7 @@ func TestCaptureSA(t *testing.T) {
 		}
 	})
 	client := ibsimlab.Client{Socket: base, Dir: t.TempDir()}
+	parttest.Program(t, "gcc")
 	preload, err := salab.BuildPreload(t.Context(), client.Dir)
 	if err != nil {
 		t.Fatal(err)
