@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/mcast"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/topo"
@@ -25,6 +26,10 @@ type Fabric interface {
 	// Lacks reports that a port surely has no P_Key of a partition: it is not just that
 	// a table was not read.
 	Lacks(e *book.EndPort, k ib.PKey) bool
+	// GUIDCap is how many GUIDs an end port has room for, its own counted; 0: not known.
+	GUIDCap(e *book.EndPort) int
+	// PlaceOf is the switch port before an end port; zero: there is none.
+	PlaceOf(e *book.EndPort) ib.Place
 	// Issuer is the end port of the Subnet Manager.
 	Issuer() (ib.LID, ib.GUID)
 	// Ceiling is the lowest multicast LID that some switch has no room for.
@@ -61,6 +66,19 @@ func (k known) Lacks(e *book.EndPort, key ib.PKey) bool {
 	}
 	return false
 }
+
+// GUIDCap implements Fabric.
+func (k known) GUIDCap(e *book.EndPort) int {
+	raw := k.View.PortInfo(e.Port)
+	var info mad.PortInfo
+	if raw == nil || mad.Decode(raw[:], &info) != nil {
+		return 0
+	}
+	return int(info.GUIDCap)
+}
+
+// PlaceOf implements Fabric.
+func (k known) PlaceOf(e *book.EndPort) ib.Place { return k.View.Fabric.PlaceOf(e.Port) }
 
 // Issuer implements Fabric.
 func (k known) Issuer() (ib.LID, ib.GUID) { return k.View.LID, k.View.GUID }

@@ -139,6 +139,18 @@ func (f *Fabric) Lacks(e *book.EndPort, k ib.PKey) bool {
 	return !f.Doubt[e.GUID] && !slices.ContainsFunc(e.PKeys, func(o ib.PKey) bool { return o.Base() == k.Base() })
 }
 
+// GUIDCap implements registry.Fabric: there is room for two blocks.
+func (f *Fabric) GUIDCap(*book.EndPort) int { return 16 }
+
+// PlaceOf implements registry.Fabric: each is at the port of one switch that is its
+// LID's low byte, but for those that have no home.
+func (f *Fabric) PlaceOf(e *book.EndPort) ib.Place {
+	if e.Home == topo.None {
+		return ib.Place{}
+	}
+	return ib.Place{Switch: 0x5000, Port: ib.PortNum(e.LID)}
+}
+
 // Issuer implements registry.Fabric.
 func (f *Fabric) Issuer() (ib.LID, ib.GUID) { return 1, SM }
 

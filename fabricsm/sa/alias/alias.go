@@ -1,0 +1,497 @@
+package alias
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
+)
+
+// Inventory says which GUIDs ports may have beside their own.
+type Inventory interface {
+	// Allows reports whether a port may have an alias.
+	Allows(port, alias ib.GUID) bool
+	// Choose gives an alias for a port, of those it may have, that is not taken; 0:
+	// there is none.
+	Choose(port ib.GUID, taken func(ib.GUID) bool) ib.GUID
+}
+
+// Guard says who may act on whose port; *trust.Guard is one.
+type Guard interface {
+	ActsOn(a *book.Asker, owner *book.EndPort) trust.Verdict
+}
+
+// Config is what a Registry is told once.
+type Config struct {
+	Inventory Inventory // nil: nobody may have any
+	// Untrusted lets who is not trusted ask: option sa_etm_allow_untrusted_guidinfo_rec.
+	Untrusted bool
+	Guard     Guard         // nil: nobody who is not trusted acts on another's port
+	Limits    *trust.Limits // says which aliases are members of groups; nil: none are
+}
+
+// Effects is what follows, in this order: Save is durable before anything else is done.
+type Effects struct {
+	Save    []sm.Fact
+	Aliases *sm.AliasesSet // for the Subnet Manager; nil: nothing
+	Events  []Event
+}
+
+// Answer is what a request is answered.
+type Answer struct {
+	// Verdict is not trust.OK for a request that is dropped. Who drops it tells why.
+	Verdict trust.Verdict
+	Status  mad.Status
+	Record  mad.GUIDInfoRecord // with mad.StatusOK
+	Effects
+}
+
+// Reason says why.
+type Reason uint8
+
+// Reasons.
+const (
+	NoReason          Reason = iota
+	MissingComponents        // the component mask lacks some
+	UnknownPort              // nobody has the LID, or nobody who may be known of
+	NoPlace                  // the port is not behind a switch
+	NoBlock                  // the port has no room for the block
+	PortGUID                 // entry 0 of block 0 is the port's own
+	Member                   // the alias is a member of a multicast group
+	InvalidGUID              // no GUID
+	NotAllowed               // not by the inventory
+	Taken                    // another has it
+	NoneLeft                 // the inventory has none to choose
+	UnusableFact             // something saved cannot be restored
+)
+
+var reasons = [...]string{
+	NoReason: "none", MissingComponents: "components are missing", UnknownPort: "no port with the LID may be acted on",
+	NoPlace: "the port is not behind a switch", NoBlock: "the port has no room for the block", PortGUID: "entry 0 is the port's own GUID",
+	Member: "the alias is a member of a multicast group", InvalidGUID: "it is no GUID", NotAllowed: "the inventory does not let the port have it",
+	Taken: "another has it", NoneLeft: "the inventory has none left for the port", UnusableFact: "it cannot be restored",
+}
+
+// String says it in words.
+func (r Reason) String() string {
+	if int(r) < len(reasons) {
+		return reasons[r]
+	}
+	return fmt.Sprintf("Reason(%d)", uint8(r))
+}
+
+func (r Reason) status() mad.Status {
+	switch r {
+	case NoReason:
+		return mad.StatusOK
+	case MissingComponents:
+		return mad.StatusInsufficientComponents
+	case Member:
+		return mad.StatusDenied
+	default:
+		return mad.StatusInvalidRequest
+	}
+}
+
+// Event says that an alias was given, or, for a Reason, that one, or a whole request,
+// was refused or taken back.
+type Event struct {
+	Asker  book.Asker // zero: nobody asked
+	Port   ib.GUID
+	Alias  ib.GUID // 0: the whole request
+	Gone   bool    // it was given before
+	Reason Reason
+}
+
+// String implements fmt.Stringer.
+func (e Event) String() string {
+	s := fmt.Sprintf("port %v: alias GUID %v", e.Port, e.Alias)
+	if e.Alias == 0 {
+		s = fmt.Sprintf("port %v: alias GUIDs", e.Port)
+	}
+	switch {
+	case e.Gone:
+		s += " taken back"
+	case e.Reason == NoReason:
+		s += " given"
+	default:
+		s += " refused"
+	}
+	if e.Asker.LID != 0 {
+		s += fmt.Sprintf(", asked by LID %v", e.Asker.LID)
+	}
+	if e.Reason != NoReason {
+		s += ": " + e.Reason.String()
+	}
+	return s
+}
+
+// Registry is which aliases were given. It is not safe for concurrent use.
+type Registry struct {
+	cfg    Config
+	fabric registry.Fabric // nil before the first Follow
+	ports  map[ib.GUID]given
+	owner  map[ib.GUID]ib.GUID // port by alias
+}
+
+// given is what a port was given.
+type given struct {
+	place   ib.Place
+	aliases []ib.GUID // entries of GUIDInfo from 1 on, 0 for unused ones
+}
+
+// New gives a registry in which nobody was given anything.
+func New(cfg Config) *Registry {
+	return &Registry{cfg: cfg, ports: make(map[ib.GUID]given), owner: make(map[ib.GUID]ib.GUID)}
+}
+
+// Follow takes what is known of the fabric now.
+func (r *Registry) Follow(f registry.Fabric) { r.fabric = f }
+
+// Of gives what a port was given: entries of GUIDInfo from 1 on, 0 for unused ones.
+func (r *Registry) Of(port ib.GUID) []ib.GUID { return slices.Clone(r.ports[port].aliases) }
+
+// Set gives a port the aliases that a record names, one for each component of the mask;
+// one of 0 is chosen. What cannot be given is 0 in the answer, and the entry stays as it
+// was.
+func (r *Registry) Set(a book.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (ans Answer) {
+	port, why := r.admit(&ans, &a, rec, mask)
+	if ans.Verdict != trust.OK || why != NoReason {
+		return refuse(ans.Verdict, &a, port, why)
+	}
+	now := r.open(port)
+	var refused []int
+	for _, i := range inTurn(rec, mask) {
+		had, want := now.at(rec.BlockNum, i), rec.GUID[i]
+		if had != 0 && (want == 0 || want == had) {
+			continue // it keeps what it has
+		}
+		if had != 0 && r.isMember(had) {
+			return refuse(trust.OK, &a, port, Member)
+		}
+		if want == 0 {
+			want = r.choose(port, now)
+		}
+		why := r.may(port, want, now)
+		ans.Events = append(ans.Events, Event{Asker: a, Port: port.GUID, Alias: want, Reason: why})
+		if why == NoReason {
+			now.put(rec.BlockNum, i, want)
+		} else {
+			refused = append(refused, i)
+		}
+	}
+	r.close(&ans, port, now)
+	ans.Record = now.record(port, rec)
+	for _, i := range refused {
+		ans.Record.GUID[i] = 0
+	}
+	return ans
+}
+
+// inTurn gives the entries of a request: first those with a GUID, so that none of these
+// is chosen for another.
+func inTurn(rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (entries []int) {
+	for _, chosen := range []bool{false, true} {
+		for i, g := range rec.GUID {
+			if mask.Has(mad.GUIDInfoComponentGUID(i)) && (g == 0) == chosen {
+				entries = append(entries, i)
+			}
+		}
+	}
+	return entries
+}
+
+// Delete takes back the aliases that the mask names.
+func (r *Registry) Delete(a book.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (ans Answer) {
+	port, why := r.admit(&ans, &a, rec, mask)
+	if ans.Verdict != trust.OK || why != NoReason {
+		return refuse(ans.Verdict, &a, port, why)
+	}
+	now := r.open(port)
+	for i := range rec.GUID {
+		had := now.at(rec.BlockNum, i)
+		if !mask.Has(mad.GUIDInfoComponentGUID(i)) || had == 0 {
+			continue
+		}
+		if r.isMember(had) {
+			return refuse(trust.OK, &a, port, Member)
+		}
+		now.put(rec.BlockNum, i, 0)
+		ans.Events = append(ans.Events, Event{Asker: a, Port: port.GUID, Alias: had, Gone: true})
+	}
+	r.close(&ans, port, now)
+	ans.Record = now.record(port, rec)
+	return ans
+}
+
+// admit makes the checks that both share.
+func (r *Registry) admit(ans *Answer, a *book.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (*book.EndPort, Reason) {
+	const mandatory = mad.GUIDInfoComponentLID | mad.GUIDInfoComponentBlockNum
+	var from *book.EndPort
+	if r.fabric != nil {
+		from = r.fabric.EndPort(a.Port)
+	}
+	switch {
+	case from == nil:
+		ans.Verdict = trust.UnknownSource
+		return nil, NoReason
+	case !a.Trusted && !r.cfg.Untrusted:
+		ans.Verdict = trust.AliasRefused
+		return nil, NoReason
+	case !mask.Has(mandatory):
+		return nil, MissingComponents
+	}
+	port := r.fabric.ByLID(rec.LID)
+	// Who may not act on others does not learn which others there are.
+	switch {
+	case r.cfg.Guard != nil:
+		ans.Verdict = r.cfg.Guard.ActsOn(a, port)
+	case !a.Trusted && port != from:
+		ans.Verdict = trust.Proxy
+	}
+	switch {
+	case ans.Verdict != trust.OK:
+		return port, NoReason
+	case port == nil, !a.Trusted && !book.Sees(from, port, false):
+		return nil, UnknownPort
+	case r.fabric.PlaceOf(port) == ib.Place{}:
+		return port, NoPlace
+	case int(rec.BlockNum)*mad.GUIDsPerBlock >= r.fabric.GUIDCap(port):
+		return port, NoBlock
+	case rec.BlockNum == 0 && mask.Has(mad.GUIDInfoComponentGUID(0)):
+		return port, PortGUID
+	}
+	for i := range mad.GUIDsPerBlock {
+		if mask.Has(mad.GUIDInfoComponentGUID(i)) && int(rec.BlockNum)*mad.GUIDsPerBlock+i >= r.fabric.GUIDCap(port) {
+			return port, NoBlock
+		}
+	}
+	return port, NoReason
+}
+
+// may says why a port cannot have an alias. now is what it has otherwise.
+func (r *Registry) may(port *book.EndPort, alias ib.GUID, now given) Reason {
+	switch {
+	case alias == 0:
+		return NoneLeft
+	case !alias.Valid():
+		return InvalidGUID
+	case r.cfg.Inventory == nil || !r.cfg.Inventory.Allows(port.GUID, alias):
+		return NotAllowed
+	case r.taken(port, alias, now):
+		return Taken
+	default:
+		return NoReason
+	}
+}
+
+// taken reports a GUID that somebody has or was promised.
+func (r *Registry) taken(port *book.EndPort, alias ib.GUID, now given) bool {
+	if owner, ok := r.owner[alias]; ok && owner != port.GUID || slices.Contains(now.aliases, alias) {
+		return true
+	}
+	at := r.fabric.ByGUID(alias)
+	return at != nil && (at.Port != port.Port || at.GUID == alias)
+}
+
+func (r *Registry) choose(port *book.EndPort, now given) ib.GUID {
+	if r.cfg.Inventory == nil {
+		return 0
+	}
+	return r.cfg.Inventory.Choose(port.GUID, func(g ib.GUID) bool { return r.taken(port, g, now) })
+}
+
+func (r *Registry) isMember(alias ib.GUID) bool {
+	return r.cfg.Limits != nil && r.cfg.Limits.Count(trust.Groups, alias) > 0
+}
+
+// open gives what a port has, to be changed.
+func (r *Registry) open(port *book.EndPort) given {
+	return given{r.fabric.PlaceOf(port), slices.Clone(r.ports[port.GUID].aliases)}
+}
+
+// close keeps what a port is to have now.
+func (r *Registry) close(ans *Answer, port *book.EndPort, now given) {
+	for len(now.aliases) > 0 && now.aliases[len(now.aliases)-1] == 0 {
+		now.aliases = now.aliases[:len(now.aliases)-1]
+	}
+	if was := r.ports[port.GUID]; slices.Equal(was.aliases, now.aliases) && (was.place == now.place || len(now.aliases) == 0) {
+		return
+	}
+	r.keep(&ans.Effects, port.GUID, now)
+}
+
+func (r *Registry) keep(e *Effects, port ib.GUID, now given) {
+	for _, g := range r.ports[port].aliases {
+		delete(r.owner, g)
+	}
+	for _, g := range now.aliases {
+		if g != 0 {
+			r.owner[g] = port
+		}
+	}
+	if r.ports[port] = now; len(now.aliases) == 0 {
+		delete(r.ports, port)
+	}
+	e.Save = append(e.Save, factOf(port, now))
+	if e.Aliases == nil {
+		e.Aliases = &sm.AliasesSet{}
+	}
+	e.Aliases.Ports = append(e.Aliases.Ports, wishOf(port, now))
+}
+
+func wishOf(port ib.GUID, g given) sm.AliasGUIDs {
+	return sm.AliasGUIDs{GUID: port, Place: g.place, Aliases: slices.Clone(g.aliases)}
+}
+
+// Input is all that was given, for the Subnet Manager, after a start.
+func (r *Registry) Input() *sm.AliasesSet {
+	in := &sm.AliasesSet{}
+	for _, port := range slices.Sorted(maps.Keys(r.ports)) {
+		in.Ports = append(in.Ports, wishOf(port, r.ports[port]))
+	}
+	return in
+}
+
+// Review takes back what the inventory does not allow any longer.
+func (r *Registry) Review() (e Effects) {
+	for _, port := range slices.Sorted(maps.Keys(r.ports)) {
+		now := given{r.ports[port].place, slices.Clone(r.ports[port].aliases)}
+		changed := false
+		for i, g := range now.aliases {
+			if g != 0 && (r.cfg.Inventory == nil || !r.cfg.Inventory.Allows(port, g)) {
+				now.aliases[i], changed = 0, true
+				e.Events = append(e.Events, Event{Port: port, Alias: g, Gone: true, Reason: NotAllowed})
+			}
+		}
+		for len(now.aliases) > 0 && now.aliases[len(now.aliases)-1] == 0 {
+			now.aliases = now.aliases[:len(now.aliases)-1]
+		}
+		if changed {
+			r.keep(&e, port, now)
+		}
+	}
+	return e
+}
+
+// at gives an entry of a block. Entry 0 of block 0 is the port's own, and not in here.
+func (g *given) at(block uint8, i int) ib.GUID {
+	if n := int(block)*mad.GUIDsPerBlock + i - 1; n >= 0 && n < len(g.aliases) {
+		return g.aliases[n]
+	}
+	return 0
+}
+
+func (g *given) put(block uint8, i int, alias ib.GUID) {
+	n := int(block)*mad.GUIDsPerBlock + i - 1
+	if n < 0 {
+		return
+	}
+	for len(g.aliases) <= n {
+		g.aliases = append(g.aliases, 0)
+	}
+	g.aliases[n] = alias
+}
+
+// record gives a block as it is to be.
+func (g *given) record(port *book.EndPort, asked *mad.GUIDInfoRecord) mad.GUIDInfoRecord {
+	rec := mad.GUIDInfoRecord{LID: asked.LID, BlockNum: asked.BlockNum}
+	for i := range rec.GUID {
+		rec.GUID[i] = g.at(asked.BlockNum, i)
+	}
+	if asked.BlockNum == 0 {
+		rec.GUID[0] = port.GUID
+	}
+	return rec
+}
+
+// refuse answers no, or nothing.
+func refuse(v trust.Verdict, a *book.Asker, port *book.EndPort, why Reason) Answer {
+	if v != trust.OK {
+		return Answer{Verdict: v}
+	}
+	e := Event{Asker: *a, Reason: why}
+	if port != nil {
+		e.Port = port.GUID
+	}
+	return Answer{Status: why.status(), Effects: Effects{Events: []Event{e}}}
+}
+
+// A fact is of a port, by its GUID. Its body is, in hexadecimal digits, the version of
+// its form, the place, and the aliases from entry 1 on.
+const (
+	factVersion = 1
+	factHeader  = 10
+	guidSize    = 8
+	maxAliases  = 255
+)
+
+func factOf(port ib.GUID, g given) sm.Fact {
+	f := sm.Fact{Kind: sm.FactSAAlias, Name: fmt.Sprintf("%016x", uint64(port))}
+	if len(g.aliases) == 0 {
+		return f
+	}
+	b := []byte{factVersion}
+	b = binary.BigEndian.AppendUint64(b, uint64(g.place.Switch))
+	b = append(b, byte(g.place.Port))
+	for _, a := range g.aliases {
+		b = binary.BigEndian.AppendUint64(b, uint64(a))
+	}
+	f.Body = hex.EncodeToString(b)
+	return f
+}
+
+// Restore fills an empty registry with what was saved, in any order. Facts of others
+// are ignored. What cannot be restored is told, and taken back.
+func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
+	var mine []sm.Fact
+	for i := range facts {
+		if f := &facts[i]; f.Kind == sm.FactSAAlias && !f.TakesBack() {
+			mine = append(mine, *f)
+		}
+	}
+	slices.SortFunc(mine, func(a, b sm.Fact) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range mine {
+		port, g, ok := r.read(&mine[i])
+		if !ok {
+			e.Save = append(e.Save, sm.Fact{Kind: sm.FactSAAlias, Name: mine[i].Name})
+			e.Events = append(e.Events, Event{Port: port, Gone: true, Reason: UnusableFact})
+			continue
+		}
+		r.ports[port] = g
+		for _, a := range g.aliases {
+			if a != 0 {
+				r.owner[a] = port
+			}
+		}
+	}
+	return e
+}
+
+// read reads a fact. An alias that another port was given is none to believe.
+func (r *Registry) read(f *sm.Fact) (port ib.GUID, g given, ok bool) {
+	name, err := hex.DecodeString(f.Name)
+	b, bad := hex.DecodeString(f.Body)
+	if err != nil || bad != nil || len(name) != guidSize || len(b) <= factHeader || b[0] != factVersion || (len(b)-factHeader)%guidSize != 0 || len(b) > factHeader+maxAliases*guidSize {
+		return 0, g, false
+	}
+	port = ib.GUID(binary.BigEndian.Uint64(name))
+	g.place = ib.Place{Switch: ib.GUID(binary.BigEndian.Uint64(b[1:])), Port: ib.PortNum(b[9])}
+	for b = b[factHeader:]; len(b) > 0; b = b[guidSize:] {
+		a := ib.GUID(binary.BigEndian.Uint64(b))
+		if _, has := r.owner[a]; has || a != 0 && (!a.Valid() || slices.Contains(g.aliases, a)) {
+			return port, g, false
+		}
+		g.aliases = append(g.aliases, a)
+	}
+	return port, g, port.Valid() && g.place != ib.Place{}
+}
