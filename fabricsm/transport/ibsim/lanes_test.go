@@ -26,7 +26,13 @@ type lab struct {
 	lid  ib.LID // of the port
 }
 
-func newLab(t *testing.T) *lab {
+func newLab(t testing.TB) *lab {
+	t.Helper()
+	return newLabWith(t, true)
+}
+
+// newLabWith is newLab, or a port without lanes.
+func newLabWith(t testing.TB, lanes bool) *lab {
 	t.Helper()
 	list, err := netlist.Chain(netlist.Shape{Hosts: 2, Switches: 1})
 	if err != nil {
@@ -49,8 +55,10 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.port.Close() })
-	if l.sa, err = l.port.SA(); err != nil {
-		t.Fatal(err)
+	if lanes {
+		if l.sa, err = l.port.SA(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if l.host, err = f.Station("h1", false); err != nil {
 		t.Fatal(err)
@@ -138,12 +146,27 @@ func TestLanesSplit(t *testing.T) {
 	})
 }
 
-// serve answers what comes to a lane until it is closed.
-func serve(t *testing.T, l transport.Lane) {
-	buf := make([]transport.Packet, 16)
+// serve answers what comes to a lane until it is closed. It receives also while it waits
+// for room to send: whoever does not may wait for ever.
+func serve(t testing.TB, l transport.Lane) {
+	buf := make([]transport.Packet, 64)
+	var out []transport.Packet
 	for {
 		n, err := l.TryReceive(buf)
-		if err == nil && n == 0 {
+		for i := range buf[:n] {
+			buf[i].MAD.Respond(mad.StatusOK)
+		}
+		out = append(out, buf[:n]...)
+		sent := 0
+		if err == nil && len(out) > 0 {
+			sent, err = l.TrySend(out)
+			out = out[:copy(out, out[sent:])]
+		}
+		switch {
+		case err != nil || n > 0 || sent > 0:
+		case len(out) > 0:
+			err = l.Pause(100 * time.Microsecond)
+		default:
 			err = l.Wait()
 		}
 		if errors.Is(err, transport.ErrClosed) {
@@ -152,18 +175,6 @@ func serve(t *testing.T, l transport.Lane) {
 		if err != nil {
 			t.Error(err)
 			return
-		}
-		for i := range buf[:n] {
-			buf[i].MAD.Respond(mad.StatusOK)
-		}
-		for sent := 0; sent < n; {
-			k, err := l.TrySend(buf[sent:n])
-			if sent += k; err == nil && sent < n {
-				err = l.Pause(100 * time.Microsecond)
-			}
-			if err != nil {
-				return
-			}
 		}
 	}
 }
