@@ -60,6 +60,9 @@ type told struct {
 const (
 	// keepAhead is how many changes may wait to become durable. Then no more are taken.
 	keepAhead = 256
+	// mostUnsent is how many packets may wait for room on the wire before what is asked is
+	// dropped. It is received all the same: a simulator that cannot write does not read.
+	mostUnsent = 4096
 	// keepTogether is how many are made durable at once.
 	keepTogether = 64
 )
@@ -156,6 +159,9 @@ func (a *administration) take(packets []transport.Packet) error {
 	defer a.mu.Unlock()
 	now := time.Now()
 	a.agent.Hold(len(a.kept) > keepAhead/2)
+	if len(a.send)-a.sent > mostUnsent {
+		packets = nil // who asks again may find the wire free
+	}
 	for i := range packets {
 		a.agent.Take(now, &packets[i], &a.out)
 	}
@@ -217,11 +223,18 @@ func (a *administration) flush() error {
 	}
 	err := a.push(a.out.Send)
 	a.out.Reset()
-	if next := a.agent.Next(); !next.IsZero() && (a.due.IsZero() || next.Before(a.due)) {
-		a.due = next
-		a.timer.Reset(max(time.Until(next), 0))
+	if next := a.agent.Next(); !next.IsZero() {
+		a.ring(next)
 	}
 	return err
+}
+
+// ring has look come back at a time, unless it does before.
+func (a *administration) ring(at time.Time) {
+	if a.due.IsZero() || at.Before(a.due) {
+		a.due = at
+		a.timer.Reset(max(time.Until(at), 0))
+	}
 }
 
 // push sends what there is room for, after what waits for room.
@@ -238,7 +251,9 @@ func (a *administration) push(more []transport.Packet) error {
 	n, err := a.lane.TrySend(a.send[a.sent:])
 	if a.sent += n; a.sent == len(a.send) {
 		a.send, a.sent = a.send[:0], 0
+		return err
 	}
+	a.ring(time.Now().Add(retrySend)) // who serves may be waiting for packets, not for room
 	return err
 }
 
