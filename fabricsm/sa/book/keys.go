@@ -72,13 +72,20 @@ func Common(x, y *EndPort) (ib.PKey, bool) {
 // talk. It looks at all P_Keys of the first if they cannot; with decoy it does so in
 // any case.
 func Sees(x, y *EndPort, decoy bool) bool {
-	sees := x.Port == y.Port
+	sees, _ := Looks(x, y, decoy)
+	return sees
+}
+
+// Looks is Sees, and says how many P_Keys were looked at.
+func Looks(x, y *EndPort, decoy bool) (sees bool, keys int) {
+	sees = x.Port == y.Port
 	for _, k := range x.PKeys {
+		keys++
 		if sees = y.Matches(k) || sees; sees && !decoy {
 			break
 		}
 	}
-	return sees
+	return sees, keys
 }
 
 // inOrder sorts P_Keys as EndPort.PKeys has them and leaves each partition once, full

@@ -350,6 +350,31 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 	}
 }
 
+// TestAChangeCostsTheSame: a change of one host makes as much garbage in a small fabric
+// as in a large one, but for directories of pages.
+func TestAChangeCostsTheSame(t *testing.T) {
+	var allocs [2]float64
+	for i, hosts := range []int{36, 648} {
+		k := topotest.FatTree2(hosts, 36)
+		w := newWorld(k)
+		f := k.Fabric()
+		for _, p := range f.EndPorts() {
+			w.keys(f, p, 0x7fff, 0x8001)
+		}
+		w.route(t)
+		w.see()
+		p, n := f.PortOf(k.Hosts[7], 1), 0
+		allocs[i] = testing.AllocsPerRun(20, func() {
+			n++
+			w.keys(f, p, 0x7fff, 0x8001+ib.PKey(n%2))
+			w.book = book.New(w.book, w.sketch.View(f, w.tables))
+		})
+	}
+	if allocs[1] > allocs[0]+4 {
+		t.Errorf("%v allocations in a large fabric, %v in a small one", allocs[1], allocs[0])
+	}
+}
+
 func BenchmarkNew(b *testing.B) {
 	for _, hosts := range []int{36, 1944, 10368} {
 		k := topotest.FatTree3(hosts, 36)

@@ -60,10 +60,11 @@ func (q *query) sees(e, decoy *book.EndPort) *book.EndPort {
 	if q.me == nil || who == nil {
 		return nil
 	}
-	if book.Sees(q.me, who, e == nil) && e != nil {
+	sees, keys := book.Looks(q.me, who, e == nil)
+	if sees && e != nil {
 		return e
 	}
-	q.steps += len(q.me.PKeys)
+	q.steps += keys
 	return nil
 }
 
