@@ -344,3 +344,51 @@ func (r *rig) hold() {
 		}
 	}
 }
+
+// TestFixedGroupMoves: a group of the configuration that shares its multicast LID gets
+// one of its own when it becomes another kind of group, and members are told to ask.
+func TestFixedGroupMoves(t *testing.T) {
+	r := newRig(t, group.Config{ShareSNM: true, Reserve: 1})
+	snm := func(last byte) group.Fixed {
+		f := group.IPoIB(tenantA, 0)
+		f.MGID = ib.GID{0xFF, 0x12, 0x60, 0x1B, 0x80, 0x01, 11: 1, 12: 0xFF, 15: last}
+		return f
+	}
+	a, b := snm(1), snm(2)
+	r.take(r.SetFixed([]group.Fixed{a, b}))
+	r.must(r.set(r.joining(alice, a.MGID)))
+	r.must(r.set(r.joining(alan, b.MGID)))
+	lid := func(f group.Fixed) ib.LID { return r.Now().Group(f.MGID).MLID }
+	if lid(a) != lid(b) {
+		t.Fatal("they do not share")
+	}
+	a.MTU = ib.MTU4096
+	e := r.take(r.SetFixed([]group.Fixed{a, b}))
+	if lid(a) == lid(b) || r.Now().Group(a.MGID).Len() != 1 {
+		t.Errorf("0x%04x and 0x%04x", uint16(lid(a)), uint16(lid(b)))
+	}
+	if len(e.Notices) != 2 || e.Notices[0].Report.TrapNumber != mad.TrapMulticastDeleted || e.Notices[1].Report.TrapNumber != mad.TrapMulticastCreated {
+		t.Errorf("notices %+v", e.Notices)
+	}
+	r.judge()
+	// Without room for another it stays as it was, and that is told.
+	full := r.f.Clone()
+	full.Top = ib.MinMulticastLID + 2
+	r.move(full)
+	a.MTU = ib.MTU2048
+	r.take(r.SetFixed([]group.Fixed{a, b})) // its own multicast LID changes with it
+	c := snm(3)
+	r.take(r.SetFixed([]group.Fixed{a, b, c}))
+	r.judge()
+	c.MTU = ib.MTU1024
+	e = r.take(r.SetFixed([]group.Fixed{a, b, c}))
+	if len(e.Events) != 1 || e.Events[0].Reason != group.NoMLID || r.Now().Group(c.MGID).MTU != ib.MTU2048 {
+		t.Errorf("told %v, the group is %+v", e.Events, r.Now().Group(c.MGID).Params)
+	}
+	r.judge()
+	other := group.IPoIB(tenantB, 0)
+	e = r.take(r.SetFixed([]group.Fixed{a, b, c, other}))
+	if r.Now().Group(other.MGID) != nil || !slices.ContainsFunc(e.Events, func(e group.Event) bool { return e.Reason == group.NoMLID && e.MGID == other.MGID }) {
+		t.Errorf("no multicast LID is left, told %v", e.Events)
+	}
+}

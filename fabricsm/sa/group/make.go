@@ -49,14 +49,13 @@ func compareGUIDs(a, b ib.GUID) int {
 	}
 }
 
-// named checks the GID of a new group, or chooses it.
+// named checks the GID of a new group, or chooses it. A GID says its scope itself: some
+// clients give another with it.
 func (r *Registry) named(g *Group, q *request) Reason {
-	rec := q.rec
-	scope := q.mask.Has(mad.MCMemberComponentScope)
 	if g.MGID == (ib.GID{}) {
 		s := uint8(scopeLinkLocal)
-		if scope {
-			s = rec.Scope
+		if q.mask.Has(mad.MCMemberComponentScope) {
+			s = q.rec.Scope
 		}
 		if s == 0 || s == 0xF {
 			return InvalidMGID // reserved scopes
@@ -65,7 +64,7 @@ func (r *Registry) named(g *Group, q *request) Reason {
 		return NoReason
 	}
 	switch {
-	case !validMGID(g.MGID), scope && rec.Scope != scopeOf(g.MGID):
+	case !validMGID(g.MGID):
 		return InvalidMGID
 	case isIPoIB(g.MGID) && !r.cfg.NoIPoIBValidation:
 		return r.asBroadcast(g, q)

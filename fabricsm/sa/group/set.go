@@ -176,8 +176,7 @@ func (r *Registry) agrees(g *Group, q *request) bool {
 			has(mad.MCMemberComponentTClass) && rec.TClass != g.TClass ||
 			has(mad.MCMemberComponentSL) && rec.SL != g.SL && !must ||
 			has(mad.MCMemberComponentFlowLabel) && rec.FlowLabel != g.FlowLabel ||
-			has(mad.MCMemberComponentHopLimit) && rec.HopLimit != g.HopLimit ||
-			has(mad.MCMemberComponentScope) && rec.Scope != scopeOf(g.MGID))
+			has(mad.MCMemberComponentHopLimit) && rec.HopLimit != g.HopLimit)
 	}
 }
 
