@@ -41,7 +41,7 @@ type Carried struct {
 
 // Controls lists all controls.
 func Controls() []Carried {
-	return slices.Concat(partitionControls(), managementControls(), classControls())
+	return slices.Concat(partitionControls(), managementControls(), classControls(), administrationControls())
 }
 
 func partitionControls() []Carried {

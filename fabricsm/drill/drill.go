@@ -88,6 +88,7 @@ func (s *Scene) play(d Drill) {
 	for _, site := range s.sites {
 		for range lastLooks {
 			site.Run(time.Second / lastLooks) // what victims feel now
+			site.live()
 		}
 		s.Must(site.Err())
 	}

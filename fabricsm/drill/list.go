@@ -10,7 +10,7 @@ import (
 
 // All lists the drills, in the order of their threats.
 func All() []Drill {
-	return slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), physicalDrills())
+	return slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), knowledgeDrills(), physicalDrills())
 }
 
 // Replace gives a list in which some drills are played otherwise: those of the fabric

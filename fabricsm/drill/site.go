@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -55,6 +56,8 @@ type SiteOptions struct {
 	Firewalled  []string // hosts whose adapters keep subnet management from them
 	CountedTIDs bool     // transaction ids of the manager count up
 
+	SA *sa.Config // how subnet administration answers hosts; nil: not at all
+
 	Forgets  func(*sm.Fact) bool // what the store does not keep, nil: nothing
 	NoEscrow bool                // there is no kit from which keys could come back
 }
@@ -72,6 +75,9 @@ type Site struct {
 	mark     int           // in the events, of the last attack
 	followed int           // of the events
 	at       time.Duration // of the last attack
+
+	customers []*customer
+	living    bool // customers have their turn
 }
 
 // settleTime is how long a small fabric may take to settle.
@@ -100,11 +106,14 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	if o.Declared {
 		s.Must(o.declare())
 	}
+	if o.SA != nil {
+		o.numberTenants()
+	}
 	o.weaken(s.options.Without)
 	if o.NoKeys {
 		o.SM.MKey = sm.MKeyConfig{}
 	}
-	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
+	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
 	s.Must(err)
 	site := &Site{Stage: st, scene: s, device: *o.device(), options: o, tenants: o.Tenants}
 	site.configure(o.Firewalled, sim.HCAConfig{SMPFirewall: true})
@@ -232,6 +241,7 @@ func (t *Site) VictimOf(a, b string, key ib.PKey) {
 // count adds up what victims felt, and demands that they felt nothing.
 func (s *Scene) count() {
 	for _, t := range s.sites {
+		s.countCustomers(t)
 		for _, f := range t.victims {
 			n := f.Counts()
 			s.result.Victims.Sent += n.Sent

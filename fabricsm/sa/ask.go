@@ -36,7 +36,7 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGet:
 		a.path(p, who, m)
 	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGetTable:
-		c, status := a.paths.GetTable(a.book, pathGroups{a.groups}, who, m)
+		c, status := a.paths.GetTable(a.book, pathGroups{a.groups}, a.cfg.Weakness.pathAsker(who), m)
 		a.give(now, p, who, m, &c, status)
 	case attr == mad.AttrMultiPathRecord && m.Method() == mad.MethodGetMulti:
 		c, status := a.paths.GetMulti(a.book, who, m.ComponentMask(), data)
@@ -55,7 +55,7 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 func (a *Agent) path(p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	to := a.reply(p, m, mad.StatusOK)
 	copy(to.SAData(), m.SAData())
-	status, _ := a.paths.Get(a.book, pathGroups{a.groups}, who, to)
+	status, _ := a.paths.Get(a.book, pathGroups{a.groups}, a.cfg.Weakness.pathAsker(who), to)
 	to.SetStatus(status)
 	if status == mad.StatusOK {
 		to.SetAttributeOffset(mad.AttributeOffset(mad.AttrPathRecord))

@@ -1,0 +1,32 @@
+package sa
+
+import (
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/trust"
+)
+
+// Weakness takes protections away that no configuration does, so that drills can show
+// what each is worth. The zero value takes none.
+type Weakness struct {
+	AnyKey   bool // whatever is shown as SA_Key is taken for it
+	SeesPath bool // everybody is answered for paths as if he were trusted
+}
+
+// keyTaken reports that a request with a wrong SA_Key goes on: Weakness.AnyKey.
+func (w *Weakness) keyTaken(who *book.Asker, v trust.Verdict) bool {
+	if !w.AnyKey || v != trust.WrongKey && v != trust.RetiredKey {
+		return false
+	}
+	who.Trusted = true
+	return true
+}
+
+// pathAsker is who asks for a path: Weakness.SeesPath.
+func (w *Weakness) pathAsker(who *book.Asker) *book.Asker {
+	if !w.SeesPath {
+		return who
+	}
+	trusted := *who
+	trusted.Trusted = true
+	return &trusted
+}
