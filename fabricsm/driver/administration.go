@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
@@ -36,6 +37,7 @@ type administration struct {
 	toldSecrets bool // of keep: told that secrets are not kept
 
 	views  chan *sm.View
+	traps  chan sm.Received
 	timer  *time.Timer
 	kept   chan kept
 	told   chan told
@@ -63,6 +65,9 @@ const (
 	// mostUnsent is how many packets may wait for room on the wire before what is asked is
 	// dropped. It is received all the same: a simulator that cannot write does not read.
 	mostUnsent = 4096
+	// trapsAhead is how many traps may wait to be reported to subscribers; the rest of a
+	// storm is not.
+	trapsAhead = 64
 	// keepTogether is how many are made durable at once.
 	keepTogether = 64
 )
@@ -85,7 +90,7 @@ func (l *loop) administer(facts []sm.Fact) error {
 	}
 	a := &administration{
 		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA,
-		views: make(chan *sm.View, 1), timer: time.NewTimer(time.Hour), kept: make(chan kept, keepAhead),
+		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), timer: time.NewTimer(time.Hour), kept: make(chan kept, keepAhead),
 		told: make(chan told, 1), ended: l.done, failed: l.failure,
 	}
 	l.sa, l.fromSA = a, a.told
@@ -113,6 +118,17 @@ func (a *administration) show(v *sm.View) {
 		case <-a.views: // an older one that nobody has taken
 		default:
 		}
+	}
+}
+
+// forward hands on a trap, for those who subscribed to it. While many wait it is dropped.
+func (a *administration) forward(in *sm.Received) {
+	if in.QP != 0 || in.MAD.Method() != mad.MethodTrap || in.MAD.Attr() != mad.AttrNotice {
+		return
+	}
+	select {
+	case a.traps <- *in:
+	default:
 	}
 }
 
@@ -179,28 +195,39 @@ func (a *administration) blocked() bool {
 func (a *administration) look() {
 	var sight *sa.Sight
 	for {
-		var ready *sa.Sight
+		var (
+			ready *sa.Sight
+			trap  *sm.Received
+		)
 		select {
 		case v := <-a.views:
 			sight = a.agent.Sight(sight, v)
 			ready = sight
+		case in := <-a.traps:
+			trap = &in
 		case <-a.timer.C:
 		case <-a.ended:
 			return
 		}
-		if err := a.turn(ready); err != nil {
+		if err := a.turn(ready, trap); err != nil {
 			a.fail(err)
 			return
 		}
 	}
 }
 
-func (a *administration) turn(ready *sa.Sight) error {
+func (a *administration) turn(ready *sa.Sight, trap *sm.Received) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
 	if ready != nil {
 		a.agent.Look(now, ready, &a.out)
+	}
+	if trap != nil {
+		var n mad.Notice
+		if mad.Decode(trap.MAD.Data(), &n) == nil {
+			a.agent.Forward(now, trap.LID, &n, &a.out)
+		}
 	}
 	if next := a.agent.Next(); !next.IsZero() && !now.Before(next) {
 		a.agent.Expire(now, &a.out)

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sm"
 )
@@ -33,6 +34,13 @@ func Level(e sm.Event) slog.Level {
 			return slog.LevelWarn
 		}
 		return slog.LevelDebug // of thousands when a job starts
+	case *sa.SubscriptionEvent:
+		if e.Kind == inform.Refused || e.Kind == inform.Failed || e.Kind == inform.Problem {
+			return slog.LevelWarn
+		}
+		return slog.LevelDebug
+	case *sa.KeyProblem:
+		return slog.LevelWarn
 	case *sa.ServiceEvent:
 		if e.Kind == service.Refused || e.Kind == service.Problem {
 			return slog.LevelWarn

@@ -299,6 +299,9 @@ func (l *loop) take(buf []transport.Packet) {
 			continue // a TrapRepress or an answer that nobody took
 		}
 		l.trap = sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
+		if l.sa != nil {
+			l.sa.forward(&l.trap)
+		}
 		l.step(&l.trap)
 	}
 }

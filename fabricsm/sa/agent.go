@@ -10,6 +10,7 @@ import (
 	"portcullis/fabricsm/rmpp"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
 	"portcullis/fabricsm/sa/registry"
@@ -37,6 +38,7 @@ type Config struct {
 	// Services is as Groups; Names is the agent's, out of ServiceKeys.
 	Services    service.Config
 	ServiceKeys *trust.ServiceKeys // nil: no name needs one
+	Inform      inform.Config      // Prefix, Limits and Trust are those of the agent
 
 	Weakness Weakness // for drills alone
 
@@ -64,6 +66,7 @@ type Agent struct {
 	sessions *rmpp.Table[way]
 	groups   *group.Registry
 	services *service.Registry
+	subs     *inform.Registry
 	fabric   registry.Fabric
 	paths    *path.Engine
 	wrongs   *trust.Violations
@@ -115,6 +118,8 @@ func New(cfg Config) (*Agent, error) {
 		s.Names = &trust.ServiceKeys{}
 	}
 	a.services = service.New(*s)
+	cfg.Inform.Prefix, cfg.Inform.Limits, cfg.Inform.Trust = cfg.Subnet, a.limits, cfg.Trust
+	a.subs = inform.New(cfg.Inform)
 	cfg.Paths.Prefix = cfg.Subnet
 	if a.paths, err = path.New(cfg.Paths); err != nil {
 		return nil, err
@@ -133,7 +138,7 @@ func (a *Agent) Stats() Stats {
 // Next is when Expire has something to do; zero: never.
 func (a *Agent) Next() time.Time {
 	next := a.tellAt
-	for _, t := range [...]time.Time{a.sessions.Next(), a.services.Next(), a.keysDue()} {
+	for _, t := range [...]time.Time{a.sessions.Next(), a.services.Next(), a.subs.Next(), a.keysDue()} {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t
 		}
@@ -150,6 +155,8 @@ func (a *Agent) Expire(now time.Time, out *Output) {
 	}
 	e := a.services.Expire(now)
 	a.served(&e)
+	reports := a.subs.Expire(now)
+	a.informed(&reports)
 	a.turnKeys(now)
 }
 
@@ -201,17 +208,19 @@ func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 	a.limiter.SetNodes(s.nodes)
 	a.turnKeys(now)
 	a.fabric = registry.Of(s.book)
+	_, reports := a.subs.Follow(now, a.fabric)
+	a.informed(&reports)
 	e, of := a.groups.Follow(a.fabric), a.services.Follow(a.fabric)
 	a.served(&of)
 	if began {
 		// The Subnet Manager is told all groups that there are, in place of what changed.
 		fixed := a.groups.SetFixed(a.cfg.Fixed)
-		a.grouped(&e)
-		a.grouped(&fixed)
+		a.grouped(now, &e)
+		a.grouped(now, &fixed)
 		a.out.Tell = append(a.out.Tell[:0], a.groups.Input())
 		return
 	}
-	a.grouped(&e)
+	a.grouped(now, &e)
 }
 
 // Take takes a packet of class 0x03 that came.
@@ -222,13 +231,19 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	if p.Undelivered {
 		return
 	}
-	if a.limiter.Admit(now, limiter.Packet{LID: p.LID, Class: m.Class(), Method: m.Method(), Length: len(m)}) != limiter.Pass {
+	waits := a.subs.Waits(p.LID, m)
+	if a.limiter.Admit(now, limiter.Packet{LID: p.LID, Class: m.Class(), Method: m.Method(), Length: len(m), Expected: waits}) != limiter.Pass {
 		a.stats.Limited++
 		a.tellLater(now)
 		return
 	}
 	if !a.serving {
 		a.stats.Unserved++
+		return
+	}
+	if waits {
+		e := a.subs.Take(now, p.LID, m)
+		a.informed(&e)
 		return
 	}
 	from := trust.Source{Port: a.book.ByLID(p.LID)}
@@ -297,13 +312,15 @@ func (a *Agent) Ended(e rmpp.End) {
 
 // Restore takes what was registered, and the SA_Key, before a restart. Facts of others
 // are ignored.
-func (a *Agent) Restore(_ time.Time, facts []sm.Fact, out *Output) error {
+func (a *Agent) Restore(now time.Time, facts []sm.Fact, out *Output) error {
 	a.out = out
 	if err := a.restoreKeys(facts); err != nil {
 		return err
 	}
+	subs := a.subs.Restore(facts)
+	a.informed(&subs)
 	e, of := a.groups.Restore(facts), a.services.Restore(facts)
-	a.grouped(&e)
+	a.grouped(now, &e)
 	a.served(&of)
 	return nil
 }

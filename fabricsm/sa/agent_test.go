@@ -2,6 +2,7 @@ package sa_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func (r *rig) settle() {
 func (r *rig) host(name string) *sim.Station {
 	r.t.Helper()
 	if r.hosts[name] == nil {
-		h, err := r.Fabric.Station(name, false)
+		h, err := r.Fabric.Station(name, true) // to be sent reports, too
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -274,4 +275,61 @@ func TestKeyRotates(t *testing.T) {
 	if answered(first) || !answered(second) {
 		t.Error("after the grace the first key is taken, or the second is not")
 	}
+}
+
+// reports takes what was reported to a host, answers it, and gives the numbers of traps.
+func (r *rig) reports(host string) (traps []mad.TrapNum) {
+	r.t.Helper()
+	r.Run(100 * time.Millisecond)
+	for _, p := range r.host(host).Take(nil) {
+		if p.MAD.Method() != mad.MethodReport {
+			continue
+		}
+		var n mad.ReportNotice
+		if err := mad.Decode(p.MAD.SAData(), &n); err != nil {
+			r.t.Fatal(err)
+		}
+		traps = append(traps, n.TrapNumber)
+		p.MAD.SetMethod(mad.MethodReportResp)
+		r.host(host).Send(p)
+	}
+	r.Run(10 * time.Millisecond)
+	return traps
+}
+
+// Who subscribed is told of groups of its partition and of ports that come and go there,
+// and nobody is told of others; what was answered is not told again.
+func TestReportsStayInPartitions(t *testing.T) {
+	r := newRig(t, nil)
+	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001), r.GrantOf("h2", 1, 0x8002))
+	r.settle()
+	for _, h := range []string{"h2", "h5"} {
+		info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
+		if m := r.one(h, ib.SAKey{}, mad.MethodSet, mad.AttrInformInfo, 0, func(b []byte) { _ = mad.Encode(b, &info) }); m.Status() != mad.StatusOK {
+			t.Fatalf("%s subscribes: %v", h, m.Status())
+		}
+	}
+	mask, fill := join(ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}, r.GUID("h1", 1), 0x8001)
+	if m := r.one("h1", ib.SAKey{}, mad.MethodSet, mad.AttrMCMemberRecord, mask, fill); m.Status() != mad.StatusOK {
+		t.Fatal(m.Status())
+	}
+	want := func(host string, traps ...mad.TrapNum) {
+		t.Helper()
+		if got := r.reports(host); !slices.Equal(got, traps) {
+			t.Errorf("%s is told of %v, want %v", host, got, traps)
+		}
+	}
+	want("h5", mad.TrapMulticastCreated)
+	want("h2")
+	if err := r.Fabric.Unlink("h1", 1); err != nil {
+		t.Fatal(err)
+	}
+	var told []mad.TrapNum
+	for range 20 {
+		told = append(told, r.reports("h5")...)
+	}
+	if !slices.Equal(told, []mad.TrapNum{mad.TrapGIDOutOfService, mad.TrapMulticastDeleted}) {
+		t.Errorf("h5 is told of %v", told)
+	}
+	want("h2")
 }

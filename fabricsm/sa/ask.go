@@ -31,6 +31,10 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 		a.describe(a.reply(p, m, mad.StatusOK))
 	case attr == mad.AttrMCMemberRecord:
 		a.askGroups(now, p, who, m)
+	case attr == mad.AttrInformInfo && m.Method() == mad.MethodSet:
+		a.subscribe(now, p, who, m)
+	case attr == mad.AttrInformInfoRecord && (m.Method() == mad.MethodGet || m.Method() == mad.MethodGetTable):
+		a.askSubscriptions(now, p, who, m)
 	case attr == mad.AttrServiceRecord:
 		a.askServices(now, p, who, m)
 	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGet:
@@ -82,7 +86,7 @@ const respTime ib.ExpTime = 16
 
 // describe answers for ClassPortInfo.
 func (a *Agent) describe(to *mad.MAD) {
-	i := record.ClassPortInfo(record.Capabilities{Multicast: true, MultiPath: true, QoS: a.cfg.Paths.Policy != nil, RespTimeValue: respTime})
+	i := record.ClassPortInfo(record.Capabilities{Subscriptions: true, Multicast: true, MultiPath: true, QoS: a.cfg.Paths.Policy != nil, RespTimeValue: respTime})
 	if mad.Encode(to.SAData(), &i) != nil {
 		to.SetStatus(mad.StatusNoResources)
 	}
@@ -105,6 +109,17 @@ func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m
 	default:
 		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
 	}
+}
+
+// askSubscriptions answers a question for InformInfoRecords.
+func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	var rec mad.InformInfoRecord
+	if mad.Decode(m.SAData(), &rec) != nil {
+		a.reply(p, m, mad.StatusInvalidRequest)
+		return
+	}
+	q := a.subs.Now().Query(a.fabric, *who, a.cfg.Subnet, &rec, m.ComponentMask())
+	a.give(now, p, who, m, &q, mad.StatusOK)
 }
 
 // askServices answers a request about a ServiceRecord.

@@ -2,6 +2,7 @@ package sa
 
 import (
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sm"
 )
@@ -16,4 +17,10 @@ type GroupEvent struct {
 type ServiceEvent struct {
 	sm.Administration
 	service.Event
+}
+
+// SubscriptionEvent is something that happened to subscriptions to notices.
+type SubscriptionEvent struct {
+	sm.Administration
+	inform.Event
 }

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
@@ -30,6 +31,9 @@ func (a *Agent) refuse(now time.Time, d *trust.Dropped) {
 	row, loud := a.wrongs.Note(now, d)
 	if loud {
 		a.out.Events = append(a.out.Events, &Violation{Violation: row})
+		if n, ok := row.Notice(a.cfg.Subnet); ok {
+			a.report(now, registry.Notice{Report: mad.ReportNotice{Notice: n}})
+		}
 		return
 	}
 	a.tellLater(now)

@@ -39,7 +39,7 @@ func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *m
 		guid := rec.PortGID.GUID()
 		a.refuse(now, a.dropped(p, who, m, ans.Verdict, guid))
 	}
-	a.grouped(&ans.Effects)
+	a.grouped(now, &ans.Effects)
 	if ans.Verdict == trust.OK {
 		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrMCMemberRecord), func(b []byte) error { return mad.Encode(b, &ans.Record) })
 	}
@@ -96,7 +96,7 @@ func (a *Agent) confirm(p *transport.Packet, m *mad.MAD, s mad.Status, size int,
 }
 
 // grouped does what follows from a change of groups.
-func (a *Agent) grouped(e *group.Effects) {
+func (a *Agent) grouped(now time.Time, e *group.Effects) {
 	a.out.Save = append(a.out.Save, e.Save...)
 	if e.Groups != nil {
 		a.out.Tell = append(a.out.Tell, e.Groups)
@@ -104,4 +104,5 @@ func (a *Agent) grouped(e *group.Effects) {
 	for i := range e.Events {
 		a.out.Events = append(a.out.Events, &GroupEvent{Event: e.Events[i]})
 	}
+	a.report(now, e.Notices...)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
@@ -57,6 +58,16 @@ func (s *Stage) isForAdministration(p *transport.Packet) bool { return s.sa.agen
 
 func (s *Stage) deliverToAdministration(p *transport.Packet) {
 	s.sa.agent.Take(s.now, p, &s.sa.out)
+	s.administer()
+}
+
+// forward hands on a trap, for those who subscribed to it.
+func (s *Stage) forward(p *transport.Packet) {
+	var n mad.Notice
+	if s.sa.agent == nil || p.QP != 0 || p.MAD.Method() != mad.MethodTrap || p.MAD.Attr() != mad.AttrNotice || mad.Decode(p.MAD.Data(), &n) != nil {
+		return
+	}
+	s.sa.agent.Forward(s.now, p.LID, &n, &s.sa.out)
 	s.administer()
 }
 

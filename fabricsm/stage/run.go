@@ -292,6 +292,7 @@ func (s *Stage) deliver() {
 		return
 	}
 	if !p.Undelivered && !(p.MAD.IsSMP() && p.MAD.Method() == mad.MethodGetResp) {
+		s.forward(&p)
 		s.Step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
 		return
 	}

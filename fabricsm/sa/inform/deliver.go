@@ -190,18 +190,31 @@ func (r *Registry) stop(s *sub) {
 	r.turn(s.party)
 }
 
-// Take takes the answer to a report, which came from a LID.
-func (r *Registry) Take(now time.Time, from ib.LID, m *mad.MAD) (e Effects) {
-	r.eff = &e
+// Waits reports whether somebody waits for a packet that came from a LID: it is the
+// answer to a report, by who was sent it.
+func (r *Registry) Waits(from ib.LID, m *mad.MAD) bool { return r.answered(from, m) != nil }
+
+// answered gives the subscription whose report is answered, nil: none is.
+func (r *Registry) answered(from ib.LID, m *mad.MAD) *sub {
 	if r.fabric == nil || m.Method() != mad.MethodReportResp || m.Attr() != mad.AttrNotice {
-		return e
+		return nil
 	}
 	s := r.out[uint32(m.TID())]
 	if s == nil {
-		return e
+		return nil
 	}
 	if at := r.fabric.ByLID(from); at == nil || at.GUID != s.Port {
-		return e // somebody else answers
+		return nil // somebody else answers
+	}
+	return s
+}
+
+// Take takes the answer to a report, which came from a LID.
+func (r *Registry) Take(now time.Time, from ib.LID, m *mad.MAD) (e Effects) {
+	r.eff = &e
+	s := r.answered(from, m)
+	if s == nil {
+		return e
 	}
 	r.stats.Answered++
 	s.failing = false

@@ -1,0 +1,84 @@
+package sa
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/inform"
+	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/transport"
+)
+
+// subscribe answers a Set of InformInfo.
+func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	if a.later(p, m) {
+		return
+	}
+	var info mad.InformInfo
+	if mad.Decode(m.SAData(), &info) != nil {
+		a.reply(p, m, mad.StatusInvalidRequest)
+		return
+	}
+	ans := a.subs.Set(*who, addressOf(p), &info)
+	if ans.Verdict != trust.OK {
+		a.refuse(now, a.dropped(p, who, m, ans.Verdict, who.As))
+	}
+	a.informed(&ans.Effects)
+	if ans.Verdict == trust.OK {
+		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrInformInfo), func(b []byte) error { return mad.Encode(b, &ans.Record) })
+	}
+}
+
+// addressOf is how to reach who sent a packet.
+func addressOf(p *transport.Packet) inform.Address {
+	to := inform.Address{LID: p.LID, QP: p.QP, PKeyIndex: p.PKeyIndex, SL: p.SL, PathBits: p.PathBits}
+	if g := &p.GRH; g.Present {
+		to.GRH, to.GIDIndex, to.HopLimit, to.TrafficClass, to.FlowLabel, to.GID = true, g.GIDIndex, g.HopLimit, g.TrafficClass, g.FlowLabel, g.GID
+	}
+	return to
+}
+
+// informed does what follows from a change of subscriptions, or of what they wait for.
+// Reports wait with what has to be durable before them, as all that is Held.
+func (a *Agent) informed(e *inform.Effects) {
+	a.out.Save = append(a.out.Save, e.Save...)
+	for i := range e.Send {
+		r := &e.Send[i]
+		to := &r.To
+		p := slot(&a.out.Held)
+		*p = transport.Packet{MAD: r.MAD, LID: to.LID, QP: to.QP, PKeyIndex: to.PKeyIndex, SL: to.SL, PathBits: to.PathBits}
+		if to.GRH {
+			p.GRH = transport.GRH{
+				Present: true, GIDIndex: to.GIDIndex, HopLimit: to.HopLimit, TrafficClass: to.TrafficClass, FlowLabel: to.FlowLabel, GID: to.GID,
+			}
+		}
+	}
+	for i := range e.Events {
+		a.out.Events = append(a.out.Events, &SubscriptionEvent{Event: e.Events[i]})
+	}
+}
+
+// report tells subscribers of what happened.
+func (a *Agent) report(now time.Time, notices ...registry.Notice) {
+	if len(notices) > 0 {
+		e := a.subs.Tell(now, notices...)
+		a.informed(&e)
+	}
+}
+
+// Forward tells subscribers of a trap that came from a LID, as far as the device there
+// speaks of itself.
+func (a *Agent) Forward(now time.Time, from ib.LID, n *mad.Notice, out *Output) {
+	a.out = out
+	if !a.serving {
+		return
+	}
+	if at := a.book.ByLID(from); at == nil || a.book.ByLID(n.IssuerLID) != at {
+		return
+	}
+	e := a.subs.Forward(now, n)
+	a.informed(&e)
+}
