@@ -20,7 +20,8 @@ const (
 // Get answers a Get of a PathRecord: with StatusOK the record is in the place of the
 // question. It does not allocate if both ends are given.
 //
-//   - StatusInsufficientComponents: half a ServiceID.
+//   - StatusInsufficientComponents: half a ServiceID, or who is not trusted leaves the
+//     destination open.
 //   - StatusInvalidRequest: a value that is none, GID and LID of an end contradict.
 //   - StatusInvalidGID: a GID of a subnet to which no way is known.
 //   - StatusNoRecords: nobody has a GID or LID, or there is no path, or the asker may not
@@ -29,7 +30,8 @@ const (
 //   - StatusDenied: both ends are left open, there is none from the asker, and
 //     Config.FullWorld does not allow to look on.
 //
-// An end may be left open: then one path of all is given, from the asker if it can be.
+// An end may be left open: then one path of all is given, from the asker if it can be,
+// and to who is not trusted from nobody else.
 func (e *Engine) Get(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD) (status mad.Status, steps int) {
 	var q query
 	q.begin(e, b, a)
@@ -82,11 +84,18 @@ func encode(dst []byte, r *mad.PathRecord) mad.Status {
 }
 
 // getOpen answers a question for one path of which an end is left open: from the asker
-// if there is one, or else the first by LID.
+// if there is one, or else the first by LID. For who is not trusted nobody searches.
 func (q *query) getOpen(src, dest *end, dst []byte) mad.Status {
+	switch {
+	case q.trusted:
+	case dest.port == nil:
+		return mad.StatusInsufficientComponents
+	case q.me == nil:
+		return mad.StatusNoRecords
+	}
 	if src.port == nil && q.me != nil {
 		c := Cursor{q: *q, src: side{one: q.endOf(q.me, q.me.GUID)}, dst: sideOf(dest), want: 1, most: 1}
-		if s := c.first(q, dst); s != mad.StatusNoRecords {
+		if s := c.first(q, dst); s != mad.StatusNoRecords || !q.trusted {
 			return s
 		}
 	}

@@ -283,10 +283,25 @@ const anyEnd = mad.PathComponentSGID | mad.PathComponentSLID | mad.PathComponent
 // some gives the paths of which a Get gives the first.
 func (j *judge) some(t testing.TB, b *book.Book, a *book.Asker, r *mad.PathRecord, mask mad.ComponentMask) ([]mad.PathRecord, mad.Status) {
 	me := b.EndPort(a.Port)
+	const from, to = mad.PathComponentSGID | mad.PathComponentSLID, mad.PathComponentDGID | mad.PathComponentDLID
+	if list, status := j.all(t, a, r, mask); !a.Trusted && mask&to == 0 {
+		if mask&from != 0 && status != mad.StatusOK {
+			return list, status // of the source
+		}
+		if invalid := status == mad.StatusInvalidRequest || status == mad.StatusInsufficientComponents; invalid {
+			return nil, status
+		}
+		return nil, mad.StatusInsufficientComponents
+	}
+	if !a.Trusted && mask&from == 0 && me == nil {
+		if _, status := j.all(t, a, r, mask); status == mad.StatusOK {
+			return nil, mad.StatusNoRecords
+		}
+	}
 	if me != nil && mask&(mad.PathComponentSGID|mad.PathComponentSLID) == 0 {
 		from := *r
 		from.SGID = ib.MakeGID(ib.DefaultPrefix, me.GUID)
-		if own, status := j.all(t, a, &from, mask|mad.PathComponentSGID); len(own) > 0 || status != mad.StatusOK && status != mad.StatusNoRecords {
+		if own, status := j.all(t, a, &from, mask|mad.PathComponentSGID); !a.Trusted || len(own) > 0 || status != mad.StatusOK && status != mad.StatusNoRecords {
 			return own, status
 		}
 	}

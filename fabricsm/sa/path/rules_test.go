@@ -485,3 +485,41 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenEnds: a Get that leaves an end open gets the asker's own path, and who is not
+// trusted makes nobody search.
+func TestOpenEnds(t *testing.T) {
+	l := newLab(t).open()
+	const sgid, dgid = mad.PathComponentSGID, mad.PathComponentDGID
+	q := mad.PathRecord{SGID: l.gid(2), DGID: l.gid(2)}
+	for _, c := range []struct {
+		name   string
+		from   int
+		trust  bool
+		world  bool
+		mask   mad.ComponentMask
+		src    ib.LID // 0: any
+		status mad.Status
+	}{
+		{"no source", 0, false, false, dgid, l.lid(0), mad.StatusOK},
+		{"no source, foreign", 1, false, false, dgid, l.lid(1), mad.StatusOK},
+		{"no source, trusted", 3, true, false, dgid, l.lid(3), mad.StatusOK},
+		{"no source, nobody asks", -1, false, false, dgid, 0, mad.StatusNoRecords},
+		{"no source, nobody asks, trusted", -1, true, false, dgid, l.lid(0), mad.StatusOK},
+		{"no destination", 2, false, false, sgid, 0, mad.StatusInsufficientComponents},
+		{"no destination, trusted", 2, true, false, sgid, l.lid(2), mad.StatusOK},
+		{"neither", 2, false, false, 0, 0, mad.StatusInsufficientComponents},
+		{"neither, trusted", 2, true, false, 0, l.lid(2), mad.StatusOK},
+		{"neither, trusted, nobody asks", -1, true, false, 0, 0, mad.StatusDenied},
+		{"neither, trusted, nobody asks, the whole world", -1, true, true, 0, l.lid(0), mad.StatusOK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l.cfg.FullWorld = c.world
+			l.open()
+			got, status := l.get(l.asker(c.from, c.trust), q, c.mask)
+			if status != c.status || status == mad.StatusOK && got.SLID != c.src {
+				t.Errorf("%v, want %v; from %v, want %v", status, c.status, got.SLID, c.src)
+			}
+		})
+	}
+}

@@ -25,20 +25,21 @@ type Trace struct {
 }
 
 // GetTrace answers a GetTraceTable, which asks by a PathRecord: with StatusOK the trace
-// gives a TraceRecord for each node on the path that a Get would give. Identifiers tell
-// nodes and ports apart, and are not their GUIDs.
+// gives a TraceRecord for each node on the path that a Get would give. mask and data are
+// those of the PathRecord. Identifiers tell nodes and ports apart, and are not their
+// GUIDs.
 //
 // Who is not trusted gets StatusDenied: the way through switches is nothing that a tenant
 // has to know. StatusInsufficientComponents: an end is left open. Others are as for Get,
 // but where there is no path the table is empty.
-func (e *Engine) GetTrace(b *book.Book, a *book.Asker, m *mad.MAD) (t Trace, status mad.Status) {
+func (e *Engine) GetTrace(b *book.Book, a *book.Asker, mask mad.ComponentMask, data []byte) (t Trace, status mad.Status) {
 	var q query
 	q.begin(e, b, a)
-	q.mask = m.ComponentMask()
+	q.mask = mask
 	if !q.trusted {
 		return t, mad.StatusDenied
 	}
-	if mad.Decode(m.SAData(), &q.rec) != nil {
+	if mad.Decode(data, &q.rec) != nil {
 		return t, mad.StatusInvalidRequest
 	}
 	if status = q.valid(); status != mad.StatusOK {
@@ -83,6 +84,12 @@ func traceOf(e *Engine, b *book.Book, x, y *book.EndPort, dlid ib.LID) Trace {
 
 // RecordSize is the length of each record in bytes.
 func (t *Trace) RecordSize() int { return TraceSize }
+
+// Step is Next in the form of [Cursor.Step]: a record takes one step.
+func (t *Trace) Step(dst []byte, _ int) (n int, done bool) {
+	n, ok := t.Next(dst)
+	return n, !ok
+}
 
 // Steps is how many links were followed.
 func (t *Trace) Steps() int { return t.rows }

@@ -16,8 +16,8 @@ func traced(t *testing.T, tr *path.Trace) (all []mad.TraceRecord) {
 	t.Helper()
 	rec := make([]byte, tr.RecordSize())
 	for {
-		n, ok := tr.Next(rec)
-		if !ok {
+		n, done := tr.Step(rec, 1)
+		if done {
 			return all
 		}
 		var r mad.TraceRecord
@@ -55,7 +55,7 @@ func TestTrace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.DGID = c.dst
-			tr, status := l.e.GetTrace(l.b, l.asker(0, c.trust), request(&r, c.mask))
+			tr, status := l.e.GetTrace(l.b, l.asker(0, c.trust), c.mask, request(&r, c.mask).SAData())
 			got := traced(t, &tr)
 			if status != c.status || len(got) != len(c.ports) {
 				t.Fatalf("%v, %d records; want %v, %d", status, len(got), c.status, len(c.ports))
@@ -96,7 +96,7 @@ func TestTraceAgainstSlowJudge(t *testing.T) {
 			r := mad.PathRecord{SLID: x.LID, DLID: y.LID}
 			m := request(&r, mad.PathComponentSLID|mad.PathComponentDLID)
 			a := &book.Asker{Port: topo.None, Trusted: true}
-			tr, status := e.GetTrace(b, a, m)
+			tr, status := e.GetTrace(b, a, m.ComponentMask(), m.SAData())
 			got := traced(t, &tr)
 			if gets, _ := e.Get(b, nil, a, m); status != mad.StatusOK || (gets == mad.StatusOK) != (len(got) > 0) {
 				t.Fatalf("seed %d: %v and %d nodes, but Get says %v", seed, status, len(got), gets)
