@@ -95,7 +95,7 @@ func (r *rig) ask(from string, key ib.SAKey, method mad.Method, attr mad.AttrID,
 			got = append(got, a.MAD)
 			if a.MAD.RMPPFlags().Has(mad.RMPPActive) && a.MAD.RMPPType() == mad.RMPPData {
 				ack := a
-				ack.MAD.SetMethod(method)
+				ack.MAD.SetMethod(a.MAD.Method() &^ 0x80) // that of the answer without the response bit
 				ack.MAD.SetRMPPType(mad.RMPPAck)
 				ack.MAD.SetRMPPFlags(mad.RMPPActive)
 				ack.MAD.SetRMPPData2(a.MAD.RMPPData1() + 8)

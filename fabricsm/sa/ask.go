@@ -45,6 +45,9 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	case attr == mad.AttrMultiPathRecord && m.Method() == mad.MethodGetMulti:
 		c, status := a.paths.GetMulti(a.book, who, m.ComponentMask(), data)
 		a.give(now, p, who, m, &c, status)
+	case attr == mad.AttrTraceRecord && m.Method() == mad.MethodGetTrace:
+		t, status := a.paths.GetTrace(a.book, who, m.ComponentMask(), m.SAData())
+		a.give(now, p, who, m, &t, status)
 	case record.Answers(attr):
 		q := record.QueryOf(m)
 		c, status := record.Find(a.book, who, &q)
