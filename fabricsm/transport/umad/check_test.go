@@ -77,6 +77,58 @@ func checkSilence(t *testing.T, p *Port) time.Duration {
 	return took
 }
 
+// checkLane opens the lane of subnet administration and, if the port has a LID, sends
+// it a question from our own side: as the lane's request, which comes back answered or
+// undelivered, and never to the port.
+func checkLane(t *testing.T, p *Port) {
+	l, err := p.SA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, num := p.Device()
+	ask := get(14, mad.AttrPortInfo)
+	ask.MAD.SetMod(uint32(num))
+	in := roundTrip(t, p, ask)
+	var pi mad.PortInfo
+	if err := mad.Decode(in.MAD.Data(), &pi); err != nil {
+		t.Fatal(err)
+	}
+	if pi.LID == 0 {
+		t.Log("the port has no LID: nothing was asked")
+		return
+	}
+	question := transport.Packet{LID: pi.LID, QP: 1}
+	question.MAD.SetHeader(mad.Header{
+		Class: mad.ClassSubnAdm, ClassVersion: mad.SAClassVersion, Method: mad.MethodGet, Attr: mad.AttrClassPortInfo, TID: 15,
+	})
+	if n, err := l.TrySend([]transport.Packet{question}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	buf := make([]transport.Packet, 1)
+	for {
+		n, err := l.TryReceive(buf)
+		if err == nil && n == 0 {
+			err = l.Wait()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &buf[0]
+		switch {
+		case n == 0:
+		case !got.MAD.IsResponse() && !got.Undelivered: // it came to us: answer
+			t.Logf("received from %v, service level %d, P_Key index %d, GRH %+v", got.LID, got.SL, got.PKeyIndex, got.GRH)
+			got.MAD.Respond(mad.StatusOK)
+			if n, err := l.TrySend(buf); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+		case uint32(got.MAD.TID()) == 15:
+			t.Logf("%v, undelivered %v", got.MAD.Method(), got.Undelivered)
+			return
+		}
+	}
+}
+
 // checkIsSM sets the bit and asks our own port for it.
 func checkIsSM(t *testing.T, p *Port) {
 	if isSM(t, p) {

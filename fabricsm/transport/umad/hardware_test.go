@@ -61,6 +61,7 @@ func TestHardware(t *testing.T) {
 			t.Error("the IsSM bit was set twice")
 		}
 	})
+	t.Run("subnet administration", func(t *testing.T) { checkLane(t, p) })
 	t.Run("IsSM ends with the port", func(t *testing.T) {
 		if err := p.Close(); err != nil {
 			t.Fatal(err)

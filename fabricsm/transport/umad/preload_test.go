@@ -217,6 +217,7 @@ func TestPreload(t *testing.T) {
 			t.Run("silence", func(t *testing.T) { checkSilence(t, p.Port) })
 			t.Run("IsSM", p.testIsSM)
 			t.Run("requests of others", p.testRequests)
+			t.Run("subnet administration", func(t *testing.T) { checkLane(t, p.Port) })
 		})
 	}
 }
