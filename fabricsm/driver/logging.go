@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/service"
@@ -39,6 +40,11 @@ func Level(e sm.Event) slog.Level {
 			return slog.LevelWarn
 		}
 		return slog.LevelDebug
+	case *sa.AliasEvent:
+		if e.Reason != alias.NoReason {
+			return slog.LevelWarn
+		}
+		return slog.LevelInfo
 	case *sa.KeyProblem:
 		return slog.LevelWarn
 	case *sa.ServiceEvent:

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/rmpp"
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
@@ -38,6 +39,7 @@ type Config struct {
 	// Services is as Groups; Names is the agent's, out of ServiceKeys.
 	Services    service.Config
 	ServiceKeys *trust.ServiceKeys // nil: no name needs one
+	Aliases     alias.Config       // Untrusted, Guard and Limits are those of the agent
 	Inform      inform.Config      // Prefix, Limits and Trust are those of the agent
 
 	Weakness Weakness // for drills alone
@@ -67,6 +69,7 @@ type Agent struct {
 	groups   *group.Registry
 	services *service.Registry
 	subs     *inform.Registry
+	aliases  *alias.Registry
 	fabric   registry.Fabric
 	paths    *path.Engine
 	wrongs   *trust.Violations
@@ -120,6 +123,9 @@ func New(cfg Config) (*Agent, error) {
 	a.services = service.New(*s)
 	cfg.Inform.Prefix, cfg.Inform.Limits, cfg.Inform.Trust = cfg.Subnet, a.limits, cfg.Trust
 	a.subs = inform.New(cfg.Inform)
+	cfg.Aliases.Guard, cfg.Aliases.Limits = a.guard, a.limits
+	cfg.Aliases.Untrusted = !cfg.Trust.Model || cfg.Trust.AliasesUntrusted
+	a.aliases = alias.New(cfg.Aliases)
 	cfg.Paths.Prefix = cfg.Subnet
 	if a.paths, err = path.New(cfg.Paths); err != nil {
 		return nil, err
@@ -208,6 +214,7 @@ func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 	a.limiter.SetNodes(s.nodes)
 	a.turnKeys(now)
 	a.fabric = registry.Of(s.book)
+	a.aliases.Follow(a.fabric)
 	_, reports := a.subs.Follow(now, a.fabric)
 	a.informed(&reports)
 	e, of := a.groups.Follow(a.fabric), a.services.Follow(a.fabric)
@@ -217,7 +224,7 @@ func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 		fixed := a.groups.SetFixed(a.cfg.Fixed)
 		a.grouped(now, &e)
 		a.grouped(now, &fixed)
-		a.out.Tell = append(a.out.Tell[:0], a.groups.Input())
+		a.out.Tell = append(a.out.Tell[:0], a.groups.Input(), a.aliases.Input())
 		return
 	}
 	a.grouped(now, &e)
@@ -317,8 +324,9 @@ func (a *Agent) Restore(now time.Time, facts []sm.Fact, out *Output) error {
 	if err := a.restoreKeys(facts); err != nil {
 		return err
 	}
-	subs := a.subs.Restore(facts)
+	subs, given := a.subs.Restore(facts), a.aliases.Restore(facts)
 	a.informed(&subs)
+	a.given(&given)
 	e, of := a.groups.Restore(facts), a.services.Restore(facts)
 	a.grouped(now, &e)
 	a.served(&of)

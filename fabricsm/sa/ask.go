@@ -35,6 +35,8 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 		a.subscribe(now, p, who, m)
 	case attr == mad.AttrInformInfoRecord && (m.Method() == mad.MethodGet || m.Method() == mad.MethodGetTable):
 		a.askSubscriptions(now, p, who, m)
+	case attr == mad.AttrGUIDInfoRecord && (m.Method() == mad.MethodSet || m.Method() == mad.MethodDelete):
+		a.rename(now, p, who, m)
 	case attr == mad.AttrServiceRecord:
 		a.askServices(now, p, who, m)
 	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGet:
@@ -47,6 +49,9 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 		a.give(now, p, who, m, &c, status)
 	case attr == mad.AttrTraceRecord && m.Method() == mad.MethodGetTrace:
 		t, status := a.paths.GetTrace(a.book, who, m.ComponentMask(), m.SAData())
+		a.give(now, p, who, m, &t, status)
+	case attr == mad.AttrTraceRecord && m.Method() == mad.MethodGetTrace:
+		t, status := a.paths.GetTrace(a.book, who, m.ComponentMask(), data)
 		a.give(now, p, who, m, &t, status)
 	case record.Answers(attr):
 		q := record.QueryOf(m)
@@ -89,7 +94,7 @@ const respTime ib.ExpTime = 16
 
 // describe answers for ClassPortInfo.
 func (a *Agent) describe(to *mad.MAD) {
-	i := record.ClassPortInfo(record.Capabilities{Subscriptions: true, Multicast: true, MultiPath: true, QoS: a.cfg.Paths.Policy != nil, RespTimeValue: respTime})
+	i := record.ClassPortInfo(record.Capabilities{Subscriptions: true, Multicast: true, MultiPath: true, QoS: a.cfg.Paths.Policy != nil, Aliases: a.cfg.Aliases.Inventory != nil, RespTimeValue: respTime})
 	if mad.Encode(to.SAData(), &i) != nil {
 		to.SetStatus(mad.StatusNoResources)
 	}
@@ -173,21 +178,33 @@ func (a *Agent) spent(now time.Time, who *book.Asker, b limiter.Budget) {
 	}
 }
 
+// step makes the next record, and says how much was looked at for it.
+func step(r rows, rec []byte) (n int, done bool, cost int) {
+	c, ok := r.(interface{ Steps() int })
+	if !ok {
+		n, done = r.Step(rec, stride)
+		return n, done, 1
+	}
+	was := c.Steps()
+	n, done = r.Step(rec, stride)
+	return n, done, max(c.Steps()-was, 1)
+}
+
 // one answers a Get, which wants exactly one record.
 func (a *Agent) one(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows) {
 	b, ok := a.budget(now, who)
 	if !ok {
 		return
 	}
-	defer a.spent(now, who, b)
+	defer func() { a.spent(now, who, b) }()
 	var first, other [rmpp.MaxRecord]byte
 	found := 0
 	for into := first[:]; found < 2; {
-		if !b.Spend(stride) {
+		n, done, cost := step(r, into)
+		if !b.Spend(cost) {
 			a.stats.Costly++
 			return
 		}
-		n, done := r.Step(into, stride)
 		if n > 0 {
 			found, into = found+1, other[:]
 		}
@@ -261,12 +278,11 @@ func (a *Agent) release(t *table) {
 
 // Make implements rmpp.Maker.
 func (t *table) Make(rec []byte) rmpp.Made {
-	if !t.budget.Spend(1) {
+	n, done, cost := step(t.rows, rec)
+	switch {
+	case !t.budget.Spend(cost):
 		t.agent.stats.Costly++
 		return rmpp.MadeGiveUp
-	}
-	n, done := t.rows.Step(rec, stride)
-	switch {
 	case n > 0:
 		return rmpp.MadeOne
 	case done:

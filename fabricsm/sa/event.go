@@ -1,6 +1,7 @@
 package sa
 
 import (
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/service"
@@ -23,4 +24,10 @@ type ServiceEvent struct {
 type SubscriptionEvent struct {
 	sm.Administration
 	inform.Event
+}
+
+// AliasEvent says what a port was given, or not, beside its own GUID.
+type AliasEvent struct {
+	sm.Administration
+	alias.Event
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/service"
@@ -75,6 +76,46 @@ func (a *Agent) served(e *service.Effects) {
 	a.out.Save = append(a.out.Save, e.Save...)
 	for i := range e.Events {
 		a.out.Events = append(a.out.Events, &ServiceEvent{Event: e.Events[i]})
+	}
+}
+
+// rename answers a Set or Delete of a GUIDInfoRecord.
+func (a *Agent) rename(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	if a.later(p, m) {
+		return
+	}
+	var rec mad.GUIDInfoRecord
+	if mad.Decode(m.SAData(), &rec) != nil {
+		a.reply(p, m, mad.StatusInvalidRequest)
+		return
+	}
+	var ans alias.Answer
+	if m.Method() == mad.MethodSet {
+		ans = a.aliases.Set(*who, &rec, m.ComponentMask())
+	} else {
+		ans = a.aliases.Delete(*who, &rec, m.ComponentMask())
+	}
+	if ans.Verdict != trust.OK {
+		d := a.dropped(p, who, m, ans.Verdict, 0)
+		if d.Owner = a.book.ByLID(rec.LID); d.Owner != nil {
+			d.Target = d.Owner.GUID
+		}
+		a.refuse(now, d)
+	}
+	a.given(&ans.Effects)
+	if ans.Verdict == trust.OK {
+		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrGUIDInfoRecord), func(b []byte) error { return mad.Encode(b, &ans.Record) })
+	}
+}
+
+// given does what follows from a change of aliases.
+func (a *Agent) given(e *alias.Effects) {
+	a.out.Save = append(a.out.Save, e.Save...)
+	if e.Aliases != nil {
+		a.out.Tell = append(a.out.Tell, e.Aliases)
+	}
+	for i := range e.Events {
+		a.out.Events = append(a.out.Events, &AliasEvent{Event: e.Events[i]})
 	}
 }
 
