@@ -83,6 +83,9 @@ func (f *Fabric) Trusted(g ib.GUID) book.Asker {
 
 // EndPort implements registry.Fabric.
 func (f *Fabric) EndPort(p topo.PortID) *book.EndPort {
+	if e := f.Ports[ib.GUID(p)]; e != nil && e.Port == p {
+		return e
+	}
 	for _, e := range f.Ports {
 		if e.Port == p {
 			return e
