@@ -48,9 +48,6 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 		c, status := a.paths.GetMulti(a.book, who, m.ComponentMask(), data)
 		a.give(now, p, who, m, &c, status)
 	case attr == mad.AttrTraceRecord && m.Method() == mad.MethodGetTrace:
-		t, status := a.paths.GetTrace(a.book, who, m.ComponentMask(), m.SAData())
-		a.give(now, p, who, m, &t, status)
-	case attr == mad.AttrTraceRecord && m.Method() == mad.MethodGetTrace:
 		t, status := a.paths.GetTrace(a.book, who, m.ComponentMask(), data)
 		a.give(now, p, who, m, &t, status)
 	case record.Answers(attr):
