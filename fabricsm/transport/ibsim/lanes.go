@@ -27,6 +27,9 @@ const (
 	// away is how long a lane may not have received before one that relies on it
 	// watches the socket itself.
 	away = time.Millisecond
+	// rounds is how often a lane that found only packets of the other looks for more: a
+	// flood of those must not keep it.
+	rounds = 4
 	// yield is how long the SM's lane goes first on a wire that it found full.
 	yield = time.Millisecond
 )
@@ -110,7 +113,8 @@ func (x *lane) receive(packets []transport.Packet) (n int, err error) {
 	x.looks++
 	x.stalled = false
 	n = x.queue.pop(packets)
-	for again := n < len(packets); again; {
+	again := n < len(packets)
+	for round := 0; again && round < rounds; round++ {
 		var k int
 		if k, again, err = x.take(packets[n:]); err != nil {
 			return n, err

@@ -1,7 +1,9 @@
 package ibsim
 
 import (
+	"context"
 	"crypto/rand"
+	"sync"
 	"testing"
 	"time"
 
@@ -196,5 +198,81 @@ func TestQueue(t *testing.T) {
 	}
 	if n := q.pop(make([]transport.Packet, 1000)); n+int(want) != int(next) || q.room() != q.most {
 		t.Errorf("%d left, room for %d", n, q.room())
+	}
+}
+
+// Two lanes that wait sleep: one watches, and no timer runs.
+func TestIdle(t *testing.T) {
+	p, sa, other := twoLanes(t)
+	l := p.lanes
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer l.close()
+	for _, x := range []*lane{&l.sm, &l.sa} {
+		work.Go(func() {
+			buf := make([]transport.Packet, 4)
+			for {
+				if _, err := x.receive(buf); err != nil {
+					return
+				}
+				if _, err := x.wait(-1); err != nil {
+					return
+				}
+			}
+		})
+	}
+	for _, class := range []mad.Class{mad.ClassSubn, mad.ClassSubnAdm, mad.ClassSubn} {
+		if n, err := other.send([]transport.Packet{of(class, 1)}, (*frameHeader).toClient); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		for idle := false; !idle; {
+			l.mu.Lock()
+			idle = l.sm.asleep && l.sa.asleep && !l.guarding && l.sm.queue.n+l.sa.queue.n == 0 && !somethingThere(p)
+			if idle && !l.sm.watching && !l.sa.watching {
+				t.Error("nobody watches")
+			}
+			l.mu.Unlock()
+			time.Sleep(100 * time.Microsecond)
+		}
+	}
+	if sa.Dropped() != 0 {
+		t.Errorf("%d dropped", sa.Dropped())
+	}
+}
+
+// somethingThere reports that nobody has taken what came.
+func somethingThere(p *Port) (there bool) {
+	_ = p.data.Control(func(fd uintptr) { there = somethingArrived(fd) })
+	return there
+}
+
+// A lane that finds only packets of the other comes back after a while, however many
+// more there are.
+func TestFloodDoesNotKeep(t *testing.T) {
+	p, sa, other := twoLanes(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var flood sync.WaitGroup
+	defer flood.Wait()
+	defer cancel()
+	flood.Go(func() {
+		many := make([]transport.Packet, batchSize)
+		for i := range many {
+			many[i] = of(mad.ClassSubnAdm, 1)
+		}
+		for ctx.Err() == nil {
+			other.mu.Lock()
+			other.done, other.want, other.errno = 0, other.b.load(many, (*frameHeader).toClient), 0
+			_ = other.raw.Control(other.try)
+			other.mu.Unlock()
+		}
+	})
+	buf := make([]transport.Packet, 1)
+	for sa.Dropped() == 0 {
+		if n, err := p.TryReceive(buf); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if n, err := sa.TryReceive(buf); n != 1 || err != nil {
+		t.Error(n, err)
 	}
 }

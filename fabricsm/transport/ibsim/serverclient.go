@@ -108,6 +108,7 @@ func (h *frameHeader) fromClient(p *transport.Packet) {
 	p.LID = ib.LID(binary.BigEndian.Uint16(h[frameDLID:]))
 	p.QP = binary.BigEndian.Uint32(h[frameDQP:])
 	p.Undelivered = false
+	noMore(p)
 }
 
 // toClient writes the header of a packet for a client.

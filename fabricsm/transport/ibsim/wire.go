@@ -145,4 +145,10 @@ func (h *frameHeader) received(p *transport.Packet) {
 	p.LID = ib.LID(binary.BigEndian.Uint16(h[frameSLID:]))
 	p.QP = binary.BigEndian.Uint32(h[frameSQP:])
 	p.Undelivered = binary.BigEndian.Uint32(h[frameStatus:]) != 0
+	noMore(p)
+}
+
+// noMore clears the addresses that this wire does not carry.
+func noMore(p *transport.Packet) {
+	p.PKeyIndex, p.SL, p.PathBits, p.GRH = 0, 0, 0, transport.GRH{}
 }
