@@ -76,9 +76,10 @@ type Agent struct {
 	drawAt   time.Time // when an SA_Key is drawn again after that failed
 	tellAt   time.Time // what grew quietly; zero: nothing did
 
-	out   *Output // of the call at hand
-	stats Stats
-	idle  []*table // of tables that were sent
+	out      *Output // of the call at hand
+	refusals uint64  // number of the refusal at hand; 0: there is none
+	stats    Stats
+	idle     []*table // of tables that were sent
 }
 
 // Stats count what became of packets.

@@ -333,3 +333,36 @@ func TestReportsStayInPartitions(t *testing.T) {
 	}
 	want("h2")
 }
+
+// Who asks again and again for what he does not get is told of by the sequence, with his
+// place, and with the exact count in the end.
+func TestRefusalsAreCounted(t *testing.T) {
+	r := newRig(t, nil)
+	r.Grant(r.GrantOf("h2", 1, 0x8002))
+	r.settle()
+	const joins = 23
+	for range joins {
+		mask, fill := join(ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}, r.GUID("h1", 1), 0x8002)
+		if m := r.one("h1", ib.SAKey{}, mad.MethodSet, mad.AttrMCMemberRecord, mask, fill); m.Status() != mad.StatusInvalidRequest {
+			t.Fatalf("h1 joins a group of a partition that it is not in: %v", m.Status())
+		}
+	}
+	r.Run(2 * time.Second)
+	var loud []uint64
+	last := uint64(0)
+	for _, e := range r.Events() {
+		switch v := e.Event.(type) {
+		case *sa.GroupEvent:
+			if v.Kind == group.Refused && v.Reason == group.NotInPartition && v.Asked.GUID == r.GUID("h1", 1) && v.Asked.Place == r.Place("h1", 1) {
+				loud = append(loud, v.Asked.Count)
+			}
+		case *sa.Violation:
+			if v.Verdict == trust.Refused && v.Place == r.Place("h1", 1) {
+				last = v.Count
+			}
+		}
+	}
+	if want := []uint64{1, 2, 5, 10, 20}; !slices.Equal(loud, want) || last != joins {
+		t.Errorf("told at numbers %v, last of %d; want %v and %d", loud, last, want, joins)
+	}
+}

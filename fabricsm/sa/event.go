@@ -1,33 +1,99 @@
 package sa
 
 import (
+	"fmt"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/alias"
+	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/service"
+	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
 )
 
-// GroupEvent is something that happened to multicast groups.
+// Asked is where a request came from that led to an event.
+type Asked struct {
+	GUID  ib.GUID  // physical port that has the source LID; 0: nobody asked
+	Place ib.Place // switch port in front of it
+	Count uint64   // of refusals like this one, so far; 0: it is none
+}
+
+func (a *Asked) String() string {
+	if a.GUID == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("; port %v asked", a.GUID)
+	if !a.Place.IsZero() {
+		s += fmt.Sprintf(" at %v", a.Place)
+	}
+	if a.Count > 0 {
+		s += fmt.Sprintf(", number %d", a.Count)
+	}
+	return s
+}
+
+// asked says where somebody is who asked.
+func (a *Agent) asked(who *book.Asker) Asked {
+	port := a.book.EndPort(who.Port)
+	if who.LID == 0 || port == nil {
+		return Asked{} // nobody did
+	}
+	return Asked{GUID: port.GUID, Place: a.book.View.Fabric.PlaceOf(port.Port), Count: a.refusals}
+}
+
+// turnedDown counts a request that is answered with a refusal. quiet: nobody is told of
+// it now, see Violation.
+func (a *Agent) turnedDown(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, target ib.GUID, v trust.Verdict, s mad.Status) (quiet bool) {
+	if a.refusals = 0; v != trust.OK || s == mad.StatusOK {
+		return false
+	}
+	row, loud := a.note(now, a.dropped(p, who, m, trust.Refused, target))
+	a.refusals = row.Count
+	return !loud
+}
+
+// GroupEvent is something that happened to multicast groups. Refusals are told by the
+// suppression sequence, and a second later as a Violation with the exact count.
 type GroupEvent struct {
 	sm.Administration
 	group.Event
+	Asked Asked
 }
 
-// ServiceEvent is something that happened to what hosts offer by name.
+// String implements fmt.Stringer.
+func (e *GroupEvent) String() string { return e.Event.String() + e.Asked.String() }
+
+// ServiceEvent is something that happened to what hosts offer by name, likewise.
 type ServiceEvent struct {
 	sm.Administration
 	service.Event
+	Asked Asked
 }
 
-// SubscriptionEvent is something that happened to subscriptions to notices.
+// String implements fmt.Stringer.
+func (e *ServiceEvent) String() string { return e.Event.String() + e.Asked.String() }
+
+// SubscriptionEvent is something that happened to subscriptions to notices, likewise.
 type SubscriptionEvent struct {
 	sm.Administration
 	inform.Event
+	Asked Asked
 }
 
-// AliasEvent says what a port was given, or not, beside its own GUID.
+// String implements fmt.Stringer.
+func (e *SubscriptionEvent) String() string { return e.Event.String() + e.Asked.String() }
+
+// AliasEvent says what a port was given, or not, beside its own GUID, likewise.
 type AliasEvent struct {
 	sm.Administration
 	alias.Event
+	Asked Asked
 }
+
+// String implements fmt.Stringer.
+func (e *AliasEvent) String() string { return e.Event.String() + e.Asked.String() }

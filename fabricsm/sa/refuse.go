@@ -13,7 +13,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Violation is a request that was dropped for security, or many of them.
+// Violation is a request that was dropped for security, or many of them; with
+// trust.Refused those that were answered with a refusal.
 type Violation struct {
 	sm.Administration
 	trust.Violation
@@ -24,19 +25,26 @@ const tellEvery = time.Second
 
 // refuse drops a request, and tells of it.
 func (a *Agent) refuse(now time.Time, d *trust.Dropped) {
+	row, loud := a.note(now, d)
+	if !loud {
+		return
+	}
+	a.out.Events = append(a.out.Events, &Violation{Violation: row})
+	if n, ok := row.Notice(a.cfg.Subnet); ok {
+		a.report(now, registry.Notice{Report: mad.ReportNotice{Notice: n}})
+	}
+}
+
+// note counts a request that was refused. loud: it is to be told now.
+func (a *Agent) note(now time.Time, d *trust.Dropped) (row trust.Violation, loud bool) {
 	a.stats.Refused[d.Verdict] += max(d.Count, 1)
 	if d.Port != nil {
 		d.Place = a.book.View.Fabric.PlaceOf(d.Port.Port)
 	}
-	row, loud := a.wrongs.Note(now, d)
-	if loud {
-		a.out.Events = append(a.out.Events, &Violation{Violation: row})
-		if n, ok := row.Notice(a.cfg.Subnet); ok {
-			a.report(now, registry.Notice{Report: mad.ReportNotice{Notice: n}})
-		}
-		return
+	if row, loud = a.wrongs.Note(now, d); !loud {
+		a.tellLater(now)
 	}
-	a.tellLater(now)
+	return row, loud
 }
 
 // dropped describes a request on behalf of a port or alias.

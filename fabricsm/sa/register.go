@@ -37,8 +37,10 @@ func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *m
 		ans = a.groups.Delete(*who, &rec, m.ComponentMask())
 	}
 	if ans.Verdict != trust.OK {
-		guid := rec.PortGID.GUID()
-		a.refuse(now, a.dropped(p, who, m, ans.Verdict, guid))
+		a.refuse(now, a.dropped(p, who, m, ans.Verdict, rec.PortGID.GUID()))
+	}
+	if a.turnedDown(now, p, who, m, rec.PortGID.GUID(), ans.Verdict, ans.Status) {
+		ans.Events = nil
 	}
 	a.grouped(now, &ans.Effects)
 	if ans.Verdict == trust.OK {
@@ -65,6 +67,9 @@ func (a *Agent) offer(now time.Time, p *transport.Packet, who *book.Asker, m *ma
 	if ans.Verdict != trust.OK {
 		a.refuse(now, a.dropped(p, who, m, ans.Verdict, rec.ServiceGID.GUID()))
 	}
+	if a.turnedDown(now, p, who, m, rec.ServiceGID.GUID(), ans.Verdict, ans.Status) {
+		ans.Events = nil
+	}
 	a.served(&ans.Effects)
 	if ans.Verdict == trust.OK {
 		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrServiceRecord), func(b []byte) error { return mad.Encode(b, &ans.Record) })
@@ -75,7 +80,7 @@ func (a *Agent) offer(now time.Time, p *transport.Packet, who *book.Asker, m *ma
 func (a *Agent) served(e *service.Effects) {
 	a.out.Save = append(a.out.Save, e.Save...)
 	for i := range e.Events {
-		a.out.Events = append(a.out.Events, &ServiceEvent{Event: e.Events[i]})
+		a.out.Events = append(a.out.Events, &ServiceEvent{Event: e.Events[i], Asked: a.asked(&e.Events[i].Asker)})
 	}
 }
 
@@ -102,6 +107,9 @@ func (a *Agent) rename(now time.Time, p *transport.Packet, who *book.Asker, m *m
 		}
 		a.refuse(now, d)
 	}
+	if a.turnedDown(now, p, who, m, who.As, ans.Verdict, ans.Status) {
+		ans.Events = nil
+	}
 	a.given(&ans.Effects)
 	if ans.Verdict == trust.OK {
 		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrGUIDInfoRecord), func(b []byte) error { return mad.Encode(b, &ans.Record) })
@@ -115,7 +123,7 @@ func (a *Agent) given(e *alias.Effects) {
 		a.out.Tell = append(a.out.Tell, e.Aliases)
 	}
 	for i := range e.Events {
-		a.out.Events = append(a.out.Events, &AliasEvent{Event: e.Events[i]})
+		a.out.Events = append(a.out.Events, &AliasEvent{Event: e.Events[i], Asked: a.asked(&e.Events[i].Asker)})
 	}
 }
 
@@ -143,7 +151,7 @@ func (a *Agent) grouped(now time.Time, e *group.Effects) {
 		a.out.Tell = append(a.out.Tell, e.Groups)
 	}
 	for i := range e.Events {
-		a.out.Events = append(a.out.Events, &GroupEvent{Event: e.Events[i]})
+		a.out.Events = append(a.out.Events, &GroupEvent{Event: e.Events[i], Asked: a.asked(&e.Events[i].Asker)})
 	}
 	a.report(now, e.Notices...)
 }

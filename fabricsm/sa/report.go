@@ -26,6 +26,9 @@ func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m
 	if ans.Verdict != trust.OK {
 		a.refuse(now, a.dropped(p, who, m, ans.Verdict, who.As))
 	}
+	if a.turnedDown(now, p, who, m, who.As, ans.Verdict, ans.Status) {
+		ans.Events = nil
+	}
 	a.informed(&ans.Effects)
 	if ans.Verdict == trust.OK {
 		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrInformInfo), func(b []byte) error { return mad.Encode(b, &ans.Record) })
@@ -57,7 +60,7 @@ func (a *Agent) informed(e *inform.Effects) {
 		}
 	}
 	for i := range e.Events {
-		a.out.Events = append(a.out.Events, &SubscriptionEvent{Event: e.Events[i]})
+		a.out.Events = append(a.out.Events, &SubscriptionEvent{Event: e.Events[i], Asked: a.asked(&e.Events[i].Asker)})
 	}
 }
 

@@ -6,7 +6,7 @@ import "fmt"
 // what logs, metrics and the API show.
 type Verdict uint8
 
-// Verdicts. All but OK are violations.
+// Verdicts. All but OK are violations, and all but Refused are dropped without a word.
 const (
 	OK                   Verdict = iota
 	BadHeader                    // no request of class 0x03 version 2
@@ -27,6 +27,7 @@ const (
 	TooManySubscriptions         // notice 1305
 	WrongServiceKey              // a mapped ServiceName without its ServiceKey
 	ReservedName                 // an untrusted registration of a name that is reserved
+	Refused                      // answered with a refusal: of a group, a service
 	numVerdicts
 )
 
@@ -39,6 +40,7 @@ var verdictNames = [numVerdicts]string{
 	SecurityTraps: "security-traps", AliasRefused: "alias-refused", Proxy: "proxy", Sibling: "sibling",
 	TooManyGroups: "too-many-groups", TooManyServices: "too-many-services", TooManySubscriptions: "too-many-subscriptions",
 	WrongServiceKey: "wrong-service-key", ReservedName: "reserved-name",
+	Refused: "refused",
 }
 
 // String gives the name: "wrong-key".

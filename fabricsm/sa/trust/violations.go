@@ -195,6 +195,7 @@ var words = [numVerdicts]string{
 	Sibling:       "request in the name of another alias of the port",
 	TooManyGroups: "too many multicast groups", TooManyServices: "too many services", TooManySubscriptions: "too many subscriptions",
 	WrongServiceKey: "service name without its key", ReservedName: "reserved service name",
+	Refused: "registration that was refused",
 }
 
 // String is a sentence. It says no more than what is known: a source LID is what the
@@ -231,6 +232,9 @@ func (e *Violation) String() string {
 	if e.Target != 0 {
 		fmt.Fprintf(&b, ", for %v", e.Target)
 	}
-	fmt.Fprintf(&b, "; dropped, number %d", e.Count)
+	if e.Verdict != Refused {
+		b.WriteString("; dropped")
+	}
+	fmt.Fprintf(&b, ", number %d", e.Count)
 	return b.String()
 }
