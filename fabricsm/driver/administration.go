@@ -38,6 +38,7 @@ type administration struct {
 
 	views  chan *sm.View
 	traps  chan sm.Received
+	change <-chan sa.Settings
 	timer  *time.Timer
 	kept   chan kept
 	told   chan told
@@ -90,7 +91,7 @@ func (l *loop) administer(facts []sm.Fact) error {
 	}
 	a := &administration{
 		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA,
-		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), timer: time.NewTimer(time.Hour), kept: make(chan kept, keepAhead),
+		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, timer: time.NewTimer(time.Hour), kept: make(chan kept, keepAhead),
 		told: make(chan told, 1), ended: l.done, failed: l.failure,
 	}
 	l.sa, l.fromSA = a, a.told
@@ -191,8 +192,9 @@ func (a *administration) blocked() bool {
 	return a.sent < len(a.send)
 }
 
-// look takes views and what is due.
+// look takes views, settings and what is due.
 func (a *administration) look() {
+	var view *sm.View
 	var sight *sa.Sight
 	for {
 		var (
@@ -200,11 +202,24 @@ func (a *administration) look() {
 			trap  *sm.Received
 		)
 		select {
-		case v := <-a.views:
-			sight = a.agent.Sight(sight, v)
+		case view = <-a.views:
+			sight = a.agent.Sight(sight, view)
 			ready = sight
 		case in := <-a.traps:
 			trap = &in
+		case s, ok := <-a.change:
+			if !ok {
+				a.change = nil
+				continue
+			}
+			if err := a.configure(&s); err != nil {
+				a.log.Error("subnet administration keeps its settings", "error", err)
+				continue
+			}
+			if view != nil {
+				sight = a.agent.Sight(sight, view)
+				ready = sight
+			}
 		case <-a.timer.C:
 		case <-a.ended:
 			return
@@ -214,6 +229,12 @@ func (a *administration) look() {
 			return
 		}
 	}
+}
+
+func (a *administration) configure(s *sa.Settings) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.agent.Configure(time.Now(), s, &a.out) // turn does what follows
 }
 
 func (a *administration) turn(ready *sa.Sight, trap *sm.Received) error {

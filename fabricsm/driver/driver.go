@@ -48,6 +48,9 @@ type Options struct {
 	// SA answers as subnet administration beside the core, nil: nobody does. It is the
 	// driver's from then on. The port has to be transport.Laned.
 	SA *sa.Agent
+	// SASettings changes its settings, once they were checked. A closed or nil channel
+	// means that no more come.
+	SASettings <-chan sa.Settings
 
 	OnEvent func(sm.Event)
 	OnView  func(*sm.View)

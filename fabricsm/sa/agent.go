@@ -63,6 +63,7 @@ type Agent struct {
 	work    *limiter.Work
 
 	book     *book.Book
+	ruling   int // how often Rules changed
 	serving  bool
 	held     bool // nothing may be registered now
 	sessions *rmpp.Table[way]
@@ -118,9 +119,7 @@ func New(cfg Config) (*Agent, error) {
 	a.groups = group.New(cfg.Groups)
 	s := &cfg.Services
 	s.Prefix, s.Guard, s.Limits, s.Trust = cfg.Subnet, a.guard, a.limits, cfg.Trust
-	if s.Names = cfg.ServiceKeys; cfg.ServiceKeys == nil {
-		s.Names = &trust.ServiceKeys{}
-	}
+	s.Names = namesOf(cfg.ServiceKeys)
 	a.services = service.New(*s)
 	cfg.Inform.Prefix, cfg.Inform.Limits, cfg.Inform.Trust = cfg.Subnet, a.limits, cfg.Trust
 	a.subs = inform.New(cfg.Inform)
@@ -171,6 +170,7 @@ func (a *Agent) Expire(now time.Time, out *Output) {
 type Sight struct {
 	book    *book.Book
 	nodes   *limiter.Nodes
+	ruling  int  // that book was made by
 	serving bool // the view is that of a master that was settled once
 }
 
@@ -178,9 +178,12 @@ type Sight struct {
 // while the agent answers, by one goroutine at a time.
 func (a *Agent) Sight(prev *Sight, v *sm.View) *Sight {
 	if prev == nil {
-		prev = &Sight{book: book.Empty(a.cfg.Rules)}
+		prev = &Sight{book: book.Empty(a.cfg.Rules), ruling: a.ruling}
 	}
-	s := &Sight{book: prev.book, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled)}
+	if prev.ruling != a.ruling {
+		prev = &Sight{book: book.Empty(a.cfg.Rules), ruling: a.ruling, serving: prev.serving}
+	}
+	s := &Sight{book: prev.book, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled)}
 	if s.serving {
 		s.book = book.New(prev.book, v)
 		s.nodes = a.number(s.book)

@@ -53,6 +53,18 @@ func (s *Stage) look(v *sm.View) {
 	s.administer()
 }
 
+// Configure changes the settings of subnet administration.
+func (s *Stage) Configure(to *sa.Settings) error {
+	if err := s.sa.agent.Configure(s.now, to, &s.sa.out); err != nil {
+		return err
+	}
+	if v := s.View(); v != nil {
+		s.look(v)
+	}
+	s.administer()
+	return nil
+}
+
 // isForAdministration reports a packet that is subnet administration's to take.
 func (s *Stage) isForAdministration(p *transport.Packet) bool { return s.sa.agent != nil && p.IsSA() }
 

@@ -5,6 +5,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/registry"
+	"portcullis/fabricsm/sa/trust"
 )
 
 // Fixed is a group of the configuration. It is there without members, and no client
@@ -63,6 +64,9 @@ func (r *Registry) SetFixed(all []Fixed) (e Effects) {
 	}
 	return e
 }
+
+// SetTrust changes Config.Trust.
+func (r *Registry) SetTrust(o trust.Options) { r.cfg.Trust = o }
 
 // fix makes a group as the configuration says.
 func (r *Registry) fix(f *Fixed) {

@@ -253,6 +253,9 @@ func New(cfg Config) *Registry {
 	}
 }
 
+// SetTrust changes Config.Trust and Config.Names.
+func (r *Registry) SetTrust(o trust.Options, n Names) { r.cfg.Trust, r.cfg.Names = o, n }
+
 // Now is all records as they are.
 func (r *Registry) Now() Snapshot { return r.Snapshot }
 

@@ -1,0 +1,62 @@
+package sa
+
+import (
+	"time"
+
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/trust"
+)
+
+// Settings are what may change of a Config while an agent runs.
+type Settings struct {
+	Trust       trust.Options
+	ServiceKeys *trust.ServiceKeys
+	Paths       path.Config
+	Rules       book.Rules
+	Fixed       []group.Fixed
+}
+
+// Settings gives those of a configuration.
+func (c *Config) Settings() Settings {
+	return Settings{Trust: c.Trust, ServiceKeys: c.ServiceKeys, Paths: c.Paths, Rules: c.Rules, Fixed: c.Fixed}
+}
+
+// Configure changes settings. With an error nothing is changed. It is called by the
+// goroutine that calls Sight, which is to be called again for the newest view: what was
+// made before is by the rules before.
+func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
+	if err := s.Trust.Check(); err != nil {
+		return err
+	}
+	paths := s.Paths
+	paths.Prefix = a.cfg.Subnet
+	engine, err := path.New(paths)
+	if err != nil {
+		return err
+	}
+	if err := a.guard.Configure(s.Trust); err != nil {
+		return err
+	}
+	a.out = out
+	a.cfg.Trust, a.cfg.ServiceKeys, a.cfg.Paths, a.cfg.Rules, a.cfg.Fixed = s.Trust, s.ServiceKeys, paths, s.Rules, s.Fixed
+	a.paths = engine
+	a.ruling++
+	a.groups.SetTrust(s.Trust)
+	a.services.SetTrust(s.Trust, namesOf(s.ServiceKeys))
+	if a.serving {
+		fixed := a.groups.SetFixed(s.Fixed)
+		a.grouped(&fixed)
+		a.turnKeys(now)
+	}
+	return nil
+}
+
+// namesOf gives what service.Config wants, which is not nil.
+func namesOf(k *trust.ServiceKeys) *trust.ServiceKeys {
+	if k == nil {
+		return &trust.ServiceKeys{}
+	}
+	return k
+}
