@@ -66,14 +66,17 @@ func TestEverySectionIsListed(t *testing.T) {
 		listed[s.key] = true
 	}
 	for _, key := range keysOf("fabric.", reflect.TypeFor[fabricConfig]()) {
-		if section, _, deep := cutLast(key); deep && !listed[section] {
+		if section, _, deep := cutSection(key); deep && !listed[section] {
 			t.Errorf("%s belongs to no section", key)
 		}
 	}
 }
 
-// cutLast cuts a key of three parts, as in "fabric.ports.prefix".
-func cutLast(key string) (section, name string, deep bool) {
-	i := strings.LastIndexByte(key, '.')
-	return key[:i], key[i+1:], strings.Count(key, ".") > 1
+// cutSection cuts a key of three parts or more, as in "fabric.ports.prefix".
+func cutSection(key string) (section, name string, deep bool) {
+	parts := strings.SplitN(key, ".", 3)
+	if len(parts) < 3 {
+		return "", "", false
+	}
+	return parts[0] + "." + parts[1], parts[2], true
 }

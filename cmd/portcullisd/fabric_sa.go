@@ -3,30 +3,150 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/path"
+	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 )
 
-// saConfig says how hosts are answered as subnet administration.
+// saConfig says how hosts are answered as subnet administration. Keys that OpenSM or
+// UFM have too are called as theirs.
 type saConfig struct {
 	Enabled bool   `yaml:"enabled"`
 	KeyFile string `yaml:"key_file"`
+	Options string `yaml:"options"`
+
+	Model            bool          `yaml:"sa_enhanced_trust_model"`
+	AliasesUntrusted bool          `yaml:"sa_etm_allow_untrusted_guidinfo_rec"`
+	AliasesByAlias   bool          `yaml:"sa_etm_allow_guidinfo_rec_by_vf"`
+	ProxyUntrusted   bool          `yaml:"sa_etm_allow_untrusted_proxy_requests"`
+	MaxGroups        int           `yaml:"sa_etm_max_num_mcgs"`
+	MaxServices      int           `yaml:"sa_etm_max_num_srvcs"`
+	MaxSubscriptions int           `yaml:"sa_etm_max_num_event_subs"`
+	Threshold        int           `yaml:"sa_rate_threshold"`
+	CheckSGID        bool          `yaml:"sa_check_sgid_spoofing"`
+	ServiceKeyFile   string        `yaml:"service_name2key_map_file"`
+	ReservedNames    []string      `yaml:"sa_reserved_service_names"`
+	KeyUpdate        time.Duration `yaml:"sa_key_update"`
+	KeyGrace         time.Duration `yaml:"sa_key_grace"`
+	TrustedGUIDs     []ib.GUID     `yaml:"sa_trusted_guids"`
+
+	FullWorld    bool    `yaml:"sa_pr_full_world_queries_allowed"`
+	MaxRate      ib.Rate `yaml:"max_rate_enum"`
+	PrefixRoutes string  `yaml:"prefix_routes_file"`
+
+	IPoIBValidation bool `yaml:"ipoib_mcgroup_creation_validation"`
+	JoinValidation  bool `yaml:"mcgroup_join_validation"`
+	ShareSNM        bool `yaml:"consolidate_ipv6_snm_req"`
+	PartitionGroups int  `yaml:"partition_mcgs"`
+
+	MaxLease     time.Duration `yaml:"service_max_lease"`
+	DropWithPort bool          `yaml:"drop_event_subscriptions"`
+
+	Limits saLimits `yaml:"limits"`
 }
 
-func defaultSA() saConfig { return saConfig{Enabled: true} }
+// saLimits bounds what hosts may cost.
+type saLimits struct {
+	Administration limiter.LaneConfig `yaml:"requests"`
+	Other          limiter.LaneConfig `yaml:"others"`
+	Work           limiter.WorkConfig `yaml:"work"`
+}
 
-func (*saConfig) check(*checker, string) {}
+func defaultSA() saConfig {
+	d := sa.DefaultConfig()
+	s := saConfig{
+		Enabled: true, MaxRate: 63, IPoIBValidation: true, JoinValidation: true, PartitionGroups: 2048, MaxLease: 7 * 24 * time.Hour,
+		Limits: saLimits{d.Limiter.Administration, d.Limiter.Other, d.Limiter.Work},
+	}
+	s.setTrust(&d.Trust)
+	return s
+}
+
+// trust gives the options of the trust model.
+func (s *saConfig) trust() trust.Options {
+	return trust.Options{
+		Model: s.Model, AliasesUntrusted: s.AliasesUntrusted, AliasesByAlias: s.AliasesByAlias, ProxyUntrusted: s.ProxyUntrusted,
+		MaxGroups: s.MaxGroups, MaxServices: s.MaxServices, MaxSubscriptions: s.MaxSubscriptions,
+		Threshold: s.Threshold, CheckSGID: s.CheckSGID, ServiceKeyFile: s.ServiceKeyFile, ReservedNames: s.ReservedNames,
+		KeyPeriod: s.KeyUpdate, KeyGrace: s.KeyGrace, TrustedSources: s.TrustedGUIDs,
+	}
+}
+
+func (s *saConfig) setTrust(o *trust.Options) {
+	s.Model, s.AliasesUntrusted, s.AliasesByAlias, s.ProxyUntrusted = o.Model, o.AliasesUntrusted, o.AliasesByAlias, o.ProxyUntrusted
+	s.MaxGroups, s.MaxServices, s.MaxSubscriptions = o.MaxGroups, o.MaxServices, o.MaxSubscriptions
+	s.Threshold, s.CheckSGID, s.ServiceKeyFile, s.ReservedNames = o.Threshold, o.CheckSGID, o.ServiceKeyFile, o.ReservedNames
+	s.KeyUpdate, s.KeyGrace, s.TrustedGUIDs = o.KeyPeriod, o.KeyGrace, o.TrustedSources
+}
+
+// limiter gives the limits of what comes. Requests of the Subnet Manager's own protocol
+// come another way.
+func (s *saConfig) limiter() limiter.Config {
+	c := limiter.DefaultConfig()
+	c.Administration, c.Other, c.Work = s.Limits.Administration, s.Limits.Other, s.Limits.Work
+	return c
+}
+
+const (
+	maxPartitionGroups = 1 << 16
+	minLease, maxLease = time.Minute, 366 * 24 * time.Hour
+)
+
+func (s *saConfig) check(k *checker, key string) {
+	o := s.trust()
+	for _, text := range joinedLines(o.Check()) {
+		name, why, _ := strings.Cut(text, " ")
+		k.wrong(key+"."+strings.TrimSuffix(name, ":"), "%s", why)
+	}
+	within(k, key+".max_rate_enum", s.MaxRate, ib.Rate2_5, 63)
+	within(k, key+".partition_mcgs", s.PartitionGroups, 0, maxPartitionGroups)
+	k.between(key+".service_max_lease", s.MaxLease, minLease, maxLease)
+	if s.MaxLease%time.Second != 0 {
+		k.wrong(key+".service_max_lease", "%v: want whole seconds", s.MaxLease)
+	}
+	limits := s.limiter()
+	for _, text := range joinedLines(limits.Check()) {
+		k.wrong(key+".limits", "%s", strings.TrimPrefix(text, "limiter: "))
+	}
+}
+
+// joinedLines gives the errors that were joined.
+func joinedLines(err error) []string {
+	if err == nil {
+		return nil
+	}
+	return strings.Split(err.Error(), "\n")
+}
 
 func (s *saConfig) flags(f *smFlags, key string) {
+	f.truth("sa", key+".enabled", &s.Enabled)
 	f.text("sa-key-file", key+".key_file", &s.KeyFile)
+	f.text("sa-options", key+".options", &s.Options)
+	f.truth("sa-enhanced-trust-model", key+".sa_enhanced_trust_model", &s.Model)
+	f.text("service-name2key-map-file", key+".service_name2key_map_file", &s.ServiceKeyFile)
+	f.text("prefix-routes-file", key+".prefix_routes_file", &s.PrefixRoutes)
 }
 
-func (*saConfig) apply(*sm.Config, func(string) string) error { return nil }
+// apply only reads the files, so that what is wrong with them is told at once.
+func (s *saConfig) apply(to *sm.Config, path func(string) string) error {
+	if !s.Enabled {
+		return nil
+	}
+	_, err := s.read(to, path)
+	return err
+}
 
-// saKey reads the SA_Key, the zero one if there is none.
-func (s *saConfig) saKey(path func(string) string) (ib.SAKey, error) {
+// keyFile reads the SA_Key, the zero one if there is none.
+func (s *saConfig) keyFile(path func(string) string) (ib.SAKey, error) {
 	if s.KeyFile == "" {
 		return ib.SAKey{}, nil
 	}
@@ -38,20 +158,80 @@ func (s *saConfig) saKey(path func(string) string) (ib.SAKey, error) {
 	if key.Reveal() <= 1 {
 		return ib.SAKey{}, fmt.Errorf("SA_Key in %s: 0 means no key, and 1 is what everybody tries first; draw one: openssl rand -hex 8", file)
 	}
+	if err := keys.Check(keys.New(key.Reveal())); err != nil {
+		return ib.SAKey{}, fmt.Errorf("SA_Key in %s: %w", file, err)
+	}
 	return ib.NewSAKey(key.Reveal()), nil
 }
 
-// agent makes what answers, nil if nobody is to be answered.
-func (s *saConfig) agent(core *sm.Config, path func(string) string) (*sa.Agent, error) {
+// read gives the configuration of what answers, with all files read.
+func (s *saConfig) read(core *sm.Config, file func(string) string) (sa.Config, error) {
+	c := sa.DefaultConfig()
+	c.Subnet, c.Limiter = core.Prefix, s.limiter()
+	effective, err := s.withOptions(file)
+	if err != nil {
+		return c, err
+	}
+	s = effective
+	var errs []error
+	if c.Key, err = s.keyFile(file); err != nil {
+		errs = append(errs, err)
+	}
+	c.Trust = s.trust()
+	if s.ServiceKeyFile != "" {
+		name := file(s.ServiceKeyFile)
+		data, err := readBounded("service keys", name, trust.MaxServiceKeysSize)
+		if err := errors.Join(private(name), err); err != nil {
+			errs = append(errs, fmt.Errorf("fabric.sa.service_name2key_map_file: %w", err))
+		} else if c.ServiceKeys, err = trust.ParseServiceKeys(name, data); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	c.Paths.PacketLifeTime, c.Paths.MaxRate, c.Paths.FullWorld = core.Ports.SubnetTimeOut, s.MaxRate, s.FullWorld
+	if s.PrefixRoutes != "" {
+		name := file(s.PrefixRoutes)
+		data, err := readBounded("prefix routes", name, path.MaxRoutesSize)
+		if err == nil {
+			c.Paths.Routes, err = path.ParseRoutes(name, data)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("fabric.sa.prefix_routes_file: %w", err))
+		}
+	}
+	g := &c.Groups
+	g.NoIPoIBValidation, g.NoJoinValidation, g.ShareSNM = !s.IPoIBValidation, !s.JoinValidation, s.ShareSNM
+	g.PacketLifeTime, g.MaxRate = core.Ports.SubnetTimeOut, s.MaxRate
+	if n := s.PartitionGroups; n > 0 {
+		g.Quota = func(ib.PKey) int { return n }
+	}
+	c.Services.MaxLease, c.Services.DropWithPort = s.MaxLease, s.DropWithPort
+	return c, errors.Join(errs...)
+}
+
+// agent makes what answers, nil if nobody is to be answered. source makes SA_Keys if no
+// file has one; nil: nobody is trusted then.
+func (s *saConfig) agent(core *sm.Config, source keys.Source, path func(string) string) (*sa.Agent, error) {
 	if !s.Enabled {
 		return nil, nil
 	}
-	key, err := s.saKey(path)
+	cfg, err := s.read(core, path)
 	if err != nil {
 		return nil, err
 	}
-	cfg := sa.DefaultConfig()
-	cfg.Subnet = core.Prefix
-	cfg.Key = key
+	cfg.Source = source
 	return sa.New(cfg)
+}
+
+// readBounded reads a file, and a byte more than is allowed of one that is too large.
+func readBounded(what, file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	return data, nil
 }

@@ -87,6 +87,16 @@ func (k *keyring) fill() error {
 	return k.drawn.Fill()
 }
 
+// saKeys is where SA_Keys come from, nil where there is nothing to seal them with. They
+// are drawn in either mode: nobody has to work them out again, and one that was used
+// never comes back with an old backup.
+func (k *keyring) saKeys() keys.Source {
+	if k == nil {
+		return nil
+	}
+	return keys.Random{Reader: rand.Reader}
+}
+
 // bindPlaces says what counts as the place of a device.
 func (c *keysConfig) bindPlaces(to *sm.Config) {
 	if !c.managesKeys() {

@@ -49,7 +49,16 @@ Options:
                         accepted, for simulators
   --priority N          priority among Subnet Managers, 0 to 15; default 14
   --sm-key-file FILE    SM_Key that other Subnet Managers must show
+  --sa                  answer hosts as subnet administration (default); --sa=false: do not
   --sa-key-file FILE    SA_Key that makes a request to subnet administration trusted
+  --sa-options FILE     OpenSM's options about subnet administration, such as its
+                        opensm.conf
+  --sa-enhanced-trust-model
+                        drop what hosts need not ask without the SA_Key (default)
+  --service-name2key-map-file FILE
+                        service names that need a key, and which
+  --prefix-routes-file FILE
+                        routers to other subnets, as in OpenSM's prefix-routes.conf
   --allowed-sm SM       another Subnet Manager to work with, PORT-GUID or
                         PORT-GUID@SWITCH-GUID/PORT; may be repeated
   --master-priority N   priority while master, if above --priority; default 15
@@ -162,9 +171,6 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if s.core, err = o.config.Fabric.core(o.config.path); err != nil {
 		return err
 	}
-	if s.administration, err = o.config.Fabric.SA.agent(&s.core, o.config.path); err != nil {
-		return err
-	}
 	for _, n := range o.config.Fabric.notices() {
 		s.log.Warn(n)
 	}
@@ -173,6 +179,9 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer s.closeState()
 	if err := s.openKeys(); err != nil {
+		return err
+	}
+	if s.administration, err = o.config.Fabric.SA.agent(&s.core, s.ring.saKeys(), o.config.path); err != nil {
 		return err
 	}
 	s.sayKeys()
