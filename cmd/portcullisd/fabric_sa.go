@@ -51,6 +51,10 @@ type saConfig struct {
 	MaxLease     time.Duration `yaml:"service_max_lease"`
 	DropWithPort bool          `yaml:"drop_event_subscriptions"`
 
+	ReportsQueued int  `yaml:"max_sa_reports_queued"`
+	ReportsOnWire int  `yaml:"max_sa_reports_on_wire"`
+	DropOnFail    bool `yaml:"drop_subscr_on_report_fail"`
+
 	Limits saLimits `yaml:"limits"`
 }
 
@@ -65,6 +69,7 @@ func defaultSA() saConfig {
 	d := sa.DefaultConfig()
 	s := saConfig{
 		Enabled: true, MaxRate: 63, IPoIBValidation: true, JoinValidation: true, PartitionGroups: 2048, MaxLease: 7 * 24 * time.Hour,
+		ReportsQueued: 1 << 16, ReportsOnWire: 512,
 		Limits: saLimits{d.Limiter.Administration, d.Limiter.Other, d.Limiter.Work},
 	}
 	s.setTrust(&d.Trust)
@@ -98,6 +103,7 @@ func (s *saConfig) limiter() limiter.Config {
 
 const (
 	maxPartitionGroups = 1 << 16
+	maxReports         = 1 << 20
 	minLease, maxLease = time.Minute, 366 * 24 * time.Hour
 )
 
@@ -110,6 +116,8 @@ func (s *saConfig) check(k *checker, key string) {
 	within(k, key+".max_rate_enum", s.MaxRate, ib.Rate2_5, 63)
 	within(k, key+".partition_mcgs", s.PartitionGroups, 0, maxPartitionGroups)
 	k.between(key+".service_max_lease", s.MaxLease, minLease, maxLease)
+	within(k, key+".max_sa_reports_queued", s.ReportsQueued, 1, maxReports)
+	within(k, key+".max_sa_reports_on_wire", s.ReportsOnWire, 1, maxReports)
 	if s.MaxLease%time.Second != 0 {
 		k.wrong(key+".service_max_lease", "%v: want whole seconds", s.MaxLease)
 	}
@@ -205,6 +213,10 @@ func (s *saConfig) read(core *sm.Config, file func(string) string) (sa.Config, e
 		g.Quota = func(ib.PKey) int { return n }
 	}
 	c.Services.MaxLease, c.Services.DropWithPort = s.MaxLease, s.DropWithPort
+	c.Inform.MaxQueued, c.Inform.MaxOnWire, c.Inform.DropOnFail = s.ReportsQueued, s.ReportsOnWire, s.DropOnFail
+	if s.DropWithPort {
+		c.Inform.Linger = -1
+	}
 	return c, errors.Join(errs...)
 }
 

@@ -44,6 +44,7 @@ func (s *saConfig) otherOptions() map[string]otherOption {
 		"mcgroup_join_validation":           {&s.JoinValidation, d.JoinValidation},
 		"consolidate_ipv6_snm_req":          {&s.ShareSNM, d.ShareSNM},
 		"drop_event_subscriptions":          {&s.DropWithPort, d.DropWithPort},
+		"drop_subscr_on_report_fail":        {&s.DropOnFail, d.DropOnFail},
 	}
 }
 
@@ -74,17 +75,14 @@ func (s *saConfig) readOthers(file, text string) error {
 }
 
 func (s *saConfig) readOther(known map[string]otherOption, name, value string) error {
-	if name == "max_rate_enum" {
-		if value == "(null)" {
-			s.MaxRate = defaultSA().MaxRate
-			return nil
-		}
-		n, err := strconv.ParseUint(value, 0, 8)
-		if err != nil || n < 2 || n > 63 {
-			return errors.New("want 2 to 63")
-		}
-		s.MaxRate = ib.Rate(n)
-		return nil
+	d := defaultSA()
+	switch name {
+	case "max_rate_enum":
+		return readNumber(&s.MaxRate, d.MaxRate, ib.Rate2_5, 63, value)
+	case "max_sa_reports_queued":
+		return readNumber(&s.ReportsQueued, d.ReportsQueued, 1, maxReports, value)
+	case "max_sa_reports_on_wire":
+		return readNumber(&s.ReportsOnWire, d.ReportsOnWire, 1, maxReports, value)
 	}
 	o, ok := known[name]
 	if !ok {
@@ -100,5 +98,18 @@ func (s *saConfig) readOther(known map[string]otherOption, name, value string) e
 	default:
 		return errors.New("want TRUE or FALSE")
 	}
+	return nil
+}
+
+func readNumber[T ~int | ~uint8](to *T, def, least, most T, value string) error {
+	if value == "(null)" {
+		*to = def
+		return nil
+	}
+	n, err := strconv.ParseUint(value, 0, 32)
+	if err != nil || n < uint64(least) || n > uint64(most) {
+		return fmt.Errorf("want %d to %d", least, most)
+	}
+	*to = T(n)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
 	services "portcullis/fabricsm/sa/service"
@@ -52,6 +53,7 @@ func TestSADefaultsAreTheAgents(t *testing.T) {
 	want.Paths = path.Config{PacketLifeTime: 18, MaxRate: 63}
 	want.Groups = group.Config{PacketLifeTime: 18, MaxRate: 63}
 	want.Services = services.Config{MaxLease: 7 * 24 * time.Hour}
+	want.Inform = inform.Config{MaxQueued: 65536, MaxOnWire: 512}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(group.Config{}, "Quota"), cmpopts.IgnoreFields(sa.Config{}, "Key")); d != "" {
 		t.Errorf("defaults (-agent +configured):\n%s", d)
 	}
@@ -89,6 +91,9 @@ func TestSASection(t *testing.T) {
     partition_mcgs: 5
     service_max_lease: 6h
     drop_event_subscriptions: true
+    max_sa_reports_queued: 20
+    max_sa_reports_on_wire: 21
+    drop_subscr_on_report_fail: true
     limits:
       requests: {all: 7000/s burst 2000, node: 8/s burst 9}
       others: {all: unlimited, node: 10/s burst 11}
@@ -109,6 +114,7 @@ func TestSASection(t *testing.T) {
 	want.Paths = path.Config{PacketLifeTime: 17, MaxRate: 18, FullWorld: true, Routes: []path.PrefixRoute{{Prefix: 0xfec0000000000001, Router: 0x20}}}
 	want.Groups = group.Config{PacketLifeTime: 17, MaxRate: 18, NoIPoIBValidation: true, NoJoinValidation: true, ShareSNM: true}
 	want.Services = services.Config{MaxLease: 6 * time.Hour, DropWithPort: true}
+	want.Inform = inform.Config{MaxQueued: 20, MaxOnWire: 21, DropOnFail: true, Linger: -1}
 	want.Limiter.Administration = limiter.LaneConfig{All: limiter.Allowance{Rate: 7000, Burst: 2000}, Node: limiter.Allowance{Rate: 8, Burst: 9}}
 	want.Limiter.Other = limiter.LaneConfig{Node: limiter.Allowance{Rate: 10, Burst: 11}}
 	want.Limiter.Work = limiter.WorkConfig{PerRequest: 12, Node: limiter.Allowance{Rate: 13, Burst: 14}}
@@ -132,6 +138,8 @@ sa_key 0x1234
 sa_enhanced_trust_model FALSE
 sa_key_update 90 # minutes
 max_rate_enum 0x12
+max_sa_reports_on_wire 9
+drop_subscr_on_report_fail (null)
 sa_pr_full_world_queries_allowed TRUE
 consolidate_ipv6_snm_req	TRUE
 prefix_routes_file /nowhere
@@ -140,7 +148,7 @@ routing_engine updn
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Trust.Model || got.Trust.KeyPeriod != 90*time.Minute || got.Paths.MaxRate != 18 || !got.Paths.FullWorld || !got.Groups.ShareSNM {
+	if got.Trust.Model || got.Trust.KeyPeriod != 90*time.Minute || got.Paths.MaxRate != 18 || !got.Paths.FullWorld || !got.Groups.ShareSNM || got.Inform.MaxOnWire != 9 {
 		t.Errorf("the file is not in force: %+v %+v %+v", got.Trust, got.Paths, got.Groups)
 	}
 	if got.Trust.MaxGroups != 7 || !got.Groups.NoJoinValidation || !got.Key.IsZero() || got.Paths.Routes != nil {

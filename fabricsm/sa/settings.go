@@ -45,9 +45,10 @@ func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
 	a.ruling++
 	a.groups.SetTrust(s.Trust)
 	a.services.SetTrust(s.Trust, namesOf(s.ServiceKeys))
+	a.subs.SetTrust(s.Trust)
 	if a.serving {
 		fixed := a.groups.SetFixed(s.Fixed)
-		a.grouped(&fixed)
+		a.grouped(now, &fixed)
 		a.turnKeys(now)
 	}
 	return nil

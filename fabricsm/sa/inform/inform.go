@@ -337,6 +337,9 @@ func New(cfg Config) *Registry {
 	}
 }
 
+// SetTrust changes Config.Trust.
+func (r *Registry) SetTrust(o trust.Options) { r.cfg.Trust = o }
+
 // Now is all subscriptions as they are.
 func (r *Registry) Now() Snapshot { return r.Snapshot }
 
