@@ -96,3 +96,27 @@ func BenchmarkPathRecord(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWholeWorld reads the table of all paths, row by row: one operation is a row.
+func BenchmarkWholeWorld(b *testing.B) {
+	_, v := tree(b, 1944)
+	e, err := path.New(path.Config{FullWorld: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	bk, a := book.New(nil, v), &book.Asker{Port: topo.None, Trusted: true}
+	var m mad.MAD
+	c, status := e.GetTable(bk, nil, a, &m)
+	if status != mad.StatusOK {
+		b.Fatal(status)
+	}
+	rec := make([]byte, path.RecordSize)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := c.Next(rec); !ok {
+			if c, status = e.GetTable(bk, nil, a, &m); status != mad.StatusOK {
+				b.Fatal(status)
+			}
+		}
+	}
+}

@@ -178,18 +178,30 @@ func BenchmarkForeign(b *testing.B) {
 	}
 }
 
-// TestBooksWithoutAnything: an empty book answers too.
+// TestBooksWithoutAnything: an empty book answers too, and one without routes.
 func TestBooksWithoutAnything(t *testing.T) {
 	e, err := path.New(path.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := book.Empty(book.Rules{})
+	l := newLab(t)
+	unrouted := l.s.View(l.k.Fabric(), nil)
+	for _, b := range []*book.Book{book.Empty(book.Rules{}), book.New(nil, unrouted)} {
+		nothing(t, e, b)
+	}
+}
+
+func nothing(t *testing.T, e *path.Engine, b *book.Book) {
+	t.Helper()
 	r := mad.PathRecord{SGID: ib.MakeGID(ib.DefaultPrefix, 1), DGID: ib.MakeGID(ib.DefaultPrefix, 2)}
 	for _, trusted := range []bool{false, true} {
 		a := &book.Asker{Port: topo.None, Trusted: trusted}
 		if status, _ := e.Get(b, nil, a, request(&r, byGID)); status == mad.StatusOK {
 			t.Error("a path in an empty book")
+		}
+		r.SLID, r.DLID = 1, 3
+		if status, _ := e.Get(b, nil, a, request(&r, mad.PathComponentSLID|mad.PathComponentDLID)); status == mad.StatusOK {
+			t.Error("a path without routes")
 		}
 		c, _ := e.GetTable(b, nil, a, request(&r, mad.PathComponentSGID))
 		if len(list(t, &c)) != 0 {

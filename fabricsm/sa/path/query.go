@@ -288,14 +288,16 @@ func (q *query) drops(x, y *book.EndPort, sl ib.SL) bool {
 	if !q.e.cfg.QoS.Enabled || x == y {
 		return false
 	}
-	kind := qos.CA
-	switch x.Type {
-	case ib.NodeRouter:
+	var kind qos.Kind
+	switch {
+	case x.Type == ib.NodeRouter:
 		kind = qos.Router
-	case ib.NodeSwitch:
-		if kind = qos.SwitchPort0; !q.b.View.Fabric.Node(x.Node).EnhancedPort0 {
-			kind = qos.SwitchExternal // it has no lanes of its own
-		}
+	case x.Type != ib.NodeSwitch:
+		kind = qos.CA
+	case q.b.View.Fabric.Node(x.Node).EnhancedPort0:
+		kind = qos.SwitchPort0
+	default:
+		kind = qos.SwitchExternal // port 0 has no lanes of its own
 	}
 	return q.e.drops[kind][sl] || x.Home != topo.None && q.e.drops[qos.SwitchExternal][sl]
 }
