@@ -24,7 +24,8 @@ type multi struct {
 //
 // The status is as for Get, and StatusInsufficientComponents without the counts of GIDs,
 // StatusInvalidRequest if they are 0 or data ends before the GIDs do. A GID that nobody
-// has, or that the asker may not know of, has no paths.
+// has, or that the asker may not know of, has no paths; to who is trusted a GID that
+// nobody has is StatusInvalidGID.
 func (e *Engine) GetMulti(b *book.Book, a *book.Asker, mask mad.ComponentMask, data []byte) (c Cursor, status mad.Status) {
 	var r mad.MultiPathRecord
 	const counts = mad.MultiPathComponentSGIDCount | mad.MultiPathComponentDGIDCount
@@ -51,6 +52,8 @@ func (e *Engine) GetMulti(b *book.Book, a *book.Asker, mask mad.ComponentMask, d
 		dest := i >= int(r.SGIDCount)
 		s, status := q.named(&gid, dest)
 		switch {
+		case status == mad.StatusNoRecords && q.trusted:
+			return Cursor{}, mad.StatusInvalidGID
 		case status == mad.StatusNoRecords:
 		case status != mad.StatusOK:
 			return Cursor{}, status
