@@ -20,7 +20,9 @@
 // A group gets the lowest free multicast LID below the size of the smallest multicast
 // table, or the one it asks for if that is free. Groups of one P_Key, service level,
 // MTU and rate may share one: IPv6 solicited-node groups do if configured, any other
-// when no more than the reserve is free. Groups of different partitions never share,
-// so packets never go to a port of another tenant. The reserve is for the groups that
-// the configuration names.
+// when no more than the reserve is free, or when their partition uses as many as are
+// left for all others. So the first partition gets at most half of what there is, the
+// next half of the rest, and there is always some for one that comes. Groups of
+// different partitions never share, so packets never go to a port of another tenant.
+// The reserve is for the groups that the configuration names.
 package group

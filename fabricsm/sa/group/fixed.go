@@ -76,7 +76,7 @@ func (r *Registry) fix(f *Fixed) {
 	}
 	if g == nil {
 		g = &Group{MGID: f.MGID, Params: params, Fixed: true, members: registry.NewMap[ib.GUID, Member](compareGUIDs)}
-		if g.MLID = r.choose(g, 0); g.MLID == 0 {
+		if g.MLID = r.choose(g, 0, false); g.MLID == 0 {
 			r.tell(Event{Kind: Problem, Reason: NoMLID, MGID: f.MGID, PKey: f.PKey})
 			return
 		}
@@ -120,7 +120,7 @@ func (r *Registry) relocate(g, n *Group) (moved bool) {
 	for _, m := range g.members.All {
 		r.rejoin(g.MLID, m.Port)
 	}
-	if n.MLID = r.choose(n, 0); n.MLID == 0 {
+	if n.MLID = r.choose(n, 0, false); n.MLID == 0 {
 		n.MLID, n.Params = g.MLID, g.Params // no room: it stays as it was
 		r.mlids.take(n)
 		r.tell(Event{Kind: Problem, Reason: NoMLID, MGID: n.MGID, PKey: n.PKey})

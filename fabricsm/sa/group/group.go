@@ -37,7 +37,7 @@ type Config struct {
 	Limits *trust.Limits
 	Trust  trust.Options
 	// Quota is the number of groups that untrusted requests may make in a partition, by
-	// its full P_Key; 0: any number. nil: no quotas.
+	// its full P_Key; 0, and nil: an eighth of MaxGroups.
 	Quota func(ib.PKey) int
 	// Reserve is how many multicast LIDs are kept for groups of the configuration;
 	// default 64, at most an eighth of those there are.

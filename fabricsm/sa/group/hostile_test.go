@@ -93,9 +93,9 @@ func TestT78AnothersGroup(t *testing.T) {
 	}
 }
 
-// T79: groups are made until multicast LIDs run out. A partition has its quota; then
-// groups share what their partition has; the reserve is for new partitions; and no
-// two partitions ever share.
+// T79: groups are made until multicast LIDs run out. A partition gets no more than are
+// left for others, then its groups share what it has; the reserve is for groups of the
+// configuration; and no two partitions ever share.
 func TestT79NoMoreMulticastLIDs(t *testing.T) {
 	r := newRig(t, group.Config{Reserve: 8})
 	f := r.f.Clone()
@@ -114,27 +114,43 @@ func TestT79NoMoreMulticastLIDs(t *testing.T) {
 		}
 		owner[rec.MLID] = rec.PKey
 	}
-	if len(owner) != 56 {
-		t.Errorf("200 groups have %d multicast LIDs, want all but the reserve of 8", len(owner))
-	}
-	other := r.making(bob, mgid(1)).with(rec(func(m *mad.MCMemberRecord) { m.PKey = tenantB }))
-	if a := r.set(other); a.Status != mad.StatusNoResources || why(a) != group.NoMLID {
-		t.Errorf("another tenant, who has none to share: %v", a.Status)
-	}
-	r.take(r.SetFixed([]group.Fixed{group.IPoIB(tenantB, 0)}))
-	g := r.Now().Group(group.Broadcast(tenantB, 2))
-	if g == nil || owner[g.MLID] != 0 {
-		t.Fatalf("the broadcast group of another partition is %+v", g)
+	if len(owner) != 28 {
+		t.Errorf("200 groups have %d multicast LIDs, want half of all but the reserve of 8", len(owner))
 	}
 	// A slow group shares nothing with a fast one: its members would hold it up.
-	a := r.set(r.making(slow, mgid(2)))
-	if a.Status != mad.StatusNoResources {
+	if a := r.set(r.making(slow, mgid(2))); a.Status != mad.StatusNoResources || why(a) != group.NoMLID {
 		t.Errorf("a slower group: %v, LID 0x%04x", a.Status, uint16(a.Record.MLID))
+	}
+	other := func(i int) request {
+		return r.making(bob, count(1000+i)).with(rec(func(m *mad.MCMemberRecord) { m.PKey = tenantB }))
+	}
+	theirs := make(map[ib.LID]bool)
+	for i := range 100 {
+		rec := r.must(r.set(other(i)))
+		if owner[rec.MLID] != 0 {
+			t.Fatalf("two partitions share 0x%04x", uint16(rec.MLID))
+		}
+		theirs[rec.MLID] = true
+	}
+	if len(theirs) != 14 {
+		t.Errorf("the next partition has %d, want half of the rest", len(theirs))
+	}
+	trusted := r.making(alice, count(5000))
+	trusted.asker.Trusted = true
+	if got := r.must(r.set(trusted)); owner[got.MLID] != 0 {
+		t.Error("who is trusted gets none of its own")
+	}
+	full := f.Clone()
+	full.Top = ib.MinMulticastLID + 44
+	r.move(full)
+	r.take(r.SetFixed([]group.Fixed{group.IPoIB(0x8003, 0)}))
+	if g := r.Now().Group(group.Broadcast(0x8003, 2)); g == nil || owner[g.MLID] != 0 || theirs[g.MLID] {
+		t.Fatalf("the broadcast group of a new partition is %+v", g)
 	}
 	for i := range 200 {
 		r.must(r.del(r.joining(alice, count(i))))
 	}
-	r.must(r.set(other))
+	r.must(r.set(r.making(slow, mgid(2))))
 	r.told.same(t, r.Input())
 }
 

@@ -170,17 +170,25 @@ func (r *Registry) mayMake(g *Group, q *request) Reason {
 	if r.groups.Len() >= r.cfg.MaxGroups {
 		return TooManyGroups
 	}
-	if r.cfg.Quota != nil && !q.asker.Trusted {
-		if most := r.cfg.Quota(g.PKey.Full()); most > 0 && r.made[g.PKey.Base()] >= most {
-			return PartitionQuota
-		}
+	if !q.asker.Trusted && r.made[g.PKey.Base()] >= r.quota(g.PKey) {
+		return PartitionQuota
 	}
 	asked := ib.LID(0)
 	if q.mask.Has(mad.MCMemberComponentMLID) {
 		asked = q.rec.MLID
 	}
-	if g.MLID = r.choose(g, asked); g.MLID == 0 {
+	if g.MLID = r.choose(g, asked, !q.asker.Trusted); g.MLID == 0 {
 		return NoMLID
 	}
 	return NoReason
+}
+
+// quota is how many groups a partition may have.
+func (r *Registry) quota(k ib.PKey) int {
+	if r.cfg.Quota != nil {
+		if most := r.cfg.Quota(k.Full()); most > 0 {
+			return most
+		}
+	}
+	return max(1, r.cfg.MaxGroups/8)
 }

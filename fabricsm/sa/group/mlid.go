@@ -29,6 +29,7 @@ type mlids struct {
 	used  map[ib.LID]*mlid
 	alike map[alike][]ib.LID // by what may share them, ascending
 	snm   map[snm]ib.LID
+	of    map[ib.PKey]int // how many a partition uses, by base
 }
 
 // mlid is one that is used.
@@ -39,7 +40,7 @@ type mlid struct {
 }
 
 func newMLIDs() mlids {
-	return mlids{used: make(map[ib.LID]*mlid), alike: make(map[alike][]ib.LID), snm: make(map[snm]ib.LID)}
+	return mlids{used: make(map[ib.LID]*mlid), alike: make(map[alike][]ib.LID), snm: make(map[snm]ib.LID), of: make(map[ib.PKey]int)}
 }
 
 // lowest gives the lowest free one below a ceiling, 0 if there is none.
@@ -80,6 +81,7 @@ func (m *mlids) take(g *Group) bool {
 	if first {
 		u = &mlid{alike: likeness(&g.Params)}
 		m.used[g.MLID] = u
+		m.of[u.alike.pkey]++
 		i := g.MLID - ib.MinMulticastLID
 		m.bits[i/64] |= 1 << (i % 64)
 		at, _ := slices.BinarySearch(m.alike[u.alike], g.MLID)
@@ -99,6 +101,9 @@ func (m *mlids) release(g *Group) bool {
 		return false
 	}
 	delete(m.used, g.MLID)
+	if m.of[u.alike.pkey]--; m.of[u.alike.pkey] == 0 {
+		delete(m.of, u.alike.pkey)
+	}
 	i := g.MLID - ib.MinMulticastLID
 	m.bits[i/64] &^= 1 << (i % 64)
 	m.alike[u.alike] = slices.DeleteFunc(m.alike[u.alike], func(l ib.LID) bool { return l == g.MLID })
@@ -112,8 +117,8 @@ func (m *mlids) release(g *Group) bool {
 }
 
 // choose gives the multicast LID of a new group, 0 if there is none for it. asked is
-// the one it asks for, or 0.
-func (r *Registry) choose(g *Group, asked ib.LID) ib.LID {
+// the one it asks for, or 0. fair: its partition gets no more than are left for others.
+func (r *Registry) choose(g *Group, asked ib.LID, fair bool) ib.LID {
 	m, top := &r.mlids, r.fabric.Ceiling()
 	if s, ok := solicited(g); ok && r.cfg.ShareSNM {
 		if lid := m.snm[s]; lid != 0 {
@@ -125,7 +130,7 @@ func (r *Registry) choose(g *Group, asked ib.LID) ib.LID {
 	if !g.Fixed {
 		free -= min(r.cfg.Reserve, room/8)
 	}
-	if free <= 0 {
+	if free <= 0 || fair && m.of[g.PKey.Base()] >= free {
 		return m.least(likeness(&g.Params))
 	}
 	if asked.IsMulticast() && asked < top && m.used[asked] == nil {

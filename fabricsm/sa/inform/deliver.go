@@ -1,6 +1,7 @@
 package inform
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -87,11 +88,14 @@ func (s *sub) wants(n *registry.Notice) bool {
 
 // queue has a notice wait for its turn.
 func (r *Registry) queue(s *sub, n *registry.Notice) {
-	if len(s.queue) >= r.cfg.PerQueue || r.stats.Queued >= r.cfg.MaxQueued {
+	const some = 4 // that any port may have waiting
+	free := r.cfg.MaxQueued - r.stats.Queued
+	if len(s.queue) >= r.cfg.PerQueue || free <= 0 || s.party.wait >= max(some, free/16) {
 		r.stats.Dropped++
 		return
 	}
 	s.queue = append(s.queue, n)
+	s.party.wait++
 	r.stats.Queued++
 	r.line(s)
 }
@@ -109,36 +113,44 @@ func (r *Registry) line(s *sub) {
 
 // turn has a port wait for the wire, if it may be sent more.
 func (r *Registry) turn(p *party) {
-	if !p.turn && len(p.ready) > 0 && p.out < r.cfg.PerPort {
-		p.turn = true
-		r.turns = append(r.turns, p)
+	if p.turn || len(p.ready) == 0 || p.out >= r.cfg.PerPort {
+		return
 	}
+	p.turn = true
+	of := &r.turns[0]
+	if p.mute {
+		of = &r.turns[1]
+	}
+	*of = append(*of, p)
 }
 
-// pump sends what there is room for.
+// pump sends what there is room for: first to those who answer.
 func (r *Registry) pump(now time.Time) {
-	for len(r.turns) > 0 && len(r.out) < r.cfg.MaxOnWire {
-		p := r.turns[0]
-		r.turns = r.turns[1:]
-		if p.turn = false; len(p.ready) == 0 {
-			continue
+	for i := range r.turns {
+		of := &r.turns[i]
+		for len(*of) > 0 && len(r.out) < r.cfg.MaxOnWire && (i == 0 || r.mute < max(1, r.cfg.MaxOnWire/4)) {
+			p := (*of)[0]
+			*of = (*of)[1:]
+			if p.turn = false; len(p.ready) == 0 {
+				continue
+			}
+			s := p.ready[0]
+			p.ready = p.ready[1:]
+			s.ready = false
+			if s.mute = i == 1; s.mute {
+				r.mute++
+			}
+			r.begin(now, s)
+			r.turn(p)
 		}
-		s := p.ready[0]
-		p.ready = p.ready[1:]
-		s.ready = false
-		r.begin(now, s)
-		r.turn(p)
-	}
-	if len(r.turns) == 0 {
-		r.turns = nil // its memory was walked through
+		if len(*of) == 0 {
+			*of = nil // its memory was walked through
+		}
 	}
 }
 
 // begin sends the first report of a queue.
 func (r *Registry) begin(now time.Time, s *sub) {
-	if len(s.queue) == 0 {
-		return
-	}
 	for {
 		if r.tid++; r.tid != 0 && r.out[r.tid] == nil {
 			break
@@ -157,7 +169,7 @@ func (r *Registry) begin(now time.Time, s *sub) {
 // send puts a report on the wire, once more or for the first time.
 func (r *Registry) send(now time.Time, s *sub) {
 	s.tries--
-	wait := max(r.cfg.Timeout, min(s.Info.RespTimeValue.Duration(), 10*r.cfg.Timeout))
+	wait := max(r.cfg.Timeout, min(s.Info.RespTimeValue.Duration(), 2*r.cfg.Timeout))
 	s.due = now.Add(wait).UnixNano()
 	r.due = r.due.With(deadline{s.due, s.tid}, s)
 	e := r.fabric.ByGUID(s.As)
@@ -186,6 +198,10 @@ func (r *Registry) stop(s *sub) {
 	delete(r.out, s.tid)
 	r.due = r.due.Without(deadline{s.due, s.tid})
 	s.tid = 0
+	if s.mute {
+		s.mute = false
+		r.mute--
+	}
 	s.party.out--
 	r.turn(s.party)
 }
@@ -217,7 +233,7 @@ func (r *Registry) Take(now time.Time, from ib.LID, m *mad.MAD) (e Effects) {
 		return e
 	}
 	r.stats.Answered++
-	s.failing = false
+	s.failing, s.party.mute = false, false
 	r.done(s)
 	r.pump(now)
 	return e
@@ -228,6 +244,7 @@ func (r *Registry) done(s *sub) {
 	r.stop(s)
 	s.queue[0] = nil
 	s.queue = s.queue[1:]
+	s.party.wait--
 	r.stats.Queued--
 	r.line(s)
 }
@@ -274,6 +291,7 @@ func (r *Registry) Expire(now time.Time) (e Effects) {
 // fail takes that a report was not answered. What waits behind it is not worth the wait.
 func (r *Registry) fail(s *sub) {
 	r.stats.Failed++
+	s.party.mute = true
 	if r.cfg.DropOnFail {
 		r.remove(s, Event{Kind: Dropped, Reason: NoAnswer})
 		return
@@ -287,8 +305,18 @@ func (r *Registry) fail(s *sub) {
 
 // quiet drops what a subscription waits for.
 func (r *Registry) quiet(s *sub) {
+	s.unready()
 	r.stop(s)
 	r.stats.Dropped += uint64(len(s.queue))
 	r.stats.Queued -= len(s.queue)
+	s.party.wait -= len(s.queue)
 	s.queue = nil
+}
+
+// unready takes a subscription out of those that have a report to send.
+func (s *sub) unready() {
+	if s.ready {
+		s.ready = false
+		s.party.ready = slices.DeleteFunc(s.party.ready, func(o *sub) bool { return o == s })
+	}
 }

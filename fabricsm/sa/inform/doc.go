@@ -9,7 +9,7 @@
 // subscription asks for.
 //
 // Each subscription has a queue and one report under way, each port a few, and all
-// together as many as configured; ports take turns. So who does not answer keeps nobody
-// else waiting. What has no room is dropped and counted: reports tell that something
-// changed, and who must be sure asks.
+// together as many as configured; ports take turns, and those that do not answer have
+// their own. So who does not answer keeps nobody else waiting. What has no room is
+// dropped and counted: reports tell that something changed, and who must be sure asks.
 package inform

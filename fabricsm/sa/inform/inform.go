@@ -17,14 +17,18 @@ import (
 type Config struct {
 	Prefix ib.Prefix // subnet prefix; default ib.DefaultPrefix
 
-	MaxOnWire  int // reports under way: option max_sa_reports_on_wire; default 512
-	MaxQueued  int // reports that wait: option max_sa_reports_queued; default 65536
+	// MaxOnWire is how many reports are under way: option max_sa_reports_on_wire;
+	// default 512. Ports that did not answer the last get a quarter of these.
+	MaxOnWire int
+	// MaxQueued is how many reports wait: option max_sa_reports_queued; default 65536.
+	// Those for one port are at most a sixteenth of what is free.
+	MaxQueued  int
 	PerPort    int // reports under way to one port; default 4
 	PerQueue   int // reports that wait for one subscription; default 256
-	MaxRecords int // subscriptions of all together; default 65536
+	MaxRecords int // subscriptions of all together; default 524288
 
 	// Timeout is how long an answer to a report is waited for, or as long as the
-	// subscriber asks for, up to ten times this; default 1 s. Tries is how often a
+	// subscriber asks for, up to twice this; default 1 s. Tries is how often a
 	// report is sent; default 4.
 	Timeout time.Duration
 	Tries   int
@@ -47,7 +51,7 @@ func (c Config) withDefaults() Config {
 	c.MaxQueued = cmp.Or(c.MaxQueued, 1<<16)
 	c.PerPort = cmp.Or(c.PerPort, 4)
 	c.PerQueue = cmp.Or(c.PerQueue, 256)
-	c.MaxRecords = cmp.Or(c.MaxRecords, 1<<16)
+	c.MaxRecords = cmp.Or(c.MaxRecords, 1<<19)
 	c.Timeout = cmp.Or(c.Timeout, time.Second)
 	c.Tries = cmp.Or(c.Tries, 4)
 	c.Linger = cmp.Or(c.Linger, 5*time.Minute)
@@ -266,7 +270,8 @@ type Registry struct {
 	doubt  map[ib.GUID]bool      // ports that may have lost P_Keys
 	unsure bool                  // it is not known which ports are there
 
-	turns []*party // ports that may be sent a report, in turn
+	turns [2][]*party // ports that may be sent a report, in turn: those that answer, and others
+	mute  int         // reports under way to the others
 	out   map[uint32]*sub
 	due   registry.Map[deadline, *sub]
 	tid   uint32
@@ -308,6 +313,7 @@ type sub struct {
 	failing bool // its last report was not answered: the next is tried once
 
 	tid   uint32 // of the report under way, 0: none
+	mute  bool   // it counts as one to a port that does not answer
 	due   int64
 	tries int
 }
@@ -318,7 +324,9 @@ type party struct {
 	subs  map[*sub]bool
 	ready []*sub // that have a report to send, in turn
 	out   int    // reports under way
+	wait  int    // reports in queues
 	turn  bool   // stands among those whose turn comes
+	mute  bool   // it did not answer the last report
 	until int64  // it is gone, and given up then; 0: it is there
 }
 

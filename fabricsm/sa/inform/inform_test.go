@@ -495,7 +495,7 @@ func TestBounds(t *testing.T) {
 	for i := range ib.GUID(10) {
 		r.tell(about(64, i+1, 0xFFFF))
 	}
-	if s := r.Stats(); s.OnWire != 3 || s.Queued != 16 || s.Dropped != 64 {
+	if s := r.Stats(); s.OnWire != 3 || s.Queued != 8 || s.Dropped != 72 {
 		t.Errorf("stats %+v", s)
 	}
 	if got := r.who(); !slices.Equal(got, []string{"64 to 101", "64 to 201", "64 to 101"}) && !slices.Equal(got, []string{"64 to 201", "64 to 101", "64 to 201"}) {
@@ -506,6 +506,54 @@ func TestBounds(t *testing.T) {
 	}
 	if s := r.Stats(); s.OnWire+s.Queued != 0 {
 		t.Errorf("left %+v", s)
+	}
+}
+
+// TestWhoIsMuteKeepsNobodyWaiting: hosts that never answer fill neither the wire nor the
+// queues of others.
+func TestWhoIsMuteKeepsNobodyWaiting(t *testing.T) {
+	r := newRig(t, inform.Config{MaxOnWire: 16, MaxQueued: 1000, Tries: 2})
+	f := r.f.Clone()
+	for i := range ib.GUID(100) {
+		f.Add(0x3000+i, tenantA)
+	}
+	r.move(f)
+	for i := range ib.GUID(100) {
+		for qp := uint32(1); qp <= 8; qp++ {
+			a := r.f.Asker(0x3000 + i)
+			a.QP = qp
+			r.sub(a, all(64))
+		}
+	}
+	for i := range 40 {
+		r.tell(about(64, ib.GUID(i+1), tenantA))
+	}
+	for range 200 { // all are known to be mute now
+		r.wait(time.Second)
+		r.wire = nil
+	}
+	r.sub(r.f.Asker(alan), all(64))
+	for i := range 20 {
+		r.tell(about(64, ib.GUID(i+1), tenantA))
+	}
+	if s := r.Stats(); s.Queued >= 1000 {
+		t.Errorf("queues are full: %+v", s)
+	}
+	answered := 0
+	for range 3 {
+		packets := r.wire
+		r.wire = nil
+		for i := range packets {
+			if packets[i].To.LID == 0x102 {
+				m := packets[i].MAD
+				m.SetMethod(mad.MethodReportResp)
+				r.take(r.Take(r.now, 0x102, &m))
+				answered++
+			}
+		}
+	}
+	if answered != 3 {
+		t.Errorf("%d reports to who answers came at once, want one after the other", answered)
 	}
 }
 

@@ -152,16 +152,8 @@ func topicOf(n *Subscription) topic { return topic{n.Info.IsGeneric, n.Info.Trap
 
 // remove takes a subscription out with all its reports, and tells why.
 func (r *Registry) remove(s *sub, e Event) {
-	r.stats.Queued -= len(s.queue)
-	s.queue = nil
-	r.stop(s)
 	p := s.party
-	for i, o := range p.ready {
-		if o == s {
-			p.ready = append(p.ready[:i], p.ready[i+1:]...)
-			break
-		}
-	}
+	r.quiet(s)
 	delete(p.subs, s)
 	if len(p.subs) == 0 {
 		r.here(p)

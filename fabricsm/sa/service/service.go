@@ -29,7 +29,7 @@ type Config struct {
 	// MaxLease is the longest lease that untrusted requests get, in whole seconds;
 	// default a week.
 	MaxLease time.Duration
-	// MaxRecords bounds the records of all together; default 65536.
+	// MaxRecords bounds the records of all together; default 262144.
 	MaxRecords int
 	// DropWithPort has records go when their port does, not when their lease ends:
 	// option drop_event_subscriptions.
@@ -49,7 +49,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Prefix = cmp.Or(c.Prefix, ib.DefaultPrefix)
 	c.MaxLease = cmp.Or(c.MaxLease, 7*24*time.Hour)
-	c.MaxRecords = cmp.Or(c.MaxRecords, 1<<16)
+	c.MaxRecords = cmp.Or(c.MaxRecords, 1<<18)
 	if c.Limits == nil {
 		c.Limits = trust.NewLimits()
 	}
