@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// asks dials as a host of a fabric that is up, and asks as trusted.
+func asks(t *testing.T, lab *ibsimlab.Lab, host string) (*salab.Client, func(mad.Method, mad.AttrID, mad.ComponentMask, func([]byte)) *salab.Answer) {
+	t.Helper()
+	c, err := salab.Dial(t.Context(), lab.Socket(), host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, func(method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte)) *salab.Answer {
+		t.Helper()
+		q := salab.Question{Method: method, Attr: attr, Mask: mask, Record: make([]byte, mad.SADataSize), Key: ib.NewSAKey(0x8f3ac91d27b6e504)}
+		if fill != nil {
+			fill(q.Record)
+		}
+		a, err := c.Ask(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &a
+	}
+}
+
+// TestRegistrationsSurviveAKill has hosts join a group, offer a service and subscribe,
+// and kills the Subnet Manager. The next one knows all of it, although nobody says it
+// again.
+func TestRegistrationsSurviveAKill(t *testing.T) {
+	lab := ibsimtest.Start(t, twoLevels(t))
+	dir := t.TempDir()
+	key, partitions := filepath.Join(dir, "sa.key"), filepath.Join(dir, "partitions.conf")
+	for file, text := range map[string]string{key: "0x8f3ac91d27b6e504\n", partitions: "tenant=0x0001: ALL_CAS=full;\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func() *process {
+		d := launch(t, exec.Command("portcullisd", "sm", "--port", "ibsim:"+lab.Socket()+"/sm", "--enforcement", "accepted",
+			"--state-dir", filepath.Join(dir, "state"), "--sa-key-file", key, "--partitions", partitions))
+		eventually(t, "a settled fabric", func() (bool, string) {
+			return strings.Contains(d.lines.String(), "settled with"), d.lines.String()
+		})
+		return d
+	}
+	d := run()
+	c, ask := asks(t, lab, "h1")
+	var node mad.NodeRecord
+	eventually(t, "a record of the host's node", func() (bool, string) {
+		for _, r := range ask(mad.MethodGetTable, mad.AttrNodeRecord, 0, nil).Records() {
+			if mad.Decode(r, &node) == nil && node.LID == c.LID {
+				return true, ""
+			}
+		}
+		return false, d.lines.String()
+	})
+	gid := ib.MakeGID(ib.DefaultPrefix, node.PortGUID)
+	member := mad.MCMemberRecord{MGID: ib.GID{0xFF, 0x12, 0xA0, 0x1C, 1}, PortGID: gid, JoinState: ib.FullMember, PKey: 0x8001, QKey: 7}
+	service := mad.ServiceRecord{ServiceID: 0x1234, ServiceGID: gid, ServicePKey: 0x8001, ServiceLease: 0xFFFFFFFF}
+	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: 65, ProducerType: mad.AllProducers}
+	for _, a := range []*salab.Answer{
+		ask(mad.MethodSet, mad.AttrMCMemberRecord, mad.MCMemberCreate, func(b []byte) { _ = mad.Encode(b, &member) }),
+		ask(mad.MethodSet, mad.AttrServiceRecord, 0x17, func(b []byte) { _ = mad.Encode(b, &service) }),
+		ask(mad.MethodSet, mad.AttrInformInfo, 0, func(b []byte) { _ = mad.Encode(b, &info) }),
+	} {
+		if a.Status != mad.StatusOK || a.Silent() {
+			t.Fatalf("%v of 0x%04x: %v, %+v\n%s", a.Method, uint16(a.Attr), a.Status, a, d.lines.String())
+		}
+	}
+	tables := []mad.AttrID{mad.AttrMCMemberRecord, mad.AttrServiceRecord, mad.AttrInformInfoRecord}
+	before := map[mad.AttrID][]byte{}
+	for _, attr := range tables {
+		if before[attr] = ask(mad.MethodGetTable, attr, 0, nil).Data; len(before[attr]) == 0 {
+			t.Errorf("no record of attribute 0x%04x", uint16(attr))
+		}
+	}
+	d.kill()
+	d = run()
+	for _, attr := range tables {
+		eventually(t, "what was registered", func() (bool, string) {
+			return bytes.Equal(ask(mad.MethodGetTable, attr, 0, nil).Data, before[attr]), d.lines.String()
+		})
+	}
+}
