@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"portcullis/fabricsm/mad"
@@ -26,6 +27,9 @@ type administration struct {
 	lane  transport.SALane
 	store Store
 	log   *slog.Logger
+
+	front *sa.Front                // of the loop
+	sight atomic.Pointer[sa.Sight] // the newest
 
 	mu    sync.Mutex
 	agent *sa.Agent
@@ -90,7 +94,7 @@ func (l *loop) administer(facts []sm.Fact) error {
 		return l.lost("open the lane of subnet administration on", err)
 	}
 	a := &administration{
-		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA,
+		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA, front: l.o.SA.Front(),
 		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, timer: time.NewTimer(time.Hour), kept: make(chan kept, keepAhead),
 		told: make(chan told, 1), ended: l.done, failed: l.failure,
 	}
@@ -223,6 +227,9 @@ func (a *administration) look() {
 		case <-a.timer.C:
 		case <-a.ended:
 			return
+		}
+		if ready != nil {
+			a.sight.Store(ready)
 		}
 		if err := a.turn(ready, trap); err != nil {
 			a.fail(err)

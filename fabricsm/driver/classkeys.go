@@ -57,6 +57,9 @@ func (l *loop) takeKeys(p *transport.Packet) {
 		}
 		return
 	}
+	if !l.admits(p) {
+		return
+	}
 	l.trap = sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
 	l.step(&l.trap) // to be listed
 	k.got = keymgr.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}

@@ -9,6 +9,7 @@ import (
 
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
@@ -34,6 +35,8 @@ type loop struct {
 
 	sa     *administration // nil: none
 	fromSA chan told       // nil without it
+
+	sighted *sa.Sight // the last that what stands in front of the core was shown
 
 	reply sm.Reply
 	trap  sm.Received
@@ -264,7 +267,7 @@ func (l *loop) next() time.Time {
 	if !l.leaveBy.IsZero() && l.leaveBy.Before(at) {
 		at = l.leaveBy
 	}
-	return l.counters.next(l.keys.next(at))
+	return l.nextDropped(l.counters.next(l.keys.next(at)))
 }
 
 // take steps in what was received.
@@ -297,6 +300,9 @@ func (l *loop) take(buf []transport.Packet) {
 		}
 		if p.Undelivered {
 			continue // a TrapRepress or an answer that nobody took
+		}
+		if !l.admits(p) {
+			continue
 		}
 		l.trap = sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
 		if l.sa != nil {
@@ -332,6 +338,7 @@ func (l *loop) expire() {
 	}
 	l.expireKeys()
 	l.expireCounters()
+	l.tellDropped()
 }
 
 // step advances the core and gathers what it wants done.

@@ -60,6 +60,7 @@ type Agent struct {
 	keys    *trust.Keys
 	limits  *trust.Limits
 	limiter *limiter.Limiter
+	front   *Front
 	work    *limiter.Work
 
 	book     *book.Book
@@ -109,6 +110,9 @@ func New(cfg Config) (*Agent, error) {
 	if a.limiter, err = limiter.New(cfg.Limiter); err != nil {
 		return nil, err
 	}
+	if a.front, err = newFront(cfg.Limiter); err != nil {
+		return nil, err
+	}
 	if a.work, err = limiter.NewWork(cfg.Limiter.Work); err != nil {
 		return nil, err
 	}
@@ -140,6 +144,9 @@ func (a *Agent) Stats() Stats {
 	s.RMPP = a.sessions.Stats()
 	return s
 }
+
+// Front is what limits all that comes in beside, by the same configuration.
+func (a *Agent) Front() *Front { return a.front }
 
 // Next is when Expire has something to do; zero: never.
 func (a *Agent) Next() time.Time {

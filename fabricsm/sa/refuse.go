@@ -68,14 +68,17 @@ func (a *Agent) tell(now time.Time) {
 	if a.wrongs.Tell(func(v *trust.Violation) { a.out.Events = append(a.out.Events, &Violation{Violation: *v}) }) {
 		a.tellLater(now)
 	}
-	a.limiter.Told(func(d limiter.Drops) {
-		port := a.book.ByLID(d.LID)
-		who := book.Asker{LID: d.LID}
-		if port != nil {
-			who.Port, who.As = port.Port, port.GUID
-		}
-		a.refuse(now, &trust.Dropped{Verdict: trust.Flood, Who: who, Port: port, Count: d.Count})
-	})
+	a.limiter.Told(func(d limiter.Drops) { a.refuse(now, flood(&d, a.book)) })
+}
+
+// flood describes what the limiter dropped of a node.
+func flood(d *limiter.Drops, b *book.Book) *trust.Dropped {
+	port := b.ByLID(d.LID)
+	who := book.Asker{LID: d.LID}
+	if port != nil {
+		who.Port, who.As = port.Port, port.GUID
+	}
+	return &trust.Dropped{Verdict: trust.Flood, Who: who, Port: port, Count: d.Count}
 }
 
 // Violations gives what was dropped, by who did it.

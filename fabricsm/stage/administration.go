@@ -49,6 +49,7 @@ func (s *Stage) look(v *sm.View) {
 		return
 	}
 	s.sa.sight = s.sa.agent.Sight(s.sa.sight, v)
+	s.sa.agent.Front().Look(s.sa.sight)
 	s.sa.agent.Look(s.now, s.sa.sight, &s.sa.out)
 	s.administer()
 }

@@ -113,6 +113,9 @@ func (s *Stage) deliverToKeys(p *transport.Packet) {
 		}
 		return
 	}
+	if !s.admits(p) {
+		return
+	}
 	core := s.core
 	in := sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
 	s.Step(&in) // to be listed

@@ -219,7 +219,7 @@ func (s *Stage) Settle(d time.Duration) error {
 
 // Settled reports that the manager has nothing left to do.
 func (s *Stage) Settled() bool {
-	return s.view != nil && s.view.Settled && s.keys.rests() && len(s.inbox) == 0 && len(s.out) == 0
+	return s.view != nil && s.view.Settled && s.keys.rests() && len(s.inbox)+len(s.queues[0].waiting)+len(s.queues[1].waiting)+len(s.out) == 0
 }
 
 // next lets the next thing happen, if it happens before until.
@@ -255,6 +255,12 @@ func (s *Stage) next(until time.Time) bool {
 	}
 	if s.sa.agent != nil {
 		soonest(s.sa.agent.Next(), s.expireAdministration)
+		soonest(s.sa.agent.Front().Next(), s.tellFront)
+	}
+	for i := range s.queues {
+		if q := &s.queues[i]; len(q.waiting) > 0 {
+			soonest(q.until, func() { s.workOn(q) })
+		}
 	}
 	if d, ok := s.Fabric.NextEvent(); ok {
 		soonest(Epoch.Add(d), func() {})
@@ -279,32 +285,36 @@ func (s *Stage) deliver() {
 	}
 	p := s.inbox[0].p
 	s.inbox = s.inbox[1:]
-	if s.isForKeys(&p) {
-		s.deliverToKeys(&p)
+	s.take(&p)
+}
+
+// open has whom a packet is for look at it.
+func (s *Stage) open(p *transport.Packet) {
+	if s.isForKeys(p) {
+		s.deliverToKeys(p)
 		return
 	}
-	if s.isForAdministration(&p) {
-		s.deliverToAdministration(&p)
+	if s.isForAdministration(p) {
+		s.deliverToAdministration(p)
 		return
 	}
-	if s.isForCounters(&p) {
-		s.deliverToCounters(&p)
+	if s.isForCounters(p) {
+		s.deliverToCounters(p)
 		return
 	}
-	if !p.Undelivered && !(p.MAD.IsSMP() && p.MAD.Method() == mad.MethodGetResp) {
-		s.forward(&p)
-		s.Step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
+	answer := p.Undelivered || p.MAD.IsSMP() && p.MAD.Method() == mad.MethodGetResp
+	if r := s.out[p.MAD.TID()&tidMask]; answer && r != nil && r.answeredBy(p) {
+		s.end(r)
+		s.replied(r, outcomeOf(p), &p.MAD)
 		return
 	}
-	r := s.out[p.MAD.TID()&tidMask]
-	if r == nil || !r.answeredBy(&p) {
-		if !p.Undelivered {
-			s.Step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
-		}
+	if p.Undelivered || !s.admits(p) {
 		return
 	}
-	s.end(r)
-	s.replied(r, outcomeOf(&p), &p.MAD)
+	if !answer {
+		s.forward(p)
+	}
+	s.Step(&sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP})
 }
 
 func outcomeOf(p *transport.Packet) sm.Outcome {

@@ -37,6 +37,7 @@ type Options struct {
 	SM      sm.Config   // PortGUID is set
 	SA      *sa.Config  // nil: nobody is answered
 	Seed    uint64
+	Work    Work // how long packets take
 
 	// CountedTIDs gives requests transaction ids that count up, for drills.
 	CountedTIDs bool
@@ -63,6 +64,7 @@ type Stage struct {
 	List   *netlist.Netlist // as the fabric was built
 	SM     sm.Config        // of the next Start
 	SA     *sa.Config       // of the next Start; nil: nobody is answered
+	Work   Work
 
 	// OnSend sees every request on its way; true loses it. OnAnswer sees what
 	// comes back or comes by itself, may change it, and loses it with true. OnStep
@@ -80,6 +82,7 @@ type Stage struct {
 	keys     classKeys
 	counters counters
 	sa       administration
+	queues   [2]queue // to the core and to subnet administration
 	newKeys  func(sm.ClassKeysConfig, keymgr.Fabric) KeyManager
 	rng      *rand.Rand
 	counted  bool // CountedTIDs
@@ -98,14 +101,16 @@ type Stage struct {
 	wake  time.Time
 	job   *sm.RouteJob
 	turns int // since the last call from outside
-	err   error
+
+	overflowed uint64
+	err        error
 }
 
 // New builds the fabric. No manager runs before Start.
 func New(o Options) (*Stage, error) {
 	o.Fabric.Seed = o.Seed
 	s := &Stage{
-		Fabric: sim.NewWith(o.Netlist, o.Fabric), List: o.Netlist, SM: o.SM, SA: o.SA,
+		Fabric: sim.NewWith(o.Netlist, o.Fabric), List: o.Netlist, SM: o.SM, SA: o.SA, Work: o.Work,
 		rng: rand.New(rand.NewPCG(o.Seed, 1)), counted: o.CountedTIDs, forgets: o.Forgets, newKeys: o.Keys, now: Epoch,
 	}
 	station, err := s.Fabric.Station(o.Manager, true)
@@ -134,6 +139,7 @@ func (s *Stage) Start() {
 // on its way to it.
 func (s *Stage) Crash() {
 	s.core, s.keys, s.counters, s.sa, s.view, s.job = nil, classKeys{}, counters{}, administration{}, nil, nil
+	s.queues = [2]queue{}
 	s.out, s.order, s.inbox, s.wake = make(map[ib.TID]*pending), nil, nil, time.Time{}
 	s.station.SetIsSM(false)
 	s.station.Take(nil)

@@ -15,8 +15,8 @@
 // # Nodes
 //
 // In each lane a node, that is an end port with all LIDs of its LMC, may send so
-// much, a rate and a burst. LIDs that nobody has are one node together, and so are
-// directed routes, which have no LID. A source LID is what the sender says: switches
+// much, a rate and a burst. LIDs that nobody has are one node together. Directed routes,
+// which have no LID, are told apart by the way that they came. A source LID is what the sender says: switches
 // do not check it, so one who forges another's spends the other's allowance. That is
 // for partitions and for the place of the sender to stop.
 //

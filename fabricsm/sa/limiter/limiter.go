@@ -65,8 +65,24 @@ type Packet struct {
 	Class  mad.Class
 	Method mad.Method
 	Length int // of the MAD in bytes
+	// Route tells directed routes apart; see RouteOf.
+	Route uint8
 	// Expected: somebody waits for it. The caller compared transaction and source.
 	Expected bool
+}
+
+// RouteOf tells directed routes apart by the ports through which a packet came, as
+// far as one number of 64 does. The ports next to us are true, those behind them what
+// the sender likes; who makes them up meets those of others by chance alone.
+func RouteOf(m *mad.MAD) uint8 {
+	if !m.IsDR() {
+		return 0
+	}
+	h := uint32(2166136261)
+	for _, b := range m.ReturnPath() {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return uint8(h>>16^h) % numRoutes
 }
 
 // lane gives the lane of a packet.
@@ -163,10 +179,10 @@ func (l *Limiter) Admit(now time.Time, p Packet) Verdict {
 	v, slot := Pass, uint16(nobody)
 	switch {
 	case p.Length != mad.Size:
-		slot, _ = l.nodes.find(p.LID, l.tenants)
+		slot, _ = l.nodes.find(p.LID, p.Route, l.tenants)
 		v = Malformed
 	case in != Ours:
-		v, slot = l.limit(now, &l.lanes[in], p.LID)
+		v, slot = l.limit(now, &l.lanes[in], p)
 	}
 	l.totals[in][v]++
 	if v != Pass {
@@ -175,9 +191,9 @@ func (l *Limiter) Admit(now time.Time, p Packet) Verdict {
 	return v
 }
 
-func (l *Limiter) limit(now time.Time, in *lane, lid ib.LID) (Verdict, uint16) {
+func (l *Limiter) limit(now time.Time, in *lane, p Packet) (Verdict, uint16) {
 	at := l.clock.read(now)
-	slot, tenant := l.nodes.find(lid, l.tenants)
+	slot, tenant := l.nodes.find(p.LID, p.Route, l.tenants)
 	full := max(in.nodes[slot], at)
 	if in.cost != 0 && full-at > in.room-in.cost {
 		return NodeRate, slot
@@ -218,7 +234,11 @@ func (l *Limiter) Total(in Lane, v Verdict) uint64 { return l.totals[in][v] }
 // named by its base LID, or as in Drops.
 func (l *Limiter) Dropped(base ib.LID) uint64 {
 	if base == ib.PermissiveLID {
-		return l.drops[routed].total
+		var total uint64
+		for i := range numRoutes {
+			total += l.drops[routed+i].total
+		}
+		return total
 	}
 	return l.drops[slotOf(base)].total
 }
@@ -229,7 +249,7 @@ func (l *Limiter) Told(yield func(Drops)) {
 	for _, slot := range l.dirty {
 		d := &l.drops[slot]
 		lid := ib.LID(slot)
-		if slot == routed {
+		if slot >= routed {
 			lid = ib.PermissiveLID
 		}
 		yield(Drops{LID: lid, Count: d.total - d.told, Total: d.total, Last: d.lane, Why: d.why})

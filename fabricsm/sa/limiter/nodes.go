@@ -12,9 +12,11 @@ type Tenant uint16
 
 const (
 	lids = 0xC000 // unicast LIDs, and 0
-	// nobody is the node of LIDs that no port has; routed that of directed routes.
+	// nobody is the node of LIDs that no port has; directed routes have the nodes from
+	// routed on.
 	nobody, routed = 0, lids
-	slots          = lids + 1
+	numRoutes      = 64
+	slots          = lids + numRoutes
 )
 
 type place struct {
@@ -25,7 +27,7 @@ type place struct {
 // Nodes says which node and which tenant a LID belongs to. The zero value knows
 // none. After a change the Limiter is to be told, by SetNodes.
 type Nodes struct {
-	at      [slots]place
+	at      [lids]place
 	tenants int // the highest number and one
 }
 
@@ -53,12 +55,21 @@ func (n *Nodes) Remove(base ib.LID, lmc ib.LMC) {
 	}
 }
 
-// find gives the slot of a source LID and its tenant. Sources that are no port of the
+// EachLID knows of no fabric: each LID is a node by itself, and all are one tenant.
+func EachLID() *Nodes {
+	n := &Nodes{tenants: 1}
+	for lid := 1; lid < lids; lid++ {
+		n.at[lid] = place{node: uint16(lid)}
+	}
+	return n
+}
+
+// find gives the slot of a source and its tenant. Sources that are no port of the
 // fabric are the tenant others.
-func (n *Nodes) find(lid ib.LID, others int) (slot uint16, tenant int) {
+func (n *Nodes) find(lid ib.LID, route uint8, others int) (slot uint16, tenant int) {
 	switch {
 	case lid == ib.PermissiveLID:
-		return routed, others
+		return routed + uint16(route%numRoutes), others
 	case lid >= lids || n.at[lid].node == nobody:
 		return nobody, others
 	default:

@@ -1,0 +1,99 @@
+package sa
+
+import (
+	"time"
+
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/transport"
+)
+
+// Front limits what comes in beside class 0x03: SMPs that nobody asked for, and general
+// management of all other classes. Answers that somebody waits for are not shown to it:
+// what the Subnet Manager does by itself no flood can touch. As an [Agent] it is for one
+// goroutine, which may be another than the agent's.
+type Front struct {
+	limiter *limiter.Limiter
+	book    *book.Book
+	wrongs  *trust.Violations
+	tellAt  time.Time // what was dropped; zero: nothing was
+}
+
+// newFront makes one. Before the first Look each LID counts by itself.
+func newFront(cfg limiter.Config) (*Front, error) {
+	l, err := limiter.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	l.SetNodes(limiter.EachLID())
+	return &Front{
+		limiter: l, book: book.Empty(book.Rules{}), wrongs: trust.NewViolations(trust.Bounds{Rows: 1024}),
+	}, nil
+}
+
+// Look has ports and tenants count as a sight has them.
+func (f *Front) Look(s *Sight) {
+	if s.serving {
+		f.book = s.book
+		f.limiter.SetNodes(s.nodes)
+	}
+}
+
+// Admit reports whether a packet that nobody waits for is looked at. It allocates
+// nothing.
+func (f *Front) Admit(now time.Time, p *transport.Packet) bool {
+	m := &p.MAD
+	if f.limiter.Admit(now, limiter.Packet{
+		LID: p.LID, Class: m.Class(), Method: m.Method(), Length: len(m), Route: limiter.RouteOf(m),
+	}) == limiter.Pass {
+		return true
+	}
+	if f.tellAt.IsZero() {
+		f.tellAt = now.Add(tellEvery)
+	}
+	return false
+}
+
+// Next is when Tell has something to tell; zero: never.
+func (f *Front) Next() time.Time { return f.tellAt }
+
+// Tell tells of what was dropped, if it is time: aloud by the suppression sequence, and
+// of the rest quietly a second later, with exact counts.
+func (f *Front) Tell(now time.Time) (events []sm.Event) {
+	if f.tellAt.IsZero() || now.Before(f.tellAt) {
+		return nil
+	}
+	f.tellAt = time.Time{}
+	tell := func(v *trust.Violation) { events = append(events, &Violation{Violation: *v}) }
+	if f.wrongs.Tell(tell) {
+		f.tellAt = now.Add(tellEvery)
+	}
+	f.limiter.Told(func(d limiter.Drops) {
+		dropped := flood(&d, f.book)
+		if dropped.Port != nil {
+			dropped.Place = f.book.View.Fabric.PlaceOf(dropped.Port.Port)
+		}
+		row, loud := f.wrongs.Note(now, dropped)
+		if loud {
+			tell(&row)
+		} else {
+			f.tellAt = now.Add(tellEvery)
+		}
+	})
+	return events
+}
+
+// Total is how many packets of a lane met a verdict.
+func (f *Front) Total(in limiter.Lane, v limiter.Verdict) uint64 { return f.limiter.Total(in, v) }
+
+// Dropped is how many packets it dropped.
+func (f *Front) Dropped() (n uint64) {
+	for in := range limiter.NumLanes {
+		for v := int(limiter.Pass) + 1; v < limiter.NumVerdicts; v++ {
+			n += f.limiter.Total(limiter.Lane(in), limiter.Verdict(v))
+		}
+	}
+	return n
+}

@@ -1,0 +1,91 @@
+package stage
+
+import (
+	"time"
+
+	"portcullis/fabricsm/transport"
+)
+
+// Work says how long it takes to look at packets, so that those that come faster wait
+// for one another, and get lost where too many wait. The zero Work takes no time.
+type Work struct {
+	Packet  time.Duration // of one that is looked at, and answered where it is a question
+	Dropped time.Duration // of one that the limiter drops
+	Waiting int           // how many may wait at each of the two queues
+}
+
+// queue is where packets wait, for subnet administration or for the core.
+type queue struct {
+	until   time.Time // the one before is done
+	waiting []transport.Packet
+}
+
+// admits reports whether a packet that nobody waits for is looked at.
+func (s *Stage) admits(p *transport.Packet) bool {
+	return s.sa.agent == nil || s.sa.agent.Front().Admit(s.now, p)
+}
+
+// tellFront tells of what was dropped.
+func (s *Stage) tellFront() {
+	for _, e := range s.sa.agent.Front().Tell(s.now) {
+		s.events = append(s.events, Happened{s.Now(), e})
+	}
+}
+
+// queueOf is where a packet waits.
+func (s *Stage) queueOf(p *transport.Packet) *queue {
+	if s.isForAdministration(p) {
+		return &s.queues[1]
+	}
+	return &s.queues[0]
+}
+
+// take has a packet looked at, or wait for that.
+func (s *Stage) take(p *transport.Packet) {
+	if s.Work == (Work{}) {
+		s.open(p)
+		return
+	}
+	q := s.queueOf(p)
+	switch {
+	case !s.now.Before(q.until):
+		s.work(q, p)
+	case len(q.waiting) < s.Work.Waiting:
+		q.waiting = append(q.waiting, *p)
+	default:
+		s.overflowed++
+	}
+}
+
+// work looks at a packet for as long as that takes.
+func (s *Stage) work(q *queue, p *transport.Packet) {
+	core, before := s.core, s.limited()
+	s.open(p)
+	if s.core != core {
+		return // the queue is a new one
+	}
+	took := s.Work.Packet
+	if s.limited() > before {
+		took = s.Work.Dropped
+	}
+	q.until = s.now.Add(took)
+}
+
+// workOn looks at the packet that has waited longest.
+func (s *Stage) workOn(q *queue) {
+	p := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	s.work(q, &p)
+}
+
+// limited is how many packets limiters dropped.
+func (s *Stage) limited() uint64 {
+	if s.sa.agent == nil {
+		return 0
+	}
+	return s.sa.agent.Stats().Limited + s.sa.agent.Front().Dropped()
+}
+
+// Overflowed is how many packets got lost because too many waited, since the stage was
+// built.
+func (s *Stage) Overflowed() uint64 { return s.overflowed }
