@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -196,6 +198,7 @@ func (s *saConfig) read(core *sm.Config, file func(string) string) (sa.Config, e
 		}
 	}
 	c.Paths.PacketLifeTime, c.Paths.MaxRate, c.Paths.FullWorld = core.Ports.SubnetTimeOut, s.MaxRate, s.FullWorld
+	c.Paths.QoS = core.QoS
 	if s.PrefixRoutes != "" {
 		name := file(s.PrefixRoutes)
 		data, err := readBounded("prefix routes", name, path.MaxRoutesSize)
@@ -231,6 +234,11 @@ func (s *saConfig) agent(core *sm.Config, source keys.Source, path func(string) 
 		return nil, err
 	}
 	cfg.Source = source
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, fmt.Errorf("seeds for subnet administration: %w", err)
+	}
+	cfg.Rules.Seed, cfg.Paths.TraceKey = binary.BigEndian.Uint64(random[:8]), binary.BigEndian.Uint64(random[8:])
 	return sa.New(cfg)
 }
 

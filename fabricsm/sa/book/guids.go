@@ -9,6 +9,7 @@ import (
 type guids struct {
 	slots topo.Pages[slot] // as many as a power of two, or none
 	mask  int32
+	seed  uint64
 }
 
 type slot struct {
@@ -20,7 +21,7 @@ func (t *guids) get(g ib.GUID) *EndPort {
 	if t.slots.Len() == 0 {
 		return nil
 	}
-	for i := int32(mix(uint64(g))) & t.mask; ; i = (i + 1) & t.mask {
+	for i := int32(mix(uint64(g)^t.seed)) & t.mask; ; i = (i + 1) & t.mask {
 		if s := t.slots.At(i); s.guid == g || s.port == nil {
 			return s.port
 		}
@@ -29,7 +30,7 @@ func (t *guids) get(g ib.GUID) *EndPort {
 
 // near gives the end port that is met first from where a GUID would be.
 func (t *guids) near(g ib.GUID) *EndPort {
-	start := int32(mix(uint64(g))) & t.mask
+	start := int32(mix(uint64(g)^t.seed)) & t.mask
 	for i := range int32(t.slots.Len()) {
 		if s := t.slots.At((start + i) & t.mask); s.port != nil {
 			return s.port
@@ -41,18 +42,19 @@ func (t *guids) near(g ib.GUID) *EndPort {
 // ownGUIDs is a table to be written to.
 type ownGUIDs struct {
 	slots topo.OwnPages[slot]
-	n     int // slots in use
+	n     int    // slots in use
+	seed  uint64 // so that nobody can choose GUIDs which all belong in one place
 }
 
 func (t *ownGUIDs) snapshot() guids {
 	s := t.slots.Snapshot()
-	return guids{s, int32(s.Len() - 1)}
+	return guids{s, int32(s.Len() - 1), t.seed}
 }
 
 // find gives the slot of a GUID, or the free one where it belongs.
 func (t *ownGUIDs) find(g ib.GUID) (i int32, found bool) {
 	mask := int32(t.slots.Len() - 1)
-	for i = int32(mix(uint64(g))) & mask; ; i = (i + 1) & mask {
+	for i = int32(mix(uint64(g)^t.seed)) & mask; ; i = (i + 1) & mask {
 		if s := t.slots.At(i); s.port == nil || s.guid == g {
 			return i, s.port != nil
 		}
@@ -94,7 +96,7 @@ func (t *ownGUIDs) close(free int32) {
 			break
 		}
 		// It may go where it can still be found: not before where it belongs.
-		if home := int32(mix(uint64(s.guid))) & mask; (i-home)&mask >= (i-free)&mask {
+		if home := int32(mix(uint64(s.guid)^t.seed)) & mask; (i-home)&mask >= (i-free)&mask {
 			t.slots.Set(free, s)
 			free = i
 		}

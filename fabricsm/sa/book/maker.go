@@ -15,6 +15,9 @@ import (
 type Rules struct {
 	Policy     *qos.Policy        // nil: there is none
 	Partitions map[ib.PKey]string // names of partitions by base P_Key, for the policy
+	// Seed is random, so that nobody can choose GUIDs that take long to be found. It
+	// changes no answer.
+	Seed uint64
 }
 
 // Empty gives a book of nothing, for others to be made after it with these rules.
@@ -61,7 +64,7 @@ type maker struct {
 }
 
 func newMaker(r Rules) *maker {
-	return &maker{rules: r, sets: make(interned), lidTwins: make(map[ib.LID][]*EndPort), guidTwins: make(map[ib.GUID][]*EndPort)}
+	return &maker{rules: r, guids: ownGUIDs{seed: r.Seed}, sets: make(interned), lidTwins: make(map[ib.LID][]*EndPort), guidTwins: make(map[ib.GUID][]*EndPort)}
 }
 
 func (m *maker) book(v *sm.View) *Book {

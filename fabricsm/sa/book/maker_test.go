@@ -46,6 +46,9 @@ func (w *world) route(t testing.TB) {
 
 // see makes the next view and book.
 func (w *world) see() *book.Book {
+	if w.book == nil {
+		w.book = book.Empty(book.Rules{Seed: 0x5eed_5eed_5eed_5eed}) // others are made with none
+	}
 	w.view = w.sketch.View(w.k.Fabric(), w.tables)
 	w.book = book.New(w.book, w.view)
 	return w.book
