@@ -134,3 +134,72 @@ func ask(t *testing.T, f *sim.Fabric, host *sim.Station, count ib.TID) {
 		}
 	}
 }
+
+// A flood of questions that nobody answers, as if subnet administration hung, does not
+// keep the manager from what happens in the fabric.
+func TestFloodDoesNotHoldTheManager(t *testing.T) {
+	for name, dial := range map[string]func(*testing.T, *sim.Fabric) transport.Port{
+		"in process":      attachTo,
+		"ibsim's sockets": dialTo,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := netlist.FatTree2(netlist.Shape{Hosts: 4, Radix: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := sim.New(l)
+			port := dial(t, f)
+			lane, err := port.(transport.Laned).SA()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var work sync.WaitGroup
+			defer work.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			views := make(chan *sm.View, 1)
+			work.Go(func() {
+				err := driver.Run(ctx, driver.Options{
+					Port: port, Core: sm.Config{Enforcement: sm.Accepted},
+					OnView: func(v *sm.View) {
+						select {
+						case <-views: // an older one
+						default:
+						}
+						views <- v
+					},
+				}, nil)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			host, err := f.Station("h1", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone := l.Find("h3").PortGUID(1)
+			until := func(there bool) {
+				for v := range views {
+					if v.Settled && v.Fabric.PortByGUID(gone) != topo.None == there {
+						return
+					}
+				}
+			}
+			until(true)
+			work.Go(func() {
+				q := transport.Packet{LID: f.PortInfo("sm", 1).LID, QP: 1}
+				q.MAD.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: mad.SAClassVersion, Method: mad.MethodGet, Attr: mad.AttrPathRecord})
+				for ctx.Err() == nil {
+					host.Send(q)
+				}
+			})
+			for lane.Dropped() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			if err := f.Unlink("h3", 1); err != nil {
+				t.Fatal(err)
+			}
+			until(false)
+		})
+	}
+}

@@ -264,3 +264,18 @@ func TestSALane(t *testing.T) {
 		t.Errorf("Wait after Close: %v", err)
 	}
 }
+
+// A flood of GMPs that nobody takes costs a station none of its SMPs.
+func TestGMPsLeaveRoomForSMPs(t *testing.T) {
+	f, sm, h1 := asking(t)
+	for range maxGMPs + 100 {
+		h1.Send(question())
+	}
+	smp := transport.Packet{LID: 1}
+	mad.NewSMP(&smp.MAD, mad.Header{Method: mad.MethodGet, Attr: mad.AttrSMInfo, TID: 8}, nil, ib.MKey{})
+	h1.Send(smp)
+	got := sm.Take(nil)
+	if len(got) != maxGMPs+1 || got[maxGMPs].MAD.Attr() != mad.AttrSMInfo || f.Stats().Overflowed != 100 {
+		t.Errorf("%d arrived, %d did not", len(got), f.Stats().Overflowed)
+	}
+}

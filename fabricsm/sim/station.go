@@ -9,8 +9,11 @@ import (
 )
 
 const (
-	// maxInbox bounds what a station that does not read may hold.
+	// maxInbox bounds what a station that does not read may hold. GMPs are put in only
+	// while fewer than maxGMPs are there, so that no flood of them costs an SMP: queue
+	// pair 0 has a receive queue of its own.
 	maxInbox = 1 << 16
+	maxGMPs  = 1 << 13
 	// slotShift puts a station's slot into the upper 16 bits of the TID of its
 	// requests, as ibsim does.
 	slotShift = 48
@@ -179,7 +182,7 @@ func (s *Station) place(m *mad.MAD, undelivered bool) *transport.Packet {
 	if s.sa != nil && m.Class() == mad.ClassSubnAdm {
 		b = s.sa
 	}
-	if len(b.packets) >= b.most {
+	if n := len(b.packets); n >= b.most || n >= maxGMPs && !m.IsSMP() {
 		f.stats.Overflowed++
 		b.dropped++
 		return nil
