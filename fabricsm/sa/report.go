@@ -30,6 +30,9 @@ func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m
 		ans.Events = nil
 	}
 	a.informed(&ans.Effects)
+	if ans.Status != mad.StatusOK && mad.Encode(m.SAData(), &ans.Record) != nil {
+		clear(m.SAData()) // a refusal is not the question again: it says that nothing is subscribed to
+	}
 	if ans.Verdict == trust.OK {
 		a.confirm(p, m, ans.Status, mad.RecordSize(mad.AttrInformInfo), func(b []byte) error { return mad.Encode(b, &ans.Record) })
 	}

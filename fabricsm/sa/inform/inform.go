@@ -146,7 +146,7 @@ type Answer struct {
 	// Verdict is not trust.OK for a request that is dropped. Who drops it tells why.
 	Verdict trust.Verdict
 	Status  mad.Status
-	Record  mad.InformInfo // with mad.StatusOK
+	Record  mad.InformInfo // also of a refusal
 	Effects
 }
 

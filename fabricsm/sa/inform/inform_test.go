@@ -196,7 +196,7 @@ func TestSubscribeRules(t *testing.T) {
 				if ans.Status != mad.StatusOK || ans.Record != info || len(ans.Save) != 1 || r.Now().Len() != 1 {
 					t.Errorf("%+v", ans)
 				}
-			} else if ans.Status != mad.StatusInvalidRequest || ans.Events[0].Reason != tt.want || len(ans.Save) > 0 || r.Now().Len() != 0 {
+			} else if ans.Status != mad.StatusInvalidRequest || ans.Events[0].Reason != tt.want || len(ans.Save) > 0 || r.Now().Len() != 0 || ans.Record.Subscribe != 0 {
 				t.Errorf("status %v, %v", ans.Status, ans.Events)
 			}
 		})

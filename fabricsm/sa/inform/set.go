@@ -174,7 +174,9 @@ func (r *Registry) remove(s *sub, e Event) {
 	r.eff.Events = append(r.eff.Events, e)
 }
 
-// refuse answers no.
+// refuse answers no: what comes back subscribes to nothing (IBTA volume 1, o13-13.1.1).
 func refuse(a *book.Asker, info *mad.InformInfo, why Reason) Answer {
-	return Answer{Status: why.status(), Effects: Effects{Events: []Event{{Kind: Refused, Reason: why, Asker: *a, Port: a.As, Info: *info}}}}
+	no := *info
+	no.Subscribe = 0
+	return Answer{Status: why.status(), Record: no, Effects: Effects{Events: []Event{{Kind: Refused, Reason: why, Asker: *a, Port: a.As, Info: *info}}}}
 }
