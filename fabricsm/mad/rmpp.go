@@ -106,9 +106,12 @@ const (
 	RMPPUnV         RMPPStatus = 125 // unsupported RMPPVersion
 	RMPPTMR         RMPPStatus = 126 // too many retries
 	RMPPUnspecified RMPPStatus = 127
+)
 
-	rmppClassSpecific RMPPStatus = 128
-	rmppVendor        RMPPStatus = 192
+// From where on codes are those of a class, and of a vendor.
+const (
+	rmppClassSpecific = 128
+	rmppVendor        = 192
 )
 
 // String says what the code means, by the standard's short name if it has one.
@@ -138,11 +141,17 @@ func (s RMPPStatus) String() string {
 		return "TMR, too many retries"
 	case RMPPUnspecified:
 		return "unspecified"
+	default:
+		return s.ofOthers()
 	}
+}
+
+// ofOthers says whose a code is that the protocol does not define.
+func (s RMPPStatus) ofOthers() string {
 	switch {
-	case s >= rmppVendor:
+	case uint8(s) >= rmppVendor:
 		return fmt.Sprintf("vendor specific %d", uint8(s))
-	case s >= rmppClassSpecific:
+	case uint8(s) >= rmppClassSpecific:
 		return fmt.Sprintf("class specific %d", uint8(s))
 	default:
 		return fmt.Sprintf("RMPPStatus(%d)", uint8(s))

@@ -307,4 +307,6 @@ func (e *StrayAnswer) String() string {
 // core, has to tell: embed it.
 type Administration struct{}
 
+var _ interface{ event() } = Administration{}
+
 func (Administration) event() {}

@@ -31,7 +31,8 @@ func (r *Registry) Set(a book.Asker, rec *mad.MCMemberRecord, mask mad.Component
 	if mask.Has(mad.MCMemberComponentPKey) && !rec.PKey.Valid() {
 		return r.refuse(&ans, &q, InvalidPKey)
 	}
-	g, why := r.known(&q), NoReason
+	var why Reason
+	g := r.known(&q)
 	if g == nil {
 		g, why = r.plan(&q)
 	} else {
