@@ -136,7 +136,7 @@ func (s *service) driverOptions(ctx context.Context, port transport.Port, link *
 	if err != nil {
 		return driver.Options{}, err
 	}
-	administration, err := s.config.Fabric.SA.agent(&core, ring.saKeys(), s.config.path)
+	administration, err := s.config.Fabric.SA.agent(&core, ring.saKeys(), s.config.Fabric.QoS.policy, s.config.path)
 	if err != nil {
 		return driver.Options{}, err
 	}

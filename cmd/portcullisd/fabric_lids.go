@@ -57,6 +57,9 @@ func readGUID2LID(file string) ([]guid2lid.Entry, []error, error) {
 // notices says what of the configuration is not done although it is no error.
 func (f *fabricConfig) notices() []string {
 	out := slices.Concat(f.LIDs.told, f.QoS.told)
+	if f.QoS.policy != nil && !f.SA.Enabled {
+		out = append(out, "fabric.qos.policy: has no effect: its levels are for paths that subnet administration gives, and fabric.sa.enabled is false")
+	}
 	if f.Health.Noisy.Action > sm.Ignore {
 		out = append(out, "fabric.health.noisy: who sends too many traps is reported, and nothing else is done: traps can be sent in the name of others")
 	}

@@ -15,7 +15,8 @@ type qosConfig struct {
 	Options string `yaml:"options"`
 	Policy  string `yaml:"policy"`
 
-	told []string // what of the policy has no effect
+	policy *qos.Policy // as it was read; nil: there is none
+	told   []string    // what of it has no effect
 }
 
 func (*qosConfig) check(*checker, string) {}
@@ -49,7 +50,7 @@ func (s *qosConfig) apply(to *sm.Config, path func(string) string) error {
 	if err != nil {
 		return err
 	}
-	s.told = append(policy.Notices, path(s.Policy)+": was checked, and has no effect yet: levels are for paths that the Subnet Administrator gives")
+	s.policy, s.told = policy, policy.Notices
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
@@ -151,7 +152,7 @@ func (s *saConfig) apply(to *sm.Config, path func(string) string) error {
 	if !s.Enabled {
 		return nil
 	}
-	_, err := s.read(to, path)
+	_, err := s.read(to, nil, path)
 	return err
 }
 
@@ -174,8 +175,9 @@ func (s *saConfig) keyFile(path func(string) string) (ib.SAKey, error) {
 	return ib.NewSAKey(key.Reveal()), nil
 }
 
-// read gives the configuration of what answers, with all files read.
-func (s *saConfig) read(core *sm.Config, file func(string) string) (sa.Config, error) {
+// read gives the configuration of what answers, with all files read. policy gives paths
+// their levels, nil: none.
+func (s *saConfig) read(core *sm.Config, policy *qos.Policy, file func(string) string) (sa.Config, error) {
 	c := sa.DefaultConfig()
 	c.Subnet, c.Limiter = core.Prefix, s.limiter()
 	effective, err := s.withOptions(file)
@@ -198,7 +200,7 @@ func (s *saConfig) read(core *sm.Config, file func(string) string) (sa.Config, e
 		}
 	}
 	c.Paths.PacketLifeTime, c.Paths.MaxRate, c.Paths.FullWorld = core.Ports.SubnetTimeOut, s.MaxRate, s.FullWorld
-	c.Paths.QoS = core.QoS
+	c.Paths.QoS, c.Paths.Policy, c.Rules.Policy = core.QoS, policy, policy
 	if s.PrefixRoutes != "" {
 		name := file(s.PrefixRoutes)
 		data, err := readBounded("prefix routes", name, path.MaxRoutesSize)
@@ -224,12 +226,12 @@ func (s *saConfig) read(core *sm.Config, file func(string) string) (sa.Config, e
 }
 
 // agent makes what answers, nil if nobody is to be answered. source makes SA_Keys if no
-// file has one; nil: nobody is trusted then.
-func (s *saConfig) agent(core *sm.Config, source keys.Source, path func(string) string) (*sa.Agent, error) {
+// file has one; nil: nobody is trusted then. policy is as for read.
+func (s *saConfig) agent(core *sm.Config, source keys.Source, policy *qos.Policy, path func(string) string) (*sa.Agent, error) {
 	if !s.Enabled {
 		return nil, nil
 	}
-	cfg, err := s.read(core, path)
+	cfg, err := s.read(core, policy, path)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func saOf(t *testing.T, text string, files map[string]string) (sa.Config, error)
 	if err != nil {
 		return sa.Config{}, err
 	}
-	return c.Fabric.SA.read(&core, c.path)
+	return c.Fabric.SA.read(&core, c.Fabric.QoS.policy, c.path)
 }
 
 // What an empty configuration says is what the agent does anyway, but for a quota of
@@ -220,11 +220,30 @@ func TestSAKeyIsDrawn(t *testing.T) {
 	s := defaultSA()
 	core := sm.DefaultConfig()
 	for _, ring := range []*keyring{nil, {}} {
-		if _, err := s.agent(&core, ring.saKeys(), func(p string) string { return p }); err != nil {
+		if _, err := s.agent(&core, ring.saKeys(), nil, func(p string) string { return p }); err != nil {
 			t.Error(err)
 		}
 	}
 	if (&keyring{}).saKeys() == nil {
 		t.Error("with a root no SA_Keys are drawn")
+	}
+}
+
+// TestPolicyIsForPaths: a QoS policy reaches what answers for paths, and without it is
+// told to have no effect.
+func TestPolicyIsForPaths(t *testing.T) {
+	policy := map[string]string{"policy": "qos-levels\nqos-level\nname: DEFAULT\nsl: 3\nend-qos-level\nend-qos-levels\n"}
+	c, err := saOf(t, "fabric: {qos: {policy: policy}}\n", policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := c.Paths.Policy; p == nil || c.Rules.Policy != p || !p.Levels()[0].HasSL || p.Levels()[0].SL != 3 {
+		t.Errorf("policy of paths %v, of end ports %v", p, c.Rules.Policy)
+	}
+	for enabled, told := range map[bool]int{true: 0, false: 1} {
+		f := fabricConfig{SA: saConfig{Enabled: enabled}, QoS: qosConfig{Policy: "policy", policy: c.Paths.Policy}}
+		if got := f.notices(); len(got) != told {
+			t.Errorf("enabled %v: %q", enabled, got)
+		}
 	}
 }

@@ -181,7 +181,7 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := s.openKeys(); err != nil {
 		return err
 	}
-	if s.administration, err = o.config.Fabric.SA.agent(&s.core, s.ring.saKeys(), o.config.path); err != nil {
+	if s.administration, err = o.config.Fabric.SA.agent(&s.core, s.ring.saKeys(), o.config.Fabric.QoS.policy, o.config.path); err != nil {
 		return err
 	}
 	s.sayKeys()
