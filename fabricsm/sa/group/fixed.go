@@ -38,6 +38,9 @@ func IPoIB(k ib.PKey, scope uint8) Fixed {
 // goes on if somebody keeps it alive. One that changes keeps the members that fit.
 // Call it after the first Follow.
 func (r *Registry) SetFixed(all []Fixed) (e Effects) {
+	if r.fabric == nil {
+		return e // what they can be is not known
+	}
 	defer r.begin(&e)()
 	want := make(map[ib.GID]*Fixed, len(all))
 	for i := range all {
