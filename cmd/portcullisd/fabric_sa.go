@@ -66,6 +66,7 @@ type saLimits struct {
 	Administration limiter.LaneConfig `yaml:"requests"`
 	Other          limiter.LaneConfig `yaml:"others"`
 	Work           limiter.WorkConfig `yaml:"work"`
+	Changes        limiter.Allowance  `yaml:"changes"`
 }
 
 func defaultSA() saConfig {
@@ -73,7 +74,7 @@ func defaultSA() saConfig {
 	s := saConfig{
 		Enabled: true, MaxRate: 63, IPoIBValidation: true, JoinValidation: true, PartitionGroups: 2048, MaxLease: 7 * 24 * time.Hour,
 		ReportsQueued: 1 << 16, ReportsOnWire: 512,
-		Limits: saLimits{d.Limiter.Administration, d.Limiter.Other, d.Limiter.Work},
+		Limits: saLimits{d.Limiter.Administration, d.Limiter.Other, d.Limiter.Work, d.Limiter.Changes},
 	}
 	s.setTrust(&d.Trust)
 	return s
@@ -100,7 +101,7 @@ func (s *saConfig) setTrust(o *trust.Options) {
 // come another way.
 func (s *saConfig) limiter() limiter.Config {
 	c := limiter.DefaultConfig()
-	c.Administration, c.Other, c.Work = s.Limits.Administration, s.Limits.Other, s.Limits.Work
+	c.Administration, c.Other, c.Work, c.Changes = s.Limits.Administration, s.Limits.Other, s.Limits.Work, s.Limits.Changes
 	return c
 }
 

@@ -66,12 +66,17 @@ func (t *Table[A]) refuse(p *packet[A], s mad.RMPPStatus) {
 			t.end(x, Aborted, s, p.sink)
 		}
 	}
-	if !known && !t.accepts(p.key.Method) {
+	if !known && (!t.accepts(p.key.Method) || answers(p.m.RMPPType())) {
 		t.stats.Ignored++
 		return
 	}
 	t.stats.abort(s)
 	t.reply(p, mad.RMPPAbort, s, 0, 0)
+}
+
+// answers reports a type of packet that begins nothing.
+func answers(y mad.RMPPType) bool {
+	return y == mad.RMPPAck || y == mad.RMPPStop || y == mad.RMPPAbort
 }
 
 // reply answers a packet with one without data.

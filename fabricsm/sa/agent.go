@@ -62,6 +62,7 @@ type Agent struct {
 	limiter *limiter.Limiter
 	front   *Front
 	work    *limiter.Work
+	changes *limiter.Work // of what is registered
 
 	book     *book.Book
 	ruling   int // how often Rules changed
@@ -78,8 +79,9 @@ type Agent struct {
 	drawAt   time.Time // when an SA_Key is drawn again after that failed
 	tellAt   time.Time // what grew quietly; zero: nothing did
 
-	out      *Output // of the call at hand
-	refusals uint64  // number of the refusal at hand; 0: there is none
+	out      *Output   // of the call at hand
+	now      time.Time // likewise
+	refusals uint64    // number of the refusal at hand; 0: there is none
 	stats    Stats
 	idle     []*table // of tables that were sent
 }
@@ -114,6 +116,9 @@ func New(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	if a.work, err = limiter.NewWork(cfg.Limiter.Work); err != nil {
+		return nil, err
+	}
+	if a.changes, err = limiter.NewWork(limiter.WorkConfig{Node: cfg.Limiter.Changes}); err != nil {
 		return nil, err
 	}
 	if a.sessions, err = rmpp.New[way](cfg.RMPP); err != nil {
@@ -151,7 +156,11 @@ func (a *Agent) Front() *Front { return a.front }
 // Next is when Expire has something to do; zero: never.
 func (a *Agent) Next() time.Time {
 	next := a.tellAt
-	for _, t := range [...]time.Time{a.sessions.Next(), a.services.Next(), a.subs.Next(), a.keysDue()} {
+	due := [...]time.Time{a.sessions.Next(), a.keysDue(), {}, {}}
+	if a.serving {
+		due[2], due[3] = a.services.Next(), a.subs.Next()
+	}
+	for _, t := range due {
 		if next.IsZero() || !t.IsZero() && t.Before(next) {
 			next = t
 		}
@@ -161,10 +170,13 @@ func (a *Agent) Next() time.Time {
 
 // Expire does what is due.
 func (a *Agent) Expire(now time.Time, out *Output) {
-	a.out = out
+	a.out, a.now = out, now
 	a.sessions.Expire(now, a)
 	if !a.tellAt.IsZero() && !now.Before(a.tellAt) {
 		a.tell(now)
+	}
+	if !a.serving {
+		return // another may be, and know more of what was registered
 	}
 	e := a.services.Expire(now)
 	a.served(&e)
@@ -241,12 +253,15 @@ func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 	a.grouped(now, &e)
 }
 
+// maxQP is the highest number of a queue pair: it has 24 bits.
+const maxQP = 1<<24 - 1
+
 // Take takes a packet of class 0x03 that came.
 func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
-	a.out = out
+	a.out, a.now = out, now
 	a.stats.Packets++
 	m := &p.MAD
-	if p.Undelivered {
+	if p.Undelivered || p.QP > maxQP {
 		return
 	}
 	waits := a.subs.Waits(p.LID, m)
@@ -268,7 +283,7 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	from.Router = from.Port != nil && from.Port.Type == ib.NodeRouter
 	// An ACK, STOP or ABORT, and an answer, belong to something that was begun and is
 	// judged by it.
-	if t := m.RMPPType(); m.IsResponse() || m.RMPPFlags().Has(mad.RMPPActive) && t != mad.RMPPData {
+	if m.IsResponse() || answersData(m) {
 		a.continues(now, p, from)
 		return
 	}
@@ -277,6 +292,9 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 		packet.SGID = p.GRH.GID
 	}
 	asker, verdict := a.guard.Check(now, &packet, from)
+	if verdict == trust.OK && asker.As != from.Port.GUID && a.book.ByGUID(asker.As) != from.Port {
+		verdict = trust.SpoofedSGID // an alias that it shows is another's
+	}
 	if verdict != trust.OK && !a.cfg.Weakness.keyTaken(&asker, verdict) {
 		a.refuse(now, &trust.Dropped{
 			Verdict: verdict, Who: asker, Port: from.Port, Attr: m.Attr(), Method: m.Method(), SGID: packet.SGID,
@@ -292,9 +310,19 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	}
 }
 
+// answersData reports a packet of RMPP that asks for nothing by itself.
+func answersData(m *mad.MAD) bool {
+	switch m.RMPPType() {
+	case mad.RMPPAck, mad.RMPPStop, mad.RMPPAbort:
+		return m.RMPPFlags().Has(mad.RMPPActive)
+	default:
+		return false
+	}
+}
+
 // continues takes a packet that is part of something that was begun.
 func (a *Agent) continues(now time.Time, p *transport.Packet, from trust.Source) {
-	if from.Port == nil {
+	if from.Port == nil || p.MAD.BaseVersion() != 1 || p.MAD.ClassVersion() != mad.SAClassVersion {
 		return
 	}
 	a.sessions.Take(now, &p.MAD, a.party(p, from.Port), a)

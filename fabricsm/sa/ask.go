@@ -32,11 +32,11 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	case attr == mad.AttrMCMemberRecord:
 		a.askGroups(now, p, who, m)
 	case attr == mad.AttrInformInfo && m.Method() == mad.MethodSet:
-		a.subscribe(now, p, who, m)
+		a.change(now, p, who, m)
 	case attr == mad.AttrInformInfoRecord && (m.Method() == mad.MethodGet || m.Method() == mad.MethodGetTable):
 		a.askSubscriptions(now, p, who, m)
 	case attr == mad.AttrGUIDInfoRecord && (m.Method() == mad.MethodSet || m.Method() == mad.MethodDelete):
-		a.rename(now, p, who, m)
+		a.change(now, p, who, m)
 	case attr == mad.AttrServiceRecord:
 		a.askServices(now, p, who, m)
 	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGet:
@@ -102,7 +102,7 @@ func (a *Agent) describe(to *mad.MAD) {
 func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	switch m.Method() {
 	case mad.MethodSet, mad.MethodDelete:
-		a.member(now, p, who, m)
+		a.change(now, p, who, m)
 	case mad.MethodGet, mad.MethodGetTable:
 		var rec mad.MCMemberRecord
 		if mad.Decode(m.SAData(), &rec) != nil {
@@ -131,7 +131,7 @@ func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.A
 func (a *Agent) askServices(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	switch m.Method() {
 	case mad.MethodSet, mad.MethodDelete:
-		a.offer(now, p, who, m)
+		a.change(now, p, who, m)
 	case mad.MethodGet, mad.MethodGetTable:
 		var rec mad.ServiceRecord
 		if mad.Decode(m.SAData(), &rec) != nil {
@@ -198,7 +198,7 @@ func (a *Agent) one(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	found := 0
 	for into := first[:]; found < 2; {
 		n, done, cost := step(r, into)
-		if !b.Spend(cost) {
+		if !b.Afford(cost) {
 			a.stats.Costly++
 			return
 		}
@@ -240,6 +240,9 @@ func (a *Agent) table(now time.Time, p *transport.Packet, who *book.Asker, m *ma
 	head.SetAttr(attr)
 	head.SetAttributeOffset(mad.AttributeOffset(attr))
 	t := a.tableOf(r, b, mad.RecordSize(attr))
+	if t.base = 0; !who.Trusted {
+		t.base = from.LID
+	}
 	a.stats.Tables++
 	if err := a.sessions.Send(now, a.party(p, from), &head, t, rmpp.Unknown, a); err != nil {
 		a.release(t)
@@ -252,6 +255,7 @@ type table struct {
 	agent  *Agent
 	rows   rows
 	budget limiter.Budget
+	base   ib.LID // of the node that pays for it; 0: none
 }
 
 // tableOf gives one, of those that were used before if there are any.
@@ -269,6 +273,9 @@ func (a *Agent) tableOf(r rows, b limiter.Budget, size int) *table {
 
 // release takes a table back.
 func (a *Agent) release(t *table) {
+	if t.base != 0 {
+		a.work.End(a.now, t.base, t.budget)
+	}
 	t.rows = nil
 	a.idle = append(a.idle, t)
 }
@@ -277,7 +284,7 @@ func (a *Agent) release(t *table) {
 func (t *table) Make(rec []byte) rmpp.Made {
 	n, done, cost := step(t.rows, rec)
 	switch {
-	case !t.budget.Spend(cost):
+	case !t.budget.Afford(cost):
 		t.agent.stats.Costly++
 		return rmpp.MadeGiveUp
 	case n > 0:

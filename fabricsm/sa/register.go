@@ -12,19 +12,39 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// later reports that nothing can be registered now, and says so.
-func (a *Agent) later(p *transport.Packet, m *mad.MAD) bool {
-	if a.held {
+// change has a request to register something answered. Everybody waits for the store, so
+// a node that changes too much is not heard for a while; one that registers again what
+// it has registered changes nothing.
+func (a *Agent) change(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
+	base := a.book.EndPort(who.Port).LID
+	b, ok := a.changes.Begin(now, base)
+	switch {
+	case !ok && !who.Trusted:
+		a.refuse(now, a.dropped(p, who, m, trust.TooOften, 0))
+		return
+	case a.held:
 		a.reply(p, m, mad.StatusBusy)
+		return
 	}
-	return a.held
+	before := len(a.out.Save)
+	switch m.Attr() {
+	case mad.AttrInformInfo:
+		a.subscribe(now, p, who, m)
+	case mad.AttrGUIDInfoRecord:
+		a.rename(now, p, who, m)
+	case mad.AttrServiceRecord:
+		a.offer(now, p, who, m)
+	default:
+		a.member(now, p, who, m)
+	}
+	if !who.Trusted {
+		b.Owe(len(a.out.Save) - before)
+		a.changes.End(now, base, b)
+	}
 }
 
 // member answers a Set or Delete of an MCMemberRecord.
 func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
-	if a.later(p, m) {
-		return
-	}
 	var rec mad.MCMemberRecord
 	if mad.Decode(m.SAData(), &rec) != nil {
 		a.reply(p, m, mad.StatusInvalidRequest)
@@ -50,9 +70,6 @@ func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *m
 
 // offer answers a Set or Delete of a ServiceRecord.
 func (a *Agent) offer(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
-	if a.later(p, m) {
-		return
-	}
 	var rec mad.ServiceRecord
 	if mad.Decode(m.SAData(), &rec) != nil {
 		a.reply(p, m, mad.StatusInvalidRequest)
@@ -86,9 +103,6 @@ func (a *Agent) served(e *service.Effects) {
 
 // rename answers a Set or Delete of a GUIDInfoRecord.
 func (a *Agent) rename(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
-	if a.later(p, m) {
-		return
-	}
 	var rec mad.GUIDInfoRecord
 	if mad.Decode(m.SAData(), &rec) != nil {
 		a.reply(p, m, mad.StatusInvalidRequest)

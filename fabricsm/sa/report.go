@@ -14,9 +14,6 @@ import (
 
 // subscribe answers a Set of InformInfo.
 func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
-	if a.later(p, m) {
-		return
-	}
 	var info mad.InformInfo
 	if mad.Decode(m.SAData(), &info) != nil {
 		a.reply(p, m, mad.StatusInvalidRequest)

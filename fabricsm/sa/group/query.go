@@ -39,6 +39,7 @@ type Query struct {
 	port  ib.GUID // likewise, of a member
 	inner bool    // group has more members
 	done  bool
+	steps int
 }
 
 // Query finds what an asker at an end port may see. Who is not trusted can name no
@@ -64,6 +65,9 @@ func (q *Query) Next(dst []byte) (int, bool) {
 	}
 }
 
+// Steps is how many steps were taken so far.
+func (q *Query) Steps() int { return q.steps }
+
 // Step is Next for those who must not take long: it looks at a bounded number of groups
 // and members. Without a record, done says whether there is none left.
 func (q *Query) Step(dst []byte, most int) (n int, done bool) {
@@ -72,6 +76,7 @@ func (q *Query) Step(dst []byte, most int) (n int, done bool) {
 		q.done = true
 	}
 	for ; most > 0 && !q.done; most-- {
+		q.steps++
 		rec, ok := q.look()
 		if !ok || !q.matches(&rec) {
 			continue

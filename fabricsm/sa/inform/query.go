@@ -20,6 +20,7 @@ type Query struct {
 	last  key
 	begun bool
 	done  bool
+	steps int
 }
 
 // recordSize is the size of an InformInfoRecord with its padding, in bytes.
@@ -45,6 +46,9 @@ func (q *Query) Next(dst []byte) (int, bool) {
 	}
 }
 
+// Steps is how many steps were taken so far.
+func (q *Query) Steps() int { return q.steps }
+
 // Step is Next for those who must not take long: it looks at a bounded number of
 // subscriptions. Without a record, done says whether there is none left.
 func (q *Query) Step(dst []byte, most int) (n int, done bool) {
@@ -52,6 +56,7 @@ func (q *Query) Step(dst []byte, most int) (n int, done bool) {
 		q.done = true
 	}
 	for ; most > 0 && !q.done; most-- {
+		q.steps++
 		s, ok := q.next()
 		if !ok {
 			q.done = true

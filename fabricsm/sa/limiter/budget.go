@@ -63,6 +63,18 @@ func (b *Budget) Spend(steps int) bool {
 	return true
 }
 
+// Owe takes steps that were taken already, though there may not be as many left.
+func (b *Budget) Owe(steps int) {
+	b.left -= int64(steps)
+	b.spent += int64(steps)
+}
+
+// Afford is Owe, and reports whether there were enough.
+func (b *Budget) Afford(steps int) bool {
+	b.Owe(steps)
+	return b.left >= 0
+}
+
 // Spent is how many steps were taken.
 func (b *Budget) Spent() int { return int(b.spent) }
 

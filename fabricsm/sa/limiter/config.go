@@ -60,6 +60,9 @@ type Config struct {
 	Administration LaneConfig `yaml:"administration"`
 	Other          LaneConfig `yaml:"other"`
 	Work           WorkConfig `yaml:"work"`
+	// Changes is how much of what is registered a node may change, in facts that are
+	// saved.
+	Changes Allowance `yaml:"changes"`
 }
 
 // DefaultConfig is for a service of one core that answers some hundred thousand
@@ -70,6 +73,7 @@ func DefaultConfig() Config {
 		Administration: LaneConfig{All: Allowance{200_000, 20_000}, Node: Allowance{5000, 5000}},
 		Other:          LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{50, 100}},
 		Work:           WorkConfig{PerRequest: 1 << 20, Node: Allowance{4 << 20, 8 << 20}},
+		Changes:        Allowance{100, 1000},
 	}
 }
 
@@ -103,7 +107,7 @@ func (c *Config) Check() error {
 		name := Lane(i + int(Management)).String()
 		errs = append(errs, lane.All.check(name, MaxTenants+1), lane.Node.check(name+" of a node", 1))
 	}
-	return errors.Join(append(errs, c.Work.check())...)
+	return errors.Join(append(errs, c.Work.check(), c.Changes.check("changes of a node", 1))...)
 }
 
 // lanes gives those that are limited, by Lane from Management on.

@@ -22,6 +22,8 @@ type Query struct {
 	last RID
 	one  *ib.ServiceID // the only one that is asked for
 	done bool
+
+	steps int
 }
 
 // A ServiceRecord in bytes, and its ServiceKey.
@@ -55,6 +57,9 @@ func (q *Query) Next(dst []byte) (int, bool) {
 	}
 }
 
+// Steps is how many steps were taken so far.
+func (q *Query) Steps() int { return q.steps }
+
 // Step is Next for those who must not take long: it looks at a bounded number of
 // records. Without a record, done says whether there is none left.
 func (q *Query) Step(dst []byte, most int) (n int, done bool) {
@@ -62,6 +67,7 @@ func (q *Query) Step(dst []byte, most int) (n int, done bool) {
 		q.done = true
 	}
 	for ; most > 0 && !q.done; most-- {
+		q.steps++
 		rid, rec, ok := q.next()
 		if !ok {
 			q.done = true

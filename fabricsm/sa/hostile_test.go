@@ -1,0 +1,166 @@
+package sa_test
+
+import (
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/transport"
+)
+
+// now is the time of the stage.
+func (r *rig) now() time.Time { return stage.Epoch.Add(r.Now()) }
+
+// hand gives subnet administration a packet past the fabric, as nobody could send it
+// there, and gives what it wants done.
+func (r *rig) hand(now time.Time, p *transport.Packet) *sa.Output {
+	var out sa.Output
+	r.Administration().Take(now, p, &out)
+	return &out
+}
+
+// request makes a request of a host.
+func (r *rig) request(from string, method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte)) *transport.Packet {
+	r.tid++
+	p := &transport.Packet{LID: r.lid(from), QP: 1}
+	p.MAD.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: mad.SAClassVersion, Method: method, TID: r.tid, Attr: attr})
+	p.MAD.SetComponentMask(mask)
+	if fill != nil {
+		fill(p.MAD.SAData())
+	}
+	return p
+}
+
+func (r *rig) lid(host string) ib.LID {
+	guid := r.GUID(host, 1)
+	f := r.View().Fabric
+	for _, id := range f.EndPorts() {
+		if f.Port(id).GUID == guid {
+			return f.Port(id).LID
+		}
+	}
+	r.t.Fatalf("%s has no LID", host)
+	return 0
+}
+
+// A host that joins and leaves in a loop makes others wait for the store only for as long
+// as its allowance lasts; then it is not heard, and others are.
+func TestChurnIsBounded(t *testing.T) {
+	r := newRig(t, nil)
+	mgid := ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}
+	now := r.now()
+	saved, answered := 0, 0
+	churn := func(host string, times int) {
+		mask, fill := join(mgid, r.GUID(host, 1), 0xFFFF)
+		for i := range times {
+			method := mad.MethodSet
+			if i%2 == 1 {
+				method = mad.MethodDelete
+			}
+			out := r.hand(now, r.request(host, method, mad.AttrMCMemberRecord, mask, fill))
+			saved += len(out.Save)
+			answered += len(out.Held) + len(out.Send)
+		}
+	}
+	churn("h1", 4000)
+	if most := sa.DefaultConfig().Limiter.Changes.Burst; saved > most+4 || saved < most {
+		t.Errorf("%d facts are saved, the allowance is %d", saved, most)
+	}
+	if n := r.Administration().Stats().Refused[trust.TooOften]; n == 0 || n+uint64(answered) != 4000 {
+		t.Errorf("%d of 4000 are dropped for it, %d answered", n, answered)
+	}
+	saved, answered, mgid[15] = 0, 0, 1
+	if churn("h2", 2); answered != 2 || saved == 0 {
+		t.Errorf("another host: %d answers, %d facts", answered, saved)
+	}
+	saved, answered, mgid[15] = 0, 0, 0
+	now = now.Add(time.Second)
+	if churn("h1", 200); saved < 100 || saved > 110 {
+		t.Errorf("a second later %d facts are saved, the allowance is 100", saved)
+	}
+}
+
+// Who registers again what is registered, as after a failover, changes nothing and is
+// answered.
+func TestRegisteringAgainCostsNothing(t *testing.T) {
+	r := newRig(t, nil)
+	now := r.now()
+	mask, fill := join(ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}, r.GUID("h1", 1), 0xFFFF)
+	for i := range 3000 {
+		out := r.hand(now, r.request("h1", mad.MethodSet, mad.AttrMCMemberRecord, mask, fill))
+		if len(out.Held) != 1 || i > 0 && len(out.Save) > 0 {
+			t.Fatalf("join %d: %d answers, %d facts", i, len(out.Held), len(out.Save))
+		}
+	}
+}
+
+// Packets of RMPP that begin nothing are not answered, with whatever version, type or
+// key: the guard has not seen them.
+func TestNoAnswerPastTheGuard(t *testing.T) {
+	r := newRig(t, nil)
+	for _, y := range []mad.RMPPType{0, mad.RMPPData, mad.RMPPAck, mad.RMPPStop, mad.RMPPAbort, 5, 255} {
+		for _, version := range []uint8{0, mad.RMPPVersion, 2} {
+			for _, method := range []mad.Method{mad.MethodGetMulti, mad.MethodGetMulti.Response(), mad.MethodGetTable, mad.MethodGetTable.Response()} {
+				for _, key := range []uint64{0, 77} {
+					p := r.request("h1", method, mad.AttrMultiPathRecord, 0, nil)
+					p.MAD.SetSAKey(ib.NewSAKey(key))
+					p.MAD.SetRMPPHeader(mad.RMPPHeader{Version: version, Type: y, Flags: mad.RMPPActive | mad.RMPPFirst | mad.RMPPLast, Data1: 1, Data2: 20})
+					if out := r.hand(r.now(), p); len(out.Send)+len(out.Held) > 0 {
+						t.Errorf("type %v version %d of %v, key %#x: %v", y, version, method, key, out.Send[0].MAD.RMPPType())
+					}
+				}
+			}
+		}
+	}
+}
+
+// A queue pair has 24 bits. Who shows more cannot make a fact that cannot be saved.
+func TestImpossibleQueuePair(t *testing.T) {
+	r := newRig(t, nil)
+	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
+	for _, qp := range []uint32{1, 1<<24 - 1, 1 << 24, 1<<32 - 1} {
+		p := r.request("h1", mad.MethodSet, mad.AttrInformInfo, 0, func(b []byte) { _ = mad.Encode(b, &info) })
+		p.QP = qp
+		out := r.hand(r.now(), p)
+		if ok := len(out.Save) == 1 && len(out.Held) == 1; ok != (qp < 1<<24) {
+			t.Errorf("QP %#x: %d facts, %d answers", qp, len(out.Save), len(out.Held))
+		}
+		for _, f := range out.Save {
+			if f.Kind != sm.FactSASubscription {
+				t.Errorf("QP %#x: a fact of kind %q", qp, f.Kind)
+			}
+		}
+	}
+}
+
+// Who is not the master any longer changes nothing that was saved: another may have
+// renewed what it takes for over.
+func TestNothingExpiresUnderAnotherMaster(t *testing.T) {
+	r := newRig(t, nil)
+	rec := mad.ServiceRecord{ServiceID: 7, ServiceGID: ib.MakeGID(ib.DefaultPrefix, r.GUID("h1", 1)), ServiceLease: 10}
+	mask := mad.ServiceComponentServiceID | mad.ServiceComponentServiceGID | mad.ServiceComponentServiceLease
+	if m := r.one("h1", ib.SAKey{}, mad.MethodSet, mad.AttrServiceRecord, mask, func(b []byte) { _ = mad.Encode(b, &rec) }); m.Status() != mad.StatusOK {
+		t.Fatal(m.Status())
+	}
+	a := r.Administration()
+	v := *r.View()
+	v.State = ib.SMStandby
+	var out sa.Output
+	a.Look(r.now(), a.Sight(nil, &v), &out)
+	later := r.now().Add(time.Minute)
+	if next := a.Next(); !next.IsZero() && next.Before(later) {
+		t.Errorf("it has something to do at %v", next)
+	}
+	if a.Expire(later, &out); len(out.Save) > 0 {
+		t.Errorf("it saves %v", out.Save)
+	}
+	a.Look(later, a.Sight(nil, r.View()), &out)
+	if a.Expire(later, &out); len(out.Save) != 1 {
+		t.Errorf("as master it saves %d facts, want that the lease is over", len(out.Save))
+	}
+}
