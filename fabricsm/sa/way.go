@@ -24,6 +24,9 @@ func wayOf(p *transport.Packet) way {
 func (w *way) address(p *transport.Packet) {
 	p.LID, p.PKeyIndex, p.QP, p.SL, p.PathBits, p.GRH = w.lid, w.pkey, w.qp, w.sl, w.pathBits, w.grh
 	p.Undelivered = false
+	if w.grh.Present {
+		p.GRH.HopLimit = 255 // what is left of the way here need not do for the way back
+	}
 }
 
 // slot adds a packet to a list and gives it, to be filled in place. It holds old bytes.
