@@ -414,3 +414,42 @@ func BenchmarkNew(b *testing.B) {
 		})
 	}
 }
+
+// TestReadersMeanwhile reads books while the next ones are made, for the race detector.
+func TestReadersMeanwhile(t *testing.T) {
+	k := topotest.FatTree2(36, 12)
+	w := newWorld(k)
+	f := k.Fabric()
+	for _, p := range f.EndPorts() {
+		w.keys(f, p, 0x7fff, 0x8001)
+	}
+	w.route(t)
+	first := w.see()
+	want := first.ByGUID(topotest.HostGUID(7) + 1).PKeys[0]
+	books := make(chan *book.Book, 64)
+	done := make(chan int)
+	go func() {
+		read := 0
+		for b := range books {
+			for e := range b.All() {
+				if b.ByGUID(e.GUID) == e && b.ByLID(e.LID) == e && book.Sees(e, e, true) && b.Routes.Reaches(e.LID) && b.Decoy(1) != nil {
+					read++
+				}
+			}
+		}
+		done <- read
+	}()
+	n := len(first.EndPorts())
+	for i := range 50 {
+		w.keys(f, f.PortOf(k.Hosts[i%36], 1), 0x7fff, 0x8001+ib.PKey(i%3))
+		w.sketch.SetAliases(f.PortOf(k.Hosts[(i+5)%36], 1), ib.GUID(0xA000+i))
+		books <- w.see()
+	}
+	close(books)
+	if read := <-done; read != 50*n {
+		t.Errorf("%d end ports were found again, want %d", read, 50*n)
+	}
+	if got := first.ByGUID(topotest.HostGUID(7) + 1).PKeys[0]; got != want {
+		t.Errorf("the first book says %v now, and said %v", got, want)
+	}
+}
