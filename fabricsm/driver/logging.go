@@ -36,7 +36,7 @@ func Level(e sm.Event) slog.Level {
 		}
 		return slog.LevelDebug // of thousands when a job starts
 	case *sa.SubscriptionEvent:
-		if e.Kind == inform.Refused || e.Kind == inform.Failed || e.Kind == inform.Problem {
+		if e.Kind == inform.Refused || e.Kind == inform.Failed || e.Kind == inform.Distrusted || e.Kind == inform.Problem {
 			return slog.LevelWarn
 		}
 		return slog.LevelDebug

@@ -247,6 +247,7 @@ func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 		fixed := a.groups.SetFixed(a.cfg.Fixed)
 		a.grouped(now, &e)
 		a.grouped(now, &fixed)
+		a.distrust()
 		a.out.Tell = append(a.out.Tell[:0], a.groups.Input(), a.aliases.Input())
 		return
 	}

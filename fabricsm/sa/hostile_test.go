@@ -1,10 +1,12 @@
 package sa_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/trust"
@@ -162,5 +164,97 @@ func TestNothingExpiresUnderAnotherMaster(t *testing.T) {
 	a.Look(later, a.Sight(nil, r.View()), &out)
 	if a.Expire(later, &out); len(out.Save) != 1 {
 		t.Errorf("as master it saves %d facts, want that the lease is over", len(out.Save))
+	}
+}
+
+// everything subscribes a host to all traps it may hear of.
+func (r *rig) everything(host string, key ib.SAKey) {
+	r.t.Helper()
+	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
+	if m := r.one(host, key, mad.MethodSet, mad.AttrInformInfo, 0, func(b []byte) { _ = mad.Encode(b, &info) }); m.Status() != mad.StatusOK {
+		r.t.Fatalf("%s subscribes: %v", host, m.Status())
+	}
+}
+
+// trap has a host raise one, and gives how many are told of it.
+func (r *rig) trap(host string, number mad.TrapNum) int {
+	n := mad.Notice{NoticeHeader: mad.NoticeHeader{IsGeneric: true, Type: mad.NoticeSecurity, ProducerType: 1, TrapNumber: number, IssuerLID: r.lid(host)}}
+	var out sa.Output
+	r.Administration().Forward(r.now(), n.IssuerLID, &n, &out)
+	return len(out.Held)
+}
+
+// T73: who subscribed with an SA_Key that was stolen hears what is for trusted ones until
+// that key is retired, and no longer. A restart changes nothing of that.
+func TestTrustEndsWithItsKey(t *testing.T) {
+	r := newRig(t, func(c *sa.Config) {
+		c.Key, c.Source = ib.SAKey{}, keys.Random{Reader: rand.NewChaCha8([32]byte{3})}
+		c.Trust.KeyPeriod, c.Trust.KeyGrace = time.Hour, 10*time.Minute
+	})
+	first := r.Administration().SAKey()
+	r.everything("h1", first)
+	r.Run(time.Hour + time.Minute)
+	r.everything("h2", r.Administration().SAKey())
+	if n := r.trap("h5", mad.TrapBadPKey); n != 2 {
+		t.Fatalf("within the grace %d are told, want both", n)
+	}
+	r.Run(15 * time.Minute)
+	if n := r.trap("h5", mad.TrapBadPKey); n != 1 {
+		t.Errorf("after the grace %d are told, want who has the key of now", n)
+	}
+	r.Start()
+	r.Want(sm.Intent{Revision: 2})
+	r.settle()
+	if n := r.trap("h5", mad.TrapBadPKey); n != 1 {
+		t.Errorf("after a restart %d are told", n)
+	}
+}
+
+// Only subnet administration says that a GID or group came or went. A host that raises
+// such a trap would have its neighbours drop their connections to others.
+func TestHostsDoNotTellOfOthers(t *testing.T) {
+	r := newRig(t, nil)
+	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h2", 1, 0x8001))
+	r.settle()
+	r.everything("h2", ib.SAKey{})
+	for _, number := range []mad.TrapNum{mad.TrapGIDInService, mad.TrapGIDOutOfService, mad.TrapMulticastCreated, mad.TrapMulticastDeleted, 68, 69} {
+		if n := r.trap("h1", number); n != 0 {
+			t.Errorf("trap %d is told to %d", number, n)
+		}
+	}
+	if n := r.trap("h1", 144); n != 1 {
+		t.Errorf("what a device may tell of is told to %d", n)
+	}
+}
+
+// A report that waits for its answer is not sent again to who was put out of the partition
+// meanwhile.
+func TestReportsEndWithMembership(t *testing.T) {
+	r := newRig(t, nil)
+	one, five := r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001)
+	r.Grant(one, five)
+	r.settle()
+	r.everything("h5", ib.SAKey{})
+	mask, fill := join(ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}, r.GUID("h1", 1), 0x8001)
+	if m := r.one("h1", ib.SAKey{}, mad.MethodSet, mad.AttrMCMemberRecord, mask, fill); m.Status() != mad.StatusOK {
+		t.Fatal(m.Status())
+	}
+	count := func() (n int) {
+		for _, p := range r.host("h5").Take(nil) {
+			if p.MAD.Method() == mad.MethodReport && !p.Undelivered {
+				n++
+			}
+		}
+		return n
+	}
+	r.Run(1500 * time.Millisecond)
+	if n := count(); n != 2 {
+		t.Fatalf("%d reports, want one and its repetition", n)
+	}
+	r.Withdraw(five)
+	r.settle()
+	count()
+	if r.Run(10 * time.Second); count() > 0 {
+		t.Error("it is told of a partition that it was put out of")
 	}
 }

@@ -97,9 +97,16 @@ func (a *Agent) turnKeys(now time.Time) {
 		}
 	}
 	if changed {
+		a.distrust()
 		s := a.keys.State()
 		a.out.Save = append(a.out.Save, s.Facts()...)
 	}
+}
+
+// distrust ends what was granted for keys that are taken no longer.
+func (a *Agent) distrust() {
+	e := a.subs.Distrust(uint64(a.keys.Oldest()))
+	a.informed(&e)
 }
 
 // SAKey is the key in force, zero if there is none: for those who may ask as trusted ones.

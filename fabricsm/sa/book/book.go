@@ -19,6 +19,7 @@ type Asker struct {
 	LID     ib.LID      // source LID
 	QP      uint32      // source queue pair
 	Trusted bool        // it showed the SA_Key
+	Epoch   uint64      // of that key, see keys.Epoch; 0: it showed none
 }
 
 // EndPort is a CA or router port, or port 0 of a switch. It is immutable.

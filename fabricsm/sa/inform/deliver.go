@@ -23,7 +23,7 @@ func (r *Registry) Tell(now time.Time, notices ...registry.Notice) (e Effects) {
 // Forward reports what a device told of by a trap. The issuer is who has the LID in the
 // notice.
 func (r *Registry) Forward(now time.Time, n *mad.Notice) (e Effects) {
-	if r.fabric == nil {
+	if r.fabric == nil || n.IsGeneric && ours(n.TrapNumber) {
 		return e
 	}
 	out := registry.Notice{Report: mad.ReportNotice{Notice: *n}}
@@ -38,6 +38,14 @@ func (r *Registry) Forward(now time.Time, n *mad.Notice) (e Effects) {
 	return r.Tell(now, out)
 }
 
+// ours reports the traps that a class manager raises, of GIDs, groups and paths that came
+// and went. No device has to tell of them, and a host that does would say of others that
+// they are gone.
+func ours(t mad.TrapNum) bool { return t >= mad.TrapGIDInService && t <= lastOfManager }
+
+// lastOfManager is trap 69: paths are to be looked up again.
+const lastOfManager mad.TrapNum = 69
+
 // Where the details of trap 256 have an M_Key.
 const mkeyDetail, mkeySize = 14, 8
 
@@ -51,17 +59,13 @@ func (r *Registry) post(n *registry.Notice) {
 	if h.IsGeneric {
 		generic = 1
 	}
-	secret := n.Secret()
 	for _, trap := range []mad.TrapNum{h.TrapNumber, mad.AllTraps} {
 		of, ok := r.heard.Get(topic{generic, trap})
 		if !ok {
 			continue
 		}
 		for _, s := range of.All {
-			if s.party.until != 0 || !s.wants(n) || secret && !s.Trusted {
-				continue
-			}
-			if e := r.fabric.ByGUID(s.As); e != nil && e.GUID == s.Port && (s.Trusted || n.Visible(e)) {
+			if s.party.until == 0 && s.wants(n) && r.mayHear(s, n) {
 				r.queue(s, n)
 			}
 		}
@@ -69,6 +73,12 @@ func (r *Registry) post(n *registry.Notice) {
 			return
 		}
 	}
+}
+
+// mayHear reports whether a subscriber may know of a notice as things are.
+func (r *Registry) mayHear(s *sub, n *registry.Notice) bool {
+	e := r.fabric.ByGUID(s.As)
+	return e != nil && e.GUID == s.Port && (s.Trusted || !n.Secret() && n.Visible(e))
 }
 
 // wants reports a subscription that a notice matches.
@@ -173,8 +183,8 @@ func (r *Registry) send(now time.Time, s *sub) {
 	s.due = now.Add(wait).UnixNano()
 	r.due = r.due.With(deadline{s.due, s.tid}, s)
 	e := r.fabric.ByGUID(s.As)
-	if e == nil {
-		return // it is late, and so is its answer
+	if e == nil || !r.mayHear(s, s.queue[0]) {
+		return // it is late, and so is its answer: much may have changed meanwhile
 	}
 	out := Report{To: s.Address}
 	if at := r.fabric.ByLID(out.To.LID); at == nil || at.Port != e.Port {

@@ -14,11 +14,12 @@ import (
 
 // What is saved: a fact for each subscription, by the GUID that subscribed and its
 // number. Its body is, in hexadecimal digits, the version of the form, flags, the port
-// GUID, the address, and the InformInfo.
+// GUID, the address, the InformInfo, and the epoch of the SA_Key that was shown.
 const (
 	factVersion = 1
 	factInfo    = 44 // where the InformInfo begins
-	factSize    = factInfo + 36
+	factEpoch   = factInfo + 36
+	factSize    = factEpoch + 4
 
 	flagTrusted = 1
 	flagGRH     = 2
@@ -46,6 +47,7 @@ func factOf(s *Subscription) sm.Fact {
 	if mad.Encode(b[factInfo:], &s.Info) != nil {
 		return sm.Fact{} // not reached: it came from the wire
 	}
+	binary.BigEndian.PutUint32(b[factEpoch:], uint32(s.Epoch))
 	return sm.Fact{Kind: sm.FactSASubscription, Name: factName(s.As, s.Enum), Body: hex.EncodeToString(b[:])}
 }
 
@@ -84,6 +86,7 @@ func subscriptionOf(f *sm.Fact) *Subscription {
 		SL: ib.SL(b[18]), PathBits: b[19], GRH: b[1]&flagGRH != 0, GIDIndex: b[20], HopLimit: b[21], TrafficClass: b[22],
 		FlowLabel: binary.BigEndian.Uint32(b[23:]), GID: ib.GID(b[27:43]),
 	}
+	s.Epoch = uint64(binary.BigEndian.Uint32(b[factEpoch:]))
 	var enum uint16
 	var as uint64
 	if n, err := fmt.Sscanf(f.Name, "%16x.%4x", &as, &enum); n != 2 || err != nil {

@@ -84,7 +84,8 @@ type Subscription struct {
 	Enum    uint16  // tells the subscriptions of a GUID apart
 	Info    mad.InformInfo
 	Address Address
-	Trusted bool // when it subscribed
+	Trusted bool   // it showed the SA_Key when it subscribed, and that one is taken still
+	Epoch   uint64 // of that key
 }
 
 // key identifies what a record shows.
@@ -161,9 +162,10 @@ const (
 	Dropped                // for a Reason
 	Failed                 // a report was not answered
 	Problem                // for a Reason
+	Distrusted             // the SA_Key that it was made with is taken no longer
 )
 
-var kinds = [...]string{"refused", "made", "ended", "dropped", "has an unanswered report", "problem"}
+var kinds = [...]string{"refused", "made", "ended", "dropped", "has an unanswered report", "problem", "is trusted no longer: its SA_Key was retired"}
 
 // String names the kind.
 func (k Kind) String() string {

@@ -37,7 +37,7 @@ func (r *Registry) Set(a book.Asker, to Address, info *mad.InformInfo) (ans Answ
 	if why := r.may(&a, from, info); why != NoReason {
 		return refuse(&a, info, why)
 	}
-	n := &Subscription{Port: from.GUID, As: a.As, Info: *info, Address: to, Trusted: a.Trusted}
+	n := &Subscription{Port: from.GUID, As: a.As, Info: *info, Address: to, Trusted: a.Trusted, Epoch: a.Epoch}
 	n.Info.QPN = a.QP
 	id := identityOf(a.As, a.QP, info)
 	if s := r.subs[id]; s != nil {
@@ -114,6 +114,26 @@ func (r *Registry) freeEnum(as ib.GUID) (uint16, bool) {
 			return 0, false
 		}
 	}
+}
+
+// Distrust ends the trust in subscriptions that were made with an SA_Key before an epoch,
+// which is taken no longer. They stay, and are told what anybody is.
+func (r *Registry) Distrust(before uint64) (e Effects) {
+	var old []*Subscription
+	for s := range r.All {
+		if s.Trusted && s.Epoch < before {
+			old = append(old, s)
+		}
+	}
+	for _, s := range old {
+		n := *s
+		n.Trusted, n.Epoch = false, 0
+		r.subs[identityOf(s.As, s.Info.QPN, &s.Info)].Subscription = &n
+		r.all = r.all.With(key{n.As, n.Enum}, &n)
+		e.Save = append(e.Save, factOf(&n))
+		e.Events = append(e.Events, Event{Kind: Distrusted, Port: n.As, Info: n.Info})
+	}
+	return e
 }
 
 // add takes a subscription in.

@@ -76,7 +76,9 @@ func (g *Guard) Check(now time.Time, p *Packet, from Source) (book.Asker, Verdic
 	case shown == ShownRight && !g.source(a.As):
 		return a, KeyElsewhere
 	}
-	a.Trusted = shown == ShownRight
+	if a.Trusted = shown == ShownRight; a.Trusted {
+		a.Epoch = uint64(g.keys.epoch(m.SAKeyBits()))
+	}
 	if !g.opts.Model {
 		return a, OK
 	}

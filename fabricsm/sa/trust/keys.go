@@ -106,6 +106,22 @@ func (k *Keys) Show(now time.Time, bits uint64) Shown {
 	return ShownWrong
 }
 
+// epoch is that of a key which is right.
+func (k *Keys) epoch(bits uint64) keys.Epoch {
+	if same(k.current, bits) == 1 {
+		return k.state.Record.Current.Epoch
+	}
+	return k.state.Record.Previous.Epoch
+}
+
+// Oldest is the epoch of the oldest key that is taken; 0: none is.
+func (k *Keys) Oldest() keys.Epoch {
+	if r := &k.state.Record; r.Previous.IsZero() {
+		return r.Current.Epoch
+	}
+	return k.state.Record.Previous.Epoch
+}
+
 // same is 1 for equal bits. Zero is no key, and like nothing.
 func same(k ib.SAKey, bits uint64) uint64 {
 	v := k.Reveal()
