@@ -41,7 +41,7 @@ type Carried struct {
 
 // Controls lists all controls.
 func Controls() []Carried {
-	return slices.Concat(partitionControls(), managementControls(), classControls(), administrationControls())
+	return slices.Concat(partitionControls(), managementControls(), classControls(), administrationControls(), registrationControls())
 }
 
 func partitionControls() []Carried {

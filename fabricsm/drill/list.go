@@ -10,7 +10,9 @@ import (
 
 // All lists the drills, in the order of their threats.
 func All() []Drill {
-	return slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), knowledgeDrills(), physicalDrills())
+	list := slices.Concat(partitionDrills(), identityDrills(), smpDrills(), mkeyDrills(), classDrills(), knowledgeDrills(), multicastDrills(), physicalDrills())
+	slices.SortStableFunc(list, func(a, b Drill) int { return number(a.ID) - number(b.ID) })
+	return list
 }
 
 // Replace gives a list in which some drills are played otherwise: those of the fabric

@@ -46,13 +46,15 @@ func (a *Agent) asked(who *book.Asker) Asked {
 	return Asked{GUID: port.GUID, Place: a.book.View.Fabric.PlaceOf(port.Port), Count: a.refusals}
 }
 
-// turnedDown counts a request that is answered with a refusal. quiet: nobody is told of
-// it now, see Violation.
-func (a *Agent) turnedDown(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, target ib.GUID, v trust.Verdict, s mad.Status) (quiet bool) {
-	if a.refusals = 0; v != trust.OK || s == mad.StatusOK {
+// turnedDown counts a request that is answered with a refusal for a reason, 0: it is none.
+// quiet: nobody is told of it now, see Violation.
+func (a *Agent) turnedDown(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, target ib.GUID, reason uint8) (quiet bool) {
+	if a.refusals = 0; reason == 0 {
 		return false
 	}
-	row, loud := a.note(now, a.dropped(p, who, m, trust.Refused, target))
+	d := a.dropped(p, who, m, trust.Refused, target)
+	d.Reason = reason
+	row, loud := a.note(now, d)
 	a.refusals = row.Count
 	return !loud
 }

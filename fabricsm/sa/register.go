@@ -1,6 +1,7 @@
 package sa
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/mad"
@@ -59,7 +60,7 @@ func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *m
 	if ans.Verdict != trust.OK {
 		a.refuse(now, a.dropped(p, who, m, ans.Verdict, rec.PortGID.GUID()))
 	}
-	if a.turnedDown(now, p, who, m, rec.PortGID.GUID(), ans.Verdict, ans.Status) {
+	if a.turnedDown(now, p, who, m, rec.PortGID.GUID(), uint8(ans.Why())) {
 		ans.Events = nil
 	}
 	a.grouped(now, &ans.Effects)
@@ -84,7 +85,7 @@ func (a *Agent) offer(now time.Time, p *transport.Packet, who *book.Asker, m *ma
 	if ans.Verdict != trust.OK {
 		a.refuse(now, a.dropped(p, who, m, ans.Verdict, rec.ServiceGID.GUID()))
 	}
-	if a.turnedDown(now, p, who, m, rec.ServiceGID.GUID(), ans.Verdict, ans.Status) {
+	if a.turnedDown(now, p, who, m, rec.ServiceGID.GUID(), uint8(ans.Why())) {
 		ans.Events = nil
 	}
 	a.served(&ans.Effects)
@@ -121,8 +122,8 @@ func (a *Agent) rename(now time.Time, p *transport.Packet, who *book.Asker, m *m
 		}
 		a.refuse(now, d)
 	}
-	if a.turnedDown(now, p, who, m, who.As, ans.Verdict, ans.Status) {
-		ans.Events = nil
+	if a.turnedDown(now, p, who, m, who.As, uint8(ans.Why())) {
+		ans.Events = slices.DeleteFunc(ans.Events, func(e alias.Event) bool { return !e.Gone && e.Reason != alias.NoReason })
 	}
 	a.given(&ans.Effects)
 	if ans.Verdict == trust.OK {

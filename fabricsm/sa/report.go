@@ -23,7 +23,7 @@ func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m
 	if ans.Verdict != trust.OK {
 		a.refuse(now, a.dropped(p, who, m, ans.Verdict, who.As))
 	}
-	if a.turnedDown(now, p, who, m, who.As, ans.Verdict, ans.Status) {
+	if a.turnedDown(now, p, who, m, who.As, uint8(ans.Why())) {
 		ans.Events = nil
 	}
 	a.informed(&ans.Effects)

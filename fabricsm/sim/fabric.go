@@ -29,6 +29,10 @@ type Options struct {
 	// LinearCap is the number of LIDs a switch can forward, 49,152 by default.
 	LinearCap uint16
 
+	// MulticastCap is the number of multicast LIDs a switch can forward, 1024 by
+	// default; a multiple of 32.
+	MulticastCap uint16
+
 	// MulticastTop gives switches a MulticastFDBTop, above which they drop.
 	MulticastTop bool
 
@@ -150,6 +154,9 @@ func New(list *netlist.Netlist) *Fabric { return NewWith(list, Options{}) }
 
 // NewWith makes a fabric like New.
 func NewWith(list *netlist.Netlist, o Options) *Fabric {
+	if o.MulticastCap == 0 {
+		o.MulticastCap = defaultMulticast
+	}
 	if o.LinearCap == 0 {
 		o.LinearCap = defaultLinearCap
 	}

@@ -11,7 +11,7 @@ import (
 // What the simulated devices are like.
 const (
 	defaultLinearCap = 49152
-	multicastCap     = 1024
+	defaultMulticast = 1024
 	partitionCap     = 64 // P_Key table entries of a CA port and of a switch's external port, if Device says nothing
 	port0PartCap     = 8  // of switch port 0
 	guidBlocks       = 4

@@ -24,7 +24,7 @@ func (s *forwarding) reset(o *Options, d *Device) {
 	s.multicast = map[uint32]*[mad.DataSize]byte{}
 	s.info = mad.SwitchInfo{
 		LinearFDBCap:            o.LinearCap,
-		MulticastFDBCap:         multicastCap,
+		MulticastFDBCap:         o.MulticastCap,
 		PartitionEnforcementCap: uint16(d.enforcementCap()),
 		InboundEnforcementCap:   !d.NoEnforcement,
 		OutboundEnforcementCap:  !d.NoEnforcement,
@@ -120,7 +120,7 @@ func (n *node) multicastTable(m *mad.MAD, set bool) mad.Status {
 		return mad.StatusUnsupportedMethodAttr
 	}
 	block, position := m.Mod()&0x1FF, m.Mod()>>28
-	if m.Mod()&^0xF00001FF != 0 || block*mad.MLIDsPerBlock >= multicastCap || int(position)*multicastPositions >= len(n.ports) {
+	if m.Mod()&^0xF00001FF != 0 || block*mad.MLIDsPerBlock >= uint32(n.sw.info.MulticastFDBCap) || int(position)*multicastPositions >= len(n.ports) {
 		return mad.StatusInvalidField
 	}
 	at := n.sw.multicast[m.Mod()]

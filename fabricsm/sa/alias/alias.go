@@ -55,6 +55,17 @@ type Answer struct {
 	Effects
 }
 
+// Why gives the reason of a refusal that is answered, or of the first of those of single
+// entries.
+func (a *Answer) Why() Reason {
+	for i := range a.Events {
+		if !a.Events[i].Gone && a.Events[i].Reason != NoReason {
+			return a.Events[i].Reason
+		}
+	}
+	return NoReason
+}
+
 // Reason says why.
 type Reason uint8
 

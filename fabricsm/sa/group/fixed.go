@@ -99,7 +99,7 @@ func (r *Registry) fix(f *Fixed) {
 	r.save(factOfGroup(&n))
 	for _, m := range g.members.All {
 		if port := r.fabric.ByGUID(m.GUID); port != nil {
-			if why := suits(&n, port); why != NoReason {
+			if why := r.suits(&n, port); why != NoReason {
 				r.leave(n.MGID, m.GUID, why)
 				continue
 			}

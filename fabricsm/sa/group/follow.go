@@ -61,7 +61,7 @@ func (r *Registry) review(port ib.GUID) {
 // seen, because tables are being read, waits until the fabric is known.
 func (r *Registry) recheck(s seat, e *book.EndPort) {
 	g := r.Group(s.mgid)
-	switch why := suits(g, e); {
+	switch why := r.suits(g, e); {
 	case why == NoReason, (why == SmallMTU || why == TooSlow) && e.Home == topo.None:
 	case why == NotInPartition && !r.fabric.Settled() && !r.fabric.Lacks(e, g.PKey):
 		r.unseen[s.guid] = e.GUID

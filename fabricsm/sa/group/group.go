@@ -44,6 +44,16 @@ type Config struct {
 	Reserve int
 	// MaxGroups bounds the groups of all together; default 65536.
 	MaxGroups int
+
+	Weakness Weakness // for drills alone
+}
+
+// Weakness takes protections away that no configuration does, so that drills can show
+// what each is worth. The zero value takes none.
+type Weakness struct {
+	AnyPKey       bool // groups are known to, and take, who does not have their P_Key
+	AnyLink       bool // links that are slower than a group, or have a smaller MTU, can be in it
+	AnyMembership bool // whoever may act for a port changes its memberships, whoever made them
 }
 
 func (c Config) withDefaults() Config {
@@ -152,6 +162,14 @@ type Answer struct {
 	Status  mad.Status
 	Record  mad.MCMemberRecord // with mad.StatusOK
 	Effects
+}
+
+// Why gives the reason of a refusal that is answered.
+func (a *Answer) Why() Reason {
+	if len(a.Events) == 0 || a.Events[0].Kind != Refused {
+		return NoReason
+	}
+	return a.Events[0].Reason
 }
 
 // Registry is the state of all groups. It is not safe for concurrent use; snapshots

@@ -208,6 +208,8 @@ func TestT80BroadcastGroup(t *testing.T) {
 		{"SL", rec(func(m *mad.MCMemberRecord) { m.SL++ }), group.NotAsBroadcast},
 		{"FlowLabel", rec(func(m *mad.MCMemberRecord) { m.FlowLabel++ }), group.NotAsBroadcast},
 		{"HopLimit", mask(mad.MCMemberComponentHopLimit, func(m *mad.MCMemberRecord) { m.HopLimit++ }), group.NotAsBroadcast},
+		{"MTU", mask(mad.MCMemberComponentMTUSelector|mad.MCMemberComponentMTU, func(m *mad.MCMemberRecord) { m.MTUSelector, m.MTU = mad.SelectExactly, ib.MTU256 }), group.NotAsBroadcast},
+		{"rate", mask(mad.MCMemberComponentRateSelector|mad.MCMemberComponentRate, func(m *mad.MCMemberRecord) { m.RateSelector, m.Rate = mad.SelectExactly, ib.Rate2_5 }), group.NotAsBroadcast},
 		{"P_Key", rec(func(m *mad.MCMemberRecord) { m.MGID[5] = 2 }), group.NotAsBroadcast},
 		{"P_Key without its upper bit", rec(func(m *mad.MCMemberRecord) { m.MGID[4] = 0 }), group.NotAsBroadcast},
 		{"scope", rec(func(m *mad.MCMemberRecord) { m.MGID[1] = 0x15 }), group.NoBroadcast},
@@ -217,6 +219,15 @@ func TestT80BroadcastGroup(t *testing.T) {
 		if why(a) != tt.want {
 			t.Errorf("%s differs: %v, want %v", tt.name, why(a), tt.want)
 		}
+	}
+	// Nothing said, it has MTU and rate of the broadcast group and not of the port.
+	if g := r.Now().Group(v4); g == nil || g.MTU != ib.MTU2048 || g.Rate != ib.Rate10 {
+		t.Errorf("a group as the broadcast group: %+v", g)
+	}
+	v4[15]++
+	r.move(r.f.With(slow, func(e *book.EndPort) { e.LinkRate = ib.Rate2_5 }))
+	if a := r.set(r.making(slow, v4).with(rec(right))); a.Status != invalid || why(a) != group.TooSlow {
+		t.Errorf("made by a port that is too slow for the broadcast group: %v for %v", a.Status, why(a))
 	}
 }
 

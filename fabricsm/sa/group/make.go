@@ -113,10 +113,36 @@ func (r *Registry) realize(g *Group, q *request) Reason {
 	if ok && q.mask.Has(mad.MCMemberComponentPacketLifeTimeSelector|mad.MCMemberComponentPacketLifeTime) {
 		g.PacketLifeTime, ok = chooseLifeTime(rec.PacketLifeTimeSelector, rec.PacketLifeTime, r.cfg.PacketLifeTime)
 	}
+	if b := r.model(g); b != nil {
+		return r.imitate(g, b, q)
+	}
 	if !ok || g.MTU.Bytes() == 0 || g.Rate.Mbps() == 0 {
 		return Unrealizable
 	}
 	return NoReason
+}
+
+// model gives the broadcast group that a new IPoIB group has to be like; nil: it need not.
+func (r *Registry) model(g *Group) *Group {
+	if !isIPoIB(g.MGID) || r.cfg.NoIPoIBValidation {
+		return nil
+	}
+	return r.Group(Broadcast(g.PKey, scopeOf(g.MGID)))
+}
+
+// imitate gives a new IPoIB group MTU and rate of the broadcast group, which all of the
+// partition can have: with less, who made it first would keep others out, who ask for
+// that of the broadcast group (RFC 4391, 4).
+func (r *Registry) imitate(g, b *Group, q *request) Reason {
+	rec := q.rec
+	g.MTU, g.Rate = b.MTU, b.Rate
+	switch {
+	case q.mask.Has(mad.MCMemberComponentMTUSelector|mad.MCMemberComponentMTU) && !rec.MTUSelector.MTU(rec.MTU, b.MTU),
+		q.mask.Has(mad.MCMemberComponentRateSelector|mad.MCMemberComponentRate) && !rec.RateSelector.Rate(rec.Rate, b.Rate):
+		return NotAsBroadcast
+	default:
+		return r.suits(g, q.port)
+	}
 }
 
 // chooseMTU gives the largest MTU that is as asked and that a port has.

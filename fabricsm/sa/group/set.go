@@ -143,7 +143,7 @@ func (r *Registry) actsFor(q *request) trust.Verdict {
 // know of.
 func (r *Registry) known(q *request) *Group {
 	g := r.Group(q.rec.MGID)
-	if g != nil && !q.asker.Trusted {
+	if g != nil && !q.asker.Trusted && !r.cfg.Weakness.AnyPKey {
 		if _, ok := q.from.Holds(g.PKey); !ok {
 			return nil
 		}
@@ -156,7 +156,7 @@ func (r *Registry) mayJoin(g *Group, q *request) Reason {
 	if !r.agrees(g, q) {
 		return ParamsDiffer
 	}
-	return suits(g, q.port)
+	return r.suits(g, q.port)
 }
 
 // agrees reports a request that is for a group as it is.
@@ -182,13 +182,16 @@ func (r *Registry) agrees(g *Group, q *request) bool {
 }
 
 // suits says why a port cannot be in a group.
-func suits(g *Group, e *book.EndPort) Reason {
+func (r *Registry) suits(g *Group, e *book.EndPort) Reason {
 	k, ok := e.Holds(g.PKey)
+	weak := &r.cfg.Weakness
 	switch {
-	case !ok:
+	case !ok && !weak.AnyPKey:
 		return NotInPartition
-	case !k.Matches(g.PKey):
+	case !k.Matches(g.PKey) && !weak.AnyPKey:
 		return BothLimited
+	case weak.AnyLink:
+		return NoReason
 	case e.LinkMTU < g.MTU:
 		return SmallMTU
 	case e.LinkRate.Compare(g.Rate) < 0:
@@ -202,7 +205,7 @@ func suits(g *Group, e *book.EndPort) Reason {
 // port's, one that was made for it also that of who made it.
 func (r *Registry) notYours(m Member, q *request) bool {
 	switch {
-	case q.asker.Trusted || registry.IsOwn(&q.asker, q.port, m.GUID):
+	case q.asker.Trusted || registry.IsOwn(&q.asker, q.port, m.GUID) || r.cfg.Weakness.AnyMembership:
 		return false
 	default:
 		return !m.Proxy || m.By != q.from.GUID

@@ -123,6 +123,14 @@ type Answer struct {
 	Effects
 }
 
+// Why gives the reason of a refusal that is answered.
+func (a *Answer) Why() Reason {
+	if len(a.Events) == 0 || a.Events[0].Kind != Refused {
+		return NoReason
+	}
+	return a.Events[0].Reason
+}
+
 // Kind says what happened.
 type Kind uint8
 

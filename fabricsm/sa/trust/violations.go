@@ -24,6 +24,7 @@ type Dropped struct {
 	// registrations that are too many. Owner is the end port that has it.
 	Target ib.GUID
 	Owner  *book.EndPort
+	Reason uint8  // of Refused, by whoever refused: each is counted by itself
 	Count  uint64 // how many; 0: one
 }
 
@@ -57,6 +58,7 @@ type Violation struct {
 // did is what makes two violations the same row.
 type did struct {
 	verdict    Verdict
+	reason     uint8
 	others     bool
 	method     mad.Method
 	attr       mad.AttrID
@@ -123,7 +125,7 @@ func NewViolations(b Bounds) *Violations {
 // a notice to subscribers. Else Tell gives it later.
 func (v *Violations) Note(now time.Time, d *Dropped) (row Violation, loud bool) {
 	n := max(d.Count, 1)
-	what := did{verdict: d.Verdict, method: d.Method, attr: d.Attr, target: d.Target}
+	what := did{verdict: d.Verdict, reason: d.Reason, method: d.Method, attr: d.Attr, target: d.Target}
 	if d.Port != nil {
 		what.guid, what.as = d.Port.GUID, d.Who.As
 	} else {

@@ -1,0 +1,478 @@
+package drill
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+)
+
+// multicastDrills are those of multicast groups, T78 to T83.
+func multicastDrills() []Drill {
+	return []Drill{
+		{ID: "T78", Threat: "join a multicast group of another partition", Play: crossJoin},
+		{ID: "T79", Threat: "make multicast groups until no multicast LID is left", Play: exhaustMLIDs},
+		{ID: "T80", Threat: "make the groups of IP before others do, with parameters that nobody can use", Play: brokenIPoIB},
+		{ID: "T81", Threat: "drag a group down to the rate of a slow link", Play: slowMember},
+		{ID: "T82", Threat: "have others leave their groups, or groups disappear", Play: endedGroups},
+		{ID: "T83", Threat: "use up multicast LIDs with the groups of many IPv6 addresses", Play: manyAddresses},
+	}
+}
+
+// gathering is a multicast group of victims: what one of them sends must reach all
+// others, and nobody else.
+type gathering struct {
+	site    *Site
+	mgid    ib.GID
+	pkey    ib.PKey
+	members []string
+	first   *client            // of the members
+	rec     mad.MCMemberRecord // of the group
+}
+
+// gather has hosts join a group, which is made if it is not there, and checks that it
+// works.
+func (t *Site) gather(mgid ib.GID, pkey ib.PKey, members ...string) *gathering {
+	return t.gatherBy(mgid, pkey, func(h string) question { return t.join(h, mgid, pkey) }, members...)
+}
+
+// gatherBy is gather with what hosts ask when they join.
+func (t *Site) gatherBy(mgid ib.GID, pkey ib.PKey, join func(host string) question, members ...string) *gathering {
+	g := &gathering{site: t, mgid: mgid, pkey: pkey, members: members, first: t.client(members[0])}
+	for _, h := range members {
+		c := g.first
+		if h != members[0] {
+			c = t.client(h)
+		}
+		c.answered(join(h), mad.StatusOK, "it joins the group %v", mgid)
+	}
+	t.scene.Must(t.Settle(settleTime))
+	g.rec, _ = g.now()
+	g.holds("in the beginning")
+	return g
+}
+
+// now asks for the group.
+func (g *gathering) now() (rec mad.MCMemberRecord, ok bool) {
+	if m := g.first.answered(g.site.group(g.mgid), mad.StatusOK, "the group %v that it is a member of", g.mgid); m != nil {
+		g.site.scene.Must(mad.Decode(m.SAData(), &rec))
+		ok = true
+	}
+	return rec, ok
+}
+
+// holds demands that the group is as it was in the beginning and reaches its members
+// alone, by its tree and by packets.
+func (g *gathering) holds(when string) bool {
+	t, s := g.site, g.site.scene
+	s.Must(t.Settle(settleTime))
+	rec, ok := g.now()
+	ok = ok && s.Check(rec == g.rec, "%s the group of %v is another than before: %+v", when, g.members, rec)
+	for _, from := range g.members {
+		want := slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(g.members), func(h string) bool { return h == from })))
+		leads, err := t.Fabric.Multicast(Port(from), g.rec.MLID)
+		s.Must(err)
+		ok = s.Check(slices.Equal(names(leads), want), "%s the tree of the group leads from %s to %v, not to %v", when, from, names(leads), want) && ok
+		came := names(t.Multicast(from, g.rec.MLID, g.pkey))
+		ok = s.Check(slices.Equal(came, want), "%s a packet of %s to its group reaches %v, not %v", when, from, came, want) && ok
+		v := &s.result.Victims
+		v.Sent += uint64(len(want))
+		for _, h := range want {
+			if !slices.Contains(came, h) {
+				v.Lost++
+			}
+		}
+		for _, h := range came {
+			if !slices.Contains(want, h) {
+				v.Strayed++
+			}
+		}
+	}
+	return ok
+}
+
+// Multicast sends one packet from a host to a multicast LID, and gives who gets it.
+func (t *Site) Multicast(from string, mlid ib.LID, key ib.PKey) []sim.Endpoint {
+	return t.Inject(from, sim.Data{SLID: t.LID(from), DLID: mlid, PKey: key, DestQP: 2, Payload: 256}).To
+}
+
+// names sorts the names of the nodes of ports.
+func names(list []sim.Endpoint) (out []string) {
+	for _, e := range list {
+		out = append(out, e.Node)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// joinAs asks for a membership with whatever a record says.
+func (t *Site) joinAs(rec mad.MCMemberRecord, mask mad.ComponentMask) question {
+	return question{method: mad.MethodSet, attr: mad.AttrMCMemberRecord, mask: mask, data: with(t.scene, &rec)}
+}
+
+// joinOpen joins a group that is there, as it is, as clients of IP do.
+func (t *Site) joinOpen(host string, mgid ib.GID) question {
+	return t.joinAs(mad.MCMemberRecord{MGID: mgid, PortGID: t.gidOf(host), JoinState: ib.FullMember}, mad.MCMemberJoin)
+}
+
+// refused demands that a question is answered with some refusal.
+func (c *client) refused(q question, what string, args ...any) bool {
+	m := c.ask(q)
+	s := c.site.scene
+	return s.Check(m != nil, c.host+" gets no answer: "+what, args...) && s.Check(m.Status() != mad.StatusOK, c.host+" succeeds: "+what, args...)
+}
+
+// refusedGroup makes a test for what is told of a refusal to a host.
+func (t *Site) refusedGroup(host string, why group.Reason) func(sm.Event) bool {
+	guid, place := t.GUID(host, 1), t.Place(host, 1)
+	return is(func(e *sa.GroupEvent) bool {
+		return e.Kind == group.Refused && e.Reason == why && e.Asked.GUID == guid && e.Asked.Place == place
+	})
+}
+
+// crossJoin is T78.
+func crossJoin(s *Scene) {
+	o := administered()
+	o.Shared = []Shared{{keyStorage, []string{"h3"}, []string{"h1", "h5", "h2", "h6"}}}
+	t := s.Site(o)
+	t.Victim("h2", "h6")
+	t.Customer("h2", "h6")
+	g := t.gather(groupOf(1), keyB, "h2", "h6")
+	h1 := t.client("h1")
+	s.Tried("h1 of tenant A, which knows the MGID of a group of tenant B, joins it as full member, as receiver and as sender, naming the P_Key of B, its own, that of a storage partition or none")
+	t.Attack()
+	held := true
+	for _, state := range []ib.JoinState{ib.FullMember, ib.NonMember, ib.SendOnlyNonMember, ib.SendOnlyFullMember} {
+		for _, key := range []ib.PKey{keyB, keyB.Limited(), keyA, keyStorage.Limited(), 0} {
+			rec := mad.MCMemberRecord{MGID: g.mgid, PortGID: t.gidOf("h1"), JoinState: state, PKey: key, QKey: g.rec.QKey}
+			mask := mad.ComponentMask(mad.MCMemberCreate)
+			if key == 0 {
+				mask = mad.MCMemberJoin
+			}
+			held = h1.refused(t.joinAs(rec, mask), "it joins the group of tenant B as %v, naming P_Key %v", state, key) && held
+		}
+	}
+	there, none := t.joinOpen("h1", g.mgid), t.joinOpen("h1", groupOf(99))
+	held = h1.alike(there, none, "that the group of tenant B is there, when it joins") && held
+	held = h1.alike(t.group(g.mgid), t.group(groupOf(99)), "that the group of tenant B is there, when it asks for it") && held
+	if held && g.holds("after h1 joined it in every way") {
+		s.Stopped("a group takes, and is known to, ports that have its P_Key")
+	}
+	t.Reported(time.Second, "that h1 was refused, and where", t.refusedGroup("h1", group.NotInPartition))
+
+	s.Tried("h1 sends to the multicast LID of the group with each P_Key")
+	for _, key := range []ib.PKey{keyB, keyB.Limited(), keyA, keyStorage, keyStorage.Limited(), ib.DefaultPKeyFull, ib.DefaultPKeyLimited} {
+		to := t.Multicast("h1", g.rec.MLID, key)
+		s.Check(len(to) == 0, "a packet of h1 to the group of tenant B, with P_Key %v, reaches %v", key, names(to))
+	}
+	t.throughStorage()
+	g.holds("in the end")
+}
+
+// throughStorage is the part of T78 in which both tenants are in one group, that of a
+// partition which they share.
+func (t *Site) throughStorage() {
+	s := t.scene
+	s.Tried("h1 makes a group of the storage partition that h2 of tenant B joins, too")
+	mgid := groupOf(2)
+	var rec mad.MCMemberRecord
+	for _, h := range []string{"h1", "h3", "h2"} {
+		if m := t.client(h).answered(t.join(h, mgid, keyStorage), mad.StatusOK, "it joins the group of the storage partition"); m != nil {
+			s.Must(mad.Decode(m.SAData(), &rec))
+		}
+	}
+	s.Must(t.Settle(settleTime))
+	held := true
+	for _, key := range []ib.PKey{keyStorage.Limited(), keyStorage} {
+		to := names(t.Multicast("h1", rec.MLID, key))
+		held = s.Check(!slices.Contains(to, "h2"), "a packet of h1 to the group of the storage partition, with P_Key %v, reaches %v", key, to) && held
+	}
+	to := names(t.Multicast("h1", rec.MLID, keyStorage.Limited()))
+	if s.Check(slices.Equal(to, []string{"h3"}), "a packet of h1 reaches %v, not the storage server alone, so nothing is proven", to) && held {
+		s.Stopped("of a group of a partition that tenants share, a limited member reaches the servers alone")
+	}
+}
+
+// exhaustMLIDs is T79.
+func exhaustMLIDs(s *Scene) {
+	const lids, perPort, quota = 64, 32, 20
+	o := administered()
+	o.Tenants = []Tenant{{"A", keyA, []string{"h1", "h5"}}, {"B", keyB, []string{"h2", "h6", "h4"}}}
+	o.Fabric.MulticastCap = lids
+	o.SA.Trust.MaxGroups = perPort
+	o.SA.Groups.Quota = func(ib.PKey) int { return quota }
+	t := s.Site(o)
+	t.Customer("h2", "h6")
+	g := t.gather(groupOf(1000), keyB, "h2", "h6")
+	s.Tried("both hosts of tenant A make groups until they get no more, in a fabric with %d multicast LIDs where a port may be in %d groups and a partition have %d", lids, perPort, quota)
+	t.Attack()
+	made, n := 0, uint16(0)
+	used := make(map[ib.LID]bool)
+	for _, h := range []string{"h1", "h5"} {
+		c := t.client(h)
+		for range perPort + 3 {
+			n++
+			if m := c.ask(t.join(h, groupOf(n), keyA)); m != nil && m.Status() == mad.StatusOK {
+				var rec mad.MCMemberRecord
+				s.Must(mad.Decode(m.SAData(), &rec))
+				made, used[rec.MLID] = made+1, true
+			}
+		}
+	}
+	s.Must(t.Settle(settleTime))
+	if s.Check(made == quota, "tenant A made %d groups, with %d multicast LIDs; its quota is %d", made, len(used), quota) {
+		s.Stopped("the partition of tenant A got as many groups as it may have, and the answer to each request for more says that there are no resources")
+	}
+	t.Reported(time.Second, "that tenant A has as many groups as it may have", t.refusedGroup("h1", group.PartitionQuota))
+	other := t.gather(groupOf(1001), keyB, "h2", "h4")
+	held := s.Check(other.rec.MLID != g.rec.MLID && !used[other.rec.MLID], "the new group of tenant B shares multicast LID 0x%04x", uint16(other.rec.MLID))
+	if held && g.holds("with all groups that tenant A could make") {
+		s.Stopped("tenant B makes a new group, with a multicast LID of its own")
+	}
+}
+
+// brokenIPoIB is T80.
+func brokenIPoIB(s *Scene) {
+	o := administered()
+	o.Tenants = []Tenant{{"A", keyA, []string{"h1", "h5", "h3"}}, {"B", keyB, []string{"h2", "h6"}}}
+	o.SA.Fixed = []group.Fixed{group.IPoIB(keyA, 0), group.IPoIB(keyB, 0)}
+	t := s.Site(o)
+	t.Customer("h5", "h3")
+	broadcast, allHosts := group.Broadcast(keyA, linkLocal), ipGroup(0x401B, keyA, 1)
+	h1 := t.client("h1")
+	s.Tried("h1 is the first of its partition to ask: it makes the broadcast group and that of all hosts, of this scope and of another, with a wrong Q_Key, an MTU of 256, 2.5 Gb/s, a traffic class, a flow label and the P_Key of tenant B")
+	t.Attack()
+	const create = mad.MCMemberCreate
+	held := true
+	for _, mgid := range []ib.GID{broadcast, group.Broadcast(keyA, siteLocal), allHosts} {
+		for _, bad := range t.badParams("h1", mgid) {
+			held = h1.refused(bad.question, "it makes or joins the group %v with %s", mgid, bad.what) && held
+		}
+	}
+	foreign := mad.MCMemberRecord{MGID: group.Broadcast(keyB, linkLocal), PortGID: t.gidOf("h1"), JoinState: ib.FullMember, PKey: keyA, QKey: group.IPoIBQKey}
+	held = h1.refused(t.joinAs(foreign, create), "it makes the broadcast group of tenant B with the P_Key of A") && held
+	t.Reported(time.Second, "that h1 asked for other parameters", t.refusedGroup("h1", group.ParamsDiffer))
+	t.Reported(time.Second, "that h1 asked for a group that is not as the broadcast group", t.refusedGroup("h1", group.NotAsBroadcast))
+
+	b := t.gatherBy(broadcast, keyA, func(h string) question { return t.joinOpen(h, broadcast) }, "h5", "h3")
+	ok := s.Check(b.rec.QKey == group.IPoIBQKey && b.rec.MTU == ib.MTU2048 && b.rec.Rate == ib.Rate10 && b.rec.SL == 0, "the broadcast group has parameters of h1: %+v", b.rec)
+	all := t.gatherBy(allHosts, keyA, func(h string) question { return t.joinIP(h, allHosts, &b.rec) }, "h5", "h3")
+	ok = s.Check(all.rec.QKey == b.rec.QKey && all.rec.MTU == b.rec.MTU && all.rec.Rate == b.rec.Rate, "the group of all hosts has parameters of h1: %+v", all.rec) && ok
+	if held && ok {
+		s.Stopped("broadcast groups are there from the beginning, as configured, and other groups of IP must be as that of their partition")
+	}
+}
+
+// Scopes of multicast groups.
+const (
+	linkLocal = 2
+	siteLocal = 5
+)
+
+// ipGroup is the GID of a group of IP with a signature and the last 28 bits of an
+// address.
+func ipGroup(signature uint16, pkey ib.PKey, address uint32) (m ib.GID) {
+	m[0], m[1] = 0xFF, 0x10|linkLocal
+	binary.BigEndian.PutUint16(m[2:], signature)
+	binary.BigEndian.PutUint16(m[4:], uint16(pkey))
+	binary.BigEndian.PutUint32(m[12:], address)
+	return m
+}
+
+// joinIP joins a group of IP as clients do: with all parameters of the broadcast group.
+func (t *Site) joinIP(host string, mgid ib.GID, broadcast *mad.MCMemberRecord) question {
+	rec := *broadcast
+	rec.MGID, rec.PortGID, rec.JoinState = mgid, t.gidOf(host), ib.FullMember
+	const mask = mad.MCMemberCreate | mad.MCMemberComponentMTUSelector | mad.MCMemberComponentMTU |
+		mad.MCMemberComponentRateSelector | mad.MCMemberComponentRate | mad.MCMemberComponentHopLimit
+	return t.joinAs(rec, mask)
+}
+
+// odd is a request for a group that is wrong in one thing.
+type odd struct {
+	question
+	what string
+}
+
+// badParams are requests for a group of IP of tenant A that nobody could use.
+func (t *Site) badParams(host string, mgid ib.GID) (out []odd) {
+	right := mad.MCMemberRecord{MGID: mgid, PortGID: t.gidOf(host), JoinState: ib.FullMember, PKey: keyA, QKey: group.IPoIBQKey}
+	for _, bad := range []struct {
+		what string
+		mask mad.ComponentMask
+		set  func(*mad.MCMemberRecord)
+	}{
+		{"a wrong Q_Key", 0, func(r *mad.MCMemberRecord) { r.QKey = 0x666 }},
+		{"an MTU of 256", mad.MCMemberComponentMTUSelector | mad.MCMemberComponentMTU, func(r *mad.MCMemberRecord) { r.MTUSelector, r.MTU = mad.SelectExactly, ib.MTU256 }},
+		{"2.5 Gb/s", mad.MCMemberComponentRateSelector | mad.MCMemberComponentRate, func(r *mad.MCMemberRecord) { r.RateSelector, r.Rate = mad.SelectExactly, ib.Rate2_5 }},
+		{"traffic class 7", 0, func(r *mad.MCMemberRecord) { r.TClass = 7 }},
+		{"flow label 7", 0, func(r *mad.MCMemberRecord) { r.FlowLabel = 7 }},
+	} {
+		rec := right
+		bad.set(&rec)
+		out = append(out, odd{t.joinAs(rec, mad.MCMemberCreate|bad.mask), bad.what})
+	}
+	return out
+}
+
+// slowMember is T81.
+func slowMember(s *Scene) {
+	o := administered()
+	o.Tenants = []Tenant{{"A", keyA, []string{"h1", "h5", "h4"}}, {"B", keyB, []string{"h2", "h6"}}}
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 9, Radix: 8, Leaves: 3, Spines: 2})
+	s.Must(err)
+	slowest := netlist.Link{Width: 1, Speed: 1}
+	h4 := l.Find("h4")
+	h4.Ports[1].Link = slowest
+	l.Find(h4.Ports[1].Peer).Ports[h4.Ports[1].PeerPort].Link = slowest
+	o.Netlist = l
+	o.SA.Fixed = []group.Fixed{group.IPoIB(keyA, 0)}
+	t := s.Site(o)
+	t.Customer("h1", "h5")
+	broadcast := group.Broadcast(keyA, linkLocal)
+	b := t.gatherBy(broadcast, keyA, func(h string) question { return t.joinOpen(h, broadcast) }, "h1", "h5")
+	g := t.gather(groupOf(1), keyA, "h1", "h5")
+	s.Check(ib.Rate2_5.Compare(g.rec.Rate) < 0, "the group of h1 and h5 has rate %v, so nothing is proven", g.rec.Rate)
+	slow := t.client("h4")
+	s.Tried("h4, whose link has 2.5 Gb/s, joins the groups of h1 and h5: as they are, asking for the rate that it has, for less, and for a smaller MTU")
+	t.Attack()
+	held := true
+	for _, to := range []*gathering{b, g} {
+		rec := mad.MCMemberRecord{MGID: to.mgid, PortGID: t.gidOf("h4"), JoinState: ib.FullMember, PKey: keyA, QKey: to.rec.QKey, Rate: ib.Rate2_5, MTU: ib.MTU256}
+		for _, state := range []ib.JoinState{ib.FullMember, ib.NonMember, ib.SendOnlyNonMember} {
+			rec.JoinState = state
+			held = slow.refused(t.joinAs(rec, mad.MCMemberJoin), "it joins a group that is faster than its link, as %v", state) && held
+		}
+		rec.JoinState = ib.FullMember
+		for _, sel := range []mad.Selector{mad.SelectExactly, mad.SelectLess, mad.SelectBest} {
+			rec.RateSelector, rec.MTUSelector = sel, sel
+			held = slow.refused(t.joinAs(rec, mad.MCMemberJoin|mad.MCMemberComponentRateSelector|mad.MCMemberComponentRate), "it asks for a rate that it has") && held
+			held = slow.refused(t.joinAs(rec, mad.MCMemberJoin|mad.MCMemberComponentMTUSelector|mad.MCMemberComponentMTU), "it asks for a smaller MTU") && held
+		}
+	}
+	t.Reported(time.Second, "that the link of h4 is too slow", t.refusedGroup("h4", group.TooSlow))
+	if b.holds("after h4 asked") && g.holds("after h4 asked") && held {
+		s.Stopped("a group keeps the rate and the MTU that it was made with, and a port whose link has less is refused")
+	}
+}
+
+// endedGroups is T82.
+func endedGroups(s *Scene) {
+	o := administered()
+	o.Tenants = []Tenant{{"A", keyA, []string{"h1", "h5", "h3"}}, {"B", keyB, []string{"h2", "h6"}}}
+	o.SA.Fixed = []group.Fixed{group.IPoIB(keyA, 0)}
+	t := s.Site(o)
+	t.Customer("h5", "h3")
+	h1, h2 := t.client("h1"), t.client("h2")
+	h1.answered(t.join("h1", groupOf(1), keyA), mad.StatusOK, "it makes a group that others join")
+	broadcast := group.Broadcast(keyA, linkLocal)
+	h1.answered(t.joinOpen("h1", broadcast), mad.StatusOK, "it joins the broadcast group")
+	before := t.mlidOf(h1, broadcast)
+	h1.answered(t.leave("h1", broadcast), mad.StatusOK, "it leaves the broadcast group as the last member")
+	g := t.gatherJoined(h1, groupOf(1), keyA, "h5", "h3")
+
+	s.Tried("h1 deletes the memberships of h5 and h3 in a group of their tenant, h2 of tenant B does, and h1, which made the group, gives up what it does not have")
+	t.Attack()
+	held := true
+	for _, of := range []string{"h5", "h3"} {
+		held = h1.silent(t.leave(of, g.mgid), "it deletes the membership of %s", of) && held
+		held = h2.silent(t.leave(of, g.mgid), "it deletes the membership of %s", of) && held
+	}
+	held = h1.silent(t.leave("h8", g.mgid), "it deletes the membership of a host that has none") && held
+	h1.refused(t.leave("h1", g.mgid), "it leaves the group once more")
+	h2.refused(t.leave("h2", g.mgid), "it leaves a group of tenant A")
+	t.Reported(time.Second, "that h1 acts for others", t.dropped("h1", trust.Proxy))
+	t.Reported(time.Second, "that h2 acts for others", t.dropped("h2", trust.Proxy))
+	if g.holds("after others deleted it") && held {
+		s.Stopped("a membership is ended by the port that has it; who made a group has no more rights in it than others")
+	}
+	s.Tried("h1 was the last member of the broadcast group and left it")
+	b := t.gatherBy(broadcast, keyA, func(h string) question { return t.joinOpen(h, broadcast) }, "h5", "h3")
+	if s.Check(b.rec.MLID == before && before != 0, "the broadcast group has multicast LID 0x%04x, and had 0x%04x", uint16(b.rec.MLID), uint16(before)) {
+		s.Stopped("groups of the configuration stay without members, with their multicast LID")
+	}
+}
+
+// mlidOf asks for the multicast LID of a group, 0 if there is no answer.
+func (t *Site) mlidOf(c *client, mgid ib.GID) ib.LID {
+	var rec mad.MCMemberRecord
+	if m := c.ask(t.group(mgid)); m != nil && m.Status() == mad.StatusOK {
+		t.scene.Must(mad.Decode(m.SAData(), &rec))
+	}
+	return rec.MLID
+}
+
+// gatherJoined has hosts join a group that another made, who leaves it then.
+func (t *Site) gatherJoined(maker *client, mgid ib.GID, pkey ib.PKey, members ...string) *gathering {
+	return t.gatherBy(mgid, pkey, func(h string) question {
+		if h != members[0] {
+			maker.answered(t.leave(maker.host, mgid), mad.StatusOK, "it leaves the group that it made")
+		}
+		return t.join(h, mgid, pkey)
+	}, members...)
+}
+
+// manyAddresses is T83.
+func manyAddresses(s *Scene) {
+	const lids, perPort = 64, 40
+	o := administered()
+	o.Tenants = []Tenant{{"A", keyA, []string{"h1", "h5"}}, {"B", keyB, []string{"h2", "h6", "h4"}}}
+	o.Fabric.MulticastCap = lids
+	o.SA.Trust.MaxGroups, o.SA.Groups.ShareSNM = perPort, true
+	o.SA.Fixed = []group.Fixed{group.IPoIB(keyA, 0), group.IPoIB(keyB, 0)}
+	t := s.Site(o)
+	t.Customer("h2", "h6")
+	g := t.gather(groupOf(1000), keyB, "h2", "h6")
+	s.Tried("both hosts of tenant A give themselves IPv6 addresses, each of which has a group, in a fabric with %d multicast LIDs where a port may be in %d groups", lids, perPort)
+	t.Attack()
+	used := make(map[ib.LID]bool)
+	held := true
+	for i, h := range []string{"h1", "h5"} {
+		c := t.client(h)
+		for n := range perPort + 1 {
+			q := t.joinIPv6(h, keyA, uint32(i*1000+n))
+			if n == perPort {
+				held = c.silent(q, "it joins the group of address number %d", n+1) && held
+				break
+			}
+			var rec mad.MCMemberRecord
+			if m := c.answered(q, mad.StatusOK, "it joins the group of address number %d", n+1); m != nil {
+				s.Must(mad.Decode(m.SAData(), &rec))
+				used[rec.MLID] = true
+			}
+		}
+	}
+	if held {
+		s.Stopped("a port is in as many groups as it may be, and no more")
+	}
+	t.Reported(time.Second, "that h1 has too many groups", t.dropped("h1", trust.TooManyGroups))
+	if s.Check(len(used) == 1, "the groups of addresses of tenant A use %d multicast LIDs", len(used)) {
+		s.Stopped("the groups of all addresses in a partition share one multicast LID")
+	}
+	other := t.gather(groupOf(1001), keyB, "h2", "h4")
+	s.Check(!used[other.rec.MLID] && other.rec.MLID != g.rec.MLID, "the new group of tenant B shares multicast LID 0x%04x", uint16(other.rec.MLID))
+	six := ipv6Group(keyB, 7)
+	t.gatherBy(six, keyB, func(h string) question { return t.joinIPv6(h, keyB, 7) }, "h2", "h6")
+	g.holds("with all groups that tenant A could make")
+}
+
+// ipv6Group is the group of a solicited node, for the last 24 bits of an address.
+func ipv6Group(pkey ib.PKey, address uint32) ib.GID {
+	m := ipGroup(0x601B, pkey, 0xFF<<24|address)
+	m[11] = 1
+	return m
+}
+
+// joinIPv6 joins the group of an address.
+func (t *Site) joinIPv6(host string, pkey ib.PKey, address uint32) question {
+	rec := mad.MCMemberRecord{MGID: ipv6Group(pkey, address), PortGID: t.gidOf(host), JoinState: ib.FullMember, PKey: pkey, QKey: group.IPoIBQKey}
+	return t.joinAs(rec, mad.MCMemberCreate)
+}

@@ -1,0 +1,62 @@
+package drill
+
+import (
+	"portcullis/fabricsm/sa"
+)
+
+// Controls of what hosts register.
+const (
+	GroupPKey   Control = "group_pkey"
+	GroupParams Control = "group_params"
+	IPoIBParams Control = "ipoib_params"
+	FixedGroups Control = "fixed_groups"
+	MLIDQuota   Control = "mlid_quota"
+	SNMSharing  Control = "snm_sharing"
+	GroupLimits Control = "registration_limits"
+	ProxyRule   Control = "proxy_rule"
+)
+
+func registrationControls() []Carried {
+	return []Carried{
+		{
+			GroupPKey, "a multicast group takes, and is known to, ports that have its P_Key",
+			[]string{"T78"},
+			weakSA(func(c *sa.Config) { c.Groups.Weakness.AnyPKey = true }),
+		},
+		{
+			GroupParams, "a port whose link has less than a multicast group is refused",
+			[]string{"T81"},
+			weakSA(func(c *sa.Config) { c.Groups.Weakness.AnyLink = true }),
+		},
+		{
+			IPoIBParams, "groups of IP are as the broadcast group of their partition",
+			[]string{"T80"},
+			weakSA(func(c *sa.Config) { c.Groups.NoIPoIBValidation = true }),
+		},
+		{
+			FixedGroups, "broadcast groups are there from the beginning, and stay without members",
+			[]string{"T80", "T82"},
+			weakSA(func(c *sa.Config) { c.Fixed = nil }),
+		},
+		{
+			MLIDQuota, "a partition has so many multicast groups and no more",
+			[]string{"T79"},
+			weakSA(func(c *sa.Config) { c.Groups.Quota = nil }),
+		},
+		{
+			SNMSharing, "groups of IPv6 addresses share multicast LIDs",
+			[]string{"T83"},
+			weakSA(func(c *sa.Config) { c.Groups.ShareSNM = false }),
+		},
+		{
+			GroupLimits, "a port registers so many groups, services and subscriptions and no more",
+			[]string{"T83"},
+			weakSA(func(c *sa.Config) { c.Trust.MaxGroups, c.Trust.MaxServices, c.Trust.MaxSubscriptions = 0, 0, 0 }),
+		},
+		{
+			ProxyRule, "who is not trusted acts for its own port and for no other",
+			[]string{"T82"},
+			weakSA(func(c *sa.Config) { c.Trust.ProxyUntrusted, c.Groups.Weakness.AnyMembership = true, true }),
+		},
+	}
+}
