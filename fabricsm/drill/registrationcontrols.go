@@ -1,6 +1,8 @@
 package drill
 
 import (
+	"math"
+
 	"portcullis/fabricsm/sa"
 )
 
@@ -14,6 +16,8 @@ const (
 	SNMSharing  Control = "snm_sharing"
 	GroupLimits Control = "registration_limits"
 	ProxyRule   Control = "proxy_rule"
+	NameKeys    Control = "service_keys"
+	LeaseCap    Control = "lease_cap"
 )
 
 func registrationControls() []Carried {
@@ -50,13 +54,23 @@ func registrationControls() []Carried {
 		},
 		{
 			GroupLimits, "a port registers so many groups, services and subscriptions and no more",
-			[]string{"T83"},
+			[]string{"T83", "T86"},
 			weakSA(func(c *sa.Config) { c.Trust.MaxGroups, c.Trust.MaxServices, c.Trust.MaxSubscriptions = 0, 0, 0 }),
 		},
 		{
 			ProxyRule, "who is not trusted acts for its own port and for no other",
-			[]string{"T82"},
+			[]string{"T82", "T85"},
 			weakSA(func(c *sa.Config) { c.Trust.ProxyUntrusted, c.Groups.Weakness.AnyMembership = true, true }),
+		},
+		{
+			NameKeys, "who registers a name that has a key shows it, and who replaces a record with a key shows that",
+			[]string{"T84", "T85"},
+			weakSA(func(c *sa.Config) { c.ServiceKeys, c.Trust.ReservedNames, c.Services.IgnoreKeys = nil, nil, true }),
+		},
+		{
+			LeaseCap, "no host is given a lease that does not end",
+			[]string{"T86"},
+			weakSA(func(c *sa.Config) { c.Services.MaxLease = math.MaxInt64 }),
 		},
 	}
 }
