@@ -13,6 +13,14 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
+func gid(s string) ib.GID {
+	g, err := ib.ParseGID(s)
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
 func one(g ib.GUID) conf.Who { return conf.Who{GUID: g} }
 
 func TestParse(t *testing.T) {
@@ -54,9 +62,23 @@ func TestParse(t *testing.T) {
 		}},
 		{"groups", "A=1, ipoib, rate=7, mtu=5, sl=0x0 :\n mgid=ff12:401b::16, sl=1\n 1=full;", conf.Rules{
 			Partitions: []conf.Partition{{Name: "A", PKey: 0x8001, Who: []conf.Who{one(1)}}},
+			Groups: []conf.Multicast{
+				{PKey: 0x8001, Scope: 2, QKey: 0xB1B, MTU: ib.MTU4096, Rate: 7},
+				{PKey: 0x8001, MGID: gid("ff12:401b:8001::16"), QKey: 0xB1B, MTU: ib.MTU2048, Rate: ib.Rate10, SL: 1},
+			},
+			SLs: map[ib.PKey]ib.SL{1: 0},
+		}},
+		{"groups of the default partition", "Default=0x7fff, ipoib, scope=2, scope=5, Q_Key=0x80000b1b, TClass=3, FlowLabel=9 : ALL=limited;\nDefault=0x7fff, sl=4 : ;\nA=1, rate=3:1=full;\n0x7fff : mgid=ff15::1, mtu=1, scope=3;\n0x7fff : mgid=ff15::1, mtu=1;", conf.Rules{
+			Partitions: []conf.Partition{{Name: "A", PKey: 0x8001, Who: []conf.Who{one(1)}}},
+			Groups: []conf.Multicast{
+				{PKey: 0xFFFF, Scope: 2, QKey: 0x80000B1B, MTU: ib.MTU2048, Rate: ib.Rate10, TClass: 3, FlowLabel: 9},
+				{PKey: 0xFFFF, Scope: 5, QKey: 0x80000B1B, MTU: ib.MTU2048, Rate: ib.Rate10, TClass: 3, FlowLabel: 9},
+				{PKey: 0xFFFF, MGID: gid("ff15::1"), QKey: 0xB1B, MTU: ib.MTU256, Rate: ib.Rate10},
+			},
+			SLs: map[ib.PKey]ib.SL{0x7FFF: 4},
 			Notices: []string{
-				"f:2: mgid is ignored: multicast groups are made when somebody joins",
-				"f:1: ipoib, rate, mtu, sl: ignored: multicast groups are made when somebody joins",
+				"f:3: rate: no effect without ipoib",
+				"f:4: scope: no effect beside mgid, which has it",
 			},
 		}},
 	} {
@@ -88,6 +110,12 @@ func TestParseRefuses(t *testing.T) {
 		{"abbreviated group", "A=1 : AL=full;", []string{`f:1: member "AL": want a port GUID`}},
 		{"zero GUID", "A=1 : 0=full;", []string{`f:1: member "0": want a port GUID`}},
 		{"mgid", "A=1 : mgid=fe80::1;", []string{`f:1: mgid "fe80::1": want`}},
+		{"group flags", "A=1, ipoib, mtu=6, rate=1, sl=16, scope=15, TClass=256, FlowLabel=0x100000 : 1=full;", []string{
+			"f:1: mtu 6: want", "f:1: rate 1: want", "f:1: sl 16: want", "f:1: scope 15: want", "f:1: TClass 256: want", "f:1: FlowLabel 1048576: want",
+		}},
+		{"flag of mgid", "A=1 : mgid=ff12::1, ipoib\n mgid=ff12::2, rate=x\n 1=full;", []string{`f:1: flag "ipoib" of mgid`, `f:2: rate: "x"`}},
+		{"group of another partition", "A=1 : mgid=ff12:401b:8002::16\n 1=full;", []string{"f:1: mgid ff12:401b:8002::16: it is a group of P_Key 0x8002, not of 0x0001"}},
+		{"group twice", "A=1, ipoib : 1=full;\nA=1, ipoib, mtu=5 : ;", []string{"f:2: a multicast group is there twice"}},
 		{"limited tenant", "A=1 : 7;", []string{`f:1: "7": limited members are supported in the default partition only`}},
 		{"both", "A=1 : 7=both;", []string{`f:1: "7=both": both members are supported`}},
 		{"all", "A=1 : ALL=full;", []string{`f:1: "ALL=full": switches are not made members`}},

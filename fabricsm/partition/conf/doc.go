@@ -7,6 +7,10 @@
 // partitions other than the default one, other full members of the default
 // partition than the Subnet Manager, and switches as members.
 //
+// Multicast groups that a file names, and the IPoIB broadcast group of partitions with
+// the flag ipoib, are there with or without members. The flag sl is the service level of
+// the partition's paths, too.
+//
 // A file binds no GUID to a place: members are full members wherever their
 // GUID is seen first. Whoever needs place protection needs an inventory.
 package conf

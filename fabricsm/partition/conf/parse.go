@@ -27,7 +27,7 @@ func Parse(name string, data []byte) (*Rules, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("partition file %s: %w: %d bytes, the most is %d", name, ErrTooLarge, len(data), MaxSize)
 	}
-	p := parser{file: name}
+	p := parser{file: name, seen: make(map[identity]Multicast)}
 	for text := range strings.Lines(string(data)) {
 		p.line++
 		text, _, _ = strings.Cut(text, "#")
@@ -48,6 +48,7 @@ type parser struct {
 	notices  []string
 	inside   bool // after the colon of a definition
 	defs     []definition
+	seen     map[identity]Multicast
 }
 
 // definition is one definition as it was written.
@@ -56,7 +57,9 @@ type definition struct {
 	name   string
 	pkey   ib.PKey // base; 0: not given
 	member membership
-	flags  []string // that are read and ignored
+	ipoib  bool
+	flags  groupFlags
+	named  []named
 	indx0  bool
 	ports  []entry
 }
@@ -133,32 +136,26 @@ func (p *parser) flag(d *definition, text string) {
 	word, value = strings.TrimSpace(word), strings.TrimSpace(value)
 	switch {
 	case word == "ipoib" && !hasValue:
-		d.flags = append(d.flags, word)
+		d.ipoib = true
+		return
 	case word == "indx0" && !hasValue:
 		d.indx0 = true
+		return
 	case word == "defmember" && hasValue:
 		var err error
 		if d.member, err = membershipOf(value); err != nil {
 			p.wrong(p.line, "%w", err)
 		}
-	case groupFlag(word) && hasValue:
-		if _, err := number(value, 32); err != nil {
-			p.wrong(p.line, "%s: %w", word, err)
+		return
+	case hasValue:
+		if known, err := d.flags.set(word, value); known {
+			if err != nil {
+				p.wrong(p.line, "%w", err)
+			}
+			return
 		}
-		d.flags = append(d.flags, word)
-	default:
-		p.wrong(p.line, "flag %q is not known, or lacks its value", short(text))
 	}
-}
-
-// groupFlag tells the flags that describe multicast groups.
-func groupFlag(word string) bool {
-	switch word {
-	case "rate", "mtu", "sl", "scope", "Q_Key", "TClass", "FlowLabel":
-		return true
-	default:
-		return false
-	}
+	p.wrong(p.line, "flag %q is not known, or lacks its value", short(text))
 }
 
 // properties reads what one line says of the members or groups of the last
@@ -174,24 +171,6 @@ func (p *parser) properties(text string) {
 			p.member(d, item)
 		}
 	}
-}
-
-// group reads a multicast group, which is a matter of the SA and ignored.
-func (p *parser) group(text string) {
-	mgid, flags, more := strings.Cut(text, ",")
-	gid, err := ib.ParseGID(strings.TrimSpace(mgid))
-	if err != nil || gid[0] != 0xFF {
-		p.wrong(p.line, "mgid %q: want an IPv6 address that begins with ff", short(strings.TrimSpace(mgid)))
-	}
-	if more {
-		for flag := range strings.SplitSeq(flags, ",") {
-			word, value, _ := strings.Cut(flag, "=")
-			if _, err := number(strings.TrimSpace(value), 32); err != nil || !groupFlag(strings.TrimSpace(word)) {
-				p.wrong(p.line, "flag %q of mgid is not known, or lacks its number", short(strings.TrimSpace(flag)))
-			}
-		}
-	}
-	p.notice(p.line, "mgid is ignored: multicast groups are made when somebody joins")
 }
 
 func (p *parser) member(d *definition, text string) {

@@ -2,7 +2,6 @@ package conf
 
 import (
 	"slices"
-	"strings"
 
 	"portcullis/fabricsm/ib"
 )
@@ -14,7 +13,7 @@ func (p *parser) rules() *Rules {
 	index := map[ib.PKey]int{}
 	for i := range p.defs {
 		d := &p.defs[i]
-		p.ignored(d)
+		p.multicast(d, r)
 		if d.pkey == ib.DefaultPKeyLimited {
 			p.inDefault(d)
 			continue
@@ -94,12 +93,6 @@ func (p *parser) number() {
 		if _, ok := named[d.name]; !ok && d.name != "" {
 			named[d.name] = d.pkey
 		}
-	}
-}
-
-func (p *parser) ignored(d *definition) {
-	if len(d.flags) > 0 {
-		p.notice(d.line, "%s: ignored: multicast groups are made when somebody joins", strings.Join(d.flags, ", "))
 	}
 }
 

@@ -10,6 +10,10 @@ import (
 // limited, the Subnet Manager a full member of the default partition.
 type Rules struct {
 	Partitions []Partition // in the order of their first definition, without the default one
+	// Groups are the multicast groups of all partitions, in the order of the file.
+	Groups []Multicast
+	// SLs are the service levels that partitions ask for, by base P_Key; nil: none does.
+	SLs map[ib.PKey]ib.SL
 	// Notices name what the file says and what has no effect, a sentence each
 	// with file and line, in the order of the file.
 	Notices []string
