@@ -43,11 +43,12 @@ type grant struct {
 	limited   bool
 	modified  int64
 	host      string
+	cluster   string
 	tenant    string
 }
 
 func grantOf(g *ledger.Grant, modified int64) grant {
-	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, tenant: g.Tenant}
+	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant}
 }
 
 // form gives a P_Key with the membership bit of the grant.

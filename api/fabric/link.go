@@ -31,6 +31,9 @@ type Options struct {
 	Store *store.Store
 	Log   *slog.Logger
 	Now   func() time.Time
+	// OnPartitions is told, by Run, which partitions there are, by base P_Key, within
+	// nodesEvery of a change; nil: nobody is. The map is the receiver's.
+	OnPartitions func(map[ib.PKey]Partition)
 }
 
 // Link connects one subnet manager with the store. Its methods may be called
@@ -40,6 +43,8 @@ type Link struct {
 	log     *slog.Logger
 	now     func() time.Time
 	intents chan sm.Intent
+
+	onPartitions func(map[ib.PKey]Partition)
 
 	owners atomic.Pointer[naming]
 
@@ -55,7 +60,7 @@ func New(o Options) *Link {
 		o.Now = time.Now
 	}
 	return &Link{
-		store: o.Store, log: o.Log, now: func() time.Time { return o.Now().UTC().Round(0) },
+		store: o.Store, log: o.Log, onPartitions: o.OnPartitions, now: func() time.Time { return o.Now().UTC().Round(0) },
 		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1),
 	}
 }
@@ -87,6 +92,9 @@ func (l *Link) name(b *book) {
 	if b.owners.renamed {
 		b.owners.renamed = false
 		l.owners.Store(b.naming())
+		if l.onPartitions != nil {
+			l.onPartitions(b.partitions())
+		}
 	}
 }
 

@@ -56,6 +56,33 @@ type naming struct {
 	tenants map[string]string   // by host
 }
 
+// Partition is what a partition is to those who look at the fabric.
+type Partition struct {
+	Cluster string
+	Tenant  string // empty: it has none, or several share it
+}
+
+// partitions gives the partitions that somebody is a member of, or was until it is
+// proven otherwise, by base P_Key.
+func (b *book) partitions() map[ib.PKey]Partition {
+	out := make(map[ib.PKey]Partition)
+	for k, g := range b.grants {
+		p, seen := out[k.PKey.Base()]
+		switch {
+		case !seen:
+			p = Partition{Cluster: g.cluster, Tenant: g.tenant}
+		case p.Tenant != g.tenant:
+			p.Tenant = ""
+		}
+		if g.limited {
+			p.Tenant = "" // tenants share it
+		}
+		p.Cluster = min(p.Cluster, g.cluster)
+		out[k.PKey.Base()] = p
+	}
+	return out
+}
+
 // naming gives the names as they are now. A host belongs to the tenant whose
 // grants it has; one whose access was taken away, until that is proven, too.
 func (b *book) naming() *naming {

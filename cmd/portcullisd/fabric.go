@@ -102,7 +102,10 @@ func (s *service) attach(ctx context.Context) error {
 	s.status.set("fabric", "attached, and finding out what is there")
 	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", port.GUID())
 
-	link := fabric.New(fabric.Options{Store: s.store, Log: s.log})
+	lifetime := s.core().Ports.SubnetTimeOut
+	link := fabric.New(fabric.Options{Store: s.store, Log: s.log, OnPartitions: func(p map[ib.PKey]fabric.Partition) {
+		s.administration.partition(ofClusters(p, &s.config.Fabric.SA, lifetime))
+	}})
 	s.link.Store(link)
 	defer s.observer.Gone()
 	o, err := s.driverOptions(ctx, port, link)
@@ -136,12 +139,12 @@ func (s *service) driverOptions(ctx context.Context, port transport.Port, link *
 	if err != nil {
 		return driver.Options{}, err
 	}
-	administration, err := s.config.Fabric.SA.agent(&core, ring.saKeys(), s.config.Fabric.QoS.policy, s.config.path)
+	answers, err := s.administration.agent(&s.config.Fabric, &core, ring.saKeys(), s.config.path)
 	if err != nil {
 		return driver.Options{}, err
 	}
 	return driver.Options{
-		SA:   administration,
+		SA: answers, SASettings: s.administration.settings,
 		Port: port, Store: kept, Log: namingLog(s.log, s.observer), Timeout: s.config.Fabric.Timeout, Core: core,
 		Inputs: s.marks.inputs,
 		OnEvent: func(e sm.Event) {

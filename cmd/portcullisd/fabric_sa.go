@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +48,8 @@ type saConfig struct {
 	JoinValidation  bool `yaml:"mcgroup_join_validation"`
 	ShareSNM        bool `yaml:"consolidate_ipv6_snm_req"`
 	PartitionGroups int  `yaml:"partition_mcgs"`
+	IPoIB           bool `yaml:"ipoib"`
+	IPoIBMTU        int  `yaml:"ipoib_mtu"`
 
 	MaxLease     time.Duration `yaml:"service_max_lease"`
 	DropWithPort bool          `yaml:"drop_event_subscriptions"`
@@ -72,7 +72,8 @@ type saLimits struct {
 func defaultSA() saConfig {
 	d := sa.DefaultConfig()
 	s := saConfig{
-		Enabled: true, MaxRate: 63, IPoIBValidation: true, JoinValidation: true, PartitionGroups: 2048, MaxLease: 7 * 24 * time.Hour,
+		Enabled: true, MaxRate: 63, IPoIBValidation: true, JoinValidation: true, PartitionGroups: 8192,
+		IPoIB: true, IPoIBMTU: 2048, MaxLease: 7 * 24 * time.Hour,
 		ReportsQueued: 1 << 16, ReportsOnWire: 512,
 		Limits: saLimits{d.Limiter.Administration, d.Limiter.Other, d.Limiter.Work, d.Limiter.Changes},
 	}
@@ -118,8 +119,11 @@ func (s *saConfig) check(k *checker, key string) {
 		k.wrong(key+"."+strings.TrimSuffix(name, ":"), "%s", why)
 	}
 	within(k, key+".max_rate_enum", s.MaxRate, ib.Rate2_5, 63)
-	within(k, key+".partition_mcgs", s.PartitionGroups, 0, maxPartitionGroups)
+	within(k, key+".partition_mcgs", s.PartitionGroups, 1, maxPartitionGroups)
 	k.between(key+".service_max_lease", s.MaxLease, minLease, maxLease)
+	if s.ipoibMTU() == 0 {
+		k.wrong(key+".ipoib_mtu", "%d: want 256, 512, 1024, 2048 or 4096", s.IPoIBMTU)
+	}
 	within(k, key+".max_sa_reports_queued", s.ReportsQueued, 1, maxReports)
 	within(k, key+".max_sa_reports_on_wire", s.ReportsOnWire, 1, maxReports)
 	if s.MaxLease%time.Second != 0 {
@@ -129,6 +133,16 @@ func (s *saConfig) check(k *checker, key string) {
 	for _, text := range joinedLines(limits.Check()) {
 		k.wrong(key+".limits", "%s", strings.TrimPrefix(text, "limiter: "))
 	}
+}
+
+// ipoibMTU gives the code of ipoib_mtu, 0 if there is none.
+func (s *saConfig) ipoibMTU() ib.MTU {
+	for m := ib.MTU256; m <= ib.MTU4096; m++ {
+		if m.Bytes() == s.IPoIBMTU {
+			return m
+		}
+	}
+	return 0
 }
 
 // joinedLines gives the errors that were joined.
@@ -215,34 +229,14 @@ func (s *saConfig) read(core *sm.Config, policy *qos.Policy, file func(string) s
 	g := &c.Groups
 	g.NoIPoIBValidation, g.NoJoinValidation, g.ShareSNM = !s.IPoIBValidation, !s.JoinValidation, s.ShareSNM
 	g.PacketLifeTime, g.MaxRate = core.Ports.SubnetTimeOut, s.MaxRate
-	if n := s.PartitionGroups; n > 0 {
-		g.Quota = func(ib.PKey) int { return n }
-	}
+	quota := s.PartitionGroups
+	g.Quota = func(ib.PKey) int { return quota }
 	c.Services.MaxLease, c.Services.DropWithPort = s.MaxLease, s.DropWithPort
 	c.Inform.MaxQueued, c.Inform.MaxOnWire, c.Inform.DropOnFail = s.ReportsQueued, s.ReportsOnWire, s.DropOnFail
 	if s.DropWithPort {
 		c.Inform.Linger = -1
 	}
 	return c, errors.Join(errs...)
-}
-
-// agent makes what answers, nil if nobody is to be answered. source makes SA_Keys if no
-// file has one; nil: nobody is trusted then. policy is as for read.
-func (s *saConfig) agent(core *sm.Config, source keys.Source, policy *qos.Policy, path func(string) string) (*sa.Agent, error) {
-	if !s.Enabled {
-		return nil, nil
-	}
-	cfg, err := s.read(core, policy, path)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Source = source
-	var random [16]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return nil, fmt.Errorf("seeds for subnet administration: %w", err)
-	}
-	cfg.Rules.Seed, cfg.Paths.TraceKey = binary.BigEndian.Uint64(random[:8]), binary.BigEndian.Uint64(random[8:])
-	return sa.New(cfg)
 }
 
 // readBounded reads a file, and a byte more than is allowed of one that is too large.

@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
 	services "portcullis/fabricsm/sa/service"
-	"portcullis/fabricsm/sm"
 )
 
 // saOf gives what subnet administration is told by a configuration file, whose files are
@@ -57,7 +57,7 @@ func TestSADefaultsAreTheAgents(t *testing.T) {
 	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(group.Config{}, "Quota"), cmpopts.IgnoreFields(sa.Config{}, "Key")); d != "" {
 		t.Errorf("defaults (-agent +configured):\n%s", d)
 	}
-	if n := got.Groups.Quota(0x8001); n != 2048 {
+	if n := got.Groups.Quota(0x8001); n != 8192 {
 		t.Errorf("a partition may have %d groups", n)
 	}
 }
@@ -178,6 +178,7 @@ func TestSAMistakes(t *testing.T) {
     sa_reserved_service_names: [""]
     max_rate_enum: 1
     partition_mcgs: 100000
+    ipoib_mtu: 2000
     service_max_lease: 1s
     limits:
       requests: {all: 10/s burst 3}
@@ -187,7 +188,7 @@ func TestSAMistakes(t *testing.T) {
 	}
 	for i, key := range []string{
 		"sa_etm_max_num_mcgs", "sa_rate_threshold", "sa_key_update", "sa_key_grace", "sa_trusted_guids", "sa_reserved_service_names", "max_rate_enum",
-		"partition_mcgs", "service_max_lease", "limits",
+		"partition_mcgs", "ipoib_mtu", "service_max_lease", "limits",
 	} {
 		if want := fmt.Sprintf("yaml:%d: fabric.sa.%s: ", i+3, key); !strings.Contains(err.Error(), want) {
 			t.Errorf("no complaint %q in\n%v", want, err)
@@ -217,15 +218,11 @@ func TestSAKeyIsDrawn(t *testing.T) {
 	if none.saKeys() != nil {
 		t.Error("without a root SA_Keys are drawn")
 	}
-	s := defaultSA()
-	core := sm.DefaultConfig()
-	for _, ring := range []*keyring{nil, {}} {
-		if _, err := s.agent(&core, ring.saKeys(), nil, func(p string) string { return p }); err != nil {
-			t.Error(err)
-		}
-	}
-	if (&keyring{}).saKeys() == nil {
-		t.Error("with a root no SA_Keys are drawn")
+	source := (&keyring{}).saKeys()
+	a, errA := source.Make(keys.SAKey, 0, 1, time.Unix(0, 0))
+	b, errB := source.Make(keys.SAKey, 0, 2, time.Unix(0, 0))
+	if errA != nil || errB != nil || a.Key.Equal(b.Key) || keys.Check(a.Key) != nil {
+		t.Errorf("drawn: %v, %v", errA, errB)
 	}
 }
 

@@ -5,15 +5,18 @@ import (
 	"io"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 
 	"portcullis/fabricsm/route"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 )
 
 // What SIGHUP changes of the Subnet Manager: port policies, quality of service,
-// rules of health, the list of allowed Subnet Managers, the declared topology, and
-// routing engines with the files they read. The rest is told to need a restart.
+// rules of health, the list of allowed Subnet Managers, the declared topology,
+// routing engines with the files they read, and whom subnet administration trusts and
+// which paths it gives. The rest is told to need a restart.
 
 // liveKey reports a key of the configuration that may change while the service
 // runs.
@@ -21,12 +24,14 @@ func liveKey(key string) bool {
 	if key == "fabric.ports.lmc_port0" {
 		return false
 	}
-	for _, live := range []string{"fabric.ports.", "fabric.qos.", "fabric.health.", "fabric.routing.", "fabric.topology."} {
+	for _, live := range []string{"fabric.ports.", "fabric.qos.", "fabric.health.", "fabric.routing.", "fabric.topology.", "fabric.sa.sa_"} {
 		if strings.HasPrefix(key, live) {
 			return true
 		}
 	}
-	return key == "fabric.election.allowed_sms"
+	return slices.Contains([]string{
+		"fabric.election.allowed_sms", "fabric.sa.service_name2key_map_file", "fabric.sa.prefix_routes_file", "fabric.sa.options",
+	}, key)
 }
 
 // changedKeys gives the keys whose values differ between two structs of one type.
@@ -122,8 +127,12 @@ func withPolicy(c sm.Config, r *reconfigured) sm.Config {
 func (s *loneSM) reconfigure(ctx context.Context) {
 	o, err := parseSM(s.args, io.Discard, io.Discard)
 	var core sm.Config
+	var answers sa.Config
 	if err == nil {
 		core, err = o.config.Fabric.core(o.config.path)
+	}
+	if err == nil && s.answers != nil {
+		answers, err = o.config.Fabric.administration(&core, o.config.path)
 	}
 	if err != nil {
 		s.log.Error("reload: the configuration that was in use stays in use", "error", err)
@@ -131,6 +140,9 @@ func (s *loneSM) reconfigure(ctx context.Context) {
 	}
 	r := compare("fabric.", &s.o.config.Fabric, &o.config.Fabric, &s.core, &core)
 	r.apply(ctx, s.marks, s.log, o.file)
+	if s.answers != nil {
+		s.administration.reconfigure(&answers, s.log)
+	}
 	topology := newTopology(ctx, s.marks, s.log, &s.core.Topology, &core.Topology)
 	s.core = withPolicy(s.core, &r)
 	s.core.Topology = topology
@@ -151,12 +163,17 @@ func (s *service) reconfigure(ctx context.Context) error {
 		return err
 	}
 	core := s.core()
+	answers, err := c.Fabric.administration(&next, c.path)
+	if err != nil {
+		return err
+	}
 	r := compare("", s.config, c, &core, &next)
 	was := s.withDeclared(ctx, core).Topology
 	core = withPolicy(core, &r)
 	s.current.Store(&core)
 	s.topospec.SetRules(c.Fabric.Topology.rules())
 	r.apply(ctx, s.marks, s.log, s.config.file)
+	s.administration.reconfigure(&answers, s.log)
 	now := s.withDeclared(ctx, next).Topology
 	if newTopology(ctx, s.marks, s.log, &was, &now) == now {
 		core.Topology = next.Topology

@@ -48,6 +48,8 @@ type service struct {
 	declared atomic.Pointer[topology.Wanted] // what was in force last
 	link     atomic.Pointer[fabric.Link]
 	current  atomic.Pointer[sm.Config] // nil: as at the start
+
+	administration *administration
 }
 
 // serve runs the service until a signal or ctx ends it, or a part of it dies.
@@ -61,7 +63,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 
-	s := &service{config: c, parts: p, log: log, store: st}
+	s := &service{config: c, parts: p, log: log, store: st, administration: newAdministration()}
 	s.status = newStatus(func(line string) { notify(log, "STATUS="+line) })
 	s.status.set("store", "")
 

@@ -81,7 +81,7 @@ Options:
   --guid2lid FILE       LIDs for ports that have none in DIR, as OpenSM kept them
   --qos                 program quality of service: SL-to-VL and arbitration tables
   --qos-options FILE    OpenSM's options qos and qos_*, such as its opensm.conf
-  --qos-policy FILE     OpenSM's qos-policy.conf, to be checked
+  --qos-policy FILE     OpenSM's qos-policy.conf: levels for paths
   --prefix PREFIX       subnet prefix; default 0xfe80000000000000
   --max-mtu BYTES       largest MTU of a link; default 4096
   --max-vls N           largest number of data VLs of a link; default 15
@@ -147,8 +147,9 @@ type loneSM struct {
 	state          *factfile.Store // nil: nothing is kept
 	kept           driver.Store    // of state, with keys sealed
 	ring           *keyring        // nil: devices get no keys
-	administration *sa.Agent       // nil: nobody is answered
-	recorded       *os.File        // nil: nothing is recorded
+	administration *administration
+	answers        *sa.Agent // nil: nobody is answered
+	recorded       *os.File  // nil: nothing is recorded
 	recorder       *record.Writer
 	captured       *os.File // nil: nothing is captured
 	capture        *pcap.Writer
@@ -181,9 +182,6 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := s.openKeys(); err != nil {
 		return err
 	}
-	if s.administration, err = o.config.Fabric.SA.agent(&s.core, s.ring.saKeys(), o.config.Fabric.QoS.policy, o.config.path); err != nil {
-		return err
-	}
 	s.sayKeys()
 	if err := s.openRecord(); err != nil {
 		return err
@@ -198,6 +196,11 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if s.partitions, err = openPartitions(o.partitions, s.log); err != nil {
 			return hint(err, "nothing was started; correct the file")
 		}
+	}
+	s.administration = newAdministration()
+	s.partitioned()
+	if s.answers, err = s.administration.agent(&o.config.Fabric, &s.core, s.ring.saKeys(), o.config.path); err != nil {
+		return err
 	}
 	s.seen = seen.New(seen.Options{})
 	s.marks = newMarks(s.seen, s.log)
@@ -240,7 +243,7 @@ func (s *loneSM) driver() driver.Options {
 		OnView: s.view, OnKeys: s.seen.OnKeys,
 	}
 	if !s.o.once {
-		o.SA = s.administration
+		o.SA, o.SASettings = s.answers, s.administration.settings
 	}
 	s.keepState(&o)
 	if s.o.once && s.partitions == nil {
@@ -373,6 +376,13 @@ func (s *loneSM) reloadOnSignal(ctx context.Context) error {
 	return nil
 }
 
+// partitioned tells subnet administration what the partition file says of it.
+func (s *loneSM) partitioned() {
+	if s.partitions != nil {
+		s.administration.partition(ofFile(s.partitions.now(), s.core.Ports.SubnetTimeOut))
+	}
+}
+
 func (s *loneSM) reload() {
 	s.since.begin(time.Now(), s.wire.requests())
 	changed, err := s.partitions.reload()
@@ -383,5 +393,6 @@ func (s *loneSM) reload() {
 		s.log.Error("reload: the partitions that were in use stay in use", "error", err)
 		return
 	}
+	s.partitioned()
 	s.log.Warn("partitions were read again", "file", s.o.partitions, "changed", changed)
 }

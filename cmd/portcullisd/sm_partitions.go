@@ -77,6 +77,13 @@ func (p *partitions) reload() (bool, error) {
 	return p.seen != nil && p.update(), nil
 }
 
+// now gives the rules in force.
+func (p *partitions) now() *conf.Rules {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rules
+}
+
 // event takes notice of ports that come and go.
 func (p *partitions) event(e sm.Event) {
 	switch e := e.(type) {

@@ -1,6 +1,7 @@
 package sa
 
 import (
+	"maps"
 	"time"
 
 	"portcullis/fabricsm/sa/book"
@@ -40,12 +41,16 @@ func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
 		return err
 	}
 	a.out = out
+	if was := &a.cfg.Rules; was.Policy != s.Rules.Policy || was.Seed != s.Rules.Seed ||
+		s.Rules.Policy != nil && !maps.Equal(was.Partitions, s.Rules.Partitions) {
+		a.ruling++ // books are made anew
+	}
 	a.cfg.Trust, a.cfg.ServiceKeys, a.cfg.Paths, a.cfg.Rules, a.cfg.Fixed = s.Trust, s.ServiceKeys, paths, s.Rules, s.Fixed
 	a.paths = engine
-	a.ruling++
 	a.groups.SetTrust(s.Trust)
 	a.services.SetTrust(s.Trust, namesOf(s.ServiceKeys))
 	a.subs.SetTrust(s.Trust)
+	a.aliases.SetUntrusted(!s.Trust.Model || s.Trust.AliasesUntrusted)
 	if a.serving {
 		fixed := a.groups.SetFixed(s.Fixed)
 		a.grouped(now, &fixed)

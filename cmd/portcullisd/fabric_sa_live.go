@@ -1,0 +1,233 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"portcullis/api/fabric"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/partition/conf"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sm"
+)
+
+// administered is what subnet administration is to know of partitions.
+type administered struct {
+	fixed   []group.Fixed
+	names   map[ib.PKey]string // by base P_Key, for rules of quality of service
+	sls     map[ib.PKey]ib.SL  // of their paths, by base P_Key
+	tenants map[ib.PKey]string // whose they are, by base P_Key
+}
+
+// administration keeps what answers hosts up with the configuration and with partitions
+// that come and go.
+type administration struct {
+	// settings holds the newest ones that the driver has not taken.
+	settings chan sa.Settings
+
+	mu      sync.Mutex
+	config  sa.Config // as it was read, without partitions
+	parts   administered
+	numbers numbering
+}
+
+func newAdministration() *administration {
+	return &administration{settings: make(chan sa.Settings, 1)}
+}
+
+// agent makes what answers, nil if nobody is to be answered. source makes SA_Keys if no
+// file has one; nil: nobody is trusted then.
+func (a *administration) agent(f *fabricConfig, core *sm.Config, source keys.Source, path func(string) string) (*sa.Agent, error) {
+	if !f.SA.Enabled {
+		return nil, nil
+	}
+	cfg, err := f.administration(core, path)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := seed(&cfg); err != nil {
+		return nil, err
+	}
+	a.config = cfg
+	a.numbers = numbering{}
+	select {
+	case <-a.settings: // of the agent before
+	default:
+	}
+	s := a.compose()
+	cfg.Fixed, cfg.Rules, cfg.Paths = s.Fixed, s.Rules, s.Paths
+	cfg.Source, cfg.Tenant = source, a.tenant
+	return sa.New(cfg)
+}
+
+// administration gives the configuration of what answers, without partitions.
+func (f *fabricConfig) administration(core *sm.Config, path func(string) string) (sa.Config, error) {
+	return f.SA.read(core, f.QoS.policy, path)
+}
+
+// seed draws what nobody is to know beforehand.
+func seed(c *sa.Config) error {
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return fmt.Errorf("seeds for subnet administration: %w", err)
+	}
+	c.Rules.Seed, c.Paths.TraceKey = binary.BigEndian.Uint64(random[:8]), binary.BigEndian.Uint64(random[8:])
+	return nil
+}
+
+// compose gives the settings. Called with mu held.
+func (a *administration) compose() sa.Settings {
+	s := a.config.Settings()
+	s.Fixed, s.Rules.Partitions, s.Paths.Partitions = a.parts.fixed, a.parts.names, a.parts.sls
+	return s
+}
+
+// tell replaces what the driver has not taken. Called with mu held.
+func (a *administration) tell() {
+	select {
+	case <-a.settings:
+	default:
+	}
+	a.settings <- a.compose()
+}
+
+// partition takes partitions that are others than before.
+func (a *administration) partition(p administered) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if reflect.DeepEqual(a.parts, p) {
+		return
+	}
+	a.parts = p
+	a.tell()
+}
+
+// configure takes a configuration that was read again. It reports whether there is
+// something in it that waits for a restart, and is told by no key.
+func (a *administration) configure(c *sa.Config) (restart bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	restart = !reflect.DeepEqual(lasting(&a.config), lasting(c))
+	s := c.Settings()
+	s.Rules.Seed, s.Paths.TraceKey = a.config.Rules.Seed, a.config.Paths.TraceKey
+	a.config.Trust, a.config.ServiceKeys, a.config.Paths, a.config.Rules = s.Trust, s.ServiceKeys, s.Paths, s.Rules
+	a.tell()
+	return restart
+}
+
+// reconfigure is configure, and tells.
+func (a *administration) reconfigure(c *sa.Config, log *slog.Logger) {
+	if a.configure(c) {
+		log.Warn("subnet administration: some of what was read again is in force after a restart: limits, rules of groups, services and reports, or the key file")
+	}
+}
+
+// lasting gives what of a configuration does not change while it is in force.
+func lasting(c *sa.Config) sa.Config {
+	d := *c
+	s := sa.Config{}
+	v := s.Settings()
+	d.Trust, d.ServiceKeys, d.Paths, d.Rules, d.Fixed = v.Trust, v.ServiceKeys, v.Paths, v.Rules, v.Fixed
+	d.Groups.Quota, d.Source, d.Tenant = nil, nil, nil
+	return d
+}
+
+// tenant numbers whom an end port belongs to. It is the goroutine's that makes sights.
+func (a *administration) tenant(e *book.EndPort) limiter.Tenant {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.numbers.of(e, a.parts.tenants)
+}
+
+// numbering numbers tenants in the order in which they are seen.
+type numbering struct{ known map[string]limiter.Tenant }
+
+const (
+	ourselves limiter.Tenant = iota // switches, and who is a full member of the default partition
+	nobodys                         // hosts without a tenant
+	firstTenant
+)
+
+// of gives the number of an end port: that of the first tenant who has a partition of
+// it, or else of its first partition. P_Keys of an end port are what the switch in front of it lets
+// pass, so no host takes another's share. Beyond limiter.MaxTenants tenants share.
+func (n *numbering) of(e *book.EndPort, tenants map[ib.PKey]string) limiter.Tenant {
+	if e.Type == ib.NodeSwitch || slices.Contains(e.PKeys, ib.DefaultPKeyFull) {
+		return ourselves
+	}
+	i := slices.IndexFunc(e.PKeys, func(k ib.PKey) bool { return k.Base() != ib.DefaultPKeyLimited })
+	if i < 0 {
+		return nobodys
+	}
+	name := "/" + e.PKeys[i].Base().String() // no name of a tenant has a slash
+	for _, k := range e.PKeys {
+		if t := tenants[k.Base()]; t != "" {
+			name = t
+			break
+		}
+	}
+	t, ok := n.known[name]
+	if !ok {
+		if t = firstTenant + limiter.Tenant(len(n.known)); t >= limiter.MaxTenants {
+			h := fnv.New32a()
+			h.Write([]byte(name))
+			return firstTenant + limiter.Tenant(h.Sum32()%uint32(limiter.MaxTenants-firstTenant))
+		}
+		if n.known == nil {
+			n.known = make(map[string]limiter.Tenant)
+		}
+		n.known[name] = t
+	}
+	return t
+}
+
+// defaultName is what OpenSM calls the default partition in rules of quality of service.
+const defaultName = "Default"
+
+// ofFile gives what a partition file says of subnet administration.
+func ofFile(r *conf.Rules, lifetime ib.ExpTime) administered {
+	p := administered{names: map[ib.PKey]string{ib.DefaultPKeyLimited: defaultName}, sls: r.SLs}
+	for i := range r.Partitions {
+		p.names[r.Partitions[i].PKey.Base()] = r.Partitions[i].Name
+	}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		f := group.IPoIB(g.PKey, g.Scope)
+		if g.MGID != (ib.GID{}) {
+			f.MGID = g.MGID
+		}
+		f.QKey, f.MTU, f.Rate, f.SL = g.QKey, g.MTU, g.Rate, g.SL
+		f.TClass, f.FlowLabel, f.PacketLifeTime = g.TClass, g.FlowLabel, lifetime
+		p.fixed = append(p.fixed, f)
+	}
+	return p
+}
+
+// ofClusters gives each cluster the IPoIB broadcast group of its partition, if that is
+// wanted. The default partition has none: its hosts are limited members, who have nothing
+// to say to each other.
+func ofClusters(clusters map[ib.PKey]fabric.Partition, s *saConfig, lifetime ib.ExpTime) administered {
+	p := administered{names: map[ib.PKey]string{ib.DefaultPKeyLimited: defaultName}, tenants: make(map[ib.PKey]string, len(clusters))}
+	for _, k := range slices.Sorted(maps.Keys(clusters)) {
+		p.names[k.Base()], p.tenants[k.Base()] = clusters[k].Cluster, clusters[k].Tenant
+		if s.IPoIB {
+			f := group.IPoIB(k, 0)
+			f.MTU, f.PacketLifeTime = s.ipoibMTU(), lifetime
+			p.fixed = append(p.fixed, f)
+		}
+	}
+	return p
+}

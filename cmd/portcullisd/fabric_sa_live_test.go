@@ -1,0 +1,162 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"portcullis/api/fabric"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/partition/conf"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sm"
+)
+
+// TestPartitionFileOfAdministration: groups, names and service levels of a partition
+// file are what subnet administration is told.
+func TestPartitionFileOfAdministration(t *testing.T) {
+	r, err := conf.Parse("f", []byte("Default=0x7fff, ipoib : ALL=limited, SELF=full;\nA=0x101, ipoib, mtu=5, rate=7, sl=3 : 0x10=full;\nB=2 : mgid=ff15::1, Q_Key=9\n 0x11=full;"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ofFile(r, 17)
+	all, of, other := group.IPoIB(ib.DefaultPKeyFull, 0), group.IPoIB(0x8101, 0), group.IPoIB(0x8002, 0)
+	all.PacketLifeTime, of.PacketLifeTime, other.PacketLifeTime = 17, 17, 17
+	of.MTU, of.Rate, of.SL = ib.MTU4096, 7, 3
+	other.MGID, other.QKey = ib.GID{0: 0xFF, 1: 0x15, 15: 1}, 9
+	want := administered{
+		fixed: []group.Fixed{all, of, other}, names: map[ib.PKey]string{0x7FFF: "Default", 0x101: "A", 2: "B"}, sls: map[ib.PKey]ib.SL{0x101: 3},
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(administered{})); d != "" {
+		t.Errorf("told (-want +got):\n%s", d)
+	}
+}
+
+// TestClustersOfAdministration: each cluster has a broadcast group, the default partition
+// has none, and the driver gets the newest of what changed while it was busy.
+func TestClustersOfAdministration(t *testing.T) {
+	s := defaultSA()
+	s.IPoIBMTU = 4096
+	clusters := map[ib.PKey]fabric.Partition{0x12: {Cluster: "b", Tenant: "acme"}, 0x11: {Cluster: "a", Tenant: "acme"}, 0x20: {Cluster: "storage"}}
+	got := ofClusters(clusters, &s, 18)
+	if len(got.fixed) != 3 || got.fixed[0].PKey != 0x8011 || got.fixed[0].MTU != ib.MTU4096 || got.fixed[1].MGID != group.Broadcast(0x8012, 2) {
+		t.Errorf("groups: %+v", got.fixed)
+	}
+	if got.names[0x20] != "storage" || got.tenants[0x12] != "acme" || got.tenants[0x20] != "" {
+		t.Errorf("names %v, tenants %v", got.names, got.tenants)
+	}
+	s.IPoIB = false
+	if without := ofClusters(clusters, &s, 18); without.fixed != nil {
+		t.Errorf("without ipoib there are groups: %+v", without.fixed)
+	}
+
+	a := newAdministration()
+	a.partition(got)
+	a.partition(got) // nothing new
+	clusters[0x30] = fabric.Partition{Cluster: "c", Tenant: "umbrella"}
+	s.IPoIB = true
+	a.partition(ofClusters(clusters, &s, 18))
+	if told := <-a.settings; len(told.Fixed) != 4 || told.Rules.Partitions[0x30] != "c" {
+		t.Errorf("the driver is told %+v", told.Fixed)
+	}
+	select {
+	case <-a.settings:
+		t.Error("it is told twice")
+	default:
+	}
+	a.partition(ofClusters(clusters, &s, 18))
+	if len(a.settings) != 0 {
+		t.Error("what did not change is told again")
+	}
+}
+
+// TestTenantNumbers: clusters of a tenant share a number, hosts without one have theirs,
+// and nobody shares with the switches.
+func TestTenantNumbers(t *testing.T) {
+	tenants := map[ib.PKey]string{0x11: "acme", 0x12: "acme", 0x13: "umbrella"}
+	var n numbering
+	host := func(keys ...ib.PKey) *book.EndPort { return &book.EndPort{Type: ib.NodeCA, PKeys: keys} }
+	for _, tt := range []struct {
+		name string
+		port *book.EndPort
+		want limiter.Tenant
+	}{
+		{"switch", &book.EndPort{Type: ib.NodeSwitch, PKeys: []ib.PKey{0x7FFF}}, ourselves},
+		{"subnet manager", host(0x8011, 0xFFFF), ourselves},
+		{"without a tenant", host(0x7FFF), nobodys},
+		{"first", host(0x8011, 0x7FFF), firstTenant},
+		{"another cluster", host(0x8012, 0x7FFF), firstTenant},
+		{"second", host(0x8013, 0x7FFF), firstTenant + 1},
+		{"shared partition first", host(0x0005, 0x8013, 0x7FFF), firstTenant + 1},
+		{"a partition of nobody known", host(0x0005, 0x7FFF), firstTenant + 2},
+		{"the same again", host(0x8011, 0x7FFF), firstTenant},
+	} {
+		if got := n.of(tt.port, tenants); got != tt.want {
+			t.Errorf("%s: number %d, want %d", tt.name, got, tt.want)
+		}
+	}
+	for k := range ib.PKey(3000) {
+		if got := n.of(host(0x1000+k|0x8000, 0x7FFF), nil); got >= limiter.MaxTenants || got < firstTenant {
+			t.Fatalf("partition %v: number %d", k, got)
+		}
+	}
+}
+
+// TestAdministrationReadsItsConfigurationAgain: what may change is handed on, and what
+// waits for a restart is told.
+func TestAdministrationReadsItsConfigurationAgain(t *testing.T) {
+	dir := t.TempDir()
+	options := filepath.Join(dir, "opensm.conf")
+	load := func(text, opensm string) (*config, sm.Config) {
+		t.Helper()
+		if err := os.WriteFile(options, []byte(opensm), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := parseConfig(filepath.Join(dir, "c.yaml"), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		core, err := c.Fabric.core(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, core
+	}
+	again := func(c *config, core sm.Config) sa.Config {
+		t.Helper()
+		next, err := c.Fabric.administration(&core, c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	const text = "fabric: {sa: {options: opensm.conf}}\n"
+	a := newAdministration()
+	c, core := load(text, "")
+	if agent, err := a.agent(&c.Fabric, &core, nil, c.path); err != nil || agent == nil {
+		t.Fatalf("agent %v: %v", agent, err)
+	}
+	next := again(load(text, "sa_rate_threshold 9\nsa_pr_full_world_queries_allowed TRUE\n"))
+	if a.configure(&next) {
+		t.Error("a threshold waits for a restart")
+	}
+	if told := <-a.settings; told.Trust.Threshold != 9 || !told.Paths.FullWorld {
+		t.Errorf("the driver is told %+v", told)
+	}
+	next = again(load(text, "mcgroup_join_validation FALSE\n"))
+	if !a.configure(&next) {
+		t.Error("rules of groups do not wait for a restart")
+	}
+	if told := <-a.settings; told.Trust.Threshold != 0 {
+		t.Errorf("the driver is told %+v", told)
+	}
+	off, core := load("fabric: {sa: {enabled: false}}\n", "")
+	if agent, err := a.agent(&off.Fabric, &core, nil, off.path); err != nil || agent != nil {
+		t.Errorf("switched off there is the agent %v: %v", agent, err)
+	}
+}
