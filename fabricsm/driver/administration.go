@@ -37,6 +37,8 @@ type administration struct {
 	send  []transport.Packet // what the wire had no room for
 	sent  int                // of these
 	due   time.Time          // when the timer rings
+	keeps kept               // what has to be kept
+	owed  int                // what the core was not told yet
 
 	toldSecrets bool // of keep: told that secrets are not kept
 
@@ -44,7 +46,7 @@ type administration struct {
 	traps  chan sm.Received
 	change <-chan sa.Settings
 	timer  *time.Timer
-	kept   chan kept
+	wake   chan bool // something has to be kept
 	told   chan told
 	ended  chan struct{}
 	failed chan error
@@ -65,16 +67,17 @@ type told struct {
 }
 
 const (
-	// keepAhead is how many changes may wait to become durable. Then no more are taken.
+	// keepAhead is how many facts may wait to become durable. Then no more registrations
+	// are taken.
 	keepAhead = 256
+	// tellAhead is how much the core may be told late before the same is done.
+	tellAhead = 4096
 	// mostUnsent is how many packets may wait for room on the wire before what is asked is
 	// dropped. It is received all the same: a simulator that cannot write does not read.
 	mostUnsent = 4096
 	// trapsAhead is how many traps may wait to be reported to subscribers; the rest of a
 	// storm is not.
 	trapsAhead = 64
-	// keepTogether is how many are made durable at once.
-	keepTogether = 64
 )
 
 // administer begins it.
@@ -95,7 +98,7 @@ func (l *loop) administer(facts []sm.Fact) error {
 	}
 	a := &administration{
 		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA, front: l.o.SA.Front(),
-		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, timer: time.NewTimer(time.Hour), kept: make(chan kept, keepAhead),
+		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, timer: time.NewTimer(time.Hour), wake: make(chan bool, 1),
 		told: make(chan told, 1), ended: l.done, failed: l.failure,
 	}
 	l.sa, l.fromSA = a, a.told
@@ -179,11 +182,11 @@ func (a *administration) take(packets []transport.Packet) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	a.agent.Hold(len(a.kept) > keepAhead/2)
 	if len(a.send)-a.sent > mostUnsent {
 		packets = nil // who asks again may find the wire free
 	}
 	for i := range packets {
+		a.agent.Hold(len(a.keeps.facts)+len(a.out.Save) > keepAhead || a.owed > tellAhead)
 		a.agent.Take(now, &packets[i], &a.out)
 	}
 	return a.flush()
@@ -264,16 +267,18 @@ func (a *administration) turn(ready *sa.Sight, trap *sm.Received) error {
 	return a.flush()
 }
 
-// flush does what the agent wants.
+// flush does what the agent wants. What has to be durable first is left to keep: nobody
+// waits for the store, or for the core, under the lock.
 func (a *administration) flush() error {
-	if a.out.Waits() || len(a.out.Events) > 0 {
-		k := kept{
-			facts: append([]sm.Fact(nil), a.out.Save...), send: append([]transport.Packet(nil), a.out.Held...),
-			tell: append([]sm.Input(nil), a.out.Tell...), events: append([]sm.Event(nil), a.out.Events...),
+	if o := &a.out; o.Waits() || len(o.Events) > 0 {
+		k := &a.keeps
+		k.facts, k.tell, k.events = append(k.facts, o.Save...), append(k.tell, o.Tell...), append(k.events, o.Events...)
+		if len(k.send) < mostUnsent { // who is not answered asks again, and reports are sent again
+			k.send = append(k.send, o.Held...)
 		}
 		select {
-		case a.kept <- k:
-		case <-a.ended:
+		case a.wake <- true:
+		default:
 		}
 	}
 	err := a.push(a.out.Send)
@@ -312,31 +317,36 @@ func (a *administration) push(more []transport.Packet) error {
 	return err
 }
 
-// keep makes durable what hosts registered, several changes at once, and then does what
-// waits for that.
+// keep makes durable what hosts registered, all that there is at once, and then does what
+// waits for that. It does not wait for the core.
 func (a *administration) keep() {
+	var owed told
 	for {
-		var k kept
+		var tell chan told
+		if len(owed.tell)+len(owed.events) > 0 {
+			tell = a.told
+		}
 		select {
-		case k = <-a.kept:
+		case <-a.wake:
+		case tell <- owed:
+			owed = told{}
+			a.owes(&owed)
+			continue
 		case <-a.ended:
 			return
 		}
-		for more := true; more && len(k.facts) < keepTogether; {
-			select {
-			case next := <-a.kept:
-				k.facts, k.send = append(k.facts, next.facts...), append(k.send, next.send...)
-				k.tell, k.events = append(k.tell, next.tell...), append(k.events, next.events...)
-			default:
-				more = false
-			}
-		}
+		a.mu.Lock()
+		k := a.keeps
+		a.keeps = kept{}
+		a.mu.Unlock()
 		if facts := a.durable(k.facts); len(facts) > 0 {
 			if err := a.store.Save(facts); err != nil {
 				a.fail(fmt.Errorf("save what hosts registered: %w", err))
 				return
 			}
 		}
+		owed.tell, owed.events = append(owed.tell, k.tell...), append(owed.events, k.events...)
+		a.owes(&owed)
 		a.mu.Lock()
 		err := a.push(k.send)
 		a.mu.Unlock()
@@ -344,15 +354,14 @@ func (a *administration) keep() {
 			a.fail(err)
 			return
 		}
-		if len(k.tell)+len(k.events) == 0 {
-			continue
-		}
-		select {
-		case a.told <- told{k.tell, k.events}:
-		case <-a.ended:
-			return
-		}
 	}
+}
+
+// owes notes what the core has to be told still.
+func (a *administration) owes(t *told) {
+	a.mu.Lock()
+	a.owed = len(t.tell) + len(t.events)
+	a.mu.Unlock()
 }
 
 // sealer is a store that keeps secrets.

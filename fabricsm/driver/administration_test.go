@@ -1,10 +1,12 @@
 package driver
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
@@ -42,7 +44,7 @@ func newAdministration(t *testing.T, l *fullLane) *administration {
 	}
 	return &administration{
 		lane: l, agent: agent, views: make(chan *sm.View, 1), timer: time.NewTimer(time.Hour),
-		kept: make(chan kept, keepAhead), ended: make(chan struct{}), failed: make(chan error, 1),
+		wake: make(chan bool, 1), told: make(chan told, 1), ended: make(chan struct{}), failed: make(chan error, 1),
 	}
 }
 
@@ -92,5 +94,77 @@ func TestUnsentIsBounded(t *testing.T) {
 	}
 	if err := a.take([]transport.Packet{ask, ask}); err != nil || a.agent.Stats().Packets != 1 {
 		t.Errorf("%v, %+v", err, a.agent.Stats())
+	}
+}
+
+// slowStore is a store that answers when it is let to.
+type slowStore struct {
+	let   chan bool
+	mu    sync.Mutex
+	facts []sm.Fact
+}
+
+func (s *slowStore) Load() ([]sm.Fact, error) { return nil, nil }
+
+func (s *slowStore) Save(f []sm.Fact) error {
+	<-s.let
+	s.mu.Lock()
+	s.facts = append(s.facts, f...)
+	s.mu.Unlock()
+	return nil
+}
+
+// Nobody waits for the store, or for the core, but who registers something: whatever
+// there is to be kept and told, questions are answered. In the end all of it was done, in
+// its order.
+func TestNobodyWaitsForTheStore(t *testing.T) {
+	l := &fullLane{room: 1 << 20, want: 1 << 30, all: make(chan bool)}
+	a := newAdministration(t, l)
+	store := &slowStore{let: make(chan bool)}
+	a.store = store
+	var keep sync.WaitGroup
+	keep.Go(a.keep)
+	const all = 3 * mostUnsent
+	for i := range all {
+		a.mu.Lock()
+		a.out.Save = append(a.out.Save, sm.Fact{Kind: sm.FactSAGroup, Name: strconv.Itoa(i), Body: "x"})
+		a.out.Tell = append(a.out.Tell, &sm.GroupsChanged{Made: []ib.LID{ib.LID(i)}})
+		a.out.Held = append(a.out.Held, transport.Packet{PKeyIndex: uint16(i)})
+		a.out.Send = append(a.out.Send, transport.Packet{PKeyIndex: 0xFFFF})
+		if err := a.flush(); err != nil {
+			t.Fatal(err)
+		}
+		a.mu.Unlock()
+	}
+	l.mu.Lock()
+	if len(l.took) != all {
+		t.Errorf("%d answers were sent while the store does not answer, want %d", len(l.took), all)
+	}
+	l.mu.Unlock()
+	close(store.let)
+	for next := 0; next < all; {
+		for _, in := range (<-a.told).tell {
+			if got := in.(*sm.GroupsChanged).Made[0]; got != ib.LID(next) {
+				t.Fatalf("told of %d, want %d", got, next)
+			}
+			next++
+		}
+	}
+	close(a.ended)
+	keep.Wait()
+	if len(store.facts) != all || store.facts[all-1].Name != strconv.Itoa(all-1) {
+		t.Errorf("%d facts are kept", len(store.facts))
+	}
+	held := 0
+	for _, p := range l.took {
+		if p.PKeyIndex != 0xFFFF {
+			if p.PKeyIndex != uint16(held) {
+				t.Fatalf("answer %d goes as number %d", p.PKeyIndex, held)
+			}
+			held++
+		}
+	}
+	if held < mostUnsent || held > 2*mostUnsent {
+		t.Errorf("%d answers went after the facts, want no more than may wait, twice", held)
 	}
 }
