@@ -139,6 +139,8 @@ func (c *client) all(q question) (got []mad.MAD) {
 				got = append(got, p.MAD)
 				c.acknowledge(p, q.method)
 				done = p.MAD.RMPPFlags().Has(mad.RMPPLast)
+			case p.MAD.RMPPType() != mad.RMPPAck: // the sender gave up
+				got, done = append(got, p.MAD), true
 			}
 		}
 		return done
@@ -158,10 +160,10 @@ func (c *client) acknowledge(p transport.Packet, method mad.Method) {
 	c.site.Collect()
 }
 
-// table asks for a table and gives its records, false if nothing comes.
+// table asks for a table and gives its records, false if it does not come whole.
 func (c *client) table(q question) (records [][]byte, ok bool) {
 	got := c.all(q)
-	if len(got) == 0 {
+	if len(got) == 0 || got[len(got)-1].RMPPType() > mad.RMPPAck {
 		return nil, false
 	}
 	if !got[0].RMPPFlags().Has(mad.RMPPActive) {
@@ -281,57 +283,123 @@ func subscribe(s *Scene, trap mad.TrapNum) question {
 	return question{method: mad.MethodSet, attr: mad.AttrInformInfo, data: with(s, &info)}
 }
 
-// customer is a victim that lives by subnet administration: whenever somebody has
-// asked something it asks for the path to its partner, and must be answered as it was
-// in the beginning.
+// customer is a victim that lives by what the manager answers: it asks the same again
+// and again, and must be answered as it was in the beginning.
 type customer struct {
 	client
-	question question
-	partner  string
-	first    mad.MAD
-	last     time.Duration // when it asked
-	slowest  time.Duration
-	sent     uint64
-	lost     uint64
+	what    string // it asks for
+	make    func() transport.Packet
+	bare    func(*mad.MAD) mad.MAD
+	first   *mad.MAD // answer
+	asked   time.Duration
+	waiting bool
+	slowest time.Duration // since somebody looked last
+	sent    uint64
+	lost    uint64
 }
 
-// customerPause is how long a customer waits between questions, at least.
-const customerPause = time.Millisecond
+const (
+	// customerPause is how long a customer waits between questions.
+	customerPause = 200 * time.Microsecond
+	// patience is how long it waits for an answer.
+	patience = 20 * time.Millisecond
+)
 
 // Customer is a host that asks for the path to its partner from now on.
 func (t *Site) Customer(host, partner string) *customer {
-	c := &customer{client: *t.client(host), partner: partner}
-	c.question = t.pathTo(host, t.gidOf(partner))
-	if m := c.answered(c.question, mad.StatusOK, "the path to "+partner+", before anything is done"); m != nil {
-		c.first = c.question.bare(m)
-	}
-	t.customers = append(t.customers, c)
+	c := &customer{client: *t.client(host), what: "its path to " + partner}
+	q := t.pathTo(host, t.gidOf(partner))
+	c.make, c.bare = func() transport.Packet { return c.packet(&q) }, q.bare
+	t.admit(c)
 	return c
 }
 
-// live gives customers their turn.
+// Standby is a host with another subnet manager, which has the M_Key of our port and
+// asks whether we are there.
+func (t *Site) Standby(host string) *customer {
+	key := t.keyOf("sm")
+	c := &customer{client: *t.client(host), what: "SMInfo"}
+	c.make = func() transport.Packet {
+		c.tid++
+		p := transport.Packet{LID: t.View().LID}
+		mad.NewSMP(&p.MAD, mad.Header{Method: mad.MethodGet, Attr: mad.AttrSMInfo, TID: c.tid}, nil, key)
+		return p
+	}
+	c.bare = func(m *mad.MAD) mad.MAD {
+		b := *m
+		b.SetTID(0)
+		clear(b.Data()) // counts
+		return b
+	}
+	t.admit(c)
+	return c
+}
+
+// admit has a customer ask for the first time.
+func (t *Site) admit(c *customer) {
+	t.customers = append(t.customers, c)
+	t.live()
+	t.scene.Check(c.first != nil && c.first.Status() == mad.StatusOK, "%s cannot ask for %s, so nothing is proven", c.host, c.what)
+}
+
+// live gives customers their turn, and waits for their answers.
 func (t *Site) live() {
-	if t.living {
+	if len(t.customers) == 0 || t.living {
 		return
 	}
 	t.living = true
-	for _, c := range t.customers {
-		if c.sent == 0 || t.Now()-c.last >= customerPause {
-			c.look()
-		}
-	}
+	t.poll(true)
+	t.Until(patience+time.Millisecond, func() bool { return t.poll(false) == 0 })
 	t.living = false
 }
 
-// look asks once.
-func (c *customer) look() {
-	c.last = c.site.Now()
-	c.sent++
-	if m := c.client.ask(c.question); m == nil || c.question.bare(m) != c.first {
-		c.lost++
-		return
+// poll lets customers take their answers, and ask if they may, and gives how many wait.
+func (t *Site) poll(ask bool) (waiting int) {
+	for _, c := range t.customers {
+		c.poll(ask)
+		if c.waiting {
+			waiting++
+		}
 	}
-	c.slowest = max(c.slowest, c.took)
+	return waiting
+}
+
+func (c *customer) poll(ask bool) {
+	now := c.site.Now()
+	for _, p := range c.at.Take(nil) {
+		if p.Undelivered || !c.waiting || p.MAD.TID()&tidMask != c.tid {
+			continue
+		}
+		c.waiting = false
+		m := c.bare(&p.MAD)
+		if c.first == nil {
+			c.first = &m
+		}
+		if m != *c.first {
+			c.lost++
+			continue
+		}
+		c.slowest = max(c.slowest, now-c.asked)
+	}
+	if c.waiting && now-c.asked >= patience {
+		c.waiting = false
+		c.lost++
+	}
+	if ask && !c.waiting && (c.sent == 0 || now-c.asked >= customerPause) {
+		c.waiting, c.asked = true, now
+		c.sent++
+		c.at.Send(c.make())
+		c.site.Collect()
+	}
+}
+
+// slowest is the longest that a customer waited for an answer since this was asked last.
+func (t *Site) slowest() (d time.Duration) {
+	for _, c := range t.customers {
+		d = max(d, c.slowest)
+		c.slowest = 0
+	}
+	return d
 }
 
 // countCustomers adds up what customers felt, and demands that they felt nothing.
@@ -340,7 +408,7 @@ func (s *Scene) countCustomers(t *Site) {
 		s.result.Victims.Sent += c.sent
 		s.result.Victims.Lost += c.lost
 		s.Check(c.sent > 0, "%s asked nothing, so nothing is proven", c.host)
-		s.Check(c.lost == 0, "%s was not answered, or otherwise than before, to %d of %d questions for its path to %s", c.host, c.lost, c.sent, c.partner)
+		s.Check(c.lost == 0, "%s was not answered, or otherwise than before, to %d of %d questions for %s", c.host, c.lost, c.sent, c.what)
 	}
 }
 

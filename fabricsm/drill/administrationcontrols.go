@@ -1,9 +1,19 @@
 package drill
 
-import "portcullis/fabricsm/sa"
+import (
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sm"
+)
 
 // Controls of subnet administration.
 const (
+	MADLimiter     Control = "mad_limiter"
+	TenantShare    Control = "tenant_share"
+	SAETM          Control = "saetm"
+	QueryBudget    Control = "query_budget"
+	RMPPBounds     Control = "rmpp_bounds"
+	Registrations  Control = "durable_registrations"
 	PathPartitions Control = "path_partitions"
 	SAKeyCheck     Control = "sa_key"
 	SGIDCheck      Control = "sgid_check"
@@ -11,6 +21,40 @@ const (
 
 func administrationControls() []Carried {
 	return []Carried{
+		{
+			MADLimiter, "a port may send so much of each class, and what is more is dropped before it is looked at",
+			[]string{"T61", "T67"},
+			weakSA(func(c *sa.Config) { c.Limiter = limiter.Config{Work: c.Limiter.Work} }),
+		},
+		{
+			TenantShare, "where there is not enough for all, tenants share it, however many ports they have",
+			[]string{"T62"},
+			weakSA(func(c *sa.Config) { c.Tenant = nil }),
+		},
+		{
+			SAETM, "the enhanced trust model: who is not trusted may ask and register what stands in a short table",
+			[]string{"T63"},
+			weakSA(func(c *sa.Config) { c.Trust.Model = false }),
+		},
+		{
+			QueryBudget, "a question, and all of a host together, may cost so many steps",
+			[]string{"T63"},
+			weakSA(func(c *sa.Config) { c.Limiter.Work = limiter.WorkConfig{} }),
+		},
+		{
+			RMPPBounds, "so many tables of a port are under way at once",
+			[]string{"T64"},
+			weakSA(func(c *sa.Config) { c.RMPP.PerPort = 1024 }),
+		},
+		{
+			Registrations, "what hosts register is durable before it is confirmed",
+			[]string{"T66"},
+			func(o *SiteOptions) {
+				if o.SA != nil {
+					o.Forgets = func(f *sm.Fact) bool { return f.Kind.OfSA() }
+				}
+			},
+		},
 		{
 			PathPartitions, "a path is told to who shares a partition with both of its ends; what others have does not exist",
 			[]string{"T69"},

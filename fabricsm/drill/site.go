@@ -56,7 +56,8 @@ type SiteOptions struct {
 	Firewalled  []string // hosts whose adapters keep subnet management from them
 	CountedTIDs bool     // transaction ids of the manager count up
 
-	SA *sa.Config // how subnet administration answers hosts; nil: not at all
+	Work stage.Work // how long the manager takes over packets
+	SA   *sa.Config // how subnet administration answers hosts; nil: not at all
 
 	Forgets  func(*sm.Fact) bool // what the store does not keep, nil: nothing
 	NoEscrow bool                // there is no kit from which keys could come back
@@ -113,7 +114,7 @@ func (s *Scene) Site(o SiteOptions) *Site {
 	if o.NoKeys {
 		o.SM.MKey = sm.MKeyConfig{}
 	}
-	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
+	st, err := stage.New(stage.Options{Netlist: o.Netlist, Manager: "sm", Fabric: o.Fabric, SM: o.SM, SA: o.SA, Work: o.Work, Seed: s.options.Seed, CountedTIDs: o.CountedTIDs, Forgets: o.Forgets})
 	s.Must(err)
 	site := &Site{Stage: st, scene: s, device: *o.device(), options: o, tenants: o.Tenants}
 	site.configure(o.Firewalled, sim.HCAConfig{SMPFirewall: true})

@@ -48,7 +48,7 @@ func (s *Stage) take(p *transport.Packet) {
 	}
 	q := s.queueOf(p)
 	switch {
-	case !s.now.Before(q.until):
+	case len(q.waiting) == 0 && !s.now.Before(q.until):
 		s.work(q, p)
 	case len(q.waiting) < s.Work.Waiting:
 		q.waiting = append(q.waiting, *p)

@@ -1,0 +1,322 @@
+package drill
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/stage"
+	"portcullis/fabricsm/transport"
+)
+
+// floodDrills are about who keeps the manager from answering others.
+func floodDrills() []Drill {
+	return []Drill{
+		{ID: "T61", Threat: "flood subnet administration from one host", Play: oneFlood},
+		{ID: "T62", Threat: "flood it from all hosts of a tenant together", Play: manyFloods},
+		{ID: "T63", Threat: "ask for tables that cost much to make", Play: expensiveTables},
+		{ID: "T64", Threat: "ask for tables and acknowledge none of them", Play: halfOpenTables},
+		{ID: "T66", Threat: "have all hosts register everything again when the manager starts", Play: restartStorm},
+		{ID: "T67", Threat: "flood the manager's port with classes that nobody asked for", Play: otherClasses},
+	}
+}
+
+// busy is a manager that can look at a million packets a second, and lets some thousand
+// wait.
+func busy() stage.Work {
+	return stage.Work{Packet: time.Microsecond, Dropped: 50 * time.Nanosecond, Waiting: 8192}
+}
+
+// flood has hosts send for a time, each so many packets a millisecond, while customers
+// ask.
+func (t *Site) flood(d time.Duration, each int, from []*client, packet func(*client) transport.Packet) {
+	const step = 10 * time.Microsecond
+	sent := 0
+	for began := t.Now(); t.Now()-began < d; {
+		for due := int((t.Now() - began + step) * time.Duration(each*len(from)) / time.Millisecond); sent < due; sent++ {
+			c := from[sent%len(from)]
+			c.at.Send(packet(c))
+		}
+		t.Collect()
+		t.Until(step, func() bool { t.poll(true); return false })
+	}
+	t.Until(2*patience, func() bool { return t.poll(false) == 0 })
+	t.scene.Must(t.Err())
+}
+
+// oneFlood is T61.
+func oneFlood(s *Scene) {
+	o := administered()
+	o.Work = busy()
+	t := s.Site(o)
+	t.Customer("h2", "h6")
+	t.Customer("h5", "h1")
+	t.flood(5*time.Millisecond, 1, nil, nil)
+	before := t.slowest()
+	const each, ms = 2000, 20
+	h1 := t.client("h1")
+	s.Tried("h1 sends two million questions for a path of its own a second, for %d ms", 2*ms)
+	t.Attack()
+	q := t.pathTo("h1", t.gidOf("h5"))
+	packet := func(c *client) transport.Packet { return c.packet(&q) }
+	t.flood(ms*time.Millisecond, each, []*client{h1}, packet)
+	first := t.slowest()
+	t.flood(ms*time.Millisecond, each, []*client{h1}, packet)
+	during := t.slowest()
+	answered := len(h1.at.Take(nil))
+	if s.Check(during <= before*3/2, "questions of others took %v before the flood, %v during it", before, during) {
+		s.Stopped("h1 is answered %d times, and then no oftener than a host may ask: questions of others take %v as before, at most %v while its burst is answered", answered, during, first)
+	}
+	s.Check(t.Overflowed() == 0, "%d packets were lost because too many waited", t.Overflowed())
+	t.Reported(3*time.Second, "who floods", t.dropped("h1", trust.Flood))
+}
+
+// manyFloods is T62.
+func manyFloods(s *Scene) {
+	const hosts = 40
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: hosts, Radix: 24})
+	s.Must(err)
+	o := administered()
+	o.Netlist = l
+	var flooding []string
+	for i := range l.Nodes {
+		if n := &l.Nodes[i]; n.Type == ib.NodeCA && n.Name != "sm" && n.Name != "h2" && n.Name != "h6" {
+			flooding = append(flooding, n.Name)
+		}
+	}
+	o.Tenants = []Tenant{{"A", keyA, flooding}, {"B", keyB, []string{"h2", "h6"}}}
+	o.SA.Limiter.Administration = limiter.LaneConfig{
+		All: limiter.Allowance{Rate: 20_000, Burst: 2048}, Node: limiter.Allowance{Rate: 2000, Burst: 400},
+	}
+	o.NoKeys = true
+	t := s.Site(o)
+	t.Customer("h2", "h6")
+	t.Customer("h6", "h2")
+	var all []*client
+	for _, h := range flooding {
+		all = append(all, t.client(h))
+	}
+	s.Tried("the %d hosts of tenant A ask for paths, together 10 times as often as %d a second, which is all that is answered", len(all), o.SA.Limiter.Administration.All.Rate)
+	t.Attack()
+	q := t.pathTo(flooding[0], t.gidOf(flooding[1]))
+	t.flood(100*time.Millisecond, 5, all, func(c *client) transport.Packet { return c.packet(&q) })
+	answered := 0
+	for _, c := range all {
+		answered += len(c.at.Take(nil))
+	}
+	most := o.SA.Limiter.Administration.All.Burst + o.SA.Limiter.Administration.All.Rate/10
+	if s.Check(answered > 0 && answered <= most, "tenant A is answered %d times in 0.1 s, want at most %d", answered, most) {
+		s.Stopped("tenant A is answered %d times in 0.1 s: tenants share what there is, however many hosts they have, and tenant B is answered each time", answered)
+	}
+	t.Reported(3*time.Second, "who floods", t.dropped(flooding[len(flooding)-1], trust.Flood))
+}
+
+// expensiveTables is T63.
+func expensiveTables(s *Scene) {
+	t := s.Site(administered())
+	t.Victim("h2", "h6")
+	t.Customer("h2", "h6")
+	h1 := t.client("h1")
+	t.Attack()
+	s.Tried("h1 asks for the paths between all ports, from itself to all, from all to itself, and for all records of the fabric")
+	own := mad.PathRecord{SGID: t.gidOf("h1"), DGID: t.gidOf("h1")}
+	held := true
+	for _, mask := range []mad.ComponentMask{0, mad.PathComponentSGID, mad.PathComponentDGID, mad.PathComponentNumbPath} {
+		held = h1.silent(question{method: mad.MethodGetTable, attr: mad.AttrPathRecord, mask: mask, data: with(s, &own)}, "paths of mask %#x", uint64(mask)) && held
+	}
+	for _, attr := range []mad.AttrID{mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrLinkRecord, mad.AttrLinearForwardingRecord} {
+		held = h1.silent(question{method: mad.MethodGetTable, attr: attr}, "table %v", attr) && held
+	}
+	if held {
+		s.Stopped("who is not trusted gets tables of paths between two ports that he names, and no other tables: they are not even begun")
+	}
+	t.Reported(time.Second, "who asks for them", t.dropped("h1", trust.NotAllowed))
+
+	o := administered()
+	o.SA.Trust.Model = false
+	o.SA.Limiter.Work = limiter.WorkConfig{PerRequest: 12, Node: limiter.Allowance{Rate: 100, Burst: 100}}
+	t = s.Site(o)
+	t.Customer("h2", "h6")
+	h1, h5 := t.client("h1"), t.client("h5")
+	s.Tried("h1 asks the same where the enhanced trust model is off, over and over")
+	t.Attack()
+	nodes := question{method: mad.MethodGetTable, attr: mad.AttrNodeRecord}
+	whole, none := 0, 0
+	for range 30 {
+		got := h1.all(nodes)
+		switch {
+		case len(got) == 0:
+			none++
+		case got[len(got)-1].RMPPType() == mad.RMPPData && got[len(got)-1].RMPPFlags().Has(mad.RMPPLast):
+			whole++
+		}
+	}
+	if s.Check(whole == 0 && none > 0, "h1 got %d tables that cost more than a question may, and was refused %d times", whole, none) {
+		s.Stopped("a table that costs more steps than a question may is given up, and %d questions of 30 are not begun because the host has used up its share", none)
+	}
+	path := t.pathTo("h5", t.gidOf("h1"))
+	path.method = mad.MethodGetTable
+	_, ok := h5.table(path)
+	s.Check(ok, "h5 gets no table of paths")
+	s.Reported("what was given up is counted: %d", t.Administration().Stats().Costly)
+}
+
+// halfOpenTables is T64.
+func halfOpenTables(s *Scene) {
+	t := s.Site(administered())
+	t.Victim("h2", "h6")
+	t.Customer("h2", "h6")
+	h1, h6 := t.client("h1"), t.client("h6")
+	const asked = 200
+	s.Tried("h1 asks for %d tables of paths, and acknowledges not a segment of them", asked)
+	t.Attack()
+	table := t.pathTo("h1", t.gidOf("h5"))
+	table.method = mad.MethodGetTable
+	for range asked {
+		h1.send(table)
+		t.Run(100 * time.Microsecond)
+	}
+	t.live()
+	h1.at.Take(nil)
+	theirs := t.pathTo("h6", t.gidOf("h2"))
+	theirs.method = mad.MethodGetTable
+	records, ok := h6.table(theirs)
+	s.Check(ok && len(records) == 1, "h6 gets no table of its own")
+	t.Run(3 * time.Second)
+	open := make(map[ib.TID]bool)
+	for _, p := range h1.at.Take(nil) {
+		if p.MAD.RMPPType() == mad.RMPPData {
+			open[p.MAD.TID()] = true // sent again: it was kept
+		}
+	}
+	if s.Check(len(open) > 0 && len(open) <= 16, "%d tables for h1 are kept at once, want 1 to 16", len(open)) {
+		s.Stopped("%d tables for one port are kept at once; h6 gets its own at once", len(open))
+	}
+	t.Run(30 * time.Second)
+	left := t.Administration().Stats().RMPP
+	if s.Check(left.Sending == 0, "%d tables are kept for ever", left.Sending) {
+		s.Stopped("what nobody acknowledges is sent a few times, and given up")
+	}
+	s.Reported("tables that gave way or found no room are counted: %d", left.Evicted+left.Refused)
+}
+
+// restartStorm is T66.
+func restartStorm(s *Scene) {
+	o := administered()
+	o.Work = busy()
+	t := s.Site(o)
+	t.Victim("h2", "h6")
+	c := map[string]*client{}
+	for _, h := range []string{"h1", "h5", "h2", "h6"} {
+		c[h] = t.client(h)
+	}
+	mgid := groupOf(1)
+	var rec mad.MCMemberRecord
+	for _, h := range []string{"h1", "h5"} {
+		m := c[h].answered(t.join(h, mgid, keyA), mad.StatusOK, "it joins a group of tenant A")
+		s.Check(m != nil && mad.Decode(m.SAData(), &rec) == nil, "the answer cannot be read")
+	}
+	c["h2"].answered(t.register("h2", 7, "drill", keyB), mad.StatusOK, "it offers a service of tenant B")
+	s.Must(t.Settle(settleTime))
+	s.Tried("the manager is killed and starts again; then all hosts register the same group 50 times each within 10 ms")
+	reach := func(what string) {
+		to, err := t.Fabric.Multicast(Port("h1"), rec.MLID)
+		s.Must(err)
+		s.Check(len(to) == 1 && to[0].Node == "h5", "%s a packet of h1 to its group reaches %v, not h5 alone", what, to)
+	}
+	reach("before the restart")
+	t.Attack()
+	t.Crash()
+	t.Run(time.Second)
+	t.Start()
+	t.Want(t.Intent())
+	s.Must(t.Settle(settleTime))
+	reach("after the restart")
+	held := s.Check(c["h5"].group(t, mgid) == mad.StatusOK, "the group is forgotten")
+	m := c["h6"].ask(t.service("h2", 7, keyB))
+	held = s.Check(m != nil && m.Status() == mad.StatusOK, "the service is forgotten") && held
+	if held {
+		s.Stopped("groups and services are durable before they are confirmed: nobody has to register anything again")
+	}
+	facts := len(t.Facts())
+	t.Customer("h2", "h6")
+	var all []*client
+	questions := map[*client]question{}
+	for i := range t.List.Nodes {
+		if n := &t.List.Nodes[i]; n.Type == ib.NodeCA && n.Name != "sm" {
+			cl := t.client(n.Name)
+			all, questions[cl] = append(all, cl), t.join(n.Name, mgid, keyA)
+		}
+	}
+	t.flood(10*time.Millisecond, 5, all, func(c *client) transport.Packet { q := questions[c]; return c.packet(&q) })
+	s.Must(t.Settle(settleTime))
+	if s.Check(len(t.Facts()) == facts, "%d facts were written because of what was there already", len(t.Facts())-facts) {
+		s.Stopped("what is registered again as it is leads to no write, neither to the store nor to switches, and others are answered meanwhile")
+	}
+	reach("after the storm")
+	s.Reported("nothing: to register is allowed, and the storm changes nothing")
+}
+
+// group asks for a group and gives the status of the answer.
+func (c *client) group(t *Site, mgid ib.GID) mad.Status {
+	if m := c.ask(t.group(mgid)); m != nil {
+		return m.Status()
+	}
+	return mad.StatusBusy
+}
+
+// otherClasses is T67.
+func otherClasses(s *Scene) {
+	o := administered()
+	o.Work = busy()
+	o.Work.Packet *= 2
+	t := s.Site(o)
+	t.Customer("h2", "h6")
+	t.Standby("h8")
+	h1 := t.client("h1")
+	const ms = 20
+	s.Tried("h1 sends two million MADs a second to the manager's port for %d ms: communication management, answers of performance management, vendor classes, SMInfo, traps and directed routes", ms)
+	kinds := []mad.Header{
+		{Class: mad.ClassComMgt, ClassVersion: 2, Method: mad.MethodSend, Attr: 0x0010},
+		{Class: mad.ClassPerf, ClassVersion: 1, Method: mad.MethodGetResp, Attr: 0x0012},
+		{Class: mad.ClassVendorVS, ClassVersion: 1, Method: mad.MethodTrap, Attr: mad.AttrNotice},
+		{Class: mad.ClassSubn, ClassVersion: 1, Method: mad.MethodGet, Attr: mad.AttrSMInfo},
+		{Class: mad.ClassSubn, ClassVersion: 1, Method: mad.MethodTrap, Attr: mad.AttrNotice},
+	}
+	way := t.route("h1", "sm")
+	n := 0
+	t.Attack()
+	h4 := t.GUID("h4", 1)
+	t.pull("h4")
+	t.flood(ms*time.Millisecond, 2000, []*client{h1}, func(c *client) transport.Packet {
+		n++
+		p := transport.Packet{LID: t.View().LID, QP: gmpQP}
+		c.tid++
+		if n%6 == 5 {
+			p.LID, p.QP = ib.PermissiveLID, 0
+			mad.NewSMP(&p.MAD, mad.Header{Method: mad.MethodGet, Attr: mad.AttrSMInfo, TID: c.tid}, &way, ib.MKey{})
+			return p
+		}
+		h := kinds[n%6]
+		h.TID = c.tid
+		p.MAD.SetHeader(h)
+		if p.MAD.IsSMP() {
+			p.QP = 0
+		}
+		return p
+	})
+	if s.Check(t.Overflowed() == 0, "%d packets were lost because too many waited", t.Overflowed()) {
+		s.Stopped("of each class one port may send so much, and what is more is dropped before it is looked at; answers to the manager's own requests are never dropped, and another manager is answered each time")
+	}
+	gone := false
+	for _, h := range t.Since(t.mark) {
+		e, ok := h.Event.(*sm.PortGone)
+		gone = gone || ok && e.GUID == h4 && h.At-t.at < ms*time.Millisecond
+	}
+	s.Check(gone, "the manager did not see during the flood that h4 was unplugged")
+	t.Reported(3*time.Second, "who floods", t.dropped("h1", trust.Flood))
+}
