@@ -33,7 +33,7 @@ func administrationControls() []Carried {
 		},
 		{
 			SAETM, "the enhanced trust model: who is not trusted may ask and register what stands in a short table",
-			[]string{"T63"},
+			[]string{"T63", "T71", "T75", "T77"},
 			weakSA(func(c *sa.Config) { c.Trust.Model = false }),
 		},
 		{

@@ -60,9 +60,11 @@ func (t *Site) gatherBy(mgid ib.GID, pkey ib.PKey, join func(host string) questi
 	return g
 }
 
-// now asks for the group.
+// now has the first member ask for the group.
 func (g *gathering) now() (rec mad.MCMemberRecord, ok bool) {
-	if m := g.first.answered(g.site.group(g.mgid), mad.StatusOK, "the group %v that it is a member of", g.mgid); m != nil {
+	own := mad.MCMemberRecord{MGID: g.mgid, PortGID: g.site.gidOf(g.members[0])}
+	q := get(mad.AttrMCMemberRecord, mad.MCMemberComponentMGID|mad.MCMemberComponentPortGID, with(g.site.scene, &own))
+	if m := g.first.answered(q, mad.StatusOK, "the group %v that it is a member of", g.mgid); m != nil {
 		g.site.scene.Must(mad.Decode(m.SAData(), &rec))
 		ok = true
 	}

@@ -18,6 +18,8 @@ const (
 	ProxyRule   Control = "proxy_rule"
 	NameKeys    Control = "service_keys"
 	LeaseCap    Control = "lease_cap"
+	OwnRecords  Control = "own_records"
+	AliasRule   Control = "alias_inventory"
 )
 
 func registrationControls() []Carried {
@@ -54,12 +56,12 @@ func registrationControls() []Carried {
 		},
 		{
 			GroupLimits, "a port registers so many groups, services and subscriptions and no more",
-			[]string{"T83", "T86"},
+			[]string{"T65", "T83", "T86"},
 			weakSA(func(c *sa.Config) { c.Trust.MaxGroups, c.Trust.MaxServices, c.Trust.MaxSubscriptions = 0, 0, 0 }),
 		},
 		{
 			ProxyRule, "who is not trusted acts for its own port and for no other",
-			[]string{"T82", "T85"},
+			[]string{"T75", "T82", "T85"},
 			weakSA(func(c *sa.Config) { c.Trust.ProxyUntrusted, c.Groups.Weakness.AnyMembership = true, true }),
 		},
 		{
@@ -71,6 +73,16 @@ func registrationControls() []Carried {
 			LeaseCap, "no host is given a lease that does not end",
 			[]string{"T86"},
 			weakSA(func(c *sa.Config) { c.Services.MaxLease = math.MaxInt64 }),
+		},
+		{
+			OwnRecords, "who is not trusted is told of groups and services of partitions that it is in, and not of their members",
+			[]string{"T71"},
+			weakSA(func(c *sa.Config) { c.Weakness.SeesRegistered = true }),
+		},
+		{
+			AliasRule, "a port gets the aliases that inventory has for it, if hosts may ask at all",
+			[]string{"T77"},
+			weakSA(func(c *sa.Config) { c.Trust.AliasesUntrusted, c.Aliases.Inventory = true, anyAlias{} }),
 		},
 	}
 }

@@ -109,7 +109,7 @@ func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m
 			a.reply(p, m, mad.StatusInvalidRequest)
 			return
 		}
-		q := a.groups.Now().Query(*who, a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
+		q := a.groups.Now().Query(a.cfg.Weakness.recordAsker(*who), a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
 		a.give(now, p, who, m, &q, mad.StatusOK)
 	default:
 		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
@@ -138,7 +138,7 @@ func (a *Agent) askServices(now time.Time, p *transport.Packet, who *book.Asker,
 			a.reply(p, m, mad.StatusInvalidRequest)
 			return
 		}
-		q := a.services.Now().Query(now, a.fabric, *who, &rec, m.ComponentMask())
+		q := a.services.Now().Query(now, a.fabric, a.cfg.Weakness.recordAsker(*who), &rec, m.ComponentMask())
 		a.give(now, p, who, m, &q, mad.StatusOK)
 	default:
 		a.reply(p, m, mad.StatusUnsupportedMethodAttr)

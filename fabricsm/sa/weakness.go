@@ -10,6 +10,8 @@ import (
 type Weakness struct {
 	AnyKey   bool // whatever is shown as SA_Key is taken for it
 	SeesPath bool // everybody is answered for paths as if he were trusted
+
+	SeesRegistered bool // likewise for groups and services
 }
 
 // keyTaken reports that a request with a wrong SA_Key goes on: Weakness.AnyKey.
@@ -29,4 +31,10 @@ func (w *Weakness) pathAsker(who *book.Asker) *book.Asker {
 	trusted := *who
 	trusted.Trusted = true
 	return &trusted
+}
+
+// recordAsker is who asks for what is registered: Weakness.SeesRegistered.
+func (w *Weakness) recordAsker(who book.Asker) book.Asker {
+	who.Trusted = who.Trusted || w.SeesRegistered
+	return who
 }
