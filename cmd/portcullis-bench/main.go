@@ -43,6 +43,7 @@ func benchmarks() []benchmark {
 		{"route", "what routing engines cost, and how evenly they load links", "648,1944,5184,10368,37000", "docs/benchmarks/routing.md", routing, ""},
 		{"events", "what one change of a running fabric costs", "1944,5184", "docs/benchmarks/events.md", events, ""},
 		{"sim", "what portcullis-sim answers beside ibsim", "648,10368", "docs/benchmarks/sim.md", simulate, "portcullis-sim"},
+		{"sa", "what subnet administration answers", "36,1944,10368", "docs/benchmarks/sa.md", administer, ""},
 	}
 }
 
@@ -59,7 +60,7 @@ type options struct {
 	program string
 	out     string
 
-	duration time.Duration // of each run of sim
+	duration time.Duration // of each run of sim and sa
 }
 
 func run(ctx context.Context, args []string, stderr io.Writer) int {
@@ -112,7 +113,7 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 		program = b.program
 	}
 	fs.StringVar(&o.program, program, "bin/"+program, "the program to measure")
-	if b.name == "sim" {
+	if b.name == "sim" || b.name == "sa" {
 		fs.DurationVar(&o.duration, "duration", time.Second, "how long each measurement goes on")
 	}
 	fs.StringVar(&o.out, "out", b.out, "where to write the table")

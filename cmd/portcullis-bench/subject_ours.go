@@ -38,9 +38,22 @@ type runningOurs struct {
 }
 
 func startPortcullis(ctx context.Context, lab *ibsimlab.Lab, program, partitions string) (subject, error) {
+	return startPortcullisWith()(ctx, lab, program, partitions)
+}
+
+// startPortcullisWith gives what starts a portcullisd with more arguments.
+func startPortcullisWith(args ...string) func(ctx context.Context, lab *ibsimlab.Lab, program, partitions string) (subject, error) {
+	return func(ctx context.Context, lab *ibsimlab.Lab, program, partitions string) (subject, error) {
+		return runPortcullis(ctx, program, append([]string{
+			"sm", "--port", "ibsim:" + lab.Socket() + "/sm", "--json",
+			"--enforcement", "accepted", "--partitions", partitions,
+		}, args...))
+	}
+}
+
+func runPortcullis(ctx context.Context, program string, args []string) (subject, error) {
 	p := &runningOurs{}
-	p.cmd = exec.CommandContext(ctx, program, "sm", "--port", "ibsim:"+lab.Socket()+"/sm", "--json",
-		"--enforcement", "accepted", "--partitions", partitions)
+	p.cmd = exec.CommandContext(ctx, program, args...)
 	p.cmd.Stderr = &p.complaint
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

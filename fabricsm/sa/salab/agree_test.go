@@ -15,8 +15,8 @@ import (
 const (
 	trustedKey = 0x0a5a0b5b0c5c0d5d
 
-	// openPartitions lets everybody talk to everybody.
-	openPartitions = "Default=0x7fff, ipoib: ALL=full;\n"
+	// openPartitions lets everybody talk to everybody, over partition 1.
+	openPartitions = "Default=0x7fff, ipoib: ALL=limited, SELF=full;\neverybody=0x1, ipoib: ALL_CAS=full;\n"
 )
 
 // openSMOptions are those in which OpenSM is not run as it comes.
@@ -46,22 +46,25 @@ func while(t testing.TB, m *salab.Manager, err error, do func()) {
 	do()
 }
 
-// everything is all the questions of one host with one key.
-func everything(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string, key ib.SAKey) (asks []ask) {
+// ofFabric are the questions for records that describe the fabric.
+func ofFabric(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string, key ib.SAKey) (asks []ask) {
 	t.Helper()
 	c := dial(t, lab, host)
-	p := look(t, c, l, ib.NewSAKey(trustedKey))
+	p := look(t, dial(t, lab, "sm"), l, trusted)
 	for _, more := range [][]ask{
-		p.groups(host, 0xFFFF, key),
-		p.services(host, 0xFFFF, key),
-		p.subscriptions(host, key),
-		wholeTables(host, key),
-		oneComponent(t, c, host, key),
-		methods(host, key),
-		nobody(host, key),
-		p.portInfos(host, key),
-		p.paths(host, key),
-		p.multipaths(host, key),
+		wholeTables(host, key), oneComponent(t, c, host, key), methods(host, key), nobody(host, key), p.portInfos(host, key),
+	} {
+		asks = append(asks, more...)
+	}
+	return asks
+}
+
+// ofHosts are the questions of hosts, and what they register.
+func ofHosts(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string, key ib.SAKey) (asks []ask) {
+	t.Helper()
+	p := look(t, dial(t, lab, "sm"), l, trusted)
+	for _, more := range [][]ask{
+		p.groups(host, 0x8001, key), p.services(host, 0x8001, key), p.subscriptions(host, key), p.paths(host, key), p.multipaths(host, key),
 	} {
 		asks = append(asks, more...)
 	}
@@ -81,7 +84,7 @@ func TestOpenSMAgreesWithItself(t *testing.T) {
 		m, err := osm.Start(t.Context(), lab)
 		while(t, m, err, func() {
 			if asks == nil {
-				asks = everything(t, lab, l, "h7", ib.SAKey{})
+				asks = append(ofHosts(t, lab, l, "h7", ib.SAKey{}), ofFabric(t, lab, l, "sm", trusted)...)
 			}
 			answers[i] = interview(t, lab, asks)
 		})

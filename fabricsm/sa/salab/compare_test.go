@@ -3,7 +3,9 @@ package salab_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -65,10 +67,109 @@ type difference struct {
 	*ask
 	theirs, ours *salab.Answer
 	what         string // silence, method, status, header, records, order
+
+	// Of records: fields in which those of the same RID differ, and how many there are
+	// of which the other side has none of that RID.
+	fields        []string
+	missing, more int
 }
 
 func (d *difference) String() string {
-	return fmt.Sprintf("%s (from %s): %s differs:\n  OpenSM: %s\n  ours:   %s", d.name, d.host, d.what, show(d.theirs, d.ours), show(d.ours, d.theirs))
+	return fmt.Sprintf("%s (from %s): %s:\n  OpenSM: %s\n  ours:   %s", d.name, d.host, d.kind(), show(d.theirs, d.ours), show(d.ours, d.theirs))
+}
+
+// kind tells a difference without its records.
+func (d *difference) kind() string {
+	how := func(a *salab.Answer) string {
+		if a.Silent() {
+			return "silence"
+		}
+		return fmt.Sprintf("method %#x, status %#x, RMPP %t", uint8(a.Method), uint16(a.Status), a.Segments > 0)
+	}
+	switch d.what {
+	case "silence", "method", "status":
+		return fmt.Sprintf("OpenSM: %s; ours: %s", how(d.theirs), how(d.ours))
+	case "records":
+		return fmt.Sprintf("records differ in %v, %d are missing, %d too many", d.fields, d.missing, d.more)
+	default:
+		return d.what + " differs"
+	}
+}
+
+// distinguish finds out in what records differ.
+func (d *difference) distinguish() {
+	layout, ok := mad.LookupLayout(mad.ClassSubnAdm, d.theirs.Attr)
+	if !ok {
+		return
+	}
+	theirs, ours := only(d.theirs, d.ours), only(d.ours, d.theirs)
+	from, to := rid(d.theirs.Attr)
+	used := make([]bool, len(ours))
+	for _, a := range theirs {
+		k := -1
+		for i, b := range ours {
+			if !used[i] && len(a) == len(b) && len(a) >= to && bytes.Equal(a[from:to], b[from:to]) {
+				k = i
+				break
+			}
+		}
+		if k < 0 {
+			d.missing++
+			continue
+		}
+		used[k] = true
+		for _, f := range layout.Fields() {
+			if name := f.Name; !sameBits(a, ours[k], f.Bit, f.Width*f.Count) && !slices.Contains(d.fields, name) {
+				d.fields = append(d.fields, name)
+			}
+		}
+	}
+	for _, u := range used {
+		if !u {
+			d.more++
+		}
+	}
+}
+
+func sameBits(a, b []byte, from, n int) bool {
+	for i := from; i < from+n && i/8 < len(a) && i/8 < len(b); i++ {
+		if (a[i/8]^b[i/8])&(0x80>>(i%8)) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// rid is where the bytes lie that say which record of a table one is.
+func rid(attr mad.AttrID) (from, to int) {
+	switch attr {
+	case mad.AttrPathRecord:
+		return 8, 44
+	case mad.AttrMCMemberRecord:
+		return 0, 32
+	case mad.AttrServiceRecord:
+		return 0, 24
+	case mad.AttrInformInfoRecord:
+		return 0, 18
+	case mad.AttrPKeyTableRecord:
+		return 0, 5
+	default:
+		return 0, 4
+	}
+}
+
+// only gives the records that another answer does not have.
+func only(a, other *salab.Answer) (records [][]byte) {
+	has := make(map[string]int)
+	for _, r := range parts(other) {
+		has[string(r)]++
+	}
+	for _, r := range parts(a) {
+		if has[string(r)]--; has[string(r)] < 0 {
+			records = append(records, r)
+		}
+	}
+	return records
 }
 
 // show tells an answer, and records that another does not have.
@@ -77,19 +178,15 @@ func show(a, other *salab.Answer) string {
 		return "silence"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "method %#x, attribute %v, modifier %#x, status %#x, mask %#x, offset %d, %d segments, aborted %d, SM_Key %#x, %d bytes in %d records",
-		uint8(a.Method), a.Attr, a.Mod, uint16(a.Status), uint64(a.Mask), a.Offset, a.Segments, a.Aborted, a.Key, len(a.Data), len(a.Records()))
+	fmt.Fprintf(&b, "method %#x, attribute %s, modifier %#x, status %#x, mask %#x, offset %d, %d segments, aborted %d, SM_Key %#x, %d bytes in %d records",
+		uint8(a.Method), nameOf(a.Attr), a.Mod, uint16(a.Status), uint64(a.Mask), a.Offset, a.Segments, a.Aborted, a.Key, len(a.Data), len(a.Records()))
 	const most = 3
-	shown := 0
-	others := parts(other)
-	for _, r := range parts(a) {
-		if !slices.ContainsFunc(others, func(o []byte) bool { return bytes.Equal(o, r) }) {
-			if shown++; shown > most {
-				b.WriteString("\n    ...")
-				break
-			}
-			fmt.Fprintf(&b, "\n    %x", bytes.TrimRight(r, "\x00"))
+	for i, r := range only(a, other) {
+		if i == most {
+			b.WriteString("\n    ...")
+			break
 		}
+		fmt.Fprintf(&b, "\n    %x", bytes.TrimRight(r, "\x00"))
 	}
 	return b.String()
 }
@@ -161,6 +258,7 @@ func compare(q *ask, theirs, ours *salab.Answer) (d difference, differ bool) {
 		return d, false
 	case !same(sorted(theirs), sorted(ours)):
 		d.what = "records"
+		d.distinguish()
 	case !same(parts(theirs), parts(ours)):
 		d.what = "order"
 	default:
@@ -169,12 +267,23 @@ func compare(q *ask, theirs, ours *salab.Answer) (d difference, differ bool) {
 	return d, true
 }
 
+var tellAll = flag.Bool("salab.all", false, "tell every difference from OpenSM")
+
 // judge compares answers to the same questions. Differences that are not accepted
 // fail, the first of them in full. It counts those that are accepted.
 func judge(t testing.TB, asks []ask, theirs, ours []salab.Answer, used map[string]int) {
 	t.Helper()
-	const most = 40
+	most := 40
+	if *tellAll {
+		most = len(asks)
+	}
 	bad := 0
+	kinds := make(map[string]int)
+	defer func() {
+		for _, k := range slices.Sorted(maps.Keys(kinds)) {
+			t.Logf("%5d %s", kinds[k], k)
+		}
+	}()
 	for i := range asks {
 		d, differ := compare(&asks[i], &theirs[i], &ours[i])
 		if !differ {
@@ -184,6 +293,7 @@ func judge(t testing.TB, asks []ask, theirs, ours []salab.Answer, used map[strin
 			used[name]++
 			continue
 		}
+		kinds[fmt.Sprintf("%v %s: %s", d.q.Method, nameOf(d.q.Attr), d.kind())]++
 		if bad++; bad <= most {
 			t.Error(d.String())
 		}

@@ -138,12 +138,17 @@ func (o *Portcullis) Start(ctx context.Context, lab *ibsimlab.Lab) (*Manager, er
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start portcullisd: %w", err)
 	}
-	settled := make(chan struct{})
-	m.read.Go(func() { m.follow(out, settled) })
+	settled, ended := make(chan struct{}), make(chan struct{})
+	m.read.Go(func() {
+		defer close(ended)
+		m.follow(out, settled)
+	})
 	return m.await(ctx, func() (bool, error) {
 		select {
 		case <-settled:
 			return true, nil
+		case <-ended:
+			return false, errors.New("it has ended")
 		default:
 			return false, nil
 		}

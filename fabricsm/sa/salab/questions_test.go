@@ -41,6 +41,15 @@ var tables = []struct {
 	{mad.AttrInformInfoRecord, 60, 16},
 }
 
+// nameOf is the name of an attribute of subnet administration: String gives that of
+// other classes' attribute of the same number.
+func nameOf(a mad.AttrID) string {
+	if l, ok := mad.LookupLayout(mad.ClassSubnAdm, a); ok {
+		return l.Name()
+	}
+	return fmt.Sprintf("attribute %#04x", uint16(a))
+}
+
 // others have sizes, but no tables.
 var others = map[mad.AttrID]int{mad.AttrClassPortInfo: 72, mad.AttrInformInfo: 36}
 
@@ -104,7 +113,7 @@ func wholeTables(host string, key ib.SAKey) (asks []ask) {
 	for _, e := range tables {
 		for _, m := range [...]mad.Method{mad.MethodGetTable, mad.MethodGet} {
 			asks = append(asks, ask{
-				fmt.Sprintf("%v %v", m, e.attr), host,
+				fmt.Sprintf("%v %s", m, nameOf(e.attr)), host,
 				salab.Question{Method: m, Attr: e.attr, Key: key},
 			})
 		}
@@ -123,13 +132,13 @@ func oneComponent(t testing.TB, c *salab.Client, host string, key ib.SAKey) (ask
 		}
 		all := a.Records()
 		if len(all) == 0 {
-			t.Logf("no %v to make questions of", e.attr)
+			t.Logf("no %s to make questions of", nameOf(e.attr))
 			continue
 		}
 		for _, k := range sample(len(all)) {
 			for b := range e.components {
 				asks = append(asks, ask{
-					fmt.Sprintf("GetTable %v like record %d in component %d", e.attr, k, b), host,
+					fmt.Sprintf("GetTable %s like record %d in component %d", nameOf(e.attr), k, b), host,
 					salab.Question{Method: mad.MethodGetTable, Attr: e.attr, Mask: bits(b), Record: all[k], Key: key},
 				})
 			}
@@ -162,7 +171,7 @@ func methods(host string, key ib.SAKey) (asks []ask) {
 	for _, attr := range attrs {
 		for _, m := range [...]mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, methodGetTrace, mad.MethodGetMulti, methodDelete, 0x06, 0x7F} {
 			asks = append(asks, ask{
-				fmt.Sprintf("method %#x of %v, nothing given", uint8(m), attr), host,
+				fmt.Sprintf("method %#x of %s, nothing given", uint8(m), nameOf(attr)), host,
 				salab.Question{Method: m, Attr: attr, Key: key},
 			})
 		}
@@ -269,7 +278,7 @@ func (p *place) paths(host string, key ib.SAKey) (asks []ask) {
 	add("ServiceID", both|bits(0, 1), gids(host, far).u64(0, 0x1000000000000001))
 	add("as IPoIB asks", both|bits(pathNumb, pathTClass, pathPKey), gids(host, "h2").u8(atReversible, 1).u16(atPathPKey, 0x8001))
 	add("as rdma_cm asks", both|bits(pathNumb, pathTClass, pathPKey, pathReversible), gids(host, "h2").u8(atReversible, 0x81).u16(atPathPKey, 0x8001))
-	for _, k := range [...]uint16{0xFFFF, 0x8077} {
+	for _, k := range [...]uint16{0xFFFF, 0x8001, 0x8077} {
 		r := gids(host, far)
 		copy(r[atDGID:], broadcast(k))
 		add(fmt.Sprintf("to the broadcast group of %#x", k), both, r)
@@ -315,7 +324,7 @@ func (p *place) groups(host string, k uint16, key ib.SAKey) (asks []ask) {
 	}
 	add := func(name string, m mad.Method, mask mad.ComponentMask, r record) { at(host, name, m, mask, r) }
 	set, get, table := mad.MethodSet, mad.MethodGet, mad.MethodGetTable
-	all, own, unknown := broadcast(0xFFFF), blank(16).u16(0, 0xFF12).u16(2, 0x1234).u32(12, 1), blank(16).u16(0, 0xFF12).u16(2, 0x1234).u32(12, 99)
+	all, own, unknown := broadcast(k), blank(16).u16(0, 0xFF12).u16(2, 0x1234).u32(12, 1), blank(16).u16(0, 0xFF12).u16(2, 0x1234).u32(12, 99)
 	add("the broadcast group before anybody joins", table, bits(mcMGID), p.member(all, host, 0))
 	add("join the broadcast group", set, mcMember, p.member(all, host, 1))
 	add("join it again", set, mcMember, p.member(all, host, 1))
@@ -343,7 +352,6 @@ func (p *place) groups(host string, k uint16, key ib.SAKey) (asks []ask) {
 	at("h2", "join it with an exact MTU", set, mcMember|bits(mcMTUSel, mcMTU), p.member(own, "h2", 1).u8(38, selectExactly|4))
 	at("h2", "join it with another rate", set, mcMember|bits(mcRateSel, mcRate), p.member(own, "h2", 1).u8(42, selectExactly|2))
 	at("h4", "leave it without being a member", methodDelete, mcMember, p.member(own, "h4", 1))
-	at("h2", "leave for another", methodDelete, mcMember, p.member(own, host, 1))
 	at("h2", "members of what was created", table, bits(mcMGID), p.member(own, "h2", 0))
 	add("groups of a partition", table, bits(mcPKey), blank(56).u16(40, k))
 	add("groups of SL 0", table, bits(mcSL), blank(56))
@@ -357,7 +365,7 @@ func (p *place) groups(host string, k uint16, key ib.SAKey) (asks []ask) {
 	add("create with a rate that cannot be", set, mcCreate|bits(mcRateSel, mcRate), p.group(blank(16).u16(0, 0xFF12).u16(2, 0x1234).u32(12, 6), host, 1, k).u8(42, selectGreater|26))
 	add("create with strange flags", set, mcCreate, p.group(blank(16).u16(0, 0xFFF2).u16(2, 0x1234).u32(12, 7), host, 1, k))
 	add("create what only subnet administration may", set, mcCreate, p.group(blank(16).u16(0, 0xFF12).u16(2, 0xA01B).u32(12, 8), host, 1, k))
-	add("create an IPoIB group", set, mcCreate, p.group(blank(16).u16(0, 0xFF12).u16(2, 0x401B).u16(4, 0xFFFF).u32(12, 0xE0000001), host, 1, 0xFFFF))
+	add("create an IPoIB group", set, mcCreate, p.group(blank(16).u16(0, 0xFF12).u16(2, 0x401B).u16(4, k).u32(12, 0xE0000001), host, 1, k))
 	at("h2", "leave", methodDelete, mcMember, p.member(own, "h2", 1))
 	at("h2", "leave once more", methodDelete, mcMember, p.member(own, "h2", 1))
 	add("leave with too little", methodDelete, bits(mcMGID), p.member(own, host, 1))
@@ -367,6 +375,8 @@ func (p *place) groups(host string, k uint16, key ib.SAKey) (asks []ask) {
 	add("leave the broadcast group", methodDelete, mcMember, p.member(all, host, 1))
 	add("leave the broadcast group as sender", methodDelete, mcMember, p.member(all, host, 4))
 	add("the broadcast group afterwards", get, bits(mcMGID), p.member(all, host, 0))
+	add("create once more", set, mcCreate, p.group(own, host, 1, k))
+	at("h2", "leave for another", methodDelete, mcMember, p.member(own, host, 1))
 	return asks
 }
 
@@ -393,7 +403,7 @@ func (p *place) services(host string, k uint16, key ib.SAKey) (asks []ask) {
 	rid := bits(svcID, svcGID, svcPKey)
 	add("register", set, own, service(1))
 	add("register again", set, own, service(1).u8(112, 8))
-	add("register without a P_Key", set, bits(svcID, svcGID, svcLease, svcName), service(2))
+	add("register without a P_Key", set, bits(svcID, svcGID, svcLease, svcName), service(2).u16(24, 0))
 	add("register without a lease", set, bits(svcID, svcGID, svcPKey, svcName), service(3))
 	add("register with nothing but the name", set, bits(svcName), service(4))
 	add("register in a partition that is not ours", set, own, service(5).u16(24, 0x8077))
@@ -411,7 +421,7 @@ func (p *place) services(host string, k uint16, key ib.SAKey) (asks []ask) {
 	add("that is not there, as table", table, bits(svcID), service(99))
 	add("delete one that is not there", methodDelete, rid, service(99))
 	add("delete", methodDelete, rid, service(1))
-	add("delete without a P_Key", methodDelete, bits(svcID, svcGID), service(2))
+	add("delete without a P_Key", methodDelete, bits(svcID, svcGID), service(2).u16(24, 0))
 	add("delete by name", methodDelete, bits(svcName), service(3))
 	add("delete again", methodDelete, rid, service(1))
 	add("what is left", table, 0, nil)
@@ -425,7 +435,7 @@ func (p *place) services(host string, k uint16, key ib.SAKey) (asks []ask) {
 // order.
 func (p *place) subscriptions(host string, key ib.SAKey) (asks []ask) {
 	add := func(name string, m mad.Method, attr mad.AttrID, mask mad.ComponentMask, r record) {
-		asks = append(asks, ask{fmt.Sprintf("%v %v, %s", m, attr, name), host, salab.Question{
+		asks = append(asks, ask{fmt.Sprintf("%v %s, %s", m, nameOf(attr), name), host, salab.Question{
 			Method: m, Attr: attr, Mask: mask, Record: r, Key: key,
 		}})
 	}
@@ -445,10 +455,9 @@ func (p *place) subscriptions(host string, key ib.SAKey) (asks []ask) {
 	add("of the host", mad.MethodGetTable, mad.AttrInformInfoRecord, bits(0), blank(64).gid(0, linkLocal, p.guid(host)))
 	add("all", mad.MethodGetTable, mad.AttrInformInfoRecord, 0, nil)
 	add("the first", mad.MethodGet, mad.AttrInformInfoRecord, bits(0, 1), blank(64).gid(0, linkLocal, p.guid(host)))
-	for _, trap := range [...]uint16{64, 65, 66, 257} {
+	for _, trap := range [...]uint16{64, 66} {
 		set(fmt.Sprintf("unsubscribe from %d", trap), inform(0, trap).u32(28, 1<<8|0x12))
 	}
-	add("that are left", mad.MethodGetTable, mad.AttrInformInfoRecord, 0, nil)
 	return asks
 }
 
@@ -518,7 +527,7 @@ func nobody(host string, key ib.SAKey) (asks []ask) {
 		}
 		for _, lid := range [...]ib.LID{0, noLID, 0xC000, ib.PermissiveLID} {
 			for _, m := range [...]mad.Method{mad.MethodGet, mad.MethodGetTable} {
-				asks = append(asks, ask{fmt.Sprintf("%v %v of LID %#x", m, e.attr, uint16(lid)), host, salab.Question{
+				asks = append(asks, ask{fmt.Sprintf("%v %s of LID %#x", m, nameOf(e.attr), uint16(lid)), host, salab.Question{
 					Method: m, Attr: e.attr, Mask: bits(0), Record: blank(8).lid(0, lid), Key: key,
 				}})
 			}

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,14 +257,18 @@ static void expect(int fd, const uint8_t *umad)
 	memcpy(requests[i].umad, umad, header + MAD_SIZE);
 }
 
-/* The request with the lower half of a transaction is answered. */
-static void answered(const uint8_t *mad)
+/* The request with the lower half of a transaction is answered: 0 when nobody asked,
+ * as when another program had this client's place before. */
+static int answered(const uint8_t *mad)
 {
 	unsigned i;
 
 	for (i = 0; i < most_requests; i++)
-		if (requests[i].fd && !memcmp(requests[i].umad + header + 12, mad + 12, 4))
+		if (requests[i].fd && !memcmp(requests[i].umad + header + 12, mad + 12, 4)) {
 			requests[i].fd = 0;
+			return 1;
+		}
+	return 0;
 }
 
 /* A request of this descriptor that is late for the last time; others are sent again. */
@@ -315,6 +320,10 @@ ssize_t write(int fd, const void *buf, size_t count)
 	return failed ? -1 : (ssize_t)count;
 }
 
+/* An acknowledgement of a whole answer was sent, and may be on its way still. */
+static int acknowledged;
+static uint8_t acknowledgement[MAX_HEADER + MAD_SIZE];
+
 /* What was put together and did not fit into the buffer that was there. */
 static struct session whole;
 
@@ -348,6 +357,7 @@ static void acknowledge(const struct session *s, const uint8_t *umad)
 	mad[26] = 0xf8 | ACTIVE;
 	put32(mad + 28, s->done);
 	put32(mad + 32, s->window);
+	memcpy(acknowledgement, ack, sizeof ack);
 	next_write(s->fd, ack, header + MAD_SIZE);
 }
 
@@ -411,8 +421,8 @@ static ssize_t once(int fd, uint8_t *buf, size_t count)
 	}
 	if (mend)
 		mend(mad);
-	if (mad[3] & RESPONSE)
-		answered(mad);
+	if (mad[3] & RESPONSE && !(mad[26] & ACTIVE && of(coming, umad, mad[3])) && mad[25] != ACK && !answered(mad))
+		return 0;
 	if (!(mad[26] & ACTIVE)) {
 		n = count < header + MAD_SIZE ? count : header + MAD_SIZE;
 		memcpy(buf, umad, n);
@@ -423,6 +433,8 @@ static ssize_t once(int fd, uint8_t *buf, size_t count)
 		s = take(fd, umad);
 		if (!s)
 			return 0;
+		if (mad[3] & RESPONSE)
+			acknowledged = 1;
 		whole = *s;
 		memset(s, 0, sizeof *s);
 		return deliver(&whole, buf, count);
@@ -485,6 +497,49 @@ ssize_t read(int fd, void *buf, size_t count)
 			return -1;
 		}
 	}
+}
+
+/* Waits until the acknowledgements have passed the simulator, which forgets what a client
+ * that leaves has sent: the answer to a question behind them shows it. Without them the
+ * other side sends again, to whoever has this client's place next, and libumad2sim dies of
+ * what comes before somebody has asked for it. */
+static void settle(int fd)
+{
+	uint8_t umad[MAX_HEADER + MAD_SIZE], *mad = umad + header;
+	int64_t until = now() + PATIENCE;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	memcpy(umad, acknowledgement, sizeof umad);
+	memset(mad, 0, MAD_SIZE);
+	mad[0] = 1;
+	mad[1] = SA_CLASS;
+	mad[2] = 2;
+	mad[3] = 1; /* Get */
+	put32(mad + 12, 0x5e771e);
+	mad[17] = 1; /* ClassPortInfo */
+	next_write(fd, umad, header + MAD_SIZE);
+	while (now() < until && next_poll(&p, 1, PATIENCE) > 0)
+		if (next_read(fd, umad, sizeof umad) > 0 && mad[1] == SA_CLASS && get32(mad + 12) == 0x5e771e)
+			return;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	static int (*next)(int, unsigned long, ...);
+	enum { UNREGISTER = 0x40041b02 };
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (!next)
+		next = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+	if (is_umad(fd) && request == UNREGISTER && acknowledged) {
+		acknowledged = 0;
+		settle(fd);
+	}
+	return next(fd, request, arg);
 }
 
 int poll(struct pollfd *fds, nfds_t count, int timeout)

@@ -1,0 +1,52 @@
+package salab_test
+
+import (
+	"testing"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// TestAnswersAgree puts the same questions to OpenSM and to us, and compares what comes
+// back byte by byte.
+func TestAnswersAgree(t *testing.T) {
+	ibsimtest.Need(t, "opensm")
+	l := small(t)
+	used := map[string]int{}
+	for _, tt := range []struct {
+		name       string
+		partitions string
+		host       string
+		key        ib.SAKey
+		asks       func(testing.TB, *ibsimlab.Lab, *netlist.Netlist, string, ib.SAKey) []ask
+	}{
+		{"fabric, trusted, all in one partition", openPartitions, "sm", trusted, ofFabric},
+		{"hosts, trusted, all in one partition", openPartitions, "h7", trusted, ofHosts},
+		{"hosts, untrusted, all in one partition", openPartitions, "h7", ib.SAKey{}, ofHosts},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, ibsimtest.Start(t, text(t, l)), tt.partitions)
+			var asks []ask
+			var answers [2][]salab.Answer
+			s.both(t, func(ours bool) {
+				if !ours {
+					asks = tt.asks(t, s.lab, l, tt.host, tt.key)
+					answers[0] = interview(t, s.lab, asks)
+				} else {
+					answers[1] = interview(t, s.lab, asks)
+				}
+			})
+			judge(t, asks, answers[0], answers[1], used)
+			t.Logf("%d questions", len(asks))
+		})
+	}
+	for i := range differences {
+		if told := differences[i].told; used[told] == 0 {
+			t.Errorf("nothing differs any more as docs/sa.md tells: %s", told)
+		}
+	}
+	t.Logf("accepted differences: %v", used)
+}
