@@ -8,5 +8,6 @@
 //
 // A record with a P_Key is seen by those who can talk to the port in that partition,
 // one without by those who share any partition with it. It is dropped when the port
-// surely has the P_Key no longer.
+// surely has the P_Key no longer; one without when the port is not in the partition any
+// longer that was its first, or got its first one: it has changed hands.
 package service

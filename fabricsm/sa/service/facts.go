@@ -15,11 +15,12 @@ import (
 
 // What is saved: a fact for each record, by its RID. Its body is, in hexadecimal
 // digits, the version of the form, a flag, when the lease ends in nanoseconds since
-// 1970, and the record. One with a ServiceKey is private.
+// 1970, the record, and the home of an open one. One with a ServiceKey is private.
 const (
 	factVersion = 1
 	factHeader  = 10
-	factSize    = factHeader + recordSize
+	factHome    = factHeader + recordSize
+	factSize    = factHome + 2
 )
 
 func factName(r RID) string {
@@ -35,6 +36,7 @@ func factOf(r *Record) sm.Fact {
 	if !r.Expires.IsZero() {
 		binary.BigEndian.PutUint64(b[2:], uint64(r.Expires.UnixNano()))
 	}
+	binary.BigEndian.PutUint16(b[factHome:], uint16(r.Home))
 	if mad.Encode(b[factHeader:], &r.Record) != nil {
 		return sm.Fact{} // not reached: it came from the wire
 	}
@@ -80,7 +82,7 @@ func recordOf(f *sm.Fact) *Record {
 	if err != nil || len(b) != factSize || b[0] != factVersion {
 		return nil
 	}
-	r := &Record{Open: b[1] == 1}
+	r := &Record{Open: b[1] == 1, Home: ib.PKey(binary.BigEndian.Uint16(b[factHome:]))}
 	if at := int64(binary.BigEndian.Uint64(b[2:])); at != 0 {
 		r.Expires = time.Unix(0, at)
 	}

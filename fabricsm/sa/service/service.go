@@ -76,6 +76,7 @@ type Record struct {
 	Record  mad.ServiceRecord
 	Expires time.Time // zero: never
 	Open    bool      // no P_Key was given
+	Home    ib.PKey   // of an open one: whose the port was, see homeOf
 }
 
 // lease gives what is left, in seconds, rounded up.

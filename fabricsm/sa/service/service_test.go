@@ -2,7 +2,9 @@ package service_test
 
 import (
 	"encoding/binary"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -300,9 +302,12 @@ func TestKeysOfTenantsGo(t *testing.T) {
 		}
 		r.f = r.f.Clone()
 		r.f.Busy = false
-		if e := r.take(r.Follow(r.f)); len(e.Events) != 2 || e.Events[0].Reason != service.NotInPartition {
+		if e := r.take(r.Follow(r.f)); len(e.Events) != 3 || e.Events[0].Reason != service.NotInPartition {
 			t.Errorf("the P_Key is gone: %v", e.Events)
 		}
+		r.f = whole
+		r.take(r.Follow(r.f))
+		r.must(r.set(r.offer(alice, 1, "open")))
 		r.f = r.f.Without(alice)
 		r.take(r.Follow(r.f))
 		if n := r.Now().Len(); n != map[bool]int{false: 1, true: 0}[drop] {
@@ -310,6 +315,42 @@ func TestKeysOfTenantsGo(t *testing.T) {
 		}
 		if names, _ := r.ask(r.f.Asker(alan), 0, mad.ServiceRecord{}); len(names) != 0 {
 			t.Errorf("shown of a port that is gone: %q", names)
+		}
+	}
+}
+
+// What was registered without a P_Key goes when the port changes hands: what one tenant
+// offered, in the end or between two of them, the hosts of the next would believe.
+func TestOpenRecordsDoNotChangeHands(t *testing.T) {
+	in := func(r *rig, keys ...ib.PKey) *registrytest.Fabric {
+		return r.f.With(alice, func(e *book.EndPort) { e.PKeys = keys })
+	}
+	for _, tt := range []struct {
+		name     string
+		was, now []ib.PKey
+		stays    bool
+	}{
+		{"another tenant's", []ib.PKey{0x8001, 0x7fff}, []ib.PKey{0x8002, 0x7fff}, false},
+		{"nobody's", []ib.PKey{0x8001, 0x7fff}, []ib.PKey{0x7fff}, false},
+		{"of nobody before", []ib.PKey{0x7fff}, []ib.PKey{0x8002, 0x7fff}, false},
+		{"limited now", []ib.PKey{0x8001, 0x7fff}, []ib.PKey{0x0001, 0x7fff}, true},
+		{"in one more", []ib.PKey{0x8001, 0x7fff}, []ib.PKey{0x8001, 0x8002, 0x7fff}, true},
+		{"out of another", []ib.PKey{0x8001, 0x8002, 0x7fff}, []ib.PKey{0x8001, 0x7fff}, true},
+		{"of a fabric without tenants", []ib.PKey{0xffff}, []ib.PKey{0x7fff}, true},
+	} {
+		r := newRig(t, service.Config{})
+		r.f = in(r, tt.was...)
+		r.take(r.Follow(r.f))
+		r.must(r.set(r.offer(alice, 1, "open")))
+		saved := slices.Collect(maps.Values(r.saved))
+		r.f = in(r, tt.now...)
+		if r.take(r.Follow(r.f)); (r.Now().Len() == 1) != tt.stays {
+			t.Errorf("%s: %d records", tt.name, r.Now().Len())
+		}
+		again := service.New(service.Config{})
+		again.Restore(saved)
+		if again.Follow(r.f); (again.Now().Len() == 1) != tt.stays {
+			t.Errorf("%s, after a restart: %d records", tt.name, again.Now().Len())
 		}
 	}
 }

@@ -61,6 +61,9 @@ func (r *Registry) Set(now time.Time, a book.Asker, rec *mad.ServiceRecord, mask
 		kind = Registered
 	}
 	n := &Record{RID: q.rid, Record: *rec, Open: !mask.Has(mad.ServiceComponentServicePKey)}
+	if n.Open {
+		n.Home = homeOf(q.port)
+	}
 	n.Record.ServicePKey, n.Record.ServiceKey = q.rid.PKey, q.key
 	n.Expires = r.expiry(now, &q)
 	n.Record.ServiceLease = n.lease(now)
@@ -246,14 +249,41 @@ func (r *Registry) review(guid ib.GUID) {
 			r.remove(rec, Event{Kind: Dropped, Reason: PortGone})
 			continue
 		}
-		switch _, ok := port.Holds(rec.PKey); {
-		case ok || rec.Open:
-		case r.fabric.Settled() || r.fabric.Lacks(port, rec.PKey):
+		switch {
+		case rec.fits(port):
+		case r.fabric.Settled() || rec.Open && rec.Home == 0 || r.fabric.Lacks(port, rec.needs()):
 			r.remove(rec, Event{Kind: Dropped, Reason: NotInPartition})
 		default:
 			r.doubt[guid] = true // its tables are being read
 		}
 	}
+}
+
+// homeOf gives the partition that tells whose a port is: the base of its first, or 0 while
+// it has none but the default one.
+func homeOf(port *book.EndPort) ib.PKey {
+	if len(port.PKeys) == 0 || port.PKeys[0].Base() == ib.DefaultPKeyLimited {
+		return 0
+	}
+	return port.PKeys[0].Base()
+}
+
+// fits reports whether a port may offer what it registered. What was registered without a
+// P_Key by one tenant is not offered to the next one's hosts, who would believe it.
+func (r *Record) fits(port *book.EndPort) bool {
+	if r.Open && r.Home == 0 {
+		return homeOf(port) == 0
+	}
+	_, ok := port.Holds(r.needs())
+	return ok
+}
+
+// needs is the P_Key without which it goes.
+func (r *Record) needs() ib.PKey {
+	if r.Open {
+		return r.Home
+	}
+	return r.PKey
 }
 
 // of gives the records of a GUID in order.
