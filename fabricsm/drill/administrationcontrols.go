@@ -16,7 +16,10 @@ const (
 	Registrations  Control = "durable_registrations"
 	PathPartitions Control = "path_partitions"
 	SAKeyCheck     Control = "sa_key"
+	SARotation     Control = "sa_rotation"
+	SAKeySources   Control = "sa_key_sources"
 	SGIDCheck      Control = "sgid_check"
+	InformFilter   Control = "inform_filter"
 )
 
 func administrationControls() []Carried {
@@ -33,7 +36,7 @@ func administrationControls() []Carried {
 		},
 		{
 			SAETM, "the enhanced trust model: who is not trusted may ask and register what stands in a short table",
-			[]string{"T63", "T71", "T75", "T77"},
+			[]string{"T63", "T68", "T70", "T71", "T75", "T77"},
 			weakSA(func(c *sa.Config) { c.Trust.Model = false }),
 		},
 		{
@@ -62,12 +65,27 @@ func administrationControls() []Carried {
 		},
 		{
 			SAKeyCheck, "who shows an SA_Key that is none of ours is not answered",
-			[]string{"T72"},
+			[]string{"T68", "T72"},
 			weakSA(func(c *sa.Config) { c.Weakness.AnyKey = true }),
 		},
 		{
+			SARotation, "the SA_Key changes from time to time, and the one before is taken for a while",
+			[]string{"T73"},
+			weakSA(func(c *sa.Config) { c.Trust.KeyPeriod = 0 }),
+		},
+		{
+			SAKeySources, "the SA_Key is taken from the ports of those who may have it",
+			[]string{"T73"},
+			weakSA(func(c *sa.Config) { c.Trust.TrustedSources = nil }),
+		},
+		{
+			InformFilter, "notices go to who may know of the port, the group or the attack",
+			[]string{"T70", "T76"},
+			weakSA(func(c *sa.Config) { c.Weakness.HearsAll = true }),
+		},
+		{
 			SGIDCheck, "a source GID that is not that of the port with the source LID is dropped",
-			[]string{"T74"},
+			[]string{"T27", "T74"},
 			weakSA(func(c *sa.Config) { c.Trust.CheckSGID = false }),
 		},
 	}

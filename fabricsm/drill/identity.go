@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -25,7 +26,7 @@ func identityDrills() []Drill {
 		{ID: "T24", Threat: "swap the GUIDs of two hosts", Play: declared("T24")},
 		{ID: "T25", Threat: "take the name and the system image GUID of another machine", Play: borrowedName},
 		{ID: "T26", Threat: "show GUIDs that no device may have", Play: declared("T26", oddGUIDs)},
-		{ID: "T27", Threat: "send requests to the Subnet Administrator with another's source GID", Needs: "the Subnet Administrator, which compares the source LID with the source GID of a request"},
+		{ID: "T27", Threat: "send requests to the Subnet Administrator with another's source GID", Play: falseSources},
 		{ID: "T28", Threat: "cross the cables of one host's adapters", Play: declared("T28")},
 	}
 }
@@ -301,4 +302,63 @@ func oddGUIDs(s *Scene) {
 		t.Run(10 * time.Second)
 		s.Check(t.LID("h7") == 0 || !t.Open("h7"), "h7 has LID %v and its port is open", t.LID("h7"))
 	}
+}
+
+// falseSources is T27.
+func falseSources(s *Scene) {
+	t := s.Site(administered())
+	t.Victim("h2", "h6")
+	t.Customer("h2", "h6")
+	h1, h5 := t.client("h1"), t.client("h5")
+	h2, err := t.Fabric.Station("h2", true)
+	s.Must(err)
+	s.Tried("h1 asks in the name of h2, by its GID, by its LID and by both, for the path to h6, and registers a group of its own under the GID of h2")
+	t.Attack()
+	held, n := true, uint16(0)
+	for _, lid := range []ib.LID{t.LID("h1"), t.LID("h2")} {
+		for _, sgid := range []ib.GID{{}, t.gidOf("h1"), t.gidOf("h2")} {
+			for _, q := range []question{t.pathTo("h2", t.gidOf("h6")), t.join("h1", groupOf(n), keyA)} {
+				if lid == t.LID("h1") && sgid != t.gidOf("h2") {
+					continue // its own
+				}
+				q.sgid = sgid
+				h1.forge(q, lid)
+				t.Run(answerTime)
+				for _, p := range h1.at.Take(nil) {
+					held = s.Check(p.MAD.Status() != mad.StatusOK, "h1 gets what it asked for with LID %v and GID %v", lid, sgid) && held
+				}
+			}
+			if m := h5.ask(t.group(groupOf(n))); m != nil {
+				held = s.Check(m.Status() == mad.StatusNoRecords, "h1 has the group that it asked for with LID %v and GID %v", lid, sgid) && held
+			}
+			n++
+			t.live()
+		}
+	}
+	h2.Close()
+	if held {
+		s.Stopped("a source GID that the port with the source LID does not have is dropped, and an answer goes to who has the LID, never to h1")
+	}
+	t.Reported(time.Second, "the port with whose LID the foreign GID came", t.dropped("h1", trust.SpoofedSGID))
+	s.Tried("h1 sends data to h6 with LID and GID of h2")
+	for _, key := range []ib.PKey{keyA, keyB, ib.DefaultPKeyLimited, ib.DefaultPKeyFull} {
+		r := t.Inject("h1", sim.Data{
+			SLID: t.LID("h2"), DLID: t.LID("h6"), PKey: key, DestQP: 2, Payload: 256, GRH: &sim.GRH{SGID: t.gidOf("h2"), DGID: t.gidOf("h6")},
+		})
+		if s.Check(r.Fate != sim.Delivered, "a packet of h1 in the name of h2, with P_Key %v, reached h6", key) {
+			s.Stopped("in the name of h2 with P_Key %v: %v", key, r.Fate)
+		}
+	}
+}
+
+// forge sends a question with any source LID, from which no answer comes back.
+func (c *client) forge(q question, lid ib.LID) {
+	p := c.packet(&q)
+	m := sim.Forged{MAD: p.MAD, SLID: lid, DLID: p.LID, SQP: gmpQP, DQP: gmpQP, PKey: ib.DefaultPKeyLimited}
+	if q.sgid != (ib.GID{}) {
+		m.GRH = &sim.GRH{SGID: q.sgid, DGID: p.GRH.GID}
+	}
+	m.MAD.SetTID(m.MAD.TID() | ib.TID(c.at.Slot())<<48)
+	c.site.scene.Must(c.site.Fabric.InjectMAD(Port(c.host), m))
+	c.site.Collect()
 }

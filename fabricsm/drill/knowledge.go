@@ -1,9 +1,11 @@
 package drill
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/trust"
 )
@@ -12,9 +14,13 @@ import (
 // name or key they ask.
 func knowledgeDrills() []Drill {
 	return []Drill{
+		{ID: "T68", Threat: "ask for every record of the fabric", Play: enumerate},
 		{ID: "T69", Threat: "find out with path questions which GIDs other tenants have", Play: pathOracle},
+		{ID: "T70", Threat: "subscribe to what happens to others, and to security traps", Play: listenIn},
 		{ID: "T72", Threat: "guess the SA_Key", Play: guessSAKey},
+		{ID: "T73", Threat: "go on with an SA_Key that was stolen", Play: stolenSAKey},
 		{ID: "T74", Threat: "ask subnet administration with another's source GID", Play: foreignSGID},
+		{ID: "T76", Threat: "count the ports of other tenants that come and go", Play: countPorts},
 	}
 }
 
@@ -42,7 +48,7 @@ func pathOracle(s *Scene) {
 		held = h1.alike(q, unknown, "by a table that %s is there", host) && held
 	}
 	if held {
-		s.Stopped("a port that shares no partition with h1 is answered for as one that is not there, in content and in time")
+		s.Stopped("a port that shares no partition with h1 is answered for as one that is not there")
 	}
 	s.Tried("h1 asks in the name of h2 for the path from h2 to h6")
 	foreign := t.pathTo("h2", t.gidOf("h6"))
@@ -126,4 +132,242 @@ func (t *Site) hasNot(c *client, mgid ib.GID, id ib.ServiceID, of, what string, 
 	held := s.Check(m != nil && m.Status() == mad.StatusNoRecords, of+" has the group that "+what, args...)
 	m = c.ask(t.service(of, id, keyA))
 	return s.Check(m != nil && m.Status() == mad.StatusNoRecords, of+" offers the service that "+what, args...) && held
+}
+
+// enumerate is T68.
+func enumerate(s *Scene) {
+	t := s.Site(administered())
+	t.Victim("h2", "h6")
+	t.Customer("h2", "h6")
+	h1, h8 := t.client("h1"), t.client("h8")
+	s.Tried("h1 asks every record by every method, with no SA_Key and with wrong ones")
+	t.Attack()
+	open := map[mad.AttrID][]mad.Method{ // whatever the service thinks of it
+		mad.AttrClassPortInfo: {mad.MethodGet}, mad.AttrPathRecord: {mad.MethodGet}, mad.AttrInformInfo: {mad.MethodSet},
+		mad.AttrMCMemberRecord: {mad.MethodGet, mad.MethodSet, mad.MethodDelete},
+		mad.AttrServiceRecord:  {mad.MethodGet, mad.MethodSet, mad.MethodDelete},
+	}
+	records := []mad.AttrID{
+		mad.AttrNodeRecord, mad.AttrPortInfoRecord, mad.AttrSwitchInfoRecord, mad.AttrLinearForwardingRecord,
+		mad.AttrSMInfoRecord, mad.AttrLinkRecord, mad.AttrGUIDInfoRecord, mad.AttrPKeyTableRecord,
+	}
+	others := []mad.AttrID{
+		mad.AttrSLtoVLRecord, mad.AttrVLArbitrationRecord, mad.AttrClassPortInfo, mad.AttrNotice, mad.AttrInformInfo, mad.AttrRandomForwardingRecord, mad.AttrMulticastForwardingRecord,
+		mad.AttrServiceRecord, mad.AttrPathRecord, mad.AttrMCMemberRecord, mad.AttrTraceRecord, mad.AttrMultiPathRecord,
+		mad.AttrServiceAssociationRecord, mad.AttrInformInfoRecord, 0x0050, 0x0053, 0x1234,
+	}
+	methods := []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodDelete, mad.MethodGetTrace, mad.MethodGetMulti}
+	silent, asked := 0, 0
+	for _, attr := range slices.Concat(records, others) {
+		for _, method := range methods {
+			for _, key := range []ib.SAKey{{}, ib.NewSAKey(1), ib.NewSAKey(saKey.Reveal() ^ 1)} {
+				if key.IsZero() && slices.Contains(open[attr], method) {
+					continue
+				}
+				asked++
+				q := question{method: method, attr: attr, key: key}
+				if h1.silent(q, "%v of attribute 0x%04x, with an SA_Key: %v", method, uint16(attr), !key.IsZero()) {
+					silent++
+				}
+			}
+		}
+	}
+	ends := mad.PathRecord{SGID: t.gidOf("h1"), DGID: t.gidOf("h2")}
+	q := question{method: mad.MethodGetTable, attr: mad.AttrPathRecord, mask: mad.PathComponentSGID, data: with(s, &ends)}
+	h1.silent(q, "paths from itself to everybody")
+	if silent == asked {
+		s.Stopped("%d questions of %d are dropped without a word: who shows no SA_Key gets paths, groups, services, subscriptions and ClassPortInfo", silent, asked)
+	}
+	t.Reported(time.Second, "what h1 asked without a key", t.dropped("h1", trust.NotAllowed))
+	t.Reported(time.Second, "what it asked with a wrong one", t.dropped("h1", trust.WrongKey))
+	for _, attr := range records {
+		got, ok := h8.table(question{method: mad.MethodGetTable, attr: attr, key: saKey})
+		s.Check(ok && len(got) > 0, "who has the SA_Key gets no record 0x%04x, so nothing is proven", uint16(attr))
+	}
+}
+
+// stolenSAKey is T73.
+func stolenSAKey(s *Scene) {
+	o := administered()
+	o.SA.Key = ib.SAKey{}
+	o.SA.Source = keys.Derived{Master: s.Master()}
+	o.SA.Trust.KeyPeriod, o.SA.Trust.KeyGrace = 10*time.Minute, 2*time.Minute
+	t := s.Site(o)
+	t.Victim("h2", "h6")
+	t.Customer("h2", "h6")
+	h1, h8 := t.client("h1"), t.client("h8")
+	stolen := t.Administration().SAKey()
+	nodes := func(key ib.SAKey) question {
+		return question{method: mad.MethodGetTable, attr: mad.AttrNodeRecord, key: key}
+	}
+	_, ok := h1.table(nodes(stolen))
+	s.Check(ok, "the key that h1 stole is no use to it, so nothing is proven")
+	s.Tried("h1 has stolen the SA_Key from a tool on h8, and goes on with it when the next one is in force")
+	t.Run(o.SA.Trust.KeyPeriod)
+	_, ok = h8.table(nodes(stolen))
+	s.Check(ok, "in its grace the key before is not taken from tools that do not have the next one yet")
+	t.Run(o.SA.Trust.KeyGrace)
+	t.Attack()
+	if h1.silent(nodes(stolen), "all nodes, under the key that it stole") {
+		s.Stopped("the SA_Key changes every %v, and the one before is taken for %v more: what was stolen is worth nothing then", o.SA.Trust.KeyPeriod, o.SA.Trust.KeyGrace)
+	}
+	t.Reported(time.Second, "who goes on with the key that was retired", t.dropped("h1", trust.RetiredKey))
+	_, ok = h8.table(nodes(t.Administration().SAKey()))
+	s.Check(ok, "nobody has the key that is in force")
+	s.Tried("the manager starts again, and h1 tries the key once more")
+	t.Crash()
+	t.Start()
+	t.Want(t.Intent())
+	s.Must(t.Settle(settleTime))
+	h1.silent(nodes(stolen), "all nodes after a restart, under the key that it stole")
+
+	o = administered()
+	o.Netlist = t.List
+	o.SA.Trust.TrustedSources = []ib.GUID{t.GUID("h8", 1)}
+	t = s.Site(o)
+	h1, h8 = t.client("h1"), t.client("h8")
+	s.Tried("h1 shows the SA_Key that is in force where it is taken from h8 alone")
+	t.Attack()
+	if h1.silent(nodes(saKey), "all nodes, under the right key") {
+		s.Stopped("the SA_Key is taken from the ports that are named in sa_trusted_guids, and is nothing elsewhere")
+	}
+	_, ok = h8.table(nodes(saKey))
+	s.Check(ok, "h8 may not use the key")
+	t.Reported(time.Second, "where the key is shown that may not be used there", t.dropped("h1", trust.KeyElsewhere))
+}
+
+// listener is a program on a host that is sent reports.
+type listener struct {
+	client
+	heard []mad.ReportNotice
+}
+
+// listener subscribes a host to notices of all traps of a kind, and demands that it may.
+func (t *Site) listener(host string, key ib.SAKey) *listener {
+	at, err := t.Fabric.Station(host, true)
+	t.scene.Must(err)
+	l := &listener{client: client{site: t, host: host, at: at}}
+	for _, q := range []question{subscribe(t.scene, mad.AllTraps), t.subscribeVendor()} {
+		q.key = key
+		l.answered(q, mad.StatusOK, "a subscription to all notices")
+	}
+	return l
+}
+
+// subscribeVendor asks for all notices of vendors.
+func (t *Site) subscribeVendor() question {
+	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
+	return question{method: mad.MethodSet, attr: mad.AttrInformInfo, data: with(t.scene, &info)}
+}
+
+// listen takes reports, and answers them, for a time.
+func (t *Site) listen(d time.Duration, all ...*listener) {
+	for until := t.Now() + d; t.Now() < until; {
+		t.Run(20 * time.Millisecond)
+		for _, l := range all {
+			for _, p := range l.at.Take(nil) {
+				var n mad.ReportNotice
+				if p.MAD.Method() != mad.MethodReport || mad.Decode(p.MAD.SAData(), &n) != nil {
+					continue
+				}
+				l.heard = append(l.heard, n)
+				p.MAD.SetMethod(mad.MethodReportResp)
+				l.at.Send(p)
+			}
+		}
+		t.Collect()
+	}
+}
+
+// of counts the notices of a trap that a listener has heard.
+func (l *listener) of(trap mad.TrapNum) (n int) {
+	for i := range l.heard {
+		if h := &l.heard[i].NoticeHeader; h.IsGeneric && h.TrapNumber == trap {
+			n++
+		}
+	}
+	return n
+}
+
+// secret counts those that are about security.
+func (l *listener) secret() (n int) {
+	for i := range l.heard {
+		h := &l.heard[i].NoticeHeader
+		if !h.IsGeneric || h.TrapNumber >= mad.TrapBadMKey && h.TrapNumber <= mad.TrapBadPKeySwitch {
+			n++
+		}
+	}
+	return n
+}
+
+// listenIn is T70.
+func listenIn(s *Scene) {
+	t := s.Site(administered())
+	t.Victim("h1", "h5")
+	t.Customer("h5", "h1")
+	h1, h2, h8 := t.listener("h1", ib.SAKey{}), t.listener("h2", ib.SAKey{}), t.listener("h8", saKey)
+	s.Tried("h1 subscribes to ports and groups that come and go, to security traps by number and by wildcard, to notices of vendors, and to what is told of h6 alone")
+	t.Attack()
+	for _, trap := range []mad.TrapNum{mad.TrapBadMKey, mad.TrapBadPKey, mad.TrapBadQKey, mad.TrapBadPKeySwitch} {
+		if h1.silent(subscribe(s, trap), "a subscription to trap %v", trap) {
+			s.Stopped("a subscription to trap %v is dropped", trap)
+		}
+	}
+	t.Reported(time.Second, "who asked for security traps", t.dropped("h1", trust.SecurityTraps))
+	info := mad.InformInfo{GID: t.gidOf("h6"), IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
+	one := question{method: mad.MethodSet, attr: mad.AttrInformInfo, data: with(s, &info)}
+	m := h1.ask(one)
+	s.Check(m == nil || m.Status() != mad.StatusOK, "h1 subscribes to what is told of h6")
+	info.GID = ib.MakeGID(ib.DefaultPrefix, 0x00BAD00000000001)
+	h1.alike(one, question{method: mad.MethodSet, attr: mad.AttrInformInfo, data: with(s, &info)}, "that h6 is there")
+	t.listen(100*time.Millisecond, h1, h2, h8)
+	before := len(h1.heard)
+
+	s.Tried("h6 of tenant B goes and comes back, h2 makes a group and deletes it, h7 tries an M_Key and a wrong SA_Key")
+	t.pull("h6")
+	t.listen(2*time.Second, h1, h2, h8)
+	s.Must(t.Fabric.Restore("h6", ib.NoPort))
+	t.Collect()
+	t.listen(2*time.Second, h1, h2, h8)
+	b := t.client("h2")
+	b.answered(t.join("h2", groupOf(1), keyB), mad.StatusOK, "it makes a group")
+	b.answered(t.leave("h2", groupOf(1)), mad.StatusOK, "it deletes the group")
+	h7 := t.attacker("h7")
+	h7.ask(smp{to: "sm", attr: mad.AttrPortInfo, key: ib.NewMKey(0xBAD)})
+	t.client("h7").silent(question{method: mad.MethodGetTable, attr: mad.AttrNodeRecord, key: ib.NewSAKey(2)}, "all nodes, under a wrong key")
+	t.listen(2*time.Second, h1, h2, h8)
+	for _, trap := range []mad.TrapNum{mad.TrapGIDInService, mad.TrapGIDOutOfService, mad.TrapMulticastCreated, mad.TrapMulticastDeleted} {
+		s.Check(h2.of(trap) > 0, "h2 of tenant B is not told of trap %v, so nothing is proven", trap)
+	}
+	s.Check(h8.secret() > 0, "who has the SA_Key is told of no attack, so nothing is proven")
+	s.Check(h2.secret() == 0, "h2 is told of %d attacks", h2.secret())
+	if s.Check(len(h1.heard) == before, "h1 is told of %d notices about tenant B and about attacks: %v", len(h1.heard)-before, h1.heard) {
+		s.Stopped("notices go to who shares a partition with the port or has the P_Key of the group, and those of attacks to who has the SA_Key: h2 is told of its own tenant %d times, h1 not once", len(h2.heard))
+	}
+}
+
+// countPorts is T76.
+func countPorts(s *Scene) {
+	t := s.Site(administered())
+	t.Customer("h5", "h1")
+	h1, h2 := t.listener("h1", ib.SAKey{}), t.listener("h2", ib.SAKey{})
+	t.listen(100*time.Millisecond, h1, h2)
+	before := len(h1.heard)
+	const times = 5
+	s.Tried("h1 has subscribed to all ports that come and go, and counts: tenant B takes h6 away and brings it back %d times, and then takes h8 in", times)
+	t.Attack()
+	for range times {
+		t.pull("h6")
+		t.listen(time.Second, h1, h2)
+		s.Must(t.Fabric.Restore("h6", ib.NoPort))
+		t.Collect()
+		t.listen(time.Second, h1, h2)
+	}
+	t.Grant(t.GrantOf("h8", 1, keyB))
+	t.listen(time.Second, h1, h2)
+	if s.Check(len(h1.heard) == before, "h1 is told %d times of ports of tenant B", len(h1.heard)-before) {
+		s.Stopped("h1 is told of no port of tenant B, not even that there is something; h2 is told %d times", len(h2.heard))
+	}
+	s.Check(h2.of(mad.TrapGIDOutOfService) >= times && h2.of(mad.TrapGIDInService) >= times, "h2 is told of %d ports that went and %d that came, want %d of each", h2.of(mad.TrapGIDOutOfService), h2.of(mad.TrapGIDInService), times)
+	s.Reported("nothing: to subscribe is allowed, and tells h1 nothing")
 }

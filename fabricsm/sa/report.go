@@ -19,7 +19,7 @@ func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m
 		a.reply(p, m, mad.StatusInvalidRequest)
 		return
 	}
-	ans := a.subs.Set(*who, addressOf(p), &info)
+	ans := a.subs.Set(a.cfg.Weakness.subscriber(who), addressOf(p), &info)
 	if ans.Verdict != trust.OK {
 		a.refuse(now, a.dropped(p, who, m, ans.Verdict, who.As))
 	}

@@ -10,6 +10,7 @@ import (
 type Weakness struct {
 	AnyKey   bool // whatever is shown as SA_Key is taken for it
 	SeesPath bool // everybody is answered for paths as if he were trusted
+	HearsAll bool // everybody who subscribes is told of notices as if he were trusted
 
 	SeesRegistered bool // likewise for groups and services
 }
@@ -37,4 +38,11 @@ func (w *Weakness) pathAsker(who *book.Asker) *book.Asker {
 func (w *Weakness) recordAsker(who book.Asker) book.Asker {
 	who.Trusted = who.Trusted || w.SeesRegistered
 	return who
+}
+
+// subscriber is who subscribes: Weakness.HearsAll.
+func (w *Weakness) subscriber(who *book.Asker) book.Asker {
+	sub := *who
+	sub.Trusted = sub.Trusted || w.HearsAll
+	return sub
 }
