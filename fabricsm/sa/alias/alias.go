@@ -93,12 +93,7 @@ var reasons = [...]string{
 }
 
 // String says it in words.
-func (r Reason) String() string {
-	if int(r) < len(reasons) {
-		return reasons[r]
-	}
-	return fmt.Sprintf("Reason(%d)", uint8(r))
-}
+func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
 func (r Reason) status() mad.Status {
 	switch r {
@@ -137,13 +132,7 @@ func (e Event) String() string {
 	default:
 		s += " refused"
 	}
-	if e.Asker.LID != 0 {
-		s += fmt.Sprintf(", asked by LID %v", e.Asker.LID)
-	}
-	if e.Reason != NoReason {
-		s += ": " + e.Reason.String()
-	}
-	return s
+	return s + registry.Cause(&e.Asker, e.Reason)
 }
 
 // Registry is which aliases were given. It is not safe for concurrent use.

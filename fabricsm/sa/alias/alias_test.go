@@ -49,7 +49,7 @@ type rig struct {
 	t testing.TB
 	*alias.Registry
 	f     *registrytest.Fabric
-	saved map[string]sm.Fact
+	saved registrytest.Saved
 	told  map[ib.GUID][]ib.GUID
 }
 
@@ -60,19 +60,13 @@ func newRig(t testing.TB, cfg alias.Config) *rig {
 	f.Add(bob, 0x8002, 0x7fff)
 	f.Add(loose, 0x8001, 0x7fff).Home = -1
 	cfg.Inventory = inventory{}
-	r := &rig{t: t, Registry: alias.New(cfg), f: f, saved: make(map[string]sm.Fact), told: make(map[ib.GUID][]ib.GUID)}
+	r := &rig{t: t, Registry: alias.New(cfg), f: f, saved: make(registrytest.Saved), told: make(map[ib.GUID][]ib.GUID)}
 	r.Follow(f)
 	return r
 }
 
 func (r *rig) take(e alias.Effects) {
-	for _, f := range e.Save {
-		if f.TakesBack() {
-			delete(r.saved, f.Name)
-		} else {
-			r.saved[f.Name] = f
-		}
-	}
+	r.saved.Take(e.Save)
 	if e.Aliases != nil {
 		for _, p := range e.Aliases.Ports {
 			if delete(r.told, p.GUID); len(p.Aliases) > 0 {

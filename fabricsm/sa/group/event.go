@@ -6,6 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/registry"
 )
 
 // Reason says why something was refused or happened.
@@ -57,12 +58,7 @@ var reasons = [...]string{
 }
 
 // String says it in words.
-func (r Reason) String() string {
-	if int(r) < len(reasons) {
-		return reasons[r]
-	}
-	return fmt.Sprintf("Reason(%d)", uint8(r))
-}
+func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
 // status is what a refusal is answered with.
 func (r Reason) status() mad.Status {
@@ -96,12 +92,7 @@ const (
 var kinds = [...]string{"refused", "made", "deleted", "joined", "left", "problem"}
 
 // String names the kind.
-func (k Kind) String() string {
-	if int(k) < len(kinds) {
-		return kinds[k]
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return registry.Word(kinds[:], "Kind", k) }
 
 // Event is something to be told of.
 type Event struct {
@@ -120,11 +111,5 @@ func (e Event) String() string {
 	if e.Port != 0 {
 		s += fmt.Sprintf(", port %v", e.Port)
 	}
-	if e.Asker.LID != 0 {
-		s += fmt.Sprintf(", asked by LID %v", e.Asker.LID)
-	}
-	if e.Reason != NoReason {
-		s += ": " + e.Reason.String()
-	}
-	return s
+	return s + registry.Cause(&e.Asker, e.Reason)
 }

@@ -15,29 +15,27 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// Ports of the tests: two tenants, a limited member of the first, a slow one and one
-// that is in no tenant's partition.
+// Ports of the tests: those of registrytest.Tenants, another limited member of the
+// first tenant, a slow one and one that is in no tenant's partition.
 const (
-	alice ib.GUID = 0x101
-	alan  ib.GUID = 0x102
-	bob   ib.GUID = 0x201
-	lim   ib.GUID = 0x301 // limited in Alice's
-	lim2  ib.GUID = 0x302
-	slow  ib.GUID = 0x401
-	none  ib.GUID = 0x501
-	vport ib.GUID = 0x1111 // alias of alice
-	twin  ib.GUID = 0x1112 // another
+	alice = registrytest.Alice
+	alan  = registrytest.Alan
+	bob   = registrytest.Bob
+	lim   = registrytest.Lim
+	vport = registrytest.VPort
 
-	tenantA ib.PKey = 0x8001
-	tenantB ib.PKey = 0x8002
+	lim2 ib.GUID = 0x302 // as lim
+	slow ib.GUID = 0x401
+	none ib.GUID = 0x501
+	twin ib.GUID = 0x1112 // another alias of alice
+
+	tenantA = registrytest.TenantA
+	tenantB = registrytest.TenantB
 )
 
 func fabric() *registrytest.Fabric {
-	f := registrytest.New()
-	f.Add(alice, tenantA, 0x7fff).Aliases = []ib.GUID{vport, 0, twin}
-	f.Add(alan, tenantA, 0x7fff)
-	f.Add(bob, tenantB, 0x7fff)
-	f.Add(lim, tenantA.Limited(), 0x7fff)
+	f := registrytest.Tenants()
+	f.Ports[alice].Aliases = []ib.GUID{vport, 0, twin}
 	f.Add(lim2, tenantA.Limited(), 0x7fff)
 	e := f.Add(slow, tenantA, 0x7fff)
 	e.LinkRate, e.LinkMTU = ib.Rate10, ib.MTU2048
@@ -50,12 +48,12 @@ type rig struct {
 	t testing.TB
 	*group.Registry
 	f     *registrytest.Fabric
-	saved map[string]sm.Fact
+	saved registrytest.Saved
 	told  *mirror
 }
 
 func newRig(t testing.TB, cfg group.Config) *rig {
-	r := &rig{t: t, Registry: group.New(cfg), f: fabric(), saved: make(map[string]sm.Fact), told: newMirror()}
+	r := &rig{t: t, Registry: group.New(cfg), f: fabric(), saved: make(registrytest.Saved), told: newMirror()}
 	r.take(r.Follow(r.f))
 	return r
 }
@@ -63,13 +61,7 @@ func newRig(t testing.TB, cfg group.Config) *rig {
 // take does what follows from a request.
 func (r *rig) take(e group.Effects) group.Effects {
 	r.t.Helper()
-	for _, f := range e.Save {
-		if f.TakesBack() {
-			delete(r.saved, string(f.Kind)+f.Name)
-		} else {
-			r.saved[string(f.Kind)+f.Name] = f
-		}
-	}
+	r.saved.Take(e.Save)
 	r.told.take(r.t, e.Groups)
 	return e
 }

@@ -27,6 +27,7 @@ func recordOf(g *Group, m *Member, p ib.Prefix) mad.MCMemberRecord {
 // Query is a Get or GetTable of MCMemberRecord: a record for each group whose P_Key the
 // asker has, without its members; for who is trusted one for each member of any group.
 type Query struct {
+	registry.Walk
 	in      Snapshot
 	pkeys   []ib.PKey
 	own     ib.GUID // GUID of the asker
@@ -38,8 +39,6 @@ type Query struct {
 	group *Group  // of the last record
 	port  ib.GUID // likewise, of a member
 	inner bool    // group has more members
-	done  bool
-	steps int
 }
 
 // Query finds what an asker at an end port may see. Who is not trusted can name no
@@ -48,46 +47,26 @@ func (s Snapshot) Query(a book.Asker, from *book.EndPort, prefix ib.Prefix, rec 
 	q := Query{in: s, pkeys: from.PKeys, own: a.As, trusted: a.Trusted, prefix: prefix, rec: *rec, mask: mask}
 	if mask.Has(mad.MCMemberComponentPortGID) {
 		p := rec.PortGID.Prefix()
-		q.done = p != prefix && p != ib.DefaultPrefix || !a.Trusted && rec.PortGID.GUID() != a.As
+		q.Done = p != prefix && p != ib.DefaultPrefix || !a.Trusted && rec.PortGID.GUID() != a.As
 	}
 	return q
 }
 
 var _ registry.Cursor = (*Query)(nil)
 
-// Next implements registry.Cursor. A record has mad.RecordSize bytes.
-func (q *Query) Next(dst []byte) (int, bool) {
-	const some = 1 << 20
-	for {
-		if n, done := q.Step(dst, some); n > 0 || done {
-			return n, n > 0
-		}
-	}
+// Step implements registry.Cursor. A record has mad.RecordSize bytes.
+func (q *Query) Step(dst []byte, most int) (n int, done bool) {
+	return q.Take(dst, mad.RecordSize(mad.AttrMCMemberRecord), most, q.write)
 }
 
-// Steps is how many steps were taken so far.
-func (q *Query) Steps() int { return q.steps }
-
-// Step is Next for those who must not take long: it looks at a bounded number of groups
-// and members. Without a record, done says whether there is none left.
-func (q *Query) Step(dst []byte, most int) (n int, done bool) {
-	size := mad.RecordSize(mad.AttrMCMemberRecord)
-	if len(dst) < size {
-		q.done = true
+// write goes on by one group or member, and writes its record if it is asked for.
+func (q *Query) write(dst []byte) bool {
+	rec, ok := q.look()
+	if !ok || !q.matches(&rec) {
+		return false
 	}
-	for ; most > 0 && !q.done; most-- {
-		q.steps++
-		rec, ok := q.look()
-		if !ok || !q.matches(&rec) {
-			continue
-		}
-		clear(dst[:size])
-		if mad.Encode(dst, &rec) != nil {
-			continue // a group that no record can say does not exist
-		}
-		return size, false
-	}
-	return 0, q.done
+	clear(dst)
+	return mad.Encode(dst, &rec) == nil // a group that no record can say does not exist
 }
 
 // look goes on to the next member, or group, and gives its record if it may be seen.
@@ -101,7 +80,7 @@ func (q *Query) look() (rec mad.MCMemberRecord, ok bool) {
 	}
 	switch q.group = q.nextGroup(); {
 	case q.group == nil:
-		q.done = true
+		q.Done = true
 		return rec, false
 	case q.trusted:
 		q.inner, q.port = true, 0

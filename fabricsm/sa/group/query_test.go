@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/registry/registrytest"
 )
 
 // ask gives the records that answer a query.
@@ -19,7 +20,7 @@ func (r *rig) ask(a book.Asker, m mad.ComponentMask, want mad.MCMemberRecord) (a
 		for i := range buf {
 			buf[i] = 0xEE
 		}
-		n, ok := q.Next(buf)
+		n, ok := registrytest.Next(&q, buf)
 		if !ok {
 			return all
 		}
@@ -114,7 +115,7 @@ func TestSnapshotsStay(t *testing.T) {
 	buf := make([]byte, 56)
 	n := 0
 	for {
-		if _, ok := q.Next(buf); !ok {
+		if _, ok := registrytest.Next(&q, buf); !ok {
 			break
 		}
 		n++
@@ -125,11 +126,11 @@ func TestSnapshotsStay(t *testing.T) {
 	if n != 4 || r.Now().Len() != 1 {
 		t.Errorf("%d records of 3, %d groups left", n, r.Now().Len())
 	}
-	if _, ok := q.Next(buf); ok {
+	if _, ok := registrytest.Next(&q, buf); ok {
 		t.Error("a record after the last")
 	}
 	short := r.Now().Query(r.f.Asker(bob), r.f.Ports[bob], ib.DefaultPrefix, &mad.MCMemberRecord{}, 0)
-	if _, ok := short.Next(buf[:20]); ok {
+	if _, ok := registrytest.Next(&short, buf[:20]); ok {
 		t.Error("a record in a buffer that is too short")
 	}
 }
@@ -142,10 +143,8 @@ func TestQueryAllocatesNothing(t *testing.T) {
 	asker, now := r.f.Trusted(alice), r.Now()
 	if n := testing.AllocsPerRun(100, func() {
 		q := now.Query(asker, from, ib.DefaultPrefix, &rec, mad.MCMemberComponentMGID)
-		for {
-			if _, ok := q.Next(buf); !ok {
-				return
-			}
+		for done := false; !done; {
+			_, done = q.Step(buf, 1<<10)
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations a query", n)

@@ -176,12 +176,7 @@ const (
 var kinds = [...]string{"refused", "made", "ended", "dropped", "has an unanswered report", "problem", "is trusted no longer: its SA_Key was retired"}
 
 // String names the kind.
-func (k Kind) String() string {
-	if int(k) < len(kinds) {
-		return kinds[k]
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return registry.Word(kinds[:], "Kind", k) }
 
 // Reason says why.
 type Reason uint8
@@ -210,12 +205,7 @@ var reasons = [...]string{
 }
 
 // String says it in words.
-func (r Reason) String() string {
-	if int(r) < len(reasons) {
-		return reasons[r]
-	}
-	return fmt.Sprintf("Reason(%d)", uint8(r))
-}
+func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
 func (r Reason) status() mad.Status {
 	switch r {
@@ -247,13 +237,7 @@ func (e Event) String() string {
 		}
 	}
 	s := fmt.Sprintf("subscription of %v to %s %v", e.Port, what, e.Kind)
-	if e.Asker.LID != 0 {
-		s += fmt.Sprintf(", asked by LID %v", e.Asker.LID)
-	}
-	if e.Reason != NoReason {
-		s += ": " + e.Reason.String()
-	}
-	return s
+	return s + registry.Cause(&e.Asker, e.Reason)
 }
 
 // Stats count reports.

@@ -20,26 +20,17 @@ import (
 )
 
 const (
-	alice ib.GUID = 0x101
-	alan  ib.GUID = 0x102
-	bob   ib.GUID = 0x201
-	lim   ib.GUID = 0x301
-	vport ib.GUID = 0x1111
+	alice = registrytest.Alice
+	alan  = registrytest.Alan
+	bob   = registrytest.Bob
+	lim   = registrytest.Lim
+	vport = registrytest.VPort
 
-	tenantA ib.PKey = 0x8001
-	tenantB ib.PKey = 0x8002
+	tenantA = registrytest.TenantA
+	tenantB = registrytest.TenantB
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func fabric() *registrytest.Fabric {
-	f := registrytest.New()
-	f.Add(alice, tenantA, 0x7fff).Aliases = []ib.GUID{vport}
-	f.Add(alan, tenantA, 0x7fff)
-	f.Add(bob, tenantB, 0x7fff)
-	f.Add(lim, tenantA.Limited(), 0x7fff)
-	return f
-}
 
 // rig is a registry with a fabric and a clock, what it saved and what is on the wire.
 type rig struct {
@@ -47,24 +38,18 @@ type rig struct {
 	*inform.Registry
 	f     *registrytest.Fabric
 	now   time.Time
-	saved map[string]sm.Fact
+	saved registrytest.Saved
 	wire  []inform.Report
 }
 
 func newRig(t testing.TB, cfg inform.Config) *rig {
-	r := &rig{t: t, Registry: inform.New(cfg), f: fabric(), now: start, saved: make(map[string]sm.Fact)}
+	r := &rig{t: t, Registry: inform.New(cfg), f: registrytest.Tenants(), now: start, saved: make(registrytest.Saved)}
 	r.move(r.f)
 	return r
 }
 
 func (r *rig) take(e inform.Effects) inform.Effects {
-	for _, f := range e.Save {
-		if f.TakesBack() {
-			delete(r.saved, f.Name)
-		} else {
-			r.saved[f.Name] = f
-		}
-	}
+	r.saved.Take(e.Save)
 	r.wire = append(r.wire, e.Send...)
 	return e
 }
@@ -617,7 +602,7 @@ func TestQueries(t *testing.T) {
 		q := r.Now().Query(r.f, a, ib.DefaultPrefix, &rec, mask)
 		buf := make([]byte, mad.RecordSize(mad.AttrInformInfoRecord))
 		for {
-			n, ok := q.Next(buf)
+			n, ok := registrytest.Next(&q, buf)
 			if !ok {
 				return out
 			}

@@ -9,6 +9,7 @@ import (
 
 // Query is a Get or GetTable of InformInfoRecord.
 type Query struct {
+	registry.Walk
 	in      Snapshot
 	fabric  registry.Fabric
 	from    *book.EndPort
@@ -19,8 +20,6 @@ type Query struct {
 
 	last  key
 	begun bool
-	done  bool
-	steps int
 }
 
 // recordSize is the size of an InformInfoRecord with its padding, in bytes.
@@ -30,51 +29,33 @@ const recordSize = 64
 // fabric says who is where.
 func (s Snapshot) Query(fabric registry.Fabric, a book.Asker, prefix ib.Prefix, rec *mad.InformInfoRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, fabric: fabric, from: fabric.EndPort(a.Port), trusted: a.Trusted, prefix: prefix, mask: mask}
-	q.done = q.from == nil || mad.Encode(q.want[:], rec) != nil
+	q.Done = q.from == nil || mad.Encode(q.want[:], rec) != nil
 	return q
 }
 
 var _ registry.Cursor = (*Query)(nil)
 
-// Next implements registry.Cursor. A record has mad.RecordSize bytes.
-func (q *Query) Next(dst []byte) (int, bool) {
-	const some = 1 << 20
-	for {
-		if n, done := q.Step(dst, some); n > 0 || done {
-			return n, n > 0
-		}
-	}
+// Step implements registry.Cursor. A record has mad.RecordSize bytes.
+func (q *Query) Step(dst []byte, most int) (n int, done bool) {
+	return q.Take(dst, recordSize, most, q.write)
 }
 
-// Steps is how many steps were taken so far.
-func (q *Query) Steps() int { return q.steps }
-
-// Step is Next for those who must not take long: it looks at a bounded number of
-// subscriptions. Without a record, done says whether there is none left.
-func (q *Query) Step(dst []byte, most int) (n int, done bool) {
-	if len(dst) < recordSize {
-		q.done = true
+// write goes on by one subscription, and writes its record if it is asked for.
+func (q *Query) write(dst []byte) bool {
+	s, ok := q.next()
+	if !ok {
+		q.Done = true
+		return false
 	}
-	for ; most > 0 && !q.done; most-- {
-		q.steps++
-		s, ok := q.next()
-		if !ok {
-			q.done = true
-			break
-		}
-		if !q.visible(s) {
-			continue
-		}
-		out := mad.InformInfoRecord{SubscriberGID: ib.MakeGID(q.prefix, s.As), Enum: s.Enum, InformInfo: s.Info}
-		if !q.trusted {
-			out.QPN = 0
-		}
-		clear(dst[:recordSize])
-		if mad.Encode(dst, &out) == nil && mad.MatchRecord(mad.AttrInformInfoRecord, q.mask, q.want[:], dst) {
-			return recordSize, false
-		}
+	if !q.visible(s) {
+		return false
 	}
-	return 0, q.done
+	out := mad.InformInfoRecord{SubscriberGID: ib.MakeGID(q.prefix, s.As), Enum: s.Enum, InformInfo: s.Info}
+	if !q.trusted {
+		out.QPN = 0
+	}
+	clear(dst)
+	return mad.Encode(dst, &out) == nil && mad.MatchRecord(mad.AttrInformInfoRecord, q.mask, q.want[:], dst)
 }
 
 func (q *Query) next() (s *Subscription, ok bool) {

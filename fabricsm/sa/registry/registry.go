@@ -63,13 +63,6 @@ func (n *Notice) GIDOf() (gid ib.GID) {
 	return gid
 }
 
-// Cursor yields the records that answer a query, one at a time.
-type Cursor interface {
-	// Next writes the next record to dst, which has room for one, and gives its length;
-	// false: there is none any longer.
-	Next(dst []byte) (n int, ok bool)
-}
-
 // Guard says what depends on who asks. *trust.Guard is one.
 type Guard interface {
 	// ActsFor judges a request in the name of a GUID, whose end port is owner, nil if

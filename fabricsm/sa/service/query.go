@@ -11,6 +11,7 @@ import (
 
 // Query is a Get or GetTable of ServiceRecord.
 type Query struct {
+	registry.Walk
 	in      Snapshot
 	fabric  registry.Fabric
 	now     time.Time
@@ -21,9 +22,6 @@ type Query struct {
 
 	last RID
 	one  *ib.ServiceID // the only one that is asked for
-	done bool
-
-	steps int
 }
 
 // A ServiceRecord in bytes, and its ServiceKey.
@@ -37,7 +35,7 @@ const (
 // over. fabric says who is where.
 func (s Snapshot) Query(now time.Time, fabric registry.Fabric, a book.Asker, rec *mad.ServiceRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, fabric: fabric, now: now, from: fabric.EndPort(a.Port), trusted: a.Trusted, mask: mask}
-	q.done = q.from == nil || mad.Encode(q.want[:], rec) != nil
+	q.Done = q.from == nil || mad.Encode(q.want[:], rec) != nil
 	if mask.Has(mad.ServiceComponentServiceID) {
 		id := rec.ServiceID
 		q.one, q.last.ID = &id, id // no record has GUID 0
@@ -47,47 +45,32 @@ func (s Snapshot) Query(now time.Time, fabric registry.Fabric, a book.Asker, rec
 
 var _ registry.Cursor = (*Query)(nil)
 
-// Next implements registry.Cursor. A record has mad.RecordSize bytes.
-func (q *Query) Next(dst []byte) (int, bool) {
-	const some = 1 << 20
-	for {
-		if n, done := q.Step(dst, some); n > 0 || done {
-			return n, n > 0
-		}
-	}
+// Step implements registry.Cursor. A record has mad.RecordSize bytes.
+func (q *Query) Step(dst []byte, most int) (n int, done bool) {
+	return q.Take(dst, recordSize, most, q.write)
 }
 
-// Steps is how many steps were taken so far.
-func (q *Query) Steps() int { return q.steps }
-
-// Step is Next for those who must not take long: it looks at a bounded number of
-// records. Without a record, done says whether there is none left.
-func (q *Query) Step(dst []byte, most int) (n int, done bool) {
-	if len(dst) < recordSize {
-		q.done = true
+// write goes on by one record, and writes it if it is asked for.
+func (q *Query) write(dst []byte) bool {
+	rid, rec, ok := q.next()
+	if !ok {
+		q.Done = true
+		return false
 	}
-	for ; most > 0 && !q.done; most-- {
-		q.steps++
-		rid, rec, ok := q.next()
-		if !ok {
-			q.done = true
-			break
-		}
-		q.last = rid
-		if !q.visible(rec) {
-			continue
-		}
-		// Who names the right key has found the record, but is not shown the key.
-		out := shown(rec, q.now, true)
-		if mad.Encode(dst, &out) == nil && mad.MatchRecord(mad.AttrServiceRecord, q.mask, q.want[:], dst) {
-			if !q.trusted {
-				clear(dst[keyAt:][:keySize])
-			}
-			return recordSize, false
-		}
-		clear(dst[:recordSize])
+	q.last = rid
+	if !q.visible(rec) {
+		return false
 	}
-	return 0, q.done
+	// Who names the right key has found the record, but is not shown the key.
+	out := shown(rec, q.now, true)
+	if mad.Encode(dst, &out) != nil || !mad.MatchRecord(mad.AttrServiceRecord, q.mask, q.want[:], dst) {
+		clear(dst)
+		return false
+	}
+	if !q.trusted {
+		clear(dst[keyAt:][:keySize])
+	}
+	return true
 }
 
 func (q *Query) next() (RID, *Record, bool) {

@@ -149,12 +149,7 @@ const (
 var kinds = [...]string{"refused", "registered", "replaced", "deleted", "expired", "dropped", "problem"}
 
 // String names the kind.
-func (k Kind) String() string {
-	if int(k) < len(kinds) {
-		return kinds[k]
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return registry.Word(kinds[:], "Kind", k) }
 
 // Reason says why.
 type Reason uint8
@@ -183,12 +178,7 @@ var reasons = [...]string{
 }
 
 // String says it in words.
-func (r Reason) String() string {
-	if int(r) < len(reasons) {
-		return reasons[r]
-	}
-	return fmt.Sprintf("Reason(%d)", uint8(r))
-}
+func (r Reason) String() string { return registry.Word(reasons[:], "Reason", r) }
 
 func (r Reason) status() mad.Status {
 	switch r {
@@ -221,13 +211,7 @@ type Event struct {
 // String implements fmt.Stringer. Bytes of the name that are not plain are escaped.
 func (e Event) String() string {
 	s := fmt.Sprintf("service %v, name %s, %v", e.RID, strconv.QuoteToASCII(e.Name), e.Kind)
-	if e.Asker.LID != 0 {
-		s += fmt.Sprintf(", asked by LID %v", e.Asker.LID)
-	}
-	if e.Reason != NoReason {
-		s += ": " + e.Reason.String()
-	}
-	return s
+	return s + registry.Cause(&e.Asker, e.Reason)
 }
 
 // Registry is the state of all services. It is not safe for concurrent use; snapshots

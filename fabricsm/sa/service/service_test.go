@@ -19,26 +19,17 @@ import (
 )
 
 const (
-	alice ib.GUID = 0x101
-	alan  ib.GUID = 0x102
-	bob   ib.GUID = 0x201
-	lim   ib.GUID = 0x301
-	vport ib.GUID = 0x1111
+	alice = registrytest.Alice
+	alan  = registrytest.Alan
+	bob   = registrytest.Bob
+	lim   = registrytest.Lim
+	vport = registrytest.VPort
 
-	tenantA ib.PKey = 0x8001
-	tenantB ib.PKey = 0x8002
+	tenantA = registrytest.TenantA
+	tenantB = registrytest.TenantB
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func fabric() *registrytest.Fabric {
-	f := registrytest.New()
-	f.Add(alice, tenantA, 0x7fff).Aliases = []ib.GUID{vport}
-	f.Add(alan, tenantA, 0x7fff)
-	f.Add(bob, tenantB, 0x7fff)
-	f.Add(lim, tenantA.Limited(), 0x7fff)
-	return f
-}
 
 // rig is a registry with a fabric and a clock, and what it saved.
 type rig struct {
@@ -46,23 +37,17 @@ type rig struct {
 	*service.Registry
 	f     *registrytest.Fabric
 	now   time.Time
-	saved map[string]sm.Fact
+	saved registrytest.Saved
 }
 
 func newRig(t testing.TB, cfg service.Config) *rig {
-	r := &rig{t: t, Registry: service.New(cfg), f: fabric(), now: start, saved: make(map[string]sm.Fact)}
+	r := &rig{t: t, Registry: service.New(cfg), f: registrytest.Tenants(), now: start, saved: make(registrytest.Saved)}
 	r.take(r.Follow(r.f))
 	return r
 }
 
 func (r *rig) take(e service.Effects) service.Effects {
-	for _, f := range e.Save {
-		if f.TakesBack() {
-			delete(r.saved, f.Name)
-		} else {
-			r.saved[f.Name] = f
-		}
-	}
+	r.saved.Take(e.Save)
 	return e
 }
 
@@ -127,7 +112,7 @@ func (r *rig) ask(a book.Asker, mask mad.ComponentMask, rec mad.ServiceRecord) (
 	q := r.Now().Query(r.now, r.f, a, &rec, mask)
 	buf := make([]byte, mad.RecordSize(mad.AttrServiceRecord))
 	for {
-		n, ok := q.Next(buf)
+		n, ok := registrytest.Next(&q, buf)
 		if !ok {
 			return names, keys
 		}
@@ -532,7 +517,7 @@ func TestFacts(t *testing.T) {
 // FuzzRequests: whatever comes is answered or dropped, and what was saved restores it.
 func FuzzRequests(f *testing.F) {
 	f.Add(make([]byte, 184), uint8(0))
-	seed := &rig{t: f, f: fabric()}
+	seed := &rig{t: f, f: registrytest.Tenants()}
 	q := seed.offer(alice, 1, "x").with(in(tenantA)).with(under(1))
 	var b [184]byte
 	binary.BigEndian.PutUint64(b[:], uint64(q.mask))
