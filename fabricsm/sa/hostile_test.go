@@ -1,6 +1,7 @@
 package sa_test
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/stage"
@@ -54,11 +56,13 @@ func (r *rig) lid(host string) ib.LID {
 // as its allowance lasts; then it is not heard, and others are.
 func TestChurnIsBounded(t *testing.T) {
 	r := newRig(t, nil)
+	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h2", 1, 0x8001))
+	r.settle()
 	mgid := ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}
 	now := r.now()
 	saved, answered := 0, 0
 	churn := func(host string, times int) {
-		mask, fill := join(mgid, r.GUID(host, 1), 0xFFFF)
+		mask, fill := join(mgid, r.GUID(host, 1), 0x8001)
 		for i := range times {
 			method := mad.MethodSet
 			if i%2 == 1 {
@@ -91,8 +95,10 @@ func TestChurnIsBounded(t *testing.T) {
 // answered.
 func TestRegisteringAgainCostsNothing(t *testing.T) {
 	r := newRig(t, nil)
+	r.Grant(r.GrantOf("h1", 1, 0x8001))
+	r.settle()
 	now := r.now()
-	mask, fill := join(ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}, r.GUID("h1", 1), 0xFFFF)
+	mask, fill := join(ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}, r.GUID("h1", 1), 0x8001)
 	for i := range 3000 {
 		out := r.hand(now, r.request("h1", mad.MethodSet, mad.AttrMCMemberRecord, mask, fill))
 		if len(out.Held) != 1 || i > 0 && len(out.Save) > 0 {
@@ -256,5 +262,35 @@ func TestReportsEndWithMembership(t *testing.T) {
 	count()
 	if r.Run(10 * time.Second); count() > 0 {
 		t.Error("it is told of a partition that it was put out of")
+	}
+}
+
+// All tenants are limited members of the default partition: there one makes no group that
+// the others would find, and be told of.
+func TestTenantsDoNotMeetInTheDefaultPartition(t *testing.T) {
+	r := newRig(t, func(c *sa.Config) { c.Fixed = []group.Fixed{group.IPoIB(0xFFFF, 2)} })
+	mgid := ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}
+	joins := func(key ib.SAKey, mgid ib.GID) mad.Status {
+		mask, fill := join(mgid, r.GUID("h1", 1), 0xFFFF)
+		return r.one("h1", key, mad.MethodSet, mad.AttrMCMemberRecord, mask, func(b []byte) {
+			fill(b)
+			if mgid[2] == 0x40 {
+				binary.BigEndian.PutUint32(b[32:], group.IPoIBQKey)
+			}
+		}).Status()
+	}
+	if s := joins(ib.SAKey{}, mgid); s == mad.StatusOK {
+		t.Error("a limited member of the default partition made a group there")
+	}
+	if s := joins(ib.SAKey{}, group.Broadcast(0xFFFF, 2)); s != mad.StatusOK {
+		t.Errorf("it joins the broadcast group: %v", s)
+	}
+	ip := group.Broadcast(0xFFFF, 2)
+	ip[15] = 1
+	if s := joins(ib.SAKey{}, ip); s != mad.StatusOK {
+		t.Errorf("it makes a group of IP beside it: %v", s)
+	}
+	if s := joins(saKey, mgid); s != mad.StatusOK {
+		t.Errorf("who is trusted makes one: %v", s)
 	}
 }

@@ -13,6 +13,9 @@
 // as the Subnet Manager tells every port that comes up. After a restart members whose
 // port was not seen yet stay until the fabric is known.
 //
+// Of the default partition every port is a limited member, whoever's it is. Such a member
+// makes no groups there but those of IP, and these only beside the broadcast group.
+//
 // Who has no right to a group is answered as if there were none.
 //
 // # Multicast LIDs

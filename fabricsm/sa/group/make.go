@@ -30,6 +30,9 @@ func (r *Registry) plan(q *request) (*Group, Reason) {
 	} else if !k.Matches(rec.PKey) {
 		return nil, BothLimited
 	}
+	if k, _ := q.port.Holds(rec.PKey); !q.asker.Trusted && k == ib.DefaultPKeyLimited && !isIPoIB(rec.MGID) {
+		return nil, NotFull // all tenants are limited members here: they would see one another's groups
+	}
 	for _, check := range []func(*Group, *request) Reason{r.named, r.realize, r.mayMake} {
 		if why := check(g, q); why != NoReason {
 			return nil, why
