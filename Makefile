@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 SEEDS ?= 10000
 FABRIC ?= portcullis-sim
 
-.PHONY: all build check test seeds demo fuzz bench bench-sm bench-events bench-route bench-sim package setup clean help \
+.PHONY: all build check test seeds demo fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -71,6 +71,10 @@ bench-route: build ## Measure routing engines, their verdict and balance beside 
 bench-sim: build ## Measure the simulator beside ibsim, over the socket; writes docs/benchmarks
 	packaging/setup.sh fabric peers
 	go run ./cmd/portcullis-bench sim $(BENCH)
+
+bench-sa: build ## Measure subnet administration beside OpenSM's, over the socket; writes docs/benchmarks
+	packaging/setup.sh fabric peers
+	go run ./cmd/portcullis-bench sa $(BENCH)
 
 package: build ## Build deb and rpm packages into dist/
 	packaging/package.sh $(VERSION)

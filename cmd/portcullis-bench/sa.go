@@ -20,6 +20,15 @@ import (
 // saKey makes requests trusted in both subjects.
 const saKey = 0x0a5a0b5b0c5c0d5d
 
+// saUnlimited lifts limits that OpenSM does not have: one host asks for all.
+const saUnlimited = `fabric:
+  sa:
+    sa_pr_full_world_queries_allowed: true
+    limits:
+      requests: {all: unlimited, node: unlimited}
+      others: {all: unlimited, node: unlimited}
+`
+
 // administrations are measured side by side, each on a simulator of its own with the
 // same netlist.
 func administrations() [2]contender {
@@ -33,10 +42,14 @@ func administrations() [2]contender {
 		}},
 		{"Portcullis", func(ctx context.Context, lab *ibsimlab.Lab, program, partitions string) (subject, error) {
 			key := filepath.Join(lab.Dir(), "sa.key")
-			if err := os.WriteFile(key, fmt.Appendf(nil, "%016x\n", uint64(saKey)), 0o600); err != nil {
+			if err := os.WriteFile(key, fmt.Appendf(nil, "%#016x\n", uint64(saKey)), 0o600); err != nil {
 				return nil, fmt.Errorf("write key: %w", err)
 			}
-			return startPortcullisWith("--sa-key-file", key)(ctx, lab, program, partitions)
+			conf := filepath.Join(lab.Dir(), "portcullisd.yaml")
+			if err := os.WriteFile(conf, []byte(saUnlimited), 0o600); err != nil {
+				return nil, fmt.Errorf("write configuration: %w", err)
+			}
+			return startPortcullisWith("--config", conf, "--sa-key-file", key)(ctx, lab, program, partitions)
 		}},
 	}
 }
@@ -181,34 +194,39 @@ type saClient struct {
 
 // attach brings a fabric up and attaches its last host, which learns the others' LIDs by
 // asking for paths.
-func (r *saResult) attach(ctx context.Context, o *options, c contender) (a *saClient, err error) {
+func (r *saResult) attach(ctx context.Context, o *options, c contender) (*saClient, error) {
 	lab, err := ibsimlab.Start(ctx, ibsimlab.Options{Netlist: r.fabric.file})
 	if err != nil {
 		return nil, err
 	}
 	nodes := r.fabric.hostNodes
 	name := func(fromEnd int) string { return r.fabric.list.Nodes[nodes[len(nodes)-fromEnd]].Name }
-	a = &saClient{lab: lab, other: name(2)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, a.close())
-		}
-	}()
-	partitions := filepath.Join(lab.Dir(), "partitions.conf")
-	if err := os.WriteFile(partitions, []byte("Default=0x7fff: ALL=limited, SELF=full;\neverybody=0x1: ALL_CAS=full;\n"), 0o600); err != nil {
-		return nil, fmt.Errorf("write partitions: %w", err)
-	}
-	if a.subject, err = c.start(ctx, lab, o.program, partitions); err != nil {
-		return nil, err
-	}
-	if a.asker, err = salab.Dial(ctx, lab.Socket(), name(1)); err != nil {
-		return nil, err
+	a := &saClient{lab: lab, other: name(2)}
+	if err := a.open(ctx, o, c, name(1)); err != nil {
+		return nil, errors.Join(err, a.close())
 	}
 	for _, i := range nodes {
 		a.gids = append(a.gids, r.fabric.list.Nodes[i].PortGUID(1))
 	}
 	a.lids = make([]ib.LID, len(a.gids))
-	return a, a.learn()
+	if err := a.learn(); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	return a, nil
+}
+
+// open brings the fabric up and attaches the host that asks.
+func (a *saClient) open(ctx context.Context, o *options, c contender, asker string) (err error) {
+	lab := a.lab
+	partitions := filepath.Join(lab.Dir(), "partitions.conf")
+	if err := os.WriteFile(partitions, []byte("Default=0x7fff: ALL=limited, SELF=full;\neverybody=0x1: ALL_CAS=full;\n"), 0o600); err != nil {
+		return fmt.Errorf("write partitions: %w", err)
+	}
+	if a.subject, err = c.start(ctx, lab, o.program, partitions); err != nil {
+		return err
+	}
+	a.asker, err = salab.Dial(ctx, lab.Socket(), asker)
+	return err
 }
 
 func (a *saClient) close() (err error) {
@@ -398,7 +416,7 @@ func (a *saClient) table(ctx context.Context) (s tableSample, err error) {
 	begin := time.Now()
 	counted, err := a.asker.Count(trusted)
 	s.seconds, s.first = time.Since(begin).Seconds(), counted.First.Sub(begin).Seconds()
-	s.more = peak().private - atRest
+	s.more = max(0, peak().private-atRest)
 	s.slowest, s.others = stop()
 	if err = errors.Join(err, other()); err != nil {
 		return s, err
