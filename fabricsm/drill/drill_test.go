@@ -63,7 +63,7 @@ func TestControls(t *testing.T) {
 
 // TestDeterministic: the same seed gives the same results, to the packet.
 func TestDeterministic(t *testing.T) {
-	for _, id := range []string{"T1", "T17", "T21", "T53", "T56"} {
+	for _, id := range []string{"T1", "T17", "T21", "T53", "T56", "T62", "T70"} {
 		picked, err := Pick(All(), []string{id})
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sim/netlist"
 )
 
 // knowledgeDrills are about what hosts learn from subnet administration, and with whose
@@ -93,7 +94,11 @@ func guessSAKey(s *Scene) {
 
 // foreignSGID is T74.
 func foreignSGID(s *Scene) {
-	t := s.Site(administered())
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 9, Radix: 8, Leaves: 3, Spines: 2, Routers: 1})
+	s.Must(err)
+	o := administered()
+	o.Netlist = l
+	t := s.Site(o)
 	t.Victim("h2", "h6")
 	t.Customer("h2", "h6")
 	h1, h5 := t.client("h1"), t.client("h5")
@@ -119,6 +124,12 @@ func foreignSGID(s *Scene) {
 		s.Stopped("a request with a source GID that is not the port's with the source LID is dropped, with the SA_Key too, and nothing comes of it")
 	}
 	t.Reported(time.Second, "whose LID the requests came from", t.dropped("h1", trust.SpoofedSGID))
+	beyond := get(mad.AttrClassPortInfo, 0, nil)
+	beyond.sgid = ib.MakeGID(0xFEC0000000000001, 0x00BAD00000000002)
+	before := t.Administration().Stats().Answers
+	t.client("rt1").send(beyond)
+	t.Run(answerTime)
+	s.Check(t.Administration().Stats().Answers == before+1, "what a router brings from another subnet is not answered")
 	h5.ask(t.join("h5", groupOf(1), keyA)) // to be sure that there could be one
 	m := h5.ask(t.group(groupOf(1)))
 	s.Check(m != nil && m.Status() == mad.StatusOK, "h5 cannot make a group, so nothing is proven")
