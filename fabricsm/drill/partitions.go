@@ -25,7 +25,7 @@ func partitionDrills() []Drill {
 		{ID: "T9", Threat: "wait until a table is compacted and a queue pair's index means another partition", Play: movedIndex},
 		{ID: "T10", Threat: "use the time between the writes to a switch port and to its HCA", Play: betweenWrites},
 		{ID: "T11", Threat: "leave the subnet through a router with a tenant's P_Key", Play: throughRouter},
-		{ID: "T12", Threat: "drive the aggregation manager, or share its nodes between tenants", Needs: "the Subnet Administrator: an aggregation manager is found by its service record, which a ServiceKey guards"},
+		{ID: "T12", Threat: "drive the aggregation manager, or share its nodes between tenants", Play: aggregation},
 		{ID: "T13", Threat: "mint the GUID of another port as an alias for a virtual function", Play: mintedAlias},
 		{ID: "T14", Threat: "send raw packets, which carry no P_Key", Play: rawPackets},
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: sharedPartition},

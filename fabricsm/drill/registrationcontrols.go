@@ -66,7 +66,7 @@ func registrationControls() []Carried {
 		},
 		{
 			NameKeys, "who registers a name that has a key shows it, and who replaces a record with a key shows that",
-			[]string{"T84", "T85"},
+			[]string{"T12", "T84", "T85"},
 			weakSA(func(c *sa.Config) { c.ServiceKeys, c.Trust.ReservedNames, c.Services.IgnoreKeys = nil, nil, true }),
 		},
 		{
