@@ -66,13 +66,14 @@ type Config struct {
 }
 
 // DefaultConfig is for a service of one core that answers some hundred thousand
-// questions a second, in a fabric where a host asks some hundred when a job starts.
+// questions a second, in a fabric where a host asks some hundred when a job starts. A
+// step takes up to 600 ns, so the questions of one node take a twelfth of a core.
 func DefaultConfig() Config {
 	return Config{
 		Management:     LaneConfig{All: Allowance{20_000, 4096}, Node: Allowance{200, 1000}},
 		Administration: LaneConfig{All: Allowance{200_000, 20_000}, Node: Allowance{5000, 5000}},
 		Other:          LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{50, 100}},
-		Work:           WorkConfig{PerRequest: 1 << 20, Node: Allowance{4 << 20, 8 << 20}},
+		Work:           WorkConfig{PerRequest: 1 << 18, Node: Allowance{1 << 17, 1 << 19}},
 		Changes:        Allowance{100, 1000},
 	}
 }
