@@ -104,6 +104,8 @@ type inlet struct {
 	n      int
 	closed bool
 
+	shares *transport.Shares // of the lane of subnet administration, as of ibsim's port
+
 	flood    []transport.Packet // in turns; nil: none
 	next     int                // number of the next of it
 	began    time.Time
@@ -130,7 +132,7 @@ func (q *inlet) init() {
 
 // push puts one in line, behind what came before. Called with mu held.
 func (q *inlet) push(a arrived) bool {
-	if q.n == len(q.queue) {
+	if q.n == len(q.queue) || q.shares != nil && !q.shares.Take(a.packet.LID, q.n) {
 		return false
 	}
 	q.queue[(q.head+q.n)%len(q.queue)] = a
@@ -172,6 +174,9 @@ func (q *inlet) move(to []transport.Packet, epoch time.Time) (n int, err error) 
 	for ; n < len(to) && q.n > 0; n++ {
 		a := &q.queue[q.head]
 		to[n] = *a.packet
+		if q.shares != nil {
+			q.shares.Give(to[n].LID)
+		}
 		if a.asked != nil {
 			a.asked.taken = now
 		} else {
@@ -316,6 +321,7 @@ func newFloodRig(b *testing.B) *floodRig {
 	}
 	r := &floodRig{epoch: time.Now()}
 	r.sa.init()
+	r.sa.shares = transport.NewShares(floodQueue)
 	r.sm.init()
 	if r.Port, err = sim.New(l).Attach("sm", true); err != nil {
 		b.Fatal(err)

@@ -80,6 +80,7 @@ func (p *Port) SA() (transport.SALane, error) {
 	l.guard = time.AfterFunc(time.Hour, l.look)
 	l.guard.Stop()
 	l.sm.queue.most, l.sa.queue.most = mostSM, mostSA
+	l.sa.queue.shares = transport.NewShares(mostSA)
 	l.sm.other, l.sa.other = &l.sa, &l.sm
 	for _, x := range []*lane{&l.sm, &l.sa} {
 		x.lanes, x.bell, x.stalled, x.sleep = l, -1, true, x.sleepOnce
@@ -171,11 +172,16 @@ func (x *lane) take(own []transport.Packet) (n int, more bool, err error) {
 		} else if p = to.queue.push(); p == nil {
 			x.dropped.Add(1) // only the SA's queue can be full here
 			continue
-		} else {
-			rang = true
 		}
 		p.MAD = *r.b.frames[i].mad()
 		r.b.frames[i].header().received(p)
+		switch {
+		case to == x:
+		case to.queue.keep():
+			rang = true
+		default:
+			x.dropped.Add(1) // only the SA's queue has shares
+		}
 	}
 	if rang {
 		x.other.ring()
@@ -408,6 +414,7 @@ func (s saLane) lookOnce() (bool, error) {
 		}
 		for i := range n {
 			*s.queue.push() = s.early[i]
+			s.queue.keep() // it was empty: there is room for whoever it is
 		}
 	}
 	return s.queue.n > 0, nil

@@ -23,7 +23,8 @@ type lab struct {
 	port *ibsim.Port
 	sa   transport.SALane
 	host *sim.Station
-	lid  ib.LID // of the port
+	next *sim.Station // another
+	lid  ib.LID       // of the port
 }
 
 func newLab(t testing.TB) *lab {
@@ -34,7 +35,7 @@ func newLab(t testing.TB) *lab {
 // newLabWith is newLab, or a port without lanes.
 func newLabWith(t testing.TB, lanes bool) *lab {
 	t.Helper()
-	list, err := netlist.Chain(netlist.Shape{Hosts: 2, Switches: 1})
+	list, err := netlist.Chain(netlist.Shape{Hosts: 3, Switches: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +62,9 @@ func newLabWith(t testing.TB, lanes bool) *lab {
 		}
 	}
 	if l.host, err = f.Station("h1", false); err != nil {
+		t.Fatal(err)
+	}
+	if l.next, err = f.Station("h2", false); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -247,10 +251,10 @@ func TestLanesSleep(t *testing.T) {
 	}
 }
 
-// A flood that nobody answers costs the lane of subnet administration packets, and
-// the other none.
+// A flood that nobody answers costs the lane of subnet administration packets, but those
+// of who floods alone, and the other none.
 func TestLanesDrop(t *testing.T) {
-	const most, flood = 4096, 5000
+	const most, flood = 4096 / 2, 5000 // of one source
 	l := newLab(t)
 	var server sync.WaitGroup
 	defer server.Wait()
@@ -266,7 +270,12 @@ func TestLanesDrop(t *testing.T) {
 	if got := l.sa.Dropped(); got != flood-most {
 		t.Errorf("%d of %d dropped, want all but %d", got, flood, most)
 	}
-	gather(t, l.sa, mad.ClassSubnAdm, 0, most)
+	l.next.Send(l.question(mad.ClassSubnAdm, most))
+	l.answered(t, mad.ClassSubn, flood+2)
+	if got := l.sa.Dropped(); got != flood-most {
+		t.Errorf("%d dropped after another asked, want %d as before", got, flood-most)
+	}
+	gather(t, l.sa, mad.ClassSubnAdm, 0, most+1)
 }
 
 func TestLanesClose(t *testing.T) {

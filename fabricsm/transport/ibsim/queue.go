@@ -8,6 +8,8 @@ type queue struct {
 	head int
 	n    int
 	most int
+
+	shares *transport.Shares // of sources; nil: whoever comes first
 }
 
 // firstQueue is the size of a ring that held nothing before.
@@ -25,19 +27,38 @@ func (q *queue) push() *transport.Packet {
 	return &q.ring[(q.head+q.n-1)%len(q.ring)]
 }
 
+// keep says that what was pushed last is filled, and reports whether it stays.
+func (q *queue) keep() bool {
+	if q.shares != nil && !q.shares.Take(q.ring[(q.head+q.n-1)%len(q.ring)].LID, q.n-1) {
+		q.n--
+		return false
+	}
+	return true
+}
+
 func (q *queue) grow() bool {
 	if q.n >= q.most {
 		return false
 	}
 	ring := make([]transport.Packet, min(q.most, max(firstQueue, 2*q.n)))
 	n := q.n
-	q.pop(ring)
+	q.move(ring)
 	q.ring, q.head, q.n = ring, 0, n
 	return true
 }
 
 // pop moves as many as fit.
-func (q *queue) pop(to []transport.Packet) (n int) {
+func (q *queue) pop(to []transport.Packet) int {
+	n := q.move(to)
+	if q.shares != nil {
+		for i := range to[:n] {
+			q.shares.Give(to[i].LID)
+		}
+	}
+	return n
+}
+
+func (q *queue) move(to []transport.Packet) (n int) {
 	for n < len(to) && q.n > 0 {
 		k := copy(to[n:], q.ring[q.head:min(q.head+q.n, len(q.ring))])
 		n += k
