@@ -26,9 +26,9 @@
 //     step. As long as it does and the other is not waiting, a timer looks every
 //     millisecond whether the other has received since, and rings the bell if not.
 //     Nothing runs while both wait.
-//   - The queue of the SA's lane has a bound and drops, and counts that; of those
-//     who filled it, see Shares. The one of the SM's lane never drops: when it is full, the SA's lane leaves on the
-//     socket what is there.
+//   - The queue of the SA's lane has a bound and drops, and counts that: the packets
+//     of those who filled it first, see Shares. The one of the SM's lane never drops:
+//     when it is full, the SA's lane leaves on the socket what is there.
 //   - Nobody blocks in sending. Where the SM's lane found the wire full, the SA's
 //     finds it full, too, until the SM's has got through, or for a millisecond.
 package transport
