@@ -72,6 +72,7 @@ var access = map[string]string{
 	"PUT /v1/clusters/{name}/uses/{shared}":         "operator",
 	"DELETE /v1/clusters/{name}/uses/{shared}":      "operator",
 	"POST /v1/fabric/keys/lend":                     "operator",
+	"POST /v1/fabric/keys/sa-key":                   "operator",
 	"POST /v1/fabric/keys/retire":                   "operator",
 }
 

@@ -22,6 +22,8 @@ type KeyOperator interface {
 	// LendKey lends the key of one device to a tool for a while, or ends that. It is
 	// durable when it returns.
 	LendKey(ctx context.Context, actor string, l v1.KeyLoan) (*v1.LentKey, error)
+	// LendSAKey gives what is stored about the SA_Key in force, as it is sealed.
+	LendSAKey(ctx context.Context, actor string, l v1.SAKeyLoan) (*v1.SealedKeys, error)
 	// RetireKeys destroys the keys of a device that left for good. It is durable when
 	// it returns.
 	RetireKeys(ctx context.Context, actor string, r v1.KeyRetirement) (*v1.FabricKeys, error)
@@ -31,6 +33,7 @@ type (
 	releaseInput struct{ Body v1.KeyRelease }
 	moveInput    struct{ Body v1.KeyMove }
 	loanInput    struct{ Body v1.KeyLoan }
+	saKeyInput   struct{ Body v1.SAKeyLoan }
 	retireInput  struct{ Body v1.KeyRetirement }
 )
 
@@ -56,6 +59,10 @@ func (s *Server) keyRoutes(a huma.API) {
 	operate(s, a, "lend-key", "/v1/fabric/keys/lend", "Lend the key of one device to a tool for a while; it comes sealed, and changes when the time is over",
 		func(o FabricOperator, ctx context.Context, in *loanInput) (*v1.LentKey, error) {
 			return o.LendKey(ctx, actor(ctx), in.Body)
+		})
+	operate(s, a, "lend-sa-key", "/v1/fabric/keys/sa-key", "Give the SA_Key in force, sealed, for a tool that asks subnet administration",
+		func(o FabricOperator, ctx context.Context, in *saKeyInput) (*v1.SealedKeys, error) {
+			return o.LendSAKey(ctx, actor(ctx), in.Body)
 		})
 	operate(s, a, "retire-keys", "/v1/fabric/keys/retire", "Destroy the keys of a device that left for good",
 		func(o FabricOperator, ctx context.Context, in *retireInput) (*v1.FabricKeys, error) {

@@ -41,6 +41,11 @@ func (k *keyHolder) LendKey(_ context.Context, actor string, l v1.KeyLoan) (*v1.
 	return &v1.LentKey{Facts: []string{}}, nil
 }
 
+func (k *keyHolder) LendSAKey(_ context.Context, actor string, l v1.SAKeyLoan) (*v1.SealedKeys, error) {
+	k.said = append(k.said, actor+" SA_Key to "+l.To)
+	return &v1.SealedKeys{Facts: []string{}}, nil
+}
+
 func (k *keyHolder) RetireKeys(_ context.Context, actor string, r v1.KeyRetirement) (*v1.FabricKeys, error) {
 	k.said = append(k.said, actor+" retire "+r.GUID.String())
 	return &v1.FabricKeys{Managed: true}, nil
@@ -57,6 +62,7 @@ func TestKeysAreForOperators(t *testing.T) {
 		{"/v1/fabric/keys/move", `{"guid":"` + ib.GUID(2).String() + `","to":"leaf1/7"}`},
 		{"/v1/fabric/keys/sealed", ``},
 		{"/v1/fabric/keys/lend", `{"guid":"` + ib.GUID(2).String() + `","seconds":600,"to":"bob"}`},
+		{"/v1/fabric/keys/sa-key", `{"to":"saquery"}`},
 		{"/v1/fabric/keys/retire", `{"guid":"` + ib.GUID(3).String() + `"}`},
 	} {
 		wantProblem(t, f.do("POST", r.path, "", r.body), 401, v1.CodeUnauthenticated)
@@ -65,7 +71,7 @@ func TestKeysAreForOperators(t *testing.T) {
 			t.Errorf("POST %s: %d %s", r.path, w.Code, w.Body)
 		}
 	}
-	if got, want := strings.Join(k.said, ", "), "olga release, olga resume, olga move 0x0000000000000002 leaf1/7, olga sealed, olga lend 0x0000000000000002 for 600 s to bob, olga retire 0x0000000000000003"; got != want {
+	if got, want := strings.Join(k.said, ", "), "olga release, olga resume, olga move 0x0000000000000002 leaf1/7, olga sealed, olga lend 0x0000000000000002 for 600 s to bob, olga SA_Key to saquery, olga retire 0x0000000000000003"; got != want {
 		t.Errorf("said %q, want %q", got, want)
 	}
 	for path, want := range map[string]string{"/v1/fabric/keys": `"managed":false`, "/v1/fabric/keys/devices": `"items":[]`} {

@@ -109,6 +109,10 @@ func (o *operator) LendKey(ctx context.Context, actor string, l v1.KeyLoan) (*v1
 	return o.Ops.LendKey(ctx, actor, l)
 }
 
+func (o *operator) LendSAKey(ctx context.Context, actor string, l v1.SAKeyLoan) (*v1.SealedKeys, error) {
+	return o.Ops.LendSAKey(ctx, actor, l)
+}
+
 func (o *operator) SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, error) {
 	return o.Ops.SealedKeys(ctx, actor)
 }

@@ -22,3 +22,8 @@ type LentKey struct {
 type KeyRetirement struct {
 	GUID ib.GUID `json:"guid" doc:"port GUID of the device; of a switch its node GUID"`
 }
+
+// SAKeyLoan asks for the SA_Key in force, for a tool.
+type SAKeyLoan struct {
+	To string `json:"to,omitempty" maxLength:"48" doc:"which tool, or person, it is for"`
+}

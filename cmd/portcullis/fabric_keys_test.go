@@ -49,6 +49,10 @@ func (k *keyKeeper) LendKey(_ context.Context, _ string, l v1.KeyLoan) (*v1.Lent
 	return out, nil
 }
 
+func (k *keyKeeper) LendSAKey(context.Context, string, v1.SAKeyLoan) (*v1.SealedKeys, error) {
+	return &v1.SealedKeys{Facts: k.facts}, nil
+}
+
 func (k *keyKeeper) RetireKeys(_ context.Context, _ string, r v1.KeyRetirement) (*v1.FabricKeys, error) {
 	if r.GUID == 1 {
 		return nil, &admission.Error{Code: "key_in_use", Status: admission.Conflict, Detail: "it is seen as leaf1", Hint: "take the device away first"}

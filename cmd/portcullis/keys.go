@@ -24,7 +24,7 @@ import (
 
 func (a *app) keysCommand() *cobra.Command {
 	c := group("keys", "Keys of the fabric: backup, rehearsal, recovery; they need no service",
-		a.keysRoot(), a.keysEscrow(), a.keysDigests(), a.keysRehearse(), a.keysRecover(), a.keysInspect(), a.keysExport(), a.keysLend())
+		a.keysRoot(), a.keysEscrow(), a.keysDigests(), a.keysRehearse(), a.keysRecover(), a.keysInspect(), a.keysExport(), a.keysLend(), a.keysSAKey())
 	c.Long = `Keys of the fabric: backup, rehearsal, recovery; none of them prints a key. --facts
 is the file "facts" in the state directory of "portcullisd sm"; it may be read while
 that runs. Without it the service is asked for what it has stored, which is sealed and

@@ -74,9 +74,32 @@ func (k *Ops) lendable(guid ib.GUID, lend bool) (v1.FabricKey, error) {
 	return row, nil
 }
 
+// LendSAKey implements api.KeyOperator.
+func (k *Ops) LendSAKey(ctx context.Context, actor string, l v1.SAKeyLoan) (*v1.SealedKeys, error) {
+	out, err := k.sealedFact(keys.SAKey, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(out) < 2 { // the vault alone, or nothing
+		return nil, &admission.Error{
+			Code: "sa_key_unmanaged", Status: admission.Conflict, Detail: "the service has drawn no SA_Key",
+			Hint: "it draws one as master of a fabric if fabric.keys.root is named and fabric.sa.key_file is not; a key of that file is there for who may read it",
+		}
+	}
+	to := cmp.Or(sm.CleanReason(l.To), "a tool")
+	if err := k.noteKeys(ctx, actor, "fabric.keys.sa_key", "fabric/keys/sa_key", to); err != nil {
+		return nil, err
+	}
+	k.Log.Warn("an operator takes the SA_Key out, sealed", "to", to, "actor", cmp.Or(actor, "local socket"))
+	return &v1.SealedKeys{Facts: out}, nil
+}
+
 // sealedOf gives what is stored about the M_Key of one device, and what the vault
 // needs to open it.
-func (k *Ops) sealedOf(guid ib.GUID) ([]string, error) {
+func (k *Ops) sealedOf(guid ib.GUID) ([]string, error) { return k.sealedFact(keys.MKey, guid) }
+
+// sealedFact is sealedOf for a key of any kind.
+func (k *Ops) sealedFact(kind keys.Kind, guid ib.GUID) ([]string, error) {
 	facts, err := k.Sealed()
 	if err != nil {
 		return nil, err
@@ -84,7 +107,7 @@ func (k *Ops) sealedOf(guid ib.GUID) ([]string, error) {
 	out := []string{}
 	for i := range facts {
 		f := &facts[i]
-		if f.Kind != sm.FactVault && (f.Kind != sm.KeyFact(keys.MKey) || f.GUID != guid) {
+		if f.Kind != sm.FactVault && (f.Kind != sm.KeyFact(kind) || f.GUID != guid) {
 			continue
 		}
 		line, err := json.Marshal(f)

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/driver/factfile"
+	"portcullis/fabricsm/driver/sealed"
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/vault"
+)
+
+// saKeyTaken is what "keys sa-key" prints. It has no key.
+type saKeyTaken struct {
+	File  string     `json:"file"`
+	Epoch keys.Epoch `json:"epoch"`
+	Since time.Time  `json:"since"`
+}
+
+func (a *app) keysSAKey() *cobra.Command {
+	var to, out, rootFile string
+	c := &cobra.Command{
+		Use:   "sa-key",
+		Short: "Write the SA_Key in force to a file, for tools that ask subnet administration",
+		Long: `Write the SA_Key in force to a new file of mode 0600, in clear: who shows it may ask
+subnet administration everything.
+
+    saquery --smkey $(cat FILE) -p
+
+It is good until the service draws the next one, and for a grace after (fabric.sa in
+portcullisd.yaml). It comes sealed from the service, which puts who asked into the audit
+log; the root secret opens it here.`,
+		Example: "  portcullis keys sa-key --root keys.root --out sa_key --to saquery",
+		Args:    operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case rootFile == "":
+				return &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the key"}
+			case out == "":
+				return &usageError{msg: "--out is needed", hint: "name a file to make; the key in clear goes into it"}
+			}
+			return a.takeSAKey(cmd.Context(), to, rootFile, out)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&to, "to", "", "which tool or person it is for, for the log")
+	f.StringVar(&out, "out", "", "file to make, with the key in clear")
+	f.StringVar(&rootFile, "root", "", "file with the root secret that opens it")
+	return c
+}
+
+func (a *app) takeSAKey(ctx context.Context, to, rootFile, out string) error {
+	root, err := vault.FileRoot(rootFile)
+	if err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	k, err := c.LendSAKey(ctx, v1.SAKeyLoan{To: to})
+	if err != nil {
+		return err
+	}
+	held, err := openSAKey(k, root)
+	if err != nil {
+		return err
+	}
+	if err := newSecretFile(out, fmt.Appendf(nil, "0x%016x\n", held.Key.Reveal())); err != nil {
+		return err
+	}
+	return a.print(saKeyTaken{out, held.Epoch, held.Since}, func(w *columns) {
+		w.text("%s has SA_Key %d in clear, which is in force since %s", out, held.Epoch, stamp(held.Since))
+	})
+}
+
+// openSAKey opens the record of the SA_Key.
+func openSAKey(k *v1.SealedKeys, root vault.Root) (keys.Held, error) {
+	const from = "the SA_Key"
+	facts, err := factfile.Read(from, strings.NewReader(strings.Join(k.Facts, "\n")+"\n"))
+	if err != nil {
+		return keys.Held{}, err
+	}
+	opened, err := sealed.Read(facts, root)
+	if err != nil {
+		return keys.Held{}, fmt.Errorf("%s: %w", from, err)
+	}
+	for _, r := range opened.Records {
+		if r.Kind == keys.SAKey && !r.Current.IsZero() {
+			return r.Current, nil
+		}
+	}
+	return keys.Held{}, fmt.Errorf("%s: none came", from)
+}
