@@ -32,9 +32,9 @@ func aggregation(s *Scene) {
 			r.ServicePKey, r.ServiceKey = keyAggregation, key
 		}
 	}
-	t.client("h3").answered(t.offer("h3", call(nameKey())), mad.StatusOK, "it says with the key that it is the aggregation manager")
+	t.client("h3").answered(t.offer("h3", call(nameKey())), "it says with the key that it is the aggregation manager")
 	h1, h2 := t.client("h1"), t.client("h2")
-	h2.finds(aggregationName, "h3")
+	h2.finds(aggregationName)
 	s.Tried("h1 of tenant A says that it is the aggregation manager, without the key of that name and with others, and takes back that h3 is it")
 	t.Attack()
 	held := true
@@ -43,7 +43,7 @@ func aggregation(s *Scene) {
 		held = h1.silent(t.offer("h3", call(key)), "it changes what h3 says") && held
 	}
 	held = h1.silent(t.withdraw("h3", 1, keyAggregation, nameKey()), "it takes back what h3 says") && held
-	if _, one := h2.finds(aggregationName, "h3"); held && one {
+	if _, one := h2.finds(aggregationName); held && one {
 		s.Stopped("who says that it is the aggregation manager shows the key of that name, and clients find that one alone")
 	}
 	t.Reported(time.Second, "that h1 does not have the key of the name", t.dropped("h1", trust.WrongServiceKey))

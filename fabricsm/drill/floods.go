@@ -217,10 +217,10 @@ func restartStorm(s *Scene) {
 	mgid := groupOf(1)
 	var rec mad.MCMemberRecord
 	for _, h := range []string{"h1", "h5"} {
-		m := c[h].answered(t.join(h, mgid, keyA), mad.StatusOK, "it joins a group of tenant A")
+		m := c[h].answered(t.join(h, mgid, keyA), "it joins a group of tenant A")
 		s.Check(m != nil && mad.Decode(m.SAData(), &rec) == nil, "the answer cannot be read")
 	}
-	c["h2"].answered(t.register("h2", 7, "drill", keyB), mad.StatusOK, "it offers a service of tenant B")
+	c["h2"].answered(t.register("h2", 7, "drill", keyB), "it offers a service of tenant B")
 	s.Must(t.Settle(settleTime))
 	s.Tried("the manager is killed and starts again; then all hosts register the same group 50 times each within 10 ms")
 	reach := func(what string) {

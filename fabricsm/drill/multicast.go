@@ -52,7 +52,7 @@ func (t *Site) gatherBy(mgid ib.GID, pkey ib.PKey, join func(host string) questi
 		if h != members[0] {
 			c = t.client(h)
 		}
-		c.answered(join(h), mad.StatusOK, "it joins the group %v", mgid)
+		c.answered(join(h), "it joins the group %v", mgid)
 	}
 	t.scene.Must(t.Settle(settleTime))
 	g.rec, _ = g.now()
@@ -64,7 +64,7 @@ func (t *Site) gatherBy(mgid ib.GID, pkey ib.PKey, join func(host string) questi
 func (g *gathering) now() (rec mad.MCMemberRecord, ok bool) {
 	own := mad.MCMemberRecord{MGID: g.mgid, PortGID: g.site.gidOf(g.members[0])}
 	q := get(mad.AttrMCMemberRecord, mad.MCMemberComponentMGID|mad.MCMemberComponentPortGID, with(g.site.scene, &own))
-	if m := g.first.answered(q, mad.StatusOK, "the group %v that it is a member of", g.mgid); m != nil {
+	if m := g.first.answered(q, "the group %v that it is a member of", g.mgid); m != nil {
 		g.site.scene.Must(mad.Decode(m.SAData(), &rec))
 		ok = true
 	}
@@ -155,7 +155,7 @@ func crossJoin(s *Scene) {
 	for _, state := range []ib.JoinState{ib.FullMember, ib.NonMember, ib.SendOnlyNonMember, ib.SendOnlyFullMember} {
 		for _, key := range []ib.PKey{keyB, keyB.Limited(), keyA, keyStorage.Limited(), 0} {
 			rec := mad.MCMemberRecord{MGID: g.mgid, PortGID: t.gidOf("h1"), JoinState: state, PKey: key, QKey: g.rec.QKey}
-			mask := mad.ComponentMask(mad.MCMemberCreate)
+			mask := mad.MCMemberCreate
 			if key == 0 {
 				mask = mad.MCMemberJoin
 			}
@@ -187,7 +187,7 @@ func (t *Site) throughStorage() {
 	mgid := groupOf(2)
 	var rec mad.MCMemberRecord
 	for _, h := range []string{"h1", "h3", "h2"} {
-		if m := t.client(h).answered(t.join(h, mgid, keyStorage), mad.StatusOK, "it joins the group of the storage partition"); m != nil {
+		if m := t.client(h).answered(t.join(h, mgid, keyStorage), "it joins the group of the storage partition"); m != nil {
 			s.Must(mad.Decode(m.SAData(), &rec))
 		}
 	}
@@ -374,11 +374,11 @@ func endedGroups(s *Scene) {
 	t := s.Site(o)
 	t.Customer("h5", "h3")
 	h1, h2 := t.client("h1"), t.client("h2")
-	h1.answered(t.join("h1", groupOf(1), keyA), mad.StatusOK, "it makes a group that others join")
+	h1.answered(t.join("h1", groupOf(1), keyA), "it makes a group that others join")
 	broadcast := group.Broadcast(keyA, linkLocal)
-	h1.answered(t.joinOpen("h1", broadcast), mad.StatusOK, "it joins the broadcast group")
+	h1.answered(t.joinOpen("h1", broadcast), "it joins the broadcast group")
 	before := t.mlidOf(h1, broadcast)
-	h1.answered(t.leave("h1", broadcast), mad.StatusOK, "it leaves the broadcast group as the last member")
+	h1.answered(t.leave("h1", broadcast), "it leaves the broadcast group as the last member")
 	g := t.gatherJoined(h1, groupOf(1), keyA, "h5", "h3")
 
 	s.Tried("h1 deletes the memberships of h5 and h3 in a group of their tenant, h2 of tenant B does, and h1, which made the group, gives up what it does not have")
@@ -416,7 +416,7 @@ func (t *Site) mlidOf(c *client, mgid ib.GID) ib.LID {
 func (t *Site) gatherJoined(maker *client, mgid ib.GID, pkey ib.PKey, members ...string) *gathering {
 	return t.gatherBy(mgid, pkey, func(h string) question {
 		if h != members[0] {
-			maker.answered(t.leave(maker.host, mgid), mad.StatusOK, "it leaves the group that it made")
+			maker.answered(t.leave(maker.host, mgid), "it leaves the group that it made")
 		}
 		return t.join(h, mgid, pkey)
 	}, members...)
@@ -446,7 +446,7 @@ func manyAddresses(s *Scene) {
 				break
 			}
 			var rec mad.MCMemberRecord
-			if m := c.answered(q, mad.StatusOK, "it joins the group of address number %d", n+1); m != nil {
+			if m := c.answered(q, "it joins the group of address number %d", n+1); m != nil {
 				s.Must(mad.Decode(m.SAData(), &rec))
 				used[rec.MLID] = true
 			}

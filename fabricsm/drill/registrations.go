@@ -46,7 +46,7 @@ func manyRegistrations(s *Scene) {
 	held := true
 	for _, k := range kinds {
 		for n := range k.most {
-			h1.answered(k.add(n), mad.StatusOK, "%s number %d", k.what, n+1)
+			h1.answered(k.add(n), "%s number %d", k.what, n+1)
 		}
 		held = h1.silent(k.add(k.most), "%s number %d", k.what, k.most+1) && held
 		t.Reported(time.Second, "that h1 registers too much", t.dropped("h1", k.verdict))
@@ -59,17 +59,17 @@ func manyRegistrations(s *Scene) {
 	s.Must(t.Settle(settleTime))
 	for _, k := range kinds {
 		held = h1.silent(k.add(k.most), "%s number %d, after a restart", k.what, k.most+1) && held
-		h1.answered(k.add(0), mad.StatusOK, "the first %s once more, which it has", k.what)
+		h1.answered(k.add(0), "the first %s once more, which it has", k.what)
 	}
 	if held {
 		s.Stopped("one more than a port may have is dropped without a word, before a restart and after it")
 	}
-	h1.answered(t.leave("h1", groupOf(0)), mad.StatusOK, "it leaves a group")
-	h1.answered(kinds[0].add(kinds[0].most), mad.StatusOK, "a group in the place of the one that it left")
+	h1.answered(t.leave("h1", groupOf(0)), "it leaves a group")
+	h1.answered(kinds[0].add(kinds[0].most), "a group in the place of the one that it left")
 	g.holds("with all that h1 registered")
 	h2 := t.client("h2")
 	for n := range 3 {
-		h2.answered(t.join("h2", groupOf(uint16(500+n)), keyB), mad.StatusOK, "group number %d of its own", n+2)
+		h2.answered(t.join("h2", groupOf(uint16(500+n)), keyB), "group number %d of its own", n+2)
 	}
 }
 
@@ -81,7 +81,7 @@ func registeredGIDs(s *Scene) {
 	t.Customer("h2", "h6")
 	g := t.gather(groupOf(1), keyB, "h2", "h6")
 	mine := t.gather(groupOf(2), keyA, "h1", "h5")
-	t.client("h2").answered(t.register("h2", 7, "db", keyB), mad.StatusOK, "it offers a service")
+	t.client("h2").answered(t.register("h2", 7, "db", keyB), "it offers a service")
 	h1 := t.client("h1")
 	s.Tried("h1 of tenant A asks for tables of all groups, members and services, and for each by what names it: the MGID, the GID of a member, the service's ID, GID, P_Key and name")
 	t.Attack()
@@ -127,7 +127,7 @@ func proxyRequests(s *Scene) {
 	t := s.Site(o)
 	t.Customer("h5", "h3")
 	ours, theirs := t.gather(groupOf(1), keyA, "h5", "h3"), t.gather(groupOf(2), keyB, "h2", "h3")
-	t.client("h5").answered(t.register("h5", 7, "db", keyA), mad.StatusOK, "it offers a service")
+	t.client("h5").answered(t.register("h5", 7, "db", keyA), "it offers a service")
 	h1 := t.client("h1")
 	s.Tried("h1 of tenant A joins and leaves groups, offers and withdraws services and changes aliases for h5 of its own tenant, for h3, which serves both tenants, for h2 of tenant B and for ports that nobody has")
 	t.Attack()
@@ -213,7 +213,7 @@ func claimedAliases(s *Scene) {
 	t.Victim("h2", "h6")
 	t.Customer("h6", "h2")
 	h1, h2 := t.client("h1"), t.client("h2")
-	h2.answered(t.aliases("h2", 1, allowed["h2"])[0], mad.StatusOK, "it asks for the alias that inventory has for it")
+	h2.answered(t.aliases("h2", 1, allowed["h2"])[0], "it asks for the alias that inventory has for it")
 	s.Must(t.Settle(settleTime))
 	s.Tried("where hosts may ask, and inventory has an alias for each of h1 and h2, h1 asks for that of h2, for the GUIDs of h2 and of the manager, and for one that nobody has; and as its own GUID")
 	t.Attack()
@@ -266,7 +266,7 @@ func (s *Scene) claimUnasked() {
 // given demands that an entry of an answer about aliases is as it should be, 0 for one
 // that was refused.
 func (c *client) given(q question, n int, want ib.GUID, what string, args ...any) bool {
-	m := c.answered(q, mad.StatusOK, what, args...)
+	m := c.answered(q, what, args...)
 	if m == nil {
 		return false
 	}

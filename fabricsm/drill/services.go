@@ -63,18 +63,21 @@ func (t *Site) withdraw(host string, id ib.ServiceID, pkey ib.PKey, key ib.Servi
 	return question{method: mad.MethodDelete, attr: mad.AttrServiceRecord, mask: mask, data: with(t.scene, &rec)}
 }
 
+// provider is the host that offers what others ask for.
+const provider = "h3"
+
 // finds demands that a host that asks for a name is answered with one record, that of
-// the right host, and gives it. It asks for a table where it may.
-func (c *client) finds(name, of string) (rec mad.ServiceRecord, ok bool) {
+// the provider, and gives it. It asks for a table where it may.
+func (c *client) finds(name string) (rec mad.ServiceRecord, ok bool) {
 	want := mad.ServiceRecord{}
 	copy(want.ServiceName[:], name)
-	m := c.answered(get(mad.AttrServiceRecord, mad.ServiceComponentServiceName, with(c.site.scene, &want)), mad.StatusOK, "who offers %s", name)
+	m := c.answered(get(mad.AttrServiceRecord, mad.ServiceComponentServiceName, with(c.site.scene, &want)), "who offers %s", name)
 	if m == nil {
 		return rec, false
 	}
 	s := c.site.scene
 	s.Must(mad.Decode(m.SAData(), &rec))
-	return rec, s.Check(rec.ServiceGID == c.site.gidOf(of), "%s is told that %v offers %s, which %s does", c.host, rec.ServiceGID, name, of)
+	return rec, s.Check(rec.ServiceGID == c.site.gidOf(provider), "%s is told that %v offers %s, which %s does", c.host, rec.ServiceGID, name, provider)
 }
 
 // stolenName is T84.
@@ -85,8 +88,8 @@ func stolenName(s *Scene) {
 	call := func(name string, key ib.ServiceKey) func(*mad.ServiceRecord) {
 		return func(r *mad.ServiceRecord) { copy(r.ServiceName[:], name); r.ServiceKey = key }
 	}
-	h3.answered(t.offer("h3", call(storageName, nameKey())), mad.StatusOK, "it registers its name with the key")
-	h5.finds(storageName, "h3")
+	h3.answered(t.offer("h3", call(storageName, nameKey())), "it registers its name with the key")
+	h5.finds(storageName)
 	s.Tried("h1 registers the name by which clients find the storage server h3, without its key, with another key and with bytes behind its end, under its own P_Key and under none; and names of NVIDIA's aggregation manager, in any case, of which some have no key")
 	t.Attack()
 	held := true
@@ -101,13 +104,13 @@ func stolenName(s *Scene) {
 	for _, name := range []string{"SHArP.Other", "sharp.aggregationmanager", "SHARP.\x01"} {
 		held = h1.silent(t.offer("h1", call(name, nameKey())), "it registers %q", name) && held
 	}
-	_, one := h5.finds(storageName, "h3")
+	_, one := h5.finds(storageName)
 	if held && one {
 		s.Stopped("a name that is mapped to a key is registered by who shows that key, and one that begins like a reserved one by nobody else; clients find the one record that they should")
 	}
 	t.Reported(time.Second, "that h1 does not have the key of the name", t.dropped("h1", trust.WrongServiceKey))
 	t.Reported(time.Second, "that h1 registers a reserved name", t.dropped("h1", trust.ReservedName))
-	h1.answered(t.offer("h1", call("job.42", ib.ServiceKey{})), mad.StatusOK, "it registers a name of its own")
+	h1.answered(t.offer("h1", call("job.42", ib.ServiceKey{})), "it registers a name of its own")
 }
 
 // overwrittenService is T85.
@@ -118,8 +121,8 @@ func overwrittenService(s *Scene) {
 	own := ib.NewServiceKey([16]byte{0xAB, 15: 0xCD})
 	keyed := func(r *mad.ServiceRecord) { copy(r.ServiceName[:], "db.keyed"); r.ServiceKey = own }
 	plain := func(r *mad.ServiceRecord) { copy(r.ServiceName[:], "db.plain"); r.ServiceID = 2 }
-	h3.answered(t.offer("h3", keyed), mad.StatusOK, "it offers a service with a key of its own")
-	h3.answered(t.offer("h3", plain), mad.StatusOK, "it offers a service without a key")
+	h3.answered(t.offer("h3", keyed), "it offers a service with a key of its own")
+	h3.answered(t.offer("h3", plain), "it offers a service without a key")
 	s.Tried("h1 of the same tenant and h2 of another overwrite and delete two services of h3, one of which has a ServiceKey; another program on h3 does so with that one")
 	t.Attack()
 	held := true
@@ -145,14 +148,14 @@ func overwrittenService(s *Scene) {
 		return e.Kind == service.Refused && e.Reason == service.WrongKey && e.Asked.GUID == guid && e.Asked.Place == place
 	}))
 	for _, name := range []string{"db.keyed", "db.plain"} {
-		rec, ok := h5.finds(name, "h3")
+		rec, ok := h5.finds(name)
 		held = ok && s.Check(rec.ServiceData8[0] == 0, "the service %s is not what h3 offers", name) && held
 		held = s.Check(rec.ServiceKey.IsZero(), "h5 is shown the key of %s", name) && held
 	}
 	if held {
 		s.Stopped("and on the same port by who has its key, which nobody is shown")
 	}
-	h3.answered(t.withdraw("h3", 1, keyA, own), mad.StatusOK, "it deletes its service with the key")
+	h3.answered(t.withdraw("h3", 1, keyA, own), "it deletes its service with the key")
 }
 
 // endlessLeases is T86.
@@ -180,7 +183,7 @@ func endlessLeases(s *Scene) {
 			}
 			continue
 		}
-		if m := h1.answered(q, mad.StatusOK, "it registers service number %d", n+1); m != nil {
+		if m := h1.answered(q, "it registers service number %d", n+1); m != nil {
 			var rec mad.ServiceRecord
 			s.Must(mad.Decode(m.SAData(), &rec))
 			longest = max(longest, rec.ServiceLease)
@@ -188,8 +191,8 @@ func endlessLeases(s *Scene) {
 	}
 	s.Check(len(t.Facts())-facts <= most, "h1 had %d facts saved", len(t.Facts())-facts)
 	t.Reported(time.Second, "that h1 has too many services", t.dropped("h1", trust.TooManyServices))
-	h3.answered(t.offer("h3", func(r *mad.ServiceRecord) { copy(r.ServiceName[:], "db") }), mad.StatusOK, "it offers a service of its own")
-	h5.finds("db", "h3")
+	h3.answered(t.offer("h3", func(r *mad.ServiceRecord) { copy(r.ServiceName[:], "db") }), "it offers a service of its own")
+	h5.finds("db")
 	short := s.Check(longest <= uint32(bound/time.Second), "h1 was given a lease of %d s", longest)
 	t.Run(bound + time.Second)
 	gone := true
@@ -200,7 +203,7 @@ func endlessLeases(s *Scene) {
 	if short && gone {
 		s.Stopped("the lease that a host is given is bounded, whatever it asks for, and what is not renewed goes")
 	}
-	h1.answered(t.offer("h1", func(*mad.ServiceRecord) {}), mad.StatusOK, "it registers a service when the others are gone")
+	h1.answered(t.offer("h1", func(*mad.ServiceRecord) {}), "it registers a service when the others are gone")
 }
 
 // oddNames is T87.
@@ -208,7 +211,7 @@ func oddNames(s *Scene) {
 	t := s.Site(named(s))
 	t.Customer("h5", "h3")
 	h1, h3, h5 := t.client("h1"), t.client("h3"), t.client("h5")
-	h3.answered(t.offer("h3", func(r *mad.ServiceRecord) { copy(r.ServiceName[:], "db") }), mad.StatusOK, "it offers a service")
+	h3.answered(t.offer("h3", func(r *mad.ServiceRecord) { copy(r.ServiceName[:], "db") }), "it offers a service")
 	names := []string{
 		"a\nlevel=ERROR msg=\"h2 is hostile\"", "a\r\x1b[2J\x1b]0;owned\a", "\u202egpj.exe", "<script>alert(1)</script>", "${jndi:ldap://x}", "%s%n%x",
 		"\xff\xfe\x80", strings.Repeat("A", 64), "", "db\x00hidden", "d\u0435b", "'; DROP TABLE services; --",
@@ -217,13 +220,13 @@ func oddNames(s *Scene) {
 	t.Attack()
 	for n, name := range names {
 		q := t.offer("h1", func(r *mad.ServiceRecord) { copy(r.ServiceName[:], name); r.ServiceID = ib.ServiceID(n + 10) })
-		h1.answered(q, mad.StatusOK, "it registers name number %d", n+1)
+		h1.answered(q, "it registers name number %d", n+1)
 		bad := t.offer("h1", func(r *mad.ServiceRecord) { copy(r.ServiceName[:], name); r.ServicePKey = keyB })
 		h1.refused(bad, "it registers a name under the P_Key of tenant B")
 	}
 	var told []string
 	for n := range names {
-		h1.answered(t.withdraw("h1", ib.ServiceID(n+10), keyA, ib.ServiceKey{}), mad.StatusOK, "it deletes name number %d", n+1)
+		h1.answered(t.withdraw("h1", ib.ServiceID(n+10), keyA, ib.ServiceKey{}), "it deletes name number %d", n+1)
 	}
 	t.Run(2 * time.Second)
 	for _, h := range t.Since(t.mark) {
@@ -246,7 +249,7 @@ func oddNames(s *Scene) {
 		return e.Kind == service.Refused && e.Asked.Place == t.Place("h1", 1) && e.Reason == service.NotInPartition
 	}))
 	t.Reported(time.Second, "that a name was registered", is(func(e *sa.ServiceEvent) bool { return e.Kind == service.Registered && strings.Contains(e.Name, "\n") }))
-	one, ok := h5.finds("db", "h3")
+	one, ok := h5.finds("db")
 	s.Check(ok && bytes.HasPrefix(one.ServiceName[:], []byte("db\x00")), "h5 finds another service than h3 offers")
 }
 

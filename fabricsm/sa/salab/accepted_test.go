@@ -145,16 +145,16 @@ func inFields(d *difference, fields ...string) bool {
 
 // supported reports whether an attribute has a method (IBTA volume 1, table 192).
 func supported(attr mad.AttrID, m mad.Method) bool {
-	switch {
-	case attr == mad.AttrClassPortInfo:
+	switch attr {
+	case mad.AttrClassPortInfo:
 		return m == mad.MethodGet
-	case attr == mad.AttrInformInfo:
+	case mad.AttrInformInfo:
 		return m == mad.MethodSet
-	case attr == mad.AttrMultiPathRecord:
+	case mad.AttrMultiPathRecord:
 		return m == mad.MethodGetMulti
-	case attr == mad.AttrGUIDInfoRecord, attr == mad.AttrServiceRecord, attr == mad.AttrMCMemberRecord:
+	case mad.AttrGUIDInfoRecord, mad.AttrServiceRecord, mad.AttrMCMemberRecord:
 		return m == mad.MethodGet || m == mad.MethodGetTable || m == mad.MethodSet || m == methodDelete
-	case attr == mad.AttrRandomForwardingRecord:
+	case mad.AttrRandomForwardingRecord:
 		return false
 	}
 	for _, e := range tables {

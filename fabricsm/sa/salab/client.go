@@ -319,7 +319,7 @@ func (c *Client) ask(q *Question, tid uint32) error {
 }
 
 // segment makes one of the segments of a question, counted from 0.
-func segment(m *mad.MAD, q *Question, k int) (last bool) {
+func segment(m *mad.MAD, q *Question, k int) {
 	total := max(1, (len(q.Record)+mad.SADataSize-1)/mad.SADataSize)
 	clear(m.SAData())
 	n := copy(m.SAData(), q.Record[min(len(q.Record), k*mad.SADataSize):])
@@ -332,11 +332,9 @@ func segment(m *mad.MAD, q *Question, k int) (last bool) {
 	if k == total-1 {
 		m[offRMPP+2] |= flagLast
 		payload = n + saHeaderSize
-		last = true
 	}
 	binary.BigEndian.PutUint32(m[offSegment:], uint32(k+1))
 	binary.BigEndian.PutUint32(m[offPayload:], uint32(payload))
-	return last
 }
 
 // transaction is a question under way.
