@@ -153,7 +153,7 @@ func (s *service) driverOptions(ctx context.Context, port transport.Port, link *
 			s.marks.told.event(e)
 			s.topospec.OnEvent(e)
 		},
-		OnKeys: s.observer.OnKeys,
+		OnKeys: s.observer.OnKeys, OnSA: s.observer.OnSA,
 		OnView: func(v *sm.View) {
 			link.OnView(v)
 			s.observer.OnView(v)

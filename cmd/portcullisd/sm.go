@@ -240,7 +240,7 @@ func (s *loneSM) driver() driver.Options {
 	o := driver.Options{
 		Port: s.wire.port(), Log: s.log, Timeout: s.o.config.Fabric.Timeout, Core: s.core,
 		OnEvent: s.event, Inputs: s.marks.inputs,
-		OnView: s.view, OnKeys: s.seen.OnKeys,
+		OnView: s.view, OnKeys: s.seen.OnKeys, OnSA: s.seen.OnSA,
 	}
 	if !s.o.once {
 		o.SA, o.SASettings = s.answers, s.administration.settings

@@ -45,6 +45,7 @@ type administration struct {
 	views  chan *sm.View
 	traps  chan sm.Received
 	change <-chan sa.Settings
+	onShow func(*sa.Status) // nil: nobody is shown how it stands
 	timer  *time.Timer
 	wake   chan bool // something has to be kept
 	told   chan told
@@ -98,7 +99,7 @@ func (l *loop) administer(facts []sm.Fact) error {
 	}
 	a := &administration{
 		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA, front: l.o.SA.Front(),
-		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, timer: time.NewTimer(time.Hour), wake: make(chan bool, 1),
+		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, onShow: l.o.OnSA, timer: time.NewTimer(time.Hour), wake: make(chan bool, 1),
 		told: make(chan told, 1), ended: l.done, failed: l.failure,
 	}
 	l.sa, l.fromSA = a, a.told
@@ -203,6 +204,8 @@ func (a *administration) blocked() bool {
 func (a *administration) look() {
 	var view *sm.View
 	var sight *sa.Sight
+	tick := time.NewTicker(showEvery)
+	defer tick.Stop()
 	for {
 		var (
 			ready *sa.Sight
@@ -227,6 +230,11 @@ func (a *administration) look() {
 				sight = a.agent.Sight(sight, view)
 				ready = sight
 			}
+		case <-tick.C:
+			if a.onShow != nil {
+				a.onShow(a.status())
+			}
+			continue
 		case <-a.timer.C:
 		case <-a.ended:
 			return
@@ -239,6 +247,15 @@ func (a *administration) look() {
 			return
 		}
 	}
+}
+
+// showEvery is how often it is shown how subnet administration stands.
+const showEvery = time.Second
+
+func (a *administration) status() *sa.Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.agent.Status()
 }
 
 func (a *administration) configure(s *sa.Settings) error {

@@ -55,6 +55,9 @@ type Options struct {
 	OnEvent func(sm.Event)
 	OnView  func(*sm.View)
 	OnKeys  func(*keymgr.Status) // how far the keys of classes are
+	// OnSA is told once a second how subnet administration stands, by a goroutine of its
+	// own, which it must not hold up.
+	OnSA func(*sa.Status)
 	// Until ends Run without an error when it returns true for a view. It is
 	// how "bring the fabric up and stop" is said; see UntilSettled.
 	Until func(*sm.View) bool

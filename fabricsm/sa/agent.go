@@ -76,8 +76,9 @@ type Agent struct {
 	fabric   registry.Fabric
 	paths    *path.Engine
 	wrongs   *trust.Violations
-	drawAt   time.Time // when an SA_Key is drawn again after that failed
-	tellAt   time.Time // what grew quietly; zero: nothing did
+	shown    []trust.Violation // of Status
+	drawAt   time.Time         // when an SA_Key is drawn again after that failed
+	tellAt   time.Time         // what grew quietly; zero: nothing did
 
 	out      *Output   // of the call at hand
 	now      time.Time // likewise

@@ -26,6 +26,7 @@ type descs struct {
 	keyDevices, keyAge, keyPending, keyFailed  *prometheus.Desc
 	keyUnsupported, keysReleased               *prometheus.Desc
 	topology                                   topologyDescs
+	sa                                         saDescs
 }
 
 func newDescs() *descs {
@@ -65,6 +66,7 @@ func newDescs() *descs {
 		keyUnsupported: desc("key_rotation_unsupported", "Devices that hold one key at a time, and keep an old one.", "class"),
 		keysReleased:   desc("keys_released", "1 while no keys are given out because they were asked to be given back."),
 		topology:       newTopologyDescs(),
+		sa:             newSADescs(),
 		observed:       desc("fabric_observed_timestamp_seconds", "When the subnet manager last showed the fabric."),
 	}
 }
@@ -81,6 +83,7 @@ func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
 		ch <- one
 	}
 	d.topology.describe(ch)
+	d.sa.describe(ch)
 }
 
 // Collect implements prometheus.Collector. It reads the newest view; before the
@@ -103,6 +106,9 @@ func (o *Observer) Collect(ch chan<- prometheus.Metric) {
 	g.fabric(x.ready())
 	g.keys(x)
 	g.topology(x.Topology)
+	if s := o.administration.Load(); s != nil {
+		g.administration(s)
+	}
 }
 
 // gauges sends metrics.

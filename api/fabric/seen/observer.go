@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
 )
@@ -26,16 +27,17 @@ type Options struct {
 // Observer keeps what a subnet manager showed last and answers questions about
 // it. It is safe for concurrent use.
 type Observer struct {
-	hosts   func() map[ib.GUID]string
-	cables  func() map[ib.Place]string
-	tenants func() map[string]string
-	now     func() time.Time
-	started time.Time
-	descs   *descs
-	newest  atomic.Pointer[index]
-	classes atomic.Pointer[keymgr.Status]
-	log     history
-	dumps   atomic.Int32 // being written
+	hosts          func() map[ib.GUID]string
+	cables         func() map[ib.Place]string
+	tenants        func() map[string]string
+	now            func() time.Time
+	started        time.Time
+	descs          *descs
+	newest         atomic.Pointer[index]
+	classes        atomic.Pointer[keymgr.Status]
+	administration atomic.Pointer[sa.Status]
+	log            history
+	dumps          atomic.Int32 // being written
 }
 
 // New makes an Observer that has seen nothing yet.
@@ -84,7 +86,10 @@ func (o *Observer) OwnerAt(pl ib.Place, node ib.GUID) (host, tenant string) {
 }
 
 // Gone forgets the fabric: the subnet manager has lost it.
-func (o *Observer) Gone() { o.newest.Store(nil) }
+func (o *Observer) Gone() {
+	o.newest.Store(nil)
+	o.administration.Store(nil)
+}
 
 // ErrUnseen is what is answered before the subnet manager has shown anything.
 func unseen() error {

@@ -2,12 +2,14 @@ package seen
 
 import (
 	"context"
+	"iter"
 	"sort"
 	"strconv"
 	"strings"
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
 )
@@ -43,6 +45,8 @@ func offender(e sm.Event) ib.Place {
 		return e.Place
 	case *sm.StrayAnswer:
 		return e.Place
+	case *sa.Violation:
+		return e.Place
 	default:
 		return ib.Place{}
 	}
@@ -62,14 +66,8 @@ func (o *Observer) Violations(_ context.Context, q v1.ViolationQuery) (*v1.Page[
 	}
 	x.ready()
 	page, limit := pageOf[v1.FabricViolation](x), pageSize(q.Limit)
-	if x.View.Violations == nil {
-		return page, nil
-	}
-	rows := x.View.Violations.Rows
-	rows = rows[sort.Search(len(rows), func(i int) bool { return rows[i].ID > after }):]
-	for i := range rows {
-		row := o.violation(x, &rows[i])
-		if !asksFor(&q, &rows[i], &row) {
+	for row, counts := range o.violationsAfter(x, after) {
+		if !asksFor(&q, counts, &row) {
 			continue
 		}
 		if len(page.Items) == limit {
@@ -81,10 +79,35 @@ func (o *Observer) Violations(_ context.Context, q v1.ViolationQuery) (*v1.Page[
 	return page, nil
 }
 
+// violationsAfter visits the rows after an ID, and whether they are violations: first
+// what devices reported, then what was asked of subnet administration.
+func (o *Observer) violationsAfter(x *index, after uint64) iter.Seq2[v1.FabricViolation, bool] {
+	return func(yield func(v1.FabricViolation, bool) bool) {
+		if x.View.Violations != nil {
+			rows := x.View.Violations.Rows
+			rows = rows[sort.Search(len(rows), func(i int) bool { return rows[i].ID > after }):]
+			for i := range rows {
+				if !yield(o.violation(x, &rows[i]), rows[i].Kind.Violation()) {
+					return
+				}
+			}
+		}
+		s := o.administration.Load()
+		if s == nil {
+			return
+		}
+		for i := range s.Violations {
+			if s.Violations[i].ID+firstSAViolation > after && !yield(o.saViolation(x, &s.Violations[i]), true) {
+				return
+			}
+		}
+	}
+}
+
 // asksFor reports whether a query wants a row.
-func asksFor(q *v1.ViolationQuery, v *sm.Violation, row *v1.FabricViolation) bool {
+func asksFor(q *v1.ViolationQuery, counts bool, row *v1.FabricViolation) bool {
 	wants := func(want, have string) bool { return want == "" || want == have }
-	return (q.All || q.Kind != "" || v.Kind.Violation()) && wants(q.Kind, row.Kind) && wants(q.Verdict, row.Verdict) &&
+	return (q.All || q.Kind != "" || counts) && wants(q.Kind, row.Kind) && wants(q.Verdict, row.Verdict) &&
 		wants(q.Host, row.Host) && wants(q.Tenant, row.Tenant)
 }
 

@@ -200,6 +200,15 @@ var words = [numVerdicts]string{
 	Refused: "registration that was refused",
 }
 
+// What names the request: "Set MCMemberRecord"; empty where several kinds are meant.
+func (e *Violation) What() string {
+	if e.Others || e.Method == 0 {
+		return ""
+	}
+	h := mad.Header{Class: mad.ClassSubnAdm, Attr: e.Attr}
+	return fmt.Sprintf("%v %s", e.Method, h.AttrName())
+}
+
 // String is a sentence. It says no more than what is known: a source LID is what the
 // sender says.
 func (e *Violation) String() string {
@@ -207,9 +216,8 @@ func (e *Violation) String() string {
 	b.WriteString(words[e.Verdict])
 	if e.Others {
 		b.WriteString(", various")
-	} else if e.Method != 0 {
-		h := mad.Header{Class: mad.ClassSubnAdm, Attr: e.Attr}
-		fmt.Fprintf(&b, ", %v %s,", e.Method, h.AttrName())
+	} else if what := e.What(); what != "" {
+		fmt.Fprintf(&b, ", %s,", what)
 	}
 	switch {
 	case e.GUID != 0:

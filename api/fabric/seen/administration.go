@@ -1,0 +1,114 @@
+package seen
+
+import (
+	"strings"
+	"time"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/trust"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// OnSA takes how subnet administration stands. It does not block.
+func (o *Observer) OnSA(s *sa.Status) { o.administration.Store(s) }
+
+// firstSAViolation is where the IDs of violations of subnet administration begin, past
+// all others.
+const firstSAViolation = 1 << 48
+
+// saViolation is a row about a request that was dropped. Nothing proves who sent it but
+// the LID, which the switches in between do not check.
+func (o *Observer) saViolation(x *index, v *trust.Violation) v1.FabricViolation {
+	who := o.ownerOf(v.Place)
+	row := v1.FabricViolation{
+		ID: firstSAViolation + v.ID, Kind: "sa-" + v.Verdict.String(), Verdict: "claimed", Place: v.Place, GUID: v.GUID, LID: v.LID,
+		Host: who.host, Tenant: who.tenant, Detail: v.What(), Count: v.Count, First: v.First, Last: v.Last, Others: v.Others, Text: v.String(),
+	}
+	if !v.Place.IsZero() {
+		row.At = x.placeName(v.Place)
+	}
+	return row
+}
+
+type saDescs struct {
+	serving, packets, answers, tables, refused, limited, costly *prometheus.Desc
+	sessions, aborted, segments, resent                         *prometheus.Desc
+	held, reports, waiting, epoch, since                        *prometheus.Desc
+}
+
+func newSADescs() saDescs {
+	return saDescs{
+		serving:  desc("sa_serving", "1 while hosts are answered as subnet administration."),
+		packets:  desc("sa_packets_total", "Packets of subnet administration that came."),
+		answers:  desc("sa_answers_total", "Answers of one MAD."),
+		tables:   desc("sa_tables_total", "Tables that were begun."),
+		refused:  desc("sa_refused_total", "Requests that were dropped for security, by why.", "verdict"),
+		limited:  desc("sa_limited_total", "Packets that the limiter dropped.", "lane", "verdict"),
+		costly:   desc("sa_costly_total", "Questions that were dropped since the answer would have cost too much."),
+		sessions: desc("sa_rmpp_sessions", "Messages of several segments that are under way.", "direction"),
+		aborted:  desc("sa_rmpp_ended_total", "Such messages that did not come through, by who ended them.", "by"),
+		segments: desc("sa_rmpp_segments_total", "Segments sent."),
+		resent:   desc("sa_rmpp_resent_total", "Of these, sent again."),
+		held:     desc("sa_registered", "What is registered now.", "what"),
+		reports:  desc("sa_reports_total", "Reports to subscribers by what became of them.", "result"),
+		waiting:  desc("sa_reports_waiting", "Reports that are under way, and that wait.", "where"),
+		epoch:    desc("sa_key_epoch", "Number of the SA_Key in force; 0: there is none."),
+		since:    desc("sa_key_since_timestamp_seconds", "When the SA_Key came into force."),
+	}
+}
+
+func (d *saDescs) describe(ch chan<- *prometheus.Desc) {
+	for _, one := range []*prometheus.Desc{
+		d.serving, d.packets, d.answers, d.tables, d.refused, d.limited, d.costly, d.sessions, d.aborted, d.segments, d.resent,
+		d.held, d.reports, d.waiting, d.epoch, d.since,
+	} {
+		ch <- one
+	}
+}
+
+// administration sends how subnet administration stands. All series of a label are there
+// from the beginning, at 0.
+func (g *gauges) administration(s *sa.Status) {
+	d, c, r := &g.d.sa, &s.Stats, &s.Stats.RMPP
+	g.gauge(d.serving, truth(s.Serving))
+	g.counter(d.packets, c.Packets)
+	g.counter(d.answers, c.Answers)
+	g.counter(d.tables, c.Tables)
+	g.counter(d.costly, c.Costly)
+	for v := trust.OK + 1; int(v) < trust.NumVerdicts; v++ {
+		g.counter(d.refused, c.Refused[v], label(v.String()))
+	}
+	for lane := range s.Limiter {
+		for v := limiter.Pass + 1; int(v) < limiter.NumVerdicts; v++ {
+			g.counter(d.limited, s.Limiter[lane][v], limiter.Lane(lane).String(), label(v.String()))
+		}
+	}
+	g.gauge(d.sessions, float64(r.Sending), "sending")
+	g.gauge(d.sessions, float64(r.Receiving), "receiving")
+	g.counter(d.aborted, r.Stops, "stop")
+	g.counter(d.aborted, r.PeerStop, "peer_stop")
+	g.counter(d.aborted, r.PeerEnd, "peer_abort")
+	g.counter(d.aborted, r.Refused, "no_room")
+	g.counter(d.aborted, r.Evicted, "evicted")
+	g.counter(d.segments, r.Segments)
+	g.counter(d.resent, r.Resent)
+	for what, n := range map[string]int{"groups": s.Groups, "services": s.Services, "subscriptions": s.Subscriptions} {
+		g.gauge(d.held, float64(n), what)
+	}
+	for result, n := range map[string]uint64{
+		"sent": s.Reports.Sent, "resent": s.Reports.Resent, "answered": s.Reports.Answered, "failed": s.Reports.Failed, "dropped": s.Reports.Dropped,
+	} {
+		g.counter(d.reports, n, result)
+	}
+	g.gauge(d.waiting, float64(s.Reports.OnWire), "wire")
+	g.gauge(d.waiting, float64(s.Reports.Queued), "queue")
+	g.gauge(d.epoch, float64(s.Epoch))
+	if s.Since.After(time.Unix(0, 0)) {
+		g.gauge(d.since, float64(s.Since.UnixMilli())/1000)
+	}
+}
+
+func label(name string) string { return strings.ReplaceAll(name, "-", "_") }

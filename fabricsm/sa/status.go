@@ -1,0 +1,46 @@
+package sa
+
+import (
+	"time"
+
+	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sa/inform"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/trust"
+)
+
+// Status is how an Agent stands, for whoever shows it. It is not written to once it was
+// given.
+type Status struct {
+	Serving bool
+	Stats   Stats
+	Limiter [limiter.NumLanes][limiter.NumVerdicts]uint64
+	Reports inform.Stats
+
+	Groups, Services, Subscriptions int
+
+	Epoch keys.Epoch // of the SA_Key in force; 0: there is none
+	Since time.Time  // when it came into force
+	Grace time.Time  // until when the one before is taken; zero: there is none
+
+	Violations []trust.Violation // in the order in which they began
+}
+
+// Status gives how it stands now.
+func (a *Agent) Status() *Status {
+	if a.wrongs.Changed() {
+		a.shown = a.wrongs.List()
+	}
+	k := a.keys.State()
+	s := &Status{
+		Serving: a.serving, Stats: a.Stats(), Reports: a.subs.Stats(),
+		Groups: a.groups.Len(), Services: a.services.Len(), Subscriptions: a.subs.Len(),
+		Epoch: k.Record.Current.Epoch, Since: k.Record.Current.Since, Grace: k.GraceEnds, Violations: a.shown,
+	}
+	for lane := range s.Limiter {
+		for v := range s.Limiter[lane] {
+			s.Limiter[lane][v] = a.limiter.Total(limiter.Lane(lane), limiter.Verdict(v))
+		}
+	}
+	return s
+}
