@@ -323,6 +323,8 @@ ssize_t write(int fd, const void *buf, size_t count)
 /* An acknowledgement of a whole answer was sent, and may be on its way still. */
 static int acknowledged;
 static uint8_t acknowledgement[MAX_HEADER + MAD_SIZE];
+static pthread_t reader; /* who receives */
+enum { BEHIND_ALL = 0x5e771e }; /* transaction of the question behind it: see settle */
 
 /* What was put together and did not fit into the buffer that was there. */
 static struct session whole;
@@ -477,6 +479,7 @@ ssize_t read(int fd, void *buf, size_t count)
 
 	if (!is_umad(fd))
 		return next_read(fd, buf, count);
+	reader = pthread_self();
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -515,11 +518,11 @@ static void settle(int fd)
 	mad[1] = SA_CLASS;
 	mad[2] = 2;
 	mad[3] = 1; /* Get */
-	put32(mad + 12, 0x5e771e);
+	put32(mad + 12, BEHIND_ALL);
 	mad[17] = 1; /* ClassPortInfo */
 	next_write(fd, umad, header + MAD_SIZE);
-	while (now() < until && next_poll(&p, 1, PATIENCE) > 0)
-		if (next_read(fd, umad, sizeof umad) > 0 && mad[1] == SA_CLASS && get32(mad + 12) == 0x5e771e)
+	while (now() < until)
+		if (next_poll(&p, 1, PATIENCE) > 0 && next_read(fd, umad, sizeof umad) > 0 && get32(mad + 12) == BEHIND_ALL)
 			return;
 }
 
@@ -537,7 +540,11 @@ int ioctl(int fd, unsigned long request, ...)
 		next = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
 	if (is_umad(fd) && request == UNREGISTER && acknowledged) {
 		acknowledged = 0;
-		settle(fd);
+		/* A thread that received may have been ended inside libumad2sim, with its lock. */
+		if (pthread_equal(reader, pthread_self()))
+			settle(fd);
+		else
+			usleep(20000);
 	}
 	return next(fd, request, arg);
 }

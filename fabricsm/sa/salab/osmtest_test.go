@@ -1,0 +1,100 @@
+package salab_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/sa/salab"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// flow is one of osmtest.
+type flow struct {
+	name  string
+	args  []string
+	long  time.Duration // how much of it is enough; 0: to its end
+	first bool          // it may fail: it finds what the one before has left
+	fails string        // what stops it against us; empty: it passes
+}
+
+// flows are those that pass against OpenSM here. Another, which validates the inventory,
+// shows the SA_Key 1, that we do not take. Stress goes on for minutes on a busy machine,
+// and is broken off.
+var flows = []flow{
+	{"create inventory", []string{"-f", "c"}, 0, false, ""},
+	{"quality of service", []string{"-f", "q"}, 0, false, "where nothing needs lanes there are no records of them"},
+	{"events", []string{"-f", "e"}, 0, false, ""},
+	{"multicast", []string{"-f", "m"}, 0, true, ""},
+	{"multicast again", []string{"-f", "m"}, 0, false, "a group is refused whose rate must be higher than the lowest"},
+	{"services", []string{"-f", "s"}, 0, false, "registrations are not what it expects"},
+	{"stress 1", []string{"-f", "f", "-s1"}, time.Second, false, ""},
+	{"stress 2", []string{"-f", "f", "-s2"}, time.Second, false, "all paths at once are for those with the SA_Key"},
+	{"stress 3", []string{"-f", "f", "-s3"}, time.Second, false, ""},
+	{"stress 4", []string{"-f", "f", "-s4"}, time.Second, false, ""},
+}
+
+// run runs a flow of osmtest at a host, and says what is wrong.
+func (f *flow) run(t *testing.T, lab *ibsimlab.Lab, pre salab.Preload, host string) (wrong string) {
+	t.Helper()
+	long := f.long
+	if long == 0 {
+		long = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	cmd, err := lab.Client().Command(ctx, host, "osmtest", append([]string{"-i", filepath.Join(lab.Dir(), "osmtest.dat")}, f.args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pre.Apply(cmd)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	out, err := cmd.CombinedOutput()
+	said := string(out)
+	// What it expects to go wrong stands between lines that say so.
+	if f.first {
+		return ""
+	}
+	if strings.Contains(said, " FAIL") || !strings.Contains(said, "PASS") && f.long == 0 || err != nil && ctx.Err() == nil {
+		return fmt.Sprintf("%v\n%s", err, said[max(0, len(said)-3000):])
+	}
+	if f.long > 0 {
+		return unexpected(said)
+	}
+	return ""
+}
+
+// unexpected gives the first line of osmtest that tells of an error.
+func unexpected(said string) string {
+	for line := range strings.Lines(said) {
+		if strings.Contains(line, "ERR ") {
+			return fmt.Sprintf("unexpected %s", line)
+		}
+	}
+	return ""
+}
+
+// TestOsmtest has osmtest judge both. It shows no key, so the enhanced trust model is
+// off.
+func TestOsmtest(t *testing.T) {
+	ibsimtest.Need(t, "opensm", "osmtest")
+	s := newSite(t, ibsimtest.Start(t, text(t, small(t))), openPartitions)
+	s.ours.Args = append(s.ours.Args, "--sa-enhanced-trust-model=false")
+	s.both(t, func(ours bool) {
+		for i := range flows {
+			f := &flows[i]
+			wrong := f.run(t, s.lab, s.preload, "h7")
+			switch {
+			case ours && f.fails != "" && wrong == "":
+				t.Errorf("osmtest %s passes against us now, although %s", f.name, f.fails)
+			case wrong != "" && !(ours && f.fails != ""):
+				t.Errorf("ours %t, osmtest %s: %s", ours, f.name, wrong)
+			}
+		}
+	})
+}
