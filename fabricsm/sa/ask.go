@@ -26,28 +26,30 @@ const stride = 4096
 
 // ask answers a request that may be asked. data is what it carries, of all its segments.
 func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, data []byte) {
-	switch attr := m.Attr(); {
-	case attr == mad.AttrClassPortInfo && m.Method() == mad.MethodGet:
+	attr, method := m.Attr(), m.Method()
+	gets := method == mad.MethodGet || method == mad.MethodGetTable
+	changes := method == mad.MethodSet || method == mad.MethodDelete
+	switch {
+	case attr == mad.AttrClassPortInfo && method == mad.MethodGet:
 		a.describe(a.reply(p, m, mad.StatusOK))
-	case attr == mad.AttrMCMemberRecord:
+	case attr == mad.AttrInformInfo && method == mad.MethodSet,
+		changes && (attr == mad.AttrMCMemberRecord || attr == mad.AttrServiceRecord || attr == mad.AttrGUIDInfoRecord):
+		a.change(now, p, who, m)
+	case attr == mad.AttrMCMemberRecord && gets:
 		a.askGroups(now, p, who, m)
-	case attr == mad.AttrInformInfo && m.Method() == mad.MethodSet:
-		a.change(now, p, who, m)
-	case attr == mad.AttrInformInfoRecord && (m.Method() == mad.MethodGet || m.Method() == mad.MethodGetTable):
-		a.askSubscriptions(now, p, who, m)
-	case attr == mad.AttrGUIDInfoRecord && (m.Method() == mad.MethodSet || m.Method() == mad.MethodDelete):
-		a.change(now, p, who, m)
-	case attr == mad.AttrServiceRecord:
+	case attr == mad.AttrServiceRecord && gets:
 		a.askServices(now, p, who, m)
-	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGet:
+	case attr == mad.AttrInformInfoRecord && gets:
+		a.askSubscriptions(now, p, who, m)
+	case attr == mad.AttrPathRecord && method == mad.MethodGet:
 		a.path(p, who, m)
-	case attr == mad.AttrPathRecord && m.Method() == mad.MethodGetTable:
+	case attr == mad.AttrPathRecord && method == mad.MethodGetTable:
 		c, status := a.paths.GetTable(a.book, pathGroups{a.groups}, a.cfg.Weakness.pathAsker(who), m)
 		a.give(now, p, who, m, &c, status)
-	case attr == mad.AttrMultiPathRecord && m.Method() == mad.MethodGetMulti:
+	case attr == mad.AttrMultiPathRecord && method == mad.MethodGetMulti:
 		c, status := a.paths.GetMulti(a.book, who, m.ComponentMask(), data)
 		a.give(now, p, who, m, &c, status)
-	case attr == mad.AttrTraceRecord && m.Method() == mad.MethodGetTrace:
+	case attr == mad.AttrTraceRecord && method == mad.MethodGetTrace:
 		t, status := a.paths.GetTrace(a.book, who, m.ComponentMask(), data)
 		a.give(now, p, who, m, &t, status)
 	case record.Answers(attr):
@@ -98,51 +100,40 @@ func (a *Agent) describe(to *mad.MAD) {
 	to.SetAttributeOffset(mad.AttributeOffset(mad.AttrClassPortInfo))
 }
 
-// askGroups answers a request about an MCMemberRecord.
+// askGroups answers a question for MCMemberRecords.
 func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
-	switch m.Method() {
-	case mad.MethodSet, mad.MethodDelete:
-		a.change(now, p, who, m)
-	case mad.MethodGet, mad.MethodGetTable:
-		var rec mad.MCMemberRecord
-		if mad.Decode(m.SAData(), &rec) != nil {
-			a.reply(p, m, mad.StatusInvalidRequest)
-			return
-		}
+	var rec mad.MCMemberRecord
+	if decode(a, p, m, &rec) {
 		q := a.groups.Now().Query(a.cfg.Weakness.recordAsker(*who), a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
 		a.give(now, p, who, m, &q, mad.StatusOK)
-	default:
-		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
 	}
 }
 
 // askSubscriptions answers a question for InformInfoRecords.
 func (a *Agent) askSubscriptions(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.InformInfoRecord
-	if mad.Decode(m.SAData(), &rec) != nil {
-		a.reply(p, m, mad.StatusInvalidRequest)
-		return
+	if decode(a, p, m, &rec) {
+		q := a.subs.Now().Query(a.fabric, *who, a.cfg.Subnet, &rec, m.ComponentMask())
+		a.give(now, p, who, m, &q, mad.StatusOK)
 	}
-	q := a.subs.Now().Query(a.fabric, *who, a.cfg.Subnet, &rec, m.ComponentMask())
-	a.give(now, p, who, m, &q, mad.StatusOK)
 }
 
-// askServices answers a request about a ServiceRecord.
+// askServices answers a question for ServiceRecords.
 func (a *Agent) askServices(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
-	switch m.Method() {
-	case mad.MethodSet, mad.MethodDelete:
-		a.change(now, p, who, m)
-	case mad.MethodGet, mad.MethodGetTable:
-		var rec mad.ServiceRecord
-		if mad.Decode(m.SAData(), &rec) != nil {
-			a.reply(p, m, mad.StatusInvalidRequest)
-			return
-		}
+	var rec mad.ServiceRecord
+	if decode(a, p, m, &rec) {
 		q := a.services.Now().Query(now, a.fabric, a.cfg.Weakness.recordAsker(*who), &rec, m.ComponentMask())
 		a.give(now, p, who, m, &q, mad.StatusOK)
-	default:
-		a.reply(p, m, mad.StatusUnsupportedMethodAttr)
 	}
+}
+
+// decode reads the record of a request. Without one the request is answered.
+func decode[T any](a *Agent, p *transport.Packet, m *mad.MAD, rec *T) bool {
+	if mad.Decode(m.SAData(), rec) != nil {
+		a.reply(p, m, mad.StatusInvalidRequest)
+		return false
+	}
+	return true
 }
 
 // give answers a Get or GetTable.

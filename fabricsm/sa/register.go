@@ -47,8 +47,7 @@ func (a *Agent) change(now time.Time, p *transport.Packet, who *book.Asker, m *m
 // member answers a Set or Delete of an MCMemberRecord.
 func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.MCMemberRecord
-	if mad.Decode(m.SAData(), &rec) != nil {
-		a.reply(p, m, mad.StatusInvalidRequest)
+	if !decode(a, p, m, &rec) {
 		return
 	}
 	var ans group.Answer
@@ -72,8 +71,7 @@ func (a *Agent) member(now time.Time, p *transport.Packet, who *book.Asker, m *m
 // offer answers a Set or Delete of a ServiceRecord.
 func (a *Agent) offer(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.ServiceRecord
-	if mad.Decode(m.SAData(), &rec) != nil {
-		a.reply(p, m, mad.StatusInvalidRequest)
+	if !decode(a, p, m, &rec) {
 		return
 	}
 	var ans service.Answer
@@ -105,8 +103,7 @@ func (a *Agent) served(e *service.Effects) {
 // rename answers a Set or Delete of a GUIDInfoRecord.
 func (a *Agent) rename(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.GUIDInfoRecord
-	if mad.Decode(m.SAData(), &rec) != nil {
-		a.reply(p, m, mad.StatusInvalidRequest)
+	if !decode(a, p, m, &rec) {
 		return
 	}
 	var ans alias.Answer

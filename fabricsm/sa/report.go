@@ -15,8 +15,7 @@ import (
 // subscribe answers a Set of InformInfo.
 func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var info mad.InformInfo
-	if mad.Decode(m.SAData(), &info) != nil {
-		a.reply(p, m, mad.StatusInvalidRequest)
+	if !decode(a, p, m, &info) {
 		return
 	}
 	ans := a.subs.Set(a.cfg.Weakness.subscriber(who), addressOf(p), &info)
