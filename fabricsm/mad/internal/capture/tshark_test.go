@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,6 +25,10 @@ type shown struct {
 	field string // without "infiniband."
 	want  any    // an ib.GID, a bool or a number
 }
+
+// ofPaths are fields that records about paths have in common.
+const ofPaths = "rawtraffic flowlabel hoplimit tclass reversible numbpath p_key sl " +
+	"mtuselector mtu rateselector rate packetlifetimeselector packetlifetime"
 
 // dissected are records that saquery never asks for, or shows in part, and headers
 // that it hides: a random one, and what Wireshark's dissector must find.
@@ -57,83 +62,16 @@ var dissected = []struct {
 		return []shown{{"rmpp.segmentnumber", m.SegmentNumber()}, {"rmpp.newwindowlast", m.NewWindowLast()}}
 	}},
 	{"PathRecord", random(mad.AttrPathRecord, func(v *mad.PathRecord) []shown {
-		return under("pathrecord.", []shown{
-			{"dgid", v.DGID},
-			{"sgid", v.SGID},
-			{"dlid", v.DLID},
-			{"slid", v.SLID},
-			{"rawtraffic", v.RawTraffic},
-			{"flowlabel", v.FlowLabel},
-			{"hoplimit", v.HopLimit},
-			{"tclass", v.TClass},
-			{"reversible", v.Reversible},
-			{"numbpath", v.NumbPath},
-			{"p_key", v.PKey},
-			{"sl", v.SL},
-			{"mtuselector", v.MTUSelector},
-			{"mtu", v.MTU},
-			{"rateselector", v.RateSelector},
-			{"rate", v.Rate},
-			{"packetlifetimeselector", v.PacketLifeTimeSelector},
-			{"packetlifetime", v.PacketLifeTime},
-			{"preference", v.Preference},
-		})
+		return named(v, "pathrecord.", "dgid sgid dlid slid preference "+ofPaths)
 	})},
 	{"MCMemberRecord", random(mad.AttrMCMemberRecord, func(v *mad.MCMemberRecord) []shown {
-		return under("mcmemberrecord.", []shown{
-			{"mgid", v.MGID},
-			{"portgid", v.PortGID},
-			{"q_key", v.QKey},
-			{"mlid", v.MLID},
-			{"mtuselector", v.MTUSelector},
-			{"mtu", v.MTU},
-			{"tclass", v.TClass},
-			{"p_key", v.PKey},
-			{"rateselector", v.RateSelector},
-			{"rate", v.Rate},
-			{"packetlifetimeselector", v.PacketLifeTimeSelector},
-			{"packetlifetime", v.PacketLifeTime},
-			{"sl", v.SL},
-			{"flowlabel", v.FlowLabel},
-			{"hoplimit", v.HopLimit},
-			{"scope", v.Scope},
-			{"joinstate", v.JoinState},
-			{"proxyjoin", v.ProxyJoin},
-		})
+		return named(v, "mcmemberrecord.", "mgid portgid q_key mlid mtuselector mtu tclass p_key rateselector rate packetlifetimeselector packetlifetime sl flowlabel hoplimit scope joinstate proxyjoin")
 	})},
 	{"MultiPathRecord", random(mad.AttrMultiPathRecord, func(v *mad.MultiPathRecord) []shown {
-		return under("multipathrecord.", []shown{
-			{"rawtraffic", v.RawTraffic},
-			{"flowlabel", v.FlowLabel},
-			{"hoplimit", v.HopLimit},
-			{"tclass", v.TClass},
-			{"reversible", v.Reversible},
-			{"numbpath", v.NumbPath},
-			{"p_key", v.PKey},
-			{"sl", v.SL},
-			{"mtuselector", v.MTUSelector},
-			{"mtu", v.MTU},
-			{"rateselector", v.RateSelector},
-			{"rate", v.Rate},
-			{"packetlifetimeselector", v.PacketLifeTimeSelector},
-			{"packetlifetime", v.PacketLifeTime},
-			{"independenceselector", v.IndependenceSelector},
-			{"sgidcount", v.SGIDCount},
-			{"dgidcount", v.DGIDCount},
-		})
+		return named(v, "multipathrecord.", "independenceselector sgidcount dgidcount "+ofPaths)
 	})},
 	{"TraceRecord", random(mad.AttrTraceRecord, func(v *mad.TraceRecord) []shown {
-		return under("tracerecord.", []shown{
-			{"gidprefix", v.GIDPrefix},
-			{"idgeneration", v.IDGeneration},
-			{"nodetype", v.NodeType},
-			{"nodeid", v.NodeID},
-			{"chassisid", v.ChassisID},
-			{"entryportid", v.EntryPortID},
-			{"exitportid", v.ExitPortID},
-			{"entryport", v.EntryPort},
-			{"exitport", v.ExitPort},
-		})
+		return named(v, "tracerecord.", "gidprefix idgeneration nodetype nodeid chassisid entryportid exitportid entryport exitport")
 	})},
 	{"InformInfoRecord", random(mad.AttrInformInfoRecord, func(v *mad.InformInfoRecord) []shown {
 		return append([]shown{{"informinforecord.subscribergid", v.SubscriberGID}, {"informinforecord.enum", v.Enum}}, informShown(&v.InformInfo)...)
@@ -159,6 +97,18 @@ func informShown(v *mad.InformInfo) []shown {
 func under(prefix string, list []shown) []shown {
 	for i := range list {
 		list[i].field = prefix + list[i].field
+	}
+	return list
+}
+
+// named gives the fields of a record whose names in Wireshark, parted by blanks, are
+// ours in small letters, with or without a line in P_Key and Q_Key.
+func named(record any, prefix, names string) (list []shown) {
+	v := reflect.ValueOf(record).Elem()
+	for name := range strings.FieldsSeq(names) {
+		ours := strings.ReplaceAll(name, "_", "")
+		f := v.FieldByNameFunc(func(n string) bool { return strings.EqualFold(n, ours) })
+		list = append(list, shown{prefix + name, f.Interface()})
 	}
 	return list
 }
