@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,7 +176,9 @@ func askSA(t *testing.T, tap *Tap, client ibsimlab.Client, preload salab.Preload
 		switch {
 		case m.Class() != mad.ClassSubnAdm:
 		case f.ToSim && !m.IsResponse() && m.RMPPType() == mad.RMPPNone:
-			r.questions = append(r.questions, *m)
+			if !slices.Contains(r.questions, *m) { // a busy machine may have it asked again
+				r.questions = append(r.questions, *m)
+			}
 		case !f.ToSim && m.IsResponse():
 			r.answers = append(r.answers, *m)
 		}
