@@ -52,3 +52,7 @@ func (p Preload) Apply(cmd *exec.Cmd) {
 		cmd.Env = append(cmd.Env, "LD_PRELOAD="+string(p))
 	}
 }
+
+// PartingTID is the transaction id, in its lower half, of the question for ClassPortInfo
+// by which what runs with a Preload ends: it is none of the program's.
+const PartingTID = 0x5e771e

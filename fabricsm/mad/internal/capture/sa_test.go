@@ -174,7 +174,7 @@ func askSA(t *testing.T, tap *Tap, client ibsimlab.Client, preload salab.Preload
 	for _, f := range tap.Frames()[n:] {
 		m := f.mad()
 		switch {
-		case m.Class() != mad.ClassSubnAdm:
+		case m.Class() != mad.ClassSubnAdm || uint32(m.TID()) == salab.PartingTID:
 		case f.ToSim && !m.IsResponse() && m.RMPPType() == mad.RMPPNone:
 			if !slices.Contains(r.questions, *m) { // a busy machine may have it asked again
 				r.questions = append(r.questions, *m)
