@@ -3,6 +3,7 @@ package seen
 import (
 	"fmt"
 	"log/slog"
+	"path"
 	"reflect"
 	"strings"
 	"sync"
@@ -131,10 +132,17 @@ func LevelName(e sm.Event) string {
 	}
 }
 
-// EventName is the name of an event's type, in words: "port-placed".
+// EventName is the name of an event's type, in words: "port-placed". Those of subnet
+// administration begin with "sa-".
 func EventName(e sm.Event) string { return typeName(reflect.TypeOf(e)) }
 
-func typeName(t reflect.Type) string { return words(t.Elem().Name(), '-') }
+func typeName(t reflect.Type) string {
+	name := words(t.Elem().Name(), '-')
+	if path.Base(t.Elem().PkgPath()) == "sa" {
+		return "sa-" + name
+	}
+	return name
+}
 
 // words puts a separator between the words of a Go name and makes them small.
 func words(name string, separator byte) string {
@@ -155,10 +163,18 @@ func upper(c byte) bool { return 'A' <= c && c <= 'Z' }
 // "p_key", "lid", "seconds". Fields that say nothing are left out.
 func EventFields(e sm.Event) map[string]string {
 	out := map[string]string{}
-	v := reflect.ValueOf(e).Elem()
+	addFields(out, reflect.ValueOf(e).Elem())
+	return out
+}
+
+func addFields(out map[string]string, v reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		if !f.IsExported() {
+		switch {
+		case !f.IsExported():
+			continue
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			addFields(out, v.Field(i))
 			continue
 		}
 		name, value := fieldName(f.Name), v.Field(i).Interface()
@@ -184,7 +200,6 @@ func EventFields(e sm.Event) map[string]string {
 			}
 		}
 	}
-	return out
 }
 
 // fieldName gives the name of a field for programs.

@@ -13,7 +13,10 @@ import (
 	"portcullis/api/fabric/seen/seentest"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
 )
 
 // tree is an Observer that was shown Tree being brought up.
@@ -262,6 +265,18 @@ func TestProgressTellsAll(t *testing.T) {
 	}
 	if placed != 5 {
 		t.Errorf("%d ports placed, want those of the 5 CAs", placed)
+	}
+}
+
+// What subnet administration drops has a name of its own, and says who did it.
+func TestEventsOfAdministration(t *testing.T) {
+	e := &sa.Violation{Violation: trust.Violation{Verdict: trust.WrongKey, GUID: 0x10, Count: 3}}
+	if n := seen.EventName(e); n != "sa-violation" || n == seen.EventName(&sm.Violation{}) {
+		t.Errorf("it is called %s", n)
+	}
+	f := seen.EventFields(e)
+	if f["guid"] != ib.GUID(0x10).String() || f["count"] != "3" || f["verdict"] != trust.WrongKey.String() {
+		t.Errorf("fields %v", f)
 	}
 }
 

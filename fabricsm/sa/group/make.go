@@ -30,7 +30,7 @@ func (r *Registry) plan(q *request) (*Group, Reason) {
 	} else if !k.Matches(rec.PKey) {
 		return nil, BothLimited
 	}
-	if k, _ := q.port.Holds(rec.PKey); !q.asker.Trusted && k == ib.DefaultPKeyLimited && !isIPoIB(rec.MGID) {
+	if k, _ := q.port.Holds(rec.PKey); r.cfg.Trust.Model && !q.asker.Trusted && k == ib.DefaultPKeyLimited && !isIPoIB(rec.MGID) {
 		return nil, NotFull // all tenants are limited members here: they would see one another's groups
 	}
 	for _, check := range []func(*Group, *request) Reason{r.named, r.realize, r.mayMake} {
@@ -163,7 +163,8 @@ func chooseMTU(s mad.Selector, asked, have ib.MTU) (ib.MTU, bool) {
 
 // chooseRate gives the highest rate that is as asked and that a port has.
 func chooseRate(s mad.Selector, asked, have ib.Rate) (best ib.Rate, ok bool) {
-	if asked.Mbps() == 0 && s != mad.SelectBest {
+	// Clients that want any rate ask for one above a code that is below all.
+	if asked.Mbps() == 0 && s != mad.SelectBest && (s != mad.SelectGreater || asked > ib.Rate2_5) {
 		return 0, false
 	}
 	for m := range ib.Rate2400 + 1 {

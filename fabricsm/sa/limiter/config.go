@@ -70,7 +70,8 @@ type Config struct {
 // step takes up to 600 ns, so the questions of one node take a twelfth of a core.
 func DefaultConfig() Config {
 	return Config{
-		Management:     LaneConfig{All: Allowance{20_000, 4096}, Node: Allowance{200, 1000}},
+		// A trap costs half a microsecond, and is to be counted exactly as long as it can.
+		Management:     LaneConfig{All: Allowance{200_000, 100_000}, Node: Allowance{20_000, 20_000}},
 		Administration: LaneConfig{All: Allowance{200_000, 20_000}, Node: Allowance{5000, 5000}},
 		Other:          LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{50, 100}},
 		Work:           WorkConfig{PerRequest: 1 << 18, Node: Allowance{1 << 17, 1 << 19}},

@@ -16,7 +16,8 @@ type Config struct {
 	// MaxRate is the highest code of a rate that is given, option max_rate_enum; what is
 	// faster is given as the fastest of lower codes. Default all.
 	MaxRate ib.Rate
-	// FullWorld lets trusted askers leave both ends open, option
+	// FullWorld lets both ends be left open, which is for trusted askers unless the trust
+	// model lets others ask so, option
 	// sa_pr_full_world_queries_allowed.
 	FullWorld bool
 	// Policy gives paths their level of service; nil: none. The books must be made with

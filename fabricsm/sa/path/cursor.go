@@ -81,7 +81,7 @@ func (e *Engine) GetTable(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD
 
 // open judges which ends are left open.
 func (c *Cursor) open() mad.Status {
-	if c.src.all && c.dst.all && (!c.q.trusted || !c.q.e.cfg.FullWorld) {
+	if c.src.all && c.dst.all && !c.q.e.cfg.FullWorld {
 		c.done = true
 		return mad.StatusDenied
 	}

@@ -222,7 +222,7 @@ var fluid = []struct {
 }
 
 // size is how much of the data of an answer to a Get is the record. OpenSM leaves what
-// was in its memory behind that; TestNothingBehindRecords shows that we do not.
+// was in its memory behind that.
 func size(attr mad.AttrID) int {
 	for _, e := range tables {
 		if e.attr == attr {
