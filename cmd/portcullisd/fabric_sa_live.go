@@ -39,6 +39,8 @@ type administration struct {
 	mu      sync.Mutex
 	config  sa.Config // as it was read, without partitions
 	parts   administered
+	known   bool // parts were told to the agent that there is
+	awaits  bool // partitions come from the store, later
 	numbers numbering
 }
 
@@ -62,7 +64,8 @@ func (a *administration) agent(f *fabricConfig, core *sm.Config, source keys.Sou
 		return nil, err
 	}
 	a.config = cfg
-	a.numbers = numbering{}
+	a.numbers, a.known = numbering{}, false
+	cfg.Await = a.awaits
 	select {
 	case <-a.settings: // of the agent before
 	default:
@@ -108,10 +111,10 @@ func (a *administration) tell() {
 func (a *administration) partition(p administered) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if reflect.DeepEqual(a.parts, p) {
+	if a.known && reflect.DeepEqual(a.parts, p) {
 		return
 	}
-	a.parts = p
+	a.parts, a.known = p, true
 	a.tell()
 }
 

@@ -64,6 +64,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	defer func() { err = errors.Join(err, st.Close()) }()
 
 	s := &service{config: c, parts: p, log: log, store: st, administration: newAdministration()}
+	s.administration.awaits = true
 	s.status = newStatus(func(line string) { notify(log, "STATUS="+line) })
 	s.status.set("store", "")
 

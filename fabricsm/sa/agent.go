@@ -42,6 +42,10 @@ type Config struct {
 	Aliases     alias.Config       // Untrusted, Guard and Limits are those of the agent
 	Inform      inform.Config      // Prefix, Limits and Trust are those of the agent
 
+	// Await has nobody answered before Configure was called: the groups of the
+	// configuration are not known before, and would seem to be gone.
+	Await bool
+
 	Weakness Weakness // for drills alone
 
 	// Tenant numbers those who share what there is, for the limiter; nil: all are one.
@@ -67,6 +71,7 @@ type Agent struct {
 	book     *book.Book
 	ruling   int // how often Rules changed
 	serving  bool
+	settled  bool // Configure was called
 	held     bool // nothing may be registered now
 	sessions *rmpp.Table[way]
 	groups   *group.Registry
@@ -230,9 +235,10 @@ func (a *Agent) number(b *book.Book) *limiter.Nodes {
 // Look answers from another sight from now on.
 func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 	a.out = out
-	began := s.serving && !a.serving
-	a.book, a.serving = s.book, s.serving
-	if !s.serving {
+	serving := s.serving && (a.settled || !a.cfg.Await)
+	began := serving && !a.serving
+	a.book, a.serving = s.book, serving
+	if !serving {
 		return
 	}
 	a.limiter.SetNodes(s.nodes)

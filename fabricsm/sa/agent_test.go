@@ -366,3 +366,19 @@ func TestRefusalsAreCounted(t *testing.T) {
 		t.Errorf("told at numbers %v, last of %d; want %v and %d", loud, last, want, joins)
 	}
 }
+
+// Who awaits settings answers nobody, and touches no table, before they come.
+func TestAwaitsSettings(t *testing.T) {
+	r := newRig(t, func(c *sa.Config) { c.Await = true })
+	if got := r.ask("h1", ib.SAKey{}, mad.MethodGet, mad.AttrClassPortInfo, 0, nil); len(got) > 0 {
+		t.Errorf("%d answers before the settings", len(got))
+	}
+	s := r.SA.Settings()
+	if err := r.Configure(&s); err != nil {
+		t.Fatal(err)
+	}
+	r.Run(time.Second)
+	if m := r.one("h1", ib.SAKey{}, mad.MethodGet, mad.AttrClassPortInfo, 0, nil); m.Status() != mad.StatusOK {
+		t.Errorf("after the settings: %v", m.Status())
+	}
+}

@@ -40,6 +40,7 @@ func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
 	if err := a.guard.Configure(s.Trust); err != nil {
 		return err
 	}
+	a.settled = true
 	a.out = out
 	if was := &a.cfg.Rules; was.Policy != s.Rules.Policy || was.Seed != s.Rules.Seed ||
 		s.Rules.Policy != nil && !maps.Equal(was.Partitions, s.Rules.Partitions) {

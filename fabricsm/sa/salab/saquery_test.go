@@ -297,10 +297,10 @@ func withoutPID(s string) string {
 }
 
 // recordsOf cuts what saquery prints where a line is not indented, sorted: tables have
-// no order. What counts on by itself is taken out.
+// no order. What counts on by itself, and where a switch was asked, is taken out.
 func recordsOf(out string) (records []string) {
 	for line := range strings.Lines(out) {
-		if strings.Contains(line, "ActCount") || strings.Contains(line, "act_count") {
+		if strings.Contains(line, "ActCount") || strings.Contains(line, "act_count") || strings.Contains(line, "LocalPort:") || strings.Contains(line, "port_num....") {
 			continue
 		}
 		if indented := strings.TrimLeft(line, " \t") != line; indented && len(records) > 0 {
