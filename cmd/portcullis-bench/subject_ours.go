@@ -34,6 +34,7 @@ type runningOurs struct {
 	mu    sync.Mutex
 	lines []settledLine
 	wrong error // a line that can't be read
+	ended bool  // no line follows
 	from  int   // lines at the mark
 }
 
@@ -81,6 +82,9 @@ func (p *runningOurs) follow(out io.Reader) {
 		}
 		p.mu.Unlock()
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrong, p.ended = errors.Join(p.wrong, lines.Err()), true
 }
 
 func (p *runningOurs) pid() int      { return p.cmd.Process.Pid }
@@ -109,13 +113,16 @@ func (p *runningOurs) settled(ctx context.Context) (at time.Time, sent requests,
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {
-		since, wrong := p.since()
+		since, ended, wrong := p.since()
 		if n := len(since); n > 0 && time.Since(since[n-1].Time) >= quiet {
 			for _, l := range since {
 				sent.all += l.SMPs
 				sent.repeated += l.Repeated
 			}
 			return since[n-1].Time, sent, wrong
+		}
+		if ended {
+			return at, sent, errors.Join(wrong, errors.New("portcullisd ended before the fabric was settled"))
 		}
 		select {
 		case <-ctx.Done():
@@ -125,8 +132,8 @@ func (p *runningOurs) settled(ctx context.Context) (at time.Time, sent requests,
 	}
 }
 
-func (p *runningOurs) since() ([]settledLine, error) {
+func (p *runningOurs) since() (lines []settledLine, ended bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lines[p.from:], p.wrong
+	return p.lines[p.from:], p.ended, p.wrong
 }
