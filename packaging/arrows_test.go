@@ -79,6 +79,10 @@ var arrows = []arrow{
 		may:  []string{"attest", "firmware", "fabricsm/ib", "api/v1", "api/client"},
 		why:  "the agent speaks to the service and the TPM, and knows of the fabric only ib",
 	},
+	{
+		from: "agent/hca", may: []string{"attest", "firmware", "fabricsm/ib"},
+		why: "adapters are read without any service",
+	},
 	{from: "api/v1", may: []string{"fabricsm/ib", "attest"}, why: "shapes carry values and know nobody who handles them"},
 	{from: "api/client", may: []string{"fabricsm/ib", "attest", "api/v1"}, why: "the client shares shapes with the service, not code"},
 	{
