@@ -228,7 +228,7 @@ func brokenEvidence() []broken {
 		}},
 
 		{name: "statement is not JSON", want: attest.ReasonStatement, host: func(a *attempt) { a.measure([]byte("GUIDs: all of them")) }},
-		{name: "statement with trailing JSON", want: attest.ReasonStatement, host: func(a *attempt) { a.measureAltered(`]}]}`, `]}]}{}`) }},
+		{name: "statement with trailing JSON", want: attest.ReasonStatement, host: func(a *attempt) { a.measureAltered(`null}]}`, `null}]}{}`) }},
 		{name: "statement of another host", want: attest.ReasonStatementHost, host: func(a *attempt) { a.measureAltered(`"compute-01"`, `"compute-02"`) }},
 		{name: "statement too old", want: attest.ReasonStatementAge, host: func(a *attempt) {
 			a.host.Statement.CollectedAt = attesttest.Epoch.Add(-16 * time.Minute)
@@ -263,7 +263,7 @@ func brokenEvidence() []broken {
 		}},
 		{name: "firmware version that is none", want: attest.ReasonFirmware, host: func(a *attempt) {
 			a.policy.FirmwareFloors = []attest.FirmwareFloor{{PSID: "MT_0000000838", Min: "1.0"}}
-			a.host.Statement.HCAs[0].Firmware = "latest"
+			a.host.Statement.HCAs[0].Firmware.Running = "latest"
 		}},
 	}
 }

@@ -51,12 +51,12 @@ func checkFloor(h HCA, floors []FirmwareFloor) error {
 	if err != nil {
 		return err
 	}
-	got, err := parseVersion(h.Firmware)
+	got, err := parseVersion(h.Firmware.Running)
 	if err != nil {
 		return err
 	}
 	if slices.Compare(got, want) < 0 {
-		return fmt.Errorf("firmware %s of board %s is below %s", h.Firmware, h.PSID, floors[i].Min)
+		return fmt.Errorf("firmware %s of board %s is below %s", h.Firmware.Running, h.PSID, floors[i].Min)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func FuzzParseStatement(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(valid)
-	f.Add(bytes.Replace(valid, []byte(`"version":1`), []byte(`"version":1,"Version":1`), 1))
+	f.Add(bytes.Replace(valid, []byte(`"version":2`), []byte(`"version":2,"Version":2`), 1))
 	f.Add([]byte(`{"hcas":[{"ports":[{}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := attest.ParseStatement(b)

@@ -1,20 +1,22 @@
 package attest
 
-import (
-	"time"
-
-	"portcullis/fabricsm/ib"
-)
+import "time"
 
 // Statement is what the agent says about its host. Its bytes are canonical
-// JSON: the fields in the order below, no white space, GUIDs as 0x and 16
-// lower-case digits, times in UTC, HCAs ascending by name and ports by number.
+// JSON: the fields in the order below, none left out unless said so, no white
+// space, GUIDs as 0x and 16 lower-case digits, times in UTC, HCAs ascending by
+// name, ports by number, items by type, other lists by name. What the agent
+// could not find out is written down as unknown: empty text, null, or the word
+// "unknown". It is for policy to say which unknowns it bears.
 type Statement struct {
 	Version     int       `json:"version"` // StatementVersion
 	Host        string    `json:"host"`
 	BootID      string    `json:"boot_id"` // Linux boot id, a UUID
 	CollectedAt time.Time `json:"collected_at"`
-	Agent       string    `json:"agent"` // version of the agent that collected it
+	Agent       string    `json:"agent"`     // version of the agent that collected it
+	Image       string    `json:"image"`     // identity of the image that was booted
+	EventLog    string    `json:"event_log"` // hex SHA-256 of the firmware's event log; "" none
+	Tools       []Tool    `json:"tools"`     // run to collect it, ascending by name
 	Board       Board     `json:"board"`
 	HCAs        []HCA     `json:"hcas"`
 }
@@ -27,30 +29,11 @@ type Board struct {
 	ProductUUID string `json:"product_uuid"`
 }
 
-// HCA is one adapter with at least one InfiniBand port.
-type HCA struct {
-	Name            string  `json:"name"` // device name, for example mlx5_0
-	NodeGUID        ib.GUID `json:"node_guid"`
-	SystemImageGUID ib.GUID `json:"system_image_guid"`
-	PSID            string  `json:"psid"` // board_id of the driver
-	Type            string  `json:"hca_type"`
-	Firmware        string  `json:"firmware"` // running version
-	Ports           []Port  `json:"ports"`
+// Tool is a program of somebody else that the agent ran.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
 }
-
-// Port is one port of an adapter. GUID is zero and left out on a port that is
-// not InfiniBand.
-type Port struct {
-	Num       ib.PortNum `json:"port"`
-	GUID      ib.GUID    `json:"guid,omitzero"`
-	LinkLayer string     `json:"link_layer"` // LinkInfiniBand or LinkEthernet
-}
-
-// Link layers as the kernel spells them.
-const (
-	LinkInfiniBand = "InfiniBand"
-	LinkEthernet   = "Ethernet"
-)
 
 // StatementVersion is the version this package writes and reads.
-const StatementVersion = 1
+const StatementVersion = 2

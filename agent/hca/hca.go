@@ -76,7 +76,7 @@ func (f *Facts) readSysfs(dir string) []error {
 func statement(d sysfs.RDMA) attest.HCA {
 	h := attest.HCA{
 		Name: d.Name, NodeGUID: d.NodeGUID, SystemImageGUID: d.SystemImageGUID,
-		PSID: d.BoardID, Type: d.Type, Firmware: d.Firmware,
+		PSID: d.BoardID, Type: d.Type, Firmware: attest.Firmware{Running: d.Firmware},
 	}
 	for _, p := range d.Ports {
 		h.Ports = append(h.Ports, attest.Port{Num: p.Num, GUID: p.GUID, LinkLayer: p.LinkLayer})

@@ -65,7 +65,7 @@ func TestCollect(t *testing.T) {
 		HCAs: []attest.HCA{
 			{
 				Name: "mlx5_0", NodeGUID: 0xb83fd2030000a100, SystemImageGUID: 0xb83fd2030000a100,
-				PSID: "MT_0000000838", Type: "MT4129", Firmware: "28.43.1014",
+				PSID: "MT_0000000838", Type: "MT4129", Firmware: attest.Firmware{Running: "28.43.1014"},
 				Ports: []attest.Port{{Num: 1, GUID: 0xb83fd2030000a100, LinkLayer: attest.LinkInfiniBand}},
 			},
 			{

@@ -121,7 +121,7 @@ func PKeys() store.Collection[PKeyRecord] { return store.NewCollection[PKeyRecor
 
 // Verdicts holds the last accepted verdict of each host by host id.
 func Verdicts() store.Collection[attest.Verdict] {
-	return store.NewCollection[attest.Verdict]("verdicts", 1)
+	return store.NewCollection[attest.Verdict]("verdicts", 2, upgradeVerdict)
 }
 
 func sessions() store.Collection[sessionRecord] {

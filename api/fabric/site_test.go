@@ -159,11 +159,7 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 }
 
 func statementHCA(n *netlist.Node) attest.HCA {
-	return attest.HCA{
-		Name: "mlx5_" + strings.ReplaceAll(n.Name, "-", "_"), NodeGUID: n.GUID, SystemImageGUID: n.SystemImageGUID, PSID: "MT_0000000838",
-		Type: "MT4129", Firmware: "28.43.1014",
-		Ports: []attest.Port{{Num: 1, GUID: n.PortGUID(1), LinkLayer: attest.LinkInfiniBand}},
-	}
+	return attesttest.HCA("mlx5_"+strings.ReplaceAll(n.Name, "-", "_"), n.GUID, n.SystemImageGUID, n.PortGUID(1))
 }
 
 func (s *site) place(n *netlist.Node) ib.Place {

@@ -52,22 +52,6 @@ func (v *Vendor) NewHost(id string, n int) (*Host, error) {
 	return h, nil
 }
 
-func statement(id string, base ib.GUID) attest.Statement {
-	return attest.Statement{
-		Version: attest.StatementVersion, Host: id,
-		BootID: "0b3ce5a2-5dcb-4b4e-9a0e-3f8f4a6e2d11", CollectedAt: Epoch, Agent: "test",
-		Board: attest.Board{Vendor: "Example", Name: "Board", Serial: "SN1", ProductUUID: "4c4c4544-0042-3010-8051-b4c04f4d3132"},
-		HCAs: []attest.HCA{{
-			Name: "mlx5_0", NodeGUID: base, SystemImageGUID: base, PSID: "MT_0000000838",
-			Type: "MT4129", Firmware: "28.43.1014",
-			Ports: []attest.Port{
-				{Num: 1, GUID: base + 1, LinkLayer: attest.LinkInfiniBand},
-				{Num: 2, GUID: base + 2, LinkLayer: attest.LinkInfiniBand},
-			},
-		}},
-	}
-}
-
 // EKDigest is how inventory names the host's EK.
 func (h *Host) EKDigest() string {
 	d, err := ek.Digest(&h.EK.PublicKey)

@@ -139,7 +139,7 @@ func TestProtocol(t *testing.T) {
 			if !first.OK {
 				t.Fatalf("first statement: %s: %s", first.Code, first.Detail)
 			}
-			statement.HCAs[0].Firmware = "28.43.1015"
+			statement.HCAs[0].Firmware.Running = "28.43.1015"
 			if v, _ := attestOnce(t, d, s, &statement, digests, kind); !v.OK {
 				t.Fatalf("second statement: %s: %s", v.Code, v.Detail)
 			}

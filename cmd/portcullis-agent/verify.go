@@ -92,7 +92,7 @@ func (a *app) printLocal(l *local) error {
 		line("EK       %s (%s, %s)\n", l.EK, l.EKKind, certificate)
 	}
 	for _, h := range s.HCAs {
-		line("HCA      %s  node %v  system image %v  %s  firmware %s\n", h.Name, h.NodeGUID, h.SystemImageGUID, orDash(h.PSID), orDash(h.Firmware))
+		line("HCA      %s  node %v  system image %v  %s  firmware %s\n", h.Name, h.NodeGUID, h.SystemImageGUID, orDash(h.PSID), orDash(h.Firmware.Running))
 		for _, p := range h.Ports {
 			if p.LinkLayer == attest.LinkInfiniBand {
 				line("  port %-3d %v\n", p.Num, p.GUID)
