@@ -83,6 +83,10 @@ var arrows = []arrow{
 		from: "agent/hca", may: []string{"attest", "firmware", "fabricsm/ib"},
 		why: "adapters are read without any service",
 	},
+	{
+		from: "agent/hca/register", may: []string{"fabricsm/ib"}, not: []string{"net", "os", "log", "context", "time"},
+		why: "registers are bytes; others carry them",
+	},
 	{from: "api/v1", may: []string{"fabricsm/ib", "attest"}, why: "shapes carry values and know nobody who handles them"},
 	{from: "api/client", may: []string{"fabricsm/ib", "attest", "api/v1"}, why: "the client shares shapes with the service, not code"},
 	{

@@ -80,6 +80,29 @@ func (k ServiceKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.r
 func (k ServiceKey) MarshalText() ([]byte, error) { return []byte(k.redact()), nil }
 func (k ServiceKey) LogValue() slog.Value         { return slog.StringValue(k.redact()) }
 
+// LockKey is the 64-bit key that locks what the host of an adapter may do to it
+// (register MLOCK, "hw_access"); a secret printed like MKey.
+type LockKey struct{ bits secret }
+
+// NewLockKey wraps the 64 bits of a lock key.
+func NewLockKey(v uint64) LockKey { return LockKey{hide(v)} }
+
+// Reveal gives the bits. Only codecs and key stores may call it.
+func (k LockKey) Reveal() uint64 { return k.bits.reveal() }
+
+// IsZero reports "no key".
+func (k LockKey) IsZero() bool { return k == LockKey{} }
+
+// Equal reports that both are the same key, in a time that does not depend on
+// where they differ.
+func (k LockKey) Equal(o LockKey) bool { return k.Reveal()^o.Reveal() == 0 }
+
+func (k LockKey) String() string               { return k.bits.redact() }
+func (k LockKey) GoString() string             { return k.bits.redact() }
+func (k LockKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.bits.redact()) }
+func (k LockKey) MarshalText() ([]byte, error) { return []byte(k.bits.redact()), nil }
+func (k LockKey) LogValue() slog.Value         { return slog.StringValue(k.bits.redact()) }
+
 // NewMKey wraps the 64 bits of an M_Key.
 func NewMKey(v uint64) MKey { return MKey{hide(v)} }
 

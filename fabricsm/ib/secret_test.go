@@ -58,7 +58,7 @@ func secrets() []any {
 	h := hidden{key: k, sm: s, many: []MKey{k}, m: map[MKey]SMKey{k: s}, ptr: &k, any: s, serv: v}
 	h.in.deep = e
 	text := NewSecretText(fmt.Sprintf("%x", bits))
-	return []any{NewSAKey(bits), text, &text, struct{ in SecretText }{text}, k, s, v, &v, []ServiceKey{v}, &k, &s, []MKey{k}, [1]SMKey{s}, map[MKey]int{k: 1}, e, &e, h, &h, []hidden{h}, errors.Join(fmt.Errorf("key %v", k))}
+	return []any{NewSAKey(bits), NewLockKey(bits), text, &text, struct{ in SecretText }{text}, k, s, v, &v, []ServiceKey{v}, &k, &s, []MKey{k}, [1]SMKey{s}, map[MKey]int{k: 1}, e, &e, h, &h, []hidden{h}, errors.Join(fmt.Errorf("key %v", k))}
 }
 
 func leaks(t *testing.T, how, out string) {
