@@ -1,0 +1,158 @@
+package reference
+
+import (
+	"fmt"
+	"slices"
+
+	"portcullis/attest/eventlog"
+)
+
+// Learn gives the registers of a set that all boots satisfy. Where boots differ,
+// registers of configuration ignore it, and others take each of the digests
+// that were seen. All boots must quote the same registers; in registers of code
+// and keys they must have the same number of events.
+//
+// Registers from 0 to 7 are learned by their events. Others too, unless their
+// log does not lead to what is quoted: then by their values.
+func Learn(boots []Boot) ([]Register, error) {
+	if len(boots) == 0 {
+		return nil, fmt.Errorf("no boot to learn from")
+	}
+	for i := range boots {
+		if err := learnable(&boots[i], &boots[0]); err != nil {
+			return nil, fmt.Errorf("boot %d: %w", i+1, err)
+		}
+	}
+	out := make([]Register, 0, len(boots[0].Quoted))
+	for i, q := range boots[0].Quoted {
+		r, err := learnRegister(boots, i, q.PCR)
+		if err != nil {
+			return nil, fmt.Errorf("PCR %d: %w", q.PCR, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// learnable refuses a boot that no set may be learned from.
+func learnable(b, first *Boot) error {
+	for pcr := range firmwarePCRs {
+		if pcr >= len(b.Quoted) || b.Quoted[pcr].PCR != pcr {
+			return fmt.Errorf("PCR %d is not quoted", pcr)
+		}
+	}
+	if !slices.EqualFunc(b.Quoted, first.Quoted, func(a, b eventlog.Quoted) bool { return a.PCR == b.PCR }) {
+		return fmt.Errorf("quotes other registers than the first")
+	}
+	if err := b.Log.Match(b.Quoted[:firmwarePCRs]); err != nil {
+		return err
+	}
+	return CheckSeparators(b.Log)
+}
+
+func learnRegister(boots []Boot, at, pcr int) (Register, error) {
+	r := Register{PCR: pcr}
+	byLog := true
+	for i := range boots {
+		byLog = byLog && boots[i].Log.Match(boots[i].Quoted[at:at+1]) == nil
+	}
+	if !byLog {
+		for i := range boots {
+			r.Values = with(r.Values, boots[i].Quoted[at].Value)
+		}
+		return r, tooMany(len(r.Values))
+	}
+	r.Events = positions(boots[0].Log.Of(pcr))
+	for i := 1; i < len(boots); i++ {
+		if err := r.merge(boots[i].Log.Of(pcr)); err != nil {
+			return r, err
+		}
+	}
+	for i := range r.Events {
+		if err := tooMany(len(r.Events[i].OneOf)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func tooMany(n int) error {
+	if n > MaxOneOf {
+		return fmt.Errorf("%d different digests, at most %d: learn sets of fewer boots", n, MaxOneOf)
+	}
+	return nil
+}
+
+func with(list []eventlog.Digest, d eventlog.Digest) []eventlog.Digest {
+	if slices.Contains(list, d) {
+		return list
+	}
+	return append(list, d)
+}
+
+func positions(events []eventlog.Event) []Position {
+	out := make([]Position, 0, len(events))
+	for i := range events {
+		out = append(out, Position{OneOf: []eventlog.Digest{events[i].Digest}, Note: events[i].Describe()})
+	}
+	return out
+}
+
+// merge takes another boot's events into the register.
+func (r *Register) merge(events []eventlog.Event) error {
+	if r.matches(events) {
+		return nil
+	}
+	stars := slices.ContainsFunc(r.Events, func(p Position) bool { return p.Many })
+	if len(events) != len(r.Events) || stars {
+		if !mayIgnore(r.PCR) {
+			return fmt.Errorf("boots differ in the number of events, %d and %d: learn a set for each", len(r.Events), len(events))
+		}
+		r.star(events)
+		return nil
+	}
+	for i := range r.Events {
+		p := &r.Events[i]
+		switch {
+		case p.takes(events[i].Digest):
+		case mayIgnore(r.PCR):
+			p.OneOf, p.Ignore = nil, true
+		default:
+			p.OneOf = with(p.OneOf, events[i].Digest)
+		}
+	}
+	return nil
+}
+
+// star ignores what lies between the events that both begin with and those
+// that both end with.
+func (r *Register) star(events []eventlog.Event) {
+	n := min(len(r.Events), len(events))
+	head, tail := 0, 0
+	for head < n && !r.Events[head].Many && r.Events[head].takes(events[head].Digest) {
+		head++
+	}
+	for tail < n-head {
+		p := &r.Events[len(r.Events)-1-tail]
+		if p.Many || !p.takes(events[len(events)-1-tail].Digest) {
+			break
+		}
+		tail++
+	}
+	kept := append(slices.Clone(r.Events[:head]), Position{Ignore: true, Many: true, Note: "differs between the boots learned from"})
+	r.Events = append(kept, r.Events[len(r.Events)-tail:]...)
+}
+
+// Ignore has the event at a position of a register be any.
+func Ignore(registers []Register, pcr, position int) error {
+	i := slices.IndexFunc(registers, func(r Register) bool { return r.PCR == pcr })
+	switch {
+	case !mayIgnore(pcr):
+		return fmt.Errorf("nothing of PCR %d may be ignored: it holds code or keys; only in PCR 1, 3, 5 and 6", pcr)
+	case i < 0 || position < 1 || position > len(registers[i].Events):
+		return fmt.Errorf("PCR %d has no event %d", pcr, position)
+	}
+	p := &registers[i].Events[position-1]
+	p.OneOf, p.Ignore = nil, true
+	return nil
+}
