@@ -1,0 +1,8 @@
+// Package fwctl sends commands to an adapter's firmware through the kernel's
+// fwctl interface (Linux 6.15 and later, module mlx5_fwctl), or to a simulated
+// adapter through a unix socket that carries the same commands.
+//
+// Sources: Linux include/uapi/fwctl/fwctl.h and drivers/fwctl/mlx5/main.c. The
+// interface works under kernel lockdown, belongs to one adapter, and needs root
+// but no access to PCI configuration space.
+package fwctl
