@@ -1,0 +1,77 @@
+package nvconfig
+
+import "fmt"
+
+// DeviceIDSize is the size of a device id in bytes.
+const DeviceIDSize = 32
+
+// ForPSID says that a file is for the boards of one PSID, and of one branch of
+// it unless that is empty. Both are printable ASCII of at most 16 characters.
+func ForPSID(psid, branch string) (Item, error) {
+	if psid == "" {
+		return Item{}, fmt.Errorf("file_applicable_to: no PSID: a file for any board is not made")
+	}
+	i := OEMItem(FileItemAddress(idApplicable), make([]byte, 32))
+	l, _ := LayoutOf(i.Address)
+	for n, text := range []string{psid, branch} {
+		if err := l.Fields[n].Set(i.Data, text); err != nil {
+			return Item{}, fmt.Errorf("file_applicable_to: %w", err)
+		}
+	}
+	return i, nil
+}
+
+// ForDevice says that a file is for one device.
+func ForDevice(id [DeviceIDSize]byte) (Item, error) {
+	if id == ([DeviceIDSize]byte{}) {
+		return Item{}, fmt.Errorf("file_device_id: the id is all zeros: a file for any device is not made")
+	}
+	return OEMItem(FileItemAddress(idDeviceID), id[:]), nil
+}
+
+// Challenge names a device and what it drew, so that a file is good for it, and
+// only until it draws again.
+type Challenge struct {
+	Device [8]byte // the device's unique id
+	Nonce  [32]byte
+}
+
+// maxChallenges is how many devices one item can name.
+const maxChallenges = 12
+
+// ForChallenges binds a file to devices and what they drew (file_device_unique,
+// format 0). Tokens of the vendor carry it; which firmware heeds it in an OEM
+// NVCONFIG is not published.
+func ForChallenges(of ...Challenge) (Item, error) {
+	if len(of) == 0 || len(of) > maxChallenges {
+		return Item{}, fmt.Errorf("file_device_unique: %d devices, want 1 to %d", len(of), maxChallenges)
+	}
+	i := OEMItem(FileItemAddress(idDeviceUnique), make([]byte, 488))
+	l, _ := LayoutOf(i.Address)
+	if err := l.Fields[1].SetUint(i.Data, uint64(len(of))); err != nil {
+		return Item{}, err
+	}
+	for n, c := range of {
+		copy(i.Data[8+40*n:], c.Device[:])
+		copy(i.Data[16+40*n:], c.Nonce[:])
+	}
+	return i, nil
+}
+
+// ChallengesOf reads the item that ForChallenges makes.
+func ChallengesOf(i Item) ([]Challenge, error) {
+	if i.Address != FileItemAddress(idDeviceUnique) || len(i.Data) != 488 {
+		return nil, fmt.Errorf("%v, %d bytes, is not file_device_unique", i.Address, len(i.Data))
+	}
+	l, _ := LayoutOf(i.Address)
+	version, _ := l.Fields[0].Uint(i.Data)
+	n, _ := l.Fields[1].Uint(i.Data)
+	if version != 0 || n > maxChallenges {
+		return nil, fmt.Errorf("file_device_unique: format %d with %d devices: want format 0 with at most %d", version, n, maxChallenges)
+	}
+	out := make([]Challenge, n)
+	for k := range out {
+		out[k] = Challenge{[8]byte(i.Data[8+40*k:]), [32]byte(i.Data[16+40*k:])}
+	}
+	return out, nil
+}
