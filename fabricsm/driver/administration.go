@@ -28,7 +28,7 @@ type administration struct {
 	store Store
 	log   *slog.Logger
 
-	front *sa.Front                // of the loop
+	gate  *gate
 	sight atomic.Pointer[sa.Sight] // the newest
 
 	mu    sync.Mutex
@@ -98,11 +98,11 @@ func (l *loop) administer(facts []sm.Fact) error {
 		return l.lost("open the lane of subnet administration on", err)
 	}
 	a := &administration{
-		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA, front: l.o.SA.Front(),
+		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA, gate: newGate(l.o.SA.Front()),
 		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, onShow: l.o.OnSA, timer: time.NewTimer(time.Hour), wake: make(chan bool, 1),
 		told: make(chan told, 1), ended: l.done, failed: l.failure,
 	}
-	l.sa, l.fromSA = a, a.told
+	l.sa, l.fromSA, l.dropped = a, a.told, a.gate.dropped
 	if err := a.agent.Restore(time.Now(), facts, &a.out); err != nil {
 		return err
 	}

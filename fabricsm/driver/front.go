@@ -1,21 +1,77 @@
 package driver
 
 import (
+	"sync"
 	"time"
 
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/transport"
 )
 
-// admits reports whether a packet that nobody waits for is looked at.
+// gate is what stands in front of the core. Who receives drops a flood by it, so that the
+// loop is not woken for what is not looked at; the loop tells of it.
+type gate struct {
+	mu      sync.Mutex
+	front   *sa.Front
+	sighted *sa.Sight     // the last that front was shown
+	dropped chan struct{} // there is something to tell soon, and was not before
+}
+
+func newGate(front *sa.Front) *gate {
+	return &gate{front: front, dropped: make(chan struct{}, 1)}
+}
+
+// sift leaves out packets that nobody waits for and that are not admitted.
+func (l *loop) sift(now time.Time, buf []transport.Packet) []transport.Packet {
+	if l.sa == nil {
+		return buf
+	}
+	g := l.sa.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.look(l.sa.sight.Load())
+	told, kept := g.front.Next().IsZero(), 0
+	for i := range buf {
+		if l.asksOurselves(&buf[i]) && !g.front.Admit(now, &buf[i]) {
+			continue
+		}
+		if kept != i {
+			buf[kept] = buf[i]
+		}
+		kept++
+	}
+	if told && !g.front.Next().IsZero() {
+		select {
+		case g.dropped <- struct{}{}:
+		default:
+		}
+	}
+	return buf[:kept]
+}
+
+// asksOurselves tells what others ask from what may be an answer.
+func (l *loop) asksOurselves(p *transport.Packet) bool {
+	return !p.Undelivered && !isAnswer(p) && !l.ofKeys(p) && !l.ofCounters(p)
+}
+
+// look shows what the newest view says of ports. Called with mu held.
+func (g *gate) look(s *sa.Sight) {
+	if s != g.sighted && s != nil {
+		g.front.Look(s)
+		g.sighted = s
+	}
+}
+
+// admits reports whether an answer that nobody waits for is looked at.
 func (l *loop) admits(p *transport.Packet) bool {
 	if l.sa == nil {
 		return true
 	}
-	if s := l.sa.sight.Load(); s != l.sighted && s != nil {
-		l.sa.front.Look(s)
-		l.sighted = s
-	}
-	return l.sa.front.Admit(l.now, p)
+	g := l.sa.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.look(l.sa.sight.Load())
+	return g.front.Admit(l.now, p)
 }
 
 // nextDropped gives when something is due at the latest.
@@ -23,7 +79,10 @@ func (l *loop) nextDropped(at time.Time) time.Time {
 	if l.sa == nil {
 		return at
 	}
-	if due := l.sa.front.Next(); !due.IsZero() && due.Before(at) {
+	g := l.sa.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if due := g.front.Next(); !due.IsZero() && due.Before(at) {
 		return due
 	}
 	return at
@@ -34,7 +93,11 @@ func (l *loop) tellDropped() {
 	if l.sa == nil {
 		return
 	}
-	for _, e := range l.sa.front.Tell(l.now) {
+	g := l.sa.gate
+	g.mu.Lock()
+	events := g.front.Tell(l.now)
+	g.mu.Unlock()
+	for _, e := range events {
 		l.tell(e)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
@@ -36,7 +35,7 @@ type loop struct {
 	sa     *administration // nil: none
 	fromSA chan told       // nil without it
 
-	sighted *sa.Sight // the last that what stands in front of the core was shown
+	dropped chan struct{} // the receiver dropped the first of what will be told; nil without it
 
 	reply sm.Reply
 	trap  sm.Received
@@ -113,12 +112,14 @@ func (l *loop) receive() {
 			return
 		}
 		n, err := l.o.Port.Receive(buf[:cap(buf)])
-		if n > 0 {
+		if got := l.sift(time.Now(), buf[:n]); len(got) > 0 {
 			select {
-			case l.full <- buf[:n]:
+			case l.full <- got:
 			case <-l.done:
 				return
 			}
+		} else {
+			l.free <- buf // there is room: it was taken from there
 		}
 		if err != nil {
 			l.failure <- err
@@ -179,6 +180,7 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 			l.input(in, ok)
 		case t := <-l.fromSA:
 			l.administered(t)
+		case <-l.dropped: // next says when to tell of it
 		case err := <-l.failure:
 			if errors.Is(err, transport.ErrClosed) && ctx.Err() != nil {
 				return nil
@@ -270,7 +272,7 @@ func (l *loop) next() time.Time {
 	return l.nextDropped(l.counters.next(l.keys.next(at)))
 }
 
-// take steps in what was received.
+// take steps in what was received, and sifted.
 func (l *loop) take(buf []transport.Packet) {
 	l.now = time.Now()
 	for i := range buf {
@@ -301,7 +303,7 @@ func (l *loop) take(buf []transport.Packet) {
 		if p.Undelivered {
 			continue // a TrapRepress or an answer that nobody took
 		}
-		if !l.admits(p) {
+		if isAnswer(p) && !l.admits(p) { // to nothing that was asked
 			continue
 		}
 		l.trap = sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}

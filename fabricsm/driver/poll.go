@@ -102,7 +102,7 @@ func (l *loop) exchange(p *poller) (moved bool, err error) {
 		if err != nil {
 			return false, l.lost("receive from", err)
 		}
-		l.take(p.buf[:n])
+		l.take(l.sift(time.Now(), p.buf[:n]))
 		moved = n > 0
 	} else {
 		l.now = time.Now()

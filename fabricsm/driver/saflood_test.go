@@ -36,9 +36,6 @@ import (
 //	lost                        questions, of all turns, that no answer came to
 //	flood-MAD/s                 that were received; overrun/s found the queue full
 func BenchmarkSAFlood(b *testing.B) {
-	// Who asks stands for other machines, and sleeps in the kernel: it takes nothing of
-	// what the manager has to run on.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
 	for _, kind := range floodKinds {
 		b.Run(kind.name, func(b *testing.B) {
 			r := newFloodRig(b)
@@ -49,8 +46,8 @@ func BenchmarkSAFlood(b *testing.B) {
 			}
 			var without, with []floodTurn
 			for b.Loop() {
-				without = append(without, r.turn(nil, nil))
-				with = append(with, r.turn(to, packets))
+				without = append(without, r.turn(b, nil, nil))
+				with = append(with, r.turn(b, to, packets))
 			}
 			report := func(name string, of []floodTurn, get func(*floodTurn) float64) float64 {
 				var all []float64
@@ -95,10 +92,10 @@ const (
 
 // inlet is the end of a wire: a queue of one lane. A flood comes at its times without
 // anybody who makes it: what came since is put in line when somebody looks, so that it
-// costs no more than receiving does.
+// costs no more than receiving does. Who waits does so in the kernel, as at a socket.
 type inlet struct {
 	mu     sync.Mutex
-	more   *sync.Cond
+	wakes  int       // eventfd
 	queue  []arrived // a ring
 	head   int
 	n      int
@@ -111,6 +108,9 @@ type inlet struct {
 	began    time.Time
 	overrun  int
 	received int // of the flood
+
+	asker *asker  // nil: none here
+	asked []asked // of this turn
 }
 
 // arrived is a packet in a queue.
@@ -119,16 +119,24 @@ type arrived struct {
 	asked  *asked // of who counts, nil: others
 }
 
-// asked is a question: times since the rig was made, 0: not yet.
+// asked is a question: times of the monotonic clock, 0: not yet.
 type asked struct {
 	packet                transport.Packet
 	came, taken, answered time.Duration
 }
 
-func (q *inlet) init() {
-	q.more = sync.NewCond(&q.mu)
+func (q *inlet) init(b *testing.B) {
+	b.Helper()
 	q.queue = make([]arrived, floodQueue)
+	var err error
+	if q.wakes, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = unix.Close(q.wakes) })
 }
+
+// wake wakes who waits.
+func (q *inlet) wake() { _, _ = unix.Write(q.wakes, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 // push puts one in line, behind what came before. Called with mu held.
 func (q *inlet) push(a arrived) bool {
@@ -142,6 +150,14 @@ func (q *inlet) push(a arrived) bool {
 
 // flow lets come what is due. Called with mu held.
 func (q *inlet) flow() {
+	if q.asker != nil {
+		for n := q.asker.take(); n < q.asker.came() && n < len(q.asked); n++ {
+			a := &q.asked[n]
+			a.came = q.asker.at(n)
+			q.push(arrived{&a.packet, a})
+			q.asker.taken(n + 1)
+		}
+	}
 	if q.flood == nil {
 		return
 	}
@@ -158,19 +174,19 @@ func (q *inlet) put(a arrived) {
 	defer q.mu.Unlock()
 	q.flow()
 	if q.push(a) {
-		q.more.Signal()
+		q.wake()
 	}
 }
 
-// move takes what there is. Times count from epoch.
-func (q *inlet) move(to []transport.Packet, epoch time.Time) (n int, err error) {
+// move takes what there is.
+func (q *inlet) move(to []transport.Packet) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return 0, transport.ErrClosed
 	}
 	q.flow()
-	now := time.Since(epoch)
+	now := monotonic()
 	for ; n < len(to) && q.n > 0; n++ {
 		a := &q.queue[q.head]
 		to[n] = *a.packet
@@ -188,21 +204,30 @@ func (q *inlet) move(to []transport.Packet, epoch time.Time) (n int, err error) 
 	return n, nil
 }
 
-// wait waits until there is something.
-func (q *inlet) wait() error {
+// wait waits until there is something, at most d if that is not negative. While a flood
+// comes there always is, soon.
+func (q *inlet) wait(d time.Duration) error {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.n == 0 && q.flood == nil && !q.closed {
-		q.more.Wait()
+	q.flow()
+	something, closed := q.n > 0, q.closed
+	if q.flood != nil {
+		d = 0
 	}
-	if q.closed {
+	q.mu.Unlock()
+	switch {
+	case closed:
 		return transport.ErrClosed
+	case something:
+		return nil
 	}
-	if q.n == 0 {
-		q.mu.Unlock()
-		runtime.Gosched() // as who asks a kernel lets others have a turn
-		q.mu.Lock()
+	var patience *unix.Timespec
+	if d >= 0 {
+		ts := unix.NsecToTimespec(d.Nanoseconds())
+		patience = &ts
 	}
+	_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(q.wakes), Events: unix.POLLIN}}, patience, nil)
+	var count [8]byte
+	_, _ = unix.Read(q.wakes, count[:])
 	return nil
 }
 
@@ -211,7 +236,7 @@ func (q *inlet) begin(flood []transport.Packet) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.flood, q.next, q.began, q.overrun, q.received = flood, 0, time.Now(), 0, 0
-	q.more.Signal()
+	q.wake()
 }
 
 func (q *inlet) end() (received, overrun int) {
@@ -229,7 +254,6 @@ type floodRig struct {
 	sa, sm inlet
 	view   atomic.Pointer[sm.View]
 	hosts  []ib.GUID
-	epoch  time.Time
 
 	mu    sync.Mutex // of what follows
 	asked []asked    // of this turn; its TID is the number, and turn before it
@@ -246,10 +270,10 @@ type floodTurn struct {
 
 func (r *floodRig) Receive(p []transport.Packet) (int, error) {
 	for {
-		if n, err := r.sm.move(p, r.epoch); n > 0 || err != nil {
+		if n, err := r.sm.move(p); n > 0 || err != nil {
 			return n, err
 		}
-		if err := r.sm.wait(); err != nil {
+		if err := r.sm.wait(-1); err != nil {
 			return 0, err
 		}
 	}
@@ -259,7 +283,7 @@ func (r *floodRig) Close() error {
 	for _, q := range []*inlet{&r.sa, &r.sm} {
 		q.mu.Lock()
 		q.closed = true
-		q.more.Broadcast()
+		q.wake()
 		q.mu.Unlock()
 	}
 	return r.Port.Close()
@@ -288,7 +312,7 @@ func (l floodLane) TrySend(p []transport.Packet) (int, error) {
 	r := l.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Since(r.epoch)
+	now := monotonic()
 	for i := range p {
 		tid := p[i].MAD.TID()
 		n := int(tid & math.MaxUint32)
@@ -299,14 +323,10 @@ func (l floodLane) TrySend(p []transport.Packet) (int, error) {
 	return len(p), nil
 }
 
-func (l floodLane) TryReceive(p []transport.Packet) (int, error) { return l.r.sa.move(p, l.r.epoch) }
-func (l floodLane) Wait() error                                  { return l.r.sa.wait() }
+func (l floodLane) TryReceive(p []transport.Packet) (int, error) { return l.r.sa.move(p) }
+func (l floodLane) Wait() error                                  { return l.r.sa.wait(-1) }
+func (l floodLane) Pause(d time.Duration) error                  { return l.r.sa.wait(d) }
 func (l floodLane) Dropped() uint64                              { return 0 }
-
-func (l floodLane) Pause(d time.Duration) error {
-	time.Sleep(d)
-	return nil
-}
 
 // newFloodRig brings a fabric up, with all hosts in a partition.
 func newFloodRig(b *testing.B) *floodRig {
@@ -319,10 +339,11 @@ func newFloodRig(b *testing.B) *floodRig {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := &floodRig{epoch: time.Now()}
-	r.sa.init()
+	r := &floodRig{}
+	r.sa.init(b)
 	r.sa.shares = transport.NewShares(floodQueue)
-	r.sm.init()
+	r.sa.asker = startAsker(b, r.sa.wakes)
+	r.sm.init(b)
 	if r.Port, err = sim.New(l).Attach("sm", true); err != nil {
 		b.Fatal(err)
 	}
@@ -341,7 +362,7 @@ func newFloodRig(b *testing.B) *floodRig {
 					r.view.Store(v)
 				}
 			},
-		}, intents); err != nil {
+		}, intents); err != nil && ctx.Err() == nil {
 			b.Error(err)
 		}
 	})
@@ -354,7 +375,7 @@ func newFloodRig(b *testing.B) *floodRig {
 	}
 	intents <- in
 	r.until(b, "partitions are there", func() bool { return r.view.Load().Revision == 1 })
-	r.until(b, "paths are there", func() bool { t := r.turn(nil, nil); return t.lost == 0 })
+	r.until(b, "paths are there", func() bool { t := r.turn(b, nil, nil); return t.lost == 0 })
 	return r
 }
 
@@ -395,7 +416,8 @@ func (r *floodRig) header(p *transport.Packet, host int, method mad.Method, attr
 }
 
 // turn has hosts ask for a time, on an open loop, while a flood comes.
-func (r *floodRig) turn(to *inlet, flood []transport.Packet) (t floodTurn) {
+func (r *floodRig) turn(b *testing.B, to *inlet, flood []transport.Packet) (t floodTurn) {
+	b.Helper()
 	runtime.GC()
 	count := int(floodTime / askEvery)
 	asked := make([]asked, count)
@@ -407,22 +429,15 @@ func (r *floodRig) turn(to *inlet, flood []transport.Packet) (t floodTurn) {
 		asked[i].packet.MAD.SetTID(r.turns<<32 | ib.TID(i))
 	}
 	r.mu.Unlock()
+	r.sa.mu.Lock()
+	r.sa.asked = asked
+	r.sa.mu.Unlock()
 	if to != nil {
 		to.begin(flood)
 	}
-	began := time.Since(r.epoch)
-	at, draw := began, uint64(1)
-	for i := range asked {
-		draw = draw*6364136223846793005 + 1442695040888963407
-		at += time.Duration(draw>>32) * (2 * askEvery) >> 32 // evenly around the mean
-		if d := at - time.Since(r.epoch); d > 0 {
-			ts := unix.NsecToTimespec(int64(d))
-			_ = unix.Nanosleep(&ts, nil) // one cut short asks a little earlier
-		}
-		asked[i].came = time.Since(r.epoch)
-		r.sa.put(arrived{&asked[i].packet, &asked[i]})
-	}
-	took := (time.Since(r.epoch) - began).Seconds()
+	began := monotonic()
+	r.sa.asker.ask(b, count)
+	took := (monotonic() - began).Seconds()
 	if to != nil {
 		received, overrun := to.end()
 		t.flooded, t.overrun = float64(received)/took, float64(overrun)/took

@@ -70,8 +70,9 @@ type Config struct {
 // step takes up to 600 ns, so the questions of one node take a twelfth of a core.
 func DefaultConfig() Config {
 	return Config{
-		// A trap costs half a microsecond, and is to be counted exactly as long as it can.
-		Management:     LaneConfig{All: Allowance{200_000, 100_000}, Node: Allowance{20_000, 20_000}},
+		// A trap costs half a microsecond, and its repress a packet. Devices send some a
+		// second; a switch all of whose links go down at once sends less than a burst.
+		Management:     LaneConfig{All: Allowance{50_000, 50_000}, Node: Allowance{1000, 2000}},
 		Administration: LaneConfig{All: Allowance{200_000, 20_000}, Node: Allowance{5000, 5000}},
 		Other:          LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{50, 100}},
 		Work:           WorkConfig{PerRequest: 1 << 18, Node: Allowance{1 << 17, 1 << 19}},
