@@ -113,6 +113,33 @@ func (b *bed) join(mlid ib.LID, host int, state mcast.JoinState) {
 	b.forest.Seat(mlid, sw, num, state)
 }
 
+// height is how many links it is from a root to the furthest switch of its tree.
+func (b *bed) height(tree []mcast.Branch, root topo.NodeID) int {
+	far := map[topo.NodeID]int{root: 0}
+	most := 0
+	for todo := []topo.NodeID{root}; len(todo) > 0; todo = todo[1:] {
+		i := slices.IndexFunc(tree, func(br mcast.Branch) bool { return br.Switch == todo[0] })
+		if i < 0 {
+			b.t.Fatalf("switch %d is not in the tree", todo[0])
+		}
+		most = max(most, far[todo[0]])
+		tree[i].Ports.Each(func(num ib.PortNum) {
+			peer := b.f.Port(b.f.PortOf(todo[0], num)).Peer
+			if b.f.NodeOf(peer).Type != ib.NodeSwitch {
+				return
+			}
+			if to := b.f.Port(peer).Node; to != root && far[to] == 0 {
+				far[to] = far[todo[0]] + 1
+				todo = append(todo, to)
+			}
+		})
+	}
+	if len(far) != len(tree) {
+		b.t.Errorf("%d of %d switches are below the root", len(far), len(tree))
+	}
+	return most
+}
+
 // judge lets the checker look at what switches hold.
 func (b *bed) judge(report *route.Report, sl ib.SL) {
 	b.t.Helper()

@@ -26,12 +26,14 @@ type Forest struct {
 // Tree is the tree of a group.
 type Tree struct {
 	MLID     ib.LID
-	Branches []Branch // by switch id
+	Branches []Branch      // by switch id
+	Roots    []topo.NodeID // the top switch of the tree of each island, by id
 }
 
 type group struct {
 	seats []seat // by switch id
 	tree  []Branch
+	roots []topo.NodeID
 	left  []topo.NodeID
 	dirty bool
 	gone  bool // to be forgotten once its tree was taken away
@@ -149,10 +151,10 @@ func (f *Forest) Flush(emit func(Change)) {
 		g := f.at(mlid)
 		g.dirty = false
 		tree, left := f.p.plan(mlid, g.seats)
-		if diff(mlid, g.tree, tree, emit) || g.gone || g.fresh {
+		if diff(mlid, g.tree, tree, emit) || g.gone || g.fresh || !slices.Equal(g.roots, f.p.roots) {
 			f.version++
 			g.fresh = false
-			g.tree = slices.Clone(tree) // the old one may be in a snapshot
+			g.tree, g.roots = slices.Clone(tree), slices.Clone(f.p.roots) // the old ones may be in a snapshot
 		}
 		g.left = append(g.left[:0], left...)
 		if g.gone {
@@ -252,7 +254,7 @@ func (f *Forest) Trees() []Tree {
 		f.shown, f.shownAt = nil, f.version
 		for i, g := range f.groups {
 			if g != nil {
-				f.shown = append(f.shown, Tree{ib.MinMulticastLID + ib.LID(i), g.tree})
+				f.shown = append(f.shown, Tree{ib.MinMulticastLID + ib.LID(i), g.tree, g.roots})
 			}
 		}
 	}

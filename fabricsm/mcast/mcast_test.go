@@ -72,15 +72,16 @@ func TestTrees(t *testing.T) {
 		sendOnly []int
 		switches int // of the tree
 		ports    int // bits set in all of them
+		height   int // links from the root to the furthest switch
 	}{
-		{"nobody", nil, nil, 0, 0},
-		{"one", []int{0}, nil, 1, 1},
-		{"a sender alone", nil, []int{0}, 0, 0},
-		{"two on one leaf", []int{0, 1}, nil, 1, 2},
-		{"two leaves of a pod", []int{0, 3}, nil, 3, 2 + 4},
-		{"two pods", []int{0, 10}, nil, 5, 2 + 8},
-		{"a sender on another leaf", []int{0}, []int{3}, 3, 1 + 4},
-		{"all", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, nil, 7, 10 + 12},
+		{"nobody", nil, nil, 0, 0, 0},
+		{"one", []int{0}, nil, 1, 1, 0},
+		{"a sender alone", nil, []int{0}, 0, 0, 0},
+		{"two on one leaf", []int{0, 1}, nil, 1, 2, 0},
+		{"two leaves of a pod", []int{0, 3}, nil, 3, 2 + 4, 1},
+		{"two pods", []int{0, 10}, nil, 5, 2 + 8, 2},
+		{"a sender on another leaf", []int{0}, []int{3}, 3, 1 + 4, 1},
+		{"all", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, nil, 7, 10 + 12, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBed(t, gr)
@@ -98,6 +99,15 @@ func TestTrees(t *testing.T) {
 			}
 			if n := len(b.forest.Tree(first)); n != tt.switches || ports != tt.ports {
 				t.Errorf("%d switches with %d ports, want %d with %d", n, ports, tt.switches, tt.ports)
+			}
+			tree := b.forest.Trees()[0]
+			if len(tree.Roots) != min(tt.switches, 1) {
+				t.Fatalf("roots %v of %d switches", tree.Roots, tt.switches)
+			}
+			for _, root := range tree.Roots {
+				if h := b.height(tree.Branches, root); h != tt.height {
+					t.Errorf("the tree is %d links high from its root, want %d", h, tt.height)
+				}
 			}
 			if len(b.forest.Left(first)) != 0 {
 				t.Errorf("left out: %v", b.forest.Left(first))

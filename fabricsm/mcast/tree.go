@@ -35,6 +35,7 @@ type planner struct {
 	group    []int32 // of which those of one island
 	common   []uint64
 	out      []Branch
+	roots    []topo.NodeID // of the trees in out
 }
 
 func newPlanner(gr *Ground) *planner {
@@ -50,7 +51,7 @@ func newPlanner(gr *Ground) *planner {
 // hold the multicast LID are not used. What is returned is valid until the next
 // call.
 func (p *planner) plan(mlid ib.LID, seats []seat) (tree []Branch, left []topo.NodeID) {
-	p.out, p.members, p.order = p.out[:0], p.members[:0], p.order[:0]
+	p.out, p.members, p.order, p.roots = p.out[:0], p.members[:0], p.order[:0], p.roots[:0]
 	gr := p.gr
 	for i := range seats {
 		s := gr.number(seats[i].sw)
@@ -77,6 +78,7 @@ func (p *planner) plan(mlid ib.LID, seats []seat) (tree []Branch, left []topo.No
 		}
 		p.in[s], p.children[s], p.ports[s] = false, 0, Ports{}
 	}
+	slices.Sort(p.roots)
 	slices.SortFunc(p.out, func(a, b Branch) int { return cmp.Compare(a.Switch, b.Switch) })
 	slices.Sort(left)
 	return p.out, left
@@ -101,7 +103,9 @@ func (p *planner) grow(mlid ib.LID) (lost []int32) {
 	for _, s := range p.group {
 		p.climb(mlid, s, root, depth)
 	}
-	p.prune(root)
+	if root = p.prune(root); !p.ports[root].IsEmpty() {
+		p.roots = append(p.roots, p.gr.g.IDs[root])
+	}
 	return lost
 }
 
@@ -196,8 +200,8 @@ func (p *planner) choose(mlid ib.LID, s, top int32, links int) int32 {
 }
 
 // prune takes away the trunk: from the root down all that has one branch only
-// and no members.
-func (p *planner) prune(root int32) {
+// and no members. It gives the root of what is left.
+func (p *planner) prune(root int32) int32 {
 	gr := p.gr
 	for p.children[root] == 1 && !slices.Contains(p.group, root) {
 		// All its ports lead to switches, and there is one.
@@ -209,6 +213,7 @@ func (p *planner) prune(root int32) {
 		p.in[root], p.ports[root] = false, Ports{}
 		root = child
 	}
+	return root
 }
 
 // number gives the number of a switch of the ground, -1 for none.
