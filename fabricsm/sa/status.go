@@ -4,8 +4,12 @@ import (
 	"time"
 
 	"portcullis/fabricsm/keys"
+	"portcullis/fabricsm/sa/alias"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/inform"
 	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/sa/service"
 	"portcullis/fabricsm/sa/trust"
 )
 
@@ -17,13 +21,24 @@ type Status struct {
 	Limiter [limiter.NumLanes][limiter.NumVerdicts]uint64
 	Reports inform.Stats
 
-	Groups, Services, Subscriptions int
+	Groups, Services, Subscriptions, Aliases int // of aliases, the ports that have some
+	Registered                               Registered
 
 	Epoch keys.Epoch // of the SA_Key in force; 0: there is none
 	Since time.Time  // when it came into force
 	Grace time.Time  // until when the one before is taken; zero: there is none
 
 	Violations []trust.Violation // in the order in which they began
+}
+
+// Registered is what is registered at one moment. It is immutable, and costs nothing to
+// make.
+type Registered struct {
+	Groups        group.Snapshot
+	Services      service.Snapshot
+	Subscriptions inform.Snapshot
+	Aliases       alias.Snapshot
+	Book          *book.Book // who is where
 }
 
 // Status gives how it stands now.
@@ -34,8 +49,9 @@ func (a *Agent) Status() *Status {
 	k := a.keys.State()
 	s := &Status{
 		Serving: a.serving, Stats: a.Stats(), Reports: a.subs.Stats(),
-		Groups: a.groups.Len(), Services: a.services.Len(), Subscriptions: a.subs.Len(),
-		Epoch: k.Record.Current.Epoch, Since: k.Record.Current.Since, Grace: k.GraceEnds, Violations: a.shown,
+		Groups: a.groups.Len(), Services: a.services.Len(), Subscriptions: a.subs.Len(), Aliases: a.aliases.Now().Len(),
+		Registered: Registered{a.groups.Now(), a.services.Now(), a.subs.Now(), a.aliases.Now(), a.book},
+		Epoch:      k.Record.Current.Epoch, Since: k.Record.Current.Since, Grace: k.GraceEnds, Violations: a.shown,
 	}
 	for lane := range s.Limiter {
 		for v := range s.Limiter[lane] {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 
 	"portcullis/fabricsm/ib"
@@ -138,9 +137,9 @@ func (e Event) String() string {
 // Registry is which aliases were given. It is not safe for concurrent use.
 type Registry struct {
 	cfg    Config
-	fabric registry.Fabric // nil before the first Follow
-	ports  map[ib.GUID]given
-	owner  map[ib.GUID]ib.GUID // port by alias
+	fabric registry.Fabric              // nil before the first Follow
+	given  registry.Map[ib.GUID, given] // by port GUID
+	owner  map[ib.GUID]ib.GUID          // port by alias
 }
 
 // given is what a port was given.
@@ -154,14 +153,19 @@ func (r *Registry) SetUntrusted(may bool) { r.cfg.Untrusted = may }
 
 // New gives a registry in which nobody was given anything.
 func New(cfg Config) *Registry {
-	return &Registry{cfg: cfg, ports: make(map[ib.GUID]given), owner: make(map[ib.GUID]ib.GUID)}
+	return &Registry{cfg: cfg, given: registry.NewMap[ib.GUID, given](cmp.Compare[ib.GUID]), owner: make(map[ib.GUID]ib.GUID)}
 }
 
 // Follow takes what is known of the fabric now.
 func (r *Registry) Follow(f registry.Fabric) { r.fabric = f }
 
 // Of gives what a port was given: entries of GUIDInfo from 1 on, 0 for unused ones.
-func (r *Registry) Of(port ib.GUID) []ib.GUID { return slices.Clone(r.ports[port].aliases) }
+func (r *Registry) Of(port ib.GUID) []ib.GUID { return slices.Clone(r.to(port).aliases) }
+
+func (r *Registry) to(port ib.GUID) given {
+	g, _ := r.given.Get(port)
+	return g
+}
 
 // Set gives a port the aliases that a record names, one for each component of the mask;
 // one of 0 is chosen. What cannot be given is 0 in the answer, and the entry stays as it
@@ -319,7 +323,7 @@ func (r *Registry) isMember(alias ib.GUID) bool {
 
 // open gives what a port has, to be changed.
 func (r *Registry) open(port *book.EndPort) given {
-	return given{r.fabric.PlaceOf(port), slices.Clone(r.ports[port.GUID].aliases)}
+	return given{r.fabric.PlaceOf(port), slices.Clone(r.to(port.GUID).aliases)}
 }
 
 // close keeps what a port is to have now.
@@ -327,14 +331,14 @@ func (r *Registry) close(ans *Answer, port *book.EndPort, now given) {
 	for len(now.aliases) > 0 && now.aliases[len(now.aliases)-1] == 0 {
 		now.aliases = now.aliases[:len(now.aliases)-1]
 	}
-	if was := r.ports[port.GUID]; slices.Equal(was.aliases, now.aliases) && (was.place == now.place || len(now.aliases) == 0) {
+	if was := r.to(port.GUID); slices.Equal(was.aliases, now.aliases) && (was.place == now.place || len(now.aliases) == 0) {
 		return
 	}
 	r.keep(&ans.Effects, port.GUID, now)
 }
 
 func (r *Registry) keep(e *Effects, port ib.GUID, now given) {
-	for _, g := range r.ports[port].aliases {
+	for _, g := range r.to(port).aliases {
 		delete(r.owner, g)
 	}
 	for _, g := range now.aliases {
@@ -342,8 +346,8 @@ func (r *Registry) keep(e *Effects, port ib.GUID, now given) {
 			r.owner[g] = port
 		}
 	}
-	if r.ports[port] = now; len(now.aliases) == 0 {
-		delete(r.ports, port)
+	if r.given = r.given.With(port, now); len(now.aliases) == 0 {
+		r.given = r.given.Without(port)
 	}
 	e.Save = append(e.Save, factOf(port, now))
 	if e.Aliases == nil {
@@ -359,16 +363,16 @@ func wishOf(port ib.GUID, g given) sm.AliasGUIDs {
 // Input is all that was given, for the Subnet Manager, after a start.
 func (r *Registry) Input() *sm.AliasesSet {
 	in := &sm.AliasesSet{}
-	for _, port := range slices.Sorted(maps.Keys(r.ports)) {
-		in.Ports = append(in.Ports, wishOf(port, r.ports[port]))
+	for port, g := range r.given.All {
+		in.Ports = append(in.Ports, wishOf(port, g))
 	}
 	return in
 }
 
 // Review takes back what the inventory does not allow any longer.
 func (r *Registry) Review() (e Effects) {
-	for _, port := range slices.Sorted(maps.Keys(r.ports)) {
-		now := given{r.ports[port].place, slices.Clone(r.ports[port].aliases)}
+	for port, was := range r.given.All {
+		now := given{was.place, slices.Clone(was.aliases)}
 		changed := false
 		for i, g := range now.aliases {
 			if g != 0 && (r.cfg.Inventory == nil || !r.cfg.Inventory.Allows(port, g)) {
@@ -470,7 +474,7 @@ func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 			e.Events = append(e.Events, Event{Port: port, Gone: true, Reason: UnusableFact})
 			continue
 		}
-		r.ports[port] = g
+		r.given = r.given.With(port, g)
 		for _, a := range g.aliases {
 			if a != 0 {
 				r.owner[a] = port

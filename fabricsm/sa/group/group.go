@@ -3,6 +3,7 @@ package group
 import (
 	"bytes"
 	"cmp"
+	"iter"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
@@ -110,6 +111,9 @@ func (g *Group) Member(guid ib.GUID) (Member, bool) { return g.members.Get(guid)
 // Members visits all members by GUID.
 func (g *Group) Members(yield func(ib.GUID, Member) bool) { g.members.All(yield) }
 
+// MembersAbove visits the members above a GUID, by GUID.
+func (g *Group) MembersAbove(guid ib.GUID) iter.Seq2[ib.GUID, Member] { return g.members.Above(guid) }
+
 // keepsAlive reports a state for which a group exists (IBTA volume 1, 15.2.5.17.3).
 func keepsAlive(s ib.JoinState) bool { return s&(ib.FullMember|ib.SendOnlyFullMember) != 0 }
 
@@ -142,6 +146,9 @@ func (s Snapshot) Group(mgid ib.GID) *Group {
 
 // Len is the number of groups.
 func (s Snapshot) Len() int { return s.groups.Len() }
+
+// Above visits the groups above an MGID, by MGID.
+func (s Snapshot) Above(mgid ib.GID) iter.Seq2[ib.GID, *Group] { return s.groups.Above(mgid) }
 
 // All visits all groups by MGID.
 func (s Snapshot) All(yield func(ib.GID, *Group) bool) { s.groups.All(yield) }

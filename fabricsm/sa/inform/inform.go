@@ -3,6 +3,7 @@ package inform
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"time"
 
 	"portcullis/fabricsm/ib"
@@ -88,6 +89,35 @@ type Subscription struct {
 	Epoch   uint64 // of that key
 }
 
+// What says in words which notices it is to.
+func (s *Subscription) What() string { return noticesOf(&s.Info) }
+
+// About says in words whose notices it is to.
+func (s *Subscription) About() string {
+	i := &s.Info
+	switch {
+	case i.GID != ib.GID{}:
+		return i.GID.String()
+	case i.LIDRangeBegin == mad.AllLIDs:
+		return "all"
+	case i.LIDRangeEnd == 0 || i.LIDRangeEnd == i.LIDRangeBegin:
+		return fmt.Sprintf("LID %v", i.LIDRangeBegin)
+	default:
+		return fmt.Sprintf("LIDs %v to %v", i.LIDRangeBegin, i.LIDRangeEnd)
+	}
+}
+
+func noticesOf(i *mad.InformInfo) string {
+	switch {
+	case i.IsGeneric != 1:
+		return "a vendor's notices"
+	case i.TrapNumber == mad.AllTraps:
+		return "all traps"
+	default:
+		return "traps " + i.TrapNumber.String()
+	}
+}
+
 // key identifies what a record shows.
 type key struct {
 	as   ib.GUID
@@ -127,6 +157,13 @@ func (s Snapshot) Len() int { return s.all.Len() }
 // All visits all subscriptions.
 func (s Snapshot) All(yield func(*Subscription) bool) {
 	s.all.All(func(_ key, x *Subscription) bool { return yield(x) })
+}
+
+// Above visits the subscriptions above the one of a GUID with a number, by GUID and number.
+func (s Snapshot) Above(as ib.GUID, enum uint16) iter.Seq[*Subscription] {
+	return func(yield func(*Subscription) bool) {
+		s.all.Above(key{as, enum})(func(_ key, x *Subscription) bool { return yield(x) })
+	}
 }
 
 // Report is a packet to be sent. Its transaction id has 32 bits.
@@ -229,14 +266,7 @@ type Event struct {
 
 // String implements fmt.Stringer.
 func (e Event) String() string {
-	what := "a vendor's notices"
-	if e.Info.IsGeneric == 1 {
-		what = "traps " + e.Info.TrapNumber.String()
-		if e.Info.TrapNumber == mad.AllTraps {
-			what = "all traps"
-		}
-	}
-	s := fmt.Sprintf("subscription of %v to %s %v", e.Port, what, e.Kind)
+	s := fmt.Sprintf("subscription of %v to %s %v", e.Port, noticesOf(&e.Info), e.Kind)
 	return s + registry.Cause(&e.Asker, e.Reason)
 }
 

@@ -1,5 +1,7 @@
 package registry
 
+import "iter"
+
 // Map is an ordered map that does not change: With and Without give another one that
 // shares all but a path with it. So a snapshot is a copy of the Map, and a change costs
 // the logarithm of the size. It is balanced by the sizes of its parts, so no choice of
@@ -62,6 +64,12 @@ func (m Map[K, V]) After(k K) (key K, v V, ok bool) {
 	return next.key, next.value, true
 }
 
+// Above visits the keys above k, which need not be in the map, lowest first. To begin costs
+// the logarithm of the size. The map may be replaced meanwhile.
+func (m Map[K, V]) Above(k K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) { m.above(m.root, k, yield) }
+}
+
 // All visits all keys, lowest first. The map may be replaced meanwhile.
 func (m Map[K, V]) All(yield func(K, V) bool) { m.root.all(yield) }
 
@@ -107,6 +115,17 @@ func (m Map[K, V]) remove(b *branch[K, V], k K) *branch[K, V] {
 	default:
 		next := b.right.first()
 		return balance(next.key, next.value, b.left, b.right.withoutFirst())
+	}
+}
+
+func (m Map[K, V]) above(b *branch[K, V], k K, yield func(K, V) bool) bool {
+	switch {
+	case b == nil:
+		return true
+	case m.compare(b.key, k) <= 0:
+		return m.above(b.right, k, yield)
+	default:
+		return m.above(b.left, k, yield) && yield(b.key, b.value) && b.right.all(yield)
 	}
 }
 

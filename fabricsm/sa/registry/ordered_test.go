@@ -48,6 +48,24 @@ func same(t *testing.T, m registry.Map[int, int], want map[int]int) {
 	if ok {
 		t.Fatalf("%d after the last", k)
 	}
+	for _, k := range append(keys, -1) {
+		n := 0
+		for above := range m.Above(k) {
+			if above <= k {
+				t.Fatalf("%d is visited as one above %d", above, k)
+			}
+			n++
+		}
+		if i, found := slices.BinarySearch(keys, k); found && n != len(keys)-i-1 || !found && n != len(keys) {
+			t.Fatalf("%d of %d keys are above %d", n, len(keys), k)
+		}
+	}
+	for above := range m.Above(250) {
+		if i, _ := slices.BinarySearch(keys, 251); above != keys[i] {
+			t.Fatalf("%d comes first above 250", above)
+		}
+		break
+	}
 	i := 0
 	m.All(func(k, _ int) bool { i++; return k == keys[i-1] })
 	if i != len(keys) {

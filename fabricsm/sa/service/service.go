@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -101,6 +102,9 @@ func (s Snapshot) Len() int { return s.records.Len() }
 
 // All visits all records by RID.
 func (s Snapshot) All(yield func(RID, *Record) bool) { s.records.All(yield) }
+
+// Above visits the records above an RID, by RID.
+func (s Snapshot) Above(r RID) iter.Seq2[RID, *Record] { return s.records.Above(r) }
 
 // Get gives a record, nil if there is none.
 func (s Snapshot) Get(r RID) *Record {
