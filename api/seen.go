@@ -30,6 +30,7 @@ type FabricReader interface {
 	DeviceKeys(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricKey], error)
 	// Violations lists what was reported of wrong keys and forged traps.
 	Violations(ctx context.Context, q v1.ViolationQuery) (*v1.Page[v1.FabricViolation], error)
+	RegisteredReader
 	// Differing lists where the fabric is not as the declared topology has it.
 	Differing(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.TopospecPort], error)
 	Tables(ctx context.Context, q v1.PageQuery) (*v1.Page[v1.FabricTable], error)
@@ -133,6 +134,7 @@ func (s *Server) seenRoutes(a huma.API) {
 		})
 	s.healthRoutes(a)
 	s.keyRoutes(a)
+	s.registeredRoutes(a)
 	s.dumpRoute(a)
 }
 

@@ -15,6 +15,7 @@ import (
 func (a *app) fabricCommand() *cobra.Command {
 	c := group("fabric", "See the fabric as the subnet manager sees it", a.fabricShow(), a.fabricNodes(), a.fabricPorts(),
 		a.fabricLinks(), a.fabricRoute(), a.fabricLFTs(), a.fabricDump(), a.fabricDiff(), a.fabricHealth(), a.fabricViolations(), a.fabricTopology(),
+		a.fabricSA(), a.fabricGroups(), a.fabricMembers(), a.fabricServices(), a.fabricSubscriptions(), a.fabricAliases(),
 		a.fabricKeys(), a.fabricReleaseKeys())
 	c.Long = `See the fabric as the subnet manager sees it.
 

@@ -106,7 +106,8 @@ func showClasses(w *columns, classes []v1.ClassKeys) {
 	}
 }
 
-func counts(of map[string]int) string {
+// counts lists what was counted by name.
+func counts[N int | uint64](of map[string]N) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		if of[name] > 0 {

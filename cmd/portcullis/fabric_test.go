@@ -28,17 +28,21 @@ var update = flag.Bool("update", false, "rewrite what the scripts of fabric expe
 // a simulated fabric. Scripts change what it shows with:
 //
 //	fabric settled|unsettled|silent|none   a state of seentest.Tree; silent: h3 does not answer
+//	fabric registered                      hosts have registered with subnet administration
 //	steady                                 puts standard output without times into the file "got"
 func TestFabricScripts(t *testing.T) {
 	show := seentest.Run(t, seentest.Tree, seentest.Grants(), nil)
 	silent := seentest.Run(t, seentest.Tree, seentest.Grants(), map[string]sim.Fault{"h3": {Silent: true}})
+	registered, status := seentest.Registered(t)
 	unsettled := show.Unsettled(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/fabric",
 		RequireUniqueNames: true,
 		UpdateScripts:      *update,
 		Setup: func(e *testscript.Env) error {
-			o := seen.New(seen.Options{Hosts: hostNames()})
+			options := seentest.Owners()
+			options.Hosts = hostNames()
+			o := seen.New(options)
 			for _, event := range show.Events {
 				o.OnEvent(event)
 			}
@@ -63,6 +67,9 @@ func TestFabricScripts(t *testing.T) {
 					o.OnView(unsettled)
 				case "silent":
 					o.OnView(silent.Settled())
+				case "registered":
+					o.OnView(registered)
+					o.OnSA(status)
 				case "none":
 					o.Gone()
 				default:

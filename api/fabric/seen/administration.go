@@ -1,6 +1,7 @@
 package seen
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -31,6 +32,40 @@ func (o *Observer) saViolation(x *index, v *trust.Violation) v1.FabricViolation 
 		row.At = x.placeName(v.Place)
 	}
 	return row
+}
+
+// SA says how subnet administration stands.
+func (o *Observer) SA(context.Context) (*v1.FabricSA, error) {
+	x, s, err := o.administered()
+	if err != nil {
+		return nil, err
+	}
+	out := &v1.FabricSA{
+		Observed: x.Time.UTC(), Serving: s.Serving, Groups: s.Groups, Services: s.Services, Subscriptions: s.Subscriptions, Aliased: s.Aliases,
+		KeyEpoch: uint32(s.Epoch), KeyGrace: s.Grace.UTC(), Packets: s.Stats.Packets, Answers: s.Stats.Answers, Tables: s.Stats.Tables,
+		Unserved: s.Stats.Unserved, Costly: s.Stats.Costly, Refused: map[string]uint64{}, Limited: map[string]uint64{},
+		Sessions: s.Stats.RMPP.Sending + s.Stats.RMPP.Receiving,
+		Reports: v1.SAReports{
+			Sent: s.Reports.Sent, Resent: s.Reports.Resent, Answered: s.Reports.Answered, Failed: s.Reports.Failed, Dropped: s.Reports.Dropped,
+			OnWire: s.Reports.OnWire, Queued: s.Reports.Queued,
+		},
+	}
+	if s.Since.After(time.Unix(0, 0)) { // a key of a file has no beginning
+		out.KeySince = s.Since.UTC()
+	}
+	for v := trust.OK + 1; int(v) < trust.NumVerdicts; v++ {
+		if n := s.Stats.Refused[v]; n > 0 {
+			out.Refused[v.String()] = n
+		}
+	}
+	for lane := range s.Limiter {
+		for v := limiter.Pass + 1; int(v) < limiter.NumVerdicts; v++ {
+			if n := s.Limiter[lane][v]; n > 0 {
+				out.Limited[limiter.Lane(lane).String()+"/"+v.String()] = n
+			}
+		}
+	}
+	return out, nil
 }
 
 type saDescs struct {
@@ -95,7 +130,7 @@ func (g *gauges) administration(s *sa.Status) {
 	g.counter(d.aborted, r.Evicted, "evicted")
 	g.counter(d.segments, r.Segments)
 	g.counter(d.resent, r.Resent)
-	for what, n := range map[string]int{"groups": s.Groups, "services": s.Services, "subscriptions": s.Subscriptions} {
+	for what, n := range map[string]int{"groups": s.Groups, "services": s.Services, "subscriptions": s.Subscriptions, "aliased_ports": s.Aliases} {
 		g.gauge(d.held, float64(n), what)
 	}
 	for result, n := range map[string]uint64{

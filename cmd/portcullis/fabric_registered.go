@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+)
+
+// registeredFlags are the options of lists of what is registered.
+func registeredFlags(c *cobra.Command, q *v1.RegisteredQuery) {
+	q.Limit = v1.MaxPage
+	c.Flags().StringVar(&q.Port, "port", "", "of this end port only: GUID, LID, NODE or NODE/PORT")
+	c.Flags().StringVar(&q.Host, "host", "", "of this host only, as inventory or its adapter calls it")
+	c.Flags().StringVar(&q.Tenant, "tenant", "", "of hosts of this tenant only")
+}
+
+// showList asks for all pages of a list and prints it.
+func showList[T any](a *app, cmd *cobra.Command, ask func(context.Context, *client.Client) iter.Seq2[*v1.Page[T], error],
+	none string, header []string, row func(*T) []string,
+) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	page, err := gather(ask(cmd.Context(), c))
+	if err != nil {
+		return err
+	}
+	return list(a, page, none, header, row)
+}
+
+func (a *app) fabricGroups() *cobra.Command {
+	var q v1.GroupQuery
+	c := &cobra.Command{
+		Use: "groups", Short: "List multicast groups", Args: operands(),
+		Long: `List multicast groups. With --port, --host or --tenant those that these are members of.
+
+ROOT is the top switch of the tree of the multicast LID, which several groups of a
+partition may share.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return showList(a, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricGroup], error] {
+				return c.Groups(ctx, q)
+			},
+				"there is no such group", groupHeader, groupRow)
+		},
+	}
+	registeredFlags(c, &q.RegisteredQuery)
+	c.Flags().StringVar(&q.MGID, "mgid", "", "this group only")
+	c.Flags().StringVar(&q.PKey, "p-key", "", "of this partition only")
+	return c
+}
+
+func (a *app) fabricMembers() *cobra.Command {
+	var q v1.RegisteredQuery
+	c := &cobra.Command{
+		Use: "members MGID", Short: "List the members of a multicast group", Args: operands("MGID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return showList(a, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricMember], error] {
+				return c.Members(ctx, args[0], q)
+			}, "it has no such members", registrantHeader("STATE", "JOINED BY"), memberRow)
+		},
+	}
+	registeredFlags(c, &q)
+	return c
+}
+
+var groupHeader = []string{"MGID", "MLID", "P_KEY", "Q_KEY", "MTU", "GB/S", "SL", "MEMBERS", "CONFIGURED", "ROOT", "SWITCHES"}
+
+// registrantHeader heads the columns of registrant, and more.
+func registrantHeader(more ...string) []string {
+	return append([]string{"PORT", "GUID", "ALIAS", "LID", "CABLED TO", "HOST", "TENANT"}, more...)
+}
+
+func groupRow(g *v1.FabricGroup) []string {
+	return []string{
+		g.MGID.String(), fmt.Sprintf("0x%04x", uint16(g.MLID)), g.PKey.String(), g.QKey, strconv.Itoa(g.MTU), gigabits(g.Rate),
+		strconv.Itoa(int(g.SL)), strconv.Itoa(g.Members), yesNo(g.Configured), strings.Join(g.Roots, ", "), strconv.Itoa(g.Switches),
+	}
+}
+
+func memberRow(m *v1.FabricMember) []string {
+	by := guid(m.By)
+	if m.Proxy {
+		by += " (proxy)"
+	}
+	return append(registrant(&m.Registrant), m.JoinState, strings.TrimSpace(by))
+}
+
+// registrant is the part of a row that says whose something is.
+func registrant(r *v1.Registrant) []string {
+	name := r.Name
+	if name == "" {
+		name = "not seen"
+	}
+	return []string{name, r.Port.String(), guid(r.Alias), lidText(r.LID), r.At, r.Host, r.Tenant}
+}
+
+func (a *app) fabricServices() *cobra.Command {
+	var q v1.ServiceQuery
+	c := &cobra.Command{
+		Use: "services", Short: "List services that ports have registered", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return showList(a, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricService], error] {
+				return c.Services(ctx, q)
+			}, "no such service is registered", append([]string{"SERVICE ID", "NAME"}, registrantHeader("P_KEY", "KEY", "EXPIRES")...), serviceRow)
+		},
+	}
+	registeredFlags(c, &q.RegisteredQuery)
+	c.Flags().StringVar(&q.ID, "service-id", "", "with this ServiceID only")
+	c.Flags().StringVar(&q.Name, "name", "", "with this name only")
+	c.Flags().StringVar(&q.PKey, "p-key", "", "of this partition only")
+	return c
+}
+
+func serviceRow(s *v1.FabricService) []string {
+	expires := "never"
+	if !s.Expires.IsZero() {
+		expires = stamp(s.Expires)
+	}
+	return append(append([]string{s.ID.String(), s.Name}, registrant(&s.Registrant)...), pkey(s.PKey), yesNo(s.Keyed), expires)
+}
+
+func (a *app) fabricSubscriptions() *cobra.Command {
+	var q v1.RegisteredQuery
+	c := &cobra.Command{
+		Use: "subscriptions", Short: "List who is told of which notices", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return showList(a, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricSubscription], error] {
+				return c.Subscriptions(ctx, q)
+			}, "nobody has subscribed", registrantHeader("TO", "ABOUT", "QP", "TRUSTED"), subscriptionRow)
+		},
+	}
+	registeredFlags(c, &q)
+	return c
+}
+
+func subscriptionRow(s *v1.FabricSubscription) []string {
+	return append(registrant(&s.Registrant), s.What, s.About, s.QPN, yesNo(s.Trusted))
+}
+
+func (a *app) fabricAliases() *cobra.Command {
+	var q v1.RegisteredQuery
+	c := &cobra.Command{
+		Use: "aliases", Short: "List alias GUIDs that ports were given", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return showList(a, cmd, func(ctx context.Context, c *client.Client) iter.Seq2[*v1.Page[v1.FabricAlias], error] {
+				return c.Aliases(ctx, q)
+			}, "no port was given one", registrantHeader("ENTRY", "READ BACK"), aliasRow)
+		},
+	}
+	registeredFlags(c, &q)
+	return c
+}
+
+func aliasRow(r *v1.FabricAlias) []string {
+	return append(registrant(&r.Registrant), strconv.Itoa(r.Entry), yesNo(r.Proven))
+}
+
+func (a *app) fabricSA() *cobra.Command {
+	return &cobra.Command{
+		Use: "sa", Short: "Show how subnet administration stands", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			s, err := c.SA(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(s, func(w *columns) { showSA(w, s) })
+		},
+	}
+}
+
+func showSA(w *columns, s *v1.FabricSA) {
+	w.row("Hosts are answered", yesNo(s.Serving))
+	w.row("Registered", fmt.Sprintf("%s, %s, %s, alias GUIDs of %s",
+		count(s.Groups, "group"), count(s.Services, "service"), count(s.Subscriptions, "subscription"), count(s.Aliased, "port")))
+	key := "none"
+	switch {
+	case s.KeyEpoch == 0:
+	case s.KeySince.IsZero():
+		key = "of a file"
+	default:
+		key = fmt.Sprintf("epoch %d, since %s", s.KeyEpoch, stamp(s.KeySince))
+		if !s.KeyGrace.IsZero() {
+			key += "; the one before is taken until " + stamp(s.KeyGrace)
+		}
+	}
+	w.row("SA_Key", key)
+	w.row("Packets", fmt.Sprintf("%d, of these %d while nobody was answered", s.Packets, s.Unserved))
+	w.row("Answers", fmt.Sprintf("%d, and %d tables; %s under way", s.Answers, s.Tables, count(s.Sessions, "message")))
+	r := &s.Reports
+	w.row("Reports", fmt.Sprintf("%d sent, %d again, %d answered, %d failed, %d dropped; %d under way, %d wait",
+		r.Sent, r.Resent, r.Answered, r.Failed, r.Dropped, r.OnWire, r.Queued))
+	w.row("Too costly", strconv.FormatUint(s.Costly, 10))
+	w.row("Refused", counts(s.Refused))
+	w.row("Limited", counts(s.Limited))
+}
