@@ -1,7 +1,25 @@
-// Package firmware will open HCA firmware images and say who an image is,
-// whether it is intact, and whether a key pinned by the site signed it.
+// Package firmware says of a firmware file who its images are, whether they are
+// intact, and whether a key that the site pinned signed them.
 //
-// It holds nothing yet: today the service compares the firmware version that a
-// host reports with a minimum per board (package attest), which proves only
-// what the measured provisioning image saw. Nothing claims more.
+// A file is an image, a raw dump of a flash, or a package of images (MFA2). Images
+// goes through it, Describe tells what an image says of itself, Verify judges.
+//
+// # Verdicts
+//
+//	valid           intact, and every signature in it is right under a pinned key
+//	not signed      intact, and it has no signature
+//	invalid         damaged, changed, contradicting itself, or signed by a key
+//	                that is not pinned
+//	not verifiable  encrypted, of a layout that is not known, or no key is pinned
+//
+// Only valid is good. It says that whoever has the private key made this image;
+// it does not say that a device runs it. Whether the site wants it is a question
+// apart, which the policy answers.
+//
+// # What is proven
+//
+// Digests are proven on some thousand images of the vendor, RSA on images signed
+// by mstflint with keys of our own. No image signed by the vendor could be had, and
+// images of ConnectX-7 and later with a table of hashes are read as mstflint
+// reads them, without one to compare.
 package firmware

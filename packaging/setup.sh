@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric tpm peers package race all
+#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware peers package race all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -22,6 +22,7 @@ tpm     swtpm            swtpm             the software TPM each simulated host 
 tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
 tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
 tpm     openssl          openssl           a second opinion on certificates
+firmware mstflint        mstflint          the vendor's tool, which reads the firmware images we make and judge
 peers   opensm           opensm            the other Subnet Manager, to compare with and to meet
 peers   ibutils          ibdmchk           a second opinion on our routes
 peers   gcc              gcc               compiles what stands between libumad2sim and the programs it serves in tests
@@ -39,11 +40,11 @@ EOF
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, tpm, peers, package, race or all"
+usage="name what to set up for: demo, fabric, tpm, firmware, peers, package, race or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | tpm | peers | package | race | all) ;;
+    demo | fabric | tpm | firmware | peers | package | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
