@@ -174,3 +174,6 @@ func (a Address) String() string {
 	}
 	return fmt.Sprintf("%s item %d", target, a.Index())
 }
+
+// MarshalText implements encoding.TextMarshaler: for people, as String.
+func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }

@@ -36,6 +36,9 @@ func (p Priority) String() string {
 	}
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (p Priority) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
 // Later reports that p comes after q in the order of life cycles, so that p may
 // write over an item of q only where the item allows it. An unknown priority is
 // later than every other, so that nothing is taken to hold against it.

@@ -41,6 +41,9 @@ type Field struct {
 	// the first bit of the data: bit 31 of dword 0 is 0. Width is in bits.
 	Bit, Width int
 	Values     []Value // of an Enum
+	// Valid names the flag of the same item without which the adapter does not
+	// heed the field; empty: none.
+	Valid string
 }
 
 // Value is a word for a number.
@@ -66,6 +69,9 @@ func number(name string, kind Kind, dword, high, low int) Field {
 	b, w := at(dword, high, low)
 	return Field{Name: name, Kind: kind, Bit: b, Width: w}
 }
+
+// validBy says which flag makes a field count.
+func (f Field) validBy(flag string) Field { f.Valid = flag; return f }
 
 // words gives the values 0, 1, 2, ... their names.
 func words(names ...string) (v []Value) {

@@ -33,6 +33,9 @@ func TestLayouts(t *testing.T) {
 				}
 				used[bit] = true
 			}
+			if v, ok := LookUp(f.Valid); f.Valid != "" && (!ok || v.Item.Name != l.Name || v.Field.Kind != Flag) {
+				t.Errorf("%s counts by %s, which is no flag of %s", f.Name, f.Valid, l.Name)
+			}
 			for _, v := range f.Values {
 				if v.Number>>f.Width != 0 {
 					t.Errorf("%s: %s=%d does not fit", f.Name, v.Name, v.Number)

@@ -44,8 +44,9 @@ var layouts = []Layout{
 	}},
 	{Name: "nv_global_pci_conf", Class: Global, Index: 128, Size: 12, Fields: []Field{
 		enum("INTERNAL_CPU_RSHIM", 0, 13, 13, rshim),
-		flag("SRIOV_EN", 1, 31),
-		number("NUM_OF_VFS", Number, 1, 15, 0),
+		flag("SRIOV_VALID", 0, 31),
+		flag("SRIOV_EN", 1, 31).validBy("SRIOV_VALID"),
+		number("NUM_OF_VFS", Number, 1, 15, 0).validBy("SRIOV_VALID"),
 	}},
 	{Name: "nv_virt_guid_addr", Class: HostFunction, Index: 273, Size: 12, Whole: true, Fields: []Field{
 		flag("VIRTUAL_GUID_EN", 0, 31),
@@ -94,7 +95,7 @@ var layouts = []Layout{
 	{Name: "nv_mpfs_conf", Class: Port, Index: 406, Size: 4, Fields: []Field{
 		enum("SRIOV_IB_ROUTING_MODE", 0, 30, 30, routing),
 	}},
-	{Name: "nv_config_profile", Class: Global, Index: 293, Size: 24, Fields: []Field{
+	{Name: "nv_config_profile", Class: Global, Index: 293, Size: 24, Whole: true, Fields: []Field{
 		{Name: "PROFILE_UUID", Kind: UUIDs, Bit: 0, Width: 128},
 		number("PROFILE_VERSION", Number, 4, 31, 0),
 	}},
