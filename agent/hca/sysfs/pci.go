@@ -26,6 +26,14 @@ func ParseAddress(s string) (Address, error) {
 	return Address(s), nil
 }
 
+// Function is the number of the function in its device, 0 to 7.
+func (a Address) Function() uint8 {
+	if a == "" {
+		return 0
+	}
+	return a[len(a)-1] - '0'
+}
+
 // hex reports whether all of s are lower-case hexadecimal digits, as the kernel
 // prints them.
 func hex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

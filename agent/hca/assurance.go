@@ -1,0 +1,131 @@
+package hca
+
+import (
+	"portcullis/attest"
+)
+
+// Site is what the operator of the site knows of firmware.
+type Site interface {
+	// Refuse says what the site's list has against the firmware of a board; empty:
+	// nothing.
+	Refuse(psid string, running Version, security uint32) []string
+	// Image finds the image that the site keeps for a board and version, and that
+	// was verified under a key pinned by the site. None: false, and why.
+	Image(psid string, running Version) (image Image, ok bool, why string)
+}
+
+// Image is what a verified image says of itself.
+type Image struct {
+	PSID            string
+	Version         Version
+	SecurityVersion uint32
+	SHA256          string // masked digest, hex
+	KeyID           string // UUID of the key that signed it
+}
+
+// Verdict is what is known of an adapter's firmware, and what is wrong.
+type Verdict struct {
+	// Assurance is the highest level whose every condition is proven.
+	Assurance attest.Assurance `json:"assurance"`
+	// Missing are the reasons for each level that was not reached, from the lowest.
+	Missing []Level `json:"missing"`
+	// Reference is the image that the firmware was compared with, at G1.
+	Reference *attest.Reference `json:"reference"`
+	// Identity and Lock are findings about GUIDs and the lock's state.
+	Identity []Finding `json:"identity"`
+	Lock     []Finding `json:"lock"`
+}
+
+// Level is an assurance level that was not reached.
+type Level struct {
+	Level    attest.Assurance `json:"level"`
+	Findings []Finding        `json:"findings"`
+}
+
+// Compliant reports that the firmware is at least at a level, and that nothing
+// is wrong with identity and what is known of the lock.
+func (v *Verdict) Compliant(at attest.Assurance) bool {
+	return v.Assurance >= at && at > attest.AssuranceNone && len(v.Identity) == 0 && len(v.Lock) == 0
+}
+
+// Judge gives the verdict on a device. Without a site, not even G0 is reached:
+// whether board and version are wanted is part of it.
+//
+// Levels are those of the design: G0, what the device says is what a secured
+// device says; G1, and an image verified under a pinned key is what it says that
+// it runs; G2, and its flash read back has that image's digest; G3, G0 and a
+// measurement over SPDM. G2 and G3 are never claimed: this product reads neither.
+func (d *Device) Judge(site Site) Verdict {
+	v := Verdict{Identity: d.identityFindings(), Lock: d.lockFindings(), Missing: []Level{}}
+	v.miss(attest.G0, append(d.firmwareFindings(), d.listFindings(site)...))
+	image, f := d.imageFindings(site)
+	v.miss(attest.G1, f)
+	v.miss(attest.G2, []Finding{{CodeNotAvailable, "flash", "reading the flash back is not part of this version"}})
+	v.miss(attest.G3, []Finding{{CodeNotAvailable, "spdm", "measurements over SPDM are not part of this version"}})
+	switch {
+	case v.missed(attest.G0):
+	case v.missed(attest.G1):
+		v.Assurance = attest.G0
+	default:
+		v.Assurance = attest.G1
+		v.Reference = &attest.Reference{SHA256: image.SHA256, KeyID: image.KeyID}
+	}
+	return v
+}
+
+func (v *Verdict) miss(l attest.Assurance, f []Finding) {
+	if len(f) > 0 {
+		v.Missing = append(v.Missing, Level{l, f})
+	}
+}
+
+func (v *Verdict) missed(l attest.Assurance) bool {
+	for _, m := range v.Missing {
+		if m.Level == l {
+			return true
+		}
+	}
+	return false
+}
+
+// listFindings asks the site's list.
+func (d *Device) listFindings(site Site) (f findings) {
+	if site == nil {
+		f.when(true, CodeNoList, "psid", "there is no list of the site's firmware here")
+		return f
+	}
+	psid, ok1 := d.PSID.Value()
+	running, ok2 := d.Running.Value()
+	security, ok3 := d.SecurityVersion.Value()
+	if !ok1 || !ok2 || !ok3 {
+		return f // what is not known is told of already
+	}
+	for _, why := range site.Refuse(psid, running, uint32(security)) {
+		f.when(true, CodeNotAllowed, "running", "%s", why)
+	}
+	return f
+}
+
+// imageFindings compares with the site's image.
+func (d *Device) imageFindings(site Site) (image Image, f findings) {
+	psid, ok1 := d.PSID.Value()
+	running, ok2 := d.Running.Value()
+	security, ok3 := d.SecurityVersion.Value()
+	switch {
+	case site == nil:
+		f.when(true, CodeNoImage, "running", "there are no images of the site here")
+		return image, f
+	case !ok1 || !ok2 || !ok3:
+		f.when(true, CodeNoImage, "running", "PSID, version or security version of the adapter are not known")
+		return image, f
+	}
+	image, ok, why := site.Image(psid, running)
+	if !ok {
+		f.when(true, CodeNoImage, "running", "%s", why)
+		return image, f
+	}
+	f.when(image.PSID != psid, CodeOtherImage, "psid", "the adapter says %s and the image %s", psid, image.PSID)
+	f.when(image.Version != running, CodeOtherImage, "running", "the adapter says %v and the image %v", running, image.Version)
+	f.when(Number(image.SecurityVersion) != security, CodeOtherImage, "security_version", "the adapter says %d and the image %d", security, image.SecurityVersion)
+	return image, f
+}
