@@ -22,6 +22,8 @@ tpm     swtpm            swtpm             the software TPM each simulated host 
 tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
 tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
 tpm     openssl          openssl           a second opinion on certificates
+tpm     softhsm2         softhsm2-util     a PKCS#11 token in software, which keeps a key that signs settings
+tpm     opensc           pkcs11-tool       speaks to PKCS#11 tokens for us
 firmware mstflint        mstflint          the vendor's tool, which reads the firmware images we make and judge
 peers   opensm           opensm            the other Subnet Manager, to compare with and to meet
 peers   ibutils          ibdmchk           a second opinion on our routes
