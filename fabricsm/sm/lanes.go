@@ -73,11 +73,14 @@ func (c *Core) mapsLanes(p topo.PortID) bool {
 	return c.cfg.SLtoVL != SLtoVLOff && c.ports[p].info.CapabilityMask.Has(mad.IsSLMappingSupported)
 }
 
+// needsLanes reports that SL-to-VL tables are programmed.
+func (c *Core) needsLanes() bool { return c.lanes.layered || c.cfg.QoS.Enabled || c.undoing() }
+
 // lanesFor gives what the tables of a port are to be made for.
 func (c *Core) lanesFor(p topo.PortID) laneID {
 	l := &c.lanes
 	switch {
-	case !l.layered && !c.cfg.QoS.Enabled && !c.undoing() || !c.mapsLanes(p):
+	case !c.needsLanes() || !c.mapsLanes(p):
 		return lanesAsFound
 	case l.layered && c.routing.tables.LanesByPort() && c.external(p):
 		return lanesByPort
@@ -288,7 +291,7 @@ func (c *Core) recapLanes(id topo.NodeID) {
 	c.eachPort(id, func(p topo.PortID) {
 		if c.ports[p].seen() {
 			c.copyPort(p)
-			if c.lanes.layered || c.cfg.QoS.Enabled || c.undoing() {
+			if c.needsLanes() {
 				c.markPort(clsSLtoVL, p)
 			}
 		}

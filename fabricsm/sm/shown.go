@@ -24,7 +24,7 @@ const (
 type portShown struct {
 	info   [portInfoSize]byte // without M_Key
 	vls    ib.VLCap           // lanes that the next two are made for
-	slvl   laneID             // what its SL-to-VL tables are; lanesUnknown: that is not known
+	slvl   laneID             // what its SL-to-VL tables are; lanesUnknown, lanesAsFound: that is not known
 	halves uint8              // halves of its arbitration tables that are as wanted, a bit for each mad.VLArbHalf
 }
 
@@ -97,7 +97,7 @@ func (c *Core) showDevices(v *View) {
 	}
 	d.duePorts, d.dueNodes = again(d.duePorts), again(d.dueNodes)
 	v.ports, v.switches = d.ports.Snapshot(), d.switches.Snapshot()
-	v.lanes = shownLanes{tables: c.lanes.tables, own: c.lanes.own, extra: c.lanes.extra, qos: c.lanes.qos}
+	v.lanes = shownLanes{tables: c.lanes.tables, own: c.lanes.own, extra: c.lanes.extra, qos: c.lanes.qos, maps: c.needsLanes(), shares: c.shares()}
 }
 
 // portShown gives what is to be shown of a port, nil for one that was not read. It
@@ -111,13 +111,13 @@ func (c *Core) portShown(p topo.PortID) *portShown {
 	*s = portShown{}
 	c.encode(mad.Encode(s.info[:], &pt.info))
 	clear(s.info[:8]) // M_Key
-	if sl := &pt.slvl; sl.done() && !sl.refused && sl.want > lanesAsFound && c.hasLanes(p) {
+	if sl := &pt.slvl; sl.done() && !sl.refused && sl.want >= lanesAsFound && c.hasLanes(p) {
 		s.slvl = sl.want
 	}
 	if a := pt.arb; a != nil && c.arbitrates(p) {
 		s.halves = a.right &^ a.refused
 	}
-	if s.slvl != lanesUnknown || s.halves != 0 {
+	if s.slvl > lanesAsFound || s.halves != 0 {
 		s.vls = c.vlsOf(p)
 	}
 	return s
@@ -129,6 +129,8 @@ type shownLanes struct {
 	own    ib.VL
 	extra  ib.SL
 	qos    *[4]qos.Table
+	maps   bool // SL-to-VL tables are programmed
+	shares bool // arbitration tables are
 }
 
 // PortInfo gives PortInfo of a port as the device last showed it, as it is on the
@@ -196,6 +198,28 @@ func (v *View) VLArbitration(p topo.PortID, half mad.VLArbHalf) (t mad.VLArbitra
 	}
 	fp := v.Fabric.Port(p)
 	return halfOf(&v.lanes.qos[kindOfPort(v.Fabric.Node(fp.Node).Type, fp.Num)], half, n, from, s.vls), true
+}
+
+// LeavesSLtoVL reports a port whose SL-to-VL tables this Subnet Manager neither reads nor
+// writes: nothing needs lanes, the port has no link, or its device cannot be programmed.
+func (v *View) LeavesSLtoVL(p topo.PortID) bool {
+	s := v.port(p)
+	return s != nil && s.slvl <= lanesAsFound && (!v.lanes.maps || s.slvl == lanesAsFound || v.Fabric.LinkUp(p) == topo.None)
+}
+
+// LeavesVLArbitration reports half of an arbitration table that this Subnet Manager
+// neither reads nor writes, or that the port has no room for.
+func (v *View) LeavesVLArbitration(p topo.PortID, half mad.VLArbHalf) bool {
+	s := v.port(p)
+	if s == nil || half < mad.VLArbLow0 || half > mad.VLArbHigh32 {
+		return false
+	}
+	var room mad.PortInfo
+	if mad.Decode(s.info[:], &room) != nil {
+		return false
+	}
+	n, from := roomOf(&room, half)
+	return n <= from || s.halves&(1<<half) == 0 && (!v.lanes.shares || room.VLCap <= 1 || v.Fabric.LinkUp(p) == topo.None)
 }
 
 // PKeyBlocks gives how many blocks of the P_Key table of a port are looked after, 0 if

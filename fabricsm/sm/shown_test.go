@@ -156,7 +156,7 @@ func judgeShownLanes(e *env, n *netlist.Node, p topo.PortID, lanes bool) {
 	}
 	for in := range ins {
 		vl, known := e.view.SLtoVL(p, ib.PortNum(in))
-		if known != lanes {
+		if known != lanes || e.view.LeavesSLtoVL(p) == known {
 			e.t.Fatalf("SL-to-VL table of %s from port %d to %d: known %v, want %v", n.Name, in, num, known, lanes)
 		}
 		if d := cmp.Diff(e.fab.SLtoVL(n.Name, ib.PortNum(in), num).VL, vl); lanes && in != int(num) && d != "" {
@@ -166,7 +166,7 @@ func judgeShownLanes(e *env, n *netlist.Node, p topo.PortID, lanes bool) {
 	info := e.fab.PortInfo(n.Name, num)
 	for half := mad.VLArbHalf(0); half <= mad.VLArbHigh32+1; half++ {
 		got, known := e.view.VLArbitration(p, half)
-		if want := e.cfg.QoS.Enabled && (half == mad.VLArbLow0 || half == mad.VLArbHigh0); known != want {
+		if want := e.cfg.QoS.Enabled && (half == mad.VLArbLow0 || half == mad.VLArbHigh0); known != want || e.view.LeavesVLArbitration(p, half) != (!known && half >= mad.VLArbLow0 && half <= mad.VLArbHigh32) {
 			e.t.Fatalf("%v of %s port %d: known %v, want %v", half, n.Name, num, known, want)
 		}
 		if !known {

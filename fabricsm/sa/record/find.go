@@ -233,7 +233,22 @@ func (c *Cursor) matches(r []byte) bool {
 		return true
 	case q.Attr == mad.AttrPortInfoRecord:
 		return mad.MatchPortInfo(q.Mod, q.Mask, q.Data[:], r)
+	case q.Attr != mad.AttrSMInfoRecord && !c.isSwitch():
+		return mad.MatchRecord(q.Attr, q.Mask&^portsOf(q.Attr), q.Data[:], r)
 	default:
 		return mad.MatchRecord(q.Attr, q.Mask, q.Data[:], r)
+	}
+}
+
+// portsOf are components that mean something for switches alone: the LID says which port
+// of a host is meant, and clients leave its number 0.
+func portsOf(attr mad.AttrID) mad.ComponentMask {
+	switch attr {
+	case mad.AttrVLArbitrationRecord:
+		return mad.VLArbitrationComponentOutputPortNum
+	case mad.AttrSLtoVLRecord:
+		return mad.SLtoVLComponentInputPortNum | mad.SLtoVLComponentOutputPortNum
+	default:
+		return 0
 	}
 }

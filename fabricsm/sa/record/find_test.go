@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,6 +120,8 @@ func matchesSlowly(b *bed, q *record.Query, r []byte) bool {
 		switch {
 		case c.Reserved || q.Mask&(1<<n) == 0 || c.Name == "Options":
 			continue
+		case strings.HasSuffix(c.Name, "putPortNum") && b.book.View.Fabric.NodeOf(b.book.ByLID(ib.LID(binary.BigEndian.Uint16(r))).Port).Type != ib.NodeSwitch:
+			continue // the LID says it
 		case n == 0 || q.Attr == mad.AttrLinkRecord && c.Name == "ToLID":
 			owner := b.book.ByLID(ib.LID(binary.BigEndian.Uint16(q.Data[c.Bit/8:])))
 			if owner == nil || owner != b.book.ByLID(ib.LID(binary.BigEndian.Uint16(r[c.Bit/8:]))) {
@@ -474,9 +477,6 @@ func TestCursorsKeepTheirBook(t *testing.T) {
 	b := newBed(t, sm.Config{})
 	a := b.asker("sm", true)
 	for _, attr := range attrs {
-		if attr == mad.AttrSLtoVLRecord || attr == mad.AttrVLArbitrationRecord {
-			continue
-		}
 		want, _ := b.ask(a, record.Query{Attr: attr})
 		c, _ := record.Find(b.book, a, &record.Query{Attr: attr, Method: mad.MethodGetTable})
 		for i, r := range want {

@@ -46,6 +46,9 @@ func (c *Cursor) outer() span {
 	case mad.AttrPKeyTableRecord:
 		return c.asked(c.ports(), mad.PKeyTableComponentPortNum, int(c.query.Data[4]))
 	case mad.AttrVLArbitrationRecord:
+		if !c.isSwitch() {
+			return c.ports()
+		}
 		return c.asked(c.ports(), mad.VLArbitrationComponentOutputPortNum, int(c.query.Data[2]))
 	}
 	return span{0, 1}
@@ -191,21 +194,25 @@ func (c *Cursor) finishPortInfo(dst []byte) {
 
 func (c *Cursor) slToVLOutputs() span {
 	if !c.isSwitch() {
-		return c.asked(span{0, 1}, mad.SLtoVLComponentOutputPortNum, int(c.query.Data[3]))
+		return span{0, 1}
 	}
 	return c.asked(c.ports(), mad.SLtoVLComponentOutputPortNum, int(c.query.Data[3]))
 }
 
-// slToVLInputs are the input ports if the tables of an output port are known, which
-// they are all at once.
+// slToVLInputs are the input ports, unless the tables of an output port are being
+// written: they are known all at once. Of tables that are left alone there are records
+// too, of zeros: nobody has asked the device, and clients want one for each port.
 func (c *Cursor) slToVLInputs(out int) span {
 	s := span{0, 1}
 	p := c.end.Port
 	if c.isSwitch() {
 		s, p = c.ports(), c.port(out)
 	}
-	if _, known := c.book.View.SLtoVL(p, 0); !known {
+	if _, known := c.book.View.SLtoVL(p, 0); !known && !c.book.View.LeavesSLtoVL(p) {
 		return span{}
+	}
+	if !c.isSwitch() {
+		return s
 	}
 	return c.asked(s, mad.SLtoVLComponentInputPortNum, int(c.query.Data[2]))
 }
@@ -216,7 +223,7 @@ func (c *Cursor) makeSLtoVL(dst []byte, out, in int) bool {
 		p = c.port(out)
 	}
 	vl, known := c.book.View.SLtoVL(p, ib.PortNum(in))
-	if !known {
+	if !known && !c.book.View.LeavesSLtoVL(p) {
 		return false
 	}
 	put16(dst, uint16(c.end.LID))
@@ -393,7 +400,7 @@ func (c *Cursor) makePKeys(dst []byte, num, block int) bool {
 
 func (c *Cursor) makeVLArb(dst []byte, num, half int) bool {
 	t, known := c.book.View.VLArbitration(c.port(num), mad.VLArbHalf(half))
-	if !known {
+	if !known && !c.book.View.LeavesVLArbitration(c.port(num), mad.VLArbHalf(half)) {
 		return false
 	}
 	put16(dst, uint16(c.end.LID))

@@ -55,14 +55,6 @@ var accepted = map[mad.AttrID][]struct {
 			return d.ours != nil && d.theirs != nil && bytes.Equal(d.ours[:32], d.theirs[:32]) && bytes.Equal(d.ours[33:], d.theirs[33:])
 		}, true,
 	}},
-	mad.AttrSLtoVLRecord: {{
-		"OpenSM gives zeros for tables that it never asked for, we nothing",
-		func(d *difference) bool { return d.ours == nil && isZero(d.theirs[8:]) }, false,
-	}},
-	mad.AttrVLArbitrationRecord: {{
-		"OpenSM gives zeros for tables that it never asked for, and for those that a port has no room for; we nothing",
-		func(d *difference) bool { return d.ours == nil && isZero(d.theirs[8:]) }, false,
-	}},
 	mad.AttrLinearForwardingRecord: {{
 		"among ways of the same length each chooses for itself",
 		func(d *difference) bool { return d.ours != nil && d.theirs != nil }, true,
@@ -134,11 +126,6 @@ func TestAsOpenSM(t *testing.T) {
 			}
 			for _, p := range theirs.probes {
 				compareMatches(t, b, &p)
-			}
-			for _, attr := range []mad.AttrID{mad.AttrSLtoVLRecord, mad.AttrVLArbitrationRecord} {
-				if some := len(tableOf(b, record.Query{Attr: attr})) > 0; some != tt.config.QoS.Enabled {
-					t.Errorf("%v: there are some: %v", attr, some)
-				}
 			}
 		})
 	}

@@ -316,14 +316,20 @@ func (b *bed) truthOf(t testing.TB, attr mad.AttrID, n *netlist.Node, end ib.Por
 		}
 	case mad.AttrSLtoVLRecord:
 		for _, out := range ports {
-			switch {
-			case !qosOn || !linked(out):
-			case !isSwitch:
-				add(make([]byte, 6), encode(t, f.SLtoVL(n.Name, 0, out)))
-			default:
-				for _, in := range ports {
-					add([]byte{byte(in), byte(out)}, make([]byte, 4), encode(t, f.SLtoVL(n.Name, in, out)))
+			// Of tables that nobody looks after there are records of zeros.
+			left := !qosOn || !linked(out)
+			table := func(in ib.PortNum) []byte {
+				if left {
+					return make([]byte, 8)
 				}
+				return encode(t, f.SLtoVL(n.Name, in, out))
+			}
+			if !isSwitch {
+				add(make([]byte, 6), table(0))
+				continue
+			}
+			for _, in := range ports {
+				add([]byte{byte(in), byte(out)}, make([]byte, 4), table(in))
 			}
 		}
 	case mad.AttrSwitchInfoRecord:
@@ -389,10 +395,12 @@ func (b *bed) truthOf(t testing.TB, attr mad.AttrID, n *netlist.Node, end ib.Por
 		}
 	case mad.AttrVLArbitrationRecord:
 		for _, num := range ports {
-			for _, half := range []mad.VLArbHalf{mad.VLArbLow0, mad.VLArbHigh0} {
-				if qosOn && linked(num) {
-					add([]byte{byte(num), byte(half)}, make([]byte, 4), encode(t, f.VLArbitration(n.Name, num, half)))
+			for half := mad.VLArbLow0; half <= mad.VLArbHigh32; half++ {
+				table := make([]byte, 64)
+				if qosOn && linked(num) && (half == mad.VLArbLow0 || half == mad.VLArbHigh0) {
+					table = encode(t, f.VLArbitration(n.Name, num, half))
 				}
+				add([]byte{byte(num), byte(half)}, make([]byte, 4), table)
 			}
 		}
 	}

@@ -45,9 +45,6 @@ var differences = []accepted{
 
 	// Records of the fabric.
 	{"| all | by GUID of node or port |", func(d *difference) bool { return d.what == "order" }},
-	{"| SLtoVL, VLArbitration, where nothing needs lanes |", func(d *difference) bool {
-		return of(d, mad.AttrSLtoVLRecord, mad.AttrVLArbitrationRecord) && len(d.ours.Records()) == 0
-	}},
 	{"| P_KeyTable of switch ports towards switches", func(d *difference) bool {
 		return of(d, mad.AttrPKeyTableRecord) && len(d.fields) == 0 && d.more == 0
 	}},

@@ -20,19 +20,21 @@ type flow struct {
 	args  []string
 	long  time.Duration // how much of it is enough; 0: to its end
 	first bool          // it may fail: it finds what the one before has left
-	fails string        // what stops it against us; empty: it passes
+	fails string        // what it says that stops it against us; empty: it passes
 }
 
 // flows are those that pass against OpenSM here. Another, which validates the inventory,
 // shows the SA_Key 1, that we do not take. Stress goes on for minutes on a busy machine,
-// and is broken off.
+// and is broken off. Services it registers under a GID whose prefix it has the wrong way
+// round, which is one of another subnet; and in the end it deletes them without their
+// ServiceKeys, which we refuse too.
 var flows = []flow{
 	{"create inventory", []string{"-f", "c"}, 0, false, ""},
-	{"quality of service", []string{"-f", "q"}, 0, false, "where nothing needs lanes there are no records of them"},
+	{"quality of service", []string{"-f", "q"}, 0, false, ""},
 	{"events", []string{"-f", "e"}, 0, false, ""},
 	{"multicast", []string{"-f", "m"}, 0, true, ""},
 	{"multicast again", []string{"-f", "m"}, 0, false, ""},
-	{"services", []string{"-f", "s"}, 0, false, "registrations are not what it expects"},
+	{"services", []string{"-f", "s"}, 0, false, "Remote error = IB_SA_MAD_STATUS_INVALID_GID"},
 	{"stress 1", []string{"-f", "f", "-s1"}, time.Second, false, ""},
 	{"stress 2", []string{"-f", "f", "-s2"}, time.Second, false, ""},
 	{"stress 3", []string{"-f", "f", "-s3"}, time.Second, false, ""},
@@ -69,10 +71,13 @@ func (f *flow) run(t *testing.T, lab *ibsimlab.Lab, pre salab.Preload, host stri
 	return ""
 }
 
+// late is what it says of an answer to the flow before, which was broken off.
+const late = "ERR 541A"
+
 // unexpected gives the first line of osmtest that tells of an error.
 func unexpected(said string) string {
 	for line := range strings.Lines(said) {
-		if strings.Contains(line, "ERR ") {
+		if strings.Contains(line, "ERR ") && !strings.Contains(line, late) {
 			return fmt.Sprintf("unexpected %s", line)
 		}
 	}
@@ -96,8 +101,8 @@ func TestOsmtest(t *testing.T) {
 			wrong := f.run(t, s.lab, s.preload, "sm")
 			switch {
 			case ours && f.fails != "" && wrong == "":
-				t.Errorf("osmtest %s passes against us now, although %s", f.name, f.fails)
-			case wrong != "" && !(ours && f.fails != ""):
+				t.Errorf("osmtest %s passes against us now", f.name)
+			case wrong != "" && !(ours && f.fails != "" && strings.Contains(wrong, f.fails)):
 				t.Errorf("ours %t, osmtest %s: %s", ours, f.name, wrong)
 			}
 		}

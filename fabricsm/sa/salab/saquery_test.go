@@ -213,9 +213,6 @@ var said = []struct {
 	{"| all paths at once |", func(c *call, _, ours *heard) bool {
 		return c.asks("-p", "PR", "PathRecord") && strings.Contains(ours.failed, "0x0700")
 	}},
-	{"| SLtoVL, VLArbitration, where nothing needs lanes |", func(c *call, _, ours *heard) bool {
-		return c.asks("SL2VL", "SL2VLTableRecord", "VLAR", "VLArbitrationTableRecord") && ours.failed == "" && len(ours.records) == 0
-	}},
 	{"| P_KeyTable of switch ports towards switches", func(c *call, theirs, ours *heard) bool {
 		return c.asks("PKTR", "PKeyTableRecord") && ours.failed == "" && contains(theirs.records, ours.records)
 	}},
