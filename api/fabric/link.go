@@ -9,6 +9,7 @@ import (
 
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sm"
 )
 
@@ -34,6 +35,9 @@ type Options struct {
 	// OnPartitions is told, by Run, which partitions there are, by base P_Key, within
 	// nodesEvery of a change; nil: nobody is. The map is the receiver's.
 	OnPartitions func(map[ib.PKey]Partition)
+	// OnAliases is told before that, and as soon after a change, which alias GUIDs the
+	// inventory lets ports have; nil: nobody is. The list is the receiver's.
+	OnAliases func(alias.List)
 }
 
 // Link connects one subnet manager with the store. Its methods may be called
@@ -45,6 +49,7 @@ type Link struct {
 	intents chan sm.Intent
 
 	onPartitions func(map[ib.PKey]Partition)
+	onAliases    func(alias.List)
 
 	owners atomic.Pointer[naming]
 
@@ -60,7 +65,7 @@ func New(o Options) *Link {
 		o.Now = time.Now
 	}
 	return &Link{
-		store: o.Store, log: o.Log, onPartitions: o.OnPartitions, now: func() time.Time { return o.Now().UTC().Round(0) },
+		store: o.Store, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, now: func() time.Time { return o.Now().UTC().Round(0) },
 		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1),
 	}
 }
@@ -92,6 +97,9 @@ func (l *Link) name(b *book) {
 	if b.owners.renamed {
 		b.owners.renamed = false
 		l.owners.Store(b.naming())
+		if l.onAliases != nil {
+			l.onAliases(b.owners.mayBe())
+		}
 		if l.onPartitions != nil {
 			l.onPartitions(b.partitions())
 		}

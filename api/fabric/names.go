@@ -5,6 +5,7 @@ import (
 
 	"portcullis/api/inventory"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa/alias"
 )
 
 // owners are inventory's names of nodes and of places.
@@ -13,13 +14,14 @@ type owners struct {
 	nodes   map[string][]ib.GUID  // node GUIDs by host
 	cables  map[ib.Place]string   // hosts by the switch port they are cabled to
 	places  map[string][]ib.Place // those by host
+	aliases map[string]alias.List // that ports of a host may have
 	renamed bool                  // since the names were last told, or a grant changed
 }
 
 func newOwners() owners {
 	return owners{
 		names: map[ib.GUID]string{}, nodes: map[string][]ib.GUID{},
-		cables: map[ib.Place]string{}, places: map[string][]ib.Place{}, renamed: true,
+		cables: map[ib.Place]string{}, places: map[string][]ib.Place{}, aliases: map[string]alias.List{}, renamed: true,
 	}
 }
 
@@ -33,6 +35,7 @@ func (o *owners) host(id string, h *inventory.Host) {
 	}
 	delete(o.nodes, id)
 	delete(o.places, id)
+	delete(o.aliases, id)
 	o.renamed = true
 	if h == nil {
 		return
@@ -45,6 +48,9 @@ func (o *owners) host(id string, h *inventory.Host) {
 		if !p.Cable.IsZero() {
 			o.cables[p.Cable] = id
 			o.places[id] = append(o.places[id], p.Cable)
+		}
+		if len(p.Aliases) > 0 {
+			o.aliases[id] = o.aliases[id].With(alias.List{p.GUID: p.Aliases})
 		}
 	}
 }
@@ -81,6 +87,15 @@ func (b *book) partitions() map[ib.PKey]Partition {
 		out[k.PKey.Base()] = p
 	}
 	return out
+}
+
+// mayBe gives the alias GUIDs that ports may have.
+func (o *owners) mayBe() alias.List {
+	all := make(alias.List)
+	for _, list := range o.aliases {
+		maps.Copy(all, list)
+	}
+	return all
 }
 
 // naming gives the names as they are now. A host belongs to the tenant whose

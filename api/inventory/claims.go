@@ -78,6 +78,9 @@ func (h *hostDecl) claims() []claim {
 			if p.GUID.Valid() {
 				out = append(out, claim{"GUID", p.GUID.String(), card, at}, claim{"port GUID", p.GUID.String(), fmt.Sprintf("%s port %d", card, p.Num), at})
 			}
+			for _, g := range p.Aliases {
+				out = append(out, claim{"GUID", g.String(), fmt.Sprintf("%s port %d as an alias", card, p.Num), at})
+			}
 		}
 	}
 	return out
@@ -110,6 +113,9 @@ func guidOwners(hosts map[string]Host) map[ib.GUID]string {
 			m[a.NodeGUID] = id
 			for _, p := range a.Ports {
 				m[p.GUID] = id
+				for _, g := range p.Aliases {
+					m[g] = id
+				}
 			}
 		}
 	}

@@ -19,6 +19,7 @@
 //	          - port: 1
 //	            guid: 0x0002c90300a1b2c1
 //	            cable: 0x0002c90200000010/7   # switch GUID/port; optional here
+//	            aliases: [0x0002c90300a1b2d1] # alias GUIDs that it may have; optional
 //	cables:
 //	  - {guid: 0x0002c90300a1b2c1, switch: 0x0002c90200000010, port: 7}
 //	  - {host: compute-02, hca: 0x0002c90300a1b2d0, hca_port: 1, switch: 0x0002c90200000010, port: 8}

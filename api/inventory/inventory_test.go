@@ -92,12 +92,19 @@ func printHosts(hosts []Host) string {
 	for _, h := range hosts {
 		for _, a := range h.HCAs {
 			for _, p := range a.Ports {
-				lines = append(lines, fmt.Sprintf("%s ek=%.8s rack=%s hca=%v port=%d guid=%v cable=%v", h.ID, h.EK, h.Rack, a.NodeGUID, p.Num, p.GUID, p.Cable))
+				lines = append(lines, fmt.Sprintf("%s ek=%.8s rack=%s hca=%v port=%d guid=%v cable=%v", h.ID, h.EK, h.Rack, a.NodeGUID, p.Num, p.GUID, p.Cable)+aliasText(p.Aliases))
 			}
 		}
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
+}
+
+func aliasText(guids []ib.GUID) string {
+	if len(guids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" aliases=%v", guids)
 }
 
 func TestLimits(t *testing.T) {

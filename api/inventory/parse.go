@@ -21,7 +21,8 @@ const (
 	maxCables       = 20_000 * 8
 	maxHCAs         = 32
 	maxPorts        = 8
-	maxLabel        = 64 // characters of a rack name
+	maxAliases      = 255 // what GUIDInfo has room for beside the port's own GUID
+	maxLabel        = 64  // characters of a rack name
 	maxHostID       = 63
 	ekDigestDigits  = 64
 	maxExternalPort = 254
@@ -196,7 +197,7 @@ func (r *reader) hca(n *yaml.Node) (HCA, hcaDecl) {
 
 func (r *reader) port(n *yaml.Node) (Port, portDecl) {
 	d := portDecl{at: r.at(n)}
-	f := r.fields(n, "port", "port", "guid", "cable")
+	f := r.fields(n, "port", "port", "guid", "cable", "aliases")
 	if f == nil {
 		return Port{}, d
 	}
@@ -207,7 +208,22 @@ func (r *reader) port(n *yaml.Node) (Port, portDecl) {
 		read(r, at, "cable", text, &p.Cable)
 		r.checkPlace(at, "cable", p.Cable)
 	}
+	if f["aliases"] != nil {
+		p.Aliases = r.aliases(f["aliases"])
+	}
 	return p, d
+}
+
+// aliases reads the alias GUIDs of a port, each of which is there once.
+func (r *reader) aliases(n *yaml.Node) (guids []ib.GUID) {
+	for _, item := range r.items(n, "aliases", maxAliases) {
+		g := r.guid(item, "alias", n)
+		if g != 0 && slices.Contains(guids, g) {
+			r.report.add(r.at(item), "alias %v is listed twice", g)
+		}
+		guids = append(guids, g)
+	}
+	return guids
 }
 
 func (r *reader) cable(n *yaml.Node) cableDecl {

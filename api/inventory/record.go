@@ -36,6 +36,9 @@ type Port struct {
 	Num   ib.PortNum `json:"port"`
 	GUID  ib.GUID    `json:"guid"`
 	Cable ib.Place   `json:"cable,omitzero"` // switch port it is cabled to; zero: not declared
+	// Aliases are the alias GUIDs that the port may have beside its own, for its virtual
+	// functions, in the order in which subnet administration gives them out.
+	Aliases []ib.GUID `json:"aliases,omitempty"`
 }
 
 // Head changes with every import, so that an import that read the whole
@@ -83,6 +86,10 @@ func (h *Host) clone() Host {
 	c.HCAs = slices.Clone(h.HCAs)
 	for i := range c.HCAs {
 		c.HCAs[i].Ports = slices.Clone(c.HCAs[i].Ports)
+		for j := range c.HCAs[i].Ports {
+			p := &c.HCAs[i].Ports[j]
+			p.Aliases = slices.Clone(p.Aliases)
+		}
 	}
 	return c
 }
@@ -99,7 +106,19 @@ func (h *Host) Diff(n *Host) (fields []string, identity bool) {
 	if h.Rack != n.Rack {
 		fields = append(fields, changed("rack", h.Rack, n.Rack))
 	}
-	return fields, identity
+	return append(fields, diffAttributes(h.aliases(), n.aliases())...), identity
+}
+
+// aliases gives what ports may be called beside their own GUIDs. That is no identity: no
+// grant depends on it.
+func (h *Host) aliases() []attribute {
+	var out []attribute
+	for _, p := range h.Ports() {
+		if len(p.Aliases) > 0 {
+			out = append(out, attribute{fmt.Sprintf("port %v aliases", p.GUID), fmt.Sprint(p.Aliases)})
+		}
+	}
+	return out
 }
 
 // attribute is one leaf of a host's record under a path for people.

@@ -102,10 +102,10 @@ func (s *service) attach(ctx context.Context) error {
 	s.status.set("fabric", "attached, and finding out what is there")
 	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", port.GUID())
 
-	lifetime := s.core().Ports.SubnetTimeOut
-	link := fabric.New(fabric.Options{Store: s.store, Log: s.log, OnPartitions: func(p map[ib.PKey]fabric.Partition) {
-		s.administration.partition(ofClusters(p, &s.config.Fabric.SA, lifetime))
-	}})
+	link := fabric.New(fabric.Options{
+		Store: s.store, Log: s.log, OnAliases: s.administration.alias,
+		OnPartitions: func(p map[ib.PKey]fabric.Partition) { s.administration.partition(clusters(p)) },
+	})
 	s.link.Store(link)
 	defer s.observer.Gone()
 	o, err := s.driverOptions(ctx, port, link)

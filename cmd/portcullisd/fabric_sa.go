@@ -12,6 +12,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/qos"
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
 	"portcullis/fabricsm/sa/trust"
@@ -43,6 +44,7 @@ type saConfig struct {
 	FullWorld    bool    `yaml:"sa_pr_full_world_queries_allowed"`
 	MaxRate      ib.Rate `yaml:"max_rate_enum"`
 	PrefixRoutes string  `yaml:"prefix_routes_file"`
+	AliasFile    string  `yaml:"alias_guids_file"`
 
 	IPoIBValidation bool `yaml:"ipoib_mcgroup_creation_validation"`
 	JoinValidation  bool `yaml:"mcgroup_join_validation"`
@@ -224,6 +226,19 @@ func (s *saConfig) read(core *sm.Config, policy *qos.Policy, file func(string) s
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("fabric.sa.prefix_routes_file: %w", err))
+		}
+	}
+	if s.AliasFile != "" {
+		name := file(s.AliasFile)
+		data, err := readBounded("alias GUIDs", name, alias.MaxListSize)
+		var list alias.List
+		if err == nil {
+			list, err = alias.ParseList(name, data)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("fabric.sa.alias_guids_file: %w", err))
+		} else if len(list) > 0 {
+			c.Aliases.Inventory = list
 		}
 	}
 	g := &c.Groups

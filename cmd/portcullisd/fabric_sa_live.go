@@ -16,6 +16,7 @@ import (
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/partition/conf"
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/limiter"
@@ -36,12 +37,22 @@ type administration struct {
 	// settings holds the newest ones that the driver has not taken.
 	settings chan sa.Settings
 
-	mu      sync.Mutex
-	config  sa.Config // as it was read, without partitions
-	parts   administered
-	known   bool // parts were told to the agent that there is
-	awaits  bool // partitions come from the store, later
-	numbers numbering
+	mu       sync.Mutex
+	config   sa.Config     // as it was read, without partitions
+	newest   *fabricConfig // that was read again; nil: none was
+	sa       saConfig
+	lifetime ib.ExpTime // of packets
+	source   partitioning
+	parts    administered // made of source
+	aliases  alias.List   // by inventory, beside those of config
+	known    bool         // parts were told to the agent that there is
+	awaits   bool         // partitions come from the store, later
+	numbers  numbering
+}
+
+// partitioning says of partitions what subnet administration is to know.
+type partitioning interface {
+	administered(s *saConfig, lifetime ib.ExpTime) administered
 }
 
 func newAdministration() *administration {
@@ -54,16 +65,20 @@ func (a *administration) agent(f *fabricConfig, core *sm.Config, source keys.Sou
 	if !f.SA.Enabled {
 		return nil, nil
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.newest != nil {
+		f = a.newest
+	}
 	cfg, err := f.administration(core, path)
 	if err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if err := seed(&cfg); err != nil {
 		return nil, err
 	}
 	a.config = cfg
+	a.describe(f, core)
 	a.numbers, a.known = numbering{}, false
 	cfg.Await = a.awaits
 	select {
@@ -71,9 +86,17 @@ func (a *administration) agent(f *fabricConfig, core *sm.Config, source keys.Sou
 	default:
 	}
 	s := a.compose()
-	cfg.Fixed, cfg.Rules, cfg.Paths = s.Fixed, s.Rules, s.Paths
+	cfg.Fixed, cfg.Rules, cfg.Paths, cfg.Aliases.Inventory = s.Fixed, s.Rules, s.Paths, s.Aliases
 	cfg.Source, cfg.Tenant = source, a.tenant
 	return sa.New(cfg)
+}
+
+// describe makes parts anew. Called with mu held.
+func (a *administration) describe(f *fabricConfig, core *sm.Config) {
+	a.sa, a.lifetime = f.SA, core.Ports.SubnetTimeOut
+	if a.source != nil {
+		a.parts = a.source.administered(&a.sa, a.lifetime)
+	}
 }
 
 // administration gives the configuration of what answers, without partitions.
@@ -95,6 +118,10 @@ func seed(c *sa.Config) error {
 func (a *administration) compose() sa.Settings {
 	s := a.config.Settings()
 	s.Fixed, s.Rules.Partitions, s.Paths.Partitions = a.parts.fixed, a.parts.names, a.parts.sls
+	list, _ := s.Aliases.(alias.List)
+	if s.Aliases = nil; len(list)+len(a.aliases) > 0 {
+		s.Aliases = list.With(a.aliases)
+	}
 	return s
 }
 
@@ -107,10 +134,25 @@ func (a *administration) tell() {
 	a.settings <- a.compose()
 }
 
-// partition takes partitions that are others than before.
-func (a *administration) partition(p administered) {
+// alias takes which alias GUIDs the inventory lets ports have. Before partitions are
+// known nobody is answered.
+func (a *administration) alias(list alias.List) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if maps.EqualFunc(a.aliases, list, slices.Equal[[]ib.GUID]) {
+		return
+	}
+	if a.aliases = list; a.known {
+		a.tell()
+	}
+}
+
+// partition takes partitions that are others than before.
+func (a *administration) partition(of partitioning) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.source = of
+	p := of.administered(&a.sa, a.lifetime)
 	if a.known && reflect.DeepEqual(a.parts, p) {
 		return
 	}
@@ -120,21 +162,26 @@ func (a *administration) partition(p administered) {
 
 // configure takes a configuration that was read again. It reports whether there is
 // something in it that waits for a restart, and is told by no key.
-func (a *administration) configure(c *sa.Config) (restart bool) {
+func (a *administration) configure(f *fabricConfig, c *sa.Config, core *sm.Config) (restart bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.newest = f
+	a.describe(f, core)
 	restart = !reflect.DeepEqual(lasting(&a.config), lasting(c))
 	s := c.Settings()
 	s.Rules.Seed, s.Paths.TraceKey = a.config.Rules.Seed, a.config.Paths.TraceKey
 	a.config.Trust, a.config.ServiceKeys, a.config.Paths, a.config.Rules = s.Trust, s.ServiceKeys, s.Paths, s.Rules
-	a.tell()
+	a.config.Aliases.Inventory, a.config.Limiter = s.Aliases, s.Limiter
+	if a.known || !a.awaits {
+		a.tell()
+	}
 	return restart
 }
 
 // reconfigure is configure, and tells.
-func (a *administration) reconfigure(c *sa.Config, log *slog.Logger) {
-	if a.configure(c) {
-		log.Warn("subnet administration: some of what was read again is in force after a restart: limits, rules of groups, services and reports, or the key file")
+func (a *administration) reconfigure(f *fabricConfig, c *sa.Config, core *sm.Config, log *slog.Logger) {
+	if a.configure(f, c, core) {
+		log.Warn("subnet administration: some of what was read again is in force after a restart: rules of groups, services and reports, or the key file")
 	}
 }
 
@@ -144,6 +191,7 @@ func lasting(c *sa.Config) sa.Config {
 	s := sa.Config{}
 	v := s.Settings()
 	d.Trust, d.ServiceKeys, d.Paths, d.Rules, d.Fixed = v.Trust, v.ServiceKeys, v.Paths, v.Rules, v.Fixed
+	d.Aliases.Inventory, d.Limiter = v.Aliases, v.Limiter
 	d.Groups.Quota, d.Source, d.Tenant = nil, nil, nil
 	return d
 }
@@ -200,8 +248,10 @@ func (n *numbering) of(e *book.EndPort, tenants map[ib.PKey]string) limiter.Tena
 // defaultName is what OpenSM calls the default partition in rules of quality of service.
 const defaultName = "Default"
 
-// ofFile gives what a partition file says of subnet administration.
-func ofFile(r *conf.Rules, lifetime ib.ExpTime) administered {
+// partitionFile is partitions of a partition file.
+type partitionFile conf.Rules
+
+func (r *partitionFile) administered(_ *saConfig, lifetime ib.ExpTime) administered {
 	p := administered{names: map[ib.PKey]string{ib.DefaultPKeyLimited: defaultName}, sls: r.SLs}
 	for i := range r.Partitions {
 		p.names[r.Partitions[i].PKey.Base()] = r.Partitions[i].Name
@@ -219,10 +269,12 @@ func ofFile(r *conf.Rules, lifetime ib.ExpTime) administered {
 	return p
 }
 
-// ofClusters gives each cluster the IPoIB broadcast group of its partition, if that is
-// wanted. The default partition has none: its hosts are limited members, who have nothing
-// to say to each other.
-func ofClusters(clusters map[ib.PKey]fabric.Partition, s *saConfig, lifetime ib.ExpTime) administered {
+// clusters are partitions of the store, by base P_Key. Each has an IPoIB broadcast group,
+// if that is wanted. The default partition has none: its hosts are limited members, who
+// have nothing to say to each other.
+type clusters map[ib.PKey]fabric.Partition
+
+func (clusters clusters) administered(s *saConfig, lifetime ib.ExpTime) administered {
 	p := administered{names: map[ib.PKey]string{ib.DefaultPKeyLimited: defaultName}, tenants: make(map[ib.PKey]string, len(clusters))}
 	for _, k := range slices.Sorted(maps.Keys(clusters)) {
 		p.names[k.Base()], p.tenants[k.Base()] = clusters[k].Cluster, clusters[k].Tenant

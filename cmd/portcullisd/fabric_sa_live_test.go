@@ -1,16 +1,18 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/fabric"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/partition/conf"
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
 	"portcullis/fabricsm/sa/limiter"
@@ -24,7 +26,7 @@ func TestPartitionFileOfAdministration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := ofFile(r, 17)
+	got := (*partitionFile)(r).administered(nil, 17)
 	all, of, other := group.IPoIB(ib.DefaultPKeyFull, 0), group.IPoIB(0x8101, 0), group.IPoIB(0x8002, 0)
 	all.PacketLifeTime, of.PacketLifeTime, other.PacketLifeTime = 17, 17, 17
 	of.MTU, of.Rate, of.SL = ib.MTU4096, 7, 3
@@ -42,8 +44,8 @@ func TestPartitionFileOfAdministration(t *testing.T) {
 func TestClustersOfAdministration(t *testing.T) {
 	s := defaultSA()
 	s.IPoIBMTU = 4096
-	clusters := map[ib.PKey]fabric.Partition{0x12: {Cluster: "b", Tenant: "acme"}, 0x11: {Cluster: "a", Tenant: "acme"}, 0x20: {Cluster: "storage"}}
-	got := ofClusters(clusters, &s, 18)
+	of := clusters{0x12: {Cluster: "b", Tenant: "acme"}, 0x11: {Cluster: "a", Tenant: "acme"}, 0x20: {Cluster: "storage"}}
+	got := of.administered(&s, 18)
 	if len(got.fixed) != 3 || got.fixed[0].PKey != 0x8011 || got.fixed[0].MTU != ib.MTU4096 || got.fixed[1].MGID != group.Broadcast(0x8012, 2) {
 		t.Errorf("groups: %+v", got.fixed)
 	}
@@ -51,16 +53,17 @@ func TestClustersOfAdministration(t *testing.T) {
 		t.Errorf("names %v, tenants %v", got.names, got.tenants)
 	}
 	s.IPoIB = false
-	if without := ofClusters(clusters, &s, 18); without.fixed != nil {
+	if without := of.administered(&s, 18); without.fixed != nil {
 		t.Errorf("without ipoib there are groups: %+v", without.fixed)
 	}
 
 	a := newAdministration()
-	a.partition(got)
-	a.partition(got) // nothing new
-	clusters[0x30] = fabric.Partition{Cluster: "c", Tenant: "umbrella"}
-	s.IPoIB = true
-	a.partition(ofClusters(clusters, &s, 18))
+	a.sa = defaultSA()
+	a.partition(of)
+	a.partition(of) // nothing new
+	more := clusters{0x30: {Cluster: "c", Tenant: "umbrella"}}
+	maps.Copy(more, of)
+	a.partition(more)
 	if told := <-a.settings; len(told.Fixed) != 4 || told.Rules.Partitions[0x30] != "c" {
 		t.Errorf("the driver is told %+v", told.Fixed)
 	}
@@ -69,7 +72,7 @@ func TestClustersOfAdministration(t *testing.T) {
 		t.Error("it is told twice")
 	default:
 	}
-	a.partition(ofClusters(clusters, &s, 18))
+	a.partition(more)
 	if len(a.settings) != 0 {
 		t.Error("what did not change is told again")
 	}
@@ -127,36 +130,117 @@ func TestAdministrationReadsItsConfigurationAgain(t *testing.T) {
 		}
 		return c, core
 	}
-	again := func(c *config, core sm.Config) sa.Config {
-		t.Helper()
-		next, err := c.Fabric.administration(&core, c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return next
-	}
 	const text = "fabric: {sa: {options: opensm.conf}}\n"
 	a := newAdministration()
 	c, core := load(text, "")
 	if agent, err := a.agent(&c.Fabric, &core, nil, c.path); err != nil || agent == nil {
 		t.Fatalf("agent %v: %v", agent, err)
 	}
-	next := again(load(text, "sa_rate_threshold 9\nsa_pr_full_world_queries_allowed TRUE\n"))
-	if a.configure(&next) {
+	again := func(text, opensm string) (restart bool) {
+		t.Helper()
+		c, core := load(text, opensm)
+		next, err := c.Fabric.administration(&core, c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.configure(&c.Fabric, &next, &core)
+	}
+	if again(text, "sa_rate_threshold 9\nsa_pr_full_world_queries_allowed TRUE\n") {
 		t.Error("a threshold waits for a restart")
 	}
 	if told := <-a.settings; told.Trust.Threshold != 9 || !told.Paths.FullWorld {
 		t.Errorf("the driver is told %+v", told)
 	}
-	next = again(load(text, "mcgroup_join_validation FALSE\n"))
-	if !a.configure(&next) {
+	if !again(text, "mcgroup_join_validation FALSE\n") {
 		t.Error("rules of groups do not wait for a restart")
 	}
 	if told := <-a.settings; told.Trust.Threshold != 0 {
 		t.Errorf("the driver is told %+v", told)
 	}
+	a.partition(clusters{0x11: {Cluster: "a"}})
+	if told := <-a.settings; len(told.Fixed) != 1 {
+		t.Errorf("the driver is told of the groups %+v", told.Fixed)
+	}
+	if again("fabric: {sa: {ipoib: false, limits: {changes: 7/s burst 9}}}\n", "") {
+		t.Error("groups of partitions, or limits, wait for a restart")
+	}
+	if told := <-a.settings; len(told.Fixed) != 0 || told.Limiter.Changes != (limiter.Allowance{Rate: 7, Burst: 9}) {
+		t.Errorf("the driver is told %+v", told)
+	}
+	again("fabric: {sa: {ipoib_mtu: 4096}}\n", "")
+	if told := <-a.settings; len(told.Fixed) != 1 || told.Fixed[0].MTU != ib.MTU4096 {
+		t.Errorf("the driver is told of the groups %+v", told.Fixed)
+	}
+	next, _ := load("fabric: {sa: {ipoib: false}}\n", "")
+	if _, err := a.agent(&next.Fabric, &core, nil, next.path); err != nil || a.config.Fixed != nil || len(a.parts.fixed) != 1 {
+		t.Errorf("what is attached again has the groups %+v: %v", a.parts.fixed, err)
+	}
+	a = newAdministration()
 	off, core := load("fabric: {sa: {enabled: false}}\n", "")
 	if agent, err := a.agent(&off.Fabric, &core, nil, off.path); err != nil || agent != nil {
 		t.Errorf("switched off there is the agent %v: %v", agent, err)
+	}
+}
+
+// TestAliasesOfAdministration: ports may have the alias GUIDs of the inventory and of the
+// file; the driver is told when partitions are known, and of each change after that.
+func TestAliasesOfAdministration(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "aliases")
+	load := func(text string) (*config, sm.Config, sa.Config) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := parseConfig(filepath.Join(dir, "c.yaml"), []byte("fabric: {sa: {alias_guids_file: aliases}}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		core, err := c.Fabric.core(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := c.Fabric.administration(&core, c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, core, next
+	}
+	a := newAdministration()
+	a.awaits = true
+	c, core, next := load("")
+	if _, err := a.agent(&c.Fabric, &core, nil, c.path); err != nil {
+		t.Fatal(err)
+	}
+	a.alias(alias.List{0x11: {0xA1}})
+	if a.configure(&c.Fabric, &next, &core) || len(a.settings) != 0 {
+		t.Error("something is told before partitions are known")
+	}
+	a.partition(clusters{})
+	told := func(want alias.List) {
+		t.Helper()
+		got, _ := (<-a.settings).Aliases.(alias.List)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("told (-want +got):\n%s", d)
+		}
+	}
+	told(alias.List{0x11: {0xA1}})
+	a.alias(alias.List{0x11: {0xA1}})
+	if len(a.settings) != 0 {
+		t.Error("what did not change is told again")
+	}
+	c, core, next = load("0x11 0xA2\n0x12 0xB1\n")
+	if a.configure(&c.Fabric, &next, &core) {
+		t.Error("the file waits for a restart")
+	}
+	told(alias.List{0x11: {0xA2, 0xA1}, 0x12: {0xB1}})
+	a.alias(nil)
+	told(alias.List{0x11: {0xA2}, 0x12: {0xB1}})
+
+	if err := os.WriteFile(file, []byte("0x11\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fabric.administration(&core, c.path); err == nil || !strings.Contains(err.Error(), "fabric.sa.alias_guids_file: ") || !strings.Contains(err.Error(), "aliases:1: ") {
+		t.Errorf("a port without aliases: %v", err)
 	}
 }

@@ -15,8 +15,9 @@ import (
 
 // What SIGHUP changes of the Subnet Manager: port policies, quality of service,
 // rules of health, the list of allowed Subnet Managers, the declared topology,
-// routing engines with the files they read, and whom subnet administration trusts and
-// which paths it gives. The rest is told to need a restart.
+// routing engines with the files they read, and of subnet administration whom it trusts,
+// which paths and alias GUIDs it gives, groups of partitions, and limits. The rest is told
+// to need a restart.
 
 // liveKey reports a key of the configuration that may change while the service
 // runs.
@@ -24,13 +25,14 @@ func liveKey(key string) bool {
 	if key == "fabric.ports.lmc_port0" {
 		return false
 	}
-	for _, live := range []string{"fabric.ports.", "fabric.qos.", "fabric.health.", "fabric.routing.", "fabric.topology.", "fabric.sa.sa_"} {
+	for _, live := range []string{"fabric.ports.", "fabric.qos.", "fabric.health.", "fabric.routing.", "fabric.topology.", "fabric.sa.sa_", "fabric.sa.limits."} {
 		if strings.HasPrefix(key, live) {
 			return true
 		}
 	}
 	return slices.Contains([]string{
 		"fabric.election.allowed_sms", "fabric.sa.service_name2key_map_file", "fabric.sa.prefix_routes_file", "fabric.sa.options",
+		"fabric.sa.alias_guids_file", "fabric.sa.ipoib", "fabric.sa.ipoib_mtu",
 	}, key)
 }
 
@@ -141,7 +143,7 @@ func (s *loneSM) reconfigure(ctx context.Context) {
 	r := compare("fabric.", &s.o.config.Fabric, &o.config.Fabric, &s.core, &core)
 	r.apply(ctx, s.marks, s.log, o.file)
 	if s.answers != nil {
-		s.administration.reconfigure(&answers, s.log)
+		s.administration.reconfigure(&o.config.Fabric, &answers, &core, s.log)
 	}
 	topology := newTopology(ctx, s.marks, s.log, &s.core.Topology, &core.Topology)
 	s.core = withPolicy(s.core, &r)
@@ -173,7 +175,7 @@ func (s *service) reconfigure(ctx context.Context) error {
 	s.current.Store(&core)
 	s.topospec.SetRules(c.Fabric.Topology.rules())
 	r.apply(ctx, s.marks, s.log, s.config.file)
-	s.administration.reconfigure(&answers, s.log)
+	s.administration.reconfigure(&c.Fabric, &answers, &next, s.log)
 	now := s.withDeclared(ctx, next).Topology
 	if newTopology(ctx, s.marks, s.log, &was, &now) == now {
 		core.Topology = next.Topology

@@ -379,7 +379,7 @@ func (s *loneSM) reloadOnSignal(ctx context.Context) error {
 // partitioned tells subnet administration what the partition file says of it.
 func (s *loneSM) partitioned() {
 	if s.partitions != nil {
-		s.administration.partition(ofFile(s.partitions.now(), s.core.Ports.SubnetTimeOut))
+		s.administration.partition((*partitionFile)(s.partitions.now()))
 	}
 }
 

@@ -195,8 +195,9 @@ func (a *Agent) Expire(now time.Time, out *Output) {
 type Sight struct {
 	book    *book.Book
 	nodes   *limiter.Nodes
-	ruling  int  // that book was made by
-	serving bool // the view is that of a master that was settled once
+	limits  limiter.Config // of Front
+	ruling  int            // that book was made by
+	serving bool           // the view is that of a master that was settled once
 }
 
 // Sight makes one of a view. prev, which may be nil, is the one before. It may be called
@@ -208,7 +209,7 @@ func (a *Agent) Sight(prev *Sight, v *sm.View) *Sight {
 	if prev.ruling != a.ruling {
 		prev = &Sight{book: book.Empty(a.cfg.Rules), ruling: a.ruling, serving: prev.serving}
 	}
-	s := &Sight{book: prev.book, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled)}
+	s := &Sight{book: prev.book, limits: a.cfg.Limiter, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled)}
 	if s.serving {
 		s.book = book.New(prev.book, v)
 		s.nodes = a.number(s.book)
@@ -256,6 +257,8 @@ func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 		a.grouped(now, &fixed)
 		a.distrust()
 		a.out.Tell = append(a.out.Tell[:0], a.groups.Input(), a.aliases.Input())
+		taken := a.aliases.SetInventory(a.cfg.Aliases.Inventory)
+		a.given(&taken)
 		return
 	}
 	a.grouped(now, &e)

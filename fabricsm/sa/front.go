@@ -16,6 +16,7 @@ import (
 // goroutine, which may be another than the agent's.
 type Front struct {
 	limiter *limiter.Limiter
+	limits  limiter.Config
 	book    *book.Book
 	wrongs  *trust.Violations
 	tellAt  time.Time // what was dropped; zero: nothing was
@@ -29,12 +30,15 @@ func newFront(cfg limiter.Config) (*Front, error) {
 	}
 	l.SetNodes(limiter.EachLID())
 	return &Front{
-		limiter: l, book: book.Empty(book.Rules{}), wrongs: trust.NewViolations(trust.Bounds{Rows: 1024}),
+		limiter: l, limits: cfg, book: book.Empty(book.Rules{}), wrongs: trust.NewViolations(trust.Bounds{Rows: 1024}),
 	}, nil
 }
 
-// Look has ports and tenants count as a sight has them.
+// Look has ports and tenants count as a sight has them, and takes its limits.
 func (f *Front) Look(s *Sight) {
+	if f.limits != s.limits && f.limiter.Configure(s.limits) == nil {
+		f.limits = s.limits
+	}
 	if s.serving {
 		f.book = s.book
 		f.limiter.SetNodes(s.nodes)

@@ -1,11 +1,14 @@
 package sa
 
 import (
+	"errors"
 	"maps"
 	"time"
 
+	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/path"
 	"portcullis/fabricsm/sa/trust"
 )
@@ -17,18 +20,20 @@ type Settings struct {
 	Paths       path.Config
 	Rules       book.Rules
 	Fixed       []group.Fixed
+	Aliases     alias.Inventory // nil: nobody may have any
+	Limiter     limiter.Config
 }
 
 // Settings gives those of a configuration.
 func (c *Config) Settings() Settings {
-	return Settings{Trust: c.Trust, ServiceKeys: c.ServiceKeys, Paths: c.Paths, Rules: c.Rules, Fixed: c.Fixed}
+	return Settings{Trust: c.Trust, ServiceKeys: c.ServiceKeys, Paths: c.Paths, Rules: c.Rules, Fixed: c.Fixed, Aliases: c.Aliases.Inventory, Limiter: c.Limiter}
 }
 
 // Configure changes settings. With an error nothing is changed. It is called by the
 // goroutine that calls Sight, which is to be called again for the newest view: what was
 // made before is by the rules before.
 func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
-	if err := s.Trust.Check(); err != nil {
+	if err := errors.Join(s.Trust.Check(), s.Limiter.Check()); err != nil {
 		return err
 	}
 	paths := s.Paths
@@ -38,6 +43,9 @@ func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
 		return err
 	}
 	if err := a.guard.Configure(s.Trust); err != nil {
+		return err
+	}
+	if err := a.limit(&s.Limiter); err != nil {
 		return err
 	}
 	a.settled = true
@@ -52,12 +60,24 @@ func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
 	a.services.SetTrust(s.Trust, namesOf(s.ServiceKeys))
 	a.subs.SetTrust(s.Trust)
 	a.aliases.SetUntrusted(!s.Trust.Model || s.Trust.AliasesUntrusted)
+	a.cfg.Aliases.Inventory = s.Aliases
 	if a.serving {
 		fixed := a.groups.SetFixed(s.Fixed)
 		a.grouped(now, &fixed)
+		taken := a.aliases.SetInventory(s.Aliases)
+		a.given(&taken)
 		a.turnKeys(now)
 	}
 	return nil
+}
+
+// limit takes limits that are others than before. Front takes them with the next Sight.
+func (a *Agent) limit(c *limiter.Config) error {
+	if a.cfg.Limiter == *c {
+		return nil
+	}
+	a.cfg.Limiter = *c
+	return errors.Join(a.limiter.Configure(*c), a.work.Configure(c.Work), a.changes.Configure(limiter.WorkConfig{Node: c.Changes}))
 }
 
 // namesOf gives what service.Config wants, which is not nil.

@@ -151,6 +151,12 @@ type given struct {
 // SetUntrusted changes Config.Untrusted.
 func (r *Registry) SetUntrusted(may bool) { r.cfg.Untrusted = may }
 
+// SetInventory changes Config.Inventory, and takes back what it does not allow.
+func (r *Registry) SetInventory(i Inventory) Effects {
+	r.cfg.Inventory = i
+	return r.Review()
+}
+
 // New gives a registry in which nobody was given anything.
 func New(cfg Config) *Registry {
 	return &Registry{cfg: cfg, given: registry.NewMap[ib.GUID, given](cmp.Compare[ib.GUID]), owner: make(map[ib.GUID]ib.GUID)}

@@ -37,15 +37,26 @@ const scale = 8
 
 // NewWork makes it of a configuration that was checked.
 func NewWork(c WorkConfig) (*Work, error) {
-	if err := c.check(); err != nil {
+	w := new(Work)
+	if err := w.Configure(c); err != nil {
 		return nil, err
 	}
-	w := &Work{per: int64(c.PerRequest)}
+	return w, nil
+}
+
+// Configure gives other budgets from now on. What nodes have spent is forgotten. With an
+// error nothing changes.
+func (w *Work) Configure(c WorkConfig) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	w.per, w.cost, w.room = int64(c.PerRequest), 0, 0
 	if r := int64(c.Node.Rate); r != 0 {
 		w.cost = (int64(time.Second)*scale + r - 1) / r
 		w.room = w.cost * int64(c.Node.Burst)
 	}
-	return w, nil
+	clear(w.nodes[:])
+	return nil
 }
 
 // Budget is what one question may still cost.

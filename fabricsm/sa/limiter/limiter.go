@@ -144,12 +144,28 @@ func New(cfg Config) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{nodes: new(Nodes), dirty: make([]uint16, 0, slots)}
+	l.set(&cfg)
+	return l, nil
+}
+
+// Configure limits otherwise from now on. What was counted stays; what nodes and tenants
+// have used of their bursts is forgotten. With an error nothing changes.
+func (l *Limiter) Configure(cfg Config) error {
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	l.set(&cfg)
+	return nil
+}
+
+func (l *Limiter) set(cfg *Config) {
 	for i, c := range cfg.lanes() {
 		to := &l.lanes[i+int(Management)]
 		to.all.init(c.All)
+		to.all.divide(l.tenants + 1)
 		to.cost, to.room = perNode(c.Node)
+		clear(to.nodes[:])
 	}
-	return l, nil
 }
 
 func perNode(a Allowance) (cost, room int64) {
