@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api/inventory"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sa/alias"
 )
 
 // TestNaming: places have the names of the hosts that inventory has cabled there,
@@ -30,6 +31,16 @@ func TestNaming(t *testing.T) {
 	b.host("h", &inventory.Host{ID: "h", HCAs: []inventory.HCA{{NodeGUID: 0xa0, Ports: []inventory.Port{{Num: 1, GUID: 0xa1, Cable: away}}}}})
 	if d := cmp.Diff(map[ib.Place]string{away: "h"}, b.naming().cables); d != "" {
 		t.Errorf("cables after a move (-want +got):\n%s", d)
+	}
+	b.host("g", &inventory.Host{ID: "g", HCAs: []inventory.HCA{{NodeGUID: 0xb0, Ports: []inventory.Port{
+		{Num: 1, GUID: 0xb1, Aliases: []ib.GUID{0xba, 0xbb}}, {Num: 2, GUID: 0xb2, Aliases: []ib.GUID{0xbc}}, {Num: 3, GUID: 0xb3},
+	}}}})
+	if d := cmp.Diff(alias.List{0xb1: {0xba, 0xbb}, 0xb2: {0xbc}}, b.owners.mayBe()); d != "" {
+		t.Errorf("alias GUIDs (-want +got):\n%s", d)
+	}
+	b.host("g", nil)
+	if l := b.owners.mayBe(); len(l) != 0 {
+		t.Errorf("a host that is gone may have %v", l)
 	}
 	b.host("h", nil)
 	if n := b.naming(); len(n.cables)+len(n.hosts) != 0 {

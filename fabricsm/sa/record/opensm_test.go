@@ -115,6 +115,7 @@ func TestAsOpenSM(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() { _ = m.Stop() }) // if it could not be asked
 			theirs := askOpenSM(t, lab, l)
 			if err := m.Stop(); err != nil {
 				t.Fatal(err)
