@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"portcullis/agent"
+	"portcullis/agent/hca/sysfs"
+	"portcullis/agent/selinux"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// selinuxFlags are those of the command.
+type selinuxFlags struct {
+	host, labels, output, sysfs string
+	version                     int
+}
+
+func (a *app) selinuxCommand() *cobra.Command {
+	f := selinuxFlags{sysfs: a.settings.flags.Sysfs, version: 33}
+	c := &cobra.Command{
+		Use: "selinux", Short: "Write SELinux labels for this host's partitions and ports, as CIL", Args: noArguments,
+		Long: `Write SELinux labels for this host's partitions and ports, as a module in CIL.
+
+Which partitions there are comes from the service ("portcullis host show HOST
+--json"), which domains and categories may use them from a file of yours. Of the
+host itself only the names of its devices are taken, for the port GUIDs that the
+service has, and its P_Key tables, of which every entry must have a label. See
+/usr/share/doc/portcullis-agent/selinux.md.`,
+		Example: "  portcullis-agent selinux --host-file host.json --labels labels.yaml --output portcullis.cil\n" +
+			"  semodule -X 300 -i portcullis.cil",
+	}
+	c.Flags().StringVar(&f.host, "host-file", "", `what "portcullis host show HOST --json" printed`)
+	c.Flags().StringVar(&f.labels, "labels", "", "domains, categories of tenants and further partitions (YAML)")
+	c.Flags().StringVar(&f.output, "output", "", "where to write the module; standard output without it")
+	c.Flags().StringVar(&f.sysfs, "sysfs", f.sysfs, "where sysfs is mounted")
+	c.Flags().IntVar(&f.version, "policy-version", f.version, "version of the policy that the module is for, at least 31")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		text, err := f.module(cmd)
+		if err != nil {
+			return err
+		}
+		if f.output == "" {
+			_, err = fmt.Fprint(a.stdout, text)
+			return err
+		}
+		if err := renameio.WriteFile(f.output, []byte(text), 0o644); err != nil {
+			return &agent.Error{Class: agent.ClassOther, Err: fmt.Errorf("write module: %w", err), Hint: "make room, or name another file with --output"}
+		}
+		return nil
+	}
+	return c
+}
+
+// module makes the module's text.
+func (f *selinuxFlags) module(cmd *cobra.Command) (string, error) {
+	if f.host == "" {
+		return "", misuse(cmd, "--host-file is missing: portcullis host show HOST --json prints what goes into it")
+	}
+	if err := selinux.CheckVersion(f.version); err != nil {
+		return "", misuse(cmd, "%w", err)
+	}
+	intent, err := f.intent()
+	if err != nil {
+		return "", misuse(cmd, "%w", err)
+	}
+	host, err := readHost(f.host)
+	if err != nil {
+		return "", misuse(cmd, "%w", err)
+	}
+	ports, tables, err := f.ports(host)
+	if err != nil {
+		return "", &agent.Error{Class: agent.ClassHCA, Err: err}
+	}
+	var own []selinux.TenantPartition
+	if host.Status.PKey != 0 {
+		own = append(own, selinux.TenantPartition{PKey: host.Status.PKey, Tenant: host.Tenant})
+	}
+	policy, err := intent.Policy(own, ports)
+	if err != nil {
+		return "", misuse(cmd, "%w", err)
+	}
+	if err := policy.CheckTables(tables); err != nil {
+		return "", &agent.Error{Class: agent.ClassHCA, Err: err, Hint: "name the partition under partitions in the file of --labels, or find out why the port has it"}
+	}
+	return policy.CIL()
+}
+
+func (f *selinuxFlags) intent() (*selinux.Intent, error) {
+	if f.labels == "" {
+		return selinux.DefaultIntent(), nil
+	}
+	data, err := os.ReadFile(f.labels)
+	if err != nil {
+		return nil, fmt.Errorf("labels: %w", err)
+	}
+	return selinux.ParseIntent(f.labels, data)
+}
+
+func readHost(name string) (*v1.Host, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("host file: %w", err)
+	}
+	var h v1.Host
+	if err := json.Unmarshal(data, &h); err != nil {
+		return nil, fmt.Errorf("host file %s: %w", name, err)
+	}
+	if h.ID == "" || len(h.HCAs) == 0 {
+		return nil, fmt.Errorf("host file %s: no host with adapters is in it: want what \"portcullis host show HOST --json\" prints", name)
+	}
+	return &h, nil
+}
+
+// ports finds the devices that have the GUIDs of the host's ports, and what their
+// P_Key tables hold.
+func (f *selinuxFlags) ports(h *v1.Host) ([]selinux.EndPort, map[selinux.EndPort][]ib.PKey, error) {
+	tree, err := sysfs.Open(f.sysfs)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer tree.Close()
+	devices, err := tree.RDMADevices()
+	if err = errors.Join(append(tree.Problems(), err)...); err != nil {
+		return nil, nil, err
+	}
+	at := map[ib.GUID]selinux.EndPort{}
+	tables := map[selinux.EndPort][]ib.PKey{}
+	for _, d := range devices {
+		for _, p := range d.Ports {
+			if p.LinkLayer != sysfs.LinkInfiniBand {
+				continue
+			}
+			e := selinux.EndPort{Device: d.Name, Port: p.Num}
+			at[p.GUID], tables[e] = e, p.PKeys
+		}
+	}
+	var ports []selinux.EndPort
+	var missing []error
+	for _, a := range h.HCAs {
+		for _, p := range a.Ports {
+			e, ok := at[p.GUID]
+			if !ok {
+				missing = append(missing, fmt.Errorf("no device of this host has the port GUID %v, which host %q has in inventory", p.GUID, h.ID))
+				continue
+			}
+			ports = append(ports, e)
+		}
+	}
+	return ports, tables, errors.Join(missing...)
+}
