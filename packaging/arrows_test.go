@@ -87,6 +87,7 @@ var arrows = []arrow{
 		from: "agent/hca/register", may: []string{"fabricsm/ib"}, not: []string{"net", "os", "log", "context", "time"},
 		why: "registers are bytes; others carry them",
 	},
+	{from: "agent/selinux", may: []string{"fabricsm/ib"}, not: []string{"os", "log", "context", "time"}, why: "a policy is text; others read and write files"},
 	{from: "api/v1", may: []string{"fabricsm/ib", "attest"}, why: "shapes carry values and know nobody who handles them"},
 	{from: "api/client", may: []string{"fabricsm/ib", "attest", "api/v1"}, why: "the client shares shapes with the service, not code"},
 	{

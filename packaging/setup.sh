@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware peers package race all
+#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware selinux peers package race all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -25,6 +25,8 @@ tpm     openssl          openssl           a second opinion on certificates
 tpm     softhsm2         softhsm2-util     a PKCS#11 token in software, which keeps a key that signs settings
 tpm     opensc           pkcs11-tool       speaks to PKCS#11 tokens for us
 firmware mstflint        mstflint          the vendor's tool, which reads the firmware images we make and judge
+selinux secilc           secilc            compiles the SELinux labels that we write
+selinux setools          seinfo            reads the compiled policy back
 peers   opensm           opensm            the other Subnet Manager, to compare with and to meet
 peers   ibutils          ibdmchk           a second opinion on our routes
 peers   gcc              gcc               compiles what stands between libumad2sim and the programs it serves in tests
@@ -42,11 +44,11 @@ EOF
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, tpm, firmware, peers, package, race or all"
+usage="name what to set up for: demo, fabric, tpm, firmware, selinux, peers, package, race or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | tpm | firmware | peers | package | race | all) ;;
+    demo | fabric | tpm | firmware | selinux | peers | package | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
