@@ -59,21 +59,32 @@ func (t Type) String() string {
 	return fmt.Sprintf("event type 0x%08x", uint32(t))
 }
 
+// texts read what data of a type says; of others, nothing is said.
+var texts = map[Type]func([]byte) string{
+	Action: plainText, EFIAction: plainText, IPL: plainText, PostCode: plainText, CRTMVersion: decodeUTF16,
+	VariableConfig: variableName, VariableBoot: variableName, VariableBoot2: variableName, VariableAuthority: variableName,
+}
+
+func plainText(b []byte) string { return string(b) }
+
 // Describe says in printable ASCII what the host claims the event to be.
 func (e *Event) Describe() string {
-	text := ""
-	switch e.Type {
-	case Action, EFIAction, IPL, PostCode:
-		text = printable(string(e.Data))
-	case CRTMVersion:
-		text = printable(decodeUTF16(e.Data))
-	case VariableConfig, VariableBoot, VariableBoot2, VariableAuthority:
-		text = printable(variableName(e.Data))
-	}
-	if text == "" {
+	read, ok := texts[e.Type]
+	if !ok {
 		return e.Type.String()
 	}
-	return e.Type.String() + " " + text
+	return strings.TrimRight(e.Type.String()+" "+printable(read(e.Data)), " ")
+}
+
+// briefData is enough of an event's data to describe it.
+const briefData = variableHeaderBytes + 2*maxDescription
+
+// Brief gives the part of the data that Describe looks at.
+func (e *Event) Brief() []byte {
+	if texts[e.Type] == nil {
+		return nil
+	}
+	return e.Data[:min(len(e.Data), briefData)]
 }
 
 // variableName reads the name out of a UEFI_VARIABLE_DATA, "" if there is none.
@@ -81,10 +92,7 @@ func variableName(b []byte) string {
 	if len(b) < variableHeaderBytes {
 		return ""
 	}
-	n := binary.LittleEndian.Uint64(b[16:])
-	if n > uint64(len(b)-variableHeaderBytes)/2 {
-		return ""
-	}
+	n := min(binary.LittleEndian.Uint64(b[16:]), uint64(len(b)-variableHeaderBytes)/2)
 	return decodeUTF16(b[variableHeaderBytes : variableHeaderBytes+2*int(n)])
 }
 

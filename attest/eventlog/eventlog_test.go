@@ -262,7 +262,11 @@ func TestDescribe(t *testing.T) {
 	l := parse(t, m.Boot().Bytes())
 	var got []string
 	for i := range l.Events {
-		got = append(got, l.Events[i].Describe())
+		e := l.Events[i]
+		got = append(got, e.Describe())
+		if e.Data = e.Brief(); e.Describe() != got[i] {
+			t.Errorf("%q is %q in brief", got[i], e.Describe())
+		}
 	}
 	for _, want := range []string{
 		"EV_S_CRTM_VERSION Example 2.19.1", "EV_EFI_VARIABLE_DRIVER_CONFIG SecureBoot", "EV_SEPARATOR",

@@ -248,3 +248,49 @@ func note(text string) string {
 	}
 	return " (" + text + ")"
 }
+
+// CompareSet gives the differences of another set: where a boot that satisfies
+// it may have something else.
+func (s *Set) CompareSet(other *Set) (out []Difference) {
+	for pcr := range eventlog.NumPCRs {
+		was, now := s.register(pcr), other.register(pcr)
+		switch {
+		case was == nil && now == nil:
+		case was == nil || now == nil || (len(was.Values) > 0) != (len(now.Values) > 0):
+			out = append(out, Difference{PCR: pcr, Got: now.kind(), Want: was.kind()})
+		case len(was.Values) > 0:
+			if !slices.Equal(was.Values, now.Values) {
+				out = append(out, Difference{PCR: pcr, Got: oneOf(now.Values), Want: oneOf(was.Values)})
+			}
+		default:
+			out = append(out, comparePositions(pcr, was.Events, now.Events)...)
+		}
+	}
+	return out
+}
+
+func (r *Register) kind() string {
+	switch {
+	case r == nil:
+		return "nothing"
+	case len(r.Values) > 0:
+		return oneOf(r.Values)
+	default:
+		return fmt.Sprintf("%d events", len(r.Events))
+	}
+}
+
+func comparePositions(pcr int, was, now []Position) (out []Difference) {
+	at := func(list []Position, i int) string {
+		if i >= len(list) {
+			return "nothing"
+		}
+		return list[i].String()
+	}
+	for i := range max(len(was), len(now)) {
+		if w, n := at(was, i), at(now, i); w != n {
+			out = append(out, Difference{PCR: pcr, Position: i + 1, Got: n, Want: w})
+		}
+	}
+	return out
+}

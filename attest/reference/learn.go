@@ -7,14 +7,15 @@ import (
 	"portcullis/attest/eventlog"
 )
 
-// Learn gives the registers of a set that all boots satisfy. Where boots differ,
-// registers of configuration ignore it, and others take each of the digests
-// that were seen. All boots must quote the same registers; in registers of code
-// and keys they must have the same number of events.
+// Learn gives the registers of a set that all boots satisfy, and what satisfied
+// base, which may be nil. Where boots differ, registers of configuration ignore
+// it, and others take each of the digests that were seen. All boots must quote
+// the registers of base, or the same ones; in registers of code and keys they
+// must have the same number of events.
 //
 // Registers from 0 to 7 are learned by their events. Others too, unless their
 // log does not lead to what is quoted: then by their values.
-func Learn(boots []Boot) ([]Register, error) {
+func Learn(base []Register, boots []Boot) ([]Register, error) {
 	if len(boots) == 0 {
 		return nil, fmt.Errorf("no boot to learn from")
 	}
@@ -23,9 +24,16 @@ func Learn(boots []Boot) ([]Register, error) {
 			return nil, fmt.Errorf("boot %d: %w", i+1, err)
 		}
 	}
+	if base != nil && !slices.EqualFunc(base, boots[0].Quoted, func(r Register, q eventlog.Quoted) bool { return r.PCR == q.PCR }) {
+		return nil, fmt.Errorf("boot 1: quotes other registers than the set to begin with has")
+	}
 	out := make([]Register, 0, len(boots[0].Quoted))
 	for i, q := range boots[0].Quoted {
-		r, err := learnRegister(boots, i, q.PCR)
+		var from *Register
+		if base != nil {
+			from = &base[i]
+		}
+		r, err := learnRegister(from, boots, i, q.PCR)
 		if err != nil {
 			return nil, fmt.Errorf("PCR %d: %w", q.PCR, err)
 		}
@@ -50,20 +58,17 @@ func learnable(b, first *Boot) error {
 	return CheckSeparators(b.Log)
 }
 
-func learnRegister(boots []Boot, at, pcr int) (Register, error) {
+func learnRegister(base *Register, boots []Boot, at, pcr int) (Register, error) {
+	if !byEvents(base, boots, at) {
+		return learnValues(base, boots, at, pcr)
+	}
 	r := Register{PCR: pcr}
-	byLog := true
+	if base != nil {
+		r = base.clone()
+	} else {
+		r.Events = positions(boots[0].Log.Of(pcr))
+	}
 	for i := range boots {
-		byLog = byLog && boots[i].Log.Match(boots[i].Quoted[at:at+1]) == nil
-	}
-	if !byLog {
-		for i := range boots {
-			r.Values = with(r.Values, boots[i].Quoted[at].Value)
-		}
-		return r, tooMany(len(r.Values))
-	}
-	r.Events = positions(boots[0].Log.Of(pcr))
-	for i := 1; i < len(boots); i++ {
 		if err := r.merge(boots[i].Log.Of(pcr)); err != nil {
 			return r, err
 		}
@@ -74,6 +79,42 @@ func learnRegister(boots []Boot, at, pcr int) (Register, error) {
 		}
 	}
 	return r, nil
+}
+
+// byEvents reports that the log leads to what is quoted in all boots.
+func byEvents(base *Register, boots []Boot, at int) bool {
+	if base != nil && len(base.Values) > 0 {
+		return false
+	}
+	for i := range boots {
+		if boots[i].Log.Match(boots[i].Quoted[at:at+1]) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func learnValues(base *Register, boots []Boot, at, pcr int) (Register, error) {
+	r := Register{PCR: pcr}
+	if base != nil {
+		if len(base.Values) == 0 {
+			return r, fmt.Errorf("the log does not lead to what is quoted, and the set to begin with has events: learn a set without it")
+		}
+		r = base.clone()
+	}
+	for i := range boots {
+		r.Values = with(r.Values, boots[i].Quoted[at].Value)
+	}
+	return r, tooMany(len(r.Values))
+}
+
+// clone copies r deeply.
+func (r *Register) clone() Register {
+	c := Register{PCR: r.PCR, Values: slices.Clone(r.Values), Events: slices.Clone(r.Events)}
+	for i := range c.Events {
+		c.Events[i].OneOf = slices.Clone(c.Events[i].OneOf)
+	}
+	return c
 }
 
 func tooMany(n int) error {

@@ -35,7 +35,7 @@ func bootOf(t *testing.T, w *eventlogtest.Writer, extra ...int) reference.Boot {
 
 func approved(t *testing.T, version uint64, boots ...reference.Boot) reference.Set {
 	t.Helper()
-	regs, err := reference.Learn(boots)
+	regs, err := reference.Learn(nil, boots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestLearnOneOf(t *testing.T) {
 	}
 	w := a.Boot()
 	w.Measure(4, eventlog.BootApplication, []byte("one more"))
-	if _, err := reference.Learn([]reference.Boot{boot(t, a), bootOf(t, w)}); err == nil || !strings.Contains(err.Error(), "PCR 4: boots differ in the number") {
+	if _, err := reference.Learn(nil, []reference.Boot{boot(t, a), bootOf(t, w)}); err == nil || !strings.Contains(err.Error(), "PCR 4: boots differ in the number") {
 		t.Errorf("learned from boots with more and fewer events of PCR 4: %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestSeparators(t *testing.T) {
 		if _, err := judge(sets, b); err == nil || !strings.Contains(err.Error(), "no separator") {
 			t.Errorf("PCR %d without separator: %v", pcr, err)
 		}
-		if _, err := reference.Learn([]reference.Boot{b}); err == nil {
+		if _, err := reference.Learn(nil, []reference.Boot{b}); err == nil {
 			t.Errorf("learned from a boot without the separator of PCR %d", pcr)
 		}
 	}
@@ -332,6 +332,39 @@ func slow(p []reference.Position, events []eventlog.Event) bool {
 	}
 }
 
+// TestLearnFromBase widens a set by a boot that it refuses, and no further.
+func TestLearnFromBase(t *testing.T) {
+	m := eventlogtest.Example()
+	base := approved(t, 1, boot(t, m, 9))
+	refused := m
+	refused.MAC = "00:00:5e:00:53:02"
+	if _, err := judge([]reference.Set{base}, boot(t, refused, 9)); err == nil {
+		t.Fatal("another MAC is trusted from the first")
+	}
+	regs, err := reference.Learn(base.Registers, []reference.Boot{boot(t, refused, 9)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wider := base
+	wider.Version, wider.Registers = 2, regs
+	for _, mac := range []string{"00:00:5e:00:53:01", "00:00:5e:00:53:02", "00:00:5e:00:53:03"} {
+		m.MAC = mac
+		if _, err := judge([]reference.Set{wider}, boot(t, m, 9)); err != nil {
+			t.Errorf("MAC %s: %v", mac, err)
+		}
+	}
+	m.Settings = "overclocked"
+	if _, err := judge([]reference.Set{wider}, boot(t, m, 9)); err == nil {
+		t.Error("other settings are trusted")
+	}
+	if _, err := judge([]reference.Set{base}, boot(t, refused, 9)); err == nil {
+		t.Error("learning changed the set that it began with")
+	}
+	if _, err := reference.Learn(base.Registers, []reference.Boot{boot(t, refused)}); err == nil {
+		t.Error("learned from a boot that quotes other registers")
+	}
+}
+
 // FuzzLearn: a boot always satisfies the set that is learned from it and another.
 func FuzzLearn(f *testing.F) {
 	m := eventlogtest.Example()
@@ -352,7 +385,7 @@ func FuzzLearn(f *testing.F) {
 			boot.Quoted = boot.Quoted[:8]
 			boots = append(boots, boot)
 		}
-		regs, err := reference.Learn(boots)
+		regs, err := reference.Learn(nil, boots)
 		if err != nil {
 			return
 		}
