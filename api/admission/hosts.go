@@ -52,7 +52,7 @@ func (s *Service) host(ctx context.Context, id string) (*v1.Host, int64, error) 
 // is recorded and audited; bad news at once.
 func hostView(f *facts, d decision) *v1.Host {
 	h := &v1.Host{
-		ID: f.host.ID, EK: f.host.EK, HCAs: make([]v1.HCA, 0, len(f.host.HCAs)),
+		ID: f.host.ID, EK: f.host.EK, Class: f.host.ReferenceClass(), HCAs: make([]v1.HCA, 0, len(f.host.HCAs)),
 		Cluster: f.rec.Cluster, Tenant: f.rec.Tenant,
 		Status: v1.HostStatus{Phase: d.phase, Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.Denial},
 	}

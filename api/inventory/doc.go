@@ -11,6 +11,7 @@
 //	hosts:
 //	  - id: compute-01
 //	    rack: r1
+//	    class: gpu-node             # whose reference values its boot must have; default when absent
 //	    ek_sha256: 0f3a...          # SHA-256 of the TPM's EK, 64 hex digits
 //	    hcas:
 //	      - node_guid: 0x0002c90300a1b2c0

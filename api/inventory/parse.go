@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"portcullis/attest/reference"
 	"portcullis/fabricsm/ib"
 )
 
@@ -116,7 +117,7 @@ func (r *reader) declare(d *Declaration, data []byte) {
 
 func (r *reader) host(n *yaml.Node) hostDecl {
 	h := hostDecl{at: r.at(n)}
-	f := r.fields(n, "host", "id", "ek_sha256", "rack", "hcas")
+	f := r.fields(n, "host", "id", "ek_sha256", "rack", "class", "hcas")
 	if f == nil {
 		return h
 	}
@@ -134,8 +135,22 @@ func (r *reader) host(n *yaml.Node) hostDecl {
 		r.report.add(at, "rack has %d characters, at most %d are allowed", len(rack), maxLabel)
 	}
 	h.host.Rack = rack
+	h.host.Class = r.class(f["class"])
 	r.hcas(f["hcas"], &h)
 	return h
+}
+
+// class reads the name of the class of hosts whose boots are alike.
+func (r *reader) class(n *yaml.Node) string {
+	s, at := r.text(n, "class")
+	if s == "" {
+		return ""
+	}
+	if err := reference.CheckClass(s); err != nil {
+		r.report.add(at, "%v", err)
+		return ""
+	}
+	return s
 }
 
 func (r *reader) ekDigest(n *yaml.Node) (string, spot) {

@@ -1,11 +1,13 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"portcullis/api/store"
+	"portcullis/attest/reference"
 	"portcullis/fabricsm/ib"
 )
 
@@ -21,7 +23,9 @@ type Host struct {
 	ID   string `json:"id"`
 	EK   string `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, 64 lower-case hex digits
 	Rack string `json:"rack,omitempty"`
-	HCAs []HCA  `json:"hcas"` // by node GUID
+	// Class names the reference values that a measured boot is held against; empty: the default one.
+	Class string `json:"class,omitempty"`
+	HCAs  []HCA  `json:"hcas"` // by node GUID
 }
 
 // HCA is one adapter.
@@ -57,6 +61,9 @@ func Hosts() store.Collection[Host] { return store.NewCollection[Host]("inventor
 
 // Heads holds the Head.
 func Heads() store.Collection[Head] { return store.NewCollection[Head]("inventory/import", 1) }
+
+// ReferenceClass is Class, or the default one.
+func (h *Host) ReferenceClass() string { return cmp.Or(h.Class, reference.DefaultClass) }
 
 // Ports lists the host's ports in order.
 func (h *Host) Ports() []Port {
@@ -105,6 +112,9 @@ func (h *Host) Diff(n *Host) (fields []string, identity bool) {
 	identity = len(fields) > 0
 	if h.Rack != n.Rack {
 		fields = append(fields, changed("rack", h.Rack, n.Rack))
+	}
+	if h.Class != n.Class {
+		fields = append(fields, changed("class", h.Class, n.Class))
 	}
 	return append(fields, diffAttributes(h.aliases(), n.aliases())...), identity
 }

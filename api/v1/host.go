@@ -23,6 +23,7 @@ const (
 type Host struct {
 	ID      string     `json:"id"`
 	EK      string     `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, hex
+	Class   string     `json:"class" doc:"of hosts that boot alike: whose reference values its measured boot must have"`
 	HCAs    []HCA      `json:"hcas"`
 	Cluster string     `json:"cluster,omitempty"` // wanted cluster, empty when unassigned
 	Tenant  string     `json:"tenant,omitempty"`

@@ -85,6 +85,7 @@ func showHost(w *columns, h *v1.Host) {
 	w.row("Window until", stamp(s.Window))
 	w.row("Attested", stamp(s.Attested))
 	w.row("EK SHA-256", h.EK)
+	w.row("Class", h.Class)
 	if d := s.LastDenial; d != nil {
 		w.row("Last denial", fmt.Sprintf("%s %s: %s", stamp(d.Time), d.Code, d.Detail))
 	}
