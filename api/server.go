@@ -42,14 +42,15 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options are what a Server is made of. All fields but Fabric, Operator, Topospec and
-// Ready are required.
+// Options are what a Server is made of. All fields but Fabric, Operator, Topospec,
+// Reference and Ready are required.
 type Options struct {
 	Backend        Backend
-	Fabric         FabricReader   // nil: the sm role is in another process
-	Operator       FabricOperator // nil with Fabric
-	Topospec       TopospecKeeper // nil: no revisions are kept
-	RMA            Replacer       // nil with Topospec
+	Fabric         FabricReader    // nil: the sm role is in another process
+	Operator       FabricOperator  // nil with Fabric
+	Topospec       TopospecKeeper  // nil: no revisions are kept
+	RMA            Replacer        // nil with Topospec
+	Reference      ReferenceKeeper // nil: no reference values are kept
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -67,6 +68,7 @@ type Server struct {
 	operator     FabricOperator
 	topospec     TopospecKeeper
 	rma          Replacer
+	reference    ReferenceKeeper
 	channel      ChannelBinding
 	version      string
 	log          *slog.Logger
@@ -85,7 +87,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 	}

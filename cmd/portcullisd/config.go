@@ -77,6 +77,7 @@ type admissionConfig struct {
 	PKeyLast       ib.PKey       `yaml:"pkey_last"`
 	PKeyReserved   []ib.PKey     `yaml:"pkey_reserved"`
 	PKeyRest       time.Duration `yaml:"pkey_rest"`
+	TwoPersons     bool          `yaml:"two_persons"`
 }
 
 // defaultConfig is what an empty file means.
@@ -101,7 +102,7 @@ func defaultConfig() *config {
 		},
 		Admission: admissionConfig{
 			Window: time.Hour, EvidenceMaxAge: time.Hour,
-			PKeyFirst: 0x0001, PKeyLast: 0x7FFE, PKeyRest: 10 * time.Minute,
+			PKeyFirst: 0x0001, PKeyLast: 0x7FFE, PKeyRest: 10 * time.Minute, TwoPersons: true,
 		},
 	}
 	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry

@@ -151,10 +151,11 @@ func (s *service) newAdmission() *admission.Service {
 }
 
 func (s *service) newServer(b api.Backend, r api.Replacer) *api.Server {
-	registry := newRegistry(s.observer)
+	registry, references := newRegistry(s.observer), s.newReferences()
+	registry.MustRegister(newWaivers(references))
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
-		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec, RMA: r,
+		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec, RMA: r, Reference: references,
 	}
 	if s.observer != nil {
 		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil

@@ -1,0 +1,343 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+)
+
+func (a *app) referenceCommand() *cobra.Command {
+	c := group("reference", "Say which measured boots of hosts are trusted",
+		a.referenceList(), a.referenceShow(), a.referenceLearn(), a.referenceWaive(), a.referenceApprove(), a.referenceExpire(), a.referenceDiff())
+	c.Long = `Say which measured boots are trusted, by classes of hosts that boot alike: what inventory
+has as class, or default. A host whose boot no set in force has is refused evidence, with
+reason reference.
+
+A set is learned from a boot, approved by somebody else, and ends at a date or by hand.
+Several may be in force at once, as while new firmware is rolled out. A waiver has any
+boot of a class trusted whose event log replays; it always ends.`
+	return c
+}
+
+// setName reads CLASS/VERSION.
+func setName(s string) (class string, version uint64, err error) {
+	class, digits, _ := strings.Cut(s, "/")
+	version, e := strconv.ParseUint(digits, 10, 64)
+	if class == "" || e != nil || version == 0 {
+		return "", 0, &usageError{msg: fmt.Sprintf("%q is no set", plain(s)), hint: "want CLASS/VERSION; portcullis reference list has them"}
+	}
+	return class, version, nil
+}
+
+// moment reads a date, or a date and a time.
+func moment(flag, s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, &usageError{msg: fmt.Sprintf("--%s %q is no date", flag, plain(s)), hint: "for example 2027-03-31, or 2027-03-31T18:00:00Z"}
+}
+
+func (a *app) referenceList() *cobra.Command {
+	class := ""
+	cmd := &cobra.Command{
+		Use: "list", Short: "List sets of reference values", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			all, err := c.References(cmd.Context(), class)
+			if err != nil {
+				return err
+			}
+			return a.print(all, func(w *columns) {
+				w.row("SET", "KIND", "STATE", "IN FORCE", "MADE BY", "APPROVED BY", "EXPIRES", "WHY")
+				for i := range all.Items {
+					r := &all.Items[i]
+					w.row(r.Name, setKind(r), r.State, yesNo(r.InForce), r.Owner, r.Approver, stamp(r.Expires), r.Reason)
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&class, "class", "", "only of this class")
+	return cmd
+}
+
+func setKind(r *v1.Reference) string {
+	if r.Waiver {
+		return "waiver"
+	}
+	return "values"
+}
+
+func (a *app) referenceShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show CLASS/VERSION", Short: "Show a set: each register, and each event that it wants", Args: operands("CLASS/VERSION"),
+		RunE: a.onSet(func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error) {
+			return c.Reference(ctx, class, version)
+		}),
+	}
+}
+
+// onSet does something with the set that is the operand, and shows it.
+func (a *app) onSet(do func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		class, version, err := setName(args[0])
+		if err != nil {
+			return err
+		}
+		return a.showSetOf(cmd.Context(), func(ctx context.Context, c *client.Client) (*v1.Reference, error) {
+			return do(ctx, c, class, version)
+		})
+	}
+}
+
+func (a *app) showSetOf(ctx context.Context, do func(context.Context, *client.Client) (*v1.Reference, error)) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	r, err := do(ctx, c)
+	if err != nil {
+		return err
+	}
+	return a.print(r, func(w *columns) { showSet(w, r) })
+}
+
+func showSet(w *columns, r *v1.Reference) {
+	w.row("Set", r.Name)
+	w.row("Kind", setKind(r))
+	w.row("State", r.State)
+	w.row("In force", yesNo(r.InForce))
+	w.row("Made", fmt.Sprintf("%s by %s: %s", stamp(r.Made), r.Owner, r.Reason))
+	w.row("From", r.Source)
+	if r.Approver != "" {
+		w.row("Approved", fmt.Sprintf("%s by %s", stamp(r.Trusted), r.Approver))
+	}
+	w.row("Expires", stamp(r.Expires))
+	if len(r.Registers) == 0 {
+		return
+	}
+	w.gap()
+	w.row("PCR", "EVENT", "WANT")
+	for i := range r.Registers {
+		reg := &r.Registers[i]
+		pcr := strconv.Itoa(reg.PCR)
+		for _, v := range reg.Values {
+			w.row(pcr, "value", v.String())
+		}
+		for j := range reg.Events {
+			w.row(pcr, strconv.Itoa(j+1), reg.Events[j].String())
+		}
+		if len(reg.Values)+len(reg.Events) == 0 {
+			w.row(pcr, "none", "")
+		}
+	}
+}
+
+// learning is what learn was told.
+type learning struct {
+	in     v1.NewReference
+	logs   []string
+	ignore []string
+}
+
+func (a *app) referenceLearn() *cobra.Command {
+	var l learning
+	cmd := &cobra.Command{
+		Use: "learn CLASS --reason TEXT", Short: "Learn a set from boots, as a draft", Args: operands("CLASS"),
+		Long: `Learn a set from boots, as a draft that somebody else approves: from hosts whose boot
+their TPM has proven and no set in force has (--host), or from event logs (--log).
+
+Where boots differ, events of PCR 1, 3, 5 and 6 may be any: what machines of one model
+differ in. In the other registers, which hold code and keys, each digest that was seen is
+good, and no other. --base begins with a set and widens it.`,
+		Example: `  portcullis reference learn gpu-node --host gpu-1 --host gpu-2 --reason "racks 1 to 8 as delivered"
+  portcullis reference learn gpu-node --base 1 --host gpu-3 --reason "gpu-3 has another boot option"
+  portcullis reference learn gpu-node --log binary_bios_measurements --ignore 1/3 --reason "firmware 2.20.0"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l.in.Class = args[0]
+			if err := l.read(); err != nil {
+				return err
+			}
+			return a.showSetOf(cmd.Context(), func(ctx context.Context, c *client.Client) (*v1.Reference, error) {
+				return c.LearnReference(ctx, l.in)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&l.in.Hosts, "host", nil, "a host to learn from; may be given again")
+	f.StringArrayVar(&l.logs, "log", nil, "a file with an event log, as the kernel has it; may be given again")
+	f.Uint64Var(&l.in.Base, "base", 0, "version of the class to begin with")
+	f.StringArrayVar(&l.ignore, "ignore", nil, "PCR/EVENT, an event that may be any; may be given again")
+	reasonFlag(cmd, &l.in.Reason)
+	return cmd
+}
+
+// read reads the files and positions that flags name.
+func (l *learning) read() error {
+	if err := wantReason(l.in.Reason); err != nil {
+		return err
+	}
+	if len(l.in.Hosts)+len(l.logs) == 0 {
+		return &usageError{msg: "nothing to learn from", hint: "name hosts with --host, or files with --log"}
+	}
+	for _, name := range l.logs {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		l.in.Logs = append(l.in.Logs, b)
+	}
+	for _, text := range l.ignore {
+		pcr, position, _ := strings.Cut(text, "/")
+		p, errP := strconv.Atoi(pcr)
+		n, errN := strconv.Atoi(position)
+		if errP != nil || errN != nil {
+			return &usageError{msg: fmt.Sprintf("--ignore %q", plain(text)), hint: "want PCR/EVENT, as portcullis reference show numbers them: 1/3"}
+		}
+		l.in.Ignore = append(l.in.Ignore, v1.ReferencePosition{PCR: p, Position: n})
+	}
+	return nil
+}
+
+func (a *app) referenceWaive() *cobra.Command {
+	var in v1.NewWaiver
+	until := ""
+	cmd := &cobra.Command{
+		Use: "waive CLASS --until DATE --reason TEXT", Short: "Draft a waiver: any boot of a class is trusted for some time", Args: operands("CLASS"),
+		Long: `Draft a waiver, which somebody else approves. Until it ends, a boot of the class that no
+set has is trusted if its event log replays. It lasts 30 days at most; you are its owner,
+and each host that is let in by it says so in its verdict and in the audit log.`,
+		Example: `  portcullis reference waive gpu-node --until 2027-03-31 --reason "INC-42: vendor fixes its firmware"`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := wantReason(in.Reason); err != nil {
+				return err
+			}
+			if until == "" {
+				return &usageError{msg: "no --until is given", hint: "a waiver always ends: --until 2027-03-31"}
+			}
+			in.Class = args[0]
+			if in.Expires, err = moment("until", until); err != nil {
+				return err
+			}
+			return a.showSetOf(cmd.Context(), func(ctx context.Context, c *client.Client) (*v1.Reference, error) {
+				return c.WaiveReference(ctx, in)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&until, "until", "", "when it ends, at most 30 days from now; it must be given")
+	reasonFlag(cmd, &in.Reason)
+	return cmd
+}
+
+func (a *app) referenceApprove() *cobra.Command {
+	expires := ""
+	cmd := &cobra.Command{
+		Use: "approve CLASS/VERSION", Short: "Put a draft into force", Args: operands("CLASS/VERSION"),
+		Long: `Put a draft into force. Who made it may not, unless admission.two_persons is false. Look
+at it first: portcullis reference show.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, err := moment("expires", expires)
+			if err != nil {
+				return err
+			}
+			return a.onSet(func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error) {
+				return c.ApproveReference(ctx, class, version, v1.ReferenceApprove{Expires: at})
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&expires, "expires", "", "when the set ends by itself")
+	return cmd
+}
+
+func (a *app) referenceExpire() *cobra.Command {
+	at, in := "", v1.ReferenceExpire{}
+	cmd := &cobra.Command{
+		Use: "expire CLASS/VERSION --reason TEXT", Short: "End a set, now or at a date", Args: operands("CLASS/VERSION"),
+		Long: `End a set, now or at a date; a draft is thrown away. Hosts that were admitted stay, until
+they attest again. A date can be made earlier, not later.`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := wantReason(in.Reason); err != nil {
+				return err
+			}
+			if in.At, err = moment("at", at); err != nil {
+				return err
+			}
+			return a.onSet(func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error) {
+				return c.ExpireReference(ctx, class, version, in)
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "when; without it, now")
+	reasonFlag(cmd, &in.Reason)
+	return cmd
+}
+
+func (a *app) referenceDiff() *cobra.Command {
+	return &cobra.Command{
+		Use: "diff CLASS/VERSION HOST | CLASS/VERSION", Short: "Tell how a host's boot, or another set, differs from a set", Args: operands("CLASS/VERSION", "HOST"),
+		Long: `Tell how the last proven boot of a host, or another set of the class, differs from a set,
+with status 1 if it does. The boot of a host is kept while no set in force has it.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			class, version, err := setName(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			d, err := compareSet(cmd.Context(), c, class, version, args[1])
+			if err != nil {
+				return err
+			}
+			if err := a.print(d, func(w *columns) { showDiff(w, d) }); err != nil || len(d.Differences) == 0 {
+				return err
+			}
+			return errNo
+		},
+	}
+}
+
+func compareSet(ctx context.Context, c *client.Client, class string, version uint64, other string) (*v1.ReferenceDiff, error) {
+	if !strings.Contains(other, "/") {
+		return c.DiffReference(ctx, class, version, other)
+	}
+	of, with, err := setName(other)
+	if err != nil {
+		return nil, err
+	}
+	if of != class {
+		return nil, &usageError{msg: fmt.Sprintf("%s is of another class than %s", plain(other), class), hint: "compare sets of one class"}
+	}
+	return c.DiffReferences(ctx, class, version, with)
+}
+
+func showDiff(w *columns, d *v1.ReferenceDiff) {
+	if len(d.Differences) == 0 {
+		w.text("%s is as %s has it", d.Other, d.Reference)
+		return
+	}
+	w.row("PCR", "EVENT", "IS", "WANT")
+	for _, x := range d.Differences {
+		event := ""
+		if x.Position > 0 {
+			event = strconv.Itoa(x.Position)
+		}
+		w.row(strconv.Itoa(x.PCR), event, x.Got, x.Want)
+	}
+}

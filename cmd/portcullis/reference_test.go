@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/apitest"
+	v1 "portcullis/api/v1"
+	"portcullis/attest/eventlog"
+	"portcullis/attest/reference"
+)
+
+// referenceKeeper plays package api/measuredboot: one set, of which it notes
+// who did what.
+type referenceKeeper struct {
+	api.ReferenceKeeper
+	one v1.Reference
+}
+
+func (k *referenceKeeper) List(_ context.Context, class string) (*v1.References, error) {
+	if class == "empty" {
+		return &v1.References{Items: []v1.Reference{}}, nil
+	}
+	return &v1.References{Items: []v1.Reference{k.one}}, nil
+}
+
+func (k *referenceKeeper) Show(_ context.Context, class string, version uint64) (*v1.Reference, error) {
+	if class != k.one.Class || version != k.one.Version {
+		return nil, &admission.Error{Code: "reference_unknown", Status: admission.NotFound, Detail: "no such set", Hint: "portcullis reference list"}
+	}
+	return &k.one, nil
+}
+
+func (k *referenceKeeper) Learn(_ context.Context, actor string, in v1.NewReference) (*v1.Reference, error) {
+	k.one = v1.Reference{
+		Name: in.Class + "/3", Class: in.Class, Version: 3, State: "draft", Owner: actor, Made: noon, Reason: in.Reason,
+		Source: strings.Join(in.Hosts, "+") + " " + string(bytes.Join(in.Logs, []byte("+"))),
+		Registers: []reference.Register{
+			{PCR: 1, Events: []reference.Position{{Ignore: true, Note: "Boot0000"}}},
+			{PCR: 4, Events: []reference.Position{{OneOf: []eventlog.Digest{eventlog.Separator}, Note: "EV_SEPARATOR"}}},
+			{PCR: 11, Values: []eventlog.Digest{eventlog.Separator}},
+			{PCR: 12},
+		},
+	}
+	for _, p := range in.Ignore {
+		k.one.Source += " ignore " + string(rune('0'+p.PCR)) + "/" + string(rune('0'+p.Position))
+	}
+	return &k.one, nil
+}
+
+func (k *referenceKeeper) Waive(_ context.Context, actor string, in v1.NewWaiver) (*v1.Reference, error) {
+	return &v1.Reference{Name: in.Class + "/4", Waiver: true, State: "draft", Owner: actor, Reason: in.Reason, Expires: in.Expires}, nil
+}
+
+func (k *referenceKeeper) Approve(_ context.Context, actor, class string, _ uint64, in v1.ReferenceApprove) (*v1.Reference, error) {
+	if class == "own" {
+		return nil, &admission.Error{Code: "two_persons", Status: admission.Conflict, Detail: actor + " may not approve it", Hint: "have somebody else look at it"}
+	}
+	k.one.State, k.one.InForce, k.one.Approver, k.one.Trusted, k.one.Expires = "approved", true, actor, noon, in.Expires
+	return &k.one, nil
+}
+
+func (k *referenceKeeper) Expire(_ context.Context, _, _ string, _ uint64, in v1.ReferenceExpire) (*v1.Reference, error) {
+	k.one.State, k.one.InForce, k.one.Reason, k.one.Expires = "ended", false, in.Reason, in.At
+	return &k.one, nil
+}
+
+func (k *referenceKeeper) DiffHost(_ context.Context, class string, _ uint64, host string) (*v1.ReferenceDiff, error) {
+	return &v1.ReferenceDiff{Reference: class + "/3", Other: host, Differences: []reference.Difference{
+		{PCR: 4, Position: 3, Got: "aa (EV_EFI_BOOT_SERVICES_APPLICATION)", Want: "bb"}, {PCR: 11, Got: "cc", Want: "dd"},
+	}}, nil
+}
+
+func (k *referenceKeeper) Diff(_ context.Context, class string, _, with uint64) (*v1.ReferenceDiff, error) {
+	return &v1.ReferenceDiff{Reference: class + "/3", Other: "version " + string(rune('0'+with)), Differences: []reference.Difference{}}, nil
+}
+
+// TestReferenceCommands: each verb over the real API.
+func TestReferenceCommands(t *testing.T) {
+	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Reference = &referenceKeeper{} })
+	file := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(file, []byte("the log"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"learn gpu --host h1 --host h2 --log " + file + " --ignore 1/3 --base 2 --reason new", exitOK, []string{"gpu/3", "draft", "by olga: new", "h1+h2 the log ignore 1/3", "any event (Boot0000)", eventlog.Separator.String() + " (EV_SEPARATOR)", "11   value", "12   none"}},
+		{"show gpu/3", exitOK, []string{"gpu/3", "draft", "2026-11-21"}},
+		{"list", exitOK, []string{"gpu/3", "values", "draft", "olga", "new"}},
+		{"list --class empty", exitOK, []string{"SET"}},
+		{"approve gpu/3 --expires 2027-03-31", exitOK, []string{"approved", "by olga", "2027-03-31"}},
+		{"approve own/3", exitRefused, []string{"olga may not approve it", "have somebody else"}},
+		{"expire gpu/3 --at 2027-01-01T12:00:00Z --reason over", exitOK, []string{"ended", "over", "2027-01-01"}},
+		{"waive gpu --until 2027-01-01 --reason INC-7", exitOK, []string{"gpu/4", "waiver", "INC-7", "2027-01-01"}},
+		{"diff gpu/3 h1", exitError, []string{"PCR", "4    3", "aa (EV_EFI", "bb", "cc"}},
+		{"diff gpu/3 gpu/5", exitOK, []string{"version 5 is as gpu/3 has it"}},
+		{"diff gpu/3 other/5", exitUsage, []string{"of another class"}},
+		{"show gpu/9", exitError, []string{"no such set"}},
+		{"show gpu", exitUsage, []string{"want CLASS/VERSION"}},
+		{"show gpu/0", exitUsage, []string{"want CLASS/VERSION"}},
+		{"learn gpu --reason x", exitUsage, []string{"nothing to learn from"}},
+		{"learn gpu --host h1", exitUsage, []string{"no --reason is given"}},
+		{"learn gpu --host h1 --ignore 1 --reason x", exitUsage, []string{"want PCR/EVENT"}},
+		{"learn gpu --log /nonexistent --reason x", exitError, []string{"no such file"}},
+		{"waive gpu --reason x", exitUsage, []string{"no --until is given"}},
+		{"waive gpu --until tomorrow --reason x", exitUsage, []string{"is no date"}},
+		{"expire gpu/3", exitUsage, []string{"no --reason is given"}},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			args := append([]string{"--service", s.URL, "--ca", s.CAFile, "--token-file", s.OperatorFile, "reference"}, strings.Fields(tt.args)...)
+			var out, complaint bytes.Buffer
+			if code := run(t.Context(), args, nil, &out, &complaint); code != tt.code {
+				t.Errorf("exit code %d, want %d: %s", code, tt.code, complaint.String())
+			}
+			for _, want := range tt.want {
+				if said := out.String() + complaint.String(); !strings.Contains(said, want) {
+					t.Errorf("it does not say %q:\n%s", want, said)
+				}
+			}
+		})
+	}
+}
+
+// TestReferenceNeedsOperator: a viewer looks, and changes nothing.
+func TestReferenceNeedsOperator(t *testing.T) {
+	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Reference = &referenceKeeper{} })
+	for args, want := range map[string]int{
+		"list": exitOK, "approve gpu/3": exitError, "expire gpu/3 --reason x": exitError,
+		"learn gpu --host h --reason x": exitError, "waive gpu --until 2027-01-01 --reason x": exitError,
+	} {
+		var out, complaint bytes.Buffer
+		full := append([]string{"--service", s.URL, "--ca", s.CAFile, "--token-file", s.ViewerFile, "reference"}, strings.Fields(args)...)
+		if code := run(t.Context(), full, nil, &out, &complaint); code != want {
+			t.Errorf("%s: exit code %d, want %d: %s", args, code, want, complaint.String())
+		}
+	}
+}
