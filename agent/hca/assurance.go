@@ -1,17 +1,22 @@
 package hca
 
-import (
-	"portcullis/attest"
-)
+import "portcullis/attest"
 
 // Site is what the operator of the site knows of firmware.
 type Site interface {
-	// Refuse says what the site's list has against the firmware of a board; empty:
-	// nothing.
-	Refuse(psid string, running Version, security uint32) []string
+	// Refuse says what the site's list has against firmware; empty: nothing.
+	Refuse(c Claim) []string
 	// Image finds the image that the site keeps for a board and version, and that
 	// was verified under a key pinned by the site. None: false, and why.
 	Image(psid string, running Version) (image Image, ok bool, why string)
+}
+
+// Claim is the firmware that a device says it runs.
+type Claim struct {
+	PSID            string
+	Version         Version
+	Hardware        DeviceID // of the chip
+	SecurityVersion uint32
 }
 
 // Image is what a verified image says of itself.
@@ -94,38 +99,43 @@ func (d *Device) listFindings(site Site) (f findings) {
 		f.when(true, CodeNoList, "psid", "there is no list of the site's firmware here")
 		return f
 	}
-	psid, ok1 := d.PSID.Value()
-	running, ok2 := d.Running.Value()
-	security, ok3 := d.SecurityVersion.Value()
-	if !ok1 || !ok2 || !ok3 {
+	c, ok := d.claim()
+	if !ok {
 		return f // what is not known is told of already
 	}
-	for _, why := range site.Refuse(psid, running, uint32(security)) {
+	for _, why := range site.Refuse(c) {
 		f.when(true, CodeNotAllowed, "running", "%s", why)
 	}
 	return f
 }
 
-// imageFindings compares with the site's image.
-func (d *Device) imageFindings(site Site) (image Image, f findings) {
+// claim gives what the device says that it runs, if all of it is known.
+func (d *Device) claim() (c Claim, ok bool) {
 	psid, ok1 := d.PSID.Value()
 	running, ok2 := d.Running.Value()
 	security, ok3 := d.SecurityVersion.Value()
+	hardware, ok4 := d.HardwareID.Value()
+	return Claim{psid, running, hardware, uint32(security)}, ok1 && ok2 && ok3 && ok4
+}
+
+// imageFindings compares with the site's image.
+func (d *Device) imageFindings(site Site) (image Image, f findings) {
+	c, ok := d.claim()
 	switch {
 	case site == nil:
 		f.when(true, CodeNoImage, "running", "there are no images of the site here")
 		return image, f
-	case !ok1 || !ok2 || !ok3:
-		f.when(true, CodeNoImage, "running", "PSID, version or security version of the adapter are not known")
+	case !ok:
+		f.when(true, CodeNoImage, "running", "PSID, chip, version or security version of the adapter are not known")
 		return image, f
 	}
-	image, ok, why := site.Image(psid, running)
+	image, ok, why := site.Image(c.PSID, c.Version)
 	if !ok {
 		f.when(true, CodeNoImage, "running", "%s", why)
 		return image, f
 	}
-	f.when(image.PSID != psid, CodeOtherImage, "psid", "the adapter says %s and the image %s", psid, image.PSID)
-	f.when(image.Version != running, CodeOtherImage, "running", "the adapter says %v and the image %v", running, image.Version)
-	f.when(Number(image.SecurityVersion) != security, CodeOtherImage, "security_version", "the adapter says %d and the image %d", security, image.SecurityVersion)
+	f.when(image.PSID != c.PSID, CodeOtherImage, "psid", "the adapter says %s and the image %s", c.PSID, image.PSID)
+	f.when(image.Version != c.Version, CodeOtherImage, "running", "the adapter says %v and the image %v", c.Version, image.Version)
+	f.when(image.SecurityVersion != c.SecurityVersion, CodeOtherImage, "security_version", "the adapter says %d and the image %d", c.SecurityVersion, image.SecurityVersion)
 	return image, f
 }

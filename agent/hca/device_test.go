@@ -157,7 +157,7 @@ func goodSite() *site {
 	}}
 }
 
-func (s *site) Refuse(string, hca.Version, uint32) []string { return s.refuse }
+func (s *site) Refuse(hca.Claim) []string { return s.refuse }
 
 func (s *site) Image(string, hca.Version) (hca.Image, bool, string) {
 	return s.image, s.image.PSID != "", "no image of it is kept"

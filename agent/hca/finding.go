@@ -85,6 +85,7 @@ func (d *Device) firmwareFindings() (f findings) {
 		f.when(v != attest.Yes, CodeSecureBoot, "secure_boot", "secure boot is not enabled; a wrong image would boot")
 	}
 	known(&f, "psid", &d.PSID)
+	known(&f, "hardware_id", &d.HardwareID)
 	d.versionFindings(&f)
 	d.tokenFindings(&f)
 	return f

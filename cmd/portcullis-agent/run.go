@@ -95,7 +95,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misuse(cmd, "%w", err) })
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "progress and results as JSON, also on a terminal")
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.provisionCommand(), a.verifyCommand(), a.statusCommand(), a.selinuxCommand(), a.versionCommand())
+	root.AddCommand(a.provisionCommand(), a.verifyCommand(), a.hcaCommand(), a.statusCommand(), a.selinuxCommand(), a.versionCommand())
 	return root
 }
 

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/agent"
+	"portcullis/agent/hca"
+	"portcullis/agent/hca/library"
+	"portcullis/attest"
+)
+
+// hcaOptions are the flags of the command hca.
+type hcaOptions struct {
+	ways    hca.Ways
+	library string
+	require string
+}
+
+func (a *app) hcaCommand() *cobra.Command {
+	var o hcaOptions
+	c := &cobra.Command{
+		Use: "hca", Short: "Show what each adapter is and runs, who says so, and how sure that is", Args: noArguments,
+		Long: `Show what each adapter is and runs: every fact with its sources, the assurance
+level that is proven, and for each higher level what is missing. Nothing is
+written to any adapter.
+
+The exit code is 0 whatever the adapters are, unless --require names a level: then
+it is 4 if any adapter is below it, or if anything speaks against its GUIDs or its
+lock's state.`,
+		Example: "  portcullis-agent hca --firmware /etc/portcullis/firmware --require G1",
+	}
+	f := c.Flags()
+	f.StringVar(&o.ways.Sysfs, "sysfs", hca.DefaultSysfs, "where sysfs is mounted")
+	f.StringVar(&o.ways.FWCTL, "fwctl", hca.DefaultFWCTL, "device nodes of fwctl, or unix:DIR for simulated adapters")
+	f.StringVar(&o.library, "firmware", "", "folder with pins.yaml, policy.yaml and images of the site")
+	f.StringVar(&o.require, "require", "", "lowest assurance level for exit code 0: G0 or G1")
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.showHCAs(cmd, &o) }
+	return c
+}
+
+// adapter is one adapter in JSON.
+type adapter struct {
+	Name    string      `json:"name"`
+	PCI     string      `json:"pci_address"`
+	Facts   []hca.Line  `json:"facts"`
+	Verdict hca.Verdict `json:"verdict"`
+}
+
+func (a *app) showHCAs(cmd *cobra.Command, o *hcaOptions) error {
+	level, err := requiredLevel(cmd, o.require)
+	if err != nil {
+		return err
+	}
+	var site hca.Site
+	if o.library != "" {
+		l, err := library.Open(o.library)
+		if err != nil {
+			return &agent.Error{Class: agent.ClassUsage, Err: err}
+		}
+		site = l
+	}
+	host, err := hca.ReadHost(cmd.Context(), o.ways)
+	if err != nil {
+		return &agent.Error{Class: agent.ClassHCA, Err: err}
+	}
+	var below []string
+	adapters := []adapter{}
+	for _, d := range host.Devices {
+		one := adapter{Name: d.Name, PCI: string(d.PCI), Facts: d.Lines(), Verdict: d.Judge(site)}
+		adapters = append(adapters, one)
+		if level > attest.AssuranceNone && !one.Verdict.Compliant(level) {
+			below = append(below, one.title())
+		}
+	}
+	if err := a.printHCAs(host, adapters); err != nil {
+		return err
+	}
+	return refuseBelow(host, below, level)
+}
+
+func requiredLevel(cmd *cobra.Command, s string) (attest.Assurance, error) {
+	switch s {
+	case "":
+		return attest.AssuranceNone, nil
+	case "G0":
+		return attest.G0, nil
+	case "G1":
+		return attest.G1, nil
+	}
+	return 0, misuse(cmd, "--require %q: want G0 or G1; higher levels are not available in this version", s)
+}
+
+func refuseBelow(host *hca.Host, below []string, level attest.Assurance) error {
+	if level == attest.AssuranceNone {
+		return nil
+	}
+	errs := append([]error{}, host.Problems...)
+	if len(below) > 0 {
+		errs = append(errs, fmt.Errorf("not compliant at %v: %s", level, strings.Join(below, ", ")))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return &agent.Error{Class: agent.ClassHCA, Err: errors.Join(errs...), Hint: "the output says for each adapter what is missing"}
+}
+
+func (a *adapter) title() string {
+	switch {
+	case a.Name == "":
+		return a.PCI
+	case a.PCI == "":
+		return a.Name
+	}
+	return a.Name + " (" + a.PCI + ")"
+}
+
+func (a *app) printHCAs(host *hca.Host, adapters []adapter) error {
+	problems := []string{}
+	for _, p := range host.Problems {
+		problems = append(problems, p.Error())
+	}
+	if a.json {
+		return a.print(struct {
+			Lockdown bool      `json:"kernel_lockdown"`
+			Problems []string  `json:"problems"`
+			Adapters []adapter `json:"adapters"`
+		}{host.Lockdown, problems, adapters})
+	}
+	var b strings.Builder
+	for _, p := range problems {
+		fmt.Fprintf(&b, "problem: %s\n", plain(p))
+	}
+	if host.Lockdown {
+		b.WriteString("the kernel is locked down: the vendor's tools see no adapter, fwctl does\n")
+	}
+	for i := range adapters {
+		adapters[i].write(&b)
+	}
+	_, err := a.stdout.Write([]byte(b.String()))
+	return err
+}
+
+func (a *adapter) write(b *strings.Builder) {
+	fmt.Fprintf(b, "adapter %s: assurance %v\n", plain(a.title()), a.Verdict.Assurance)
+	for _, l := range a.Facts {
+		if l.Reason != "" {
+			fmt.Fprintf(b, "  %-18s unknown (%s): %s\n", l.Fact, l.Reason, plain(l.Detail))
+			continue
+		}
+		var from []string
+		for _, s := range l.From {
+			from = append(from, string(s))
+		}
+		fmt.Fprintf(b, "  %-18s %-24s from %s\n", l.Fact, orDash(plain(l.Value)), strings.Join(from, ", "))
+	}
+	for _, l := range a.Verdict.Missing {
+		writeFindings(b, fmt.Sprintf("not %v", l.Level), l.Findings)
+	}
+	writeFindings(b, "identity", a.Verdict.Identity)
+	writeFindings(b, "lock", a.Verdict.Lock)
+}
+
+func writeFindings(b *strings.Builder, title string, findings []hca.Finding) {
+	if len(findings) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "  %s:\n", title)
+	for _, f := range findings {
+		fmt.Fprintf(b, "    %s, %s: %s\n", f.Code, f.Fact, plain(f.Detail))
+	}
+}
