@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-tpm/tpm2"
 	"github.com/google/go-tpm/tpm2/transport/linuxudstpm"
 
+	"portcullis/attest/eventlog/eventlogtest"
 	"portcullis/attest/tpm"
 )
 
@@ -24,12 +25,16 @@ type Options struct {
 	Name     string // subject of the EK certificates; "host" when empty
 	P256     bool   // also give the TPM an ECC P-256 EK certificate, which swtpm_setup does not
 	NoEKCert bool   // a TPM without EK certificates
+	// Machine is what the TPM's host boots; nil: eventlogtest.Example.
+	Machine *eventlogtest.Machine
 }
 
 // TPM is a running software TPM.
 type TPM struct {
 	dir, ca  string
 	ekDigest string
+	machine  eventlogtest.Machine
+	log      []byte // of the present boot
 	cmd      *exec.Cmd
 	exited   chan struct{}
 }
@@ -55,7 +60,10 @@ func Start(ctx context.Context, o Options) (*TPM, error) {
 	if err := Missing(); err != nil {
 		return nil, fmt.Errorf("software TPM: %w", err)
 	}
-	t := &TPM{dir: o.Dir, ca: o.CA}
+	t := &TPM{dir: o.Dir, ca: o.CA, machine: eventlogtest.Example()}
+	if o.Machine != nil {
+		t.machine = *o.Machine
+	}
 	if t.ca == "" {
 		t.ca = filepath.Join(o.Dir, "ca")
 	}
@@ -68,6 +76,9 @@ func Start(ctx context.Context, o Options) (*TPM, error) {
 	}
 	if fresh && o.P256 {
 		err = t.certifyP256()
+	}
+	if err == nil {
+		err = t.measureBoot()
 	}
 	if err == nil {
 		err = t.readEK(ctx)
@@ -165,7 +176,8 @@ func (t *TPM) Device() string { return "unix:" + t.socket() }
 func (t *TPM) EKDigest() string { return t.ekDigest }
 
 // PowerCycle resets the TPM as a power cycle of its host does: resetCount
-// rises and the registers are zero. No client may be connected.
+// rises, the registers are zero, and the machine is booted, measured. No client
+// may be connected.
 func (t *TPM) PowerCycle(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "swtpm_ioctl", "--unix", t.control(), "-i").CombinedOutput()
 	if err != nil {
@@ -175,11 +187,12 @@ func (t *TPM) PowerCycle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("software TPM %s: power cycle: %w", t.dir, err)
 	}
-	defer dev.Close()
-	if _, err := (tpm2.Startup{StartupType: tpm2.TPMSUClear}).Execute(dev); err != nil {
+	_, err = tpm2.Startup{StartupType: tpm2.TPMSUClear}.Execute(dev)
+	dev.Close()
+	if err != nil {
 		return fmt.Errorf("software TPM %s: startup: %w", t.dir, err)
 	}
-	return nil
+	return t.measureBoot()
 }
 
 // Stop ends the program and waits for it. Its state stays in the folder.
