@@ -178,19 +178,29 @@ func (a *administration) serve() {
 	}
 }
 
-// take has packets answered.
+// take has packets answered. Where answers take a while it gives the agent away in
+// between.
 func (a *administration) take(packets []transport.Packet) error {
+	for {
+		n, err := a.takeSome(packets)
+		if packets = packets[n:]; len(packets) == 0 || err != nil {
+			return err
+		}
+	}
+}
+
+func (a *administration) takeSome(packets []transport.Packet) (n int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
 	if len(a.send)-a.sent > mostUnsent {
-		packets = nil // who asks again may find the wire free
+		return len(packets), a.flush() // who asks again may find the wire free
 	}
-	for i := range packets {
+	for was := a.agent.Worked(); n < len(packets) && a.agent.Worked()-was < sa.Stride; n++ {
 		a.agent.Hold(len(a.keeps.facts)+len(a.out.Save) > keepAhead || a.owed > tellAhead)
-		a.agent.Take(now, &packets[i], &a.out)
+		a.agent.Take(now, &packets[n], &a.out)
 	}
-	return a.flush()
+	return n, a.flush()
 }
 
 // blocked reports that the wire had no room.

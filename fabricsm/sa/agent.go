@@ -88,6 +88,11 @@ type Agent struct {
 	out      *Output   // of the call at hand
 	now      time.Time // likewise
 	refusals uint64    // number of the refusal at hand; 0: there is none
+	rest     int       // steps that are left of the stride of the call
+	worked   uint64    // steps that were taken, of all calls
+	get      get       // at hand
+	later    []*get    // that have not had their last stride
+	laterAt  time.Time // when the next is due; zero: never
 	stats    Stats
 	idle     []*table // of tables that were sent
 }
@@ -162,7 +167,7 @@ func (a *Agent) Front() *Front { return a.front }
 // Next is when Expire has something to do; zero: never.
 func (a *Agent) Next() time.Time {
 	next := a.tellAt
-	due := [...]time.Time{a.sessions.Next(), a.keysDue(), {}, {}}
+	due := [...]time.Time{a.sessions.Next(), a.keysDue(), {}, {}, a.laterAt}
 	if a.serving {
 		due[2], due[3] = a.services.Next(), a.subs.Next()
 	}
@@ -177,6 +182,9 @@ func (a *Agent) Next() time.Time {
 // Expire does what is due.
 func (a *Agent) Expire(now time.Time, out *Output) {
 	a.out, a.now = out, now
+	a.rest = stride / 2
+	a.goOn(now)
+	a.rest = stride / 2
 	a.sessions.Expire(now, a)
 	if !a.tellAt.IsZero() && !now.Before(a.tellAt) {
 		a.tell(now)
@@ -269,7 +277,7 @@ const maxQP = 1<<24 - 1
 
 // Take takes a packet of class 0x03 that came.
 func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
-	a.out, a.now = out, now
+	a.out, a.now, a.rest = out, now, stride
 	a.stats.Packets++
 	m := &p.MAD
 	if p.Undelivered || p.QP > maxQP {

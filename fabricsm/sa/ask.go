@@ -21,8 +21,8 @@ type rows interface {
 	Step(dst []byte, most int) (n int, done bool)
 }
 
-// stride is how many steps are taken before others have their turn.
-const stride = 4096
+// stride is how many steps are taken before others have their turn: half a millisecond.
+const stride = 1024
 
 // ask answers a request that may be asked. data is what it carries, of all its segments.
 func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, data []byte) {
@@ -160,56 +160,24 @@ func (a *Agent) budget(now time.Time, who *book.Asker) (limiter.Budget, bool) {
 	return b, ok
 }
 
-func (a *Agent) spent(now time.Time, who *book.Asker, b limiter.Budget) {
-	if !who.Trusted {
-		a.work.End(now, a.book.ByLID(who.LID).LID, b)
+// step makes the next record, and says how much was looked at for it. Nothing is looked
+// at when the stride of the call is over.
+func (a *Agent) step(r rows, rec []byte) (n int, done bool, cost int) {
+	if a.rest <= 0 {
+		return 0, false, 0
 	}
-}
-
-// step makes the next record, and says how much was looked at for it.
-func step(r rows, rec []byte) (n int, done bool, cost int) {
 	c, ok := r.(interface{ Steps() int })
 	if !ok {
-		n, done = r.Step(rec, stride)
-		return n, done, 1
+		n, done = r.Step(rec, a.rest)
+		cost = 1
+	} else {
+		was := c.Steps()
+		n, done = r.Step(rec, a.rest)
+		cost = max(c.Steps()-was, 1)
 	}
-	was := c.Steps()
-	n, done = r.Step(rec, stride)
-	return n, done, max(c.Steps()-was, 1)
-}
-
-// one answers a Get, which wants exactly one record.
-func (a *Agent) one(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows) {
-	b, ok := a.budget(now, who)
-	if !ok {
-		return
-	}
-	defer func() { a.spent(now, who, b) }()
-	var first, other [rmpp.MaxRecord]byte
-	found := 0
-	for into := first[:]; found < 2; {
-		n, done, cost := step(r, into)
-		if !b.Afford(cost) {
-			a.stats.Costly++
-			return
-		}
-		if n > 0 {
-			found, into = found+1, other[:]
-		}
-		if done {
-			break
-		}
-	}
-	switch found {
-	case 0:
-		a.reply(p, m, mad.StatusNoRecords)
-	case 1:
-		to := a.reply(p, m, mad.StatusOK)
-		to.SetAttributeOffset(mad.AttributeOffset(m.Attr()))
-		copy(to.SAData(), first[:mad.RecordSize(m.Attr())])
-	default:
-		a.reply(p, m, mad.StatusTooManyRecords)
-	}
+	a.rest -= cost
+	a.worked += uint64(cost)
+	return n, done, cost
 }
 
 // table answers with as many records as there are.
@@ -273,7 +241,7 @@ func (a *Agent) release(t *table) {
 
 // Make implements rmpp.Maker.
 func (t *table) Make(rec []byte) rmpp.Made {
-	n, done, cost := step(t.rows, rec)
+	n, done, cost := t.agent.step(t.rows, rec)
 	switch {
 	case !t.budget.Afford(cost):
 		t.agent.stats.Costly++
@@ -282,6 +250,9 @@ func (t *table) Make(rec []byte) rmpp.Made {
 		return rmpp.MadeOne
 	case done:
 		return rmpp.MadeNothing
+	case t.base != 0 && !t.agent.work.Again(t.agent.now, t.base, &t.budget):
+		t.agent.stats.Costly++
+		return rmpp.MadeGiveUp
 	default:
 		return rmpp.MadePause
 	}

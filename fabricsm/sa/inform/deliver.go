@@ -16,6 +16,7 @@ func (r *Registry) Tell(now time.Time, notices ...registry.Notice) (e Effects) {
 		n := notices[i]
 		r.post(&n)
 	}
+	r.spread(now)
 	r.pump(now)
 	return e
 }
@@ -48,32 +49,6 @@ const lastOfManager mad.TrapNum = 69
 
 // Where the details of trap 256 have an M_Key.
 const mkeyDetail, mkeySize = 14, 8
-
-// post puts a notice into the queues of those who want it.
-func (r *Registry) post(n *registry.Notice) {
-	if r.fabric == nil {
-		return
-	}
-	h := &n.Report.NoticeHeader
-	generic := uint8(0)
-	if h.IsGeneric {
-		generic = 1
-	}
-	for _, trap := range []mad.TrapNum{h.TrapNumber, mad.AllTraps} {
-		of, ok := r.heard.Get(topic{generic, trap})
-		if !ok {
-			continue
-		}
-		for _, s := range of.All {
-			if s.party.until == 0 && s.wants(n) && r.mayHear(s, n) {
-				r.queue(s, n)
-			}
-		}
-		if trap == mad.AllTraps {
-			return
-		}
-	}
-}
 
 // mayHear reports whether a subscriber may know of a notice as things are.
 func (r *Registry) mayHear(s *sub, n *registry.Notice) bool {
@@ -267,6 +242,9 @@ func (r *Registry) Next() (at time.Time) {
 	if d, _, ok := r.gone.First(); ok && (at.IsZero() || time.Unix(0, d.at).Before(at)) {
 		at = time.Unix(0, d.at)
 	}
+	if !r.more.IsZero() && (at.IsZero() || r.more.Before(at)) {
+		at = r.more
+	}
 	return at
 }
 
@@ -294,6 +272,7 @@ func (r *Registry) Expire(now time.Time) (e Effects) {
 		}
 		r.dismiss(p)
 	}
+	r.spread(now)
 	r.pump(now)
 	return e
 }

@@ -56,6 +56,7 @@ func (r *Registry) Follow(now time.Time, f registry.Fabric) (notices []registry.
 		n := notices[i]
 		r.post(&n)
 	}
+	r.spread(now)
 	r.pump(now)
 	return notices, e
 }

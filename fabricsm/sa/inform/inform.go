@@ -274,7 +274,7 @@ func (e Event) String() string {
 type Stats struct {
 	Sent, Resent, Answered, Failed uint64
 	Dropped                        uint64 // for want of room
-	OnWire, Queued                 int
+	OnWire, Queued, Posting        int
 }
 
 // Registry is the state of all subscriptions and reports. It is not safe for concurrent
@@ -293,6 +293,9 @@ type Registry struct {
 	told   map[ib.GUID]announced // by port GUID
 	doubt  map[ib.GUID]bool      // ports that may have lost P_Keys
 	unsure bool                  // it is not known which ports are there
+
+	posts []posting // that not all subscriptions were looked at for
+	more  time.Time // when they go on; zero: there are none
 
 	turns [2][]*party // ports that may be sent a report, in turn: those that answer, and others
 	mute  int         // reports under way to the others
@@ -333,6 +336,7 @@ type sub struct {
 	party *party
 
 	queue   []*registry.Notice
+	gone    bool // it ended
 	ready   bool // stands in its party's list
 	failing bool // its last report was not answered: the next is tried once
 
@@ -378,6 +382,6 @@ func (r *Registry) Now() Snapshot { return r.Snapshot }
 // Stats gives what became of reports so far.
 func (r *Registry) Stats() Stats {
 	s := r.stats
-	s.OnWire = len(r.out)
+	s.OnWire, s.Posting = len(r.out), len(r.posts)
 	return s
 }

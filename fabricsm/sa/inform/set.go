@@ -174,6 +174,7 @@ func topicOf(n *Subscription) topic { return topic{n.Info.IsGeneric, n.Info.Trap
 func (r *Registry) remove(s *sub, e Event) {
 	p := s.party
 	r.quiet(s)
+	s.gone = true
 	delete(p.subs, s)
 	if len(p.subs) == 0 {
 		r.here(p)

@@ -119,6 +119,17 @@ func (w *Work) End(now time.Time, base ib.LID, b Budget) {
 	w.nodes[slot] = max(w.nodes[slot], at) + b.spent*w.cost
 }
 
+// Again books what a question of Begin has cost so far, and gives it no more than its node
+// has left now. False: that is nothing.
+func (w *Work) Again(now time.Time, base ib.LID, b *Budget) bool {
+	w.End(now, base, *b)
+	if b.spent = 0; w.cost != 0 {
+		owes := max(w.nodes[slotOf(base)]-w.clock.read(now)*scale, 0)
+		b.left = min(b.left, (w.room-owes)/w.cost)
+	}
+	return b.left > 0
+}
+
 func slotOf(base ib.LID) int {
 	if base >= lids {
 		return nobody

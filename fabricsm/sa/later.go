@@ -1,0 +1,161 @@
+package sa
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/rmpp"
+	"portcullis/fabricsm/sa/book"
+	"portcullis/fabricsm/sa/limiter"
+	"portcullis/fabricsm/transport"
+)
+
+// A Get may have to look at all that is registered to find its one record. It does so a
+// stride at a time, and others have their turns in between: whoever calls the agent holds
+// it for a stride at most.
+
+const (
+	// maxLater is how many Gets may wait for their next stride, and maxLaterEach how many
+	// of one node. Who asks more is told to come back.
+	maxLater     = 64
+	maxLaterEach = 4
+)
+
+// get is a Get under way. It answers from what there was when it began.
+type get struct {
+	packet transport.Packet // that asked
+	rows   rows
+	budget limiter.Budget
+	base   ib.LID // of the node that pays for it; 0: none
+	node   ib.LID // that asked
+	found  int
+	first  [rmpp.MaxRecord]byte
+}
+
+// one answers a Get, which wants exactly one record.
+func (a *Agent) one(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, r rows) {
+	if a.asksAlready(p) {
+		return
+	}
+	b, ok := a.budget(now, who)
+	if !ok {
+		return
+	}
+	g := &a.get
+	*g = get{rows: r, budget: b, node: a.book.ByLID(who.LID).LID}
+	if !who.Trusted {
+		g.base = g.node
+	}
+	if a.look(now, g, p, m) {
+		g.rows = nil
+		return
+	}
+	if !a.room(g.node) {
+		g.rows = nil
+		a.reply(p, m, mad.StatusBusy)
+		return
+	}
+	later := *g
+	later.packet = *p
+	later.packet.MAD = *m
+	a.later = append(a.later, &later)
+	a.laterAt = now.Add(1)
+}
+
+// look goes on with a Get, and answers it if it is over. It is not when the stride of the
+// call is.
+func (a *Agent) look(now time.Time, g *get, p *transport.Packet, m *mad.MAD) (over bool) {
+	var other [rmpp.MaxRecord]byte
+	for g.found < 2 {
+		into := g.first[:]
+		if g.found > 0 {
+			into = other[:]
+		}
+		n, done, cost := a.step(g.rows, into)
+		if !g.budget.Afford(cost) {
+			a.charge(now, g)
+			a.stats.Costly++
+			return true
+		}
+		if n > 0 {
+			g.found++
+		}
+		if done {
+			break
+		}
+		if n == 0 && a.rest <= 0 {
+			if a.charge(now, g) {
+				return false
+			}
+			a.stats.Costly++
+			return true
+		}
+	}
+	a.charge(now, g)
+	switch g.found {
+	case 0:
+		a.reply(p, m, mad.StatusNoRecords)
+	case 1:
+		to := a.reply(p, m, mad.StatusOK)
+		to.SetAttributeOffset(mad.AttributeOffset(m.Attr()))
+		copy(to.SAData(), g.first[:mad.RecordSize(m.Attr())])
+	default:
+		a.reply(p, m, mad.StatusTooManyRecords)
+	}
+	return true
+}
+
+// charge has the node that asks pay for what was looked at. False: it has nothing left.
+func (a *Agent) charge(now time.Time, g *get) bool {
+	return g.base == 0 || a.work.Again(now, g.base, &g.budget)
+}
+
+// asksAlready reports a question that is being looked at still: a client that asks again
+// does not have it looked at twice.
+func (a *Agent) asksAlready(p *transport.Packet) bool {
+	for _, g := range a.later {
+		if o := &g.packet; o.LID == p.LID && o.QP == p.QP && o.MAD.TID() == p.MAD.TID() && o.MAD.Attr() == p.MAD.Attr() {
+			return true
+		}
+	}
+	return false
+}
+
+// room reports whether another Get of a node may wait.
+func (a *Agent) room(node ib.LID) bool {
+	n := 0
+	for _, g := range a.later {
+		if g.node == node {
+			n++
+		}
+	}
+	return len(a.later) < maxLater && n < maxLaterEach
+}
+
+// goOn gives the Gets that wait a stride together, each in its turn.
+func (a *Agent) goOn(now time.Time) {
+	if !a.serving {
+		clear(a.later)
+		a.later = a.later[:0]
+	}
+	for len(a.later) > 0 && a.rest > 0 {
+		g := a.later[0]
+		copy(a.later, a.later[1:])
+		a.later[len(a.later)-1] = nil
+		a.later = a.later[:len(a.later)-1]
+		if !a.look(now, g, &g.packet, &g.packet.MAD) {
+			a.later = append(a.later, g)
+		}
+	}
+	if a.laterAt = (time.Time{}); len(a.later) > 0 {
+		a.laterAt = now.Add(1)
+	}
+}
+
+// Worked is how many steps were taken so far to find records. Who holds the agent for
+// several calls gives it away when it took many.
+func (a *Agent) Worked() uint64 { return a.worked }
+
+// Stride is how many steps a call takes at most.
+const Stride = stride
