@@ -64,6 +64,9 @@ func (r *run) judge(h *v1.Host, why *string) (done bool, err error) {
 		r.notify.Notify("STATUS=admitted to " + h.Cluster)
 		return true, nil
 	case v1.PhaseVerified, v1.PhaseGranting:
+		if sealedGuard(h) == unmetYet {
+			return false, failf(ClassRefused, rebootHint, "host %s was handed over in this boot, and the service does not know of it", h.ID)
+		}
 		if w := unmet(h); w != *why {
 			*why = w
 			r.say("waiting: " + w)

@@ -22,6 +22,8 @@ type Config struct {
 	TPM            string        `yaml:"tpm"`             // character device, or unix:SOCKET
 	Sysfs          string        `yaml:"sysfs"`           // mount point of sysfs
 	Procfs         string        `yaml:"procfs"`          // mount point of procfs
+	Image          string        `yaml:"image"`           // identity of the booted image; empty: from os_release
+	OSRelease      string        `yaml:"os_release"`      // file that names the image
 	StateDir       string        `yaml:"state_dir"`       // what was measured, last verdict
 	Timeout        time.Duration `yaml:"timeout"`         // from start to admission
 	AgentPCR       int           `yaml:"agent_pcr"`       // register for statements, as in the service's policy
@@ -37,7 +39,7 @@ const (
 // DefaultConfig has every default; Service, CA and Host have none.
 func DefaultConfig() Config {
 	return Config{
-		TPM: tpm.DefaultDevice, Sysfs: hca.DefaultSysfs, Procfs: hca.DefaultProcfs,
+		TPM: tpm.DefaultDevice, OSRelease: "/etc/os-release", Sysfs: hca.DefaultSysfs, Procfs: hca.DefaultProcfs,
 		StateDir: "/var/lib/portcullis-agent", Timeout: 15 * time.Minute,
 		AgentPCR: attest.DefaultAgentPCR, ChannelBinding: BindingRequired,
 	}

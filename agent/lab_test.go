@@ -40,7 +40,9 @@ type lab struct {
 
 	mu         sync.Mutex // guards what follows
 	challenges map[string]*attest.Challenge
+	seals      map[string]*attest.SealChallenge
 	verdicts   []attest.Verdict
+	sealed     []*attest.Refusal // outcome of each seal; nil: accepted
 	begun      []error
 	notified   []string
 }
@@ -49,8 +51,9 @@ const base = 0x0002_c903_00ab_0000
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{t: t, tpm: tpmtest.New(t, tpmtest.Options{}), backend: apitest.NewBackend(), challenges: map[string]*attest.Challenge{}}
+	l := &lab{t: t, tpm: tpmtest.New(t, tpmtest.Options{}), backend: apitest.NewBackend(), challenges: map[string]*attest.Challenge{}, seals: map[string]*attest.SealChallenge{}}
 	l.policy = attest.DefaultPolicy()
+	l.policy.Assurance, l.policy.RequireLock = attest.AssuranceNone, false // nothing but sysfs tells of the adapter
 	roots, err := l.tpm.RootsPEM()
 	must(t, err)
 	must(t, l.policy.AddCertificates(roots))
@@ -59,7 +62,7 @@ func newLab(t *testing.T) *lab {
 		HCAs: []attest.ExpectedHCA{{NodeGUID: base, SystemImageGUID: base, Ports: []attest.ExpectedPort{{Num: 1, GUID: base + 1}}}},
 	}
 	l.after = func() { l.setPhase(v1.PhaseAdmitted) }
-	l.backend.OnSession, l.backend.OnEvidence = l.begin, l.verify
+	l.backend.OnSession, l.backend.OnEvidence, l.backend.OnSeal = l.begin, l.verify, l.seal
 	l.setPhase(v1.PhaseAwaiting)
 	server := apitest.Start(t, l.backend)
 	l.wire = newWire(t, strings.TrimPrefix(server.URL, "https://"))
@@ -129,11 +132,32 @@ func (l *lab) verify(id string, channel []byte, ev *attest.Evidence) (*v1.Attest
 	if !v.OK {
 		return nil, &attest.Refusal{Code: v.Code, Detail: v.Detail}
 	}
+	sc, seal, err := attest.BeginSeal(rand.Reader, time.Now(), ch, &v.Facts, l.policy)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.seals[id] = sc
+	l.mu.Unlock()
 	token := fmt.Sprintf("%064x", len(l.verdicts))
 	l.backend.SetStatusToken(token, "compute-01")
 	l.setPhase(v1.PhaseVerified)
 	l.after()
-	return &v1.AttestResult{Host: "compute-01", Phase: v1.PhaseVerified, StatusToken: token}, nil
+	return &v1.AttestResult{Host: "compute-01", Phase: v1.PhaseVerified, StatusToken: token, Seal: seal}, nil
+}
+
+// seal is the service's side of a hand-over.
+func (l *lab) seal(id string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sc := l.seals[id]
+	delete(l.seals, id)
+	_, no := attest.VerifySeal(time.Now(), sc, channel, ev, l.policy)
+	l.sealed = append(l.sealed, no)
+	if no != nil {
+		return nil, no
+	}
+	return &v1.SealResult{Host: "compute-01", Phase: v1.PhaseVerified}, nil
 }
 
 // Notify implements agent.Notifier.

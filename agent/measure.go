@@ -15,13 +15,17 @@ const statementFresh = 5 * time.Minute
 
 // Collect reads the host and gives its statement, not measured.
 func Collect(c *Config, version string, now time.Time) (*attest.Statement, error) {
+	image, err := c.image()
+	if err != nil {
+		return nil, err
+	}
 	f, err := hca.Collect(c.Sysfs, c.Procfs)
 	if err != nil {
 		return nil, fail(ClassHCA, "", err)
 	}
 	s := &attest.Statement{
 		Version: attest.StatementVersion, Host: c.Host, BootID: f.BootID,
-		CollectedAt: now.UTC().Truncate(time.Second), Agent: version, Board: f.Board, HCAs: f.HCAs,
+		CollectedAt: now.UTC().Truncate(time.Second), Agent: version, Image: image, Board: f.Board, HCAs: f.HCAs,
 	}
 	if _, err := s.Encode(); err != nil {
 		return nil, fail(ClassHCA, "", err)
@@ -47,7 +51,8 @@ func (r *run) measure(ctx context.Context, read register, tpm extender) (*measur
 	if err != nil {
 		return nil, err
 	}
-	m, started, err := r.recall(ctx, read)
+	start := attest.Start{Agent: s.Agent, Image: s.Image}
+	m, started, err := r.recall(ctx, read, start)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +71,7 @@ func (r *run) measure(ctx context.Context, read register, tpm extender) (*measur
 		return nil, fail(ClassOther, "make room on the disk, or name another folder with --state-dir", err)
 	}
 	if !started {
-		if err := tpm.Extend(ctx, r.config.AgentPCR, attest.StartDigest(r.version)); err != nil {
+		if err := tpm.Extend(ctx, r.config.AgentPCR, start.Digest()); err != nil {
 			return nil, fail(ClassTPM, "", err)
 		}
 	}
@@ -80,22 +85,22 @@ func (r *run) measure(ctx context.Context, read register, tpm extender) (*measur
 // recall finds out how much of the saved list the register holds: all, all
 // but the last (a crash before the TPM was told), the start alone, or nothing
 // since the host was booted.
-func (r *run) recall(ctx context.Context, read register) (m *measured, started bool, err error) {
+func (r *run) recall(ctx context.Context, read register, start attest.Start) (m *measured, started bool, err error) {
 	values, err := read.ReadPCRs(ctx, []int{r.config.AgentPCR})
 	if err != nil {
 		return nil, false, fail(ClassTPM, "", err)
 	}
 	value := values[0]
 	if bytes.Equal(value, make([]byte, len(value))) {
-		return &measured{Agent: r.version}, false, nil
+		return &measured{Start: start}, false, nil
 	}
 	saved, err := r.state.measured()
 	if err != nil {
 		r.log.Warn("the list of measured statements is lost", "error", err)
 	}
-	if saved.Agent == r.version {
+	if saved.Start == start {
 		for _, n := range []int{len(saved.Digests), len(saved.Digests) - 1} {
-			if n >= 0 && bytes.Equal(value, attest.AgentPCRValue(r.version, saved.Digests[:n])) {
+			if n >= 0 && bytes.Equal(value, attest.OpenPCRValue(start, saved.Digests[:n])) {
 				if n < len(saved.Digests) {
 					saved.Digests, saved.Statement = saved.Digests[:n], nil
 				}

@@ -76,28 +76,31 @@ func newClient(c *Config, version string) (*client.Client, error) {
 
 // do attests and waits.
 func (r *run) do(ctx context.Context) error {
-	result, err := r.attest(ctx)
+	c, phase, err := r.attest(ctx)
 	if err != nil {
 		return err
 	}
-	r.log.Info("evidence accepted", "host", result.Host, "phase", result.Phase)
-	return r.await(ctx, r.client.WithToken(result.StatusToken), result.Phase)
+	return r.await(ctx, c, phase)
 }
 
-// attest holds the TPM only while it makes evidence.
-func (r *run) attest(ctx context.Context) (result *v1.AttestResult, err error) {
+// attest holds the TPM only while it makes evidence. It gives a client that may
+// read the host's status, and the phase that was told last.
+func (r *run) attest(ctx context.Context) (*client.Client, v1.Phase, error) {
 	if _, err := Collect(r.config, r.version, r.now()); err != nil {
-		return nil, err // before anything slow
+		return nil, "", err // before anything slow
 	}
 	r.say("opening the TPM")
 	dev, err := r.openTPM(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer dev.Close()
+	if c, err := r.resume(ctx, dev); c != nil || err != nil {
+		return c, v1.PhaseVerified, err
+	}
 	keys, err := dev.NewKeys(ctx)
 	if err != nil {
-		return nil, fail(ClassTPM, "", err)
+		return nil, "", fail(ClassTPM, "", err)
 	}
 	defer func() {
 		if e := keys.Close(ctx); e != nil {
@@ -109,7 +112,12 @@ func (r *run) attest(ctx context.Context) (result *v1.AttestResult, err error) {
 	}
 	r.log.Info("keys made", "ek_kind", keys.Claim().Kind, "ek_sha256", keys.EKDigest())
 	r.ready()
-	return r.submit(ctx, dev, keys)
+	result, err := r.submit(ctx, dev, keys)
+	if err != nil {
+		return nil, "", err
+	}
+	r.log.Info("evidence accepted, host handed over", "host", result.Host, "phase", result.Phase)
+	return r.client.WithToken(result.StatusToken), result.Phase, nil
 }
 
 // openTPM waits while another program holds the TPM.

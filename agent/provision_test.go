@@ -35,6 +35,9 @@ func TestAdmitted(t *testing.T) {
 		}
 	}
 	must(t, l.provision())
+	if len(l.sealed) != 1 || l.sealed[0] != nil {
+		t.Errorf("got seals %v, want one that was accepted", l.sealed)
+	}
 	facts := l.verdicts[0].Facts
 	if facts.Host != "compute-01" || facts.EKDigest != l.tpm.EKDigest() || facts.Statement.HCAs[0].Ports[0].GUID != base+1 {
 		t.Errorf("got facts %+v", facts)
@@ -49,12 +52,13 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-// TestRunsInOneBoot: an unchanged host sends its measured statement again, a
-// changed one measures another, a boot begins anew, and so does a crash
-// between saving and measuring.
+// TestRunsInOneBoot: before it is handed over, an unchanged host sends its
+// measured statement again, a changed one measures another, and so does a crash
+// between saving and measuring; a boot begins anew.
 func TestRunsInOneBoot(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
+	l.expect.HCAs[0].Ports[0].GUID++ // refused, so not handed over
 	counts := func() int {
 		var m struct {
 			Digests [][]byte `json:"digests"`
@@ -79,8 +83,9 @@ func TestRunsInOneBoot(t *testing.T) {
 		{"power cycle", func() { must(t, l.tpm.PowerCycle(t.Context())) }, 1},
 	} {
 		step.before()
-		if err := l.provision(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
+		wantClass(t, l.provision(), agent.ClassRefused, "refused host")
+		if v := l.verdicts[len(l.verdicts)-1]; v.Code != attest.ReasonGUIDMismatch {
+			t.Errorf("%s: got verdict %+v", step.name, v)
 		}
 		if got := counts(); got != step.want {
 			t.Errorf("%s: got %d statements, want %d", step.name, got, step.want)
@@ -148,7 +153,10 @@ func TestRefused(t *testing.T) {
 		t.Parallel()
 		l := newLab(t)
 		l.policy.AgentPCR = 14
-		wantClass(t, l.provision(), agent.ClassRefused, "wants the statement in PCR 14")
+		wantClass(t, l.provision(), agent.ClassRefused, "refused host compute-01")
+		if r, ok := errors.AsType[*attest.Refusal](l.begun[0]); !ok || r.Code != attest.ReasonAK || !strings.Contains(r.Detail, "PCR 14") {
+			t.Errorf("got %v, want %s about PCR 14", l.begun[0], attest.ReasonAK)
+		}
 	})
 	t.Run("service without channel binding", func(t *testing.T) {
 		t.Parallel()
@@ -264,7 +272,8 @@ func TestTPMFaults(t *testing.T) {
 	t.Run("record list lost", func(t *testing.T) {
 		t.Parallel()
 		l := newLab(t)
-		must(t, l.provision())
+		l.expect.HCAs[0].Ports[0].GUID++
+		wantClass(t, l.provision(), agent.ClassRefused, "refused host")
 		must(t, os.Remove(filepath.Join(l.config.StateDir, "measured.json")))
 		wantClass(t, l.provision(), agent.ClassTPM, "no record of")
 	})
@@ -283,9 +292,10 @@ func TestTPMFaults(t *testing.T) {
 	t.Run("nine different statements", func(t *testing.T) {
 		t.Parallel()
 		l := newLab(t)
+		l.expect.HCAs[0].Ports[0].GUID++
 		for i := range attest.MaxStatements {
 			l.plant("28.43." + string(rune('0'+i)))
-			must(t, l.provision())
+			wantClass(t, l.provision(), agent.ClassRefused, "refused host")
 		}
 		l.plant("28.43.9")
 		wantClass(t, l.provision(), agent.ClassTPM, "the most allowed")

@@ -13,6 +13,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	v1 "portcullis/api/v1"
+	"portcullis/attest"
 )
 
 const maxStateFile = 1 << 20
@@ -44,9 +45,20 @@ func (s *stateDir) close() { s.lock.Close() }
 // measured is what this agent measured into the agent PCR in this boot, in
 // order. It is written before the TPM is told.
 type measured struct {
-	Agent     string   `json:"agent"`     // version whose start was measured
-	Digests   [][]byte `json:"digests"`   // of statements
-	Statement []byte   `json:"statement"` // the last one
+	Start     attest.Start `json:"start"`
+	Digests   [][]byte     `json:"digests"`   // of statements
+	Statement []byte       `json:"statement"` // the last one
+}
+
+// last is the digest of the last statement.
+func (m *measured) last() []byte { return m.Digests[len(m.Digests)-1] }
+
+// handOver is a hand-over that was begun: from then on this boot can attest
+// nothing more, so what is needed to go on waiting is written down before.
+type handOver struct {
+	Open    []byte `json:"open"` // what the agent PCR held
+	Session string `json:"session"`
+	Token   string `json:"status_token"` // reads this host's status and grants nothing
 }
 
 // Outcome is the end of a run as kept for `portcullis-agent status`.
@@ -60,6 +72,7 @@ type Outcome struct {
 
 const (
 	measuredFile = "measured.json"
+	handOverFile = "handover.json"
 	outcomeFile  = "outcome.json"
 )
 
@@ -99,6 +112,10 @@ func load(path string, v any) error {
 
 func (s *stateDir) measured() (m measured, err error) {
 	return m, load(filepath.Join(s.dir, measuredFile), &m)
+}
+
+func (s *stateDir) handOver() (h handOver, err error) {
+	return h, load(filepath.Join(s.dir, handOverFile), &h)
 }
 
 // LastOutcome reads the end of the last run; nil when there was none.

@@ -13,13 +13,19 @@ import (
 	"portcullis/attest/tpm"
 )
 
-// submit attests until the service accepts or refuses. Each attempt is a new
-// connection and a new session: evidence is bound to both.
+// submit attests until the service accepts or refuses, and then hands the host
+// over. Each attempt is a new connection and a new session: evidence is bound to
+// both.
 func (r *run) submit(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*v1.AttestResult, error) {
 	var result *v1.AttestResult
-	err := r.retry(ctx, "no verdict from "+r.config.Service, func() (err error) {
-		result, err = r.attempt(ctx, dev, keys)
-		return err
+	err := r.retry(ctx, "no verdict from "+r.config.Service, func() error {
+		a, err := r.attempt(ctx, dev, keys)
+		if err != nil {
+			return err
+		}
+		defer r.discard(ctx, a.pair)
+		result = a.result
+		return r.handOver(ctx, a)
 	}, isTransient)
 	if err != nil {
 		return nil, explain(err, r.config)
@@ -27,7 +33,17 @@ func (r *run) submit(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*v1.Att
 	return result, nil
 }
 
-func (r *run) attempt(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*v1.AttestResult, error) {
+// accepted is evidence that the service accepted, and the keys it was made with.
+type accepted struct {
+	keys    *tpm.Keys
+	pair    *tpm.Pair
+	m       *measured
+	session *attest.Session
+	result  *v1.AttestResult
+}
+
+// attempt makes evidence and sends it. On error nothing is left in the TPM.
+func (r *run) attempt(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*accepted, error) {
 	r.say("connecting to " + r.config.Service)
 	ch, err := r.client.OpenChannel(ctx)
 	if err != nil {
@@ -40,39 +56,67 @@ func (r *run) attempt(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*v1.At
 	if err != nil {
 		return nil, err
 	}
+	pair, err := keys.NewPair(ctx, r.config.AgentPCR, attest.OpenPCRValue(m.Start, m.Digests))
+	if err != nil {
+		return nil, fail(ClassTPM, "", err)
+	}
+	a := &accepted{keys: keys, pair: pair, m: m}
+	if err := r.exchange(ctx, ch, a); err != nil {
+		r.discard(ctx, pair)
+		return nil, err
+	}
+	return a, nil
+}
+
+// discard flushes the keys of an attempt.
+func (r *run) discard(ctx context.Context, pair *tpm.Pair) {
+	if err := pair.Close(ctx); err != nil {
+		r.log.Warn("keys left in the TPM", "error", err)
+	}
+}
+
+// exchange opens a session and answers it.
+func (r *run) exchange(ctx context.Context, ch *client.Channel, a *accepted) (err error) {
 	r.say("asking for a challenge")
-	s, err := ch.OpenSession(ctx, &attest.SessionRequest{
-		Host: r.config.Host, EK: keys.Claim(), AKPublic: keys.AKPublic(),
+	a.session, err = ch.OpenSession(ctx, &attest.SessionRequest{
+		Host: r.config.Host, EK: a.keys.Claim(), Start: a.m.Start, StatementDigests: a.m.Digests,
+		AK1Public: a.pair.AK1.Public(), AK2Public: a.pair.AK2.Public(),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ev, err := r.evidence(ctx, ch, s, m, keys)
+	ev, err := r.evidence(ctx, ch, a)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.say("sending evidence")
-	return ch.SubmitEvidence(ctx, s.ID, ev)
+	a.result, err = ch.SubmitEvidence(ctx, a.session.ID, ev)
+	return err
 }
 
 // evidence answers the challenge.
-func (r *run) evidence(ctx context.Context, ch *client.Channel, s *attest.Session, m *measured, keys *tpm.Keys) (*attest.Evidence, error) {
+func (r *run) evidence(ctx context.Context, ch *client.Channel, a *accepted) (*attest.Evidence, error) {
+	s := a.session
 	binding, err := r.binding(ch, s)
 	if err != nil {
 		return nil, err
 	}
-	secret, err := keys.Activate(ctx, s.CredentialBlob, s.EncryptedSecret)
+	secret, err := a.pair.AK1.Activate(ctx, s.CredentialBlob, s.EncryptedSecret)
 	if err != nil {
 		return nil, fail(ClassTPM, "", err)
 	}
-	sum := m.Digests[len(m.Digests)-1]
-	q, err := keys.Quote(ctx, s.PCRs, attest.QualifyingData(s.ID, s.Nonce, sum, binding, keys.AKName()))
+	qualifying := attest.QualifyingData(s.ID, s.Nonce, a.m.last(), binding, a.pair.AK1.Name())
+	q, err := a.pair.AK1.Quote(ctx, s.PCRs, qualifying)
+	if err != nil {
+		return nil, fail(ClassTPM, "", err)
+	}
+	c, err := a.pair.AK1.Certify(ctx, a.pair.AK2, qualifying)
 	if err != nil {
 		return nil, fail(ClassTPM, "", err)
 	}
 	ev := &attest.Evidence{
-		Statement: m.Statement, StatementDigests: m.Digests,
-		Quote: q.Attest, Signature: q.Signature, PCRValues: q.Values,
+		Statement: a.m.Statement, Quote: q.Attest, Signature: q.Signature, PCRValues: q.Values,
+		Certify: c.Attest, CertifySignature: c.Signature,
 	}
 	ev.Proof = attest.Proof(secret, s.ID, ev)
 	return ev, nil

@@ -20,6 +20,13 @@ type evidenceInput struct {
 	Body attest.Evidence
 }
 
+type sealInput struct {
+	ID   string `path:"id" maxLength:"128" doc:"id of the session"`
+	Body attest.SealEvidence
+}
+
+type sealOutput struct{ Body *v1.SealResult }
+
 type evidenceOutput struct{ Body *v1.AttestResult }
 
 type statusInput struct {
@@ -50,6 +57,18 @@ func (s *Server) attestRoutes(a huma.API) {
 		return &evidenceOutput{result}, err
 	})
 	register(s, a, operation{
+		id: "submit-seal", method: http.MethodPut, path: "/v1/attest/sessions/{id}/seal", tag: "attestation",
+		summary: "Hand the host over: show that it can attest nothing more in this boot",
+		access:  accessHost, maxBody: maxSeal,
+	}, func(ctx context.Context, in *sealInput) (*sealOutput, error) {
+		channel, err := s.binding(noteOf(ctx).tls)
+		if err != nil {
+			return nil, err
+		}
+		result, err := s.backend.SubmitSeal(ctx, in.ID, channel, &in.Body)
+		return &sealOutput{result}, err
+	})
+	register(s, a, operation{
 		id: "attest-status", method: http.MethodGet, path: "/v1/attest/status", tag: "attestation",
 		summary: "Where the host that holds this status token stands",
 		access:  accessHost,
@@ -75,7 +94,7 @@ func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput
 		return nil, p
 	}
 	told := *host
-	told.Status.LastDenial = nil
+	told.Status.LastDenial, told.Status.Conflict = nil, nil
 	return &hostOutput{&told}, nil
 }
 

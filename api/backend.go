@@ -21,6 +21,8 @@ type Backend interface {
 	// the TLS exporter value of the connection the evidence came over, nil
 	// when channel binding is off.
 	SubmitEvidence(ctx context.Context, session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
+	// SubmitSeal consumes the session's second challenge whatever the outcome.
+	SubmitSeal(ctx context.Context, session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error)
 	// HostStatusByToken answers the host that was given token.
 	HostStatusByToken(ctx context.Context, token string) (*v1.Host, error)
 
@@ -31,6 +33,7 @@ type Backend interface {
 	Host(ctx context.Context, id string) (*v1.Host, error)
 	Assign(ctx context.Context, actor, host string, a v1.Assignment) (*v1.Host, error)
 	Release(ctx context.Context, actor, host string) (*v1.Host, error)
+	AcknowledgeClear(ctx context.Context, actor, host string, a v1.TPMCleared) (*v1.Host, error)
 	// Watch sends the host now and after each change until ctx ends, then
 	// closes the channel.
 	Watch(ctx context.Context, host string) (<-chan *v1.Host, error)

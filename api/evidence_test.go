@@ -19,8 +19,9 @@ import (
 // A host must not learn from an answer how near its evidence came, nor which
 // hosts exist.
 func TestRefusalsOfEvidenceAreUniform(t *testing.T) {
-	const evidence = `{"statement":"AA==","statement_digests":[],"quote":"AA==","signature":"AA==","pcr_values":[],"proof":"AA=="}`
-	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"ak_public":"AA=="}`
+	const evidence = `{"statement":"AA==","quote":"AA==","signature":"AA==","certify":"AA==","certify_signature":"AA==","pcr_values":[],"proof":"AA=="}`
+	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"start":{"agent":"a","image":""},"statement_digests":["AA=="],"ak1_public":"AA==","ak2_public":"AA=="}`
+	const seal = `{"quote":"AA==","signature":"AA=="}`
 	reasons := []error{
 		&attest.Refusal{Code: attest.ReasonSignature, Detail: "d1"},
 		&attest.Refusal{Code: attest.ReasonPCRDigest, Detail: "d2"},
@@ -36,6 +37,7 @@ func TestRefusalsOfEvidenceAreUniform(t *testing.T) {
 		for _, w := range []*httptest.ResponseRecorder{
 			f.do("POST", "/v1/attest/sessions", "", session),
 			f.do("PUT", "/v1/attest/sessions/s/evidence", "", evidence),
+			f.do("PUT", "/v1/attest/sessions/s/seal", "", seal),
 		} {
 			p := wantProblem(t, w, 403, v1.CodeEvidenceRefused)
 			seen[strings.ReplaceAll(w.Body.String(), p.ID, "ID")] = true
@@ -47,7 +49,7 @@ func TestRefusalsOfEvidenceAreUniform(t *testing.T) {
 }
 
 func TestHostLearnsWhenToTryAgain(t *testing.T) {
-	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"ak_public":"AA=="}`
+	const session = `{"host":"h","ek":{"kind":"ecc-p256"},"start":{"agent":"a","image":""},"statement_digests":["AA=="],"ak1_public":"AA==","ak2_public":"AA=="}`
 	for _, tt := range []struct {
 		kind   admission.Kind
 		status int
@@ -69,7 +71,9 @@ func TestHostLearnsWhenToTryAgain(t *testing.T) {
 func TestEvidenceWantsTLS(t *testing.T) {
 	f := newFixture(t)
 	w := f.do("PUT", "/v1/attest/sessions/s/evidence", "",
-		`{"statement":"AA==","statement_digests":[],"quote":"AA==","signature":"AA==","pcr_values":[],"proof":"AA=="}`)
+		`{"statement":"AA==","quote":"AA==","signature":"AA==","certify":"AA==","certify_signature":"AA==","pcr_values":[],"proof":"AA=="}`)
+	wantProblem(t, w, 426, v1.CodeChannelBinding)
+	w = f.do("PUT", "/v1/attest/sessions/s/seal", "", `{"quote":"AA==","signature":"AA=="}`)
 	wantProblem(t, w, 426, v1.CodeChannelBinding)
 }
 
@@ -96,7 +100,7 @@ func TestStatusToken(t *testing.T) {
 	wantProblem(t, f.do("GET", "/v1/hosts", "status-1", ""), 401, v1.CodeUnauthenticated)
 }
 
-// FuzzEvidence sends arbitrary bodies to the two routes that hosts may use.
+// FuzzEvidence sends arbitrary bodies to the routes that hosts may use.
 func FuzzEvidence(f *testing.F) {
 	fix := newFixture(f, func(o *api.Options) {
 		o.ChannelBinding = api.ChannelOff
@@ -104,14 +108,14 @@ func FuzzEvidence(f *testing.F) {
 		o.Limits.Requests = limit.Rate{PerSecond: 1e9, Burst: 1e9}
 		o.Limits.Attestations = o.Limits.Requests
 	})
-	f.Add([]byte(`{"host":"h","ek":{"kind":"ecc-p256","certificates":["AA=="]},"ak_public":"AA=="}`))
-	f.Add([]byte(`{"statement":"e30=","statement_digests":["AA=="],"quote":"AA==","signature":"AA==","pcr_values":["AA=="],"proof":"AA=="}`))
+	f.Add([]byte(`{"host":"h","ek":{"kind":"ecc-p256","certificates":["AA=="]},"start":{"agent":"a","image":"b"},"statement_digests":["AA=="],"ak1_public":"AA==","ak2_public":"AA=="}`))
+	f.Add([]byte(`{"statement":"e30=","quote":"AA==","signature":"AA==","certify":"AA==","certify_signature":"AA==","pcr_values":["AA=="],"event_log":"AA==","proof":"AA=="}`))
 	f.Add([]byte(`[[[[[[[[[[[[[[[[[[[[[[`))
 	f.Add([]byte(`{"host":1e400}`))
 	f.Add([]byte("{\"host\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for method, path := range map[string]string{"POST": "/v1/attest/sessions", "PUT": "/v1/attest/sessions/s/evidence"} {
-			r := httptest.NewRequest(method, path, bytes.NewReader(body))
+		for method, path := range map[string]string{"POST": "/v1/attest/sessions", "PUT": "/v1/attest/sessions/s/evidence", "PUT ": "/v1/attest/sessions/s/seal"} {
+			r := httptest.NewRequest(strings.TrimSpace(method), path, bytes.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			w := fix.send(r)
 			if w.Code < 400 || w.Code >= 500 {

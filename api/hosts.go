@@ -18,6 +18,11 @@ type assignInput struct {
 	Body v1.Assignment
 }
 
+type clearedInput struct {
+	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
+	Body v1.TPMCleared
+}
+
 type listOutput[T any] struct{ Body v1.List[T] }
 
 // list answers items, never null.
@@ -56,6 +61,14 @@ func (s *Server) hostRoutes(a huma.API) {
 		access:  accessTenancy, status: http.StatusAccepted,
 	}, func(ctx context.Context, in *hostInput) (*hostOutput, error) {
 		host, err := s.backend.Release(ctx, actor(ctx), in.ID)
+		return &hostOutput{host}, err
+	})
+	register(s, a, operation{
+		id: "acknowledge-tpm-clear", method: http.MethodPost, path: "/v1/hosts/{id}/tpm-cleared", tag: "hosts",
+		summary: "Acknowledge that the host's TPM was cleared, so that it may count boots anew",
+		access:  accessOperate,
+	}, func(ctx context.Context, in *clearedInput) (*hostOutput, error) {
+		host, err := s.backend.AcknowledgeClear(ctx, actor(ctx), in.ID, in.Body)
 		return &hostOutput{host}, err
 	})
 	s.watchRoute(a)

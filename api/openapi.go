@@ -17,6 +17,7 @@ import (
 const (
 	maxBody      = 64 << 10 // everything that is not named below
 	maxEvidence  = 1 << 20
+	maxSeal      = 16 << 10
 	maxInventory = 32 << 20 // ten thousand hosts of 8 HCAs, with room
 )
 

@@ -145,7 +145,7 @@ func TestBadRequests(t *testing.T) {
 		{"evidence too large", "PUT", "/v1/attest/sessions/s/evidence", `{"quote":"` + strings.Repeat("A", 1<<20) + `"}`, "", 413, v1.CodeTooLarge},
 		{
 			"evidence not base64", "PUT", "/v1/attest/sessions/s/evidence",
-			`{"statement":"?","statement_digests":[],"quote":"","signature":"","pcr_values":[],"proof":""}`, "", 422, v1.CodeInvalid,
+			`{"statement":"?","quote":"","signature":"","certify":"","certify_signature":"","pcr_values":[],"proof":""}`, "", 422, v1.CodeInvalid,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestErrorsOfTheBackend(t *testing.T) {
 func TestPanicBecomesProblem(t *testing.T) {
 	f := newFixture(t)
 	f.backend.OnSession = func(*attest.SessionRequest) (*attest.Session, error) { panic("secret state") }
-	w := f.do("POST", "/v1/attest/sessions", "", `{"host":"h","ek":{"kind":"k"},"ak_public":"AA=="}`)
+	w := f.do("POST", "/v1/attest/sessions", "", `{"host":"h","ek":{"kind":"k"},"start":{"agent":"a","image":""},"statement_digests":["AA=="],"ak1_public":"AA==","ak2_public":"AA=="}`)
 	wantProblem(t, w, 500, v1.CodeInternal)
 	if strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("answer tells of the panic: %s", w.Body)

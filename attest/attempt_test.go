@@ -1,30 +1,57 @@
 package attest_test
 
 import (
+	"crypto/rand"
 	"strings"
 	"time"
 
 	"github.com/google/go-tpm/tpm2"
 
 	"portcullis/attest"
+	"portcullis/attest/attesttest"
 )
 
 // attempt is one submission of evidence, and what a case may change in it.
 // The functions are called in the order of the fields.
 type attempt struct {
 	*lab
-	ch        *attest.Challenge
-	session   *attest.Session
-	statement []byte
-	ev        *attest.Evidence
-	exp       attest.Expected
-	now       time.Time
+	ch      *attest.Challenge
+	session *attest.Session
+	asIs    bool   // nothing more is measured
+	swapped []byte // sent in place of the statement that was measured
+	ev      *attest.Evidence
+	exp     attest.Expected
+	now     time.Time
+}
+
+// begin opens a session for what the host measured.
+func (a *attempt) begin() (*attest.Challenge, *attest.Session) {
+	a.t.Helper()
+	req := a.host.Ask
+	if !a.asIs {
+		req = a.host.Request
+	}
+	ch, s, err := attest.Begin(rand.Reader, attesttest.Epoch, req(), a.host.Expected(), a.policy)
+	if err != nil {
+		a.t.Fatalf("begin: %v", err)
+	}
+	return ch, s
+}
+
+// sentStatement is the statement as the host has it.
+func (a *attempt) sentStatement() []byte {
+	a.t.Helper()
+	b, err := a.host.Statement.Encode()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return b
 }
 
 // measure makes the host measure bytes that need not be a valid statement.
 func (a *attempt) measure(b []byte) {
-	a.statement = b
-	a.host.MeasureBytes(attest.DefaultAgentPCR, b)
+	a.asIs = true
+	a.host.MeasureBytes(b)
 }
 
 // measureAltered measures the host's statement after a change of its text.
@@ -59,7 +86,7 @@ func (a *attempt) alterSignature(change func(*tpm2.TPMSSignatureECC)) {
 // resign signs the quote bytes as they are now.
 func (a *attempt) resign() {
 	a.t.Helper()
-	sig, err := a.host.Sign(a.ev.Quote)
+	sig, err := attesttest.Sign(a.host.AK1, a.ev.Quote)
 	if err != nil {
 		a.t.Fatal(err)
 	}

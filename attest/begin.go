@@ -1,6 +1,7 @@
 package attest
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,9 +19,10 @@ const (
 	nonceSize     = 32
 )
 
-// Begin checks that the EK is the one inventory has for the host, that the AK
-// has exactly the template, and makes a credential that only the TPM holding
-// both can open. An error is always a *Refusal or an error of rnd.
+// Begin checks that the EK is the one inventory has for the host, that both AKs
+// have exactly the template and the policies that follow from what was
+// measured, and makes a credential that only the TPM holding EK and first AK can
+// open. An error is always a *Refusal or an error of rnd.
 func Begin(rnd io.Reader, now time.Time, req *SessionRequest, exp Expected, pol *Policy) (*Challenge, *Session, error) {
 	if r := pol.check(); r != nil {
 		return nil, nil, r
@@ -32,11 +34,14 @@ func Begin(rnd io.Reader, now time.Time, req *SessionRequest, exp Expected, pol 
 	if r != nil {
 		return nil, nil, r
 	}
-	ak, err := parseAK(req.AKPublic)
+	if r := req.checkMeasured(pol); r != nil {
+		return nil, nil, r
+	}
+	pair, err := parsePair(req.AK1Public, req.AK2Public, pol.AgentPCR, OpenPCRValue(req.Start, req.StatementDigests))
 	if err != nil {
 		return nil, nil, refuse(ReasonAK, "%v", err)
 	}
-	return challenge(rnd, now, req, e, ak, pol)
+	return challenge(rnd, now, req, e, pair.open, pol)
 }
 
 // check refuses what is malformed or too large before any cryptography.
@@ -55,8 +60,19 @@ func (req *SessionRequest) check(exp Expected) *Refusal {
 			return refuse(ReasonRequest, "certificate %d has %d bytes, at most %d are read", i, len(c), MaxCertificate)
 		}
 	}
-	if len(req.EK.Public) > MaxTPMStructure || len(req.AKPublic) > MaxTPMStructure {
+	if len(req.EK.Public) > MaxTPMStructure || len(req.AK1Public) > MaxTPMStructure || len(req.AK2Public) > MaxTPMStructure {
 		return refuse(ReasonRequest, "public key of more than %d bytes", MaxTPMStructure)
+	}
+	if n := len(req.StatementDigests); n == 0 || n > MaxStatements {
+		return refuse(ReasonRequest, "%d statements in one boot, want 1 to %d; reboot the host", n, MaxStatements)
+	}
+	for _, d := range req.StatementDigests {
+		if len(d) != digestSize {
+			return refuse(ReasonRequest, "statement digest of %d bytes, want %d", len(d), digestSize)
+		}
+	}
+	if err := req.Start.check(); err != nil {
+		return refuse(ReasonRequest, "%v", err)
 	}
 	if !slices.Contains(ek.Kinds(), ek.Kind(req.EK.Kind)) {
 		return refuse(ReasonEKKind, "kind %q is not one of %v", clip(req.EK.Kind), ek.Kinds())
@@ -65,6 +81,28 @@ func (req *SessionRequest) check(exp Expected) *Refusal {
 		return refuse(ReasonHost, "the request is for host %q, not %q", req.Host, exp.Host)
 	}
 	return exp.check()
+}
+
+// checkMeasured refuses what would hide a hand-over among the statements: a
+// capped register would then look like an open one.
+func (req *SessionRequest) checkMeasured(pol *Policy) *Refusal {
+	for i, d := range req.StatementDigests {
+		if bytes.Equal(d, HandOverDigest()) {
+			return refuse(ReasonAgentPCR, "statement %d of %d is the hand-over: the host was handed over in this boot; reboot it", i+1, len(req.StatementDigests))
+		}
+	}
+	if len(pol.Starts) > 0 && !slices.Contains(pol.Starts, req.Start) {
+		return refuse(ReasonStart, "agent %q of image %q is not one that the policy allows", clip(req.Start.Agent), clip(req.Start.Image))
+	}
+	return nil
+}
+
+func (s Start) check() error {
+	var p problems
+	p.when(s.Agent == "", "agent: empty")
+	p.text("agent", s.Agent)
+	p.text("image", s.Image)
+	return p.err()
 }
 
 // checkEK finds the EK by the policy's mode and compares it with inventory.
@@ -136,14 +174,14 @@ func ekRefusal(err error) *Refusal {
 	return refuse(ReasonEKChain, "%v", err)
 }
 
-func challenge(rnd io.Reader, now time.Time, req *SessionRequest, e *ek.Endorsement, ak *attestationKey, pol *Policy) (*Challenge, *Session, error) {
+func challenge(rnd io.Reader, now time.Time, req *SessionRequest, e *ek.Endorsement, ak1 *attestationKey, pol *Policy) (*Challenge, *Session, error) {
 	random := make([]byte, sessionIDSize+secretSize+nonceSize)
 	if _, err := io.ReadFull(rnd, random); err != nil {
 		return nil, nil, fmt.Errorf("attestation session: random bytes: %w", err)
 	}
 	id, random := random[:sessionIDSize], random[sessionIDSize:]
 	secret, nonce := random[:secretSize:secretSize], random[secretSize:]
-	blob, seed, err := e.Credential(rnd, ak.name, secret)
+	blob, seed, err := e.Credential(rnd, ak1.name, secret)
 	if err != nil {
 		return nil, nil, fmt.Errorf("attestation session: %w", err)
 	}
@@ -151,7 +189,8 @@ func challenge(rnd io.Reader, now time.Time, req *SessionRequest, e *ek.Endorsem
 		ID: hex.EncodeToString(id), Host: req.Host,
 		Issued: now.UTC(), Expires: now.Add(pol.SessionLife).UTC(),
 		Secret: secret, Nonce: nonce,
-		EKDigest: e.Digest, EKNotes: e.Notes, EKName: e.Name, AKPublic: req.AKPublic,
+		EKDigest: e.Digest, EKNotes: e.Notes, EKName: e.Name, TPM: e.Model,
+		Start: req.Start, StatementDigests: req.StatementDigests, AK1Public: req.AK1Public, AK2Public: req.AK2Public,
 		PCRs: pol.quoted(), AgentPCR: pol.AgentPCR, Channel: pol.Channel,
 	}
 	return ch, &Session{

@@ -50,12 +50,12 @@ func (r *request) certify(tmpl *x509.Certificate, key crypto.PublicKey) {
 // alterAK changes the AK's public area.
 func (r *request) alterAK(change func(*tpm2.TPMTPublic)) {
 	r.t.Helper()
-	pub, err := tpm2.Unmarshal[tpm2.TPMTPublic](r.req.AKPublic)
+	pub, err := tpm2.Unmarshal[tpm2.TPMTPublic](r.req.AK1Public)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	change(pub)
-	r.req.AKPublic = tpm2.Marshal(*pub)
+	r.req.AK1Public = tpm2.Marshal(*pub)
 }
 
 func (r *request) rsaKey(bits int) *rsa.PrivateKey {
@@ -91,7 +91,7 @@ func TestBeginRefuses(t *testing.T) { // not parallel: one case sets GODEBUG
 		{"host id with a slash", attest.ReasonRequest, func(r *request) { r.req.Host = "../compute-01" }},
 		{"nine certificates", attest.ReasonRequest, func(r *request) { r.req.EK.Certificates = make([][]byte, 9) }},
 		{"certificate over its size", attest.ReasonRequest, func(r *request) { r.req.EK.Certificates[0] = make([]byte, attest.MaxCertificate+1) }},
-		{"AK over its size", attest.ReasonRequest, func(r *request) { r.req.AKPublic = make([]byte, attest.MaxTPMStructure+1) }},
+		{"AK over its size", attest.ReasonRequest, func(r *request) { r.req.AK1Public = make([]byte, attest.MaxTPMStructure+1) }},
 		{"another host's record", attest.ReasonHost, func(r *request) { r.exp.Host = "compute-02" }},
 		{"inventory without HCAs", attest.ReasonInventory, func(r *request) { r.exp.HCAs = nil }},
 		{"inventory with a GUID twice", attest.ReasonInventory, func(r *request) { r.exp.HCAs = append(r.exp.HCAs, r.exp.HCAs[0]) }},
@@ -186,9 +186,9 @@ func TestBeginRefuses(t *testing.T) { // not parallel: one case sets GODEBUG
 			r.certify(attesttest.EKTemplate(x509.KeyUsageKeyAgreement), &key.PublicKey)
 		}},
 
-		{"AK empty", attest.ReasonAK, func(r *request) { r.req.AKPublic = nil }},
-		{"AK with a trailing byte", attest.ReasonAK, func(r *request) { r.req.AKPublic = append(r.req.AKPublic, 0) }},
-		{"AK cut", attest.ReasonAK, func(r *request) { r.req.AKPublic = r.req.AKPublic[:len(r.req.AKPublic)-1] }},
+		{"AK empty", attest.ReasonAK, func(r *request) { r.req.AK1Public = nil }},
+		{"AK with a trailing byte", attest.ReasonAK, func(r *request) { r.req.AK1Public = append(r.req.AK1Public, 0) }},
+		{"AK cut", attest.ReasonAK, func(r *request) { r.req.AK1Public = r.req.AK1Public[:len(r.req.AK1Public)-1] }},
 		{"AK not restricted", attest.ReasonAK, func(r *request) { r.alterAK(func(p *tpm2.TPMTPublic) { p.ObjectAttributes.Restricted = false }) }},
 		{"AK not fixedTPM", attest.ReasonAK, func(r *request) { r.alterAK(func(p *tpm2.TPMTPublic) { p.ObjectAttributes.FixedTPM = false }) }},
 		{"AK not fixedParent", attest.ReasonAK, func(r *request) {
@@ -204,8 +204,42 @@ func TestBeginRefuses(t *testing.T) { // not parallel: one case sets GODEBUG
 		{"AK with adminWithPolicy", attest.ReasonAK, func(r *request) {
 			r.alterAK(func(p *tpm2.TPMTPublic) { p.ObjectAttributes.AdminWithPolicy = true })
 		}},
-		{"AK with a policy", attest.ReasonAK, func(r *request) {
+		{"AK with userWithAuth", attest.ReasonAK, func(r *request) {
+			r.alterAK(func(p *tpm2.TPMTPublic) { p.ObjectAttributes.UserWithAuth = true })
+		}},
+		{"AK without policy", attest.ReasonAK, func(r *request) {
+			r.alterAK(func(p *tpm2.TPMTPublic) { p.AuthPolicy.Buffer = nil })
+		}},
+		{"AK with another policy", attest.ReasonAK, func(r *request) {
 			r.alterAK(func(p *tpm2.TPMTPublic) { p.AuthPolicy.Buffer = make([]byte, 32) })
+		}},
+		{"first AK for the capped state", attest.ReasonAK, func(r *request) { r.req.AK1Public = r.req.AK2Public }},
+		{"second AK for the open state", attest.ReasonAK, func(r *request) { r.req.AK2Public = r.req.AK1Public }},
+		{"AKs of another register", attest.ReasonAK, func(r *request) { r.policy.AgentPCR = 14 }},
+		{"AKs of another list of statements", attest.ReasonAK, func(r *request) {
+			r.req.StatementDigests = append(r.req.StatementDigests, make([]byte, 32))
+		}},
+		{"AKs of another start", attest.ReasonAK, func(r *request) { r.req.Start.Image = "other" }},
+		{"no statement", attest.ReasonRequest, func(r *request) { r.req.StatementDigests = nil }},
+		{"nine statements in one boot", attest.ReasonRequest, func(r *request) {
+			for range 8 {
+				r.host.MeasureBytes([]byte("later"))
+			}
+			r.req = r.host.Ask()
+		}},
+		{"short statement digest", attest.ReasonRequest, func(r *request) { r.req.StatementDigests[0] = []byte{1} }},
+		{"no agent version", attest.ReasonRequest, func(r *request) { r.req.Start.Agent = "" }},
+		{"image that is no text", attest.ReasonRequest, func(r *request) { r.req.Start.Image = "\x1b[2J" }},
+		// A register that was capped and extended again: without the rule this
+		// list would explain its value, and the host could attest after hand-over.
+		{"hand-over among the statements", attest.ReasonAgentPCR, func(r *request) {
+			r.host.Cap()
+			r.host.Digests = append(r.host.Digests, attest.HandOverDigest())
+			r.host.MeasureBytes([]byte("after hand-over"))
+			r.req = r.host.Ask()
+		}},
+		{"agent that is not allowed", attest.ReasonStart, func(r *request) {
+			r.policy.Starts = []attest.Start{{Agent: "test", Image: "provisioning-8"}}
 		}},
 		{"AK with null scheme", attest.ReasonAK, func(r *request) {
 			r.alterAK(func(p *tpm2.TPMTPublic) {
@@ -268,6 +302,7 @@ func TestBeginAccepts(t *testing.T) {
 			r.req.EK.Public, _ = x509.MarshalPKIXPublicKey(&r.host.EK.PublicKey)
 		}},
 		{"confirmed EK", func(r *request) { r.policy.Mode = attest.EKChainApprove }},
+		{"agent that is allowed", func(r *request) { r.policy.Starts = []attest.Start{r.host.Start()} }},
 		{"expired under ignore-leaf", func(r *request) {
 			r.reissue(func(c *x509.Certificate) { c.NotAfter = attesttest.Epoch.AddDate(0, 0, -1) })
 		}},
@@ -298,8 +333,12 @@ func TestChallengesDiffer(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	seen := map[string]bool{}
-	for range 200 {
-		ch, _ := l.begin()
+	req, exp := l.host.Request(), l.host.Expected()
+	for range 10_000 {
+		ch, _, err := attest.Begin(rand.Reader, attesttest.Epoch, req, exp, l.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, v := range []string{ch.ID, string(ch.Nonce), string(ch.Secret)} {
 			if seen[v] {
 				t.Fatalf("value %x drawn twice", v)
@@ -316,11 +355,12 @@ func TestActivationIsForOneKey(t *testing.T) {
 	l := newLab(t)
 	_, s := l.begin()
 	other := l.newHost("compute-02", 2)
+	other.Request()
 	if _, err := other.Activate(s); !errors.Is(err, attesttest.ErrIntegrity) {
 		t.Errorf("another TPM: got %v, want %v", err, attesttest.ErrIntegrity)
 	}
 	withOtherAK := *l.host
-	withOtherAK.AK = other.AK
+	withOtherAK.AK1 = other.AK1
 	if _, err := withOtherAK.Activate(s); !errors.Is(err, attesttest.ErrIntegrity) {
 		t.Errorf("another AK: got %v, want %v", err, attesttest.ErrIntegrity)
 	}

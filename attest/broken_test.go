@@ -22,6 +22,8 @@ type broken struct {
 	host func(*attempt)
 	// quote changes what is signed: what only a key outside a TPM could do.
 	quote func(*attempt, *tpm2.TPMSAttest)
+	// certify does so for the second key's certification.
+	certify func(*attempt, *tpm2.TPMSAttest)
 	// sent changes the evidence; the proof is then made anew, because root on
 	// the host knows the activated secret.
 	sent func(*attempt)
@@ -36,21 +38,20 @@ func (b *broken) verdict(t *testing.T) attest.Verdict {
 	if b.host != nil {
 		b.host(a)
 	}
-	a.ch, a.session = l.begin()
+	a.ch, a.session = a.begin()
 	secret, err := l.host.Activate(a.session)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.statement == nil {
-		if a.statement, err = l.host.Measure(a.session.AgentPCR); err != nil {
-			t.Fatal(err)
+	alter := func(q, c *tpm2.TPMSAttest) {
+		if b.quote != nil {
+			b.quote(a, q)
+		}
+		if b.certify != nil {
+			b.certify(a, c)
 		}
 	}
-	var alter func(*tpm2.TPMSAttest)
-	if b.quote != nil {
-		alter = func(q *tpm2.TPMSAttest) { b.quote(a, q) }
-	}
-	if a.ev, err = l.host.Evidence(a.session, l.channel, a.statement, secret, alter); err != nil {
+	if a.ev, err = l.host.Evidence(a.session, l.channel, secret, alter); err != nil {
 		t.Fatal(err)
 	}
 	if b.sent != nil {
@@ -64,6 +65,13 @@ func (b *broken) verdict(t *testing.T) attest.Verdict {
 }
 
 var demanded = []int{0, 1, 2, 3, 4, 5, 6, 7, 15}
+
+// certifies replaces which key a certification is of.
+func certifies(q *tpm2.TPMSAttest, name, qualified []byte) {
+	q.Attested = tpm2.NewTPMUAttest(tpm2.TPMSTAttestCertify, &tpm2.TPMSCertifyInfo{
+		Name: tpm2.TPM2BName{Buffer: name}, QualifiedName: tpm2.TPM2BName{Buffer: qualified},
+	})
+}
 
 func brokenEvidence() []broken {
 	order, _ := new(big.Int).SetString("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551", 16)
@@ -81,12 +89,8 @@ func brokenEvidence() []broken {
 
 		{name: "statement over its size", want: attest.ReasonSize, wire: func(a *attempt) { a.ev.Statement = make([]byte, attest.MaxStatement+1) }},
 		{name: "quote over its size", want: attest.ReasonSize, wire: func(a *attempt) { a.ev.Quote = make([]byte, attest.MaxTPMStructure+1) }},
-		{name: "nine statements in one boot", want: attest.ReasonSize, host: func(a *attempt) {
-			for range 8 {
-				a.host.MeasureBytes(attest.DefaultAgentPCR, []byte("earlier"))
-			}
-		}},
-		{name: "short statement digest", want: attest.ReasonSize, sent: func(a *attempt) { a.ev.StatementDigests[0] = []byte{1} }},
+		{name: "certification over its size", want: attest.ReasonSize, wire: func(a *attempt) { a.ev.Certify = make([]byte, attest.MaxTPMStructure+1) }},
+		{name: "event log over its size", want: attest.ReasonSize, wire: func(a *attempt) { a.ev.EventLog = make([]byte, attest.MaxEventLog+1) }},
 		{name: "25 PCR values", want: attest.ReasonSize, sent: func(a *attempt) { a.ev.PCRValues = make([][]byte, 25) }},
 
 		{name: "proof missing", want: attest.ReasonProof, wire: func(a *attempt) { a.ev.Proof = nil }},
@@ -95,7 +99,7 @@ func brokenEvidence() []broken {
 		}},
 		{name: "body altered under the proof", want: attest.ReasonProof, wire: func(a *attempt) { a.ev.Statement[10] ^= 1 }},
 		{name: "value moved between fields", want: attest.ReasonProof, wire: func(a *attempt) {
-			a.ev.PCRValues, a.ev.StatementDigests = a.ev.StatementDigests, a.ev.PCRValues[:8]
+			a.ev.Quote, a.ev.Certify = a.ev.Certify, a.ev.Quote
 		}},
 		{name: "challenge without secret", want: attest.ReasonProof, wire: func(a *attempt) {
 			a.ch.Secret = nil
@@ -103,7 +107,7 @@ func brokenEvidence() []broken {
 		}},
 
 		{name: "software AK with the name of a TPM's", want: attest.ReasonSignature, sent: func(a *attempt) {
-			a.host.AK = a.newHost("compute-02", 2).AK
+			a.host.AK1 = a.newHost("compute-02", 2).AK1
 			a.resign()
 		}},
 		{name: "signature empty", want: attest.ReasonParse, sent: func(a *attempt) { a.ev.Signature = nil }},
@@ -159,8 +163,7 @@ func brokenEvidence() []broken {
 		}},
 		{name: "nonce of another session", want: attest.ReasonNonce, quote: func(a *attempt, q *tpm2.TPMSAttest) {
 			other, _ := a.begin()
-			name, _ := attest.AKName(a.host.AKPublic())
-			q.ExtraData.Buffer = attest.QualifyingData(other.ID, other.Nonce, attest.StatementDigest(a.statement), a.channel, name)
+			q.ExtraData.Buffer = attest.QualifyingData(other.ID, other.Nonce, a.host.Digests[0], a.channel, a.host.AK1Name())
 		}},
 		{name: "bare nonce", want: attest.ReasonNonce, quote: func(a *attempt, q *tpm2.TPMSAttest) { q.ExtraData.Buffer = a.session.Nonce }},
 		{name: "another connection", want: attest.ReasonNonce, wire: func(a *attempt) {
@@ -168,11 +171,9 @@ func brokenEvidence() []broken {
 		}},
 		{name: "statement changed after the quote", want: attest.ReasonNonce, sent: func(a *attempt) {
 			a.ev.Statement = bytes.Replace(a.ev.Statement, []byte("28.43"), []byte("28.44"), 1)
-			a.ev.StatementDigests = [][]byte{attest.StatementDigest(a.ev.Statement)}
 		}},
 		{name: "AK in the owner hierarchy", want: attest.ReasonSigner, quote: func(a *attempt, q *tpm2.TPMSAttest) {
-			name, _ := attest.AKName(a.host.AKPublic())
-			parent := sha256.Sum256(append([]byte{0x40, 0, 0, 1}, name...))
+			parent := sha256.Sum256(append([]byte{0x40, 0, 0, 1}, a.host.AK1Name()...))
 			q.QualifiedSigner.Buffer = append([]byte{0, 0x0b}, parent[:]...)
 		}},
 		{name: "AK under another TPM's EK", want: attest.ReasonSigner, quote: func(a *attempt, q *tpm2.TPMSAttest) {
@@ -202,16 +203,17 @@ func brokenEvidence() []broken {
 		}},
 		{name: "PCR value changed", want: attest.ReasonPCRDigest, sent: func(a *attempt) { a.ev.PCRValues[3] = make([]byte, 32) }},
 
-		{name: "no statement digest", want: attest.ReasonDigests, sent: func(a *attempt) { a.ev.StatementDigests = nil }},
-		{name: "last digest of another statement", want: attest.ReasonDigests, sent: func(a *attempt) {
-			a.ev.StatementDigests = append(a.ev.StatementDigests, attest.StatementDigest([]byte("other")))
-		}},
+		{name: "statement that was not announced", want: attest.ReasonDigests, quote: func(a *attempt, q *tpm2.TPMSAttest) {
+			a.swapped = bytes.Replace(a.sentStatement(), []byte("28.43"), []byte("28.44"), 2)
+			q.ExtraData.Buffer = attest.QualifyingData(a.session.ID, a.session.Nonce, attest.StatementDigest(a.swapped), a.channel, a.host.AK1Name())
+		}, certify: func(a *attempt, q *tpm2.TPMSAttest) {
+			q.ExtraData.Buffer = attest.QualifyingData(a.session.ID, a.session.Nonce, attest.StatementDigest(a.swapped), a.channel, a.host.AK1Name())
+		}, sent: func(a *attempt) { a.ev.Statement = a.swapped }},
 		{name: "unknown record in the agent PCR", want: attest.ReasonAgentPCR, host: func(a *attempt) {
-			r := &a.host.Registers[attest.DefaultAgentPCR]
-			*r = attest.Extend(*r, make([]byte, 32))
+			a.host.Extend(a.host.AgentPCR, make([]byte, 32))
 		}},
 		{name: "statement hidden from the list", want: attest.ReasonAgentPCR, host: func(a *attempt) {
-			a.host.MeasureBytes(attest.DefaultAgentPCR, []byte("earlier"))
+			a.host.MeasureBytes([]byte("earlier"))
 			a.host.Digests = nil
 		}},
 		{name: "statement measured into PCR 16", want: attest.ReasonAgentPCR, host: func(a *attempt) {
@@ -219,12 +221,70 @@ func brokenEvidence() []broken {
 			if err != nil {
 				a.t.Fatal(err)
 			}
-			a.statement = b
-			a.host.MeasureBytes(16, b)
+			a.asIs = true
+			a.host.MeasureInto(16, b)
 		}},
-		{name: "start record of another agent", want: attest.ReasonAgentPCR, host: func(a *attempt) {
-			a.host.MeasureBytes(attest.DefaultAgentPCR, []byte("earlier"))
-			a.host.Statement.Agent = "other"
+		{name: "statement measured into PCR 23", want: attest.ReasonAgentPCR, host: func(a *attempt) {
+			b, err := a.host.Statement.Encode()
+			if err != nil {
+				a.t.Fatal(err)
+			}
+			a.asIs = true
+			a.host.MeasureInto(23, b)
+		}},
+		{name: "register capped, first key as if it could sign", want: attest.ReasonAgentPCR, host: func(a *attempt) {
+			a.host.Request()
+			a.host.Cap()
+		}},
+		{name: "register capped, quote by the second key", want: attest.ReasonAgentPCR, host: func(a *attempt) {
+			a.host.Request()
+			a.host.Cap()
+		}, sent: func(a *attempt) {
+			var err error
+			if a.ev.Signature, err = attesttest.Sign(a.host.AK2, a.ev.Quote); err != nil {
+				a.t.Fatal(err)
+			}
+		}},
+		{name: "start record of another agent", want: attest.ReasonStart, host: func(a *attempt) {
+			a.measureAltered(`"agent":"test"`, `"agent":"other"`)
+		}},
+		{name: "start record of another image", want: attest.ReasonStart, host: func(a *attempt) {
+			a.measureAltered(`"image":"provisioning-7"`, `"image":"provisioning-8"`)
+		}},
+
+		{name: "second key certified by another key", want: attest.ReasonSignature, sent: func(a *attempt) {
+			var err error
+			if a.ev.CertifySignature, err = attesttest.Sign(a.host.AK2, a.ev.Certify); err != nil {
+				a.t.Fatal(err)
+			}
+		}},
+		{name: "second key not certified", want: attest.ReasonParse, sent: func(a *attempt) { a.ev.Certify, a.ev.CertifySignature = nil, nil }},
+		{name: "quote sent as certification", want: attest.ReasonType, sent: func(a *attempt) {
+			a.ev.Certify, a.ev.CertifySignature = a.ev.Quote, a.ev.Signature
+		}},
+		{name: "certification sent as quote", want: attest.ReasonType, sent: func(a *attempt) {
+			a.ev.Quote, a.ev.Signature = a.ev.Certify, a.ev.CertifySignature
+		}},
+		{name: "certification of another session", want: attest.ReasonNonce, certify: func(a *attempt, q *tpm2.TPMSAttest) { q.ExtraData.Buffer = a.session.Nonce }},
+		{name: "certification of a key in software", want: attest.ReasonCertify, certify: func(a *attempt, q *tpm2.TPMSAttest) {
+			other := a.newHost("compute-02", 2)
+			certifies(q, other.AK2Name(), a.host.QualifiedName(other.AK2Name()))
+		}},
+		{name: "second key in another hierarchy", want: attest.ReasonCertify, certify: func(a *attempt, q *tpm2.TPMSAttest) {
+			certifies(q, a.host.AK2Name(), a.newHost("compute-02", 2).QualifiedName(a.host.AK2Name()))
+		}},
+		{name: "second key certified in another boot", want: attest.ReasonCertify, certify: func(_ *attempt, q *tpm2.TPMSAttest) { q.ClockInfo.ResetCount++ }},
+		{name: "second key certified by other TPM firmware", want: attest.ReasonCertify, certify: func(_ *attempt, q *tpm2.TPMSAttest) { q.FirmwareVersion++ }},
+
+		{name: "TPM firmware not allowed", want: attest.ReasonTPM, host: func(a *attempt) {
+			a.policy.TPMFirmware = []attest.TPMFirmware{{Maker: "id:54455354", Model: "attesttest", Allow: []string{"0001000200030005"}}}
+		}},
+		{name: "TPM model without a list", want: attest.ReasonTPM, host: func(a *attempt) {
+			a.policy.TPMFirmware = []attest.TPMFirmware{{Maker: "id:54455354", Model: "other", Allow: []string{"0001000200030004"}}}
+		}},
+		{name: "event log not of the statement", want: attest.ReasonEventLog, host: func(a *attempt) { a.host.EventLog = []byte("log") }},
+		{name: "event log left out", want: attest.ReasonEventLog, host: func(a *attempt) {
+			a.host.Statement.EventLog = strings.Repeat("0", 64)
 		}},
 
 		{name: "statement is not JSON", want: attest.ReasonStatement, host: func(a *attempt) { a.measure([]byte("GUIDs: all of them")) }},

@@ -3,6 +3,8 @@ package attest
 import (
 	"log/slog"
 	"time"
+
+	"portcullis/attest/ek"
 )
 
 // Challenge is the service's side of a session. It is stored, and must be
@@ -18,13 +20,22 @@ type Challenge struct {
 	EKDigest string    `json:"ek_digest"` // hex SHA-256 of the EK's SubjectPublicKeyInfo
 	EKNotes  []string  `json:"ek_notes,omitempty"`
 	EKName   []byte    `json:"ek_name"`
-	AKPublic []byte    `json:"ak_public"`
-	PCRs     []int     `json:"pcrs"` // with AgentPCR, ascending
-	AgentPCR int       `json:"agent_pcr"`
-	Channel  string    `json:"channel"`
+	TPM      ek.Model  `json:"tpm,omitzero"`
+
+	Start            Start    `json:"start"`
+	StatementDigests [][]byte `json:"statement_digests"`
+	AK1Public        []byte   `json:"ak1_public"`
+	AK2Public        []byte   `json:"ak2_public"`
+
+	PCRs     []int  `json:"pcrs"` // with AgentPCR, ascending
+	AgentPCR int    `json:"agent_pcr"`
+	Channel  string `json:"channel"`
 }
 
 // LogValue implements slog.LogValuer without the secret.
 func (c *Challenge) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", c.ID), slog.String("host", c.Host), slog.Time("expires", c.Expires))
 }
+
+// open is V1, what the agent PCR must hold.
+func (c *Challenge) open() []byte { return OpenPCRValue(c.Start, c.StatementDigests) }

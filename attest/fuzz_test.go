@@ -42,17 +42,17 @@ func FuzzVerify(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(good.Statement, good.Quote, good.Signature, good.PCRValues[0], good.StatementDigests[0])
-	f.Add([]byte("{}"), []byte{0xff, 0x54, 0x43, 0x47, 0x80, 0x18}, []byte{0, 0x18, 0, 0x0b, 0, 0, 0, 0}, []byte{}, make([]byte, 32))
-	f.Fuzz(func(t *testing.T, statement, quote, signature, value, digest []byte) {
+	f.Add(good.Statement, good.Quote, good.Signature, good.PCRValues[0], good.Certify, good.CertifySignature, good.EventLog)
+	f.Add([]byte("{}"), []byte{0xff, 0x54, 0x43, 0x47, 0x80, 0x18}, []byte{0, 0x18, 0, 0x0b, 0, 0, 0, 0}, []byte{}, good.Quote, good.Signature, []byte{1})
+	f.Fuzz(func(t *testing.T, statement, quote, signature, value, certify, certifySignature, log []byte) {
 		ev := *good
 		ev.Statement, ev.Quote, ev.Signature = statement, quote, signature
 		ev.PCRValues = append([][]byte{value}, good.PCRValues[1:]...)
-		ev.StatementDigests = [][]byte{digest}
+		ev.Certify, ev.CertifySignature, ev.EventLog = certify, certifySignature, log
 		ev.Proof = attest.Proof(ch.Secret, s.ID, &ev)
 		v := attest.Verify(attesttest.Epoch, ch, l.channel, &ev, l.host.Expected(), l.policy)
 		same := bytes.Equal(statement, good.Statement) && bytes.Equal(quote, good.Quote) &&
-			bytes.Equal(value, good.PCRValues[0]) && bytes.Equal(digest, good.StatementDigests[0])
+			bytes.Equal(value, good.PCRValues[0]) && bytes.Equal(certify, good.Certify) && len(log) == 0
 		if v.OK && !same {
 			t.Errorf("accepted altered evidence")
 		}
@@ -80,11 +80,11 @@ func FuzzLoadPolicy(f *testing.F) {
 func FuzzBegin(f *testing.F) {
 	l := newLab(f)
 	req := l.host.Request()
-	f.Add(req.EK.Kind, req.EK.Certificates[0], req.AKPublic, []byte{})
+	f.Add(req.EK.Kind, req.EK.Certificates[0], req.AK1Public, []byte{})
 	f.Add("rsa-2048", []byte{0x30, 0x80}, []byte{0, 0x23}, []byte{0x30})
 	f.Fuzz(func(t *testing.T, kind string, cert, ak, spki []byte) {
 		r := &attest.SessionRequest{
-			Host: l.host.ID, AKPublic: ak,
+			Host: l.host.ID, Start: req.Start, StatementDigests: req.StatementDigests, AK1Public: ak, AK2Public: req.AK2Public,
 			EK: attest.EKClaim{Kind: kind, Certificates: [][]byte{cert}, Public: spki},
 		}
 		_, _, err := attest.Begin(rand.Reader, attesttest.Epoch, r, l.host.Expected(), l.policy)

@@ -9,10 +9,12 @@ import (
 // Labels separate the hashes of this protocol from each other. Each ends in a
 // zero byte.
 const (
-	labelStart    = "portcullis/start/1\x00"
-	labelQuote    = "portcullis/quote/1\x00"
-	labelProof    = "portcullis/proof/1\x00"
-	labelEvidence = "portcullis/evidence/1\x00"
+	labelStart    = "portcullis/start/2\x00"
+	labelHandOver = "portcullis/handover/2\x00"
+	labelQuote    = "portcullis/quote/2\x00"
+	labelSeal     = "portcullis/seal/2\x00"
+	labelProof    = "portcullis/proof/2\x00"
+	labelEvidence = "portcullis/evidence/2\x00"
 )
 
 // hashFields is SHA-256 over label and the fields, each after its length in
@@ -27,11 +29,19 @@ func hashFields(label string, fields ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// StartDigest is E0, what the agent extends into the agent PCR before its
-// first statement of a boot.
-func StartDigest(agentVersion string) []byte {
-	return hashFields(labelStart, []byte(agentVersion))
+// Start is what runs on the host from its boot on, as the agent says.
+type Start struct {
+	Agent string `json:"agent" yaml:"agent"` // version of the agent
+	Image string `json:"image" yaml:"image"` // identity of the image that was booted; "" unknown
 }
+
+// Digest is E0, what the agent extends into the agent PCR before its first
+// statement of a boot.
+func (s Start) Digest() []byte { return hashFields(labelStart, []byte(s.Agent), []byte(s.Image)) }
+
+// HandOverDigest is SEP, what the agent extends last: after it nothing more can
+// be attested in this boot.
+func HandOverDigest() []byte { return hashFields(labelHandOver) }
 
 // StatementDigest is S, the SHA-256 of the statement's exact bytes.
 func StatementDigest(statement []byte) []byte {
@@ -48,21 +58,31 @@ func Extend(value, digest []byte) []byte {
 	return h.Sum(nil)
 }
 
-// AgentPCRValue is what the agent PCR must hold: zero, extended with E0 and
-// then with each statement digest of this boot in order.
-func AgentPCRValue(agentVersion string, statements [][]byte) []byte {
-	v := Extend(make([]byte, digestSize), StartDigest(agentVersion))
+// OpenPCRValue is V1, what the agent PCR holds while evidence is made: zero,
+// extended with E0 and then with each statement digest of this boot in order.
+func OpenPCRValue(start Start, statements [][]byte) []byte {
+	v := Extend(make([]byte, digestSize), start.Digest())
 	for _, s := range statements {
 		v = Extend(v, s)
 	}
 	return v
 }
 
-// QualifyingData is Q, the extraData of the quote: it binds the quote to one
-// session, one statement, one connection and one key. channel is empty when
-// the session says ChannelNone.
-func QualifyingData(session string, nonce, statementDigest, channel, akName []byte) []byte {
-	return hashFields(labelQuote, []byte(session), nonce, statementDigest, channel, akName)
+// CappedPCRValue is V2, what the agent PCR holds after V1 was extended with
+// SEP.
+func CappedPCRValue(open []byte) []byte { return Extend(open, HandOverDigest()) }
+
+// QualifyingData is Q, the extraData of the quote and of the certification of
+// the second key: it binds them to one session, one statement, one connection
+// and one key. channel is empty when the session says ChannelNone.
+func QualifyingData(session string, nonce, statementDigest, channel, ak1Name []byte) []byte {
+	return hashFields(labelQuote, []byte(session), nonce, statementDigest, channel, ak1Name)
+}
+
+// SealQualifyingData is Q2, the extraData of the seal quote. channel is that of
+// the connection the seal is sent over.
+func SealQualifyingData(session string, nonce, statementDigest, channel, ak2Name []byte) []byte {
+	return hashFields(labelSeal, []byte(session), nonce, statementDigest, channel, ak2Name)
 }
 
 // Proof is the HMAC that shows the credential was activated, over everything
@@ -74,6 +94,6 @@ func Proof(secret []byte, session string, ev *Evidence) []byte {
 }
 
 func (ev *Evidence) digest() []byte {
-	return hashFields(labelEvidence, ev.Statement, hashFields("", ev.StatementDigests...),
-		ev.Quote, ev.Signature, hashFields("", ev.PCRValues...))
+	return hashFields(labelEvidence, ev.Statement, ev.Quote, ev.Signature,
+		ev.Certify, ev.CertifySignature, hashFields("", ev.PCRValues...), ev.EventLog)
 }

@@ -42,9 +42,27 @@ type Policy struct {
 	AgentPCR       int             // 8 to 15, not 10
 	Channel        string          // ChannelExporter, or ChannelNone behind a TLS proxy
 	SessionLife    time.Duration
+	SealLife       time.Duration // from accepted evidence to its seal
 	StatementAge   time.Duration // oldest statement accepted
 	ClockSkew      time.Duration // how far in the future a statement may be
 	FirmwareFloors []FirmwareFloor
+	Starts         []Start       // agents and images that are allowed; empty: recorded, not judged
+	TPMFirmware    []TPMFirmware // empty: recorded, not judged
+
+	Assurance   Assurance // least one of each adapter's firmware; AssuranceNone: not judged
+	RequireLock bool      // settings of each adapter locked, SMP firewall on
+}
+
+// Waived names what the policy does not demand of adapters, for facts and logs:
+// a site that has it so knows less of its hosts than this software can tell.
+func (p *Policy) Waived() (list []string) {
+	if p.Assurance == AssuranceNone {
+		list = append(list, "firmware of adapters is not assured (assurance: none)")
+	}
+	if !p.RequireLock {
+		list = append(list, "settings of adapters need not be locked (require_lock: false)")
+	}
+	return list
 }
 
 // FirmwareFloor is the lowest HCA firmware accepted for a board. With any

@@ -13,10 +13,12 @@ import (
 const (
 	DefaultAgentPCR     = 15
 	DefaultSessionLife  = 120 * time.Second
+	DefaultSealLife     = 10 * time.Minute
 	DefaultStatementAge = 15 * time.Minute
 	DefaultClockSkew    = time.Minute
 
 	maxSessionLife  = 10 * time.Minute
+	maxSealLife     = time.Hour
 	maxStatementAge = 24 * time.Hour
 	maxClockSkew    = 10 * time.Minute
 )
@@ -27,8 +29,9 @@ func DefaultPolicy() *Policy {
 	return &Policy{
 		Version: "default", Mode: EKPinnedChain, Expiry: ExpiryIgnoreLeaf,
 		PCRs: []int{0, 1, 2, 3, 4, 5, 6, 7}, AgentPCR: DefaultAgentPCR,
-		Channel: ChannelExporter, SessionLife: DefaultSessionLife,
+		Channel: ChannelExporter, SessionLife: DefaultSessionLife, SealLife: DefaultSealLife,
 		StatementAge: DefaultStatementAge, ClockSkew: DefaultClockSkew,
+		Assurance: G1, RequireLock: true,
 	}
 }
 
@@ -56,6 +59,10 @@ func (p *Policy) Check() error {
 		return fmt.Errorf("channel binding %q, want %s or %s", p.Channel, ChannelExporter, ChannelNone)
 	case p.SessionLife <= 0 || p.SessionLife > maxSessionLife:
 		return fmt.Errorf("session life %s, want more than 0 and at most %s", p.SessionLife, maxSessionLife)
+	case p.SealLife <= 0 || p.SealLife > maxSealLife:
+		return fmt.Errorf("seal life %s, want more than 0 and at most %s", p.SealLife, maxSealLife)
+	case p.Assurance > G3:
+		return fmt.Errorf("assurance %d, want none or G0 to G3", uint8(p.Assurance))
 	case p.StatementAge <= 0 || p.StatementAge > maxStatementAge:
 		return fmt.Errorf("statement age %s, want more than 0 and at most %s", p.StatementAge, maxStatementAge)
 	case p.ClockSkew < 0 || p.ClockSkew > maxClockSkew:
@@ -64,6 +71,16 @@ func (p *Policy) Check() error {
 	for _, f := range p.FirmwareFloors {
 		if _, err := parseVersion(f.Min); err != nil || f.PSID == "" {
 			return fmt.Errorf("firmware minimum %q of board %q: want a PSID and dotted numbers", f.Min, f.PSID)
+		}
+	}
+	for _, f := range p.TPMFirmware {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	for _, st := range p.Starts {
+		if err := st.check(); err != nil {
+			return err
 		}
 	}
 	return p.checkPCRs()

@@ -30,7 +30,12 @@ type policyFile struct {
 	SessionLife  *time.Duration  `yaml:"session_life"`
 	StatementAge *time.Duration  `yaml:"statement_age"`
 	ClockSkew    *time.Duration  `yaml:"clock_skew"`
+	SealLife     *time.Duration  `yaml:"seal_life"`
 	Firmware     []FirmwareFloor `yaml:"firmware"`
+	Starts       []Start         `yaml:"starts"`
+	TPMFirmware  []TPMFirmware   `yaml:"tpm_firmware"`
+	Assurance    *Assurance      `yaml:"assurance"`    // none, or G0 to G3
+	RequireLock  *bool           `yaml:"require_lock"` // false: hosts are admitted with adapters that their tenants can change
 }
 
 var digestPattern = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
@@ -93,7 +98,10 @@ func (f *policyFile) apply(p *Policy) {
 	setPointer(&p.SessionLife, f.SessionLife)
 	setPointer(&p.StatementAge, f.StatementAge)
 	setPointer(&p.ClockSkew, f.ClockSkew)
-	p.FirmwareFloors = f.Firmware
+	setPointer(&p.SealLife, f.SealLife)
+	setPointer(&p.Assurance, f.Assurance)
+	setPointer(&p.RequireLock, f.RequireLock)
+	p.FirmwareFloors, p.Starts, p.TPMFirmware = f.Firmware, f.Starts, f.TPMFirmware
 }
 
 func set[T comparable](dst *T, v T) {

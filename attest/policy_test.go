@@ -37,6 +37,11 @@ pcrs: [0, 1, 2, 3, 4, 5, 6, 7, 9]
 agent_pcr: 14
 channel: none
 session_life: 60s
+seal_life: 5m
+assurance: none
+require_lock: false
+starts: [{agent: v1, image: prov-7}]
+tpm_firmware: [{maker: "id:54455354", model: attesttest, allow: ["0001000200030004"]}]
 statement_age: 5m
 clock_skew: 0s
 firmware:
@@ -52,11 +57,16 @@ firmware:
 	want := &attest.Policy{
 		Mode: attest.EKPinnedChain, Expiry: attest.ExpiryStrict, Denied: map[string]bool{strings.Repeat("ab", 32): true},
 		PCRs: []int{0, 1, 2, 3, 4, 5, 6, 7, 9}, AgentPCR: 14, Channel: attest.ChannelNone,
-		SessionLife: time.Minute, StatementAge: 5 * time.Minute,
+		SessionLife: time.Minute, SealLife: 5 * time.Minute, StatementAge: 5 * time.Minute,
 		FirmwareFloors: []attest.FirmwareFloor{{PSID: "MT_0000000838", Min: "28.43.1014"}},
+		Starts:         []attest.Start{{Agent: "v1", Image: "prov-7"}},
+		TPMFirmware:    []attest.TPMFirmware{{Maker: "id:54455354", Model: "attesttest", Allow: []string{"0001000200030004"}}},
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
+	}
+	if w := got.Waived(); len(w) != 2 || len(attest.DefaultPolicy().Waived()) != 0 {
+		t.Errorf("got waivers %q, want both, and none by default", w)
 	}
 }
 
@@ -85,6 +95,11 @@ func TestLoadPolicyRefuses(t *testing.T) {
 		{"session life", roots + "session_life: 1h", "session life"},
 		{"statement age", roots + "statement_age: 0s", "statement age"},
 		{"clock skew", roots + "clock_skew: 1h", "clock skew"},
+		{"seal life", roots + "seal_life: 2h", "seal life"},
+		{"assurance", roots + "assurance: G4", "is none of"},
+		{"start without agent", roots + "starts: [{image: x}]", "agent: empty"},
+		{"TPM firmware", roots + "tpm_firmware: [{maker: a, model: b, allow: [1.2]}]", "TPM firmware"},
+		{"TPM firmware without versions", roots + "tpm_firmware: [{maker: a, model: b}]", "at least one version"},
 		{"firmware", roots + "firmware: [{psid: A, min: new}]", "firmware minimum"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

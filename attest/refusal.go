@@ -22,7 +22,8 @@ const (
 	ReasonEKMissing Reason = "ek-missing"  // policy demands a certificate, none was sent
 	ReasonEKPin     Reason = "ek-pin"      // not the EK inventory has for this host
 	ReasonEKApprove Reason = "ek-approval" // chain is right, but nobody has confirmed the EK
-	ReasonAK        Reason = "ak"          // not exactly the attestation key template
+	ReasonAK        Reason = "ak"          // not exactly the attestation key template with the policy of what was measured
+	ReasonStart     Reason = "start"       // agent or image is not allowed, or not the one measured
 )
 
 // Reasons of Verify.
@@ -35,7 +36,8 @@ const (
 	ReasonAlgorithm     Reason = "algorithm"      // not ECDSA with SHA-256
 	ReasonSignature     Reason = "signature"      // does not verify with the AK
 	ReasonMagic         Reason = "magic"          // not made by a TPM
-	ReasonType          Reason = "type"           // an attestation, but not a quote
+	ReasonType          Reason = "type"           // an attestation of another type
+	ReasonCertify       Reason = "certify"        // the first key does not certify the second
 	ReasonNonce         Reason = "nonce"          // not for this session, statement and connection
 	ReasonSigner        Reason = "signer"         // the AK is not a child of this EK
 	ReasonSelection     Reason = "selection"      // not exactly the demanded registers
@@ -43,11 +45,28 @@ const (
 	ReasonPCRDigest     Reason = "pcr-digest"     // the values are not those quoted
 	ReasonDigests       Reason = "digests"        // the last statement digest is not this statement's
 	ReasonAgentPCR      Reason = "agent-pcr"      // the register holds more or other than the statements
+	ReasonTPM           Reason = "tpm-firmware"   // firmware of the TPM that the policy does not allow
+	ReasonEventLog      Reason = "event-log"      // not the log of the statement, or not one that leads to the registers
 	ReasonStatement     Reason = "statement"      // not canonical, or a field is out of its range
 	ReasonStatementHost Reason = "statement-host" // the statement names another host
 	ReasonStatementAge  Reason = "statement-age"  // collected too long ago, or in the future
 	ReasonGUIDMismatch  Reason = "guid-mismatch"  // HCAs or ports are not those of inventory
-	ReasonFirmware      Reason = "firmware"       // below the minimum, or a board not listed
+	ReasonFirmware      Reason = "firmware"       // below the minimum, a board not listed, or not assured enough
+	ReasonDebug         Reason = "debug-mode"     // recovery, debug firmware, or a token session
+	ReasonLock          Reason = "lock"           // settings or their lock are not as demanded
+	ReasonUnread        Reason = "unread"         // what the policy demands to know could not be read
+)
+
+// Reasons of VerifySeal, beside those of a quote.
+const (
+	ReasonSeal Reason = "seal" // another boot, or other registers than the evidence showed
+)
+
+// Reasons of BootHistory.
+const (
+	ReasonReplayBoot Reason = "replay-boot" // the host was handed over in this boot before
+	ReasonCleared    Reason = "cleared"     // the TPM was cleared, and nobody acknowledged it
+	ReasonClock      Reason = "clock"       // the TPM's clock went back in one boot
 )
 
 // Refusal is evidence or a request that was not accepted. Detail is for

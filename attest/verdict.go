@@ -1,6 +1,11 @@
 package attest
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"portcullis/attest/ek"
+)
 
 // Verdict is the outcome of Verify. Facts are filled as far as verification
 // came, and may be relied on only when OK is true.
@@ -18,7 +23,10 @@ type Facts struct {
 	Session         string     `json:"session"`
 	EKDigest        string     `json:"ek_digest"`
 	EKNotes         []string   `json:"ek_notes,omitempty"` // leniencies the policy allowed, for the log
+	TPM             ek.Model   `json:"tpm,omitzero"`
 	AKName          string     `json:"ak_name"`
+	AK2Name         string     `json:"ak2_name,omitempty"`
+	Start           Start      `json:"start,omitzero"`
 	Boot            Boot       `json:"boot,omitzero"`
 	TPMFirmware     string     `json:"tpm_firmware,omitempty"` // firmwareVersion of the quote, 16 hex digits
 	PCRDigest       string     `json:"pcr_digest,omitempty"`
@@ -26,17 +34,24 @@ type Facts struct {
 	StatementDigest string     `json:"statement_digest,omitempty"`
 	Statement       *Statement `json:"statement,omitempty"`
 	PolicyVersion   string     `json:"policy_version"`
+	Waived          []string   `json:"waived,omitempty"` // what the policy does not demand of adapters
 	Verified        time.Time  `json:"verified"`
 }
 
-// Boot identifies one boot of the TPM: a power cycle raises Reset, a resume or
-// TPM restart raises Restart, TPM2_Clear sets both to 0.
+// Boot identifies one boot of the TPM by Reset and Restart: a power cycle raises
+// Reset, a resume or TPM restart raises Restart, TPM2_Clear sets both to 0.
 type Boot struct {
 	Reset   uint32 `json:"reset"`
 	Restart uint32 `json:"restart"`
 	Clock   uint64 `json:"clock"` // milliseconds
 	Safe    bool   `json:"safe"`  // false: the clock may have gone back
 }
+
+// Same reports whether b and o are one boot.
+func (b Boot) Same(o Boot) bool { return b.Reset == o.Reset && b.Restart == o.Restart }
+
+// String gives "reset 12 restart 0".
+func (b Boot) String() string { return fmt.Sprintf("reset %d restart %d", b.Reset, b.Restart) }
 
 // PCR is one quoted register of the SHA-256 bank.
 type PCR struct {

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/google/go-tpm/tpm2"
 )
 
 // Verify checks evidence against the challenge it answers. channel is the TLS
@@ -30,8 +31,8 @@ type verifier struct {
 	exp     Expected
 	pol     *Policy
 
-	ak        *attestationKey
-	quote     *quote
+	keys      keyPair
+	quote     *tpm2.TPMSAttest
 	statement *Statement
 	facts     Facts
 }
@@ -40,11 +41,10 @@ type verifier struct {
 // never uses a value before it is authenticated.
 func (v *verifier) run() *Refusal {
 	steps := []func() *Refusal{
-		v.checkPolicy, v.checkSizes, v.checkSession, v.checkProof, v.checkAK,
-		v.checkSignature, v.checkQuote, v.checkNonce, v.checkSigner,
-		v.checkSelection, v.checkPCRValues,
-		v.checkDigests, v.checkStatement, v.checkAgentPCR, v.checkAge,
-		v.checkInventory, v.checkFirmware,
+		v.checkPolicy, v.checkSizes, v.checkSession, v.checkProof, v.checkKeys,
+		v.checkQuote, v.checkCertify, v.checkSelection, v.checkPCRValues, v.checkAgentPCR,
+		v.checkTPM, v.checkDigest, v.checkStatement, v.checkEventLog, v.checkAge,
+		v.checkInventory, v.checkFirmware, v.checkAdapters,
 	}
 	for _, step := range steps {
 		if r := step(); r != nil {
@@ -63,7 +63,7 @@ func (v *verifier) checkPolicy() *Refusal {
 	}
 	v.facts = Facts{
 		Host: v.ch.Host, Session: v.ch.ID, EKDigest: v.ch.EKDigest, EKNotes: v.ch.EKNotes,
-		PolicyVersion: v.pol.Version, Verified: v.now.UTC(),
+		TPM: v.ch.TPM, Start: v.ch.Start, PolicyVersion: v.pol.Version, Verified: v.now.UTC(), Waived: v.pol.Waived(),
 	}
 	return nil
 }
@@ -72,17 +72,12 @@ func (v *verifier) checkSizes() *Refusal {
 	switch ev := v.ev; {
 	case len(ev.Statement) > MaxStatement:
 		return refuse(ReasonSize, "statement of %d bytes, at most %d", len(ev.Statement), MaxStatement)
-	case len(ev.Quote) > MaxTPMStructure || len(ev.Signature) > MaxTPMStructure:
-		return refuse(ReasonSize, "quote or signature of more than %d bytes", MaxTPMStructure)
-	case len(ev.StatementDigests) > MaxStatements:
-		return refuse(ReasonSize, "%d statements in one boot, at most %d; reboot the host", len(ev.StatementDigests), MaxStatements)
+	case max(len(ev.Quote), len(ev.Signature), len(ev.Certify), len(ev.CertifySignature)) > MaxTPMStructure:
+		return refuse(ReasonSize, "quote, certification or signature of more than %d bytes", MaxTPMStructure)
+	case len(ev.EventLog) > MaxEventLog:
+		return refuse(ReasonSize, "event log of %d bytes, at most %d", len(ev.EventLog), MaxEventLog)
 	case len(ev.PCRValues) > numPCRs:
 		return refuse(ReasonSize, "%d PCR values", len(ev.PCRValues))
-	}
-	for _, d := range v.ev.StatementDigests {
-		if len(d) != digestSize {
-			return refuse(ReasonSize, "statement digest of %d bytes, want %d", len(d), digestSize)
-		}
 	}
 	for _, d := range v.ev.PCRValues {
 		if len(d) > MaxTPMStructure {
@@ -122,22 +117,23 @@ func (v *verifier) checkProof() *Refusal {
 	return nil
 }
 
-func (v *verifier) checkAK() *Refusal {
-	ak, err := parseAK(v.ch.AKPublic)
+// checkKeys rebuilds both keys' public areas once more from what the session
+// said was measured.
+func (v *verifier) checkKeys() *Refusal {
+	pair, err := parsePair(v.ch.AK1Public, v.ch.AK2Public, v.ch.AgentPCR, v.ch.open())
 	if err != nil {
 		return refuse(ReasonAK, "%v", err)
 	}
-	v.ak = ak
-	v.facts.AKName = hex.EncodeToString(ak.name)
+	v.keys = pair
+	v.facts.AKName = hex.EncodeToString(pair.open.name)
 	return nil
 }
 
-// checkDigests ties the statement's bytes to the list of measured statements.
-func (v *verifier) checkDigests() *Refusal {
-	n := len(v.ev.StatementDigests)
+// checkDigest wants the statement that the session was opened for.
+func (v *verifier) checkDigest() *Refusal {
 	sum := StatementDigest(v.ev.Statement)
-	if n == 0 || !bytes.Equal(v.ev.StatementDigests[n-1], sum) {
-		return refuse(ReasonDigests, "the last of %d statement digests is not %x, that of the statement", n, sum)
+	if n := len(v.ch.StatementDigests); n == 0 || !bytes.Equal(v.ch.StatementDigests[n-1], sum) {
+		return refuse(ReasonDigests, "the last of %d statements measured is not %x, the one sent", n, sum)
 	}
 	v.facts.StatementDigest = hex.EncodeToString(sum)
 	return nil
@@ -151,19 +147,40 @@ func (v *verifier) checkStatement() *Refusal {
 	if s.Host != v.ch.Host {
 		return refuse(ReasonStatementHost, "the statement is of host %q, the session of host %q", s.Host, v.ch.Host)
 	}
+	if (Start{Agent: s.Agent, Image: s.Image}) != v.ch.Start {
+		return refuse(ReasonStart, "the statement is of agent %q and image %q, measured was agent %q and image %q",
+			s.Agent, s.Image, v.ch.Start.Agent, v.ch.Start.Image)
+	}
 	v.statement, v.facts.Statement = s, s
 	return nil
 }
 
+// checkAgentPCR wants the register to hold the records of the session and no
+// others.
 func (v *verifier) checkAgentPCR() *Refusal {
-	want := AgentPCRValue(v.statement.Agent, v.ev.StatementDigests)
-	for i, n := range v.ch.PCRs {
-		if n == v.ch.AgentPCR && bytes.Equal(v.ev.PCRValues[i], want) {
-			return nil
-		}
+	got, open := v.value(v.ch.AgentPCR), v.ch.open()
+	switch {
+	case bytes.Equal(got, open):
+		return nil
+	case bytes.Equal(got, CappedPCRValue(open)):
+		return refuse(ReasonAgentPCR, "PCR %d is capped: the host was handed over in this boot; reboot it", v.ch.AgentPCR)
+	default:
+		return refuse(ReasonAgentPCR, "PCR %d does not hold exactly the start of agent %q and %d statements; something else was measured into it: reboot the host",
+			v.ch.AgentPCR, v.ch.Start.Agent, len(v.ch.StatementDigests))
 	}
-	return refuse(ReasonAgentPCR, "PCR %d does not hold exactly the start of agent %q and %d statements; something else was measured into it: reboot the host",
-		v.ch.AgentPCR, v.statement.Agent, len(v.ev.StatementDigests))
+}
+
+// checkEventLog wants the log that the statement was made with, or none where
+// the statement says so.
+func (v *verifier) checkEventLog() *Refusal {
+	sum := ""
+	if len(v.ev.EventLog) > 0 {
+		sum = hex.EncodeToString(StatementDigest(v.ev.EventLog))
+	}
+	if sum != v.statement.EventLog {
+		return refuse(ReasonEventLog, "the event log has digest %q, the statement says %q", sum, v.statement.EventLog)
+	}
+	return nil
 }
 
 func (v *verifier) checkAge() *Refusal {
@@ -182,6 +199,3 @@ func (v *verifier) checkInventory() *Refusal { return compareInventory(v.stateme
 func (v *verifier) checkFirmware() *Refusal {
 	return checkFirmware(v.statement, v.pol.FirmwareFloors)
 }
-
-// String gives "reset 12 restart 0".
-func (b Boot) String() string { return fmt.Sprintf("reset %d restart %d", b.Reset, b.Restart) }

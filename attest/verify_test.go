@@ -8,6 +8,7 @@ import (
 
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
+	"portcullis/attest/ek"
 )
 
 func TestVerifyRefuses(t *testing.T) {
@@ -27,7 +28,7 @@ func TestVerifyAccepts(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []broken{
 		{name: "as it should be"},
-		{name: "second statement of the boot", host: func(a *attempt) { a.host.MeasureBytes(attest.DefaultAgentPCR, []byte("earlier")) }},
+		{name: "second statement of the boot", host: func(a *attempt) { a.host.MeasureBytes([]byte("earlier")) }},
 		{name: "clock that went back", host: func(a *attempt) { a.host.Boot.Safe = false }},
 		{name: "system image GUID not declared", wire: func(a *attempt) { a.exp.HCAs[0].SystemImageGUID = 0 }},
 		{name: "Ethernet port besides", host: func(a *attempt) {
@@ -62,15 +63,12 @@ func TestVerifyFacts(t *testing.T) {
 	if !v.OK {
 		t.Fatalf("refused: %s: %s", v.Code, v.Detail)
 	}
-	name, err := attest.AKName(l.host.AKPublic())
-	if err != nil {
-		t.Fatal(err)
-	}
 	pcrs := v.Facts.PCRs
 	got := v.Facts
 	got.PCRs, got.PCRDigest = nil, ""
 	want := attest.Facts{
-		Host: "compute-01", Session: s.ID, EKDigest: l.host.EKDigest(), AKName: hex.EncodeToString(name),
+		Host: "compute-01", Session: s.ID, EKDigest: l.host.EKDigest(), AKName: hex.EncodeToString(l.host.AK1Name()), AK2Name: hex.EncodeToString(l.host.AK2Name()),
+		TPM: ek.Model{Maker: "id:54455354", Name: "attesttest", Version: "id:00010000"}, Start: l.host.Start(),
 		Boot: l.host.Boot, TPMFirmware: "0001000200030004",
 		StatementDigest: hex.EncodeToString(attest.StatementDigest(ev.Statement)),
 		Statement:       &l.host.Statement, PolicyVersion: "default", Verified: attesttest.Epoch,
@@ -96,7 +94,7 @@ func TestQuoteEveryPrefix(t *testing.T) {
 	for n := range whole.Quote {
 		ev := *whole
 		ev.Quote = whole.Quote[:n]
-		if ev.Signature, err = l.host.Sign(ev.Quote); err != nil {
+		if ev.Signature, err = attesttest.Sign(l.host.AK1, ev.Quote); err != nil {
 			t.Fatal(err)
 		}
 		ev.Proof = attest.Proof(ch.Secret, s.ID, &ev)

@@ -4,25 +4,31 @@ import "time"
 
 // ProtocolVersion is the version of labels, statement and exchange that this
 // package speaks.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // Sizes of wire fields; what is larger is refused before it is looked at.
 const (
 	MaxStatement    = 64 << 10 // bytes of a statement
 	MaxStatements   = 8        // statements of one boot
-	MaxCertificate  = 8 << 10  // bytes of one EK or CA certificate
-	MaxCertificates = 8        // EK certificate and its issuers
-	MaxTPMStructure = 4 << 10  // bytes of any TPM structure
+	MaxEventLog     = 512 << 10
+	MaxCertificate  = 8 << 10 // bytes of one EK or CA certificate
+	MaxCertificates = 8       // EK certificate and its issuers
+	MaxTPMStructure = 4 << 10 // bytes of any TPM structure
 	maxHostID       = 128
 	digestSize      = 32
 )
 
-// SessionRequest opens an attestation session: the agent says who it is and
-// which attestation key (AK) it will quote with.
+// SessionRequest opens an attestation session: the agent says who it is, what
+// it measured into the agent PCR, and which two attestation keys (AK) it will
+// quote with. Both are children of the EK; the first can be used only while the
+// register holds what is listed here, the second only after hand-over.
 type SessionRequest struct {
-	Host     string  `json:"host" doc:"host id as in inventory"`
-	EK       EKClaim `json:"ek"`
-	AKPublic []byte  `json:"ak_public" doc:"TPMT_PUBLIC of the attestation key"`
+	Host             string   `json:"host" doc:"host id as in inventory"`
+	EK               EKClaim  `json:"ek"`
+	Start            Start    `json:"start" doc:"what the agent measured first in this boot"`
+	StatementDigests [][]byte `json:"statement_digests" doc:"SHA-256 of every statement measured in this boot, in order; the last is the one that will be sent"`
+	AK1Public        []byte   `json:"ak1_public" doc:"TPMT_PUBLIC of the key of the open state"`
+	AK2Public        []byte   `json:"ak2_public" doc:"TPMT_PUBLIC of the key of the capped state"`
 }
 
 // EKClaim names the endorsement key (EK) the AK is a child of. The service
@@ -62,9 +68,25 @@ const (
 // Evidence answers a Session.
 type Evidence struct {
 	Statement        []byte   `json:"statement" doc:"canonical JSON of the statement"`
-	StatementDigests [][]byte `json:"statement_digests" doc:"SHA-256 of every statement measured in this boot, in order; the last is this statement"`
-	Quote            []byte   `json:"quote" doc:"TPMS_ATTEST as signed"`
-	Signature        []byte   `json:"signature" doc:"TPMT_SIGNATURE"`
+	Quote            []byte   `json:"quote" doc:"TPMS_ATTEST as signed by the first key"`
+	Signature        []byte   `json:"signature" doc:"TPMT_SIGNATURE of quote"`
+	Certify          []byte   `json:"certify" doc:"TPMS_ATTEST in which the first key certifies the second"`
+	CertifySignature []byte   `json:"certify_signature" doc:"TPMT_SIGNATURE of certify"`
 	PCRValues        [][]byte `json:"pcr_values" doc:"32-byte values of the quoted registers, ascending"`
+	EventLog         []byte   `json:"event_log,omitempty" doc:"the firmware's event log, as the kernel gives it"`
 	Proof            []byte   `json:"proof" doc:"HMAC-SHA256 with the activated secret over the body"`
+}
+
+// Seal is the service's second challenge, after accepted evidence: the agent
+// extends the hand-over digest into its register and answers with SealEvidence.
+type Seal struct {
+	Nonce   []byte    `json:"nonce"`
+	Expires time.Time `json:"expires"`
+}
+
+// SealEvidence answers a Seal. It may come over another connection than the
+// evidence: its qualifying data has the exporter value of the one it comes over.
+type SealEvidence struct {
+	Quote     []byte `json:"quote" doc:"TPMS_ATTEST as signed by the second key, over the same registers"`
+	Signature []byte `json:"signature" doc:"TPMT_SIGNATURE"`
 }

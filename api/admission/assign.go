@@ -9,7 +9,6 @@ import (
 
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
-	"portcullis/attest"
 )
 
 // Window limits of an assignment.
@@ -106,7 +105,8 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	f.rec.Cluster, f.rec.Tenant, f.rec.PKey = c.Name, c.Tenant, c.PKey
 	f.rec.Epoch++
 	f.rec.Window = f.now.Add(window)
-	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
+	f.rec.unseal(tx)
+	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial, f.rec.Conflict = nil, false, false, nil, nil
 	return errors.Join(
 		dropSessions(ctx, tx, id),
 		Records().Put(tx, id, f.rec),
@@ -158,11 +158,8 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	if was.Token != "" {
 		tokens().Delete(tx, was.Token)
 	}
-	spent, err := spentBy(ctx, tx, id, was)
-	if err != nil {
-		return err
-	}
-	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Spent: spent, Grants: was.Grants, Denial: was.Denial}
+	f.rec.unseal(tx)
+	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial}
 	return errors.Join(
 		dropSessions(ctx, tx, id),
 		Clusters().Put(tx, c.Name, c),
@@ -172,17 +169,4 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 			detail: fmt.Sprintf("from cluster %s of tenant %s, P_Key %v", was.Cluster, was.Tenant, was.PKey),
 		}),
 	)
-}
-
-// spentBy gives the boot that a next assignment must not rest on: that of the
-// evidence which led to this one's grants, else the one before.
-func spentBy(ctx context.Context, tx *store.Tx, id string, was Record) (*attest.Boot, error) {
-	if !was.Granted {
-		return was.Spent, nil
-	}
-	v, err := Verdicts().Get(ctx, tx, id)
-	if errors.Is(err, store.ErrNotFound) { // nothing may hold up a release
-		return was.Spent, nil
-	}
-	return &v.Value.Facts.Boot, err
 }

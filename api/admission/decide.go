@@ -58,6 +58,7 @@ func decide(f *facts) decision {
 	d := decision{guards: []v1.Guard{
 		guard("assigned", checkAssigned(f)),
 		guard("attested", checkAttested(f)),
+		guard("sealed", checkSealed(f)),
 		guard("cabled", checkCabled(f)),
 		guard("seen", checkSeen(f)),
 		guard("capacity", checkCapacity(f)),
@@ -132,6 +133,9 @@ func checkAssigned(f *facts) string {
 func checkAttested(f *facts) string {
 	open := f.now.Before(f.rec.Window) && !f.rec.Admitted
 	what := "attest again before the provisioning window closes"
+	if !f.rec.Sealed.IsZero() {
+		what = "reboot the host into its provisioning image and attest again before the provisioning window closes"
+	}
 	if !open {
 		what = "the provisioning window is closed: assign the host again to open one"
 		if f.rec.Granted {
@@ -142,12 +146,35 @@ func checkAttested(f *facts) string {
 	switch {
 	case f.rec.Cluster == "":
 		return "evidence is taken only from an assigned host"
+	case f.rec.Conflict != nil && ev == nil:
+		return f.rec.Conflict.explain()
 	case ev == nil && open:
 		return "no evidence accepted yet: run the agent on the host before the provisioning window closes"
 	case ev == nil:
 		return "no evidence accepted; " + what
+	case f.rec.Conflict != nil && !f.rec.Admitted:
+		return f.rec.Conflict.explain()
 	case !f.rec.Admitted && f.now.Sub(ev.Time) > f.evidenceAge:
 		return fmt.Sprintf("evidence is older than %v; %s", f.evidenceAge, what)
+	default:
+		return ""
+	}
+}
+
+// explain says what to do about a conflict.
+func (c *Dispute) explain() string {
+	return fmt.Sprintf("GUID %v is claimed by host %s too, since %s: find out which of them has the adapter, then assign the host again",
+		c.GUID, c.With, c.Time.Format(time.RFC3339))
+}
+
+// checkSealed wants a host that can attest nothing more in this boot: whoever
+// gets it next can not speak for it.
+func checkSealed(f *facts) string {
+	switch {
+	case f.rec.Evidence == nil:
+		return "a host is handed over after its evidence was accepted"
+	case f.rec.Sealed.IsZero():
+		return "the host was not handed over yet: its agent does so once evidence was accepted; if it ended before, reboot the host and run it again"
 	default:
 		return ""
 	}

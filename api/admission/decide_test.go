@@ -32,7 +32,7 @@ func admitted() *facts {
 		}},
 		rec: Record{
 			Phase: v1.PhaseAdmitted, Cluster: "c", Tenant: "t", PKey: 5, Window: noon.Add(time.Hour), Granted: true, Admitted: true,
-			Evidence: &Evidence{Time: noon.Add(-time.Minute)},
+			Evidence: &Evidence{Time: noon.Add(-time.Minute)}, Sealed: noon.Add(-time.Minute),
 		},
 		ports: map[ib.GUID]ledger.Port{
 			0xa1: {NodeGUID: 0xa0, Place: placeA, HCACap: 128, SwitchCap: 32}, 0xb1: {NodeGUID: 0xb0, Place: placeB, HCACap: 128, SwitchCap: 32},
@@ -79,8 +79,14 @@ func TestDecide(t *testing.T) {
 		want  int      // grants
 	}{
 		{"everything holds", func(*facts) {}, v1.PhaseAdmitted, nil, 2},
-		{"never assigned", func(f *facts) { f.rec, f.grants = Record{}, nil }, v1.PhaseQuarantined, []string{"assigned", "attested", "programmed"}, 0},
-		{"no evidence", all(fresh, func(f *facts) { f.rec.Evidence = nil }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
+		{"never assigned", func(f *facts) { f.rec, f.grants = Record{}, nil }, v1.PhaseQuarantined, []string{"assigned", "attested", "sealed", "programmed"}, 0},
+		{"no evidence", all(fresh, func(f *facts) { f.rec.Evidence = nil }), v1.PhaseAwaiting, []string{"attested", "sealed", "programmed"}, 0},
+		{"evidence not sealed", all(fresh, func(f *facts) { f.rec.Sealed = time.Time{} }), v1.PhaseVerified, []string{"sealed", "programmed"}, 0},
+		{"a GUID that another host claims", all(fresh, func(f *facts) { f.rec.Conflict = &Dispute{GUID: 0xa1, With: "other"} }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
+		{"a GUID that another host claims, admitted before", func(f *facts) { f.rec.Conflict = &Dispute{GUID: 0xa1, With: "other"} }, v1.PhaseAdmitted, nil, 2},
+		{"a GUID that another host claims, without evidence", all(fresh, func(f *facts) {
+			f.rec.Evidence, f.rec.Conflict = nil, &Dispute{GUID: 0xa1, With: "other"}
+		}), v1.PhaseAwaiting, []string{"attested", "sealed", "programmed"}, 0},
 		{"evidence at its age", all(fresh, func(f *facts) { f.rec.Evidence.Time = noon.Add(-time.Hour) }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"evidence too old for a first grant", all(fresh, func(f *facts) { f.rec.Evidence.Time = noon.Add(-time.Hour - 1) }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
 		{"evidence too old, granted but never admitted", func(f *facts) {
@@ -109,10 +115,10 @@ func TestDecide(t *testing.T) {
 		{"refused", alter(keyA, func(s *standing) { s.found.State = ledger.Refused }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"refused before the grant changed", alter(keyA, func(s *standing) { s.found.State, s.modified = ledger.Refused, 101 }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"grant marked withdrawn, wanted again", alter(keyA, func(s *standing) { s.grant.Withdrawn = true }), v1.PhaseGranting, []string{"programmed"}, 2},
-		{"released, nothing proven", released, v1.PhaseReleasing, []string{"assigned", "attested", "programmed"}, 0},
-		{"released, one switch port proven", all(released, alter(keyA, removed(100, true))), v1.PhaseReleasing, []string{"assigned", "attested", "programmed"}, 0},
-		{"released, proven before the withdrawal", all(released, alter(keyA, removed(100, true)), alter(keyB, removed(99, true))), v1.PhaseReleasing, []string{"assigned", "attested", "programmed"}, 0},
-		{"released, both switch ports proven", all(released, alter(keyA, removed(100, true)), alter(keyB, removed(101, false))), v1.PhaseQuarantined, []string{"assigned", "attested", "programmed"}, 0},
+		{"released, nothing proven", released, v1.PhaseReleasing, []string{"assigned", "attested", "sealed", "programmed"}, 0},
+		{"released, one switch port proven", all(released, alter(keyA, removed(100, true))), v1.PhaseReleasing, []string{"assigned", "attested", "sealed", "programmed"}, 0},
+		{"released, proven before the withdrawal", all(released, alter(keyA, removed(100, true)), alter(keyB, removed(99, true))), v1.PhaseReleasing, []string{"assigned", "attested", "sealed", "programmed"}, 0},
+		{"released, both switch ports proven", all(released, alter(keyA, removed(100, true)), alter(keyB, removed(101, false))), v1.PhaseQuarantined, []string{"assigned", "attested", "sealed", "programmed"}, 0},
 		{"another cluster's grant not proven absent", func(f *facts) {
 			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = standing{grant: ledger.Grant{Withdrawn: true}, modified: 50}
 		}, v1.PhaseGranting, []string{"programmed"}, 2},
@@ -136,7 +142,7 @@ func TestDecide(t *testing.T) {
 			if diff := cmp.Diff(c.unmet, unmet); diff != "" {
 				t.Errorf("unmet guards (-want +got):\n%s", diff)
 			}
-			if d.phase != v1.PhaseAdmitted && d.guards[5].Met {
+			if d.phase != v1.PhaseAdmitted && d.guards[6].Met {
 				t.Error("programmed although not admitted")
 			}
 		})

@@ -69,7 +69,10 @@ func hostView(f *facts, d decision) *v1.Host {
 		h.Status.Window = f.rec.Window
 	}
 	if f.rec.Evidence != nil {
-		h.Status.Attested = f.rec.Evidence.Time
+		h.Status.Attested, h.Status.Sealed = f.rec.Evidence.Time, f.rec.Sealed
+	}
+	if c := f.rec.Conflict; c != nil {
+		h.Status.Conflict = &v1.Conflict{Time: c.Time, GUID: c.GUID, With: c.With}
 	}
 	for _, a := range f.host.HCAs {
 		h.HCAs = append(h.HCAs, hcaView(f, a))

@@ -158,7 +158,7 @@ func TestGrantHasOneOwner(t *testing.T) {
 	l.settle()
 	l.wantOwners("while host-1's grants stand", "host-1 withdrawn", "host-1 withdrawn")
 	h := l.host("host-2")
-	if d := h.Status.Guards[4].Detail; h.Status.Phase != v1.PhaseVerified || !strings.Contains(d, "is still that of host host-1") {
+	if d := h.Status.Guards[5].Detail; h.Status.Phase != v1.PhaseVerified || !strings.Contains(d, "is still that of host host-1") {
 		t.Errorf("host-2 is %s with capacity %q, want verified and host-1 named", h.Status.Phase, d)
 	}
 	clear(l.fabric.silent)

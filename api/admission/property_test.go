@@ -156,9 +156,19 @@ func (h *history) vouch(host string) error {
 	if err != nil {
 		return err
 	}
-	ses := sessionRecord{Challenge: &attest.Challenge{ID: "test"}, Host: host, Epoch: f.rec.Epoch}
 	h.boots++
-	_, err = h.svc.accept(h.ctx(), ses, &f.host, attest.Verdict{OK: true, Facts: attest.Facts{Boot: attest.Boot{Reset: h.boots}}})
+	id, boot := fmt.Sprintf("%032x", h.boots), attest.Boot{Reset: h.boots}
+	ses := sessionRecord{Challenge: &attest.Challenge{ID: id}, Host: host, Epoch: f.rec.Epoch}
+	sc := &attest.SealChallenge{Session: id, Host: host, EKDigest: f.host.EK, Expires: h.clock.Add(time.Minute)}
+	_, err = h.svc.accept(h.ctx(), ses, &f.host, attest.Verdict{OK: true, Facts: attest.Facts{EKDigest: f.host.EK, Boot: boot}}, sc)
+	if err != nil {
+		return err
+	}
+	rec, err := h.svc.consumeSeal(h.ctx(), id)
+	if err != nil {
+		return err
+	}
+	_, err = h.svc.acceptSeal(h.ctx(), rec, boot)
 	return err
 }
 

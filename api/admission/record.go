@@ -24,12 +24,10 @@ type Record struct {
 	Epoch    int64     `json:"epoch"`              // counts assignments, also past ones
 	Window   time.Time `json:"window,omitzero"`    // evidence is taken until then
 	Evidence *Evidence `json:"evidence,omitzero"`  // last accepted inside the window
+	Sealed   time.Time `json:"sealed,omitzero"`    // when the host with this evidence was handed over; zero: it was not
+	Conflict *Dispute  `json:"conflict,omitzero"`  // a GUID that two hosts claim; until the next assignment
 	Granted  bool      `json:"granted,omitempty"`  // a grant was recorded: to move the host, release it
 	Admitted bool      `json:"admitted,omitempty"` // was told admitted: the window is closed for good, and the age of the evidence no longer counts
-
-	// Spent is the boot whose evidence led to the last grant of a past
-	// assignment; nil when there was none.
-	Spent *attest.Boot `json:"spent,omitzero"`
 
 	// Grants lists every grant of the host in the ledger, withdrawn ones
 	// included, also of past assignments; sorted.
@@ -43,6 +41,14 @@ type Record struct {
 type Evidence struct {
 	Time    time.Time `json:"time"`
 	Session string    `json:"session"`
+}
+
+// Dispute is a GUID that two hosts claim: one by inventory, the other by
+// evidence that its TPM vouched for.
+type Dispute struct {
+	Time time.Time `json:"time"`
+	GUID ib.GUID   `json:"guid"`
+	With string    `json:"with"` // the other host
 }
 
 // Tenant is a customer.
@@ -90,6 +96,15 @@ type sessionRecord struct {
 	Source    string            `json:"source"`
 }
 
+// sealRecord is evidence that was accepted and not sealed yet. Deleting it
+// consumes it.
+type sealRecord struct {
+	Challenge *attest.SealChallenge `json:"challenge"`
+	Host      string                `json:"host"`
+	Epoch     int64                 `json:"epoch"`
+	Source    string                `json:"source"`
+}
+
 // sessionRefs names the open sessions of a host, oldest first. Some may have
 // been used meanwhile.
 type sessionRefs struct {
@@ -126,6 +141,13 @@ func Verdicts() store.Collection[attest.Verdict] {
 
 func sessions() store.Collection[sessionRecord] {
 	return store.NewCollection[sessionRecord]("sessions", 1)
+}
+
+func seals() store.Collection[sealRecord] { return store.NewCollection[sealRecord]("seals", 1) }
+
+// boots holds what is known of the boots of each TPM, by the digest of its EK.
+func boots() store.Collection[attest.BootHistory] {
+	return store.NewCollection[attest.BootHistory]("boots", 1)
 }
 
 func openSessions() store.Collection[sessionRefs] {

@@ -147,7 +147,12 @@ func TestSideBySide(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if _, err := l.svc.SubmitEvidence(t.Context(), s.ID, l.channel, l.answer(id, s)); err != nil {
+			r, err := l.svc.SubmitEvidence(t.Context(), s.ID, l.channel, l.answer(id, s))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := l.seal(id, s, r); err != nil {
 				t.Error(err)
 			}
 		})

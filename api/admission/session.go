@@ -21,10 +21,10 @@ import (
 // Reasons for refused evidence that are admission's own, beside those of
 // package attest.
 const (
-	ReasonUnknownHost attest.Reason = "host-unknown" // not in inventory
-	ReasonWindow      attest.Reason = "window"       // no open provisioning window
-	ReasonChanged     attest.Reason = "changed"      // assignment or inventory changed during the session
-	ReasonReplayBoot  attest.Reason = "replay-boot"  // the host was not reset since an earlier assignment
+	ReasonUnknownHost attest.Reason = "host-unknown"  // not in inventory
+	ReasonWindow      attest.Reason = "window"        // no open provisioning window
+	ReasonChanged     attest.Reason = "changed"       // assignment or inventory changed during the session
+	ReasonConflict    attest.Reason = "guid-conflict" // a GUID of the evidence is another host's
 )
 
 var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -177,9 +177,20 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 		d.proven = provenTPM
 	}
 	if !verdict.OK {
-		return nil, s.deny(ctx, d, &attest.Refusal{Code: verdict.Code, Detail: verdict.Detail})
+		no := &attest.Refusal{Code: verdict.Code, Detail: verdict.Detail}
+		if no.Code == attest.ReasonGUIDMismatch {
+			no = s.dispute(ctx, ses.Host, verdict.Facts.Statement, no)
+		}
+		return nil, s.deny(ctx, d, no)
 	}
-	result, err := s.accept(ctx, ses, &host, verdict)
+	sc, seal, err := attest.BeginSeal(s.o.Rand, s.now(), ses.Challenge, &verdict.Facts, s.o.Policy)
+	if err != nil {
+		return nil, &Error{Code: "internal", Status: Internal, Detail: err.Error(), Err: err}
+	}
+	result, err := s.accept(ctx, ses, &host, verdict, sc)
+	if err == nil {
+		result.Seal = seal
+	}
 	var no *attest.Refusal
 	if errors.As(err, &no) {
 		return nil, s.deny(ctx, d, no)
@@ -210,11 +221,16 @@ func (s *Service) consume(ctx context.Context, id string) (sessionRecord, error)
 	return ses, err
 }
 
-// accept records the verdict, if nothing it rests on changed since.
-func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *inventory.Host, v attest.Verdict) (*v1.AttestResult, error) {
+// accept records the verdict, if nothing it rests on changed since, and what is
+// left to be shown before the host counts as handed over.
+func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *inventory.Host, v attest.Verdict, sc *attest.SealChallenge) (*v1.AttestResult, error) {
 	token, err := s.newToken()
 	if err != nil {
 		return nil, err
+	}
+	lease, err := s.o.Store.NewLease(ctx, sc.Expires.Sub(s.now())+time.Minute) // only cleans up
+	if err != nil {
+		return nil, explain(err)
 	}
 	var d decision
 	err = s.update(ctx, func(tx *store.Tx) error {
@@ -228,15 +244,22 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		if why := windowClosed(f.rec, f.now); why != "" {
 			return &attest.Refusal{Code: ReasonWindow, Detail: why}
 		}
-		if why := spentBoot(f.rec, v.Facts.Boot); why != "" {
-			return &attest.Refusal{Code: ReasonReplayBoot, Detail: why}
+		history, err := optional(boots().Get(ctx, tx, v.Facts.EKDigest))
+		if err != nil {
+			return err
+		}
+		if no := history.Check(v.Facts.Boot); no != nil {
+			return no
 		}
 		if f.rec.Token != "" {
 			tokens().Delete(tx, f.rec.Token)
 		}
 		f.rec.Token = hashToken(token)
+		f.rec.unseal(tx)
 		f.rec.Evidence = &Evidence{Time: f.now, Session: ses.Challenge.ID}
 		if err := errors.Join(
+			boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),
+			seals().PutLeased(tx, sc.Session, sealRecord{Challenge: sc, Host: ses.Host, Epoch: ses.Epoch, Source: ses.Source}, lease),
 			Records().Put(tx, ses.Host, f.rec),
 			Verdicts().Put(tx, ses.Host, v),
 			tokens().Put(tx, f.rec.Token, tokenRef{Host: ses.Host}),
@@ -251,17 +274,6 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		return nil, err
 	}
 	return &v1.AttestResult{Host: ses.Host, Phase: d.phase, StatusToken: token}, nil
-}
-
-// spentBoot says why evidence of this boot does not count, "" if it does. A boot
-// that once led to a grant ended in a tenant's hands: the provisioning image it
-// shows is not what runs now. Restarts do not count as boots, since a resume
-// is one and keeps what runs.
-func spentBoot(rec Record, b attest.Boot) string {
-	if rec.Spent == nil || rec.Spent.Reset != b.Reset {
-		return ""
-	}
-	return fmt.Sprintf("the host is still in the boot (reset %d) in which it was admitted before: reboot it into the provisioning image", b.Reset)
 }
 
 func acceptedChange(ses sessionRecord, v attest.Verdict) change {

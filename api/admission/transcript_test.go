@@ -70,7 +70,7 @@ func (l *lab) command(t *testing.T, d *datadriven.TestData) string {
 	case "release":
 		h, err := l.svc.Release(l.ctx(), "alice", arg(0))
 		return phase(h, err)
-	case "reboot", "resume":
+	case "reboot", "tpm-restart":
 		if b := &l.hosts[arg(0)].Boot; d.Cmd == "reboot" {
 			b.Reset, b.Restart = b.Reset+1, 0
 		} else {
@@ -149,7 +149,7 @@ func (l *lab) attestCommand(host, guidsOf, tpmOf string) string {
 		liar.EK, liar.Certificate = l.hosts[tpmOf].EK, l.hosts[tpmOf].Certificate
 	}
 	l.hosts[host] = &liar
-	r, err := l.attest(host)
+	r, err := l.attestInThisBoot(host)
 	if err != nil {
 		return told(err)
 	}

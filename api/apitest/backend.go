@@ -20,9 +20,10 @@ import (
 // change a real service would need the fabric for happens when a test says so
 // through SetHost. Methods are safe for concurrent use.
 type Backend struct {
-	// OnSession and OnEvidence answer attestation. Nil refuses.
+	// OnSession, OnEvidence and OnSeal answer attestation. Nil refuses.
 	OnSession  func(*attest.SessionRequest) (*attest.Session, error)
 	OnEvidence func(session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
+	OnSeal     func(session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error)
 
 	mu       sync.Mutex
 	assigned func(*v1.Host)
@@ -139,6 +140,25 @@ func (b *Backend) SubmitEvidence(_ context.Context, id string, channel []byte, e
 		return nil, &attest.Refusal{Code: attest.ReasonProof, Detail: "secret reason of the evidence"}
 	}
 	return b.OnEvidence(id, channel, ev)
+}
+
+// SubmitSeal implements api.Backend.
+func (b *Backend) SubmitSeal(_ context.Context, id string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
+	b.mu.Lock()
+	fail := b.fail
+	b.mu.Unlock()
+	if fail != nil {
+		return nil, fail
+	}
+	if b.OnSeal == nil {
+		return nil, &attest.Refusal{Code: attest.ReasonSeal, Detail: "secret reason of the seal"}
+	}
+	return b.OnSeal(id, channel, ev)
+}
+
+// AcknowledgeClear implements api.Backend.
+func (b *Backend) AcknowledgeClear(_ context.Context, actor, id string, _ v1.TPMCleared) (*v1.Host, error) {
+	return b.change(actor, id, new(func(*v1.Host)), func(*v1.Host) error { return nil })
 }
 
 // HostStatusByToken implements api.Backend.

@@ -86,6 +86,14 @@ func (ch *Channel) SubmitEvidence(ctx context.Context, id string, ev *attest.Evi
 	return answer(&out, ch.client.call(ctx, ch.http, http.MethodPut, path, ev, &out))
 }
 
+// SubmitSeal answers the seal of session id. It may go over another Channel than
+// the evidence.
+func (ch *Channel) SubmitSeal(ctx context.Context, id string, ev *attest.SealEvidence) (*v1.SealResult, error) {
+	var out v1.SealResult
+	path := "/v1/attest/sessions/" + url.PathEscape(id) + "/seal"
+	return answer(&out, ch.client.call(ctx, ch.http, http.MethodPut, path, ev, &out))
+}
+
 // Close ends the connection.
 func (ch *Channel) Close() error {
 	ch.http.CloseIdleConnections()

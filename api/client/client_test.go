@@ -244,12 +244,12 @@ func TestChannel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	session, err := first.OpenSession(ctx, &attest.SessionRequest{Host: "h1", AKPublic: []byte{1}})
+	session, err := first.OpenSession(ctx, &attest.SessionRequest{Host: "h1", StatementDigests: [][]byte{{1}}, AK1Public: []byte{1}, AK2Public: []byte{2}})
 	if err != nil || session.ID != "s-h1" {
 		t.Fatalf("OpenSession = %+v, %v", session, err)
 	}
 	ev := &attest.Evidence{
-		Statement: []byte{1}, StatementDigests: [][]byte{{1}}, Quote: []byte{1}, Signature: []byte{1},
+		Statement: []byte{1}, Quote: []byte{1}, Signature: []byte{1}, Certify: []byte{1}, CertifySignature: []byte{1},
 		PCRValues: [][]byte{{1}}, Proof: []byte("proof"),
 	}
 	result, err := first.SubmitEvidence(ctx, session.ID, ev)
@@ -263,6 +263,14 @@ func TestChannel(t *testing.T) {
 	second, err := c.OpenChannel(ctx)
 	if err != nil {
 		t.Fatal(err)
+	}
+	b.OnSeal = func(id string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
+		seen = channel
+		return &v1.SealResult{Host: id, Phase: v1.Phase(ev.Quote)}, nil
+	}
+	sealed, err := second.SubmitSeal(ctx, session.ID, &attest.SealEvidence{Quote: []byte("verified"), Signature: []byte{1}})
+	if err != nil || sealed.Host != "s-h1" || sealed.Phase != v1.PhaseVerified || !bytes.Equal(seen, second.Binding()) {
+		t.Fatalf("SubmitSeal = %+v, %v", sealed, err)
 	}
 	if bytes.Equal(first.Binding(), second.Binding()) {
 		t.Error("two connections have the same binding")
@@ -282,7 +290,7 @@ func TestChannelRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ch.Close()
-	_, err = ch.OpenSession(t.Context(), &attest.SessionRequest{Host: "h1", AKPublic: []byte{1}})
+	_, err = ch.OpenSession(t.Context(), &attest.SessionRequest{Host: "h1", StatementDigests: [][]byte{{1}}, AK1Public: []byte{1}, AK2Public: []byte{2}})
 	p, ok := errors.AsType[*v1.Problem](err)
 	if !ok || p.Code != v1.CodeEvidenceRefused || strings.Contains(p.Detail, "secret") {
 		t.Errorf("OpenSession = %v, want the uniform refusal", err)

@@ -34,6 +34,12 @@ func (c *Client) Release(ctx context.Context, id string) (*v1.Host, error) {
 	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/release", nil, &out))
 }
 
+// AcknowledgeClear says that a host's TPM was cleared on purpose.
+func (c *Client) AcknowledgeClear(ctx context.Context, id string, a v1.TPMCleared) (*v1.Host, error) {
+	var out v1.Host
+	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/tpm-cleared", a, &out))
+}
+
 // Import hands in inventory and cabling files, all or nothing.
 func (c *Client) Import(ctx context.Context, files []v1.InventoryFile, dryRun bool) (*v1.ImportReport, error) {
 	path := "/v1/inventory/import"

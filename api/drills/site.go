@@ -218,7 +218,7 @@ func (v *site) attested(list ...string) {
 			if err != nil {
 				return err
 			}
-			rec.Value.Evidence = &admission.Evidence{Time: v.clock(), Session: "drill"}
+			rec.Value.Evidence, rec.Value.Sealed = &admission.Evidence{Time: v.clock(), Session: "drill"}, v.clock()
 			if err := admission.Records().Put(tx, h, rec.Value); err != nil {
 				return err
 			}

@@ -54,7 +54,7 @@ func TestPortThatLeavesLosesItsGrant(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := s.until("host-1", v1.PhaseVerified)
-	if g := h.Status.Guards[3]; g.Met || !strings.Contains(g.Detail, hca.PortGUID(1).String()) {
+	if g := h.Status.Guards[4]; g.Met || !strings.Contains(g.Detail, hca.PortGUID(1).String()) {
 		t.Errorf("guard %+v, want it to name the port that is gone", g)
 	}
 	s.until("host-1", v1.PhaseVerified)
@@ -82,7 +82,7 @@ func TestPortAtAnotherPlaceStaysOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.untilSeen("host-1", s.place(other))
-	if p := s.until("host-1", v1.PhaseVerified); p.Status.Guards[3].Met {
+	if p := s.until("host-1", v1.PhaseVerified); p.Status.Guards[4].Met {
 		t.Error("seen guard is met although the port is at another place")
 	}
 	if got := tenants(s.sim.PKeys(other.Ports[1].Peer, other.Ports[1].PeerPort)); len(got) != 0 {

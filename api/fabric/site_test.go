@@ -196,16 +196,24 @@ func (s *site) provision(id, cluster string) {
 	if _, err := s.svc.Assign(s.t.Context(), "alice", id, v1.Assignment{Cluster: cluster}); err != nil {
 		s.t.Fatal(err)
 	}
-	s.hosts[id].Boot.Reset++
-	h := *s.hosts[id]
+	h := s.hosts[id]
+	h.Reboot()
 	h.Statement.CollectedAt = attesttest.Epoch.Add(time.Since(began)).Truncate(time.Second).UTC()
 	ses, err := s.svc.OpenSession(s.t.Context(), h.Request(), "192.0.2.1")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	ev, err := h.Answer(ses, s.channel)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	result, err := s.svc.SubmitEvidence(s.t.Context(), ses.ID, s.channel, ev)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	seal, err := h.Seal(ses, result.Seal, s.channel)
 	if err == nil {
-		_, err = s.svc.SubmitEvidence(s.t.Context(), ses.ID, s.channel, ev)
+		_, err = s.svc.SubmitSeal(s.t.Context(), ses.ID, s.channel, seal)
 	}
 	if err != nil {
 		s.t.Fatal(err)

@@ -1,5 +1,7 @@
 package v1
 
+import "portcullis/attest"
+
 // AttestResult answers accepted evidence. Refused evidence is answered by one
 // uniform problem instead; its reason is in the host's status and in the audit
 // log only, so that an attacker learns nothing from the difference.
@@ -9,4 +11,18 @@ type AttestResult struct {
 	// StatusToken lets this agent read its own host's status until the next
 	// session of the host. It grants nothing else. Shown once, stored hashed.
 	StatusToken string `json:"status_token"`
+	// Seal is what the agent must answer next: until then the host is not
+	// admitted.
+	Seal *attest.Seal `json:"seal"`
+}
+
+// SealResult answers an accepted seal.
+type SealResult struct {
+	Host  string `json:"host"`
+	Phase Phase  `json:"phase"`
+}
+
+// TPMCleared acknowledges that a host's TPM was cleared on purpose.
+type TPMCleared struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"256" doc:"why, for the audit log"`
 }

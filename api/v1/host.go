@@ -54,12 +54,21 @@ type HostStatus struct {
 	Since      time.Time `json:"since"`
 	Window     time.Time `json:"window,omitzero"`   // provisioning window closes
 	Attested   time.Time `json:"attested,omitzero"` // last accepted evidence
+	Sealed     time.Time `json:"sealed,omitzero"`   // handed over after that evidence: it attests nothing more in this boot
 	LastDenial *Denial   `json:"last_denial,omitempty"`
+	Conflict   *Conflict `json:"conflict,omitempty"`
+}
+
+// Conflict is a GUID that another host claims too.
+type Conflict struct {
+	Time time.Time `json:"time"`
+	GUID ib.GUID   `json:"guid"`
+	With string    `json:"with"` // the other host
 }
 
 // Guard is one condition of admission.
 type Guard struct {
-	Name   string `json:"name"` // "assigned", "attested", "cabled", "seen", "capacity", "programmed"
+	Name   string `json:"name"` // "assigned", "attested", "sealed", "cabled", "seen", "capacity", "programmed"
 	Met    bool   `json:"met"`
 	Detail string `json:"detail,omitempty"` // why not, and what to do
 }

@@ -26,10 +26,7 @@ func (h *Host) Activate(s *attest.Session) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, err := attest.AKName(h.AKPublic())
-	if err != nil {
-		return nil, err
-	}
+	name := h.AK1Name()
 	if len(s.CredentialBlob) < 2+sha256.Size {
 		return nil, fmt.Errorf("%w: blob of %d bytes", ErrIntegrity, len(s.CredentialBlob))
 	}

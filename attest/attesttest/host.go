@@ -1,6 +1,7 @@
 package attesttest
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -16,22 +17,27 @@ import (
 )
 
 // Host is a host with a TPM in software. Its fields may be changed before
-// Answer to make evidence that is wrong in one way.
+// Request or Answer to make evidence that is wrong in one way.
 type Host struct {
 	ID          string
 	Certificate []byte // EK certificate, DER
-	EK, AK      *ecdsa.PrivateKey
+	EK          *ecdsa.PrivateKey
+	AK1, AK2    *ecdsa.PrivateKey // of the open and of the capped state
 	Statement   attest.Statement
+	AgentPCR    int
 	Registers   [24][]byte // SHA-256 bank
 	Digests     [][]byte   // statements measured so far
+	EventLog    []byte
 	Boot        attest.Boot
-	started     bool
+
+	measured []byte // the last statement
+	started  bool
 }
 
 // NewHost makes a host with one HCA of two ports whose GUIDs derive from n,
 // and a P-256 EK certified by the vendor.
 func (v *Vendor) NewHost(id string, n int) (*Host, error) {
-	h := &Host{ID: id, Boot: attest.Boot{Reset: 7, Clock: 60_000, Safe: true}}
+	h := &Host{ID: id, AgentPCR: attest.DefaultAgentPCR, Boot: attest.Boot{Reset: 7, Clock: 60_000, Safe: true}}
 	for i := range h.Registers {
 		h.Registers[i] = make([]byte, sha256.Size)
 		if i < 8 {
@@ -42,7 +48,7 @@ func (v *Vendor) NewHost(id string, n int) (*Host, error) {
 	if h.EK, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return nil, err
 	}
-	if h.AK, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+	if err := h.NewKeys(); err != nil {
 		return nil, err
 	}
 	if h.Certificate, err = v.Issue(EKTemplate(x509.KeyUsageKeyAgreement), &h.EK.PublicKey); err != nil {
@@ -76,10 +82,64 @@ func (h *Host) Expected() attest.Expected {
 	return e
 }
 
-// AKPublic is the TPMT_PUBLIC of the host's AK.
-func (h *Host) AKPublic() []byte {
-	pub := attest.AKTemplate()
-	x, y := coordinates(&h.AK.PublicKey)
+// NewKeys makes both attestation keys anew.
+func (h *Host) NewKeys() (err error) {
+	if h.AK1, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return err
+	}
+	h.AK2, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return err
+}
+
+// Start is what the agent measures first.
+func (h *Host) Start() attest.Start {
+	return attest.Start{Agent: h.Statement.Agent, Image: h.Statement.Image}
+}
+
+// Open is what the agent PCR holds if nothing but the start and the statements
+// was measured.
+func (h *Host) Open() []byte { return attest.OpenPCRValue(h.Start(), h.Digests) }
+
+// policies are those of both keys.
+func (h *Host) policies() (open, capped []byte) {
+	v := h.Open()
+	return attest.PCRPolicy(h.AgentPCR, v), attest.PCRPolicy(h.AgentPCR, attest.CappedPCRValue(v))
+}
+
+// AK1Public and AK2Public are the TPMT_PUBLIC of the keys.
+func (h *Host) AK1Public() []byte {
+	policy, _ := h.policies()
+	return AKPublic(&h.AK1.PublicKey, policy)
+}
+
+func (h *Host) AK2Public() []byte {
+	_, policy := h.policies()
+	return AKPublic(&h.AK2.PublicKey, policy)
+}
+
+// AK1Name and AK2Name are the TPM's names of the keys.
+func (h *Host) AK1Name() []byte {
+	policy, _ := h.policies()
+	return akName(h.AK1Public(), policy)
+}
+
+func (h *Host) AK2Name() []byte {
+	_, policy := h.policies()
+	return akName(h.AK2Public(), policy)
+}
+
+func akName(public, policy []byte) []byte {
+	name, err := attest.AKName(public, policy)
+	if err != nil {
+		panic("attesttest: " + err.Error())
+	}
+	return name
+}
+
+// AKPublic is the TPMT_PUBLIC of an attestation key with a policy.
+func AKPublic(key *ecdsa.PublicKey, policy []byte) []byte {
+	pub := attest.AKTemplate(policy)
+	x, y := coordinates(key)
 	pub.Unique = tpm2.NewTPMUPublicID(tpm2.TPMAlgECC, &tpm2.TPMSECCPoint{
 		X: tpm2.TPM2BECCParameter{Buffer: x}, Y: tpm2.TPM2BECCParameter{Buffer: y},
 	})
@@ -95,96 +155,150 @@ func coordinates(key *ecdsa.PublicKey) (x, y []byte) {
 	return point[1 : 1+half], point[1+half:]
 }
 
-// Request opens a session.
+// Request measures the statement, unless it is the last one measured, and asks
+// for a session.
 func (h *Host) Request() *attest.SessionRequest {
-	return &attest.SessionRequest{
-		Host:     h.ID,
-		EK:       attest.EKClaim{Kind: string(ek.P256), Certificates: [][]byte{h.Certificate}},
-		AKPublic: h.AKPublic(),
-	}
-}
-
-// Measure extends the statement into the agent PCR and gives its bytes.
-func (h *Host) Measure(agentPCR int) ([]byte, error) {
 	b, err := h.Statement.Encode()
 	if err != nil {
-		return nil, err
+		panic("attesttest: " + err.Error())
 	}
-	h.MeasureBytes(agentPCR, b)
-	return b, nil
+	if !bytes.Equal(b, h.measured) {
+		h.MeasureBytes(b)
+	}
+	return h.Ask()
+}
+
+// Ask asks for a session with what was measured so far.
+func (h *Host) Ask() *attest.SessionRequest {
+	return &attest.SessionRequest{
+		Host: h.ID, EK: attest.EKClaim{Kind: string(ek.P256), Certificates: [][]byte{h.Certificate}},
+		Start: h.Start(), StatementDigests: h.Digests, AK1Public: h.AK1Public(), AK2Public: h.AK2Public(),
+	}
 }
 
 // MeasureBytes extends the digest of any bytes as a statement.
-func (h *Host) MeasureBytes(agentPCR int, b []byte) {
-	r := &h.Registers[agentPCR]
+func (h *Host) MeasureBytes(b []byte) { h.MeasureInto(h.AgentPCR, b) }
+
+// MeasureInto does so in any register.
+func (h *Host) MeasureInto(pcr int, b []byte) {
 	if !h.started {
 		h.started = true
-		*r = attest.Extend(*r, attest.StartDigest(h.Statement.Agent))
+		h.Extend(pcr, h.Start().Digest())
 	}
 	d := attest.StatementDigest(b)
-	*r = attest.Extend(*r, d)
-	h.Digests = append(h.Digests, d)
+	h.Extend(pcr, d)
+	h.Digests, h.measured = append(h.Digests[:len(h.Digests):len(h.Digests)], d), b
 }
 
-// Answer measures the statement and answers the session as an honest agent
-// does.
+// Extend extends a register.
+func (h *Host) Extend(pcr int, digest []byte) {
+	h.Registers[pcr] = attest.Extend(h.Registers[pcr], digest)
+}
+
+// Cap extends the hand-over digest into the agent PCR.
+func (h *Host) Cap() { h.Extend(h.AgentPCR, attest.HandOverDigest()) }
+
+// Reboot empties the agent PCR, as a power cycle does.
+func (h *Host) Reboot() {
+	h.Registers[h.AgentPCR] = make([]byte, sha256.Size)
+	h.Digests, h.measured, h.started = nil, nil, false
+	h.Boot.Reset++
+	h.Boot.Restart = 0
+}
+
+// Answer answers the session for the statement that Request measured, as an
+// honest agent does.
 func (h *Host) Answer(s *attest.Session, channel []byte) (*attest.Evidence, error) {
-	b, err := h.Measure(s.AgentPCR)
-	if err != nil {
-		return nil, err
-	}
 	secret, err := h.Activate(s)
 	if err != nil {
 		return nil, err
 	}
-	return h.Evidence(s, channel, b, secret, nil)
+	return h.Evidence(s, channel, secret, nil)
 }
 
-// Evidence quotes the registers for an already measured statement. alter, when
-// not nil, changes the TPMS_ATTEST before it is signed: what no real TPM does.
-func (h *Host) Evidence(s *attest.Session, channel, statement, secret []byte, alter func(*tpm2.TPMSAttest)) (*attest.Evidence, error) {
-	ev := &attest.Evidence{Statement: statement, StatementDigests: h.Digests}
+// Alter changes what is signed: what no real TPM does.
+type Alter func(quote, certify *tpm2.TPMSAttest)
+
+// Evidence quotes the registers for the statement measured last. alter may be
+// nil.
+func (h *Host) Evidence(s *attest.Session, channel, secret []byte, alter Alter) (*attest.Evidence, error) {
+	ev := &attest.Evidence{Statement: h.measured, EventLog: h.EventLog}
 	for _, n := range s.PCRs {
 		ev.PCRValues = append(ev.PCRValues, h.Registers[n])
 	}
-	a, err := h.attestation(s, channel, statement)
-	if err != nil {
+	q := attest.QualifyingData(s.ID, s.Nonce, attest.StatementDigest(h.measured), channel, h.AK1Name())
+	quote, certify := h.quote(s.PCRs, q, h.AK1Name()), h.certify(q)
+	if alter != nil {
+		alter(quote, certify)
+	}
+	ev.Quote, ev.Certify = tpm2.Marshal(*quote), tpm2.Marshal(*certify)
+	var err error
+	if ev.Signature, err = Sign(h.AK1, ev.Quote); err != nil {
 		return nil, err
 	}
-	if alter != nil {
-		alter(a)
-	}
-	ev.Quote = tpm2.Marshal(*a)
-	if ev.Signature, err = h.Sign(ev.Quote); err != nil {
+	if ev.CertifySignature, err = Sign(h.AK1, ev.Certify); err != nil {
 		return nil, err
 	}
 	ev.Proof = attest.Proof(secret, s.ID, ev)
 	return ev, nil
 }
 
-func (h *Host) attestation(s *attest.Session, channel, statement []byte) (*tpm2.TPMSAttest, error) {
-	akName, err := attest.AKName(h.AKPublic())
-	if err != nil {
-		return nil, err
+// Seal caps the agent PCR and quotes once more, with the second key.
+func (h *Host) Seal(s *attest.Session, seal *attest.Seal, channel []byte) (*attest.SealEvidence, error) {
+	h.Cap()
+	return h.SealQuote(s, seal, channel, nil)
+}
+
+// SealQuote quotes with the second key. alter may be nil.
+func (h *Host) SealQuote(s *attest.Session, seal *attest.Seal, channel []byte, alter func(*tpm2.TPMSAttest)) (*attest.SealEvidence, error) {
+	q := attest.SealQualifyingData(s.ID, seal.Nonce, attest.StatementDigest(h.measured), channel, h.AK2Name())
+	quote := h.quote(s.PCRs, q, h.AK2Name())
+	if alter != nil {
+		alter(quote)
 	}
-	signer, err := ek.ChildQualifiedName(h.EKName(), akName)
+	ev := &attest.SealEvidence{Quote: tpm2.Marshal(*quote)}
+	var err error
+	ev.Signature, err = Sign(h.AK2, ev.Quote)
+	return ev, err
+}
+
+func (h *Host) quote(pcrs []int, qualifying, signer []byte) *tpm2.TPMSAttest {
+	a := h.attestation(tpm2.TPMSTAttestQuote, qualifying, signer)
+	a.Attested = tpm2.NewTPMUAttest(tpm2.TPMSTAttestQuote, &tpm2.TPMSQuoteInfo{
+		PCRSelect: Selection(tpm2.TPMAlgSHA256, pcrs...),
+		PCRDigest: tpm2.TPM2BDigest{Buffer: h.pcrDigest(pcrs)},
+	})
+	return a
+}
+
+func (h *Host) certify(qualifying []byte) *tpm2.TPMSAttest {
+	a := h.attestation(tpm2.TPMSTAttestCertify, qualifying, h.AK1Name())
+	a.Attested = tpm2.NewTPMUAttest(tpm2.TPMSTAttestCertify, &tpm2.TPMSCertifyInfo{
+		Name:          tpm2.TPM2BName{Buffer: h.AK2Name()},
+		QualifiedName: tpm2.TPM2BName{Buffer: h.QualifiedName(h.AK2Name())},
+	})
+	return a
+}
+
+// QualifiedName is that of a child of the EK.
+func (h *Host) QualifiedName(name []byte) []byte {
+	qn, err := ek.ChildQualifiedName(h.EKName(), name)
 	if err != nil {
-		return nil, err
+		panic("attesttest: " + err.Error())
 	}
-	q := attest.QualifyingData(s.ID, s.Nonce, attest.StatementDigest(statement), channel, akName)
+	return qn
+}
+
+func (h *Host) attestation(kind tpm2.TPMST, qualifying, signer []byte) *tpm2.TPMSAttest {
 	return &tpm2.TPMSAttest{
-		Magic: tpm2.TPMGeneratedValue, Type: tpm2.TPMSTAttestQuote,
-		QualifiedSigner: tpm2.TPM2BName{Buffer: signer},
-		ExtraData:       tpm2.TPM2BData{Buffer: q},
+		Magic: tpm2.TPMGeneratedValue, Type: kind,
+		QualifiedSigner: tpm2.TPM2BName{Buffer: h.QualifiedName(signer)},
+		ExtraData:       tpm2.TPM2BData{Buffer: qualifying},
 		ClockInfo: tpm2.TPMSClockInfo{
-			Clock: h.Boot.Clock, ResetCount: h.Boot.Reset, RestartCount: h.Boot.Restart, Safe: h.Boot.Safe,
+			Clock: h.Boot.Clock, ResetCount: h.Boot.Reset, RestartCount: h.Boot.Restart, Safe: tpm2.TPMIYesNo(h.Boot.Safe),
 		},
 		FirmwareVersion: 0x0001_0002_0003_0004,
-		Attested: tpm2.NewTPMUAttest(tpm2.TPMSTAttestQuote, &tpm2.TPMSQuoteInfo{
-			PCRSelect: Selection(tpm2.TPMAlgSHA256, s.PCRs...),
-			PCRDigest: tpm2.TPM2BDigest{Buffer: h.pcrDigest(s.PCRs)},
-		}),
-	}, nil
+	}
 }
 
 // Selection is a TPML_PCR_SELECTION of one bank with a mask of three bytes.
@@ -213,10 +327,10 @@ func (h *Host) EKName() []byte {
 	return e.Name
 }
 
-// Sign signs with the AK and gives a TPMT_SIGNATURE.
-func (h *Host) Sign(data []byte) ([]byte, error) {
+// Sign signs with an attestation key and gives a TPMT_SIGNATURE.
+func Sign(key *ecdsa.PrivateKey, data []byte) ([]byte, error) {
 	sum := sha256.Sum256(data)
-	r, s, err := ecdsa.Sign(rand.Reader, h.AK, sum[:])
+	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
 	if err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}

@@ -3,7 +3,6 @@ package ek
 import (
 	"crypto/ecdsa"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/asn1"
 	"fmt"
 	"slices"
@@ -73,41 +72,10 @@ func checkUsage(cert *x509.Certificate) error {
 // 5280, 4.2.1.6).
 const directoryName = 4
 
-// takeSAN parses the subject alternative name, which names the TPM's maker and
-// model in a directoryName. crypto/x509 knows no such name and so calls a
-// critical SAN unhandled; having read it, takeSAN removes that mark, and only
-// that one.
-func takeSAN(cert *x509.Certificate) error {
-	for _, ext := range cert.Extensions {
-		if !ext.Id.Equal(oidSAN) {
-			continue
-		}
-		if err := checkSAN(ext.Value); err != nil {
-			return err
-		}
-	}
+// takeSAN removes the mark that crypto/x509 puts on a critical subject
+// alternative name, because it knows no directoryName; modelOf has read it. No
+// other mark is removed.
+func takeSAN(cert *x509.Certificate) {
 	cert.UnhandledCriticalExtensions = slices.DeleteFunc(
 		slices.Clone(cert.UnhandledCriticalExtensions), oidSAN.Equal)
-	return nil
-}
-
-func checkSAN(der []byte) error {
-	var names []asn1.RawValue
-	rest, err := asn1.Unmarshal(der, &names)
-	if err != nil || len(rest) != 0 {
-		return fmt.Errorf("%w: subject alternative name: not a list of names", ErrParse)
-	}
-	for _, n := range names {
-		if n.Class != asn1.ClassContextSpecific {
-			return fmt.Errorf("%w: subject alternative name: not a general name", ErrParse)
-		}
-		if n.Tag != directoryName {
-			continue
-		}
-		var rdn pkix.RDNSequence
-		if rest, err := asn1.Unmarshal(n.Bytes, &rdn); err != nil || len(rest) != 0 {
-			return fmt.Errorf("%w: subject alternative name: not a directory name", ErrParse)
-		}
-	}
-	return nil
 }

@@ -20,6 +20,7 @@ type Endorsement struct {
 	Public []byte   // TPMT_PUBLIC, rebuilt
 	Name   []byte   // name algorithm and digest of Public
 	Notes  []string // what was let pass, for the log
+	Model  Model    // as the certificate names it; zero without one
 	public *tpm2.TPMTPublic
 }
 
@@ -42,7 +43,14 @@ func FromCertificate(kind Kind, der []byte) (*Endorsement, error) {
 	if err != nil {
 		return nil, err
 	}
-	return endorse(kind, cert.PublicKey)
+	e, err := endorse(kind, cert.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	if m, err := modelOf(cert); err == nil { // a pinned key needs no well-formed name
+		e.Model = m
+	}
+	return e, nil
 }
 
 func endorse(kind Kind, key crypto.PublicKey) (*Endorsement, error) {

@@ -2,7 +2,6 @@ package ek
 
 import (
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -30,7 +29,11 @@ func (t *Trust) Check(now time.Time, kind Kind, certs [][]byte) (*Endorsement, e
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(takeSAN(leaf), checkUsage(leaf)); err != nil {
+	if e.Model, err = modelOf(leaf); err != nil {
+		return nil, err
+	}
+	takeSAN(leaf)
+	if err := checkUsage(leaf); err != nil {
 		return nil, err
 	}
 	if err := t.checkDates(now, leaf, e); err != nil {

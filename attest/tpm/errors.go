@@ -24,6 +24,8 @@ var (
 	ErrEKMismatch = errors.New("the EK is not the one its certificate names; the TPM or its bus cannot be trusted")
 	// ErrCredential means the credential was not made for this EK and AK.
 	ErrCredential = errors.New("the TPM refused the service's credential: it was made for another TPM or key; check the host's EK digest in inventory")
+	// ErrPolicy means that the agent PCR is not in the state a key was made for.
+	ErrPolicy = errors.New("the agent's PCR holds something else than the key was made for: the host was handed over in this boot, or something was measured meanwhile; reboot it")
 	// ErrNoEK means no supported EK template works on this TPM.
 	ErrNoEK = errors.New("the TPM supports none of the EK templates ECC P-256, ECC P-384, RSA-2048")
 	// ErrBank means the SHA-256 PCR bank is not active.
@@ -46,6 +48,7 @@ func explain(doing string, err error) error {
 		{tpm2.TPMRCHierarchy, ErrDisabled},
 		{tpm2.TPMRCIntegrity, ErrCredential},
 		{tpm2.TPMRCInitialize, ErrNotStarted},
+		{tpm2.TPMRCPolicyFail, ErrPolicy},
 	} {
 		if errors.Is(err, c.code) {
 			return fmt.Errorf("TPM: %s: %w (%v)", doing, c.class, err)

@@ -67,19 +67,19 @@ const maxQuoteTries = 5
 
 var errMoving = errors.New("the registers keep changing while they are quoted")
 
-// Quote signs the registers and 32 bytes of qualifying data with the AK.
-func (k *Keys) Quote(ctx context.Context, pcrs []int, qualifying []byte) (*Quote, error) {
+// Quote signs the registers and 32 bytes of qualifying data.
+func (a *AK) Quote(ctx context.Context, pcrs []int, qualifying []byte) (*Quote, error) {
 	for range maxQuoteTries {
-		values, err := k.t.ReadPCRs(ctx, pcrs)
+		values, err := a.k.t.ReadPCRs(ctx, pcrs)
 		if err != nil {
 			return nil, err
 		}
 		rsp, err := tpm2.Quote{
-			SignHandle:     tpm2.AuthHandle{Handle: k.ak.Handle, Name: k.ak.Name, Auth: tpm2.PasswordAuth(nil)},
+			SignHandle:     a.signer(),
 			QualifyingData: tpm2.TPM2BData{Buffer: qualifying},
 			InScheme:       tpm2.TPMTSigScheme{Scheme: tpm2.TPMAlgNull},
 			PCRSelect:      selection(pcrs),
-		}.Execute(k.t.with(ctx))
+		}.Execute(a.k.t.with(ctx))
 		if err != nil {
 			return nil, explain("quote", err)
 		}

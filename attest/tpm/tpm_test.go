@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,49 +73,73 @@ func sampleStatement(t *testing.T) attest.Statement {
 	return h.Statement
 }
 
-// attestOnce runs the whole protocol with a real TPM.
-func attestOnce(t *testing.T, d *tpm.TPM, s *site, statement *attest.Statement, earlier [][]byte, kinds ...ek.Kind) (attest.Verdict, [][]byte) {
+// attestOnce runs the whole protocol with a real TPM, but for the seal unless
+// asked for.
+func attestOnce(t *testing.T, d *tpm.TPM, s *site, statement *attest.Statement, earlier [][]byte, seal bool, kinds ...ek.Kind) (attest.Verdict, [][]byte) {
 	t.Helper()
 	ctx := t.Context()
 	keys, err := d.NewKeys(ctx, kinds...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := keys.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
+	must(t, err)
+	defer func() { must(t, keys.Close(ctx)) }()
 	s.exp.EKDigest = keys.EKDigest()
-	req := &attest.SessionRequest{Host: statement.Host, EK: keys.Claim(), AKPublic: keys.AKPublic()}
-	ch, session, err := attest.Begin(rand.Reader, time.Now(), req, s.exp, s.policy)
-	if err != nil {
-		t.Fatal(err)
-	}
 	body, err := statement.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	start := attest.Start{Agent: statement.Agent, Image: statement.Image}
 	if len(earlier) == 0 {
-		must(t, keys.Extend(ctx, session.AgentPCR, attest.StartDigest(statement.Agent)))
+		must(t, keys.Extend(ctx, s.policy.AgentPCR, start.Digest()))
 	}
 	sum := attest.StatementDigest(body)
-	must(t, keys.Extend(ctx, session.AgentPCR, sum))
-	secret, err := keys.Activate(ctx, session.CredentialBlob, session.EncryptedSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := keys.Quote(ctx, session.PCRs, attest.QualifyingData(session.ID, session.Nonce, sum, s.channel, keys.AKName()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, keys.Extend(ctx, s.policy.AgentPCR, sum))
 	digests := append(earlier[:len(earlier):len(earlier)], sum)
+	pair, err := keys.NewPair(ctx, s.policy.AgentPCR, attest.OpenPCRValue(start, digests))
+	must(t, err)
+	defer func() { must(t, pair.Close(ctx)) }()
+	ch, session, err := attest.Begin(rand.Reader, time.Now(), &attest.SessionRequest{
+		Host: statement.Host, EK: keys.Claim(), Start: start, StatementDigests: digests,
+		AK1Public: pair.AK1.Public(), AK2Public: pair.AK2.Public(),
+	}, s.exp, s.policy)
+	must(t, err)
+	secret, err := pair.AK1.Activate(ctx, session.CredentialBlob, session.EncryptedSecret)
+	must(t, err)
+	q := attest.QualifyingData(session.ID, session.Nonce, sum, s.channel, pair.AK1.Name())
+	quote, err := pair.AK1.Quote(ctx, session.PCRs, q)
+	if err != nil {
+		return attest.Verdict{Code: "agent", Detail: err.Error()}, digests
+	}
+	certified, err := pair.AK1.Certify(ctx, pair.AK2, q)
+	must(t, err)
 	ev := &attest.Evidence{
-		Statement: body, StatementDigests: digests,
-		Quote: q.Attest, Signature: q.Signature, PCRValues: q.Values,
+		Statement: body, Quote: quote.Attest, Signature: quote.Signature, PCRValues: quote.Values,
+		Certify: certified.Attest, CertifySignature: certified.Signature,
 	}
 	ev.Proof = attest.Proof(secret, session.ID, ev)
-	return attest.Verify(time.Now(), ch, s.channel, ev, s.exp, s.policy), digests
+	v := attest.Verify(time.Now(), ch, s.channel, ev, s.exp, s.policy)
+	if v.OK && seal {
+		sealOnce(t, s, keys, pair, session, ch, &v)
+	}
+	return v, digests
+}
+
+// sealOnce caps the register and seals; each key signs only in its own state.
+func sealOnce(t *testing.T, s *site, keys *tpm.Keys, pair *tpm.Pair, session *attest.Session, ch *attest.Challenge, v *attest.Verdict) {
+	t.Helper()
+	ctx := t.Context()
+	sc, seal, err := attest.BeginSeal(rand.Reader, time.Now(), ch, &v.Facts, s.policy)
+	must(t, err)
+	q := attest.SealQualifyingData(session.ID, seal.Nonce, sc.Statement, s.channel, pair.AK2.Name())
+	if _, err := pair.AK2.Quote(ctx, session.PCRs, q); !errors.Is(err, tpm.ErrPolicy) {
+		t.Errorf("second key before the cap: got %v, want %v", err, tpm.ErrPolicy)
+	}
+	must(t, keys.Extend(ctx, s.policy.AgentPCR, attest.HandOverDigest()))
+	if _, err := pair.AK1.Quote(ctx, session.PCRs, q); !errors.Is(err, tpm.ErrPolicy) {
+		t.Errorf("first key after the cap: got %v, want %v", err, tpm.ErrPolicy)
+	}
+	quote, err := pair.AK2.Quote(ctx, session.PCRs, q)
+	must(t, err)
+	boot, refusal := attest.VerifySeal(time.Now(), sc, s.channel, &attest.SealEvidence{Quote: quote.Attest, Signature: quote.Signature}, s.policy)
+	if refusal != nil || !boot.Same(v.Facts.Boot) {
+		t.Errorf("seal: got boot %v, %v; want boot %v", boot, refusal, v.Facts.Boot)
+	}
 }
 
 func must(t *testing.T, err error) {
@@ -135,17 +160,17 @@ func TestProtocol(t *testing.T) {
 			statement := sampleStatement(t)
 			s := newSite(t, dev, &statement)
 			d := open(t, dev)
-			first, digests := attestOnce(t, d, s, &statement, nil, kind)
+			first, digests := attestOnce(t, d, s, &statement, nil, false, kind)
 			if !first.OK {
 				t.Fatalf("first statement: %s: %s", first.Code, first.Detail)
 			}
-			statement.HCAs[0].Firmware.Running = "28.43.1015"
-			if v, _ := attestOnce(t, d, s, &statement, digests, kind); !v.OK {
+			statement.HCAs[0].Firmware.ReleaseDate = "2025-01-05"
+			if v, _ := attestOnce(t, d, s, &statement, digests, true, kind); !v.OK {
 				t.Fatalf("second statement: %s: %s", v.Code, v.Detail)
 			}
 			must(t, d.Close())
 			must(t, dev.PowerCycle(t.Context()))
-			after, _ := attestOnce(t, open(t, dev), s, &statement, nil, kind)
+			after, _ := attestOnce(t, open(t, dev), s, &statement, nil, true, kind)
 			if !after.OK {
 				t.Fatalf("after a power cycle: %s: %s", after.Code, after.Detail)
 			}
@@ -168,9 +193,9 @@ func TestForeignRecord(t *testing.T) {
 	must(t, keys.Extend(t.Context(), attest.DefaultAgentPCR, make([]byte, 32)))
 	must(t, keys.Close(t.Context()))
 	statement := sampleStatement(t)
-	v, _ := attestOnce(t, d, newSite(t, dev, &statement), &statement, nil)
-	if v.Code != attest.ReasonAgentPCR {
-		t.Errorf("got %q, want %s", v.Code, attest.ReasonAgentPCR)
+	v, _ := attestOnce(t, d, newSite(t, dev, &statement), &statement, nil, false)
+	if !strings.Contains(v.Detail, tpm.ErrPolicy.Error()) {
+		t.Errorf("got %q, %q; want the TPM to refuse the quote", v.Code, v.Detail)
 	}
 }
 
@@ -183,10 +208,13 @@ func TestNothingIsLeft(t *testing.T) {
 	for range 5 {
 		keys, err := d.NewKeys(t.Context())
 		must(t, err)
-		_, err = keys.Activate(t.Context(), []byte{0, 32}, []byte{1})
+		pair, err := keys.NewPair(t.Context(), attest.DefaultAgentPCR, make([]byte, 32))
+		must(t, err)
+		_, err = pair.AK1.Activate(t.Context(), []byte{0, 32}, []byte{1})
 		if err == nil {
 			t.Fatal("nonsense was activated")
 		}
+		must(t, pair.Close(t.Context()))
 		must(t, keys.Close(t.Context()))
 	}
 	// A client that dies leaves its objects; the next one clears them.
@@ -223,26 +251,29 @@ func TestForeignCredential(t *testing.T) {
 	t.Parallel()
 	ca := tpmtest.ShortDir(t)
 	var keys [2]*tpm.Keys
+	var aks [2]*tpm.AK
 	for i := range keys {
 		dev := tpmtest.New(t, tpmtest.Options{CA: ca, Name: fmt.Sprintf("host-%d", i)})
 		k, err := open(t, dev).NewKeys(t.Context())
 		must(t, err)
 		keys[i] = k
+		aks[i], err = k.NewAK(t.Context(), attest.DefaultAgentPCR, make([]byte, 32))
+		must(t, err)
 	}
 	e, err := ek.FromCertificate(ek.Kind(keys[0].Claim().Kind), keys[0].Claim().Certificates[0])
 	must(t, err)
 	secret := bytes.Repeat([]byte{7}, 32)
-	blob, seed, err := e.Credential(rand.Reader, keys[0].AKName(), secret)
+	blob, seed, err := e.Credential(rand.Reader, aks[0].Name(), secret)
 	must(t, err)
-	got, err := keys[0].Activate(t.Context(), blob, seed)
+	got, err := aks[0].Activate(t.Context(), blob, seed)
 	if err != nil || !bytes.Equal(got, secret) {
 		t.Errorf("own credential: got %x, %v", got, err)
 	}
-	if _, err := keys[1].Activate(t.Context(), blob, seed); !errors.Is(err, tpm.ErrCredential) {
+	if _, err := aks[1].Activate(t.Context(), blob, seed); !errors.Is(err, tpm.ErrCredential) {
 		t.Errorf("foreign credential: got %v, want %v", err, tpm.ErrCredential)
 	}
 	blob[len(blob)-1] ^= 1
-	if _, err := keys[0].Activate(t.Context(), blob, seed); !errors.Is(err, tpm.ErrCredential) {
+	if _, err := aks[0].Activate(t.Context(), blob, seed); !errors.Is(err, tpm.ErrCredential) {
 		t.Errorf("flipped bit: got %v, want %v", err, tpm.ErrCredential)
 	}
 }

@@ -167,7 +167,9 @@ fabric:
   port: "ibsim:%[3]s/%[4]s"
   enforcement: %[5]s
   keys: {root: %[2]s/etc/keys.root, m_key_enable: %[6]s}
-attestation: {ek: {roots: [%[2]s/vendor-roots.pem]}}
+# The simulated adapters have no firmware to assure and no settings to lock. A site
+# with real ones leaves both out of its configuration.
+attestation: {ek: {roots: [%[2]s/vendor-roots.pem]}, assurance: none, require_lock: false}
 `, s.address, s.dir, s.lab.Client().Socket, smNodeName, enforcement, mkeys)
 }
 

@@ -12,7 +12,7 @@ import (
 
 func (a *app) hostCommand() *cobra.Command {
 	return group("host", "See hosts, assign them to clusters and release them",
-		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostWait())
+		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostWait(), a.hostTPMCleared())
 }
 
 func (a *app) hostList() *cobra.Command {
@@ -84,8 +84,12 @@ func showHost(w *columns, h *v1.Host) {
 	w.row("Phase", fmt.Sprintf("%s since %s", s.Phase, stamp(s.Since)))
 	w.row("Window until", stamp(s.Window))
 	w.row("Attested", stamp(s.Attested))
+	w.row("Handed over", stamp(s.Sealed))
 	w.row("EK SHA-256", h.EK)
 	w.row("Class", h.Class)
+	if c := s.Conflict; c != nil {
+		w.row("Conflict", fmt.Sprintf("%s GUID %v is claimed by host %s too", stamp(c.Time), c.GUID, c.With))
+	}
 	if d := s.LastDenial; d != nil {
 		w.row("Last denial", fmt.Sprintf("%s %s: %s", stamp(d.Time), d.Code, d.Detail))
 	}
@@ -170,6 +174,34 @@ released when its phase is quarantined again; --wait waits for that.`,
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
 	w.register(cmd, "wait until the host is released")
+	return cmd
+}
+
+func (a *app) hostTPMCleared() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "tpm-cleared HOST --reason WHY", Short: "Acknowledge that a host's TPM was cleared", Args: operands("HOST"),
+		Long: `Acknowledge that a host's TPM was cleared.
+
+Clearing a TPM sets its counts of boots back. Evidence with lower counts than
+before is refused (cleared), until somebody says that the clear was on purpose.`,
+		ValidArgsFunction: a.completeHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if reason == "" {
+				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			h, err := c.AcknowledgeClear(cmd.Context(), args[0], v1.TPMCleared{Reason: reason})
+			if err != nil {
+				return err
+			}
+			return a.afterChange(cmd.Context(), c, h, waitFlags{}, "")
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why it was cleared, for the audit log")
 	return cmd
 }
 

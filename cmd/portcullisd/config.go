@@ -67,7 +67,12 @@ type attestationConfig struct {
 	SessionLife  time.Duration          `yaml:"session_life"`
 	StatementAge time.Duration          `yaml:"statement_age"`
 	ClockSkew    time.Duration          `yaml:"clock_skew"`
+	SealLife     time.Duration          `yaml:"seal_life"`
 	Firmware     []attest.FirmwareFloor `yaml:"firmware"`
+	Starts       []attest.Start         `yaml:"starts"`
+	TPMFirmware  []attest.TPMFirmware   `yaml:"tpm_firmware"`
+	Assurance    attest.Assurance       `yaml:"assurance"`
+	RequireLock  bool                   `yaml:"require_lock"`
 }
 
 type admissionConfig struct {
@@ -98,7 +103,8 @@ func defaultConfig() *config {
 		Fabric: defaultFabric(),
 		Attestation: attestationConfig{
 			PCRs: policy.PCRs, AgentPCR: policy.AgentPCR, SessionLife: policy.SessionLife,
-			StatementAge: policy.StatementAge, ClockSkew: policy.ClockSkew,
+			StatementAge: policy.StatementAge, ClockSkew: policy.ClockSkew, SealLife: policy.SealLife,
+			Assurance: policy.Assurance, RequireLock: policy.RequireLock,
 		},
 		Admission: admissionConfig{
 			Window: time.Hour, EvidenceMaxAge: time.Hour,

@@ -76,7 +76,7 @@ func (r *repair) trust(m *machine) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	write(r.t, file, strings.Replace(string(data), "roots: []", "roots: [vendor.pem]", 1))
+	write(r.t, file, strings.NewReplacer(append(withoutCards, "roots: []", "roots: [vendor.pem]")...).Replace(string(data)))
 	r.again()
 }
 

@@ -124,6 +124,9 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		s.log.Warn(n)
 	}
 	s.status.set("attestation", s.parts.closed)
+	for _, w := range s.parts.policy.Waived() {
+		s.log.Warn("the attestation policy leaves adapters unproven", "waived", w)
+	}
 	if s.parts.closed != "" {
 		s.log.Warn("attestation refuses every host", "reason", s.parts.closed)
 	}

@@ -1,0 +1,88 @@
+package agent_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portcullis/agent"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// TestHandedOverOnce: a run after the hand-over goes on waiting, and after a
+// power cycle the host attests anew.
+func TestHandedOverOnce(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	must(t, l.provision())
+	must(t, l.provision())
+	if len(l.begun) != 1 || len(l.sealed) != 1 {
+		t.Errorf("got %d sessions and %d seals in one boot, want 1 and 1", len(l.begun), len(l.sealed))
+	}
+	must(t, l.tpm.PowerCycle(t.Context()))
+	must(t, l.provision())
+	if len(l.begun) != 2 || len(l.sealed) != 2 || l.sealed[1] != nil {
+		t.Errorf("got %d sessions and seals %v after a power cycle, want 2 of each", len(l.begun), l.sealed)
+	}
+}
+
+// TestHandOverAnswerLost: the service took the seal, its answer never came.
+func TestHandOverAnswerLost(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.after = func() { l.setPhase(v1.PhaseVerified, v1.Guard{Name: "sealed", Detail: "not handed over"}) }
+	l.backend.OnSeal = func(id string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
+		r, err := l.seal(id, channel, ev)
+		if err == nil {
+			l.setPhase(v1.PhaseAdmitted, v1.Guard{Name: "sealed", Met: true})
+			l.wire.cut()
+		}
+		return r, err
+	}
+	must(t, l.provision())
+	if len(l.sealed) != 2 || l.sealed[0] != nil || l.sealed[1] == nil {
+		t.Errorf("got seals %v, want one accepted and its repetition refused", l.sealed)
+	}
+}
+
+// TestHandOverRefused: there is no way back from the cap but a reboot.
+func TestHandOverRefused(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.after = func() { l.setPhase(v1.PhaseVerified, v1.Guard{Name: "sealed", Detail: "not handed over"}) }
+	l.backend.OnSeal = func(string, []byte, *attest.SealEvidence) (*v1.SealResult, error) {
+		return nil, &attest.Refusal{Code: attest.ReasonSeal, Detail: "test"}
+	}
+	err := l.provision()
+	wantClass(t, err, agent.ClassRefused, "refused host compute-01")
+	wantHint(t, err, "reboot the host")
+	err = l.provision() // the same boot: nothing can be attested any more
+	wantClass(t, err, agent.ClassRefused, "handed over in this boot")
+	wantHint(t, err, "reboot the host")
+	must(t, os.Remove(filepath.Join(l.config.StateDir, "handover.json")))
+	wantClass(t, l.provision(), agent.ClassTPM, "no record of")
+}
+
+func wantHint(t *testing.T, err error, text string) {
+	t.Helper()
+	e, ok := err.(*agent.Error) //nolint:errorlint // what Provision promises
+	if !ok || !strings.Contains(e.Hint, text) {
+		t.Errorf("got %#v, want a hint with %q", err, text)
+	}
+}
+
+// TestServiceWithoutSeal: an older service must not leave a host open unseen.
+func TestServiceWithoutSeal(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.backend.OnEvidence = func(id string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
+		r, err := l.verify(id, channel, ev)
+		if r != nil {
+			r.Seal = nil
+		}
+		return r, err
+	}
+	wantClass(t, l.provision(), agent.ClassRefused, "asked for no hand-over")
+}

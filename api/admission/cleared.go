@@ -1,0 +1,45 @@
+package admission
+
+import (
+	"context"
+	"strings"
+
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// AcknowledgeClear says that an operator knows why the host's TPM was cleared:
+// the next evidence may show lower counts of boots than the last.
+func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1.TPMCleared) (*v1.Host, error) {
+	if strings.TrimSpace(a.Reason) == "" {
+		return nil, refusal(Invalid, "reason_missing", "say why the TPM was cleared", "no reason given")
+	}
+	var out *v1.Host
+	err := s.update(ctx, func(tx *store.Tx) error {
+		f, err := s.gather(ctx, tx, host)
+		if err != nil {
+			return err
+		}
+		if f.host.EK == "" {
+			return refusal(Conflict, "ek_missing", "import the host's EK", "inventory has no EK of host %s", host)
+		}
+		history, err := optional(boots().Get(ctx, tx, f.host.EK))
+		if err != nil {
+			return err
+		}
+		if history.Seen == nil {
+			return refusal(Conflict, "tpm_unknown", "", "no evidence of host %s was ever accepted: there is nothing to acknowledge", host)
+		}
+		was := history
+		history.Cleared = true
+		if err := boots().Put(tx, f.host.EK, history); err != nil {
+			return err
+		}
+		out = hostView(f, decide(f))
+		return s.log(ctx, tx, change{
+			actor: actor, action: "host.tpm-cleared", object: "host/" + host, before: was, after: history,
+			detail: "the TPM may count boots anew: " + clipTo(a.Reason, maxDetail),
+		})
+	})
+	return out, s.noteRefusal(ctx, change{actor: actor, action: "host.tpm-cleared", object: "host/" + clip(host)}, err)
+}

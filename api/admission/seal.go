@@ -1,0 +1,105 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// SubmitSeal judges the seal quote of a session whose evidence was accepted, and
+// consumes what it answers, whatever comes of it. channel is the TLS exporter
+// value of the connection it came over, which may be another one than that of
+// the evidence. A sealed host can attest nothing more before it is rebooted, and
+// only a sealed host is admitted. A seal that is not accepted is an
+// *attest.Refusal.
+func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
+	rec, err := s.consumeSeal(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	d := denial{host: rec.Host, epoch: rec.Epoch, source: rec.Source, proven: provenEK}
+	boot, no := attest.VerifySeal(s.now(), rec.Challenge, channel, ev, s.o.Policy)
+	if no != nil {
+		if no.Code == attest.ReasonSeal || no.Code == attest.ReasonClock { // signed by the host's TPM
+			d.proven = provenTPM
+		}
+		return nil, s.deny(ctx, d, no)
+	}
+	result, err := s.acceptSeal(ctx, rec, boot)
+	if errors.As(err, &no) {
+		return nil, s.deny(ctx, d, no)
+	}
+	return result, err
+}
+
+// consumeSeal deletes what a seal answers and gives it.
+func (s *Service) consumeSeal(ctx context.Context, session string) (sealRecord, error) {
+	unknown := &attest.Refusal{Code: attest.ReasonSession, Detail: "there is no evidence to seal: unknown, expired or sealed"}
+	if !sessionID.MatchString(session) {
+		return sealRecord{}, unknown
+	}
+	var out sealRecord
+	err := s.update(ctx, func(tx *store.Tx) error {
+		rec, err := seals().Get(ctx, tx, session)
+		if errors.Is(err, store.ErrNotFound) {
+			return unknown
+		}
+		if err != nil {
+			return err
+		}
+		out = rec.Value
+		seals().Delete(tx, session)
+		return nil
+	})
+	return out, err
+}
+
+// acceptSeal records that the host was handed over, if its evidence still counts.
+func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Boot) (*v1.SealResult, error) {
+	var d decision
+	err := s.update(ctx, func(tx *store.Tx) error {
+		f, err := s.gather(ctx, tx, rec.Host)
+		if err != nil {
+			return err
+		}
+		if ev := f.rec.Evidence; f.rec.Epoch != rec.Epoch || ev == nil || ev.Session != rec.Challenge.Session {
+			return &attest.Refusal{Code: ReasonChanged, Detail: "the evidence does not count any more: inventory, assignment or a newer session replaced it"}
+		}
+		history, err := optional(boots().Get(ctx, tx, rec.Challenge.EKDigest))
+		if err != nil {
+			return err
+		}
+		f.rec.Sealed = f.now
+		if err := errors.Join(
+			boots().Put(tx, rec.Challenge.EKDigest, history.Seal(boot)),
+			Records().Put(tx, rec.Host, f.rec),
+			s.log(ctx, tx, change{
+				actor: "agent:" + rec.Host, action: "evidence.seal", object: "host/" + rec.Host, code: "ok",
+				detail: fmt.Sprintf("boot %d/%d: the host can attest nothing more until it is rebooted; EK %s, session %s",
+					boot.Reset, boot.Restart, rec.Challenge.EKDigest, rec.Challenge.Session),
+			}),
+		); err != nil {
+			return err
+		}
+		_, d, err = s.settle(ctx, tx, rec.Host)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.SealResult{Host: rec.Host, Phase: d.phase}, nil
+}
+
+// unseal forgets that the host was handed over, and a seal that is awaited:
+// evidence comes anew, or counts no more.
+func (r *Record) unseal(tx *store.Tx) {
+	r.Sealed = time.Time{}
+	if r.Evidence != nil {
+		seals().Delete(tx, r.Evidence.Session)
+	}
+}

@@ -1,0 +1,130 @@
+package attest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/google/go-tpm/tpm2"
+)
+
+// SealChallenge is the service's side of a seal: what was accepted, and what
+// the same TPM must show once the host's agent has capped its register.
+type SealChallenge struct {
+	Session   string    `json:"session"`
+	Host      string    `json:"host"`
+	Issued    time.Time `json:"issued"`
+	Expires   time.Time `json:"expires"`
+	Nonce     []byte    `json:"nonce"`
+	EKDigest  string    `json:"ek_digest"`
+	EKName    []byte    `json:"ek_name"`
+	AK2Public []byte    `json:"ak2_public"`
+	Open      []byte    `json:"open"` // V1
+	Statement []byte    `json:"statement_digest"`
+	PCRs      []int     `json:"pcrs"`
+	AgentPCR  int       `json:"agent_pcr"`
+	Channel   string    `json:"channel"`
+	Digest    []byte    `json:"pcr_digest"` // of the registers, the agent's capped
+	Boot      Boot      `json:"boot"`
+	Firmware  string    `json:"tpm_firmware"`
+}
+
+// LogValue implements slog.LogValuer.
+func (c *SealChallenge) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("session", c.Session), slog.String("host", c.Host), slog.Time("expires", c.Expires))
+}
+
+// BeginSeal makes the second challenge after evidence for ch was accepted with
+// the facts.
+func BeginSeal(rnd io.Reader, now time.Time, ch *Challenge, f *Facts, pol *Policy) (*SealChallenge, *Seal, error) {
+	nonce := make([]byte, nonceSize)
+	if _, err := io.ReadFull(rnd, nonce); err != nil {
+		return nil, nil, fmt.Errorf("seal: random bytes: %w", err)
+	}
+	open := ch.open()
+	h := sha256.New()
+	for _, p := range f.PCRs {
+		value, err := hex.DecodeString(p.Value)
+		if err != nil {
+			return nil, nil, fmt.Errorf("seal: value of PCR %d: %w", p.Index, err)
+		}
+		if p.Index == ch.AgentPCR {
+			value = CappedPCRValue(open)
+		}
+		h.Write(value)
+	}
+	statement := ch.StatementDigests[len(ch.StatementDigests)-1]
+	c := &SealChallenge{
+		Session: ch.ID, Host: ch.Host, Issued: now.UTC(), Expires: now.Add(pol.SealLife).UTC(), Nonce: nonce,
+		EKDigest: ch.EKDigest, EKName: ch.EKName, AK2Public: ch.AK2Public, Open: open, Statement: statement,
+		PCRs: ch.PCRs, AgentPCR: ch.AgentPCR, Channel: ch.Channel, Digest: h.Sum(nil), Boot: f.Boot, Firmware: f.TPMFirmware,
+	}
+	return c, &Seal{Nonce: nonce, Expires: c.Expires}, nil
+}
+
+// VerifySeal checks the seal quote against the challenge it answers, and gives
+// the boot it was made in. channel is the TLS exporter value of the connection
+// it came over. The caller must have consumed c before.
+func VerifySeal(now time.Time, c *SealChallenge, channel []byte, ev *SealEvidence, pol *Policy) (Boot, *Refusal) {
+	if r := c.check(now, channel, ev, pol); r != nil {
+		return Boot{}, r
+	}
+	if c.Channel == ChannelNone {
+		channel = nil
+	}
+	key, err := parseAK(c.AK2Public, PCRPolicy(c.AgentPCR, CappedPCRValue(c.Open)))
+	if err != nil {
+		return Boot{}, refuse(ReasonAK, "second key: %v", err)
+	}
+	a := attestation{
+		what: "seal quote", raw: ev.Quote, signature: ev.Signature, key: key,
+		ekName: c.EKName, ekDigest: c.EKDigest, kind: tpm2.TPMSTAttestQuote,
+		extra: SealQualifyingData(c.Session, c.Nonce, c.Statement, channel, key.name),
+	}
+	s, r := a.open()
+	if r == nil {
+		r = checkSelection(a.what, s, c.PCRs)
+	}
+	if r != nil {
+		return Boot{}, r
+	}
+	b := bootOf(s)
+	return b, c.compare(s, b)
+}
+
+func (c *SealChallenge) check(now time.Time, channel []byte, ev *SealEvidence, pol *Policy) *Refusal {
+	if c == nil || ev == nil {
+		return refuse(ReasonSession, "no challenge or no seal quote")
+	}
+	if r := pol.check(); r != nil {
+		return r
+	}
+	switch {
+	case now.After(c.Expires) || now.Before(c.Issued.Add(-pol.ClockSkew)):
+		return refuse(ReasonSession, "the seal of session %s was due at %s; reboot the host and attest again", c.Session, c.Expires.UTC().Format(time.RFC3339))
+	case max(len(ev.Quote), len(ev.Signature)) > MaxTPMStructure:
+		return refuse(ReasonSize, "seal quote or signature of more than %d bytes", MaxTPMStructure)
+	case c.Channel == ChannelExporter && len(channel) != ExporterSize:
+		return refuse(ReasonChannel, "the connection gave no channel binding of %d bytes", ExporterSize)
+	}
+	return nil
+}
+
+// compare wants the boot of the evidence, and its registers but for the cap.
+func (c *SealChallenge) compare(s *tpm2.TPMSAttest, b Boot) *Refusal {
+	switch {
+	case !b.Same(c.Boot):
+		return refuse(ReasonSeal, "the seal is of boot %v, the evidence of boot %v", b, c.Boot)
+	case b.Safe && b.Clock < c.Boot.Clock:
+		return refuse(ReasonClock, "the TPM's clock was at %d ms when it quoted the evidence, at %d ms when it sealed", c.Boot.Clock, b.Clock)
+	case firmwareOf(s) != c.Firmware:
+		return refuse(ReasonSeal, "the TPM's firmware was %s when it quoted the evidence, %s when it sealed", c.Firmware, firmwareOf(s))
+	case !bytes.Equal(registersOf(s), c.Digest):
+		return refuse(ReasonSeal, "PCR %d is not capped, or another register changed since the evidence", c.AgentPCR)
+	}
+	return nil
+}
