@@ -49,3 +49,21 @@ func (m MCAM) place(id ID) (word, bit int, ok bool) {
 	i := int(id-firstManaged) % registersGroup
 	return 3 - i/32, i % 32, true
 }
+
+// Feature numbers a feature of group 0.
+type Feature int
+
+// Features that say which tokens a device takes.
+const (
+	FeatureCSToken         Feature = 14
+	FeatureDebugToken      Feature = 15
+	FeatureChallengeTokens Feature = 49 // CRCS and CRDT
+)
+
+// HasFeature reports that the device says it has a feature.
+func (m MCAM) HasFeature(f Feature) bool {
+	return m.FeatureGroup == 0 && f >= 0 && f < 128 && m.Features[3-f/32]>>(f%32)&1 == 1
+}
+
+// SetFeature says that the device has a feature, 0 to 127.
+func (m *MCAM) SetFeature(f Feature) { m.Features[3-f/32] |= 1 << (f % 32) }

@@ -146,6 +146,10 @@ func TestMCAM(t *testing.T) {
 			t.Errorf("%v: %v, want %v", id, m.Has(id), want)
 		}
 	}
+	m.SetFeature(FeatureChallengeTokens)
+	if want := [4]uint32{0, 0, 1 << 17, 0}; m.Features != want || !m.HasFeature(FeatureChallengeTokens) || m.HasFeature(FeatureCSToken) {
+		t.Errorf("features %08x, want %08x", m.Features, want)
+	}
 	group, ok := GroupOf(IDMFSV)
 	if group != 2 || !ok {
 		t.Errorf("MFSV is in group %d, %v", group, ok)
@@ -164,6 +168,24 @@ func TestLifeCycle(t *testing.T) {
 	}
 	if !m.Hardware.Recovery() {
 		t.Error("equal ids are no recovery mode")
+	}
+}
+
+func TestSessionClean(t *testing.T) {
+	for m, want := range map[MDSR]bool{
+		{Status: SessionNone}:                            true,
+		{Status: SessionTimedOut}:                        true,
+		{Status: SessionEnded, Info: InfoNoSession}:      true,
+		{Status: SessionEnded}:                           false,
+		{Status: SessionEnded, Info: InfoHostForbidden}:  false,
+		{Status: SessionActive}:                          false,
+		{Status: SessionChallenged}:                      false,
+		{Status: SessionFailed, Info: InfoHostForbidden}: false,
+		{Status: 9}: false,
+	} {
+		if m.Clean() != want {
+			t.Errorf("%+v: clean %v, want %v", m, m.Clean(), want)
+		}
 	}
 }
 

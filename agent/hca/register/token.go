@@ -123,6 +123,12 @@ type MDSR struct {
 	TimeLeft uint32        `reg:"0x08.0,32"` // seconds
 }
 
+// Clean reports an answer by which no token is effective, nor can become so
+// without another challenge. Status 0 says so only with its reason.
+func (m MDSR) Clean() bool {
+	return m.Status.Clean() || m.Status == SessionEnded && m.Info == InfoNoSession
+}
+
 // ID implements Layout.
 func (MDSR) ID() ID { return IDMDSR }
 

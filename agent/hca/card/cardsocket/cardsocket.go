@@ -1,0 +1,67 @@
+// Package cardsocket serves a simulated adapter on a socket, where the agent
+// finds it in the place of a device node of fwctl.
+package cardsocket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/register"
+)
+
+// Listen makes the socket at path, which must not be there.
+func Listen(ctx context.Context, path string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("serve adapter: %w", err)
+	}
+	return l, nil
+}
+
+// Serve answers whoever connects, until ctx ends; then it closes l. Connections
+// do not wait for each other; the card does one command at a time. Losing power
+// ends the connection that caused it.
+func Serve(ctx context.Context, l net.Listener, c *card.Card) error {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("serve adapter at %v: %w", l.Addr(), err)
+		}
+		clients.Go(func() { serve(ctx, conn, c) })
+	}
+}
+
+// serve answers one client until it goes, or sends what is no command.
+func serve(ctx context.Context, conn net.Conn, c *card.Card) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	for {
+		r, err := register.ReadRPC(conn)
+		if err != nil {
+			return
+		}
+		reply, err := c.RPC(r)
+		switch {
+		case errors.Is(err, card.ErrSilent):
+			<-ctx.Done()
+			return
+		case err != nil:
+			return
+		}
+		if _, err := reply.WriteTo(conn); err != nil {
+			return
+		}
+	}
+}
