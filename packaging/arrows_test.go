@@ -88,6 +88,15 @@ var arrows = []arrow{
 		why: "registers are bytes; others carry them",
 	},
 	{from: "agent/selinux", may: []string{"fabricsm/ib"}, not: []string{"os", "log", "context", "time"}, why: "a policy is text; others read and write files"},
+	{
+		from: "agent/hca/card", may: []string{"firmware", "fabricsm/ib", "agent/hca/register"},
+		not: []string{"net", "os", "log", "context", "time"},
+		why: "a simulated adapter shares registers with the agent, and nothing else",
+	},
+	{
+		from: "agent/hca/card/cardsocket", may: []string{"agent/hca/card", "agent/hca/register"},
+		why: "a socket carries commands to a simulated adapter",
+	},
 	{from: "api/v1", may: []string{"fabricsm/ib", "attest"}, why: "shapes carry values and know nobody who handles them"},
 	{from: "api/client", may: []string{"fabricsm/ib", "attest", "api/v1"}, why: "the client shares shapes with the service, not code"},
 	{

@@ -163,11 +163,13 @@ func (c *Card) entry(id register.ID) (entry, bool) {
 		return entry{read: fixed((*Card).readMNVGN), open: c.o.Traits.ReadsLocked}, true
 	case register.IDMFRL:
 		return entry{read: fixed((*Card).readMFRL), write: fixed((*Card).writeMFRL), open: true}, true
+	default:
+		return updateEntry(id)
 	}
-	return c.updateEntry(id)
 }
 
-func (c *Card) updateEntry(id register.ID) (entry, bool) {
+// updateEntry finds a register of components and tokens.
+func updateEntry(id register.ID) (entry, bool) {
 	switch id {
 	case register.IDMCQS:
 		return entry{read: fixed((*Card).readMCQS), open: true}, true
@@ -181,8 +183,9 @@ func (c *Card) updateEntry(id register.ID) (entry, bool) {
 		return entry{read: fixed((*Card).readMTCQ)}, true
 	case register.IDMDSR:
 		return entry{read: fixed((*Card).readMDSR), write: fixed((*Card).writeMDSR), open: true}, true
+	default:
+		return entry{}, false
 	}
-	return entry{}, false
 }
 
 // fixed turns what works on a layout into what works on bytes.

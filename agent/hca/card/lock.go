@@ -62,6 +62,7 @@ func (l lock) refuses(id register.Component) bool {
 		return id == register.BootImage
 	case register.LockedHostCfg:
 		return id != register.BootImage
+	default:
+		return true
 	}
-	return true
 }

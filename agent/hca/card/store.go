@@ -97,12 +97,13 @@ func covers(a, b nvconfig.Address) bool {
 // item gives one of the three values. What nobody wrote has priority USER and
 // may be written over by all.
 func (s *slot) item(a nvconfig.Address, access nvconfig.Access) nvconfig.Item {
-	stored := s.next
+	var stored *nvconfig.Item
 	switch access {
+	case nvconfig.Next:
+		stored = s.next
 	case nvconfig.Current:
 		stored = s.current
 	case nvconfig.Default:
-		stored = nil
 	}
 	i := nvconfig.Item{Header: nvconfig.Header{OverrideEnabled: true, ReadEnabled: true}, Data: s.factory}
 	if stored != nil {

@@ -65,8 +65,9 @@ func sessionOf(t register.Token) (register.Session, bool) {
 		return register.SessionCRCS, true
 	case register.CRDT:
 		return register.SessionCRDT, true
+	default:
+		return 0, false
 	}
-	return 0, false
 }
 
 func (c *Card) session(kind register.Session) session {
@@ -126,6 +127,7 @@ func (c *Card) ExpireSessions() {
 			s.status = register.SessionTimedOut
 		case register.SessionChallenged:
 			s.status = register.SessionNotInstalled
+		default: // over already
 		}
 	}
 }
@@ -150,8 +152,9 @@ func tokenOf(id register.Component) (kind register.Session, challenged bool) {
 		return register.SessionCRDT, true
 	case register.DebugToken:
 		return register.SessionDebug, false
+	default:
+		return register.SessionCS, false
 	}
-	return register.SessionCS, false
 }
 
 func (c *Card) answers(kind register.Session, f *nvconfig.File) bool {

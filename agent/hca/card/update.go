@@ -67,6 +67,7 @@ func (c *Card) writeMCC(m register.MCC) (register.MCC, register.Status) {
 	case register.ForceRelease:
 		c.update = update{shown: u.shown}
 		return c.shownMCC(), register.OK
+	default:
 	}
 	if u.state == register.StateIdle || m.Handle != u.handle {
 		return c.failed(register.MCCFailed)
@@ -87,8 +88,9 @@ func (c *Card) writeMCC(m register.MCC) (register.MCC, register.Status) {
 		return c.shownMCC(), register.OK
 	case register.CheckHandle:
 		return c.shownMCC(), register.OK
+	default:
+		return c.shownMCC(), register.BadParameter
 	}
-	return c.shownMCC(), register.BadParameter
 }
 
 func (c *Card) takeHandle(m register.MCC) (register.MCC, register.Status) {

@@ -15,8 +15,8 @@ func (MCAM) ID() ID { return IDMCAM }
 func (MCAM) Size() int { return 0x48 }
 
 const (
-	firstManaged   ID = 0x9000
-	registersGroup    = 128
+	firstManaged   = ID(0x9000)
+	registersGroup = 128
 )
 
 // GroupOf is the group that a register is in; false if MCAM does not cover it.

@@ -201,7 +201,7 @@ func TestRPCStream(t *testing.T) {
 			t.Fatalf("read back: %v\n%s", err, diff)
 		}
 	}
-	if _, err := ReadRPC(&b); err != io.EOF {
+	if _, err := ReadRPC(&b); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
 	}
 	a := Reply{Errno: 74, Out: []byte{1}}
@@ -210,7 +210,7 @@ func TestRPCStream(t *testing.T) {
 		t.Errorf("reply %+v, %v", back, err)
 	}
 	for _, bad := range []string{"00000001" + "00004001" + "00000000", "00000001" + "00000000" + "00004001", "00000001" + "00000002" + "00000000" + "00", "00"} {
-		if _, err := ReadRPC(bytes.NewReader(must(hex.DecodeString(bad)))); err == nil || errors.Is(err, io.EOF) && err == io.EOF {
+		if _, err := ReadRPC(bytes.NewReader(must(hex.DecodeString(bad)))); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("RPC %s: %v", bad, err)
 		}
 	}

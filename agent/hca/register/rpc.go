@@ -2,6 +2,7 @@ package register
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -56,7 +57,7 @@ func ReadRPC(r io.Reader) (RPC, error) {
 	if _, err := io.ReadFull(r, head[:1]); err != nil {
 		return RPC{}, err
 	}
-	if _, err := io.ReadFull(r, head[1:]); err != nil {
+	if err := fill(r, head[1:]); err != nil {
 		return RPC{}, fmt.Errorf("receive an RPC: %w", err)
 	}
 	room := binary.BigEndian.Uint32(head[8:])
@@ -92,7 +93,7 @@ func (r Reply) WriteTo(w io.Writer) (int64, error) {
 // ReadReply reads a reply from a stream.
 func ReadReply(r io.Reader) (Reply, error) {
 	var head [replyHead]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
+	if err := fill(r, head[:]); err != nil {
 		return Reply{}, fmt.Errorf("receive a reply: %w", err)
 	}
 	out, err := readBody(r, binary.BigEndian.Uint32(head[4:]))
@@ -107,8 +108,17 @@ func readBody(r io.Reader, length uint32) ([]byte, error) {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", length, MaxRPC)
 	}
 	p := make([]byte, length)
-	if _, err := io.ReadFull(r, p); err != nil {
+	if err := fill(r, p); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// fill reads what must be there: the end of the stream is io.ErrUnexpectedEOF.
+func fill(r io.Reader, p []byte) error {
+	_, err := io.ReadFull(r, p)
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }

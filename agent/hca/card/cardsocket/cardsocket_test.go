@@ -82,7 +82,7 @@ func TestServe(t *testing.T) {
 func TestPowerLoss(t *testing.T) {
 	c, path := served(t)
 	c.Inject(card.Fault{Kind: card.PowerLoss, Times: 1})
-	if _, err := ask(dial(t, path)); !errors.Is(err, io.EOF) {
+	if _, err := ask(dial(t, path)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v, want the end", err)
 	}
 	if _, err := ask(dial(t, path)); err != nil {
