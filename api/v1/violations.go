@@ -10,7 +10,7 @@ import (
 // device, with the same detail. Keys are not in it, but for P_Keys.
 type FabricViolation struct {
 	ID            uint64    `json:"id" doc:"grows; of this run of the subnet manager"`
-	Kind          string    `json:"kind" doc:"m-key, p-key, q-key, cc-key, vs-key, n2n-key, n2n-config, sm-key, forged-trap, stray-answer or trap-storm; with all also link-state, link-integrity, buffer-overrun, flow-control, local-change, system-image, own-m-key or other; and of requests to subnet administration sa-wrong-key, sa-spoofed-sgid, sa-not-allowed, sa-proxy and others"`
+	Kind          string    `json:"kind" doc:"m-key, p-key, q-key, cc-key, vs-key, n2n-key, n2n-config, sm-key, forged-trap, stray-answer or trap-storm; with all also link-state, link-integrity, buffer-overrun, flow-control, local-change, system-image, own-m-key or other; and of requests to subnet administration sa-wrong-key, sa-spoofed-sgid, sa-not-allowed, sa-proxy and others; mad-flood of packets of other classes"`
 	Trap          uint16    `json:"trap,omitzero" doc:"number of the trap that told of it"`
 	Verdict       string    `json:"verdict" doc:"claimed: a trap says so, and anybody may send traps; confirmed: the device it names has counted it; refuted: that device has counted nothing"`
 	At            string    `json:"at,omitempty" doc:"where it came from, by name: leaf1/7, or leaf1 for the switch itself"`

@@ -264,8 +264,10 @@ const showEvery = time.Second
 
 func (a *administration) status() *sa.Status {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.agent.Status()
+	s := a.agent.Status()
+	a.mu.Unlock()
+	s.Front = a.gate.status()
+	return s
 }
 
 func (a *administration) configure(s *sa.Settings) error {

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
 )
@@ -43,7 +44,7 @@ func newAdministration(t *testing.T, l *fullLane) *administration {
 		t.Fatal(err)
 	}
 	return &administration{
-		lane: l, agent: agent, views: make(chan *sm.View, 1), timer: time.NewTimer(time.Hour),
+		lane: l, agent: agent, gate: newGate(agent.Front()), views: make(chan *sm.View, 1), timer: time.NewTimer(time.Hour),
 		wake: make(chan bool, 1), told: make(chan told, 1), ended: make(chan struct{}), failed: make(chan error, 1),
 	}
 }
@@ -166,5 +167,23 @@ func TestNobodyWaitsForTheStore(t *testing.T) {
 	}
 	if held < mostUnsent || held > 2*mostUnsent {
 		t.Errorf("%d answers went after the facts, want no more than may wait, twice", held)
+	}
+}
+
+// What is dropped of other classes is part of how subnet administration stands.
+func TestStatusHasFloods(t *testing.T) {
+	a := newAdministration(t, &fullLane{})
+	now := time.Now()
+	p := transport.Packet{LID: 7, QP: 1}
+	p.MAD.SetHeader(mad.Header{Class: mad.ClassPerf, ClassVersion: 1, Method: mad.MethodGet})
+	const all = 1000
+	for range all {
+		a.gate.front.Admit(now, &p)
+	}
+	a.gate.front.Tell(now.Add(2 * time.Second))
+	s := a.status().Front
+	of := &s.Limiter[limiter.Other]
+	if of[limiter.NodeRate] == 0 || of[limiter.Pass]+of[limiter.NodeRate] != all || len(s.Violations) != 1 || s.Violations[0].Count != of[limiter.NodeRate] {
+		t.Errorf("%d passed, %d are dropped, listed are %v", of[limiter.Pass], of[limiter.NodeRate], s.Violations)
 	}
 }

@@ -74,6 +74,13 @@ func (l *loop) admits(p *transport.Packet) bool {
 	return g.front.Admit(l.now, p)
 }
 
+// status says how it stands.
+func (g *gate) status() sa.FrontStatus {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.front.Status()
+}
+
 // nextDropped gives when something is due at the latest.
 func (l *loop) nextDropped(at time.Time) time.Time {
 	if l.sa == nil {

@@ -20,6 +20,31 @@ type Front struct {
 	book    *book.Book
 	wrongs  *trust.Violations
 	tellAt  time.Time // what was dropped; zero: nothing was
+	shown   []trust.Violation
+}
+
+// FrontStatus is how a Front stands. It is not written to once it was given.
+type FrontStatus struct {
+	Limiter    [limiter.NumLanes][limiter.NumVerdicts]uint64
+	Violations []trust.Violation // floods, in the order in which they began
+}
+
+// Status gives how it stands now, with the floods that Tell has counted.
+func (f *Front) Status() FrontStatus {
+	if f.wrongs.Changed() {
+		f.shown = f.wrongs.List()
+	}
+	return FrontStatus{Limiter: totalsOf(f.limiter), Violations: f.shown}
+}
+
+// totalsOf counts what became of packets, by lane.
+func totalsOf(l *limiter.Limiter) (all [limiter.NumLanes][limiter.NumVerdicts]uint64) {
+	for lane := range all {
+		for v := range all[lane] {
+			all[lane][v] = l.Total(limiter.Lane(lane), limiter.Verdict(v))
+		}
+	}
+	return all
 }
 
 // newFront makes one. Before the first Look each LID counts by itself.

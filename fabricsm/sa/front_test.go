@@ -60,6 +60,13 @@ func TestFrontLimitsEveryClass(t *testing.T) {
 	if v.Verdict != trust.Flood || v.GUID != r.GUID("h1", 1) || v.Place != r.Place("h1", 1) || v.Count < uint64(100_000-most) {
 		t.Errorf("told %v", v)
 	}
+	s := f.Status()
+	if len(s.Violations) != 1 || s.Violations[0].GUID != v.GUID || s.Violations[0].Count != v.Count {
+		t.Errorf("listed %v", s.Violations)
+	}
+	if n := s.Limiter[limiter.Management][limiter.NodeRate] + s.Limiter[limiter.Other][limiter.NodeRate]; n < v.Count || s.Limiter[limiter.Management][limiter.Pass] == 0 {
+		t.Errorf("%d are counted as dropped, of %d", n, v.Count)
+	}
 }
 
 // Directed routes have no LID, and are told apart by the way that they came.

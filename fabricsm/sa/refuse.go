@@ -80,6 +80,3 @@ func flood(d *limiter.Drops, b *book.Book) *trust.Dropped {
 	}
 	return &trust.Dropped{Verdict: trust.Flood, Who: who, Port: port, Count: d.Count}
 }
-
-// Violations gives what was dropped, by who did it.
-func (a *Agent) Violations() []trust.Violation { return a.wrongs.List() }

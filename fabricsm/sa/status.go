@@ -29,6 +29,8 @@ type Status struct {
 	Grace time.Time  // until when the one before is taken; zero: there is none
 
 	Violations []trust.Violation // in the order in which they began
+
+	Front FrontStatus // of packets of all other classes; the Agent leaves it empty
 }
 
 // Registered is what is registered at one moment. It is immutable, and costs nothing to
@@ -52,11 +54,7 @@ func (a *Agent) Status() *Status {
 		Groups: a.groups.Len(), Services: a.services.Len(), Subscriptions: a.subs.Len(), Aliases: a.aliases.Now().Len(),
 		Registered: Registered{a.groups.Now(), a.services.Now(), a.subs.Now(), a.aliases.Now(), a.book},
 		Epoch:      k.Record.Current.Epoch, Since: k.Record.Current.Since, Grace: k.GraceEnds, Violations: a.shown,
-	}
-	for lane := range s.Limiter {
-		for v := range s.Limiter[lane] {
-			s.Limiter[lane][v] = a.limiter.Total(limiter.Lane(lane), limiter.Verdict(v))
-		}
+		Limiter: totalsOf(a.limiter),
 	}
 	return s
 }

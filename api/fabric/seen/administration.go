@@ -20,6 +20,16 @@ func (o *Observer) OnSA(s *sa.Status) { o.administration.Store(s) }
 // all others.
 const firstSAViolation = 1 << 48
 
+// firstFlood is where those of floods of packets of other classes begin, past these.
+const firstFlood = 1 << 49
+
+// flood is a row about packets of other classes that the limiter dropped.
+func (o *Observer) flood(x *index, v *trust.Violation) v1.FabricViolation {
+	row := o.saViolation(x, v)
+	row.ID, row.Kind = firstFlood+v.ID, "mad-"+v.Verdict.String()
+	return row
+}
+
 // saViolation is a row about a request that was dropped. Nothing proves who sent it but
 // the LID, which the switches in between do not check.
 func (o *Observer) saViolation(x *index, v *trust.Violation) v1.FabricViolation {
@@ -71,7 +81,7 @@ func (o *Observer) SA(context.Context) (*v1.FabricSA, error) {
 type saDescs struct {
 	serving, packets, answers, tables, refused, limited, costly *prometheus.Desc
 	sessions, aborted, segments, resent                         *prometheus.Desc
-	held, reports, waiting, epoch, since                        *prometheus.Desc
+	held, reports, waiting, epoch, since, front                 *prometheus.Desc
 }
 
 func newSADescs() saDescs {
@@ -82,6 +92,7 @@ func newSADescs() saDescs {
 		tables:   desc("sa_tables_total", "Tables that were begun."),
 		refused:  desc("sa_refused_total", "Requests that were dropped for security, by why.", "verdict"),
 		limited:  desc("sa_limited_total", "Packets that the limiter dropped.", "lane", "verdict"),
+		front:    desc("mad_limited_total", "Packets beside subnet administration that nobody waits for, by what the limiter did.", "lane", "verdict"),
 		costly:   desc("sa_costly_total", "Questions that were dropped since the answer would have cost too much."),
 		sessions: desc("sa_rmpp_sessions", "Messages of several segments that are under way.", "direction"),
 		aborted:  desc("sa_rmpp_ended_total", "Such messages that did not come through, by who ended them.", "by"),
@@ -98,7 +109,7 @@ func newSADescs() saDescs {
 func (d *saDescs) describe(ch chan<- *prometheus.Desc) {
 	for _, one := range []*prometheus.Desc{
 		d.serving, d.packets, d.answers, d.tables, d.refused, d.limited, d.costly, d.sessions, d.aborted, d.segments, d.resent,
-		d.held, d.reports, d.waiting, d.epoch, d.since,
+		d.held, d.reports, d.waiting, d.epoch, d.since, d.front,
 	} {
 		ch <- one
 	}
@@ -119,6 +130,11 @@ func (g *gauges) administration(s *sa.Status) {
 	for lane := range s.Limiter {
 		for v := limiter.Pass + 1; int(v) < limiter.NumVerdicts; v++ {
 			g.counter(d.limited, s.Limiter[lane][v], limiter.Lane(lane).String(), label(v.String()))
+		}
+	}
+	for _, lane := range []limiter.Lane{limiter.Management, limiter.Other} {
+		for v := range limiter.Verdict(limiter.NumVerdicts) {
+			g.counter(d.front, s.Front.Limiter[lane][v], lane.String(), label(v.String()))
 		}
 	}
 	g.gauge(d.sessions, float64(r.Sending), "sending")

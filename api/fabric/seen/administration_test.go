@@ -27,6 +27,8 @@ func standing() *sa.Status {
 	s.Stats.Refused[trust.WrongKey] = 11
 	s.Stats.RMPP.Sending, s.Stats.RMPP.Resent = 13, 14
 	s.Limiter[limiter.Administration][limiter.NodeRate] = 15
+	s.Front.Limiter[limiter.Management][limiter.NodeRate], s.Front.Limiter[limiter.Other][limiter.Pass] = 16, 17
+	s.Front.Violations = []trust.Violation{{ID: 1, Verdict: trust.Flood, GUID: 0x0020000000000101, Place: ib.Place{Switch: leaf1, Port: 2}, LID: 9, Count: 16, First: at, Last: at}}
 	return s
 }
 
@@ -50,7 +52,7 @@ func TestViolationsOfAdministration(t *testing.T) {
 		}
 		q.After = page.Next
 	}
-	if want := "m-key confirmed compute-1 acme, p-key claimed  , sa-wrong-key claimed compute-1 acme, sa-unknown-source claimed  "; strings.Join(got, ", ") != want {
+	if want := "m-key confirmed compute-1 acme, p-key claimed  , sa-wrong-key claimed compute-1 acme, sa-unknown-source claimed  , mad-flood claimed compute-1 acme"; strings.Join(got, ", ") != want {
 		t.Errorf("listed %q,\nwant   %q", strings.Join(got, ", "), want)
 	}
 	page, err := o.Violations(t.Context(), v1.ViolationQuery{Kind: "sa-wrong-key"})
@@ -75,7 +77,8 @@ func TestMetricsOfAdministration(t *testing.T) {
 	for name, series := range map[string]int{
 		"portcullis_sa_serving": 1, "portcullis_sa_packets_total": 1, "portcullis_sa_answers_total": 1, "portcullis_sa_tables_total": 1,
 		"portcullis_sa_refused_total": trust.NumVerdicts - 1, "portcullis_sa_limited_total": limiter.NumLanes * (limiter.NumVerdicts - 1),
-		"portcullis_sa_costly_total": 1, "portcullis_sa_rmpp_sessions": 2, "portcullis_sa_rmpp_ended_total": 5, "portcullis_sa_rmpp_segments_total": 1,
+		"portcullis_mad_limited_total": 2 * limiter.NumVerdicts,
+		"portcullis_sa_costly_total":   1, "portcullis_sa_rmpp_sessions": 2, "portcullis_sa_rmpp_ended_total": 5, "portcullis_sa_rmpp_segments_total": 1,
 		"portcullis_sa_rmpp_resent_total": 1, "portcullis_sa_registered": 4, "portcullis_sa_reports_total": 5, "portcullis_sa_reports_waiting": 2,
 		"portcullis_sa_key_epoch": 1, "portcullis_sa_key_since_timestamp_seconds": 1,
 	} {

@@ -80,7 +80,8 @@ func (o *Observer) Violations(_ context.Context, q v1.ViolationQuery) (*v1.Page[
 }
 
 // violationsAfter visits the rows after an ID, and whether they are violations: first
-// what devices reported, then what was asked of subnet administration.
+// what devices reported, then what was asked of subnet administration, then floods of
+// packets of other classes.
 func (o *Observer) violationsAfter(x *index, after uint64) iter.Seq2[v1.FabricViolation, bool] {
 	return func(yield func(v1.FabricViolation, bool) bool) {
 		if x.View.Violations != nil {
@@ -98,6 +99,11 @@ func (o *Observer) violationsAfter(x *index, after uint64) iter.Seq2[v1.FabricVi
 		}
 		for i := range s.Violations {
 			if s.Violations[i].ID+firstSAViolation > after && !yield(o.saViolation(x, &s.Violations[i]), true) {
+				return
+			}
+		}
+		for i := range s.Front.Violations {
+			if s.Front.Violations[i].ID+firstFlood > after && !yield(o.flood(x, &s.Front.Violations[i]), true) {
 				return
 			}
 		}
