@@ -50,7 +50,11 @@ func (a *Adapter) state(ctx context.Context) (register.LockState, error) {
 // shut locks with a key and reads back that it is locked.
 func (a *Adapter) shut(ctx context.Context, k Key) error {
 	if _, err := write(ctx, a, register.MLOCK{State: register.Locked, Key: k.Key}); err != nil {
-		return fail(CodeRefused, "", "adapter %s: lock: %w", a.Name, err)
+		code := CodeUnreadable
+		if _, refused := errors.AsType[*register.Error](err); refused {
+			code = CodeRefused
+		}
+		return fail(code, "secure host needs firmware xx.22.1002 or later", "adapter %s: lock: %w", a.Name, err)
 	}
 	state, err := a.state(ctx)
 	if err != nil {

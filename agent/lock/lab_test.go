@@ -1,0 +1,120 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/register"
+	"portcullis/attest"
+	"portcullis/fabricsm/ib"
+	"portcullis/firmware/nvconfig"
+	"portcullis/firmware/nvconfig/nvconfigtest"
+	"portcullis/firmware/nvconfig/profile"
+)
+
+const (
+	base     = ib.GUID(0xb83fd20300123400)
+	portGUID = ib.GUID(0xb83fd20300123401)
+	psid     = "TST0000000001"
+)
+
+// wire carries registers to a card, as the kernel would.
+type wire struct{ card *card.Card }
+
+var errTimeout = errors.New("the driver gave up")
+
+func (w wire) Access(_ context.Context, id register.ID, m register.Method, data []byte) ([]byte, error) {
+	a := register.Access{ID: id, Method: m, Data: data}
+	reply, err := w.card.RPC(register.RPC{Scope: register.DebugReadOnly, In: a.Encode(), Room: register.HeaderSize + len(data)})
+	switch {
+	case err != nil:
+		return nil, err
+	case reply.Errno != 0:
+		return nil, errTimeout
+	}
+	answer, err := register.DecodeAnswer(reply.Out)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status != register.OK {
+		return nil, &register.Error{What: id.String(), Status: answer.Status, Syndrome: answer.Syndrome}
+	}
+	return answer.Data, nil
+}
+
+// bench is a card, and an adapter that drives it.
+type bench struct {
+	*testing.T
+	card    *card.Card
+	adapter *Adapter
+	waits   int
+}
+
+func newBench(t *testing.T, change ...func(*card.Options)) *bench {
+	t.Helper()
+	o := card.ConnectX7(base, base, portGUID)
+	o.Identity.PSID = psid
+	k := nvconfigtest.Pinned(t, 2048)
+	o.Keys = append(o.Keys, card.Key{UUID: k.UUID, Public: k.Public, Signs: card.SignsOEM})
+	for _, f := range change {
+		f(&o)
+	}
+	b := &bench{T: t, card: card.New(o)}
+	b.adapter = &Adapter{
+		Name: "0000:17:00.0", Base: base, PSID: psid, Ports: []ib.PortNum{1}, Access: wire{b.card},
+		Reset: func(context.Context) error { b.card.Reset(); return nil },
+		Probe: func(context.Context, ib.PortNum) (attest.Firewall, error) {
+			if b.card.SMPFirewall() && !o.Traits.LetsSMPs {
+				return attest.FirewallBlocks, nil
+			}
+			return attest.FirewallOpen, nil
+		},
+		Wait: func(context.Context, time.Duration) error { b.waits++; return nil },
+	}
+	return b
+}
+
+func key(epoch uint64) Key { return Key{epoch, ib.NewLockKey(0x1000 + epoch)} }
+
+// order is for plain writes, to lock with an epoch.
+func order(epoch uint64, held ...uint64) *Order {
+	o := &Order{Base: base, Profile: profile.Default(), Lock: key(epoch)}
+	for _, e := range held {
+		o.Held = append(o.Held, key(e))
+	}
+	return o
+}
+
+// signed is for a file signed with the site's key.
+func (b *bench) signed(epoch uint64, version uint32) *Order {
+	b.Helper()
+	o := order(epoch)
+	c := b.adapter.Settings(b.Context(), o.Profile)
+	k := nvconfigtest.Pinned(b.T, 2048)
+	file, _, err := o.Profile.File(profile.Order{
+		Card: c, Version: version, Time: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
+		Key: k.UUID, Signer: nvconfigtest.Key(b.T, 2048),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o.File = file
+	return o
+}
+
+func (b *bench) lock(o *Order) (*Result, error) { return b.adapter.Lock(b.Context(), o) }
+
+func (b *bench) mustLock(o *Order) *Result {
+	b.Helper()
+	r, err := b.lock(o)
+	if err != nil {
+		b.Fatalf("%v (%s)", err, CodeOf(err))
+	}
+	return r
+}
+
+// smDisable is the setting of the SMP firewall.
+func smDisable() nvconfig.Address { return nvconfig.GlobalItem(290) }
