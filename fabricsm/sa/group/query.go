@@ -96,12 +96,19 @@ func (q *Query) look() (rec mad.MCMemberRecord, ok bool) {
 	return recordOf(q.group, nil, q.prefix), true
 }
 
+// nobodys stands for a group that there is not, and in whose partition nobody is. The same
+// is done for it, so that who may not know of a group cannot tell from the time whether
+// there is one.
+var nobodys = &Group{}
+
 // nextGroup gives the group after the last, the only one if an MGID is given.
 func (q *Query) nextGroup() (g *Group) {
 	switch {
 	case q.mask.Has(mad.MCMemberComponentMGID) && q.group != nil:
 	case q.mask.Has(mad.MCMemberComponentMGID):
-		g = q.in.Group(q.rec.MGID)
+		if g = q.in.Group(q.rec.MGID); g == nil && !q.trusted {
+			g = nobodys
+		}
 	case q.group == nil:
 		_, g, _ = q.in.groups.First()
 	default:

@@ -150,3 +150,21 @@ func TestQueryAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations a query", n)
 	}
 }
+
+// TestUnknownIsAsForeign: to ask for a group of another tenant takes as many steps as to
+// ask for one that there is not.
+func TestUnknownIsAsForeign(t *testing.T) {
+	r := filled(t)
+	steps := func(a book.Asker, id byte, more mad.ComponentMask) int {
+		q := r.Now().Query(a, r.f.EndPort(a.Port), ib.DefaultPrefix, &mad.MCMemberRecord{MGID: mgid(id), PortGID: portGID(a.As)}, mad.MCMemberComponentMGID|more)
+		if _, ok := registrytest.Next(&q, make([]byte, 56)); ok {
+			t.Errorf("group %d is shown", id)
+		}
+		return q.Steps()
+	}
+	for _, more := range []mad.ComponentMask{0, mad.MCMemberComponentPortGID, mad.MCMemberComponentQKey} {
+		if foreign, nobodys := steps(r.f.Asker(alice), 3, more), steps(r.f.Asker(alice), 9, more); foreign != nobodys {
+			t.Errorf("mask %x: %d steps for another's group, %d for nobody's", more, foreign, nobodys)
+		}
+	}
+}

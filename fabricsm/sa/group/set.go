@@ -143,10 +143,15 @@ func (r *Registry) actsFor(q *request) trust.Verdict {
 // know of.
 func (r *Registry) known(q *request) *Group {
 	g := r.Group(q.rec.MGID)
-	if g != nil && !q.asker.Trusted && !r.cfg.Weakness.AnyPKey {
-		if _, ok := q.from.Holds(g.PKey); !ok {
-			return nil
-		}
+	if q.asker.Trusted || r.cfg.Weakness.AnyPKey {
+		return g
+	}
+	of := g
+	if g == nil {
+		of = nobodys
+	}
+	if _, ok := q.from.Holds(of.PKey); !ok {
+		return nil
 	}
 	return g
 }

@@ -24,19 +24,25 @@ func NewMap[K, V any](compare func(K, K) int) Map[K, V] { return Map[K, V]{compa
 // Len is the number of keys.
 func (m Map[K, V]) Len() int { return m.root.len() }
 
-// Get gives the value of a key, the zero value if there is none.
+// Get gives the value of a key, the zero value if there is none. It walks down to a leaf
+// in any case, so that nobody can tell from the time whether a key is there.
 func (m Map[K, V]) Get(k K) (v V, ok bool) {
+	var at *branch[K, V]
 	for b := m.root; b != nil; {
-		switch c := m.compare(k, b.key); {
-		case c < 0:
+		c := m.compare(k, b.key)
+		if c == 0 {
+			at = b
+		}
+		if c < 0 {
 			b = b.left
-		case c > 0:
+		} else {
 			b = b.right
-		default:
-			return b.value, true
 		}
 	}
-	return v, false
+	if at == nil {
+		return v, false
+	}
+	return at.value, true
 }
 
 // First gives the lowest key.

@@ -87,3 +87,32 @@ func TestMapStaysFlat(t *testing.T) {
 		t.Errorf("looking allocates %v times", n)
 	}
 }
+
+// TestGetTakesAsLong: it takes no fewer looks to find a key than not to find one, wherever
+// it is.
+func TestGetTakesAsLong(t *testing.T) {
+	looks := 0
+	m := registry.NewMap[int, bool](func(a, b int) int {
+		looks++
+		return cmp.Compare(a, b)
+	})
+	for k := range 1000 {
+		m = m.With(2*k, true)
+	}
+	least := [2]int{1 << 30, 1 << 30} // of keys that are not there, and of those that are
+	for k := range 2000 {
+		looks = 0
+		_, ok := m.Get(k)
+		if ok != (k%2 == 0) {
+			t.Fatalf("key %d is there: %v", k, ok)
+		}
+		of := 0
+		if ok {
+			of = 1
+		}
+		least[of] = min(least[of], looks)
+	}
+	if least[0] != least[1] || least[0] < 8 {
+		t.Errorf("at least %d looks for keys that are not there, %d for those that are", least[0], least[1])
+	}
+}

@@ -20,9 +20,14 @@ type Query struct {
 	mask    mad.ComponentMask
 	want    [recordSize]byte
 
-	last RID
-	one  *ib.ServiceID // the only one that is asked for
+	last  RID
+	one   *ib.ServiceID // the only one that is asked for
+	looks int           // at records of one
 }
+
+// quantum is what looks at the records of one ServiceID are rounded up to for who is not
+// trusted: he cannot tell from the time whether others have up to as many.
+const quantum = 16
 
 // A ServiceRecord in bytes, and its ServiceKey.
 const (
@@ -53,8 +58,11 @@ func (q *Query) Step(dst []byte, most int) (n int, done bool) {
 // write goes on by one record, and writes it if it is asked for.
 func (q *Query) write(dst []byte) bool {
 	rid, rec, ok := q.next()
+	q.looks++
 	if !ok {
-		q.Done = true
+		if q.Done = q.one == nil || q.trusted || q.looks%quantum == 0; !q.Done {
+			q.decoy()
+		}
 		return false
 	}
 	q.last = rid
@@ -83,6 +91,13 @@ func (q *Query) next() (RID, *Record, bool) {
 		rid, rec, ok = q.in.records.After(q.last)
 	}
 	return rid, rec, ok && (q.one == nil || *q.one == rid.ID)
+}
+
+// decoy does for some record what is done for one that is asked for and another's.
+func (q *Query) decoy() {
+	if _, rec, ok := q.in.records.First(); ok {
+		q.visible(rec)
+	}
 }
 
 // visible reports a record that is in force and that the asker may know of.

@@ -271,6 +271,31 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestUnknownIsAsForeign: to ask for a ServiceID that others have takes as many steps as to
+// ask for one that nobody has.
+func TestUnknownIsAsForeign(t *testing.T) {
+	r := newRig(t, service.Config{})
+	r.must(r.set(r.offer(alice, 1, "open")))
+	r.must(r.set(r.offer(alice, 2, "closed").with(in(tenantA))))
+	r.must(r.set(r.offer(alan, 2, "closed").with(in(tenantA))))
+	steps := func(a book.Asker, id ib.ServiceID) int {
+		q := r.Now().Query(r.now, r.f, a, &mad.ServiceRecord{ServiceID: id}, mad.ServiceComponentServiceID)
+		if _, ok := registrytest.Next(&q, make([]byte, 176)); ok {
+			t.Errorf("service %d is shown", id)
+		}
+		return q.Steps()
+	}
+	want := steps(r.f.Asker(bob), 77)
+	for _, id := range []ib.ServiceID{1, 2} {
+		if got := steps(r.f.Asker(bob), id); got != want {
+			t.Errorf("ServiceID %d, of others: %d steps, want %d as for nobody's", id, got, want)
+		}
+	}
+	if got := steps(r.f.Trusted(bob), 77); got != 1 {
+		t.Errorf("trusted: %d steps", got)
+	}
+}
+
 // TestKeysOfTenantsGo: a record goes with the P_Key, and with its port if so
 // configured.
 func TestKeysOfTenantsGo(t *testing.T) {
