@@ -22,6 +22,8 @@ tpm     swtpm            swtpm             the software TPM each simulated host 
 tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
 tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
 tpm     openssl          openssl           a second opinion on certificates
+tpm     libtss2-tcti-swtpm0 -              lets tpm2-tools speak to a software TPM
+tpm     curl             curl              sends what tpm2-tools made to the service
 tpm     softhsm2         softhsm2-util     a PKCS#11 token in software, which keeps a key that signs settings
 tpm     opensc           pkcs11-tool       speaks to PKCS#11 tokens for us
 firmware mstflint        mstflint          the vendor's tool, which reads the firmware images we make and judge

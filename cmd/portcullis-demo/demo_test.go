@@ -72,7 +72,7 @@ func TestStory(t *testing.T) {
 			}
 			for _, want := range []string{
 				c.want, c.fabric + " runs a fabric", "proven by " + c.reader,
-				"refused, reason guid-mismatch", "host-8   globex   globex-infer", "224 tables proven, none wrong",
+				"refused, reason guid-conflict", "host-8   globex   globex-infer", "224 tables proven, none wrong",
 			} {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("the story lacks %q:\n%s", want, out.String())

@@ -202,6 +202,10 @@ func (t *story) move(ctx context.Context) error {
 	if err := t.tpms[moved.id].PowerCycle(ctx); err != nil {
 		return err
 	}
+	if err := t.assign(ctx, moved, to); err != nil {
+		return err
+	}
+	t.say("%s is held until an operator has looked, who assigns it again", moved.id)
 	t.member[moved.id] = to
 	if err := t.provision(ctx, moved); err != nil {
 		return err

@@ -103,8 +103,8 @@ func impostor(t *testing.T, c *client.Client, other, h *machine) {
 		t.Fatalf("impostor: %v, want a refusal that does not say why", err)
 	}
 	got, err := c.Host(t.Context(), h.id)
-	if err != nil || got.Status.LastDenial == nil || got.Status.LastDenial.Code != "guid-mismatch" {
-		t.Errorf("host %+v, %v; want the reason guid-mismatch for the operator", got, err)
+	if err != nil || got.Status.LastDenial == nil || got.Status.LastDenial.Code != "guid-conflict" {
+		t.Errorf("host %+v, %v; want the reason guid-conflict for the operator", got, err)
 	}
 }
 
