@@ -66,6 +66,7 @@ type Device struct {
 	AlternateGUID   Fact[attest.Answer] // the host gave it another GUID than that of manufacture
 
 	PSID            Fact[string]
+	OrigPSID        Fact[string] // of manufacture, told only where it is another one
 	Running         Fact[Version]
 	Pending         Fact[Version] // after the next reset; that of Running where none waits
 	LifeCycle       Fact[attest.LifeCycle]
@@ -115,6 +116,9 @@ func (d *Device) Lines() []Line {
 		d.SecureBoot.line("secure_boot"), d.Encryption.line("encryption"), d.Development.line("development"),
 		d.Recovery.line("recovery"), d.Attributes.line("attributes"), d.SecurityVersion.line("security_version"),
 		d.RollbackFloor.line("rollback_floor"), d.MLOCK.line("mlock"),
+	}
+	if len(d.OrigPSID.Readings) > 0 {
+		lines = append(lines, d.OrigPSID.line("orig_psid"))
 	}
 	for i := range d.Tokens {
 		t := &d.Tokens[i]

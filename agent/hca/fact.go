@@ -16,11 +16,12 @@ import (
 // Source is where a fact was read.
 type Source string
 
-// Sources. What the firmware says counts before what others say of it.
+// Sources.
 const (
-	FromFWCTL   Source = "fwctl"   // registers and commands of the firmware, through the kernel
-	FromCard    Source = "card"    // the same, of a simulated adapter
-	FromTools   Source = "tools"   // the vendor's tools
+	FromFWCTL   Source = "fwctl"  // registers and commands of the firmware, through the kernel
+	FromCard    Source = "card"   // the same, of a simulated adapter
+	FromMSTReg  Source = "mstreg" // registers, through the vendor's tool
+	FromFlint   Source = "mstflint"
 	FromDevlink Source = "devlink" // the driver, asked over netlink
 	FromVPD     Source = "vpd"     // what the maker wrote into the card
 	FromSysfs   Source = "sysfs"   // the driver's files
@@ -32,7 +33,8 @@ type Reason string
 // Reasons.
 const (
 	ReasonNoAccess     Reason = "no-access"     // no way to the firmware on this host
-	ReasonLockdown     Reason = "lockdown"      // the kernel is locked down and the tools are blind for it
+	ReasonLockdown     Reason = "lockdown"      // the kernel is locked down, which blinds the tools
+	ReasonBlind        Reason = "blind"         // the tools can open no adapter at all
 	ReasonNoPrivilege  Reason = "no-privilege"  // not root
 	ReasonNoDriver     Reason = "no-driver"     // no RDMA device belongs to the function
 	ReasonNotSupported Reason = "not-supported" // the firmware does not have it
@@ -76,11 +78,12 @@ type Fact[T comparable] struct {
 	Readings []Reading[T]
 	Reason   Reason
 	Detail   string
+	spoiled  bool // a source said something that cannot be understood
 }
 
 // Value gives the fact if a source knows it and none contradicts.
 func (f *Fact[T]) Value() (v T, ok bool) {
-	if len(f.Readings) == 0 || f.contradicted() {
+	if len(f.Readings) == 0 || f.spoiled || f.contradicted() {
 		return v, false
 	}
 	return f.Readings[0].Value, true
@@ -109,9 +112,18 @@ func (f *Fact[T]) miss(r Reason, detail string) { f.Reason, f.Detail = r, detail
 
 func (f *Fact[T]) fail(err error) { f.miss(reasonOf(err), err.Error()) }
 
+// spoil notes that a source said what cannot be understood: the fact is not
+// known, whatever others say.
+func (f *Fact[T]) spoil(detail string) {
+	f.spoiled = true
+	f.miss(ReasonUnreadable, detail)
+}
+
 // Why gives the reason why the fact is not known, and "" if it is.
 func (f *Fact[T]) Why() (Reason, string) {
 	switch {
+	case f.spoiled:
+		return ReasonUnreadable, f.Detail
 	case f.contradicted():
 		var said []string
 		for _, r := range f.Readings {

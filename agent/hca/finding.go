@@ -26,6 +26,7 @@ const (
 	CodeToken        Code = "token-session"           // one of the vendor's tokens is in force
 	CodeAlternate    Code = "alternate-guid"          // the host gave the adapter another GUID
 	CodeManufacture  Code = "guid-not-of-maker"       // a GUID differs from that of manufacture
+	CodeChangedPSID  Code = "psid-not-of-maker"       // the board got firmware for another one
 	CodeNotAllowed   Code = "firmware-not-allowed"    // the site's list does not have it
 	CodeNoList       Code = "no-firmware-list"        // there is no list of the site here
 	CodeNoImage      Code = "no-reference-image"      // no image for PSID and version was verified
@@ -86,6 +87,9 @@ func (d *Device) firmwareFindings() (f findings) {
 	}
 	known(&f, "psid", &d.PSID)
 	known(&f, "hardware_id", &d.HardwareID)
+	if v, ok := d.OrigPSID.Value(); ok {
+		f.when(true, CodeChangedPSID, "orig_psid", "the board was made as %s", v)
+	}
 	d.versionFindings(&f)
 	d.tokenFindings(&f)
 	return f

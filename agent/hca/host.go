@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"portcullis/agent/hca/fwctl"
+	"portcullis/agent/hca/mst"
 	"portcullis/agent/hca/sysfs"
+	"portcullis/attest"
 )
 
 // DefaultFWCTL is where the kernel has its device nodes of fwctl.
@@ -20,12 +22,19 @@ const DefaultFWCTL = "/dev/fwctl"
 // firmware some seconds.
 const deviceTime = time.Minute
 
+// toolTime bounds reading one adapter with the tools, which start anew for each
+// register.
+const toolTime = 5 * time.Minute
+
 // Ways say how the adapters of a host are reached.
 type Ways struct {
 	Sysfs string
 	// FWCTL is a directory of device nodes, or unix:DIR for the sockets of
 	// simulated adapters, each named by its node GUID. "" is no way.
 	FWCTL string
+	// Tools are the folders with the vendor's tools, for adapters that have no
+	// node of fwctl. None: they are not used.
+	Tools []string
 }
 
 // Opened is a way to one adapter's firmware.
@@ -39,8 +48,15 @@ type Host struct {
 	Devices []*Device // ascending by PCI address and name
 	// Lockdown reports that the kernel keeps root from PCI configuration space.
 	Lockdown bool
-	// Problems are those of reading the kernel's files.
+	// Problems are those of reading the kernel's files, and of the tools.
 	Problems []error
+	// Tools are those that were run, with their version.
+	Tools []attest.Tool
+
+	suite *mst.Suite
+	noWay error             // why neither fwctl nor tools lead to an adapter
+	blind map[*Device]error // adapters that the tools could not open
+	asked int               // adapters that the tools were asked for
 }
 
 // ReadHost reads all adapters. Its error means that not even the kernel's files
@@ -53,7 +69,7 @@ func ReadHost(ctx context.Context, w Ways) (*Host, error) {
 	}
 	defer t.Close()
 	functions, stray := t.Functions()
-	h := &Host{Lockdown: lockdown(t), Problems: t.Problems()}
+	h := &Host{Lockdown: lockdown(t), Problems: t.Problems(), Tools: []attest.Tool{}, noWay: errNoWay, blind: map[*Device]error{}}
 	for i := range functions {
 		f := &functions[i]
 		if f.Unrelated {
@@ -72,7 +88,39 @@ func ReadHost(ctx context.Context, w Ways) (*Host, error) {
 	if len(h.Devices) == 0 {
 		return nil, errors.Join(append(h.Problems, errNoHCA)...)
 	}
+	h.tellBlind()
 	return h, nil
+}
+
+// tellBlind says of adapters that the tools could not open why that is: where
+// they could open none, it is not the adapters.
+func (h *Host) tellBlind() {
+	reason := ReasonUnreadable
+	switch {
+	case len(h.blind) < h.asked:
+	case h.Lockdown:
+		reason = ReasonLockdown
+	default:
+		reason = ReasonBlind
+	}
+	for d, err := range h.blind {
+		d.unreached(reason, err.Error())
+	}
+}
+
+// tools finds the vendor's tools once they are needed.
+func (h *Host) tools(ctx context.Context, w Ways) *mst.Suite {
+	if h.suite != nil || len(w.Tools) == 0 || h.noWay != errNoWay {
+		return h.suite
+	}
+	s, err := mst.Find(ctx, w.Tools)
+	if err != nil {
+		h.noWay = fmt.Errorf("%w, or the vendor's tools: %w", errNoWay, err)
+		return nil
+	}
+	h.suite = s
+	h.Tools = []attest.Tool{{Name: s.Name, Version: s.Version.String()}}
+	return s
 }
 
 // lockdown reads what the kernel says of itself, for example "none [integrity]
@@ -83,31 +131,49 @@ func lockdown(t *sysfs.Tree) bool {
 }
 
 func (h *Host) device(ctx context.Context, w Ways, f *sysfs.Function, r *sysfs.RDMA) *Device {
-	if f != nil && f.Vendor != sysfs.VendorNVIDIA {
-		return fromKernel(f, r)
-	}
-	way, from, err := w.open(ctx, f, r)
-	if err != nil {
-		d := fromKernel(f, r)
-		d.unreached(h.why(err), err.Error())
+	d := fromKernel(f, r)
+	if d.NoNVIDIA {
 		return d
 	}
-	defer way.Close()
-	ctx, cancel := context.WithTimeout(ctx, deviceTime)
+	way, from, err := w.open(ctx, f, r)
+	if err == nil {
+		defer way.Close()
+		ctx, cancel := context.WithTimeout(ctx, deviceTime)
+		defer cancel()
+		d.byRegisters(ctx, way, from)
+		return d
+	}
+	if errors.Is(err, errNoWay) && f != nil {
+		if s := h.tools(ctx, w); s != nil {
+			h.byTools(ctx, s, d)
+			return d
+		}
+		err = h.noWay
+	}
+	d.unreached(h.why(err), err.Error())
+	return d
+}
+
+func (h *Host) byTools(ctx context.Context, s *mst.Suite, d *Device) {
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
-	return ReadDevice(ctx, f, r, way, from)
+	h.asked++
+	if err := d.byTools(ctx, s, d.PCI.Function()); err != nil {
+		h.blind[d] = err
+	}
 }
 
 // ReadDevice reads one adapter: what the kernel says of its function and of its
 // RDMA device, of which either may be nil, and its firmware through access.
 func ReadDevice(ctx context.Context, f *sysfs.Function, r *sysfs.RDMA, access Access, from Source) *Device {
 	d := fromKernel(f, r)
-	fw := &firmware{Device: d, access: access, from: from}
-	if f != nil {
-		fw.function = f.Address.Function()
-	}
-	fw.read(ctx)
+	d.byRegisters(ctx, access, from)
 	return d
+}
+
+func (d *Device) byRegisters(ctx context.Context, access Access, from Source) {
+	fw := &firmware{Device: d, access: access, from: from, function: d.PCI.Function()}
+	fw.read(ctx)
 }
 
 // errNoWay means that nothing leads to the firmware of an adapter.

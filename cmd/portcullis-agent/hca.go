@@ -10,6 +10,7 @@ import (
 	"portcullis/agent"
 	"portcullis/agent/hca"
 	"portcullis/agent/hca/library"
+	"portcullis/agent/hca/mst"
 	"portcullis/attest"
 )
 
@@ -18,6 +19,7 @@ type hcaOptions struct {
 	ways    hca.Ways
 	library string
 	require string
+	noTools bool
 }
 
 func (a *app) hcaCommand() *cobra.Command {
@@ -36,6 +38,7 @@ lock's state.`,
 	f := c.Flags()
 	f.StringVar(&o.ways.Sysfs, "sysfs", hca.DefaultSysfs, "where sysfs is mounted")
 	f.StringVar(&o.ways.FWCTL, "fwctl", hca.DefaultFWCTL, "device nodes of fwctl, or unix:DIR for simulated adapters")
+	f.BoolVar(&o.noTools, "no-tools", false, "do not run the vendor's tools for adapters without fwctl")
 	f.StringVar(&o.library, "firmware", "", "folder with pins.yaml, policy.yaml and images of the site")
 	f.StringVar(&o.require, "require", "", "lowest assurance level for exit code 0: G0 or G1")
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.showHCAs(cmd, &o) }
@@ -62,6 +65,9 @@ func (a *app) showHCAs(cmd *cobra.Command, o *hcaOptions) error {
 			return &agent.Error{Class: agent.ClassUsage, Err: err}
 		}
 		site = l
+	}
+	if !o.noTools {
+		o.ways.Tools = mst.Folders()
 	}
 	host, err := hca.ReadHost(cmd.Context(), o.ways)
 	if err != nil {
@@ -125,10 +131,11 @@ func (a *app) printHCAs(host *hca.Host, adapters []adapter) error {
 	}
 	if a.json {
 		return a.print(struct {
-			Lockdown bool      `json:"kernel_lockdown"`
-			Problems []string  `json:"problems"`
-			Adapters []adapter `json:"adapters"`
-		}{host.Lockdown, problems, adapters})
+			Lockdown bool          `json:"kernel_lockdown"`
+			Tools    []attest.Tool `json:"tools"`
+			Problems []string      `json:"problems"`
+			Adapters []adapter     `json:"adapters"`
+		}{host.Lockdown, host.Tools, problems, adapters})
 	}
 	var b strings.Builder
 	for _, p := range problems {
@@ -136,6 +143,9 @@ func (a *app) printHCAs(host *hca.Host, adapters []adapter) error {
 	}
 	if host.Lockdown {
 		b.WriteString("the kernel is locked down: the vendor's tools see no adapter, fwctl does\n")
+	}
+	for _, t := range host.Tools {
+		fmt.Fprintf(&b, "read with %s %s\n", t.Name, t.Version)
 	}
 	for i := range adapters {
 		adapters[i].write(&b)
