@@ -2,18 +2,21 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/salab"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/simtest"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
 
 // TestAliasesOfAFile: a port gets the alias GUIDs that the file lists for it and no others,
@@ -40,62 +43,135 @@ func TestAliasesOfAFile(t *testing.T) {
 		return d
 	}
 	d := run()
-	c, err := salab.Dial(t.Context(), at.Socket, "h1")
+	x := newRenamer(t, f, at, "h1")
+	trusted := ib.NewSAKey(0x8f3ac91d27b6e504)
+	eventually(t, "an answer", func() (bool, string) {
+		a, _ := x.ask(mad.MethodGet, trusted)
+		return !a.Silent(), d.lines.String()
+	})
+	if a, _ := x.ask(mad.MethodSet, ib.SAKey{}, 0xA1); !a.Silent() {
+		t.Errorf("without the SA_Key: %v", a.Status)
+	}
+	if _, got := x.ask(mad.MethodSet, trusted, 0xB1, 0xC1); got[0] != 0 || got[1] != 0 {
+		t.Errorf("an alias of another port, and one that nobody may have, are given: %v", got)
+	}
+	if _, got := x.ask(mad.MethodSet, trusted, 0xA2, 0); got[0] != 0xA2 || got[1] != 0xA1 {
+		t.Errorf("one that is listed, and one to be chosen: %v", got)
+	}
+	x.becomes(d, "the aliases", 0xA2, 0xA1)
+	d.kill()
+	d = run()
+	x.becomes(d, "the aliases after a restart", 0xA2, 0xA1)
+	write(t, in("aliases"), fmt.Sprintf("%v 0xa1\n", own))
+	hangUp(t, d)
+	x.becomes(d, "the one that is still listed", 0, 0xA1)
+	if _, got := x.ask(mad.MethodDelete, trusted, 0, 0xA1); got[1] != 0 {
+		t.Errorf("after Delete: %v", got)
+	}
+	x.becomes(d, "none after Delete", 0, 0)
+}
+
+// TestAliasesOfTheInventory: in the service it is the inventory that says so, and an import
+// is in force at once.
+func TestAliasesOfTheInventory(t *testing.T) {
+	l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := sim.New(l)
+	at := simtest.Serve(t, f)
+	dir, address := install(t, "--fabric-port", "ibsim:"+at.Socket+"/sm")
+	write(t, filepath.Join(dir, "sa.key"), "0x8f3ac91d27b6e504\n")
+	file := filepath.Join(dir, "portcullisd.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, strings.Replace(string(text), "    key_file: \"\"", "    key_file: sa.key", 1))
+	d := start(t, dir)
+	c := operator(t, dir, address)
+	h1 := l.Find("h1")
+	has := func(aliases string) {
+		t.Helper()
+		text := fmt.Sprintf("hosts: [{id: h1, hcas: [{node_guid: %v, ports: [{port: 1, guid: %v, aliases: [%s]}]}]}]\n", h1.GUID, h1.PortGUID(1), aliases)
+		if _, err := c.Import(t.Context(), []v1.InventoryFile{{Name: "rack.yaml", Content: text}}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "a settled fabric", func() (bool, string) {
+		s, err := c.SM(t.Context())
+		return err == nil && s.Settled, fmt.Sprint(s, err)
+	})
+	x := newRenamer(t, f, at, "h1")
+	trusted := ib.NewSAKey(0x8f3ac91d27b6e504)
+	eventually(t, "an answer", func() (bool, string) {
+		a, _ := x.ask(mad.MethodGet, trusted)
+		return !a.Silent(), d.lines.String()
+	})
+	if _, got := x.ask(mad.MethodSet, trusted, 0xA1, 0); got[0] != 0 || got[1] != 0 {
+		t.Errorf("given before the inventory lists any: %v", got)
+	}
+	has("0xa1, 0xa2")
+	eventually(t, "an alias of the inventory", func() (bool, string) {
+		_, got := x.ask(mad.MethodSet, trusted, 0xA2, 0xC1)
+		return got[0] == 0xA2 && got[1] == 0, d.lines.String()
+	})
+	x.becomes(d, "the alias", 0xA2, 0)
+	has("0xa1")
+	x.becomes(d, "none, as the inventory lists another", 0, 0)
+}
+
+// renamer is a client at a host that asks for alias GUIDs of its port.
+type renamer struct {
+	t      *testing.T
+	fabric *sim.Fabric
+	host   string
+	*salab.Client
+}
+
+func newRenamer(t *testing.T, f *sim.Fabric, at ibsimlab.Client, host string) *renamer {
+	t.Helper()
+	c, err := salab.Dial(t.Context(), at.Socket, host)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	ask := func(method mad.Method, key ib.SAKey, guids ...ib.GUID) (salab.Answer, []ib.GUID) {
-		t.Helper()
-		rec := mad.GUIDInfoRecord{LID: c.LID}
-		copy(rec.GUID[1:], guids)
-		q := salab.Question{Method: method, Attr: mad.AttrGUIDInfoRecord, Mask: mad.GUIDInfoComponentLID | mad.GUIDInfoComponentBlockNum, Record: make([]byte, mad.SADataSize), Key: key}
-		for i := range guids {
-			q.Mask |= mad.GUIDInfoComponentGUID(i + 1)
-		}
-		if err := mad.Encode(q.Record, &rec); err != nil {
-			t.Fatal(err)
-		}
-		a, err := c.Ask(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Silent() {
-			return a, nil
-		}
-		rec = mad.GUIDInfoRecord{}
-		if err := mad.Decode(a.Data, &rec); err != nil || a.Status != mad.StatusOK {
-			t.Fatalf("%v of GUIDInfoRecord: %v, %v\n%s", method, a.Status, err, d.lines.String())
-		}
-		return a, rec.GUID[1:3]
+	return &renamer{t, f, host, c}
+}
+
+// ask asks for entries from 1 on, and gives the first two of the answer, all ones if there
+// is none.
+func (x *renamer) ask(method mad.Method, key ib.SAKey, guids ...ib.GUID) (salab.Answer, []ib.GUID) {
+	x.t.Helper()
+	rec := mad.GUIDInfoRecord{LID: x.LID}
+	copy(rec.GUID[1:], guids)
+	q := salab.Question{Method: method, Attr: mad.AttrGUIDInfoRecord, Mask: mad.GUIDInfoComponentLID | mad.GUIDInfoComponentBlockNum, Record: make([]byte, mad.SADataSize), Key: key}
+	for i := range guids {
+		q.Mask |= mad.GUIDInfoComponentGUID(i + 1)
 	}
-	trusted := ib.NewSAKey(0x8f3ac91d27b6e504)
-	becomes := func(what string, want ...ib.GUID) {
-		t.Helper()
-		eventually(t, what, func() (bool, string) {
-			_, shown := ask(mad.MethodGet, trusted)
-			holds := append(f.GUIDs("h1", 1), 0, 0)[1:3]
-			return slices.Equal(shown, want) && slices.Equal(holds, want), fmt.Sprintf("shown %v, held %v\n%s", shown, holds, d.lines.String())
-		})
+	if err := mad.Encode(q.Record, &rec); err != nil {
+		x.t.Fatal(err)
 	}
-	if a, _ := ask(mad.MethodSet, ib.SAKey{}, 0xA1); !a.Silent() {
-		t.Errorf("without the SA_Key: %v", a.Status)
+	a, err := x.Ask(q)
+	if err != nil {
+		x.t.Fatal(err)
 	}
-	if _, got := ask(mad.MethodSet, trusted, 0xB1, 0xC1); got[0] != 0 || got[1] != 0 {
-		t.Errorf("an alias of another port, and one that nobody may have, are given: %v", got)
+	if a.Silent() {
+		return a, []ib.GUID{^ib.GUID(0), ^ib.GUID(0)}
 	}
-	if _, got := ask(mad.MethodSet, trusted, 0xA2, 0); got[0] != 0xA2 || got[1] != 0xA1 {
-		t.Errorf("one that is listed, and one to be chosen: %v", got)
+	rec = mad.GUIDInfoRecord{}
+	if err := mad.Decode(a.Data, &rec); err != nil || a.Status != mad.StatusOK {
+		x.t.Fatalf("%v of GUIDInfoRecord: %v, %v", method, a.Status, err)
 	}
-	becomes("the aliases", 0xA2, 0xA1)
-	d.kill()
-	d = run()
-	becomes("the aliases after a restart", 0xA2, 0xA1)
-	write(t, in("aliases"), fmt.Sprintf("%v 0xa1\n", own))
-	hangUp(t, d)
-	becomes("the one that is still listed", 0, 0xA1)
-	if _, got := ask(mad.MethodDelete, trusted, 0, 0xA1); got[1] != 0 {
-		t.Errorf("after Delete: %v", got)
-	}
-	becomes("none after Delete", 0, 0)
+	return a, rec.GUID[1:3]
+}
+
+// becomes waits until both the records and the port show entries 1 and 2.
+func (x *renamer) becomes(d *process, what string, want ...ib.GUID) {
+	x.t.Helper()
+	eventually(x.t, what, func() (bool, string) {
+		_, shown := x.ask(mad.MethodGet, ib.NewSAKey(0x8f3ac91d27b6e504))
+		holds := append(x.fabric.GUIDs(x.host, 1), 0, 0)[1:3]
+		return slices.Equal(shown, want) && slices.Equal(holds, want), fmt.Sprintf("shown %v, held %v\n%s", shown, holds, d.lines.String())
+	})
 }
