@@ -87,7 +87,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service,
 	f.StringVar(&a.conn.tokenFile, "token-file", "", "file that holds the operator token")
 	f.StringVar(&a.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
 	root.AddCommand(a.hostCommand(), a.tenantCommand(), a.clusterCommand(), a.inventoryCommand(), a.referenceCommand(),
-		a.fabricCommand(), a.smCommand(), a.keysCommand(), a.pkeyCommand(), a.madCommand(), a.topospecCommand(), a.replayCommand(), a.versionCommand())
+		a.fabricCommand(), a.smCommand(), a.keysCommand(), a.pkeyCommand(), a.madCommand(), a.nvconfigCommand(), a.topospecCommand(), a.replayCommand(), a.versionCommand())
 	return root
 }
 

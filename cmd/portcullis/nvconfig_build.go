@@ -1,0 +1,183 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/firmware/nvconfig"
+	"portcullis/firmware/nvconfig/profile"
+	"portcullis/firmware/nvconfig/signkey"
+)
+
+// buildFlags say for which adapters a file is, and which one it is.
+type buildFlags struct {
+	profile, psid, device, at, out string
+	version                        uint32
+	ports                          int
+	raw                            bool
+}
+
+func (a *app) nvconfigBuild() *cobra.Command {
+	var b buildFlags
+	cmd := &cobra.Command{
+		Use: "build", Short: "Make a file of the settings that the profile wants, not signed yet", Args: operands(),
+		Long: `Make a file of the settings that the profile wants, for the adapters of one board
+(--psid) or for one device (--device). It has a digest and no signature: portcullis
+nvconfig sign makes one that adapters take.
+
+An item is written whole. Those that hold other settings beside the wanted ones need
+the values of an adapter's factory, which nobody can ask here: they are left out, and
+told. The service makes files for cards that were read, with all of them.`,
+		Example: `  portcullis nvconfig build --psid MT_0000000838 --file-version 12 --out lock.bin`,
+		RunE: func(*cobra.Command, []string) error {
+			return a.build(b)
+		},
+	}
+	f := cmd.Flags()
+	profileFlag(cmd, &b.profile)
+	f.StringVar(&b.psid, "psid", "", "PSID of the boards that the file is for")
+	f.StringVar(&b.device, "device", "", "id of the device that the file is for, 64 hexadecimal digits, instead of a PSID")
+	f.Uint32Var(&b.version, "file-version", 0, "version of the file, higher than that of the last one")
+	f.StringVar(&b.at, "time", "", "time of the file, such as 2026-01-15T11:22:33Z (default: now)")
+	f.IntVar(&b.ports, "ports", 1, "how many ports the adapter has")
+	f.BoolVar(&b.raw, "raw", false, "write the text form of mstconfig set_raw, settings only")
+	f.StringVar(&b.out, "out", "", "file to write (default: standard output)")
+	return cmd
+}
+
+func (a *app) build(b buildFlags) error {
+	p, err := a.readProfile(b.profile)
+	if err != nil {
+		return err
+	}
+	order, err := b.order()
+	if err != nil {
+		return err
+	}
+	items, left, err := p.Unsigned(order)
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		fmt.Fprintf(a.stderr, "portcullis: left out: %s: %s\n", l.Parameter, plain(l.Why))
+	}
+	if b.raw {
+		settings := slices.DeleteFunc(items, func(i nvconfig.Item) bool {
+			return i.Address.Class() == nvconfig.FileItem || i.Address == items[0].Address
+		})
+		return a.toFile(b.out, func(w io.Writer) error { return writeAll(w, []byte(nvconfig.FormatRaw(settings))) })
+	}
+	data, err := nvconfig.Seal(items)
+	if err != nil {
+		return err
+	}
+	return a.toBinary(b.out, data)
+}
+
+func (b buildFlags) order() (o profile.Order, err error) {
+	o.Card, o.Version, o.Time = profile.Card{PSID: b.psid, Ports: b.ports}, b.version, time.Now().UTC().Truncate(time.Second)
+	if b.version == 0 {
+		return o, &usageError{msg: "--file-version is missing", hint: "count up from the last file of these adapters"}
+	}
+	if b.ports < 1 || b.ports > 254 {
+		return o, &usageError{msg: fmt.Sprintf("--ports %d: want 1 to 254", b.ports)}
+	}
+	if (b.psid == "") == (b.device == "") {
+		return o, &usageError{msg: "want either --psid or --device", hint: "a file for any adapter is not made"}
+	}
+	if b.device != "" {
+		id, err := hex.DecodeString(b.device)
+		if err != nil || len(id) != nvconfig.DeviceIDSize {
+			return o, &usageError{msg: fmt.Sprintf("--device %q: want %d hexadecimal digits", b.device, 2*nvconfig.DeviceIDSize)}
+		}
+		o.Card.Device = [nvconfig.DeviceIDSize]byte(id)
+	}
+	if b.at != "" {
+		if o.Time, err = time.Parse(time.RFC3339, b.at); err != nil {
+			return o, &usageError{msg: fmt.Sprintf("--time %q: want such as 2026-01-15T11:22:33Z", b.at)}
+		}
+	}
+	return o, nil
+}
+
+func writeAll(w io.Writer, b []byte) error {
+	_, err := w.Write(b)
+	return err
+}
+
+// toBinary writes bytes that no terminal is for.
+func (a *app) toBinary(name string, data []byte) error {
+	if f, ok := a.stdout.(*os.File); ok && name == "" && isTerminal(f) {
+		return &usageError{msg: "the file is not for a terminal", hint: "name a file: --out FILE"}
+	}
+	return a.toFile(name, func(w io.Writer) error { return writeAll(w, data) })
+}
+
+func (a *app) nvconfigSign() *cobra.Command {
+	key, uuid, out := "", "", ""
+	cmd := &cobra.Command{
+		Use: "sign FILE", Short: "Sign a file of settings with the site's key", Args: operands("FILE"),
+		Long: `Sign a file of settings with the site's key, RSA of 2048 or 4096 bits. A signature
+that is there already is replaced.
+
+The key is a PEM file, or stays in a PKCS#11 token, which OpenSC's pkcs11-tool is run
+for: pkcs11:token=LABEL;id=%01?module-path=/FILE.so&pin-source=/FILE. Both files must
+not be readable by others.
+
+Only settings are signed that hold against the host (priority OEM or MLNX, ovr_en 0),
+and never a token of the vendor: whoever has such a file opens the adapter with it.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			id, err := nvconfig.ParseUUID(uuid)
+			if err != nil {
+				return &usageError{msg: "--key-uuid: " + err.Error(), hint: "it is what the adapter finds the key by"}
+			}
+			if key == "" {
+				return &usageError{msg: "--key is missing", hint: "name a PEM file or a pkcs11: URI"}
+			}
+			s, err := a.readSettings(args[0])
+			if err != nil {
+				return err
+			}
+			if err := mayBeSigned(s); err != nil {
+				return err
+			}
+			signer, err := signkey.Open(key, signkey.Options{})
+			if err != nil {
+				return err
+			}
+			data, err := nvconfig.Sign(s.items, signer, id)
+			if err != nil {
+				return err
+			}
+			return a.toBinary(out, data)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&key, "key", "", "private key: PEM file or pkcs11: URI")
+	f.StringVar(&uuid, "key-uuid", "", "UUID of the key pair")
+	f.StringVar(&out, "out", "", "file to write (default: standard output)")
+	return cmd
+}
+
+// mayBeSigned refuses what the site's key must not sign.
+func mayBeSigned(s *settingsFile) error {
+	if s.file == nil {
+		return hint(fmt.Errorf("the text form says neither what the file is nor for whom"), "portcullis nvconfig build makes a file that can be signed")
+	}
+	if s.file.Component != nvconfig.OEMConfig {
+		return hint(fmt.Errorf("it is a file of another kind: %v", s.file.Component), "the site signs settings, as OEM NVCONFIG, and nothing else")
+	}
+	for _, i := range s.file.Settings() {
+		if !i.Locked() {
+			return hint(fmt.Errorf("%v has priority %v and ovr_en %v: the host could write over it", i.Address, i.Priority, i.OverrideEnabled),
+				"portcullis nvconfig build makes settings that hold")
+		}
+	}
+	return nil
+}

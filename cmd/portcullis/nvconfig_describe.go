@@ -1,0 +1,134 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/firmware/nvconfig"
+	"portcullis/firmware/nvconfig/profile"
+)
+
+// describedFile is what "nvconfig describe" prints.
+type describedFile struct {
+	SHA256    string             `json:"sha256"`
+	Component string             `json:"component,omitempty"` // none of the text form
+	Version   uint32             `json:"version,omitempty"`
+	Time      string             `json:"time,omitempty"`
+	PSIDs     []string           `json:"psids,omitempty"`
+	Devices   []string           `json:"devices,omitempty"`
+	Scheme    string             `json:"scheme,omitempty"`
+	Key       string             `json:"key,omitempty"`
+	Settings  []describedSetting `json:"settings"`
+}
+
+// describedSetting is one parameter, or the bytes of an item that has no layout.
+type describedSetting struct {
+	Item            string `json:"item"`
+	Address         string `json:"address"`
+	Parameter       string `json:"parameter,omitempty"`
+	Value           string `json:"value"`
+	Want            string `json:"want,omitempty"`
+	Priority        string `json:"priority"`
+	OverrideEnabled bool   `json:"ovr_en"`
+	Reason          string `json:"reason,omitempty"`
+}
+
+func (a *app) nvconfigDescribe() *cobra.Command {
+	file := ""
+	cmd := &cobra.Command{
+		Use: "describe FILE", Short: "Explain a file of settings, signed or not", Args: operands("FILE"),
+		Long: `Explain a file of settings, or its text form: what it is, which adapters it is for,
+whether it is signed, and each setting with its value, priority, ovr_en, what the
+profile wants, and why.
+
+Describing verifies no signature: portcullis nvconfig verify does. ovr_en 0 with a
+priority above USER is what an adapter must hold against the host.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := a.readProfile(file)
+			if err != nil {
+				return err
+			}
+			s, err := a.readSettings(args[0])
+			if err != nil {
+				return err
+			}
+			d := describe(s, p)
+			return a.print(d, func(w *columns) { d.table(w) })
+		},
+	}
+	profileFlag(cmd, &file)
+	return cmd
+}
+
+func describe(s *settingsFile, p *profile.Profile) *describedFile {
+	sum := sha256.Sum256(s.bytes)
+	d := &describedFile{SHA256: hex.EncodeToString(sum[:])}
+	if f := s.file; f != nil {
+		d.Component, d.PSIDs, d.Scheme = f.Component.String(), f.PSIDs(), f.Signature.Scheme.String()
+		if id, err := nvconfig.FileIDOf(f.Items[0]); err == nil {
+			d.Version, d.Time = id.Version, stamp(id.Time)
+		}
+		for _, id := range f.DeviceIDs() {
+			d.Devices = append(d.Devices, hex.EncodeToString(id[:]))
+		}
+		if !f.Signature.Key.IsZero() {
+			d.Key = f.Signature.Key.String()
+		}
+	}
+	for _, i := range s.items {
+		d.Settings = append(d.Settings, describeItem(i, p)...)
+	}
+	return d
+}
+
+// describeItem gives a row for each parameter.
+func describeItem(i nvconfig.Item, p *profile.Profile) []describedSetting {
+	row := describedSetting{Address: i.Address.String(), Priority: i.Priority.String(), OverrideEnabled: i.OverrideEnabled}
+	l, ok := nvconfig.LayoutOf(i.Address)
+	if ok {
+		row.Item = l.Name
+	}
+	if !ok || len(l.Fields) == 0 {
+		row.Value = hex.EncodeToString(i.Data)
+		return []describedSetting{row}
+	}
+	var rows []describedSetting
+	for _, f := range l.Fields {
+		row.Parameter = f.Name
+		row.Value, _ = f.Format(i.Data) // the length was checked when the item was read
+		r, _ := p.Rule(f.Name)
+		row.Want, row.Reason = r.Want, r.Reason
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (d *describedFile) table(w *columns) {
+	if d.Component == "" {
+		w.text("settings as text, for no adapter in particular")
+	} else {
+		w.text("%s, version %d, %s", d.Component, d.Version, orNone(d.Time, "without a time"))
+		w.text("for: %s", orNone(strings.Join(append(d.PSIDs, d.Devices...), ", "), "nobody"))
+		w.text("signature: %s%s", d.Scheme, map[bool]string{true: ", key " + d.Key + ", not verified"}[d.Key != ""])
+	}
+	w.text("SHA-256: %s", d.SHA256)
+	w.gap()
+	w.row("ITEM", "WHERE", "SETTING", "VALUE", "PRIORITY", "OVR_EN", "WANTED", "REASON")
+	for _, s := range d.Settings {
+		override := "0"
+		if s.OverrideEnabled {
+			override = "1"
+		}
+		w.row(s.Item, s.Address, s.Parameter, s.Value, s.Priority, override, s.Want, s.Reason)
+	}
+}
+
+func orNone(s, none string) string {
+	if s == "" {
+		return none
+	}
+	return s
+}

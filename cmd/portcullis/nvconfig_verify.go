@@ -1,0 +1,124 @@
+package main
+
+import (
+	"crypto/rsa"
+	"fmt"
+	"math/big"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/firmware/image"
+	"portcullis/firmware/nvconfig"
+	"portcullis/firmware/nvconfig/signkey"
+	"portcullis/firmware/pin"
+)
+
+// verifiedFile is what "nvconfig verify" prints.
+type verifiedFile struct {
+	File    string `json:"file"`
+	Verdict string `json:"verdict"` // valid, not signed, invalid
+	Scheme  string `json:"scheme"`
+	Key     string `json:"key,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+func (a *app) nvconfigVerify() *cobra.Command {
+	pins, public, uuid := "", "", ""
+	cmd := &cobra.Command{
+		Use: "verify FILE", Short: "Verify the signature of a file of settings under pinned keys", Args: operands("FILE"),
+		Long: `Verify the signature of a file of settings under keys that the site pinned: those of
+a file of pins that may sign vendor-nvconfig (--pins), or one public key (--public-key,
+with --key-uuid).
+
+Ends with status 0 when one of them signed it, and 1 otherwise: a digest is no
+signature. Which keys an adapter trusts is the adapter's to say.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			keys, err := a.settingsKeys(pins, public, uuid)
+			if err != nil {
+				return err
+			}
+			s, err := a.readSettings(args[0])
+			if err != nil {
+				return err
+			}
+			if s.file == nil {
+				return fmt.Errorf("%s: the text form has no signature", args[0])
+			}
+			v := verdictOf(args[0], s.file, keys)
+			if err := a.print(v, func(w *columns) { v.table(w) }); err != nil {
+				return err
+			}
+			if v.Verdict != "valid" {
+				return errNo
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&pins, "pins", "", "YAML file of pinned keys, as portcullis firmware pin writes it")
+	f.StringVar(&public, "public-key", "", "PEM file of one public key")
+	f.StringVar(&uuid, "key-uuid", "", "UUID of that key")
+	return cmd
+}
+
+func verdictOf(name string, f *nvconfig.File, keys []nvconfig.PinnedKey) *verifiedFile {
+	v := &verifiedFile{File: name, Verdict: "valid", Scheme: f.Signature.Scheme.String()}
+	if !f.Signature.Key.IsZero() {
+		v.Key = f.Signature.Key.String()
+	}
+	if _, err := f.Verify(keys); err != nil {
+		v.Verdict, v.Reason = "invalid", err.Error()
+		if v.Key == "" {
+			v.Verdict = "not signed"
+		}
+	}
+	return v
+}
+
+func (v *verifiedFile) table(w *columns) {
+	w.text("%s: %s", v.File, v.Verdict)
+	w.text("%s%s", v.Scheme, map[bool]string{true: ", key " + v.Key}[v.Key != ""])
+	if v.Reason != "" {
+		w.text("%s", v.Reason)
+	}
+}
+
+// settingsKeys gives the keys that may sign settings.
+func (a *app) settingsKeys(pins, public, uuid string) ([]nvconfig.PinnedKey, error) {
+	switch {
+	case (pins == "") == (public == ""):
+		return nil, &usageError{msg: "want either --pins or --public-key", hint: "a key that nobody pinned verifies nothing"}
+	case public != "":
+		id, err := nvconfig.ParseUUID(uuid)
+		if err != nil {
+			return nil, &usageError{msg: "--key-uuid: " + err.Error()}
+		}
+		data, err := a.readFile(public, maxNVConfig)
+		if err != nil {
+			return nil, err
+		}
+		k, err := signkey.ParsePublic(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", public, err)
+		}
+		return []nvconfig.PinnedKey{{UUID: id, Public: k}}, nil
+	}
+	data, err := a.readFile(pins, maxNVConfig)
+	if err != nil {
+		return nil, err
+	}
+	set, err := pin.Parse(pins, data)
+	if err != nil {
+		return nil, err
+	}
+	var keys []nvconfig.PinnedKey
+	for _, k := range set.Keys() {
+		if k.Signs&image.SignsVendorConf != 0 {
+			keys = append(keys, nvconfig.PinnedKey{UUID: nvconfig.UUID(k.UUID), Public: &rsa.PublicKey{N: new(big.Int).SetBytes(k.Modulus), E: int(k.Exponent)}})
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s: none of its keys may sign vendor-nvconfig", pins)
+	}
+	return keys, nil
+}
