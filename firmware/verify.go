@@ -200,6 +200,10 @@ func (v *verifier) bare(s *image.Signature) {
 
 func (v *verifier) signature(s *image.Signature) error {
 	name := "signature " + s.Algorithm.String()
+	if !s.Tidy() {
+		v.not(name, Fail, Invalid, CodeSignatureBytes, "there is something behind it that belongs to no signature")
+		return nil
+	}
 	if s.Key.Development() {
 		v.not(name, Fail, Invalid, CodeDevelopment, "key %v is a development key", s.Key)
 		return nil

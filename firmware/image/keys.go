@@ -132,17 +132,20 @@ type Signature struct {
 
 // Blank reports a section in which nothing was written.
 func (s *Signature) Blank() bool {
-	return s.ID.IsZero() && s.Key.IsZero() && zero(s.Value) && zero(s.tail)
+	return s.ID.IsZero() && s.Key.IsZero() && zero(s.Value) && s.Tidy()
 }
 
 // Bare reports a section that holds no signature but a digest: no key is named.
 func (s *Signature) Bare() bool { return s.Key.IsZero() && !s.Blank() }
 
+// Tidy reports that nothing stands behind the signature in its section.
+func (s *Signature) Tidy() bool { return zero(s.tail) }
+
 // Digest is what a bare section holds. False is a section that holds something
 // else beside or instead of it.
 func (s *Signature) Digest() (d [32]byte, ok bool) {
 	copy(d[:], s.Value)
-	return d, s.Bare() && s.Algorithm == RSA2048SHA256 && zero(s.Value[len(d):]) && zero(s.tail)
+	return d, s.Bare() && s.Algorithm == RSA2048SHA256 && zero(s.Value[len(d):]) && s.Tidy()
 }
 
 func zero(b []byte) bool {

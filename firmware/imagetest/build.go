@@ -49,6 +49,9 @@ func (s *Spec) fs4(b []byte) int {
 	b[ToolsAt+5] = log
 	be.PutUint16(b[ToolsAt+0x3E:], Soft(b[ToolsAt:ToolsAt+0x3C]))
 	boot2(b[Boot2At:])
+	if s.HashesAt != 0 {
+		hashes(b[s.HashesAt:])
+	}
 	at := TOCAt
 	if s.TOCShift {
 		at += 0x1000
@@ -72,6 +75,15 @@ func boot2(b []byte) {
 	be.PutUint32(b, 0x10000040)
 	be.PutUint32(b[4:], 16)
 	be.PutUint16(b[(16+4)*4-2:], Soft(b[:(16+3)*4]))
+}
+
+// hashes writes a table of SHA-512 values: a header of 12 bytes, one of 16, 28
+// entries of 8, as many values, and 8 bytes with the checksum of all.
+func hashes(b []byte) {
+	const size = 12 + 16 + 28*(8+64) + 8
+	be.PutUint16(b[10:], Soft(b[:8]))
+	be.PutUint16(b[12+4:], 64)
+	be.PutUint16(b[size-2:], Soft(b[:size-4]))
 }
 
 // table writes sections and their table, and returns where the last one ends.

@@ -55,26 +55,45 @@ func (p *Package) Build() []byte {
 	return seal(archive, unpacked, devices, components)
 }
 
+// digestsAt are where the two digests are in a package of Build: of the whole
+// file, and of what stands before the archive.
+const (
+	wholeAt = 16 + 4 + 4 + 32 + 16 + 4
+	partAt  = wholeAt + 32 + 4
+)
+
+// Reseal makes both digests right again after a package was changed. Where there
+// is no room for them nothing is done.
+func Reseal(b []byte) {
+	if len(b) < partAt+32 {
+		return
+	}
+	clear(b[wholeAt : wholeAt+32])
+	clear(b[partAt : partAt+32])
+	head := min(uint64(be.Uint32(b[16+4+4+4+4:])), uint64(len(b)))
+	part, whole := sha256.Sum256(b[:head]), sha256.Sum256(b)
+	copy(b[wholeAt:], whole[:])
+	copy(b[partAt:], part[:])
+}
+
 // seal puts the parts of a package together and fills in its digests.
 func seal(archive []byte, unpacked uint64, devices, components [][]byte) []byte {
-	const first, second = 16 + 4 + 32 + 16 + 4, 16 + 4 + 32 + 16 + 36 + 4 // where the digests are
 	descriptor := make([]byte, 28)
 	head := bytes.Join([][]byte{
 		[]byte("MLNX.MFA2.XZ.00!"),
 		group(tlv(0x02, descriptor), tlv(0x21, make([]byte, 12)), tlv(0x27, make([]byte, 32)), tlv(0x27, make([]byte, 32))),
 		bytes.Join(devices, nil), bytes.Join(components, nil),
 	}, nil)
-	d := head[16+4+4:]
+	d := head[16+4+4+4:]
 	be.PutUint16(d, uint16(len(components)))
 	be.PutUint16(d[2:], uint16(len(devices)))
 	be.PutUint32(d[4:], uint32(len(head)))
 	be.PutUint32(d[8:], uint32(len(archive)))
 	be.PutUint64(d[12:], unpacked)
 	d[20] = 1
-	part, whole := sha256.Sum256(head), sha256.Sum256(append(bytes.Clone(head), archive...))
-	copy(head[first:], whole[:])
-	copy(head[second:], part[:])
-	return append(head, archive...)
+	b := append(head, archive...)
+	Reseal(b)
+	return b
 }
 
 func tlv(kind byte, body []byte) []byte {

@@ -11,20 +11,20 @@ import (
 // Digest writes the bare SHA-256 into an image of Build, as "mstflint sign" does
 // without a key.
 func Digest(b []byte) {
-	d := sha256.Sum256(covered(b, 0xA0))
+	d := sha256.Sum256(Covered(b, 0xA0))
 	_, data := Find(b, 0xA0)
 	copy(data[0x20:], d[:])
 }
 
 // Sign4096 signs an image of Build. This signature comes first: the other covers it.
 func Sign4096(b []byte, k *rsa.PrivateKey, uuid [16]byte) {
-	d := sha512.Sum512(covered(b, 0xA0, 0xA3))
+	d := sha512.Sum512(Covered(b, 0xA0, 0xA3))
 	put(b, 0xA3, k, uuid, crypto.SHA512, d[:])
 }
 
 // Sign2048 signs an image of Build.
 func Sign2048(b []byte, k *rsa.PrivateKey, uuid [16]byte) {
-	d := sha256.Sum256(covered(b, 0xA0))
+	d := sha256.Sum256(Covered(b, 0xA0))
 	put(b, 0xA0, k, uuid, crypto.SHA256, d[:])
 }
 
@@ -38,8 +38,8 @@ func put(b []byte, kind byte, k *rsa.PrivateKey, uuid [16]byte, hash crypto.Hash
 	copy(data[0x20:], signature)
 }
 
-// covered is what a signature covers: it cuts and masks a copy of the whole image.
-func covered(b []byte, kinds ...byte) []byte {
+// Covered is what a signature covers, where there is no table of hashes: it cuts and masks a copy of the whole image.
+func Covered(b []byte, kinds ...byte) []byte {
 	c := bytes.Clone(b[start(b):])
 	old := !bytes.Equal(c[:16], magicFS4) && c[0x24] == 3
 	blank := func(p []byte) { copy(p, bytes.Repeat([]byte{0xFF}, len(p))) }

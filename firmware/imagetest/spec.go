@@ -40,6 +40,8 @@ type Spec struct {
 	Key4096         *rsa.PublicKey
 	KeyUUID         [16]byte
 	BaseGUID        uint64 // in force; the factory's is DefaultGUID
+	LinesOfMain     bool   // the code has a checksum in each line
+	HashesAt        int    // a table of hashes is put here, full of zeros
 }
 
 // Places of what New and Build make.
@@ -117,7 +119,7 @@ func (s *Spec) keys(size, slot int, algorithm byte, k *rsa.PublicKey) []byte {
 
 func (s *Spec) sections() []Section {
 	return append([]Section{
-		{Type: 0x03, Data: s.Main},
+		{Type: 0x03, Data: s.Main, Lines: s.LinesOfMain},
 		{Type: 0x10, Data: s.Info()},
 		{Type: 0x12, Data: make([]byte, 0x40)},
 		{Type: 0xA0, Data: make([]byte, 0x140), Mode: 1},
