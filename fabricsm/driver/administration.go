@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
@@ -41,6 +42,7 @@ type administration struct {
 	owed  int                // what the core was not told yet
 
 	toldSecrets bool // of keep: told that secrets are not kept
+	reload      chan chan<- loaded
 
 	views  chan *sm.View
 	traps  chan sm.Received
@@ -51,14 +53,6 @@ type administration struct {
 	told   chan told
 	ended  chan struct{}
 	failed chan error
-}
-
-// kept is what must be durable before the rest of it is done.
-type kept struct {
-	facts  []sm.Fact
-	send   []transport.Packet
-	tell   []sm.Input
-	events []sm.Event
 }
 
 // told is what the core and its listeners are told, once it is durable.
@@ -100,7 +94,7 @@ func (l *loop) administer(facts []sm.Fact) error {
 	a := &administration{
 		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA, gate: newGate(l.o.SA.Front()),
 		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, onShow: l.o.OnSA, timer: time.NewTimer(time.Hour), wake: make(chan bool, 1),
-		told: make(chan told, 1), ended: l.done, failed: l.failure,
+		told: make(chan told, 1), reload: make(chan chan<- loaded), ended: l.done, failed: l.failure,
 	}
 	l.sa, l.fromSA, l.dropped = a, a.told, a.gate.dropped
 	if err := a.agent.Restore(time.Now(), facts, &a.out); err != nil {
@@ -212,8 +206,11 @@ func (a *administration) blocked() bool {
 
 // look takes views, settings and what is due.
 func (a *administration) look() {
-	var view *sm.View
-	var sight *sa.Sight
+	var (
+		view  *sm.View
+		sight *sa.Sight
+		stood bool // another was master, and may have registered something since
+	)
 	tick := time.NewTicker(showEvery)
 	defer tick.Stop()
 	for {
@@ -225,6 +222,7 @@ func (a *administration) look() {
 		case view = <-a.views:
 			sight = a.agent.Sight(sight, view)
 			ready = sight
+			stood = stood || view.State == ib.SMStandby
 		case in := <-a.traps:
 			trap = &in
 		case s, ok := <-a.change:
@@ -251,6 +249,13 @@ func (a *administration) look() {
 		}
 		if ready != nil {
 			a.sight.Store(ready)
+		}
+		if ready != nil && ready.Serving() && stood {
+			stood = false
+			if err := a.again(); err != nil {
+				a.fail(err)
+				return
+			}
 		}
 		if err := a.turn(ready, trap); err != nil {
 			a.fail(err)
@@ -344,76 +349,4 @@ func (a *administration) push(more []transport.Packet) error {
 	}
 	a.ring(time.Now().Add(retrySend)) // who serves may be waiting for packets, not for room
 	return err
-}
-
-// keep makes durable what hosts registered, all that there is at once, and then does what
-// waits for that. It does not wait for the core.
-func (a *administration) keep() {
-	var owed told
-	for {
-		var tell chan told
-		if len(owed.tell)+len(owed.events) > 0 {
-			tell = a.told
-		}
-		select {
-		case <-a.wake:
-		case tell <- owed:
-			owed = told{}
-			a.owes(&owed)
-			continue
-		case <-a.ended:
-			return
-		}
-		a.mu.Lock()
-		k := a.keeps
-		a.keeps = kept{}
-		a.mu.Unlock()
-		if facts := a.durable(k.facts); len(facts) > 0 {
-			if err := a.store.Save(facts); err != nil {
-				a.fail(fmt.Errorf("save what hosts registered: %w", err))
-				return
-			}
-		}
-		owed.tell, owed.events = append(owed.tell, k.tell...), append(owed.events, k.events...)
-		a.owes(&owed)
-		a.mu.Lock()
-		err := a.push(k.send)
-		a.mu.Unlock()
-		if err != nil {
-			a.fail(err)
-			return
-		}
-	}
-}
-
-// owes notes what the core has to be told still.
-func (a *administration) owes(t *told) {
-	a.mu.Lock()
-	a.owed = len(t.tell) + len(t.events)
-	a.mu.Unlock()
-}
-
-// sealer is a store that keeps secrets.
-type sealer interface{ Seals() bool }
-
-// durable leaves out what the store cannot keep: without a root for keys there is nothing
-// to seal secrets with, and what hosts registered with a key ends with the process.
-func (a *administration) durable(facts []sm.Fact) []sm.Fact {
-	if a.store == nil {
-		return nil
-	}
-	if s, ok := a.store.(sealer); ok && s.Seals() {
-		return facts
-	}
-	kept := facts[:0]
-	for _, f := range facts {
-		switch {
-		case f.Private.IsZero():
-			kept = append(kept, f)
-		case !a.toldSecrets:
-			a.toldSecrets = true
-			a.log.Warn("services that were registered with a ServiceKey will have to be registered again after a restart: there is no root to seal the key with (fabric.keys.root)")
-		}
-	}
-	return kept
 }

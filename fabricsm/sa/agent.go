@@ -62,7 +62,6 @@ type Agent struct {
 	cfg     Config
 	guard   *trust.Guard
 	keys    *trust.Keys
-	limits  *trust.Limits
 	limiter *limiter.Limiter
 	front   *Front
 	work    *limiter.Work
@@ -116,7 +115,7 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: cfg, keys: shown, limits: trust.NewLimits(), book: book.Empty(cfg.Rules)}
+	a := &Agent{cfg: cfg, keys: shown, book: book.Empty(cfg.Rules)}
 	if a.guard, err = trust.NewGuard(cfg.Trust, cfg.Subnet, shown); err != nil {
 		return nil, err
 	}
@@ -135,23 +134,30 @@ func New(cfg Config) (*Agent, error) {
 	if a.sessions, err = rmpp.New[way](cfg.RMPP); err != nil {
 		return nil, fmt.Errorf("subnet administration: %w", err)
 	}
-	cfg.Groups.Prefix, cfg.Groups.Guard, cfg.Groups.Limits, cfg.Groups.Trust = cfg.Subnet, a.guard, a.limits, cfg.Trust
-	a.groups = group.New(cfg.Groups)
-	s := &cfg.Services
-	s.Prefix, s.Guard, s.Limits, s.Trust = cfg.Subnet, a.guard, a.limits, cfg.Trust
-	s.Names = namesOf(cfg.ServiceKeys)
-	a.services = service.New(*s)
-	cfg.Inform.Prefix, cfg.Inform.Limits, cfg.Inform.Trust = cfg.Subnet, a.limits, cfg.Trust
-	a.subs = inform.New(cfg.Inform)
-	cfg.Aliases.Guard, cfg.Aliases.Limits = a.guard, a.limits
-	cfg.Aliases.Untrusted = !cfg.Trust.Model || cfg.Trust.AliasesUntrusted
-	a.aliases = alias.New(cfg.Aliases)
+	a.forget()
 	cfg.Paths.Prefix = cfg.Subnet
 	if a.paths, err = path.New(cfg.Paths); err != nil {
 		return nil, err
 	}
 	a.wrongs = trust.NewViolations(trust.Bounds{})
 	return a, nil
+}
+
+// forget begins with nothing registered.
+func (a *Agent) forget() {
+	cfg := a.cfg
+	limits := trust.NewLimits()
+	cfg.Groups.Prefix, cfg.Groups.Guard, cfg.Groups.Limits, cfg.Groups.Trust = cfg.Subnet, a.guard, limits, cfg.Trust
+	a.groups = group.New(cfg.Groups)
+	s := &cfg.Services
+	s.Prefix, s.Guard, s.Limits, s.Trust = cfg.Subnet, a.guard, limits, cfg.Trust
+	s.Names = namesOf(cfg.ServiceKeys)
+	a.services = service.New(*s)
+	cfg.Inform.Prefix, cfg.Inform.Limits, cfg.Inform.Trust = cfg.Subnet, limits, cfg.Trust
+	a.subs = inform.New(cfg.Inform)
+	cfg.Aliases.Guard, cfg.Aliases.Limits = a.guard, limits
+	cfg.Aliases.Untrusted = !cfg.Trust.Model || cfg.Trust.AliasesUntrusted
+	a.aliases = alias.New(cfg.Aliases)
 }
 
 // Stats gives what became of packets so far.
@@ -240,6 +246,9 @@ func (a *Agent) number(b *book.Book) *limiter.Nodes {
 	}
 	return n
 }
+
+// Serving says that hosts are answered from it.
+func (s *Sight) Serving() bool { return s.serving }
 
 // Look answers from another sight from now on.
 func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
@@ -375,13 +384,14 @@ func (a *Agent) Ended(e rmpp.End) {
 	}
 }
 
-// Restore takes what was registered, and the SA_Key, before a restart. Facts of others
-// are ignored.
+// Restore takes what was registered, and the SA_Key, before a restart, or while another
+// was master, in place of what it knows. Facts of others are ignored.
 func (a *Agent) Restore(now time.Time, facts []sm.Fact, out *Output) error {
 	a.out = out
 	if err := a.restoreKeys(facts); err != nil {
 		return err
 	}
+	a.forget()
 	subs, given := a.subs.Restore(facts), a.aliases.Restore(facts)
 	a.informed(&subs)
 	a.given(&given)

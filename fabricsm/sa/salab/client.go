@@ -205,6 +205,10 @@ func (c *Client) next(d time.Duration) (transport.Packet, error) {
 	return p, nil
 }
 
+// Next gives the next packet that arrives within d, whatever it is: reports come when
+// nobody has asked. Nothing is an error.
+func (c *Client) Next(d time.Duration) (transport.Packet, error) { return c.next(d) }
+
 // Fill makes a MAD of a question, for those who send it themselves: what is longer
 // than one MAD is left out.
 func (q *Question) Fill(m *mad.MAD, tid ib.TID) {
