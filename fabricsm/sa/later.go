@@ -16,10 +16,12 @@ import (
 // it for a stride at most.
 
 const (
-	// maxLater is how many Gets may wait for their next stride, and maxLaterEach how many
-	// of one node. Who asks more is told to come back.
-	maxLater     = 64
-	maxLaterEach = 4
+	// maxLater is how many Gets may wait for their next stride, of which maxLaterTrusted
+	// are for who shows the SA_Key, and maxLaterEach how many of one node. Who asks more
+	// is told to come back.
+	maxLater        = 64
+	maxLaterTrusted = 16
+	maxLaterEach    = 4
 )
 
 // get is a Get under way. It answers from what there was when it began.
@@ -51,7 +53,7 @@ func (a *Agent) one(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 		g.rows = nil
 		return
 	}
-	if !a.room(g.node) {
+	if !a.room(g.node, who.Trusted) {
 		g.rows = nil
 		a.reply(p, m, mad.StatusBusy)
 		return
@@ -123,14 +125,17 @@ func (a *Agent) asksAlready(p *transport.Packet) bool {
 }
 
 // room reports whether another Get of a node may wait.
-func (a *Agent) room(node ib.LID) bool {
-	n := 0
+func (a *Agent) room(node ib.LID, trusted bool) bool {
+	n, most := 0, maxLater
+	if !trusted {
+		most -= maxLaterTrusted
+	}
 	for _, g := range a.later {
 		if g.node == node {
 			n++
 		}
 	}
-	return len(a.later) < maxLater && n < maxLaterEach
+	return len(a.later) < most && n < maxLaterEach
 }
 
 // goOn gives the Gets that wait a stride together, each in its turn.
