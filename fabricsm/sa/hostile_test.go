@@ -11,6 +11,7 @@ import (
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/group"
+	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/stage"
@@ -104,6 +105,32 @@ func TestRegisteringAgainCostsNothing(t *testing.T) {
 		if len(out.Held) != 1 || i > 0 && len(out.Save) > 0 {
 			t.Fatalf("join %d: %d answers, %d facts", i, len(out.Held), len(out.Save))
 		}
+	}
+}
+
+// Who has us look at ranges of LIDs pays for them as for records: then it is not heard for
+// a while.
+func TestRangesOfLIDsCost(t *testing.T) {
+	r := newRig(t, func(c *sa.Config) {
+		c.Limiter.Work.Node = limiter.Allowance{Rate: 1, Burst: 20}
+	})
+	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h2", 1, 0x8001))
+	r.settle()
+	info := mad.InformInfo{LIDRangeBegin: 1, LIDRangeEnd: 0xBFFF, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
+	now := r.now()
+	set := func(first ib.LID) int {
+		info.LIDRangeBegin = first
+		return len(r.hand(now, r.request("h1", mad.MethodSet, mad.AttrInformInfo, 0, func(b []byte) { _ = mad.Encode(b, &info) })).Held)
+	}
+	answered := 0
+	for range 100 {
+		answered += set(r.lid("h1"))
+	}
+	if answered < 5 || answered > 20 {
+		t.Errorf("%d ranges are looked at, for 20 looks", answered)
+	}
+	if now = now.Add(30 * time.Second); set(r.lid("h1")) != 1 {
+		t.Error("half a minute later it is not heard")
 	}
 }
 

@@ -18,7 +18,14 @@ func (a *Agent) subscribe(now time.Time, p *transport.Packet, who *book.Asker, m
 	if !decode(a, p, m, &info) {
 		return
 	}
+	b, ok := a.budget(now, who) // of looks at ranges of LIDs
+	if !ok {
+		return
+	}
 	ans := a.subs.Set(a.cfg.Weakness.subscriber(who), addressOf(p), &info)
+	if b.Owe(ans.Looks); !who.Trusted {
+		a.work.End(now, a.book.ByLID(who.LID).LID, b)
+	}
 	if ans.Verdict != trust.OK {
 		a.refuse(now, a.dropped(p, who, m, ans.Verdict, who.As))
 	}

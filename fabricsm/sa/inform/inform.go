@@ -185,6 +185,7 @@ type Answer struct {
 	Verdict trust.Verdict
 	Status  mad.Status
 	Record  mad.InformInfo // also of a refusal
+	Looks   int            // at LIDs of a range, by who is not trusted
 	Effects
 }
 

@@ -34,8 +34,11 @@ func (r *Registry) Set(a book.Asker, to Address, info *mad.InformInfo) (ans Answ
 		r.remove(s, Event{Kind: Ended, Asker: a})
 		return ans
 	}
-	if why := r.may(&a, from, info); why != NoReason {
-		return refuse(&a, info, why)
+	why, looks := r.may(&a, from, info)
+	if ans.Looks = looks; why != NoReason {
+		no := refuse(&a, info, why)
+		no.Looks = looks
+		return no
 	}
 	n := &Subscription{Port: from.GUID, As: a.As, Info: *info, Address: to, Trusted: a.Trusted, Epoch: a.Epoch}
 	n.Info.QPN = a.QP
@@ -65,36 +68,40 @@ func (r *Registry) Set(a book.Asker, to Address, info *mad.InformInfo) (ans Answ
 	return ans
 }
 
-// may checks what a subscription asks for. What a wildcard brings is judged when it is
-// delivered.
-func (r *Registry) may(a *book.Asker, from *book.EndPort, i *mad.InformInfo) Reason {
+// may checks what a subscription asks for, and says how many LIDs it looked at. What a
+// wildcard brings is judged when it is delivered.
+func (r *Registry) may(a *book.Asker, from *book.EndPort, i *mad.InformInfo) (why Reason, looks int) {
 	if !a.Trusted && i.IsGeneric == 1 && i.TrapNumber != mad.AllTraps && trust.Secret(true, uint16(i.TrapNumber)) {
-		return SecurityTraps
+		return SecurityTraps, 0
 	}
 	sees := func(e *book.EndPort) bool { return a.Trusted || e != nil && book.Sees(from, e, false) }
 	if i.GID != (ib.GID{}) {
 		if p := i.GID.Prefix(); p != r.cfg.Prefix && p != ib.DefaultPrefix || !sees(r.fabric.ByGUID(i.GID.GUID())) {
-			return NotInPartition
+			return NotInPartition, 0
 		}
-		return NoReason
+		return NoReason, 0
 	}
 	first, last := i.LIDRangeBegin, i.LIDRangeEnd
 	if first == mad.AllLIDs {
-		return NoReason
+		return NoReason, 0
 	}
 	if last == 0 {
 		last = first
 	}
 	if !first.IsUnicast() || !last.IsUnicast() || last < first {
-		return BadRange
+		return BadRange, 0
+	}
+	if a.Trusted {
+		return NoReason, 0
 	}
 	// A LID that nobody has is as one that belongs to others.
 	for lid := first; ; lid++ {
+		looks++
 		if !sees(r.fabric.ByLID(lid)) {
-			return NotInPartition
+			return NotInPartition, looks
 		}
 		if lid == last {
-			return NoReason
+			return NoReason, looks
 		}
 	}
 }

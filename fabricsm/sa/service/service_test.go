@@ -230,6 +230,27 @@ func TestLeases(t *testing.T) {
 	}
 }
 
+// TestLeasesThatEndTogether end some at a time.
+func TestLeasesThatEndTogether(t *testing.T) {
+	r := newRig(t, service.Config{})
+	const all = 600
+	for i := range ib.ServiceID(all) {
+		q := r.offer(alice, i+1, "one of many").with(lease(4))
+		q.asker.Trusted = true
+		r.must(r.set(q))
+	}
+	r.now = r.now.Add(time.Minute)
+	calls := 0
+	for ; !r.Next().IsZero() && calls < all; calls++ {
+		if e := r.take(r.Expire(r.now)); len(e.Events) == 0 || len(e.Events) > all/2 {
+			t.Errorf("%d end in one call", len(e.Events))
+		}
+	}
+	if calls < 2 || r.Len() != 0 || len(r.saved) != 0 {
+		t.Errorf("after %d calls %d are left, and %d facts", calls, r.Len(), len(r.saved))
+	}
+}
+
 func TestQueries(t *testing.T) {
 	r := newRig(t, service.Config{})
 	r.must(r.set(r.offer(alice, 1, "open")))
