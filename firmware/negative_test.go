@@ -71,6 +71,12 @@ func TestNegative(t *testing.T) {
 			return b
 		}, firmware.Invalid, []firmware.Code{firmware.CodeSignature, firmware.CodeSignature}},
 		{"a bit of the padding", func() []byte { b := signed(imagetest.New()); b[0x3000] = 1; return b }, firmware.Invalid, []firmware.Code{firmware.CodeSignature, firmware.CodeSignature}},
+		{"a bit in the entry of the signature, which nothing else covers", func() []byte {
+			b := signed(imagetest.New())
+			e, _ := imagetest.Find(b, 0xA0)
+			e[0x1C] ^= 0x30
+			return b
+		}, firmware.Invalid, []firmware.Code{firmware.CodeChecksum}},
 		{"an older version", func() []byte {
 			b := signed(imagetest.New())
 			_, d := imagetest.Find(b, 0x10)
@@ -325,12 +331,13 @@ func TestKeys(t *testing.T) {
 }
 
 // FuzzVerify changes a signed image in places: what is accepted differs from it
-// only where nothing covers it.
+// only where nothing covers it. The entry of the small signature is covered by its
+// checksum alone, and is left as it is.
 func FuzzVerify(f *testing.F) {
 	good := signed(imagetest.New())
 	site := firmware.Site{Pins: testPins(f)}
-	_, signature := imagetest.Find(good, 0xA0)
-	free := bytes.Index(good, signature[:0x30])
+	entry, signature := imagetest.Find(good, 0xA0)
+	free, own := bytes.Index(good, signature[:0x30]), bytes.Index(good, entry)
 	e, data := imagetest.Find(good, 0xA4) // the last section
 	end := int(binary.BigEndian.Uint32(e[0x14:])) + len(data)
 	f.Add([]byte{0, 0x60, 0x10, 1})
@@ -343,6 +350,7 @@ func FuzzVerify(f *testing.F) {
 			}
 		}
 		copy(b[free:free+16], good[free:])
+		copy(b[own:own+32], good[own:])
 		if r := verify(t, b, site); r.Accepted() && !bytes.Equal(b[:end], good[:end]) {
 			t.Error("a changed image is accepted")
 		}

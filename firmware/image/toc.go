@@ -61,7 +61,7 @@ func readTable(s source, name string, at, origin int64, parse func(b []byte, ori
 	if err != nil {
 		return nil, err
 	}
-	t.headerOK = u16(h, 0x1E) == softSum(h[:0x1C])
+	t.headerOK = u32(h, 0x1C) == uint32(softSum(h[:0x1C]))
 	var b [tocEntrySize]byte
 	for off := at + tocHeaderSize; ; off += tocEntrySize {
 		object := fmt.Sprintf("%s entry %d", name, len(t.sections))
@@ -76,7 +76,7 @@ func readTable(s source, name string, at, origin int64, parse func(b []byte, ori
 			return nil, malformed(name, "it has more than %d entries", maxEntries)
 		}
 		e := parse(b[:], origin)
-		e.entry, e.entryCRC = off, u16(b[:], 0x1E) == softSum(b[:0x1C])
+		e.entry, e.entryCRC = off, u32(b[:], 0x1C) == uint32(softSum(b[:0x1C]))
 		t.sections = append(t.sections, e)
 	}
 }
