@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/agent/hca/devlink"
 	"portcullis/agent/hca/fwctl"
 	"portcullis/agent/hca/mst"
 	"portcullis/agent/hca/sysfs"
@@ -32,6 +33,8 @@ type Ways struct {
 	// FWCTL is a directory of device nodes, or unix:DIR for the sockets of
 	// simulated adapters, each named by its node GUID. "" is no way.
 	FWCTL string
+	// Drivers connects to what drivers say over devlink; nil: they are not asked.
+	Drivers func() (Drivers, error)
 	// Tools are the folders with the vendor's tools, for adapters that have no
 	// node of fwctl. None: they are not used.
 	Tools []string
@@ -53,6 +56,7 @@ type Host struct {
 	// Tools are those that were run, with their version.
 	Tools []attest.Tool
 
+	infos map[sysfs.Address]*devlink.Info
 	suite *mst.Suite
 	noWay error             // why neither fwctl nor tools lead to an adapter
 	blind map[*Device]error // adapters that the tools could not open
@@ -70,6 +74,7 @@ func ReadHost(ctx context.Context, w Ways) (*Host, error) {
 	defer t.Close()
 	functions, stray := t.Functions()
 	h := &Host{Lockdown: lockdown(t), Problems: t.Problems(), Tools: []attest.Tool{}, noWay: errNoWay, blind: map[*Device]error{}}
+	h.infos = h.askDrivers(w, functions)
 	for i := range functions {
 		f := &functions[i]
 		if f.Unrelated {
@@ -135,6 +140,7 @@ func (h *Host) device(ctx context.Context, w Ways, f *sysfs.Function, r *sysfs.R
 	if d.NoNVIDIA {
 		return d
 	}
+	d.fromDriver(h.infos[d.PCI])
 	way, from, err := w.open(ctx, f, r)
 	if err == nil {
 		defer way.Close()

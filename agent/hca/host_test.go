@@ -12,6 +12,7 @@ import (
 	"portcullis/agent/hca"
 	"portcullis/agent/hca/card"
 	"portcullis/agent/hca/card/cardsocket"
+	"portcullis/agent/hca/devlink"
 	"portcullis/agent/hca/register"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -276,5 +277,68 @@ func TestToolsBlind(t *testing.T) {
 	must(t, err)
 	if reason, detail := none.Devices[0].MLOCK.Why(); reason != hca.ReasonLockdown || !strings.Contains(detail, "mstflint") {
 		t.Errorf("nothing installed: %s, %s", reason, detail)
+	}
+}
+
+// drivers answer as devlink does.
+type drivers struct {
+	info   *devlink.Info
+	err    error
+	closed bool
+}
+
+func (d *drivers) Info(bus, device string) (*devlink.Info, error) {
+	if bus != "pci" || device != "0000:17:00.0" {
+		return nil, fmt.Errorf("asked for %s/%s", bus, device)
+	}
+	return d.info, d.err
+}
+
+func (d *drivers) Close() error { d.closed = true; return nil }
+
+// TestDrivers: what devlink says counts as much as the rest.
+func TestDrivers(t *testing.T) {
+	t.Parallel()
+	info := func(psid, running, stored string) *devlink.Info {
+		return &devlink.Info{
+			BoardSerial: "MT2244XZ0123", Fixed: map[string]string{"fw.psid": psid},
+			Running: map[string]string{"fw.version": running}, Stored: map[string]string{"fw.version": stored},
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		drivers drivers
+		want    string // finding; "" none of these facts
+		problem string
+	}{
+		{"agrees", drivers{info: info("MT_0000000838", "28.43.1014", "28.43.1014")}, "", ""},
+		{"an image waits", drivers{info: info("MT_0000000838", "28.43.1014", "28.39.1002")}, "pending-update pending", ""},
+		{"another PSID", drivers{info: info("MT_0000000839", "28.43.1014", "28.43.1014")}, "unknown-disagree psid", ""},
+		{"version that is none", drivers{info: info("MT_0000000838", "28", "28.43.1014")}, "unknown-unreadable running", ""},
+		{"does not answer", drivers{err: os.ErrDeadlineExceeded}, "unknown-no-access pending", "i/o timeout"},
+	} {
+		sysfs := pciHost(t)
+		must(t, os.MkdirAll(sysfs+"/bus/pci/drivers/mlx5_core", 0o755))
+		must(t, os.Symlink("../../../bus/pci/drivers/mlx5_core", sysfs+"/devices/pci0000:00/0000:17:00.0/driver"))
+		h, err := hca.ReadHost(t.Context(), hca.Ways{Sysfs: sysfs, Drivers: func() (hca.Drivers, error) { return &tt.drivers, nil }})
+		must(t, err)
+		codes := all(h.Devices[0].Judge(goodSite()))
+		codes = slices.DeleteFunc(codes, func(s string) bool {
+			return !slices.ContainsFunc([]string{" pending", " psid", " running"}, func(fact string) bool { return strings.HasSuffix(s, fact) })
+		})
+		codes = slices.DeleteFunc(codes, func(s string) bool { return s == "no-reference-image running" })
+		if tt.want == "" && len(codes) > 0 || tt.want != "" && !slices.Contains(codes, tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, codes, tt.want)
+		}
+		if got := fmt.Sprint(h.Problems); !strings.Contains(got, tt.problem) || tt.problem == "" && len(h.Problems) > 0 {
+			t.Errorf("%s: problems %v", tt.name, got)
+		}
+		if !tt.drivers.closed {
+			t.Errorf("%s: left open", tt.name)
+		}
+	}
+	none := func() (hca.Drivers, error) { return nil, devlink.ErrNone }
+	if h, err := hca.ReadHost(t.Context(), hca.Ways{Sysfs: pciHost(t), Drivers: none}); err != nil || len(h.Problems) > 0 {
+		t.Errorf("kernel without devlink: %v, %v", h.Problems, err)
 	}
 }

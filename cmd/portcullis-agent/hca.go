@@ -66,6 +66,7 @@ func (a *app) showHCAs(cmd *cobra.Command, o *hcaOptions) error {
 		}
 		site = l
 	}
+	o.ways.Drivers = hca.DialDrivers
 	if !o.noTools {
 		o.ways.Tools = mst.Folders()
 	}
