@@ -40,9 +40,9 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 
 // start runs a simulator as a process and waits until it is ready; the returned
 // function kills it with no chance to clean up.
-func start(t testing.TB, file, socket string) (kill func()) {
+func start(t testing.TB, file, socket string, more ...string) (kill func()) {
 	t.Helper()
-	cmd := program(t, "run", file, "--socket", socket)
+	cmd := program(t, append([]string{"run", file, "--socket", socket}, more...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/ibsimserver"
@@ -15,9 +17,10 @@ import (
 
 func runCommand() *cobra.Command {
 	var (
-		socket  string
-		modern  bool
-		options sim.Options
+		socket   string
+		modern   bool
+		options  sim.Options
+		adapters cards
 	)
 	c := &cobra.Command{
 		Use:   "run NETLIST",
@@ -32,14 +35,18 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			server, err := ibsim.Listen(socket)
-			if err != nil {
-				return err
-			}
 			if modern {
 				options.Device = sim.Modern()
 			}
 			f := sim.NewWith(l, options)
+			adapters.stderr = c.ErrOrStderr()
+			if err := adapters.install(c.Context(), l, f); err != nil {
+				return err
+			}
+			server, err := ibsim.Listen(socket)
+			if err != nil {
+				return errors.Join(err, adapters.close())
+			}
 			if _, err := fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes on socket %q\n", len(l.Nodes), server.Socket()); err != nil {
 				return fmt.Errorf("say that the simulator is ready: %w", err)
 			}
@@ -50,7 +57,13 @@ func runCommand() *cobra.Command {
 				// standard input that only the end of the process ends.
 				go (&console{fabric: f, out: c.OutOrStdout(), quit: quit}).run(c.InOrStdin())
 			}
-			return ibsimserver.Serve(ctx, server, f)
+			group, ctx := errgroup.WithContext(ctx)
+			group.Go(func() error { return adapters.serve(ctx) })
+			group.Go(func() error {
+				defer quit() // it ends without an error when its context does
+				return ibsimserver.Serve(ctx, server, f)
+			})
+			return group.Wait()
 		},
 	}
 	f := c.Flags()
@@ -59,6 +72,10 @@ func runCommand() *cobra.Command {
 	f.BoolVar(&modern, "modern", false, "devices with CC, VS and N2N keys, that hold two keys while one is changed")
 	f.DurationVar(&options.Training, "training", 0, "time that a link takes to come up, for example 2s")
 	f.BoolVar(&options.LoseSilently, "lose-silently", false, "do not hand undeliverable requests back; clients without timeouts then wait for ever")
+	f.StringVar(&adapters.dir, "cards", "", "put an adapter behind each HCA, and serve its registers on a socket in this directory")
+	f.StringArrayVar(&adapters.keys, "card-key", nil, "UUID=FILE: public key (PEM) that adapters trust to sign settings (repeat for more)")
+	f.StringVar(&adapters.psid, "psid", cardPSID, "board id of the adapters")
+	f.StringVar(&adapters.firmware, "firmware", cardFirmware, "firmware version of the adapters")
 	return c
 }
 

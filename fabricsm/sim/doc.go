@@ -54,7 +54,8 @@
 // a configuration that is signed has locked it; the signed form stands for that
 // of real adapters, and carries only what is modelled. Guests have virtual functions
 // of the adapter (VirtualFunction), which have no queue pair 0 unless it is
-// configured so.
+// configured so. A model of an adapter's firmware (Adapter) can keep these
+// settings instead; then what its registers hold is what the fabric obeys.
 //
 // A Device says how a node differs from a plain one: its capacities, whether it
 // holds two keys while one is being changed, what it keeps through a reboot.

@@ -40,7 +40,8 @@ type ConfigVerifier interface {
 // hca is the configuration of a channel adapter.
 type hca struct {
 	current, next HCAConfig
-	serial        uint64 // of the last signed configuration
+	serial        uint64  // of the last signed configuration
+	adapter       Adapter // nil: the settings are kept here
 }
 
 // firewalled reports a node whose host cannot reach subnet management.
@@ -56,6 +57,9 @@ func (n *node) bars(m *mad.MAD) bool { return n.off || n.firewalled() && m.IsSMP
 func (f *Fabric) ConfigureHCA(node string, c HCAConfig) error {
 	return f.change("configure adapter", func() error {
 		n, err := f.findCA(node)
+		if err == nil {
+			err = n.ours()
+		}
 		switch {
 		case err != nil:
 			return err
@@ -74,6 +78,9 @@ func (f *Fabric) ConfigureHCA(node string, c HCAConfig) error {
 func (f *Fabric) ApplyConfig(node string, c SignedConfig) error {
 	return f.change("apply signed configuration", func() error {
 		n, err := f.findCA(node)
+		if err == nil {
+			err = n.ours()
+		}
 		if err != nil {
 			return err
 		}
@@ -122,4 +129,9 @@ func (f *Fabric) findCA(name string) (*node, error) {
 }
 
 // boot makes the next settings the current ones.
-func (n *node) boot() { n.hca.current = n.hca.next }
+func (n *node) boot() {
+	if n.hca.adapter != nil {
+		n.hca.next = n.hca.adapter.Boot()
+	}
+	n.hca.current = n.hca.next
+}

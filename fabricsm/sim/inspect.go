@@ -37,6 +37,20 @@ func (f *Fabric) PKeys(node string, num ib.PortNum) (keys []ib.PKey) {
 	return keys
 }
 
+// PKeyTable shows the P_Key table of a port, its empty entries included.
+func (f *Fabric) PKeyTable(node string, num ib.PortNum) (keys []ib.PKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.findPort(node, num)
+	if err != nil {
+		return nil
+	}
+	for i := 0; i < len(p.pkeys); i += 2 {
+		keys = append(keys, ib.PKey(binary.BigEndian.Uint16(p.pkeys[i:])))
+	}
+	return keys
+}
+
 // PKeyAt shows one entry of the P_Key table of a port: what a queue pair sends
 // with that refers to it by index. 0 is an empty entry, or none.
 func (f *Fabric) PKeyAt(node string, num ib.PortNum, index int) ib.PKey {

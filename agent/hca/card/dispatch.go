@@ -24,9 +24,10 @@ var (
 // RPC does one FWCTL_RPC: what the kernel's driver checks, then what the
 // firmware does. The error is ErrPowerLost or ErrSilent; then there is no reply.
 func (c *Card) RPC(r register.RPC) (register.Reply, error) {
+	live := c.live(r) // may take its time, and look at the card
 	c.mu.Lock()
 	before := c.resets
-	reply, err := c.rpc(r)
+	reply, err := c.rpc(r, live)
 	booted, hook := c.resets != before, c.onBoot
 	c.mu.Unlock()
 	if booted && hook != nil {
@@ -35,7 +36,7 @@ func (c *Card) RPC(r register.RPC) (register.Reply, error) {
 	return reply, err
 }
 
-func (c *Card) rpc(r register.RPC) (register.Reply, error) {
+func (c *Card) rpc(r register.RPC, live Live) (register.Reply, error) {
 	if errno := driver(r); errno != 0 {
 		return register.Reply{Errno: errno}, nil
 	}
@@ -54,7 +55,7 @@ func (c *Card) rpc(r register.RPC) (register.Reply, error) {
 	case faulty && f.Kind == Refusal:
 		answer = register.Answer{Status: f.Status}
 	default:
-		answer = c.command(r)
+		answer = c.command(r, live)
 	}
 	if c.power.gone {
 		c.boot()
@@ -110,9 +111,9 @@ func fit(a register.Answer, room int, wrong bool) []byte {
 }
 
 // command does a command that the driver let pass.
-func (c *Card) command(r register.RPC) register.Answer {
+func (c *Card) command(r register.RPC, live Live) register.Answer {
 	if q, err := register.DecodeVportQuery(r.In); err == nil {
-		data, status := c.vport(q, r.Room-register.HeaderSize)
+		data, status := c.vport(q, live, r.Room-register.HeaderSize)
 		return register.Answer{Status: status, Data: data}
 	}
 	a, err := register.DecodeAccess(r.In)

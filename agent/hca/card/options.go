@@ -21,7 +21,8 @@ type Options struct {
 	// Seed makes challenges and handles differ from card to card.
 	Seed uint64
 	// Live, if there, says how a port is doing: its state, LIDs and P_Keys. GUIDs
-	// and queue pair 0 are the card's to say.
+	// and queue pair 0 are the card's to say. It is called outside of the card's
+	// step.
 	Live func(port int) Live
 }
 

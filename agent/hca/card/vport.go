@@ -11,15 +11,20 @@ const (
 	physPolling = 2
 )
 
+// live is how the port is doing that a command asks for.
+func (c *Card) live(r register.RPC) Live {
+	q, err := register.DecodeVportQuery(r.In)
+	if n := int(q.Vport.Port); err == nil && c.o.Live != nil && n >= 1 && n <= len(c.o.Ports) {
+		return c.o.Live(n)
+	}
+	return Live{State: portDown, Physical: physPolling, PKeys: []ib.PKey{ib.DefaultPKeyFull}}
+}
+
 // vport answers a query of the asker's own ports.
-func (c *Card) vport(q register.VportQuery, room int) ([]byte, register.Status) {
+func (c *Card) vport(q register.VportQuery, live Live, room int) ([]byte, register.Status) {
 	n := int(q.Vport.Port)
 	if q.Vport.Other || n < 1 || n > len(c.o.Ports) {
 		return nil, register.BadParameter
-	}
-	live := Live{State: portDown, Physical: physPolling, PKeys: []ib.PKey{ib.DefaultPKeyFull}}
-	if c.o.Live != nil {
-		live = c.o.Live(n)
 	}
 	if q.Opcode == register.QueryHCAVportPKey {
 		return pkeys(live.PKeys, q.Index, room)

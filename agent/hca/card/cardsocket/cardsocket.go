@@ -7,19 +7,37 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
+	"syscall"
 
 	"portcullis/agent/hca/card"
 	"portcullis/agent/hca/register"
 )
 
-// Listen makes the socket at path, which must not be there.
+// Listen makes the socket at path. One that is there, and that nobody listens on
+// any more, it takes away first.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if errors.Is(err, syscall.EADDRINUSE) && left(ctx, path) {
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("serve adapter: %w", err)
+		}
+		l, err = (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("serve adapter: %w", err)
 	}
 	return l, nil
+}
+
+// left reports a socket that nobody listens on.
+func left(ctx context.Context, path string) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err == nil {
+		conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // Serve answers whoever connects, until ctx ends; then it closes l. Connections
