@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the lists of linked packages")
 var never = map[string][]string{
 	"portcullis-agent": {
 		"go.etcd.io", "google.golang.org/grpc", "github.com/danielgtaylor/huma", "github.com/go-chi/chi",
-		ours + "/api/store", ours + "/api/admission", ours + "/fabricsm",
+		ours + "/api/store", ours + "/api/admission", ours + "/fabricsm", ours + "/agent/hca/card",
 	},
 	"portcullis": {"go.etcd.io", "google.golang.org/grpc", ours + "/api/store", ours + "/fabricsm/driver"},
 	// drills play the service, over a store in memory
@@ -29,6 +29,8 @@ var never = map[string][]string{
 // always are exceptions to never.
 var always = map[string][]string{
 	"portcullis-agent": {ours + "/fabricsm/ib"},
+	// simulated adapters, which share their registers with the agent
+	"portcullis-sim": {ours + "/agent/hca/card", ours + "/agent/hca/register"},
 	// keys are taken from, and put back into, the facts of a stopped subnet manager
 	"portcullis": {ours + "/fabricsm/driver/factfile", ours + "/fabricsm/driver/guid2lid", ours + "/fabricsm/driver/sealed"},
 }
