@@ -174,6 +174,7 @@ func (f Field) parseNumber(text string) (uint64, error) {
 	case GUID:
 		g, err := ib.ParseGUID(text)
 		return uint64(g), err
+	default:
 	}
 	v, err := strconv.ParseUint(text, 0, f.Width)
 	switch {

@@ -60,8 +60,9 @@ func flag(name string, dword, bit int) Field {
 	return Field{Name: name, Kind: Flag, Bit: b, Width: w}
 }
 
-func enum(name string, dword, high, low int, values []Value) Field {
-	b, w := at(dword, high, low)
+// enum gives a field of the first dword, where all of them are.
+func enum(name string, high, low int, values []Value) Field {
+	b, w := at(0, high, low)
 	return Field{Name: name, Kind: Enum, Bit: b, Width: w, Values: values}
 }
 

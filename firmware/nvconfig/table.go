@@ -20,30 +20,30 @@ var layouts = []Layout{
 		flag("SM_DISABLE", 0, 31),
 	}},
 	{Name: "nv_external_host_priv_conf", Class: Global, Index: 291, Size: 16, Whole: true, Fields: []Field{
-		enum("HOST_PRIV_FLASH_ACCESS", 0, 17, 16, privilege),
-		enum("HOST_PRIV_NV_HOST", 0, 19, 18, privilege),
-		enum("HOST_PRIV_NV_PORT", 0, 21, 20, privilege),
-		enum("HOST_PRIV_NV_GLOBAL", 0, 23, 22, privilege),
-		enum("HOST_PRIV_NV_INTERNAL_CPU", 0, 25, 24, privilege),
-		enum("HOST_PRIV_PCC_UPDATE", 0, 27, 26, privilege),
-		enum("HOST_PRIV_FW_UPDATE", 0, 29, 28, privilege),
-		enum("HOST_PRIV_NIC_RESET", 0, 31, 30, privilege),
+		enum("HOST_PRIV_FLASH_ACCESS", 17, 16, privilege),
+		enum("HOST_PRIV_NV_HOST", 19, 18, privilege),
+		enum("HOST_PRIV_NV_PORT", 21, 20, privilege),
+		enum("HOST_PRIV_NV_GLOBAL", 23, 22, privilege),
+		enum("HOST_PRIV_NV_INTERNAL_CPU", 25, 24, privilege),
+		enum("HOST_PRIV_PCC_UPDATE", 27, 26, privilege),
+		enum("HOST_PRIV_FW_UPDATE", 29, 28, privilege),
+		enum("HOST_PRIV_NIC_RESET", 31, 30, privilege),
 	}},
 	{Name: "nv_external_host_priv_fast_conf", Class: Global, Index: 152, Size: 4, Whole: true, Fields: []Field{
-		enum("HOST_PRIV_RSHIM", 0, 31, 30, privilege),
+		enum("HOST_PRIV_RSHIM", 31, 30, privilege),
 	}},
 	{Name: "nv_external_host_priv_fast_conf_2", Class: Global, Index: 163, Size: 4, Whole: true, Fields: []Field{
-		enum("HOST_PRIV_DYNAMIC_VF_MSIX", 0, 31, 30, privilege),
+		enum("HOST_PRIV_DYNAMIC_VF_MSIX", 31, 30, privilege),
 	}},
 	{Name: "nv_host_priv_conf", Class: Host, Index: 131, Size: 4, Whole: true, Fields: []Field{
-		enum("HOST_PRIV_LEVEL", 0, 29, 28, level),
+		enum("HOST_PRIV_LEVEL", 29, 28, level),
 		flag("HOST_DISABLE_PORT_OWNER", 0, 0),
 		flag("HOST_DISABLE_PORT_COUNTER", 0, 1),
 		flag("HOST_DISABLE_TRACER_OWNER", 0, 2),
 		flag("HOST_DISABLE_RSHIM", 0, 3),
 	}},
 	{Name: "nv_global_pci_conf", Class: Global, Index: 128, Size: 12, Fields: []Field{
-		enum("INTERNAL_CPU_RSHIM", 0, 13, 13, rshim),
+		enum("INTERNAL_CPU_RSHIM", 13, 13, rshim),
 		flag("SRIOV_VALID", 0, 31),
 		flag("SRIOV_EN", 1, 31).validBy("SRIOV_VALID"),
 		number("NUM_OF_VFS", Number, 1, 15, 0).validBy("SRIOV_VALID"),
@@ -72,15 +72,15 @@ var layouts = []Layout{
 		flag("PCIE_IN_BAND_VDM_DISABLE", 0, 31),
 	}},
 	{Name: "nv_vpi_link_type", Class: Port, Index: 18, Size: 4, Whole: true, Fields: []Field{
-		enum("LINK_TYPE", 0, 3, 2, linkType),
+		enum("LINK_TYPE", 3, 2, linkType),
 	}},
 	{Name: "nv_pci_conf", Class: Host, Index: 128, Size: 4, Fields: []Field{
 		flag("EXP_ROM_PXE_ENABLE", 0, 26),
 		flag("EXP_ROM_UEFI_x86_ENABLE", 0, 25),
-		enum("P2P_ORDERING_MODE", 0, 13, 12, ordering),
+		enum("P2P_ORDERING_MODE", 13, 12, ordering),
 	}},
 	{Name: "nv_rom_boot_conf1", Class: HostFunction, Index: 545, Size: 4, Fields: []Field{
-		enum("LEGACY_BOOT_PROTOCOL", 0, 23, 16, bootROM),
+		enum("LEGACY_BOOT_PROTOCOL", 23, 16, bootROM),
 	}},
 	{Name: "safe_mode_conf", Class: Host, Index: 130, Size: 4, Whole: true, Fields: []Field{
 		flag("SAFE_MODE_ENABLE", 0, 30),
@@ -93,7 +93,7 @@ var layouts = []Layout{
 		flag("KEEP_IB_LINK_UP", 0, 1),
 	}},
 	{Name: "nv_mpfs_conf", Class: Port, Index: 406, Size: 4, Fields: []Field{
-		enum("SRIOV_IB_ROUTING_MODE", 0, 30, 30, routing),
+		enum("SRIOV_IB_ROUTING_MODE", 30, 30, routing),
 	}},
 	{Name: "nv_config_profile", Class: Global, Index: 293, Size: 24, Whole: true, Fields: []Field{
 		{Name: "PROFILE_UUID", Kind: UUIDs, Bit: 0, Width: 128},
@@ -101,7 +101,7 @@ var layouts = []Layout{
 	}},
 	// The key of the secure host is in this item too; no field reads it.
 	{Name: "nv_secure_host", Class: Global, Index: 411, Size: 32, Fields: []Field{
-		enum("SECURE_HOST_STATE", 0, 31, 24, secure),
+		enum("SECURE_HOST_STATE", 31, 24, secure),
 	}},
 
 	{Name: "nv_file_id_mlnx", Class: Global, Index: idMLNX, Size: fileIDSize, Fields: fileIDFields("MLNX_")},
@@ -115,7 +115,7 @@ var layouts = []Layout{
 	{Name: "file_signature_4096_b", Class: FileItem, Index: idSignature4096b, Size: 0x120},
 	{Name: "file_signature_3072", Class: FileItem, Index: idSignature3072, Size: 416},
 	{Name: "file_device_unique", Class: FileItem, Index: idDeviceUnique, Size: 488, Fields: []Field{
-		enum("NONCE_VERSION", 0, 31, 24, nonces),
+		enum("NONCE_VERSION", 31, 24, nonces),
 		number("VALID_ENTRIES", Number, 0, 23, 20),
 	}},
 	{Name: "file_device_id", Class: FileItem, Index: idDeviceID, Size: 32, Whole: true, Fields: []Field{
