@@ -16,6 +16,7 @@ import (
 var core = []string{
 	"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
 	"fabricsm/mcast", "fabricsm/qos", "fabricsm/keys", "fabricsm/sm", "fabricsm/topospec",
+	"firmware/nvconfig",
 }
 
 // bannedInCore are the trees of the standard library through which a clock, a
@@ -29,7 +30,9 @@ var bannedInCore = []string{
 var allowedInCore = map[string][]string{
 	"fabricsm/ib":   {"log/slog", "net/netip"}, // a key hides itself from slog; a GID is an address
 	"fabricsm/keys": {"log/slog"},              // as ib
-	"fabricsm/mad":  {"sync"},                  // a layout is compiled once, whoever asks first
+	// It reads the file of a key, and starts the program that speaks to tokens.
+	"firmware/nvconfig/signkey": {"os", "os/exec", "context", "syscall", "net/url"},
+	"fabricsm/mad":              {"sync"}, // a layout is compiled once, whoever asks first
 	// Routing runs outside the core, as a job of which only the result comes
 	// back. It forks and joins, and what it joins does not depend on who was first.
 	"fabricsm/route":        {"sync"},

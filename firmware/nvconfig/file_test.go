@@ -258,7 +258,8 @@ func TestFilesRefused(t *testing.T) {
 	long.Data = make([]byte, 8)
 	odd := sm
 	odd.Address, odd.Data = nvconfig.GlobalItem(99), make([]byte, 6)
-	flags, date := id, id
+	flags, date, odder := id, id, id
+	odder.Data = append([]byte{0x21}, id.Data[1:]...)
 	flags.Data = append([]byte{0x10}, id.Data[1:]...)
 	date.Data = slices.Clone(id.Data)
 	date.Data[10] = 0x13
@@ -275,6 +276,7 @@ func TestFilesRefused(t *testing.T) {
 		"wrong length":     {[]nvconfig.Item{id, psid, long}, "8 bytes of data, want 4"},
 		"odd length":       {[]nvconfig.Item{id, psid, odd}, "a multiple of 4"},
 		"flags contradict": {[]nvconfig.Item{flags, psid, sm}, "disable_override needs"},
+		"reserved flags":   {[]nvconfig.Item{odder, psid, sm}, "reserved bits are set"},
 		"month 13":         {[]nvconfig.Item{date, psid, sm}, "its date is none"},
 	} {
 		if _, err := nvconfig.Seal(tt.items); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -2,8 +2,11 @@ package nvconfig
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -149,5 +152,38 @@ func TestFieldRefuses(t *testing.T) {
 	hostile := append(make([]byte, 4), "A\x00B\x1b[2J\xff        "[:16]...)
 	if text, err := psid.Field.Format(hostile); err != nil || text != `"A\x00B\x1b[2J\xff        "` {
 		t.Errorf("hostile text is shown as %s, %v", text, err)
+	}
+}
+
+// TestPlacesAsPublished compares each place with testdata/places.tsv.
+func TestPlacesAsPublished(t *testing.T) {
+	text, err := os.ReadFile("testdata/places.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, place, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			published[name] = place
+		}
+	}
+	for _, l := range Layouts() {
+		for _, f := range l.Fields {
+			if strings.HasPrefix(f.Name, "MLNX_FILE") || f.Name == "FILE_DATE" || f.Name == "FILE_TIME" {
+				continue // published by digit; TestVectors has them
+			}
+			dword := f.Bit / 32
+			low := 31 - f.Bit%32 - (f.Width - 1)
+			if f.Width > 32 {
+				low = 0
+			}
+			if got := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\t%d", l.Name, l.Class, l.Index, l.Size, 4*dword, low, f.Width); got != published[f.Name] {
+				t.Errorf("%s: %q, published is %q", f.Name, got, published[f.Name])
+			}
+			delete(published, f.Name)
+		}
+	}
+	if len(published) != 0 {
+		t.Errorf("not in our table: %v", published)
 	}
 }
