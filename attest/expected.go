@@ -1,6 +1,9 @@
 package attest
 
-import "portcullis/fabricsm/ib"
+import (
+	"portcullis/attest/reference"
+	"portcullis/fabricsm/ib"
+)
 
 // Expected is what inventory says about a host. Evidence must agree with all
 // of it: one HCA more or less is a refusal.
@@ -8,6 +11,11 @@ type Expected struct {
 	Host     string        `json:"host"`
 	EKDigest string        `json:"ek_digest"` // hex SHA-256 of the EK's SubjectPublicKeyInfo; "" = not pinned
 	HCAs     []ExpectedHCA `json:"hcas"`
+
+	// Class is that of the host among References, which are the reference values
+	// of measured boots.
+	Class      string          `json:"class"`
+	References []reference.Set `json:"-"`
 }
 
 // ExpectedHCA is one adapter as inventory declares it.

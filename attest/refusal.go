@@ -51,6 +51,7 @@ const (
 	ReasonStatementHost Reason = "statement-host" // the statement names another host
 	ReasonStatementAge  Reason = "statement-age"  // collected too long ago, or in the future
 	ReasonGUIDMismatch  Reason = "guid-mismatch"  // HCAs or ports are not those of inventory
+	ReasonReference     Reason = "reference"      // no reference values of its class have this boot
 	ReasonFirmware      Reason = "firmware"       // below the minimum, a board not listed, or not assured enough
 	ReasonDebug         Reason = "debug-mode"     // recovery, debug firmware, or a token session
 	ReasonLock          Reason = "lock"           // settings or their lock are not as demanded

@@ -30,13 +30,14 @@ func TestStatementRoundTrip(t *testing.T) {
 func TestStatementBytes(t *testing.T) {
 	t.Parallel()
 	s := newLab(t).host.Statement
+	s.EventLog = strings.Repeat("e1", 32)
 	s.HCAs[0].Ports[1] = attest.Port{Num: 2, LinkLayer: attest.LinkEthernet}
 	got, err := s.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `{"version":2,"host":"compute-01","boot_id":"0b3ce5a2-5dcb-4b4e-9a0e-3f8f4a6e2d11",` +
-		`"collected_at":"2026-03-01T12:00:00Z","agent":"test","image":"provisioning-7","event_log":"","tools":null,` +
+		`"collected_at":"2026-03-01T12:00:00Z","agent":"test","image":"provisioning-7","event_log":"` + strings.Repeat("e1", 32) + `","tools":null,` +
 		`"board":{"vendor":"Example","name":"Board","serial":"SN1","product_uuid":"4c4c4544-0042-3010-8051-b4c04f4d3132"},` +
 		`"hcas":[{"name":"mlx5_0","pci_address":"0000:17:00.0","serial":"MT2233X00001","part_number":"MCX75310AAS-NEAT",` +
 		`"device_id":4129,"hardware_id":536,"node_guid":"0x0002c90300000100","system_image_guid":"0x0002c90300000100",` +
@@ -109,7 +110,7 @@ func TestParseStatementRefuses(t *testing.T) {
 		{"item twice", `"items":[`, `"items":[{"class":0,"index":290,"supported":"no","priority":"unknown","ovr_en":"unknown","current":"","next":""},`, "not in ascending order"},
 		{"item index", `"index":290`, `"index":16777216`, "24 bits"},
 		{"token order", `"rmcs"`, `"rmdz"`, "not in ascending order"},
-		{"event log digest", `"event_log":""`, `"event_log":"none"`, "event_log"},
+		{"event log digest", `"event_log":"`, `"event_log":"none`, "event_log"},
 		{"security version", `"security_version":0`, `"security_version":-1`, "cannot unmarshal"},
 		{"Ethernet port with GUID", `"link_layer":"InfiniBand"`, `"link_layer":"Ethernet"`, "has no GUID"},
 	} {

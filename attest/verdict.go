@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/attest/ek"
+	"portcullis/attest/reference"
 )
 
 // Verdict is the outcome of Verify. Facts are filled as far as verification
@@ -14,6 +15,10 @@ type Verdict struct {
 	Code   Reason `json:"code,omitempty"` // "" when OK
 	Detail string `json:"detail,omitempty"`
 	Facts  Facts  `json:"facts"`
+
+	// Measured is the measured boot, once its log led to the quoted registers: to
+	// learn from where it was refused.
+	Measured *reference.Boot `json:"-"`
 }
 
 // Facts is what verified evidence says, for the audit record and for later
@@ -34,7 +39,8 @@ type Facts struct {
 	StatementDigest string     `json:"statement_digest,omitempty"`
 	Statement       *Statement `json:"statement,omitempty"`
 	PolicyVersion   string     `json:"policy_version"`
-	Waived          []string   `json:"waived,omitempty"` // what the policy does not demand of adapters
+	Waived          []string   `json:"waived,omitempty"`    // what the policy does not demand of adapters, and a waiver of the boot
+	Reference       string     `json:"reference,omitempty"` // set of reference values that the boot satisfies, or its waiver
 	Verified        time.Time  `json:"verified"`
 }
 

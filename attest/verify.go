@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-tpm/tpm2"
+
+	"portcullis/attest/reference"
 )
 
 // Verify checks evidence against the challenge it answers. channel is the TLS
@@ -17,9 +19,9 @@ import (
 func Verify(now time.Time, ch *Challenge, channel []byte, ev *Evidence, exp Expected, pol *Policy) Verdict {
 	v := &verifier{now: now, ch: ch, channel: channel, ev: ev, exp: exp, pol: pol}
 	if r := v.run(); r != nil {
-		return Verdict{Code: r.Code, Detail: r.Detail, Facts: v.facts}
+		return Verdict{Code: r.Code, Detail: r.Detail, Facts: v.facts, Measured: v.boot}
 	}
-	return Verdict{OK: true, Facts: v.facts}
+	return Verdict{OK: true, Facts: v.facts, Measured: v.boot}
 }
 
 // verifier holds one verification. Each step may rely on those before it.
@@ -34,6 +36,7 @@ type verifier struct {
 	keys      keyPair
 	quote     *tpm2.TPMSAttest
 	statement *Statement
+	boot      *reference.Boot
 	facts     Facts
 }
 
@@ -43,7 +46,7 @@ func (v *verifier) run() *Refusal {
 	steps := []func() *Refusal{
 		v.checkPolicy, v.checkSizes, v.checkSession, v.checkProof, v.checkKeys,
 		v.checkQuote, v.checkCertify, v.checkSelection, v.checkPCRValues, v.checkAgentPCR,
-		v.checkTPM, v.checkDigest, v.checkStatement, v.checkEventLog, v.checkAge,
+		v.checkTPM, v.checkDigest, v.checkStatement, v.checkEventLog, v.checkBoot, v.checkReference, v.checkAge,
 		v.checkInventory, v.checkFirmware, v.checkAdapters,
 	}
 	for _, step := range steps {

@@ -71,7 +71,7 @@ func TestVerifyFacts(t *testing.T) {
 		TPM: ek.Model{Maker: "id:54455354", Name: "attesttest", Version: "id:00010000"}, Start: l.host.Start(),
 		Boot: l.host.Boot, TPMFirmware: "0001000200030004",
 		StatementDigest: hex.EncodeToString(attest.StatementDigest(ev.Statement)),
-		Statement:       &l.host.Statement, PolicyVersion: "default", Verified: attesttest.Epoch,
+		Statement:       &l.host.Statement, PolicyVersion: "default", Reference: "default/1", Verified: attesttest.Epoch,
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("facts (-got +want):\n%s", diff)

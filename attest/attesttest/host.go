@@ -13,6 +13,8 @@ import (
 
 	"portcullis/attest"
 	"portcullis/attest/ek"
+	"portcullis/attest/eventlog/eventlogtest"
+	"portcullis/attest/reference"
 	"portcullis/fabricsm/ib"
 )
 
@@ -32,18 +34,13 @@ type Host struct {
 
 	measured []byte // the last statement
 	started  bool
+	machine  eventlogtest.Machine
 }
 
 // NewHost makes a host with one HCA of two ports whose GUIDs derive from n,
 // and a P-256 EK certified by the vendor.
 func (v *Vendor) NewHost(id string, n int) (*Host, error) {
 	h := &Host{ID: id, AgentPCR: attest.DefaultAgentPCR, Boot: attest.Boot{Reset: 7, Clock: 60_000, Safe: true}}
-	for i := range h.Registers {
-		h.Registers[i] = make([]byte, sha256.Size)
-		if i < 8 {
-			h.Registers[i] = attest.Extend(h.Registers[i], []byte("firmware"))
-		}
-	}
 	var err error
 	if h.EK, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return nil, err
@@ -55,6 +52,7 @@ func (v *Vendor) NewHost(id string, n int) (*Host, error) {
 		return nil, err
 	}
 	h.Statement = statement(id, ib.GUID(0x0002_c903_0000_0000+n<<8))
+	h.PowerOn(eventlogtest.Example())
 	return h, nil
 }
 
@@ -69,7 +67,7 @@ func (h *Host) EKDigest() string {
 
 // Expected is the inventory record that agrees with the host's statement.
 func (h *Host) Expected() attest.Expected {
-	e := attest.Expected{Host: h.ID, EKDigest: h.EKDigest()}
+	e := attest.Expected{Host: h.ID, EKDigest: h.EKDigest(), Class: reference.DefaultClass, References: References()}
 	for _, hca := range h.Statement.HCAs {
 		x := attest.ExpectedHCA{NodeGUID: hca.NodeGUID, SystemImageGUID: hca.SystemImageGUID}
 		for _, p := range hca.Ports {
@@ -198,10 +196,9 @@ func (h *Host) Extend(pcr int, digest []byte) {
 // Cap extends the hand-over digest into the agent PCR.
 func (h *Host) Cap() { h.Extend(h.AgentPCR, attest.HandOverDigest()) }
 
-// Reboot empties the agent PCR, as a power cycle does.
+// Reboot boots the machine again, as a power cycle does.
 func (h *Host) Reboot() {
-	h.Registers[h.AgentPCR] = make([]byte, sha256.Size)
-	h.Digests, h.measured, h.started = nil, nil, false
+	h.PowerOn(h.machine)
 	h.Boot.Reset++
 	h.Boot.Restart = 0
 }
