@@ -22,6 +22,7 @@ type Config struct {
 	TPM            string        `yaml:"tpm"`             // character device, or unix:SOCKET
 	Sysfs          string        `yaml:"sysfs"`           // mount point of sysfs
 	Procfs         string        `yaml:"procfs"`          // mount point of procfs
+	EventLog       string        `yaml:"event_log"`       // firmware's event log; empty: the credential eventlog, else below sysfs
 	Image          string        `yaml:"image"`           // identity of the booted image; empty: from os_release
 	OSRelease      string        `yaml:"os_release"`      // file that names the image
 	StateDir       string        `yaml:"state_dir"`       // what was measured, last verdict

@@ -18,6 +18,8 @@ import (
 	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
+	"portcullis/attest/attesttest"
+	"portcullis/attest/reference"
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
 )
@@ -58,7 +60,7 @@ func newLab(t *testing.T) *lab {
 	must(t, err)
 	must(t, l.policy.AddCertificates(roots))
 	l.expect = attest.Expected{
-		Host: "compute-01", EKDigest: l.tpm.EKDigest(),
+		Host: "compute-01", EKDigest: l.tpm.EKDigest(), Class: reference.DefaultClass, References: attesttest.References(),
 		HCAs: []attest.ExpectedHCA{{NodeGUID: base, SystemImageGUID: base, Ports: []attest.ExpectedPort{{Num: 1, GUID: base + 1}}}},
 	}
 	l.after = func() { l.setPhase(v1.PhaseAdmitted) }
@@ -74,6 +76,7 @@ func newLab(t *testing.T) *lab {
 	l.config.Sysfs, l.config.Procfs = filepath.Join(dir, "sys"), filepath.Join(dir, "proc")
 	l.config.StateDir = filepath.Join(dir, "state")
 	l.plant("28.43.1014")
+	must(t, l.tpm.PlantEventLog(l.config.Sysfs))
 	return l
 }
 

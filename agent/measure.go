@@ -23,9 +23,13 @@ func Collect(c *Config, version string, now time.Time) (*attest.Statement, error
 	if err != nil {
 		return nil, fail(ClassHCA, "", err)
 	}
+	log, err := c.eventLog()
+	if err != nil {
+		return nil, err
+	}
 	s := &attest.Statement{
 		Version: attest.StatementVersion, Host: c.Host, BootID: f.BootID,
-		CollectedAt: now.UTC().Truncate(time.Second), Agent: version, Image: image, Board: f.Board, HCAs: f.HCAs,
+		CollectedAt: now.UTC().Truncate(time.Second), Agent: version, Image: image, EventLog: eventLogDigest(log), Board: f.Board, HCAs: f.HCAs,
 	}
 	if _, err := s.Encode(); err != nil {
 		return nil, fail(ClassHCA, "", err)

@@ -114,8 +114,15 @@ func (r *run) evidence(ctx context.Context, ch *client.Channel, a *accepted) (*a
 	if err != nil {
 		return nil, fail(ClassTPM, "", err)
 	}
+	log, err := r.config.eventLog()
+	if err != nil {
+		return nil, err
+	}
+	if len(log) == 0 {
+		r.log.Warn("the kernel shows no event log of the firmware; the service will hardly trust this boot", "file", r.config.eventLogPath())
+	}
 	ev := &attest.Evidence{
-		Statement: a.m.Statement, Quote: q.Attest, Signature: q.Signature, PCRValues: q.Values,
+		EventLog: log, Statement: a.m.Statement, Quote: q.Attest, Signature: q.Signature, PCRValues: q.Values,
 		Certify: c.Attest, CertifySignature: c.Signature,
 	}
 	ev.Proof = attest.Proof(secret, s.ID, ev)

@@ -2,10 +2,15 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
+	"portcullis/api/inventory"
 	"portcullis/api/store"
+	"portcullis/attest"
 	"portcullis/attest/eventlog"
 	"portcullis/attest/reference"
 )
@@ -34,9 +39,11 @@ func ReferencesOf(ctx context.Context, r store.Reader, class string) ([]referenc
 	return out, nil
 }
 
-// Boots holds, by host id, the last boot that a host's TPM proved and that no
-// set of its class has: to learn from, and to tell how it differs.
-func Boots() store.Collection[MeasuredBoot] { return store.NewCollection[MeasuredBoot]("boots", 1) }
+// MeasuredBoots holds, by host id, the last boot that a host's TPM proved and
+// that no set of its class has: to learn from, and to tell how it differs.
+func MeasuredBoots() store.Collection[MeasuredBoot] {
+	return store.NewCollection[MeasuredBoot]("measured-boots", 1)
+}
 
 // MeasuredBoot is a boot as it is kept: digests, and of the rest of the log what
 // describes them.
@@ -72,4 +79,39 @@ func (m *MeasuredBoot) Boot() reference.Boot {
 		l.Events = append(l.Events, eventlog.Event{PCR: e.PCR, Type: e.Type, Digest: e.Digest, Data: e.Data})
 	}
 	return reference.Boot{Log: l, Quoted: m.Quoted}
+}
+
+// keepRefusedBoot keeps a boot for which a host was refused. That it cannot be
+// kept does not make the answer a different one.
+func (s *Service) keepRefusedBoot(ctx context.Context, h *inventory.Host, v *attest.Verdict) {
+	if v.Code != attest.ReasonReference || v.Measured == nil {
+		return
+	}
+	kept := keepBoot(v.Measured, h.ReferenceClass(), s.now())
+	if err := s.update(ctx, func(tx *store.Tx) error { return MeasuredBoots().Put(tx, h.ID, kept) }); err != nil {
+		s.o.Log.Error("a measured boot could not be kept to learn from", "host", h.ID, "err", err)
+	}
+}
+
+// acceptBoot makes sure that what trusted the boot still does, and keeps the
+// boot if that is a waiver.
+func (s *Service) acceptBoot(ctx context.Context, tx *store.Tx, judged, host *inventory.Host, v *attest.Verdict) error {
+	changed := &attest.Refusal{Code: ReasonChanged, Detail: "reference values of measured boots, or the class of the host, changed during the session"}
+	class, version, _ := strings.Cut(v.Facts.Reference, "/")
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil || class != host.ReferenceClass() || class != judged.ReferenceClass() {
+		return changed
+	}
+	set, err := References().Get(ctx, tx, ReferenceKey(class, n))
+	if errors.Is(err, store.ErrNotFound) || err == nil && !set.Value.Valid(s.now()) {
+		return changed
+	}
+	if err != nil {
+		return err
+	}
+	if set.Value.Waiver {
+		return MeasuredBoots().Put(tx, host.ID, keepBoot(v.Measured, class, s.now()))
+	}
+	MeasuredBoots().Delete(tx, host.ID)
+	return nil
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
+	"portcullis/attest/reference"
 	"portcullis/fabricsm/ib"
 )
 
@@ -53,7 +55,21 @@ func newLab(t testing.TB, s *store.Store) *lab {
 		t.Fatal(err)
 	}
 	l.restart()
+	l.trust(attesttest.References()...)
 	return l
+}
+
+// trust puts reference values into the store.
+func (l *lab) trust(sets ...reference.Set) {
+	l.t.Helper()
+	if _, err := healthy(l.store).Update(l.ctx(), func(tx *store.Tx) (err error) {
+		for i := range sets {
+			err = errors.Join(err, References().Put(tx, ReferenceKey(sets[i].Class, sets[i].Version), sets[i]))
+		}
+		return err
+	}); err != nil {
+		l.t.Fatal(err)
+	}
 }
 
 // healthy gives the same store without injected failures.
@@ -187,9 +203,7 @@ func (l *lab) tenantWithClusters(names ...string) {
 // admit takes a host all the way.
 func (l *lab) admit(id, cluster string) {
 	l.t.Helper()
-	if _, err := l.svc.Assign(l.ctx(), "alice", id, v1.Assignment{Cluster: cluster}); err != nil {
-		l.t.Fatal(err)
-	}
+	l.assign(id, cluster)
 	l.fabric.place(l.t, l.ports(id)...)
 	if _, err := l.attest(id); err != nil {
 		l.t.Fatal(err)

@@ -171,12 +171,17 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	if err != nil {
 		return nil, explain(err)
 	}
-	verdict := attest.Verify(s.now(), ses.Challenge, channel, ev, expected(&host), s.o.Policy)
+	exp := expected(&host)
+	if exp.References, err = ReferencesOf(ctx, s.o.Store, exp.Class); err != nil {
+		return nil, explain(err)
+	}
+	verdict := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy)
 	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: provenEK, attempt: verdict.Code}
 	if verdict.Facts.AKName != "" { // set once the TPM has opened the credential
 		d.proven = provenTPM
 	}
 	if !verdict.OK {
+		s.keepRefusedBoot(ctx, &host, &verdict)
 		no := &attest.Refusal{Code: verdict.Code, Detail: verdict.Detail}
 		if no.Code == attest.ReasonGUIDMismatch {
 			no = s.dispute(ctx, ses.Host, verdict.Facts.Statement, no)
@@ -244,6 +249,9 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		if why := windowClosed(f.rec, f.now); why != "" {
 			return &attest.Refusal{Code: ReasonWindow, Detail: why}
 		}
+		if err := s.acceptBoot(ctx, tx, judged, &f.host, &v); err != nil {
+			return err
+		}
 		history, err := optional(boots().Get(ctx, tx, v.Facts.EKDigest))
 		if err != nil {
 			return err
@@ -279,15 +287,15 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 func acceptedChange(ses sessionRecord, v attest.Verdict) change {
 	return change{
 		actor: "agent:" + ses.Host, action: "evidence.accept", object: "host/" + ses.Host, code: "ok", after: v,
-		detail: fmt.Sprintf("session %s from %s; EK %s, AK %s, boot %d/%d, PCRs %s, statement %s, policy %s",
+		detail: fmt.Sprintf("session %s from %s; EK %s, AK %s, boot %d/%d, PCRs %s, reference %s, statement %s, policy %s",
 			v.Facts.Session, ses.Source, v.Facts.EKDigest, v.Facts.AKName, v.Facts.Boot.Reset, v.Facts.Boot.Restart,
-			v.Facts.PCRDigest, v.Facts.StatementDigest, v.Facts.PolicyVersion),
+			v.Facts.PCRDigest, v.Facts.Reference, v.Facts.StatementDigest, v.Facts.PolicyVersion),
 	}
 }
 
 // expected gives what inventory says about the host in attestation's terms.
 func expected(h *inventory.Host) attest.Expected {
-	e := attest.Expected{Host: h.ID, EKDigest: h.EK}
+	e := attest.Expected{Host: h.ID, EKDigest: h.EK, Class: h.ReferenceClass()}
 	for _, a := range h.HCAs {
 		hca := attest.ExpectedHCA{NodeGUID: a.NodeGUID, SystemImageGUID: a.SystemImageGUID}
 		for _, p := range a.Ports {

@@ -63,6 +63,12 @@ func newSite(t *testing.T) *site {
 	if err := s.policy.AddCertificates(v.PEM()); err != nil {
 		t.Fatal(err)
 	}
+	trusted := attesttest.References()[0]
+	if _, err := s.store.Update(t.Context(), func(tx *store.Tx) error {
+		return admission.References().Put(tx, admission.ReferenceKey(trusted.Class, trusted.Version), trusted)
+	}); err != nil {
+		t.Fatal(err)
+	}
 	s.start()
 	t.Cleanup(func() {
 		s.stop()

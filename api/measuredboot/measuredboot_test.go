@@ -59,7 +59,7 @@ func (s *site) shown(host string, m eventlogtest.Machine) {
 	for _, e := range l.Events {
 		kept.Events = append(kept.Events, admission.MeasuredEvent{PCR: e.PCR, Type: e.Type, Digest: e.Digest, Data: e.Brief()})
 	}
-	if _, err := s.store.Update(s.t.Context(), func(tx *store.Tx) error { return admission.Boots().Put(tx, host, kept) }); err != nil {
+	if _, err := s.store.Update(s.t.Context(), func(tx *store.Tx) error { return admission.MeasuredBoots().Put(tx, host, kept) }); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -72,7 +72,7 @@ func (s *site) trusts(m eventlogtest.Machine) string {
 		s.t.Fatal(err)
 	}
 	s.shown("asked", m)
-	rec, err := admission.Boots().Get(s.t.Context(), s.store, "asked")
+	rec, err := admission.MeasuredBoots().Get(s.t.Context(), s.store, "asked")
 	if err != nil {
 		s.t.Fatal(err)
 	}

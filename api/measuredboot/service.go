@@ -209,7 +209,7 @@ func bootsOf(ctx context.Context, r store.Reader, hosts []string) ([]reference.B
 }
 
 func bootRecord(ctx context.Context, r store.Reader, host string) (*admission.MeasuredBoot, error) {
-	rec, err := admission.Boots().Get(ctx, r, host)
+	rec, err := admission.MeasuredBoots().Get(ctx, r, host)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, refuse(admission.NotFound, "boot_unknown", "assign the host and run its agent: what it measured is kept if it is refused for it",
 			"host %.80q has shown no boot that differs from its class", host)

@@ -17,6 +17,7 @@ import (
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
 	"portcullis/attest/ek"
+	"portcullis/attest/reference"
 	"portcullis/attest/tpm"
 	"portcullis/attest/tpm/tpmtest"
 )
@@ -36,11 +37,12 @@ type site struct {
 	policy  *attest.Policy
 	exp     attest.Expected
 	channel []byte
+	log     func() []byte // of the present boot
 }
 
 func newSite(t *testing.T, dev *tpmtest.TPM, statement *attest.Statement) *site {
 	t.Helper()
-	s := &site{policy: attest.DefaultPolicy(), channel: make([]byte, attest.ExporterSize)}
+	s := &site{policy: attest.DefaultPolicy(), channel: make([]byte, attest.ExporterSize), log: dev.EventLog}
 	roots, err := dev.RootsPEM()
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +50,7 @@ func newSite(t *testing.T, dev *tpmtest.TPM, statement *attest.Statement) *site 
 	if err := s.policy.AddCertificates(roots); err != nil {
 		t.Fatal(err)
 	}
-	s.exp = attest.Expected{Host: statement.Host, EKDigest: dev.EKDigest()}
+	s.exp = attest.Expected{Host: statement.Host, EKDigest: dev.EKDigest(), Class: reference.DefaultClass, References: attesttest.References()}
 	for _, h := range statement.HCAs {
 		x := attest.ExpectedHCA{NodeGUID: h.NodeGUID, SystemImageGUID: h.SystemImageGUID}
 		for _, p := range h.Ports {
@@ -110,7 +112,7 @@ func attestOnce(t *testing.T, d *tpm.TPM, s *site, statement *attest.Statement, 
 	must(t, err)
 	ev := &attest.Evidence{
 		Statement: body, Quote: quote.Attest, Signature: quote.Signature, PCRValues: quote.Values,
-		Certify: certified.Attest, CertifySignature: certified.Signature,
+		Certify: certified.Attest, CertifySignature: certified.Signature, EventLog: s.log(),
 	}
 	ev.Proof = attest.Proof(secret, session.ID, ev)
 	v := attest.Verify(time.Now(), ch, s.channel, ev, s.exp, s.policy)

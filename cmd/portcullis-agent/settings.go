@@ -22,6 +22,7 @@ func (s *settings) hostFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.flags.Host, "host", "", "id of this host in inventory")
 	f.StringVar(&s.flags.TPM, "tpm", s.flags.TPM, "TPM: a character device, or unix:SOCKET")
 	f.StringVar(&s.flags.Sysfs, "sysfs", s.flags.Sysfs, "where sysfs is mounted")
+	f.StringVar(&s.flags.EventLog, "event-log", s.flags.EventLog, "the firmware's event log (default below sysfs, or the credential eventlog)")
 	f.StringVar(&s.flags.Procfs, "procfs", s.flags.Procfs, "where procfs is mounted")
 }
 
@@ -53,6 +54,7 @@ func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 		"host":            func() { c.Host = s.flags.Host },
 		"tpm":             func() { c.TPM = s.flags.TPM },
 		"sysfs":           func() { c.Sysfs = s.flags.Sysfs },
+		"event-log":       func() { c.EventLog = s.flags.EventLog },
 		"procfs":          func() { c.Procfs = s.flags.Procfs },
 		"state-dir":       func() { c.StateDir = s.flags.StateDir },
 		"service":         func() { c.Service = s.flags.Service },

@@ -14,6 +14,7 @@ import (
 	"portcullis/agent"
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
+	"portcullis/attest/reference"
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
@@ -48,6 +49,7 @@ func TestAdmission(t *testing.T) {
 
 	h1.serve(dir, address)
 	h2.serve(dir, address)
+	trustBoots(t, c, c, h1)
 	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, false); err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +148,22 @@ func (m *machine) plant(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(data+"\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := m.tpm.PlantEventLog(m.config.Sysfs); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// trustBoots has the boot of a machine learned by one operator and approved by
+// another.
+func trustBoots(t *testing.T, learns, approves *client.Client, m *machine) {
+	t.Helper()
+	set, err := learns.LearnReference(t.Context(), v1.NewReference{Class: reference.DefaultClass, Logs: [][]byte{m.tpm.EventLog()}, Reason: "as delivered"})
+	if err == nil {
+		_, err = approves.ApproveReference(t.Context(), set.Class, set.Version, v1.ReferenceApprove{})
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

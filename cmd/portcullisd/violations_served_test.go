@@ -41,6 +41,7 @@ func TestViolationsOfAnAdmittedHost(t *testing.T) {
 	trustVendor(t, dir, h1)
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
+	trustBoots(t, c, c, h1)
 	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, false); err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +194,12 @@ func metric(t *testing.T, dir, address, prefix string) (sum float64) {
 	return sum
 }
 
-// withoutCards is what a policy must waive for hosts of which only sysfs tells.
-var withoutCards = []string{"assurance: G1", "assurance: none", "require_lock: true", "require_lock: false"}
+// withoutCards is what a policy must waive for hosts of which only sysfs tells, and
+// where one person plays all operators.
+var withoutCards = []string{
+	"assurance: G1", "assurance: none", "require_lock: true", "require_lock: false",
+	"# approve them.\n  two_persons: true", "# approve them.\n  two_persons: false",
+}
 
 // trustVendor has the service believe the TPMs of a vendor, and puts other settings in
 // place of some more.

@@ -1,0 +1,210 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/audit"
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+	"portcullis/attest/eventlog"
+	"portcullis/attest/eventlog/eventlogtest"
+	"portcullis/attest/reference"
+)
+
+// assigned is a site with one host in a cluster.
+func assigned(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t, member.Open(t))
+	l.addHosts(1)
+	l.tenantWithClusters("train")
+	l.assign("host-1", "train")
+	return l
+}
+
+// assign opens a provisioning window.
+func (l *lab) assign(id, cluster string) {
+	l.t.Helper()
+	if _, err := l.svc.Assign(l.ctx(), "alice", id, v1.Assignment{Cluster: cluster}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) refused(err error, want attest.Reason) {
+	l.t.Helper()
+	if no, ok := errors.AsType[*attest.Refusal](err); !ok || no.Code != want {
+		l.t.Errorf("%v, want it refused with reason %s", err, want)
+	}
+}
+
+// keptBoot is what is kept of a host's last boot, nil if nothing is.
+func (l *lab) keptBoot(host string) *reference.Boot {
+	l.t.Helper()
+	rec, err := MeasuredBoots().Get(l.ctx(), l.store, host)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	b := rec.Value.Boot()
+	return &b
+}
+
+func updated() eventlogtest.Machine {
+	m := eventlogtest.Example()
+	m.Firmware = "2.20.0"
+	return m
+}
+
+// TestBootIsHeldAgainstReferences: a boot that no set has is refused and kept, a
+// set that is learned from it lets the host in, and then it is not kept.
+func TestBootIsHeldAgainstReferences(t *testing.T) {
+	l := assigned(t)
+	l.hosts["host-1"].PowerOn(updated())
+	_, err := l.attest("host-1")
+	l.refused(err, attest.ReasonReference)
+	if d := l.host("host-1").Status.LastDenial; d == nil || d.Code != string(attest.ReasonReference) {
+		t.Errorf("the operator sees %+v", d)
+	}
+	kept := l.keptBoot("host-1")
+	if kept == nil {
+		t.Fatal("nothing is kept to learn from")
+	}
+	registers, err := reference.Learn(nil, []reference.Boot{*kept})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(registers[0].Events, func(p reference.Position) bool { return p.Note == "EV_S_CRTM_VERSION Example 2.20.0" }); i < 0 {
+		t.Errorf("events of PCR 0 are %v", registers[0].Events)
+	}
+	set := attesttest.References()[0]
+	set.Version, set.Registers = 2, registers
+	l.trust(set)
+	if _, err := l.attest("host-1"); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := Verdicts().Get(l.ctx(), l.store, "host-1"); err != nil || v.Value.Facts.Reference != "default/2" {
+		t.Errorf("accepted by %q, %v", v.Value.Facts.Reference, err)
+	}
+	if l.keptBoot("host-1") != nil {
+		t.Error("a boot that a set has is still kept")
+	}
+}
+
+// TestNoReferences: without any, nobody is let in, whatever he shows.
+func TestNoReferences(t *testing.T) {
+	l := assigned(t)
+	if _, err := l.store.Update(l.ctx(), func(tx *store.Tx) error {
+		References().Delete(tx, ReferenceKey(reference.DefaultClass, 1))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := l.attest("host-1")
+	l.refused(err, attest.ReasonReference)
+}
+
+// TestClassOfInventory: the host's class says which sets count, and nothing
+// that the host says.
+func TestClassOfInventory(t *testing.T) {
+	l := assigned(t)
+	hca := l.hosts["host-1"].Statement.HCAs[0]
+	if said := l.importText(fmt.Sprintf("hosts:\n- id: host-1\n  class: gpu-node\n  ek_sha256: %s\n  hcas:\n  - node_guid: %v\n    ports:\n    - {port: 1, guid: %v}\n    - {port: 2, guid: %v}\n",
+		l.hosts["host-1"].EKDigest(), hca.NodeGUID, hca.Ports[0].GUID, hca.Ports[1].GUID), false); !strings.Contains(said, "class: was not set, now gpu-node") {
+		t.Errorf("import: %s", said)
+	}
+	_, err := l.attest("host-1")
+	l.refused(err, attest.ReasonReference)
+	set := attesttest.References()[0]
+	set.Class = "gpu-node"
+	l.trust(set)
+	if _, err := l.attest("host-1"); err != nil {
+		t.Error(err)
+	}
+	if got := l.host("host-1").Class; got != "gpu-node" {
+		t.Errorf("shown with class %q", got)
+	}
+}
+
+// TestWaiverIsSeen, T106: who is let in by a waiver has it in its verdict and in
+// the audit log, its boot is kept, and nobody is let in after its end.
+func TestWaiverIsSeen(t *testing.T) {
+	l := assigned(t)
+	l.trust(reference.Set{
+		Class: reference.DefaultClass, Version: 2, State: reference.Approved, Waiver: true, Owner: "ann", Reason: "INC-7",
+		Made: l.clock, Expires: l.clock.Add(time.Hour),
+	})
+	l.hosts["host-1"].PowerOn(updated())
+	if _, err := l.attest("host-1"); err != nil {
+		t.Fatal(err)
+	}
+	v, err := Verdicts().Get(l.ctx(), l.store, "host-1")
+	if err != nil || v.Value.Facts.Reference != "default/2" || !slices.ContainsFunc(v.Value.Facts.Waived, func(s string) bool { return s == "the boot is not held against reference values (waiver default/2)" }) {
+		t.Errorf("facts: %q, %q, %v", v.Value.Facts.Reference, v.Value.Facts.Waived, err)
+	}
+	if l.keptBoot("host-1") == nil {
+		t.Error("the boot is not kept to learn from")
+	}
+	entries, _, err := audit.Entries().List(l.ctx(), l.store, "")
+	if err != nil || !slices.ContainsFunc(entries, func(e store.Record[audit.Entry]) bool {
+		return e.Value.Action == "evidence.accept" && strings.Contains(e.Value.Detail, "reference default/2")
+	}) {
+		t.Errorf("the audit log does not name the waiver, %v", err)
+	}
+	if _, err := l.svc.Release(l.ctx(), "alice", "host-1"); err != nil {
+		t.Fatal(err)
+	}
+	l.settle()
+	l.clock = l.clock.Add(time.Hour)
+	l.assign("host-1", "train")
+	_, err = l.attest("host-1")
+	l.refused(err, attest.ReasonReference)
+}
+
+// TestReferencesEndDuringSession: what trusted a boot must still do so when the
+// evidence is recorded.
+func TestReferencesEndDuringSession(t *testing.T) {
+	l := assigned(t)
+	good := attesttest.References()[0]
+	v := attest.Verdict{OK: true, Facts: attest.Facts{Reference: "default/1"}, Measured: &reference.Boot{Log: &eventlog.Log{}}}
+	host := inventory.Host{ID: "host-1"}
+	other := host
+	other.Class = "gpu-node"
+	for name, tc := range map[string]struct {
+		set    func(*reference.Set)
+		judged inventory.Host
+		by     string
+		want   bool
+	}{
+		"still in force":     {set: func(*reference.Set) {}, judged: host, by: "default/1", want: true},
+		"ended":              {set: func(s *reference.Set) { s.State = reference.Ended }, judged: host, by: "default/1"},
+		"expired":            {set: func(s *reference.Set) { s.Expires = l.clock }, judged: host, by: "default/1"},
+		"gone":               {set: func(*reference.Set) {}, judged: host, by: "default/7"},
+		"class changed":      {set: func(*reference.Set) {}, judged: other, by: "default/1"},
+		"of another class":   {set: func(*reference.Set) {}, judged: host, by: "gpu-node/1"},
+		"nothing trusted it": {set: func(*reference.Set) {}, judged: host},
+	} {
+		set := good
+		tc.set(&set)
+		l.trust(set)
+		v.Facts.Reference = tc.by
+		_, err := l.store.Update(l.ctx(), func(tx *store.Tx) error { return l.svc.acceptBoot(l.ctx(), tx, &tc.judged, &host, &v) })
+		if tc.want {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if no, ok := errors.AsType[*attest.Refusal](err); !ok || no.Code != ReasonChanged {
+			t.Errorf("%s: %v, want %s", name, err, ReasonChanged)
+		}
+	}
+}
