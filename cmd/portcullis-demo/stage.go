@@ -96,20 +96,23 @@ func (s *stage) makeTPMs(ctx context.Context) error {
 	var mu sync.Mutex
 	g, setup := errgroup.WithContext(ctx)
 	g.SetLimit(2)
-	for _, h := range s.hosts {
+	for i, h := range s.hosts {
 		g.Go(func() error {
 			if err := setup.Err(); err != nil {
 				return err
 			}
 			// The TPM outlives the group, so it belongs to the story's context.
-			t, err := tpmtest.Start(ctx, tpmtest.Options{Dir: s.path("t", h.id), CA: s.path("t", "vendor"), Name: h.id})
+			t, err := tpmtest.Start(ctx, tpmtest.Options{Dir: s.path("t", h.id), CA: s.path("t", "vendor"), Name: h.id, Machine: machine(i)})
 			if err != nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			s.tpms[h.id] = t
-			return s.plugHCAs(ctx, h)
+			if err := s.plugHCAs(ctx, h); err != nil {
+				return err
+			}
+			return t.PlantEventLog(filepath.Join(s.hostTree(h.id), "sys"))
 		})
 	}
 	return g.Wait()
@@ -136,6 +139,9 @@ func (s *stage) installService(ctx context.Context) error {
 	}
 	s.address = fmt.Sprintf("127.0.0.1:%d", port)
 	if _, err := call(ctx, s.program("portcullisd"), "init", "--dir", s.path("etc")); err != nil {
+		return err
+	}
+	if err := s.addApprover(ctx); err != nil {
 		return err
 	}
 	roots, err := s.tpms[s.hosts[0].id].RootsPEM()
@@ -192,8 +198,13 @@ func (s *stage) startService(ctx context.Context) (err error) {
 
 // cli runs one command of the operator's CLI.
 func (s *stage) cli(ctx context.Context, args ...string) ([]byte, error) {
+	return s.cliAs(ctx, s.path("etc", "operator.token"), args...)
+}
+
+// cliAs runs one as the operator whose token is in a file.
+func (s *stage) cliAs(ctx context.Context, tokenFile string, args ...string) ([]byte, error) {
 	return call(ctx, s.program("portcullis"), append(args,
-		"--service", "https://"+s.address, "--ca", s.caFile(), "--token-file", s.path("etc", "operator.token"))...)
+		"--service", "https://"+s.address, "--ca", s.caFile(), "--token-file", tokenFile)...)
 }
 
 // ask runs a command of the CLI with JSON output and reads it into v.

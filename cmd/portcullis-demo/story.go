@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	v1 "portcullis/api/v1"
+	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
 )
 
@@ -130,6 +131,9 @@ func (t *story) admit(ctx context.Context) error {
 		t.member[h.id] = cluster
 	}
 	t.say("four hosts are assigned to each cluster; their provisioning windows are open")
+	if err := t.trustBoots(ctx, t.hosts[0], t.hosts[1]); err != nil {
+		return err
+	}
 	g, ctx2 := errgroup.WithContext(ctx)
 	for _, h := range t.hosts {
 		g.Go(func() error { return t.provision(ctx2, h) })
@@ -174,6 +178,7 @@ func (t *story) agent(ctx context.Context, h, shown host) ([]byte, error) {
 	return call(ctx, t.program("portcullis-agent"), "provision",
 		"--service", "https://"+t.address, "--ca", t.caFile(), "--host", h.id,
 		"--tpm", t.tpms[h.id].Device(), "--sysfs", t.path("hosts", shown.id, "sys"), "--procfs", t.path("hosts", shown.id, "proc"),
+		"--event-log", t.path("hosts", h.id, "sys", tpmtest.EventLogFile),
 		"--state-dir", t.path("hosts", h.id, "state"), "--timeout", "60s")
 }
 
