@@ -19,6 +19,9 @@ const eventLogFile = "kernel/security/tpm0/binary_bios_measurements"
 // root can read.
 const eventLogCredential = "eventlog"
 
+// noEventLog is what the unit hands over where the kernel shows no log.
+const noEventLog = "none"
+
 // eventLogPath is where the log is read: as configured, else the credential
 // that systemd hands over, else where the kernel shows it.
 func (c *Config) eventLogPath() string {
@@ -54,6 +57,9 @@ func (c *Config) eventLog() ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, attest.MaxEventLog+1))
 	if err != nil {
 		return nil, failf(ClassOther, hint, "event log: %w", err)
+	}
+	if string(b) == noEventLog {
+		return nil, nil
 	}
 	if len(b) > attest.MaxEventLog {
 		return nil, failf(ClassOther, "look at it with tpm2_eventlog: no boot measures so much", "event log %s has more than %d bytes", name, attest.MaxEventLog)

@@ -31,10 +31,10 @@ func TestMeasuredBoot(t *testing.T) {
 		{"none", func(t *testing.T, l *lab) {
 			must(t, os.Remove(filepath.Join(l.config.Sysfs, tpmtest.EventLogFile)))
 		}, attest.ReasonEventLog},
-		{"an empty credential", func(t *testing.T, l *lab) {
+		{"a credential that says none", func(t *testing.T, l *lab) {
 			dir := t.TempDir()
 			t.Setenv("CREDENTIALS_DIRECTORY", dir)
-			must(t, os.WriteFile(filepath.Join(dir, "eventlog"), nil, 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, "eventlog"), []byte("none"), 0o600))
 		}, attest.ReasonEventLog},
 		{"of the boot before", func(t *testing.T, l *lab) {
 			l.tpm.Machine().Image = "tenant's"

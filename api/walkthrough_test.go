@@ -21,6 +21,7 @@ import (
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
+	"portcullis/attest/attesttest"
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/packaging/parttest"
 )
@@ -70,9 +71,12 @@ func walkthroughService(t *testing.T, dev *tpmtest.TPM) *admission.Service {
 	roots, err := dev.RootsPEM()
 	fatal(t, err)
 	fatal(t, policy.AddCertificates(roots))
-	svc := admission.New(admission.Options{
-		Store: store.New(memory.New(time.Now), ""), Policy: policy, Log: storetest.Quiet(),
+	records, trusted := store.New(memory.New(time.Now), ""), attesttest.References()[0]
+	_, err = records.Update(t.Context(), func(tx *store.Tx) error {
+		return admission.References().Put(tx, admission.ReferenceKey(trusted.Class, trusted.Version), trusted)
 	})
+	fatal(t, err)
+	svc := admission.New(admission.Options{Store: records, Policy: policy, Log: storetest.Quiet()})
 	digest := dev.EKDigest()
 	file := fmt.Sprintf(`hosts:
 - id: walker
