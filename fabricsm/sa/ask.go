@@ -42,7 +42,9 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	case attr == mad.AttrInformInfoRecord && gets:
 		a.askSubscriptions(now, p, who, m)
 	case attr == mad.AttrPathRecord && method == mad.MethodGet:
-		a.path(p, who, m)
+		if !path.Searches(who, m.ComponentMask()) || !a.search(now, p, who, m) {
+			a.path(p, who, m)
+		}
 	case attr == mad.AttrPathRecord && method == mad.MethodGetTable:
 		c, status := a.paths.GetTable(a.book, pathGroups{a.groups}, a.cfg.Weakness.pathAsker(who), m)
 		a.give(now, p, who, m, &c, status)
@@ -61,8 +63,18 @@ func (a *Agent) ask(now time.Time, p *transport.Packet, who *book.Asker, m *mad.
 	}
 }
 
+// search answers such a question that leaves an end open. False: it asks for the path to a
+// group.
+func (a *Agent) search(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) bool {
+	s, status, ok := a.paths.Search(a.book, a.cfg.Weakness.pathAsker(who), m)
+	if ok {
+		a.give(now, p, who, m, &s, status)
+	}
+	return ok
+}
+
 // path answers the question that hosts ask most. What it costs is that of one pair of
-// ports, unless an end is left open, which the enhanced trust model leaves to trusted ones.
+// ports.
 func (a *Agent) path(p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	to := a.reply(p, m, mad.StatusOK)
 	copy(to.SAData(), m.SAData())

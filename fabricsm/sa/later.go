@@ -97,7 +97,7 @@ func (a *Agent) look(now time.Time, g *get, p *transport.Packet, m *mad.MAD) (ov
 	a.charge(now, g)
 	switch g.found {
 	case 0:
-		a.reply(p, m, mad.StatusNoRecords)
+		a.reply(p, m, whyNone(g.rows))
 	case 1:
 		to := a.reply(p, m, mad.StatusOK)
 		to.SetAttributeOffset(mad.AttributeOffset(m.Attr()))
@@ -106,6 +106,14 @@ func (a *Agent) look(now time.Time, g *get, p *transport.Packet, m *mad.MAD) (ov
 		a.reply(p, m, mad.StatusTooManyRecords)
 	}
 	return true
+}
+
+// whyNone says why there is no record.
+func whyNone(r rows) mad.Status {
+	if why, ok := r.(interface{ Status() mad.Status }); ok {
+		return why.Status()
+	}
+	return mad.StatusNoRecords
 }
 
 // charge has the node that asks pay for what was looked at. False: it has nothing left.

@@ -83,38 +83,19 @@ func encode(dst []byte, r *mad.PathRecord) mad.Status {
 	return mad.StatusOK
 }
 
-// getOpen answers a question for one path of which an end is left open: from the asker
-// if there is one, or else the first by LID. For who is not trusted nobody searches.
+// getOpen answers a question for one path of which an end is left open.
 func (q *query) getOpen(src, dest *end, dst []byte) mad.Status {
-	switch {
-	case q.trusted:
-	case dest.port == nil:
-		return mad.StatusInsufficientComponents
-	case q.me == nil:
-		return mad.StatusNoRecords
+	s, status := q.search(src, dest)
+	if status != mad.StatusOK {
+		return status
 	}
-	if src.port == nil && q.me != nil {
-		c := Cursor{q: *q, src: side{one: q.endOf(q.me, q.me.GUID)}, dst: sideOf(dest), want: 1, most: 1}
-		if s := c.first(q, dst); s != mad.StatusNoRecords || !q.trusted {
-			return s
-		}
-	}
-	c := Cursor{q: *q, src: sideOf(src), dst: sideOf(dest), want: 1, most: 1}
-	if s := c.open(); s != mad.StatusOK {
-		return s
-	}
-	return c.first(q, dst)
-}
-
-// first writes the first path of a cursor to dst, and takes its steps.
-func (c *Cursor) first(q *query, dst []byte) mad.Status {
-	n, done := c.Step(dst, mostSteps)
-	q.steps = c.Steps()
+	n, done := s.Step(dst, mostSteps)
+	q.steps = s.Steps()
 	switch {
 	case n > 0:
 		return mad.StatusOK
 	case done:
-		return mad.StatusNoRecords
+		return s.Status()
 	default:
 		return mad.StatusNoResources
 	}

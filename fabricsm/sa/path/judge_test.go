@@ -614,6 +614,7 @@ func compareGet(t *testing.T, where string, e *path.Engine, b *book.Book, a *boo
 	if got != status {
 		t.Fatalf("%s: status %v, want %v", where, got, status)
 	}
+	compareSearch(t, where, e, b, a, request(r, mask), got, m)
 	if status == mad.StatusOK {
 		var out mad.PathRecord
 		if err := mad.Decode(m.SAData(), &out); err != nil {
@@ -625,6 +626,28 @@ func compareGet(t *testing.T, where string, e *path.Engine, b *book.Book, a *boo
 		return 1, steps
 	}
 	return 0, steps
+}
+
+// compareSearch holds that a search step by step finds what a Get did.
+func compareSearch(t *testing.T, where string, e *path.Engine, b *book.Book, a *book.Asker, m *mad.MAD, want mad.Status, record *mad.MAD) {
+	t.Helper()
+	if !path.Searches(a, m.ComponentMask()) {
+		return
+	}
+	s, status, ok := e.Search(b, a, m)
+	if !ok {
+		return // a group
+	}
+	rec, n := make([]byte, path.RecordSize), 0
+	for done := status != mad.StatusOK; !done && n == 0; {
+		n, done = s.Step(rec, 3)
+	}
+	if status == mad.StatusOK && n == 0 {
+		status = s.Status()
+	}
+	if status != want || n > 0 && !bytes.Equal(rec, record.SAData()[:path.RecordSize]) {
+		t.Fatalf("%s: a search finds %x, status %v, want %v", where, rec, status, want)
+	}
 }
 
 func compareTable(t *testing.T, where string, e *path.Engine, b *book.Book, a *book.Asker, r *mad.PathRecord, mask mad.ComponentMask, want []mad.PathRecord, status mad.Status) {
