@@ -9,6 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/agent/hca"
+	"portcullis/agent/hca/library"
+	"portcullis/agent/hca/mst"
 	"portcullis/attest"
 	"portcullis/attest/tpm"
 )
@@ -23,6 +25,9 @@ type Config struct {
 	Sysfs          string        `yaml:"sysfs"`           // mount point of sysfs
 	Procfs         string        `yaml:"procfs"`          // mount point of procfs
 	EventLog       string        `yaml:"event_log"`       // firmware's event log; empty: the credential eventlog, else below sysfs
+	FWCTL          string        `yaml:"fwctl"`           // device nodes of fwctl, or unix:DIR
+	VendorTools    bool          `yaml:"vendor_tools"`    // run mstflint for adapters without fwctl
+	Firmware       string        `yaml:"firmware"`        // folder of keys, boards and images; "" none
 	Image          string        `yaml:"image"`           // identity of the booted image; empty: from os_release
 	OSRelease      string        `yaml:"os_release"`      // file that names the image
 	StateDir       string        `yaml:"state_dir"`       // what was measured, last verdict
@@ -41,9 +46,31 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		TPM: tpm.DefaultDevice, OSRelease: "/etc/os-release", Sysfs: hca.DefaultSysfs, Procfs: hca.DefaultProcfs,
+		FWCTL: hca.DefaultFWCTL, VendorTools: true,
 		StateDir: "/var/lib/portcullis-agent", Timeout: 15 * time.Minute,
 		AgentPCR: attest.DefaultAgentPCR, ChannelBinding: BindingRequired,
 	}
+}
+
+// Ways are how adapters are reached.
+func (c *Config) Ways() hca.Ways {
+	w := hca.Ways{Sysfs: c.Sysfs, FWCTL: c.FWCTL, Drivers: hca.DialDrivers}
+	if c.VendorTools {
+		w.Tools = mst.Folders()
+	}
+	return w
+}
+
+// Site is what the site knows of firmware; nil without a folder.
+func (c *Config) Site() (hca.Site, error) {
+	if c.Firmware == "" {
+		return nil, nil
+	}
+	l, err := library.Open(c.Firmware)
+	if err != nil {
+		return nil, fail(ClassUsage, "the manual page portcullis-agent(8) says what the folder holds", err)
+	}
+	return l, nil
 }
 
 // ParseConfig reads a configuration file over the values already in c. Unknown

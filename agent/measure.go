@@ -14,12 +14,16 @@ import (
 const statementFresh = 5 * time.Minute
 
 // Collect reads the host and gives its statement, not measured.
-func Collect(c *Config, version string, now time.Time) (*attest.Statement, error) {
+func Collect(ctx context.Context, c *Config, version string, now time.Time) (*attest.Statement, error) {
 	image, err := c.image()
 	if err != nil {
 		return nil, err
 	}
-	f, err := hca.Collect(c.Sysfs, c.Procfs)
+	site, err := c.Site()
+	if err != nil {
+		return nil, err
+	}
+	f, err := hca.Collect(ctx, c.Ways(), c.Procfs, site)
 	if err != nil {
 		return nil, fail(ClassHCA, "", err)
 	}
@@ -29,7 +33,8 @@ func Collect(c *Config, version string, now time.Time) (*attest.Statement, error
 	}
 	s := &attest.Statement{
 		Version: attest.StatementVersion, Host: c.Host, BootID: f.BootID,
-		CollectedAt: now.UTC().Truncate(time.Second), Agent: version, Image: image, EventLog: eventLogDigest(log), Board: f.Board, HCAs: f.HCAs,
+		CollectedAt: now.UTC().Truncate(time.Second), Agent: version, Image: image, EventLog: eventLogDigest(log), Tools: f.Tools,
+		Board: f.Board, HCAs: f.HCAs,
 	}
 	if _, err := s.Encode(); err != nil {
 		return nil, fail(ClassHCA, "", err)
@@ -51,7 +56,7 @@ type extender interface {
 // PCR. It survives a crash between any two steps: the list is saved before the
 // TPM is told, and compared with the register at the next start.
 func (r *run) measure(ctx context.Context, read register, tpm extender) (*measured, error) {
-	s, err := Collect(r.config, r.version, r.now())
+	s, err := Collect(ctx, r.config, r.version, r.now())
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (r *run) do(ctx context.Context) error {
 // attest holds the TPM only while it makes evidence. It gives a client that may
 // read the host's status, and the phase that was told last.
 func (r *run) attest(ctx context.Context) (*client.Client, v1.Phase, error) {
-	if _, err := Collect(r.config, r.version, r.now()); err != nil {
+	if _, err := Collect(ctx, r.config, r.version, r.now()); err != nil {
 		return nil, "", err // before anything slow
 	}
 	r.say("opening the TPM")

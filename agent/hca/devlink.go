@@ -24,8 +24,8 @@ func DialDrivers() (Drivers, error) {
 	return c, nil
 }
 
-// askDrivers asks for all adapters of a driver at once. What cannot be asked is a
-// problem of the host, and facts are left to other sources.
+// askDrivers asks for all adapters of a driver at once. What cannot be asked is
+// noted, and facts are left to other sources.
 func (h *Host) askDrivers(w Ways, functions []sysfs.Function) map[sysfs.Address]*devlink.Info {
 	ours := func(f sysfs.Function) bool { return f.Vendor == sysfs.VendorNVIDIA && f.Driver != "" && !f.Unrelated }
 	if w.Drivers == nil || !slices.ContainsFunc(functions, ours) {
@@ -36,7 +36,7 @@ func (h *Host) askDrivers(w Ways, functions []sysfs.Function) map[sysfs.Address]
 		return nil
 	}
 	if err != nil {
-		h.Problems = append(h.Problems, err)
+		h.Notes = append(h.Notes, err)
 		return nil
 	}
 	defer c.Close()
@@ -47,7 +47,7 @@ func (h *Host) askDrivers(w Ways, functions []sysfs.Function) map[sysfs.Address]
 		}
 		i, err := c.Info("pci", string(f.Address))
 		if err != nil {
-			h.Problems = append(h.Problems, err)
+			h.Notes = append(h.Notes, err)
 			continue
 		}
 		infos[f.Address] = i

@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,11 +17,12 @@ const (
 	DefaultProcfs = "/proc"
 )
 
-// Facts are what the kernel says about this host.
+// Facts are what is known of this host.
 type Facts struct {
 	BootID string
 	Board  attest.Board
-	HCAs   []attest.HCA // ascending by name
+	HCAs   []attest.HCA  // ascending by name
+	Tools  []attest.Tool // of the vendor's, that were run
 }
 
 var (
@@ -28,11 +31,21 @@ var (
 	ErrIncomplete = errors.New("the host's adapters cannot be read completely")
 )
 
-// Collect reads the trees at sysfs and procfs. Its error lists every problem
-// with its file.
-func Collect(sysfs, procfs string) (*Facts, error) {
+// Collect reads the host: board and boot from the kernel's trees, and each
+// adapter in every way there is. What the firmware or a tool does not tell is
+// written down as unknown; that an adapter shows no driver, port or GUID is an
+// error, which lists every problem with its place. Without a site no assurance
+// level is reached.
+func Collect(ctx context.Context, w Ways, procfs string, site Site) (*Facts, error) {
 	f := &Facts{}
-	problems := slices.Concat(f.readProcfs(procfs), f.readSysfs(sysfs))
+	problems := slices.Concat(f.readProcfs(procfs), f.readBoard(w.Sysfs))
+	host, err := ReadHost(ctx, w)
+	if err != nil {
+		problems = append(problems, err)
+	} else {
+		problems = append(problems, host.Problems...)
+		problems = append(problems, f.readAdapters(host, site)...)
+	}
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("%w:\n%w", ErrIncomplete, errors.Join(problems...))
 	}
@@ -49,39 +62,28 @@ func (f *Facts) readProcfs(dir string) []error {
 	return t.Problems()
 }
 
-func (f *Facts) readSysfs(dir string) []error {
+func (f *Facts) readBoard(dir string) []error {
 	t, err := sysfs.Open(dir)
 	if err != nil {
-		return []error{fmt.Errorf("sysfs: %w", err)}
+		return nil // ReadHost says so
 	}
 	defer t.Close()
 	f.Board = readBoard(t)
-	devices, err := t.RDMADevices()
-	if err != nil {
-		t.Problem("class/infiniband", errNoHCA)
-		return t.Problems()
-	}
-	for _, d := range devices {
-		if d.InfiniBand() {
-			f.HCAs = append(f.HCAs, statement(d))
-		}
-	}
-	if len(f.HCAs) == 0 && len(t.Problems()) == 0 {
-		t.Problem("class/infiniband", errNoHCA)
-	}
 	return t.Problems()
 }
 
-// statement gives a device as statements have it.
-func statement(d sysfs.RDMA) attest.HCA {
-	h := attest.HCA{
-		Name: d.Name, NodeGUID: d.NodeGUID, SystemImageGUID: d.SystemImageGUID,
-		PSID: d.BoardID, Type: d.Type, Firmware: attest.Firmware{Running: d.Firmware},
+// readAdapters takes up the adapters, none left out.
+func (f *Facts) readAdapters(h *Host, site Site) (problems []error) {
+	f.Tools = h.Tools
+	for _, d := range h.Devices {
+		if d.Name == "" {
+			problems = append(problems, fmt.Errorf("adapter %s: no RDMA device belongs to it: load its driver (for example mlx5_ib), or burn its firmware anew if it is in recovery mode", d.PCI))
+			continue
+		}
+		f.HCAs = append(f.HCAs, d.Statement(d.Judge(site)))
 	}
-	for _, p := range d.Ports {
-		h.Ports = append(h.Ports, attest.Port{Num: p.Num, GUID: p.GUID, LinkLayer: p.LinkLayer})
-	}
-	return h
+	slices.SortFunc(f.HCAs, func(a, b attest.HCA) int { return cmp.Compare(a.Name, b.Name) })
+	return problems
 }
 
 // readBoard reads the machine's identity. Serial number and UUID are readable

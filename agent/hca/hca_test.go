@@ -55,11 +55,15 @@ func must(t *testing.T, err error) {
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	sysfs, procfs := plant(t, "two-adapters.txtar")
-	got, err := hca.Collect(sysfs, procfs)
+	got, err := hca.Collect(t.Context(), hca.Ways{Sysfs: sysfs}, procfs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range got.HCAs { // which TestStatementOfNothing looks at
+		got.HCAs[i].Sources, got.HCAs[i].Unread = nil, nil
+	}
 	want := &hca.Facts{
+		Tools:  []attest.Tool{},
 		BootID: "3a6e2f4b-7c1d-4f6e-9a3b-0d5c8e7f1a2b",
 		Board:  attest.Board{Vendor: "Example Computer", Name: "X13 Board", Serial: "OM23AS000123", ProductUUID: "4c4c4544-0042-3010-8051-b4c04f4d3132"},
 		HCAs: []attest.HCA{
@@ -113,6 +117,11 @@ func TestCollectRefuses(t *testing.T) {
 		{"port 01", func(t *testing.T, sysfs, _ string) { write(t, sysfs+"/"+dev+"ports/01/link_layer", "InfiniBand\n") }, []string{"ports/01: is not a port number"}},
 		{"no ports", func(t *testing.T, sysfs, _ string) { must(t, os.RemoveAll(sysfs+"/"+dev+"ports")) }, []string{"qib0/ports: no such file"}},
 		{"huge file", func(t *testing.T, sysfs, _ string) { write(t, sysfs+"/"+dev+"fw_ver", strings.Repeat("1", 1<<20)) }, []string{"fw_ver: holds more than 4096 bytes"}},
+		{"adapter in recovery mode", func(t *testing.T, sysfs, _ string) {
+			for name, text := range map[string]string{"vendor": "0x15b3", "device": "0x0218", "class": "0x058000"} {
+				write(t, sysfs+"/bus/pci/devices/0000:65:00.0/"+name, text)
+			}
+		}, []string{"adapter 0000:65:00.0: no RDMA device belongs to it", "recovery mode"}},
 		{"terminal codes", func(t *testing.T, sysfs, _ string) { write(t, sysfs+"/"+dev+"board_id", "MT\x1b[2J") }, []string{"board_id: is not one line of printable ASCII"}},
 		{"a pipe", func(t *testing.T, sysfs, _ string) {
 			must(t, os.Remove(sysfs+"/"+dev+"hca_type"))
@@ -133,7 +142,7 @@ func TestCollectRefuses(t *testing.T) {
 			t.Parallel()
 			sysfs, procfs := plant(t, "two-adapters.txtar")
 			tc.alter(t, sysfs, procfs)
-			f, err := hca.Collect(sysfs, procfs)
+			f, err := hca.Collect(t.Context(), hca.Ways{Sysfs: sysfs}, procfs, nil)
 			if err == nil {
 				t.Fatalf("got %+v, want an error", f)
 			}
@@ -151,7 +160,7 @@ func TestBoardMayBeHidden(t *testing.T) {
 	t.Parallel()
 	sysfs, procfs := plant(t, "two-adapters.txtar")
 	must(t, os.RemoveAll(filepath.Join(sysfs, "devices/virtual/dmi")))
-	f, err := hca.Collect(sysfs, procfs)
+	f, err := hca.Collect(t.Context(), hca.Ways{Sysfs: sysfs}, procfs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

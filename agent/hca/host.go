@@ -51,8 +51,10 @@ type Host struct {
 	Devices []*Device // ascending by PCI address and name
 	// Lockdown reports that the kernel keeps root from PCI configuration space.
 	Lockdown bool
-	// Problems are those of reading the kernel's files, and of the tools.
+	// Problems are those of reading the kernel's files.
 	Problems []error
+	// Notes say which sources could not be asked, where others may have been.
+	Notes []error
 	// Tools are those that were run, with their version.
 	Tools []attest.Tool
 
@@ -91,7 +93,7 @@ func ReadHost(ctx context.Context, w Ways) (*Host, error) {
 		h.Devices = append(h.Devices, h.device(ctx, w, nil, &stray[i]))
 	}
 	if len(h.Devices) == 0 {
-		return nil, errors.Join(append(h.Problems, errNoHCA)...)
+		return nil, errors.Join(append(h.Problems, fmt.Errorf("%s: %w", filepath.Join(w.Sysfs, "class/infiniband"), errNoHCA))...)
 	}
 	h.tellBlind()
 	return h, nil

@@ -3,27 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"portcullis/agent"
 	"portcullis/agent/hca"
-	"portcullis/agent/hca/library"
-	"portcullis/agent/hca/mst"
 	"portcullis/attest"
 )
 
-// hcaOptions are the flags of the command hca.
-type hcaOptions struct {
-	ways    hca.Ways
-	library string
-	require string
-	noTools bool
-}
-
 func (a *app) hcaCommand() *cobra.Command {
-	var o hcaOptions
+	var require string
 	c := &cobra.Command{
 		Use: "hca", Short: "Show what each adapter is and runs, who says so, and how sure that is", Args: noArguments,
 		Long: `Show what each adapter is and runs: every fact with its sources, the assurance
@@ -36,12 +27,10 @@ lock's state.`,
 		Example: "  portcullis-agent hca --firmware /etc/portcullis/firmware --require G1",
 	}
 	f := c.Flags()
-	f.StringVar(&o.ways.Sysfs, "sysfs", hca.DefaultSysfs, "where sysfs is mounted")
-	f.StringVar(&o.ways.FWCTL, "fwctl", hca.DefaultFWCTL, "device nodes of fwctl, or unix:DIR for simulated adapters")
-	f.BoolVar(&o.noTools, "no-tools", false, "do not run the vendor's tools for adapters without fwctl")
-	f.StringVar(&o.library, "firmware", "", "folder with pins.yaml, policy.yaml and images of the site")
-	f.StringVar(&o.require, "require", "", "lowest assurance level for exit code 0: G0 or G1")
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.showHCAs(cmd, &o) }
+	f.StringVar(&a.settings.file, "config", "", "configuration file (YAML); flags count more than it")
+	a.settings.adapterFlags(f)
+	f.StringVar(&require, "require", "", "lowest assurance level for exit code 0: G0 or G1")
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.showHCAs(cmd, require) }
 	return c
 }
 
@@ -53,24 +42,20 @@ type adapter struct {
 	Verdict hca.Verdict `json:"verdict"`
 }
 
-func (a *app) showHCAs(cmd *cobra.Command, o *hcaOptions) error {
-	level, err := requiredLevel(cmd, o.require)
+func (a *app) showHCAs(cmd *cobra.Command, require string) error {
+	level, err := requiredLevel(cmd, require)
 	if err != nil {
 		return err
 	}
-	var site hca.Site
-	if o.library != "" {
-		l, err := library.Open(o.library)
-		if err != nil {
-			return &agent.Error{Class: agent.ClassUsage, Err: err}
-		}
-		site = l
+	config, err := a.settings.config(cmd)
+	if err != nil {
+		return err
 	}
-	o.ways.Drivers = hca.DialDrivers
-	if !o.noTools {
-		o.ways.Tools = mst.Folders()
+	site, err := config.Site()
+	if err != nil {
+		return err
 	}
-	host, err := hca.ReadHost(cmd.Context(), o.ways)
+	host, err := hca.ReadHost(cmd.Context(), config.Ways())
 	if err != nil {
 		return &agent.Error{Class: agent.ClassHCA, Err: err}
 	}
@@ -127,7 +112,7 @@ func (a *adapter) title() string {
 
 func (a *app) printHCAs(host *hca.Host, adapters []adapter) error {
 	problems := []string{}
-	for _, p := range host.Problems {
+	for _, p := range slices.Concat(host.Problems, host.Notes) {
 		problems = append(problems, p.Error())
 	}
 	if a.json {

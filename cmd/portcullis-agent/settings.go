@@ -21,9 +21,17 @@ func (s *settings) hostFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.file, "config", "", "configuration file (YAML); flags count more than it")
 	f.StringVar(&s.flags.Host, "host", "", "id of this host in inventory")
 	f.StringVar(&s.flags.TPM, "tpm", s.flags.TPM, "TPM: a character device, or unix:SOCKET")
-	f.StringVar(&s.flags.Sysfs, "sysfs", s.flags.Sysfs, "where sysfs is mounted")
 	f.StringVar(&s.flags.EventLog, "event-log", s.flags.EventLog, "the firmware's event log (default below sysfs, or the credential eventlog)")
 	f.StringVar(&s.flags.Procfs, "procfs", s.flags.Procfs, "where procfs is mounted")
+	s.adapterFlags(f)
+}
+
+// adapterFlags are those that reading adapters needs.
+func (s *settings) adapterFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.flags.Sysfs, "sysfs", s.flags.Sysfs, "where sysfs is mounted")
+	f.StringVar(&s.flags.FWCTL, "fwctl", s.flags.FWCTL, "device nodes of fwctl, or unix:DIR for simulated adapters")
+	f.BoolVar(&s.flags.VendorTools, "vendor-tools", s.flags.VendorTools, "run mstflint for adapters without fwctl")
+	f.StringVar(&s.flags.Firmware, "firmware", "", "folder with pins.yaml, policy.yaml and images of the site")
 }
 
 func (s *settings) stateFlag(f *pflag.FlagSet) {
@@ -56,6 +64,9 @@ func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 		"sysfs":           func() { c.Sysfs = s.flags.Sysfs },
 		"event-log":       func() { c.EventLog = s.flags.EventLog },
 		"procfs":          func() { c.Procfs = s.flags.Procfs },
+		"fwctl":           func() { c.FWCTL = s.flags.FWCTL },
+		"vendor-tools":    func() { c.VendorTools = s.flags.VendorTools },
+		"firmware":        func() { c.Firmware = s.flags.Firmware },
 		"state-dir":       func() { c.StateDir = s.flags.StateDir },
 		"service":         func() { c.Service = s.flags.Service },
 		"ca":              func() { c.CA = s.flags.CA },

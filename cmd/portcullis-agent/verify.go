@@ -41,7 +41,7 @@ of its TPM's endorsement key, as inventory wants it, and the statement.`,
 			return err
 		}
 		var l local
-		if l.Statement, err = agent.Collect(&config, agentVersion(), time.Now()); err != nil {
+		if l.Statement, err = agent.Collect(cmd.Context(), &config, agentVersion(), time.Now()); err != nil {
 			return err
 		}
 		tpmErr := l.readEK(cmd, config.TPM)
