@@ -80,6 +80,9 @@ func (c *chip) Access(_ context.Context, id register.ID, method register.Method,
 		return register.Encode(register.MNVGC{ReadsCurrent: c.item[nvconfig.Current] != nil})
 	case register.IDMNVDA:
 		h, _, err := nvconfig.ParseHeader(data)
+		if h.Address.Class() == nvconfig.Global {
+			return nil, refused(register.BadParameter) // it tells no base GUID
+		}
 		return nvconfig.Item{Header: h, Data: c.item[h.Access]}.Append(nil), err
 	}
 	return nil, refused(register.BadSystemState)

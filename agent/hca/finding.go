@@ -137,7 +137,7 @@ func (d *Device) identityFindings() (f findings) {
 	if v, ok := known(&f, "alternate_guid", &d.AlternateGUID); ok {
 		f.when(v != attest.No, CodeAlternate, "alternate_guid", "the host gave it another GUID (setting 3/273), now or from the next boot on")
 	}
-	// Only some tools tell it; where nobody does, that no other GUID is set says
+	// Not all firmware tells it; where nobody does, that no other GUID is set says
 	// the same.
 	if base, ok := d.BaseGUID.Value(); ok && okNode {
 		f.when(base != node, CodeManufacture, "node_guid", "the node GUID is %v and that of manufacture %v", node, base)

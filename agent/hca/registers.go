@@ -29,6 +29,7 @@ func (f *firmware) read(ctx context.Context) {
 	f.lock(ctx)
 	f.tokens(ctx)
 	f.alternate(ctx)
+	f.burned(ctx)
 	f.ports(ctx)
 }
 

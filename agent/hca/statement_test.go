@@ -44,7 +44,7 @@ func TestStatement(t *testing.T) {
 	if diff := cmp.Diff(h.Ports, ports); diff != "" {
 		t.Errorf("ports (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(h.Unread, []attest.Unread{{Fact: "base_guid", Reason: "not-told"}}); diff != "" {
+	if diff := cmp.Diff(h.Unread, []attest.Unread{{Fact: "base_guid", Reason: "refused"}}); diff != "" {
 		t.Errorf("unread (-got +want):\n%s", diff)
 	}
 	if len(h.Tokens) != len(register.Sessions()) || h.Tokens[0].Session != attest.No || h.BaseMAC != "b83fd200a100" || h.AlternateGUID != attest.No {

@@ -379,7 +379,7 @@ func FuzzCard(f *testing.F) {
 			r := register.RPC{Scope: register.DebugReadOnly, In: in, Room: rng.IntN(600)}
 			x, errX := a.RPC(r)
 			y, errY := b.RPC(r)
-			if diff := cmp.Diff(x, y); diff != "" || errX != errY {
+			if diff := cmp.Diff(x, y); diff != "" || !errors.Is(errX, errY) {
 				t.Fatalf("two cards differ: %v, %v\n%s", errX, errY, diff)
 			}
 			if x.Errno == 0 && len(x.Out) != r.Room {

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"portcullis/agent/hca/register"
@@ -82,7 +83,7 @@ func isFileID(c nvconfig.Class, index uint32) bool {
 // base MAC and base GUID, and how many of each there are.
 func (i Identity) burned(ports int) []Setting {
 	uids := binary.BigEndian.AppendUint64(nil, i.BaseMAC)
-	uids = binary.BigEndian.AppendUint64(uids, uint64(i.NodeGUID))
+	uids = binary.BigEndian.AppendUint64(uids, uint64(cmp.Or(i.BaseGUID, i.NodeGUID)))
 	const enabled = 3 << 30 // guid_en, mac_en
 	count := binary.BigEndian.AppendUint32(nil, enabled)
 	count = binary.BigEndian.AppendUint16(count, uint16(16*ports))

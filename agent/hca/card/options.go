@@ -36,6 +36,7 @@ type Identity struct {
 	Name        string // part number
 	Description string
 	NodeGUID    ib.GUID
+	BaseGUID    ib.GUID // of manufacture; 0: NodeGUID
 	SystemGUID  ib.GUID
 }
 
