@@ -43,9 +43,13 @@ func settingsFiles(t *testing.T, dir string) error {
 	if err != nil {
 		return err
 	}
+	small := nvconfigtest.Key(t, 2048)
 	pins, err := pin.New(pin.Key{
 		UUID: image.UUID(nvconfigtest.KeyUUID), Algorithm: image.RSA4096SHA512, Exponent: uint32(key.E), Modulus: key.N.Bytes(),
 		Signs: image.SignsVendorConf, Name: "site", AddedBy: "test", Source: "test",
+	}, pin.Key{
+		UUID: image.UUID(nvconfigtest.KeyUUID), Algorithm: image.RSA2048SHA256, Exponent: uint32(small.E), Modulus: small.N.Bytes(),
+		Signs: image.SignsFirmware, Name: "vendor, firmware only", AddedBy: "test", Source: "test",
 	})
 	if err != nil {
 		return err

@@ -109,6 +109,9 @@ func (m Method) dress(i nvconfig.Item) nvconfig.Item {
 
 // Order asks for a signed file.
 type Order struct {
+	// Card is whom it is for. Its readings decide which items are in it, and of
+	// those that hold other settings what the rest is: sign only by readings of a
+	// host whose boot was attested, or leave them out.
 	Card Card
 	// Version of the file; of those for one card each has a higher one.
 	Version uint32

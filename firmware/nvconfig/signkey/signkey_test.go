@@ -11,9 +11,11 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -145,6 +147,39 @@ func TestTool(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
+	}
+}
+
+// TestToolIsKilledWithItsChildren: a child of a tool that hangs holds a pipe open,
+// until it is killed, too.
+func TestToolIsKilledWithItsChildren(t *testing.T) {
+	dir := t.TempDir()
+	pipe, tool := filepath.Join(dir, "pipe"), filepath.Join(dir, "tool")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	both, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that the child need not wait for a reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\nsleep 600 >"+pipe+" 2>&1 & wait\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u := signkey.URI{Token: "t", ID: []byte{1}, Module: "/m", PINFile: "/p"}
+	if _, err := signkey.OpenToken(u, signkey.Options{Tool: tool, Timeout: time.Second}); err == nil {
+		t.Error("a tool that hangs made a key")
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	both.Close()
+	if err := reader.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(reader); err != nil || len(b) != 0 {
+		t.Errorf("the child of the tool lives on: %q, %v", b, err)
 	}
 }
 
