@@ -31,13 +31,13 @@ func busy() stage.Work {
 	return stage.Work{Packet: time.Microsecond, Dropped: 50 * time.Nanosecond, Waiting: 8192}
 }
 
-// flood has hosts send for a time, each so many packets a millisecond, while customers
-// ask.
-func (t *Site) flood(d time.Duration, each int, from []*client, packet func(*client) transport.Packet) {
+// flood has hosts send for a time, in turn, together so many packets a millisecond, while
+// customers ask.
+func (t *Site) flood(d time.Duration, all int, from []*client, packet func(*client) transport.Packet) {
 	const step = 10 * time.Microsecond
 	sent := 0
 	for began := t.Now(); t.Now()-began < d; {
-		for due := int((t.Now() - began + step) * time.Duration(each*len(from)) / time.Millisecond); sent < due; sent++ {
+		for due := int((t.Now() - began + step) * time.Duration(all) / time.Millisecond); sent < due; sent++ {
 			c := from[sent%len(from)]
 			c.at.Send(packet(c))
 		}
@@ -55,7 +55,7 @@ func oneFlood(s *Scene) {
 	t := s.Site(o)
 	t.Customer("h2", "h6")
 	t.Customer("h5", "h1")
-	t.flood(5*time.Millisecond, 1, nil, nil)
+	t.flood(5*time.Millisecond, 0, nil, nil)
 	before := t.slowest()
 	const each, ms = 2000, 20
 	h1 := t.client("h1")
@@ -77,8 +77,8 @@ func oneFlood(s *Scene) {
 
 // manyFloods is T62.
 func manyFloods(s *Scene) {
-	const hosts = 40
-	l, err := netlist.FatTree2(netlist.Shape{Hosts: hosts, Radix: 24})
+	const hosts = 1003 // with the manager's, and two of another tenant
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: hosts, Radix: 64})
 	s.Must(err)
 	o := administered()
 	o.Netlist = l
@@ -103,7 +103,7 @@ func manyFloods(s *Scene) {
 	s.Tried("the %d hosts of tenant A ask for paths, together 10 times as often as %d a second, which is all that is answered", len(all), o.SA.Limiter.Administration.All.Rate)
 	t.Attack()
 	q := t.pathTo(flooding[0], t.gidOf(flooding[1]))
-	t.flood(100*time.Millisecond, 5, all, func(c *client) transport.Packet { return c.packet(&q) })
+	t.flood(100*time.Millisecond, 10*o.SA.Limiter.Administration.All.Rate/1000, all, func(c *client) transport.Packet { return c.packet(&q) })
 	answered := 0
 	for _, c := range all {
 		answered += len(c.at.Take(nil))
@@ -252,7 +252,7 @@ func restartStorm(s *Scene) {
 			all, questions[cl] = append(all, cl), t.join(n.Name, mgid, keyA)
 		}
 	}
-	t.flood(10*time.Millisecond, 5, all, func(c *client) transport.Packet { q := questions[c]; return c.packet(&q) })
+	t.flood(10*time.Millisecond, 5*len(all), all, func(c *client) transport.Packet { q := questions[c]; return c.packet(&q) })
 	s.Must(t.Settle(settleTime))
 	if s.Check(len(t.Facts()) == facts, "%d facts were written because of what was there already", len(t.Facts())-facts) {
 		s.Stopped("what is registered again as it is leads to no write, neither to the store nor to switches, and others are answered meanwhile")
