@@ -62,6 +62,7 @@ var differences = []accepted{
 	// Paths.
 	{"| Get with an open end |", func(d *difference) bool {
 		return d.q.Method == mad.MethodGet && of(d, mad.AttrPathRecord) && (d.what == "records" && d.q.Mask&bits(pathSGID, pathSLID) == 0 ||
+			d.ours.Status == mad.StatusNoRecords && d.q.Mask&bits(pathSGID, pathSLID) == 0 && d.theirs.Status == 0 ||
 			d.q.Key.IsZero() && (oneEnd(d.q.Mask) || d.q.Mask&ends == 0) && d.ours.Status == mad.StatusInsufficientComponents)
 	}},
 	{"| all paths at once |", func(d *difference) bool {
@@ -90,10 +91,25 @@ var differences = []accepted{
 		return of(d, mad.AttrMultiPathRecord) && d.what == "records" && len(d.fields) == 0 && d.missing == 0 && d.more > 0 && len(d.q.Record) > mad.SADataSize
 	}},
 	{"| all | an asker sees those that it shares a partition with", func(d *difference) bool {
-		return of(d, mad.AttrPathRecord) && !d.q.Key.IsZero() && len(d.fields) == 0 && d.missing == 0 && d.more > 0
+		if d.q.Key.IsZero() || !of(d, mad.AttrPathRecord, mad.AttrMCMemberRecord, mad.AttrServiceRecord, mad.AttrInformInfo) {
+			return false
+		}
+		others := [...]string{"Rate", "PacketLifeTime", "Scope", "ServicePKey"} // see below, of what is registered
+		none := len(d.theirs.Records()) == 0 && (d.theirs.Status == mad.StatusOK || d.theirs.Status == mad.StatusNoRecords)
+		refused := of(d, mad.AttrInformInfo) && d.theirs.Status == mad.StatusInvalidRequest
+		return d.ours.Status == mad.StatusOK && (none || refused || d.what == "records" && d.missing == 0 && d.more > 0 && within(d.fields, others[:]))
+	}},
+	{"| path of a LID that is not the GID's |", func(d *difference) bool {
+		return of(d, mad.AttrPathRecord) && d.q.Key.IsZero() && d.theirs.Status == mad.StatusInvalidRequest && len(d.ours.Records()) == 0
 	}},
 
 	// What hosts register.
+	{"| joining, or asking for, a group of another partition |", func(d *difference) bool {
+		return of(d, mad.AttrMCMemberRecord) && d.q.Method == mad.MethodSet && d.theirs.Status == mad.StatusInvalidRequest && d.ours.Status == mad.StatusInsufficientComponents
+	}},
+	{"| deleting a service in a partition that is not one's own |", func(d *difference) bool {
+		return of(d, mad.AttrServiceRecord) && d.q.Method == methodDelete && d.theirs.Status == mad.StatusInvalidRequest && d.ours.Status == mad.StatusNoRecords
+	}},
 	{"| lifetime, scope and rate of a new group |", func(d *difference) bool {
 		return of(d, mad.AttrMCMemberRecord) && d.q.Method != methodDelete && (inFields(d, "PacketLifeTime", "Scope", "Rate") || d.q.Mask == bits(mcScope))
 	}},
@@ -113,7 +129,9 @@ var differences = []accepted{
 		return of(d, mad.AttrServiceRecord) && d.q.Key.IsZero() && inFields(d, "ServiceLease")
 	}},
 	{"| ServiceRecord with another ServiceKey |", func(d *difference) bool {
-		return of(d, mad.AttrServiceRecord) && d.q.Method == methodDelete && d.ours.Status == mad.StatusDenied
+		// What was not deleted is found beside another.
+		return of(d, mad.AttrServiceRecord) && (d.q.Method == methodDelete && d.ours.Status == mad.StatusDenied ||
+			d.ours.Status == mad.StatusTooManyRecords && strings.Contains(d.name, "by name, one"))
 	}},
 	{"| services without what they need |", func(d *difference) bool {
 		return d.q.Attr == mad.AttrServiceRecord && d.q.Method == mad.MethodSet && d.theirs.Status == mad.StatusInvalidRequest && d.ours.Status == mad.StatusInsufficientComponents
@@ -137,7 +155,12 @@ func inFields(d *difference, fields ...string) bool {
 	if d.what != "records" || d.missing > 0 || d.more > 0 || len(d.fields) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(d.fields, func(f string) bool { return !slices.Contains(fields, f) })
+	return within(d.fields, fields)
+}
+
+// within reports whether all words are among some.
+func within(words, some []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(some, w) })
 }
 
 // supported reports whether an attribute has a method (IBTA volume 1, table 192).

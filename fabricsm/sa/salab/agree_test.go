@@ -1,8 +1,10 @@
 package salab_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"portcullis/fabricsm/ib"
@@ -65,6 +67,41 @@ func ofHosts(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string, k
 	p := look(t, dial(t, lab, "sm"), l, trusted)
 	for _, more := range [][]ask{
 		p.groups(host, 0x8001, key), p.services(host, 0x8001, key), p.subscriptions(host, key), p.paths(host, key), p.multipaths(host, key),
+	} {
+		asks = append(asks, more...)
+	}
+	return asks
+}
+
+// apart has two hosts in partition 1 and all others but h2 in partition 2.
+func apart(l *netlist.Netlist) string {
+	var one, two []string
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if n.Type != ib.NodeCA {
+			continue
+		}
+		switch guid := n.PortGUID(1).String(); n.Name {
+		case "sm", "h2":
+		case "h1", "h7":
+			one = append(one, guid+"=full")
+		default:
+			two = append(two, guid+"=full")
+		}
+	}
+	return fmt.Sprintf("Default=0x7fff: ALL=limited, SELF=full;\none=0x1, ipoib: %s;\ntwo=0x2, ipoib: %s;\n", strings.Join(one, ", "), strings.Join(two, ", "))
+}
+
+// ofTenants are the questions of hosts of two partitions, and of none, about their own
+// and about each other's.
+func ofTenants(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string, key ib.SAKey) (asks []ask) {
+	t.Helper()
+	p := look(t, dial(t, lab, "sm"), l, trusted)
+	asks = ofHosts(t, lab, l, host, key)
+	for _, more := range [][]ask{
+		p.groups("h4", 0x8002, key), p.services("h4", 0x8002, key), p.subscriptions("h4", key), p.paths("h4", key), p.multipaths("h4", key),
+		p.groups("h4", 0x8001, key), p.services("h4", 0x8001, key), // of others
+		p.groups("h2", 0x8001, key), p.services("h2", 0x8001, key), p.subscriptions("h2", key), p.paths("h2", key),
 	} {
 		asks = append(asks, more...)
 	}

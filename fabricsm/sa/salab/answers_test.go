@@ -26,6 +26,8 @@ func TestAnswersAgree(t *testing.T) {
 		{"fabric, trusted, all in one partition", openPartitions, "sm", trusted, ofFabric},
 		{"hosts, trusted, all in one partition", openPartitions, "h7", trusted, ofHosts},
 		{"hosts, untrusted, all in one partition", openPartitions, "h7", ib.SAKey{}, ofHosts},
+		{"hosts, untrusted, in partitions apart", apart(l), "h7", ib.SAKey{}, ofTenants},
+		{"hosts, trusted, in partitions apart", apart(l), "h7", trusted, ofTenants},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, ibsimtest.Start(t, text(t, l)), tt.partitions)
