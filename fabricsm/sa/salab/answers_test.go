@@ -1,6 +1,7 @@
 package salab_test
 
 import (
+	"strings"
 	"testing"
 
 	"portcullis/fabricsm/ib"
@@ -42,6 +43,13 @@ func TestAnswersAgree(t *testing.T) {
 				}
 			})
 			judge(t, asks, answers[0], answers[1], used)
+			for i := range asks {
+				d := difference{ask: &asks[i], ours: &answers[1][i]}
+				oneself := asks[i].host == "h2" && strings.Contains(d.name, "for another") || strings.Contains(d.name, "for a foreign") // who would be another
+				if d.q.Key.IsZero() && !oneself && d.ours.Silent() == untrusted(&d) {
+					t.Errorf("%s (from %s): silence %t is not as the table of untrusted requests has it", d.name, d.host, d.ours.Silent())
+				}
+			}
 			t.Logf("%d questions", len(asks))
 		})
 	}
