@@ -1,7 +1,6 @@
 package attest_test
 
 import (
-	"crypto/rand"
 	"testing"
 
 	"portcullis/attest"
@@ -19,30 +18,18 @@ type lab struct {
 
 func newLab(t testing.TB) *lab {
 	t.Helper()
-	v, err := attesttest.NewVendor("Example TPM")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := v.NewHost("compute-01", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := attest.DefaultPolicy()
-	if err := p.AddCertificates(v.PEM()); err != nil {
-		t.Fatal(err)
-	}
-	channel := make([]byte, attest.ExporterSize)
-	channel[0] = 1
-	return &lab{t: t, vendor: v, host: h, policy: p, channel: channel}
+	a := attesttest.NewAttempt()
+	a.Channel[0] = 1
+	return &lab{t: t, vendor: a.Vendor, host: a.Host, policy: a.Policy, channel: a.Channel}
 }
 
 func (l *lab) begin() (*attest.Challenge, *attest.Session) {
 	l.t.Helper()
-	ch, s, err := attest.Begin(rand.Reader, attesttest.Epoch, l.host.Request(), l.host.Expected(), l.policy)
-	if err != nil {
+	a := attesttest.Attempt{Vendor: l.vendor, Host: l.host, Policy: l.policy, Expected: l.host.Expected()}
+	if err := a.Begin(); err != nil {
 		l.t.Fatalf("begin: %v", err)
 	}
-	return ch, s
+	return a.Challenge, a.Session
 }
 
 func (l *lab) newHost(id string, n int) *attesttest.Host {

@@ -106,10 +106,10 @@ func TestVerifySealRefuses(t *testing.T) {
 		{name: "another connection", want: attest.ReasonNonce, sent: func(s *sealing) { s.channel = bytes.Repeat([]byte{9}, attest.ExporterSize) }},
 		{name: "second key under another EK", want: attest.ReasonSigner, sent: func(s *sealing) { s.sc.EKName = s.newHost("compute-02", 2).EKName() }},
 		{name: "fewer registers", want: attest.ReasonSelection, quote: func(s *sealing, q *tpm2.TPMSAttest) {
-			quoteInfo(q, attesttest.Selection(tpm2.TPMAlgSHA256, demanded[1:]...), s.sc.Digest)
+			attesttest.QuoteInfo(q, attesttest.Selection(tpm2.TPMAlgSHA256, attesttest.Demanded()[1:]...), s.sc.Digest)
 		}},
 		{name: "SHA-384 bank", want: attest.ReasonSelection, quote: func(s *sealing, q *tpm2.TPMSAttest) {
-			quoteInfo(q, attesttest.Selection(tpm2.TPMAlgSHA384, demanded...), s.sc.Digest)
+			attesttest.QuoteInfo(q, attesttest.Selection(tpm2.TPMAlgSHA384, attesttest.Demanded()...), s.sc.Digest)
 		}},
 		{name: "next boot", want: attest.ReasonSeal, host: func(s *sealing) { s.host.Boot.Reset++ }},
 		{name: "TPM restarted", want: attest.ReasonSeal, host: func(s *sealing) { s.host.Boot.Restart++ }},

@@ -13,12 +13,12 @@ import (
 
 func TestVerifyRefuses(t *testing.T) {
 	t.Parallel()
-	for _, tc := range brokenEvidence() {
-		t.Run(tc.name, func(t *testing.T) {
+	for _, tc := range attesttest.Attacks() {
+		t.Run(tc.Name, func(t *testing.T) {
 			t.Parallel()
-			v := tc.verdict(t)
-			if v.OK || v.Code != tc.want || v.Detail == "" {
-				t.Errorf("got OK %v, reason %s, detail %q; want reason %s", v.OK, v.Code, v.Detail, tc.want)
+			v := tc.Verdict()
+			if v.OK || v.Code != tc.Want || v.Detail == "" {
+				t.Errorf("got OK %v, reason %s, detail %q; want reason %s", v.OK, v.Code, v.Detail, tc.Want)
 			}
 		})
 	}
@@ -26,25 +26,25 @@ func TestVerifyRefuses(t *testing.T) {
 
 func TestVerifyAccepts(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []broken{
-		{name: "as it should be"},
-		{name: "second statement of the boot", host: func(a *attempt) { a.host.MeasureBytes([]byte("earlier")) }},
-		{name: "clock that went back", host: func(a *attempt) { a.host.Boot.Safe = false }},
-		{name: "system image GUID not declared", wire: func(a *attempt) { a.exp.HCAs[0].SystemImageGUID = 0 }},
-		{name: "Ethernet port besides", host: func(a *attempt) {
-			ports := &a.host.Statement.HCAs[0].Ports
+	for _, tc := range []attesttest.Attack{
+		{Name: "as it should be"},
+		{Name: "second statement of the boot", Host: func(a *attesttest.Attempt) { a.Host.MeasureBytes([]byte("earlier")) }},
+		{Name: "clock that went back", Host: func(a *attesttest.Attempt) { a.Host.Boot.Safe = false }},
+		{Name: "system image GUID not declared", Service: func(a *attesttest.Attempt) { a.Expected.HCAs[0].SystemImageGUID = 0 }},
+		{Name: "Ethernet port besides", Host: func(a *attesttest.Attempt) {
+			ports := &a.Host.Statement.HCAs[0].Ports
 			*ports = append(*ports, attest.Port{Num: 3, LinkLayer: attest.LinkEthernet})
 		}},
-		{name: "firmware at the minimum", host: func(a *attempt) {
-			a.policy.FirmwareFloors = []attest.FirmwareFloor{{PSID: "MT_0000000838", Min: "28.43.1014"}}
+		{Name: "firmware at the minimum", Host: func(a *attesttest.Attempt) {
+			a.Policy.FirmwareFloors = []attest.FirmwareFloor{{PSID: "MT_0000000838", Min: "28.43.1014"}}
 		}},
-		{name: "behind a TLS proxy, by policy", host: func(a *attempt) {
-			a.policy.Channel, a.channel = attest.ChannelNone, nil
+		{Name: "behind a TLS proxy, by policy", Host: func(a *attesttest.Attempt) {
+			a.Policy.Channel, a.Channel = attest.ChannelNone, nil
 		}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.Name, func(t *testing.T) {
 			t.Parallel()
-			if v := tc.verdict(t); !v.OK {
+			if v := tc.Verdict(); !v.OK {
 				t.Errorf("refused: %s: %s", v.Code, v.Detail)
 			}
 		})
@@ -76,7 +76,7 @@ func TestVerifyFacts(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("facts (-got +want):\n%s", diff)
 	}
-	if len(pcrs) != len(demanded) || pcrs[8].Index != 15 || pcrs[8].Value != hex.EncodeToString(l.host.Registers[15]) {
+	if len(pcrs) != len(attesttest.Demanded()) || pcrs[8].Index != 15 || pcrs[8].Value != hex.EncodeToString(l.host.Registers[15]) {
 		t.Errorf("got registers %v", pcrs)
 	}
 }

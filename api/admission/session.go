@@ -171,8 +171,8 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	if err != nil {
 		return nil, explain(err)
 	}
-	exp := expected(&host)
-	if exp.References, err = ReferencesOf(ctx, s.o.Store, exp.Class); err != nil {
+	exp, err := s.expectedOf(ctx, &host)
+	if err != nil {
 		return nil, explain(err)
 	}
 	verdict := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy)
@@ -291,6 +291,23 @@ func acceptedChange(ses sessionRecord, v attest.Verdict) change {
 			v.Facts.Session, ses.Source, v.Facts.EKDigest, v.Facts.AKName, v.Facts.Boot.Reset, v.Facts.Boot.Restart,
 			v.Facts.PCRDigest, v.Facts.Reference, v.Facts.StatementDigest, v.Facts.PolicyVersion),
 	}
+}
+
+// expectedOf gives what the service knows of a host: inventory, the reference
+// values of its class, and the locks of its adapters.
+func (s *Service) expectedOf(ctx context.Context, h *inventory.Host) (e attest.Expected, err error) {
+	e = expected(h)
+	if e.References, err = ReferencesOf(ctx, s.o.Store, e.Class); err != nil || s.o.Locks == nil {
+		return e, err
+	}
+	locks, err := s.o.Locks(ctx, h.ID)
+	if err != nil {
+		return e, fmt.Errorf("locks of host %s: %w", h.ID, err)
+	}
+	for i := range e.HCAs {
+		e.HCAs[i].Lock = locks[e.HCAs[i].NodeGUID]
+	}
+	return e, nil
 }
 
 // expected gives what inventory says about the host in attestation's terms.

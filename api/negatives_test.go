@@ -1,0 +1,206 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/admission"
+	"portcullis/api/apitest"
+	"portcullis/api/client"
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	"portcullis/api/store/storetest"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+	"portcullis/fabricsm/ib"
+)
+
+// attacked is a service that really decides, over HTTPS, and a host that lies to
+// it.
+type attacked struct {
+	t       *testing.T
+	a       *attesttest.Attempt
+	svc     *admission.Service
+	channel *client.Channel
+}
+
+// newAttacked assigns the attempt's host, as inventory expects it, to a cluster.
+func newAttacked(t *testing.T, a *attesttest.Attempt, expected attest.Expected) *attacked {
+	t.Helper()
+	clock := func() time.Time { return attesttest.Epoch }
+	records := store.New(memory.New(clock), "")
+	_, err := records.Update(t.Context(), func(tx *store.Tx) (err error) {
+		for _, r := range expected.References {
+			err = errors.Join(err, admission.References().Put(tx, admission.ReferenceKey(r.Class, r.Version), r))
+		}
+		return err
+	})
+	fatal(t, err)
+	svc := admission.New(admission.Options{
+		Store: records, Policy: a.Policy, Log: storetest.Quiet(), Now: clock,
+		Locks: func(context.Context, string) (map[ib.GUID]attest.ExpectedLock, error) {
+			locks := map[ib.GUID]attest.ExpectedLock{}
+			for _, h := range a.Expected.HCAs {
+				locks[h.NodeGUID] = h.Lock
+			}
+			return locks, nil
+		},
+	})
+	_, err = svc.ImportInventory(t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: inventoryOf(expected)}}, false)
+	fatal(t, err)
+	_, err = svc.CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "acme"})
+	fatal(t, err)
+	_, err = svc.CreateCluster(t.Context(), "alice", v1.NewCluster{Name: "train", Tenant: "acme"})
+	fatal(t, err)
+	_, err = svc.Assign(t.Context(), "alice", expected.Host, v1.Assignment{Cluster: "train"})
+	fatal(t, err)
+	server := apitest.Start(t, svc)
+	x := &attacked{t: t, a: a, svc: svc}
+	x.channel = openChannel(t, server)
+	a.Channel = x.channel.Binding()
+	return x
+}
+
+func openChannel(t *testing.T, server *apitest.Server) *client.Channel {
+	t.Helper()
+	ca, err := os.ReadFile(server.CAFile)
+	fatal(t, err)
+	c, err := client.New(client.Options{URL: server.URL, CA: ca})
+	fatal(t, err)
+	t.Cleanup(c.Close)
+	ch, err := c.OpenChannel(t.Context())
+	fatal(t, err)
+	t.Cleanup(func() { fatal(t, ch.Close()) })
+	return ch
+}
+
+func inventoryOf(e attest.Expected) []byte {
+	var y strings.Builder
+	fmt.Fprintf(&y, "hosts:\n- id: %s\n  ek_sha256: %s\n  class: %s\n  hcas:\n", e.Host, e.EKDigest, e.Class)
+	place := 1
+	for _, h := range e.HCAs {
+		fmt.Fprintf(&y, "  - node_guid: %v\n    system_image_guid: %v\n    ports:\n", h.NodeGUID, h.SystemImageGUID)
+		for _, p := range h.Ports {
+			fmt.Fprintf(&y, "    - {port: %d, guid: %v, cable: 0x10/%d}\n", p.Num, p.GUID, place)
+			place++
+		}
+	}
+	return []byte(y.String())
+}
+
+// empty names the attacks that leave out what the shape of a request demands:
+// they do not get as far as a decision.
+var empty = map[string]bool{
+	"second key not certified": true, "signature empty": true, "proof missing": true, "25 PCR values": true,
+	"nine certificates": true, "AK empty": true,
+}
+
+// shapeless wants a request to be refused by its shape.
+func shapeless(t *testing.T, err error) {
+	t.Helper()
+	if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Status != 422 || p.Code != v1.CodeInvalid {
+		t.Errorf("the host was told %v, want 422 and %s", err, v1.CodeInvalid)
+	}
+}
+
+// refused wants the uniform answer for the host, and the reason for operators.
+func (x *attacked) refused(err error, want attest.Reason) {
+	x.t.Helper()
+	p, ok := errors.AsType[*v1.Problem](err)
+	if !ok || p.Status != 403 || p.Code != v1.CodeEvidenceRefused || strings.Contains(p.Detail, string(want)) {
+		x.t.Errorf("the host was told %v, want the uniform refusal", err)
+	}
+	h, err := x.svc.Host(x.t.Context(), "compute-01")
+	fatal(x.t, err)
+	if d := h.Status.LastDenial; d == nil || d.Code != string(want) {
+		x.t.Errorf("operators see %+v, want reason %s", d, want)
+	}
+	if h.Status.Phase != v1.PhaseAwaiting || !h.Status.Attested.IsZero() || !h.Status.Sealed.IsZero() {
+		x.t.Errorf("the host stands as %+v", h.Status)
+	}
+}
+
+// TestAttacksOverTheAPI sends every attack on evidence that can be sent.
+func TestAttacksOverTheAPI(t *testing.T) {
+	t.Parallel()
+	attacks := append(attesttest.Attacks(), attesttest.BootAttacks()...)
+	for _, a := range attesttest.Adapters() {
+		attacks = append(attacks, a.Attack())
+	}
+	for _, k := range attacks {
+		if k.Service != nil || k.Want == "" {
+			continue
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			a := attesttest.NewAttempt()
+			if k.Host != nil {
+				k.Host(a)
+			}
+			x := newAttacked(t, a, a.Expected)
+			var err error
+			a.Session, err = x.channel.OpenSession(t.Context(), a.Request())
+			fatal(t, err)
+			k.Answer(a)
+			_, err = x.channel.SubmitEvidence(t.Context(), a.Session.ID, a.Evidence)
+			if empty[k.Name] {
+				shapeless(t, err)
+				return
+			}
+			x.refused(err, k.Want)
+			_, err = x.channel.SubmitEvidence(t.Context(), a.Session.ID, a.Evidence)
+			if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Code != v1.CodeEvidenceRefused {
+				t.Errorf("a second time: %v, want the session used up", err)
+			}
+		})
+	}
+}
+
+// TestRequestAttacksOverTheAPI sends every attack on the opening of a session
+// that can be sent.
+func TestRequestAttacksOverTheAPI(t *testing.T) {
+	t.Parallel()
+	for _, k := range attesttest.RequestAttacks() {
+		if k.InProcess {
+			continue
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			r := attesttest.NewRequest()
+			k.Alter(r)
+			x := newAttacked(t, r.Attempt, r.Expected)
+			_, err := x.channel.OpenSession(t.Context(), r.Req)
+			if empty[k.Name] {
+				shapeless(t, err)
+				return
+			}
+			x.refused(err, k.Want)
+		})
+	}
+}
+
+// TestHonestHostOverTheAPI: what the attacks differ from is accepted.
+func TestHonestHostOverTheAPI(t *testing.T) {
+	t.Parallel()
+	a := attesttest.NewAttempt()
+	x := newAttacked(t, a, a.Expected)
+	var err error
+	a.Session, err = x.channel.OpenSession(t.Context(), a.Request())
+	fatal(t, err)
+	(&attesttest.Attack{}).Answer(a)
+	r, err := x.channel.SubmitEvidence(t.Context(), a.Session.ID, a.Evidence)
+	fatal(t, err)
+	seal, err := a.Host.Seal(a.Session, r.Seal, a.Channel)
+	fatal(t, err)
+	sealed, err := x.channel.SubmitSeal(t.Context(), a.Session.ID, seal)
+	if err != nil || sealed.Phase != v1.PhaseVerified {
+		t.Errorf("got %+v, %v", sealed, err)
+	}
+}
