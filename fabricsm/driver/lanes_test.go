@@ -186,16 +186,18 @@ func TestFloodDoesNotHoldTheManager(t *testing.T) {
 				}
 			}
 			until(true)
+			var once sync.Once
+			full := make(chan struct{})
 			work.Go(func() {
 				q := transport.Packet{LID: f.PortInfo("sm", 1).LID, QP: 1}
 				q.MAD.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: mad.SAClassVersion, Method: mad.MethodGet, Attr: mad.AttrPathRecord})
 				for ctx.Err() == nil {
-					host.Send(q)
+					if host.Send(q); lane.Dropped() > 0 {
+						once.Do(func() { close(full) })
+					}
 				}
 			})
-			for lane.Dropped() == 0 {
-				time.Sleep(time.Millisecond)
-			}
+			<-full
 			if err := f.Unlink("h3", 1); err != nil {
 				t.Fatal(err)
 			}

@@ -193,7 +193,7 @@ func askOpenSM(t *testing.T, lab *ibsimlab.Lab, l *netlist.Netlist) (s said) {
 		}
 	}
 	// Tables follow the joins a little later.
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
 		mft := ask(salab.Question{Method: mad.MethodGetTable, Attr: mad.AttrMulticastForwardingRecord})
 		if slices.ContainsFunc(mft.Records(), func(r []byte) bool { return r[3] == 1 && !isZero(r[8:]) }) {
 			break

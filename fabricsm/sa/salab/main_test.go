@@ -88,7 +88,7 @@ func (s *site) both(t testing.TB, do func(ours bool)) {
 func (s *site) named(t testing.TB) {
 	t.Helper()
 	c := dial(t, s.lab, "sm")
-	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); ; {
 		a, err := c.Ask(salab.Question{Method: mad.MethodGetTable, Attr: mad.AttrNodeRecord, Key: trusted})
 		if err != nil {
 			t.Fatal(err)

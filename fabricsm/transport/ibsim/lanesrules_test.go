@@ -3,6 +3,7 @@ package ibsim
 import (
 	"context"
 	"crypto/rand"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -232,7 +233,7 @@ func TestIdle(t *testing.T) {
 				t.Error("nobody watches")
 			}
 			l.mu.Unlock()
-			time.Sleep(100 * time.Microsecond)
+			runtime.Gosched()
 		}
 	}
 	if sa.Dropped() != 0 {

@@ -137,7 +137,6 @@ func TestRunDissected(t *testing.T) {
 		if p.MAD.Status() == mad.StatusOK {
 			break
 		}
-		time.Sleep(time.Millisecond)
 	}
 	group := mad.MCMemberRecord{MGID: ib.GID{0xFF, 0x12, 0xA0, 0x1B, 15: 7}, PortGID: port, JoinState: ib.FullMember, PKey: ib.DefaultPKeyFull, QKey: 0x1234}
 	a.ask(t, mad.MethodSet, mad.AttrMCMemberRecord, mad.MCMemberCreate, func(b []byte) { _ = mad.Encode(b, &group) })

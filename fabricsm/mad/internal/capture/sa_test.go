@@ -233,13 +233,25 @@ func set[T any](t *testing.T, c *salab.Client, a mad.AttrID, mask mad.ComponentM
 // report waits for the Report that a host went away, as OpenSM sends it to h1.
 func report(t *testing.T, tap *Tap) mad.MAD {
 	t.Helper()
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		for _, f := range tap.Frames() {
-			if m := f.mad(); f.ToSim && m.Class() == mad.ClassSubnAdm && m.Method() == mad.MethodReport {
-				return *m
+	found := make(chan mad.MAD, 1)
+	look := func(f *Frame) {
+		if m := f.mad(); f.ToSim && m.Class() == mad.ClassSubnAdm && m.Method() == mad.MethodReport {
+			select {
+			case found <- *m:
+			default:
 			}
 		}
 	}
-	t.Fatal("OpenSM reports nothing")
-	return mad.MAD{}
+	tap.SetAlter(look)
+	defer tap.SetAlter(nil)
+	for _, f := range tap.Frames() { // those before
+		look(&f)
+	}
+	select {
+	case m := <-found:
+		return m
+	case <-time.After(time.Minute):
+		t.Fatal("OpenSM reports nothing")
+		return mad.MAD{}
+	}
 }
