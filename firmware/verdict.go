@@ -122,6 +122,22 @@ func (r *Report) Accepted() bool {
 	return r.Verdict == Valid && len(r.Images) > 0
 }
 
+// Only returns the report on one image of a file, by index; nil where there is none.
+// What is wrong with the package is wrong with each of its images.
+func (r *Report) Only(index int) *Report {
+	for _, i := range r.Images {
+		if i.Index != index {
+			continue
+		}
+		one := &Report{Package: r.Package, Problem: r.Problem, Verdict: i.Verdict, Images: []ImageReport{i}}
+		if r.Problem != "" {
+			one.Verdict = worse(one.Verdict, r.Verdict)
+		}
+		return one
+	}
+	return nil
+}
+
 // Site is what a site believes and wants. Its zero value believes nobody.
 type Site struct {
 	Pins   *pin.Set

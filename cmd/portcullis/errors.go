@@ -18,8 +18,13 @@ const (
 	exitOK           = 0
 	exitError        = 1
 	exitUsage        = 2
-	exitRefused      = 3 // a guard of the service said no
+	exitRefused      = 3 // a guard of the service, or the policy for firmware, said no
 	exitNotConverged = 4 // --wait ran out of time
+
+	// Verdicts of "firmware verify"; firmware that the policy refuses is exitRefused.
+	exitInvalid       = 5
+	exitNotSigned     = 6
+	exitNotVerifiable = 7
 )
 
 // usageError is a command line that makes no sense.

@@ -38,6 +38,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, errGuard) {
 		return exitRefused
 	}
+	if j, ok := errors.AsType[*judged](err); ok {
+		return j.code
+	}
 	where := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "portcullis"), " ")
 	if where != "" {
 		where += ": "
@@ -62,8 +65,9 @@ token_file in ~/.config/portcullis/config.yaml. The first of these that says it
 counts. What the fabric and the subnet manager show can also be asked of a subnet
 manager on this machine, by --socket, PORTCULLIS_SOCKET or socket.
 
-Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service,
-4 not converged in the time given to --wait.`
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service or by the
+policy for firmware, 4 not converged in the time given to --wait; firmware that is 5
+invalid, 6 not signed, 7 not verifiable.`
 	root.PersistentPreRun = func(*cobra.Command, []string) {
 		if a.json {
 			a.output = formatJSON
@@ -87,7 +91,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 refused by a guard of the service,
 	f.StringVar(&a.conn.tokenFile, "token-file", "", "file that holds the operator token")
 	f.StringVar(&a.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
 	root.AddCommand(a.hostCommand(), a.tenantCommand(), a.clusterCommand(), a.inventoryCommand(), a.referenceCommand(),
-		a.fabricCommand(), a.smCommand(), a.keysCommand(), a.pkeyCommand(), a.madCommand(), a.nvconfigCommand(), a.topospecCommand(), a.replayCommand(), a.versionCommand())
+		a.fabricCommand(), a.smCommand(), a.keysCommand(), a.pkeyCommand(), a.firmwareCommand(), a.madCommand(), a.nvconfigCommand(), a.topospecCommand(), a.replayCommand(), a.versionCommand())
 	return root
 }
 

@@ -61,6 +61,8 @@ func (k *Key) check() error {
 		return errors.New("its UUID is zero, which names no key")
 	case k.UUID.Development():
 		return errors.New("its UUID is that of a development key, and such firmware is never believed")
+	case k.Signs == 0:
+		return errors.New("it may sign nothing")
 	case bits == 0:
 		return fmt.Errorf("%v is no algorithm of signatures", k.Algorithm)
 	case len(k.Modulus)*8 != bits || k.Modulus[0]&0x80 == 0:

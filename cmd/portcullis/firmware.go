@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/firmware"
+	"portcullis/firmware/image"
+	"portcullis/firmware/mfa2"
+)
+
+func (a *app) firmwareCommand() *cobra.Command {
+	c := group("firmware", "Describe firmware images, judge them, and pin the keys that sign them",
+		a.firmwareDescribe(), a.firmwareVerify(), a.firmwarePin())
+	c.Long = `Describe firmware images of adapters, judge them, and pin the keys that sign them.
+No service is needed, and no adapter is touched.
+
+FILE is an image (layouts FS3, FS4, FS5), a raw dump of a flash, or a package of
+images (MFA2); - is standard input.`
+	return c
+}
+
+// maxFirmware is the size of the largest file that is read from standard input.
+const maxFirmware = max(image.MaxSize, mfa2.MaxSize)
+
+// firmwareFile opens a file for its images, which are read at random.
+func (a *app) firmwareFile(name string, f func(r io.ReaderAt, size int64) error) error {
+	if name == "-" {
+		data, err := a.readFile(name, maxFirmware)
+		if err != nil {
+			return err
+		}
+		return f(bytes.NewReader(data), int64(len(data)))
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return hint(fmt.Errorf("%s is no regular file", name), "read a flash into a file first; - is standard input")
+	}
+	return f(file, info.Size())
+}
+
+// imageFlag names one image of a package.
+func imageFlag(c *cobra.Command, only *int) {
+	c.Flags().IntVar(only, "image", -1, "only the image with this index in its package, in full")
+}
+
+// chosen reports whether an image is asked for.
+func chosen(only, index int) bool { return only < 0 || only == index }
+
+// described is one image as "firmware describe" prints it.
+type described struct {
+	Index    int                `json:"index"`
+	Boards   []string           `json:"boards,omitempty"`
+	Size     int64              `json:"size"`
+	Problem  string             `json:"problem,omitempty"` // why it could not be opened
+	Identity *firmware.Identity `json:"identity,omitempty"`
+	Findings []image.Finding    `json:"findings,omitempty"`
+	Sections []image.Section    `json:"sections,omitempty"`
+	Keys     []firmware.Carried `json:"keys,omitempty"`
+}
+
+func (a *app) firmwareDescribe() *cobra.Command {
+	only := -1
+	cmd := &cobra.Command{
+		Use: "describe FILE", Short: "Tell what firmware images say of themselves", Args: operands("FILE"),
+		Long: `Tell what firmware images say of themselves: version, PSID, chips, security
+attributes, digest, sections, the keys they carry, and the GUIDs of a dump of a flash.
+Of a package there is one line an image; --image shows one in full.
+
+Nothing of this is proven: who made an image chose it. portcullis firmware verify
+judges.`,
+		Example: "  portcullis firmware describe fw-ConnectX7.bin\n" +
+			"  portcullis firmware describe --image 3 --json package.mfa2",
+		RunE: func(_ *cobra.Command, args []string) error {
+			out := []described{}
+			err := a.firmwareFile(args[0], func(r io.ReaderAt, size int64) error {
+				return firmware.Images(r, size, func(i *firmware.Image) error {
+					if !chosen(only, i.Index) {
+						return nil
+					}
+					d, err := describeImage(i)
+					out = append(out, d)
+					return err
+				})
+			})
+			if err != nil {
+				return damaged(fmt.Errorf("%s: %w", args[0], err))
+			}
+			if len(out) == 0 {
+				return fmt.Errorf("%s: it has no image %d", args[0], max(only, 0))
+			}
+			if err := a.print(out, func(w *columns) { showDescribed(w, out) }); err != nil {
+				return err
+			}
+			if len(out) == 1 && out[0].Problem != "" {
+				return errNo
+			}
+			return nil
+		},
+	}
+	imageFlag(cmd, &only)
+	return cmd
+}
+
+// describeImage reads all of an image that can be read.
+func describeImage(i *firmware.Image) (d described, err error) {
+	d = described{Index: i.Index, Boards: i.Boards, Size: i.Size}
+	if i.Err != nil {
+		d.Problem = i.Err.Error()
+		return d, nil
+	}
+	d.Sections = i.Image.Sections
+	steps := []func() error{
+		func() (err error) { d.Findings, err = i.Image.Check(); return err },
+		func() (err error) { d.Identity, err = firmware.Describe(i.Image); return err },
+		func() (err error) { d.Keys, err = firmware.Keys(i.Image); return err },
+	}
+	for _, step := range steps {
+		if err := step(); image.IsLayout(err) {
+			d.Problem = err.Error()
+		} else if err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+func showDescribed(w *columns, all []described) {
+	if len(all) == 1 {
+		all[0].show(w)
+		return
+	}
+	w.row("IMAGE", "PSID", "LAYOUT", "VERSION", "CHIPS", "DIGEST", "PROBLEM")
+	for _, d := range all {
+		cells := []string{fmt.Sprint(d.Index), strings.Join(d.Boards, " "), "", "", "", "", d.problems()}
+		if id := d.Identity; id != nil {
+			cells[2] = id.Format.String()
+			if id.Info != nil {
+				cells[1], cells[3], cells[4] = string(id.Info.PSID), id.Info.Version.String(), strings.Join(id.Chips, " ")
+			}
+			if id.Digest != nil {
+				cells[5] = id.Digest.String()
+			}
+		}
+		w.row(cells...)
+	}
+}
+
+// problems are all that is wrong, in one line.
+func (d *described) problems() string {
+	words := []string{}
+	if d.Problem != "" {
+		words = append(words, d.Problem)
+	}
+	for _, f := range d.Findings {
+		words = append(words, f.String())
+	}
+	return strings.Join(words, "; ")
+}
+
+func (d *described) show(w *columns) {
+	if id := d.Identity; id != nil {
+		showIdentity(w, id)
+	}
+	if p := d.problems(); p != "" {
+		w.gap()
+		w.text("wrong: %s", p)
+	}
+	if len(d.Sections) > 0 {
+		w.gap()
+		w.row("SECTION", "AT", "BYTES", "OF")
+		for _, s := range d.Sections {
+			of := "image"
+			if s.Device {
+				of = "device"
+			}
+			w.row(s.Type.String(), fmt.Sprintf("0x%x", s.Offset), fmt.Sprint(s.Size), of)
+		}
+	}
+	if len(d.Keys) > 0 {
+		w.gap()
+		showCarried(w, d.Keys)
+		w.text("keys in an image are no reason to believe it")
+	}
+}
+
+func showIdentity(w *columns, id *firmware.Identity) {
+	kind := "whole image"
+	switch {
+	case id.Component:
+		kind = "update component"
+	case id.Start != 0:
+		kind = fmt.Sprintf("at 0x%x of a flash", id.Start)
+	}
+	w.row("layout", id.Format.String()+", "+kind)
+	if id.Opaque != "" {
+		w.row("opaque", id.Opaque)
+	}
+	if i := id.Info; i != nil {
+		w.row("version", i.Version.String())
+		w.row("released", i.Released)
+		w.row("product version", i.ProductVersion)
+		w.row("PSID", string(i.PSID))
+		w.row("chips", strings.Join(id.Chips, ", "))
+		w.row("PCI", fmt.Sprintf("%04x:%04x, subsystem %04x:%04x", i.PCIVendor, i.PCIDevice, i.SubsystemVend, i.SubsystemID))
+		w.row("name", i.Name)
+		w.row("description", i.Description)
+		w.row("security attributes", i.Flags.String())
+	}
+	w.row("security version", fmt.Sprint(id.SecurityVersion))
+	if id.Digest != nil {
+		w.row("digest", id.Digest.String())
+	}
+	if d := id.Device; d != nil {
+		w.row("PSID of the device", string(d.PSID))
+		w.row("GUIDs", fmt.Sprintf("%v, %d", d.InForce.GUID, d.InForce.NumGUIDs))
+		w.row("GUIDs of the factory", fmt.Sprintf("%v, %d", d.Manufactured.GUID, d.Manufactured.NumGUIDs))
+		w.row("MACs", fmt.Sprintf("%v, %d", d.InForce.MAC, d.InForce.NumMACs))
+		w.row("addresses changed", yesNo(id.Changed))
+	}
+}
+
+func showCarried(w *columns, keys []firmware.Carried) {
+	w.row("KEY", "ALGORITHM", "MAY SIGN", "SIGNED THIS", "FINGERPRINT")
+	for _, k := range keys {
+		f := k.Problem
+		if k.Fingerprint != nil {
+			f = k.Fingerprint.String()
+		}
+		w.row(k.UUID.String(), k.Algorithm.String(), strings.Join(k.Signs, " "), yesNo(k.Signed), f)
+	}
+}
+
+// damaged is the hint for a package or image that cannot be read.
+func damaged(err error) error {
+	if mfa2.IsFormat(err) || image.IsLayout(err) || errors.Is(err, image.ErrUnknown) {
+		return hint(err, "fetch the file again, and compare its digest with the vendor's")
+	}
+	return err
+}

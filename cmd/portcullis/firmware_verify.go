@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/firmware"
+	"portcullis/firmware/pin"
+	"portcullis/firmware/policy"
+)
+
+// judged is a verdict that was told on standard output, as an exit code.
+type judged struct{ code int }
+
+func (e *judged) Error() string { return "not valid" }
+
+// verifiedFirmware is what "firmware verify" prints.
+type verifiedFirmware struct {
+	File     string `json:"file"`
+	Accepted bool   `json:"accepted"` // valid, and the policy has nothing against it
+	Policy   bool   `json:"policy"`   // a policy of the site was asked
+	*firmware.Report
+}
+
+func (a *app) firmwareVerify() *cobra.Command {
+	pins, wanted, only := "", "", -1
+	cmd := &cobra.Command{
+		Use: "verify FILE", Short: "Judge whether firmware images are intact and signed under a pinned key", Args: operands("FILE"),
+		Long: `Judge whether firmware images are intact and signed under a key that the site pinned
+(--pins), and whether the site wants them (--policy). Keys that an image carries do
+not count. Each question is shown with its answer; of a package there is one line an
+image, and --image shows one in full.
+
+  valid           intact, and each of its signatures is right under a pinned key
+  not signed      intact, and nobody signed it
+  invalid         damaged, changed, or signed by a key that is not pinned
+  not verifiable  encrypted, of an unknown layout, or no key is pinned
+
+Valid says who made an image, not that an adapter runs it. Without a policy only debug
+and development firmware, and firmware that takes unsigned updates, is refused.
+
+Ends with status 0 when every image is valid and nothing refuses it, 3 when all are valid
+and the policy refuses one, and else by the worst: 5 invalid, 6 not signed, 7 not
+verifiable. 1 is an error, such as a file that cannot be read.`,
+		Example: "  portcullis firmware verify --pins pins.yaml --policy policy.yaml fw-ConnectX7.bin",
+		RunE: func(_ *cobra.Command, args []string) error {
+			site, err := a.firmwareSite(pins, wanted)
+			if err != nil {
+				return err
+			}
+			out := &verifiedFirmware{File: args[0], Policy: site.Policy != nil}
+			err = a.firmwareFile(args[0], func(r io.ReaderAt, size int64) (err error) {
+				out.Report, err = firmware.Verify(r, size, site)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if only >= 0 {
+				if out.Report = out.Report.Only(only); out.Report == nil {
+					return fmt.Errorf("%s: it has no image %d that can be read", args[0], only)
+				}
+			}
+			out.Accepted = out.Report.Accepted()
+			if err := a.print(out, out.show); err != nil {
+				return err
+			}
+			return out.exit()
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&pins, "pins", "", "YAML file of pinned keys, as portcullis firmware pin writes it")
+	f.StringVar(&wanted, "policy", "", "YAML file of the firmware that the site wants")
+	imageFlag(cmd, &only)
+	return cmd
+}
+
+// firmwareSite reads what the site believes and wants.
+func (a *app) firmwareSite(pins, wanted string) (site firmware.Site, err error) {
+	if pins != "" {
+		data, err := a.readFile(pins, pin.MaxFile)
+		if err != nil {
+			return site, err
+		}
+		if site.Pins, err = pin.Parse(pins, data); err != nil {
+			return site, hint(err, "portcullis firmware pin writes such files")
+		}
+	}
+	if wanted != "" {
+		data, err := a.readFile(wanted, policy.MaxFile)
+		if err != nil {
+			return site, err
+		}
+		if site.Policy, err = policy.Parse(wanted, data); err != nil {
+			return site, hint(err, "docs/firmware.md has the fields of a policy")
+		}
+	}
+	return site, nil
+}
+
+// exit is the verdict as an exit code.
+func (v *verifiedFirmware) exit() error {
+	switch v.Verdict {
+	case firmware.Valid:
+		if v.Accepted {
+			return nil
+		}
+		return &judged{exitRefused}
+	case firmware.NotSigned:
+		return &judged{exitNotSigned}
+	case firmware.NotVerifiable:
+		return &judged{exitNotVerifiable}
+	case firmware.Invalid:
+	}
+	return &judged{exitInvalid}
+}
+
+func (v *verifiedFirmware) show(w *columns) {
+	if len(v.Images) == 1 {
+		showVerdict(w, &v.Images[0])
+	} else if len(v.Images) > 1 {
+		v.showAll(w)
+	}
+	if v.Problem != "" {
+		w.text("package: %s", v.Problem)
+	}
+	w.gap()
+	w.text("%s: %s%s", v.File, v.Verdict, v.consequence())
+}
+
+// consequence says what follows from a verdict.
+func (v *verifiedFirmware) consequence() string {
+	switch {
+	case v.Accepted && v.Policy:
+		return ", and the policy allows it"
+	case v.Accepted:
+		return "; no policy was asked whether the site wants it"
+	case v.Verdict == firmware.Valid:
+		return ", and refused"
+	default:
+		return ""
+	}
+}
+
+func (v *verifiedFirmware) showAll(w *columns) {
+	w.row("IMAGE", "PSID", "VERSION", "VERDICT", "WHY")
+	for i := range v.Images {
+		r := &v.Images[i]
+		psid, version := strings.Join(r.Boards, " "), ""
+		if r.Identity != nil && r.Identity.Info != nil {
+			psid, version = string(r.Identity.Info.PSID), r.Identity.Info.Version.String()
+		}
+		w.row(fmt.Sprint(r.Index), psid, version, string(r.Verdict), strings.Join(against(r), ", "))
+	}
+}
+
+// against are the codes of all that speaks against an image.
+func against(r *firmware.ImageReport) (codes []string) {
+	for _, s := range r.Steps {
+		if s.Code != "" {
+			codes = append(codes, string(s.Code))
+		}
+	}
+	for _, x := range r.Refusals {
+		codes = append(codes, "policy "+string(x.Code))
+	}
+	return codes
+}
+
+func showVerdict(w *columns, r *firmware.ImageReport) {
+	if id := r.Identity; id != nil && id.Info != nil {
+		w.text("%s %s for %s, PSID %s", id.Format, id.Info.Version, strings.Join(id.Chips, ", "), id.Info.PSID)
+		if id.Digest != nil {
+			w.text("digest %v", id.Digest)
+		}
+		w.gap()
+	}
+	w.row("QUESTION", "ANSWER", "CODE", "DETAIL")
+	for _, s := range r.Steps {
+		w.row(s.Name, string(s.Outcome), string(s.Code), s.Detail)
+	}
+	for _, x := range r.Refusals {
+		w.row("policy", "refused", string(x.Code), x.Text)
+	}
+}
