@@ -2,9 +2,11 @@ package firmware_test
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"encoding/binary"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"portcullis/firmware"
@@ -22,9 +24,12 @@ func signed(s *imagetest.Spec) []byte {
 	return b
 }
 
+// attacker is a key that nobody pinned.
+var attacker = sync.OnceValue(func() *rsa.PrivateKey { return imagetest.NewKey(2048) })
+
 // byAttacker makes an image with a key and a signature of the attacker's own.
 func byAttacker(uuid [16]byte, carry bool) []byte {
-	own := imagetest.NewKey(2048)
+	own := attacker()
 	s := imagetest.New()
 	s.KeyUUID, s.Key2048 = uuid, nil
 	if carry {
@@ -118,7 +123,7 @@ func TestNegative(t *testing.T) {
 		{"the attacker's key, not carried along", func() []byte { return byAttacker(imagetest.KeyUUID, false) }, firmware.Invalid, []firmware.Code{firmware.CodeSignature}},
 		{"the attacker's key under a UUID of his", func() []byte { return byAttacker(unpinned, true) }, firmware.Invalid, []firmware.Code{firmware.CodeNotPinned}},
 		{"the attacker's key as the next one", func() []byte {
-			own := imagetest.NewKey(2048)
+			own := attacker()
 			s := imagetest.New()
 			s.Key2048 = &own.PublicKey
 			return signed(s)
@@ -127,7 +132,7 @@ func TestNegative(t *testing.T) {
 			s := imagetest.New()
 			b := s.Build()
 			imagetest.Sign4096(b, imagetest.Key4096(), imagetest.KeyUUID)
-			imagetest.Sign2048(b, imagetest.NewKey(2048), unpinned)
+			imagetest.Sign2048(b, attacker(), unpinned)
 			return b
 		}, firmware.Invalid, []firmware.Code{firmware.CodeNotPinned}},
 		{"unsigned", func() []byte { return imagetest.New().Build() }, firmware.NotSigned, []firmware.Code{firmware.CodeNoSignature}},
@@ -171,7 +176,7 @@ func TestEveryPlace(t *testing.T) {
 	}
 	_, signature := imagetest.Find(good, 0xA0)
 	free := bytes.Index(good, signature[:0x30]) // the UUID of the small signature is covered by nothing
-	for at := 0; at < 0xA1C0; at += 61 {
+	for at := 0; at < 0xA1C0; at += 251 {
 		if at >= free && at < free+16 {
 			continue
 		}
@@ -206,7 +211,7 @@ func TestPinsDecide(t *testing.T) {
 	forTokens := k[0]
 	forTokens.Signs = image.SignsCSToken
 	other := k[0]
-	other.Modulus = imagetest.NewKey(2048).N.Bytes()
+	other.Modulus = attacker().N.Bytes()
 	b := imagetest.New().Build()
 	imagetest.Sign2048(b, imagetest.Key2048(), imagetest.KeyUUID)
 	for _, tt := range []struct {
@@ -303,8 +308,11 @@ func TestPackage(t *testing.T) {
 			if r.Verdict != tt.verdict || !strings.Contains(r.Problem, tt.problem) || (r.Problem == "") != (tt.problem == "") || len(r.Images) != tt.images || !r.Package {
 				t.Errorf("%q %q, %d images, want %q %q %d", r.Verdict, r.Problem, len(r.Images), tt.verdict, tt.problem, tt.images)
 			}
-			if r.Accepted() != (tt.verdict == firmware.Valid) {
-				t.Errorf("accepted is %v", r.Accepted())
+			if r.Accepted() != (tt.verdict == firmware.Valid) || (r.Code == "") != (tt.problem == "") {
+				t.Errorf("accepted is %v, code %q", r.Accepted(), r.Code)
+			}
+			if one := r.Only(1); (one != nil) != (tt.images == 2) || one != nil && (one.Verdict != r.Verdict || len(one.Images) != 1) {
+				t.Errorf("the second image alone is %+v", one)
 			}
 		})
 	}

@@ -51,7 +51,6 @@ const (
 	CodeChecksum       Code = "checksum"     // a CRC is wrong
 	CodeOpaque         Code = "opaque"       // encrypted, or how it is signed is not known
 	CodeNoSignature    Code = "no-signature" // nothing is there
-	CodeBareDigest     Code = "bare-digest"  // a digest that is right, and no signature
 	CodeDigest         Code = "digest-mismatch"
 	CodeDevelopment    Code = "development-key"
 	CodeNoPins         Code = "no-pins"
@@ -107,7 +106,8 @@ func (r *ImageReport) Accepted() bool { return r.Verdict == Valid && len(r.Refus
 // Report is the verdict on a file: the worst of its images.
 type Report struct {
 	Package bool          `json:"package"`
-	Problem string        `json:"problem,omitempty"` // what is wrong with the package itself
+	Code    Code          `json:"code,omitempty"`    // CodePackage or CodeUnknown: of the package itself
+	Problem string        `json:"problem,omitempty"` // what is wrong with it
 	Verdict Verdict       `json:"verdict"`
 	Images  []ImageReport `json:"images"`
 }
@@ -129,7 +129,7 @@ func (r *Report) Only(index int) *Report {
 		if i.Index != index {
 			continue
 		}
-		one := &Report{Package: r.Package, Problem: r.Problem, Verdict: i.Verdict, Images: []ImageReport{i}}
+		one := &Report{Package: r.Package, Code: r.Code, Problem: r.Problem, Verdict: i.Verdict, Images: []ImageReport{i}}
 		if r.Problem != "" {
 			one.Verdict = worse(one.Verdict, r.Verdict)
 		}

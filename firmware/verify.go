@@ -30,11 +30,11 @@ func Verify(r io.ReaderAt, size int64, site Site) (*Report, error) {
 	})
 	switch {
 	case mfa2.IsFormat(err):
-		report.Verdict, report.Problem = Invalid, err.Error()
+		report.Verdict, report.Code, report.Problem = Invalid, CodePackage, err.Error()
 	case err != nil:
 		return nil, err
 	case len(report.Images) == 0:
-		report.Verdict, report.Problem = NotVerifiable, "the package has no images"
+		report.Verdict, report.Code, report.Problem = NotVerifiable, CodeUnknown, "the package has no images"
 	}
 	slices.SortStableFunc(report.Images, func(a, b ImageReport) int { return a.Index - b.Index })
 	return report, nil

@@ -62,7 +62,6 @@ var imageErrors = map[firmware.Code]register.MCCError{
 	firmware.CodeChecksum:    register.RejectedBadFormat,
 	firmware.CodeDigest:      register.RejectedDigest,
 	firmware.CodeNoSignature: register.RejectedUnsigned,
-	firmware.CodeBareDigest:  register.RejectedUnsigned,
 	firmware.CodeDevelopment: register.RejectedDevImage,
 	firmware.CodeNoPins:      register.RejectedUnknownKey,
 	firmware.CodeNotPinned:   register.RejectedUnknownKey,
