@@ -1,11 +1,9 @@
 package group
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 
 	"portcullis/fabricsm/ib"
@@ -65,13 +63,7 @@ func factOfMember(g *Group, m Member) sm.Fact {
 func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	defer r.begin(&e)()
 	for _, kind := range []sm.FactKind{sm.FactSAGroup, sm.FactSAMember} {
-		var of []sm.Fact
-		for i := range facts {
-			if facts[i].Kind == kind && !facts[i].TakesBack() {
-				of = append(of, facts[i])
-			}
-		}
-		slices.SortFunc(of, func(a, b sm.Fact) int { return cmp.Compare(a.Name, b.Name) })
+		of := registry.Saved(facts, kind)
 		for i := range of {
 			if !r.restore(&of[i]) {
 				r.save(sm.Fact{Kind: kind, Name: of[i].Name})

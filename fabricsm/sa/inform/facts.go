@@ -1,14 +1,13 @@
 package inform
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sm"
 )
 
@@ -55,13 +54,7 @@ func factOf(s *Subscription) sm.Fact {
 // are ignored. What cannot be restored is told, and taken back.
 func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	r.eff = &e
-	var mine []sm.Fact
-	for i := range facts {
-		if f := &facts[i]; f.Kind == sm.FactSASubscription && !f.TakesBack() {
-			mine = append(mine, *f)
-		}
-	}
-	slices.SortFunc(mine, func(a, b sm.Fact) int { return cmp.Compare(a.Name, b.Name) })
+	mine := registry.Saved(facts, sm.FactSASubscription)
 	for i := range mine {
 		s := subscriptionOf(&mine[i])
 		if s == nil || r.subs[identityOf(s.As, s.Info.QPN, &s.Info)] != nil {

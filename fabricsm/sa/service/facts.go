@@ -1,15 +1,14 @@
 package service
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa/registry"
 	"portcullis/fabricsm/sm"
 )
 
@@ -53,13 +52,7 @@ func factOf(r *Record) sm.Fact {
 // are ignored. What cannot be restored is told, and taken back.
 func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	r.out = &e
-	var mine []sm.Fact
-	for i := range facts {
-		if f := &facts[i]; f.Kind == sm.FactSAService && !f.TakesBack() {
-			mine = append(mine, *f)
-		}
-	}
-	slices.SortFunc(mine, func(a, b sm.Fact) int { return cmp.Compare(a.Name, b.Name) })
+	mine := registry.Saved(facts, sm.FactSAService)
 	for i := range mine {
 		rec := recordOf(&mine[i])
 		if rec == nil {
