@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/salab"
@@ -51,7 +54,7 @@ func TestRegistrationsSurviveAKill(t *testing.T) {
 	}
 	run := func() *process {
 		d := launch(t, exec.Command("portcullisd", "sm", "--port", "ibsim:"+lab.Socket()+"/sm", "--enforcement", "accepted",
-			"--state-dir", filepath.Join(dir, "state"), "--sa-key-file", key, "--partitions", partitions))
+			"--state-dir", filepath.Join(dir, "state"), "--socket", filepath.Join(dir, "sm.sock"), "--sa-key-file", key, "--partitions", partitions))
 		eventually(t, "a settled fabric", func() (bool, string) {
 			return strings.Contains(d.lines.String(), "settled with"), d.lines.String()
 		})
@@ -88,11 +91,59 @@ func TestRegistrationsSurviveAKill(t *testing.T) {
 			t.Errorf("no record of attribute 0x%04x", uint16(attr))
 		}
 	}
+	shown(t, filepath.Join(dir, "sm.sock"), node.PortGUID)
 	d.kill()
 	d = run()
 	for _, attr := range tables {
 		eventually(t, "what was registered", func() (bool, string) {
 			return bytes.Equal(ask(mad.MethodGetTable, attr, 0, nil).Data, before[attr]), d.lines.String()
 		})
+	}
+}
+
+// shown asks the Subnet Manager itself what a host has registered: one of each.
+func shown(t *testing.T, socket string, port ib.GUID) {
+	t.Helper()
+	c, err := client.New(client.Options{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	by := v1.RegisteredQuery{Port: port.String()}
+	eventually(t, "what is registered to be shown", func() (bool, string) {
+		s, err := c.SA(t.Context())
+		return err == nil && s.Serving && s.Services == 1 && s.Subscriptions == 1, fmt.Sprintf("%+v, %v", s, err)
+	})
+	var registrants []v1.Registrant
+	for page, err := range c.Groups(t.Context(), v1.GroupQuery{RegisteredQuery: by}) {
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("groups: %+v, %v", page, err)
+		}
+		for members, err := range c.Members(t.Context(), page.Items[0].MGID.String(), by) {
+			if err != nil || len(members.Items) != 1 {
+				t.Fatalf("members: %+v, %v", members, err)
+			}
+			registrants = append(registrants, members.Items[0].Registrant)
+		}
+	}
+	for page, err := range c.Services(t.Context(), v1.ServiceQuery{RegisteredQuery: by}) {
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("services: %+v, %v", page, err)
+		}
+		registrants = append(registrants, page.Items[0].Registrant)
+	}
+	for page, err := range c.Subscriptions(t.Context(), by) {
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("subscriptions: %+v, %v", page, err)
+		}
+		registrants = append(registrants, page.Items[0].Registrant)
+	}
+	for _, r := range registrants {
+		if r.Port != port || r.At == "" || r.Name == "" {
+			t.Errorf("registered by %+v, want port %v and where it is", r, port)
+		}
+	}
+	if len(registrants) != 3 {
+		t.Errorf("%d registrations are shown, want 3", len(registrants))
 	}
 }
