@@ -21,12 +21,16 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE ARGS...   runs portcullis-agent and wants this exit code
 //	tpm                  starts a real software TPM and sets $TPM and $EK
+//	card                 serves a simulated adapter and sets $CARDS
+//	library DIR          makes what a site knows of firmware, with an image of the adapter
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"tpm":   func(ts *testscript.TestScript, _ bool, _ []string) { startTPM(t, ts) },
+			"exits":   exits,
+			"tpm":     func(ts *testscript.TestScript, _ bool, _ []string) { startTPM(t, ts) },
+			"card":    func(ts *testscript.TestScript, _ bool, _ []string) { startCard(t, ts) },
+			"library": func(ts *testscript.TestScript, _ bool, args []string) { makeLibrary(ts, ts.MkAbs(args[0])) },
 		},
 		Condition: func(cond string) (bool, error) { return cond == "tpm" && tpmReady(), nil },
 	})
