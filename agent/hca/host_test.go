@@ -273,6 +273,19 @@ func TestToolsBlind(t *testing.T) {
 	if d := h.Devices[0]; value(t, &d.MLOCK) != register.Locked {
 		t.Error("a locked adapter is not told to be")
 	}
+	// Where they can open another, it is this adapter's own.
+	for name, text := range map[string]string{"vendor": "0x15b3", "device": "0x1021", "class": "0x020700"} {
+		write(t, sysfs+"/bus/pci/devices/0000:65:00.0/"+name, text)
+	}
+	one := tools(t, "[ \"$2\" = 0000:65:00.0 ] || { echo '-E- Cannot open Device: 0000:17:00.0.'; exit 1; }\n"+goodQuery, nil)
+	h, err = hca.ReadHost(t.Context(), hca.Ways{Sysfs: sysfs, Tools: []string{one}})
+	must(t, err)
+	if reason, _ := h.Devices[0].LifeCycle.Why(); reason != hca.ReasonUnreadable {
+		t.Errorf("one of two: %s", reason)
+	}
+	if d := h.Devices[1]; value(t, &d.LifeCycle) != attest.LifeGASecured {
+		t.Error("the other one is not read")
+	}
 	none, err := hca.ReadHost(t.Context(), hca.Ways{Sysfs: sysfs, Tools: []string{t.TempDir()}})
 	must(t, err)
 	if reason, detail := none.Devices[0].MLOCK.Why(); reason != hca.ReasonLockdown || !strings.Contains(detail, "mstflint") {
