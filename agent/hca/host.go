@@ -58,11 +58,12 @@ type Host struct {
 	// Tools are those that were run, with their version.
 	Tools []attest.Tool
 
-	infos map[sysfs.Address]*devlink.Info
-	suite *mst.Suite
-	noWay error             // why neither fwctl nor tools lead to an adapter
-	blind map[*Device]error // adapters that the tools could not open
-	asked int               // adapters that the tools were asked for
+	infos    map[sysfs.Address]*devlink.Info
+	searched bool              // for the tools
+	suite    *mst.Suite        // nil: none
+	noWay    error             // why neither fwctl nor tools lead to an adapter
+	blind    map[*Device]error // adapters that the tools could not open
+	asked    int               // adapters that the tools were asked for
 }
 
 // ReadHost reads all adapters. Its error means that not even the kernel's files
@@ -117,9 +118,10 @@ func (h *Host) tellBlind() {
 
 // tools finds the vendor's tools once they are needed.
 func (h *Host) tools(ctx context.Context, w Ways) *mst.Suite {
-	if h.suite != nil || len(w.Tools) == 0 || h.noWay != errNoWay {
+	if h.searched || len(w.Tools) == 0 {
 		return h.suite
 	}
+	h.searched = true
 	s, err := mst.Find(ctx, w.Tools)
 	if err != nil {
 		h.noWay = fmt.Errorf("%w, or the vendor's tools: %w", errNoWay, err)

@@ -22,9 +22,7 @@ import (
 // serve puts a card behind the socket of its node GUID, and gives the way there.
 func serve(t *testing.T, c *card.Card, node ib.GUID) (fwctl string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "card") // a socket's path is short
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	l, err := cardsocket.Listen(ctx, filepath.Join(dir, node.String()))
 	must(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"portcullis/agent/hca/card"
 	"portcullis/agent/hca/card/cardsocket"
+	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
 	"portcullis/firmware/image"
 	"portcullis/firmware/imagetest"
@@ -24,14 +25,13 @@ func startCard(t *testing.T, ts *testscript.TestScript) {
 	o := card.ConnectX7(cardGUID, cardGUID)
 	o.Identity.PSID = "TST0000000001"
 	o.Firmware = card.Firmware{Major: 22, Minor: 47, SubMinor: 1088}
-	dir, err := os.MkdirTemp("", "card") // a socket's path is short
-	ts.Check(err)
+	dir := tpmtest.ShortDir(t) // a socket's path is short
 	ctx, cancel := context.WithCancel(t.Context())
 	l, err := cardsocket.Listen(ctx, filepath.Join(dir, cardGUID.String()))
 	ts.Check(err)
 	done := make(chan error, 1)
 	go func() { done <- cardsocket.Serve(ctx, l, card.New(o)) }()
-	ts.Defer(func() { cancel(); <-done; os.RemoveAll(dir) })
+	ts.Defer(func() { cancel(); <-done })
 	ts.Setenv("CARDS", dir)
 }
 
