@@ -204,6 +204,9 @@ func (w Ways) open(ctx context.Context, f *sysfs.Function, r *sysfs.RDMA) (Opene
 		return nil, "", errNoWay
 	}
 	d, err := fwctl.Open(filepath.Join(w.FWCTL, f.FWCTL))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", errNoWay
+	}
 	if err != nil {
 		return nil, "", err
 	}

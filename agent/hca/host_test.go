@@ -353,3 +353,24 @@ func TestDrivers(t *testing.T) {
 		t.Errorf("kernel without devlink: %v, %v", h.Notes, err)
 	}
 }
+
+// TestNodeGone: where sysfs has a node of fwctl and /dev has not, the tools are
+// another way.
+func TestNodeGone(t *testing.T) {
+	sysfs := pciHost(t)
+	must(t, os.MkdirAll(sysfs+"/class/fwctl", 0o755))
+	must(t, os.Symlink("../../devices/pci0000:00/0000:17:00.0/mlx5_core.fwctl.0/fwctl/fwctl0", sysfs+"/class/fwctl/fwctl0"))
+	ways := hca.Ways{Sysfs: sysfs, FWCTL: t.TempDir(), Tools: []string{tools(t, goodQuery, nil)}}
+	h, err := hca.ReadHost(t.Context(), ways)
+	must(t, err)
+	if d := h.Devices[0]; value(t, &d.LifeCycle) != attest.LifeGASecured {
+		t.Error("the tools were not asked")
+	}
+	// A node that is none is no reason to go another way.
+	write(t, ways.FWCTL+"/fwctl0", "")
+	h, err = hca.ReadHost(t.Context(), ways)
+	must(t, err)
+	if reason, detail := h.Devices[0].LifeCycle.Why(); reason != hca.ReasonUnreadable || !strings.Contains(detail, "no device node of fwctl") {
+		t.Errorf("got %s, %s", reason, detail)
+	}
+}
