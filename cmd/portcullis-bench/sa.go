@@ -103,31 +103,9 @@ const mostForTables = 4000
 
 // administer measures subnet administration over the socket of ibsim.
 func administer(ctx context.Context, o *options, progress io.Writer) error {
-	host, err := machine(ctx, o.program)
-	if err != nil {
-		return err
-	}
-	var results []*saResult
-	for _, hosts := range o.sizes {
-		f, err := newFabric(hosts)
-		if err != nil {
-			return err
-		}
-		r := &saResult{fabric: f, asks: make([][2][]saSample, len(saAsks))}
-		if r.load, err = loadAverage(); err != nil {
-			return err
-		}
-		for run := range o.runs {
-			if err := r.once(ctx, o, progress); err != nil {
-				return fmt.Errorf("%d hosts, run %d: %w", hosts, run+1, err)
-			}
-		}
-		results = append(results, r)
-		if err := writeSA(o, host, results); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachSize(ctx, o, func(f *fabric, load float64) *saResult {
+		return &saResult{fabric: f, load: load, asks: make([][2][]saSample, len(saAsks))}
+	}, func(r *saResult) error { return r.once(ctx, o, progress) }, writeSA)
 }
 
 // once measures both in fresh processes.
@@ -141,19 +119,19 @@ func (r *saResult) once(ctx context.Context, o *options, progress io.Writer) (er
 		r.memory[k] = max(r.memory[k], memoryOf(both[k].subject.pid()).peak)
 	}
 	for i := range saAsks {
-		var took [2][]float64
-		for turn := range turns {
-			for _, k := range [2]int{turn % 2, 1 - turn%2} {
-				got, err := both[k].measure(&saAsks[i], o.duration/turns)
-				if err != nil {
-					return fmt.Errorf("%s, %s, %d outstanding: %w", administrations()[k].name, saAsks[i].name, saAsks[i].window, err)
-				}
-				r.asks[i][k] = append(r.asks[i][k], got)
-				took[k] = append(took[k], got.rate)
+		took, err := inTurns(func(k int) (float64, error) {
+			got, err := both[k].measure(&saAsks[i], o.duration/turns)
+			if err != nil {
+				return 0, fmt.Errorf("%s, %s, %d outstanding: %w", administrations()[k].name, saAsks[i].name, saAsks[i].window, err)
 			}
+			r.asks[i][k] = append(r.asks[i][k], got)
+			return got.rate, nil
+		})
+		if err != nil {
+			return err
 		}
 		fmt.Fprintf(progress, "%d hosts, paths %s, %d outstanding: OpenSM %.0f/s, Portcullis %.0f/s\n",
-			r.fabric.hosts, saAsks[i].name, saAsks[i].window, spreadOfValues(took[0]).median, spreadOfValues(took[1]).median)
+			r.fabric.hosts, saAsks[i].name, saAsks[i].window, took[0], took[1])
 	}
 	for k := range both {
 		if r.fabric.hosts > mostForTables {

@@ -26,11 +26,6 @@ type server struct {
 	stop   func() error
 }
 
-// turns is in how many parts each measurement is taken, the simulators in turn:
-// what else goes on in the machine then meets both, and the ratio of two turns that
-// follow each other is the measure.
-const turns = 20
-
 // lost is how long a simulator may be silent while requests are out.
 const lost = 2 * time.Second
 
@@ -112,31 +107,9 @@ type simResult struct {
 
 // simulate measures simulators over their sockets.
 func simulate(ctx context.Context, o *options, progress io.Writer) error {
-	host, err := machine(ctx, o.program)
-	if err != nil {
-		return err
-	}
-	var results []*simResult
-	for _, hosts := range o.sizes {
-		f, err := newFabric(hosts)
-		if err != nil {
-			return err
-		}
-		r := &simResult{fabric: f, asks: make([][2][]simSample, len(asks))}
-		if r.load, err = loadAverage(); err != nil {
-			return err
-		}
-		for run := range o.runs {
-			if err := r.once(ctx, o, progress); err != nil {
-				return fmt.Errorf("%d hosts, run %d: %w", hosts, run+1, err)
-			}
-		}
-		results = append(results, r)
-		if err := writeSim(o, host, results); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachSize(ctx, o, func(f *fabric, load float64) *simResult {
+		return &simResult{fabric: f, load: load, asks: make([][2][]simSample, len(asks))}
+	}, func(r *simResult) error { return r.once(ctx, o, progress) }, writeSim)
 }
 
 // once measures both simulators in fresh processes.
@@ -154,19 +127,19 @@ func (r *simResult) once(ctx context.Context, o *options, progress io.Writer) (e
 		defer func() { err = errors.Join(err, clients[k].close()) }()
 	}
 	for i := range asks {
-		var took [2][]float64
-		for turn := range turns {
-			for _, k := range [2]int{turn % 2, 1 - turn%2} {
-				got, err := asks[i].measure(clients[k].port, clients[k].pid, r.fabric, o.duration/turns)
-				if err != nil {
-					return fmt.Errorf("%s, %s, %d outstanding: %w", simulators()[k].name, asks[i].name, asks[i].window, err)
-				}
-				r.asks[i][k] = append(r.asks[i][k], got)
-				took[k] = append(took[k], got.rate)
+		took, err := inTurns(func(k int) (float64, error) {
+			got, err := asks[i].measure(clients[k].port, clients[k].pid, r.fabric, o.duration/turns)
+			if err != nil {
+				return 0, fmt.Errorf("%s, %s, %d outstanding: %w", simulators()[k].name, asks[i].name, asks[i].window, err)
 			}
+			r.asks[i][k] = append(r.asks[i][k], got)
+			return got.rate, nil
+		})
+		if err != nil {
+			return err
 		}
 		fmt.Fprintf(progress, "%d hosts, %s, %d outstanding: ibsim %.0f SMPs/s, portcullis-sim %.0f\n",
-			r.fabric.hosts, asks[i].name, asks[i].window, spreadOfValues(took[0]).median, spreadOfValues(took[1]).median)
+			r.fabric.hosts, asks[i].name, asks[i].window, took[0], took[1])
 	}
 	for k := range clients {
 		r.peak[k] = max(r.peak[k], memoryOf(clients[k].pid).peak)

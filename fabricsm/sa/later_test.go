@@ -231,3 +231,19 @@ func BenchmarkHold(b *testing.B) {
 		})
 	}
 }
+
+// What is shown of how it stands costs as little, however much is registered, and is not
+// changed by what comes later: who looks keeps nobody waiting.
+func TestStatusIsASnapshot(t *testing.T) {
+	c := newCrowd(t)
+	few := testing.AllocsPerRun(20, func() { c.agent.Status() })
+	c.services(2000)
+	before := c.agent.Status()
+	if many := testing.AllocsPerRun(20, func() { c.agent.Status() }); many > few {
+		t.Errorf("with 2,000 services a look allocates %v times, with none %v times", many, few)
+	}
+	c.services(2100)
+	if n, now := before.Registered.Services.Len(), c.agent.Status().Registered.Services.Len(); n != before.Services || now <= n {
+		t.Errorf("the look before holds %d services, counted %d, and now there are %d", n, before.Services, now)
+	}
+}
