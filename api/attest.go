@@ -76,7 +76,7 @@ func (s *Server) attestRoutes(a huma.API) {
 }
 
 // attestStatus answers a host about itself. It leaves out what only operators
-// may know: why evidence was refused.
+// may know: why evidence was refused, and by what it was accepted.
 func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput, error) {
 	refused := newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no current status token was sent",
 		"attest again; accepted evidence earns a token")
@@ -95,6 +95,7 @@ func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput
 	}
 	told := *host
 	told.Status.LastDenial, told.Status.Conflict = nil, nil
+	told.Status.Reference, told.Status.Waived = "", nil
 	return &hostOutput{&told}, nil
 }
 

@@ -80,7 +80,7 @@ func TestEvidenceWantsTLS(t *testing.T) {
 func TestStatusToken(t *testing.T) {
 	f := newFixture(t)
 	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
-		Phase: v1.PhaseVerified, LastDenial: &v1.Denial{Code: "pcr-digest", Detail: "secret"},
+		Phase: v1.PhaseVerified, LastDenial: &v1.Denial{Code: "pcr-digest", Detail: "secret"}, Reference: "default/1", Waived: []string{"secret"},
 	}})
 	f.backend.SetStatusToken("status-1", "h1")
 
@@ -89,8 +89,8 @@ func TestStatusToken(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &h); err != nil || w.Code != 200 {
 		t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
 	}
-	if h.ID != "h1" || h.Status.Phase != v1.PhaseVerified || h.Status.LastDenial != nil {
-		t.Errorf("host %+v, want h1, verified, and no word of the denial", h)
+	if h.ID != "h1" || h.Status.Phase != v1.PhaseVerified || h.Status.LastDenial != nil || h.Status.Reference != "" || h.Status.Waived != nil {
+		t.Errorf("host %+v, want h1, verified, and no word of the denial, of reference values and of waivers", h)
 	}
 	for name, token := range map[string]string{"none": "", "unknown": "status-2", "operator's": f.operator, "huge": strings.Repeat("x", 4096)} {
 		t.Run(name, func(t *testing.T) {

@@ -153,6 +153,9 @@ func TestWaiverIsSeen(t *testing.T) {
 	if l.keptBoot("host-1") == nil {
 		t.Error("the boot is not kept to learn from")
 	}
+	if st := l.host("host-1").Status; st.Reference != "default/2" || !slices.Equal(st.Waived, v.Value.Facts.Waived) {
+		t.Errorf("shown with reference %q and waived %q", st.Reference, st.Waived)
+	}
 	entries, _, err := audit.Entries().List(l.ctx(), l.store, "")
 	if err != nil || !slices.ContainsFunc(entries, func(e store.Record[audit.Entry]) bool {
 		return e.Value.Action == "evidence.accept" && strings.Contains(e.Value.Detail, "reference default/2")

@@ -70,6 +70,7 @@ func hostView(f *facts, d decision) *v1.Host {
 	}
 	if f.rec.Evidence != nil {
 		h.Status.Attested, h.Status.Sealed = f.rec.Evidence.Time, f.rec.Sealed
+		h.Status.Reference, h.Status.Waived = f.rec.Evidence.Reference, f.rec.Evidence.Waived
 	}
 	if c := f.rec.Conflict; c != nil {
 		h.Status.Conflict = &v1.Conflict{Time: c.Time, GUID: c.GUID, With: c.With}

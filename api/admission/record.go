@@ -41,6 +41,9 @@ type Record struct {
 type Evidence struct {
 	Time    time.Time `json:"time"`
 	Session string    `json:"session"`
+
+	Reference string   `json:"reference,omitempty"` // set that has its measured boot
+	Waived    []string `json:"waived,omitempty"`    // what was not demanded
 }
 
 // Dispute is a GUID that two hosts claim: one by inventory, the other by

@@ -264,7 +264,7 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		}
 		f.rec.Token = hashToken(token)
 		f.rec.unseal(tx)
-		f.rec.Evidence = &Evidence{Time: f.now, Session: ses.Challenge.ID}
+		f.rec.Evidence = &Evidence{Time: f.now, Session: ses.Challenge.ID, Reference: v.Facts.Reference, Waived: v.Facts.Waived}
 		if err := errors.Join(
 			boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),
 			seals().PutLeased(tx, sc.Session, sealRecord{Challenge: sc, Host: ses.Host, Epoch: ses.Epoch, Source: ses.Source}, lease),

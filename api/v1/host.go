@@ -55,6 +55,8 @@ type HostStatus struct {
 	Window     time.Time `json:"window,omitzero"`   // provisioning window closes
 	Attested   time.Time `json:"attested,omitzero"` // last accepted evidence
 	Sealed     time.Time `json:"sealed,omitzero"`   // handed over after that evidence: it attests nothing more in this boot
+	Reference  string    `json:"reference,omitempty" doc:"set of reference values that its measured boot has, or the waiver that counted"`
+	Waived     []string  `json:"waived,omitempty" doc:"what was not demanded of the accepted evidence"`
 	LastDenial *Denial   `json:"last_denial,omitempty"`
 	Conflict   *Conflict `json:"conflict,omitempty"`
 }

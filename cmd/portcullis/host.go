@@ -87,6 +87,10 @@ func showHost(w *columns, h *v1.Host) {
 	w.row("Handed over", stamp(s.Sealed))
 	w.row("EK SHA-256", h.EK)
 	w.row("Class", h.Class)
+	w.row("Reference", s.Reference)
+	for _, what := range s.Waived {
+		w.row("Waived", what)
+	}
 	if c := s.Conflict; c != nil {
 		w.row("Conflict", fmt.Sprintf("%s GUID %v is claimed by host %s too", stamp(c.Time), c.GUID, c.With))
 	}
