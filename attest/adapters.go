@@ -1,6 +1,7 @@
 package attest
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -66,7 +67,7 @@ func (v *verifier) checkAdapters() *Refusal {
 func (h *HCA) unread(pol *Policy) *findings {
 	f := &findings{name: h.Name, reason: ReasonUnread}
 	fw := &h.Firmware
-	f.when(fw.Running == "" || fw.Pending == "", "firmware version not known%s", h.why("firmware"))
+	f.when(fw.Running == "" || fw.Pending == "", "firmware version not known%s", cmp.Or(h.why("running"), h.why("pending")))
 	f.when(fw.LifeCycle == LifeUnknown, "life cycle not known%s", h.why("life_cycle"))
 	f.when(fw.SecureBoot == Unknown, "secure boot not known%s", h.why("secure_boot"))
 	f.when(fw.Recovery == Unknown, "recovery mode not known%s", h.why("recovery"))

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	pciPattern  = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
+	pciPattern  = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
 	macPattern  = regexp.MustCompile(`^[0-9a-f]{12}$`)
 	datePattern = regexp.MustCompile(`^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`)
 	hexDigest   = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -22,7 +22,7 @@ func (p *problems) unless(re *regexp.Regexp, name, v, want string) {
 }
 
 func (h *HCA) checkDevice(p *problems, where string) {
-	p.unless(pciPattern, where+" pci_address", h.PCI, "dddd:bb:dd.f in lower-case hexadecimal")
+	p.unless(pciPattern, where+" pci_address", h.PCI, "dddd:bb:dd.f in lower-case hexadecimal, with up to eight digits of domain")
 	p.unless(macPattern, where+" base_mac", h.BaseMAC, "12 lower-case hexadecimal digits")
 	p.text(where+" serial", h.Serial)
 	p.text(where+" part_number", h.PartNumber)

@@ -25,7 +25,7 @@ const deviceTime = time.Minute
 
 // toolTime bounds reading one adapter with the tools, which start anew for each
 // register.
-const toolTime = 5 * time.Minute
+const toolTime = 90 * time.Second
 
 // Ways say how the adapters of a host are reached.
 type Ways struct {

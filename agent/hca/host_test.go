@@ -374,3 +374,26 @@ func TestNodeGone(t *testing.T) {
 		t.Errorf("got %s, %s", reason, detail)
 	}
 }
+
+// TestRecovery: an adapter whose firmware does not run is seen, by its PCI id
+// alone, and one behind a bridge of long addresses gets into a statement.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	sysfs := pciHost(t)
+	for name, text := range map[string]string{"vendor": "0x15b3", "device": "0x0218", "class": "0x058000"} {
+		write(t, sysfs+"/bus/pci/devices/10000:65:00.0/"+name, text)
+	}
+	h, err := hca.ReadHost(t.Context(), hca.Ways{Sysfs: sysfs})
+	must(t, err)
+	d := h.Devices[1]
+	if v := d.Judge(goodSite()); d.Name != "" || v.Compliant(attest.G0) || !slices.Contains(all(v), "recovery-mode recovery") {
+		t.Errorf("%s: %v", d.PCI, all(v))
+	}
+	d.Name = "mlx5_9"
+	d.NodeGUID.Readings, d.SystemImageGUID.Readings = h.Devices[0].NodeGUID.Readings, h.Devices[0].SystemImageGUID.Readings
+	s := d.Statement(d.Judge(nil))
+	s.Ports = h.Devices[0].Statement(d.Judge(nil)).Ports
+	if text := encoded(t, s); !strings.Contains(text, `"pci_address":"10000:65:00.0"`) || !strings.Contains(text, `"recovery":"yes"`) {
+		t.Error(text)
+	}
+}

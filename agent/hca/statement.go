@@ -112,6 +112,10 @@ func (d *Device) stateSources(h *attest.HCA) {
 		}
 		h.Sources = append(h.Sources, attest.Source{Fact: l.Fact, From: strings.Join(from, ", ")})
 	}
+	if len(d.Tokens) == 0 {
+		reason, _ := d.LifeCycle.Why()
+		h.Unread = append(h.Unread, attest.Unread{Fact: "tokens", Reason: string(cmp.Or(reason, ReasonNotTold))})
+	}
 	slices.SortFunc(h.Sources, func(a, b attest.Source) int { return cmp.Compare(a.Fact, b.Fact) })
 	slices.SortFunc(h.Unread, func(a, b attest.Unread) int { return cmp.Compare(a.Fact, b.Fact) })
 }

@@ -83,7 +83,7 @@ func TestStatementOfNothing(t *testing.T) {
 	for _, u := range s.Unread {
 		reasons[u.Fact] = u.Reason
 	}
-	if reasons["life_cycle"] != "no-access" || reasons["mlock"] != "no-access" || reasons["port_1_has_smi"] != "no-access" {
+	if reasons["life_cycle"] != "no-access" || reasons["mlock"] != "no-access" || reasons["port_1_has_smi"] != "no-access" || reasons["tokens"] != "no-access" {
 		t.Errorf("reasons %v", reasons)
 	}
 	if text := encoded(t, s); !strings.Contains(text, `"psid":"MT_0000000838"`) {
