@@ -16,7 +16,7 @@ import (
 var core = []string{
 	"fabricsm/ib", "fabricsm/mad", "fabricsm/topo", "fabricsm/route", "fabricsm/partition",
 	"fabricsm/mcast", "fabricsm/qos", "fabricsm/keys", "fabricsm/sm", "fabricsm/topospec",
-	"firmware/nvconfig",
+	"firmware/image", "firmware/mfa2", "firmware/nvconfig", "firmware/pin", "firmware/policy",
 }
 
 // bannedInCore are the trees of the standard library through which a clock, a

@@ -227,6 +227,10 @@ func showIdentity(w *columns, id *firmware.Identity) {
 	}
 	if d := id.Device; d != nil {
 		w.row("PSID of the device", string(d.PSID))
+		if d.Unread != "" {
+			w.row("addresses", "not known: "+d.Unread)
+			return
+		}
 		w.row("GUIDs", fmt.Sprintf("%v, %d", d.InForce.GUID, d.InForce.NumGUIDs))
 		w.row("GUIDs of the factory", fmt.Sprintf("%v, %d", d.Manufactured.GUID, d.Manufactured.NumGUIDs))
 		w.row("MACs", fmt.Sprintf("%v, %d", d.InForce.MAC, d.InForce.NumMACs))

@@ -40,10 +40,14 @@ type DeviceData struct {
 	Manufactured Addresses `json:"manufactured"`
 	InForce      Addresses `json:"in_force"`
 	Override     bool      `json:"guids_override"`
+	// Unread says why the addresses are not known: early boards of FS3 have them in
+	// another layout.
+	Unread string `json:"unread,omitempty"`
 }
 
-// Changed reports that the addresses in force are not those of the factory.
-func (d *DeviceData) Changed() bool { return d.Manufactured != d.InForce }
+// Changed reports that the addresses in force are known not to be those of the
+// factory.
+func (d *DeviceData) Changed() bool { return d.Unread == "" && d.Manufactured != d.InForce }
 
 func addresses(b []byte) Addresses {
 	return Addresses{
@@ -55,8 +59,15 @@ func addresses(b []byte) Addresses {
 // blockCount reads how many addresses a block has: low and high byte apart.
 func blockCount(b []byte) uint16 { return uint16(b[1])<<8 | uint16(b[3]) }
 
-// readDevice reads MFG_INFO and the one valid DEV_INFO; it has two slots.
-func readDevice(s source, sections []Section) (*DeviceData, error) {
+// The layouts of the two sections that are known.
+const (
+	mfgLayout     = 1
+	devInfoLayout = 2
+)
+
+// readDevice reads MFG_INFO and the one valid DEV_INFO; it has two slots. Another
+// layout is an error but for FS3.
+func readDevice(s source, format Format, sections []Section) (*DeviceData, error) {
 	d := &DeviceData{}
 	mfg, valid := false, 0
 	for _, e := range sections {
@@ -69,8 +80,8 @@ func readDevice(s source, sections []Section) (*DeviceData, error) {
 			if err != nil {
 				return nil, err
 			}
-			if b[0x1C] != 1 {
-				return nil, malformed("MFG_INFO", "its layout is %d, and only 1 is known", b[0x1C])
+			if err := d.layout(format, e.Type, b[0x1C], mfgLayout); err != nil {
+				return nil, err
 			}
 			mfg, d.PSID, d.Override, d.Manufactured = true, PSID(text(b[:maxPSID])), b[0x1F]&1 == 1, addresses(b[0x20:0x40])
 		case SectionDevice:
@@ -80,6 +91,9 @@ func readDevice(s source, sections []Section) (*DeviceData, error) {
 			}
 			if !bytes.Equal(b[:len(magicDevInfo)], magicDevInfo) {
 				continue // the slot that is not in use
+			}
+			if err := d.layout(format, e.Type, b[0x12], devInfoLayout); err != nil {
+				return nil, err
 			}
 			valid++
 			d.InForce = addresses(b[0x20:0x40])
@@ -94,7 +108,22 @@ func readDevice(s source, sections []Section) (*DeviceData, error) {
 	case valid != 1:
 		return nil, malformed("device data", "there are %d valid DEV_INFO, and one is wanted", valid)
 	}
+	if d.Unread != "" {
+		d.Manufactured, d.InForce = Addresses{}, Addresses{}
+	}
 	return d, nil
+}
+
+// layout notes a layout that is not known.
+func (d *DeviceData) layout(format Format, t SectionType, got, known byte) error {
+	if got == known {
+		return nil
+	}
+	if format != FS3 {
+		return malformed(t.String(), "its layout is %d, and only %d is known", got, known)
+	}
+	d.Unread = fmt.Sprintf("%v has layout %d, and only %d is known", t, got, known)
+	return nil
 }
 
 // sectionBlock reads the first size bytes of a section.

@@ -161,7 +161,7 @@ func (m *Image) readTables(at int64, parse func([]byte, int64) Section) error {
 	if err := m.readAuthentication(); err != nil {
 		return err
 	}
-	m.Device, err = readDevice(m.file, m.Sections)
+	m.Device, err = readDevice(m.file, m.Format, m.Sections)
 	if err != nil {
 		return err
 	}

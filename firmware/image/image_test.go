@@ -97,6 +97,21 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestEarlyBoards has FS3 with data of a device in another layout, as early boards
+// have: the image is good, and its addresses are not known.
+func TestEarlyBoards(t *testing.T) {
+	s := imagetest.New()
+	s.Format, s.BaseGUID = 3, 0x0002C90300BB0000
+	b := s.Build()
+	_, mfg := imagetest.Find(b, 0xE0)
+	mfg[0x1C] = 0
+	imagetest.Mend(b, 0xE0)
+	m := mustOpen(t, b)
+	if m.Device == nil || m.Device.Unread == "" || m.Device.Changed() || m.Device.InForce.GUID != 0 || m.Device.PSID != "TST0000000001" {
+		t.Errorf("device data are %+v", m.Device)
+	}
+}
+
 // hashed is an image with a table of hashes and a section with a checksum in
 // each line. How these are signed was read and not seen: the test holds the digest
 // to that reading.
@@ -229,6 +244,7 @@ func TestRefused(t *testing.T) {
 		}, "2 valid DEV_INFO"},
 		{"no DEV_INFO in use", nil, func(b []byte) []byte { _, d := imagetest.Find(b, 0xE1); d[0] = 0; return b }, "0 valid DEV_INFO"},
 		{"MFG_INFO of another layout", nil, func(b []byte) []byte { _, d := imagetest.Find(b, 0xE0); d[0x1C] = 9; return b }, "its layout is 9"},
+		{"DEV_INFO of another layout", nil, func(b []byte) []byte { _, d := imagetest.Find(b, 0xE1); d[0x12] = 1; return b }, "DEV_INFO: its layout is 1"},
 		{"IMAGE_INFO of another layout", nil, func(b []byte) []byte { _, d := imagetest.Find(b, 0x10); d[0] = 1; return b }, "its layout is 1.0"},
 		{"no IMAGE_INFO", nil, func(b []byte) []byte { e, _ := imagetest.Find(b, 0x10); e[0] = 0x31; return b }, "it has no IMAGE_INFO"},
 		{"a short signature", nil, func(b []byte) []byte { e, _ := imagetest.Find(b, 0xA0); e[3] = 0x3C; return b }, "IMAGE_SIGNATURE_256: it has 316 bytes"},
@@ -348,79 +364,4 @@ func (f *failing) ReadAt(p []byte, off int64) (int, error) {
 		return 0, f.err
 	}
 	return bytes.NewReader(f.b).ReadAt(p, off)
-}
-
-// FuzzImage opens images that were changed in places, and asks everything of what
-// can be opened. A change is three bytes of place and one of value; a place beyond
-// the end cuts the image there.
-func FuzzImage(f *testing.F) {
-	var bases [][]byte
-	for i, s := range []*imagetest.Spec{imagetest.New(), imagetest.New(), imagetest.New(), imagetest.New(), hashed(0x218), hashed(0x21C)} {
-		s.Main = s.Main[:216]
-		s.Component, s.TOCShift = i == 1, i == 5
-		switch i {
-		case 2:
-			s.Format = 3
-		case 3:
-			s.Format = 5
-		}
-		bases = append(bases, s.Build())
-		f.Add(byte(i), []byte{})
-		f.Add(byte(i), []byte{0, 0x40, 0x20 + 1, 0xFF, 0, 0x40, 0x54, 0x7F})
-		f.Add(byte(i), []byte{0xFF, 0x60, 0x00, 0x00})
-	}
-	f.Fuzz(func(t *testing.T, which byte, changes []byte) {
-		b := bytes.Clone(bases[int(which)%len(bases)])
-		for c := changes; len(c) >= 4; c = c[4:] {
-			at := int(c[0])<<16 | int(c[1])<<8 | int(c[2])
-			if at < len(b) {
-				b[at] = c[3]
-			} else if c[0] == 0xFF {
-				b = b[:min(len(b), at&0xFFFF)]
-			}
-		}
-		m, err := open(b)
-		if err != nil {
-			if !image.IsLayout(err) && !errors.Is(err, image.ErrUnknown) {
-				t.Errorf("an error of reading out of memory: %v", err)
-			}
-			return
-		}
-		everything(t, m)
-	})
-}
-
-// FuzzBytes opens anything.
-func FuzzBytes(f *testing.F) {
-	b := imagetest.New().Build()
-	for _, n := range []int{0, 15, 16, 0x18, 0x98, 0x540} {
-		f.Add(b[:n])
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if m, err := open(b); err == nil {
-			everything(t, m)
-		}
-	})
-}
-
-// everything asks an image all there is, out of memory.
-func everything(t *testing.T, m *image.Image) {
-	for _, s := range m.Sections {
-		if s.Size < 0 || s.Offset < 0 || s.Offset > 1<<32 {
-			t.Errorf("section %+v", s)
-		}
-	}
-	if _, err := m.Check(); err != nil && !image.IsLayout(err) {
-		t.Errorf("check: %v", err)
-	}
-	_, err256 := m.Digest256()
-	_, err512 := m.Digest512()
-	for _, err := range []error{err256, err512} {
-		if err != nil && !image.IsLayout(err) && !errors.Is(err, image.ErrOpaque) {
-			t.Errorf("digest: %v", err)
-		}
-		if m.Opaque != "" && err == nil {
-			t.Error("an opaque image has a digest")
-		}
-	}
 }
