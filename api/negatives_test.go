@@ -45,13 +45,7 @@ func newAttacked(t *testing.T, a *attesttest.Attempt, expected attest.Expected) 
 	fatal(t, err)
 	svc := admission.New(admission.Options{
 		Store: records, Policy: a.Policy, Log: storetest.Quiet(), Now: clock,
-		Locks: func(context.Context, string) (map[ib.GUID]attest.ExpectedLock, error) {
-			locks := map[ib.GUID]attest.ExpectedLock{}
-			for _, h := range a.Expected.HCAs {
-				locks[h.NodeGUID] = h.Lock
-			}
-			return locks, nil
-		},
+		Locks: knownLocks(a.Expected.HCAs),
 	})
 	_, err = svc.ImportInventory(t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: inventoryOf(expected)}}, false)
 	fatal(t, err)
@@ -204,3 +198,17 @@ func TestHonestHostOverTheAPI(t *testing.T) {
 		t.Errorf("got %+v, %v", sealed, err)
 	}
 }
+
+// knownLocks are those that evidence is held against.
+type knownLocks []attest.ExpectedHCA
+
+func (k knownLocks) Expect(context.Context, store.Reader, *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error) {
+	locks := map[ib.GUID]attest.ExpectedLock{}
+	for _, h := range k {
+		locks[h.NodeGUID] = h.Lock
+	}
+	return locks, nil
+}
+
+func (knownLocks) Judge(*attest.Statement) *attest.Refusal                   { return nil }
+func (knownLocks) Prove(context.Context, *store.Tx, *attest.Statement) error { return nil }

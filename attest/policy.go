@@ -65,6 +65,14 @@ func (p *Policy) Waived() (list []string) {
 	return list
 }
 
+// BeforeLock gives the policy for evidence of a host whose adapters are still to be
+// locked: it demands all that is about host and boot, and nothing of adapters.
+func (p *Policy) BeforeLock() *Policy {
+	before := *p
+	before.RequireLock, before.Assurance, before.FirmwareFloors = false, AssuranceNone, nil
+	return &before
+}
+
 // FirmwareFloor is the lowest HCA firmware accepted for a board. With any
 // floor configured, a board without one is refused.
 type FirmwareFloor struct {

@@ -29,6 +29,9 @@ type SessionRequest struct {
 	StatementDigests [][]byte `json:"statement_digests" doc:"SHA-256 of every statement measured in this boot, in order; the last is the one that will be sent"`
 	AK1Public        []byte   `json:"ak1_public" doc:"TPMT_PUBLIC of the key of the open state"`
 	AK2Public        []byte   `json:"ak2_public" doc:"TPMT_PUBLIC of the key of the capped state"`
+	// Locks says that the agent can lock adapters: evidence that lacks nothing
+	// else then earns a ticket for orders.
+	Locks bool `json:"locks,omitempty" doc:"the agent can lock adapters: evidence that lacks nothing else earns a ticket for orders"`
 }
 
 // EKClaim names the endorsement key (EK) the AK is a child of. The service

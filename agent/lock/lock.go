@@ -62,19 +62,22 @@ func (a *Adapter) Lock(ctx context.Context, o *Order) (*Result, error) {
 }
 
 // settle brings settings to the profile, with a reset where the values in force
-// are not yet those of the next boot, and reads them back. applied reports that
-// settings were brought by this run.
+// are not yet those of the next boot, and reads them back. A file is applied also
+// where settings are as wanted: then it is known which file they are from. applied
+// reports that settings were brought by this run.
 func (a *Adapter) settle(ctx context.Context, o *Order) (c profile.Card, applied bool, err error) {
 	c = a.Settings(ctx, o.Profile)
 	report := o.Profile.Judge(c, o.Method())
-	if report.Compliant() {
-		return c, false, nil
-	}
-	if differs(report, profile.CodeDiffersNext, profile.CodeOverridable) {
+	if o.File != nil || differs(report, profile.CodeDiffersNext) {
 		if err := a.bring(ctx, o, c); err != nil {
 			return c, false, err
 		}
 		applied = true
+		c = a.Settings(ctx, o.Profile)
+		report = o.Profile.Judge(c, o.Method())
+	}
+	if report.Compliant() {
+		return c, applied, nil
 	}
 	if err := a.Reset(ctx); err != nil {
 		return c, applied, fail(CodeReset, "power the host off and on, and run the agent again", "adapter %s: reset its firmware: %w", a.Name, err)

@@ -58,21 +58,24 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// A host comes back: opened with the last key, nothing is written, and it is
-// locked with the next one.
+// A host comes back: opened with the last key, its settings are as they were, and
+// it is locked with the next one. A file is applied again, plain writes are not.
 func TestLockAgain(t *testing.T) {
-	b := newBench(t)
-	b.mustLock(b.signed(1, 7))
-	resets := b.card.Resets()
-	next := order(2, 1)
-	b.card.LockAs(register.Locked, key(1).Key)
-	next.File = []byte("not looked at: the card is as wanted")
-	r := b.mustLock(next)
-	if r.Opened != 1 || r.Lock.Epoch != 2 || b.card.Resets() != resets || r.Lock.File != nil {
-		t.Errorf("opened with %d, locked with %d, %d resets more, file %v", r.Opened, r.Lock.Epoch, b.card.Resets()-resets, r.Lock.File)
-	}
-	if epoch, err := b.adapter.Unlock(t.Context(), []Key{key(1), key(2)}); err != nil || epoch != 2 {
-		t.Errorf("opens with epoch %d, %v", epoch, err)
+	for _, method := range []string{"writes", "file"} {
+		b := newBench(t)
+		first, second := order(1), order(2, 1)
+		if method == "file" {
+			first, second.File = b.signed(1, 7), b.signed(2, 8).File
+		}
+		b.mustLock(first)
+		resets := b.card.Resets()
+		r := b.mustLock(second)
+		if r.Opened != 1 || r.Lock.Epoch != 2 || b.card.Resets() != resets || (r.Lock.File != nil) != (method == "file") {
+			t.Errorf("%s: opened with %d, locked with %d, %d resets more, file %v", method, r.Opened, r.Lock.Epoch, b.card.Resets()-resets, r.Lock.File)
+		}
+		if epoch, err := b.adapter.Unlock(t.Context(), []Key{key(1), key(2)}); err != nil || epoch != 2 {
+			t.Errorf("%s: opens with epoch %d, %v", method, epoch, err)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ const maxSessions = 4
 
 // keepSession stores the challenge in the place of an older one of the same
 // source.
-func (s *Service) keepSession(ctx context.Context, was Record, ch *attest.Challenge, from netip.Addr, source string) error {
+func (s *Service) keepSession(ctx context.Context, was Record, ch *attest.Challenge, from netip.Addr, source string, locks bool) error {
 	// The lease only cleans up; expiry is judged by the clock.
 	lease, err := s.o.Store.NewLease(ctx, ch.Expires.Sub(s.now())+time.Minute)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Service) keepSession(ctx context.Context, was Record, ch *attest.Challe
 			}
 		}
 		return errors.Join(
-			sessions().PutLeased(tx, ch.ID, sessionRecord{Challenge: ch, Host: id, Epoch: rec.Epoch, Source: source}, lease),
+			sessions().PutLeased(tx, ch.ID, sessionRecord{Challenge: ch, Host: id, Epoch: rec.Epoch, Source: source, Locks: locks}, lease),
 			openSessions().PutLeased(tx, id, sessionRefs{Open: kept}, lease),
 		)
 	})

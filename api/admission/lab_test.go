@@ -37,7 +37,10 @@ type lab struct {
 	hosts   map[string]*attesttest.Host
 	channel []byte
 	options func(*Options)
-	fabric  *fakeFabric
+
+	cannotLock bool // agents do not say that they can lock adapters
+
+	fabric *fakeFabric
 }
 
 func newLab(t testing.TB, s *store.Store) *lab {

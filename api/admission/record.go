@@ -97,6 +97,7 @@ type sessionRecord struct {
 	Host      string            `json:"host"`
 	Epoch     int64             `json:"epoch"` // assignment the session belongs to
 	Source    string            `json:"source"`
+	Locks     bool              `json:"locks,omitempty"` // the agent can lock adapters
 }
 
 // sealRecord is evidence that was accepted and not sealed yet. Deleting it

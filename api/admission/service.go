@@ -2,7 +2,6 @@ package admission
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"io"
 	"log/slog"
@@ -21,10 +20,7 @@ type Options struct {
 	Store  *store.Store
 	Policy *attest.Policy // for evidence
 	Log    *slog.Logger
-
-	// Locks gives what is known of the locks of a host's adapters, by node GUID.
-	// nil: nothing is.
-	Locks func(ctx context.Context, host string) (map[ib.GUID]attest.ExpectedLock, error)
+	Locks  Locks // of adapters; nil: the service locks none
 
 	Window      time.Duration // provisioning window when Assign names none; default 1 h
 	EvidenceAge time.Duration // oldest evidence that leads to an admission; default 1 h

@@ -67,7 +67,7 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 	if no = cmp.Or(c.closed(now), no); no != nil {
 		return nil, s.deny(ctx, d, no)
 	}
-	if err := s.keepSession(ctx, c.rec, challenge, from, source); err != nil {
+	if err := s.keepSession(ctx, c.rec, challenge, from, source, req.Locks); err != nil {
 		return nil, err
 	}
 	return session, nil
@@ -159,7 +159,8 @@ func windowClosed(rec Record, now time.Time) string {
 // SubmitEvidence judges the evidence for a session, which it consumes first,
 // whatever comes of it. channel is the TLS exporter value of the connection.
 // Accepted evidence is recorded together with the grants it leads to, and
-// earns the host a token to read its own status with. Evidence that is not
+// earns the host a token to read its own status with. Evidence that lacks nothing
+// but locked adapters earns a ticket for orders to lock them. Evidence that is not
 // accepted is an *attest.Refusal; its reason is recorded in the host's status
 // and in the audit log.
 func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
@@ -171,14 +172,17 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	if err != nil {
 		return nil, explain(err)
 	}
-	exp, err := s.expectedOf(ctx, &host)
+	exp, err := s.expect(ctx, s.o.Store, &host)
 	if err != nil {
 		return nil, explain(err)
 	}
-	verdict := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy)
+	verdict := s.verify(ses, channel, ev, exp)
 	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: provenEK, attempt: verdict.Code}
 	if verdict.Facts.AKName != "" { // set once the TPM has opened the credential
 		d.proven = provenTPM
+	}
+	if ticket, err := s.lockFirst(ctx, ses, &verdict, channel, ev, exp); err != nil || ticket != "" {
+		return &v1.AttestResult{Host: ses.Host, Phase: v1.PhaseAwaiting, LockTicket: ticket}, err
 	}
 	if !verdict.OK {
 		s.keepRefusedBoot(ctx, &host, &verdict)
@@ -270,6 +274,7 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 			seals().PutLeased(tx, sc.Session, sealRecord{Challenge: sc, Host: ses.Host, Epoch: ses.Epoch, Source: ses.Source}, lease),
 			Records().Put(tx, ses.Host, f.rec),
 			Verdicts().Put(tx, ses.Host, v),
+			s.proveLocks(ctx, tx, &v),
 			tokens().Put(tx, f.rec.Token, tokenRef{Host: ses.Host}),
 			s.log(ctx, tx, acceptedChange(ses, v)),
 		); err != nil {
@@ -291,23 +296,6 @@ func acceptedChange(ses sessionRecord, v attest.Verdict) change {
 			v.Facts.Session, ses.Source, v.Facts.EKDigest, v.Facts.AKName, v.Facts.Boot.Reset, v.Facts.Boot.Restart,
 			v.Facts.PCRDigest, v.Facts.Reference, v.Facts.StatementDigest, v.Facts.PolicyVersion),
 	}
-}
-
-// expectedOf gives what the service knows of a host: inventory, the reference
-// values of its class, and the locks of its adapters.
-func (s *Service) expectedOf(ctx context.Context, h *inventory.Host) (e attest.Expected, err error) {
-	e = expected(h)
-	if e.References, err = ReferencesOf(ctx, s.o.Store, e.Class); err != nil || s.o.Locks == nil {
-		return e, err
-	}
-	locks, err := s.o.Locks(ctx, h.ID)
-	if err != nil {
-		return e, fmt.Errorf("locks of host %s: %w", h.ID, err)
-	}
-	for i := range e.HCAs {
-		e.HCAs[i].Lock = locks[e.HCAs[i].NodeGUID]
-	}
-	return e, nil
 }
 
 // expected gives what inventory says about the host in attestation's terms.

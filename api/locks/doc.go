@@ -1,5 +1,5 @@
-// Package locks makes the keys that lock adapters against their own hosts
-// (MLOCK). A key is derived from one secret of the site, the burned-in base GUID
-// of the adapter and an epoch that counts up, so that no key is stored anywhere:
-// whoever has the secret can open every card, also when the store is lost.
+// Package locks decides on the locks of adapters: which key, which settings, and
+// when one is opened for good. What it hands out goes to a host whose boot was
+// proven, for adapters that inventory says are its own; what it believes is what
+// evidence showed.
 package locks

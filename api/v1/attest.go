@@ -14,6 +14,10 @@ type AttestResult struct {
 	// Seal is what the agent must answer next: until then the host is not
 	// admitted.
 	Seal *attest.Seal `json:"seal"`
+	// LockTicket asks for orders to lock the host's adapters (POST
+	// /v1/attest/locks), once. Then there is nothing else: attest again when they
+	// are locked.
+	LockTicket string `json:"lock_ticket,omitempty"`
 }
 
 // SealResult answers an accepted seal.

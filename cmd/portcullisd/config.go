@@ -30,6 +30,7 @@ type config struct {
 	Fabric         fabricConfig       `yaml:"fabric"`
 	Attestation    attestationConfig  `yaml:"attestation"`
 	Admission      admissionConfig    `yaml:"admission"`
+	Locks          locksConfig        `yaml:"locks"`
 
 	file string // where it was read from
 }

@@ -37,7 +37,7 @@ func runInit(args []string, stdout, stderr io.Writer) error {
 	if err := parse(fl, "", args, stdout, stderr); err != nil {
 		return err
 	}
-	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port, "    root": keysRoot})
+	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port, "    root": keysRoot, "  root": locksRoot})
 	if err != nil {
 		return hint(err, "nothing was written; --listen, --state-dir and --fabric-port give these values")
 	}
@@ -54,14 +54,20 @@ func runInit(args []string, stdout, stderr io.Writer) error {
   tokens.yaml       operator tokens, as digests
   operator.token    the token of the first operator; keep it secret
   keys.root         opens the sealed keys of devices; back it up, apart from the state
+  locks.root        all lock keys of adapters are derived from it: without it no locked
+                    adapter can ever be opened; back it up in two places
 Start the service with: portcullisd --config %[1]s/portcullisd.yaml
 Ask it with:            portcullis --service https://HOST:PORT --ca %[1]s/tls/ca.pem --token-file %[1]s/operator.token host list
 `, *dir, *names)
 	return nil
 }
 
-// keysRoot is the file with what opens the sealed keys of devices.
-const keysRoot = "keys.root"
+const (
+	// keysRoot is the file with what opens the sealed keys of devices.
+	keysRoot = "keys.root"
+	// locksRoot is the file that lock keys of adapters are derived from.
+	locksRoot = "locks.root"
+)
 
 // defaultNames are the names a service on this machine goes by.
 func defaultNames() string {
@@ -105,6 +111,10 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 	if err != nil {
 		return nil, err
 	}
+	lockSecret, err := vault.NewSecret(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	token, digest := api.NewToken()
 	tokens := bytes.NewBufferString("# Operator tokens. \"portcullisd token\" makes another entry.\ntokens:\n")
 	tokens.WriteString(tokenEntry("operator", api.RoleOperator, digest))
@@ -116,6 +126,7 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 		{"tokens.yaml", tokens.Bytes(), 0o600},
 		{"operator.token", []byte(token + "\n"), 0o600},
 		{keysRoot, secret, 0o600},
+		{locksRoot, lockSecret, 0o600},
 		{"portcullisd.yaml", config, 0o644},
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/api"
+	"portcullis/api/locks"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -21,7 +22,8 @@ type parts struct {
 	cert   *api.Certificate
 	tokens *api.Tokens
 	policy *attest.Policy
-	core   sm.Config // of the Subnet Manager
+	core   sm.Config      // of the Subnet Manager
+	locks  *locks.Options // of adapters; nil: none are locked
 
 	// closed says why attestation refuses every host; empty when it does not.
 	closed string
@@ -45,6 +47,8 @@ func loadParts(c *config) (*parts, error) {
 		p.tokens, err = loadTokens(c)
 		try(err)
 		p.policy, p.closed, err = loadPolicy(c)
+		try(err)
+		p.locks, err = loadLocks(c)
 		try(err)
 	}
 	if c.has(roleSM) {

@@ -20,6 +20,7 @@ import (
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/seen"
+	"portcullis/api/locks"
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
 	"portcullis/api/topology"
@@ -114,12 +115,16 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	if !s.config.has(roleAPI) {
 		return nil
 	}
+	keeper, err := s.newLocks()
+	if err != nil {
+		return err
+	}
 	l, err := listen(s.config)
 	if err != nil {
 		return err
 	}
-	adm := s.newAdmission()
-	s.server = s.newServer(adm, s.newRMA(adm))
+	adm := s.newAdmission(keeper)
+	s.server = s.newServer(adm, s.newRMA(adm), keeper)
 	for _, n := range s.config.Fabric.notices() {
 		s.log.Warn(n)
 	}
@@ -140,20 +145,24 @@ func (s *service) serveAPI(ctx context.Context, l net.Listener) error {
 	return s.server.Serve(ctx, l, s.parts.cert)
 }
 
-func (s *service) newAdmission() *admission.Service {
+func (s *service) newAdmission(keeper *locks.Service) *admission.Service {
 	a := &s.config.Admission
 	rest := a.PKeyRest
 	if rest == 0 {
 		rest = -1 // what admission calls none
 	}
-	return admission.New(admission.Options{
+	o := admission.Options{
 		Store: s.store, Policy: s.parts.policy, Log: s.log,
 		Window: a.Window, EvidenceAge: a.EvidenceMaxAge,
 		PKeyFirst: a.PKeyFirst, PKeyLast: a.PKeyLast, PKeyReserved: a.PKeyReserved, PKeyMinAge: rest,
-	})
+	}
+	if keeper != nil {
+		o.Locks = keeper // not a typed nil
+	}
+	return admission.New(o)
 }
 
-func (s *service) newServer(b api.Backend, r api.Replacer) *api.Server {
+func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
 	registry.MustRegister(newWaivers(references))
 	o := api.Options{
@@ -162,6 +171,9 @@ func (s *service) newServer(b api.Backend, r api.Replacer) *api.Server {
 	}
 	if s.observer != nil {
 		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil
+	}
+	if keeper != nil {
+		o.Locks = keeper
 	}
 	return api.New(o)
 }

@@ -1,4 +1,4 @@
-package locks
+package lockkey
 
 import (
 	"encoding/hex"

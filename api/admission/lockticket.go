@@ -1,0 +1,158 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	"portcullis/attest"
+	"portcullis/fabricsm/ib"
+)
+
+// Locks knows how adapters are locked. Package api/locks implements it.
+type Locks interface {
+	// Expect gives what the lock of each adapter of a host must be.
+	Expect(ctx context.Context, r store.Reader, host *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error)
+	// Judge compares the settings of a statement with the site's profile; nil: as wanted.
+	Judge(s *attest.Statement) *attest.Refusal
+	// Prove notes in tx that evidence showed the locks of a statement.
+	Prove(ctx context.Context, tx *store.Tx, s *attest.Statement) error
+}
+
+// ticketLife is how long a ticket is good for. Locking begins at once.
+const ticketLife = 5 * time.Minute
+
+// ticketRecord is what evidence of a boot earned: orders for the adapters of the
+// host, once.
+type ticketRecord struct {
+	Host    string    `json:"host"`
+	Epoch   int64     `json:"epoch"` // assignment it belongs to
+	Expires time.Time `json:"expires"`
+}
+
+func lockTickets() store.Collection[ticketRecord] {
+	return store.NewCollection[ticketRecord]("lock-tickets", 1)
+}
+
+// verify judges evidence, and the settings in it by the site's profile.
+func (s *Service) verify(ses sessionRecord, channel []byte, ev *attest.Evidence, exp attest.Expected) attest.Verdict {
+	v := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy)
+	if !v.OK || s.o.Locks == nil || !s.o.Policy.RequireLock {
+		return v
+	}
+	if no := s.o.Locks.Judge(v.Facts.Statement); no != nil {
+		v.OK, v.Code, v.Detail = false, no.Code, no.Detail
+	}
+	return v
+}
+
+// lockFirst gives a ticket for evidence that shows the right host and boot and no
+// more: of adapters that are locked little can be known before they are open, and
+// only one that was locked counts. "" means that there is nothing to lock, or that
+// it would not help.
+func (s *Service) lockFirst(ctx context.Context, ses sessionRecord, v *attest.Verdict, channel []byte, ev *attest.Evidence, exp attest.Expected) (string, error) {
+	if v.OK || !ses.Locks || s.o.Locks == nil || !s.o.Policy.RequireLock || v.Code != attest.ReasonLock && v.Code != attest.ReasonUnread {
+		return "", nil
+	}
+	booted := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy.BeforeLock())
+	if !booted.OK {
+		return "", nil
+	}
+	ticket, err := s.ticket(ctx, ses, &booted)
+	if _, refused := errors.AsType[*attest.Refusal](err); refused {
+		return "", nil // as the verdict says
+	}
+	return ticket, err
+}
+
+// proveLocks notes in tx what accepted evidence showed of locks.
+func (s *Service) proveLocks(ctx context.Context, tx *store.Tx, v *attest.Verdict) error {
+	if s.o.Locks == nil || !s.o.Policy.RequireLock {
+		return nil
+	}
+	return s.o.Locks.Prove(ctx, tx, v.Facts.Statement)
+}
+
+// expect gives what inventory, reference values and locks say of a host.
+func (s *Service) expect(ctx context.Context, r store.Reader, host *inventory.Host) (attest.Expected, error) {
+	e := expected(host)
+	var err error
+	if e.References, err = ReferencesOf(ctx, r, e.Class); err != nil || s.o.Locks == nil {
+		return e, err
+	}
+	of, err := s.o.Locks.Expect(ctx, r, host)
+	if err != nil {
+		return e, err
+	}
+	for i := range e.HCAs {
+		e.HCAs[i].Lock = of[e.HCAs[i].NodeGUID]
+	}
+	return e, nil
+}
+
+// ticket makes a ticket for a host whose boot was proven.
+func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdict) (string, error) {
+	token, err := s.newToken()
+	if err != nil {
+		return "", err
+	}
+	lease, err := s.o.Store.NewLease(ctx, ticketLife+time.Minute) // only cleans up
+	if err != nil {
+		return "", explain(err)
+	}
+	err = s.update(ctx, func(tx *store.Tx) error {
+		f, err := s.gather(ctx, tx, ses.Host)
+		if err != nil {
+			return err
+		}
+		if f.rec.Epoch != ses.Epoch {
+			return &attest.Refusal{Code: ReasonChanged, Detail: "the assignment of the host changed during the session"}
+		}
+		if why := windowClosed(f.rec, f.now); why != "" {
+			return &attest.Refusal{Code: ReasonWindow, Detail: why}
+		}
+		history, err := optional(boots().Get(ctx, tx, v.Facts.EKDigest))
+		if err != nil {
+			return err
+		}
+		if no := history.Check(v.Facts.Boot); no != nil {
+			return no
+		}
+		return errors.Join(
+			lockTickets().PutLeased(tx, hashToken(token), ticketRecord{Host: ses.Host, Epoch: ses.Epoch, Expires: f.now.Add(ticketLife)}, lease),
+			s.log(ctx, tx, change{
+				actor: "agent:" + ses.Host, action: "lock.ticket", object: "host/" + ses.Host, code: "ok",
+				detail: "the boot is proven; adapters are to be locked, session " + v.Facts.Session,
+			}),
+		)
+	})
+	return token, err
+}
+
+// UseLockTicket takes a ticket in tx and gives its host as inventory has it now.
+// It is refused if the host was assigned anew, or its window closed.
+func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Time) (*inventory.Host, error) {
+	unknown := refusal(Refused, "ticket_unknown", "attest again to get a new one", "the ticket is unknown, expired or used")
+	t, err := lockTickets().Get(ctx, tx, hashToken(token))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, unknown
+	}
+	if err != nil {
+		return nil, err
+	}
+	lockTickets().Delete(tx, hashToken(token))
+	rec, err := optional(Records().Get(ctx, tx, t.Value.Host))
+	if err != nil {
+		return nil, err
+	}
+	if !now.Before(t.Value.Expires) || rec.Epoch != t.Value.Epoch || windowClosed(rec, now) != "" {
+		return nil, unknown
+	}
+	host, err := inventory.Hosts().Get(ctx, tx, t.Value.Host)
+	if err != nil {
+		return nil, err
+	}
+	return &host.Value, nil
+}

@@ -1,0 +1,176 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+	"portcullis/fabricsm/ib"
+)
+
+// keeper knows one epoch for all adapters.
+type keeper struct {
+	epoch  uint64
+	judge  *attest.Refusal
+	proven int
+}
+
+func (k *keeper) Expect(_ context.Context, _ store.Reader, host *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error) {
+	out := map[ib.GUID]attest.ExpectedLock{}
+	for _, h := range host.HCAs {
+		out[h.NodeGUID] = attest.ExpectedLock{Epoch: k.epoch}
+	}
+	return out, nil
+}
+
+func (k *keeper) Judge(*attest.Statement) *attest.Refusal { return k.judge }
+
+func (k *keeper) Prove(context.Context, *store.Tx, *attest.Statement) error {
+	k.proven++
+	return nil
+}
+
+// attested has a host that was assigned send evidence of its statement.
+func (l *lab) attested(host string) (*v1.AttestResult, error) {
+	h := l.hosts[host]
+	h.Boot.Reset++
+	empty(h)
+	h.Statement.CollectedAt = l.clock
+	req := h.Request()
+	req.Locks = !l.cannotLock
+	ses, err := l.svc.OpenSession(l.ctx(), req, "192.0.2.1")
+	if err != nil {
+		return nil, err
+	}
+	return l.svc.SubmitEvidence(l.ctx(), ses.ID, l.channel, l.answer(host, ses))
+}
+
+func newLockLab(t *testing.T, k *keeper) *lab {
+	l := newLab(t, member.Open(t))
+	l.options = func(o *Options) { o.Locks = k }
+	l.restart()
+	l.addHosts(1)
+	l.tenantWithClusters("c1")
+	if _, err := l.svc.Assign(l.ctx(), "alice", "host-1", v1.Assignment{Cluster: "c1"}); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *lab) use(ticket string) (host *inventory.Host, err error) {
+	_, err = l.store.Update(l.ctx(), func(tx *store.Tx) (err error) {
+		host, err = UseLockTicket(l.ctx(), tx, ticket, l.svc.now())
+		return err
+	})
+	return host, err
+}
+
+func unlocked(h *attesttest.Host) {
+	for i := range h.Statement.HCAs {
+		h.Statement.HCAs[i].Lock = attest.Lock{Method: attest.LockNone, MLOCK: attest.MLOCKUnlocked, Items: []attest.Item{}}
+	}
+}
+
+// Evidence that lacks nothing but locks earns a ticket, once and for a while, and
+// nothing else.
+func TestLockTicket(t *testing.T) {
+	l := newLockLab(t, &keeper{epoch: 1})
+	unlocked(l.hosts["host-1"])
+	r, err := l.attested("host-1")
+	if err != nil || r.LockTicket == "" || r.Seal != nil || r.StatusToken != "" || r.Phase != v1.PhaseAwaiting {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if h := l.host("host-1"); h.Status.Phase != v1.PhaseAwaiting || !h.Status.Attested.IsZero() {
+		t.Errorf("the host counts as attested: %+v", h.Status)
+	}
+	if host, err := l.use(r.LockTicket); err != nil || host.ID != "host-1" {
+		t.Errorf("used: %v, %v", host, err)
+	}
+	if _, err := l.use(r.LockTicket); !IsKind(err, Refused) {
+		t.Errorf("used twice: %v", err)
+	}
+	again, err := l.attested("host-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.clock = l.clock.Add(ticketLife)
+	if _, err := l.use(again.LockTicket); !IsKind(err, Refused) {
+		t.Errorf("used late: %v", err)
+	}
+}
+
+// A ticket is of one assignment.
+func TestLockTicketOfEarlierAssignment(t *testing.T) {
+	l := newLockLab(t, &keeper{epoch: 1})
+	unlocked(l.hosts["host-1"])
+	r, err := l.attested("host-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.clock = l.clock.Add(time.Second)
+	if _, err := l.svc.Release(l.ctx(), "alice", "host-1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.use(r.LockTicket); !IsKind(err, Refused) {
+		t.Errorf("after release: %v", err)
+	}
+}
+
+// Locked under the key that was given out, and with settings as the site wants
+// them, evidence is accepted, and the locks are noted as shown.
+func TestLocked(t *testing.T) {
+	k := &keeper{}
+	l := newLockLab(t, k)
+	k.epoch = l.hosts["host-1"].Statement.HCAs[0].Lock.Epoch
+	if r, err := l.attested("host-1"); err != nil || r.LockTicket != "" || r.Seal == nil || k.proven != 1 {
+		t.Fatalf("%+v, %v, %d times proven", r, err, k.proven)
+	}
+}
+
+// Under another key, or with other settings, it is to be locked anew.
+func TestLockedOtherwise(t *testing.T) {
+	k := &keeper{epoch: 99}
+	l := newLockLab(t, k)
+	if r, err := l.attested("host-1"); err != nil || r.LockTicket == "" || r.Seal != nil {
+		t.Errorf("another epoch: %+v, %v", r, err)
+	}
+	k.epoch, k.judge = l.hosts["host-1"].Statement.HCAs[0].Lock.Epoch, &attest.Refusal{Code: attest.ReasonLock, Detail: "SM_DISABLE"}
+	if r, err := l.attested("host-1"); err != nil || r.LockTicket == "" || r.Seal != nil || k.proven != 0 {
+		t.Errorf("other settings: %+v, %v", r, err)
+	}
+}
+
+// Whatever else is wrong is refused, without a ticket: keys are for hosts whose
+// boot is the provider's.
+func TestNoTicket(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*lab)
+		want   attest.Reason
+	}{
+		{"another host's adapters", func(l *lab) { l.hosts["host-1"].Statement.HCAs[0].NodeGUID++ }, attest.ReasonGUIDMismatch},
+		{"another agent", func(l *lab) {
+			l.policy.Starts = []attest.Start{{Agent: "9.9.9", Image: "other"}}
+			l.restart()
+		}, attest.ReasonStart},
+		{"an agent that cannot lock", func(l *lab) { l.cannotLock = true }, attest.ReasonLock},
+		{"no locks in this service", func(l *lab) { l.options = nil; l.restart() }, attest.ReasonLock},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLockLab(t, &keeper{epoch: 1})
+			unlocked(l.hosts["host-1"])
+			tt.change(l)
+			r, err := l.attested("host-1")
+			var no *attest.Refusal
+			if !errors.As(err, &no) || no.Code != tt.want || r != nil {
+				t.Errorf("%+v, %v; want a refusal %q", r, err, tt.want)
+			}
+		})
+	}
+}

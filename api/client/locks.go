@@ -1,0 +1,43 @@
+package client
+
+import (
+	"context"
+	"net/url"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// LockOrders gives what to do with the adapters of the host that the client's
+// token, a ticket, was given to. The ticket is used up.
+func (c *Client) LockOrders(ctx context.Context, in v1.LockRequest) (*v1.LockOrders, error) {
+	var out v1.LockOrders
+	return answer(&out, c.post(ctx, "/v1/attest/locks", in, &out))
+}
+
+// Locks gives how the locks of adapters stand; of those of one host if it is named.
+func (c *Client) Locks(ctx context.Context, host string) (*v1.Locks, error) {
+	path := "/v1/locks"
+	if host != "" {
+		path += "?host=" + url.QueryEscape(host)
+	}
+	var out v1.Locks
+	return answer(&out, c.get(ctx, path, &out))
+}
+
+// Lock gives one, by the adapter's node GUID.
+func (c *Client) Lock(ctx context.Context, guid ib.GUID) (*v1.Lock, error) {
+	var out v1.Lock
+	return answer(&out, c.get(ctx, "/v1/locks/"+guid.String(), &out))
+}
+
+// ReleaseLock decides that an adapter leaves.
+func (c *Client) ReleaseLock(ctx context.Context, guid ib.GUID, in v1.LockRelease) (*v1.Lock, error) {
+	var out v1.Lock
+	return answer(&out, c.post(ctx, "/v1/locks/"+guid.String()+"/release", in, &out))
+}
+
+// RetainLock takes that back.
+func (c *Client) RetainLock(ctx context.Context, guid ib.GUID) error {
+	return c.delete(ctx, "/v1/locks/"+guid.String()+"/release")
+}

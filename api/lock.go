@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// LockKeeper decides on the locks of adapters. Package api/locks implements it.
+// Errors and actors are as those of Backend.
+type LockKeeper interface {
+	// Orders gives an agent what to do with its host's adapters, for a ticket.
+	Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error)
+	// List gives the locks of all adapters, of those of one host if it is named.
+	List(ctx context.Context, host string) (*v1.Locks, error)
+	Show(ctx context.Context, guid ib.GUID) (*v1.Lock, error)
+	// Release decides that an adapter leaves; Retain takes that back.
+	Release(ctx context.Context, actor string, guid ib.GUID, in v1.LockRelease) (*v1.Lock, error)
+	Retain(ctx context.Context, actor string, guid ib.GUID) (*v1.Lock, error)
+}
+
+// maxLockRequest bounds what an agent says of its adapters.
+const maxLockRequest = 4 << 20
+
+type (
+	lockOrdersInput struct {
+		Authorization string `header:"Authorization" doc:"Bearer and the ticket"`
+		Body          v1.LockRequest
+	}
+	locksInput struct {
+		Host string `query:"host" maxLength:"128" doc:"only of this host"`
+	}
+	lockInput struct {
+		GUID ib.GUID `path:"guid" doc:"node GUID of the adapter"`
+	}
+	lockReleaseInput struct {
+		GUID ib.GUID `path:"guid" doc:"node GUID of the adapter"`
+		Body v1.LockRelease
+	}
+)
+
+// locksUp registers an operation on locks.
+func locksUp[I, T any](s *Server, a huma.API, op operation, do func(LockKeeper, context.Context, *I) (*T, error)) {
+	op.tag = "lock"
+	register(s, a, op, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
+		if s.locks == nil {
+			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+				"the service locks no adapters", "give it a root for lock keys (locks.root) and start it again")
+		}
+		body, err := do(s.locks, ctx, in)
+		return &bodyOutput[T]{body}, err
+	})
+}
+
+func (s *Server) lockRoutes(a huma.API) {
+	locksUp(s, a, operation{
+		id: "order-locks", method: http.MethodPost, path: "/v1/attest/locks", access: accessHost, maxBody: maxLockRequest,
+		summary: "Get keys and settings for the adapters of the host that holds this ticket, once",
+	}, func(k LockKeeper, ctx context.Context, in *lockOrdersInput) (*v1.LockOrders, error) {
+		ticket := bearer(in.Authorization)
+		if ticket == "" {
+			return nil, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no ticket was sent", "attest; evidence that lacks only locked adapters earns a ticket")
+		}
+		return k.Orders(ctx, ticket, in.Body)
+	})
+	locksUp(s, a, operation{
+		id: "list-locks", method: http.MethodGet, path: "/v1/locks", access: accessView,
+		summary: "List how the locks of adapters stand, without keys",
+	}, func(k LockKeeper, ctx context.Context, in *locksInput) (*v1.Locks, error) {
+		return k.List(ctx, in.Host)
+	})
+	locksUp(s, a, operation{
+		id: "get-lock", method: http.MethodGet, path: "/v1/locks/{guid}", access: accessView,
+		summary: "Show how the lock of an adapter stands",
+	}, func(k LockKeeper, ctx context.Context, in *lockInput) (*v1.Lock, error) {
+		return k.Show(ctx, in.GUID)
+	})
+	locksUp(s, a, operation{
+		id: "release-lock", method: http.MethodPost, path: "/v1/locks/{guid}/release", access: accessOperate,
+		summary: "Decide that an adapter leaves: it is opened for good at its next provisioning",
+	}, func(k LockKeeper, ctx context.Context, in *lockReleaseInput) (*v1.Lock, error) {
+		return k.Release(ctx, actor(ctx), in.GUID, in.Body)
+	})
+	locksUp(s, a, operation{
+		id: "retain-lock", method: http.MethodDelete, path: "/v1/locks/{guid}/release", access: accessOperate,
+		summary: "Take the decision back that an adapter leaves",
+	}, func(k LockKeeper, ctx context.Context, in *lockInput) (*v1.Lock, error) {
+		return k.Retain(ctx, actor(ctx), in.GUID)
+	})
+}

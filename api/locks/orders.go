@@ -1,0 +1,177 @@
+package locks
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"portcullis/api/admission"
+	"portcullis/api/audit"
+	"portcullis/api/inventory"
+	"portcullis/api/locks/lockkey"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/firmware/nvconfig"
+	"portcullis/firmware/nvconfig/profile"
+)
+
+// Orders gives the agent of a host what to do with its adapters. ticket is what
+// evidence of the host's boot earned (admission.Service.SubmitEvidence); it is
+// used up. Each adapter must be the host's by inventory.
+//
+// The epoch of each key is durable before the key is in the answer.
+func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error) {
+	out := &v1.LockOrders{Profile: s.o.Site}
+	_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
+		out.Orders = nil
+		host, err := admission.UseLockTicket(ctx, tx, ticket, s.now())
+		if err != nil {
+			return err
+		}
+		if err := s.check(host, in.Adapters); err != nil {
+			return err
+		}
+		for i := range in.Adapters {
+			order, err := s.order(ctx, tx, host, &in.Adapters[i])
+			if err != nil {
+				return err
+			}
+			out.Orders = append(out.Orders, *order)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	return out, nil
+}
+
+// check wants each adapter once, and all of them the host's.
+func (s *Service) check(host *inventory.Host, adapters []v1.LockAdapter) error {
+	for i, a := range adapters {
+		at := slices.IndexFunc(host.HCAs, func(h inventory.HCA) bool { return h.NodeGUID == a.NodeGUID })
+		switch {
+		case at < 0:
+			return refuse(admission.Refused, "lock_adapter", "correct the inventory, or find out whose adapter it is", "adapter %v is not of host %s by inventory", a.NodeGUID, host.ID)
+		case slices.ContainsFunc(adapters[:i], func(b v1.LockAdapter) bool { return b.NodeGUID == a.NodeGUID }):
+			return refuse(admission.Invalid, "lock_adapter", "name each adapter once", "adapter %v is named twice", a.NodeGUID)
+		case a.Ports != len(host.HCAs[at].Ports):
+			return refuse(admission.Refused, "lock_adapter", "correct the inventory, or find out whose adapter it is", "adapter %v has %d ports by inventory, not %d", a.NodeGUID, len(host.HCAs[at].Ports), a.Ports)
+		}
+	}
+	return nil
+}
+
+// order decides on one adapter and writes it down.
+func (s *Service) order(ctx context.Context, tx *store.Tx, host *inventory.Host, a *v1.LockAdapter) (*v1.LockOrder, error) {
+	rec, err := optional(Records().Get(ctx, tx, a.NodeGUID.String()))
+	if err != nil {
+		return nil, err
+	}
+	was := rec
+	rec.GUID, rec.Host, rec.Ordered = a.NodeGUID, host.ID, s.now()
+	order := &v1.LockOrder{NodeGUID: a.NodeGUID, Action: v1.ActionLock}
+	if order.Held, err = s.keys(a.NodeGUID, rec.held()); err != nil {
+		return nil, err
+	}
+	if rec.Open != nil {
+		order.Action, rec.Proven = v1.ActionUnlock, 0
+	} else if err := s.lock(&rec, order, a); err != nil {
+		return nil, err
+	}
+	detail := fmt.Sprintf("%s adapter %v of host %s, epoch %d", order.Action, a.NodeGUID, host.ID, rec.Epoch)
+	if rec.File != "" {
+		detail += fmt.Sprintf(", settings file %d, SHA-256 %s", rec.Version, rec.File)
+	}
+	return order, s.put(ctx, tx, &was, &rec, change{"agent:" + host.ID, "lock.order", detail})
+}
+
+// lock fills in key and file.
+func (s *Service) lock(rec *Record, order *v1.LockOrder, a *v1.LockAdapter) error {
+	rec.Epoch = rec.next()
+	key, err := s.keys(a.NodeGUID, []lockkey.Epoch{rec.Epoch})
+	if err != nil {
+		return err
+	}
+	order.Lock = key[0]
+	rec.File = ""
+	if s.o.Signer == nil {
+		return nil
+	}
+	card, err := factoryCard(a)
+	if err != nil {
+		return err
+	}
+	rec.Version++
+	order.File, _, err = s.profile.File(profile.Order{Card: card, Version: rec.Version, Time: rec.Ordered, Key: s.o.Key, Signer: s.o.Signer})
+	if err != nil {
+		return refuse(admission.Refused, "lock_file", "see the profile of settings, and what the adapter is", "%v", err)
+	}
+	sum := sha256.Sum256(order.File)
+	rec.File = hex.EncodeToString(sum[:])
+	return nil
+}
+
+// keys derives keys of one adapter.
+func (s *Service) keys(guid ib.GUID, epochs []lockkey.Epoch) ([]v1.LockKey, error) {
+	var out []v1.LockKey
+	for _, e := range epochs {
+		k, err := s.o.Root.Derive(guid, e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v1.LockKey{Epoch: uint32(e), Key: v1.LockKeySecret{Key: k}})
+	}
+	return out, nil
+}
+
+// factoryCard gives an adapter as a file is made for it: what it knows, and its
+// values of the factory.
+func factoryCard(a *v1.LockAdapter) (profile.Card, error) {
+	c := profile.Card{PSID: a.PSID, Ports: a.Ports, Functions: 1, Readings: []profile.Reading{}}
+	for _, set := range a.Settings {
+		r := profile.Reading{Address: nvconfig.Address(set.Address)}
+		switch {
+		case set.Supported == nil:
+		case *set.Supported:
+			r.Support = profile.Supported
+		default:
+			r.Support = profile.NotSupported
+		}
+		if len(set.Default) > 0 {
+			item, rest, err := nvconfig.ParseItem(bytes.Clone(set.Default))
+			if err != nil || len(rest) != 0 {
+				return c, refuse(admission.Invalid, "lock_setting", "", "adapter %v: the factory's value of %v is no item: %v", a.NodeGUID, r.Address, err)
+			}
+			r.Default = profile.Answer{State: profile.Read, Item: item}
+		}
+		c.Readings = append(c.Readings, r)
+	}
+	return c, nil
+}
+
+// change is what the audit log is told.
+type change struct{ actor, action, detail string }
+
+// put writes a record and the change that made it.
+func (s *Service) put(ctx context.Context, tx *store.Tx, was, rec *Record, c change) error {
+	before, err := audit.Digest(was)
+	if err != nil {
+		return err
+	}
+	after, err := audit.Digest(rec)
+	if err != nil {
+		return err
+	}
+	if err := Records().Put(tx, rec.GUID.String(), *rec); err != nil {
+		return err
+	}
+	return audit.Append(ctx, tx, audit.Entry{
+		Time: s.now(), Actor: c.actor, Action: c.action, Object: "lock/" + rec.GUID.String(), Code: "ok",
+		Detail: c.detail, Before: before, After: after,
+	})
+}

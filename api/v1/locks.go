@@ -1,0 +1,115 @@
+package v1
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"portcullis/fabricsm/ib"
+)
+
+// LockRequest asks for orders for the adapters of a host.
+type LockRequest struct {
+	Adapters []LockAdapter `json:"adapters" minItems:"1" maxItems:"64"`
+}
+
+// LockAdapter is an adapter as the agent found it. What it says grants nothing:
+// the key is that of the node GUID, which inventory must have for the host.
+type LockAdapter struct {
+	NodeGUID ib.GUID       `json:"node_guid"`
+	PSID     string        `json:"psid" maxLength:"16"`
+	Ports    int           `json:"ports" minimum:"1" maximum:"254"`
+	Settings []LockSetting `json:"settings" maxItems:"256" doc:"what the adapter knows, and values of the factory, which a file for it is made from"`
+}
+
+// LockSetting is one setting of an adapter.
+type LockSetting struct {
+	Address   uint32 `json:"address" doc:"dword 1 of the item's header: class and index"`
+	Supported *bool  `json:"supported,omitempty" doc:"absent: not known"`
+	Default   []byte `json:"default,omitempty" maxLength:"700" doc:"the factory's value as the adapter answered: header and data"`
+}
+
+// LockOrders say what to do with the adapters of a host.
+type LockOrders struct {
+	Orders []LockOrder `json:"orders"`
+	// Profile is the site's profile of settings in YAML; empty: the product's.
+	Profile string `json:"profile"`
+}
+
+// LockOrder is for one adapter. Its keys are for its lock alone.
+type LockOrder struct {
+	NodeGUID ib.GUID   `json:"node_guid"`
+	Action   string    `json:"action" enum:"lock,unlock" doc:"unlock: the adapter leaves, and stays open"`
+	File     []byte    `json:"file,omitempty" doc:"signed settings for this adapter; absent: they are written plainly"`
+	Lock     LockKey   `json:"lock,omitzero" doc:"to lock with"`
+	Held     []LockKey `json:"held,omitempty" doc:"it may be locked with, newest first"`
+}
+
+// Actions of an order.
+const (
+	ActionLock   = "lock"
+	ActionUnlock = "unlock"
+)
+
+// LockKey is a key and which one it is.
+type LockKey struct {
+	Epoch uint32        `json:"epoch"`
+	Key   LockKeySecret `json:"key"`
+}
+
+// LockKeySecret carries a key in a message, 16 hexadecimal digits. It prints
+// as ib.LockKey does.
+type LockKeySecret struct{ Key ib.LockKey }
+
+func (s LockKeySecret) String() string             { return s.Key.String() }
+func (s LockKeySecret) GoString() string           { return s.Key.GoString() }
+func (s LockKeySecret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.Key.String()) }
+
+// LogValue implements slog.LogValuer.
+func (s LockKeySecret) LogValue() slog.Value { return slog.StringValue(s.Key.String()) }
+
+// MarshalText reveals the key: for messages over TLS to an attested host alone.
+func (s LockKeySecret) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%016x", s.Key.Reveal()), nil
+}
+
+// UnmarshalText reads 16 hexadecimal digits.
+func (s *LockKeySecret) UnmarshalText(b []byte) error {
+	var v uint64
+	if len(b) != 16 {
+		return fmt.Errorf("lock key of %d characters, want 16", len(b))
+	}
+	if _, err := fmt.Sscanf(string(b), "%016x", &v); err != nil {
+		return fmt.Errorf("lock key is not 16 hexadecimal digits")
+	}
+	s.Key = ib.NewLockKey(v)
+	return nil
+}
+
+// Lock is how the lock of an adapter stands. No key is in it.
+type Lock struct {
+	NodeGUID ib.GUID   `json:"node_guid"`
+	Host     string    `json:"host" doc:"that was last given an order for it"`
+	State    string    `json:"state" enum:"ordered,proven,opening" doc:"ordered: no evidence has shown the last key yet; proven: it has; opening: an operator decided that the adapter leaves"`
+	Epoch    uint32    `json:"epoch" doc:"of the last key that was given out"`
+	Proven   uint32    `json:"proven" doc:"last epoch that evidence showed; 0: none"`
+	Check    string    `json:"check" doc:"first 8 hexadecimal digits of the SHA-256 of the key of that epoch: a rehearsal of recovery compares it"`
+	Ordered  time.Time `json:"ordered"`
+	Shown    time.Time `json:"shown,omitzero"`
+	File     string    `json:"file,omitempty" doc:"SHA-256 of the file that was signed for it"`
+	Version  uint32    `json:"version,omitzero" doc:"of that file"`
+	OpenedBy string    `json:"opened_by,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+}
+
+// Locks are those of all adapters that were given an order.
+type Locks struct {
+	Items []Lock `json:"items"`
+}
+
+// LockRelease decides that an adapter leaves: it is opened for good at its next
+// provisioning, and gets no key.
+type LockRelease struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"512"`
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+func (a *app) lockCommand() *cobra.Command {
+	c := group("lock", "Say how adapters are locked against their hosts, and open those that leave",
+		a.lockList(), a.lockShow(), a.lockRelease(), a.lockRetain(), a.lockRehearse(), a.lockKeys())
+	c.Long = `Say how adapters are locked against the root of the hosts they are in, and open those
+that leave. Keys are never shown: they are derived from the root of the service
+(locks.root), the adapter's node GUID and an epoch, which counts its locks.`
+	return c
+}
+
+// adapterGUID reads the operand.
+func adapterGUID(s string) (ib.GUID, error) {
+	g, err := ib.ParseGUID(s)
+	if err != nil {
+		return 0, &usageError{msg: fmt.Sprintf("%q is no node GUID", plain(s)), hint: "want 0x and 16 hexadecimal digits; portcullis lock list has them"}
+	}
+	return g, nil
+}
+
+func (a *app) lockList() *cobra.Command {
+	host := ""
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the locks of adapters", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			all, err := c.Locks(cmd.Context(), host)
+			if err != nil {
+				return err
+			}
+			return a.print(all, func(w *columns) {
+				w.row("ADAPTER", "HOST", "STATE", "EPOCH", "PROVEN", "CHECK", "ORDERED", "SHOWN")
+				for i := range all.Items {
+					l := &all.Items[i]
+					w.row(l.NodeGUID.String(), l.Host, l.State, strconv.Itoa(int(l.Epoch)), strconv.Itoa(int(l.Proven)), l.Check, stamp(l.Ordered), stamp(l.Shown))
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&host, "host", "", "only of this host")
+	return cmd
+}
+
+// onLock does something with the adapter that is the operand, and shows its lock.
+func (a *app) onLock(do func(context.Context, *client.Client, ib.GUID) (*v1.Lock, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		guid, err := adapterGUID(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := a.connect()
+		if err != nil {
+			return err
+		}
+		l, err := do(cmd.Context(), c, guid)
+		if err != nil {
+			return err
+		}
+		return a.print(l, func(w *columns) { showLock(w, l) })
+	}
+}
+
+func showLock(w *columns, l *v1.Lock) {
+	w.row("Adapter", l.NodeGUID.String())
+	w.row("Host", l.Host)
+	w.row("State", l.State)
+	w.row("Epoch", fmt.Sprintf("%d, last proven %d", l.Epoch, l.Proven))
+	w.row("Check", l.Check)
+	w.row("Ordered", stamp(l.Ordered))
+	w.row("Shown", stamp(l.Shown))
+	if l.File != "" {
+		w.row("Settings", fmt.Sprintf("file %d, SHA-256 %s", l.Version, l.File))
+	}
+	if l.OpenedBy != "" {
+		w.row("Leaves", fmt.Sprintf("by decision of %s: %s", l.OpenedBy, l.Reason))
+	}
+}
+
+func (a *app) lockShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show GUID", Short: "Show the lock of an adapter", Args: operands("GUID"),
+		RunE: a.onLock(func(ctx context.Context, c *client.Client, g ib.GUID) (*v1.Lock, error) { return c.Lock(ctx, g) }),
+	}
+}
+
+func (a *app) lockRelease() *cobra.Command {
+	reason := ""
+	cmd := &cobra.Command{
+		Use: "release GUID", Short: "Decide that an adapter leaves: it is opened for good at its next provisioning", Args: operands("GUID"),
+		Long: `Decide that an adapter leaves, for example to its maker. At the next provisioning of its
+host the agent gets the keys to open it and none to lock it with; the host is not admitted
+with it. The decision stands in the audit log with its reason.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(reason) == "" {
+				return &usageError{msg: "--reason is needed", hint: "say why the adapter leaves, for the audit log"}
+			}
+			return a.onLock(func(ctx context.Context, c *client.Client, g ib.GUID) (*v1.Lock, error) {
+				return c.ReleaseLock(ctx, g, v1.LockRelease{Reason: reason})
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
+	return cmd
+}
+
+func (a *app) lockRetain() *cobra.Command {
+	return &cobra.Command{
+		Use: "retain GUID", Short: "Take the decision back that an adapter leaves", Args: operands("GUID"),
+		RunE: a.onLock(func(ctx context.Context, c *client.Client, g ib.GUID) (*v1.Lock, error) {
+			if err := c.RetainLock(ctx, g); err != nil {
+				return nil, err
+			}
+			return c.Lock(ctx, g)
+		}),
+	}
+}

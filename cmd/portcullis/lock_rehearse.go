@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/locks/lockkey"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// lockRoot reads the root of lock keys: 64 hexadecimal digits.
+func lockRoot(file string) (lockkey.Root, error) {
+	if file == "" {
+		return lockkey.Root{}, &usageError{msg: "--root is needed", hint: "the file that locks.root names, or a copy of it from where it is kept"}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return lockkey.Root{}, fmt.Errorf("root of lock keys: %w", err)
+	}
+	secret, err := hex.DecodeString(string(bytes.TrimSpace(text)))
+	if err != nil {
+		return lockkey.Root{}, fmt.Errorf("root of lock keys %s: want hexadecimal digits", file)
+	}
+	defer clear(secret)
+	return lockkey.NewRoot(secret)
+}
+
+// rehearsed is what "lock rehearse" prints.
+type rehearsed struct {
+	Adapters int      `json:"adapters"`
+	Wrong    []string `json:"wrong"`
+}
+
+func (a *app) lockRehearse() *cobra.Command {
+	var root, from string
+	c := &cobra.Command{
+		Use: "rehearse", Short: "Show that a copy of the root opens every locked adapter, without opening any", Args: operands(),
+		Long: `Derive the key of every adapter from a copy of the root, and compare it with what the
+service says of it. It is the proof that the loss of the service and of its store locks
+nobody out. --from takes what "lock list --json" printed, so that it also works without
+the service.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := lockRoot(root)
+			if err != nil {
+				return err
+			}
+			all, err := a.lockedAdapters(cmd, from)
+			if err != nil {
+				return err
+			}
+			out := rehearsed{Adapters: len(all.Items), Wrong: []string{}}
+			for i := range all.Items {
+				l := &all.Items[i]
+				k, err := r.Derive(l.NodeGUID, lockkey.Epoch(l.Epoch))
+				if err != nil {
+					return err
+				}
+				if lockkey.Check(k) != l.Check {
+					out.Wrong = append(out.Wrong, l.NodeGUID.String())
+				}
+			}
+			if err := a.print(out, func(w *columns) {
+				w.text("%d adapters, %d with another key than this root gives", out.Adapters, len(out.Wrong))
+				for _, g := range out.Wrong {
+					w.text("%s", g)
+				}
+			}); err != nil {
+				return err
+			}
+			switch {
+			case len(out.Wrong) > 0:
+				return errors.New("this root does not open these adapters: it is not the one that the service has")
+			case out.Adapters == 0:
+				return errors.New("no adapter was ever locked: nothing is shown by this")
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&root, "root", "", "file with the root, or a copy of it")
+	c.Flags().StringVar(&from, "from", "", `what "lock list --json" printed; the service is asked without it`)
+	return c
+}
+
+func (a *app) lockedAdapters(cmd *cobra.Command, from string) (*v1.Locks, error) {
+	if from == "" {
+		c, err := a.connect()
+		if err != nil {
+			return nil, err
+		}
+		return c.Locks(cmd.Context(), "")
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return nil, err
+	}
+	var all v1.Locks
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return &all, nil
+}
+
+// maxEpochs bounds the keys that one call derives.
+const maxEpochs = 256
+
+func (a *app) lockKeys() *cobra.Command {
+	var root, out string
+	last := uint32(8)
+	c := &cobra.Command{
+		Use: "keys GUID", Short: "Write an adapter's keys into a file, in clear, when nothing else is left", Args: operands("GUID"),
+		Long: `Derive the keys of an adapter from a copy of the root and write them into a new file, the
+latest epoch first: for "mstflint -d DEVICE hw_access enable KEY" when the service and its
+store are lost. It needs nothing but the root. Delete the file after use: shred -u FILE.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			guid, err := adapterGUID(args[0])
+			if err != nil {
+				return err
+			}
+			if out == "" || last == 0 || last > maxEpochs {
+				return &usageError{msg: fmt.Sprintf("--out is needed, and --epochs of 1 to %d", maxEpochs), hint: "keys in clear go into a new file of mode 0600"}
+			}
+			r, err := lockRoot(root)
+			if err != nil {
+				return err
+			}
+			return writeLockKeys(out, r, guid, last)
+		},
+	}
+	c.Flags().StringVar(&root, "root", "", "file with the root, or a copy of it")
+	c.Flags().StringVar(&out, "out", "", "file to make")
+	c.Flags().Uint32Var(&last, "epochs", last, "of the epochs 1 to this one")
+	return c
+}
+
+func writeLockKeys(file string, r lockkey.Root, guid ib.GUID, last uint32) (err error) {
+	var text bytes.Buffer
+	defer func() { clear(text.Bytes()) }()
+	for e := last; e > 0; e-- {
+		k, err := r.Derive(guid, lockkey.Epoch(e))
+		if err != nil {
+			return err
+		}
+		text.WriteString(strconv.FormatUint(uint64(e), 10))
+		fmt.Fprintf(&text, " %016x\n", k.Reveal())
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = f.Write(text.Bytes())
+	return err
+}
