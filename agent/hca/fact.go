@@ -142,7 +142,9 @@ func (f *Fact[T]) Why() (Reason, string) {
 func (f *Fact[T]) line(name string) Line {
 	l := Line{Fact: name}
 	for _, r := range f.Readings {
-		l.From = append(l.From, r.From)
+		if !slices.Contains(l.From, r.From) {
+			l.From = append(l.From, r.From)
+		}
 	}
 	if v, ok := f.Value(); ok {
 		l.Value = fmt.Sprint(v)

@@ -214,6 +214,9 @@ func TestTools(t *testing.T) {
 		value(t, &d.Pending).String() != "28.43.1014" || len(d.Running.Readings) != 3 {
 		t.Errorf("got %+v", d.Lines())
 	}
+	if reason, _ := d.PartNumber.Why(); reason != hca.ReasonNotTold {
+		t.Errorf("part number: %s; the tool spells it otherwise than cards do", reason)
+	}
 	if len(h.Tools) != 1 || h.Tools[0] != (attest.Tool{Name: "mstflint", Version: "4.36.0"}) {
 		t.Errorf("tools %v", h.Tools)
 	}
@@ -395,5 +398,15 @@ func TestRecovery(t *testing.T) {
 	s.Ports = h.Devices[0].Statement(d.Judge(nil)).Ports
 	if text := encoded(t, s); !strings.Contains(text, `"pci_address":"10000:65:00.0"`) || !strings.Contains(text, `"recovery":"yes"`) {
 		t.Error(text)
+	}
+}
+
+// TestSecondFunction: the functions of a card share the GUIDs of its maker.
+func TestSecondFunction(t *testing.T) {
+	dir := tools(t, strings.Replace(goodQuery, "b83fd2030000a100        16", "b83fd2030000a0f1        16", 1), nil)
+	h, err := hca.ReadHost(t.Context(), hca.Ways{Sysfs: pciHost(t), Tools: []string{dir}})
+	must(t, err)
+	if v := h.Devices[0].Judge(goodSite()); slices.Contains(all(v), "guid-not-of-maker node_guid") {
+		t.Errorf("the last of the maker's GUIDs: %v", all(v))
 	}
 }

@@ -39,8 +39,9 @@ func (d *Device) byTools(ctx context.Context, s *mst.Suite, function uint8) (bli
 }
 
 // fromQuery takes up what "query full" says. What it does not say stays as it is.
+// Its part number is left: the tool ends it with _Ax where the card says a
+// revision.
 func (d *Device) fromQuery(q *mst.Query) {
-	take(&d.PartNumber, q, mst.KeyPartNumber, text)
 	take(&d.PSID, q, mst.KeyPSID, text)
 	take(&d.OrigPSID, q, mst.KeyOrigPSID, text)
 	take(&d.Pending, q, mst.KeyVersion, ParseVersion)
