@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -94,8 +95,16 @@ func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput
 		return nil, p
 	}
 	told := *host
-	told.Status.LastDenial, told.Status.Conflict = nil, nil
-	told.Status.Reference, told.Status.Waived = "", nil
+	told.Status.LastDenial, told.Status.Reference, told.Status.Waived = nil, "", nil
+	if told.Status.Conflict != nil { // which names another host
+		told.Status.Conflict = nil
+		told.Status.Guards = slices.Clone(host.Status.Guards)
+		for i := range told.Status.Guards {
+			if g := &told.Status.Guards[i]; g.Name == "attested" && !g.Met {
+				g.Detail = "the host is held until an operator has looked"
+			}
+		}
+	}
 	return &hostOutput{&told}, nil
 }
 

@@ -100,6 +100,23 @@ func TestStatusToken(t *testing.T) {
 	wantProblem(t, f.do("GET", "/v1/hosts", "status-1", ""), 401, v1.CodeUnauthenticated)
 }
 
+// A host that is held learns that, and not which other host is.
+func TestStatusNamesNoOtherHost(t *testing.T) {
+	f := newFixture(t)
+	guards := []v1.Guard{{Name: "assigned", Met: true}, {Name: "attested", Detail: "GUID 0x1 is claimed by host secret too"}}
+	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
+		Phase: v1.PhaseAwaiting, Guards: guards, Conflict: &v1.Conflict{GUID: 1, With: "secret"},
+	}})
+	f.backend.SetStatusToken("status-1", "h1")
+	w := f.do("GET", "/v1/attest/status", "status-1", "")
+	if w.Code != 200 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), "held until an operator") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	if guards[1].Detail != "GUID 0x1 is claimed by host secret too" {
+		t.Error("what operators see was changed, too")
+	}
+}
+
 // FuzzEvidence sends arbitrary bodies to the routes that hosts may use.
 func FuzzEvidence(f *testing.F) {
 	fix := newFixture(f, func(o *api.Options) {

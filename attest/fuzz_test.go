@@ -62,6 +62,27 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
+// FuzzVerifySeal feeds seal quotes of any bytes. Nothing but the untouched one
+// may pass.
+func FuzzVerifySeal(f *testing.F) {
+	s := newLab(f).sealing()
+	good, err := s.host.Seal(s.session, s.seal, s.channel)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good.Quote, good.Signature)
+	f.Add([]byte{0xff, 0x54, 0x43, 0x47, 0x80, 0x18}, []byte{0, 0x18, 0, 0x0b, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, quote, signature []byte) {
+		_, no := attest.VerifySeal(s.now, s.sc, s.channel, &attest.SealEvidence{Quote: quote, Signature: signature}, s.policy)
+		switch {
+		case no == nil && !bytes.Equal(quote, good.Quote):
+			t.Error("accepted an altered seal")
+		case no != nil && (no.Code == "" || no.Detail == ""):
+			t.Errorf("refused without a reason: %+v", no)
+		}
+	})
+}
+
 // FuzzLoadPolicy: whatever is accepted is a policy that may be used.
 func FuzzLoadPolicy(f *testing.F) {
 	l := newLab(f)
@@ -76,15 +97,15 @@ func FuzzLoadPolicy(f *testing.F) {
 	})
 }
 
-// FuzzBegin feeds certificates and public areas of any bytes.
+// FuzzBegin feeds certificates, public areas and what was measured, of any bytes.
 func FuzzBegin(f *testing.F) {
 	l := newLab(f)
 	req := l.host.Request()
-	f.Add(req.EK.Kind, req.EK.Certificates[0], req.AK1Public, []byte{})
-	f.Add("rsa-2048", []byte{0x30, 0x80}, []byte{0, 0x23}, []byte{0x30})
-	f.Fuzz(func(t *testing.T, kind string, cert, ak, spki []byte) {
+	f.Add(req.EK.Kind, req.EK.Certificates[0], req.AK1Public, req.AK2Public, []byte{}, req.StatementDigests[0], req.Start.Agent, req.Start.Image)
+	f.Add("rsa-2048", []byte{0x30, 0x80}, []byte{0, 0x23}, []byte{0, 0x23}, []byte{0x30}, attest.HandOverDigest(), "\x00", "\xff")
+	f.Fuzz(func(t *testing.T, kind string, cert, ak1, ak2, spki, digest []byte, agent, image string) {
 		r := &attest.SessionRequest{
-			Host: l.host.ID, Start: req.Start, StatementDigests: req.StatementDigests, AK1Public: ak, AK2Public: req.AK2Public,
+			Host: l.host.ID, Start: attest.Start{Agent: agent, Image: image}, StatementDigests: [][]byte{digest}, AK1Public: ak1, AK2Public: ak2,
 			EK: attest.EKClaim{Kind: kind, Certificates: [][]byte{cert}, Public: spki},
 		}
 		_, _, err := attest.Begin(rand.Reader, attesttest.Epoch, r, l.host.Expected(), l.policy)

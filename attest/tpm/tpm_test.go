@@ -201,6 +201,58 @@ func TestForeignRecord(t *testing.T) {
 	}
 }
 
+// TestNothingAfterHandOver is a tenant with root, in the boot in which the host
+// was handed over to him: neither TPM nor service lets him attest.
+func TestNothingAfterHandOver(t *testing.T) {
+	t.Parallel()
+	dev := tpmtest.New(t, tpmtest.Options{})
+	statement := sampleStatement(t)
+	s, d := newSite(t, dev, &statement), open(t, dev)
+	v, digests := attestOnce(t, d, s, &statement, nil, true)
+	if !v.OK {
+		t.Fatalf("refused: %s: %s", v.Code, v.Detail)
+	}
+	// The same evidence anew: the key of the open state does not sign any more.
+	ctx := t.Context()
+	keys, err := d.NewKeys(ctx)
+	must(t, err)
+	start := attest.Start{Agent: statement.Agent, Image: statement.Image}
+	pcr, open := s.policy.AgentPCR, attest.OpenPCRValue(start, digests)
+	pair, err := keys.NewPair(ctx, pcr, open)
+	must(t, err)
+	if _, err := pair.AK1.Quote(ctx, []int{pcr}, make([]byte, 32)); !errors.Is(err, tpm.ErrPolicy) {
+		t.Errorf("key of the open state: got %v, want %v", err, tpm.ErrPolicy)
+	}
+	must(t, pair.Close(ctx))
+	// The hand-over as one more statement: the TPM would sign over what the
+	// register then holds, the service sees through it.
+	more := append(digests[:len(digests):len(digests)], attest.HandOverDigest())
+	capped := attest.OpenPCRValue(start, more)
+	pair, err = keys.NewPair(ctx, pcr, capped)
+	must(t, err)
+	if _, err := pair.AK1.Quote(ctx, []int{pcr}, make([]byte, 32)); err != nil {
+		t.Errorf("a key for the capped register: %v", err)
+	}
+	_, _, err = attest.Begin(rand.Reader, time.Now(), &attest.SessionRequest{
+		Host: statement.Host, EK: keys.Claim(), Start: start, StatementDigests: more,
+		AK1Public: pair.AK1.Public(), AK2Public: pair.AK2.Public(),
+	}, s.exp, s.policy)
+	if r, ok := errors.AsType[*attest.Refusal](err); !ok || r.Code != attest.ReasonAgentPCR {
+		t.Errorf("hand-over among the statements: got %v, want %s", err, attest.ReasonAgentPCR)
+	}
+	must(t, pair.Close(ctx))
+	must(t, keys.Close(ctx))
+	must(t, d.Close())
+	// The register does not come back from Linux, which has locality 0.
+	raw, err := linuxudstpm.Open(dev.Device()[len("unix:"):])
+	must(t, err)
+	defer raw.Close()
+	_, err = gotpm.PCRReset{PCRHandle: gotpm.AuthHandle{Handle: gotpm.TPMHandle(pcr), Auth: gotpm.PasswordAuth(nil)}}.Execute(raw)
+	if !errors.Is(err, gotpm.TPMRCLocality) {
+		t.Errorf("reset of PCR %d: got %v, want %v", pcr, err, gotpm.TPMRCLocality)
+	}
+}
+
 // TestNothingIsLeft loads keys many times: a TPM without resource manager has
 // three slots, so one leak would show.
 func TestNothingIsLeft(t *testing.T) {
