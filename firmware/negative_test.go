@@ -258,6 +258,8 @@ func TestPolicyDecides(t *testing.T) {
 		{"for another chip", func(s *imagetest.Spec) { s.SecurityVersion, s.Hardware = 3, []uint32{0x212} }, site(board), []policy.Code{policy.WrongHardware}},
 		{"old security version", func(*imagetest.Spec) {}, site(board), []policy.Code{policy.SecurityVersion}},
 		{"debug", func(s *imagetest.Spec) { s.Flags |= imagetest.FlagDebug }, firmware.Site{Pins: testPins(t)}, []policy.Code{policy.Debug}},
+		{"brings a development key", func(s *imagetest.Spec) { s.NextKey = [16]byte{1, 2, 3} }, firmware.Site{Pins: testPins(t)}, []policy.Code{policy.Development}},
+		{"brings another key", func(s *imagetest.Spec) { s.NextKey = [16]byte{1, 2, 3, 15: 4} }, firmware.Site{Pins: testPins(t)}, nil},
 		{"takes unsigned updates", func(s *imagetest.Spec) { s.Flags &^= imagetest.FlagSecure }, firmware.Site{Pins: testPins(t)}, []policy.Code{policy.NotSecure}},
 		{"not on the list", func(s *imagetest.Spec) { s.SecurityVersion = 3 }, site(board + "digests: [" + strings.Repeat("ab", 32) + "]\n"), []policy.Code{policy.NotListed}},
 		{"forbidden", func(s *imagetest.Spec) { s.SecurityVersion = 3 }, site(board + "forbidden: [{version: 22.47.1088, reason: it loses packets}]\n"), []policy.Code{policy.ForbiddenOne}},

@@ -256,6 +256,13 @@ func (v *verifier) subject() policy.Subject {
 		PSID: i.PSID, Version: i.Version, Hardware: i.Hardware,
 		SecurityVersion: v.m.SecurityVersion, Digest: v.report.Identity.Digest,
 		Secure: i.Flags.Has(image.FlagSecure), Signed: i.Flags.Has(image.FlagSigned), Debug: i.Flags.Has(image.FlagDebug),
-		Development: slices.ContainsFunc(v.m.Signatures, func(s image.Signature) bool { return s.Key.Development() }),
+		Development: v.development(),
 	}
+}
+
+// development reports an image that a development key signed, or that brings one
+// along: its adapter would believe that key next.
+func (v *verifier) development() bool {
+	return slices.ContainsFunc(v.m.Signatures, func(s image.Signature) bool { return s.Key.Development() }) ||
+		slices.ContainsFunc(v.m.Keys, func(k image.PublicKey) bool { return k.UUID.Development() })
 }

@@ -3,6 +3,7 @@ package image_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -70,6 +71,7 @@ func TestForms(t *testing.T) {
 		{"other GUID", func(s *imagetest.Spec) { s.BaseGUID++ }, true, image.FS4},
 		{"table one sector later", func(s *imagetest.Spec) { s.TOCShift = true }, false, image.FS4},
 		{"entries not counted", func(s *imagetest.Spec) { s.TOCCount = false }, false, image.FS4},
+		{"device in the first half of the file", func(s *imagetest.Spec) { s.Size, s.DTOCOffset = 0x40000, 1 }, false, image.FS4},
 		{"FS3", func(s *imagetest.Spec) { s.Format = 3 }, false, image.FS3},
 		{"FS3 component", func(s *imagetest.Spec) { s.Format, s.Component = 3, true }, false, image.FS3},
 	} {
@@ -94,6 +96,30 @@ func TestForms(t *testing.T) {
 				t.Errorf("it begins at 0x%x, PSID %s", m.Start, m.Info.PSID)
 			}
 		})
+	}
+}
+
+// TestFlash finds the image at each place of a flash where one may begin.
+func TestFlash(t *testing.T) {
+	s := imagetest.New()
+	want, err := mustOpen(t, s.Build()).Digest256()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for start := 0x10000; start <= 0x2000000; start *= 2 {
+		s.Start, s.Size = start, max(2*start, 0x40000)
+		b := s.Build()
+		// The size of the slot is part of the image, and covered.
+		b[start+imagetest.ToolsAt+5] = 17
+		binary.BigEndian.PutUint16(b[start+imagetest.ToolsAt+0x3E:], imagetest.Soft(b[start+imagetest.ToolsAt:][:0x3C]))
+		m := mustOpen(t, b)
+		got, err := m.Digest256()
+		if err != nil || got != want || m.Start != int64(start) || m.Device == nil {
+			t.Errorf("at 0x%x: image at 0x%x, digest %x, want %x; %v", start, m.Start, got, want, err)
+		}
+		if found, err := m.Check(); err != nil || len(found) > 0 {
+			t.Errorf("at 0x%x: checksums %v %v", start, found, err)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *Spec) Build() []byte {
 	}
 	flash := append(bytes.Repeat([]byte{0xFF}, s.Start), b...)
 	if s.Format == 4 {
-		table(flash, "DTOC", s.Size-0x1000, 0, s.device(), true)
+		table(flash, "DTOC", s.slot()-0x1000, 0, s.device(), true)
 	}
 	return flash
 }

@@ -39,12 +39,14 @@ type Spec struct {
 	Key2048         *rsa.PublicKey
 	Key4096         *rsa.PublicKey
 	KeyUUID         [16]byte
-	BaseGUID        uint64 // in force; the factory's is DefaultGUID
-	LinesOfMain     bool   // the code has a checksum in each line
-	HashesAt        int    // a table of hashes is put here, full of zeros
+	BaseGUID        uint64   // in force; the factory's is DefaultGUID
+	LinesOfMain     bool     // the code has a checksum in each line
+	NextKey         [16]byte // UUID of a second key that may sign firmware; zero is none
+	DTOCOffset      byte     // the data of the device end at the size divided by twice that
+	HashesAt        int      // a table of hashes is put here, full of zeros
 }
 
-// Places of what New and Build make.
+// Places of what New and Build make, in an image of the size of New.
 const (
 	PointersAt = 0x18
 	ToolsAt    = 0x500
@@ -96,6 +98,7 @@ func (s *Spec) Info() []byte {
 	copy(b[0x1C:], []byte{0x10, 0x1F, 0x15, 0xB3, 0x00, 0x23, 0x15, 0xB3})
 	copy(b[0x24:0x34], s.PSID)
 	copy(b[0x38:], "synthetic")
+	b[0x112] = s.DTOCOffset
 	for i, h := range s.Hardware {
 		be.PutUint32(b[0x118+4*i:], h)
 	}
@@ -114,6 +117,10 @@ func (s *Spec) keys(size, slot int, algorithm byte, k *rsa.PublicKey) []byte {
 	be.PutUint32(b[0x0C:], uint32(k.E))
 	copy(b[0x10:], s.KeyUUID[:])
 	k.N.FillBytes(b[0x20:slot])
+	if s.NextKey != [16]byte{} {
+		copy(b[slot:2*slot], b[:slot])
+		copy(b[slot+0x10:], s.NextKey[:])
+	}
 	return b
 }
 
@@ -129,6 +136,14 @@ func (s *Spec) sections() []Section {
 	}, s.Extra...)
 }
 
+// slot is how many bytes of the file are the slot that the image is in.
+func (s *Spec) slot() int {
+	if s.DTOCOffset == 0 {
+		return s.Size
+	}
+	return s.Size / int(2*s.DTOCOffset)
+}
+
 func (s *Spec) device() []Section {
 	mfg, dev := make([]byte, 0x140), make([]byte, 0x200)
 	copy(mfg, s.PSID)
@@ -137,7 +152,11 @@ func (s *Spec) device() []Section {
 	dev[0x12] = 2
 	addresses(mfg[0x20:], DefaultGUID)
 	addresses(dev[0x20:], s.BaseGUID)
-	return []Section{{Type: 0xE0, Data: mfg, At: MFGAt, Device: true}, {Type: 0xE1, Data: dev, Mode: 2, At: DevInfoAt, Device: true}}
+	behind := uint32(s.slot() - New().Size) // in a dump they are as far from its end as in an image
+	return []Section{
+		{Type: 0xE0, Data: mfg, At: MFGAt + behind, Device: true},
+		{Type: 0xE1, Data: dev, Mode: 2, At: DevInfoAt + behind, Device: true},
+	}
 }
 
 // addresses writes blocks of 8 GUIDs and 8 MACs.

@@ -78,7 +78,7 @@ type Subject struct {
 	Secure          bool    // only signed updates are taken
 	Signed          bool
 	Debug           bool
-	Development     bool // signed under a development key
+	Development     bool // signed under a development key, or brings one along
 }
 
 // Code says why firmware is refused. Codes do not change from release to release.
@@ -110,7 +110,7 @@ func (p *Policy) Judge(s Subject) []Refusal {
 	r := refusals{}
 	r.when(!s.Secure || !s.Signed, NotSecure, "it takes firmware that is not signed: secure_fw and signed_fw must be set")
 	r.when(s.Debug, Debug, "it is debug firmware")
-	r.when(s.Development, Development, "it is signed under a development key")
+	r.when(s.Development, Development, "a development key signed it, or comes with it")
 	if p == nil {
 		return r
 	}
