@@ -4,9 +4,11 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
@@ -128,5 +130,39 @@ func TestKeyBytes(t *testing.T) {
 		if !strings.Contains(readDoc(t), documented) {
 			t.Errorf("docs/evidence.md does not say %s", documented)
 		}
+	}
+}
+
+// TestEveryFieldIsDocumented: what is sent has no field that docs/evidence.md
+// does not name.
+func TestEveryFieldIsDocumented(t *testing.T) {
+	t.Parallel()
+	doc := readDoc(t)
+	seen := map[reflect.Type]bool{}
+	var walk func(at reflect.Type)
+	walk = func(at reflect.Type) {
+		for at.Kind() == reflect.Pointer || at.Kind() == reflect.Slice {
+			at = at.Elem()
+		}
+		if at.Kind() != reflect.Struct || at == reflect.TypeFor[time.Time]() || seen[at] {
+			return
+		}
+		seen[at] = true
+		for i := range at.NumField() {
+			f := at.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if !strings.Contains(doc, "`"+name+"`") && !strings.Contains(doc, "."+name+"`") {
+				t.Errorf("docs/evidence.md does not name %s of %v", name, at)
+			}
+			walk(f.Type)
+		}
+	}
+	for _, v := range []any{
+		attest.SessionRequest{}, attest.Session{}, attest.Evidence{}, attest.Seal{}, attest.SealEvidence{}, attest.Statement{},
+	} {
+		walk(reflect.TypeOf(v))
+	}
+	if len(seen) < 15 {
+		t.Errorf("only %d types were looked at", len(seen))
 	}
 }
