@@ -124,6 +124,10 @@ func (d *Device) tokenFindings(f *findings) {
 	}
 }
 
+// allocated is how many GUIDs a card has of its maker, from the base GUID on, at
+// most: each of its functions has one of them.
+const allocated = 16
+
 // identityFindings are what speaks against the GUIDs that the device shows.
 func (d *Device) identityFindings() (f findings) {
 	node, okNode := known(&f, "node_guid", &d.NodeGUID)
@@ -140,7 +144,7 @@ func (d *Device) identityFindings() (f findings) {
 	// Not all firmware tells it; where nobody does, that no other GUID is set says
 	// the same.
 	if base, ok := d.BaseGUID.Value(); ok && okNode {
-		f.when(base != node, CodeManufacture, "node_guid", "the node GUID is %v and that of manufacture %v", node, base)
+		f.when(node-base >= allocated, CodeManufacture, "node_guid", "the node GUID is %v, and the maker gave the card %v and the %d that follow", node, base, allocated-1)
 	} else if d.BaseGUID.contradicted() {
 		known(&f, "base_guid", &d.BaseGUID)
 	}

@@ -239,6 +239,8 @@ func TestToolsDisagree(t *testing.T) {
 		{"PSID", "MT_0000000838", "MT_0000000839", "unknown-disagree psid"},
 		{"made as another board", "PSID: ", "Orig PSID:             MT_0000000001\nPSID: ", "psid-not-of-maker orig_psid"},
 		{"GUID not of manufacture", "b83fd2030000a100        16", "b83fd2030000a100        16\nOrig Base GUID:        b83fd2030000ffff        16", "guid-not-of-maker node_guid"},
+		{"GUID below that of manufacture", "b83fd2030000a100        16", "b83fd2030000a101        16", "guid-not-of-maker node_guid"},
+		{"GUID of the next card", "b83fd2030000a100        16", "b83fd2030000a0f0        16", "guid-not-of-maker node_guid"},
 		{"life cycle", "GA SECURED", "PRODUCTION", "unknown-disagree life_cycle"},
 		{"life cycle unheard of", "GA SECURED", "GA OPEN", "unknown-unreadable life_cycle"},
 		{"words", "secure-fw", "secure-fw, dbg-token", "unknown-disagree attributes"},
