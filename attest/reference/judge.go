@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -111,17 +113,26 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s is %s, want %s", where, d.Got, d.Want)
 }
 
+// wholeDigest is a digest in a text.
+var wholeDigest = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// summary tells which registers differ, and the first events that do, with the
+// beginnings of digests: that much is kept with a refusal. Compare tells all.
 func summary(all []Difference) string {
-	const most = 4
-	text := make([]string, 0, most+1)
-	for i, d := range all {
-		if i == most {
-			text = append(text, fmt.Sprintf("and %d more", len(all)-most))
-			break
+	const most = 3
+	var registers, text []string
+	last := -1
+	for _, d := range all {
+		if d.PCR == last {
+			continue
 		}
-		text = append(text, d.String())
+		last = d.PCR
+		registers = append(registers, strconv.Itoa(d.PCR))
+		if len(text) < most {
+			text = append(text, wholeDigest.ReplaceAllStringFunc(d.String(), func(digest string) string { return digest[:12] }))
+		}
 	}
-	return strings.Join(text, "; ")
+	return fmt.Sprintf("%d differences, in PCR %s: %s", len(all), strings.Join(registers, ", "), strings.Join(text, "; "))
 }
 
 // Compare gives every difference of a boot from the set. Registers that the set

@@ -82,6 +82,27 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestRefusalFits: a refusal names what differs, and fits into what is kept of it.
+func TestRefusalFits(t *testing.T) {
+	base, other := eventlogtest.Example(), eventlogtest.Example()
+	other.Firmware, other.Image, other.Keys, other.MAC = "2.20.0", "tenant's", "tenant's", "00:00:5e:00:53:02"
+	_, err := judge([]reference.Set{approved(t, 1, boot(t, base))}, boot(t, other))
+	if err == nil {
+		t.Fatal("trusted")
+	}
+	for _, want := range []string{
+		"gpu-node/1: 10 differences, in PCR 0, 1, 2, 4, 7: PCR 0 event 1 is ", "(EV_S_CRTM_VERSION Example 2.20.0), want cced14dbbd74 (EV_S_CRTM_VERSION Example 2.19.1); ",
+		"PCR 1 event 3 is ", "PCR 2 event 1 is ",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+	if len(err.Error()) > 512 {
+		t.Errorf("%d characters: %v", len(err.Error()), err)
+	}
+}
+
 // TestLearnedFromTwo ignores what machines of one model differ in, and nothing
 // else.
 func TestLearnedFromTwo(t *testing.T) {
