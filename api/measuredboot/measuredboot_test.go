@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/inventory"
 	"portcullis/api/measuredboot"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
@@ -59,7 +60,9 @@ func (s *site) shown(host string, m eventlogtest.Machine) {
 	for _, e := range l.Events {
 		kept.Events = append(kept.Events, admission.MeasuredEvent{PCR: e.PCR, Type: e.Type, Digest: e.Digest, Data: e.Brief()})
 	}
-	if _, err := s.store.Update(s.t.Context(), func(tx *store.Tx) error { return admission.MeasuredBoots().Put(tx, host, kept) }); err != nil {
+	if _, err := s.store.Update(s.t.Context(), func(tx *store.Tx) error {
+		return errors.Join(admission.MeasuredBoots().Put(tx, host, kept), inventory.Hosts().Put(tx, host, inventory.Host{ID: host, Class: "gpu-node"}))
+	}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -267,6 +270,7 @@ func (s *site) counts(inForce, expired int) {
 func TestRefusals(t *testing.T) {
 	s, ctx, m := newSite(t, false), t.Context(), eventlogtest.Example()
 	log := m.Boot().Bytes()
+	s.shown("gpu-1", m)
 	var short eventlogtest.Writer
 	short.Measure(0, eventlog.Action, nil)
 	for _, tt := range []struct {
@@ -280,6 +284,7 @@ func TestRefusals(t *testing.T) {
 		{"event_log", v1.NewReference{Class: "gpu-node", Reason: "x", Logs: [][]byte{log[:100]}}},
 		{"not_learned", v1.NewReference{Class: "gpu-node", Reason: "x", Logs: [][]byte{short.Bytes()}}},
 		{"boot_unknown", v1.NewReference{Class: "gpu-node", Reason: "x", Hosts: []string{"nobody"}}},
+		{"other_class", v1.NewReference{Class: "storage", Reason: "x", Hosts: []string{"gpu-1"}}},
 		{"reference_unknown", v1.NewReference{Class: "gpu-node", Reason: "x", Base: 9, Logs: [][]byte{log}}},
 		{"not_ignorable", v1.NewReference{Class: "gpu-node", Reason: "x", Logs: [][]byte{log}, Ignore: []v1.ReferencePosition{{PCR: 4, Position: 1}}}},
 	} {

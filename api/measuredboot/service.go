@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/inventory"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/eventlog"
@@ -124,7 +125,7 @@ func (s *Service) Learn(ctx context.Context, actor string, in v1.NewReference) (
 	}
 	return s.add(ctx, actor, "learn", func(tx *store.Tx, set *reference.Set) error {
 		set.Class, set.Reason, set.Source = in.Class, in.Reason, source(&in)
-		boots, err := bootsOf(ctx, tx, in.Hosts)
+		boots, err := bootsOf(ctx, tx, in.Class, in.Hosts)
 		if err != nil {
 			return err
 		}
@@ -196,10 +197,19 @@ func (s *Service) bootOf(b []byte) (reference.Boot, error) {
 	return boot, nil
 }
 
-func bootsOf(ctx context.Context, r store.Reader, hosts []string) ([]reference.Boot, error) {
+// bootsOf gives the boots of hosts, all of which must be of the class.
+func bootsOf(ctx context.Context, r store.Reader, class string, hosts []string) ([]reference.Boot, error) {
 	var out []reference.Boot
 	for _, h := range hosts {
 		rec, err := bootRecord(ctx, r, h)
+		if err != nil {
+			return nil, err
+		}
+		host, err := inventory.Hosts().Get(ctx, r, h)
+		if err == nil && host.Value.ReferenceClass() != class {
+			err = refuse(admission.Conflict, "other_class", "learn a set of its class, or have the inventory give it this one",
+				"host %s is of class %s in the inventory, not of %s", h, host.Value.ReferenceClass(), class)
+		}
 		if err != nil {
 			return nil, err
 		}
