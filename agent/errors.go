@@ -19,7 +19,34 @@ const (
 	ClassRefused     Class = 6 // the service refused the evidence or withdrew the admission
 	ClassTimeout     Class = 7 // evidence accepted, not admitted in time
 	ClassUntrusted   Class = 8 // whoever answers is not the configured service
+	ClassLock        Class = 9 // an adapter cannot be locked
 )
+
+// Exit is a class as provisioning systems and people know it.
+type Exit struct {
+	Code    int    // what the program exits with
+	Meaning string // no sentence
+	// Person means that trying again does not help before a person did something;
+	// the unit is not started again.
+	Person bool
+}
+
+// Exits lists every exit code. A code keeps its meaning in later versions. The
+// text of --help, the manual page and the unit are held against it.
+func Exits() []Exit {
+	return []Exit{
+		{Code: 0, Meaning: "admitted, or done"},
+		{Code: int(ClassOther), Meaning: "another error, such as a full disk"},
+		{Code: int(ClassUsage), Meaning: "wrong usage or configuration", Person: true},
+		{Code: int(ClassTPM), Meaning: "no usable TPM"},
+		{Code: int(ClassHCA), Meaning: "no InfiniBand adapter, one that cannot be read, or one below the required level"},
+		{Code: int(ClassUnreachable), Meaning: "the service could not be reached in time"},
+		{Code: int(ClassRefused), Meaning: "the service refused the evidence, or withdrew the admission", Person: true},
+		{Code: int(ClassTimeout), Meaning: "evidence was accepted, but the host was not admitted in time"},
+		{Code: int(ClassUntrusted), Meaning: "whoever answers does not prove to be the service", Person: true},
+		{Code: int(ClassLock), Meaning: "an adapter cannot be locked", Person: true},
+	}
+}
 
 // Error is an end of a run that was not admission.
 type Error struct {

@@ -71,16 +71,19 @@ func plain(s string) string {
 	}, s)
 }
 
-const rootHelp = `Attest this host and wait until its InfiniBand adapters are admitted.
-
-Exit codes: 0 admitted (or done), 1 other error, 2 wrong usage or configuration,
-3 no usable TPM, 4 no InfiniBand adapter or one that cannot be read, 5 service
-unreachable, 6 refused by the service, 7 accepted but not admitted in time,
-8 whoever answers does not prove to be the service.`
+// rootHelp has the exit codes, each with its meaning.
+func rootHelp() string {
+	var b strings.Builder
+	b.WriteString("Attest this host and wait until its InfiniBand adapters are admitted.\n\nExit codes:\n")
+	for _, e := range agent.Exits() {
+		fmt.Fprintf(&b, "  %d  %s\n", e.Code, e.Meaning)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "portcullis-agent", Short: "Attest this host", Long: rootHelp, Version: version.String(),
+		Use: "portcullis-agent", Short: "Attest this host", Long: rootHelp(), Version: version.String(),
 		SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
 	}
 	root.RunE = func(cmd *cobra.Command, args []string) error {
