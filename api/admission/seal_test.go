@@ -250,6 +250,36 @@ func TestAdmittedHostIsNotCutOff(t *testing.T) {
 	}
 }
 
+// TestConflictWithAHostNobodyWants: it is told of at both, and the other one
+// attests once somebody has assigned it.
+func TestConflictWithAHostNobodyWants(t *testing.T) {
+	l := awaiting(t)
+	l.must(l.svc.Release(t.Context(), "alice", "host-2"))
+	liar := *l.hosts["host-1"]
+	honest := liar.Statement.HCAs
+	l.hosts["host-1"].Statement.HCAs = l.hosts["host-2"].Statement.HCAs
+	_, err := l.attest("host-1")
+	wantRefusal(t, err, ReasonConflict)
+	for _, id := range []string{"host-1", "host-2"} {
+		if h := l.host(id); h.Status.Conflict == nil {
+			t.Errorf("%s shows no conflict: %+v", id, h.Status)
+		}
+	}
+	if p := l.host("host-2").Status.Phase; p != v1.PhaseQuarantined {
+		t.Errorf("host-2 is %s, want quarantined", p)
+	}
+	l.must(l.svc.Assign(t.Context(), "alice", "host-2", v1.Assignment{Cluster: "c1"}))
+	if _, err := l.attest("host-2"); err != nil {
+		t.Errorf("host-2 after its assignment: %v", err)
+	}
+	// The liar tells the truth now, and is held all the same.
+	l.hosts["host-1"].Statement.HCAs = honest
+	r, err := l.attest("host-1")
+	if err != nil || r.Phase != v1.PhaseAwaiting {
+		t.Errorf("host-1 with its own adapters: got %+v, %v, want it held", r, err)
+	}
+}
+
 // TestEKReplacedInInventory: evidence of the TPM that was there does not count,
 // and one EK is one host's, also when two import at once.
 func TestEKReplacedInInventory(t *testing.T) {

@@ -292,7 +292,7 @@ func (h *Host) attestation(kind tpm2.TPMST, qualifying, signer []byte) *tpm2.TPM
 		QualifiedSigner: tpm2.TPM2BName{Buffer: h.QualifiedName(signer)},
 		ExtraData:       tpm2.TPM2BData{Buffer: qualifying},
 		ClockInfo: tpm2.TPMSClockInfo{
-			Clock: h.Boot.Clock, ResetCount: h.Boot.Reset, RestartCount: h.Boot.Restart, Safe: tpm2.TPMIYesNo(h.Boot.Safe),
+			Clock: h.Boot.Clock, ResetCount: h.Boot.Reset, RestartCount: h.Boot.Restart, Safe: h.Boot.Safe,
 		},
 		FirmwareVersion: 0x0001_0002_0003_0004,
 	}
