@@ -9,6 +9,7 @@ import (
 
 	"portcullis/agent/hca/sysfs"
 	"portcullis/attest"
+	"portcullis/fabricsm/ib"
 )
 
 // Default places of the kernel's trees.
@@ -80,9 +81,30 @@ func (f *Facts) readAdapters(h *Host, site Site) (problems []error) {
 			problems = append(problems, fmt.Errorf("adapter %s: no RDMA device belongs to it: load its driver (for example mlx5_ib), or burn its firmware anew if it is in recovery mode", d.PCI))
 			continue
 		}
+		if unknown := d.unknownGUIDs(); len(unknown) > 0 {
+			problems = append(problems, unknown...)
+			continue
+		}
 		f.HCAs = append(f.HCAs, d.Statement(d.Judge(site)))
 	}
 	slices.SortFunc(f.HCAs, func(a, b attest.HCA) int { return cmp.Compare(a.Name, b.Name) })
+	return problems
+}
+
+// unknownGUIDs says which GUIDs are not known, or told differently by driver and
+// firmware: a statement cannot name the adapter then.
+func (d *Device) unknownGUIDs() (problems []error) {
+	check := func(name string, fact *Fact[ib.GUID]) {
+		if g, ok := fact.Value(); !ok || !g.Valid() {
+			reason, detail := fact.Why()
+			problems = append(problems, fmt.Errorf("adapter %s: %s %v is not valid, or not known: %s %s", d.Name, name, g, reason, detail))
+		}
+	}
+	check("node_guid", &d.NodeGUID)
+	check("system_image_guid", &d.SystemImageGUID)
+	for i := range d.Ports {
+		check(fmt.Sprintf("port_%d_guid", d.Ports[i].Num), &d.Ports[i].GUID)
+	}
 	return problems
 }
 

@@ -412,3 +412,20 @@ func TestSecondFunction(t *testing.T) {
 		t.Errorf("the last of the maker's GUIDs: %v", all(v))
 	}
 }
+
+// TestCollectLyingFirmware: firmware and driver that name different GUIDs are no
+// adapter that a statement could name.
+func TestCollectLyingFirmware(t *testing.T) {
+	t.Parallel()
+	sysfs, procfs := plant(t, "two-adapters.txtar")
+	must(t, os.RemoveAll(sysfs+"/class/infiniband/qib0"))
+	o := card.ConnectX7(guid, guid+1)
+	_, err := hca.Collect(t.Context(), hca.Ways{Sysfs: sysfs, FWCTL: serve(t, card.New(o), guid)}, procfs, nil)
+	if err == nil || !strings.Contains(err.Error(), "adapter mlx5_0: port_1_guid") || !strings.Contains(err.Error(), "sysfs says") {
+		t.Errorf("got %v", err)
+	}
+	good, err := hca.Collect(t.Context(), hca.Ways{Sysfs: sysfs, FWCTL: serve(t, newCard(t), guid)}, procfs, goodSite())
+	if err != nil || len(good.HCAs) != 1 || good.HCAs[0].Firmware.LifeCycle != attest.LifeGASecured {
+		t.Errorf("got %+v, %v", good, err)
+	}
+}
