@@ -240,6 +240,11 @@ func (m *Image) place() error {
 			return malformed(e.Type.String(), "it is there twice")
 		}
 		seen[e.Type] = true
+		if e.astray {
+			// Tools take the address, not the mark, for what says whether a
+			// signature covers it. Who makes the two differ wants it read in two ways.
+			return malformed(e.Type.String(), "mark and address disagree whether it is the device's")
+		}
 		if !m.file.holds(e.Offset, e.Size) {
 			if m.Component && e.Device {
 				e.outside = true

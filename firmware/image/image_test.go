@@ -284,6 +284,8 @@ func TestRefused(t *testing.T) {
 			}
 			return b
 		}, "more than 128 entries"},
+		{"FS3, code that says it is the device's", func(s *imagetest.Spec) { s.Format = 3 }, func(b []byte) []byte { e, _ := imagetest.Find(b, 0x03); e[0x19] |= 2; return b }, "mark and address disagree"},
+		{"FS3, device data that say they are the image's", func(s *imagetest.Spec) { s.Format = 3 }, func(b []byte) []byte { e, _ := imagetest.Find(b, 0xE0); e[0x19] &^= 2; return b }, "mark and address disagree"},
 		{"no device", nil, func(b []byte) []byte { return b[:0x1F000] }, "it is cut off"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

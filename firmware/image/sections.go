@@ -80,6 +80,7 @@ type Section struct {
 	crc        uint16
 	entry      int64 // offset of its entry in the file
 	entryCRC   bool  // the checksum of the entry is right
+	astray     bool  // FS3: it counts its address from where sections of the other kind do
 	outside    bool  // device data of a component, which it does not carry
 }
 

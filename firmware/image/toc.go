@@ -117,8 +117,11 @@ func entryFS3(b []byte, origin int64) Section {
 		mode:   crcMode(u32(b, 0x18) >> 16 & 1),
 		crc:    u16(b, 0x1A),
 	}
-	if u32(b, 0x14)>>31 == 1 {
+	if relative := u32(b, 0x14)>>31 == 1; relative {
 		e.Offset += origin
+		e.astray = e.Device
+	} else {
+		e.astray = !e.Device
 	}
 	return e
 }

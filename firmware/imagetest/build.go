@@ -4,8 +4,10 @@ import "bytes"
 
 // Build makes the image. It is not signed.
 func (s *Spec) Build() []byte {
+	// What nobody fills in is 0xFF, as in images of the vendor. mstflint takes it for
+	// that without looking when it signs.
 	b := bytes.Repeat([]byte{0xFF}, s.Size-s.Start)
-	clear(b[:FirstAt])
+	clear(b[:bootFS3])
 	magic := magicFS4
 	if s.Format == 3 {
 		magic = magicFS3
@@ -32,6 +34,7 @@ func (s *Spec) Build() []byte {
 
 // fs4 fills in an image of FS4 or FS5 and returns where its last section ends.
 func (s *Spec) fs4(b []byte) int {
+	clear(b[PointersAt : PointersAt+16*8])
 	copy(b[0x10:], []byte{s.Format - 3, 0, 1, 0, 0xFF, 0xFF, 0xFF, 0xFF})
 	all := map[int]uint32{0: 0x100, 1: Boot2At, 2: TOCAt, 3: ToolsAt, 13: s.SecurityVersion}
 	for i, p := range s.Pointers {
@@ -46,6 +49,8 @@ func (s *Spec) fs4(b []byte) int {
 	for 1<<log < s.Size {
 		log++
 	}
+	clear(b[0x100:ToolsAt]) // the boot record
+	clear(b[ToolsAt : ToolsAt+0x40])
 	b[ToolsAt+5] = log
 	be.PutUint16(b[ToolsAt+0x3E:], Soft(b[ToolsAt:ToolsAt+0x3C]))
 	boot2(b[Boot2At:])
@@ -59,10 +64,13 @@ func (s *Spec) fs4(b []byte) int {
 	return table(b, "ITOC", at, FirstAt, s.sections(), s.TOCCount)
 }
 
+// bootFS3 is where BOOT2 is in an image of FS3.
+const bootFS3 = 0x38
+
 // fs3 fills in an image of FS3, which has no pointers.
 func (s *Spec) fs3(b []byte) int {
 	b[0x24] = 3
-	boot2(b[0x38:])
+	boot2(b[bootFS3:])
 	sections := s.sections()
 	if !s.Component {
 		sections = append(sections, s.device()...)
@@ -72,6 +80,7 @@ func (s *Spec) fs3(b []byte) int {
 
 // boot2 writes a BOOT2 of 16 dwords.
 func boot2(b []byte) {
+	clear(b[:(16+4)*4])
 	be.PutUint32(b, 0x10000040)
 	be.PutUint32(b[4:], 16)
 	be.PutUint16(b[(16+4)*4-2:], Soft(b[:(16+3)*4]))
@@ -81,6 +90,7 @@ func boot2(b []byte) {
 // entries of 8, as many values, and 8 bytes with the checksum of all.
 func hashes(b []byte) {
 	const size = 12 + 16 + 28*(8+64) + 8
+	clear(b[:size])
 	be.PutUint16(b[10:], Soft(b[:8]))
 	be.PutUint16(b[12+4:], 64)
 	be.PutUint16(b[size-2:], Soft(b[:size-4]))
@@ -122,12 +132,13 @@ func entry(e []byte, kind string, at int, x Section, data []byte) {
 	be.PutUint32(e[0x14:], uint32(at))
 	mode := uint32(x.Mode) << 16
 	if kind == "ITOC3" {
-		e[0x14] |= 0x80 // it counts from the image
 		if mode = 0; x.Mode != 0 {
 			mode = 1 << 16
 		}
 		if x.Device {
 			mode |= 1 << 17
+		} else {
+			e[0x14] |= 0x80 // it counts from the image
 		}
 	}
 	if x.Encrypted {
@@ -181,13 +192,23 @@ func btoi(x bool) int {
 // Mend makes the checksums of a section right again after it was changed.
 func Mend(b []byte, kind byte) {
 	e, data := Find(b, kind)
-	switch e[0x19] & 7 {
+	mode := e[0x19] & 7
+	if isFS3(b) {
+		mode &= 1 // the next bit marks data of the device
+	}
+	switch mode {
 	case 0:
 		be.PutUint16(e[0x1A:], Soft(data))
 	case 2:
 		be.PutUint16(data[len(data)-2:], Soft(data[:len(data)-4]))
 	}
 	MendEntry(e)
+}
+
+// isFS3 reports an image of FS3.
+func isFS3(b []byte) bool {
+	c := b[start(b):]
+	return !bytes.Equal(c[:16], magicFS4) && c[0x24] == 3
 }
 
 // MendEntry makes the checksum of an entry right again.

@@ -14,6 +14,7 @@ func Digest(b []byte) {
 	d := sha256.Sum256(Covered(b, 0xA0))
 	_, data := Find(b, 0xA0)
 	copy(data[0x20:], d[:])
+	Mend(b, 0xA0)
 }
 
 // Sign4096 signs an image of Build. This signature comes first: the other covers it.
@@ -36,12 +37,13 @@ func put(b []byte, kind byte, k *rsa.PrivateKey, uuid [16]byte, hash crypto.Hash
 	_, data := Find(b, kind)
 	copy(data[0x10:], uuid[:])
 	copy(data[0x20:], signature)
+	Mend(b, kind)
 }
 
 // Covered is what a signature covers, where there is no table of hashes: it cuts and masks a copy of the whole image.
 func Covered(b []byte, kinds ...byte) []byte {
 	c := bytes.Clone(b[start(b):])
-	old := !bytes.Equal(c[:16], magicFS4) && c[0x24] == 3
+	old := isFS3(b)
 	blank := func(p []byte) { copy(p, bytes.Repeat([]byte{0xFF}, len(p))) }
 	blank(c[:16])
 	end, masked := 0, [][]byte{}

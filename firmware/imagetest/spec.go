@@ -125,12 +125,16 @@ func (s *Spec) keys(size, slot int, algorithm byte, k *rsa.PublicKey) []byte {
 }
 
 func (s *Spec) sections() []Section {
+	unchecked := byte(1) // FS4 does without the checksum of a signature
+	if s.Format == 3 {
+		unchecked = 0
+	}
 	return append([]Section{
 		{Type: 0x03, Data: s.Main, Lines: s.LinesOfMain},
 		{Type: 0x10, Data: s.Info()},
 		{Type: 0x12, Data: make([]byte, 0x40)},
-		{Type: 0xA0, Data: make([]byte, 0x140), Mode: 1},
-		{Type: 0xA3, Data: make([]byte, 0x240), Mode: 1},
+		{Type: 0xA0, Data: make([]byte, 0x140), Mode: unchecked},
+		{Type: 0xA3, Data: make([]byte, 0x240), Mode: unchecked},
 		{Type: 0xA1, Data: s.keys(0x900, 288, 3, s.Key2048)},
 		{Type: 0xA4, Data: s.keys(0x1100, 544, 4, s.Key4096)},
 	}, s.Extra...)
