@@ -240,6 +240,9 @@ func (m *Image) place() error {
 			return malformed(e.Type.String(), "it is there twice")
 		}
 		seen[e.Type] = true
+		if e.Device && once[e.Type] && e.Type != SectionManufacturing {
+			return malformed(e.Type.String(), "it stands among the data of the device, which nothing covers")
+		}
 		if e.astray {
 			// Tools take the address, not the mark, for what says whether a
 			// signature covers it. Who makes the two differ wants it read in two ways.

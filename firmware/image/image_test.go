@@ -284,6 +284,15 @@ func TestRefused(t *testing.T) {
 			}
 			return b
 		}, "more than 128 entries"},
+		{"a signature among the device's data", nil, func(b []byte) []byte {
+			own, _ := imagetest.Find(b, 0xA0)
+			own[0] = 0x31
+			e, _ := imagetest.Find(b, 0xE1)
+			copy(e[32:64], e)
+			e[32], e[64] = 0xA0, 0xFF
+			copy(e[32+0x14:], []byte{0, 1, 0x20, 0})
+			return b
+		}, "among the data of the device"},
 		{"FS3, code that says it is the device's", func(s *imagetest.Spec) { s.Format = 3 }, func(b []byte) []byte { e, _ := imagetest.Find(b, 0x03); e[0x19] |= 2; return b }, "mark and address disagree"},
 		{"FS3, device data that say they are the image's", func(s *imagetest.Spec) { s.Format = 3 }, func(b []byte) []byte { e, _ := imagetest.Find(b, 0xE0); e[0x19] &^= 2; return b }, "mark and address disagree"},
 		{"no device", nil, func(b []byte) []byte { return b[:0x1F000] }, "it is cut off"},
