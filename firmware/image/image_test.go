@@ -288,6 +288,7 @@ func TestRefused(t *testing.T) {
 			own, _ := imagetest.Find(b, 0xA0)
 			own[0] = 0x31
 			e, _ := imagetest.Find(b, 0xE1)
+			e = e[:96]
 			copy(e[32:64], e)
 			e[32], e[64] = 0xA0, 0xFF
 			copy(e[32+0x14:], []byte{0, 1, 0x20, 0})
