@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,29 +15,29 @@ import (
 	"portcullis/attest/attesttest"
 )
 
-// row is one of the negative tests in docs/evidence.md.
+// row is one of the tests in docs/evidence.md.
 type row struct {
-	number  int
+	id      string
 	reasons []string
 	tests   []string // PACKAGE: NAME
 }
 
-func negativeTests(t *testing.T) (rows []row) {
+// table reads the table whose first column has this head.
+func table(t *testing.T, head string) (rows []row) {
 	t.Helper()
-	_, table, ok := strings.Cut(readDoc(t), "| # | Attack | Reason | Test |\n|---|---|---|---|\n")
+	_, rest, ok := strings.Cut(readDoc(t), "| "+head+" | Attack | Reason | Test |\n|---|---|---|---|\n")
 	if !ok {
-		t.Fatal("docs/evidence.md has no table of negative tests")
+		t.Fatalf("docs/evidence.md has no table of %q", head)
 	}
-	for line := range strings.Lines(table) {
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) != 4 {
 			t.Fatalf("row %q", line)
 		}
-		n, err := strconv.Atoi(strings.TrimSpace(cells[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := row{number: n, tests: strings.Split(strings.TrimSpace(cells[3]), "; ")}
+		r := row{id: strings.TrimSpace(cells[0]), tests: strings.Split(strings.TrimSpace(cells[3]), "; ")}
 		for c := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(cells[2]), "`", ""), ", ") {
 			if c != "" {
 				r.reasons = append(r.reasons, c)
@@ -76,19 +77,30 @@ func sources(t *testing.T, patterns ...string) string {
 	return all.String()
 }
 
-// TestNegativeTestsAreThere holds the table of docs/evidence.md against the
-// sources: all 72, each test by its name, each reason a code.
+// TestNegativeTestsAreThere holds the tables of docs/evidence.md against the
+// sources: all 72 and the threats, each test by its name, each reason a code.
 func TestNegativeTestsAreThere(t *testing.T) {
 	t.Parallel()
+	numbered, threats := table(t, "#"), table(t, "Threat")
+	if len(numbered) != 72 || len(threats) != 10 {
+		t.Errorf("%d negative tests and %d threats, want 72 and 10", len(numbered), len(threats))
+	}
+	for i, r := range numbered {
+		if r.id != strconv.Itoa(i+1) {
+			t.Errorf("row %d has number %s", i+1, r.id)
+		}
+	}
+	for i, r := range threats {
+		if r.id != "T"+strconv.Itoa(98+i) {
+			t.Errorf("row %d of threats is %s", i+1, r.id)
+		}
+	}
 	codes := sources(t, "refusal.go", "../api/admission/session.go")
 	found := map[string]string{}
-	for i, r := range negativeTests(t) {
-		if r.number != i+1 {
-			t.Fatalf("row %d has number %d", i+1, r.number)
-		}
+	for _, r := range slices.Concat(numbered, threats) {
 		for _, c := range r.reasons {
 			if !strings.Contains(codes, `Reason = "`+c+`"`) {
-				t.Errorf("%d: no reason has code %q", r.number, c)
+				t.Errorf("%s: no reason has code %q", r.id, c)
 			}
 		}
 		for _, test := range r.tests {
@@ -100,12 +112,9 @@ func TestNegativeTestsAreThere(t *testing.T) {
 				}
 			}
 			if !strings.Contains(found[dir], "func "+name+"(t *testing.T)") && !strings.Contains(found[dir], strconv.Quote(name)) {
-				t.Errorf("%d: package %s has no test %q", r.number, dir, name)
+				t.Errorf("%s: package %s has no test %q", r.id, dir, name)
 			}
 		}
-	}
-	if n := len(negativeTests(t)); n != 72 {
-		t.Errorf("%d negative tests, want 72", n)
 	}
 }
 
