@@ -60,6 +60,9 @@ func (r *run) measure(ctx context.Context, read register, tpm extender) (*measur
 	if err != nil {
 		return nil, err
 	}
+	if err := r.recallLocks(s); err != nil {
+		return nil, err
+	}
 	start := attest.Start{Agent: s.Agent, Image: s.Image}
 	m, started, err := r.recall(ctx, read, start)
 	if err != nil {

@@ -18,6 +18,7 @@ type Options struct {
 	Version string       // of the agent, part of what is measured
 	Log     *slog.Logger // progress
 	Notify  Notifier     // service manager; nil: none
+	Goal    Goal         // how far to go
 }
 
 // run is one provisioning run.
@@ -26,20 +27,23 @@ type run struct {
 	version string
 	log     *slog.Logger
 	notify  Notifier
+	goal    Goal
 	now     func() time.Time
 	state   *stateDir
 	client  *client.Client
 	phase   v1.Phase // last one told by the service
+	rounds  int      // of locking adapters
+	opened  int      // adapters that leave
 }
 
-// Provision attests the host and waits until it is admitted. It returns nil
-// when the host is admitted and otherwise an *Error, and keeps the outcome in
+// Provision attests the host and goes on to the goal: by default until it is
+// admitted. It returns nil when it is there and otherwise an *Error, and keeps the outcome in
 // the state folder. Network faults are retried until Config.Timeout is over.
 func Provision(ctx context.Context, o Options) error {
 	if err := o.Config.Check(); err != nil {
 		return err
 	}
-	r := &run{config: &o.Config, version: o.Version, log: o.Log, notify: o.Notify, now: time.Now}
+	r := &run{config: &o.Config, version: o.Version, log: o.Log, notify: o.Notify, goal: o.Goal, now: time.Now}
 	if r.notify == nil {
 		r.notify = silent{}
 	}
@@ -77,7 +81,10 @@ func newClient(c *Config, version string) (*client.Client, error) {
 // do attests and waits.
 func (r *run) do(ctx context.Context) error {
 	c, phase, err := r.attest(ctx)
-	if err != nil {
+	if err != nil || r.goal != Admitted {
+		if c != nil {
+			c.Close()
+		}
 		return err
 	}
 	return r.await(ctx, c, phase)
@@ -95,7 +102,7 @@ func (r *run) attest(ctx context.Context) (*client.Client, v1.Phase, error) {
 		return nil, "", err
 	}
 	defer dev.Close()
-	if c, err := r.resume(ctx, dev); c != nil || err != nil {
+	if c, err := r.resume(ctx, dev); r.goal.handsOver() && (c != nil || err != nil) {
 		return c, v1.PhaseVerified, err
 	}
 	keys, err := dev.NewKeys(ctx)
@@ -116,7 +123,11 @@ func (r *run) attest(ctx context.Context) (*client.Client, v1.Phase, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	r.log.Info("evidence accepted, host handed over", "host", result.Host, "phase", result.Phase)
+	if r.phase = result.Phase; r.goal.handsOver() {
+		r.log.Info("evidence accepted, host handed over", "host", result.Host, "phase", result.Phase)
+	} else {
+		r.log.Info("evidence accepted", "host", result.Host)
+	}
 	return r.client.WithToken(result.StatusToken), result.Phase, nil
 }
 

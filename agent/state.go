@@ -74,6 +74,7 @@ const (
 	measuredFile = "measured.json"
 	handOverFile = "handover.json"
 	outcomeFile  = "outcome.json"
+	lockedFile   = "locked.json"
 )
 
 func (s *stateDir) save(name string, v any) error {

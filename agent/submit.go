@@ -20,15 +20,28 @@ func (r *run) submit(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*v1.Att
 	var result *v1.AttestResult
 	err := r.retry(ctx, "no verdict from "+r.config.Service, func() error {
 		a, err := r.attempt(ctx, dev, keys)
+		if err == nil && a.result.LockTicket != "" {
+			a, err = r.lockFirst(ctx, dev, keys, a)
+		}
+		if errors.Is(err, errOpened) {
+			result = &v1.AttestResult{Host: r.config.Host, Phase: v1.PhaseAwaiting}
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		defer r.discard(ctx, a.pair)
 		result = a.result
+		if !r.goal.handsOver() {
+			return nil
+		}
 		return r.handOver(ctx, a)
 	}, isTransient)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, explain(err, r.config)
+	case r.goal == Opened && r.opened == 0:
+		return nil, failf(ClassLock, "portcullis lock release GUID decides that one leaves", "no adapter of host %s leaves by decision of the service", r.config.Host)
 	}
 	return result, nil
 }
@@ -80,7 +93,7 @@ func (r *run) exchange(ctx context.Context, ch *client.Channel, a *accepted) (er
 	r.say("asking for a challenge")
 	a.session, err = ch.OpenSession(ctx, &attest.SessionRequest{
 		Host: r.config.Host, EK: a.keys.Claim(), Start: a.m.Start, StatementDigests: a.m.Digests,
-		AK1Public: a.pair.AK1.Public(), AK2Public: a.pair.AK2.Public(),
+		AK1Public: a.pair.AK1.Public(), AK2Public: a.pair.AK2.Public(), Locks: r.config.LockAdapters && r.goal.locks(),
 	})
 	if err != nil {
 		return err

@@ -140,6 +140,7 @@ func (h *HCA) locked(want ExpectedLock) *findings {
 	l := &h.Lock
 	f.when(l.Method != LockSignedFile && l.Method != LockWrites, "lock method %v", l.Method)
 	f.when(l.Method == LockSignedFile && l.File == nil, "no file was applied")
+	f.when(want.Leaves, "the adapter leaves by decision of an operator: it is to be opened")
 	f.when(l.MLOCK != MLOCKLocked, "MLOCK is %v", l.MLOCK)
 	f.when(l.Epoch == 0 || want.Epoch != 0 && l.Epoch != want.Epoch, "locked under a key of epoch %d, the service knows %d", l.Epoch, want.Epoch)
 	f.when(want.File != "" && (l.File == nil || l.File.SHA256 != want.File), "the applied file is not the one the service signed")
@@ -169,14 +170,19 @@ func (i *Item) locked(f *findings, m LockMethod) {
 	}
 	f.when(i.Supported != Yes, "item %v: not known whether the device has it", i)
 	f.when(i.Current == "" || i.Current != i.Next, "item %v is %q now and %q after a reset", i, i.Current, i.Next)
-	f.when(m == LockSignedFile && (i.Priority != PriorityOEM && i.Priority != PriorityMLNX || i.Override != No),
+	// Which of the others must be held is for the profile to say (Expected.Items, and
+	// whoever judges settings): some may be the host's.
+	f.when(m == LockSignedFile && i.isFirewall() && (i.Priority != PriorityOEM && i.Priority != PriorityMLNX || i.Override != No),
 		"item %v has priority %v and ovr_en %v: a host can overwrite it", i, i.Priority, i.Override)
 }
+
+// isFirewall reports whether the item is that of SM_DISABLE.
+func (i *Item) isFirewall() bool { return i.Class == smDisableClass && i.Index == smDisableIndex }
 
 // firewall reports whether the item is SM_DISABLE, set.
 func (i *Item) firewall() bool {
 	b, err := hex.DecodeString(i.Current)
-	return i.Class == smDisableClass && i.Index == smDisableIndex && i.Supported == Yes &&
+	return i.isFirewall() && i.Supported == Yes &&
 		err == nil && len(b) == 4 && b[0]&smDisableBit != 0
 }
 

@@ -38,6 +38,8 @@ type ExpectedLock struct {
 	Epoch uint64         `json:"epoch,omitzero"` // of the MLOCK key given out last
 	File  string         `json:"file,omitempty"` // hex SHA-256 of the file signed for it
 	Items []ExpectedItem `json:"items,omitempty"`
+	// Leaves says that an operator decided that the adapter goes: no lock will do.
+	Leaves bool `json:"leaves,omitzero"`
 }
 
 // ExpectedItem is a setting that is demanded: the bits of Mask must be those of

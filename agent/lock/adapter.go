@@ -25,6 +25,9 @@ type Adapter struct {
 	// Probe sends a harmless subnet management packet (Get of NodeInfo, no hops)
 	// from a port and says what became of it.
 	Probe func(ctx context.Context, port ib.PortNum) (attest.Firewall, error)
+	// Look is called once the adapter is open and settled, before it is locked:
+	// afterwards its firmware tells nothing but that it is. nil: nobody looks.
+	Look func(ctx context.Context) error
 	// Wait waits between two looks at an adapter that is busy.
 	Wait func(ctx context.Context, d time.Duration) error
 }

@@ -51,6 +51,11 @@ func (a *Adapter) Lock(ctx context.Context, o *Order) (*Result, error) {
 	if err != nil {
 		return r, err
 	}
+	if a.Look != nil {
+		if err := a.Look(ctx); err != nil {
+			return r, fail(CodeUnreadable, "", "adapter %s: %w", a.Name, err)
+		}
+	}
 	if err := a.shut(ctx, o.Lock); err != nil {
 		return r, err
 	}

@@ -60,7 +60,7 @@ func (s *Service) lockFirst(ctx context.Context, ses sessionRecord, v *attest.Ve
 	if !booted.OK {
 		return "", nil
 	}
-	ticket, err := s.ticket(ctx, ses, &booted)
+	ticket, err := s.ticket(ctx, ses, &booted, v.Detail)
 	if _, refused := errors.AsType[*attest.Refusal](err); refused {
 		return "", nil // as the verdict says
 	}
@@ -92,8 +92,8 @@ func (s *Service) expect(ctx context.Context, r store.Reader, host *inventory.Ho
 	return e, nil
 }
 
-// ticket makes a ticket for a host whose boot was proven.
-func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdict) (string, error) {
+// ticket makes a ticket for a host whose boot was proven. why is what its adapters lack.
+func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdict, why string) (string, error) {
 	token, err := s.newToken()
 	if err != nil {
 		return "", err
@@ -124,7 +124,7 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 			lockTickets().PutLeased(tx, hashToken(token), ticketRecord{Host: ses.Host, Epoch: ses.Epoch, Expires: f.now.Add(ticketLife)}, lease),
 			s.log(ctx, tx, change{
 				actor: "agent:" + ses.Host, action: "lock.ticket", object: "host/" + ses.Host, code: "ok",
-				detail: "the boot is proven; adapters are to be locked, session " + v.Facts.Session,
+				detail: "session " + v.Facts.Session + " proves host and boot; adapters are to be locked: " + why,
 			}),
 		)
 	})

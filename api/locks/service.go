@@ -68,7 +68,7 @@ func (s *Service) Expect(ctx context.Context, r store.Reader, host *inventory.Ho
 		if err != nil {
 			return nil, err
 		}
-		out[h.NodeGUID] = attest.ExpectedLock{Epoch: uint64(rec.Epoch), File: rec.File}
+		out[h.NodeGUID] = attest.ExpectedLock{Epoch: uint64(rec.Epoch), File: rec.File, Leaves: rec.Open != nil}
 	}
 	return out, nil
 }

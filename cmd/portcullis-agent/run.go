@@ -98,7 +98,10 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misuse(cmd, "%w", err) })
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "progress and results as JSON, also on a terminal")
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(a.provisionCommand(), a.verifyCommand(), a.hcaCommand(), a.statusCommand(), a.selinuxCommand(), a.versionCommand())
+	for _, v := range verbs {
+		root.AddCommand(a.verbCommand(v))
+	}
+	root.AddCommand(a.verifyCommand(), a.hcaCommand(), a.statusCommand(), a.selinuxCommand(), a.versionCommand())
 	return root
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -43,6 +42,7 @@ func (s *settings) serviceFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.flags.CA, "ca", "", "PEM file of the only CA trusted for the service")
 	f.DurationVar(&s.flags.Timeout, "timeout", s.flags.Timeout, "from start to admission")
 	f.IntVar(&s.flags.AgentPCR, "agent-pcr", s.flags.AgentPCR, "PCR for statements, 8 to 15 and not 10")
+	f.BoolVar(&s.flags.LockAdapters, "lock-adapters", s.flags.LockAdapters, "lock adapters as the service orders")
 	f.StringVar(&s.flags.ChannelBinding, "channel-binding", s.flags.ChannelBinding, "required, or off when a proxy ends TLS")
 }
 
@@ -66,6 +66,7 @@ func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 		"procfs":          func() { c.Procfs = s.flags.Procfs },
 		"fwctl":           func() { c.FWCTL = s.flags.FWCTL },
 		"vendor-tools":    func() { c.VendorTools = s.flags.VendorTools },
+		"lock-adapters":   func() { c.LockAdapters = s.flags.LockAdapters },
 		"firmware":        func() { c.Firmware = s.flags.Firmware },
 		"state-dir":       func() { c.StateDir = s.flags.StateDir },
 		"service":         func() { c.Service = s.flags.Service },
@@ -79,38 +80,4 @@ func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 		}
 	}
 	return c, nil
-}
-
-func (a *app) provisionCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "provision", Short: "Attest this host and wait until it is admitted", Args: noArguments,
-		Long: `Attest this host and wait until it is admitted.
-
-The run may be cut off and started again at any time. Under systemd
-(Type=notify) it is ready once the TPM has answered and the adapters were read.`,
-		Example: "  portcullis-agent provision --config /etc/portcullis/agent.yaml\n" +
-			"  portcullis-agent provision --service https://portcullis.example:8443 --ca ca.pem --host compute-17",
-	}
-	a.settings.hostFlags(c.Flags())
-	a.settings.stateFlag(c.Flags())
-	a.settings.serviceFlags(c.Flags())
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		config, err := a.settings.config(cmd)
-		if err != nil {
-			return err
-		}
-		if err := config.Check(); err != nil {
-			return err
-		}
-		log := a.logger()
-		err = agent.Provision(cmd.Context(), agent.Options{
-			Config: config, Version: agentVersion(), Log: log, Notify: systemd{log},
-		})
-		if err != nil || a.json {
-			return err
-		}
-		_, err = fmt.Fprintf(a.stdout, "host %s is admitted\n", config.Host)
-		return err
-	}
-	return c
 }

@@ -1,0 +1,296 @@
+package api_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/agent"
+	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/card/cardsocket"
+	"portcullis/agent/hca/register"
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/apitest"
+	"portcullis/api/inventory"
+	"portcullis/api/locks"
+	"portcullis/api/locks/lockkey"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	"portcullis/api/store/storetest"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+	"portcullis/attest/tpm/tpmtest"
+	"portcullis/fabricsm/ib"
+	"portcullis/firmware/nvconfig"
+	"portcullis/firmware/nvconfig/nvconfigtest"
+)
+
+const (
+	lockedNode = ib.GUID(0x0002_c903_00ac_0000)
+	lockedPort = lockedNode + 1
+)
+
+// lockSite is a whole way: the agent with a software TPM and a simulated adapter,
+// and the service with admission and locks.
+type lockSite struct {
+	t      *testing.T
+	dev    *tpmtest.TPM
+	card   *card.Card
+	svc    *admission.Service
+	keeper *locks.Service
+	config agent.Config
+}
+
+func newLockSite(t *testing.T, signed bool) *lockSite {
+	t.Helper()
+	s := &lockSite{t: t, dev: tpmtest.New(t, tpmtest.Options{P256: true})}
+	o := card.ConnectX7(lockedNode, lockedPort)
+	k := nvconfigtest.Pinned(t, 2048)
+	o.Keys = append(o.Keys, card.Key{UUID: k.UUID, Public: k.Public, Signs: card.SignsOEM})
+	s.card = card.New(o)
+	policy := attest.DefaultPolicy()
+	policy.Assurance = attest.AssuranceNone // of firmware; the lock is demanded
+	roots, err := s.dev.RootsPEM()
+	fatal(t, err)
+	fatal(t, policy.AddCertificates(roots))
+	records := store.New(memory.New(time.Now), "")
+	trusted := attesttest.References()[0]
+	_, err = records.Update(t.Context(), func(tx *store.Tx) error {
+		return admission.References().Put(tx, admission.ReferenceKey(trusted.Class, trusted.Version), trusted)
+	})
+	fatal(t, err)
+	secret := sha256.Sum256([]byte("a secret of tests"))
+	root, err := lockkey.NewRoot(secret[:])
+	fatal(t, err)
+	lo := locks.Options{Store: records, Root: root}
+	if signed {
+		lo.Signer, lo.Key = nvconfigtest.Key(t, 2048), k.UUID
+	}
+	s.keeper, err = locks.New(lo)
+	fatal(t, err)
+	s.svc = admission.New(admission.Options{Store: records, Policy: policy, Log: storetest.Quiet(), Locks: s.keeper})
+	s.populate()
+	s.serve()
+	return s
+}
+
+func (s *lockSite) populate() {
+	s.t.Helper()
+	ctx := s.t.Context()
+	file := fmt.Sprintf("hosts:\n- id: locker\n  ek_sha256: %s\n  hcas:\n  - {node_guid: 0x%016x, ports: [{port: 1, guid: 0x%016x, cable: 0x10/1}]}\n",
+		s.dev.EKDigest(), uint64(lockedNode), uint64(lockedPort))
+	_, err := s.svc.ImportInventory(ctx, "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(file)}}, false)
+	fatal(s.t, err)
+	_, err = s.svc.CreateTenant(ctx, "alice", v1.NewTenant{Name: "acme"})
+	fatal(s.t, err)
+	_, err = s.svc.CreateCluster(ctx, "alice", v1.NewCluster{Name: "train", Tenant: "acme"})
+	fatal(s.t, err)
+	s.assign()
+}
+
+func (s *lockSite) assign() {
+	s.t.Helper()
+	_, err := s.svc.Assign(s.t.Context(), "alice", "locker", v1.Assignment{Cluster: "train"})
+	fatal(s.t, err)
+}
+
+// serve starts the API, the adapter's socket and the kernel's trees of the host.
+func (s *lockSite) serve() {
+	t := s.t
+	t.Helper()
+	server := apitest.Start(t, s.svc, func(o *api.Options) { o.Locks = s.keeper })
+	dir, err := os.MkdirTemp("", "cards") // short: a socket's path has 107 bytes at most
+	fatal(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	ctx, stop := context.WithCancel(context.Background())
+	l, err := cardsocket.Listen(ctx, filepath.Join(dir, lockedNode.String()))
+	fatal(t, err)
+	done := make(chan error, 1)
+	go func() { done <- cardsocket.Serve(ctx, l, s.card) }()
+	t.Cleanup(func() { stop(); fatal(t, <-done) })
+	work := t.TempDir()
+	for name, data := range map[string]string{
+		"proc/sys/kernel/random/boot_id":             "3a6e2f4b-7c1d-4f6e-9a3b-0d5c8e7f1a2b",
+		"sys/class/infiniband/mlx5_0/node_guid":      "0002:c903:00ac:0000",
+		"sys/class/infiniband/mlx5_0/sys_image_guid": "0002:c903:00ac:0000",
+		"sys/class/infiniband/mlx5_0/board_id":       "MT_0000000838",
+		"sys/class/infiniband/mlx5_0/fw_ver":         "28.43.1014",
+		"sys/class/infiniband/mlx5_0/hca_type":       "MT4129",
+
+		"sys/class/infiniband/mlx5_0/ports/1/link_layer": "InfiniBand",
+		"sys/class/infiniband/mlx5_0/ports/1/gids/0":     "fe80:0000:0000:0000:0002:c903:00ac:0001",
+	} {
+		file := filepath.Join(work, name)
+		fatal(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		fatal(t, os.WriteFile(file, []byte(data+"\n"), 0o644))
+	}
+	fatal(t, s.dev.PlantEventLog(filepath.Join(work, "sys")))
+	s.config = agent.DefaultConfig()
+	s.config.Service, s.config.CA, s.config.Host = server.URL, server.CAFile, "locker"
+	s.config.TPM, s.config.FWCTL, s.config.VendorTools = s.dev.Device(), "unix:"+dir, false
+	s.config.Sysfs, s.config.Procfs, s.config.StateDir = filepath.Join(work, "sys"), filepath.Join(work, "proc"), filepath.Join(work, "state")
+	s.config.Timeout = 5 * time.Minute
+}
+
+// provision runs the agent until it ends, or the host is handed over: no fabric
+// admits it here.
+func (s *lockSite) provision() error { return s.goTo(agent.Admitted) }
+
+// goTo runs the agent to a goal.
+func (s *lockSite) goTo(goal agent.Goal) error {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- agent.Provision(ctx, agent.Options{Config: s.config, Version: "1.2.3", Log: slog.New(slog.DiscardHandler), Goal: goal})
+	}()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+		if h := s.host(); !h.Status.Sealed.IsZero() {
+			cancel()
+			<-ended
+			return nil
+		}
+	}
+}
+
+func (s *lockSite) host() *v1.Host {
+	s.t.Helper()
+	h, err := s.svc.Host(s.t.Context(), "locker")
+	fatal(s.t, err)
+	return h
+}
+
+func (s *lockSite) lock() *v1.Lock {
+	s.t.Helper()
+	l, err := s.keeper.Show(s.t.Context(), lockedNode)
+	fatal(s.t, err)
+	return l
+}
+
+// A host with a card out of its box is attested, locked as the service orders,
+// attested with it, and handed over; the next time it is opened with the last key
+// and locked with the next.
+func TestProvisionLocks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		signed bool
+	}{{"signed file", true}, {"plain writes", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newLockSite(t, tt.signed)
+			if err := s.provision(); err != nil {
+				t.Fatalf("%v; host %+v", err, s.host().Status)
+			}
+			if s.card.LockState() != register.Locked || !s.card.SMPFirewall() {
+				t.Errorf("the card is %v, firewall %t", s.card.LockState(), s.card.SMPFirewall())
+			}
+			if l := s.lock(); l.State != "proven" || l.Epoch != 1 || (l.File != "") != tt.signed {
+				t.Errorf("lock %+v", l)
+			}
+			// The host comes back.
+			_, err := s.svc.Release(t.Context(), "alice", "locker")
+			fatal(t, err)
+			fatal(t, s.dev.PowerCycle(t.Context()))
+			fatal(t, os.RemoveAll(s.config.StateDir))
+			s.assign()
+			if err := s.provision(); err != nil {
+				t.Fatalf("again: %v; host %+v", err, s.host().Status)
+			}
+			if l := s.lock(); l.State != "proven" || l.Epoch < 2 || s.card.LockState() != register.Locked {
+				t.Errorf("again: lock %+v, card %v", l, s.card.LockState())
+			}
+		})
+	}
+}
+
+// An adapter that somebody else locked, one that does not know the SMP firewall,
+// and one that leaves: each ends the run with its own reason, and no host is
+// handed over.
+func TestProvisionDoesNotLock(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		setUp func(*lockSite)
+		want  string
+	}{
+		{"locked by somebody else", func(s *lockSite) { s.card.LockAs(register.Locked, ib.NewLockKey(77)) }, "lock.foreign"},
+		{"without SMP firewall", func(s *lockSite) { s.card.Forget(nvconfig.GlobalItem(290)) }, "lock.refused"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newLockSite(t, false)
+			tt.setUp(s)
+			err := s.provision()
+			if agent.ClassOf(err) != agent.ClassLock || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v (class %d), want class %d with %q", err, agent.ClassOf(err), agent.ClassLock, tt.want)
+			}
+			if h := s.host(); !h.Status.Sealed.IsZero() {
+				t.Error("the host was handed over")
+			}
+		})
+	}
+}
+
+// An adapter that leaves is opened, and stays open.
+func TestProvisionOpens(t *testing.T) {
+	t.Parallel()
+	s := newLockSite(t, false)
+	if err := s.provision(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.svc.Release(t.Context(), "alice", "locker")
+	fatal(t, err)
+	_, err = s.keeper.Release(t.Context(), "alice", lockedNode, v1.LockRelease{Reason: "RMA 17"})
+	fatal(t, err)
+	fatal(t, s.dev.PowerCycle(t.Context()))
+	s.assign()
+	err = s.provision()
+	if agent.ClassOf(err) != agent.ClassLock || !strings.Contains(fmt.Sprint(err), "leaves by decision") {
+		t.Errorf("provision: %v", err)
+	}
+	if err := s.goTo(agent.Opened); err != nil {
+		t.Errorf("unlock: %v", err)
+	}
+	if s.card.LockState() != register.Unlocked {
+		t.Errorf("the card is %v", s.card.LockState())
+	}
+	var no *attest.Refusal
+	if errors.As(err, &no) {
+		t.Error("an adapter that leaves is no refusal of evidence")
+	}
+}
+
+// Each command goes its part of the way.
+func TestGoals(t *testing.T) {
+	t.Parallel()
+	s := newLockSite(t, false)
+	if err := s.goTo(agent.Attested); agent.ClassOf(err) != agent.ClassRefused || s.card.LockState() != register.Unlocked {
+		t.Errorf("evidence, before anything is locked: %v, card %v", err, s.card.LockState())
+	}
+	if err := s.goTo(agent.Opened); agent.ClassOf(err) != agent.ClassLock || !strings.Contains(fmt.Sprint(err), "no adapter of host locker leaves") {
+		t.Errorf("unlock, with nothing that leaves: %v", err)
+	}
+	if err := s.goTo(agent.Locked); err != nil || s.card.LockState() != register.Locked {
+		t.Errorf("lock: %v, card %v", err, s.card.LockState())
+	}
+	if err := s.goTo(agent.Attested); err != nil || !s.host().Status.Sealed.IsZero() {
+		t.Errorf("evidence, when all is locked: %v", err)
+	}
+	if err := s.goTo(agent.HandedOver); err != nil || s.host().Status.Sealed.IsZero() {
+		t.Errorf("handover: %v", err)
+	}
+}
