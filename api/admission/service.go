@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"time"
 
 	"portcullis/api/limit"
@@ -44,6 +45,16 @@ type Options struct {
 type Weakness struct {
 	DeletesUsed bool // a cluster is deleted although it has hosts
 	FreesAtOnce bool // the P_Key of a deleted cluster is given out again at once
+	Unsealed    bool // a host is admitted although it can still attest
+	// Overlooks are reasons for which no evidence is refused.
+	Overlooks []attest.Reason
+}
+
+// overlook has evidence count although it was refused.
+func (w *Weakness) overlook(v *attest.Verdict) {
+	if !v.OK && slices.Contains(w.Overlooks, v.Code) {
+		v.OK, v.Code, v.Detail = true, "", ""
+	}
 }
 
 // Service is the API's work without its protocol. Methods are safe for

@@ -51,7 +51,7 @@ func (a *answer) code() string {
 func (v *site) call(who, method, path, body string) *answer {
 	r, err := http.NewRequestWithContext(context.Background(), method, "https://portcullis"+path, strings.NewReader(body))
 	v.scene.Must(err)
-	r.RemoteAddr = "192.0.2.1:40000"
+	r.RemoteAddr = v.from + ":40000"
 	r.Header.Set("Authorization", "Bearer "+v.tokens[who])
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

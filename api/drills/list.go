@@ -8,7 +8,7 @@ import (
 
 // All lists all drills, in the order of their threats.
 func All() []drill.Drill {
-	return drill.Replace(drill.All(), []drill.Drill{
+	return drill.Replace(drill.Replace(drill.All(), evidenceDrills()), []drill.Drill{
 		{ID: "T3", Threat: "ask for full membership of the default partition", Play: inTurn(ofFabric("T3"), reservedKeys)},
 		{ID: "T5", Threat: "choose a P_Key by arithmetic that another tenant has", Play: chosenPKey},
 		{ID: "T15", Threat: "use a storage partition as a bridge to other tenants", Play: inTurn(ofFabric("T15"), fullUse)},
@@ -42,10 +42,10 @@ const (
 
 // Controls lists all controls.
 func Controls() []drill.Carried {
-	return append(drill.Controls(),
-		drill.Carried{Name: PKeyScopes, What: "a credential with a range of P_Keys has to do with those alone", Drills: []string{"T5"}},
-		drill.Carried{Name: DeleteGuard, What: "no cluster is deleted that has hosts", Drills: []string{"T16"}},
-		drill.Carried{Name: PKeyQuarantine, What: "a P_Key is given to another cluster only after it was proven absent everywhere", Drills: []string{"T16"}},
-		drill.Carried{Name: SealedStore, What: "keys are sealed before they are stored", Drills: []string{"T46"}},
-	)
+	return slices.Concat(drill.Controls(), []drill.Carried{
+		{Name: PKeyScopes, What: "a credential with a range of P_Keys has to do with those alone", Drills: []string{"T5"}},
+		{Name: DeleteGuard, What: "no cluster is deleted that has hosts", Drills: []string{"T16"}},
+		{Name: PKeyQuarantine, What: "a P_Key is given to another cluster only after it was proven absent everywhere", Drills: []string{"T16"}},
+		{Name: SealedStore, What: "keys are sealed before they are stored", Drills: []string{"T46"}},
+	}, evidenceControls())
 }

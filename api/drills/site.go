@@ -1,6 +1,7 @@
 package drills
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -38,6 +39,8 @@ type options struct {
 	fabric      drill.SiteOptions
 	admission   func(*admission.Options) // nil: nothing differs from the defaults
 	credentials []credential
+	eks         map[string]string // digests of EKs that inventory has, by host
+	limits      api.Limits        // zero: those of a service
 }
 
 // site is a fabric whose Subnet Manager does what the service says.
@@ -54,13 +57,15 @@ type site struct {
 	said      strings.Builder   // all that was logged and answered
 	told      int               // events that the service knows
 	audited   int               // entries of the audit log before the last attack
+	eks       map[string]string // that inventory has, by host
+	from      string            // address that requests come from
 }
 
 // hosts are those of the inventory, cabled as they are.
 var hosts = [...]string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
 
 func newSite(s *drill.Scene, o options) *site {
-	v := &site{scene: s, tokens: make(map[string]string), Site: s.Site(o.fabric)}
+	v := &site{scene: s, tokens: make(map[string]string), eks: o.eks, from: "192.0.2.1", Site: s.Site(o.fabric)}
 	v.kept = memory.New(v.clock)
 	v.store = store.New(v.kept, "")
 	log := slog.New(slog.NewTextHandler(&v.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -73,7 +78,7 @@ func newSite(s *drill.Scene, o options) *site {
 	v.seen = seen.New(seen.Options{Now: v.clock})
 	v.api = api.New(api.Options{
 		Backend: v.admission, Fabric: v.seen, Operator: v.operator(log), Tokens: v.credentials(o.credentials), ChannelBinding: api.ChannelOff,
-		Limits: api.DefaultLimits(), Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
+		Limits: cmp.Or(o.limits, api.DefaultLimits()), Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
 	})
 	_, err := v.admission.ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, false)
 	s.Must(err)
@@ -152,8 +157,12 @@ func (v *site) inventory() []byte {
 	var b strings.Builder
 	b.WriteString("hosts:\n")
 	for _, h := range hosts {
-		fmt.Fprintf(&b, "- id: %s\n  hcas:\n  - node_guid: %v\n    ports:\n    - {port: 1, guid: %v, cable: %v}\n",
-			h, v.List.Find(h).GUID, v.GUID(h, 1), v.Place(h, 1))
+		fmt.Fprintf(&b, "- id: %s\n", h)
+		if ek := v.eks[h]; ek != "" {
+			fmt.Fprintf(&b, "  ek_sha256: %s\n", ek)
+		}
+		fmt.Fprintf(&b, "  hcas:\n  - node_guid: %v\n    ports:\n    - {port: 1, guid: %v, cable: %v}\n",
+			v.List.Find(h).GUID, v.GUID(h, 1), v.Place(h, 1))
 	}
 	return []byte(b.String())
 }
