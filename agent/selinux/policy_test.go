@@ -1,7 +1,6 @@
 package selinux
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -191,7 +190,7 @@ func FuzzIntent(f *testing.F) {
 		}
 		for line := range strings.Lines(text) {
 			if !strings.HasPrefix(line, ";") && strings.Count(line, "(") != strings.Count(line, ")") {
-				t.Fatal(fmt.Sprintf("%q does not close what it opens", line))
+				t.Fatalf("%q does not close what it opens", line)
 			}
 		}
 	})
