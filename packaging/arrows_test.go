@@ -119,6 +119,12 @@ var arrows = []arrow{
 		not:  []string{"portcullis/fabricsm/mad"},
 		why:  "the service knows no MAD",
 	},
+	{
+		from: "api/drills",
+		may:  []string{"api", "attest", "firmware", "fabricsm", "agent/hca", "agent/lock"},
+		not:  []string{"portcullis/fabricsm/mad"},
+		why:  "drills play the service, and what its agents do with adapters",
+	},
 	{from: "packaging", why: "packaging imports nothing"},
 	{from: "cmd", may: []string{""}, why: "programs put everything together"},
 }

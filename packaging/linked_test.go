@@ -29,8 +29,9 @@ var never = map[string][]string{
 // always are exceptions to never.
 var always = map[string][]string{
 	"portcullis-agent": {ours + "/fabricsm/ib"},
-	// simulated adapters, which share their registers with the agent
-	"portcullis-sim": {ours + "/agent/hca/card", ours + "/agent/hca/register"},
+	// simulated adapters, which share their registers with the agent; in drills they are
+	// read and locked as the agent does
+	"portcullis-sim": {ours + "/agent/hca", ours + "/agent/lock"},
 	// keys are taken from, and put back into, the facts of a stopped subnet manager
 	"portcullis": {ours + "/fabricsm/driver/factfile", ours + "/fabricsm/driver/guid2lid", ours + "/fabricsm/driver/sealed"},
 }

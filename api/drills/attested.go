@@ -142,11 +142,7 @@ func bootedAfter(s *drill.Scene) {
 		s.Stopped("accepted evidence alone admits nobody: the host must be handed over first")
 	}
 	s.Tried("it hands over, is admitted, and is given to another tenant without a reboot: root loads his own system, which shows what the agent showed")
-	answer, err := m.Seal(ses, seal, e.channel)
-	s.Must(err)
-	_, err = e.admission.SubmitSeal(e.ctx(), ses.ID, e.channel, answer)
-	s.Must(err)
-	e.sync()
+	s.Must(e.seal(m, ses, seal))
 	s.Check(e.phase(suspect) == v1.PhaseAdmitted, "%s, which was handed over, is %s", suspect, e.phase(suspect))
 	e.told(agent(suspect), "evidence.seal", "ok")
 	e.must("ops", "POST", "/v1/clusters", `{"name":"next","tenant":"acme"}`)
@@ -178,10 +174,7 @@ func copiedKeys(s *drill.Scene) {
 	s.Must(err)
 	result, err := e.admission.SubmitEvidence(e.ctx(), ses.ID, e.channel, evidence)
 	if err == nil {
-		seal, sealErr := thief.Seal(ses, result.Seal, e.channel)
-		s.Must(sealErr)
-		_, sealErr = e.admission.SubmitSeal(e.ctx(), ses.ID, e.channel, seal)
-		s.Must(sealErr)
+		s.Must(e.seal(&thief, ses, result.Seal))
 	}
 	e.refused(err, attest.ReasonProof, anybody(desk), "whose TPM was never asked")
 	if err == nil {

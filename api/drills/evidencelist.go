@@ -6,8 +6,14 @@ import (
 	"portcullis/fabricsm/drill"
 )
 
-// Controls of attestation.
+// Controls of adapters and of attestation.
 const (
+	Assurance         drill.Control = "assurance"
+	FirmwareFloors    drill.Control = "firmware_floors"
+	RequireLock       drill.Control = "require_lock"
+	AdapterLock       drill.Control = "adapter_lock"
+	LockEpochs        drill.Control = "lock_epochs"
+	LockDerivation    drill.Control = "lock_derivation"
 	SessionRandomness drill.Control = "session_randomness"
 	EKPin             drill.Control = "ek_pin"
 	EKChain           drill.Control = "ek_chain"
@@ -21,6 +27,12 @@ const (
 
 func evidenceControls() []drill.Carried {
 	return []drill.Carried{
+		{Name: Assurance, What: "adapters say of themselves what only genuine firmware in a closed chip says, and all of it is known", Drills: []string{"T88", "T90", "T96"}},
+		{Name: FirmwareFloors, What: "each board has a lowest version of firmware", Drills: []string{"T89"}},
+		{Name: RequireLock, What: "no host is admitted whose adapters were not seen to be locked, with the settings of the site", Drills: []string{"T91", "T92"}},
+		{Name: AdapterLock, What: "an adapter that is locked takes settings of nobody without its key, also after a reset", Drills: []string{"T93"}},
+		{Name: LockEpochs, What: "an adapter is locked with another key each time", Drills: []string{"T94"}},
+		{Name: LockDerivation, What: "keys of locks are derived, and kept in no store that could be lost", Drills: []string{"T95"}},
 		{Name: SessionRandomness, What: "nonce and secret of a session can be guessed by nobody", Drills: []string{"T98", "T103"}},
 		{Name: EKPin, What: "inventory has the EK of the TPM in each host, and takes it from nobody else", Drills: []string{"T99"}},
 		{Name: EKChain, What: "an EK has a certificate of a maker of TPMs", Drills: []string{"T100"}},
@@ -36,6 +48,8 @@ func evidenceControls() []drill.Carried {
 // evidenceDrills are those of the fabric's list that need a service, played.
 func evidenceDrills() []drill.Drill {
 	plays := map[string]func(*drill.Scene){
+		"T88": customFirmware, "T89": oldFirmware, "T90": debugTokens, "T91": driftedSettings, "T92": skippedLock,
+		"T93": brokenLock, "T94": leakedKey, "T95": lostKeys, "T96": blindAgent,
 		"T98": recordedEvidence, "T99": relayedEvidence, "T100": softwareTPM, "T101": otherLog, "T102": bootedAfter,
 		"T103": copiedKeys, "T104": lyingAgent, "T105": attestationFlood, "T106": endedWaiver, "T107": oldEvidence,
 	}

@@ -1,0 +1,215 @@
+package drills
+
+import (
+	"context"
+
+	"portcullis/agent/hca/card"
+	"portcullis/agent/hca/register"
+	"portcullis/api/locks"
+	"portcullis/api/locks/lockkey"
+	"portcullis/api/store"
+	"portcullis/attest"
+	"portcullis/fabricsm/drill"
+	"portcullis/fabricsm/ib"
+	"portcullis/firmware/nvconfig"
+)
+
+// assuranceOff has a policy that does not judge the firmware of adapters, if the
+// control is off.
+func assuranceOff(s *drill.Scene) func(*attest.Policy) {
+	return func(p *attest.Policy) {
+		if s.Off(Assurance) {
+			p.Assurance = attest.AssuranceNone
+		}
+	}
+}
+
+// lockOff has a policy that does not demand locks, if the control is off.
+func lockOff(s *drill.Scene) func(*attest.Policy) {
+	return func(p *attest.Policy) {
+		if s.Off(RequireLock) {
+			p.RequireLock = false
+		}
+	}
+}
+
+// customFirmware is T88.
+func customFirmware(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{policy: assuranceOff(s), card: func(o *card.Options) {
+		o.Security = card.Security{LifeCycle: register.GANonSecured}
+	}})
+	s.Tried("the adapter of %s is one that takes unsigned firmware, and was given root's own, which answers as genuine firmware does", suspect)
+	c.mark()
+	c.refused(c.provision(nil), attest.ReasonFirmware, agent(suspect), "whose adapter runs firmware that nobody signed")
+}
+
+// oldFirmware is T89.
+func oldFirmware(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{
+		policy: func(p *attest.Policy) {
+			if !s.Off(FirmwareFloors) {
+				p.FirmwareFloors = []attest.FirmwareFloor{{PSID: "MT_0000000838", Min: "28.43.1014"}}
+			}
+		},
+		card: func(o *card.Options) { o.Firmware = card.Firmware{Major: 28, Minor: 39, SubMinor: 1002} },
+	})
+	s.Tried("root gives the adapter of %s the maker's own firmware of two years ago, which is signed and has holes", suspect)
+	c.mark()
+	c.refused(c.provision(nil), attest.ReasonFirmware, agent(suspect), "whose adapter runs firmware with known holes")
+}
+
+// debugTokens is T90.
+func debugTokens(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{policy: assuranceOff(s)})
+	s.Tried("a debug session of one of the maker's tokens is opened in the adapter of %s, after the reset that the agent makes", suspect)
+	c.mark()
+	c.adapter.Look = func(context.Context) error {
+		c.card.OpenSession(register.SessionDebug)
+		c.facts = c.read()
+		return nil
+	}
+	c.refused(c.provision(nil), attest.ReasonDebug, agent(suspect), "whose adapter is open to a debugger")
+	if s.Off(Assurance) {
+		return
+	}
+	s.Tried("the session is over, and the adapter runs debug firmware")
+	c.again()
+	c.install(func(o *card.Options) { o.Firmware.Debug = true })
+	c.refused(c.provision(nil), attest.ReasonDebug, agent(suspect), "whose adapter runs debug firmware")
+}
+
+// driftedSettings is T91.
+func driftedSettings(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{policy: lockOff(s)})
+	s.Tried("root keeps the settings of the adapter of %s as he likes them: each write of the agent is refused", suspect)
+	c.mark()
+	err := c.provision(func() {
+		c.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMNVDA, Method: register.Write, Status: register.BadParameter})
+	})
+	s.Check(c.failed != nil || s.Off(RequireLock), "the agent takes settings for written that are not")
+	c.refused(err, attest.ReasonLock, agent(suspect), "whose adapter has the settings that root wants")
+	s.Check(c.probe() == attest.FirewallOpen, "nothing was to be proven: the adapter blocks subnet management packets")
+}
+
+// skippedLock is T92.
+func skippedLock(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{policy: lockOff(s)})
+	s.Tried("root lets the settings of the adapter of %s be written, and the command that locks it not", suspect)
+	c.mark()
+	err := c.provision(func() {
+		c.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMLOCK, Method: register.Write, Status: register.BadSystemState})
+	})
+	s.Check(c.failed != nil || s.Off(RequireLock), "the agent takes the adapter for locked")
+	c.refused(err, attest.ReasonLock, agent(suspect), "whose adapter anybody on it can change")
+}
+
+// brokenLock is T93.
+func brokenLock(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{card: func(o *card.Options) { o.Traits.ForgetsLock = s.Off(AdapterLock) }})
+	c.admitted(c.provision(nil))
+	s.Tried("the tenant on %s resets the adapter, opens it with keys that he guesses, and writes SM_DISABLE off", suspect)
+	c.mark()
+	s.Must(c.restart())
+	guesses := []ib.LockKey{ib.NewLockKey(1), ib.NewLockKey(0x1122334455667788), ib.NewLockKey(^uint64(0))}
+	for _, k := range guesses {
+		c.scene.Check(!c.try(k), "the adapter of %s is open to whoever is on it", suspect)
+	}
+	at, known := nvconfig.LookUp("SM_DISABLE")
+	s.Check(known, "no setting SM_DISABLE is known")
+	off := nvconfig.Item{
+		Header: nvconfig.Header{OverrideEnabled: true, ReadEnabled: true, Writer: nvconfig.WriterOurs, Address: nvconfig.GlobalItem(at.Item.Index)},
+		Data:   make([]byte, 4),
+	}
+	_, err := bus{c.card}.Access(context.Background(), register.IDMNVDA, register.Write, off.Append(nil))
+	s.Check(err != nil, "the adapter of %s takes settings of whoever is on it", suspect)
+	s.Must(c.restart())
+	if s.Check(c.probe() == attest.FirewallBlocks, "%s sends subnet management packets again", suspect) {
+		s.Stopped("the adapter refuses %d keys and the setting, before and after a reset: %v", len(guesses), err)
+	}
+	s.Tried("it is opened all the same, by whoever could, and the host is provisioned anew")
+	c.card.LockAs(register.Locked, ib.NewLockKey(0x666))
+	c.again()
+	err = c.provision(nil)
+	s.Check(c.failed != nil, "the agent opens an adapter that somebody else locked")
+	c.refused(err, attest.ReasonUnread, agent(suspect), "whose adapter is locked with a key of somebody else")
+}
+
+// leakedKey is T94.
+func leakedKey(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{})
+	c.admitted(c.provision(nil))
+	leaked, old := c.order.Lock, c.locked()
+	s.Tried("the key that locks the adapter of %s leaks; the host is released and provisioned for the next tenant", suspect)
+	c.mark()
+	c.reassign(suspect, "acme")
+	if s.Off(LockEpochs) {
+		_, err := c.store.Update(c.ctx(), func(tx *store.Tx) error {
+			locks.Records().Delete(tx, c.adapter.Base.String())
+			return nil
+		})
+		s.Must(err)
+	}
+	c.again()
+	c.admitted(c.provision(nil))
+	if s.Check(!c.try(leaked.Key), "the adapter of %s opens with the key that leaked", suspect) {
+		s.Stopped("each provisioning locks with the key of another epoch: the one before opens nothing")
+		other, err := c.root.Derive(c.adapter.Base+0x1000, lockkey.Epoch(c.order.Lock.Epoch))
+		s.Must(err)
+		s.Check(!c.try(other), "the adapter of %s opens with the key of another adapter", suspect)
+	}
+	c.told(agent(suspect), "lock.order", "ok")
+
+	s.Tried("its agent is made to state the lock of the epoch before")
+	c.again()
+	m := c.hosts[suspect]
+	m.Statement.HCAs = []attest.HCA{old}
+	c.refused(c.attest(m), attest.ReasonLock, agent(suspect), "whose adapter may be locked with a key that leaked")
+}
+
+// lostKeys is T95.
+func lostKeys(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{})
+	c.admitted(c.provision(nil))
+	c.again()
+	c.admitted(c.provision(nil))
+	view, err := c.locks.Show(c.ctx(), c.adapter.Base)
+	s.Must(err)
+	s.Tried("the store is lost, with all that is known of locks; the adapter of %s is locked with the key of epoch %d", suspect, view.Epoch)
+	c.mark()
+	_, err = c.store.Update(c.ctx(), func(tx *store.Tx) error {
+		locks.Records().Delete(tx, c.adapter.Base.String())
+		return nil
+	})
+	s.Must(err)
+	root := c.root
+	if s.Off(LockDerivation) {
+		root, err = lockkey.NewRoot([]byte("keys drawn at random, kept nowhere else"))
+		s.Must(err)
+	}
+	const epochs = 8
+	opened := lockkey.Epoch(0)
+	for e := lockkey.Epoch(1); e <= epochs && opened == 0; e++ {
+		k, err := root.Derive(c.adapter.Base, e)
+		s.Must(err)
+		if c.try(k) {
+			opened = e
+			c.Counted(lockkey.Check(k) == view.Check, "portcullis lock show, kept from before: the check value of the key is that of epoch %d", e)
+		}
+	}
+	if s.Check(opened != 0, "the adapter of %s is locked for ever", suspect) {
+		s.Stopped("keys are derived from the sealed root, the burned-in GUID and the epoch: that of epoch %d opens the adapter", opened)
+	}
+}
+
+// blindAgent is T96.
+func blindAgent(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{policy: assuranceOff(s)})
+	s.Tried("the agent on %s cannot read which firmware waits for the next reset: the query fails, as it does under kernel lock-down", suspect)
+	c.mark()
+	c.adapter.Look = func(context.Context) error {
+		c.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMCQI, Method: register.Read, Status: register.BadSystemState})
+		c.facts = c.read()
+		return nil
+	}
+	c.refused(c.provision(nil), attest.ReasonUnread, agent(suspect), "of whose adapter nobody knows what it will run")
+}
