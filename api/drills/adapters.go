@@ -2,6 +2,8 @@ package drills
 
 import (
 	"context"
+	"encoding/hex"
+	"slices"
 
 	"portcullis/agent/hca/card"
 	"portcullis/agent/hca/register"
@@ -12,6 +14,7 @@ import (
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/ib"
 	"portcullis/firmware/nvconfig"
+	"portcullis/firmware/nvconfig/profile"
 )
 
 // assuranceOff has a policy that does not judge the firmware of adapters, if the
@@ -40,7 +43,7 @@ func customFirmware(s *drill.Scene) {
 	}})
 	s.Tried("the adapter of %s is one that takes unsigned firmware, and was given root's own, which answers as genuine firmware does", suspect)
 	c.mark()
-	c.refused(c.provision(nil), attest.ReasonFirmware, agent(suspect), "whose adapter runs firmware that nobody signed")
+	c.refused(c.provision(nil), attest.ReasonFirmware, proven, "whose adapter runs firmware that nobody signed")
 }
 
 // oldFirmware is T89.
@@ -55,7 +58,7 @@ func oldFirmware(s *drill.Scene) {
 	})
 	s.Tried("root gives the adapter of %s the maker's own firmware of two years ago, which is signed and has holes", suspect)
 	c.mark()
-	c.refused(c.provision(nil), attest.ReasonFirmware, agent(suspect), "whose adapter runs firmware with known holes")
+	c.refused(c.provision(nil), attest.ReasonFirmware, proven, "whose adapter runs firmware with known holes")
 }
 
 // debugTokens is T90.
@@ -68,14 +71,14 @@ func debugTokens(s *drill.Scene) {
 		c.facts = c.read()
 		return nil
 	}
-	c.refused(c.provision(nil), attest.ReasonDebug, agent(suspect), "whose adapter is open to a debugger")
+	c.refused(c.provision(nil), attest.ReasonDebug, proven, "whose adapter is open to a debugger")
 	if s.Off(Assurance) {
 		return
 	}
 	s.Tried("the session is over, and the adapter runs debug firmware")
 	c.again()
 	c.install(func(o *card.Options) { o.Firmware.Debug = true })
-	c.refused(c.provision(nil), attest.ReasonDebug, agent(suspect), "whose adapter runs debug firmware")
+	c.refused(c.provision(nil), attest.ReasonDebug, proven, "whose adapter runs debug firmware")
 }
 
 // driftedSettings is T91.
@@ -87,8 +90,58 @@ func driftedSettings(s *drill.Scene) {
 		c.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMNVDA, Method: register.Write, Status: register.BadParameter})
 	})
 	s.Check(c.failed != nil || s.Off(RequireLock), "the agent takes settings for written that are not")
-	c.refused(err, attest.ReasonLock, agent(suspect), "whose adapter has the settings that root wants")
+	c.refused(err, attest.ReasonLock, proven, "whose adapter has the settings that root wants")
 	s.Check(c.probe() == attest.FirewallOpen, "nothing was to be proven: the adapter blocks subnet management packets")
+	if !s.Off(RequireLock) {
+		c.eachSetting()
+	}
+}
+
+// eachSetting is the part of T91 in which settings differ one by one, now and after the
+// next reset, on an adapter that is locked.
+func (c *cardSite) eachSetting() {
+	s := c.scene
+	c.again()
+	c.admitted(c.provision(nil))
+	h := c.locked()
+	s.Tried("on the adapter of %s, which is locked now, each setting that the site's profile demands is, alone, not as it should be", suspect)
+	st := attest.Statement{HCAs: []attest.HCA{h}}
+	s.Check(c.locks.Judge(&st) == nil, "settings are refused that are as they should be")
+	found := 0
+	for i := range h.Lock.Items {
+		if !demanded(&h.Lock.Items[i]) {
+			continue
+		}
+		changed := slices.Clone(h.Lock.Items)
+		changed[i].Current, changed[i].Next = inverted(changed[i].Current), inverted(changed[i].Next)
+		st.HCAs[0].Lock.Items = changed
+		if no := c.locks.Judge(&st); s.Check(no != nil && no.Code == attest.ReasonLock, "the setting %v may be anything", &changed[i]) {
+			found++
+		}
+	}
+	s.Check(found > 0, "no settings were looked at")
+	s.Stopped("the service refuses each of %d settings that is not as its profile demands", found)
+}
+
+// demanded reports that the profile wants something of a setting, and does not only
+// have it recorded.
+func demanded(i *attest.Item) bool {
+	return slices.ContainsFunc(profile.Default().Rules, func(r profile.Rule) bool {
+		p, known := nvconfig.LookUp(r.Parameter)
+		return known && r.Need != profile.Record && p.Item.Class.Family() == nvconfig.Class(i.Class).Family() && p.Item.Index == i.Index
+	})
+}
+
+// inverted gives data in hex with each bit turned over.
+func inverted(text string) string {
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		return text
+	}
+	for i := range b {
+		b[i] = ^b[i]
+	}
+	return hex.EncodeToString(b)
 }
 
 // skippedLock is T92.
@@ -100,7 +153,7 @@ func skippedLock(s *drill.Scene) {
 		c.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMLOCK, Method: register.Write, Status: register.BadSystemState})
 	})
 	s.Check(c.failed != nil || s.Off(RequireLock), "the agent takes the adapter for locked")
-	c.refused(err, attest.ReasonLock, agent(suspect), "whose adapter anybody on it can change")
+	c.refused(err, attest.ReasonLock, proven, "whose adapter anybody on it can change")
 }
 
 // brokenLock is T93.
@@ -131,7 +184,7 @@ func brokenLock(s *drill.Scene) {
 	c.again()
 	err = c.provision(nil)
 	s.Check(c.failed != nil, "the agent opens an adapter that somebody else locked")
-	c.refused(err, attest.ReasonUnread, agent(suspect), "whose adapter is locked with a key of somebody else")
+	c.refused(err, attest.ReasonUnread, proven, "whose adapter is locked with a key of somebody else")
 }
 
 // leakedKey is T94.
@@ -141,7 +194,7 @@ func leakedKey(s *drill.Scene) {
 	leaked, old := c.order.Lock, c.locked()
 	s.Tried("the key that locks the adapter of %s leaks; the host is released and provisioned for the next tenant", suspect)
 	c.mark()
-	c.reassign(suspect, "acme")
+	c.reassign("acme")
 	if s.Off(LockEpochs) {
 		_, err := c.store.Update(c.ctx(), func(tx *store.Tx) error {
 			locks.Records().Delete(tx, c.adapter.Base.String())
@@ -157,13 +210,13 @@ func leakedKey(s *drill.Scene) {
 		s.Must(err)
 		s.Check(!c.try(other), "the adapter of %s opens with the key of another adapter", suspect)
 	}
-	c.told(agent(suspect), "lock.order", "ok")
+	c.told(proven, "lock.order", "ok")
 
 	s.Tried("its agent is made to state the lock of the epoch before")
 	c.again()
 	m := c.hosts[suspect]
 	m.Statement.HCAs = []attest.HCA{old}
-	c.refused(c.attest(m), attest.ReasonLock, agent(suspect), "whose adapter may be locked with a key that leaked")
+	c.refused(c.attest(m), attest.ReasonLock, proven, "whose adapter may be locked with a key that leaked")
 }
 
 // lostKeys is T95.
@@ -211,5 +264,5 @@ func blindAgent(s *drill.Scene) {
 		c.facts = c.read()
 		return nil
 	}
-	c.refused(c.provision(nil), attest.ReasonUnread, agent(suspect), "of whose adapter nobody knows what it will run")
+	c.refused(c.provision(nil), attest.ReasonUnread, proven, "of whose adapter nobody knows what it will run")
 }

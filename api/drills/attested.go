@@ -54,7 +54,7 @@ func recordedEvidence(s *drill.Scene) {
 
 	s.Tried("%s boots the provisioning image and its evidence is recorded, and its hand-over kept back; then it boots root's own system, is assigned anew, and sends what was recorded: in the old session, and in a new one", suspect)
 	boot(m, "root's own")
-	e.reassign(suspect, "acme")
+	e.reassign("acme")
 	e.mark()
 	_, err = e.admission.SubmitEvidence(e.ctx(), first.ID, e.channel, evidence)
 	e.answered(err, attest.ReasonSession)
@@ -121,13 +121,13 @@ func otherLog(s *drill.Scene) {
 	boot(m, "root's own")
 	m.ShowLog(golden)
 	e.mark()
-	e.refused(e.attest(m), attest.ReasonEventLog, agent(suspect), "which runs root's own system")
+	e.refused(e.attest(m), attest.ReasonEventLog, proven, "which runs root's own system")
 	if s.Off(LogReplay) {
 		return
 	}
 	s.Tried("it shows the log of what it booted")
 	boot(m, "root's own")
-	e.refused(e.attest(m), attest.ReasonReference, agent(suspect), "which runs root's own system")
+	e.refused(e.attest(m), attest.ReasonReference, proven, "which runs root's own system")
 }
 
 // bootedAfter is T102.
@@ -138,17 +138,17 @@ func bootedAfter(s *drill.Scene) {
 	e.mark()
 	ses, seal, err := e.show(m)
 	s.Must(err)
-	if e.outside(suspect, "which can still attest whatever root wants") {
+	if e.outside("which can still attest whatever root wants") {
 		s.Stopped("accepted evidence alone admits nobody: the host must be handed over first")
 	}
 	s.Tried("it hands over, is admitted, and is given to another tenant without a reboot: root loads his own system, which shows what the agent showed")
 	s.Must(e.seal(m, ses, seal))
 	s.Check(e.phase(suspect) == v1.PhaseAdmitted, "%s, which was handed over, is %s", suspect, e.phase(suspect))
-	e.told(agent(suspect), "evidence.seal", "ok")
+	e.told(proven, "evidence.seal", "ok")
 	e.must("ops", "POST", "/v1/clusters", `{"name":"next","tenant":"acme"}`)
-	e.reassign(suspect, "next")
+	e.reassign("next")
 	_, _, err = e.show(m)
-	e.refused(err, attest.ReasonAgentPCR, agent(suspect), "which root booted without the TPM noticing")
+	e.refused(err, attest.ReasonAgentPCR, proven, "which root booted without the TPM noticing")
 }
 
 // copiedKeys is T103.
@@ -200,14 +200,14 @@ func lyingAgent(s *drill.Scene) {
 	s.Tried("the agent on %s shows an adapter that nobody has", suspect)
 	m.Statement.HCAs[0].Ports[0].GUID += 0x77
 	e.mark()
-	e.refused(e.attest(m), attest.ReasonGUIDMismatch, agent(suspect), "whose evidence is of an adapter that it does not have")
+	e.refused(e.attest(m), attest.ReasonGUIDMismatch, proven, "whose evidence is of an adapter that it does not have")
 	if s.Off(InventoryMatch) {
 		return
 	}
 	s.Tried("it shows the adapter of h1")
 	boot(m, eventlogtest.Example().Image)
 	m.Statement.HCAs = []attest.HCA{e.adapterOf("h1")}
-	e.refused(e.attest(m), admission.ReasonConflict, agent(suspect), "whose evidence is of the adapter of h1")
+	e.refused(e.attest(m), admission.ReasonConflict, proven, "whose evidence is of the adapter of h1")
 	e.told("service", "guid.conflict", string(admission.ReasonConflict))
 	for _, h := range []string{"h1", suspect} {
 		c := e.host(h).Status.Conflict
@@ -216,13 +216,13 @@ func lyingAgent(s *drill.Scene) {
 	s.Check(e.phase("h1") == v1.PhaseAdmitted, "h1, which is where it was, is %s", e.phase("h1"))
 
 	s.Tried("it shows its own adapter, which an operator looked at, after it was replaced by another one on the fabric")
-	e.reassign(suspect, "acme")
+	e.reassign("acme")
 	boot(m, eventlogtest.Example().Image)
 	m.Statement.HCAs = []attest.HCA{e.adapterOf(suspect)}
 	s.Must(e.Fabric.PowerOff(suspect))
 	e.Collect()
 	s.Must(e.attest(m))
-	if e.outside(suspect, "which the fabric does not see") {
+	if e.outside("which the fabric does not see") {
 		s.Stopped("what a host says of its adapters admits it only where the fabric sees them")
 	}
 }
@@ -290,7 +290,7 @@ func endedWaiver(s *drill.Scene) {
 	e.Run(15 * time.Minute)
 	m := e.hosts[suspect]
 	boot(m, "roll-out")
-	e.refused(e.attest(m), attest.ReasonReference, agent(suspect), "which booted what nobody approved")
+	e.refused(e.attest(m), attest.ReasonReference, proven, "which booted what nobody approved")
 }
 
 // oldEvidence is T107.
@@ -311,7 +311,7 @@ func oldEvidence(s *drill.Scene) {
 	e.mark()
 	s.Must(e.Fabric.PowerOn(suspect))
 	e.Collect()
-	if e.outside(suspect, "whose evidence is two hours old") {
+	if e.outside("whose evidence is two hours old") {
 		s.Stopped("evidence older than an hour admits nobody who is not admitted yet")
 	}
 	for _, g := range e.host(suspect).Status.Guards {
@@ -321,12 +321,12 @@ func oldEvidence(s *drill.Scene) {
 	}
 	s.Tried("it sends a statement that it made twenty minutes ago")
 	boot(m, eventlogtest.Example().Image)
-	e.reassign(suspect, "acme")
+	e.reassign("acme")
 	m.Statement.CollectedAt = e.clock().Add(-20 * time.Minute).Truncate(time.Second)
 	ses, err := e.admission.OpenSession(e.ctx(), m.Request(), e.from)
 	s.Must(err)
 	evidence, err := m.Answer(ses, e.channel)
 	s.Must(err)
 	_, err = e.admission.SubmitEvidence(e.ctx(), ses.ID, e.channel, evidence)
-	e.refused(err, attest.ReasonStatementAge, agent(suspect), "whose statement is twenty minutes old")
+	e.refused(err, attest.ReasonStatementAge, proven, "whose statement is twenty minutes old")
 }

@@ -226,7 +226,7 @@ func (c *cardSite) admitted(err error) {
 
 // again has the suspect leave its cluster, come back and boot anew.
 func (c *cardSite) again() {
-	c.reassign(suspect, "acme")
+	c.reassign("acme")
 	m := c.hosts[suspect]
 	m.Reboot()
 	c.facts, c.result, c.failed = attest.HCA{}, nil, nil

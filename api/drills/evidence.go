@@ -117,11 +117,11 @@ func (e *evidenceSite) assign(host, cluster string) {
 	e.must("ops", "POST", "/v1/hosts/"+host+"/assign", `{"cluster":"`+cluster+`","window_seconds":86400}`)
 }
 
-// reassign has a host leave its cluster and come back: its window opens anew.
-func (e *evidenceSite) reassign(host, cluster string) {
-	e.must("ops", "POST", "/v1/hosts/"+host+"/release", "")
+// reassign has the suspect leave its cluster and come to one: its window opens anew.
+func (e *evidenceSite) reassign(cluster string) {
+	e.must("ops", "POST", "/v1/hosts/"+suspect+"/release", "")
 	e.sync()
-	e.assign(host, cluster)
+	e.assign(suspect, cluster)
 }
 
 // attest has a host show what it is and be handed over, all as its agent does. The
@@ -168,9 +168,9 @@ func (e *evidenceSite) host(id string) (h v1.Host) {
 
 func (e *evidenceSite) phase(id string) v1.Phase { return e.host(id).Status.Phase }
 
-// outside demands that a host is in no partition. What says what it is.
-func (e *evidenceSite) outside(host, what string) bool {
-	s := e.scene
+// outside demands that the suspect is in no partition. What says what it is.
+func (e *evidenceSite) outside(what string) bool {
+	s, host := e.scene, suspect
 	e.sync()
 	phase := e.phase(host)
 	out := s.Check(phase != v1.PhaseAdmitted && phase != v1.PhaseGranting, "%s, %s, is %s", host, what, phase)
@@ -183,7 +183,7 @@ func (e *evidenceSite) outside(host, what string) bool {
 // operators, and gave it nothing. What says what the suspect is.
 func (e *evidenceSite) refused(err error, code attest.Reason, actor, what string) {
 	e.answered(err, code)
-	e.outside(suspect, what)
+	e.outside(what)
 	d := e.host(suspect).Status.LastDenial
 	e.Counted(d != nil && d.Code == string(code), "status of host %s: last denial %s", suspect, code)
 	if actor != "" {
@@ -211,9 +211,10 @@ func (e *evidenceSite) told(actor, action, code string) {
 	e.Counted(found, "audit log: %s, %s, %s", actor, action, code)
 }
 
-// agent is how the audit log names a host whose TPM answered, and anybody names one
-// of which only the EK was shown.
-func agent(host string) string   { return "agent:" + host }
+// proven is how the audit log names the suspect if its TPM answered; anybody is how it
+// names whoever showed no more than its EK.
+const proven = "agent:" + suspect
+
 func anybody(from string) string { return "source:" + from }
 
 // predictable is a source of random bytes that everybody knows.
