@@ -141,6 +141,10 @@ func TestServiceShowsNoKey(t *testing.T) {
 	scan.Bytes("root", []byte(strings.TrimSpace(string(secret))))
 	scan.Clean(t, "sealed facts", []byte(strings.Join(stored.Facts, "\n")))
 
+	eventually(t, "subnet administration is shown", func() (bool, string) {
+		_, code := fetchRoute(t, dir, address, "/v1/fabric/sa")
+		return code == http.StatusOK, ""
+	})
 	asked := 0
 	for _, path := range append(getRoutes(t, f), "/metrics", "/metrics/fabric", "/livez", "/readyz", "/version") {
 		body, code := fetchRoute(t, dir, address, path)
