@@ -181,8 +181,8 @@ func TestArrows(t *testing.T) {
 
 // forTests reports whether a package only helps tests: such a package is named
 // something-test or something-lab, or is the recorder of captures, and may
-// import what its tests need. That no program links one is
-// TestNoTestHelpLinked's to see.
+// import what its tests need. That no program links one, but for hosts that drills
+// play, is TestNoTestHelpLinked's to see.
 func forTests(path string) bool {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	return strings.HasSuffix(name, "test") && name != "attest" ||

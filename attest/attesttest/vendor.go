@@ -1,4 +1,4 @@
-// Package attesttest makes attestation evidence in software, for tests.
+// Package attesttest makes attestation evidence in software, for tests and for drills.
 //
 // A Vendor is a throw-away TPM vendor with a root and an issuing CA; a Host is
 // a TPM 2.0 reduced to what attestation needs: an EK with certificate, an AK,
