@@ -101,7 +101,7 @@ func (a *app) root() *cobra.Command {
 	for _, v := range verbs {
 		root.AddCommand(a.verbCommand(v))
 	}
-	root.AddCommand(a.verifyCommand(), a.hcaCommand(), a.statusCommand(), a.selinuxCommand(), a.versionCommand())
+	root.AddCommand(a.verifyCommand(), a.hcaCommand(), a.statusCommand(), a.doctorCommand(), a.selinuxCommand(), a.versionCommand())
 	return root
 }
 

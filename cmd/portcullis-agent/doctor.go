@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/agent"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "doctor", Short: "Look whether this host has all that a provisioning run needs", Args: noArguments,
+		Long: `Look whether this host has all that a provisioning run needs, and say of
+each thing whether it is ok, and what to do if it is not. Nothing is changed or
+measured, and no credential is sent.
+
+The exit code is 0 when nothing failed, though there may be warnings: a run can do
+without, but the service may refuse the host. It is 1 when anything failed.`,
+		Example: "  portcullis-agent doctor --config /etc/portcullis/agent.yaml",
+	}
+	a.settings.hostFlags(c.Flags())
+	a.settings.stateFlag(c.Flags())
+	a.settings.serviceFlags(c.Flags())
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		config, err := a.settings.config(cmd)
+		if err != nil {
+			return err
+		}
+		d := agent.Doctor(cmd.Context(), &config, agentVersion())
+		if err := a.printDiagnosis(d); err != nil {
+			return err
+		}
+		return unready(d)
+	}
+	return c
+}
+
+// unready is the error that names what failed.
+func unready(d *agent.Diagnosis) error {
+	var failed []string
+	for _, c := range d.Checks {
+		if c.Result == agent.ResultFailed {
+			failed = append(failed, c.Name)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &agent.Error{
+		Class: agent.ClassOther, Err: fmt.Errorf("this host cannot be provisioned: %s", strings.Join(failed, ", ")),
+		Hint: "the output says for each what to do",
+	}
+}
+
+func (a *app) printDiagnosis(d *agent.Diagnosis) error {
+	if a.json {
+		return a.print(d)
+	}
+	var b strings.Builder
+	for _, c := range d.Checks {
+		for i, line := range strings.Split(c.Detail, "\n") {
+			if i == 0 {
+				fmt.Fprintf(&b, "%-8s %s: %s\n", c.Result, c.Name, plain(line))
+			} else {
+				fmt.Fprintf(&b, "%-8s %s\n", "", plain(line))
+			}
+		}
+		if c.Hint != "" {
+			fmt.Fprintf(&b, "%-8s hint: %s\n", "", plain(c.Hint))
+		}
+	}
+	_, err := a.stdout.Write([]byte(b.String()))
+	return err
+}
