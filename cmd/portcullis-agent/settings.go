@@ -79,5 +79,6 @@ func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 			set()
 		}
 	}
+	c.UseCredentials()
 	return c, nil
 }
