@@ -46,6 +46,11 @@ func (f *findings) refusal() *Refusal {
 func (v *verifier) checkAdapters() *Refusal {
 	for i := range v.statement.HCAs {
 		h := &v.statement.HCAs[i]
+		if !v.pol.AcceptDPU {
+			if r := h.dpu().refusal(); r != nil {
+				return r
+			}
+		}
 		if v.pol.Assurance != AssuranceNone {
 			for _, f := range []*findings{h.unread(v.pol), h.debug(), h.assured(v.pol.Assurance)} {
 				if r := f.refusal(); r != nil {
@@ -62,11 +67,29 @@ func (v *verifier) checkAdapters() *Refusal {
 	return nil
 }
 
+// Chips with a processor of their own that shares the adapter with the host: by
+// PCI device id, and by the hardware id that firmware gives (firmware-images.md
+// section 4.4).
+var (
+	dpuDevices  = []uint16{0xA2D2, 0xA2D6, 0xA2DC, 0xA2DF} // BlueField, -2, -3, -4
+	dpuHardware = []uint16{0x211, 0x214, 0x21C, 0x220}
+)
+
+// dpu finds a DPU. What its own processor runs is in no evidence of the host, and
+// it can do to the adapter what the host must not.
+func (h *HCA) dpu() *findings {
+	f := &findings{name: h.Name, reason: ReasonDPU}
+	f.when(slices.Contains(dpuDevices, h.DeviceID) || slices.Contains(dpuHardware, h.HardwareID),
+		"is a DPU (device id 0x%04x, hardware id 0x%03x), and what its own processor runs is not attested", h.DeviceID, h.HardwareID)
+	return f
+}
+
 // unread finds facts that the policy rests on and that nobody could read: not
 // compliant, but for a reason of its own.
 func (h *HCA) unread(pol *Policy) *findings {
 	f := &findings{name: h.Name, reason: ReasonUnread}
 	fw := &h.Firmware
+	f.when(h.DeviceID == 0 && h.HardwareID == 0, "what chip it is is not known%s", h.why("device_id"))
 	f.when(fw.Running == "" || fw.Pending == "", "firmware version not known%s", cmp.Or(h.why("running"), h.why("pending")))
 	f.when(fw.LifeCycle == LifeUnknown, "life cycle not known%s", h.why("life_cycle"))
 	f.when(fw.SecureBoot == Unknown, "secure boot not known%s", h.why("secure_boot"))

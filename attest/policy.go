@@ -51,6 +51,7 @@ type Policy struct {
 
 	Assurance   Assurance // least one of each adapter's firmware; AssuranceNone: not judged
 	RequireLock bool      // settings of each adapter locked, SMP firewall on
+	AcceptDPU   bool      // adapters may have a processor of their own, which nothing attests
 }
 
 // Waived names what the policy does not demand of adapters, for facts and logs:
@@ -58,6 +59,9 @@ type Policy struct {
 func (p *Policy) Waived() (list []string) {
 	if p.Assurance == AssuranceNone {
 		list = append(list, "firmware of adapters is not assured (assurance: none)")
+	}
+	if p.AcceptDPU {
+		list = append(list, "DPUs are let in, whatever their own processors run (accept_dpu: true)")
 	}
 	if !p.RequireLock {
 		list = append(list, "settings of adapters need not be locked (require_lock: false)")

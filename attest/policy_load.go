@@ -35,6 +35,7 @@ type policyFile struct {
 	Starts       []Start         `yaml:"starts"`
 	TPMFirmware  []TPMFirmware   `yaml:"tpm_firmware"`
 	Assurance    *Assurance      `yaml:"assurance"`    // none, or G0 to G3
+	AcceptDPU    *bool           `yaml:"accept_dpu"`   // true: hosts with DPUs are admitted
 	RequireLock  *bool           `yaml:"require_lock"` // false: hosts are admitted with adapters that their tenants can change
 }
 
@@ -101,6 +102,7 @@ func (f *policyFile) apply(p *Policy) {
 	setPointer(&p.SealLife, f.SealLife)
 	setPointer(&p.Assurance, f.Assurance)
 	setPointer(&p.RequireLock, f.RequireLock)
+	setPointer(&p.AcceptDPU, f.AcceptDPU)
 	p.FirmwareFloors, p.Starts, p.TPMFirmware = f.Firmware, f.Starts, f.TPMFirmware
 }
 

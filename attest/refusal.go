@@ -54,6 +54,7 @@ const (
 	ReasonReference     Reason = "reference"      // no reference values of its class have this boot
 	ReasonFirmware      Reason = "firmware"       // below the minimum, a board not listed, or not assured enough
 	ReasonDebug         Reason = "debug-mode"     // recovery, debug firmware, or a token session
+	ReasonDPU           Reason = "dpu"            // a DPU, whose own processor no evidence speaks for
 	ReasonLock          Reason = "lock"           // settings or their lock are not as demanded
 	ReasonUnread        Reason = "unread"         // what the policy demands to know could not be read
 )

@@ -266,3 +266,17 @@ func blindAgent(s *drill.Scene) {
 	}
 	c.refused(c.provision(nil), attest.ReasonUnread, proven, "of whose adapter nobody knows what it will run")
 }
+
+// foreignProcessor is T97: whoever owns a DPU's own processor needs no more of the
+// host. Nothing attests that processor, so adapters that have one are not let in.
+func foreignProcessor(s *drill.Scene) {
+	c := newCardSite(s, cardOptions{
+		policy: func(p *attest.Policy) { p.AcceptDPU = s.Off(NoDPU) },
+		card: func(o *card.Options) {
+			o.Identity.DeviceID, o.Identity.HWDevID = 0xA2DC, 0x21C // BlueField-3
+		},
+	})
+	s.Tried("the adapter of %s is a DPU, on whose own processor somebody else is root; the host and its boot are as they must be", suspect)
+	c.mark()
+	c.refused(c.provision(nil), attest.ReasonDPU, proven, "whose adapter has a processor that nothing attests")
+}

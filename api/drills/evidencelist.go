@@ -10,6 +10,7 @@ import (
 const (
 	Assurance         drill.Control = "assurance"
 	FirmwareFloors    drill.Control = "firmware_floors"
+	NoDPU             drill.Control = "no_dpu"
 	RequireLock       drill.Control = "require_lock"
 	AdapterLock       drill.Control = "adapter_lock"
 	LockEpochs        drill.Control = "lock_epochs"
@@ -29,6 +30,7 @@ func evidenceControls() []drill.Carried {
 	return []drill.Carried{
 		{Name: Assurance, What: "adapters say of themselves what only genuine firmware in a closed chip says, and all of it is known", Drills: []string{"T88", "T90", "T96"}},
 		{Name: FirmwareFloors, What: "each board has a lowest version of firmware", Drills: []string{"T89"}},
+		{Name: NoDPU, What: "no adapter has a processor of its own, which no evidence speaks for", Drills: []string{"T97"}},
 		{Name: RequireLock, What: "no host is admitted whose adapters were not seen to be locked, with the settings of the site", Drills: []string{"T91", "T92"}},
 		{Name: AdapterLock, What: "an adapter that is locked takes settings of nobody without its key, also after a reset", Drills: []string{"T93"}},
 		{Name: LockEpochs, What: "an adapter is locked with another key each time", Drills: []string{"T94"}},
@@ -49,7 +51,7 @@ func evidenceControls() []drill.Carried {
 func evidenceDrills() []drill.Drill {
 	plays := map[string]func(*drill.Scene){
 		"T88": customFirmware, "T89": oldFirmware, "T90": debugTokens, "T91": driftedSettings, "T92": skippedLock,
-		"T93": brokenLock, "T94": leakedKey, "T95": lostKeys, "T96": blindAgent,
+		"T93": brokenLock, "T94": leakedKey, "T95": lostKeys, "T96": blindAgent, "T97": foreignProcessor,
 		"T98": recordedEvidence, "T99": relayedEvidence, "T100": softwareTPM, "T101": otherLog, "T102": bootedAfter,
 		"T103": copiedKeys, "T104": lyingAgent, "T105": attestationFlood, "T106": endedWaiver, "T107": oldEvidence,
 	}

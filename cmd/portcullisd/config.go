@@ -74,6 +74,7 @@ type attestationConfig struct {
 	TPMFirmware  []attest.TPMFirmware   `yaml:"tpm_firmware"`
 	Assurance    attest.Assurance       `yaml:"assurance"`
 	RequireLock  bool                   `yaml:"require_lock"`
+	AcceptDPU    bool                   `yaml:"accept_dpu"`
 }
 
 type admissionConfig struct {

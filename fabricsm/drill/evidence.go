@@ -1,8 +1,5 @@
 package drill
 
-// needsDPU says why T97 cannot be played by anybody.
-const needsDPU = "evidence of a DPU's own processor, which this version does not take, and a model of one: let no host with a DPU in"
-
 // evidenceDrills are about what hosts say of themselves, which only a service judges.
 func evidenceDrills() []Drill {
 	return []Drill{
@@ -15,7 +12,7 @@ func evidenceDrills() []Drill {
 		{ID: "T94", Threat: "open an adapter with a key that leaked", Needs: needsService},
 		{ID: "T95", Threat: "lose the keys of locks, so that adapters are locked for ever", Needs: needsService},
 		{ID: "T96", Threat: "have the agent see nothing of the adapter", Needs: needsService},
-		{ID: "T97", Threat: "own the processor on a DPU, beside the host", Needs: needsDPU},
+		{ID: "T97", Threat: "own the processor on a DPU, beside the host", Needs: needsService},
 		{ID: "T98", Threat: "send evidence that was recorded, from a host that runs something else by now", Needs: needsService},
 		{ID: "T99", Threat: "have the TPM of another machine answer", Needs: needsService},
 		{ID: "T100", Threat: "have a TPM in software answer", Needs: needsService},
