@@ -14,12 +14,15 @@ import (
 )
 
 // logger writes progress to standard error: lines for people on a terminal,
-// JSON lines for machines everywhere else.
+// JSON lines for machines everywhere else, with priorities for the journal.
 func (a *app) logger() *slog.Logger {
 	if !a.json && isTerminal(a.stderr) {
 		return newPeople(a.stderr)
 	}
 	a.machine = true
+	if a.stderr == os.Stderr && toJournal() {
+		return newPrioritized(a.stderr)
+	}
 	return slog.New(slog.NewJSONHandler(a.stderr, nil))
 }
 
