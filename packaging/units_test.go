@@ -64,6 +64,38 @@ func TestUnitsNotify(t *testing.T) {
 	}
 }
 
+// TestAgentMayOpenItsDevices: what the unit's cage lets through, udev gives to a
+// group that the agent is in.
+func TestAgentMayOpenItsDevices(t *testing.T) {
+	unit, err := os.ReadFile("systemd/portcullis-agent.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := os.ReadFile("udev/60-portcullis-agent.rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []struct{ allow, subsystem, group string }{
+		{"/dev/tpmrm0", "tpmrm", "tss"},
+		{"char-fwctl", "fwctl", "portcullis-agent"},
+		{"char-infiniband_mad", "infiniband_mad", "portcullis-agent"},
+	} {
+		if !bytes.Contains(unit, []byte("\nDeviceAllow="+d.allow+" rw\n")) {
+			t.Errorf("the unit keeps the agent from %s", d.allow)
+		}
+		granted := false
+		for line := range bytes.Lines(rules) {
+			granted = granted || bytes.Contains(line, []byte(`SUBSYSTEM=="`+d.subsystem+`"`)) && bytes.Contains(line, []byte(`GROUP="`+d.group+`", MODE="0660"`))
+		}
+		if !granted {
+			t.Errorf("no rule gives devices of %s to the group %s", d.subsystem, d.group)
+		}
+		if !bytes.Contains(unit, []byte("Group="+d.group+"\n")) && !bytes.Contains(unit, []byte("SupplementaryGroups="+d.group+"\n")) {
+			t.Errorf("the unit is not in the group %s", d.group)
+		}
+	}
+}
+
 func write(t *testing.T, path string, data []byte, mode os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
