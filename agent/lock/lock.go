@@ -47,14 +47,21 @@ func (a *Adapter) Lock(ctx context.Context, o *Order) (*Result, error) {
 	if err := a.probe(ctx, r.Firewall); err != nil {
 		return r, err
 	}
-	firewall, err := firewallOf(a, c)
-	if err != nil {
-		return r, err
-	}
 	if a.Look != nil {
 		if err := a.Look(ctx); err != nil {
 			return r, fail(CodeUnreadable, "", "adapter %s: %w", a.Name, err)
 		}
+	}
+	// Once more, as late as it can be read: a management controller may have written
+	// meanwhile.
+	c = a.Settings(ctx, o.Profile)
+	r.Report, r.Lock.Items = o.Profile.Judge(c, o.Method()), itemsOf(c)
+	if !r.Report.Compliant() {
+		return r, fail(CodeNotCompliant, "find out who else writes settings: a management controller, or another program", "adapter %s: changed while it was being locked: %s", a.Name, blocking(r.Report))
+	}
+	firewall, err := firewallOf(a, c)
+	if err != nil {
+		return r, err
 	}
 	if err := a.shut(ctx, o.Lock); err != nil {
 		return r, err

@@ -125,6 +125,15 @@ func TestRefused(t *testing.T) {
 		{"a setting is refused", nil, func(b *bench, _ *Order) {
 			b.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMNVDA, Method: register.Write, Status: register.BadParameter})
 		}, CodeRefused, "write "},
+		{"a management controller writes meanwhile", nil, func(b *bench, _ *Order) {
+			b.adapter.Look = func(context.Context) error {
+				b.card.Put(nvconfig.Item{Header: nvconfig.Header{OverrideEnabled: true, ReadEnabled: true, Address: smDisable()}, Data: make([]byte, 4)})
+				return nil
+			}
+		}, CodeNotCompliant, "changed while it was being locked: SM_DISABLE"},
+		{"what is known of it cannot be read", nil, func(b *bench, _ *Order) {
+			b.adapter.Look = func(context.Context) error { return errors.New("the kernel's files are gone") }
+		}, CodeUnreadable, "the kernel's files are gone"},
 		{"an order for another adapter", nil, func(_ *bench, o *Order) { o.Base++ }, CodeOrder, "the order is for"},
 		{"an order without key", nil, func(_ *bench, o *Order) { o.Lock = Key{} }, CodeOrder, "no key"},
 		{"an adapter without GUID", nil, func(b *bench, _ *Order) { b.adapter.Base = 0 }, CodeOrder, "not known"},
