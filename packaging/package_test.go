@@ -21,11 +21,11 @@ type shipped struct {
 	version []string // arguments that make the program name its build
 	state   string   // directory the running program keeps, below the root
 	unit    string
-	kept    string // of the configuration also by a purge: state is sealed under it
+	kept    []string // of the configuration also by a purge: state is sealed under it, or adapters are locked
 }
 
 var packages = []shipped{
-	{name: "portcullisd", version: []string{"--version"}, state: "var/lib/portcullis", unit: "portcullisd.service", kept: "etc/portcullis/keys.root"},
+	{name: "portcullisd", version: []string{"--version"}, state: "var/lib/portcullis", unit: "portcullisd.service", kept: []string{"etc/portcullis/keys.root", "etc/portcullis/locks.root"}},
 	{name: "portcullis-agent", version: []string{"version"}, state: "var/lib/portcullis-agent", unit: "portcullis-agent.service"},
 	{name: "portcullis", version: []string{"version"}},
 	{name: "portcullis-sim", version: []string{"--version"}},
@@ -85,10 +85,10 @@ func TestDeb(t *testing.T) {
 			p.run(t, root)
 			dpkg("--remove", p.name)
 			dpkg("--purge", p.name)
-			p.checkGone(t, root, p.kept)
-			if p.kept != "" {
-				if _, err := os.Stat(filepath.Join(root, p.kept)); err != nil {
-					t.Errorf("a purge took what state is sealed under: %v", err)
+			p.checkGone(t, root, p.kept...)
+			for _, name := range p.kept {
+				if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+					t.Errorf("a purge took what state is sealed under, or what opens adapters: %v", err)
 				}
 			}
 		})
@@ -199,7 +199,7 @@ func (p shipped) run(t *testing.T, root string) {
 
 // checkGone looks for what a purge left besides state and the account that owns
 // it. An rpm is not purged: configuration that was made by hand stays.
-func (p shipped) checkGone(t *testing.T, root, kept string) {
+func (p shipped) checkGone(t *testing.T, root string, kept ...string) {
 	t.Helper()
 	left := []string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -210,7 +210,7 @@ func (p shipped) checkGone(t *testing.T, root, kept string) {
 		if err != nil {
 			return err
 		}
-		if !within(name, "var/lib/dpkg") && (kept == "" || !within(name, kept)) {
+		if !within(name, "var/lib/dpkg") && !slices.ContainsFunc(kept, func(k string) bool { return within(name, k) }) {
 			left = append(left, name)
 		}
 		return nil
