@@ -40,7 +40,7 @@ func (d *Device) Statement(v Verdict) attest.HCA {
 		h.Firmware.Attributes = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 	}
 	if state, ok := d.MLOCK.Value(); ok {
-		h.Lock.MLOCK = mlock(state)
+		h.Lock.MLOCK = MLOCK(state)
 	}
 	if len(d.Registers) > 0 {
 		sum := sha256.Sum256(d.Registers)
@@ -65,7 +65,8 @@ func numberOf(f *Fact[Number]) *uint32 {
 	return &n
 }
 
-func mlock(s register.LockState) attest.MLOCK {
+// MLOCK gives a state of secure host as statements have it.
+func MLOCK(s register.LockState) attest.MLOCK {
 	switch s {
 	case register.Unlocked:
 		return attest.MLOCKUnlocked

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -24,25 +23,8 @@ const (
 // wire carries registers to a card, as the kernel would.
 type wire struct{ card *card.Card }
 
-var errTimeout = errors.New("the driver gave up")
-
 func (w wire) Access(_ context.Context, id register.ID, m register.Method, data []byte) ([]byte, error) {
-	a := register.Access{ID: id, Method: m, Data: data}
-	reply, err := w.card.RPC(register.RPC{Scope: register.DebugReadOnly, In: a.Encode(), Room: register.HeaderSize + len(data)})
-	switch {
-	case err != nil:
-		return nil, err
-	case reply.Errno != 0:
-		return nil, errTimeout
-	}
-	answer, err := register.DecodeAnswer(reply.Out)
-	if err != nil {
-		return nil, err
-	}
-	if answer.Status != register.OK {
-		return nil, &register.Error{What: id.String(), Status: answer.Status, Syndrome: answer.Syndrome}
-	}
-	return answer.Data, nil
+	return w.card.Register(id, m, data)
 }
 
 // bench is a card, and an adapter that drives it.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"portcullis/agent/hca/register"
+	"portcullis/agent/hca"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 	"portcullis/firmware/nvconfig"
@@ -155,18 +155,7 @@ func (a *Adapter) mlock(ctx context.Context) attest.MLOCK {
 	if err != nil {
 		return attest.MLOCKUnknown
 	}
-	switch s {
-	case register.Unlocked:
-		return attest.MLOCKUnlocked
-	case register.Locked:
-		return attest.MLOCKLocked
-	case register.LockedFWUpdate:
-		return attest.MLOCKFirmwareUpdate
-	case register.LockedHostCfg:
-		return attest.MLOCKHostConfig
-	default:
-		return attest.MLOCKUnknown
-	}
+	return hca.MLOCK(s)
 }
 
 // lockOf gives the lock as statements have it: each item as it was read, and the

@@ -116,26 +116,9 @@ func (c *cardSite) probe() attest.Firewall {
 // bus carries registers to a card, as the kernel would.
 type bus struct{ card *card.Card }
 
-var errNoAnswer = errors.New("the driver gave up")
-
 // Access implements hca.Access.
 func (b bus) Access(_ context.Context, id register.ID, m register.Method, data []byte) ([]byte, error) {
-	a := register.Access{ID: id, Method: m, Data: data}
-	reply, err := b.card.RPC(register.RPC{Scope: register.DebugReadOnly, In: a.Encode(), Room: register.HeaderSize + len(data)})
-	switch {
-	case err != nil:
-		return nil, err
-	case reply.Errno != 0:
-		return nil, errNoAnswer
-	}
-	answer, err := register.DecodeAnswer(reply.Out)
-	if err != nil {
-		return nil, err
-	}
-	if answer.Status != register.OK {
-		return nil, &register.Error{What: id.String(), Status: answer.Status, Syndrome: answer.Syndrome}
-	}
-	return answer.Data, nil
+	return b.card.Register(id, m, data)
 }
 
 // noImages is a site that has nothing against any firmware, and no images: what
