@@ -118,22 +118,7 @@ func (s *lockSite) serve() {
 	go func() { done <- cardsocket.Serve(ctx, l, s.card) }()
 	t.Cleanup(func() { stop(); fatal(t, <-done) })
 	work := t.TempDir()
-	for name, data := range map[string]string{
-		"proc/sys/kernel/random/boot_id":             "3a6e2f4b-7c1d-4f6e-9a3b-0d5c8e7f1a2b",
-		"sys/class/infiniband/mlx5_0/node_guid":      "0002:c903:00ac:0000",
-		"sys/class/infiniband/mlx5_0/sys_image_guid": "0002:c903:00ac:0000",
-		"sys/class/infiniband/mlx5_0/board_id":       "MT_0000000838",
-		"sys/class/infiniband/mlx5_0/fw_ver":         "28.43.1014",
-		"sys/class/infiniband/mlx5_0/hca_type":       "MT4129",
-
-		"sys/class/infiniband/mlx5_0/ports/1/link_layer": "InfiniBand",
-		"sys/class/infiniband/mlx5_0/ports/1/gids/0":     "fe80:0000:0000:0000:0002:c903:00ac:0001",
-	} {
-		file := filepath.Join(work, name)
-		fatal(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		fatal(t, os.WriteFile(file, []byte(data+"\n"), 0o644))
-	}
-	fatal(t, s.dev.PlantEventLog(filepath.Join(work, "sys")))
+	plantHost(t, work, lockedNode, s.dev)
 	s.config = agent.DefaultConfig()
 	s.config.Service, s.config.CA, s.config.Host = server.URL, server.CAFile, "locker"
 	s.config.TPM, s.config.FWCTL, s.config.VendorTools = s.dev.Device(), "unix:"+dir, false

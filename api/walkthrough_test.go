@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -100,21 +99,7 @@ func walkthroughService(t *testing.T, dev *tpmtest.TPM) *admission.Service {
 func walkthrough(t *testing.T, dev *tpmtest.TPM, server *apitest.Server) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
-	for name, data := range map[string]string{
-		"proc/sys/kernel/random/boot_id":             "3a6e2f4b-7c1d-4f6e-9a3b-0d5c8e7f1a2b",
-		"sys/class/infiniband/mlx5_0/node_guid":      "0002:c903:00ab:0000",
-		"sys/class/infiniband/mlx5_0/sys_image_guid": "0002:c903:00ab:0000",
-		"sys/class/infiniband/mlx5_0/board_id":       "MT_0000000838",
-		"sys/class/infiniband/mlx5_0/fw_ver":         "28.43.1014",
-		"sys/class/infiniband/mlx5_0/hca_type":       "MT4129",
-
-		"sys/class/infiniband/mlx5_0/ports/1/gids/0": "fe80:0000:0000:0000:0002:c903:00ab:0001",
-	} {
-		file := filepath.Join(dir, name)
-		fatal(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		fatal(t, os.WriteFile(file, []byte(data+"\n"), 0o644))
-	}
-	fatal(t, dev.PlantEventLog(filepath.Join(dir, "sys")))
+	plantHost(t, dir, walkerNode, dev)
 	cmd := exec.CommandContext(t.Context(), "bash", "../packaging/walkthrough/attest.sh")
 	cmd.Env = append(os.Environ(),
 		"SERVICE="+server.URL, "CA="+server.CAFile, "HOST=walker", "SYSFS="+dir+"/sys", "PROCFS="+dir+"/proc",
