@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/google/go-tpm/tpm2"
@@ -18,15 +19,17 @@ const coordinateSize = 32 // of P-256
 // AKTemplate is the public area of an attestation key: a restricted ECDSA P-256
 // signing key that cannot leave its TPM, and signs only under policy. With
 // AdminWithPolicy clear it activates with its empty password.
-func AKTemplate(policy []byte) tpm2.TPMTPublic { return akPublic(policy, nil, nil) }
+func AKTemplate(policy []byte) tpm2.TPMTPublic { return signingKey(true, policy, nil, nil) }
 
-func akPublic(policy, x, y []byte) tpm2.TPMTPublic {
+// signingKey is the public area of a P-256 key. One that is restricted signs only
+// what the TPM itself made.
+func signingKey(restricted bool, policy, x, y []byte) tpm2.TPMTPublic {
 	return tpm2.TPMTPublic{
 		Type:    tpm2.TPMAlgECC,
 		NameAlg: tpm2.TPMAlgSHA256,
 		ObjectAttributes: tpm2.TPMAObject{
 			FixedTPM: true, FixedParent: true, SensitiveDataOrigin: true,
-			NoDA: true, Restricted: true, SignEncrypt: true,
+			NoDA: true, Restricted: restricted, SignEncrypt: true,
 		},
 		AuthPolicy: tpm2.TPM2BDigest{Buffer: policy},
 		Parameters: tpm2.NewTPMUPublicParms(tpm2.TPMAlgECC, &tpm2.TPMSECCParms{
@@ -53,6 +56,16 @@ type attestationKey struct {
 // parseAK compares the public area byte for byte with the template and the
 // point in it. There is no looking at attributes one by one.
 func parseAK(public, policy []byte) (*attestationKey, error) {
+	k, err := parseKey(true, public, policy)
+	if errors.Is(err, errTemplate) {
+		err = fmt.Errorf("public area is not the attestation key template (a restricted, TPM-generated, fixed ECDSA P-256 key with SHA-256, and the policy %x)", policy)
+	}
+	return k, err
+}
+
+var errTemplate = errors.New("public area is not the template")
+
+func parseKey(restricted bool, public, policy []byte) (*attestationKey, error) {
 	pub, err := tpmwire.Read[tpm2.TPMTPublic](public)
 	if err != nil {
 		return nil, fmt.Errorf("public area: %w", err)
@@ -65,9 +78,9 @@ func parseAK(public, policy []byte) (*attestationKey, error) {
 	if len(x) != coordinateSize || len(y) != coordinateSize {
 		return nil, fmt.Errorf("coordinates of %d and %d bytes, want %d", len(x), len(y), coordinateSize)
 	}
-	want := akPublic(policy, x, y)
+	want := signingKey(restricted, policy, x, y)
 	if !bytes.Equal(tpm2.Marshal(want), public) {
-		return nil, fmt.Errorf("public area is not the attestation key template (a restricted, TPM-generated, fixed ECDSA P-256 key with SHA-256, and the policy %x)", policy)
+		return nil, errTemplate
 	}
 	key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...))
 	if err != nil {

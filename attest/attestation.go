@@ -67,7 +67,7 @@ func (a *attestation) checkSignature() *Refusal {
 		return refuse(ReasonSignature, "signature numbers of the %s are longer than %d bytes", a.what, coordinateSize)
 	}
 	if !a.key.signed(a.raw, ecc) {
-		return refuse(ReasonSignature, "the %s is not signed by AK %x", a.what, a.key.name)
+		return refuse(ReasonSignature, "the %s is not signed by key %x", a.what, a.key.name)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ const (
 	labelSeal     = "portcullis/seal/2\x00"
 	labelProof    = "portcullis/proof/2\x00"
 	labelEvidence = "portcullis/evidence/2\x00"
+	labelHostKey  = "portcullis/host-key/2\x00"
+	labelHolder   = "portcullis/host-key-holder/2\x00"
 )
 
 // hashFields is SHA-256 over label and the fields, each after its length in
@@ -83,6 +85,18 @@ func QualifyingData(session string, nonce, statementDigest, channel, ak1Name []b
 // the connection the seal is sent over.
 func SealQualifyingData(session string, nonce, statementDigest, channel, ak2Name []byte) []byte {
 	return hashFields(labelSeal, []byte(session), nonce, statementDigest, channel, ak2Name)
+}
+
+// HostKeyQualifyingData is Q3, the extraData of the certification of a host's key
+// by the second key. channel is that of the connection the seal is sent over.
+func HostKeyQualifyingData(session string, nonce, statementDigest, channel, hostKeyName []byte) []byte {
+	return hashFields(labelHostKey, []byte(session), nonce, statementDigest, channel, hostKeyName)
+}
+
+// HostKeyHolder is what a host's key signs to show that whoever sends it holds it:
+// of the same fields.
+func HostKeyHolder(session string, nonce, statementDigest, channel, hostKeyName []byte) []byte {
+	return hashFields(labelHolder, []byte(session), nonce, statementDigest, channel, hostKeyName)
 }
 
 // Proof is the HMAC that shows the credential was activated, over everything

@@ -61,7 +61,8 @@ const (
 
 // Reasons of VerifySeal, beside those of a quote.
 const (
-	ReasonSeal Reason = "seal" // another boot, or other registers than the evidence showed
+	ReasonSeal    Reason = "seal"     // another boot, or other registers than the evidence showed
+	ReasonHostKey Reason = "host-key" // a key that is not exactly the template, or not the one that was certified
 )
 
 // Reasons of BootHistory.

@@ -85,6 +85,8 @@ type Evidence struct {
 type Seal struct {
 	Nonce   []byte    `json:"nonce"`
 	Expires time.Time `json:"expires"`
+	// HostKey says that the service gives a certificate to a key of the host.
+	HostKey bool `json:"host_key,omitempty" doc:"the service gives a certificate to a key of the host, if the seal brings one"`
 }
 
 // SealEvidence answers a Seal. It may come over another connection than the
@@ -92,4 +94,15 @@ type Seal struct {
 type SealEvidence struct {
 	Quote     []byte `json:"quote" doc:"TPMS_ATTEST as signed by the second key, over the same registers"`
 	Signature []byte `json:"signature" doc:"TPMT_SIGNATURE"`
+	// HostKey asks for a certificate; nil: none is wanted.
+	HostKey *HostKey `json:"host_key,omitempty" doc:"a key of the host that is to get a certificate"`
+}
+
+// HostKey is a key in the host's TPM that signs whatever it is given, as TLS needs
+// it, and the second key's word for it.
+type HostKey struct {
+	Public           []byte `json:"public" doc:"TPMT_PUBLIC of the key"`
+	Certify          []byte `json:"certify" doc:"TPMS_ATTEST in which the second key certifies it"`
+	CertifySignature []byte `json:"certify_signature" doc:"TPMT_SIGNATURE of certify"`
+	Holder           []byte `json:"holder" doc:"TPMT_SIGNATURE by the key itself: whoever sends it holds it"`
 }

@@ -17,6 +17,7 @@ type AK struct {
 	handle tpm2.NamedHandle
 	public []byte
 	pcr    int
+	closed bool
 }
 
 // maxAKTries bounds how often an AK is made anew because its coordinates have
@@ -56,18 +57,27 @@ func (a *AK) Public() []byte { return a.public }
 // Name is the TPM's name of the key.
 func (a *AK) Name() []byte { return a.handle.Name.Buffer }
 
-// Close flushes the key. It works after the caller's context has ended.
+// Close flushes the key, once. It works after the caller's context has ended.
 func (a *AK) Close(ctx context.Context) error {
+	if a.closed {
+		return nil
+	}
+	a.closed = true
 	return a.k.t.flush(context.WithoutCancel(ctx), a.handle.Handle)
 }
 
 // signer authorises use of the key: its register must hold its value.
 func (a *AK) signer() tpm2.AuthHandle {
+	return whileRegister(a.handle, a.pcr)
+}
+
+// whileRegister authorises use of a key whose policy is about a register.
+func whileRegister(key tpm2.NamedHandle, pcr int) tpm2.AuthHandle {
 	policy := func(t transport.TPM, session tpm2.TPMISHPolicy, _ tpm2.TPM2BNonce) error {
-		_, err := tpm2.PolicyPCR{PolicySession: session, Pcrs: selection([]int{a.pcr})}.Execute(t)
+		_, err := tpm2.PolicyPCR{PolicySession: session, Pcrs: selection([]int{pcr})}.Execute(t)
 		return err
 	}
-	return tpm2.AuthHandle{Handle: a.handle.Handle, Name: a.handle.Name, Auth: tpm2.Policy(tpm2.TPMAlgSHA256, 16, policy)}
+	return tpm2.AuthHandle{Handle: key.Handle, Name: key.Name, Auth: tpm2.Policy(tpm2.TPMAlgSHA256, 16, policy)}
 }
 
 // admin authorises what needs the key's empty password.
@@ -97,8 +107,11 @@ type Certified struct {
 	Signature []byte
 }
 
+// Key is a key that can be certified: its holder consents with its empty password.
+type Key interface{ admin() tpm2.AuthHandle }
+
 // Certify signs that the TPM holds another key.
-func (a *AK) Certify(ctx context.Context, other *AK, qualifying []byte) (*Certified, error) {
+func (a *AK) Certify(ctx context.Context, other Key, qualifying []byte) (*Certified, error) {
 	rsp, err := tpm2.Certify{
 		ObjectHandle:   other.admin(),
 		SignHandle:     a.signer(),
@@ -106,7 +119,7 @@ func (a *AK) Certify(ctx context.Context, other *AK, qualifying []byte) (*Certif
 		InScheme:       tpm2.TPMTSigScheme{Scheme: tpm2.TPMAlgNull},
 	}.Execute(a.k.t.with(ctx))
 	if err != nil {
-		return nil, explain("certify the second attestation key", err)
+		return nil, explain("certify a key", err)
 	}
 	return &Certified{Attest: rsp.CertifyInfo.Bytes(), Signature: tpm2.Marshal(rsp.Signature)}, nil
 }

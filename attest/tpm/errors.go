@@ -17,6 +17,11 @@ var (
 	ErrBroken     = errors.New("the TPM answers with malformed data")
 	// ErrEndorsementAuth follows a tenant who set the endorsement password.
 	ErrEndorsementAuth = errors.New("the TPM's endorsement hierarchy has a password, left by an earlier owner; clear the TPM through the firmware (physical presence or BMC)")
+	// ErrOwnerAuth follows a tenant who set the owner's password.
+	ErrOwnerAuth = errors.New("the TPM's owner hierarchy has a password, left by an earlier owner; clear the TPM through the firmware (physical presence or BMC)")
+	// ErrForeignKey means that a stored key was made in another TPM, or before the
+	// TPM was cleared.
+	ErrForeignKey = errors.New("the key was made in another TPM, or before the TPM was cleared; hand the host over again")
 	// ErrDisabled follows a firmware that switched the hierarchy off.
 	ErrDisabled = errors.New("the TPM's endorsement hierarchy is disabled; enable it in the firmware setup")
 	// ErrEKMismatch means the TPM (or somebody on its bus) offers another EK

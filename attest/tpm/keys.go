@@ -10,8 +10,9 @@ import (
 
 // Keys are the EK, loaded, and what is made below it.
 type Keys struct {
-	t  *TPM
-	ek *endorsement
+	t      *TPM
+	ek     *endorsement
+	closed bool
 }
 
 // NewKeys creates the EK, the best of the given kinds or of all: one with a
@@ -37,8 +38,12 @@ func (k *Keys) EKDigest() string { return k.ek.digest }
 // HasCertificate reports whether the TPM holds a certificate for the EK.
 func (k *Keys) HasCertificate() bool { return len(k.ek.claim.Certificates) > 0 }
 
-// Close flushes the EK. It works after the caller's context has ended.
+// Close flushes the EK, once. It works after the caller's context has ended.
 func (k *Keys) Close(ctx context.Context) error {
+	if k.closed {
+		return nil
+	}
+	k.closed = true
 	return k.t.flush(context.WithoutCancel(ctx), k.ek.handle)
 }
 

@@ -38,6 +38,9 @@ type site struct {
 	exp     attest.Expected
 	channel []byte
 	log     func() []byte // of the present boot
+
+	// sealed is called once the seal was accepted; may be nil.
+	sealed func(*tpm.Keys, *tpm.Pair, *attest.Session, *attest.SealChallenge)
 }
 
 func newSite(t *testing.T, dev *tpmtest.TPM, statement *attest.Statement) *site {
@@ -141,6 +144,9 @@ func sealOnce(t *testing.T, s *site, keys *tpm.Keys, pair *tpm.Pair, session *at
 	boot, refusal := attest.VerifySeal(time.Now(), sc, s.channel, &attest.SealEvidence{Quote: quote.Attest, Signature: quote.Signature}, s.policy)
 	if refusal != nil || !boot.Same(v.Facts.Boot) {
 		t.Errorf("seal: got boot %v, %v; want boot %v", boot, refusal, v.Facts.Boot)
+	}
+	if s.sealed != nil {
+		s.sealed(keys, pair, session, sc)
 	}
 }
 

@@ -1,0 +1,84 @@
+package attest
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+
+	"github.com/google/go-tpm/tpm2"
+)
+
+// HostKeyTemplate is the public area of a host's key: an ECDSA P-256 key that signs
+// any digest, cannot leave its TPM, and signs only under policy, which is that of
+// the second attestation key. So it is of no use outside this TPM, nor in another
+// boot, nor before the hand-over.
+func HostKeyTemplate(policy []byte) tpm2.TPMTPublic { return signingKey(false, policy, nil, nil) }
+
+// HostKeyName is the TPM's name of a host's key with a policy. It fails for a public
+// area that is not exactly the template.
+func HostKeyName(public, policy []byte) ([]byte, error) {
+	k, err := parseKey(false, public, policy)
+	if err != nil {
+		return nil, err
+	}
+	return k.name, nil
+}
+
+// VerifyHostKey checks the key that came with a seal, and gives it. It is to be
+// called once VerifySeal has accepted the seal, with the same challenge and channel.
+// The key's parent is not looked at: that it is fixed in the TPM, and which registers
+// it needs, is part of its name.
+func VerifyHostKey(c *SealChallenge, channel []byte, k *HostKey) (*ecdsa.PublicKey, *Refusal) {
+	if c == nil || k == nil {
+		return nil, refuse(ReasonSession, "no challenge or no key of the host")
+	}
+	if max(len(k.Public), len(k.Certify), len(k.CertifySignature), len(k.Holder)) > MaxTPMStructure {
+		return nil, refuse(ReasonSize, "key of the host, certification or signature of more than %d bytes", MaxTPMStructure)
+	}
+	if c.Channel == ChannelNone {
+		channel = nil
+	}
+	policy := PCRPolicy(c.AgentPCR, CappedPCRValue(c.Open))
+	key, err := parseKey(false, k.Public, policy)
+	if err != nil {
+		return nil, refuse(ReasonHostKey, "key of the host: %v (an unrestricted, TPM-generated, fixed ECDSA P-256 key with SHA-256, and the policy %x)", err, policy)
+	}
+	second, err := parseAK(c.AK2Public, policy)
+	if err != nil {
+		return nil, refuse(ReasonAK, "second key: %v", err)
+	}
+	a := attestation{
+		what: "certification of the host's key", raw: k.Certify, signature: k.CertifySignature, key: second,
+		ekName: c.EKName, ekDigest: c.EKDigest, kind: tpm2.TPMSTAttestCertify,
+		extra: HostKeyQualifyingData(c.Session, c.Nonce, c.Statement, channel, key.name),
+	}
+	s, r := a.open()
+	if r == nil {
+		r = c.compareKey(s, key)
+	}
+	if r != nil {
+		return nil, r
+	}
+	holder := attestation{
+		what: "proof of the host's key", raw: HostKeyHolder(c.Session, c.Nonce, c.Statement, channel, key.name),
+		signature: k.Holder, key: key,
+	}
+	if r := holder.checkSignature(); r != nil {
+		return nil, r
+	}
+	return key.key, nil
+}
+
+// compareKey wants the key in the certification, and the boot of the evidence.
+func (c *SealChallenge) compareKey(s *tpm2.TPMSAttest, key *attestationKey) *Refusal {
+	info, err := s.Attested.Certify()
+	if err != nil {
+		return refuse(ReasonParse, "certification of the host's key: %v", err)
+	}
+	switch b := bootOf(s); {
+	case !bytes.Equal(info.Name.Buffer, key.name):
+		return refuse(ReasonHostKey, "the second key certifies %x, not the host's key %x", info.Name.Buffer, key.name)
+	case !b.Same(c.Boot) || firmwareOf(s) != c.Firmware:
+		return refuse(ReasonSeal, "the host's key was certified in boot %v, the evidence is of boot %v", b, c.Boot)
+	}
+	return nil
+}
