@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"portcullis/api/admission"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -27,6 +29,13 @@ type sealInput struct {
 }
 
 type sealOutput struct{ Body *v1.SealResult }
+
+type renewSealInput struct {
+	ID            string `path:"id" maxLength:"128" doc:"id of the session"`
+	Authorization string `header:"Authorization" doc:"Bearer and the status token"`
+}
+
+type renewSealOutput struct{ Body *attest.Seal }
 
 type evidenceOutput struct{ Body *v1.AttestResult }
 
@@ -70,29 +79,60 @@ func (s *Server) attestRoutes(a huma.API) {
 		return &sealOutput{result}, err
 	})
 	register(s, a, operation{
+		id: "renew-seal", method: http.MethodPost, path: "/v1/attest/sessions/{id}/seal-nonce", tag: "attestation",
+		summary: "Ask for the challenge of the seal anew, when the last one is used up or too old",
+		access:  accessHost,
+	}, s.renewSeal)
+	register(s, a, operation{
 		id: "attest-status", method: http.MethodGet, path: "/v1/attest/status", tag: "attestation",
 		summary: "Where the host that holds this status token stands",
 		access:  accessHost,
 	}, s.attestStatus)
 }
 
+func noStatusToken() *problem {
+	return newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no current status token was sent",
+		"attest again; accepted evidence earns a token")
+}
+
+// byStatusToken answers a host that shows its status token what f gives for it.
+func byStatusToken[T any](ctx context.Context, authorization string, f func(ctx context.Context, token string) (T, error)) (out T, err error) {
+	token := bearer(authorization)
+	if token == "" {
+		return out, noStatusToken()
+	}
+	out, err = f(ctx, token)
+	if err == nil {
+		return out, nil
+	}
+	p, fault := hostProblemOf(err)
+	if p.Code == v1.CodeEvidenceRefused {
+		p = noStatusToken()
+	}
+	noteFault(ctx, fault)
+	return out, p
+}
+
+// renewSeal tells a host whether its seal can still be had. Why it cannot is for
+// operators.
+func (s *Server) renewSeal(ctx context.Context, in *renewSealInput) (*renewSealOutput, error) {
+	seal, err := byStatusToken(ctx, in.Authorization, func(ctx context.Context, token string) (*attest.Seal, error) {
+		seal, err := s.backend.RenewSeal(ctx, token, in.ID)
+		if e, ok := errors.AsType[*admission.Error](err); ok && e.Code == v1.CodeSealClosed {
+			return nil, newProblem(http.StatusConflict, v1.CodeSealClosed, "this host's evidence can not be sealed any more",
+				"reboot the host into its provisioning image and attest again")
+		}
+		return seal, err
+	})
+	return &renewSealOutput{seal}, err
+}
+
 // attestStatus answers a host about itself. It leaves out what only operators
 // may know: why evidence was refused, and by what it was accepted.
 func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput, error) {
-	refused := newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no current status token was sent",
-		"attest again; accepted evidence earns a token")
-	token := bearer(in.Authorization)
-	if token == "" {
-		return nil, refused
-	}
-	host, err := s.backend.HostStatusByToken(ctx, token)
+	host, err := byStatusToken(ctx, in.Authorization, s.backend.HostStatusByToken)
 	if err != nil {
-		p, fault := hostProblemOf(err)
-		if p.Code == v1.CodeEvidenceRefused {
-			p = refused
-		}
-		noteFault(ctx, fault)
-		return nil, p
+		return nil, err
 	}
 	told := *host
 	told.Status.LastDenial, told.Status.Reference, told.Status.Waived = nil, "", nil

@@ -20,6 +20,7 @@ var access = map[string]string{
 	"POST /v1/attest/sessions":                      "host",
 	"PUT /v1/attest/sessions/{id}/evidence":         "host",
 	"PUT /v1/attest/sessions/{id}/seal":             "host",
+	"POST /v1/attest/sessions/{id}/seal-nonce":      "host",
 	"GET /v1/attest/status":                         "host",
 	"POST /v1/attest/locks":                         "host",
 	"GET /v1/locks":                                 "viewer",

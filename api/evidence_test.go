@@ -100,6 +100,35 @@ func TestStatusToken(t *testing.T) {
 	wantProblem(t, f.do("GET", "/v1/hosts", "status-1", ""), 401, v1.CodeUnauthenticated)
 }
 
+// TestSealNonce: the status token alone asks for another challenge, and why there
+// is none is for operators.
+func TestSealNonce(t *testing.T) {
+	f := newFixture(t)
+	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}})
+	f.backend.SetStatusToken("status-1", "h1")
+	const path = "/v1/attest/sessions/0123456789abcdef0123456789abcdef/seal-nonce"
+	for name, token := range map[string]string{"none": "", "unknown": "status-2", "operator's": f.operator, "huge": strings.Repeat("x", 4096)} {
+		t.Run(name, func(t *testing.T) { wantProblem(t, f.do("POST", path, token, ""), 401, v1.CodeUnauthenticated) })
+	}
+	w := f.do("POST", path, "status-1", "")
+	if p := wantProblem(t, w, 409, v1.CodeSealClosed); strings.Contains(w.Body.String(), "secret") || !strings.Contains(p.Hint, "reboot") {
+		t.Errorf("got %s", w.Body)
+	}
+	f.backend.OnRenewSeal = func(token, session string) (*attest.Seal, error) {
+		return &attest.Seal{Nonce: []byte(token + " " + session)}, nil
+	}
+	w = f.do("POST", path, "status-1", "")
+	var seal attest.Seal
+	if err := json.Unmarshal(w.Body.Bytes(), &seal); err != nil || w.Code != 200 || string(seal.Nonce) != "status-1 0123456789abcdef0123456789abcdef" {
+		t.Errorf("status %d, %v: %s", w.Code, err, w.Body)
+	}
+	f.backend.Fail(&admission.Error{Code: "secret", Status: admission.Unavailable, Detail: "secret"})
+	if w = f.do("POST", path, "status-1", ""); strings.Contains(w.Body.String(), "secret") {
+		t.Errorf("got %s", w.Body)
+	}
+	wantProblem(t, w, 503, v1.CodeUnavailable)
+}
+
 // A host that is held learns that, and not which other host is.
 func TestStatusNamesNoOtherHost(t *testing.T) {
 	f := newFixture(t)

@@ -41,10 +41,6 @@ func (c *SealChallenge) LogValue() slog.Value {
 // BeginSeal makes the second challenge after evidence for ch was accepted with
 // the facts.
 func BeginSeal(rnd io.Reader, now time.Time, ch *Challenge, f *Facts, pol *Policy) (*SealChallenge, *Seal, error) {
-	nonce := make([]byte, nonceSize)
-	if _, err := io.ReadFull(rnd, nonce); err != nil {
-		return nil, nil, fmt.Errorf("seal: random bytes: %w", err)
-	}
 	open := ch.open()
 	h := sha256.New()
 	for _, p := range f.PCRs {
@@ -58,13 +54,28 @@ func BeginSeal(rnd io.Reader, now time.Time, ch *Challenge, f *Facts, pol *Polic
 		h.Write(value)
 	}
 	statement := ch.StatementDigests[len(ch.StatementDigests)-1]
-	c := &SealChallenge{
-		Session: ch.ID, Host: ch.Host, Issued: now.UTC(), Expires: now.Add(pol.SealLife).UTC(), Nonce: nonce,
+	return (&SealChallenge{
+		Session: ch.ID, Host: ch.Host,
 		EKDigest: ch.EKDigest, EKName: ch.EKName, AK2Public: ch.AK2Public, Open: open, Statement: statement,
 		PCRs: ch.PCRs, AgentPCR: ch.AgentPCR, Channel: ch.Channel, Digest: h.Sum(nil), Boot: f.Boot, Firmware: f.TPMFirmware,
-	}
-	return c, &Seal{Nonce: nonce, Expires: c.Expires}, nil
+	}).Renew(rnd, now, pol)
 }
+
+// Renew gives the challenge with a nonce of its own, and a life that begins now.
+// What the seal must show stays the same. That the evidence still counts, and
+// was not sealed, is for the caller to see to.
+func (c *SealChallenge) Renew(rnd io.Reader, now time.Time, pol *Policy) (*SealChallenge, *Seal, error) {
+	nonce := make([]byte, nonceSize)
+	if _, err := io.ReadFull(rnd, nonce); err != nil {
+		return nil, nil, fmt.Errorf("seal: random bytes: %w", err)
+	}
+	fresh := *c
+	fresh.Issued, fresh.Expires, fresh.Nonce = now.UTC(), now.Add(pol.SealLife).UTC(), nonce
+	return &fresh, fresh.Seal(), nil
+}
+
+// Seal is what the host learns of the challenge.
+func (c *SealChallenge) Seal() *Seal { return &Seal{Nonce: c.Nonce, Expires: c.Expires} }
 
 // VerifySeal checks the seal quote against the challenge it answers, and gives
 // the boot it was made in. channel is the TLS exporter value of the connection
@@ -105,7 +116,7 @@ func (c *SealChallenge) check(now time.Time, channel []byte, ev *SealEvidence, p
 	}
 	switch {
 	case now.After(c.Expires) || now.Before(c.Issued.Add(-pol.ClockSkew)):
-		return refuse(ReasonSession, "the seal of session %s was due at %s; reboot the host and attest again", c.Session, c.Expires.UTC().Format(time.RFC3339))
+		return refuse(ReasonSession, "the seal of session %s was due at %s", c.Session, c.Expires.UTC().Format(time.RFC3339))
 	case max(len(ev.Quote), len(ev.Signature)) > MaxTPMStructure:
 		return refuse(ReasonSize, "seal quote or signature of more than %d bytes", MaxTPMStructure)
 	case c.Channel == ChannelExporter && len(channel) != ExporterSize:

@@ -175,7 +175,7 @@ func checkSealed(f *facts) string {
 	case f.rec.Evidence == nil:
 		return "a host is handed over after its evidence was accepted"
 	case f.rec.Sealed.IsZero() && !f.unsealed:
-		return "the host was not handed over yet: its agent does so once evidence was accepted; if it ended before, reboot the host and run it again"
+		return "the host was not handed over yet: its agent does so once evidence was accepted; if it ended before, run it again"
 	default:
 		return ""
 	}

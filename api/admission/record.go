@@ -44,6 +44,8 @@ type Evidence struct {
 
 	Reference string   `json:"reference,omitempty"` // set that has its measured boot
 	Waived    []string `json:"waived,omitempty"`    // what was not demanded
+
+	Renewals int `json:"renewals,omitempty"` // further nonces that were given for its seal
 }
 
 // Dispute is a GUID that two hosts claim: one by inventory, the other by
@@ -100,8 +102,7 @@ type sessionRecord struct {
 	Locks     bool              `json:"locks,omitempty"` // the agent can lock adapters
 }
 
-// sealRecord is evidence that was accepted and not sealed yet. Deleting it
-// consumes it.
+// sealRecord is what a seal answers. Deleting it consumes it.
 type sealRecord struct {
 	Challenge *attest.SealChallenge `json:"challenge"`
 	Host      string                `json:"host"`
@@ -148,6 +149,10 @@ func sessions() store.Collection[sessionRecord] {
 }
 
 func seals() store.Collection[sealRecord] { return store.NewCollection[sealRecord]("seals", 1) }
+
+// unsealed holds, by session, the first seal record of evidence that was accepted
+// and not sealed yet: what further ones are made from.
+func unsealed() store.Collection[sealRecord] { return store.NewCollection[sealRecord]("unsealed", 1) }
 
 // boots holds what is known of the boots of each TPM, by the digest of its EK.
 func boots() store.Collection[attest.BootHistory] {

@@ -27,6 +27,7 @@ func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte
 	if no != nil {
 		if no.Code == attest.ReasonSeal || no.Code == attest.ReasonClock { // signed by the host's TPM
 			d.proven = provenTPM
+			s.giveUpSeal(ctx, session)
 		}
 		return nil, s.deny(ctx, d, no)
 	}
@@ -35,6 +36,20 @@ func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte
 		return nil, s.deny(ctx, d, no)
 	}
 	return result, err
+}
+
+// giveUpSeal forgets what the seal of a session would be renewed from: the host's
+// TPM has signed that it is in another state than when it quoted the evidence, and
+// there is no way back. That it cannot be forgotten changes nothing: every other
+// seal would be refused, too.
+func (s *Service) giveUpSeal(ctx context.Context, session string) {
+	err := s.update(ctx, func(tx *store.Tx) error {
+		unsealed().Delete(tx, session)
+		return nil
+	})
+	if err != nil {
+		s.o.Log.Error("a seal that was refused could not be forgotten", "session", session, "err", err)
+	}
 }
 
 // consumeSeal deletes what a seal answers and gives it.
@@ -75,6 +90,7 @@ func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Bo
 			return err
 		}
 		f.rec.Sealed = f.now
+		unsealed().Delete(tx, rec.Challenge.Session)
 		if err := errors.Join(
 			boots().Put(tx, rec.Challenge.EKDigest, history.Seal(boot)),
 			Records().Put(tx, rec.Host, f.rec),
@@ -101,5 +117,6 @@ func (r *Record) unseal(tx *store.Tx) {
 	r.Sealed = time.Time{}
 	if r.Evidence != nil {
 		seals().Delete(tx, r.Evidence.Session)
+		unsealed().Delete(tx, r.Evidence.Session)
 	}
 }

@@ -241,6 +241,11 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 	if err != nil {
 		return nil, explain(err)
 	}
+	longer, err := s.o.Store.NewLease(ctx, s.o.EvidenceAge+time.Minute) // the same
+	if err != nil {
+		return nil, explain(err)
+	}
+	awaited := sealRecord{Challenge: sc, Host: ses.Host, Epoch: ses.Epoch, Source: ses.Source}
 	var d decision
 	err = s.update(ctx, func(tx *store.Tx) error {
 		f, err := s.gather(ctx, tx, ses.Host)
@@ -271,7 +276,8 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		f.rec.Evidence = &Evidence{Time: f.now, Session: ses.Challenge.ID, Reference: v.Facts.Reference, Waived: v.Facts.Waived}
 		if err := errors.Join(
 			boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),
-			seals().PutLeased(tx, sc.Session, sealRecord{Challenge: sc, Host: ses.Host, Epoch: ses.Epoch, Source: ses.Source}, lease),
+			seals().PutLeased(tx, sc.Session, awaited, lease),
+			unsealed().PutLeased(tx, sc.Session, awaited, longer),
 			Records().Put(tx, ses.Host, f.rec),
 			Verdicts().Put(tx, ses.Host, v),
 			s.proveLocks(ctx, tx, &v),

@@ -15,15 +15,18 @@ import (
 // HostStatusByToken gives the host whose latest accepted evidence earned the
 // token.
 func (s *Service) HostStatusByToken(ctx context.Context, token string) (*v1.Host, error) {
-	unknown := refusal(Refused, "token_unknown", "attest again to get a new one", "status token is not known, or was replaced by a newer one")
 	ref, err := tokens().Get(ctx, s.o.Store, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, unknown
+		return nil, unknownToken()
 	}
 	if err != nil {
 		return nil, explain(err)
 	}
 	return s.Host(ctx, ref.Value.Host)
+}
+
+func unknownToken() *Error {
+	return refusal(Refused, "token_unknown", "attest again to get a new one", "status token is not known, or was replaced by a newer one")
 }
 
 const tokenSize = 32 // bytes of randomness

@@ -20,10 +20,12 @@ import (
 // change a real service would need the fabric for happens when a test says so
 // through SetHost. Methods are safe for concurrent use.
 type Backend struct {
-	// OnSession, OnEvidence and OnSeal answer attestation. Nil refuses.
+	// OnSession, OnEvidence, OnSeal and OnRenewSeal answer attestation. Nil refuses.
 	OnSession  func(*attest.SessionRequest) (*attest.Session, error)
 	OnEvidence func(session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
 	OnSeal     func(session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error)
+
+	OnRenewSeal func(token, session string) (*attest.Seal, error)
 
 	mu       sync.Mutex
 	assigned func(*v1.Host)
@@ -154,6 +156,22 @@ func (b *Backend) SubmitSeal(_ context.Context, id string, channel []byte, ev *a
 		return nil, &attest.Refusal{Code: attest.ReasonSeal, Detail: "secret reason of the seal"}
 	}
 	return b.OnSeal(id, channel, ev)
+}
+
+// RenewSeal implements api.Backend.
+func (b *Backend) RenewSeal(_ context.Context, token, id string) (*attest.Seal, error) {
+	b.mu.Lock()
+	fail, host := b.fail, b.tokens[token]
+	b.mu.Unlock()
+	switch {
+	case fail != nil:
+		return nil, fail
+	case host == "":
+		return nil, &admission.Error{Code: "status_token", Status: admission.Refused, Detail: "no such status token"}
+	case b.OnRenewSeal == nil:
+		return nil, &admission.Error{Code: v1.CodeSealClosed, Status: admission.Conflict, Detail: "secret reason of the seal"}
+	}
+	return b.OnRenewSeal(token, id)
 }
 
 // AcknowledgeClear implements api.Backend.

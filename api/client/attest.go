@@ -94,6 +94,14 @@ func (ch *Channel) SubmitSeal(ctx context.Context, id string, ev *attest.SealEvi
 	return answer(&out, ch.client.call(ctx, ch.http, http.MethodPut, path, ev, &out))
 }
 
+// RenewSeal asks for the seal of session id once more. The client's token is the
+// status token that the session's evidence earned. A *v1.Problem with code
+// v1.CodeSealClosed means that only a reboot helps.
+func (c *Client) RenewSeal(ctx context.Context, id string) (*attest.Seal, error) {
+	var out attest.Seal
+	return answer(&out, c.post(ctx, "/v1/attest/sessions/"+url.PathEscape(id)+"/seal-nonce", nil, &out))
+}
+
 // Close ends the connection.
 func (ch *Channel) Close() error {
 	ch.http.CloseIdleConnections()

@@ -31,6 +31,7 @@ const (
 	CodeMethodNotAllowed = "method_not_allowed" // 405
 	CodeNotAcceptable    = "not_acceptable"     // 406: only JSON is spoken
 	CodeReadOnly         = "read_only"          // 409: this socket shows the fabric and changes nothing
+	CodeSealClosed       = "seal_closed"        // 409: the evidence cannot be sealed any more; the host must be rebooted
 	CodeTimeout          = "timeout"            // 408: the request came too slowly
 	CodeChanged          = "changed"            // 412: the object is not of the version that If-Match names
 	CodeTooLarge         = "body_too_large"     // 413
