@@ -14,8 +14,9 @@
 //   - What next? Ring.Next, with the place where the device is seen, and whether
 //     the topology wants it there. If Step.Save is set, save Ring.Record with
 //     what else is saved before this output is sent, and call Saved.
-//   - After the Set of a Program was answered, refused or lost: Sent. The Get that
-//     follows says which key the device is on, not the answer to the Set.
+//   - After the Set of a Program was answered or refused: Sent; if nothing came
+//     back: Lost. The Get that follows says which key the device is on, not the
+//     answer to the Set.
 //   - After the Get of an Ask: Answered with the key that the attribute showed
 //     (Hidden if it is 0 with protection bits set), or Silent if all tries of the
 //     transport failed. Then Next again.

@@ -149,7 +149,11 @@ func (w *world) step(g ib.GUID) bool {
 			ring.Silent()
 		}
 	case Program:
-		ring.Sent(w.send(g, s.Header, func(d *device) { d.set(s.Header, s.New) }))
+		if w.send(g, s.Header, func(d *device) { d.set(s.Header, s.New) }) {
+			ring.Sent(true)
+		} else {
+			ring.Lost()
+		}
 	case Nothing:
 		if w.done[g] && ring.Settled() {
 			delete(w.done, g)

@@ -65,8 +65,14 @@ const (
 	foreign
 )
 
-// maxSets is how often a Set is tried before the device counts as refusing.
-const maxSets = 3
+const (
+	// maxSets is how often a Set is tried before the device counts as refusing.
+	maxSets = 3
+	// lostPerSet is how many lost ones count as one of these: one that was lost says
+	// next to nothing of the device, but a device that ignores Sets must not be asked
+	// for ever.
+	lostPerSet = 4
+)
 
 // Ring is what keys one device may hold now, and what is known of which it does.
 // Of it only the Record is durable; LoadRing takes up from there, whatever was
@@ -78,6 +84,7 @@ type Ring struct {
 	belief belief
 	asked  int  // keys tried in vain, in unknown and checking
 	sets   int  // of the new key
+	lost   int  // of Sets, nothing was heard
 	obeyed bool // the last of them was answered
 	commit bool // program Current again, so that a device drops Previous
 }

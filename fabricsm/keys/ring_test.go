@@ -129,6 +129,30 @@ func TestRingGivesUpOnADeviceThatRefuses(t *testing.T) {
 	}
 }
 
+// TestRingBearsLostSets: who loses packets has no device without a key for that.
+func TestRingBearsLostSets(t *testing.T) {
+	for _, tt := range []struct{ lost, refused int }{{lost: maxSets * lostPerSet}, {lost: lostPerSet, refused: maxSets - 1}} {
+		r := ringOf(t)
+		if err := r.Plan(fresh); err != nil {
+			t.Fatal(err)
+		}
+		for i := range tt.lost + tt.refused {
+			if s := r.Next(here, true); s.Do != Program {
+				t.Fatalf("%+v: %v after %d Sets, want another", tt, s.Do, i)
+			}
+			if i < tt.lost {
+				r.Lost()
+			} else {
+				r.Sent(false)
+			}
+			r.Answered(Seen{Key: old.Key})
+		}
+		if s := r.Next(here, true); s.Do != Refusing {
+			t.Errorf("%+v: %v in the end, want refusing", tt, s.Do)
+		}
+	}
+}
+
 func TestRingFindings(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -65,12 +65,21 @@ func (r *Ring) candidates() []Held {
 	return try
 }
 
-// Sent says that the Set of a Program was sent, and whether a GetResp came back.
+// Sent says that the Set of a Program was sent, and whether it was answered or refused.
 // Which key the device is on is known only from the Get that follows; but that
 // it dropped Previous shows in nothing else than that answer.
 func (r *Ring) Sent(answered bool) {
 	r.sets++
 	r.obeyed = answered
+	r.belief, r.asked = checking, 0
+}
+
+// Lost says that the Set of a Program was sent, and that nothing came back.
+func (r *Ring) Lost() {
+	if r.lost++; r.lost%lostPerSet == 0 {
+		r.sets++
+	}
+	r.obeyed = false
 	r.belief, r.asked = checking, 0
 }
 

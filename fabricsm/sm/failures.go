@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
 )
@@ -47,7 +48,7 @@ func (c *Core) failed(r *request, outcome Outcome) {
 	case clsMFT:
 		c.lostMFT(topo.NodeID(r.ref.id), r)
 	case clsSet:
-		c.keySent(topo.PortID(r.ref.id), false)
+		c.keySent(topo.PortID(r.ref.id), (*keys.Ring).Lost)
 	default:
 	}
 	switch {

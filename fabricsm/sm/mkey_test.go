@@ -193,7 +193,7 @@ func TestMKeyCrashAtEveryStep(t *testing.T) {
 
 // TestMKeysUnderLoss: whatever is lost, every device ends on its own key.
 func TestMKeysUnderLoss(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(200) {
 		l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 4})
 		e := newEnv(t, list(t, l, err), sim.Options{LoseSilently: true}, keyed(t), seed)
 		e.bad = chaos{lose: 0.1, twice: 0.05, delay: 0.05}

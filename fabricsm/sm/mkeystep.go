@@ -114,8 +114,8 @@ func (c *Core) wantKey(p topo.PortID, w *mad.PortInfo) (differs, may bool) {
 	return pt.setKey || have.MKeyProtectBits != w.MKeyProtectBits || have.MKeyLeasePeriod != w.MKeyLeasePeriod, true
 }
 
-// keySent takes how the Set of a key ended.
-func (c *Core) keySent(p topo.PortID, answered bool) {
+// keySent takes that the Set of a key ended, and tells its ring how.
+func (c *Core) keySent(p topo.PortID, ended func(*keys.Ring)) {
 	pt := &c.ports[p]
 	if !pt.setKey {
 		return
@@ -123,7 +123,7 @@ func (c *Core) keySent(p topo.PortID, answered bool) {
 	pt.setKey = false
 	if r := c.ring(p); r != nil {
 		c.showKey(p)
-		r.Sent(answered)
+		ended(r)
 		c.markPort(clsInfo, p)
 	}
 }

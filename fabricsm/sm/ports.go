@@ -2,6 +2,7 @@ package sm
 
 import (
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/topo"
 )
@@ -203,7 +204,7 @@ const neverForgotten = FieldLID | FieldMasterSMLID
 func (c *Core) gotSet(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
 	pt := &c.ports[p]
 	pt.setRounds++
-	c.keySent(p, status == mad.StatusOK)
+	c.keySent(p, func(r *keys.Ring) { r.Sent(status == mad.StatusOK) })
 	stuck := pt.setRounds > maxSetRounds
 	if status != mad.StatusOK && pt.unread {
 		c.readAfterAll(p)

@@ -48,11 +48,11 @@ func (m *Manager) unanswered(x ref, o op) {
 	d, a, _ := m.at(x)
 	switch o {
 	case opProgram:
-		a.ring.Sent(false)
+		a.ring.Lost()
 		m.queue(x)
 		return
 	case opNodeProgram:
-		d.node.ring.Sent(false)
+		d.node.ring.Lost()
 		m.queue(x)
 		return
 	default:
