@@ -1,6 +1,9 @@
 package sm
 
 import (
+	"maps"
+	"slices"
+
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/topo"
@@ -54,6 +57,18 @@ func (c *Core) expose(guid ib.GUID, to exposure) {
 	}
 	c.save(f)
 	c.showKeyOf(guid)
+}
+
+// renewKeys goes on with all devices whose keys somebody else has: those that answered
+// before this subnet manager was master would wait for the audit.
+func (c *Core) renewKeys() {
+	for _, guid := range slices.Sorted(maps.Keys(c.mkeys.exposed)) {
+		if p, here := c.byPort[guid]; here {
+			if r := c.ring(p); r != nil {
+				c.renewKey(p, r)
+			}
+		}
+	}
 }
 
 // renewKey goes on with a device whose key somebody else has, once it is known

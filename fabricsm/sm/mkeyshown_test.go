@@ -113,6 +113,22 @@ func TestKeyShownToASilentListener(t *testing.T) {
 	}
 }
 
+// TestShownKeyIsReplacedAfterARestart: a device whose key somebody has seen answers a
+// subnet manager before that one is master, and gets another key as soon as it is.
+func TestShownKeyIsReplacedAfterARestart(t *testing.T) {
+	e, hs := keyedSwitch(t)
+	h := &hs[0]
+	was := e.keyNow(h)
+	e.facts = append(e.facts, sm.Fact{Kind: sm.FactExposed, GUID: h.node.PortGUID(h.num), Mark: "shown"})
+	e.start()
+	e.mustSettle(10 * time.Second)
+	e.run(10 * time.Second)
+	e.checkKeys()
+	if e.keyNow(h) == was {
+		t.Error("the device has the key that somebody has seen")
+	}
+}
+
 // TestKeyOutlastsARestart: a host that is restarted long after it was last asked, as
 // hosts are, keeps its key: nobody has seen it.
 func TestKeyOutlastsARestart(t *testing.T) {

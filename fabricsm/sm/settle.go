@@ -103,6 +103,7 @@ func (c *Core) becomeMaster() {
 			c.tellPlace(p, g)
 		}
 	}
+	c.renewKeys()
 	c.routing.need, c.routing.since = true, c.now
 	for _, id := range f.Switches() {
 		c.diffLFT(id)
