@@ -26,6 +26,7 @@ type Core struct {
 	treeEpoch  uint32        // changes when a route to a node may have changed
 	level      []topo.NodeID // switches whose ports are to be read next, see readLevel
 	configured bool          // a link was found that some subnet manager had configured
+	looked     bool          // a port of another node was read
 
 	// wanted
 	lids    lidSpace
@@ -167,6 +168,7 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.resign()
 	}
 	c.plant()
+	c.settleOpen()
 	c.pump()
 	for c.settle() {
 		c.pump()

@@ -228,7 +228,7 @@ func (c *Core) silence(id topo.NodeID) {
 	if n.silent || !n.alive {
 		return
 	}
-	n.silent = true
+	n.silent, c.lids.spoken = true, true
 	for _, x := range n.parked {
 		c.marksOf(x).queued &^= 1 << x.class
 	}

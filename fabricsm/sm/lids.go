@@ -15,6 +15,8 @@ type lidSpace struct {
 	lmc    map[ib.GUID]ib.LMC     // of those that own more than one
 	next   [8]ib.LID              // by LMC: no range of LIDs below it is free
 	spare  ib.LID                 // where the search for LIDs of absent GUIDs goes on
+	open   []topo.PortID          // see undecided, perhaps some of them twice
+	spoken bool                   // a switch has said what it forwards, or that it will not
 	guests map[ib.Place][]ib.GUID // that got new LIDs at a place, the latest maxGuests
 }
 
@@ -214,6 +216,10 @@ func (c *Core) settleLID(p topo.PortID) {
 
 func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 	pt := &c.ports[p]
+	if c.undecided(p, guid) {
+		c.lids.open = append(c.lids.open, p)
+		return
+	}
 	c.newGuest(guid, c.placeOf(p))
 	l, fresh, taken := c.lids.pick(guid, c.foundLID(p), c.lmcOf(p), func(g ib.GUID) bool { _, ok := c.byPort[g]; return ok })
 	for _, g := range taken {
@@ -234,6 +240,37 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 		c.touchAll()
 	}
 	c.needRoute(p)
+}
+
+// undecided reports that a port shows a LID which it may keep if its switch forwards it
+// there, and that the switch has not said yet whether it does.
+func (c *Core) undecided(p topo.PortID, guid ib.GUID) bool {
+	l, sp := c.ports[p].info.LID, c.forwards(p)
+	if _, had := c.lids.byGUID[guid]; had || sp == topo.None || !c.lids.free(l, c.lmcOf(p), guid) {
+		return false
+	}
+	id := c.ports[sp].node
+	n := &c.nodes[id]
+	if !n.alive || n.silent {
+		return false
+	}
+	if !n.infoKnown {
+		return c.failures[ref{clsSwitch, int32(id)}].rounds == 0
+	}
+	b := int(l) / lidsPerBlock
+	return n.lft.read.has(b) && !n.lft.refused.has(b) && c.failures[ref{clsLFT, int32(id)}].rounds == 0
+}
+
+// settleOpen gives the ports their LIDs whose switches have spoken, or will not.
+func (c *Core) settleOpen() {
+	if !c.lids.spoken {
+		return
+	}
+	open := c.lids.open
+	c.lids.open, c.lids.spoken = nil, false
+	for _, p := range open {
+		c.settleLID(p) // which notes again what is open still
+	}
 }
 
 // newGuest notes a GUID that gets a LID at a place for the first time. The LIDs
@@ -258,17 +295,27 @@ func (c *Core) newGuest(guid ib.GUID, pl ib.Place) {
 // forward it there: a host that shows any LID it likes would else make all
 // switches hold tables up to the highest.
 func (c *Core) foundLID(p topo.PortID) ib.LID {
-	l, sp := c.ports[p].info.LID, p
-	if c.ports[p].num != 0 {
-		if sp = c.peer(p); sp == topo.None || !c.external(sp) {
-			return l
-		}
+	l, sp := c.ports[p].info.LID, c.forwards(p)
+	if sp == topo.None {
+		return l
 	}
 	content := c.nodes[c.ports[sp].node].lft.have(int(l) / lidsPerBlock)
 	if content == nil || content[int(l)%lidsPerBlock] != c.ports[sp].num {
 		return 0
 	}
 	return l
+}
+
+// forwards gives the port of a switch by which packets reach an end port, None if there
+// is no switch before it.
+func (c *Core) forwards(p topo.PortID) topo.PortID {
+	if c.ports[p].num == 0 {
+		return p
+	}
+	if sp := c.peer(p); sp != topo.None && c.external(sp) {
+		return sp
+	}
+	return topo.None
 }
 
 func (c *Core) tellPlace(p topo.PortID, guid ib.GUID) {

@@ -57,6 +57,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	if was && !guessed {
 		c.readCounters(p, &old, pi, byGet)
 	}
+	c.looked = c.looked || pt.node != c.root
 	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
 		c.configured = true
 	}

@@ -11,7 +11,7 @@ import (
 // settle does what follows when work has come to rest. It reports whether there
 // is new work.
 func (c *Core) settle() bool {
-	if c.state == ib.SMDiscovering && c.quiet() && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
+	if c.state == ib.SMDiscovering && c.quiet() && !c.mayShowMore() && c.root != topo.None && c.own() != topo.None && c.ports[c.own()].known {
 		if c.lawFalls() || c.lawElects() && (c.readUnread() || c.elect()) {
 			return true
 		}
@@ -42,6 +42,29 @@ func (c *Core) settle() bool {
 
 // quiet reports that nothing is left to be asked but what does not answer.
 func (c *Core) quiet() bool { return c.q.size == 0 && c.wire.fresh == 0 && len(c.level) == 0 }
+
+// mayShowMore reports that an answer is late which may show a node, a LID or a route of
+// a fabric that somebody ruled before, and that not even its quick tries are used up. Who
+// would rule without it gives away LIDs that are in use, and writes routes that leave
+// hosts out. Where no link was ever configured there is nothing to lose.
+func (c *Core) mayShowMore() bool {
+	if !c.configured && c.looked {
+		return false
+	}
+	awaited := func(x ref, n topo.NodeID) bool {
+		tries := c.cfg.Tries
+		if n == topo.None {
+			tries = c.probeTries(x)
+		}
+		return (x.class.discovers() || x.class == clsLFT) && c.failures[x].tries < tries
+	}
+	for i := range c.wire.slots {
+		if r := &c.wire.slots[i]; r.id != 0 && awaited(r.ref, r.node) {
+			return true
+		}
+	}
+	return c.near > 0 && slices.ContainsFunc(c.timers, func(t timer) bool { return t.kind == timerNear && awaited(t.ref, topo.None) })
+}
 
 // idle reports that nothing is left to do but what waits for a pause to pass.
 func (c *Core) idle() bool {

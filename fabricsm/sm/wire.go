@@ -225,6 +225,7 @@ func (c *Core) reply(in *Reply) {
 		outcome = TimedOut
 	}
 	c.auditing = r.audit
+	c.lids.spoken = c.lids.spoken || r.ref.class == clsLFT || r.ref.class == clsSwitch
 	switch {
 	case outcome != Answered:
 		c.failed(&r, outcome)
