@@ -4,7 +4,7 @@ import "portcullis/fabricsm/ib"
 
 // MCMemberRecord is a multicast group, or a member of it (attribute 0x0038; IBTA volume
 // 1, 15.2.5.17). OpenSM and saquery have ProxyJoin in the lowest bit of its byte, which
-// is reserved.
+// is reserved; Linux (drivers/infiniband/core/sa_query.c) has it where it is here.
 type MCMemberRecord struct {
 	MGID                   ib.GID       `mad:"0,128"`   // RID
 	PortGID                ib.GID       `mad:"128,128"` // RID

@@ -116,6 +116,7 @@ func (a *Agent) describe(to *mad.MAD) {
 func (a *Agent) askGroups(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	var rec mad.MCMemberRecord
 	if decode(a, p, m, &rec) {
+		rec.ProxyJoin = rec.ProxyJoin || m.SAData()[49]&1 != 0 // where saquery has it
 		q := a.groups.Now().Query(a.cfg.Weakness.recordAsker(*who), a.book.EndPort(who.Port), a.cfg.Subnet, &rec, m.ComponentMask())
 		a.give(now, p, who, m, &q, mad.StatusOK)
 	}
