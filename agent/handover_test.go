@@ -17,7 +17,10 @@ func TestHandedOverOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	must(t, l.provision())
+	wantReady(t, l.notified)
+	l.notified = nil
 	must(t, l.provision())
+	wantReady(t, l.notified) // else the service manager ends it before the host is admitted
 	if len(l.begun) != 1 || len(l.sealed) != 1 {
 		t.Errorf("got %d sessions and %d seals in one boot, want 1 and 1", len(l.begun), len(l.sealed))
 	}
@@ -25,6 +28,21 @@ func TestHandedOverOnce(t *testing.T) {
 	must(t, l.provision())
 	if len(l.begun) != 2 || len(l.sealed) != 2 || l.sealed[1] != nil {
 		t.Errorf("got %d sessions and seals %v after a power cycle, want 2 of each", len(l.begun), l.sealed)
+	}
+}
+
+// wantReady holds what a run told the service manager, whose time is 30 seconds:
+// how long it may take, then once that it is ready.
+func wantReady(t *testing.T, told []string) {
+	t.Helper()
+	ready := 0
+	for _, s := range told {
+		if s == "READY=1" {
+			ready++
+		}
+	}
+	if len(told) == 0 || told[0] != "EXTEND_TIMEOUT_USEC=90000000" || ready != 1 {
+		t.Errorf("the service manager was told %q, want first that the run may take 90 s, and once that it is ready", told)
 	}
 }
 

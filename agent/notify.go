@@ -1,5 +1,10 @@
 package agent
 
+import (
+	"fmt"
+	"time"
+)
+
 // Notifier tells the service manager about the run, one sd_notify assignment
 // such as "READY=1" a call.
 type Notifier interface {
@@ -14,6 +19,17 @@ func (silent) Notify(string) {}
 func (r *run) say(what string) {
 	r.log.Info(what)
 	r.notify.Notify("STATUS=" + what)
+}
+
+// endTime is how long a run may take to end once its time is over: a command that
+// the TPM or an adapter is busy with is not taken back.
+const endTime = time.Minute
+
+// starting tells the service manager how long the run may take until it is ready:
+// it reads adapters one by one, and waits for a TPM that is busy. The unit's own
+// limit is for a program that does not even come to tell this.
+func (r *run) starting() {
+	r.notify.Notify(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (r.config.Timeout + endTime).Microseconds()))
 }
 
 // ready tells the service manager that the TPM answered and the adapters were

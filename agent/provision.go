@@ -47,6 +47,7 @@ func Provision(ctx context.Context, o Options) error {
 	if r.notify == nil {
 		r.notify = silent{}
 	}
+	r.starting()
 	var err error
 	if r.client, err = newClient(&o.Config, o.Version); err != nil {
 		return err
@@ -103,6 +104,9 @@ func (r *run) attest(ctx context.Context) (*client.Client, v1.Phase, error) {
 	}
 	defer dev.Close()
 	if c, err := r.resume(ctx, dev); r.goal.handsOver() && (c != nil || err != nil) {
+		if err == nil {
+			r.ready()
+		}
 		return c, v1.PhaseVerified, err
 	}
 	keys, err := dev.NewKeys(ctx)
