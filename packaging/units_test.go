@@ -5,7 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"portcullis/packaging/parttest"
 )
@@ -60,6 +64,75 @@ func TestUnitsNotify(t *testing.T) {
 			if !bytes.Contains(text, []byte(line)) {
 				t.Errorf("%s does not say %q", unit, line)
 			}
+		}
+	}
+}
+
+// settings gives what a unit assigns to a key, in order.
+func settings(t *testing.T, unit, key string) (values []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("systemd", unit))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(line, key+"="); ok {
+			values = append(values, strings.TrimSpace(v))
+		}
+	}
+	return values
+}
+
+// TestUnitsGiveUp: what fails at once is not tried for ever. systemd forgets starts
+// that are older than the interval.
+func TestUnitsGiveUp(t *testing.T) {
+	t.Parallel()
+	seconds := func(unit, key string) time.Duration {
+		t.Helper()
+		v := settings(t, unit, key)
+		if len(v) != 1 {
+			t.Fatalf("%s has %s %d times, want once", unit, key, len(v))
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(v[0], "s"))
+		if err != nil {
+			t.Fatalf("%s: %s=%s: %v", unit, key, v[0], err)
+		}
+		return time.Duration(n) * time.Second
+	}
+	for _, unit := range units {
+		burst, err := strconv.Atoi(settings(t, unit, "StartLimitBurst")[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Duration(burst) * seconds(unit, "RestartSec"); 2*took > seconds(unit, "StartLimitIntervalSec") {
+			t.Errorf("%s: %d starts take %v at least, which hardly fits into StartLimitIntervalSec", unit, burst, took)
+		}
+	}
+}
+
+// TestAgentNotRestarted holds the codes that systemd itself gives for the agent, which
+// are none of the agent's, to what systemd calls them. Those of the agent are held
+// against its table where that is.
+func TestAgentNotRestarted(t *testing.T) {
+	t.Parallel()
+	analyze := parttest.Program(t, "systemd-analyze")
+	var named []string
+	for _, line := range settings(t, "portcullis-agent.service", "RestartPreventExitStatus") {
+		for word := range strings.FieldsSeq(line) {
+			if _, err := strconv.Atoi(word); err != nil {
+				named = append(named, word)
+			}
+		}
+	}
+	for _, need := range []string{"CREDENTIALS", "EXEC", "GROUP", "NAMESPACE", "SECCOMP", "USER"} {
+		if !slices.Contains(named, need) {
+			t.Errorf("the agent is started again after %s, which a person must mend", need)
+		}
+	}
+	for _, name := range named {
+		out, err := exec.Command(analyze, "exit-status", "--no-pager", name).CombinedOutput()
+		if err != nil || !bytes.Contains(out, []byte(" systemd\n")) {
+			t.Errorf("systemd gives no exit code %s: %v\n%s", name, err, out)
 		}
 	}
 }
