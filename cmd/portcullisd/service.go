@@ -90,7 +90,8 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		group.Go(func() error { return s.runFabric(ctx) })
 	}
 	group.Go(func() error { return s.watchStore(ctx) })
-	group.Go(func() error { return s.reloadOnSignal(ctx) })
+	hup := hangups()
+	group.Go(func() error { return s.reloadOnSignal(ctx, hup) })
 	group.Go(func() error { return watchdog(ctx, log, s.alive) })
 	context.AfterFunc(ctx, func() { notify(log, daemon.SdNotifyStopping) })
 	notify(log, daemon.SdNotifyReady)
@@ -222,8 +223,8 @@ func (s *service) alive(ctx context.Context) error {
 }
 
 // reloadOnSignal reads certificate, tokens and configuration again on SIGHUP.
-func (s *service) reloadOnSignal(ctx context.Context) error {
-	onHangup(ctx, func() {
+func (s *service) reloadOnSignal(ctx context.Context, hup chan os.Signal) error {
+	onHangup(ctx, hup, func() {
 		notifyReloading(s.log)
 		if err := s.reload(); err != nil {
 			s.log.Error("reload: what was in use stays in use", "error", err)
@@ -238,10 +239,16 @@ func (s *service) reloadOnSignal(ctx context.Context) error {
 	return nil
 }
 
-// onHangup calls f for every SIGHUP until ctx ends.
-func onHangup(ctx context.Context, f func()) {
+// hangups takes SIGHUP, which would end the program, from now on. A program must do
+// so before it says that it is ready, since from then on it may be sent.
+func hangups() chan os.Signal {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
+	return hup
+}
+
+// onHangup calls f for every SIGHUP until ctx ends.
+func onHangup(ctx context.Context, hup chan os.Signal, f func()) {
 	defer signal.Stop(hup)
 	for {
 		select {

@@ -355,7 +355,8 @@ func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 	if s.partitions != nil {
 		o.Inputs = joined(ctx, group, s.partitions.inputs, s.marks.inputs)
 	}
-	group.Go(func() error { return s.reloadOnSignal(ctx) })
+	hup := hangups()
+	group.Go(func() error { return s.reloadOnSignal(ctx, hup) })
 	group.Go(func() error {
 		defer printed()
 		defer done()
@@ -366,8 +367,8 @@ func (s *loneSM) runOn(ctx context.Context, stdout io.Writer) error {
 
 // reloadOnSignal reads the partitions, if there are any, and the configuration again
 // on SIGHUP.
-func (s *loneSM) reloadOnSignal(ctx context.Context) error {
-	onHangup(ctx, func() {
+func (s *loneSM) reloadOnSignal(ctx context.Context, hup chan os.Signal) error {
+	onHangup(ctx, hup, func() {
 		if s.partitions != nil {
 			s.reload()
 		}
