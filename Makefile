@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 SEEDS ?= 10000
 FABRIC ?= portcullis-sim
 
-.PHONY: all build check test seeds demo fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
+.PHONY: all build check test seeds demo boot fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -42,6 +42,7 @@ tidy: ## Check go.mod and go.sum
 
 vet:
 	go vet ./...
+	go vet -tags boot ./packaging/boot
 
 lint: ## Run the linters of .golangci.yml
 	$(TOOL) golangci-lint run ./...
@@ -49,6 +50,11 @@ lint: ## Run the linters of .golangci.yml
 race: ## Run the tests of everything that has goroutines under the race detector
 	packaging/setup.sh race
 	CGO_ENABLED=1 go run ./packaging/tally -race -short -timeout 20m ./...
+
+boot: package ## Boot a system in a container and try our packages and units in it; needs root
+	packaging/setup.sh tpm package boot
+	packaging/bootable.sh
+	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -tags boot -count 1 -timeout 10m ./packaging/boot
 
 fuzz: ## Fuzz every target for FUZZTIME (10s)
 	packaging/fuzz.sh $(FUZZTIME)

@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware selinux peers package race all
+#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware selinux peers package boot race all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -38,6 +38,7 @@ package fakeroot         fakeroot          lets the test of packages run without
 package rpm              rpm               installs and erases our rpm packages in a test
 package systemd          systemd-analyze   checks our units and how far they are locked down
 package mandoc           mandoc            checks our manual pages
+boot    systemd-container systemd-nspawn   boots a system that tries our units
 race    gcc              gcc               Go's race detector links against C
 race    libc6-dev        -                 Go's race detector links against C
 EOF
@@ -46,11 +47,11 @@ EOF
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, tpm, firmware, selinux, peers, package, race or all"
+usage="name what to set up for: demo, fabric, tpm, firmware, selinux, peers, package, boot, race or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | tpm | firmware | selinux | peers | package | race | all) ;;
+    demo | fabric | tpm | firmware | selinux | peers | package | boot | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
