@@ -74,6 +74,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.topospecRoutes(a)
 	s.referenceRoutes(a)
 	s.lockRoutes(a)
+	s.eventRoutes(a)
 	s.seenRoutes(a)
 
 	// Huma describes its own error shape beside every operation; ours takes

@@ -43,7 +43,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Topospec,
-// Reference, Locks and Ready are required.
+// Reference, Locks, Events and Ready are required.
 type Options struct {
 	Backend        Backend
 	Fabric         FabricReader    // nil: the sm role is in another process
@@ -52,6 +52,7 @@ type Options struct {
 	RMA            Replacer        // nil with Topospec
 	Reference      ReferenceKeeper // nil: no reference values are kept
 	Locks          LockKeeper      // nil: no adapters are locked
+	Events         EventLister     // nil: none are kept
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -71,6 +72,7 @@ type Server struct {
 	rma          Replacer
 	reference    ReferenceKeeper
 	locks        LockKeeper
+	events       EventLister
 	channel      ChannelBinding
 	version      string
 	log          *slog.Logger
@@ -89,7 +91,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 	}

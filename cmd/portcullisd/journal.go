@@ -15,8 +15,8 @@ import (
 )
 
 // journalHandler writes log records to the journal with fields: MESSAGE,
-// PRIORITY, one field for each attribute, and for an event of the subnet manager
-// MESSAGE_ID, PORTCULLIS_EVENT and what it is about.
+// PRIORITY, one field for each attribute, and for an event MESSAGE_ID,
+// PORTCULLIS_EVENT and, of the subnet manager's, what it is about.
 type journalHandler struct {
 	level  slog.Leveler
 	send   func(message string, priority journal.Priority, fields map[string]string) error
@@ -57,6 +57,7 @@ func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
 	fields := map[string]string{"SYSLOG_IDENTIFIER": "portcullisd"}
 	message := strings.Builder{}
 	message.WriteString(r.Message)
+	whole := false // the text says all
 	add := func(a slog.Attr) {
 		if e, ok := a.Value.Any().(sm.Event); ok && a.Key == driver.EventKey {
 			eventFields(fields, e)
@@ -64,6 +65,9 @@ func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
 		}
 		text := a.Value.Resolve().String()
 		fields[fieldOf(a.Key)] = text
+		if a.Key == driver.EventKey {
+			fields["MESSAGE_ID"], whole = messageID(text), true
+		}
 		message.WriteString(" " + a.Key + "=" + text)
 	}
 	for _, a := range h.attrs {
@@ -73,7 +77,11 @@ func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
 		add(grouped(h.groups, []slog.Attr{a})[0])
 		return true
 	})
-	if h.send(message.String(), priorityOf(r.Level), fields) != nil {
+	text := message.String()
+	if whole {
+		text = r.Message
+	}
+	if h.send(text, priorityOf(r.Level), fields) != nil {
 		return h.other.Handle(ctx, r)
 	}
 	return nil

@@ -34,6 +34,7 @@ func TestJournalEntries(t *testing.T) {
 	log.With("port", "ibsim:a/b").WithGroup("sm").Warn("out of reach", "error", "no such node")
 	e := &sm.PortPlaced{GUID: 0x11, LID: 4, NodeGUID: 0x10, Place: ib.Place{Switch: 0x100, Port: 7}}
 	log.LogAttrs(t.Context(), driver.Level(e), e.String(), slog.Any(driver.EventKey, e))
+	log.Warn("lock.changed of host h1", driver.EventKey, "lock.changed", "host", "h1")
 	want := []entry{
 		{"out of reach port=ibsim:a/b sm_error=no such node", journal.PriWarning, map[string]string{
 			"SYSLOG_IDENTIFIER": "portcullisd", "PORTCULLIS_PORT": "ibsim:a/b", "PORTCULLIS_SM_ERROR": "no such node",
@@ -42,6 +43,9 @@ func TestJournalEntries(t *testing.T) {
 			"SYSLOG_IDENTIFIER": "portcullisd", "MESSAGE_ID": messageID("port-placed"), "PORTCULLIS_EVENT": "port-placed",
 			"PORTCULLIS_GUID": "0x0000000000000011", "PORTCULLIS_LID": "4", "PORTCULLIS_NODE_GUID": "0x0000000000000010",
 			"PORTCULLIS_PLACE": "0x0000000000000100/7",
+		}},
+		{"lock.changed of host h1", journal.PriWarning, map[string]string{
+			"SYSLOG_IDENTIFIER": "portcullisd", "MESSAGE_ID": messageID("lock.changed"), "PORTCULLIS_EVENT": "lock.changed", "PORTCULLIS_HOST": "h1",
 		}},
 	}
 	if d := cmp.Diff(got, want, cmp.AllowUnexported(entry{})); d != "" {

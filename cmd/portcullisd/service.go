@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/events"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/seen"
@@ -41,7 +43,8 @@ type service struct {
 	log    *slog.Logger
 	store  *store.Store
 	status *status
-	server *api.Server // nil without the api role
+	server *api.Server            // nil without the api role
+	told   *prometheus.CounterVec // events; nil without the api role
 
 	observer *seen.Observer // nil without the sm role
 	marks    *marks         // nil without the sm role
@@ -125,6 +128,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		return err
 	}
 	adm := s.newAdmission(keeper)
+	s.told = newTold()
 	s.server = s.newServer(adm, s.newRMA(adm), keeper)
 	for _, n := range s.config.Fabric.notices() {
 		s.log.Warn(n)
@@ -138,6 +142,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	}
 	s.log.Info("API listens", "address", l.Addr().String())
 	group.Go(func() error { return adm.Run(ctx) })
+	group.Go(func() error { return s.followEvents(ctx) })
 	group.Go(func() error { return s.serveAPI(ctx, l) })
 	return nil
 }
@@ -165,10 +170,11 @@ func (s *service) newAdmission(keeper *locks.Service) *admission.Service {
 
 func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
-	registry.MustRegister(newWaivers(references))
+	registry.MustRegister(newWaivers(references), s.told)
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec, RMA: r, Reference: references,
+		Events: events.Book{Store: s.store},
 	}
 	if s.observer != nil {
 		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil

@@ -1,0 +1,61 @@
+package events
+
+import "slices"
+
+// Types of events. They do not change from release to release.
+const (
+	LockChanged      = "lock.changed"
+	LockUnlockFailed = "lock.unlock-failed"
+	LockFailed       = "lock.failed"
+	LockUnlockGiven  = "lock.unlock-given"
+	LockRelocked     = "lock.relocked"
+	LockEpochSkipped = "lock.epoch-skipped"
+	EvidenceCurrent  = "evidence.current"
+)
+
+// Severities, the least first.
+const (
+	Info     = "info"
+	Notice   = "notice"
+	Warning  = "warning"
+	Critical = "critical"
+)
+
+// Who says what an event tells.
+const (
+	ByEvidence = "evidence" // a TPM vouched for it, from a boot that is trusted
+	ByHost     = "host"     // a host's word, from a boot that was: nothing follows from it
+	ByService  = "service"  // this service did it, or found it out
+)
+
+// Kind is a type of event.
+type Kind struct {
+	Type, Severity string
+	What           string   // what happened
+	Causes         []string // which there are
+	// often: hosts cause it, so the audit log and the journal are told of the 1st, 2nd,
+	// 5th, 10th, 20th and so on, and of the first after a day.
+	often bool
+}
+
+// Kinds lists all types there are, by name.
+func Kinds() []Kind {
+	return []Kind{
+		{LockChanged, Critical, "a lock, or a setting under it, is not as it was last proven", []string{"unlocked", "epoch", "method", "file", "value"}, true},
+		{LockEpochSkipped, Notice, "a key was given out and never proven, and the next one is", []string{"skipped", "repeated"}, true},
+		{LockFailed, Warning, "the agent could not lock an adapter", []string{"unreadable", "refused", "not-compliant", "reset", "firewall", "not-held", "order"}, true},
+		{LockRelocked, Info, "evidence showed the next lock of an adapter", []string{"proven"}, true},
+		{LockUnlockFailed, Warning, "an adapter does not open with the keys that the service has for it", []string{"foreign", "out-of-band", "not-ours"}, true},
+		{LockUnlockGiven, Notice, "an agent got the keys to open an adapter for good, as an operator decided", []string{"release"}, false},
+	}
+}
+
+// KindOf finds a type.
+func KindOf(name string) (Kind, bool) {
+	all := Kinds()
+	i := slices.IndexFunc(all, func(k Kind) bool { return k.Type == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return all[i], true
+}
