@@ -67,7 +67,59 @@ func (r *run) lockAdapters(ctx context.Context, ticket string) error {
 	if err != nil {
 		return failf(ClassLock, "update the agent, or the service", "profile of settings from the service: %w", err)
 	}
-	return r.obey(ctx, s.BootID, all, orders.Orders, p)
+	report := v1.LockReport{}
+	err = r.obey(ctx, s.BootID, all, orders.Orders, p, &report)
+	r.report(ctx, orders.Report, report)
+	return err
+}
+
+// reportTime bounds how long a report may hold up what comes after it.
+const reportTime = 10 * time.Second
+
+// report says what became of orders. That it is not heard changes nothing.
+func (r *run) report(ctx context.Context, ticket string, in v1.LockReport) {
+	if ticket == "" || len(in.Adapters) == 0 {
+		return // a service of before, or nothing was begun
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTime)
+	defer cancel()
+	c := r.client.WithToken(ticket)
+	defer c.Close()
+	if err := c.ReportLocks(ctx, in); err != nil {
+		r.log.Warn("the service was not told what became of the locks of adapters", "error", err)
+	}
+}
+
+// outcome says what became of an order.
+func outcome(node ib.GUID, found []attest.Item, err error) v1.LockOutcome {
+	o := v1.LockOutcome{NodeGUID: node, Code: v1.LockDone}
+	if err != nil {
+		o.Code = strings.TrimPrefix(string(lock.CodeOf(err)), "lock.")
+		o.Detail = clipped(err.Error())
+	}
+	for i := range found {
+		it := &found[i]
+		if it.Supported == attest.Yes && it.Current != "" && len(o.Found) < maxFound {
+			o.Found = append(o.Found, v1.LockFound{
+				Class: it.Class, Index: it.Index, Port: it.Port, Host: it.Host, Function: it.Function, Current: it.Current, Next: it.Next,
+			})
+		}
+	}
+	return o
+}
+
+// Bounds of what a report may say of an adapter.
+const (
+	maxFound  = 256
+	maxDetail = 512
+)
+
+func clipped(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) > maxDetail {
+		return strings.ToValidUTF8(s[:maxDetail], "")
+	}
+	return s
 }
 
 // lockFirst has the adapters locked as long as the service wants it, and attests
@@ -96,8 +148,9 @@ func profileOf(o *v1.LockOrders) (*profile.Profile, error) {
 	return profile.Load([]byte(o.Profile))
 }
 
-// obey does what was ordered, and keeps what was proven of each adapter.
-func (r *run) obey(ctx context.Context, boot string, all []*openAdapter, orders []v1.LockOrder, p *profile.Profile) error {
+// obey does what was ordered, keeps what was proven of each adapter, and puts what
+// became of it into report.
+func (r *run) obey(ctx context.Context, boot string, all []*openAdapter, orders []v1.LockOrder, p *profile.Profile, report *v1.LockReport) error {
 	kept := lockedAdapters{BootID: boot}
 	for _, a := range all {
 		o := orderFor(orders, a.facts.NodeGUID)
@@ -105,7 +158,7 @@ func (r *run) obey(ctx context.Context, boot string, all []*openAdapter, orders 
 			return failf(ClassLock, "compare the inventory with the host", "the service has no order for adapter %s, node GUID %v", a.Name, a.facts.NodeGUID)
 		}
 		if o.Action == v1.ActionUnlock {
-			if err := r.open(ctx, a, o); err != nil {
+			if err := r.open(ctx, a, o, report); err != nil {
 				return err
 			}
 			continue
@@ -114,6 +167,7 @@ func (r *run) obey(ctx context.Context, boot string, all []*openAdapter, orders 
 		result, err := a.Lock(ctx, &lock.Order{
 			Base: a.Base, Profile: p, File: o.File, Lock: keyOf(o.Lock), Held: keysOf(o.Held),
 		})
+		report.Adapters = append(report.Adapters, outcome(a.facts.NodeGUID, result.Found, err))
 		if err != nil {
 			return lockFailed(err)
 		}
@@ -127,8 +181,9 @@ func (r *run) obey(ctx context.Context, boot string, all []*openAdapter, orders 
 }
 
 // open opens an adapter that leaves. The host is not admitted with it.
-func (r *run) open(ctx context.Context, a *openAdapter, o *v1.LockOrder) error {
+func (r *run) open(ctx context.Context, a *openAdapter, o *v1.LockOrder, report *v1.LockReport) error {
 	epoch, err := a.Unlock(ctx, keysOf(o.Held))
+	report.Adapters = append(report.Adapters, outcome(a.facts.NodeGUID, nil, err))
 	if err != nil {
 		return lockFailed(err)
 	}

@@ -23,6 +23,8 @@ var access = map[string]string{
 	"POST /v1/attest/sessions/{id}/seal-nonce":      "host",
 	"GET /v1/attest/status":                         "host",
 	"POST /v1/attest/locks":                         "host",
+	"POST /v1/attest/locks/report":                  "host",
+	"GET /v1/events":                                "viewer",
 	"GET /v1/locks":                                 "viewer",
 	"GET /v1/locks/{guid}":                          "viewer",
 	"POST /v1/locks/{guid}/release":                 "operator",

@@ -15,6 +15,8 @@ import (
 type LockKeeper interface {
 	// Orders gives an agent what to do with its host's adapters, for a ticket.
 	Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error)
+	// Report takes an agent's word for what became of its orders, for a ticket of theirs.
+	Report(ctx context.Context, ticket string, in v1.LockReport) error
 	// List gives the locks of all adapters, of those of one host if it is named.
 	List(ctx context.Context, host string) (*v1.Locks, error)
 	Show(ctx context.Context, guid ib.GUID) (*v1.Lock, error)
@@ -30,6 +32,10 @@ type (
 	lockOrdersInput struct {
 		Authorization string `header:"Authorization" doc:"Bearer and the ticket"`
 		Body          v1.LockRequest
+	}
+	lockReportInput struct {
+		Authorization string `header:"Authorization" doc:"Bearer and the ticket that came with the orders"`
+		Body          v1.LockReport
 	}
 	locksInput struct {
 		Host string `query:"host" maxLength:"128" doc:"only of this host"`
@@ -66,6 +72,19 @@ func (s *Server) lockRoutes(a huma.API) {
 			return nil, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no ticket was sent", "attest; evidence that lacks only locked adapters earns a ticket")
 		}
 		return k.Orders(ctx, ticket, in.Body)
+	})
+	register(s, a, operation{
+		id: "report-locks", method: http.MethodPost, path: "/v1/attest/locks/report", tag: "lock", access: accessHost, status: http.StatusNoContent,
+		summary: "Say once what became of orders for adapters: it is told to operators, and grants nothing",
+	}, func(ctx context.Context, in *lockReportInput) (*struct{}, error) {
+		ticket := bearer(in.Authorization)
+		switch {
+		case s.locks == nil:
+			return nil, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "the service locks no adapters", "give it a root for lock keys (locks.root) and start it again")
+		case ticket == "":
+			return nil, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no ticket was sent", "orders come with one")
+		}
+		return nil, s.locks.Report(ctx, ticket, in.Body)
 	})
 	locksUp(s, a, operation{
 		id: "list-locks", method: http.MethodGet, path: "/v1/locks", access: accessView,

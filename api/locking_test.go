@@ -19,6 +19,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/apitest"
+	"portcullis/api/events"
 	"portcullis/api/inventory"
 	"portcullis/api/locks"
 	"portcullis/api/locks/lockkey"
@@ -48,6 +49,7 @@ type lockSite struct {
 	svc    *admission.Service
 	keeper *locks.Service
 	config agent.Config
+	events events.Book
 }
 
 func newLockSite(t *testing.T, signed bool) *lockSite {
@@ -75,6 +77,7 @@ func newLockSite(t *testing.T, signed bool) *lockSite {
 	if signed {
 		lo.Signer, lo.Key = nvconfigtest.Key(t, 2048), k.UUID
 	}
+	s.events = events.Book{Store: records}
 	s.keeper, err = locks.New(lo)
 	fatal(t, err)
 	s.svc = admission.New(admission.Options{Store: records, Policy: policy, Log: storetest.Quiet(), Locks: s.keeper})
@@ -167,6 +170,49 @@ func (s *lockSite) lock() *v1.Lock {
 	return l
 }
 
+// told gives the events of a type: who says so, and the cause.
+func (s *lockSite) told(kind string) (out []string) {
+	s.t.Helper()
+	all, err := s.events.List(s.t.Context(), v1.EventQuery{Type: kind})
+	fatal(s.t, err)
+	for _, e := range all.Items {
+		out = append(out, e.By+" "+e.Cause)
+	}
+	return out
+}
+
+// comesBack has the host released, booted and assigned again.
+func (s *lockSite) comesBack() {
+	s.t.Helper()
+	_, err := s.svc.Release(s.t.Context(), "alice", "locker")
+	fatal(s.t, err)
+	fatal(s.t, s.dev.PowerCycle(s.t.Context()))
+	fatal(s.t, os.RemoveAll(s.config.StateDir))
+	s.assign()
+}
+
+// T93: an adapter that comes back open although nobody ordered it is told, by evidence;
+// one that comes back as it was, is not.
+func TestAdapterThatComesBackOpen(t *testing.T) {
+	t.Parallel()
+	s := newLockSite(t, false)
+	fatal(t, s.provision())
+	s.comesBack()
+	fatal(t, s.provision())
+	if changed, relocked := s.told(events.LockChanged), s.told(events.LockRelocked); len(changed) != 0 || len(relocked) != 1 {
+		t.Fatalf("nothing was done to it: told %v, relocked %v", changed, relocked)
+	}
+	s.comesBack()
+	s.card.LockAs(register.Unlocked, ib.NewLockKey(0))
+	fatal(t, s.provision())
+	if got := s.told(events.LockChanged); len(got) != 1 || got[0] != "evidence unlocked" {
+		t.Errorf("told %v", got)
+	}
+	if s.card.LockState() != register.Locked || s.lock().State != "proven" {
+		t.Errorf("it is not locked again: card %v, lock %+v", s.card.LockState(), s.lock())
+	}
+}
+
 // A host with a card out of its box is attested, locked as the service orders,
 // attested with it, and handed over; the next time it is opened with the last key
 // and locked with the next.
@@ -212,9 +258,10 @@ func TestProvisionDoesNotLock(t *testing.T) {
 		name  string
 		setUp func(*lockSite)
 		want  string
+		event string // that the service tells of, by the host's word
 	}{
-		{"locked by somebody else", func(s *lockSite) { s.card.LockAs(register.Locked, ib.NewLockKey(77)) }, "lock.foreign"},
-		{"without SMP firewall", func(s *lockSite) { s.card.Forget(nvconfig.GlobalItem(290)) }, "lock.refused"},
+		{"locked by somebody else", func(s *lockSite) { s.card.LockAs(register.Locked, ib.NewLockKey(77)) }, "lock.foreign", events.LockUnlockFailed},
+		{"without SMP firewall", func(s *lockSite) { s.card.Forget(nvconfig.GlobalItem(290)) }, "lock.refused", events.LockFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newLockSite(t, false)
@@ -225,6 +272,9 @@ func TestProvisionDoesNotLock(t *testing.T) {
 			}
 			if h := s.host(); !h.Status.Sealed.IsZero() {
 				t.Error("the host was handed over")
+			}
+			if got := s.told(tt.event); len(got) != 1 || got[0] != "host "+strings.TrimPrefix(tt.want, "lock.") {
+				t.Errorf("told %v", got)
 			}
 		})
 	}

@@ -20,6 +20,8 @@ type Result struct {
 	Report *profile.Report // how settings stand to the profile
 	// Firewall is what became of the probe of each port.
 	Firewall map[ib.PortNum]attest.Firewall
+	// Found is what settings were once the adapter was open, before any was written.
+	Found []attest.Item
 	// Opened is the epoch of the key that the adapter was locked with before; 0: it was open.
 	Opened uint64
 }
@@ -37,7 +39,9 @@ func (a *Adapter) Lock(ctx context.Context, o *Order) (*Result, error) {
 		r.Lock.MLOCK = a.mlock(ctx)
 		return r, err
 	}
-	c, applied, err := a.settle(ctx, o)
+	c := a.Settings(ctx, o.Profile)
+	r.Found = itemsOf(c)
+	c, applied, err := a.settle(ctx, o, c)
 	r.Report = o.Profile.Judge(c, o.Method())
 	r.Lock = lockOf(o, c, applied)
 	r.Lock.MLOCK = a.mlock(ctx)
@@ -75,10 +79,10 @@ func (a *Adapter) Lock(ctx context.Context, o *Order) (*Result, error) {
 
 // settle brings settings to the profile, with a reset where the values in force
 // are not yet those of the next boot, and reads them back. A file is applied also
-// where settings are as wanted: then it is known which file they are from. applied
+// where settings are as wanted: then it is known which file they are from. c is how
+// they were. applied
 // reports that settings were brought by this run.
-func (a *Adapter) settle(ctx context.Context, o *Order) (c profile.Card, applied bool, err error) {
-	c = a.Settings(ctx, o.Profile)
+func (a *Adapter) settle(ctx context.Context, o *Order, c profile.Card) (_ profile.Card, applied bool, err error) {
 	report := o.Profile.Judge(c, o.Method())
 	if o.File != nil || differs(report, profile.CodeDiffersNext) {
 		if err := a.bring(ctx, o, c); err != nil {

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"portcullis/api/inventory"
@@ -17,6 +18,9 @@ type Locks interface {
 	Expect(ctx context.Context, r store.Reader, host *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error)
 	// Judge compares the settings of a statement with the site's profile; nil: as wanted.
 	Judge(s *attest.Statement) *attest.Refusal
+	// Look notes in tx what evidence that was not accepted shows of the locks of a
+	// statement, and tells of what is not as it was proven last. It grants nothing.
+	Look(ctx context.Context, tx *store.Tx, s *attest.Statement) error
 	// Prove notes in tx that evidence showed the locks of a statement.
 	Prove(ctx context.Context, tx *store.Tx, s *attest.Statement) error
 }
@@ -47,6 +51,19 @@ func (s *Service) verify(ses sessionRecord, channel []byte, ev *attest.Evidence,
 		v.OK, v.Code, v.Detail = false, no.Code, no.Detail
 	}
 	return v
+}
+
+// lookAtLocks has what refused evidence shows of locks be compared with what was
+// proven, where host, boot and inventory were right. That it cannot be noted does not
+// make the answer a different one.
+func (s *Service) lookAtLocks(ctx context.Context, v *attest.Verdict) {
+	if v.OK || s.o.Locks == nil || v.Facts.Statement == nil ||
+		!slices.Contains([]attest.Reason{attest.ReasonLock, attest.ReasonUnread, attest.ReasonFirmware, attest.ReasonDebug, attest.ReasonDPU}, v.Code) {
+		return
+	}
+	if err := s.update(ctx, func(tx *store.Tx) error { return s.o.Locks.Look(ctx, tx, v.Facts.Statement) }); err != nil {
+		s.o.Log.Error("what evidence shows of locks could not be noted", "host", v.Facts.Host, "err", err)
+	}
 }
 
 // lockFirst gives a ticket for evidence that shows the right host and boot and no

@@ -19,6 +19,7 @@ type keeper struct {
 	epoch  uint64
 	judge  *attest.Refusal
 	proven int
+	looked []string
 }
 
 func (k *keeper) Expect(_ context.Context, _ store.Reader, host *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error) {
@@ -30,6 +31,11 @@ func (k *keeper) Expect(_ context.Context, _ store.Reader, host *inventory.Host)
 }
 
 func (k *keeper) Judge(*attest.Statement) *attest.Refusal { return k.judge }
+
+func (k *keeper) Look(_ context.Context, _ *store.Tx, st *attest.Statement) error {
+	k.looked = append(k.looked, st.Host)
+	return nil
+}
 
 func (k *keeper) Prove(context.Context, *store.Tx, *attest.Statement) error {
 	k.proven++
@@ -80,9 +86,13 @@ func unlocked(h *attesttest.Host) {
 // Evidence that lacks nothing but locks earns a ticket, once and for a while, and
 // nothing else.
 func TestLockTicket(t *testing.T) {
-	l := newLockLab(t, &keeper{epoch: 1})
+	k := &keeper{epoch: 1}
+	l := newLockLab(t, k)
 	unlocked(l.hosts["host-1"])
 	r, err := l.attested("host-1")
+	if len(k.looked) != 1 || k.looked[0] != "host-1" {
+		t.Errorf("what evidence shows of locks was looked at for %v", k.looked)
+	}
 	if err != nil || r.LockTicket == "" || r.Seal != nil || r.StatusToken != "" || r.Phase != v1.PhaseAwaiting {
 		t.Fatalf("%+v, %v", r, err)
 	}

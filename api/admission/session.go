@@ -181,6 +181,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	if verdict.Facts.AKName != "" { // set once the TPM has opened the credential
 		d.proven = provenTPM
 	}
+	s.lookAtLocks(ctx, &verdict)
 	if ticket, err := s.lockFirst(ctx, ses, &verdict, channel, ev, exp); err != nil || ticket != "" {
 		return &v1.AttestResult{Host: ses.Host, Phase: v1.PhaseAwaiting, LockTicket: ticket}, err
 	}

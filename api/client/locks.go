@@ -15,6 +15,12 @@ func (c *Client) LockOrders(ctx context.Context, in v1.LockRequest) (*v1.LockOrd
 	return answer(&out, c.post(ctx, "/v1/attest/locks", in, &out))
 }
 
+// ReportLocks says what became of the orders that came with the client's token, a
+// ticket for reports. It is used up.
+func (c *Client) ReportLocks(ctx context.Context, in v1.LockReport) error {
+	return c.post(ctx, "/v1/attest/locks/report", in, nil)
+}
+
 // Locks gives how the locks of adapters stand; of those of one host if it is named.
 func (c *Client) Locks(ctx context.Context, host string) (*v1.Locks, error) {
 	path := "/v1/locks"

@@ -3,10 +3,12 @@ package locks
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	"portcullis/api/admission"
 	"portcullis/api/audit"
@@ -25,7 +27,8 @@ import (
 //
 // The epoch of each key is durable before the key is in the answer.
 func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error) {
-	out := &v1.LockOrders{Profile: s.o.Site}
+	out := &v1.LockOrders{Profile: s.o.Site, Report: rand.Text()}
+	var lease store.Lease // only cleans up
 	_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
 		out.Orders = nil
 		host, err := admission.UseLockTicket(ctx, tx, ticket, s.now())
@@ -35,14 +38,23 @@ func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) 
 		if err := s.check(host, in.Adapters); err != nil {
 			return err
 		}
+		if lease == 0 {
+			if lease, err = s.o.Store.NewLease(ctx, reportLife+time.Minute); err != nil {
+				return err
+			}
+		}
+		await := reportRecord{Host: host.ID, Expires: s.now().Add(reportLife), Adapters: map[ib.GUID]awaited{}}
 		for i := range in.Adapters {
+			if await.Adapters[in.Adapters[i].NodeGUID], err = s.await(ctx, tx, in.Adapters[i].NodeGUID); err != nil {
+				return err
+			}
 			order, err := s.order(ctx, tx, host, &in.Adapters[i])
 			if err != nil {
 				return err
 			}
 			out.Orders = append(out.Orders, *order)
 		}
-		return nil
+		return reports().PutLeased(tx, hash(out.Report), await, lease)
 	})
 	if err != nil {
 		return nil, explain(err)
@@ -79,7 +91,13 @@ func (s *Service) order(ctx context.Context, tx *store.Tx, host *inventory.Host,
 		return nil, err
 	}
 	if rec.Open != nil {
-		order.Action, rec.Proven = v1.ActionUnlock, 0
+		order.Action = v1.ActionUnlock
+		if err := s.tellGiven(ctx, tx, &rec); err != nil {
+			return nil, err
+		}
+		rec.Proven, rec.Opened, rec.Held = 0, true, nil
+	} else if err := s.tellSkipped(ctx, tx, &rec); err != nil {
+		return nil, err
 	} else if err := s.lock(&rec, order, a); err != nil {
 		return nil, err
 	}
@@ -92,7 +110,7 @@ func (s *Service) order(ctx context.Context, tx *store.Tx, host *inventory.Host,
 
 // lock fills in key and file.
 func (s *Service) lock(rec *Record, order *v1.LockOrder, a *v1.LockAdapter) error {
-	rec.Epoch = rec.next()
+	rec.Epoch, rec.Opened = rec.next(), false
 	key, err := s.keys(a.NodeGUID, []lockkey.Epoch{rec.Epoch})
 	if err != nil {
 		return err

@@ -25,7 +25,21 @@ type Record struct {
 	File    string        `json:"file,omitempty"`   // hex SHA-256 of the signed file of the last order
 	Version uint32        `json:"version,omitzero"` // of that file; versions only grow
 	Open    *Decision     `json:"open,omitempty"`   // the adapter is to be opened, and not locked
+	Opened  bool          `json:"opened,omitempty"` // the last order was to open it for good
+	Held    *Held         `json:"held,omitempty"`   // what evidence showed with Proven; nil: it was not kept
 }
+
+// Held is what evidence showed of a lock that is in force, to compare with what is
+// seen next.
+type Held struct {
+	Method string            `json:"method"`
+	File   string            `json:"file,omitempty"`
+	Items  map[string]string `json:"items,omitempty"` // current values in hex, by address
+}
+
+// settled reports that evidence showed the last lock that was ordered: whatever is
+// found otherwise now, no order of ours explains it.
+func (r *Record) settled() bool { return r.Proven > 0 && r.Proven == r.Epoch }
 
 // Decision is an operator's: an adapter leaves.
 type Decision struct {

@@ -106,10 +106,16 @@ func (s *Service) Prove(ctx context.Context, tx *store.Tx, st *attest.Statement)
 		if err != nil {
 			return err
 		}
+		if err := s.compare(ctx, tx, st.Host, &rec, h); err != nil {
+			return err
+		}
 		if rec.Epoch == 0 || h.Lock.MLOCK != attest.MLOCKLocked || h.Lock.Epoch != uint64(rec.Epoch) {
 			continue // policy did not demand it
 		}
-		rec.Proven, rec.Shown = rec.Epoch, s.now()
+		if err := s.tellRelocked(ctx, tx, st.Host, &rec, h); err != nil {
+			return err
+		}
+		rec.Proven, rec.Shown, rec.Held = rec.Epoch, s.now(), heldOf(&h.Lock)
 		if err := Records().Put(tx, h.NodeGUID.String(), rec); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/events"
 	"portcullis/api/inventory"
 	"portcullis/api/locks/lockkey"
 	"portcullis/api/store"
@@ -122,7 +123,7 @@ func (s *site) mustOrder(guids ...ib.GUID) *v1.LockOrders {
 // prove has evidence show an adapter's lock.
 func (s *site) prove(guid ib.GUID, epoch uint64, state attest.MLOCK) {
 	s.t.Helper()
-	st := &attest.Statement{HCAs: []attest.HCA{{NodeGUID: guid, Lock: attest.Lock{MLOCK: state, Epoch: epoch}}}}
+	st := &attest.Statement{Host: "h1", HCAs: []attest.HCA{{NodeGUID: guid, Lock: attest.Lock{MLOCK: state, Epoch: epoch}}}}
 	s.update(func(tx *store.Tx) error { return s.Prove(s.t.Context(), tx, st) })
 }
 
@@ -286,6 +287,10 @@ func TestRelease(t *testing.T) {
 	if o := s.mustOrder(cardA).Orders[0]; o.Action != v1.ActionLock || o.Lock.Epoch != 2 {
 		t.Errorf("after it was taken back: %+v", o)
 	}
+	given := s.told(events.LockUnlockGiven)
+	if len(given) != 1 || given[0].Adapter != cardA || !strings.Contains(given[0].Expected, "alice decided: RMA 17") {
+		t.Errorf("that the keys to open it left was told as %+v", given)
+	}
 	var actions []string
 	list, _, err := audit.Entries().List(t.Context(), s.store, "")
 	if err != nil {
@@ -294,7 +299,7 @@ func TestRelease(t *testing.T) {
 	for _, e := range list {
 		actions = append(actions, e.Value.Actor+" "+e.Value.Action)
 	}
-	want := []string{"agent:h1 lock.order", "alice lock.release", "agent:h1 lock.order", "bob lock.retain", "agent:h1 lock.order"}
+	want := []string{"agent:h1 lock.order", "alice lock.release", "service event.lock.unlock-given", "agent:h1 lock.order", "bob lock.retain", "agent:h1 lock.order"}
 	if !slices.Equal(actions, want) {
 		t.Errorf("audit log: %q, want %q", actions, want)
 	}

@@ -35,6 +35,7 @@ type LockOrders struct {
 	Orders []LockOrder `json:"orders"`
 	// Profile is the site's profile of settings in YAML; empty: the product's.
 	Profile string `json:"profile"`
+	Report  string `json:"report" doc:"ticket to say once what became of the orders"`
 }
 
 // LockOrder is for one adapter. Its keys are for its lock alone.
@@ -44,6 +45,34 @@ type LockOrder struct {
 	File     []byte    `json:"file,omitempty" doc:"signed settings for this adapter; absent: they are written plainly"`
 	Lock     LockKey   `json:"lock,omitzero" doc:"to lock with"`
 	Held     []LockKey `json:"held,omitempty" doc:"it may be locked with, newest first"`
+}
+
+// LockReport is what an agent says became of its orders. It is a host's word: it is
+// told, and nothing follows from it.
+type LockReport struct {
+	Adapters []LockOutcome `json:"adapters" minItems:"1" maxItems:"64"`
+}
+
+// LockOutcome is what became of one order.
+type LockOutcome struct {
+	NodeGUID ib.GUID     `json:"node_guid"`
+	Code     string      `json:"code" enum:"done,unreadable,foreign,out-of-band,refused,not-compliant,reset,firewall,not-held,not-ours,order" doc:"done, or what failed: foreign: locked with a key that is none of ours; not-ours: it does not open with the key it was locked with"`
+	Detail   string      `json:"detail,omitempty" maxLength:"512" doc:"the agent's words"`
+	Found    []LockFound `json:"found,omitempty" maxItems:"256" doc:"settings as they were once the adapter was open, before any was written"`
+}
+
+// LockDone is the code of an order that was carried out.
+const LockDone = "done"
+
+// LockFound is a setting as it was found.
+type LockFound struct {
+	Class    uint8  `json:"class"`
+	Index    uint32 `json:"index"`
+	Port     uint8  `json:"port,omitzero"`
+	Host     uint8  `json:"host,omitzero"`
+	Function uint8  `json:"function,omitzero"`
+	Current  string `json:"current" maxLength:"1400" doc:"value in force, in hexadecimal digits"`
+	Next     string `json:"next,omitempty" maxLength:"1400" doc:"value after the next reset"`
 }
 
 // Actions of an order.
