@@ -47,17 +47,18 @@ func Serve(ctx context.Context, l net.Listener, c *card.Card) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var clients sync.WaitGroup
 	defer clients.Wait()
-	ctx, cancel := context.WithCancel(ctx)
+	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for {
 		conn, err := l.Accept()
-		if ctx.Err() != nil {
+		switch {
+		case err == nil:
+			clients.Go(func() { serve(serving, conn, c) })
+		case ctx.Err() != nil: // serving may end later than l is closed
 			return nil
-		}
-		if err != nil {
+		default:
 			return fmt.Errorf("serve adapter at %v: %w", l.Addr(), err)
 		}
-		clients.Go(func() { serve(ctx, conn, c) })
 	}
 }
 
