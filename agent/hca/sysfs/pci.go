@@ -3,7 +3,6 @@ package sysfs
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -79,11 +78,7 @@ func (t *Tree) Functions() (all []Function, stray []RDMA) {
 	}
 	devices = slices.DeleteFunc(devices, func(d RDMA) bool { return !d.InfiniBand() })
 	nodes := t.fwctlNodes()
-	names, err := t.List(pciDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Problem(pciDir, err)
-	}
-	for _, name := range names {
+	for _, name := range t.names(pciDir) {
 		address, err := ParseAddress(name)
 		if err != nil {
 			t.Problem(path.Join(pciDir, name), err)
@@ -162,16 +157,8 @@ const fwctlDir = "class/fwctl"
 // fwctlNodes finds the PCI function behind each node of fwctl. A kernel before
 // 6.15 has none.
 func (t *Tree) fwctlNodes() map[Address]string {
-	names, err := t.List(fwctlDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		t.Problem(fwctlDir, err)
-		return nil
-	}
 	nodes := map[Address]string{}
-	for _, name := range names {
+	for _, name := range t.names(fwctlDir) {
 		at := path.Join(fwctlDir, name)
 		target, err := t.root.Readlink(at)
 		if err != nil {

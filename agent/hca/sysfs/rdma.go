@@ -157,16 +157,8 @@ func (t *Tree) number(name string, bits int) uint64 {
 
 // pkeys reads a table of P_Keys; its files are named by index, without gaps.
 func (t *Tree) pkeys(dir string) []ib.PKey {
-	names, err := t.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		t.Problem(dir, err)
-		return nil
-	}
-	table := make([]ib.PKey, len(names))
-	for i := range table {
+	var table []ib.PKey
+	for i := range t.names(dir) {
 		name := path.Join(dir, strconv.Itoa(i))
 		s := t.Text(name)
 		if s == "" {
@@ -177,45 +169,40 @@ func (t *Tree) pkeys(dir string) []ib.PKey {
 			t.Problem(name, fmt.Errorf("%q is not a P_Key", s))
 			return nil
 		}
-		table[i] = ib.PKey(v)
+		table = append(table, ib.PKey(v))
 	}
 	return table
 }
 
 var errGUID = errors.New("no device may have this GUID; set the adapter's GUIDs with its vendor's tools")
 
-func (t *Tree) guid(name string) ib.GUID {
+func (t *Tree) guid(name string) ib.GUID { return t.validGUID(name, ib.ParseGUID) }
+
+// portGUID takes the port GUID the fabric sees: the lower half of GID 0. It is
+// not computed from anything else, since a host can set another one.
+func (t *Tree) portGUID(name string) ib.GUID {
+	return t.validGUID(name, func(s string) (ib.GUID, error) {
+		gid, err := ib.ParseGID(s)
+		return gid.GUID(), err
+	})
+}
+
+// validGUID reads the GUID in a file, 0 where it is empty or holds none that a device
+// may have.
+func (t *Tree) validGUID(name string, parse func(string) (ib.GUID, error)) ib.GUID {
 	s := t.Text(name)
 	if s == "" {
 		return 0
 	}
-	g, err := ib.ParseGUID(s)
+	g, err := parse(s)
 	if err == nil && !g.Valid() {
-		err = fmt.Errorf("%v: %w", g, errGUID)
+		err = fmt.Errorf("%s: %w", s, errGUID)
 	}
 	if err != nil {
 		t.Problem(name, err)
 		return 0
 	}
 	return g
-}
-
-// portGUID takes the port GUID the fabric sees: the lower half of GID 0. It is
-// not computed from anything else, since a host can set another one.
-func (t *Tree) portGUID(name string) ib.GUID {
-	s := t.Text(name)
-	if s == "" {
-		return 0
-	}
-	gid, err := ib.ParseGID(s)
-	if err == nil && !gid.GUID().Valid() {
-		err = fmt.Errorf("%v: %w", gid, errGUID)
-	}
-	if err != nil {
-		t.Problem(name, err)
-		return 0
-	}
-	return gid.GUID()
 }
 
 type madPort struct {
@@ -230,16 +217,8 @@ const madDir = "class/infiniband_mad"
 // madNodes reads which device nodes belong to which port. The kernel need not
 // have any.
 func (t *Tree) madNodes() map[madPort]madNode {
-	names, err := t.List(madDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		t.Problem(madDir, err)
-		return nil
-	}
 	nodes := map[madPort]madNode{}
-	for _, name := range names {
+	for _, name := range t.names(madDir) {
 		umad, issm := strings.HasPrefix(name, "umad"), strings.HasPrefix(name, "issm")
 		if !umad && !issm {
 			continue // abi_version

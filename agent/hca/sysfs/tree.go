@@ -171,3 +171,13 @@ func (t *Tree) List(name string) ([]string, error) {
 	slices.Sort(names)
 	return names, nil
 }
+
+// names gives the names in a directory that need not be there, sorted. Where it is and
+// cannot be listed, that is a problem.
+func (t *Tree) names(dir string) []string {
+	names, err := t.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Problem(dir, err)
+	}
+	return names
+}
