@@ -16,18 +16,11 @@ import (
 // Activate puts an approved draft into force, or the revision in force into another
 // mode. It is durable when it returns; the Subnet Manager takes it from there.
 func (s *Service) Activate(ctx context.Context, actor string, number uint64, match string, in v1.TopospecActivate) (*v1.Topospec, error) {
-	c, err := s.contents(ctx, number)
+	c, err := s.foresee(ctx, number, in.Mode)
 	if err != nil {
 		return nil, err
 	}
-	mode, err := modeOf(in.Mode, s.present(c.book))
-	if err != nil {
-		return nil, err
-	}
-	report, _, err := s.simulate(c.active, c.next, simulate.Ask{Mode: mode, Now: s.present(c.book)})
-	if err != nil {
-		return nil, err
-	}
+	mode, report := c.mode, c.report
 	why := strings.TrimSpace(in.Reason)
 	err = s.change(ctx, func(_ *store.Tx, b *book) (step, error) {
 		if _, err := b.matching(number, match); err != nil {
@@ -106,7 +99,7 @@ func (s *Service) Rollback(ctx context.Context, actor, match string, in v1.Topos
 // foretell simulates a way back. Where nothing is switched off, it need not be possible:
 // a person must get out of what is wrong while the fabric is out of sight, too.
 func (s *Service) foretell(c *contents, mode topospec.Mode) (*simulate.Report, error) {
-	report, _, err := s.simulate(c.active, c.next, simulate.Ask{Mode: mode, Now: s.present(c.book)})
+	report, _, err := s.simulate(c, mode)
 	if err != nil && mode < topospec.Enforce && admission.IsKind(err, admission.Unavailable) {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"portcullis/api/admission"
 	"portcullis/api/store"
@@ -167,19 +168,35 @@ const guardParent simulate.Guard = "parent"
 // Simulate tells what putting a revision into force would do to the fabric as it is
 // seen now.
 func (s *Service) Simulate(ctx context.Context, actor string, number uint64, in v1.TopospecSimulate) (*v1.TopospecSimulation, error) {
+	c, err := s.foresee(ctx, number, in.Mode)
+	if err != nil {
+		return nil, err
+	}
+	return showSimulation(c.entry, c.report, c.at), s.note(ctx, actor, number, "simulate", outcomeOf(c.report))
+}
+
+// foreseen is what putting a revision into force would do.
+type foreseen struct {
+	*contents
+	mode   topospec.Mode
+	report *simulate.Report
+	at     time.Time // the fabric was seen
+}
+
+// foresee simulates that a revision is put into force in a mode, "" for the present one.
+func (s *Service) foresee(ctx context.Context, number uint64, mode string) (*foreseen, error) {
 	c, err := s.contents(ctx, number)
 	if err != nil {
 		return nil, err
 	}
-	mode, err := modeOf(in.Mode, s.present(c.book))
-	if err != nil {
+	f := &foreseen{contents: c}
+	if f.mode, err = modeOf(mode, s.present(c.book)); err != nil {
 		return nil, err
 	}
-	report, at, err := s.simulate(c.active, c.next, simulate.Ask{Mode: mode, Now: s.present(c.book)})
-	if err != nil {
+	if f.report, f.at, err = s.simulate(c, f.mode); err != nil {
 		return nil, err
 	}
-	return showSimulation(c.entry, report, at), s.note(ctx, actor, number, "simulate", outcomeOf(report))
+	return f, nil
 }
 
 func outcomeOf(r *simulate.Report) string {

@@ -171,14 +171,16 @@ func (s *Service) sight() (*Sight, error) {
 	return seen, nil
 }
 
-// simulate judges a revision by the fabric as it is seen now.
-func (s *Service) simulate(active, next *topospec.Spec, ask simulate.Ask) (*simulate.Report, time.Time, error) {
+// simulate judges by the fabric as it is seen now what putting a revision into force in a
+// mode would do, and gives when the fabric was seen.
+func (s *Service) simulate(c *contents, mode topospec.Mode) (*simulate.Report, time.Time, error) {
 	seen, err := s.sight()
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	return simulate.Run(simulate.Input{
-		Active: active, Next: next, Fabric: seen.Fabric, SM: seen.SM, Owners: s.o.Owners, Now: s.now(), Ask: &ask,
+		Active: c.active, Next: c.next, Fabric: seen.Fabric, SM: seen.SM, Owners: s.o.Owners, Now: s.now(),
+		Ask: &simulate.Ask{Mode: mode, Now: s.present(c.book)},
 	}), seen.At, nil
 }
 
