@@ -85,12 +85,7 @@ func debugTokens(s *drill.Scene) {
 func driftedSettings(s *drill.Scene) {
 	c := newCardSite(s, cardOptions{policy: lockOff(s)})
 	s.Tried("root keeps the settings of the adapter of %s as he likes them: each write of the agent is refused", suspect)
-	c.mark()
-	err := c.provision(func() {
-		c.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMNVDA, Method: register.Write, Status: register.BadParameter})
-	})
-	s.Check(c.failed != nil || s.Off(RequireLock), "the agent takes settings for written that are not")
-	c.refused(err, attest.ReasonLock, proven, "whose adapter has the settings that root wants")
+	c.unwritten(register.IDMNVDA, register.BadParameter, "settings for written that are not", "whose adapter has the settings that root wants")
 	s.Check(c.probe() == attest.FirewallOpen, "nothing was to be proven: the adapter blocks subnet management packets")
 	if !s.Off(RequireLock) {
 		c.eachSetting()
@@ -148,12 +143,19 @@ func inverted(text string) string {
 func skippedLock(s *drill.Scene) {
 	c := newCardSite(s, cardOptions{policy: lockOff(s)})
 	s.Tried("root lets the settings of the adapter of %s be written, and the command that locks it not", suspect)
+	c.unwritten(register.IDMLOCK, register.BadSystemState, "the adapter for locked", "whose adapter anybody on it can change")
+}
+
+// unwritten has the agent provision a host whose adapter refuses writes of a register:
+// what the agent must not take for done, and whom the service must refuse.
+func (c *cardSite) unwritten(id register.ID, status register.Status, done, whom string) {
+	s := c.scene
 	c.mark()
 	err := c.provision(func() {
-		c.card.Inject(card.Fault{Kind: card.Refusal, ID: register.IDMLOCK, Method: register.Write, Status: register.BadSystemState})
+		c.card.Inject(card.Fault{Kind: card.Refusal, ID: id, Method: register.Write, Status: status})
 	})
-	s.Check(c.failed != nil || s.Off(RequireLock), "the agent takes the adapter for locked")
-	c.refused(err, attest.ReasonLock, proven, "whose adapter anybody on it can change")
+	s.Check(c.failed != nil || s.Off(RequireLock), "the agent takes %s", done)
+	c.refused(err, attest.ReasonLock, proven, whom)
 }
 
 // brokenLock is T93.
