@@ -75,11 +75,16 @@ var (
 	dpuHardware = []uint16{0x211, 0x214, 0x21C, 0x220}
 )
 
+// DPU reports whether the adapter is known to be a DPU.
+func (h *HCA) DPU() bool {
+	return slices.Contains(dpuDevices, h.DeviceID) || slices.Contains(dpuHardware, h.HardwareID)
+}
+
 // dpu finds a DPU. What its own processor runs is in no evidence of the host, and
 // it can do to the adapter what the host must not.
 func (h *HCA) dpu() *findings {
 	f := &findings{name: h.Name, reason: ReasonDPU}
-	f.when(slices.Contains(dpuDevices, h.DeviceID) || slices.Contains(dpuHardware, h.HardwareID),
+	f.when(h.DPU(),
 		"is a DPU (device id 0x%04x, hardware id 0x%03x), and what its own processor runs is not attested", h.DeviceID, h.HardwareID)
 	return f
 }

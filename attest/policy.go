@@ -54,17 +54,25 @@ type Policy struct {
 	AcceptDPU   bool      // adapters may have a processor of their own, which nothing attests
 }
 
+// What a policy may not demand of adapters, as facts, logs and results say it. What else
+// stands in Facts.Waived is about the boot.
+const (
+	WaivedAssurance = "firmware of adapters is not assured (assurance: none)"
+	WaivedDPU       = "DPUs are let in, whatever their own processors run (accept_dpu: true)"
+	WaivedLock      = "settings of adapters need not be locked (require_lock: false)"
+)
+
 // Waived names what the policy does not demand of adapters, for facts and logs:
 // a site that has it so knows less of its hosts than this software can tell.
 func (p *Policy) Waived() (list []string) {
 	if p.Assurance == AssuranceNone {
-		list = append(list, "firmware of adapters is not assured (assurance: none)")
+		list = append(list, WaivedAssurance)
 	}
 	if p.AcceptDPU {
-		list = append(list, "DPUs are let in, whatever their own processors run (accept_dpu: true)")
+		list = append(list, WaivedDPU)
 	}
 	if !p.RequireLock {
-		list = append(list, "settings of adapters need not be locked (require_lock: false)")
+		list = append(list, WaivedLock)
 	}
 	return list
 }
