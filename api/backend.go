@@ -34,6 +34,9 @@ type Backend interface {
 
 	Hosts(ctx context.Context) ([]v1.Host, error)
 	Host(ctx context.Context, id string) (*v1.Host, error)
+	// AttestationResult gives a signed token about where the host stands now, which
+	// answers nonce, unless that is nil.
+	AttestationResult(ctx context.Context, id string, nonce []byte) (*v1.AttestationResult, error)
 	Assign(ctx context.Context, actor, host string, a v1.Assignment) (*v1.Host, error)
 	Release(ctx context.Context, actor, host string) (*v1.Host, error)
 	AcknowledgeClear(ctx context.Context, actor, host string, a v1.TPMCleared) (*v1.Host, error)

@@ -75,6 +75,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.referenceRoutes(a)
 	s.lockRoutes(a)
 	s.eventRoutes(a)
+	s.resultRoutes(a)
 	s.seenRoutes(a)
 
 	// Huma describes its own error shape beside every operation; ours takes
@@ -110,6 +111,7 @@ func tags() []*huma.Tag {
 		{Name: "inventory", Description: "Which hosts exist, their HCAs and their cabling."},
 		{Name: "reference", Description: "Reference values of measured boots, by class of hosts."},
 		{Name: "lock", Description: "Locks of adapters: epochs of their keys, and adapters that leave."},
+		{Name: "results", Description: "Attestation results: signed tokens about hosts, for parties who trust the service."},
 		{Name: "hosts", Description: "Where each host stands, and why it is not admitted."},
 		{Name: "tenancy", Description: "Tenants, their clusters and the P_Keys of these."},
 		{Name: "topospec", Description: "Revisions of the declared topology, from draft to rollback."},

@@ -44,6 +44,7 @@ type Evidence struct {
 
 	Reference string   `json:"reference,omitempty"` // set that has its measured boot
 	Waived    []string `json:"waived,omitempty"`    // what was not demanded
+	Nonce     []byte   `json:"nonce,omitempty"`     // that it answered
 
 	Renewals int `json:"renewals,omitempty"` // further nonces that were given for its seal
 }

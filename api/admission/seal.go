@@ -35,6 +35,9 @@ func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte
 	if errors.As(err, &no) {
 		return nil, s.deny(ctx, d, no)
 	}
+	if err == nil {
+		result.Result = s.resultForHost(ctx, rec.Host)
+	}
 	return result, err
 }
 

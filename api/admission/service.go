@@ -18,10 +18,11 @@ import (
 // Options configure a Service. Store, Policy and Log are required; a zero
 // duration or count means the default.
 type Options struct {
-	Store  *store.Store
-	Policy *attest.Policy // for evidence
-	Log    *slog.Logger
-	Locks  Locks // of adapters; nil: the service locks none
+	Store   *store.Store
+	Policy  *attest.Policy // for evidence
+	Log     *slog.Logger
+	Locks   Locks   // of adapters; nil: the service locks none
+	Results Results // signs attestation results; nil: nobody does
 
 	Window      time.Duration // provisioning window when Assign names none; default 1 h
 	EvidenceAge time.Duration // oldest evidence that leads to an admission; default 1 h

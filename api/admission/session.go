@@ -199,7 +199,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	}
 	result, err := s.accept(ctx, ses, &host, verdict, sc)
 	if err == nil {
-		result.Seal = seal
+		result.Seal, result.Result = seal, s.resultForHost(ctx, ses.Host)
 	}
 	var no *attest.Refusal
 	if errors.As(err, &no) {
@@ -274,7 +274,9 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		}
 		f.rec.Token = hashToken(token)
 		f.rec.unseal(tx)
-		f.rec.Evidence = &Evidence{Time: f.now, Session: ses.Challenge.ID, Reference: v.Facts.Reference, Waived: v.Facts.Waived}
+		f.rec.Evidence = &Evidence{
+			Time: f.now, Session: ses.Challenge.ID, Reference: v.Facts.Reference, Waived: v.Facts.Waived, Nonce: ses.Challenge.Nonce,
+		}
 		if err := errors.Join(
 			boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),
 			seals().PutLeased(tx, sc.Session, awaited, lease),

@@ -24,6 +24,8 @@ type Backend struct {
 	OnSession  func(*attest.SessionRequest) (*attest.Session, error)
 	OnEvidence func(session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
 	OnSeal     func(session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error)
+	// OnResult answers who asks for a host's attestation result. Nil: none is signed.
+	OnResult func(host string, nonce []byte) (*v1.AttestationResult, error)
 
 	OnRenewSeal func(token, session string) (*attest.Seal, error)
 
@@ -172,6 +174,17 @@ func (b *Backend) RenewSeal(_ context.Context, token, id string) (*attest.Seal, 
 		return nil, &admission.Error{Code: v1.CodeSealClosed, Status: admission.Conflict, Detail: "secret reason of the seal"}
 	}
 	return b.OnRenewSeal(token, id)
+}
+
+// AttestationResult implements api.Backend.
+func (b *Backend) AttestationResult(ctx context.Context, id string, nonce []byte) (*v1.AttestationResult, error) {
+	if b.OnResult == nil {
+		return nil, &admission.Error{Code: "unavailable", Status: admission.Unavailable, Detail: "the service signs no attestation results", Hint: "give it a root"}
+	}
+	if _, err := b.Host(ctx, id); err != nil {
+		return nil, err
+	}
+	return b.OnResult(id, nonce)
 }
 
 // AcknowledgeClear implements api.Backend.

@@ -18,12 +18,17 @@ type AttestResult struct {
 	// /v1/attest/locks), once. Then there is nothing else: attest again when they
 	// are locked.
 	LockTicket string `json:"lock_ticket,omitempty"`
+	// Result is a token that says so to others (docs/evidence.md): verified, and not
+	// handed over yet. Left out where the service signs none.
+	Result string `json:"result,omitempty"`
 }
 
 // SealResult answers an accepted seal.
 type SealResult struct {
 	Host  string `json:"host"`
 	Phase Phase  `json:"phase"`
+	// Result is as in AttestResult: handed over now.
+	Result string `json:"result,omitempty"`
 }
 
 // TPMCleared acknowledges that a host's TPM was cleared on purpose.

@@ -1,0 +1,142 @@
+package api_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api"
+	"portcullis/api/results"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	"portcullis/api/store/storetest"
+	v1 "portcullis/api/v1"
+	"portcullis/attest/result"
+	"portcullis/attest/result/token"
+	"portcullis/fabricsm/vault"
+)
+
+// newResults makes what signs results, over a store in memory.
+func newResults(t *testing.T, records *store.Store) *results.Service {
+	t.Helper()
+	secret := sha256.Sum256([]byte("a root of tests"))
+	root, err := vault.NewRoot("test", secret[:])
+	fatal(t, err)
+	svc, err := results.New(results.Options{Store: records, Root: root, Issuer: "https://portcullis.example", Build: "test", Log: storetest.Quiet()})
+	fatal(t, err)
+	return svc
+}
+
+// newResultFixture serves a host whose results are signed in earnest.
+func newResultFixture(t *testing.T) *fixture {
+	t.Helper()
+	svc := newResults(t, store.New(memory.New(time.Now), ""))
+	f := newFixture(t, unlimited, func(o *api.Options) { o.Results = svc })
+	f.backend.SetHost(v1.Host{ID: "host-1", HCAs: []v1.HCA{}, Status: v1.HostStatus{Guards: []v1.Guard{}}})
+	f.backend.OnResult = func(host string, nonce []byte) (*v1.AttestationResult, error) {
+		c := &result.Claims{Subject: host, Nonce: nonce, Submods: map[string]result.Appraisal{result.Platform: {Status: result.Affirming, Vector: result.Vector{Identity: 2}}}}
+		c.Conclude()
+		signed, err := svc.Sign(t.Context(), c, time.Now().Add(time.Hour))
+		return &v1.AttestationResult{Host: host, Result: signed, Status: c.Status.String(), State: "sealed", Expires: time.Unix(c.Expires, 0)}, err
+	}
+	return f
+}
+
+func (f *fixture) result(t *testing.T, body string) *v1.AttestationResult {
+	t.Helper()
+	w := f.do("POST", "/v1/hosts/host-1/attestation-result", f.viewer, body)
+	if w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "no-store" {
+		t.Fatalf("status %d, headers %v: %s", w.Code, w.Header(), w.Body)
+	}
+	var r v1.AttestationResult
+	fatal(t, json.Unmarshal(w.Body.Bytes(), &r))
+	return &r
+}
+
+// TestResultIsVerifiedByPublishedKeys: whoever may read asks for a result, and whoever has
+// no credential gets the keys.
+func TestResultIsVerifiedByPublishedKeys(t *testing.T) {
+	f := newResultFixture(t)
+	r := f.result(t, `{"nonce":"MTIzNDU2Nzg="}`)
+	w := f.do("GET", "/.well-known/jwks.json", "", "")
+	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/jwk-set+json" || w.Header().Get("Cache-Control") != "public, max-age=300" {
+		t.Fatalf("status %d, headers %v", w.Code, w.Header())
+	}
+	keys, err := token.ParseKeys(w.Body.Bytes())
+	fatal(t, err)
+	b, _, err := token.Verify(r.Result, keys)
+	fatal(t, err)
+	c, err := result.Decode(b)
+	fatal(t, err)
+	if err := c.Check(result.Expect{Now: time.Now(), Skew: time.Minute, Host: "host-1", Nonce: []byte("12345678"), Issuer: "https://portcullis.example"}); err != nil {
+		t.Error(err)
+	}
+	f.result(t, "")
+	f.result(t, "{}")
+	for _, body := range []string{`{"nonce":"?"}`, `{"nonce":7}`, `{"nounce":"MTIzNDU2Nzg="}`} {
+		if w := f.do("POST", "/v1/hosts/host-1/attestation-result", f.viewer, body); w.Code != http.StatusUnprocessableEntity {
+			t.Errorf("%s: status %d, want 422", body, w.Code)
+		}
+	}
+	wantProblem(t, f.do("POST", "/v1/hosts/host-2/attestation-result", f.viewer, "{}"), 404, "host_unknown")
+
+	w = f.do("POST", "/v1/results/keys/rotate", f.operator, `{"reason":"every spring"}`)
+	var rotated v1.ResultKeys
+	if fatal(t, json.Unmarshal(w.Body.Bytes(), &rotated)); w.Code != http.StatusOK || len(rotated.Keys) != 2 {
+		t.Errorf("rotated: status %d, %s", w.Code, w.Body)
+	}
+	if w := f.do("POST", "/v1/results/keys/rotate", f.operator, `{}`); w.Code != http.StatusUnprocessableEntity {
+		t.Errorf("rotated without a reason: status %d", w.Code)
+	}
+	if w := f.do("GET", "/v1/results/keys", f.viewer, ""); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "sealed") {
+		t.Errorf("keys: status %d, %s", w.Code, w.Body)
+	}
+}
+
+// TestResultGrantsNothing: a result is no credential here, wherever it is sent.
+func TestResultGrantsNothing(t *testing.T) {
+	f := newResultFixture(t)
+	signed := f.result(t, "{}").Result
+	for name, who := range access {
+		method, path, _ := strings.Cut(name, " ")
+		if who == "public" || method == "POST" && path == "/v1/attest/sessions" {
+			continue // they ask for no credential
+		}
+		path = strings.NewReplacer("{id}", "host-1", "{name}", "x", "{guid}", "0x1", "{class}", "c", "{version}", "1", "{number}", "1", "{shared}", "x", "{ticket}", "x", "{mgid}", "x").Replace(path)
+		w := f.do(method, path, signed, "")
+		if who == "host" {
+			if w.Code < 400 {
+				t.Errorf("%s with a result as bearer: status %d", name, w.Code)
+			}
+			continue
+		}
+		wantProblem(t, w, 401, v1.CodeUnauthenticated)
+	}
+	for _, path := range []string{"/metrics", "/metrics/fabric"} {
+		if w := f.do("GET", path, signed, ""); w.Code != 401 {
+			t.Errorf("%s with a result as bearer: status %d", path, w.Code)
+		}
+	}
+	if got := f.backend.Actors(); got != nil {
+		t.Errorf("something was changed: %v", got)
+	}
+}
+
+func TestNoResults(t *testing.T) {
+	f := newFixture(t)
+	f.backend.SetHost(v1.Host{ID: "host-1"})
+	for _, tt := range []struct{ method, path, token, body string }{
+		{"GET", "/.well-known/jwks.json", "", ""},
+		{"GET", "/v1/results/keys", f.viewer, ""},
+		{"POST", "/v1/results/keys/rotate", f.operator, `{"reason":"r"}`},
+		{"POST", "/v1/hosts/host-1/attestation-result", f.viewer, ""},
+	} {
+		t.Run(fmt.Sprint(tt.method, " ", tt.path), func(t *testing.T) {
+			wantProblem(t, f.do(tt.method, tt.path, tt.token, tt.body), 503, v1.CodeUnavailable)
+		})
+	}
+}
