@@ -65,7 +65,7 @@ func (r *run) judge(h *v1.Host, why *string) (done bool, err error) {
 		return true, nil
 	case v1.PhaseVerified, v1.PhaseGranting:
 		if sealedGuard(h) == unmetYet {
-			return false, failf(ClassRefused, rebootHint, "host %s was handed over in this boot, and the service does not know of it", h.ID)
+			return false, failf(ClassReboot, rebootHint, "host %s was handed over in this boot, and the service does not know of it", h.ID)
 		}
 		if w := unmet(h); w != *why {
 			*why = w
@@ -73,7 +73,7 @@ func (r *run) judge(h *v1.Host, why *string) (done bool, err error) {
 		}
 		return false, nil
 	default:
-		return false, failf(ClassRefused, "assign the host again and run the agent again",
+		return false, failf(ClassRefused, "assign the host again, then "+rebootHint,
 			"the service withdrew host %s: it is now %s: %s", h.ID, h.Status.Phase, unmet(h))
 	}
 }
@@ -92,10 +92,12 @@ func unmet(h *v1.Host) string {
 	return strings.Join(open, "; ")
 }
 
+// statusRefused is the end of waiting: the host was handed over, so that nothing more
+// can be attested in this boot.
 func statusRefused(err error, c *Config) error {
 	if p, ok := errors.AsType[*v1.Problem](err); ok && (p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden) {
-		return failf(ClassRefused, "see that only one agent runs for the host, then run it again",
-			"the service no longer knows this run of host %s; a newer session replaced it: %w", c.Host, p)
+		return failf(ClassReboot, "see that the host is assigned, and that only one agent runs for it; then "+rebootHint,
+			"the service no longer knows this run of host %s: it was released, or a newer session replaced it: %w", c.Host, p)
 	}
 	return explain(err, c)
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -71,19 +70,17 @@ func (d *doctor) endorsement(ctx context.Context, dev *tpm.TPM) {
 
 // agentPCR looks whether a run can measure into its register, or go on waiting.
 func (d *doctor) agentPCR(ctx context.Context, dev register) {
-	values, err := dev.ReadPCRs(ctx, []int{d.config.AgentPCR})
-	if err != nil {
+	if _, err := dev.ReadPCRs(ctx, []int{d.config.AgentPCR}); err != nil {
 		d.failed(checkPCR, fail(ClassTPM, tpmHint(err), err))
 		return
 	}
 	r := d.reader()
-	h, err := r.state.handOver()
-	if err != nil {
-		d.failed(checkPCR, failf(ClassOther, "run as root; if the file is damaged, reboot the host", "the record of a hand-over cannot be read: %w", err))
+	switch h, err := r.cappedBefore(ctx, dev); {
+	case err != nil:
+		d.failed(checkPCR, err)
 		return
-	}
-	if h.Token != "" && bytes.Equal(values[0], attest.CappedPCRValue(h.Open)) {
-		d.ok(checkPCR, "PCR %d: the host was handed over in this boot; a run goes on waiting for its admission", d.config.AgentPCR)
+	case h != nil:
+		d.ok(checkPCR, "PCR %d: the host was handed over in this boot; a run goes on where it was", d.config.AgentPCR)
 		return
 	}
 	image, err := d.config.image()

@@ -11,15 +11,16 @@ type Class int
 
 // Classes. Numbers are part of the contract with provisioning systems.
 const (
-	ClassOther       Class = 1 // anything else, for example a full disk
-	ClassUsage       Class = 2 // wrong flags or configuration
-	ClassTPM         Class = 3 // no usable TPM
-	ClassHCA         Class = 4 // no InfiniBand adapter, or one that cannot be read
-	ClassUnreachable Class = 5 // the service could not be reached in time
-	ClassRefused     Class = 6 // the service refused the evidence or withdrew the admission
-	ClassTimeout     Class = 7 // evidence accepted, not admitted in time
-	ClassUntrusted   Class = 8 // whoever answers is not the configured service
-	ClassLock        Class = 9 // an adapter cannot be locked
+	ClassOther       Class = 1  // anything else, for example a full disk
+	ClassUsage       Class = 2  // wrong flags or configuration
+	ClassTPM         Class = 3  // no usable TPM
+	ClassHCA         Class = 4  // no InfiniBand adapter, or one that cannot be read
+	ClassUnreachable Class = 5  // the service could not be reached in time
+	ClassRefused     Class = 6  // the service refused the evidence or withdrew the admission
+	ClassTimeout     Class = 7  // evidence accepted, not admitted in time
+	ClassUntrusted   Class = 8  // whoever answers is not the configured service
+	ClassLock        Class = 9  // an adapter cannot be locked
+	ClassReboot      Class = 10 // nothing more can be attested in this boot
 )
 
 // Exit is a class as provisioning systems and people know it.
@@ -45,6 +46,7 @@ func Exits() []Exit {
 		{Code: int(ClassTimeout), Meaning: "evidence was accepted, but the host was not admitted in time"},
 		{Code: int(ClassUntrusted), Meaning: "whoever answers does not prove to be the service", Person: true},
 		{Code: int(ClassLock), Meaning: "an adapter cannot be locked", Person: true},
+		{Code: int(ClassReboot), Meaning: "nothing more can be attested in this boot: the host must be rebooted", Person: true},
 	}
 }
 

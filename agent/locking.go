@@ -173,7 +173,7 @@ func (r *run) obey(ctx context.Context, boot string, all []*openAdapter, orders 
 		}
 		kept.HCAs = append(kept.HCAs, a.statement(result))
 		if err := r.state.save(lockedFile, kept); err != nil {
-			return fail(ClassOther, "make room on the disk, or name another folder with --state-dir", err)
+			return fail(ClassOther, roomHint, err)
 		}
 		r.log.Info("adapter locked and proven", "adapter", a.Name, "node_guid", a.facts.NodeGUID, "epoch", o.Lock.Epoch, "method", result.Lock.Method)
 	}
@@ -342,7 +342,7 @@ func (a *openAdapter) statement(result *lock.Result) attest.HCA {
 // this boot. One that is no longer locked is stated as it is.
 func (r *run) recallLocks(s *attest.Statement) error {
 	var kept lockedAdapters
-	if err := load(filepath.Join(r.state.dir, lockedFile), &kept); err != nil {
+	if err := r.state.load(lockedFile, &kept); err != nil {
 		r.log.Warn("what was proven of locks is lost; the adapters will be locked again", "error", err)
 		return nil
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"portcullis/agent/hca"
@@ -45,6 +46,7 @@ func Collect(ctx context.Context, c *Config, version string, now time.Time) (*at
 // register is the TPM as measuring needs it.
 type register interface {
 	ReadPCRs(ctx context.Context, pcrs []int) ([][]byte, error)
+	Boot(ctx context.Context) (attest.Boot, error)
 }
 
 // extender extends the agent PCR.
@@ -72,7 +74,7 @@ func (r *run) measure(ctx context.Context, read register, tpm extender) (*measur
 		return m, nil
 	}
 	if len(m.Digests) == attest.MaxStatements {
-		return nil, failf(ClassTPM, "reboot the host", "%d statements were measured in this boot, which is the most allowed", len(m.Digests))
+		return nil, failf(ClassReboot, rebootHint, "%d statements were measured in this boot, which is the most allowed", len(m.Digests))
 	}
 	if m.Statement, err = s.Encode(); err != nil {
 		return nil, fail(ClassHCA, "", err)
@@ -80,7 +82,7 @@ func (r *run) measure(ctx context.Context, read register, tpm extender) (*measur
 	sum := attest.StatementDigest(m.Statement)
 	m.Digests = append(m.Digests, sum)
 	if err := r.state.save(measuredFile, m); err != nil {
-		return nil, fail(ClassOther, "make room on the disk, or name another folder with --state-dir", err)
+		return nil, fail(ClassOther, roomHint, err)
 	}
 	if !started {
 		if err := tpm.Extend(ctx, r.config.AgentPCR, start.Digest()); err != nil {
@@ -107,8 +109,11 @@ func (r *run) recall(ctx context.Context, read register, start attest.Start) (m 
 		return &measured{Start: start}, false, nil
 	}
 	saved, err := r.state.measured()
-	if err != nil {
+	switch {
+	case errors.Is(err, errGarbled):
 		r.log.Warn("the list of measured statements is lost", "error", err)
+	case err != nil:
+		return nil, false, fail(ClassOther, r.state.hint(err), err)
 	}
 	if saved.Start == start {
 		for _, n := range []int{len(saved.Digests), len(saved.Digests) - 1} {
@@ -120,7 +125,7 @@ func (r *run) recall(ctx context.Context, read register, start attest.Start) (m 
 			}
 		}
 	}
-	return nil, false, failf(ClassTPM, "reboot the host; if that does not help, mask what else extends this PCR (systemd-pcrmachine, systemd-pcrfs)",
+	return nil, false, failf(ClassReboot, "reboot the host; if that does not help, mask what else extends this PCR (systemd-pcrmachine, systemd-pcrfs)",
 		"PCR %d holds measurements that this agent has no record of", r.config.AgentPCR)
 }
 

@@ -19,6 +19,8 @@ type Options struct {
 	Log     *slog.Logger // progress
 	Notify  Notifier     // service manager; nil: none
 	Goal    Goal         // how far to go
+
+	write func(path string, data []byte) error // nil: writeFile; a test's disk is full
 }
 
 // run is one provisioning run.
@@ -53,10 +55,13 @@ func Provision(ctx context.Context, o Options) error {
 		return err
 	}
 	defer r.client.Close()
-	if r.state, err = openState(o.Config.StateDir); err != nil {
+	if r.state, err = openState(o.Config.StateDir, o.Log); err != nil {
 		return err
 	}
 	defer r.state.close()
+	if o.write != nil {
+		r.state.write = o.write
+	}
 	limited, cancel := context.WithTimeout(ctx, o.Config.Timeout)
 	defer cancel()
 	err = r.do(limited)
@@ -94,8 +99,12 @@ func (r *run) do(ctx context.Context) error {
 // attest holds the TPM only while it makes evidence. It gives a client that may
 // read the host's status, and the phase that was told last.
 func (r *run) attest(ctx context.Context) (*client.Client, v1.Phase, error) {
-	if _, err := Collect(ctx, r.config, r.version, r.now()); err != nil {
-		return nil, "", err // before anything slow
+	// Before anything slow; but what was handed over needs its adapters no more.
+	begun := r.state.has(handOverFile)
+	if !begun {
+		if _, err := Collect(ctx, r.config, r.version, r.now()); err != nil {
+			return nil, "", err
+		}
 	}
 	r.say("opening the TPM")
 	dev, err := r.openTPM(ctx)
@@ -103,21 +112,19 @@ func (r *run) attest(ctx context.Context) (*client.Client, v1.Phase, error) {
 		return nil, "", err
 	}
 	defer dev.Close()
-	if c, err := r.resume(ctx, dev); r.goal.handsOver() && (c != nil || err != nil) {
-		if err == nil {
-			r.ready()
+	if c, phase, err := r.goOn(ctx, dev); c != nil || err != nil {
+		return c, phase, err
+	}
+	if begun { // in an earlier boot
+		if _, err := Collect(ctx, r.config, r.version, r.now()); err != nil {
+			return nil, "", err
 		}
-		return c, v1.PhaseVerified, err
 	}
 	keys, err := dev.NewKeys(ctx)
 	if err != nil {
 		return nil, "", fail(ClassTPM, "", err)
 	}
-	defer func() {
-		if e := keys.Close(ctx); e != nil {
-			r.log.Warn("keys left in the TPM", "error", e)
-		}
-	}()
+	defer r.discard(ctx, keys)
 	if !keys.HasCertificate() {
 		r.log.Warn("the TPM has no EK certificate; the service must pin its EK", "ek_sha256", keys.EKDigest())
 	}

@@ -275,7 +275,7 @@ func TestTPMFaults(t *testing.T) {
 		l.expect.HCAs[0].Ports[0].GUID++
 		wantClass(t, l.provision(), agent.ClassRefused, "refused host")
 		must(t, os.Remove(filepath.Join(l.config.StateDir, "measured.json")))
-		wantClass(t, l.provision(), agent.ClassTPM, "no record of")
+		wantClass(t, l.provision(), agent.ClassReboot, "no record of")
 	})
 	t.Run("something else measured", func(t *testing.T) {
 		t.Parallel()
@@ -287,7 +287,7 @@ func TestTPMFaults(t *testing.T) {
 		must(t, keys.Extend(t.Context(), attest.DefaultAgentPCR, make([]byte, 32)))
 		must(t, keys.Close(t.Context()))
 		must(t, dev.Close())
-		wantClass(t, l.provision(), agent.ClassTPM, "no record of")
+		wantClass(t, l.provision(), agent.ClassReboot, "no record of")
 	})
 	t.Run("nine different statements", func(t *testing.T) {
 		t.Parallel()
@@ -298,7 +298,7 @@ func TestTPMFaults(t *testing.T) {
 			wantClass(t, l.provision(), agent.ClassRefused, "refused host")
 		}
 		l.plant("28.43.9")
-		wantClass(t, l.provision(), agent.ClassTPM, "the most allowed")
+		wantClass(t, l.provision(), agent.ClassReboot, "the most allowed")
 	})
 }
 

@@ -1,43 +1,84 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
-
-	"github.com/google/renameio/v2"
 
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
 
-const maxStateFile = 1 << 20
-
 // stateDir is the agent's folder. One agent uses it at a time.
 type stateDir struct {
-	dir  string
-	lock *os.File
+	dir   string
+	lock  *os.File // nil: somebody only looks
+	log   *slog.Logger
+	write func(path string, data []byte) error
 }
 
-// openState takes the folder, which it makes if needed.
-func openState(dir string) (*stateDir, error) {
+// openState takes the folder, which it makes if needed, and sweeps it.
+func openState(dir string, log *slog.Logger) (*stateDir, error) {
+	const hint = "make the folder writable, or name another with --state-dir"
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fail(ClassOther, "make the folder writable, or name another with --state-dir", err)
+		return nil, fail(ClassOther, hint, err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, fail(ClassOther, "make the folder writable, or name another with --state-dir", err)
+		return nil, fail(ClassOther, hint, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if info.Mode().Perm()&0o022 != 0 {
+		return nil, failf(ClassOther, "chmod 700 "+dir+", or name another folder with --state-dir", "state folder %s: %w: mode %v", dir, errForeign, info.Mode().Perm())
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fail(ClassOther, hint, err)
+	}
+	s := &stateDir{dir: dir, lock: f, log: log, write: writeFile}
+	if err := s.take(); err != nil {
 		f.Close()
-		return nil, failf(ClassOther, "wait for it to end", "another portcullis-agent uses %s: %w", dir, err)
+		return nil, err
 	}
-	return &stateDir{dir: dir, lock: f}, nil
+	s.sweep()
+	return s, nil
+}
+
+// take locks the folder, and leaves word of who has it. That this cannot be written
+// down changes nothing.
+func (s *stateDir) take() error {
+	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		who := make([]byte, 20)
+		n, _ := s.lock.ReadAt(who, 0)
+		by := ""
+		if pid, e := strconv.Atoi(string(bytes.TrimSpace(who[:n]))); e == nil {
+			by = fmt.Sprintf(", process %d,", pid)
+		}
+		return failf(ClassOther, "wait for it to end; only one may provision a host", "another portcullis-agent%s uses %s: %w", by, s.dir, err)
+	}
+	if err := errors.Join(giveAway(s.lock, s.dir), s.lock.Truncate(0)); err == nil {
+		_, _ = fmt.Fprintln(s.lock, os.Getpid())
+	}
+	return nil
+}
+
+// sweep removes what runs that were killed while they wrote left behind.
+func (s *stateDir) sweep() {
+	for _, name := range []string{measuredFile, handOverFile, outcomeFile, lockedFile} {
+		left, _ := filepath.Glob(filepath.Join(s.dir, "."+name+"*"))
+		for _, path := range left {
+			if err := os.Remove(path); err != nil {
+				s.log.Warn("half a file is left in the state folder", "error", err)
+			}
+		}
+	}
 }
 
 func (s *stateDir) close() { s.lock.Close() }
@@ -52,14 +93,6 @@ type measured struct {
 
 // last is the digest of the last statement.
 func (m *measured) last() []byte { return m.Digests[len(m.Digests)-1] }
-
-// handOver is a hand-over that was begun: from then on this boot can attest
-// nothing more, so what is needed to go on waiting is written down before.
-type handOver struct {
-	Open    []byte `json:"open"` // what the agent PCR held
-	Session string `json:"session"`
-	Token   string `json:"status_token"` // reads this host's status and grants nothing
-}
 
 // Outcome is the end of a run as kept for `portcullis-agent status`.
 type Outcome struct {
@@ -83,47 +116,53 @@ func (s *stateDir) save(name string, v any) error {
 		return err
 	}
 	path := filepath.Join(s.dir, name)
-	if err := renameio.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+	if err := s.write(path, append(b, '\n')); err != nil {
 		return fmt.Errorf("save %s: %w", path, err)
 	}
 	return nil
 }
 
-// load reads a file; an absent one leaves v alone.
-func load(path string, v any) error {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+// has reports whether there is something of this name.
+func (s *stateDir) has(name string) bool {
+	_, err := os.Lstat(filepath.Join(s.dir, name))
+	return err == nil
+}
+
+// load reads a file of the folder; an absent one leaves v alone. One that others
+// could read is closed to them.
+func (s *stateDir) load(name string, v any) error {
+	path := filepath.Join(s.dir, name)
+	exposed, err := load(path, v)
+	if err != nil || !exposed || s.lock == nil {
 		return err
 	}
-	if info.Size() > maxStateFile {
-		return fmt.Errorf("%s: %d bytes are too many", path, info.Size())
+	s.log.Warn("others could read a file of the state folder", "file", path)
+	return os.Chmod(path, 0o600)
+}
+
+// hint says what to do about a file that cannot be read, or may not be believed.
+func (s *stateDir) hint(err error) string {
+	switch {
+	case errors.Is(err, errGarbled):
+		return "the next run writes it anew"
+	case errors.Is(err, errForeign):
+		return "see who else could write to it; then give it to the owner of " + s.dir + ", with mode 600"
+	case errors.Is(err, fs.ErrPermission):
+		return "run as root, or as the account of the unit; give the files in " + s.dir + " to the owner of the folder"
+	default:
+		return "see that the disk of " + s.dir + " works"
 	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 func (s *stateDir) measured() (m measured, err error) {
-	return m, load(filepath.Join(s.dir, measuredFile), &m)
-}
-
-func (s *stateDir) handOver() (h handOver, err error) {
-	return h, load(filepath.Join(s.dir, handOverFile), &h)
+	return m, s.load(measuredFile, &m)
 }
 
 // LastOutcome reads the end of the last run; nil when there was none.
 func LastOutcome(dir string) (*Outcome, error) {
 	var o *Outcome
-	if err := load(filepath.Join(dir, outcomeFile), &o); err != nil {
-		return nil, fail(ClassOther, "", err)
+	if err := (&stateDir{dir: dir}).load(outcomeFile, &o); err != nil {
+		return nil, fail(ClassOther, (&stateDir{dir: dir}).hint(err), err)
 	}
 	return o, nil
 }

@@ -35,7 +35,7 @@ func (r *run) submit(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*v1.Att
 		if !r.goal.handsOver() {
 			return nil
 		}
-		return r.handOver(ctx, a)
+		return r.handOver(ctx, dev, a)
 	}, isTransient)
 	switch {
 	case err != nil:
@@ -81,9 +81,14 @@ func (r *run) attempt(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*accep
 	return a, nil
 }
 
-// discard flushes the keys of an attempt.
-func (r *run) discard(ctx context.Context, pair *tpm.Pair) {
-	if err := pair.Close(ctx); err != nil {
+// loaded is what takes a place in the TPM.
+type loaded interface {
+	Close(ctx context.Context) error
+}
+
+// discard flushes keys.
+func (r *run) discard(ctx context.Context, keys loaded) {
+	if err := keys.Close(ctx); err != nil {
 		r.log.Warn("keys left in the TPM", "error", err)
 	}
 }
@@ -148,10 +153,17 @@ func (r *run) binding(ch *client.Channel, s *attest.Session) ([]byte, error) {
 	if s.AgentPCR != r.config.AgentPCR {
 		return nil, failf(ClassRefused, hint, "the service wants the statement in PCR %d, this agent measures into PCR %d", s.AgentPCR, r.config.AgentPCR)
 	}
-	switch {
-	case len(s.PCRs) == 0 || len(s.PCRs) > 24 || s.PCRs[0] < 0 || s.PCRs[len(s.PCRs)-1] > 23:
+	if len(s.PCRs) == 0 || len(s.PCRs) > 24 || s.PCRs[0] < 0 || s.PCRs[len(s.PCRs)-1] > 23 {
 		return nil, failf(ClassRefused, hint, "the service wants a quote over PCRs %v", s.PCRs)
-	case s.Channel == attest.ChannelExporter:
+	}
+	return r.bindingFor(ch, s.Channel)
+}
+
+// bindingFor gives the binding that the service wants, if this agent agrees.
+func (r *run) bindingFor(ch *client.Channel, channel string) ([]byte, error) {
+	const hint = "make the agent's configuration agree with the service's attestation policy"
+	switch {
+	case channel == attest.ChannelExporter:
 		return ch.Binding(), nil
 	case r.config.ChannelBinding == BindingOff:
 		return nil, nil

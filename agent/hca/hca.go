@@ -53,6 +53,13 @@ func Collect(ctx context.Context, w Ways, procfs string, site Site) (*Facts, err
 	return f, nil
 }
 
+// BootID reads the kernel's name of this boot from procfs.
+func BootID(procfs string) (string, error) {
+	f := &Facts{}
+	err := errors.Join(f.readProcfs(procfs)...)
+	return f.BootID, err
+}
+
 func (f *Facts) readProcfs(dir string) []error {
 	t, err := sysfs.Open(dir)
 	if err != nil {

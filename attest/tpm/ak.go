@@ -16,8 +16,10 @@ type AK struct {
 	k      *Keys
 	handle tpm2.NamedHandle
 	public []byte
-	pcr    int
-	closed bool
+	// private is TPM2B_PRIVATE without its size: wrapped by the EK.
+	private []byte
+	pcr     int
+	closed  bool
 }
 
 // maxAKTries bounds how often an AK is made anew because its coordinates have
@@ -46,7 +48,7 @@ func (k *Keys) NewAK(ctx context.Context, pcr int, value []byte) (*AK, error) {
 		if err != nil {
 			return nil, explain("load an attestation key", err)
 		}
-		return &AK{k: k, handle: tpm2.NamedHandle{Handle: loaded.ObjectHandle, Name: loaded.Name}, public: public, pcr: pcr}, nil
+		return &AK{k: k, handle: tpm2.NamedHandle{Handle: loaded.ObjectHandle, Name: loaded.Name}, public: public, private: created.OutPrivate.Buffer, pcr: pcr}, nil
 	}
 	return nil, fmt.Errorf("TPM: create an attestation key: %w: %w", ErrBroken, lastErr)
 }

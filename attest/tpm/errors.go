@@ -31,6 +31,8 @@ var (
 	ErrCredential = errors.New("the TPM refused the service's credential: it was made for another TPM or key; check the host's EK digest in inventory")
 	// ErrPolicy means that the agent PCR is not in the state a key was made for.
 	ErrPolicy = errors.New("the agent's PCR holds something else than the key was made for: the host was handed over in this boot, or something was measured meanwhile; reboot it")
+	// ErrStoredAK means that a kept attestation key cannot be used.
+	ErrStoredAK = errors.New("the attestation key that was kept is not whole, of another state of the register, or of another TPM")
 	// ErrNoEK means no supported EK template works on this TPM.
 	ErrNoEK = errors.New("the TPM supports none of the EK templates ECC P-256, ECC P-384, RSA-2048")
 	// ErrBank means the SHA-256 PCR bank is not active.

@@ -26,8 +26,8 @@ func TestExitCodes(t *testing.T) {
 			person = append(person, fmt.Sprint(e.Code))
 		}
 	}
-	if last := agent.Exits()[len(agent.Exits())-1].Code; last != int(agent.ClassLock) {
-		t.Errorf("the last class is %d, the last exit code %d", agent.ClassLock, last)
+	if last := agent.Exits()[len(agent.Exits())-1].Code; last != int(agent.ClassReboot) {
+		t.Errorf("the last class is %d, the last exit code %d", agent.ClassReboot, last)
 	}
 
 	var out, errs strings.Builder
@@ -48,7 +48,8 @@ func TestExitCodes(t *testing.T) {
 		manual = append(manual, m[1]+"  "+m[2])
 	}
 	for i := range want {
-		want[i] = want[i][:3] + strings.ToUpper(want[i][3:4]) + want[i][4:]
+		code, meaning, _ := strings.Cut(want[i], "  ")
+		want[i] = code + "  " + strings.ToUpper(meaning[:1]) + meaning[1:]
 	}
 	if d := cmp.Diff(want, manual); d != "" {
 		t.Errorf("the manual page (-list +page):\n%s", d)
