@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -93,8 +95,16 @@ func decode(data []byte, v any) error {
 	if onlyComments {
 		return nil
 	}
-	return yaml.Load(data, v, yaml.WithKnownFields())
+	err := yaml.Load(data, v, yaml.WithKnownFields())
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimPrefix(err.Error(), "yaml: construct errors:")
+	return errors.New(strings.TrimSpace(unknownKey.ReplaceAllString(text, "unknown key $1")))
 }
+
+// unknownKey is how the parser tells of one, in terms of our source.
+var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
 // CheckHost reports every setting that collecting a statement needs and that
 // is missing or wrong.

@@ -11,14 +11,22 @@ const caCredential = "ca"
 // noCredential is what the unit hands over where there is no such file.
 const noCredential = "none"
 
-// UseCredentials takes from the credentials of the unit (systemd.exec(5)) what
-// neither configuration nor flags say: the service's CA.
-func (c *Config) UseCredentials() {
+// standardCA is the file that the unit hands over as its credential.
+const standardCA = "/etc/portcullis/ca.pem"
+
+// UseCredentials takes from the credentials of the unit (systemd.exec(5)), or from
+// where they come from, what neither configuration nor flags say: the service's CA.
+func (c *Config) UseCredentials() { c.useCA(standardCA) }
+
+func (c *Config) useCA(standard string) {
 	if c.CA != "" {
 		return
 	}
-	if name := credential(caCredential); name != "" {
-		c.CA = name
+	if c.CA = credential(caCredential); c.CA != "" || os.Getenv("CREDENTIALS_DIRECTORY") != "" {
+		return
+	}
+	if _, err := os.Stat(standard); err == nil {
+		c.CA = standard
 	}
 }
 

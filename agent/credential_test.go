@@ -11,13 +11,22 @@ import (
 // TestCredentials: the configuration counts more than what the unit hands over.
 func TestCredentials(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "ca")
+	file, standard := filepath.Join(dir, "ca"), filepath.Join(t.TempDir(), "ca.pem")
+	t.Setenv("CREDENTIALS_DIRECTORY", "")
 	ca := func(configured string) string {
 		c := agent.DefaultConfig()
 		c.CA = configured
-		c.UseCredentials()
+		agent.UseCA(&c, standard)
 		return c.CA
 	}
+	if got := ca(""); got != "" {
+		t.Errorf("with nothing anywhere: %q", got)
+	}
+	must(t, os.WriteFile(standard, []byte("-----BEGIN CERTIFICATE-----"), 0o400))
+	if got := ca(""); got != standard {
+		t.Errorf("by hand: %q, want %q", got, standard)
+	}
+	must(t, os.Remove(standard))
 	if got := ca(""); got != "" {
 		t.Errorf("without credentials: %q", got)
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"os"
@@ -76,6 +77,9 @@ func newClient(c *Config, version string) (*client.Client, error) {
 	ca, err := os.ReadFile(c.CA)
 	if err != nil {
 		return nil, failf(ClassUsage, "copy the service's CA certificate to the host and name it with --ca", "CA of the service: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
+		return nil, failf(ClassUsage, "copy the service's CA certificate to the host and name it with --ca", "CA of the service: %s has no PEM certificate", c.CA)
 	}
 	cl, err := client.New(client.Options{URL: c.Service, CA: ca, UserAgent: "portcullis-agent/" + version})
 	if err != nil {

@@ -174,8 +174,11 @@ func (r *run) bindingFor(ch *client.Channel, channel string) ([]byte, error) {
 
 // isTransient reports whether another attempt may do better.
 func isTransient(err error) bool {
-	if _, ours := errors.AsType[*Error](err); ours || isUntrusted(err) {
+	if _, ours := errors.AsType[*Error](err); ours {
 		return false
+	}
+	if isUntrusted(err) {
+		return isOfAnotherTime(err) // a host's clock may be set only after a while
 	}
 	if p, ok := errors.AsType[*v1.Problem](err); ok {
 		return p.Status >= 500 || p.Status == http.StatusTooManyRequests || p.Status == http.StatusRequestTimeout
@@ -191,17 +194,28 @@ func isUntrusted(err error) bool {
 	return verify || authority || name
 }
 
+// isOfAnotherTime reports a certificate that is not valid now, or a clock that is
+// wrong.
+func isOfAnotherTime(err error) bool {
+	c, ok := errors.AsType[x509.CertificateInvalidError](err)
+	return ok && c.Reason == x509.Expired
+}
+
 // explain gives an error of the exchange its class.
-func explain(err error, c *Config) error {
+func explain(err error, conf *Config) error {
 	if ours, ok := errors.AsType[*Error](err); ok {
 		return ours
 	}
+	if isOfAnotherTime(err) {
+		return failf(ClassUntrusted, "compare this host's clock with the service's, and see that the service's certificate is renewed in time",
+			"%s does not prove to be the service: %w", conf.Service, err)
+	}
 	if isUntrusted(err) {
-		return failf(ClassUntrusted, "check that "+c.CA+" is the CA of the service, and that the URL has the name in its certificate",
-			"%s does not prove to be the service: %w", c.Service, err)
+		return failf(ClassUntrusted, "check that "+conf.CA+" is the CA of the service, and that the URL has the name in its certificate",
+			"%s does not prove to be the service: %w", conf.Service, err)
 	}
 	if p, ok := errors.AsType[*v1.Problem](err); ok && !isTransient(err) {
-		return failf(ClassRefused, p.Hint, "the service refused host %s: %w", c.Host, p)
+		return failf(ClassRefused, p.Hint, "the service refused host %s: %w", conf.Host, p)
 	}
-	return failf(ClassUnreachable, "check the network, the URL and that portcullisd runs", "%s gave no verdict in time: %w", c.Service, err)
+	return failf(ClassUnreachable, "check the network, the URL and that portcullisd runs", "%s gave no verdict in time: %w", conf.Service, err)
 }

@@ -21,7 +21,7 @@ func TestExitCodes(t *testing.T) {
 		if e.Code != i {
 			t.Errorf("exit code %d is %d in the list", e.Code, i)
 		}
-		want = append(want, fmt.Sprintf("%d  %s", e.Code, e.Meaning))
+		want = append(want, fmt.Sprintf("%2d  %s", e.Code, e.Meaning))
 		if e.Person {
 			person = append(person, fmt.Sprint(e.Code))
 		}
@@ -48,7 +48,7 @@ func TestExitCodes(t *testing.T) {
 		manual = append(manual, m[1]+"  "+m[2])
 	}
 	for i := range want {
-		code, meaning, _ := strings.Cut(want[i], "  ")
+		code, meaning, _ := strings.Cut(strings.TrimSpace(want[i]), "  ")
 		want[i] = code + "  " + strings.ToUpper(meaning[:1]) + meaning[1:]
 	}
 	if d := cmp.Diff(want, manual); d != "" {

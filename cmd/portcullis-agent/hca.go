@@ -27,7 +27,7 @@ lock's state.`,
 		Example: "  portcullis-agent hca --firmware /etc/portcullis/firmware --require G1",
 	}
 	f := c.Flags()
-	f.StringVar(&a.settings.file, "config", "", "configuration file (YAML); flags count more than it")
+	f.StringVar(&a.settings.file, "config", "", configHelp)
 	a.settings.adapterFlags(f)
 	f.StringVar(&require, "require", "", "lowest assurance level for exit code 0: G0 or G1")
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.showHCAs(cmd, require) }

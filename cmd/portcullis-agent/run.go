@@ -23,7 +23,7 @@ type app struct {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, settings: settings{flags: agent.DefaultConfig()}}
+	a := &app{stdout: stdout, stderr: stderr, settings: settings{flags: agent.DefaultConfig(), standard: standardConfig}}
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -76,7 +76,7 @@ func rootHelp() string {
 	var b strings.Builder
 	b.WriteString("Attest this host and wait until its InfiniBand adapters are admitted.\n\nExit codes:\n")
 	for _, e := range agent.Exits() {
-		fmt.Fprintf(&b, "  %d  %s\n", e.Code, e.Meaning)
+		fmt.Fprintf(&b, "  %2d  %s\n", e.Code, e.Meaning)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -9,15 +12,21 @@ import (
 	"portcullis/agent"
 )
 
+// standardConfig is read where no other configuration is named, if it is there.
+const standardConfig = "/etc/portcullis/agent.yaml"
+
+const configHelp = "configuration file (YAML); flags count more than it (default " + standardConfig + ", if it is there)"
+
 // settings are flags over a configuration file over defaults.
 type settings struct {
-	file  string
-	flags agent.Config
+	file     string
+	standard string // in place of file
+	flags    agent.Config
 }
 
 // hostFlags are those that collecting a statement needs.
 func (s *settings) hostFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.file, "config", "", "configuration file (YAML); flags count more than it")
+	f.StringVar(&s.file, "config", "", configHelp)
 	f.StringVar(&s.flags.Host, "host", "", "id of this host in inventory")
 	f.StringVar(&s.flags.TPM, "tpm", s.flags.TPM, "TPM: a character device, or unix:SOCKET")
 	f.StringVar(&s.flags.EventLog, "event-log", s.flags.EventLog, "the firmware's event log (default below sysfs, or the credential eventlog)")
@@ -49,8 +58,14 @@ func (s *settings) serviceFlags(f *pflag.FlagSet) {
 // config joins defaults, file and the flags that were given.
 func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 	c := agent.DefaultConfig()
+	if s.file == "" && !cmd.Flags().Changed("config") && there(s.standard) {
+		s.file = s.standard
+	}
 	if s.file != "" {
 		data, err := os.ReadFile(s.file)
+		if errors.Is(err, fs.ErrPermission) {
+			return c, &agent.Error{Class: agent.ClassUsage, Err: fmt.Errorf("configuration: %w", err), Hint: "run as root, or name a configuration that can be read with --config"}
+		}
 		if err != nil {
 			return c, misuse(cmd, "configuration: %w", err)
 		}
@@ -81,4 +96,10 @@ func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 	}
 	c.UseCredentials()
 	return c, nil
+}
+
+// there reports whether there is such a file, also one that cannot be read.
+func there(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil || errors.Is(err, fs.ErrPermission)
 }

@@ -15,7 +15,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Tell how the last provisioning run ended. The exit code is that of the run, or
 1 when there was none. It asks neither the TPM nor the service.`,
 	}
-	c.Flags().StringVar(&a.settings.file, "config", "", "configuration file (YAML); flags count more than it")
+	c.Flags().StringVar(&a.settings.file, "config", "", configHelp)
 	a.settings.stateFlag(c.Flags())
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		config, err := a.settings.config(cmd)
