@@ -47,6 +47,8 @@ const (
 	checkFirmware      = "firmware"
 	checkAdapters      = "adapters"
 	checkRegisters     = "registers"
+	checkFWCTL         = "fwctl"
+	checkTools         = "vendor-tools"
 	checkLockdown      = "lockdown"
 	checkUMAD          = "umad"
 	checkService       = "service"
@@ -80,6 +82,7 @@ func (d *doctor) diagnose(ctx context.Context) *Diagnosis {
 	log := d.eventLog()
 	d.tpm(ctx, log, busy)
 	d.adapters(ctx)
+	d.ways(ctx)
 	d.service(ctx)
 	out := &Diagnosis{Ready: true, Checks: d.checks}
 	for _, c := range d.checks {

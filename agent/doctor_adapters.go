@@ -73,7 +73,7 @@ var registerSources = []hca.Source{hca.FromFWCTL, hca.FromCard, hca.FromMSTReg, 
 func (d *doctor) registers(host *hca.Host) {
 	var good, none []string
 	for _, one := range host.Devices {
-		if from := ways(one); len(from) > 0 {
+		if from := sourcesOf(one); len(from) > 0 {
 			good = append(good, called(one)+" by "+strings.Join(from, ", "))
 		} else {
 			_, why := one.LifeCycle.Why()
@@ -88,8 +88,8 @@ func (d *doctor) registers(host *hca.Host) {
 	d.ok(checkRegisters, "%s", strings.Join(good, "; "))
 }
 
-// ways lists the sources that reach the firmware and told something.
-func ways(d *hca.Device) []string {
+// sourcesOf lists the sources that reach the firmware and told something.
+func sourcesOf(d *hca.Device) []string {
 	var from []string
 	for _, l := range d.Lines() {
 		for _, s := range l.From {
@@ -104,7 +104,7 @@ func ways(d *hca.Device) []string {
 
 func (d *doctor) lockdown(host *hca.Host) {
 	viaTools := slices.ContainsFunc(host.Devices, func(one *hca.Device) bool {
-		return !slices.ContainsFunc(ways(one), func(s string) bool { return s == string(hca.FromFWCTL) || s == string(hca.FromCard) })
+		return !slices.ContainsFunc(sourcesOf(one), func(s string) bool { return s == string(hca.FromFWCTL) || s == string(hca.FromCard) })
 	})
 	switch {
 	case host.Lockdown && viaTools:

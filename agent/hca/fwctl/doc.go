@@ -3,6 +3,8 @@
 // adapter through a unix socket that carries the same commands.
 //
 // Sources: Linux include/uapi/fwctl/fwctl.h and drivers/fwctl/mlx5/main.c. The
-// interface works under kernel lockdown, belongs to one adapter, and needs root
-// but no access to PCI configuration space.
+// interface works under kernel lockdown, belongs to one adapter, and needs neither
+// root, nor a capability, nor access to PCI configuration space: who may open the
+// node may do all that this package does. (Only the scope "debug write full", which
+// it never uses, takes CAP_SYS_RAWIO.)
 package fwctl
