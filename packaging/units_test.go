@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"portcullis/packaging/parttest"
 )
 
@@ -20,13 +22,76 @@ const exposure = "25"
 
 var units = []string{"portcullisd.service", "portcullis-agent.service"}
 
+// doctor is the agent's second unit, in the same cage.
+const doctor = "portcullis-agent-doctor.service"
+
 func TestUnitsAreLockedDown(t *testing.T) {
 	analyze := parttest.Program(t, "systemd-analyze")
-	for _, unit := range units {
+	for _, unit := range slices.Concat(units, []string{doctor}) {
 		cmd := exec.Command(analyze, "security", "--no-pager", "--offline=true", "--threshold="+exposure, filepath.Join("systemd", unit))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
+	}
+}
+
+// TestVendorToolsStayLockedDown adds the drop-in for the vendor's tools to the units
+// that it is for. What it says of itself is what systemd finds.
+func TestVendorToolsStayLockedDown(t *testing.T) {
+	t.Parallel()
+	analyze := parttest.Program(t, "systemd-analyze")
+	read := func(name string) string {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join("systemd", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	overall := func(text string) string {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "portcullis-agent.service")
+		write(t, file, []byte(text), 0o644)
+		out, err := exec.Command(analyze, "security", "--no-pager", "--offline=true", "--threshold="+exposure, file).CombinedOutput()
+		_, score, ok := strings.Cut(string(out), "Overall exposure level for portcullis-agent.service: ")
+		if err != nil || !ok {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return strings.Fields(score)[0]
+	}
+	drop := read("vendor-tools.conf")
+	for _, unit := range []string{"portcullis-agent.service", doctor} {
+		before, after := overall(read(unit)), overall(read(unit)+"\n"+drop)
+		if says := "from " + before + " to " + after + "."; !strings.Contains(drop, says) {
+			t.Errorf("%s: vendor-tools.conf does not say %q", unit, says)
+		}
+	}
+}
+
+// TestDoctorLooksFromTheCage: but for how they start and end, the two units of the
+// agent are the same.
+func TestDoctorLooksFromTheCage(t *testing.T) {
+	t.Parallel()
+	cage := func(unit string) (lines []string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join("systemd", unit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, _ := strings.Cut(string(text), "\n[Service]\n")
+		section, _, _ = strings.Cut(section, "\n[")
+		for line := range strings.Lines(section) {
+			line = strings.TrimSpace(line)
+			key, _, _ := strings.Cut(line, "=")
+			own := slices.Contains([]string{"Type", "NotifyAccess", "ExecStart", "RemainAfterExit", "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStartSec", "TimeoutStopSec"}, key)
+			if line != "" && line[0] != '#' && !own {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	if d := cmp.Diff(cage("portcullis-agent.service"), cage(doctor)); d != "" {
+		t.Errorf("cages (-agent +doctor):\n%s", d)
 	}
 }
 
@@ -35,7 +100,7 @@ func TestUnitsAreLockedDown(t *testing.T) {
 func TestUnitsVerify(t *testing.T) {
 	analyze := parttest.Program(t, "systemd-analyze")
 	dir := t.TempDir()
-	for _, unit := range units {
+	for _, unit := range slices.Concat(units, []string{doctor}) {
 		text, err := os.ReadFile(filepath.Join("systemd", unit))
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +110,7 @@ func TestUnitsVerify(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "portcullisd"), nil, 0o755)
 	write(t, filepath.Join(dir, "portcullis-agent"), nil, 0o755)
-	for _, unit := range units {
+	for _, unit := range slices.Concat(units, []string{doctor}) {
 		out, err := exec.Command(analyze, "verify", "--man=no", filepath.Join(dir, unit)).CombinedOutput()
 		if err != nil || len(out) > 0 {
 			t.Errorf("%s: %v\n%s", unit, err, out)

@@ -100,6 +100,33 @@ func agentDiskFull(t *testing.T) {
 	do(t, "systemctl", "stop", agent)
 }
 
+// agentDoctor looks from the cage of the agent, and from the wider one for the
+// vendor's tools, at an adapter that has no node of fwctl.
+func agentDoctor(t *testing.T) {
+	doctor := "portcullis-agent-doctor.service"
+	const function = host + "/sys/bus/pci/devices/0000:17:00.0/"
+	for name, text := range map[string]string{"vendor": "0x15b3", "device": "0x1021", "class": "0x020700", "config": ""} {
+		put(t, function+name, text+"\n")
+	}
+	defer func() { must(t, os.RemoveAll(function)) }()
+	fails(t, doctor, "no node for it", "the account root; the capability CAP_SYS_ADMIN; writing to configuration space", "tpm: ")
+	want(t, doctor, "ExecMainStatus=1")
+
+	text, err := os.ReadFile("/usr/share/portcullis/vendor-tools.conf")
+	must(t, err)
+	override := "/run/systemd/system/" + doctor + ".d/vendor-tools.conf"
+	// The simulated bus lies elsewhere.
+	put(t, override, strings.Replace(string(text), "ReadWritePaths=", "ReadWritePaths="+host+"/sys ", 1))
+	do(t, "systemctl", "daemon-reload")
+	fails(t, doctor, "vendor-tools: ")
+	run := is(t, doctor)["InvocationID"]
+	if out := do(t, "journalctl", "--no-pager", "--output=cat", "_SYSTEMD_INVOCATION_ID="+run); strings.Contains(out, "the account root") || strings.Contains(out, "CAP_SYS_ADMIN") || strings.Contains(out, "configuration space") {
+		t.Errorf("vendor-tools.conf leaves something out:\n%s", out)
+	}
+	must(t, os.Remove(override))
+	do(t, "systemctl", "daemon-reload")
+}
+
 // softTPM starts a software TPM that the agent's account may open.
 func softTPM(t *testing.T) *tpmtest.TPM {
 	t.Helper()

@@ -36,6 +36,7 @@ func inside(t *testing.T) {
 		{"AgentUnconfigured", agentUnconfigured},
 		{"AgentWithoutAdapter", agentWithoutAdapter},
 		{"AgentWithoutTPM", agentWithoutTPM},
+		{"AgentDoctor", agentDoctor},
 		{"AgentDiskFull", agentDiskFull},
 		{"AgentProvisions", agentProvisions},
 		{"ServiceStops", serviceStops},
