@@ -120,11 +120,14 @@ connect() {
   unhex "$exporter" >exporter
 }
 put() { # put PATH BODY
+  trap '' PIPE # that the connection is gone is told below
   { printf 'PUT %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n' \
-    "$1" "$authority" "$(size "$2")"; cat "$2"; } >&3
+    "$1" "$authority" "$(size "$2")"; cat "$2"; } >&3 2>/dev/null || true
+  trap - PIPE
   wait "$client" || true
   client=
   exec 3>&-
+  grep -aq '^HTTP/' from || die "the service closed the connection before the request: the TPM took longer than it waits for one"
   grep -aq '^HTTP/1.1 200' from || die "refused: $(sed -n '/^HTTP/,$p' from)"
   sed -n '/^HTTP/,$p' from
 }
@@ -199,10 +202,6 @@ tidy
 
 # ---- 5. the evidence ---------------------------------------------------------
 
-connect
-labelled portcullis/quote/2 id nonce s exporter ak1.name >q
-quote ak1 q quote
-certify q
 : >fields
 values=
 for n in ${pcrs//,/ }; do
@@ -213,6 +212,11 @@ done
 sha256 fields >pcrhash
 : >eventlog
 [ -z "$log" ] || cat "$EVENT_LOG" >eventlog
+# From here on the service waits 5 s for the request.
+connect
+labelled portcullis/quote/2 id nonce s exporter ak1.name >q
+quote ak1 q quote
+certify q
 labelled portcullis/evidence/2 statement quote.attest quote.signature certify.attest certify.signature pcrhash eventlog >body
 labelled portcullis/proof/2 id body >message
 openssl dgst -sha256 -mac HMAC -macopt "hexkey:$(hex secret)" -binary message >proof
