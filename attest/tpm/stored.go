@@ -70,5 +70,5 @@ func (t *TPM) Boot(ctx context.Context) (attest.Boot, error) {
 		return attest.Boot{}, explain("read the clock", err)
 	}
 	c := rsp.CurrentTime.ClockInfo
-	return attest.Boot{Reset: c.ResetCount, Restart: c.RestartCount, Clock: c.Clock, Safe: bool(c.Safe)}, nil
+	return attest.Boot{Reset: c.ResetCount, Restart: c.RestartCount, Clock: c.Clock, Safe: c.Safe}, nil
 }
