@@ -1,6 +1,6 @@
-// Package ca is the small certificate authority of a fresh installation: one
-// self-signed root that issues the service's TLS certificate. Agents and the
-// CLI pin the root.
+// Package ca makes certificates: the self-signed root of a fresh installation, which
+// issues the service's TLS certificate and is pinned by agents and the CLI; and roots
+// for the certificates of hosts. Package hostca keeps those.
 package ca
 
 import (
@@ -37,16 +37,22 @@ type Pair struct{ Cert, Key []byte }
 
 // New makes a root named name that is valid for ten years from now.
 func New(name string, now time.Time) (*Authority, error) {
+	return newRoot(name, now, rootLife, func(c *x509.Certificate) {})
+}
+
+// newRoot makes a root; with may change the template.
+func newRoot(name string, now time.Time, life time.Duration, with func(*x509.Certificate)) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make CA key: %w", err)
 	}
-	tmpl, err := template(name, now, rootLife)
+	tmpl, err := template(name, now, life)
 	if err != nil {
 		return nil, err
 	}
 	tmpl.IsCA, tmpl.BasicConstraintsValid, tmpl.MaxPathLenZero = true, true, true
 	tmpl.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	with(tmpl)
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 	if err != nil {
 		return nil, fmt.Errorf("sign CA certificate: %w", err)
