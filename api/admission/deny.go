@@ -80,6 +80,9 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 		return err
 	}
 	rec.Denial = &last
+	if d.proven == provenTPM { // nobody but the host itself can do that to it
+		rec.Certificate = nil
+	}
 	if err := Records().Put(tx, d.host, rec); err != nil || d.proven == provenNothing {
 		return err
 	}

@@ -188,7 +188,7 @@ func (s *Service) voidEvidence(ctx context.Context, tx *store.Tx, id string) err
 	if err != nil {
 		return err
 	}
-	rec.Value.Evidence = nil
+	rec.Value.Evidence, rec.Value.Certificate = nil, nil
 	if err := errors.Join(dropSessions(ctx, tx, id), Records().Put(tx, id, rec.Value)); err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func (h *history) vouch(host string) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.svc.acceptSeal(h.ctx(), rec, boot)
+	_, err = h.svc.acceptSeal(h.ctx(), rec, boot, nil)
 	return err
 }
 

@@ -35,6 +35,17 @@ type Record struct {
 
 	Denial *v1.Denial `json:"denial,omitzero"`
 	Token  string     `json:"token,omitempty"` // SHA-256 of the status token, hex
+
+	Certificate *Certificate `json:"certificate,omitzero"` // of the host's key; nil: it holds none
+}
+
+// Certificate is the one that a host holds. It counts as long as it stands in the
+// Record with what it was given for.
+type Certificate struct {
+	SHA256  string    `json:"sha256"`  // of the DER, hex
+	Session string    `json:"session"` // of the evidence that was sealed
+	Epoch   int64     `json:"epoch"`   // assignment
+	Until   time.Time `json:"until"`
 }
 
 // Evidence says which evidence was accepted. The whole verdict is in Verdicts.

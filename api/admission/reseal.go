@@ -46,7 +46,7 @@ func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest
 	if IsKind(err, Conflict) {
 		s.o.Log.Info("seal not renewed", "host", ref.Value.Host, "session", clip(session), "err", err)
 	}
-	return out, err
+	return s.offering(out), err
 }
 
 func (s *Service) renewSeal(ctx context.Context, tx *store.Tx, host, token, session string, lease store.Lease) (*attest.Seal, error) {

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
@@ -31,7 +32,12 @@ func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte
 		}
 		return nil, s.deny(ctx, d, no)
 	}
-	result, err := s.acceptSeal(ctx, rec, boot)
+	cert, no := s.certify(ctx, rec, channel, ev.HostKey)
+	if no != nil {
+		d.proven = provenTPM // its TPM sealed over this connection
+		return nil, s.deny(ctx, d, no)
+	}
+	result, err := s.acceptSeal(ctx, rec, boot, cert)
 	if errors.As(err, &no) {
 		return nil, s.deny(ctx, d, no)
 	}
@@ -77,8 +83,9 @@ func (s *Service) consumeSeal(ctx context.Context, session string) (sealRecord, 
 	return out, err
 }
 
-// acceptSeal records that the host was handed over, if its evidence still counts.
-func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Boot) (*v1.SealResult, error) {
+// acceptSeal records that the host was handed over, if its evidence still counts, and
+// which certificate it holds, if any.
+func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Boot, cert *x509.Certificate) (*v1.SealResult, error) {
 	var d decision
 	err := s.update(ctx, func(tx *store.Tx) error {
 		f, err := s.gather(ctx, tx, rec.Host)
@@ -94,13 +101,14 @@ func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Bo
 		}
 		f.rec.Sealed = f.now
 		unsealed().Delete(tx, rec.Challenge.Session)
+		f.rec.Certificate = held(cert, &rec)
 		if err := errors.Join(
 			boots().Put(tx, rec.Challenge.EKDigest, history.Seal(boot)),
 			Records().Put(tx, rec.Host, f.rec),
 			s.log(ctx, tx, change{
 				actor: "agent:" + rec.Host, action: "evidence.seal", object: "host/" + rec.Host, code: "ok",
-				detail: fmt.Sprintf("boot %d/%d: the host can attest nothing more until it is rebooted; EK %s, session %s",
-					boot.Reset, boot.Restart, rec.Challenge.EKDigest, rec.Challenge.Session),
+				detail: fmt.Sprintf("boot %d/%d: the host can attest nothing more until it is rebooted; EK %s, session %s%s",
+					boot.Reset, boot.Restart, rec.Challenge.EKDigest, rec.Challenge.Session, certified(cert)),
 			}),
 		); err != nil {
 			return err
@@ -111,13 +119,17 @@ func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Bo
 	if err != nil {
 		return nil, err
 	}
-	return &v1.SealResult{Host: rec.Host, Phase: d.phase}, nil
+	out := &v1.SealResult{Host: rec.Host, Phase: d.phase}
+	if cert != nil {
+		out.Certificate = cert.Raw
+	}
+	return out, nil
 }
 
 // unseal forgets that the host was handed over, and a seal that is awaited:
 // evidence comes anew, or counts no more.
 func (r *Record) unseal(tx *store.Tx) {
-	r.Sealed = time.Time{}
+	r.Sealed, r.Certificate = time.Time{}, nil
 	if r.Evidence != nil {
 		seals().Delete(tx, r.Evidence.Session)
 		unsealed().Delete(tx, r.Evidence.Session)

@@ -24,6 +24,8 @@ type Options struct {
 	Locks   Locks   // of adapters; nil: the service locks none
 	Results Results // signs attestation results; nil: nobody does
 
+	Certifier Certifier // for keys of hosts; nil: hosts get no certificates
+
 	Window      time.Duration // provisioning window when Assign names none; default 1 h
 	EvidenceAge time.Duration // oldest evidence that leads to an admission; default 1 h
 

@@ -199,7 +199,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	}
 	result, err := s.accept(ctx, ses, &host, verdict, sc)
 	if err == nil {
-		result.Seal, result.Result = seal, s.resultForHost(ctx, ses.Host)
+		result.Seal, result.Result = s.offering(seal), s.resultForHost(ctx, ses.Host)
 	}
 	var no *attest.Refusal
 	if errors.As(err, &no) {

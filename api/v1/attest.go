@@ -29,6 +29,9 @@ type SealResult struct {
 	Phase Phase  `json:"phase"`
 	// Result is as in AttestResult: handed over now.
 	Result string `json:"result,omitempty"`
+	// Certificate is that of the key that came with the seal. It reads the status of
+	// this host and does nothing else.
+	Certificate []byte `json:"certificate,omitempty" doc:"DER; of the key that came with the seal"`
 }
 
 // TPMCleared acknowledges that a host's TPM was cleared on purpose.

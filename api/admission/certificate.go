@@ -1,0 +1,102 @@
+package admission
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// Certifier gives certificates to keys of hosts. Package api/hostca implements it.
+type Certifier interface {
+	Issue(ctx context.Context, host string, key *ecdsa.PublicKey) (*x509.Certificate, error)
+}
+
+// certify checks the key that came with a seal, and gives its certificate; nil where
+// none was asked for or the service gives none. That a right one gets no certificate
+// keeps nobody from being admitted: the host still has its status token.
+func (s *Service) certify(ctx context.Context, rec sealRecord, channel []byte, k *attest.HostKey) (*x509.Certificate, *attest.Refusal) {
+	if k == nil || s.o.Certifier == nil {
+		return nil, nil
+	}
+	key, no := attest.VerifyHostKey(rec.Challenge, channel, k)
+	if no != nil {
+		return nil, no
+	}
+	cert, err := s.o.Certifier.Issue(ctx, rec.Host, key)
+	if err != nil {
+		s.o.Log.Error("a host gets no certificate", "host", rec.Host, "err", err)
+		return nil, nil
+	}
+	return cert, nil
+}
+
+// offering says in a challenge whether its seal may bring a key.
+func (s *Service) offering(seal *attest.Seal) *attest.Seal {
+	if seal != nil {
+		seal.HostKey = s.o.Certifier != nil
+	}
+	return seal
+}
+
+// held is how a certificate is kept.
+func held(c *x509.Certificate, rec *sealRecord) *Certificate {
+	if c == nil {
+		return nil
+	}
+	return &Certificate{SHA256: certificateDigest(c.Raw), Session: rec.Challenge.Session, Epoch: rec.Epoch, Until: c.NotAfter.UTC()}
+}
+
+// certified tells of a certificate in the audit log.
+func certified(c *x509.Certificate) string {
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("; certificate %x until %s", c.SerialNumber, c.NotAfter.UTC().Format(time.RFC3339))
+}
+
+func certificateDigest(der []byte) string {
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
+// HostStatusByCertificate gives a host to whoever holds the key of its certificate,
+// given as DER. The caller has verified that it is one of the service's for that host,
+// and that it is in force. Which one the host holds stands in its record, and is gone
+// as soon as what it was given for is: with the assignment, with the evidence, by a
+// newer one, while the host is held or its EK denied.
+func (s *Service) HostStatusByCertificate(ctx context.Context, host string, der []byte) (*v1.Host, error) {
+	unknown := refusal(Refused, "certificate_unknown", "attest again to get a new one", "the certificate does not count any more, or was replaced by a newer one")
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	f, err := s.gather(ctx, snap, host)
+	if IsKind(err, NotFound) || errors.Is(err, store.ErrNotFound) {
+		return nil, unknown
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	if !f.rec.holds(certificateDigest(der), f.now) || s.o.Policy.Denied[strings.ToLower(f.host.EK)] {
+		return nil, unknown
+	}
+	return hostView(f, decide(f)), nil
+}
+
+// holds reports that the host holds a certificate now.
+func (r *Record) holds(digest string, now time.Time) bool {
+	c := r.Certificate
+	return c != nil && c.SHA256 == digest && now.Before(c.Until) &&
+		r.Cluster != "" && c.Epoch == r.Epoch && r.Evidence != nil && c.Session == r.Evidence.Session &&
+		!r.Sealed.IsZero() && r.Conflict == nil
+}
