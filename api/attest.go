@@ -85,13 +85,13 @@ func (s *Server) attestRoutes(a huma.API) {
 	}, s.renewSeal)
 	register(s, a, operation{
 		id: "attest-status", method: http.MethodGet, path: "/v1/attest/status", tag: "attestation",
-		summary: "Where the host that holds this status token stands",
-		access:  accessHost,
+		summary: "Where the host that holds this status token, or has this certificate, stands",
+		access:  accessStatus,
 	}, s.attestStatus)
 }
 
 func noStatusToken() *problem {
-	return newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no current status token was sent",
+	return newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated, "no current status token or certificate was sent",
 		"attest again; accepted evidence earns a token")
 }
 
@@ -105,12 +105,17 @@ func byStatusToken[T any](ctx context.Context, authorization string, f func(ctx 
 	if err == nil {
 		return out, nil
 	}
+	return out, withoutCredential(ctx, err)
+}
+
+// withoutCredential is what a host is told whose token or certificate does not count.
+func withoutCredential(ctx context.Context, err error) error {
 	p, fault := hostProblemOf(err)
 	if p.Code == v1.CodeEvidenceRefused {
 		p = noStatusToken()
 	}
 	noteFault(ctx, fault)
-	return out, p
+	return p
 }
 
 // renewSeal tells a host whether its seal can still be had. Why it cannot is for
@@ -130,7 +135,15 @@ func (s *Server) renewSeal(ctx context.Context, in *renewSealInput) (*renewSealO
 // attestStatus answers a host about itself. It leaves out what only operators
 // may know: why evidence was refused, and by what it was accepted.
 func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput, error) {
-	host, err := byStatusToken(ctx, in.Authorization, s.backend.HostStatusByToken)
+	var host *v1.Host
+	var err error
+	if who := peerOf(ctx); who.cert != nil {
+		if host, err = s.backend.HostStatusByCertificate(ctx, who.host, who.cert.Raw); err != nil {
+			err = withoutCredential(ctx, err)
+		}
+	} else {
+		host, err = byStatusToken(ctx, in.Authorization, s.backend.HostStatusByToken)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -33,10 +33,21 @@ func bearer(header string) string {
 }
 
 // authorize is the middleware of one operation: it lets a request pass when
-// its credential allows a.
+// its credential allows a. A client certificate is a credential by itself: with one
+// that does not allow a, no token does.
 func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		if a == accessPublic || a == accessHost || s.local && a.asksCredential() {
+		host, refused := s.admitPeer(ctx.Context(), a)
+		if refused != nil {
+			r, w := humachi.Unwrap(ctx)
+			writeProblem(w, r, refused)
+			return
+		}
+		if host.cert != nil {
+			noteActor(ctx.Context(), "agent:"+host.host)
+			ctx = huma.WithValue(ctx, peerKey{}, host)
+		}
+		if a == accessPublic || a == accessHost || a == accessStatus || s.local && a.asksCredential() {
 			next(ctx)
 			return
 		}

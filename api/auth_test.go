@@ -22,6 +22,8 @@ var access = map[string]string{
 	"PUT /v1/attest/sessions/{id}/seal":             "host",
 	"POST /v1/attest/sessions/{id}/seal-nonce":      "host",
 	"GET /v1/attest/status":                         "host",
+	"GET /v1/host-authority":                        "viewer",
+	"POST /v1/host-authority/rotate":                "operator",
 	"POST /v1/attest/locks":                         "host",
 	"POST /v1/attest/locks/report":                  "host",
 	"GET /v1/events":                                "viewer",

@@ -28,6 +28,9 @@ type Backend interface {
 	RenewSeal(ctx context.Context, token, session string) (*attest.Seal, error)
 	// HostStatusByToken answers the host that was given token.
 	HostStatusByToken(ctx context.Context, token string) (*v1.Host, error)
+	// HostStatusByCertificate answers a host that showed this certificate (DER) of its
+	// own, which was verified, if the host holds it still.
+	HostStatusByCertificate(ctx context.Context, host string, der []byte) (*v1.Host, error)
 
 	// ImportInventory replaces what the files declare, all or nothing.
 	ImportInventory(ctx context.Context, actor string, files []inventory.File, dryRun bool) (*v1.ImportReport, error)

@@ -62,6 +62,10 @@ func (s *Server) serveMetrics(g prometheus.Gatherer) http.HandlerFunc {
 func (s *Server) viewers(h http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.local {
+			if _, refused := s.admitPeer(r.Context(), accessView); refused != nil {
+				writeProblem(w, r, refused)
+				return
+			}
 			if _, refused := s.authenticate(r.Header.Get("Authorization"), accessView); refused != nil {
 				writeProblem(w, r, refused)
 				return

@@ -69,6 +69,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.attestRoutes(a)
 	s.inventoryRoutes(a)
 	s.hostRoutes(a)
+	s.hostAuthorityRoutes(a)
 	s.tenancyRoutes(a)
 	s.fabricRoutes(a)
 	s.topospecRoutes(a)
@@ -102,6 +103,7 @@ func securitySchemes() map[string]*huma.SecurityScheme {
 	return map[string]*huma.SecurityScheme{
 		"operator": {Type: "http", Scheme: "bearer", Description: "An operator's token from the tokens file."},
 		"status":   {Type: "http", Scheme: "bearer", Description: "The status token that accepted evidence earned."},
+		"host":     {Type: "mutualTLS", Description: "The certificate of the key that a host brought with its seal."},
 	}
 }
 
@@ -134,7 +136,7 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 		op.maxBody = maxBody
 	}
 	toProblem := problemOf
-	if op.access == accessHost {
+	if op.access == accessHost || op.access == accessStatus {
 		toProblem = hostProblemOf
 	}
 	huma.Register(a, s.describe(a, op), func(ctx context.Context, in *I) (*O, error) {
@@ -164,6 +166,9 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	}
 	if op.access.asksCredential() {
 		o.Security = []map[string][]string{{"operator": {}}}
+	}
+	if op.access == accessStatus {
+		o.Security = []map[string][]string{{"status": {}}, {"host": {}}}
 	}
 	return o
 }

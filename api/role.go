@@ -29,7 +29,8 @@ type access uint8
 const (
 	accessNobody  access = iota
 	accessPublic         // no credential: health, documents
-	accessHost           // host-facing: evidence or a status token speaks for itself
+	accessHost           // host-facing: evidence or a ticket speaks for itself
+	accessStatus         // a host about itself: with its certificate, or a status token
 	accessView           // any operator's credential
 	accessOperate        // a credential that may change things everywhere: none with ranges of P_Keys
 	accessTenancy        // one that may change clusters, and which hosts are in them, within its ranges of P_Keys

@@ -41,7 +41,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *Certificate) e
 	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, ctx.Done())
 	srv := &http.Server{
 		Handler:           s,
-		TLSConfig:         cert.Config(),
+		TLSConfig:         s.askForCertificate(cert.Config()),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,

@@ -43,7 +43,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Topospec,
-// Reference, Locks, Events, Results and Ready are required.
+// Reference, Locks, Events, Results, Hosts and Ready are required.
 type Options struct {
 	Backend        Backend
 	Fabric         FabricReader    // nil: the sm role is in another process
@@ -54,6 +54,7 @@ type Options struct {
 	Locks          LockKeeper      // nil: no adapters are locked
 	Events         EventLister     // nil: none are kept
 	Results        ResultKeeper    // nil: no attestation results are signed
+	Hosts          HostAuthority   // nil: hosts get no certificates
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -75,6 +76,7 @@ type Server struct {
 	locks        LockKeeper
 	events       EventLister
 	results      ResultKeeper
+	hosts        HostAuthority
 	channel      ChannelBinding
 	version      string
 	log          *slog.Logger
@@ -93,7 +95,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, results: o.Results, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, results: o.Results, hosts: o.Hosts, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 	}

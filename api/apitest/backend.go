@@ -3,6 +3,7 @@
 package apitest
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -40,7 +41,10 @@ type Backend struct {
 	fabric   v1.Fabric
 	sm       v1.SM
 	tokens   map[string]string // status token to host
-	actors   []string          // of every change, in order
+
+	certificates map[string][]byte // host to the certificate that it holds, DER
+
+	actors   []string // of every change, in order
 	watchers map[chan *v1.Host]string
 	ended    chan string
 }
@@ -49,7 +53,7 @@ type Backend struct {
 func NewBackend() *Backend {
 	return &Backend{
 		hosts: map[string]v1.Host{}, tenants: map[string]v1.Tenant{}, clusters: map[string]v1.Cluster{},
-		tokens: map[string]string{}, watchers: map[chan *v1.Host]string{}, ended: make(chan string, 16),
+		tokens: map[string]string{}, certificates: map[string][]byte{}, watchers: map[chan *v1.Host]string{}, ended: make(chan string, 16),
 	}
 }
 
@@ -201,6 +205,24 @@ func (b *Backend) HostStatusByToken(ctx context.Context, token string) (*v1.Host
 		return nil, &admission.Error{Code: "status_token", Status: admission.Refused, Detail: "no such status token"}
 	}
 	return b.Host(ctx, id)
+}
+
+// HostStatusByCertificate implements api.Backend.
+func (b *Backend) HostStatusByCertificate(ctx context.Context, host string, der []byte) (*v1.Host, error) {
+	b.mu.Lock()
+	holds := b.certificates[host]
+	b.mu.Unlock()
+	if holds == nil || !bytes.Equal(holds, der) {
+		return nil, &admission.Error{Code: "certificate_unknown", Status: admission.Refused, Detail: "no such certificate"}
+	}
+	return b.Host(ctx, host)
+}
+
+// SetCertificate has a host hold a certificate (DER); nil: none.
+func (b *Backend) SetCertificate(host string, der []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.certificates[host] = der
 }
 
 // ImportInventory implements api.Backend: each file is a list of host ids, a

@@ -112,7 +112,7 @@ func (ch *Channel) Close() error {
 }
 
 // AttestStatus gives the status of the host that holds the client's token, a
-// status token.
+// status token, or its certificate.
 func (c *Client) AttestStatus(ctx context.Context) (*v1.Host, error) {
 	var out v1.Host
 	return answer(&out, c.get(ctx, "/v1/attest/status", &out))

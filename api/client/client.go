@@ -69,13 +69,7 @@ func New(o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
-	return &Client{
-		base: base, token: o.Token, userAgent: o.UserAgent, timeout: o.Timeout, tls: config,
-		http: &http.Client{
-			Transport:     &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, Proxy: http.ProxyFromEnvironment},
-			CheckRedirect: refuseRedirect,
-		},
-	}, nil
+	return &Client{base: base, token: o.Token, userAgent: o.UserAgent, timeout: o.Timeout, tls: config, http: newHTTP(config)}, nil
 }
 
 // refuseRedirect keeps the token from being carried elsewhere. The service
@@ -103,6 +97,29 @@ func (c *Client) WithToken(token string) *Client {
 	other := *c
 	other.token = token
 	return &other
+}
+
+// WithCertificate gives a client with connections of its own that shows a certificate,
+// and no token.
+func (c *Client) WithCertificate(cert tls.Certificate) *Client {
+	other := *c
+	other.token = ""
+	other.tls = c.tls.Clone()
+	other.tls.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		if err := asked.SupportsCertificate(&cert); err != nil {
+			return &tls.Certificate{}, nil // none: the service takes it no more, and says so
+		}
+		return &cert, nil
+	}
+	other.http = newHTTP(other.tls)
+	return &other
+}
+
+func newHTTP(config *tls.Config) *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, Proxy: http.ProxyFromEnvironment},
+		CheckRedirect: refuseRedirect,
+	}
 }
 
 // call sends one request through h and decodes the answer into out, unless out

@@ -32,6 +32,8 @@ type config struct {
 	Admission      admissionConfig    `yaml:"admission"`
 	Locks          locksConfig        `yaml:"locks"`
 
+	HostCertificates hostCertificatesConfig `yaml:"host_certificates"`
+
 	file string // where it was read from
 }
 
@@ -111,6 +113,9 @@ func defaultConfig() *config {
 		Admission: admissionConfig{
 			Window: time.Hour, EvidenceMaxAge: time.Hour,
 			PKeyFirst: 0x0001, PKeyLast: 0x7FFE, PKeyRest: 10 * time.Minute, TwoPersons: true,
+		},
+		HostCertificates: hostCertificatesConfig{
+			TrustDomain: "portcullis.internal", Life: 8 * time.Hour, CAPeriod: 90 * 24 * time.Hour,
 		},
 	}
 	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"portcullis/api"
+	"portcullis/api/ca"
+	"portcullis/api/hostca"
 )
 
 // check finds every value that makes no sense. Files it names are read later.
@@ -30,6 +32,7 @@ func (c *config) check() []problem {
 	k.port(c.Fabric.Port, "umad", "ibsim")
 	k.fabric(&c.Fabric)
 	k.admission(&c.Admission)
+	k.hostCertificates(&c.HostCertificates)
 	return k.problems
 }
 
@@ -94,6 +97,14 @@ func (k *checker) admission(a *admissionConfig) {
 			k.wrong("admission.pkey_reserved", "%v: want 0x0001 to 0x7fff", p)
 		}
 	}
+}
+
+func (k *checker) hostCertificates(h *hostCertificatesConfig) {
+	if err := ca.CheckTrustDomain(h.TrustDomain); err != nil {
+		k.wrong("host_certificates.trust_domain", "%v", err)
+	}
+	k.between("host_certificates.life", h.Life, hostca.MinLife, hostca.MaxLife)
+	k.between("host_certificates.ca_period", h.CAPeriod, hostca.MinPeriod, hostca.MaxPeriod)
 }
 
 // level gives the configured log level.

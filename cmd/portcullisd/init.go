@@ -37,7 +37,7 @@ func runInit(args []string, stdout, stderr io.Writer) error {
 	if err := parse(fl, "", args, stdout, stderr); err != nil {
 		return err
 	}
-	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port, "    root": keysRoot, "  root": locksRoot})
+	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port, "    root": keysRoot, "  root": locksRoot, "  ca_root": hostsRoot})
 	if err != nil {
 		return hint(err, "nothing was written; --listen, --state-dir and --fabric-port give these values")
 	}
@@ -56,6 +56,7 @@ func runInit(args []string, stdout, stderr io.Writer) error {
   keys.root         opens the sealed keys of devices; back it up, apart from the state
   locks.root        all lock keys of adapters are derived from it: without it no locked
                     adapter can ever be opened; back it up in two places
+  hosts.root        opens the sealed key of the authority for certificates of hosts
 Start the service with: portcullisd --config %[1]s/portcullisd.yaml
 Ask it with:            portcullis --service https://HOST:PORT --ca %[1]s/tls/ca.pem --token-file %[1]s/operator.token host list
 `, *dir, *names)
@@ -67,6 +68,8 @@ const (
 	keysRoot = "keys.root"
 	// locksRoot is the file that lock keys of adapters are derived from.
 	locksRoot = "locks.root"
+	// hostsRoot is the file with what opens the key of the authority for hosts.
+	hostsRoot = "hosts.root"
 )
 
 // defaultNames are the names a service on this machine goes by.
@@ -115,6 +118,10 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 	if err != nil {
 		return nil, err
 	}
+	hostsSecret, err := vault.NewSecret(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	token, digest := api.NewToken()
 	tokens := bytes.NewBufferString("# Operator tokens. \"portcullisd token\" makes another entry.\ntokens:\n")
 	tokens.WriteString(tokenEntry("operator", api.RoleOperator, digest))
@@ -127,6 +134,7 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 		{"operator.token", []byte(token + "\n"), 0o600},
 		{keysRoot, secret, 0o600},
 		{locksRoot, lockSecret, 0o600},
+		{hostsRoot, hostsSecret, 0o600},
 		{"portcullisd.yaml", config, 0o644},
 	}, nil
 }

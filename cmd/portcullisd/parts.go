@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/api"
+	"portcullis/api/hostca"
 	"portcullis/api/locks"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -24,6 +25,8 @@ type parts struct {
 	policy *attest.Policy
 	core   sm.Config      // of the Subnet Manager
 	locks  *locks.Options // of adapters; nil: none are locked
+
+	hosts *hostca.Options // certificates of hosts; nil: they get none
 
 	// closed says why attestation refuses every host; empty when it does not.
 	closed string
@@ -49,6 +52,8 @@ func loadParts(c *config) (*parts, error) {
 		p.policy, p.closed, err = loadPolicy(c)
 		try(err)
 		p.locks, err = loadLocks(c)
+		try(err)
+		p.hosts, err = loadHostCertificates(c)
 		try(err)
 	}
 	if c.has(roleSM) {

@@ -22,6 +22,7 @@ import (
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/seen"
+	"portcullis/api/hostca"
 	"portcullis/api/locks"
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
@@ -123,13 +124,17 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	if err != nil {
 		return err
 	}
+	hosts, err := s.newHostAuthority(ctx)
+	if err != nil {
+		return err
+	}
 	l, err := listen(s.config)
 	if err != nil {
 		return err
 	}
-	adm := s.newAdmission(keeper)
+	adm := s.newAdmission(keeper, hosts)
 	s.told = newTold()
-	s.server = s.newServer(adm, s.newRMA(adm), keeper)
+	s.server = s.newServer(adm, s.newRMA(adm), keeper, hosts)
 	for _, n := range s.config.Fabric.notices() {
 		s.log.Warn(n)
 	}
@@ -151,7 +156,7 @@ func (s *service) serveAPI(ctx context.Context, l net.Listener) error {
 	return s.server.Serve(ctx, l, s.parts.cert)
 }
 
-func (s *service) newAdmission(keeper *locks.Service) *admission.Service {
+func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service) *admission.Service {
 	a := &s.config.Admission
 	rest := a.PKeyRest
 	if rest == 0 {
@@ -165,10 +170,13 @@ func (s *service) newAdmission(keeper *locks.Service) *admission.Service {
 	if keeper != nil {
 		o.Locks = keeper // not a typed nil
 	}
+	if hosts != nil {
+		o.Certifier = hosts
+	}
 	return admission.New(o)
 }
 
-func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service) *api.Server {
+func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
 	registry.MustRegister(newWaivers(references), s.told)
 	o := api.Options{
@@ -181,6 +189,9 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	}
 	if keeper != nil {
 		o.Locks = keeper
+	}
+	if hosts != nil {
+		o.Hosts = hosts
 	}
 	return api.New(o)
 }

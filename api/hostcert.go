@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"portcullis/api/admission"
+	v1 "portcullis/api/v1"
+)
+
+// HostAuthority knows the certificates of hosts. Package api/hostca implements it.
+// Errors and actors are as those of Backend.
+type HostAuthority interface {
+	// Pool gives the authorities whose certificates count now.
+	Pool(ctx context.Context) (*x509.CertPool, error)
+	// Identify verifies a certificate and gives the host that it names. Whether the
+	// host still holds it is for the Backend to say.
+	Identify(ctx context.Context, c *x509.Certificate) (host string, err error)
+
+	Authorities(ctx context.Context) (*v1.HostAuthorities, error)
+	Rotate(ctx context.Context, actor string, in v1.AuthorityRotation) (*v1.HostAuthorities, error)
+}
+
+// askForCertificate makes the listener ask for a certificate of a host: as the
+// authorities are when the connection comes, so that no rotation needs a restart. What
+// is shown is not judged here: that is done for each request, so that neither a
+// certificate that ends nor one that is revoked outlives it on an open connection.
+// Sessions are not resumed: whoever copied a ticket could do so without the key.
+func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
+	if s.hosts == nil {
+		return base
+	}
+	base.SessionTicketsDisabled = true
+	asking := base.Clone()
+	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		pool, err := s.hosts.Pool(hello.Context())
+		if err != nil {
+			s.log.ErrorContext(hello.Context(), "no host is asked for its certificate", "err", err)
+			return nil, nil // as base, which asks for none
+		}
+		c := asking.Clone()
+		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, pool
+		return c, nil
+	}
+	return base
+}
+
+// peer is the host at the other end of a connection, by its certificate.
+type peer struct {
+	host string
+	cert *x509.Certificate
+}
+
+type peerKey struct{}
+
+// peerOf gives the host that showed its certificate for this request; zero: none did.
+func peerOf(ctx context.Context) peer {
+	p, _ := ctx.Value(peerKey{}).(peer)
+	return p
+}
+
+// certified finds out whose certificate came with the connection, if one did. One that
+// is not in force and a host's opens nothing, whatever else is sent.
+func (s *Server) certified(ctx context.Context, state *tls.ConnectionState) (peer, *problem) {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return peer{}, nil
+	}
+	if s.hosts == nil {
+		return peer{}, unknownCertificate()
+	}
+	cert := state.PeerCertificates[0]
+	host, err := s.hosts.Identify(ctx, cert)
+	switch {
+	case admission.IsKind(err, admission.Refused):
+		return peer{}, unknownCertificate()
+	case err != nil:
+		p, fault := hostProblemOf(err)
+		noteFault(ctx, fault)
+		return peer{}, p
+	}
+	return peer{host, cert}, nil
+}
+
+func unknownCertificate() *problem {
+	return newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
+		"the client certificate is not one of a host of this service that is in force",
+		"connect without one; accepted evidence earns a host its own")
+}
+
+// mayAs refuses what a host may not do with its certificate, which is everything but to
+// read its own status.
+func (p peer) mayAs(a access) *problem {
+	if p.cert == nil || a == accessStatus || a == accessPublic {
+		return nil
+	}
+	return newProblem(http.StatusForbidden, v1.CodeForbidden,
+		"the certificate of host "+p.host+" reads the status of this host and does nothing else",
+		"connect without a client certificate")
+}
+
+// admitPeer checks the certificate of a request, if it came with one, for a route.
+func (s *Server) admitPeer(ctx context.Context, a access) (peer, *problem) {
+	if a == accessPublic {
+		return peer{}, nil
+	}
+	p, refused := s.certified(ctx, noteOf(ctx).tls)
+	if refused == nil {
+		refused = p.mayAs(a)
+	}
+	return p, refused
+}
+
+type (
+	authoritiesOutput struct{ Body *v1.HostAuthorities }
+	rotateInput       struct{ Body v1.AuthorityRotation }
+)
+
+func (s *Server) hostAuthorityRoutes(a huma.API) {
+	none := newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+		"the service gives hosts no certificates", "name a root for their authority (host_certificates.ca_root) and start it again")
+	register(s, a, operation{
+		id: "list-host-authorities", method: http.MethodGet, path: "/v1/host-authority", tag: "hosts",
+		summary: "List the authorities that certificates of hosts come from, for relying parties", access: accessView,
+	}, func(ctx context.Context, _ *struct{}) (*authoritiesOutput, error) {
+		if s.hosts == nil {
+			return nil, none
+		}
+		all, err := s.hosts.Authorities(ctx)
+		return &authoritiesOutput{all}, err
+	})
+	register(s, a, operation{
+		id: "rotate-host-authority", method: http.MethodPost, path: "/v1/host-authority/rotate", tag: "hosts",
+		summary: "Make the next authority for certificates of hosts; those of before stay valid, unless it is to be at once", access: accessOperate,
+	}, func(ctx context.Context, in *rotateInput) (*authoritiesOutput, error) {
+		if s.hosts == nil {
+			return nil, none
+		}
+		all, err := s.hosts.Rotate(ctx, actor(ctx), in.Body)
+		return &authoritiesOutput{all}, err
+	})
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api"
+	"portcullis/api/apitest"
+	"portcullis/api/hostca"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
+	"portcullis/fabricsm/vault"
+)
+
+// TestAuthority shows, prints and rotates the authorities of a service.
+func TestAuthority(t *testing.T) {
+	secret := sha256.Sum256([]byte("of tests"))
+	root, err := vault.NewRoot("test", secret[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := hostca.New(hostca.Options{Store: store.New(memory.New(time.Now), ""), Root: root, Domain: "fabric.example"})
+	if err == nil {
+		err = ca.Open(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Hosts = ca })
+	do := func(want int, args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), append([]string{"--service", s.URL, "--ca", s.CAFile, "--token-file", s.OperatorFile}, args...), nil, &stdout, &stderr)
+		if code != want {
+			t.Fatalf("portcullis %s: exit %d, want %d\n%s", strings.Join(args, " "), code, want, stderr.String())
+		}
+		return stdout.String()
+	}
+	first := do(0, "authority", "pem")
+	block, rest := pem.Decode([]byte(first))
+	if block == nil || len(rest) != 0 {
+		t.Fatalf("one certificate, got %q", first)
+	}
+	if c, err := x509.ParseCertificate(block.Bytes); err != nil || !c.IsCA || c.Subject.Organization[0] != "fabric.example" {
+		t.Errorf("authority %v, %v", c, err)
+	}
+	if out := do(0, "authority", "rotate", "--reason", "yearly"); !strings.Contains(out, "signs") || !strings.Contains(out, "next") {
+		t.Errorf("rotated:\n%s", out)
+	}
+	if both := do(0, "authority", "pem"); strings.Count(both, "BEGIN CERTIFICATE") != 2 || !strings.HasPrefix(both, first) {
+		t.Errorf("authorities:\n%s", both)
+	}
+	do(3, "authority", "rotate", "--reason", "again")
+	do(0, "authority", "rotate", "--reason", "stolen", "--at-once")
+	if out := do(0, "authority", "show"); strings.Count(out, "\n") != 2 || !strings.Contains(out, "signs") {
+		t.Errorf("after it was changed at once:\n%s", out)
+	}
+}
