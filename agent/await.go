@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 )
 
@@ -18,12 +17,12 @@ const (
 
 // await polls the host's status until it is admitted. first is the phase the
 // service told with the acceptance.
-func (r *run) await(ctx context.Context, c *client.Client, first v1.Phase) error {
-	defer c.Close()
+func (r *run) await(ctx context.Context, c *ownStatus, first v1.Phase) error {
+	defer c.close()
 	r.phase = first
 	wait, why := pollFirst, ""
 	for {
-		h, err := c.AttestStatus(ctx)
+		h, err := c.read(ctx)
 		switch {
 		case err == nil:
 			done, err := r.judge(h, &why)
@@ -73,8 +72,7 @@ func (r *run) judge(h *v1.Host, why *string) (done bool, err error) {
 		}
 		return false, nil
 	default:
-		return false, failf(ClassRefused, "assign the host again, then "+rebootHint,
-			"the service withdrew host %s: it is now %s: %s", h.ID, h.Status.Phase, unmet(h))
+		return false, Withdrawn(h)
 	}
 }
 

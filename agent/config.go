@@ -33,6 +33,7 @@ type Config struct {
 	Image          string        `yaml:"image"`           // identity of the booted image; empty: from os_release
 	OSRelease      string        `yaml:"os_release"`      // file that names the image
 	LockAdapters   bool          `yaml:"lock_adapters"`   // lock adapters as the service orders
+	Certificate    bool          `yaml:"certificate"`     // have a key of the TPM certified, to read this host's status with
 	StateDir       string        `yaml:"state_dir"`       // what was measured, last verdict
 	Timeout        time.Duration `yaml:"timeout"`         // from start to admission
 	AgentPCR       int           `yaml:"agent_pcr"`       // register for statements, as in the service's policy
@@ -49,7 +50,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		TPM: tpm.DefaultDevice, OSRelease: "/etc/os-release", Sysfs: hca.DefaultSysfs, Procfs: hca.DefaultProcfs,
-		FWCTL: hca.DefaultFWCTL, VendorTools: true, LockAdapters: true,
+		FWCTL: hca.DefaultFWCTL, VendorTools: true, LockAdapters: true, Certificate: true,
 		StateDir: "/var/lib/portcullis-agent", Timeout: 15 * time.Minute,
 		AgentPCR: attest.DefaultAgentPCR, ChannelBinding: BindingRequired,
 	}

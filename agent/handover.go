@@ -25,11 +25,11 @@ const maxNonces = 4
 // this boot can attest nothing more. There is no way back, so neither a network
 // fault nor the end of this program ends it: the seal is sent again over another
 // connection, and by another run.
-func (r *run) handOver(ctx context.Context, read register, a *accepted) error {
+func (r *run) handOver(ctx context.Context, dev *tpm.TPM, a *accepted) error {
 	if a.result.Seal == nil {
 		return failf(ClassRefused, "update the service", "the service accepted the evidence and asked for no hand-over")
 	}
-	h, err := r.begin(ctx, read, a)
+	h, err := r.begin(ctx, dev, a)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,12 @@ func (r *run) handOver(ctx context.Context, read register, a *accepted) error {
 		return fail(ClassTPM, goOnHint, err) // whether it was done, the next run sees
 	}
 	r.log.Info("agent PCR capped", "pcr", r.config.AgentPCR)
-	phase, err := r.showCap(ctx, a.pair.AK2, h)
+	// Neither is needed any more, and the TPM may have room for three objects.
+	r.discard(ctx, a.pair.AK1)
+	r.discard(ctx, a.keys)
+	key := r.newHostKey(ctx, dev, h)
+	defer key.close(ctx)
+	phase, err := r.showCap(ctx, a.pair.AK2, key, h)
 	if err != nil {
 		return err
 	}
@@ -60,7 +65,7 @@ func (r *run) begin(ctx context.Context, read register, a *accepted) (*handOver,
 		Host: r.config.Host, EK: a.keys.EKDigest(), BootID: s.BootID, Reset: boot.Reset, Restart: boot.Restart,
 		AgentPCR: r.config.AgentPCR, Open: attest.OpenPCRValue(a.m.Start, a.m.Digests), Statement: a.m.last(), Key: a.pair.AK2.Stored(),
 		Session: a.session.ID, PCRs: a.session.PCRs, Channel: a.session.Channel,
-		Nonce: a.result.Seal.Nonce, Expires: a.result.Seal.Expires, Token: statusToken(a.result.StatusToken),
+		Nonce: a.result.Seal.Nonce, Expires: a.result.Seal.Expires, HostKey: a.result.Seal.HostKey, Token: statusToken(a.result.StatusToken),
 	}
 	if err := h.check(); err != nil {
 		return nil, failf(ClassRefused, "update the service, or the agent", "the hand-over that the service asks for makes no sense: %w", err)
@@ -73,7 +78,7 @@ func (r *run) begin(ctx context.Context, read register, a *accepted) (*handOver,
 
 // showCap has the service take the seal, and gives the phase it tells. A nonce that
 // is used up or too old is replaced as long as the service does.
-func (r *run) showCap(ctx context.Context, ak2 *tpm.AK, h *handOver) (v1.Phase, error) {
+func (r *run) showCap(ctx context.Context, ak2 *tpm.AK, key *hostKey, h *handOver) (v1.Phase, error) {
 	c := r.client.WithToken(string(h.Token))
 	defer c.Close()
 	var refused error
@@ -82,10 +87,11 @@ func (r *run) showCap(ctx context.Context, ak2 *tpm.AK, h *handOver) (v1.Phase, 
 		if !old || nonces > 0 { // whatever our clock says of a new one
 			var sealed *v1.SealResult
 			err := r.retry(ctx, "the hand-over is not known to "+r.config.Service, func() (err error) {
-				sealed, err = r.seal(ctx, ak2, h)
+				sealed, err = r.seal(ctx, ak2, key, h)
 				return err
 			}, isTransient)
 			if err == nil {
+				key.keep(sealed.Certificate)
 				return sealed.Phase, nil
 			}
 			if p, ok := errors.AsType[*v1.Problem](err); !ok || isTransient(p) {
@@ -107,7 +113,7 @@ func (r *run) showCap(ctx context.Context, ak2 *tpm.AK, h *handOver) (v1.Phase, 
 }
 
 // seal quotes with the second key, for one connection.
-func (r *run) seal(ctx context.Context, ak2 *tpm.AK, h *handOver) (*v1.SealResult, error) {
+func (r *run) seal(ctx context.Context, ak2 *tpm.AK, key *hostKey, h *handOver) (*v1.SealResult, error) {
 	ch, err := r.client.OpenChannel(ctx)
 	if err != nil {
 		return nil, err
@@ -121,7 +127,9 @@ func (r *run) seal(ctx context.Context, ak2 *tpm.AK, h *handOver) (*v1.SealResul
 	if err != nil {
 		return nil, fail(ClassTPM, goOnHint, err)
 	}
-	return ch.SubmitSeal(ctx, h.Session, &attest.SealEvidence{Quote: q.Attest, Signature: q.Signature})
+	return ch.SubmitSeal(ctx, h.Session, &attest.SealEvidence{
+		Quote: q.Attest, Signature: q.Signature, HostKey: key.certify(ctx, ak2, h, binding),
+	})
 }
 
 // renew asks for another nonce.
@@ -135,7 +143,7 @@ func (r *run) renew(ctx context.Context, c *client.Client, h *handOver) error {
 	if err != nil {
 		return r.notShown(err)
 	}
-	h.Nonce, h.Expires = next.Nonce, next.Expires
+	h.Nonce, h.Expires, h.HostKey = next.Nonce, next.Expires, next.HostKey
 	if err := h.check(); err != nil {
 		return failf(ClassRefused, "update the service, or the agent", "the nonce that the service gives makes no sense: %w", err)
 	}
@@ -243,7 +251,10 @@ func (r *run) sealAgain(ctx context.Context, dev *tpm.TPM, h *handOver) (v1.Phas
 		return "", fail(ClassTPM, goOnHint, err)
 	}
 	defer r.discard(ctx, ak2)
-	return r.showCap(ctx, ak2, h)
+	r.discard(ctx, keys) // the TPM may have room for three objects
+	key := r.newHostKey(ctx, dev, h)
+	defer key.close(ctx)
+	return r.showCap(ctx, ak2, key, h)
 }
 
 // cappedBefore gives the hand-over that left the register as it is, nil if the

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"portcullis/agent"
+	"portcullis/api"
 	"portcullis/api/apitest"
+	"portcullis/api/hostca"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
@@ -35,6 +37,8 @@ type lab struct {
 	expect  attest.Expected
 	policy  *attest.Policy
 
+	hosts *hostca.Service // nil: the service certifies no keys
+
 	// after runs when evidence was accepted; it plays admission.
 	after func()
 	// onLog sees every progress message of the agent.
@@ -47,11 +51,20 @@ type lab struct {
 	sealed     []*attest.Refusal // outcome of each seal; nil: accepted
 	begun      []error
 	notified   []string
+	keys       []*attest.HostKey // that came with seals; nil: none
+	token      string            // status token given last
+	forgets    bool              // certificates do not stand in the host's record
+}
+
+func (l *lab) lastToken() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.token
 }
 
 const base = 0x0002_c903_00ab_0000
 
-func newLab(t *testing.T) *lab {
+func newLab(t *testing.T, edit ...func(*api.Options)) *lab {
 	t.Helper()
 	l := &lab{t: t, tpm: tpmtest.New(t, tpmtest.Options{}), backend: apitest.NewBackend(), challenges: map[string]*attest.Challenge{}, seals: map[string]*attest.SealChallenge{}}
 	l.policy = attest.DefaultPolicy()
@@ -66,7 +79,7 @@ func newLab(t *testing.T) *lab {
 	l.after = func() { l.setPhase(v1.PhaseAdmitted) }
 	l.backend.OnSession, l.backend.OnEvidence, l.backend.OnSeal = l.begin, l.verify, l.seal
 	l.setPhase(v1.PhaseAwaiting)
-	server := apitest.Start(t, l.backend)
+	server := apitest.Start(t, l.backend, edit...)
 	l.wire = newWire(t, strings.TrimPrefix(server.URL, "https://"))
 
 	dir := t.TempDir()
@@ -139,11 +152,15 @@ func (l *lab) verify(id string, channel []byte, ev *attest.Evidence) (*v1.Attest
 	if err != nil {
 		return nil, err
 	}
+	seal.HostKey = l.hosts != nil
 	l.mu.Lock()
 	l.seals[id] = sc
 	l.mu.Unlock()
 	token := fmt.Sprintf("%064x", len(l.verdicts))
 	l.backend.SetStatusToken(token, "compute-01")
+	l.mu.Lock()
+	l.token = token
+	l.mu.Unlock()
 	l.setPhase(v1.PhaseVerified)
 	l.after()
 	return &v1.AttestResult{Host: "compute-01", Phase: v1.PhaseVerified, StatusToken: token, Seal: seal}, nil
@@ -160,7 +177,7 @@ func (l *lab) seal(id string, channel []byte, ev *attest.SealEvidence) (*v1.Seal
 	if no != nil {
 		return nil, no
 	}
-	return &v1.SealResult{Host: "compute-01", Phase: v1.PhaseVerified}, nil
+	return l.certify(sc, channel, ev.HostKey)
 }
 
 // Notify implements agent.Notifier.

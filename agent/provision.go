@@ -97,7 +97,7 @@ func (r *run) do(ctx context.Context) error {
 		}
 		return err
 	}
-	return r.await(ctx, c, phase)
+	return r.await(ctx, r.withCertificate(ctx, c), phase)
 }
 
 // attest holds the TPM only while it makes evidence. It gives a client that may

@@ -34,6 +34,7 @@ type handOver struct {
 	Channel string      `json:"channel"`
 	Nonce   []byte      `json:"nonce"`
 	Expires time.Time   `json:"expires"`      // of the nonce
+	HostKey bool        `json:"host_key"`     // the service certifies a key of the host
 	Token   statusToken `json:"status_token"` // reads this host's status, asks for another nonce, and grants nothing
 }
 

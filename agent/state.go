@@ -71,7 +71,7 @@ func (s *stateDir) take() error {
 
 // sweep removes what runs that were killed while they wrote left behind.
 func (s *stateDir) sweep() {
-	for _, name := range []string{measuredFile, handOverFile, outcomeFile, lockedFile} {
+	for _, name := range []string{measuredFile, handOverFile, outcomeFile, lockedFile, hostKeyFile} {
 		left, _ := filepath.Glob(filepath.Join(s.dir, "."+name+"*"))
 		for _, path := range left {
 			if err := os.Remove(path); err != nil {
@@ -108,6 +108,7 @@ const (
 	handOverFile = "handover.json"
 	outcomeFile  = "outcome.json"
 	lockedFile   = "locked.json"
+	hostKeyFile  = "hostkey.json"
 )
 
 func (s *stateDir) save(name string, v any) error {

@@ -28,7 +28,7 @@ type settings struct {
 func (s *settings) hostFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.file, "config", "", configHelp)
 	f.StringVar(&s.flags.Host, "host", "", "id of this host in inventory")
-	f.StringVar(&s.flags.TPM, "tpm", s.flags.TPM, "TPM: a character device, or unix:SOCKET")
+	s.tpmFlag(f)
 	f.StringVar(&s.flags.EventLog, "event-log", s.flags.EventLog, "the firmware's event log (default below sysfs, or the credential eventlog)")
 	f.StringVar(&s.flags.Procfs, "procfs", s.flags.Procfs, "where procfs is mounted")
 	s.adapterFlags(f)
@@ -47,12 +47,23 @@ func (s *settings) stateFlag(f *pflag.FlagSet) {
 }
 
 func (s *settings) serviceFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.flags.Service, "service", "", "URL of the service, https://HOST[:PORT]")
-	f.StringVar(&s.flags.CA, "ca", "", "PEM file of the only CA trusted for the service")
+	s.askFlags(f)
 	f.DurationVar(&s.flags.Timeout, "timeout", s.flags.Timeout, "from start to admission")
 	f.IntVar(&s.flags.AgentPCR, "agent-pcr", s.flags.AgentPCR, "PCR for statements, 8 to 15 and not 10")
+	f.BoolVar(&s.flags.Certificate, "certificate", s.flags.Certificate, "have a key of the TPM certified, to read this host's status with")
 	f.BoolVar(&s.flags.LockAdapters, "lock-adapters", s.flags.LockAdapters, "lock adapters as the service orders")
 	f.StringVar(&s.flags.ChannelBinding, "channel-binding", s.flags.ChannelBinding, "required, or off when a proxy ends TLS")
+}
+
+// askFlags are those that asking the service needs.
+func (s *settings) askFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.flags.Service, "service", "", "URL of the service, https://HOST[:PORT]")
+	f.StringVar(&s.flags.CA, "ca", "", "PEM file of the only CA trusted for the service")
+}
+
+// tpmFlag names the TPM.
+func (s *settings) tpmFlag(f *pflag.FlagSet) {
+	f.StringVar(&s.flags.TPM, "tpm", s.flags.TPM, "TPM: a character device, or unix:SOCKET")
 }
 
 // config joins defaults, file and the flags that were given.
@@ -81,6 +92,7 @@ func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 		"procfs":          func() { c.Procfs = s.flags.Procfs },
 		"fwctl":           func() { c.FWCTL = s.flags.FWCTL },
 		"vendor-tools":    func() { c.VendorTools = s.flags.VendorTools },
+		"certificate":     func() { c.Certificate = s.flags.Certificate },
 		"lock-adapters":   func() { c.LockAdapters = s.flags.LockAdapters },
 		"firmware":        func() { c.Firmware = s.flags.Firmware },
 		"state-dir":       func() { c.StateDir = s.flags.StateDir },

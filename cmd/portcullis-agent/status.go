@@ -7,16 +7,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"portcullis/agent"
+	v1 "portcullis/api/v1"
 )
 
 func (a *app) statusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status", Short: "Tell how the last provisioning run ended", Args: noArguments,
-		Long: `Tell how the last provisioning run ended. The exit code is that of the run, or
-1 when there was none. It asks neither the TPM nor the service.`,
+		Use: "status", Short: "Tell how the last provisioning run ended, and how the host stands now", Args: noArguments,
+		Long: `Tell how the last provisioning run ended and, in the boot of the hand-over and while the
+certificate counts that it earned, how the host stands now: the service is asked, with the
+key in the TPM. The exit code is that of the run, or 1 when there was none; it is 0 when the
+service says that the host is admitted, and 6 when it says that the host was withdrawn.`,
 	}
 	c.Flags().StringVar(&a.settings.file, "config", "", configHelp)
 	a.settings.stateFlag(c.Flags())
+	a.settings.askFlags(c.Flags())
+	a.settings.tpmFlag(c.Flags())
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		config, err := a.settings.config(cmd)
 		if err != nil {
@@ -26,25 +31,42 @@ func (a *app) statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o == nil {
+		now, err := agent.Status(cmd.Context(), &config, agentVersion())
+		if err != nil {
+			a.logger().Warn("the service does not tell how the host stands now", "error", err)
+		}
+		if o == nil && now == nil {
 			return &agent.Error{
 				Class: agent.ClassOther, Err: fmt.Errorf("no run has ended yet with state in %s", config.StateDir),
 				Hint: "portcullis-agent provision attests this host",
 			}
 		}
-		return a.printOutcome(o)
+		return a.printStatus(o, now)
 	}
 	return c
 }
 
-func (a *app) printOutcome(o *agent.Outcome) error {
+// hostStatus is what is printed as JSON.
+type hostStatus struct {
+	*agent.Outcome
+	Now *v1.Host `json:"now,omitempty"` // as the service tells
+}
+
+func (a *app) printStatus(o *agent.Outcome, now *v1.Host) error {
 	if a.json {
-		if err := a.print(o); err != nil {
+		if err := a.print(hostStatus{o, now}); err != nil {
 			return err
 		}
-	} else if o.Class == 0 {
-		_, err := fmt.Fprintf(a.stdout, "host %s was admitted at %s\n", plain(o.Host), o.Time.Format(time.RFC3339))
+	} else if err := a.printLines(o, now); err != nil {
 		return err
+	}
+	if now != nil {
+		if err := agent.Withdrawn(now); err != nil {
+			return err
+		}
+		if o == nil || now.Status.Phase == v1.PhaseAdmitted {
+			return nil
+		}
 	}
 	if o.Class == 0 {
 		return nil
@@ -52,4 +74,17 @@ func (a *app) printOutcome(o *agent.Outcome) error {
 	return &agent.Error{
 		Class: o.Class, Err: fmt.Errorf("host %s was not admitted at %s: %s", o.Host, o.Time.Format(time.RFC3339), o.Detail),
 	}
+}
+
+func (a *app) printLines(o *agent.Outcome, now *v1.Host) error {
+	if o != nil && o.Class == 0 {
+		if _, err := fmt.Fprintf(a.stdout, "host %s was admitted at %s\n", plain(o.Host), o.Time.Format(time.RFC3339)); err != nil {
+			return err
+		}
+	}
+	if now == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.stdout, "host %s is %s now, as the service says\n", plain(now.ID), plain(string(now.Status.Phase)))
+	return err
 }
