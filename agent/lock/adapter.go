@@ -17,6 +17,7 @@ import (
 type Adapter struct {
 	Name   string  // for messages, for example 0000:17:00.0
 	Base   ib.GUID // of manufacture
+	MAC    uint64  // base MAC of manufacture, 48 bits; 0: not known, and no challenge is drawn
 	PSID   string
 	Ports  []ib.PortNum // InfiniBand ports
 	Access hca.Access
@@ -39,6 +40,8 @@ type Order struct {
 	// File is a signed NVCONFIG file for this adapter; nil: settings are written
 	// plainly, and MLOCK alone keeps them.
 	File []byte
+	// Challenge is what the adapter drew for that file; nil: nothing.
+	Challenge *Challenge
 	// Lock is the key to lock with.
 	Lock Key
 	// Held are the keys that the adapter may be locked with, the newest first.

@@ -112,7 +112,11 @@ func (u *update) step(ctx context.Context, i register.Instruction, want register
 func (u *update) refused(what string, why register.MCCError, err error) error {
 	hint := "see which keys the adapter trusts for settings (firmware-images: PUBLIC_KEYS), or order plain writes"
 	if err == nil || why != register.MCCOK {
-		return fail(CodeRefused, hint, "adapter %s: apply configuration: %s: %v", u.a.Name, what, why)
+		refused := RefusedFile{why}
+		if MayTakeLess(refused) {
+			hint = "see whether the file is for this adapter and for what it drew last (portcullis lock show), and whether its firmware takes such files (locks.binding)"
+		}
+		return fail(CodeRefused, hint, "adapter %s: apply configuration: %s: %w", u.a.Name, what, refused)
 	}
 	return fail(CodeRefused, hint, "adapter %s: apply configuration: %s: %w", u.a.Name, what, err)
 }

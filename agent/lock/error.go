@@ -3,6 +3,8 @@ package lock
 import (
 	"errors"
 	"fmt"
+
+	"portcullis/agent/hca/register"
 )
 
 // Code says why an adapter could not be locked, or proven locked. Codes do not
@@ -20,6 +22,7 @@ const (
 	CodeFirewall     Code = "lock.firewall"      // the host can still send subnet management packets, or nobody knows
 	CodeNotHeld      Code = "lock.not-held"      // a write went well that the lock must refuse
 	CodeNotOurs      Code = "lock.not-ours"      // the lock does not open with the key it was locked with
+	CodeChallenge    Code = "lock.challenge"     // the adapter draws no challenge of its own, or what it drew does not end
 	CodeOrder        Code = "lock.order"         // the service's order does not fit this adapter
 )
 
@@ -42,6 +45,19 @@ func CodeOf(err error) Code {
 		return e.Code
 	}
 	return CodeUnreadable
+}
+
+// RefusedFile is why an adapter refused a signed file.
+type RefusedFile struct{ Why register.MCCError }
+
+func (e RefusedFile) Error() string { return e.Why.String() }
+
+// MayTakeLess reports the refusal of a file that may be due to what the file is bound
+// to: one that is bound to less may be taken. One that is due to key or signature is
+// not.
+func MayTakeLess(err error) bool {
+	e, ok := errors.AsType[RefusedFile](err)
+	return ok && (e.Why == register.RejectedNotApplicable || e.Why == register.RejectedBadFormat || e.Why == register.MCCFailed)
 }
 
 func fail(c Code, hint, format string, args ...any) *Error {

@@ -46,7 +46,7 @@ func newBench(t *testing.T, change ...func(*card.Options)) *bench {
 	}
 	b := &bench{T: t, card: card.New(o)}
 	b.adapter = &Adapter{
-		Name: "0000:17:00.0", Base: base, PSID: psid, Ports: []ib.PortNum{1}, Access: wire{b.card},
+		Name: "0000:17:00.0", Base: base, MAC: o.Identity.BaseMAC, PSID: psid, Ports: []ib.PortNum{1}, Access: wire{b.card},
 		Reset: func(context.Context) error { b.card.Reset(); return nil },
 		Probe: func(context.Context, ib.PortNum) (attest.Firewall, error) {
 			if b.card.SMPFirewall() && !o.Traits.LetsSMPs {
@@ -73,12 +73,33 @@ func order(epoch uint64, held ...uint64) *Order {
 // signed is for a file signed with the site's key.
 func (b *bench) signed(epoch uint64, version uint32) *Order {
 	b.Helper()
+	return b.sign(order(epoch), version)
+}
+
+// bound is for a file signed for what the adapter draws now.
+func (b *bench) bound(epoch uint64, version uint32) *Order {
+	b.Helper()
 	o := order(epoch)
+	var err error
+	if o.Challenge, err = b.adapter.Draw(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return b.sign(o, version)
+}
+
+// sign makes the file of an order, as the service does.
+func (b *bench) sign(o *Order, version uint32) *Order {
+	b.Helper()
+	var challenge *nvconfig.Challenge
+	if c := o.Challenge; c != nil {
+		bound := nvconfig.NewChallenge(c.MAC, c.Nonce)
+		challenge = &bound
+	}
 	c := b.adapter.Settings(b.Context(), o.Profile)
 	k := nvconfigtest.Pinned(b.T, 2048)
 	file, _, err := o.Profile.File(profile.Order{
 		Card: c, Version: version, Time: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
-		Key: k.UUID, Signer: nvconfigtest.Key(b.T, 2048),
+		Key: k.UUID, Signer: nvconfigtest.Key(b.T, 2048), Challenge: challenge,
 	})
 	if err != nil {
 		b.Fatal(err)

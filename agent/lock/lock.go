@@ -48,6 +48,9 @@ func (a *Adapter) Lock(ctx context.Context, o *Order) (*Result, error) {
 	if err != nil {
 		return r, err
 	}
+	if err := a.settled(ctx, o); err != nil {
+		return r, err
+	}
 	if err := a.probe(ctx, r.Firewall); err != nil {
 		return r, err
 	}
@@ -96,13 +99,17 @@ func (a *Adapter) settle(ctx context.Context, o *Order, c profile.Card) (_ profi
 		return c, applied, nil
 	}
 	if err := a.Reset(ctx); err != nil {
-		return c, applied, fail(CodeReset, "power the host off and on, and run the agent again", "adapter %s: reset its firmware: %w", a.Name, err)
+		return c, applied, a.noReset(err)
 	}
 	c = a.Settings(ctx, o.Profile)
 	if report = o.Profile.Judge(c, o.Method()); !report.Compliant() {
 		return c, applied, fail(CodeNotCompliant, "portcullis nvconfig profile tells what is wanted and why", "adapter %s: %s", a.Name, blocking(report))
 	}
 	return c, applied, nil
+}
+
+func (a *Adapter) noReset(err error) error {
+	return fail(CodeReset, "power the host off and on, and run the agent again", "adapter %s: reset its firmware: %w", a.Name, err)
 }
 
 func differs(r *profile.Report, codes ...profile.Code) bool {

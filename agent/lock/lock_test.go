@@ -28,6 +28,7 @@ func TestLock(t *testing.T) {
 	}{
 		{"plain writes", func(*bench) *Order { return order(1) }, attest.LockWrites, attest.PriorityUser},
 		{"signed file", func(b *bench) *Order { return b.signed(1, 7) }, attest.LockSignedFile, attest.PriorityOEM},
+		{"file for what it drew", func(b *bench) *Order { return b.bound(1, 7) }, attest.LockSignedFile, attest.PriorityOEM},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)

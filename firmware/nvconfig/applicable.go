@@ -1,9 +1,21 @@
 package nvconfig
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
 
 // DeviceIDSize is the size of a device id in bytes.
 const DeviceIDSize = 32
+
+// DeviceID is the id of the device with a base MAC of manufacture (48 bits) in
+// file_device_id: the MAC at its end. What adapters compare that item with is not
+// published; hardware-test-plan H7 finds out.
+func DeviceID(mac uint64) (id [DeviceIDSize]byte) {
+	binary.BigEndian.PutUint64(id[DeviceIDSize-8:], mac)
+	return id
+}
 
 // ForPSID says that a file is for the boards of one PSID, and of one branch of
 // it unless that is empty. Both are printable ASCII of at most 16 characters.
@@ -32,9 +44,19 @@ func ForDevice(id [DeviceIDSize]byte) (Item, error) {
 // Challenge names a device and what it drew, so that a file is good for it, and
 // only until it draws again.
 type Challenge struct {
-	Device [8]byte // the device's unique id
+	Device [8]byte // the device's unique id: its base MAC, as the register MTCQ has it
 	Nonce  [32]byte
 }
+
+// NewChallenge names a device by its base MAC.
+func NewChallenge(mac uint64, nonce [32]byte) Challenge {
+	c := Challenge{Nonce: nonce}
+	binary.BigEndian.PutUint64(c.Device[:], mac)
+	return c
+}
+
+// MAC is the base MAC of the device.
+func (c Challenge) MAC() uint64 { return binary.BigEndian.Uint64(c.Device[:]) }
 
 // maxChallenges is how many devices one item can name.
 const maxChallenges = 12
@@ -45,6 +67,14 @@ const maxChallenges = 12
 func ForChallenges(of ...Challenge) (Item, error) {
 	if len(of) == 0 || len(of) > maxChallenges {
 		return Item{}, fmt.Errorf("file_device_unique: %d devices, want 1 to %d", len(of), maxChallenges)
+	}
+	for n, c := range of {
+		switch {
+		case c.Device == [8]byte{} || c.Nonce == [32]byte{}:
+			return Item{}, fmt.Errorf("file_device_unique: entry %d is of no device, or has no challenge: a file for any is not made", n)
+		case slices.Contains(of[:n], c):
+			return Item{}, fmt.Errorf("file_device_unique: entry %d is there twice", n)
+		}
 	}
 	i := OEMItem(FileItemAddress(idDeviceUnique), make([]byte, 488))
 	l, _ := LayoutOf(i.Address)
@@ -58,7 +88,8 @@ func ForChallenges(of ...Challenge) (Item, error) {
 	return i, nil
 }
 
-// ChallengesOf reads the item that ForChallenges makes.
+// ChallengesOf reads the item that ForChallenges makes, and refuses what it would
+// not make.
 func ChallengesOf(i Item) ([]Challenge, error) {
 	if i.Address != FileItemAddress(idDeviceUnique) || len(i.Data) != 488 {
 		return nil, fmt.Errorf("%v, %d bytes, is not file_device_unique", i.Address, len(i.Data))
@@ -66,12 +97,41 @@ func ChallengesOf(i Item) ([]Challenge, error) {
 	l, _ := LayoutOf(i.Address)
 	version, _ := l.Fields[0].Uint(i.Data)
 	n, _ := l.Fields[1].Uint(i.Data)
-	if version != 0 || n > maxChallenges {
-		return nil, fmt.Errorf("file_device_unique: format %d with %d devices: want format 0 with at most %d", version, n, maxChallenges)
+	if version != 0 || n == 0 || n > maxChallenges {
+		return nil, fmt.Errorf("file_device_unique: format %d with %d devices: want format 0 with 1 to %d", version, n, maxChallenges)
 	}
 	out := make([]Challenge, n)
 	for k := range out {
 		out[k] = Challenge{[8]byte(i.Data[8+40*k:]), [32]byte(i.Data[16+40*k:])}
 	}
+	made, err := ForChallenges(out...)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(made.Data, i.Data) {
+		return nil, fmt.Errorf("file_device_unique: reserved bits are set, or there is something behind its %d devices", n)
+	}
 	return out, nil
+}
+
+// unique finds the item that names challenges.
+func (f *File) unique() (Item, bool) {
+	n := slices.IndexFunc(f.Items, func(i Item) bool { return i.Address == FileItemAddress(idDeviceUnique) })
+	if n < 0 {
+		return Item{}, false
+	}
+	return f.Items[n], true
+}
+
+// Bound reports a file that is good for challenges alone, whether they can be read
+// or not. Another one applies as often as whoever has it likes.
+func (f *File) Bound() bool { _, ok := f.unique(); return ok }
+
+// Challenges gives those that the file answers; none, if it is not Bound.
+func (f *File) Challenges() ([]Challenge, error) {
+	i, ok := f.unique()
+	if !ok {
+		return nil, nil
+	}
+	return ChallengesOf(i)
 }

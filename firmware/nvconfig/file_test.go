@@ -373,6 +373,52 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// What a file is bound to is read as it was made, and nothing else is.
+func TestChallenges(t *testing.T) {
+	a, b := nvconfig.NewChallenge(0xb83fd2123400, [32]byte{1}), nvconfig.NewChallenge(0xb83fd2123400, [32]byte{2})
+	if a.MAC() != 0xb83fd2123400 || a.Device != [8]byte{0, 0, 0xb8, 0x3f, 0xd2, 0x12, 0x34, 0} {
+		t.Errorf("device %x of %x", a.Device, a.MAC())
+	}
+	unique := must[nvconfig.Item](t)(nvconfig.ForChallenges(a, b))
+	items := append(tenantLock(t), unique)
+	f := must[*nvconfig.File](t)(nvconfig.Parse(must[[]byte](t)(nvconfig.Seal(items))))
+	if got, err := f.Challenges(); err != nil || !cmp.Equal(got, []nvconfig.Challenge{a, b}) || !f.Bound() || f.Component != nvconfig.OEMConfig {
+		t.Errorf("bound to %v, %v", got, err)
+	}
+	plain := must[*nvconfig.File](t)(nvconfig.Parse(vector(t, "rsa4096.bin")))
+	if got, err := plain.Challenges(); err != nil || got != nil || plain.Bound() {
+		t.Errorf("a file that is bound to nothing: %v, %v", got, err)
+	}
+	for name, of := range map[string][]nvconfig.Challenge{
+		"no device": {nvconfig.NewChallenge(0, [32]byte{1})}, "no nonce": {nvconfig.NewChallenge(1, [32]byte{})}, "twice": {a, b, a},
+	} {
+		if _, err := nvconfig.ForChallenges(of...); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for name, change := range map[string]func([]byte){
+		"something behind":         func(d []byte) { d[487] = 1 },
+		"one more than is counted": func(d []byte) { d[1] = 0x10 },
+		"none":                     func(d []byte) { clear(d) },
+		"thirteen":                 func(d []byte) { d[1] = 0xD0 },
+		"fewer than are counted":   func(d []byte) { d[1] = 0x30 },
+		"reserved bits":            func(d []byte) { d[3] = 1 },
+		"reserved dword":           func(d []byte) { d[4] = 1 },
+		"another format":           func(d []byte) { d[0] = 1 },
+	} {
+		odd := unique
+		odd.Data = slices.Clone(unique.Data)
+		change(odd.Data)
+		if got, err := nvconfig.ChallengesOf(odd); err == nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	id := nvconfig.DeviceID(0xb83fd2123400)
+	if id[25] != 0 || id[26] != 0xb8 || id[31] != 0 || id[30] != 0x34 {
+		t.Errorf("device id %x", id)
+	}
+}
+
 func TestFileID(t *testing.T) {
 	for _, id := range []nvconfig.FileID{
 		{},

@@ -41,6 +41,9 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("no key is pinned, and the file is accepted")
 		}
 		_, _ = file.PSIDs(), file.DeviceIDs()
+		if of, err := file.Challenges(); err == nil && file.Bound() != (len(of) > 0) {
+			t.Fatalf("bound: %v, to %v", file.Bound(), of)
+		}
 	})
 }
 

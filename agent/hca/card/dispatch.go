@@ -164,6 +164,8 @@ func (c *Card) entry(id register.ID) (entry, bool) {
 		return entry{read: fixed((*Card).readMNVGN), open: c.o.Traits.ReadsLocked}, true
 	case register.IDMFRL:
 		return entry{read: fixed((*Card).readMFRL), write: fixed((*Card).writeMFRL), open: true}, true
+	case register.IDMTCQ:
+		return entry{read: fixed((*Card).readMTCQ)}, !c.o.Traits.NoChallenges
 	default:
 		return updateEntry(id)
 	}
@@ -180,8 +182,6 @@ func updateEntry(id register.ID) (entry, bool) {
 		return entry{read: fixed((*Card).readMCC), write: fixed((*Card).writeMCC), open: true}, true
 	case register.IDMCDA:
 		return entry{write: fixed((*Card).writeMCDA)}, true
-	case register.IDMTCQ:
-		return entry{read: fixed((*Card).readMTCQ)}, true
 	case register.IDMDSR:
 		return entry{read: fixed((*Card).readMDSR), write: fixed((*Card).writeMDSR), open: true}, true
 	default:

@@ -1,7 +1,6 @@
 package card
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -13,14 +12,12 @@ import (
 type fileVersions map[register.Component]uint32
 
 // UniqueID is what a file for this device alone names: the base MAC at the end.
-func (i Identity) UniqueID() (id [nvconfig.DeviceIDSize]byte) {
-	binary.BigEndian.PutUint64(id[nvconfig.DeviceIDSize-8:], i.BaseMAC)
-	return id
-}
+func (i Identity) UniqueID() [nvconfig.DeviceIDSize]byte { return nvconfig.DeviceID(i.BaseMAC) }
 
 // applicable judges for whom a file is, and who signed it.
 func (c *Card) applicable(f *nvconfig.File) register.MCCError {
-	if !slices.Contains(f.PSIDs(), c.o.Identity.PSID) && !slices.Contains(f.DeviceIDs(), c.o.Identity.UniqueID()) {
+	named := slices.Contains(f.DeviceIDs(), c.o.Identity.UniqueID()) && !c.o.Traits.RefusesDevice
+	if !slices.Contains(f.PSIDs(), c.o.Identity.PSID) && !named {
 		return register.RejectedNotApplicable
 	}
 	purpose := SignsOEM
@@ -83,6 +80,9 @@ func (c *Card) judgeSettings(id register.Component, f *nvconfig.File) (func(), r
 		if why := c.storable(items[n], file); why != register.MCCOK {
 			return nil, why
 		}
+	}
+	if why := c.judgeBinding(f); why != register.MCCOK {
+		return nil, why
 	}
 	return func() { c.storeFile(id, file, own, items) }, register.MCCOK
 }

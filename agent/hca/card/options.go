@@ -118,6 +118,17 @@ type Traits struct {
 	AcceptsUnsigned bool
 	// AcceptsOldFiles: a file may have a lower version than the last one.
 	AcceptsOldFiles bool
+	// NoChallenges: MTCQ is not there.
+	NoChallenges bool
+	// IgnoresChallenges: whom file_device_unique names in a file of settings, and what
+	// was drawn, does not matter.
+	IgnoresChallenges bool
+	// RefusesBound and RefusesDevice: a file of settings is refused that has
+	// file_device_unique, or that names devices instead of a board.
+	RefusesBound, RefusesDevice bool
+	// KeepsChallenge: a challenge that nobody answered stays until the next boot,
+	// whoever ends it.
+	KeepsChallenge bool
 	// EnrollsKeys: items 412 to 414 hold a public key of the customer, and files
 	// signed with it are taken from the next boot on.
 	EnrollsKeys bool

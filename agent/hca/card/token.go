@@ -15,15 +15,6 @@ type session struct {
 	challenge [sha256.Size]byte
 }
 
-// Statuses of a challenge (MTCQ).
-const (
-	challengeOK      = 0
-	challengeApplied = 1
-	challengeUnknown = 2
-	challengeNoKey   = 3
-	challengeRemote  = 4
-)
-
 // seconds that a session, or a challenge, is said to last. Nothing here counts
 // them: ExpireSessions ends them.
 const sessionSeconds = 600
@@ -38,16 +29,17 @@ func (c *Card) draw() [sha256.Size]byte {
 func (c *Card) readMTCQ(m register.MTCQ) (register.MTCQ, register.Status) {
 	out := register.MTCQ{Token: m.Token}
 	kind, ok := sessionOf(m.Token)
-	signers := c.keys(SignsTokens)
+	// Files of settings answer challenges too, so that a key for them will do.
+	signers := append(c.keys(SignsTokens), c.keys(SignsOEM)...)
 	switch {
 	case m.Token == register.RMCS || m.Token == register.RMDT:
-		out.Status = challengeRemote
+		out.Status = register.ChallengeNotFromHere
 	case !ok:
-		out.Status = challengeUnknown
+		out.Status = register.ChallengeNotSupported
 	case len(signers) == 0:
-		out.Status = challengeNoKey
+		out.Status = register.ChallengeNoKey
 	case c.session(kind).status == register.SessionActive:
-		out.Status = challengeApplied
+		out.Status = register.ChallengeApplied
 	default:
 		s := &session{status: register.SessionChallenged, challenge: c.draw()}
 		c.sessions[kind] = s
@@ -99,6 +91,9 @@ func (c *Card) writeMDSR(m register.MDSR) (register.MDSR, register.Status) {
 	ended := false
 	for kind, s := range c.sessions {
 		if kind != m.Type && m.Type != register.AllSessions {
+			continue
+		}
+		if s.status == register.SessionChallenged && c.o.Traits.KeepsChallenge {
 			continue
 		}
 		ended = ended || s.status == register.SessionActive
@@ -162,12 +157,27 @@ func (c *Card) answers(kind register.Session, f *nvconfig.File) bool {
 	if s.status != register.SessionChallenged {
 		return false
 	}
-	want := nvconfig.Challenge{Nonce: s.challenge}
-	binary.BigEndian.PutUint64(want.Device[:], c.o.Identity.BaseMAC)
-	for _, i := range f.Items {
-		if all, err := nvconfig.ChallengesOf(i); err == nil && slices.Contains(all, want) {
-			return true
-		}
+	all, err := f.Challenges()
+	return err == nil && slices.Contains(all, nvconfig.NewChallenge(c.o.Identity.BaseMAC, s.challenge))
+}
+
+// settingsChallenge is the kind of challenge that files of settings answer: the one
+// of tokens for customer support.
+const settingsChallenge = register.SessionCRCS
+
+// judgeBinding judges a file of settings by what it is bound to (item
+// file_device_unique). It must name this card and what it drew last; the challenge
+// is spent with that, whatever becomes of the file.
+func (c *Card) judgeBinding(f *nvconfig.File) register.MCCError {
+	bound := f.Bound()
+	switch {
+	case !bound || c.o.Traits.IgnoresChallenges:
+		return register.MCCOK
+	case c.o.Traits.RefusesBound:
+		return register.RejectedBadFormat
+	case !c.answers(settingsChallenge, f):
+		return register.RejectedNotApplicable
 	}
-	return false
+	delete(c.sessions, settingsChallenge)
+	return register.MCCOK
 }

@@ -55,7 +55,7 @@ func TestChallenge(t *testing.T) {
 	early := get(open(t), register.MTCQ{Token: register.CRCS})
 	l.refused(register.CRCSToken, l.token(csTokenItem, &early), register.RejectedNotApplicable)
 	first := get(l, register.MTCQ{Token: register.CRCS})
-	if register.Text(first.PSID[:]) != testPSID || first.KeyUUID != [16]byte(vendorUUID) || first.Status != challengeOK {
+	if register.Text(first.PSID[:]) != testPSID || first.KeyUUID != [16]byte(vendorUUID) || first.Status != register.ChallengeOK {
 		t.Errorf("challenge %+v", first)
 	}
 	l.session(register.SessionCRCS, register.SessionChallenged)
@@ -71,7 +71,7 @@ func TestChallenge(t *testing.T) {
 	l.refused(register.CRDTToken, answer, register.RejectedNotApplicable)
 	l.mustUpload(register.CRCSToken, answer)
 	l.session(register.SessionCRCS, register.SessionActive)
-	if m := get(l, register.MTCQ{Token: register.CRCS}); m.Status != challengeApplied {
+	if m := get(l, register.MTCQ{Token: register.CRCS}); m.Status != register.ChallengeApplied {
 		t.Errorf("another challenge: %+v", m)
 	}
 	l.refused(register.CRCSToken, answer, register.RejectedNotApplicable)
@@ -105,13 +105,13 @@ func TestTokens(t *testing.T) {
 	l.card.ExpireSessions()
 	l.session(register.SessionMTFA, register.SessionTimedOut)
 	l.session(register.SessionCRDT, register.SessionNotInstalled)
-	for token, want := range map[register.Token]uint8{register.RMCS: challengeRemote, register.RMDT: challengeRemote, register.FRC: challengeUnknown, 99: challengeUnknown} {
+	for token, want := range map[register.Token]register.ChallengeStatus{register.RMCS: register.ChallengeNotFromHere, register.RMDT: register.ChallengeNotFromHere, register.FRC: register.ChallengeNotSupported, 99: register.ChallengeNotSupported} {
 		if m := get(l, register.MTCQ{Token: token}); m.Status != want {
 			t.Errorf("challenge for token %d: status %d, want %d", token, m.Status, want)
 		}
 	}
 	keyless := open(t, func(o *Options) { o.Keys = nil })
-	if m := get(keyless, register.MTCQ{Token: register.CRCS}); m.Status != challengeNoKey {
+	if m := get(keyless, register.MTCQ{Token: register.CRCS}); m.Status != register.ChallengeNoKey {
 		t.Errorf("without a key: %+v", m)
 	}
 	if _, status := do(l, register.Read, register.MDSR{Type: register.AllSessions}); status != register.BadParameter {

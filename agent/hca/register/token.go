@@ -5,18 +5,18 @@ import "fmt"
 // MTCQ asks for a challenge that a token must answer. It starts what may
 // become a session.
 type MTCQ struct {
-	Device       uint16   `reg:"0x00.0,12"`
-	Status       uint8    `reg:"0x00.16,8"` // 0 ok, 1 already applied, 2 not supported, 3 no key, 4 not from here
-	Token        Token    `reg:"0x00.24,8"` // token_opcode
-	KeyUUID      [16]byte `reg:"0x04"`
-	BaseMAC      uint64   `reg:"0x14.0,64"`
-	PSID         [16]byte `reg:"0x1C"`
-	FWVersionTop uint8    `reg:"0x2C.0,8"`
-	FWVersion    uint32   `reg:"0x30.0,32"`
-	Session      uint16   `reg:"0x44.0,16"`
-	Version      uint8    `reg:"0x44.24,8"` // of the challenge's form
-	Challenge    [32]byte `reg:"0x48"`
-	Ratchet      uint64   `reg:"0x68.0,64"`
+	Device       uint16          `reg:"0x00.0,12"`
+	Status       ChallengeStatus `reg:"0x00.16,8"`
+	Token        Token           `reg:"0x00.24,8"` // token_opcode
+	KeyUUID      [16]byte        `reg:"0x04"`
+	BaseMAC      uint64          `reg:"0x14.0,64"`
+	PSID         [16]byte        `reg:"0x1C"`
+	FWVersionTop uint8           `reg:"0x2C.0,8"`
+	FWVersion    uint32          `reg:"0x30.0,32"`
+	Session      uint16          `reg:"0x44.0,16"`
+	Version      uint8           `reg:"0x44.24,8"` // of the challenge's form
+	Challenge    [32]byte        `reg:"0x48"`
+	Ratchet      uint64          `reg:"0x68.0,64"`
 }
 
 // ID implements Layout.
@@ -24,6 +24,37 @@ func (MTCQ) ID() ID { return IDMTCQ }
 
 // Size implements Sized.
 func (MTCQ) Size() int { return 0x70 }
+
+// ChallengeStatus says what came of asking for a challenge.
+type ChallengeStatus uint8
+
+// Statuses of a challenge.
+const (
+	ChallengeOK           ChallengeStatus = 0
+	ChallengeApplied      ChallengeStatus = 1 // a token of this kind is in effect
+	ChallengeNotSupported ChallengeStatus = 2
+	ChallengeNoKey        ChallengeStatus = 3 // no public key may sign what would answer it
+	ChallengeNotFromHere  ChallengeStatus = 4 // of a local token from afar, or the other way round
+	ChallengeExpired      ChallengeStatus = 5 // the time to apply the token is over
+)
+
+func (s ChallengeStatus) String() string {
+	switch s {
+	case ChallengeOK:
+		return "ok"
+	case ChallengeApplied:
+		return "a token is in effect already"
+	case ChallengeNotSupported:
+		return "such tokens are not supported"
+	case ChallengeNoKey:
+		return "no key is configured"
+	case ChallengeNotFromHere:
+		return "not by this interface"
+	case ChallengeExpired:
+		return "the time to apply a token is over"
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
 
 // Token is a kind of token, as MTCQ numbers them.
 type Token uint8
