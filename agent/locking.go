@@ -22,8 +22,10 @@ import (
 // errOpened ends a run whose goal was that.
 var errOpened = errors.New("the adapters that leave are open")
 
-// maxRounds is how often adapters are locked in one run before it is given up.
-const maxRounds = 3
+// maxRounds is how many orders are asked for in one run before it is given up: to open
+// adapters that shall draw a challenge, and after each refusal of a file for one that
+// is bound to less.
+const maxRounds = 6
 
 // lockedAdapters is what was read of adapters while they were open, and proven of
 // their locks. A locked adapter tells nothing of itself; the file is of one boot,
@@ -34,10 +36,11 @@ type lockedAdapters struct {
 }
 
 // lockAdapters has the adapters locked as the service orders.
-func (r *run) lockAdapters(ctx context.Context, ticket string) error {
+// draw has each adapter draw a challenge, for files that are bound to it.
+func (r *run) lockAdapters(ctx context.Context, ticket string, draw bool) error {
 	if r.rounds++; r.rounds > maxRounds {
 		return failf(ClassLock, "portcullis host show "+r.config.Host+" tells what the service misses",
-			"the adapters were locked %d times, and the service still wants them locked", maxRounds)
+			"%d orders to lock adapters were obeyed, and the service still wants them locked", maxRounds)
 	}
 	s, err := Collect(ctx, r.config, r.version, r.now())
 	if err != nil {
@@ -46,6 +49,7 @@ func (r *run) lockAdapters(ctx context.Context, ticket string) error {
 	var all []*openAdapter
 	defer func() {
 		for _, a := range all {
+			a.drop(ctx, r.log)
 			a.reached.Close()
 		}
 	}()
@@ -55,6 +59,9 @@ func (r *run) lockAdapters(ctx context.Context, ticket string) error {
 			return fail(ClassLock, "the kernel's fwctl is the way to lock adapters: Linux 6.15 and the module mlx5_fwctl", err)
 		}
 		all = append(all, a)
+		if draw {
+			a.draw(ctx, r.log, r.loosened[a.facts.NodeGUID])
+		}
 	}
 	r.say("asking for orders to lock adapters")
 	c := r.client.WithToken(ticket)
@@ -127,7 +134,7 @@ func clipped(s string) string {
 func (r *run) lockFirst(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys, a *accepted) (_ *accepted, err error) {
 	for a.result.LockTicket != "" {
 		r.discard(ctx, a.pair)
-		if err := r.lockAdapters(ctx, a.result.LockTicket); err != nil {
+		if err := r.lockAdapters(ctx, a.result.LockTicket, a.result.DrawChallenges); err != nil {
 			return nil, err
 		}
 		if r.goal == Opened && r.opened > 0 {
@@ -163,11 +170,20 @@ func (r *run) obey(ctx context.Context, boot string, all []*openAdapter, orders 
 			}
 			continue
 		}
+		if o.Action == v1.ActionOpen {
+			if err := r.openFirst(ctx, a, o, report); err != nil {
+				return err
+			}
+			continue
+		}
 		r.say("locking adapter " + a.Name)
 		result, err := a.Lock(ctx, &lock.Order{
-			Base: a.Base, Profile: p, File: o.File, Lock: keyOf(o.Lock), Held: keysOf(o.Held),
+			Base: a.Base, Profile: p, File: o.File, Challenge: a.drawn, Lock: keyOf(o.Lock), Held: keysOf(o.Held),
 		})
 		report.Adapters = append(report.Adapters, outcome(a.facts.NodeGUID, result.Found, err))
+		if o.File != nil && r.loosen(a, err) {
+			continue
+		}
 		if err != nil {
 			return lockFailed(err)
 		}
@@ -194,6 +210,19 @@ func (r *run) open(ctx context.Context, a *openAdapter, o *v1.LockOrder, report 
 	}
 	return failf(ClassLock, "take the adapter out, or take the decision back: portcullis lock retain "+a.facts.NodeGUID.String(),
 		"adapter %s, node GUID %v, leaves by decision of the service, and was opened", a.Name, a.facts.NodeGUID)
+}
+
+// openFirst opens an adapter that is locked, so that it can draw a challenge for the
+// order that is asked for next.
+func (r *run) openFirst(ctx context.Context, a *openAdapter, o *v1.LockOrder, report *v1.LockReport) error {
+	r.say("opening adapter " + a.Name + ", to have it draw a challenge")
+	epoch, err := a.Unlock(ctx, keysOf(o.Held))
+	report.Adapters = append(report.Adapters, outcome(a.facts.NodeGUID, nil, err))
+	if err != nil {
+		return lockFailed(err)
+	}
+	r.log.Info("adapter opened, to draw a challenge", "adapter", a.Name, "node_guid", a.facts.NodeGUID, "epoch", epoch)
+	return nil
 }
 
 func lockFailed(err error) error {
@@ -226,7 +255,9 @@ func keysOf(keys []v1.LockKey) (out []lock.Key) {
 type openAdapter struct {
 	*lock.Adapter
 	reached *hca.Reached
-	facts   attest.HCA // as last read while it was open
+	facts   attest.HCA      // as last read while it was open
+	drawn   *lock.Challenge // that is out
+	offered looser          // what a file for it can be bound to
 }
 
 // openAdapter opens one, and says how it is driven.
@@ -237,7 +268,7 @@ func (r *run) openAdapter(ctx context.Context, h *attest.HCA) (*openAdapter, err
 	}
 	a := &openAdapter{reached: reached, facts: *h}
 	a.Adapter = &lock.Adapter{
-		Name: reached.Name, Base: h.NodeGUID, PSID: h.PSID, Access: reached,
+		Name: reached.Name, Base: h.NodeGUID, MAC: macOf(h.BaseMAC), PSID: h.PSID, Access: reached,
 		Reset: func(ctx context.Context) error { return r.reset(ctx, reached) },
 		Probe: func(ctx context.Context, port ib.PortNum) (attest.Firewall, error) {
 			return r.probe(ctx, reached, port)
@@ -367,6 +398,7 @@ func (r *run) recallLocks(s *attest.Statement) error {
 func requestOf(ctx context.Context, all []*openAdapter) (in v1.LockRequest) {
 	for _, a := range all {
 		one := v1.LockAdapter{NodeGUID: a.facts.NodeGUID, PSID: a.PSID, Ports: len(a.Ports)}
+		a.offer(&one)
 		for _, s := range a.Settings(ctx, profile.Default()).Readings {
 			set := v1.LockSetting{Address: uint32(s.Address)}
 			if s.Support != profile.SupportUnknown {

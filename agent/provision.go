@@ -11,6 +11,7 @@ import (
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/tpm"
+	"portcullis/fabricsm/ib"
 )
 
 // Options are what a run needs besides its configuration.
@@ -37,6 +38,9 @@ type run struct {
 	phase   v1.Phase // last one told by the service
 	rounds  int      // of locking adapters
 	opened  int      // adapters that leave
+	// loosened has what was learnt of adapters that refused a file for what it was
+	// bound to, by node GUID.
+	loosened map[ib.GUID]looser
 }
 
 // Provision attests the host and goes on to the goal: by default until it is

@@ -54,10 +54,17 @@ type lockSite struct {
 
 func newLockSite(t *testing.T, signed bool) *lockSite {
 	t.Helper()
+	return newBoundSite(t, signed, 0, card.Traits{})
+}
+
+// newBoundSite binds files to something at least, on an adapter with traits.
+func newBoundSite(t *testing.T, signed bool, least locks.Binding, traits card.Traits) *lockSite {
+	t.Helper()
 	s := &lockSite{t: t, dev: tpmtest.New(t, tpmtest.Options{P256: true})}
 	o := card.ConnectX7(lockedNode, lockedPort)
 	k := nvconfigtest.Pinned(t, 2048)
 	o.Keys = append(o.Keys, card.Key{UUID: k.UUID, Public: k.Public, Signs: card.SignsOEM})
+	o.Traits = traits
 	s.card = card.New(o)
 	policy := attest.DefaultPolicy()
 	policy.Assurance = attest.AssuranceNone // of firmware; the lock is demanded
@@ -73,7 +80,7 @@ func newLockSite(t *testing.T, signed bool) *lockSite {
 	secret := sha256.Sum256([]byte("a secret of tests"))
 	root, err := lockkey.NewRoot(secret[:])
 	fatal(t, err)
-	lo := locks.Options{Store: records, Root: root}
+	lo := locks.Options{Store: records, Root: root, Binding: least}
 	if signed {
 		lo.Signer, lo.Key = nvconfigtest.Key(t, 2048), k.UUID
 	}
@@ -230,9 +237,11 @@ func TestProvisionLocks(t *testing.T) {
 			if s.card.LockState() != register.Locked || !s.card.SMPFirewall() {
 				t.Errorf("the card is %v, firewall %t", s.card.LockState(), s.card.SMPFirewall())
 			}
-			if l := s.lock(); l.State != "proven" || l.Epoch != 1 || (l.File != "") != tt.signed {
-				t.Errorf("lock %+v", l)
+			first := s.lock()
+			if first.State != "proven" || first.Epoch != 1 || (first.File != "") != tt.signed {
+				t.Errorf("lock %+v", first)
 			}
+			s.bound(first, tt.signed, v1.BoundChallenge)
 			// The host comes back.
 			_, err := s.svc.Release(t.Context(), "alice", "locker")
 			fatal(t, err)
@@ -244,6 +253,64 @@ func TestProvisionLocks(t *testing.T) {
 			}
 			if l := s.lock(); l.State != "proven" || l.Epoch < 2 || s.card.LockState() != register.Locked {
 				t.Errorf("again: lock %+v, card %v", l, s.card.LockState())
+			} else if s.bound(l, tt.signed, v1.BoundChallenge); tt.signed && l.Bound.Challenge == first.Bound.Challenge {
+				t.Error("again: a file for the same challenge")
+			}
+		})
+	}
+}
+
+// bound checks what the file of a lock is bound to.
+func (s *lockSite) bound(l *v1.Lock, signed bool, to string) {
+	s.t.Helper()
+	switch {
+	case !signed:
+		if l.Bound != nil {
+			s.t.Errorf("nothing is signed, and bound to %+v", l.Bound)
+		}
+	case l.Bound == nil || l.Bound.To != to:
+		s.t.Errorf("bound to %+v, want to the %s", l.Bound, to)
+	}
+}
+
+// A file is bound to as much as the firmware takes, and to no less than the site says;
+// an adapter that can be held to less is not locked, and its host not handed over.
+func TestProvisionBinds(t *testing.T) {
+	t.Parallel()
+	none, neither := card.Traits{NoChallenges: true}, card.Traits{RefusesBound: true, RefusesDevice: true}
+	for _, tt := range []struct {
+		name   string
+		least  locks.Binding
+		traits card.Traits
+		to     string // "": refused
+		want   string
+	}{
+		{"draws nothing, and must", locks.BoundChallenge, none, "", "can be held to its device alone"},
+		{"draws nothing, and need not", locks.BoundDevice, none, v1.BoundDevice, "MTCQ"},
+		{"takes no bound file, and must", locks.BoundChallenge, card.Traits{RefusesBound: true}, "", "refused a file that is bound to its challenge"},
+		{"takes no bound file, and need not", locks.BoundDevice, card.Traits{RefusesBound: true}, v1.BoundDevice, "bound to its challenge: bad format"},
+		{"takes files for its board alone, and may not", locks.BoundDevice, neither, "", "refused a file that is bound to its device"},
+		{"takes files for its board alone, and may", locks.BoundBoard, neither, v1.BoundBoard, "bound to its device: not for this device"},
+		{"heeds nothing", locks.BoundChallenge, card.Traits{IgnoresChallenges: true, KeepsChallenge: true}, v1.BoundChallenge, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newBoundSite(t, true, tt.least, tt.traits)
+			err := s.provision()
+			if tt.to == "" {
+				h := s.host().Status
+				if agent.ClassOf(err) != agent.ClassRefused || !h.Sealed.IsZero() || s.card.LockState() != register.Unlocked {
+					t.Errorf("%v (class %d), card %v, handed over %v", err, agent.ClassOf(err), s.card.LockState(), h.Sealed)
+				}
+				if d := h.LastDenial; d == nil || d.Code != "lock_binding" || !strings.Contains(d.Detail, tt.want) {
+					t.Errorf("operators are told %+v, want %q", d, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v; host %+v", err, s.host().Status)
+			}
+			if l := s.lock(); l.State != "proven" || l.Bound == nil || l.Bound.To != tt.to || !strings.Contains(l.Bound.Less, tt.want) {
+				t.Errorf("lock %+v, bound to %+v", l, l.Bound)
 			}
 		})
 	}

@@ -2,6 +2,8 @@ package lock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"portcullis/agent/hca/register"
 )
@@ -33,29 +35,44 @@ func (a *Adapter) Draw(ctx context.Context) (*Challenge, error) {
 		return no("its base MAC is not known, so no challenge is shown to be its own")
 	}
 	m, err := read(ctx, a, register.MTCQ{Token: drawnToken})
+	if err != nil {
+		_ = a.Drop(ctx) // it may have been done all the same
+		return no("%w", err)
+	}
+	c, err := a.own(&m)
+	if err == nil {
+		return c, nil
+	}
+	if left := a.Drop(ctx); left != nil {
+		return no("%w; %w", err, left)
+	}
+	return no("%w", err)
+}
+
+// own takes a challenge that is the adapter's own.
+func (a *Adapter) own(m *register.MTCQ) (*Challenge, error) {
 	psid := register.Text(m.PSID[:])
 	switch {
-	case err != nil:
-		return no("%w", err)
 	case m.Status != register.ChallengeOK:
-		return no("%v", m.Status)
+		return nil, errors.New(m.Status.String())
 	case m.Token != drawnToken || m.Device != 0 || m.Version != 0:
-		return no("it answered for token %d of device %d in form %d, asked were token %d, device 0, form 0", m.Token, m.Device, m.Version, drawnToken)
+		return nil, fmt.Errorf("it answered for token %d of device %d in form %d, asked were token %d, device 0, form 0", m.Token, m.Device, m.Version, drawnToken)
 	case m.BaseMAC != a.MAC:
-		return no("it is for %012x, the base MAC is %012x", m.BaseMAC, a.MAC)
+		return nil, fmt.Errorf("it is for %012x, the base MAC is %012x", m.BaseMAC, a.MAC)
 	case psid != a.PSID:
-		return no("it is for PSID %q, that of the adapter is %q", psid, a.PSID)
+		return nil, fmt.Errorf("it is for PSID %q, that of the adapter is %q", psid, a.PSID)
 	case m.Challenge == [32]byte{}:
-		return no("it is all zeros")
+		return nil, errors.New("it is all zeros")
 	}
 	return &Challenge{MAC: m.BaseMAC, PSID: psid, Nonce: m.Challenge}, nil
 }
 
 // Drop ends what Draw began, unless a file answered it. That nothing is left of it is
-// read back.
+// read back. A session of a token that somebody applied is not ended: evidence is to
+// tell of it.
 func (a *Adapter) Drop(ctx context.Context) error {
 	m, err := read(ctx, a, register.MDSR{Type: drawnSession})
-	if err == nil && !m.Clean() {
+	if err == nil && m.Status == register.SessionChallenged {
 		// Whether it is refused or not, only what it is then counts.
 		_, _ = write(ctx, a, register.MDSR{Type: drawnSession, End: true})
 		m, err = read(ctx, a, register.MDSR{Type: drawnSession})

@@ -175,8 +175,34 @@ func TestDrawsNothing(t *testing.T) {
 			if c != nil || CodeOf(err) != CodeChallenge || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("%+v, %v; want %q", c, err, tt.text)
 			}
+			if m, err := read(t.Context(), b.adapter, register.MDSR{Type: drawnSession}); err != nil || m.Status == register.SessionChallenged {
+				t.Errorf("a challenge is left: %+v, %v", m, err)
+			}
 		})
 	}
+}
+
+// A reply that is lost leaves nothing either.
+func TestDrawLost(t *testing.T) {
+	b := newBench(t)
+	b.card.Inject(card.Fault{Kind: card.LostReply, ID: register.IDMTCQ, Method: register.Read})
+	if c, err := b.adapter.Draw(t.Context()); c != nil || CodeOf(err) != CodeChallenge {
+		t.Errorf("%+v, %v", c, err)
+	}
+	b.session(register.SessionNone)
+}
+
+// A token that somebody applied for what was drawn is not hidden from evidence.
+func TestTokenOverChallenge(t *testing.T) {
+	b := newBench(t)
+	if _, err := b.adapter.Draw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.card.OpenSession(drawnSession)
+	if err := b.adapter.Drop(t.Context()); CodeOf(err) != CodeChallenge {
+		t.Errorf("dropped: %v", err)
+	}
+	b.session(register.SessionActive)
 }
 
 // Firmware that takes no file with such items is told from firmware that does not

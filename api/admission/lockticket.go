@@ -23,6 +23,8 @@ type Locks interface {
 	Look(ctx context.Context, tx *store.Tx, s *attest.Statement) error
 	// Prove notes in tx that evidence showed the locks of a statement.
 	Prove(ctx context.Context, tx *store.Tx, s *attest.Statement) error
+	// Draws reports that adapters shall draw challenges, for files that are bound to them.
+	Draws() bool
 }
 
 // ticketLife is how long a ticket is good for. Locking begins at once.
@@ -34,6 +36,28 @@ type ticketRecord struct {
 	Host    string    `json:"host"`
 	Epoch   int64     `json:"epoch"` // assignment it belongs to
 	Expires time.Time `json:"expires"`
+	// Adapters are those of the evidence.
+	Adapters []AttestedAdapter `json:"adapters"`
+}
+
+// AttestedAdapter is an adapter as the agent of a proven boot read it.
+type AttestedAdapter struct {
+	NodeGUID ib.GUID `json:"node_guid"`
+	PSID     string  `json:"psid"`     // "": nobody could read it
+	BaseMAC  string  `json:"base_mac"` // of manufacture, 12 lower-case hexadecimal digits; "": nobody could read it
+}
+
+// LockTicket is a ticket that was used.
+type LockTicket struct {
+	Host     *inventory.Host // as inventory has it now
+	Adapters []AttestedAdapter
+}
+
+func adaptersOf(s *attest.Statement) (out []AttestedAdapter) {
+	for i := range s.HCAs {
+		out = append(out, AttestedAdapter{NodeGUID: s.HCAs[i].NodeGUID, PSID: s.HCAs[i].PSID, BaseMAC: s.HCAs[i].BaseMAC})
+	}
+	return out
 }
 
 func lockTickets() store.Collection[ticketRecord] {
@@ -139,7 +163,9 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 			return no
 		}
 		return errors.Join(
-			lockTickets().PutLeased(tx, hashToken(token), ticketRecord{Host: ses.Host, Epoch: ses.Epoch, Expires: f.now.Add(ticketLife)}, lease),
+			lockTickets().PutLeased(tx, hashToken(token), ticketRecord{
+				Host: ses.Host, Epoch: ses.Epoch, Expires: f.now.Add(ticketLife), Adapters: adaptersOf(v.Facts.Statement),
+			}, lease),
 			s.log(ctx, tx, change{
 				actor: "agent:" + ses.Host, action: "lock.ticket", object: "host/" + ses.Host, code: "ok",
 				detail: "session " + v.Facts.Session + " proves host and boot; adapters are to be locked: " + why,
@@ -149,9 +175,8 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 	return token, err
 }
 
-// UseLockTicket takes a ticket in tx and gives its host as inventory has it now.
-// It is refused if the host was assigned anew, or its window closed.
-func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Time) (*inventory.Host, error) {
+// UseLockTicket takes a ticket in tx and gives what it is for. It is refused if the host was assigned anew, or its window closed.
+func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Time) (*LockTicket, error) {
 	unknown := refusal(Refused, "ticket_unknown", "attest again to get a new one", "the ticket is unknown, expired or used")
 	t, err := lockTickets().Get(ctx, tx, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {
@@ -172,5 +197,5 @@ func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	return &host.Value, nil
+	return &LockTicket{Host: &host.Value, Adapters: t.Value.Adapters}, nil
 }

@@ -20,6 +20,7 @@ type keeper struct {
 	judge  *attest.Refusal
 	proven int
 	looked []string
+	draws  bool
 }
 
 func (k *keeper) Expect(_ context.Context, _ store.Reader, host *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error) {
@@ -41,6 +42,8 @@ func (k *keeper) Prove(context.Context, *store.Tx, *attest.Statement) error {
 	k.proven++
 	return nil
 }
+
+func (k *keeper) Draws() bool { return k.draws }
 
 // attested has a host that was assigned send evidence of its statement.
 func (l *lab) attested(host string) (*v1.AttestResult, error) {
@@ -69,12 +72,12 @@ func newLockLab(t *testing.T, k *keeper) *lab {
 	return l
 }
 
-func (l *lab) use(ticket string) (host *inventory.Host, err error) {
+func (l *lab) use(ticket string) (used *LockTicket, err error) {
 	_, err = l.store.Update(l.ctx(), func(tx *store.Tx) (err error) {
-		host, err = UseLockTicket(l.ctx(), tx, ticket, l.svc.now())
+		used, err = UseLockTicket(l.ctx(), tx, ticket, l.svc.now())
 		return err
 	})
-	return host, err
+	return used, err
 }
 
 func unlocked(h *attesttest.Host) {
@@ -99,15 +102,21 @@ func TestLockTicket(t *testing.T) {
 	if h := l.host("host-1"); h.Status.Phase != v1.PhaseAwaiting || !h.Status.Attested.IsZero() {
 		t.Errorf("the host counts as attested: %+v", h.Status)
 	}
-	if host, err := l.use(r.LockTicket); err != nil || host.ID != "host-1" {
-		t.Errorf("used: %v, %v", host, err)
+	h := &l.hosts["host-1"].Statement.HCAs[0]
+	want := AttestedAdapter{NodeGUID: h.NodeGUID, PSID: h.PSID, BaseMAC: h.BaseMAC}
+	if used, err := l.use(r.LockTicket); err != nil || used.Host.ID != "host-1" || used.Adapters[0] != want || want.PSID == "" || want.BaseMAC == "" {
+		t.Errorf("used: %+v, %v", used, err)
 	}
 	if _, err := l.use(r.LockTicket); !IsKind(err, Refused) {
 		t.Errorf("used twice: %v", err)
 	}
+	if r.DrawChallenges {
+		t.Error("adapters shall draw, and nothing is signed")
+	}
+	k.draws = true
 	again, err := l.attested("host-1")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || !again.DrawChallenges {
+		t.Fatalf("%+v, %v", again, err)
 	}
 	l.clock = l.clock.Add(ticketLife)
 	if _, err := l.use(again.LockTicket); !IsKind(err, Refused) {

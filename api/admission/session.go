@@ -183,7 +183,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	}
 	s.lookAtLocks(ctx, &verdict)
 	if ticket, err := s.lockFirst(ctx, ses, &verdict, channel, ev, exp); err != nil || ticket != "" {
-		return &v1.AttestResult{Host: ses.Host, Phase: v1.PhaseAwaiting, LockTicket: ticket}, err
+		return &v1.AttestResult{Host: ses.Host, Phase: v1.PhaseAwaiting, LockTicket: ticket, DrawChallenges: ticket != "" && s.o.Locks.Draws()}, err
 	}
 	if !verdict.OK {
 		s.keepRefusedBoot(ctx, &host, &verdict)

@@ -47,7 +47,7 @@ func (s *Service) compare(ctx context.Context, tx *store.Tx, host string, rec *R
 		return s.tell(ctx, tx, events.About(events.LockChanged, events.ByEvidence, cause, host, rec.GUID, expected, seen, doChanged))
 	}
 	l := &h.Lock
-	if rec.settled() && l.MLOCK == attest.MLOCKUnlocked {
+	if rec.settled() && !rec.Drawing && l.MLOCK == attest.MLOCKUnlocked {
 		if err := tell("unlocked", fmt.Sprintf("locked under the key of epoch %d", rec.Proven), "MLOCK is unlocked"); err != nil {
 			return err
 		}

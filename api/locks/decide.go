@@ -114,6 +114,9 @@ func (s *Service) view(rec *Record) (*v1.Lock, error) {
 		NodeGUID: rec.GUID, Host: rec.Host, State: "ordered", Epoch: uint32(rec.Epoch), Proven: uint32(rec.Proven),
 		Ordered: rec.Ordered, Shown: rec.Shown, File: rec.File, Version: rec.Version,
 	}
+	if b := rec.Bound; b != nil {
+		v.Bound = &v1.LockBinding{To: b.To, PSID: b.PSID, Device: b.Device, Challenge: b.Challenge, Less: b.Less}
+	}
 	if rec.Epoch > 0 {
 		k, err := s.o.Root.Derive(rec.GUID, rec.Epoch)
 		if err != nil {

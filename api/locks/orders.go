@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -23,19 +24,23 @@ import (
 
 // Orders gives the agent of a host what to do with its adapters. ticket is what
 // evidence of the host's boot earned (admission.Service.SubmitEvidence); it is
-// used up. Each adapter must be the host's by inventory.
+// used up, also where orders are refused. Each adapter must be the host's by inventory, and what it is by that
+// evidence. One that is locked and shall draw a challenge first is ordered to be
+// opened, no more.
 //
 // The epoch of each key is durable before the key is in the answer.
 func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error) {
 	out := &v1.LockOrders{Profile: s.o.Site, Report: rand.Text()}
 	var lease store.Lease // only cleans up
+	host := ""
 	_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
-		out.Orders = nil
-		host, err := admission.UseLockTicket(ctx, tx, ticket, s.now())
+		out.Orders, host = nil, ""
+		of, err := admission.UseLockTicket(ctx, tx, ticket, s.now())
 		if err != nil {
 			return err
 		}
-		if err := s.check(host, in.Adapters); err != nil {
+		host = of.Host.ID
+		if err := s.check(of, in.Adapters); err != nil {
 			return err
 		}
 		if lease == 0 {
@@ -43,12 +48,12 @@ func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) 
 				return err
 			}
 		}
-		await := reportRecord{Host: host.ID, Expires: s.now().Add(reportLife), Adapters: map[ib.GUID]awaited{}}
+		await := reportRecord{Host: host, Expires: s.now().Add(reportLife), Adapters: map[ib.GUID]awaited{}}
 		for i := range in.Adapters {
 			if await.Adapters[in.Adapters[i].NodeGUID], err = s.await(ctx, tx, in.Adapters[i].NodeGUID); err != nil {
 				return err
 			}
-			order, err := s.order(ctx, tx, host, &in.Adapters[i])
+			order, err := s.order(ctx, tx, of, &in.Adapters[i])
 			if err != nil {
 				return err
 			}
@@ -57,14 +62,46 @@ func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) 
 		return reports().PutLeased(tx, hash(out.Report), await, lease)
 	})
 	if err != nil {
+		if no, ok := errors.AsType[*admission.Error](err); ok && host != "" {
+			s.note(ctx, ticket, host, no)
+		}
 		return nil, explain(err)
 	}
 	return out, nil
 }
 
-// check wants each adapter once, and all of them the host's.
-func (s *Service) check(host *inventory.Host, adapters []v1.LockAdapter) error {
+// maxDetail bounds what is kept of why an order was refused, which may repeat what the
+// agent said.
+const maxDetail = 512
+
+// note tells operators why an order was refused, which the host is not told: in its
+// status and in the audit log. It uses the ticket up, so that there is one for each
+// evidence. That it cannot be written does not make the answer a different one.
+func (s *Service) note(ctx context.Context, ticket, host string, no *admission.Error) {
+	detail := no.Detail[:min(len(no.Detail), maxDetail)]
+	_, _ = s.o.Store.Update(ctx, func(tx *store.Tx) error {
+		if _, err := admission.UseLockTicket(ctx, tx, ticket, s.now()); err != nil {
+			return err
+		}
+		rec, err := admission.Records().Get(ctx, tx, host)
+		if err != nil {
+			return err
+		}
+		rec.Value.Denial = &v1.Denial{Time: s.now(), Code: no.Code, Detail: detail}
+		if err := admission.Records().Put(tx, host, rec.Value); err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, audit.Entry{
+			Time: s.now(), Actor: "agent:" + host, Action: "lock.refuse", Object: "host/" + host, Code: no.Code, Detail: detail,
+		})
+	})
+}
+
+// check wants each adapter once, and all of them the host's and as attested.
+func (s *Service) check(t *admission.LockTicket, adapters []v1.LockAdapter) error {
+	host := t.Host
 	for i, a := range adapters {
+		attested := attestedOf(t, a.NodeGUID)
 		at := slices.IndexFunc(host.HCAs, func(h inventory.HCA) bool { return h.NodeGUID == a.NodeGUID })
 		switch {
 		case at < 0:
@@ -73,50 +110,69 @@ func (s *Service) check(host *inventory.Host, adapters []v1.LockAdapter) error {
 			return refuse(admission.Invalid, "lock_adapter", "name each adapter once", "adapter %v is named twice", a.NodeGUID)
 		case a.Ports != len(host.HCAs[at].Ports):
 			return refuse(admission.Refused, "lock_adapter", "correct the inventory, or find out whose adapter it is", "adapter %v has %d ports by inventory, not %d", a.NodeGUID, len(host.HCAs[at].Ports), a.Ports)
+		case a.PSID != attested.PSID:
+			return refuse(admission.Refused, "lock_adapter", "attest again; if it stays, find out whose adapter it is", "adapter %v has PSID %q by the evidence, not %q", a.NodeGUID, attested.PSID, a.PSID)
 		}
 	}
 	return nil
 }
 
+// attestedOf gives an adapter as evidence had it; one that it had not has nothing.
+func attestedOf(t *admission.LockTicket, guid ib.GUID) *admission.AttestedAdapter {
+	for i := range t.Adapters {
+		if t.Adapters[i].NodeGUID == guid {
+			return &t.Adapters[i]
+		}
+	}
+	return &admission.AttestedAdapter{NodeGUID: guid}
+}
+
 // order decides on one adapter and writes it down.
-func (s *Service) order(ctx context.Context, tx *store.Tx, host *inventory.Host, a *v1.LockAdapter) (*v1.LockOrder, error) {
+func (s *Service) order(ctx context.Context, tx *store.Tx, t *admission.LockTicket, a *v1.LockAdapter) (*v1.LockOrder, error) {
 	rec, err := optional(Records().Get(ctx, tx, a.NodeGUID.String()))
 	if err != nil {
 		return nil, err
 	}
 	was := rec
+	host := t.Host
 	rec.GUID, rec.Host, rec.Ordered = a.NodeGUID, host.ID, s.now()
 	order := &v1.LockOrder{NodeGUID: a.NodeGUID, Action: v1.ActionLock}
 	if order.Held, err = s.keys(a.NodeGUID, rec.held()); err != nil {
 		return nil, err
 	}
-	if rec.Open != nil {
+	switch {
+	case rec.Open != nil:
 		order.Action = v1.ActionUnlock
 		if err := s.tellGiven(ctx, tx, &rec); err != nil {
 			return nil, err
 		}
 		rec.Proven, rec.Opened, rec.Held = 0, true, nil
-	} else if err := s.tellSkipped(ctx, tx, &rec); err != nil {
-		return nil, err
-	} else if err := s.lock(&rec, order, a); err != nil {
-		return nil, err
+	case s.Draws() && a.Locked && a.Challenge == nil:
+		order.Action, rec.Drawing = v1.ActionOpen, true
+	default:
+		if err := s.tellSkipped(ctx, tx, &rec); err != nil {
+			return nil, err
+		}
+		if err := s.lock(ctx, tx, &rec, order, a, attestedOf(t, a.NodeGUID)); err != nil {
+			return nil, err
+		}
 	}
 	detail := fmt.Sprintf("%s adapter %v of host %s, epoch %d", order.Action, a.NodeGUID, host.ID, rec.Epoch)
-	if rec.File != "" {
-		detail += fmt.Sprintf(", settings file %d, SHA-256 %s", rec.Version, rec.File)
+	if order.File != nil {
+		detail += fmt.Sprintf(", settings file %d, SHA-256 %s, bound to %v", rec.Version, rec.File, rec.Bound)
 	}
 	return order, s.put(ctx, tx, &was, &rec, change{"agent:" + host.ID, "lock.order", detail})
 }
 
 // lock fills in key and file.
-func (s *Service) lock(rec *Record, order *v1.LockOrder, a *v1.LockAdapter) error {
-	rec.Epoch, rec.Opened = rec.next(), false
+func (s *Service) lock(ctx context.Context, tx *store.Tx, rec *Record, order *v1.LockOrder, a *v1.LockAdapter, attested *admission.AttestedAdapter) error {
+	rec.Epoch, rec.Opened, rec.Drawing = rec.next(), false, false
 	key, err := s.keys(a.NodeGUID, []lockkey.Epoch{rec.Epoch})
 	if err != nil {
 		return err
 	}
 	order.Lock = key[0]
-	rec.File = ""
+	rec.File, rec.Bound = "", nil
 	if s.o.Signer == nil {
 		return nil
 	}
@@ -124,8 +180,16 @@ func (s *Service) lock(rec *Record, order *v1.LockOrder, a *v1.LockAdapter) erro
 	if err != nil {
 		return err
 	}
+	of, err := readOffer(a, attested)
+	if err != nil {
+		return err
+	}
 	rec.Version++
-	order.File, _, err = s.profile.File(profile.Order{Card: card, Version: rec.Version, Time: rec.Ordered, Key: s.o.Key, Signer: s.o.Signer})
+	file := profile.Order{Card: card, Version: rec.Version, Time: rec.Ordered, Key: s.o.Key, Signer: s.o.Signer}
+	if err := s.bind(ctx, tx, rec, a, of, &file); err != nil {
+		return err
+	}
+	order.File, _, err = s.profile.File(file)
 	if err != nil {
 		return refuse(admission.Refused, "lock_file", "see the profile of settings, and what the adapter is", "%v", err)
 	}

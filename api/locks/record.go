@@ -1,10 +1,12 @@
 package locks
 
 import (
+	"fmt"
 	"time"
 
 	"portcullis/api/locks/lockkey"
 	"portcullis/api/store"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
 
@@ -20,13 +22,16 @@ type Record struct {
 	// Proven is the last epoch of which evidence showed that it is in force; 0:
 	// none, or the adapter was opened since.
 	Proven  lockkey.Epoch `json:"proven"`
-	Ordered time.Time     `json:"ordered"`          // when the last order was given
-	Shown   time.Time     `json:"shown,omitzero"`   // when Proven was
-	File    string        `json:"file,omitempty"`   // hex SHA-256 of the signed file of the last order
-	Version uint32        `json:"version,omitzero"` // of that file; versions only grow
-	Open    *Decision     `json:"open,omitempty"`   // the adapter is to be opened, and not locked
-	Opened  bool          `json:"opened,omitempty"` // the last order was to open it for good
-	Held    *Held         `json:"held,omitempty"`   // what evidence showed with Proven; nil: it was not kept
+	Ordered time.Time     `json:"ordered"`           // when the last order was given
+	Shown   time.Time     `json:"shown,omitzero"`    // when Proven was
+	File    string        `json:"file,omitempty"`    // hex SHA-256 of the signed file of the last order
+	Version uint32        `json:"version,omitzero"`  // of that file; versions only grow
+	Bound   *Bound        `json:"bound,omitempty"`   // which adapters take that file
+	Spent   []string      `json:"spent,omitempty"`   // challenges that files were signed for, the oldest first
+	Open    *Decision     `json:"open,omitempty"`    // the adapter is to be opened, and not locked
+	Opened  bool          `json:"opened,omitempty"`  // the last order was to open it for good
+	Drawing bool          `json:"drawing,omitempty"` // the last order was to open it, to draw a challenge for the next
+	Held    *Held         `json:"held,omitempty"`    // what evidence showed with Proven; nil: it was not kept
 }
 
 // Held is what evidence showed of a lock that is in force, to compare with what is
@@ -40,6 +45,27 @@ type Held struct {
 // settled reports that evidence showed the last lock that was ordered: whatever is
 // found otherwise now, no order of ours explains it.
 func (r *Record) settled() bool { return r.Proven > 0 && r.Proven == r.Epoch }
+
+// Bound says which adapters take a file of settings, as v1.LockBinding does.
+type Bound struct {
+	To        string `json:"to"`
+	PSID      string `json:"psid,omitempty"`
+	Device    string `json:"device,omitempty"`
+	Challenge string `json:"challenge,omitempty"`
+	Less      string `json:"less,omitempty"`
+}
+
+// String is for the audit log.
+func (b *Bound) String() string {
+	switch b.To {
+	case v1.BoundChallenge:
+		return fmt.Sprintf("challenge %s of device %s, board %s", b.Challenge, b.Device, b.PSID)
+	case v1.BoundDevice:
+		return "device " + b.Device
+	default:
+		return "board " + b.PSID
+	}
+}
 
 // Decision is an operator's: an adapter leaves.
 type Decision struct {

@@ -58,7 +58,7 @@ func (s *Service) await(ctx context.Context, tx *store.Tx, guid ib.GUID) (awaite
 var kinds = map[string]string{
 	"foreign": events.LockUnlockFailed, "out-of-band": events.LockUnlockFailed, "not-ours": events.LockUnlockFailed,
 	"unreadable": events.LockFailed, "refused": events.LockFailed, "not-compliant": events.LockFailed, "reset": events.LockFailed,
-	"firewall": events.LockFailed, "not-held": events.LockFailed, "order": events.LockFailed,
+	"firewall": events.LockFailed, "not-held": events.LockFailed, "challenge": events.LockFailed, "order": events.LockFailed,
 }
 
 var hexPattern = regexp.MustCompile(`^([0-9a-f]{2})*$`)

@@ -28,7 +28,9 @@ type Options struct {
 	// Signer has the site's key for settings; nil: settings are written plainly.
 	Signer crypto.Signer
 	Key    nvconfig.UUID // what adapters know that key by
-	Now    func() time.Time
+	// Binding is what files are bound to at least; zero: to a challenge.
+	Binding Binding
+	Now     func() time.Time
 }
 
 // Service decides on the locks of adapters: which key of which epoch, which

@@ -30,6 +30,8 @@ const (
 	cardA = ib.GUID(0xb83fd20300123400)
 	cardB = ib.GUID(0xb83fd20300123500)
 	psid  = "TST0000000001"
+	macA  = "b83fd2123400"
+	macB  = "b83fd2123500"
 )
 
 func testRoot(t *testing.T) lockkey.Root {
@@ -76,7 +78,7 @@ func newSite(t *testing.T, change ...func(*Options)) *site {
 
 func signing(t *testing.T) func(*Options) {
 	return func(o *Options) {
-		o.Signer, o.Key = nvconfigtest.Key(t, 2048), nvconfigtest.Pinned(t, 2048).UUID
+		o.Signer, o.Key, o.Binding = nvconfigtest.Key(t, 2048), nvconfigtest.Pinned(t, 2048).UUID, BoundBoard
 	}
 }
 
@@ -94,12 +96,14 @@ func (s *site) ticket(epoch int64) string {
 	token := fmt.Sprintf("ticket-%d", s.n)
 	sum := sha256.Sum256([]byte(token))
 	type record struct {
-		Host    string    `json:"host"`
-		Epoch   int64     `json:"epoch"`
-		Expires time.Time `json:"expires"`
+		Host     string                      `json:"host"`
+		Epoch    int64                       `json:"epoch"`
+		Expires  time.Time                   `json:"expires"`
+		Adapters []admission.AttestedAdapter `json:"adapters"`
 	}
+	of := []admission.AttestedAdapter{{NodeGUID: cardA, PSID: psid, BaseMAC: macA}, {NodeGUID: cardB, PSID: psid, BaseMAC: macB}}
 	s.update(func(tx *store.Tx) error {
-		return store.NewCollection[record]("lock-tickets", 1).Put(tx, hex.EncodeToString(sum[:]), record{"h1", epoch, s.now.Add(5 * time.Minute)})
+		return store.NewCollection[record]("lock-tickets", 1).Put(tx, hex.EncodeToString(sum[:]), record{"h1", epoch, s.now.Add(5 * time.Minute), of})
 	})
 	return token
 }
@@ -240,7 +244,7 @@ func TestTickets(t *testing.T) {
 		{"of an earlier assignment", s.ticket(3), nil, request(cardA), admission.Refused},
 		{"for an adapter of nobody", s.ticket(4), nil, request(0x1234), admission.Refused},
 		{"for one twice", s.ticket(4), nil, request(cardA, cardA), admission.Invalid},
-		{"for another number of ports", s.ticket(4), nil, v1.LockRequest{Adapters: []v1.LockAdapter{{NodeGUID: cardA, Ports: 2}}}, admission.Refused},
+		{"for another number of ports", s.ticket(4), nil, v1.LockRequest{Adapters: []v1.LockAdapter{{NodeGUID: cardA, PSID: psid, Ports: 2}}}, admission.Refused},
 		{"too late", late, func() { s.now = s.now.Add(5 * time.Minute) }, request(cardA), admission.Refused},
 		{"after the window", s.ticket(4), func() { s.now = s.now.Add(2 * time.Hour) }, request(cardA), admission.Refused},
 	} {

@@ -21,6 +21,9 @@ type AttestResult struct {
 	// Result is a token that says so to others (docs/evidence.md): verified, and not
 	// handed over yet. Left out where the service signs none.
 	Result string `json:"result,omitempty"`
+	// DrawChallenges has the agent let each adapter draw a challenge, and send it with
+	// that ticket: files of settings are bound to it.
+	DrawChallenges bool `json:"draw_challenges,omitempty"`
 }
 
 // SealResult answers an accepted seal.

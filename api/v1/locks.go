@@ -17,10 +17,39 @@ type LockRequest struct {
 // LockAdapter is an adapter as the agent found it. What it says grants nothing:
 // the key is that of the node GUID, which inventory must have for the host.
 type LockAdapter struct {
-	NodeGUID ib.GUID       `json:"node_guid"`
-	PSID     string        `json:"psid" maxLength:"16"`
-	Ports    int           `json:"ports" minimum:"1" maximum:"254"`
-	Settings []LockSetting `json:"settings" maxItems:"256" doc:"what the adapter knows, and values of the factory, which a file for it is made from"`
+	NodeGUID ib.GUID `json:"node_guid"`
+	PSID     string  `json:"psid" maxLength:"16"`
+	Ports    int     `json:"ports" minimum:"1" maximum:"254"`
+	// Device and Challenge are what a file of settings for this adapter can be bound to.
+	Device    string         `json:"device,omitempty" pattern:"^[0-9a-f]{12}$" doc:"base MAC of manufacture; absent: a file for it is bound to its board alone"`
+	Challenge *LockChallenge `json:"challenge,omitempty" doc:"what it drew; absent: a file for it is bound to less"`
+	Less      string         `json:"less,omitempty" maxLength:"300" doc:"why there is no challenge, or no device"`
+	Locked    bool           `json:"locked,omitempty" doc:"MLOCK is locked: it draws nothing before it is open"`
+	Settings  []LockSetting  `json:"settings" maxItems:"256" doc:"what the adapter knows, and values of the factory, which a file for it is made from"`
+}
+
+// LockChallenge is what an adapter drew, as it told it. A file that is signed for it is
+// good on that adapter, and until it draws again or is reset.
+type LockChallenge struct {
+	Device string `json:"device" pattern:"^[0-9a-f]{12}$" doc:"base MAC"`
+	PSID   string `json:"psid" minLength:"1" maxLength:"16"`
+	Nonce  string `json:"nonce" pattern:"^[0-9a-f]{64}$" doc:"32 bytes"`
+}
+
+// Bindings of a file of settings, from loose to tight.
+const (
+	BoundBoard     = "board"
+	BoundDevice    = "device"
+	BoundChallenge = "challenge"
+)
+
+// LockBinding says which adapters take a file.
+type LockBinding struct {
+	To        string `json:"to" enum:"board,device,challenge" doc:"board: each with that PSID; device: one; challenge: one, once"`
+	PSID      string `json:"psid,omitempty" doc:"of the board; a file for a device does not name it"`
+	Device    string `json:"device,omitempty" doc:"base MAC"`
+	Challenge string `json:"challenge,omitempty" doc:"what it drew, 64 hexadecimal digits"`
+	Less      string `json:"less,omitempty" doc:"why it is bound to no more, as the agent says"`
 }
 
 // LockSetting is one setting of an adapter.
@@ -41,7 +70,7 @@ type LockOrders struct {
 // LockOrder is for one adapter. Its keys are for its lock alone.
 type LockOrder struct {
 	NodeGUID ib.GUID   `json:"node_guid"`
-	Action   string    `json:"action" enum:"lock,unlock" doc:"unlock: the adapter leaves, and stays open"`
+	Action   string    `json:"action" enum:"lock,unlock,open" doc:"unlock: the adapter leaves, and stays open; open: it is to draw a challenge for an order that is asked for next"`
 	File     []byte    `json:"file,omitempty" doc:"signed settings for this adapter; absent: they are written plainly"`
 	Lock     LockKey   `json:"lock,omitzero" doc:"to lock with"`
 	Held     []LockKey `json:"held,omitempty" doc:"it may be locked with, newest first"`
@@ -56,7 +85,7 @@ type LockReport struct {
 // LockOutcome is what became of one order.
 type LockOutcome struct {
 	NodeGUID ib.GUID     `json:"node_guid"`
-	Code     string      `json:"code" enum:"done,unreadable,foreign,out-of-band,refused,not-compliant,reset,firewall,not-held,not-ours,order" doc:"done, or what failed: foreign: locked with a key that is none of ours; not-ours: it does not open with the key it was locked with"`
+	Code     string      `json:"code" enum:"done,unreadable,foreign,out-of-band,refused,not-compliant,reset,firewall,not-held,not-ours,challenge,order" doc:"done, or what failed: foreign: locked with a key that is none of ours; not-ours: it does not open with the key it was locked with"`
 	Detail   string      `json:"detail,omitempty" maxLength:"512" doc:"the agent's words"`
 	Found    []LockFound `json:"found,omitempty" maxItems:"256" doc:"settings as they were once the adapter was open, before any was written"`
 }
@@ -79,6 +108,7 @@ type LockFound struct {
 const (
 	ActionLock   = "lock"
 	ActionUnlock = "unlock"
+	ActionOpen   = "open"
 )
 
 // LockKey is a key and which one it is.
@@ -118,18 +148,19 @@ func (s *LockKeySecret) UnmarshalText(b []byte) error {
 
 // Lock is how the lock of an adapter stands. No key is in it.
 type Lock struct {
-	NodeGUID ib.GUID   `json:"node_guid"`
-	Host     string    `json:"host" doc:"that was last given an order for it"`
-	State    string    `json:"state" enum:"ordered,proven,opening" doc:"ordered: no evidence has shown the last key yet; proven: it has; opening: an operator decided that the adapter leaves"`
-	Epoch    uint32    `json:"epoch" doc:"of the last key that was given out"`
-	Proven   uint32    `json:"proven" doc:"last epoch that evidence showed; 0: none"`
-	Check    string    `json:"check" doc:"first 8 hexadecimal digits of the SHA-256 of the key of that epoch: a rehearsal of recovery compares it"`
-	Ordered  time.Time `json:"ordered"`
-	Shown    time.Time `json:"shown,omitzero"`
-	File     string    `json:"file,omitempty" doc:"SHA-256 of the file that was signed for it"`
-	Version  uint32    `json:"version,omitzero" doc:"of that file"`
-	OpenedBy string    `json:"opened_by,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
+	NodeGUID ib.GUID      `json:"node_guid"`
+	Host     string       `json:"host" doc:"that was last given an order for it"`
+	State    string       `json:"state" enum:"ordered,proven,opening" doc:"ordered: no evidence has shown the last key yet; proven: it has; opening: an operator decided that the adapter leaves"`
+	Epoch    uint32       `json:"epoch" doc:"of the last key that was given out"`
+	Proven   uint32       `json:"proven" doc:"last epoch that evidence showed; 0: none"`
+	Check    string       `json:"check" doc:"first 8 hexadecimal digits of the SHA-256 of the key of that epoch: a rehearsal of recovery compares it"`
+	Ordered  time.Time    `json:"ordered"`
+	Shown    time.Time    `json:"shown,omitzero"`
+	File     string       `json:"file,omitempty" doc:"SHA-256 of the file that was signed for it"`
+	Version  uint32       `json:"version,omitzero" doc:"of that file"`
+	Bound    *LockBinding `json:"bound,omitempty" doc:"which adapters take that file"`
+	OpenedBy string       `json:"opened_by,omitempty"`
+	Reason   string       `json:"reason,omitempty"`
 }
 
 // Locks are those of all adapters that were given an order.

@@ -87,9 +87,27 @@ func showLock(w *columns, l *v1.Lock) {
 	if l.File != "" {
 		w.row("Settings", fmt.Sprintf("file %d, SHA-256 %s", l.Version, l.File))
 	}
+	if b := l.Bound; b != nil {
+		w.row("Bound to", boundTo(b))
+	}
 	if l.OpenedBy != "" {
 		w.row("Leaves", fmt.Sprintf("by decision of %s: %s", l.OpenedBy, l.Reason))
 	}
+}
+
+// boundTo says which adapters take a file.
+func boundTo(b *v1.LockBinding) string {
+	s := "the board " + plain(b.PSID)
+	switch b.To {
+	case v1.BoundChallenge:
+		s = fmt.Sprintf("the challenge %s of device %s, board %s", b.Challenge, b.Device, plain(b.PSID))
+	case v1.BoundDevice:
+		s = "the device " + b.Device
+	}
+	if b.Less != "" {
+		s += ", no more, since: " + plain(b.Less)
+	}
+	return s
 }
 
 func (a *app) lockShow() *cobra.Command {

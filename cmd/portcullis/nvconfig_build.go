@@ -18,6 +18,7 @@ import (
 // buildFlags say for which adapters a file is, and which one it is.
 type buildFlags struct {
 	profile, psid, device, at, out string
+	bind                           bindFlags
 	version                        uint32
 	ports                          int
 	raw                            bool
@@ -33,7 +34,10 @@ nvconfig sign makes one that adapters take.
 
 An item is written whole. Those that hold other settings beside the wanted ones need
 the values of an adapter's factory, which nobody can ask here: they are left out, and
-told. The service makes files for cards that were read, with all of them.`,
+told. The service makes files for cards that were read, with all of them.
+
+A file for a board can be bound to one adapter of it, and to what that one drew last
+(--mac and --challenge): root of another host, or of this one later, has no use for it.`,
 		Example: `  portcullis nvconfig build --psid MT_0000000838 --file-version 12 --out lock.bin`,
 		RunE: func(*cobra.Command, []string) error {
 			return a.build(b)
@@ -43,6 +47,7 @@ told. The service makes files for cards that were read, with all of them.`,
 	profileFlag(cmd, &b.profile)
 	f.StringVar(&b.psid, "psid", "", "PSID of the boards that the file is for")
 	f.StringVar(&b.device, "device", "", "id of the device that the file is for, 64 hexadecimal digits, instead of a PSID")
+	b.bind.on(f)
 	f.Uint32Var(&b.version, "file-version", 0, "version of the file, higher than that of the last one")
 	f.StringVar(&b.at, "time", "", "time of the file, such as 2026-01-15T11:22:33Z (default: now)")
 	f.IntVar(&b.ports, "ports", 1, "how many ports the adapter has")
@@ -98,6 +103,9 @@ func (b buildFlags) order() (o profile.Order, err error) {
 		}
 		o.Card.Device = [nvconfig.DeviceIDSize]byte(id)
 	}
+	if o.Challenge, err = b.bind.challenge(); err != nil {
+		return o, err
+	}
 	if b.at != "" {
 		if o.Time, err = time.Parse(time.RFC3339, b.at); err != nil {
 			return o, &usageError{msg: fmt.Sprintf("--time %q: want such as 2026-01-15T11:22:33Z", b.at)}
@@ -121,6 +129,7 @@ func (a *app) toBinary(name string, data []byte) error {
 
 func (a *app) nvconfigSign() *cobra.Command {
 	key, uuid, out := "", "", ""
+	var bind bindFlags
 	cmd := &cobra.Command{
 		Use: "sign FILE", Short: "Sign a file of settings with the site's key", Args: operands("FILE"),
 		Long: `Sign a file of settings with the site's key, RSA of 2048 or 4096 bits. A signature
@@ -131,7 +140,10 @@ for: pkcs11:token=LABEL;id=%01?module-path=/FILE.so&pin-source=/FILE. Both files
 not be readable by others.
 
 Only settings are signed that hold against the host (priority OEM or MLNX, ovr_en 0),
-and never a token of the vendor: whoever has such a file opens the adapter with it.`,
+and never a token of the vendor: whoever has such a file opens the adapter with it.
+
+--mac and --challenge bind the file, as it is signed, to one adapter and to what that
+one drew last; mstconfig -tkn CRCS challenge_request has it draw.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			id, err := nvconfig.ParseUUID(uuid)
 			if err != nil {
@@ -145,6 +157,9 @@ and never a token of the vendor: whoever has such a file opens the adapter with 
 				return err
 			}
 			if err := mayBeSigned(s); err != nil {
+				return err
+			}
+			if err := bind.add(s); err != nil {
 				return err
 			}
 			signer, err := signkey.Open(key, signkey.Options{})
@@ -161,6 +176,7 @@ and never a token of the vendor: whoever has such a file opens the adapter with 
 	f := cmd.Flags()
 	f.StringVar(&key, "key", "", "private key: PEM file or pkcs11: URI")
 	f.StringVar(&uuid, "key-uuid", "", "UUID of the key pair")
+	bind.on(f)
 	f.StringVar(&out, "out", "", "file to write (default: standard output)")
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,9 +20,16 @@ type describedFile struct {
 	Time      string             `json:"time,omitempty"`
 	PSIDs     []string           `json:"psids,omitempty"`
 	Devices   []string           `json:"devices,omitempty"`
+	Bound     []describedBinding `json:"bound,omitempty"` // to challenges
 	Scheme    string             `json:"scheme,omitempty"`
 	Key       string             `json:"key,omitempty"`
 	Settings  []describedSetting `json:"settings"`
+}
+
+// describedBinding is what one adapter drew.
+type describedBinding struct {
+	MAC       string `json:"mac"`
+	Challenge string `json:"challenge"`
 }
 
 // describedSetting is one parameter, or the bytes of an item that has no layout.
@@ -74,6 +82,13 @@ func describe(s *settingsFile, p *profile.Profile) *describedFile {
 		for _, id := range f.DeviceIDs() {
 			d.Devices = append(d.Devices, hex.EncodeToString(id[:]))
 		}
+		of, err := f.Challenges()
+		if err != nil {
+			d.Bound = []describedBinding{{MAC: "unreadable", Challenge: err.Error()}}
+		}
+		for _, c := range of {
+			d.Bound = append(d.Bound, describedBinding{fmt.Sprintf("%012x", c.MAC()), hex.EncodeToString(c.Nonce[:])})
+		}
 		if !f.Signature.Key.IsZero() {
 			d.Key = f.Signature.Key.String()
 		}
@@ -112,6 +127,9 @@ func (d *describedFile) table(w *columns) {
 	} else {
 		w.text("%s, version %d, %s", d.Component, d.Version, orNone(d.Time, "without a time"))
 		w.text("for: %s", orNone(strings.Join(append(d.PSIDs, d.Devices...), ", "), "nobody"))
+		for _, b := range d.Bound {
+			w.text("bound to: device %s, challenge %s", b.MAC, b.Challenge)
+		}
 		w.text("signature: %s%s", d.Scheme, map[bool]string{true: ", key " + d.Key + ", not verified"}[d.Key != ""])
 	}
 	w.text("SHA-256: %s", d.SHA256)

@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/limit"
+	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 )
@@ -100,6 +101,7 @@ func defaultConfig() *config {
 		Roles:          []role{roleAPI, roleSM},
 		ChannelBinding: api.ChannelRequired,
 		LogLevel:       "info",
+		Locks:          locksConfig{Binding: v1.BoundChallenge},
 		Limits: limitsConfig{
 			Connections: limits.Connections.PerSecond, Requests: limits.Requests.PerSecond,
 			Attestations: limits.Attestations.PerSecond,

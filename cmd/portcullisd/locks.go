@@ -21,6 +21,7 @@ type locksConfig struct {
 	Profile    string `yaml:"profile"`
 	SigningKey string `yaml:"signing_key"`
 	KeyUUID    string `yaml:"key_uuid"`
+	Binding    string `yaml:"binding"`
 }
 
 // maxLockFile bounds the files of the section.
@@ -46,6 +47,9 @@ func loadLocks(c *config) (*locks.Options, error) {
 			return nil, fmt.Errorf("locks.profile: %w", err)
 		}
 		o.Site = string(site)
+	}
+	if o.Binding, err = locks.ParseBinding(l.Binding); err != nil {
+		return nil, fmt.Errorf("locks.binding: %w: what files of settings are bound to at least", err)
 	}
 	if (l.SigningKey == "") != (l.KeyUUID == "") {
 		return nil, errors.New("locks: signing_key and key_uuid belong together: adapters find the key by its UUID")

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"portcullis/firmware/nvconfig"
+)
+
+// bindFlags name the adapter that a file is bound to, and what it drew.
+type bindFlags struct{ mac, nonce string }
+
+func (b *bindFlags) on(f *pflag.FlagSet) {
+	f.StringVar(&b.mac, "mac", "", "base MAC of the adapter that the file is bound to, as its challenge names it, with --challenge")
+	f.StringVar(&b.nonce, "challenge", "", "what that adapter drew last, 64 hexadecimal digits")
+}
+
+// challenge reads them; nil: the file is bound to no challenge.
+func (b *bindFlags) challenge() (*nvconfig.Challenge, error) {
+	if b.mac == "" && b.nonce == "" {
+		return nil, nil
+	}
+	if b.mac == "" || b.nonce == "" {
+		return nil, &usageError{msg: "--mac and --challenge belong together", hint: "mstconfig -d DEVICE -tkn CRCS challenge_request shows both"}
+	}
+	mac, err := strconv.ParseUint(b.mac, 16, 64)
+	if err != nil || len(b.mac) != 12 && len(b.mac) != 16 || mac == 0 {
+		return nil, &usageError{msg: fmt.Sprintf("--mac %q: want 12 or 16 hexadecimal digits, not all zeros", b.mac)}
+	}
+	nonce, err := hex.DecodeString(b.nonce)
+	if err != nil || len(nonce) != 32 || [32]byte(nonce) == [32]byte{} {
+		return nil, &usageError{msg: fmt.Sprintf("--challenge %q: want 64 hexadecimal digits, not all zeros", b.nonce)}
+	}
+	c := nvconfig.NewChallenge(mac, [32]byte(nonce))
+	return &c, nil
+}
+
+// add binds a file that is to be signed. It takes no other binding's place.
+func (b *bindFlags) add(s *settingsFile) error {
+	c, err := b.challenge()
+	if c == nil || err != nil {
+		return err
+	}
+	if s.file.Bound() {
+		return hint(fmt.Errorf("the file is bound to a challenge already"), "make one that is not: portcullis nvconfig build")
+	}
+	unique, err := nvconfig.ForChallenges(*c)
+	if err != nil {
+		return err
+	}
+	whom := len(s.file.PSIDs()) + len(s.file.DeviceIDs())
+	s.items = slices.Insert(slices.Clone(s.items), 1+whom, unique)
+	return nil
+}
