@@ -107,6 +107,42 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// boundLock gives the items of testdata/bound-lock.xml: those of tenant-lock.xml, for
+// one device and what it drew.
+func boundLock(t testing.TB) []nvconfig.Item {
+	t.Helper()
+	var nonce [32]byte
+	for i := range nonce {
+		nonce[i] = 0xA0 + byte(i)
+	}
+	unique := must[nvconfig.Item](t)(nvconfig.ForChallenges(nvconfig.NewChallenge(0xb83fd2123400, nonce)))
+	return slices.Insert(tenantLock(t), 2, unique)
+}
+
+// TestBoundVectors does the same for files that are bound to a challenge.
+func TestBoundVectors(t *testing.T) {
+	items := boundLock(t)
+	for name, got := range map[string][]byte{
+		"raw":         []byte(nvconfig.FormatRaw(items)),
+		"digest.bin":  must[[]byte](t)(nvconfig.Seal(items)),
+		"rsa2048.bin": must[[]byte](t)(nvconfig.Sign(items, nvconfigtest.Key(t, 2048), nvconfigtest.KeyUUID)),
+		"rsa4096.bin": must[[]byte](t)(nvconfig.Sign(items, nvconfigtest.Key(t, 4096), nvconfigtest.KeyUUID)),
+	} {
+		want := must[[]byte](t)(os.ReadFile("testdata/bound-lock." + name))
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s differs:\n%x\nwant\n%x", name, got, want)
+		}
+		if name == "raw" {
+			continue
+		}
+		f := must[*nvconfig.File](t)(nvconfig.Parse(want))
+		of, err := f.Challenges()
+		if d := cmp.Diff(f.Items, items); d != "" || err != nil || len(of) != 1 || of[0].MAC() != 0xb83fd2123400 || len(f.Settings()) != 4 {
+			t.Errorf("%s: bound to %v, %v:\n%s", name, of, err, d)
+		}
+	}
+}
+
 // TestTruncated: a beginning of a file is no file, but where an item ends, and
 // then it is not signed.
 func TestTruncated(t *testing.T) {

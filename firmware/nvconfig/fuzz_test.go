@@ -14,6 +14,7 @@ func FuzzParse(f *testing.F) {
 	for _, name := range []string{"digest.bin", "rsa2048.bin", "rsa4096.bin"} {
 		f.Add(vector(f, name))
 	}
+	f.Add(must[[]byte](f)(nvconfig.Seal(boundLock(f))))
 	f.Add([]byte(nvconfig.Fingerprint))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		file, err := nvconfig.Parse(b)

@@ -65,7 +65,7 @@ func TestTools(t *testing.T) {
 	}
 	for _, id := range []register.ID{
 		register.IDMLOCK, register.IDMGIR, register.IDMNVDA, register.IDMFRL, register.IDMNVQC, register.IDMNVIA, register.IDMNVGC,
-		register.IDMCQS, register.IDMCQI, register.IDMCC, register.IDMCDA, register.IDMQIS, register.IDMCAM, register.IDMDSR, register.IDMFSV,
+		register.IDMCQS, register.IDMCQI, register.IDMCC, register.IDMCDA, register.IDMQIS, register.IDMCAM, register.IDMDSR, register.IDMFSV, register.IDMTCQ,
 	} {
 		if !asked[id] {
 			t.Errorf("no tool asked for %v", id)
