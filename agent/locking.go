@@ -11,6 +11,7 @@ import (
 	"portcullis/agent/hca"
 	reg "portcullis/agent/hca/register"
 	"portcullis/agent/hca/smi"
+	"portcullis/agent/hca/sysfs"
 	"portcullis/agent/lock"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -55,6 +56,9 @@ func (r *run) lockAdapters(ctx context.Context, ticket string, draw bool) error 
 	}()
 	for i := range s.HCAs {
 		a, err := r.openAdapter(ctx, &s.HCAs[i])
+		if errors.Is(err, sysfs.ErrClaimed) {
+			return fail(ClassLock, "wait for the other one to end, or find it: lsof /sys/bus/pci/devices/ADDRESS/", err)
+		}
 		if err != nil {
 			return fail(ClassLock, "the kernel's fwctl is the way to lock adapters: Linux 6.15 and the module mlx5_fwctl", err)
 		}

@@ -16,12 +16,19 @@ type Reached struct {
 	// where there is none.
 	UMAD map[ib.PortNum]string
 
-	node ib.GUID
+	node  ib.GUID
+	claim *sysfs.Claim // nil: no PCI function belongs to the adapter
 }
 
-// Reach opens the adapter with a node GUID. The vendor's tools are no way: they
+// Reach opens the adapter with a node GUID, unless another process has it open by
+// Reach (sysfs.ErrClaimed): one writes at a time. The vendor's tools are no way: they
 // take keys on their command line, where every process of the host reads them.
 func Reach(ctx context.Context, w Ways, node ib.GUID) (*Reached, error) {
+	return w.reachNode(ctx, node, nil)
+}
+
+// reachNode opens an adapter to which there is a claim, or none yet.
+func (w Ways) reachNode(ctx context.Context, node ib.GUID, had *sysfs.Claim) (*Reached, error) {
 	t, err := sysfs.Open(w.Sysfs)
 	if err != nil {
 		return nil, fmt.Errorf("sysfs: %w", err)
@@ -31,7 +38,19 @@ func Reach(ctx context.Context, w Ways, node ib.GUID) (*Reached, error) {
 	for i := range functions {
 		for j := range functions[i].RDMA {
 			if functions[i].RDMA[j].NodeGUID == node {
-				return w.reach(ctx, &functions[i], &functions[i].RDMA[j])
+				claim, err := t.Claim(functions[i].Address, had)
+				if err != nil {
+					return nil, err
+				}
+				out, err := w.reach(ctx, &functions[i], &functions[i].RDMA[j])
+				if err != nil {
+					if claim != had {
+						claim.Close()
+					}
+					return nil, err
+				}
+				out.claim = claim
+				return out, nil
 			}
 		}
 	}
@@ -63,11 +82,18 @@ func (w Ways) reach(ctx context.Context, f *sysfs.Function, r *sysfs.RDMA) (*Rea
 // Reopen opens the way anew, as after a reset of the firmware, when the kernel has
 // taken its device away and back.
 func (r *Reached) Reopen(ctx context.Context, w Ways) error {
-	again, err := Reach(ctx, w, r.node)
+	again, err := w.reachNode(ctx, r.node, r.claim)
 	if err != nil {
 		return err
 	}
 	_ = r.Opened.Close()
-	r.Opened, r.UMAD = again.Opened, again.UMAD
+	r.Opened, r.UMAD, r.claim = again.Opened, again.UMAD, again.claim
 	return nil
+}
+
+// Close ends it, for who comes next.
+func (r *Reached) Close() error {
+	err := r.Opened.Close()
+	r.claim.Close()
+	return err
 }
