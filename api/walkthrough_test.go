@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/apitest"
 	"portcullis/api/inventory"
@@ -38,8 +39,10 @@ func TestWalkthrough(t *testing.T) {
 		parttest.Program(t, tool)
 	}
 	dev := tpmtest.New(t, tpmtest.Options{P256: true})
-	svc := walkthroughService(t, dev)
-	server := apitest.Start(t, svc)
+	records := store.New(memory.New(time.Now), "")
+	signer := newResults(t, records)
+	svc := walkthroughService(t, dev, records, signer)
+	server := apitest.Start(t, svc, func(o *api.Options) { o.Results = signer })
 
 	run := walkthrough(t, dev, server)
 	out, err := run.CombinedOutput()
@@ -54,6 +57,13 @@ func TestWalkthrough(t *testing.T) {
 	if !strings.Contains(string(out), `"name":"sealed","met":true`) {
 		t.Error("the status that the host reads does not say that it is sealed")
 	}
+	// openssl verifies the result; it is a warning, since this policy demands nothing of
+	// adapters.
+	for _, want := range []string{"Verified OK", "result of walker by https://portcullis.example, verified: warning"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the script does not say %q", want)
+		}
+	}
 
 	// The register is capped: nothing more is attested in this boot.
 	out, err = walkthrough(t, dev, server).CombinedOutput()
@@ -63,19 +73,19 @@ func TestWalkthrough(t *testing.T) {
 }
 
 // walkthroughService expects the host "walker" with this TPM.
-func walkthroughService(t *testing.T, dev *tpmtest.TPM) *admission.Service {
+func walkthroughService(t *testing.T, dev *tpmtest.TPM, records *store.Store, signer admission.Results) *admission.Service {
 	t.Helper()
 	policy := attest.DefaultPolicy()
 	policy.Assurance, policy.RequireLock = attest.AssuranceNone, false
 	roots, err := dev.RootsPEM()
 	fatal(t, err)
 	fatal(t, policy.AddCertificates(roots))
-	records, trusted := store.New(memory.New(time.Now), ""), attesttest.References()[0]
+	trusted := attesttest.References()[0]
 	_, err = records.Update(t.Context(), func(tx *store.Tx) error {
 		return admission.References().Put(tx, admission.ReferenceKey(trusted.Class, trusted.Version), trusted)
 	})
 	fatal(t, err)
-	svc := admission.New(admission.Options{Store: records, Policy: policy, Log: storetest.Quiet()})
+	svc := admission.New(admission.Options{Store: records, Policy: policy, Log: storetest.Quiet(), Results: signer})
 	digest := dev.EKDigest()
 	file := fmt.Sprintf(`hosts:
 - id: walker

@@ -25,7 +25,7 @@ type shipped struct {
 }
 
 var packages = []shipped{
-	{name: "portcullisd", version: []string{"--version"}, state: "var/lib/portcullis", unit: "portcullisd.service", kept: []string{"etc/portcullis/keys.root", "etc/portcullis/locks.root", "etc/portcullis/hosts.root"}},
+	{name: "portcullisd", version: []string{"--version"}, state: "var/lib/portcullis", unit: "portcullisd.service", kept: []string{"etc/portcullis/keys.root", "etc/portcullis/locks.root", "etc/portcullis/hosts.root", "etc/portcullis/results.root"}},
 	{name: "portcullis-agent", version: []string{"version"}, state: "var/lib/portcullis-agent", unit: "portcullis-agent.service"},
 	{name: "portcullis", version: []string{"version"}},
 	{name: "portcullis-sim", version: []string{"--version"}},

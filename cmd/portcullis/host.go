@@ -12,7 +12,7 @@ import (
 
 func (a *app) hostCommand() *cobra.Command {
 	return group("host", "See hosts, assign them to clusters and release them",
-		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostWait(), a.hostTPMCleared())
+		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostWait(), a.hostResult(), a.hostTPMCleared())
 }
 
 func (a *app) hostList() *cobra.Command {

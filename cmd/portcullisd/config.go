@@ -32,6 +32,7 @@ type config struct {
 	Attestation    attestationConfig  `yaml:"attestation"`
 	Admission      admissionConfig    `yaml:"admission"`
 	Locks          locksConfig        `yaml:"locks"`
+	Results        resultsConfig      `yaml:"results"`
 
 	HostCertificates hostCertificatesConfig `yaml:"host_certificates"`
 
@@ -119,6 +120,7 @@ func defaultConfig() *config {
 		HostCertificates: hostCertificatesConfig{
 			TrustDomain: "portcullis.internal", Life: 8 * time.Hour, CAPeriod: 90 * 24 * time.Hour,
 		},
+		Results: resultsConfig{KeyLife: 30 * 24 * time.Hour},
 	}
 	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry
 	return c

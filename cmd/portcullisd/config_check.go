@@ -33,6 +33,7 @@ func (c *config) check() []problem {
 	k.fabric(&c.Fabric)
 	k.admission(&c.Admission)
 	k.hostCertificates(&c.HostCertificates)
+	k.results(&c.Results)
 	return k.problems
 }
 

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +39,11 @@ func runInit(args []string, stdout, stderr io.Writer) error {
 	if err := parse(fl, "", args, stdout, stderr); err != nil {
 		return err
 	}
-	config, err := freshConfig(map[string]string{"listen": *listen, "state_dir": *stateDir, "  port": *port, "    root": keysRoot, "  root": locksRoot, "  ca_root": hostsRoot})
+	config, err := freshConfig(map[string]string{
+		"listen": *listen, "state_dir": *stateDir, "fabric/  port": *port, "fabric/    root": keysRoot, "locks/  root": locksRoot,
+		"host_certificates/  ca_root": hostsRoot,
+		"results/  root":              resultsRoot, "results/  issuer": issuerOf(*names, *listen),
+	})
 	if err != nil {
 		return hint(err, "nothing was written; --listen, --state-dir and --fabric-port give these values")
 	}
@@ -57,6 +63,7 @@ func runInit(args []string, stdout, stderr io.Writer) error {
   locks.root        all lock keys of adapters are derived from it: without it no locked
                     adapter can ever be opened; back it up in two places
   hosts.root        opens the sealed key of the authority for certificates of hosts
+  results.root      opens the keys that attestation results are signed by
 Start the service with: portcullisd --config %[1]s/portcullisd.yaml
 Ask it with:            portcullis --service https://HOST:PORT --ca %[1]s/tls/ca.pem --token-file %[1]s/operator.token host list
 `, *dir, *names)
@@ -70,7 +77,19 @@ const (
 	locksRoot = "locks.root"
 	// hostsRoot is the file with what opens the key of the authority for hosts.
 	hostsRoot = "hosts.root"
+	// resultsRoot is the file with what opens the keys of attestation results.
+	resultsRoot = "results.root"
 )
+
+// issuerOf names the service by its first name and the port it listens at.
+func issuerOf(names, listen string) string {
+	first, _, _ := strings.Cut(names, ",")
+	_, port, err := net.SplitHostPort(cmp.Or(listen, defaultConfig().Listen))
+	if err != nil {
+		return "https://" + first // the address is refused for itself
+	}
+	return "https://" + net.JoinHostPort(first, port)
+}
 
 // defaultNames are the names a service on this machine goes by.
 func defaultNames() string {
@@ -81,12 +100,21 @@ func defaultNames() string {
 	return strings.Join(names, ",")
 }
 
-// freshConfig is the reference configuration with the given keys changed.
+// freshConfig is the reference configuration with the given keys changed: those within
+// a section are named with it, a slash, and as they are indented.
 func freshConfig(changes map[string]string) ([]byte, error) {
 	lines := strings.SplitAfter(string(defaultYAML), "\n")
+	section := ""
 	for i, line := range lines {
+		if name, ok := strings.CutSuffix(line, ":\n"); ok && !strings.HasPrefix(name, " ") {
+			section = name + "/"
+		}
 		key, _, ok := strings.Cut(line, ": ")
-		if value := changes[key]; ok && value != "" {
+		name := key
+		if strings.HasPrefix(key, " ") {
+			name = section + key
+		}
+		if value := changes[name]; ok && value != "" {
 			lines[i] = fmt.Sprintf("%s: %q\n", key, value)
 		}
 	}
@@ -122,6 +150,10 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 	if err != nil {
 		return nil, err
 	}
+	resultsSecret, err := vault.NewSecret(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	token, digest := api.NewToken()
 	tokens := bytes.NewBufferString("# Operator tokens. \"portcullisd token\" makes another entry.\ntokens:\n")
 	tokens.WriteString(tokenEntry("operator", api.RoleOperator, digest))
@@ -135,6 +167,7 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 		{keysRoot, secret, 0o600},
 		{locksRoot, lockSecret, 0o600},
 		{hostsRoot, hostsSecret, 0o600},
+		{resultsRoot, resultsSecret, 0o600},
 		{"portcullisd.yaml", config, 0o644},
 	}, nil
 }

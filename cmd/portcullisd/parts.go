@@ -13,6 +13,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/hostca"
 	"portcullis/api/locks"
+	"portcullis/api/results"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -20,11 +21,12 @@ import (
 
 // parts is what the files named in the configuration hold.
 type parts struct {
-	cert   *api.Certificate
-	tokens *api.Tokens
-	policy *attest.Policy
-	core   sm.Config      // of the Subnet Manager
-	locks  *locks.Options // of adapters; nil: none are locked
+	cert    *api.Certificate
+	tokens  *api.Tokens
+	policy  *attest.Policy
+	core    sm.Config        // of the Subnet Manager
+	locks   *locks.Options   // of adapters; nil: none are locked
+	results *results.Options // nil: no attestation results are signed
 
 	hosts *hostca.Options // certificates of hosts; nil: they get none
 
@@ -54,6 +56,8 @@ func loadParts(c *config) (*parts, error) {
 		p.locks, err = loadLocks(c)
 		try(err)
 		p.hosts, err = loadHostCertificates(c)
+		try(err)
+		p.results, err = loadResults(c)
 		try(err)
 	}
 	if c.has(roleSM) {

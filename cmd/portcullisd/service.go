@@ -24,6 +24,7 @@ import (
 	"portcullis/api/fabric/seen"
 	"portcullis/api/hostca"
 	"portcullis/api/locks"
+	"portcullis/api/results"
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
 	"portcullis/api/topology"
@@ -132,9 +133,13 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	if err != nil {
 		return err
 	}
-	adm := s.newAdmission(keeper, hosts)
+	signer, err := s.newResults(ctx)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	adm := s.newAdmission(keeper, hosts, signer)
 	s.told = newTold()
-	s.server = s.newServer(adm, s.newRMA(adm), keeper, hosts)
+	s.server = s.newServer(adm, s.newRMA(adm), keeper, hosts, signer)
 	for _, n := range s.config.Fabric.notices() {
 		s.log.Warn(n)
 	}
@@ -156,7 +161,7 @@ func (s *service) serveAPI(ctx context.Context, l net.Listener) error {
 	return s.server.Serve(ctx, l, s.parts.cert)
 }
 
-func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service) *admission.Service {
+func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *admission.Service {
 	a := &s.config.Admission
 	rest := a.PKeyRest
 	if rest == 0 {
@@ -173,10 +178,13 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service) *ad
 	if hosts != nil {
 		o.Certifier = hosts
 	}
+	if signer != nil {
+		o.Results = signer
+	}
 	return admission.New(o)
 }
 
-func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service) *api.Server {
+func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
 	registry.MustRegister(newWaivers(references), s.told)
 	o := api.Options{
@@ -192,6 +200,10 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	}
 	if hosts != nil {
 		o.Hosts = hosts
+	}
+	if signer != nil {
+		o.Results = signer
+		registry.MustRegister(newSignedResults(signer))
 	}
 	return api.New(o)
 }

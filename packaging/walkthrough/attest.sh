@@ -235,6 +235,40 @@ connect
 labelled portcullis/seal/2 id nonce2 s exporter ak2.name >q2
 quote ak2 q2 seal
 printf '%s' '{"quote":"'"$(base64 <seal.attest)"'","signature":"'"$(base64 <seal.signature)"'"}' >seal.json
-put "/v1/attest/sessions/$(cat id)/seal" seal.json >/dev/null
+put "/v1/attest/sessions/$(cat id)/seal" seal.json >sealed
 say "sealed: this host attests nothing more before it is rebooted"
 request -H "Authorization: Bearer $(cat token)" "$SERVICE/v1/attest/status"
+
+# ---- 7. the result, as whoever is shown it verifies it ---------------------------
+
+plain() { # base64url without padding
+  s=$(tr '_-' '/+')
+  while [ $((${#s} % 4)) -ne 0 ]; do s=$s=; done
+  openssl base64 -d -A <<<"$s"
+}
+integer() { # of X.690, from 64 hex digits
+  h=$(sed 's/^\(00\)*//' <<<"$1")
+  case $h in [89a-f]*) h=00$h ;; esac
+  printf '02%02x%s' $((${#h} / 2)) "$h"
+}
+
+value result <sealed | tr -d '\n' >result.jwt
+[ -s result.jwt ] || { say "the service signs no attestation results"; exit 0; }
+IFS=. read -r header claims signature <result.jwt || true
+header_text=$(plain <<<"$header")
+[ "$(value alg <<<"$header_text")" = ES256 ] && [ "$(value typ <<<"$header_text")" = eat+jwt ] || die "no attestation result: $header_text"
+kid=$(value kid <<<"$header_text")
+curl --fail -sS --cacert "$CA" "$SERVICE/.well-known/jwks.json" | tr '{' '\n' | grep -F "\"kid\":\"$kid\"" >jwk || die "no key $kid is published"
+{ unhex 3059301306072a8648ce3d020106082a8648ce3d03010703420004; value x <jwk | plain; value y <jwk | plain; } >key.der
+rs=$(plain <<<"$signature" | hex)
+[ ${#rs} -eq 128 ] || die "the signature is not 64 bytes"
+body=$(integer "${rs:0:64}")$(integer "${rs:64}")
+unhex "30$(printf %02x $((${#body} / 2)))$body" >result.signature
+printf %s "$header.$claims" | openssl dgst -sha256 -verify <(openssl pkey -pubin -inform DER -in key.der) -signature result.signature >&2
+plain <<<"$claims" >claims.json
+now=$(date +%s)
+number() { sed -n "s/.*\"$1\":\([0-9]*\),.*/\1/p" claims.json; }
+[ "$(value eat_profile <claims.json)" = urn:portcullis:attestation-result:1 ] || die "another profile"
+[ "$(value sub <claims.json)" = "$HOST" ] || die "about another host"
+[ "$now" -lt "$(number exp)" ] && [ "$now" -ge $(($(number nbf) - 60)) ] || die "not in force now"
+say "result of $(value sub <claims.json) by $(value iss <claims.json), verified: $(sed 's/.*"ear_verifier_id":{[^}]*},"ear_status":"\([^"]*\)".*/\1/' claims.json)"

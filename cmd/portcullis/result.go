@@ -1,0 +1,361 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+	"portcullis/attest/result"
+	"portcullis/attest/result/token"
+)
+
+func (a *app) resultCommand() *cobra.Command {
+	c := group("result", "Verify attestation results of hosts, and see to the keys that sign them",
+		a.resultVerify(), a.resultKeys(), a.resultRotate())
+	c.Long = `Verify attestation results: signed tokens that say how a host was judged
+(portcullis host result), for parties who trust the service and ask it nothing.`
+	return c
+}
+
+// nonceOf reads a relying party's nonce; nil for none.
+func nonceOf(text string) ([]byte, error) {
+	if text == "" {
+		return nil, nil
+	}
+	n, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil || len(n) < result.MinNonce || len(n) > result.MaxNonce {
+		return nil, &usageError{
+			msg:  fmt.Sprintf("--nonce: want %d to %d bytes in base64 with padding", result.MinNonce, result.MaxNonce),
+			hint: `draw one: --nonce "$(openssl rand -base64 32)"`,
+		}
+	}
+	return n, nil
+}
+
+func (a *app) hostResult() *cobra.Command {
+	var nonce, out string
+	cmd := &cobra.Command{
+		Use: "result HOST", Short: "Have a token signed that says to others how a host was judged", Args: operands("HOST"),
+		Long: `Have a token signed that says to others where a host stands now: what was accepted and still
+counts. It is good for ten minutes at most and grants nothing at the service. With --nonce
+it answers whoever drew that. portcullis result verify checks it, as any JOSE library does.`,
+		Example: `  portcullis host result compute-01 --nonce "$(openssl rand -base64 32)" --out result.jwt`,
+
+		ValidArgsFunction: a.completeHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := nonceOf(nonce)
+			if err != nil {
+				return err
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			r, err := c.AttestationResult(cmd.Context(), args[0], n)
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				if err := renameio.WriteFile(out, []byte(r.Result+"\n"), 0o644); err != nil {
+					return fmt.Errorf("write the result: %w", err)
+				}
+				fmt.Fprintf(a.stderr, "portcullis: host %s is %s, status %s; %s until %s\n", plain(r.Host), plain(r.State), plain(r.Status), out, stamp(r.Expires))
+				return nil
+			}
+			if a.output != formatTable {
+				return a.print(r, nil)
+			}
+			_, err = fmt.Fprintln(a.stdout, plain(r.Result))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&nonce, "nonce", "", "8 to 64 bytes in base64 that the result has to answer")
+	cmd.Flags().StringVar(&out, "out", "", "file to write the token to; standard output otherwise")
+	return cmd
+}
+
+// verified is what "result verify" found.
+type verified struct {
+	Key    string         `json:"kid"`
+	Claims *result.Claims `json:"claims"`
+}
+
+func (a *app) resultVerify() *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use: "verify FILE --keys JWKS", Short: "Verify an attestation result without the service", Args: operands("FILE"),
+		Long: `Verify an attestation result without the service: that one of the keys signed it, by ES256
+alone; that it is of our profile, about this host, by this issuer, an answer to this nonce,
+and in force; and that no status in it promises more than it stands on. Then show what it
+says. FILE - is standard input.
+
+The keys are what the service has at /.well-known/jwks.json; get them over a connection
+that you trust (portcullis result keys --jwks), and anew when a key is unknown.
+
+The end is 0 only if the status is affirming, with --accept warning also a warning; else 3.
+A result that does not verify ends with 1.`,
+		Example: `  portcullis result verify result.jwt --keys jwks.json --host compute-01 --issuer https://portcullis.example:8443`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			accept, err := f.accepted()
+			if err != nil {
+				return err
+			}
+			v, err := f.verify(a.stdin, args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.print(v, func(w *columns) { showResult(w, v) }); err != nil {
+				return err
+			}
+			if s := v.Claims.Status; s != result.Affirming && s != accept {
+				fmt.Fprintf(a.stderr, "portcullis: the result is genuine, and its status is %v\n", s)
+				return errGuard
+			}
+			return nil
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+// verifyFlags are what a relying party knows.
+type verifyFlags struct {
+	keys, nonce, host, issuer, at, accept string
+	skew                                  time.Duration
+}
+
+func (f *verifyFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.keys, "keys", "", "JWK Set of the service")
+	cmd.Flags().StringVar(&f.nonce, "nonce", "", "the nonce that was sent, in base64")
+	cmd.Flags().StringVar(&f.host, "host", "", "the host that it has to be about")
+	cmd.Flags().StringVar(&f.issuer, "issuer", "", "who has to have issued it")
+	cmd.Flags().StringVar(&f.at, "at", "", "judge it as of then, as an auditor does, instead of now")
+	cmd.Flags().StringVar(&f.accept, "accept", "affirming", "worst status that is good enough: affirming or warning")
+	cmd.Flags().DurationVar(&f.skew, "skew", time.Minute, "how far the clocks of service and reader may differ")
+}
+
+func (f *verifyFlags) accepted() (result.Tier, error) {
+	switch f.accept {
+	case "affirming":
+		return result.Affirming, nil
+	case "warning":
+		return result.Warning, nil
+	default:
+		return 0, &usageError{msg: fmt.Sprintf("--accept %q: want affirming or warning", plain(f.accept)), hint: "none and contraindicated say nothing for a host"}
+	}
+}
+
+func (f *verifyFlags) verify(stdin io.Reader, file string) (*verified, error) {
+	if f.keys == "" {
+		return nil, &usageError{msg: "--keys is missing", hint: "portcullis result keys --jwks >jwks.json"}
+	}
+	if f.skew < 0 || f.skew > time.Hour {
+		return nil, &usageError{msg: fmt.Sprintf("--skew %v: want 0 to 1h", f.skew), hint: "a minute is usual"}
+	}
+	e := result.Expect{Now: time.Now(), Skew: f.skew, Issuer: f.issuer, Host: f.host}
+	var err error
+	if e.Nonce, err = nonceOf(f.nonce); err != nil {
+		return nil, err
+	}
+	if f.at != "" {
+		if e.Now, err = moment("at", f.at); err != nil {
+			return nil, err
+		}
+	}
+	set, err := readBounded(stdin, f.keys, token.MaxKeysSet)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := token.ParseKeys(set)
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", f.keys, err), "want what the service has at /.well-known/jwks.json: portcullis result keys --jwks")
+	}
+	text, err := readBounded(stdin, file, token.MaxSize+2)
+	if err != nil {
+		return nil, err
+	}
+	claims, kid, err := token.Verify(string(bytes.TrimSpace(text)), keys)
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", file, err), "nothing in it may be believed")
+	}
+	c, err := result.Decode(claims)
+	if err == nil {
+		err = c.Check(e)
+	}
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %s", file, strings.ReplaceAll(err.Error(), "\n", "; ")), "it is genuine, and does not count: ask for another")
+	}
+	return &verified{kid, c}, nil
+}
+
+// readBounded reads a file, or standard input for "-".
+func readBounded(stdin io.Reader, file string, most int) ([]byte, error) {
+	in := stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	if len(b) > most {
+		return nil, fmt.Errorf("%s: more than %d bytes", file, most)
+	}
+	return b, nil
+}
+
+func showResult(w *columns, v *verified) {
+	c := v.Claims
+	w.row("Host", c.Subject)
+	w.row("Status", c.Status.String())
+	w.row("State", string(c.Host.State))
+	w.row("Why", c.Host.Reason)
+	for _, s := range c.Host.Weaknesses {
+		w.row("Weakness", s)
+	}
+	w.row("Issuer", c.Issuer)
+	w.row("Key", v.Key)
+	w.row("Issued", stamp(time.Unix(c.IssuedAt, 0)))
+	w.row("Expires", stamp(time.Unix(c.Expires, 0)))
+	w.row("Nonce", base64.StdEncoding.EncodeToString(c.Nonce))
+	w.row("Attested", stampOf(c.Host.AttestedAt))
+	w.row("Handed over", stampOf(c.Host.SealedAt))
+	w.row("Assignment", strconv.FormatInt(c.Host.Epoch, 10))
+	w.row("EK SHA-256", c.Host.EK)
+	w.row("Policy", c.Host.Policy)
+	w.row("Reference", c.Host.Reference)
+	w.row("Statement", c.Host.Statement)
+	w.gap()
+	w.row("APPRAISAL", "STATUS", "IDENTITY", "CONFIGURATION", "EXECUTABLES", "HARDWARE", "FIRMWARE", "ASSURANCE", "LOCK", "EPOCH")
+	for _, label := range slices.Sorted(maps.Keys(c.Submods)) {
+		s := c.Submods[label]
+		row := []string{label, s.Status.String(), claim(s.Vector.Identity), claim(s.Vector.Configuration), claim(s.Vector.Executables), claim(s.Vector.Hardware)}
+		row = append(row, adapterCells(s.Adapter)...)
+		w.row(row...)
+	}
+}
+
+// adapterCells gives firmware, assurance, lock and its epoch.
+func adapterCells(a *result.Adapter) []string {
+	out := make([]string, 4)
+	if a == nil {
+		return out
+	}
+	if a.Firmware != nil {
+		out[0], out[1] = a.Firmware.Version, a.Firmware.Assurance.String()
+	}
+	if a.Lock != nil {
+		out[2], out[3] = a.Lock.Method.String()+", "+a.Lock.MLOCK.String(), strconv.FormatUint(a.Lock.Epoch, 10)
+	}
+	return out
+}
+
+// claim gives a value of AR4SI and its tier.
+func claim(c result.Claim) string {
+	if c == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %v", c, c.Tier())
+}
+
+func stampOf(seconds int64) string {
+	if seconds == 0 {
+		return ""
+	}
+	return stamp(time.Unix(seconds, 0))
+}
+
+func (a *app) resultKeys() *cobra.Command {
+	jwks := false
+	cmd := &cobra.Command{
+		Use: "keys", Short: "List the keys that attestation results are signed by", Args: operands(),
+		Long: `List the keys that attestation results are signed by. With --jwks print their public halves
+as a JWK Set, which is also at /.well-known/jwks.json for everybody.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if jwks {
+				set, err := c.ResultJWKS(cmd.Context())
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(a.stdout, plain(string(set)))
+				return err
+			}
+			keys, err := c.ResultKeys(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(keys, func(w *columns) { showResultKeys(w, keys) })
+		},
+	}
+	cmd.Flags().BoolVar(&jwks, "jwks", false, "print the public keys as a JWK Set")
+	return cmd
+}
+
+func showResultKeys(w *columns, keys *v1.ResultKeys) {
+	w.row("KEY", "CREATED", "SIGNS FROM", "PUBLISHED UNTIL")
+	for _, k := range keys.Keys {
+		w.row(k.ID, stamp(k.Created), stamp(k.Signs), stamp(k.Until))
+	}
+}
+
+func (a *app) resultRotate() *cobra.Command {
+	var reason string
+	var drop, yes bool
+	cmd := &cobra.Command{
+		Use: "rotate --reason WHY", Short: "Have another key sign attestation results", Args: operands(),
+		Long: `Have another key sign attestation results. It is published at once and signs ten minutes
+later; the one before is published until its last token is over. The service does so by
+itself, by age (results.key_life).
+
+With --drop all keys before are taken back at once, and the new one signs at once: if one
+was stolen, or if the root that opens them is lost. Results of before are refused from then
+on, wherever the keys are asked for anew.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if strings.TrimSpace(reason) == "" {
+				return &usageError{msg: "--reason is missing", hint: "say why, for the audit log"}
+			}
+			if drop {
+				if err := a.confirm(yes, "all keys of attestation results are taken back, and results signed by them are refused"); err != nil {
+					return err
+				}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			keys, err := c.RotateResultKey(cmd.Context(), v1.ResultRotation{Drop: drop, Reason: reason})
+			if err != nil {
+				return err
+			}
+			if len(keys.Keys) == 0 {
+				return errors.New("the service answered with no key")
+			}
+			return a.print(keys, func(w *columns) { showResultKeys(w, keys) })
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
+	cmd.Flags().BoolVar(&drop, "drop", false, "take back all keys before, at once")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, --drop only says what would be done")
+	return cmd
+}
