@@ -44,22 +44,26 @@ func (f *findings) refusal() *Refusal {
 // checkAdapters wants of each adapter what the policy demands: that its facts
 // were read, no debug or recovery, firmware assured enough, settings locked.
 func (v *verifier) checkAdapters() *Refusal {
-	for i := range v.statement.HCAs {
-		h := &v.statement.HCAs[i]
-		if !v.pol.AcceptDPU {
+	return checkAdapters(v.statement, v.pol, v.exp.lockOf)
+}
+
+func checkAdapters(s *Statement, pol *Policy, lockOf func(*HCA) ExpectedLock) *Refusal {
+	for i := range s.HCAs {
+		h := &s.HCAs[i]
+		if !pol.AcceptDPU {
 			if r := h.dpu().refusal(); r != nil {
 				return r
 			}
 		}
-		if v.pol.Assurance != AssuranceNone {
-			for _, f := range []*findings{h.unread(v.pol), h.debug(), h.assured(v.pol.Assurance)} {
+		if pol.Assurance != AssuranceNone {
+			for _, f := range []*findings{h.unread(pol), h.debug(), h.assured(pol.Assurance)} {
 				if r := f.refusal(); r != nil {
 					return r
 				}
 			}
 		}
-		if v.pol.RequireLock {
-			if r := h.locked(v.exp.lockOf(h)).refusal(); r != nil {
+		if pol.RequireLock {
+			if r := h.locked(lockOf(h)).refusal(); r != nil {
 				return r
 			}
 		}

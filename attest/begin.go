@@ -189,7 +189,7 @@ func challenge(rnd io.Reader, now time.Time, req *SessionRequest, e *ek.Endorsem
 		ID: hex.EncodeToString(id), Host: req.Host,
 		Issued: now.UTC(), Expires: now.Add(pol.SessionLife).UTC(),
 		Secret: secret, Nonce: nonce,
-		EKDigest: e.Digest, EKNotes: e.Notes, EKName: e.Name, TPM: e.Model,
+		EKDigest: e.Digest, EKNotes: e.Notes, EKName: e.Name, TPM: e.Model, Issuers: e.Issuers,
 		Start: req.Start, StatementDigests: req.StatementDigests, AK1Public: req.AK1Public, AK2Public: req.AK2Public,
 		PCRs: pol.quoted(), AgentPCR: pol.AgentPCR, Channel: pol.Channel,
 	}

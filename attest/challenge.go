@@ -20,6 +20,7 @@ type Challenge struct {
 	EKDigest string    `json:"ek_digest"` // hex SHA-256 of the EK's SubjectPublicKeyInfo
 	EKNotes  []string  `json:"ek_notes,omitempty"`
 	EKName   []byte    `json:"ek_name"`
+	Issuers  []string  `json:"ek_issuers,omitempty"` // hex SHA-256 of the SubjectPublicKeyInfo of CAs
 	TPM      ek.Model  `json:"tpm,omitzero"`
 
 	Start            Start    `json:"start"`

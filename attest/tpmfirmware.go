@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"portcullis/attest/ek"
 )
 
 // TPMFirmware lists the firmware versions that are allowed for TPMs of a maker
@@ -30,17 +32,19 @@ func (f TPMFirmware) check() error {
 }
 
 // checkTPM wants firmware of the TPM that the policy allows for its model.
-func (v *verifier) checkTPM() *Refusal {
-	if len(v.pol.TPMFirmware) == 0 {
+func (v *verifier) checkTPM() *Refusal { return v.pol.checkTPM(v.ch.TPM, v.facts.TPMFirmware) }
+
+func (p *Policy) checkTPM(tpm ek.Model, firmware string) *Refusal {
+	if len(p.TPMFirmware) == 0 {
 		return nil
 	}
-	for _, f := range v.pol.TPMFirmware {
-		if f.Maker == v.ch.TPM.Maker && f.Model == v.ch.TPM.Name {
-			if slices.Contains(f.Allow, v.facts.TPMFirmware) {
+	for _, f := range p.TPMFirmware {
+		if f.Maker == tpm.Maker && f.Model == tpm.Name {
+			if slices.Contains(f.Allow, firmware) {
 				return nil
 			}
-			return refuse(ReasonTPM, "TPM %v runs firmware %s, which the policy does not allow", v.ch.TPM, v.facts.TPMFirmware)
+			return refuse(ReasonTPM, "TPM %v runs firmware %s, which the policy does not allow", tpm, firmware)
 		}
 	}
-	return refuse(ReasonTPM, "TPM %v has no firmware list in the policy", v.ch.TPM)
+	return refuse(ReasonTPM, "TPM %v has no firmware list in the policy", tpm)
 }

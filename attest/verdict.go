@@ -27,7 +27,8 @@ type Facts struct {
 	Host            string     `json:"host"`
 	Session         string     `json:"session"`
 	EKDigest        string     `json:"ek_digest"`
-	EKNotes         []string   `json:"ek_notes,omitempty"` // leniencies the policy allowed, for the log
+	EKNotes         []string   `json:"ek_notes,omitempty"`   // leniencies the policy allowed, for the log
+	EKIssuers       []string   `json:"ek_issuers,omitempty"` // SHA-256 of the SubjectPublicKeyInfo of the CAs that were believed
 	TPM             ek.Model   `json:"tpm,omitzero"`
 	AKName          string     `json:"ak_name"`
 	AK2Name         string     `json:"ak2_name,omitempty"`

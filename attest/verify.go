@@ -65,7 +65,7 @@ func (v *verifier) checkPolicy() *Refusal {
 		return r
 	}
 	v.facts = Facts{
-		Host: v.ch.Host, Session: v.ch.ID, EKDigest: v.ch.EKDigest, EKNotes: v.ch.EKNotes,
+		Host: v.ch.Host, Session: v.ch.ID, EKDigest: v.ch.EKDigest, EKNotes: v.ch.EKNotes, EKIssuers: v.ch.Issuers,
 		TPM: v.ch.TPM, Start: v.ch.Start, PolicyVersion: v.pol.Version, Verified: v.now.UTC(), Waived: v.pol.Waived(),
 	}
 	return nil

@@ -1,6 +1,7 @@
 package attest_test
 
 import (
+	"crypto/x509"
 	"encoding/hex"
 	"testing"
 
@@ -66,8 +67,17 @@ func TestVerifyFacts(t *testing.T) {
 	pcrs := v.Facts.PCRs
 	got := v.Facts
 	got.PCRs, got.PCRDigest = nil, ""
+	var issuers []string
+	for _, ca := range []*x509.Certificate{l.vendor.Issuer(), l.vendor.Root()} {
+		d, err := ek.Digest(ca.PublicKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		issuers = append(issuers, d)
+	}
 	want := attest.Facts{
-		Host: "compute-01", Session: s.ID, EKDigest: l.host.EKDigest(), AKName: hex.EncodeToString(l.host.AK1Name()), AK2Name: hex.EncodeToString(l.host.AK2Name()),
+		EKIssuers: issuers,
+		Host:      "compute-01", Session: s.ID, EKDigest: l.host.EKDigest(), AKName: hex.EncodeToString(l.host.AK1Name()), AK2Name: hex.EncodeToString(l.host.AK2Name()),
 		TPM: ek.Model{Maker: "id:54455354", Name: "attesttest", Version: "id:00010000"}, Start: l.host.Start(),
 		Boot: l.host.Boot, TPMFirmware: "0001000200030004",
 		StatementDigest: hex.EncodeToString(attest.StatementDigest(ev.Statement)),

@@ -21,7 +21,10 @@ type Endorsement struct {
 	Name   []byte   // name algorithm and digest of Public
 	Notes  []string // what was let pass, for the log
 	Model  Model    // as the certificate names it; zero without one
-	public *tpm2.TPMTPublic
+	// Issuers are hex SHA-256 of the SubjectPublicKeyInfo of the CAs of the chain that
+	// was believed, from the certificate up; empty without a chain.
+	Issuers []string
+	public  *tpm2.TPMTPublic
 }
 
 // FromKey takes the EK of a TPM without certificate, as a DER

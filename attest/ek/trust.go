@@ -89,12 +89,13 @@ func (t *Trust) checkDenied(chains [][]*x509.Certificate, e *Endorsement) error 
 	}
 	var denied error
 	for _, chain := range chains {
-		denied = nil
+		denied, e.Issuers = nil, nil
 		for _, ca := range chain[1:] {
 			d, err := Digest(ca.PublicKey)
 			if err != nil {
 				return err
 			}
+			e.Issuers = append(e.Issuers, d)
 			if t.Denied[d] {
 				denied = fmt.Errorf("%w: issuer %q is on the deny list", ErrRevoked, ca.Subject)
 			}

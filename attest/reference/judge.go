@@ -305,3 +305,47 @@ func comparePositions(pcr int, was, now []Position) (out []Difference) {
 	}
 	return out
 }
+
+// Covers reports that every boot which satisfies other satisfies s too. It may say no
+// where that is so, never yes where it is not.
+func (s *Set) Covers(other *Set) bool {
+	if s.Class != other.Class || s.Waiver != other.Waiver || len(s.Registers) != len(other.Registers) {
+		return false
+	}
+	for i := range s.Registers {
+		if !s.Registers[i].covers(&other.Registers[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Register) covers(other *Register) bool {
+	if r.PCR != other.PCR || len(r.Values) > 0 != (len(other.Values) > 0) || len(r.Events) != len(other.Events) {
+		return false
+	}
+	for _, v := range other.Values {
+		if !slices.Contains(r.Values, v) {
+			return false
+		}
+	}
+	for i := range r.Events {
+		if !r.Events[i].covers(&other.Events[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers reports that whatever other takes at its position this one takes there.
+func (p *Position) covers(other *Position) bool {
+	switch {
+	case other.Many:
+		return p.Many
+	case p.Ignore:
+		return true
+	case other.Ignore:
+		return false
+	}
+	return !slices.ContainsFunc(other.OneOf, func(d eventlog.Digest) bool { return !slices.Contains(p.OneOf, d) })
+}
