@@ -211,6 +211,7 @@ func (k knownLocks) Expect(context.Context, store.Reader, *inventory.Host) (map[
 }
 
 func (knownLocks) Judge(*attest.Statement) *attest.Refusal                   { return nil }
+func (knownLocks) Version() string                                           { return "" }
 func (knownLocks) Look(context.Context, *store.Tx, *attest.Statement) error  { return nil }
 func (knownLocks) Prove(context.Context, *store.Tx, *attest.Statement) error { return nil }
 func (knownLocks) Draws() bool                                               { return false }

@@ -26,6 +26,13 @@ func ReferenceKey(class string, version uint64) string {
 	return fmt.Sprintf("%s/%010d", class, version)
 }
 
+// referenceKeyOf gives class and key of a set by its name.
+func referenceKeyOf(name string) (class, key string, err error) {
+	class, version, _ := strings.Cut(name, "/")
+	n, err := strconv.ParseUint(version, 10, 64)
+	return class, ReferenceKey(class, n), err
+}
+
 // ReferencesOf gives the sets of one class, the oldest first.
 func ReferencesOf(ctx context.Context, r store.Reader, class string) ([]reference.Set, error) {
 	list, _, err := References().List(ctx, r, class+"/")
@@ -100,12 +107,11 @@ func (s *Service) acceptBoot(ctx context.Context, tx *store.Tx, judged, host *in
 		return nil
 	}
 	changed := &attest.Refusal{Code: ReasonChanged, Detail: "reference values of measured boots, or the class of the host, changed during the session"}
-	class, version, _ := strings.Cut(v.Facts.Reference, "/")
-	n, err := strconv.ParseUint(version, 10, 64)
+	class, key, err := referenceKeyOf(v.Facts.Reference)
 	if err != nil || class != host.ReferenceClass() || class != judged.ReferenceClass() {
 		return changed
 	}
-	set, err := References().Get(ctx, tx, ReferenceKey(class, n))
+	set, err := References().Get(ctx, tx, key)
 	if errors.Is(err, store.ErrNotFound) || err == nil && !set.Value.Valid(s.now()) {
 		return changed
 	}

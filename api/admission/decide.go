@@ -17,7 +17,8 @@ import (
 type facts struct {
 	now         time.Time
 	evidenceAge time.Duration
-	unsealed    bool // a host need not be handed over (Weakness)
+	withdraw    map[string]bool // lapses that cost a host which was admitted its memberships
+	unsealed    bool            // a host need not be handed over (Weakness)
 	host        inventory.Host
 	rec         Record
 	uses        []ib.PKey               // of shared clusters of which its ports are limited members
@@ -157,6 +158,8 @@ func checkAttested(f *facts) string {
 		return f.rec.Conflict.explain()
 	case !f.rec.Admitted && f.now.Sub(ev.Time) > f.evidenceAge:
 		return fmt.Sprintf("evidence is older than %v; %s", f.evidenceAge, what)
+	case f.lapsed() != "":
+		return f.lapsed() + "; " + what
 	default:
 		return ""
 	}

@@ -71,6 +71,11 @@ func hostView(f *facts, d decision) *v1.Host {
 	if f.rec.Evidence != nil {
 		h.Status.Attested, h.Status.Sealed = f.rec.Evidence.Time, f.rec.Sealed
 		h.Status.Reference, h.Status.Waived = f.rec.Evidence.Reference, f.rec.Evidence.Waived
+		for _, l := range f.rec.Evidence.Lapses {
+			h.Status.Outdated = append(h.Status.Outdated, v1.Outdated{
+				Cause: l.Cause, Detail: l.Detail, Since: l.Since, Withdraws: !f.rec.Admitted || f.withdraw[l.Cause],
+			})
+		}
 	}
 	if c := f.rec.Conflict; c != nil {
 		h.Status.Conflict = &v1.Conflict{Time: c.Time, GUID: c.GUID, With: c.With}

@@ -21,6 +21,8 @@ type Locks interface {
 	// Look notes in tx what evidence that was not accepted shows of the locks of a
 	// statement, and tells of what is not as it was proven last. It grants nothing.
 	Look(ctx context.Context, tx *store.Tx, s *attest.Statement) error
+	// Version names the profile and how settings are kept: what Judge depends on.
+	Version() string
 	// Prove notes in tx that evidence showed the locks of a statement.
 	Prove(ctx context.Context, tx *store.Tx, s *attest.Statement) error
 	// Draws reports that adapters shall draw challenges, for files that are bound to them.

@@ -16,11 +16,12 @@ import (
 
 // keeper knows one epoch for all adapters.
 type keeper struct {
-	epoch  uint64
-	judge  *attest.Refusal
-	proven int
-	looked []string
-	draws  bool
+	epoch   uint64
+	judge   *attest.Refusal
+	proven  int
+	looked  []string
+	draws   bool
+	version string
 }
 
 func (k *keeper) Expect(_ context.Context, _ store.Reader, host *inventory.Host) (map[ib.GUID]attest.ExpectedLock, error) {
@@ -32,6 +33,8 @@ func (k *keeper) Expect(_ context.Context, _ store.Reader, host *inventory.Host)
 }
 
 func (k *keeper) Judge(*attest.Statement) *attest.Refusal { return k.judge }
+
+func (k *keeper) Version() string { return k.version }
 
 func (k *keeper) Look(_ context.Context, _ *store.Tx, st *attest.Statement) error {
 	k.looked = append(k.looked, st.Host)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
@@ -242,7 +241,7 @@ func TestOneHostHoldsUpNoOther(t *testing.T) {
 		rec.Value.Grants = []string{"not a grant"}
 		return errors.Join(err, Records().Put(tx, "host-1", rec.Value))
 	})
-	o := &owners{byGUID: map[string]map[string]bool{}, deadlines: map[string]time.Time{}}
+	o := newOwners()
 	err := l.svc.settleSome(t.Context(), o, []string{"host-1", "host-2"})
 	if err == nil || !strings.Contains(err.Error(), "host host-1") {
 		t.Errorf("got %v, want an error about host-1", err)

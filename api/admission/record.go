@@ -58,6 +58,9 @@ type Evidence struct {
 	Nonce     []byte   `json:"nonce,omitempty"`     // that it answered
 
 	Renewals int `json:"renewals,omitempty"` // further nonces that were given for its seal
+
+	Judged string  `json:"judged,omitempty"` // names policy and profile that it was held against last (Options.judging)
+	Lapses []Lapse `json:"lapses,omitempty"` // what of it no longer meets them
 }
 
 // Dispute is a GUID that two hosts claim: one by inventory, the other by

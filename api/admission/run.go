@@ -52,6 +52,9 @@ func (s *Service) follow(ctx context.Context) error {
 	changes := s.o.Store.Watch(ctx, "", snap.Revision)
 	for {
 		wake := owners.nextDeadline()
+		if n := owners.nextReference; !n.IsZero() && (wake.IsZero() || n.Before(wake)) {
+			wake = n
+		}
 		var alarm <-chan time.Time
 		if !wake.IsZero() {
 			alarm = time.After(max(wake.Sub(s.now()), 0))
@@ -62,10 +65,16 @@ func (s *Service) follow(ctx context.Context) error {
 		// settleSome tells of each host that it could not settle, and has it
 		// tried again.
 		case <-alarm:
+			if err := s.followReferences(ctx, owners, !owners.nextReference.IsZero() && !s.now().Before(owners.nextReference)); err != nil {
+				return err
+			}
 			_ = s.settleSome(ctx, owners, owners.due(s.now()))
 		case c, ok := <-changes:
 			if !ok || c.Err != nil {
 				return errors.Join(errors.New("watch ended"), c.Err)
+			}
+			if err := s.followReferences(ctx, owners, slices.ContainsFunc(c.Changes, ofReferences)); err != nil {
+				return err
 			}
 			_ = s.settleSome(ctx, owners, owners.touched(c.Changes))
 		}
@@ -78,6 +87,46 @@ type owners struct {
 	byGUID    map[string]map[string]bool // port GUID to the hosts that have it or a grant of it
 	uses      map[string]string          // clusters to those that they use
 	deadlines map[string]time.Time
+
+	refs          references
+	nextReference time.Time                  // when one of them ends by itself; zero: never
+	rests         map[string]string          // hosts to the set that their evidence rests on
+	restedOn      map[string]map[string]bool // and the other way round
+}
+
+func newOwners() *owners {
+	return &owners{
+		byGUID: map[string]map[string]bool{}, uses: map[string]string{}, deadlines: map[string]time.Time{},
+		rests: map[string]string{}, restedOn: map[string]map[string]bool{},
+	}
+}
+
+func ofReferences(c store.Change) bool {
+	_, ok := References().KeyOf(c.Key)
+	return ok
+}
+
+// followReferences has the hosts judged again whose evidence rests on a set that counts
+// otherwise than before, if any may.
+func (s *Service) followReferences(ctx context.Context, o *owners, may bool) error {
+	if !may {
+		return nil
+	}
+	refs, next, err := allReferences(ctx, s.o.Store, s.now())
+	if err != nil {
+		return err
+	}
+	was := o.refs
+	o.refs, o.nextReference = refs, next
+	for name, hosts := range o.restedOn {
+		if was.standing(name) != refs.standing(name) {
+			for id := range hosts {
+				o.deadlines[id] = s.now()
+			}
+		}
+	}
+	_ = s.settleSome(ctx, o, o.due(s.now())) // tells of each host that it could not settle
+	return nil
 }
 
 // settleAll looks at every host and settles those that need it. Its owners are
@@ -88,7 +137,10 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 	if err != nil {
 		return nil, err
 	}
-	o := &owners{byGUID: map[string]map[string]bool{}, uses: map[string]string{}, deadlines: map[string]time.Time{}}
+	o := newOwners()
+	if o.refs, o.nextReference, err = allReferences(ctx, snap, s.now()); err != nil {
+		return nil, err
+	}
 	clusters, _, err := Clusters().List(ctx, snap, "")
 	if err != nil {
 		return nil, err
@@ -99,7 +151,7 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 	var ids []string
 	for _, f := range all {
 		o.learn(f)
-		if unsettled(f, decide(f)) {
+		if unsettled(f, decide(f)) || s.stale(&f.rec, o.refs) {
 			ids = append(ids, f.host.ID)
 		}
 	}
@@ -140,7 +192,7 @@ func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error
 		}
 		var f *facts
 		err := s.update(ctx, func(tx *store.Tx) (err error) {
-			f, _, err = s.settle(ctx, tx, id)
+			f, _, err = s.settleIfStale(ctx, tx, id, o.refs)
 			return err
 		})
 		if IsKind(err, NotFound) {
@@ -157,6 +209,35 @@ func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error
 	return errors.Join(failed...)
 }
 
+// settleIfStale settles a host, and judges its evidence again if what it was judged by
+// has changed.
+func (s *Service) settleIfStale(ctx context.Context, tx *store.Tx, id string, refs references) (*facts, decision, error) {
+	rec, err := optional(Records().Get(ctx, tx, id))
+	if err != nil {
+		return nil, decision{}, err
+	}
+	if !s.stale(&rec, refs) {
+		refs = nil
+	}
+	return s.settleBy(ctx, tx, id, refs)
+}
+
+// rest notes which set the evidence of a host rests on.
+func (o *owners) rest(id, set string) {
+	if was := o.rests[id]; was != set {
+		if delete(o.restedOn[was], id); len(o.restedOn[was]) == 0 {
+			delete(o.restedOn, was)
+		}
+	}
+	if delete(o.rests, id); set == "" {
+		return
+	}
+	if o.restedOn[set] == nil {
+		o.restedOn[set] = map[string]bool{}
+	}
+	o.rests[id], o.restedOn[set][id] = set, true
+}
+
 // learn notes the host's GUIDs and the time its evidence grows too old.
 func (o *owners) learn(f *facts) {
 	id := f.host.ID
@@ -167,6 +248,11 @@ func (o *owners) learn(f *facts) {
 		o.add(k.GUID, id)
 	}
 	delete(o.deadlines, id)
+	set := ""
+	if f.rec.Evidence != nil {
+		set = f.rec.Evidence.Reference
+	}
+	o.rest(id, set)
 	phase := phaseOf(f.rec)
 	if ev := f.rec.Evidence; ev != nil && !f.rec.Admitted && (phase == v1.PhaseVerified || phase == v1.PhaseGranting) {
 		o.deadlines[id] = ev.Time.Add(f.evidenceAge + time.Second)

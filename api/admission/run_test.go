@@ -247,7 +247,7 @@ func TestRunLetsOldEvidenceGo(t *testing.T) {
 	if _, err := l.attest("host-1"); err != nil {
 		t.Fatal(err)
 	}
-	o := &owners{byGUID: map[string]map[string]bool{}, deadlines: map[string]time.Time{}}
+	o := newOwners()
 	if err := l.svc.settleSome(t.Context(), o, []string{"host-1"}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,11 @@ type Options struct {
 	Window      time.Duration // provisioning window when Assign names none; default 1 h
 	EvidenceAge time.Duration // oldest evidence that leads to an admission; default 1 h
 
+	// Withdraw are causes (attest.LapseCauses) for which a host that was admitted loses
+	// its memberships when they are held against its evidence; others are told. nil: an
+	// EK on the deny list.
+	Withdraw []string
+
 	PKeyFirst, PKeyLast ib.PKey       // range to allocate from; default 0x0001 to 0x7ffe
 	PKeyReserved        []ib.PKey     // never allocated, besides the default partition
 	PKeyMinAge          time.Duration // between proven absence and next use; default 10 min, negative: none
@@ -70,6 +75,8 @@ func (w *Weakness) overlook(v *attest.Verdict) {
 // up with what the fabric shows; one instance must run it.
 type Service struct {
 	o        Options
+	judging  string // names what evidence is judged by
+	withdraw map[string]bool
 	sources  *limit.Limiter[netip.Addr]
 	attempts *limit.Limiter[attempt]
 	hosts    *limit.Limiter[string]
@@ -97,8 +104,15 @@ func New(o Options) *Service {
 	// Of refusals that anybody can cause, the store takes one of a kind a minute,
 	// and so many altogether. All of them are in the log.
 	note, notes := limit.Rate{PerSecond: 1.0 / 60, Burst: 1}, limit.Rate{PerSecond: 2, Burst: 120}
+	if o.Withdraw == nil {
+		o.Withdraw = []string{attest.LapseEK}
+	}
+	withdraw := map[string]bool{}
+	for _, cause := range o.Withdraw {
+		withdraw[cause] = true
+	}
 	return &Service{
-		o: o, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
+		o: o, judging: o.judging(), withdraw: withdraw, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
 		hosts: limit.New[string](o.HostRate), notes: limit.New[noted](note), allNotes: limit.New[struct{}](notes),
 	}
 }

@@ -276,6 +276,7 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		f.rec.unseal(tx)
 		f.rec.Evidence = &Evidence{
 			Time: f.now, Session: ses.Challenge.ID, Reference: v.Facts.Reference, Waived: v.Facts.Waived, Nonce: ses.Challenge.Nonce,
+			Judged: s.judging,
 		}
 		if err := errors.Join(
 			boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),

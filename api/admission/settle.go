@@ -20,12 +20,24 @@ const service = "service"
 // recorded or withdrawn, proven ones dropped, the phase told. It reads what tx
 // wrote before, so callers change the Record first and settle last.
 func (s *Service) settle(ctx context.Context, tx *store.Tx, id string) (*facts, decision, error) {
+	return s.settleBy(ctx, tx, id, nil)
+}
+
+// settleBy is settle of a host whose evidence is held against policy and references
+// first, unless these are nil. Before its first grant it always is.
+func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs references) (*facts, decision, error) {
 	f, err := s.gather(ctx, tx, id)
 	if err != nil {
 		return nil, decision{}, err
 	}
-	d := decide(f)
 	before := f.rec
+	d := decide(f)
+	if refs != nil || len(d.want) > 0 && !f.rec.Granted {
+		if err := s.rejudge(ctx, tx, f, refs); err != nil {
+			return nil, decision{}, err
+		}
+		d = decide(f)
+	}
 	before.Grants = slices.Clone(f.rec.Grants)
 	if len(f.grants) != len(f.rec.Grants) {
 		s.o.Log.Warn("host's record names grants that are not its own in the ledger; they are left alone",

@@ -1,6 +1,10 @@
 package events
 
-import "slices"
+import (
+	"slices"
+
+	"portcullis/attest"
+)
 
 // Types of events. They do not change from release to release.
 const (
@@ -10,6 +14,7 @@ const (
 	LockUnlockGiven  = "lock.unlock-given"
 	LockRelocked     = "lock.relocked"
 	LockEpochSkipped = "lock.epoch-skipped"
+	EvidenceOutdated = "evidence.outdated"
 	EvidenceCurrent  = "evidence.current"
 )
 
@@ -41,6 +46,8 @@ type Kind struct {
 // Kinds lists all types there are, by name.
 func Kinds() []Kind {
 	return []Kind{
+		{EvidenceCurrent, Info, "what was held against accepted evidence no longer is", attest.LapseCauses(), false},
+		{EvidenceOutdated, Warning, "evidence that was accepted no longer meets policy", attest.LapseCauses(), false},
 		{LockChanged, Critical, "a lock, or a setting under it, is not as it was last proven", []string{"unlocked", "epoch", "method", "file", "value"}, true},
 		{LockEpochSkipped, Notice, "a key was given out and never proven, and the next one is", []string{"skipped", "repeated"}, true},
 		{LockFailed, Warning, "the agent could not lock an adapter", []string{"unreadable", "refused", "not-compliant", "reset", "firewall", "not-held", "order"}, true},

@@ -3,7 +3,9 @@ package locks
 import (
 	"context"
 	"crypto"
+	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -98,6 +100,16 @@ func (s *Service) Judge(st *attest.Statement) *attest.Refusal {
 		return nil
 	}
 	return &attest.Refusal{Code: attest.ReasonLock, Detail: strings.Join(wrong, "; ")}
+}
+
+// Version names profile and signing: what Judge depends on.
+func (s *Service) Version() string {
+	rules, err := json.Marshal(s.profile)
+	if err != nil {
+		return "" // a profile is plain data
+	}
+	sum := sha256.Sum256(fmt.Appendf(rules, " signed %t", s.o.Signer != nil))
+	return hex.EncodeToString(sum[:])
 }
 
 // Prove notes in tx that evidence showed the locks that a statement has.

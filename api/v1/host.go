@@ -48,17 +48,26 @@ type HCAPort struct {
 
 // HostStatus is where a host stands and, when not admitted, why not.
 type HostStatus struct {
-	Phase      Phase     `json:"phase"`
-	PKey       ib.PKey   `json:"p_key,omitzero"` // granted partition
-	Guards     []Guard   `json:"guards"`         // every condition of admission, in order
-	Since      time.Time `json:"since"`
-	Window     time.Time `json:"window,omitzero"`   // provisioning window closes
-	Attested   time.Time `json:"attested,omitzero"` // last accepted evidence
-	Sealed     time.Time `json:"sealed,omitzero"`   // handed over after that evidence: it attests nothing more in this boot
-	Reference  string    `json:"reference,omitempty" doc:"set of reference values that its measured boot has, or the waiver that counted"`
-	Waived     []string  `json:"waived,omitempty" doc:"what was not demanded of the accepted evidence"`
-	LastDenial *Denial   `json:"last_denial,omitempty"`
-	Conflict   *Conflict `json:"conflict,omitempty"`
+	Phase      Phase      `json:"phase"`
+	PKey       ib.PKey    `json:"p_key,omitzero"` // granted partition
+	Guards     []Guard    `json:"guards"`         // every condition of admission, in order
+	Since      time.Time  `json:"since"`
+	Window     time.Time  `json:"window,omitzero"`   // provisioning window closes
+	Attested   time.Time  `json:"attested,omitzero"` // last accepted evidence
+	Sealed     time.Time  `json:"sealed,omitzero"`   // handed over after that evidence: it attests nothing more in this boot
+	Reference  string     `json:"reference,omitempty" doc:"set of reference values that its measured boot has, or the waiver that counted"`
+	Waived     []string   `json:"waived,omitempty" doc:"what was not demanded of the accepted evidence"`
+	Outdated   []Outdated `json:"outdated,omitempty" doc:"why the accepted evidence no longer meets policy"`
+	LastDenial *Denial    `json:"last_denial,omitempty"`
+	Conflict   *Conflict  `json:"conflict,omitempty"`
+}
+
+// Outdated is why evidence that was accepted no longer meets policy.
+type Outdated struct {
+	Cause     string    `json:"cause" enum:"ek,ek-ca,tpm-firmware,reference,firmware,adapter,image,lock-profile"`
+	Detail    string    `json:"detail"`
+	Since     time.Time `json:"since"`
+	Withdraws bool      `json:"withdraws" doc:"false: the host was admitted before, and stays so; it must show fresh evidence at its next provisioning"`
 }
 
 // Conflict is a GUID that another host claims too.

@@ -91,6 +91,13 @@ func showHost(w *columns, h *v1.Host) {
 	for _, what := range s.Waived {
 		w.row("Waived", what)
 	}
+	for _, o := range s.Outdated {
+		then := "the host stays admitted; it must attest at its next provisioning"
+		if o.Withdraws {
+			then = "nothing is granted on it"
+		}
+		w.row("Outdated", fmt.Sprintf("since %s (%s): %s; %s", stamp(o.Since), o.Cause, o.Detail, then))
+	}
 	if c := s.Conflict; c != nil {
 		w.row("Conflict", fmt.Sprintf("%s GUID %v is claimed by host %s too", stamp(c.Time), c.GUID, c.With))
 	}

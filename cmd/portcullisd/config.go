@@ -84,6 +84,7 @@ type attestationConfig struct {
 type admissionConfig struct {
 	Window         time.Duration `yaml:"window"`
 	EvidenceMaxAge time.Duration `yaml:"evidence_max_age"`
+	Withdraw       []string      `yaml:"withdraw"`
 	PKeyFirst      ib.PKey       `yaml:"pkey_first"`
 	PKeyLast       ib.PKey       `yaml:"pkey_last"`
 	PKeyReserved   []ib.PKey     `yaml:"pkey_reserved"`
@@ -114,7 +115,7 @@ func defaultConfig() *config {
 			Assurance: policy.Assurance, RequireLock: policy.RequireLock,
 		},
 		Admission: admissionConfig{
-			Window: time.Hour, EvidenceMaxAge: time.Hour,
+			Window: time.Hour, EvidenceMaxAge: time.Hour, Withdraw: []string{attest.LapseEK},
 			PKeyFirst: 0x0001, PKeyLast: 0x7FFE, PKeyRest: 10 * time.Minute, TwoPersons: true,
 		},
 		HostCertificates: hostCertificatesConfig{

@@ -11,6 +11,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/ca"
 	"portcullis/api/hostca"
+	"portcullis/attest"
 )
 
 // check finds every value that makes no sense. Files it names are read later.
@@ -89,6 +90,9 @@ func (k *checker) rate(key string, v float64) {
 func (k *checker) admission(a *admissionConfig) {
 	k.between("admission.window", a.Window, time.Minute, 24*time.Hour)
 	k.between("admission.evidence_max_age", a.EvidenceMaxAge, time.Minute, 24*time.Hour)
+	for _, cause := range a.Withdraw {
+		k.oneOf("admission.withdraw", cause, attest.LapseCauses()...)
+	}
 	k.between("admission.pkey_rest", a.PKeyRest, 0, 30*24*time.Hour)
 	if !a.PKeyFirst.Valid() || a.PKeyFirst.IsFull() || a.PKeyLast.IsFull() || a.PKeyLast > 0x7FFE || a.PKeyFirst > a.PKeyLast {
 		k.wrong("admission.pkey_first", "%v to pkey_last %v: want a range within 0x0001 to 0x7ffe", a.PKeyFirst, a.PKeyLast)

@@ -169,7 +169,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 	}
 	o := admission.Options{
 		Store: s.store, Policy: s.parts.policy, Log: s.log,
-		Window: a.Window, EvidenceAge: a.EvidenceMaxAge,
+		Window: a.Window, EvidenceAge: a.EvidenceMaxAge, Withdraw: append([]string{}, a.Withdraw...),
 		PKeyFirst: a.PKeyFirst, PKeyLast: a.PKeyLast, PKeyReserved: a.PKeyReserved, PKeyMinAge: rest,
 	}
 	if keeper != nil {

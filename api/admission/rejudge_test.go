@@ -1,0 +1,255 @@
+package admission
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/audit"
+	"portcullis/api/events"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+	"portcullis/attest/reference"
+)
+
+// told gives the events of a type, as host and cause.
+func (l *lab) told(kind string) (out []string) {
+	l.t.Helper()
+	all, err := events.Book{Store: l.store.Twin()}.List(l.ctx(), v1.EventQuery{Type: kind})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, e := range all.Items {
+		out = append(out, e.Host+" "+e.Cause)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (l *lab) facts(host string) attest.Facts {
+	l.t.Helper()
+	v, err := Verdicts().Get(l.ctx(), l.store.Twin(), host)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return v.Value.Facts
+}
+
+func ended(s reference.Set) reference.Set {
+	s.State = reference.Ended
+	return s
+}
+
+// allAdmitted is a site whose host was admitted; k knows its locks.
+func allAdmitted(t *testing.T, hosts int, k *keeper) *lab {
+	t.Helper()
+	l := newLab(t, member.Open(t))
+	l.options = func(o *Options) {
+		if k != nil {
+			o.Locks = k
+		}
+	}
+	l.restart()
+	l.addHosts(hosts)
+	l.tenantWithClusters("train")
+	if k != nil {
+		k.epoch = l.hosts["host-1"].Statement.HCAs[0].Lock.Epoch
+	}
+	for id := range l.hosts {
+		l.admit(id, "train")
+	}
+	return l
+}
+
+// T107: each way in which what evidence was judged by can change is held against
+// evidence that was accepted, told, and shown. A host that was admitted stays so, unless
+// its EK is denied; that it is taken back is told too.
+func TestAcceptedEvidenceIsJudgedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		cause  string
+		change func(*lab, *keeper)
+		undo   func(*lab, *keeper)
+		cut    bool
+	}{
+		{attest.LapseEK, func(l *lab, _ *keeper) { l.policy.Denied = map[string]bool{l.hosts["host-1"].EKDigest(): true} }, func(l *lab, _ *keeper) { l.policy.Denied = nil }, true},
+		{attest.LapseCA, func(l *lab, _ *keeper) {
+			l.policy.Denied = map[string]bool{l.facts("host-1").EKIssuers[0]: true}
+		}, func(l *lab, _ *keeper) { l.policy.Denied = nil }, false},
+		{attest.LapseTPM, func(l *lab, _ *keeper) {
+			tpm := l.facts("host-1").TPM
+			l.policy.TPMFirmware = []attest.TPMFirmware{{Maker: tpm.Maker, Model: tpm.Name, Allow: []string{"ffffffffffffffff"}}}
+		}, func(l *lab, _ *keeper) { l.policy.TPMFirmware = nil }, false},
+		{attest.LapseFirmware, func(l *lab, _ *keeper) {
+			l.policy.FirmwareFloors = []attest.FirmwareFloor{{PSID: l.facts("host-1").Statement.HCAs[0].PSID, Min: "99.1.1"}}
+		}, func(l *lab, _ *keeper) { l.policy.FirmwareFloors = nil }, false},
+		{attest.LapseAdapter, func(l *lab, _ *keeper) { l.policy.Assurance = attest.G3 }, func(l *lab, _ *keeper) { l.policy.Assurance = attest.G1 }, false},
+		{attest.LapseImage, func(l *lab, _ *keeper) { l.policy.Starts = []attest.Start{{Agent: "9.9.9", Image: "next"}} }, func(l *lab, _ *keeper) { l.policy.Starts = nil }, false},
+		{attest.LapseReference, func(l *lab, _ *keeper) { l.trust(ended(attesttest.References()[0])) }, func(l *lab, _ *keeper) { l.trust(attesttest.References()...) }, false},
+		{attest.LapseLockProfile, func(_ *lab, k *keeper) {
+			k.version, k.judge = "next", &attest.Refusal{Code: attest.ReasonLock, Detail: "HOST_PRIV_NIC_RESET is on"}
+		}, func(_ *lab, k *keeper) { k.version, k.judge = "", nil }, false},
+	} {
+		t.Run(tt.cause, func(t *testing.T) {
+			k := &keeper{}
+			l := allAdmitted(t, 1, k)
+			if got := l.host("host-1").Status; len(got.Outdated) != 0 || len(l.told(events.EvidenceOutdated)) != 0 {
+				t.Fatalf("before anything changed: %+v", got.Outdated)
+			}
+			tt.change(l, k)
+			l.clock = l.clock.Add(48 * time.Hour)
+			l.restart()
+			l.settle()
+			got := l.host("host-1").Status
+			if len(got.Outdated) != 1 || got.Outdated[0].Cause != tt.cause || !got.Outdated[0].Since.Equal(l.clock) || got.Outdated[0].Detail == "" || got.Outdated[0].Withdraws != tt.cut {
+				t.Fatalf("outdated: %+v", got.Outdated)
+			}
+			if cut := got.Phase != v1.PhaseAdmitted; cut != tt.cut {
+				t.Errorf("the host is %s, want it cut off: %t", got.Phase, tt.cut)
+			}
+			if told := l.told(events.EvidenceOutdated); !slices.Equal(told, []string{"host-1 " + tt.cause}) {
+				t.Errorf("told %q", told)
+			}
+			l.settlesNothing()
+			tt.undo(l, k)
+			l.restart()
+			l.settle()
+			l.fabric.program(t)
+			l.settle()
+			if got := l.host("host-1").Status; len(got.Outdated) != 0 || got.Phase != v1.PhaseAdmitted {
+				t.Errorf("after it was taken back: %s, %+v", got.Phase, got.Outdated)
+			}
+			if told := l.told(events.EvidenceCurrent); !slices.Equal(told, []string{"host-1 " + tt.cause}) {
+				t.Errorf("told of its end: %q", told)
+			}
+			if _, err := audit.Verify(l.ctx(), l.store.Twin()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// settlesNothing wants a site of which nothing changed to write nothing.
+func (l *lab) settlesNothing() {
+	l.t.Helper()
+	was, err := l.store.Twin().Snapshot(l.ctx())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.settle()
+	now, err := l.store.Twin().Snapshot(l.ctx())
+	if err != nil || now.Revision != was.Revision {
+		l.t.Errorf("settled without a change, and the store went from revision %d to %d: %v", was.Revision, now.Revision, err)
+	}
+}
+
+// A set that ends cuts nobody off who was admitted, however many there are, and lets
+// nobody in any more; a site may say otherwise.
+func TestEndOfReferencesIsNoOutage(t *testing.T) {
+	l := allAdmitted(t, 3, nil)
+	set := attesttest.References()[0]
+	set.Expires = l.clock.Add(time.Hour)
+	l.trust(set)
+	l.settle()
+	l.clock = set.Expires.Add(time.Second)
+	l.settle()
+	for id := range l.hosts {
+		if s := l.host(id).Status; s.Phase != v1.PhaseAdmitted || len(s.Outdated) != 1 || !strings.Contains(s.Outdated[0].Detail, set.Name()) {
+			t.Errorf("host %s is %s, outdated %+v", id, s.Phase, s.Outdated)
+		}
+	}
+	if got := l.told(events.EvidenceOutdated); len(got) != 3 {
+		t.Errorf("told %q", got)
+	}
+	l.options = func(o *Options) { o.Withdraw = []string{attest.LapseReference} }
+	l.restart()
+	l.settle()
+	if s := l.host("host-1").Status; s.Phase != v1.PhaseAwaiting || !strings.Contains(s.Guards[1].Detail, "release the host and assign it again") {
+		t.Errorf("where the site wants memberships withdrawn: %s, %q", s.Phase, s.Guards[1].Detail)
+	}
+}
+
+// A set of which another in force has all boots ends without a word.
+func TestReferencesAreReplaced(t *testing.T) {
+	l := allAdmitted(t, 1, nil)
+	next := attesttest.References()[0]
+	next.Version++
+	l.trust(next)
+	l.trust(ended(attesttest.References()[0]))
+	l.settle()
+	if s := l.host("host-1").Status; s.Phase != v1.PhaseAdmitted || len(s.Outdated) != 0 {
+		t.Errorf("host is %s, outdated %+v", s.Phase, s.Outdated)
+	}
+}
+
+// Evidence that was accepted, and whose reference values ended before a grant, leads to
+// none, also where nobody has noticed the end yet.
+func TestNothingIsGrantedOnEndedReferences(t *testing.T) {
+	for _, noticed := range []bool{true, false} {
+		l := assigned(t)
+		if _, err := l.attest("host-1"); err != nil {
+			t.Fatal(err)
+		}
+		l.settle()
+		o := newOwners()
+		o.refs = references{attesttest.References()[0].Name(): ""}
+		l.trust(ended(attesttest.References()[0]))
+		if noticed {
+			l.settle()
+		}
+		l.fabric.place(t, l.ports("host-1")...)
+		if err := l.svc.settleSome(t.Context(), o, []string{"host-1"}); err != nil {
+			t.Fatal(err)
+		}
+		l.settle()
+		s := l.host("host-1").Status
+		if s.Phase != v1.PhaseAwaiting || s.PKey != 0 || len(s.Outdated) != 1 || !s.Outdated[0].Withdraws || !strings.Contains(s.Guards[1].Detail, "attest again") {
+			t.Errorf("noticed %t: %s, outdated %+v, guard %q", noticed, s.Phase, s.Outdated, s.Guards[1].Detail)
+		}
+		if _, err := l.attest("host-1"); err == nil {
+			t.Error("and new evidence is accepted")
+		}
+	}
+}
+
+// Run notices the end of a set by itself, and judges only hosts whose evidence rests on it.
+func TestRunNoticesTheEndOfReferences(t *testing.T) {
+	l := allAdmitted(t, 2, nil)
+	l.write(func(tx *store.Tx) error { // host-2 rests on another set
+		other := attesttest.References()[0]
+		other.Version = 7
+		if err := References().Put(tx, ReferenceKey(other.Class, other.Version), other); err != nil {
+			return err
+		}
+		rec, err := Records().Get(l.ctx(), tx, "host-2")
+		if err != nil {
+			return err
+		}
+		rec.Value.Evidence.Reference = other.Name()
+		return Records().Put(tx, "host-2", rec.Value)
+	})
+	l.settle()
+	l.running()
+	other := attesttest.References()[0]
+	other.Version, other.Registers = 7, nil
+	l.trust(other) // covers nothing
+	l.trust(ended(attesttest.References()[0]))
+	ctx, cancel := context.WithTimeout(l.ctx(), 20*time.Second)
+	defer cancel()
+	hosts, err := l.svc.Watch(ctx, "host-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h := range hosts {
+		if len(h.Status.Outdated) == 1 {
+			if got := l.told(events.EvidenceOutdated); !slices.Equal(got, []string{"host-1 reference"}) {
+				t.Errorf("told %q", got)
+			}
+			return
+		}
+	}
+	t.Error("nobody noticed")
+}
