@@ -16,6 +16,7 @@ import (
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
 	"portcullis/attest/eventlog/eventlogtest"
+	"portcullis/attest/reference"
 	"portcullis/fabricsm/drill"
 )
 
@@ -293,6 +294,34 @@ func endedWaiver(s *drill.Scene) {
 	e.refused(e.attest(m), attest.ReasonReference, proven, "which booted what nobody approved")
 }
 
+// endedReferences has the reference values end between evidence and grant.
+func (e *evidenceSite) endedReferences(m *attesttest.Host) {
+	set := attesttest.References()[0]
+	e.scene.Tried("%s attests once more with its cable out; before it is plugged in, the reference values of its boot are ended", suspect)
+	e.scene.Must(e.Fabric.PowerOff(suspect))
+	e.Collect()
+	boot(m, eventlogtest.Example().Image)
+	e.reassign("acme")
+	e.sync()
+	e.scene.Must(e.attest(m))
+	ended := set
+	ended.State = reference.Ended
+	e.trust(ended)
+	e.sync()
+	e.mark()
+	e.scene.Must(e.Fabric.PowerOn(suspect))
+	e.Collect()
+	if e.outside("whose reference values ended") {
+		e.scene.Stopped("evidence is held against reference values again when they end, and then leads to nothing")
+	}
+	for _, o := range e.host(suspect).Status.Outdated {
+		e.Counted(o.Withdraws, "status of host %s: %s: %s", suspect, o.Cause, o.Detail)
+	}
+	e.scene.Check(e.phase(victim) == v1.PhaseAdmitted, "host %s, which was admitted by the same values, is %s", victim, e.phase(victim))
+	e.trust(set)
+	e.sync()
+}
+
 // oldEvidence is T107.
 func oldEvidence(s *drill.Scene) {
 	e := newEvidenceSite(s, evidenceOptions{admission: func(o *admission.Options) {
@@ -319,6 +348,7 @@ func oldEvidence(s *drill.Scene) {
 			e.Counted(!g.Met, "status of host %s: %s", suspect, g.Detail)
 		}
 	}
+	e.endedReferences(m)
 	s.Tried("it sends a statement that it made twenty minutes ago")
 	boot(m, eventlogtest.Example().Image)
 	e.reassign("acme")
