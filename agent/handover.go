@@ -114,7 +114,7 @@ func (r *run) showCap(ctx context.Context, ak2 *tpm.AK, key *hostKey, h *handOve
 
 // seal quotes with the second key, for one connection.
 func (r *run) seal(ctx context.Context, ak2 *tpm.AK, key *hostKey, h *handOver) (*v1.SealResult, error) {
-	ch, err := r.client.OpenChannel(ctx)
+	ch, err := r.connect(ctx)
 	if err != nil {
 		return nil, err
 	}

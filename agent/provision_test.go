@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -8,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"portcullis/agent"
+	"portcullis/api"
 	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -49,6 +52,34 @@ func TestAdmitted(t *testing.T) {
 	ready := slices.Index(l.notified, "READY=1")
 	if ready < 0 || !slices.Contains(l.notified[ready:], "STATUS=admitted to train") {
 		t.Errorf("the service manager was told %q", l.notified)
+	}
+}
+
+// TestSlowHost: the service closes connections that no request came over within
+// seconds, so one was sent before adapters are read and keys are made, which may
+// take longer.
+func TestSlowHost(t *testing.T) {
+	t.Parallel()
+	var greeted atomic.Int32
+	l := newLab(t, func(o *api.Options) {
+		o.Ready = func(context.Context) []v1.Condition {
+			greeted.Add(1)
+			return nil
+		}
+	})
+	var measured, before int32 = 0, -1
+	l.onLog = func(msg string) {
+		if msg == "statement measured" {
+			measured++
+			before = greeted.Load()
+		}
+	}
+	must(t, l.provision())
+	if measured != 1 || before != 1 {
+		t.Errorf("a statement was measured %d times, after %d requests, want once, after one", measured, before)
+	}
+	if n := greeted.Load(); n != 2 {
+		t.Errorf("%d connections began with a question, want 2: evidence and seal", n)
 	}
 }
 

@@ -58,7 +58,7 @@ type accepted struct {
 // attempt makes evidence and sends it. On error nothing is left in the TPM.
 func (r *run) attempt(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*accepted, error) {
 	r.say("connecting to " + r.config.Service)
-	ch, err := r.client.OpenChannel(ctx)
+	ch, err := r.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +79,22 @@ func (r *run) attempt(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*accep
 		return nil, err
 	}
 	return a, nil
+}
+
+// connect opens a connection that stays. Whether the service is ready is asked
+// for the asking's sake: it closes a connection that no request came over within
+// seconds, and to read adapters and make keys may take longer than that, while
+// one that was used once is kept for minutes.
+func (r *run) connect(ctx context.Context) (*client.Channel, error) {
+	ch, err := r.client.OpenChannel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := ch.Hello(ctx); err != nil {
+		ch.Close()
+		return nil, err
+	}
+	return ch, nil
 }
 
 // loaded is what takes a place in the TPM.
