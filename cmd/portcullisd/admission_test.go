@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -69,6 +71,7 @@ func TestAdmission(t *testing.T) {
 	key := phase(t, c, "h1", v1.PhaseAdmitted).Status.PKey
 	wantPKeys(t, lab, h1, key.Full().String())
 	wantPKeys(t, lab, h2, "")
+	h1.wantCertificate(t, c)
 
 	// A power cut: the same host is admitted and nothing is programmed again.
 	d.kill()
@@ -84,6 +87,7 @@ func TestAdmission(t *testing.T) {
 		t.Errorf("something was programmed again after the power cut:\n%s", d.lines)
 	}
 	wantPKeys(t, lab, h1, key.Full().String())
+	h1.wantStatus(t, v1.PhaseAdmitted)
 
 	impostor(t, c, h1, h2)
 	if _, err := c.Release(ctx, "h1"); err != nil {
@@ -91,7 +95,62 @@ func TestAdmission(t *testing.T) {
 	}
 	phase(t, c, "h1", v1.PhaseQuarantined)
 	wantPKeys(t, lab, h1, "")
+	h1.wantStatus(t, "")
 	d.awaitStatus("STATUS=serving")
+}
+
+// wantStatus has the host ask for its own status with the key in its TPM. "" is none:
+// its certificate is not taken any more.
+func (m *machine) wantStatus(t *testing.T, want v1.Phase) {
+	t.Helper()
+	h, err := agent.Status(t.Context(), &m.config, "test")
+	if want == "" {
+		if p, ok := errors.AsType[*v1.Problem](err); !ok || p.Code != v1.CodeUnauthenticated {
+			t.Errorf("status of %s with its certificate: %+v, %v; want it refused", m.id, h, err)
+		}
+	} else if err != nil || h == nil || h.Status.Phase != want {
+		t.Errorf("status of %s with its certificate: %+v, %v; want %s", m.id, h, err, want)
+	}
+}
+
+// wantCertificate holds the certificate of a host against what openssl reads in it, and
+// against the authorities that operators are shown.
+func (m *machine) wantCertificate(t *testing.T, c *client.Client) {
+	t.Helper()
+	m.wantStatus(t, v1.PhaseAdmitted)
+	all, err := c.HostAuthorities(t.Context())
+	if err != nil || len(all.Items) != 1 {
+		t.Fatalf("authorities %+v, %v", all, err)
+	}
+	data, err := os.ReadFile(filepath.Join(m.config.StateDir, "hostkey.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept struct {
+		Certificate []byte `json:"certificate"`
+	}
+	if err := json.Unmarshal(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	leaf, root := filepath.Join(dir, "host.der"), filepath.Join(dir, "authority.pem")
+	if err := errors.Join(os.WriteFile(leaf, kept.Certificate, 0o600), os.WriteFile(root, []byte(all.Items[0].Certificate), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	openssl := func(args ...string) string {
+		out, err := exec.CommandContext(t.Context(), "openssl", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("openssl %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	openssl("verify", "-x509_strict", "-purpose", "sslclient", "-CAfile", root, leaf)
+	text := openssl("x509", "-inform", "DER", "-in", leaf, "-noout", "-ext", "subjectAltName,extendedKeyUsage,keyUsage")
+	for _, want := range []string{"URI:spiffe://portcullis.internal/host/" + m.id + "\n", "TLS Web Client Authentication\n", "Digital Signature\n"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("openssl reads of the certificate of %s\n%s, want %q", m.id, text, want)
+		}
+	}
 }
 
 // impostor lets host h attest with its own TPM for the GUIDs of other.
