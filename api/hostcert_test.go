@@ -205,15 +205,11 @@ func TestEveryRouteWithACertificate(t *testing.T) {
 					continue
 				}
 				for i, token := range []string{"", c.Viewer, c.Operator, "status-1"} {
-					want, code := tc.others, v1.CodeUnauthenticated
+					want := tc.others
 					if name == statusRoute {
 						want = tc.status
 					}
-					if want == 403 {
-						code = v1.CodeForbidden
-					} else if want == 200 {
-						code = ""
-					}
+					code := map[int]string{401: v1.CodeUnauthenticated, 403: v1.CodeForbidden}[want]
 					if status, got, body := c.ask(client, method, path, token); status != want || got != code {
 						t.Errorf("%s with token %d: %d %s, want %d %s: %s", name, i, status, got, want, code, body)
 					}
