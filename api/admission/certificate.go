@@ -73,7 +73,7 @@ func certificateDigest(der []byte) string {
 // given as DER. The caller has verified that it is one of the service's for that host,
 // and that it is in force. Which one the host holds stands in its record, and is gone
 // as soon as what it was given for is: with the assignment, with the evidence, by a
-// newer one, while the host is held or its EK denied.
+// newer one, while the host is held, its evidence too old or its EK denied.
 func (s *Service) HostStatusByCertificate(ctx context.Context, host string, der []byte) (*v1.Host, error) {
 	unknown := refusal(Refused, "certificate_unknown", "attest again to get a new one", "the certificate does not count any more, or was replaced by a newer one")
 	snap, err := s.o.Store.Snapshot(ctx)
@@ -87,10 +87,17 @@ func (s *Service) HostStatusByCertificate(ctx context.Context, host string, der 
 	if err != nil {
 		return nil, explain(err)
 	}
-	if !f.rec.holds(certificateDigest(der), f.now) || s.o.Policy.Denied[strings.ToLower(f.host.EK)] {
+	d := decide(f)
+	if !f.rec.holds(certificateDigest(der), f.now) || !onItsWay(d.phase) || s.o.Policy.Denied[strings.ToLower(f.host.EK)] {
 		return nil, unknown
 	}
-	return hostView(f, decide(f)), nil
+	return hostView(f, d), nil
+}
+
+// onItsWay reports that evidence of a host counts: it is not too old, and nothing took it
+// back.
+func onItsWay(p v1.Phase) bool {
+	return p == v1.PhaseVerified || p == v1.PhaseGranting || p == v1.PhaseAdmitted
 }
 
 // holds reports that the host holds a certificate now.

@@ -15,6 +15,7 @@ import (
 	"portcullis/api/audit"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
+	"portcullis/attest/attesttest"
 )
 
 // certifier signs for the hosts of a lab.
@@ -134,6 +135,13 @@ func TestCertificateEnds(t *testing.T) {
 		do   func(l *lab)
 	}{
 		{"with its time", func(l *lab) { l.clock = l.clock.Add(certificateLife) }},
+		{"when the evidence is too old", func(l *lab) { l.clock = l.clock.Add(time.Hour + time.Second) }},
+		{"when the evidence does not meet policy any more", func(l *lab) {
+			for _, s := range attesttest.References() {
+				l.trust(ended(s))
+			}
+			l.settle()
+		}},
 		{"with the release", func(l *lab) { l.must(l.svc.Release(l.ctx(), "alice", "host-1")) }},
 		{"with a new assignment", func(l *lab) {
 			l.must(l.svc.Assign(l.ctx(), "alice", "host-1", v1.Assignment{Cluster: "c1"}))
