@@ -149,8 +149,8 @@ func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput
 	}
 	told := *host
 	told.Status.LastDenial, told.Status.Reference, told.Status.Waived = nil, "", nil
-	if told.Status.Conflict != nil { // which names another host
-		told.Status.Conflict = nil
+	if told.Status.Conflicts != nil { // which name other hosts
+		told.Status.Conflicts = nil
 		told.Status.Guards = slices.Clone(host.Status.Guards)
 		for i := range told.Status.Guards {
 			if g := &told.Status.Guards[i]; g.Name == "attested" && !g.Met {

@@ -50,6 +50,8 @@ type Backend interface {
 	Tenants(ctx context.Context) ([]v1.Tenant, error)
 	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
 	DeleteTenant(ctx context.Context, actor, name string) error
+	// ResolveGUID ends the conflicts of a host about GUIDs.
+	ResolveGUID(ctx context.Context, actor, host string, in v1.GUIDResolved) (*v1.Host, error)
 	Clusters(ctx context.Context) ([]v1.Cluster, error)
 	Cluster(ctx context.Context, name string) (*v1.Cluster, error)
 	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)

@@ -134,7 +134,7 @@ func TestStatusNamesNoOtherHost(t *testing.T) {
 	f := newFixture(t)
 	guards := []v1.Guard{{Name: "assigned", Met: true}, {Name: "attested", Detail: "GUID 0x1 is claimed by host secret too"}}
 	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
-		Phase: v1.PhaseAwaiting, Guards: guards, Conflict: &v1.Conflict{GUID: 1, With: "secret"},
+		Phase: v1.PhaseAwaiting, Guards: guards, Conflicts: []v1.Conflict{{GUID: 1, With: "secret"}},
 	}})
 	f.backend.SetStatusToken("status-1", "h1")
 	w := f.do("GET", "/v1/attest/status", "status-1", "")

@@ -23,6 +23,11 @@ type clearedInput struct {
 	Body v1.TPMCleared
 }
 
+type resolvedInput struct {
+	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
+	Body v1.GUIDResolved
+}
+
 type listOutput[T any] struct{ Body v1.List[T] }
 
 // list answers items, never null.
@@ -69,6 +74,14 @@ func (s *Server) hostRoutes(a huma.API) {
 		access:  accessOperate,
 	}, func(ctx context.Context, in *clearedInput) (*hostOutput, error) {
 		host, err := s.backend.AcknowledgeClear(ctx, actor(ctx), in.ID, in.Body)
+		return &hostOutput{host}, err
+	})
+	register(s, a, operation{
+		id: "resolve-guid-conflict", method: http.MethodPost, path: "/v1/hosts/{id}/guid-resolved", tag: "hosts",
+		summary: "Say that it was found out who has the GUIDs that the host and others claim, so that none is held for them any longer",
+		access:  accessOperate,
+	}, func(ctx context.Context, in *resolvedInput) (*hostOutput, error) {
+		host, err := s.backend.ResolveGUID(ctx, actor(ctx), in.ID, in.Body)
 		return &hostOutput{host}, err
 	})
 	s.watchRoute(a)

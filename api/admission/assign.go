@@ -61,11 +61,14 @@ func (s *Service) window(seconds int) (time.Duration, error) {
 	return w, nil
 }
 
-// assignable refuses to assign a host whose last admission has not ended.
+// assignable refuses to assign a host whose last admission has not ended, and one that
+// is held.
 func assignable(f *facts, cluster string) error {
 	d := decide(f)
 	id := f.host.ID
 	switch {
+	case len(f.rec.Conflicts) > 0:
+		return refusal(Conflict, "host_held", f.rec.Conflicts[0].remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].fact())
 	case d.phase == v1.PhaseReleasing:
 		return refusal(Conflict, "host_releasing", "wait until the host is quarantined",
 			"host %s is being released: %s", id, d.guards[len(d.guards)-1].Detail)
@@ -106,7 +109,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	f.rec.Epoch++
 	f.rec.Window = f.now.Add(window)
 	f.rec.unseal(tx)
-	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial, f.rec.Conflict = nil, false, false, nil, nil
+	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
 	return errors.Join(
 		dropSessions(ctx, tx, id),
 		Records().Put(tx, id, f.rec),
@@ -119,7 +122,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 
 // Release withdraws the host's admission at once. The host answers as
 // releasing until every switch port was read back without its P_Key, then as
-// quarantined. Its evidence is spent.
+// quarantined. Its evidence is spent. A host that is held can be released, and stays held.
 func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, error) {
 	var out *v1.Host
 	err := s.update(ctx, func(tx *store.Tx) error {
@@ -159,7 +162,7 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 		tokens().Delete(tx, was.Token)
 	}
 	f.rec.unseal(tx)
-	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial}
+	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, Conflicts: was.Conflicts}
 	return errors.Join(
 		dropSessions(ctx, tx, id),
 		Clusters().Put(tx, c.Name, c),

@@ -105,5 +105,5 @@ func (r *Record) holds(digest string, now time.Time) bool {
 	c := r.Certificate
 	return c != nil && c.SHA256 == digest && now.Before(c.Until) &&
 		r.Cluster != "" && c.Epoch == r.Epoch && r.Evidence != nil && c.Session == r.Evidence.Session &&
-		!r.Sealed.IsZero() && r.Conflict == nil
+		!r.Sealed.IsZero() && len(r.Conflicts) == 0
 }

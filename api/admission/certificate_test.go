@@ -167,7 +167,7 @@ func TestCertificateEnds(t *testing.T) {
 			if _, err := l.attest("host-2"); err == nil {
 				l.t.Fatal("host-2 attests with a GUID of host-1")
 			}
-			if l.host("host-1").Status.Conflict == nil {
+			if len(l.host("host-1").Status.Conflicts) == 0 {
 				l.t.Fatal("host-1 is not held")
 			}
 		}},

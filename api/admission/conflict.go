@@ -1,72 +1,105 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
+	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 )
 
-// dispute looks whether evidence that does not agree with inventory shows a GUID
-// of another host. Then both hosts are held until an operator has looked: one of
-// them has an adapter that is not its own, or one of them lies. A host that was
-// admitted stays so, since it was seen at its place, and nobody's word takes a
-// neighbour's partition away; but it is told of.
-func (s *Service) dispute(ctx context.Context, host string, st *attest.Statement, no *attest.Refusal) *attest.Refusal {
+// maxDisputes bounds the conflicts of one host, and with them how many others a host
+// that lies can have held.
+const maxDisputes = 16
+
+// claimed is a GUID of a statement that inventory has for another host.
+type claimed struct {
+	guid  ib.GUID
+	owner inventory.Host
+}
+
+// dispute looks whether evidence that does not agree with inventory shows GUIDs of
+// other hosts. Then all of them are held until an operator has looked: somebody has an
+// adapter that is not its own, or lies. A host that is held
+//
+//   - is not admitted: nothing is granted to it, and what was granted before it was
+//     told admitted is withdrawn. It may attest and be handed over, which is kept for
+//     when it is held no longer;
+//   - is not assigned, neither to another cluster nor anew;
+//   - gets no orders for its adapters, whose keys are not for whoever has them;
+//   - proves nothing to a replacement of an adapter.
+//
+// It can be released, since nobody is to be kept in a partition, and its inventory can
+// be corrected. What becomes of one that was admitted says ConflictRule.
+func (s *Service) dispute(ctx context.Context, host *inventory.Host, st *attest.Statement, no *attest.Refusal) *attest.Refusal {
 	if st == nil {
 		return no
 	}
-	owner, guid, err := s.ownerOf(ctx, host, st)
+	claims, err := s.claimsOf(ctx, host.ID, st)
 	if err != nil {
-		s.o.Log.Error("it could not be found out whose GUIDs a host shows", "host", host, "err", err)
+		s.o.Log.Error("it could not be found out whose GUIDs a host shows", "host", host.ID, "err", err)
 		return no
 	}
-	if owner == "" {
+	if len(claims) == 0 {
 		return no
 	}
-	s.o.Log.Warn("two hosts claim one GUID", "guid", guid, "claims", host, "owns", owner)
+	for _, c := range claims {
+		s.o.Log.Warn("two hosts claim one GUID", "guid", c.guid, "claims", host.ID, "owns", c.owner.ID)
+	}
 	err = s.update(ctx, func(tx *store.Tx) error {
-		return errors.Join(s.hold(ctx, tx, host, owner, guid), s.hold(ctx, tx, owner, host, guid))
+		for i := range claims {
+			if err := s.hold(ctx, tx, host, &claims[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		s.o.Log.Error("a GUID that two hosts claim could not be recorded", "guid", guid, "claims", host, "owns", owner, "err", err)
+		s.o.Log.Error("GUIDs that two hosts claim could not be recorded", "claims", host.ID, "first", claims[0].guid, "owns", claims[0].owner.ID, "err", err)
 	}
 	return &attest.Refusal{
 		Code:   ReasonConflict,
-		Detail: fmt.Sprintf("GUID %v is that of host %s; %s", guid, owner, no.Detail),
+		Detail: fmt.Sprintf("GUID %v is that of host %s; %s", claims[0].guid, claims[0].owner.ID, no.Detail),
 	}
 }
 
-// ownerOf finds the first GUID of a statement that inventory has for another
-// host.
-func (s *Service) ownerOf(ctx context.Context, host string, st *attest.Statement) (owner string, guid ib.GUID, err error) {
+// claimsOf finds the GUIDs of a statement that inventory has for other hosts: the first
+// of each, as the statement has them, and at most maxDisputes.
+func (s *Service) claimsOf(ctx context.Context, host string, st *attest.Statement) ([]claimed, error) {
 	hosts, _, err := inventory.Hosts().List(ctx, s.o.Store, "")
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
-	owners := map[ib.GUID]string{}
-	for _, h := range hosts {
-		if h.Key == host {
-			continue
-		}
-		for _, a := range h.Value.HCAs {
-			owners[a.NodeGUID] = h.Key
-			for _, p := range a.Ports {
-				owners[p.GUID] = h.Key
+	owners := map[ib.GUID]*inventory.Host{}
+	for i := range hosts {
+		if h := &hosts[i].Value; hosts[i].Key != host {
+			for _, a := range h.HCAs {
+				owners[a.NodeGUID] = h
+				for _, p := range a.Ports {
+					owners[p.GUID] = h
+				}
 			}
 		}
 	}
+	var out []claimed
 	for _, g := range guidsOf(st) {
-		if o, there := owners[g]; there {
-			return o, g, nil
+		o := owners[g]
+		if o == nil || slices.ContainsFunc(out, func(c claimed) bool { return c.owner.ID == o.ID }) {
+			continue
+		}
+		if out = append(out, claimed{g, *o}); len(out) == maxDisputes {
+			break
 		}
 	}
-	return "", 0, nil
+	return out, nil
 }
 
 func guidsOf(st *attest.Statement) []ib.GUID {
@@ -80,22 +113,139 @@ func guidsOf(st *attest.Statement) []ib.GUID {
 	return slices.DeleteFunc(out, func(g ib.GUID) bool { return g == 0 })
 }
 
-// hold notes the conflict with a host. A second one with the same host about the
-// same GUID is no news.
-func (s *Service) hold(ctx context.Context, tx *store.Tx, host, with string, guid ib.GUID) error {
-	rec, err := optional(Records().Get(ctx, tx, host))
+// hold notes a conflict with both hosts. A host that has as many as it may brings no
+// further one into it.
+func (s *Service) hold(ctx context.Context, tx *store.Tx, host *inventory.Host, c *claimed) error {
+	at, err := whereabouts(ctx, tx, host, c)
 	if err != nil {
 		return err
 	}
-	if c := rec.Conflict; c != nil && c.GUID == guid && c.With == with {
-		return nil
+	held, err := s.holdOne(ctx, tx, host.ID, Dispute{Time: s.now(), GUID: c.guid, With: c.owner.ID}, at)
+	if err != nil || !held {
+		return err
 	}
-	rec.Conflict = &Dispute{Time: s.now(), GUID: guid, With: with}
+	_, err = s.holdOne(ctx, tx, c.owner.ID, Dispute{Time: s.now(), GUID: c.guid, With: host.ID}, at)
+	return err
+}
+
+// holdOne notes a conflict with a host, and reports whether the host has it now. One
+// that it had before is no news.
+func (s *Service) holdOne(ctx context.Context, tx *store.Tx, host string, d Dispute, at string) (bool, error) {
+	rec, err := optional(Records().Get(ctx, tx, host))
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(rec.Conflicts, func(c Dispute) bool { return c.GUID == d.GUID && c.With == d.With }) {
+		return true, nil
+	}
+	if len(rec.Conflicts) >= maxDisputes {
+		s.o.Log.Warn("a host has more conflicts than are kept", "host", host, "guid", d.GUID, "with", d.With)
+		return false, nil
+	}
+	rec.Conflicts = append(slices.Clone(rec.Conflicts), d)
 	if err := errors.Join(
 		Records().Put(tx, host, rec),
 		s.log(ctx, tx, change{
 			actor: service, action: "guid.conflict", object: "host/" + host, code: string(ReasonConflict),
-			detail: fmt.Sprintf("GUID %v is claimed by host %s too", guid, with),
+			detail: at + ": both are held; " + d.remedy(host),
+		}),
+	); err != nil {
+		return false, err
+	}
+	_, _, err = s.settle(ctx, tx, host)
+	return err == nil, err
+}
+
+// whereabouts says who claims a GUID, and where each of them is.
+func whereabouts(ctx context.Context, tx *store.Tx, host *inventory.Host, c *claimed) (string, error) {
+	owns, err := placesOf(ctx, tx, &c.owner)
+	if err != nil {
+		return "", err
+	}
+	claims, err := placesOf(ctx, tx, host)
+	return fmt.Sprintf("GUID %v: inventory has it in host %s (%s), and host %s (%s) has it in its evidence", c.guid, c.owner.ID, owns, host.ID, claims), err
+}
+
+// placesOf says where the ports of a host are cabled, and where they are seen if that is
+// elsewhere.
+func placesOf(ctx context.Context, tx *store.Tx, h *inventory.Host) (string, error) {
+	var out []string
+	for _, p := range h.Ports() {
+		seen, err := optional(ledger.Ports().Get(ctx, tx, p.GUID.String()))
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case seen.Place.IsZero():
+			out = append(out, fmt.Sprintf("port %v cabled to %v, not seen", p.GUID, p.Cable))
+		case seen.Place != p.Cable:
+			out = append(out, fmt.Sprintf("port %v cabled to %v, seen at %v", p.GUID, p.Cable, seen.Place))
+		default:
+			out = append(out, fmt.Sprintf("port %v seen at %v, as cabled", p.GUID, p.Cable))
+		}
+	}
+	return cmp.Or(some(out), "without ports"), nil
+}
+
+// ResolveGUID says that an operator has found out who has the GUIDs that a host and
+// others claim: none of them is held for these any longer. A host that is still what it
+// was held for is held again by its next evidence.
+func (s *Service) ResolveGUID(ctx context.Context, actor, host string, in v1.GUIDResolved) (*v1.Host, error) {
+	why := strings.TrimSpace(in.Reason)
+	if why == "" {
+		return nil, refusal(Invalid, "reason_missing", "say what was found", "no reason given")
+	}
+	var out *v1.Host
+	err := s.update(ctx, func(tx *store.Tx) error {
+		f, err := s.gather(ctx, tx, host)
+		if err != nil {
+			return err
+		}
+		if len(f.rec.Conflicts) == 0 {
+			return refusal(Conflict, "host_not_held", "", "no other host claims a GUID of host %s", host)
+		}
+		var others []string
+		for _, c := range f.rec.Conflicts {
+			others = insert(others, c.With)
+		}
+		for _, id := range others {
+			if err := s.resolve(ctx, tx, actor, id, why, func(d Dispute) bool { return d.With == host }); err != nil {
+				return err
+			}
+		}
+		if err := s.resolve(ctx, tx, actor, host, why, func(Dispute) bool { return true }); err != nil {
+			return err
+		}
+		f, d, err := s.settle(ctx, tx, host)
+		if err == nil {
+			out = hostView(f, d)
+		}
+		return err
+	})
+	return out, err
+}
+
+// resolve takes conflicts off a host.
+func (s *Service) resolve(ctx context.Context, tx *store.Tx, actor, host, why string, over func(Dispute) bool) error {
+	was, err := optional(Records().Get(ctx, tx, host))
+	if err != nil || !slices.ContainsFunc(was.Conflicts, over) {
+		return err
+	}
+	rec := was
+	rec.Conflicts = nil
+	var told []string
+	for _, c := range was.Conflicts {
+		if over(c) {
+			told = append(told, fmt.Sprintf("%v with host %s", c.GUID, c.With))
+		} else {
+			rec.Conflicts = append(rec.Conflicts, c)
+		}
+	}
+	if err := errors.Join(
+		Records().Put(tx, host, rec),
+		s.log(ctx, tx, change{
+			actor: actor, action: "guid.resolve", object: "host/" + host, before: was, after: rec,
+			detail: some(told) + ": " + clipTo(why, maxDetail),
 		}),
 	); err != nil {
 		return err

@@ -19,6 +19,7 @@ type facts struct {
 	evidenceAge time.Duration
 	withdraw    map[string]bool // lapses that cost a host which was admitted its memberships
 	unsealed    bool            // a host need not be handed over (Weakness)
+	cutOff      bool            // a host that is held loses what it had (WithdrawAdmitted)
 	host        inventory.Host
 	rec         Record
 	uses        []ib.PKey               // of shared clusters of which its ports are limited members
@@ -148,14 +149,14 @@ func checkAttested(f *facts) string {
 	switch {
 	case f.rec.Cluster == "":
 		return "evidence is taken only from an assigned host"
-	case f.rec.Conflict != nil && ev == nil:
-		return f.rec.Conflict.explain()
+	case f.held() && ev == nil:
+		return f.rec.Conflicts[0].explain(f.host.ID)
 	case ev == nil && open:
 		return "no evidence accepted yet: run the agent on the host before the provisioning window closes"
 	case ev == nil:
 		return "no evidence accepted; " + what
-	case f.rec.Conflict != nil && !f.rec.Admitted:
-		return f.rec.Conflict.explain()
+	case f.held():
+		return f.rec.Conflicts[0].explain(f.host.ID)
 	case !f.rec.Admitted && f.now.Sub(ev.Time) > f.evidenceAge:
 		return fmt.Sprintf("evidence is older than %v; %s", f.evidenceAge, what)
 	case f.lapsed() != "":
@@ -165,11 +166,23 @@ func checkAttested(f *facts) string {
 	}
 }
 
-// explain says what to do about a conflict.
-func (c *Dispute) explain() string {
-	return fmt.Sprintf("GUID %v is claimed by host %s too, since %s: find out which of them has the adapter, then assign the host again",
-		c.GUID, c.With, c.Time.Format(time.RFC3339))
+// held reports a conflict that keeps the host from being a member. One that was
+// admitted stays so, unless the site says otherwise.
+func (f *facts) held() bool {
+	return len(f.rec.Conflicts) > 0 && (!f.rec.Admitted || f.cutOff)
 }
+
+// fact says what a conflict is.
+func (c *Dispute) fact() string {
+	return fmt.Sprintf("GUID %v is claimed by host %s too, since %s", c.GUID, c.With, c.Time.Format(time.RFC3339))
+}
+
+// remedy says what to do about a conflict of a host.
+func (*Dispute) remedy(host string) string {
+	return "find out which of them has the adapter, correct cable or inventory, then: portcullis host guid-resolved " + host + " --reason TEXT"
+}
+
+func (c *Dispute) explain(host string) string { return c.fact() + ": " + c.remedy(host) }
 
 // checkSealed wants a host that can attest nothing more in this boot: whoever
 // gets it next can not speak for it.

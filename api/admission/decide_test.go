@@ -51,6 +51,8 @@ func alter(k ledger.Key, change func(*standing)) func(*facts) {
 
 func fresh(f *facts) { f.grants, f.rec.Granted, f.rec.Admitted = nil, false, false }
 
+func claimedToo(f *facts) { f.rec.Conflicts = []Dispute{{GUID: 0xa1, With: "other"}} }
+
 func released(f *facts) {
 	f.rec = Record{Phase: v1.PhaseAdmitted}
 	for k, s := range f.grants {
@@ -82,11 +84,14 @@ func TestDecide(t *testing.T) {
 		{"never assigned", func(f *facts) { f.rec, f.grants = Record{}, nil }, v1.PhaseQuarantined, []string{"assigned", "attested", "sealed", "programmed"}, 0},
 		{"no evidence", all(fresh, func(f *facts) { f.rec.Evidence = nil }), v1.PhaseAwaiting, []string{"attested", "sealed", "programmed"}, 0},
 		{"evidence not sealed", all(fresh, func(f *facts) { f.rec.Sealed = time.Time{} }), v1.PhaseVerified, []string{"sealed", "programmed"}, 0},
-		{"a GUID that another host claims", all(fresh, func(f *facts) { f.rec.Conflict = &Dispute{GUID: 0xa1, With: "other"} }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
-		{"a GUID that another host claims, admitted before", func(f *facts) { f.rec.Conflict = &Dispute{GUID: 0xa1, With: "other"} }, v1.PhaseAdmitted, nil, 2},
-		{"a GUID that another host claims, without evidence", all(fresh, func(f *facts) {
-			f.rec.Evidence, f.rec.Conflict = nil, &Dispute{GUID: 0xa1, With: "other"}
-		}), v1.PhaseAwaiting, []string{"attested", "sealed", "programmed"}, 0},
+		{"a GUID that another host claims", all(fresh, claimedToo), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
+		{"a GUID that another host claims, admitted before", claimedToo, v1.PhaseAdmitted, nil, 2},
+		{"a GUID that another host claims, admitted before, where that counts for nothing", all(claimedToo, func(f *facts) { f.cutOff = true }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
+		{"a GUID that another host claims, granted and never told admitted", func(f *facts) {
+			claimedToo(f)
+			f.rec.Admitted = false
+		}, v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
+		{"a GUID that another host claims, without evidence", all(fresh, claimedToo, func(f *facts) { f.rec.Evidence = nil }), v1.PhaseAwaiting, []string{"attested", "sealed", "programmed"}, 0},
 		{"evidence at its age", all(fresh, func(f *facts) { f.rec.Evidence.Time = noon.Add(-time.Hour) }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"evidence too old for a first grant", all(fresh, func(f *facts) { f.rec.Evidence.Time = noon.Add(-time.Hour - 1) }), v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
 		{"evidence too old, granted but never admitted", func(f *facts) {

@@ -77,8 +77,8 @@ func hostView(f *facts, d decision) *v1.Host {
 			})
 		}
 	}
-	if c := f.rec.Conflict; c != nil {
-		h.Status.Conflict = &v1.Conflict{Time: c.Time, GUID: c.GUID, With: c.With}
+	for _, c := range f.rec.Conflicts {
+		h.Status.Conflicts = append(h.Status.Conflicts, v1.Conflict{Time: c.Time, GUID: c.GUID, With: c.With})
 	}
 	for _, a := range f.host.HCAs {
 		h.HCAs = append(h.HCAs, hcaView(f, a))

@@ -157,6 +157,9 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 		if why := windowClosed(f.rec, f.now); why != "" {
 			return &attest.Refusal{Code: ReasonWindow, Detail: why}
 		}
+		if len(f.rec.Conflicts) > 0 {
+			return &attest.Refusal{Code: ReasonConflict, Detail: f.rec.Conflicts[0].explain(ses.Host)}
+		}
 		history, err := optional(boots().Get(ctx, tx, v.Facts.EKDigest))
 		if err != nil {
 			return err
@@ -177,7 +180,8 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 	return token, err
 }
 
-// UseLockTicket takes a ticket in tx and gives what it is for. It is refused if the host was assigned anew, or its window closed.
+// UseLockTicket takes a ticket in tx and gives what it is for. It is refused if the host
+// was assigned anew, if its window closed, and while it is held.
 func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Time) (*LockTicket, error) {
 	unknown := refusal(Refused, "ticket_unknown", "attest again to get a new one", "the ticket is unknown, expired or used")
 	t, err := lockTickets().Get(ctx, tx, hashToken(token))
@@ -192,7 +196,7 @@ func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	if !now.Before(t.Value.Expires) || rec.Epoch != t.Value.Epoch || windowClosed(rec, now) != "" {
+	if !now.Before(t.Value.Expires) || rec.Epoch != t.Value.Epoch || windowClosed(rec, now) != "" || len(rec.Conflicts) > 0 {
 		return nil, unknown
 	}
 	host, err := inventory.Hosts().Get(ctx, tx, t.Value.Host)

@@ -95,10 +95,10 @@ type ProvenHCA struct {
 
 // Evidence gives what a host proved last, if that still counts; a zero Proof otherwise.
 // Evidence that inventory contradicts is refused when it comes, and void when inventory
-// changes.
+// changes. That of a host that is held does not count: who has which adapter is the question.
 func (s *Service) Evidence(ctx context.Context, host string) (Proof, error) {
 	rec, err := optional(Records().Get(ctx, s.o.Store, host))
-	if err != nil || rec.Evidence == nil {
+	if err != nil || rec.Evidence == nil || len(rec.Conflicts) > 0 {
 		return Proof{}, explain(err)
 	}
 	v, err := optional(Verdicts().Get(ctx, s.o.Store, host))

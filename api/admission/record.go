@@ -25,9 +25,12 @@ type Record struct {
 	Window   time.Time `json:"window,omitzero"`    // evidence is taken until then
 	Evidence *Evidence `json:"evidence,omitzero"`  // last accepted inside the window
 	Sealed   time.Time `json:"sealed,omitzero"`    // when the host with this evidence was handed over; zero: it was not
-	Conflict *Dispute  `json:"conflict,omitzero"`  // a GUID that two hosts claim; until the next assignment
 	Granted  bool      `json:"granted,omitempty"`  // a grant was recorded: to move the host, release it
 	Admitted bool      `json:"admitted,omitempty"` // was told admitted: the window is closed for good, and the age of the evidence no longer counts
+
+	// Conflicts are the GUIDs that another host claims too. While there is any the host is
+	// held; they stay until somebody resolves them, whatever becomes of the assignment.
+	Conflicts []Dispute `json:"conflicts,omitempty"`
 
 	// Grants lists every grant of the host in the ledger, withdrawn ones
 	// included, also of past assignments; sorted.
@@ -143,7 +146,9 @@ type tokenRef struct {
 }
 
 // Records holds each host's Record by host id.
-func Records() store.Collection[Record] { return store.NewCollection[Record]("hosts", 1) }
+func Records() store.Collection[Record] {
+	return store.NewCollection[Record]("hosts", 2, upgradeConflict)
+}
 
 // Tenants holds tenants by name.
 func Tenants() store.Collection[Tenant] { return store.NewCollection[Tenant]("tenants", 1) }

@@ -141,7 +141,7 @@ func (a *appraiser) state() (result.State, string) {
 	rec := &a.facts.rec
 	ev, v := rec.Evidence, &a.verdict
 	switch {
-	case rec.Conflict != nil && !rec.Admitted:
+	case a.facts.held():
 		return result.StateHeld, "a GUID is claimed by two hosts, and this is one of them"
 	case rec.Cluster == "":
 		return result.StateUnattested, "the host is not assigned: what it showed before is spent"
@@ -258,7 +258,7 @@ func (a *appraiser) platform(state result.State) result.Appraisal {
 	if rec.Sealed.IsZero() {
 		a.lower(&tier, result.Warning, "the host was not handed over: it can still attest, and is not admitted")
 	}
-	if c := rec.Conflict; c != nil {
+	for _, c := range rec.Conflicts {
 		a.lower(&tier, result.Warning, "another host claims GUID %v, which is seen at this one's place", c.GUID)
 	}
 	return result.Appraisal{

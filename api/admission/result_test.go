@@ -253,10 +253,9 @@ func TestResultOfHeldHosts(t *testing.T) {
 			t.Errorf("the result of %s names its neighbour: %q", id, c.Host.Reason)
 		}
 	}
+	l.resolve("host-1")
 	l.must(l.svc.Release(t.Context(), "alice", "host-1"))
 	l.admit("host-1", "c1")
-	l.must(l.svc.Release(t.Context(), "alice", "host-2"))
-	l.assign("host-2", "c1")
 	_, err = l.attest("host-2")
 	wantRefusal(t, err, ReasonConflict)
 	want(t, l.result("host-1"), result.StateAdmitted, result.Warning, "another host claims")

@@ -42,11 +42,31 @@ type Options struct {
 	AttemptRate limit.Rate // of those that name one host; default one each 6 s, 10 at once
 	HostRate    limit.Rate // of sessions of one host, whose EK was right, from all addresses; default 2/s, 60 at once
 
+	// GUIDConflict says what becomes of a host that is admitted when another one claims a
+	// GUID of it; default KeepAdmitted.
+	GUIDConflict ConflictRule
+
 	Now  func() time.Time // default time.Now
 	Rand io.Reader        // default crypto/rand
 
 	Weakness Weakness // for drills alone
 }
+
+// ConflictRule says what becomes of a host that is admitted when it is held.
+type ConflictRule string
+
+// Rules for conflicts. A host that is not admitted gets nothing under either.
+const (
+	// KeepAdmitted has it stay a member where the fabric shows it at its place: whoever
+	// can make a host of his show a neighbour's GUID can not cut the neighbour off.
+	KeepAdmitted ConflictRule = "keep"
+	// WithdrawAdmitted has it lose its memberships until the conflict is resolved: a GUID
+	// that two hosts prove to have is nobody's.
+	WithdrawAdmitted ConflictRule = "withdraw"
+)
+
+// Valid reports a rule that there is.
+func (r ConflictRule) Valid() bool { return r == KeepAdmitted || r == WithdrawAdmitted }
 
 // Weakness switches controls off, each by itself, so that drills can show what it
 // is for. No service sets any of it.
@@ -95,6 +115,7 @@ func New(o Options) *Service {
 	o.SourceRate = cmp.Or(o.SourceRate, limit.Rate{PerSecond: 20, Burst: 200})
 	o.AttemptRate = cmp.Or(o.AttemptRate, limit.Rate{PerSecond: 1.0 / 6, Burst: 10})
 	o.HostRate = cmp.Or(o.HostRate, limit.Rate{PerSecond: 2, Burst: 60})
+	o.GUIDConflict = cmp.Or(o.GUIDConflict, KeepAdmitted)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -70,6 +70,9 @@ func (l *lab) command(t *testing.T, d *datadriven.TestData) string {
 	case "release":
 		h, err := l.svc.Release(l.ctx(), "alice", arg(0))
 		return phase(h, err)
+	case "resolve":
+		h, err := l.svc.ResolveGUID(l.ctx(), "alice", arg(0), v1.GUIDResolved{Reason: "looked at"})
+		return phase(h, err)
 	case "reboot", "tpm-restart":
 		if b := &l.hosts[arg(0)].Boot; d.Cmd == "reboot" {
 			b.Reset, b.Restart = b.Reset+1, 0

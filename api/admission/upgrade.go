@@ -3,7 +3,21 @@ package admission
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
+
+// upgradeConflict lifts a host's record of version 1, which had room for one conflict.
+func upgradeConflict(data json.RawMessage) (json.RawMessage, error) {
+	var r map[string]json.RawMessage
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, err
+	}
+	if one, there := r["conflict"]; there {
+		delete(r, "conflict")
+		r["conflicts"] = slices.Concat(json.RawMessage{'['}, one, json.RawMessage{']'})
+	}
+	return json.Marshal(r)
+}
 
 // upgradeVerdict lifts a verdict about a statement of version 1, whose adapters
 // had a running version for all firmware, to what version 2 has room for.

@@ -191,6 +191,17 @@ func (b *Backend) AttestationResult(ctx context.Context, id string, nonce []byte
 	return b.OnResult(id, nonce)
 }
 
+// ResolveGUID implements api.Backend.
+func (b *Backend) ResolveGUID(_ context.Context, actor, id string, _ v1.GUIDResolved) (*v1.Host, error) {
+	return b.change(actor, id, new(func(*v1.Host)), func(h *v1.Host) error {
+		if h.Status.Conflicts == nil {
+			return conflict("host_not_held", "no other host claims a GUID of host "+id, "")
+		}
+		h.Status.Conflicts = nil
+		return nil
+	})
+}
+
 // AcknowledgeClear implements api.Backend.
 func (b *Backend) AcknowledgeClear(_ context.Context, actor, id string, _ v1.TPMCleared) (*v1.Host, error) {
 	return b.change(actor, id, new(func(*v1.Host)), func(*v1.Host) error { return nil })

@@ -34,6 +34,12 @@ func (c *Client) Release(ctx context.Context, id string) (*v1.Host, error) {
 	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/release", nil, &out))
 }
 
+// ResolveGUID says that it was found out who has the GUIDs that a host and others claim.
+func (c *Client) ResolveGUID(ctx context.Context, id string, in v1.GUIDResolved) (*v1.Host, error) {
+	var out v1.Host
+	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/guid-resolved", in, &out))
+}
+
 // AcknowledgeClear says that a host's TPM was cleared on purpose.
 func (c *Client) AcknowledgeClear(ctx context.Context, id string, a v1.TPMCleared) (*v1.Host, error) {
 	var out v1.Host

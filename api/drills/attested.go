@@ -211,12 +211,14 @@ func lyingAgent(s *drill.Scene) {
 	e.refused(e.attest(m), admission.ReasonConflict, proven, "whose evidence is of the adapter of h1")
 	e.told("service", "guid.conflict", string(admission.ReasonConflict))
 	for _, h := range []string{"h1", suspect} {
-		c := e.host(h).Status.Conflict
-		e.Counted(c != nil && c.GUID == e.List.Find("h1").GUID, "status of host %s: another one claims its GUID too", h)
+		c := e.host(h).Status.Conflicts
+		e.Counted(len(c) == 1 && c[0].GUID == e.List.Find("h1").GUID, "status of host %s: another one claims its GUID too", h)
 	}
 	s.Check(e.phase("h1") == v1.PhaseAdmitted, "h1, which is where it was, is %s", e.phase("h1"))
 
 	s.Tried("it shows its own adapter, which an operator looked at, after it was replaced by another one on the fabric")
+	_, err := e.admission.ResolveGUID(e.ctx(), "ann", suspect, v1.GUIDResolved{Reason: "its adapter was looked at"})
+	s.Must(err)
 	e.reassign("acme")
 	boot(m, eventlogtest.Example().Image)
 	m.Statement.HCAs = []attest.HCA{e.adapterOf(suspect)}

@@ -37,6 +37,11 @@ type SealResult struct {
 	Certificate []byte `json:"certificate,omitempty" doc:"DER; of the key that came with the seal"`
 }
 
+// GUIDResolved says that it was found out which of two hosts has a GUID.
+type GUIDResolved struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"256" doc:"what was found, for the audit log"`
+}
+
 // TPMCleared acknowledges that a host's TPM was cleared on purpose.
 type TPMCleared struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"256" doc:"why, for the audit log"`

@@ -59,7 +59,7 @@ type HostStatus struct {
 	Waived     []string   `json:"waived,omitempty" doc:"what was not demanded of the accepted evidence"`
 	Outdated   []Outdated `json:"outdated,omitempty" doc:"why the accepted evidence no longer meets policy"`
 	LastDenial *Denial    `json:"last_denial,omitempty"`
-	Conflict   *Conflict  `json:"conflict,omitempty"`
+	Conflicts  []Conflict `json:"conflicts,omitempty" doc:"GUIDs that another host claims too: the host is held until they are resolved"`
 }
 
 // Outdated is why evidence that was accepted no longer meets policy.

@@ -12,7 +12,7 @@ import (
 
 func (a *app) hostCommand() *cobra.Command {
 	return group("host", "See hosts, assign them to clusters and release them",
-		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostWait(), a.hostResult(), a.hostTPMCleared())
+		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostWait(), a.hostResult(), a.hostTPMCleared(), a.hostGUIDResolved())
 }
 
 func (a *app) hostList() *cobra.Command {
@@ -37,8 +37,12 @@ func (a *app) hostList() *cobra.Command {
 	}
 }
 
-// whyNot is the first condition of admission that an assigned host misses.
+// whyNot is the first condition of admission that an assigned host misses. That another
+// host claims a GUID of it is told in any case.
 func whyNot(h *v1.Host) string {
+	if c := h.Status.Conflicts; len(c) > 0 && (h.Cluster == "" || h.Status.Phase == v1.PhaseAdmitted) {
+		return fmt.Sprintf("held: GUID %v is claimed by host %s too", c[0].GUID, c[0].With)
+	}
 	if h.Cluster == "" || h.Status.Phase == v1.PhaseAdmitted {
 		return ""
 	}
@@ -98,7 +102,7 @@ func showHost(w *columns, h *v1.Host) {
 		}
 		w.row("Outdated", fmt.Sprintf("since %s (%s): %s; %s", stamp(o.Since), o.Cause, o.Detail, then))
 	}
-	if c := s.Conflict; c != nil {
+	for _, c := range s.Conflicts {
 		w.row("Conflict", fmt.Sprintf("%s GUID %v is claimed by host %s too", stamp(c.Time), c.GUID, c.With))
 	}
 	if d := s.LastDenial; d != nil {
@@ -213,6 +217,37 @@ before is refused (cleared), until somebody says that the clear was on purpose.`
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why it was cleared, for the audit log")
+	return cmd
+}
+
+func (a *app) hostGUIDResolved() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "guid-resolved HOST --reason WHY", Short: "Say who has the GUIDs that a host and others claim", Args: operands("HOST"),
+		Long: `Say that it was found out who has the GUIDs that a host and others claim, and that cable
+or inventory are right by now.
+
+Hosts that claim one GUID are held (guid-conflict): they are not admitted, not assigned,
+and get no orders for their adapters. This ends all conflicts of HOST, also for the hosts
+that it has them with; these stay held if there is another one. Evidence that shows such
+a GUID again holds them again.`,
+		ValidArgsFunction: a.completeHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if reason == "" {
+				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			h, err := c.ResolveGUID(cmd.Context(), args[0], v1.GUIDResolved{Reason: reason})
+			if err != nil {
+				return err
+			}
+			return a.afterChange(cmd.Context(), c, h, waitFlags{}, "")
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "what was found, for the audit log")
 	return cmd
 }
 

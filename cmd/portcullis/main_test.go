@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 // plays the service. Scripts change what the service knows with:
 //
 //	phase HOST PHASE [GUARD DETAIL]   put a host into a phase, with one unmet guard
+//	claimed HOST OTHER                have another host claim a GUID of a host
 //	admit-on-assign, release-at-once  let the fabric follow at once
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -32,6 +33,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup(t),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"phase":           phase,
+			"claimed":         claimed,
 			"admit-on-assign": func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnAssign(admit(ts)) },
 			"release-at-once": func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnRelease(release(ts)) },
 			"exits":           exits,
@@ -103,6 +105,14 @@ func phase(ts *testscript.TestScript, _ bool, args []string) {
 		h.Status.Guards = []v1.Guard{{Name: args[2], Detail: strings.Join(args[3:], " ")}}
 		h.Status.LastDenial = &v1.Denial{Time: noon, Code: "pcr-digest", Detail: "the values are not those quoted"}
 	}
+	backend(ts).SetHost(*h)
+}
+
+// claimed HOST OTHER
+func claimed(ts *testscript.TestScript, _ bool, args []string) {
+	h, err := backend(ts).Host(context.Background(), args[0])
+	ts.Check(err)
+	h.Status.Conflicts = append(h.Status.Conflicts, v1.Conflict{Time: noon, GUID: 0x10, With: args[1]})
 	backend(ts).SetHost(*h)
 }
 

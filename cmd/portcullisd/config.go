@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/api"
+	"portcullis/api/admission"
 	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -90,6 +91,8 @@ type admissionConfig struct {
 	PKeyReserved   []ib.PKey     `yaml:"pkey_reserved"`
 	PKeyRest       time.Duration `yaml:"pkey_rest"`
 	TwoPersons     bool          `yaml:"two_persons"`
+
+	GUIDConflict admission.ConflictRule `yaml:"guid_conflict"`
 }
 
 // defaultConfig is what an empty file means.
@@ -116,7 +119,7 @@ func defaultConfig() *config {
 		},
 		Admission: admissionConfig{
 			Window: time.Hour, EvidenceMaxAge: time.Hour, Withdraw: []string{attest.LapseEK},
-			PKeyFirst: 0x0001, PKeyLast: 0x7FFE, PKeyRest: 10 * time.Minute, TwoPersons: true,
+			PKeyFirst: 0x0001, PKeyLast: 0x7FFE, PKeyRest: 10 * time.Minute, TwoPersons: true, GUIDConflict: admission.KeepAdmitted,
 		},
 		HostCertificates: hostCertificatesConfig{
 			TrustDomain: "portcullis.internal", Life: 8 * time.Hour, CAPeriod: 90 * 24 * time.Hour,

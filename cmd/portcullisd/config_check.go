@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/api"
+	"portcullis/api/admission"
 	"portcullis/api/ca"
 	"portcullis/api/hostca"
 	"portcullis/attest"
@@ -94,6 +95,9 @@ func (k *checker) admission(a *admissionConfig) {
 		k.oneOf("admission.withdraw", cause, attest.LapseCauses()...)
 	}
 	k.between("admission.pkey_rest", a.PKeyRest, 0, 30*24*time.Hour)
+	if !a.GUIDConflict.Valid() {
+		k.wrong("admission.guid_conflict", "%q: want %s or %s", a.GUIDConflict, admission.KeepAdmitted, admission.WithdrawAdmitted)
+	}
 	if !a.PKeyFirst.Valid() || a.PKeyFirst.IsFull() || a.PKeyLast.IsFull() || a.PKeyLast > 0x7FFE || a.PKeyFirst > a.PKeyLast {
 		k.wrong("admission.pkey_first", "%v to pkey_last %v: want a range within 0x0001 to 0x7ffe", a.PKeyFirst, a.PKeyLast)
 	}

@@ -110,6 +110,7 @@ func TestConfigMistakes(t *testing.T) {
 		}},
 		{"enforcement", "fabric: {enforcement: hoped}\n", []string{"c.yaml:1: fabric.enforcement: \"hoped\": want one of"}},
 		{"P_Key range", "admission: {pkey_first: '0x0009', pkey_last: '0x0001'}\n", []string{"c.yaml:1: admission.pkey_first: "}},
+		{"rule for GUIDs", "admission: {guid_conflict: ignore}\n", []string{"c.yaml:1: admission.guid_conflict: \"ignore\": want keep or withdraw"}},
 		{"full P_Key", "admission: {pkey_reserved: ['0x8001']}\n", []string{"c.yaml:1: admission.pkey_reserved: 0x8001"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
