@@ -32,8 +32,16 @@ type Backend interface {
 	// own, which was verified, if the host holds it still.
 	HostStatusByCertificate(ctx context.Context, host string, der []byte) (*v1.Host, error)
 
-	// ImportInventory replaces what the files declare, all or nothing.
-	ImportInventory(ctx context.Context, actor string, files []inventory.File, dryRun bool) (*v1.ImportReport, error)
+	// ImportInventory replaces what the files declare, all or nothing. Rows that need a
+	// second person are staged under the ticket.
+	ImportInventory(ctx context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error)
+	Repairs(ctx context.Context) ([]v1.Repair, error)
+	Repair(ctx context.Context, host string) (*v1.Repair, error)
+	// ConfirmRepair puts a staged row into force, by somebody other than who staged it.
+	ConfirmRepair(ctx context.Context, actor, host string, in v1.RepairConfirm) (*v1.Repair, error)
+	CancelRepair(ctx context.Context, actor, host string, in v1.RepairCancel) (*v1.Repair, error)
+	// DeniedEKs lists the EKs that were replaced, the newest first.
+	DeniedEKs(ctx context.Context) ([]v1.DeniedEK, error)
 
 	Hosts(ctx context.Context) ([]v1.Host, error)
 	Host(ctx context.Context, id string) (*v1.Host, error)
@@ -42,6 +50,8 @@ type Backend interface {
 	AttestationResult(ctx context.Context, id string, nonce []byte) (*v1.AttestationResult, error)
 	Assign(ctx context.Context, actor, host string, a v1.Assignment) (*v1.Host, error)
 	Release(ctx context.Context, actor, host string) (*v1.Host, error)
+	// ResolveGUID ends the conflicts of a host about GUIDs.
+	ResolveGUID(ctx context.Context, actor, host string, in v1.GUIDResolved) (*v1.Host, error)
 	AcknowledgeClear(ctx context.Context, actor, host string, a v1.TPMCleared) (*v1.Host, error)
 	// Watch sends the host now and after each change until ctx ends, then
 	// closes the channel.
@@ -50,8 +60,6 @@ type Backend interface {
 	Tenants(ctx context.Context) ([]v1.Tenant, error)
 	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
 	DeleteTenant(ctx context.Context, actor, name string) error
-	// ResolveGUID ends the conflicts of a host about GUIDs.
-	ResolveGUID(ctx context.Context, actor, host string, in v1.GUIDResolved) (*v1.Host, error)
 	Clusters(ctx context.Context) ([]v1.Cluster, error)
 	Cluster(ctx context.Context, name string) (*v1.Cluster, error)
 	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)

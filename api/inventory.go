@@ -17,6 +17,16 @@ type importInput struct {
 
 type importOutput struct{ Body *v1.ImportReport }
 
+type confirmRepairInput struct {
+	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
+	Body v1.RepairConfirm
+}
+
+type cancelRepairInput struct {
+	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
+	Body v1.RepairCancel
+}
+
 func (s *Server) inventoryRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "import-inventory", method: http.MethodPost, path: "/v1/inventory/import", tag: "inventory",
@@ -27,7 +37,41 @@ func (s *Server) inventoryRoutes(a huma.API) {
 		for i, f := range in.Body.Files {
 			files[i] = inventory.File{Name: f.Name, Data: []byte(f.Content)}
 		}
-		report, err := s.backend.ImportInventory(ctx, actor(ctx), files, in.DryRun)
+		report, err := s.backend.ImportInventory(ctx, actor(ctx), files, in.Body.RepairTicket, in.DryRun)
 		return &importOutput{report}, err
+	})
+	register(s, a, operation{
+		id: "list-repairs", method: http.MethodGet, path: "/v1/inventory/repairs", tag: "inventory",
+		summary: "List rows of inventory that wait for a second person", access: accessView,
+	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.Repair], error) {
+		return list(s.backend.Repairs(ctx))
+	})
+	register(s, a, operation{
+		id: "get-repair", method: http.MethodGet, path: "/v1/inventory/repairs/{id}", tag: "inventory",
+		summary: "Show a row of inventory that waits for a second person", access: accessView,
+	}, func(ctx context.Context, in *hostInput) (*bodyOutput[v1.Repair], error) {
+		r, err := s.backend.Repair(ctx, in.ID)
+		return &bodyOutput[v1.Repair]{r}, err
+	})
+	register(s, a, operation{
+		id: "confirm-repair", method: http.MethodPost, path: "/v1/inventory/repairs/{id}/confirm", tag: "inventory",
+		summary: "Put a row of inventory that somebody else staged into force: the EK that the host had is denied, and all that it showed is void",
+		access:  accessOperate,
+	}, func(ctx context.Context, in *confirmRepairInput) (*bodyOutput[v1.Repair], error) {
+		r, err := s.backend.ConfirmRepair(ctx, actor(ctx), in.ID, in.Body)
+		return &bodyOutput[v1.Repair]{r}, err
+	})
+	register(s, a, operation{
+		id: "cancel-repair", method: http.MethodPost, path: "/v1/inventory/repairs/{id}/cancel", tag: "inventory",
+		summary: "End a row of inventory that waits for a second person", access: accessOperate,
+	}, func(ctx context.Context, in *cancelRepairInput) (*bodyOutput[v1.Repair], error) {
+		r, err := s.backend.CancelRepair(ctx, actor(ctx), in.ID, in.Body)
+		return &bodyOutput[v1.Repair]{r}, err
+	})
+	register(s, a, operation{
+		id: "list-denied-eks", method: http.MethodGet, path: "/v1/inventory/denied", tag: "inventory",
+		summary: "List the EKs of TPMs that were replaced, the newest first", access: accessView,
+	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.DeniedEK], error) {
+		return list(s.backend.DeniedEKs(ctx))
 	})
 }

@@ -98,7 +98,7 @@ func (s *lockSite) populate() {
 	ctx := s.t.Context()
 	file := fmt.Sprintf("hosts:\n- id: locker\n  ek_sha256: %s\n  hcas:\n  - {node_guid: 0x%016x, ports: [{port: 1, guid: 0x%016x, cable: 0x10/1}]}\n",
 		s.dev.EKDigest(), uint64(lockedNode), uint64(lockedPort))
-	_, err := s.svc.ImportInventory(ctx, "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(file)}}, false)
+	_, err := s.svc.ImportInventory(ctx, "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(file)}}, v1.RepairTicket{}, false)
 	fatal(s.t, err)
 	_, err = s.svc.CreateTenant(ctx, "alice", v1.NewTenant{Name: "acme"})
 	fatal(s.t, err)

@@ -47,7 +47,7 @@ func newAttacked(t *testing.T, a *attesttest.Attempt, expected attest.Expected) 
 		Store: records, Policy: a.Policy, Log: storetest.Quiet(), Now: clock,
 		Locks: knownLocks(a.Expected.HCAs),
 	})
-	_, err = svc.ImportInventory(t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: inventoryOf(expected)}}, false)
+	_, err = svc.ImportInventory(t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: inventoryOf(expected)}}, v1.RepairTicket{}, false)
 	fatal(t, err)
 	_, err = svc.CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "acme"})
 	fatal(t, err)

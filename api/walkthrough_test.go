@@ -94,7 +94,7 @@ func walkthroughService(t *testing.T, dev *tpmtest.TPM, records *store.Store, si
   - {node_guid: 0x%016x, ports: [{port: 1, guid: 0x%016x, cable: 0x10/1}]}
 `, digest, walkerNode, walkerPort)
 	ctx := t.Context()
-	_, err = svc.ImportInventory(ctx, "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(file)}}, false)
+	_, err = svc.ImportInventory(ctx, "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(file)}}, v1.RepairTicket{}, false)
 	fatal(t, err)
 	_, err = svc.CreateTenant(ctx, "alice", v1.NewTenant{Name: "acme"})
 	fatal(t, err)

@@ -153,6 +153,23 @@ func findEK(now time.Time, claim *EKClaim, trust *ek.Trust, mode EKMode) (*ek.En
 	return e, trust.CheckDenied(e)
 }
 
+// ClaimedEK gives the digest of the EK that a claim is about under the policy, "" of one
+// that cannot be read. It is what inventory would pin; nothing is checked.
+func (p *Policy) ClaimedEK(claim *EKClaim) string {
+	var e *ek.Endorsement
+	err := errNoCertificate
+	switch bare := p.Mode == EKPinned && (len(claim.Public) > 0 || len(claim.Certificates) == 0); {
+	case bare && len(claim.Public) <= MaxTPMStructure:
+		e, err = ek.FromKey(ek.Kind(claim.Kind), claim.Public)
+	case !bare && len(claim.Certificates) > 0 && len(claim.Certificates[0]) <= MaxCertificate:
+		e, err = ek.FromCertificate(ek.Kind(claim.Kind), claim.Certificates[0])
+	}
+	if err != nil {
+		return ""
+	}
+	return e.Digest
+}
+
 // ekRefusal gives the reason of an error of package ek.
 func ekRefusal(err error) *Refusal {
 	for _, c := range []struct {

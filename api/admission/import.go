@@ -17,23 +17,27 @@ import (
 // transaction; in a dry run it only reports what it would do. EK, GUIDs and
 // cabling of a host that holds or is losing a grant cannot be changed: release
 // it first. If they change on a host that has merely attested, its evidence is
-// void.
-func (s *Service) ImportInventory(ctx context.Context, actor string, files []inventory.File, dryRun bool) (*v1.ImportReport, error) {
+// void. Rows that need two persons (Repair) are staged under the ticket t, and the
+// rest is taken.
+func (s *Service) ImportInventory(ctx context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error) {
 	declared, err := inventory.Parse(files)
 	if err != nil {
 		return nil, invalidInventory(err)
 	}
 	var report *v1.ImportReport
 	rev, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
-		plan, err := s.plan(ctx, tx, declared)
+		plan, rows, err := s.plan(ctx, tx, declared, actor, t, dryRun)
 		if err != nil {
 			return err
 		}
-		report = importReport(plan, dryRun)
-		if dryRun || len(plan.Added)+len(plan.Changed) == 0 {
+		if report, err = s.importReport(ctx, tx, plan, rows, dryRun); err != nil {
+			return err
+		}
+		fresh := slices.ContainsFunc(rows, func(r staged) bool { return r.fresh })
+		if dryRun || !fresh && len(plan.Added)+len(plan.Changed) == 0 {
 			return nil
 		}
-		return s.importPlan(ctx, tx, actor, files, plan)
+		return errors.Join(s.putStaged(ctx, tx, rows), s.importPlan(ctx, tx, actor, files, plan))
 	})
 	if err != nil {
 		return nil, explain(err)
@@ -54,20 +58,20 @@ func invalidInventory(err error) error {
 	}
 }
 
-// plan compares the files with the whole inventory. Reading the head through
-// tx makes it conflict with every other import, so that what it found unique
-// stays unique.
-func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declaration) (*inventory.Plan, error) {
+// plan compares the files with the whole inventory, and gives what is to be taken and
+// what is to be staged. Reading the head through tx makes it conflict with every other
+// import, so that what it found unique stays unique.
+func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declaration, actor string, t v1.RepairTicket, dryRun bool) (*inventory.Plan, []staged, error) {
 	if _, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	snap, err := tx.Snapshot(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	recs, _, err := inventory.Hosts().List(ctx, snap, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	stored := make([]inventory.Host, 0, len(recs))
 	for _, r := range recs {
@@ -75,13 +79,22 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declarati
 	}
 	plan, err := inventory.NewPlan(stored, d)
 	if err != nil {
-		return nil, invalidInventory(err)
+		return nil, nil, invalidInventory(err)
+	}
+	rows, err := s.stage(ctx, tx, plan, actor, t, dryRun)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rows) > 0 {
+		if plan, err = setAside(plan, rows); err != nil {
+			return nil, nil, err
+		}
 	}
 	grants, _, err := ledger.Grants().List(ctx, snap, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return plan, s.refuseLocked(ctx, tx, plan, grants)
+	return plan, rows, s.refuseLocked(ctx, tx, plan, grants)
 }
 
 // refuseLocked refuses to change the identity of hosts that hold grants, and
@@ -170,8 +183,10 @@ func (s *Service) importPlan(ctx context.Context, tx *store.Tx, actor string, fi
 	for _, f := range files {
 		names = append(names, clip(f.Name))
 	}
+	if err := inventory.Heads().Put(tx, inventory.HeadKey, head); err != nil || len(p.Added)+len(p.Changed) == 0 {
+		return err
+	}
 	return errors.Join(
-		inventory.Heads().Put(tx, inventory.HeadKey, head),
 		s.log(ctx, tx, change{
 			actor: actor, action: "inventory.import", object: "inventory", after: []any{p.Added, p.Changed},
 			detail: fmt.Sprintf("%d hosts added, %d changed, from %s", len(p.Added), len(p.Changed), some(names)),
@@ -196,9 +211,9 @@ func (s *Service) voidEvidence(ctx context.Context, tx *store.Tx, id string) err
 	return err
 }
 
-func importReport(p *inventory.Plan, dryRun bool) *v1.ImportReport {
+func (s *Service) importReport(ctx context.Context, tx *store.Tx, p *inventory.Plan, rows []staged, dryRun bool) (*v1.ImportReport, error) {
 	r := &v1.ImportReport{
-		DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{},
+		DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, Staged: []v1.Repair{},
 		Unchanged: p.Unchanged, NotInFile: append([]string{}, p.NotInFile...),
 	}
 	for _, h := range p.Added {
@@ -207,5 +222,12 @@ func importReport(p *inventory.Plan, dryRun bool) *v1.ImportReport {
 	for _, c := range p.Changed {
 		r.Changed = append(r.Changed, v1.HostChange{Host: c.After.ID, Fields: slices.Clone(c.Fields)})
 	}
-	return r
+	for i := range rows {
+		v, err := s.repairView(ctx, tx, &rows[i].repair)
+		if err != nil {
+			return nil, err
+		}
+		r.Staged = append(r.Staged, *v)
+	}
+	return r, nil
 }

@@ -111,7 +111,7 @@ func (l *lab) addHosts(n int) {
 			fmt.Fprintf(&y, "    - {port: %d, guid: %v, cable: 0x10/%d}\n", p.Num, p.GUID, (i-1)*2+j+1)
 		}
 	}
-	_, err := l.svc.ImportInventory(l.ctx(), "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, false)
+	_, err := l.svc.ImportInventory(l.ctx(), "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(y.String())}}, v1.RepairTicket{}, false)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestMoveCablesOntoAnother(t *testing.T) {
 	l := newLab(t, member.Open(t))
 	l.addHosts(2)
 	cable := "cables:\n- {guid: " + l.ports("host-2")[0].GUID.String() + ", switch: 0x99, port: 1}\n"
-	if _, err := l.svc.ImportInventory(l.ctx(), "alice", []inventory.File{{Name: "c.yaml", Data: []byte(cable)}}, false); err != nil {
+	if _, err := l.svc.ImportInventory(l.ctx(), "alice", []inventory.File{{Name: "c.yaml", Data: []byte(cable)}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
 	_, err := l.svc.MoveCables(l.ctx(), "bob", 0x10, 0x99, "rma T-8")

@@ -159,7 +159,8 @@ func Clusters() store.Collection[Cluster] { return store.NewCollection[Cluster](
 // PKeys holds P_Keys that were ever given out, by "0x" and four digits.
 func PKeys() store.Collection[PKeyRecord] { return store.NewCollection[PKeyRecord]("pkeys", 1) }
 
-// Verdicts holds the last accepted verdict of each host by host id.
+// Verdicts holds the last accepted verdict of each host by host id. It is never
+// forgotten: a host that has one is known (Repair).
 func Verdicts() store.Collection[attest.Verdict] {
 	return store.NewCollection[attest.Verdict]("verdicts", 2, upgradeVerdict)
 }

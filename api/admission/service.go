@@ -46,6 +46,9 @@ type Options struct {
 	// GUID of it; default KeepAdmitted.
 	GUIDConflict ConflictRule
 
+	// Alone has who stages another EK of a host confirm it, too.
+	Alone bool
+
 	Now  func() time.Time // default time.Now
 	Rand io.Reader        // default crypto/rand
 

@@ -53,12 +53,19 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 	if err != nil {
 		return nil, explain(err)
 	}
+	denied, err := s.deniedEK(ctx, req)
+	if err != nil {
+		return nil, explain(err)
+	}
 	challenge, session, err := attest.Begin(s.o.Rand, now, req, expected(&c.host), s.o.Policy)
 	var no *attest.Refusal
 	if err != nil && !errors.As(err, &no) {
 		return nil, &Error{Code: "internal", Status: Internal, Detail: err.Error(), Err: err}
 	}
 	d := denial{host: c.host.ID, epoch: c.rec.Epoch, source: source, proven: provenEK, stranger: c.stranger}
+	if denied != nil && (no == nil || no.Code == attest.ReasonEKPin) {
+		no = denied // says more
+	}
 	if no != nil {
 		d.proven, d.attempt = provenNothing, no.Code
 	} else if !s.hosts.Allow(c.host.ID, now) {
@@ -71,6 +78,22 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 		return nil, err
 	}
 	return session, nil
+}
+
+// deniedEK refuses an EK that was replaced; nil: it was not. It reads the same of all.
+func (s *Service) deniedEK(ctx context.Context, req *attest.SessionRequest) (*attest.Refusal, error) {
+	ek := cmp.Or(s.o.Policy.ClaimedEK(&req.EK), noEK)
+	was, err := DeniedEKs().Get(ctx, s.o.Store, ek)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &attest.Refusal{
+		Code:   attest.ReasonEKRevoked,
+		Detail: fmt.Sprintf("EK %s is on the deny list: it was that of host %s, and was replaced (%s)", ek, was.Value.Host, was.Value.Ticket),
+	}, nil
 }
 
 // candidate is the host a session is asked for.

@@ -109,7 +109,7 @@ func (l *lab) command(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (l *lab) importText(input string, dry bool) string {
-	r, err := l.svc.ImportInventory(l.ctx(), "alice", []inventory.File{{Name: "import.yaml", Data: []byte(input)}}, dry)
+	r, err := l.svc.ImportInventory(l.ctx(), "alice", []inventory.File{{Name: "import.yaml", Data: []byte(input)}}, v1.RepairTicket{}, dry)
 	if err != nil {
 		return told(err)
 	}

@@ -40,14 +40,14 @@ func TestOperator(t *testing.T) {
 	s := apitest.Start(t, b)
 	c, ctx := connect(t, s, s.Operator), t.Context()
 
-	report, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, true)
+	report, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, v1.RepairTicket{}, true)
 	if err != nil || !report.DryRun || len(report.Added) != 2 {
 		t.Fatalf("dry run: %+v, %v", report, err)
 	}
 	if hosts, err := c.Hosts(ctx); err != nil || len(hosts) != 0 {
 		t.Fatalf("after a dry run: %v, %v; want no hosts", hosts, err)
 	}
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, false); err != nil {
+	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "h1\nh2\n"}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {

@@ -47,13 +47,46 @@ func (c *Client) AcknowledgeClear(ctx context.Context, id string, a v1.TPMCleare
 }
 
 // Import hands in inventory and cabling files, all or nothing.
-func (c *Client) Import(ctx context.Context, files []v1.InventoryFile, dryRun bool) (*v1.ImportReport, error) {
+// Rows that need a second person are staged under the ticket.
+func (c *Client) Import(ctx context.Context, files []v1.InventoryFile, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error) {
 	path := "/v1/inventory/import"
 	if dryRun {
 		path += "?dry_run=true"
 	}
 	var out v1.ImportReport
-	return answer(&out, c.post(ctx, path, v1.InventoryUpload{Files: files}, &out))
+	return answer(&out, c.post(ctx, path, v1.InventoryUpload{Files: files, RepairTicket: t}, &out))
+}
+
+// Repairs lists rows of inventory that wait for a second person, by host.
+func (c *Client) Repairs(ctx context.Context) ([]v1.Repair, error) {
+	var out v1.List[v1.Repair]
+	err := c.get(ctx, "/v1/inventory/repairs", &out)
+	return out.Items, err
+}
+
+// Repair gives the row of a host that waits for a second person.
+func (c *Client) Repair(ctx context.Context, host string) (*v1.Repair, error) {
+	var out v1.Repair
+	return answer(&out, c.get(ctx, "/v1/inventory/repairs/"+url.PathEscape(host), &out))
+}
+
+// ConfirmRepair puts a row that somebody else staged into force.
+func (c *Client) ConfirmRepair(ctx context.Context, host string, in v1.RepairConfirm) (*v1.Repair, error) {
+	var out v1.Repair
+	return answer(&out, c.post(ctx, "/v1/inventory/repairs/"+url.PathEscape(host)+"/confirm", in, &out))
+}
+
+// CancelRepair ends a row that waits for a second person.
+func (c *Client) CancelRepair(ctx context.Context, host string, in v1.RepairCancel) (*v1.Repair, error) {
+	var out v1.Repair
+	return answer(&out, c.post(ctx, "/v1/inventory/repairs/"+url.PathEscape(host)+"/cancel", in, &out))
+}
+
+// DeniedEKs lists the EKs of TPMs that were replaced, the newest first.
+func (c *Client) DeniedEKs(ctx context.Context) ([]v1.DeniedEK, error) {
+	var out v1.List[v1.DeniedEK]
+	err := c.get(ctx, "/v1/inventory/denied", &out)
+	return out.Items, err
 }
 
 // Tenants lists tenants, sorted by name.

@@ -80,7 +80,7 @@ func newSite(s *drill.Scene, o options) *site {
 		Backend: v.admission, Fabric: v.seen, Operator: v.operator(log), Tokens: v.credentials(o.credentials), ChannelBinding: api.ChannelOff,
 		Limits: cmp.Or(o.limits, api.DefaultLimits()), Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
 	})
-	_, err := v.admission.ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, false)
+	_, err := v.admission.ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, v1.RepairTicket{}, false)
 	s.Must(err)
 	v.sync()
 	return v

@@ -162,6 +162,75 @@ func TestTenThousandHosts(t *testing.T) {
 	}
 }
 
+// TestWithout leaves hosts of the files as they are, and finds what the others would
+// have that these have still.
+func TestWithout(t *testing.T) {
+	const stored = `hosts:
+- {id: a, ek_sha256: %[1]s, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x11, cable: 0x5/1}]}]}
+- {id: b, hcas: [{node_guid: 0x20, ports: [{port: 1, guid: 0x21, cable: 0x5/2}]}]}
+`
+	one, two := strings.Repeat("1", 64), strings.Repeat("2", 64)
+	before := planOf(t, nil, fmt.Sprintf(stored, one)).Added
+	for _, c := range []struct {
+		name, files string
+		ids         []string
+		want        string // of the plan, or its problem
+	}{
+		{"nothing else", fmt.Sprintf(stored, two), []string{"a"}, "unchanged 1, not in file [], total 2\n"},
+		{"one that is new", fmt.Sprintf(stored, one) + "- {id: c, hcas: [{node_guid: 0x30, ports: [{port: 1, guid: 0x31}]}]}\n", []string{"c"}, "unchanged 2, not in file [], total 2\n"},
+		{"another is changed", strings.ReplaceAll(fmt.Sprintf(stored, two), "0x5/2", "0x5/3"), []string{"a"}, "change b (identity: true)"},
+		{"its GUID is given away", strings.NewReplacer("0x10,", "0x18,", "0x11,", "0x19,", "0x21,", "0x11,").Replace(fmt.Sprintf(stored, two)), []string{"a"}, "is claimed by host b"},
+		{"its EK is given away", strings.Replace(fmt.Sprintf(stored, two), "{id: b,", "{id: b, ek_sha256: "+one+",", 1), []string{"a"}, "EK " + one + " is claimed by host b"},
+		{"its switch port is given away", strings.NewReplacer("0x5/1", "0x5/9", "0x5/2", "0x5/1").Replace(fmt.Sprintf(stored, two)), []string{"a"}, "switch port"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := planOf(t, before, c.files).Without(c.ids...)
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = printPlan(p)
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q in it", got, c.want)
+			}
+			for _, h := range before {
+				if err == nil && slices.Contains(c.ids, h.ID) && !slices.ContainsFunc(p.Hosts(), func(n Host) bool { return cmp.Equal(h, n) }) {
+					t.Errorf("host %s is not left as it was: %+v", h.ID, p.Hosts())
+				}
+			}
+		})
+	}
+}
+
+func planOf(t *testing.T, stored []Host, text string) *Plan {
+	t.Helper()
+	d, err := Parse([]File{{"hosts.yaml", []byte(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(stored, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestReplace(t *testing.T) {
+	hosts := planOf(t, nil, `hosts:
+- {id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x11, cable: 0x5/1}]}]}
+- {id: b, hcas: [{node_guid: 0x20, ports: [{port: 1, guid: 0x21, cable: 0x5/2}]}]}
+`).Added
+	next := hosts[0].clone()
+	next.EK = strings.Repeat("3", 64)
+	p, err := Replace(hosts, &next, "repair")
+	if err != nil || len(p.Changed) != 1 || p.Changed[0].After.EK != next.EK || p.Total != 2 {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	next.HCAs[0].Ports[0].GUID = 0x21
+	if _, err := Replace(hosts, &next, "repair RMA-7"); err == nil || !strings.Contains(err.Error(), "repair RMA-7: ") {
+		t.Errorf("a port of another host: %v, want a problem that names the repair", err)
+	}
+}
+
 func TestOnePortCard(t *testing.T) {
 	// Many one-port cards use their node GUID as the port's GUID too.
 	d, err := Parse([]File{{"h", []byte("hosts: [{id: a, hcas: [{node_guid: 0x10, ports: [{port: 1, guid: 0x10}]}]}]")}})

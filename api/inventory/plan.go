@@ -14,6 +14,9 @@ type Plan struct {
 	Unchanged int      // hosts named by the files that already are so
 	NotInFile []string // stored hosts that no file names, left alone; sorted
 	Total     int      // hosts afterwards
+
+	merge *merge
+	decls *Declaration
 }
 
 // Change is one stored host that the files change.
@@ -35,7 +38,58 @@ func NewPlan(stored []Host, d *Declaration) (*Plan, error) {
 	if err := m.report.err(); err != nil {
 		return nil, err
 	}
-	return m.plan(), nil
+	return m.plan(d), nil
+}
+
+// Without gives the plan for the same files in which the hosts of ids are left as they are
+// stored, or absent. They are in none of its lists. The error is Problems: what the other
+// hosts would have that these have still.
+func (p *Plan) Without(ids ...string) (*Plan, error) {
+	d := &Declaration{cables: p.decls.cables}
+	for _, h := range p.decls.hosts {
+		if !slices.Contains(ids, h.host.ID) {
+			d.hosts = append(d.hosts, h)
+		}
+	}
+	m := *p.merge
+	m.report, m.next, m.decls, m.held = &report{}, maps.Clone(m.next), maps.Clone(m.decls), map[string]bool{}
+	for _, id := range ids {
+		m.held[id] = true
+		delete(m.decls, id)
+		delete(m.next, id)
+		if was, known := m.was[id]; known {
+			m.next[id] = was
+		}
+	}
+	m.checkClaims(d)
+	if err := m.report.err(); err != nil {
+		return nil, err
+	}
+	return m.plan(d), nil
+}
+
+// Hosts gives all hosts as they are after the import, by id.
+func (p *Plan) Hosts() []Host {
+	out := make([]Host, 0, len(p.merge.next))
+	for _, id := range slices.Sorted(maps.Keys(p.merge.next)) {
+		out = append(out, p.merge.next[id])
+	}
+	return out
+}
+
+// Replace gives the plan that has h in place of the stored host with its id, or adds it.
+// name says in problems where h is from.
+func Replace(stored []Host, h *Host, name string) (*Plan, error) {
+	at := spot{name: name}
+	decl := hostDecl{at: at, host: h.clone(), ekAt: at}
+	for _, a := range h.HCAs {
+		hca := hcaDecl{at: at}
+		for range a.Ports {
+			hca.ports = append(hca.ports, portDecl{at, at})
+		}
+		decl.hcas = append(decl.hcas, hca)
+	}
+	return NewPlan(stored, &Declaration{hosts: []hostDecl{decl}})
 }
 
 type merge struct {
@@ -45,6 +99,7 @@ type merge struct {
 	named   map[string]bool  // hosts the files name, by themselves or by a cable
 	cableAt map[ib.GUID]spot // where the cable of a port is declared
 	decls   map[string]hostDecl
+	held    map[string]bool // hosts that are left alone though the files have them otherwise
 }
 
 func newMerge(stored []Host, d *Declaration) *merge {
@@ -178,9 +233,12 @@ func (m *merge) checkPlaces(l *ledger, ids []string) {
 	}
 }
 
-func (m *merge) plan() *Plan {
-	p := &Plan{Total: len(m.next)}
+func (m *merge) plan(d *Declaration) *Plan {
+	p := &Plan{Total: len(m.next), merge: m, decls: d}
 	for _, id := range slices.Sorted(maps.Keys(m.next)) {
+		if m.held[id] {
+			continue
+		}
 		after := m.next[id]
 		before, known := m.was[id]
 		if !known {

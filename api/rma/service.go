@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -67,16 +66,13 @@ func New(o Options) *Service {
 
 func (s *Service) now() time.Time { return s.o.Now().UTC().Round(0) }
 
-// ticketForm is what a ticket may be, since it is a key and is shown in commands.
-var ticketForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 // Start opens a replacement: it drafts the revision that puts the place under
 // maintenance. Nothing is in force before somebody confirms it.
 func (s *Service) Start(ctx context.Context, actor string, in v1.NewRMA) (*v1.RMA, error) {
 	in.Reason = strings.TrimSpace(in.Reason)
 	switch {
-	case !ticketForm.MatchString(in.Ticket):
-		return nil, refuse(admission.Invalid, "ticket_invalid", "want letters, digits, '.', '_' and '-', at most 64", "ticket %.80q", in.Ticket)
+	case admission.CheckTicket(in.Ticket) != nil:
+		return nil, admission.CheckTicket(in.Ticket)
 	case in.Reason == "":
 		return nil, refuse(admission.Invalid, "reason_missing", "say it in a few words, for those who confirm", "no reason is given for the replacement")
 	case in.Kind == v1.RMASwitch && in.New == 0:
@@ -154,7 +150,7 @@ func (s *Service) records(ctx context.Context) ([]Record, error) {
 
 // get reads a record, and what it was modified at.
 func (s *Service) get(ctx context.Context, ticket string) (*store.Record[Record], error) {
-	if !ticketForm.MatchString(ticket) {
+	if admission.CheckTicket(ticket) != nil {
 		return nil, unknown(ticket)
 	}
 	rec, err := Records().Get(ctx, s.o.Store, ticket)

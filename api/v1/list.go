@@ -10,6 +10,7 @@ type List[T any] struct {
 // taken together: all or nothing.
 type InventoryUpload struct {
 	Files []InventoryFile `json:"files" minItems:"1" maxItems:"256" nullable:"false"`
+	RepairTicket
 }
 
 // InventoryFile is one YAML file. Name is what messages call it.

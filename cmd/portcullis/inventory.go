@@ -14,15 +14,21 @@ import (
 const maxFiles = 24 << 20
 
 func (a *app) inventoryCommand() *cobra.Command {
-	return group("inventory", "Tell the service which hosts exist and how they are cabled", a.inventoryImport())
+	return group("inventory", "Tell the service which hosts exist and how they are cabled", a.inventoryImport(), a.inventoryRepair(), a.inventoryDenied())
 }
 
 func (a *app) inventoryImport() *cobra.Command {
 	var dryRun bool
+	var t v1.RepairTicket
 	cmd := &cobra.Command{
 		Use:   "import FILE... [--dry-run]",
 		Short: "Import inventory and cabling files, all or nothing",
-		Args:  operands("FILE..."),
+		Long: `Import inventory and cabling files, all or nothing.
+
+A host of which evidence was accepted before gets another EK only by two persons: with
+--ticket and --reason its row is staged, the rest is imported, and somebody else confirms
+it with inventory repair. Without a ticket nothing is imported.`,
+		Args: operands("FILE..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := a.readFiles(args)
 			if err != nil {
@@ -32,14 +38,17 @@ func (a *app) inventoryImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := c.Import(cmd.Context(), files, dryRun)
+			report, err := c.Import(cmd.Context(), files, t, dryRun)
 			if err != nil {
 				return err
 			}
 			return a.print(report, func(w *columns) { showImport(w, report) })
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would change, change nothing")
+	f := cmd.Flags()
+	f.BoolVar(&dryRun, "dry-run", false, "say what would change, change nothing")
+	f.StringVar(&t.Ticket, "ticket", "", "of the repair for which known hosts get another EK")
+	f.StringVar(&t.Reason, "reason", "", "why they do, for those who confirm it")
 	return cmd
 }
 
@@ -84,11 +93,25 @@ func showImport(w *columns, r *v1.ImportReport) {
 		done = "would be imported (dry run, nothing was changed)"
 	}
 	w.text("%d hosts new, %d changed, %d unchanged: %s", len(r.Added), len(r.Changed), r.Unchanged, done)
+	if n := len(r.Staged); n > 0 {
+		w.text("%d hosts staged, not imported: another person has to confirm each", n)
+	}
 	listHosts(w, "new", r.Added)
 	for _, c := range r.Changed {
 		for _, f := range c.Fields {
 			w.row("changed", c.Host, f)
 		}
+	}
+	for i := range r.Staged {
+		s := &r.Staged[i]
+		next := "waits for somebody other than " + s.By + ": portcullis inventory repair show " + s.Host
+		if r.DryRun {
+			next = "for two persons: it would be staged, with --ticket and --reason"
+		}
+		for _, f := range s.Fields {
+			w.row("staged", s.Host, f)
+		}
+		w.row("staged", s.Host, next)
 	}
 	listHosts(w, "not in these files, left alone", r.NotInFile)
 }

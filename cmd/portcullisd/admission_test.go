@@ -52,7 +52,7 @@ func TestAdmission(t *testing.T) {
 	h1.serve(dir, address)
 	h2.serve(dir, address)
 	trustBoots(t, c, c, h1)
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, false); err != nil {
+	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
 	for host, tenant := range map[string]string{"h1": "acme", "h2": "blue"} {

@@ -135,7 +135,7 @@ func (r *repair) importHosts() {
 	for _, m := range r.hosts {
 		text += m.inventory()
 	}
-	if _, err := r.olga.Import(r.t.Context(), []v1.InventoryFile{{Name: "hosts.yaml", Content: text}}, false); err != nil {
+	if _, err := r.olga.Import(r.t.Context(), []v1.InventoryFile{{Name: "hosts.yaml", Content: text}}, v1.RepairTicket{}, false); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -171,7 +171,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 		Store: s.store, Policy: s.parts.policy, Log: s.log,
 		Window: a.Window, EvidenceAge: a.EvidenceMaxAge, Withdraw: append([]string{}, a.Withdraw...),
 		PKeyFirst: a.PKeyFirst, PKeyLast: a.PKeyLast, PKeyReserved: a.PKeyReserved, PKeyMinAge: rest,
-		GUIDConflict: a.GUIDConflict,
+		GUIDConflict: a.GUIDConflict, Alone: !a.TwoPersons,
 	}
 	if keeper != nil {
 		o.Locks = keeper // not a typed nil

@@ -42,7 +42,7 @@ func TestStateSurvives(t *testing.T) {
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
 
-	report, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: rack}}, false)
+	report, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: rack}}, v1.RepairTicket{}, false)
 	if err != nil || len(report.Added) != 2 {
 		t.Fatalf("import: %+v, %v", report, err)
 	}

@@ -42,7 +42,7 @@ func TestViolationsOfAnAdmittedHost(t *testing.T) {
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
 	trustBoots(t, c, c, h1)
-	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, false); err != nil {
+	if _, err := c.Import(ctx, []v1.InventoryFile{{Name: "rack.yaml", Content: "hosts:\n" + h1.inventory() + h2.inventory()}}, v1.RepairTicket{}, false); err != nil {
 		t.Fatal(err)
 	}
 	keys := make(map[string]ib.PKey)
@@ -198,7 +198,7 @@ func metric(t *testing.T, dir, address, prefix string) (sum float64) {
 // where one person plays all operators.
 var withoutCards = []string{
 	"assurance: G1", "assurance: none", "require_lock: true", "require_lock: false",
-	"# approve them.\n  two_persons: true", "# approve them.\n  two_persons: false",
+	"# confirm it.\n  two_persons: true", "# confirm it.\n  two_persons: false",
 }
 
 // trustVendor has the service believe the TPMs of a vendor, and puts other settings in
