@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"portcullis/api/events"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
@@ -116,21 +117,23 @@ func guidsOf(st *attest.Statement) []ib.GUID {
 // hold notes a conflict with both hosts. A host that has as many as it may brings no
 // further one into it.
 func (s *Service) hold(ctx context.Context, tx *store.Tx, host *inventory.Host, c *claimed) error {
-	at, err := whereabouts(ctx, tx, host, c)
+	e, err := conflictOf(ctx, tx, host, c)
 	if err != nil {
 		return err
 	}
-	held, err := s.holdOne(ctx, tx, host.ID, Dispute{Time: s.now(), GUID: c.guid, With: c.owner.ID}, at)
+	e.Cause = "claims"
+	held, err := s.holdOne(ctx, tx, host.ID, Dispute{Time: s.now(), GUID: c.guid, With: c.owner.ID}, e)
 	if err != nil || !held {
 		return err
 	}
-	_, err = s.holdOne(ctx, tx, c.owner.ID, Dispute{Time: s.now(), GUID: c.guid, With: host.ID}, at)
+	e.Cause = "claimed"
+	_, err = s.holdOne(ctx, tx, c.owner.ID, Dispute{Time: s.now(), GUID: c.guid, With: host.ID}, e)
 	return err
 }
 
-// holdOne notes a conflict with a host, and reports whether the host has it now. One
-// that it had before is no news.
-func (s *Service) holdOne(ctx context.Context, tx *store.Tx, host string, d Dispute, at string) (bool, error) {
+// holdOne notes a conflict with a host and tells of it, and reports whether the host has
+// it now. One that it had before is no news.
+func (s *Service) holdOne(ctx context.Context, tx *store.Tx, host string, d Dispute, e v1.Event) (bool, error) {
 	rec, err := optional(Records().Get(ctx, tx, host))
 	if err != nil {
 		return false, err
@@ -143,27 +146,26 @@ func (s *Service) holdOne(ctx context.Context, tx *store.Tx, host string, d Disp
 		return false, nil
 	}
 	rec.Conflicts = append(slices.Clone(rec.Conflicts), d)
-	if err := errors.Join(
-		Records().Put(tx, host, rec),
-		s.log(ctx, tx, change{
-			actor: service, action: "guid.conflict", object: "host/" + host, code: string(ReasonConflict),
-			detail: at + ": both are held; " + d.remedy(host),
-		}),
-	); err != nil {
+	e.Host, e.Do = host, "both are held: "+d.remedy(host)
+	if err := errors.Join(Records().Put(tx, host, rec), events.Tell(ctx, tx, s.now(), e)); err != nil {
 		return false, err
 	}
 	_, _, err = s.settle(ctx, tx, host)
 	return err == nil, err
 }
 
-// whereabouts says who claims a GUID, and where each of them is.
-func whereabouts(ctx context.Context, tx *store.Tx, host *inventory.Host, c *claimed) (string, error) {
+// conflictOf says who claims a GUID, and where each of them is.
+func conflictOf(ctx context.Context, tx *store.Tx, host *inventory.Host, c *claimed) (v1.Event, error) {
 	owns, err := placesOf(ctx, tx, &c.owner)
 	if err != nil {
-		return "", err
+		return v1.Event{}, err
 	}
 	claims, err := placesOf(ctx, tx, host)
-	return fmt.Sprintf("GUID %v: inventory has it in host %s (%s), and host %s (%s) has it in its evidence", c.guid, c.owner.ID, owns, host.ID, claims), err
+	return v1.Event{
+		Type: events.GUIDConflict, By: events.ByEvidence,
+		Expected: fmt.Sprintf("GUID %v in host %s alone, as inventory has it (%s)", c.guid, c.owner.ID, owns),
+		Seen:     fmt.Sprintf("in evidence of host %s (%s)", host.ID, claims),
+	}, err
 }
 
 // placesOf says where the ports of a host are cabled, and where they are seen if that is

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"portcullis/api/audit"
+	"portcullis/api/events"
 	"portcullis/api/fabric/ledger"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -37,6 +39,22 @@ func (l *lab) wantHeld(host string) {
 	if !IsKind(err, Conflict) || !strings.Contains(fmt.Sprint(err), "is held: GUID") {
 		l.t.Errorf("%s is assigned while it is held: %v", host, err)
 	}
+}
+
+// conflictLog gives the entries of conflicts in the audit log, whole.
+func (l *lab) conflictLog() string {
+	l.t.Helper()
+	entries, _, err := audit.Entries().List(l.ctx(), l.store, "")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		if v := e.Value; v.Action == "event.guid.conflict" {
+			fmt.Fprintf(&b, "%s %s %s %s: %s\n", v.Actor, v.Action, v.Object, v.Code, v.Detail)
+		}
+	}
+	return b.String()
 }
 
 func (l *lab) resolve(host string) *v1.Host {
@@ -82,19 +100,24 @@ func TestTwoHostsClaimOneGUID(t *testing.T) {
 				t.Errorf("%s stands as %+v, want it awaiting", id, h.Status)
 			}
 		}
-		if n := l.audited("guid.conflict"); n != 2 {
+		if n := l.audited("event.guid.conflict"); n != 2 {
 			t.Errorf("%d entries of the conflict in the audit log, want one for each host", n)
 		}
 		// The event says who, which, where, and what to do.
 		for _, want := range []string{
-			"service guid.conflict host/host-1 guid-conflict", "service guid.conflict host/host-2 guid-conflict",
-			"GUID 0x0002c90300000102: inventory has it in host host-1 (port 0x0002c90300000101 seen at 0x0000000000000010/1, as cabled",
-			"and host host-2 (port 0x0002c90300000201 seen at 0x0000000000000010/3, as cabled", "has it in its evidence: both are held",
-			"portcullis host guid-resolved host-1 --reason TEXT", "portcullis host guid-resolved host-2 --reason TEXT",
+			"service event.guid.conflict host/host-1 claimed: guid.conflict (claimed) of host host-1, says evidence",
+			"service event.guid.conflict host/host-2 claims: guid.conflict (claims) of host host-2, says evidence",
+			"expected GUID 0x0002c90300000102 in host host-1 alone, as inventory has it (port 0x0002c90300000101 seen at 0x0000000000000010/1, as cabled",
+			"seen in evidence of host host-2 (port 0x0002c90300000201 seen at 0x0000000000000010/3, as cabled",
+			"both are held: find out", "portcullis host guid-resolved host-1 --reason TEXT", "portcullis host guid-resolved host-2 --reason TEXT",
 		} {
-			if log := l.auditLog(); !strings.Contains(log, want) {
+			if log := l.conflictLog(); !strings.Contains(log, want) {
 				t.Errorf("the audit log does not have %q:\n%s", want, log)
 			}
+		}
+		told, err := events.Book{Store: l.store}.List(t.Context(), v1.EventQuery{Type: events.GUIDConflict, Severity: events.Critical})
+		if err != nil || len(told.Items) != 2 || told.Items[0].Count != 1 {
+			t.Errorf("events: %+v, %v, want one for each host", told, err)
 		}
 		// A release, which nobody is kept from, ends no conflict.
 		for _, id := range []string{"host-1", "host-2"} {
@@ -140,7 +163,7 @@ func disputed(t *testing.T, rule ConflictRule) *lab {
 	l.wantConflicts("host-1", "host-2")
 	l.wantConflicts("host-2", "host-1")
 	l.wantHeld("host-2")
-	if n := l.audited("guid.conflict"); n != 2 {
+	if n := l.audited("event.guid.conflict"); n != 2 {
 		t.Errorf("%d entries of one conflict in the audit log, want one for each host", n)
 	}
 	return l

@@ -209,7 +209,8 @@ func lyingAgent(s *drill.Scene) {
 	boot(m, eventlogtest.Example().Image)
 	m.Statement.HCAs = []attest.HCA{e.adapterOf("h1")}
 	e.refused(e.attest(m), admission.ReasonConflict, proven, "whose evidence is of the adapter of h1")
-	e.told("service", "guid.conflict", string(admission.ReasonConflict))
+	e.told("service", "event.guid.conflict", "claims")
+	e.told("service", "event.guid.conflict", "claimed")
 	for _, h := range []string{"h1", suspect} {
 		c := e.host(h).Status.Conflicts
 		e.Counted(len(c) == 1 && c[0].GUID == e.List.Find("h1").GUID, "status of host %s: another one claims its GUID too", h)

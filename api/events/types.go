@@ -16,6 +16,7 @@ const (
 	LockEpochSkipped = "lock.epoch-skipped"
 	EvidenceOutdated = "evidence.outdated"
 	EvidenceCurrent  = "evidence.current"
+	GUIDConflict     = "guid.conflict"
 )
 
 // Severities, the least first.
@@ -46,6 +47,7 @@ type Kind struct {
 // Kinds lists all types there are, by name.
 func Kinds() []Kind {
 	return []Kind{
+		{GUIDConflict, Critical, "evidence of a host has a GUID that inventory has for another one", []string{"claims", "claimed"}, false},
 		{EvidenceCurrent, Info, "what was held against accepted evidence no longer is", attest.LapseCauses(), false},
 		{EvidenceOutdated, Warning, "evidence that was accepted no longer meets policy", attest.LapseCauses(), false},
 		{LockChanged, Critical, "a lock, or a setting under it, is not as it was last proven", []string{"unlocked", "epoch", "method", "file", "value"}, true},
