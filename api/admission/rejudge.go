@@ -166,7 +166,7 @@ func (s *Service) rejudge(ctx context.Context, tx *store.Tx, f *facts, refs refe
 
 // referencesOf judges the set of a name: by itself where it counts, else by all of its
 // class.
-func (s *Service) referencesOf(ctx context.Context, tx *store.Tx, name string) (references, error) {
+func (s *Service) referencesOf(ctx context.Context, r store.Reader, name string) (references, error) {
 	if name == "" {
 		return references{}, nil
 	}
@@ -174,7 +174,7 @@ func (s *Service) referencesOf(ctx context.Context, tx *store.Tx, name string) (
 	if err != nil {
 		return references{}, nil // gone, as standing says
 	}
-	set, err := References().Get(ctx, tx, key)
+	set, err := References().Get(ctx, r, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return references{}, nil
@@ -183,7 +183,7 @@ func (s *Service) referencesOf(ctx context.Context, tx *store.Tx, name string) (
 	case set.Value.Valid(s.now()):
 		return references{name: ""}, nil
 	}
-	sets, err := ReferencesOf(ctx, tx, class)
+	sets, err := ReferencesOf(ctx, r, class)
 	refs, _ := referencesNow(sets, s.now())
 	return refs, err
 }

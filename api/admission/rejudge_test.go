@@ -14,6 +14,7 @@ import (
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
 	"portcullis/attest/reference"
+	"portcullis/attest/result"
 )
 
 // told gives the events of a type, as host and cause.
@@ -112,6 +113,9 @@ func TestAcceptedEvidenceIsJudgedAgain(t *testing.T) {
 			}
 			if told := l.told(events.EvidenceOutdated); !slices.Equal(told, []string{"host-1 " + tt.cause}) {
 				t.Errorf("told %q", told)
+			}
+			if c, _, err := l.svc.appraise(l.ctx(), "host-1"); err != nil || c.Status == result.Affirming {
+				t.Errorf("its result is %v (%v), want nothing affirmed", c.Status, err)
 			}
 			l.settlesNothing()
 			tt.undo(l, k)

@@ -10,7 +10,6 @@ import (
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
-	"portcullis/attest/reference"
 	"portcullis/attest/result"
 	"portcullis/fabricsm/ib"
 )
@@ -109,10 +108,9 @@ func (s *Service) standing(ctx context.Context, r store.Reader, a *appraiser) er
 	for _, h := range exp.HCAs {
 		a.locks[h.NodeGUID] = h.Lock
 	}
-	a.trusted = slices.ContainsFunc(exp.References, func(set reference.Set) bool {
-		return set.Name() == a.facts.rec.Evidence.Reference && set.Valid(a.now)
-	})
-	return nil
+	refs, err := s.referencesOf(ctx, r, a.facts.rec.Evidence.Reference)
+	a.trusted = err == nil && refs.standing(a.facts.rec.Evidence.Reference) == ""
+	return err
 }
 
 // appraiser makes claims of recorded facts. It is pure.
@@ -125,7 +123,7 @@ type appraiser struct {
 
 	judged  bool // settings of adapters are held against a profile, and epochs are known
 	locks   map[ib.GUID]attest.ExpectedLock
-	trusted bool // the reference values that its boot satisfied are in force still
+	trusted bool // the reference values that its boot satisfied, or others that take all it may be, are in force
 
 	weak []string
 }
@@ -257,6 +255,12 @@ func (a *appraiser) platform(state result.State) result.Appraisal {
 	}
 	if rec.Sealed.IsZero() {
 		a.lower(&tier, result.Warning, "the host was not handed over: it can still attest, and is not admitted")
+	}
+	for _, l := range rec.Evidence.Lapses {
+		said := l.Cause == attest.LapseEK || l.Cause == attest.LapseReference && state != result.StateAdmitted // above
+		if !said {
+			a.lower(&tier, result.Warning, "the evidence no longer meets policy: %s", l.Detail)
+		}
 	}
 	for _, c := range rec.Conflicts {
 		a.lower(&tier, result.Warning, "another host claims GUID %v, which is seen at this one's place", c.GUID)
