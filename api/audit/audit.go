@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"portcullis/api/store"
@@ -62,6 +63,11 @@ func Append(ctx context.Context, tx *store.Tx, e Entry) error {
 		return err
 	}
 	e.Time = e.Time.UTC().Round(0)
+	// What JSON writes for other bytes is not what it writes for what it reads back of
+	// that, so the entry would look altered.
+	for _, text := range []*string{&e.Actor, &e.Action, &e.Object, &e.Code, &e.Detail} {
+		*text = strings.ToValidUTF8(*text, "?")
+	}
 	e.Seq, e.Prev = h.Seq+1, h.Hash
 	if e.Hash, err = e.digest(); err != nil {
 		return err

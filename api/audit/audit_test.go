@@ -91,6 +91,21 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// A text that was cut within a letter, as what a host says may be, does not make the
+// chain look altered.
+func TestTextCutWithinALetter(t *testing.T) {
+	s := storetest.Open(t)
+	_, err := s.Update(t.Context(), func(tx *store.Tx) error {
+		return Append(t.Context(), tx, Entry{Time: start, Actor: "agent:h1", Action: "lock.refuse", Object: "host/h1", Detail: "é"[:1]})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSeveralInOneTransaction(t *testing.T) {
 	s := storetest.Open(t)
 	_, err := s.Update(t.Context(), func(tx *store.Tx) error {

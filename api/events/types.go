@@ -52,7 +52,7 @@ func Kinds() []Kind {
 		{EvidenceOutdated, Warning, "evidence that was accepted no longer meets policy", attest.LapseCauses(), false},
 		{LockChanged, Critical, "a lock, or a setting under it, is not as it was last proven", []string{"unlocked", "epoch", "method", "file", "value"}, true},
 		{LockEpochSkipped, Notice, "a key was given out and never proven, and the next one is", []string{"skipped", "repeated"}, true},
-		{LockFailed, Warning, "the agent could not lock an adapter", []string{"unreadable", "refused", "not-compliant", "reset", "firewall", "not-held", "order"}, true},
+		{LockFailed, Warning, "the agent could not lock an adapter", []string{"unreadable", "refused", "not-compliant", "reset", "firewall", "not-held", "challenge", "order"}, true},
 		{LockRelocked, Info, "evidence showed the next lock of an adapter", []string{"proven"}, true},
 		{LockUnlockFailed, Warning, "an adapter does not open with the keys that the service has for it", []string{"foreign", "out-of-band", "not-ours"}, true},
 		{LockUnlockGiven, Notice, "an agent got the keys to open an adapter for good, as an operator decided", []string{"release"}, false},

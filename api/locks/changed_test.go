@@ -195,6 +195,20 @@ func TestReportGrantsNothing(t *testing.T) {
 	}
 }
 
+// Whatever an agent may say is taken: a report that is not would leave operators
+// without the one thing that tells why an adapter is not locked.
+func TestEachOutcomeIsTold(t *testing.T) {
+	s := proven(t)
+	for code, kind := range kinds {
+		if err := s.Report(t.Context(), s.mustOrder(cardA).Report, outcomeOf(cardA, code)); err != nil {
+			t.Errorf("%s: %v", code, err)
+		}
+		if !slices.Contains(causes(s.told(kind)), "host "+code) {
+			t.Errorf("%s: %s is not told", code, kind)
+		}
+	}
+}
+
 // What the host found under a lock that was proven is compared with what was proven;
 // where an order was broken off in between, our own agent may have written it.
 func TestSettingsFoundUnderALock(t *testing.T) {
