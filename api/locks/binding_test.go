@@ -10,6 +10,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/events"
+	"portcullis/api/inventory"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -185,15 +186,31 @@ func TestChallengeOfAnotherHost(t *testing.T) {
 // A ticket of evidence that did not read PSID or MAC is good for no file.
 func TestUnattestedAdapter(t *testing.T) {
 	s := newSite(t, bindingTo(t, BoundChallenge))
-	of := &admission.LockTicket{Adapters: []admission.AttestedAdapter{{NodeGUID: cardB, PSID: psid, BaseMAC: macB}}}
 	a := drew(cardA, macA, nonceOf(1)).Adapters[0]
-	if _, err := readOffer(&a, attestedOf(of, cardA)); !admission.IsKind(err, admission.Refused) {
-		t.Errorf("not in the evidence: %v", err)
+	if _, err := readOffer(&a, &admission.AttestedAdapter{NodeGUID: cardA, PSID: psid}); !admission.IsKind(err, admission.Refused) {
+		t.Errorf("without a MAC: %v", err)
 	}
 	if o, err := readOffer(&a, &admission.AttestedAdapter{NodeGUID: cardA, PSID: psid, BaseMAC: macA}); err != nil || o.to != BoundChallenge {
 		t.Errorf("in the evidence: %+v, %v", o, err)
 	}
 	s.refused("no PSID", changed(drew(cardA, macA, nonceOf(1)), func(a *v1.LockAdapter) { a.PSID, a.Challenge.PSID = "", "" }), "lock_adapter", admission.Refused, "by the evidence")
+}
+
+// Keys of an adapter that inventory gave the host only after its evidence was taken are
+// not for the ticket of that evidence: nobody has seen the adapter there.
+func TestAdapterThatEvidenceHadNot(t *testing.T) {
+	const moved = ib.GUID(0xb83fd20300123600)
+	s := newSite(t)
+	s.update(func(tx *store.Tx) error {
+		host, err := inventory.Hosts().Get(t.Context(), tx, "h1")
+		if err != nil {
+			return err
+		}
+		h := host.Value
+		h.HCAs = append(slices.Clone(h.HCAs), inventory.HCA{NodeGUID: moved, Ports: []inventory.Port{{Num: 1, GUID: moved + 1}}})
+		return errors.Join(inventory.Hosts().Put(tx, "h1", h), Records().Put(tx, moved.String(), Record{GUID: moved, Host: "h2", Epoch: 3, Proven: 3}))
+	})
+	s.refused("of another host until now", changed(request(moved), func(a *v1.LockAdapter) { a.PSID = "" }), "lock_adapter", admission.Refused, "not in the evidence")
 }
 
 // A challenge is signed for once: not for a second order of the same adapter, and not
@@ -274,6 +291,12 @@ func TestOpenedToDraw(t *testing.T) {
 	s.look(attest.Lock{MLOCK: attest.MLOCKUnlocked})
 	if got := s.told(events.LockChanged); len(got) != 0 {
 		t.Errorf("told: %+v", got)
+	}
+	// But not for good: once it is proven locked again, the order of then explains nothing.
+	s.prove(cardA, 1, attest.MLOCKLocked)
+	s.look(attest.Lock{MLOCK: attest.MLOCKUnlocked})
+	if got := causes(s.told(events.LockChanged)); !slices.Equal(got, []string{"evidence unlocked"}) {
+		t.Errorf("told: %v", got)
 	}
 	f := s.parsed(s.Orders(t.Context(), s.ticket(4), drew(cardA, macA, nonceOf(2))))
 	if got := s.told(events.LockEpochSkipped); len(got) != 0 {

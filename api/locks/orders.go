@@ -24,9 +24,9 @@ import (
 
 // Orders gives the agent of a host what to do with its adapters. ticket is what
 // evidence of the host's boot earned (admission.Service.SubmitEvidence); it is
-// used up, also where orders are refused. Each adapter must be the host's by inventory, and what it is by that
-// evidence. One that is locked and shall draw a challenge first is ordered to be
-// opened, no more.
+// used up, also where orders are refused. Each adapter must be the host's by inventory,
+// and in that evidence, as what it is there. One that is locked and shall draw a
+// challenge first is ordered to be opened, no more.
 //
 // The epoch of each key is durable before the key is in the answer.
 func (s *Service) Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error) {
@@ -110,6 +110,8 @@ func (s *Service) check(t *admission.LockTicket, adapters []v1.LockAdapter) erro
 			return refuse(admission.Invalid, "lock_adapter", "name each adapter once", "adapter %v is named twice", a.NodeGUID)
 		case a.Ports != len(host.HCAs[at].Ports):
 			return refuse(admission.Refused, "lock_adapter", "correct the inventory, or find out whose adapter it is", "adapter %v has %d ports by inventory, not %d", a.NodeGUID, len(host.HCAs[at].Ports), a.Ports)
+		case attested == nil: // inventory has changed since
+			return refuse(admission.Refused, "lock_adapter", "attest again", "adapter %v is not in the evidence that the ticket is of", a.NodeGUID)
 		case a.PSID != attested.PSID:
 			return refuse(admission.Refused, "lock_adapter", "attest again; if it stays, find out whose adapter it is", "adapter %v has PSID %q by the evidence, not %q", a.NodeGUID, attested.PSID, a.PSID)
 		}
@@ -117,14 +119,14 @@ func (s *Service) check(t *admission.LockTicket, adapters []v1.LockAdapter) erro
 	return nil
 }
 
-// attestedOf gives an adapter as evidence had it; one that it had not has nothing.
+// attestedOf gives an adapter as evidence had it; nil: it had not.
 func attestedOf(t *admission.LockTicket, guid ib.GUID) *admission.AttestedAdapter {
 	for i := range t.Adapters {
 		if t.Adapters[i].NodeGUID == guid {
 			return &t.Adapters[i]
 		}
 	}
-	return &admission.AttestedAdapter{NodeGUID: guid}
+	return nil
 }
 
 // order decides on one adapter and writes it down.

@@ -30,7 +30,7 @@ type Record struct {
 	Spent   []string      `json:"spent,omitempty"`   // challenges that files were signed for, the oldest first
 	Open    *Decision     `json:"open,omitempty"`    // the adapter is to be opened, and not locked
 	Opened  bool          `json:"opened,omitempty"`  // the last order was to open it for good
-	Drawing bool          `json:"drawing,omitempty"` // the last order was to open it, to draw a challenge for the next
+	Drawing bool          `json:"drawing,omitempty"` // the last order was to open it, to draw a challenge for the next, and it was not proven locked since
 	Held    *Held         `json:"held,omitempty"`    // what evidence showed with Proven; nil: it was not kept
 }
 

@@ -129,7 +129,7 @@ func (s *Service) Prove(ctx context.Context, tx *store.Tx, st *attest.Statement)
 		if err := s.tellRelocked(ctx, tx, st.Host, &rec, h); err != nil {
 			return err
 		}
-		rec.Proven, rec.Shown, rec.Held = rec.Epoch, s.now(), heldOf(&h.Lock)
+		rec.Proven, rec.Shown, rec.Held, rec.Drawing = rec.Epoch, s.now(), heldOf(&h.Lock), false
 		if err := Records().Put(tx, h.NodeGUID.String(), rec); err != nil {
 			return err
 		}
