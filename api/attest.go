@@ -133,7 +133,8 @@ func (s *Server) renewSeal(ctx context.Context, in *renewSealInput) (*renewSealO
 }
 
 // attestStatus answers a host about itself. It leaves out what only operators
-// may know: why evidence was refused, and by what it was accepted.
+// may know: why evidence was refused, by what it was accepted and no longer is, and
+// which other hosts there are.
 func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput, error) {
 	var host *v1.Host
 	var err error
@@ -148,17 +149,28 @@ func (s *Server) attestStatus(ctx context.Context, in *statusInput) (*hostOutput
 		return nil, err
 	}
 	told := *host
-	told.Status.LastDenial, told.Status.Reference, told.Status.Waived = nil, "", nil
-	if told.Status.Conflicts != nil { // which name other hosts
-		told.Status.Conflicts = nil
-		told.Status.Guards = slices.Clone(host.Status.Guards)
-		for i := range told.Status.Guards {
-			if g := &told.Status.Guards[i]; g.Name == "attested" && !g.Met {
-				g.Detail = "the host is held until an operator has looked"
-			}
+	st := &told.Status
+	st.Guards = guardsForHost(&host.Status)
+	st.LastDenial, st.Reference, st.Waived, st.Outdated, st.Conflicts = nil, "", nil, nil, nil
+	return &hostOutput{&told}, nil
+}
+
+// guardsForHost gives the guards of a host without what they say of policy and of
+// other hosts.
+func guardsForHost(st *v1.HostStatus) []v1.Guard {
+	out := slices.Clone(st.Guards)
+	for i := range out {
+		switch g := &out[i]; {
+		case g.Met:
+		case g.Name == "attested" && len(st.Conflicts) > 0:
+			g.Detail = "the host is held until an operator has looked"
+		case g.Name == "attested" && len(st.Outdated) > 0:
+			g.Detail = "the accepted evidence does not count any more: reboot the host into its provisioning image and attest again, once an operator has it assigned"
+		case g.Name == "capacity":
+			g.Detail = "a port has no room for the partition, or is not free of an earlier one yet: operators see which"
 		}
 	}
-	return &hostOutput{&told}, nil
+	return out
 }
 
 // binding gives the TLS exporter value of a connection (RFC 9266), or nil when

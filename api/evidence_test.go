@@ -146,6 +146,35 @@ func TestStatusNamesNoOtherHost(t *testing.T) {
 	}
 }
 
+// Root of a host learns neither which rule its evidence fails since, nor whose P_Key its
+// port has still.
+func TestStatusTellsNeitherPolicyNorNeighbours(t *testing.T) {
+	f := newFixture(t)
+	guards := []v1.Guard{
+		{Name: "assigned", Met: true},
+		{Name: "attested", Detail: "the accepted evidence no longer meets policy since 2026-01-01T00:00:00Z: secret"},
+		{Name: "capacity", Detail: "P_Key 0x8001 of port 0x1 is still that of host secret"},
+		{Name: "seen", Detail: "port 0x1 is not seen"},
+	}
+	f.backend.SetHost(v1.Host{ID: "h1", HCAs: []v1.HCA{}, Status: v1.HostStatus{
+		Phase: v1.PhaseAwaiting, Guards: guards, Outdated: []v1.Outdated{{Cause: "firmware", Detail: "secret"}},
+	}})
+	f.backend.SetStatusToken("status-1", "h1")
+	w := f.do("GET", "/v1/attest/status", "status-1", "")
+	text := w.Body.String()
+	if w.Code != 200 || strings.Contains(text, "secret") || strings.Contains(text, "outdated") {
+		t.Errorf("status %d: %s", w.Code, text)
+	}
+	for _, want := range []string{"does not count any more", "no room", "port 0x1 is not seen"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the host is not told %q: %s", want, text)
+		}
+	}
+	if !strings.Contains(guards[1].Detail, "secret") {
+		t.Error("what operators see was changed, too")
+	}
+}
+
 // FuzzEvidence sends arbitrary bodies to the routes that hosts may use.
 func FuzzEvidence(f *testing.F) {
 	fix := newFixture(f, func(o *api.Options) {
