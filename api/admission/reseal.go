@@ -34,14 +34,23 @@ func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest
 	if err != nil {
 		return nil, explain(err)
 	}
-	lease, err := s.o.Store.NewLease(ctx, s.o.Policy.SealLife+time.Minute) // only cleans up
-	if err != nil {
-		return nil, explain(err)
-	}
 	var out *attest.Seal
-	err = s.update(ctx, func(tx *store.Tx) (err error) {
-		out, err = s.renewSeal(ctx, tx, ref.Value.Host, hashToken(token), session, lease)
-		return err
+	var lease store.Lease // only cleans up
+	err = s.update(ctx, func(tx *store.Tx) error {
+		next, err := s.nextSeal(ctx, tx, ref.Value.Host, hashToken(token), session)
+		if err != nil {
+			return err
+		}
+		out = next.seal
+		if next.record == nil {
+			return nil
+		}
+		if lease == 0 { // not before: a host may ask as often as it likes
+			if lease, err = s.o.Store.NewLease(ctx, s.o.Policy.SealLife+time.Minute); err != nil {
+				return err
+			}
+		}
+		return s.keepSeal(ctx, tx, session, next, lease)
 	})
 	if IsKind(err, Conflict) {
 		s.o.Log.Info("seal not renewed", "host", ref.Value.Host, "session", clip(session), "err", err)
@@ -49,45 +58,57 @@ func (s *Service) RenewSeal(ctx context.Context, token, session string) (*attest
 	return s.offering(out), err
 }
 
-func (s *Service) renewSeal(ctx context.Context, tx *store.Tx, host, token, session string, lease store.Lease) (*attest.Seal, error) {
+// nextSeal is what a host is asked for again.
+type nextSeal struct {
+	seal   *attest.Seal
+	record *sealRecord // nil: the last one is still good
+	facts  *facts
+}
+
+func (s *Service) nextSeal(ctx context.Context, tx *store.Tx, host, token, session string) (nextSeal, error) {
 	f, err := s.gather(ctx, tx, host)
 	if err != nil {
-		return nil, err
+		return nextSeal{}, err
 	}
 	if f.rec.Token != token { // a newer one replaced it since
-		return nil, unknownToken()
+		return nextSeal{}, unknownToken()
 	}
 	if why := notSealable(f, session); why != "" {
-		return nil, sealClosed(host, why)
+		return nextSeal{}, sealClosed(host, why)
 	}
 	first, err := unsealed().Get(ctx, tx, session)
 	if errors.Is(err, store.ErrNotFound) || err == nil && first.Value.Epoch != f.rec.Epoch {
-		return nil, sealClosed(host, "what its seal must show is not known any more")
+		return nextSeal{}, sealClosed(host, "what its seal must show is not known any more")
 	}
 	if err != nil {
-		return nil, err
+		return nextSeal{}, err
 	}
 	last, err := optional(seals().Get(ctx, tx, session))
 	if err != nil {
-		return nil, err
+		return nextSeal{}, err
 	}
 	if c := last.Challenge; c != nil && f.now.Before(c.Expires.Add(-s.o.Policy.SealLife/2)) {
-		return c.Seal(), nil
+		return nextSeal{seal: c.Seal()}, nil
 	}
 	if f.rec.Evidence.Renewals >= maxRenewals {
-		return nil, sealClosed(host, fmt.Sprintf("its seal was asked for %d times", maxRenewals))
+		return nextSeal{}, sealClosed(host, fmt.Sprintf("its seal was asked for %d times", maxRenewals))
 	}
-	next := first.Value
-	var seal *attest.Seal
-	if next.Challenge, seal, err = first.Value.Challenge.Renew(s.o.Rand, f.now, s.o.Policy); err != nil {
-		return nil, &Error{Code: "internal", Status: Internal, Detail: err.Error(), Err: err}
+	out := nextSeal{record: &first.Value, facts: f}
+	if out.record.Challenge, out.seal, err = first.Value.Challenge.Renew(s.o.Rand, f.now, s.o.Policy); err != nil {
+		return nextSeal{}, &Error{Code: "internal", Status: Internal, Detail: err.Error(), Err: err}
 	}
-	ev := *f.rec.Evidence
+	return out, nil
+}
+
+// keepSeal writes down what is asked for, and counts it.
+func (s *Service) keepSeal(ctx context.Context, tx *store.Tx, session string, next nextSeal, lease store.Lease) error {
+	host, rec := next.facts.host.ID, next.facts.rec
+	ev := *rec.Evidence
 	ev.Renewals++
-	f.rec.Evidence = &ev
-	return seal, errors.Join(
-		seals().PutLeased(tx, session, next, lease),
-		Records().Put(tx, host, f.rec),
+	rec.Evidence = &ev
+	return errors.Join(
+		seals().PutLeased(tx, session, *next.record, lease),
+		Records().Put(tx, host, rec),
 		s.log(ctx, tx, change{
 			actor: "agent:" + host, action: "evidence.seal-nonce", object: "host/" + host, code: "ok",
 			detail: fmt.Sprintf("the seal of session %s is asked for again (%d of %d)", session, ev.Renewals, maxRenewals),

@@ -1,10 +1,12 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -214,5 +216,37 @@ func TestRenewalsAreBounded(t *testing.T) {
 	l.wantOwners("after seals that were refused")
 	if n := l.audited("evidence.seal-nonce"); n != maxRenewals {
 		t.Errorf("%d further nonces in the audit log, want %d", n, maxRenewals)
+	}
+}
+
+// leases counts those that a store is asked for.
+type leases struct {
+	store.Backend
+	granted int
+}
+
+func (b *leases) NewLease(ctx context.Context, ttl time.Duration) (store.Lease, error) {
+	b.granted++
+	return b.Backend.NewLease(ctx, ttl)
+}
+
+// TestAskingForASealTakesNoLeases: the store keeps nothing for a host that asks for what
+// it has, or does not get, however often.
+func TestAskingForASealTakesNoLeases(t *testing.T) {
+	l, s, r := evidenced(t)
+	counted := &leases{Backend: l.store.Backend()}
+	l.store = l.store.Over(counted)
+	l.restart()
+	if _, err := l.svc.RenewSeal(t.Context(), r.StatusToken, s.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err := l.svc.RenewSeal(t.Context(), r.StatusToken, "of-no-evidence")
+	wantClosed(t, err)
+	if counted.granted != 0 {
+		t.Errorf("%d leases were taken for nothing", counted.granted)
+	}
+	l.clock = l.clock.Add(l.policy.SealLife)
+	if _, err := l.svc.RenewSeal(t.Context(), r.StatusToken, s.ID); err != nil || counted.granted != 1 {
+		t.Errorf("for another nonce %d leases were taken (%v), want one", counted.granted, err)
 	}
 }
