@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -151,11 +153,19 @@ func (a *appraiser) state() (result.State, string) {
 		return result.StateExpired, fmt.Sprintf("evidence is older than %v, and the host was not admitted", a.facts.evidenceAge)
 	case rec.Sealed.IsZero():
 		return result.StateVerified, ""
-	case rec.Admitted:
+	case rec.Admitted && a.facts.inPartition():
 		return result.StateAdmitted, ""
 	default:
 		return result.StateSealed, ""
 	}
+}
+
+// inPartition reports that every port was read back with the P_Key of the host's cluster,
+// and none was taken back since.
+func (f *facts) inPartition() bool {
+	return !slices.ContainsFunc(f.host.Ports(), func(p inventory.Port) bool {
+		return !f.grants[ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}].applied()
+	})
 }
 
 func (a *appraiser) claims() *result.Claims {
@@ -179,7 +189,7 @@ func (a *appraiser) claims() *result.Claims {
 	c.Host.Session, c.Host.EK, c.Host.Policy = ev.Session, v.EKDigest, v.PolicyVersion
 	c.Host.Reference, c.Host.Statement = ev.Reference, v.StatementDigest
 
-	platform := a.platform(state)
+	platform := a.platform()
 	c.Submods[result.Platform] = platform
 	for i := range v.Statement.HCAs {
 		h := &v.Statement.HCAs[i]
@@ -229,7 +239,7 @@ func (a *appraiser) waived(what string) bool {
 }
 
 // platform appraises TPM and measured boot.
-func (a *appraiser) platform(state result.State) result.Appraisal {
+func (a *appraiser) platform() result.Appraisal {
 	rec, v := &a.facts.rec, &a.verdict.Facts
 	tier := result.Affirming
 	vec := result.Vector{Identity: result.Recognized}
@@ -246,7 +256,7 @@ func (a *appraiser) platform(state result.State) result.Appraisal {
 			boot = []string{"the boot was held against no reference values"}
 		}
 		a.lower(&tier, result.Warning, "%s", strings.Join(boot, "; "))
-	} else if state != result.StateAdmitted { // then it is its tenant's, and runs what he likes
+	} else if !rec.Admitted { // else it is its tenant's, and runs what he likes
 		vec.Executables = result.BootApproved
 		if !a.trusted {
 			vec.Executables = result.NotRecognized
@@ -257,7 +267,7 @@ func (a *appraiser) platform(state result.State) result.Appraisal {
 		a.lower(&tier, result.Warning, "the host was not handed over: it can still attest, and is not admitted")
 	}
 	for _, l := range rec.Evidence.Lapses {
-		said := l.Cause == attest.LapseEK || l.Cause == attest.LapseReference && state != result.StateAdmitted // above
+		said := l.Cause == attest.LapseEK || l.Cause == attest.LapseReference && !rec.Admitted // above
 		if !said {
 			a.lower(&tier, result.Warning, "the evidence no longer meets policy: %s", l.Detail)
 		}

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/fabric/ledger"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/reference"
 	"portcullis/attest/result"
+	"portcullis/fabricsm/ib"
 )
 
 // signer keeps the claims that it was to sign, as text that is decoded again: what
@@ -177,6 +179,22 @@ func TestResultFollowsAHost(t *testing.T) {
 	want(t, c, result.StateUnattested, result.None)
 	if c.Host.Statement != "" || c.Host.AttestedAt != 0 || c.Nonce != nil {
 		t.Errorf("released: %+v", c)
+	}
+}
+
+// TestResultOfAHostThatLostItsPlace: it was admitted, and what it was granted is taken
+// back since; so its ports are in no partition, whatever it was told before.
+func TestResultOfAHostThatLostItsPlace(t *testing.T) {
+	l, _, _ := newResultLab(t)
+	l.admit("host-1", "c1")
+	want(t, l.result("host-1"), result.StateAdmitted, result.Affirming)
+	p := l.ports("host-1")[0]
+	l.fabric.show(t, p.GUID, ledger.Port{Place: ib.Place{Switch: 0x10, Port: 40}})
+	l.settle()
+	c := l.result("host-1")
+	want(t, c, result.StateSealed, result.Affirming)
+	if c.Host.Phase == string(v1.PhaseAdmitted) || c.Submods[result.Platform].Vector.Executables != 0 {
+		t.Errorf("of a host that was its tenant's: %+v, %+v", c.Host, c.Submods[result.Platform].Vector)
 	}
 }
 

@@ -73,7 +73,7 @@ const (
 	StateExpired    State = "expired"    // evidence was accepted, too long ago to lead to an admission
 	StateHeld       State = "held"       // another host claims a GUID of this one, or this one another's
 	StateVerified   State = "verified"   // evidence was accepted; the host can still attest, and is not admitted
-	StateSealed     State = "sealed"     // and it was handed over: it attests nothing more in that boot
+	StateSealed     State = "sealed"     // and it was handed over: it attests nothing more in that boot; its ports are not in its partition
 	StateAdmitted   State = "admitted"   // and its ports are in its partition: the host is its tenant's
 )
 
