@@ -76,7 +76,7 @@ func walk(dec *json.Decoder, opened json.Delim, depth int) error {
 				return err
 			}
 			name, _ := t.(string)
-			if folded := strings.ToLower(name); keys[folded] {
+			if folded := fold(name); keys[folded] {
 				return fmt.Errorf("claim %q stands there twice", clip(name))
 			} else {
 				keys[folded] = true
@@ -95,5 +95,9 @@ func walk(dec *json.Decoder, opened json.Delim, depth int) error {
 	_, err := dec.Token()
 	return err
 }
+
+// fold gives names that encoding/json takes for one another the same form: beside the
+// cases of ASCII it knows the long s and the sign for kelvin.
+func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 func clip(s string) string { return s[:min(len(s), 64)] }

@@ -172,6 +172,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"trailing JSON":               string(good) + "{}",
 		"a claim twice":               `{"sub":"a","sub":"b"}`,
 		"a claim in two letter cases": `{"sub":"a","SUB":"b"}`,
+		"a claim with a long s":       `{"sub":"a","ſub":"b"}`,
+		"a claim with a kelvin sign":  `{"submods":{"k":{},"\u212a":{}}}`,
 		"a status that EAR has not":   `{"ear_status":"excellent"}`,
 		"iat as a fraction":           `{"iat":1.5}`,
 		"iat as a float":              `{"iat":1.772600767e9}`,
