@@ -3,15 +3,42 @@ package attest
 import (
 	"bytes"
 	"crypto/ecdsa"
+	"crypto/sha256"
+	"encoding/binary"
 
 	"github.com/google/go-tpm/tpm2"
 )
 
 // HostKeyTemplate is the public area of a host's key: an ECDSA P-256 key that signs
-// any digest, cannot leave its TPM, and signs only under policy, which is that of
-// the second attestation key. So it is of no use outside this TPM, nor in another
-// boot, nor before the hand-over.
+// any digest, cannot leave its TPM, and signs only under policy. Under that of
+// HostKeyPolicy it is of no use outside this TPM, nor in another boot, nor before the
+// hand-over.
 func HostKeyTemplate(policy []byte) tpm2.TPMTPublic { return signingKey(false, policy, nil, nil) }
+
+// countsOffset is where the counts stand in TPMS_TIME_INFO (TPM 2.0 part 2, 10.11.6):
+// after time and clock.
+const countsOffset = 8 + 8
+
+// BootCounts are the counts of b as TPMS_TIME_INFO has them: resets, then restarts.
+func BootCounts(b Boot) (operand []byte, offset uint16) {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, b.Reset), b.Restart), countsOffset
+}
+
+// HostKeyPolicy is the policy digest of a host's key: PCRPolicy of the register, and the
+// boot by the TPM's own counts (TPM 2.0 part 3, TPM2_PolicyCounterTimer). What the
+// register holds is not enough: root of a later boot can fill it in the same way.
+func HostKeyPolicy(pcr int, value []byte, b Boot) []byte {
+	operand, offset := BootCounts(b)
+	args := sha256.New()
+	args.Write(operand)
+	args.Write(binary.BigEndian.AppendUint16(nil, offset))
+	args.Write(binary.BigEndian.AppendUint16(nil, uint16(tpm2.TPMEOEq)))
+	h := sha256.New()
+	h.Write(PCRPolicy(pcr, value))
+	h.Write(binary.BigEndian.AppendUint32(nil, uint32(tpm2.TPMCCPolicyCounterTimer)))
+	h.Write(args.Sum(nil))
+	return h.Sum(nil)
+}
 
 // HostKeyName is the TPM's name of a host's key with a policy. It fails for a public
 // area that is not exactly the template.
@@ -37,12 +64,13 @@ func VerifyHostKey(c *SealChallenge, channel []byte, k *HostKey) (*ecdsa.PublicK
 	if c.Channel == ChannelNone {
 		channel = nil
 	}
-	policy := PCRPolicy(c.AgentPCR, CappedPCRValue(c.Open))
+	capped := CappedPCRValue(c.Open)
+	policy := HostKeyPolicy(c.AgentPCR, capped, c.Boot)
 	key, err := parseKey(false, k.Public, policy)
 	if err != nil {
 		return nil, refuse(ReasonHostKey, "key of the host: %v (an unrestricted, TPM-generated, fixed ECDSA P-256 key with SHA-256, and the policy %x)", err, policy)
 	}
-	second, err := parseAK(c.AK2Public, policy)
+	second, err := parseAK(c.AK2Public, PCRPolicy(c.AgentPCR, capped))
 	if err != nil {
 		return nil, refuse(ReasonAK, "second key: %v", err)
 	}

@@ -119,6 +119,11 @@ func brokenKeys() []brokenKey {
 		{name: "key of the host for the open register", want: attest.ReasonHostKey, made: func(k *keyed) {
 			k.as(func(p *tpm2.TPMTPublic) { p.AuthPolicy.Buffer = attest.PCRPolicy(k.host.AgentPCR, k.host.Open()) })
 		}},
+		{name: "key of the host for every boot", want: attest.ReasonHostKey, made: func(k *keyed) {
+			k.as(func(p *tpm2.TPMTPublic) {
+				p.AuthPolicy.Buffer = attest.PCRPolicy(k.host.AgentPCR, attest.CappedPCRValue(k.host.Open()))
+			})
+		}},
 		{name: "key of the host without scheme", want: attest.ReasonHostKey, made: func(k *keyed) {
 			k.as(func(p *tpm2.TPMTPublic) {
 				p.Parameters = tpm2.NewTPMUPublicParms(tpm2.TPMAlgECC, &tpm2.TPMSECCParms{CurveID: tpm2.TPMECCNistP256})

@@ -11,10 +11,10 @@ import (
 	"portcullis/attest"
 )
 
-// HostKeyPolicy is what the key of a host needs: the agent's register capped.
+// HostKeyPolicy is what the key of a host needs: the agent's register capped, in this
+// boot.
 func (h *Host) HostKeyPolicy() []byte {
-	_, capped := h.policies()
-	return capped
+	return attest.HostKeyPolicy(h.AgentPCR, attest.CappedPCRValue(h.Open()), h.Boot)
 }
 
 // HostKeyPublic is the TPMT_PUBLIC of a host's key with a policy.

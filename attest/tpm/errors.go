@@ -56,6 +56,7 @@ func explain(doing string, err error) error {
 		{tpm2.TPMRCIntegrity, ErrCredential},
 		{tpm2.TPMRCInitialize, ErrNotStarted},
 		{tpm2.TPMRCPolicyFail, ErrPolicy},
+		{tpm2.TPMRCPolicy, ErrPolicy},
 	} {
 		if errors.Is(err, c.code) {
 			return fmt.Errorf("TPM: %s: %w (%v)", doing, c.class, err)

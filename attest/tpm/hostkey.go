@@ -8,12 +8,14 @@ import (
 	"crypto/elliptic"
 	"crypto/sha256"
 	"encoding/asn1"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math/big"
 
 	"github.com/google/go-tpm/tpm2"
+	"github.com/google/go-tpm/tpm2/transport"
 
 	"portcullis/attest"
 )
@@ -24,10 +26,14 @@ type StoredKey struct {
 	Public  []byte `json:"public"`  // TPMT_PUBLIC
 	Private []byte `json:"private"` // TPM2B_PRIVATE without its size
 	PCR     int    `json:"pcr"`     // register it needs
+	Reset   uint32 `json:"reset"`   // of the boot that it needs
+	Restart uint32 `json:"restart"` // the same
 }
 
-// HostKey is a host's key, loaded: it signs any digest while its register holds the
-// value it was made for.
+func (k *StoredKey) boot() attest.Boot { return attest.Boot{Reset: k.Reset, Restart: k.Restart} }
+
+// HostKey is a host's key, loaded: it signs any digest in the boot it was made in, while
+// its register holds the value it was made for.
 type HostKey struct {
 	t      *TPM
 	handle tpm2.NamedHandle
@@ -35,10 +41,14 @@ type HostKey struct {
 }
 
 // NewHostKey makes a key below the storage root key of the owner's hierarchy that is
-// usable only while the register of the SHA-256 bank holds value. It takes two of the
+// usable only in this boot, while the register of the SHA-256 bank holds value. It takes two of the
 // three places for objects of a TPM without resource manager. Close must be called.
 func (t *TPM) NewHostKey(ctx context.Context, pcr int, value []byte) (*HostKey, error) {
-	policy := attest.PCRPolicy(pcr, value)
+	boot, err := t.Boot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	policy := attest.HostKeyPolicy(pcr, value, boot)
 	return t.belowStorageRoot(ctx, func(root tpm2.AuthHandle) (*HostKey, error) {
 		var lastErr error
 		for range maxAKTries {
@@ -48,7 +58,7 @@ func (t *TPM) NewHostKey(ctx context.Context, pcr int, value []byte) (*HostKey, 
 			if err != nil {
 				return nil, explain("create the host's key", err)
 			}
-			k := StoredKey{Public: created.OutPublic.Bytes(), Private: created.OutPrivate.Buffer, PCR: pcr}
+			k := StoredKey{Public: created.OutPublic.Bytes(), Private: created.OutPrivate.Buffer, PCR: pcr, Reset: boot.Reset, Restart: boot.Restart}
 			if _, lastErr = attest.HostKeyName(k.Public, policy); lastErr == nil {
 				return t.load(ctx, root, k)
 			}
@@ -110,6 +120,43 @@ func (k *HostKey) Close(ctx context.Context) error {
 	return k.t.flush(context.WithoutCancel(ctx), k.handle.Handle)
 }
 
+// inBoot authorises use of a key whose policy is about a register and a boot.
+func inBoot(key tpm2.NamedHandle, pcr int, b attest.Boot) tpm2.AuthHandle {
+	policy := func(t transport.TPM, session tpm2.TPMISHPolicy, _ tpm2.TPM2BNonce) error {
+		if _, err := (tpm2.PolicyPCR{PolicySession: session, Pcrs: selection([]int{pcr})}).Execute(t); err != nil {
+			return err
+		}
+		return policyCounterTimer(t, session, b)
+	}
+	return tpm2.AuthHandle{Handle: key.Handle, Name: key.Name, Auth: tpm2.Policy(tpm2.TPMAlgSHA256, 16, policy)}
+}
+
+// policyCounterTimer is TPM2_PolicyCounterTimer (TPM 2.0 part 3, 23.10) of the counts of a
+// boot, which the library has not.
+func policyCounterTimer(t transport.TPM, session tpm2.TPMISHPolicy, b attest.Boot) error {
+	operand, offset := attest.BootCounts(b)
+	body := binary.BigEndian.AppendUint32(nil, uint32(session))
+	body = binary.BigEndian.AppendUint16(body, uint16(len(operand)))
+	body = append(body, operand...)
+	body = binary.BigEndian.AppendUint16(body, offset)
+	body = binary.BigEndian.AppendUint16(body, uint16(tpm2.TPMEOEq))
+	const header = 10 // tag, size, code, in command and response
+	cmd := binary.BigEndian.AppendUint16(nil, uint16(tpm2.TPMSTNoSessions))
+	cmd = binary.BigEndian.AppendUint32(cmd, uint32(header+len(body)))
+	cmd = binary.BigEndian.AppendUint32(cmd, uint32(tpm2.TPMCCPolicyCounterTimer))
+	rsp, err := t.Send(append(cmd, body...))
+	if err != nil {
+		return err
+	}
+	if len(rsp) != header || binary.BigEndian.Uint32(rsp[2:]) != header {
+		return fmt.Errorf("%w: an answer of %d bytes", ErrBroken, len(rsp))
+	}
+	if rc := tpm2.TPMRC(binary.BigEndian.Uint32(rsp[6:])); rc != tpm2.TPMRCSuccess {
+		return rc
+	}
+	return nil
+}
+
 func (k *HostKey) admin() tpm2.AuthHandle {
 	return tpm2.AuthHandle{Handle: k.handle.Handle, Name: k.handle.Name, Auth: tpm2.PasswordAuth(nil)}
 }
@@ -125,7 +172,7 @@ func (k *HostKey) Sign(ctx context.Context, digest []byte) ([]byte, error) {
 
 func (k *HostKey) sign(ctx context.Context, digest []byte) (*tpm2.TPMTSignature, error) {
 	rsp, err := tpm2.Sign{
-		KeyHandle: whileRegister(k.handle, k.stored.PCR), Digest: tpm2.TPM2BDigest{Buffer: digest},
+		KeyHandle: inBoot(k.handle, k.stored.PCR, k.stored.boot()), Digest: tpm2.TPM2BDigest{Buffer: digest},
 		InScheme:   tpm2.TPMTSigScheme{Scheme: tpm2.TPMAlgNull},
 		Validation: tpm2.TPMTTKHashCheck{Tag: tpm2.TPMSTHashCheck, Hierarchy: tpm2.TPMRHNull},
 	}.Execute(k.t.with(ctx))

@@ -1,6 +1,7 @@
 package tpm_test
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rand"
@@ -54,14 +55,17 @@ func TestHostKey(t *testing.T) {
 	statement := sampleStatement(t)
 	s, d, ctx := newSite(t, dev, &statement), open(t, dev), t.Context()
 	var stored tpm.StoredKey
+	var capped []byte
 	s.sealed = func(keys *tpm.Keys, pair *tpm.Pair, session *attest.Session, sc *attest.SealChallenge) {
 		key := certifyHostKey(t, s, keys, d, pair, session, sc)
-		stored = key.Stored()
+		stored, capped = key.Stored(), attest.CappedPCRValue(sc.Open)
 		must(t, key.Close(ctx))
 	}
-	if v, _ := attestOnce(t, d, s, &statement, nil, true); !v.OK {
+	v, digests := attestOnce(t, d, s, &statement, nil, true)
+	if !v.OK {
 		t.Fatalf("refused: %s: %s", v.Code, v.Detail)
 	}
+	measured := append([][]byte{attest.Start{Agent: statement.Agent, Image: statement.Image}.Digest()}, digests...)
 	must(t, d.Close())
 	signer, err := tpm.NewSigner(ctx, dev.Device(), stored)
 	must(t, err)
@@ -84,6 +88,23 @@ func TestHostKey(t *testing.T) {
 	must(t, dev.PowerCycle(ctx))
 	if _, err := signer.Sign(rand.Reader, sum[:], crypto.SHA256); !errors.Is(err, tpm.ErrPolicy) {
 		t.Errorf("in the next boot: %v, want %v", err, tpm.ErrPolicy)
+	}
+	// Root of the next boot knows what was measured into the register, and does so again.
+	next := open(t, dev)
+	keys, err := next.NewKeys(ctx)
+	must(t, err)
+	for _, digest := range append(measured, attest.HandOverDigest()) {
+		must(t, keys.Extend(ctx, s.policy.AgentPCR, digest))
+	}
+	must(t, keys.Close(ctx))
+	values, err := next.ReadPCRs(ctx, []int{s.policy.AgentPCR})
+	must(t, err)
+	must(t, next.Close())
+	if !bytes.Equal(values[0], capped) {
+		t.Fatalf("the register holds %x, it held %x", values[0], capped)
+	}
+	if _, err := signer.Sign(rand.Reader, sum[:], crypto.SHA256); !errors.Is(err, tpm.ErrPolicy) {
+		t.Errorf("in the next boot, with the register filled as before: %v, want %v", err, tpm.ErrPolicy)
 	}
 }
 
