@@ -174,7 +174,7 @@ func (s *realSite) populate() {
 	ctx := s.t.Context()
 	file := fmt.Sprintf("hosts:\n- id: compute-01\n  ek_sha256: %s\n  hcas:\n  - {node_guid: 0x%016x, ports: [{port: 1, guid: 0x%016x, cable: 0x10/1}]}\n",
 		s.dev.EKDigest(), uint64(base), uint64(base+1))
-	_, err := s.svc.ImportInventory(ctx, "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(file)}}, false)
+	_, err := s.svc.ImportInventory(ctx, "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(file)}}, v1.RepairTicket{}, false)
 	must(s.t, err)
 	_, err = s.svc.CreateTenant(ctx, "alice", v1.NewTenant{Name: "acme"})
 	must(s.t, err)
