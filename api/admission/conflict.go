@@ -40,7 +40,9 @@ type claimed struct {
 //
 // It can be released, since nobody is to be kept in a partition, and its inventory can
 // be corrected. What becomes of one that was admitted says ConflictRule.
-func (s *Service) dispute(ctx context.Context, host *inventory.Host, st *attest.Statement, no *attest.Refusal) *attest.Refusal {
+//
+// Nobody is held by a session that outlived its window or its assignment.
+func (s *Service) dispute(ctx context.Context, ses *sessionRecord, host *inventory.Host, st *attest.Statement, no *attest.Refusal) *attest.Refusal {
 	if st == nil {
 		return no
 	}
@@ -55,7 +57,15 @@ func (s *Service) dispute(ctx context.Context, host *inventory.Host, st *attest.
 	for _, c := range claims {
 		s.o.Log.Warn("two hosts claim one GUID", "guid", c.guid, "claims", host.ID, "owns", c.owner.ID)
 	}
+	late := false
 	err = s.update(ctx, func(tx *store.Tx) error {
+		rec, err := optional(Records().Get(ctx, tx, host.ID))
+		if err != nil {
+			return err
+		}
+		if late = rec.Epoch != ses.Epoch || !s.now().Before(rec.Window); late {
+			return nil
+		}
 		for i := range claims {
 			if err := s.hold(ctx, tx, host, &claims[i]); err != nil {
 				return err
@@ -65,6 +75,9 @@ func (s *Service) dispute(ctx context.Context, host *inventory.Host, st *attest.
 	})
 	if err != nil {
 		s.o.Log.Error("GUIDs that two hosts claim could not be recorded", "claims", host.ID, "first", claims[0].guid, "owns", claims[0].owner.ID, "err", err)
+	}
+	if late {
+		return no
 	}
 	return &attest.Refusal{
 		Code:   ReasonConflict,

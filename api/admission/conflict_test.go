@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"portcullis/api/audit"
 	"portcullis/api/events"
@@ -326,6 +327,26 @@ func TestConflictWithAHostNobodyWants(t *testing.T) {
 	if n := l.audited("guid.resolve"); n != 2 {
 		t.Errorf("%d entries of the resolution in the audit log, want one for each host", n)
 	}
+}
+
+// TestLateSessionHoldsNobody: what comes after the window of the host has closed is refused,
+// and no other host is held for it.
+func TestLateSessionHoldsNobody(t *testing.T) {
+	l := awaiting(t)
+	l.hosts["host-2"].Statement.HCAs[0].Ports[1].GUID = l.hosts["host-1"].Statement.HCAs[0].Ports[1].GUID
+	window, err := optional(Records().Get(l.ctx(), l.store, "host-2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.clock = window.Window.Add(-time.Minute)
+	l.hosts["host-2"].Statement.CollectedAt = l.clock
+	ses := l.open("host-2")
+	ev := l.answer("host-2", ses)
+	l.clock = window.Window.Add(time.Second)
+	_, err = l.svc.SubmitEvidence(l.ctx(), ses.ID, l.channel, ev)
+	wantRefusal(t, err, attest.ReasonGUIDMismatch)
+	l.wantConflicts("host-1")
+	l.wantConflicts("host-2")
 }
 
 // TestHeldHostGetsNoOrders: neither a ticket for them, nor by one that it earned before.
