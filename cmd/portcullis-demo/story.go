@@ -207,10 +207,13 @@ func (t *story) move(ctx context.Context) error {
 	if err := t.tpms[moved.id].PowerCycle(ctx); err != nil {
 		return err
 	}
+	if _, err := t.cli(ctx, "host", "guid-resolved", moved.id, "--reason", "the adapters are in "+victim.id+", as inventory has it"); err != nil {
+		return err
+	}
 	if err := t.assign(ctx, moved, to); err != nil {
 		return err
 	}
-	t.say("%s is held until an operator has looked, who assigns it again", moved.id)
+	t.say("%s is held until an operator has looked, who says so and assigns it again", moved.id)
 	t.member[moved.id] = to
 	if err := t.provision(ctx, moved); err != nil {
 		return err
