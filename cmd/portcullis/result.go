@@ -228,7 +228,7 @@ func showResult(w *columns, v *verified) {
 	w.row("State", string(c.Host.State))
 	w.row("Why", c.Host.Reason)
 	for _, s := range c.Host.Weaknesses {
-		w.row("Weakness", s)
+		w.row("Weak in", s)
 	}
 	w.row("Issuer", c.Issuer)
 	w.row("Key", v.Key)
