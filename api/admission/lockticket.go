@@ -137,6 +137,8 @@ func (s *Service) expect(ctx context.Context, r store.Reader, host *inventory.Ho
 }
 
 // ticket makes a ticket for a host whose boot was proven. why is what its adapters lack.
+// Evidence that was accepted before counts no more: its adapters are not as it says, and
+// are to be opened and locked anew.
 func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdict, why string) (string, error) {
 	token, err := s.newToken()
 	if err != nil {
@@ -167,15 +169,28 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 		if no := history.Check(v.Facts.Boot); no != nil {
 			return no
 		}
-		return errors.Join(
+		spent := ""
+		if f.rec.Evidence != nil {
+			spent = "; evidence of session " + f.rec.Evidence.Session + " counts no more"
+			f.rec.unseal(tx)
+			f.rec.Evidence = nil
+			if err := Records().Put(tx, ses.Host, f.rec); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(
 			lockTickets().PutLeased(tx, hashToken(token), ticketRecord{
 				Host: ses.Host, Epoch: ses.Epoch, Expires: f.now.Add(ticketLife), Adapters: adaptersOf(v.Facts.Statement),
 			}, lease),
 			s.log(ctx, tx, change{
 				actor: "agent:" + ses.Host, action: "lock.ticket", object: "host/" + ses.Host, code: "ok",
-				detail: "session " + v.Facts.Session + " proves host and boot; adapters are to be locked: " + why,
+				detail: "session " + v.Facts.Session + " proves host and boot; adapters are to be locked: " + why + spent,
 			}),
-		)
+		); err != nil || spent == "" {
+			return err
+		}
+		_, _, err = s.settle(ctx, tx, ses.Host)
+		return err
 	})
 	return token, err
 }

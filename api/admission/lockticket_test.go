@@ -127,6 +127,33 @@ func TestLockTicket(t *testing.T) {
 	}
 }
 
+// A host that was handed over and shows open adapters in a later boot, which get orders,
+// is not admitted on what it showed before.
+func TestLockTicketEndsEarlierEvidence(t *testing.T) {
+	l := newLockLab(t, &keeper{epoch: 1})
+	for i := range l.hosts["host-1"].Statement.HCAs {
+		l.hosts["host-1"].Statement.HCAs[i].Lock.Epoch = 1
+	}
+	if _, err := l.attest("host-1"); err != nil {
+		t.Fatal(err)
+	}
+	unlocked(l.hosts["host-1"])
+	r, err := l.attested("host-1")
+	if err != nil || r.LockTicket == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	l.fabric.place(t, l.ports("host-1")...)
+	l.settle()
+	l.fabric.program(t)
+	l.settle()
+	if st := l.host("host-1").Status; st.Phase != v1.PhaseAwaiting || !st.Attested.IsZero() {
+		t.Errorf("with open adapters the host is %s, attested %v", st.Phase, st.Attested)
+	}
+	if _, err := l.use(r.LockTicket); err != nil {
+		t.Errorf("its ticket: %v", err)
+	}
+}
+
 // A ticket is of one assignment.
 func TestLockTicketOfEarlierAssignment(t *testing.T) {
 	l := newLockLab(t, &keeper{epoch: 1})
