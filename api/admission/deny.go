@@ -27,6 +27,7 @@ type denial struct {
 	proven   proof
 	attempt  attest.Reason // what was wrong with the request itself, "" if nothing
 	stranger bool          // no such host in inventory
+	adapters bool          // a boot that is trusted shows adapters that policy refuses
 }
 
 // noted is what the refusals that anybody can cause are limited by: what the
@@ -83,6 +84,14 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	if d.proven == provenTPM { // nobody but the host itself can do that to it
 		rec.Certificate = nil
 	}
+	// What was accepted before, of adapters that are not so any more, admits nobody.
+	spent := d.adapters && rec.Epoch == d.epoch && rec.Evidence != nil && !rec.Admitted
+	detail := fmt.Sprintf("%s (from %s)", no.Detail, clip(d.source))
+	if spent {
+		detail += "; evidence of session " + rec.Evidence.Session + " counts no more"
+		rec.unseal(tx)
+		rec.Evidence = nil
+	}
 	if err := Records().Put(tx, d.host, rec); err != nil || d.proven == provenNothing {
 		return err
 	}
@@ -90,8 +99,11 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	if d.proven == provenTPM {
 		actor = "agent:" + d.host
 	}
-	return s.log(ctx, tx, change{
-		actor: actor, action: "evidence.refuse", object: "host/" + d.host,
-		code: string(no.Code), detail: fmt.Sprintf("%s (from %s)", no.Detail, clip(d.source)),
-	})
+	if err := s.log(ctx, tx, change{
+		actor: actor, action: "evidence.refuse", object: "host/" + d.host, code: string(no.Code), detail: detail,
+	}); err != nil || !spent {
+		return err
+	}
+	_, _, err = s.settle(ctx, tx, d.host)
+	return err
 }

@@ -79,12 +79,18 @@ func (s *Service) verify(ses sessionRecord, channel []byte, ev *attest.Evidence,
 	return v
 }
 
+// aboutAdapters reports that evidence was refused for what its adapters are, where host,
+// boot and inventory were right.
+func aboutAdapters(v *attest.Verdict) bool {
+	return !v.OK && v.Facts.Statement != nil &&
+		slices.Contains([]attest.Reason{attest.ReasonLock, attest.ReasonUnread, attest.ReasonFirmware, attest.ReasonDebug, attest.ReasonDPU}, v.Code)
+}
+
 // lookAtLocks has what refused evidence shows of locks be compared with what was
 // proven, where host, boot and inventory were right. That it cannot be noted does not
 // make the answer a different one.
 func (s *Service) lookAtLocks(ctx context.Context, v *attest.Verdict) {
-	if v.OK || s.o.Locks == nil || v.Facts.Statement == nil ||
-		!slices.Contains([]attest.Reason{attest.ReasonLock, attest.ReasonUnread, attest.ReasonFirmware, attest.ReasonDebug, attest.ReasonDPU}, v.Code) {
+	if s.o.Locks == nil || !aboutAdapters(v) {
 		return
 	}
 	if err := s.update(ctx, func(tx *store.Tx) error { return s.o.Locks.Look(ctx, tx, v.Facts.Statement) }); err != nil {

@@ -154,6 +154,28 @@ func TestLockTicketEndsEarlierEvidence(t *testing.T) {
 	}
 }
 
+// Nor is one that gets no ticket, because its agent says that it cannot lock.
+func TestOpenAdaptersEndEarlierEvidence(t *testing.T) {
+	l := newLockLab(t, &keeper{epoch: 1})
+	for i := range l.hosts["host-1"].Statement.HCAs {
+		l.hosts["host-1"].Statement.HCAs[i].Lock.Epoch = 1
+	}
+	if _, err := l.attest("host-1"); err != nil {
+		t.Fatal(err)
+	}
+	unlocked(l.hosts["host-1"])
+	l.cannotLock = true
+	_, err := l.attested("host-1")
+	wantRefusal(t, err, attest.ReasonLock)
+	l.fabric.place(t, l.ports("host-1")...)
+	l.settle()
+	l.fabric.program(t)
+	l.settle()
+	if st := l.host("host-1").Status; st.Phase != v1.PhaseAwaiting || !st.Attested.IsZero() || st.LastDenial == nil {
+		t.Errorf("with open adapters the host is %s, attested %v, refused %v", st.Phase, st.Attested, st.LastDenial)
+	}
+}
+
 // A ticket is of one assignment.
 func TestLockTicketOfEarlierAssignment(t *testing.T) {
 	l := newLockLab(t, &keeper{epoch: 1})

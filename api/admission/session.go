@@ -202,7 +202,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	verdict := s.verify(ses, channel, ev, exp)
 	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: provenEK, attempt: verdict.Code}
 	if verdict.Facts.AKName != "" { // set once the TPM has opened the credential
-		d.proven = provenTPM
+		d.proven, d.adapters = provenTPM, aboutAdapters(&verdict)
 	}
 	s.lookAtLocks(ctx, &verdict)
 	if ticket, err := s.lockFirst(ctx, ses, &verdict, channel, ev, exp); err != nil || ticket != "" {
