@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ func (l *lab) importAs(actor, rows string, t v1.RepairTicket, dryRun bool) (*v1.
 
 func (l *lab) wantCode(err error, code string) {
 	l.t.Helper()
-	if e, ok := err.(*Error); !ok || e.Code != code {
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != code {
 		l.t.Errorf("got %v, want code %s", err, code)
 	}
 }
