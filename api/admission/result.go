@@ -38,7 +38,7 @@ func (s *Service) AttestationResult(ctx context.Context, host string, nonce []by
 	if err != nil {
 		return nil, explain(err)
 	}
-	if nonce != nil {
+	if len(nonce) > 0 {
 		c.Nonce = nonce
 	}
 	token, err := s.o.Results.Sign(ctx, c, until)

@@ -153,8 +153,10 @@ func TestResultFollowsAHost(t *testing.T) {
 		!h.Sealed || h.Session == "" || h.AttestedAt != l.clock.Unix() || h.SealedAt != l.clock.Unix() {
 		t.Errorf("host: %+v", h)
 	}
-	if !bytes.Equal(c.Nonce, rec.Value.Evidence.Nonce) {
-		t.Error("without a nonce of the relying party the result does not answer the session's")
+	for _, none := range [][]byte{nil, {}} {
+		if _, err := l.svc.AttestationResult(l.ctx(), "host-1", none); err != nil || !bytes.Equal(s.last.Nonce, rec.Value.Evidence.Nonce) {
+			t.Errorf("without a nonce of the relying party the result answers %x (%v), want the session's", s.last.Nonce, err)
+		}
 	}
 	nonce := []byte("12345678")
 	if _, err := l.svc.AttestationResult(l.ctx(), "host-1", nonce); err != nil || !bytes.Equal(s.last.Nonce, nonce) {

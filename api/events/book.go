@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"portcullis/api/audit"
 	"portcullis/api/store"
@@ -107,7 +108,7 @@ func Text(e *v1.Event) string {
 // clip bounds a text, which may repeat what a host said, and keeps it in one line.
 func clip(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
+		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r

@@ -110,12 +110,12 @@ func TestTextsAreBounded(t *testing.T) {
 		}
 	}
 	e := changed("h1")
-	e.Seen = "a\nb\x00c\u2028d" + strings.Repeat("é", maxText)
+	e.Seen = "a\nb\x00c\u2028d\u009be" + strings.Repeat("é", maxText)
 	if err := tell(t, s, start, e); err != nil {
 		t.Fatal(err)
 	}
 	got := list(t, s, v1.EventQuery{}).Items
-	if len(got) != 1 || !strings.HasPrefix(got[0].Seen, "a b c d") || len(got[0].Seen) > maxText+3 {
+	if len(got) != 1 || !strings.HasPrefix(got[0].Seen, "a b c d e") || len(got[0].Seen) > maxText+3 {
 		t.Errorf("%+v", got)
 	}
 }
