@@ -23,8 +23,10 @@ type watcher struct {
 	rebooted map[ib.GUID]time.Time // by host: it, or its switch
 	placed   map[ib.GUID]time.Time // when PortPlaced was told
 
-	shaken time.Time // when a device last lost its tables behind the core's back
-	seen   int       // events judged
+	shaken   time.Time // when a device last lost its tables behind the core's back
+	started  time.Time // when the core last began to discover
+	mastered time.Time // and when it last became master
+	seen     int       // events judged
 }
 
 func watch(e *env) *watcher {
@@ -121,6 +123,13 @@ func (w *watcher) checkKeys() {
 func (w *watcher) checkTold() {
 	for _, ev := range w.e.events[max(0, w.seen-w.e.taken):] {
 		switch ev := ev.(type) {
+		case *sm.StateChanged:
+			switch ev.State {
+			case ib.SMDiscovering:
+				w.started = w.e.now
+			case ib.SMMaster:
+				w.mastered = w.e.now
+			}
 		case *sm.PortPlaced:
 			w.placed[ev.GUID] = w.e.now
 		case *sm.MembershipApplied:
@@ -128,6 +137,10 @@ func (w *watcher) checkTold() {
 			// moved, and while all its packets are lost nobody can know.
 			down := w.rebooted[ev.GUID]
 			if w.moved[w.index(ev.GUID)] || !down.IsZero() && (w.e.now.Sub(w.shaken) <= 3*timeout || !w.placed[ev.GUID].After(down)) {
+				continue
+			}
+			// Ports are placed once the core is master, by what it read before.
+			if down.After(w.started) && down.Before(w.mastered) && w.e.now.Sub(w.mastered) <= 3*timeout {
 				continue
 			}
 			if h := w.host(ev.GUID); !slices.Contains(w.gateOf(ev.Place), ev.PKey) || !slices.Contains(w.hcaOf(h), ev.PKey) {
