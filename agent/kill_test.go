@@ -368,11 +368,26 @@ func readTPM(r io.Reader) ([]byte, error) {
 
 // victim is an agent that is to be killed.
 type victim struct {
-	cmd  *exec.Cmd
-	once sync.Once
+	cmd     *exec.Cmd
+	started chan struct{} // closed once there is a process
+	once    sync.Once
 }
 
-func (v *victim) kill() { v.once.Do(func() { _ = v.cmd.Process.Kill() }) }
+func newVictim(cmd *exec.Cmd) *victim { return &victim{cmd: cmd, started: make(chan struct{})} }
+
+func (v *victim) start() error {
+	err := v.cmd.Start()
+	if err == nil {
+		close(v.started)
+	}
+	return err
+}
+
+// kill is called where the agent is waited for, so it was started, or is just being.
+func (v *victim) kill() {
+	<-v.started
+	v.once.Do(func() { _ = v.cmd.Process.Kill() })
+}
 
 // point is where an agent is killed.
 type point struct {
@@ -402,7 +417,7 @@ func (s *realSite) killAt(p point) (killed bool, output string) {
 	config, err := json.Marshal(s.config)
 	must(s.t, err)
 	var out strings.Builder
-	v := &victim{cmd: exec.CommandContext(s.t.Context(), self)}
+	v := newVictim(exec.CommandContext(s.t.Context(), self))
 	v.cmd.Env = append(os.Environ(), childConfig+"="+string(config))
 	v.cmd.Stderr = &out
 	if p.write != "" {
@@ -428,7 +443,7 @@ func (s *realSite) killAt(p point) (killed bool, output string) {
 		return false
 	}
 	s.spy.mu.Unlock()
-	must(s.t, v.cmd.Start())
+	must(s.t, v.start())
 	err = v.cmd.Wait()
 	s.mu.Lock()
 	s.onCall = nil
@@ -523,7 +538,7 @@ func (s *realSite) killCapped() {
 	must(s.t, err)
 	config, err := json.Marshal(s.config)
 	must(s.t, err)
-	v := &victim{cmd: exec.CommandContext(s.t.Context(), self)}
+	v := newVictim(exec.CommandContext(s.t.Context(), self))
 	v.cmd.Env = append(os.Environ(), childConfig+"="+string(config))
 	s.spy.mu.Lock()
 	s.spy.onAnswer = func(_ int, command uint32) bool {
@@ -536,7 +551,7 @@ func (s *realSite) killCapped() {
 		return extended < wanted
 	}
 	s.spy.mu.Unlock()
-	must(s.t, v.cmd.Start())
+	must(s.t, v.start())
 	_ = v.cmd.Wait() // it was killed
 	s.spy.mu.Lock()
 	s.spy.onAnswer = nil
