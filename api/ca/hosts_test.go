@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"portcullis/api/ca"
+	"portcullis/packaging/parttest"
 )
 
 const domain = "fabric.example"
@@ -81,13 +82,7 @@ func TestHostCertificate(t *testing.T) {
 // TestOpenSSLReadsHostCertificate: openssl sees the same fields, and believes the
 // chain.
 func TestOpenSSLReadsHostCertificate(t *testing.T) {
-	openssl, err := exec.LookPath("openssl")
-	if err != nil {
-		if os.Getenv("PORTCULLIS_REAL_PARTS") == "required" {
-			t.Fatal("openssl is not installed")
-		}
-		t.Skip("openssl is not installed")
-	}
+	openssl := parttest.Program(t, "openssl")
 	now := time.Now()
 	root := hostRoot(t, domain, now)
 	c, err := root.IssueHost(domain, "h1", hostKey(t), now, time.Hour)

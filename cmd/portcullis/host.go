@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 )
 
@@ -193,37 +195,21 @@ released when its phase is quarantined again; --wait waits for that.`,
 }
 
 func (a *app) hostTPMCleared() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{
-		Use: "tpm-cleared HOST --reason WHY", Short: "Acknowledge that a host's TPM was cleared", Args: operands("HOST"),
+		Use: "tpm-cleared HOST --reason WHY", Short: "Acknowledge that a host's TPM was cleared",
 		Long: `Acknowledge that a host's TPM was cleared.
 
 Clearing a TPM sets its counts of boots back. Evidence with lower counts than
 before is refused (cleared), until somebody says that the clear was on purpose.`,
-		ValidArgsFunction: a.completeHosts,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if reason == "" {
-				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
-			}
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			h, err := c.AcknowledgeClear(cmd.Context(), args[0], v1.TPMCleared{Reason: reason})
-			if err != nil {
-				return err
-			}
-			return a.afterChange(cmd.Context(), c, h, waitFlags{}, "")
-		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why it was cleared, for the audit log")
-	return cmd
+	return a.withReason(cmd, "why it was cleared, for the audit log", func(ctx context.Context, c *client.Client, host, reason string) (*v1.Host, error) {
+		return c.AcknowledgeClear(ctx, host, v1.TPMCleared{Reason: reason})
+	})
 }
 
 func (a *app) hostGUIDResolved() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{
-		Use: "guid-resolved HOST --reason WHY", Short: "Say who has the GUIDs that a host and others claim", Args: operands("HOST"),
+		Use: "guid-resolved HOST --reason WHY", Short: "Say who has the GUIDs that a host and others claim",
 		Long: `Say that it was found out who has the GUIDs that a host and others claim, and that cable
 or inventory are right by now.
 
@@ -231,23 +217,31 @@ Hosts that claim one GUID are held (guid-conflict): they are not admitted, not a
 and get no orders for their adapters. This ends all conflicts of HOST, also for the hosts
 that it has them with; these stay held if there is another one. Evidence that shows such
 a GUID again holds them again.`,
-		ValidArgsFunction: a.completeHosts,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if reason == "" {
-				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
-			}
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			h, err := c.ResolveGUID(cmd.Context(), args[0], v1.GUIDResolved{Reason: reason})
-			if err != nil {
-				return err
-			}
-			return a.afterChange(cmd.Context(), c, h, waitFlags{}, "")
-		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "what was found, for the audit log")
+	return a.withReason(cmd, "what was found, for the audit log", func(ctx context.Context, c *client.Client, host, reason string) (*v1.Host, error) {
+		return c.ResolveGUID(ctx, host, v1.GUIDResolved{Reason: reason})
+	})
+}
+
+// withReason makes cmd say something of a host, with a reason that must be given.
+func (a *app) withReason(cmd *cobra.Command, usage string, say func(ctx context.Context, c *client.Client, host, reason string) (*v1.Host, error)) *cobra.Command {
+	var reason string
+	cmd.Args, cmd.ValidArgsFunction = operands("HOST"), a.completeHosts
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if reason == "" {
+			return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
+		}
+		c, err := a.connect()
+		if err != nil {
+			return err
+		}
+		h, err := say(cmd.Context(), c, args[0], reason)
+		if err != nil {
+			return err
+		}
+		return a.afterChange(cmd.Context(), c, h, waitFlags{}, "")
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", usage)
 	return cmd
 }
 
