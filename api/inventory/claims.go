@@ -2,6 +2,8 @@ package inventory
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"portcullis/fabricsm/ib"
 )
@@ -105,11 +107,11 @@ func placeClaim(host string, p Port, at spot) claim {
 	return claim{"switch port", p.Cable.String(), fmt.Sprintf("host %s port GUID %v", host, p.GUID), at}
 }
 
-// guidOwners maps every GUID of hosts to its host.
+// guidOwners maps every GUID of hosts to its host, the first by id where several have it.
 func guidOwners(hosts map[string]Host) map[ib.GUID]string {
 	m := map[ib.GUID]string{}
-	for id, h := range hosts {
-		for _, a := range h.HCAs {
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(hosts))) {
+		for _, a := range hosts[id].HCAs {
 			m[a.NodeGUID] = id
 			for _, p := range a.Ports {
 				m[p.GUID] = id

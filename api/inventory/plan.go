@@ -178,10 +178,12 @@ func (m *merge) noSuchPort(c cableDecl) {
 	m.report.add(c.at, "cable: host %s has no hca %v with port %d", c.host, c.hca, c.port)
 }
 
+// ports finds every port by GUID and by name, that of the first host by id where several
+// claim to have it.
 func (m *merge) ports() (map[ib.GUID]portAt, map[cableDecl]portAt) {
 	byGUID, byName := map[ib.GUID]portAt{}, map[cableDecl]portAt{}
-	for id, h := range m.next {
-		for i, a := range h.HCAs {
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(m.next))) {
+		for i, a := range m.next[id].HCAs {
 			for j, p := range a.Ports {
 				at := portAt{id, i, j}
 				byGUID[p.GUID] = at
