@@ -1,0 +1,51 @@
+package admission
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// DeniedEK is an EK that was a known host's and was replaced.
+type DeniedEK struct {
+	Time   time.Time `json:"time"`
+	Host   string    `json:"host"` // that had it
+	Ticket string    `json:"ticket"`
+	By     string    `json:"by"` // who confirmed it
+}
+
+// DeniedEKs holds the EKs that were replaced, by their digests.
+func DeniedEKs() store.Collection[DeniedEK] {
+	return store.NewCollection[DeniedEK]("inventory/denied", 1)
+}
+
+// deniedSet gives the EKs that were replaced.
+func deniedSet(ctx context.Context, tx *store.Tx) (map[string]bool, error) {
+	snap, err := tx.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := DeniedEKs().List(ctx, snap, "")
+	set := make(map[string]bool, len(list))
+	for _, r := range list {
+		set[r.Key] = true
+	}
+	return set, err
+}
+
+// DeniedEKs lists the EKs that were replaced, the newest first.
+func (s *Service) DeniedEKs(ctx context.Context) ([]v1.DeniedEK, error) {
+	list, _, err := DeniedEKs().List(ctx, s.o.Store, "")
+	if err != nil {
+		return nil, explain(err)
+	}
+	out := make([]v1.DeniedEK, 0, len(list))
+	for _, r := range list {
+		out = append(out, v1.DeniedEK{EK: r.Key, Time: r.Value.Time, Host: r.Value.Host, Ticket: r.Value.Ticket, By: r.Value.By})
+	}
+	slices.SortStableFunc(out, func(a, b v1.DeniedEK) int { return b.Time.Compare(a.Time) })
+	return out, nil
+}

@@ -1,0 +1,249 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"portcullis/api/audit"
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// leastDigest is how many digits of a digest name what somebody looked at.
+const leastDigest = 12
+
+// Repairs lists the changes of inventory that wait for a second person, by host.
+func (s *Service) Repairs(ctx context.Context) ([]v1.Repair, error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	list, _, err := Repairs().List(ctx, snap, "")
+	if err != nil {
+		return nil, explain(err)
+	}
+	out := make([]v1.Repair, 0, len(list))
+	for i := range list {
+		v, err := s.repairView(ctx, snap, &list[i].Value)
+		if err != nil {
+			return nil, explain(err)
+		}
+		out = append(out, *v)
+	}
+	return out, nil
+}
+
+// Repair gives the change of a host that waits for a second person.
+func (s *Service) Repair(ctx context.Context, host string) (*v1.Repair, error) {
+	r, err := getRepair(ctx, s.o.Store, host)
+	if err != nil {
+		return nil, explain(err)
+	}
+	v, err := s.repairView(ctx, s.o.Store, r)
+	return v, explain(err)
+}
+
+func (s *Service) repairView(ctx context.Context, r store.Reader, rec *Repair) (*v1.Repair, error) {
+	digest, err := audit.Digest(rec)
+	if err != nil {
+		return nil, err
+	}
+	back, err := DeniedEKs().Get(ctx, r, cmp.Or(rec.After.EK, noEK))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	v := &v1.Repair{
+		Host: rec.After.ID, Ticket: rec.Ticket, Reason: rec.Reason, By: rec.By, Staged: rec.Staged, Expires: rec.Expires,
+		Expired: !s.now().Before(rec.Expires), EK: rec.After.EK, Fields: rec.fields(), Digest: digest, Denied: err == nil,
+	}
+	if rec.Before != nil {
+		v.EKWas = rec.Before.EK
+	}
+	if v.Denied {
+		v.DeniedBy = back.Value.Ticket
+	}
+	return v, nil
+}
+
+func getRepair(ctx context.Context, r store.Reader, host string) (*Repair, error) {
+	unknown := refusal(NotFound, "repair_unknown", "portcullis inventory repair list", "no change of host %q waits for a second person", clip(host))
+	if !inventory.ValidHostID(host) {
+		return nil, unknown
+	}
+	rec, err := Repairs().Get(ctx, r, host)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, unknown
+	}
+	return &rec.Value, err
+}
+
+// ConfirmRepair puts a staged row into force: the EK that the host had is denied from now
+// on, its evidence, its sessions and its orders for adapters are void, and its window is
+// closed. Who staged it may not, and the digest is that of what actor looked at.
+func (s *Service) ConfirmRepair(ctx context.Context, actor, host string, in v1.RepairConfirm) (*v1.Repair, error) {
+	var out *v1.Repair
+	err := s.update(ctx, func(tx *store.Tx) error {
+		if _, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey)); err != nil {
+			return err
+		}
+		r, err := getRepair(ctx, tx, host)
+		if err != nil {
+			return err
+		}
+		if out, err = s.repairView(ctx, tx, r); err != nil {
+			return err
+		}
+		if err := s.mayConfirm(actor, r, out, in.Digest); err != nil {
+			return err
+		}
+		plan, err := s.repairPlan(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		return s.replaceEK(ctx, tx, actor, r, plan)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.o.Log.Warn("inventory has another EK of a host", "host", host, "ticket", out.Ticket, "staged_by", out.By, "actor", actor)
+	return out, nil
+}
+
+func (s *Service) mayConfirm(actor string, r *Repair, v *v1.Repair, digest string) error {
+	id := r.After.ID
+	show := "portcullis inventory repair show " + id
+	switch {
+	case v.Expired:
+		return refusal(Conflict, "repair_expired", "import it again", "the change of host %s was to be confirmed until %s", id, r.Expires.Format(time.RFC3339))
+	case actor == r.By && !s.o.Alone:
+		return refusal(Conflict, "two_persons", "have somebody else look at it: "+show, "the change of host %s was staged by %s, who may not confirm it", id, r.By)
+	case len(digest) < leastDigest || !strings.HasPrefix(v.Digest, strings.ToLower(digest)):
+		return refusal(Changed, "repair_changed", "look at it again: "+show, "the change of host %s is not the one with digest %.80q", id, digest)
+	default:
+		return nil
+	}
+}
+
+// repairPlan is the plan of a row, if inventory is as it was when the row was staged.
+func (s *Service) repairPlan(ctx context.Context, tx *store.Tx, r *Repair) (*inventory.Plan, error) {
+	snap, err := tx.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	recs, _, err := inventory.Hosts().List(ctx, snap, "")
+	if err != nil {
+		return nil, err
+	}
+	var stored []inventory.Host
+	var now *inventory.Host
+	for i := range recs {
+		stored = append(stored, recs[i].Value)
+		if recs[i].Key == r.After.ID {
+			now = &recs[i].Value
+		}
+	}
+	if !same(now, r.Before) {
+		return nil, refusal(Conflict, "repair_stale", "cancel it, and import the inventory again", "inventory has changed for host %s since its change was staged", r.After.ID)
+	}
+	plan, err := inventory.Replace(stored, &r.After, r.Ticket)
+	if err != nil {
+		return nil, invalidInventory(err)
+	}
+	grants, _, err := ledger.Grants().List(ctx, snap, "")
+	if err != nil {
+		return nil, err
+	}
+	return plan, s.refuseLocked(ctx, tx, plan, grants)
+}
+
+func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor string, r *Repair, p *inventory.Plan) error {
+	id := r.After.ID
+	detail := fmt.Sprintf("staged by %s: %s", r.By, strings.Join(r.fields(), "; "))
+	if r.Before != nil && r.Before.EK != "" && r.Before.EK != r.After.EK {
+		detail += "; EK " + r.Before.EK + " is denied"
+		if err := DeniedEKs().Put(tx, r.Before.EK, DeniedEK{Time: s.now(), Host: id, Ticket: r.Ticket, By: actor}); err != nil {
+			return err
+		}
+	}
+	if r.After.EK != "" {
+		DeniedEKs().Delete(tx, r.After.EK)
+	}
+	Repairs().Delete(tx, id)
+	if err := errors.Join(
+		inventory.Hosts().Put(tx, id, r.After),
+		inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: s.now(), Actor: actor, Hosts: p.Total}),
+		s.log(ctx, tx, change{
+			actor: actor, action: "inventory.repair.confirm", object: "host/" + id, code: r.Ticket, before: r.Before, after: r.After,
+			detail: clipTo(detail, 2*maxDetail),
+		}),
+	); err != nil {
+		return err
+	}
+	return s.forget(ctx, tx, id)
+}
+
+// forget voids all that a host showed with another TPM: its evidence, its sessions, its
+// seal, its tickets and its token. Its window closes.
+func (s *Service) forget(ctx context.Context, tx *store.Tx, id string) error {
+	rec, err := Records().Get(ctx, tx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r := rec.Value
+	if r.Token != "" {
+		tokens().Delete(tx, r.Token)
+	}
+	r.unseal(tx)
+	r.Evidence, r.Token, r.Window = nil, "", time.Time{}
+	r.Epoch++ // of which sessions, seals and tickets are
+	MeasuredBoots().Delete(tx, id)
+	if err := errors.Join(dropSessions(ctx, tx, id), Records().Put(tx, id, r)); err != nil {
+		return err
+	}
+	_, _, err = s.settle(ctx, tx, id)
+	return err
+}
+
+// CancelRepair ends a change that waits for a second person.
+func (s *Service) CancelRepair(ctx context.Context, actor, host string, in v1.RepairCancel) (*v1.Repair, error) {
+	why := strings.TrimSpace(in.Reason)
+	if why == "" {
+		return nil, refusal(Invalid, "reason_missing", "say it in a few words, for those who read it later", "no reason is given")
+	}
+	var out *v1.Repair
+	err := s.update(ctx, func(tx *store.Tx) error {
+		head, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey))
+		if err != nil {
+			return err
+		}
+		r, err := getRepair(ctx, tx, host)
+		if err != nil {
+			return err
+		}
+		if out, err = s.repairView(ctx, tx, r); err != nil {
+			return err
+		}
+		Repairs().Delete(tx, host)
+		return errors.Join(
+			inventory.Heads().Put(tx, inventory.HeadKey, head),
+			s.log(ctx, tx, change{
+				actor: actor, action: "inventory.repair.cancel", object: "host/" + host, code: r.Ticket, before: r,
+				detail: clipTo(why, maxDetail),
+			}),
+		)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
