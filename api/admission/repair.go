@@ -218,4 +218,3 @@ func (s *Service) putStaged(ctx context.Context, tx *store.Tx, rows []staged) er
 	}
 	return nil
 }
-

@@ -246,4 +246,3 @@ func (s *Service) CancelRepair(ctx context.Context, actor, host string, in v1.Re
 	}
 	return out, nil
 }
-

@@ -1,0 +1,115 @@
+package apitest
+
+import (
+	"bytes"
+	"context"
+
+	"portcullis/api/admission"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+)
+
+// SetStatusToken lets token read the status of host.
+func (b *Backend) SetStatusToken(token, host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens[token] = host
+}
+
+// OpenSession implements api.Backend.
+func (b *Backend) OpenSession(_ context.Context, req *attest.SessionRequest, _ string) (*attest.Session, error) {
+	b.mu.Lock()
+	fail := b.fail
+	b.mu.Unlock()
+	if fail != nil {
+		return nil, fail
+	}
+	if b.OnSession == nil {
+		return nil, &attest.Refusal{Code: attest.ReasonInventory, Detail: "secret reason of the session"}
+	}
+	return b.OnSession(req)
+}
+
+// SubmitEvidence implements api.Backend.
+func (b *Backend) SubmitEvidence(_ context.Context, id string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
+	b.mu.Lock()
+	fail := b.fail
+	b.mu.Unlock()
+	if fail != nil {
+		return nil, fail
+	}
+	if b.OnEvidence == nil {
+		return nil, &attest.Refusal{Code: attest.ReasonProof, Detail: "secret reason of the evidence"}
+	}
+	return b.OnEvidence(id, channel, ev)
+}
+
+// SubmitSeal implements api.Backend.
+func (b *Backend) SubmitSeal(_ context.Context, id string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
+	b.mu.Lock()
+	fail := b.fail
+	b.mu.Unlock()
+	if fail != nil {
+		return nil, fail
+	}
+	if b.OnSeal == nil {
+		return nil, &attest.Refusal{Code: attest.ReasonSeal, Detail: "secret reason of the seal"}
+	}
+	return b.OnSeal(id, channel, ev)
+}
+
+// RenewSeal implements api.Backend.
+func (b *Backend) RenewSeal(_ context.Context, token, id string) (*attest.Seal, error) {
+	b.mu.Lock()
+	fail, host := b.fail, b.tokens[token]
+	b.mu.Unlock()
+	switch {
+	case fail != nil:
+		return nil, fail
+	case host == "":
+		return nil, &admission.Error{Code: "status_token", Status: admission.Refused, Detail: "no such status token"}
+	case b.OnRenewSeal == nil:
+		return nil, &admission.Error{Code: v1.CodeSealClosed, Status: admission.Conflict, Detail: "secret reason of the seal"}
+	}
+	return b.OnRenewSeal(token, id)
+}
+
+// AttestationResult implements api.Backend.
+func (b *Backend) AttestationResult(ctx context.Context, id string, nonce []byte) (*v1.AttestationResult, error) {
+	if b.OnResult == nil {
+		return nil, &admission.Error{Code: "unavailable", Status: admission.Unavailable, Detail: "the service signs no attestation results", Hint: "give it a root"}
+	}
+	if _, err := b.Host(ctx, id); err != nil {
+		return nil, err
+	}
+	return b.OnResult(id, nonce)
+}
+
+// HostStatusByToken implements api.Backend.
+func (b *Backend) HostStatusByToken(ctx context.Context, token string) (*v1.Host, error) {
+	b.mu.Lock()
+	id, ok := b.tokens[token]
+	b.mu.Unlock()
+	if !ok {
+		return nil, &admission.Error{Code: "status_token", Status: admission.Refused, Detail: "no such status token"}
+	}
+	return b.Host(ctx, id)
+}
+
+// HostStatusByCertificate implements api.Backend.
+func (b *Backend) HostStatusByCertificate(ctx context.Context, host string, der []byte) (*v1.Host, error) {
+	b.mu.Lock()
+	holds := b.certificates[host]
+	b.mu.Unlock()
+	if holds == nil || !bytes.Equal(holds, der) {
+		return nil, &admission.Error{Code: "certificate_unknown", Status: admission.Refused, Detail: "no such certificate"}
+	}
+	return b.Host(ctx, host)
+}
+
+// SetCertificate has a host hold a certificate (DER); nil: none.
+func (b *Backend) SetCertificate(host string, der []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.certificates[host] = der
+}

@@ -1,0 +1,147 @@
+package apitest
+
+import (
+	"context"
+
+	v1 "portcullis/api/v1"
+)
+
+// OnAssign runs f after each assignment, for a test that plays the fabric.
+func (b *Backend) OnAssign(f func(*v1.Host)) { b.mu.Lock(); defer b.mu.Unlock(); b.assigned = f }
+
+// OnRelease runs f after each release.
+func (b *Backend) OnRelease(f func(*v1.Host)) { b.mu.Lock(); defer b.mu.Unlock(); b.released = f }
+
+// SetHost puts a host in place and tells watchers.
+func (b *Backend) SetHost(h v1.Host) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hosts[h.ID] = h
+	b.tell(h)
+}
+
+// tell sends h to its watchers; one that is slow loses the older state.
+func (b *Backend) tell(h v1.Host) {
+	for ch, id := range b.watchers {
+		if id != h.ID {
+			continue
+		}
+		select {
+		case <-ch:
+		default:
+		}
+		ch <- &h
+	}
+}
+
+// ResolveGUID implements api.Backend.
+func (b *Backend) ResolveGUID(_ context.Context, actor, id string, _ v1.GUIDResolved) (*v1.Host, error) {
+	return b.change(actor, id, new(func(*v1.Host)), func(h *v1.Host) error {
+		if h.Status.Conflicts == nil {
+			return conflict("host_not_held", "no other host claims a GUID of host "+id, "")
+		}
+		h.Status.Conflicts = nil
+		return nil
+	})
+}
+
+// AcknowledgeClear implements api.Backend.
+func (b *Backend) AcknowledgeClear(_ context.Context, actor, id string, _ v1.TPMCleared) (*v1.Host, error) {
+	return b.change(actor, id, new(func(*v1.Host)), func(*v1.Host) error { return nil })
+}
+
+// Hosts implements api.Backend.
+func (b *Backend) Hosts(context.Context) ([]v1.Host, error) {
+	return sorted(b, b.hosts, func(h v1.Host) string { return h.ID })
+}
+
+// Host implements api.Backend.
+func (b *Backend) Host(_ context.Context, id string) (*v1.Host, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.host(id)
+}
+
+func (b *Backend) host(id string) (*v1.Host, error) {
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	h, ok := b.hosts[id]
+	if !ok {
+		return nil, notFound("host", id)
+	}
+	return &h, nil
+}
+
+// Assign implements api.Backend.
+func (b *Backend) Assign(_ context.Context, actor, id string, a v1.Assignment) (*v1.Host, error) {
+	return b.change(actor, id, &b.assigned, func(h *v1.Host) error {
+		c, ok := b.clusters[a.Cluster]
+		if !ok {
+			return notFound("cluster", a.Cluster)
+		}
+		if h.Cluster != "" {
+			return conflict("host_assigned", "host "+id+" is assigned to cluster "+h.Cluster, "release it first")
+		}
+		h.Cluster, h.Tenant, h.Status.Phase = c.Name, c.Tenant, v1.PhaseAwaiting
+		return nil
+	})
+}
+
+// Release implements api.Backend.
+func (b *Backend) Release(_ context.Context, actor, id string) (*v1.Host, error) {
+	return b.change(actor, id, &b.released, func(h *v1.Host) error {
+		h.Status.Phase = v1.PhaseReleasing
+		return nil
+	})
+}
+
+// change applies f to a host, and then runs what follow points at.
+func (b *Backend) change(actor, id string, follow *func(*v1.Host), f func(*v1.Host) error) (*v1.Host, error) {
+	b.mu.Lock()
+	h, err := b.host(id)
+	if err == nil {
+		err = f(h)
+	}
+	if err != nil {
+		b.mu.Unlock()
+		return nil, err
+	}
+	b.hosts[id] = *h
+	b.actors = append(b.actors, actor)
+	b.tell(*h)
+	next := *follow
+	b.mu.Unlock()
+	if next != nil {
+		next(h)
+	}
+	return h, nil
+}
+
+// Watch implements api.Backend.
+func (b *Backend) Watch(ctx context.Context, id string) (<-chan *v1.Host, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h, err := b.host(id)
+	if err != nil {
+		return nil, err
+	}
+	ch := make(chan *v1.Host, 1)
+	ch <- h
+	b.watchers[ch] = id
+	context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.watchers, ch)
+		close(ch)
+		select {
+		case b.ended <- id:
+		default:
+		}
+	})
+	return ch, nil
+}
+
+// WatchEnded sends the host of each watch that ended; later ones are lost when
+// nobody reads.
+func (b *Backend) WatchEnded() <-chan string { return b.ended }

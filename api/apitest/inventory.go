@@ -1,0 +1,120 @@
+package apitest
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"portcullis/api/admission"
+	"portcullis/api/inventory"
+	v1 "portcullis/api/v1"
+)
+
+// ImportInventory implements api.Backend: each file is a list of host ids, a
+// line each; a line with a space in it is a problem. One with an EK, HOST=EK, needs two
+// persons.
+func (b *Backend) ImportInventory(_ context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	bad := &admission.Error{
+		Code: "inventory_invalid", Status: admission.Invalid, Detail: "the files are not an inventory",
+		Hint: "nothing was changed; correct the files and import them again",
+	}
+	report := &v1.ImportReport{DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, NotInFile: []string{}, Staged: []v1.Repair{}}
+	for _, f := range files {
+		for id := range strings.Lines(string(f.Data)) {
+			id = strings.TrimSuffix(id, "\n")
+			if strings.Contains(id, " ") {
+				bad.Problems = append(bad.Problems, f.Name+": host "+id+": want no spaces")
+			}
+			host, ek, another := strings.Cut(id, "=")
+			if !another {
+				report.Added = append(report.Added, id)
+				continue
+			}
+			report.Staged = append(report.Staged, v1.Repair{
+				Host: host, Ticket: t.Ticket, Reason: t.Reason, By: actor, EKWas: b.hosts[host].EK, EK: ek,
+				Fields: []string{"ek_sha256: was " + b.hosts[host].EK + ", now " + ek}, Digest: strings.Repeat("5e", 32),
+			})
+		}
+	}
+	if bad.Problems != nil {
+		return nil, bad
+	}
+	if len(report.Staged) > 0 && t.Ticket == "" && !dryRun {
+		return nil, conflict("repair_needed", "that a host has another TPM is for two persons to say; nothing was imported", "give a ticket")
+	}
+	if !dryRun {
+		for _, r := range report.Staged {
+			b.repairs[r.Host] = r
+		}
+		for _, id := range report.Added {
+			b.hosts[id] = v1.Host{ID: id, HCAs: []v1.HCA{}, Status: v1.HostStatus{Phase: v1.PhaseQuarantined, Guards: []v1.Guard{}}}
+		}
+		report.Revision = 7
+		b.actors = append(b.actors, actor)
+	}
+	return report, nil
+}
+
+// Repairs implements api.Backend.
+func (b *Backend) Repairs(context.Context) ([]v1.Repair, error) {
+	return sorted(b, b.repairs, func(r v1.Repair) string { return r.Host })
+}
+
+// Repair implements api.Backend.
+func (b *Backend) Repair(_ context.Context, host string) (*v1.Repair, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r, there := b.repairs[host]
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if !there {
+		return nil, notFound("repair", host)
+	}
+	return &r, nil
+}
+
+// ConfirmRepair implements api.Backend.
+func (b *Backend) ConfirmRepair(ctx context.Context, actor, host string, in v1.RepairConfirm) (*v1.Repair, error) {
+	r, err := b.Repair(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(r.Digest, in.Digest) {
+		return nil, conflict("repair_changed", "the change of host "+host+" is another one", "")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.denied = append(b.denied, v1.DeniedEK{EK: r.EKWas, Host: host, Ticket: r.Ticket, By: actor})
+	b.endRepair(actor, host)
+	return r, nil
+}
+
+// CancelRepair implements api.Backend.
+func (b *Backend) CancelRepair(ctx context.Context, actor, host string, _ v1.RepairCancel) (*v1.Repair, error) {
+	r, err := b.Repair(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.endRepair(actor, host)
+	return r, nil
+}
+
+func (b *Backend) endRepair(actor, host string) {
+	delete(b.repairs, host)
+	b.actors = append(b.actors, actor)
+}
+
+// DeniedEKs implements api.Backend.
+func (b *Backend) DeniedEKs(context.Context) ([]v1.DeniedEK, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.denied), b.fail
+}

@@ -1,0 +1,127 @@
+package apitest
+
+import (
+	"context"
+	"time"
+
+	"portcullis/api/admission"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// SetQuarantined puts the quarantined P_Keys in place.
+func (b *Backend) SetQuarantined(q ...v1.QuarantinedPKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pkeys = q
+}
+
+// Tenants implements api.Backend.
+func (b *Backend) Tenants(context.Context) ([]v1.Tenant, error) {
+	return sorted(b, b.tenants, func(t v1.Tenant) string { return t.Name })
+}
+
+// CreateTenant implements api.Backend.
+func (b *Backend) CreateTenant(_ context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if _, ok := b.tenants[n.Name]; ok {
+		return nil, conflict("tenant_exists", "tenant "+n.Name+" exists", "choose another name")
+	}
+	t := v1.Tenant{Name: n.Name, Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	b.tenants[n.Name] = t
+	b.actors = append(b.actors, actor)
+	return &t, nil
+}
+
+// DeleteTenant implements api.Backend.
+func (b *Backend) DeleteTenant(_ context.Context, actor, name string) error {
+	return remove(b, b.tenants, "tenant", actor, name)
+}
+
+// Clusters implements api.Backend.
+func (b *Backend) Clusters(context.Context) ([]v1.Cluster, error) {
+	return sorted(b, b.clusters, func(c v1.Cluster) string { return c.Name })
+}
+
+// Cluster implements api.Backend.
+func (b *Backend) Cluster(_ context.Context, name string) (*v1.Cluster, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.clusters[name]
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if !ok {
+		return nil, notFound("cluster", name)
+	}
+	return &c, nil
+}
+
+// CreateCluster implements api.Backend.
+func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster) (*v1.Cluster, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if _, ok := b.tenants[n.Tenant]; !ok {
+		return nil, notFound("tenant", n.Tenant)
+	}
+	c := v1.Cluster{
+		Name: n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
+		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+	}
+	b.clusters[n.Name] = c
+	b.actors = append(b.actors, actor)
+	return &c, nil
+}
+
+// DeleteCluster implements api.Backend.
+func (b *Backend) DeleteCluster(_ context.Context, actor, name string) error {
+	b.mu.Lock()
+	for _, h := range b.hosts {
+		if h.Cluster == name {
+			b.mu.Unlock()
+			return conflict("cluster_in_use", "cluster "+name+" still has host "+h.ID, "release its hosts first")
+		}
+	}
+	b.mu.Unlock()
+	return remove(b, b.clusters, "cluster", actor, name)
+}
+
+// Use implements api.Backend.
+func (b *Backend) Use(_ context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
+	if u.Membership == v1.MembershipFull {
+		return nil, &admission.Error{Code: "full_membership_refused", Status: admission.Refused, Detail: "cluster " + cluster + " asks for full membership of " + shared}
+	}
+	return b.changeUses(actor, cluster, shared, []string{shared})
+}
+
+// StopUse implements api.Backend.
+func (b *Backend) StopUse(_ context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
+	return b.changeUses(actor, cluster, shared, nil)
+}
+
+func (b *Backend) changeUses(actor, cluster, shared string, uses []string) (*v1.Cluster, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.clusters[cluster]
+	if _, there := b.clusters[shared]; !ok || !there {
+		return nil, notFound("cluster", cluster+" or "+shared)
+	}
+	c.Uses = uses
+	b.clusters[cluster] = c
+	b.actors = append(b.actors, actor)
+	return &c, b.fail
+}
+
+// QuarantinedPKeys implements api.Backend.
+func (b *Backend) QuarantinedPKeys(context.Context) ([]v1.QuarantinedPKey, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pkeys, b.fail
+}
