@@ -52,7 +52,11 @@ func (d *doctor) service(ctx context.Context) {
 		return
 	}
 	defer ch.Close()
-	d.ok(checkService, "%s answers", d.config.Service)
+	if proxy, _ := c.Proxy(); proxy != "" {
+		d.ok(checkService, "%s answers through the proxy %s", d.config.Service, proxy)
+	} else {
+		d.ok(checkService, "%s answers", d.config.Service)
+	}
 	d.ok(checkTrust, "it is of the CA in %s", d.config.CA)
 	before := d.now()
 	ready, at, err := ch.Hello(ctx)

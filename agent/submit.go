@@ -39,7 +39,7 @@ func (r *run) submit(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*v1.Att
 	}, isTransient)
 	switch {
 	case err != nil:
-		return nil, explain(err, r.config)
+		return nil, r.suspectProxy(explain(err, r.config))
 	case r.goal == Opened && r.opened == 0:
 		return nil, failf(ClassLock, "portcullis lock release GUID decides that one leaves", "no adapter of host %s leaves by decision of the service", r.config.Host)
 	}
@@ -57,7 +57,11 @@ type accepted struct {
 
 // attempt makes evidence and sends it. On error nothing is left in the TPM.
 func (r *run) attempt(ctx context.Context, dev *tpm.TPM, keys *tpm.Keys) (*accepted, error) {
-	r.say("connecting to " + r.config.Service)
+	if proxy, _ := r.client.Proxy(); proxy != "" {
+		r.say("connecting to " + r.config.Service + " through the proxy " + proxy)
+	} else {
+		r.say("connecting to " + r.config.Service)
+	}
 	ch, err := r.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -188,6 +192,20 @@ func (r *run) bindingFor(ch *client.Channel, channel string) ([]byte, error) {
 	}
 }
 
+// suspectProxy adds to the hint of a refusal: a proxy that ends TLS, under a CA that this
+// host trusts, leaves evidence bound to another connection than the service sees.
+func (r *run) suspectProxy(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if proxy, _ := r.client.Proxy(); ok && e.Class == ClassRefused && proxy != "" {
+		hint := "if the service names the reason nonce, see that the proxy " + proxy + " does not end TLS"
+		if e.Hint != "" {
+			hint = e.Hint + "; " + hint
+		}
+		return fail(e.Class, hint, e.Err)
+	}
+	return err
+}
+
 // isTransient reports whether another attempt may do better.
 func isTransient(err error) bool {
 	if _, ours := errors.AsType[*Error](err); ours {
@@ -226,12 +244,24 @@ func explain(err error, conf *Config) error {
 		return failf(ClassUntrusted, "compare this host's clock with the service's, and see that the service's certificate is renewed in time",
 			"%s does not prove to be the service: %w", conf.Service, err)
 	}
-	if isUntrusted(err) {
+	proxy, proxied := errors.AsType[*client.ProxyError](err)
+	if proxied && proxy.EndsTLS {
+		return failf(ClassUntrusted, "have the proxy pass TLS to "+proxy.Service+" untouched, or name it in NO_PROXY; if it does, check that "+conf.CA+" is the CA of the service",
+			"%s is not reached: %w", conf.Service, err)
+	}
+	if isUntrusted(err) && !proxied {
 		return failf(ClassUntrusted, "check that "+conf.CA+" is the CA of the service, and that the URL has the name in its certificate",
 			"%s does not prove to be the service: %w", conf.Service, err)
 	}
 	if p, ok := errors.AsType[*v1.Problem](err); ok && !isTransient(err) {
 		return failf(ClassRefused, p.Hint, "the service refused host %s: %w", conf.Host, p)
+	}
+	if proxied && isUntrusted(err) {
+		return failf(ClassUntrusted, "name a proxy that is asked without TLS of its own (http://HOST:PORT) in HTTPS_PROXY: "+conf.CA+" is the only CA that is trusted",
+			"the proxy of HTTPS_PROXY does not prove who it is: %w", err)
+	}
+	if proxied {
+		return failf(ClassUnreachable, "check HTTPS_PROXY and NO_PROXY, and that the proxy connects to "+proxy.Service, "%s gave no verdict in time: %w", conf.Service, err)
 	}
 	return failf(ClassUnreachable, "check the network, the URL and that portcullisd runs", "%s gave no verdict in time: %w", conf.Service, err)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 )
 
@@ -34,6 +35,13 @@ func TestKindsOfFaults(t *testing.T) {
 		{"busy", &v1.Problem{Status: 503}, true, ClassUnreachable, "check the network"},
 		{"too often", &v1.Problem{Status: 429}, true, ClassUnreachable, "check the network"},
 		{"refused", &v1.Problem{Status: 403, Hint: "ask an operator"}, false, ClassRefused, "ask an operator"},
+		{
+			"proxy that ends TLS", &client.ProxyError{EndsTLS: true, Service: "portcullis.example:443", Err: verification(x509.UnknownAuthorityError{})},
+			false, ClassUntrusted, "have the proxy pass TLS to portcullis.example:443 untouched",
+		},
+		{"proxy of an unknown CA", &client.ProxyError{Err: verification(x509.UnknownAuthorityError{})}, false, ClassUntrusted, "a proxy that is asked without TLS"},
+		{"wrong clock behind a proxy", &client.ProxyError{Err: verification(x509.CertificateInvalidError{Reason: x509.Expired})}, true, ClassUntrusted, "clock"},
+		{"proxy refuses", &client.ProxyError{Service: "portcullis.example:443", Err: errors.New("403")}, true, ClassUnreachable, "check HTTPS_PROXY and NO_PROXY"},
 		{"ours", failf(ClassTPM, "x", "y"), false, ClassTPM, "x"},
 	} {
 		if got := isTransient(tt.err); got != tt.again {

@@ -83,7 +83,7 @@ func (s *Server) certificate(t testing.TB, dir string) *api.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := root.IssueServer([]string{"127.0.0.1", "localhost"}, time.Now())
+	pair, err := root.IssueServer([]string{"127.0.0.1", "localhost", "portcullis.test"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
-	"strings"
-	"sync"
 
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -25,48 +24,58 @@ var ErrChannelClosed = errors.New("the connection this attestation was bound to 
 type Channel struct {
 	client  *Client
 	http    *http.Client
-	conn    *tls.Conn
+	conn    *http.ClientConn
 	binding []byte
 }
 
-// OpenChannel connects to the service.
+// OpenChannel connects to the service: through the proxy that the environment names, if
+// any, by the rule that all other calls go by. TLS is with the service then, too: a proxy
+// that ends it shows another certificate, which is a *ProxyError; and if that were of a
+// trusted CA, evidence would still be bound to another connection than the service sees.
 func (c *Client) OpenChannel(ctx context.Context) (*Channel, error) {
-	host := strings.TrimPrefix(c.base, "https://")
-	if _, _, err := net.SplitHostPort(host); err != nil {
-		host = net.JoinHostPort(strings.Trim(host, "[]"), "443")
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	proxy, err := c.proxyURL(ctx)
+	if err != nil {
+		return nil, err
 	}
 	config := c.tls.Clone()
 	config.NextProtos = []string{"http/1.1"}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	raw, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", host)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the service at %s: %w", host, err)
+	// With a proxy that is asked over TLS there are two handshakes, that with the service
+	// last.
+	var state tls.ConnectionState
+	trace := &httptrace.ClientTrace{TLSHandshakeDone: func(s tls.ConnectionState, _ error) { state = s }}
+	dialer := &http.Transport{TLSClientConfig: config, Proxy: http.ProxyURL(proxy), OnProxyConnectResponse: connected}
+	conn, err := dialer.NewClientConn(httptrace.WithClientTrace(ctx, trace), "https", c.address())
+	if err != nil && proxy != nil {
+		return nil, c.throughProxy(proxy, err)
 	}
-	conn := raw.(*tls.Conn) // what tls.Dialer promises
-	state := conn.ConnectionState()
+	if err != nil {
+		return nil, fmt.Errorf("connect to the service at %s: %w", c.address(), err)
+	}
 	binding, err := state.ExportKeyingMaterial(attest.ExporterLabel, nil, attest.ExporterSize)
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("TLS exporter of the connection to %s: %w", host, err)
+		return nil, fmt.Errorf("TLS exporter of the connection to %s: %w", c.address(), err)
 	}
-	ch := &Channel{client: c, conn: conn, binding: binding}
-	var once sync.Once
-	ch.http = &http.Client{
-		CheckRedirect: refuseRedirect,
-		Transport: &http.Transport{
-			MaxConnsPerHost: 1,
-			DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
-				err := ErrChannelClosed
-				once.Do(func() { err = nil })
-				if err != nil {
-					return nil, err
-				}
-				return conn, nil
-			},
-		},
+	return &Channel{
+		client: c, conn: conn, binding: binding,
+		http: &http.Client{CheckRedirect: refuseRedirect, Transport: channelTrip{conn}},
+	}, nil
+}
+
+// channelTrip sends requests over one connection alone.
+type channelTrip struct{ conn *http.ClientConn }
+
+// RoundTrip implements http.RoundTripper.
+func (t channelTrip) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.conn.Err() != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, ErrChannelClosed
 	}
-	return ch, nil
+	return t.conn.RoundTrip(req)
 }
 
 // Binding gives the TLS exporter value of the connection (RFC 9266), 32 bytes.
@@ -104,7 +113,6 @@ func (c *Client) RenewSeal(ctx context.Context, id string) (*attest.Seal, error)
 
 // Close ends the connection.
 func (ch *Channel) Close() error {
-	ch.http.CloseIdleConnections()
 	if err := ch.conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -45,6 +46,7 @@ type Client struct {
 	timeout   time.Duration
 	tls       *tls.Config
 	http      *http.Client
+	proxy     func(*http.Request) (*url.URL, error) // the rule of the environment; a test has its own
 }
 
 // New checks o and gives a client. It does not connect yet.
@@ -69,7 +71,9 @@ func New(o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
-	return &Client{base: base, token: o.Token, userAgent: o.UserAgent, timeout: o.Timeout, tls: config, http: newHTTP(config)}, nil
+	c := &Client{base: base, token: o.Token, userAgent: o.UserAgent, timeout: o.Timeout, tls: config, proxy: fromEnvironment}
+	c.http = c.newHTTP()
+	return c, nil
 }
 
 // refuseRedirect keeps the token from being carried elsewhere. The service
@@ -111,15 +115,26 @@ func (c *Client) WithCertificate(cert tls.Certificate) *Client {
 		}
 		return &cert, nil
 	}
-	other.http = newHTTP(other.tls)
+	other.http = other.newHTTP()
 	return &other
 }
 
-func newHTTP(config *tls.Config) *http.Client {
+func (c *Client) newHTTP() *http.Client {
 	return &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, Proxy: http.ProxyFromEnvironment},
+		Transport: &http.Transport{
+			TLSClientConfig: c.tls, ForceAttemptHTTP2: true, Proxy: c.proxy, OnProxyConnectResponse: connected,
+		},
 		CheckRedirect: refuseRedirect,
 	}
+}
+
+// address gives host and port of the service.
+func (c *Client) address() string {
+	host := strings.TrimPrefix(c.base, "https://")
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(strings.Trim(host, "[]"), "443")
+	}
+	return host
 }
 
 // call sends one request through h and decodes the answer into out, unless out
@@ -187,6 +202,9 @@ func (c *Client) sendMatching(ctx context.Context, h *http.Client, method, path,
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // the method and URL would only repeat what is known
+		}
+		if proxy, _ := c.proxyURL(ctx); h == c.http && proxy != nil {
+			return nil, c.throughProxy(proxy, err)
 		}
 		return nil, fmt.Errorf("ask %s: %w", c.asked(), err)
 	}
