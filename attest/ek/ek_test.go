@@ -6,8 +6,10 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
 	"errors"
 	"math/big"
+	"strings"
 	"testing"
 
 	"portcullis/attest/attesttest"
@@ -120,6 +122,64 @@ func TestPublicRefusesOtherKeys(t *testing.T) {
 	//nolint:staticcheck // SA1019: only raw coordinates can make an invalid key
 	if _, err := ek.P256.Public(&ecdsa.PublicKey{Curve: elliptic.P256(), X: big.NewInt(1), Y: big.NewInt(1)}); err == nil {
 		t.Error("a point off the curve was accepted")
+	}
+}
+
+// TestIssuersThatCostTime: a stranger without any TPM sends issuers whose keys take a
+// second to verify with, or ever more of one name. They are refused before that; chains
+// as makers have them are not.
+func TestIssuersThatCostTime(t *testing.T) {
+	t.Parallel()
+	v, err := attesttest.NewVendor("Example TPM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := v.NewHost("compute-01", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(h.Certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer := func(serial int64, key any) []byte {
+		der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+			SerialNumber: big.NewInt(serial), RawSubject: leaf.RawIssuer, IsCA: true, BasicConstraintsValid: true,
+			NotBefore: attesttest.Epoch.AddDate(-1, 0, 0), NotAfter: attesttest.Epoch.AddDate(1, 0, 0),
+		}, &x509.Certificate{RawSubject: leaf.RawIssuer}, key, forger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	rsaKey := func(bits uint) *rsa.PublicKey {
+		n := new(big.Int).Lsh(big.NewInt(1), bits-1)
+		return &rsa.PublicKey{N: n.Add(n, big.NewInt(1)), E: 1<<31 - 1}
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(v.Root())
+	trust := ek.Trust{Roots: roots}
+	for _, tt := range []struct {
+		name, want string // want: in the error; "" none
+		issuers    [][]byte
+	}{
+		{"an RSA key of 60000 bits", "RSA key of 60000 bits", [][]byte{v.Issuer().Raw, issuer(2, rsaKey(60000))}},
+		{"one of 4097 bits", "RSA key of 4097 bits", [][]byte{v.Issuer().Raw, issuer(2, rsaKey(4097))}},
+		{"three of one name", "more than 2 certificates of one name", [][]byte{issuer(2, rsaKey(2048)), issuer(3, rsaKey(2048)), issuer(4, rsaKey(2048))}},
+		{"two of one name, of which one is right", "", [][]byte{issuer(2, rsaKey(4096)), v.Issuer().Raw}},
+		{"the maker's", "", [][]byte{v.Issuer().Raw}},
+	} {
+		_, err := trust.Check(attesttest.Epoch, ek.P256, append([][]byte{h.Certificate}, tt.issuers...))
+		if tt.want == "" && err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if tt.want != "" && (!errors.Is(err, ek.ErrChain) || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %v with %q", tt.name, err, ek.ErrChain, tt.want)
+		}
 	}
 }
 

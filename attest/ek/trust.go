@@ -1,6 +1,7 @@
 package ek
 
 import (
+	"crypto/rsa"
 	"crypto/x509"
 	"fmt"
 	"time"
@@ -65,8 +66,13 @@ func (t *Trust) checkChain(now time.Time, leaf *x509.Certificate, more [][]byte,
 	if t.Intermediates != nil {
 		inter = t.Intermediates.Clone()
 	}
+	names := map[string]int{}
 	for i, b := range more {
 		ca, err := parse(b)
+		if err == nil {
+			names[string(ca.RawSubject)]++
+			err = cheap(ca, names[string(ca.RawSubject)])
+		}
 		if err != nil {
 			return fmt.Errorf("issuer %d: %w", i+1, err)
 		}
@@ -80,6 +86,28 @@ func (t *Trust) checkChain(now time.Time, leaf *x509.Certificate, more [][]byte,
 		return fmt.Errorf("%w: %v", ErrChain, err)
 	}
 	return t.checkDenied(chains, e)
+}
+
+// Bounds of issuers that a host sends: whoever sends them needs no TPM for it, and
+// verifying takes time with the square of an RSA key's length, for each way up through
+// certificates of one name. TPM makers have keys of up to 4096 bits, and two certificates
+// of a name where one CA certifies another's; a site knows others beforehand
+// (Intermediates).
+const (
+	maxIssuerBits = 4096
+	maxSameName   = 2
+)
+
+// cheap refuses an issuer from a host that would be costly to verify with; same counts
+// those of its name.
+func cheap(ca *x509.Certificate, same int) error {
+	if key, ok := ca.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > maxIssuerBits {
+		return fmt.Errorf("%w: an RSA key of %d bits, at most %d are taken from a host: name its file in attestation.ek.roots", ErrChain, key.N.BitLen(), maxIssuerBits)
+	}
+	if same > maxSameName {
+		return fmt.Errorf("%w: more than %d certificates of one name", ErrChain, maxSameName)
+	}
+	return nil
 }
 
 // checkDenied wants one chain without a denied key.
