@@ -9,8 +9,38 @@ import (
 	"portcullis/api/limit"
 )
 
-// maxOpen bounds the connections one source may hold open at once.
+// maxOpen bounds the connections that one source may hold open at once, and its requests
+// whose body is on the way: HTTP/2 carries many of these over one connection.
 const maxOpen = 128
+
+// places bounds how much of something each source may hold at once.
+type places struct {
+	mu   sync.Mutex
+	held map[netip.Addr]int
+}
+
+// enter takes a place, if the source has one left.
+func (p *places) enter(source netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held[source] >= maxOpen {
+		return false
+	}
+	if p.held == nil {
+		p.held = map[netip.Addr]int{}
+	}
+	p.held[source]++
+	return true
+}
+
+// leave gives it back.
+func (p *places) leave(source netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held[source]--; p.held[source] == 0 {
+		delete(p.held, source)
+	}
+}
 
 // guardedListener drops connections of a source that opens too many, before a
 // TLS handshake is spent on them.
@@ -18,13 +48,11 @@ type guardedListener struct {
 	net.Listener
 	limit   *limit.Limiter[netip.Addr]
 	refused func()
-
-	mu   sync.Mutex
-	open map[netip.Addr]int
+	open    places
 }
 
 func guardListener(l net.Listener, r limit.Rate, refused func()) *guardedListener {
-	return &guardedListener{Listener: l, limit: limit.New[netip.Addr](r), refused: refused, open: map[netip.Addr]int{}}
+	return &guardedListener{Listener: l, limit: limit.New[netip.Addr](r), refused: refused}
 }
 
 // Accept waits for a connection that is within the limits of its source.
@@ -35,29 +63,11 @@ func (g *guardedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		source := sourceOf(conn.RemoteAddr().String())
-		if g.limit.Allow(source, time.Now()) && g.enter(source) {
-			return &guardedConn{Conn: conn, leave: sync.OnceFunc(func() { g.leave(source) })}, nil
+		if g.limit.Allow(source, time.Now()) && g.open.enter(source) {
+			return &guardedConn{Conn: conn, leave: sync.OnceFunc(func() { g.open.leave(source) })}, nil
 		}
 		g.refused()
 		conn.Close()
-	}
-}
-
-func (g *guardedListener) enter(source netip.Addr) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open[source] >= maxOpen {
-		return false
-	}
-	g.open[source]++
-	return true
-}
-
-func (g *guardedListener) leave(source netip.Addr) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open[source]--; g.open[source] == 0 {
-		delete(g.open, source)
 	}
 }
 

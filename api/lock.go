@@ -25,8 +25,9 @@ type LockKeeper interface {
 	Retain(ctx context.Context, actor string, guid ib.GUID) (*v1.Lock, error)
 }
 
-// maxLockRequest bounds what an agent says of its adapters.
-const maxLockRequest = 4 << 20
+// maxLockRequest bounds what an agent says of its adapters: as many settings as maxValues
+// lets through, each with 511 bytes.
+const maxLockRequest = 1 << 20
 
 type (
 	lockOrdersInput struct {

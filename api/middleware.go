@@ -115,6 +115,8 @@ func (s *Server) record(r *http.Request, n *note, status, bytes int, took time.D
 	case n.fault != nil:
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("error", n.fault.Error()))
+	case status >= http.StatusBadRequest && n.actor == "" && !s.local && !s.strangers.Allow(sourceOf(r.RemoteAddr), time.Now()):
+		level = slog.LevelDebug // a journal that is flooded drops what others say
 	case r.Method == http.MethodGet && (s.local || status < http.StatusBadRequest):
 		level = slog.LevelDebug // reads are polled all day and would drown the log
 	}
@@ -145,6 +147,27 @@ func (s *Server) limitSource(next http.Handler) http.Handler {
 				"wait a second, then try again"))
 			return
 		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limitBodies answers 429 when too many requests of a source have their body on the way:
+// a stranger could else fill the memory with bodies that he does not end. It runs before
+// anything of them is read.
+func (s *Server) limitBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		source := sourceOf(r.RemoteAddr)
+		if !s.bodies.enter(source) {
+			s.metrics.refused("bodies")
+			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
+				"more than "+strconv.Itoa(maxOpen)+" requests of this address are under way", "wait a second, then try again"))
+			return
+		}
+		defer s.bodies.leave(source)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -84,6 +84,8 @@ type Server struct {
 	ready        func(context.Context) []v1.Condition
 	requests     *limit.Limiter[netip.Addr]
 	attestations *limit.Limiter[netip.Addr]
+	strangers    *limit.Limiter[netip.Addr] // refusals that the log has
+	bodies       places
 	connections  limit.Rate
 	local        bool // whoever may connect may do all that is there
 	handler      http.Handler
@@ -98,6 +100,7 @@ func New(o Options) *Server {
 		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, results: o.Results, hosts: o.Hosts, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
+		strangers: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 120}),
 	}
 	if s.ready == nil {
 		s.ready = func(context.Context) []v1.Condition { return nil }
@@ -105,7 +108,7 @@ func New(o Options) *Server {
 	s.tokens.Store(o.Tokens)
 
 	r := chi.NewRouter()
-	r.Use(s.observe, s.limitSource)
+	r.Use(s.observe, s.limitSource, s.limitBodies)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path", hintOf(http.StatusNotFound)))
 	})

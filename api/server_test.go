@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -314,6 +316,76 @@ func TestRateLimits(t *testing.T) {
 		t.Errorf("first attestation: status %d, want 422 for its empty body", w.Code)
 	}
 	wantProblem(t, from("192.0.2.1:1000", "POST", "/v1/attest/sessions"), 429, v1.CodeRateLimited)
+}
+
+// TestStrangerFloodsTheLog: what a stranger is refused stands in the log some times, then
+// only for who debugs; what others do still does, and the counts are whole.
+func TestStrangerFloodsTheLog(t *testing.T) {
+	f := newFixture(t, func(o *api.Options) { o.Limits.Requests = limit.Rate{PerSecond: 0.001, Burst: 100} })
+	const tries = 1000
+	for range tries {
+		f.do("GET", "/v1/hosts", "pcop_guessed", "")
+	}
+	lines := func(level string) (n int) {
+		for line := range strings.Lines(f.log.String()) {
+			if strings.Contains(line, `"level":"`+level+`"`) && strings.Contains(line, `"msg":"request"`) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := lines("INFO"); n < 100 || n > 200 {
+		t.Errorf("%d lines in the log of %d refusals, want some 120", n, tries)
+	}
+	if n := lines("INFO") + lines("DEBUG"); n != tries {
+		t.Errorf("%d lines for who debugs, want %d", n, tries)
+	}
+	r := httptest.NewRequest("GET", "/v1/hosts", nil)
+	r.RemoteAddr = "198.51.100.7:1000"
+	f.log.Reset()
+	if f.send(r); lines("INFO") != 1 {
+		t.Errorf("another source is refused, and the log says %s", f.log)
+	}
+}
+
+// TestBodiesThatDoNotEnd: a stranger whose requests stop in the middle of their bodies
+// gets no more than its places, however many streams it has; others have theirs, and its
+// own are free again once these end.
+func TestBodiesThatDoNotEnd(t *testing.T) {
+	f := newFixture(t, func(o *api.Options) {
+		o.Limits.Requests, o.Limits.Attestations = limit.Rate{PerSecond: 1000, Burst: 1000}, limit.Rate{PerSecond: 1000, Burst: 1000}
+	})
+	const places = 128
+	post := func(source string, body io.Reader) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("POST", "/v1/attest/locks", body)
+		r.RemoteAddr, r.ContentLength = source, -1
+		r.Header.Set("Content-Type", "application/json")
+		return f.send(r)
+	}
+	var stuck sync.WaitGroup
+	var ends []*io.PipeWriter
+	for range places {
+		body, end := io.Pipe()
+		ends = append(ends, end)
+		stuck.Go(func() { post("192.0.2.1:1000", body) })
+		if _, err := end.Write([]byte("{")); err != nil { // read: the request is under way
+			t.Fatal(err)
+		}
+	}
+	wantProblem(t, post("192.0.2.1:2000", strings.NewReader("{}")), 429, v1.CodeRateLimited)
+	if w := post("192.0.2.2:1000", strings.NewReader("{}")); w.Code == 429 {
+		t.Error("another source is refused, too")
+	}
+	if w := f.do("GET", "/livez", "", ""); w.Code != 200 {
+		t.Errorf("a request without body: status %d, want 200", w.Code)
+	}
+	for _, end := range ends {
+		end.Close()
+	}
+	stuck.Wait()
+	if w := post("192.0.2.1:2000", strings.NewReader("{}")); w.Code == 429 {
+		t.Error("after all ended the source is still refused")
+	}
 }
 
 func TestHealth(t *testing.T) {
