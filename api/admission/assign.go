@@ -162,7 +162,7 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 		tokens().Delete(tx, was.Token)
 	}
 	f.rec.unseal(tx)
-	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, Conflicts: was.Conflicts}
+	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
 	return errors.Join(
 		dropSessions(ctx, tx, id),
 		Clusters().Put(tx, c.Name, c),

@@ -17,6 +17,7 @@ const (
 	provenNothing proof = iota // it knows the host's name
 	provenEK                   // and its EK certificate, which is no secret
 	provenTPM                  // the host's TPM answered
+	credential                 // it is no host's, but somebody's who has a credential
 )
 
 // denial is a request to be refused.
@@ -61,12 +62,13 @@ func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error 
 func (s *Service) worthNoting(d denial) bool {
 	now := s.now()
 	return d.proven == provenTPM ||
-		s.notes.Allow(noted{d.host, d.epoch, d.attempt, d.proven}, now) && s.allNotes.Allow(struct{}{}, now)
+		s.notes.Allow(noted{d.host, d.epoch, d.attempt, d.proven}, now) && s.allNotes.Allow(d.proven, now)
 }
 
-// note puts the refusal into the host's status, and into the audit log if the
-// sender knew at least the EK: the log grows for ever, so it is not for
-// everybody to write. A host that is not in inventory has no status, but the
+// note puts the refusal into the host's status, where it stands for as long as a window
+// lasts if no sender who proved as much is refused meanwhile: a stranger hides nothing.
+// It goes into the audit log if the sender knew at least the EK: the log grows for
+// ever, so it is not for everybody to write. A host that is not in inventory has no status, but the
 // last one is kept, which also takes the same time.
 func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.Refusal) error {
 	last := v1.Denial{Time: s.now(), Code: string(no.Code), Detail: no.Detail}
@@ -80,7 +82,9 @@ func (s *Service) note(ctx context.Context, tx *store.Tx, d denial, no *attest.R
 	if err != nil {
 		return err
 	}
-	rec.Denial = &last
+	if rec.Denial == nil || d.proven >= rec.DenialProof || last.Time.Sub(rec.Denial.Time) >= s.o.Window {
+		rec.Denial, rec.DenialProof = &last, d.proven
+	}
 	if d.proven == provenTPM { // nobody but the host itself can do that to it
 		rec.Certificate = nil
 	}

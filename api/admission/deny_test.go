@@ -10,8 +10,10 @@ import (
 
 	"portcullis/api/audit"
 	"portcullis/api/limit"
+	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
+	"portcullis/fabricsm/ib"
 )
 
 // stranger asks for a session of host with the EK of another one, from n-th of
@@ -86,6 +88,64 @@ func TestStrangersShareABudget(t *testing.T) {
 	if wrote := l.revision() - before; wrote == 0 || wrote > 120 {
 		t.Errorf("500 requests wrote %d times, want 1 to 120", wrote)
 	}
+}
+
+// TestStrangersSuppressNoAudit: strangers who use up what the store takes of theirs
+// suppress neither the refusals of those who know an EK nor those of credentials that reach
+// for what is not theirs.
+func TestStrangersSuppressNoAudit(t *testing.T) {
+	l := awaiting(t)
+	l.must(l.svc.Release(t.Context(), "alice", "host-2"))
+	before := l.revision()
+	for n := range 250 {
+		l.stranger(fmt.Sprintf("host-%d", n+100), n)
+	}
+	if wrote := l.revision() - before; wrote != 120 {
+		t.Fatalf("strangers wrote %d times, want all of theirs: 120", wrote)
+	}
+	wantRefusal(t, l.ask("host-2", "host-2", 251), ReasonWindow)
+	if got := l.refusals(); !slices.Equal(got, []string{"source:203.0.113.251 window"}) {
+		t.Errorf("the audit log has %q of who knows the EK", got)
+	}
+	_, err := l.svc.CreateCluster(l.ctx(), "mallory", v1.NewCluster{Name: "x", Tenant: "acme", PKey: new(ib.PKey(0x200))})
+	if code(err) != codeOutOfScope {
+		t.Fatal(err)
+	}
+	if n := l.audited("cluster.create"); n == 0 || !l.auditHas("mallory", codeOutOfScope) {
+		t.Error("the audit log has nothing of a credential that reached for what is not its")
+	}
+}
+
+func (l *lab) auditHas(actor, code string) bool {
+	l.t.Helper()
+	entries, _, err := audit.Entries().List(l.ctx(), l.store, "")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return slices.ContainsFunc(entries, func(e store.Record[audit.Entry]) bool { return e.Value.Actor == actor && e.Value.Code == code })
+}
+
+// TestStrangersHideNoDenial: an operator sees why the host itself was refused, whatever
+// strangers are refused for in its name. They are shown where nothing else is, or nothing
+// newer.
+func TestStrangersHideNoDenial(t *testing.T) {
+	l := awaiting(t)
+	s := l.open("host-1")
+	if _, err := l.svc.SubmitEvidence(t.Context(), s.ID, slices.Repeat([]byte{9}, attest.ExporterSize), l.answer("host-1", s)); err == nil {
+		t.Fatal("evidence over another connection was accepted")
+	}
+	shown := func(want attest.Reason) {
+		t.Helper()
+		if d := l.host("host-1").Status.LastDenial; d == nil || d.Code != string(want) {
+			t.Errorf("the operator sees %+v, want %s", d, want)
+		}
+	}
+	l.clock = l.clock.Add(time.Minute)
+	wantRefusal(t, l.stranger("host-1", 1), attest.ReasonEKPin)
+	shown(attest.ReasonNonce)
+	l.clock = l.clock.Add(l.svc.o.Window)
+	l.stranger("host-1", 1)
+	shown(ReasonWindow)
 }
 
 func TestActorOfRefusals(t *testing.T) {

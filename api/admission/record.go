@@ -36,11 +36,15 @@ type Record struct {
 	// included, also of past assignments; sorted.
 	Grants []string `json:"grants,omitempty"`
 
-	Denial *v1.Denial `json:"denial,omitzero"`
-	Token  string     `json:"token,omitempty"` // SHA-256 of the status token, hex
+	Denial      *v1.Denial `json:"denial,omitzero"`
+	DenialProof proof      `json:"denial_proof,omitzero"` // of whom was refused
+	Token       string     `json:"token,omitempty"`       // SHA-256 of the status token, hex
 
 	Certificate *Certificate `json:"certificate,omitzero"` // of the host's key; nil: it holds none
 }
+
+// Deny notes why a host whose TPM has answered was refused.
+func (r *Record) Deny(d v1.Denial) { r.Denial, r.DenialProof = &d, provenTPM }
 
 // Certificate is the one that a host holds. It counts as long as it stands in the
 // Record with what it was given for.

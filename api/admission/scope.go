@@ -90,7 +90,7 @@ func (s *Service) noteRefusal(ctx context.Context, c change, err error) error {
 	s.o.Log.Warn("refused", "actor", c.actor, "action", c.action, "object", c.object, "code", no.Code, "detail", no.Detail)
 	now := s.now()
 	kind := noted{host: "credential:" + c.actor, attempt: attest.Reason(no.Code + c.object)}
-	if !s.notes.Allow(kind, now) || !s.allNotes.Allow(struct{}{}, now) {
+	if !s.notes.Allow(kind, now) || !s.allNotes.Allow(credential, now) {
 		return err
 	}
 	c.code, c.detail = no.Code, clipTo(no.Detail, maxDetail)

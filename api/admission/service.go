@@ -104,7 +104,7 @@ type Service struct {
 	attempts *limit.Limiter[attempt]
 	hosts    *limit.Limiter[string]
 	notes    *limit.Limiter[noted]
-	allNotes *limit.Limiter[struct{}]
+	allNotes *limit.Limiter[proof]
 }
 
 // New makes a Service.
@@ -126,7 +126,8 @@ func New(o Options) *Service {
 		o.Rand = rand.Reader
 	}
 	// Of refusals that anybody can cause, the store takes one of a kind a minute,
-	// and so many altogether. All of them are in the log.
+	// and so many altogether of those who proved as much: who proves less uses up nothing
+	// of others. All of them are in the log.
 	note, notes := limit.Rate{PerSecond: 1.0 / 60, Burst: 1}, limit.Rate{PerSecond: 2, Burst: 120}
 	if o.Withdraw == nil {
 		o.Withdraw = []string{attest.LapseEK}
@@ -137,7 +138,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		o: o, judging: o.judging(), withdraw: withdraw, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
-		hosts: limit.New[string](o.HostRate), notes: limit.New[noted](note), allNotes: limit.New[struct{}](notes),
+		hosts: limit.New[string](o.HostRate), notes: limit.New[noted](note), allNotes: limit.New[proof](notes),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"portcullis/api/admission"
@@ -78,7 +79,7 @@ const maxDetail = 512
 // status and in the audit log. It uses the ticket up, so that there is one for each
 // evidence. That it cannot be written does not make the answer a different one.
 func (s *Service) note(ctx context.Context, ticket, host string, no *admission.Error) {
-	detail := no.Detail[:min(len(no.Detail), maxDetail)]
+	detail := strings.ToValidUTF8(no.Detail[:min(len(no.Detail), maxDetail)], "")
 	_, _ = s.o.Store.Update(ctx, func(tx *store.Tx) error {
 		if _, err := admission.UseLockTicket(ctx, tx, ticket, s.now()); err != nil {
 			return err
@@ -87,7 +88,7 @@ func (s *Service) note(ctx context.Context, ticket, host string, no *admission.E
 		if err != nil {
 			return err
 		}
-		rec.Value.Denial = &v1.Denial{Time: s.now(), Code: no.Code, Detail: detail}
+		rec.Value.Deny(v1.Denial{Time: s.now(), Code: no.Code, Detail: detail})
 		if err := admission.Records().Put(tx, host, rec.Value); err != nil {
 			return err
 		}
