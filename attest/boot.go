@@ -34,7 +34,7 @@ func (v *verifier) checkReference() *Refusal {
 		return refuse(ReasonReference, "%v", err)
 	}
 	v.facts.Reference = m.Set
-	if m.Waiver {
+	if v.anyBoot = m.Waiver; m.Waiver {
 		v.facts.Waived = append(v.facts.Waived, "the boot is not held against reference values (waiver "+m.Set+")")
 	}
 	return nil

@@ -19,6 +19,9 @@ type Verdict struct {
 	// Measured is the measured boot, once its log led to the quoted registers: to
 	// learn from where it was refused.
 	Measured *reference.Boot `json:"-"`
+	// AnyBoot says that a waiver let the boot pass, and no reference values have it:
+	// nobody knows whose agent it was that spoke.
+	AnyBoot bool `json:"-"`
 }
 
 // Facts is what verified evidence says, for the audit record and for later

@@ -19,9 +19,9 @@ import (
 func Verify(now time.Time, ch *Challenge, channel []byte, ev *Evidence, exp Expected, pol *Policy) Verdict {
 	v := &verifier{now: now, ch: ch, channel: channel, ev: ev, exp: exp, pol: pol}
 	if r := v.run(); r != nil {
-		return Verdict{Code: r.Code, Detail: r.Detail, Facts: v.facts, Measured: v.boot}
+		return Verdict{Code: r.Code, Detail: r.Detail, Facts: v.facts, Measured: v.boot, AnyBoot: v.anyBoot}
 	}
-	return Verdict{OK: true, Facts: v.facts, Measured: v.boot}
+	return Verdict{OK: true, Facts: v.facts, Measured: v.boot, AnyBoot: v.anyBoot}
 }
 
 // verifier holds one verification. Each step may rely on those before it.
@@ -37,6 +37,7 @@ type verifier struct {
 	quote     *tpm2.TPMSAttest
 	statement *Statement
 	boot      *reference.Boot
+	anyBoot   bool
 	facts     Facts
 }
 

@@ -41,8 +41,11 @@ type claimed struct {
 // It can be released, since nobody is to be kept in a partition, and its inventory can
 // be corrected. What becomes of one that was admitted says ConflictRule.
 //
-// Nobody is held by a session that outlived its window or its assignment.
-func (s *Service) dispute(ctx context.Context, ses *sessionRecord, host *inventory.Host, st *attest.Statement, no *attest.Refusal) *attest.Refusal {
+// Nobody is held by a session that outlived its window or its assignment; and nobody but
+// the host that claims by a boot that only a waiver let pass, since anybody's agent may
+// have spoken there.
+func (s *Service) dispute(ctx context.Context, ses *sessionRecord, host *inventory.Host, v *attest.Verdict, no *attest.Refusal) *attest.Refusal {
+	st := v.Facts.Statement
 	if st == nil {
 		return no
 	}
@@ -67,7 +70,7 @@ func (s *Service) dispute(ctx context.Context, ses *sessionRecord, host *invento
 			return nil
 		}
 		for i := range claims {
-			if err := s.hold(ctx, tx, host, &claims[i]); err != nil {
+			if err := s.hold(ctx, tx, host, &claims[i], v.AnyBoot); err != nil {
 				return err
 			}
 		}
@@ -127,16 +130,19 @@ func guidsOf(st *attest.Statement) []ib.GUID {
 	return slices.DeleteFunc(out, func(g ib.GUID) bool { return g == 0 })
 }
 
-// hold notes a conflict with both hosts. A host that has as many as it may brings no
-// further one into it.
-func (s *Service) hold(ctx context.Context, tx *store.Tx, host *inventory.Host, c *claimed) error {
+// hold notes a conflict with both hosts, or with the one that claims alone. A host that has
+// as many as it may brings no further one into it.
+func (s *Service) hold(ctx context.Context, tx *store.Tx, host *inventory.Host, c *claimed, alone bool) error {
 	e, err := conflictOf(ctx, tx, host, c)
 	if err != nil {
 		return err
 	}
-	e.Cause = "claims"
+	e.Cause, e.Do = "claims", "both are held: "
+	if alone {
+		e.Do = "it is held, and the other is not, since only a waiver let its boot pass: "
+	}
 	held, err := s.holdOne(ctx, tx, host.ID, Dispute{Time: s.now(), GUID: c.guid, With: c.owner.ID}, e)
-	if err != nil || !held {
+	if err != nil || !held || alone {
 		return err
 	}
 	e.Cause = "claimed"
@@ -159,7 +165,7 @@ func (s *Service) holdOne(ctx context.Context, tx *store.Tx, host string, d Disp
 		return false, nil
 	}
 	rec.Conflicts = append(slices.Clone(rec.Conflicts), d)
-	e.Host, e.Do = host, "both are held: "+d.remedy(host)
+	e.Host, e.Do = host, e.Do+d.remedy(host)
 	if err := errors.Join(Records().Put(tx, host, rec), events.Tell(ctx, tx, s.now(), e)); err != nil {
 		return false, err
 	}

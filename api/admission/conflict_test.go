@@ -14,6 +14,7 @@ import (
 	"portcullis/api/fabric/ledger"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
+	"portcullis/attest/reference"
 	"portcullis/fabricsm/ib"
 )
 
@@ -393,4 +394,30 @@ func TestUpgradeConflict(t *testing.T) {
 	if _, err := upgradeConflict([]byte(`{"phase":`)); err == nil {
 		t.Error("broken JSON was lifted")
 	}
+}
+
+// TestWaivedBootHoldsNobodyElse: whoever boots his own system while a waiver lets any boot
+// of the class in says what he likes of GUIDs. He is held for it; those whose GUIDs he names
+// are not, since no reference values vouch for the agent that named them.
+func TestWaivedBootHoldsNobodyElse(t *testing.T) {
+	l := awaiting(t)
+	l.trust(reference.Set{
+		Class: reference.DefaultClass, Version: 2, State: reference.Approved, Waiver: true, Owner: "ann", Reason: "INC-7",
+		Made: l.clock, Expires: l.clock.Add(time.Hour),
+	})
+	l.hosts["host-2"].PowerOn(updated())
+	l.hosts["host-2"].Statement.HCAs[0].Ports[1].GUID = l.hosts["host-1"].Statement.HCAs[0].Ports[1].GUID
+	_, err := l.attest("host-2")
+	wantRefusal(t, err, ReasonConflict)
+	l.wantConflicts("host-2", "host-1")
+	l.wantHeld("host-2")
+	l.wantConflicts("host-1")
+	if log := l.conflictLog(); !strings.Contains(log, "host/host-2 claims") || strings.Contains(log, "host/host-1 claimed") {
+		t.Errorf("the audit log has\n%s", log)
+	}
+	if _, err := l.attest("host-1"); err != nil {
+		t.Errorf("host-1, whose GUID it is: %v", err)
+	}
+	l.resolve("host-2")
+	l.wantConflicts("host-2")
 }

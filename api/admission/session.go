@@ -212,7 +212,7 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 		s.keepRefusedBoot(ctx, &host, &verdict)
 		no := &attest.Refusal{Code: verdict.Code, Detail: verdict.Detail}
 		if no.Code == attest.ReasonGUIDMismatch {
-			no = s.dispute(ctx, &ses, &host, verdict.Facts.Statement, no)
+			no = s.dispute(ctx, &ses, &host, &verdict, no)
 		}
 		return nil, s.deny(ctx, d, no)
 	}
