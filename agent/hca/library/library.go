@@ -48,6 +48,7 @@ type entry struct {
 	image  hca.Image
 	digest policy.Digest
 	why    string // not empty: it does not count
+	clash  bool   // nor does any further one
 }
 
 // Open reads a folder. Images that do not count are kept with the reason; only
@@ -150,10 +151,10 @@ func (l *Library) add(name string, r *firmware.ImageReport) {
 		}}
 	}
 	switch before, twice := l.images[k]; {
-	case twice && before.why == "" && e.why != "": // a good one stays
+	case before.clash, twice && before.why == "" && e.why != "": // a good one stays
 		return
 	case twice && before.why == "" && before.digest != e.digest:
-		e = entry{why: fmt.Sprintf("%s: another image of %s %v says the same version", name, k.psid, k.version)}
+		e = entry{why: fmt.Sprintf("%s: another image of %s %v says the same version", name, k.psid, k.version), clash: true}
 	}
 	l.images[k] = e
 }

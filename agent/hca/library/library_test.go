@@ -87,6 +87,31 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestManyImagesOfOneVersion: of several that differ and say the same version none counts,
+// however many follow: which of them an adapter runs cannot be told from outside.
+func TestManyImagesOfOneVersion(t *testing.T) {
+	t.Parallel()
+	made := func(code string) []byte {
+		spec := imagetest.New()
+		spec.Main = append([]byte(code), make([]byte, 4096)...)
+		b := spec.Build()
+		imagetest.Sign2048(b, imagetest.Key2048(), imagetest.KeyUUID)
+		return b
+	}
+	info := imagetest.New()
+	version := hca.Version{Major: uint32(info.Version[0]), Minor: uint32(info.Version[1]), SubMinor: uint32(info.Version[2])}
+	allow := "boards:\n  - {psid: " + info.PSID + ", floor: 1.0.0, hardware: [], security_version: 0}\n"
+	for images, counts := range map[string]bool{"a": true, "aa": true, "ab": false, "aba": false, "abc": false, "abac": false} {
+		dir := folder(t, allow)
+		for i := range images {
+			must(t, os.WriteFile(filepath.Join(dir, "images", images[:i+1]), made("cod"+images[i:i+1]), 0o644))
+		}
+		if _, ok, why := open(t, dir).Image(info.PSID, version); ok != counts {
+			t.Errorf("images %s: one counts: %v, %q, want %v", images, ok, why, counts)
+		}
+	}
+}
+
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	l := open(t, folder(t, wanted, "fs4-rsa2048.bin"))
