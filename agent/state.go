@@ -81,7 +81,12 @@ func (s *stateDir) sweep() {
 	}
 }
 
-func (s *stateDir) close() { s.lock.Close() }
+// close gives the folder up. A child that is just being started still has the file
+// open, so closing alone would leave it locked until that child is on its way.
+func (s *stateDir) close() {
+	_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
+	s.lock.Close()
+}
 
 // measured is what this agent measured into the agent PCR in this boot, in
 // order. It is written before the TPM is told.

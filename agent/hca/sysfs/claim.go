@@ -30,7 +30,7 @@ func (t *Tree) Claim(a Address, had *Claim) (*Claim, error) {
 		dir.Close()
 		return had, nil
 	}
-	if err := lock(dir); err != nil {
+	if err := flock(dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		dir.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			err = ErrClaimed
@@ -54,19 +54,21 @@ func (c *Claim) of(dir *os.File) bool {
 	return err == nil && os.SameFile(ours, other)
 }
 
-func lock(f *os.File) error {
+func flock(f *os.File, how int) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { failed = unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) })
+	err = raw.Control(func(fd uintptr) { failed = unix.Flock(int(fd), how) })
 	return errors.Join(err, failed)
 }
 
-// Close gives the claim up. A nil Claim claims nothing.
+// Close gives the claim up. A nil Claim claims nothing. A child that is just being
+// started still has the file open, so closing alone would keep the claim for a moment.
 func (c *Claim) Close() {
 	if c != nil {
+		_ = flock(c.dir, unix.LOCK_UN)
 		c.dir.Close()
 	}
 }
