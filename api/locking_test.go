@@ -18,17 +18,13 @@ import (
 	"portcullis/agent/hca/register"
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/admission/admissiontest"
 	"portcullis/api/apitest"
 	"portcullis/api/events"
-	"portcullis/api/inventory"
 	"portcullis/api/locks"
 	"portcullis/api/locks/lockkey"
-	"portcullis/api/store"
-	"portcullis/api/store/memory"
-	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
-	"portcullis/attest/attesttest"
 	"portcullis/attest/tpm/tpmtest"
 	"portcullis/fabricsm/ib"
 	"portcullis/firmware/nvconfig"
@@ -43,13 +39,13 @@ const (
 // lockSite is a whole way: the agent with a software TPM and a simulated adapter,
 // and the service with admission and locks.
 type lockSite struct {
-	t      *testing.T
-	dev    *tpmtest.TPM
-	card   *card.Card
-	svc    *admission.Service
-	keeper *locks.Service
-	config agent.Config
-	events events.Book
+	t       *testing.T
+	dev     *tpmtest.TPM
+	card    *card.Card
+	service *admissiontest.Site // that expects the host "locker"
+	keeper  *locks.Service
+	config  agent.Config
+	events  events.Book
 }
 
 func newLockSite(t *testing.T, signed bool) *lockSite {
@@ -66,58 +62,29 @@ func newBoundSite(t *testing.T, signed bool, least locks.Binding, traits card.Tr
 	o.Keys = append(o.Keys, card.Key{UUID: k.UUID, Public: k.Public, Signs: card.SignsOEM})
 	o.Traits = traits
 	s.card = card.New(o)
-	policy := attest.DefaultPolicy()
-	policy.Assurance = attest.AssuranceNone // of firmware; the lock is demanded
-	roots, err := s.dev.RootsPEM()
-	fatal(t, err)
-	fatal(t, policy.AddCertificates(roots))
-	records := store.New(memory.New(time.Now), "")
-	trusted := attesttest.References()[0]
-	_, err = records.Update(t.Context(), func(tx *store.Tx) error {
-		return admission.References().Put(tx, admission.ReferenceKey(trusted.Class, trusted.Version), trusted)
-	})
-	fatal(t, err)
 	secret := sha256.Sum256([]byte("a secret of tests"))
 	root, err := lockkey.NewRoot(secret[:])
 	fatal(t, err)
-	lo := locks.Options{Store: records, Root: root, Binding: least}
+	lo := locks.Options{Root: root, Binding: least}
 	if signed {
 		lo.Signer, lo.Key = nvconfigtest.Key(t, 2048), k.UUID
 	}
-	s.events = events.Book{Store: records}
-	s.keeper, err = locks.New(lo)
-	fatal(t, err)
-	s.svc = admission.New(admission.Options{Store: records, Policy: policy, Log: storetest.Quiet(), Locks: s.keeper})
-	s.populate()
+	s.service = admissiontest.NewWith(t, admissiontest.Host{ID: "locker", TPM: s.dev, Node: lockedNode}, func(o *admission.Options) {
+		lo.Store = o.Store
+		s.keeper, err = locks.New(lo)
+		fatal(t, err)
+		o.Locks = s.keeper
+	})
+	s.events = events.Book{Store: s.service.Store}
 	s.serve()
 	return s
-}
-
-func (s *lockSite) populate() {
-	s.t.Helper()
-	ctx := s.t.Context()
-	file := fmt.Sprintf("hosts:\n- id: locker\n  ek_sha256: %s\n  hcas:\n  - {node_guid: 0x%016x, ports: [{port: 1, guid: 0x%016x, cable: 0x10/1}]}\n",
-		s.dev.EKDigest(), uint64(lockedNode), uint64(lockedPort))
-	_, err := s.svc.ImportInventory(ctx, "alice", []inventory.File{{Name: "hosts.yaml", Data: []byte(file)}}, v1.RepairTicket{}, false)
-	fatal(s.t, err)
-	_, err = s.svc.CreateTenant(ctx, "alice", v1.NewTenant{Name: "acme"})
-	fatal(s.t, err)
-	_, err = s.svc.CreateCluster(ctx, "alice", v1.NewCluster{Name: "train", Tenant: "acme"})
-	fatal(s.t, err)
-	s.assign()
-}
-
-func (s *lockSite) assign() {
-	s.t.Helper()
-	_, err := s.svc.Assign(s.t.Context(), "alice", "locker", v1.Assignment{Cluster: "train"})
-	fatal(s.t, err)
 }
 
 // serve starts the API, the adapter's socket and the kernel's trees of the host.
 func (s *lockSite) serve() {
 	t := s.t
 	t.Helper()
-	server := apitest.Start(t, s.svc, func(o *api.Options) { o.Locks = s.keeper })
+	server := apitest.Start(t, s.service.Service(), func(o *api.Options) { o.Locks = s.keeper })
 	dir, err := os.MkdirTemp("", "cards") // short: a socket's path has 107 bytes at most
 	fatal(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -163,12 +130,7 @@ func (s *lockSite) goTo(goal agent.Goal) error {
 	}
 }
 
-func (s *lockSite) host() *v1.Host {
-	s.t.Helper()
-	h, err := s.svc.Host(s.t.Context(), "locker")
-	fatal(s.t, err)
-	return h
-}
+func (s *lockSite) host() *v1.Host { s.t.Helper(); return s.service.Host("locker") }
 
 func (s *lockSite) lock() *v1.Lock {
 	s.t.Helper()
@@ -191,11 +153,10 @@ func (s *lockSite) told(kind string) (out []string) {
 // comesBack has the host released, booted and assigned again.
 func (s *lockSite) comesBack() {
 	s.t.Helper()
-	_, err := s.svc.Release(s.t.Context(), "alice", "locker")
-	fatal(s.t, err)
+	s.service.Release("locker")
 	fatal(s.t, s.dev.PowerCycle(s.t.Context()))
 	fatal(s.t, os.RemoveAll(s.config.StateDir))
-	s.assign()
+	s.service.Assign("locker")
 }
 
 // T93: an adapter that comes back open although nobody ordered it is told, by evidence;
@@ -243,11 +204,7 @@ func TestProvisionLocks(t *testing.T) {
 			}
 			s.bound(first, tt.signed, v1.BoundChallenge)
 			// The host comes back.
-			_, err := s.svc.Release(t.Context(), "alice", "locker")
-			fatal(t, err)
-			fatal(t, s.dev.PowerCycle(t.Context()))
-			fatal(t, os.RemoveAll(s.config.StateDir))
-			s.assign()
+			s.comesBack()
 			if err := s.provision(); err != nil {
 				t.Fatalf("again: %v; host %+v", err, s.host().Status)
 			}
@@ -354,12 +311,11 @@ func TestProvisionOpens(t *testing.T) {
 	if err := s.provision(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.svc.Release(t.Context(), "alice", "locker")
-	fatal(t, err)
-	_, err = s.keeper.Release(t.Context(), "alice", lockedNode, v1.LockRelease{Reason: "RMA 17"})
+	s.service.Release("locker")
+	_, err := s.keeper.Release(t.Context(), "alice", lockedNode, v1.LockRelease{Reason: "RMA 17"})
 	fatal(t, err)
 	fatal(t, s.dev.PowerCycle(t.Context()))
-	s.assign()
+	s.service.Assign("locker")
 	err = s.provision()
 	if agent.ClassOf(err) != agent.ClassLock || !strings.Contains(fmt.Sprint(err), "leaves by decision") {
 		t.Errorf("provision: %v", err)

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/admission/admissiontest"
 	"portcullis/api/apitest"
 	"portcullis/api/client"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
-	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
@@ -35,26 +35,13 @@ type attacked struct {
 func newAttacked(t *testing.T, a *attesttest.Attempt, expected attest.Expected) *attacked {
 	t.Helper()
 	clock := func() time.Time { return attesttest.Epoch }
-	records := store.New(memory.New(clock), "")
-	_, err := records.Update(t.Context(), func(tx *store.Tx) (err error) {
-		for _, r := range expected.References {
-			err = errors.Join(err, admission.References().Put(tx, admission.ReferenceKey(r.Class, r.Version), r))
-		}
-		return err
+	site := admissiontest.New(t, func(o *admission.Options) {
+		o.Store, o.Now = store.New(memory.New(clock), ""), clock
+		o.Policy, o.Locks = a.Policy, knownLocks(a.Expected.HCAs)
 	})
-	fatal(t, err)
-	svc := admission.New(admission.Options{
-		Store: records, Policy: a.Policy, Log: storetest.Quiet(), Now: clock,
-		Locks: knownLocks(a.Expected.HCAs),
-	})
-	_, err = svc.ImportInventory(t.Context(), "alice", []inventory.File{{Name: "hosts.yaml", Data: inventoryOf(expected)}}, v1.RepairTicket{}, false)
-	fatal(t, err)
-	_, err = svc.CreateTenant(t.Context(), "alice", v1.NewTenant{Name: "acme"})
-	fatal(t, err)
-	_, err = svc.CreateCluster(t.Context(), "alice", v1.NewCluster{Name: "train", Tenant: "acme"})
-	fatal(t, err)
-	_, err = svc.Assign(t.Context(), "alice", expected.Host, v1.Assignment{Cluster: "train"})
-	fatal(t, err)
+	admissiontest.Trust(t, site.Store, expected.References...)
+	site.Expect(expected.Host, inventoryOf(expected))
+	svc := site.Service()
 	server := apitest.Start(t, svc)
 	x := &attacked{t: t, a: a, svc: svc}
 	x.channel = openChannel(t, server)

@@ -9,9 +9,9 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/admission/admissiontest"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
-	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 	"portcullis/attest/attesttest"
@@ -21,8 +21,8 @@ import (
 // sends alone, in whatever form, gives a known host no other EK.
 func TestRepairsOverTheAPI(t *testing.T) {
 	now := func() time.Time { return attesttest.Epoch }
-	records := store.New(memory.New(now), "")
-	svc := admission.New(admission.Options{Store: records, Policy: attest.DefaultPolicy(), Log: storetest.Quiet(), Now: now})
+	site := admissiontest.New(t, func(o *admission.Options) { o.Store, o.Now = store.New(memory.New(now), ""), now })
+	svc := site.Service()
 	f := newFixture(t, unlimited, func(o *api.Options) { o.Backend = svc })
 	tokens, file := map[string]string{}, "tokens:\n"
 	for _, name := range []string{"olga", "peter"} {
@@ -53,7 +53,7 @@ func TestRepairsOverTheAPI(t *testing.T) {
 			t.Fatalf("%d: %s", code, body)
 		}
 	}
-	_, err = records.Update(t.Context(), func(tx *store.Tx) error {
+	_, err = site.Store.Update(t.Context(), func(tx *store.Tx) error {
 		return admission.Verdicts().Put(tx, "h1", attest.Verdict{OK: true, Facts: attest.Facts{Host: "h1"}})
 	})
 	fatal(t, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/admission/admissiontest"
 	"portcullis/api/audit"
 	"portcullis/api/fabric"
 	"portcullis/api/inventory"
@@ -63,12 +64,7 @@ func newSite(t *testing.T) *site {
 	if err := s.policy.AddCertificates(v.PEM()); err != nil {
 		t.Fatal(err)
 	}
-	trusted := attesttest.References()[0]
-	if _, err := s.store.Update(t.Context(), func(tx *store.Tx) error {
-		return admission.References().Put(tx, admission.ReferenceKey(trusted.Class, trusted.Version), trusted)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	admissiontest.Trust(t, s.store, attesttest.References()[0])
 	s.start()
 	t.Cleanup(func() {
 		s.stop()

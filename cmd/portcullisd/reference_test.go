@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"portcullis/api/admission"
+	"portcullis/api/admission/admissiontest"
 	"portcullis/api/measuredboot"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -24,21 +24,10 @@ func TestWaiverGauge(t *testing.T) {
 			Made: now.AddDate(0, 0, -7), Expires: expires,
 		}
 	}
-	_, err := records.Update(t.Context(), func(tx *store.Tx) error {
-		for _, s := range []reference.Set{
-			waiver(1, reference.Approved, now.AddDate(0, 0, 1)), waiver(2, reference.Approved, now.AddDate(0, 0, 2)),
-			waiver(3, reference.Approved, now), waiver(4, reference.Draft, now.AddDate(0, 0, 1)), waiver(5, reference.Ended, now),
-			{Class: "gpu-node", Version: 6, State: reference.Approved},
-		} {
-			if err := admission.References().Put(tx, admission.ReferenceKey(s.Class, s.Version), s); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	admissiontest.Trust(t, records,
+		waiver(1, reference.Approved, now.AddDate(0, 0, 1)), waiver(2, reference.Approved, now.AddDate(0, 0, 2)),
+		waiver(3, reference.Approved, now), waiver(4, reference.Draft, now.AddDate(0, 0, 1)), waiver(5, reference.Ended, now),
+		reference.Set{Class: "gpu-node", Version: 6, State: reference.Approved})
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(newWaivers(measuredboot.New(measuredboot.Options{Store: records, Now: func() time.Time { return now }})))
 	families, err := r.Gather()
