@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.yaml.in/yaml/v4"
 
 	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
@@ -149,6 +153,33 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if got != args[0] {
 		ts.Fatalf("%s: exit code %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+// TestNamesThatTerminalsObey: what a host writes into its description reaches a terminal
+// by JSON and YAML no more than by tables, and programs read it as it was.
+func TestNamesThatTerminalsObey(t *testing.T) {
+	for _, name := range []string{"x\u009b2Jy", "gpu-1\u202e\u2066moc", "a\u00adb\u200bc", "\U000e0001tag", "\x7f", "Grüße 漢字", "two\nlines\u009b", "\x1b[2J"} {
+		in := map[string]string{"node_description": name}
+		for form, print := range map[string]func(*app, any) error{"JSON": (*app).printJSON, "YAML": (*app).printYAML} {
+			var out bytes.Buffer
+			if err := print(&app{stdout: &out}, in); err != nil {
+				t.Fatal(err)
+			}
+			if bytes.ContainsFunc(out.Bytes(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+				t.Errorf("%q as %s: %q", name, form, out.String())
+			}
+			var back map[string]string
+			var err error
+			if form == "JSON" {
+				err = json.Unmarshal(out.Bytes(), &back)
+			} else {
+				err = yaml.Load(out.Bytes(), &back)
+			}
+			if err != nil || back["node_description"] != name {
+				t.Errorf("%q as %s is read as %q, %v", name, form, back, err)
+			}
+		}
 	}
 }
 

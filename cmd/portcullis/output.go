@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -39,11 +42,44 @@ func (f *format) String() string { return string(*f) }
 // Type names the value in help texts.
 func (f *format) Type() string { return "FORMAT" }
 
+// printJSON writes v so that a terminal shows it as it is, too.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.stdout)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.stdout.Write(escaped(b.Bytes(), false))
+	return err
+}
+
+// hidden reports what the formats leave as it is, and a terminal obeys or does not show:
+// control characters of the second set, direction marks and their like.
+func hidden(r rune) bool { return r > '~' && !unicode.IsPrint(r) }
+
+// escaped writes hidden characters by their numbers: of JSON anywhere, of YAML within
+// quotes. Both read them as what they were.
+func escaped(text []byte, yaml bool) []byte {
+	if !bytes.ContainsFunc(text, hidden) {
+		return text
+	}
+	var out []byte
+	for _, r := range string(text) {
+		switch {
+		case !hidden(r):
+			out = utf8.AppendRune(out, r)
+		case r <= 0xFFFF:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		case yaml:
+			out = fmt.Appendf(out, `\U%08x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return out
 }
 
 // printYAML writes v with the names that its JSON has.
@@ -60,14 +96,18 @@ func (a *app) printYAML(v any) error {
 	if data, err = yaml.Dump(&n); err != nil {
 		return fmt.Errorf("write YAML: %w", err)
 	}
-	_, err = a.stdout.Write(data)
+	_, err = a.stdout.Write(escaped(data, true))
 	return err
 }
 
-// plainStyle has a node and all below it written as people write YAML.
+// plainStyle has a node and all below it written as people write YAML; what has hidden
+// characters in quotes, where they can be escaped.
 func plainStyle(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode || len(n.Content) > 0 {
 		n.Style = 0
+	}
+	if strings.ContainsFunc(n.Value, hidden) {
+		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, c := range n.Content {
 		plainStyle(c)
