@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -16,22 +15,20 @@ import (
 	"portcullis/agent"
 	"portcullis/api"
 	"portcullis/api/hostca"
+	"portcullis/api/keyring/keyringtest"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
+	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
-	"portcullis/fabricsm/vault"
 )
 
 // certifyingLab has a service that certifies keys of hosts.
 func certifyingLab(t *testing.T) *lab {
 	t.Helper()
-	secret := sha256.Sum256([]byte("of tests"))
-	root, err := vault.NewRoot("test", secret[:])
+	ca, err := hostca.New(hostca.Options{Store: store.New(memory.New(time.Now), ""), Root: keyringtest.Root(t, "a"), Domain: "fabric.example", Log: storetest.Quiet()})
 	must(t, err)
-	ca, err := hostca.New(hostca.Options{Store: store.New(memory.New(time.Now), ""), Root: root, Domain: "fabric.example"})
-	must(t, err)
-	must(t, ca.Open(t.Context()))
+	must(t, ca.Prepare(t.Context()))
 	l := newLab(t, func(o *api.Options) { o.Hosts = ca })
 	l.hosts = ca
 	return l

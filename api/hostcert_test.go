@@ -4,7 +4,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -20,10 +19,11 @@ import (
 	"portcullis/api"
 	"portcullis/api/apitest"
 	"portcullis/api/hostca"
+	"portcullis/api/keyring/keyringtest"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
+	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
-	"portcullis/fabricsm/vault"
 )
 
 const trustDomain = "fabric.example"
@@ -34,24 +34,13 @@ type certificates struct {
 	t       *testing.T
 	backend *apitest.Backend
 	store   *store.Store
-	root    vault.Root
 	ca      *hostca.Service
 	roots   *x509.CertPool
 }
 
-func sealingRoot(t *testing.T, text string) vault.Root {
-	t.Helper()
-	secret := sha256.Sum256([]byte(text))
-	root, err := vault.NewRoot("test", secret[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
-
 func newCertificates(t *testing.T) *certificates {
 	t.Helper()
-	c := &certificates{t: t, backend: apitest.NewBackend(), store: store.New(memory.New(time.Now), ""), root: sealingRoot(t, "of tests")}
+	c := &certificates{t: t, backend: apitest.NewBackend(), store: store.New(memory.New(time.Now), "")}
 	c.authority(-20 * time.Hour) // the first one is that old
 	c.ca = c.authority(0)
 	c.Server = apitest.Start(t, c.backend, unlimited, func(o *api.Options) {
@@ -72,10 +61,10 @@ func newCertificates(t *testing.T) *certificates {
 func (c *certificates) authority(off time.Duration) *hostca.Service {
 	c.t.Helper()
 	s, err := hostca.New(hostca.Options{
-		Store: c.store, Root: c.root, Domain: trustDomain, Now: func() time.Time { return time.Now().Add(off) },
+		Store: c.store, Root: keyringtest.Root(c.t, "a"), Domain: trustDomain, Log: storetest.Quiet(), Now: func() time.Time { return time.Now().Add(off) },
 	})
 	if err == nil {
-		err = s.Open(c.t.Context())
+		err = s.Prepare(c.t.Context())
 	}
 	if err != nil {
 		c.t.Fatal(err)

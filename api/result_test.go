@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"portcullis/api"
+	"portcullis/api/keyring/keyringtest"
 	"portcullis/api/results"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -17,16 +17,12 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
 	"portcullis/attest/result/token"
-	"portcullis/fabricsm/vault"
 )
 
 // newResults makes what signs results, over a store in memory.
 func newResults(t *testing.T, records *store.Store) *results.Service {
 	t.Helper()
-	secret := sha256.Sum256([]byte("a root of tests"))
-	root, err := vault.NewRoot("test", secret[:])
-	fatal(t, err)
-	svc, err := results.New(results.Options{Store: records, Root: root, Issuer: "https://portcullis.example", Build: "test", Log: storetest.Quiet()})
+	svc, err := results.New(results.Options{Store: records, Root: keyringtest.Root(t, "a"), Issuer: "https://portcullis.example", Build: "test", Log: storetest.Quiet()})
 	fatal(t, err)
 	return svc
 }

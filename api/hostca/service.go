@@ -3,19 +3,18 @@ package hostca
 import (
 	"context"
 	"crypto/ecdsa"
-	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
-	"errors"
+	"encoding/pem"
 	"fmt"
-	"io"
-	"sync"
+	"log/slog"
 	"time"
 
 	"portcullis/api/admission"
-	"portcullis/api/audit"
 	"portcullis/api/ca"
+	"portcullis/api/keyring"
 	"portcullis/api/store"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/vault"
 )
 
@@ -30,30 +29,22 @@ const (
 	ahead = 24 * time.Hour
 )
 
-// object is how the audit log calls the authorities.
-const object = "host-authority"
-
-// automatic is the actor of what nobody asked for.
-const automatic = "service"
-
-// Options configure a Service. Store, Root and Domain are required.
+// Options configure a Service. Store, Root, Domain and Log are required.
 type Options struct {
 	Store  *store.Store
 	Root   vault.Root    // seals keys
 	Domain string        // trust domain: the first part of each host's name
 	Life   time.Duration // of a host's certificate; default 8 h
 	Period time.Duration // that an authority signs; default 90 days
-	Now    func() time.Time
-	Rand   io.Reader // default crypto/rand
+	Log    *slog.Logger
+	Now    func() time.Time // default time.Now
 }
 
-// Service keeps authorities and issues certificates. Methods are safe for concurrent
-// use. Refusals are *admission.Error.
+// Service issues certificates. Methods are safe for concurrent use, and several Services
+// may share one store. Refusals are *admission.Error.
 type Service struct {
-	o Options
-
-	mu     sync.Mutex
-	opened map[string]*ca.Authority // by ID
+	o    Options
+	ring *keyring.Ring[*ca.Authority]
 }
 
 // New makes a Service.
@@ -64,12 +55,6 @@ func New(o Options) (*Service, error) {
 	if o.Period == 0 {
 		o.Period = 90 * 24 * time.Hour
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Rand == nil {
-		o.Rand = rand.Reader
-	}
 	switch err := ca.CheckTrustDomain(o.Domain); {
 	case err != nil:
 		return nil, err
@@ -77,53 +62,60 @@ func New(o Options) (*Service, error) {
 		return nil, fmt.Errorf("life of hosts' certificates %v: want %v to %v", o.Life, MinLife, MaxLife)
 	case o.Period < MinPeriod || o.Period > MaxPeriod:
 		return nil, fmt.Errorf("period of authorities for hosts %v: want %v to %v", o.Period, MinPeriod, MaxPeriod)
-	case o.Root == nil:
-		return nil, errors.New("certificates of hosts: no root to seal the authority's key with")
 	}
-	return &Service{o: o, opened: map[string]*ca.Authority{}}, nil
+	s := &Service{o: o}
+	var err error
+	s.ring, err = keyring.New(keyring.Options[*ca.Authority]{
+		Store: o.Store, Root: o.Root, Log: o.Log, Now: o.Now,
+		Scope: o.Domain, Period: o.Period, Ahead: ahead, After: MaxLife,
+		Make: s.makeAuthority, Open: ca.Parse,
+		Words: keyring.Words{
+			Name: "host-authority", Code: "authority", Key: "authority for hosts", Signed: "all certificates of hosts", Setting: "host_certificates.ca_root",
+			Show: "portcullis authority show", Anew: "portcullis authority rotate --at-once",
+		},
+	})
+	return s, err
 }
 
-func (s *Service) now() time.Time { return s.o.Now().UTC().Round(0) }
-
-// Open makes the first authority where there is none, and sees that the key of the one
-// that signs opens.
-func (s *Service) Open(ctx context.Context) error {
-	rec, err := s.current(ctx)
+// makeAuthority makes a root: the public half its certificate, the private one PKCS #8.
+func (s *Service) makeAuthority(now, from time.Time) (*keyring.Fresh, error) {
+	made, err := ca.NewHosts(s.o.Domain, now, from.Add(2*s.o.Period+MaxLife))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = s.open(&rec, rec.signer(s.now()))
+	key, err := made.KeyDER()
+	c := made.Certificate()
+	return &keyring.Fresh{ID: c.SerialNumber.Text(16), Public: c.Raw, Secret: key, Until: c.NotAfter.UTC()}, err
+}
+
+// Prepare makes the first authority where there is none, and sees that the key of the one
+// that signs opens.
+func (s *Service) Prepare(ctx context.Context) error {
+	_, _, err := s.ring.Signer(ctx)
 	return err
 }
 
 // Issue gives a certificate to a key of a host.
 func (s *Service) Issue(ctx context.Context, host string, key *ecdsa.PublicKey) (*x509.Certificate, error) {
-	rec, err := s.current(ctx)
+	_, signer, err := s.ring.Signer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	signer, err := s.open(&rec, rec.signer(s.now()))
-	if err != nil {
-		return nil, err
-	}
-	return signer.IssueHost(s.o.Domain, host, key, s.now(), s.o.Life)
+	return signer.IssueHost(s.o.Domain, host, key, s.ring.Now(), s.o.Life)
 }
 
 // Pool gives the authorities whose certificates count now.
 func (s *Service) Pool(ctx context.Context) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
-	rec, err := s.read(ctx, s.o.Store)
-	if err != nil {
-		return pool, err
-	}
-	for _, a := range rec.trusted(s.now()) {
-		c, err := x509.ParseCertificate(a.Certificate)
+	keys, err := s.ring.Keys(ctx)
+	for i := range keys {
+		c, err := x509.ParseCertificate(keys[i].Public)
 		if err != nil {
-			return pool, fmt.Errorf("authority %s for hosts: %w", a.ID, err)
+			return pool, fmt.Errorf("authority %s for hosts: %w", keys[i].ID, err)
 		}
 		pool.AddCert(c)
 	}
-	return pool, nil
+	return pool, err
 }
 
 // Identify verifies a certificate and gives the host that it names.
@@ -132,7 +124,7 @@ func (s *Service) Identify(ctx context.Context, c *x509.Certificate) (string, er
 	if err != nil {
 		return "", err
 	}
-	host, err := ca.HostOf(c, pool, s.o.Domain, s.now())
+	host, err := ca.HostOf(c, pool, s.o.Domain, s.ring.Now())
 	if err != nil {
 		return "", &admission.Error{
 			Code: "certificate_unknown", Status: admission.Refused, Err: err,
@@ -142,141 +134,36 @@ func (s *Service) Identify(ctx context.Context, c *x509.Certificate) (string, er
 	return host, nil
 }
 
-func (s *Service) read(ctx context.Context, r store.Reader) (record, error) {
-	rec, err := records().Get(ctx, r, theRecord)
-	if errors.Is(err, store.ErrNotFound) {
-		return record{}, nil
-	}
-	return rec.Value, err
+// Authorities lists those whose certificates count now, the one that signs last among
+// those that sign, and the next one if there is one.
+func (s *Service) Authorities(ctx context.Context) (*v1.HostAuthorities, error) {
+	keys, err := s.ring.Keys(ctx)
+	return s.view(keys), err
 }
 
-// current gives the authorities, after it made the next one where that is due.
-func (s *Service) current(ctx context.Context) (record, error) {
-	rec, err := s.read(ctx, s.o.Store)
-	if _, due := s.due(&rec); err != nil || !due {
-		return rec, explain(err)
-	}
-	_, err = s.o.Store.Update(ctx, func(tx *store.Tx) (err error) {
-		if rec, err = s.read(ctx, tx); err != nil {
-			return err
+// Rotate makes the next authority. It signs in a day, so that relying parties can learn
+// of it, and certificates of those before stay valid. At once: it signs now, and all
+// others and their certificates end.
+func (s *Service) Rotate(ctx context.Context, actor string, in v1.AuthorityRotation) (*v1.HostAuthorities, error) {
+	keys, err := s.ring.Rotate(ctx, actor, in.Reason, in.AtOnce)
+	return s.view(keys), err
+}
+
+func (s *Service) view(keys keyring.Keys) *v1.HostAuthorities {
+	out := &v1.HostAuthorities{TrustDomain: s.o.Domain, Life: int(s.o.Life / time.Second), Items: []v1.HostAuthority{}}
+	signer := keys.Signer(s.ring.Now())
+	for i := range keys {
+		k, state := &keys[i], v1.AuthoritySigns
+		switch {
+		case i < signer:
+			state = v1.AuthorityAccepted
+		case i > signer:
+			state = v1.AuthorityNext
 		}
-		from, due := s.due(&rec)
-		if !due {
-			return nil // another replica was first
-		}
-		return s.add(ctx, tx, &rec, from, automatic, "it was due")
-	})
-	return rec, explain(err)
+		out.Items = append(out.Items, v1.HostAuthority{
+			ID: k.ID, State: state, From: k.From, Until: k.Until, SHA256: fmt.Sprintf("%x", sha256.Sum256(k.Public)),
+			Certificate: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: k.Public})),
+		})
+	}
+	return out
 }
-
-// due reports that the next authority is to be made, and from when it signs.
-func (s *Service) due(rec *record) (from time.Time, due bool) {
-	now, n := s.now(), len(rec.Authorities)
-	if n == 0 {
-		return now, true
-	}
-	switch last := rec.Authorities[n-1]; {
-	case last.Domain != s.o.Domain, last.Until.Before(now.Add(ahead + MaxLife)):
-		return now, true
-	case !last.From.Add(s.o.Period - ahead).After(now):
-		return now.Add(ahead), true
-	default:
-		return time.Time{}, false
-	}
-}
-
-// add makes an authority in tx. Those of another trust domain do not count any more.
-func (s *Service) add(ctx context.Context, tx *store.Tx, rec *record, from time.Time, actor, why string) error {
-	kept := []authority{}
-	for _, a := range rec.trusted(s.now()) {
-		if a.Domain == s.o.Domain {
-			kept = append(kept, a)
-		}
-	}
-	if len(kept) == 0 {
-		rec.Vault = nil // nothing in it is wanted
-	}
-	v, err := s.vault(rec)
-	if err != nil {
-		return err
-	}
-	made, err := ca.NewHosts(s.o.Domain, s.now(), from.Add(2*s.o.Period+MaxLife))
-	if err != nil {
-		return err
-	}
-	key, err := made.KeyDER()
-	if err != nil {
-		return err
-	}
-	defer clear(key)
-	c := made.Certificate()
-	a := authority{ID: c.SerialNumber.Text(16), Domain: s.o.Domain, Certificate: c.Raw, From: from, Until: c.NotAfter.UTC()}
-	if a.Key, err = v.Seal(sealedAs(a.ID), 1, key); err != nil {
-		return err
-	}
-	rec.Vault, rec.Authorities = v.Header(), append(kept, a)
-	return errors.Join(records().Put(tx, theRecord, *rec), audit.Append(ctx, tx, audit.Entry{
-		Time: s.now(), Actor: actor, Action: "host-authority.rotate", Object: object, Code: "ok",
-		Detail: fmt.Sprintf("authority %s for certificates of hosts of %s signs from %s: %s; %d others are accepted still",
-			a.ID, a.Domain, from.Format(time.RFC3339), why, len(kept)),
-	}))
-}
-
-func sealedAs(id string) string { return object + "/" + id }
-
-// vault opens what the keys are sealed in, or makes it.
-func (s *Service) vault(rec *record) (*vault.Vault, error) {
-	if rec.Vault == nil {
-		return vault.Create(s.o.Root, s.o.Rand)
-	}
-	v, err := vault.Open(rec.Vault, s.o.Root, s.o.Rand)
-	if err != nil {
-		return nil, locked(err)
-	}
-	return v, nil
-}
-
-func locked(err error) error {
-	return &admission.Error{
-		Code: "authority_locked", Status: admission.Unavailable, Err: err,
-		Detail: fmt.Sprintf("the key of the authority for hosts does not open: %v", err),
-		Hint:   "bring back the root that it was sealed under (host_certificates.ca_root); if that is lost, begin anew, which ends all certificates of hosts: portcullis authority rotate --at-once",
-	}
-}
-
-// open gives an authority with its key.
-func (s *Service) open(rec *record, i int) (*ca.Authority, error) {
-	if i < 0 {
-		return nil, locked(errors.New("none signs now"))
-	}
-	a := &rec.Authorities[i]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.opened[a.ID]; known != nil {
-		return known, nil
-	}
-	v, err := s.vault(rec)
-	if err != nil {
-		return nil, err
-	}
-	key, _, err := v.Open(sealedAs(a.ID), a.Key)
-	if err != nil {
-		return nil, locked(err)
-	}
-	defer clear(key)
-	made, err := ca.Parse(a.Certificate, key)
-	if err != nil {
-		return nil, locked(err)
-	}
-	s.opened = map[string]*ca.Authority{a.ID: made}
-	return made, nil
-}
-
-func explain(err error) error {
-	if _, ours := errors.AsType[*admission.Error](err); err == nil || ours {
-		return err
-	}
-	return admission.Unconfirmed(err, "look at the authorities again: portcullis authority show")
-}
-
-func fingerprint(der []byte) string { return hex.EncodeToString(sum(der)) }

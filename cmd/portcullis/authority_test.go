@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"strings"
@@ -13,25 +12,17 @@ import (
 	"portcullis/api"
 	"portcullis/api/apitest"
 	"portcullis/api/hostca"
+	"portcullis/api/keyring/keyringtest"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
-	"portcullis/fabricsm/vault"
+	"portcullis/api/store/storetest"
 )
 
 // TestAuthority shows, prints and rotates the authorities of a service.
 func TestAuthority(t *testing.T) {
-	secret := sha256.Sum256([]byte("of tests"))
-	root, err := vault.NewRoot("test", secret[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca, err := hostca.New(hostca.Options{Store: store.New(memory.New(time.Now), ""), Root: root, Domain: "fabric.example"})
-	if err == nil {
-		err = ca.Open(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca, err := hostca.New(hostca.Options{Store: store.New(memory.New(time.Now), ""), Root: keyringtest.Root(t, "a"), Domain: "fabric.example", Log: storetest.Quiet()})
+	check(t, err)
+	check(t, ca.Prepare(t.Context()))
 	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Hosts = ca })
 	do := func(want int, args ...string) string {
 		t.Helper()

@@ -326,7 +326,7 @@ func (a *app) resultRotate() *cobra.Command {
 		Use: "rotate --reason WHY", Short: "Have another key sign attestation results", Args: operands(),
 		Long: `Have another key sign attestation results. It is published at once and signs ten minutes
 later; the one before is published until its last token is over. The service does so by
-itself, by age (results.key_life).
+itself, by age (results.key_life). Until the next one signs there is no further one.
 
 With --drop all keys before are taken back at once, and the new one signs at once: if one
 was stolen, or if the root that opens them is lost. Results of before are refused from then

@@ -19,6 +19,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/apitest"
+	"portcullis/api/keyring/keyringtest"
 	"portcullis/api/results"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
@@ -26,7 +27,6 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
 	"portcullis/attest/result/token"
-	"portcullis/fabricsm/vault"
 )
 
 // desk is where results are looked at: a directory with a JWK Set, and the key.
@@ -203,11 +203,8 @@ func TestResultUsage(t *testing.T) {
 // TestResultFromTheService goes the whole way with the real API: ask, get keys, verify,
 // rotate.
 func TestResultFromTheService(t *testing.T) {
-	secret := sha256.Sum256([]byte("a root of tests"))
-	root, err := vault.NewRoot("test", secret[:])
-	check(t, err)
 	svc, err := results.New(results.Options{
-		Store: store.New(memory.New(time.Now), ""), Root: root, Issuer: "https://portcullis.example", Build: "test", Log: storetest.Quiet(),
+		Store: store.New(memory.New(time.Now), ""), Root: keyringtest.Root(t, "a"), Issuer: "https://portcullis.example", Build: "test", Log: storetest.Quiet(),
 	})
 	check(t, err)
 	d, b := newDesk(t), apitest.NewBackend()

@@ -2,15 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"strings"
 	"time"
 
 	"portcullis/api/hostca"
-	"portcullis/fabricsm/vault"
 )
 
 // hostCertificatesConfig says which certificates hosts get.
@@ -28,21 +23,12 @@ func loadHostCertificates(c *config) (*hostca.Options, error) {
 	if h.Root == "" {
 		return nil, nil
 	}
-	o := &hostca.Options{Domain: h.TrustDomain, Life: h.Life, Period: h.CAPeriod}
-	var err error
-	if name, ok := strings.CutPrefix(h.Root, credentialPrefix); ok {
-		o.Root, err = vault.CredentialRoot(os.Getenv("CREDENTIALS_DIRECTORY"), name)
-	} else {
-		o.Root, err = vault.FileRoot(c.path(h.Root))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hint(fmt.Errorf("host_certificates.ca_root: %w", err),
-			"bring it back from where it is kept, or make another: portcullis keys root "+c.path(h.Root))
-	}
+	root, err := readRoot(h.Root, c.path)
 	if err != nil {
-		return nil, fmt.Errorf("host_certificates.ca_root: %w", err)
+		return nil, hint(fmt.Errorf("host_certificates.ca_root: %w", err),
+			"bring it back from where it is kept; if it is lost, make another (portcullis keys root FILE), and begin anew (portcullis authority rotate --at-once)")
 	}
-	return o, nil
+	return &hostca.Options{Root: root, Domain: h.TrustDomain, Life: h.Life, Period: h.CAPeriod}, nil
 }
 
 // newHostAuthority makes what gives hosts certificates; nil without a root. A key that
@@ -53,12 +39,12 @@ func (s *service) newHostAuthority(ctx context.Context) (*hostca.Service, error)
 	if o == nil {
 		return nil, nil
 	}
-	o.Store = s.store
+	o.Store, o.Log = s.store, s.log
 	h, err := hostca.New(*o)
 	if err != nil {
 		return nil, fmt.Errorf("host_certificates: %w", err)
 	}
-	if err := h.Open(ctx); err != nil {
+	if err := h.Prepare(ctx); err != nil {
 		s.log.Error("hosts get no certificates", "error", err)
 	}
 	return h, nil

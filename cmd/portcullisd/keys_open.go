@@ -20,13 +20,18 @@ import (
 	"portcullis/fabricsm/vault"
 )
 
-// openRoot reads what opens the sealed keys.
-func (c *keysConfig) openRoot(path func(string) string) (vault.Root, error) {
-	if name, ok := strings.CutPrefix(c.Root, credentialPrefix); ok {
+// readRoot reads what opens sealed keys: a credential of systemd, or a file.
+func readRoot(from string, path func(string) string) (vault.Root, error) {
+	if name, ok := strings.CutPrefix(from, credentialPrefix); ok {
 		return vault.CredentialRoot(os.Getenv("CREDENTIALS_DIRECTORY"), name)
 	}
-	root, err := vault.FileRoot(path(c.Root))
-	if errors.Is(err, fs.ErrNotExist) {
+	return vault.FileRoot(path(from))
+}
+
+// openRoot reads what opens the sealed keys of devices.
+func (c *keysConfig) openRoot(path func(string) string) (vault.Root, error) {
+	root, err := readRoot(c.Root, path)
+	if errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(c.Root, credentialPrefix) {
 		return nil, hint(fmt.Errorf("fabric.keys.root: %w", err),
 			"if keys were sealed under it, bring it back from where it is kept; on a fabric without keys make it: portcullis keys root "+path(c.Root))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"portcullis/api/results"
 	"portcullis/attest/result"
 	"portcullis/cmd/internal/version"
-	"portcullis/fabricsm/vault"
 )
 
 // resultsConfig says how attestation results are signed.
@@ -41,18 +39,12 @@ func loadResults(c *config) (*results.Options, error) {
 	if r.Root == "" {
 		return nil, nil
 	}
-	o := &results.Options{Issuer: r.Issuer, Build: version.Short(), Rotation: r.KeyLife}
-	var err error
-	if name, ok := strings.CutPrefix(r.Root, credentialPrefix); ok {
-		o.Root, err = vault.CredentialRoot(os.Getenv("CREDENTIALS_DIRECTORY"), name)
-	} else {
-		o.Root, err = vault.FileRoot(c.path(r.Root))
-	}
+	root, err := readRoot(r.Root, c.path)
 	if err != nil {
 		return nil, hint(fmt.Errorf("results.root: %w", err),
 			"bring it back from where it is kept; if it is lost, make another (portcullis keys root FILE), and give up the keys before (portcullis result rotate --drop)")
 	}
-	return o, nil
+	return &results.Options{Root: root, Issuer: r.Issuer, Build: version.Short(), Period: r.KeyLife}, nil
 }
 
 // newResults makes what signs attestation results; nil without a root. Keys that do not

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,12 +9,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"portcullis/api/keyring/keyringtest"
 	"portcullis/api/results"
 	"portcullis/api/store"
 	"portcullis/api/store/memory"
 	"portcullis/api/store/storetest"
 	"portcullis/attest/result"
-	"portcullis/fabricsm/vault"
 )
 
 // TestInitSignsResults: a fresh installation has a root for the keys of its own, which is
@@ -35,7 +34,7 @@ func TestInitSignsResults(t *testing.T) {
 		t.Errorf("results %+v, locks %+v, keys root %q", c.Results, c.Locks, c.Fabric.Keys.Root)
 	}
 	p, err := loadParts(c)
-	if err != nil || p.results == nil || p.results.Issuer != c.Results.Issuer || p.results.Rotation != 30*24*time.Hour {
+	if err != nil || p.results == nil || p.results.Issuer != c.Results.Issuer || p.results.Period != 30*24*time.Hour {
 		t.Fatalf("parts %+v, %v", p, err)
 	}
 	seen := map[string]string{}
@@ -80,12 +79,7 @@ func TestResultsConfig(t *testing.T) {
 }
 
 func TestSignedResultsAreCounted(t *testing.T) {
-	secret := sha256.Sum256([]byte("a root of tests"))
-	root, err := vault.NewRoot("test", secret[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	svc, err := results.New(results.Options{Store: store.New(memory.New(time.Now), ""), Root: root, Issuer: "x", Log: storetest.Quiet()})
+	svc, err := results.New(results.Options{Store: store.New(memory.New(time.Now), ""), Root: keyringtest.Root(t, "a"), Issuer: "x", Log: storetest.Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
