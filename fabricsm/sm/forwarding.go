@@ -191,7 +191,7 @@ func (c *Core) diffLFT(id topo.NodeID) {
 	want := c.routing.tables.LFT(id)
 	l := &c.nodes[id].lft
 	l.compare(want)
-	for b := range len(want) / lidsPerBlock {
+	for b := range max(len(want)/lidsPerBlock, l.write.last()+1) {
 		c.diffBlock(l, b)
 	}
 	c.markNode(clsLFT, id)
@@ -201,7 +201,10 @@ func (c *Core) diffLFT(id topo.NodeID) {
 
 func (c *Core) diffBlock(l *lft, b int) {
 	switch {
-	case (b+1)*lidsPerBlock > len(l.row) || l.read.has(b):
+	case l.read.has(b):
+	case (b+1)*lidsPerBlock > len(l.row): // the table became shorter before it was written
+		l.write.remove(b)
+		c.rolledOut(l, b)
 	case l.same.has(b):
 		l.write.remove(b)
 		c.rolledOut(l, b)
