@@ -61,6 +61,10 @@ func (f *Fabric) walkOut(fl *flight) {
 		fl.slid = ib.PermissiveLID // switches write it anew
 		back[hop] = byte(at.num)
 		m.SetHopPointer(hop + 1)
+		if at.node.sham != nil {
+			f.pretend(fl, at, hop)
+			return
+		}
 	}
 	m.SetHopPointer(hops + 1)
 	if hops > 0 {
@@ -96,9 +100,12 @@ func (n *node) egress(in *port, num ib.PortNum, first bool) *port {
 
 // walkBack takes a response to the originator of the request. If the last part is
 // by LID, the response begins at a switch, whose LID it is for.
-func (f *Fabric) walkBack(fl *flight) {
+func (f *Fabric) walkBack(fl *flight) { f.walkBackFrom(fl, fl.mad.HopCount()) }
+
+// walkBackFrom is walkBack of an answer that has so many hops left.
+func (f *Fabric) walkBackFrom(fl *flight, hops uint8) {
 	m, at := &fl.mad, fl.from
-	hops, path := m.HopCount(), m.ReturnPath()
+	path := m.ReturnPath()
 	if m.DrDLID() != ib.PermissiveLID {
 		if at = f.forwardFrom(fl, at); at == nil {
 			return

@@ -21,7 +21,8 @@
 // port they reach. Inject sends one data packet and tells its fate; a Flow is
 // traffic between two ports, by which a test knows what a victim felt. What an
 // attacker or clumsy hands do is done by Recable, Swap, Bounce, Unplug, Insert,
-// Reboot, SetGUIDs, Lie, InjectMAD, Flood and RogueSM.
+// Reboot, SetGUIDs, Lie, InjectMAD, Flood, RogueSM and Pretend, which has a host show
+// switches without end.
 //
 // SMPs have no flow control. Where agents take time (Fault.Work), each port holds
 // a few and drops the rest, which it counts as VL15Dropped.

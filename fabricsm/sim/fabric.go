@@ -113,6 +113,7 @@ type node struct {
 	keyed       bool // a port of it has an M_Key
 	off         bool // has no power
 	hca         hca  // of a channel adapter
+	sham        *sham
 }
 
 // port is one port of a node.
