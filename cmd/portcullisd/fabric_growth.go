@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sm"
 )
 
@@ -11,6 +12,8 @@ type growthConfig struct {
 	Ceiling int           `yaml:"ceiling"`
 	Entry   int           `yaml:"entry"`
 	Window  time.Duration `yaml:"window"`
+	Cable   int           `yaml:"cable"`
+	Hops    int           `yaml:"hops"`
 }
 
 func defaultGrowth() growthConfig { return growthConfig(sm.DefaultConfig().Growth) }
@@ -18,6 +21,8 @@ func defaultGrowth() growthConfig { return growthConfig(sm.DefaultConfig().Growt
 func (g *growthConfig) check(k *checker, key string) {
 	within(k, key+".ceiling", g.Ceiling, 100, 1_000_000)
 	within(k, key+".entry", g.Entry, 10, g.Ceiling)
+	within(k, key+".cable", g.Cable, 10, g.Ceiling)
+	within(k, key+".hops", g.Hops, 1, mad.MaxHops)
 	k.between(key+".window", g.Window, time.Second, 24*time.Hour)
 }
 

@@ -95,6 +95,51 @@ func fakeSwitch(s *Scene) {
 		s.Check(len(t.TenantKeys(Port(g))) == 0, "%s holds %v", g, t.TenantKeys(Port(g)))
 	}
 	t.endless()
+	t.madeUp()
+}
+
+// madeUp is the part of T21 where switches are made up when they are asked for, and
+// nobody declared anything.
+func (t *Site) madeUp() {
+	s := t.scene
+	const cable, most = 200, 4000
+	b := s.Site(SiteOptions{Tenants: twoTenants(), NoHosts: true, SM: sm.Config{Growth: sm.GrowthConfig{Ceiling: 8000, Entry: 4000, Cable: cable}}})
+	b.Victim("h1", "h5")
+	place := b.Place("h7", 1)
+	for _, sham := range []struct {
+		what string
+		sim.Sham
+	}{
+		{"a tree without end of switches with 64 ports", sim.Sham{Ports: 64}},
+		{"a chain without end of switches", sim.Sham{Ports: 2}},
+		{"a tree without end of switches that have another GUID each time they are asked", sim.Sham{
+			Ports: 64, GUID: func(path []ib.PortNum, visit int) ib.GUID { return sim.ShamGUID(path) + ib.GUID(visit)<<40 },
+		}},
+		{"a tree without end of switches that answer as late as they can", sim.Sham{Ports: 64, Delay: 190 * time.Millisecond}},
+	} {
+		s.Tried("h7 shows %s, where inventory says nothing of a host", sham.what)
+		b.Attack()
+		b.pull("h7")
+		b.Run(50 * time.Millisecond)
+		s.Must(b.Fabric.Pretend("h7", &sham.Sham))
+		s.Must(b.Fabric.Restore("h7", 1))
+		b.Collect()
+		b.Reported(time.Minute, "that a cable shows too much", is(func(e *sm.Unhealthy) bool { return e.Condition == sm.Overgrown && e.Place == place }))
+		b.Run(time.Second)
+		asked := b.Fabric.Pretended("h7")
+		if s.Check(asked <= most, "it was asked %d times, and there is no end", asked) {
+			s.Stopped("what hangs by the cable at %v alone is let go when it has grown by %d, after %d requests", place, cable, asked)
+		}
+		for _, h := range b.Since(b.mark) {
+			e, ok := h.Event.(*sm.Unhealthy)
+			s.Check(!ok || e.Condition != sm.Overgrown || e.Place == place, "another port was held: %v", h.Event)
+		}
+		b.pull("h7")
+		s.Must(b.Fabric.Pretend("h7", nil))
+		s.Must(b.Fabric.Restore("h7", 1))
+		b.Collect()
+		b.Isolated(time.Hour, "the host is itself again and its port is open", func() bool { return b.Open("h7") })
+	}
 }
 
 // endless is the part of T21 where no inventory says what belongs there.

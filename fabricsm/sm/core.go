@@ -60,6 +60,7 @@ type Core struct {
 	guessing guessing
 	health   records
 	growth   growth
+	cables   cables
 	law      law
 
 	deadLinks []silentLink // that fell silent last, of devices with M_Keys

@@ -34,6 +34,9 @@ func (c *Core) workProbe(p topo.PortID) {
 	if peer := c.peer(p); peer != topo.None && !pt.verify && !pt.confirming && !c.nodes[c.ports[peer].node].silent {
 		return
 	}
+	if c.tooFar(p) {
+		return
+	}
 	route, ok := c.routeTo(pt.node).Append(pt.num)
 	if !ok {
 		c.tellUnreachable(p)
@@ -216,6 +219,9 @@ func (c *Core) found(p topo.PortID, ni *mad.NodeInfo) {
 func (c *Core) foundNew(p topo.PortID, ni *mad.NodeInfo) {
 	if twin, ok := c.byPort[ni.PortGUID]; ok {
 		c.duplicate(ni.PortGUID, c.seenAt(twin), p)
+		return
+	}
+	if !c.mayHang(p, ni) {
 		return
 	}
 	if !c.mayGrow(p, ni) {

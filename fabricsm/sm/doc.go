@@ -36,7 +36,8 @@
 //	queue background timers wire failures    the work: what is next, what is out, what went wrong
 //	allowance settle progress view events    how much of it, how far it is, what others are told
 //	discovery cables description retree      what there is, and how it is reached
-//	confirm duplicate growth sure unread     who is really there
+//	confirm duplicate sure unread            who is really there
+//	growth hanging                           how much one port may show
 //	portinfo portpolicy slowlink fdr10       ports and links
 //	lids lidprefs aliases                    addresses
 //	members intent pkeys pkeyplan pkeytable  who may talk to whom

@@ -25,12 +25,20 @@ type GrowthConfig struct {
 	Entry int
 	// Window is default 1 min.
 	Window time.Duration
+	// Cable is the size of what may hang on the rest by one cable alone, if none of it
+	// was known when the core began; default 2048. See hanging.go.
+	Cable int
+	// Hops is how many hops from us a port may be behind which something is looked
+	// for, 1 to mad.MaxHops; default mad.MaxHops.
+	Hops int
 }
 
 func (g *GrowthConfig) withDefaults() {
 	def(&g.Ceiling, 81920)
 	def(&g.Entry, 16384)
 	def(&g.Window, time.Minute)
+	def(&g.Cable, 2048)
+	def(&g.Hops, mad.MaxHops)
 }
 
 // growth checks the bounds.
@@ -38,6 +46,10 @@ func (k *configChecker) growth(g *GrowthConfig) {
 	k.notNegative("growth ceiling", int64(g.Ceiling))
 	k.notNegative("growth of an entry", int64(g.Entry))
 	k.notNegative("growth window", int64(g.Window))
+	k.notNegative("growth behind one cable", int64(g.Cable))
+	if g.Hops < 0 || g.Hops > mad.MaxHops {
+		k.wrong("growth: %d hops: want 1 to %d", g.Hops, mad.MaxHops)
+	}
 }
 
 const (
@@ -225,6 +237,11 @@ func (c *Core) holdGrown(p topo.PortID, count int) {
 		g.full = true
 		return
 	}
+	c.holdBack(p, count)
+}
+
+// holdBack holds a port. count is how much was found.
+func (c *Core) holdBack(p topo.PortID, count int) {
 	pl := c.placeOf(p)
 	r := c.health.of(pl)
 	if far := c.peer(p); far != topo.None {

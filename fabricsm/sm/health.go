@@ -207,7 +207,8 @@ func (e *Unhealthy) String() string {
 	case e.Condition == Marked:
 		return fmt.Sprintf("%s is unhealthy, an operator says: %v", what, e.Action)
 	case e.Condition == Overgrown && e.Count > 0:
-		return fmt.Sprintf("%s shows too many new nodes: %v; if they are real, raise fabric.growth, or: portcullis fabric health trust %v", what, e.Action, e.Place)
+		return fmt.Sprintf("%s shows too many new nodes, of the size of %d: %v; pull the cable if no switches belong there; if they are real, raise fabric.growth, or: portcullis fabric health trust %v",
+			what, e.Count, e.Action, e.Place)
 	case e.Count == 0:
 		return fmt.Sprintf("%s is unhealthy, %v since before the start: %v", what, e.Condition, e.Action)
 	}

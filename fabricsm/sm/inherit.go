@@ -67,6 +67,7 @@ func (c *Core) adoptLIDs(ports []topo.PortID) {
 			c.save(Fact{Kind: FactLID, GUID: owner})
 		}
 		c.lids.load(guid, l)
+		c.lids.setNew(l)
 		c.save(Fact{Kind: FactLID, GUID: guid, LID: l})
 	}
 }

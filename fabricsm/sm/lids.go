@@ -17,6 +17,7 @@ type lidSpace struct {
 	spare  ib.LID                 // where the search for LIDs of absent GUIDs goes on
 	open   []topo.PortID          // see undecided, perhaps some of them twice
 	spoken bool                   // a switch has said what it forwards, or that it will not
+	fresh  []uint64               // bits by LID: given since the core began
 	guests map[ib.Place][]ib.GUID // that got new LIDs at a place, the latest maxGuests
 }
 
@@ -107,6 +108,19 @@ func (s *lidSpace) free(l ib.LID, lmc ib.LMC, but ib.GUID) bool {
 		}
 	}
 	return true
+}
+
+// isNew reports a LID that was given since the core began.
+func (s *lidSpace) isNew(l ib.LID) bool {
+	return int(l)/64 < len(s.fresh) && s.fresh[l/64]>>(l%64)&1 != 0
+}
+
+// setNew notes that a LID was given now.
+func (s *lidSpace) setNew(l ib.LID) {
+	for int(l)/64 >= len(s.fresh) {
+		s.fresh = append(s.fresh, 0)
+	}
+	s.fresh[l/64] |= 1 << (l % 64)
 }
 
 func (s *lidSpace) leave(pt *port) { pt.lid = 0 }
@@ -229,6 +243,7 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 		return
 	}
 	if fresh {
+		c.lids.setNew(l)
 		c.save(Fact{Kind: FactLID, GUID: guid, LID: l, LMC: c.lmcOf(p)})
 		c.tellRefusedLID(guid, pt.info.LID, l)
 	}

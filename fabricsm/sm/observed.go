@@ -24,6 +24,8 @@ type node struct {
 	parked    []ref  // work that waits for requests to come back
 	answers   uint32 // answers it gave
 	grown     uint32 // window in which it was found, 0 if it counts as no growth
+	part      int32  // that it hangs with, in Core.cables; 0: none
+	vouched   bool   // it was known before, or once hung with none
 	silent    bool
 	pause     time.Duration // before it is asked again while silent
 	back      time.Time     // when it last answered again
@@ -185,6 +187,7 @@ func (c *Core) addNode(ni *mad.NodeInfo, up topo.PortID) topo.NodeID {
 		c.clearPort(first+topo.PortID(i), id, ib.PortNum(i))
 	}
 	c.grew(id, ni)
+	c.hangs(id, ni, up)
 	c.remember(id)
 	c.moved()
 	return id
@@ -227,6 +230,7 @@ func extend[T any](s []T, n, many int) []T {
 func (c *Core) dropNode(id topo.NodeID) {
 	tn := c.topo.Node(id)
 	c.shrank(id)
+	c.fellOff(id)
 	for i := range int(tn.NumPorts) + 1 {
 		p := tn.FirstPort + topo.PortID(i)
 		if peer := c.peer(p); peer != topo.None {

@@ -177,6 +177,7 @@ func (c *Core) markPort(cl class, p topo.PortID) { c.mark(ref{cl, int32(p)}) }
 
 // pump takes work from the queue while the window has room.
 func (c *Core) pump() {
+	c.waitNoMore()
 	for c.wire.room(&c.cfg) {
 		c.readLevel()
 		x, ok := c.q.pop()
@@ -194,6 +195,10 @@ func (c *Core) pump() {
 		}
 		if !ok {
 			m.queued &^= bit
+			continue
+		}
+		if c.waits(x, target) {
+			c.passTurn(target, ok)
 			continue
 		}
 		if target != topo.None && c.cfg.MKey.on() {

@@ -41,7 +41,9 @@ func (c *Core) settle() bool {
 }
 
 // quiet reports that nothing is left to be asked but what does not answer.
-func (c *Core) quiet() bool { return c.q.size == 0 && c.wire.fresh == 0 && len(c.level) == 0 }
+func (c *Core) quiet() bool {
+	return c.q.size == 0 && c.wire.fresh == 0 && len(c.level)+len(c.cables.putOff) == 0
+}
 
 // mayShowMore reports that an answer is late which may show a node, a LID or a route of
 // a fabric that somebody ruled before, and that not even its quick tries are used up. Who
@@ -59,7 +61,7 @@ func (c *Core) mayShowMore() bool {
 		return (x.class.discovers() || x.class == clsLFT) && c.failures[x].tries < tries
 	}
 	for i := range c.wire.slots {
-		if r := &c.wire.slots[i]; r.id != 0 && awaited(r.ref, r.node) {
+		if r := &c.wire.slots[i]; r.id != 0 && awaited(r.ref, r.node) && !c.holdsUp(r) {
 			return true
 		}
 	}
@@ -68,7 +70,7 @@ func (c *Core) mayShowMore() bool {
 
 // idle reports that nothing is left to do but what waits for a pause to pass.
 func (c *Core) idle() bool {
-	return c.q.size == 0 && c.wire.out == 0 && len(c.level) == 0 && c.near == 0 && !c.routing.need && !c.routing.running &&
+	return c.q.size == 0 && c.wire.out == 0 && len(c.level)+len(c.cables.putOff) == 0 && c.near == 0 && !c.routing.need && !c.routing.running &&
 		c.members.ready
 }
 
