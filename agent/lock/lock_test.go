@@ -170,6 +170,53 @@ func TestRefused(t *testing.T) {
 }
 
 // deafAccess is to a card that shows the lock and does not do it.
+// writeOnly is an adapter whose firmware says of one setting that it can be written and
+// not read.
+type writeOnly struct {
+	below hca.Access
+	at    nvconfig.Address
+}
+
+func (w writeOnly) Access(ctx context.Context, id register.ID, m register.Method, data []byte) ([]byte, error) {
+	out, err := w.below.Access(ctx, id, m, data)
+	if err != nil || id != register.IDMNVQC {
+		return out, err
+	}
+	q, err := register.Decode[register.MNVQC](out)
+	if err != nil || q.Type != uint32(w.at) {
+		return out, err
+	}
+	q.CanRead, q.CanWrite = false, true
+	return register.Encode(q)
+}
+
+// TestWriteOnlySetting: a setting that is there and hides its value is not one that is
+// absent.
+func TestWriteOnlySetting(t *testing.T) {
+	b := newBench(t)
+	p := profile.Default()
+	b.mustLock(order(1))
+	if _, err := b.adapter.Unlock(b.Context(), []Key{key(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if r := p.Judge(b.adapter.Settings(b.Context(), p), profile.PlainWrites); !r.Compliant() {
+		t.Fatalf("the adapter does not comply: %+v", r.Findings)
+	}
+	open := b.adapter.Access
+	for _, at := range p.Addresses(b.adapter.Settings(b.Context(), p)) {
+		b.adapter.Access = writeOnly{open, at}
+		c := b.adapter.Settings(b.Context(), p)
+		i := slices.IndexFunc(c.Readings, func(r profile.Reading) bool { return r.Address == at })
+		if i < 0 || itemOf(c.Readings[i]).Supported != attest.Unknown {
+			t.Errorf("%v is read as %+v, want it unknown", at, c.Readings[i])
+		}
+		r := p.Judge(c, profile.PlainWrites)
+		if !slices.ContainsFunc(r.Findings, func(f profile.Finding) bool { return f.Address == at }) {
+			t.Errorf("%v is hidden, and nothing is found of it", at)
+		}
+	}
+}
+
 type deafAccess struct {
 	inner hca.Access
 	shown register.LockState

@@ -22,6 +22,9 @@ func (a *Adapter) Settings(ctx context.Context, p *profile.Profile) profile.Card
 func (a *Adapter) setting(ctx context.Context, at nvconfig.Address) profile.Reading {
 	r := profile.Reading{Address: at}
 	known, err := read(ctx, a, register.MNVQC{Type: uint32(at)})
+	if err == nil && known.CanWrite && !known.CanRead {
+		err = errors.New("it can be written, and not read")
+	}
 	switch {
 	case err != nil:
 		r.Current = profile.Answer{State: profile.Failed, Problem: "whether it is supported: " + err.Error()}
