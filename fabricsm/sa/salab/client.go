@@ -266,6 +266,20 @@ func (c *Client) Ask(q Question) (Answer, error) {
 	}
 }
 
+// Answered asks until there is an answer: a slow machine loses questions, and answers
+// come too late. That there is none after patience is an error.
+func (c *Client) Answered(q Question) (Answer, error) {
+	for until := time.Now().Add(patience); ; {
+		a, err := c.Ask(q)
+		if err != nil || !a.Silent() {
+			return a, err
+		}
+		if time.Now().After(until) {
+			return a, fmt.Errorf("%v of %v: no answer in %v", q.Method, q.Attr, patience)
+		}
+	}
+}
+
 // Confirm asks questions that were not answered once more, and waits long. What is
 // still silent is not answered.
 func (c *Client) Confirm(questions []Question) ([]Answer, error) {
