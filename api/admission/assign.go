@@ -108,6 +108,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	f.rec.Cluster, f.rec.Tenant, f.rec.PKey = c.Name, c.Tenant, c.PKey
 	f.rec.Epoch++
 	f.rec.Window = f.now.Add(window)
+	f.rec.dropToken(tx)
 	f.rec.unseal(tx)
 	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
 	return errors.Join(
@@ -158,9 +159,7 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	}
 	before := c
 	c.Hosts = slices.DeleteFunc(slices.Clone(c.Hosts), func(h string) bool { return h == id })
-	if was.Token != "" {
-		tokens().Delete(tx, was.Token)
-	}
+	f.rec.dropToken(tx)
 	f.rec.unseal(tx)
 	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
 	return errors.Join(

@@ -199,11 +199,9 @@ func (s *Service) forget(ctx context.Context, tx *store.Tx, id string) error {
 		return err
 	}
 	r := rec.Value
-	if r.Token != "" {
-		tokens().Delete(tx, r.Token)
-	}
+	r.dropToken(tx)
 	r.unseal(tx)
-	r.Evidence, r.Token, r.Window = nil, "", time.Time{}
+	r.Evidence, r.Window = nil, time.Time{}
 	r.Epoch++ // of which sessions, seals and tickets are
 	MeasuredBoots().Delete(tx, id)
 	if err := errors.Join(dropSessions(ctx, tx, id), Records().Put(tx, id, r)); err != nil {

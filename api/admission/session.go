@@ -292,9 +292,7 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		if no := history.Check(v.Facts.Boot); no != nil {
 			return no
 		}
-		if f.rec.Token != "" {
-			tokens().Delete(tx, f.rec.Token)
-		}
+		f.rec.dropToken(tx)
 		f.rec.Token = hashToken(token)
 		f.rec.unseal(tx)
 		f.rec.Evidence = &Evidence{

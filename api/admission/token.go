@@ -7,26 +7,56 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"strings"
 
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
 
-// HostStatusByToken gives the host whose latest accepted evidence earned the
-// token.
+// HostStatusByToken gives the host whose latest accepted evidence earned the token. Which
+// one counts stands in the host's record: where the token leads says only which record to
+// read. It ends with that evidence and with the assignment, by a newer token, and when the
+// EK is denied. A host that is held, or whose evidence is too old, is still told so.
 func (s *Service) HostStatusByToken(ctx context.Context, token string) (*v1.Host, error) {
-	ref, err := tokens().Get(ctx, s.o.Store, hashToken(token))
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	ref, err := tokens().Get(ctx, snap, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, unknownToken()
 	}
 	if err != nil {
 		return nil, explain(err)
 	}
-	return s.Host(ctx, ref.Value.Host)
+	f, err := s.gather(ctx, snap, ref.Value.Host)
+	if IsKind(err, NotFound) || errors.Is(err, store.ErrNotFound) {
+		return nil, unknownToken()
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	if !f.rec.earned(hashToken(token)) || s.o.Policy.Denied[strings.ToLower(f.host.EK)] {
+		return nil, unknownToken()
+	}
+	return hostView(f, decide(f)), nil
+}
+
+// earned reports that the evidence that counts earned a token, given as its hash.
+func (r *Record) earned(hash string) bool {
+	return r.Token != "" && r.Token == hash && r.Cluster != "" && r.Evidence != nil
+}
+
+// dropToken ends the token that the host has.
+func (r *Record) dropToken(tx *store.Tx) {
+	if r.Token != "" {
+		tokens().Delete(tx, r.Token)
+	}
+	r.Token = ""
 }
 
 func unknownToken() *Error {
-	return refusal(Refused, "token_unknown", "attest again to get a new one", "status token is not known, or was replaced by a newer one")
+	return refusal(Refused, "token_unknown", "attest again to get a new one", "status token is not known, does not count any more, or was replaced by a newer one")
 }
 
 const tokenSize = 32 // bytes of randomness

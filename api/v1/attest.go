@@ -8,8 +8,8 @@ import "portcullis/attest"
 type AttestResult struct {
 	Host  string `json:"host"`
 	Phase Phase  `json:"phase"`
-	// StatusToken lets this agent read its own host's status until the next
-	// session of the host. It grants nothing else. Shown once, stored hashed.
+	// StatusToken lets this agent read its own host's status as long as this evidence
+	// counts. It grants nothing else. Shown once, stored hashed.
 	StatusToken string `json:"status_token"`
 	// Seal is what the agent must answer next: until then the host is not
 	// admitted.
