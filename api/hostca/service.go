@@ -71,7 +71,7 @@ func New(o Options) (*Service, error) {
 		Make: s.makeAuthority, Open: ca.Parse,
 		Words: keyring.Words{
 			Name: "host-authority", Code: "authority", Key: "authority for hosts", Signed: "all certificates of hosts", Setting: "host_certificates.ca_root",
-			Show: "portcullis authority show", Anew: "portcullis authority rotate --at-once",
+			Show: "portcullis authority show", Anew: "portcullis authority rotate --at-once --yes",
 		},
 	})
 	return s, err

@@ -163,7 +163,7 @@ func TestLostRoot(t *testing.T) {
 	c := s.issue()
 	s.Service = s.replica(func(o *Options) { o.Root = keyringtest.Root(t, "b") })
 	err := s.Prepare(t.Context())
-	if e, ok := errors.AsType[*admission.Error](err); !ok || e.Code != "authority_locked" || !strings.Contains(e.Hint, "portcullis authority rotate --at-once") {
+	if e, ok := errors.AsType[*admission.Error](err); !ok || e.Code != "authority_locked" || !strings.Contains(e.Hint, "portcullis authority rotate --at-once --yes") {
 		t.Fatalf("open: %v", err)
 	}
 	s.want(true, "a certificate of before", c)

@@ -71,6 +71,7 @@ them once a day: the next one is shown a day before it signs.`,
 
 func (a *app) authorityRotate() *cobra.Command {
 	var in v1.AuthorityRotation
+	var yes bool
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Make the next authority", Args: operands(),
 		Long: `Make the next authority. It signs in a day, and certificates of those before stay valid. With
@@ -79,6 +80,11 @@ was stolen. Hosts that wait for admission go on with their status tokens.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if strings.TrimSpace(in.Reason) == "" {
 				return &usageError{msg: "--reason is needed", hint: "say why, for the audit log"}
+			}
+			if in.AtOnce {
+				if err := a.confirm(yes, "all certificates of hosts end, and authorities that relying parties know sign no more"); err != nil {
+					return err
+				}
 			}
 			c, err := a.connect()
 			if err != nil {
@@ -93,5 +99,6 @@ was stolen. Hosts that wait for admission go on with their status tokens.`,
 	}
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "why, for the audit log")
 	cmd.Flags().BoolVar(&in.AtOnce, "at-once", false, "it signs now, and all others and their certificates end")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, --at-once only says what would be done")
 	return cmd
 }

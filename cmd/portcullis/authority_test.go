@@ -48,7 +48,8 @@ func TestAuthority(t *testing.T) {
 		t.Errorf("authorities:\n%s", both)
 	}
 	do(3, "authority", "rotate", "--reason", "again")
-	do(0, "authority", "rotate", "--reason", "stolen", "--at-once")
+	do(exitUsage, "authority", "rotate", "--reason", "stolen", "--at-once")
+	do(0, "authority", "rotate", "--reason", "stolen", "--at-once", "--yes")
 	if out := do(0, "authority", "show"); strings.Count(out, "\n") != 2 || !strings.Contains(out, "signs") {
 		t.Errorf("after it was changed at once:\n%s", out)
 	}

@@ -26,7 +26,7 @@ func loadHostCertificates(c *config) (*hostca.Options, error) {
 	root, err := readRoot(h.Root, c.path)
 	if err != nil {
 		return nil, hint(fmt.Errorf("host_certificates.ca_root: %w", err),
-			"bring it back from where it is kept; if it is lost, make another (portcullis keys root FILE), and begin anew (portcullis authority rotate --at-once)")
+			"bring it back from where it is kept; if it is lost, make another (portcullis keys root FILE), and begin anew (portcullis authority rotate --at-once --yes)")
 	}
 	return &hostca.Options{Root: root, Domain: h.TrustDomain, Life: h.Life, Period: h.CAPeriod}, nil
 }
