@@ -19,6 +19,11 @@ const (
 	HandedOver
 )
 
+// String is the command of portcullis-agent that goes so far.
+func (g Goal) String() string {
+	return [...]string{Admitted: "provision", Attested: "evidence", Locked: "lock", Opened: "unlock", HandedOver: "handover"}[g]
+}
+
 // locks reports whether adapters are locked, or opened, on the way.
 func (g Goal) locks() bool { return g != Attested }
 

@@ -165,7 +165,7 @@ func (r *run) openTPM(ctx context.Context) (*tpm.TPM, error) {
 
 // keep writes the outcome down.
 func (r *run) keep(err error) {
-	o := Outcome{Time: r.now().UTC(), Host: r.config.Host, Phase: r.phase}
+	o := Outcome{Time: r.now().UTC(), Host: r.config.Host, Phase: r.phase, Run: r.goal.String()}
 	if err != nil {
 		o.Class, o.Detail = ClassOf(err), err.Error()
 	}

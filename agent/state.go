@@ -104,7 +104,8 @@ type Outcome struct {
 	Time   time.Time `json:"time"`
 	Host   string    `json:"host"`
 	Phase  v1.Phase  `json:"phase,omitempty"` // last phase the service told
-	Class  Class     `json:"class"`           // 0: admitted
+	Run    string    `json:"run,omitempty"`   // what was run, [Goal.String]; agents of before did not say
+	Class  Class     `json:"class"`           // 0: it came to its goal
 	Detail string    `json:"detail,omitempty"`
 }
 

@@ -42,7 +42,11 @@ func (a *app) report(cmd *cobra.Command, err error) {
 		hint = e.Hint
 	}
 	if a.json || a.machine {
-		a.logger().Error(err.Error(), "exit_code", int(agent.ClassOf(err)), "hint", hint)
+		say := a.logger().With("exit_code", int(agent.ClassOf(err)))
+		if hint != "" {
+			say = say.With("hint", hint)
+		}
+		say.Error(err.Error())
 		return
 	}
 	what := strings.TrimPrefix(cmd.CommandPath(), "portcullis-agent")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,7 +17,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Tell how the last provisioning run ended and, in the boot of the hand-over and while the
 certificate counts that it earned, how the host stands now: the service is asked, with the
 key in the TPM. The exit code is that of the run, or 1 when there was none; it is 0 when the
-service says that the host is admitted, and 6 when it says that the host was withdrawn.`,
+service says that the host is admitted, and 6 when it says that the host was withdrawn. The
+run may have been any command: 0 after evidence, lock, unlock or handover does not say
+that the host was admitted.`,
 	}
 	c.Flags().StringVar(&a.settings.file, "config", "", configHelp)
 	a.settings.stateFlag(c.Flags())
@@ -71,14 +74,31 @@ func (a *app) printStatus(o *agent.Outcome, now *v1.Host) error {
 	if o.Class == 0 {
 		return nil
 	}
-	return &agent.Error{
-		Class: o.Class, Err: fmt.Errorf("host %s was not admitted at %s: %s", o.Host, o.Time.Format(time.RFC3339), o.Detail),
+	return &agent.Error{Class: o.Class, Err: errors.New(failed(o))}
+}
+
+// failed says how a run ended that did not come to its goal.
+func failed(o *agent.Outcome) string {
+	at := o.Time.Format(time.RFC3339)
+	if o.Run == "" || o.Run == agent.Admitted.String() {
+		return fmt.Sprintf("host %s was not admitted at %s: %s", o.Host, at, o.Detail)
 	}
+	return fmt.Sprintf("%s of host %s failed at %s: %s", o.Run, o.Host, at, o.Detail)
+}
+
+// wasDone is what to tell of a run that came to its goal.
+func wasDone(run string) string {
+	for _, v := range verbs {
+		if v.goal.String() == run {
+			return v.was
+		}
+	}
+	return verbs[0].was // of an agent that did not say
 }
 
 func (a *app) printLines(o *agent.Outcome, now *v1.Host) error {
 	if o != nil && o.Class == 0 {
-		if _, err := fmt.Fprintf(a.stdout, "host %s was admitted at %s\n", plain(o.Host), o.Time.Format(time.RFC3339)); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, wasDone(o.Run), plain(o.Host), o.Time.Format(time.RFC3339)); err != nil {
 			return err
 		}
 	}

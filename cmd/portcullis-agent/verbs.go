@@ -13,11 +13,13 @@ type verb struct {
 	use, short, long string
 	goal             agent.Goal
 	done             string // what is told in the end, with the host
+	was              string // what status tells of it, with host and time
 }
 
 var verbs = []verb{
 	{
 		use: "provision", goal: agent.Admitted, done: "host %s is admitted\n",
+		was:   "host %s was admitted at %s\n",
 		short: "Attest this host, lock its adapters, and wait until it is admitted",
 		long: `Attest this host, lock its adapters as the service orders, hand it over, and wait
 until it is admitted.
@@ -27,24 +29,28 @@ The run may be cut off and started again at any time. Under systemd
 	},
 	{
 		use: "evidence", goal: agent.Attested, done: "the service accepts the evidence of host %s\n",
+		was:   "the service accepted the evidence of host %s at %s; that run did not hand it over\n",
 		short: "Attest this host as it is: nothing is locked, and the host is not handed over",
 		long: `Attest this host as it is, to see whether the service would accept it. Nothing is locked,
 and the host is not handed over: it can be provisioned afterwards in the same boot.`,
 	},
 	{
 		use: "lock", goal: agent.Locked, done: "the adapters of host %s are locked and proven\n",
+		was:   "the adapters of host %s were locked and proven at %s; that run did not hand it over\n",
 		short: "Lock the adapters of this host as the service orders, and prove it",
 		long: `Lock the adapters of this host as the service orders, and attest the host with it. The host
 is not handed over.`,
 	},
 	{
 		use: "unlock", goal: agent.Opened, done: "adapters of host %s are open\n",
+		was:   "adapters of host %s were opened at %s; that run did not hand it over\n",
 		short: "Open the adapters that leave by decision of the service",
 		long: `Open the adapters that leave by decision of an operator ("portcullis lock release"). The
 others are locked. It is done while the host is attested, like everything that takes keys.`,
 	},
 	{
 		use: "handover", goal: agent.HandedOver, done: "host %s is handed over\n",
+		was:   "host %s was handed over at %s; that run did not wait for its admission\n",
 		short: "As provision, without waiting until the fabric has admitted the host",
 		long: `Attest this host, lock its adapters and hand it over. From then on nothing can be attested
 in this boot. The fabric admits the host in its own time.`,
