@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -78,7 +80,7 @@ func Provision(ctx context.Context, o Options) error {
 }
 
 func newClient(c *Config, version string) (*client.Client, error) {
-	ca, err := os.ReadFile(c.CA)
+	ca, err := readCA(c.CA)
 	if err != nil {
 		return nil, failf(ClassUsage, "copy the service's CA certificate to the host and name it with --ca", "CA of the service: %w", err)
 	}
@@ -90,6 +92,22 @@ func newClient(c *Config, version string) (*client.Client, error) {
 		return nil, fail(ClassUsage, "check --service and --ca", err)
 	}
 	return cl, nil
+}
+
+// maxCA bounds the file of the service's CA in bytes.
+const maxCA = 1 << 20
+
+func readCA(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	ca, err := io.ReadAll(io.LimitReader(f, maxCA+1))
+	if err == nil && len(ca) > maxCA {
+		err = fmt.Errorf("%s: more than %d bytes", name, maxCA)
+	}
+	return ca, err
 }
 
 // do attests and waits.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"portcullis/agent/hca/sysfs"
 	"portcullis/agent/selinux"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 )
 
@@ -96,7 +96,7 @@ func (f *selinuxFlags) intent() (*selinux.Intent, error) {
 	if f.labels == "" {
 		return selinux.DefaultIntent(), nil
 	}
-	data, err := os.ReadFile(f.labels)
+	data, err := input.ReadFile(f.labels, input.Large)
 	if err != nil {
 		return nil, fmt.Errorf("labels: %w", err)
 	}
@@ -104,7 +104,7 @@ func (f *selinuxFlags) intent() (*selinux.Intent, error) {
 }
 
 func readHost(name string) (*v1.Host, error) {
-	data, err := os.ReadFile(name)
+	data, err := input.ReadFile(name, input.Large)
 	if err != nil {
 		return nil, fmt.Errorf("host file: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"portcullis/agent"
+	"portcullis/cmd/internal/input"
 )
 
 // standardConfig is read where no other configuration is named, if it is there.
@@ -73,7 +74,7 @@ func (s *settings) config(cmd *cobra.Command) (agent.Config, error) {
 		s.file = s.standard
 	}
 	if s.file != "" {
-		data, err := os.ReadFile(s.file)
+		data, err := input.ReadFile(s.file, input.Small)
 		if errors.Is(err, fs.ErrPermission) {
 			return c, &agent.Error{Class: agent.ClassUsage, Err: fmt.Errorf("configuration: %w", err), Hint: "run as root, or name a configuration that can be read with --config"}
 		}

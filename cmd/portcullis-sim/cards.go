@@ -17,6 +17,7 @@ import (
 
 	"portcullis/agent/hca/card"
 	"portcullis/agent/hca/card/cardsocket"
+	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/hosttree"
@@ -156,7 +157,7 @@ func (c *cards) table() (keys []card.Key, err error) {
 
 // readPublicKey reads what "openssl pkey -pubout" writes.
 func readPublicKey(file string) (*rsa.PublicKey, error) {
-	text, err := os.ReadFile(file)
+	text, err := input.ReadFile(file, input.Small)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/api/client"
+	"portcullis/cmd/internal/input"
 	"portcullis/cmd/internal/version"
 )
 
@@ -51,14 +52,14 @@ func (a *app) dial() (*client.Client, error) {
 	}
 	o := client.Options{URL: a.conn.service, UserAgent: "portcullis/" + version.Short()}
 	if a.conn.ca != "" {
-		pem, err := os.ReadFile(a.conn.ca)
+		pem, err := input.ReadFile(a.conn.ca, input.Small)
 		if err != nil {
 			return nil, fmt.Errorf("read CA: %w", err)
 		}
 		o.CA = pem
 	}
 	if a.conn.tokenFile != "" {
-		token, err := os.ReadFile(a.conn.tokenFile)
+		token, err := input.ReadFile(a.conn.tokenFile, input.Small)
 		if err != nil {
 			return nil, fmt.Errorf("read token: %w", err)
 		}
@@ -144,7 +145,7 @@ func (c *connection) readConfig() (fileConfig, error) {
 		}
 		c.configFile = filepath.Join(dir, "portcullis", "config.yaml")
 	}
-	data, err := os.ReadFile(c.configFile)
+	data, err := input.ReadFile(c.configFile, input.Small)
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		return f, nil
 	}

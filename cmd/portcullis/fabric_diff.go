@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/netlist/netdiff"
 )
@@ -75,7 +75,7 @@ func (a *app) compare(ctx context.Context, args []string, o netdiff.Options) ([]
 }
 
 func readNetlist(file string) (*netlist.Netlist, error) {
-	data, err := os.ReadFile(file)
+	data, err := input.ReadFile(file, input.Large)
 	if err != nil {
 		return nil, fmt.Errorf("read the fabric to compare with: %w", err)
 	}

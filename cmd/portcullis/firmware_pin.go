@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"portcullis/cmd/internal/input"
 	"portcullis/firmware"
 	"portcullis/firmware/image"
 	"portcullis/firmware/pin"
@@ -186,7 +186,7 @@ func (p *pinning) choose(keys []firmware.Carried) (chosen []pin.Key, err error) 
 
 // read are the keys that are in the file, if there is one.
 func (p *pinning) read() (*pin.Set, error) {
-	data, err := os.ReadFile(p.pins)
+	data, err := input.ReadFile(p.pins, pin.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -2,12 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/input"
 )
 
 // maxFiles bounds the bytes of one import; the service refuses more.
@@ -68,23 +67,10 @@ func (a *app) readFiles(names []string) ([]v1.InventoryFile, error) {
 }
 
 func (a *app) readFile(name string, limit int64) ([]byte, error) {
-	in := a.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+	if name == "-" {
+		return input.Read(a.stdin, "standard input", limit)
 	}
-	data, err := io.ReadAll(io.LimitReader(in, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, hint(fmt.Errorf("%s: more than %d bytes", name, limit), "split the input")
-	}
-	return data, nil
+	return input.ReadFile(name, limit)
 }
 
 func showImport(w *columns, r *v1.ImportReport) {

@@ -13,6 +13,7 @@ import (
 
 	"portcullis/api/locks/lockkey"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 )
 
@@ -21,7 +22,7 @@ func lockRoot(file string) (lockkey.Root, error) {
 	if file == "" {
 		return lockkey.Root{}, &usageError{msg: "--root is needed", hint: "the file that locks.root names, or a copy of it from where it is kept"}
 	}
-	text, err := os.ReadFile(file)
+	text, err := input.ReadFile(file, input.Small)
 	if err != nil {
 		return lockkey.Root{}, fmt.Errorf("root of lock keys: %w", err)
 	}
@@ -97,7 +98,7 @@ func (a *app) lockedAdapters(cmd *cobra.Command, from string) (*v1.Locks, error)
 		}
 		return c.Locks(cmd.Context(), "")
 	}
-	data, err := os.ReadFile(from)
+	data, err := input.ReadFile(from, input.Large)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/input"
 )
 
 func (a *app) referenceCommand() *cobra.Command {
@@ -196,7 +196,7 @@ func (l *learning) read() error {
 		return &usageError{msg: "nothing to learn from", hint: "name hosts with --host, or files with --log"}
 	}
 	for _, name := range l.logs {
-		b, err := os.ReadFile(name)
+		b, err := input.ReadFile(name, input.Small)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"portcullis/api/client"
+	"portcullis/cmd/internal/input"
 	"portcullis/cmd/internal/version"
 )
 
@@ -45,7 +46,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if where != "" {
 		where += ": "
 	}
-	fmt.Fprintf(stderr, "portcullis: %s%s\n", where, plainLines(err.Error()))
+	fmt.Fprintf(stderr, "portcullis: %s%s\n", where, plainLines(input.Explain(err)))
 	for _, line := range mistakes(err) {
 		fmt.Fprintf(stderr, "portcullis:   %s\n", plain(line))
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/topospec"
@@ -43,9 +43,9 @@ func draftFlag(cmd *cobra.Command, draft *bool) {
 // readInput reads a whole file, or standard input.
 func (a *app) readInput(name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(a.stdin)
+		return input.Read(a.stdin, "standard input", input.Large)
 	}
-	return os.ReadFile(name)
+	return input.ReadFile(name, input.Large)
 }
 
 // readRevision reads a file of any form, or a revision of the service.

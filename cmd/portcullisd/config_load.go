@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"portcullis/cmd/internal/input"
 )
 
 // maxConfig bounds a configuration file.
@@ -26,7 +27,7 @@ func loadConfig(file string) (*config, error) {
 }
 
 func readConfig(file string) ([]byte, error) {
-	data, err := os.ReadFile(file)
+	data, err := input.ReadFile(file, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
+	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topospec"
 	"portcullis/fabricsm/topospec/forms"
@@ -56,7 +56,7 @@ func (t *topologyConfig) apply(to *sm.Config, path func(string) string) error {
 
 // readTopology reads a native revision or a topoconfig.conf.
 func readTopology(name string) (*topospec.Spec, error) {
-	data, err := os.ReadFile(name)
+	data, err := input.ReadFile(name, input.Large)
 	if err != nil {
 		return nil, err
 	}

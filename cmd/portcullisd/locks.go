@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api/locks"
 	"portcullis/api/locks/lockkey"
+	"portcullis/cmd/internal/input"
 	"portcullis/firmware/nvconfig"
 	"portcullis/firmware/nvconfig/signkey"
 )
@@ -97,16 +98,7 @@ func loadLockRoot(c *config) (lockkey.Root, error) {
 	return lockkey.NewRoot(secret)
 }
 
-func readSmall(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxLockFile {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", file, info.Size(), maxLockFile)
-	}
-	return os.ReadFile(file)
-}
+func readSmall(file string) ([]byte, error) { return input.ReadFile(file, maxLockFile) }
 
 // newLocks makes what decides on the locks of adapters; nil without a root.
 func (s *service) newLocks() (*locks.Service, error) {

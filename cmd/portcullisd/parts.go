@@ -15,6 +15,7 @@ import (
 	"portcullis/api/locks"
 	"portcullis/api/results"
 	"portcullis/attest"
+	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
@@ -83,7 +84,7 @@ func private(file string) error {
 
 func loadTokens(c *config) (*api.Tokens, error) {
 	file := c.path(c.Tokens)
-	data, err := os.ReadFile(file)
+	data, err := input.ReadFile(file, input.Small)
 	if err != nil {
 		return nil, fmt.Errorf("read tokens: %w", err)
 	}
@@ -105,7 +106,7 @@ func loadPolicy(c *config) (_ *attest.Policy, closed string, _ error) {
 	if c.ChannelBinding == api.ChannelOff {
 		section = append(section, "channel: "+attest.ChannelNone+"\n"...)
 	}
-	policy, err := attest.LoadPolicy(section, func(name string) ([]byte, error) { return os.ReadFile(c.path(name)) })
+	policy, err := attest.LoadPolicy(section, func(name string) ([]byte, error) { return input.ReadFile(c.path(name), input.Small) })
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", c.file, err)
 	}
@@ -121,7 +122,7 @@ func loadSMKey(file string) (ib.SMKey, error) {
 	if file == "" {
 		return ib.SMKey{}, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := input.ReadFile(file, input.Small)
 	if err != nil {
 		return ib.SMKey{}, fmt.Errorf("read SM_Key: %w", err)
 	}

@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
+	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
@@ -16,7 +16,7 @@ import (
 
 // openSim simulates the fabric of a netlist and attaches to its first CA.
 func openSim(file string) (transport.Port, error) {
-	data, err := os.ReadFile(file)
+	data, err := input.ReadFile(file, input.Large)
 	if err != nil {
 		return nil, fmt.Errorf("read netlist: %w", err)
 	}
