@@ -442,7 +442,7 @@ func (r *floodRig) turn(b *testing.B, to *inlet, flood []transport.Packet) (t fl
 		received, overrun := to.end()
 		t.flooded, t.overrun = float64(received)/took, float64(overrun)/took
 	}
-	time.Sleep(20 * time.Millisecond) // what is still on its way
+	r.quiet()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sa.mu.Lock()
@@ -462,6 +462,25 @@ func (r *floodRig) turn(b *testing.B, to *inlet, flood []transport.Packet) (t fl
 	slices.Sort(wait)
 	t.latency, t.wait = [2]float64{all[count/2], all[count*99/100]}, wait[count*99/100]
 	return t
+}
+
+// quiet waits until each question of the turn has its answer, or no more answers come:
+// none within 20 ms.
+func (r *floodRig) quiet() {
+	for was := -1; ; time.Sleep(20 * time.Millisecond) {
+		open := 0
+		r.mu.Lock()
+		for i := range r.asked {
+			if r.asked[i].answered == 0 {
+				open++
+			}
+		}
+		r.mu.Unlock()
+		if open == 0 || open == was {
+			return
+		}
+		was = open
+	}
 }
 
 // floodKinds are what host 0 sends.

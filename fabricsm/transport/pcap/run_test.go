@@ -43,7 +43,8 @@ func (a *asker) ask(t *testing.T, method mad.Method, attr mad.AttrID, mask mad.C
 	if fill != nil {
 		fill(p.MAD.SAData())
 	}
-	for turn := 0; ; turn++ {
+	end := time.Now().Add(time.Minute)
+	for turn := 0; time.Now().Before(end); turn++ {
 		if turn%500 == 0 {
 			a.Send(p) // again: what comes before it is ready is dropped
 		}
@@ -67,6 +68,8 @@ func (a *asker) ask(t *testing.T, method mad.Method, attr mad.AttrID, mask mad.C
 		}
 		time.Sleep(time.Millisecond)
 	}
+	t.Fatalf("%v of %v: no answer within a minute", method, attr)
+	return transport.Packet{}
 }
 
 // each gives every different line once, in order.
