@@ -14,11 +14,7 @@ import (
 
 	"portcullis/agent"
 	"portcullis/api"
-	"portcullis/api/hostca"
-	"portcullis/api/keyring/keyringtest"
-	"portcullis/api/store"
-	"portcullis/api/store/memory"
-	"portcullis/api/store/storetest"
+	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -26,9 +22,7 @@ import (
 // certifyingLab has a service that certifies keys of hosts.
 func certifyingLab(t *testing.T) *lab {
 	t.Helper()
-	ca, err := hostca.New(hostca.Options{Store: store.New(memory.New(time.Now), ""), Root: keyringtest.Root(t, "a"), Domain: "fabric.example", Log: storetest.Quiet()})
-	must(t, err)
-	must(t, ca.Prepare(t.Context()))
+	ca := apitest.NewAuthority(t)
 	l := newLab(t, func(o *api.Options) { o.Hosts = ca })
 	l.hosts = ca
 	return l

@@ -92,6 +92,14 @@ func (c *certificates) issue(from *hostca.Service, host string) tls.Certificate 
 	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key}
 }
 
+// hold has a host hold a certificate of the authority.
+func (c *certificates) hold(host string) tls.Certificate {
+	c.t.Helper()
+	cert := c.issue(c.ca, host)
+	c.backend.SetCertificate(host, cert.Certificate[0])
+	return cert
+}
+
 // selfSigned has the right name, and nobody's word for it.
 func (c *certificates) selfSigned(host string) tls.Certificate {
 	c.t.Helper()
@@ -157,8 +165,7 @@ func TestEveryRouteWithACertificate(t *testing.T) {
 	c := newCertificates(t)
 	other := newCertificates(t)
 	c.backend.SetStatusToken("status-1", "h1")
-	own := c.issue(c.ca, "h1")
-	c.backend.SetCertificate("h1", own.Certificate[0])
+	own := c.hold("h1")
 	var (
 		foreign  = other.issue(other.ca, "h1")
 		expired  = c.issue(c.authority(-9*time.Hour), "h1")
@@ -221,8 +228,7 @@ func TestEveryRouteWithACertificate(t *testing.T) {
 func TestRevokedCertificate(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
-	own := c.issue(c.ca, "h1")
-	c.backend.SetCertificate("h1", own.Certificate[0])
+	own := c.hold("h1")
 	client := c.client(&own)
 	if status, _, body := c.ask(client, "GET", "/v1/attest/status", ""); status != 200 || !strings.Contains(string(body), `"id":"h1"`) {
 		t.Fatalf("own status: %d %s", status, body)
@@ -238,8 +244,7 @@ func TestRevokedCertificate(t *testing.T) {
 func TestAuthorityRotates(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
-	own := c.issue(c.ca, "h1")
-	c.backend.SetCertificate("h1", own.Certificate[0])
+	own := c.hold("h1")
 	status := func(cert *tls.Certificate) int {
 		t.Helper()
 		got, _, _ := c.ask(c.client(cert), "GET", "/v1/attest/status", "")
@@ -258,8 +263,7 @@ func TestAuthorityRotates(t *testing.T) {
 	if got := status(&own); got != 401 {
 		t.Errorf("after the authority was changed at once: %d, want 401", got)
 	}
-	fresh := c.issue(c.ca, "h1")
-	c.backend.SetCertificate("h1", fresh.Certificate[0])
+	fresh := c.hold("h1")
 	asked := false
 	client := c.client(nil)
 	client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(i *tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -276,8 +280,7 @@ func TestAuthorityRotates(t *testing.T) {
 func TestCertificatesAreNotResumed(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
-	own := c.issue(c.ca, "h1")
-	c.backend.SetCertificate("h1", own.Certificate[0])
+	own := c.hold("h1")
 	client := c.client(&own)
 	for range 2 {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", c.URL+"/v1/attest/status", http.NoBody)

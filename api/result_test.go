@@ -9,35 +9,22 @@ import (
 	"time"
 
 	"portcullis/api"
-	"portcullis/api/keyring/keyringtest"
-	"portcullis/api/results"
-	"portcullis/api/store"
-	"portcullis/api/store/memory"
-	"portcullis/api/store/storetest"
+	"portcullis/api/apitest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
 	"portcullis/attest/result/token"
 )
 
-// newResults makes what signs results, over a store in memory.
-func newResults(t *testing.T, records *store.Store) *results.Service {
-	t.Helper()
-	svc, err := results.New(results.Options{Store: records, Root: keyringtest.Root(t, "a"), Issuer: "https://portcullis.example", Build: "test", Log: storetest.Quiet()})
-	fatal(t, err)
-	return svc
-}
-
 // newResultFixture serves a host whose results are signed in earnest.
 func newResultFixture(t *testing.T) *fixture {
 	t.Helper()
-	svc := newResults(t, store.New(memory.New(time.Now), ""))
+	svc := apitest.NewResults(t, nil)
 	f := newFixture(t, unlimited, func(o *api.Options) { o.Results = svc })
 	f.backend.SetHost(v1.Host{ID: "host-1", HCAs: []v1.HCA{}, Status: v1.HostStatus{Guards: []v1.Guard{}}})
 	f.backend.OnResult = func(host string, nonce []byte) (*v1.AttestationResult, error) {
 		c := &result.Claims{Subject: host, Nonce: nonce, Submods: map[string]result.Appraisal{result.Platform: {Status: result.Affirming, Vector: result.Vector{Identity: 2}}}}
 		c.Conclude()
-		signed, err := svc.Sign(t.Context(), c, time.Now().Add(time.Hour))
-		return &v1.AttestationResult{Host: host, Result: signed, Status: c.Status.String(), State: "sealed", Expires: time.Unix(c.Expires, 0)}, err
+		return apitest.SignResult(t.Context(), svc, c)
 	}
 	return f
 }
@@ -68,7 +55,7 @@ func TestResultIsVerifiedByPublishedKeys(t *testing.T) {
 	fatal(t, err)
 	c, err := result.Decode(b)
 	fatal(t, err)
-	if err := c.Check(result.Expect{Now: time.Now(), Skew: time.Minute, Host: "host-1", Nonce: []byte("12345678"), Issuer: "https://portcullis.example"}); err != nil {
+	if err := c.Check(result.Expect{Now: time.Now(), Skew: time.Minute, Host: "host-1", Nonce: []byte("12345678"), Issuer: apitest.Issuer}); err != nil {
 		t.Error(err)
 	}
 	f.result(t, "")

@@ -34,7 +34,7 @@ func TestWalkthrough(t *testing.T) {
 	dev := tpmtest.New(t, tpmtest.Options{P256: true})
 	var signer *results.Service
 	site := admissiontest.NewWith(t, admissiontest.Host{ID: "walker", TPM: dev, Node: walkerNode}, func(o *admission.Options) {
-		signer = newResults(t, o.Store)
+		signer = apitest.NewResults(t, o.Store)
 		o.Results, o.Policy.RequireLock = signer, false
 	})
 	server := apitest.Start(t, site.Service(), func(o *api.Options) { o.Results = signer })

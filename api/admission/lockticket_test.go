@@ -75,6 +75,29 @@ func newLockLab(t *testing.T, k *keeper) *lab {
 	return l
 }
 
+// newReopenedLab has a host that was handed over with locked adapters, which are open
+// since.
+func newReopenedLab(t *testing.T) *lab {
+	l := newLockLab(t, &keeper{epoch: 1})
+	for i := range l.hosts["host-1"].Statement.HCAs {
+		l.hosts["host-1"].Statement.HCAs[i].Lock.Epoch = 1
+	}
+	if _, err := l.attest("host-1"); err != nil {
+		t.Fatal(err)
+	}
+	unlocked(l.hosts["host-1"])
+	return l
+}
+
+// program has the fabric show a host where it is cabled, and do what is granted.
+func (l *lab) program(host string) {
+	l.t.Helper()
+	l.fabric.place(l.t, l.ports(host)...)
+	l.settle()
+	l.fabric.program(l.t)
+	l.settle()
+}
+
 func (l *lab) use(ticket string) (used *LockTicket, err error) {
 	_, err = l.store.Update(l.ctx(), func(tx *store.Tx) (err error) {
 		used, err = UseLockTicket(l.ctx(), tx, ticket, l.svc.now())
@@ -130,22 +153,12 @@ func TestLockTicket(t *testing.T) {
 // A host that was handed over and shows open adapters in a later boot, which get orders,
 // is not admitted on what it showed before.
 func TestLockTicketEndsEarlierEvidence(t *testing.T) {
-	l := newLockLab(t, &keeper{epoch: 1})
-	for i := range l.hosts["host-1"].Statement.HCAs {
-		l.hosts["host-1"].Statement.HCAs[i].Lock.Epoch = 1
-	}
-	if _, err := l.attest("host-1"); err != nil {
-		t.Fatal(err)
-	}
-	unlocked(l.hosts["host-1"])
+	l := newReopenedLab(t)
 	r, err := l.attested("host-1")
 	if err != nil || r.LockTicket == "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	l.fabric.place(t, l.ports("host-1")...)
-	l.settle()
-	l.fabric.program(t)
-	l.settle()
+	l.program("host-1")
 	if st := l.host("host-1").Status; st.Phase != v1.PhaseAwaiting || !st.Attested.IsZero() {
 		t.Errorf("with open adapters the host is %s, attested %v", st.Phase, st.Attested)
 	}
@@ -156,21 +169,11 @@ func TestLockTicketEndsEarlierEvidence(t *testing.T) {
 
 // Nor is one that gets no ticket, because its agent says that it cannot lock.
 func TestOpenAdaptersEndEarlierEvidence(t *testing.T) {
-	l := newLockLab(t, &keeper{epoch: 1})
-	for i := range l.hosts["host-1"].Statement.HCAs {
-		l.hosts["host-1"].Statement.HCAs[i].Lock.Epoch = 1
-	}
-	if _, err := l.attest("host-1"); err != nil {
-		t.Fatal(err)
-	}
-	unlocked(l.hosts["host-1"])
+	l := newReopenedLab(t)
 	l.cannotLock = true
 	_, err := l.attested("host-1")
 	wantRefusal(t, err, attest.ReasonLock)
-	l.fabric.place(t, l.ports("host-1")...)
-	l.settle()
-	l.fabric.program(t)
-	l.settle()
+	l.program("host-1")
 	if st := l.host("host-1").Status; st.Phase != v1.PhaseAwaiting || !st.Attested.IsZero() || st.LastDenial == nil {
 		t.Errorf("with open adapters the host is %s, attested %v, refused %v", st.Phase, st.Attested, st.LastDenial)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -24,17 +25,21 @@ func (a *app) authorityShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "List the authorities whose certificates count", Args: operands(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			all, err := c.HostAuthorities(cmd.Context())
+			all, err := a.authorities(cmd.Context())
 			if err != nil {
 				return err
 			}
 			return a.print(all, func(w *columns) { showAuthorities(w, all) })
 		},
 	}
+}
+
+func (a *app) authorities(ctx context.Context) (*v1.HostAuthorities, error) {
+	c, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	return c.HostAuthorities(ctx)
 }
 
 func showAuthorities(w *columns, all *v1.HostAuthorities) {
@@ -51,11 +56,7 @@ func (a *app) authorityPEM() *cobra.Command {
 		Long: `Print the certificates of all authorities that count, also of one that is to sign next. Fetch
 them once a day: the next one is shown a day before it signs.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			all, err := c.HostAuthorities(cmd.Context())
+			all, err := a.authorities(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -7,22 +7,14 @@ import (
 	"encoding/pem"
 	"strings"
 	"testing"
-	"time"
 
 	"portcullis/api"
 	"portcullis/api/apitest"
-	"portcullis/api/hostca"
-	"portcullis/api/keyring/keyringtest"
-	"portcullis/api/store"
-	"portcullis/api/store/memory"
-	"portcullis/api/store/storetest"
 )
 
 // TestAuthority shows, prints and rotates the authorities of a service.
 func TestAuthority(t *testing.T) {
-	ca, err := hostca.New(hostca.Options{Store: store.New(memory.New(time.Now), ""), Root: keyringtest.Root(t, "a"), Domain: "fabric.example", Log: storetest.Quiet()})
-	check(t, err)
-	check(t, ca.Prepare(t.Context()))
+	ca := apitest.NewAuthority(t)
 	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) { o.Hosts = ca })
 	do := func(want int, args ...string) string {
 		t.Helper()

@@ -19,11 +19,6 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/apitest"
-	"portcullis/api/keyring/keyringtest"
-	"portcullis/api/results"
-	"portcullis/api/store"
-	"portcullis/api/store/memory"
-	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
 	"portcullis/attest/result/token"
@@ -203,17 +198,13 @@ func TestResultUsage(t *testing.T) {
 // TestResultFromTheService goes the whole way with the real API: ask, get keys, verify,
 // rotate.
 func TestResultFromTheService(t *testing.T) {
-	svc, err := results.New(results.Options{
-		Store: store.New(memory.New(time.Now), ""), Root: keyringtest.Root(t, "a"), Issuer: "https://portcullis.example", Build: "test", Log: storetest.Quiet(),
-	})
-	check(t, err)
+	svc := apitest.NewResults(t, nil)
 	d, b := newDesk(t), apitest.NewBackend()
 	b.SetHost(v1.Host{ID: "compute-01", HCAs: []v1.HCA{}, Status: v1.HostStatus{Guards: []v1.Guard{}}})
 	b.OnResult = func(_ string, nonce []byte) (*v1.AttestationResult, error) {
 		c := d.claims()
 		c.Nonce = nonce
-		signed, err := svc.Sign(t.Context(), c, time.Now().Add(time.Hour))
-		return &v1.AttestationResult{Host: c.Subject, Result: signed, Status: c.Status.String(), State: "sealed", Expires: time.Unix(c.Expires, 0)}, err
+		return apitest.SignResult(t.Context(), svc, c)
 	}
 	server := apitest.Start(t, b, func(o *api.Options) { o.Results = svc })
 	do := func(want int, args ...string) string {

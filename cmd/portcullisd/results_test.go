@@ -9,11 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"portcullis/api/keyring/keyringtest"
-	"portcullis/api/results"
-	"portcullis/api/store"
-	"portcullis/api/store/memory"
-	"portcullis/api/store/storetest"
+	"portcullis/api/apitest"
 	"portcullis/attest/result"
 )
 
@@ -79,10 +75,7 @@ func TestResultsConfig(t *testing.T) {
 }
 
 func TestSignedResultsAreCounted(t *testing.T) {
-	svc, err := results.New(results.Options{Store: store.New(memory.New(time.Now), ""), Root: keyringtest.Root(t, "a"), Issuer: "x", Log: storetest.Quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	svc := apitest.NewResults(t, nil)
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(newSignedResults(svc))
 	c := &result.Claims{Submods: map[string]result.Appraisal{result.Platform: {Status: result.Warning}}}
