@@ -45,6 +45,9 @@ type administration struct {
 	source   partitioning
 	parts    administered // made of source
 	aliases  alias.List   // by inventory, beside those of config
+	decided  bool         // agent was called, and made one of config or none
+	made     bool         // it made one
+	waits    []string     // settings that were said to wait for a restart
 	known    bool         // parts were told to the agent that there is
 	awaits   bool         // partitions come from the store, later
 	numbers  numbering
@@ -62,13 +65,14 @@ func newAdministration() *administration {
 // agent makes what answers, nil if nobody is to be answered. source makes SA_Keys if no
 // file has one; nil: nobody is trusted then.
 func (a *administration) agent(f *fabricConfig, core *sm.Config, source keys.Source, path func(string) string) (*sa.Agent, error) {
-	if !f.SA.Enabled {
-		return nil, nil
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.newest != nil {
 		f = a.newest
+	}
+	a.decided, a.made, a.waits = true, f.SA.Enabled, nil
+	if !a.made {
+		return nil, nil
 	}
 	cfg, err := f.administration(core, path)
 	if err != nil {
@@ -160,14 +164,22 @@ func (a *administration) partition(of partitioning) {
 	a.tell()
 }
 
-// configure takes a configuration that was read again. It reports whether there is
-// something in it that waits for a restart, and is told by no key.
-func (a *administration) configure(f *fabricConfig, c *sa.Config, core *sm.Config) (restart bool) {
+// configure takes a configuration that was read again. It gives the settings that wait for
+// a restart, by their keys, unless they did so before.
+func (a *administration) configure(f *fabricConfig, c *sa.Config, core *sm.Config) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.newest = f
 	a.describe(f, core)
-	restart = !reflect.DeepEqual(lasting(&a.config), lasting(c))
+	told := a.waits
+	a.waits = nil
+	switch {
+	case !a.decided: // the first attachment takes all of it
+	case a.made != f.SA.Enabled:
+		a.waits = []string{"fabric.sa.enabled"}
+	case a.made:
+		a.waits = lasting(&a.config, c)
+	}
 	s := c.Settings()
 	s.Rules.Seed, s.Paths.TraceKey = a.config.Rules.Seed, a.config.Paths.TraceKey
 	a.config.Trust, a.config.ServiceKeys, a.config.Paths, a.config.Rules = s.Trust, s.ServiceKeys, s.Paths, s.Rules
@@ -175,25 +187,46 @@ func (a *administration) configure(f *fabricConfig, c *sa.Config, core *sm.Confi
 	if a.known || !a.awaits {
 		a.tell()
 	}
-	return restart
+	if slices.Equal(told, a.waits) {
+		return nil
+	}
+	return a.waits
 }
 
 // reconfigure is configure, and tells.
 func (a *administration) reconfigure(f *fabricConfig, c *sa.Config, core *sm.Config, log *slog.Logger) {
-	if a.configure(f, c, core) {
-		log.Warn("subnet administration: some of what was read again is in force after a restart: rules of groups, services and reports, or the key file")
+	if waits := a.configure(f, c, core); waits != nil {
+		log.Warn("subnet administration: what was read again is in force after a restart", "settings", waits)
 	}
 }
 
-// lasting gives what of a configuration does not change while it is in force.
-func lasting(c *sa.Config) sa.Config {
-	d := *c
-	s := sa.Config{}
-	v := s.Settings()
-	d.Trust, d.ServiceKeys, d.Paths, d.Rules, d.Fixed = v.Trust, v.ServiceKeys, v.Paths, v.Rules, v.Fixed
-	d.Aliases.Inventory, d.Limiter = v.Aliases, v.Limiter
-	d.Groups.Quota, d.Source, d.Tenant = nil, nil, nil
-	return d
+// lasting gives the keys of settings that are different and do not change while they are
+// in force.
+func lasting(was, is *sa.Config) []string {
+	var keys []string
+	for _, s := range []struct {
+		key     string
+		changed bool
+	}{
+		{"fabric.ports.prefix", was.Subnet != is.Subnet},
+		{"fabric.ports.subnet_timeout", was.Groups.PacketLifeTime != is.Groups.PacketLifeTime},
+		{"fabric.sa.key_file", was.Key != is.Key},
+		{"fabric.sa.max_rate_enum", was.Groups.MaxRate != is.Groups.MaxRate},
+		{"fabric.sa.ipoib_mcgroup_creation_validation", was.Groups.NoIPoIBValidation != is.Groups.NoIPoIBValidation},
+		{"fabric.sa.mcgroup_join_validation", was.Groups.NoJoinValidation != is.Groups.NoJoinValidation},
+		{"fabric.sa.consolidate_ipv6_snm_req", was.Groups.ShareSNM != is.Groups.ShareSNM},
+		{"fabric.sa.partition_mcgs", was.Groups.Quota(ib.DefaultPKeyFull) != is.Groups.Quota(ib.DefaultPKeyFull)},
+		{"fabric.sa.service_max_lease", was.Services.MaxLease != is.Services.MaxLease},
+		{"fabric.sa.drop_event_subscriptions", was.Services.DropWithPort != is.Services.DropWithPort},
+		{"fabric.sa.max_sa_reports_queued", was.Inform.MaxQueued != is.Inform.MaxQueued},
+		{"fabric.sa.max_sa_reports_on_wire", was.Inform.MaxOnWire != is.Inform.MaxOnWire},
+		{"fabric.sa.drop_subscr_on_report_fail", was.Inform.DropOnFail != is.Inform.DropOnFail},
+	} {
+		if s.changed {
+			keys = append(keys, s.key)
+		}
+	}
+	return keys
 }
 
 // tenant numbers whom an end port belongs to. It is the goroutine's that makes sights.

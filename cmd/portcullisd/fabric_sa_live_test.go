@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,7 +137,7 @@ func TestAdministrationReadsItsConfigurationAgain(t *testing.T) {
 	if agent, err := a.agent(&c.Fabric, &core, nil, c.path); err != nil || agent == nil {
 		t.Fatalf("agent %v: %v", agent, err)
 	}
-	again := func(text, opensm string) (restart bool) {
+	again := func(text, opensm string) (waits []string) {
 		t.Helper()
 		c, core := load(text, opensm)
 		next, err := c.Fabric.administration(&core, c.path)
@@ -145,14 +146,18 @@ func TestAdministrationReadsItsConfigurationAgain(t *testing.T) {
 		}
 		return a.configure(&c.Fabric, &next, &core)
 	}
-	if again(text, "sa_rate_threshold 9\nsa_pr_full_world_queries_allowed TRUE\n") {
-		t.Error("a threshold waits for a restart")
+	if waits := again(text, "sa_rate_threshold 9\nsa_pr_full_world_queries_allowed TRUE\n"); waits != nil {
+		t.Errorf("with a threshold, %v wait for a restart", waits)
 	}
 	if told := <-a.settings; told.Trust.Threshold != 9 || !told.Paths.FullWorld {
 		t.Errorf("the driver is told %+v", told)
 	}
-	if !again(text, "mcgroup_join_validation FALSE\n") {
-		t.Error("rules of groups do not wait for a restart")
+	if waits := again(text, "mcgroup_join_validation FALSE\n"); !slices.Equal(waits, []string{"fabric.sa.mcgroup_join_validation"}) {
+		t.Errorf("for a restart wait %v, want a rule of groups", waits)
+	}
+	<-a.settings
+	if waits := again(text, "mcgroup_join_validation FALSE\n"); waits != nil {
+		t.Errorf("what waits is told again: %v", waits)
 	}
 	if told := <-a.settings; told.Trust.Threshold != 0 {
 		t.Errorf("the driver is told %+v", told)
@@ -161,8 +166,8 @@ func TestAdministrationReadsItsConfigurationAgain(t *testing.T) {
 	if told := <-a.settings; len(told.Fixed) != 1 {
 		t.Errorf("the driver is told of the groups %+v", told.Fixed)
 	}
-	if again("fabric: {sa: {ipoib: false, limits: {changes: 7/s burst 9}}}\n", "") {
-		t.Error("groups of partitions, or limits, wait for a restart")
+	if waits := again("fabric: {sa: {ipoib: false, limits: {changes: 7/s burst 9}}}\n", ""); waits != nil {
+		t.Errorf("with groups of partitions and limits, %v wait for a restart", waits)
 	}
 	if told := <-a.settings; len(told.Fixed) != 0 || told.Limiter.Changes != (limiter.Allowance{Rate: 7, Burst: 9}) {
 		t.Errorf("the driver is told %+v", told)
@@ -179,6 +184,53 @@ func TestAdministrationReadsItsConfigurationAgain(t *testing.T) {
 	off, core := load("fabric: {sa: {enabled: false}}\n", "")
 	if agent, err := a.agent(&off.Fabric, &core, nil, off.path); err != nil || agent != nil {
 		t.Errorf("switched off there is the agent %v: %v", agent, err)
+	}
+	if waits := again("fabric: {sa: {enabled: false, service_max_lease: 1h}}\n", ""); waits != nil {
+		t.Errorf("switched off, %v wait for a restart", waits)
+	}
+	if waits := again("fabric: {sa: {service_max_lease: 1h}}\n", ""); !slices.Equal(waits, []string{"fabric.sa.enabled"}) {
+		t.Errorf("switched on, %v wait for a restart", waits)
+	}
+}
+
+// TestWaitsForARestart: each setting that is in force only after a restart is named, and
+// is not one that there is none of.
+func TestWaitsForARestart(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "sa.key"), []byte("0x8f3ac91d27b6e504\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(text string) sa.Config {
+		t.Helper()
+		c, err := parseConfig(filepath.Join(dir, "c.yaml"), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		core, err := c.Fabric.core(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := c.Fabric.administration(&core, c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	was, same := read(""), read("")
+	if keys := lasting(&was, &same); keys != nil {
+		t.Errorf("nothing changed, and %v wait", keys)
+	}
+	for key, value := range map[string]string{
+		"ports.prefix": `"0xfec0000000000007"`, "ports.subnet_timeout": "17", "sa.key_file": "sa.key", "sa.max_rate_enum": "3",
+		"sa.ipoib_mcgroup_creation_validation": "false", "sa.mcgroup_join_validation": "false", "sa.consolidate_ipv6_snm_req": "true",
+		"sa.partition_mcgs": "5", "sa.service_max_lease": "1h", "sa.drop_event_subscriptions": "true",
+		"sa.max_sa_reports_queued": "7", "sa.max_sa_reports_on_wire": "7", "sa.drop_subscr_on_report_fail": "true",
+	} {
+		section, name, _ := strings.Cut(key, ".")
+		is := read("fabric: {" + section + ": {" + name + ": " + value + "}}\n")
+		if keys := lasting(&was, &is); !slices.Equal(keys, []string{"fabric." + key}) {
+			t.Errorf("fabric.%s changed, and %v wait", key, keys)
+		}
 	}
 }
 
@@ -213,7 +265,7 @@ func TestAliasesOfAdministration(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.alias(alias.List{0x11: {0xA1}})
-	if a.configure(&c.Fabric, &next, &core) || len(a.settings) != 0 {
+	if waits := a.configure(&c.Fabric, &next, &core); waits != nil || len(a.settings) != 0 {
 		t.Error("something is told before partitions are known")
 	}
 	a.partition(clusters{})
@@ -230,8 +282,8 @@ func TestAliasesOfAdministration(t *testing.T) {
 		t.Error("what did not change is told again")
 	}
 	c, core, next = load("0x11 0xA2\n0x12 0xB1\n")
-	if a.configure(&c.Fabric, &next, &core) {
-		t.Error("the file waits for a restart")
+	if waits := a.configure(&c.Fabric, &next, &core); waits != nil {
+		t.Errorf("with the file, %v wait for a restart", waits)
 	}
 	told(alias.List{0x11: {0xA2, 0xA1}, 0x12: {0xB1}})
 	a.alias(nil)
