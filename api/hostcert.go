@@ -15,7 +15,9 @@ import (
 // HostAuthority knows the certificates of hosts. Package api/hostca implements it.
 // Errors and actors are as those of Backend.
 type HostAuthority interface {
-	// Pool gives the authorities whose certificates count now.
+	// Pool gives the authorities whose certificates count now. It is asked for each
+	// connection of anybody, so it takes some seconds at most, and says in the log itself
+	// what hindered it.
 	Pool(ctx context.Context) (*x509.CertPool, error)
 	// Identify verifies a certificate and gives the host that it names. Whether the
 	// host still holds it is for the Backend to say.
@@ -39,8 +41,9 @@ func (s *Server) askForCertificate(base *tls.Config) *tls.Config {
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		pool, err := s.hosts.Pool(hello.Context())
 		if err != nil {
-			s.log.ErrorContext(hello.Context(), "no host is asked for its certificate", "err", err)
-			return nil, nil // as base, which asks for none
+			// As base, which asks for none: whoever has no certificate is served.
+			s.log.DebugContext(hello.Context(), "no host is asked for its certificate", "err", err)
+			return nil, nil
 		}
 		c := asking.Clone()
 		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, pool

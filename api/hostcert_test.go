@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -33,6 +34,7 @@ type certificates struct {
 	*apitest.Server
 	t       *testing.T
 	backend *apitest.Backend
+	stall   *storetest.Stalling
 	store   *store.Store
 	ca      *hostca.Service
 	roots   *x509.CertPool
@@ -40,7 +42,8 @@ type certificates struct {
 
 func newCertificates(t *testing.T) *certificates {
 	t.Helper()
-	c := &certificates{t: t, backend: apitest.NewBackend(), store: store.New(memory.New(time.Now), "")}
+	c := &certificates{t: t, backend: apitest.NewBackend(), stall: &storetest.Stalling{Backend: memory.New(time.Now)}}
+	c.store = store.New(c.stall, "")
 	c.authority(-20 * time.Hour) // the first one is that old
 	c.ca = c.authority(0)
 	c.Server = apitest.Start(t, c.backend, unlimited, func(o *api.Options) {
@@ -318,4 +321,36 @@ func TestWithoutAuthority(t *testing.T) {
 	if status, code, _ := c.ask(c.client(nil), "GET", "/v1/host-authority", plain.Viewer); status != 503 || code != v1.CodeUnavailable {
 		t.Errorf("authorities: %d %s, want 503", status, code)
 	}
+}
+
+// TestStoreThatDoesNotAnswer: strangers' connections wait for no store, which no
+// certificate is believed without.
+func TestStoreThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	c := newCertificates(t)
+	own := c.issue(c.ca, "h1")
+	c.backend.SetCertificate("h1", own.Certificate[0])
+	client := c.client(&own) // its connection stands when the store ends
+	if status, _, body := c.ask(client, "GET", "/v1/attest/status", ""); status != 200 {
+		t.Fatalf("own status: %d %s", status, body)
+	}
+	c.stall.Stall(true)
+	if _, err := c.ca.Rotate(expired(t), "olga", v1.AuthorityRotation{Reason: "what is at hand counts no more", AtOnce: true}); err == nil {
+		t.Fatal("rotated without a store")
+	}
+	if status, _, _ := c.ask(client, "GET", "/v1/attest/status", ""); status != 503 {
+		t.Errorf("with a certificate, on an open connection: %d, want 503", status)
+	}
+	if status, _, _ := c.ask(c.client(&own), "GET", "/v1/attest/status", ""); status != 401 {
+		t.Errorf("with a certificate: %d, want 401", status)
+	}
+	if status, _, _ := c.ask(c.client(nil), "GET", "/v1/hosts", c.Viewer); status != 200 {
+		t.Errorf("with a token: %d, want 200", status)
+	}
+}
+
+func expired(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }

@@ -104,18 +104,24 @@ func (s *Service) Issue(ctx context.Context, host string, key *ecdsa.PublicKey) 
 	return signer.IssueHost(s.o.Domain, host, key, s.ring.Now(), s.o.Life)
 }
 
-// Pool gives the authorities whose certificates count now.
+// Pool gives the authorities whose certificates count now, as keyring.Ring.Recent knows
+// them: it is for each stranger who connects. Where there is an error there are none.
 func (s *Service) Pool(ctx context.Context) (*x509.CertPool, error) {
+	keys, err := s.ring.Recent(ctx)
+	if err != nil {
+		return nil, err
+	}
 	pool := x509.NewCertPool()
-	keys, err := s.ring.Keys(ctx)
 	for i := range keys {
 		c, err := x509.ParseCertificate(keys[i].Public)
 		if err != nil {
-			return pool, fmt.Errorf("authority %s for hosts: %w", keys[i].ID, err)
+			err = fmt.Errorf("authority %s for hosts: %w", keys[i].ID, err)
+			s.o.Log.ErrorContext(ctx, "no certificate of a host is believed", "err", err)
+			return nil, err
 		}
 		pool.AddCert(c)
 	}
-	return pool, err
+	return pool, nil
 }
 
 // Identify verifies a certificate and gives the host that it names.
@@ -143,7 +149,8 @@ func (s *Service) Authorities(ctx context.Context) (*v1.HostAuthorities, error) 
 
 // Rotate makes the next authority. It signs in a day, so that relying parties can learn
 // of it, and certificates of those before stay valid. At once: it signs now, and all
-// others and their certificates end.
+// others and their certificates end, here at once and by other Services after
+// keyring.Recently.
 func (s *Service) Rotate(ctx context.Context, actor string, in v1.AuthorityRotation) (*v1.HostAuthorities, error) {
 	keys, err := s.ring.Rotate(ctx, actor, in.Reason, in.AtOnce)
 	return s.view(keys), err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/keyring"
 	"portcullis/api/keyring/keyringtest"
 	"portcullis/api/store/storetest"
 	v1 "portcullis/api/v1"
@@ -134,11 +135,16 @@ func TestRotate(t *testing.T) {
 	}
 	s.wantStates("asked for", v1.AuthoritySigns, v1.AuthorityNext)
 	s.want(true, "after a rotation", c)
-	all, err := s.replica().Rotate(t.Context(), "olga", v1.AuthorityRotation{Reason: "stolen", AtOnce: true})
+	other := s.replica()
+	all, err := other.Rotate(t.Context(), "olga", v1.AuthorityRotation{Reason: "stolen", AtOnce: true})
 	if err != nil || len(all.Items) != 1 || all.Items[0].State != v1.AuthoritySigns || all.TrustDomain != domain || all.Life != 8*3600 {
 		t.Fatalf("at once: %+v, %v", all, err)
 	}
-	s.want(false, "after a rotation at once", c)
+	if _, err := other.Identify(t.Context(), c); !admission.IsKind(err, admission.Refused) {
+		t.Errorf("after a rotation at once, where it was done: %v, want it refused", err)
+	}
+	s.Clock = s.Clock.Add(keyring.Recently)
+	s.want(false, "after a rotation at once elsewhere", c)
 	s.want(true, "of the new one", s.issue())
 }
 

@@ -78,6 +78,9 @@ type Ring[K any] struct {
 	mu     sync.Mutex
 	known  string // what is sealed in opened, and as what
 	opened K
+
+	recentMu sync.Mutex
+	recent   *reading // the last one; nil: the store has changed since
 }
 
 // New makes a Ring.
@@ -234,13 +237,21 @@ func (r *Ring[K]) open(rec *record, k *Key) (opened K, err error) {
 	return opened, nil
 }
 
-// read gives the record with the keys that count now.
-func (r *Ring[K]) read(ctx context.Context, from store.Reader) (record, error) {
+// stored gives the record as it is.
+func (r *Ring[K]) stored(ctx context.Context, from store.Reader) (record, error) {
 	found, err := r.records.Get(ctx, from, theRecord)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return record{}, err
 	}
-	rec := found.Value
+	return found.Value, nil
+}
+
+// read gives the record with the keys that count now.
+func (r *Ring[K]) read(ctx context.Context, from store.Reader) (record, error) {
+	rec, err := r.stored(ctx, from)
+	if err != nil {
+		return record{}, err
+	}
 	if rec.Keys = rec.Keys.counting(r.o.Scope, r.Now(), r.o.After); len(rec.Keys) == 0 {
 		rec.Vault = nil // nothing in it is wanted
 	}
@@ -249,6 +260,7 @@ func (r *Ring[K]) read(ctx context.Context, from store.Reader) (record, error) {
 
 // update changes the record and gives it as it is stored then.
 func (r *Ring[K]) update(ctx context.Context, change func(context.Context, *store.Tx, *record) error) (rec record, err error) {
+	defer r.forget() // also after an error: what was committed may not have been confirmed
 	_, err = r.o.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		if rec, err = r.read(ctx, tx); err != nil {
 			return err
