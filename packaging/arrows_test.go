@@ -120,7 +120,7 @@ var arrows = []arrow{
 		why:  "the service knows no MAD",
 	},
 	{
-		from: "api/drills",
+		from: "cmd/portcullis-sim/drills",
 		may:  []string{"api", "attest", "firmware", "fabricsm", "agent/hca", "agent/lock"},
 		not:  []string{"portcullis/fabricsm/mad"},
 		why:  "drills play the service, and what its agents do with adapters",

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"portcullis/api/drills"
+	"portcullis/cmd/portcullis-sim/drills"
 	"portcullis/fabricsm/drill"
 )
 

@@ -34,8 +34,8 @@ func partitionDrills() []Drill {
 }
 
 // needsService is why drills wait that are about who may ask for what. Package
-// api/drills plays them, with the service.
-const needsService = "the service: package api/drills plays it"
+// cmd/portcullis-sim/drills plays them, with the service.
+const needsService = "the service: package cmd/portcullis-sim/drills plays it"
 
 // Two tenants with two hosts each, on different leaf switches.
 const (

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"portcullis/api/drills"
+	"portcullis/cmd/portcullis-sim/drills"
 	"portcullis/fabricsm/drill"
 )
 
@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/drills.md")
 // TestDocs compares the tables of docs/drills.md with the drills. Rewrite them with
 // -update.
 func TestDocs(t *testing.T) {
-	const file = "../../docs/drills.md"
+	const file = "../../../docs/drills.md"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestDocs(t *testing.T) {
 			continue
 		}
 		if d := cmp.Diff(have, table); d != "" {
-			t.Errorf("%s differs from the %s; run go test ./api/drills -run TestDocs -update (-documented +is):\n%s", file, name, d)
+			t.Errorf("%s differs from the %s; run go test ./cmd/portcullis-sim/drills -run TestDocs -update (-documented +is):\n%s", file, name, d)
 		}
 	}
 	if *update {

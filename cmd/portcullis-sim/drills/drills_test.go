@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"portcullis/api/drills"
+	"portcullis/cmd/portcullis-sim/drills"
 	"portcullis/fabricsm/drill"
 )
 
@@ -56,7 +56,7 @@ func TestAll(t *testing.T) {
 		if all[i].ID != fabric[i].ID || all[i].Threat != fabric[i].Threat {
 			t.Errorf("%s %q stands where the fabric has %s %q", all[i].ID, all[i].Threat, fabric[i].ID, fabric[i].Threat)
 		}
-		if (all[i].Play == nil) != (all[i].Needs != "") || strings.Contains(all[i].Needs, "api/drills") {
+		if (all[i].Play == nil) != (all[i].Needs != "") || strings.Contains(all[i].Needs, "portcullis-sim/drills") {
 			t.Errorf("%s is not played here, and needs %q", all[i].ID, all[i].Needs)
 		}
 	}
