@@ -32,20 +32,22 @@ type row struct {
 
 func rows() store.Collection[row] { return store.NewCollection[row]("events", 1) }
 
+// keyOf has who says it last: what a host says of itself changes no row of what evidence
+// showed.
 func keyOf(e *v1.Event) string {
 	adapter := ""
 	if e.Adapter != 0 {
 		adapter = e.Adapter.String()
 	}
-	return strings.Join([]string{e.Type, e.Host, adapter, e.Cause}, "/")
+	return strings.Join([]string{e.Type, e.Host, adapter, e.Cause, e.By}, "/")
 }
 
 // Tell notes in tx that something happened, at now. Type, By, Cause, Host, Expected,
-// Seen and Do are the caller's; the rest follows. What was told before counts up.
+// Seen and Do are the caller's; the rest follows. What the same one told before counts up.
 func Tell(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error {
 	k, ok := KindOf(e.Type)
-	if !ok || !slices.Contains(k.Causes, e.Cause) || e.Host == "" {
-		return fmt.Errorf("event %q of host %q with cause %q: there is none", e.Type, e.Host, e.Cause)
+	if !ok || !slices.Contains(k.Causes, e.Cause) || e.Host == "" || !slices.Contains([]string{ByEvidence, ByHost, ByService}, e.By) {
+		return fmt.Errorf("event %q of host %q with cause %q, said by %q: there is none", e.Type, e.Host, e.Cause, e.By)
 	}
 	now = now.UTC().Round(0)
 	e.Severity, e.First, e.Last = k.Severity, now, now

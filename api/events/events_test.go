@@ -82,6 +82,29 @@ func TestRepeatingHostFillsNothing(t *testing.T) {
 	}
 }
 
+// A host's word neither replaces what evidence showed nor counts it up, nor does it keep
+// the journal from being told what evidence shows.
+func TestHostSpeaksForEvidence(t *testing.T) {
+	s := newStore()
+	shown, said := changed("h1"), changed("h1")
+	said.By, said.Seen, said.Do = ByHost, "all is well", "nothing"
+	for _, e := range []v1.Event{said, said, shown, said, said} {
+		if err := tell(t, s, start, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]v1.Event{}
+	for _, e := range list(t, s, v1.EventQuery{}).Items {
+		got[e.By] = e
+	}
+	if e := got[ByEvidence]; len(got) != 2 || e.Count != 1 || e.Seen != shown.Seen || e.Do != shown.Do || got[ByHost].Count != 4 {
+		t.Errorf("listed: %+v", got)
+	}
+	if n := len(entries(t, s)); n != 3 { // the host's 1st and 2nd, and what evidence showed
+		t.Errorf("%d entries in the audit log, want 3", n)
+	}
+}
+
 // What this service found out itself is in the audit log each time.
 func TestServiceIsToldEachTime(t *testing.T) {
 	s := newStore()
@@ -101,9 +124,11 @@ func TestServiceIsToldEachTime(t *testing.T) {
 func TestTextsAreBounded(t *testing.T) {
 	s := newStore()
 	for _, bad := range []v1.Event{
-		{Type: "lock.odd", Cause: "unlocked", Host: "h1"},
-		{Type: LockChanged, Cause: "anything", Host: "h1"},
-		{Type: LockChanged, Cause: "unlocked"},
+		{Type: "lock.odd", By: ByHost, Cause: "unlocked", Host: "h1"},
+		{Type: LockChanged, By: ByHost, Cause: "anything", Host: "h1"},
+		{Type: LockChanged, By: ByHost, Cause: "unlocked"},
+		{Type: LockChanged, By: "somebody", Cause: "unlocked", Host: "h1"},
+		{Type: LockChanged, Cause: "unlocked", Host: "h1"},
 	} {
 		if err := tell(t, s, start, bad); err == nil {
 			t.Errorf("%+v was taken", bad)
