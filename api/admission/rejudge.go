@@ -128,17 +128,17 @@ func (s *Service) rejudge(ctx context.Context, tx *store.Tx, f *facts, refs refe
 	var found []attest.Lapse
 	ev := *was
 	if s.judging == "" || ev.Judged == s.judging {
-		for _, l := range ev.Lapses {
-			if l.Cause != attest.LapseReference {
-				found = append(found, attest.Lapse{Cause: l.Cause, Detail: l.Detail})
-			}
-		}
+		found = was.knownLapses()
 	} else {
 		var err error
-		if found, err = s.lapses(ctx, tx, f.host.ID); err != nil {
+		switch found, err = s.lapses(ctx, tx, f.host.ID, was.Session); {
+		case errors.Is(err, errNoVerdict):
+			ev.Judged, found = "", unjudged(was.knownLapses())
+		case err != nil:
 			return err
+		default:
+			ev.Judged = s.judging
 		}
-		ev.Judged = s.judging
 	}
 	if why := refs.standing(ev.Reference); why != "" && !s.overlooks(attest.ReasonReference) {
 		found = append(found, attest.Lapse{Cause: attest.LapseReference, Reason: attest.ReasonReference, Detail: why})
@@ -162,6 +162,29 @@ func (s *Service) rejudge(ctx context.Context, tx *store.Tx, f *facts, refs refe
 	}
 	f.rec.Evidence = &ev
 	return nil
+}
+
+// errNoVerdict: what evidence showed is not known any more.
+var errNoVerdict = errors.New("the verdict of the accepted evidence is gone")
+
+// knownLapses gives all that was held against evidence, but for the end of its references.
+func (e *Evidence) knownLapses() []attest.Lapse {
+	var out []attest.Lapse
+	for _, l := range e.Lapses {
+		if l.Cause != attest.LapseReference {
+			out = append(out, attest.Lapse{Cause: l.Cause, Detail: l.Detail})
+		}
+	}
+	return out
+}
+
+// unjudged adds to what was held against evidence that it cannot be held against the
+// policy of now: nobody knows what its adapters were.
+func unjudged(known []attest.Lapse) []attest.Lapse {
+	if slices.ContainsFunc(known, func(l attest.Lapse) bool { return l.Cause == attest.LapseAdapter }) {
+		return known
+	}
+	return append(known, attest.Lapse{Cause: attest.LapseAdapter, Reason: attest.ReasonStatement, Detail: errNoVerdict.Error() + ": it cannot be held against the policy of now"})
 }
 
 // referencesOf judges the set of a name: by itself where it counts, else by all of its
@@ -188,15 +211,17 @@ func (s *Service) referencesOf(ctx context.Context, r store.Reader, name string)
 	return refs, err
 }
 
-// lapses holds a verdict against policy and profile.
-func (s *Service) lapses(ctx context.Context, tx *store.Tx, host string) ([]attest.Lapse, error) {
+// lapses holds the verdict of the evidence of a session against policy and profile.
+// errNoVerdict: there is none, or it is of other evidence.
+func (s *Service) lapses(ctx context.Context, tx *store.Tx, host, session string) ([]attest.Lapse, error) {
 	v, err := Verdicts().Get(ctx, tx, host)
-	if errors.Is(err, store.ErrNotFound) {
-		s.o.Log.Error("the verdict of accepted evidence is gone: it cannot be held against the policy of now", "host", host)
-		return nil, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, errNoVerdict
+	case err != nil:
 		return nil, err
+	case !v.Value.OK || v.Value.Facts.Session != session:
+		return nil, errNoVerdict
 	}
 	found := s.o.Policy.Lapses(&v.Value.Facts)
 	if st := v.Value.Facts.Statement; st != nil && s.o.Locks != nil && s.o.Policy.RequireLock {

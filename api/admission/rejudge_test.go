@@ -257,3 +257,56 @@ func TestRunNoticesTheEndOfReferences(t *testing.T) {
 	}
 	t.Error("nobody noticed")
 }
+
+// Evidence whose verdict is gone, or is of other evidence, is not held against a new
+// policy: what was held against it stays, nobody is let in with it, and it is judged once
+// the verdict is there again.
+func TestVerdictThatIsGoneClearsNothing(t *testing.T) {
+	for name, lose := range map[string]func(*lab, *store.Tx, attest.Verdict) error{
+		"gone": func(_ *lab, tx *store.Tx, _ attest.Verdict) error { Verdicts().Delete(tx, "host-1"); return nil },
+		"of other evidence": func(_ *lab, tx *store.Tx, v attest.Verdict) error {
+			v.Facts.Session = "another"
+			return Verdicts().Put(tx, "host-1", v)
+		},
+		"not accepted": func(_ *lab, tx *store.Tx, v attest.Verdict) error {
+			v.OK = false
+			return Verdicts().Put(tx, "host-1", v)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := allAdmitted(t, 1, nil)
+			kept, err := Verdicts().Get(l.ctx(), l.store.Twin(), "host-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			causes := func() (out []string) {
+				t.Helper()
+				l.restart()
+				l.settle()
+				l.settlesNothing()
+				for _, o := range l.host("host-1").Status.Outdated {
+					out = append(out, o.Cause)
+				}
+				slices.Sort(out)
+				return out
+			}
+			l.policy.Denied = map[string]bool{kept.Value.Facts.EKIssuers[0]: true}
+			if got := causes(); !slices.Equal(got, []string{attest.LapseCA}) {
+				t.Fatalf("outdated by %q", got)
+			}
+			l.write(func(tx *store.Tx) error { return lose(l, tx, kept.Value) })
+			l.policy.TPMFirmware = []attest.TPMFirmware{{Maker: kept.Value.Facts.TPM.Maker, Model: kept.Value.Facts.TPM.Name, Allow: []string{"ffffffffffffffff"}}}
+			if got := causes(); !slices.Equal(got, []string{attest.LapseAdapter, attest.LapseCA}) {
+				t.Errorf("without a verdict: outdated by %q", got)
+			}
+			l.policy.Denied, l.policy.TPMFirmware = nil, nil
+			if got := causes(); !slices.Equal(got, []string{attest.LapseAdapter, attest.LapseCA}) {
+				t.Errorf("without a verdict, under the first policy: outdated by %q", got)
+			}
+			l.write(func(tx *store.Tx) error { return Verdicts().Put(tx, "host-1", kept.Value) })
+			if got := causes(); len(got) != 0 {
+				t.Errorf("when it is there again: outdated by %q", got)
+			}
+		})
+	}
+}
