@@ -34,7 +34,7 @@ type attacked struct {
 // newAttacked assigns the attempt's host, as inventory expects it, to a cluster.
 func newAttacked(t *testing.T, a *attesttest.Attempt, expected attest.Expected) *attacked {
 	t.Helper()
-	clock := func() time.Time { return attesttest.Epoch }
+	clock := func() time.Time { return a.Now }
 	site := admissiontest.New(t, func(o *admission.Options) {
 		o.Store, o.Now = store.New(memory.New(clock), ""), clock
 		o.Policy, o.Locks = a.Policy, knownLocks(a.Expected.HCAs)
@@ -91,8 +91,16 @@ func shapeless(t *testing.T, err error) {
 	}
 }
 
-// refused wants the uniform answer for the host, and the reason for operators.
+// refused wants that, and a host that has attested nothing.
 func (x *attacked) refused(err error, want attest.Reason) {
+	x.t.Helper()
+	if h := x.told(err, want); h.Status.Phase != v1.PhaseAwaiting || !h.Status.Attested.IsZero() || !h.Status.Sealed.IsZero() {
+		x.t.Errorf("the host stands as %+v", h.Status)
+	}
+}
+
+// told wants the uniform answer for the host, and the reason for operators.
+func (x *attacked) told(err error, want attest.Reason) *v1.Host {
 	x.t.Helper()
 	p, ok := errors.AsType[*v1.Problem](err)
 	if !ok || p.Status != 403 || p.Code != v1.CodeEvidenceRefused || strings.Contains(p.Detail, string(want)) {
@@ -103,20 +111,33 @@ func (x *attacked) refused(err error, want attest.Reason) {
 	if d := h.Status.LastDenial; d == nil || d.Code != string(want) {
 		x.t.Errorf("operators see %+v, want reason %s", d, want)
 	}
-	if h.Status.Phase != v1.PhaseAwaiting || !h.Status.Attested.IsZero() || !h.Status.Sealed.IsZero() {
-		x.t.Errorf("the host stands as %+v", h.Status)
-	}
+	return h
 }
 
-// TestAttacksOverTheAPI sends every attack on evidence that can be sent.
+// answer opens a session and sends evidence, wrong as the attack says.
+func (x *attacked) answer(k *attesttest.Attack) error {
+	x.t.Helper()
+	var err error
+	x.a.Session, err = x.channel.OpenSession(x.t.Context(), x.a.Request())
+	fatal(x.t, err)
+	k.Answer(x.a)
+	_, err = x.channel.SubmitEvidence(x.t.Context(), x.a.Session.ID, x.a.Evidence)
+	return err
+}
+
+// TestAttacksOverTheAPI sends every attack on evidence that can be sent, and what is
+// none though it looks like one.
 func TestAttacksOverTheAPI(t *testing.T) {
 	t.Parallel()
 	attacks := append(attesttest.Attacks(), attesttest.BootAttacks()...)
 	for _, a := range attesttest.Adapters() {
 		attacks = append(attacks, a.Attack())
 	}
+	for _, b := range attesttest.TrustedBoots() {
+		attacks = append(attacks, b.Attack)
+	}
 	for _, k := range attacks {
-		if k.Service != nil || k.Want == "" {
+		if k.Service != nil {
 			continue
 		}
 		t.Run(k.Name, func(t *testing.T) {
@@ -126,13 +147,15 @@ func TestAttacksOverTheAPI(t *testing.T) {
 				k.Host(a)
 			}
 			x := newAttacked(t, a, a.Expected)
-			var err error
-			a.Session, err = x.channel.OpenSession(t.Context(), a.Request())
-			fatal(t, err)
-			k.Answer(a)
-			_, err = x.channel.SubmitEvidence(t.Context(), a.Session.ID, a.Evidence)
-			if empty[k.Name] {
+			err := x.answer(&k)
+			switch {
+			case empty[k.Name]:
 				shapeless(t, err)
+				return
+			case k.Want == "":
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
 				return
 			}
 			x.refused(err, k.Want)
@@ -163,6 +186,54 @@ func TestRequestAttacksOverTheAPI(t *testing.T) {
 				return
 			}
 			x.refused(err, k.Want)
+		})
+	}
+}
+
+// TestBootsOverTheAPI attests a host twice: the second boot is judged by the first.
+func TestBootsOverTheAPI(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		sealed bool // the first time the host was handed over
+		change func(b *attest.Boot)
+		want   attest.Reason // "": accepted
+	}{
+		{"63: boot of a hand-over", true, func(*attest.Boot) {}, attest.ReasonReplayBoot},
+		{"64: fewer resets", false, func(b *attest.Boot) { b.Reset-- }, attest.ReasonCleared},
+		{"64: TPM cleared", true, func(b *attest.Boot) { *b = attest.Boot{Safe: true} }, attest.ReasonCleared},
+		{"65: clock back", false, func(b *attest.Boot) { b.Clock-- }, attest.ReasonClock},
+		{"65: clock back, not safe", false, func(b *attest.Boot) { b.Clock--; b.Safe = false }, ""},
+		{"66: TPM restart", true, func(b *attest.Boot) { b.Restart++ }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := attesttest.NewAttempt()
+			x := newAttacked(t, a, a.Expected)
+			boot := a.Host.Boot
+			var err error
+			a.Session, err = x.channel.OpenSession(t.Context(), a.Request())
+			fatal(t, err)
+			(&attesttest.Attack{}).Answer(a)
+			r, err := x.channel.SubmitEvidence(t.Context(), a.Session.ID, a.Evidence)
+			fatal(t, err)
+			if tt.sealed {
+				seal, err := a.Host.Seal(a.Session, r.Seal, a.Channel)
+				fatal(t, err)
+				_, err = x.channel.SubmitSeal(t.Context(), a.Session.ID, seal)
+				fatal(t, err)
+			}
+			a.Host.Reboot() // empties the registers
+			tt.change(&boot)
+			a.Host.Boot = boot
+			err = x.answer(&attesttest.Attack{})
+			if tt.want == "" {
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				return
+			}
+			x.told(err, tt.want)
 		})
 	}
 }

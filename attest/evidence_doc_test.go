@@ -187,3 +187,65 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 		t.Errorf("only %d types were looked at", len(seen))
 	}
 }
+
+// notOfTheService are the negative tests of which no message to the service is wrong:
+// what it draws itself, and what it sends to hosts.
+var notOfTheService = map[string]bool{"20": true, "52": true}
+
+// TestNegativeTestsHaveTheirReasons: what is named in the tables is refused for a reason
+// of its row, and each row comes to the service, not to the verifier alone.
+func TestNegativeTestsHaveTheirReasons(t *testing.T) {
+	t.Parallel()
+	type attack struct {
+		want attest.Reason
+		sent bool // the tests of package api send it
+	}
+	attacks := map[string]attack{}
+	add := func(name string, want attest.Reason, sent bool) {
+		if _, twice := attacks[name]; twice {
+			t.Errorf("two attacks are named %q", name)
+		}
+		attacks[name] = attack{want, sent}
+	}
+	evidence := slices.Concat(attesttest.Attacks(), attesttest.BootAttacks())
+	for _, b := range attesttest.TrustedBoots() {
+		evidence = append(evidence, b.Attack)
+	}
+	for _, a := range attesttest.Adapters() {
+		evidence = append(evidence, a.Attack())
+	}
+	for _, a := range evidence {
+		add(a.Name, a.Want, a.Service == nil)
+	}
+	for _, a := range attesttest.RequestAttacks() {
+		add(a.Name, a.Want, !a.InProcess)
+	}
+	for _, r := range slices.Concat(table(t, "#"), table(t, "Threat")) {
+		sent, known := false, 0
+		for _, test := range r.tests {
+			dir, name, _ := strings.Cut(test, ": ")
+			a, ok := attacks[name]
+			if dir != "attest" || !ok {
+				sent = sent || dir == "api" || dir == "api/admission"
+				continue
+			}
+			known++
+			sent = sent || a.sent
+			if a.want == "" && len(r.reasons) > 0 || a.want != "" && !slices.Contains(r.reasons, string(a.want)) {
+				t.Errorf("%s: %q is refused for %q, and the row says %q", r.id, name, a.want, r.reasons)
+			}
+		}
+		// Where the row names attacks alone, each of its reasons is that of one.
+		for _, c := range r.reasons {
+			is := func(test string) bool {
+				return string(attacks[strings.TrimPrefix(test, "attest: ")].want) == c
+			}
+			if known == len(r.tests) && !slices.ContainsFunc(r.tests, is) {
+				t.Errorf("%s: no test is refused for %q", r.id, c)
+			}
+		}
+		if sent == notOfTheService[r.id] {
+			t.Errorf("%s: comes to the service: %v", r.id, sent)
+		}
+	}
+}

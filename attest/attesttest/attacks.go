@@ -15,7 +15,7 @@ import (
 
 // Attacks are evidence that is wrong in one way each.
 func Attacks() []Attack {
-	return slices.Concat(attacksOnSessions(), attacksOnRegisters(), attacksOnStatements())
+	return slices.Concat(attacksOnSessions(), attacksOnRegisters(), attacksOnStatements(), malformedStatements())
 }
 
 func attacksOnSessions() []Attack {
@@ -240,7 +240,6 @@ func attacksOnRegisters() []Attack {
 func attacksOnStatements() []Attack {
 	return []Attack{
 		{Name: "statement is not JSON", Want: attest.ReasonStatement, Host: func(a *Attempt) { a.measure([]byte("GUIDs: all of them")) }},
-		{Name: "statement with trailing JSON", Want: attest.ReasonStatement, Host: func(a *Attempt) { a.measureAltered(`null}]}`, `null}]}{}`) }},
 		{Name: "statement of another host", Want: attest.ReasonStatementHost, Host: func(a *Attempt) { a.measureAltered(`"compute-01"`, `"compute-02"`) }},
 		{Name: "statement too old", Want: attest.ReasonStatementAge, Host: func(a *Attempt) {
 			a.Host.Statement.CollectedAt = Epoch.Add(-16 * time.Minute)
@@ -278,4 +277,30 @@ func attacksOnStatements() []Attack {
 			a.Host.Statement.HCAs[0].Firmware.Running = "latest"
 		}},
 	}
+}
+
+// malformedStatements are measured and quoted as they are: what a host sends that
+// hopes for a reader that forgives.
+func malformedStatements() []Attack {
+	const node = `"node_guid":"0x0002c90300000100"`
+	var all []Attack
+	for _, m := range []struct{ name, old, new string }{
+		{"statement with a duplicate key", `"version":2,`, `"version":2,"version":2,`},
+		{"statement in other letter case", `"version"`, `"Version"`},
+		{"statement with an unknown field", `"version":2,`, `"version":2,"lock":true,`},
+		{"statement with trailing JSON", `null}]}`, `null}]}{}`},
+		{"statement with GUID zero", node, `"node_guid":"0x0000000000000000"`},
+		{"statement with GUID all ones", node, `"node_guid":"0xffffffffffffffff"`},
+		{"statement with a short GUID", node, `"node_guid":"0x2c90300000100"`},
+		{"statement with a GUID in upper case", node, `"node_guid":"0x0002C90300000100"`},
+	} {
+		all = append(all, Attack{Name: m.name, Want: attest.ReasonStatement, Host: func(a *Attempt) { a.measureAltered(m.old, m.new) }})
+	}
+	for _, m := range []struct{ name, text string }{
+		{"statement with 10,000 adapters", `{"version":2,"hcas":[` + strings.Repeat("{},", 9999) + `{}]}`},
+		{"statement nested deeply", `{"hcas":` + strings.Repeat("[", 60000)},
+	} {
+		all = append(all, Attack{Name: m.name, Want: attest.ReasonStatement, Host: func(a *Attempt) { a.measure([]byte(m.text)) }})
+	}
+	return all
 }

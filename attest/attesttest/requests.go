@@ -83,7 +83,7 @@ func RequestAttacks() []RequestAttack { return slices.Concat(attacksOnEKs(), att
 
 func attacksOnEKs() []RequestAttack {
 	return []RequestAttack{
-		{Name: "no policy", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy = nil }},
+		{Name: "no policy for a request", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy = nil }},
 		{Name: "zero policy", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy = &attest.Policy{} }},
 		{Name: "no roots", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy = attest.DefaultPolicy() }},
 		{Name: "agent PCR that anyone can reset", InProcess: true, Want: attest.ReasonPolicy, Alter: func(r *RequestAttempt) { r.Policy.AgentPCR = 16 }},
@@ -122,7 +122,7 @@ func attacksOnEKs() []RequestAttack {
 			r.Policy.Mode = attest.EKPinned
 			r.Req.EK.Public, _ = x509.MarshalPKIXPublicKey(&r.NewHost("compute-02", 2).EK.PublicKey)
 		}},
-		{Name: "unknown vendor", InProcess: true, Want: attest.ReasonEKChain, Alter: func(r *RequestAttempt) {
+		{Name: "unknown vendor", Want: attest.ReasonEKChain, Alter: func(r *RequestAttempt) {
 			other, err := NewVendor("Other TPM")
 			if err != nil {
 				r.fail(err)
@@ -143,7 +143,7 @@ func attacksOnEKs() []RequestAttack {
 				c.ExtraExtensions = append(c.ExtraExtensions, pkix.Extension{Id: asn1.ObjectIdentifier{1, 2, 3}, Critical: true, Value: []byte{5, 0}})
 			})
 		}},
-		{Name: "issuing CA expired", InProcess: true, Want: attest.ReasonEKChain, Alter: func(r *RequestAttempt) { r.Now = Epoch.AddDate(20, 0, 0) }},
+		{Name: "issuing CA expired", Want: attest.ReasonEKChain, Alter: func(r *RequestAttempt) { r.Now = Epoch.AddDate(20, 0, 0) }},
 		{Name: "SAN that is no name list", Want: attest.ReasonEKParse, Alter: func(r *RequestAttempt) {
 			r.Reissue(func(c *x509.Certificate) { c.ExtraExtensions[0].Value = []byte{0x30, 2, 4, 0} })
 		}},
