@@ -169,7 +169,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// deafAccess is to a card that shows the lock and does not do it.
 // writeOnly is an adapter whose firmware says of one setting that it can be written and
 // not read.
 type writeOnly struct {
@@ -217,6 +216,7 @@ func TestWriteOnlySetting(t *testing.T) {
 	}
 }
 
+// deafAccess is to a card that shows the lock and does not do it.
 type deafAccess struct {
 	inner hca.Access
 	shown register.LockState

@@ -107,7 +107,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// peak returns how many bytes were allocated while f ran.
+// allocated returns how many bytes were allocated while f ran.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
