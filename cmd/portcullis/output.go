@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
+	"portcullis/cmd/internal/terminal"
 	"portcullis/fabricsm/ib"
 )
 
@@ -44,42 +41,10 @@ func (f *format) Type() string { return "FORMAT" }
 
 // printJSON writes v so that a terminal shows it as it is, too.
 func (a *app) printJSON(v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+	e := terminal.NewEncoder(a.stdout)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := a.stdout.Write(escaped(b.Bytes(), false))
-	return err
-}
-
-// hidden reports what the formats leave as it is, and a terminal obeys or does not show:
-// control characters of the second set, direction marks and their like.
-func hidden(r rune) bool { return r > '~' && !unicode.IsPrint(r) }
-
-// escaped writes hidden characters by their numbers: of JSON anywhere, of YAML within
-// quotes. Both read them as what they were.
-func escaped(text []byte, yaml bool) []byte {
-	if !bytes.ContainsFunc(text, hidden) {
-		return text
-	}
-	var out []byte
-	for _, r := range string(text) {
-		switch {
-		case !hidden(r):
-			out = utf8.AppendRune(out, r)
-		case r <= 0xFFFF:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		case yaml:
-			out = fmt.Appendf(out, `\U%08x`, r)
-		default:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		}
-	}
-	return out
+	return e.Encode(v)
 }
 
 // printYAML writes v with the names that its JSON has.
@@ -96,7 +61,7 @@ func (a *app) printYAML(v any) error {
 	if data, err = yaml.Dump(&n); err != nil {
 		return fmt.Errorf("write YAML: %w", err)
 	}
-	_, err = a.stdout.Write(escaped(data, true))
+	_, err = a.stdout.Write(terminal.YAML(data))
 	return err
 }
 
@@ -106,7 +71,7 @@ func plainStyle(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode || len(n.Content) > 0 {
 		n.Style = 0
 	}
-	if strings.ContainsFunc(n.Value, hidden) {
+	if strings.ContainsFunc(n.Value, terminal.Hidden) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, c := range n.Content {
@@ -179,16 +144,7 @@ func (c *columns) end() error {
 	return c.err
 }
 
-// plain replaces what could move the cursor, hide text or break a table. Node
-// descriptions are written by whoever owns the host.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-}
+func plain(s string) string { return terminal.Plain(s) }
 
 // plainLines is plain for a text of several lines.
 func plainLines(s string) string {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"portcullis/api/fabric/seen"
+	"portcullis/cmd/internal/terminal"
 	"portcullis/fabricsm/sm"
 )
 
@@ -126,7 +127,7 @@ func (l *eventLines) event(now time.Time, e sm.Event, since *cause, sent uint64)
 
 // write writes lines until ctx ends, then what waits.
 func (l *eventLines) write(ctx context.Context, w io.Writer) error {
-	e := json.NewEncoder(w)
+	e := terminal.NewEncoder(w)
 	for {
 		select {
 		case line := <-l.lines:

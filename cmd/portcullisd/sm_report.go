@@ -2,13 +2,13 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"text/tabwriter"
 	"time"
 
+	"portcullis/cmd/internal/terminal"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/topo"
@@ -163,7 +163,7 @@ func (m *meter) report() smpReport {
 }
 
 func (r *smReport) writeJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
+	e := terminal.NewEncoder(w)
 	e.SetIndent("", "  ")
 	if err := e.Encode(r); err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -195,7 +195,7 @@ func (r *smReport) writeTable(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%v\t%v\t\n", k.Method, attribute, k.Sent, k.First, k.Last)
 	}
 	for _, p := range r.Problems[:min(len(r.Problems), shownProblems)] {
-		fmt.Fprintf(t, "\nproblem: %s", p)
+		fmt.Fprintf(t, "\nproblem: %s", terminal.Plain(p))
 	}
 	if more := len(r.Problems) - shownProblems; more > 0 {
 		fmt.Fprintf(t, "\nand %d more; --json lists them", more)
