@@ -114,6 +114,18 @@ func TestRefused(t *testing.T) {
 		{"a card that says it is locked, and is not", nil, func(b *bench, _ *Order) {
 			b.adapter.Access = &deafAccess{inner: b.adapter.Access}
 		}, CodeNotHeld, "all the same"},
+		{"locked with another key than it was given", nil, func(b *bench, _ *Order) {
+			b.adapter.Access = alteredLock{b.adapter.Access, func(m *register.MLOCK) {
+				if m.State == register.Locked {
+					m.Key = ib.NewLockKey(9)
+				}
+			}}
+		}, CodeNotOurs, "not with the key of epoch 1"},
+		{"the key is taken and does not open it", nil, func(b *bench, _ *Order) {
+			b.adapter.Access = alteredLock{b.adapter.Access, func(m *register.MLOCK) {
+				m.State = register.Locked
+			}}
+		}, CodeNotOurs, "took the key of epoch 1"},
 		{"no answer about the lock", nil, func(b *bench, _ *Order) {
 			b.card.Inject(card.Fault{Kind: card.Timeout, ID: register.IDMLOCK, Method: register.Read})
 		}, CodeUnreadable, "state of the lock"},
@@ -214,6 +226,27 @@ func TestWriteOnlySetting(t *testing.T) {
 			t.Errorf("%v is hidden, and nothing is found of it", at)
 		}
 	}
+}
+
+// alteredLock is to a card that does something else with its lock than it was told.
+type alteredLock struct {
+	below hca.Access
+	alter func(*register.MLOCK)
+}
+
+func (a alteredLock) Access(ctx context.Context, id register.ID, m register.Method, data []byte) ([]byte, error) {
+	if id != register.IDMLOCK || m != register.Write {
+		return a.below.Access(ctx, id, m, data)
+	}
+	told, err := register.Decode[register.MLOCK](data)
+	if err != nil {
+		return nil, err
+	}
+	a.alter(&told)
+	if data, err = register.Encode(told); err != nil {
+		return nil, err
+	}
+	return a.below.Access(ctx, id, m, data)
 }
 
 // deafAccess is to a card that shows the lock and does not do it.
