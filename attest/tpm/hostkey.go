@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-tpm/tpm2/transport"
 
 	"portcullis/attest"
+	"portcullis/attest/tpmwire"
 )
 
 // StoredKey is a host's key as it may be kept: private is sealed by this TPM, and
@@ -194,7 +195,7 @@ type Signer struct {
 // NewSigner makes a Signer for a key in the TPM at device, as in Open. It signs until
 // ctx ends.
 func NewSigner(ctx context.Context, device string, k StoredKey) (*Signer, error) {
-	pub, err := tpm2.Unmarshal[tpm2.TPMTPublic](k.Public)
+	pub, err := tpmwire.Read[tpm2.TPMTPublic](k.Public)
 	if err != nil {
 		return nil, fmt.Errorf("host's key: %w", err)
 	}
