@@ -86,7 +86,8 @@ func (c *Config) ParseConfig(name string, data []byte) error {
 	return nil
 }
 
-// decode reads at most one YAML document; a file of comments alone is none.
+// decode reads at most one YAML document; a file of comments alone is none. Each
+// mistake is a line of the error.
 func decode(data []byte, v any) error {
 	onlyComments := true
 	for line := range bytes.Lines(data) {
@@ -100,8 +101,17 @@ func decode(data []byte, v any) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.TrimPrefix(err.Error(), "yaml: construct errors:")
-	return errors.New(strings.TrimSpace(unknownKey.ReplaceAllString(text, "unknown key $1")))
+	many, ok := errors.AsType[*yaml.LoadErrors](err)
+	if !ok {
+		return err
+	}
+	var lines []error
+	for _, e := range many.Errors {
+		one := &yaml.LoadErrors{Errors: []*yaml.LoadError{e}}
+		text := strings.TrimPrefix(one.Error(), "yaml: construct errors:")
+		lines = append(lines, errors.New(strings.TrimSpace(unknownKey.ReplaceAllString(text, "unknown key $1"))))
+	}
+	return errors.Join(lines...)
 }
 
 // unknownKey is how the parser tells of one, in terms of our source.
@@ -156,5 +166,5 @@ func usage(errs []error) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return fail(ClassUsage, "portcullis-agent provision --help names the options", errors.Join(errs...))
+	return fail(ClassUsage, "this command's --help names the options", errors.Join(errs...))
 }

@@ -271,8 +271,11 @@ func (r *run) cappedBefore(ctx context.Context, read register) (*handOver, error
 		return nil, fail(ClassTPM, "", e)
 	}
 	if !h.capped(values[0]) {
-		return nil, r.cappedUnknown(values[0], err)
+		err := r.cappedUnknown(values[0], err)
+		r.capped = err != nil
+		return nil, err
 	}
+	r.capped = true
 	if h.Host != r.config.Host {
 		return nil, failf(ClassUsage, "set host to "+h.Host+", or "+rebootHint, "this boot was handed over as that of host %s, and the configuration is of host %s", h.Host, r.config.Host)
 	}

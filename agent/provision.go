@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"portcullis/agent/hca"
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/attest/tpm"
@@ -40,6 +41,7 @@ type run struct {
 	phase   v1.Phase // last one told by the service
 	rounds  int      // of locking adapters
 	opened  int      // adapters that leave
+	capped  bool     // the register was found capped: an earlier run handed the host over
 	// loosened has what was learnt of adapters that refused a file for what it was
 	// bound to, by node GUID.
 	loosened map[ib.GUID]looser
@@ -47,7 +49,8 @@ type run struct {
 
 // Provision attests the host and goes on to the goal: by default until it is
 // admitted. It returns nil when it is there and otherwise an *Error, and keeps the outcome in
-// the state folder. Network faults are retried until Config.Timeout is over.
+// the state folder; but a run that cannot hand the host over and fails leaves the outcome of
+// one that did, in the same boot, where it is. Network faults are retried until Config.Timeout is over.
 func Provision(ctx context.Context, o Options) error {
 	if err := o.Config.Check(); err != nil {
 		return err
@@ -183,11 +186,29 @@ func (r *run) openTPM(ctx context.Context) (*tpm.TPM, error) {
 
 // keep writes the outcome down.
 func (r *run) keep(err error) {
-	o := Outcome{Time: r.now().UTC(), Host: r.config.Host, Phase: r.phase, Run: r.goal.String()}
+	boot, _ := hca.BootID(r.config.Procfs) // an outcome without it is of no boot
+	if err != nil && r.spares(boot) {
+		return
+	}
+	o := Outcome{Time: r.now().UTC(), Host: r.config.Host, BootID: boot, Phase: r.phase, Run: r.goal.String()}
 	if err != nil {
 		o.Class, o.Detail = ClassOf(err), err.Error()
 	}
 	if err := r.state.save(outcomeFile, o); err != nil {
 		r.log.Warn("the outcome is not kept", "error", err)
 	}
+}
+
+// spares reports whether a run that failed leaves the outcome that is kept: it cannot hand
+// the host over, and that is the outcome of a run which did, or tried to, in this boot.
+func (r *run) spares(boot string) bool {
+	if r.goal.handsOver() || boot == "" {
+		return false
+	}
+	var o *Outcome
+	if err := r.state.load(outcomeFile, &o); err != nil || o == nil || o.BootID != boot {
+		return false
+	}
+	handedOver := o.Run == Admitted.String() || o.Run == HandedOver.String()
+	return handedOver && (o.Class == 0 || r.capped)
 }

@@ -315,6 +315,9 @@ func TestAnotherAgentRuns(t *testing.T) {
 	must(t, s.provision(agent.HandedOver))
 	for _, goal := range []agent.Goal{agent.Attested, agent.Locked, agent.Opened} {
 		wantClass(t, s.provision(goal), agent.ClassReboot, "nothing more can be attested")
+		if o, err := agent.LastOutcome(s.config.StateDir); err != nil || o.Run != agent.HandedOver.String() || o.Class != 0 {
+			t.Errorf("after a refused %v the outcome is %+v, %v: want that of the hand-over", goal, o, err)
+		}
 	}
 	must(t, s.provision(agent.HandedOver))
 	if !slices.Contains([]v1.Phase{v1.PhaseVerified, v1.PhaseGranting}, s.host().Status.Phase) {

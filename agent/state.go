@@ -103,9 +103,10 @@ func (m *measured) last() []byte { return m.Digests[len(m.Digests)-1] }
 type Outcome struct {
 	Time   time.Time `json:"time"`
 	Host   string    `json:"host"`
-	Phase  v1.Phase  `json:"phase,omitempty"` // last phase the service told
-	Run    string    `json:"run,omitempty"`   // what was run, [Goal.String]; agents of before did not say
-	Class  Class     `json:"class"`           // 0: it came to its goal
+	BootID string    `json:"boot_id,omitempty"` // it was in this boot; agents of before did not say
+	Phase  v1.Phase  `json:"phase,omitempty"`   // last phase the service told
+	Run    string    `json:"run,omitempty"`     // what was run, [Goal.String]; agents of before did not say
+	Class  Class     `json:"class"`             // 0: it came to its goal
 	Detail string    `json:"detail,omitempty"`
 }
 

@@ -19,7 +19,8 @@ certificate counts that it earned, how the host stands now: the service is asked
 key in the TPM. The exit code is that of the run, or 1 when there was none; it is 0 when the
 service says that the host is admitted, and 6 when it says that the host was withdrawn. The
 run may have been any command: 0 after evidence, lock, unlock or handover does not say
-that the host was admitted.`,
+that the host was admitted. After provision or handover, evidence, lock and unlock that
+fail in the same boot change nothing of what is told.`,
 	}
 	c.Flags().StringVar(&a.settings.file, "config", "", configHelp)
 	a.settings.stateFlag(c.Flags())

@@ -150,7 +150,7 @@ func (c *connection) readConfig() (fileConfig, error) {
 		return f, nil
 	}
 	if err != nil {
-		return f, fmt.Errorf("read configuration: %w", err)
+		return f, fmt.Errorf("configuration: %w", err)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return f, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,14 +30,14 @@ images (MFA2); - is standard input.`
 // maxFirmware is the size of the largest file that is read from standard input.
 const maxFirmware = max(image.MaxSize, mfa2.MaxSize)
 
-// firmwareFile opens a file for its images, which are read at random.
+// firmwareFile opens a file for its images, which are read at random. Errors name it.
 func (a *app) firmwareFile(name string, f func(r io.ReaderAt, size int64) error) error {
 	if name == "-" {
 		data, err := a.readFile(name, maxFirmware)
 		if err != nil {
 			return err
 		}
-		return f(bytes.NewReader(data), int64(len(data)))
+		return named("standard input", f(bytes.NewReader(data), int64(len(data))))
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -50,12 +51,41 @@ func (a *app) firmwareFile(name string, f func(r io.ReaderAt, size int64) error)
 	if !info.Mode().IsRegular() {
 		return hint(fmt.Errorf("%s is no regular file", name), "read a flash into a file first; - is standard input")
 	}
-	return f(file, info.Size())
+	return named(name, f(file, info.Size()))
 }
 
-// imageFlag names one image of a package.
+// named says which file an error is of, if there is one.
+func named(file string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return damaged(fmt.Errorf("%s: %w", file, err))
+}
+
+// imageFlag names one image of a package; only stays as it is without it.
 func imageFlag(c *cobra.Command, only *int) {
-	c.Flags().IntVar(only, "image", -1, "only the image with this index in its package, in full")
+	c.Flags().Var((*imageIndex)(only), "image", "only the image with this index in its package, in full")
+}
+
+// imageIndex is an option's image: 0 or more. Less is none, which nobody can ask for.
+type imageIndex int
+
+func (i *imageIndex) Type() string { return "int" }
+
+func (i *imageIndex) String() string {
+	if *i < 0 {
+		return ""
+	}
+	return strconv.Itoa(int(*i))
+}
+
+func (i *imageIndex) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return errors.New("want the index of an image, 0 or more")
+	}
+	*i = imageIndex(n)
+	return nil
 }
 
 // chosen reports whether an image is asked for.
@@ -98,7 +128,7 @@ judges.`,
 				})
 			})
 			if err != nil {
-				return damaged(fmt.Errorf("%s: %w", args[0], err))
+				return err
 			}
 			if len(out) == 0 {
 				return fmt.Errorf("%s: it has no image %d", args[0], max(only, 0))

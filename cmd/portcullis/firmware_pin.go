@@ -107,7 +107,7 @@ func (a *app) carried(file string) (keys []firmware.Carried, err error) {
 		})
 	})
 	if err != nil {
-		return nil, damaged(fmt.Errorf("%s: %w", file, err))
+		return nil, err
 	}
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%s: it carries no keys", file)
@@ -149,7 +149,7 @@ func (p *pinning) pin(out *pinned) error {
 		return err
 	}
 	if err := renameio.WriteFile(p.pins, data, 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", p.pins, err)
+		return unwritten(p.pins, err)
 	}
 	out.Pins = p.pins
 	return nil
@@ -206,4 +206,17 @@ func (p *pinned) show(w *columns) {
 	for _, k := range p.Pinned {
 		w.text("pinned in %s: %v, %v, %v", p.Pins, k.UUID, k.Algorithm, k.Fingerprint)
 	}
+}
+
+// unwritten says why a file could not be written, without the name of the one that
+// would have been renamed to it.
+func unwritten(file string, err error) error {
+	cause := err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		cause = e.Err
+	}
+	if errors.Is(cause, fs.ErrNotExist) {
+		return hint(fmt.Errorf("write %s: there is no folder %s", file, filepath.Dir(file)), "make the folder, or name another file with --pins")
+	}
+	return fmt.Errorf("write %s: %w", file, cause)
 }

@@ -217,3 +217,35 @@ func TestFirmwarePin(t *testing.T) {
 		t.Errorf("a damaged image: exit %d\n%s", code, errs)
 	}
 }
+
+// TestFirmwareMistakes holds words and hints to what people do wrong.
+func TestFirmwareMistakes(t *testing.T) {
+	image := firmwareData + "testdata/synthetic/fs4-rsa2048-rsa4096.bin"
+	dir := t.TempDir()
+	absent := filepath.Join(dir, "absent", "pins.yaml")
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want string // all of standard error
+	}{
+		{"an image below 0", []string{"describe", "--image", "-5", image}, exitUsage, `firmware describe: invalid argument "-5" for "--image" flag: want the index of an image, 0 or more
+portcullis: hint: portcullis firmware describe --help names the options`},
+		{"an image below 0, judged", []string{"verify", "--image=-1", image}, exitUsage, `firmware verify: invalid argument "-1" for "--image" flag: want the index of an image, 0 or more
+portcullis: hint: portcullis firmware verify --help names the options`},
+		{"no file, described", []string{"describe", absent}, exitError, "firmware describe: open " + absent + ": no such file or directory"},
+		{"no file, pinned", []string{"pin", absent}, exitError, "firmware pin: open " + absent + ": no such file or directory"},
+		{"pins that are a folder", []string{"verify", "--pins", dir, image}, exitError, "firmware verify: read " + dir + ": is a directory"},
+		{"no pins", []string{"verify", "--pins", absent, image}, exitError, "firmware verify: open " + absent + `: no such file or directory
+portcullis: hint: portcullis firmware pin FILE --pins ` + absent + " makes it; or name another with --pins"},
+		{"no policy", []string{"verify", "--policy", absent, image}, exitError, "firmware verify: open " + absent + `: no such file or directory
+portcullis: hint: name the site's policy with --policy, or judge without one; docs/firmware.md has its fields`},
+		{"no folder for pins", []string{"pin", "--yes", "--pins", absent, image}, exitError, "firmware pin: write " + absent + ": there is no folder " + filepath.Dir(absent) + `
+portcullis: hint: make the folder, or name another file with --pins`},
+	} {
+		code, _, errs := firmwareRun(t, "", tt.args...)
+		if code != tt.code || errs != "portcullis: "+tt.want+"\n" {
+			t.Errorf("%s: exit %d, want %d\n got %s\nwant portcullis: %s", tt.name, code, tt.code, errs, tt.want)
+		}
+	}
+}

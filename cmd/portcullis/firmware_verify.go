@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,6 +84,9 @@ verifiable. 1 is an error, such as a file that cannot be read.`,
 func (a *app) firmwareSite(pins, wanted string) (site firmware.Site, err error) {
 	if pins != "" {
 		data, err := a.readFile(pins, pin.MaxFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = hint(err, "portcullis firmware pin FILE --pins "+pins+" makes it; or name another with --pins")
+		}
 		if err != nil {
 			return site, err
 		}
@@ -91,6 +96,9 @@ func (a *app) firmwareSite(pins, wanted string) (site firmware.Site, err error) 
 	}
 	if wanted != "" {
 		data, err := a.readFile(wanted, policy.MaxFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = hint(err, "name the site's policy with --policy, or judge without one; docs/firmware.md has its fields")
+		}
 		if err != nil {
 			return site, err
 		}

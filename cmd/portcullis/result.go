@@ -19,6 +19,7 @@ import (
 	v1 "portcullis/api/v1"
 	"portcullis/attest/result"
 	"portcullis/attest/result/token"
+	"portcullis/cmd/internal/input"
 )
 
 func (a *app) resultCommand() *cobra.Command {
@@ -211,12 +212,9 @@ func readBounded(stdin io.Reader, file string, most int) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	b, err := input.Read(in, file, int64(most))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	if len(b) > most {
-		return nil, fmt.Errorf("%s: more than %d bytes", file, most)
+		return nil, err
 	}
 	return b, nil
 }

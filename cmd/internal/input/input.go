@@ -61,7 +61,7 @@ func Explain(err error) string {
 }
 
 var (
-	unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	unknownKey = regexp.MustCompile(`field (\S+) not found in type [^\s;]+`)
 	wrongShape = regexp.MustCompile("cannot construct !!(\\w+)( `[^`]*`)? into (\\[\\])?(struct \\{[^\\n]*?\\}|\\S+?)(; line |$)")
 )
 

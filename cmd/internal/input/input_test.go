@@ -44,6 +44,7 @@ func TestExplain(t *testing.T) {
 		{"", "f.yaml: it is empty"},
 		{"# nothing\n", "f.yaml: it is empty"},
 		{"boardz:\n", "f.yaml: line 1: unknown key boardz"},
+		{"x: 4\ny: 5\n", "f.yaml: line 1: unknown key x; line 2: unknown key y"},
 		{"boards: 3\nx: 4\n", "f.yaml: line 1: int `3` does not belong here; line 2: unknown key x"},
 		{"floor: new\nboards: {a: b}\n", "f.yaml: line 1: str `new` does not belong here; line 2: map does not belong here"},
 		{"boards: [\n", "f.yaml: line 2: did not find expected node content"},

@@ -52,7 +52,7 @@ type Options struct {
 type NotRunningError struct{ Socket string }
 
 func (e *NotRunningError) Error() string {
-	return fmt.Sprintf("no simulator listens on socket %q: start ibsim or check IBSIM_SOCKNAME", e.Socket)
+	return fmt.Sprintf("no simulator listens on socket %q: start portcullis-sim or ibsim, or check the name of the socket (IBSIM_SOCKNAME)", e.Socket)
 }
 
 // RefusedError says that the simulator answered CONNECT with a refusal, for

@@ -276,7 +276,7 @@ func TestSimulatorKilled(t *testing.T) {
 	}
 	_, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: lab.Socket()})
 	var notRunning *ibsim.NotRunningError
-	if !errors.As(err, &notRunning) {
+	if !errors.As(err, &notRunning) || !strings.Contains(err.Error(), "start portcullis-sim or ibsim") {
 		t.Errorf("Dial: %v", err)
 	}
 }
