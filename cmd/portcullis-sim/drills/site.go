@@ -3,6 +3,7 @@ package drills
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -227,8 +228,10 @@ func (v *site) attested(list ...string) {
 			if err != nil {
 				return err
 			}
-			rec.Value.Evidence, rec.Value.Sealed = &admission.Evidence{Time: v.clock(), Session: "drill"}, v.clock()
-			if err := admission.Records().Put(tx, h, rec.Value); err != nil {
+			const session = "drill"
+			rec.Value.Evidence, rec.Value.Sealed = &admission.Evidence{Time: v.clock(), Session: session}, v.clock()
+			verdict := attest.Verdict{OK: true, Facts: attest.Facts{Host: h, Session: session, Statement: new(attest.Statement)}}
+			if err := errors.Join(admission.Records().Put(tx, h, rec.Value), admission.Verdicts().Put(tx, h, verdict)); err != nil {
 				return err
 			}
 		}
