@@ -16,7 +16,8 @@ import (
 	"portcullis/attest/ek"
 )
 
-func certificate(t testing.TB) []byte {
+// made gives the maker of a TPM, and the host that has it.
+func made(t testing.TB) (*attesttest.Vendor, *attesttest.Host) {
 	t.Helper()
 	v, err := attesttest.NewVendor("Example TPM")
 	if err != nil {
@@ -26,6 +27,12 @@ func certificate(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return v, h
+}
+
+func certificate(t testing.TB) []byte {
+	t.Helper()
+	_, h := made(t)
 	return h.Certificate
 }
 
@@ -130,14 +137,7 @@ func TestPublicRefusesOtherKeys(t *testing.T) {
 // as makers have them are not.
 func TestIssuersThatCostTime(t *testing.T) {
 	t.Parallel()
-	v, err := attesttest.NewVendor("Example TPM")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := v.NewHost("compute-01", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v, h := made(t)
 	leaf, err := x509.ParseCertificate(h.Certificate)
 	if err != nil {
 		t.Fatal(err)
