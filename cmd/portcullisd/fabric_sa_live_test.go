@@ -193,6 +193,24 @@ func TestAdministrationReadsItsConfigurationAgain(t *testing.T) {
 	}
 }
 
+// administrationOf reads a configuration whose files stand in dir.
+func administrationOf(t *testing.T, dir, text string) (*config, sm.Config, sa.Config) {
+	t.Helper()
+	c, err := parseConfig(filepath.Join(dir, "c.yaml"), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, err := c.Fabric.core(c.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := c.Fabric.administration(&core, c.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, core, next
+}
+
 // TestWaitsForARestart: each setting that is in force only after a restart is named, and
 // is not one that there is none of.
 func TestWaitsForARestart(t *testing.T) {
@@ -202,18 +220,7 @@ func TestWaitsForARestart(t *testing.T) {
 	}
 	read := func(text string) sa.Config {
 		t.Helper()
-		c, err := parseConfig(filepath.Join(dir, "c.yaml"), []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		core, err := c.Fabric.core(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		next, err := c.Fabric.administration(&core, c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, _, next := administrationOf(t, dir, text)
 		return next
 	}
 	was, same := read(""), read("")
@@ -244,19 +251,7 @@ func TestAliasesOfAdministration(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, err := parseConfig(filepath.Join(dir, "c.yaml"), []byte("fabric: {sa: {alias_guids_file: aliases}}\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		core, err := c.Fabric.core(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		next, err := c.Fabric.administration(&core, c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c, core, next
+		return administrationOf(t, dir, "fabric: {sa: {alias_guids_file: aliases}}\n")
 	}
 	a := newAdministration()
 	a.awaits = true
