@@ -81,6 +81,16 @@ func (s *realSite) later(d time.Duration) {
 
 func (s *realSite) assign() { s.t.Helper(); s.service.Assign("compute-01") }
 
+// bootWithRecord starts the host again with the record of the hand-over of the boot before.
+func (s *realSite) bootWithRecord() {
+	s.t.Helper()
+	kept, err := os.ReadFile(s.record())
+	must(s.t, err)
+	s.boot()
+	must(s.t, os.Mkdir(s.config.StateDir, 0o700))
+	must(s.t, os.WriteFile(s.record(), kept, 0o600))
+}
+
 func (s *realSite) host() *v1.Host { s.t.Helper(); return s.service.Host("compute-01") }
 
 func (s *realSite) sealed() bool { return !s.host().Status.Sealed.IsZero() }

@@ -234,11 +234,7 @@ func TestForeignState(t *testing.T) {
 	})
 	t.Run("of the last boot", func(t *testing.T) {
 		s.killCapped()
-		kept, err := os.ReadFile(s.record())
-		must(t, err)
-		s.boot()
-		must(t, os.Mkdir(s.config.StateDir, 0o700))
-		must(t, os.WriteFile(s.record(), kept, 0o600))
+		s.bootWithRecord()
 		must(t, s.provision(agent.HandedOver))
 		if !s.sealed() {
 			t.Error("not sealed")
@@ -247,11 +243,7 @@ func TestForeignState(t *testing.T) {
 	t.Run("of another host's disk", func(t *testing.T) {
 		s.killCapped()
 		s.change(func(m map[string]any) { m["host"], m["open"] = "compute-09", make([]byte, 32) })
-		kept, err := os.ReadFile(s.record())
-		must(t, err)
-		s.boot()
-		must(t, os.Mkdir(s.config.StateDir, 0o700))
-		must(t, os.WriteFile(s.record(), kept, 0o600))
+		s.bootWithRecord()
 		must(t, s.provision(agent.HandedOver))
 	})
 	t.Run("garbage, before anything was capped", func(t *testing.T) {
