@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 SEEDS ?= 10000
 FABRIC ?= portcullis-sim
 
-.PHONY: all build check test seeds demo boot fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
+.PHONY: all build check test seeds demo boot vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -43,6 +43,7 @@ tidy: ## Check go.mod and go.sum
 vet:
 	go vet ./...
 	go vet -tags boot ./packaging/boot
+	go vet -tags vm ./packaging/vm/...
 
 lint: ## Run the linters of .golangci.yml
 	$(TOOL) golangci-lint run ./...
@@ -55,6 +56,10 @@ boot: package ## Boot a system in a container and try our packages and units in 
 	packaging/setup.sh tpm package boot
 	packaging/bootable.sh
 	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -tags boot -count 1 -timeout 10m ./packaging/boot
+
+vm: package ## Boot virtual machines and try everything on a real kernel, TPM, firmware and systemd; needs root, not KVM
+	packaging/setup.sh tpm fabric package vm
+	PORTCULLIS_REAL_PARTS=required go test -tags vm -count 1 -v -timeout 30m ./packaging/vm ./packaging/vm/machine ./packaging/vm/disk
 
 fuzz: ## Fuzz every target for FUZZTIME (10s)
 	packaging/fuzz.sh $(FUZZTIME)

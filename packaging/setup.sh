@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware selinux peers package boot race all
+#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware selinux peers package boot vm race all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -39,6 +39,24 @@ package rpm              rpm               installs and erases our rpm packages 
 package systemd          systemd-analyze   checks our units and how far they are locked down
 package mandoc           mandoc            checks our manual pages
 boot    systemd-container systemd-nspawn   boots a system that tries our units
+vm      qemu-system-x86  qemu-system-x86_64 emulates the machines
+vm      qemu-utils       qemu-img          makes the disks that machines write to
+vm      ovmf             -                 the UEFI firmware that starts them, with keys for Secure Boot
+vm      swtpm            swtpm             the software TPM each machine has
+vm      swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
+vm      linux-headers-cloud-amd64 -        what the adapter's kernel module is built against; it names the kernel too
+vm      gcc              gcc               compiles that module
+vm      make             make              runs the kernel's build of it
+vm      kmod             depmod            lists what kernel modules need
+vm      mmdebstrap       mmdebstrap        makes the root file system of the machines from Debian's packages
+vm      e2fsprogs        mkfs.ext4         writes it as a disk
+vm      fdisk            sfdisk            partitions the disks that firmware starts from
+vm      mtools           mcopy             writes their EFI system partition
+vm      dosfstools       mkfs.fat          checks it
+vm      sbsigntool       sbsign            signs what Secure Boot starts
+vm      systemd-boot-efi -                 the stub of unified kernel images, and a boot loader
+vm      binutils         objcopy           a second opinion on unified kernel images
+vm      busybox-static   busybox           the shell of machines without root file system
 race    gcc              gcc               Go's race detector links against C
 race    libc6-dev        -                 Go's race detector links against C
 EOF
@@ -47,11 +65,11 @@ EOF
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, tpm, firmware, selinux, peers, package, boot, race or all"
+usage="name what to set up for: demo, fabric, tpm, firmware, selinux, peers, package, boot, vm, race or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | tpm | firmware | selinux | peers | package | boot | race | all) ;;
+    demo | fabric | tpm | firmware | selinux | peers | package | boot | vm | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done

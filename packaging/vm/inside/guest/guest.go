@@ -1,0 +1,84 @@
+//go:build vm
+
+// Package guest has what test programs in the virtual machines share: running
+// programs, waiting for a condition, and reading what the kernel shows.
+package guest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Ended is how a program ended.
+type Ended struct {
+	Out  string // standard output
+	All  string // standard output and standard error, as they came
+	Code int    // exit status; -1 if a signal or the time limit ended it
+}
+
+// ProgramLimit bounds each program that Try and Do run.
+const ProgramLimit = time.Minute
+
+// Try runs a program and returns how it ended. A program that cannot be started ends the test.
+func Try(t testing.TB, name string, args ...string) Ended {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), ProgramLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out, all strings.Builder
+	cmd.Stdout, cmd.Stderr = tee{&out, &all}, &all
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+	e := Ended{Out: out.String(), All: all.String()}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		e.Code = exit.ExitCode()
+	} else if err != nil {
+		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
+	}
+	return e
+}
+
+type tee struct{ a, b *strings.Builder }
+
+func (w tee) Write(p []byte) (int, error) { w.a.Write(p); return w.b.Write(p) }
+
+// Do runs a program that must succeed, and returns its standard output.
+func Do(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	e := Try(t, name, args...)
+	if e.Code != 0 {
+		t.Fatalf("%s %s: exit status %d\n%s", name, strings.Join(args, " "), e.Code, e.All)
+	}
+	return e.Out
+}
+
+// Eventually waits until condition returns true, and ends the test with what where it does not within the limit.
+func Eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !condition(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v: %s", limit, what)
+		}
+	}
+}
+
+// Read returns the content of a file of the kernel, without the end of the last line.
+func Read(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// Exists reports whether a file is there.
+func Exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
