@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware selinux peers package boot vm race all
+#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware selinux peers package image boot vm race all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -38,6 +38,11 @@ package fakeroot         fakeroot          lets the test of packages run without
 package rpm              rpm               installs and erases our rpm packages in a test
 package systemd          systemd-analyze   checks our units and how far they are locked down
 package mandoc           mandoc            checks our manual pages
+image   systemd-boot-efi -                 has the stub that starts a unified kernel image
+image   cpio             cpio              reads back the archives that we write
+image   binutils         objcopy           reads back the sections of images that we write
+image   sbsigntool       sbsign            signs images, and reads them back
+image   openssl          openssl           makes keys that sign images in tests
 boot    systemd-container systemd-nspawn   boots a system that tries our units
 vm      qemu-system-x86  qemu-system-x86_64 emulates the machines
 vm      qemu-utils       qemu-img          makes the disks that machines write to
@@ -65,11 +70,11 @@ EOF
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, tpm, firmware, selinux, peers, package, boot, vm, race or all"
+usage="name what to set up for: demo, fabric, tpm, firmware, selinux, peers, package, image, boot, vm, race or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | tpm | firmware | selinux | peers | package | boot | vm | race | all) ;;
+    demo | fabric | tpm | firmware | selinux | peers | package | image | boot | vm | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
