@@ -14,6 +14,7 @@ const (
 	headerSize     = 10   // of commands and responses: tag, size, code
 	maxResponse    = 4096 // no TPM answers more
 	commandTimeout = 60 * time.Second
+	closeTimeout   = 5 * time.Second
 	maxRetries     = 12 // with retryFirst doubling to retryMost: about 5 s
 	retryFirst     = 5 * time.Millisecond
 	retryMost      = 640 * time.Millisecond
@@ -26,15 +27,27 @@ const (
 	rcRetry   = 0x922
 )
 
-// conn is one connection to a TPM: commands one at a time, each with a
-// deadline. After a fault of the stream it stays closed, because the next
-// answer could be that of an earlier command.
+// conn is one connection to a TPM: commands one at a time, each with a deadline.
+// After a fault of the stream it stays closed, because the next answer could be that
+// of an earlier command.
 type conn struct {
 	name string
-
-	mu   sync.Mutex
 	rw   io.ReadWriteCloser
-	dead error
+	// left is told of a call that was left behind, with a channel that is closed when
+	// it returns; nil where closing rw ends every call and takes no time.
+	left func(returned <-chan struct{})
+
+	turn  chan struct{} // holds a value while no command is under way
+	dead  error         // why there are no more commands; belongs to the command under way
+	ended chan struct{} // is closed by Close
+
+	end, release sync.Once
+}
+
+func newConn(name string, rw io.ReadWriteCloser, left func(<-chan struct{})) *conn {
+	c := &conn{name: name, rw: rw, left: left, turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	c.turn <- struct{}{}
+	return c
 }
 
 // bound is a conn under a context; it implements transport.TPM.
@@ -47,28 +60,50 @@ type bound struct {
 func (b bound) Send(command []byte) ([]byte, error) { return b.c.send(b.ctx, command) }
 
 func (c *conn) send(ctx context.Context, command []byte) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	select {
+	case <-c.turn:
+		defer func() { c.turn <- struct{}{} }()
+	case <-c.ended:
+		return nil, c.closed()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: another command is under way: %w", c.name, context.Cause(ctx))
+	}
 	wait := retryFirst
 	for try := 0; ; try++ {
-		if c.dead != nil {
-			return nil, c.dead
-		}
-		answer, err := c.exchange(ctx, command)
-		if err != nil {
-			c.dead = fmt.Errorf("%s: %w", c.name, err)
-			return nil, c.dead
-		}
-		if !wantsRetry(answer) || try == maxRetries {
-			return answer, nil
+		answer, err := c.once(ctx, command)
+		if err != nil || !wantsRetry(answer) || try == maxRetries {
+			return answer, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		case <-c.ended:
+			return nil, c.closed()
 		case <-time.After(wait):
 		}
 		wait = min(2*wait, retryMost)
 	}
+}
+
+// once runs a command unless an earlier one failed. Only one goroutine may.
+func (c *conn) once(ctx context.Context, command []byte) ([]byte, error) {
+	switch {
+	case c.isClosed():
+		return nil, c.closed()
+	case ctx.Err() != nil: // nothing was sent: the connection stays good
+		return nil, context.Cause(ctx)
+	case c.dead != nil:
+		return nil, fmt.Errorf("%s: closed, because an earlier command failed; open the TPM again: %w", c.name, c.dead)
+	}
+	answer, err := c.exchange(ctx, command)
+	switch {
+	case err == nil:
+		return answer, nil
+	case c.isClosed():
+		return nil, c.closed()
+	}
+	c.dead = err
+	return nil, fmt.Errorf("%s: %w", c.name, err)
 }
 
 func wantsRetry(answer []byte) bool {
@@ -80,31 +115,36 @@ func wantsRetry(answer []byte) bool {
 	}
 }
 
-// exchange runs one command in a goroutine of its own: reading from a device
-// file has no deadline. When time is up the file is closed; a read that does
-// not return even then is left behind, and the process is about to end.
+// exchange runs one command in a goroutine of its own, since a device's calls have no
+// deadline. When time is up, or the connection is closed, the caller is free. Closing
+// ends the calls of a socket; those of a device return when the driver gives up, and
+// are left behind until then.
 func (c *conn) exchange(ctx context.Context, command []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, ErrSilent)
 	defer cancel()
-	type result struct {
-		answer []byte
-		err    error
-	}
-	done := make(chan result, 1)
+	var answer []byte
+	var err error
+	returned := make(chan struct{})
 	go func() {
-		answer, err := roundTrip(c.rw, command)
-		done <- result{answer, err}
+		defer close(returned)
+		answer, err = roundTrip(c.rw, command)
 	}()
+	var abandoned error
 	select {
-	case r := <-done:
-		if r.err != nil {
-			c.rw.Close()
+	case <-returned:
+		if err != nil {
+			return nil, errors.Join(err, c.shut())
 		}
-		return r.answer, r.err
+		return answer, nil
 	case <-ctx.Done():
-		c.rw.Close()
-		return nil, context.Cause(ctx)
+		abandoned = context.Cause(ctx)
+	case <-c.ended:
+		abandoned = io.ErrClosedPipe
 	}
+	if c.left != nil {
+		c.left(returned)
+	}
+	return nil, errors.Join(abandoned, c.shut())
 }
 
 // roundTrip writes a command and reads its answer. The device gives an answer
@@ -153,13 +193,44 @@ func complete(b []byte) (bool, error) {
 	return len(b) == int(size), nil
 }
 
-// Close ends the connection.
+// Close ends the connection, and the command that is under way with it. It waits for
+// neither: the descriptor of a device is closed when its last call returns.
 func (c *conn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead != nil {
-		return nil
+	c.end.Do(func() { close(c.ended) })
+	return c.shut()
+}
+
+func (c *conn) isClosed() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
 	}
-	c.dead = fmt.Errorf("%s: %w", c.name, io.ErrClosedPipe)
-	return c.rw.Close()
+}
+
+func (c *conn) closed() error { return fmt.Errorf("%s: %w", c.name, io.ErrClosedPipe) }
+
+// shut closes the file or socket, once. Linux closes a device with resource manager
+// when the TPM is done with the command that it has, even another process's, so a
+// close that takes long is left behind too.
+func (c *conn) shut() (err error) {
+	c.release.Do(func() {
+		if c.left == nil {
+			err = c.rw.Close()
+			return
+		}
+		closed, returned := make(chan error, 1), make(chan struct{})
+		go func() {
+			defer close(returned)
+			closed <- c.rw.Close()
+		}()
+		select {
+		case err = <-closed:
+		case <-time.After(closeTimeout):
+			c.left(returned)
+			err = fmt.Errorf("%s: close: %w", c.name, ErrStuck)
+		}
+	})
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 )
@@ -33,7 +34,7 @@ func serve(t *testing.T, answers ...[]byte) *conn {
 		}
 		<-t.Context().Done()
 	}()
-	return &conn{name: "test", rw: client}
+	return newConn("test", client, nil)
 }
 
 func answer(code byte, extra ...byte) []byte {
@@ -68,9 +69,54 @@ func TestSendTimesOut(t *testing.T) {
 		if _, err := c.send(ctx, []byte{1}); !errors.Is(err, ErrSilent) {
 			t.Errorf("got %v, want %v", err, ErrSilent)
 		}
-		if _, err := c.send(ctx, []byte{1}); !errors.Is(err, ErrSilent) {
-			t.Errorf("after the fault: got %v, want %v", err, ErrSilent)
+		switch _, err := c.send(ctx, []byte{1}); {
+		case !errors.Is(err, ErrSilent), !strings.Contains(err.Error(), "closed, because an earlier command failed"):
+			t.Errorf("after the fault: got %v, want the connection refused, with %v", err, ErrSilent)
 		}
+	})
+}
+
+// A command whose context is over before its turn leaves the connection as it is.
+func TestSendNotBegun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := serve(t, answer(0))
+		defer c.Close()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.send(over, []byte{1}); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want %v", err, context.Canceled)
+		}
+		if _, err := c.send(t.Context(), []byte{1}); err != nil {
+			t.Errorf("the next command: %v", err)
+		}
+	})
+}
+
+// stuck is a device whose close waits for another process's command.
+type stuck struct {
+	net.Conn
+	done chan struct{}
+}
+
+func (s stuck) Close() error {
+	<-s.done
+	return s.Conn.Close()
+}
+
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		defer server.Close()
+		done := make(chan struct{})
+		var left <-chan struct{}
+		c := newConn("test", stuck{client, done}, func(returned <-chan struct{}) { left = returned })
+		if err := c.Close(); !errors.Is(err, ErrStuck) || left == nil {
+			t.Errorf("close: %v, left behind: %v; want %v", err, left != nil, ErrStuck)
+		}
+		close(done)
+		<-left
 	})
 }
 
@@ -104,6 +150,7 @@ func TestOpenFaults(t *testing.T) {
 		"no device":        {filepath.Join(dir, "tpmrm0"), ErrMissing},
 		"no socket":        {"unix:" + filepath.Join(dir, "tpm.sock"), ErrMissing},
 		"a plain file":     {file, ErrNotTPM},
+		"a folder":         {dir, ErrNotTPM},
 		"a file as socket": {"unix:" + file, ErrMissing}, // connection refused
 	} {
 		if _, err := Open(t.Context(), tc.device); !errors.Is(err, tc.want) {

@@ -14,6 +14,7 @@ var (
 	ErrBusy       = errors.New("another program holds the TPM; stop it, and use /dev/tpmrm0 rather than /dev/tpm0")
 	ErrNotTPM     = errors.New("not a TPM device; want a character device such as /dev/tpmrm0, or unix:PATH of a socket")
 	ErrSilent     = errors.New("the TPM does not answer; power-cycle the host, and replace the TPM if that does not help")
+	ErrStuck      = errors.New("the kernel still waits for the TPM's answer to an earlier command; it gives up within five minutes, try again then, and power-cycle the host if that does not help")
 	ErrBroken     = errors.New("the TPM answers with malformed data")
 	// ErrEndorsementAuth follows a tenant who set the endorsement password.
 	ErrEndorsementAuth = errors.New("the TPM's endorsement hierarchy has a password, left by an earlier owner; clear the TPM through the firmware (physical presence or BMC)")

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 
@@ -30,11 +29,11 @@ type TPM struct {
 // the socket of a software TPM. A software TPM has no resource manager, so
 // whatever an earlier client left in it is flushed.
 func Open(ctx context.Context, device string) (*TPM, error) {
-	rw, err := dial(ctx, device)
+	rw, left, err := dial(ctx, device)
 	if err != nil {
 		return nil, fmt.Errorf("TPM %s: %w", device, err)
 	}
-	t := &TPM{c: &conn{name: device, rw: rw}}
+	t := &TPM{c: newConn(device, rw, left)}
 	if strings.HasPrefix(device, unixPrefix) {
 		if err := t.flushAll(ctx); err != nil {
 			return nil, errors.Join(err, t.Close())
@@ -43,23 +42,18 @@ func Open(ctx context.Context, device string) (*TPM, error) {
 	return t, nil
 }
 
-func dial(ctx context.Context, device string) (io.ReadWriteCloser, error) {
-	if path, ok := strings.CutPrefix(device, unixPrefix); ok {
-		c, err := new(net.Dialer).DialContext(ctx, "unix", path)
-		return c, classify(err)
+// dial returns a connection, and where closing it does not end a call that is under
+// way, the function to tell of a call that was left.
+func dial(ctx context.Context, device string) (io.ReadWriteCloser, func(<-chan struct{}), error) {
+	path, ok := strings.CutPrefix(device, unixPrefix)
+	if !ok {
+		return dialDevice(device)
 	}
-	info, err := os.Stat(device)
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
-		return nil, classify(err)
+		return nil, nil, classify(err)
 	}
-	if info.Mode()&os.ModeCharDevice == 0 {
-		return nil, ErrNotTPM
-	}
-	f, err := os.OpenFile(device, os.O_RDWR, 0)
-	if err != nil {
-		return nil, classify(err)
-	}
-	return f, nil
+	return c, nil, nil
 }
 
 // classify adds what to do to the errors people meet.
@@ -80,7 +74,8 @@ func classify(err error) error {
 	return err
 }
 
-// Close releases the TPM.
+// Close releases the TPM. It does not wait for a command that is under way, which
+// fails. The error is ErrStuck if the kernel keeps a device that the TPM keeps busy.
 func (t *TPM) Close() error { return t.c.Close() }
 
 // with gives the TPM under a context, for go-tpm's commands.
