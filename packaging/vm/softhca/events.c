@@ -51,6 +51,7 @@ int event_pkeys(struct hca *hca, u32 port, const u8 *data, u32 size)
 	spin_lock_irqsave(&p->lock, flags);
 	for (i = 0; i < hca->pkey_count; i++)
 		p->pkeys[i] = get_unaligned_be16(data + 2 * i);
+	p->told = true;
 	spin_unlock_irqrestore(&p->lock, flags);
 	return 0;
 }

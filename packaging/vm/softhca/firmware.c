@@ -5,6 +5,7 @@
  */
 #include <linux/slab.h>
 #include <asm/unaligned.h>
+#include <rdma/ib_smi.h>
 
 #include "hca.h"
 
@@ -219,6 +220,28 @@ int hca_query_pkey(struct ib_device *d, u32 port, u16 index, u16 *pkey)
 	rc = firmware_get(to_hca(d), port, ATTR_PKEY_TABLE, index / 32, smp);
 	if (!rc)
 		*pkey = get_unaligned_be16(smp->data + index % 32 * 2);
+	kfree(smp);
+	return rc;
+}
+
+/* Reads the adapter's table from the firmware, unless the peer has told it meanwhile. */
+int firmware_pkeys(struct hca *hca, u32 port)
+{
+	struct port *p = &hca->ports[port];
+	struct ib_smp *smp = kmalloc(sizeof(*smp), GFP_KERNEL);
+	unsigned long flags;
+	int rc = 0;
+	u32 i, k;
+
+	if (!smp)
+		return -ENOMEM;
+	for (i = 0; i < hca->pkey_count && !rc; i += 32) {
+		rc = firmware_get(hca, port, ATTR_PKEY_TABLE, i / 32, smp);
+		spin_lock_irqsave(&p->lock, flags);
+		for (k = i; !rc && !p->told && k < min_t(u32, i + 32, hca->pkey_count); k++)
+			p->pkeys[k] = get_unaligned_be16(smp->data + (k - i) * 2);
+		spin_unlock_irqrestore(&p->lock, flags);
+	}
 	kfree(smp);
 	return rc;
 }

@@ -78,7 +78,8 @@ enum counter {
 struct port {
 	spinlock_t lock;
 	u16 pkeys[SOFTHCA_PKEYS_MAX];	/* the adapter's own table, which packets are held to */
-	unsigned long missed;		/* events from before the device was registered, by bit */
+	bool told;			/* the peer has told it: what was read before is older */
+	unsigned long missed;		/* events from before the device was registered, by bit; guarded by event_lock */
 	struct qp *special[2];		/* guarded by hca->qp_lock */
 	atomic64_t counters[COUNTERS];
 };
@@ -192,6 +193,7 @@ void peer_put(struct peer *peer);
 int firmware_reply(struct peer *peer, const struct softhca_head *head, const u8 *data, u32 size);
 void firmware_cancel(struct peer *peer);		/* with peer->lock held */
 int hca_query_port(struct ib_device *d, u32 port, struct ib_port_attr *a);
+int firmware_pkeys(struct hca *hca, u32 port);
 int hca_query_gid(struct ib_device *d, u32 port, int index, union ib_gid *gid);
 int hca_query_pkey(struct ib_device *d, u32 port, u16 index, u16 *pkey);
 int hca_modify_port(struct ib_device *d, u32 port, int mask, struct ib_port_modify *m);
@@ -207,6 +209,7 @@ void event_unregister(struct hca *hca);
 /* device.c: the InfiniBand device */
 void hca_attach(struct work_struct *work);
 void hca_detach(struct work_struct *work);
+void hca_free(struct hca *hca);
 
 /* cq.c */
 int hca_create_cq(struct ib_cq *c, const struct ib_cq_init_attr *a, struct ib_udata *u);
@@ -240,12 +243,12 @@ int hca_post_recv(struct ib_qp *q, const struct ib_recv_wr *wr, const struct ib_
 struct qp *qp_find(struct hca *hca, u32 port, u32 number);
 void qp_put(struct qp *qp);
 void qp_fail(struct qp *qp, struct batch *b);		/* with qp->lock held: into the error state */
-void qp_report(struct qp *qp, enum ib_event_type event);
 
 /* wire.c: packets of both directions */
 int wire_receive(struct hca *hca, const struct softhca_head *head, const u8 *data, u32 size);
 u16 wire_pkey(struct hca *hca, u32 port, u16 index);
 int wire_pkey_index(struct hca *hca, u32 port, u16 pkey);	/* -ENOENT: none matches */
+bool wire_pkey_admits(struct hca *hca, u32 port, u16 index, u16 pkey);
 struct message *wire_packet(struct qp *qp, const struct rdma_ah_attr *to, const union ib_gid *sgid, u32 payload);
 int wire_send(struct hca *hca, u32 port, struct message *m);
 int receive_fill(struct qp *qp, struct receive *r, const struct softhca_head *head, const u8 *data, u32 size,

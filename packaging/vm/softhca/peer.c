@@ -53,7 +53,7 @@ static void peer_free(struct kref *ref)
 	struct message *m, *next;
 
 	if (peer->hca)
-		ib_dealloc_device(&peer->hca->ib);
+		hca_free(peer->hca);
 	list_for_each_entry_safe(m, next, &peer->out, list)
 		kfree(m);
 	kfree(peer);
