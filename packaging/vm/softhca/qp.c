@@ -6,7 +6,7 @@
 
 static bool is_special(const struct ib_qp *q) { return q->qp_type == IB_QPT_SMI || q->qp_type == IB_QPT_GSI; }
 
-/* What kind of packets goes through: SMI and GSI take the transitions of datagrams. */
+/* Gives a queue pair its number and lets packets find it. */
 static int qp_number(struct hca *hca, struct qp *qp, struct ib_qp_init_attr *a)
 {
 	unsigned long flags;

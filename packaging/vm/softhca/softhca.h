@@ -85,6 +85,7 @@ struct softhca_head {
 	__be32 immediate;
 	__le32 value;
 	__le32 value2;
+	__le32 reserved2;
 	__u8 grh[40];
 } __attribute__((packed));
 
