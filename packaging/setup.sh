@@ -59,6 +59,7 @@ vm      fdisk            sfdisk            partitions the disks that firmware st
 vm      mtools           mcopy             writes their EFI system partition
 vm      dosfstools       mkfs.fat          checks it
 vm      sbsigntool       sbsign            signs what Secure Boot starts
+vm      openssl          openssl           takes the passphrase off the key that signs that
 vm      systemd-boot-efi -                 the stub of unified kernel images, and a boot loader
 vm      binutils         objcopy           a second opinion on unified kernel images
 vm      busybox-static   busybox           the shell of machines without root file system

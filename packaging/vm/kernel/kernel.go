@@ -81,20 +81,10 @@ func (k Kernel) unpack(cache, version string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	name := "linux-image-" + k.Release + "=" + version
-	download := exec.Command("apt-get", "-o", "APT::Sandbox::User=root", "-qq", "download", name)
-	download.Dir = work
-	if out, err := download.CombinedOutput(); err != nil {
-		return fmt.Errorf("apt-get download %s: %w: %s: if the index has a newer one, run \"apt-get install %s\"", name, err, out, headersPackage)
+	if err := download(work, "linux-image-"+k.Release, version); err != nil {
+		return fmt.Errorf("%w: if the index has a newer one, run \"apt-get install %s\"", err, headersPackage)
 	}
-	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
-	if err != nil || len(debs) != 1 {
-		return fmt.Errorf("apt-get download %s: %d packages (%v), want 1", name, len(debs), err)
-	}
-	root := filepath.Join(work, "root")
-	if _, err := output("dpkg-deb", "-x", debs[0], root); err != nil {
-		return err
-	}
+	root := filepath.Join(work, rootDir)
 	if _, err := output("/sbin/depmod", "-b", root, k.Release); err != nil {
 		return err
 	}

@@ -83,10 +83,11 @@ type Machine struct {
 	err    error
 	begun  time.Time
 	took   time.Duration
+	used   time.Duration // of processors
 }
 
-// cmdline is what each kernel is told: warnings are printed, and a panic ends the machine.
-const cmdline = "console=ttyS0 loglevel=5 panic=-1"
+// Cmdline is what each kernel is told: warnings are printed, and a panic ends the machine.
+const Cmdline = "console=ttyS0 loglevel=5 panic=-1"
 
 // Start starts a machine, which ends with the test at the latest.
 func Start(t testing.TB, spec Spec) *Machine {
@@ -129,6 +130,7 @@ func (m *Machine) launch(t testing.TB) {
 		defer cancel()
 		err := cmd.Wait()
 		m.took = time.Since(m.begun)
+		m.used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			m.err = fmt.Errorf("did not end within %v", m.spec.Limit)
@@ -158,7 +160,7 @@ func (m *Machine) arguments() ([]string, error) {
 		args = append(args, more...)
 	}
 	if s.Kernel != "" {
-		args = append(args, "-kernel", s.Kernel, "-append", strings.TrimSpace(cmdline+" "+s.Append))
+		args = append(args, "-kernel", s.Kernel, "-append", strings.TrimSpace(Cmdline+" "+s.Append))
 		if s.Initrd != "" {
 			args = append(args, "-initrd", s.Initrd)
 		}
@@ -241,6 +243,16 @@ func (m *Machine) Console() string {
 func (m *Machine) ProtocolText() string {
 	b, _ := os.ReadFile(m.protocolFile())
 	return Clean(b)
+}
+
+// File returns what a test in the machine handed out under a name. A file that is not there ends the test.
+func (m *Machine) File(t testing.TB, name string) []byte {
+	t.Helper()
+	b, ok := ParseProtocol(m.ProtocolText()).Files[name]
+	if !ok {
+		t.Fatalf("machine %s handed out no file %s", m.spec.Name, name)
+	}
+	return b
 }
 
 // Kill ends the machine as a power cut does.

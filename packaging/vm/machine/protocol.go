@@ -3,6 +3,7 @@
 package machine
 
 import (
+	"encoding/base64"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -15,6 +16,14 @@ const (
 	MarkEnd   = "vm: end"
 )
 
+// markFile begins a line with the name and the content of a file.
+const markFile = "vm: file "
+
+// FileLine returns the line of the protocol that hands a file out of the machine. The name has no space in it.
+func FileLine(name string, content []byte) string {
+	return markFile + name + " " + base64.StdEncoding.EncodeToString(content)
+}
+
 // Outcome is how a test in the machine ended.
 type Outcome struct {
 	Name    string // as Go's testing prints it
@@ -26,9 +35,10 @@ type Outcome struct {
 // Protocol is what the test program in the machine wrote on the second serial port.
 type Protocol struct {
 	Outcomes []Outcome
-	Begun    bool   // the test program was started
-	Exit     int    // its exit status; -1 if it did not end
-	Taint    uint64 // /proc/sys/kernel/tainted when it had ended
+	Begun    bool              // the test program was started
+	Exit     int               // its exit status; -1 if it did not end
+	Taint    uint64            // /proc/sys/kernel/tainted when it had ended
+	Files    map[string][]byte // what tests handed out, by name
 }
 
 // result matches the line by which a test without a parent ends.
@@ -52,6 +62,7 @@ func ParseProtocol(text string) Protocol {
 			pending.Reset()
 		case strings.HasPrefix(bare, MarkEnd+" "):
 			p.Exit, p.Taint = parseEnd(bare)
+		case strings.HasPrefix(bare, markFile) && p.file(bare):
 		case strings.HasPrefix(bare, "    ") && pending.Len() == 0 && len(p.Outcomes) > 0:
 			last := &p.Outcomes[len(p.Outcomes)-1]
 			last.Output += line
@@ -63,6 +74,20 @@ func ParseProtocol(text string) Protocol {
 		p.Outcomes[len(p.Outcomes)-1].Output += pending.String()
 	}
 	return p
+}
+
+// file keeps what a line hands out, and reports whether the line is whole.
+func (p *Protocol) file(line string) bool {
+	name, text, found := strings.Cut(strings.TrimPrefix(line, markFile), " ")
+	content, err := base64.StdEncoding.DecodeString(text)
+	if !found || err != nil {
+		return false
+	}
+	if p.Files == nil {
+		p.Files = map[string][]byte{}
+	}
+	p.Files[name] = content
+	return true
 }
 
 // End returns the last line of a protocol.

@@ -27,6 +27,17 @@ func TestParseProtocol(t *testing.T) {
 	}
 }
 
+func TestFileLine(t *testing.T) {
+	content := []byte("\x00\n--- FAIL: TestA (0.10s)\n")
+	got := ParseProtocol("vm: begin\r\n" + FileLine("log", content) + "\r\nvm: file cut YWJ\r\n--- PASS: TestA (0.10s)\r\n")
+	if diff := cmp.Diff(map[string][]byte{"log": content}, got.Files); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Outcomes) != 1 || got.Outcomes[0].Output != "vm: file cut YWJ\n" {
+		t.Errorf("outcomes %+v, want one with the line that is not whole", got.Outcomes)
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	console := Clean([]byte("\x1b[0mLinux version\r\n[ 1.0] WARNING: CPU: 1 PID: 7 at net/core/dev.c:1 f+0x1/0x2\r\nfine\r\n[ 2.0] BUG: KASAN: use-after-free\r\n"))
 	if got := Warnings(console); len(got) != 2 {

@@ -41,7 +41,7 @@ func (m *Machine) Report(t *testing.T, tests []string) {
 	for _, o := range p.Outcomes {
 		seen[o.Name] = o
 	}
-	fmt.Fprintf(t.Output(), "machine %s: %.1f s, %d tests\n", name, took.Seconds(), len(tests))
+	fmt.Fprintf(t.Output(), "machine %s: %.1f s, %.1f s of processors, %d tests\n", name, took.Seconds(), m.used.Seconds(), len(tests))
 	for _, test := range tests {
 		t.Run(strings.TrimPrefix(test, "Test"), func(t *testing.T) {
 			o, ok := seen[test]

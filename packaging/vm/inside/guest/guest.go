@@ -7,11 +7,14 @@ package guest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"portcullis/packaging/vm/machine"
 )
 
 // Ended is how a program ended.
@@ -75,6 +78,14 @@ func Read(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(b))
+}
+
+// HandOut gives a file to the test that started the machine.
+func HandOut(t testing.TB, name string, content []byte) {
+	t.Helper()
+	if _, err := fmt.Fprintln(os.Stdout, machine.FileLine(name, content)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Exists reports whether a file is there.
