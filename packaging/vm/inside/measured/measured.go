@@ -1,0 +1,154 @@
+//go:build vm
+
+// Package measured has what test programs share that look at a measured boot: the event log, the registers of the TPM, and
+// what the agent's doctor says of both.
+package measured
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"portcullis/attest/eventlog"
+	"portcullis/packaging/vm/inside/guest"
+)
+
+// Files of the kernel.
+const (
+	LogFile   = "/sys/kernel/security/tpm0/binary_bios_measurements"
+	registers = "/sys/class/tpm/tpm0/pcr-sha256"
+)
+
+// LogName is the name under which HandOutLog hands the event log out.
+const LogName = "event-log"
+
+// Log returns the event log of the firmware.
+func Log(t testing.TB) *eventlog.Log {
+	t.Helper()
+	log, err := eventlog.Parse(read(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+func read(t testing.TB) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(LogFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// HandOutLog hands the event log out, and tests that it leads to what the TPM holds in every register from 0 to 14. The kernel
+// reads the registers.
+func HandOutLog(t testing.TB) {
+	t.Helper()
+	guest.HandOut(t, LogName, read(t))
+	log := Log(t)
+	// Linux measures into PCR 10 if IMA is on, and the agent into 15.
+	for pcr, want := range log.Replay() {
+		if pcr == 10 || pcr > 14 {
+			continue
+		}
+		if got := Register(t, pcr); got != want {
+			t.Errorf("PCR %d: its %d events lead to %v, the TPM holds %v", pcr, len(log.Of(pcr)), want, got)
+		}
+	}
+}
+
+// Register returns what the TPM holds in a register.
+func Register(t testing.TB, pcr int) (d eventlog.Digest) {
+	t.Helper()
+	text := strings.ToLower(guest.Read(t, filepath.Join(registers, fmt.Sprint(pcr))))
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		t.Fatalf("PCR %d: %v", pcr, err)
+	}
+	return d
+}
+
+// secureBoot is the name of a UEFI variable, as the log has it.
+var secureBoot = []byte("S\x00e\x00c\x00u\x00r\x00e\x00B\x00o\x00o\x00t\x00")
+
+// SecureBoot reports whether the firmware measured that it checks signatures.
+func SecureBoot(t testing.TB, log *eventlog.Log) bool {
+	t.Helper()
+	for _, e := range log.Of(7) {
+		if value, found := bytes.CutPrefix(e.Data[min(len(e.Data), variableHeader):], secureBoot); found && e.Type == eventlog.VariableConfig {
+			if sha256.Sum256(e.Data) != e.Digest {
+				t.Fatalf("the event of SecureBoot has data %x, of which %v is not the digest", e.Data, e.Digest)
+			}
+			return bytes.Equal(value, []byte{1})
+		}
+	}
+	t.Fatal("the firmware did not measure the variable SecureBoot into PCR 7")
+	return false
+}
+
+// variableHeader is what stands before the name in an event that is a variable: its GUID and two sizes.
+const variableHeader = 32
+
+// Lockdown returns what the kernel forbids even root: none, integrity or confidentiality.
+func Lockdown(t testing.TB) string {
+	t.Helper()
+	_, rest, found := strings.Cut(guest.Read(t, "/sys/kernel/security/lockdown"), "[")
+	mode, _, closed := strings.Cut(rest, "]")
+	if !found || !closed {
+		t.Fatal("the kernel does not say whether it is locked down")
+	}
+	return mode
+}
+
+// Finding is what a check of doctor should find: its result, and a part of what it says.
+type Finding struct{ result, detail string }
+
+// OK is a check that finds nothing wrong, and says detail.
+func OK(detail string) Finding { return Finding{"ok", detail} }
+
+// Warning is a check that finds what a run can do without.
+func Warning(detail string) Finding { return Finding{"warning", detail} }
+
+// Failed is a check that fails.
+func Failed(detail string) Finding { return Finding{"failed", detail} }
+
+// Skipped is a check that is not made.
+func Skipped(detail string) Finding { return Finding{"skipped", detail} }
+
+// Doctor runs the agent's doctor, which must make exactly the checks of want and find what it says.
+func Doctor(t testing.TB, want map[string]Finding, args ...string) {
+	t.Helper()
+	e := guest.Try(t, "portcullis-agent", append([]string{"doctor", "--json"}, args...)...)
+	CheckDoctor(t, want, e.Out)
+}
+
+// CheckDoctor tests what doctor printed as JSON.
+func CheckDoctor(t testing.TB, want map[string]Finding, text string) {
+	t.Helper()
+	var said struct {
+		Checks []struct{ Check, Result, Detail string }
+	}
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&said); err != nil {
+		t.Fatalf("doctor: %v in %q", err, text)
+	}
+	seen := map[string]bool{}
+	for _, c := range said.Checks {
+		w, ok := want[c.Check]
+		if !ok {
+			t.Errorf("doctor: no check %q is expected: %s: %s", c.Check, c.Result, c.Detail)
+		} else if c.Result != w.result || !strings.Contains(c.Detail, w.detail) {
+			t.Errorf("doctor: %s: %s: %q, want %s: %q", c.Check, c.Result, c.Detail, w.result, w.detail)
+		}
+		seen[c.Check] = true
+	}
+	for name := range want {
+		if !seen[name] {
+			t.Errorf("doctor: no check %q", name)
+		}
+	}
+}
