@@ -364,7 +364,7 @@ func TestDrivers(t *testing.T) {
 func TestNodeGone(t *testing.T) {
 	sysfs := pciHost(t)
 	must(t, os.MkdirAll(sysfs+"/class/fwctl", 0o755))
-	must(t, os.Symlink("../../devices/pci0000:00/0000:17:00.0/mlx5_core.fwctl.0/fwctl/fwctl0", sysfs+"/class/fwctl/fwctl0"))
+	must(t, os.Symlink("../../devices/pci0000:00/0000:17:00.0/fwctl/fwctl0", sysfs+"/class/fwctl/fwctl0"))
 	ways := hca.Ways{Sysfs: sysfs, FWCTL: t.TempDir(), Tools: []string{tools(t, goodQuery, nil)}}
 	h, err := hca.ReadHost(t.Context(), ways)
 	must(t, err)

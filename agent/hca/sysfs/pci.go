@@ -179,14 +179,15 @@ func (t *Tree) fwctlNodes() map[Address]string {
 }
 
 // fwctlFunction finds the function in where a node lies, for example
-// ../../devices/pci0000:00/0000:17:00.0/mlx5_core.fwctl.0/fwctl/fwctl0. Nodes
-// of subfunctions lie one deeper and are not those of the function.
+// ../../devices/pci0000:00/0000:17:00.0/fwctl/fwctl0: mlx5_fwctl registers it below
+// the function itself, and not below the auxiliary device that it is a driver of.
+// Nodes that lie deeper are not those of the function.
 func fwctlFunction(target string) (Address, bool) {
 	elements := strings.Split(path.Clean(target), "/")
-	if len(elements) < 4 {
+	if len(elements) < 3 {
 		return "", false
 	}
-	elements = elements[len(elements)-4:]
+	elements = elements[len(elements)-3:]
 	a, err := ParseAddress(elements[0])
-	return a, err == nil && elements[2] == "fwctl"
+	return a, err == nil && elements[1] == "fwctl"
 }

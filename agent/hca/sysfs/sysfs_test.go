@@ -138,7 +138,7 @@ func TestProblems(t *testing.T) {
 		{"P_Key", func(t *testing.T, dir string) { write(t, dir+"/"+mlx5+"ports/1/pkeys/1", "none\n") }, `pkeys/1: "none" is not a P_Key`},
 		{"gap among P_Keys", func(t *testing.T, dir string) { must(t, os.Remove(dir+"/"+mlx5+"ports/1/pkeys/1")) }, `pkeys/1: no such file`},
 		{"two nodes of fwctl", func(t *testing.T, dir string) {
-			must(t, os.Symlink("../../"+connectX7+"mlx5_core.fwctl.1/fwctl/fwctl2", dir+"/class/fwctl/fwctl2"))
+			must(t, os.Symlink("../../"+connectX7+"fwctl/fwctl2", dir+"/class/fwctl/fwctl2"))
 		}, `fwctl2: 0000:17:00.0 has fwctl1 already`},
 		{"node of fwctl that is no link", func(t *testing.T, dir string) { write(t, dir+"/class/fwctl/fwctl3", "") }, `fwctl3: invalid argument`},
 		{"MAD node without device", func(t *testing.T, dir string) { must(t, os.Remove(dir+"/class/infiniband_mad/umad0/ibdev")) }, `umad0/ibdev: no such file`},
