@@ -92,8 +92,8 @@ bench-sa: build ## Measure subnet administration beside OpenSM's, over the socke
 package: build ## Build deb and rpm packages into dist/
 	packaging/package.sh $(VERSION)
 
-update: ## Rewrite the committed lists of linked packages
-	go test ./packaging -run TestLinked -update
+update: ## Rewrite the committed lists of linked packages and of the state
+	go test ./packaging -run 'TestLinked|TestStateFormat' -update
 
 setup: ## Install every system package that any target needs
 	packaging/setup.sh all

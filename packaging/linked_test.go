@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the lists of linked packages")
+var update = flag.Bool("update", false, "rewrite the lists of linked packages and of the state")
 
 // never are what a program must not link, whatever its committed list says.
 var never = map[string][]string{

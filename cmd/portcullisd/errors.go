@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,9 @@ func hintOf(err error) string {
 	}
 	if _, ok := errors.AsType[*etcd.InUseError](err); ok {
 		return "one service holds a state directory; stop the other, or name another state_dir"
+	}
+	if e, ok := errors.AsType[*etcd.NewerError](err); ok {
+		return "install version " + cmp.Or(e.Since, "that wrote it") + " or a later one, or restore a backup that this version wrote"
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Sprintf("the service runs as user %d; give that user access to the file", os.Getuid())

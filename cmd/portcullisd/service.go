@@ -109,7 +109,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 func openStore(ctx context.Context, c *config, log *slog.Logger) (*store.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	st, err := etcd.Open(ctx, etcd.Options{Dir: c.path(c.StateDir), Log: log})
+	st, err := etcd.Open(ctx, etcd.Options{Dir: c.path(c.StateDir), Log: log, Version: version.Short()})
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}

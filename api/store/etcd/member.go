@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"path/filepath"
 	"sync"
@@ -34,7 +33,8 @@ type member struct {
 // startMember starts the only member of a cluster of its own, with its state
 // in dir, and waits until it serves. It opens no listener: the client calls it
 // in memory.
-func startMember(ctx context.Context, dir string, noSync bool, log *slog.Logger) (_ *backend, err error) {
+func startMember(ctx context.Context, o Options) (_ *backend, err error) {
+	dir := o.Dir
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
@@ -45,12 +45,19 @@ func startMember(ctx context.Context, dir string, noSync bool, log *slog.Logger)
 			err = errors.Join(err, lock.release())
 		}
 	}()
+	format, err := readFormat(dir)
+	if err != nil {
+		return nil, err
+	}
 	cfg := memberConfig(filepath.Join(dir, "etcd"))
 	if err := checkSpace(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("start the store in %s: %w", dir, err)
 	}
-	cfg.UnsafeNoFsync = noSync
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(quietLogger(log, m.fail))
+	if err := raiseFormat(dir, format, o.Version); err != nil {
+		return nil, err
+	}
+	cfg.UnsafeNoFsync = o.NoSync
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(quietLogger(o.Log, m.fail))
 	if m.etcd, err = embed.StartEtcd(cfg); err != nil {
 		return nil, fmt.Errorf("start the store in %s: %w", dir, explain(err))
 	}

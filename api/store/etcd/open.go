@@ -20,19 +20,21 @@ type Options struct {
 	Endpoints []string     // addresses of an etcd of the site's own
 	Prefix    string       // of every key, without slash at the end; "portcullis" when empty
 	Log       *slog.Logger // for etcd's errors; required
+	Version   string       // of the service, for the record of who raised the format of Dir
 	// NoSync leaves out the disk flush after each write. For tests only: a
 	// power cut then loses what was promised.
 	NoSync bool
 }
 
 // Open opens the store and waits until it serves. A directory held by another
-// process is refused with *InUseError.
+// process is refused with *InUseError, one that a newer service wrote with
+// *NewerError.
 func Open(ctx context.Context, o Options) (*store.Store, error) {
 	if (o.Dir == "") == (len(o.Endpoints) == 0) {
 		return nil, errors.New("store: name either a state directory or etcd endpoints")
 	}
 	if o.Dir != "" {
-		b, err := startMember(ctx, o.Dir, o.NoSync, o.Log)
+		b, err := startMember(ctx, o)
 		if err != nil {
 			return nil, err
 		}
