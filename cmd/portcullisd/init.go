@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,9 @@ type newFile struct {
 }
 
 // runInit makes what a fresh installation needs, in one directory. It never
-// overwrites: when any of the files exists, nothing is written.
+// overwrites: when any of the files exists, nothing is written. Root files are
+// the exception: a purge leaves them, since they open what the state holds, and
+// then they are kept and the rest is made.
 func runInit(args []string, stdout, stderr io.Writer) error {
 	fl := flag.NewFlagSet("portcullisd init", flag.ContinueOnError)
 	dir := fl.String("dir", filepath.Dir(defaultConfigFile), "directory to fill")
@@ -51,8 +54,15 @@ func runInit(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	files, kept, err := keepRoots(*dir, files)
+	if err != nil {
+		return err
+	}
 	if err := writeFresh(*dir, files); err != nil {
 		return err
+	}
+	for _, name := range kept {
+		fmt.Fprintf(stdout, "Kept %s, which was there.\n", filepath.Join(*dir, name))
 	}
 	fmt.Fprintf(stdout, `Made in %[1]s:
   portcullisd.yaml  configuration; still to be named: attestation.ek.roots
@@ -80,6 +90,27 @@ const (
 	// resultsRoot is the file with what opens the keys of attestation results.
 	resultsRoot = "results.root"
 )
+
+// roots are the files that a purge leaves.
+var roots = []string{keysRoot, locksRoot, hostsRoot, resultsRoot}
+
+// keepRoots returns the files that are to be made, and the names of root files that are there already.
+func keepRoots(dir string, files []newFile) (missing []newFile, kept []string, _ error) {
+	for _, f := range files {
+		if slices.Contains(roots, f.name) {
+			info, err := os.Lstat(filepath.Join(dir, f.name))
+			if err == nil && info.Mode().IsRegular() {
+				kept = append(kept, f.name)
+				continue
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, nil, err
+			}
+		}
+		missing = append(missing, f)
+	}
+	return missing, kept, nil
+}
 
 // issuerOf names the service by its first name and the port it listens at.
 func issuerOf(names, listen string) string {

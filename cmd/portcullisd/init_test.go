@@ -95,6 +95,31 @@ func TestInitNeverOverwrites(t *testing.T) {
 	}
 }
 
+// TestInitKeepsRoots: what a purge leaves, since it opens the state, is used by the next installation.
+func TestInitKeepsRoots(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range roots {
+		write(t, filepath.Join(dir, name), "kept "+name)
+	}
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"init", "--dir", dir, "--names", "localhost"}, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	for _, name := range roots {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != "kept "+name {
+			t.Errorf("%s has %q, %v: without its content parts of the state never open", name, data, err)
+		}
+		if !strings.Contains(out.String(), "Kept "+filepath.Join(dir, name)) {
+			t.Errorf("init does not say that it kept %s: %s", name, &out)
+		}
+	}
+	for _, name := range []string{"portcullisd.yaml", "tokens.yaml", "tls/ca.pem", "tls/server.key"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestInitRefusesBadValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	var out, errs strings.Builder
