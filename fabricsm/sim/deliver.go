@@ -70,6 +70,10 @@ func (f *Fabric) deliver(fl *flight, at *port) {
 // deliverResponse finds the station that asked by the transaction identifier,
 // whose upper 16 bits are its slot.
 func (f *Fabric) deliverResponse(fl *flight, at *port) {
+	if h := at.endPort().host; h != nil {
+		h.take(fl)
+		return
+	}
 	slot := int(uint64(fl.mad.TID()) >> slotShift)
 	if slot >= len(f.stations) || f.stations[slot] == nil || f.stations[slot].at.endPort() != at.endPort() {
 		f.stats.Undelivered++
@@ -81,6 +85,10 @@ func (f *Fabric) deliverResponse(fl *flight, at *port) {
 // deliverRepress gives a TrapRepress to the station that sent the trap, if one
 // did.
 func (f *Fabric) deliverRepress(fl *flight, at *port) {
+	if h := at.endPort().host; h != nil {
+		h.take(fl)
+		return
+	}
 	slot := int(uint64(fl.mad.TID()) >> slotShift)
 	if slot >= len(f.stations) {
 		return

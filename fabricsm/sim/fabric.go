@@ -56,6 +56,7 @@ type Fabric struct {
 	nodes    []*node // in the order of the netlist
 	byName   map[string]*node
 	stations []*Station // by slot, nil where free
+	hosts    []*HostPort
 	rng      *rand.Rand
 	now      time.Duration // since the start
 	later    schedule
@@ -147,6 +148,9 @@ type port struct {
 	slToVL [][slToVLSize]byte              // by input port of a switch; one for others
 	vlArb  [4][mad.DataSize]byte
 	held   int // SMPs in its buffers
+
+	host       *HostPort // that has this port, nil: none
+	reregister bool      // it was asked for since the host was last told of changes
 }
 
 // New makes a fabric of the default options in which every cable of the list

@@ -174,6 +174,7 @@ func (p *port) takeEnd(want *mad.PortInfo) {
 	have := &p.info
 	p.takeMKey(want.MKey)
 	have.GIDPrefix = want.GIDPrefix
+	p.reregister = p.host != nil && (p.reregister || want.ClientReregister)
 	have.LID, have.LMC = want.LID, want.LMC
 	have.MasterSMLID, have.MasterSMSL = want.MasterSMLID, want.MasterSMSL
 	have.MKeyLeasePeriod = want.MKeyLeasePeriod

@@ -34,8 +34,9 @@ type Station struct {
 	vf     uint8   // the virtual function that the program has; 0: the adapter itself
 	trap   ib.TID  // of the last trap it sent; guarded by fabric.mu
 	inbox  *inbox
-	sa     *inbox // of subnet administration, nil: it has none of its own; guarded by fabric.mu
-	closed bool   // guarded by fabric.mu
+	host   *HostPort // who has the port, nil: the station is a program's
+	sa     *inbox    // of subnet administration, nil: it has none of its own; guarded by fabric.mu
+	closed bool      // guarded by fabric.mu
 }
 
 // Station puts a program at port 1 of a CA or port 0 of a switch; "" means the
@@ -57,6 +58,8 @@ func (f *Fabric) Station(node string, asSM bool) (*Station, error) {
 		switch s := f.stations[i]; {
 		case s == nil:
 			slot = i
+		case s.host != nil && s.at == at:
+			return nil, fmt.Errorf("attach to %q: the port has an adapter plugged into a host: use that", n.name)
 		case asSM && s.asSM && s.at == at:
 			return nil, fmt.Errorf("attach to %q: a subnet manager is attached to that port already", n.name)
 		}
@@ -197,6 +200,10 @@ func (s *Station) place(m *mad.MAD, undelivered bool) *transport.Packet {
 
 // deliver puts what came to a port into the inbox.
 func (s *Station) deliver(fl *flight, at *port) {
+	if s.host != nil {
+		s.host.take(fl)
+		return
+	}
 	if p := s.place(&fl.mad, false); p != nil {
 		fl.unpack(p, at)
 	}
@@ -213,6 +220,9 @@ func (s *Station) empty() {
 // settle wakes the readers of stations that something arrived for. Called with
 // mu held, at the end of whatever may have moved packets.
 func (f *Fabric) settle() {
+	for _, h := range f.hosts {
+		h.notice()
+	}
 	for _, b := range f.dirty {
 		if len(b.packets) > 0 {
 			b.more.Broadcast()

@@ -146,7 +146,7 @@ func (f *Fabric) malformed(fl *flight) {
 // to it, unless the fabric loses silently.
 func (f *Fabric) undelivered(fl *flight) {
 	f.stats.Undelivered++
-	if fl.origin == nil || f.opts.LoseSilently {
+	if fl.origin == nil || fl.origin.host != nil || f.opts.LoseSilently {
 		return
 	}
 	m := &fl.mad
