@@ -13,6 +13,7 @@ import (
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/ibsimserver"
 	"portcullis/fabricsm/transport/ibsim"
+	"portcullis/fabricsm/transport/softhca"
 )
 
 func runCommand() *cobra.Command {
@@ -21,6 +22,7 @@ func runCommand() *cobra.Command {
 		modern   bool
 		options  sim.Options
 		adapters cards
+		plugs    plugs
 	)
 	c := &cobra.Command{
 		Use:   "run NETLIST",
@@ -47,6 +49,11 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return errors.Join(err, adapters.close())
 			}
+			plugs.stderr = c.ErrOrStderr()
+			if err := plugs.begin(c.Context(), f); err != nil {
+				return errors.Join(err, adapters.close())
+			}
+			defer plugs.close()
 			if _, err := fmt.Fprintf(c.OutOrStdout(), "ready: %d nodes on socket %q\n", len(l.Nodes), server.Socket()); err != nil {
 				return fmt.Errorf("say that the simulator is ready: %w", err)
 			}
@@ -55,7 +62,7 @@ func runCommand() *cobra.Command {
 			if args[0] != "-" {
 				// Nothing waits for this goroutine: it may be in a read of
 				// standard input that only the end of the process ends.
-				go (&console{fabric: f, out: c.OutOrStdout(), quit: quit}).run(c.InOrStdin())
+				go (&console{fabric: f, plugs: &plugs, out: c.OutOrStdout(), quit: quit}).run(c.InOrStdin())
 			}
 			group, ctx := errgroup.WithContext(ctx)
 			group.Go(func() error { return adapters.serve(ctx) })
@@ -76,6 +83,8 @@ func runCommand() *cobra.Command {
 	f.StringArrayVar(&adapters.keys, "card-key", nil, "UUID=FILE: public key (PEM) that adapters trust to sign settings (repeat for more)")
 	f.StringVar(&adapters.psid, "psid", cardPSID, "board id of the adapters")
 	f.StringVar(&adapters.firmware, "firmware", cardFirmware, "firmware version of the adapters")
+	f.StringArrayVar(&plugs.flags, "adapter", nil,
+		"NODE=DEVICE[,name=NAME][,vf][,plane][,hold=DURATION]: make a node the adapter of a host, behind "+softhca.Device+" or unix:PATH (repeat for more)")
 	return c
 }
 
@@ -89,6 +98,7 @@ func defaultSocket() string {
 // console changes a running fabric by commands.
 type console struct {
 	fabric *sim.Fabric
+	plugs  *plugs
 	out    io.Writer
 	quit   func()
 
