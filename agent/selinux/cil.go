@@ -40,35 +40,67 @@ func (p *Policy) CIL() (string, error) {
 	return w.String(), nil
 }
 
+// Attributes of the module.
+const (
+	// attrKernel are the domains that the kernel's own agents run under: that of the
+	// kernel, and those that load drivers.
+	attrKernel = "portcullis_kernel_agents"
+	attrOthers = "portcullis_others" // every type but the manager and attrKernel
+)
+
+// agents names the domains of the kernel's own agents. An agent has the label of the
+// task that registered it, and that is the one in which the adapter's driver found
+// the adapter: a thread of the kernel, or a program that loads modules.
+func (p *Policy) agents(w *writer) {
+	w.line("(typeattribute %s)", attrKernel)
+	w.line("(typeattributeset %s (%s))", attrKernel, p.Kernel)
+	if p.Loaders == nil {
+		for _, d := range DefaultLoaders() {
+			// A policy that has no such type goes without this block.
+			w.line("(optional portcullis_loader_%s (typeattributeset %s (%s)))", d, attrKernel, d)
+		}
+		return
+	}
+	for _, d := range sorted(p.Loaders) {
+		w.line("(typeattributeset %s (%s))", attrKernel, d)
+	}
+}
+
 // rules says who may what.
 func (p *Policy) rules(w *writer) {
+	p.agents(w)
 	access := func(list []Domain, object string) {
-		list = slices.Clone(list)
-		slices.Sort(list)
-		for _, d := range slices.Compact(list) {
+		for _, d := range sorted(list) {
 			w.line("(allow %s %s (infiniband_pkey (access)))", d, object)
 		}
 	}
-	always := []Domain{p.Kernel}
+	always := []Domain{attrKernel}
 	if p.Manager != "" {
 		always = append(always, p.Manager)
 	}
 	access(append(slices.Clone(always), p.Common...), TypeDefault)
-	access(append(slices.Clone(p.Users), p.Kernel), TypePKey)
+	access(append(slices.Clone(p.Users), attrKernel), TypePKey)
 	// A process has to have every category of a P_Key. No reference policy says so
 	// for this class: without it categories would mean nothing here.
-	w.line("(mlsconstrain (infiniband_pkey (access)) (or (or (dom h1 h2) (eq t1 %s)) (neq t2 %s)))", p.Kernel, TypePKey)
-	if p.Manager == "" {
-		w.line("(neverallow domain_of_portcullis %s (infiniband_endport (manage_subnet)))", TypeEndPort)
-		w.line("(typeattribute domain_of_portcullis)")
-		w.line("(typeattributeset domain_of_portcullis (all))")
-		return
+	w.line("(mlsconstrain (infiniband_pkey (access)) (or (or (dom h1 h2) (eq t1 %s)) (neq t2 %s)))", attrKernel, TypePKey)
+	// The kernel's agent for QP0 answers what the Subnet Manager asks this adapter.
+	// Without it the kernel opens no port for management, for anybody.
+	w.line("(allow %s %s (infiniband_endport (manage_subnet)))", attrKernel, TypeEndPort)
+	others := fmt.Sprintf("(not (%s))", attrKernel)
+	if p.Manager != "" {
+		w.line("(allow %s %s (infiniband_endport (manage_subnet)))", p.Manager, TypeEndPort)
+		others = fmt.Sprintf("(not (or (%s) (%s)))", p.Manager, attrKernel)
 	}
-	w.line("(allow %s %s (infiniband_endport (manage_subnet)))", p.Manager, TypeEndPort)
-	// Whoever adds a rule for another domain gets no policy.
-	w.line("(typeattribute not_manager_of_portcullis)")
-	w.line("(typeattributeset not_manager_of_portcullis (not (%s)))", p.Manager)
-	w.line("(neverallow not_manager_of_portcullis %s (infiniband_endport (manage_subnet)))", TypeEndPort)
+	// A rule for another domain is refused, by a compiler that checks neverallow rules.
+	w.line("(typeattribute %s)", attrOthers)
+	w.line("(typeattributeset %s %s)", attrOthers, others)
+	w.line("(neverallow %s %s (infiniband_endport (manage_subnet)))", attrOthers, TypeEndPort)
+}
+
+func sorted(list []Domain) []Domain {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 type writer struct {

@@ -20,6 +20,7 @@ import (
 //	users: [container_t]       # may use partitions whose categories they have
 //	common: []                 # may use the default partition
 //	kernel: kernel_t
+//	loaders: [udev_t, kmod_t]  # load adapters' drivers; without it those of DefaultLoaders
 //	tenants:
 //	  blue: [10, 27]           # categories of the tenant's processes
 //	partitions:                # beside those of the host's own cluster
@@ -30,6 +31,7 @@ type Intent struct {
 	Users      []Domain              `yaml:"users"`
 	Common     []Domain              `yaml:"common"`
 	Kernel     Domain                `yaml:"kernel"`
+	Loaders    []Domain              `yaml:"loaders"`
 	Tenants    map[string][]Category `yaml:"tenants"`
 	Partitions []TenantPartition     `yaml:"partitions"`
 }
@@ -76,7 +78,7 @@ func DefaultIntent() *Intent {
 // in both places.
 func (in *Intent) Policy(own []TenantPartition, ports []EndPort) (*Policy, error) {
 	p := &Policy{
-		Prefix: in.Prefix, Manager: in.Manager, Users: in.Users, Common: in.Common, Kernel: in.Kernel, EndPorts: ports,
+		Prefix: in.Prefix, Manager: in.Manager, Users: in.Users, Common: in.Common, Kernel: in.Kernel, Loaders: in.Loaders, EndPorts: ports,
 	}
 	var errs []error
 	taken := map[ib.PKey]string{}

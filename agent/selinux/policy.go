@@ -20,9 +20,14 @@ type Policy struct {
 	Manager Domain
 	// Users may use the partitions whose categories they have.
 	Users []Domain
-	// Kernel is the domain of the kernel's own agents (CM, SA, IPoIB), which need
-	// every partition.
+	// Kernel is the domain of the kernel itself. Its agents (subnet management of the
+	// adapter, CM, SA, IPoIB) need the end ports and every partition.
 	Kernel Domain
+	// Loaders are the other domains whose programs load adapters' drivers: agents that
+	// a driver registers meanwhile have their label, and need the same. Such a program
+	// puts code into the kernel, so it gains nothing by it. nil stands for those of
+	// DefaultLoaders that the policy has.
+	Loaders []Domain
 	// Common may use the default partition too: whoever asks subnet administration
 	// itself. Kernel and Manager always may.
 	Common []Domain
@@ -49,6 +54,11 @@ func (c Category) String() string { return fmt.Sprintf("c%d", uint16(c)) }
 
 // Domain is the type of processes, for example opensm_t.
 type Domain string
+
+// DefaultLoaders returns the domains of the programs that load drivers in the
+// reference policies of Debian, Fedora and Red Hat: udev, modprobe (also when the
+// kernel starts it) and systemd-modules-load.
+func DefaultLoaders() []Domain { return []Domain{"kmod_t", "systemd_modules_load_t", "udev_t"} }
 
 // Bounds of what a policy can hold.
 const (
@@ -108,12 +118,22 @@ func (p *Policy) checkDomains() error {
 	for _, list := range []struct {
 		what    string
 		domains []Domain
-	}{{"user domain", p.Users}, {"domain of the default partition", p.Common}} {
+	}{{"user domain", p.Users}, {"domain of the default partition", p.Common}, {"domain that loads drivers", p.Loaders}} {
 		for i, d := range list.domains {
 			check(list.what, d)
 			if slices.Contains(list.domains[:i], d) {
 				errs = append(errs, fmt.Errorf("%s %q is named twice", list.what, clip(string(d))))
 			}
+		}
+	}
+	agents := p.Loaders
+	if agents == nil {
+		agents = DefaultLoaders()
+	}
+	agents = append(slices.Clone(agents), p.Kernel)
+	for _, d := range slices.Concat(p.Users, p.Common) {
+		if slices.Contains(agents, d) {
+			errs = append(errs, fmt.Errorf("domain %q loads drivers or is the kernel's, and so reaches every partition: it cannot be a user's", clip(string(d))))
 		}
 	}
 	return errors.Join(errs...)

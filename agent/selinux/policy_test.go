@@ -25,15 +25,21 @@ const twoTenantsCIL = `; Made by portcullis-agent selinux. Make it anew instead 
 (roletype object_r portcullis_default_pkey_t)
 (type portcullis_endport_t)
 (roletype object_r portcullis_endport_t)
-(allow kernel_t portcullis_default_pkey_t (infiniband_pkey (access)))
+(typeattribute portcullis_kernel_agents)
+(typeattributeset portcullis_kernel_agents (kernel_t))
+(optional portcullis_loader_kmod_t (typeattributeset portcullis_kernel_agents (kmod_t)))
+(optional portcullis_loader_systemd_modules_load_t (typeattributeset portcullis_kernel_agents (systemd_modules_load_t)))
+(optional portcullis_loader_udev_t (typeattributeset portcullis_kernel_agents (udev_t)))
 (allow opensm_t portcullis_default_pkey_t (infiniband_pkey (access)))
+(allow portcullis_kernel_agents portcullis_default_pkey_t (infiniband_pkey (access)))
 (allow container_t portcullis_pkey_t (infiniband_pkey (access)))
-(allow kernel_t portcullis_pkey_t (infiniband_pkey (access)))
-(mlsconstrain (infiniband_pkey (access)) (or (or (dom h1 h2) (eq t1 kernel_t)) (neq t2 portcullis_pkey_t)))
+(allow portcullis_kernel_agents portcullis_pkey_t (infiniband_pkey (access)))
+(mlsconstrain (infiniband_pkey (access)) (or (or (dom h1 h2) (eq t1 portcullis_kernel_agents)) (neq t2 portcullis_pkey_t)))
+(allow portcullis_kernel_agents portcullis_endport_t (infiniband_endport (manage_subnet)))
 (allow opensm_t portcullis_endport_t (infiniband_endport (manage_subnet)))
-(typeattribute not_manager_of_portcullis)
-(typeattributeset not_manager_of_portcullis (not (opensm_t)))
-(neverallow not_manager_of_portcullis portcullis_endport_t (infiniband_endport (manage_subnet)))
+(typeattribute portcullis_others)
+(typeattributeset portcullis_others (not (or (opensm_t) (portcullis_kernel_agents))))
+(neverallow portcullis_others portcullis_endport_t (infiniband_endport (manage_subnet)))
 (ibpkeycon fe80:: 0x7fff (system_u object_r portcullis_default_pkey_t ((s0) (s0))))
 (ibpkeycon fe80:: 0xffff (system_u object_r portcullis_default_pkey_t ((s0) (s0))))
 (ibpkeycon fe80:: 0x0001 (system_u object_r portcullis_pkey_t ((s0 (c10 c27)) (s0 (c10 c27)))))
@@ -101,6 +107,9 @@ func TestRefused(t *testing.T) {
 		{"a device name that ends the statement", "device", func(p *Policy) { p.EndPorts[0].Device = "mlx5_0 1 (x))\n(allow a b" }},
 		{"a domain that ends the statement", "managing domain", func(p *Policy) { p.Manager = "x)(allow a b (c (d)))" }},
 		{"no domain of the kernel", "domain of the kernel", func(p *Policy) { p.Kernel = "" }},
+		{"a user that is the kernel's", "reaches every partition", func(p *Policy) { p.Users = []Domain{"kernel_t"} }},
+		{"a user that loads drivers", "reaches every partition", func(p *Policy) { p.Common = []Domain{"udev_t"} }},
+		{"a loader that ends the statement", "domain that loads drivers", func(p *Policy) { p.Loaders = []Domain{"x) (a"} }},
 		{"a user twice", "named twice", func(p *Policy) { p.Users = []Domain{"a_t", "a_t"} }},
 		{"a category that no policy has", "want 0 to 1023", func(p *Policy) { p.Partitions[0].Categories = []Category{1024} }},
 		{"a category twice", "named twice", func(p *Policy) { p.Partitions[0].Categories = []Category{1, 1} }},
