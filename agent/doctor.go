@@ -51,6 +51,7 @@ const (
 	checkTools         = "vendor-tools"
 	checkLockdown      = "lockdown"
 	checkUMAD          = "umad"
+	checkSELinux       = "selinux"
 	checkService       = "service"
 	checkTrust         = "service-certificate"
 	checkReady         = "service-ready"
@@ -63,6 +64,7 @@ type doctor struct {
 	version string
 	now     func() time.Time
 	infinib string // where the kernel has its device nodes for MADs
+	root    string // of /etc and /boot
 	checks  []Check
 }
 
@@ -70,7 +72,7 @@ type doctor struct {
 // it measures nothing, writes to no disk or adapter and sends no credential. The
 // keys that it has the TPM make are gone when it ends.
 func Doctor(ctx context.Context, c *Config, version string) *Diagnosis {
-	d := &doctor{config: c, version: version, now: time.Now, infinib: "/dev/infiniband"}
+	d := &doctor{config: c, version: version, now: time.Now, infinib: "/dev/infiniband", root: "/"}
 	return d.diagnose(ctx)
 }
 
@@ -83,6 +85,7 @@ func (d *doctor) diagnose(ctx context.Context) *Diagnosis {
 	d.tpm(ctx, log, busy)
 	d.adapters(ctx)
 	d.ways(ctx)
+	d.selinux()
 	d.service(ctx)
 	out := &Diagnosis{Ready: true, Checks: d.checks}
 	for _, c := range d.checks {

@@ -88,6 +88,7 @@ var arrows = []arrow{
 		why: "registers are bytes; others carry them",
 	},
 	{from: "agent/selinux", may: []string{"fabricsm/ib"}, not: []string{"os", "log", "context", "time"}, why: "a policy is text; others read and write files"},
+	{from: "agent/selinux/live", may: []string{"agent/selinux/policydb"}, why: "the running system is looked at beside what a policy is"},
 	{
 		from: "agent/hca/card", may: []string{"firmware", "fabricsm/ib", "agent/hca/register"},
 		not: []string{"net", "os", "log", "context", "time"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 //	exits CODE ARGS...   runs portcullis-agent and wants this exit code
 //	tpm                  starts a real software TPM and sets $TPM and $EK
 //	card                 serves a simulated adapter and sets $CARDS
+//	compile OUT FILES... compiles a policy of a base and modules, without a look at neverallow rules
 //	library DIR          makes what a site knows of firmware, with an image of the adapter
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -30,9 +32,19 @@ func TestScripts(t *testing.T) {
 			"exits":   exits,
 			"tpm":     func(ts *testscript.TestScript, _ bool, _ []string) { startTPM(t, ts) },
 			"card":    func(ts *testscript.TestScript, _ bool, _ []string) { startCard(t, ts) },
+			"compile": compilePolicy,
 			"library": func(ts *testscript.TestScript, _ bool, args []string) { makeLibrary(ts, ts.MkAbs(args[0])) },
 		},
-		Condition: func(cond string) (bool, error) { return cond == "tpm" && tpmReady(), nil },
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "tpm":
+				return tpmReady(), nil
+			case "secilc":
+				_, err := exec.LookPath(cond)
+				return err == nil || parttest.Required(), nil
+			}
+			return false, errors.New("no such condition")
+		},
 	})
 }
 
@@ -40,6 +52,15 @@ func TestScripts(t *testing.T) {
 // they do, and fail if it is missing.
 func tpmReady() bool {
 	return tpmtest.Missing() == nil || parttest.Required()
+}
+
+func compilePolicy(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: compile OUT FILES...")
+	}
+	base, err := filepath.Abs("../../agent/selinux/testdata/base.cil")
+	ts.Check(err)
+	ts.Check(ts.Exec("secilc", append([]string{"-N", "-M", "true", "-c", "33", "-o", args[0], "-f", "/dev/null", base}, args[1:]...)...))
 }
 
 func startTPM(t *testing.T, ts *testscript.TestScript) {

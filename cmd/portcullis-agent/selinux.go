@@ -11,6 +11,7 @@ import (
 	"portcullis/agent"
 	"portcullis/agent/hca/sysfs"
 	"portcullis/agent/selinux"
+	"portcullis/agent/selinux/policydb"
 	v1 "portcullis/api/v1"
 	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
@@ -18,12 +19,13 @@ import (
 
 // selinuxFlags are those of the command.
 type selinuxFlags struct {
-	host, labels, output, sysfs string
-	version                     int
+	host, labels, output, sysfs, policy string
+	version                             int
+	check                               bool
 }
 
 func (a *app) selinuxCommand() *cobra.Command {
-	f := selinuxFlags{sysfs: a.settings.flags.Sysfs, version: 33}
+	f := selinuxFlags{sysfs: a.settings.flags.Sysfs, policy: "/sys/fs/selinux/policy", version: 33}
 	c := &cobra.Command{
 		Use: "selinux", Short: "Write SELinux labels for this host's partitions and ports, as CIL", Args: noArguments,
 		Long: `Write SELinux labels for this host's partitions and ports, as a module in CIL.
@@ -32,17 +34,36 @@ Which partitions there are comes from the service ("portcullis host show HOST
 --json"), which domains and categories may use them from a file of yours. Of the
 host itself only the names of its devices are taken, for the port GUIDs that the
 service has, and its P_Key tables, of which every entry must have a label. See
-/usr/share/doc/portcullis-agent/selinux.md.`,
+/usr/share/doc/portcullis-agent/selinux.md.
+
+With --check it writes nothing, and compares the policy that the kernel has loaded,
+or that of --policy, with what the module is meant to say: the labels, and which
+domains may use a partition or send subnet management packets, whichever module
+allows it. semodule does not compare that where semanage.conf says expand-check=0,
+as Debian's does.`,
 		Example: "  portcullis-agent selinux --host-file host.json --labels labels.yaml --output portcullis.cil\n" +
-			"  semodule -X 300 -i portcullis.cil",
+			"  semodule -X 300 -i portcullis.cil\n" +
+			"  portcullis-agent selinux --host-file host.json --labels labels.yaml --check",
 	}
 	c.Flags().StringVar(&f.host, "host-file", "", `what "portcullis host show HOST --json" printed`)
 	c.Flags().StringVar(&f.labels, "labels", "", "domains, categories of tenants and further partitions (YAML)")
 	c.Flags().StringVar(&f.output, "output", "", "where to write the module; standard output without it")
 	c.Flags().StringVar(&f.sysfs, "sysfs", f.sysfs, "where sysfs is mounted")
 	c.Flags().IntVar(&f.version, "policy-version", f.version, "version of the policy that the module is for, at least 31")
+	c.Flags().BoolVar(&f.check, "check", false, "compare a compiled policy with the module, which is not written")
+	c.Flags().StringVar(&f.policy, "policy", f.policy, "the compiled policy that --check reads")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		text, err := f.module(cmd)
+		if f.check && f.output != "" {
+			return misuse(cmd, "--check writes nothing: leave --output away")
+		}
+		policy, err := f.module(cmd)
+		if err != nil {
+			return err
+		}
+		if f.check {
+			return f.judge(a, policy)
+		}
+		text, err := policy.CIL()
 		if err != nil {
 			return err
 		}
@@ -58,25 +79,42 @@ service has, and its P_Key tables, of which every entry must have a label. See
 	return c
 }
 
-// module makes the module's text.
-func (f *selinuxFlags) module(cmd *cobra.Command) (string, error) {
+// judge compares the compiled policy with the module.
+func (f *selinuxFlags) judge(a *app, want *selinux.Policy) error {
+	data, err := input.ReadFile(f.policy, policydb.MaxSize)
+	if err != nil {
+		return &agent.Error{Class: agent.ClassOther, Err: fmt.Errorf("compiled policy: %w", err), Hint: "run as root on a host with SELinux, or name a compiled policy with --policy"}
+	}
+	got, err := policydb.Read(data)
+	if err == nil {
+		err = want.Judge(got)
+	}
+	if err != nil {
+		return &agent.Error{Class: agent.ClassOther, Err: fmt.Errorf("policy %s: %w", f.policy, err), Hint: "install the module that this command writes, and take away what others allow; semodule -lfull lists modules"}
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s is what the module says: %d partitions, %d end ports\n", f.policy, len(want.Partitions), len(want.EndPorts))
+	return err
+}
+
+// module makes what the module is to say.
+func (f *selinuxFlags) module(cmd *cobra.Command) (*selinux.Policy, error) {
 	if f.host == "" {
-		return "", misuse(cmd, "--host-file is missing: portcullis host show HOST --json prints what goes into it")
+		return nil, misuse(cmd, "--host-file is missing: portcullis host show HOST --json prints what goes into it")
 	}
 	if err := selinux.CheckVersion(f.version); err != nil {
-		return "", misuse(cmd, "%w", err)
+		return nil, misuse(cmd, "%w", err)
 	}
 	intent, err := f.intent()
 	if err != nil {
-		return "", misuse(cmd, "%w", err)
+		return nil, misuse(cmd, "%w", err)
 	}
 	host, err := readHost(f.host)
 	if err != nil {
-		return "", misuse(cmd, "%w", err)
+		return nil, misuse(cmd, "%w", err)
 	}
 	ports, tables, err := f.ports(host)
 	if err != nil {
-		return "", &agent.Error{Class: agent.ClassHCA, Err: err}
+		return nil, &agent.Error{Class: agent.ClassHCA, Err: err}
 	}
 	var own []selinux.TenantPartition
 	if host.Status.PKey != 0 {
@@ -84,12 +122,12 @@ func (f *selinuxFlags) module(cmd *cobra.Command) (string, error) {
 	}
 	policy, err := intent.Policy(own, ports)
 	if err != nil {
-		return "", misuse(cmd, "%w", err)
+		return nil, misuse(cmd, "%w", err)
 	}
 	if err := policy.CheckTables(tables); err != nil {
-		return "", &agent.Error{Class: agent.ClassHCA, Err: err, Hint: "name the partition under partitions in the file of --labels, or find out why the port has it"}
+		return nil, &agent.Error{Class: agent.ClassHCA, Err: err, Hint: "name the partition under partitions in the file of --labels, or find out why the port has it"}
 	}
-	return policy.CIL()
+	return policy, nil
 }
 
 func (f *selinuxFlags) intent() (*selinux.Intent, error) {
