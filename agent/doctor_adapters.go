@@ -150,7 +150,7 @@ func (d *doctor) umad() {
 		}
 	}
 	if len(problems) > 0 {
-		d.warn(checkUMAD, "load ib_umad; run as root, or let the agent's account open the device",
+		d.warn(checkUMAD, "load ib_umad; run as root, or in the group portcullis-umad as the unit does",
 			"it cannot be tried whether the host can send SMPs: %s", strings.Join(problems, "; "))
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -216,7 +217,7 @@ func TestAgentMayOpenItsDevices(t *testing.T) {
 	for _, d := range []struct{ allow, subsystem, group string }{
 		{"/dev/tpmrm0", "tpmrm", "tss"},
 		{"char-fwctl", "fwctl", "portcullis-agent"},
-		{"char-infiniband_mad", "infiniband_mad", "portcullis-agent"},
+		{"char-infiniband_mad", "infiniband_mad", "portcullis-umad"},
 	} {
 		if !bytes.Contains(unit, []byte("\nDeviceAllow="+d.allow+" rw\n")) {
 			t.Errorf("the unit keeps the agent from %s", d.allow)
@@ -228,8 +229,101 @@ func TestAgentMayOpenItsDevices(t *testing.T) {
 		if !granted {
 			t.Errorf("no rule gives devices of %s to the group %s", d.subsystem, d.group)
 		}
-		if !bytes.Contains(unit, []byte("Group="+d.group+"\n")) && !bytes.Contains(unit, []byte("SupplementaryGroups="+d.group+"\n")) {
+		if !slices.Contains(groups(t, "portcullis-agent.service"), d.group) {
 			t.Errorf("the unit is not in the group %s", d.group)
+		}
+	}
+}
+
+// groups are those that a unit's program runs in.
+func groups(t *testing.T, unit string) (names []string) {
+	t.Helper()
+	for _, key := range []string{"Group", "SupplementaryGroups"} {
+		for _, line := range settings(t, unit, key) {
+			names = append(names, strings.Fields(line)...)
+		}
+	}
+	return names
+}
+
+// owner applies udev's rules to a device: of all that match, the last one counts
+// (udev(7)). Rules here match by subsystem and by the kernel's name alone.
+func owner(t *testing.T, subsystem, name string, files ...string) (group, mode string) {
+	t.Helper()
+	assignment := regexp.MustCompile(`^([A-Z]+)(==|=)"([^"]*)"$`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+				continue
+			}
+			matches, set := true, map[string]string{}
+			for part := range strings.SplitSeq(line, ", ") {
+				m := assignment.FindStringSubmatch(part)
+				if m == nil {
+					t.Fatalf("%s: %q: not a rule that this test can read", file, part)
+				}
+				switch {
+				case m[2] == "=":
+					set[m[1]] = m[3]
+				case m[1] == "SUBSYSTEM":
+					matches = matches && m[3] == subsystem
+				case m[1] == "KERNEL":
+					matches = matches && slices.ContainsFunc(strings.Split(m[3], "|"), func(pattern string) bool {
+						ok, err := filepath.Match(pattern, name)
+						return ok && err == nil
+					})
+				default:
+					t.Fatalf("%s: a match on %s, which this test does not know", file, m[1])
+				}
+			}
+			if matches {
+				group, mode = set["GROUP"], set["MODE"]
+			}
+		}
+	}
+	return group, mode
+}
+
+// TestPackagesShareDevices: whichever of the two packages is on a host, and whichever
+// rules come last, units get the devices that they need, by groups that the package
+// makes.
+func TestPackagesShareDevices(t *testing.T) {
+	t.Parallel()
+	const service, agent = "udev/60-portcullisd.rules", "udev/60-portcullis-agent.rules"
+	for _, files := range [][]string{{service}, {agent}, {service, agent}, {agent, service}} {
+		for _, need := range []struct{ rules, device, unit, accounts string }{
+			{service, "umad0", "portcullisd.service", "systemd/sysusers/portcullisd.conf"},
+			{service, "issm1", "portcullisd.service", "systemd/sysusers/portcullisd.conf"},
+			{agent, "umad12", "portcullis-agent.service", "systemd/sysusers/portcullis-agent.conf"},
+			{agent, "umad12", doctor, "systemd/sysusers/portcullis-agent.conf"},
+		} {
+			if !slices.Contains(files, need.rules) {
+				continue
+			}
+			group, mode := owner(t, "infiniband_mad", need.device, files...)
+			if mode != "0660" || !slices.Contains(groups(t, need.unit), group) {
+				t.Errorf("rules %v: %s is of group %q, mode %q, and %s is in %v", files, need.device, group, mode, need.unit, groups(t, need.unit))
+			}
+			accounts, err := os.ReadFile(need.accounts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !regexp.MustCompile(`(?m)^[gu] ` + regexp.QuoteMeta(group) + ` `).Match(accounts) {
+				t.Errorf("%s does not make the group %s", need.accounts, group)
+			}
+		}
+	}
+	for _, file := range []string{"systemd/sysusers/portcullisd.conf", "systemd/sysusers/portcullis-agent.conf"} {
+		accounts, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`(?m)^m \S+ portcullis-umad`).Match(accounts) {
+			t.Errorf("%s puts an account into the group portcullis-umad: units alone are in it", file)
 		}
 	}
 }
