@@ -66,6 +66,11 @@ func parseIbsim(s, rest string) (*ibsim.Options, error) {
 	return o, nil
 }
 
+// portWait is how long a device may take to be registered whole. The kernel shows it
+// before its ports, and a service that starts at boot, or after an adapter was put
+// back, meets it in between.
+const portWait = 5 * time.Second
+
 // openPort attaches to a port. timeout is how long an answer may take; agents are
 // the classes beside subnet management that the port is to be used for.
 func openPort(ctx context.Context, spec string, timeout time.Duration, agents []umad.Agent) (transport.Port, error) {
@@ -74,7 +79,7 @@ func openPort(ctx context.Context, spec string, timeout time.Duration, agents []
 	case err != nil:
 		return nil, err
 	case p.umad != nil:
-		p.umad.Timeout, p.umad.Agents = timeout, agents
+		p.umad.Timeout, p.umad.Agents, p.umad.Wait = timeout, agents, portWait
 		return opened(umad.Dial(ctx, *p.umad))
 	case p.ibsim != nil:
 		return opened(ibsim.Dial(ctx, *p.ibsim))

@@ -37,6 +37,10 @@ type Options struct {
 	// requests.
 	Timeout time.Duration
 
+	// Wait is how long Dial waits for a device of which the kernel shows only a
+	// part, as it does while it registers one.
+	Wait time.Duration
+
 	// Agents are classes beyond the two of subnet management, for example
 	// {Class: mad.ClassSubnAdm, Version: 2, ...}.
 	Agents []Agent
@@ -68,18 +72,44 @@ var _ transport.Port = (*Port)(nil)
 // does: the first port that is Active, in the order of device names and ports,
 // or else the first that is Armed or Init.
 //
-// The errors it can return include *NoPortError, *ModuleError, *OpenError and
-// *RegisterError. It does not wait for anything, so ctx matters only if it has
-// ended.
+// The errors it can return include *NoPortError, *ModuleError, *UnfinishedError,
+// *OpenError and *RegisterError. It waits for nothing but a device that is being
+// registered, as long as Options say and ctx lets it.
 func Dial(ctx context.Context, o Options) (*Port, error) { return dial(ctx, o, linux{}) }
 
 func dial(ctx context.Context, o Options, sys system) (*Port, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
+	began := time.Now()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		p, err := attach(o, sys)
+		unfinished, ok := errors.AsType[*UnfinishedError](err)
+		if e, opening := errors.AsType[*OpenError](err); opening && errors.Is(e.Err, unix.ENOENT) {
+			ok = true // udev has not come to it yet
+		}
+		waited := time.Since(began)
+		if !ok || waited >= o.Wait {
+			if unfinished != nil {
+				unfinished.Waited = waited.Round(time.Millisecond)
+			}
+			return p, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(look, o.Wait-waited)):
+		}
+	}
+}
+
+// look is how often Dial looks at a device that is being registered: sysfs gives no
+// notice.
+const look = 50 * time.Millisecond
+
+func attach(o Options, sys system) (*Port, error) {
 	at, err := tree(o.Sysfs).find(&o)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,41 @@ func TestRegister(t *testing.T) {
 				t.Errorf("agents %d, %d, %d", a[mad.ClassSubnDR], a[mad.ClassSubn], a[mad.ClassSubnAdm])
 			}
 		})
+	}
+}
+
+// A device of which the kernel shows only a part is waited for, as long as options say.
+func TestDialWaits(t *testing.T) {
+	t.Parallel()
+	const part = "class/infiniband/mlx5_0/ports/1/state"
+	half := func() string {
+		return files(t, without(sysfs(hca{number: 3, device: "mlx5_0", port: 1, state: active}), part))
+	}
+	root := half()
+	time.AfterFunc(3*look, func() {
+		if err := os.WriteFile(filepath.Join(root, part), []byte(active+"\n"), 0o644); err != nil {
+			t.Error(err)
+		}
+	})
+	p, err := dial(t.Context(), Options{Sysfs: root, Dev: "/fake", Wait: time.Minute}, &fake{t: t})
+	if err != nil {
+		t.Fatalf("a device that is registered whole after a while: %v", err)
+	}
+	p.Close()
+
+	_, err = dial(t.Context(), Options{Sysfs: half(), Dev: "/fake", Wait: 2 * look}, &fake{t: t})
+	e, ok := errors.AsType[*UnfinishedError](err)
+	if !ok || e.Waited < 2*look || !strings.Contains(err.Error(), "mlx5_0 is not registered whole after ") {
+		t.Errorf("a device that never is: %v, want that it is not registered whole", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(2*look, cancel)
+	if _, err := dial(ctx, Options{Sysfs: half(), Dev: "/fake", Wait: time.Hour}, &fake{t: t}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller gave up: %v", err)
+	}
+	f := &fake{t: t, umad: unix.ENOENT}
+	if _, err := dial(t.Context(), Options{Sysfs: files(t, sysfs(hca{number: 3, device: "mlx5_0", port: 1, state: active})), Dev: "/fake", Wait: 2 * look}, f); !errors.Is(err, unix.ENOENT) || len(f.calls) < 2 {
+		t.Errorf("a device that udev has not come to: %v after %d tries, want several", err, len(f.calls))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -53,6 +54,22 @@ func (e *NoPortError) Error() string {
 		fmt.Fprintf(&b, "; there is %s", strings.Join(e.Found, ", "))
 	}
 	return b.String()
+}
+
+// UnfinishedError says that the kernel shows a device, but not all of it: it is
+// registering the device, or taking it away.
+type UnfinishedError struct {
+	Device  string
+	Missing string
+	Waited  time.Duration // that Dial waited for it
+}
+
+func (e *UnfinishedError) Error() string {
+	waited := ""
+	if e.Waited > 0 {
+		waited = fmt.Sprintf(" after %v", e.Waited)
+	}
+	return fmt.Sprintf("%s is not registered whole%s: %s is missing: if it stays so, look into the kernel's log for the driver", e.Device, waited, e.Missing)
 }
 
 // OpenError says that a device file could not be opened.

@@ -66,7 +66,7 @@ func (t tree) text(path ...string) (string, error) {
 // not Active yet, so Init will do. A choice between several ports that are all
 // down is left to a person.
 func (t tree) find(o *Options) (candidate, error) {
-	all, err := t.candidates()
+	all, unfinished, err := t.candidates()
 	if err != nil {
 		return candidate{}, err
 	}
@@ -78,6 +78,11 @@ func (t tree) find(o *Options) (candidate, error) {
 	}
 	usable := slices.DeleteFunc(slices.Clone(fit), func(c candidate) bool { return c.link != linkInfiniBand })
 	if len(usable) == 0 {
+		for _, u := range unfinished {
+			if o.Device == "" || u.Device == o.Device {
+				return candidate{}, u
+			}
+		}
 		return candidate{}, &NoPortError{Device: o.Device, Port: o.Port, Found: names(all), Ethernet: len(fit) > 0}
 	}
 	// The first of the most alive: candidates are in a fixed order.
@@ -86,7 +91,7 @@ func (t tree) find(o *Options) (candidate, error) {
 		return candidate{}, &NoPortError{Device: o.Device, Port: o.Port, Found: names(all), Down: true}
 	}
 	if !best.guid.Valid() {
-		return candidate{}, fmt.Errorf("%s port %d has no port GUID in %s: its driver has not finished", best.device, best.port, filepath.Join(string(t), classDevice))
+		return candidate{}, &UnfinishedError{Device: best.device, Missing: fmt.Sprintf("the GUID of port %d", best.port)}
 	}
 	return best, nil
 }
@@ -113,37 +118,74 @@ func names(all []candidate) []string {
 	return out
 }
 
-// candidates lists the ports that have a umad device, by device and port. A
-// device that goes away meanwhile is left out.
-func (t tree) candidates() ([]candidate, error) {
+// candidates lists the ports that have a umad device, by device and port. A port
+// that is not described whole is left out, and its device is among the unfinished: the
+// kernel registers it just now, or takes it away.
+func (t tree) candidates() (all []candidate, unfinished []*UnfinishedError, err error) {
 	version, err := t.text(classMAD, "abi_version")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, t.missing()
+		return nil, nil, t.missing()
 	case err != nil:
-		return nil, fmt.Errorf("read version of the user MAD interface: %w", err)
+		return nil, nil, fmt.Errorf("read version of the user MAD interface: %w", err)
 	case version != strconv.Itoa(abiVersion):
-		return nil, fmt.Errorf("user MAD interface has version %.20q: this program knows version %d", version, abiVersion)
+		return nil, nil, fmt.Errorf("user MAD interface has version %.20q: this program knows version %d", version, abiVersion)
 	}
 	entries, err := os.ReadDir(filepath.Join(string(t), classMAD))
 	if err != nil {
-		return nil, fmt.Errorf("list user MAD devices: %w", err)
+		return nil, nil, fmt.Errorf("list user MAD devices: %w", err)
 	}
-	var all []candidate
 	for _, e := range entries {
 		digits, ok := strings.CutPrefix(e.Name(), "umad")
 		number, err := strconv.ParseUint(digits, 10, 16)
 		if !ok || err != nil {
 			continue
 		}
-		if c, err := t.candidate(int(number)); err == nil {
+		switch c, err := t.candidate(int(number)); {
+		case err == nil:
 			all = append(all, c)
+		case c.device != "" && errors.Is(err, fs.ErrNotExist):
+			unfinished = append(unfinished, &UnfinishedError{Device: c.device, Missing: missingFile(err)})
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.port, b.port), cmp.Compare(a.number, b.number))
 	})
-	return all, nil
+	return all, append(unfinished, t.early(all)...), nil
+}
+
+func missingFile(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Path
+	}
+	return err.Error()
+}
+
+// early lists devices that the kernel shows before their ports, and those with an
+// InfiniBand port that has no umad device yet.
+func (t tree) early(all []candidate) (found []*UnfinishedError) {
+	dir := filepath.Join(string(t), classDevice)
+	devices, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // what there is was listed
+	}
+	for _, d := range devices {
+		name := d.Name()
+		if !validDevice(name) || slices.ContainsFunc(all, func(c candidate) bool { return c.device == name }) {
+			continue
+		}
+		ports, err := os.ReadDir(filepath.Join(dir, name, "ports"))
+		if err != nil || len(ports) == 0 {
+			found = append(found, &UnfinishedError{Device: name, Missing: filepath.Join(dir, name, "ports")})
+			continue
+		}
+		for _, p := range ports {
+			if link, err := t.text(classDevice, name, "ports", p.Name(), "link_layer"); err == nil && link == linkInfiniBand {
+				found = append(found, &UnfinishedError{Device: name, Missing: "the user MAD device of port " + p.Name()})
+			}
+		}
+	}
+	return found
 }
 
 // missing says why there is no interface at all.
@@ -166,6 +208,7 @@ func (t tree) candidate(number int) (candidate, error) {
 	if !validDevice(device) {
 		return c, fmt.Errorf("device name %.70q", device)
 	}
+	c.device = device
 	port, err := t.text(umad, "port")
 	if err != nil {
 		return c, err
@@ -173,7 +216,6 @@ func (t tree) candidate(number int) (candidate, error) {
 	if c.port, err = ib.ParsePortNum(port); err != nil {
 		return c, err
 	}
-	c.device = device
 	dir := filepath.Join(classDevice, device, "ports", strconv.Itoa(int(c.port)))
 	return c, t.describe(dir, &c)
 }

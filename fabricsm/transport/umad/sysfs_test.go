@@ -159,14 +159,35 @@ func TestFind(t *testing.T) {
 			err: "this machine has no InfiniBand port: check that the adapter is seen by lspci and that its driver, for example mlx5_ib, is loaded",
 		},
 		{
+			name: "a device before its port", tree: without(sysfs(two[0]), "class/infiniband/mlx5_1/ports/1/state", "class/infiniband/mlx5_1/ports/1/link_layer", "class/infiniband/mlx5_1/ports/1/gids/0"),
+			err: "mlx5_1 is not registered whole: ROOT/class/infiniband/mlx5_1/ports/1/state is missing: if it stays so, look into the kernel's log for the driver",
+		},
+		{
+			name: "a device before any port", tree: with(sysfs(), "class/infiniband/mlx5_1/node_type", "1: CA"),
+			err: "mlx5_1 is not registered whole: ROOT/class/infiniband/mlx5_1/ports is missing: if it stays so, look into the kernel's log for the driver",
+		},
+		{
+			name: "a port before its umad device", tree: with(sysfs(), "class/infiniband/mlx5_1/ports/1/link_layer", "InfiniBand"),
+			err: "mlx5_1 is not registered whole: the user MAD device of port 1 is missing: if it stays so, look into the kernel's log for the driver",
+		},
+		{
+			name: "the one that is named", tree: without(sysfs(two...), "class/infiniband/mlx5_1/ports/1/state"), ask: Options{Device: "mlx5_1"},
+			err: "mlx5_1 is not registered whole: ROOT/class/infiniband/mlx5_1/ports/1/state is missing: if it stays so, look into the kernel's log for the driver",
+		},
+		{
+			name: "iWARP has no user MAD device", tree: with(sysfs(), "class/infiniband/siw0/ports/1/link_layer", "Ethernet"),
+			err: "this machine has no InfiniBand port: check that the adapter is seen by lspci and that its driver, for example mlx5_ib, is loaded",
+		},
+		{
 			name: "another version", tree: with(sysfs(two...), "class/infiniband_mad/abi_version", "6"),
 			err: `user MAD interface has version "6": this program knows version 5`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := tree(files(t, tt.tree)).find(&tt.ask)
+			root := files(t, tt.tree)
+			got, err := tree(root).find(&tt.ask)
 			if tt.err != "" {
-				if err == nil || err.Error() != tt.err {
+				if err == nil || strings.ReplaceAll(err.Error(), root, "ROOT") != tt.err {
 					t.Fatalf("error %v\nwant  %s", err, tt.err)
 				}
 				return
@@ -192,7 +213,7 @@ func TestFindDescribes(t *testing.T) {
 func TestFindWantsGUID(t *testing.T) {
 	for _, gid := range []string{"0000:0000:0000:0000:0000:0000:0000:0000", "garbage", strings.Repeat("f", 5000)} {
 		_, err := tree(files(t, sysfs(hca{number: 0, device: "mlx5_0", port: 1, state: active, gid: gid}))).find(&Options{})
-		if err == nil || !strings.Contains(err.Error(), "mlx5_0 port 1 has no port GUID") {
+		if err == nil || !strings.Contains(err.Error(), "mlx5_0 is not registered whole: the GUID of port 1 is missing") {
 			t.Errorf("GID %.20q: %v", gid, err)
 		}
 	}
