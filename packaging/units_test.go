@@ -98,6 +98,25 @@ func TestDoctorLooksFromTheCage(t *testing.T) {
 
 // TestUnitsVerify has systemd read the units with programs in their place. Any
 // word from it counts: it only warns of an unknown key.
+// TestAgentMeasuresLast: the agent begins after systemd measured the last phase of its start (systemd-pcrphase.service(8)), or
+// PCR 11 would differ from boot to boot.
+func TestAgentMeasuresLast(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("systemd/portcullis-agent.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after []string
+	for line := range strings.Lines(string(text)) {
+		if names, ok := strings.CutPrefix(strings.TrimSpace(line), "After="); ok {
+			after = append(after, strings.Fields(names)...)
+		}
+	}
+	if !slices.Contains(after, "systemd-pcrphase.service") {
+		t.Errorf("the agent is ordered after %q alone, want systemd-pcrphase.service too", after)
+	}
+}
+
 func TestUnitsVerify(t *testing.T) {
 	analyze := parttest.Program(t, "systemd-analyze")
 	dir := t.TempDir()
