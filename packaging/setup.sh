@@ -42,6 +42,8 @@ image   systemd-boot-efi -                 has the stub that starts a unified ke
 image   cpio             cpio              reads back the archives that we write
 image   binutils         objcopy           reads back the sections of images that we write
 image   sbsigntool       sbsign            signs images, and reads them back
+image   pesign           pesign            a second opinion on digests of images
+image   systemd          systemd-analyze   has systemd-measure, a second opinion on what the stub measures
 image   openssl          openssl           makes keys that sign images in tests
 boot    systemd-container systemd-nspawn   boots a system that tries our units
 vm      qemu-system-x86  qemu-system-x86_64 emulates the machines
