@@ -123,7 +123,7 @@ func release(linux []byte) (string, error) {
 		return "", fmt.Errorf("release %.32q: want numbers", word)
 	}
 	if major < firstMajor || major == firstMajor && minor < firstMinor {
-		return "", fmt.Errorf("Linux %.32s: what it measures is known from %d.%d on", word, firstMajor, firstMinor)
+		return "", fmt.Errorf("release %.32s: what Linux measures is known from %d.%d on", word, firstMajor, firstMinor)
 	}
 	return string(word), nil
 }

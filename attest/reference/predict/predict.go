@@ -154,7 +154,7 @@ func (i *Image) keys(p Platform) (reference.Register, error) {
 		return r, err
 	}
 	if p.Variables == nil {
-		return r, errors.New("Secure Boot is enabled, and the platform's db is not known: give its content, or an event log")
+		return r, errors.New("db is not known, by which Secure Boot is decided: give its content, or an event log of the platform")
 	}
 	authority, err := p.Variables.Authority(i.image)
 	if err != nil {
