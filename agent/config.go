@@ -123,6 +123,8 @@ func (c *Config) CheckHost() error {
 	var errs []error
 	if c.Host == "" {
 		errs = append(errs, errors.New("host is not set; it is this host's id in inventory"))
+	} else if strings.Contains(c.Host, serialWord) {
+		errs = append(errs, fmt.Errorf("host %q: the machine shows no serial number, or the unit does not hand over the credential serial", c.Host))
 	} else if err := attest.CheckHostID(c.Host); err != nil {
 		errs = append(errs, err)
 	}

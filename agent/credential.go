@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // caCredential is the credential of the unit that has the service's CA.
@@ -14,9 +16,59 @@ const noCredential = "none"
 // standardCA is the file that the unit hands over as its credential.
 const standardCA = "/etc/portcullis/ca.pem"
 
+// hostCredential has this host's id, and serialCredential the machine's serial number, which only
+// root can read from the kernel.
+const (
+	hostCredential   = "host"
+	serialCredential = "serial"
+)
+
+// serialWord stands for the machine's serial number in a host id.
+const serialWord = "{serial}"
+
+// maxNameCredential bounds the credentials that a host id is made of.
+const maxNameCredential = 256
+
 // UseCredentials takes from the credentials of the unit (systemd.exec(5)), or from
-// where they come from, what neither configuration nor flags say: the service's CA.
-func (c *Config) UseCredentials() { c.useCA(standardCA) }
+// where they come from, what neither configuration nor flags say: the service's CA,
+// and this host's id.
+func (c *Config) UseCredentials() {
+	c.useCA(standardCA)
+	c.useHost()
+}
+
+// useHost completes the host id. Of a credential that is not there nothing is taken, and
+// CheckHost says that the id is missing.
+func (c *Config) useHost() {
+	if c.Host == "" {
+		c.Host = nameCredential(hostCredential)
+	}
+	if !strings.Contains(c.Host, serialWord) {
+		return
+	}
+	if serial := nameCredential(serialCredential); serial != "" {
+		c.Host = strings.ReplaceAll(c.Host, serialWord, serial)
+	}
+}
+
+// nameCredential gives the first line of a credential, without spaces around it.
+func nameCredential(name string) string {
+	file := credential(name)
+	if file == "" {
+		return ""
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxNameCredential))
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return strings.TrimSpace(line)
+}
 
 func (c *Config) useCA(standard string) {
 	if c.CA != "" {

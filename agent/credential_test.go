@@ -3,6 +3,7 @@ package agent_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"portcullis/agent"
@@ -45,5 +46,41 @@ func TestCredentials(t *testing.T) {
 	}
 	if got := ca("/etc/other.pem"); got != "/etc/other.pem" {
 		t.Errorf("got %q, want what is configured", got)
+	}
+}
+
+// TestHostCredential: a host id comes from the configuration, else from a credential, and may hold the machine's
+// serial number.
+func TestHostCredential(t *testing.T) {
+	for name, tt := range map[string]struct{ configured, host, serial, want string }{
+		"configured":             {configured: "gpu-1", host: "gpu-2", want: "gpu-1"},
+		"credential":             {host: "gpu-2\n", want: "gpu-2"},
+		"none":                   {host: "none"},
+		"nothing":                {},
+		"serial":                 {configured: "{serial}", serial: "CZ1234\n", want: "CZ1234"},
+		"serial in a name":       {configured: "gpu-{serial}", serial: " CZ1234 ", want: "gpu-CZ1234"},
+		"serial in a credential": {host: "{serial}", serial: "CZ1234", want: "CZ1234"},
+		"no serial":              {configured: "gpu-{serial}", serial: "none", want: "gpu-{serial}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("CREDENTIALS_DIRECTORY", dir)
+			for file, content := range map[string]string{"host": tt.host, "serial": tt.serial} {
+				if content != "" {
+					must(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o400))
+				}
+			}
+			c := agent.DefaultConfig()
+			c.Host = tt.configured
+			c.UseCredentials()
+			if c.Host != tt.want {
+				t.Errorf("got %q, want %q", c.Host, tt.want)
+			}
+		})
+	}
+	c := agent.DefaultConfig()
+	c.Host = "gpu-{serial}"
+	if err := c.CheckHost(); err == nil || !strings.Contains(err.Error(), "serial number") {
+		t.Errorf("a serial number that is not there: got %v", err)
 	}
 }
