@@ -73,9 +73,13 @@ static int hca_port_immutable(struct ib_device *d, u32 port, struct ib_port_immu
 	if (rc)
 		return rc;
 	im->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
-	/* Linux 6.1 has no device of type SMI: this is what one can say of a port that has no CM and no SA. */
+	/*
+	 * Linux 6.1 has no device of type SMI. It opens no port for MADs that has no CM; that there is no SA
+	 * can be said.
+	 */
 	if (to_hca(d)->flags & SOFTHCA_PLANE)
-		im->core_cap_flags = RDMA_CORE_CAP_PROT_IB | RDMA_CORE_CAP_IB_MAD | RDMA_CORE_CAP_IB_SMI;
+		im->core_cap_flags = RDMA_CORE_CAP_PROT_IB | RDMA_CORE_CAP_IB_MAD | RDMA_CORE_CAP_IB_SMI |
+				     RDMA_CORE_CAP_IB_CM;
 	im->max_mad_size = IB_MGMT_MAD_SIZE;
 	im->pkey_tbl_len = a.pkey_tbl_len;
 	im->gid_tbl_len = a.gid_tbl_len;
