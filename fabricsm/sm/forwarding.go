@@ -29,6 +29,18 @@ func (s blockSet) remove(b int) {
 
 func (s blockSet) has(b int) bool { return b/64 < len(s) && s[b/64]&(1<<(b%64)) != 0 }
 
+// excuses takes whether a switch answered with the block that it was given, which need not be the
+// one that is wanted by now. One that did not is written once more before it counts as refused.
+func (s *blockSet) excuses(b int, kept bool) bool {
+	excused := kept || !s.has(b)
+	if excused && !kept {
+		s.add(b)
+	} else {
+		s.remove(b)
+	}
+	return excused
+}
+
 // first gives the lowest member that is in none of some sets, -1 for none.
 func (s blockSet) first(except ...blockSet) int {
 	for i, w := range s {
@@ -68,12 +80,13 @@ type lft struct {
 	held    blockSet               // of which are to wait for others, see rollout
 	rolling blockSet               // of which others wait for these
 	busy    blockSet               // asked for
+	set     map[int32][]ib.PortNum // what is being written, of rows that may no longer be wanted
 	twice   blockSet               // written twice, still different
 	refused blockSet               // left alone until the pause after a refusal has passed
 	pending bool                   // counted in routing.pending
 }
 
-func (l *lft) forget() { *l = lft{busy: l.busy, rolling: l.rolling, pending: l.pending} }
+func (l *lft) forget() { *l = lft{busy: l.busy, set: l.set, rolling: l.rolling, pending: l.pending} }
 
 // done reports that nothing is left to be asked of the switch.
 func (l *lft) done() bool { return !l.pending && l.write.empty() && l.read.empty() }
@@ -233,9 +246,13 @@ func (c *Core) workLFT(id topo.NodeID) {
 	}
 	l.busy.add(b)
 	m := c.ask(x, id, mad.MethodSet, mad.AttrLinearForwardingTable, uint32(b))
-	for i, p := range want[b*lidsPerBlock : (b+1)*lidsPerBlock] {
+	for i, p := range blockOf(want, b) {
 		m.Data()[i] = byte(p)
 	}
+	if l.set == nil {
+		l.set = make(map[int32][]ib.PortNum)
+	}
+	l.set[int32(b)] = blockOf(want, b)
 	c.mark(x)
 }
 
@@ -244,6 +261,8 @@ func (c *Core) gotLFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	l := &c.nodes[id].lft
 	b := int(r.mod)
 	l.busy.remove(b)
+	set := l.set[int32(b)]
+	delete(l.set, int32(b))
 	if status != mad.StatusOK {
 		c.rolledOut(l, b)
 		c.refusedBlock(id, r, status.String())
@@ -257,7 +276,7 @@ func (c *Core) gotLFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	l.found(b, content[:])
 	l.read.remove(b)
 	c.diffBlock(l, b)
-	if r.method == mad.MethodSet && l.write.has(b) && !c.rewritten(l, b) {
+	if r.method == mad.MethodSet && !l.twice.excuses(b, !l.write.has(b) || sameEntries(content[:], set)) {
 		c.refusedBlock(id, r, "the block answered is not the one that was set")
 		return
 	}
@@ -278,21 +297,11 @@ func (c *Core) refusedBlock(id topo.NodeID, r *request, reason string) {
 	c.updateForwarding(id)
 }
 
-// rewritten allows for tables that changed meanwhile: a block that differs after a Set is written
-// once more before it counts as refused.
-func (c *Core) rewritten(l *lft, b int) bool {
-	if l.twice.has(b) {
-		l.twice.remove(b)
-		return false
-	}
-	l.twice.add(b)
-	return true
-}
-
 // lostLFT frees a block whose request ended without an answer.
 func (c *Core) lostLFT(id topo.NodeID, r *request) {
 	l := &c.nodes[id].lft
 	l.busy.remove(int(r.mod))
+	delete(l.set, int32(r.mod))
 	c.rolledOut(l, int(r.mod)) // a silent switch holds nobody up
 }
 

@@ -19,14 +19,15 @@ type mft struct {
 	positions  int
 	empty      bool // what was not read is known to be zero: the switch came without configuration
 	want, have []mftBlock
-	known      blockSet // blocks whose content is known
-	read       blockSet // to be read
-	write      blockSet // to be written
-	busy       blockSet // asked for
-	twice      blockSet // written twice, still different
-	refused    blockSet // left alone until the pause after a refusal has passed
-	rounds     int      // pauses made since nothing was refused
-	audit      blockSet // to be read again in the background
+	known      blockSet         // blocks whose content is known
+	read       blockSet         // to be read
+	write      blockSet         // to be written
+	busy       blockSet         // asked for
+	set        map[int]mftBlock // what is being written, which may no longer be wanted
+	twice      blockSet         // written twice, still different
+	refused    blockSet         // left alone until the pause after a refusal has passed
+	rounds     int              // pauses made since nothing was refused
+	audit      blockSet         // to be read again in the background
 }
 
 // mftOf gives the multicast table of a switch, nil while nothing is wanted of
@@ -155,6 +156,10 @@ func (c *Core) workMFT(id topo.NodeID) {
 	case write:
 		m := c.ask(x, id, mad.MethodSet, mad.AttrMulticastForwardingTable, t.mod(i))
 		c.encode(mad.Encode(m.Data(), &mad.MulticastForwardingTable{PortMask: t.want[i]}))
+		if t.set == nil {
+			t.set = make(map[int]mftBlock)
+		}
+		t.set[i] = t.want[i]
 	default:
 		c.ask(x, id, mad.MethodGet, mad.AttrMulticastForwardingTable, t.mod(i))
 	}
@@ -201,6 +206,8 @@ func (c *Core) gotMFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	}
 	i := t.at(r.mod)
 	t.busy.remove(i)
+	set := t.set[i]
+	delete(t.set, i)
 	var got mad.MulticastForwardingTable
 	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil || i >= len(t.have) {
 		c.refusedMFT(id, r, status.String())
@@ -210,13 +217,9 @@ func (c *Core) gotMFT(id topo.NodeID, r *request, m *mad.MAD, status mad.Status)
 	t.known.add(i)
 	t.read.remove(i)
 	t.diff(i)
-	if r.method == mad.MethodSet && t.write.has(i) {
-		if t.twice.has(i) {
-			t.twice.remove(i)
-			c.refusedMFT(id, r, "the block answered is not the one that was set")
-			return
-		}
-		t.twice.add(i) // what is wanted may have changed meanwhile
+	if r.method == mad.MethodSet && !t.twice.excuses(i, !t.write.has(i) || got.PortMask == set) {
+		c.refusedMFT(id, r, "the block answered is not the one that was set")
+		return
 	}
 	c.markNode(clsMFT, id)
 }
@@ -239,6 +242,7 @@ func (c *Core) refusedMFT(id topo.NodeID, r *request, reason string) {
 func (c *Core) lostMFT(id topo.NodeID, r *request) {
 	if t := c.nodes[id].mft; t != nil {
 		t.busy.remove(t.at(r.mod))
+		delete(t.set, t.at(r.mod))
 	}
 }
 
@@ -246,7 +250,7 @@ func (c *Core) lostMFT(id topo.NodeID, r *request) {
 func (c *Core) forgetMFT(id topo.NodeID) {
 	n := &c.nodes[id]
 	if n.mft != nil {
-		n.mft = &mft{positions: n.mft.positions, busy: n.mft.busy, empty: n.reset}
+		n.mft = &mft{positions: n.mft.positions, busy: n.mft.busy, set: n.mft.set, empty: n.reset}
 	}
 	c.diffMFT(id)
 }
