@@ -78,16 +78,24 @@ func (d *debian) packages(o order) (map[string]pkg, *kernel, error) {
 	if err := o.lock.check(all); err != nil {
 		return nil, nil, err
 	}
-	out := map[string]pkg{}
 	image := ""
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		switch {
-		case strings.HasPrefix(name, "linux-image-") && name != "linux-image-amd64" && name != "linux-image-cloud-amd64":
+	wanted := map[string]string{}
+	for name, version := range all {
+		isKernel := strings.HasPrefix(name, "linux-image-") && !strings.HasSuffix(name, "-image-amd64") && !strings.HasSuffix(name, "-image-cloud-amd64")
+		if isKernel {
 			image = name
-		case roots[name] == "" && !isLibrary(name):
-			continue
 		}
-		if out[name], err = d.get(name, all[name]); err != nil {
+		if isKernel || roots[name] != "" || isLibrary(name) {
+			wanted[name] = version
+		}
+	}
+	sums, err := d.digests(wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := map[string]pkg{}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if out[name], err = d.get(name, wanted[name], sums[name+"="+wanted[name]]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -206,7 +214,7 @@ func osRelease(version string) string {
 // compress compresses what is written, as Linux unpacks it.
 func (d *debian) compress(write func(io.Writer) error) ([]byte, error) {
 	// One thread: with several the result depends on their number.
-	cmd := exec.Command("zstd", "-q", "-19", "--single-thread", "--no-check", "-c")
+	cmd := exec.Command("zstd", "-q", fmt.Sprintf("-%d", d.level), "--single-thread", "--no-check", "-c")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 // cache, and unpacks them there. Nothing is installed.
 type debian struct {
 	cache string
+	level int // of the initrd's compression
 	say   func(string, ...any)
 }
 
@@ -44,25 +45,44 @@ func (d *debian) closure(names []string) (map[string]string, error) {
 	return found, nil
 }
 
-// get downloads and unpacks one version of a package.
-func (d *debian) get(name, version string) (pkg, error) {
-	p := pkg{Name: name, Version: version}
-	shown, err := d.run("apt-cache", "show", name+"="+version)
-	if err != nil {
-		return p, err
+// digests gives the SHA-256 digests that the index has of packages, by NAME=VERSION.
+func (d *debian) digests(versions map[string]string) (map[string]string, error) {
+	args := []string{"show"}
+	for name, version := range versions {
+		args = append(args, name+"="+version)
 	}
-	m := regexp.MustCompile(`(?m)^SHA256: ([0-9a-f]{64})$`).FindStringSubmatch(shown)
-	if m == nil {
+	shown, err := d.run("apt-cache", args...)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	field := regexp.MustCompile(`(?m)^(Package|Version|SHA256): (\S+)$`)
+	for _, stanza := range strings.Split(shown, "\n\n") {
+		f := map[string]string{}
+		for _, m := range field.FindAllStringSubmatch(stanza, -1) {
+			f[m[1]] = m[2]
+		}
+		if len(f["SHA256"]) == sha256.Size*2 {
+			out[f["Package"]+"="+f["Version"]] = f["SHA256"]
+		}
+	}
+	return out, nil
+}
+
+// get downloads and unpacks one version of a package, whose digest the index has.
+func (d *debian) get(name, version, sum string) (pkg, error) {
+	p := pkg{Name: name, Version: version, SHA256: sum}
+	if sum == "" {
 		return p, fmt.Errorf("package %s %s: the index has no SHA-256 of it", name, version)
 	}
-	p.SHA256 = m[1]
-	file := filepath.Join(d.cache, p.SHA256+".deb")
-	if digest(file) != p.SHA256 {
-		if err := d.download(name+"="+version, file, p.SHA256); err != nil {
+	file := filepath.Join(d.cache, sum+".deb")
+	if digest(file) != sum {
+		if err := d.download(name+"="+version, file, sum); err != nil {
 			return p, err
 		}
 	}
-	p.dir, err = d.unpack(file, p.SHA256)
+	var err error
+	p.dir, err = d.unpack(file, sum)
 	return p, err
 }
 

@@ -24,6 +24,7 @@ func main() {
 // options are the flags.
 type options struct {
 	site, agent, kernel, version, lock, out, cache, key, cert string
+	level                                                     int
 }
 
 func parseFlags(args []string, stderr io.Writer) (*options, error) {
@@ -37,6 +38,7 @@ func parseFlags(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.lock, "lock", "", "manifest of an earlier image, whose packages are wanted")
 	f.StringVar(&o.out, "out", "dist/image/portcullis.efi", "the image; manifest and registers are written beside it")
 	f.StringVar(&o.cache, "cache", "", "where packages are kept (default in the user's cache)")
+	f.IntVar(&o.level, "level", 19, "of the initrd's compression by zstd, 1 to 19")
 	f.StringVar(&o.key, "sign-key", "", "sign with this key: a PEM file, or a pkcs11: URI")
 	f.StringVar(&o.cert, "sign-cert", "", "certificate of the key, PEM")
 	if err := f.Parse(args); err != nil {
@@ -47,6 +49,8 @@ func parseFlags(args []string, stderr io.Writer) (*options, error) {
 		return nil, fmt.Errorf("argument %q: want flags alone", f.Arg(0))
 	case o.site == "" || o.agent == "":
 		return nil, errors.New("-site and -agent must be given: \"make image CONFIG=folder\" does so, docs/image.md says what is in the folder")
+	case o.level < 1 || o.level > 19:
+		return nil, fmt.Errorf("-level %d, want 1 to 19", o.level)
 	case (o.key == "") != (o.cert == ""):
 		return nil, errors.New("-sign-key and -sign-cert go together")
 	}
@@ -83,7 +87,7 @@ func run(args []string, stderr io.Writer) error {
 			return err
 		}
 	}
-	b, err := (&debian{cache: o.cache, say: say}).build(in)
+	b, err := (&debian{cache: o.cache, level: o.level, say: say}).build(in)
 	if err != nil {
 		return err
 	}

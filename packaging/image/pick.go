@@ -139,7 +139,9 @@ func (p *picker) libraries(file string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		needed = append(needed, path.Base(strings.TrimRight(string(b), "\x00")))
+		if err := p.interpreter(strings.TrimRight(string(b), "\x00")); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	for _, name := range needed {
 		if err := p.lib(name); err != nil {
@@ -147,6 +149,16 @@ func (p *picker) libraries(file string) error {
 		}
 	}
 	return nil
+}
+
+// interpreter picks the program that loads others, which the kernel finds by its path.
+func (p *picker) interpreter(name string) error {
+	name = strings.TrimPrefix(name, "/")
+	f, ok := p.library[path.Base(name)]
+	if !ok {
+		return fmt.Errorf("needs /%s, which none of the packages has", name)
+	}
+	return p.file(f.pkg, name)
 }
 
 // lib picks a library by its name.
