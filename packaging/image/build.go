@@ -124,6 +124,11 @@ func (d *debian) fill(t *tree, packages map[string]pkg, k *kernel, o order) erro
 	for name, text := range texts {
 		t.text(name, text)
 	}
+	a := newAccounts()
+	if err := a.read(path.Join(packages["portcullis-agent"].dir, "usr/lib/sysusers.d/portcullis-agent.conf")); err != nil {
+		return err
+	}
+	a.put(t)
 	p, err := newPicker(t, packages)
 	if err != nil {
 		return err
@@ -168,14 +173,12 @@ func (o *order) modules(k *kernel) []string {
 // addSite adds what the site decides.
 func (o *order) addSite(t *tree, packages map[string]pkg, k *kernel) error {
 	const units = "usr/lib/systemd/system/"
-	start := maps.Clone(wants)
-	name, text := o.site.handover()
-	t.text(units+name, text)
-	start["multi-user.target"] = append(slices.Clone(start["multi-user.target"]), name)
-	name, text = o.site.refused()
-	t.text(units+name, text)
+	handover, text := o.site.handover()
+	t.text(units+handover, text)
+	refused, text := o.site.refused()
+	t.text(units+refused, text)
 	const dropIns = units + "portcullis-agent.service.d/"
-	t.text(dropIns+"50-image.conf", fmt.Sprintf(agentDropIn, name))
+	t.text(dropIns+"50-image.conf", fmt.Sprintf(agentDropIn, handover, refused))
 	if o.vendorTools(k) {
 		b, err := os.ReadFile(path.Join(packages["portcullis-agent"].dir, "usr/share/portcullis/vendor-tools.conf"))
 		if err != nil {
@@ -183,19 +186,12 @@ func (o *order) addSite(t *tree, packages map[string]pkg, k *kernel) error {
 		}
 		t.text(dropIns+"60-vendor-tools.conf", string(b))
 	}
-	for target, list := range start {
+	for target, list := range wants {
 		for _, unit := range list {
 			t.link(units+target+".wants/"+unit, "../"+unit)
 		}
 	}
-	for name, file := range o.site.files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		t.text(name, string(b))
-	}
-	return nil
+	return o.site.put(t)
 }
 
 // vendorTools reports whether the agent runs as root, for mstflint's sake.

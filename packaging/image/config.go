@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,6 +56,7 @@ const (
 	caFile       = "ca.pem"
 	networkDir   = "network"
 	firmwareDir  = "firmware"
+	rootDir      = "root" // files that are taken as they are
 	maxSiteFile  = 64 << 20
 	maxSiteFiles = 1000
 )
@@ -76,8 +79,10 @@ func readSite(dir string) (*site, error) {
 			err = s.folder(filepath.Join(dir, name), "etc/systemd/network", ".network", ".netdev", ".link")
 		case firmwareDir:
 			err = s.folder(filepath.Join(dir, name), "etc/portcullis/firmware")
+		case rootDir:
+			err = s.folder(filepath.Join(dir, name), "")
 		default:
-			err = fmt.Errorf("is not known: want %s, %s, %s, %s/ and %s/", agentFile, caFile, imageFile, networkDir, firmwareDir)
+			err = fmt.Errorf("is not known: want %s, %s, %s, %s/, %s/ and %s/", agentFile, caFile, imageFile, networkDir, firmwareDir, rootDir)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("site's folder %s: %s: %w", dir, name, err)
@@ -108,14 +113,43 @@ func (s *site) folder(dir, to string, suffixes ...string) error {
 		switch {
 		case err != nil:
 			return err
+		case info.Mode().Type() == fs.ModeSymlink && to == "":
 		case !info.Mode().IsRegular() || info.Size() > maxSiteFile || len(s.files) >= maxSiteFiles:
-			return fmt.Errorf("%s: want regular files of at most %d bytes, at most %d of them", rel, maxSiteFile, maxSiteFiles)
+			return fmt.Errorf("%s: want files of at most %d bytes, at most %d of them", rel, maxSiteFile, maxSiteFiles)
 		case len(suffixes) > 0 && !slices.Contains(suffixes, filepath.Ext(rel)):
 			return fmt.Errorf("%s: want files that end in %s", rel, strings.Join(suffixes, ", "))
 		}
-		s.files[to+"/"+filepath.ToSlash(rel)] = file
+		s.files[path.Join(to, filepath.ToSlash(rel))] = file
 		return nil
 	})
+}
+
+// put adds the site's files to the tree. A file that is there already is an error.
+func (s *site) put(t *tree) error {
+	for _, name := range slices.Sorted(maps.Keys(s.files)) {
+		if t.has(name) {
+			return fmt.Errorf("site's folder: %s: the image has this file already", name)
+		}
+		file := s.files[name]
+		info, err := os.Lstat(file)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Type() == fs.ModeSymlink {
+			target, err := os.Readlink(file)
+			if err != nil {
+				return err
+			}
+			t.link(name, target)
+			continue
+		}
+		perm := uint32(0o644)
+		if info.Mode().Perm()&0o111 != 0 {
+			perm = 0o755
+		}
+		t.put(name, node{perm: perm, from: file, size: info.Size()})
+	}
+	return nil
 }
 
 func (s *settings) check() error {

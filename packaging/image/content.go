@@ -60,6 +60,7 @@ var modules = map[string]string{
 	"mlx5_ib":     "their InfiniBand side",
 	"ib_umad":     "tries whether the host can send SMPs",
 	"ib_uverbs":   "verbs, for firmware commands of older tools",
+	"autofs4":     "systemd looks for it",
 	"virtio_pci":  "devices of virtual machines",
 	"virtio_net":  "network of virtual machines",
 	"e1000e":      "network, Intel",
@@ -95,34 +96,6 @@ var fixed = map[string]uint32{
 
 // texts are files of ours that are the same in every image.
 var texts = map[string]string{
-	// Numbers are fixed: systemd-sysusers would draw them on each build.
-	"etc/passwd": `root:x:0:0:root:/root:/nonexistent
-systemd-network:x:990:990:network set-up:/:/nonexistent
-systemd-resolve:x:991:991:names:/:/nonexistent
-portcullis-agent:x:992:992:Portcullis agent:/var/lib/portcullis-agent:/nonexistent
-nobody:x:65534:65534:nobody:/:/nonexistent
-`,
-	"etc/group": `root:x:0:
-tty:x:5:
-disk:x:6:
-lp:x:7:
-dialout:x:20:
-cdrom:x:24:
-tape:x:26:
-audio:x:29:
-kmem:x:15:
-video:x:44:
-input:x:980:
-kvm:x:981:
-render:x:982:
-sgx:x:983:
-systemd-journal:x:984:
-systemd-network:x:990:
-systemd-resolve:x:991:
-portcullis-agent:x:992:
-tss:x:993:portcullis-agent
-nogroup:x:65534:
-`,
 	"etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n",
 	"etc/hosts":         "127.0.0.1 localhost\n::1 localhost\n",
 	"etc/hostname":      "portcullis\n",
@@ -159,8 +132,9 @@ ExecStart=/usr/lib/systemd/systemd-networkd-wait-online --any --timeout=120
 }
 
 // agentDropIn is added to the agent's unit, with the unit that follows on its failure. What the agent says, and why it refuses,
-// stands on the console.
+// stands on the console. Each start of the agent, also one that is tried again, is followed by the hand-over.
 const agentDropIn = `[Unit]
+Wants=%s
 OnFailure=%s
 
 [Service]

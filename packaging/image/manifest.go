@@ -42,7 +42,8 @@ type initrdSize struct {
 type part struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	SHA256  string `json:"sha256"`
+	SHA256  string `json:"sha256,omitempty"`
+	Link    string `json:"link,omitempty"` // target, of a symbolic link
 	Files   int    `json:"files,omitempty"`
 	Bytes   int64  `json:"bytes,omitempty"`
 }
@@ -90,7 +91,12 @@ func (d *debian) describe(image []byte, t *tree, packages map[string]pkg, k *ker
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.site.files)) {
-		m.Site = append(m.Site, part{Name: name, SHA256: digest(o.site.files[name])})
+		file := o.site.files[name]
+		if target, err := os.Readlink(file); err == nil {
+			m.Site = append(m.Site, part{Name: name, Link: target})
+			continue
+		}
+		m.Site = append(m.Site, part{Name: name, SHA256: digest(file)})
 	}
 	if m.Index, err = d.index(); err != nil {
 		return m, err
