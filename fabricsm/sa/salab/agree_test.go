@@ -109,27 +109,38 @@ func ofTenants(t testing.TB, lab *ibsimlab.Lab, l *netlist.Netlist, host string,
 }
 
 // TestOpenSMAgreesWithItself asks OpenSM twice, in two processes: what differs then is
-// no difference between Subnet Managers.
+// no difference between Subnet Managers. On a loaded machine one of them may lose sight of
+// a host for one sweep, and ends its memberships: a third process then decides.
 func TestOpenSMAgreesWithItself(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
 	l := small(t)
 	lab := ibsimtest.Start(t, text(t, l))
 	osm := &salab.OpenSM{Preload: preload(t), Options: openSMOptions, Partitions: file(t, lab, "partitions.conf", openPartitions)}
 	var asks []ask
-	var answers [2][]salab.Answer
-	for i := range answers {
+	answer := func() (answers []salab.Answer) {
 		m, err := osm.Start(t.Context(), lab)
 		while(t, m, err, func() {
 			if asks == nil {
 				// Questions of hosts join groups, and OpenSM writes multicast tables when it has time to: the fabric is asked first.
 				asks = append(ofFabric(t, lab, l, "sm", trusted), ofHosts(t, lab, l, "h7", ib.SAKey{})...)
 			}
-			answers[i] = interview(t, lab, asks)
+			answers = interview(t, lab, asks)
 		})
+		return answers
 	}
+	first, second := answer(), answer()
+	var third []salab.Answer
 	for i := range asks {
-		if d, differ := compare(&asks[i], &answers[0][i], &answers[1][i]); differ {
-			t.Error(d.String())
+		d, differ := compare(&asks[i], &first[i], &second[i])
+		if !differ {
+			continue
+		}
+		if third == nil {
+			third = answer()
+		}
+		_, fromFirst := compare(&asks[i], &first[i], &third[i])
+		if _, fromSecond := compare(&asks[i], &second[i], &third[i]); fromFirst && fromSecond {
+			t.Errorf("three processes answer in three ways: %s", d.String())
 		}
 	}
 	t.Logf("%d questions", len(asks))
