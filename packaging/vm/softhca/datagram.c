@@ -4,8 +4,6 @@
 
 #include "hca.h"
 
-#define QKEY_OWN	0x80000000	/* the queue pair's own is sent instead */
-
 int datagram_send(struct qp *qp, const struct ib_send_wr *wr, struct batch *b)
 {
 	const struct ib_ud_wr *ud = ud_wr(wr);
@@ -13,7 +11,6 @@ int datagram_send(struct qp *qp, const struct ib_send_wr *wr, struct batch *b)
 	struct ib_wc wc = { .wr_id = wr->wr_id, .opcode = IB_WC_SEND, .qp = &qp->ib };
 	u64 length = mr_length(wr->sg_list, wr->num_sge);
 	struct message *m = NULL;
-	u32 qkey;
 	u16 pkey;
 	int rc = 0;
 
@@ -34,10 +31,9 @@ int datagram_send(struct qp *qp, const struct ib_send_wr *wr, struct batch *b)
 		cq_add(b, qp->ib.send_cq, &wc, false);
 		return 0;
 	}
-	qkey = ud->remote_qkey & QKEY_OWN ? qp->attr.qkey : ud->remote_qkey;
 	pkey = wire_pkey(hca, qp->port, qp->attr.pkey_index);
 	m->head.dest_qp = cpu_to_le32(ud->remote_qpn);
-	m->head.qkey = cpu_to_le32(qkey);
+	m->head.qkey = cpu_to_le32(wire_qkey(qp, ud->remote_qkey));
 	m->head.pkey = cpu_to_le16(pkey);
 	if (wr->opcode == IB_WR_SEND_WITH_IMM) {
 		m->head.flags |= SOFTHCA_IMMEDIATE;

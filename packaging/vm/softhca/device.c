@@ -176,6 +176,7 @@ static const struct ib_device_ops hca_ops = {
 	.alloc_pd = hca_alloc_pd,
 	.dealloc_pd = hca_dealloc_pd,
 	.create_ah = hca_create_ah,
+	.create_user_ah = hca_create_ah,
 	.query_ah = hca_query_ah,
 	.destroy_ah = hca_destroy_ah,
 	.create_cq = hca_create_cq,

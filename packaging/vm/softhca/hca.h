@@ -248,6 +248,7 @@ void qp_fail(struct qp *qp, struct batch *b);		/* with qp->lock held: into the e
 int wire_receive(struct hca *hca, const struct softhca_head *head, const u8 *data, u32 size);
 u16 wire_pkey(struct hca *hca, u32 port, u16 index);
 int wire_pkey_index(struct hca *hca, u32 port, u16 pkey);	/* -ENOENT: none matches */
+u32 wire_qkey(struct qp *qp, u32 asked);
 bool wire_pkey_admits(struct hca *hca, u32 port, u16 index, u16 pkey);
 struct message *wire_packet(struct qp *qp, const struct rdma_ah_attr *to, const union ib_gid *sgid, u32 payload);
 int wire_send(struct hca *hca, u32 port, struct message *m);

@@ -35,7 +35,7 @@ int mad_send(struct qp *qp, const struct ib_send_wr *wr, struct batch *b)
 	m->head.dest_qp = cpu_to_le32(ud->remote_qpn);
 	if (qp->ib.qp_num == 1) {
 		pkey = wire_pkey(hca, qp->port, ud->pkey_index);
-		m->head.qkey = cpu_to_le32(ud->remote_qkey);
+		m->head.qkey = cpu_to_le32(wire_qkey(qp, ud->remote_qkey));
 		m->head.pkey = cpu_to_le16(pkey);
 	}
 	wc.byte_len = length;

@@ -42,6 +42,9 @@ int wire_pkey_index(struct hca *hca, u32 port, u16 pkey)
 	return found;
 }
 
+/* A Q_Key with the highest bit set stands for the queue pair's own (IBTA volume 1, 10.2.5). */
+u32 wire_qkey(struct qp *qp, u32 asked) { return asked & 0x80000000 ? qp->attr.qkey : asked; }
+
 /* Whether a queue pair that uses one entry takes a packet. */
 bool wire_pkey_admits(struct hca *hca, u32 port, u16 index, u16 pkey)
 {

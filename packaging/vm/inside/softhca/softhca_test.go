@@ -78,8 +78,24 @@ func TestManagers(t *testing.T) {
 		{"perfquery", []string{"-C", "mlx5_0", adapter.PortFile(t, "mlx5_1", 1, "lid"), "1"}, "PortXmitPkts"},
 		{"perfquery", []string{"-C", "mlx5_1", adapter.PortFile(t, "mlx5_1", 1, "lid"), "1"}, "PortXmitPkts"},
 	} {
-		if out := guest.Do(t, tt.program, tt.args...); !strings.Contains(out, tt.want) {
-			t.Errorf("%s %v: want %q in\n%s", tt.program, tt.args, tt.want, out)
+		if e := guest.Try(t, tt.program, tt.args...); e.Code != 0 || !strings.Contains(e.Out, tt.want) {
+			t.Errorf("%s %v: exit status %d, want %q in\n%s", tt.program, tt.args, e.Code, tt.want, e.All)
+			logCounters(t)
+			t.Logf("%+v", f.Stats())
+		}
+	}
+}
+
+// logCounters shows what the module counted.
+func logCounters(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob("/sys/class/infiniband/*/ports/*/hw_counters/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if n := guest.Read(t, name); n != "0" && !strings.HasSuffix(name, "lifespan") {
+			t.Logf("%s: %s", strings.TrimPrefix(name, "/sys/class/infiniband/"), n)
 		}
 	}
 }
