@@ -11,12 +11,6 @@ import (
 	"portcullis/fabricsm/transport/softhca"
 )
 
-// refusal reports an error by which the module refuses a single message: of an adapter that is not registered yet, or of a
-// port that its host does not have.
-func refusal(err error) bool {
-	return errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EINVAL)
-}
-
 // read does what the host asks for, until the connection ends.
 func (a *Adapter) read() {
 	for {

@@ -263,7 +263,7 @@ func (a *Adapter) write() {
 	for {
 		select {
 		case m := <-a.out:
-			if err := a.conn.Write(&m); err != nil && !refusal(err) {
+			if err := a.conn.Write(&m); err != nil && !softhca.IsRefusal(err) {
 				a.stop(err)
 				return
 			}

@@ -2,12 +2,14 @@ package softhca
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Device is the file of the module.
@@ -78,6 +80,12 @@ func (c *Conn) Write(m *Message) error {
 		return fmt.Errorf("adapter %s: %w", c.name, err)
 	}
 	return nil
+}
+
+// IsRefusal reports an error by which the module refuses a single message: for an adapter that it has not registered yet, or
+// a port that it does not have.
+func IsRefusal(err error) bool {
+	return errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EINVAL)
 }
 
 // Close ends the connection, which pulls the adapter.
