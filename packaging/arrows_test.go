@@ -127,6 +127,11 @@ var arrows = []arrow{
 		why:  "drills play the service, and what its agents do with adapters",
 	},
 	{from: "packaging", why: "packaging imports nothing"},
+	{
+		from: "packaging/image",
+		may:  []string{"agent", "attest"},
+		why:  "the builder of images checks the agent's configuration and computes reference values",
+	},
 	{from: "cmd", may: []string{""}, why: "programs put everything together"},
 }
 

@@ -129,6 +129,9 @@ func (p *plugs) plug(one *plug) error {
 
 // find returns the adapter of a node, and what serves it; that is nil if it is pulled out.
 func (p *plugs) find(node string) (*plug, *softhcaserver.Adapter, error) {
+	if p == nil { // a console without adapters of hosts
+		p = &plugs{}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.all {
