@@ -34,8 +34,9 @@ func (v Version) Before(w Version) bool {
 
 // First versions that do a thing.
 var (
-	// FirstFWCTL takes a fwctl node as a device, by its short name.
-	FirstFWCTL = Version{4, 31, 0}
+	// FirstFWCTL takes a fwctl node as a device, by its short name. 4.31 takes it too, but asks for reads with the scope
+	// "configuration", which the mlx5 driver of Linux refuses; up to 4.35 the scope is one that takes CAP_SYS_RAWIO.
+	FirstFWCTL = Version{4, 32, 0}
 	// FirstSetKey locks current devices.
 	FirstSetKey = Version{4, 32, 0}
 	// FirstJSON is the first version whose JSON this package knows.
