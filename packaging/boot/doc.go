@@ -8,6 +8,7 @@
 // where packaging/bootable.sh finds that it can.
 //
 // What such a system lacks: kernel modules, udev, and devices such as TPMs and
-// adapters. A software TPM and a simulated fabric stand in for these, and what
-// DevicePolicy allows is not tried.
+// adapters. A software TPM and a simulated fabric stand in for these. The service is
+// here because the agent needs one: its own life, its cage and its packages are tried
+// in a virtual machine, by TestService of packaging/vm.
 package boot

@@ -26,12 +26,6 @@ func inside(t *testing.T) {
 	}{
 		{"Install", install},
 		{"ServiceStarts", serviceStarts},
-		{"ServiceCage", serviceCage},
-		{"ServiceReloads", serviceReloads},
-		{"SecondService", secondService},
-		{"ServiceKilled", serviceKilled},
-		{"ServiceHangs", serviceHangs},
-		{"ServiceDiskFull", serviceDiskFull},
 		{"AgentWithoutConfiguration", agentWithoutConfiguration},
 		{"AgentUnconfigured", agentUnconfigured},
 		{"AgentWithoutAdapter", agentWithoutAdapter},

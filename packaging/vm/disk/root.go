@@ -26,6 +26,7 @@ var rootPackages = map[string]string{
 	"dbus":                   "systemctl for units of others",
 	"kmod":                   "modprobe",
 	"iproute2":               "addresses and links",
+	"rpm":                    "installs our rpm packages where no system with rpm can be had",
 	"procps":                 "processes, for people who look into a machine",
 	"selinux-policy-default": "the reference policy, which our labels are loaded beside",
 	"policycoreutils":        "semodule and setfiles",
