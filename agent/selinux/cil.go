@@ -45,6 +45,7 @@ const (
 	// attrKernel are the domains that the kernel's own agents run under: that of the
 	// kernel, and those that load drivers.
 	attrKernel = "portcullis_kernel_agents"
+	attrUsers  = "portcullis_users"  // of partitions
 	attrOthers = "portcullis_others" // every type but the manager and attrKernel
 )
 
@@ -54,47 +55,61 @@ const (
 func (p *Policy) agents(w *writer) {
 	w.line("(typeattribute %s)", attrKernel)
 	w.line("(typeattributeset %s (%s))", attrKernel, p.Kernel)
-	if p.Loaders == nil {
-		for _, d := range DefaultLoaders() {
+	w.members(attrKernel, "loader", p.Loaders, DefaultLoaders())
+}
+
+// members puts domains into an attribute. For none named, those of usual are taken that the policy has.
+func (w *writer) members(attribute, what string, named, usual []Domain) {
+	if named == nil {
+		for _, d := range usual {
 			// A policy that has no such type goes without this block.
-			w.line("(optional portcullis_loader_%s (typeattributeset %s (%s)))", d, attrKernel, d)
+			w.line("(optional portcullis_%s_%s (typeattributeset %s (%s)))", what, d, attribute, d)
 		}
 		return
 	}
-	for _, d := range sorted(p.Loaders) {
-		w.line("(typeattributeset %s (%s))", attrKernel, d)
+	for _, d := range sorted(named) {
+		w.line("(typeattributeset %s (%s))", attribute, d)
 	}
 }
 
 // rules says who may what.
 func (p *Policy) rules(w *writer) {
 	p.agents(w)
-	access := func(list []Domain, object string) {
-		for _, d := range sorted(list) {
-			w.line("(allow %s %s (infiniband_pkey (access)))", d, object)
-		}
-	}
+	w.line("(typeattribute %s)", attrUsers)
+	w.members(attrUsers, "user", p.Users, DefaultUsers())
 	always := []Domain{attrKernel}
 	if p.Manager != "" {
 		always = append(always, p.Manager)
 	}
-	access(append(slices.Clone(always), p.Common...), TypeDefault)
-	access(append(slices.Clone(p.Users), attrKernel), TypePKey)
+	w.only("infiniband_pkey", "access", TypeDefault, append(slices.Clone(always), p.Common...))
+	w.only("infiniband_pkey", "access", TypePKey, []Domain{attrKernel, attrUsers})
 	// A process has to have every category of a P_Key. No reference policy says so
 	// for this class: without it categories would mean nothing here.
 	w.line("(mlsconstrain (infiniband_pkey (access)) (or (or (dom h1 h2) (eq t1 %s)) (neq t2 %s)))", attrKernel, TypePKey)
 	// The kernel's agent for QP0 answers what the Subnet Manager asks this adapter.
 	// Without it the kernel opens no port for management, for anybody.
-	w.line("(allow %s %s (infiniband_endport (manage_subnet)))", attrKernel, TypeEndPort)
+	w.only("infiniband_endport", "manage_subnet", TypeEndPort, always)
 	others := fmt.Sprintf("(not (%s))", attrKernel)
 	if p.Manager != "" {
-		w.line("(allow %s %s (infiniband_endport (manage_subnet)))", p.Manager, TypeEndPort)
 		others = fmt.Sprintf("(not (or (%s) (%s)))", p.Manager, attrKernel)
 	}
 	// A rule for another domain is refused, by a compiler that checks neverallow rules.
 	w.line("(typeattribute %s)", attrOthers)
 	w.line("(typeattributeset %s %s)", attrOthers, others)
 	w.line("(neverallow %s %s (infiniband_endport (manage_subnet)))", attrOthers, TypeEndPort)
+}
+
+// only gives a permission on a type to domains or attributes, and keeps it from all others: a constraint is a condition
+// beside all rules, which no rule of another module lifts.
+func (w *writer) only(class, permission, object string, domains []Domain) {
+	domains = sorted(domains)
+	condition := fmt.Sprintf("(neq t2 %s)", object)
+	for _, d := range domains {
+		w.line("(allow %s %s (%s (%s)))", d, object, class, permission)
+		// Nested to the left: the kernel evaluates expressions of small depth alone.
+		condition = fmt.Sprintf("(or %s (eq t1 %s))", condition, d)
+	}
+	w.line("(constrain (%s (%s)) %s)", class, permission, condition)
 }
 
 func sorted(list []Domain) []Domain {

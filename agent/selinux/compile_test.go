@@ -12,11 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/agent/selinux/policydb"
 	"portcullis/packaging/parttest"
 )
 
 // compile has secilc make a policy of the module, a base and more statements.
 func compile(t *testing.T, module, more string, options ...string) (policy string, err error) {
+	t.Helper()
+	return compileOn(t, "testdata/base.cil", module, more, options...)
+}
+
+func compileOn(t *testing.T, base, module, more string, options ...string) (policy string, err error) {
 	t.Helper()
 	secilc := parttest.Program(t, "secilc")
 	dir := t.TempDir()
@@ -29,7 +35,7 @@ func compile(t *testing.T, module, more string, options ...string) (policy strin
 	}
 	policy = filepath.Join(dir, "policy.33")
 	args := append([]string{"-M", "true", "-c", "33", "-o", policy, "-f", os.DevNull}, options...)
-	out, err := exec.Command(secilc, append(args, "testdata/base.cil", file("portcullis.cil", module), file("more.cil", more))...).CombinedOutput()
+	out, err := exec.Command(secilc, append(args, base, file("portcullis.cil", module), file("more.cil", more))...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
@@ -85,18 +91,24 @@ func TestCompiledAndReadBack(t *testing.T) {
 			"ibendportcon mlx5_1 1 system_u:object_r:portcullis_endport_t:s0",
 		}},
 		{ask(t, "sesearch", "-A", "-c", "infiniband_pkey,infiniband_endport", policy), []string{
-			"allow container_t portcullis_pkey_t:infiniband_pkey access;",
 			"allow opensm_t portcullis_default_pkey_t:infiniband_pkey access;",
 			"allow opensm_t portcullis_endport_t:infiniband_endport manage_subnet;",
 			"allow portcullis_kernel_agents portcullis_default_pkey_t:infiniband_pkey access;",
 			"allow portcullis_kernel_agents portcullis_endport_t:infiniband_endport manage_subnet;",
 			"allow portcullis_kernel_agents portcullis_pkey_t:infiniband_pkey access;",
+			"allow portcullis_users portcullis_pkey_t:infiniband_pkey access;",
 		}},
+		{keep(ask(t, "seinfo", policy, "-a", "portcullis_users", "-x"), "container"), []string{"container_t"}},
 		// The policy has no systemd_modules_load_t, and takes the module all the same.
 		{keep(ask(t, "seinfo", policy, "-a", "portcullis_kernel_agents", "-x"), "k"), []string{"kernel_t", "kmod_t"}},
 		{keep(ask(t, "seinfo", policy, "-a", "portcullis_kernel_agents", "-x"), "u"), []string{"udev_t"}},
 		{keep(ask(t, "seinfo", policy, "--constrain", "-x"), "mlsconstrain"), []string{
 			"mlsconstrain infiniband_pkey access (h1 dom h2 or ( t1 == portcullis_kernel_agents ) or ( t2 != portcullis_pkey_t ));",
+		}},
+		{keep(ask(t, "seinfo", policy, "--constrain", "-x"), "constrain"), []string{
+			"constrain infiniband_endport manage_subnet (t2 != portcullis_endport_t or ( t1 == opensm_t ) or ( t1 == portcullis_kernel_agents ));",
+			"constrain infiniband_pkey access (t2 != portcullis_default_pkey_t or ( t1 == opensm_t ) or ( t1 == portcullis_kernel_agents ));",
+			"constrain infiniband_pkey access (t2 != portcullis_pkey_t or ( t1 == portcullis_kernel_agents ) or ( t1 == portcullis_users ));",
 		}},
 	} {
 		if d := cmp.Diff(tt.want, tt.got); d != "" {
@@ -161,6 +173,51 @@ func TestManagers(t *testing.T) {
 	}
 	if _, err := compile(t, module, ""); err == nil || !strings.Contains(err.Error(), "Failed to resolve") {
 		t.Errorf("a loader that the policy does not have: %v, want it refused", err)
+	}
+}
+
+// Where the operator names no users, containers of the reference policy are, if the policy has them: Debian's has none.
+func TestDefaultUsers(t *testing.T) {
+	base, err := os.ReadFile("testdata/base.cil")
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := filepath.Join(t.TempDir(), "base.cil")
+	if err := os.WriteFile(without, regexp.MustCompile(`(?m)^.*container_t.*$`).ReplaceAll(base, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := twoTenants()
+	p.Users = nil
+	module, err := p.CIL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		base string
+		want []string
+		said string // by Judge; "" nothing
+	}{
+		{"testdata/base.cil", []string{"container_t"}, ""},
+		{without, []string{}, "no domain may use partitions of tenants"},
+	} {
+		file, err := compileOn(t, tt.base, module, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(tt.want, keep(ask(t, "seinfo", file, "-a", attrUsers, "-x"), "container")); d != "" {
+			t.Errorf("%s: users (-want +got):\n%s", tt.base, d)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := policydb.Read(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Judge(read); tt.said == "" && err != nil || tt.said != "" && (err == nil || !strings.Contains(err.Error(), tt.said)) {
+			t.Errorf("%s: judged %v, want %q", tt.base, err, tt.said)
+		}
 	}
 }
 

@@ -64,11 +64,11 @@ func ParseIntent(name string, data []byte) (*Intent, error) {
 }
 
 // DefaultIntent labels for the default subnet prefix and lets containers use
-// partitions.
+// partitions: those of [DefaultUsers].
 func DefaultIntent() *Intent {
 	return &Intent{
 		Prefix: netip.PrefixFrom(netip.MustParseAddr("fe80::"), 64),
-		Users:  []Domain{"container_t"}, Kernel: "kernel_t",
+		Kernel: "kernel_t",
 	}
 }
 

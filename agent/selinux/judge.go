@@ -111,6 +111,14 @@ func (p *Policy) kernelAgents(c *policydb.Policy) []Domain {
 	return list
 }
 
+// users returns the domains that may use partitions and that a policy has.
+func (p *Policy) users(c *policydb.Policy) []Domain {
+	if p.Users != nil {
+		return p.Users
+	}
+	return slices.DeleteFunc(DefaultUsers(), func(d Domain) bool { return !c.HasType(string(d)) })
+}
+
 // judgeDomains wants each permission with the domains that are to have it, and with no
 // other.
 func (p *Policy) judgeDomains(c *policydb.Policy) error {
@@ -120,12 +128,15 @@ func (p *Policy) judgeDomains(c *policydb.Policy) error {
 		always = append(always, p.Manager)
 	}
 	var errs []error
+	if p.Users == nil && len(p.users(c)) == 0 {
+		errs = append(errs, fmt.Errorf("no domain may use partitions of tenants: the policy has none of %v; name domains under users", DefaultUsers()))
+	}
 	for _, may := range []struct {
 		class, permission, object, what string
 		want                            []Domain
 	}{
 		{policydb.ClassEndPort, policydb.ManageSubnet, TypeEndPort, "send subnet management packets", always},
-		{policydb.ClassPKey, policydb.Access, TypePKey, "use partitions of tenants", slices.Concat(agents, p.Users)},
+		{policydb.ClassPKey, policydb.Access, TypePKey, "use partitions of tenants", slices.Concat(agents, p.users(c))},
 		{policydb.ClassPKey, policydb.Access, TypeDefault, "use the default partition", slices.Concat(always, p.Common)},
 	} {
 		got := c.Allowed(may.class, may.permission, may.object)
@@ -140,11 +151,45 @@ func (p *Policy) judgeDomains(c *policydb.Policy) error {
 		}
 		for _, d := range got {
 			if !slices.Contains(may.want, Domain(d)) {
-				errs = append(errs, fmt.Errorf("domain %s may %s, by a rule of another module: find it with \"sesearch -A -s %s -c %s\"", d, may.what, d, may.class))
+				denied, err := c.Constrained(may.class, may.permission, d, may.object, nil, nil)
+				errs = append(errs, foreign(d, may.what, may.class, denied))
+				if err != nil {
+					errs = append(errs, err)
+				}
 			}
+		}
+		if err := judgeOthers(c, may.class, may.permission, may.object, may.what, may.want); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	return joined(errs)
+}
+
+// foreign is the error of a rule of another module, which the constraint denies or not.
+func foreign(domain, what, class string, denied bool) error {
+	all := ""
+	if denied {
+		all = ", though a constraint denies it"
+	}
+	return fmt.Errorf("a rule of another module lets domain %s %s%s: find it with \"sesearch -A -s %s -c %s\"", domain, what, all, domain, class)
+}
+
+// judgeOthers tries the constraint that keeps a permission from all domains but those
+// that are to have it, whatever rules there are.
+func judgeOthers(c *policydb.Policy, class, permission, object, what string, want []Domain) error {
+	for _, d := range c.Types() {
+		if slices.Contains(want, Domain(d)) {
+			continue
+		}
+		denied, err := c.Constrained(class, permission, d, object, nil, nil)
+		if err != nil {
+			return err
+		}
+		if !denied {
+			return fmt.Errorf("no constraint keeps %s and other types from what a rule would let them: %s; write the module anew and install it", d, what)
+		}
+	}
+	return nil
 }
 
 // judgeCategories tries the constraint: a process that lacks one category of a
@@ -162,7 +207,7 @@ func (p *Policy) judgeCategories(c *policydb.Policy) error {
 	}
 	for _, part := range p.Partitions {
 		all := names(part.Categories)
-		for _, d := range p.Users {
+		for _, d := range p.users(c) {
 			try(d, part, all, false)
 			for i := range all {
 				try(d, part, slices.Delete(slices.Clone(all), i, i+1), true)

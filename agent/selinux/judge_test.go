@@ -41,19 +41,19 @@ func TestJudge(t *testing.T) {
 		{name: "as written"},
 		{
 			name: "another manager", more: "(allow other_t portcullis_endport_t (infiniband_endport (manage_subnet)))",
-			want: "domain other_t may send subnet management packets, by a rule of another module",
+			want: "a rule of another module lets domain other_t send subnet management packets, though a constraint denies it: find it with",
 		},
 		{
 			name: "another in the attribute", more: "(typeattributeset portcullis_kernel_agents (other_t))",
-			want: "domain other_t may use partitions of tenants, by a rule of another module",
+			want: "a rule of another module lets domain other_t use partitions of tenants: find it with",
 		},
 		{
 			name: "a user of the default partition", more: "(allow container_t portcullis_default_pkey_t (infiniband_pkey (access)))",
-			want: "domain container_t may use the default partition",
+			want: "lets domain container_t use the default partition, though a constraint denies it",
 		},
 		{
 			name: "under a boolean", more: "(boolean b false) (booleanif b (true (allow other_t portcullis_pkey_t (infiniband_pkey (access)))))",
-			want: "domain other_t may use partitions of tenants",
+			want: "lets domain other_t use partitions of tenants, though a constraint denies it",
 		},
 		{
 			name: "a permissive domain", more: "(typepermissive container_t)",
@@ -64,7 +64,11 @@ func TestJudge(t *testing.T) {
 			want: "domain kernel_t may not send subnet management packets, and is to",
 		},
 		{
-			name: "no constraint", edit: without("(mlsconstrain "),
+			name: "no constraint on other domains", edit: without("(constrain (infiniband_endport"),
+			want: "no constraint keeps container_t and other types from what a rule would let them: send subnet management packets",
+		},
+		{
+			name: "no constraint on categories", edit: without("(mlsconstrain "),
 			want: `P_Key 0x8001: a process of domain container_t with the categories ["c27"] is allowed it by the constraints, and must be denied`,
 		},
 		{

@@ -18,7 +18,8 @@ type Policy struct {
 	EndPorts   []EndPort
 	// Manager is the one domain that may send subnet management packets; "" nobody.
 	Manager Domain
-	// Users may use the partitions whose categories they have.
+	// Users may use the partitions whose categories they have. nil stands for those of
+	// DefaultUsers that the policy has.
 	Users []Domain
 	// Kernel is the domain of the kernel itself. Its agents (subnet management of the
 	// adapter, CM, SA, IPoIB) need the end ports and every partition.
@@ -59,6 +60,10 @@ type Domain string
 // reference policies of Debian, Fedora and Red Hat: udev, modprobe (also when the
 // kernel starts it) and systemd-modules-load.
 func DefaultLoaders() []Domain { return []Domain{"kmod_t", "systemd_modules_load_t", "udev_t"} }
+
+// DefaultUsers returns the domains of containers in the reference policies of Fedora
+// and Red Hat, and of upstream. Debian's does not have them.
+func DefaultUsers() []Domain { return []Domain{"container_t"} }
 
 // Bounds of what a policy can hold.
 const (

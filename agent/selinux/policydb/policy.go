@@ -116,6 +116,18 @@ func (p *Policy) attributeMap(r *reader) {
 // HasType reports whether the policy has a type, by its name or an alias.
 func (p *Policy) HasType(name string) bool { return p.byName[name] != 0 }
 
+// Types returns the names of all types, in order.
+func (p *Policy) Types() []string {
+	var found []string
+	for _, t := range p.types {
+		if !t.attribute {
+			found = append(found, t.name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
 // Allowed returns the types that may do something to a type, in order. Rules that a
 // boolean switches count as if they were on. It returns nothing where the policy does
 // not have the class or the target.
