@@ -127,16 +127,28 @@ func (p *plugs) plug(one *plug) error {
 	return nil
 }
 
+// plugged returns what serves the adapter; nil: it is out of its host.
+func (one *plug) plugged() *softhcaserver.Adapter {
+	if one.adapter == nil {
+		return nil
+	}
+	select {
+	case <-one.adapter.Done():
+		return nil
+	default:
+		return one.adapter
+	}
+}
+
 // find returns the adapter of a node, and what serves it; that is nil if it is pulled out.
 func (p *plugs) find(node string) (*plug, *softhcaserver.Adapter, error) {
-	if p == nil { // a console without adapters of hosts
-		p = &plugs{}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, one := range p.all {
-		if one.options.Node == node {
-			return one, one.adapter, nil
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, one := range p.all {
+			if one.options.Node == node {
+				return one, one.plugged(), nil
+			}
 		}
 	}
 	return nil, nil, fmt.Errorf("%q is no adapter of a host: start the simulator with --adapter %s=DEVICE", node, node)
@@ -166,11 +178,7 @@ func (c *console) plug(args []string) error {
 		return err
 	}
 	if a != nil {
-		select {
-		case <-a.Done():
-		default:
-			return errors.New("it is plugged in already")
-		}
+		return errors.New("it is plugged in already")
 	}
 	return c.plugs.plug(one)
 }

@@ -98,7 +98,7 @@ func defaultSocket() string {
 // console changes a running fabric by commands.
 type console struct {
 	fabric *sim.Fabric
-	plugs  *plugs
+	plugs  *plugs // nil: there are none
 	out    io.Writer
 	quit   func()
 

@@ -121,7 +121,7 @@ func (f *Fabric) HostPort(node string, num ib.PortNum, function bool) (*HostPort
 func (h *HostPort) Endpoint() Endpoint { return h.station.at.endpoint() }
 
 // Send moves a datagram of the host's software through the fabric. The path bits of its
-// SLID are kept; the rest of it is the LID of the port.
+// SLID are kept; the rest of it is the LID of the port. A GMP whose P_Key is not in the table of the port is not sent.
 func (h *HostPort) Send(p *HostPacket) {
 	s := h.station
 	f := s.fabric
@@ -148,11 +148,23 @@ func (h *HostPort) Send(p *HostPacket) {
 		m.SetHopPointer(0) // where walks begin
 	}
 	if !fl.mad.IsSMP() {
+		if s.at.admits(packetIBA, p.PKey, outbound) != admitted {
+			return
+		}
 		fl.key, fl.grh = p.PKey, p.GRH
 	}
 	f.queue = append(f.queue, fl)
 	f.run()
 	f.settle()
+}
+
+// MaySend reports whether a P_Key is in the table of the port now. An adapter sends no other: a host that has not heard of a
+// change yet may ask for one.
+func (h *HostPort) MaySend(key ib.PKey) bool {
+	f := h.station.fabric
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return h.station.at.admits(packetIBA, key, outbound) == admitted
 }
 
 // take keeps what came for the host. Called with the fabric's mu held.

@@ -1,6 +1,7 @@
 package softhcaserver
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"syscall"
@@ -131,6 +132,9 @@ func (p *port) data(m *softhca.Message) {
 	if m.Opcode == softhca.OpDatagram {
 		d.QKey = m.QKey
 	}
+	if !p.host.MaySend(m.PKey) {
+		return
+	}
 	r, err := f.Inject(from, d)
 	if err != nil {
 		return
@@ -153,6 +157,7 @@ func (s *Server) deliver(at sim.Endpoint, m *softhca.Message, d *sim.Data) {
 	out.Type, out.Port, out.Payload = softhca.TypeReceive, p.number, slices.Clone(m.Payload)
 	out.SLID, out.DLID = d.SLID, p.pathBits(d.DLID)
 	out.Flags &^= softhca.FlagPath
+	p.tellPKeys()
 	p.adapter.send(out)
 }
 
@@ -165,6 +170,9 @@ func (p *port) receive() {
 			return
 		}
 		for i := range packets[:n] {
+			if !packets[i].MAD.IsSMP() {
+				p.tellPKeys()
+			}
 			p.adapter.send(p.incoming(&packets[i]))
 		}
 	}
@@ -191,18 +199,27 @@ func (p *port) incoming(in *sim.HostPacket) softhca.Message {
 
 // watch tells the host what changes at its port.
 func (p *port) watch() {
-	f, at := p.adapter.server.fabric, p.host.Endpoint()
 	for {
 		events, err := p.host.Events()
 		if err != nil {
 			return
 		}
-		if slices.Contains(events, sim.PKeyChanged) {
-			p.adapter.must(softhca.Message{Type: softhca.TypePKeys, Port: p.number, Payload: pkeyTable(f.PKeyTable(at.Node, at.Port))})
-		}
+		p.tellPKeys()
 		for _, e := range events {
 			p.adapter.must(softhca.Message{Type: softhca.TypeEvent, Port: p.number, Value: uint32(kernelEvents[e])})
 		}
+	}
+}
+
+// tellPKeys gives the adapter its P_Key table where it changed. It comes before each packet that is judged by it.
+func (p *port) tellPKeys() {
+	at := p.host.Endpoint()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	table := pkeyTable(p.adapter.server.fabric.PKeyTable(at.Node, at.Port))
+	if !bytes.Equal(table, p.table) {
+		p.table = table
+		p.adapter.must(softhca.Message{Type: softhca.TypePKeys, Port: p.number, Payload: table})
 	}
 }
 

@@ -400,7 +400,7 @@ func TestGMPs(t *testing.T) {
 	s := softhcaserver.New(f)
 	k1, k2 := plug(t, s, softhcaserver.Options{Node: "h1"}), plug(t, s, softhcaserver.Options{Node: "h2"})
 	m := bringUp(t, f)
-	m.pkeys(2, ib.DefaultPKeyFull, 0x8005)
+	m.pkeys(2, ib.DefaultPKeyFull, 0x8005, 0x8006)
 	m.pkeys(3, ib.DefaultPKeyFull, 0x0005)
 	send := func(key ib.PKey, qkey uint32, payload []byte) {
 		k1.send(softhca.Message{

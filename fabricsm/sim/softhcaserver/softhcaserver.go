@@ -72,6 +72,9 @@ type port struct {
 	adapter *Adapter
 	number  ib.PortNum
 	host    *sim.HostPort
+
+	mu    sync.Mutex
+	table []byte // P_Keys that the host was told
 }
 
 // mostOut is how many messages wait for a host that does not read.

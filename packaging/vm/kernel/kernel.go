@@ -22,6 +22,8 @@ const headersPackage = "linux-headers-cloud-amd64"
 type Kernel struct {
 	Release string // such as 6.1.0-56-cloud-amd64, as uname -r prints it
 	Dir     string // the unpacked package: boot/ and lib/modules/
+
+	own bool // not Debian's, but of Override
 }
 
 // Image returns the path of the kernel's image.
@@ -34,7 +36,12 @@ func (k Kernel) Config() string { return filepath.Join(k.Dir, "boot", "config-"+
 func (k Kernel) Modules() string { return filepath.Join(k.Dir, "lib", "modules", k.Release) }
 
 // Headers returns the directory that modules are built against.
-func (k Kernel) Headers() string { return "/usr/src/linux-headers-" + k.Release }
+func (k Kernel) Headers() string {
+	if k.own {
+		return filepath.Join(k.Modules(), "build")
+	}
+	return "/usr/src/linux-headers-" + k.Release
+}
 
 // SignFile returns the program of Debian's kbuild package that signs modules.
 func (k Kernel) SignFile() string {
@@ -43,9 +50,16 @@ func (k Kernel) SignFile() string {
 	return fmt.Sprintf("/usr/lib/linux-kbuild-%s.%s/scripts/sign-file", major, minor)
 }
 
+// Override is the environment variable that names the directory of a kernel to boot instead of Debian's, such as one with
+// KASAN: boot/vmlinuz-RELEASE, and lib/modules/RELEASE with a link "build" to what modules are built against.
+const Override = "PORTCULLIS_VM_KERNEL"
+
 // Debian returns the kernel of the installed headers, and downloads its image into
 // cache where it is not there yet.
 func Debian(cache string) (Kernel, error) {
+	if dir := os.Getenv(Override); dir != "" {
+		return own(dir)
+	}
 	release, version, err := installed()
 	if err != nil {
 		return Kernel{}, err
@@ -58,6 +72,15 @@ func Debian(cache string) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("kernel %s: %w", release, err)
 	}
 	return k, nil
+}
+
+// own returns the only kernel of a directory.
+func own(dir string) (Kernel, error) {
+	dirs, err := filepath.Glob(filepath.Join(dir, "lib/modules/*"))
+	if err != nil || len(dirs) != 1 {
+		return Kernel{}, fmt.Errorf("%s=%s: %d releases in lib/modules (%v), want 1", Override, dir, len(dirs), err)
+	}
+	return Kernel{Release: filepath.Base(dirs[0]), Dir: dir, own: true}, nil
 }
 
 // installed returns release and package version of the headers that are installed.

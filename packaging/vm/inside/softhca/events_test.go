@@ -123,6 +123,11 @@ func TestEvents(t *testing.T) {
 	m := newManager(t, f)
 	c := open(t, "mlx5_0")
 	const leafPort = 2
+	// Of a GID, Linux tells no program; its own table follows.
+	m.port(t, "h1", leafPort, func(p *mad.PortInfo) { p.GIDPrefix = 0xfec0 << 48 })
+	guest.Eventually(t, soon, "the kernel's GID has the old prefix", func() bool {
+		return strings.HasPrefix(adapter.PortFile(t, "mlx5_0", 1, "gids/0"), "fec0:")
+	})
 	for _, tt := range []struct {
 		name   string
 		event  uint32
@@ -148,11 +153,6 @@ func TestEvents(t *testing.T) {
 		tt.change()
 		t.Logf("%s: told after %v", tt.name, wants(t, c, tt.event, begin))
 	}
-	// Of a GID, Linux tells no program; its own table follows.
-	m.port(t, "h1", leafPort, func(p *mad.PortInfo) { p.GIDPrefix = 0xfec0 << 48 })
-	guest.Eventually(t, soon, "the kernel's GID has the old prefix", func() bool {
-		return strings.HasPrefix(adapter.PortFile(t, "mlx5_0", 1, "gids/0"), "fec0:")
-	})
 	if got := adapter.PortFile(t, "mlx5_0", 1, "lid"); got != "0x7" {
 		t.Errorf("LID is %s, want 0x7", got)
 	}

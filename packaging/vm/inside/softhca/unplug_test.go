@@ -27,30 +27,26 @@ func TestUnplugUnderLoad(t *testing.T) {
 		a := f.Plug(t, "quad", "mlx5_0")
 		var load sync.WaitGroup
 		sent := make(chan struct{}, 64)
+		var open sync.WaitGroup
+		open.Add(6)
 		for port := 1; port <= 4; port++ {
-			load.Go(func() { sendMADs(t, uint8(port), sent) })
+			load.Go(func() { sendMADs(t, uint8(port), sent, open.Done) })
 		}
-		load.Go(func() { sendData(t, sent) })
-		load.Go(func() { sendData(t, sent) })
+		load.Go(func() { sendData(t, sent, open.Done) })
+		load.Go(func() { sendData(t, sent, open.Done) })
 		load.Go(func() {
 			for read("/sys/class/infiniband/mlx5_0/ports/1/pkeys/0") == nil {
 				sent <- struct{}{}
 			}
 		})
-		for range 200 { // the load runs
-			select {
-			case <-sent:
-			case <-time.After(soon):
-				t.Fatal("there is no load")
-			}
-		}
-		if round%2 == 1 {
-			a.Behave(softhcaserver.Behavior{Silent: true})
-		}
 		stop := make(chan struct{})
 		var drain sync.WaitGroup
+		busy := make(chan struct{})
 		drain.Go(func() {
-			for {
+			for n := 0; ; n++ {
+				if n == 200 {
+					close(busy)
+				}
 				select {
 				case <-sent:
 				case <-stop:
@@ -58,6 +54,15 @@ func TestUnplugUnderLoad(t *testing.T) {
 				}
 			}
 		})
+		open.Wait()
+		select {
+		case <-busy:
+		case <-time.After(3 * soon):
+			t.Fatal("there is no load")
+		}
+		if round%2 == 1 {
+			a.Behave(softhcaserver.Behavior{Silent: true})
+		}
 		adapter.Pull(t, a, "mlx5_0")
 		ended := make(chan struct{})
 		go func() { load.Wait(); close(ended) }()
@@ -72,10 +77,13 @@ func TestUnplugUnderLoad(t *testing.T) {
 }
 
 // sendMADs asks the switch for its identity until the adapter is gone.
-func sendMADs(t *testing.T, port uint8, sent chan<- struct{}) {
+func sendMADs(t *testing.T, port uint8, sent chan<- struct{}, open func()) {
 	p, err := umad.Dial(t.Context(), umad.Options{Device: "mlx5_0", Port: ib.PortNum(port), AsSM: true})
 	if err != nil {
 		t.Errorf("port %d: %v", port, err)
+	}
+	open()
+	if err != nil {
 		return
 	}
 	defer p.Close()
@@ -101,10 +109,13 @@ func sendMADs(t *testing.T, port uint8, sent chan<- struct{}) {
 }
 
 // sendData makes and ends queue pairs that send to themselves until the adapter is gone.
-func sendData(t *testing.T, sent chan<- struct{}) {
+func sendData(t *testing.T, sent chan<- struct{}, open func()) {
 	c, err := verbs.Open("mlx5_0")
 	if err != nil {
 		t.Error(err)
+	}
+	open()
+	if err != nil {
 		return
 	}
 	defer c.Close()
