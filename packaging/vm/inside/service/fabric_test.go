@@ -3,16 +3,20 @@
 package service_test
 
 import (
-	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
 	"portcullis/packaging/vm/inside/guest"
 )
 
@@ -58,47 +62,70 @@ func portcullis(t *testing.T, args ...string) string {
 	return e.Out
 }
 
+// ask returns a client of the service, with the operator's token of now.
+func ask(t *testing.T) *client.Client {
+	t.Helper()
+	ca, err := os.ReadFile("/etc/portcullis/tls/ca.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{URL: "https://localhost:8443", CA: ca, Token: guest.Read(t, "/etc/portcullis/operator.token")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
 // known is what must outlast upgrades, crashes and purges.
 type known struct {
-	Tenants, Clusters, Hosts []any
-	LIDs                     map[string]any // by GUID of the port
-	Keys                     map[string]any // when the M_Key was given, by GUID of the port
+	Tenants  []v1.Tenant
+	Clusters []v1.Cluster
+	Hosts    map[string][2]string // EK and cluster, by name
+	LIDs     map[ib.GUID]ib.LID
+	Keys     map[ib.GUID]string // which M_Key the device has, and since when
 }
 
 // knows asks the service.
 func knows(t *testing.T) known {
 	t.Helper()
-	k := known{
-		Tenants: list(t, "tenant", "list"), Clusters: list(t, "cluster", "list"),
-		LIDs: map[string]any{}, Keys: map[string]any{},
+	c, k := ask(t), known{Hosts: map[string][2]string{}, LIDs: map[ib.GUID]ib.LID{}, Keys: map[ib.GUID]string{}}
+	var err error
+	if k.Tenants, err = c.Tenants(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	for _, host := range list(t, "host", "list") {
-		h := host.(map[string]any)
-		k.Hosts = append(k.Hosts, []any{h["id"], h["ek"], h["cluster"]})
+	if k.Clusters, err = c.Clusters(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	for _, port := range list(t, "fabric", "ports") {
-		if p := port.(map[string]any); p["lid"] != nil {
-			k.LIDs[p["guid"].(string)] = p["lid"]
+	hosts, err := c.Hosts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hosts {
+		k.Hosts[h.ID] = [2]string{h.EK, h.Cluster}
+	}
+	for page, err := range c.Ports(t.Context(), v1.PortQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range page.Items {
+			if p.LID != 0 {
+				k.LIDs[p.GUID] = p.LID
+			}
 		}
 	}
-	for _, key := range list(t, "fabric", "keys") {
-		d := key.(map[string]any)
-		k.Keys[d["guid"].(string)] = []any{d["kind"], d["state"], d["epoch"], d["since"]}
+	for page, err := range c.DeviceKeys(t.Context(), v1.PageQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range page.Items {
+			k.Keys[d.GUID] = fmt.Sprint(d.Kind, d.State, d.Epoch, d.Since)
+		}
 	}
 	if len(k.Tenants) == 0 || len(k.Clusters) == 0 || len(k.Hosts) == 0 || len(k.LIDs) < 6 || len(k.Keys) < 10 {
 		t.Fatalf("the service does not know all that it was told: %+v", k)
 	}
 	return k
-}
-
-// list returns the items that a command lists.
-func list(t *testing.T, command ...string) []any {
-	t.Helper()
-	var page struct{ Items []any }
-	if err := json.Unmarshal([]byte(portcullis(t, append(command, "--json")...)), &page); err != nil {
-		t.Fatal(err)
-	}
-	return page.Items
 }
 
 // remembers compares what the service knows with what it knew, and ends the test where it wrote to the fabric.
@@ -116,15 +143,17 @@ func remembers(t *testing.T, before known) {
 // among them: each time a switch is audited, its bit PortStateChange is cleared.
 func sets(t *testing.T) map[string]int {
 	t.Helper()
-	var status struct {
-		SMPs map[string]int `json:"smps"`
-	}
-	if err := json.Unmarshal([]byte(portcullis(t, "sm", "status", "--json")), &status); err != nil {
+	began, err := time.Parse("Mon 2006-01-02 15:04:05 MST", guest.Unit(t, service)["ExecMainStartTimestamp"])
+	if err != nil {
 		t.Fatal(err)
 	}
-	if status.SMPs["Get PortInfo"] == 0 {
-		t.Fatalf("the service counted no request: %v", status.SMPs)
-	}
+	c, status := ask(t), &v1.SM{}
+	guest.Eventually(t, guest.UnitLimit, "the service says what it sent since it was started", func() bool {
+		if status, err = c.SM(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return status.Settled && status.SMPs["Get PortInfo"] > 0 && !status.Updated.Before(began)
+	})
 	maps.DeleteFunc(status.SMPs, func(name string, _ int) bool {
 		return !strings.HasPrefix(name, "Set ") || name == "Set SwitchInfo"
 	})
