@@ -16,7 +16,7 @@ type Replacer interface {
 	Show(ctx context.Context, ticket string) (*v1.RMA, error)
 	Start(ctx context.Context, actor string, in v1.NewRMA) (*v1.RMA, error)
 	// Confirm takes the step that waits for a second person.
-	Confirm(ctx context.Context, actor, ticket string) (*v1.RMA, error)
+	Confirm(ctx context.Context, actor, ticket string, in v1.RMAConfirm) (*v1.RMA, error)
 	Cancel(ctx context.Context, actor, ticket string, in v1.RMACancel) (*v1.RMA, error)
 }
 
@@ -24,6 +24,10 @@ type (
 	newRMAInput struct{ Body v1.NewRMA }
 	rmaInput    struct {
 		Ticket string `path:"ticket" maxLength:"64"`
+	}
+	rmaConfirmInput struct {
+		Ticket string `path:"ticket" maxLength:"64"`
+		Body   *v1.RMAConfirm
 	}
 	rmaCancelInput struct {
 		Ticket string `path:"ticket" maxLength:"64"`
@@ -62,8 +66,12 @@ func (s *Server) rmaRoutes(a huma.API) {
 	replaces(s, a, operation{
 		id: "confirm-rma", method: http.MethodPost, path: "/v1/topospec/rma/{ticket}/confirm", access: accessOperate,
 		summary: "Take the step of a replacement that waits for a second person",
-	}, func(r Replacer, ctx context.Context, in *rmaInput) (*v1.RMA, error) {
-		return r.Confirm(ctx, actor(ctx), in.Ticket)
+	}, func(r Replacer, ctx context.Context, in *rmaConfirmInput) (*v1.RMA, error) {
+		how := v1.RMAConfirm{}
+		if in.Body != nil {
+			how = *in.Body
+		}
+		return r.Confirm(ctx, actor(ctx), in.Ticket, how)
 	})
 	replaces(s, a, operation{
 		id: "cancel-rma", method: http.MethodPost, path: "/v1/topospec/rma/{ticket}/cancel", access: accessOperate,

@@ -136,13 +136,14 @@ func TestEKOfKnownHostNeedsTwo(t *testing.T) {
 	_, err = l.svc.ConfirmRepair(t.Context(), "peter", "../head", v1.RepairConfirm{Digest: r.Digest})
 	l.wantCode(err, "repair_unknown")
 	l.wantEK("host-1", old)
-	if _, err = l.svc.ConfirmRepair(t.Context(), "peter", "host-1", v1.RepairConfirm{Digest: r.Digest[:12]}); err != nil {
+	if _, err = l.svc.ConfirmRepair(t.Context(), "peter", "host-1", v1.RepairConfirm{Digest: r.Digest[:12], Reason: "seen in rack 4"}); err != nil {
 		t.Fatal(err)
 	}
 	l.wantEK("host-1", ek)
 	l.wantCode(l.confirm("peter", "host-1"), "repair_unknown")
 	for _, want := range []string{
 		"olga inventory.repair.stage host/host-1 RMA-7", "peter inventory.repair.confirm host/host-1 RMA-7: staged by olga: ek_sha256: was " + old,
+		"; confirmed: seen in rack 4",
 	} {
 		if log := l.auditLog(); !strings.Contains(log, want) {
 			t.Errorf("the audit log does not have %q:\n%s", want, log)

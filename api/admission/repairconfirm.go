@@ -106,7 +106,7 @@ func (s *Service) ConfirmRepair(ctx context.Context, actor, host string, in v1.R
 		if err != nil {
 			return err
 		}
-		return s.replaceEK(ctx, tx, actor, r, plan)
+		return s.replaceEK(ctx, tx, actor, strings.TrimSpace(in.Reason), r, plan)
 	})
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (s *Service) repairPlan(ctx context.Context, tx *store.Tx, r *Repair) (*inv
 	return plan, s.refuseLocked(ctx, tx, plan, grants)
 }
 
-func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor string, r *Repair, p *inventory.Plan) error {
+func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor, why string, r *Repair, p *inventory.Plan) error {
 	id := r.After.ID
 	detail := fmt.Sprintf("staged by %s: %s", r.By, strings.Join(r.fields(), "; "))
 	if r.Before != nil && r.Before.EK != "" && r.Before.EK != r.After.EK {
@@ -170,6 +170,9 @@ func (s *Service) replaceEK(ctx context.Context, tx *store.Tx, actor string, r *
 		if err := DeniedEKs().Put(tx, r.Before.EK, DeniedEK{Time: s.now(), Host: id, Ticket: r.Ticket, By: actor}); err != nil {
 			return err
 		}
+	}
+	if why != "" {
+		detail += "; confirmed: " + why
 	}
 	if r.After.EK != "" {
 		DeniedEKs().Delete(tx, r.After.EK)

@@ -26,9 +26,13 @@ func (c *Client) StartRMA(ctx context.Context, in v1.NewRMA) (*v1.RMA, error) {
 }
 
 // ConfirmRMA takes the step of a replacement that waits for a second person.
-func (c *Client) ConfirmRMA(ctx context.Context, ticket string) (*v1.RMA, error) {
+func (c *Client) ConfirmRMA(ctx context.Context, ticket string, in v1.RMAConfirm) (*v1.RMA, error) {
 	var out v1.RMA
-	return answer(&out, c.post(ctx, rmaPath(ticket, "/confirm"), nil, &out))
+	var body any // services of before take none
+	if in.Reason != "" {
+		body = in
+	}
+	return answer(&out, c.post(ctx, rmaPath(ticket, "/confirm"), body, &out))
 }
 
 // CancelRMA ends a replacement before the new device has the place.

@@ -40,6 +40,10 @@ func (s *Service) step(ctx context.Context, actor, action, class string, version
 
 // Approve has a draft be in force from now on.
 func (s *Service) Approve(ctx context.Context, actor, class string, version uint64, in v1.ReferenceApprove) (*v1.Reference, error) {
+	why := strings.TrimSpace(in.Reason)
+	if len(why) > maxText {
+		return nil, refuse(admission.Invalid, "reason_too_long", "say it in fewer words", "the reason has %d bytes, at most %d are kept", len(why), maxText)
+	}
 	return s.step(ctx, actor, "approve", class, version, func(set *reference.Set) (string, error) {
 		now := s.now()
 		if !in.Expires.IsZero() {
@@ -57,7 +61,11 @@ func (s *Service) Approve(ctx context.Context, actor, class string, version uint
 			return "", refuse(admission.Conflict, "reference_over", "give a later date, or make another", "%s would be over at once", set.Name())
 		}
 		set.State, set.Approver, set.Trusted = reference.Approved, actor, now
-		return "of " + set.Owner + ": " + set.Reason, nil
+		detail := "of " + set.Owner + ": " + set.Reason
+		if why != "" {
+			detail += "; approved: " + why
+		}
+		return detail, nil
 	})
 }
 

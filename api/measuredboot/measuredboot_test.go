@@ -145,6 +145,34 @@ func TestLifeOfASet(t *testing.T) {
 	}
 }
 
+// TestApproversWord: what somebody says of an approval is in the audit log, beside what the
+// owner said; nobody has to.
+func TestApproversWord(t *testing.T) {
+	s, ctx, m := newSite(t, false), t.Context(), eventlogtest.Example()
+	s.shown("gpu-1", m)
+	for _, tt := range []struct{ reason, want string }{
+		{"", "of ann: test"},
+		{"  looked at by hand ", "of ann: test; approved: looked at by hand"},
+	} {
+		r := s.learn("ann", v1.NewReference{Hosts: []string{"gpu-1"}})
+		_, err := s.Approve(ctx, "bob", "gpu-node", r.Version, v1.ReferenceApprove{Reason: strings.Repeat("x", 513)})
+		s.refused(err, "reason_too_long")
+		if _, err := s.Approve(ctx, "bob", "gpu-node", r.Version, v1.ReferenceApprove{Reason: tt.reason}); err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := audit.Entries().List(ctx, s.store, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := list[len(list)-1].Value; got.Action != "reference.approve" || got.Detail != tt.want {
+			t.Errorf("approved for %q: %s %q, want %q", tt.reason, got.Action, got.Detail, tt.want)
+		}
+		if _, err := s.Expire(ctx, "ann", "gpu-node", r.Version, v1.ReferenceExpire{Reason: "next"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func (s *site) audited() string {
 	s.t.Helper()
 	list, _, err := audit.Entries().List(s.t.Context(), s.store, "")

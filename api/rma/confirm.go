@@ -18,7 +18,7 @@ import (
 // Confirm takes the step of a replacement that waits for a second person: the window
 // that was drafted, the new device at its place, the hosts of a new switch. Each is a
 // revision, approved by actor and put into force, if its guards allow it.
-func (s *Service) Confirm(ctx context.Context, actor, ticket string) (*v1.RMA, error) {
+func (s *Service) Confirm(ctx context.Context, actor, ticket string, in v1.RMAConfirm) (*v1.RMA, error) {
 	kept, err := s.get(ctx, ticket)
 	if err != nil {
 		return nil, err
@@ -27,6 +27,7 @@ func (s *Service) Confirm(ctx context.Context, actor, ticket string) (*v1.RMA, e
 	if err != nil {
 		return nil, err
 	}
+	st.why = strings.TrimSpace(in.Reason)
 	if st.resumed != "" {
 		return s.goOn(ctx, actor, kept, st)
 	}
@@ -52,7 +53,7 @@ func (s *Service) Confirm(ctx context.Context, actor, ticket string) (*v1.RMA, e
 
 // goOn writes down a step that was taken before the service ended, and what belongs to it.
 func (s *Service) goOn(ctx context.Context, actor string, kept *store.Record[Record], st *stage) (*v1.RMA, error) {
-	if err := s.taken(ctx, kept, st.rec, actor, "confirm", st.resumed, 0); err != nil {
+	if err := s.confirmed(ctx, kept, st, actor, st.resumed, 0); err != nil {
 		return nil, err
 	}
 	if w := st.rec.Switch; w != nil && w.State == rma.Replaced {
@@ -77,10 +78,10 @@ func expiry(r *Record) string {
 
 // confirmWindow puts the place under maintenance.
 func (s *Service) confirmWindow(ctx context.Context, actor string, kept *store.Record[Record], st *stage) error {
-	if err := s.enforce(ctx, actor, st.rec, st.rec.Window); err != nil {
+	if err := s.enforce(ctx, actor, st, st.rec.Window); err != nil {
 		return err
 	}
-	return s.taken(ctx, kept, st.rec, actor, "confirm", "the window is open", st.rec.Window)
+	return s.confirmed(ctx, kept, st, actor, "the window is open", st.rec.Window)
 }
 
 // confirmAdapter gives the place to the new adapter.
@@ -93,12 +94,12 @@ func (s *Service) confirmAdapter(ctx context.Context, actor string, kept *store.
 	if err != nil {
 		return err
 	}
-	if err := s.enforce(ctx, actor, st.rec, number); err != nil {
+	if err := s.enforce(ctx, actor, st, number); err != nil {
 		return err
 	}
 	a.State = rma.Accepted
 	s.o.Log.Warn("an adapter was replaced", "ticket", a.Ticket, "host", a.Host, "old", a.Old, "new", a.New, "opened_by", a.By, "actor", actor)
-	return s.taken(ctx, kept, st.rec, actor, "confirm", fmt.Sprintf("%v has the place of %v, which is retired", a.New, a.Old), number)
+	return s.confirmed(ctx, kept, st, actor, fmt.Sprintf("%v has the place of %v, which is retired", a.New, a.Old), number)
 }
 
 // confirmSwitch gives the place to the new switch, or lets its hosts in.
@@ -115,27 +116,27 @@ func (s *Service) confirmSwitch(ctx context.Context, actor string, kept *store.R
 			return s.opened(&stage{rec: st.rec, active: active})
 		})
 		if err == nil {
-			err = s.enforce(ctx, actor, st.rec, number)
+			err = s.enforce(ctx, actor, st, number)
 		}
 		if err != nil {
 			return err
 		}
 		w.State = rma.Accepted
-		return s.taken(ctx, kept, st.rec, actor, "confirm", "the hosts of the new switch are let in", number)
+		return s.confirmed(ctx, kept, st, actor, "the hosts of the new switch are let in", number)
 	}
 	number, err := s.draft(ctx, kept, st, &st.rec.Replace, func(active *topospec.Spec) (*topospec.Revision, error) {
 		flow := *w
 		return flow.Replace(active, s.now())
 	})
 	if err == nil {
-		err = s.enforce(ctx, actor, st.rec, number)
+		err = s.enforce(ctx, actor, st, number)
 	}
 	if err != nil {
 		return err
 	}
 	w.State = rma.Replaced
 	s.o.Log.Warn("a switch was replaced", "ticket", w.Ticket, "old", w.Old, "new", w.New, "opened_by", w.By, "actor", actor)
-	if err := s.taken(ctx, kept, st.rec, actor, "confirm", fmt.Sprintf("%v has the place of %v, which is retired; the ports of its hosts are off", w.New, w.Old), number); err != nil {
+	if err := s.confirmed(ctx, kept, st, actor, fmt.Sprintf("%v has the place of %v, which is retired; the ports of its hosts are off", w.New, w.Old), number); err != nil {
 		return err
 	}
 	if kept, err = s.get(ctx, w.Ticket); err != nil {
@@ -196,7 +197,7 @@ func (s *Service) draft(ctx context.Context, kept *store.Record[Record], st *sta
 
 // enforce approves a revision as actor, and puts it into force in the mode in force. All
 // guards of revisions hold; who drafted it does not count as a second person.
-func (s *Service) enforce(ctx context.Context, actor string, rec *Record, number uint64) error {
+func (s *Service) enforce(ctx context.Context, actor string, st *stage, number uint64) error {
 	rev, err := s.o.Revisions.Revision(ctx, number)
 	if err != nil {
 		return err
@@ -205,12 +206,20 @@ func (s *Service) enforce(ctx context.Context, actor string, rec *Record, number
 		return nil // the service ended after it was put into force
 	}
 	if !slices.ContainsFunc(rev.Approvals, func(a v1.TopospecApproval) bool { return a.By == actor }) {
-		if _, err := s.o.Revisions.Approve(ctx, actor, number, "", v1.TopospecApprove{Digest: rev.Digest}); err != nil {
+		if _, err := s.o.Revisions.Approve(ctx, actor, number, "", v1.TopospecApprove{Digest: rev.Digest, Reason: st.why}); err != nil {
 			return err
 		}
 	}
-	_, err = s.o.Revisions.Activate(ctx, actor, number, "", v1.TopospecActivate{Reason: source(rec.ticket()) + ": " + rec.Reason})
+	_, err = s.o.Revisions.Activate(ctx, actor, number, "", v1.TopospecActivate{Reason: source(st.rec.ticket()) + ": " + st.rec.Reason})
 	return err
+}
+
+// confirmed writes down that somebody took the step that waited for a second person.
+func (s *Service) confirmed(ctx context.Context, kept *store.Record[Record], st *stage, actor, what string, number uint64) error {
+	if st.why != "" {
+		what += ": " + st.why
+	}
+	return s.taken(ctx, kept, st.rec, actor, "confirm", what, number)
 }
 
 // taken writes down that a step was taken.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,10 +135,13 @@ func (s *site) start(kind string, old, now ib.GUID) {
 	}
 }
 
+// word is what second persons say of what they confirm.
+const word = "looked at in the rack"
+
 // confirm takes a step, and wants a code of refusal, "" for none.
 func (s *site) confirm(by, code string) {
 	s.t.Helper()
-	_, err := s.rma.Confirm(s.t.Context(), by, "T-7")
+	_, err := s.rma.Confirm(s.t.Context(), by, "T-7", v1.RMAConfirm{Reason: word})
 	s.wants(code, err)
 }
 
@@ -210,11 +214,21 @@ func TestAdapter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said []string
+	if steps := s.state("accepted").Steps; !slices.ContainsFunc(steps, func(step v1.RMAStep) bool { return step.What == "the window is open: "+word }) {
+		t.Errorf("no step has what the second person said: %+v", steps)
+	}
+	var said, approvals []string
 	for _, e := range entries {
+		if e.Value.Action == "topospec.approve" {
+			approvals = append(approvals, e.Value.Detail)
+		}
 		if strings.HasPrefix(e.Value.Action, "topospec.rma.") {
 			said = append(said, e.Value.Actor+" "+strings.TrimPrefix(e.Value.Action, "topospec.rma."))
 		}
+	}
+	// The first is that of the topology which the site began with.
+	if len(approvals) != 3 || !strings.HasSuffix(approvals[1], ": "+word) || !strings.HasSuffix(approvals[2], ": "+word) {
+		t.Errorf("approvals in the audit log: %q, want two that end in %q", approvals, word)
 	}
 	if got, want := strings.Join(said, ", "), "ada start, bob confirm, ada draft, bob confirm"; got != want {
 		t.Errorf("the audit log has %q, want %q", got, want)

@@ -26,6 +26,7 @@ type stage struct {
 	inForce  bool           // the window was put into force
 	resumed  string         // a step that was taken and not written down, in words
 	attested time.Time      // when the host proved to have the candidate
+	why      string         // what the second person said of it, "" nothing
 	missing  error          // what the next step waits for, nil: for a second person
 }
 

@@ -35,7 +35,11 @@ func (s *Service) Approve(ctx context.Context, actor string, number uint64, matc
 		if err := b.history.Approve(number, seen, history.Person(actor), s.now()); err != nil {
 			return step{}, err
 		}
-		return step{actor: actor, action: "approve", number: number, detail: e.Digest.Short()}, nil
+		detail := e.Digest.Short()
+		if why := strings.TrimSpace(in.Reason); why != "" {
+			detail += ": " + why
+		}
+		return step{actor: actor, action: "approve", number: number, detail: detail}, nil
 	})
 	if err != nil {
 		return nil, err

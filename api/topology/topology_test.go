@@ -175,7 +175,7 @@ func TestLife(t *testing.T) {
 		t.Fatalf("%+v, %v", now, err)
 	}
 	short := strings.TrimPrefix(first.Digest, "sha256:")[:12]
-	if _, err := s.keep.Approve(ctx, "bob", 1, `"`+now.Version+`"`, v1.TopospecApprove{Digest: short}); err != nil {
+	if _, err := s.keep.Approve(ctx, "bob", 1, `"`+now.Version+`"`, v1.TopospecApprove{Digest: short, Reason: "walked along the cables"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.keep.Activate(ctx, "bob", 1, "", v1.TopospecActivate{Mode: "enforce", Reason: "x"})
@@ -236,6 +236,19 @@ func TestLife(t *testing.T) {
 	}
 	if d := cmp.Diff(s.steps(), want); d != "" {
 		t.Errorf("audit (-got +want):\n%s", d)
+	}
+	entries, _, err := audit.Entries().List(ctx, s.store, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, e := range entries {
+		if e.Value.Action == "topospec.approve" {
+			said = append(said, e.Value.Detail)
+		}
+	}
+	if len(said) != 2 || !strings.HasSuffix(said[0], ": walked along the cables") || strings.Contains(said[1], ":") {
+		t.Errorf("approvals in the audit log: %q, want what the first was given for", said)
 	}
 }
 

@@ -41,6 +41,7 @@ type Repair struct {
 
 // RepairConfirm puts a staged row into force.
 type RepairConfirm struct {
+	Reason string `json:"reason,omitempty" maxLength:"256" doc:"why, for the audit log"`
 	Digest string `json:"digest" minLength:"12" maxLength:"64" doc:"of what was looked at, or its first 12 digits"`
 }
 

@@ -32,6 +32,7 @@ type NewWaiver struct {
 
 // ReferenceApprove approves a draft.
 type ReferenceApprove struct {
+	Reason  string    `json:"reason,omitempty" maxLength:"512" doc:"why, for the audit log"`
 	Expires time.Time `json:"expires,omitzero" doc:"when the set ends by itself; absent: as it is, or never"`
 }
 

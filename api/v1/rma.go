@@ -23,6 +23,11 @@ type NewRMA struct {
 	Reason          string  `json:"reason" minLength:"1" maxLength:"512" doc:"why, for those who confirm it"`
 }
 
+// RMAConfirm takes the step that waits for a second person.
+type RMAConfirm struct {
+	Reason string `json:"reason,omitempty" maxLength:"512" doc:"why, for the audit log"`
+}
+
 // RMACancel ends a replacement.
 type RMACancel struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"512" doc:"why, for those who read it later"`

@@ -185,6 +185,7 @@ type TopospecHit struct {
 
 // TopospecApprove is one person's word.
 type TopospecApprove struct {
+	Reason string `json:"reason,omitempty" maxLength:"512" doc:"why, for the audit log"`
 	Digest string `json:"digest" minLength:"12" maxLength:"71" doc:"of what was looked at; its first twelve digits are enough"`
 }
 

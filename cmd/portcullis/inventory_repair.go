@@ -95,7 +95,7 @@ func (a *app) repairShow() *cobra.Command {
 }
 
 func (a *app) repairConfirm() *cobra.Command {
-	digest := ""
+	digest, reason := "", ""
 	cmd := a.onRepair(&cobra.Command{
 		Use: "confirm HOST --digest DIGEST", Short: "Put a row that somebody else staged into force",
 		Long: `Put a row into force, by the digest of what you looked at: inventory repair show prints it.
@@ -111,9 +111,10 @@ sessions and orders of the host are void: assign it again, and have it attest.`,
 			if digest == "" {
 				return nil, &usageError{msg: "no --digest is given", hint: fmt.Sprintf("portcullis inventory repair show %s prints that of what you confirm", plain(host))}
 			}
-			return c.ConfirmRepair(ctx, host, v1.RepairConfirm{Digest: digest})
+			return c.ConfirmRepair(ctx, host, v1.RepairConfirm{Digest: digest, Reason: reason})
 		})
 	cmd.Flags().StringVar(&digest, "digest", "", "digest of what you looked at, or its first 12 digits; it must be given")
+	wordFlag(cmd, &reason)
 	return cmd
 }
 

@@ -245,7 +245,7 @@ and each host that is let in by it says so in its verdict and in the audit log.`
 }
 
 func (a *app) referenceApprove() *cobra.Command {
-	expires := ""
+	expires, reason := "", ""
 	cmd := &cobra.Command{
 		Use: "approve CLASS/VERSION", Short: "Put a draft into force", Args: operands("CLASS/VERSION"),
 		Long: `Put a draft into force. Who made it may not, unless admission.two_persons is false. Look
@@ -256,11 +256,12 @@ at it first: portcullis reference show.`,
 				return err
 			}
 			return a.onSet(func(ctx context.Context, c *client.Client, class string, version uint64) (*v1.Reference, error) {
-				return c.ApproveReference(ctx, class, version, v1.ReferenceApprove{Expires: at})
+				return c.ApproveReference(ctx, class, version, v1.ReferenceApprove{Reason: reason, Expires: at})
 			})(cmd, args)
 		},
 	}
 	cmd.Flags().StringVar(&expires, "expires", "", "when the set ends by itself")
+	wordFlag(cmd, &reason)
 	return cmd
 }
 

@@ -60,7 +60,7 @@ func (k *referenceKeeper) Waive(_ context.Context, actor string, in v1.NewWaiver
 
 func (k *referenceKeeper) Approve(_ context.Context, actor, class string, _ uint64, in v1.ReferenceApprove) (*v1.Reference, error) {
 	if class == "own" {
-		return nil, &admission.Error{Code: "two_persons", Status: admission.Conflict, Detail: actor + " may not approve it", Hint: "have somebody else look at it"}
+		return nil, &admission.Error{Code: "two_persons", Status: admission.Conflict, Detail: strings.TrimSpace(actor + " may not approve it " + in.Reason), Hint: "have somebody else look at it"}
 	}
 	k.one.State, k.one.InForce, k.one.Approver, k.one.Trusted, k.one.Expires = "approved", true, actor, noon, in.Expires
 	return &k.one, nil
@@ -98,6 +98,7 @@ func TestReferenceCommands(t *testing.T) {
 		{"list", exitOK, []string{"gpu/3", "values", "draft", "olga", "new"}},
 		{"list --class empty", exitOK, []string{"SET"}},
 		{"approve gpu/3 --expires 2027-03-31", exitOK, []string{"approved", "by olga", "2027-03-31"}},
+		{"approve own/3 --reason seen", exitRefused, []string{"olga may not approve it seen"}},
 		{"approve own/3", exitRefused, []string{"olga may not approve it", "have somebody else"}},
 		{"expire gpu/3 --at 2027-01-01T12:00:00Z --reason over", exitOK, []string{"ended", "over", "2027-01-01"}},
 		{"waive gpu --until 2027-01-01 --reason INC-7", exitOK, []string{"gpu/4", "waiver", "INC-7", "2027-01-01"}},

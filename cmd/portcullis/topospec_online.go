@@ -55,6 +55,11 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "", "why, for those who read it later; it must be given")
 }
 
+// wordFlag is the reason of one who approves what somebody else gave a reason for.
+func wordFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why, for the audit log")
+}
+
 func wantReason(reason string) error {
 	if strings.TrimSpace(reason) == "" {
 		return &usageError{msg: "no --reason is given", hint: "say in a few words why, for those who read it later"}

@@ -194,16 +194,19 @@ func (a *app) rmaShow() *cobra.Command {
 }
 
 func (a *app) rmaConfirm() *cobra.Command {
-	return &cobra.Command{
+	in := v1.RMAConfirm{}
+	cmd := &cobra.Command{
 		Use: "confirm TICKET", Short: "Take the step of a replacement that waits for a second person", Args: operands("TICKET"),
 		Long: `Take the step that waits for a second person, as topospec rma show tells: the revision
 is drafted for whoever opened the window, approved by you and put into force, if its
 guards allow it. Who opened it cannot confirm it, unless fabric.topology.two_persons is
 false.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.rmaStep(cmd.Context(), func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.ConfirmRMA(ctx, args[0]) })
+			return a.rmaStep(cmd.Context(), func(ctx context.Context, c *client.Client) (*v1.RMA, error) { return c.ConfirmRMA(ctx, args[0], in) })
 		},
 	}
+	wordFlag(cmd, &in.Reason)
+	return cmd
 }
 
 func (a *app) rmaCancel() *cobra.Command {

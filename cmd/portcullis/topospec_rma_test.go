@@ -37,8 +37,8 @@ func (r *replacer) List(context.Context) (*v1.RMAs, error) {
 	return &v1.RMAs{Items: []v1.RMA{r.one}}, nil
 }
 
-func (r *replacer) Confirm(_ context.Context, actor, ticket string) (*v1.RMA, error) {
-	return nil, &admission.Error{Code: "not_attested", Status: admission.Conflict, Detail: "host gpu-1 has not attested " + ticket, Hint: "run its agent, " + actor}
+func (r *replacer) Confirm(_ context.Context, actor, ticket string, in v1.RMAConfirm) (*v1.RMA, error) {
+	return nil, &admission.Error{Code: "not_attested", Status: admission.Conflict, Detail: "host gpu-1 has not attested " + ticket + in.Reason, Hint: "run its agent, " + actor}
 }
 
 func (r *replacer) Cancel(_ context.Context, _, _ string, in v1.RMACancel) (*v1.RMA, error) {
@@ -59,6 +59,7 @@ func TestRMACommands(t *testing.T) {
 		{"rma show RMA-7", exitOK, []string{"hca " + old, "2026-11-21", "broken"}},
 		{"rma list", exitOK, []string{"RMA-7", "drafted", "olga"}},
 		{"rma confirm RMA-7", exitRefused, []string{"has not attested RMA-7", "run its agent"}},
+		{"rma confirm RMA-7 --reason seen", exitRefused, []string{"has not attested RMA-7seen"}},
 		{"rma cancel RMA-7 --reason mistake", exitOK, []string{"cancelled", "nothing: mistake"}},
 		{"rma switch " + old + " " + spare + " --ticket RMA-8 --reason fan", exitOK, []string{"switch " + old + " by " + spare}},
 		{"rma show RMA-9", exitError, []string{"no replacement has the ticket"}},

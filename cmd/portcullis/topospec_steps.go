@@ -74,7 +74,7 @@ func (a *app) revisionStep(cmd *cobra.Command, do func(ctx context.Context, c *c
 }
 
 func (a *app) topospecApprove() *cobra.Command {
-	digest := ""
+	digest, reason := "", ""
 	cmd := a.revisionStep(&cobra.Command{
 		Use: "approve REVISION", Short: "Approve a draft that somebody else wrote",
 		Long: `Approve a draft, by the digest of what you looked at: topospec show prints it, topospec
@@ -88,9 +88,10 @@ two_persons of the policy in force names.`,
 		if digest == "" {
 			return nil, &usageError{msg: "no --digest is given", hint: fmt.Sprintf("portcullis topospec show %d prints that of what you approve", number)}
 		}
-		return c.ApproveTopospec(ctx, number, "", v1.TopospecApprove{Digest: digest})
+		return c.ApproveTopospec(ctx, number, "", v1.TopospecApprove{Digest: digest, Reason: reason})
 	})
 	cmd.Flags().StringVar(&digest, "digest", "", "digest of what you looked at, or its first 12 digits; it must be given")
+	wordFlag(cmd, &reason)
 	return cmd
 }
 

@@ -204,7 +204,7 @@ func (r *repair) stands(ticket, state string) *v1.RMA {
 func (r *repair) confirms(ticket, want string) *v1.RMA {
 	r.t.Helper()
 	eventually(r.t, "the refusal of who opened "+ticket, func() (bool, string) {
-		_, err := r.olga.ConfirmRMA(r.t.Context(), ticket)
+		_, err := r.olga.ConfirmRMA(r.t.Context(), ticket, v1.RMAConfirm{})
 		if err == nil {
 			r.t.Fatalf("%s is confirmed by who opened it", ticket)
 		}
@@ -213,7 +213,7 @@ func (r *repair) confirms(ticket, want string) *v1.RMA {
 	var out *v1.RMA
 	eventually(r.t, "the confirmation of "+ticket, func() (bool, string) {
 		var err error
-		out, err = r.bob.ConfirmRMA(r.t.Context(), ticket)
+		out, err = r.bob.ConfirmRMA(r.t.Context(), ticket, v1.RMAConfirm{})
 		return err == nil, fmt.Sprint(err)
 	})
 	if out.State != want {
@@ -304,7 +304,7 @@ func TestRMAOfAdapter(t *testing.T) {
 	refusedWith(t, "rma_open", err)
 	r.stands("RMA-7", "drafted")
 	r.confirms("RMA-7", "open")
-	_, err = r.bob.ConfirmRMA(ctx, "RMA-7")
+	_, err = r.bob.ConfirmRMA(ctx, "RMA-7", v1.RMAConfirm{})
 	refusedWith(t, "no_candidate", err)
 
 	if _, err := r.olga.Release(ctx, "h1"); err != nil {
@@ -323,7 +323,7 @@ func TestRMAOfAdapter(t *testing.T) {
 	if x := r.stands("RMA-7", "candidate"); x.New != spareHCA {
 		t.Errorf("the candidate is %v", x.New)
 	}
-	_, err = r.bob.ConfirmRMA(ctx, "RMA-7")
+	_, err = r.bob.ConfirmRMA(ctx, "RMA-7", v1.RMAConfirm{})
 	refusedWith(t, "not_attested", err)
 	r.again()
 
@@ -348,7 +348,7 @@ func TestRMAOfAdapter(t *testing.T) {
 	r.again()
 	phase(t, r.olga, "h1", v1.PhaseAdmitted)
 	r.namesOnly(done.Replace, old, spareHCA)
-	_, err = r.bob.ConfirmRMA(ctx, "RMA-7")
+	_, err = r.bob.ConfirmRMA(ctx, "RMA-7", v1.RMAConfirm{})
 	refusedWith(t, "rma_over", err)
 
 	swap(old)
