@@ -30,9 +30,14 @@ func cache(t testing.TB) string {
 	return dir
 }
 
+// downloads is held while the cache is filled: some labs run beside each other.
+var downloads sync.Mutex
+
 // debian returns the kernel that the machines boot.
 func debian(t testing.TB) kernel.Kernel {
 	t.Helper()
+	downloads.Lock()
+	defer downloads.Unlock()
 	k, err := kernel.Debian(cache(t))
 	must(t, err)
 	return k

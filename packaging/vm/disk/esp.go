@@ -14,13 +14,19 @@ import (
 // The partition table and the file system have fixed identifiers: firmware measures the first.
 const (
 	espStart  = 2048 // sectors
-	espScript = "label: gpt\nlabel-id: 11111111-2222-3333-4444-555555555555\n" +
+	espScript = "label: gpt\nlabel-id: %s\n" +
 		"start=%d, size=%d, type=U, uuid=66666666-7777-8888-9999-000000000000\n"
 )
 
+// Identifiers of disks.
+const (
+	DiskID      = "11111111-2222-3333-4444-555555555555"
+	OtherDiskID = "11111111-2222-3333-4444-666666666666"
+)
+
 // ESP writes a disk with an EFI system partition that holds files: path on the partition, such as /EFI/BOOT/BOOTX64.EFI, to file
-// on this machine.
-func ESP(to string, files map[string]string) error {
+// on this machine. The identifier is that of the disk.
+func ESP(to, identifier string, files map[string]string) error {
 	size := int64(8 << 20)
 	for _, from := range files {
 		info, err := os.Stat(from)
@@ -38,7 +44,7 @@ func ESP(to string, files map[string]string) error {
 		return err
 	}
 	sectors := size/512 - espStart - 2048
-	if err := run(fmt.Sprintf(espScript, espStart, sectors), "/usr/sbin/sfdisk", "--quiet", to); err != nil {
+	if err := run(fmt.Sprintf(espScript, identifier, espStart, sectors), "/usr/sbin/sfdisk", "--quiet", to); err != nil {
 		return err
 	}
 	image := to + "@@" + fmt.Sprint(espStart*512)

@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -68,10 +71,25 @@ type Spec struct {
 	TPM           *TPM
 	Memory        int               // MiB; 1024 if 0
 	Network       string            // qemu's user network: "" is none; options such as "restrict=off"
+	BootFrom      string            // FromNetwork, or the serial of a drive: what firmware boots first; "" leaves that to its variables
 	Channels      map[string]string // virtio-serial port to path of the unix socket that qemu listens on
-	Arguments     []string          // further arguments of qemu
-	Limit         time.Duration     // to the end; 4 minutes if 0
-	BootLimit     time.Duration     // to the begin of the test protocol; 100 seconds if 0, after which the boot is tried once more
+	// Answers are what tests in the machine may ask for (guest.Ask), and what is then done outside. Systems with udev have the
+	// channel for it.
+	Answers   map[string]func() error
+	Arguments []string      // further arguments of qemu
+	Limit     time.Duration // to the end; 4 minutes if 0
+	BootLimit time.Duration // to the begin of the test protocol; 100 seconds if 0, after which the boot is tried once more
+}
+
+// FromNetwork has firmware boot the file that Network names with tftp and bootfile (PXE).
+const FromNetwork = "network"
+
+// bootIndex is the option of a device that firmware boots first.
+func (s *Spec) bootIndex(name string) string {
+	if s.BootFrom != "" && s.BootFrom == name {
+		return ",bootindex=0"
+	}
+	return ""
 }
 
 // Machine is a running virtual machine.
@@ -84,6 +102,8 @@ type Machine struct {
 	begun  time.Time
 	took   time.Duration
 	used   time.Duration // of processors
+
+	answering sync.WaitGroup
 }
 
 // Cmdline is what each kernel is told: warnings are printed, and a panic ends the machine.
@@ -125,8 +145,12 @@ func (m *Machine) launch(t testing.TB) {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("machine %s: start qemu: %v: run \"packaging/setup.sh vm\"", m.spec.Name, err)
 	}
+	if len(m.spec.Answers) > 0 {
+		m.answering.Go(func() { m.answer(ctx) })
+	}
 	go func() {
 		defer close(m.done)
+		defer m.answering.Wait()
 		defer cancel()
 		err := cmd.Wait()
 		m.took = time.Since(m.begun)
@@ -174,19 +198,27 @@ func (m *Machine) arguments() ([]string, error) {
 		if d.ReadOnly {
 			drive += ",readonly=on"
 		}
-		args = append(args, "-drive", drive, "-device", fmt.Sprintf("virtio-blk-pci,drive=drive%d,serial=%s", i, d.Serial))
+		args = append(args, "-drive", drive, "-device", fmt.Sprintf("virtio-blk-pci,drive=drive%d,serial=%s", i, d.Serial)+s.bootIndex(d.Serial))
 	}
 	if s.TPM != nil {
 		args = append(args, "-chardev", "socket,id=tpm,path="+s.TPM.control(), "-tpmdev", "emulator,id=tpm0,chardev=tpm",
 			"-device", "tpm-tis,tpmdev=tpm0")
 	}
 	if s.Network != "" {
-		args = append(args, "-netdev", "user,id=net0,"+s.Network, "-device", "virtio-net-pci,netdev=net0,romfile=")
+		args = append(args, "-netdev", "user,id=net0,"+s.Network, "-device", "virtio-net-pci,netdev=net0,romfile="+s.bootIndex(FromNetwork))
 	}
-	if len(s.Channels) > 0 {
+	channels := maps.Clone(s.Channels)
+	if len(s.Answers) > 0 {
+		if channels == nil {
+			channels = map[string]string{}
+		}
+		channels[ControlPort] = m.controlSocket()
+	}
+	if len(channels) > 0 {
 		args = append(args, "-device", "virtio-serial-pci")
 	}
-	for name, path := range s.Channels {
+	for _, name := range slices.Sorted(maps.Keys(channels)) {
+		path := channels[name]
 		args = append(args, "-chardev", "socket,id="+name+",path="+path+",server=on,wait=off",
 			"-device", "virtserialport,chardev="+name+",name="+name)
 	}

@@ -4,6 +4,9 @@ package machine
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,7 +47,7 @@ func NewTPM(t testing.TB) *TPM {
 		}
 	}
 	cmd := exec.Command("swtpm_setup", "--tpm2", "--tpmstate", filepath.Join(dir, "state"), "--create-ek-cert", "--create-platform-cert",
-		"--ecc", "--config", filepath.Join(dir, "setup.conf"))
+		"--ecc", "--config", filepath.Join(dir, "setup.conf"), "--write-ek-cert-files", dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("swtpm_setup: %v\n%s", err, out)
 	}
@@ -63,6 +66,25 @@ func (p *TPM) Roots(t testing.TB) []byte {
 		pem = append(pem, b...)
 	}
 	return pem
+}
+
+// EK returns the SHA-256 of the elliptic endorsement key's SubjectPublicKeyInfo in hexadecimal, as an inventory has it.
+func (p *TPM) EK(t testing.TB) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(p.dir, "ek-secp*.crt"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("certificates of endorsement keys: %v (%v), want one", files, err)
+	}
+	der, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return hex.EncodeToString(sum[:])
 }
 
 func (p *TPM) control() string { return filepath.Join(p.dir, "sock") }

@@ -5,11 +5,13 @@
 package guest
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +88,42 @@ func HandOut(t testing.TB, name string, content []byte) {
 	if _, err := fmt.Fprintln(os.Stdout, machine.FileLine(name, content)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Ask has the test outside do what it offers under a name, and waits until it is done. What could not be done ends the test.
+func Ask(t testing.TB, what string) {
+	t.Helper()
+	port, err := os.OpenFile("/dev/virtio-ports/"+machine.ControlPort, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	if _, err := fmt.Fprintln(port, what); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := bufio.NewReader(port).ReadString('\n')
+	if err != nil {
+		t.Fatalf("ask outside for %s: %v", what, err)
+	}
+	if got := strings.TrimSpace(answer); got != machine.Granted {
+		t.Fatalf("outside, %s: %s", what, got)
+	}
+}
+
+// Drive returns the name of the drive with a serial number, such as vdb.
+func Drive(t testing.TB, serial string) string {
+	t.Helper()
+	files, err := filepath.Glob("/sys/block/vd*/serial")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if Read(t, name) == serial {
+			return filepath.Base(filepath.Dir(name))
+		}
+	}
+	t.Fatalf("no drive has the serial number %q", serial)
+	return ""
 }
 
 // Exists reports whether a file is there.
