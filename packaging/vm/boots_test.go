@@ -98,6 +98,7 @@ func text(t testing.TB, content string) string {
 // TestBoots boots in each way twice: the logs replay to the registers, tpm2_eventlog reads the same in them, and what would be
 // learned of the first boot takes the second.
 func TestBoots(t *testing.T) {
+	t.Parallel()
 	s := newSuite(t, "./inside/boots")
 	f := bootFiles{kernel: debian(t), initrd: initramfs(t)}
 	for _, c := range chains {
@@ -123,7 +124,7 @@ func (c chain) test(t *testing.T, s suite, f bootFiles) {
 		spec.Kernel, spec.Initrd = f.kernel.Image(), f.initrd
 	} else {
 		file := filepath.Join(t.TempDir(), "esp")
-		must(t, disk.ESP(file, c.esp(t, f)))
+		must(t, disk.ESP(file, disk.DiskID, c.esp(t, f)))
 		spec.Drives = append(spec.Drives, machine.Drive{File: file, Serial: "esp", ReadOnly: true})
 	}
 	var boots []reference.Boot

@@ -1,0 +1,223 @@
+//go:build vm
+
+package vm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "portcullis/api/v1"
+	"portcullis/attest/eventlog"
+	"portcullis/attest/reference"
+	"portcullis/attest/reference/predict"
+	"portcullis/packaging/vm/disk"
+	"portcullis/packaging/vm/inside/measured"
+	"portcullis/packaging/vm/machine"
+)
+
+// host is a machine that is provisioned, from boot to boot: its disks, its TPM and the variables of its firmware stay.
+type host struct {
+	s    suite
+	site *site
+	spec machine.Spec
+	dir  string
+	made map[string]images // by command line
+}
+
+// booted is how a boot of a host ended.
+type booted struct {
+	console  string
+	measured reference.Boot
+}
+
+// network lets the machine reach this one.
+const network = "restrict=off"
+
+// hostPCRs are those that a signed unified kernel image and its firmware measure into.
+var hostPCRs = append(firmwarePCRs[:8:8], 9, 11)
+
+// TestHost provisions a host and gives it to a tenant, who tries to come back. All of it is real but the adapter and the fabric:
+// Secure Boot, a signed kernel image, a TPM, systemd, our packages, the agent as its unit over the network.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	const everywhere = "Units|SecureBoot|Devices|Log|Doctor"
+
+	must(t, h.site.assign())
+	first := h.boot(t, "first", everywhere+"|Refused", nil)
+	h.site.refused(t, "reference", "no reference values")
+	must(t, h.site.learn())
+
+	second := h.boot(t, "second", everywhere+"|Admitted|Release|LeaveBootOption", map[string]func() error{"release": h.site.release})
+	must(t, h.site.assign())
+
+	option := h.boot(t, "tenant's boot option", everywhere+"|Refused|RemoveBootOption|ClearTPM", nil)
+	if !strings.Contains(option.console, "Access Denied") {
+		t.Errorf("the firmware does not say that it refused the unsigned image")
+	}
+	h.site.refused(t, "reference", "PCR 1")
+	h.site.differing(t, "default/1", 1, 4) // the option, and that it was tried
+
+	cleared := h.boot(t, "cleared TPM", everywhere+"|Acknowledged|Admitted", map[string]func() error{"acknowledge": h.acknowledge})
+	sameBoots(t, []reference.Boot{first.measured, second.measured, cleared.measured})
+	must(t, h.site.release())
+	must(t, h.site.assign())
+
+	h.swapDisk(t)
+	h.boot(t, "swapped disk", everywhere+"|Refused", nil)
+	h.site.refused(t, "reference", "PCR 5")
+	h.site.differing(t, "default/1", 5)
+
+	h.network(t)
+	network := h.boot(t, "network", everywhere+"|Learned|Admitted", map[string]func() error{"learn": h.site.learn})
+	h.predicted(t, network)
+
+	h.tenant(t)
+	h.boot(t, "tenant's image", "SecureBoot|Devices|Log|Tenant", nil)
+	h.site.refused(t, "reference", "PCR 4")
+	now, err := h.site.host()
+	must(t, err)
+	if now.Status.Phase != v1.PhaseAdmitted {
+		t.Errorf("the tenant's host is %s, want it admitted as before", now.Status.Phase)
+	}
+}
+
+func newHost(t *testing.T) *host {
+	t.Helper()
+	tpm := machine.NewTPM(t)
+	dir := t.TempDir()
+	adapter := filepath.Join(dir, adapterPort)
+	h := &host{s: newSuite(t, "./inside/host"), site: newSite(t, tpm, adapter), dir: dir, made: map[string]images{}}
+	h.spec = machine.Spec{
+		Firmware: machine.SecureBoot, KeepVariables: filepath.Join(dir, "variables"), TPM: tpm, Memory: 2048, Network: network,
+		Channels: map[string]string{adapterPort: adapter},
+		Drives: []machine.Drive{
+			{File: h.esp(t, disk.DiskID), Serial: "esp"}, rootDrive(t), {Serial: disk.SeedSerial, ReadOnly: true},
+		},
+	}
+	return h
+}
+
+// Drives of a host, in the order of newHost.
+const (
+	espDrive = iota
+	_
+	seedDriveAt
+)
+
+// esp writes a disk with the provisioning image, signed, and what a tenant put beside it, which is not.
+func (h *host) esp(t *testing.T, identifier string) string {
+	t.Helper()
+	to, image := filepath.Join(t.TempDir(), "esp"), h.image(t, machine.Cmdline)
+	must(t, disk.ESP(to, identifier, map[string]string{firstProgram: image.signed, "/EFI/tenant/tenant.efi": image.unsigned}))
+	return to
+}
+
+func (h *host) swapDisk(t *testing.T) {
+	t.Helper()
+	h.spec.Drives[espDrive].File = h.esp(t, disk.OtherDiskID)
+}
+
+// boot boots the host and runs tests in it, by the end of their names.
+func (h *host) boot(t *testing.T, name, tests string, answers map[string]func() error) booted {
+	t.Helper()
+	seed, expected := h.s.seed(t, "^Test("+tests+")$")
+	seedRemoteAdapter(t, seed)
+	must(t, seed.File("/etc/portcullis/ca.pem", h.site.ca))
+	seed.Data("/etc/portcullis/agent.yaml", fmt.Sprintf("service: %s\nhost: %s\nlock_adapters: false\nvendor_tools: false\ntimeout: 2m\n",
+		strings.Replace(h.site.url, "127.0.0.1", gateway, 1), hostID), 0o644)
+	seed.Data("/usr/lib/os-release", "ID=debian\nIMAGE_ID=provision\nIMAGE_VERSION=7\n", 0o644)
+	seed.Link("/etc/systemd/system/multi-user.target.wants/portcullis-agent.service", "/usr/lib/systemd/system/portcullis-agent.service")
+	seed.Link("/etc/systemd/system/systemd-networkd-wait-online.service", "/usr/lib/systemd/system/systemd-networkd-wait-online.service")
+	spec := h.spec
+	spec.Name, spec.Answers = name, answers
+	spec.Drives[seedDriveAt] = seedDrive(t, seed)
+	var b booted
+	if !t.Run(name, func(t *testing.T) {
+		m := machine.Run(t, spec, expected)
+		raw := m.File(t, measured.LogName)
+		log, err := eventlog.Parse(raw)
+		must(t, err)
+		toolAgrees(t, raw, log)
+		b = booted{console: m.Console(), measured: quoted(log, hostPCRs)}
+	}) {
+		t.FailNow() // what follows builds on it
+	}
+	return b
+}
+
+// network has the firmware boot the provisioning image from the network, by PXE: qemu answers DHCP and TFTP.
+func (h *host) network(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.Link(h.image(t, machine.Cmdline).signed, filepath.Join(dir, "provision.efi")))
+	h.spec.BootFrom, h.spec.Network = machine.FromNetwork, network+",tftp="+dir+",bootfile=provision.efi"
+}
+
+// tenant has the firmware boot from the disk, on which the tenant's image is by now.
+func (h *host) tenant(t *testing.T) {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "esp")
+	must(t, disk.ESP(to, disk.DiskID, map[string]string{firstProgram: h.image(t, machine.Cmdline+" tenant").signed}))
+	h.spec.BootFrom, h.spec.Network, h.spec.Drives[espDrive].File = "esp", network, to
+}
+
+// predicted tests that the image led to the registers that are computed from its file.
+func (h *host) predicted(t *testing.T, b booted) {
+	t.Helper()
+	content, err := os.ReadFile(h.image(t, machine.Cmdline).signed)
+	must(t, err)
+	image, err := predict.Read(content)
+	must(t, err)
+	registers, err := image.Registers(predict.Platform{}, nil)
+	must(t, err)
+	found := map[int]bool{}
+	for i := range registers {
+		want := predict.Value(&registers[i])
+		for _, q := range b.measured.Quoted {
+			if q.PCR == registers[i].PCR {
+				found[q.PCR] = true
+				if q.Value != want {
+					t.Errorf("PCR %d holds %v, the image leads to %v", q.PCR, q.Value, want)
+				}
+			}
+		}
+	}
+	for _, pcr := range []int{9, 11} {
+		if !found[pcr] {
+			t.Errorf("PCR %d is not predicted", pcr)
+		}
+	}
+}
+
+// images are files of one unified kernel image.
+type images struct{ unsigned, signed string }
+
+// image makes the image of a command line.
+func (h *host) image(t *testing.T, cmdline string) images {
+	t.Helper()
+	if i, ok := h.made[cmdline]; ok {
+		return i
+	}
+	i := images{filepath.Join(h.dir, fmt.Sprintf("unsigned%d", len(h.made))), filepath.Join(h.dir, fmt.Sprintf("signed%d", len(h.made)))}
+	must(t, disk.UKI(i.unsigned, debian(t), initramfs(t), cmdline, "1"))
+	must(t, disk.Sign(i.signed, i.unsigned))
+	h.made[cmdline] = i
+	return i
+}
+
+// acknowledge says that the TPM was cleared on purpose, once evidence was refused for it.
+func (h *host) acknowledge() error {
+	now, err := h.site.host()
+	if err != nil {
+		return err
+	}
+	if d := now.Status.LastDenial; d == nil || d.Code != "cleared" {
+		return fmt.Errorf("the last refusal is %+v, want reason cleared", d)
+	}
+	_, err = h.site.try(h.site.operator, "host", "tpm-cleared", hostID, "--reason", "tenant left")
+	return err
+}
