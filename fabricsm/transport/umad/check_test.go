@@ -14,7 +14,7 @@ import (
 
 // checkOwnNode asks the node that the port is on for its identity.
 func checkOwnNode(t *testing.T, p *Port) {
-	in := roundTrip(t, p, get(0xFFFFFFFF_00000007, mad.AttrNodeInfo))
+	in := ownTrip(t, p, get(0xFFFFFFFF_00000007, mad.AttrNodeInfo))
 	var ni mad.NodeInfo
 	if err := mad.Decode(in.MAD.Data(), &ni); err != nil {
 		t.Fatal(err)
@@ -49,12 +49,15 @@ func checkBurst(t *testing.T, p *Port) {
 			t.Fatal(err)
 		}
 		for _, q := range in[:n] {
+			if fromOthers(&q) {
+				continue
+			}
+			got++
 			if q.Undelivered || q.MAD.Method() != mad.MethodGetResp {
 				t.Errorf("%v: %v, undelivered %v", q.MAD.TID(), q.MAD.Method(), q.Undelivered)
 			}
 			seen[q.MAD.TID()]++
 		}
-		got += n
 	}
 	t.Logf("%d requests in %v, received by %d calls", count, time.Since(start), calls)
 	for i := range out {
@@ -64,12 +67,16 @@ func checkBurst(t *testing.T, p *Port) {
 	}
 }
 
+// fromOthers reports a packet that answers nothing of ours: devices send traps to the
+// Subnet Manager that they know, of which this port may have been that of the last.
+func fromOthers(p *transport.Packet) bool { return !p.MAD.IsResponse() && !p.Undelivered }
+
 // checkSilence asks where nobody can be: behind port 254 of whatever is at the
 // other end of the cable. The request must come back.
 func checkSilence(t *testing.T, p *Port) time.Duration {
 	_, num := p.Device()
 	start := time.Now()
-	in := roundTrip(t, p, get(12, mad.AttrNodeInfo, num, 254))
+	in := ownTrip(t, p, get(12, mad.AttrNodeInfo, num, 254))
 	took := time.Since(start)
 	if !in.Undelivered || in.MAD.Method() != mad.MethodGet || in.MAD.TID() != 12 {
 		t.Errorf("%v %v, undelivered %v", in.MAD.Method(), in.MAD.TID(), in.Undelivered)
@@ -88,7 +95,7 @@ func checkLane(t *testing.T, p *Port) {
 	_, num := p.Device()
 	ask := get(14, mad.AttrPortInfo)
 	ask.MAD.SetMod(uint32(num))
-	in := roundTrip(t, p, ask)
+	in := ownTrip(t, p, ask)
 	var pi mad.PortInfo
 	if err := mad.Decode(in.MAD.Data(), &pi); err != nil {
 		t.Fatal(err)
@@ -127,6 +134,16 @@ func checkLane(t *testing.T, p *Port) {
 			return
 		}
 	}
+}
+
+// ownTrip is roundTrip on a port to which others may send.
+func ownTrip(t *testing.T, p *Port, out transport.Packet) transport.Packet {
+	t.Helper()
+	in := roundTrip(t, p, out)
+	for fromOthers(&in) {
+		in = receive(t, p)
+	}
+	return in
 }
 
 // checkIsSM sets the bit and asks our own port for it.

@@ -137,6 +137,12 @@ func TestDialErrors(t *testing.T) {
 			at + "register for class SubnDR with Linux 6.11.3-test: permission denied: ", "SELinux",
 		},
 		{
+			"a virtual function",
+			fake{second: unix.EPROTONOSUPPORT},
+			unix.EPROTONOSUPPORT,
+			at + "register for class SubnDR with Linux 6.11.3-test: protocol not supported: ", "virtual function",
+		},
+		{
 			"not a umad device",
 			fake{second: unix.ENOTTY, register: unix.ENOTTY},
 			unix.ENOTTY,

@@ -123,6 +123,8 @@ func (e *RegisterError) hint() string {
 	switch {
 	case errors.Is(e.Err, unix.EINVAL):
 		return "another subnet manager has the class on this port, for example OpenSM, or the port cannot manage a subnet, as a virtual function cannot; Linux 6.11.2 to 6.11.5 refuse it by a bug"
+	case errors.Is(e.Err, unix.EPROTONOSUPPORT):
+		return "the port has no queue pair 0, as a virtual function has none: name a port of the physical function"
 	case errors.Is(e.Err, unix.EACCES), errors.Is(e.Err, unix.EPERM):
 		return "a security module such as SELinux does not let this program manage the subnet"
 	case errors.Is(e.Err, unix.EPIPE), errors.Is(e.Err, unix.ENODEV):
