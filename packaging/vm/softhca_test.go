@@ -3,12 +3,19 @@
 package vm
 
 import (
-	"cmp"
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/softhcaserver"
+	"portcullis/fabricsm/transport/softhca"
 	"portcullis/packaging/vm/disk"
 	"portcullis/packaging/vm/inside/adapter"
 	"portcullis/packaging/vm/machine"
@@ -41,18 +48,88 @@ func seedAdapter(t testing.TB, s *disk.Seed) {
 	must(t, s.Modules(debian(t), "ib_umad", "ib_uverbs"))
 }
 
-// TestSofthca tries the adapter without hardware under Linux's InfiniBand stack.
-func TestSofthca(t *testing.T) {
+// softhcaSeed returns a seed with the tests that the expression selects, the adapter, and the programs that manage fabrics.
+func softhcaSeed(t *testing.T, expression string) (*disk.Seed, []string) {
+	t.Helper()
 	s := newSuite(t, "./inside/softhca")
-	seed, tests := s.seed(t, cmp.Or(os.Getenv("SOFTHCA_RUN"), "^Test"))
+	seed, tests := s.seed(t, expression)
 	must(t, seed.Busybox())
 	seedAdapter(t, seed)
-	for _, name := range []string{"opensm", "ibstat", "ibnetdiscover", "iblinkinfo", "smpquery", "perfquery", "saquery", "sminfo"} {
+	for _, name := range []string{
+		"opensm", "ibsim", "ibstat", "ibnetdiscover", "iblinkinfo", "smpquery", "perfquery", "saquery", "sminfo",
+	} {
 		must(t, seed.Program(name))
 	}
 	const gcc = "/lib/x86_64-linux-gnu/libgcc_s.so.1"
 	must(t, seed.File(gcc, gcc)) // which OpenSM loads when its threads end
+	must(t, seed.File("/bin/bridge", goProgram(t, "./inside/bridge", "vm")))
+	must(t, seed.File("/bin/portcullis-sim", goProgram(t, "../../cmd/portcullis-sim")))
+	must(t, seed.File("/bin/portcullisd", goProgram(t, "../../cmd/portcullisd")))
+	must(t, seed.File("/bin/umad.test", goTest(t, "../../fabricsm/transport/umad", "hardware")))
+	return seed, tests
+}
+
+// goProgram builds a program for machines without libraries.
+func goProgram(t testing.TB, pkg string, tags ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "program")
+	command(t, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-ldflags=-s -w", "-o", file, pkg)
+	return file
+}
+
+// goTest builds a test program for machines without libraries.
+func goTest(t testing.TB, pkg, tags string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "test")
+	command(t, "go", "test", "-c", "-trimpath", "-tags", tags, "-o", file, pkg)
+	return file
+}
+
+// TestSofthca tries the adapter without hardware under Linux's InfiniBand stack, with its fabric in the same machine.
+func TestSofthca(t *testing.T) {
+	seed, tests := softhcaSeed(t, "^Test([^R]|R[^e])") // not TestRelay
 	machine.Run(t, machine.Spec{
 		Name: "softhca", Kernel: debian(t).Image(), Initrd: initramfs(t), Drives: []machine.Drive{seedDrive(t, seed)},
 	}, tests)
+}
+
+// TestSofthcaRelay has the fabric outside of the machine, and pulls the adapter.
+func TestSofthcaRelay(t *testing.T) {
+	seed, tests := softhcaSeed(t, "^TestRelay$")
+	must(t, seed.Modules(debian(t), "virtio_console"))
+	dir, err := os.MkdirTemp("", "portcullis-vm-*") // the name of a socket is short
+	must(t, err)
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "adapter")
+	l, err := netlist.Parse("netlist", []byte(adapter.Netlist))
+	must(t, err)
+	f := sim.New(l)
+	server := softhcaserver.New(f)
+	m := machine.Start(t, machine.Spec{
+		Name: "relay", Kernel: debian(t).Image(), Initrd: initramfs(t), Drives: []machine.Drive{seedDrive(t, seed)},
+		Channels: map[string]string{"adapter": socket},
+	})
+	must(t, m.Until(machine.MarkBegin, 100*time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for round := range 2 {
+		conn, err := softhca.Open(ctx, "unix:"+socket)
+		must(t, err)
+		a, err := server.Plug(ctx, conn, softhcaserver.Options{Node: "h1"})
+		must(t, err)
+		must(t, a.Registered(ctx))
+		for f.PortInfo("h1", 1).PortState != ib.PortActive {
+			select {
+			case <-a.Done():
+				t.Fatal(a.Wait())
+			case <-ctx.Done():
+				t.Fatal("the port did not become Active")
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		if round == 0 {
+			a.Unplug()
+		}
+	}
+	m.Report(t, tests)
 }
