@@ -201,6 +201,14 @@ func (s *site) learn() error {
 // differing tests that the host's last boot differs from a set in exactly these registers.
 func (s *site) differing(t *testing.T, set string, registers ...int) {
 	t.Helper()
+	if found := s.differences(t, set); !slices.Equal(found, registers) {
+		t.Errorf("the boot differs from %s in PCRs %v, want %v", set, found, registers)
+	}
+}
+
+// differences returns the registers in which the host's last boot differs from a set, ascending.
+func (s *site) differences(t *testing.T, set string) []int {
+	t.Helper()
 	out, err := s.try(s.operator, "reference", "diff", set, hostID, "-o", "json")
 	if err == nil {
 		t.Fatalf("the boot does not differ from %s: %s", set, out)
@@ -214,9 +222,7 @@ func (s *site) differing(t *testing.T, set string, registers ...int) {
 		found = append(found, d.PCR)
 	}
 	slices.Sort(found)
-	if found = slices.Compact(found); !slices.Equal(found, registers) {
-		t.Errorf("the boot differs from %s in PCRs %v, want %v:\n%s", set, found, registers, out)
-	}
+	return slices.Compact(found)
 }
 
 // background starts a program that ends with the test, and returns what it says.

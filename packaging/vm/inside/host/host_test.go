@@ -141,12 +141,23 @@ func TestLearned(t *testing.T) {
 	wantAgent(t, admitted)
 }
 
-// TestTenant: the host was given to a tenant, whose system is in the partition. What he attests is refused, and takes nothing
-// from him.
+// TestTenant: the host was given to a tenant, whose system is in the partition. His evidence is refused, since the window is closed,
+// and that takes nothing from him. Once the host was taken back, he is out of the partition, and his image is not one that is
+// trusted in the next window.
 func TestTenant(t *testing.T) {
 	wantAgent(t, refused)
+	if said := journal(t, agentUnit); !strings.Contains(said, "which closed its provisioning window") {
+		t.Errorf("the agent does not say that the window is closed:\n%s", said)
+	}
+	guest.Ask(t, "window")
 	if keys := fullKeys(t); len(keys) != 1 {
 		t.Errorf("the port is a full member of %v, want one partition", keys)
+	}
+	guest.Ask(t, "assign")
+	_ = guest.Try(t, "systemctl", "restart", agentUnit) // fails if the refusal comes before the unit counts as started
+	wantAgent(t, refused)
+	if keys := fullKeys(t); len(keys) != 0 {
+		t.Errorf("the port is a full member of %v", keys)
 	}
 }
 
