@@ -78,7 +78,7 @@ func (s *Server) referenceRoutes(a huma.API) {
 	})
 	refers(s, a, operation{
 		id: "learn-reference", method: http.MethodPost, path: "/v1/references", access: accessOperate, status: http.StatusCreated,
-		summary: "Learn reference values from proven boots of hosts, or from event logs, as a draft", maxBody: maxReference,
+		summary: "Learn reference values from proven boots of hosts or from event logs, or take what was predicted of an image, as a draft", maxBody: maxReference,
 	}, func(k ReferenceKeeper, ctx context.Context, in *newReferenceInput) (*v1.Reference, error) {
 		return k.Learn(ctx, actor(ctx), in.Body)
 	})

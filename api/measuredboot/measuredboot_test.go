@@ -358,3 +358,69 @@ func TestRoom(t *testing.T) {
 		t.Errorf("of class gpu: %+v, %v", others, err)
 	}
 }
+
+// TestPredicted takes what was computed of an image in place of what a host measured.
+func TestPredicted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, false)
+	m := eventlogtest.Example()
+	l, err := eventlog.Parse(m.Boot().Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// All registers, as a prediction has them, not only those that this service has quoted.
+	boot := reference.Boot{Log: l}
+	for pcr, value := range l.Replay() {
+		if pcr < 15 {
+			boot.Quoted = append(boot.Quoted, eventlog.Quoted{PCR: pcr, Value: value})
+		}
+	}
+	registers, err := reference.Learn(nil, []reference.Boot{boot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func() v1.NewReference {
+		return v1.NewReference{Class: "gpu-node", Reason: "new image", Predicted: &v1.Prediction{Image: "portcullis.efi", Registers: registers}}
+	}
+	set, err := s.Learn(t.Context(), "olga", in())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.State != "draft" || set.Source != "predicted of portcullis.efi" || len(set.Registers) != 9 {
+		t.Errorf("got a set that is %s, from %q, of %d registers", set.State, set.Source, len(set.Registers))
+	}
+	if got := s.trusts(m); got != "" {
+		t.Errorf("a draft is trusted: %s", got)
+	}
+	if _, err := s.Approve(t.Context(), "olga", set.Class, set.Version, v1.ReferenceApprove{}); err == nil {
+		t.Error("the person who brought the prediction approved it")
+	}
+	if _, err := s.Approve(t.Context(), "peter", set.Class, set.Version, v1.ReferenceApprove{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.trusts(m); got != set.Name {
+		t.Errorf("the boot that was predicted is trusted by %q, want %s", got, set.Name)
+	}
+	other := m
+	other.Image = "another image"
+	if got := s.trusts(other); got != "" {
+		t.Errorf("another image is trusted by %s", got)
+	}
+	for name, spoil := range map[string]func(*v1.NewReference){
+		"hosts as well":    func(in *v1.NewReference) { in.Hosts = []string{"h1"} },
+		"a base as well":   func(in *v1.NewReference) { in.Base = 1 },
+		"of nothing":       func(in *v1.NewReference) { in.Predicted.Image = " " },
+		"lacks a register": func(in *v1.NewReference) { in.Predicted.Registers = registers[1:] },
+		"many registers":   func(in *v1.NewReference) { in.Predicted.Registers = make([]reference.Register, 25) },
+		"ignores code":     func(in *v1.NewReference) { in.Ignore = []v1.ReferencePosition{{PCR: 4, Position: 1}} },
+		"register malformed": func(in *v1.NewReference) {
+			in.Predicted.Registers = append([]reference.Register{{PCR: 0, Events: []reference.Position{{}}}}, registers[1:]...)
+		},
+	} {
+		spoiled := in()
+		spoil(&spoiled)
+		if _, err := s.Learn(t.Context(), "olga", spoiled); err == nil {
+			t.Errorf("%s: was taken", name)
+		}
+	}
+}

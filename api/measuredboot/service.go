@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func get(ctx context.Context, r store.Reader, class string, version uint64) (*re
 	return &rec.Value, nil
 }
 
-// Learn makes a draft of what hosts measured, or of event logs.
+// Learn makes a draft of what hosts measured, of event logs, or of what was predicted.
 func (s *Service) Learn(ctx context.Context, actor string, in v1.NewReference) (*v1.Reference, error) {
 	if err := checkNew(&in); err != nil {
 		return nil, err
@@ -125,6 +126,9 @@ func (s *Service) Learn(ctx context.Context, actor string, in v1.NewReference) (
 	}
 	return s.add(ctx, actor, "learn", func(tx *store.Tx, set *reference.Set) error {
 		set.Class, set.Reason, set.Source = in.Class, in.Reason, source(&in)
+		if in.Predicted != nil {
+			return s.predicted(&in, set)
+		}
 		boots, err := bootsOf(ctx, tx, in.Class, in.Hosts)
 		if err != nil {
 			return err
@@ -143,12 +147,7 @@ func (s *Service) Learn(ctx context.Context, actor string, in v1.NewReference) (
 		if set.Registers, err = reference.Learn(base, append(boots, logs...)); err != nil {
 			return refuse(admission.Conflict, "not_learned", "learn from a boot that is complete, or fewer at once", "learn: %v", err)
 		}
-		for _, p := range in.Ignore {
-			if err := reference.Ignore(set.Registers, p.PCR, p.Position); err != nil {
-				return invalid("not_ignorable", err)
-			}
-		}
-		return nil
+		return ignore(set.Registers, in.Ignore)
 	})
 }
 
@@ -160,6 +159,10 @@ func checkNew(in *v1.NewReference) error {
 	switch {
 	case in.Reason == "" || len(in.Reason) > maxText:
 		return noReason()
+	case in.Predicted != nil && (len(in.Hosts)+len(in.Logs) > 0 || in.Base != 0):
+		return refuse(admission.Invalid, "source_many", "give either", "values that were predicted are not learned of hosts, logs or a base as well")
+	case in.Predicted != nil:
+		return checkPrediction(in.Predicted)
 	case len(in.Hosts)+len(in.Logs) == 0:
 		return refuse(admission.Invalid, "source_missing", "name hosts that were refused, or give event logs", "nothing to learn from")
 	case len(in.Hosts) > maxHosts || len(in.Logs) > maxLogs:
@@ -169,7 +172,41 @@ func checkNew(in *v1.NewReference) error {
 	}
 }
 
+func checkPrediction(p *v1.Prediction) error {
+	p.Image = strings.TrimSpace(p.Image)
+	if p.Image == "" || len(p.Image) > maxText || len(p.Registers) > eventlog.NumPCRs {
+		return refuse(admission.Invalid, "prediction_invalid", "send what portcullis reference predict wrote",
+			"a prediction of %d registers, of %.80q: want at most %d registers, and to be told of what", len(p.Registers), p.Image, eventlog.NumPCRs)
+	}
+	return nil
+}
+
+// predicted takes the registers that hosts quote out of a prediction.
+func (s *Service) predicted(in *v1.NewReference, set *reference.Set) error {
+	for _, pcr := range s.o.PCRs {
+		at := slices.IndexFunc(in.Predicted.Registers, func(r reference.Register) bool { return r.PCR == pcr })
+		if at < 0 {
+			return refuse(admission.Conflict, "not_predicted", "tell portcullis reference predict what is known of the platform: --log or --base",
+				"hosts quote PCR %d, of which nothing was predicted", pcr)
+		}
+		set.Registers = append(set.Registers, in.Predicted.Registers[at])
+	}
+	return ignore(set.Registers, in.Ignore)
+}
+
+func ignore(registers []reference.Register, positions []v1.ReferencePosition) error {
+	for _, p := range positions {
+		if err := reference.Ignore(registers, p.PCR, p.Position); err != nil {
+			return invalid("not_ignorable", err)
+		}
+	}
+	return nil
+}
+
 func source(in *v1.NewReference) string {
+	if in.Predicted != nil {
+		return "predicted of " + in.Predicted.Image
+	}
 	var parts []string
 	if in.Base != 0 {
 		parts = append(parts, fmt.Sprintf("%s/%d", in.Class, in.Base))

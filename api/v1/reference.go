@@ -15,6 +15,15 @@ type NewReference struct {
 	Base   uint64              `json:"base,omitempty" doc:"version to begin with, which is widened"`
 	Ignore []ReferencePosition `json:"ignore,omitempty" maxItems:"256" doc:"events of PCR 1, 3, 5 and 6 that may be any"`
 	Reason string              `json:"reason" minLength:"1" maxLength:"512" doc:"why, for those who approve it"`
+
+	Predicted *Prediction `json:"predicted,omitempty" doc:"what was computed of an image, in place of hosts, logs and base"`
+}
+
+// Prediction is reference values that were computed of an image which was not booted
+// yet, such as by "portcullis reference predict".
+type Prediction struct {
+	Image     string               `json:"image" minLength:"1" maxLength:"256" doc:"of what: name and digest of the image, and what is known of the platform"`
+	Registers []reference.Register `json:"registers" nullable:"false" maxItems:"24" doc:"those that the service does not have quoted are left out"`
 }
 
 // ReferencePosition is one event of a register.

@@ -11,12 +11,13 @@ import (
 
 	"portcullis/api/client"
 	v1 "portcullis/api/v1"
+	"portcullis/attest/reference"
 	"portcullis/cmd/internal/input"
 )
 
 func (a *app) referenceCommand() *cobra.Command {
 	c := group("reference", "Say which measured boots of hosts are trusted",
-		a.referenceList(), a.referenceShow(), a.referenceLearn(), a.referenceWaive(), a.referenceApprove(), a.referenceExpire(), a.referenceDiff())
+		a.referenceList(), a.referenceShow(), a.referencePredict(), a.referenceLearn(), a.referenceWaive(), a.referenceApprove(), a.referenceExpire(), a.referenceDiff())
 	c.Long = `Say which measured boots are trusted, by classes of hosts that boot alike: what inventory
 has as class, or default. A host whose boot no set in force has is refused evidence, with
 reason reference.
@@ -132,9 +133,13 @@ func showSet(w *columns, r *v1.Reference) {
 		return
 	}
 	w.gap()
+	showRegisters(w, r.Registers)
+}
+
+func showRegisters(w *columns, registers []reference.Register) {
 	w.row("PCR", "EVENT", "WANT")
-	for i := range r.Registers {
-		reg := &r.Registers[i]
+	for i := range registers {
+		reg := &registers[i]
 		pcr := strconv.Itoa(reg.PCR)
 		for _, v := range reg.Values {
 			w.row(pcr, "value", v.String())
@@ -153,6 +158,8 @@ type learning struct {
 	in     v1.NewReference
 	logs   []string
 	ignore []string
+	// predicted is a file that predict wrote.
+	predicted string
 }
 
 func (a *app) referenceLearn() *cobra.Command {
@@ -183,6 +190,7 @@ good, and no other. --base begins with a set and widens it.`,
 	f.StringArrayVar(&l.logs, "log", nil, "a file with an event log, as the kernel has it; may be given again")
 	f.Uint64Var(&l.in.Base, "base", 0, "version of the class to begin with")
 	f.StringArrayVar(&l.ignore, "ignore", nil, "PCR/EVENT, an event that may be any; may be given again")
+	f.StringVar(&l.predicted, "predicted", "", "a file that reference predict wrote, in place of hosts, logs and base")
 	reasonFlag(cmd, &l.in.Reason)
 	return cmd
 }
@@ -192,8 +200,19 @@ func (l *learning) read() error {
 	if err := wantReason(l.in.Reason); err != nil {
 		return err
 	}
-	if len(l.in.Hosts)+len(l.logs) == 0 {
-		return &usageError{msg: "nothing to learn from", hint: "name hosts with --host, or files with --log"}
+	learned := len(l.in.Hosts) + len(l.logs)
+	switch {
+	case l.predicted != "" && (learned > 0 || l.in.Base != 0):
+		return &usageError{msg: "--predicted stands alone", hint: "values that were predicted are not learned of hosts, logs or a base as well"}
+	case l.predicted == "" && learned == 0:
+		return &usageError{msg: "nothing to learn from", hint: "name hosts with --host, files with --log, or what was predicted with --predicted"}
+	}
+	if l.predicted != "" {
+		p, err := readPrediction(l.predicted)
+		if err != nil {
+			return err
+		}
+		l.in.Predicted = p
 	}
 	for _, name := range l.logs {
 		b, err := input.ReadFile(name, input.Small)
@@ -202,16 +221,24 @@ func (l *learning) read() error {
 		}
 		l.in.Logs = append(l.in.Logs, b)
 	}
-	for _, text := range l.ignore {
+	var err error
+	l.in.Ignore, err = positions(l.ignore)
+	return err
+}
+
+// positions reads the values of --ignore.
+func positions(texts []string) ([]v1.ReferencePosition, error) {
+	var out []v1.ReferencePosition
+	for _, text := range texts {
 		pcr, position, _ := strings.Cut(text, "/")
 		p, errP := strconv.Atoi(pcr)
 		n, errN := strconv.Atoi(position)
 		if errP != nil || errN != nil {
-			return &usageError{msg: fmt.Sprintf("--ignore %q", plain(text)), hint: "want PCR/EVENT, as portcullis reference show numbers them: 1/3"}
+			return nil, &usageError{msg: fmt.Sprintf("--ignore %q", plain(text)), hint: "want PCR/EVENT, as portcullis reference show numbers them: 1/3"}
 		}
-		l.in.Ignore = append(l.in.Ignore, v1.ReferencePosition{PCR: p, Position: n})
+		out = append(out, v1.ReferencePosition{PCR: p, Position: n})
 	}
-	return nil
+	return out, nil
 }
 
 func (a *app) referenceWaive() *cobra.Command {

@@ -48,6 +48,9 @@ func (k *referenceKeeper) Learn(_ context.Context, actor string, in v1.NewRefere
 			{PCR: 12},
 		},
 	}
+	if in.Predicted != nil {
+		k.one.Source, k.one.Registers = "predicted of "+in.Predicted.Image, in.Predicted.Registers
+	}
 	for _, p := range in.Ignore {
 		k.one.Source += " ignore " + string(rune('0'+p.PCR)) + "/" + string(rune('0'+p.Position))
 	}
@@ -88,6 +91,10 @@ func TestReferenceCommands(t *testing.T) {
 	if err := os.WriteFile(file, []byte("the log"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	predicted := filepath.Join(t.TempDir(), "predicted")
+	if err := os.WriteFile(predicted, []byte(`{"image": "portcullis.efi", "registers": [{"pcr": 4, "events": [{"one_of": ["`+eventlog.Separator.String()+`"]}]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		args string
 		code int
@@ -108,6 +115,9 @@ func TestReferenceCommands(t *testing.T) {
 		{"show gpu/9", exitError, []string{"no such set"}},
 		{"show gpu", exitUsage, []string{"want CLASS/VERSION"}},
 		{"show gpu/0", exitUsage, []string{"want CLASS/VERSION"}},
+		{"learn gpu --predicted " + predicted + " --reason new", exitOK, []string{"gpu/3", "draft", "predicted of portcullis.efi", "4    1", eventlog.Separator.String()}},
+		{"learn gpu --predicted " + predicted + " --host h1 --reason x", exitUsage, []string{"--predicted stands alone"}},
+		{"learn gpu --predicted " + file + " --reason x", exitError, []string{"want what portcullis reference predict"}},
 		{"learn gpu --reason x", exitUsage, []string{"nothing to learn from"}},
 		{"learn gpu --host h1", exitUsage, []string{"no --reason is given"}},
 		{"learn gpu --host h1 --ignore 1 --reason x", exitUsage, []string{"want PCR/EVENT"}},

@@ -19,6 +19,7 @@ import (
 	"portcullis/attest/eventlog"
 	"portcullis/attest/peimage"
 	"portcullis/attest/reference"
+	"portcullis/attest/reference/predict/predicttest"
 	"portcullis/attest/secureboot"
 	"portcullis/packaging/image/uki"
 	"portcullis/packaging/parttest"
@@ -36,29 +37,9 @@ func stub(t testing.TB) []byte {
 	return b
 }
 
-// fakeKernel is a PE file of one section with the set-up header of a bzImage.
-func fakeKernel(release string) []byte {
-	b := make([]byte, 0x2000)
-	copy(b, "MZ")
-	b[0x3c] = 0x40
-	copy(b[0x40:], "PE\x00\x00\x64\x86\x01")
-	b[0x40+20] = 0xa0 // size of the optional header
-	o := b[0x58:]
-	copy(o, "\x0b\x02")
-	o[61] = 0x10  // headers of 0x1000
-	o[108] = 0x06 // directories
-	h := o[0xa0:]
-	copy(h, ".text")
-	h[9], h[13], h[17], h[21] = 0x10, 0x10, 0x10, 0x10
-	copy(b[setupMagicAt:], "HdrS")
-	b[setupVersionAt+1] = 0x10
-	copy(b[0x1200:], release+" (builder) #1\x00")
-	return b
-}
-
 func parts(t testing.TB) uki.Parts {
 	return uki.Parts{
-		Stub: stub(t), Kernel: fakeKernel("6.1.0-56-amd64"), Initrd: bytes.Repeat([]byte("initrd"), 777),
+		Stub: stub(t), Kernel: predicttest.Kernel("6.1.0-56-amd64"), Initrd: bytes.Repeat([]byte("initrd"), 777),
 		Cmdline: "console=ttyS0 quiet panic=-1", OSRelease: "ID=debian\nIMAGE_ID=provision\n",
 	}
 }
@@ -115,10 +96,10 @@ func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*uki.Parts){
 		"no command line":       func(p *uki.Parts) { p.Cmdline = "" },
-		"Linux 6.0":             func(p *uki.Parts) { p.Kernel = fakeKernel("6.0.12") },
-		"Linux 5.10":            func(p *uki.Parts) { p.Kernel = fakeKernel("5.10.0") },
-		"no release":            func(p *uki.Parts) { p.Kernel = fakeKernel("") },
-		"release of words":      func(p *uki.Parts) { p.Kernel = fakeKernel("six.one") },
+		"Linux 6.0":             func(p *uki.Parts) { p.Kernel = predicttest.Kernel("6.0.12") },
+		"Linux 5.10":            func(p *uki.Parts) { p.Kernel = predicttest.Kernel("5.10.0") },
+		"no release":            func(p *uki.Parts) { p.Kernel = predicttest.Kernel("") },
+		"release of words":      func(p *uki.Parts) { p.Kernel = predicttest.Kernel("six.one") },
 		"no bzImage":            func(p *uki.Parts) { p.Kernel[setupMagicAt] = 0 },
 		"release out of bounds": func(p *uki.Parts) { p.Kernel[setupVersionAt+1] = 0xff },
 		"kernel is no PE file":  func(p *uki.Parts) { p.Kernel[0x40] = 0 },
@@ -454,7 +435,7 @@ func TestValue(t *testing.T) {
 
 // FuzzRead has Read take anything.
 func FuzzRead(f *testing.F) {
-	f.Add(fakeKernel("6.1.0"))
+	f.Add(predicttest.Kernel("6.1.0"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if i, err := Read(b); err == nil && (i.Cmdline == "" || i.Kernel == "") {
 			t.Error("an image without command line or kernel was taken")
