@@ -13,7 +13,7 @@ SEEDS ?= 10000
 UNRACED = portcullis/fabricsm/drill|portcullis/cmd/portcullis-(bench|demo)
 FABRIC ?= portcullis-sim
 
-.PHONY: all build check test seeds demo boot vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
+.PHONY: all build check test seeds demo boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -58,6 +58,11 @@ boot: package ## Boot a system in a container and try our packages and units in 
 	packaging/setup.sh tpm package boot
 	packaging/bootable.sh
 	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -tags boot -count 1 -timeout 10m ./packaging/boot
+
+image: package ## Build the provisioning image of the site folder CONFIG into dist/image; SIGN_KEY, SIGN_CERT, LOCK
+	packaging/setup.sh image
+	go run ./packaging/image -site '$(or $(CONFIG),$(error say CONFIG=folder: docs/image.md tells what is in it))' -agent dist/portcullis-agent_*_amd64.deb \
+		-version '$(VERSION)' $(if $(KERNEL),-kernel '$(KERNEL)') $(if $(LOCK),-lock '$(LOCK)') $(if $(SIGN_KEY),-sign-key '$(SIGN_KEY)' -sign-cert '$(SIGN_CERT)')
 
 vm: package ## Boot virtual machines and try everything on a real kernel, TPM, firmware and systemd; needs root, not KVM
 	packaging/setup.sh tpm fabric package vm

@@ -126,6 +126,7 @@ var arrows = []arrow{
 		not:  []string{"portcullis/fabricsm/mad"},
 		why:  "drills play the service, and what its agents do with adapters",
 	},
+	{from: "packaging/image", may: []string{"agent", "attest"}, why: "the image's builder reads the agent's configuration and predicts what its image is measured to"},
 	{from: "packaging", why: "packaging imports nothing"},
 	{
 		from: "packaging/image",

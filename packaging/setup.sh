@@ -39,6 +39,8 @@ package rpm              rpm               installs and erases our rpm packages 
 package systemd          systemd-analyze   checks our units and how far they are locked down
 package mandoc           mandoc            checks our manual pages
 image   systemd-boot-efi -                 has the stub that starts a unified kernel image
+image   zstd             zstd              compresses the image's initrd
+image   kmod             depmod            lists what kernel modules need
 image   cpio             cpio              reads back the archives that we write
 image   binutils         objcopy           reads back the sections of images that we write
 image   sbsigntool       sbsign            signs images, and reads them back
