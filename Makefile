@@ -9,6 +9,7 @@ BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL = go tool -modfile=packaging/tools.mod
 FUZZTIME ?= 10s
 SEEDS ?= 10000
+LABS ?= .
 # Their tests run in virtual time on one goroutine, or start programs that the race detector does not see.
 UNRACED = portcullis/fabricsm/drill|portcullis/cmd/portcullis-(bench|demo)
 FABRIC ?= portcullis-sim
@@ -66,7 +67,7 @@ image: package ## Build the provisioning image of the site folder CONFIG into di
 
 vm: package ## Boot virtual machines and try everything on a real kernel, TPM, firmware and systemd; needs root, not KVM
 	packaging/setup.sh tpm fabric package vm
-	PORTCULLIS_REAL_PARTS=required go test -tags vm -count 1 -v -timeout 30m ./packaging/vm ./packaging/vm/machine ./packaging/vm/disk
+	PORTCULLIS_REAL_PARTS=required go test -tags vm -count 1 -v -timeout 40m -run '$(LABS)' ./packaging/vm
 
 fuzz: ## Fuzz every target for FUZZTIME (10s)
 	packaging/fuzz.sh $(FUZZTIME)
