@@ -143,7 +143,7 @@ func (s *site) simulate(machineSocket string) {
 	s.t.Helper()
 	at := filepath.Join(s.dir, "slot")
 	slot := newSlot(s.t, at, machineSocket)
-	s.write("fabric.net", netlist)
+	s.write("fabric.net", hostFabric)
 	cmd := exec.Command(program(s.t, "portcullis-sim"), "run", filepath.Join(s.dir, "fabric.net"), "--socket", s.fabric,
 		"--adapter", fmt.Sprintf("%s=unix:%s,name=mlx5_0", hostNode, at))
 	console, err := cmd.StdinPipe() // its end would end the fabric

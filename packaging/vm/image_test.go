@@ -24,12 +24,12 @@ import (
 	"portcullis/packaging/vm/machine"
 )
 
-// site is the folder of a site, of which the provisioning image is built.
-type site struct{ dir string }
+// imageSite is the folder of a site, of which the provisioning image is built.
+type imageSite struct{ dir string }
 
-func newSite(t *testing.T, settings string) site {
+func newImageSite(t *testing.T, settings string) imageSite {
 	t.Helper()
-	s := site{t.TempDir()}
+	s := imageSite{t.TempDir()}
 	s.file(t, "agent.yaml", "service: https://10.0.2.2:9\ntimeout: 1m\n", 0o644)
 	s.file(t, "image.yaml", "consoles: [ttyS0]\ncmdline: loglevel=5 panic=-1\n"+settings, 0o644)
 	command(t, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", filepath.Join(t.TempDir(), "key"),
@@ -37,7 +37,7 @@ func newSite(t *testing.T, settings string) site {
 	return s
 }
 
-func (s site) file(t *testing.T, name, content string, perm os.FileMode) {
+func (s imageSite) file(t *testing.T, name, content string, perm os.FileMode) {
 	t.Helper()
 	to := filepath.Join(s.dir, name)
 	must(t, os.MkdirAll(filepath.Dir(to), 0o755))
@@ -45,7 +45,7 @@ func (s site) file(t *testing.T, name, content string, perm os.FileMode) {
 }
 
 // suite has the image run tests and power off, by a unit among the site's own files.
-func (s site) suite(t *testing.T, tests suite, expression string) []string {
+func (s imageSite) suite(t *testing.T, tests suite, expression string) []string {
 	t.Helper()
 	program, err := os.ReadFile(tests.file)
 	must(t, err)
@@ -62,7 +62,7 @@ func (s site) suite(t *testing.T, tests suite, expression string) []string {
 	return machine.Matching(tests.tests, expression)
 }
 
-func (s site) wanted(t *testing.T, unit string) {
+func (s imageSite) wanted(t *testing.T, unit string) {
 	t.Helper()
 	dir := filepath.Join(s.dir, "root/usr/lib/systemd/system/multi-user.target.wants")
 	must(t, os.MkdirAll(dir, 0o755))
@@ -70,7 +70,7 @@ func (s site) wanted(t *testing.T, unit string) {
 }
 
 // build builds the image as "make image" does, but compresses less.
-func (s site) build(t *testing.T) string {
+func (s imageSite) build(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "portcullis.efi")
 	agents, err := filepath.Glob("../../dist/portcullis-agent_*_amd64.deb")
@@ -86,7 +86,7 @@ func (s site) build(t *testing.T) string {
 func imageSpec(t *testing.T, name, efi string, firmware machine.Firmware) machine.Spec {
 	t.Helper()
 	esp := filepath.Join(t.TempDir(), "esp")
-	must(t, disk.ESP(esp, map[string]string{firstProgram: efi}))
+	must(t, disk.ESP(esp, disk.DiskID, map[string]string{firstProgram: efi}))
 	return machine.Spec{
 		Name: name, Firmware: firmware, TPM: machine.NewTPM(t), Network: "restrict=off",
 		Drives:    []machine.Drive{{File: esp, Serial: "esp", ReadOnly: true}},
@@ -98,7 +98,7 @@ func imageSpec(t *testing.T, name, efi string, firmware machine.Firmware) machin
 func TestImage(t *testing.T) {
 	tests := newSuite(t, "./inside/image")
 	t.Run("Plain", func(t *testing.T) {
-		s := newSite(t, "")
+		s := newImageSite(t, "")
 		names := s.suite(t, tests, "^Test(Log|SecureBootOff|Network|Machine|Devices|NoShell|Doctor)$")
 		efi := s.build(t)
 		m := machine.Run(t, imageSpec(t, "image", efi, machine.UEFI), names)
@@ -128,7 +128,7 @@ func secureBootImage(t *testing.T, tests suite) {
 	known, err := eventlog.Parse(machine.Run(t, spec, names).File(t, measured.LogName))
 	must(t, err)
 
-	s := newSite(t, "")
+	s := newImageSite(t, "")
 	names = s.suite(t, tests, "^Test(Log|SecureBootOn)$")
 	efi := signed(s.build(t))
 	spec = imageSpec(t, "signed image", efi, machine.SecureBoot)
@@ -230,7 +230,7 @@ func variable(store []byte, name string) []byte {
 
 // handOver: the machine powers off by itself once the agent succeeds, also where that is not its first start.
 func handOver(t *testing.T, tests suite) {
-	s := newSite(t, "on_success: poweroff\n")
+	s := newImageSite(t, "on_success: poweroff\n")
 	program, err := os.ReadFile(tests.file)
 	must(t, err)
 	s.file(t, "root/"+disk.SuiteFile, string(program), 0o755)

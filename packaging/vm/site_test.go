@@ -45,7 +45,7 @@ const (
 	hostNode    = "h1"
 	managerNode = "sm"
 	clusterName = "lattice"
-	netlist     = "switchguid=" + switchGUID + "\nSwitch 4 \"leaf\"\n[1] \"sm\"[1]\n[2] \"h1\"[1]\n\n" +
+	hostFabric  = "switchguid=" + switchGUID + "\nSwitch 4 \"leaf\"\n[1] \"sm\"[1]\n[2] \"h1\"[1]\n\n" +
 		"caguid=0x0020000000000000\nCa 1 \"sm\"\n[1] \"leaf\"[1]\n\ncaguid=" + hostGUID + "\nCa 1 \"h1\"\n[1] \"leaf\"[2]\n"
 )
 

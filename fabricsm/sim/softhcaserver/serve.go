@@ -46,6 +46,7 @@ func (a *Adapter) take(m *softhca.Message) {
 		case mad.CapabilityMask(m.Value2).Has(mad.IsSM):
 			p.host.SetIsSM(false)
 		}
+	default: // a peer does not ask for the rest
 	}
 }
 

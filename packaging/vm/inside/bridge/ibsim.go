@@ -76,7 +76,7 @@ func (b *bridge) attach(name string) error {
 		return err
 	}
 	a := softhca.Attach{
-		Name: name, Ports: 1, NodeType: info.NodeType, PKeys: min(int(info.PartitionCap), softhca.MaxPKeys), Vendor: uint32(info.VendorID),
+		Name: name, Ports: 1, NodeType: info.NodeType, PKeys: min(int(info.PartitionCap), softhca.MaxPKeys), Vendor: info.VendorID,
 		Device: uint32(info.DeviceID), Revision: info.Revision, Firmware: [3]uint16{28, 43, 1014}, NodeGUID: info.NodeGUID,
 		SystemGUID: info.SystemImageGUID, Description: b.fabric.Node(), HCAType: "MT4129",
 	}
@@ -221,6 +221,7 @@ func (b *bridge) fromHost() error {
 			if on := mad.CapabilityMask(m.Value).Has(mad.IsSM); on || mad.CapabilityMask(m.Value2).Has(mad.IsSM) {
 				err = b.fabric.SetIsSM(on)
 			}
+		default: // the kernel does not send the rest
 		}
 		if err != nil {
 			return err
