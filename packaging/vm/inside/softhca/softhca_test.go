@@ -17,6 +17,7 @@ import (
 	"portcullis/fabricsm/transport/softhca"
 	"portcullis/packaging/vm/inside/adapter"
 	"portcullis/packaging/vm/inside/guest"
+	"portcullis/packaging/vm/inside/verbs"
 )
 
 // soon bounds what happens at once: emulated machines are slow.
@@ -219,6 +220,12 @@ func TestPlane(t *testing.T) {
 	adapter.OpenSM(t, "mlx5_0")
 	if out := guest.Do(t, "smpquery", "-C", "smi1", "-P", "2", "-D", "nodeinfo", "0,2"); !strings.Contains(out, "Switch") {
 		t.Errorf("SMPs of a plane: %s", out)
+	}
+	if c, err := verbs.Open("smi1"); !errors.Is(err, syscall.EOPNOTSUPP) {
+		if err == nil {
+			c.Close()
+		}
+		t.Errorf("a program opens a plane for data: %v, want EOPNOTSUPP", err)
 	}
 	if e := guest.Try(t, "perfquery", "-C", "smi1", "-P", "2", "-t", "200", adapter.PortFile(t, "mlx5_0", 1, "lid"), "1"); e.Code == 0 {
 		t.Errorf("GMPs of a plane: %s", e.All)
