@@ -183,7 +183,7 @@ func ruleTakenAway(t *testing.T) {
 func diskFull(t *testing.T) {
 	const ballast = state + "/ballast"
 	guest.Do(t, "systemctl", "stop", service)
-	guest.Do(t, "mount", "-t", "tmpfs", "-o", "size=200m,mode=0700,uid=portcullis,gid=portcullis", "none", state)
+	guest.Do(t, "mount", "-t", "tmpfs", "-o", "size=260m,mode=0700,uid=portcullis,gid=portcullis", "none", state)
 	defer func() {
 		guest.Do(t, "systemctl", "stop", service)
 		guest.Do(t, "umount", state)
