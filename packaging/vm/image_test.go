@@ -246,7 +246,7 @@ func handOver(t *testing.T, tests suite) {
 		data, _ := image.Section(name)
 		parts[name] = text(t, string(data))
 	}
-	m := machine.Start(t, machine.Spec{Name: "hand-over", Kernel: parts[".linux"], Initrd: parts[".initrd"]})
+	m := machine.Start(t, machine.Spec{Name: "hand-over", Network: "restrict=on", Kernel: parts[".linux"], Initrd: parts[".initrd"]})
 	if _, err := m.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, m.Console())
 	}
