@@ -23,9 +23,11 @@ type Platform struct {
 }
 
 // FromLogs takes as platform what the boots of any images have in common, as
-// learning does. They must have the same Secure Boot variables.
+// learning does. They must have the same Secure Boot variables; these are not known
+// where a log does not show them.
 func FromLogs(logs ...*eventlog.Log) (Platform, error) {
 	var p Platform
+	hidden := false
 	var boots []reference.Boot
 	for i, l := range logs {
 		b := reference.Boot{Log: upToSeparator(l)}
@@ -36,13 +38,17 @@ func FromLogs(logs ...*eventlog.Log) (Platform, error) {
 		}
 		boots = append(boots, b)
 		v, err := secureboot.FromLog(l)
-		switch {
-		case err != nil:
-			return p, fmt.Errorf("log %d: %w", i+1, err)
-		case i > 0 && !slices.Equal(v.Config(), p.Variables.Config()):
-			return p, fmt.Errorf("log %d: other Secure Boot variables than those of log 1: predict a set for each", i+1)
+		if err != nil {
+			hidden = true
+			continue
+		}
+		if p.Variables != nil && !slices.Equal(v.Config(), p.Variables.Config()) {
+			return p, fmt.Errorf("log %d: other Secure Boot variables than in a log before: predict a set for each", i+1)
 		}
 		p.Variables = v
+	}
+	if hidden {
+		p.Variables = nil
 	}
 	var err error
 	p.Registers, err = reference.Learn(nil, boots)

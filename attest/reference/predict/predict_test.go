@@ -405,6 +405,15 @@ func TestPlatformRefused(t *testing.T) {
 			t.Errorf("%s: was taken", name)
 		}
 	}
+	// A log without the variables' data still tells of the platform.
+	silent := *l
+	silent.Events = append([]eventlog.Event{}, l.Events...)
+	for i := range silent.Events {
+		silent.Events[i].Data = nil
+	}
+	if p, err := FromLogs(l, &silent); err != nil || p.Variables != nil || len(p.Registers) != 8 {
+		t.Errorf("logs of which one does not show the variables: %d registers, variables %v, %v", len(p.Registers), p.Variables, err)
+	}
 	if _, err := FromLogs(); err == nil {
 		t.Error("no log was taken")
 	}
