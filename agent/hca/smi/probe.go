@@ -76,6 +76,8 @@ func probe(ctx context.Context, d device, path string) (attest.Firewall, error) 
 	switch {
 	case errors.Is(err, unix.EPROTONOSUPPORT): // no queue pair 0: the kernel was told that there is no SMI
 		return attest.FirewallBlocks, nil
+	case errors.Is(err, unix.EACCES):
+		return attest.FirewallUnknown, fmt.Errorf("probe of the SMP firewall: register with %s: %w: a security module such as SELinux does not let the agent manage the subnet; lock the adapter where its ports have no labels", path, err)
 	case err != nil:
 		return attest.FirewallUnknown, fmt.Errorf("probe of the SMP firewall: register with %s: %w", path, err)
 	}

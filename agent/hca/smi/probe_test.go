@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,5 +134,14 @@ func TestRequestBytes(t *testing.T) {
 		if got := mad.MAD(request(7, 5, hops)[headerSize:]); got != want {
 			t.Errorf("%d hops:\n%x\nwant\n%x", hops, got[:], want[:])
 		}
+	}
+}
+
+// A host with labels of SELinux on its ports does not let the agent try, and the operator is told why.
+func TestProbeDeniedBySELinux(t *testing.T) {
+	f := &fake{register: unix.EACCES}
+	got, err := probe(context.Background(), f, "umad0")
+	if got != attest.FirewallUnknown || !errors.Is(err, unix.EACCES) || !strings.Contains(err.Error(), "SELinux") {
+		t.Errorf("%v, %v; want an unknown firewall, and an error that names SELinux", got, err)
 	}
 }
