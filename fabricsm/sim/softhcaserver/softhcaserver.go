@@ -138,7 +138,7 @@ func (a *Adapter) takePorts(o *Options) ([]byte, error) {
 	}
 	attach := softhca.Attach{
 		Name: o.Name, Flags: o.Flags, Ports: int(info.NumPorts), NodeType: info.NodeType, PKeys: int(info.PartitionCap), Hold: o.Hold,
-		Vendor: uint32(info.VendorID), Device: uint32(info.DeviceID), Revision: info.Revision, Firmware: o.Firmware,
+		Vendor: info.VendorID, Device: uint32(info.DeviceID), Revision: info.Revision, Firmware: o.Firmware,
 		NodeGUID: info.NodeGUID, SystemGUID: info.SystemImageGUID, Description: cut(description.String(), 63), HCAType: o.HCAType, Board: o.Board,
 	}
 	if attach.Name == "" {
