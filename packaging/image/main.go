@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"portcullis/attest/eventlog"
 	"portcullis/attest/reference/predict"
 )
 
@@ -115,9 +116,13 @@ func (o *options) write(b *built) error {
 	if err != nil {
 		return err
 	}
-	values := map[string]string{}
+	values := map[string][]eventlog.Digest{}
 	for k := range registers {
-		values[fmt.Sprint(registers[k].PCR)] = predict.Value(&registers[k]).String()
+		r := &registers[k]
+		values[fmt.Sprint(r.PCR)] = r.Values
+		if len(r.Values) == 0 {
+			values[fmt.Sprint(r.PCR)] = []eventlog.Digest{predict.Value(r)}
+		}
 	}
 	if err := os.WriteFile(o.out, b.image, 0o644); err != nil {
 		return err

@@ -4,6 +4,6 @@
 //
 // What is modelled is what was found on real firmware: systemd's stub measures
 // the image's sections into PCR 11 and starts the kernel in it, which firmware
-// measures into PCR 4 behind the image; Linux measures command line and initrd
-// into PCR 9. Images with another stub or kernel are refused, not guessed.
+// measures into PCR 4 behind the image, but not with Secure Boot; Linux measures
+// command line and initrd into PCR 9. Images with another stub or kernel are refused, not guessed.
 package predict

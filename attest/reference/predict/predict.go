@@ -75,13 +75,19 @@ func upToSeparator(l *eventlog.Log) *eventlog.Log {
 // those which the image decides, when nothing is known of the platform. phases are the
 // words by which systemd-pcrphase extends PCR 11 until the agent runs, none where it does not.
 func (i *Image) Registers(p Platform, phases []string) ([]reference.Register, error) {
-	loaded, err := i.loaded(p)
+	keys, enabled, err := i.keys(p)
+	known := len(p.Registers) > 0 || p.Variables != nil
+	if err != nil && known {
+		return nil, fmt.Errorf("PCR 7: %w", err)
+	}
+	loaded, err := i.loaded(p, enabled)
 	if err != nil {
 		return nil, fmt.Errorf("PCR 4: %w", err)
 	}
-	keys, err := i.keys(p)
-	if err != nil && (len(p.Registers) > 0 || p.Variables != nil) {
-		return nil, fmt.Errorf("PCR 7: %w", err)
+	if !known {
+		if loaded, err = i.eitherLoaded(); err != nil {
+			return nil, err
+		}
 	}
 	var out []reference.Register
 	for _, r := range p.Registers {
@@ -90,7 +96,7 @@ func (i *Image) Registers(p Platform, phases []string) ([]reference.Register, er
 		}
 	}
 	out = append(out, loaded)
-	if err == nil {
+	if known {
 		out = append(out, keys)
 	}
 	out = append(out, reference.Register{PCR: 8}, i.linux(), i.stub(phases), reference.Register{PCR: 12}, reference.Register{PCR: 13}, reference.Register{PCR: 14})
@@ -122,8 +128,9 @@ const callingApplication = "Calling EFI Application from Boot Option"
 
 func separator() reference.Position { return position(eventlog.Separator, "EV_SEPARATOR") }
 
-// loaded gives PCR 4: what firmware loads.
-func (i *Image) loaded(p Platform) (reference.Register, error) {
+// loaded gives PCR 4: what firmware loads. With Secure Boot systemd's stub has firmware take
+// the kernel without looking at it, so it is not measured; it is part of the image that was.
+func (i *Image) loaded(p Platform, secureBoot bool) (reference.Register, error) {
 	r := reference.Register{PCR: 4, Events: []reference.Position{
 		position(sha256.Sum256([]byte(callingApplication)), "EV_EFI_ACTION "+callingApplication), separator(),
 	}}
@@ -133,44 +140,59 @@ func (i *Image) loaded(p Platform) (reference.Register, error) {
 			return r, err
 		}
 	}
-	r.Events = append(r.Events, position(i.Digest, "the image"), position(i.KernelDigest, "Linux "+i.Kernel+" inside the image"))
+	r.Events = append(r.Events, position(i.Digest, "the image"))
+	if !secureBoot {
+		r.Events = append(r.Events, position(i.KernelDigest, "Linux "+i.Kernel+" inside the image"))
+	}
 	return r, nil
 }
 
-// keys gives PCR 7: Secure Boot's variables, and the entry of db that allows the image.
-func (i *Image) keys(p Platform) (reference.Register, error) {
-	r := reference.Register{PCR: 7}
-	switch {
-	case len(p.Registers) > 0:
-		events, err := p.firmwarePart(7)
+// eitherLoaded gives PCR 4 where it is not known whether Secure Boot is enabled.
+func (i *Image) eitherLoaded() (reference.Register, error) {
+	r := reference.Register{PCR: 4}
+	for _, secureBoot := range []bool{true, false} {
+		one, err := i.loaded(Platform{}, secureBoot)
 		if err != nil {
 			return r, err
 		}
-		r.Events = events
+		r.Values = append(r.Values, Value(&one))
+	}
+	return r, nil
+}
+
+// keys gives PCR 7: Secure Boot's variables, and the entry of db that allows the image; and whether Secure Boot
+// is enabled.
+func (i *Image) keys(p Platform) (r reference.Register, enabled bool, err error) {
+	r.PCR = 7
+	switch {
+	case len(p.Registers) > 0:
+		if r.Events, err = p.firmwarePart(7); err != nil {
+			return r, false, err
+		}
 	case p.Variables == nil:
-		return r, errors.New("neither the platform's registers nor its variables are known")
+		return r, false, errors.New("neither the platform's registers nor its variables are known")
 	}
 	if p.Variables != nil {
 		if err := setVariables(&r, p.Variables); err != nil {
-			return r, err
+			return r, false, err
 		}
 	}
-	enabled, err := secureBoot(&r)
+	enabled, err = secureBoot(&r)
 	if err != nil || !enabled {
-		return r, err
+		return r, enabled, err
 	}
 	if p.Variables == nil {
-		return r, errors.New("db is not known, by which Secure Boot is decided: give its content, or an event log of the platform")
+		return r, enabled, errors.New("db is not known, by which Secure Boot is decided: give its content, or an event log of the platform")
 	}
 	authority, err := p.Variables.Authority(i.image)
 	if err != nil {
-		return r, err
+		return r, enabled, err
 	}
 	// Firmware measures an entry once, also where a driver was allowed by it before.
 	if !slices.ContainsFunc(r.Events, func(p reference.Position) bool { return slices.Contains(p.OneOf, authority.Digest) }) {
 		r.Events = append(r.Events, position(authority.Digest, "entry of "+authority.Name+" that allows the image"))
 	}
-	return r, nil
+	return r, enabled, nil
 }
 
 // setVariables has the register begin with the variables.
