@@ -17,6 +17,7 @@ type AdapterFlags uint32
 const (
 	Function AdapterFlags = 0x01 // a virtual function: without subnet management
 	Plane    AdapterFlags = 0x02 // only subnet management: one plane of a port with several
+	Caller   AdapterFlags = 0x04 // the kernel registers it in the name of the program that attaches it
 )
 
 // attachSize is the size of the payload of TypeAttach.

@@ -129,7 +129,7 @@ func TestNumbersOfTheModule(t *testing.T) {
 		"SOFTHCA_DATAGRAM": uint64(softhca.OpDatagram), "SOFTHCA_RC_SEND": uint64(softhca.OpRCSend), "SOFTHCA_RC_ACK": uint64(softhca.OpRCAck),
 		"SOFTHCA_ACK": uint64(softhca.AckOK), "SOFTHCA_NAK_SEQUENCE": uint64(softhca.NAKSequence), "SOFTHCA_NAK_INVALID": uint64(softhca.NAKInvalid),
 		"SOFTHCA_NAK_OPERATION": uint64(softhca.NAKOperation), "SOFTHCA_NAK_NOT_READY": uint64(softhca.NAKNotReady),
-		"SOFTHCA_FUNCTION": uint64(softhca.Function), "SOFTHCA_PLANE": uint64(softhca.Plane),
+		"SOFTHCA_FUNCTION": uint64(softhca.Function), "SOFTHCA_PLANE": uint64(softhca.Plane), "SOFTHCA_CALLER": uint64(softhca.Caller),
 	}
 	if diff := cmp.Diff(defined, ours); diff != "" {
 		t.Errorf("the module's numbers (-) are not ours (+):\n%s", diff)

@@ -259,10 +259,13 @@ void hca_attach(struct work_struct *work)
 {
 	struct peer *peer = container_of(work, struct peer, attach_work);
 	struct hca *hca = hca_new(peer);
+	const struct cred *kernel = NULL;
 	struct message *m;
 	unsigned long flags;
 	int rc = -ENOMEM;
 
+	if (peer->caller)
+		kernel = override_creds(peer->caller);
 	if (hca) {
 		spin_lock_irqsave(&peer->lock, flags);
 		peer->hca = hca;	/* packets may come while ib_mad opens its queue pairs */
@@ -271,6 +274,8 @@ void hca_attach(struct work_struct *work)
 		if (!rc)
 			event_registered(hca);
 	}
+	if (kernel)
+		revert_creds(kernel);
 	m = message_new(SOFTHCA_ATTACHED, 0, 0, GFP_KERNEL);
 	if (m) {
 		m->head.status = cpu_to_le32(-rc);

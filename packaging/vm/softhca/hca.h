@@ -13,6 +13,7 @@
 #define HCA_H
 
 #include <linux/completion.h>
+#include <linux/cred.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
@@ -58,6 +59,7 @@ struct peer {
 	struct hca *hca;		/* set before it is registered; freed with the last reference to the peer */
 	wait_queue_head_t wait;		/* for messages, and for being gone */
 	struct softhca_attach attach;
+	const struct cred *caller;	/* in whose name the device is registered; NULL: the kernel's */
 	struct work_struct attach_work;
 	struct work_struct detach_work;
 };

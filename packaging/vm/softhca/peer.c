@@ -56,6 +56,7 @@ static void peer_free(struct kref *ref)
 		hca_free(peer->hca);
 	list_for_each_entry_safe(m, next, &peer->out, list)
 		kfree(m);
+	put_cred(peer->caller);
 	kfree(peer);
 }
 
@@ -178,13 +179,15 @@ static int peer_attach(struct peer *peer, const u8 *data, u32 size)
 			rc = -EPROTO;
 		else if (a->ports < 1 || a->ports > SOFTHCA_PORTS_MAX ||
 			 le16_to_cpu(a->pkeys) < 1 || le16_to_cpu(a->pkeys) > SOFTHCA_PKEYS_MAX ||
-			 (le32_to_cpu(a->flags) & ~(SOFTHCA_FUNCTION | SOFTHCA_PLANE)) ||
+			 (le32_to_cpu(a->flags) & ~(SOFTHCA_FUNCTION | SOFTHCA_PLANE | SOFTHCA_CALLER)) ||
 			 strnlen(a->name, sizeof(a->name)) == sizeof(a->name) || !a->name[0] ||
 			 strchr(a->name, '/'))
 			rc = -EINVAL;
 	}
 	if (!rc) {
 		peer->attached = true;
+		if (le32_to_cpu(a->flags) & SOFTHCA_CALLER)
+			peer->caller = get_current_cred();
 		kref_get(&peer->ref);
 		queue_work(softhca_wq, &peer->attach_work);
 	}

@@ -92,6 +92,7 @@ struct softhca_head {
 /* Flags of an adapter. */
 #define SOFTHCA_FUNCTION	0x01	/* a virtual function: no subnet management */
 #define SOFTHCA_PLANE		0x02	/* only subnet management: one plane of a multi-plane port */
+#define SOFTHCA_CALLER		0x04	/* registered as the program that attaches it, as where that loads the driver */
 
 struct softhca_attach {
 	__le32 version;
