@@ -66,6 +66,8 @@ vm      sbsigntool       sbsign            signs what Secure Boot starts
 vm      openssl          openssl           takes the passphrase off the key that signs that
 vm      systemd-boot-efi -                 the stub of unified kernel images, and a boot loader
 vm      binutils         objcopy           a second opinion on unified kernel images
+vm      m4               m4                expands the reference policy's module of containers
+vm      zstd             zstd              unpacks the source of that policy
 vm      busybox-static   busybox           the shell of machines without root file system
 race    gcc              gcc               Go's race detector links against C
 race    libc6-dev        -                 Go's race detector links against C

@@ -138,7 +138,7 @@ func BuildRoot(cache string, k kernel.Kernel, debs []string) (Root, error) {
 		return Root{}, err
 	}
 	key := sha256.New()
-	fmt.Fprint(key, base, masked, suiteUnit)
+	fmt.Fprint(key, base, masked, suiteUnit, "labelled")
 	for _, deb := range debs {
 		f, err := os.Open(deb)
 		if err != nil {
@@ -172,7 +172,7 @@ func (r Root) build(base string, debs []string) error {
 		if err := run("", "cp", append(slices.Clone(debs), filepath.Join(r.Dir, "root"))...); err != nil {
 			return err
 		}
-		if err := run("", "/usr/sbin/chroot", r.Dir, "sh", "-c", "mount -t proc proc /proc && dpkg -i /root/*.deb && rm /root/*.deb; e=$?; umount /proc; exit $e"); err != nil {
+		if err := r.chroot("dpkg -i /root/*.deb && rm /root/*.deb"); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,16 @@ func (r Root) build(base string, debs []string) error {
 			return err
 		}
 	}
+	// Without labels nothing would work on a machine that enforces SELinux. The others do not see them.
+	if err := r.chroot("setfiles -F /etc/selinux/default/contexts/files/file_contexts /"); err != nil {
+		return err
+	}
 	return Ext4(r.Image, r.Dir)
+}
+
+// chroot runs a command of the shell in the root file system.
+func (r Root) chroot(command string) error {
+	return run("", "/usr/sbin/chroot", r.Dir, "sh", "-c", "mount -t proc proc /proc && "+command+"; e=$?; umount /proc; exit $e")
 }
 
 // imageSize is the size of a root file system: what Debian's packages take, and room for tests.

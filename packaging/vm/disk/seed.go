@@ -36,11 +36,26 @@ type Seed struct {
 }
 
 type file struct {
-	from string // file on this machine; "" has data
-	data []byte
-	link string
-	mode os.FileMode
+	from  string // file on this machine; "" has data
+	data  []byte
+	link  string
+	mode  os.FileMode // with the bit of a directory
+	label string      // SELinux context; "" none
 }
+
+// kind returns the kind of file as SELinux's tools call it.
+func (f file) kind() string {
+	switch {
+	case f.link != "":
+		return "link"
+	case f.mode.IsDir():
+		return "dir"
+	}
+	return "file"
+}
+
+// LabelRecord is the record of a tar header that holds a file's SELinux context.
+const LabelRecord = "SCHILY.xattr.security.selinux"
 
 func (s *Seed) put(to string, f file) {
 	if s.files == nil {
@@ -62,6 +77,17 @@ func (s *Seed) File(to, from string) error {
 	}
 	s.put(to, file{from: from, mode: info.Mode().Perm()})
 	return nil
+}
+
+// Dir adds a directory. Directories above a file need not be added, but get no label otherwise.
+func (s *Seed) Dir(name string, mode os.FileMode) { s.put(name, file{mode: mode | os.ModeDir}) }
+
+// Label gives a file, directory or link a SELinux context.
+func (s *Seed) Label(name, context string) {
+	name = strings.TrimPrefix(path.Clean(name), "/")
+	f := s.files[name]
+	f.label = context
+	s.put(name, f)
 }
 
 // Link adds a symbolic link.
@@ -149,9 +175,14 @@ func (s *Seed) write(out io.Writer) error {
 }
 
 func (f file) write(w *tar.Writer, name string) error {
-	h := &tar.Header{Name: name, Mode: int64(f.mode), Format: tar.FormatPAX}
+	h := &tar.Header{Name: name, Mode: int64(f.mode.Perm()), Format: tar.FormatPAX}
+	if f.label != "" {
+		h.PAXRecords = map[string]string{LabelRecord: f.label}
+	}
 	var body io.Reader = bytes.NewReader(f.data)
 	switch {
+	case f.mode.IsDir():
+		h.Typeflag = tar.TypeDir
 	case f.link != "":
 		h.Typeflag, h.Linkname = tar.TypeSymlink, f.link
 	case f.from != "":

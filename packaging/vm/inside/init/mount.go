@@ -124,18 +124,36 @@ func unpackFile(to string, h *tar.Header, r io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
+	if h.Typeflag == tar.TypeDir {
+		if err := os.MkdirAll(to, h.FileInfo().Mode().Perm()); err != nil {
+			return err
+		}
+		return label(to, h)
+	}
 	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if h.Typeflag == tar.TypeSymlink {
-		return os.Symlink(h.Linkname, to)
+		return errors.Join(os.Symlink(h.Linkname, to), label(to, h))
 	}
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, h.FileInfo().Mode().Perm())
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, r)
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Close(), label(to, h))
+}
+
+// label sets the SELinux context that the header has, if any. No policy is loaded yet, so no rule forbids it.
+func label(to string, h *tar.Header) error {
+	context, ok := h.PAXRecords[disk.LabelRecord]
+	if !ok {
+		return nil
+	}
+	if err := unix.Lsetxattr(to, "security.selinux", append([]byte(context), 0), 0); err != nil {
+		return fmt.Errorf("label %s: %w", to, err)
+	}
+	return nil
 }
 
 // switchRoot mounts the root file system, unpacks the seed over it, and becomes its init program.
