@@ -48,7 +48,6 @@ func servicePackages(t *testing.T) map[string]string {
 		"lower.rpm":  one(t, lower, "portcullisd-*.rpm"),
 		"now.deb":    one(t, "../../dist", "portcullisd_*_amd64.deb"),
 		"now.rpm":    one(t, "../../dist", "portcullisd-0*.x86_64.rpm"),
-		"agent.rpm":  one(t, "../../dist", "portcullis-agent-*.rpm"),
 	}
 }
 

@@ -24,7 +24,6 @@ const (
 	nowDeb    = "/lab/now.deb"
 	lowerRPM  = "/lab/lower.rpm"
 	nowRPM    = "/lab/now.rpm"
-	agentRPM  = "/lab/agent.rpm"
 )
 
 // told is what the service knew before it was upgraded.

@@ -114,12 +114,12 @@ func secondService(t *testing.T) {
 	guest.UnitHas(t, service, "ActiveState=active", "MainPID="+pid)
 }
 
-// watchdog is short in the run that TestKilled has systemd start, for TestHangs.
+// watchdog has systemd start the service again at once when it is killed, and watch that run closely, for TestHangs.
 const watchdog = "/run/systemd/system/" + service + ".d/watchdog.conf"
 
 // killed: the kernel clears IsSM at once, and systemd starts the service again.
 func killed(t *testing.T) {
-	guest.Write(t, watchdog, "[Service]\nWatchdogSec=5s\n")
+	guest.Write(t, watchdog, "[Service]\nWatchdogSec=3s\nRestartSec=100ms\n")
 	guest.Do(t, "systemctl", "daemon-reload")
 	before := guest.Unit(t, service)
 	guest.Do(t, "systemctl", "kill", "--signal=KILL", "--kill-whom=main", service)

@@ -3,7 +3,6 @@
 package service_test
 
 import (
-	"strings"
 	"testing"
 
 	"portcullis/packaging/vm/inside/guest"
@@ -59,7 +58,7 @@ func rpmDowngradeRefused(t *testing.T) {
 	guest.UnitHas(t, service, "ActiveState=active", "MainPID="+pid)
 }
 
-// rpmErase stops the service and leaves state and configuration. The agent's package comes and goes, too.
+// rpmErase stops the service and leaves state and configuration.
 func rpmErase(t *testing.T) {
 	rpmDo(t, "--erase", "portcullisd")
 	guest.UnitHas(t, service, "LoadState=not-found", "ActiveState=inactive")
@@ -71,14 +70,4 @@ func rpmErase(t *testing.T) {
 	if guest.Exists("/usr/bin/portcullisd") {
 		t.Error("erasing the package left its program")
 	}
-
-	const agent = "portcullis-agent.service"
-	guest.Do(t, "dpkg", "--remove", "portcullis-agent")
-	rpmDo(t, "--install", agentRPM)
-	guest.UnitHas(t, agent, "LoadState=loaded", "UnitFileState=disabled", "ActiveState=inactive")
-	if out := guest.Do(t, "portcullis-agent", "version"); !strings.HasPrefix(out, "portcullis-agent ") {
-		t.Errorf("the program says %q", out)
-	}
-	rpmDo(t, "--erase", "portcullis-agent")
-	guest.UnitHas(t, agent, "LoadState=not-found")
 }
