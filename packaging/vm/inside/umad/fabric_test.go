@@ -35,8 +35,7 @@ type fabric struct {
 // adapters are the names that nodes get as adapters of this machine.
 var adapters = map[string]string{ourNode: ours, tester: theirs, another: third}
 
-// newFabric starts our simulator with the fabric of these tests, and plugs nodes into this machine. A node may have options of an
-// adapter behind a comma.
+// newFabric starts our simulator with the fabric of these tests, and plugs nodes into this machine.
 func newFabric(t testing.TB, nodes ...string) *fabric {
 	t.Helper()
 	return newFabricWith(t, netlist(t), nil, nodes...)
@@ -45,10 +44,8 @@ func newFabric(t testing.TB, nodes ...string) *fabric {
 func newFabricWith(t testing.TB, file string, args []string, nodes ...string) *fabric {
 	t.Helper()
 	args = append([]string{"run", file, "--socket", "ours"}, args...)
-	for i, node := range nodes {
-		name, options, _ := strings.Cut(node, ",")
-		nodes[i] = name
-		args = append(args, "--adapter", strings.TrimSuffix(name+"=/dev/softhca,name="+adapters[name]+","+options, ","))
+	for _, node := range nodes {
+		args = append(args, "--adapter", node+"=/dev/softhca,name="+adapters[node])
 	}
 	t.Cleanup(func() { // after the simulator ended
 		for _, node := range nodes {

@@ -30,7 +30,7 @@ func TestIbsim(t *testing.T) {
 		program(t, "bridge", "ibsim", "-socket", socket, "-node", node, "-name", name)
 		f.there(node)
 	}
-	m := manage(t, ours)
+	m := manage(t, ours, "--audit-period", "2s") // ibsim tells of no cable
 	judge(t, file)
 	for _, c := range []struct{ command, event string }{{"unlink", "port-gone"}, {"relink", "port-placed"}} {
 		from := m.now()

@@ -109,6 +109,7 @@ func TestOpenSM(t *testing.T) {
 	other := openSM(t, ourGUID, "MASTER")
 	other.says(0, "SUBNET UP")
 	judge(t, netlist(t))
+	judgeMore(t)
 	t.Run("saquery", func(t *testing.T) {
 		if n := strings.Count(guest.Do(t, "saquery", "-C", theirs, "NR"), "NodeRecord dump:"); n != 18 {
 			t.Errorf("saquery got %d nodes of OpenSM, want 18", n)

@@ -16,7 +16,7 @@ const (
 	behindPort = "2"
 )
 
-// TestPorts is items 1, 2 and 5 of step 5.
+// TestPorts is items 1 and 2 of step 5.
 func TestPorts(t *testing.T) {
 	newFabric(t, ourNode, tester)
 	t.Run("link speed", func(t *testing.T) {
@@ -38,11 +38,8 @@ func TestPorts(t *testing.T) {
 			return !strings.Contains(guest.Do(t, "iblinkinfo", "-C", theirs), "14.0625 Gbps Active/  LinkUp")
 		})
 	})
-	dir := t.TempDir()
-	config, aliases := dir+"/config.yaml", dir+"/aliases"
-	write(t, aliases, testerGUID+" 0xa1 0xa2\n")
-	settings := "fabric:\n  sa: {alias_guids_file: aliases}\n"
-	write(t, config, settings+"  ports:\n    rules:\n    - {guid: 0x0010000100000002, port: 2, disabled: true}\n")
+	config := t.TempDir() + "/config.yaml"
+	write(t, config, "fabric:\n  ports:\n    rules:\n    - {guid: 0x0010000100000002, port: 2, disabled: true}\n")
 	m := manage(t, ours, "--config", config)
 	t.Run("disabled", func(t *testing.T) {
 		says := func(want string) {
@@ -52,7 +49,7 @@ func TestPorts(t *testing.T) {
 			})
 		}
 		says("PhysLinkState:...................Disabled")
-		write(t, config, settings)
+		write(t, config, "fabric: {}\n")
 		from := m.now()
 		if err := m.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
@@ -61,13 +58,5 @@ func TestPorts(t *testing.T) {
 		says("PhysLinkState:...................Disabled")
 		guest.Do(t, "ibportstate", "-C", theirs, "-D", behind, behindPort, "enable")
 		m.tells(from, "the host that comes back", func(e event) bool { return e.Event == "port-placed" && e.Fields["guid"] == distantGUID })
-	})
-	t.Run("alias GUIDs", func(t *testing.T) {
-		const want = "fe80:0000:0000:0000:0000:0000:0000:00a1"
-		guest.Eventually(t, patience, "the kernel has no alias", func() bool { return port(t, theirs, "gids/1") == want })
-		m.signal(syscall.SIGTERM)
-		if got := port(t, theirs, "gids/1"); got != want {
-			t.Errorf("without the Subnet Manager GID 1 is %s", got)
-		}
 	})
 }
