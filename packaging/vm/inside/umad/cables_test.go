@@ -72,7 +72,7 @@ func ownCable(t *testing.T, f *fabric, m *manager) {
 	select {
 	case <-m.ended:
 		t.Fatal("the Subnet Manager ended")
-	case <-time.After(3 * time.Second): // without a cable
+	case <-time.After(2 * time.Second): // without a cable
 	}
 	from = m.now()
 	f.do("relink " + ourNode + " 1")

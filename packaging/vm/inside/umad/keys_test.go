@@ -84,8 +84,8 @@ func TestKeys(t *testing.T) {
 		}
 		guest.Do(t, "sminfo", append([]string{"-y", p.keys["0x0020000000000001"]}, query...)...)
 	})
-	t.Run("perfquery", func(t *testing.T) { // which M_Keys do not protect
-		guest.Do(t, "perfquery", "-C", theirs, p.lid(t, "leaf1"), "1")
+	t.Run("perfquery", func(t *testing.T) { // which M_Keys do not protect; hosts reach no switch
+		guest.Do(t, "perfquery", "-C", theirs, decimal(port(t, ours, "lid")), "1")
 	})
 	t.Run("SA_Key", func(t *testing.T) {
 		node := []string{"-C", theirs, "-t", "200", "NR"}

@@ -38,25 +38,40 @@ func TestPorts(t *testing.T) {
 			return !strings.Contains(guest.Do(t, "iblinkinfo", "-C", theirs), "14.0625 Gbps Active/  LinkUp")
 		})
 	})
+	t.Run("disabled", disabled)
+}
+
+// disabled has a rule switch a port off. A reload without it brings the port back; a Subnet Manager that starts without it
+// leaves the port as it is.
+func disabled(t *testing.T) {
 	config := t.TempDir() + "/config.yaml"
-	write(t, config, "fabric:\n  ports:\n    rules:\n    - {guid: 0x0010000100000002, port: 2, disabled: true}\n")
+	const rule = "fabric:\n  ports:\n    rules:\n    - {guid: 0x0010000100000002, port: 2, disabled: true}\n"
+	write(t, config, rule)
+	off := func() bool {
+		return strings.Contains(guest.Do(t, "ibportstate", "-C", theirs, "-D", behind, behindPort), "PhysLinkState:...................Disabled")
+	}
 	m := manage(t, ours, "--config", config)
-	t.Run("disabled", func(t *testing.T) {
-		says := func(want string) {
-			t.Helper()
-			guest.Eventually(t, patience, "ibportstate does not say "+want, func() bool {
-				return strings.Contains(guest.Do(t, "ibportstate", "-C", theirs, "-D", behind, behindPort), want)
-			})
-		}
-		says("PhysLinkState:...................Disabled")
-		write(t, config, "fabric: {}\n")
+	guest.Eventually(t, patience, "the port is not Disabled", off)
+	reload := func(text string) mark {
+		t.Helper()
+		write(t, config, text)
 		from := m.now()
 		if err := m.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		m.says(from, "the configuration was read again")
-		says("PhysLinkState:...................Disabled")
-		guest.Do(t, "ibportstate", "-C", theirs, "-D", behind, behindPort, "enable")
-		m.tells(from, "the host that comes back", func(e event) bool { return e.Event == "port-placed" && e.Fields["guid"] == distantGUID })
-	})
+		return from
+	}
+	back := func(e event) bool { return e.Event == "port-placed" && e.Fields["guid"] == distantGUID }
+	m.tells(reload("fabric: {}\n"), "the host that comes back", back)
+	reload(rule)
+	guest.Eventually(t, patience, "the port is not Disabled again", off)
+	m.signal(syscall.SIGTERM)
+	m = manage(t, ours)
+	if !off() {
+		t.Error("a Subnet Manager without the rule has switched the port on")
+	}
+	from := m.now()
+	guest.Do(t, "ibportstate", "-C", theirs, "-D", behind, behindPort, "enable")
+	m.tells(from, "the host that comes back", back)
 }

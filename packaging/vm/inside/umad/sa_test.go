@@ -79,7 +79,7 @@ func flood(t *testing.T, m *manager, metrics string) {
 	var wrong []string
 	begun := time.Now()
 	count := 0
-	for ; count < 20 || time.Since(begun) < 6*time.Second; count++ { // three audits of the fabric
+	for ; count < 20 || time.Since(begun) < 4*time.Second; count++ { // two audits of the fabric
 		e := guest.Try(t, "smpquery", "-C", theirs, "-D", "nodedesc", "0,1,5,3")
 		if e.Code != 0 || !strings.Contains(e.Out, "leaf2") {
 			wrong = append(wrong, e.All)
