@@ -116,13 +116,6 @@ func (f *fabric) pull(node string) {
 	guest.Eventually(f.t, patience, adapters[node]+" is still there", func() bool { return !guest.Exists("/sys/class/infiniband/" + adapters[node]) })
 }
 
-// plug puts it back.
-func (f *fabric) plug(node string) {
-	f.t.Helper()
-	f.do("plug " + node)
-	f.there(node)
-}
-
 // deviceFile returns the path of a device file of ib_umad.
 func deviceFile(kind, device string) string {
 	files, _ := filepath.Glob("/sys/class/infiniband_mad/" + kind + "*/ibdev")
