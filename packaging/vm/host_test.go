@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "portcullis/api/v1"
 	"portcullis/attest/eventlog"
@@ -91,6 +92,8 @@ func newHost(t *testing.T) *host {
 	adapter := filepath.Join(dir, adapterPort)
 	h := &host{s: newSuite(t, "./inside/host"), site: newSite(t, tpm, adapter), dir: dir, made: map[string]images{}}
 	h.spec = machine.Spec{
+		// A second try would not be the same boot: the agent may have attested in the first.
+		BootLimit: 3 * time.Minute, Limit: 5 * time.Minute,
 		Firmware: machine.SecureBoot, KeepVariables: filepath.Join(dir, "variables"), TPM: tpm, Memory: 2048, Network: network,
 		Channels: map[string]string{adapterPort: adapter},
 		Drives: []machine.Drive{
