@@ -3,9 +3,11 @@
 package vm
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -213,8 +215,15 @@ func (h *host) image(t *testing.T, cmdline string) images {
 	return i
 }
 
+// windowRefused matches the line of the service's log about a host that asked for a challenge outside its window. Its status
+// keeps the refusal before that, of which the TPM proved more.
+var windowRefused = regexp.MustCompile(`attestation refused.*window.*which closed its provisioning window`)
+
 // closed tests that the tenant's evidence was refused since the host is his, and that he has kept it.
 func (h *host) closed() error {
+	if !windowRefused.MatchString(h.site.service.String()) {
+		return errors.New("the service does not say that it refused the host for its window")
+	}
 	now, err := h.site.host()
 	if err != nil {
 		return err

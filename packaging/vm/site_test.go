@@ -34,6 +34,7 @@ type site struct {
 	ca       string
 	operator string // files of tokens
 	second   string
+	service  *output // what the service says
 }
 
 // GUIDs and names of the fabric: a switch, the adapter of the Subnet Manager, and the host's.
@@ -114,8 +115,8 @@ func (s *site) write(name, content string) {
 
 // serve starts the service.
 func (s *site) serve() {
-	said := background(s.t, exec.Command(program(s.t, "portcullisd"), "--config", filepath.Join(s.dir, "portcullisd.yaml")))
-	eventually(s.t, 30*time.Second, "the service answers", said, func() bool {
+	s.service = background(s.t, exec.Command(program(s.t, "portcullisd"), "--config", filepath.Join(s.dir, "portcullisd.yaml")))
+	eventually(s.t, 30*time.Second, "the service answers", s.service, func() bool {
 		_, err := s.try(s.operator, "host", "list")
 		return err == nil
 	})
