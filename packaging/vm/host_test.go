@@ -3,6 +3,7 @@
 package vm
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -58,22 +59,20 @@ func TestHost(t *testing.T) {
 	second := h.boot(t, "second", everywhere+"|Admitted|Release|LeaveBootOption", map[string]func() error{"release": h.site.release})
 	must(t, h.site.assign())
 
-	option := h.boot(t, "tenant's boot option", everywhere+"|Refused|RemoveBootOption|ClearTPM", nil)
+	h.spec.Drives[espDrive].File = h.esp(t, disk.OtherDiskID)
+	option := h.boot(t, "tenant's boot option and disk", everywhere+"|Refused|RemoveBootOption|ClearTPM", nil)
 	if !strings.Contains(option.console, "Access Denied") {
 		t.Errorf("the firmware does not say that it refused the unsigned image")
 	}
-	h.site.refused(t, "reference", "PCR 1")
-	h.site.differing(t, "default/1", 1, 4) // the option, and that it was tried
+	h.site.refused(t, "reference", "PCR 1", "PCR 5")
+	h.site.differing(t, "default/1", 1, 4, 5) // the option, that it was tried, and the disk
+	h.alone(t, first, option, 1)
+	h.alone(t, first, option, 5)
 
+	h.spec.Drives[espDrive].File = h.esp(t, disk.DiskID)
 	cleared := h.boot(t, "cleared TPM", everywhere+"|Acknowledged|Admitted", map[string]func() error{"acknowledge": h.acknowledge})
 	sameBoots(t, []reference.Boot{first.measured, second.measured, cleared.measured})
-	must(t, h.site.release())
-	must(t, h.site.assign())
-
-	h.swapDisk(t)
-	h.boot(t, "swapped disk", everywhere+"|Refused", nil)
-	h.site.refused(t, "reference", "PCR 5")
-	h.site.differing(t, "default/1", 5)
+	must(t, h.again())
 
 	h.network(t)
 	network := h.boot(t, "network", everywhere+"|Learned|Admitted", map[string]func() error{"learn": h.site.learn})
@@ -120,11 +119,6 @@ func (h *host) esp(t *testing.T, identifier string) string {
 	return to
 }
 
-func (h *host) swapDisk(t *testing.T) {
-	t.Helper()
-	h.spec.Drives[espDrive].File = h.esp(t, disk.OtherDiskID)
-}
-
 // boot boots the host and runs tests in it, by the end of their names.
 func (h *host) boot(t *testing.T, name, tests string, answers map[string]func() error) booted {
 	t.Helper()
@@ -151,6 +145,39 @@ func (h *host) boot(t *testing.T, name, tests string, answers map[string]func() 
 		t.FailNow() // what follows builds on it
 	}
 	return b
+}
+
+// alone tests that the set learned first refuses a boot that differs from another, which it takes, in one register alone.
+func (h *host) alone(t *testing.T, known, b booted, pcr int) {
+	t.Helper()
+	var shown v1.Reference
+	must(t, json.Unmarshal([]byte(h.site.do("reference", "show", "default/1", "-o", "json")), &shown))
+	set := reference.Set{Class: shown.Class, Version: shown.Version, State: reference.Approved, Registers: shown.Registers}
+	judge := func(log *eventlog.Log) []reference.Difference {
+		boot := reference.Boot{Log: log}
+		for i, all := 0, log.Replay(); i < len(set.Registers); i++ {
+			r := &set.Registers[i]
+			q := eventlog.Quoted{PCR: r.PCR, Value: all[r.PCR]}
+			if len(r.Values) > 0 { // the running system measured into it, too
+				q.Value = r.Values[0]
+			}
+			boot.Quoted = append(boot.Quoted, q)
+		}
+		return set.Compare(&boot)
+	}
+	if diff := judge(known.measured.Log); len(diff) > 0 {
+		t.Errorf("the set refuses the boot that it was learned from: %v", diff)
+	}
+	mixed := &eventlog.Log{Locality: known.measured.Log.Locality, Events: b.measured.Log.Of(pcr)}
+	for _, e := range known.measured.Log.Events {
+		if e.PCR != pcr {
+			mixed.Events = append(mixed.Events, e)
+		}
+	}
+	diff := judge(mixed)
+	if len(diff) == 0 || slices.ContainsFunc(diff, func(d reference.Difference) bool { return d.PCR != pcr }) {
+		t.Errorf("a boot that differs in PCR %d alone: differences %v, want some of that register", pcr, diff)
+	}
 }
 
 // network has the firmware boot the provisioning image from the network, by PXE: qemu answers DHCP and TFTP.
