@@ -21,7 +21,7 @@ import (
 )
 
 // soon bounds what happens at once: emulated machines are slow.
-const soon = 10 * time.Second
+const soon = 30 * time.Second
 
 func TestFourPorts(t *testing.T) {
 	f := adapter.NewFabric(t)
