@@ -124,8 +124,13 @@ func TestSofthcaRelay(t *testing.T) {
 		Channels: map[string]string{"adapter": socket},
 	})
 	must(t, m.Until(machine.MarkBegin, 100*time.Second))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
+	defer func() {
+		if t.Failed() {
+			t.Logf("the machine wrote:\n%s", m.ProtocolText())
+		}
+	}()
 	for round := range 2 {
 		conn, err := softhca.Open(ctx, "unix:"+socket)
 		must(t, err)

@@ -47,6 +47,8 @@ func relayOnce(ctx context.Context, device, stream string) error {
 	}
 	outside := softhca.NewConn(port, stream)
 	defer outside.Close()
+	stop := context.AfterFunc(ctx, func() { outside.Close() })
+	defer stop()
 	first, err := outside.Read()
 	if err != nil {
 		return err
@@ -56,8 +58,8 @@ func relayOnce(ctx context.Context, device, stream string) error {
 		return err
 	}
 	defer inside.Close()
-	stop := context.AfterFunc(ctx, func() { outside.Close(); inside.Close() })
-	defer stop()
+	log.Printf("%s: an adapter came", file)
+	defer log.Printf("%s: the adapter went", file)
 	if err := inside.Write(&first); err != nil {
 		return err
 	}

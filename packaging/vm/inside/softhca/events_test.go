@@ -122,9 +122,14 @@ func TestEvents(t *testing.T) {
 	a := f.Plug(t, "h1", "mlx5_0")
 	m := newManager(t, f)
 	c := open(t, "mlx5_0")
-	const leafPort = 2
+	// An event tells of nothing else.
+	drain(t, c)
+	m.pkeys(t, h1Port, 0xffff, 0x8002)
+	if got := drain(t, c); !slices.Equal(got, []uint32{verbs.PKeyChange}) {
+		t.Errorf("a changed P_Key is told by events %v", got)
+	}
 	// Of a GID, Linux tells no program; its own table follows.
-	m.port(t, "h1", leafPort, func(p *mad.PortInfo) { p.GIDPrefix = 0xfec0 << 48 })
+	m.port(t, "h1", h1Port, func(p *mad.PortInfo) { p.GIDPrefix = 0xfec0 << 48 })
 	guest.Eventually(t, soon, "the kernel's GID has the old prefix", func() bool {
 		return strings.HasPrefix(adapter.PortFile(t, "mlx5_0", 1, "gids/0"), "fec0:")
 	})
@@ -133,13 +138,13 @@ func TestEvents(t *testing.T) {
 		event  uint32
 		change func()
 	}{
-		{"LID", verbs.LIDChange, func() { m.port(t, "h1", leafPort, func(p *mad.PortInfo) { p.LID = 7 }) }},
-		{"SM", verbs.SMChange, func() { m.port(t, "h1", leafPort, func(p *mad.PortInfo) { p.MasterSMLID = 3 }) }},
-		{"P_Key", verbs.PKeyChange, func() { m.pkeys(t, leafPort, 0xffff, 0x8001) }},
-		{"reregister", verbs.ClientRegister, func() { m.port(t, "h1", leafPort, func(p *mad.PortInfo) { p.ClientReregister = true }) }},
+		{"LID", verbs.LIDChange, func() { m.port(t, "h1", h1Port, func(p *mad.PortInfo) { p.LID = 7 }) }},
+		{"SM", verbs.SMChange, func() { m.port(t, "h1", h1Port, func(p *mad.PortInfo) { p.MasterSMLID = 3 }) }},
+		{"P_Key", verbs.PKeyChange, func() { m.pkeys(t, h1Port, 0xffff, 0x8001) }},
+		{"reregister", verbs.ClientRegister, func() { m.port(t, "h1", h1Port, func(p *mad.PortInfo) { p.ClientReregister = true }) }},
 		{"active", verbs.PortActive, func() {
-			m.port(t, "h1", leafPort, func(p *mad.PortInfo) { p.PortState = ib.PortArmed })
-			m.port(t, "h1", leafPort, func(p *mad.PortInfo) { p.PortState = ib.PortActive })
+			m.port(t, "h1", h1Port, func(p *mad.PortInfo) { p.PortState = ib.PortArmed })
+			m.port(t, "h1", h1Port, func(p *mad.PortInfo) { p.PortState = ib.PortActive })
 		}},
 		{"cable pulled", verbs.PortError, func() {
 			if err := f.Unlink("h1", 1); err != nil {
@@ -161,12 +166,6 @@ func TestEvents(t *testing.T) {
 	}
 	if got := adapter.PortFile(t, "mlx5_0", 1, "state"); got != "1: DOWN" {
 		t.Errorf("state is %s, want DOWN", got)
-	}
-	// An event tells of nothing else.
-	drain(t, c)
-	m.pkeys(t, leafPort, 0xffff, 0x8002)
-	if got := drain(t, c); !slices.Equal(got, []uint32{verbs.PKeyChange}) {
-		t.Errorf("a changed P_Key is told by events %v", got)
 	}
 	// Pulled while a program has it open: it is told, and its calls fail.
 	adapter.Pull(t, a, "mlx5_0")
