@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"portcullis/packaging/vm/inside/guest"
 )
@@ -44,8 +45,9 @@ func TestGuessing(t *testing.T) {
 		p.tells(from, "a violation by LID", func(e event) bool {
 			return e.Event == "violation" && e.Fields["reporter"] == "0x0010000200000001" && e.Fields["traced"] == "false"
 		})
-		if out := violations(); !strings.Contains(out, "by LID") {
-			t.Errorf("violations:\n%s", out)
-		}
+		// What is shown is up to a second (TellEvery) older than what was told.
+		guest.Eventually(t, 10*time.Second, "a violation by LID in the table", func() bool {
+			return strings.Contains(violations(), "by LID")
+		})
 	})
 }
