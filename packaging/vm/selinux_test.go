@@ -50,10 +50,11 @@ const hostJSON = `{"id": "storage-1", "hcas": [
 
 // TestSELinux boots a machine that enforces Debian's reference policy and the module of portcullis-agent from the first moment.
 func TestSELinux(t *testing.T) {
+	t.Parallel()
 	s := newSuite(t, "./inside/selinux")
 	seed, tests := s.seed(t, ".")
 	root := systemRoot(t)
-	policy, err := root.SELinux(cache(t), disk.Unchecked, labModules(t, root, seed)...)
+	policy, err := root.SELinux(disk.Unchecked, labModules(t, root, seed)...)
 	must(t, err)
 	must(t, seed.File(adapter.Module, adapterModule(t)))
 	must(t, policy.Install(seed))
@@ -65,8 +66,9 @@ func TestSELinux(t *testing.T) {
 
 // TestSELinuxNeverallow installs the same modules with a semodule that checks neverallow rules. The lab's has a rule that ours forbids.
 func TestSELinuxNeverallow(t *testing.T) {
+	t.Parallel()
 	root := systemRoot(t)
-	_, err := root.SELinux(cache(t), disk.Checked, labModules(t, root, &disk.Seed{})...)
+	_, err := root.SELinux(disk.Checked, labModules(t, root, &disk.Seed{})...)
 	if err == nil || !strings.Contains(err.Error(), "neverallow check failed") || !strings.Contains(err.Error(), "lab_rogue_t") {
 		t.Errorf("semodule with expand-check=1: %v, want that it refuses the rule of lab_rogue_t", err)
 	}
@@ -107,6 +109,7 @@ func labelModule(t testing.TB, root disk.Root, seed *disk.Seed) string {
 
 // TestSELinuxKernels shows that Debian's kernel for all machines looks at no label, other than the one for clouds.
 func TestSELinuxKernels(t *testing.T) {
+	t.Parallel()
 	k := debian(t)
 	release := strings.Replace(k.Release, "-cloud", "", 1)
 	headers, err := kernel.Package(cache(t), "linux-headers-"+release)

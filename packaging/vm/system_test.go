@@ -10,6 +10,7 @@ import (
 
 // TestSystem boots the machines that the other labs use and finds in them what these need.
 func TestSystem(t *testing.T) {
+	t.Parallel()
 	s := newSuite(t, "./inside/system")
 	t.Run("Initramfs", func(t *testing.T) {
 		seed, tests := s.seed(t, "^TestKernel$")

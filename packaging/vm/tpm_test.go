@@ -11,6 +11,7 @@ import (
 // TestTPM tries the ways to open a TPM, and a TPM that falls silent, on the kernel's
 // drivers.
 func TestTPM(t *testing.T) {
+	t.Parallel()
 	s := newSuite(t, "./inside/tpm")
 	seed, tests := s.seed(t, "^Test")
 	must(t, seed.Busybox())

@@ -42,10 +42,10 @@ const (
 
 // SELinux adds modules to the policy of the root file system. The machine is spared to compile it, which takes it longer than
 // this one. What comes out is kept in cache.
-func (r Root) SELinux(cache string, check Neverallow, modules ...Module) (SELinux, error) {
+func (r Root) SELinux(check Neverallow, modules ...Module) (SELinux, error) {
 	key := sha256.New()
-	fmt.Fprint(key, filepath.Base(r.Dir), check, modules)
-	p := SELinux{root: r, dir: filepath.Join(cache, "policy-"+hex.EncodeToString(key.Sum(nil)[:6]))}
+	fmt.Fprint(key, check, modules)
+	p := SELinux{root: r, dir: r.Dir + ".policy-" + hex.EncodeToString(key.Sum(nil)[:6])}
 	if _, err := os.Stat(p.dir); err == nil {
 		return p, nil
 	}

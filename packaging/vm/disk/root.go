@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"portcullis/packaging/vm/kernel"
 )
@@ -152,13 +153,47 @@ func BuildRoot(cache string, k kernel.Kernel, debs []string) (Root, error) {
 	}
 	dir := filepath.Join(cache, "system-"+hex.EncodeToString(key.Sum(nil)[:6]))
 	r := Root{Image: dir + ".ext4", Dir: dir}
-	if _, err := os.Stat(r.Image); err == nil {
+	now := time.Now()
+	if err := os.Chtimes(r.Image, now, now); err == nil {
 		return r, nil
 	}
 	if err := r.build(base, debs); err != nil {
 		return Root{}, fmt.Errorf("root file system with our packages: %w", err)
 	}
-	return r, nil
+	return r, forget(cache)
+}
+
+// kept is how many root file systems with packages of ours stay in the cache. Each build of the packages makes one.
+const kept = 3
+
+// forget deletes those that were not used for longest.
+func forget(cache string) error {
+	images, err := filepath.Glob(filepath.Join(cache, "system-*.ext4"))
+	if err != nil {
+		return err
+	}
+	used := map[string]time.Time{}
+	for _, image := range images {
+		info, err := os.Stat(image)
+		if err != nil {
+			return err
+		}
+		used[image] = info.ModTime()
+	}
+	slices.SortFunc(images, func(a, b string) int { return used[b].Compare(used[a]) })
+	for _, image := range images[min(len(images), kept):] {
+		// The image, the directory, and the policies made for it.
+		all, err := filepath.Glob(strings.TrimSuffix(image, ".ext4") + "*")
+		if err != nil {
+			return err
+		}
+		for _, one := range all {
+			if err := os.RemoveAll(one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (r Root) build(base string, debs []string) error {
@@ -213,9 +248,9 @@ func (r Root) build(base string, debs []string) error {
 	return Ext4(r.Image, r.Dir)
 }
 
-// chroot runs a command of the shell in the root file system.
+// chroot runs a command of the shell in the root file system. What it mounts ends with it, also if it is killed.
 func (r Root) chroot(command string) error {
-	return run("", "/usr/sbin/chroot", r.Dir, "sh", "-c", "mount -t proc proc /proc && "+command+"; e=$?; umount /proc; exit $e")
+	return run("", "unshare", "--mount", "/usr/sbin/chroot", r.Dir, "sh", "-c", "mount -t proc proc /proc && "+command)
 }
 
 // imageSize is the size of a root file system: what Debian's packages take, and room for tests.

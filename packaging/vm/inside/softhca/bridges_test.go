@@ -5,6 +5,7 @@ package softhca_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -208,6 +209,7 @@ func TestRelay(t *testing.T) {
 	adapter.OpenSM(t, "mlx5_0")
 	activePort(t, "mlx5_0")
 	gone(t, "mlx5_0")
+	fmt.Println("the adapter is gone") // the lab waits for it
 	present(t, "mlx5_0")
 	activePort(t, "mlx5_0")
 	stop()
