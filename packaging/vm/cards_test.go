@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"portcullis/packaging/vm/disk"
+	"portcullis/packaging/vm/inside/adapter"
 	"portcullis/packaging/vm/machine"
 )
 
@@ -20,6 +21,7 @@ func TestCards(t *testing.T) {
 	module, err := debian(t).BuildModule("softpci", filepath.Join(t.TempDir(), "softpci"), "softpci")
 	must(t, err)
 	must(t, seed.File("/suite/softpci.ko", module))
+	must(t, seed.File(adapter.Module, adapterModule(t)))
 	newest, err := disk.Unpacked(cache(t), "sid", "mstflint")
 	must(t, err)
 	must(t, seed.Chroot("/newest", newest, []string{"/usr/bin/mstflint", "/usr/bin/mstconfig", "/usr/bin/mstreg"},

@@ -38,6 +38,7 @@ type Options struct {
 	Hold     time.Duration        // how long the host sees the device without its ports
 	HCAType  string               // of the kernel's files; MT4129 if empty
 	Board    string               // PSID
+	PCI      string               // address of the PCI function that it is on; empty: none
 	Firmware [3]uint16            // version; 28.43.1014 if zero
 }
 
@@ -139,7 +140,7 @@ func (a *Adapter) takePorts(o *Options) ([]byte, error) {
 	attach := softhca.Attach{
 		Name: o.Name, Flags: o.Flags, Ports: int(info.NumPorts), NodeType: info.NodeType, PKeys: int(info.PartitionCap), Hold: o.Hold,
 		Vendor: info.VendorID, Device: uint32(info.DeviceID), Revision: info.Revision, Firmware: o.Firmware,
-		NodeGUID: info.NodeGUID, SystemGUID: info.SystemImageGUID, Description: cut(description.String(), 63), HCAType: o.HCAType, Board: o.Board,
+		NodeGUID: info.NodeGUID, SystemGUID: info.SystemImageGUID, Description: cut(description.String(), 63), HCAType: o.HCAType, Board: o.Board, PCI: o.PCI,
 	}
 	if attach.Name == "" {
 		attach.Name = "mlx5_0"

@@ -21,11 +21,11 @@ const (
 )
 
 // attachSize is the size of the payload of TypeAttach.
-const attachSize = 212
+const attachSize = 228
 
 // Sizes of its texts, which end with a zero byte.
 const (
-	nameSize, descriptionSize, hcaTypeSize, boardSize = 32, 64, 32, 32
+	nameSize, descriptionSize, hcaTypeSize, boardSize, pciSize = 32, 64, 32, 32, 16
 )
 
 // Attach describes an adapter to the kernel.
@@ -45,6 +45,7 @@ type Attach struct {
 	Description string
 	HCAType     string // such as MT4129
 	Board       string // its PSID
+	PCI         string // address of the PCI function that it is on, such as 0001:00:00.0; empty: none
 }
 
 // Payload returns the description as it is sent, or an error where the module would refuse it.
@@ -76,7 +77,7 @@ func (a *Attach) Payload() ([]byte, error) {
 	for _, text := range []struct {
 		text string
 		size int
-	}{{a.Name, nameSize}, {a.Description, descriptionSize}, {a.HCAType, hcaTypeSize}, {a.Board, boardSize}} {
+	}{{a.Name, nameSize}, {a.Description, descriptionSize}, {a.HCAType, hcaTypeSize}, {a.Board, boardSize}, {a.PCI, pciSize}} {
 		if len(text.text) >= text.size {
 			return nil, fmt.Errorf("softhca: %q is longer than %d bytes", text.text, text.size-1)
 		}
@@ -107,7 +108,7 @@ func ParseAttach(b []byte) (a Attach, err error) {
 	for _, text := range []struct {
 		to   *string
 		size int
-	}{{&a.Name, nameSize}, {&a.Description, descriptionSize}, {&a.HCAType, hcaTypeSize}, {&a.Board, boardSize}} {
+	}{{&a.Name, nameSize}, {&a.Description, descriptionSize}, {&a.HCAType, hcaTypeSize}, {&a.Board, boardSize}, {&a.PCI, pciSize}} {
 		s, _, ended := strings.Cut(string(b[:text.size]), "\x00")
 		if !ended {
 			return Attach{}, errors.New("softhca: a text does not end")

@@ -9,7 +9,7 @@ import (
 )
 
 // Version is that of the protocol, which Attach names.
-const Version = 1
+const Version = 2
 
 // Sizes in bytes, and other bounds.
 const (

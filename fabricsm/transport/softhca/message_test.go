@@ -54,6 +54,7 @@ func exampleAttach() softhca.Attach {
 	return softhca.Attach{
 		Name: "mlx5_0", Flags: softhca.Plane, Ports: 4, NodeType: ib.NodeCA, PKeys: 64, Hold: 1500 * time.Millisecond, Vendor: 0x2C9, Device: 4129, Revision: 0xA1,
 		Firmware: [3]uint16{28, 43, 1014}, NodeGUID: 0x1122334455667788, SystemGUID: 0x99, Description: "host", HCAType: "MT4129", Board: "MT_0000000838",
+		PCI: "0001:00:00.0",
 	}
 }
 

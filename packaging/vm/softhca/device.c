@@ -2,6 +2,7 @@
 /* The InfiniBand device: its verbs, its attributes, its birth and its end. */
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 
 #include "hca.h"
@@ -262,18 +263,22 @@ void hca_attach(struct work_struct *work)
 	const struct cred *kernel = NULL;
 	struct message *m;
 	unsigned long flags;
-	int rc = -ENOMEM;
+	int rc = hca ? parent_lock(peer) : -ENOMEM;
 
 	if (peer->caller)
 		kernel = override_creds(peer->caller);
 	if (hca) {
+		if (peer->parent)
+			hca->ib.dev.parent = &peer->parent->dev;
 		spin_lock_irqsave(&peer->lock, flags);
 		peer->hca = hca;	/* packets may come while ib_mad opens its queue pairs */
 		spin_unlock_irqrestore(&peer->lock, flags);
-		rc = hca_register(hca);
+		if (!rc)
+			rc = hca_register(hca);
 		if (!rc)
 			event_registered(hca);
 	}
+	parent_unlock(peer, !rc);
 	if (kernel)
 		revert_creds(kernel);
 	m = message_new(SOFTHCA_ATTACHED, 0, 0, GFP_KERNEL);
@@ -295,5 +300,6 @@ void hca_detach(struct work_struct *work)
 		event_unregister(hca);
 		ib_unregister_device(&hca->ib);
 	}
+	parent_put(peer);
 	peer_put(peer);
 }

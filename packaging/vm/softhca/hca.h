@@ -59,6 +59,8 @@ struct peer {
 	struct hca *hca;		/* set before it is registered; freed with the last reference to the peer */
 	wait_queue_head_t wait;		/* for messages, and for being gone */
 	struct softhca_attach attach;
+	struct pci_dev *parent;		/* the function that the device is on; NULL: none */
+	struct list_head child;		/* of the devices that have one */
 	const struct cred *caller;	/* in whose name the device is registered; NULL: the kernel's */
 	struct work_struct attach_work;
 	struct work_struct detach_work;
@@ -190,6 +192,13 @@ struct message *message_new(u8 type, u32 port, u32 payload, gfp_t gfp);
 int peer_emit(struct peer *peer, struct message *m);	/* takes the message in any case */
 void peer_get(struct peer *peer);
 void peer_put(struct peer *peer);
+void peer_pull(struct peer *peer);
+
+int parent_init(void);
+void parent_exit(void);
+int parent_lock(struct peer *peer);
+void parent_unlock(struct peer *peer, bool registered);
+void parent_put(struct peer *peer);
 
 /* firmware.c: what the adapter's firmware is asked */
 int firmware_reply(struct peer *peer, const struct softhca_head *head, const u8 *data, u32 size);

@@ -23,9 +23,18 @@ static int __init softhca_init(void)
 	softhca_wq = alloc_workqueue("softhca", WQ_UNBOUND, 0);
 	if (!softhca_wq)
 		return -ENOMEM;
+	rc = parent_init();
+	if (rc)
+		goto no_parents;
 	rc = peer_init();
 	if (rc)
-		destroy_workqueue(softhca_wq);
+		goto no_peers;
+	return 0;
+
+no_peers:
+	parent_exit();
+no_parents:
+	destroy_workqueue(softhca_wq);
 	return rc;
 }
 
@@ -34,6 +43,7 @@ static void __exit softhca_exit(void)
 	peer_exit();
 	/* Waits for adapters that are being unregistered. */
 	destroy_workqueue(softhca_wq);
+	parent_exit();
 }
 
 module_init(softhca_init);

@@ -64,7 +64,7 @@ void peer_get(struct peer *peer) { kref_get(&peer->ref); }
 void peer_put(struct peer *peer) { kref_put(&peer->ref, peer_free); }
 
 /* Pulls the adapter: nothing waits for the peer any more, and the device goes away. */
-static void peer_pull(struct peer *peer)
+void peer_pull(struct peer *peer)
 {
 	unsigned long flags;
 	bool first;
@@ -73,12 +73,12 @@ static void peer_pull(struct peer *peer)
 	first = !peer->gone;
 	peer->gone = true;
 	firmware_cancel(peer);
-	spin_unlock_irqrestore(&peer->lock, flags);
-	wake_up_interruptible(&peer->wait);
 	if (first) {
 		peer_get(peer);
 		queue_work(softhca_wq, &peer->detach_work);
 	}
+	spin_unlock_irqrestore(&peer->lock, flags);
+	wake_up_interruptible(&peer->wait);
 }
 
 static int softhca_open(struct inode *inode, struct file *file)
@@ -91,6 +91,7 @@ static int softhca_open(struct inode *inode, struct file *file)
 	spin_lock_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->out);
 	INIT_LIST_HEAD(&peer->requests);
+	INIT_LIST_HEAD(&peer->child);
 	init_waitqueue_head(&peer->wait);
 	INIT_WORK(&peer->attach_work, hca_attach);
 	INIT_WORK(&peer->detach_work, hca_detach);
@@ -181,6 +182,7 @@ static int peer_attach(struct peer *peer, const u8 *data, u32 size)
 			 le16_to_cpu(a->pkeys) < 1 || le16_to_cpu(a->pkeys) > SOFTHCA_PKEYS_MAX ||
 			 (le32_to_cpu(a->flags) & ~(SOFTHCA_FUNCTION | SOFTHCA_PLANE | SOFTHCA_CALLER)) ||
 			 strnlen(a->name, sizeof(a->name)) == sizeof(a->name) || !a->name[0] ||
+			 strnlen(a->pci, sizeof(a->pci)) == sizeof(a->pci) ||
 			 strchr(a->name, '/'))
 			rc = -EINVAL;
 	}

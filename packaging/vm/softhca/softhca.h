@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define SOFTHCA_VERSION		1
+#define SOFTHCA_VERSION		2
 
 #define SOFTHCA_HEAD_SIZE	96
 #define SOFTHCA_PAYLOAD_MAX	4096	/* of a data packet; MADs have 256 */
@@ -112,8 +112,9 @@ struct softhca_attach {
 	char description[64];
 	char hca_type[32];
 	char board[32];
+	char pci[16];		/* address of the PCI function that it is on, such as 0001:00:00.0; empty: none */
 } __attribute__((packed));
 
-#define SOFTHCA_ATTACH_SIZE	212
+#define SOFTHCA_ATTACH_SIZE	228
 
 #endif

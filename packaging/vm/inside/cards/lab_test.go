@@ -104,6 +104,7 @@ func (b bench) says(e guest.Ended, code int, texts ...string) {
 type agentHCA struct {
 	Lockdown bool `json:"kernel_lockdown"`
 	Adapters []struct {
+		Name  string        `json:"name"`
 		PCI   sysfs.Address `json:"pci_address"`
 		Facts []fact        `json:"facts"`
 	} `json:"adapters"`
