@@ -208,8 +208,9 @@ func TestRelay(t *testing.T) {
 	present(t, "mlx5_0")
 	adapter.OpenSM(t, "mlx5_0")
 	activePort(t, "mlx5_0")
+	fmt.Println("the port is active") // the lab waits for these lines
 	gone(t, "mlx5_0")
-	fmt.Println("the adapter is gone") // the lab waits for it
+	fmt.Println("the adapter is gone")
 	present(t, "mlx5_0")
 	activePort(t, "mlx5_0")
 	stop()
