@@ -15,17 +15,18 @@ import (
 
 // facts is everything a decision about one host rests on.
 type facts struct {
-	now         time.Time
-	evidenceAge time.Duration
-	withdraw    map[string]bool // lapses that cost a host which was admitted its memberships
-	unsealed    bool            // a host need not be handed over (Weakness)
-	cutOff      bool            // a host that is held loses what it had (WithdrawAdmitted)
-	host        inventory.Host
-	rec         Record
-	uses        []ib.PKey               // of shared clusters of which its ports are limited members
-	ports       map[ib.GUID]ledger.Port // what the fabric shows of the host's ports
-	grants      map[ledger.Key]standing // every grant of the host
-	foreign     map[ledger.Key]string   // memberships it would get that another host still has, and which
+	now          time.Time
+	evidenceAge  time.Duration
+	withdraw     map[string]bool // lapses that cost a host which was admitted its memberships
+	unsealed     bool            // a host need not be handed over (Weakness)
+	unseenIsGone bool            // a port that is not seen costs the host what it has (Weakness)
+	cutOff       bool            // a host that is held loses what it had (WithdrawAdmitted)
+	host         inventory.Host
+	rec          Record
+	uses         []ib.PKey               // of shared clusters of which its ports are limited members
+	ports        map[ib.GUID]ledger.Port // what the fabric shows of the host's ports
+	grants       map[ledger.Key]standing // every grant of the host
+	foreign      map[ledger.Key]string   // memberships it would get that another host still has, and which
 }
 
 // standing is a grant in the ledger and what was read back about it.
@@ -56,7 +57,18 @@ type decision struct {
 	want   []ledger.Key // sorted; empty: none
 }
 
+// ordered is how many of the first guards say what operators, evidence and policy want of a
+// host. Without one of them a host loses what it has. The others say what is known of inventory and
+// fabric: without one of them nothing is granted, and what was granted stays.
+const ordered = 3
+
 // decide is the whole policy of admission. It is pure.
+//
+// Granting is for all ports of a host together. Withdrawing is for one port, and needs a finding: that the
+// port is seen elsewhere, or on another node. A port that is not seen keeps what it has: a subnet
+// manager without sight knows nothing. That gives nothing to what is plugged in meanwhile: the subnet manager
+// gives a P_Key to that GUID at that place alone, and makes a link that comes back Active after it
+// has read who is there.
 func decide(f *facts) decision {
 	d := decision{guards: []v1.Guard{
 		guard("assigned", checkAssigned(f)),
@@ -66,8 +78,11 @@ func decide(f *facts) decision {
 		guard("seen", checkSeen(f)),
 		guard("capacity", checkCapacity(f)),
 	}}
-	if d.met(len(d.guards)) {
+	switch {
+	case d.met(len(d.guards)):
 		d.want = f.memberships()
+	case d.met(ordered) && !f.unseenIsGone:
+		d.want = f.kept()
 	}
 	programmed := guard("programmed", checkProgrammed(f, d.want))
 	d.guards = append(d.guards, programmed)
@@ -109,6 +124,31 @@ func (f *facts) memberships() []ledger.Key {
 	}
 	slices.SortFunc(out, compareKeys)
 	return out
+}
+
+// kept gives the grants that stay while a guard about inventory or fabric is not met.
+func (f *facts) kept() []ledger.Key {
+	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) || f.misplaced(k.GUID) })
+}
+
+// stands reports a grant that was not withdrawn.
+func (f *facts) stands(k ledger.Key) bool {
+	s, ours := f.grants[k]
+	return ours && !s.grant.Withdrawn
+}
+
+// misplaced reports a port that is seen, and not as inventory has it.
+func (f *facts) misplaced(g ib.GUID) bool {
+	return slices.ContainsFunc(f.host.HCAs, func(a inventory.HCA) bool {
+		return slices.ContainsFunc(a.Ports, func(p inventory.Port) bool {
+			return p.GUID == g && !f.ports[g].Place.IsZero() && notSeen(p, a.NodeGUID, f.ports[g]) != ""
+		})
+	})
+}
+
+// outOfSight reports a membership of a host that was admitted at a port that is not seen.
+func (f *facts) outOfSight(k ledger.Key) bool {
+	return f.rec.Admitted && f.ports[k.GUID].Place.IsZero() && f.stands(k)
 }
 
 // limited reports a membership of a partition that is not the host's own.
@@ -218,7 +258,11 @@ func checkSeen(f *facts) string {
 	var problems []string
 	for _, a := range f.host.HCAs {
 		for _, p := range a.Ports {
-			if problem := notSeen(p, a.NodeGUID, f.ports[p.GUID]); problem != "" {
+			problem := notSeen(p, a.NodeGUID, f.ports[p.GUID])
+			if problem != "" && f.outOfSight(ledger.Key{PKey: f.rec.PKey, GUID: p.GUID, Place: p.Cable}) {
+				problem += "; it keeps its P_Keys"
+			}
+			if problem != "" {
 				problems = append(problems, problem)
 			}
 		}
@@ -272,7 +316,7 @@ func checkProgrammed(f *facts, want []ledger.Key) string {
 	}
 	var waiting []string
 	for _, k := range want {
-		if s := f.grants[k]; !s.applied() {
+		if s := f.grants[k]; !s.applied() && !f.outOfSight(k) {
 			waiting = append(waiting, notApplied(k, s))
 		}
 	}

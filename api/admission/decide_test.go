@@ -51,6 +51,9 @@ func alter(k ledger.Key, change func(*standing)) func(*facts) {
 
 func fresh(f *facts) { f.grants, f.rec.Granted, f.rec.Admitted = nil, false, false }
 
+// unread: the subnet manager has forgotten what it read of the second port.
+func unread(f *facts) { alter(keyB, func(s *standing) { s.found = ledger.Membership{} })(f) }
+
 func claimedToo(f *facts) { f.rec.Conflicts = []Dispute{{GUID: 0xa1, With: "other"}} }
 
 func released(f *facts) {
@@ -99,22 +102,37 @@ func TestDecide(t *testing.T) {
 		}, v1.PhaseAwaiting, []string{"attested", "programmed"}, 0},
 		{"evidence old but admitted before", func(f *facts) { f.rec.Evidence.Time = noon.Add(-1000 * time.Hour) }, v1.PhaseAdmitted, nil, 2},
 		{"window closed after evidence", all(fresh, func(f *facts) { f.rec.Window = noon.Add(-1) }), v1.PhaseGranting, []string{"programmed"}, 2},
-		{"a port without cable", func(f *facts) { f.host.HCAs[1].Ports[0].Cable = ib.Place{} }, v1.PhaseVerified, []string{"cabled", "seen", "programmed"}, 0},
+		{"a port without cable", func(f *facts) { f.host.HCAs[1].Ports[0].Cable = ib.Place{} }, v1.PhaseGranting, []string{"cabled", "seen", "programmed"}, 1},
 		{"a host without HCA", all(fresh, func(f *facts) { f.host.HCAs = nil }), v1.PhaseVerified, []string{"cabled", "programmed"}, 0},
-		{"a port not seen", func(f *facts) { delete(f.ports, 0xb1) }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
-		{"a port seen elsewhere", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x10, Port: 3}} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
-		{"a port seen on the same port of another switch", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x11, Port: 2}} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
-		{"a port seen on another node", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xc0, Place: placeB} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
-		{"a port seen on a node not known", func(f *facts) { f.ports[0xb1] = ledger.Port{Place: placeB} }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a port not seen", func(f *facts) { delete(f.ports, 0xb1) }, v1.PhaseAdmitted, []string{"seen"}, 2},
+		{"a port not seen, nothing granted", all(fresh, func(f *facts) { delete(f.ports, 0xb1) }), v1.PhaseVerified, []string{"seen", "programmed"}, 0},
+		{"a port not seen, granted and never admitted", all(unread, func(f *facts) { f.rec.Admitted = false; delete(f.ports, 0xb1) }), v1.PhaseGranting, []string{"seen", "programmed"}, 2},
+		{"a port not seen, whose membership was forgotten", all(unread, func(f *facts) { delete(f.ports, 0xb1) }), v1.PhaseAdmitted, []string{"seen"}, 2},
+		{"no port seen", func(f *facts) { clear(f.ports) }, v1.PhaseAdmitted, []string{"seen"}, 2},
+		{"no port seen, evidence lapsed", func(f *facts) { clear(f.ports); f.rec.Evidence = nil }, v1.PhaseAwaiting, []string{"attested", "sealed", "seen", "programmed"}, 0},
+		{"no port seen, released", all(released, func(f *facts) { clear(f.ports) }), v1.PhaseReleasing, []string{"assigned", "attested", "sealed", "seen", "programmed"}, 0},
+		{"a port not seen that was seen elsewhere before", all(alter(keyB, func(s *standing) { s.grant.Withdrawn = true }), func(f *facts) { delete(f.ports, 0xb1) }), v1.PhaseGranting, []string{"seen", "programmed"}, 1},
+		{"one port seen elsewhere, the other not", func(f *facts) {
+			delete(f.ports, 0xa1)
+			f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x10, Port: 3}}
+		}, v1.PhaseGranting, []string{"seen", "programmed"}, 1},
+		{"seen elsewhere, and read back as absent from there", all(alter(keyB, func(s *standing) { s.grant.Withdrawn, s.found.State = true, ledger.Removed }), func(f *facts) {
+			f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x10, Port: 3}}
+		}), v1.PhaseAdmitted, []string{"seen"}, 1},
+		{"a port seen elsewhere", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x10, Port: 3}} }, v1.PhaseGranting, []string{"seen", "programmed"}, 1},
+		{"a port seen on the same port of another switch", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xb0, Place: ib.Place{Switch: 0x11, Port: 2}} }, v1.PhaseGranting, []string{"seen", "programmed"}, 1},
+		{"a port seen on another node", func(f *facts) { f.ports[0xb1] = ledger.Port{NodeGUID: 0xc0, Place: placeB} }, v1.PhaseGranting, []string{"seen", "programmed"}, 1},
+		{"a port seen on a node not known", func(f *facts) { f.ports[0xb1] = ledger.Port{Place: placeB} }, v1.PhaseGranting, []string{"seen", "programmed"}, 1},
 		{"a membership that is another host's", all(fresh, func(f *facts) { f.foreign = map[ledger.Key]string{keyB: "other"} }), v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
 		{"two ports swapped", func(f *facts) { f.ports[0xa1], f.ports[0xb1] = f.ports[0xb1], f.ports[0xa1] }, v1.PhaseVerified, []string{"seen", "programmed"}, 0},
-		{"a switch port that can enforce one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, SwitchCap: 1} }, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
-		{"an HCA that can hold one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 1} }, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
+		{"a switch port that can enforce one P_Key, nothing granted", all(fresh, func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, SwitchCap: 1} }), v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
+		{"a switch port that can enforce one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, SwitchCap: 1} }, v1.PhaseAdmitted, []string{"capacity"}, 2},
+		{"an HCA that can hold one P_Key", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 1} }, v1.PhaseAdmitted, []string{"capacity"}, 2},
 		{"room for two P_Keys", func(f *facts) { f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 2, SwitchCap: 2} }, v1.PhaseAdmitted, nil, 2},
 		{"room for two P_Keys, an old one lingers", func(f *facts) {
 			f.ports[0xa1] = ledger.Port{NodeGUID: 0xa0, Place: placeA, HCACap: 2, SwitchCap: 2}
 			f.grants[ledger.Key{PKey: 9, GUID: 0xa1, Place: placeA}] = standing{grant: ledger.Grant{Withdrawn: true}, modified: 50, found: ledger.Membership{State: ledger.Removed, Revision: 60}}
-		}, v1.PhaseVerified, []string{"capacity", "programmed"}, 0},
+		}, v1.PhaseAdmitted, []string{"capacity"}, 2},
 		{"nothing read back yet", alter(keyA, func(s *standing) { s.found = ledger.Membership{} }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"read back before the grant changed", alter(keyA, func(s *standing) { s.modified = 101 }), v1.PhaseGranting, []string{"programmed"}, 2},
 		{"refused", alter(keyA, func(s *standing) { s.found.State = ledger.Refused }), v1.PhaseGranting, []string{"programmed"}, 2},

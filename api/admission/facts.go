@@ -95,7 +95,7 @@ func (f *facts) unknown() []ledger.Key {
 
 func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
 	return &facts{
-		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, unsealed: s.o.Weakness.Unsealed,
+		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, unsealed: s.o.Weakness.Unsealed, unseenIsGone: s.o.Weakness.WithdrawsUnseen,
 		cutOff: s.o.GUIDConflict == WithdrawAdmitted, host: h, rec: rec,
 		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]standing{}, foreign: map[ledger.Key]string{},
 	}

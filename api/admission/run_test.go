@@ -61,8 +61,9 @@ func TestRunFollowsTheFabric(t *testing.T) {
 	l.waitForGrants(2)
 	l.fabric.program(t)
 	l.until("host-1", v1.PhaseAdmitted)
-	l.fabric.show(t, l.ports("host-1")[0].GUID, ledger.Port{})
-	l.until("host-1", v1.PhaseVerified)
+	elsewhere := ledger.Port{NodeGUID: l.ports("host-1")[0].GUID - 1, Place: ib.Place{Switch: 0x10, Port: 30}}
+	l.fabric.show(t, l.ports("host-1")[0].GUID, elsewhere)
+	l.until("host-1", v1.PhaseGranting) // until the P_Key of that port is proven absent
 	l.must(l.svc.Release(t.Context(), "alice", "host-1"))
 	l.fabric.program(t)
 	l.until("host-1", v1.PhaseQuarantined)

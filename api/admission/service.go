@@ -77,6 +77,8 @@ type Weakness struct {
 	DeletesUsed bool // a cluster is deleted although it has hosts
 	FreesAtOnce bool // the P_Key of a deleted cluster is given out again at once
 	Unsealed    bool // a host is admitted although it can still attest
+	// WithdrawsUnseen: a host loses what it has when one of its ports is not seen.
+	WithdrawsUnseen bool
 	// Overlooks are reasons for which no evidence is refused.
 	Overlooks []attest.Reason
 }

@@ -43,7 +43,8 @@ func TestGateOpensAndCloses(t *testing.T) {
 	}
 }
 
-func TestPortThatLeavesLosesItsGrant(t *testing.T) {
+// A cable that is out takes nothing from the other rail, and nothing from the port behind it.
+func TestPortThatIsNotSeenKeepsItsGrant(t *testing.T) {
 	s := newSite(t)
 	red := s.cluster("red")
 	s.provision("host-1", "red")
@@ -53,16 +54,77 @@ func TestPortThatLeavesLosesItsGrant(t *testing.T) {
 	if err := s.sim.Unlink(hca.Name, 1); err != nil {
 		t.Fatal(err)
 	}
-	h := s.until("host-1", v1.PhaseVerified)
-	if g := h.Status.Guards[4]; g.Met || !strings.Contains(g.Detail, hca.PortGUID(1).String()) {
-		t.Errorf("guard %+v, want it to name the port that is gone", g)
+	h := s.untilGuard("host-1", seenGuard, false)
+	if g := h.Status.Guards[seenGuard]; h.Status.Phase != v1.PhaseAdmitted || !strings.Contains(g.Detail, hca.PortGUID(1).String()) {
+		t.Errorf("host-1 is %s with guard %+v, want that it is admitted, and that the guard names the port that is gone", h.Status.Phase, g)
 	}
-	s.until("host-1", v1.PhaseVerified)
+	s.check("host-1", red.Full())
 	if err := s.sim.Relink(hca.Name, 1, hca.Ports[1].Peer, hca.Ports[1].PeerPort); err != nil {
 		t.Fatal(err)
 	}
+	s.untilGuard("host-1", seenGuard, true)
 	s.until("host-1", v1.PhaseAdmitted)
 	s.check("host-1", red.Full())
+}
+
+// While the subnet manager's own cable is out, nobody is seen. Nothing is withdrawn, and nothing is written when it is back.
+func TestBlindManagerWithdrawsNothing(t *testing.T) {
+	s := newSite(t)
+	red := s.cluster("red")
+	for _, id := range []string{"host-1", "host-2"} {
+		s.provision(id, "red")
+		s.until(id, v1.PhaseAdmitted)
+	}
+	const tables = "Set P_KeyTable"
+	before := s.untilSM(func(sm *v1.SM) bool { return sm.Settled && sm.SMPs[tables] > 0 }).SMPs[tables]
+	own := s.node("sm")
+	if err := s.sim.Unlink(own.Name, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"host-1", "host-2"} {
+		if h := s.untilGuard(id, seenGuard, false); h.Status.Phase != v1.PhaseAdmitted {
+			t.Errorf("%s is %s while the subnet manager sees nobody", id, h.Status.Phase)
+		}
+		s.check(id, red.Full())
+	}
+	if err := s.sim.Relink(own.Name, 1, own.Ports[1].Peer, own.Ports[1].PeerPort); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"host-1", "host-2"} {
+		s.untilGuard(id, seenGuard, true)
+		s.until(id, v1.PhaseAdmitted)
+		s.check(id, red.Full())
+	}
+	if after := s.untilSM(func(sm *v1.SM) bool { return sm.Settled }).SMPs[tables]; after != before {
+		t.Errorf("%d P_Key tables were written after the subnet manager saw again, want none", after-before)
+	}
+}
+
+// What is plugged in at the place of a port that is not seen gets nothing of what that port keeps.
+func TestAnotherPortAtAKeptPlaceGetsNothing(t *testing.T) {
+	s := newSite(t)
+	red := s.cluster("red")
+	s.provision("host-1", "red")
+	s.until("host-1", v1.PhaseAdmitted)
+	hca, other := s.node(s.hcas["host-1"][0]), s.node(s.hcas["host-2"][0])
+	for _, n := range []*netlist.Node{hca, other} {
+		if err := s.sim.Unlink(n.Name, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.untilGuard("host-1", seenGuard, false)
+	s.checkSwitch("host-1", red.Full())
+	if err := s.sim.Relink(other.Name, 1, hca.Ports[1].Peer, hca.Ports[1].PeerPort); err != nil {
+		t.Fatal(err)
+	}
+	s.untilSeen("host-2", s.place(hca))
+	s.untilActive(other.Name)
+	if got := tenants(s.sim.PKeys(hca.Ports[1].Peer, hca.Ports[1].PeerPort)); len(got) != 0 {
+		t.Errorf("the switch port holds %v for an adapter that is not host-1's, want nothing", got)
+	}
+	if got := tenants(s.sim.PKeys(other.Name, 1)); len(got) != 0 {
+		t.Errorf("the adapter that is not host-1's holds %v, want nothing", got)
+	}
 }
 
 // A port of an admitted host that is plugged in elsewhere is seen there and
@@ -82,8 +144,11 @@ func TestPortAtAnotherPlaceStaysOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.untilSeen("host-1", s.place(other))
-	if p := s.until("host-1", v1.PhaseVerified); p.Status.Guards[4].Met {
-		t.Error("seen guard is met although the port is at another place")
+	s.untilGuard("host-1", seenGuard, false)
+	s.until("host-1", v1.PhaseAdmitted) // by its other port, after this one's P_Key is proven absent
+	home := s.node(s.hcas["host-1"][0]).Ports[1]
+	if got := tenants(s.sim.PKeys(home.Peer, home.PeerPort)); len(got) != 0 {
+		t.Errorf("the switch port where it was holds %v, want nothing", got)
 	}
 	if got := tenants(s.sim.PKeys(other.Ports[1].Peer, other.Ports[1].PeerPort)); len(got) != 0 {
 		t.Errorf("the other switch port holds %v, want nothing", got)
@@ -129,7 +194,7 @@ func TestReleaseOfAnUnreachableHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.until("host-1", v1.PhaseVerified)
+	s.untilGuard("host-1", seenGuard, false)
 	if _, err := s.svc.Release(t.Context(), "alice", "host-1"); err != nil {
 		t.Fatal(err)
 	}

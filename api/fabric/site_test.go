@@ -241,6 +241,38 @@ func (s *site) until(id string, want v1.Phase) *v1.Host {
 	return nil
 }
 
+// seenGuard is the index of the guard about what the fabric shows of a host's ports.
+const seenGuard = 4
+
+// untilGuard follows the host until one of its guards is met, or is not.
+func (s *site) untilGuard(id string, guard int, met bool) *v1.Host {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	hosts, err := s.svc.Watch(ctx, id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var last *v1.Host
+	for h := range hosts {
+		if last = h; h.Status.Guards[guard].Met == met {
+			return h
+		}
+	}
+	s.t.Fatalf("guard %s of host %s did not become %v: %+v", last.Status.Guards[guard].Name, id, met, last.Status.Guards)
+	return nil
+}
+
+// untilActive waits until a node's port is Active.
+func (s *site) untilActive(node string) {
+	s.t.Helper()
+	for began := time.Now(); s.sim.PortInfo(node, 1).PortState != ib.PortActive; time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			s.t.Fatalf("port 1 of %s did not become Active", node)
+		}
+	}
+}
+
 // untilSM waits for a report of the subnet manager.
 func (s *site) untilSM(ok func(*v1.SM) bool) *v1.SM {
 	s.t.Helper()

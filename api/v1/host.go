@@ -15,7 +15,7 @@ const (
 	PhaseAwaiting    Phase = "awaiting"    // assigned, provisioning window open, no evidence yet
 	PhaseVerified    Phase = "verified"    // evidence accepted, guards not all met
 	PhaseGranting    Phase = "granting"    // grant recorded, fabric not yet read back
-	PhaseAdmitted    Phase = "admitted"    // every table read back with the cluster's P_Key
+	PhaseAdmitted    Phase = "admitted"    // every table of the ports that are seen in their place was read back with the cluster's P_Key
 	PhaseReleasing   Phase = "releasing"   // grant withdrawn, absence not yet read back
 )
 

@@ -39,13 +39,13 @@ func (a *app) hostList() *cobra.Command {
 	}
 }
 
-// whyNot is the first condition of admission that an assigned host misses. That another
-// host claims a GUID of it is told in any case.
+// whyNot is the first condition of admission that an assigned host misses; one that is admitted misses
+// it at some of its ports. That another host claims a GUID of it is told in any case.
 func whyNot(h *v1.Host) string {
 	if c := h.Status.Conflicts; len(c) > 0 && (h.Cluster == "" || h.Status.Phase == v1.PhaseAdmitted) {
 		return fmt.Sprintf("held: GUID %v is claimed by host %s too", c[0].GUID, c[0].With)
 	}
-	if h.Cluster == "" || h.Status.Phase == v1.PhaseAdmitted {
+	if h.Cluster == "" {
 		return ""
 	}
 	for _, g := range h.Status.Guards {

@@ -1,0 +1,8 @@
+package drill
+
+// sightDrills are about what the Subnet Manager does not see.
+func sightDrills() []Drill {
+	return []Drill{
+		{ID: "T117", Threat: "have what the Subnet Manager does not see count as gone, so that one leaf switch takes every tenant down", Needs: needsService},
+	}
+}
