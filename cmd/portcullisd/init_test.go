@@ -3,12 +3,17 @@ package main
 import (
 	"crypto/tls"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
+	"portcullis/api/ca"
 )
 
 func TestInit(t *testing.T) {
@@ -148,5 +153,59 @@ func TestToken(t *testing.T) {
 		if code := run(t.Context(), args, nil, &out, &errs); code != exitUsage {
 			t.Errorf("%v: exit code %d, want 2", args, code)
 		}
+	}
+}
+
+// A certificate that has ended is refused by --check, and not by a start: the fabric needs its Subnet Manager.
+func TestCheckRefusesAnEndedCertificate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etc")
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"init", "--dir", dir, "--names", "fabric.example", "--fabric-port", "ibsim:lab/H1"}, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	file := filepath.Join(dir, "portcullisd.yaml")
+	check := func() (int, string) {
+		var out, errs strings.Builder
+		return run(t.Context(), []string{"--config", file, "--check"}, nil, &out, &errs), errs.String()
+	}
+	if code, errs := check(); code != 0 {
+		t.Fatalf("a fresh configuration: exit code %d: %s", code, errs)
+	}
+	past := time.Now().Add(-10 * 365 * 24 * time.Hour)
+	root, err := ca.New("root", past)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := root.IssueServer([]string{"fabric.example"}, past)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "tls/server.pem"), string(pair.Cert))
+	write(t, filepath.Join(dir, "tls/server.key"), string(pair.Key))
+	if err := os.Chmod(filepath.Join(dir, "tls/server.key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, errs := check(); code != exitError || !strings.Contains(errs, "server.pem") || !strings.Contains(errs, "ends at ") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	c, err := loadConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := loadParts(c)
+	if err != nil {
+		t.Fatalf("a start: %v", err)
+	}
+	var log strings.Builder
+	s := &service{parts: p, log: slog.New(slog.NewTextHandler(&log, nil))}
+	s.tellCertificate(time.Now())
+	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "systemctl reload portcullisd") {
+		t.Errorf("the journal says %q", &log)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(newCertificateEnd(p.cert))
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || families[0].GetMetric()[0].GetGauge().GetValue() != float64(p.cert.Ends().Unix()) {
+		t.Errorf("metrics %v, %v", families, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"portcullis/cmd/internal/version"
 )
@@ -95,6 +96,11 @@ func runService(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	if *check {
+		if parts.cert != nil {
+			if err := parts.cert.Usable(time.Now()); err != nil {
+				return err
+			}
+		}
 		fmt.Fprintf(stdout, "%s: good\n", *file)
 		return nil
 	}

@@ -153,6 +153,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	s.log.Info("API listens", "address", l.Addr().String())
 	group.Go(func() error { return adm.Run(ctx) })
 	group.Go(func() error { return s.followEvents(ctx) })
+	group.Go(func() error { return s.watchCertificate(ctx) })
 	group.Go(func() error { return s.serveAPI(ctx, l) })
 	return nil
 }
@@ -187,7 +188,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 
 func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
-	registry.MustRegister(newWaivers(references), s.told)
+	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert))
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec, RMA: r, Reference: references,
@@ -299,7 +300,7 @@ func (s *service) reload() error {
 	if err == nil {
 		s.server.SetTokens(tokens)
 	}
-	return errors.Join(err, s.parts.cert.Reload())
+	return errors.Join(err, s.parts.cert.Reload(time.Now()))
 }
 
 // sealedFacts gives the facts of the service, whose keys are sealed.
