@@ -225,27 +225,11 @@ func (s *site) provision(id, cluster string) {
 // until follows the host until it is in the phase.
 func (s *site) until(id string, want v1.Phase) *v1.Host {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
-	defer cancel()
-	hosts, err := s.svc.Watch(ctx, id)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var last *v1.Host
-	for h := range hosts {
-		if last = h; h.Status.Phase == want {
-			return h
-		}
-	}
-	s.t.Fatalf("host %s did not become %s, it is %s: %+v", id, want, last.Status.Phase, last.Status.Guards)
-	return nil
+	return s.follow(id, "phase "+string(want), func(h *v1.Host) bool { return h.Status.Phase == want })
 }
 
-// seenGuard is the index of the guard about what the fabric shows of a host's ports.
-const seenGuard = 4
-
-// untilGuard follows the host until one of its guards is met, or is not.
-func (s *site) untilGuard(id string, guard int, met bool) *v1.Host {
+// follow follows the host until something holds of it.
+func (s *site) follow(id, what string, holds func(*v1.Host) bool) *v1.Host {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()
@@ -255,12 +239,21 @@ func (s *site) untilGuard(id string, guard int, met bool) *v1.Host {
 	}
 	var last *v1.Host
 	for h := range hosts {
-		if last = h; h.Status.Guards[guard].Met == met {
+		if last = h; holds(h) {
 			return h
 		}
 	}
-	s.t.Fatalf("guard %s of host %s did not become %v: %+v", last.Status.Guards[guard].Name, id, met, last.Status.Guards)
+	s.t.Fatalf("host %s did not come to %s, it is %s: %+v", id, what, last.Status.Phase, last.Status.Guards)
 	return nil
+}
+
+// seenGuard is the index of the guard about what the fabric shows of a host's ports.
+const seenGuard = 4
+
+// untilGuard follows the host until one of its guards is met, or is not.
+func (s *site) untilGuard(id string, guard int, met bool) *v1.Host {
+	s.t.Helper()
+	return s.follow(id, fmt.Sprintf("guard %d met: %v", guard, met), func(h *v1.Host) bool { return h.Status.Guards[guard].Met == met })
 }
 
 // untilActive waits until a node's port is Active.
@@ -325,18 +318,9 @@ func tenants(all []ib.PKey) []ib.PKey {
 // untilSeen waits until a port of the host is seen at a place.
 func (s *site) untilSeen(id string, want ib.Place) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
-	defer cancel()
-	hosts, err := s.svc.Watch(ctx, id)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for h := range hosts {
-		if slices.ContainsFunc(h.HCAs, func(a v1.HCA) bool { return a.Ports[0].Seen == want }) {
-			return
-		}
-	}
-	s.t.Fatalf("no port of host %s was seen at %v", id, want)
+	s.follow(id, "a port that is seen at "+want.String(), func(h *v1.Host) bool {
+		return slices.ContainsFunc(h.HCAs, func(a v1.HCA) bool { return a.Ports[0].Seen == want })
+	})
 }
 
 func (s *site) untilNoQuarantine() {
