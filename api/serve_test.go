@@ -70,23 +70,26 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 }
 
+// issueAt writes a certificate for a name, with its key, that was issued at a time by a CA of its own.
+func issueAt(t *testing.T, certFile, keyFile, name string, at time.Time) {
+	t.Helper()
+	root, err := ca.New("root", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := root.IssueServer([]string{name}, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(certFile, pair.Cert, 0o600), os.WriteFile(keyFile, pair.Key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCertificateReload(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
-	issue := func(name string) {
-		t.Helper()
-		root, err := ca.New("root", time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		pair, err := root.IssueServer([]string{name}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.WriteFile(certFile, pair.Cert, 0o600), os.WriteFile(keyFile, pair.Key, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	issue := func(name string) { issueAt(t, certFile, keyFile, name, time.Now()) }
 	issue("one.example")
 	cert, err := api.LoadCertificate(certFile, keyFile)
 	if err != nil {
@@ -124,20 +127,7 @@ func TestCertificateEnds(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	now := time.Now()
-	issue := func(at time.Time) {
-		t.Helper()
-		root, err := ca.New("root", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pair, err := root.IssueServer([]string{"one.example"}, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.WriteFile(certFile, pair.Cert, 0o600), os.WriteFile(keyFile, pair.Key, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	issue := func(at time.Time) { issueAt(t, certFile, keyFile, "one.example", at) }
 	issue(now)
 	cert, err := api.LoadCertificate(certFile, keyFile)
 	if err != nil {

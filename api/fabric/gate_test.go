@@ -8,7 +8,6 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
-	"portcullis/fabricsm/sim/netlist"
 )
 
 func TestGateOpensAndCloses(t *testing.T) {
@@ -51,17 +50,13 @@ func TestPortThatIsNotSeenKeepsItsGrant(t *testing.T) {
 	s.until("host-1", v1.PhaseAdmitted)
 
 	hca := s.node(s.hcas["host-1"][0])
-	if err := s.sim.Unlink(hca.Name, 1); err != nil {
-		t.Fatal(err)
-	}
+	s.unplug(hca)
 	h := s.untilGuard("host-1", seenGuard, false)
 	if g := h.Status.Guards[seenGuard]; h.Status.Phase != v1.PhaseAdmitted || !strings.Contains(g.Detail, hca.PortGUID(1).String()) {
 		t.Errorf("host-1 is %s with guard %+v, want that it is admitted, and that the guard names the port that is gone", h.Status.Phase, g)
 	}
 	s.check("host-1", red.Full())
-	if err := s.sim.Relink(hca.Name, 1, hca.Ports[1].Peer, hca.Ports[1].PeerPort); err != nil {
-		t.Fatal(err)
-	}
+	s.plug(hca, hca)
 	s.untilGuard("host-1", seenGuard, true)
 	s.until("host-1", v1.PhaseAdmitted)
 	s.check("host-1", red.Full())
@@ -78,18 +73,14 @@ func TestBlindManagerWithdrawsNothing(t *testing.T) {
 	const tables = "Set P_KeyTable"
 	before := s.untilSM(func(sm *v1.SM) bool { return sm.Settled && sm.SMPs[tables] > 0 }).SMPs[tables]
 	own := s.node("sm")
-	if err := s.sim.Unlink(own.Name, 1); err != nil {
-		t.Fatal(err)
-	}
+	s.unplug(own)
 	for _, id := range []string{"host-1", "host-2"} {
 		if h := s.untilGuard(id, seenGuard, false); h.Status.Phase != v1.PhaseAdmitted {
 			t.Errorf("%s is %s while the subnet manager sees nobody", id, h.Status.Phase)
 		}
 		s.check(id, red.Full())
 	}
-	if err := s.sim.Relink(own.Name, 1, own.Ports[1].Peer, own.Ports[1].PeerPort); err != nil {
-		t.Fatal(err)
-	}
+	s.plug(own, own)
 	for _, id := range []string{"host-1", "host-2"} {
 		s.untilGuard(id, seenGuard, true)
 		s.until(id, v1.PhaseAdmitted)
@@ -107,18 +98,12 @@ func TestAnotherPortAtAKeptPlaceGetsNothing(t *testing.T) {
 	s.provision("host-1", "red")
 	s.until("host-1", v1.PhaseAdmitted)
 	hca, other := s.node(s.hcas["host-1"][0]), s.node(s.hcas["host-2"][0])
-	for _, n := range []*netlist.Node{hca, other} {
-		if err := s.sim.Unlink(n.Name, 1); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.unplug(hca, other)
 	s.untilGuard("host-1", seenGuard, false)
 	s.checkSwitch("host-1", red.Full())
-	if err := s.sim.Relink(other.Name, 1, hca.Ports[1].Peer, hca.Ports[1].PeerPort); err != nil {
-		t.Fatal(err)
-	}
+	s.plug(other, hca)
 	s.untilSeen("host-2", s.place(hca))
-	s.untilActive(other.Name)
+	s.untilActive(other)
 	if got := tenants(s.sim.PKeys(hca.Ports[1].Peer, hca.Ports[1].PeerPort)); len(got) != 0 {
 		t.Errorf("the switch port holds %v for an adapter that is not host-1's, want nothing", got)
 	}
@@ -135,14 +120,8 @@ func TestPortAtAnotherPlaceStaysOut(t *testing.T) {
 	s.provision("host-1", "red")
 	s.until("host-1", v1.PhaseAdmitted)
 	hca, other := s.node(s.hcas["host-1"][0]), s.node(s.hcas["host-2"][0])
-	for _, n := range []*netlist.Node{hca, other} {
-		if err := s.sim.Unlink(n.Name, 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.sim.Relink(hca.Name, 1, other.Ports[1].Peer, other.Ports[1].PeerPort); err != nil {
-		t.Fatal(err)
-	}
+	s.unplug(hca, other)
+	s.plug(hca, other)
 	s.untilSeen("host-1", s.place(other))
 	s.untilGuard("host-1", seenGuard, false)
 	s.until("host-1", v1.PhaseAdmitted) // by its other port, after this one's P_Key is proven absent

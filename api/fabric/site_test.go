@@ -13,6 +13,7 @@ import (
 	"portcullis/api/admission/admissiontest"
 	"portcullis/api/audit"
 	"portcullis/api/fabric"
+	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
 	"portcullis/api/store/storetest"
@@ -256,13 +257,38 @@ func (s *site) untilGuard(id string, guard int, met bool) *v1.Host {
 	return s.follow(id, fmt.Sprintf("guard %d met: %v", guard, met), func(h *v1.Host) bool { return h.Status.Guards[guard].Met == met })
 }
 
-// untilActive waits until a node's port is Active.
-func (s *site) untilActive(node string) {
+// untilActive waits until the subnet manager shows port 1 of a node as Active.
+func (s *site) untilActive(n *netlist.Node) {
 	s.t.Helper()
-	for began := time.Now(); s.sim.PortInfo(node, 1).PortState != ib.PortActive; time.Sleep(5 * time.Millisecond) {
-		if time.Since(began) > 20*time.Second {
-			s.t.Fatalf("port 1 of %s did not become Active", node)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	changes := s.store.Watch(ctx, ledger.Ports().Name(), 0)
+	for {
+		port, err := ledger.Ports().Get(ctx, s.store, n.PortGUID(1).String())
+		if err == nil && port.Value.State == ib.PortActive.String() {
+			return
 		}
+		if _, more := <-changes; !more {
+			s.t.Fatalf("port 1 of %s did not become Active: %+v, %v", n.Name, port.Value, err)
+		}
+	}
+}
+
+// unplug pulls the cables of port 1 of nodes.
+func (s *site) unplug(nodes ...*netlist.Node) {
+	s.t.Helper()
+	for _, n := range nodes {
+		if err := s.sim.Unlink(n.Name, 1); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// plug connects port 1 of a node to the switch port where the netlist has another node, or the node itself.
+func (s *site) plug(n, at *netlist.Node) {
+	s.t.Helper()
+	if err := s.sim.Relink(n.Name, 1, at.Ports[1].Peer, at.Ports[1].PeerPort); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
