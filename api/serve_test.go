@@ -121,8 +121,8 @@ func TestCertificateReload(t *testing.T) {
 	}
 }
 
-// A certificate that has ended or is not valid yet is not taken into use by a reload, and is told of in time. A
-// service starts with it nevertheless.
+// Reload refuses a certificate that has ended or is not valid yet. LoadCertificate accepts it. Soon returns an error
+// from 30 days before the end on.
 func TestCertificateEnds(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")

@@ -18,8 +18,8 @@ type Certificate struct {
 	current           atomic.Pointer[tls.Certificate]
 }
 
-// LoadCertificate reads a PEM certificate chain and its private key. It does not look at the
-// time: a service whose certificate has ended starts, since the fabric needs its Subnet Manager. See Usable.
+// LoadCertificate reads a PEM certificate chain and its private key. It accepts a certificate that has ended, so that
+// the service and its Subnet Manager start; Usable reports it.
 func LoadCertificate(certFile, keyFile string) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile}
 	pair, err := c.read()

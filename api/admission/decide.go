@@ -57,18 +57,17 @@ type decision struct {
 	want   []ledger.Key // sorted; empty: none
 }
 
-// ordered is how many of the first guards say what operators, evidence and policy want of a
-// host. Without one of them a host loses what it has. The others say what is known of inventory and
-// fabric: without one of them nothing is granted, and what was granted stays.
+// ordered is the number of guards, from the first, that operators, evidence and policy decide. If one of them is not
+// met, all grants of the host are withdrawn. The guards after them depend on inventory and fabric: if one of
+// those is not met, no grant is added, and the grants that stand stay.
 const ordered = 3
 
 // decide is the whole policy of admission. It is pure.
 //
-// Granting is for all ports of a host together. Withdrawing is for one port, and needs a finding: that the
-// port is seen elsewhere, or on another node. A port that is not seen keeps what it has: a subnet
-// manager without sight knows nothing. That gives nothing to what is plugged in meanwhile: the subnet manager
-// gives a P_Key to that GUID at that place alone, and makes a link that comes back Active after it
-// has read who is there.
+// Grants are added for all ports of a host together. A grant is withdrawn for one port, when the subnet manager
+// reads the port's GUID at another switch port or on another node. A port that is not seen keeps its grants. Another
+// port at its switch port gets none of them: a grant names GUID and switch port, and the subnet manager reads the
+// GUID at a link in Init before it sets the link to Active.
 func decide(f *facts) decision {
 	d := decision{guards: []v1.Guard{
 		guard("assigned", checkAssigned(f)),
@@ -126,18 +125,18 @@ func (f *facts) memberships() []ledger.Key {
 	return out
 }
 
-// kept gives the grants that stay while a guard about inventory or fabric is not met.
+// kept returns the grants that stay while a guard that depends on inventory or fabric is not met.
 func (f *facts) kept() []ledger.Key {
 	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) || f.misplaced(k.GUID) })
 }
 
-// stands reports a grant that was not withdrawn.
+// stands reports whether the host has a grant that is not withdrawn.
 func (f *facts) stands(k ledger.Key) bool {
 	s, ours := f.grants[k]
 	return ours && !s.grant.Withdrawn
 }
 
-// misplaced reports a port that is seen, and not as inventory has it.
+// misplaced reports whether a port is seen at another place or on another node than inventory names.
 func (f *facts) misplaced(g ib.GUID) bool {
 	return slices.ContainsFunc(f.host.HCAs, func(a inventory.HCA) bool {
 		return slices.ContainsFunc(a.Ports, func(p inventory.Port) bool {
@@ -146,7 +145,7 @@ func (f *facts) misplaced(g ib.GUID) bool {
 	})
 }
 
-// outOfSight reports a membership of a host that was admitted at a port that is not seen.
+// outOfSight reports whether a standing grant of an admitted host is for a port that is not seen.
 func (f *facts) outOfSight(k ledger.Key) bool {
 	return f.rec.Admitted && f.ports[k.GUID].Place.IsZero() && f.stands(k)
 }

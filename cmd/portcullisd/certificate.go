@@ -20,7 +20,7 @@ func newCertificateEnd(cert *api.Certificate) prometheus.Collector {
 	}, func() float64 { return float64(cert.Ends().Unix()) })
 }
 
-// watchCertificate tells the journal, until ctx ends, of a TLS certificate that ends soon or has ended.
+// watchCertificate logs, until ctx ends, that the TLS certificate ends soon or has ended.
 func (s *service) watchCertificate(ctx context.Context) error {
 	every := time.NewTicker(certificateEvery)
 	defer every.Stop()

@@ -8,8 +8,8 @@
 // There are no goroutines and no clock; delays and repeated traps wait for
 // Advance. With the same seed and the same calls a fabric does the same.
 //
-// A HostPort is a port whose host is a Linux kernel elsewhere: all that is not the
-// adapter's own to answer comes to it, and it is told of each change of the port.
+// A HostPort is a port whose host is a Linux kernel elsewhere. It receives every packet that
+// the adapter does not answer itself, and an event at each change of the port.
 //
 // Packets move hop by hop: directed routes, with parts by LID before and behind, by
 // the rules of IBTA volume 1, 14.2.2, others by the linear forwarding tables that were really programmed.

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// outOfSight is T117: what the Subnet Manager does not see keeps what it has, and gives it to nobody else.
+// outOfSight is T117: a port that the Subnet Manager does not see keeps its P_Keys, and no other port gets them.
 func outOfSight(s *drill.Scene) {
 	v := newSite(s, options{
 		credentials: []credential{{name: "ann"}},
@@ -73,7 +73,7 @@ func outOfSight(s *drill.Scene) {
 	s.Stopped("nothing is withdrawn without a finding: what is not seen is not gone")
 }
 
-// keeps demands that hosts stay admitted, and that switch ports that have power hold their P_Key.
+// keeps fails the drill unless hosts are admitted and their switch ports hold the P_Key.
 func (v *site) keeps(key ib.PKey, list ...string) {
 	for _, h := range list {
 		host, err := v.admission.Host(v.ctx(), h)
@@ -96,7 +96,8 @@ func (v *site) plug(node string) {
 	v.notice()
 }
 
-// blind lets the service act on what a Subnet Manager tells that sees nothing and so does not settle.
+// blind runs service and Subnet Manager for three minutes. It does not wait until they settle: a Subnet Manager without a
+// link does not.
 func (v *site) blind() {
 	for range 3 {
 		v.show()
@@ -108,13 +109,13 @@ func (v *site) blind() {
 	}
 }
 
-// notice gives traps and the Subnet Manager's own looks time.
+// notice runs the fabric until traps have arrived and the Subnet Manager has swept.
 func (v *site) notice() {
 	v.Collect()
 	v.Run(15 * time.Second)
 }
 
-// portGone tells that a port is not seen any longer.
+// portGone matches the event that a port is no longer seen.
 func portGone(guid ib.GUID) func(sm.Event) bool {
 	return func(e sm.Event) bool {
 		gone, ok := e.(*sm.PortGone)

@@ -20,7 +20,8 @@ import (
 const reconnect = 100 * time.Millisecond
 
 // relay carries messages between a device and a stream. When the other end of the stream goes away the adapter is
-// pulled; when it comes back it is plugged in anew. It must not come back before the adapter is gone.
+// pulled; when the other end connects again, relay plugs it in anew. The other end waits until the adapter is
+// unregistered before it connects again.
 func relay(ctx context.Context, device, stream string) error {
 	for ctx.Err() == nil {
 		err := relayOnce(ctx, device, stream)
