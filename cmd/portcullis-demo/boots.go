@@ -12,6 +12,7 @@ import (
 	"portcullis/attest"
 	"portcullis/attest/eventlog/eventlogtest"
 	"portcullis/attest/reference"
+	"portcullis/cmd/internal/program"
 )
 
 // approver is the operator who approves what the first one made.
@@ -20,7 +21,7 @@ const approver = "second"
 // addApprover adds an operator to the tokens of the service, which does not run
 // yet.
 func (s *stage) addApprover(ctx context.Context) error {
-	token, err := call(ctx, s.program("portcullisd"), "token", "--name", approver, "--role", "operator")
+	token, err := program.Call(ctx, s.at("portcullisd"), "token", "--name", approver, "--role", "operator")
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (t *story) trustBoots(ctx context.Context, golden ...host) error {
 // refusedFor runs the agent of a host, which must be refused for one reason.
 func (t *story) refusedFor(ctx context.Context, h, shown host, want attest.Reason) error {
 	_, err := t.agent(ctx, h, shown)
-	refused, ok := errors.AsType[*commandError](err)
+	refused, ok := errors.AsType[*program.StatusError](err)
 	if !ok {
 		return fmt.Errorf("%s attested: want a refusal for %s, got %w", h.id, want, orNil(err))
 	}

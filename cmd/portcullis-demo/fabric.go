@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"portcullis/cmd/internal/program"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
@@ -54,20 +55,21 @@ func startFabric(ctx context.Context, kind fabricKind, programs, dir, netlist st
 	}
 	defer in.Close()
 	l.console = commands
-	p, err := spawnReading(in, dir, "portcullis-sim", programs+"/portcullis-sim", "run", dir+"/fabric.net", "--socket", l.client.Socket)
+	p, err := program.Start(program.Options{
+		Dir: dir, Name: "portcullis-sim", Path: programs + "/portcullis-sim", Stdin: in,
+		Args: []string{"run", dir + "/fabric.net", "--socket", l.client.Socket},
+	})
 	if err != nil {
 		return nil, errors.Join(err, commands.Close())
 	}
 	l.process = p
 	ready := func() (bool, error) {
-		select {
-		case <-p.done:
-			return false, fmt.Errorf("portcullis-sim ended: %s", p.tail())
-		default:
-			return strings.HasPrefix(p.tail(), "ready:"), nil
+		if err := p.Ended(); err != nil {
+			return false, err
 		}
+		return strings.HasPrefix(p.Tail(), "ready:"), nil
 	}
-	if err := await(ctx, "portcullis-sim is ready", ready); err != nil {
+	if err := program.Await(ctx, "portcullis-sim is ready", ready); err != nil {
 		return nil, errors.Join(err, l.Stop())
 	}
 	return l, nil
@@ -76,21 +78,21 @@ func startFabric(ctx context.Context, kind fabricKind, programs, dir, netlist st
 // ownLab is portcullis-sim in a process of its own.
 type ownLab struct {
 	client  ibsimlab.Client
-	process *process
+	process *program.Process
 	console *os.File
 }
 
 func (l *ownLab) Client() ibsimlab.Client { return l.client }
 
 func (l *ownLab) Stop() error {
-	l.process.stop()
+	l.process.Stop()
 	return l.console.Close()
 }
 
 // send has a port send a data packet, whatever its driver would say to that, and
 // tells where it ended and how.
 func (l *ownLab) send(ctx context.Context, from, to string, key ib.PKey) (string, error) {
-	before, err := os.ReadFile(l.process.log)
+	before, err := os.ReadFile(l.process.Log())
 	if err != nil {
 		return "", err
 	}
@@ -98,8 +100,8 @@ func (l *ownLab) send(ctx context.Context, from, to string, key ib.PKey) (string
 		return "", fmt.Errorf("console of portcullis-sim: %w", err)
 	}
 	var answer string
-	err = await(ctx, "portcullis-sim has sent a packet", func() (bool, error) {
-		said, err := os.ReadFile(l.process.log)
+	err = program.Await(ctx, "portcullis-sim has sent a packet", func() (bool, error) {
+		said, err := os.ReadFile(l.process.Log())
 		if err != nil {
 			return false, err
 		}

@@ -11,9 +11,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
+
+	"portcullis/cmd/internal/program"
 )
 
 // Exit statuses.
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "portcullis-demo: --fabric %q: want %s or %s\n", *kind, ownSimulator, ibsimFabric)
 		return exitUsage
 	}
-	dir, err := programDir(*programs)
+	dir, err := program.Find(*programs, "portcullisd", "portcullis-agent", "portcullis", "portcullis-sim")
 	if err != nil {
 		fmt.Fprintf(stderr, "portcullis-demo: %v\n", err)
 		return exitFailed
@@ -80,22 +81,4 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "portcullis-demo: %v\n", err)
 		return exitFailed
 	}
-}
-
-// programDir finds the product's programs, and says what to do when they have
-// not been built.
-func programDir(dir string) (string, error) {
-	if dir == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return "", fmt.Errorf("find the programs: %w", err)
-		}
-		dir = filepath.Dir(self)
-	}
-	for _, p := range []string{"portcullisd", "portcullis-agent", "portcullis", "portcullis-sim"} {
-		if _, err := os.Stat(filepath.Join(dir, p)); err != nil {
-			return "", fmt.Errorf("%s is not in %s: run \"make\" first, or name the directory with --programs", p, dir)
-		}
-	}
-	return filepath.Abs(dir)
 }

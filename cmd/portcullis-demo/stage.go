@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/attest/tpm/tpmtest"
+	"portcullis/cmd/internal/program"
 	"portcullis/fabricsm/ib"
 )
 
@@ -28,7 +28,7 @@ type stage struct {
 	reader   reader
 	mkeys    map[ib.GUID]ib.MKey // of devices, as the operator exported them; empty: they have none
 	tpms     map[string]*tpmtest.TPM
-	service  *process
+	service  *program.Process
 	address  string // of the service, host:port
 }
 
@@ -53,7 +53,7 @@ func newStage(programs string, o stageOptions) (*stage, error) {
 // stage that is only half set.
 func (s *stage) strike(keep bool) error {
 	if s.service != nil {
-		s.service.stop()
+		s.service.Stop()
 	}
 	var errs []error
 	for _, t := range s.tpms {
@@ -68,7 +68,7 @@ func (s *stage) strike(keep bool) error {
 	return errors.Join(errs...)
 }
 
-func (s *stage) program(name string) string { return filepath.Join(s.programs, name) }
+func (s *stage) at(name string) string { return filepath.Join(s.programs, name) }
 func (s *stage) path(elems ...string) string {
 	return filepath.Join(append([]string{s.dir}, elems...)...)
 }
@@ -124,7 +124,7 @@ func (s *stage) plugHCAs(ctx context.Context, h host) error {
 	for _, a := range h.hcas {
 		args = append(args, "--hca", a.node)
 	}
-	_, err := call(ctx, s.program("portcullis-sim"), args...)
+	_, err := program.Call(ctx, s.at("portcullis-sim"), args...)
 	return err
 }
 
@@ -138,7 +138,7 @@ func (s *stage) installService(ctx context.Context) error {
 		return err
 	}
 	s.address = fmt.Sprintf("127.0.0.1:%d", port)
-	if _, err := call(ctx, s.program("portcullisd"), "init", "--dir", s.path("etc")); err != nil {
+	if _, err := program.Call(ctx, s.at("portcullisd"), "init", "--dir", s.path("etc")); err != nil {
 		return err
 	}
 	if err := s.addApprover(ctx); err != nil {
@@ -181,15 +181,15 @@ attestation: {ek: {roots: [%[2]s/vendor-roots.pem]}, assurance: none, require_lo
 
 // startService starts portcullisd and waits until it answers.
 func (s *stage) startService(ctx context.Context) (err error) {
-	s.service, err = spawn(s.dir, "portcullisd", s.program("portcullisd"), "--config", s.path("portcullisd.yaml"))
+	s.service, err = program.Start(program.Options{
+		Dir: s.dir, Name: "portcullisd", Path: s.at("portcullisd"), Args: []string{"--config", s.path("portcullisd.yaml")},
+	})
 	if err != nil {
 		return err
 	}
-	return s.await(ctx, "portcullisd answers", func() (bool, error) {
-		select {
-		case <-s.service.done:
-			return false, fmt.Errorf("portcullisd ended: %s", s.service.tail())
-		default:
+	return program.Await(ctx, "portcullisd answers", func() (bool, error) {
+		if err := s.service.Ended(); err != nil {
+			return false, err
 		}
 		_, err := s.cli(ctx, "sm", "status")
 		return err == nil, nil
@@ -203,7 +203,7 @@ func (s *stage) cli(ctx context.Context, args ...string) ([]byte, error) {
 
 // cliAs runs one as the operator whose token is in a file.
 func (s *stage) cliAs(ctx context.Context, tokenFile string, args ...string) ([]byte, error) {
-	return call(ctx, s.program("portcullis"), append(args,
+	return program.Call(ctx, s.at("portcullis"), append(args,
 		"--service", "https://"+s.address, "--ca", s.caFile(), "--token-file", tokenFile)...)
 }
 
@@ -217,30 +217,6 @@ func (s *stage) ask(ctx context.Context, v any, args ...string) error {
 		return fmt.Errorf("portcullis %s: %w in %q", strings.Join(args, " "), err, out)
 	}
 	return nil
-}
-
-// poll is how often a condition is looked at.
-const poll = 50 * time.Millisecond
-
-// await waits until cond holds. The story's deadline bounds it.
-func (s *stage) await(ctx context.Context, what string, cond func() (bool, error)) error {
-	return await(ctx, what, cond)
-}
-
-// await waits until cond holds, or ctx ends.
-func await(ctx context.Context, what string, cond func() (bool, error)) error {
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		if ok, err := cond(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait until %s: %w", what, context.Cause(ctx))
-		}
-	}
 }
 
 // freePort finds a port on loopback that nobody listens on.

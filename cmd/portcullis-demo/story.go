@@ -12,6 +12,7 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/attest/tpm/tpmtest"
+	"portcullis/cmd/internal/program"
 	"portcullis/fabricsm/ib"
 )
 
@@ -97,7 +98,7 @@ func (t *story) importInventory(ctx context.Context) error {
 // closed shows that nobody is in a tenant partition before anybody attested.
 func (t *story) closed(ctx context.Context) error {
 	t.chapter("Closed by default")
-	if err := t.await(ctx, "the fabric is settled", func() (bool, error) { return t.settled(ctx) }); err != nil {
+	if err := program.Await(ctx, "the fabric is settled", func() (bool, error) { return t.settled(ctx) }); err != nil {
 		return err
 	}
 	t.say("the fabric is up: LIDs, routes, every port Active")
@@ -173,9 +174,9 @@ func (t *story) provision(ctx context.Context, h host) error {
 }
 
 // agent runs portcullis-agent on a host, with the HCAs of another if shown
-// differs. The error of a refusal is a *commandError.
+// differs. The error of a refusal is a *program.StatusError.
 func (t *story) agent(ctx context.Context, h, shown host) ([]byte, error) {
-	return call(ctx, t.program("portcullis-agent"), "provision",
+	return program.Call(ctx, t.at("portcullis-agent"), "provision",
 		"--service", "https://"+t.address, "--ca", t.caFile(), "--host", h.id,
 		"--tpm", t.tpms[h.id].Device(), "--sysfs", t.path("hosts", shown.id, "sys"), "--procfs", t.path("hosts", shown.id, "proc"),
 		"--event-log", t.path("hosts", h.id, "sys", tpmtest.EventLogFile),
@@ -224,7 +225,7 @@ func (t *story) move(ctx context.Context) error {
 // lie lets a host send a true quote over another host's GUIDs.
 func (t *story) lie(ctx context.Context, liar, victim host) error {
 	_, err := t.agent(ctx, liar, victim)
-	refused, ok := errors.AsType[*commandError](err)
+	refused, ok := errors.AsType[*program.StatusError](err)
 	if !ok {
 		return fmt.Errorf("%s claimed the GUIDs of %s: want a refusal, got %w", liar.id, victim.id, orNil(err))
 	}
@@ -251,7 +252,7 @@ func orNil(err error) error {
 // written again.
 func (t *story) crash(ctx context.Context) error {
 	t.chapter("The service is killed")
-	t.service.kill()
+	t.service.Kill()
 	t.say("portcullisd is killed with SIGKILL")
 	if err := t.prove(ctx, "the fabric stands without it"); err != nil {
 		return err
@@ -259,7 +260,7 @@ func (t *story) crash(ctx context.Context) error {
 	if err := t.startService(ctx); err != nil {
 		return err
 	}
-	if err := t.await(ctx, "the fabric is settled again", func() (bool, error) { return t.settledAndAdmitted(ctx) }); err != nil {
+	if err := program.Await(ctx, "the fabric is settled again", func() (bool, error) { return t.settledAndAdmitted(ctx) }); err != nil {
 		return err
 	}
 	var sm v1.SM
