@@ -30,6 +30,12 @@ func Serve(ctx context.Context, s *ibsim.Server, f *sim.Fabric) error {
 	clock.Go(func() { follow(ctx, f) })
 	defer clock.Wait()
 	defer cancel()
+	return Join(ctx, s, f)
+}
+
+// Join answers the server's clients as Serve does, and leaves the fabric's time to the Serve
+// of another server.
+func Join(ctx context.Context, s *ibsim.Server, f *sim.Fabric) error {
 	return s.Serve(ctx, network{f})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -50,7 +51,9 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("a simulator listens on socket %q already: stop it or choose another socket name", e.Socket)
 }
 
-// Server answers clients of the socket protocol in place of ibsim.
+// Server answers clients of the socket protocol in place of ibsim. Abstract names belong
+// to a network namespace: Listen and Serve open sockets in that of the calling thread, so
+// a goroutine that is locked to a thread in another namespace serves the clients there.
 type Server struct {
 	base string
 	ctl  *net.UnixConn
@@ -82,7 +85,7 @@ func Listen(base string) (*Server, error) {
 func (s *Server) Socket() string { return s.base }
 
 // Serve answers clients until ctx ends, then closes every socket and returns
-// nil.
+// nil. Every reapInterval it removes the clients that died without a word.
 func (s *Server) Serve(ctx context.Context, network Network) error {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -92,13 +95,21 @@ func (s *Server) Serve(ctx context.Context, network Network) error {
 		<-ctx.Done()
 		_ = s.ctl.Close()
 	})
-	work.Go(func() { s.reapEvery(ctx, reapInterval) })
 	defer s.closeAll()
 	var b [ctlSize + 1]byte
+	next := time.Now().Add(reapInterval)
 	for {
+		if !time.Now().Before(next) {
+			s.reap()
+			next = time.Now().Add(reapInterval)
+		}
+		_ = s.ctl.SetReadDeadline(next) // of a socket that is closed, the read fails
 		n, from, err := s.ctl.ReadFromUnix(b[:])
 		if ctx.Err() != nil {
 			return nil
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read simulator socket %q: %w", s.base, err)
@@ -220,20 +231,6 @@ func (s *Server) list() (all []*serverClient) {
 		}
 	}
 	return all
-}
-
-// reapEvery removes clients that died without a word.
-func (s *Server) reapEvery(ctx context.Context, d time.Duration) {
-	tick := time.NewTicker(d)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.reap()
-		}
-	}
 }
 
 // reap removes the clients whose control socket is gone.
