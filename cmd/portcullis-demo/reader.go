@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -49,18 +48,7 @@ type smpquery struct{ client ibsimlab.Client }
 func (smpquery) name() string { return "smpquery" }
 
 func (r smpquery) pkeys(ctx context.Context, route string, switchPort ib.PortNum, key ib.MKey) ([]ib.PKey, error) {
-	args := []string{"-D", "pkeys", route}
-	if !key.IsZero() {
-		args = append([]string{"--m_key", fmt.Sprintf("0x%016x", key.Reveal())}, args...)
-	}
-	if switchPort != 0 {
-		args = append(args, strconv.Itoa(int(switchPort)))
-	}
-	out, err := r.client.Diag(ctx, smNodeName, "smpquery", args...)
-	if err != nil {
-		return nil, err
-	}
-	return parsePKeys(string(out))
+	return r.client.PKeys(ctx, smNodeName, route, switchPort, key)
 }
 
 // directReader asks the devices itself: it shares the codec with the Subnet
