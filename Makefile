@@ -10,11 +10,13 @@ TOOL = go tool -modfile=packaging/tools.mod
 FUZZTIME ?= 10s
 SEEDS ?= 10000
 LABS ?= .
+FAULTS ?= 200
+HOSTS ?= 324
 # Their tests run in virtual time on one goroutine, or start programs that the race detector does not see.
 UNRACED = portcullis/fabricsm/drill|portcullis/cmd/portcullis-(bench|demo)
 FABRIC ?= portcullis-sim
 
-.PHONY: all build check test seeds demo boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
+.PHONY: all build check test seeds demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -35,6 +37,11 @@ demo: ## Install software TPMs and tell the whole story on a simulated fabric; F
 	packaging/setup.sh demo $(if $(filter ibsim,$(FABRIC)),fabric)
 	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%) ./cmd/portcullis-demo
 	bin/portcullis-demo --fabric $(FABRIC)
+
+chaos: ## Inject FAULTS (200) of SEED (drawn) into the service and a fabric of HOSTS (324), with traffic; needs root
+	packaging/setup.sh fabric chaos
+	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%) ./cmd/portcullis-chaos
+	bin/portcullis-chaos --faults $(FAULTS) --hosts $(HOSTS) $(if $(SEED),--seed $(SEED)) $(CHAOS)
 
 format: ## Say which files gofumpt would write differently
 	@packaging/format.sh

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+)
+
+// churnEvery says which hosts change their cluster all the time: each so many-th.
+const churnEvery = 9
+
+// retryPause is how long a client waits before it repeats what failed.
+const retryPause = 200 * time.Millisecond
+
+// churn moves hosts from cluster to cluster until ctx ends: release, proof, assign, boot,
+// attestation, admission. It repeats what fails, as provisioning systems do.
+func (s *site) churn(ctx context.Context, hosts []*machine, r *rand.Rand) error {
+	for ctx.Err() == nil {
+		m := hosts[r.IntN(len(hosts))]
+		if err := s.move(ctx, m, clusterNames[r.IntN(len(clusterNames))]); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move moves a host to a cluster. It returns an error only if ctx ends.
+func (s *site) move(ctx context.Context, m *machine, cluster string) error {
+	m.begin()
+	released := func(h *v1.Host) bool { return h.Cluster == "" && h.Status.Phase == v1.PhaseQuarantined }
+	err := s.until(ctx, m, released, func(c *client.Client) error {
+		_, err := c.Release(ctx, m.id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m.forbid()
+	m.acknowledged("")
+	m.end()
+
+	m.begin()
+	m.allow(cluster)
+	assigned := func(h *v1.Host) bool { return h.Cluster == cluster }
+	err = s.until(ctx, m, assigned, func(c *client.Client) error {
+		_, err := c.Assign(ctx, m.id, v1.Assignment{Cluster: cluster})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m.acknowledged(cluster)
+	m.end()
+	admitted := func(h *v1.Host) bool { return h.Status.Phase == v1.PhaseAdmitted }
+	return s.until(ctx, m, admitted, func(c *client.Client) error {
+		h, err := c.Host(ctx, m.id)
+		if err != nil || !h.Status.Sealed.IsZero() {
+			return err
+		}
+		return m.attest(ctx, c)
+	})
+}
+
+// until calls an instance, and again until the service tells that the host is as wanted.
+func (s *site) until(ctx context.Context, m *machine, done func(*v1.Host) bool, call func(*client.Client) error) error {
+	for {
+		// The error is that of a moment: what counts is what the service tells next.
+		_ = s.any(call)
+		var h *v1.Host
+		err := s.any(func(c *client.Client) (err error) {
+			h, err = c.Host(ctx, m.id)
+			return err
+		})
+		if err == nil && done(h) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// forgotten returns an error for the first host of which the service no longer tells what it
+// acknowledged.
+func (s *site) forgotten(ctx context.Context) error {
+	type state struct {
+		busy    bool
+		moves   int
+		cluster string
+	}
+	look := func() map[string]state {
+		out := map[string]state{}
+		for _, m := range s.hosts {
+			busy, moves, cluster := m.state()
+			out[m.id] = state{busy, moves, cluster}
+		}
+		return out
+	}
+	before := look()
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	after := look()
+	told := map[string]string{}
+	for i := range all {
+		told[all[i].ID] = all[i].Cluster
+	}
+	for _, m := range s.hosts {
+		was := before[m.id]
+		if was.busy || was != after[m.id] {
+			continue
+		}
+		if cluster, ok := told[m.id]; !ok || cluster != was.cluster {
+			return fmt.Errorf("FORGOTTEN: %s was acknowledged to be in cluster %q, and the service tells %q", m.id, was.cluster, cluster)
+		}
+	}
+	return nil
+}

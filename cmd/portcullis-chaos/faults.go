@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+)
+
+// strike is one fault, with its target.
+type strike struct {
+	what  string
+	cut   cut           // what it takes out of the fabric
+	hold  time.Duration // between begin and end
+	begin func(context.Context) error
+	end   func(context.Context) error
+}
+
+// fault is a kind of fault. Its function draws a target.
+type fault struct {
+	name string
+	draw func(*site, *rand.Rand) strike
+}
+
+// faults are all kinds.
+func faults() []fault {
+	return []fault{
+		{"kill", drawKill},
+		{"stop", drawStop},
+		{"pause", drawPause},
+		{"disk-full", drawDiskFull},
+		{"network", drawNetwork},
+		{"manager-cable", drawManagerCable},
+		{"leaf-power", drawLeafPower},
+		{"spine-power", drawSpinePower},
+		{"uplink", drawUplink},
+		{"rail-flap", drawRailFlap},
+		{"split-restart", drawSplitRestart},
+	}
+}
+
+func faultNames() (names []string) {
+	for _, f := range faults() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// chosen returns the kinds whose names are in a list with commas between; all, where the
+// list is empty.
+func chosen(list string) ([]fault, error) {
+	if list == "" {
+		return faults(), nil
+	}
+	var out []fault
+	for _, name := range strings.Split(list, ",") {
+		i := slices.Index(faultNames(), name)
+		if i < 0 {
+			return nil, fmt.Errorf("--only: there is no fault %q; want %s", name, strings.Join(faultNames(), ", "))
+		}
+		out = append(out, faults()[i])
+	}
+	return out, nil
+}
+
+func nothing(context.Context) error { return nil }
+
+func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
+
+// seconds draws a time between two numbers of seconds.
+func seconds(r *rand.Rand, from, to int) time.Duration {
+	return time.Duration(from*1000+r.IntN((to-from)*1000+1)) * time.Millisecond
+}
+
+func drawKill(s *site, r *rand.Rand) strike {
+	n, down := pick(r, s.nodes), seconds(r, 0, 5)
+	return strike{
+		what: fmt.Sprintf("kill -9 of %s, down for %v", n.name(), down), hold: down,
+		begin: func(context.Context) error { n.kill(); return nil },
+		end:   func(context.Context) error { return n.start() },
+	}
+}
+
+func drawStop(s *site, r *rand.Rand) strike {
+	n := pick(r, s.nodes)
+	return strike{
+		what:  "orderly restart of " + n.name(),
+		begin: func(context.Context) error { n.stop(); return nil },
+		end:   func(context.Context) error { return n.start() },
+	}
+}
+
+func drawPause(s *site, r *rand.Rand) strike {
+	n, hold := pick(r, s.nodes), seconds(r, 1, 20)
+	return strike{
+		what: fmt.Sprintf("SIGSTOP of %s for %v", n.name(), hold), hold: hold,
+		begin: func(context.Context) error { return n.pause() },
+		end:   func(context.Context) error { return n.resume() },
+	}
+}
+
+func drawDiskFull(s *site, r *rand.Rand) strike {
+	n, hold := pick(r, s.nodes), seconds(r, 3, 10)
+	return strike{
+		what: fmt.Sprintf("full disk of %s for %v", n.name(), hold), hold: hold,
+		begin: func(context.Context) error { return n.fill() },
+		end:   func(context.Context) error { return n.free() },
+	}
+}
+
+func drawNetwork(s *site, r *rand.Rand) strike {
+	n, hold := pick(r, s.nodes), seconds(r, 2, 15)
+	way := pick(r, []string{"out of", "into", "out of and into"})
+	return strike{
+		what: fmt.Sprintf("network %s %s cut for %v", way, n.name(), hold), hold: hold,
+		begin: func(ctx context.Context) error {
+			var errs []error
+			if strings.Contains(way, "out of") {
+				errs = append(errs, s.network.cutOut(ctx, n.number))
+			}
+			if strings.Contains(way, "into") {
+				errs = append(errs, s.network.cutIn(ctx, n.number))
+			}
+			return errors.Join(errs...)
+		},
+		end: func(ctx context.Context) error { return s.network.mend(ctx, n.number) },
+	}
+}
+
+func drawManagerCable(s *site, r *rand.Rand) strike {
+	node, hold := pick(r, s.plan.managers), seconds(r, 1, 15)
+	peer, port := s.cabled(node, 1)
+	return strike{
+		what: fmt.Sprintf("cable of %s out for %v", node, hold), hold: hold, cut: cut{{Node: node}: true},
+		begin: func(context.Context) error { return s.fabric.Unlink(node, 1) },
+		end:   func(context.Context) error { return s.fabric.Relink(node, 1, peer, port) },
+	}
+}
+
+func drawLeafPower(s *site, r *rand.Rand) strike {
+	return s.power(pick(r, s.plan.leaves), seconds(r, 1, 15))
+}
+
+func drawSpinePower(s *site, r *rand.Rand) strike {
+	return s.power(pick(r, s.plan.spines), seconds(r, 1, 15))
+}
+
+func (s *site) power(node string, hold time.Duration) strike {
+	return strike{
+		what: fmt.Sprintf("%s without power for %v", node, hold), hold: hold, cut: cut{{Node: node}: true},
+		begin: func(context.Context) error { return s.fabric.PowerOff(node) },
+		end:   func(context.Context) error { return s.fabric.PowerOn(node) },
+	}
+}
+
+func drawUplink(s *site, r *rand.Rand) strike {
+	leaf, port, hold := pick(r, s.plan.leaves), firstUplink+ib.PortNum(r.IntN(spines)), seconds(r, 1, 10)
+	peer, peerPort := s.cabled(leaf, port)
+	return strike{
+		what: fmt.Sprintf("cable between %s and %s out for %v", leaf, peer, hold), hold: hold,
+		cut:   cut{{Node: leaf, Port: port}: true, {Node: peer, Port: peerPort}: true},
+		begin: func(context.Context) error { return s.fabric.Unlink(leaf, port) },
+		end:   func(context.Context) error { return s.fabric.Relink(leaf, port, peer, peerPort) },
+	}
+}
+
+func drawRailFlap(s *site, r *rand.Rand) strike {
+	a := pick(r, s.hosts).hcas[r.IntN(rails)]
+	times := 1 + r.IntN(8)
+	return strike{
+		what: fmt.Sprintf("cable of %s flaps %d times", a.node, times), cut: cut{{Node: a.node}: true},
+		begin: func(ctx context.Context) error {
+			for range times {
+				if err := s.fabric.Bounce(a.node, 1); err != nil {
+					return err
+				}
+				if err := rest(ctx, seconds(r, 0, 1)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		end: nothing,
+	}
+}
+
+// drawSplitRestart cuts a leaf off every spine and restarts an instance meanwhile.
+func drawSplitRestart(s *site, r *rand.Rand) strike {
+	leaf, n, hold := pick(r, s.plan.leaves), pick(r, s.nodes), seconds(r, 5, 15)
+	c, peers := cut{}, map[ib.PortNum]sim.Endpoint{}
+	for i := range spines {
+		port := firstUplink + ib.PortNum(i)
+		peer, peerPort := s.cabled(leaf, port)
+		peers[port] = sim.Endpoint{Node: peer, Port: peerPort}
+		c[sim.Endpoint{Node: leaf, Port: port}], c[sim.Endpoint{Node: peer, Port: peerPort}] = true, true
+	}
+	each := func(f func(port ib.PortNum) error) error {
+		var errs []error
+		for i := range spines {
+			errs = append(errs, f(firstUplink+ib.PortNum(i)))
+		}
+		return errors.Join(errs...)
+	}
+	return strike{
+		what: fmt.Sprintf("%s cut off every spine for %v, and %s killed and started meanwhile", leaf, hold, n.name()), hold: hold, cut: c,
+		begin: func(context.Context) error {
+			n.kill()
+			return errors.Join(each(func(p ib.PortNum) error { return s.fabric.Unlink(leaf, p) }), n.start())
+		},
+		end: func(context.Context) error {
+			return each(func(p ib.PortNum) error { return s.fabric.Relink(leaf, p, peers[p].Node, peers[p].Port) })
+		},
+	}
+}
+
+// cabled returns where the plan has the other end of a cable.
+func (s *site) cabled(node string, port ib.PortNum) (peer string, peerPort ib.PortNum) {
+	p := s.plan.find(node).Ports[port]
+	return p.Peer, p.PeerPort
+}
+
+// rest waits, or returns the cause when ctx ends.
+func rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

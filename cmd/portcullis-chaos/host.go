@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+)
+
+// machine is a host of the site: a TPM in software, and the truth of which P_Keys its ports
+// may hold now.
+type machine struct {
+	planned
+	tpm *attesttest.Host
+
+	mu      sync.Mutex
+	allowed map[string]bool // clusters whose P_Key its ports may hold
+	cluster string          // as the service acknowledged last
+	busy    bool            // a command is out
+	moves   int             // commands so far
+}
+
+// newMachine makes a host with the adapters of the plan.
+func newMachine(v *attesttest.Vendor, p planned, number int) (*machine, error) {
+	h, err := v.NewHost(p.id, number)
+	if err != nil {
+		return nil, err
+	}
+	h.Statement.HCAs = nil
+	for i, a := range p.hcas {
+		h.Statement.HCAs = append(h.Statement.HCAs, attesttest.HCA(fmt.Sprintf("mlx5_%d", i), a.guid, a.guid, a.port))
+	}
+	return &machine{planned: p, tpm: h, allowed: map[string]bool{}}, nil
+}
+
+// allow says that the ports may hold the P_Key of a cluster from now on.
+func (m *machine) allow(cluster string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.allowed[cluster] = true
+}
+
+// forbid says that the service has told that no port holds a tenant's P_Key any longer.
+func (m *machine) forbid() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.allowed)
+}
+
+// acknowledged writes down what the service acknowledged: the cluster, "" after a release.
+func (m *machine) acknowledged(cluster string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cluster = cluster
+}
+
+func (m *machine) assigned() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cluster
+}
+
+// begin and end enclose a command, which may take effect before it is acknowledged.
+func (m *machine) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.busy, m.moves = true, m.moves+1
+}
+
+func (m *machine) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.busy = false
+}
+
+// state returns whether a command is out, how many there were, and what was acknowledged.
+func (m *machine) state() (busy bool, moves int, cluster string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.busy, m.moves, m.cluster
+}
+
+// holds returns the clusters whose P_Key the ports may hold.
+func (m *machine) holds() map[string]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.allowed)
+}
+
+func (m *machine) may(cluster string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.allowed[cluster]
+}
+
+// attest boots the host and attests it once to a service: evidence and hand-over.
+func (m *machine) attest(ctx context.Context, c *client.Client) error {
+	m.tpm.Reboot()
+	m.tpm.Statement.CollectedAt = time.Now().UTC().Truncate(time.Second)
+	if err := m.tpm.NewKeys(); err != nil {
+		return err
+	}
+	ch, err := c.OpenChannel(ctx)
+	if err != nil {
+		return err
+	}
+	defer ch.Close()
+	session, err := ch.OpenSession(ctx, m.tpm.Request())
+	if err != nil {
+		return err
+	}
+	evidence, err := m.tpm.Answer(session, ch.Binding())
+	if err != nil {
+		return err
+	}
+	result, err := ch.SubmitEvidence(ctx, session.ID, evidence)
+	if err != nil {
+		return err
+	}
+	return m.handOver(ctx, ch, session, result)
+}
+
+// handOver caps the register of the agent and shows that by a second quote.
+func (m *machine) handOver(ctx context.Context, ch *client.Channel, s *attest.Session, r *v1.AttestResult) error {
+	if r.Seal == nil {
+		return errors.New("the evidence was accepted and no hand-over asked for")
+	}
+	seal, err := m.tpm.Seal(s, r.Seal, ch.Binding())
+	if err != nil {
+		return err
+	}
+	_, err = ch.SubmitSeal(ctx, s.ID, seal)
+	return err
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"portcullis/cmd/internal/program"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+)
+
+const (
+	// bound is the time in which everything must be as before after a fault has ended.
+	bound = 90 * time.Second
+	// look is how often all tables are judged.
+	look = 100 * time.Millisecond
+)
+
+// errEnough ends what runs beside the faults.
+var errEnough = errors.New("all faults are injected")
+
+// inject injects the faults, with traffic and admissions all the time.
+func inject(ctx context.Context, o options, s *site) error {
+	var steady, moving []*machine
+	for i, m := range s.hosts {
+		if i%churnEvery == churnEvery-1 {
+			moving = append(moving, m)
+		} else {
+			steady = append(steady, m)
+		}
+	}
+	streams, err := s.startStreams(steady)
+	if err != nil {
+		return err
+	}
+	s.say("%d streams of data packets, %d hosts that change their cluster all the time", len(streams), len(moving))
+	beside, ctx := errgroup.WithContext(ctx)
+	load, stopLoad := context.WithCancel(ctx)
+	beside.Go(func() error { return s.churn(load, moving, rand.New(rand.NewPCG(o.seed, 1<<32))) })
+	beside.Go(func() error { return s.watch(ctx, streams) })
+	beside.Go(func() error {
+		if err := s.injectAll(ctx, o, steady, streams); err != nil {
+			return err
+		}
+		stopLoad()
+		return errEnough
+	})
+	if err := beside.Wait(); !errors.Is(err, errEnough) {
+		stopLoad()
+		return err
+	}
+	return s.conclude(streams)
+}
+
+// watch judges all tables again and again.
+func (s *site) watch(ctx context.Context, streams []*stream) error {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		if err := s.watchTables(); err != nil {
+			return err
+		}
+		for _, w := range streams {
+			if n := w.flow.Counts(); w.foreign && n.Delivered > 0 {
+				return fmt.Errorf("ISOLATION: %s delivered %d packets", w.name, n.Delivered)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (s *site) injectAll(ctx context.Context, o options, steady []*machine, streams []*stream) error {
+	kinds, err := chosen(o.only)
+	if err != nil {
+		return err
+	}
+	for i := range o.faults {
+		r := rand.New(rand.NewPCG(o.seed, uint64(i)))
+		f := pick(r, kinds)
+		k := f.draw(s, r)
+		began := time.Now()
+		if err := s.injectOne(ctx, k, steady, streams); err != nil {
+			return fmt.Errorf("fault %d, %s (%s): %w", i+1, f.name, k.what, err)
+		}
+		took := time.Since(began) - k.hold
+		if (i+1)%proveEvery == 0 || i+1 == o.faults {
+			if err := s.prove(ctx, steady, r); err != nil {
+				return fmt.Errorf("after fault %d, %s (%s): %w", i+1, f.name, k.what, err)
+			}
+		}
+		s.say("%3d/%d %-13s %s: nothing lost, as before %.1f s after it ended", i+1, o.faults, f.name, k.what, took.Seconds())
+	}
+	return nil
+}
+
+// injectOne injects one fault and judges it.
+func (s *site) injectOne(ctx context.Context, k strike, steady []*machine, streams []*stream) error {
+	if err := s.mark(streams, k.cut); err != nil {
+		return err
+	}
+	if err := k.begin(ctx); err != nil {
+		return errors.Join(err, k.end(ctx))
+	}
+	if err := s.awaitRerouted(ctx, rerouted(streams)); err != nil {
+		return errors.Join(err, k.end(ctx))
+	}
+	if err := rest(ctx, k.hold); err != nil {
+		return err
+	}
+	if err := k.end(ctx); err != nil {
+		return err
+	}
+	if err := s.awaitRestored(ctx, steady, streams); err != nil {
+		return err
+	}
+	return errors.Join(lost(streams), s.forgotten(ctx))
+}
+
+// awaitRerouted returns when the streams deliver although what is cut is still cut.
+func (s *site) awaitRerouted(ctx context.Context, streams []*stream) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not after %v", bound))
+	defer cancel()
+	last, missing := counts(streams), ""
+	err := program.Await(ctx, "streams that have another path deliver", func() (done bool, _ error) {
+		done, missing = restored(streams, last)
+		return done, nil
+	})
+	if err != nil {
+		return fmt.Errorf("AVAILABILITY: %w: %s", err, missing)
+	}
+	return nil
+}
+
+// awaitRestored returns when a manager has brought up a link, every host that stays is
+// admitted, and every stream delivers.
+func (s *site) awaitRestored(ctx context.Context, steady []*machine, streams []*stream) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not after %v", bound))
+	defer cancel()
+	if err := s.fabric.Bounce(probe, 1); err != nil {
+		return err
+	}
+	last, missing := counts(streams), ""
+	err := program.Await(ctx, "all is as before", func() (done bool, err error) {
+		for _, n := range s.nodes {
+			if err := n.died(); err != nil {
+				return false, fmt.Errorf("ENDED: %w", err)
+			}
+		}
+		done, missing = s.managed()
+		if done {
+			done, missing = s.settled(ctx)
+		}
+		if done {
+			done, missing = s.steadyAdmitted(ctx, steady)
+		}
+		if done {
+			done, missing = restored(streams, last)
+		}
+		return done, nil
+	})
+	if err != nil && missing != "" {
+		return fmt.Errorf("%w: %s", err, missing)
+	}
+	return err
+}
+
+// managed reports whether a manager has brought up the link that was taken down.
+func (s *site) managed() (bool, string) {
+	if state := s.fabric.PortInfo(probe, 1).PortState; state != ib.PortActive {
+		return false, fmt.Sprintf("no manager has made the link of %s active, which is %v", probe, state)
+	}
+	return true, ""
+}
+
+// settled reports whether a master has settled. Admissions go on, so that one that works on
+// a change counts as settled when nothing is out of its sight.
+func (s *site) settled(ctx context.Context) (bool, string) {
+	for _, n := range s.nodes {
+		if n.process == nil {
+			continue
+		}
+		sm, err := n.client.SM(ctx)
+		if err == nil && sm.State == "Master" && len(sm.Problems) == 0 {
+			return true, ""
+		}
+	}
+	return false, "no instance tells that it is master without problems"
+}
+
+func (s *site) steadyAdmitted(ctx context.Context, steady []*machine) (bool, string) {
+	all, err := s.list(ctx)
+	if err != nil {
+		return false, err.Error()
+	}
+	stay := make(map[string]bool, len(steady))
+	for _, m := range steady {
+		stay[m.id] = true
+	}
+	for i := range all {
+		if ok, why := admitted(&all[i]); stay[all[i].ID] && !ok {
+			return false, why
+		}
+	}
+	return true, ""
+}
+
+// conclude prints what the streams delivered.
+func (s *site) conclude(streams []*stream) error {
+	var all sim.FlowCounts
+	for _, w := range streams {
+		if n := w.flow.Counts(); !w.foreign {
+			all.Sent, all.Delivered = all.Sent+n.Sent, all.Delivered+n.Delivered
+		}
+	}
+	s.say("held: of %d data packets %d were delivered, the others had no path; no port without admission held the P_Key of a tenant", all.Sent, all.Delivered)
+	return nil
+}
