@@ -19,6 +19,12 @@ type Backend interface {
 	Watch(ctx context.Context, prefix string, from int64) <-chan Changes
 	// NewLease grants a lease: records bound to it vanish when ttl has passed.
 	NewLease(ctx context.Context, ttl time.Duration) (Lease, error)
+	// KeepAlive begins the time of a lease anew, or fails with ErrLeaseEnded. The time
+	// begins not before the call and not after the return.
+	KeepAlive(ctx context.Context, l Lease) error
+	// Revoke ends a lease and deletes the records bound to it. A lease that has ended
+	// already is no error.
+	Revoke(ctx context.Context, l Lease) error
 	// Failed is closed when the backend can never serve again; Err says why.
 	Failed() <-chan struct{}
 	// Err gives the reason after Failed was closed.

@@ -22,6 +22,6 @@
 // commit takes place at one revision, all or nothing, as if nobody else had
 // been there. Reads through a Snapshot or the Store add no condition.
 //
-// An error from Update other than the function's own, ErrConflict and ErrFull
+// An error from Update other than the function's own, ErrConflict, ErrFull and ErrLeaseEnded
 // leaves open whether the commit landed: read again before deciding anything.
 package store

@@ -15,6 +15,9 @@ var (
 	// ErrFull: the store refuses writes because its disk or quota is full.
 	// Nothing was written and everything written before is intact.
 	ErrFull = errors.New("store is full")
+	// ErrLeaseEnded: the lease was revoked, or was not kept alive in time. The records
+	// bound to it are deleted.
+	ErrLeaseEnded = errors.New("lease has ended")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
 )

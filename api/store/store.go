@@ -50,6 +50,14 @@ func (s *Store) NewLease(ctx context.Context, ttl time.Duration) (Lease, error) 
 	return s.backend.NewLease(ctx, ttl)
 }
 
+// KeepAlive begins the time of a lease anew. Its error is ErrLeaseEnded when the lease
+// has ended, and leaves open whether the time began anew otherwise.
+func (s *Store) KeepAlive(ctx context.Context, l Lease) error { return s.backend.KeepAlive(ctx, l) }
+
+// Revoke ends a lease and deletes the records bound to it. A lease that has ended already
+// is no error.
+func (s *Store) Revoke(ctx context.Context, l Lease) error { return s.backend.Revoke(ctx, l) }
+
 // Reader is what records are read through: a Store (each read as of now), a
 // Snapshot (all reads as of one revision) or a Tx (the same, and each read
 // becomes a condition of the commit).

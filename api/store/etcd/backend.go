@@ -151,6 +151,23 @@ func (e *backend) NewLease(ctx context.Context, ttl time.Duration) (store.Lease,
 	return store.Lease(r.ID), nil
 }
 
+func (e *backend) KeepAlive(ctx context.Context, l store.Lease) error {
+	_, err := serve(ctx, e, func(ctx context.Context) (*clientv3.LeaseKeepAliveResponse, error) {
+		return e.client.KeepAliveOnce(ctx, clientv3.LeaseID(l))
+	})
+	return e.explain(err)
+}
+
+func (e *backend) Revoke(ctx context.Context, l store.Lease) error {
+	_, err := serve(ctx, e, func(ctx context.Context) (*clientv3.LeaseRevokeResponse, error) {
+		return e.client.Revoke(ctx, clientv3.LeaseID(l))
+	})
+	if err = e.explain(err); errors.Is(err, store.ErrLeaseEnded) {
+		return nil
+	}
+	return err
+}
+
 func (e *backend) Failed() <-chan struct{} {
 	if e.member == nil {
 		return nil

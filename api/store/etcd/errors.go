@@ -34,6 +34,8 @@ func explain(err error) error {
 		return fmt.Errorf("%w: free space on the state directory's disk, then start the service again", store.ErrFull)
 	case errors.Is(err, rpctypes.ErrCompacted):
 		return store.ErrCompacted
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return store.ErrLeaseEnded
 	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.Is(err, rpctypes.ErrTooManyOps):
 		return fmt.Errorf("change is too large for one transaction (%v): split it, or raise --max-txn-ops and --max-request-bytes of your etcd", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

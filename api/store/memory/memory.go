@@ -18,13 +18,14 @@ import (
 type Backend struct {
 	now func() time.Time
 
-	mu       sync.Mutex
-	revision int64
-	keys     map[string][]version // by key, oldest first
-	log      []store.Change       // of all revisions, in order
-	leases   map[store.Lease]time.Time
-	changed  chan struct{} // closed with each commit
-	closed   bool
+	mu        sync.Mutex
+	revision  int64
+	keys      map[string][]version // by key, oldest first
+	log       []store.Change       // of all revisions, in order
+	leases    map[store.Lease]lease
+	lastLease store.Lease
+	changed   chan struct{} // closed with each commit
+	closed    bool
 }
 
 // version is what a key was from a revision on.
@@ -35,10 +36,16 @@ type version struct {
 	gone     bool
 }
 
+// lease is a lease that has not ended.
+type lease struct {
+	ttl   time.Duration
+	until time.Time
+}
+
 // New makes an empty one. now is the clock of leases.
 func New(now func() time.Time) *Backend {
 	return &Backend{
-		now: now, revision: 1, keys: make(map[string][]version), leases: make(map[store.Lease]time.Time), changed: make(chan struct{}),
+		now: now, revision: 1, keys: make(map[string][]version), leases: make(map[store.Lease]lease), changed: make(chan struct{}),
 	}
 }
 
@@ -103,6 +110,11 @@ func (b *Backend) Commit(ctx context.Context, batch store.Batch) (int64, error) 
 			return 0, store.ErrConflict
 		}
 	}
+	for _, o := range batch.Do {
+		if _, ok := b.leases[o.Lease]; o.Lease != 0 && !ok {
+			return 0, store.ErrLeaseEnded
+		}
+	}
 	if len(batch.Do) > 0 {
 		b.write(batch.Do)
 	}
@@ -150,13 +162,18 @@ func (b *Backend) write(ops []store.Op) {
 func (b *Backend) expire() {
 	now := b.now()
 	ended := maps.Clone(b.leases)
-	maps.DeleteFunc(ended, func(_ store.Lease, until time.Time) bool { return now.Before(until) })
+	maps.DeleteFunc(ended, func(_ store.Lease, l lease) bool { return now.Before(l.until) })
+	b.end(ended)
+}
+
+// end deletes leases, and what is bound to them.
+func (b *Backend) end(ended map[store.Lease]lease) {
 	if len(ended) == 0 {
 		return
 	}
 	var ops []store.Op
 	for _, k := range b.named("", true) {
-		if v, ok := b.at(k, b.revision); ok && !ended[v.lease].IsZero() {
+		if v, ok := b.at(k, b.revision); ok && ended[v.lease] != (lease{}) {
 			ops = append(ops, store.Op{Key: k, Delete: true})
 		}
 	}
@@ -206,9 +223,9 @@ func (b *Backend) Watch(ctx context.Context, prefix string, from int64) <-chan s
 // nextEnd fires when the next lease ends; nil: there is none.
 func (b *Backend) nextEnd() <-chan time.Time {
 	var next time.Time
-	for _, end := range b.leases {
-		if next.IsZero() || end.Before(next) {
-			next = end
+	for _, l := range b.leases {
+		if next.IsZero() || l.until.Before(next) {
+			next = l.until
 		}
 	}
 	if next.IsZero() {
@@ -235,11 +252,40 @@ func (b *Backend) NewLease(ctx context.Context, ttl time.Duration) (store.Lease,
 	if err := b.serves(ctx); err != nil {
 		return 0, err
 	}
-	id := store.Lease(1)
-	for ; !b.leases[id].IsZero(); id++ {
+	b.lastLease++
+	b.leases[b.lastLease] = lease{ttl: ttl, until: b.now().Add(ttl)}
+	return b.lastLease, nil
+}
+
+// KeepAlive implements store.Backend.
+func (b *Backend) KeepAlive(ctx context.Context, id store.Lease) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.serves(ctx); err != nil {
+		return err
 	}
-	b.leases[id] = b.now().Add(ttl)
-	return id, nil
+	b.expire()
+	l, ok := b.leases[id]
+	if !ok {
+		return store.ErrLeaseEnded
+	}
+	l.until = b.now().Add(l.ttl)
+	b.leases[id] = l
+	return nil
+}
+
+// Revoke implements store.Backend.
+func (b *Backend) Revoke(ctx context.Context, id store.Lease) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.serves(ctx); err != nil {
+		return err
+	}
+	b.expire()
+	if l, ok := b.leases[id]; ok {
+		b.end(map[store.Lease]lease{id: l})
+	}
+	return nil
 }
 
 func (b *Backend) serves(ctx context.Context) error {

@@ -36,6 +36,8 @@ func Conformance(t *testing.T, open func(testing.TB) *store.Store) {
 		{"watch sends every change in order and resumes", watch},
 		{"watch ends with its context", watchEnds},
 		{"a leased record vanishes", lease},
+		{"a lease that is kept alive does not end", keepAlive},
+		{"a revoked lease ends at once", revoke},
 		{"a large import is one transaction", large},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
@@ -285,6 +287,73 @@ func lease(t *testing.T, s *store.Store) {
 	case <-time.After(20 * time.Second):
 		t.Error("record outlived its lease by 19 s")
 	}
+}
+
+// keepAlive keeps one of two leases alive until the other has ended by itself.
+func keepAlive(t *testing.T, s *store.Store) {
+	kept, ended := newLease(t, s), newLease(t, s)
+	rev := putLeased(t, s, "kept", kept)
+	putLeased(t, s, "ended", ended)
+	gone := notes().Watch(t.Context(), s, rev)
+	<-gone // "ended" was put
+	tick, late := time.NewTicker(100*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := s.KeepAlive(t.Context(), kept); err != nil {
+				t.Fatalf("keep a lease alive: %v", err)
+			}
+			continue
+		case ev := <-gone:
+			same(t, ev.Key, "ended")
+			same(t, ev.Deleted, true)
+		case <-late:
+			t.Fatal("the lease that was not kept alive did not end")
+		}
+		break
+	}
+	get(t, s, "kept")
+	if err := s.KeepAlive(t.Context(), ended); !errors.Is(err, store.ErrLeaseEnded) {
+		t.Errorf("keep alive a lease that has ended: %v, want ErrLeaseEnded", err)
+	}
+}
+
+func revoke(t *testing.T, s *store.Store) {
+	l := newLease(t, s)
+	putLeased(t, s, "a", l)
+	for range 2 { // the second time it has ended already
+		if err := s.Revoke(t.Context(), l); err != nil {
+			t.Fatalf("revoke: %v", err)
+		}
+	}
+	same(t, keys(t, s, ""), []string{})
+	if err := s.KeepAlive(t.Context(), l); !errors.Is(err, store.ErrLeaseEnded) {
+		t.Errorf("keep alive a revoked lease: %v, want ErrLeaseEnded", err)
+	}
+	_, err := s.Update(t.Context(), func(tx *store.Tx) error { return notes().PutLeased(tx, "b", note{}, l) })
+	if !errors.Is(err, store.ErrLeaseEnded) {
+		t.Errorf("put a record bound to a revoked lease: %v, want ErrLeaseEnded", err)
+	}
+	same(t, keys(t, s, ""), []string{})
+}
+
+func newLease(t *testing.T, s *store.Store) store.Lease {
+	t.Helper()
+	l, err := s.NewLease(t.Context(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func putLeased(t *testing.T, s *store.Store, key string, l store.Lease) int64 {
+	t.Helper()
+	rev, err := s.Update(t.Context(), func(tx *store.Tx) error { return notes().PutLeased(tx, key, note{}, l) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rev
 }
 
 func large(t *testing.T, s *store.Store) {
