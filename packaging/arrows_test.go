@@ -105,6 +105,7 @@ var arrows = []arrow{
 		may:  []string{"fabricsm/ib"},
 		why:  "the store keeps records and does not know what they mean",
 	},
+	{from: "api/leader", may: []string{"api/store"}, why: "leadership is a record of the store, whatever is led"},
 	{
 		from: "api/admission",
 		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/inventory", "api/audit", "api/events", "api/fabric/ledger"},

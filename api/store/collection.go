@@ -100,6 +100,13 @@ func (c Collection[T]) PutLeased(tx *Tx, key string, v T, l Lease) error {
 // Delete removes the record when tx commits; it need not exist.
 func (c Collection[T]) Delete(tx *Tx, key string) { tx.write(Op{Key: c.name + key, Delete: true}) }
 
+// Expect makes it a condition of tx that the record at key was last changed at revision
+// modified, without reading it. Where it was not, Update tries again and ends with
+// ErrConflict.
+func (c Collection[T]) Expect(tx *Tx, key string, modified int64) {
+	tx.expect(Condition{Key: c.name + key, Modified: modified})
+}
+
 // Decode reads the record out of a change that Store.Watch sent and that is no
 // deletion.
 func (c Collection[T]) Decode(ch Change) (Record[T], error) {
