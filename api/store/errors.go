@@ -12,12 +12,16 @@ var (
 	// ErrCompacted: the revision to resume a watch from is no longer kept.
 	// List again and watch from there.
 	ErrCompacted = errors.New("revision no longer kept")
-	// ErrFull: the store refuses writes because its disk or quota is full.
-	// Nothing was written and everything written before is intact.
+	// ErrFull: the store refuses writes because its disk or quota is full, or
+	// writes that are Growing because room is short. Nothing was written and
+	// everything written before is intact.
 	ErrFull = errors.New("store is full")
 	// ErrLeaseEnded: the lease was revoked, or was not kept alive in time. The records
 	// bound to it are deleted.
 	ErrLeaseEnded = errors.New("lease has ended")
+	// ErrAway: the store does not serve at present. Nothing was written. It is tried
+	// again, so that a later attempt may succeed.
+	ErrAway = errors.New("store is away")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
 )

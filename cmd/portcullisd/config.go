@@ -25,6 +25,7 @@ type config struct {
 	TLS            tlsConfig          `yaml:"tls"`
 	Tokens         string             `yaml:"tokens"`
 	StateDir       string             `yaml:"state_dir"`
+	StoreQuota     int64              `yaml:"store_quota"`
 	Roles          []role             `yaml:"roles"`
 	ChannelBinding api.ChannelBinding `yaml:"channel_binding"`
 	LogLevel       string             `yaml:"log_level"`
@@ -103,6 +104,7 @@ func defaultConfig() *config {
 		TLS:            tlsConfig{Cert: "tls/server.pem", Key: "tls/server.key"},
 		Tokens:         "tokens.yaml",
 		StateDir:       "/var/lib/portcullis",
+		StoreQuota:     8192,
 		Roles:          []role{roleAPI, roleSM},
 		ChannelBinding: api.ChannelRequired,
 		LogLevel:       "info",

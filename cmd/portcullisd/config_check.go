@@ -20,6 +20,9 @@ func (c *config) check() []problem {
 	k := &checker{}
 	k.address("listen", c.Listen)
 	k.set("state_dir", c.StateDir)
+	if c.StoreQuota < 16 || c.StoreQuota > 64<<10 {
+		k.wrong("store_quota", "%d MiB: want 16 to 65536", c.StoreQuota)
+	}
 	if c.has(roleAPI) {
 		k.set("tls.cert", c.TLS.Cert)
 		k.set("tls.key", c.TLS.Key)

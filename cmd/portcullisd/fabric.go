@@ -115,6 +115,8 @@ func (s *service) attach(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return link.Run(ctx) })
 	group.Go(func() error {
+		s.marks.attached.Store(true)
+		defer s.marks.attached.Store(false)
 		err := driver.Run(ctx, o, link.Intents())
 		if err == nil && ctx.Err() == nil {
 			err = errors.New("the subnet manager stopped by itself")

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,6 +34,8 @@ type marks struct {
 	note func(ctx context.Context, actor string, pl ib.Place, m *v1.HealthMark) error
 
 	told topologyTold
+
+	attached atomic.Bool // a driver takes inputs
 
 	mu      sync.Mutex
 	renewed chan struct{} // closed when a view comes; nil: nobody waits

@@ -6,9 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
+	"portcullis/api/store/etcd"
 	"portcullis/cmd/internal/version"
 )
 
@@ -26,7 +28,7 @@ const usage = `Usage:
 Signals: SIGHUP reads certificate and tokens again; SIGTERM stops.
 `
 
-func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return verb(stderr, func() error { return runService(ctx, args, stdout, stderr) })
 	}
@@ -37,6 +39,8 @@ func run(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 		return verb(stderr, func() error { return runSM(ctx, args, stdout, stderr) })
 	case "token":
 		return verb(stderr, func() error { return runToken(args, stdout, stderr) })
+	case storeVerb:
+		return verb(stderr, func() error { return etcd.ServeMember(ctx, stdin, stdout, newLog(stderr, slog.LevelError)) })
 	default:
 		report(stderr, hint(unknownCommand(name), "portcullisd --help"))
 		return exitUsage

@@ -26,7 +26,6 @@ import (
 	"portcullis/api/locks"
 	"portcullis/api/results"
 	"portcullis/api/store"
-	"portcullis/api/store/etcd"
 	"portcullis/api/topology"
 	"portcullis/cmd/internal/version"
 	"portcullis/fabricsm/ib"
@@ -35,9 +34,6 @@ import (
 
 var _ api.Backend = (*admission.Service)(nil)
 
-// openTimeout bounds the opening of the store, which replays its log.
-const openTimeout = 2 * time.Minute
-
 // service is one running portcullisd.
 type service struct {
 	config *config
@@ -45,6 +41,9 @@ type service struct {
 	log    *slog.Logger
 	store  *store.Store
 	status *status
+
+	storeHealth *storeHealth
+
 	server *api.Server            // nil without the api role
 	told   *prometheus.CounterVec // events; nil without the api role
 
@@ -63,16 +62,19 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	notify(log, "STATUS=opening the store in "+c.path(c.StateDir))
-	st, err := openStore(ctx, c, log)
+	state := newStatus(func(line string) { notify(log, "STATUS="+line) })
+	health := &storeHealth{log: log, status: func(detail string) { state.set("store", detail) }}
+	st, err := openStore(ctx, c, health, log)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // the end was asked for before the store opened
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 
-	s := &service{config: c, parts: p, log: log, store: st, administration: newAdministration()}
+	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration()}
 	s.administration.awaits = true
-	s.status = newStatus(func(line string) { notify(log, "STATUS="+line) })
-	s.status.set("store", "")
 
 	group, ctx := errgroup.WithContext(ctx)
 	if err := s.startWatch(ctx, group); err != nil {
@@ -94,7 +96,6 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		}
 		group.Go(func() error { return s.runFabric(ctx) })
 	}
-	group.Go(func() error { return s.watchStore(ctx) })
 	hup := hangups()
 	group.Go(func() error { return s.reloadOnSignal(ctx, hup) })
 	group.Go(func() error { return watchdog(ctx, log, s.alive) })
@@ -104,16 +105,6 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	err = group.Wait()
 	log.Info("portcullisd stopped")
 	return err
-}
-
-func openStore(ctx context.Context, c *config, log *slog.Logger) (*store.Store, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	st, err := etcd.Open(ctx, etcd.Options{Dir: c.path(c.StateDir), Log: log, Version: version.Short()})
-	if err != nil {
-		return nil, fmt.Errorf("open the store: %w", err)
-	}
-	return st, nil
 }
 
 // startAPI starts admission and the HTTPS API.
@@ -189,6 +180,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
 	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert))
+	registry.MustRegister(s.storeHealth.collectors()...)
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec, RMA: r, Reference: references,
@@ -232,23 +224,14 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// watchStore ends the service when the store died: nothing can be decided
-// without it, and systemd starts the service again.
-func (s *service) watchStore(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-s.store.Failed():
-		s.status.set("store", s.store.Err().Error())
-		return fmt.Errorf("the store failed: %w", s.store.Err())
-	}
-}
-
-// alive is what the watchdog asks: does the store answer?
+// alive is what the watchdog asks: does the subnet manager, where it is attached, take
+// what it is told? The store may be away while the fabric is served.
 func (s *service) alive(ctx context.Context) error {
-	_, err := s.store.Snapshot(ctx)
-	if err != nil {
-		return fmt.Errorf("read the store: %w", err)
+	if s.marks == nil || !s.marks.attached.Load() {
+		return nil
+	}
+	if err := s.marks.give(ctx, &sm.Woken{}); err != nil {
+		return fmt.Errorf("the subnet manager's loop stands still: %w", err)
 	}
 	return nil
 }

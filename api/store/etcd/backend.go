@@ -15,7 +15,19 @@ import (
 // backend is the store.Backend over a client of an embedded or foreign etcd.
 type backend struct {
 	client *clientv3.Client
-	member *member // nil when the etcd is not ours
+	member mortal // nil when the etcd is not ours
+}
+
+// mortal is an etcd member of ours, in this process or in one of its own.
+type mortal interface {
+	// dead is closed when the member cannot serve any longer; err then says why.
+	dead() <-chan struct{}
+	// err returns nil while the member lives.
+	err() error
+	// stop ends the member in order and releases what it holds.
+	stop() error
+	// abandon releases what a dead member holds.
+	abandon() error
 }
 
 func (e *backend) Read(ctx context.Context, key string, prefix bool, rev int64) (store.Items, error) {
@@ -127,7 +139,7 @@ func serve[T any](ctx context.Context, e *backend, request func(context.Context)
 	select {
 	case a := <-done:
 		return a.v, a.err
-	case <-e.member.failed:
+	case <-e.member.dead():
 		var none T
 		return none, e.member.err()
 	}
@@ -172,7 +184,7 @@ func (e *backend) Failed() <-chan struct{} {
 	if e.member == nil {
 		return nil
 	}
-	return e.member.failed
+	return e.member.dead()
 }
 
 func (e *backend) Err() error {
@@ -184,7 +196,7 @@ func (e *backend) Err() error {
 
 func (e *backend) Close() error {
 	if e.member != nil && e.member.err() != nil {
-		return e.member.lock.release() // the rest ends with the process
+		return e.member.abandon()
 	}
 	err := e.client.Close()
 	if errors.Is(err, context.Canceled) {

@@ -31,7 +31,7 @@ func explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, rpctypes.ErrNoSpace), isFull(err):
-		return fmt.Errorf("%w: free space on the state directory's disk, then start the service again", store.ErrFull)
+		return fmt.Errorf("%w: free space on the state directory's disk; the store is tried again by itself", store.ErrFull)
 	case errors.Is(err, rpctypes.ErrCompacted):
 		return store.ErrCompacted
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):

@@ -7,9 +7,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"sync"
+	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 )
 
 // Limits of the embedded member. An inventory of ten thousand hosts is one
@@ -23,42 +26,62 @@ const (
 // member is the etcd member inside this process.
 type member struct {
 	etcd   *embed.Etcd
-	lock   *dirLock
+	lock   *dirLock // nil where another process holds the directory for this one
 	failed chan struct{}
 
 	mu    sync.Mutex
 	cause error // why the member is dead; set before failed is closed
 }
 
-// startMember starts the only member of a cluster of its own, with its state
-// in dir, and waits until it serves. It opens no listener: the client calls it
-// in memory.
-func startMember(ctx context.Context, o Options) (_ *backend, err error) {
-	dir := o.Dir
-	lock, err := lockDir(dir)
+// smallSegments has etcd write its log in segments of the size that is counted on here.
+var smallSegments = sync.OnceFunc(func() { wal.SegmentSizeBytes = segment })
+
+// startMember locks the state directory and runs its member in this process.
+func startMember(ctx context.Context, o Options) (*backend, error) {
+	lock, err := lockDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	m := &member{lock: lock, failed: make(chan struct{})}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, lock.release())
-		}
-	}()
-	format, err := readFormat(dir)
+	m, err := runMember(ctx, o)
 	if err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	m.lock = lock
+	return &backend{client: v3client.New(m.etcd.Server), member: m}, nil
+}
+
+// prepare checks that this version may write to the locked state directory and that
+// there is space, and records the format.
+func prepare(o Options) error {
+	format, err := readFormat(o.Dir)
+	if err != nil {
+		return err
+	}
+	if err := checkSpace(memberDir(o)); err != nil {
+		return fmt.Errorf("start the store in %s: %w", o.Dir, err)
+	}
+	return raiseFormat(o.Dir, format, o.Version)
+}
+
+func memberDir(o Options) string { return filepath.Join(o.Dir, "etcd") }
+
+// runMember starts the only member of a cluster of its own, with its state in
+// the locked directory o.Dir, and waits until it serves. It opens no listener:
+// the client calls it in memory.
+func runMember(ctx context.Context, o Options) (*member, error) {
+	if err := prepare(o); err != nil {
 		return nil, err
 	}
-	cfg := memberConfig(filepath.Join(dir, "etcd"))
-	if err := checkSpace(cfg.Dir); err != nil {
-		return nil, fmt.Errorf("start the store in %s: %w", dir, err)
-	}
-	if err := raiseFormat(dir, format, o.Version); err != nil {
-		return nil, err
-	}
+	m, dir := &member{failed: make(chan struct{})}, o.Dir
+	cfg := memberConfig(memberDir(o))
 	cfg.UnsafeNoFsync = o.NoSync
+	if o.Quota != 0 {
+		cfg.QuotaBackendBytes = o.Quota
+	}
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(quietLogger(o.Log, m.fail))
-	if m.etcd, err = embed.StartEtcd(cfg); err != nil {
+	smallSegments()
+	var err error
+	if m.etcd, err = startUnlocked(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("start the store in %s: %w", dir, explain(err))
 	}
 	select {
@@ -76,7 +99,23 @@ func startMember(ctx context.Context, o Options) (_ *backend, err error) {
 		}
 		return nil, err
 	}
-	return &backend{client: v3client.New(m.etcd.Server), member: m}, nil
+	return m, nil
+}
+
+// startUnlocked starts a member. The files of one that was killed stay locked until the
+// kernel has ended it, which is waited for.
+func startUnlocked(ctx context.Context, cfg *embed.Config) (*embed.Etcd, error) {
+	for {
+		e, err := embed.StartEtcd(cfg)
+		if !errors.Is(err, fileutil.ErrLocked) {
+			return e, err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, errors.Join(err, context.Cause(ctx))
+		}
+	}
 }
 
 func memberConfig(dir string) *embed.Config {
@@ -113,7 +152,16 @@ func (m *member) err() error {
 	return m.cause
 }
 
+func (m *member) dead() <-chan struct{} { return m.failed }
+
 func (m *member) stop() error {
 	m.etcd.Close()
+	return m.abandon()
+}
+
+func (m *member) abandon() error {
+	if m.lock == nil {
+		return nil
+	}
 	return m.lock.release()
 }

@@ -1,6 +1,10 @@
-// Package etcd is the store.Backend of the service: one etcd member inside the
-// process, with its state below a directory and no network listener at all, or an
-// etcd of the site's own. It is the only package that imports etcd.
+// Package etcd is the store.Backend of the service: one etcd member with its state below
+// a directory and no network listener at all, or an etcd of the site's own. It is the only
+// package that imports etcd.
+//
+// etcd ends its process when it cannot write, and leaves locks behind when it is kept from
+// that. So a service runs its member in a child process (Options.Command), which is started
+// again until it serves. Tests and tools run it in their own process.
 package etcd
 
 import (
@@ -19,19 +23,38 @@ type Options struct {
 	Dir       string       // state directory of the embedded member
 	Endpoints []string     // addresses of an etcd of the site's own
 	Prefix    string       // of every key, without slash at the end; "portcullis" when empty
-	Log       *slog.Logger // for etcd's errors; required
+	Log       *slog.Logger `json:"-"` // for etcd's errors; required
 	Version   string       // of the service, for the record of who raised the format of Dir
 	// NoSync leaves out the disk flush after each write. For tests only: a
 	// power cut then loses what was promised.
 	NoSync bool
+	// Quota is the most bytes that the database of the embedded member may have; 0 means
+	// 8 GiB. From 80 % on only removals are taken.
+	Quota int64
+	// Command is the program, and its arguments, that serves the embedded member by
+	// ServeMember in a process of its own; the first element is what the program is
+	// called, and the program is the one that is running. The store then outlives the
+	// member: what is asked while there is none fails with store.ErrAway. Empty: the member
+	// runs in this process, and its death is that of the store.
+	Command []string `json:"-"`
+	// OnHealth is told how the store is when that changes, by goroutines of the store,
+	// which it must not hold up; nil: nobody is. Only a store with Command tells.
+	OnHealth func(Health) `json:"-"`
 }
 
 // Open opens the store and waits until it serves. A directory held by another
 // process is refused with *InUseError, one that a newer service wrote with
-// *NewerError.
+// *NewerError. With Command, a member that does not start is tried again until ctx ends.
 func Open(ctx context.Context, o Options) (*store.Store, error) {
 	if (o.Dir == "") == (len(o.Endpoints) == 0) {
 		return nil, errors.New("store: name either a state directory or etcd endpoints")
+	}
+	if o.Dir != "" && len(o.Command) > 0 {
+		b, err := supervise(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return store.New(b, o.Prefix), nil
 	}
 	if o.Dir != "" {
 		b, err := startMember(ctx, o)

@@ -17,8 +17,8 @@ func TestEnough(t *testing.T) {
 		want       string
 	}{
 		{"exactly", spaceToBegin, spaceToBegin, ""},
-		{"none", 0, spaceToStart, "has 0 MiB free and the store needs 80"},
-		{"a byte short", spaceToBegin - 1, spaceToBegin, "has 143 MiB free and the store needs 144"},
+		{"none", 0, spaceToStart, "has 0 MiB free and the store needs 24"},
+		{"a byte short", spaceToBegin - 1, spaceToBegin, "has 39 MiB free and the store needs 40"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := enough(c.free, c.need)
