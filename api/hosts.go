@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,17 +14,25 @@ type hostInput struct {
 	ID string `path:"id" maxLength:"128" doc:"host id as in inventory"`
 }
 
+type changeHostInput struct {
+	ID string `path:"id" maxLength:"128" doc:"host id as in inventory"`
+	matchInput
+}
+
 type assignInput struct {
+	matchInput
 	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
 	Body v1.Assignment
 }
 
 type clearedInput struct {
+	matchInput
 	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
 	Body v1.TPMCleared
 }
 
 type resolvedInput struct {
+	matchInput
 	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
 	Body v1.GUIDResolved
 }
@@ -38,6 +47,14 @@ func list[T any](items []T, err error) (*listOutput[T], error) {
 	return &listOutput[T]{v1.List[T]{Items: items}}, err
 }
 
+// taggedHost answers a host with the number of its last assignment as ETag.
+func taggedHost(h *v1.Host, err error) (*taggedOutput[v1.Host], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &taggedOutput[v1.Host]{quoted(strconv.FormatInt(h.Epoch, 10)), h}, nil
+}
+
 func (s *Server) hostRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "list-hosts", method: http.MethodGet, path: "/v1/hosts", tag: "hosts",
@@ -48,41 +65,36 @@ func (s *Server) hostRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "get-host", method: http.MethodGet, path: "/v1/hosts/{id}", tag: "hosts",
 		summary: "Show a host, its guards and why it is not admitted", access: accessView,
-	}, func(ctx context.Context, in *hostInput) (*hostOutput, error) {
-		host, err := s.backend.Host(ctx, in.ID)
-		return &hostOutput{host}, err
+	}, func(ctx context.Context, in *hostInput) (*taggedOutput[v1.Host], error) {
+		return taggedHost(s.backend.Host(ctx, in.ID))
 	})
 	register(s, a, operation{
 		id: "assign-host", method: http.MethodPost, path: "/v1/hosts/{id}/assign", tag: "hosts",
 		summary: "Want the host in a cluster and open its provisioning window",
 		access:  accessTenancy, status: http.StatusAccepted,
-	}, func(ctx context.Context, in *assignInput) (*hostOutput, error) {
-		host, err := s.backend.Assign(ctx, actor(ctx), in.ID, in.Body)
-		return &hostOutput{host}, err
+	}, func(ctx context.Context, in *assignInput) (*taggedOutput[v1.Host], error) {
+		return taggedHost(s.backend.Assign(ctx, actor(ctx), in.ID, in.Body))
 	})
 	register(s, a, operation{
 		id: "release-host", method: http.MethodPost, path: "/v1/hosts/{id}/release", tag: "hosts",
 		summary: "Withdraw the host's admission; it is released once its absence was read back",
 		access:  accessTenancy, status: http.StatusAccepted,
-	}, func(ctx context.Context, in *hostInput) (*hostOutput, error) {
-		host, err := s.backend.Release(ctx, actor(ctx), in.ID)
-		return &hostOutput{host}, err
+	}, func(ctx context.Context, in *changeHostInput) (*taggedOutput[v1.Host], error) {
+		return taggedHost(s.backend.Release(ctx, actor(ctx), in.ID))
 	})
 	register(s, a, operation{
 		id: "acknowledge-tpm-clear", method: http.MethodPost, path: "/v1/hosts/{id}/tpm-cleared", tag: "hosts",
 		summary: "Acknowledge that the host's TPM was cleared, so that it may count boots anew",
 		access:  accessOperate,
-	}, func(ctx context.Context, in *clearedInput) (*hostOutput, error) {
-		host, err := s.backend.AcknowledgeClear(ctx, actor(ctx), in.ID, in.Body)
-		return &hostOutput{host}, err
+	}, func(ctx context.Context, in *clearedInput) (*taggedOutput[v1.Host], error) {
+		return taggedHost(s.backend.AcknowledgeClear(ctx, actor(ctx), in.ID, in.Body))
 	})
 	register(s, a, operation{
 		id: "resolve-guid-conflict", method: http.MethodPost, path: "/v1/hosts/{id}/guid-resolved", tag: "hosts",
 		summary: "Say that it was found out who has the GUIDs that the host and others claim, so that none is held for them any longer",
 		access:  accessOperate,
-	}, func(ctx context.Context, in *resolvedInput) (*hostOutput, error) {
-		host, err := s.backend.ResolveGUID(ctx, actor(ctx), in.ID, in.Body)
-		return &hostOutput{host}, err
+	}, func(ctx context.Context, in *resolvedInput) (*taggedOutput[v1.Host], error) {
+		return taggedHost(s.backend.ResolveGUID(ctx, actor(ctx), in.ID, in.Body))
 	})
 	s.watchRoute(a)
 }

@@ -37,10 +37,11 @@ func NewLocal(o LocalOptions) *Server {
 		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path here: this socket shows the fabric and nothing else",
 			"hosts, tenants and inventory are asked for at the service: --service https://HOST:PORT"))
 	})
-	r.Get("/livez", s.livez)
-	r.Get("/version", s.versionz)
-	r.Get("/metrics", s.serveMetrics(o.Registry))
-	r.Get("/metrics/fabric", s.serveDevices)
+	plain := r.With(unconditional)
+	plain.Get("/livez", s.livez)
+	plain.Get("/version", s.versionz)
+	plain.Get("/metrics", s.serveMetrics(o.Registry))
+	plain.Get("/metrics/fabric", s.serveDevices)
 	s.document = s.localRoutes(r)
 	s.handler = r
 	return s

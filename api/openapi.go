@@ -128,6 +128,7 @@ type operation struct {
 	access           access
 	status           int   // of success; 0: 200, or 204 without a body
 	maxBody          int64 // 0: maxBody
+	honours          bool  // compares If-Match; register finds out
 }
 
 // register adds an operation whose handler calls the Backend.
@@ -135,6 +136,7 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 	if op.maxBody == 0 {
 		op.maxBody = maxBody
 	}
+	op.honours = honoursMatch[I]()
 	toProblem := problemOf
 	if op.access == accessHost || op.access == accessStatus {
 		toProblem = hostProblemOf
@@ -156,7 +158,7 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	o := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
 		DefaultStatus: op.status, MaxBodyBytes: op.maxBody, BodyReadTimeout: readTimeout,
-		Middlewares: huma.Middlewares{s.authorize(op.access)},
+		Middlewares: huma.Middlewares{s.authorize(op.access), conditions(op.honours)},
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Problem (RFC 9457)",
 			Content: map[string]*huma.MediaType{problemType: {

@@ -116,14 +116,15 @@ func New(o Options) *Server {
 		writeProblem(w, r, newProblem(http.StatusMethodNotAllowed, v1.CodeMethodNotAllowed,
 			"this path does not know the method "+knownMethod(r.Method), hintOf(http.StatusMethodNotAllowed)))
 	})
-	r.Get("/livez", s.livez)
-	r.Get("/readyz", s.readyz)
-	r.Get("/version", s.versionz)
-	r.Get("/metrics", s.serveMetrics(o.Registry))
-	r.Get("/metrics/fabric", s.viewers(http.HandlerFunc(s.serveDevices)))
+	plain := r.With(unconditional)
+	plain.Get("/livez", s.livez)
+	plain.Get("/readyz", s.readyz)
+	plain.Get("/version", s.versionz)
+	plain.Get("/metrics", s.serveMetrics(o.Registry))
+	plain.Get("/metrics/fabric", s.viewers(http.HandlerFunc(s.serveDevices)))
 	s.document = s.routes(r)
-	r.Get("/openapi.json", s.document.serve("application/openapi+json", s.document.json))
-	r.Get("/openapi.yaml", s.document.serve("application/openapi+yaml", s.document.yaml))
+	plain.Get("/openapi.json", s.document.serve("application/openapi+json", s.document.json))
+	plain.Get("/openapi.yaml", s.document.serve("application/openapi+yaml", s.document.yaml))
 	s.handler = r
 	return s
 }

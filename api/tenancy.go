@@ -13,24 +13,44 @@ type nameInput struct {
 	Name string `path:"name" maxLength:"63"`
 }
 
-type tenantInput struct{ Body v1.NewTenant }
+// changeNameInput names an object, and maybe the version of it that is meant.
+type changeNameInput struct {
+	Name string `path:"name" maxLength:"63"`
+	matchInput
+}
 
-type tenantOutput struct{ Body *v1.Tenant }
+type tenantInput struct{ Body v1.NewTenant }
 
 type clusterInput struct{ Body v1.NewCluster }
 
 type useInput struct {
+	matchInput
 	Name   string `path:"name" maxLength:"63"`
 	Shared string `path:"shared" maxLength:"63"`
 	Body   *v1.ClusterUse
 }
 
 type stopUseInput struct {
+	matchInput
 	Name   string `path:"name" maxLength:"63"`
 	Shared string `path:"shared" maxLength:"63"`
 }
 
-type clusterOutput struct{ Body *v1.Cluster }
+// taggedTenant answers a tenant with its version.
+func taggedTenant(t *v1.Tenant, err error) (*taggedOutput[v1.Tenant], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &taggedOutput[v1.Tenant]{quoted(t.Version), t}, nil
+}
+
+// taggedCluster answers a cluster with its version.
+func taggedCluster(c *v1.Cluster, err error) (*taggedOutput[v1.Cluster], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &taggedOutput[v1.Cluster]{quoted(c.Version), c}, nil
+}
 
 func (s *Server) tenancyRoutes(a huma.API) {
 	register(s, a, operation{
@@ -42,14 +62,13 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "create-tenant", method: http.MethodPost, path: "/v1/tenants", tag: "tenancy",
 		summary: "Create a tenant", access: accessTenancy, status: http.StatusCreated,
-	}, func(ctx context.Context, in *tenantInput) (*tenantOutput, error) {
-		t, err := s.backend.CreateTenant(ctx, actor(ctx), in.Body)
-		return &tenantOutput{t}, err
+	}, func(ctx context.Context, in *tenantInput) (*taggedOutput[v1.Tenant], error) {
+		return taggedTenant(s.backend.CreateTenant(ctx, actor(ctx), in.Body))
 	})
 	register(s, a, operation{
 		id: "delete-tenant", method: http.MethodDelete, path: "/v1/tenants/{name}", tag: "tenancy",
 		summary: "Delete a tenant that has no cluster", access: accessTenancy,
-	}, func(ctx context.Context, in *nameInput) (*struct{}, error) {
+	}, func(ctx context.Context, in *changeNameInput) (*struct{}, error) {
 		return nil, s.backend.DeleteTenant(ctx, actor(ctx), in.Name)
 	})
 	register(s, a, operation{
@@ -61,41 +80,37 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "create-cluster", method: http.MethodPost, path: "/v1/clusters", tag: "tenancy",
 		summary: "Create a cluster with a P_Key of its own", access: accessTenancy, status: http.StatusCreated,
-	}, func(ctx context.Context, in *clusterInput) (*clusterOutput, error) {
-		c, err := s.backend.CreateCluster(ctx, actor(ctx), in.Body)
-		return &clusterOutput{c}, err
+	}, func(ctx context.Context, in *clusterInput) (*taggedOutput[v1.Cluster], error) {
+		return taggedCluster(s.backend.CreateCluster(ctx, actor(ctx), in.Body))
 	})
 	register(s, a, operation{
 		id: "get-cluster", method: http.MethodGet, path: "/v1/clusters/{name}", tag: "tenancy",
 		summary: "Show a cluster", access: accessView,
-	}, func(ctx context.Context, in *nameInput) (*clusterOutput, error) {
-		c, err := s.backend.Cluster(ctx, in.Name)
-		return &clusterOutput{c}, err
+	}, func(ctx context.Context, in *nameInput) (*taggedOutput[v1.Cluster], error) {
+		return taggedCluster(s.backend.Cluster(ctx, in.Name))
 	})
 	register(s, a, operation{
 		id: "delete-cluster", method: http.MethodDelete, path: "/v1/clusters/{name}", tag: "tenancy",
 		summary: "Delete a cluster that has no host; its P_Key is quarantined until proven absent",
 		access:  accessTenancy,
-	}, func(ctx context.Context, in *nameInput) (*struct{}, error) {
+	}, func(ctx context.Context, in *changeNameInput) (*struct{}, error) {
 		return nil, s.backend.DeleteCluster(ctx, actor(ctx), in.Name)
 	})
 	register(s, a, operation{
 		id: "use-cluster", method: http.MethodPut, path: "/v1/clusters/{name}/uses/{shared}", tag: "tenancy",
 		summary: "Have the hosts of a cluster use a shared one, as limited members", access: accessTenancy,
-	}, func(ctx context.Context, in *useInput) (*clusterOutput, error) {
+	}, func(ctx context.Context, in *useInput) (*taggedOutput[v1.Cluster], error) {
 		var how v1.ClusterUse
 		if in.Body != nil {
 			how = *in.Body
 		}
-		c, err := s.backend.Use(ctx, actor(ctx), in.Name, in.Shared, how)
-		return &clusterOutput{c}, err
+		return taggedCluster(s.backend.Use(ctx, actor(ctx), in.Name, in.Shared, how))
 	})
 	register(s, a, operation{
 		id: "stop-using-cluster", method: http.MethodDelete, path: "/v1/clusters/{name}/uses/{shared}", tag: "tenancy",
 		summary: "Have the hosts of a cluster use a shared one no longer", access: accessTenancy,
-	}, func(ctx context.Context, in *stopUseInput) (*clusterOutput, error) {
-		c, err := s.backend.StopUse(ctx, actor(ctx), in.Name, in.Shared)
-		return &clusterOutput{c}, err
+	}, func(ctx context.Context, in *stopUseInput) (*taggedOutput[v1.Cluster], error) {
+		return taggedCluster(s.backend.StopUse(ctx, actor(ctx), in.Name, in.Shared))
 	})
 	register(s, a, operation{
 		id: "list-quarantined-pkeys", method: http.MethodGet, path: "/v1/pkeys/quarantined", tag: "tenancy",

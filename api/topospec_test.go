@@ -92,7 +92,9 @@ func TestTopospecIsForOperators(t *testing.T) {
 		q := httptest.NewRequest("POST", r.path, strings.NewReader(r.body))
 		q.Header.Set("Content-Type", "application/json")
 		q.Header.Set("Authorization", "Bearer "+f.operator)
-		q.Header.Set("If-Match", `"41"`)
+		if strings.HasSuffix(r.path, "/approve") || strings.HasSuffix(r.path, "/reject") || strings.HasSuffix(r.path, "/activate") || strings.HasSuffix(r.path, "/rollback") {
+			q.Header.Set("If-Match", `"41"`) // the others compare no version, and refuse one
+		}
 		w := f.send(q)
 		if w.Code != 200 && w.Code != 201 {
 			t.Errorf("POST %s: %d %s", r.path, w.Code, w.Body)

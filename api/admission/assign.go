@@ -35,6 +35,9 @@ func (s *Service) Assign(ctx context.Context, actor, host string, a v1.Assignmen
 		if err != nil {
 			return err
 		}
+		if err := sameTenancy(ctx, f); err != nil {
+			return err
+		}
 		if err := assignable(f, a.Cluster); err != nil {
 			return err
 		}
@@ -124,6 +127,8 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 // Release withdraws the host's admission at once. The host answers as
 // releasing until every switch port was read back without its P_Key, then as
 // quarantined. Its evidence is spent. A host that is held can be released, and stays held.
+// With IfMatch only the assignment of that epoch is ended: a request that was delayed or
+// repeated does not reach the tenancy after it.
 func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, error) {
 	var out *v1.Host
 	err := s.update(ctx, func(tx *store.Tx) error {
@@ -131,10 +136,13 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		if err != nil {
 			return err
 		}
+		if err := sameTenancy(ctx, f); err != nil {
+			return err
+		}
 		if f.rec.Cluster != "" {
 			err = s.release(ctx, tx, f, actor)
 		} else if phaseOf(f.rec) != v1.PhaseReleasing {
-			err = refusal(Conflict, "host_not_assigned", "", "host %s is not assigned to a cluster", host)
+			err = refusal(Conflict, "host_not_assigned", "nothing is left to do: a release of its last assignment was done before", "host %s is not assigned to a cluster", host)
 		}
 		if err != nil {
 			return err

@@ -20,6 +20,9 @@ func (s *Service) AcknowledgeClear(ctx context.Context, actor, host string, a v1
 		if err != nil {
 			return err
 		}
+		if err := sameTenancy(ctx, f); err != nil {
+			return err
+		}
 		if f.host.EK == "" {
 			return refusal(Conflict, "ek_missing", "import the host's EK", "inventory has no EK of host %s", host)
 		}

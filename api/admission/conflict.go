@@ -222,6 +222,9 @@ func (s *Service) ResolveGUID(ctx context.Context, actor, host string, in v1.GUI
 		if err != nil {
 			return err
 		}
+		if err := sameTenancy(ctx, f); err != nil {
+			return err
+		}
 		if len(f.rec.Conflicts) == 0 {
 			return refusal(Conflict, "host_not_held", "", "no other host claims a GUID of host %s", host)
 		}

@@ -60,7 +60,7 @@ func (s *Service) changeUse(ctx context.Context, what change, cluster, shared st
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(inScope(ctx, &c), inScope(ctx, &with)); err != nil {
+		if err := errors.Join(inScope(ctx, &c), inScope(ctx, &with), c.same(ctx)); err != nil {
 			return err
 		}
 		before := []Cluster{c, with}

@@ -34,7 +34,9 @@ func (s *Service) Tenants(ctx context.Context) ([]v1.Tenant, error) {
 	return out, nil
 }
 
-func tenantView(t Tenant) *v1.Tenant { return &v1.Tenant{Name: t.Name, Created: t.Created} }
+func tenantView(t Tenant) *v1.Tenant {
+	return &v1.Tenant{Name: t.Name, Created: t.Created, Version: t.version()}
+}
 
 // CreateTenant records a new tenant.
 func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
@@ -67,6 +69,9 @@ func (s *Service) DeleteTenant(ctx context.Context, actor, tenant string) error 
 	return s.update(ctx, func(tx *store.Tx) error {
 		t, err := s.tenant(ctx, tx, tenant)
 		if err != nil {
+			return err
+		}
+		if err := t.same(ctx); err != nil {
 			return err
 		}
 		if len(t.Clusters) > 0 {
@@ -113,7 +118,7 @@ func (s *Service) Cluster(ctx context.Context, cluster string) (*v1.Cluster, err
 func clusterView(c Cluster) *v1.Cluster {
 	return &v1.Cluster{
 		Name: c.Name, Tenant: c.Tenant, PKey: c.PKey, Hosts: append([]string{}, c.Hosts...), Created: c.Created,
-		Shared: c.Shared, Uses: c.Uses, Users: c.Users,
+		Shared: c.Shared, Uses: c.Uses, Users: c.Users, Version: c.version(),
 	}
 }
 
@@ -182,7 +187,7 @@ func (s *Service) DeleteCluster(ctx context.Context, actor, cluster string) erro
 		if err != nil {
 			return err
 		}
-		if err := inScope(ctx, &c); err != nil {
+		if err := errors.Join(inScope(ctx, &c), c.same(ctx)); err != nil {
 			return err
 		}
 		if len(c.Hosts) > 0 && !s.o.Weakness.DeletesUsed {

@@ -32,6 +32,7 @@ type Backend struct {
 	hosts    map[string]v1.Host
 	tenants  map[string]v1.Tenant
 	clusters map[string]v1.Cluster
+	made     int // tenants and clusters so far, for their versions
 	pkeys    []v1.QuarantinedPKey
 	repairs  map[string]v1.Repair
 	denied   []v1.DeniedEK
@@ -77,6 +78,13 @@ func conflict(code, detail, hint string) error {
 	return &admission.Error{Code: code, Status: admission.Conflict, Detail: detail, Hint: hint}
 }
 
+func changed(kind, name string) error {
+	return &admission.Error{
+		Code: v1.CodeChanged, Status: admission.Changed,
+		Detail: kind + " " + name + " is not as the request has it in If-Match; nothing was done", Hint: "look at it again, then decide",
+	}
+}
+
 // Fabric implements api.Backend.
 func (b *Backend) Fabric(context.Context) (*v1.Fabric, error) {
 	b.mu.Lock()
@@ -104,14 +112,18 @@ func sorted[T any](b *Backend, m map[string]T, name func(T) string) ([]T, error)
 	return out, b.fail
 }
 
-func remove[T any](b *Backend, m map[string]T, kind, actor, name string) error {
+func remove[T any](ctx context.Context, b *Backend, m map[string]T, version func(T) string, kind, actor, name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.fail != nil {
 		return b.fail
 	}
-	if _, ok := m[name]; !ok {
+	v, ok := m[name]
+	if !ok {
 		return notFound(kind, name)
+	}
+	if !admission.Matches(ctx, version(v)) {
+		return changed(kind, name)
 	}
 	delete(m, name)
 	b.actors = append(b.actors, actor)

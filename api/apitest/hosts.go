@@ -2,7 +2,9 @@ package apitest
 
 import (
 	"context"
+	"strconv"
 
+	"portcullis/api/admission"
 	v1 "portcullis/api/v1"
 )
 
@@ -35,8 +37,8 @@ func (b *Backend) tell(h v1.Host) {
 }
 
 // ResolveGUID implements api.Backend.
-func (b *Backend) ResolveGUID(_ context.Context, actor, id string, _ v1.GUIDResolved) (*v1.Host, error) {
-	return b.change(actor, id, new(func(*v1.Host)), func(h *v1.Host) error {
+func (b *Backend) ResolveGUID(ctx context.Context, actor, id string, _ v1.GUIDResolved) (*v1.Host, error) {
+	return b.change(ctx, actor, id, new(func(*v1.Host)), func(h *v1.Host) error {
 		if h.Status.Conflicts == nil {
 			return conflict("host_not_held", "no other host claims a GUID of host "+id, "")
 		}
@@ -46,8 +48,8 @@ func (b *Backend) ResolveGUID(_ context.Context, actor, id string, _ v1.GUIDReso
 }
 
 // AcknowledgeClear implements api.Backend.
-func (b *Backend) AcknowledgeClear(_ context.Context, actor, id string, _ v1.TPMCleared) (*v1.Host, error) {
-	return b.change(actor, id, new(func(*v1.Host)), func(*v1.Host) error { return nil })
+func (b *Backend) AcknowledgeClear(ctx context.Context, actor, id string, _ v1.TPMCleared) (*v1.Host, error) {
+	return b.change(ctx, actor, id, new(func(*v1.Host)), func(*v1.Host) error { return nil })
 }
 
 // Hosts implements api.Backend.
@@ -74,8 +76,8 @@ func (b *Backend) host(id string) (*v1.Host, error) {
 }
 
 // Assign implements api.Backend.
-func (b *Backend) Assign(_ context.Context, actor, id string, a v1.Assignment) (*v1.Host, error) {
-	return b.change(actor, id, &b.assigned, func(h *v1.Host) error {
+func (b *Backend) Assign(ctx context.Context, actor, id string, a v1.Assignment) (*v1.Host, error) {
+	return b.change(ctx, actor, id, &b.assigned, func(h *v1.Host) error {
 		c, ok := b.clusters[a.Cluster]
 		if !ok {
 			return notFound("cluster", a.Cluster)
@@ -83,23 +85,27 @@ func (b *Backend) Assign(_ context.Context, actor, id string, a v1.Assignment) (
 		if h.Cluster != "" {
 			return conflict("host_assigned", "host "+id+" is assigned to cluster "+h.Cluster, "release it first")
 		}
+		h.Epoch++
 		h.Cluster, h.Tenant, h.Status.Phase = c.Name, c.Tenant, v1.PhaseAwaiting
 		return nil
 	})
 }
 
 // Release implements api.Backend.
-func (b *Backend) Release(_ context.Context, actor, id string) (*v1.Host, error) {
-	return b.change(actor, id, &b.released, func(h *v1.Host) error {
+func (b *Backend) Release(ctx context.Context, actor, id string) (*v1.Host, error) {
+	return b.change(ctx, actor, id, &b.released, func(h *v1.Host) error {
 		h.Status.Phase = v1.PhaseReleasing
 		return nil
 	})
 }
 
 // change applies f to a host, and then runs what follow points at.
-func (b *Backend) change(actor, id string, follow *func(*v1.Host), f func(*v1.Host) error) (*v1.Host, error) {
+func (b *Backend) change(ctx context.Context, actor, id string, follow *func(*v1.Host), f func(*v1.Host) error) (*v1.Host, error) {
 	b.mu.Lock()
 	h, err := b.host(id)
+	if err == nil && !admission.Matches(ctx, strconv.FormatInt(h.Epoch, 10)) {
+		err = changed("host", id)
+	}
 	if err == nil {
 		err = f(h)
 	}

@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"portcullis/api/admission"
@@ -31,15 +32,16 @@ func (b *Backend) CreateTenant(_ context.Context, actor string, n v1.NewTenant) 
 	if _, ok := b.tenants[n.Name]; ok {
 		return nil, conflict("tenant_exists", "tenant "+n.Name+" exists", "choose another name")
 	}
-	t := v1.Tenant{Name: n.Name, Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	b.made++
+	t := v1.Tenant{Name: n.Name, Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Version: strconv.Itoa(b.made)}
 	b.tenants[n.Name] = t
 	b.actors = append(b.actors, actor)
 	return &t, nil
 }
 
 // DeleteTenant implements api.Backend.
-func (b *Backend) DeleteTenant(_ context.Context, actor, name string) error {
-	return remove(b, b.tenants, "tenant", actor, name)
+func (b *Backend) DeleteTenant(ctx context.Context, actor, name string) error {
+	return remove(ctx, b, b.tenants, func(t v1.Tenant) string { return t.Version }, "tenant", actor, name)
 }
 
 // Clusters implements api.Backend.
@@ -71,7 +73,9 @@ func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster
 	if _, ok := b.tenants[n.Tenant]; !ok {
 		return nil, notFound("tenant", n.Tenant)
 	}
+	b.made++
 	c := v1.Cluster{
+		Version: strconv.Itoa(b.made),
 		Name: n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
 		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
@@ -81,7 +85,7 @@ func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster
 }
 
 // DeleteCluster implements api.Backend.
-func (b *Backend) DeleteCluster(_ context.Context, actor, name string) error {
+func (b *Backend) DeleteCluster(ctx context.Context, actor, name string) error {
 	b.mu.Lock()
 	for _, h := range b.hosts {
 		if h.Cluster == name {
@@ -90,28 +94,31 @@ func (b *Backend) DeleteCluster(_ context.Context, actor, name string) error {
 		}
 	}
 	b.mu.Unlock()
-	return remove(b, b.clusters, "cluster", actor, name)
+	return remove(ctx, b, b.clusters, func(c v1.Cluster) string { return c.Version }, "cluster", actor, name)
 }
 
 // Use implements api.Backend.
-func (b *Backend) Use(_ context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
+func (b *Backend) Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error) {
 	if u.Membership == v1.MembershipFull {
 		return nil, &admission.Error{Code: "full_membership_refused", Status: admission.Refused, Detail: "cluster " + cluster + " asks for full membership of " + shared}
 	}
-	return b.changeUses(actor, cluster, shared, []string{shared})
+	return b.changeUses(ctx, actor, cluster, shared, []string{shared})
 }
 
 // StopUse implements api.Backend.
-func (b *Backend) StopUse(_ context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
-	return b.changeUses(actor, cluster, shared, nil)
+func (b *Backend) StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error) {
+	return b.changeUses(ctx, actor, cluster, shared, nil)
 }
 
-func (b *Backend) changeUses(actor, cluster, shared string, uses []string) (*v1.Cluster, error) {
+func (b *Backend) changeUses(ctx context.Context, actor, cluster, shared string, uses []string) (*v1.Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ok := b.clusters[cluster]
 	if _, there := b.clusters[shared]; !ok || !there {
 		return nil, notFound("cluster", cluster+" or "+shared)
+	}
+	if !admission.Matches(ctx, c.Version) {
+		return nil, changed("cluster", cluster)
 	}
 	c.Uses = uses
 	b.clusters[cluster] = c

@@ -103,6 +103,14 @@ func (c *Client) WithToken(token string) *Client {
 	return &other
 }
 
+// IfMatch returns a context in which a request is carried out only on an object of this version: Version or Epoch of
+// what the service answered before. The error is a *v1.Problem with the status 412 if the object is of another one.
+func IfMatch(ctx context.Context, version string) context.Context {
+	return context.WithValue(ctx, matchKey{}, version)
+}
+
+type matchKey struct{}
+
 // WithCertificate gives a client with connections of its own that shows a certificate,
 // and no token.
 func (c *Client) WithCertificate(cert tls.Certificate) *Client {
@@ -140,7 +148,8 @@ func (c *Client) address() string {
 // call sends one request through h and decodes the answer into out, unless out
 // is nil.
 func (c *Client) call(ctx context.Context, h *http.Client, method, path string, in, out any) error {
-	return c.callMatching(ctx, h, method, path, "", in, out)
+	match, _ := ctx.Value(matchKey{}).(string)
+	return c.callMatching(ctx, h, method, path, match, in, out)
 }
 
 // callMatching is call with If-Match, unless that is empty.

@@ -25,8 +25,10 @@ type Host struct {
 	EK      string     `json:"ek,omitempty"` // SHA-256 of the EK's SubjectPublicKeyInfo, hex
 	Class   string     `json:"class" doc:"of hosts that boot alike: whose reference values its measured boot must have"`
 	HCAs    []HCA      `json:"hcas"`
+	Rack    string     `json:"rack,omitempty" doc:"as inventory has it"`
 	Cluster string     `json:"cluster,omitempty"` // wanted cluster, empty when unassigned
 	Tenant  string     `json:"tenant,omitempty"`
+	Epoch   int64      `json:"epoch" doc:"number of the last assignment, and the ETag of the host; 0: never assigned. A command that names it in If-Match is refused when another assignment came since"`
 	Status  HostStatus `json:"status"`
 }
 

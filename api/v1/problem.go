@@ -24,6 +24,7 @@ type ProblemError struct {
 // inventory add their own.
 const (
 	CodeBadRequest       = "bad_request"        // 400: not JSON, or not the demanded shape of a request
+	CodeCondition        = "condition_ignored"  // 400: a condition, such as If-Match, that the operation does not compare
 	CodeUnauthenticated  = "unauthenticated"    // 401: no credential, or not a known one
 	CodeForbidden        = "forbidden"          // 403: the credential's role may not do this
 	CodeEvidenceRefused  = "evidence_refused"   // 403: attestation refused; the reason is kept from the host

@@ -10,6 +10,7 @@ import (
 type Tenant struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
+	Version string    `json:"version" doc:"for If-Match: names this tenant, and no later one of the same name"`
 }
 
 // Cluster is a set of hosts of one tenant that share one partition.
@@ -19,6 +20,7 @@ type Cluster struct {
 	PKey    ib.PKey   `json:"p_key"` // allocated by the service alone
 	Hosts   []string  `json:"hosts"` // assigned hosts, sorted
 	Created time.Time `json:"created"`
+	Version string    `json:"version" doc:"for If-Match: names this cluster, and no later one of the same name"`
 
 	Shared bool     `json:"shared,omitempty" doc:"a service that several tenants use: hosts of the clusters that use it are limited members"`
 	Uses   []string `json:"uses,omitempty" doc:"shared clusters that its hosts are limited members of"`

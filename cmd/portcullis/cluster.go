@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -151,7 +152,7 @@ func (a *app) clusterDelete() *cobra.Command {
 			if err := a.confirm(yes, plan); err != nil {
 				return err
 			}
-			if err := c.DeleteCluster(cmd.Context(), args[0]); err != nil {
+			if err := c.DeleteCluster(client.IfMatch(cmd.Context(), cluster.Version), args[0]); err != nil {
 				return err
 			}
 			return a.deleted("cluster", args[0])

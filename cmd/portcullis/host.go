@@ -93,6 +93,8 @@ func showHost(w *columns, h *v1.Host) {
 	w.row("Handed over", stamp(s.Sealed))
 	w.row("EK SHA-256", h.EK)
 	w.row("Class", h.Class)
+	w.row("Rack", h.Rack)
+	w.row("Assignment", assignment(h))
 	w.row("Reference", s.Reference)
 	for _, what := range s.Waived {
 		w.row("Waived", what)
@@ -124,10 +126,39 @@ func showHost(w *columns, h *v1.Host) {
 	}
 }
 
+// assignment says which assignment of a host is, or was, its last one.
+func assignment(h *v1.Host) string {
+	switch {
+	case h.Epoch == 0:
+		return "none so far"
+	case h.Cluster == "":
+		return fmt.Sprintf("%d, which ended", h.Epoch)
+	default:
+		return strconv.FormatInt(h.Epoch, 10)
+	}
+}
+
+// epochFlag names the assignment of a host that a command is for.
+type epochFlag struct{ epoch int64 }
+
+func (e *epochFlag) register(cmd *cobra.Command) {
+	cmd.Flags().Int64Var(&e.epoch, "epoch", -1, "only if the host's last assignment has this number, as host show has it; for scripts that may run late or twice")
+}
+
+// meant returns a context for a command on h, which is refused when the host was assigned again since h was shown.
+func (e *epochFlag) meant(ctx context.Context, h *v1.Host) context.Context {
+	epoch := h.Epoch
+	if e.epoch >= 0 {
+		epoch = e.epoch
+	}
+	return client.IfMatch(ctx, strconv.FormatInt(epoch, 10))
+}
+
 func (a *app) hostAssign() *cobra.Command {
 	var cluster, key string
 	var window time.Duration
 	var w waitFlags
+	var e epochFlag
 	cmd := &cobra.Command{
 		Use:   "assign HOST --cluster CLUSTER",
 		Short: "Want a host in a cluster and open its provisioning window",
@@ -147,8 +178,11 @@ func (a *app) hostAssign() *cobra.Command {
 			if n.PKey, err = optionalPKey(key); err != nil {
 				return err
 			}
-			h, err := c.Assign(cmd.Context(), args[0], n)
+			h, err := c.Host(cmd.Context(), args[0])
 			if err != nil {
+				return err
+			}
+			if h, err = c.Assign(e.meant(cmd.Context(), h), args[0], n); err != nil {
 				return err
 			}
 			return a.afterChange(cmd.Context(), c, h, w, v1.PhaseAdmitted)
@@ -157,6 +191,7 @@ func (a *app) hostAssign() *cobra.Command {
 	cmd.Flags().StringVar(&cluster, "cluster", "", "the cluster to join")
 	cmd.Flags().StringVar(&key, "p-key", "", "only if the cluster has this P_Key, and was not made anew with another one")
 	cmd.Flags().DurationVar(&window, "window", 0, "how long the host may provision (default 1h)")
+	e.register(cmd)
 	w.register(cmd, "wait until the host is admitted")
 	return cmd
 }
@@ -164,12 +199,16 @@ func (a *app) hostAssign() *cobra.Command {
 func (a *app) hostRelease() *cobra.Command {
 	var yes bool
 	var w waitFlags
+	var e epochFlag
 	cmd := &cobra.Command{
 		Use: "release HOST --yes", Short: "Withdraw a host's admission", Args: operands("HOST"),
 		Long: `Withdraw a host's admission.
 
 The switch ports close first and are read back, then the HCAs. The host is
-released when its phase is quarantined again; --wait waits for that.`,
+released when its phase is quarantined again; --wait waits for that.
+
+Only the assignment that the command has found is ended, and not one that came meanwhile.
+A script that may run late or twice names the one it means with --epoch.`,
 		ValidArgsFunction: a.completeHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
@@ -183,13 +222,14 @@ released when its phase is quarantined again; --wait waits for that.`,
 			if err := a.confirm(yes, releasePlan(h)); err != nil {
 				return err
 			}
-			if h, err = c.Release(cmd.Context(), args[0]); err != nil {
+			if h, err = c.Release(e.meant(cmd.Context(), h), args[0]); err != nil {
 				return err
 			}
 			return a.afterChange(cmd.Context(), c, h, w, v1.PhaseQuarantined)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
+	e.register(cmd)
 	w.register(cmd, "wait until the host is released")
 	return cmd
 }

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	"portcullis/api/admission"
+	v1 "portcullis/api/v1"
+)
+
+// matchInput is the part of a request that says which version of the object it is about.
+type matchInput struct {
+	IfMatch string `header:"If-Match" maxLength:"512" doc:"versions of the object that the request is for, as ETag has them; none: any"`
+}
+
+// parseMatch reads If-Match (RFC 9110, section 13.1.1): "*", which any object matches, or entity tags. Weak ones are
+// left out, because they match nothing there.
+func parseMatch(header string) (versions []string, any, ok bool) {
+	if strings.TrimSpace(header) == "*" {
+		return nil, true, true
+	}
+	versions = []string{}
+	for rest := header; ; {
+		rest = strings.TrimLeft(rest, " \t")
+		tag, weak := strings.CutPrefix(rest, "W/")
+		value, opens := strings.CutPrefix(tag, `"`)
+		version, after, closes := strings.Cut(value, `"`)
+		if !opens || !closes {
+			return nil, false, false
+		}
+		if !weak {
+			versions = append(versions, version)
+		}
+		after = strings.TrimLeft(after, " \t")
+		if after == "" {
+			return versions, false, true
+		}
+		if rest, ok = strings.CutPrefix(after, ","); !ok {
+			return nil, false, false
+		}
+	}
+}
+
+// honoursMatch reports whether operations with the input I compare If-Match.
+func honoursMatch[I any]() bool {
+	t := reflect.TypeFor[I]()
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	f, ok := t.FieldByName("IfMatch")
+	return ok && f.Tag.Get("header") == "If-Match"
+}
+
+// unsupported names a condition of r that the operation would not keep. A caller that sends one relies on it, so it
+// is refused, never ignored. What RFC 9110 has a client send to a GET for its cache is no such condition: the answer
+// without it is right.
+func unsupported(r *http.Request, honours bool) string {
+	conditions := []string{"If-Unmodified-Since"}
+	if !honours {
+		conditions = append(conditions, "If-Match")
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		conditions = append(conditions, "If-None-Match", "If-Modified-Since")
+	}
+	for _, name := range conditions {
+		if len(r.Header.Values(name)) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+func unsupportedProblem(name string) *problem {
+	return newProblem(http.StatusBadRequest, v1.CodeCondition, "this operation does not compare "+name+", so nothing was done",
+		"leave "+name+" out; If-Match is for operations that have it in /openapi.yaml")
+}
+
+// conditions is the middleware of one operation that reads If-Match where the operation honours it, and refuses
+// conditions that it does not compare.
+func conditions(honours bool) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humachi.Unwrap(ctx)
+		if name := unsupported(r, honours); name != "" {
+			writeProblem(w, r, unsupportedProblem(name))
+			return
+		}
+		header := r.Header.Values("If-Match")
+		if len(header) == 0 {
+			next(ctx)
+			return
+		}
+		versions, any, ok := parseMatch(strings.Join(header, ","))
+		switch {
+		case !ok:
+			writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the header If-Match is no list of entity tags",
+				`send the ETag of the object as it is, in quotes: If-Match: "7"`))
+		case any:
+			next(ctx)
+		default:
+			next(huma.WithContext(ctx, admission.IfMatch(ctx.Context(), versions)))
+		}
+	}
+}
+
+// unconditional is conditions for what is answered outside the document.
+func unconditional(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name := unsupported(r, false); name != "" {
+			writeProblem(w, r, unsupportedProblem(name))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
