@@ -188,6 +188,7 @@ func (c *Core) nameEnd(p topo.PortID, guid ib.GUID) {
 	tp.GUID = guid
 	c.topo.SetPort(p, tp)
 	c.byPort[guid] = p
+	delete(c.lids.away, guid)
 	c.reseat(guid)
 	c.moved()
 }

@@ -162,6 +162,7 @@ func (c *Core) unname(ni *mad.NodeInfo) {
 	tp.GUID, tp.LID = 0, 0
 	c.topo.SetPort(q, tp)
 	delete(c.byPort, ni.PortGUID)
+	c.outOfSight(ni.PortGUID)
 	c.reseat(ni.PortGUID)
 	c.moved()
 }

@@ -2,13 +2,14 @@ package sm
 
 import (
 	"slices"
+	"time"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/topo"
 )
 
 // lidSpace says who owns each unicast LID. A GUID keeps its LIDs while it is
-// away, until there are no others left.
+// away, until there are no others left, and then too as keepsLID says.
 type lidSpace struct {
 	owner  []ib.GUID // by LID
 	byGUID map[ib.GUID]ib.LID
@@ -19,6 +20,8 @@ type lidSpace struct {
 	spoken bool                   // a switch has said what it forwards, or that it will not
 	fresh  []uint64               // bits by LID: given since the core began
 	guests map[ib.Place][]ib.GUID // that got new LIDs at a place, the latest maxGuests
+	away   map[ib.GUID]time.Time  // when owners were seen last that are not seen now, and were since the core began
+	short  bool                   // an end port got no LID, because every one was kept
 }
 
 // maxGuests is how many GUIDs without a grant keep LIDs that they got at one
@@ -26,7 +29,7 @@ type lidSpace struct {
 const maxGuests = 16
 
 func newLIDSpace() lidSpace {
-	s := lidSpace{byGUID: make(map[ib.GUID]ib.LID), lmc: make(map[ib.GUID]ib.LMC), guests: make(map[ib.Place][]ib.GUID), spare: ib.MinUnicastLID}
+	s := lidSpace{byGUID: make(map[ib.GUID]ib.LID), lmc: make(map[ib.GUID]ib.LMC), guests: make(map[ib.Place][]ib.GUID), away: make(map[ib.GUID]time.Time), spare: ib.MinUnicastLID}
 	for lmc := range s.next {
 		s.next[lmc] = max(ib.MinUnicastLID, ib.LID(1)<<lmc)
 	}
@@ -95,6 +98,7 @@ func (s *lidSpace) release(g ib.GUID) {
 	}
 	delete(s.byGUID, g)
 	delete(s.lmc, g)
+	delete(s.away, g)
 }
 
 // free reports whether an aligned range of LIDs belongs to nobody but one GUID.
@@ -128,8 +132,8 @@ func (s *lidSpace) leave(pt *port) { pt.lid = 0 }
 // pick gives a GUID the LIDs it had, if those are as many as wanted, or those
 // around the base LID it had or was found with if they are free, or the first
 // that are. fresh says that this is new and must be saved. taken are the GUIDs
-// that lost their LIDs because no others were left.
-func (s *lidSpace) pick(g ib.GUID, found ib.LID, lmc ib.LMC, present func(ib.GUID) bool) (l ib.LID, fresh bool, taken []ib.GUID) {
+// that lost their LIDs because no others were left; keeps reports those that do not.
+func (s *lidSpace) pick(g ib.GUID, found ib.LID, lmc ib.LMC, keeps func(ib.GUID) bool) (l ib.LID, fresh bool, taken []ib.GUID) {
 	had, ok := s.byGUID[g]
 	if ok && s.lmc[g] == lmc {
 		return had, false, nil
@@ -143,7 +147,7 @@ func (s *lidSpace) pick(g ib.GUID, found ib.LID, lmc ib.LMC, present func(ib.GUI
 		l = s.first(lmc, g)
 	}
 	if l == 0 {
-		if l, taken = s.takeSpare(lmc, g, present); l == 0 {
+		if l, taken = s.takeSpare(lmc, g, keeps); l == 0 {
 			return 0, false, nil
 		}
 	}
@@ -165,8 +169,8 @@ func (s *lidSpace) first(lmc ib.LMC, g ib.GUID) ib.LID {
 	return 0
 }
 
-// takeSpare takes a range of LIDs that belong to nobody who is present.
-func (s *lidSpace) takeSpare(lmc ib.LMC, but ib.GUID, present func(ib.GUID) bool) (ib.LID, []ib.GUID) {
+// takeSpare takes a range of LIDs whose owners do not keep them.
+func (s *lidSpace) takeSpare(lmc ib.LMC, but ib.GUID, keeps func(ib.GUID) bool) (ib.LID, []ib.GUID) {
 	size := ib.LID(1) << lmc
 	for range int(ib.MaxUnicastLID)/int(size) + 1 {
 		l := max(s.spare&^(size-1), size)
@@ -179,7 +183,7 @@ func (s *lidSpace) takeSpare(lmc ib.LMC, but ib.GUID, present func(ib.GUID) bool
 			g := s.at(l + i)
 			switch {
 			case g == 0 || g == but:
-			case present(g):
+			case keeps(g):
 				ok = false
 			case len(taken) == 0 || taken[len(taken)-1] != g:
 				taken = append(taken, g)
@@ -235,11 +239,12 @@ func (c *Core) assign(p topo.PortID, guid ib.GUID) {
 		return
 	}
 	c.newGuest(guid, c.placeOf(p))
-	l, fresh, taken := c.lids.pick(guid, c.foundLID(p), c.lmcOf(p), func(g ib.GUID) bool { _, ok := c.byPort[g]; return ok })
+	l, fresh, taken := c.lids.pick(guid, c.foundLID(p), c.lmcOf(p), c.keepsLID)
 	for _, g := range taken {
 		c.save(Fact{Kind: FactLID, GUID: g})
 	}
 	if l == 0 {
+		c.lids.short = true
 		return
 	}
 	if fresh {

@@ -109,6 +109,7 @@ func (c *Core) stopWaiting() {
 	if !c.members.ready {
 		c.members.ready = true
 		if c.writing() {
+			c.assignLeft()
 			c.touchAll()
 		}
 	}

@@ -239,6 +239,7 @@ func (c *Core) dropNode(id topo.NodeID) {
 		if g := c.guidOf(p); g != 0 && c.byPort[g] == p {
 			c.endTurn(g, false)
 			delete(c.byPort, g)
+			c.outOfSight(g)
 			c.reseat(g)
 		}
 		c.lids.leave(&c.ports[p])

@@ -30,7 +30,7 @@ func (c *Core) settle() bool {
 		}
 		return true
 	}
-	if c.idle() && c.unsettled && c.writing() {
+	if c.idle() && c.unsettled && c.writing() && !c.alone() {
 		if c.lawPromotes() {
 			return true
 		}
