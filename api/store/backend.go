@@ -11,6 +11,9 @@ type Backend interface {
 	// Read gives the item at key, or with prefix every item below it in key
 	// order, as of revision rev; 0 means now.
 	Read(ctx context.Context, key string, prefix bool, rev int64) (Items, error)
+	// Range returns up to limit items below prefix whose keys come after the key after, in key
+	// order, as of revision rev; 0 means now. With an empty after it begins at the first.
+	Range(ctx context.Context, prefix, after string, limit int, rev int64) (Items, error)
 	// Commit applies b at one revision and gives it, or fails with
 	// ErrConflict and changes nothing when a condition does not hold.
 	Commit(ctx context.Context, b Batch) (int64, error)

@@ -77,6 +77,27 @@ func (c Collection[T]) List(ctx context.Context, r Reader, prefix string) ([]Rec
 	return out, items.Revision, nil
 }
 
+// Page returns up to limit records in key order, beginning after the key after, or at the first if that
+// is empty. Fewer than limit are the last.
+func (c Collection[T]) Page(ctx context.Context, n Snapshot, after string, limit int) ([]Record[T], error) {
+	if after != "" {
+		after = c.name + after
+	}
+	items, err := n.page(ctx, c.name, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", c.name, err)
+	}
+	out := make([]Record[T], 0, len(items))
+	for _, i := range items {
+		rec, err := c.decode(i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
 // Put writes the record when tx commits. Unless the key was read through tx
 // before, it overwrites whatever is there.
 func (c Collection[T]) Put(tx *Tx, key string, v T) error { return c.PutLeased(tx, key, v, 0) }

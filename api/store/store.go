@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -95,6 +96,40 @@ func (s *Store) Snapshot(ctx context.Context) (Snapshot, error) {
 
 func (n Snapshot) read(ctx context.Context, key string, prefix bool) (Items, error) {
 	return n.s.readAt(ctx, key, prefix, n.Revision)
+}
+
+// Items returns up to limit records of all collections as bytes, in key order, beginning after
+// the key after, or at the first if that is empty. Keys are relative to the store.
+func (n Snapshot) Items(ctx context.Context, after string, limit int) ([]Item, error) {
+	items, err := n.page(ctx, "", after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read records after %q: %w", after, err)
+	}
+	return items, nil
+}
+
+func (n Snapshot) page(ctx context.Context, prefix, after string, limit int) ([]Item, error) {
+	if after != "" {
+		after = n.s.prefix + after
+	}
+	items, err := n.s.backend.Range(ctx, n.s.prefix+prefix, after, limit, n.Revision)
+	for i := range items.Items {
+		items.Items[i].Key = strings.TrimPrefix(items.Items[i].Key, n.s.prefix)
+	}
+	return items.Items, err
+}
+
+// Load writes records as Items returned them, in one transaction, and overwrites those with the same
+// keys. It is for a store that nothing else uses: no reader or writer may rely on what it replaces.
+func (s *Store) Load(ctx context.Context, items []Item) error {
+	b := Batch{Do: make([]Op, 0, len(items))}
+	for _, i := range items {
+		b.Do = append(b.Do, Op{Key: s.prefix + i.Key, Value: i.Value})
+	}
+	if _, err := s.backend.Commit(ctx, b); err != nil {
+		return fmt.Errorf("load %d records: %w", len(items), err)
+	}
+	return nil
 }
 
 // Watch sends the changes to keys that begin with prefix, after revision from,

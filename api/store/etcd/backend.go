@@ -39,6 +39,27 @@ func (e *backend) Read(ctx context.Context, key string, prefix bool, rev int64) 
 	if err != nil {
 		return store.Items{}, e.explain(err)
 	}
+	return items(r, rev), nil
+}
+
+// Range implements store.Backend.
+func (e *backend) Range(ctx context.Context, prefix, after string, limit int, rev int64) (store.Items, error) {
+	from := prefix
+	if after != "" {
+		from = after + "\x00" // the first key that can follow it
+	}
+	opts := []clientv3.OpOption{
+		clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix)), clientv3.WithLimit(int64(limit)), clientv3.WithRev(rev),
+	}
+	r, err := serve(ctx, e, func(ctx context.Context) (*clientv3.GetResponse, error) { return e.client.Get(ctx, from, opts...) })
+	if err != nil {
+		return store.Items{}, e.explain(err)
+	}
+	return items(r, rev), nil
+}
+
+// items converts an answer that was asked for as of rev.
+func items(r *clientv3.GetResponse, rev int64) store.Items {
 	out := store.Items{Items: make([]store.Item, 0, len(r.Kvs)), Revision: r.Header.Revision}
 	if rev != 0 {
 		out.Revision = rev
@@ -46,7 +67,7 @@ func (e *backend) Read(ctx context.Context, key string, prefix bool, rev int64) 
 	for _, kv := range r.Kvs {
 		out.Items = append(out.Items, store.Item{Key: string(kv.Key), Value: kv.Value, Created: kv.CreateRevision, Modified: kv.ModRevision})
 	}
-	return out, nil
+	return out
 }
 
 func (e *backend) Commit(ctx context.Context, b store.Batch) (int64, error) {

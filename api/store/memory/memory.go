@@ -71,6 +71,21 @@ func (b *Backend) Read(ctx context.Context, key string, prefix bool, rev int64) 
 	return out, nil
 }
 
+// Range implements store.Backend.
+func (b *Backend) Range(ctx context.Context, prefix, after string, limit int, rev int64) (store.Items, error) {
+	out, err := b.Read(ctx, prefix, true, rev)
+	if err != nil {
+		return store.Items{}, err
+	}
+	first, _ := slices.BinarySearchFunc(out.Items, after, func(i store.Item, key string) int { return strings.Compare(i.Key, key) })
+	if first < len(out.Items) && out.Items[first].Key == after {
+		first++
+	}
+	out.Items = out.Items[first:]
+	out.Items = out.Items[:min(limit, len(out.Items))]
+	return out, nil
+}
+
 // named lists the keys that were ever used, in order.
 func (b *Backend) named(key string, prefix bool) []string {
 	if !prefix {

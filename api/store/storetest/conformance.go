@@ -25,6 +25,8 @@ func Conformance(t *testing.T, open func(testing.TB) *store.Store) {
 	}{
 		{"get what was put", getPut},
 		{"list in key order", listOrder},
+		{"pages in key order", pages},
+		{"records as bytes, and back", asBytes},
 		{"missing record", missing},
 		{"a changed record conflicts and is read again", retry},
 		{"a new record in a listed range conflicts", phantom},
@@ -109,6 +111,70 @@ func listOrder(t *testing.T, s *store.Store) {
 	same(t, keys(t, s, ""), []string{"a/1", "b/1", "b/2", "c"})
 	same(t, keys(t, s, "b/"), []string{"b/1", "b/2"})
 	same(t, keys(t, s, "x"), []string{})
+}
+
+func pages(t *testing.T, s *store.Store) {
+	other := store.NewCollection[note]("notest", 1) // a neighbour in key order
+	if _, err := s.Update(t.Context(), func(tx *store.Tx) error { return other.Put(tx, "a", note{}) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"a", "b", "b/c", "d", "e"} {
+		put(t, s, k, note{Text: k})
+	}
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "c", note{}) // after the snapshot
+	var got [][]string
+	for after := ""; ; {
+		page, err := notes().Page(t.Context(), snap, after, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		for _, r := range page {
+			keys = append(keys, r.Key)
+		}
+		got = append(got, keys)
+		if len(page) < 2 {
+			break
+		}
+		after = page[1].Key
+	}
+	if d := cmp.Diff([][]string{{"a", "b"}, {"b/c", "d"}, {"e"}}, got); d != "" {
+		t.Errorf("pages (-want +got):\n%s", d)
+	}
+	if page, err := notes().Page(t.Context(), snap, "b0", 9); err != nil || len(page) != 2 {
+		t.Errorf("after a key that is not there: %d records, %v; want 2", len(page), err)
+	}
+}
+
+func asBytes(t *testing.T, s *store.Store) {
+	put(t, s, "a", note{Text: "one"})
+	put(t, s, "b", note{Text: "two"})
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := snap.Items(t.Context(), "", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(items) != 2 || items[0].Key != "notes/a" || items[1].Key != "notes/b" {
+		t.Fatalf("items: %+v", items)
+	}
+	rest, err := snap.Items(t.Context(), "notes/a", 10)
+	if err != nil || len(rest) != 1 || rest[0].Key != "notes/b" {
+		t.Errorf("after the first: %+v, %v", rest, err)
+	}
+	put(t, s, "a", note{Text: "changed"})
+	if err := s.Load(t.Context(), items); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, s, "a"); got.Text != "one" {
+		t.Errorf("after loading: %+v", got)
+	}
 }
 
 func missing(t *testing.T, s *store.Store) {
