@@ -116,7 +116,7 @@ func (c *Core) backgroundOne(x ref) {
 // something is granted, or to be proven gone, every block is read.
 func (c *Core) mayStayUnread(p topo.PortID, block int) bool {
 	pt := &c.ports[p]
-	if block == 0 || !c.freshKeys(p) || c.concerns(p) {
+	if block == 0 || c.members.keep || !c.freshKeys(p) || c.concerns(p) {
 		return false
 	}
 	if pt.num == 0 || c.external(p) {

@@ -40,7 +40,7 @@
 //	growth hanging                           how much one port may show
 //	portinfo portpolicy slowlink fdr10       ports and links
 //	lids lidprefs aliases                    addresses
-//	members intent pkeys pkeyplan pkeytable  who may talk to whom
+//	members intent review pkeys pkeyplan pkeytable  who may talk to whom
 //	routing forwarding rollout               unicast;  mcast groups: multicast
 //	lanes lanesundo sltovl vlarb             virtual lanes
 //	mkey...                                  keys of devices;  classkeys: what package keymgr needs

@@ -77,6 +77,12 @@ type Intent struct {
 	// answered by MembershipRemoved once. Those that Grants holds too are
 	// ignored.
 	Absent []Grant
+	// Held lists memberships that are granted only where the switch port was read with the P_Key, full or limited
+	// as it is there. Those that Grants or Absent hold too are ignored. It goes with Keep.
+	Held []Grant
+	// Keep has a switch port whose link is Armed or Active keep the P_Keys that no other list has for its place, for
+	// the port behind it, and a switch port without a port behind it keep all. The zero value takes them off.
+	Keep bool
 	// Hosts lists the places where inventory has a host. Whoever says there that
 	// it is a switch is left out: a switch is believed to check no P_Keys for us.
 	Hosts []ib.Place

@@ -20,6 +20,7 @@ func compareGrants(a, b Grant) int {
 func (c *Core) setIntent(in *Intent) {
 	m := &c.members
 	m.round++
+	m.keep = in.Keep
 	named := 0
 	for _, g := range in.Grants {
 		if m.lesser(g) {
@@ -30,6 +31,7 @@ func (c *Core) setIntent(in *Intent) {
 			named++
 		}
 	}
+	named += m.setHeld(in.Held)
 	for _, g := range in.Absent {
 		ms := m.find(g)
 		if ms == nil {
@@ -44,7 +46,7 @@ func (c *Core) setIntent(in *Intent) {
 	if named < m.total {
 		for _, list := range m.byGUID {
 			for _, ms := range list {
-				if ms.round != m.round {
+				if ms.round != m.round && !(ms.kept && m.keep) {
 					m.leave(ms)
 				}
 			}
@@ -93,10 +95,11 @@ func (m *members) want(g Grant) *membership {
 	switch {
 	case ms == nil:
 		return m.add(membership{Grant: g})
-	case ms.leaving || ms.PKey != g.PKey:
-		ms.PKey, ms.leaving, ms.applied = g.PKey, false, false
+	case ms.leaving || ms.PKey != g.PKey || ms.held:
+		ms.PKey, ms.leaving, ms.applied, ms.held = g.PKey, false, false, false
 		m.changed = append(m.changed, ms)
 	}
+	ms.kept = false
 	return ms
 }
 

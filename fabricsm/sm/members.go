@@ -14,6 +14,7 @@ type members struct {
 	ready    bool // an intent has come, or is not waited for any longer
 	intent   bool
 	revision int64
+	keep     bool // what switch ports have and the intent does not name stays
 
 	byGUID   map[ib.GUID][]*membership // grants and removals by port GUID, sorted
 	byPlace  map[ib.Place][]ib.GUID    // GUIDs that name the place, sorted
@@ -38,6 +39,8 @@ type membership struct {
 	Grant
 	leaving bool   // to be proven absent
 	applied bool   // MembershipApplied was told
+	held    bool   // granted only once the switch port was read with it
+	kept    bool   // the intent does not name it; the switch port had it
 	round   uint32 // the last intent that names it, of those that replace all
 }
 
@@ -167,6 +170,10 @@ func (c *Core) judge(guid ib.GUID) {
 	planned := false
 	for _, ms := range c.members.byGUID[guid] {
 		if ms.leaving || ms.applied {
+			continue
+		}
+		if ms.held {
+			c.tellHeld(ms)
 			continue
 		}
 		if c.isApplied(h, ms) {

@@ -40,7 +40,7 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 func (m *members) wishesOf(guid ib.GUID) []partition.Member {
 	m.wishes = m.wishes[:0]
 	for _, ms := range m.byGUID[guid] {
-		if !ms.leaving {
+		if !ms.leaving && !ms.held {
 			m.wishes = append(m.wishes, partition.Member(ms.Grant))
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Core) wantIdleKeys(p topo.PortID) partition.Table {
 	have := c.ports[p].pkeys.keys
 	want := slices.Clone(have)
 	for i, k := range want {
-		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.granted(c.placeOf(p), k, false)) {
+		if isTenant(k) && (c.ports[p].law > Ignore || !c.members.keep && !c.members.granted(c.placeOf(p), k, false)) {
 			want[i] = 0
 		}
 	}

@@ -50,7 +50,7 @@ func (c *Core) workPKeys(p topo.PortID) {
 		c.setKeys(p, c.members.unknownTable(blocks))
 	}
 	mayWrite := c.writing() && c.members.ready
-	fresh := c.freshKeys(p) && (pt.num == 0 || pt.info.PortState <= ib.PortInit)
+	fresh := !c.members.keep && c.freshKeys(p) && (pt.num == 0 || pt.info.PortState <= ib.PortInit)
 	if fresh && !mayWrite {
 		return
 	}
@@ -59,6 +59,9 @@ func (c *Core) workPKeys(p topo.PortID) {
 			c.readKeys(p, b)
 			return
 		}
+	}
+	if mayWrite {
+		c.review(p)
 	}
 	if mayWrite && c.writeKeys(p) {
 		return
