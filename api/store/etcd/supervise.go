@@ -243,6 +243,16 @@ func (s *supervised) Watch(ctx context.Context, prefix string, from int64) <-cha
 	return b.Watch(ctx, prefix, from)
 }
 
+// Range implements store.Backend.
+func (s *supervised) Range(ctx context.Context, prefix, after string, limit int, rev int64) (store.Items, error) {
+	b, err := s.current()
+	if err != nil {
+		return store.Items{}, err
+	}
+	items, err := b.Range(ctx, prefix, after, limit, rev)
+	return items, unsure(b, err)
+}
+
 // NewLease implements store.Backend.
 func (s *supervised) NewLease(ctx context.Context, ttl time.Duration) (store.Lease, error) {
 	b, err := s.current()
@@ -251,6 +261,24 @@ func (s *supervised) NewLease(ctx context.Context, ttl time.Duration) (store.Lea
 	}
 	l, err := b.NewLease(ctx, ttl)
 	return l, unsure(b, err)
+}
+
+// KeepAlive implements store.Backend.
+func (s *supervised) KeepAlive(ctx context.Context, l store.Lease) error {
+	b, err := s.current()
+	if err != nil {
+		return err
+	}
+	return unsure(b, b.KeepAlive(ctx, l))
+}
+
+// Revoke implements store.Backend.
+func (s *supervised) Revoke(ctx context.Context, l store.Lease) error {
+	b, err := s.current()
+	if err != nil {
+		return err
+	}
+	return unsure(b, b.Revoke(ctx, l))
 }
 
 // Room implements store.Roomy.
