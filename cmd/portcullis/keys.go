@@ -78,22 +78,28 @@ func (s *stateFlags) add(c *cobra.Command) {
 
 // contents opens the keys that flags name.
 func (a *app) contents(ctx context.Context, s *stateFlags) (*escrow.Contents, error) {
+	c, _, err := a.opened(ctx, s)
+	return c, err
+}
+
+// opened is contents with the facts that they were read from.
+func (a *app) opened(ctx context.Context, s *stateFlags) (*escrow.Contents, []sm.Fact, error) {
 	if s.root == "" {
-		return nil, &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the keys"}
+		return nil, nil, &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the keys"}
 	}
 	root, err := vault.FileRoot(s.root)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	facts, from, err := a.storedFacts(ctx, s.facts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c, err := sealed.Read(facts, root)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
+		return nil, nil, fmt.Errorf("%s: %w", from, err)
 	}
-	return &escrow.Contents{Fabric: c.Vault, Made: time.Now().UTC().Truncate(time.Second), Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles}, nil
+	return &escrow.Contents{Fabric: c.Vault, Made: time.Now().UTC().Truncate(time.Second), Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles}, facts, nil
 }
 
 // storedFacts reads facts from a file or, if none is named, from the service. It
@@ -225,18 +231,26 @@ func (a *app) inspectKeys(dir, conf string) error {
 	})
 }
 
-// exportKeys writes the files that OpenSM and diagnostics read, and gives their
-// names.
-func exportKeys(dir string, records []keys.Record) (names []string, err error) {
+// exportKeys writes the files that OpenSM and diagnostics read, with the neighbours, and
+// returns their names.
+func exportKeys(dir string, records []keys.Record, links []keyfile.Link) (names []string, err error) {
+	add := func(name string, text []byte) error {
+		name = filepath.Join(dir, name)
+		if err := newSecretFile(name, text); err != nil {
+			return err
+		}
+		names = append(names, name)
+		return nil
+	}
 	for _, kind := range keys.Kinds() {
-		name := keyfile.Name(kind)
-		if entries := keyfile.Export(records, kind); name != "" && len(entries) > 0 {
-			name = filepath.Join(dir, name)
-			if err := newSecretFile(name, keyfile.Format(entries)); err != nil {
+		if entries := keyfile.Export(records, kind); keyfile.Name(kind) != "" && len(entries) > 0 {
+			if err := add(keyfile.Name(kind), keyfile.Format(entries)); err != nil {
 				return names, err
 			}
-			names = append(names, name)
 		}
+	}
+	if len(links) > 0 {
+		return names, add("neighbors", keyfile.FormatNeighbors(links))
 	}
 	return names, nil
 }

@@ -238,7 +238,7 @@ func (a *app) recoverKeys(kit, identity, rootFile, out string, epoch keys.Epoch,
 		return fmt.Errorf("%s: %w", filepath.Join(out, "facts"), err)
 	}
 	if opensm {
-		if _, err := exportKeys(out, c.Records); err != nil {
+		if _, err := exportKeys(out, c.Records, neighbours(nil, c.Records)); err != nil {
 			return err
 		}
 	}

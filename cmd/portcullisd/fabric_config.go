@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type fabricConfig struct {
 	Enforcement string         `yaml:"enforcement"`
 	Priority    uint8          `yaml:"priority"`
 	SMKeyFile   string         `yaml:"sm_key_file"`
+	AttachedTo  string         `yaml:"attached_to"`
 	LMC         uint8          `yaml:"lmc"`
 	Timeout     time.Duration  `yaml:"timeout"`
 	AuditPeriod time.Duration  `yaml:"audit_period"`
@@ -100,7 +102,21 @@ func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
 		}
 	}
 	f.Keys.bindPlaces(&c)
+	c.MKey.AttachedTo, _ = f.attachedTo() // was checked
 	return c, errors.Join(errs...)
+}
+
+// attachedTo returns the node GUID of the switch that the port is cabled to, 0 if the
+// configuration does not say it.
+func (f *fabricConfig) attachedTo() (ib.GUID, error) {
+	if f.AttachedTo == "" {
+		return 0, nil
+	}
+	guid, err := ib.ParseGUID(f.AttachedTo)
+	if err == nil && !guid.Valid() {
+		err = fmt.Errorf("GUID %q: no device has it", f.AttachedTo)
+	}
+	return guid, err
 }
 
 func (f *fabricConfig) smKey(path func(string) string) (ib.SMKey, []error) {
@@ -125,6 +141,7 @@ func (f *fabricConfig) flags(to *smFlags) {
 	to.text("enforcement", "fabric.enforcement", &f.Enforcement)
 	number(to, "priority", "fabric.priority", &f.Priority)
 	to.text("sm-key-file", "fabric.sm_key_file", &f.SMKeyFile)
+	to.text("attached-to", "fabric.attached_to", &f.AttachedTo)
 	number(to, "lmc", "fabric.lmc", &f.LMC)
 	to.duration("timeout", "fabric.timeout", &f.Timeout)
 	to.duration("audit-period", "fabric.audit_period", &f.AuditPeriod)
@@ -141,6 +158,9 @@ func (k *checker) fabric(f *fabricConfig) {
 	}
 	if f.Priority > 15 {
 		k.wrong("fabric.priority", "%d: want 0 to 15", f.Priority)
+	}
+	if _, err := f.attachedTo(); err != nil {
+		k.wrong("fabric.attached_to", "%v; want the node GUID of the switch that the port is cabled to", err)
 	}
 	if f.LMC > 7 {
 		k.wrong("fabric.lmc", "%d: want 0 to 7", f.LMC)

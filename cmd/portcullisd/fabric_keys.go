@@ -18,6 +18,7 @@ type keysConfig struct {
 	Places         string        `yaml:"places"`
 	Import         string        `yaml:"import"`
 	ImportOptions  string        `yaml:"import_options"`
+	ImportKeep     bool          `yaml:"import_keep"`
 	RotationPeriod time.Duration `yaml:"rotation_period"`
 	RotationGrace  time.Duration `yaml:"rotation_grace"`
 	RotationWindow int           `yaml:"rotation_window"`
@@ -87,6 +88,9 @@ func (c *keysConfig) check(k *checker, key string) {
 	r := keys.RotationConfig{Period: c.RotationPeriod, Grace: c.RotationGrace, Window: c.RotationWindow}
 	if err := r.Check(); err != nil {
 		k.wrong(key+".rotation_period", "%v", err)
+	}
+	if c.ImportKeep && (c.Import == "" || c.ImportOptions != "") {
+		k.wrong(key+".import_keep", "true: only keys of the files of import, one for each device, may stay; name the directory there, and no import_options")
 	}
 	k.oneOf(key+".places", c.Places, placesAuto, placesDeclared, placesSeen)
 	if c.MKey != keyAuto {

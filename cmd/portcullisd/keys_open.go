@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"portcullis/fabricsm/driver"
@@ -142,10 +144,13 @@ func (c *keysConfig) readImport(path func(string) string) (*sm.KeyImport, error)
 	if c.Import == "" && c.ImportOptions == "" {
 		return nil, nil
 	}
-	in := &sm.KeyImport{Keys: make(map[ib.GUID]keys.Key), Behind: make(map[ib.Place]ib.GUID)}
+	in := &sm.KeyImport{Keep: c.ImportKeep, Keys: make(map[ib.GUID]keys.Key), Behind: make(map[ib.Place]ib.GUID)}
 	if c.Import != "" {
 		if err := readKeyFiles(path(c.Import), in); err != nil {
 			return nil, hint(fmt.Errorf("fabric.keys.import: %w", err), inspectHint)
+		}
+		if err := mayStay(in); err != nil {
+			return nil, hint(fmt.Errorf("fabric.keys.import_keep: %w", err), "set it to false, and each device gets a key of its own")
 		}
 	}
 	if c.ImportOptions != "" {
@@ -164,6 +169,19 @@ func (c *keysConfig) readImport(path func(string) string) (*sm.KeyImport, error)
 		return nil, nil
 	}
 	return in, nil
+}
+
+// mayStay returns an error if devices are to stay on imported keys, and two have the same.
+func mayStay(in *sm.KeyImport) error {
+	of := make(map[keys.Key]ib.GUID, len(in.Keys))
+	for _, guid := range slices.Sorted(maps.Keys(in.Keys)) {
+		key := in.Keys[guid]
+		if other, twice := of[key]; twice && in.Keep && !key.IsZero() {
+			return fmt.Errorf("%v and %v have the same M_Key, so this is no export of Portcullis", other, guid)
+		}
+		of[key] = guid
+	}
+	return nil
 }
 
 // readClassImport reads the keys of classes that another manager left, of those that

@@ -64,6 +64,8 @@ Options:
   --master-priority N   priority while master, if above --priority; default 15
   --poll-every DURATION how often a standby looks whether the master lives;
                         default 500ms
+  --attached-to GUID    switch that the port is cabled to, where devices have M_Keys and
+                        neither the state nor the declared topology knows it
   --lmc N               2^N LIDs and ways for every port of a host, 0 to 7; default 0
   --timeout DURATION    how long an answer may take; default 200ms
   --audit-period DURATION

@@ -29,6 +29,7 @@ const (
 	GuestsWithoutQP0 Control = "guests_without_qp0"
 	KeyRetirement    Control = "key_retirement"
 	KeyLeases        Control = "key_leases"
+	KnownNeighbour   Control = "known_neighbour"
 )
 
 func managementControls() []Carried {
@@ -134,6 +135,11 @@ func managementControls() []Carried {
 			KeyLeases, "a key that was lent to a tool changes when its time is over",
 			[]string{"T51"},
 			func(o *SiteOptions) { o.SM.Weakness.EndlessLeases = true },
+		},
+		{
+			KnownNeighbour, "behind the manager's own cable only the M_Key of the switch that is known to be there is shown",
+			[]string{"T36"},
+			func(o *SiteOptions) { o.SM.Weakness.AnyNeighbour = true },
 		},
 	}
 }

@@ -271,6 +271,7 @@ func learnedKey(s *Scene) {
 	s.Check(t.Until(5*time.Minute, func() bool { return t.keyOf("h7") != was && t.Settled() }), "h7 goes on with the key that was shown to others")
 	s.Check(!t.attacker("h8").opens("h7", was), "h7 obeys the key that was shown to others beside its new one")
 	s.Stopped("at a place only the keys of the device are tried that belongs there; a key that another one saw is replaced, and dropped")
+	posedNeighbour(s)
 }
 
 // foreignMKey is T37.

@@ -154,6 +154,16 @@ func (r *Ring) Adopt(h Held) error {
 	return nil
 }
 
+// Keep makes a key that was taken over, and that the device was seen on, one of ours: the
+// device stays on it until the next rotation. It reports whether there was one.
+func (r *Ring) Keep() bool {
+	if r.rec.Current.Origin != OriginImported || !r.Settled() {
+		return false
+	}
+	r.rec.Current.Origin, r.dirty = OriginRandom, true
+	return true
+}
+
 // Move says that the device was verified at another place, by an operator or a
 // declared topology. Without it, no key of the device is ever shown there.
 func (r *Ring) Move(to ib.Place) {

@@ -37,6 +37,9 @@ func (c *Core) tellUnreachable(p topo.PortID) {
 	c.ports[p].told = true
 	at := c.placeOf(p)
 	e := &NodeUnreachable{Place: at, Keyed: c.lookedFor(p)}
+	if c.ownCable(p) {
+		c.ownUnreachable(e)
+	}
 	if l := &c.law; l.on() && !at.IsZero() {
 		spec := l.judge.Spec()
 		if link, peer := spec.LinkAt(spec.SlotOf(topospec.EndAt(at))); link != nil {
@@ -87,7 +90,10 @@ func (c *Core) deadWith(at ib.Place) (with ib.Place) {
 }
 
 func (e *NodeUnreachable) String() string {
-	if e.GUID != 0 {
+	switch {
+	case e.Own != 0:
+		return e.ownText()
+	case e.GUID != 0:
 		return fmt.Sprintf("node %v behind %v does not answer", e.GUID, e.Place)
 	}
 	at := e.Place.String()

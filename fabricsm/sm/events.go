@@ -104,6 +104,12 @@ type NodeUnreachable struct {
 	Where    string    // the place as it is declared: rack, unit, device and port; "" if it is not
 	Declared string    // who belongs there, in the same words
 	With     ib.Place  // another such link that fell silent at about the same time; zero: none
+
+	// Of the cable of the subnet manager's own adapter.
+	Own       ib.GUID   // its port GUID; zero: it is another link
+	Neighbour ib.GUID   // port GUID of the switch that belongs there; zero: nothing says which
+	By        string    // what says it
+	Switches  []ib.GUID // port GUIDs of the switches that have M_Keys, sorted
 }
 
 // NodeBack says that a node that did not answer answers again.

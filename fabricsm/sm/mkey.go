@@ -27,6 +27,10 @@ type MKeyConfig struct {
 	Places KeyPlaces
 	// Rotation says how keys change from time to time; a zero Period: they do not.
 	Rotation keys.RotationConfig
+	// AttachedTo is the node GUID of the switch that PortGUID is cabled to, as an operator
+	// says it; 0: it is known from the topology or from what was saved, or not at all.
+	// Only the M_Key of that switch is shown at the end of this cable.
+	AttachedTo ib.GUID
 	// Import is what another subnet manager left, nil for nothing.
 	Import *KeyImport
 	// Release has all keys given back, as ReleaseKeys does.
@@ -335,6 +339,13 @@ func (c *Core) candidates(x ref) (out []candidate) {
 	if c.peer(p) != topo.None {
 		return c.imported(p) // it said who it is, and fell silent before its key was recorded
 	}
+	if c.ownCable(p) {
+		if a := c.neighbour(); a.guid != 0 {
+			add(a.guid)
+			return out
+		}
+		return c.imported(p)
+	}
 	place := c.cableAt(p)
 	for _, guid := range c.mkeys.book.At(keys.MKey, place) {
 		if c.keyBelongs(p, guid) {
@@ -369,10 +380,14 @@ func (c *Core) linkedKey(p topo.PortID) {
 	if !c.cfg.MKey.on() || !c.probes(p) || c.peer(p) == topo.None || !c.external(c.peer(p)) {
 		return
 	}
+	if c.ownCable(p) {
+		c.bindOwn()
+	}
 	guid, place := c.guidOf(c.entryPort(c.peer(p))), c.cableAt(p)
 	if guid == 0 || c.mkeys.behind[place] == guid || !c.provenSwitch(c.peer(p)) || c.external(p) && !c.provenSwitch(p) {
 		return
 	}
+	c.saveSwitchPort(c.peer(p))
 	c.mkeys.seenBehind(place, guid)
 	c.save(Fact{Kind: FactBehind, GUID: place.Switch, Port: place.Port, Behind: guid})
 }
@@ -396,7 +411,10 @@ func (c *Core) provenSwitch(p topo.PortID) bool {
 		return false
 	}
 	port0 := c.entryPort(p)
-	if !c.keptKey(c.guidOf(port0)) {
+	switch guid := c.guidOf(port0); {
+	case guid == 0:
+		return false // it is not known yet which switch it says it is
+	case !c.keptKey(guid):
 		return true
 	}
 	k, ok := c.ring(port0).Now(c.keyedAt(port0), c.verified(port0))

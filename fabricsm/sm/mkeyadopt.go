@@ -17,6 +17,14 @@ type KeyImport struct {
 	// known: Place.Switch is the port GUID of an end port, of a switch that of port 0,
 	// and the value a port GUID of the same kind.
 	Behind map[ib.Place]ib.GUID
+	// Keep has devices stay on the keys of Keys until the next rotation, but for weak ones:
+	// they are those of an export of ours, and each device has one of its own.
+	Keep bool
+}
+
+// kept reports that a device stays on the key that is imported for it.
+func (k *KeyImport) kept(guid ib.GUID, key keys.Key) bool {
+	return k != nil && k.Keep && k.Keys[guid] == key && keys.Check(key) == nil
 }
 
 // key gives the key that a device is said to have.
@@ -28,6 +36,23 @@ func (k *KeyImport) key(guid ib.GUID) (keys.Key, bool) {
 		return key, !key.IsZero()
 	}
 	return k.Single, !k.Single.IsZero()
+}
+
+// neighbour returns the end port of the switch that a port of an adapter is said to be
+// cabled to, from either end of that cable, 0 for none.
+func (k *KeyImport) neighbour(guid ib.GUID, num ib.PortNum) (out ib.GUID) {
+	if k == nil || guid == 0 {
+		return 0
+	}
+	if out = k.Behind[ib.Place{Switch: guid, Port: num}]; out != 0 {
+		return out
+	}
+	for at, behind := range k.Behind {
+		if behind == guid && (out == 0 || at.Switch < out) {
+			out = at.Switch
+		}
+	}
+	return out
 }
 
 // imported gives the keys to try on whatever is behind a port of which nothing
@@ -89,10 +114,16 @@ func (c *Core) wronglyImported(p topo.PortID, r *keys.Ring, seen keys.Seen) {
 }
 
 // replaceImported gives a device that is known to be on a key that was taken over
-// one of its own. It reports whether it is to be saved and sent.
+// one of its own, unless it is to stay on that key.
 func (c *Core) replaceImported(p topo.PortID, r *keys.Ring) {
 	rec := r.Record()
-	if rec.Current.Origin == keys.OriginImported && r.Settled() && c.verified(p) && c.writing() {
-		c.planKey(r, c.guidOf(p))
+	switch {
+	case rec.Current.Origin != keys.OriginImported || !r.Settled() || !c.verified(p):
+	case c.cfg.MKey.Import.kept(rec.GUID, rec.Current.Key):
+		if r.Keep() {
+			c.saveKey(r)
+		}
+	case c.writing():
+		c.planKey(r, rec.GUID)
 	}
 }

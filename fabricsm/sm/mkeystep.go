@@ -147,6 +147,9 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 		c.wronglyImported(p, r, seen)
 		r.Answered(seen)
 		c.linkedKeys(p)
+		if p == c.own() {
+			c.bindOwn()
+		}
 	}
 	c.saveKey(r)
 	c.keyVerdict(p, r)

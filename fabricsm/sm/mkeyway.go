@@ -36,6 +36,9 @@ func (c *Core) wayKnown(id topo.NodeID) bool {
 func (c *Core) hopKnown(up topo.PortID, id topo.NodeID) bool {
 	guid := c.guidOf(c.topo.Node(id).FirstPort)
 	if c.keyPlaces() == PlacesSeen {
+		if c.ownCable(up) {
+			return c.neighbour().guid == guid || !c.keptKey(guid) || c.cfg.Weakness.AnyNeighbour
+		}
 		if c.mkeys.behind[c.cableAt(up)] == guid {
 			return true
 		}

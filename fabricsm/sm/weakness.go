@@ -25,6 +25,7 @@ type Weakness struct {
 
 	EndlessLeases bool // a key that is lent stays as it is when its time is over
 	KeepsRetired  bool // the key of a device that left for good is kept
+	AnyNeighbour  bool // the device behind our own port is believed to be the switch it says it is
 }
 
 // withKeysOf gives the table of a switch port as it is wanted while the tenants' keys

@@ -145,6 +145,20 @@ func (s *Stage) Crash() {
 	s.station.Take(nil)
 }
 
+// Move ends the manager, and starts it on the adapter of another node with what was
+// saved. It knows of no intent before Want.
+func (s *Stage) Move(node string) error {
+	s.Crash()
+	s.station.Close()
+	station, err := s.Fabric.Station(node, true)
+	if err != nil {
+		return fmt.Errorf("stage: %w", err)
+	}
+	s.station, s.SM.PortGUID = station, station.GUID()
+	s.Start()
+	return s.err
+}
+
 // Running reports that there is a manager.
 func (s *Stage) Running() bool { return s.core != nil }
 

@@ -136,7 +136,7 @@ func (k *Ops) SealedKeys(ctx context.Context, actor string) (*v1.SealedKeys, err
 	out := &v1.SealedKeys{Facts: []string{}}
 	for i := range facts {
 		f := &facts[i]
-		if f.Sealed == "" && f.Cycle == nil {
+		if f.Sealed == "" && f.Cycle == nil && f.Kind != sm.FactBehind {
 			continue
 		}
 		line, err := json.Marshal(f)
