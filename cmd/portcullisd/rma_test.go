@@ -20,6 +20,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/topospec"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/topospec/native"
 )
 
@@ -32,9 +33,10 @@ const (
 // and hosts with TPMs in one tenant's cluster, some of which talk to one another.
 type repair struct {
 	*topospecSite
-	fab   *sim.Fabric
-	list  *netlist.Netlist
-	hosts map[string]*machine
+	fab    *sim.Fabric
+	list   *netlist.Netlist
+	client ibsimlab.Client
+	hosts  map[string]*machine
 }
 
 func newRepair(t *testing.T, names ...string) *repair {
@@ -49,8 +51,8 @@ func newRepair(t *testing.T, names ...string) *repair {
 		t.Fatal(err)
 	}
 	fab := sim.NewWith(l, sim.Options{})
-	socket := simtest.Serve(t, fab).Socket
-	r := &repair{topospecSite: newTopospecSite(t, text.String(), "ibsim:"+socket+"/sm"), fab: fab, list: l, hosts: map[string]*machine{}}
+	client := simtest.Serve(t, fab)
+	r := &repair{topospecSite: newTopospecSite(t, text.String(), "ibsim:"+client.Socket+"/sm"), fab: fab, list: l, client: client, hosts: map[string]*machine{}}
 	vendor := tpmtest.ShortDir(t)
 	for _, name := range names {
 		n := l.Find(name)

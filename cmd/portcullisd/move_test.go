@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// TestServiceMovesToAnotherMachine is the recovery of docs/operations.md, "The service host
+// is lost": state directory and configuration are copied to another machine, whose adapter
+// is at another switch, and the service is started there. With M_Keys, a declared topology
+// that is enforced, and admitted hosts that talk to each other, no LID, route, M_Key or
+// P_Key of theirs changes, and no packet is lost. Then the same on the way back.
+func TestServiceMovesToAnotherMachine(t *testing.T) {
+	ibsimtest.Need(t, "smpquery")
+	r := newRepair(t, "h1", "h2")
+	r.admit()
+	r.settled()
+	stop := r.traffic("h1", "h2")
+	const away = "h5"
+	if r.list.Find("sm").Ports[1].Peer == r.list.Find(away).Ports[1].Peer {
+		t.Fatal("both adapters are on one switch")
+	}
+	for _, node := range []string{away, "sm"} {
+		devices, tools := r.devices("sm", away), r.toolsSee("h1", "h2")
+		r.moveTo(node)
+		r.settled()
+		if d := cmp.Diff(devices, r.devices("sm", away)); d != "" {
+			t.Errorf("on %s: devices were changed (-before +after):\n%s", node, d)
+		}
+		if d := cmp.Diff(tools, r.toolsSee("h1", "h2")); d != "" {
+			t.Errorf("on %s: smpquery sees (-before +after):\n%s", node, d)
+		}
+		for name := range r.hosts {
+			phase(t, r.olga, name, v1.PhaseAdmitted)
+		}
+		o, err := r.olga.Overview(t.Context())
+		if err != nil || o.Nodes.Switches+o.Nodes.CAs != len(r.list.Nodes) {
+			t.Errorf("on %s: the service sees %+v, %v; want %d nodes", node, o, err, len(r.list.Nodes))
+		}
+		k, err := r.olga.Keys(t.Context())
+		if err != nil || k.Devices["held"] != len(r.list.Nodes) {
+			t.Errorf("on %s: keys stand as %+v, %v", node, k, err)
+		}
+		if said := r.d.lines.String(); strings.Contains(said, "no longer a member") || strings.Contains(said, "withdrawn") {
+			t.Errorf("on %s: a membership was taken away:\n%s", node, said)
+		}
+	}
+	if sent, lost := stop(); sent == 0 || lost > 0 {
+		t.Errorf("%d of %d packets between admitted hosts were lost", lost, sent)
+	}
+}
+
+// moveTo stops the service, and starts it on the adapter of another node from a copy of
+// its configuration and state, as another machine has them.
+func (r *repair) moveTo(node string) {
+	r.t.Helper()
+	r.d.stop()
+	file := filepath.Join(r.dir, "portcullisd.yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	text := string(data)
+	state := regexp.MustCompile(`(?m)^state_dir: "?([^"\n]+)"?$`).FindStringSubmatch(text)
+	port := regexp.MustCompile(`ibsim:` + regexp.QuoteMeta(r.client.Socket) + `/\w+`)
+	if state == nil || !port.MatchString(text) {
+		r.t.Fatalf("the configuration names no state directory, or no port:\n%s", text)
+	}
+	machine := r.t.TempDir()
+	dir, moved := filepath.Join(machine, "etc"), filepath.Join(machine, "state")
+	for from, to := range map[string]string{r.dir: dir, state[1]: moved} {
+		if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+			r.t.Fatalf("copy %s: %v\n%s", from, err, out)
+		}
+	}
+	text = port.ReplaceAllLiteralString(text, "ibsim:"+r.client.Socket+"/"+node)
+	write(r.t, filepath.Join(dir, "portcullisd.yaml"), strings.ReplaceAll(text, state[1], moved))
+	r.dir = dir
+	r.d = start(r.t, dir)
+}
+
+// devices reads LIDs, routes, M_Keys and P_Keys of all devices, but for the P_Keys at the
+// cables of the nodes that the service runs on: it is a full member of the default
+// partition, and other hosts are limited ones.
+func (r *repair) devices(managers ...string) map[string]string {
+	out := make(map[string]string)
+	own := make(map[string]bool)
+	for _, name := range managers {
+		p := r.list.Find(name).Ports[1]
+		own[name+"/1"], own[fmt.Sprintf("%s/%d", p.Peer, p.PeerPort)] = true, true
+	}
+	for i := range r.list.Nodes {
+		n := &r.list.Nodes[i]
+		end := ib.PortNum(1)
+		if n.Type == ib.NodeSwitch {
+			end = 0
+			for lid := ib.LID(1); lid < 32; lid++ {
+				out[fmt.Sprintf("route of %s to %d", n.Name, lid)] = fmt.Sprint(r.fab.Egress(n.Name, lid))
+			}
+		}
+		pi := r.fab.PortInfo(n.Name, end)
+		out["LID of "+n.Name] = fmt.Sprint(pi.LID)
+		out["M_Key of "+n.Name] = fmt.Sprintf("%x, level %d", pi.MKey.Reveal(), pi.MKeyProtectBits)
+		for num := 1; num < len(n.Ports); num++ {
+			if at := fmt.Sprintf("%s/%d", n.Name, num); !own[at] {
+				out["P_Keys of "+at] = fmt.Sprint(r.fab.PKeyTable(n.Name, ib.PortNum(num)))
+			}
+		}
+	}
+	return out
+}
+
+// toolsSee is what unchanged smpquery shows of hosts on the switch of the node "sm", and of
+// their switch ports, under the M_Keys that those devices have.
+func (r *repair) toolsSee(hosts ...string) map[string]string {
+	r.t.Helper()
+	out := make(map[string]string)
+	leaf := r.list.Find("sm").Ports[1].Peer
+	query := func(node string, num ib.PortNum, args ...string) string {
+		key := r.fab.PortInfo(node, num).MKey.Reveal()
+		if key == 0 {
+			r.t.Errorf("%s has no M_Key", node)
+		}
+		text, err := r.client.Diag(r.t.Context(), "sm", "smpquery", append([]string{"--m_key", fmt.Sprintf("%#x", key), "-D"}, args...)...)
+		if err != nil {
+			r.t.Errorf("smpquery of %s: %v\n%s", node, err, text)
+		}
+		return string(text)
+	}
+	for _, name := range hosts {
+		p := r.list.Find(name).Ports[1]
+		if p.Peer != leaf {
+			r.t.Fatalf("%s is not on %s", name, leaf)
+		}
+		way := fmt.Sprintf("0,1,%d", p.PeerPort)
+		out["P_Keys of "+name] = query(name, 1, "pkeys", way, "1")
+		out["P_Keys in front of "+name] = query(leaf, 0, "pkeys", "0,1", fmt.Sprint(p.PeerPort))
+		for line := range strings.Lines(query(name, 1, "portinfo", way, "1")) {
+			if field, value, _ := strings.Cut(line, ":"); field == "Mkey" || field == "Lid" || field == "LinkState" {
+				out[field+" of "+name] = value
+			}
+		}
+	}
+	return out
+}
