@@ -182,6 +182,8 @@ func TestKeysOfTheService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	facts = append(facts, `{"kind":"behind","guid":"0x0000000000000a01","port":3,"behind":"0x0000000000000a02"}`+"\n"...)
+	s.write("state/facts", string(facts))
 	k := &keyKeeper{Observer: seen.New(seen.Options{}), facts: strings.Split(strings.TrimSpace(string(facts)), "\n")}
 	ask := " --socket " + k.serve(t)
 	made := regexp.MustCompile(`"[a-z]+": "20[^"]*Z"`)
@@ -204,7 +206,22 @@ func TestKeysOfTheService(t *testing.T) {
 	if err != nil || len(entries) != 30 || len(s.scan.Find(data)) == 0 {
 		t.Errorf("%d keys, %v", len(entries), err)
 	}
-	for name, want := range map[string]os.FileMode{"clear": 0o700, "clear/guid2mkey": 0o600} {
+	s.do(exitOK, "keys export --root @root --out @of-file --facts @state/facts")
+	var links [2]string
+	for i, dir := range []string{"clear", "of-file"} {
+		data, err := os.ReadFile(s.path(dir + "/neighbors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keyfile.ParseNeighbors("neighbors", data); err != nil {
+			t.Error(err)
+		}
+		links[i] = string(data)
+	}
+	if links[0] != links[1] || !strings.Contains(links[0], "0x0000000000000a01:3 0x0000000000000a02:0") {
+		t.Errorf("neighbours of the service and of the file differ:\n%s\n%s", links[0], links[1])
+	}
+	for name, want := range map[string]os.FileMode{"clear": 0o700, "clear/guid2mkey": 0o600, "clear/neighbors": 0o600} {
 		if info, err := os.Stat(s.path(name)); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, want mode %v", name, err, want)
 		}
