@@ -67,7 +67,11 @@ func (s *service) unreachable(ctx context.Context, err error) {
 	if !s.status.set("fabric", reason) {
 		return
 	}
-	s.log.Error("the fabric is out of reach; trying again", "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err, "fabric.port"), hintOf(err), "the service attaches by itself once the cause is gone"))
+	what := "the fabric is out of reach; trying again"
+	if _, closed := errors.AsType[*closedKeysError](err); closed {
+		what = "the fabric is not managed, for the keys of its devices do not open; trying again"
+	}
+	s.log.Error(what, "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err, "fabric.port"), hintOf(err), "the service attaches by itself once the cause is gone"))
 	_, err = s.store.Update(ctx, func(tx *store.Tx) error {
 		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
 			State: "unreachable", Priority: s.config.Fabric.Priority,
@@ -95,23 +99,21 @@ func portHint(err error, named string) string {
 // attach runs the subnet manager on the configured port until ctx ends or the
 // port is lost. The error says why it ended.
 func (s *service) attach(ctx context.Context) error {
-	port, err := s.dial(ctx)
-	if err != nil {
-		return err
-	}
-	s.status.set("fabric", "attached, and finding out what is there")
-	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", port.GUID())
-
 	link := fabric.New(fabric.Options{
 		Store: s.store, Log: s.log, OnAliases: s.administration.alias,
 		OnPartitions: func(p map[ib.PKey]fabric.Partition) { s.administration.partition(clusters(p)) },
 	})
 	s.link.Store(link)
 	defer s.observer.Gone()
-	o, err := s.driverOptions(ctx, port, link)
+	o, err := s.driverOptions(ctx, link)
 	if err != nil {
-		return errors.Join(err, port.Close())
+		return err
 	}
+	if o.Port, err = s.dial(ctx); err != nil {
+		return err
+	}
+	s.status.set("fabric", "attached, and finding out what is there")
+	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", o.Port.GUID())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return link.Run(ctx) })
 	group.Go(func() error {
@@ -133,7 +135,9 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 	return openPort(ctx, s.config.Fabric.Port, s.config.Fabric.Timeout, agents(&core))
 }
 
-func (s *service) driverOptions(ctx context.Context, port transport.Port, link *fabric.Link) (driver.Options, error) {
+// driverOptions returns all that the subnet manager needs but its port. It fails before
+// anything is attached, such as where the keys of devices do not open.
+func (s *service) driverOptions(ctx context.Context, link *fabric.Link) (driver.Options, error) {
 	core := s.withDeclared(ctx, s.core())
 	core.IntentWait = intentWait
 	notes := &routingNotes{engines: core.Engines, log: s.log}
@@ -147,7 +151,7 @@ func (s *service) driverOptions(ctx context.Context, port transport.Port, link *
 	}
 	return driver.Options{
 		SA: answers, SASettings: s.administration.settings,
-		Port: port, Store: kept, Log: namingLog(s.log, s.observer), Timeout: s.config.Fabric.Timeout, Core: core,
+		Store: kept, Log: namingLog(s.log, s.observer), Timeout: s.config.Fabric.Timeout, Core: core,
 		Inputs: s.marks.inputs,
 		OnEvent: func(e sm.Event) {
 			link.OnEvent(e)

@@ -46,6 +46,13 @@ type keyring struct {
 	drawn *keys.Drawn // nil: they are derived
 }
 
+// closedKeysError says that the stored keys of devices do not open.
+type closedKeysError struct{ err error }
+
+func (e *closedKeysError) Error() string { return "open the keys of devices: " + e.err.Error() }
+
+func (e *closedKeysError) Unwrap() error { return e.err }
+
 // openKeys opens the keys in a store, and has the core give them out. Without
 // keys it gives the store back as it is.
 func (c *keysConfig) openKeys(inner driver.Store, path func(string) string, to *sm.Config) (driver.Store, *keyring, error) {
@@ -58,7 +65,7 @@ func (c *keysConfig) openKeys(inner driver.Store, path func(string) string, to *
 	}
 	k := &keyring{}
 	if k.Store, err = sealed.Open(inner, root, rand.Reader); err != nil {
-		return nil, nil, fmt.Errorf("open the keys of devices: %w", err)
+		return nil, nil, &closedKeysError{err}
 	}
 	if c.Mode == string(keys.ModeRandom) {
 		if k.drawn, err = keys.NewDrawn(rand.Reader, keys.MostDrawn); err != nil {
@@ -69,7 +76,7 @@ func (c *keysConfig) openKeys(inner driver.Store, path func(string) string, to *
 	}
 	master, err := k.Master()
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the keys of devices: %w", err)
+		return nil, nil, &closedKeysError{err}
 	}
 	c.give(keys.Derived{Master: master}, to)
 	return k.Store, k, nil

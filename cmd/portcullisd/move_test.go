@@ -222,3 +222,36 @@ func TestExportIntoFreshState(t *testing.T) {
 		t.Errorf("one key for two devices was to stay: %v\n%s", err, out)
 	}
 }
+
+// TestWrongRootIsNamed: with another root than the keys were sealed under, the service
+// attaches to nothing, and says that the keys do not open and which root is wanted.
+func TestWrongRootIsNamed(t *testing.T) {
+	f := servedKeyFabric(t, sim.Modern())
+	dir, address := install(t, "--fabric-port", "ibsim:"+f.client.Socket+"/sm")
+	d := start(t, dir)
+	c := operator(t, dir, address)
+	eventually(t, "a settled fabric", func() (bool, string) {
+		o, err := c.Overview(t.Context())
+		return err == nil && o.Settled, fmt.Sprint(err, d.lines)
+	})
+	d.stop()
+	write(t, filepath.Join(dir, "keys.root"), strings.Repeat("76543210fedcba980123456789abcdef", 2)+"\n")
+	d = start(t, dir)
+	eventually(t, "word of the wrong root", func() (bool, string) {
+		s, err := c.SM(t.Context())
+		return err == nil && len(s.Problems) > 0 && strings.Contains(s.Problems[0], "open the keys of devices"), fmt.Sprint(s, err, d.lines)
+	})
+	said := d.lines.String()
+	for _, want := range []string{"the fabric is not managed, for the keys of its devices do not open", "does not open it", "name that one"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the log does not say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "attached to the fabric") || strings.Contains(said, "out of reach") {
+		t.Errorf("the service attached, or blames the fabric:\n%s", said)
+	}
+	before := d.lines.String()
+	if n := strings.Count(before, "do not open"); n != 1 {
+		t.Errorf("it is told %d times, want once", n)
+	}
+}
