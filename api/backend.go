@@ -72,4 +72,6 @@ type Backend interface {
 
 	Fabric(ctx context.Context) (*v1.Fabric, error)
 	SM(ctx context.Context) (*v1.SM, error)
+	// ForgetUnseen holds the nodes that are out of sight for gone, and answers what they were.
+	ForgetUnseen(ctx context.Context, actor string, a v1.SightAccept) (*v1.Sight, error)
 }

@@ -13,6 +13,8 @@ type fabricOutput struct{ Body *v1.Fabric }
 
 type smOutput struct{ Body *v1.SM }
 
+type forgetInput struct{ Body v1.SightAccept }
+
 func (s *Server) fabricRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "get-fabric", method: http.MethodGet, path: "/v1/fabric", tag: "fabric",
@@ -27,6 +29,13 @@ func (s *Server) fabricRoutes(a huma.API) {
 	}, func(ctx context.Context, _ *struct{}) (*smOutput, error) {
 		state, err := s.backend.SM(ctx)
 		return &smOutput{state}, err
+	})
+	register(s, a, operation{
+		id: "forget-unseen", method: http.MethodPost, path: "/v1/sm/forget", tag: "fabric",
+		summary: "Hold the nodes that are out of sight for gone, so that the subnet manager is partly blind no longer", access: accessOperate,
+	}, func(ctx context.Context, in *forgetInput) (*bodyOutput[v1.Sight], error) {
+		was, err := s.backend.ForgetUnseen(ctx, actor(ctx), in.Body)
+		return &bodyOutput[v1.Sight]{was}, err
 	})
 }
 

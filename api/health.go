@@ -3,9 +3,19 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
 
 	v1 "portcullis/api/v1"
 )
+
+// readyPart answers for one part of the service, so that a load balancer sends callers where they are served although
+// another part is not ready.
+func (s *Server) readyPart(w http.ResponseWriter, r *http.Request) {
+	s.answerReady(w, r, chi.URLParam(r, "part"))
+}
 
 // livez answers as long as the process serves requests at all.
 func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
@@ -16,7 +26,20 @@ func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 // everybody; why, which may name files and addresses, only to a caller with an
 // operator's credential.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	s.answerReady(w, r, r.URL.Query().Get("part"))
+}
+
+// answerReady answers for a part, "" for all of them.
+func (s *Server) answerReady(w http.ResponseWriter, r *http.Request, part string) {
 	answer := v1.Readiness{Ready: true, Checks: s.ready(r.Context())}
+	if part != "" {
+		all := answer.Checks
+		answer.Checks = slices.DeleteFunc(slices.Clone(all), func(c v1.Condition) bool { return c.Name != part })
+		if len(answer.Checks) == 0 {
+			writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "this process has no such part", partsHint(all)))
+			return
+		}
+	}
 	_, refused := s.authenticate(r.Header.Get("Authorization"), accessView)
 	for i, c := range answer.Checks {
 		answer.Ready = answer.Ready && c.OK
@@ -29,6 +52,15 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusServiceUnavailable
 	}
 	writeJSON(w, status, answer)
+}
+
+// partsHint names the parts there are.
+func partsHint(all []v1.Condition) string {
+	var names []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	return "its parts are: " + strings.Join(names, ", ")
 }
 
 // versionz says what is running.

@@ -119,6 +119,7 @@ func New(o Options) *Server {
 	plain := r.With(unconditional)
 	plain.Get("/livez", s.livez)
 	plain.Get("/readyz", s.readyz)
+	plain.Get("/readyz/{part}", s.readyPart)
 	plain.Get("/version", s.versionz)
 	plain.Get("/metrics", s.serveMetrics(o.Registry))
 	plain.Get("/metrics/fabric", s.viewers(http.HandlerFunc(s.serveDevices)))

@@ -412,6 +412,16 @@ func TestHealth(t *testing.T) {
 	if _, r := get(f.viewer); r.Checks[1].Detail != "no ibsim at /run/x" {
 		t.Errorf("readyz to a viewer: %+v, want why", r)
 	}
+	for path, want := range map[string]int{
+		"/readyz/store": 200, "/readyz?part=store": 200, "/readyz/fabric": 503, "/readyz?part=fabric": 503, "/readyz/sm": 404, "/readyz?part=sm": 404,
+	} {
+		if w := f.do("GET", path, "", ""); w.Code != want || want != 404 && strings.Contains(w.Body.String(), "ibsim") {
+			t.Errorf("GET %s: %d %s, want %d, and why only for callers with a token", path, w.Code, w.Body, want)
+		}
+	}
+	if w := f.do("GET", "/readyz/sm", "", ""); !strings.Contains(w.Body.String(), "store, fabric") {
+		t.Errorf("a part that there is not: %s, want those there are", w.Body)
+	}
 	if w := f.do("GET", "/version", "", ""); w.Code != 200 || !strings.Contains(w.Body.String(), "v0.0.0-test") {
 		t.Errorf("version: %d %s", w.Code, w.Body)
 	}

@@ -101,6 +101,21 @@ func (b *Backend) SM(context.Context) (*v1.SM, error) {
 	return &s, b.fail
 }
 
+// ForgetUnseen implements api.Backend.
+func (b *Backend) ForgetUnseen(_ context.Context, _ string, _ v1.SightAccept) (*v1.Sight, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	was := b.sm.Sight
+	if was.State != v1.SightPartly {
+		return nil, conflict("nothing_unseen", "the subnet manager sees the fabric that it knows: there is nothing to forget", "")
+	}
+	b.sm.Sight = v1.Sight{State: v1.SightClear}
+	return &was, nil
+}
+
 func sorted[T any](b *Backend, m map[string]T, name func(T) string) ([]T, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

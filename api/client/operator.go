@@ -162,6 +162,12 @@ func (c *Client) SM(ctx context.Context) (*v1.SM, error) {
 	return answer(&out, c.get(ctx, "/v1/sm", &out))
 }
 
+// ForgetUnseen holds the nodes that are out of sight for gone, and answers what they were.
+func (c *Client) ForgetUnseen(ctx context.Context, in v1.SightAccept) (*v1.Sight, error) {
+	var out v1.Sight
+	return answer(&out, c.post(ctx, "/v1/sm/forget", in, &out))
+}
+
 // Version says what the service runs.
 func (c *Client) Version(ctx context.Context) (*v1.Version, error) {
 	var out v1.Version

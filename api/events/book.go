@@ -46,7 +46,7 @@ func keyOf(e *v1.Event) string {
 // Seen and Do are the caller's; the rest follows. What the same one told before counts up.
 func Tell(ctx context.Context, tx *store.Tx, now time.Time, e v1.Event) error {
 	k, ok := KindOf(e.Type)
-	if !ok || !slices.Contains(k.Causes, e.Cause) || e.Host == "" || !slices.Contains([]string{ByEvidence, ByHost, ByService}, e.By) {
+	if !ok || !slices.Contains(k.Causes, e.Cause) || (e.Host == "") != (k.about != "") || !slices.Contains([]string{ByEvidence, ByHost, ByService}, e.By) {
 		return fmt.Errorf("event %q of host %q with cause %q, said by %q: there is none", e.Type, e.Host, e.Cause, e.By)
 	}
 	now = now.UTC().Round(0)
@@ -88,12 +88,18 @@ func Object(e *v1.Event) string {
 	if e.Adapter != 0 {
 		return "lock/" + e.Adapter.String()
 	}
+	if k, _ := KindOf(e.Type); k.about != "" {
+		return k.about
+	}
 	return "host/" + e.Host
 }
 
 // Text says all of an event in one line.
 func Text(e *v1.Event) string {
 	about := "host " + e.Host
+	if k, _ := KindOf(e.Type); k.about != "" {
+		about = "the " + k.about
+	}
 	if e.Adapter != 0 {
 		about += ", adapter " + e.Adapter.String()
 	}

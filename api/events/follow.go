@@ -96,7 +96,10 @@ func level(severity string) slog.Level {
 
 // attributes are the fields of the journal.
 func attributes(e *v1.Event) []any {
-	out := []any{"event", e.Type, "severity", e.Severity, "cause", e.Cause, "host", e.Host, "by", e.By, "count", e.Count}
+	out := []any{"event", e.Type, "severity", e.Severity, "cause", e.Cause, "by", e.By, "count", e.Count}
+	if e.Host != "" {
+		out = append(out, "host", e.Host)
+	}
 	if e.Adapter != 0 {
 		out = append(out, "guid", e.Adapter)
 	}

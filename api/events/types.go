@@ -17,6 +17,8 @@ const (
 	EvidenceOutdated = "evidence.outdated"
 	EvidenceCurrent  = "evidence.current"
 	GUIDConflict     = "guid.conflict"
+	FabricBlind      = "fabric.blind"
+	FabricSeen       = "fabric.seen"
 )
 
 // Severities, the least first.
@@ -42,20 +44,24 @@ type Kind struct {
 	// often: hosts cause it, so the audit log and the journal are told of the 1st, 2nd,
 	// 5th, 10th, 20th and so on, and of the first after a day.
 	often bool
+	// about names what it is about, where that is no host.
+	about string
 }
 
 // Kinds lists all types there are, by name.
 func Kinds() []Kind {
 	return []Kind{
-		{GUIDConflict, Critical, "evidence of a host has a GUID that inventory has for another one", []string{"claims", "claimed"}, false},
-		{EvidenceCurrent, Info, "what was held against accepted evidence no longer is", attest.LapseCauses(), false},
-		{EvidenceOutdated, Warning, "evidence that was accepted no longer meets policy", attest.LapseCauses(), false},
-		{LockChanged, Critical, "a lock, or a setting under it, is not as it was last proven", []string{"unlocked", "epoch", "method", "file", "value"}, true},
-		{LockEpochSkipped, Notice, "a key was given out and never proven, and the next one is", []string{"skipped", "repeated"}, true},
-		{LockFailed, Warning, "the agent could not lock an adapter", []string{"unreadable", "refused", "not-compliant", "reset", "firewall", "not-held", "challenge", "order"}, true},
-		{LockRelocked, Info, "evidence showed the next lock of an adapter", []string{"proven"}, true},
-		{LockUnlockFailed, Warning, "an adapter does not open with the keys that the service has for it", []string{"foreign", "out-of-band", "not-ours"}, true},
-		{LockUnlockGiven, Notice, "an agent got the keys to open an adapter for good, as an operator decided", []string{"release"}, false},
+		{GUIDConflict, Critical, "evidence of a host has a GUID that inventory has for another one", []string{"claims", "claimed"}, false, ""},
+		{FabricBlind, Critical, "the subnet manager does not see what it knew", []string{"own-port", "adapter", "alone", "nodes"}, false, "fabric"},
+		{FabricSeen, Notice, "the subnet manager sees what it knew again, or an operator held the rest for gone", []string{"back", "accepted"}, false, "fabric"},
+		{EvidenceCurrent, Info, "what was held against accepted evidence no longer is", attest.LapseCauses(), false, ""},
+		{EvidenceOutdated, Warning, "evidence that was accepted no longer meets policy", attest.LapseCauses(), false, ""},
+		{LockChanged, Critical, "a lock, or a setting under it, is not as it was last proven", []string{"unlocked", "epoch", "method", "file", "value"}, true, ""},
+		{LockEpochSkipped, Notice, "a key was given out and never proven, and the next one is", []string{"skipped", "repeated"}, true, ""},
+		{LockFailed, Warning, "the agent could not lock an adapter", []string{"unreadable", "refused", "not-compliant", "reset", "firewall", "not-held", "challenge", "order"}, true, ""},
+		{LockRelocked, Info, "evidence showed the next lock of an adapter", []string{"proven"}, true, ""},
+		{LockUnlockFailed, Warning, "an adapter does not open with the keys that the service has for it", []string{"foreign", "out-of-band", "not-ours"}, true, ""},
+		{LockUnlockGiven, Notice, "an agent got the keys to open an adapter for good, as an operator decided", []string{"release"}, false, ""},
 	}
 }
 

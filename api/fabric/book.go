@@ -28,6 +28,9 @@ type book struct {
 	owners   owners
 
 	seen    *observed // last view, nil before the first
+	sight   sight
+	judged  bool      // the sight was, since the book was made
+	told    v1.Sight  // to Options.OnSight
 	written time.Time // when nodes and state were last brought up to date
 	stale   bool      // seen is newer than nodes and state
 
@@ -59,10 +62,10 @@ func (g grant) form(k ib.PKey) ib.PKey {
 	return k.Full()
 }
 
-func newBook(now func() time.Time) *book {
+func newBook(now func() time.Time, l SightLimits) *book {
 	return &book{
 		clock: now, owners: newOwners(), memberships: newSheet(ledger.Memberships()), ports: newSheet(ledger.Ports()),
-		nodes: newSheet(ledger.Nodes()), sms: newSheet(ledger.SMs()),
+		nodes: newSheet(ledger.Nodes()), sms: newSheet(ledger.SMs()), sight: newSight(l),
 	}
 }
 
@@ -89,7 +92,7 @@ func (b *book) load(ctx context.Context, snap store.Snapshot) error {
 	for _, h := range hosts {
 		b.host(h.Key, &h.Value)
 	}
-	err = errors.Join(b.memberships.load(ctx, snap), b.ports.load(ctx, snap), b.nodes.load(ctx, snap), b.sms.load(ctx, snap))
+	err = errors.Join(b.memberships.load(ctx, snap), b.ports.load(ctx, snap), b.nodes.load(ctx, snap), b.sms.load(ctx, snap), b.sight.load(ctx, snap))
 	b.prune()
 	b.review()
 	return err
@@ -138,6 +141,13 @@ func (b *book) changed(c store.Changes) (wanted bool, err error) {
 			if err := b.changeHost(id, ch); err != nil {
 				return false, err
 			}
+		}
+		if _, ok := ledger.AcceptedSights().KeyOf(ch.Key); ok && ch.Value != nil {
+			rec, err := ledger.AcceptedSights().Decode(ch)
+			if err != nil {
+				return false, err
+			}
+			b.sight.accepted, b.stale = rec.Value, true
 		}
 	}
 	if wanted || inventoryChanged {
@@ -209,7 +219,8 @@ func (b *book) sortedGrants() []ledger.Key {
 
 // pending gives up to n writes: first what decides, then what is shown.
 func (b *book) pending(n int) []write {
-	out := b.memberships.pending(n)
+	out := b.sight.pending(n)
+	out = append(out, b.memberships.pending(n-len(out))...)
 	out = append(out, b.ports.pending(n-len(out))...)
 	out = append(out, b.nodes.pending(n-len(out))...)
 	return append(out, b.sms.pending(n-len(out))...)

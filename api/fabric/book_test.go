@@ -24,7 +24,7 @@ var (
 // newTestBook gives a book that knows one port of the inventory, cabled home,
 // and a grant of it last changed at revision 100.
 func newTestBook(withdrawn bool) *book {
-	b := newBook(func() time.Time { return noon })
+	b := newBook(func() time.Time { return noon }, SightLimits{})
 	b.grants = map[ledger.Key]grant{key: {withdrawn: withdrawn, modified: 100}}
 	b.cables, b.hostOf = map[ib.GUID]ib.Place{}, map[string][]ib.GUID{}
 	b.host("h", &inventory.Host{ID: "h", HCAs: []inventory.HCA{{NodeGUID: 0xa0, Ports: []inventory.Port{{Num: 1, GUID: 0xa1, Cable: home}}}}})
@@ -186,8 +186,8 @@ func TestOnlyChangesAreWritten(t *testing.T) {
 	}
 	b.event(&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 100})
 	b.look(seenAt(home, nil))
-	if n := land(); n != 5 { // membership, port, two nodes, state
-		t.Errorf("first view: %d writes, want 5", n)
+	if n := land(); n != 6 { // sight, membership, port, two nodes, state
+		t.Errorf("first view: %d writes, want 6", n)
 	}
 	b.event(&sm.MembershipApplied{GUID: 0xa1, PKey: 0x8005, Place: home, Revision: 120}) // as after a restart
 	b.event(&sm.MembershipApplied{GUID: 0xbb, PKey: 0x8005, Place: home, Revision: 120}) // nobody's grant

@@ -62,7 +62,8 @@ func TestPortThatIsNotSeenKeepsItsGrant(t *testing.T) {
 	s.check("host-1", red.Full())
 }
 
-// While the subnet manager's own cable is out, nobody is seen. Nothing is withdrawn, and nothing is written when it is back.
+// While the subnet manager's own cable is out, it is blind and no host is seen. Nothing is withdrawn, and when it is back
+// no P_Key table is written but that of its own switch port, whose link was configured anew.
 func TestBlindManagerWithdrawsNothing(t *testing.T) {
 	s := newSite(t)
 	red := s.cluster("red")
@@ -71,9 +72,10 @@ func TestBlindManagerWithdrawsNothing(t *testing.T) {
 		s.until(id, v1.PhaseAdmitted)
 	}
 	const tables = "Set P_KeyTable"
-	before := s.untilSM(func(sm *v1.SM) bool { return sm.Settled && sm.SMPs[tables] > 0 }).SMPs[tables]
+	s.untilSM(func(sm *v1.SM) bool { return sm.Settled && sm.Sight.State == v1.SightClear })
 	own := s.node("sm")
 	s.unplug(own)
+	before := s.untilSM(func(sm *v1.SM) bool { return sm.Sight.State == v1.SightBlind && !sm.Settled && sm.Pending == 0 }).SMPs[tables]
 	for _, id := range []string{"host-1", "host-2"} {
 		if h := s.untilGuard(id, seenGuard, false); h.Status.Phase != v1.PhaseAdmitted {
 			t.Errorf("%s is %s while the subnet manager sees nobody", id, h.Status.Phase)
@@ -86,8 +88,9 @@ func TestBlindManagerWithdrawsNothing(t *testing.T) {
 		s.until(id, v1.PhaseAdmitted)
 		s.check(id, red.Full())
 	}
-	if after := s.untilSM(func(sm *v1.SM) bool { return sm.Settled }).SMPs[tables]; after != before {
-		t.Errorf("%d P_Key tables were written after the subnet manager saw again, want none", after-before)
+	const blocks = 2 // of the P_Key table of one switch port
+	if after := s.untilSM(func(sm *v1.SM) bool { return sm.Settled && sm.Sight.State == v1.SightClear }).SMPs[tables]; after > before+blocks {
+		t.Errorf("%d blocks of P_Key tables were written after the subnet manager saw again, want at most %d", after-before, blocks)
 	}
 }
 

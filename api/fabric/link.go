@@ -3,11 +3,13 @@ package fabric
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"portcullis/api/store"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa/alias"
 	"portcullis/fabricsm/sm"
@@ -38,6 +40,11 @@ type Options struct {
 	// OnAliases is told before that, and as soon after a change, which alias GUIDs the
 	// inventory lets ports have; nil: nobody is. The list is the receiver's.
 	OnAliases func(alias.List)
+	// Sight says when the subnet manager is partly blind; the zero value means the defaults.
+	Sight SightLimits
+	// OnSight is told, by Run, whether the subnet manager sees the fabric that it knows, at first and after each
+	// change; nil: it is not called.
+	OnSight func(v1.Sight)
 }
 
 // Link connects one subnet manager with the store. Its methods may be called
@@ -50,6 +57,8 @@ type Link struct {
 
 	onPartitions func(map[ib.PKey]Partition)
 	onAliases    func(alias.List)
+	onSight      func(v1.Sight)
+	limits       SightLimits
 
 	owners atomic.Pointer[naming]
 
@@ -65,7 +74,7 @@ func New(o Options) *Link {
 		o.Now = time.Now
 	}
 	return &Link{
-		store: o.Store, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, now: func() time.Time { return o.Now().UTC().Round(0) },
+		store: o.Store, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
 		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1),
 	}
 }
@@ -106,6 +115,14 @@ func (l *Link) name(b *book) {
 	}
 }
 
+// tellSight tells of the sight if it changed.
+func (l *Link) tellSight(b *book) {
+	if s := b.sight.newest(); l.onSight != nil && b.judged && !reflect.DeepEqual(s, b.told) {
+		b.told = s
+		l.onSight(s)
+	}
+}
+
 // OnEvent takes an event of the subnet manager. It does not block.
 func (l *Link) OnEvent(ev sm.Event) {
 	l.mu.Lock()
@@ -143,7 +160,7 @@ func (l *Link) take() ([]sm.Event, *sm.View) {
 // Run keeps intent and records up to date until ctx ends. It outlives every
 // failure of the store: the fabric keeps its last intent meanwhile.
 func (l *Link) Run(ctx context.Context) error {
-	b := newBook(l.now)
+	b := newBook(l.now, l.limits)
 	for ctx.Err() == nil {
 		err := l.follow(ctx, b)
 		if ctx.Err() != nil {
@@ -175,6 +192,7 @@ func (l *Link) follow(ctx context.Context, b *book) error {
 	beat := time.NewTicker(nodesEvery)
 	defer beat.Stop()
 	for {
+		l.tellSight(b)
 		if err := l.write(ctx, b); err != nil {
 			return err
 		}
@@ -228,7 +246,7 @@ func (l *Link) write(ctx context.Context, b *book) error {
 		}
 		_, err := l.store.Update(ctx, func(tx *store.Tx) error {
 			for _, w := range batch {
-				if err := w.put(tx); err != nil {
+				if err := w.put(ctx, tx); err != nil {
 					return err
 				}
 			}

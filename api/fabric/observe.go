@@ -16,13 +16,15 @@ type observed struct {
 	revision int64 // of the intent in force
 	quiet    bool  // no request is out, so that tables are what was read
 	settled  bool
+	smState  ib.SMState
+	down     bool // our own port is seen, and has no link
 	pkeys    func(topo.PortID) (keys []ib.PKey, proven bool)
 	state    v1.SM // Updated left out
 }
 
 func fromView(v *sm.View) *observed {
 	o := &observed{
-		fabric: v.Fabric, revision: v.Revision, quiet: v.Pending == 0, settled: v.Settled, pkeys: v.PKeys,
+		fabric: v.Fabric, revision: v.Revision, quiet: v.Pending == 0, settled: v.Settled, smState: v.State, pkeys: v.PKeys,
 		state: v1.SM{
 			State: v.State.String(), GUID: v.GUID, LID: v.LID, Priority: v.Priority, Settled: v.Settled,
 			Pending: v.Pending, Revision: v.Revision, SMPs: map[string]int{}, Problems: slices.Clone(v.Problems),
@@ -30,6 +32,9 @@ func fromView(v *sm.View) *observed {
 	}
 	if !v.Intent {
 		o.revision = 0
+	}
+	for _, id := range v.Fabric.PortsByGUID(v.GUID) {
+		o.down = v.Fabric.Port(id).State == ib.PortDown
 	}
 	for _, c := range v.SMPs {
 		o.state.SMPs[c.Method.String()+" "+c.Attr.String()] = int(c.Sent)

@@ -81,7 +81,7 @@ func (s *sheet[T]) pending(n int) []write {
 func (s *sheet[T]) write(key string) write {
 	v, there := s.now[key]
 	return write{
-		put: func(tx *store.Tx) error {
+		put: func(_ context.Context, tx *store.Tx) error {
 			if !there {
 				s.records.Delete(tx, key)
 				return nil
@@ -94,6 +94,6 @@ func (s *sheet[T]) write(key string) write {
 
 // write is one record on its way into the store.
 type write struct {
-	put  func(*store.Tx) error
+	put  func(context.Context, *store.Tx) error
 	done func() // it landed
 }

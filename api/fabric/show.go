@@ -26,7 +26,7 @@ func (b *book) tick() {
 // show brings nodes and the state of the subnet manager up to date.
 func (b *book) show() {
 	now := b.clock()
-	b.written, b.stale = now, false
+	b.written, b.stale, b.judged = now, false, true
 	live := map[string]bool{}
 	for _, id := range b.seen.fabric.ByGUID() {
 		n := b.node(id)
@@ -37,15 +37,22 @@ func (b *book) show() {
 		live[key] = true
 		b.nodes.set(key, n)
 	}
-	if b.seen.settled {
-		for _, key := range b.nodes.keys() {
-			if !live[key] {
-				b.nodes.drop(key)
-			}
+	missing := b.judgeSight(live, now)
+	s := b.sight.newest()
+	for _, key := range missing {
+		n, _ := b.nodes.get(key)
+		switch {
+		case s.Frozen():
+			n.OutOfSight = true
+			b.nodes.set(key, n)
+		case b.seen.settled:
+			b.nodes.drop(key)
+			b.sight.gone[key] = goneNode{node: n, at: now}
 		}
 	}
 	state := b.seen.state
-	state.Updated = now
+	state.Updated, state.Sight = now, s
+	state.Settled = state.Settled && s.State != v1.SightBlind
 	b.sms.set(ledger.Master, state)
 }
 

@@ -41,6 +41,7 @@ func TestRestlessFabric(t *testing.T) {
 			b.tick()
 		}
 		written += len(b.pending(1000))
+		b.sight.sheet.dirty = map[string]bool{}
 		b.nodes.dirty, b.sms.dirty, b.ports.dirty = map[string]bool{}, map[string]bool{}, map[string]bool{}
 		now = now.Add(10 * time.Millisecond)
 	}

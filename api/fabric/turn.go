@@ -18,7 +18,7 @@ type Turn struct {
 // NewTurn makes one over a store.
 func NewTurn(o Options) *Turn {
 	l := New(o)
-	return &Turn{link: l, book: newBook(l.now)}
+	return &Turn{link: l, book: newBook(l.now, l.limits)}
 }
 
 // Store gives what the subnet manager keeps, as Link does: a driver.Store.
@@ -42,6 +42,7 @@ func (t *Turn) Tell(ctx context.Context, events []sm.Event, v *sm.View) (again b
 	again = t.book.observe(events, v)
 	t.book.written = time.Time{} // nodes are due, whatever the clock says
 	t.book.tick()
+	t.link.tellSight(t.book)
 	return again, t.link.write(ctx, t.book)
 }
 

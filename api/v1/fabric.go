@@ -29,6 +29,8 @@ type Node struct {
 	Description string  `json:"description"`
 	Host        string  `json:"host,omitempty"` // inventory's name for its owner
 	Ports       []Port  `json:"ports"`
+	// OutOfSight says that the node is not seen now, and that the rest is as it was seen last.
+	OutOfSight bool `json:"out_of_sight,omitempty"`
 }
 
 // Port is one connected port of a node.
@@ -55,4 +57,5 @@ type SM struct {
 	SMPs     map[string]int `json:"smps,omitempty"` // sent, by "Get NodeInfo" and so on
 	Problems []string       `json:"problems,omitempty"`
 	Updated  time.Time      `json:"updated,omitzero"`
+	Sight    Sight          `json:"sight,omitzero"` // zero: not judged yet
 }

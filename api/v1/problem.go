@@ -67,7 +67,7 @@ type Readiness struct {
 
 // Condition is one thing that must hold for the service to do its job.
 type Condition struct {
-	Name   string `json:"name" doc:"store, fabric"`
+	Name   string `json:"name" doc:"part of the service: api, store, sm, sa or admission"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty" doc:"why not"`
 }

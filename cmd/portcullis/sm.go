@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) smCommand() *cobra.Command {
-	return group("sm", "See the subnet manager", a.smStatus(), a.smTop())
+	return group("sm", "See the subnet manager", a.smStatus(), a.smTop(), a.smForget())
 }
 
 func (a *app) smStatus() *cobra.Command {
@@ -34,6 +34,34 @@ func (a *app) smStatus() *cobra.Command {
 	}
 }
 
+func (a *app) smForget() *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use: "forget --reason WHY", Short: "Hold the nodes that are out of sight for gone", Args: operands(),
+		Long: `Hold the nodes that are out of sight for gone, such as those of a hall that was taken out
+of service. The subnet manager is partly blind because of them no longer, and what was
+stopped meanwhile goes on. "portcullis sm status" says which they are.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if reason == "" {
+				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			was, err := c.ForgetUnseen(cmd.Context(), v1.SightAccept{Reason: reason})
+			if err != nil {
+				return err
+			}
+			return a.print(was, func(w *columns) {
+				w.text("%d nodes, %d ports and %d hosts that were out of sight are held for gone", was.Nodes, was.Ports, was.Hosts)
+			})
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why they do not come back, for the audit log")
+	return c
+}
+
 func showSM(w *columns, s *v1.SM) {
 	w.row("State", s.State)
 	w.row("Settled", yesNo(s.Settled))
@@ -43,6 +71,7 @@ func showSM(w *columns, s *v1.SM) {
 	w.row("Requests pending", strconv.Itoa(s.Pending))
 	w.row("Intent revision", strconv.FormatInt(s.Revision, 10))
 	w.row("Updated", stamp(s.Updated))
+	showSight(w, &s.Sight)
 	if len(s.Problems) > 0 {
 		w.gap()
 		for _, p := range s.Problems {
@@ -56,6 +85,28 @@ func showSM(w *columns, s *v1.SM) {
 			w.row(name, strconv.Itoa(s.SMPs[name]))
 		}
 	}
+}
+
+// showSight says whether the subnet manager sees what it knows, once that was judged.
+func showSight(w *columns, s *v1.Sight) {
+	if s.State == "" {
+		return
+	}
+	w.row("Sight", s.State)
+	if !s.Frozen() {
+		return
+	}
+	w.row("Since", stamp(s.Since))
+	w.row("Out of sight", fmt.Sprintf("%d of %d nodes, %d ports, %d hosts", s.Nodes, s.Known, s.Ports, s.Hosts))
+	if len(s.Names) > 0 {
+		names := strings.Join(s.Names, ", ")
+		if s.More > 0 {
+			names += fmt.Sprintf(" and %d more", s.More)
+		}
+		w.row("", names)
+	}
+	w.gap()
+	w.text("%s: %s", s.State, s.Reason)
 }
 
 func guid(g ib.GUID) string {

@@ -12,7 +12,7 @@ import (
 // newTold makes the counter of events, with all types there are.
 func newTold() *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "portcullis_events_total", Help: "Events about locks of adapters and about evidence, by type, since the service was started.",
+		Name: "portcullis_events_total", Help: "Events, by type, since the service was started.",
 	}, []string{"event"})
 	for _, k := range events.Kinds() {
 		c.WithLabelValues(k.Type)

@@ -42,7 +42,7 @@ const (
 // manager, again and again until ctx ends. What stands in the way is told once
 // for each reason, in the log, in /readyz and to "portcullis sm status".
 func (s *service) runFabric(ctx context.Context) error {
-	s.status.set("fabric", "not attached yet")
+	s.fabricState("not attached yet")
 	for pause := retryMin; ; pause = min(2*pause, retryMax) {
 		began := time.Now()
 		err := s.attach(ctx)
@@ -64,9 +64,10 @@ func (s *service) runFabric(ctx context.Context) error {
 // unreachable tells why the fabric is out of reach, when that is news.
 func (s *service) unreachable(ctx context.Context, err error) {
 	reason := err.Error()
-	if !s.status.set("fabric", reason) {
+	if !s.fabricState(reason) {
 		return
 	}
+	s.lostAdapter(ctx, reason)
 	what := "the fabric is out of reach; trying again"
 	if _, closed := errors.AsType[*closedKeysError](err); closed {
 		what = "the fabric is not managed, for the keys of its devices do not open; trying again"
@@ -102,6 +103,7 @@ func (s *service) attach(ctx context.Context) error {
 	link := fabric.New(fabric.Options{
 		Store: s.store, Log: s.log, OnAliases: s.administration.alias,
 		OnPartitions: func(p map[ib.PKey]fabric.Partition) { s.administration.partition(clusters(p)) },
+		Sight:        fabric.SightLimits(s.config.Fabric.Sight), OnSight: s.sight,
 	})
 	s.link.Store(link)
 	defer s.observer.Gone()
@@ -112,7 +114,7 @@ func (s *service) attach(ctx context.Context) error {
 	if o.Port, err = s.dial(ctx); err != nil {
 		return err
 	}
-	s.status.set("fabric", "attached, and finding out what is there")
+	s.fabricState("attached, and finding out what is there")
 	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", o.Port.GUID())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return link.Run(ctx) })
@@ -184,12 +186,12 @@ func (s *service) drawn(err error) {
 func (s *service) seen(v *sm.View) {
 	switch {
 	case v.State == ib.SMMaster && v.Settled:
-		if s.status.set("fabric", "") {
+		if s.fabricState("") {
 			s.log.Info("the fabric is settled", "nodes", v.Fabric.NumNodes(), "revision", v.Revision)
 		}
 	case v.State == ib.SMStandby:
-		s.status.set("fabric", "another subnet manager is master; this one stands by")
+		s.fabricState("another subnet manager is master; this one stands by")
 	case v.State == ib.SMNotActive:
-		s.status.set("fabric", "another subnet manager disabled this one; restart the service to have it take part")
+		s.fabricState("another subnet manager disabled this one; restart the service to have it take part")
 	}
 }

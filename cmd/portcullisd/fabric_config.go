@@ -39,6 +39,7 @@ type fabricConfig struct {
 	Routing     routingConfig  `yaml:"routing"`
 	Keys        keysConfig     `yaml:"keys"`
 	Watch       watchConfig    `yaml:"watch"`
+	Sight       sightConfig    `yaml:"sight"`
 	Topology    topologyConfig `yaml:"topology"`
 	SA          saConfig       `yaml:"sa"`
 }
@@ -69,6 +70,7 @@ func (f *fabricConfig) sections() []namedSection {
 		{"fabric.routing", &f.Routing},
 		{"fabric.keys", &f.Keys},
 		{"fabric.watch", &f.Watch},
+		{"fabric.sight", &f.Sight},
 		{"fabric.topology", &f.Topology},
 		{"fabric.sa", &f.SA},
 	}
@@ -84,7 +86,7 @@ func defaultFabric() fabricConfig {
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
 		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
-		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(), SA: defaultSA(),
+		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(), Sight: defaultSight(), SA: defaultSA(),
 	}
 }
 

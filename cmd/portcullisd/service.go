@@ -134,7 +134,8 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	for _, n := range s.config.Fabric.notices() {
 		s.log.Warn(n)
 	}
-	s.status.set("attestation", s.parts.closed)
+	s.status.set(partAdmission, s.parts.closed)
+	s.status.set(partAPI, "")
 	for _, w := range s.parts.policy.Waived() {
 		s.log.Warn("the attestation policy leaves adapters unproven", "waived", w)
 	}

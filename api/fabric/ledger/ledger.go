@@ -121,3 +121,18 @@ func Nodes() store.Collection[v1.Node] { return store.NewCollection[v1.Node]("fa
 // SMs holds the state of the subnet manager under Master. Written by the sm
 // role on change and as a sign of life.
 func SMs() store.Collection[v1.SM] { return store.NewCollection[v1.SM]("fabric/sm", 1) }
+
+// Sights holds, under Master, whether the subnet manager sees the fabric that it knows. Written by the sm role.
+func Sights() store.Collection[v1.Sight] { return store.NewCollection[v1.Sight]("fabric/sight", 1) }
+
+// Accepted says that an operator holds what is out of sight for gone.
+type Accepted struct {
+	Time   time.Time `json:"time"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+}
+
+// AcceptedSights holds the last Accepted under Master. Written by the api role.
+func AcceptedSights() store.Collection[Accepted] {
+	return store.NewCollection[Accepted]("fabric/sight-accepted", 1)
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
@@ -25,6 +26,7 @@ type descs struct {
 	drift, fill, observed                      *prometheus.Desc
 	keyDevices, keyAge, keyPending, keyFailed  *prometheus.Desc
 	keyUnsupported, keysReleased               *prometheus.Desc
+	sight, unseen, unseenSince                 *prometheus.Desc
 	topology                                   topologyDescs
 	sa                                         saDescs
 }
@@ -65,6 +67,9 @@ func newDescs() *descs {
 		keyFailed:      desc("key_rotation_failed", "Devices that did not take a new key when it was their turn.", "class"),
 		keyUnsupported: desc("key_rotation_unsupported", "Devices that hold one key at a time, and keep an old one.", "class"),
 		keysReleased:   desc("keys_released", "1 while no keys are given out because they were asked to be given back."),
+		sight:          desc("fabric_sight", "1 for the state of what the subnet manager sees of the fabric that it knows.", "state"),
+		unseen:         desc("fabric_out_of_sight", "What was known and is out of sight, while the subnet manager is blind or partly blind.", "kind"),
+		unseenSince:    desc("fabric_out_of_sight_since_timestamp_seconds", "Since when the subnet manager is blind or partly blind; 0: it is not."),
 		topology:       newTopologyDescs(),
 		sa:             newSADescs(),
 		observed:       desc("fabric_observed_timestamp_seconds", "When the subnet manager last showed the fabric."),
@@ -79,6 +84,7 @@ func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
 		d.traps, d.violations, d.suppressed, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.unhealthy, d.routeSeconds, d.routes,
 		d.routeInfo, d.routeLIDs, d.drift, d.fill, d.observed,
 		d.keyDevices, d.keyAge, d.keyPending, d.keyFailed, d.keyUnsupported, d.keysReleased,
+		d.sight, d.unseen, d.unseenSince,
 	} {
 		ch <- one
 	}
@@ -99,6 +105,7 @@ func (o *Observer) Collect(ch chan<- prometheus.Metric) {
 	for _, r := range []string{"lost", "notactive", "discovering", "standby", "master"} {
 		g.gauge(o.descs.role, truth(r == role), r)
 	}
+	g.sight(o.judged())
 	if x == nil {
 		return
 	}
@@ -109,6 +116,21 @@ func (o *Observer) Collect(ch chan<- prometheus.Metric) {
 	if s := o.administration.Load(); s != nil {
 		g.administration(s)
 	}
+}
+
+// sight sends whether the subnet manager sees what it knows. Before the first judgement no state has 1.
+func (g *gauges) sight(s v1.Sight) {
+	for _, state := range []string{v1.SightClear, v1.SightPartly, v1.SightBlind} {
+		g.gauge(g.d.sight, truth(s.State == state), state)
+	}
+	since := 0.0
+	if !s.Since.IsZero() {
+		since = float64(s.Since.UnixNano()) / 1e9
+	}
+	g.gauge(g.d.unseen, float64(s.Nodes), "nodes")
+	g.gauge(g.d.unseen, float64(s.Ports), "ports")
+	g.gauge(g.d.unseen, float64(s.Hosts), "hosts")
+	g.gauge(g.d.unseenSince, since)
 }
 
 // gauges sends metrics.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sm"
@@ -36,6 +37,7 @@ type Observer struct {
 	newest         atomic.Pointer[index]
 	classes        atomic.Pointer[keymgr.Status]
 	administration atomic.Pointer[sa.Status]
+	sight          atomic.Pointer[v1.Sight]
 	log            history
 	dumps          atomic.Int32 // being written
 }
@@ -66,6 +68,17 @@ func (o *Observer) OnView(v *sm.View) {
 
 // OnEvent takes an event of the subnet manager. It does not block.
 func (o *Observer) OnEvent(e sm.Event) { o.log.add(o.now(), e, o.ownerOf(offender(e))) }
+
+// OnSight takes whether the subnet manager sees the fabric that it knows.
+func (o *Observer) OnSight(s v1.Sight) { o.sight.Store(&s) }
+
+// judged returns what OnSight took last, the zero Sight before.
+func (o *Observer) judged() v1.Sight {
+	if s := o.sight.Load(); s != nil {
+		return *s
+	}
+	return v1.Sight{}
+}
 
 // View gives what the subnet manager showed last. It is not to be written to.
 func (o *Observer) View() (*sm.View, error) {

@@ -30,6 +30,7 @@ func (o *Observer) Progress(context.Context) (*v1.SMProgress, error) {
 	}
 	out.Nodes, out.Ports = x.counts()
 	out.Links = (out.Ports.Cabled + 1) / 2
+	out.Settled = out.Settled && o.judged().State != v1.SightBlind
 	for _, k := range x.SMPs {
 		out.Sent += k.Sent
 		out.SMPs = append(out.SMPs, v1.SMPKind{Method: k.Method.String(), Attribute: k.Attr.String(), Sent: k.Sent})
@@ -60,6 +61,8 @@ func (o *Observer) SM(context.Context) (*v1.SM, error) {
 		State: x.State.String(), GUID: x.GUID, LID: x.LID, Priority: x.Priority, Settled: x.Settled,
 		Pending: x.Pending, Revision: x.Revision, SMPs: map[string]int{}, Problems: slices.Clone(x.Problems), Updated: x.Time.UTC(),
 	}
+	out.Sight = o.judged()
+	out.Settled = out.Settled && out.Sight.State != v1.SightBlind
 	for _, k := range x.SMPs {
 		out.SMPs[k.Method.String()+" "+k.Attr.String()] = int(k.Sent)
 	}
