@@ -63,7 +63,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	defer stop()
 	notify(log, "STATUS=opening the store in "+c.path(c.StateDir))
 	state := newStatus(func(line string) { notify(log, "STATUS="+line) })
-	health := &storeHealth{log: log, status: func(detail string) { state.set("store", detail) }}
+	health := &storeHealth{log: log, status: func(detail string) { state.set(partStore, detail) }}
 	st, err := openStore(ctx, c, health, log)
 	if err != nil {
 		if ctx.Err() != nil {
