@@ -70,6 +70,10 @@ type Backend interface {
 	StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error)
 	QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, error)
 
+	// BrakeState says what automatic causes would take and is kept; ReleaseBrake has it go on.
+	BrakeState(ctx context.Context) (*v1.Brakes, error)
+	ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRelease) (*v1.Brakes, error)
+
 	Fabric(ctx context.Context) (*v1.Fabric, error)
 	SM(ctx context.Context) (*v1.SM, error)
 	// ForgetUnseen holds the nodes that are out of sight for gone, and answers what they were.

@@ -71,6 +71,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.hostRoutes(a)
 	s.hostAuthorityRoutes(a)
 	s.tenancyRoutes(a)
+	s.brakeRoutes(a)
 	s.fabricRoutes(a)
 	s.topospecRoutes(a)
 	s.referenceRoutes(a)

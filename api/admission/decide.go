@@ -21,6 +21,8 @@ type facts struct {
 	unsealed     bool            // a host need not be handed over (Weakness)
 	unseenIsGone bool            // a port that is not seen costs the host what it has (Weakness)
 	cutOff       bool            // a host that is held loses what it had (WithdrawAdmitted)
+	unseenFor    time.Duration   // after which a host that is not seen loses what it had; 0: never
+	braking      braking         // which causes take nothing now
 	host         inventory.Host
 	rec          Record
 	uses         []ib.PKey               // of shared clusters of which its ports are limited members
@@ -55,6 +57,9 @@ type decision struct {
 	phase  v1.Phase
 	guards []v1.Guard
 	want   []ledger.Key // sorted; empty: none
+
+	takes map[string]string // classes of automatic causes that take standing grants, and the cause in a sentence
+	keeps map[string]string // the same of those that would, and are stopped
 }
 
 // ordered is the number of guards, from the first, that operators, evidence and policy decide. If one of them is not
@@ -65,7 +70,8 @@ const ordered = 3
 // decide is the whole policy of admission. It is pure.
 //
 // Grants are added for all ports of a host together. A grant is withdrawn for one port, when the subnet manager
-// reads the port's GUID at another switch port or on another node. A port that is not seen keeps its grants. Another
+// reads the port's GUID at another switch port or on another node. A port that is not seen keeps its grants, unless
+// the site says for how long. Another
 // port at its switch port gets none of them: a grant names GUID and switch port, and the subnet manager reads the
 // GUID at a link in Init before it sets the link to Active.
 func decide(f *facts) decision {
@@ -77,11 +83,13 @@ func decide(f *facts) decision {
 		guard("seen", checkSeen(f)),
 		guard("capacity", checkCapacity(f)),
 	}}
+	d.automatic(f)
 	switch {
+	case d.takes[BrakeEvidence] != "":
 	case d.met(len(d.guards)):
 		d.want = f.memberships()
-	case d.met(ordered) && !f.unseenIsGone:
-		d.want = f.kept()
+	case f.rec.Cluster != "" && (d.met(ordered) || d.keeps[BrakeEvidence] != "") && !f.unseenIsGone:
+		d.want = f.kept(d.keeps[BrakePlace] != "")
 	}
 	programmed := guard("programmed", checkProgrammed(f, d.want))
 	d.guards = append(d.guards, programmed)
@@ -90,7 +98,7 @@ func decide(f *facts) decision {
 		d.phase = v1.PhaseReleasing
 	case f.rec.Cluster == "":
 		d.phase = v1.PhaseQuarantined
-	case !d.guards[1].Met:
+	case !d.guards[1].Met && d.keeps[BrakeEvidence] == "":
 		d.phase = v1.PhaseAwaiting
 	case len(d.want) == 0:
 		d.phase = v1.PhaseVerified
@@ -100,6 +108,69 @@ func decide(f *facts) decision {
 		d.phase = v1.PhaseAdmitted
 	}
 	return d
+}
+
+// automatic finds what causes would take from the host although no operator ordered it.
+func (d *decision) automatic(f *facts) {
+	d.takes, d.keeps = map[string]string{}, map[string]string{}
+	stand := f.standing()
+	if f.rec.Cluster == "" || len(stand) == 0 || f.unseenIsGone {
+		return
+	}
+	note := func(class, cause string) bool {
+		if f.braking.keeps(class) {
+			d.keeps[class] = cause
+			return true
+		}
+		d.takes[class] = cause
+		return false
+	}
+	for i := range d.guards[:ordered] {
+		if g := &d.guards[i]; !g.Met {
+			if note(BrakeEvidence, g.Detail) {
+				g.Detail += "; it keeps its P_Keys: " + f.braking.why(BrakeEvidence)
+			}
+			break
+		}
+	}
+	if cause := f.vanished(); cause != "" && d.takes[BrakeEvidence] == "" && d.keeps[BrakeEvidence] == "" {
+		note(BrakeEvidence, cause)
+	}
+	i := slices.IndexFunc(stand, func(k ledger.Key) bool { return f.misplaced(k.GUID) })
+	if i >= 0 && d.takes[BrakeEvidence] == "" {
+		note(BrakePlace, checkSeen(f))
+	}
+}
+
+// standing returns the grants that the host has of those that inventory and operators say it is to have, sorted.
+func (f *facts) standing() []ledger.Key {
+	if f.rec.Cluster == "" {
+		return nil
+	}
+	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) })
+}
+
+// vanished says that no port of the host was seen for longer than the site allows, "" if not.
+func (f *facts) vanished() string {
+	since, gone := f.unseenSince()
+	if f.unseenFor == 0 || !gone || f.now.Sub(since) < f.unseenFor {
+		return ""
+	}
+	return fmt.Sprintf("no port of the host was seen since %s, which is longer than %v (admission.withdraw_unseen)", since.Format(time.RFC3339), f.unseenFor)
+}
+
+// unseenSince returns when a port of the host was seen last, and reports whether none is seen now.
+func (f *facts) unseenSince() (since time.Time, gone bool) {
+	for _, p := range f.host.Ports() {
+		seen := f.ports[p.GUID]
+		if !seen.Place.IsZero() || seen.Time.IsZero() {
+			return time.Time{}, false
+		}
+		if seen.Time.After(since) {
+			since = seen.Time
+		}
+	}
+	return since, !since.IsZero()
 }
 
 func guard(name, problem string) v1.Guard {
@@ -125,9 +196,10 @@ func (f *facts) memberships() []ledger.Key {
 	return out
 }
 
-// kept returns the grants that stay while a guard that depends on inventory or fabric is not met.
-func (f *facts) kept() []ledger.Key {
-	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) || f.misplaced(k.GUID) })
+// kept returns the grants that stay while a guard that depends on inventory or fabric is not met; misplaced: those of
+// ports that are seen elsewhere too.
+func (f *facts) kept(misplaced bool) []ledger.Key {
+	return slices.DeleteFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) || !misplaced && f.misplaced(k.GUID) })
 }
 
 // stands reports whether the host has a grant that is not withdrawn.

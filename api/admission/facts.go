@@ -24,6 +24,9 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 		return nil, err
 	}
 	f := s.newFacts(host, rec)
+	if f.braking, err = gatherBraking(ctx, r, id); err != nil {
+		return nil, err
+	}
 	if f.uses, err = s.gatherUses(ctx, r, rec.Cluster); err != nil {
 		return nil, err
 	}
@@ -96,7 +99,7 @@ func (f *facts) unknown() []ledger.Key {
 func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
 	return &facts{
 		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, unsealed: s.o.Weakness.Unsealed, unseenIsGone: s.o.Weakness.WithdrawsUnseen,
-		cutOff: s.o.GUIDConflict == WithdrawAdmitted, host: h, rec: rec,
+		cutOff: s.o.GUIDConflict == WithdrawAdmitted, unseenFor: s.o.UnseenFor, host: h, rec: rec,
 		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]standing{}, foreign: map[ledger.Key]string{},
 	}
 }
@@ -176,9 +179,14 @@ func (s *Service) gatherAll(ctx context.Context, n store.Snapshot) ([]*facts, er
 		}
 		return c.Value, nil
 	}
+	brakingOf, err := gatherAllBraking(ctx, n)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]*facts, 0, len(hosts))
 	for _, h := range hosts {
 		f := s.newFacts(h.Value, records[h.Key].Value)
+		f.braking = brakingOf(h.Key)
 		own := clusters[f.rec.Cluster].Value
 		if f.uses, err = uses(&own, lookUp); err != nil {
 			return nil, err

@@ -168,7 +168,9 @@ func TestEndOfReferencesIsNoOutage(t *testing.T) {
 	if got := l.told(events.EvidenceOutdated); len(got) != 3 {
 		t.Errorf("told %q", got)
 	}
-	l.options = func(o *Options) { o.Withdraw = []string{attest.LapseReference} }
+	l.options = func(o *Options) {
+		o.Withdraw, o.Brake = []string{attest.LapseReference}, BrakeLimits{Hosts: 3, Share: 1}
+	}
 	l.restart()
 	l.settle()
 	if s := l.host("host-1").Status; s.Phase != v1.PhaseAwaiting || !strings.Contains(s.Guards[1].Detail, "release the host and assign it again") {

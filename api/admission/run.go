@@ -73,6 +73,11 @@ func (s *Service) follow(ctx context.Context) error {
 			if !ok || c.Err != nil {
 				return errors.Join(errors.New("watch ended"), c.Err)
 			}
+			if owners.goesOn(c.Changes) {
+				if owners, err = s.settleAgain(ctx); err != nil {
+					return err
+				}
+			}
 			if err := s.followReferences(ctx, owners, slices.ContainsFunc(c.Changes, ofReferences)); err != nil {
 				return err
 			}
@@ -88,6 +93,9 @@ type owners struct {
 	uses      map[string]string          // clusters to those that they use
 	deadlines map[string]time.Time
 
+	frozen      bool             // the subnet manager does not see the fabric that it knows
+	generations map[string]int64 // of brakes, by class
+
 	refs          references
 	nextReference time.Time                  // when one of them ends by itself; zero: never
 	rests         map[string]string          // hosts to the set that their evidence rests on
@@ -97,8 +105,40 @@ type owners struct {
 func newOwners() *owners {
 	return &owners{
 		byGUID: map[string]map[string]bool{}, uses: map[string]string{}, deadlines: map[string]time.Time{},
-		rests: map[string]string{}, restedOn: map[string]map[string]bool{},
+		generations: map[string]int64{}, rests: map[string]string{}, restedOn: map[string]map[string]bool{},
 	}
+}
+
+// goesOn reports whether what was stopped goes on now: an operator released a brake, or the subnet manager sees again.
+func (o *owners) goesOn(changes []store.Change) (goes bool) {
+	for _, c := range changes {
+		if class, ok := Brakes().KeyOf(c.Key); ok && c.Value != nil {
+			if b, err := Brakes().Decode(c); err == nil {
+				goes = goes || b.Value.Generation != o.generations[class]
+				o.generations[class] = b.Value.Generation
+			}
+		}
+		if _, ok := ledger.Sights().KeyOf(c.Key); ok && c.Value != nil {
+			if seen, err := ledger.Sights().Decode(c); err == nil {
+				goes = goes || o.frozen && !seen.Value.Frozen()
+				o.frozen = seen.Value.Frozen()
+			}
+		}
+	}
+	return goes
+}
+
+// settleAgain looks at every host as of now. The error is about what could not be read.
+func (s *Service) settleAgain(ctx context.Context) (*owners, error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.settleAll(ctx, snap)
+	if o == nil {
+		return nil, err
+	}
+	return o, nil // each host that could not be settled was told of, and is tried again
 }
 
 func ofReferences(c store.Change) bool {
@@ -148,9 +188,17 @@ func (s *Service) settleAll(ctx context.Context, snap store.Snapshot) (*owners, 
 	for _, c := range clusters {
 		o.uses[c.Key] = strings.Join(c.Value.Uses, " ")
 	}
+	brakes, _, err := Brakes().List(ctx, snap, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range brakes {
+		o.generations[b.Key] = b.Value.Generation
+	}
 	var ids []string
 	for _, f := range all {
 		o.learn(f)
+		o.frozen = f.braking.frozen
 		if unsettled(f, decide(f)) || s.stale(&f.rec, o.refs) {
 			ids = append(ids, f.host.ID)
 		}
@@ -186,6 +234,7 @@ func (s *Service) Settle(ctx context.Context) error {
 // it is logged and tried again after retryPause.
 func (s *Service) settleSome(ctx context.Context, o *owners, ids []string) error {
 	var failed []error
+	ctx = withPending(ctx, s.foresee(ctx, o.refs, ids))
 	for _, id := range ids {
 		if ctx.Err() != nil {
 			return errors.Join(append(failed, context.Cause(ctx))...)
@@ -256,6 +305,9 @@ func (o *owners) learn(f *facts) {
 	phase := phaseOf(f.rec)
 	if ev := f.rec.Evidence; ev != nil && !f.rec.Admitted && (phase == v1.PhaseVerified || phase == v1.PhaseGranting) {
 		o.deadlines[id] = ev.Time.Add(f.evidenceAge + time.Second)
+	}
+	if since, gone := f.unseenSince(); gone && f.unseenFor > 0 && f.now.Sub(since) < f.unseenFor && len(f.standing()) > 0 {
+		o.deadlines[id] = since.Add(f.unseenFor)
 	}
 }
 

@@ -46,6 +46,13 @@ type Options struct {
 	// GUID of it; default KeepAdmitted.
 	GUIDConflict ConflictRule
 
+	// Brake bounds how many hosts lose memberships by automatic causes.
+	Brake BrakeLimits
+
+	// UnseenFor is how long a host may be out of sight, with all its ports, before it loses its memberships; it gets
+	// them back when its ports are seen where inventory has them. 0: for ever.
+	UnseenFor time.Duration
+
 	// Alone has who stages another EK of a host confirm it, too.
 	Alone bool
 
@@ -79,6 +86,8 @@ type Weakness struct {
 	Unsealed    bool // a host is admitted although it can still attest
 	// WithdrawsUnseen: a host loses what it has when one of its ports is not seen.
 	WithdrawsUnseen bool
+	// NoBrake: automatic causes take memberships from any number of hosts.
+	NoBrake bool
 	// Overlooks are reasons for which no evidence is refused.
 	Overlooks []attest.Reason
 }
@@ -120,6 +129,7 @@ func New(o Options) *Service {
 	o.SourceRate = cmp.Or(o.SourceRate, limit.Rate{PerSecond: 20, Burst: 200})
 	o.AttemptRate = cmp.Or(o.AttemptRate, limit.Rate{PerSecond: 1.0 / 6, Burst: 10})
 	o.HostRate = cmp.Or(o.HostRate, limit.Rate{PerSecond: 2, Burst: 60})
+	o.Brake = o.Brake.withDefaults()
 	o.GUIDConflict = cmp.Or(o.GUIDConflict, KeepAdmitted)
 	if o.Now == nil {
 		o.Now = time.Now

@@ -31,11 +31,15 @@ func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs re
 		return nil, decision{}, err
 	}
 	before := f.rec
-	d := decide(f)
-	if refs != nil || len(d.want) > 0 && !f.rec.Granted {
-		if err := s.rejudge(ctx, tx, f, refs); err != nil {
-			return nil, decision{}, err
-		}
+	d, err := s.judge(ctx, tx, f, refs)
+	if err != nil {
+		return nil, decision{}, err
+	}
+	stopped, err := s.brake(ctx, tx, f, &d)
+	if err != nil {
+		return nil, decision{}, err
+	}
+	if stopped {
 		d = decide(f)
 	}
 	before.Grants = slices.Clone(f.rec.Grants)
@@ -60,6 +64,32 @@ func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs re
 	if !reflect.DeepEqual(before, f.rec) {
 		err = Records().Put(tx, id, f.rec)
 	}
+	return f, d, err
+}
+
+// judge decides about a host, whose evidence is held against policy and references first, unless these are nil. Before
+// its first grant it always is.
+func (s *Service) judge(ctx context.Context, tx *store.Tx, f *facts, refs references) (decision, error) {
+	d := decide(f)
+	if refs == nil && (len(d.want) == 0 || f.rec.Granted) {
+		return d, nil
+	}
+	if err := s.rejudge(ctx, tx, f, refs); err != nil {
+		return decision{}, err
+	}
+	return decide(f), nil
+}
+
+// judged gathers the facts about a host, and decides as settleIfStale does.
+func (s *Service) judged(ctx context.Context, tx *store.Tx, id string, refs references) (*facts, decision, error) {
+	f, err := s.gather(ctx, tx, id)
+	if err != nil {
+		return nil, decision{}, err
+	}
+	if !s.stale(&f.rec, refs) {
+		refs = nil
+	}
+	d, err := s.judge(ctx, tx, f, refs)
 	return f, d, err
 }
 

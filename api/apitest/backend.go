@@ -38,6 +38,7 @@ type Backend struct {
 	denied   []v1.DeniedEK
 	fabric   v1.Fabric
 	sm       v1.SM
+	brakes   v1.Brakes
 	tokens   map[string]string // status token to host
 
 	certificates map[string][]byte // host to the certificate that it holds, DER
@@ -99,6 +100,42 @@ func (b *Backend) SM(context.Context) (*v1.SM, error) {
 	defer b.mu.Unlock()
 	s := b.sm
 	return &s, b.fail
+}
+
+// BrakeState implements api.Backend.
+func (b *Backend) BrakeState(context.Context) (*v1.Brakes, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := b.brakes
+	return &out, b.fail
+}
+
+// ReleaseBrake implements api.Backend.
+func (b *Backend) ReleaseBrake(_ context.Context, actor string, in v1.BrakeRelease) (*v1.Brakes, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	out := v1.Brakes{Limits: b.brakes.Limits}
+	for _, one := range b.brakes.Items {
+		if one.Class == in.Class {
+			if !one.Engaged {
+				return nil, conflict("brake_open", "the brake of class "+in.Class+" stops nothing", "")
+			}
+			one = v1.Brake{Class: in.Class, Hosts: []v1.HeldHost{}, By: actor, Reason: in.Reason}
+		}
+		out.Items = append(out.Items, one)
+	}
+	b.brakes = out
+	return &out, nil
+}
+
+// SetBrakes says what BrakeState answers.
+func (b *Backend) SetBrakes(s v1.Brakes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.brakes = s
 }
 
 // ForgetUnseen implements api.Backend.

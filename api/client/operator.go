@@ -162,6 +162,18 @@ func (c *Client) SM(ctx context.Context) (*v1.SM, error) {
 	return answer(&out, c.get(ctx, "/v1/sm", &out))
 }
 
+// Brakes says which memberships are kept although automatic causes would take them.
+func (c *Client) Brakes(ctx context.Context) (*v1.Brakes, error) {
+	var out v1.Brakes
+	return answer(&out, c.get(ctx, "/v1/admission/brake", &out))
+}
+
+// ReleaseBrake has automatic causes take the memberships that are kept now.
+func (c *Client) ReleaseBrake(ctx context.Context, in v1.BrakeRelease) (*v1.Brakes, error) {
+	var out v1.Brakes
+	return answer(&out, c.post(ctx, "/v1/admission/brake/release", in, &out))
+}
+
 // ForgetUnseen holds the nodes that are out of sight for gone, and answers what they were.
 func (c *Client) ForgetUnseen(ctx context.Context, in v1.SightAccept) (*v1.Sight, error) {
 	var out v1.Sight

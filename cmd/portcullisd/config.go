@@ -94,6 +94,9 @@ type admissionConfig struct {
 	TwoPersons     bool          `yaml:"two_persons"`
 
 	GUIDConflict admission.ConflictRule `yaml:"guid_conflict"`
+
+	WithdrawUnseen time.Duration `yaml:"withdraw_unseen"`
+	Brake          brakeConfig   `yaml:"brake"`
 }
 
 // defaultConfig is what an empty file means.
@@ -122,6 +125,7 @@ func defaultConfig() *config {
 		Admission: admissionConfig{
 			Window: time.Hour, EvidenceMaxAge: time.Hour, Withdraw: []string{attest.LapseEK},
 			PKeyFirst: 0x0001, PKeyLast: 0x7FFE, PKeyRest: 10 * time.Minute, TwoPersons: true, GUIDConflict: admission.KeepAdmitted,
+			Brake: brakeConfig(admission.DefaultBrakeLimits()),
 		},
 		HostCertificates: hostCertificatesConfig{
 			TrustDomain: "portcullis.internal", Life: 8 * time.Hour, CAPeriod: 90 * 24 * time.Hour,

@@ -97,6 +97,12 @@ func (k *checker) admission(a *admissionConfig) {
 	for _, cause := range a.Withdraw {
 		k.oneOf("admission.withdraw", cause, attest.LapseCauses()...)
 	}
+	if a.WithdrawUnseen != 0 {
+		k.between("admission.withdraw_unseen", a.WithdrawUnseen, time.Minute, 366*24*time.Hour)
+	}
+	within(k, "admission.brake.hosts", a.Brake.Hosts, 1, admission.MaxBrakeHosts)
+	k.share("admission.brake.share", a.Brake.Share)
+	k.between("admission.brake.within", a.Brake.Within, time.Second, 24*time.Hour)
 	k.between("admission.pkey_rest", a.PKeyRest, 0, 30*24*time.Hour)
 	if !a.GUIDConflict.Valid() {
 		k.wrong("admission.guid_conflict", "%q: want %s or %s", a.GUIDConflict, admission.KeepAdmitted, admission.WithdrawAdmitted)

@@ -46,6 +46,7 @@ type service struct {
 
 	server *api.Server            // nil without the api role
 	told   *prometheus.CounterVec // events; nil without the api role
+	brakes *brakes                // nil without the api role
 
 	observer *seen.Observer // nil without the sm role
 	marks    *marks         // nil without the sm role
@@ -129,7 +130,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 		return errors.Join(err, l.Close())
 	}
 	adm := s.newAdmission(keeper, hosts, signer)
-	s.told = newTold()
+	s.told, s.brakes = newTold(), newBrakes(s.status)
 	s.server = s.newServer(adm, s.newRMA(adm), keeper, hosts, signer)
 	for _, n := range s.config.Fabric.notices() {
 		s.log.Warn(n)
@@ -146,6 +147,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	group.Go(func() error { return adm.Run(ctx) })
 	group.Go(func() error { return s.followEvents(ctx) })
 	group.Go(func() error { return s.watchCertificate(ctx) })
+	group.Go(func() error { s.brakes.follow(ctx, s.store, s.log); return nil })
 	group.Go(func() error { return s.serveAPI(ctx, l) })
 	return nil
 }
@@ -165,6 +167,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 		Window: a.Window, EvidenceAge: a.EvidenceMaxAge, Withdraw: append([]string{}, a.Withdraw...),
 		PKeyFirst: a.PKeyFirst, PKeyLast: a.PKeyLast, PKeyReserved: a.PKeyReserved, PKeyMinAge: rest,
 		GUIDConflict: a.GUIDConflict, Alone: !a.TwoPersons,
+		Brake: admission.BrakeLimits(a.Brake), UnseenFor: a.WithdrawUnseen,
 	}
 	if keeper != nil {
 		o.Locks = keeper // not a typed nil
@@ -180,7 +183,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 
 func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
-	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert))
+	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert), s.brakes)
 	registry.MustRegister(s.storeHealth.collectors()...)
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
