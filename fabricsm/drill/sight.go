@@ -4,5 +4,6 @@ package drill
 func sightDrills() []Drill {
 	return []Drill{
 		{ID: "T117", Threat: "have what the Subnet Manager does not see count as gone, so that one leaf switch takes every tenant down", Needs: needsService},
+		{ID: "T143", Threat: "split the fabric, or have a rail flap, and have the Subnet Manager started anew meanwhile, so that tenants lose ports that were not cut", Needs: needsService},
 	}
 }

@@ -15,6 +15,7 @@ func All() []drill.Drill {
 		{ID: "T16", Threat: "have a partition deleted and made anew while members remain", Play: deletedPartition},
 		{ID: "T46", Threat: "read keys from files, backups, logs or answers", Play: readKeys},
 		{ID: "T117", Threat: "have what the Subnet Manager does not see count as gone, so that one leaf switch takes every tenant down", Play: outOfSight},
+		{ID: "T143", Threat: "split the fabric, or have a rail flap, and have the Subnet Manager started anew meanwhile, so that tenants lose ports that were not cut", Play: splitFabric},
 	})
 }
 
@@ -49,6 +50,6 @@ func Controls() []drill.Carried {
 		{Name: DeleteGuard, What: "no cluster is deleted that has hosts", Drills: []string{"T16"}},
 		{Name: PKeyQuarantine, What: "a P_Key is given to another cluster only after it was proven absent everywhere", Drills: []string{"T16"}},
 		{Name: SealedStore, What: "keys are sealed before they are stored", Drills: []string{"T46"}},
-		{Name: SightRule, What: "a port that is not seen keeps its P_Keys", Drills: []string{"T117"}},
+		{Name: SightRule, What: "a port that is not seen keeps its P_Keys", Drills: []string{"T117", "T143"}},
 	}, evidenceControls())
 }

@@ -42,6 +42,7 @@ type options struct {
 	credentials []credential
 	eks         map[string]string // digests of EKs that inventory has, by host
 	limits      api.Limits        // zero: those of a service
+	rails       map[string]string // hosts whose adapter is a second one of another host of the inventory
 }
 
 // site is a fabric whose Subnet Manager does what the service says.
@@ -60,13 +61,16 @@ type site struct {
 	audited   int               // entries of the audit log before the last attack
 	eks       map[string]string // that inventory has, by host
 	from      string            // address that requests come from
+	rails     map[string]string // hosts whose adapter is a second one of another
+	options   admission.Options
+	log       *slog.Logger
 }
 
 // hosts are those of the inventory, cabled as they are.
 var hosts = [...]string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
 
 func newSite(s *drill.Scene, o options) *site {
-	v := &site{scene: s, tokens: make(map[string]string), eks: o.eks, from: "192.0.2.1", Site: s.Site(o.fabric)}
+	v := &site{scene: s, tokens: make(map[string]string), eks: o.eks, from: "192.0.2.1", rails: o.rails, Site: s.Site(o.fabric)}
 	v.kept = memory.New(v.clock)
 	v.store = store.New(v.kept, "")
 	log := slog.New(slog.NewTextHandler(&v.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -74,8 +78,8 @@ func newSite(s *drill.Scene, o options) *site {
 	if o.admission != nil {
 		o.admission(&ao)
 	}
-	v.admission = admission.New(ao)
-	v.turn = fabric.NewTurn(fabric.Options{Store: v.store, Log: log, Now: v.clock})
+	v.options, v.log = ao, log
+	v.restartService()
 	v.seen = seen.New(seen.Options{Now: v.clock})
 	v.api = api.New(api.Options{
 		Backend: v.admission, Fabric: v.seen, Operator: v.operator(log), Tokens: v.credentials(o.credentials), ChannelBinding: api.ChannelOff,
@@ -85,6 +89,12 @@ func newSite(s *drill.Scene, o options) *site {
 	s.Must(err)
 	v.sync()
 	return v
+}
+
+// restartService begins admission, and what connects it with the Subnet Manager, with what is stored.
+func (v *site) restartService() {
+	v.admission = admission.New(v.options)
+	v.turn = fabric.NewTurn(fabric.Options{Store: v.store, Log: v.log, Now: v.clock})
 }
 
 // clock is the virtual time.
@@ -158,12 +168,20 @@ func (v *site) inventory() []byte {
 	var b strings.Builder
 	b.WriteString("hosts:\n")
 	for _, h := range hosts {
+		if v.rails[h] != "" {
+			continue
+		}
 		fmt.Fprintf(&b, "- id: %s\n", h)
 		if ek := v.eks[h]; ek != "" {
 			fmt.Fprintf(&b, "  ek_sha256: %s\n", ek)
 		}
-		fmt.Fprintf(&b, "  hcas:\n  - node_guid: %v\n    ports:\n    - {port: 1, guid: %v, cable: %v}\n",
-			v.List.Find(h).GUID, v.GUID(h, 1), v.Place(h, 1))
+		b.WriteString("  hcas:\n")
+		for _, adapter := range hosts {
+			if adapter == h || v.rails[adapter] == h {
+				fmt.Fprintf(&b, "  - node_guid: %v\n    ports:\n    - {port: 1, guid: %v, cable: %v}\n",
+					v.List.Find(adapter).GUID, v.GUID(adapter, 1), v.Place(adapter, 1))
+			}
+		}
 	}
 	return []byte(b.String())
 }
