@@ -17,6 +17,7 @@ const (
 	EvidenceOutdated = "evidence.outdated"
 	EvidenceCurrent  = "evidence.current"
 	GUIDConflict     = "guid.conflict"
+	CertificateEnds  = "certificate.ends"
 	BrakeEngaged     = "admission.brake"
 	BrakeEnded       = "admission.brake-ended"
 	FabricBlind      = "fabric.blind"
@@ -56,6 +57,7 @@ func Kinds() []Kind {
 		{GUIDConflict, Critical, "evidence of a host has a GUID that inventory has for another one", []string{"claims", "claimed"}, false, ""},
 		{BrakeEngaged, Critical, "many hosts would lose memberships by themselves, and keep them until an operator decides", []string{"evidence", "place"}, false, "admission"},
 		{BrakeEnded, Notice, "no host keeps memberships that automatic causes would take any more, or an operator had them go on", []string{"ended", "released"}, false, "admission"},
+		{CertificateEnds, Warning, "the TLS certificate of the API ends soon, or has ended", []string{"soon", "ended"}, false, "certificate"},
 		{FabricBlind, Critical, "the subnet manager does not see what it knew", []string{"own-port", "adapter", "alone", "nodes"}, false, "fabric"},
 		{FabricSeen, Notice, "the subnet manager sees what it knew again, or an operator held the rest for gone", []string{"back", "accepted"}, false, "fabric"},
 		{EvidenceCurrent, Info, "what was held against accepted evidence no longer is", attest.LapseCauses(), false, ""},

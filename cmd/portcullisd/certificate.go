@@ -7,6 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"portcullis/api"
+	"portcullis/api/events"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
 )
 
 // certificateEvery is how often the end of the TLS certificate is looked at.
@@ -20,21 +23,66 @@ func newCertificateEnd(cert *api.Certificate) prometheus.Collector {
 	}, func() float64 { return float64(cert.Ends().Unix()) })
 }
 
-// watchCertificate logs, until ctx ends, that the TLS certificate ends soon or has ended.
+// watchCertificate tells, until ctx ends, that the TLS certificate ends soon or has ended.
 func (s *service) watchCertificate(ctx context.Context) error {
-	every := time.NewTicker(certificateEvery)
-	defer every.Stop()
+	told := certificateTold{}
 	for {
-		s.tellCertificate(time.Now())
+		now := time.Now()
+		s.tellCertificate(now)
+		s.certificateEvent(ctx, now, &told)
+		next := certificateEvery
+		if left := s.parts.cert.Ends().Sub(now); left > 0 {
+			next = min(next, left+time.Second)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-every.C:
+		case <-s.reloaded:
+		case <-time.After(next):
 		}
 	}
 }
 
+// certificateTold says of which certificate the last event told, and what.
+type certificateTold struct {
+	ends  time.Time
+	cause string
+}
+
+// certificateEvent has an event tell that the certificate ends soon or has ended, once for each.
+func (s *service) certificateEvent(ctx context.Context, now time.Time, told *certificateTold) {
+	err := s.parts.cert.Soon(now)
+	if err == nil {
+		return
+	}
+	next := certificateTold{s.parts.cert.Ends(), "soon"}
+	if now.After(next.ends) {
+		next.cause = "ended"
+	}
+	if next == *told {
+		return
+	}
+	_, failed := s.store.Update(ctx, func(tx *store.Tx) error {
+		return events.Tell(ctx, tx, now, v1.Event{
+			Type: events.CertificateEnds, By: events.ByService, Cause: next.cause,
+			Expected: "a certificate that is valid for 30 days more, or for a third of its life", Seen: err.Error(),
+			Do: "portcullisd certificate renew, or have its authority issue the next one; then: systemctl reload portcullisd",
+		})
+	})
+	if failed != nil {
+		s.log.Error("that the TLS certificate ends was not recorded", "error", failed)
+		return
+	}
+	*told = next
+}
+
+// tellCertificate logs that the TLS certificate ends soon or has ended, and says whether the API is ready.
 func (s *service) tellCertificate(now time.Time) {
+	ended := ""
+	if err := s.parts.cert.Soon(now); err != nil && now.After(s.parts.cert.Ends()) {
+		ended = err.Error()
+	}
+	s.status.set(partAPI, ended)
 	switch err := s.parts.cert.Soon(now); {
 	case err == nil:
 	case now.After(s.parts.cert.Ends()):

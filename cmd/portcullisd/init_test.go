@@ -197,8 +197,11 @@ func TestCheckRefusesAnEndedCertificate(t *testing.T) {
 		t.Fatalf("a start: %v", err)
 	}
 	var log strings.Builder
-	s := &service{parts: p, log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := &service{parts: p, log: slog.New(slog.NewTextHandler(&log, nil)), status: newStatus(func(string) {})}
 	s.tellCertificate(time.Now())
+	if got := s.status.conditions(t.Context()); len(got) != 1 || got[0].Name != partAPI || got[0].OK {
+		t.Errorf("with a certificate that has ended, the parts are %+v", got)
+	}
 	if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "systemctl reload portcullisd") {
 		t.Errorf("the journal says %q", &log)
 	}

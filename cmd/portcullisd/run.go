@@ -23,6 +23,7 @@ const usage = `Usage:
   portcullisd --version
   portcullisd sm --port PORT [options]    run a Subnet Manager alone
   portcullisd init --dir DIR [options]    make CA, certificate, operator token and configuration
+  portcullisd certificate renew [options] make the next TLS certificate with the CA of init
   portcullisd token --name NAME --role R  make an operator token
 
 Signals: SIGHUP reads certificate and tokens again; SIGTERM stops.
@@ -33,6 +34,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return verb(stderr, func() error { return runService(ctx, args, stdout, stderr) })
 	}
 	switch name, args := args[0], args[1:]; name {
+	case "certificate":
+		return verb(stderr, func() error { return runCertificate(args, stdout, stderr) })
 	case "init":
 		return verb(stderr, func() error { return runInit(args, stdout, stderr) })
 	case "sm":
@@ -49,12 +52,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // unknownCommand names the command that was most likely meant.
 func unknownCommand(name string) error {
-	for _, known := range []string{"init", "sm", "token"} {
+	for _, known := range []string{"certificate", "init", "sm", "token"} {
 		if distance(name, known) <= 1+len(known)/4 && name[0] == known[0] {
 			return fmt.Errorf("unknown command %q; did you mean %s?", name, known)
 		}
 	}
-	return fmt.Errorf("unknown command %q: want init, sm or token, or options alone to run the service", name)
+	return fmt.Errorf("unknown command %q: want certificate, init, sm or token, or options alone to run the service", name)
 }
 
 // errUsage stands for a wrong command line that was reported already.

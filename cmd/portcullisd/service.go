@@ -44,6 +44,9 @@ type service struct {
 
 	storeHealth *storeHealth
 
+	// reloaded has a token after the files were read again.
+	reloaded chan struct{}
+
 	server *api.Server            // nil without the api role
 	told   *prometheus.CounterVec // events; nil without the api role
 	brakes *brakes                // nil without the api role
@@ -74,7 +77,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 
-	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration()}
+	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1)}
 	s.administration.awaits = true
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -287,7 +290,12 @@ func (s *service) reload() error {
 	if err == nil {
 		s.server.SetTokens(tokens)
 	}
-	return errors.Join(err, s.parts.cert.Reload(time.Now()))
+	err = errors.Join(err, s.parts.cert.Reload(time.Now()))
+	select {
+	case s.reloaded <- struct{}{}:
+	default:
+	}
+	return err
 }
 
 // sealedFacts gives the facts of the service, whose keys are sealed.
