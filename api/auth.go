@@ -58,9 +58,17 @@ func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		noteActor(ctx.Context(), who.Name)
-		confined := huma.WithContext(ctx, admission.Within(ctx.Context(), who.PKeys))
+		confined := huma.WithContext(ctx, admission.Within(ctx.Context(), who.scope()))
 		next(huma.WithValue(confined, principalKey{}, who))
 	}
+}
+
+// scope returns what a credential may have to do with, nil: everything.
+func (p *Principal) scope() *admission.Scope {
+	if p.PKeys == nil {
+		return nil
+	}
+	return &admission.Scope{PKeys: p.PKeys, Hosts: p.Hosts}
 }
 
 // authenticate gives the owner of the credential in header, or why it does

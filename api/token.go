@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path"
 
 	"go.yaml.in/yaml/v4"
 
@@ -36,6 +37,7 @@ type Principal struct {
 	Name  string // actor in the audit log
 	Role  Role
 	PKeys []ib.PKeyRange // that it may have to do with; nil: all, and it may name none
+	Hosts []string       // of one with PKeys: patterns of the hosts that it may take into its clusters
 }
 
 // Tokens are the operator credentials the service knows. It holds digests
@@ -50,13 +52,14 @@ type tokenEntry struct {
 }
 
 // tokenFile is the YAML form: a list of name, role and SHA-256 of the token, maybe
-// with ranges of P_Keys.
+// with ranges of P_Keys and the hosts that go with them.
 type tokenFile struct {
 	Tokens []struct {
 		Name   string    `yaml:"name"`
 		Role   Role      `yaml:"role"`
 		SHA256 string    `yaml:"sha256"`
 		PKeys  yaml.Node `yaml:"p_keys"` // absent is another thing than empty
+		Hosts  []string  `yaml:"hosts"`
 	} `yaml:"tokens"`
 }
 
@@ -80,7 +83,10 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 		if wrong != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
 		}
-		who.PKeys = ranges
+		who.PKeys, who.Hosts = ranges, e.Hosts
+		if wrong := hostPatterns(e.Hosts, ranges != nil); wrong != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
+		}
 		switch {
 		case e.Name == "":
 			errs = append(errs, fmt.Errorf("%s: name is missing", place))
@@ -105,6 +111,25 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// maxHostPatterns bounds what is compared for one assignment.
+const maxHostPatterns = 1000
+
+// hostPatterns checks the patterns of hosts of a token.
+func hostPatterns(patterns []string, confined bool) error {
+	switch {
+	case len(patterns) > 0 && !confined:
+		return errors.New("hosts is for tokens with p_keys: one without them may take any host")
+	case len(patterns) > maxHostPatterns:
+		return fmt.Errorf("hosts: %d patterns, at most %d", len(patterns), maxHostPatterns)
+	}
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			return fmt.Errorf("hosts: %q is no pattern: want a host id, in which * stands for any letters, ? for one and [a-z] for one of several", p)
+		}
+	}
+	return nil
 }
 
 // pkeyRanges reads the ranges of P_Keys of a token, nil without any. Where they should

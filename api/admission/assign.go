@@ -93,7 +93,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 		return refusal(Conflict, "cluster_changed", "look at the cluster, then ask again",
 			"cluster %s is not the one that was meant: it has P_Key %v by now, not %v", name, c.PKey, *a.PKey)
 	}
-	if err := inScope(ctx, &c); err != nil {
+	if err := errors.Join(inScope(ctx, &c), hostInScope(ctx, f)); err != nil {
 		return err
 	}
 	id, before := f.host.ID, c
@@ -142,7 +142,7 @@ func (s *Service) Release(ctx context.Context, actor, host string) (*v1.Host, er
 		if f.rec.Cluster != "" {
 			err = s.release(ctx, tx, f, actor)
 		} else if phaseOf(f.rec) != v1.PhaseReleasing {
-			err = refusal(Conflict, "host_not_assigned", "nothing is left to do: a release of its last assignment was done before", "host %s is not assigned to a cluster", host)
+			err = refusal(Conflict, "host_not_assigned", "nothing is left to do; a release that was asked for before is done", "host %s is not assigned to a cluster", host)
 		}
 		if err != nil {
 			return err

@@ -14,8 +14,8 @@ import (
 
 // allocatePKey gives the cluster a P_Key that no port holds: the lowest that
 // was never used, else the one whose absence was proven longest ago. One that was
-// named, and may be, has to be as free.
-func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string, named *ib.PKey) (ib.PKey, error) {
+// named, and may be, has to be as free. own are the ranges of the tenant, nil: it has none.
+func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string, named *ib.PKey, own Ranges) (ib.PKey, error) {
 	snap, err := tx.Snapshot(ctx)
 	if err != nil {
 		return 0, err
@@ -26,11 +26,18 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	}
 	var key ib.PKey
 	var why string
-	if named != nil {
+	switch {
+	case named != nil && own != nil && !own.contains(*named):
+		err = refusal(Refused, codeOutOfScope, "name one of these, or none", "P_Key %v is named, and the tenant has only those of %v", *named, own)
+	case named != nil:
 		key = named.Base()
 		err = s.chooseNamed(key, known)
-	} else {
-		key, why = s.choosePKey(scopeOf(ctx), known)
+	default:
+		within := []Ranges{own}
+		if scope := scopeOf(ctx); scope != nil {
+			within = append(within, scope.PKeys)
+		}
+		key, why = s.choosePKey(within, known)
 	}
 	if err != nil {
 		return 0, err
@@ -49,13 +56,14 @@ func (s *Service) allocatePKey(ctx context.Context, tx *store.Tx, cluster string
 	return key, PKeys().Put(tx, key.String(), PKeyRecord{State: PKeyUsed, Cluster: cluster, Since: s.now()})
 }
 
-// choosePKey is pure but for the clock. It gives 0 and why if there is none.
-func (s *Service) choosePKey(scope Scope, known map[string]store.Record[PKeyRecord]) (ib.PKey, string) {
+// choosePKey is pure but for the clock. It returns a P_Key that is in each of within, which are those of tenant and
+// credential, unless they are nil; 0 and why if there is none.
+func (s *Service) choosePKey(within []Ranges, known map[string]store.Record[PKeyRecord]) (ib.PKey, string) {
 	var oldest ib.PKey
 	var since PKeyRecord
 	counts := map[PKeyState]int{}
 	for k := max(s.o.PKeyFirst.Base(), 1); k <= s.o.PKeyLast.Base() && k < ib.DefaultPKeyLimited; k++ {
-		if slices.Contains(s.o.PKeyReserved, k) || scope != nil && !scope.contains(k) {
+		if slices.Contains(s.o.PKeyReserved, k) || slices.ContainsFunc(within, func(r Ranges) bool { return r != nil && !r.contains(k) }) {
 			continue
 		}
 		r, used := known[k.String()]
@@ -70,12 +78,14 @@ func (s *Service) choosePKey(scope Scope, known map[string]store.Record[PKeyReco
 			oldest, since = k, r.Value
 		}
 	}
-	within := ""
-	if scope != nil {
-		within = fmt.Sprintf(" and those of this credential, %v,", scope)
+	limits := ""
+	for i, whose := range []string{"tenant", "credential"} {
+		if i < len(within) && within[i] != nil {
+			limits += fmt.Sprintf(" and those of this %s, %v,", whose, within[i])
+		}
 	}
 	return oldest, fmt.Sprintf("of %v to %v%s %d are used, %d quarantined, and %d proven absent less than %v ago",
-		s.o.PKeyFirst, s.o.PKeyLast, within, counts[PKeyUsed], counts[PKeyQuarantined], counts[PKeyAbsent], s.o.PKeyMinAge)
+		s.o.PKeyFirst, s.o.PKeyLast, limits, counts[PKeyUsed], counts[PKeyQuarantined], counts[PKeyAbsent], s.o.PKeyMinAge)
 }
 
 // quarantinePKey takes the P_Key of a deleted cluster out of use until it is

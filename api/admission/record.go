@@ -83,6 +83,9 @@ type Tenant struct {
 	Name     string    `json:"name"`
 	Created  time.Time `json:"created"`
 	Clusters []string  `json:"clusters"` // sorted
+	// PKeys are ranges, as "0x0100-0x01ff", that its clusters get P_Keys out of; none: any. A credential whose scope
+	// has all of them may change the tenant.
+	PKeys []string `json:"p_keys,omitempty"`
 }
 
 // Cluster is a set of hosts with a P_Key of its own.

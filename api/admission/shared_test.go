@@ -125,8 +125,11 @@ func TestScope(t *testing.T) {
 	l.addHosts(2)
 	l.tenantWithClusters("red")
 	l.admit("host-1", "red")
-	within := Within(l.ctx(), Scope{{First: 0x100, Last: 0x101}})
+	within := Within(l.ctx(), &Scope{PKeys: Ranges{{First: 0x100, Last: 0x101}}, Hosts: []string{"host-2"}})
 	key := func(k ib.PKey) *ib.PKey { return &k }
+	if _, err := l.svc.CreateTenant(within, "slurm", v1.NewTenant{Name: "jobs"}); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name string
 		key  *ib.PKey
@@ -139,7 +142,7 @@ func TestScope(t *testing.T) {
 		{"c", key(0x7FFF), "p_key_reserved"},
 		{"c", nil, "pkeys_exhausted"},
 	} {
-		c, err := l.svc.CreateCluster(within, "slurm", v1.NewCluster{Name: tt.name, Tenant: "acme", PKey: tt.key})
+		c, err := l.svc.CreateCluster(within, "slurm", v1.NewCluster{Name: tt.name, Tenant: "jobs", PKey: tt.key})
 		if code(err) != tt.want || err == nil && (c.PKey < 0x100 || c.PKey > 0x101) {
 			t.Errorf("cluster %s with P_Key %v: %+v, %q, want %q", tt.name, tt.key, c, code(err), tt.want)
 		}

@@ -35,7 +35,7 @@ func (s *Service) Tenants(ctx context.Context) ([]v1.Tenant, error) {
 }
 
 func tenantView(t Tenant) *v1.Tenant {
-	return &v1.Tenant{Name: t.Name, Created: t.Created, Version: t.version()}
+	return &v1.Tenant{Name: t.Name, Created: t.Created, Version: t.version(), PKeys: t.PKeys}
 }
 
 // CreateTenant records a new tenant.
@@ -43,8 +43,12 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 	if err := validName("tenant", n.Name); err != nil {
 		return nil, err
 	}
+	ranges, err := tenantRanges(ctx, &n)
+	if err != nil {
+		return nil, s.noteRefusal(ctx, change{actor: actor, action: "tenant.create", object: "tenant/" + n.Name}, err)
+	}
 	var t Tenant
-	err := s.update(ctx, func(tx *store.Tx) error {
+	err = s.update(ctx, func(tx *store.Tx) error {
 		_, err := Tenants().Get(ctx, tx, n.Name)
 		if err == nil {
 			return refusal(Conflict, "tenant_exists", "", "tenant %s exists", n.Name)
@@ -52,7 +56,7 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		t = Tenant{Name: n.Name, Created: s.now()}
+		t = Tenant{Name: n.Name, Created: s.now(), PKeys: ranges.texts()}
 		return errors.Join(
 			Tenants().Put(tx, t.Name, t),
 			s.log(ctx, tx, change{actor: actor, action: "tenant.create", object: "tenant/" + t.Name, after: t}),
@@ -64,14 +68,36 @@ func (s *Service) CreateTenant(ctx context.Context, actor string, n v1.NewTenant
 	return tenantView(t), nil
 }
 
+// tenantRanges returns the ranges of P_Keys of a tenant to be created: those that were named, else those of the
+// credential.
+func tenantRanges(ctx context.Context, n *v1.NewTenant) (Ranges, error) {
+	ranges, err := parseRanges(n.PKeys)
+	if err != nil {
+		return nil, refusal(Invalid, "p_keys_invalid", "for example 0x0100-0x01ff", "%v", err)
+	}
+	scope := scopeOf(ctx)
+	switch {
+	case scope == nil:
+		return ranges, nil
+	case len(ranges) == 0:
+		return scope.PKeys, nil
+	case !scope.PKeys.cover(ranges):
+		return nil, refusal(Refused, codeOutOfScope, "name ranges within these, or none",
+			"the P_Keys %v are named, and this credential has only those of %v", ranges, scope.PKeys)
+	default:
+		return ranges, nil
+	}
+}
+
 // DeleteTenant removes a tenant that has no cluster.
 func (s *Service) DeleteTenant(ctx context.Context, actor, tenant string) error {
-	return s.update(ctx, func(tx *store.Tx) error {
+	what := change{actor: actor, action: "tenant.delete", object: "tenant/" + clip(tenant)}
+	return s.noteRefusal(ctx, what, s.update(ctx, func(tx *store.Tx) error {
 		t, err := s.tenant(ctx, tx, tenant)
 		if err != nil {
 			return err
 		}
-		if err := t.same(ctx); err != nil {
+		if err := errors.Join(s.tenantInScope(ctx, tx, &t), t.same(ctx)); err != nil {
 			return err
 		}
 		if len(t.Clusters) > 0 {
@@ -79,7 +105,7 @@ func (s *Service) DeleteTenant(ctx context.Context, actor, tenant string) error 
 		}
 		Tenants().Delete(tx, t.Name)
 		return s.log(ctx, tx, change{actor: actor, action: "tenant.delete", object: "tenant/" + t.Name, before: t})
-	})
+	}))
 }
 
 func (s *Service) tenant(ctx context.Context, r store.Reader, tenant string) (Tenant, error) {
@@ -150,6 +176,10 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		if err != nil {
 			return err
 		}
+		own, err := parseRanges(t.PKeys)
+		if err := errors.Join(err, s.tenantInScope(ctx, tx, &t)); err != nil {
+			return err
+		}
 		_, err = Clusters().Get(ctx, tx, n.Name)
 		if err == nil {
 			return refusal(Conflict, "cluster_exists", "", "cluster %s exists", n.Name)
@@ -157,7 +187,7 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		key, err := s.allocatePKey(ctx, tx, n.Name, n.PKey)
+		key, err := s.allocatePKey(ctx, tx, n.Name, n.PKey, own)
 		if err != nil {
 			return err
 		}
@@ -174,7 +204,7 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 		)
 	})
 	if err != nil {
-		return nil, err
+		return nil, s.noteRefusal(ctx, what, err)
 	}
 	return clusterView(c), nil
 }

@@ -11,6 +11,7 @@ type Tenant struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
 	Version string    `json:"version" doc:"for If-Match: names this tenant, and no later one of the same name"`
+	PKeys   []string  `json:"p_keys,omitempty" doc:"ranges that its clusters get P_Keys out of; a credential that has them all may change the tenant"`
 }
 
 // Cluster is a set of hosts of one tenant that share one partition.
@@ -41,6 +42,8 @@ const (
 // NewTenant names a tenant to be created.
 type NewTenant struct {
 	Name string `json:"name" pattern:"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"`
+
+	PKeys []string `json:"p_keys,omitempty" maxItems:"16" doc:"ranges, as 0x0100-0x01ff, that its clusters get P_Keys out of; none: those of the credential, if it has any"`
 }
 
 // NewCluster names a cluster and its tenant.

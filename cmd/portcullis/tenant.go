@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,27 +31,33 @@ func (a *app) tenantList() *cobra.Command {
 }
 
 func tenantTable(w *columns, tenants ...v1.Tenant) {
-	w.row("TENANT", "CREATED")
+	w.row("TENANT", "P_KEYS", "CREATED")
 	for _, t := range tenants {
-		w.row(t.Name, stamp(t.Created))
+		w.row(t.Name, strings.Join(t.PKeys, " "), stamp(t.Created))
 	}
 }
 
 func (a *app) tenantCreate() *cobra.Command {
-	return &cobra.Command{
+	var ranges []string
+	cmd := &cobra.Command{
 		Use: "create TENANT", Short: "Create a tenant", Args: operands("TENANT"),
+		Long: `Create a tenant. With --p-keys its clusters get P_Keys out of these ranges, and a credential
+that has them all (p_keys in the file of tokens) may make clusters for it and delete it. A
+tenant that such a credential creates has the ranges of the credential.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			t, err := c.CreateTenant(cmd.Context(), v1.NewTenant{Name: args[0]})
+			t, err := c.CreateTenant(cmd.Context(), v1.NewTenant{Name: args[0], PKeys: ranges})
 			if err != nil {
 				return err
 			}
 			return a.print(t, func(w *columns) { tenantTable(w, *t) })
 		},
 	}
+	cmd.Flags().StringSliceVar(&ranges, "p-keys", nil, "ranges that its clusters get P_Keys out of, such as 0x0100-0x01ff")
+	return cmd
 }
 
 func (a *app) tenantDelete() *cobra.Command {

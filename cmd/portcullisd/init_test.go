@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,7 +150,9 @@ func TestToken(t *testing.T) {
 	if who, ok := tokens.Find(strings.TrimSpace(out.String())); !ok || who.Name != "vic" || who.Role != api.RoleViewer {
 		t.Errorf("token belongs to %+v, %v", who, ok)
 	}
-	for _, args := range [][]string{{"token"}, {"token", "--name", "a", "--role", "root"}, {"token", "--role", "viewer"}} {
+	for _, args := range [][]string{{"token"}, {"token", "--name", "a", "--role", "root"}, {"token", "--role", "viewer"},
+		{"token", "--name", "a", "--role", "operator", "--hosts", "gpu-*"}, {"token", "--name", "a", "--role", "operator", "--p-keys", "0x7fff"},
+	} {
 		if code := run(t.Context(), args, nil, &out, &errs); code != exitUsage {
 			t.Errorf("%v: exit code %d, want 2", args, code)
 		}
@@ -210,5 +213,22 @@ func TestCheckRefusesAnEndedCertificate(t *testing.T) {
 	families, err := registry.Gather()
 	if err != nil || len(families) != 1 || families[0].GetMetric()[0].GetGauge().GetValue() != float64(p.cert.Ends().Unix()) {
 		t.Errorf("metrics %v, %v", families, err)
+	}
+}
+
+// TestTokenThatIsConfined reads the entry for a scheduler's token as the service does.
+func TestTokenThatIsConfined(t *testing.T) {
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"token", "--name", "slurm", "--role", "operator", "--p-keys", "0x0100-0x01ff, 0x0300", "--hosts", "gpu-*,login-1"}, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &errs)
+	}
+	_, entry, _ := strings.Cut(errs.String(), "\n")
+	tokens, err := api.ParseTokens("tokens.yaml", []byte("tokens:\n"+entry))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, entry)
+	}
+	who, known := tokens.Find(strings.TrimSpace(out.String()))
+	if !known || len(who.PKeys) != 2 || !slices.Equal(who.Hosts, []string{"gpu-*", "login-1"}) {
+		t.Errorf("the token is %+v, %v", who, known)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"portcullis/api"
 )
@@ -14,6 +15,8 @@ func runToken(args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("portcullisd token", flag.ContinueOnError)
 	name := fs.String("name", "", "who it is for; appears in the audit log")
 	roleName := fs.String("role", "", "viewer or operator")
+	keys := fs.String("p-keys", "", "of an operator: only clusters of these P_Keys, such as 0x0100-0x01ff; several with commas")
+	hosts := fs.String("hosts", "", "with --p-keys: hosts that it may take into its clusters, by id or with * in it; several with commas")
 	if err := parse(fs, "", args, stdout, stderr); err != nil {
 		return err
 	}
@@ -23,11 +26,34 @@ func runToken(args []string, stdout, stderr io.Writer) error {
 		return errUsage
 	}
 	token, digest := api.NewToken()
+	entry := tokenEntry(*name, r, digest) + scopeEntry(*keys, *hosts)
+	if _, err := api.ParseTokens("of this command", []byte("tokens:\n"+entry)); err != nil {
+		fmt.Fprintf(stderr, "portcullisd: token: %v\n", err)
+		return errUsage
+	}
 	fmt.Fprintln(stdout, token)
-	fmt.Fprintf(stderr, "Append this to the tokens file, then reload the service. The token above is shown once.\n%s", tokenEntry(*name, r, digest))
+	fmt.Fprintf(stderr, "Append this to the tokens file, then reload the service. The token above is shown once.\n%s", entry)
 	return nil
 }
 
 func tokenEntry(name string, r api.Role, digest string) string {
 	return fmt.Sprintf("- name: %q\n  role: %s\n  sha256: %s\n", name, r, digest)
+}
+
+// scopeEntry returns the lines of an entry that confine a token, none without keys and hosts.
+func scopeEntry(keys, hosts string) (lines string) {
+	for _, list := range [][2]string{{"p_keys", keys}, {"hosts", hosts}} {
+		if list[1] != "" {
+			lines += fmt.Sprintf("  %s: [%s]\n", list[0], quotedList(strings.Split(list[1], ",")))
+		}
+	}
+	return lines
+}
+
+func quotedList(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = fmt.Sprintf("%q", strings.TrimSpace(w))
+	}
+	return strings.Join(out, ", ")
 }

@@ -18,7 +18,7 @@ func chosenPKey(s *drill.Scene) {
 	v := newSite(s, options{credentials: []credential{{name: "ops"}, {name: "slurm", pkeys: scope}}})
 	acme := v.cluster("ops", "acme", "h1", "h5")
 	v.VictimOf("h1", "h5", acme)
-	v.must("ops", "POST", "/v1/tenants", `{"name":"batch"}`)
+	v.must("ops", "POST", "/v1/tenants", `{"name":"batch","p_keys":["0x0100-0x01ff"]}`)
 
 	s.Tried("a scheduler, whose credential has the P_Keys %v, asks for the P_Key %v of tenant acme, for ones that are reserved, and has its host h7 assigned to acme's cluster; it deletes that cluster", scope, acme.Base())
 	v.mark()
@@ -44,7 +44,7 @@ func chosenPKey(s *drill.Scene) {
 // reservedKeys is the part of T3 that asks the service.
 func reservedKeys(s *drill.Scene) {
 	v := newSite(s, options{credentials: []credential{{name: "ops"}, {name: "all", pkeys: []string{"0x0001-0x7ffe"}}}})
-	v.must("ops", "POST", "/v1/tenants", `{"name":"acme"}`)
+	v.must("ops", "POST", "/v1/tenants", `{"name":"acme","p_keys":["0x0001-0x7ffe"]}`)
 	s.Tried("a credential with every P_Key there is asks the service for the default partition, in each form, and in ways in which nobody writes a P_Key")
 	v.mark()
 	for _, key := range []string{"0x7fff", "0xffff", "0x0000", "0x8000"} {

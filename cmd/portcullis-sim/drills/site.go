@@ -154,7 +154,7 @@ func (v *site) credentials(list []credential) *api.Tokens {
 		v.tokens[c.name] = token
 		fmt.Fprintf(&file, "- {name: %s, role: operator, sha256: %s", c.name, digest)
 		if c.pkeys != nil {
-			fmt.Fprintf(&file, ", p_keys: [%q]", strings.Join(c.pkeys, `", "`))
+			fmt.Fprintf(&file, ", p_keys: [%q], hosts: ['*']", strings.Join(c.pkeys, `", "`))
 		}
 		file.WriteString("}\n")
 	}
