@@ -170,7 +170,10 @@ func TestEveryRouteHasItsCredential(t *testing.T) {
 }
 
 // unlimited lets a test ask every route several times.
-func unlimited(o *api.Options) { o.Limits.Requests = limit.Rate{PerSecond: 1e9, Burst: 1e9} }
+func unlimited(o *api.Options) {
+	without := limit.Rate{PerSecond: 1e9, Burst: 1e9}
+	o.Limits.Requests, o.Limits.Strangers, o.Limits.Tokens = without, without, without
+}
 
 // TestRangesOfPKeysConfine: a credential with ranges of P_Keys changes clusters and which
 // hosts are in them. Whoever has that of a scheduler is no second person of a revision,

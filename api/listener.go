@@ -13,28 +13,34 @@ import (
 // whose body is on the way: HTTP/2 carries many of these over one connection.
 const maxOpen = 128
 
-// places bounds how much of something each source may hold at once.
-type places struct {
+// places bounds how much of something each of many may hold at once.
+type places[K comparable] struct {
 	mu   sync.Mutex
-	held map[netip.Addr]int
+	held map[K]int
 }
 
-// enter takes a place, if the source has one left.
-func (p *places) enter(source netip.Addr) bool {
+// holder is what bodies under way are counted for: a known token, or a source without one.
+type holder struct {
+	token  string
+	source netip.Addr
+}
+
+// enter takes a place, if there is one left for source.
+func (p *places[K]) enter(source K) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held[source] >= maxOpen {
 		return false
 	}
 	if p.held == nil {
-		p.held = map[netip.Addr]int{}
+		p.held = map[K]int{}
 	}
 	p.held[source]++
 	return true
 }
 
 // leave gives it back.
-func (p *places) leave(source netip.Addr) {
+func (p *places[K]) leave(source K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held[source]--; p.held[source] == 0 {
@@ -48,7 +54,7 @@ type guardedListener struct {
 	net.Listener
 	limit   *limit.Limiter[netip.Addr]
 	refused func()
-	open    places
+	open    places[netip.Addr]
 }
 
 func guardListener(l net.Listener, r limit.Rate, refused func()) *guardedListener {

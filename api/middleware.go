@@ -16,6 +16,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 
+	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 )
 
@@ -32,6 +33,7 @@ type note struct {
 	id     string
 	source string               // address of the caller, without port
 	tls    *tls.ConnectionState // of the connection; nil without TLS
+	token  string               // name of the known token that was shown, "" for none
 	actor  string
 	fault  error
 }
@@ -132,26 +134,43 @@ func routeOf(r *http.Request) string {
 	return "unmatched"
 }
 
-// limitSource answers 429 when the source of a request is over its rate. It
-// runs before anything is parsed or verified.
-func (s *Server) limitSource(next http.Handler) http.Handler {
+// limitRequests answers 429 when requests come too often. It runs before anything is parsed or verified. A request with
+// a known token counts for that token alone, so that a controller is not held up by others at its address. All others
+// count for their source, and then for all of these together: a wrong token is no token. Attestations always do, since
+// no token is needed there.
+func (s *Server) limitRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now, attests := time.Now(), strings.HasPrefix(r.URL.Path, "/v1/attest/sessions")
 		sources := s.requests
-		if strings.HasPrefix(r.URL.Path, "/v1/attest/sessions") {
+		if attests {
 			sources = s.attestations
 		}
-		if !sources.Allow(sourceOf(r.RemoteAddr), time.Now()) {
-			s.metrics.refused("requests")
+		var kind string
+		var over limit.Rate
+		var whose string
+		who, known := s.tokens.Load().Find(bearer(r.Header.Get("Authorization")))
+		switch {
+		case known && !attests:
+			noteOf(r.Context()).token = who.Name
+			if !s.known.Allow(who.Name, now) {
+				kind, over, whose = "tokens", s.known.Rate(), "with the token "+who.Name
+			}
+		case !sources.Allow(sourceOf(r.RemoteAddr), now):
+			kind, over, whose = "requests", sources.Rate(), "from this address"
+		case !s.everybody.Allow(struct{}{}, now):
+			kind, over, whose = "strangers", s.everybody.Rate(), "without a known token from all addresses together"
+		}
+		if kind != "" {
+			s.metrics.refused(kind)
 			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
-				"more than "+strconv.FormatFloat(sources.Rate().PerSecond, 'g', -1, 64)+" requests a second from this address",
-				"wait a second, then try again"))
+				"more than "+strconv.FormatFloat(over.PerSecond, 'g', -1, 64)+" requests a second "+whose, "wait a second, then try again"))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// limitBodies answers 429 when too many requests of a source have their body on the way:
+// limitBodies answers 429 when too many requests of a known token, or of a source without one, have their body on the way:
 // a stranger could else fill the memory with bodies that he does not end. It runs before
 // anything of them is read.
 func (s *Server) limitBodies(next http.Handler) http.Handler {
@@ -160,14 +179,17 @@ func (s *Server) limitBodies(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		source := sourceOf(r.RemoteAddr)
-		if !s.bodies.enter(source) {
+		by, whose := holder{source: sourceOf(r.RemoteAddr)}, "of this address"
+		if name := noteOf(r.Context()).token; name != "" {
+			by, whose = holder{token: name}, "with the token "+name
+		}
+		if !s.bodies.enter(by) {
 			s.metrics.refused("bodies")
 			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
-				"more than "+strconv.Itoa(maxOpen)+" requests of this address are under way", "wait a second, then try again"))
+				"more than "+strconv.Itoa(maxOpen)+" requests "+whose+" are under way", "wait a second, then try again"))
 			return
 		}
-		defer s.bodies.leave(source)
+		defer s.bodies.leave(by)
 		next.ServeHTTP(w, r)
 	})
 }

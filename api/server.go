@@ -24,12 +24,16 @@ const (
 	ChannelOff      ChannelBinding = "off"      // a TLS proxy stands in front of the service
 )
 
-// Limits are the rates each source address may have. The zero Limits admits
+// Limits are the rates that requests are held to. The zero Limits admits
 // nothing; start from DefaultLimits.
 type Limits struct {
+	// Of each source address.
 	Connections  limit.Rate // new connections, checked before the TLS handshake
-	Requests     limit.Rate // all requests
+	Requests     limit.Rate // requests that show no known token
 	Attestations limit.Rate // requests that open a session or bring evidence
+
+	Strangers limit.Rate // all of Requests and Attestations together, from all addresses
+	Tokens    limit.Rate // requests of each known token, whatever address they come from
 }
 
 // DefaultLimits suit hosts that each have their own address, and a simulator
@@ -39,6 +43,8 @@ func DefaultLimits() Limits {
 		Connections:  limit.Rate{PerSecond: 50, Burst: 200},
 		Requests:     limit.Rate{PerSecond: 100, Burst: 400},
 		Attestations: limit.Rate{PerSecond: 20, Burst: 100},
+		Strangers:    limit.Rate{PerSecond: 2000, Burst: 8000},
+		Tokens:       limit.Rate{PerSecond: 1000, Burst: 4000},
 	}
 }
 
@@ -84,8 +90,10 @@ type Server struct {
 	ready        func(context.Context) []v1.Condition
 	requests     *limit.Limiter[netip.Addr]
 	attestations *limit.Limiter[netip.Addr]
+	everybody    *limit.Limiter[struct{}]   // requests without a known token, from all addresses
+	known        *limit.Limiter[string]     // requests by the name of their token
 	strangers    *limit.Limiter[netip.Addr] // refusals that the log has
-	bodies       places
+	bodies       places[holder]
 	connections  limit.Rate
 	local        bool // whoever may connect may do all that is there
 	handler      http.Handler
@@ -100,6 +108,7 @@ func New(o Options) *Server {
 		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, results: o.Results, hosts: o.Hosts, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
+		everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),
 		strangers: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 120}),
 	}
 	if s.ready == nil {
@@ -108,7 +117,7 @@ func New(o Options) *Server {
 	s.tokens.Store(o.Tokens)
 
 	r := chi.NewRouter()
-	r.Use(s.observe, s.limitSource, s.limitBodies)
+	r.Use(s.observe, s.limitRequests, s.limitBodies)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path", hintOf(http.StatusNotFound)))
 	})

@@ -318,6 +318,56 @@ func TestRateLimits(t *testing.T) {
 	wantProblem(t, from("192.0.2.1:1000", "POST", "/v1/attest/sessions"), 429, v1.CodeRateLimited)
 }
 
+// TestTokensHaveLimitsOfTheirOwn: a controller is held up neither by strangers at its address nor by a controller with
+// another token, a wrong token is a stranger's, and strangers have a limit over all their addresses.
+func TestTokensHaveLimitsOfTheirOwn(t *testing.T) {
+	f := newFixture(t, func(o *api.Options) {
+		o.Limits.Requests = limit.Rate{PerSecond: 1e-6, Burst: 2}
+		o.Limits.Attestations = limit.Rate{PerSecond: 1e-6, Burst: 2}
+		o.Limits.Strangers = limit.Rate{PerSecond: 1e-6, Burst: 5}
+		o.Limits.Tokens = limit.Rate{PerSecond: 1e-6, Burst: 50}
+	})
+	get := func(host int, path, token string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", path, nil)
+		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1000", host)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		return f.send(r)
+	}
+	wantProblem(t, get(1, "/v1/hosts", "pcop_wrong"), 401, v1.CodeUnauthenticated)
+	wantProblem(t, get(1, "/v1/hosts", "pcop_wrong"), 401, v1.CodeUnauthenticated)
+	address := wantProblem(t, get(1, "/v1/hosts", "pcop_wrong"), 429, v1.CodeRateLimited)
+	if !strings.Contains(address.Detail, "from this address") {
+		t.Errorf("a stranger is told %q", address.Detail)
+	}
+	for n := range 50 {
+		if w := get(1, "/v1/hosts", f.operator); w.Code != 200 {
+			t.Fatalf("request %d with a token, from the address of the stranger: %d", n, w.Code)
+		}
+	}
+	own := wantProblem(t, get(9, "/v1/hosts", f.operator), 429, v1.CodeRateLimited)
+	if !strings.Contains(own.Detail, "with the token olga") {
+		t.Errorf("who asks too often is told %q", own.Detail)
+	}
+	if w := get(1, "/v1/hosts", f.viewer); w.Code != 200 {
+		t.Errorf("another token: %d", w.Code)
+	}
+	for host := 2; host < 5; host++ {
+		if w := get(host, "/livez", ""); w.Code != 200 {
+			t.Errorf("stranger %d: %d", host, w.Code)
+		}
+	}
+	all := wantProblem(t, get(5, "/livez", ""), 429, v1.CodeRateLimited)
+	if !strings.Contains(all.Detail, "all addresses") {
+		t.Errorf("a stranger over the limit of all is told %q", all.Detail)
+	}
+	if w := get(5, "/v1/hosts", f.viewer); w.Code != 200 {
+		t.Errorf("a token while strangers are over their limit: %d", w.Code)
+	}
+	wantProblem(t, get(6, "/v1/attest/sessions/x", f.viewer), 429, v1.CodeRateLimited) // no token opens sessions
+}
+
 // TestStrangerFloodsTheLog: what a stranger is refused stands in the log some times, then
 // only for who debugs; what others do still does, and the counts are whole.
 func TestStrangerFloodsTheLog(t *testing.T) {

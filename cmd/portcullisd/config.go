@@ -54,11 +54,13 @@ type tlsConfig struct {
 	Key  string `yaml:"key"`
 }
 
-// limitsConfig holds rates per second and source address.
+// limitsConfig holds rates per second: of each source address, and of what their names say.
 type limitsConfig struct {
 	Connections  float64 `yaml:"connections"`
 	Requests     float64 `yaml:"requests"`
 	Attestations float64 `yaml:"attestations"`
+	Strangers    float64 `yaml:"strangers"`
+	Tokens       float64 `yaml:"tokens"`
 }
 
 // attestationConfig is the attestation policy; package attest checks it.
@@ -114,7 +116,7 @@ func defaultConfig() *config {
 		Locks:          locksConfig{Binding: v1.BoundChallenge},
 		Limits: limitsConfig{
 			Connections: limits.Connections.PerSecond, Requests: limits.Requests.PerSecond,
-			Attestations: limits.Attestations.PerSecond,
+			Attestations: limits.Attestations.PerSecond, Strangers: limits.Strangers.PerSecond, Tokens: limits.Tokens.PerSecond,
 		},
 		Fabric: defaultFabric(),
 		Attestation: attestationConfig{
@@ -160,6 +162,6 @@ func (c *config) limits() api.Limits {
 	}
 	return api.Limits{
 		Connections: rate(c.Limits.Connections), Requests: rate(c.Limits.Requests),
-		Attestations: rate(c.Limits.Attestations),
+		Attestations: rate(c.Limits.Attestations), Strangers: rate(c.Limits.Strangers), Tokens: rate(c.Limits.Tokens),
 	}
 }
