@@ -40,6 +40,7 @@ type administration struct {
 	due   time.Time          // when the timer rings
 	keeps kept               // what has to be kept
 	owed  int                // what the core was not told yet
+	full  atomic.Bool        // the store cannot take what hosts register
 
 	toldSecrets bool // of keep: told that secrets are not kept
 	reload      chan chan<- loaded
@@ -191,7 +192,7 @@ func (a *administration) takeSome(packets []transport.Packet) (n int, err error)
 		return len(packets), a.flush() // who asks again may find the wire free
 	}
 	for was := a.agent.Worked(); n < len(packets) && a.agent.Worked()-was < sa.Stride; n++ {
-		a.agent.Hold(len(a.keeps.facts)+len(a.out.Save) > keepAhead || a.owed > tellAhead)
+		a.agent.Hold(a.full.Load() || len(a.keeps.facts)+len(a.out.Save) > keepAhead || a.owed > tellAhead)
 		a.agent.Take(now, &packets[n], &a.out)
 	}
 	return n, a.flush()

@@ -20,9 +20,14 @@ type Store interface {
 	// Load gives all facts saved before, in the order they were saved; facts
 	// that a later one replaces may be left out.
 	Load() ([]sm.Fact, error)
-	// Save makes facts durable before it returns. It must not keep the slice.
+	// Save makes facts durable before it returns. It must not keep the slice. An error
+	// that is ErrLater has the driver try again, until when nothing is sent; another one
+	// ends it.
 	Save([]sm.Fact) error
 }
+
+// ErrLater says that a Store cannot take facts now and may be able to later.
+var ErrLater = errors.New("try again later")
 
 // Options say what to run and whom to tell. OnEvent, OnView, OnKeys and Until are
 // called from the driver's loop and must not block.

@@ -3,7 +3,9 @@ package driver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,6 +229,50 @@ func TestForgedAnswers(t *testing.T) {
 		}
 		if nodes := len(last.Fabric.ByGUID()); nodes != 5 || len(last.Problems) != 0 {
 			t.Errorf("%d nodes, want 5; problems %q", nodes, last.Problems)
+		}
+	})
+}
+
+// laterStore takes nothing until it is told to, and then all.
+type laterStore struct {
+	driver.Store
+	takes   atomic.Bool
+	refused atomic.Int64
+}
+
+func (s *laterStore) Load() ([]sm.Fact, error) { return nil, nil }
+
+func (s *laterStore) Save([]sm.Fact) error {
+	if s.takes.Load() {
+		return nil
+	}
+	s.refused.Add(1)
+	return fmt.Errorf("%w: %w", errDisk, driver.ErrLater)
+}
+
+// TestWaitsForTheStore: while the store can take no facts, nothing that depends on them is
+// sent and the run goes on; when it can, the fabric comes up.
+func TestWaitsForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, set := &laterStore{}, false
+		w := &wire{Port: simulated(t, sim.Fault{}, ""), fail: func(p transport.Packet) error {
+			if p.MAD.Method() == mad.MethodSet && p.MAD.Attr() == mad.AttrPortInfo {
+				set = true
+				if !s.takes.Load() {
+					t.Error("PortInfo was set although the store had not taken the LIDs")
+				}
+			}
+			return nil
+		}}
+		go func() {
+			time.Sleep(time.Minute)
+			if n := s.refused.Load(); n < 50 || n > 70 {
+				t.Errorf("the store was asked %d times in a minute, want once a second", n)
+			}
+			s.takes.Store(true)
+		}()
+		if err := driver.Run(t.Context(), driver.Options{Port: w, Store: s, Until: driver.UntilSettled}, nil); err != nil || !set {
+			t.Errorf("Run: %v, PortInfo set: %v, want the fabric settled", err, set)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,8 +48,8 @@ func (a *administration) keep() {
 		a.keeps = kept{}
 		a.mu.Unlock()
 		if facts := a.durable(k.facts); len(facts) > 0 {
-			if err := a.store.Save(facts); err != nil {
-				a.fail(fmt.Errorf("save what hosts registered: %w", err))
+			if err := a.save(facts); err != nil {
+				a.fail(fmt.Errorf("save what hosts registered: %w", err)) // unless it is ending
 				return
 			}
 		}
@@ -64,6 +65,26 @@ func (a *administration) keep() {
 		if err != nil {
 			a.fail(err)
 			return
+		}
+	}
+}
+
+// save makes facts durable. Until the store can take them, requests to register something
+// are answered as busy.
+func (a *administration) save(facts []sm.Fact) error {
+	defer a.full.Store(false)
+	for {
+		err := a.store.Save(facts)
+		if !errors.Is(err, ErrLater) {
+			return err
+		}
+		if !a.full.Swap(true) {
+			a.log.Error("what hosts register cannot be saved: they are told to try again", "error", err)
+		}
+		select {
+		case <-time.After(retrySave):
+		case <-a.ended:
+			return err
 		}
 	}
 }

@@ -42,6 +42,7 @@ type loop struct {
 	did   sm.Output // of the last step; here, since a local one would be allocated for each
 
 	facts  []sm.Fact          // of this round, to be saved before send
+	saveAt time.Time          // when to try again, as the store could not take them; zero: it could
 	send   []transport.Packet // of this round
 	placed int                // end ports that were seen while found is false
 	found  bool               // the fabric was settled once: each port that comes is told
@@ -269,6 +270,9 @@ func (l *loop) next() time.Time {
 	if !l.leaveBy.IsZero() && l.leaveBy.Before(at) {
 		at = l.leaveBy
 	}
+	if !l.saveAt.IsZero() && l.saveAt.Before(at) {
+		at = l.saveAt
+	}
 	return l.nextDropped(l.counters.next(l.keys.next(at)))
 }
 
@@ -355,6 +359,9 @@ func (l *loop) step(in sm.Input) {
 	}
 	l.keep(out.Save)
 	for i := range out.Answer {
+		if !l.saveAt.IsZero() && len(l.send) > mostHeld {
+			break
+		}
 		a := &out.Answer[i]
 		l.send = append(l.send, transport.Packet{MAD: a.MAD, LID: a.LID, QP: a.QP})
 	}
@@ -408,22 +415,45 @@ func (l *loop) keep(facts []sm.Fact) {
 	}
 }
 
-// saveFacts makes facts durable.
-func (l *loop) saveFacts() error {
+const (
+	// retrySave is when to try again what the store could not take.
+	retrySave = time.Second
+	// mostHeld is how many packets wait for that before answers to traps, which are sent
+	// again, are dropped.
+	mostHeld = 4096
+)
+
+// saveFacts makes facts durable, and reports whether it did. While the store cannot take
+// them nothing is sent: any of it may depend on them.
+func (l *loop) saveFacts() (saved bool, err error) {
 	if len(l.facts) > 0 {
-		if err := l.o.Store.Save(l.facts); err != nil {
-			return fmt.Errorf("save LIDs and device facts before using them: %w; nothing that depends on them was sent", err)
+		if l.now.Before(l.saveAt) {
+			return false, nil
+		}
+		err := l.o.Store.Save(l.facts)
+		switch {
+		case errors.Is(err, ErrLater):
+			if l.saveAt.IsZero() {
+				l.log.Error("the subnet manager sends nothing until what depends on it is saved", "facts", len(l.facts), "error", err)
+			}
+			l.saveAt = time.Now().Add(retrySave)
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("save LIDs and device facts before using them: %w; nothing that depends on them was sent", err)
+		case !l.saveAt.IsZero():
+			l.log.Warn("what was to be saved is, and the subnet manager goes on", "facts", len(l.facts))
 		}
 	}
+	l.saveAt = time.Time{}
 	if l.facts = l.facts[:0]; cap(l.facts) > batch {
 		l.facts = nil // all LIDs of a fabric were given at once
 	}
-	return nil
+	return true, nil
 }
 
 // flush makes facts durable, then sends.
 func (l *loop) flush() error {
-	if err := l.saveFacts(); err != nil {
+	if saved, err := l.saveFacts(); !saved || err != nil {
 		return err
 	}
 	if len(l.send) > 0 {

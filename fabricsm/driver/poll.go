@@ -113,7 +113,7 @@ func (l *loop) exchange(p *poller) (moved bool, err error) {
 
 // push makes facts durable, then sends what there is room for.
 func (l *loop) push(p *poller) (int, error) {
-	if err := l.saveFacts(); err != nil {
+	if saved, err := l.saveFacts(); !saved || err != nil {
 		return 0, err
 	}
 	if p.sent == len(l.send) || l.ended {
@@ -176,7 +176,7 @@ func (l *loop) rest(p *poller, timer *time.Timer, intents *<-chan sm.Intent) err
 		p.wait <- struct{}{}
 	}
 	pause := time.Until(l.next())
-	if p.sent < len(l.send) {
+	if p.sent < len(l.send) && l.saveAt.IsZero() {
 		pause = min(pause, retrySend)
 	}
 	timer.Reset(pause)
