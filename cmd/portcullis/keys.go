@@ -78,28 +78,22 @@ func (s *stateFlags) add(c *cobra.Command) {
 
 // contents opens the keys that flags name.
 func (a *app) contents(ctx context.Context, s *stateFlags) (*escrow.Contents, error) {
-	c, _, err := a.opened(ctx, s)
-	return c, err
-}
-
-// opened is contents with the facts that they were read from.
-func (a *app) opened(ctx context.Context, s *stateFlags) (*escrow.Contents, []sm.Fact, error) {
 	if s.root == "" {
-		return nil, nil, &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the keys"}
+		return nil, &usageError{msg: "--root is needed", hint: "name the file with the root secret, which opens the keys"}
 	}
 	root, err := vault.FileRoot(s.root)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	facts, from, err := a.storedFacts(ctx, s.facts)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c, err := sealed.Read(facts, root)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", from, err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
-	return &escrow.Contents{Fabric: c.Vault, Made: time.Now().UTC().Truncate(time.Second), Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles}, facts, nil
+	return &escrow.Contents{Fabric: c.Vault, Made: time.Now().UTC().Truncate(time.Second), Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles, Behind: c.Behind}, nil
 }
 
 // storedFacts reads facts from a file or, if none is named, from the service. It

@@ -232,13 +232,13 @@ func (a *app) recoverKeys(kit, identity, rootFile, out string, epoch keys.Epoch,
 	}
 	store, err := sealed.Open(files, root, rand.Reader)
 	if err == nil {
-		err = store.Restore(&sealed.Contents{Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles})
+		err = store.Restore(&sealed.Contents{Master: c.Master, Check: c.Check, Records: c.Records, Cycles: c.Cycles, Behind: c.Behind})
 	}
 	if err = errors.Join(err, files.Close()); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(out, "facts"), err)
 	}
 	if opensm {
-		if _, err := exportKeys(out, c.Records, neighbours(nil, c.Records)); err != nil {
+		if _, err := exportKeys(out, c.Records, neighbours(c)); err != nil {
 			return err
 		}
 	}

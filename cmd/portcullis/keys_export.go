@@ -2,13 +2,14 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/keys/keyfile"
-	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/vault/escrow"
 )
 
 // exported is what "keys export" prints. It has no key.
@@ -33,7 +34,7 @@ audit log that its keys were asked for. Delete the files after use: shred -u DIR
 			if out == "" {
 				return &usageError{msg: "--out is needed", hint: "name a directory to make; keys in clear go into it"}
 			}
-			c, facts, err := a.opened(cmd.Context(), &state)
+			c, err := a.contents(cmd.Context(), &state)
 			if err != nil {
 				return err
 			}
@@ -41,7 +42,7 @@ audit log that its keys were asked for. Delete the files after use: shred -u DIR
 				return err
 			}
 			e := exported{Files: []string{}}
-			if e.Files, err = exportKeys(out, c.Records, neighbours(facts, c.Records)); err != nil {
+			if e.Files, err = exportKeys(out, c.Records, neighbours(c)); err != nil {
 				return err
 			}
 			return a.print(e, func(w *columns) {
@@ -58,36 +59,29 @@ audit log that its keys were asked for. Delete the files after use: shred -u DIR
 }
 
 // neighbours lists what is behind ports as the file neighbors has it: the switches that
-// facts name, and the adapters at the places of their M_Keys. Of the far end the port
+// were found there, and the adapters at the places of their M_Keys. Of the far end the port
 // number is not stored: it is written as 0.
-func neighbours(facts []sm.Fact, records []keys.Record) (out []keyfile.Link) {
-	ports := make(map[ib.GUID]ib.GUID) // of port 0 of a switch, by node GUID, where they differ
-	far := make(map[keyfile.Port]ib.GUID)
-	for i := range facts {
-		if f := &facts[i]; f.Kind == sm.FactBehind && f.Port == 0 {
-			ports[f.GUID] = f.Behind
+func neighbours(c *escrow.Contents) (out []keyfile.Link) {
+	end := func(at ib.Place) keyfile.Port {
+		if guid := c.Behind[ib.Place{Switch: at.Switch}]; guid != 0 { // where it differs from the node GUID
+			at.Switch = guid
 		}
+		return keyfile.Port{GUID: at.Switch, Num: at.Port}
 	}
-	end := func(node ib.GUID, num ib.PortNum) keyfile.Port {
-		if guid := ports[node]; guid != 0 {
-			node = guid
-		}
-		return keyfile.Port{GUID: node, Num: num}
-	}
-	since := make(map[keyfile.Port]keys.Held)
-	for i := range records {
-		r := &records[i]
+	far, since := make(map[keyfile.Port]ib.GUID), make(map[keyfile.Port]time.Time)
+	for i := range c.Records {
+		r := &c.Records[i]
 		if r.Kind != keys.MKey || r.Place.IsZero() || r.Current.IsZero() {
 			continue
 		}
-		at := end(r.Place.Switch, r.Place.Port)
-		if h, twice := since[at]; !twice || h.Since.Before(r.Current.Since) {
-			since[at], far[at] = r.Current, r.GUID
+		at := end(r.Place)
+		if _, twice := far[at]; !twice || since[at].Before(r.Current.Since) {
+			since[at], far[at] = r.Current.Since, r.GUID
 		}
 	}
-	for i := range facts {
-		if f := &facts[i]; f.Kind == sm.FactBehind && f.Port != 0 {
-			far[end(f.GUID, f.Port)] = f.Behind
+	for at, guid := range c.Behind {
+		if at.Port != 0 {
+			far[end(at)] = guid
 		}
 	}
 	for at, guid := range far {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
 	v1 "portcullis/api/v1"
@@ -157,69 +158,103 @@ func (r *repair) toolsSee(hosts ...string) map[string]string {
 	return out
 }
 
-// TestExportIntoFreshState: from "portcullis keys export" alone, a Subnet Manager with a
-// fresh state directory and root has a fabric with M_Keys from another adapter, and
-// changes no LID, route, M_Key or P_Key; nor once the import is taken out again.
-func TestExportIntoFreshState(t *testing.T) {
+// TestKeysIntoFreshState: from "portcullis keys export", or from an escrow kit, and nothing
+// else, a Subnet Manager has a fabric with M_Keys from another adapter, and changes no LID,
+// route, M_Key or P_Key; nor once the import is taken out again.
+func TestKeysIntoFreshState(t *testing.T) {
 	portcullis := filepath.Join(t.TempDir(), "portcullis")
-	if out, err := exec.Command("go", "build", "-o", portcullis, "portcullis/cmd/portcullis").CombinedOutput(); err != nil {
-		t.Fatalf("build portcullis: %v\n%s", err, out)
+	command := func(name string, args ...string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		}
 	}
+	command("go", "build", "-o", portcullis, "portcullis/cmd/portcullis")
 	f := servedKeyFabric(t, sim.Modern())
-	r := &repair{fab: f.Fabric, list: f.list}
-	away := ""
+	away := f.elsewhere()
+	members := filepath.Join(t.TempDir(), "partitions.conf")
+	write(t, members, fmt.Sprintf("A=0x101 : %v=full;\n", f.list.Find("h1").PortGUID(1)))
+	old := setKeys(t, "m_key_enable: enable")
+	old.report(t, f, "sm", members)
+	f.held(t)
+	before := (&repair{fab: f.Fabric, list: f.list}).devices("sm", away)
+
+	facts, files := filepath.Join(old.state, "facts"), t.TempDir()
+	export := filepath.Join(files, "export")
+	command(portcullis, "keys", "export", "--facts", facts, "--root", old.root, "--out", export)
+	fresh := setKeys(t, "m_key_enable: enable", "import: "+export, "import_keep: true")
+	f.unchangedBy(t, before, away, fresh.report(t, f, away, members))
+	write(t, fresh.config, "fabric:\n  keys:\n    root: keys.root\n    m_key_enable: enable\n")
+	f.unchangedBy(t, before, away, fresh.report(t, f, away, members))
+
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, recipients, kit := filepath.Join(files, "identity"), filepath.Join(files, "recipients"), filepath.Join(files, "kit")
+	write(t, identity, id.String()+"\n")
+	write(t, recipients, id.Recipient().String()+"\n")
+	if err := os.Chmod(identity, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(portcullis, "keys", "escrow", "create", "--facts", facts, "--root", old.root, "--recipients", recipients, "--out", kit)
+	recovered := setKeys(t, "m_key_enable: enable")
+	command(portcullis, "keys", "recover", kit, "--identity", identity, "--root", recovered.root, "--out", recovered.state)
+	f.unchangedBy(t, before, away, recovered.report(t, f, away, members))
+
+	write(t, filepath.Join(export, "guid2mkey"), "0x0000000000000010 0x123456789abcdeff\n\n0x0000000000000020 0x123456789abcdeff\n\n")
+	shared := setKeys(t, "m_key_enable: enable", "import: "+export, "import_keep: true")
+	out, err := exec.CommandContext(t.Context(), "portcullisd", shared.on(f, away, "--once")...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "have the same M_Key") {
+		t.Errorf("one key for two devices was to stay: %v\n%s", err, out)
+	}
+}
+
+// elsewhere returns a host that is not on the switch of the node "sm".
+func (f *keyFabric) elsewhere() (away string) {
 	for i := range f.list.Nodes {
 		if n := &f.list.Nodes[i]; n.Type == ib.NodeCA && n.Ports[1].Peer != f.list.Find("sm").Ports[1].Peer {
 			away = n.Name
 		}
 	}
-	members := filepath.Join(t.TempDir(), "partitions.conf")
-	write(t, members, fmt.Sprintf("A=0x101 : %v=full;\n", f.list.Find("h1").PortGUID(1)))
-	old := setKeys(t, "m_key_enable: enable")
-	bringUp := func(s keysSetup, node string) (report smReport) {
-		t.Helper()
-		var said strings.Builder
-		cmd := exec.CommandContext(t.Context(), "portcullisd", "sm", "--port", "ibsim:"+f.client.Socket+"/"+node, "--config", s.config, "--state-dir", s.state, "--partitions", members, "--once", "--json")
-		cmd.Stderr = &said
-		out, err := cmd.Output()
-		if err == nil {
-			err = json.Unmarshal(out, &report)
-		}
-		if err != nil {
-			t.Fatalf("portcullisd sm on %s: %v\n%s%s", node, err, out, said.String())
-		}
-		return report
-	}
-	bringUp(old, "sm")
-	f.held(t)
-	clear := filepath.Join(t.TempDir(), "keys")
-	if out, err := exec.Command(portcullis, "keys", "export", "--facts", filepath.Join(old.state, "facts"), "--root", old.root, "--out", clear).CombinedOutput(); err != nil {
-		t.Fatalf("keys export: %v\n%s", err, out)
-	}
-	before := r.devices("sm", away)
-	fresh := setKeys(t, "m_key_enable: enable", "import: "+clear, "import_keep: true")
-	for _, what := range []string{"with the import", "without the import"} {
-		said := bringUp(fresh, away)
-		if d := cmp.Diff(before, r.devices("sm", away)); d != "" {
-			t.Errorf("%s: devices were changed (-before +after):\n%s", what, d)
-		}
-		if n := said.Nodes; n.Switches+n.CAs != len(f.list.Nodes) || len(said.Problems) > 0 {
-			t.Errorf("%s: %d switches and %d CAs, want %d nodes; problems %q", what, n.Switches, n.CAs, len(f.list.Nodes), said.Problems)
-		}
-		for _, k := range said.SMPs.Kinds {
-			if k.Method == "Set" && k.Attribute != "PortInfo" && (k.Attribute != "P_KeyTable" || k.Sent > 4) {
-				t.Errorf("%s: %d Sets of %s; want none but of P_Key tables at the cables of the two adapters", what, k.Sent, k.Attribute)
-			}
-		}
-		write(t, fresh.config, "fabric:\n  keys:\n    root: keys.root\n    m_key_enable: enable\n")
-	}
-	f.held(t)
+	return away
+}
 
-	write(t, filepath.Join(clear, "guid2mkey"), "0x0000000000000010 0x123456789abcdeff\n\n0x0000000000000020 0x123456789abcdeff\n\n")
-	shared := setKeys(t, "m_key_enable: enable", "import: "+clear, "import_keep: true")
-	out, err := exec.CommandContext(t.Context(), "portcullisd", "sm", "--port", "ibsim:"+f.client.Socket+"/"+away, "--config", shared.config, "--state-dir", shared.state, "--once").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "have the same M_Key") {
-		t.Errorf("one key for two devices was to stay: %v\n%s", err, out)
+// on is the command line of a subnet manager on the adapter of a node.
+func (s keysSetup) on(f *keyFabric, node string, more ...string) []string {
+	return append([]string{"sm", "--port", "ibsim:" + f.client.Socket + "/" + node, "--config", s.config, "--state-dir", s.state}, more...)
+}
+
+// report brings the fabric up on the adapter of a node.
+func (s keysSetup) report(t *testing.T, f *keyFabric, node, members string) (r smReport) {
+	t.Helper()
+	var said strings.Builder
+	cmd := exec.CommandContext(t.Context(), "portcullisd", s.on(f, node, "--partitions", members, "--once", "--json")...)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &r)
+	}
+	if err != nil {
+		t.Fatalf("portcullisd sm on %s: %v\n%s%s", node, err, out, said.String())
+	}
+	return r
+}
+
+// unchangedBy fails the test unless a bring-up on the adapter of another node found the
+// whole fabric, and left it as it was.
+func (f *keyFabric) unchangedBy(t *testing.T, before map[string]string, away string, said smReport) {
+	t.Helper()
+	if d := cmp.Diff(before, (&repair{fab: f.Fabric, list: f.list}).devices("sm", away)); d != "" {
+		t.Errorf("devices were changed (-before +after):\n%s", d)
+	}
+	if n := said.Nodes; n.Switches+n.CAs != len(f.list.Nodes) || len(said.Problems) > 0 {
+		t.Errorf("%d switches and %d CAs, want %d nodes; problems %q", n.Switches, n.CAs, len(f.list.Nodes), said.Problems)
+	}
+	for _, k := range said.SMPs.Kinds {
+		if k.Method == "Set" && k.Attribute != "PortInfo" && (k.Attribute != "P_KeyTable" || k.Sent > 4) {
+			t.Errorf("%d Sets of %s; want none but of P_Key tables at the cables of the two adapters", k.Sent, k.Attribute)
+		}
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sim/simtest"
 	"portcullis/fabricsm/topospec"
-	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 	"portcullis/fabricsm/topospec/native"
+	"portcullis/fabricsm/transport/ibsim/ibsimlab"
 )
 
 const (

@@ -204,7 +204,9 @@ func TestManagerOnAnAdapterNeverSeen(t *testing.T) {
 			e.mustSettle(time.Minute)
 			// The route to the adapter, which was away, is the one thing that is new.
 			after := rest()
-			maps.DeleteFunc(after, func(k, v string) bool { return strings.HasPrefix(k, "route ") && before[k] == "0" || strings.HasPrefix(k, "route ") && before[k] == "255" })
+			maps.DeleteFunc(after, func(k, v string) bool {
+				return strings.HasPrefix(k, "route ") && before[k] == "0" || strings.HasPrefix(k, "route ") && before[k] == "255"
+			})
 			for k, v := range after {
 				if before[k] != v {
 					t.Errorf("%s is %s, was %s", k, v, before[k])

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/vault"
@@ -16,6 +17,9 @@ type Contents struct {
 	Check   vault.CheckKey
 	Records []keys.Record
 	Cycles  []keys.Cycle
+	// Behind says which switch is behind a port, by the GUID of its port 0; at port 0 of a
+	// switch, the GUID of that port. Without it no switch but the nearest is shown its key.
+	Behind map[ib.Place]ib.GUID
 }
 
 // Read opens what stored facts say of keys, without a store: for a backup or a
@@ -32,7 +36,7 @@ func Read(facts []sm.Fact, root vault.Root) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Contents{Vault: s.vault.ID()}
+	c := &Contents{Vault: s.vault.ID(), Behind: make(map[ib.Place]ib.GUID)}
 	for _, f := range opened {
 		if f.Key != nil {
 			c.Records = append(c.Records, *f.Key)
@@ -44,6 +48,8 @@ func Read(facts []sm.Fact, root vault.Root) (*Contents, error) {
 	keys.SortRecords(c.Records)
 	for i := range facts {
 		switch facts[i].Kind {
+		case sm.FactBehind:
+			c.Behind[ib.Place{Switch: facts[i].GUID, Port: facts[i].Port}] = facts[i].Behind
 		case sm.FactMaster:
 			if c.Master, err = s.vault.OpenMaster(facts[i].Sealed); err != nil {
 				return nil, err
@@ -78,6 +84,9 @@ func (s *Store) Restore(c *Contents) error {
 	}
 	for _, cycle := range c.Cycles {
 		facts = append(facts, sm.RotationFactOf(cycle))
+	}
+	for at, guid := range c.Behind {
+		facts = append(facts, sm.Fact{Kind: sm.FactBehind, GUID: at.Switch, Port: at.Port, Behind: guid})
 	}
 	if err := s.Save(facts); err != nil {
 		return err

@@ -5,6 +5,7 @@ package escrow
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,11 +13,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/vault"
 	"portcullis/fabricsm/vault/plain"
@@ -24,7 +27,7 @@ import (
 
 const (
 	format  = "portcullis escrow kit"
-	version = 1
+	version = 2 // 1 has no neighbours
 	// MaxSize bounds a kit, opened or not: three keys for each of a full subnet's
 	// devices and classes take 150 MB.
 	MaxSize = 256 << 20
@@ -38,6 +41,7 @@ type Contents struct {
 	Check   vault.CheckKey // the key of Digests
 	Records []keys.Record
 	Cycles  []keys.Cycle
+	Behind  map[ib.Place]ib.GUID // which switch is behind a port, by the GUID of its port 0
 }
 
 // kit is the text inside, in clear.
@@ -51,8 +55,15 @@ type kit struct {
 	// Records have no keys that are derived: the Master gives them again.
 	Records []plain.Record `json:"records"`
 	Cycles  []keys.Cycle   `json:"cycles,omitempty"`
+	Behind  []neighbour    `json:"behind,omitempty"`
 	// Digest is the SHA-256 of all this, with no digest.
 	Digest string `json:"digest"`
+}
+
+// neighbour is the text of one entry of Contents.Behind.
+type neighbour struct {
+	Place ib.Place `json:"place"`
+	GUID  ib.GUID  `json:"guid"`
 }
 
 // Create writes a kit. It refuses contents from which not every key would come
@@ -98,6 +109,12 @@ func (c *Contents) encode() ([]byte, error) {
 		}
 		k.Records = append(k.Records, plain.Of(r, derived))
 	}
+	for at, guid := range c.Behind {
+		k.Behind = append(k.Behind, neighbour{at, guid})
+	}
+	slices.SortFunc(k.Behind, func(a, b neighbour) int {
+		return cmp.Or(cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
+	})
 	digest, err := k.digest()
 	if err != nil {
 		return nil, err
@@ -160,8 +177,8 @@ func decode(text []byte) (*Contents, error) {
 	if json.Unmarshal(text, &v) != nil || v.Format != format {
 		return nil, errNoKit
 	}
-	if v.Version != version {
-		return nil, fmt.Errorf("escrow kit: it is of version %d, and this program knows %d; install the version that made it", v.Version, version)
+	if v.Version < 1 || v.Version > version {
+		return nil, fmt.Errorf("escrow kit: it is of version %d, and this program knows up to %d; install the version that made it", v.Version, version)
 	}
 	var k kit
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -172,7 +189,13 @@ func decode(text []byte) (*Contents, error) {
 	if digest, err := k.digest(); err != nil || !hmac.Equal([]byte(digest), []byte(k.Digest)) {
 		return nil, errors.New("escrow kit: its digest is not that of its contents; take another copy")
 	}
-	c := &Contents{Fabric: k.Fabric, Made: k.Made, Cycles: k.Cycles}
+	c := &Contents{Fabric: k.Fabric, Made: k.Made, Cycles: k.Cycles, Behind: make(map[ib.Place]ib.GUID)}
+	for _, n := range k.Behind {
+		if !n.Place.Switch.Valid() || !n.GUID.Valid() {
+			return nil, errNoKit
+		}
+		c.Behind[n.Place] = n.GUID
+	}
 	check, err := hex.DecodeString(k.Check)
 	if err != nil {
 		return nil, errNoKit

@@ -2,6 +2,7 @@ package escrow
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -48,6 +49,32 @@ func contents(t testing.TB) *Contents {
 			{Kind: keys.SMKey, Current: drawn(2, keys.OriginRandom)},
 		},
 		Cycles: []keys.Cycle{{Kind: keys.MKey, Epoch: 2, Began: time.Unix(6, 0).UTC()}},
+		Behind: map[ib.Place]ib.GUID{{Switch: 9, Port: 2}: 8, {Switch: 8}: 7},
+	}
+}
+
+// TestKitOfVersion1: a kit from before kits had neighbours opens.
+func TestKitOfVersion1(t *testing.T) {
+	c := contents(t)
+	c.Behind = nil
+	text, err := c.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var k kit
+	if err := json.Unmarshal(text, &k); err != nil {
+		t.Fatal(err)
+	}
+	k.Version = 1
+	if k.Digest, err = k.digest(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = json.Marshal(k); err != nil || bytes.Contains(text, []byte("behind")) {
+		t.Fatalf("a kit without neighbours names them: %v", err)
+	}
+	got, err := decode(text)
+	if err != nil || len(got.Records) != len(c.Records) || len(got.Behind) != 0 {
+		t.Errorf("it does not open as it was made: %v", err)
 	}
 }
 
@@ -112,7 +139,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", "not what this program writes"},
 		{"another format", `{"format":"x","version":1}`, "not what this program writes"},
-		{"later", strings.Replace(good, `"version": 1`, `"version": 2`, 1), "install the version that made it"},
+		{"later", strings.Replace(good, `"version": 2`, `"version": 3`, 1), "install the version that made it"},
 		{"unknown words", strings.Replace(good, `"fabric"`, `"fabrik"`, 1), "not what this program writes"},
 		{"one record changed", strings.Replace(good, "0x0000000000000002", "0x0000000000000004", 1), "digest"},
 		{"cut", good[:len(good)/2], "not what this program writes"},
