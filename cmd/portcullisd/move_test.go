@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
 	v1 "portcullis/api/v1"
@@ -158,6 +157,12 @@ func (r *repair) toolsSee(hosts ...string) map[string]string {
 	return out
 }
 
+// An age identity of tests, and its recipient. It opens nothing real.
+const (
+	testIdentity  = "AGE-SECRET-KEY-1645KA30328GAD5D3XXAA2E0H6CU64ZLWWE264Z94VHNP3L2QJVPQDF6H3Y"
+	testRecipient = "age10yq6cv0s9rax04ursv2nhq2c36qrfesxvqmgrq5t2gdkkjuw5dzq93avta"
+)
+
 // TestKeysIntoFreshState: from "portcullis keys export", or from an escrow kit, and nothing
 // else, a Subnet Manager has a fabric with M_Keys from another adapter, and changes no LID,
 // route, M_Key or P_Key; nor once the import is taken out again.
@@ -187,13 +192,9 @@ func TestKeysIntoFreshState(t *testing.T) {
 	write(t, fresh.config, "fabric:\n  keys:\n    root: keys.root\n    m_key_enable: enable\n")
 	f.unchangedBy(t, before, away, fresh.report(t, f, away, members))
 
-	id, err := age.GenerateX25519Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
 	identity, recipients, kit := filepath.Join(files, "identity"), filepath.Join(files, "recipients"), filepath.Join(files, "kit")
-	write(t, identity, id.String()+"\n")
-	write(t, recipients, id.Recipient().String()+"\n")
+	write(t, identity, testIdentity+"\n")
+	write(t, recipients, testRecipient+"\n")
 	if err := os.Chmod(identity, 0o600); err != nil {
 		t.Fatal(err)
 	}
