@@ -54,9 +54,10 @@ func TestSELinux(t *testing.T) {
 	s := newSuite(t, "./inside/selinux")
 	seed, tests := s.seed(t, ".")
 	root := systemRoot(t)
-	policy, err := root.SELinux(disk.Unchecked, labModules(t, root, seed)...)
+	policy, err := root.SELinux(disk.Unchecked, labModules(t, root, seed, labels)...)
 	must(t, err)
 	must(t, seed.File(adapter.Module, adapterModule(t)))
+	seedOtherPolicy(t, root, seed)
 	must(t, policy.Install(seed))
 	machine.Run(t, machine.Spec{
 		Name: "selinux", Kernel: debian(t).Image(), Initrd: initramfs(t), Memory: 2048, Append: "security=selinux enforcing=1",
@@ -64,31 +65,46 @@ func TestSELinux(t *testing.T) {
 	}, tests)
 }
 
+// seedOtherPolicy adds to a seed what TestLabelsChange loads: other labels, the module that the agent makes of them, and the policy
+// in which semodule installed that module. semodule takes most of a minute to compile it in the machine, and seconds here.
+func seedOtherPolicy(t testing.TB, root disk.Root, seed *disk.Seed) {
+	t.Helper()
+	made := &disk.Seed{}
+	modules := labModules(t, root, made, otherLabels)
+	policy, err := root.SELinux(disk.Unchecked, modules...)
+	must(t, err)
+	binary, err := policy.Binary()
+	must(t, err)
+	must(t, seed.File("/suite/other.policy", binary))
+	seed.Data("/suite/other.yaml", otherLabels, 0o644)
+	seed.Data("/suite/other.cil", modules[len(modules)-1].Text, 0o644)
+}
+
 // TestSELinuxNeverallow installs the same modules with a semodule that checks neverallow rules. The lab's has a rule that ours forbids.
 func TestSELinuxNeverallow(t *testing.T) {
 	t.Parallel()
 	root := systemRoot(t)
-	_, err := root.SELinux(disk.Checked, labModules(t, root, &disk.Seed{})...)
+	_, err := root.SELinux(disk.Checked, labModules(t, root, &disk.Seed{}, labels)...)
 	if err == nil || !strings.Contains(err.Error(), "neverallow check failed") || !strings.Contains(err.Error(), "lab_rogue_t") {
 		t.Errorf("semodule with expand-check=1: %v, want that it refuses the rule of lab_rogue_t", err)
 	}
 }
 
-// labModules returns what the lab adds to Debian's policy.
-func labModules(t testing.TB, root disk.Root, seed *disk.Seed) []disk.Module {
+// labModules returns what the lab adds to Debian's policy; the module of the operator's labels is the last.
+func labModules(t testing.TB, root disk.Root, seed *disk.Seed, labels string) []disk.Module {
 	t.Helper()
 	container, err := disk.ContainerModule(cache(t))
 	must(t, err)
 	return []disk.Module{
 		{Name: "container", Priority: 400, Text: container},
 		{Name: "lab", Priority: 400, Text: labDomains},
-		{Name: "portcullis", Priority: 300, Text: labelModule(t, root, seed)},
+		{Name: "portcullis", Priority: 300, Text: labelModule(t, root, seed, labels)},
 	}
 }
 
-// labelModule returns the module that the agent of a root file system writes, and puts what it is made of into a seed. The
-// kernel's files are those that the machine will have.
-func labelModule(t testing.TB, root disk.Root, seed *disk.Seed) string {
+// labelModule returns the module that the agent of a root file system writes for labels, and puts it and what it is made of into a
+// seed. The kernel's files are those that the machine will have.
+func labelModule(t testing.TB, root disk.Root, seed *disk.Seed, labels string) string {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -103,7 +119,6 @@ func labelModule(t testing.TB, root disk.Root, seed *disk.Seed) string {
 	module := command(t, bin("portcullis-agent"), "selinux", "--sysfs", filepath.Join(tree, "sys"),
 		"--host-file", write("host.json", hostJSON), "--labels", write("labels.yaml", labels))
 	write("portcullis.cil", module)
-	write("other.yaml", otherLabels)
 	return module
 }
 

@@ -3,6 +3,7 @@
 package selinux_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -226,7 +227,8 @@ func TestDoctor(t *testing.T) {
 	t.Errorf("doctor says nothing of SELinux:\n%s", e.All)
 }
 
-// A module with other labels, installed in the machine, puts the queue pairs that it denies into error, and no other.
+// A policy with a module of other labels puts the queue pairs that it denies into error, and no other. semodule installed the
+// module outside of the machine, and the agent writes the same module here.
 func TestLabelsChange(t *testing.T) {
 	red := index(t, second, redPKey)
 	before := start(t, tenant+"s0:c1,c2", "hold", second, red)
@@ -238,10 +240,14 @@ func TestLabelsChange(t *testing.T) {
 	if line := try(t, tenant+"s0:c5,c6", "hold", second, red); !strings.Contains(line, "permission denied") {
 		t.Errorf("with the categories of later: %q, want that it is denied", line)
 	}
-	const module = "/root/portcullis.cil"
+	const module = "/root/other.cil"
 	guest.Do(t, "portcullis-agent", "selinux", "--host-file", "/suite/host.json", "--labels", "/suite/other.yaml", "--output", module)
+	if got, want := guest.Read(t, module), guest.Read(t, "/suite/other.cil"); got != want {
+		t.Fatalf("the agent writes here\n%s\nand the policy to be loaded has\n%s", got, want)
+	}
+	installed(t)
 	log := listen(t)
-	guest.Do(t, "semodule", "-X", "300", "-i", module)
+	loadPolicy(t, "/suite/other.policy")
 	before.expect(t, "error state")
 	log.expect(t, "access", classPKey, tenant+"s0:c1,c2", pkeyLabel("c5,c6"))
 	for _, p := range []*program{both, blue} {
@@ -252,4 +258,26 @@ func TestLabelsChange(t *testing.T) {
 		t.Errorf("with the categories of now: %q", line)
 	}
 	managerRuns(t)
+}
+
+// installed tests that semodule of this machine finds the agent's module in its store, under the priority that it was installed with.
+func installed(t *testing.T) {
+	t.Helper()
+	for line := range strings.Lines(guest.Do(t, "semodule", "--list-modules=full")) {
+		if f := strings.Fields(line); len(f) >= 3 && f[0] == "300" && f[1] == "portcullis" {
+			return
+		}
+	}
+	t.Error("semodule lists no module portcullis of priority 300")
+}
+
+// loadPolicy has the kernel load a compiled policy instead of the one in force, as semodule does at its end.
+func loadPolicy(t *testing.T, file string) {
+	t.Helper()
+	files, err := filepath.Glob("/etc/selinux/default/policy/policy.*")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("compiled policies %v (%v), want one", files, err)
+	}
+	guest.Do(t, "cp", file, files[0])
+	guest.Do(t, "load_policy")
 }
