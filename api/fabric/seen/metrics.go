@@ -118,8 +118,12 @@ func (o *Observer) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// sight sends whether the subnet manager sees what it knows. Before the first judgement no state has 1.
+// sight sends whether the subnet manager sees what it knows, once that was judged. A subnet manager that runs alone
+// does not.
 func (g *gauges) sight(s v1.Sight) {
+	if s.State == "" {
+		return
+	}
 	for _, state := range []string{v1.SightClear, v1.SightPartly, v1.SightBlind} {
 		g.gauge(g.d.sight, truth(s.State == state), state)
 	}

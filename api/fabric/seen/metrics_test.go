@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"portcullis/api/fabric/seen"
 	"portcullis/api/fabric/seen/seentest"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 )
@@ -69,6 +71,40 @@ func TestMetrics(t *testing.T) {
 	}
 	for name := range got {
 		t.Errorf("%s is not among those that are held", name)
+	}
+}
+
+// TestMetricsOfSight: there are none before it was judged, and also while the fabric is lost.
+func TestMetricsOfSight(t *testing.T) {
+	o := seen.New(seen.Options{})
+	if got := gather(t, o); len(got["portcullis_fabric_sight"]) != 0 {
+		t.Errorf("before the first judgement: %v", got)
+	}
+	o.OnSight(v1.Sight{State: v1.SightBlind, Cause: v1.SightOwnPort, Since: time.Unix(1000, 0), Nodes: 7, Ports: 9, Hosts: 3})
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(o)
+	all, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range all {
+		for _, m := range f.GetMetric() {
+			if name := f.GetName(); name == "portcullis_fabric_sight" || strings.HasPrefix(name, "portcullis_fabric_out_of_sight") {
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				got[name] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	want := map[string]float64{
+		"portcullis_fabric_sight blind": 1, "portcullis_fabric_sight clear": 0, "portcullis_fabric_sight partly-blind": 0,
+		"portcullis_fabric_out_of_sight nodes": 7, "portcullis_fabric_out_of_sight ports": 9, "portcullis_fabric_out_of_sight hosts": 3,
+		"portcullis_fabric_out_of_sight_since_timestamp_seconds": 1000,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("metrics %v, want %v", got, want)
 	}
 }
 
