@@ -43,6 +43,11 @@ type Backend interface {
 	// DeniedEKs lists the EKs that were replaced, the newest first.
 	DeniedEKs(ctx context.Context) ([]v1.DeniedEK, error)
 
+	// RemoveHost takes a host out of inventory that has nothing any longer.
+	RemoveHost(ctx context.Context, actor, host string, in v1.HostRemoval) error
+	// ExportInventory returns all inventory as a file that ImportInventory reads.
+	ExportInventory(ctx context.Context) ([]byte, error)
+
 	Hosts(ctx context.Context) ([]v1.Host, error)
 	Host(ctx context.Context, id string) (*v1.Host, error)
 	// AttestationResult gives a signed token about where the host stands now, which

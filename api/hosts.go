@@ -16,23 +16,23 @@ type hostInput struct {
 
 type changeHostInput struct {
 	ID string `path:"id" maxLength:"128" doc:"host id as in inventory"`
-	matchInput
+	MatchInput
 }
 
 type assignInput struct {
-	matchInput
+	MatchInput
 	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
 	Body v1.Assignment
 }
 
 type clearedInput struct {
-	matchInput
+	MatchInput
 	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
 	Body v1.TPMCleared
 }
 
 type resolvedInput struct {
-	matchInput
+	MatchInput
 	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
 	Body v1.GUIDResolved
 }
@@ -45,6 +45,12 @@ func list[T any](items []T, err error) (*listOutput[T], error) {
 		items = []T{}
 	}
 	return &listOutput[T]{v1.List[T]{Items: items}}, err
+}
+
+type removeHostInput struct {
+	MatchInput
+	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
+	Body v1.HostRemoval
 }
 
 // taggedHost answers a host with the number of its last assignment as ETag.
@@ -95,6 +101,13 @@ func (s *Server) hostRoutes(a huma.API) {
 		access:  accessOperate,
 	}, func(ctx context.Context, in *resolvedInput) (*taggedOutput[v1.Host], error) {
 		return taggedHost(s.backend.ResolveGUID(ctx, actor(ctx), in.ID, in.Body))
+	})
+	register(s, a, operation{
+		id: "remove-host", method: http.MethodDelete, path: "/v1/hosts/{id}", tag: "hosts",
+		summary: "Take a host out of inventory that was released and left for good: its adapters, EK and switch ports are free",
+		access:  accessOperate,
+	}, func(ctx context.Context, in *removeHostInput) (*struct{}, error) {
+		return nil, s.backend.RemoveHost(ctx, actor(ctx), in.ID, in.Body)
 	})
 	s.watchRoute(a)
 }

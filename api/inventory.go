@@ -17,6 +17,11 @@ type importInput struct {
 
 type importOutput struct{ Body *v1.ImportReport }
 
+type exportOutput struct {
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
 type confirmRepairInput struct {
 	ID   string `path:"id" maxLength:"128" doc:"host id as in inventory"`
 	Body v1.RepairConfirm
@@ -39,6 +44,13 @@ func (s *Server) inventoryRoutes(a huma.API) {
 		}
 		report, err := s.backend.ImportInventory(ctx, actor(ctx), files, in.Body.RepairTicket, in.DryRun)
 		return &importOutput{report}, err
+	})
+	register(s, a, operation{
+		id: "export-inventory", method: http.MethodGet, path: "/v1/inventory/export", tag: "inventory",
+		summary: "Write all inventory as a file that can be imported", access: accessView,
+	}, func(ctx context.Context, _ *struct{}) (*exportOutput, error) {
+		file, err := s.backend.ExportInventory(ctx)
+		return &exportOutput{"application/yaml", file}, err
 	})
 	register(s, a, operation{
 		id: "list-repairs", method: http.MethodGet, path: "/v1/inventory/repairs", tag: "inventory",

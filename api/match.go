@@ -12,8 +12,8 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// matchInput is the part of a request that says which version of the object it is about.
-type matchInput struct {
+// MatchInput is the part of a request that says which version of the object it is about. It is exported because huma looks into no other embedded type.
+type MatchInput struct {
 	IfMatch string `header:"If-Match" maxLength:"512" doc:"versions of the object that the request is for, as ETag has them; none: any"`
 }
 

@@ -16,7 +16,7 @@ type nameInput struct {
 // changeNameInput names an object, and maybe the version of it that is meant.
 type changeNameInput struct {
 	Name string `path:"name" maxLength:"63"`
-	matchInput
+	MatchInput
 }
 
 type tenantInput struct{ Body v1.NewTenant }
@@ -24,14 +24,14 @@ type tenantInput struct{ Body v1.NewTenant }
 type clusterInput struct{ Body v1.NewCluster }
 
 type useInput struct {
-	matchInput
+	MatchInput
 	Name   string `path:"name" maxLength:"63"`
 	Shared string `path:"shared" maxLength:"63"`
 	Body   *v1.ClusterUse
 }
 
 type stopUseInput struct {
-	matchInput
+	MatchInput
 	Name   string `path:"name" maxLength:"63"`
 	Shared string `path:"shared" maxLength:"63"`
 }

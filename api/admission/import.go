@@ -81,6 +81,9 @@ func (s *Service) plan(ctx context.Context, tx *store.Tx, d *inventory.Declarati
 	if err != nil {
 		return nil, nil, invalidInventory(err)
 	}
+	if err := s.comeBack(ctx, tx, plan.Added); err != nil {
+		return nil, nil, err
+	}
 	rows, err := s.stage(ctx, tx, plan, actor, t, dryRun)
 	if err != nil {
 		return nil, nil, err

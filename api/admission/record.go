@@ -36,6 +36,8 @@ type Record struct {
 	// included, also of past assignments; sorted.
 	Grants []string `json:"grants,omitempty"`
 
+	Removed *Removal `json:"removed,omitzero"` // inventory has the host no longer
+
 	Denial      *v1.Denial `json:"denial,omitzero"`
 	DenialProof proof      `json:"denial_proof,omitzero"` // of whom was refused
 	Token       string     `json:"token,omitempty"`       // SHA-256 of the status token, hex

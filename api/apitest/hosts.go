@@ -57,6 +57,27 @@ func (b *Backend) Hosts(context.Context) ([]v1.Host, error) {
 	return sorted(b, b.hosts, func(h v1.Host) string { return h.ID })
 }
 
+// RemoveHost implements api.Backend.
+func (b *Backend) RemoveHost(ctx context.Context, actor, id string, _ v1.HostRemoval) error {
+	b.mu.Lock()
+	h, there := b.hosts[id]
+	b.mu.Unlock()
+	if there && h.Cluster != "" {
+		return conflict("host_assigned", "host "+id+" is assigned to cluster "+h.Cluster, "release the host first")
+	}
+	return remove(ctx, b, b.hosts, func(h v1.Host) string { return strconv.FormatInt(h.Epoch, 10) }, "host", actor, id)
+}
+
+// ExportInventory implements api.Backend: a line for each host.
+func (b *Backend) ExportInventory(ctx context.Context) ([]byte, error) {
+	hosts, err := b.Hosts(ctx)
+	var out []byte
+	for i := range hosts {
+		out = append(out, hosts[i].ID+"\n"...)
+	}
+	return out, err
+}
+
 // Host implements api.Backend.
 func (b *Backend) Host(_ context.Context, id string) (*v1.Host, error) {
 	b.mu.Lock()

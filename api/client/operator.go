@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -55,6 +57,30 @@ func (c *Client) Import(ctx context.Context, files []v1.InventoryFile, t v1.Repa
 	}
 	var out v1.ImportReport
 	return answer(&out, c.post(ctx, path, v1.InventoryUpload{Files: files, RepairTicket: t}, &out))
+}
+
+// RemoveHost takes a host out of inventory.
+func (c *Client) RemoveHost(ctx context.Context, id string, in v1.HostRemoval) error {
+	return c.call(ctx, c.http, http.MethodDelete, "/v1/hosts/"+url.PathEscape(id), in, nil)
+}
+
+// ExportInventory returns all inventory as a file that Import takes.
+func (c *Client) ExportInventory(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	resp, err := c.send(ctx, c.http, http.MethodGet, "/v1/inventory/export", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(data) > maxAnswer {
+		err = fmt.Errorf("it has more than %d bytes", maxAnswer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the inventory: %w", err)
+	}
+	return data, nil
 }
 
 // Repairs lists rows of inventory that wait for a second person, by host.

@@ -59,6 +59,11 @@ type DeniedEK struct {
 	By     string    `json:"by" doc:"who confirmed that it was replaced"`
 }
 
+// HostRemoval says why a host leaves inventory.
+type HostRemoval struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"256" doc:"why, for the audit log"`
+}
+
 // HostChange is one host whose record an import changes.
 type HostChange struct {
 	Host   string   `json:"host"`

@@ -14,7 +14,7 @@ import (
 
 func (a *app) hostCommand() *cobra.Command {
 	return group("host", "See hosts, assign them to clusters and release them",
-		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostWait(), a.hostResult(), a.hostTPMCleared(), a.hostGUIDResolved())
+		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostRemove(), a.hostWait(), a.hostResult(), a.hostTPMCleared(), a.hostGUIDResolved())
 }
 
 func (a *app) hostList() *cobra.Command {
@@ -231,6 +231,46 @@ A script that may run late or twice names the one it means with --epoch.`,
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
 	e.register(cmd)
 	w.register(cmd, "wait until the host is released")
+	return cmd
+}
+
+func (a *app) hostRemove() *cobra.Command {
+	var yes bool
+	var in v1.HostRemoval
+	var e epochFlag
+	cmd := &cobra.Command{
+		Use: "remove HOST --reason WHY --yes", Short: "Take a host out of inventory that left for good", Args: operands("HOST"),
+		Aliases: []string{"decommission"},
+		Long: `Take a host out of inventory that left for good.
+
+Its adapters, its EK and its switch ports can be those of other hosts then. The host has to
+be released, and each of its P_Keys proven absent from switch port and adapter. If it comes
+back under its id with another EK, that takes two persons, as for a host that never left.`,
+		ValidArgsFunction: a.completeHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if in.Reason == "" {
+				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			h, err := c.Host(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.confirm(yes, fmt.Sprintf("host %s leaves inventory: its %d adapters, its EK and its switch ports can be those of other hosts", h.ID, len(h.HCAs))); err != nil {
+				return err
+			}
+			if err := c.RemoveHost(e.meant(cmd.Context(), h), args[0], in); err != nil {
+				return err
+			}
+			return a.deleted("host", args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "why it leaves, for the audit log")
+	e.register(cmd)
 	return cmd
 }
 

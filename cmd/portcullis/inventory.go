@@ -13,7 +13,7 @@ import (
 const maxFiles = 24 << 20
 
 func (a *app) inventoryCommand() *cobra.Command {
-	return group("inventory", "Tell the service which hosts exist and how they are cabled", a.inventoryImport(), a.inventoryRepair(), a.inventoryDenied())
+	return group("inventory", "Tell the service which hosts exist and how they are cabled", a.inventoryImport(), a.inventoryExport(), a.inventoryRepair(), a.inventoryDenied())
 }
 
 func (a *app) inventoryImport() *cobra.Command {
@@ -49,6 +49,26 @@ it with inventory repair. Without a ticket nothing is imported.`,
 	f.StringVar(&t.Ticket, "ticket", "", "of the repair for which known hosts get another EK")
 	f.StringVar(&t.Reason, "reason", "", "why they do, for those who confirm it")
 	return cmd
+}
+
+func (a *app) inventoryExport() *cobra.Command {
+	return &cobra.Command{
+		Use: "export", Short: "Write all inventory as a file that can be imported", Args: operands(),
+		Long: `Write all inventory, with its cables, as a file that inventory import reads. Importing it as
+it is changes nothing.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			file, err := c.ExportInventory(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = a.stdout.Write(file)
+			return err
+		},
+	}
 }
 
 // readFiles reads the named files; "-" is standard input.

@@ -1,0 +1,131 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// Removal is what stays of a host that inventory has no longer.
+type Removal struct {
+	Time time.Time `json:"time"`
+	EK   string    `json:"ek,omitempty"` // that it had
+}
+
+// RemoveHost takes a host that left for good out of inventory, so that its adapters, its EK and its switch ports can
+// be those of other hosts. It is refused while the host is assigned, while a P_Key of it is not proven absent, while it
+// is held, and while a change of it waits for a second person. The number of its last assignment stays, so that no
+// command for one of them reaches a later host of the same id; and its EK, because another one takes two persons also
+// when the host comes back.
+func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.HostRemoval) error {
+	what := change{actor: actor, action: "host.remove", object: "host/" + clip(host)}
+	why := strings.TrimSpace(in.Reason)
+	if why == "" {
+		return refusal(Invalid, "reason_missing", "say why the host leaves", "no reason given")
+	}
+	return s.noteRefusal(ctx, what, s.update(ctx, func(tx *store.Tx) error {
+		head, err := optional(inventory.Heads().Get(ctx, tx, inventory.HeadKey))
+		if err != nil {
+			return err
+		}
+		f, err := s.gather(ctx, tx, host)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(sameTenancy(ctx, f), removable(f), s.nothingStaged(ctx, tx, host)); err != nil {
+			return err
+		}
+		rec, now := f.rec, s.now()
+		rec.dropToken(tx)
+		rec.unseal(tx)
+		inventory.Hosts().Delete(tx, host)
+		what.before, what.after = []any{f.host, f.rec}, Record{
+			Phase: v1.PhaseQuarantined, Since: now, Epoch: f.rec.Epoch, Removed: &Removal{Time: now, EK: f.host.EK},
+		}
+		what.detail = clipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail)
+		return errors.Join(
+			dropSessions(ctx, tx, host),
+			Records().Put(tx, host, what.after.(Record)),
+			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: actor, Hosts: max(head.Hosts-1, 0)}),
+			s.log(ctx, tx, what),
+		)
+	}))
+}
+
+// removable refuses to remove a host that has, or may have, anything.
+func removable(f *facts) error {
+	id := f.host.ID
+	switch {
+	case f.rec.Cluster != "":
+		return refusal(Conflict, "host_assigned", "release the host first", "host %s is assigned to cluster %s (%s)", id, f.rec.Cluster, phaseOf(f.rec))
+	case len(f.rec.Grants) > 0:
+		var left []string
+		for _, k := range f.sortedGrants() {
+			where := "its adapter"
+			if st := f.grants[k]; !st.absent() {
+				where = "switch port " + k.Place.String()
+			}
+			left = append(left, fmt.Sprintf("P_Key %v of port %v is not proven absent from %s", k.PKey, k.GUID, where))
+		}
+		return refusal(Conflict, "host_granted", "wait until it is; of an adapter that is gone for good: portcullis fabric keys retire, or topospec rma",
+			"host %s cannot be removed: %s", id, some(left))
+	case len(f.rec.Conflicts) > 0:
+		return refusal(Conflict, "host_held", f.rec.Conflicts[0].remedy(id), "host %s is held: %s", id, f.rec.Conflicts[0].fact())
+	default:
+		return nil
+	}
+}
+
+// nothingStaged refuses a host of which a change waits for a second person.
+func (s *Service) nothingStaged(ctx context.Context, r store.Reader, host string) error {
+	_, err := Repairs().Get(ctx, r, host)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return refusal(Conflict, "repair_open", "portcullis inventory repair cancel "+host, "a change of host %s waits for a second person", host)
+}
+
+// comeBack refuses hosts that were removed and are to come back with another EK though evidence of them was accepted.
+// What is left of the others' removal is forgotten.
+func (s *Service) comeBack(ctx context.Context, tx *store.Tx, added []inventory.Host) error {
+	var problems []string
+	for i := range added {
+		h := &added[i]
+		rec, err := optional(Records().Get(ctx, tx, h.ID))
+		if err != nil {
+			return err
+		}
+		if rec.Removed == nil {
+			continue
+		}
+		known, err := isKnown(ctx, tx, h.ID)
+		if err != nil {
+			return err
+		}
+		if known && rec.Removed.EK != h.EK {
+			problems = append(problems, fmt.Sprintf("host %s was removed on %s and had the EK %s", h.ID, rec.Removed.Time.Format(time.DateOnly), rec.Removed.EK))
+			continue
+		}
+		rec.Removed = nil
+		if err := Records().Put(tx, h.ID, rec); err != nil {
+			return err
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &Error{
+		Code: "repair_needed", Status: Conflict, Problems: problems,
+		Detail: "that a host which was accepted before has another EK is for two persons to say; nothing was imported",
+		Hint:   "give the new host another id; or import it with the EK it had, and then the other one with --ticket",
+	}
+}
