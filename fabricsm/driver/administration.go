@@ -27,6 +27,7 @@ import (
 type administration struct {
 	lane  transport.SALane
 	store Store
+	fence Fence // nil: it is always open
 	log   *slog.Logger
 
 	gate  *gate
@@ -93,7 +94,7 @@ func (l *loop) administer(facts []sm.Fact) error {
 		return l.lost("open the lane of subnet administration on", err)
 	}
 	a := &administration{
-		lane: lane, store: l.o.Store, log: l.log, agent: l.o.SA, gate: newGate(l.o.SA.Front()),
+		lane: lane, store: l.o.Store, fence: l.o.Fence, log: l.log, agent: l.o.SA, gate: newGate(l.o.SA.Front()),
 		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, onShow: l.o.OnSA, timer: time.NewTimer(time.Hour), wake: make(chan bool, 1),
 		told: make(chan told, 1), reload: make(chan chan<- loaded), ended: l.done, failed: l.failure,
 	}
@@ -191,8 +192,9 @@ func (a *administration) takeSome(packets []transport.Packet) (n int, err error)
 	if len(a.send)-a.sent > mostUnsent {
 		return len(packets), a.flush() // who asks again may find the wire free
 	}
+	barred := a.barred()
 	for was := a.agent.Worked(); n < len(packets) && a.agent.Worked()-was < sa.Stride; n++ {
-		a.agent.Hold(a.full.Load() || len(a.keeps.facts)+len(a.out.Save) > keepAhead || a.owed > tellAhead)
+		a.agent.Hold(barred || a.full.Load() || len(a.keeps.facts)+len(a.out.Save) > keepAhead || a.owed > tellAhead)
 		a.agent.Take(now, &packets[n], &a.out)
 	}
 	return n, a.flush()

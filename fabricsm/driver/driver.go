@@ -37,6 +37,10 @@ type Options struct {
 	Store Store          // nil: nothing survives
 	Log   *slog.Logger   // nil: silent
 
+	// Fence says whether this process may change the fabric, nil: always. Nothing that
+	// changes it is sent, saved or granted while it may not.
+	Fence Fence
+
 	// Timeout is how long an answer may take; default 200 ms. Too short: lost
 	// time on repetitions that slow devices answer twice. Too long: a silent
 	// device is noticed late.

@@ -43,6 +43,9 @@ func (a *administration) keep() {
 		case <-a.ended:
 			return
 		}
+		if !a.awaitLease() {
+			return
+		}
 		a.mu.Lock()
 		k := a.keeps
 		a.keeps = kept{}
@@ -59,6 +62,9 @@ func (a *administration) keep() {
 		}
 		owed.tell, owed.events = append(owed.tell, k.tell...), append(owed.events, k.events...)
 		a.owes(&owed)
+		if a.barred() {
+			k.send = nil // it would confirm what another instance may know otherwise: they ask again
+		}
 		a.mu.Lock()
 		err := a.push(k.send)
 		a.mu.Unlock()

@@ -27,8 +27,9 @@ type loop struct {
 	done    chan struct{}           // run has ended
 	tables  chan *sm.TablesReady
 
-	out  timeouts
-	keys classKeys
+	out   timeouts
+	keys  classKeys
+	fence fence
 
 	counters counters
 
@@ -273,7 +274,7 @@ func (l *loop) next() time.Time {
 	if !l.saveAt.IsZero() && l.saveAt.Before(at) {
 		at = l.saveAt
 	}
-	return l.nextDropped(l.counters.next(l.keys.next(at)))
+	return l.nextLook(l.nextDropped(l.counters.next(l.keys.next(at))))
 }
 
 // take steps in what was received, and sifted.
@@ -423,9 +424,15 @@ const (
 	mostHeld = 4096
 )
 
-// saveFacts makes facts durable, and reports whether it did. While the store cannot take
-// them nothing is sent: any of it may depend on them.
+// saveFacts makes facts durable, and reports whether packets may be sent. While the store
+// cannot take facts nothing is sent: any of it may depend on them. Without a lease facts
+// wait, and guard sends nothing that may depend on them.
 func (l *loop) saveFacts() (saved bool, err error) {
+	if l.o.Fence != nil {
+		if l.regain(); l.fence.closed {
+			return true, nil
+		}
+	}
 	if len(l.facts) > 0 {
 		if l.now.Before(l.saveAt) {
 			return false, nil
@@ -456,10 +463,16 @@ func (l *loop) flush() error {
 	if saved, err := l.saveFacts(); !saved || err != nil {
 		return err
 	}
-	if len(l.send) > 0 {
-		if _, err := l.o.Port.Send(l.send); err != nil {
+	for sent := 0; ; {
+		sent = l.guard(sent)
+		if sent == len(l.send) {
+			break
+		}
+		n, err := l.o.Port.Send(l.send[sent:min(len(l.send), sent+most)])
+		if err != nil {
 			return l.lost("send to", err)
 		}
+		sent += n
 		l.stamp(time.Now())
 	}
 	l.send = l.send[:0]

@@ -116,18 +116,28 @@ func (l *loop) push(p *poller) (int, error) {
 	if saved, err := l.saveFacts(); !saved || err != nil {
 		return 0, err
 	}
-	if p.sent == len(l.send) || l.ended {
+	if l.ended {
 		return 0, nil
 	}
-	n, err := p.port.TrySend(l.send[p.sent:])
-	if err != nil {
-		return n, l.lost("send to", err)
+	all := 0
+	for {
+		if p.sent = l.guard(p.sent); p.sent == len(l.send) {
+			break
+		}
+		some := l.send[p.sent:min(len(l.send), p.sent+most)]
+		n, err := p.port.TrySend(some)
+		all += n
+		if err != nil {
+			return all, l.lost("send to", err)
+		}
+		p.sent += n
+		l.stamp(l.now)
+		if n < len(some) {
+			return all, nil
+		}
 	}
-	if p.sent += n; p.sent == len(l.send) {
-		l.send, p.sent = l.send[:0], 0
-	}
-	l.stamp(l.now)
-	return n, nil
+	l.send, p.sent = l.send[:0], 0
+	return all, nil
 }
 
 // others looks, without waiting, whether there is something to do besides the

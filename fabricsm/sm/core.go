@@ -14,6 +14,7 @@ type Core struct {
 	now     time.Time
 	born    time.Time // when it was started
 	started bool
+	barred  bool // the owner may not change the fabric now
 	state   ib.SMState
 
 	// observed
@@ -167,6 +168,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.lendKey(in)
 	case *Resign:
 		c.resign()
+	case *Mandate:
+		c.setMandate(in)
 	}
 	c.plant()
 	c.settleOpen()
@@ -258,4 +261,4 @@ func (c *Core) wake(late time.Time) time.Time {
 }
 
 // writing reports whether this SM may change devices.
-func (c *Core) writing() bool { return c.state == ib.SMMaster }
+func (c *Core) writing() bool { return c.state == ib.SMMaster && !c.barred }

@@ -75,7 +75,7 @@ type election struct {
 // smState is the state that others are told. After a handover this SM reads the
 // fabric again before it writes, but nobody else is to become master meanwhile.
 func (c *Core) smState() ib.SMState {
-	if c.election.resigning {
+	if c.election.resigning || c.barred {
 		return ib.SMNotActive // so that nobody gives the fabric back
 	}
 	if c.state == ib.SMDiscovering && c.election.claim {
@@ -105,7 +105,7 @@ func (c *Core) outranked(o *mad.SMInfo) bool {
 // It reports whether there is new work.
 func (c *Core) elect() bool {
 	e := &c.election
-	if e.waitFor != topo.None || c.ownLinkDown() || c.looksOn() {
+	if c.barred || e.waitFor != topo.None || c.ownLinkDown() || c.looksOn() {
 		return false
 	}
 	if !e.asked {
@@ -299,6 +299,9 @@ func (c *Core) poll() {
 	c.after(c.cfg.Election.PollEvery, timerPoll, ref{})
 	e := &c.election
 	e.ticks++
+	if c.barred {
+		return // what others are is of no use until this SM may rule
+	}
 	switch {
 	case c.state == ib.SMStandby:
 		if c.gone(e.master) {

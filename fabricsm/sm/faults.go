@@ -31,7 +31,7 @@ var problemNames = map[problemKind]string{
 	noKey: "no-key", noEnforcement: "no-enforcement", refusedMember: "membership-refused",
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
 	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: FaultLinkSlow, refusedAlias: "alias-refused",
-	rivalMaster: "rival-master", disabledSM: "disabled",
+	rivalMaster: "rival-master", disabledSM: "disabled", barred: "lease-ended",
 	lawPage: "topology-protected", lawBroken: "topology", lawRefused: "topology-refused", lawMissing: "topology-missing",
 	badTrees: "multicast-refused", shortTree: "multicast-cut",
 }

@@ -20,6 +20,7 @@ const (
 	rogueMaster                      // another SM says that it is master
 	rivalMaster                      // a trusted master of lower rank does not hand over
 	disabledSM                       // another SM disabled this one
+	barred                           // the owner may not change the fabric
 	lawRefused                       // a declared topology that cannot be enforced
 	lawBroken                        // something is not where the declared topology has it
 	twin                             // two places show one GUID

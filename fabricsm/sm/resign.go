@@ -21,7 +21,7 @@ func (c *Core) resign() {
 		return
 	}
 	e.resigning = true
-	if heir := c.heir(); heir != topo.None && c.state == ib.SMMaster {
+	if heir := c.heir(); heir != topo.None && c.writing() {
 		c.standByFor(heir, "ending, so port "+c.guidOf(heir).String()+" is given the fabric")
 		c.sendCommand(heir, command{mad.SMInfoHandover, ib.SMMaster})
 	}

@@ -44,7 +44,7 @@ func (c *Core) askedSMInfo(in *Received) {
 			c.dropped++
 			return
 		}
-		if c.election.resigning {
+		if c.election.resigning || c.barred {
 			status = mad.StatusInvalidField
 		}
 		obey = status == mad.StatusOK

@@ -273,5 +273,6 @@ func others() map[string]func() sm.Input {
 		"sm.GroupsSet":       func() sm.Input { return &sm.GroupsSet{} },
 		"sm.GroupsChanged":   func() sm.Input { return &sm.GroupsChanged{} },
 		"sm.Resign":          func() sm.Input { return &sm.Resign{} },
+		"sm.Mandate":         func() sm.Input { return &sm.Mandate{} },
 	}
 }

@@ -1,0 +1,39 @@
+package sm
+
+import (
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Mandate says whether the owner may change the fabric now: several instances of a service
+// share a fabric, and a lease outside of it says which of them may. A core that is never
+// told has it for good.
+//
+// Without it the core sends no Set. It reads on, answers, and keeps its picture of the
+// fabric. Other subnet managers are told that it is not active, and none of them can give
+// it the fabric. With it again, it reads all that may have been changed before it writes.
+type Mandate struct {
+	Held bool
+}
+
+func (*Mandate) input() {}
+
+// setMandate takes whether the owner may change the fabric.
+func (c *Core) setMandate(in *Mandate) {
+	if in.Held == !c.barred {
+		return
+	}
+	c.barred = !in.Held
+	c.disturb()
+	if c.barred {
+		clear(c.election.commands)
+		c.problem(problemKey{kind: barred}, &StateChanged{
+			State: c.smState(), Reason: "the lease of this instance may have run out: it reads and answers, and changes nothing until the store answers",
+		})
+		return
+	}
+	c.solved(problemKey{kind: barred})
+	if c.state == ib.SMMaster || c.election.waitFor != topo.None {
+		c.takeOver(true, "the lease of this instance holds again")
+	}
+}
