@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -125,21 +124,6 @@ func Drive(t testing.TB, serial string) string {
 	}
 	t.Fatalf("no drive has the serial number %q", serial)
 	return ""
-}
-
-// Kernel tests that the machine runs Debian's cloud kernel with two CPUs and a console.
-func Kernel(t testing.TB) {
-	t.Helper()
-	if n := runtime.NumCPU(); n != 2 {
-		t.Errorf("%d CPUs, want 2: some defects need two", n)
-	}
-	release := Read(t, "/proc/sys/kernel/osrelease")
-	if !strings.HasSuffix(release, "-cloud-amd64") {
-		t.Errorf("the kernel is %s, want Debian's cloud kernel", release)
-	}
-	if line := Read(t, "/proc/cmdline"); !strings.Contains(line, "console=ttyS0") {
-		t.Errorf("command line %q has no console", line)
-	}
 }
 
 // Exists reports whether a file is there.
