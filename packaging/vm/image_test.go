@@ -31,7 +31,7 @@ func newImageSite(t *testing.T, settings string) imageSite {
 	t.Helper()
 	s := imageSite{t.TempDir()}
 	s.file(t, "agent.yaml", "service: https://10.0.2.2:9\ntimeout: 1m\n", 0o644)
-	s.file(t, "image.yaml", "consoles: [ttyS0]\ncmdline: loglevel=5 panic=-1 no_timer_check\n"+settings, 0o644)
+	s.file(t, "image.yaml", "consoles: [ttyS0]\ncmdline: loglevel=5 panic=-1\n"+settings, 0o644)
 	command(t, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", filepath.Join(t.TempDir(), "key"),
 		"-out", filepath.Join(s.dir, "ca.pem"), "-subj", "/CN=ca")
 	return s

@@ -109,33 +109,11 @@ func release() string {
 	return "stable"
 }
 
-// masked are units that no lab looks at, and which take processor time under emulation.
+// masked are units that the machines do not need, and which take longest under emulation.
 var masked = []string{
 	"serial-getty@ttyS0.service", "getty@tty1.service", "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer",
 	"e2scrub_reap.service", "e2scrub_all.timer", "fstrim.timer", "opensm.service", "systemd-networkd-wait-online.service",
 	"systemd-timesyncd.service", "systemd-pstore.service",
-	"systemd-binfmt.service", "proc-sys-fs-binfmt_misc.automount", "proc-sys-fs-binfmt_misc.mount",
-	"systemd-logind.service", "systemd-update-utmp.service", "systemd-update-utmp-runlevel.service", "systemd-journal-flush.service",
-	"systemd-network-generator.service",
-	"modprobe@configfs.service", "modprobe@dm_mod.service", "modprobe@drm.service", "modprobe@fuse.service", "modprobe@loop.service",
-}
-
-// unplugged are subsystems whose devices udev does not look at when the system starts: terminals, memory, processors and what ACPI
-// describes. They are most of the devices of an emulated machine, and no rule of ours is about them. For a processor udev would
-// load KVM. Devices that appear later are looked at, of whatever subsystem they are.
-var unplugged = []string{
-	"acpi", "bdi", "clockevents", "cpu", "event_source", "input", "machinecheck", "memory", "node", "platform", "pnp", "serio", "tty",
-	"vc", "workqueue",
-}
-
-// coldplug is a part of the unit systemd-udev-trigger that leaves the subsystems of unplugged out.
-func coldplug() string {
-	var b strings.Builder
-	b.WriteString("[Service]\nExecStart=\nExecStart=-udevadm trigger --type=devices --action=add --prioritized-subsystem=block,tpmrm,net")
-	for _, name := range unplugged {
-		b.WriteString(" --subsystem-nomatch=" + name)
-	}
-	return b.String() + "\n"
 }
 
 // suiteUnit runs the test program once the system is up. The init program that it starts powers off.
@@ -161,7 +139,7 @@ func BuildRoot(cache string, k kernel.Kernel, debs []string) (Root, error) {
 		return Root{}, err
 	}
 	key := sha256.New()
-	fmt.Fprint(key, base, masked, coldplug(), suiteUnit, "labelled")
+	fmt.Fprint(key, base, masked, suiteUnit, "labelled")
 	for _, deb := range debs {
 		f, err := os.Open(deb)
 		if err != nil {
@@ -234,17 +212,16 @@ func (r Root) build(base string, debs []string) error {
 		}
 	}
 	files := map[string]string{
-		"etc/machine-id":                   "0123456789abcdef0123456789abcdef\n",
-		"etc/hostname":                     "vm\n",
-		"etc/hosts":                        "127.0.0.1 localhost vm\n",
-		"etc/fstab":                        "",
-		"etc/systemd/system/suite.service": suiteUnit,
-		"etc/systemd/system/systemd-udev-trigger.service.d/vm.conf": coldplug(),
-		"etc/systemd/system.conf.d/vm.conf":                         "[Manager]\nShowStatus=no\nDefaultTimeoutStartSec=120s\n",
-		"etc/systemd/journald.conf.d/vm.conf":                       "[Journal]\nStorage=volatile\n",
-		"etc/systemd/network/10-vm.network":                         "[Match]\nName=e*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n",
-		"etc/modules-load.d/portcullis-vm.conf":                     "virtio_net\nvirtio_console\n",
-		"etc/systemd/system.conf.d/quiet.conf":                      "[Manager]\nLogLevel=notice\n",
+		"etc/machine-id":                        "0123456789abcdef0123456789abcdef\n",
+		"etc/hostname":                          "vm\n",
+		"etc/hosts":                             "127.0.0.1 localhost vm\n",
+		"etc/fstab":                             "",
+		"etc/systemd/system/suite.service":      suiteUnit,
+		"etc/systemd/system.conf.d/vm.conf":     "[Manager]\nShowStatus=no\nDefaultTimeoutStartSec=120s\n",
+		"etc/systemd/journald.conf.d/vm.conf":   "[Journal]\nStorage=volatile\n",
+		"etc/systemd/network/10-vm.network":     "[Match]\nName=e*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n",
+		"etc/modules-load.d/portcullis-vm.conf": "virtio_net\nvirtio_console\n",
+		"etc/systemd/system.conf.d/quiet.conf":  "[Manager]\nLogLevel=notice\n",
 	}
 	for name, text := range files {
 		to := filepath.Join(r.Dir, name)

@@ -106,9 +106,8 @@ type Machine struct {
 	answering sync.WaitGroup
 }
 
-// Cmdline is what each kernel is told: warnings are printed, a panic ends the machine, and the timer is not tried at boot. Where the
-// host is busy, an emulated timer is late, and the kernel would panic for it.
-const Cmdline = "console=ttyS0 loglevel=5 panic=-1 no_timer_check"
+// Cmdline is what each kernel is told: warnings are printed, and a panic ends the machine.
+const Cmdline = "console=ttyS0 loglevel=5 panic=-1"
 
 // Start starts a machine, which ends with the test at the latest.
 func Start(t testing.TB, spec Spec) *Machine {
