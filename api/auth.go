@@ -84,10 +84,10 @@ func (s *Server) authenticate(header string, a access) (Principal, *problem) {
 			"token "+who.Name+" has the role "+string(who.Role)+", which may not do this",
 			"use a token with the role operator")
 	}
-	if who.PKeys != nil && a == accessOperate {
+	if who.PKeys != nil && (a == accessOperate || a == accessAudit) {
 		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,
 			"token "+who.Name+" has ranges of P_Keys (p_keys), and this is about more than the clusters of these",
-			"use a token with the role operator and without p_keys")
+			"use a token without p_keys")
 	}
 	return who, nil
 }

@@ -115,6 +115,13 @@ var access = map[string]string{
 	"POST /v1/fabric/keys/lend":                     "operator",
 	"POST /v1/fabric/keys/sa-key":                   "operator",
 	"POST /v1/fabric/keys/retire":                   "operator",
+	"GET /v1/audit":                                 "viewer",
+	"GET /v1/audit/head":                            "viewer",
+	"GET /v1/backups":                               "viewer",
+	"POST /v1/backups":                              "operator",
+	"POST /v1/backups/stream":                       "operator",
+	"GET /v1/backups/{name}":                        "operator",
+	"POST /v1/backups/{name}/verify":                "operator",
 }
 
 func TestEveryRouteHasItsCredential(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -36,6 +37,7 @@ type note struct {
 	token  string               // name of the known token that was shown, "" for none
 	actor  string
 	fault  error
+	answer *http.ResponseController
 }
 
 func noteOf(ctx context.Context) *note {
@@ -50,13 +52,28 @@ func requestID(ctx context.Context) string       { return noteOf(ctx).id }
 func noteActor(ctx context.Context, name string) { noteOf(ctx).actor = name }
 func noteFault(ctx context.Context, err error)   { noteOf(ctx).fault = err }
 
+// extend gives a request and its answer more time than the server has for others.
+func extend(ctx context.Context, d time.Duration) error {
+	c := noteOf(ctx).answer
+	if c == nil {
+		return nil
+	}
+	// Past the read deadline HTTP/1 takes the client for gone.
+	for _, set := range []func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline} {
+		if err := set(time.Now().Add(d)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return fmt.Errorf("give the request more time: %w", err)
+		}
+	}
+	return nil
+}
+
 // observe gives each request an id, writes the access log and counts. It logs
 // the route and never the query, headers or bodies, because they may hold
 // secrets. A panic of a handler becomes a problem here.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		n := &note{id: newRequestID(), source: hostOf(r.RemoteAddr), tls: r.TLS}
+		n := &note{id: newRequestID(), source: hostOf(r.RemoteAddr), tls: r.TLS, answer: http.NewResponseController(w)}
 		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, n))
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		setHeaders(ww.Header(), n.id)

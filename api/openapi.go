@@ -77,6 +77,8 @@ func (s *Server) routes(r chi.Router) *document {
 	s.referenceRoutes(a)
 	s.lockRoutes(a)
 	s.eventRoutes(a)
+	s.auditRoutes(a)
+	s.backupRoutes(a)
 	s.resultRoutes(a)
 	s.seenRoutes(a)
 
@@ -118,6 +120,8 @@ func tags() []*huma.Tag {
 		{Name: "hosts", Description: "Where each host stands, and why it is not admitted."},
 		{Name: "tenancy", Description: "Tenants, their clusters and the P_Keys of these."},
 		{Name: "topospec", Description: "Revisions of the declared topology, from draft to rollback."},
+		{Name: "audit", Description: "The log of all that was changed, refused and decided, chained entry by entry."},
+		{Name: "backup", Description: "Backups of the store, encrypted to recipients whose identities are offline."},
 		{Name: "fabric", Description: "What the subnet manager sees and does."},
 	}
 }
@@ -130,6 +134,7 @@ type operation struct {
 	status           int   // of success; 0: 200, or 204 without a body
 	maxBody          int64 // 0: maxBody
 	honours          bool  // compares If-Match; register finds out
+	long             bool  // it may take as long as a whole store takes to be read
 }
 
 // register adds an operation whose handler calls the Backend.
@@ -143,7 +148,14 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 		toProblem = hostProblemOf
 	}
 	huma.Register(a, s.describe(a, op), func(ctx context.Context, in *I) (*O, error) {
-		ctx, cancel := context.WithTimeout(ctx, handlerTimeout)
+		limit := handlerTimeout
+		if op.long {
+			limit = longTimeout
+			if err := extend(ctx, limit); err != nil {
+				return nil, err
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		out, err := handler(ctx, in)
 		if err != nil {

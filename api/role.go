@@ -32,6 +32,7 @@ const (
 	accessHost           // host-facing: evidence or a ticket speaks for itself
 	accessStatus         // a host about itself: with its certificate, or a status token
 	accessView           // any operator's credential
+	accessAudit          // one that may read about all tenants: none with ranges of P_Keys
 	accessOperate        // a credential that may change things everywhere: none with ranges of P_Keys
 	accessTenancy        // one that may change clusters, and which hosts are in them, within its ranges of P_Keys
 )
@@ -41,7 +42,7 @@ func (r Role) allows(a access) bool {
 	switch a {
 	case accessPublic:
 		return true
-	case accessView:
+	case accessView, accessAudit:
 		return r == RoleViewer || r == RoleOperator
 	case accessOperate, accessTenancy:
 		return r == RoleOperator
@@ -52,5 +53,5 @@ func (r Role) allows(a access) bool {
 
 // asksCredential reports that only a known credential opens a.
 func (a access) asksCredential() bool {
-	return a == accessView || a == accessOperate || a == accessTenancy
+	return a == accessView || a == accessAudit || a == accessOperate || a == accessTenancy
 }

@@ -18,6 +18,7 @@ const (
 	writeTimeout   = 30 * time.Second // streams extend theirs event by event
 	idleTimeout    = 2 * time.Minute
 	handlerTimeout = 25 * time.Second // a store that does not answer ends as "unavailable"
+	longTimeout    = 10 * time.Minute // of requests that read a whole store
 	maxHeaderBytes = 16 << 10
 	maxStreams     = 64 // HTTP/2 streams of one connection
 

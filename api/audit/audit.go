@@ -18,31 +18,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
+	"portcullis/api/audit/chain"
 	"portcullis/api/store"
 )
 
 // Entry is one link of the chain.
-type Entry struct {
-	Seq    uint64    `json:"seq"` // from 1, without gaps
-	Time   time.Time `json:"time"`
-	Actor  string    `json:"actor"`            // who: a credential's name, "agent:HOST" once its TPM answered, "source:ADDRESS" before, or "service"
-	Action string    `json:"action"`           // what, for example "host.assign"
-	Object string    `json:"object"`           // of what, for example "host/compute-01"
-	Code   string    `json:"code,omitempty"`   // reason code, for refusals and decisions
-	Detail string    `json:"detail,omitempty"` // one sentence; never a secret
-	Before string    `json:"before,omitempty"` // digest of the object's record before, empty: did not exist
-	After  string    `json:"after,omitempty"`  // and after
-	Prev   string    `json:"prev"`             // Hash of the entry before, empty in the first
-	Hash   string    `json:"hash"`             // of all of the above
-}
+type Entry = chain.Entry
 
 // Head is the end of the chain.
-type Head struct {
-	Seq  uint64 `json:"seq"`
-	Hash string `json:"hash"`
-}
+type Head = chain.Head
 
 const headKey = "head"
 
@@ -69,7 +54,7 @@ func Append(ctx context.Context, tx *store.Tx, e Entry) error {
 		*text = strings.ToValidUTF8(*text, "?")
 	}
 	e.Seq, e.Prev = h.Seq+1, h.Hash
-	if e.Hash, err = e.digest(); err != nil {
+	if e.Hash, err = e.Sum(); err != nil {
 		return err
 	}
 	return errors.Join(
@@ -80,6 +65,15 @@ func Append(ctx context.Context, tx *store.Tx, e Entry) error {
 
 // Latest gives the end of the chain; its Hash is what to keep elsewhere.
 func Latest(ctx context.Context, r store.Reader) (Head, error) { return head(ctx, r) }
+
+// Origin returns the hash of the first entry, which says which installation a log is of; empty: there is none.
+func Origin(ctx context.Context, r store.Reader) (string, error) {
+	rec, err := Entries().Get(ctx, r, key(1))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return rec.Value.Hash, err
+}
 
 func head(ctx context.Context, r store.Reader) (Head, error) {
 	rec, err := heads().Get(ctx, r, headKey)
@@ -104,21 +98,10 @@ func Digest(record any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// digest hashes the entry's JSON without its Hash. Field order is that of the
-// struct, so the bytes are always the same.
-func (e Entry) digest() (string, error) {
-	e.Hash = ""
-	return Digest(e)
-}
-
-// Verify walks the whole chain as of one revision and gives its end. The
+// Verify walks the whole chain as of one revision, some entries at a time, and returns its end. The
 // error names the first entry that does not fit.
 func Verify(ctx context.Context, s *store.Store) (Head, error) {
 	snap, err := s.Snapshot(ctx)
-	if err != nil {
-		return Head{}, err
-	}
-	entries, _, err := Entries().List(ctx, snap, "")
 	if err != nil {
 		return Head{}, err
 	}
@@ -126,31 +109,23 @@ func Verify(ctx context.Context, s *store.Store) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	got, err := walk(entries)
-	if err == nil && got != end {
-		err = fmt.Errorf("audit chain ends at entry %d with hash %.12s, its head says %d and %.12s: entries were removed", got.Seq, got.Hash, end.Seq, end.Hash)
-	}
-	return got, err
-}
-
-func walk(entries []store.Record[Entry]) (Head, error) {
-	var h Head
-	for _, r := range entries {
-		e := r.Value
-		if r.Key != key(h.Seq+1) || e.Seq != h.Seq+1 {
-			return h, fmt.Errorf("audit entry %d is missing: found %s after %d", h.Seq+1, r.Key, h.Seq)
-		}
-		if e.Prev != h.Hash {
-			return h, fmt.Errorf("audit entry %d does not follow entry %d: the chain was cut there", e.Seq, h.Seq)
-		}
-		sum, err := e.digest()
+	var c chain.Chain
+	for after := ""; ; {
+		page, err := Entries().Page(ctx, snap, after, pageSize)
 		if err != nil {
-			return h, err
+			return c.Head(), err
 		}
-		if sum != e.Hash {
-			return h, fmt.Errorf("audit entry %d was altered: its hash is %.12s, its content gives %.12s", e.Seq, e.Hash, sum)
+		for i := range page {
+			after = page[i].Key
+			if after != key(page[i].Value.Seq) {
+				return c.Head(), fmt.Errorf("audit entry %d is missing: found %s after %d", c.Head().Seq+1, after, c.Head().Seq)
+			}
+			if err := c.Add(&page[i].Value); err != nil {
+				return c.Head(), err
+			}
 		}
-		h = Head{Seq: e.Seq, Hash: e.Hash}
+		if len(page) < pageSize {
+			return c.Head(), c.End(end)
+		}
 	}
-	return h, nil
 }

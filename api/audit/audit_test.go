@@ -56,7 +56,7 @@ func TestChain(t *testing.T) {
 	}
 	rehash := func(e *Entry) {
 		e.Actor = "mallory"
-		e.Hash, _ = e.digest()
+		e.Hash, _ = e.Sum()
 	}
 	for _, c := range []struct {
 		name   string

@@ -105,14 +105,9 @@ func (a *app) openKit(kit, identity string) (*escrow.Contents, error) {
 	if identity == "" {
 		return nil, &usageError{msg: "--identity is needed", hint: "name the file of age-keygen that belongs to one of the kit's recipients"}
 	}
-	text, err := a.readFile(identity, maxKeyFile)
+	ids, err := a.identities(identity)
 	if err != nil {
 		return nil, err
-	}
-	ids, err := escrow.Identities(text)
-	clear(text)
-	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", identity, err), `want lines "AGE-SECRET-KEY-1...", as age-keygen writes them`)
 	}
 	f, err := os.Open(kit)
 	if err != nil {

@@ -35,6 +35,7 @@ type config struct {
 	Admission      admissionConfig    `yaml:"admission"`
 	Locks          locksConfig        `yaml:"locks"`
 	Results        resultsConfig      `yaml:"results"`
+	Backup         backupConfig       `yaml:"backup"`
 
 	HostCertificates hostCertificatesConfig `yaml:"host_certificates"`
 

@@ -41,6 +41,7 @@ func (c *config) check() []problem {
 	k.admission(&c.Admission)
 	k.hostCertificates(&c.HostCertificates)
 	k.results(&c.Results)
+	k.backup(&c.Backup)
 	return k.problems
 }
 

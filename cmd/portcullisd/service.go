@@ -18,6 +18,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/audit"
 	"portcullis/api/events"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
@@ -191,7 +192,7 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec, RMA: r, Reference: references,
-		Events: events.Book{Store: s.store},
+		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Backups: s.newBackups(),
 	}
 	if s.observer != nil {
 		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"portcullis/api/audit"
+	v1 "portcullis/api/v1"
+)
+
+// AuditReader reads the audit log. Package api/audit implements it.
+type AuditReader interface {
+	List(ctx context.Context, q v1.AuditQuery) (*v1.AuditEntries, error)
+	Head(ctx context.Context) (*v1.AuditHead, error)
+}
+
+type auditInput struct{ v1.AuditQuery }
+
+func (s *Server) auditRoutes(a huma.API) {
+	register(s, a, operation{
+		id: "list-audit", method: http.MethodGet, path: "/v1/audit", tag: "audit", access: accessAudit,
+		summary: "List entries of the audit log, a page at a time",
+	}, func(ctx context.Context, in *auditInput) (*bodyOutput[v1.AuditEntries], error) {
+		if s.audit == nil {
+			return nil, noAudit()
+		}
+		body, err := s.audit.List(ctx, in.AuditQuery)
+		if errors.Is(err, audit.ErrCursor) {
+			return nil, newProblem(http.StatusUnprocessableEntity, "cursor_invalid", err.Error(), "begin without after")
+		}
+		return &bodyOutput[v1.AuditEntries]{body}, err
+	})
+	register(s, a, operation{
+		id: "get-audit-head", method: http.MethodGet, path: "/v1/audit/head", tag: "audit", access: accessAudit,
+		summary: "Show number and hash of the last entry of the audit log",
+	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[v1.AuditHead], error) {
+		if s.audit == nil {
+			return nil, noAudit()
+		}
+		body, err := s.audit.Head(ctx)
+		return &bodyOutput[v1.AuditHead]{body}, err
+	})
+}
+
+func noAudit() *problem {
+	return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable, "this process does not read the audit log", "ask the service")
+}

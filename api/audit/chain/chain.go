@@ -1,0 +1,78 @@
+// Package chain is the entries of the audit log as they are chained, without the store that keeps them: for
+// programs that verify a log which they were given.
+package chain
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Entry is one link of the chain.
+type Entry struct {
+	Seq    uint64    `json:"seq"` // from 1, without gaps
+	Time   time.Time `json:"time"`
+	Actor  string    `json:"actor"`            // who: a credential's name, "agent:HOST" once its TPM answered, "source:ADDRESS" before, or "service"
+	Action string    `json:"action"`           // what, for example "host.assign"
+	Object string    `json:"object"`           // of what, for example "host/compute-01"
+	Code   string    `json:"code,omitempty"`   // reason code, for refusals and decisions
+	Detail string    `json:"detail,omitempty"` // one sentence; never a secret
+	Before string    `json:"before,omitempty"` // digest of the object's record before, empty: did not exist
+	After  string    `json:"after,omitempty"`  // and after
+	Prev   string    `json:"prev"`             // Hash of the entry before, empty in the first
+	Hash   string    `json:"hash"`             // of all of the above
+}
+
+// Head is the end of the chain.
+type Head struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// Sum returns the hash that belongs to the entry: the SHA-256 of its JSON with an empty Hash, in
+// hexadecimal. Field order is that of the struct, so the bytes are always the same.
+func (e Entry) Sum() (string, error) {
+	e.Hash = ""
+	b, err := json.Marshal(e)
+	if err != nil {
+		return "", fmt.Errorf("digest of audit entry %d: %w", e.Seq, err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Chain verifies entries one after the other, in the order of the log. The zero Chain is before the first.
+type Chain struct{ head Head }
+
+// Head returns the last entry that was verified.
+func (c *Chain) Head() Head { return c.head }
+
+// Add verifies that e is the next entry of the chain and is as it was written.
+func (c *Chain) Add(e *Entry) error {
+	if e.Seq != c.head.Seq+1 {
+		return fmt.Errorf("audit entry %d is missing: found %d after %d", c.head.Seq+1, e.Seq, c.head.Seq)
+	}
+	if e.Prev != c.head.Hash {
+		return fmt.Errorf("audit entry %d does not follow entry %d: the chain was cut there", e.Seq, c.head.Seq)
+	}
+	sum, err := e.Sum()
+	if err != nil {
+		return err
+	}
+	if sum != e.Hash {
+		return fmt.Errorf("audit entry %d was altered: its hash is %.12s, its content gives %.12s", e.Seq, e.Hash, sum)
+	}
+	c.head = Head{Seq: e.Seq, Hash: e.Hash}
+	return nil
+}
+
+// End verifies that the chain ends at head.
+func (c *Chain) End(head Head) error {
+	if c.head != head {
+		return fmt.Errorf("audit chain ends at entry %d with hash %.12s, its head says %d and %.12s: entries were removed",
+			c.head.Seq, c.head.Hash, head.Seq, head.Hash)
+	}
+	return nil
+}

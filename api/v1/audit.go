@@ -1,0 +1,44 @@
+package v1
+
+import "time"
+
+// AuditEntry is one entry of the audit log. Each has the hash of the one before it.
+type AuditEntry struct {
+	Seq    uint64    `json:"seq" doc:"from 1, without gaps"`
+	Time   time.Time `json:"time"`
+	Actor  string    `json:"actor" doc:"name of a credential; agent:HOST once its TPM answered; source:ADDRESS before; service"`
+	Action string    `json:"action" doc:"for example host.assign"`
+	Object string    `json:"object" doc:"for example host/compute-01"`
+	Code   string    `json:"code,omitempty" doc:"of refusals and decisions"`
+	Detail string    `json:"detail,omitempty"`
+	Before string    `json:"before,omitempty" doc:"SHA-256 of the object's record before; empty: there was none"`
+	After  string    `json:"after,omitempty" doc:"and after"`
+	Prev   string    `json:"prev" doc:"hash of the entry before; empty in the first"`
+	Hash   string    `json:"hash" doc:"SHA-256, hexadecimal, of this entry's JSON with an empty hash"`
+}
+
+// AuditHead is the last entry of the audit log; Seq is 0 in an empty one.
+type AuditHead struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// AuditQuery says which entries are asked for. Empty fields ask for all.
+type AuditQuery struct {
+	After  string    `query:"after" maxLength:"20" doc:"what the page before gave as next"`
+	Limit  int       `query:"limit" minimum:"1" maximum:"5000" doc:"how many at most; default 1000"`
+	Newest bool      `query:"newest" doc:"the last entries first"`
+	Actor  string    `query:"actor" maxLength:"256" doc:"of this actor only"`
+	Action string    `query:"action" maxLength:"128" doc:"of this action only, or of all that begin with it if it ends in a dot"`
+	Object string    `query:"object" maxLength:"256" doc:"about this object only"`
+	Since  time.Time `query:"since" doc:"of this time or later"`
+	Until  time.Time `query:"until" doc:"before this time"`
+}
+
+// AuditEntries are a part of the audit log. A page with filters may have few items, or none, and still
+// name a next one.
+type AuditEntries struct {
+	Items []AuditEntry `json:"items" nullable:"false"`
+	Next  string       `json:"next,omitempty" doc:"what to give as after for the next page"`
+	Head  AuditHead    `json:"head" doc:"the last entry when this page was read"`
+}

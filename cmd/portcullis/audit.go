@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/audit/chain"
+	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/input"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	return group("audit", "Read, export and verify the audit log", a.auditList(), a.auditExport(), a.auditVerify())
+}
+
+// auditFilter are the options that choose entries.
+type auditFilter struct {
+	q    v1.AuditQuery
+	last time.Duration
+}
+
+func (f *auditFilter) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.q.Actor, "actor", "", "of this credential only, or agent:HOST, source:ADDRESS, service")
+	c.Flags().StringVar(&f.q.Action, "action", "", "of this action only; of all that begin with it if it ends in a dot, such as host.")
+	c.Flags().StringVar(&f.q.Object, "object", "", "about this object only, such as host/compute-01")
+	c.Flags().DurationVar(&f.last, "last", 0, "of this time only, such as 24h")
+}
+
+func (f *auditFilter) query() (v1.AuditQuery, error) {
+	q := f.q
+	if f.last < 0 {
+		return q, &usageError{msg: "--last is negative", hint: "for example --last 24h"}
+	}
+	if f.last > 0 {
+		q.Since = time.Now().Add(-f.last)
+	}
+	return q, nil
+}
+
+func (a *app) auditList() *cobra.Command {
+	var f auditFilter
+	limit := 100
+	c := &cobra.Command{
+		Use: "list", Short: "List entries of the audit log, the last first", Args: operands(),
+		Long: `List entries of the audit log, the last first: which actor did what to which object, what
+was refused, and what the service decided by itself.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q, err := f.query()
+			if err != nil {
+				return err
+			}
+			if limit < 1 {
+				return &usageError{msg: fmt.Sprintf("--limit %d: want 1 or more", limit), hint: "audit export writes all entries"}
+			}
+			q.Newest, q.Limit = true, min(limit, v1.MaxPage)
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			all := v1.AuditEntries{Items: []v1.AuditEntry{}}
+			for page, err := range c.Audit(cmd.Context(), q) {
+				if err != nil {
+					return err
+				}
+				all.Head, all.Next = page.Head, page.Next
+				all.Items = append(all.Items, page.Items[:min(len(page.Items), limit-len(all.Items))]...)
+				if len(all.Items) == limit {
+					break
+				}
+			}
+			return a.print(all, func(w *columns) {
+				w.row("SEQ", "TIME", "ACTOR", "ACTION", "OBJECT", "CODE", "DETAIL")
+				for i := range all.Items {
+					e := &all.Items[i]
+					w.row(strconv.FormatUint(e.Seq, 10), stamp(e.Time), e.Actor, e.Action, e.Object, e.Code, e.Detail)
+				}
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().IntVar(&limit, "limit", limit, "how many at most")
+	return c
+}
+
+func (a *app) auditExport() *cobra.Command {
+	var f auditFilter
+	out, after := "", uint64(0)
+	c := &cobra.Command{
+		Use: "export", Short: "Write the audit log as JSON, an entry on each line", Args: operands(),
+		Long: `Write the audit log as JSON, an entry on each line, the first one first. "portcullis audit
+verify --log" verifies such a file if it has all entries. --after SEQ continues an export.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q, err := f.query()
+			if err != nil {
+				return err
+			}
+			q.Limit = v1.MaxPage
+			if after > 0 {
+				q.After = strconv.FormatUint(after, 10)
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			return a.toFile(out, func(w io.Writer) error {
+				b := bufio.NewWriter(w)
+				for page, err := range c.Audit(cmd.Context(), q) {
+					if err != nil {
+						return err
+					}
+					for i := range page.Items {
+						if err := json.NewEncoder(b).Encode(&page.Items[i]); err != nil {
+							return fmt.Errorf("write the audit log: %w", err)
+						}
+					}
+				}
+				return b.Flush()
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().StringVar(&out, "out", "", "file to write; it appears when it is complete (default: standard output)")
+	c.Flags().Uint64Var(&after, "after", 0, "entries after this number only")
+	return c
+}
+
+// auditVerdict is what is printed of a log that was verified.
+type auditVerdict struct {
+	Entries uint64     `json:"entries"`
+	Head    chain.Head `json:"head"`
+	Anchors int        `json:"anchors"`
+}
+
+func (a *app) auditVerify() *cobra.Command {
+	log := ""
+	var anchors []string
+	c := &cobra.Command{
+		Use: "verify", Short: "Verify that the audit log is whole, and has what was anchored", Args: operands(),
+		Long: `Verify the audit log on this machine: each entry has the hash of the one before it, and
+none is missing or altered. --anchor FILE compares with heads of the log that were noted
+outside (audit.anchors in portcullisd.yaml): a log without one of these entries was rolled
+back or rewritten. --log FILE verifies an export instead of what the service has now.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			known, err := readAnchors(anchors)
+			if err != nil {
+				return err
+			}
+			k := chain.Check{Anchors: known}
+			var ch chain.Chain
+			add := func(e *chain.Entry) error { return errors.Join(ch.Add(e), k.Add(e)) }
+			if log != "" {
+				err = readLog(log, add)
+			} else {
+				err = a.serviceLog(cmd, &ch, add)
+			}
+			if err == nil {
+				err = k.End(ch.Head())
+			}
+			if err != nil {
+				return hint(err, "keep this state and the anchors as they are, and find out which of them is not what it was; docs/operations.md says how")
+			}
+			v := auditVerdict{Entries: ch.Head().Seq, Head: ch.Head(), Anchors: len(known)}
+			return a.print(v, func(w *columns) {
+				w.text("the audit log is whole: %d entries, the last has hash %s", v.Entries, v.Head.Hash)
+				if v.Anchors > 0 {
+					w.text("all %d anchored heads are in it", v.Anchors)
+				}
+			})
+		},
+	}
+	c.Flags().StringVar(&log, "log", "", "file of audit export, instead of the service")
+	c.Flags().StringArrayVar(&anchors, "anchor", nil, "file of anchored heads; may be given more than once")
+	return c
+}
+
+// serviceLog gives the entries that the service has to add.
+func (a *app) serviceLog(cmd *cobra.Command, ch *chain.Chain, add func(*chain.Entry) error) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	var head v1.AuditHead
+	for page, err := range c.Audit(cmd.Context(), v1.AuditQuery{Limit: v1.MaxPage}) {
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if err := add((*chain.Entry)(&page.Items[i])); err != nil {
+				return err
+			}
+		}
+		head = page.Head
+	}
+	if h := ch.Head(); h.Seq > head.Seq {
+		return nil // entries came while the last page was on its way
+	}
+	return ch.End(chain.Head(head))
+}
+
+// maxEntry bounds a line of an exported log, in bytes.
+const maxEntry = 1 << 20
+
+func readLog(name string, add func(*chain.Entry) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxEntry)
+	for n := 1; lines.Scan(); n++ {
+		var e chain.Entry
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return fmt.Errorf("%s:%d: not an entry of the audit log: %w", name, n, err)
+		}
+		if err := add(&e); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+func readAnchors(files []string) ([]chain.Anchor, error) {
+	var all []chain.Anchor
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		list, err := chain.ReadAnchors(io.LimitReader(f, input.Large))
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, list...)
+	}
+	return chain.Sorted(all), nil
+}

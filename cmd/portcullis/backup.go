@@ -1,0 +1,241 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	agefile "filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"portcullis/api/backup/archive"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/vault/escrow"
+)
+
+func (a *app) backupCommand() *cobra.Command {
+	return group("backup", "Create, list and verify backups of the service's store", a.backupCreate(), a.backupList(), a.backupVerify(), a.backupGet())
+}
+
+func (a *app) backupCreate() *cobra.Command {
+	out := ""
+	c := &cobra.Command{
+		Use: "create", Short: "Make a backup while everything runs", Args: operands(),
+		Long: `Make a backup of the service's store while everything runs: all records as of one revision,
+encrypted to the recipients in backup.recipients of portcullisd.yaml. It is written into the
+service's backup.directory, or with --out into a file here.
+
+A backup holds keys of devices, sealed under keys.root. keys.root itself is not in it: keep it
+apart, or an escrow kit (portcullis keys escrow create), else devices whose keys are lost stay
+locked. "portcullisd restore" writes a backup back.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				b, err := c.CreateBackup(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.print(b, func(w *columns) { backupTable(w, *b) })
+			}
+			if err := a.secretFile(out, func(w io.Writer) error { return c.StreamBackup(cmd.Context(), w) }); err != nil {
+				return err
+			}
+			b, err := digestOf(out)
+			if err != nil {
+				return err
+			}
+			return a.print(b, func(w *columns) { backupTable(w, *b) })
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "file to write here, which must not be there; the service keeps none")
+	return c
+}
+
+// secretFile has write fill a file that only its owner reads. The file is there as a whole or not at all, and must
+// not be there before.
+func (a *app) secretFile(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(dirOf(name), ".portcullis-")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	defer os.Remove(f.Name())
+	if err = write(f); err != nil {
+		f.Close()
+		return err
+	}
+	if err = errors.Join(f.Sync(), f.Close()); err == nil {
+		err = os.Link(f.Name(), name) // unlike a rename, it replaces nothing
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+func (a *app) backupList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List backups in the service's directory, the newest first", Args: operands(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			all, err := c.Backups(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(v1.List[v1.Backup]{Items: all}, func(w *columns) { backupTable(w, all...) })
+		},
+	}
+}
+
+func (a *app) backupGet() *cobra.Command {
+	out := ""
+	c := &cobra.Command{
+		Use: "get NAME", Short: "Copy a backup of the service's directory here", Args: operands("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				out = args[0]
+			}
+			if strings.ContainsRune(args[0], os.PathSeparator) {
+				return &usageError{msg: fmt.Sprintf("%q is no name of a backup", args[0]), hint: "portcullis backup list shows the names"}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if err := a.secretFile(out, func(w io.Writer) error { return c.Backup(cmd.Context(), w, args[0]) }); err != nil {
+				return err
+			}
+			b, err := digestOf(out)
+			if err != nil {
+				return err
+			}
+			return a.print(b, func(w *columns) { backupTable(w, *b) })
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "file to write, which must not be there (default: NAME in this directory)")
+	return c
+}
+
+func (a *app) backupVerify() *cobra.Command {
+	identity, onService := "", false
+	var anchors []string
+	c := &cobra.Command{
+		Use: "verify FILE", Short: "Verify a backup, here or in the service's directory", Args: operands("FILE"),
+		Long: `Verify a backup. Without an identity its digest is compared with its contents, which shows
+damage and nothing else: who knows the recipients can make such a file. With --identity, on a
+machine that is offline, it is opened: all records must be there, and the audit log in it must
+be whole; --anchor FILE compares that with heads that were noted outside. --service-file has
+the service compare the digest of a file in its directory.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if onService {
+				if identity != "" || len(anchors) > 0 {
+					return &usageError{msg: "--service-file goes with neither --identity nor --anchor", hint: "an identity never goes to the service: portcullis backup get NAME, then verify it offline"}
+				}
+				c, err := a.connect()
+				if err != nil {
+					return err
+				}
+				b, err := c.VerifyBackup(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(b, func(w *columns) { backupTable(w, *b) })
+			}
+			b, err := digestOf(args[0])
+			if err == nil && (identity != "" || len(anchors) > 0) {
+				err = a.openBackup(b, args[0], identity, anchors)
+			}
+			if err != nil {
+				return err
+			}
+			return a.print(b, func(w *columns) {
+				backupTable(w, *b)
+				if identity == "" {
+					w.text("the digest is right; what is inside was not looked at: --identity opens it")
+					return
+				}
+				w.text("it opens: %d records, and an audit log of %d entries that is whole", b.Records, b.Audit.Seq)
+			})
+		},
+	}
+	c.Flags().StringVar(&identity, "identity", "", "file of age-keygen that belongs to one of the recipients")
+	c.Flags().StringArrayVar(&anchors, "anchor", nil, "file of anchored heads of the audit log; may be given more than once")
+	c.Flags().BoolVar(&onService, "service-file", false, "FILE is a name in the service's directory of backups")
+	return c
+}
+
+// digestOf verifies the digest of a file.
+func digestOf(name string) (*v1.Backup, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	h, digest, err := archive.Digest(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &v1.Backup{
+		Name: name, Time: h.Time, Origin: h.Origin, Revision: h.Revision, Audit: v1.AuditHead(h.Audit), Format: h.State, Program: h.Program,
+		Recipients: h.Recipients, Size: info.Size(), SHA256: digest,
+	}, nil
+}
+
+// openBackup verifies what is inside, and notes in b how many records there are.
+func (a *app) openBackup(b *v1.Backup, name, identity string, anchors []string) error {
+	if identity == "" {
+		return &usageError{msg: "--anchor wants --identity", hint: "the audit log of a backup is inside, encrypted"}
+	}
+	ids, err := a.identities(identity)
+	if err != nil {
+		return err
+	}
+	known, err := readAnchors(anchors)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, b.Records, err = archive.Read(f, b.Size, ids, known, func(archive.Item) error { return nil }); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// identities reads a file of age identities.
+func (a *app) identities(name string) ([]agefile.Identity, error) {
+	text, err := a.readFile(name, maxKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(text)
+	ids, err := escrow.Identities(text)
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", name, err), `want lines "AGE-SECRET-KEY-1...", as age-keygen writes them`)
+	}
+	return ids, nil
+}
+
+func backupTable(w *columns, list ...v1.Backup) {
+	w.row("BACKUP", "TIME", "REVISION", "AUDIT ENTRY", "BYTES", "RECIPIENTS", "SHA-256", "PROBLEM")
+	for i := range list {
+		b := &list[i]
+		w.row(b.Name, stamp(b.Time), strconv.FormatInt(b.Revision, 10), strconv.FormatUint(b.Audit.Seq, 10), strconv.FormatInt(b.Size, 10),
+			strconv.Itoa(len(b.Recipients)), b.SHA256, b.Problem)
+	}
+}
