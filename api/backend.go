@@ -79,6 +79,13 @@ type Backend interface {
 	BrakeState(ctx context.Context) (*v1.Brakes, error)
 	ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRelease) (*v1.Brakes, error)
 
+	// Review compares a restored state with the fabric; Approve and Reject decide about hosts of it, and EndReview
+	// ends that.
+	Review(ctx context.Context) (*v1.Review, error)
+	Approve(ctx context.Context, actor string, in v1.ReviewDecision) (*v1.Review, error)
+	Reject(ctx context.Context, actor string, in v1.ReviewDecision) (*v1.Review, error)
+	EndReview(ctx context.Context, actor string, in v1.ReviewEnd) (*v1.Review, error)
+
 	Fabric(ctx context.Context) (*v1.Fabric, error)
 	SM(ctx context.Context) (*v1.SM, error)
 	// ForgetUnseen holds the nodes that are out of sight for gone, and answers what they were.

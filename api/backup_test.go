@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -84,7 +85,7 @@ func TestAuditOverHTTP(t *testing.T) {
 		t.Errorf("read to %+v, head %+v, %v", ch.Head(), head, err)
 	}
 	for page, err := range c.Audit(t.Context(), v1.AuditQuery{After: "none"}) {
-		p, _ := err.(*v1.Problem)
+		p, _ := errors.AsType[*v1.Problem](err)
 		if page != nil || p == nil || p.Status != http.StatusUnprocessableEntity || p.Code != "cursor_invalid" {
 			t.Errorf("a wrong cursor: %v", err)
 		}

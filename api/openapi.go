@@ -79,6 +79,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.eventRoutes(a)
 	s.auditRoutes(a)
 	s.backupRoutes(a)
+	s.reviewRoutes(a)
 	s.resultRoutes(a)
 	s.seenRoutes(a)
 

@@ -9,6 +9,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/review"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -23,6 +24,8 @@ type facts struct {
 	cutOff       bool            // a host that is held loses what it had (WithdrawAdmitted)
 	unseenFor    time.Duration   // after which a host that is not seen loses what it had; 0: never
 	braking      braking         // which causes take nothing now
+	review       *review.Mark    // the state was restored and is in review; nil: it is not
+	approved     bool            // an operator has approved the host in this review
 	host         inventory.Host
 	rec          Record
 	uses         []ib.PKey               // of shared clusters of which its ports are limited members
@@ -83,6 +86,9 @@ func decide(f *facts) decision {
 		guard("seen", checkSeen(f)),
 		guard("capacity", checkCapacity(f)),
 	}}
+	if f.review != nil {
+		d.guards = append(d.guards, guard("review", checkReview(f)))
+	}
 	d.automatic(f)
 	switch {
 	case d.takes[BrakeEvidence] != "":

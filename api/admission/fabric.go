@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/review"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -89,6 +90,14 @@ func (s *Service) SM(ctx context.Context) (*v1.SM, error) {
 	if age := s.now().Sub(sm.Updated); age > smSilence {
 		sm.State, sm.Settled = "unreachable", false
 		sm.Problems = append([]string{fmt.Sprintf("the subnet manager has been silent for %v; what is shown is its last report", age.Round(time.Second))}, sm.Problems...)
+	}
+	mark, err := review.Current(ctx, s.o.Store)
+	if err != nil {
+		return nil, explain(err)
+	}
+	if mark != nil {
+		sm.Problems = append([]string{fmt.Sprintf("the state is in review since %s: it was restored from a backup of %s; portcullis restore review shows what differs from the fabric",
+			mark.Since.Format(time.RFC3339), mark.Taken.Format(time.RFC3339))}, sm.Problems...)
 	}
 	return &sm, nil
 }

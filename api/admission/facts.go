@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/review"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
 )
@@ -25,6 +26,9 @@ func (s *Service) gather(ctx context.Context, r store.Reader, id string) (*facts
 	}
 	f := s.newFacts(host, rec)
 	if f.braking, err = gatherBraking(ctx, r, id); err != nil {
+		return nil, err
+	}
+	if err := f.gatherReview(ctx, r); err != nil {
 		return nil, err
 	}
 	if f.uses, err = s.gatherUses(ctx, r, rec.Cluster); err != nil {
@@ -172,6 +176,14 @@ func (s *Service) gatherAll(ctx context.Context, n store.Snapshot) ([]*facts, er
 	if err != nil {
 		return nil, err
 	}
+	mark, err := review.Current(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	decisions, err := index(review.Decisions().List(ctx, n, ""))
+	if err != nil {
+		return nil, err
+	}
 	lookUp := func(name string) (Cluster, error) {
 		c, there := clusters[name]
 		if !there {
@@ -187,6 +199,7 @@ func (s *Service) gatherAll(ctx context.Context, n store.Snapshot) ([]*facts, er
 	for _, h := range hosts {
 		f := s.newFacts(h.Value, records[h.Key].Value)
 		f.braking = brakingOf(h.Key)
+		f.review, f.approved = mark, decisions[h.Key].Value.Approved
 		own := clusters[f.rec.Cluster].Value
 		if f.uses, err = uses(&own, lookUp); err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/review"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -73,7 +74,7 @@ func (s *Service) follow(ctx context.Context) error {
 			if !ok || c.Err != nil {
 				return errors.Join(errors.New("watch ended"), c.Err)
 			}
-			if owners.goesOn(c.Changes) {
+			if slices.ContainsFunc(c.Changes, ofReview) || owners.goesOn(c.Changes) {
 				if owners, err = s.settleAgain(ctx); err != nil {
 					return err
 				}
@@ -139,6 +140,12 @@ func (s *Service) settleAgain(ctx context.Context) (*owners, error) {
 		return nil, err
 	}
 	return o, nil // each host that could not be settled was told of, and is tried again
+}
+
+// ofReview reports whether a review began or ended.
+func ofReview(c store.Change) bool {
+	_, ok := review.Marks().KeyOf(c.Key)
+	return ok
 }
 
 func ofReferences(c store.Change) bool {
@@ -374,6 +381,9 @@ func (o *owners) hostsOf(key string) map[string]bool {
 		return map[string]bool{id: true}
 	}
 	if id, ok := Records().KeyOf(key); ok {
+		return map[string]bool{id: true}
+	}
+	if id, ok := review.Decisions().KeyOf(key); ok {
 		return map[string]bool{id: true}
 	}
 	if guid, ok := ledger.Ports().KeyOf(key); ok {

@@ -172,6 +172,9 @@ func (s *Service) CreateCluster(ctx context.Context, actor string, n v1.NewClust
 	}
 	var c Cluster
 	err := s.update(ctx, func(tx *store.Tx) error {
+		if err := noReview(ctx, tx, "no cluster is made"); err != nil {
+			return err
+		}
 		t, err := s.tenant(ctx, tx, n.Tenant)
 		if err != nil {
 			return err

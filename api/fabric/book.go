@@ -11,6 +11,7 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/review"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -34,10 +35,16 @@ type book struct {
 	written time.Time // when nodes and state were last brought up to date
 	stale   bool      // seen is newer than nodes and state
 
+	mark     *review.Mark    // the state is in review; nil: it is not
+	approved map[string]bool // hosts that were, in a review
+
+	trustsState bool // Options.TrustsState
+
 	memberships *sheet[ledger.Membership]
 	ports       *sheet[ledger.Port]
 	nodes       *sheet[v1.Node]
 	sms         *sheet[v1.SM]
+	tables      *sheet[review.Found]
 }
 
 // grant is a grant as the store has it.
@@ -65,7 +72,7 @@ func (g grant) form(k ib.PKey) ib.PKey {
 func newBook(now func() time.Time, l SightLimits) *book {
 	return &book{
 		clock: now, owners: newOwners(), memberships: newSheet(ledger.Memberships()), ports: newSheet(ledger.Ports()),
-		nodes: newSheet(ledger.Nodes()), sms: newSheet(ledger.SMs()), sight: newSight(l),
+		nodes: newSheet(ledger.Nodes()), sms: newSheet(ledger.SMs()), sight: newSight(l), tables: newSheet(review.Tables()),
 	}
 }
 
@@ -92,7 +99,8 @@ func (b *book) load(ctx context.Context, snap store.Snapshot) error {
 	for _, h := range hosts {
 		b.host(h.Key, &h.Value)
 	}
-	err = errors.Join(b.memberships.load(ctx, snap), b.ports.load(ctx, snap), b.nodes.load(ctx, snap), b.sms.load(ctx, snap), b.sight.load(ctx, snap))
+	err = errors.Join(b.memberships.load(ctx, snap), b.ports.load(ctx, snap), b.nodes.load(ctx, snap), b.sms.load(ctx, snap), b.sight.load(ctx, snap),
+		b.tables.load(ctx, snap), b.loadReview(ctx, snap))
 	b.prune()
 	b.review()
 	return err
@@ -130,6 +138,11 @@ func (b *book) changed(c store.Changes) (wanted bool, err error) {
 	b.revision = max(b.revision, c.Revision)
 	inventoryChanged := false
 	for _, ch := range c.Changes {
+		reviewed, err := b.changeReview(ch)
+		if err != nil {
+			return false, err
+		}
+		wanted = wanted || reviewed
 		if key, ok := ledger.Grants().KeyOf(ch.Key); ok {
 			wanted = true
 			if err := b.changeGrant(key, ch); err != nil {
@@ -191,12 +204,16 @@ func (b *book) intent() sm.Intent {
 	in := sm.Intent{Revision: b.revision}
 	for _, k := range b.sortedGrants() {
 		g := sm.Grant{GUID: k.GUID, PKey: b.grants[k].form(k.PKey), Place: k.Place}
-		if b.grants[k].withdrawn {
+		switch {
+		case b.grants[k].withdrawn:
 			in.Absent = append(in.Absent, g)
-			continue
+		case b.holds(b.grants[k].host):
+			in.Held = append(in.Held, g)
+		default:
+			in.Grants = append(in.Grants, g)
 		}
-		in.Grants = append(in.Grants, g)
 	}
+	in.Keep = b.mark != nil && !b.trustsState
 	in.Hosts = slices.Collect(maps.Values(b.cables))
 	slices.SortFunc(in.Hosts, func(x, y ib.Place) int {
 		return cmp.Or(cmp.Compare(x.Switch, y.Switch), cmp.Compare(x.Port, y.Port))
@@ -222,6 +239,7 @@ func (b *book) pending(n int) []write {
 	out := b.sight.pending(n)
 	out = append(out, b.memberships.pending(n-len(out))...)
 	out = append(out, b.ports.pending(n-len(out))...)
+	out = append(out, b.tables.pending(n-len(out))...)
 	out = append(out, b.nodes.pending(n-len(out))...)
 	return append(out, b.sms.pending(n-len(out))...)
 }

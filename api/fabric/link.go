@@ -37,6 +37,9 @@ type Options struct {
 	// OnPartitions is told, by Run, which partitions there are, by base P_Key, within
 	// nodesEvery of a change; nil: nobody is. The map is the receiver's.
 	OnPartitions func(map[ib.PKey]Partition)
+	// TrustsState has a restored state count although the fabric differs: for drills alone, which show what a review
+	// is for.
+	TrustsState bool
 	// OnAliases is told before that, and as soon after a change, which alias GUIDs the
 	// inventory lets ports have; nil: nobody is. The list is the receiver's.
 	OnAliases func(alias.List)
@@ -59,6 +62,7 @@ type Link struct {
 	onAliases    func(alias.List)
 	onSight      func(v1.Sight)
 	limits       SightLimits
+	trustsState  bool
 
 	owners atomic.Pointer[naming]
 
@@ -74,7 +78,7 @@ func New(o Options) *Link {
 		o.Now = time.Now
 	}
 	return &Link{
-		store: o.Store, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
+		store: o.Store, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight, trustsState: o.TrustsState, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
 		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1),
 	}
 }
@@ -161,6 +165,7 @@ func (l *Link) take() ([]sm.Event, *sm.View) {
 // failure of the store: the fabric keeps its last intent meanwhile.
 func (l *Link) Run(ctx context.Context) error {
 	b := newBook(l.now, l.limits)
+	b.trustsState = l.trustsState
 	for ctx.Err() == nil {
 		err := l.follow(ctx, b)
 		if ctx.Err() != nil {

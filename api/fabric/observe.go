@@ -148,6 +148,7 @@ func (b *book) found(k ledger.Key, m ledger.Membership) {
 func (b *book) look(o *observed) {
 	b.seen, b.stale = o, true
 	b.review()
+	b.find()
 	if b.clock().Sub(b.written) >= nodesEvery {
 		b.show() // tick does it otherwise: a host must not decide how often the store is written
 	}
@@ -225,8 +226,8 @@ func (b *book) reviewGrant(k ledger.Key) {
 	}
 	was, _ := b.memberships.get(k.String())
 	form := g.form(k.PKey)
-	onSwitch, switchProven := b.holds(b.switchPort(k.Place), form, g.withdrawn)
-	onHCA, hcaProven := b.holds(b.portOf(k.GUID, k.Place), form, g.withdrawn)
+	onSwitch, switchProven := b.tableHolds(b.switchPort(k.Place), form, g.withdrawn)
+	onHCA, hcaProven := b.tableHolds(b.portOf(k.GUID, k.Place), form, g.withdrawn)
 	switch {
 	case g.withdrawn && switchProven && !onSwitch:
 		m := ledger.Membership{State: ledger.Removed, Revision: b.seen.revision, HCAProven: hcaProven && !onHCA}
@@ -249,8 +250,8 @@ func (b *book) switchPort(p ib.Place) topo.PortID {
 	return b.seen.fabric.PortOf(sw, p.Port)
 }
 
-// holds reports whether a table has a P_Key, with this membership or in any form.
-func (b *book) holds(id topo.PortID, k ib.PKey, anyhow bool) (holds, proven bool) {
+// tableHolds reports whether a table has a P_Key, with this membership or in any form.
+func (b *book) tableHolds(id topo.PortID, k ib.PKey, anyhow bool) (holds, proven bool) {
 	if id == topo.None {
 		return false, false
 	}

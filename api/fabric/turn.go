@@ -18,7 +18,9 @@ type Turn struct {
 // NewTurn makes one over a store.
 func NewTurn(o Options) *Turn {
 	l := New(o)
-	return &Turn{link: l, book: newBook(l.now, l.limits)}
+	b := newBook(l.now, l.limits)
+	b.trustsState = o.TrustsState
+	return &Turn{link: l, book: b}
 }
 
 // Store gives what the subnet manager keeps, as Link does: a driver.Store.

@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return group("audit", "Read, export and verify the audit log", a.auditList(), a.auditExport(), a.auditVerify())
+	return group("audit", "Read, export and verify the audit log", a.auditList(), a.auditExport(), a.auditVerify(), a.auditHead())
 }
 
 // auditFilter are the options that choose entries.
@@ -132,6 +132,39 @@ verify --log" verifies such a file if it has all entries. --after SEQ continues 
 	return c
 }
 
+func (a *app) auditHead() *cobra.Command {
+	return &cobra.Command{
+		Use: "head", Short: "Print the last entry's number and hash, to be noted elsewhere", Args: operands(),
+		Long: `Print number and hash of the last entry of the audit log as a line of JSON. Append it to a file on a
+machine that is not the service's, from time to time; "audit verify --anchor FILE" then shows a log that was
+rolled back or rewritten.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			var first v1.AuditEntry
+			for page, err := range c.Audit(cmd.Context(), v1.AuditQuery{Limit: 1}) {
+				if err != nil {
+					return err
+				}
+				if len(page.Items) > 0 {
+					first = page.Items[0]
+				}
+				break
+			}
+			head, err := c.AuditHead(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if head.Seq == 0 {
+				return errors.New("the audit log has no entry yet")
+			}
+			return json.NewEncoder(a.stdout).Encode(chain.Anchor{Time: time.Now().UTC(), Origin: first.Hash, Seq: head.Seq, Hash: head.Hash})
+		},
+	}
+}
+
 // auditVerdict is what is printed of a log that was verified.
 type auditVerdict struct {
 	Entries uint64     `json:"entries"`
@@ -146,7 +179,7 @@ func (a *app) auditVerify() *cobra.Command {
 		Use: "verify", Short: "Verify that the audit log is whole, and has what was anchored", Args: operands(),
 		Long: `Verify the audit log on this machine: each entry has the hash of the one before it, and
 none is missing or altered. --anchor FILE compares with heads of the log that were noted
-outside (audit.anchors in portcullisd.yaml): a log without one of these entries was rolled
+outside (portcullis audit head): a log without one of these entries was rolled
 back or rewritten. --log FILE verifies an export instead of what the service has now.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			known, err := readAnchors(anchors)

@@ -78,6 +78,10 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 
+	if err := refuseIncomplete(ctx, st, c.path(c.StateDir)); err != nil {
+		return err
+	}
+
 	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1)}
 	s.administration.awaits = true
 
@@ -191,7 +195,7 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	registry.MustRegister(s.storeHealth.collectors()...)
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
-		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.status.conditions, Topospec: s.topospec, RMA: r, Reference: references,
+		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,
 		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Backups: s.newBackups(),
 	}
 	if s.observer != nil {

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"portcullis/api/review"
 	v1 "portcullis/api/v1"
 )
 
@@ -85,4 +87,20 @@ func (s *status) line() string {
 		return "serving"
 	}
 	return "serving, but " + strings.Join(bad, "; ")
+}
+
+// conditions gives every part, and whether a restored state is in review: that is told, and is no failure.
+func (s *service) conditions(ctx context.Context) []v1.Condition {
+	all := s.status.conditions(ctx)
+	mark, err := review.Current(ctx, s.store)
+	switch {
+	case err != nil:
+		all = append(all, v1.Condition{Name: "review", Detail: "not known: " + err.Error()})
+	case mark != nil:
+		all = append(all, v1.Condition{
+			Name: "review", OK: true,
+			Detail: "in review since " + mark.Since.Format(time.RFC3339) + ": only what backup and fabric agree on is granted; portcullis restore review",
+		})
+	}
+	return all
 }

@@ -239,6 +239,17 @@ func (t *Site) VictimOf(a, b string, key ib.PKey) {
 	t.victims = append(t.victims, t.flow(a, b, key), t.flow(b, a, key))
 }
 
+// VictimUntil is VictimOf until stop is called.
+func (t *Site) VictimUntil(a, b string, key ib.PKey) (stop func()) {
+	n := len(t.victims)
+	t.VictimOf(a, b, key)
+	return func() {
+		for _, f := range t.victims[n : n+2] {
+			f.Stop()
+		}
+	}
+}
+
 // count adds up what victims felt, and demands that they felt nothing.
 func (s *Scene) count() {
 	for _, t := range s.sites {

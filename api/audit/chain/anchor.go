@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,7 +33,7 @@ func ReadAnchors(r io.Reader) ([]Anchor, error) {
 	in := bufio.NewReaderSize(r, maxAnchorLine)
 	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return Sorted(out), nil
 		}
 		if err != nil {

@@ -56,6 +56,8 @@ type site struct {
 	seen      *seen.Observer
 	api       *api.Server
 	tokens    map[string]string // of credentials, by name
+	known     *api.Tokens       // the same, as the API knows them
+	limits    api.Limits
 	said      strings.Builder   // all that was logged and answered
 	told      int               // events that the service knows
 	audited   int               // entries of the audit log before the last attack
@@ -81,10 +83,8 @@ func newSite(s *drill.Scene, o options) *site {
 	v.options, v.log = ao, log
 	v.restartService()
 	v.seen = seen.New(seen.Options{Now: v.clock})
-	v.api = api.New(api.Options{
-		Backend: v.admission, Fabric: v.seen, Operator: v.operator(log), Tokens: v.credentials(o.credentials), ChannelBinding: api.ChannelOff,
-		Limits: cmp.Or(o.limits, api.DefaultLimits()), Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
-	})
+	v.known, v.limits = v.credentials(o.credentials), cmp.Or(o.limits, api.DefaultLimits())
+	v.serveAPI(log)
 	_, err := v.admission.ImportInventory(context.Background(), "drill", []inventory.File{{Name: "hosts.yaml", Data: v.inventory()}}, v1.RepairTicket{}, false)
 	s.Must(err)
 	v.sync()
@@ -95,6 +95,14 @@ func newSite(s *drill.Scene, o options) *site {
 func (v *site) restartService() {
 	v.admission = admission.New(v.options)
 	v.turn = fabric.NewTurn(fabric.Options{Store: v.store, Log: v.log, Now: v.clock})
+}
+
+// serveAPI makes the API over what the site has.
+func (v *site) serveAPI(log *slog.Logger) {
+	v.api = api.New(api.Options{
+		Backend: v.admission, Fabric: v.seen, Operator: v.operator(log), Tokens: v.known, ChannelBinding: api.ChannelOff,
+		Limits: v.limits, Version: "drill", Log: log, Registry: prometheus.NewRegistry(),
+	})
 }
 
 // clock is the virtual time.

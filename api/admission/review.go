@@ -1,0 +1,448 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	"portcullis/api/review"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+	"portcullis/fabricsm/ib"
+)
+
+// checkReview wants, while a restored state is in review, an operator's decision about a host to which anything would
+// be granted that the fabric does not have.
+func checkReview(f *facts) string {
+	if f.review == nil || f.approved {
+		return ""
+	}
+	if f.rec.Cluster != "" && !slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { s := f.grants[k]; return !s.applied() }) {
+		return ""
+	}
+	return fmt.Sprintf("the state is in review since %s: it was restored from a backup of %s, and the fabric does not have what it grants to this host; compare them with portcullis restore review, then approve or reject the host",
+		f.review.Since.Format(time.RFC3339), f.review.Taken.Format(time.RFC3339))
+}
+
+// gatherReview reads whether the state is in review, and whether the host was approved.
+func (f *facts) gatherReview(ctx context.Context, r store.Reader) (err error) {
+	if f.review, err = review.Current(ctx, r); err != nil || f.review == nil {
+		return err
+	}
+	d, err := optional(review.Decisions().Get(ctx, r, f.host.ID))
+	f.approved = d.Approved
+	return err
+}
+
+// noReview refuses what changes a P_Key's meaning while a restored state is in review.
+func noReview(ctx context.Context, r store.Reader, what string) error {
+	mark, err := review.Current(ctx, r)
+	if err != nil || mark == nil {
+		return err
+	}
+	return refusal(Conflict, "in_review", "portcullis restore review shows what is left to decide; portcullis restore end ends the review",
+		"the state is in review since %s, and %s: a P_Key that it takes for free may be in use", mark.Since.Format(time.RFC3339), what)
+}
+
+// comparison is what a review is about, as of one revision.
+type comparison struct {
+	mark      *review.Mark
+	hosts     map[string]inventory.Host
+	decisions map[string]review.Decision
+	grants    map[ledger.Key]ledger.Grant
+	found     []review.Found
+	byPlace   map[ib.Place]*review.Found
+	nodes     map[ib.GUID]string
+	differ    []review.Difference
+	agreed    int
+}
+
+func compareState(ctx context.Context, r store.Reader) (*comparison, error) {
+	c := &comparison{
+		hosts: map[string]inventory.Host{}, decisions: map[string]review.Decision{}, grants: map[ledger.Key]ledger.Grant{},
+		byPlace: map[ib.Place]*review.Found{}, nodes: map[ib.GUID]string{},
+	}
+	var err error
+	if c.mark, err = review.Current(ctx, r); err != nil || c.mark == nil {
+		return c, err
+	}
+	hosts, _, err := inventory.Hosts().List(ctx, r, "")
+	if err != nil {
+		return nil, err
+	}
+	owner, places := map[ib.GUID]string{}, map[ib.Place]string{}
+	for _, h := range hosts {
+		c.hosts[h.Key] = h.Value
+		for _, p := range h.Value.Ports() {
+			owner[p.GUID], places[p.Cable] = h.Key, h.Key
+		}
+	}
+	decisions, _, err := review.Decisions().List(ctx, r, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range decisions {
+		c.decisions[d.Key] = d.Value
+	}
+	if err := c.readFabric(ctx, r); err != nil {
+		return nil, err
+	}
+	wanted, err := c.wanted(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := index(ledger.Ports().List(ctx, r, ""))
+	if err != nil {
+		return nil, err
+	}
+	c.differ, c.agreed = review.Compare(wanted, c.found,
+		func(g ib.GUID, pl ib.Place) string {
+			if h := owner[g]; h != "" || g != 0 {
+				return h
+			}
+			return places[pl]
+		},
+		func(g ib.GUID, pl ib.Place) bool { return seen[g.String()].Value.Place == pl })
+	return c, nil
+}
+
+func (c *comparison) readFabric(ctx context.Context, r store.Reader) error {
+	tables, _, err := review.Tables().List(ctx, r, "")
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		c.found = append(c.found, t.Value)
+	}
+	for i := range c.found {
+		c.byPlace[c.found[i].Place] = &c.found[i]
+	}
+	nodes, _, err := ledger.Nodes().List(ctx, r, "")
+	for _, n := range nodes {
+		c.nodes[n.Value.GUID] = n.Value.Description
+	}
+	return err
+}
+
+func (c *comparison) wanted(ctx context.Context, r store.Reader) ([]review.Wanted, error) {
+	grants, _, err := ledger.Grants().List(ctx, r, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []review.Wanted
+	for _, g := range grants {
+		k, err := ledger.ParseKey(g.Key)
+		if err != nil {
+			return nil, err
+		}
+		c.grants[k] = g.Value
+		if g.Value.Withdrawn {
+			continue
+		}
+		form := k.PKey.Full()
+		if g.Value.Limited {
+			form = k.PKey.Limited()
+		}
+		out = append(out, review.Wanted{Host: g.Value.Host, GUID: k.GUID, Place: k.Place, PKey: form})
+	}
+	return out, nil
+}
+
+// leaving reports whether a difference is a membership that is withdrawn already, and not yet proven absent.
+func (c *comparison) leaving(d *review.Difference) bool {
+	return d.Kind == review.FabricOnly && c.grants[ledger.Key{PKey: d.PKey.Base(), GUID: d.GUID, Place: d.Place}].Withdrawn
+}
+
+// Review compares the restored state with the fabric. Without a review it is not active.
+func (s *Service) Review(ctx context.Context) (*v1.Review, error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	c, err := compareState(ctx, snap)
+	if err != nil {
+		return nil, explain(err)
+	}
+	out := &v1.Review{Differences: []v1.ReviewDifference{}}
+	if c.mark == nil {
+		return out, nil
+	}
+	out.Active, out.Since, out.Taken, out.Revision, out.Agreed = true, c.mark.Since, c.mark.Taken, c.mark.Revision, c.agreed
+	out.Audit = (*v1.AuditHead)(&c.mark.Audit)
+	clusters, _, err := Clusters().List(ctx, snap, "")
+	if err != nil {
+		return nil, explain(err)
+	}
+	byKey := map[ib.PKey]*Cluster{}
+	for i := range clusters {
+		byKey[clusters[i].Value.PKey.Base()] = &clusters[i].Value
+	}
+	for i := range c.differ {
+		out.Differences = append(out.Differences, c.show(&c.differ[i], byKey))
+	}
+	return out, nil
+}
+
+func (c *comparison) show(d *review.Difference, clusters map[ib.PKey]*Cluster) v1.ReviewDifference {
+	host := c.hosts[d.Host]
+	v := v1.ReviewDifference{
+		Kind: string(d.Kind), Host: d.Host, Rack: host.Rack, GUID: d.GUID, Place: d.Place, Switch: c.nodes[d.Place.Switch],
+		SwitchPort: uint8(d.Place.Port), PKey: d.PKey,
+	}
+	for _, a := range host.HCAs {
+		for _, p := range a.Ports {
+			if p.GUID == d.GUID || d.GUID == 0 && p.Cable == d.Place {
+				v.Adapter = fmt.Sprintf("%v/%d", a.NodeGUID, p.Num)
+			}
+		}
+	}
+	if f := c.byPlace[d.Place]; f != nil {
+		v.Node, v.Switch = f.Node, f.Switch
+	}
+	if cl := clusters[d.PKey.Base()]; cl != nil {
+		v.Cluster, v.Tenant = cl.Name, cl.Tenant
+	}
+	if dec, ok := c.decisions[d.Host]; ok && d.Host != "" {
+		v.Decision = "rejected"
+		if dec.Approved {
+			v.Decision = "approved"
+		}
+	}
+	return v
+}
+
+// open lists the hosts with differences about which nothing was decided, sorted.
+func (c *comparison) open() []string {
+	hosts := map[string]bool{}
+	for i := range c.differ {
+		d := &c.differ[i]
+		if _, decided := c.decisions[d.Host]; d.Host != "" && !decided && !c.leaving(d) {
+			hosts[d.Host] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(hosts))
+}
+
+// Approve has the restored state count for hosts: what it grants them is granted, and other P_Keys that their switch
+// ports have are taken off. Reject releases hosts and takes all P_Keys of tenants off.
+func (s *Service) Approve(ctx context.Context, actor string, in v1.ReviewDecision) (*v1.Review, error) {
+	return s.decideReview(ctx, actor, in, true)
+}
+
+// Reject is described at Approve.
+func (s *Service) Reject(ctx context.Context, actor string, in v1.ReviewDecision) (*v1.Review, error) {
+	return s.decideReview(ctx, actor, in, false)
+}
+
+func (s *Service) decideReview(ctx context.Context, actor string, in v1.ReviewDecision, approve bool) (*v1.Review, error) {
+	why := strings.TrimSpace(in.Reason)
+	if why == "" {
+		return nil, refusal(Invalid, "reason_missing", "say what was found", "no reason given")
+	}
+	if in.All == (len(in.Hosts) > 0) {
+		return nil, refusal(Invalid, "hosts_missing", "name hosts, or all", "want hosts or all, and one of them")
+	}
+	hosts := in.Hosts
+	if in.All {
+		snap, err := s.o.Store.Snapshot(ctx)
+		if err != nil {
+			return nil, explain(err)
+		}
+		c, err := compareState(ctx, snap)
+		if err != nil {
+			return nil, explain(err)
+		}
+		hosts = c.open()
+	}
+	action := "review.reject"
+	if approve {
+		action = "review.approve"
+	}
+	var problems []string
+	for _, id := range hosts {
+		err := s.update(ctx, func(tx *store.Tx) error { return s.decideHost(ctx, tx, actor, id, why, action, approve) })
+		err = s.noteRefusal(ctx, change{actor: actor, action: action, object: "host/" + clip(id)}, err)
+		if e, ok := errors.AsType[*Error](err); ok && len(hosts) > 1 && e.Status != Unavailable {
+			problems = append(problems, e.Detail)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(problems) > 0 {
+		return nil, &Error{
+			Code: "not_all_decided", Status: Conflict, Problems: problems, Hint: "decide about each of them by itself",
+			Detail: fmt.Sprintf("%d of %d hosts were decided", len(hosts)-len(problems), len(hosts)),
+		}
+	}
+	return s.Review(ctx)
+}
+
+// compareIn compares state and fabric as of a transaction. That the state is in review is a condition of its commit;
+// what was found is not: the subnet manager may write it at any time, and a transaction has no room for all of it.
+func compareIn(ctx context.Context, tx *store.Tx) (*comparison, error) {
+	mark, err := review.Current(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	if mark == nil {
+		return nil, refusal(Conflict, "not_in_review", "", "the state is not in review")
+	}
+	snap, err := tx.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return compareState(ctx, snap)
+}
+
+// decideHost decides about one host.
+func (s *Service) decideHost(ctx context.Context, tx *store.Tx, actor, id, why, action string, approve bool) error {
+	c, err := compareIn(ctx, tx)
+	if err != nil {
+		return err
+	}
+	f, err := s.gather(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if approve {
+		if err := c.free(f); err != nil {
+			return err
+		}
+	} else if f.rec.Cluster != "" {
+		if err := s.release(ctx, tx, f, actor); err != nil {
+			return err
+		}
+	}
+	if err := s.withdrawFound(ctx, tx, c, id); err != nil {
+		return err
+	}
+	was, now := c.decisions[id], review.Decision{Approved: approve, Time: s.now(), Actor: actor, Reason: why}
+	err = errors.Join(
+		review.Decisions().Put(tx, id, now),
+		s.log(ctx, tx, change{actor: actor, action: action, object: "host/" + id, before: was, after: now, detail: why}),
+	)
+	if err == nil {
+		_, _, err = s.settle(ctx, tx, id)
+	}
+	return err
+}
+
+// free refuses to let a host into a partition whose P_Key another port has that no record explains: a cluster of later
+// may have it.
+func (c *comparison) free(f *facts) error {
+	for _, k := range f.memberships() {
+		for i := range c.differ {
+			d := &c.differ[i]
+			if f.rec.Cluster == "" || d.Kind != review.FabricOnly || d.PKey.Base() != k.PKey.Base() || d.Host == f.host.ID || c.leaving(d) {
+				continue
+			}
+			who := d.Host
+			if who == "" {
+				who = "no host of the inventory"
+			}
+			return refusal(Conflict, "p_key_in_use", "find out whose P_Key it is now; reject that host, or end the review with strip, and assign this host then",
+				"host %s is not approved: P_Key %v is also on switch port %v, of %s, which the restored state does not explain: another tenant may have it by now",
+				f.host.ID, k.PKey, d.Place, who)
+		}
+	}
+	return nil
+}
+
+// withdrawFound has what no record explains at a host's ports proven absent.
+func (s *Service) withdrawFound(ctx context.Context, tx *store.Tx, c *comparison, id string) error {
+	rec, err := optional(Records().Get(ctx, tx, id))
+	if err != nil {
+		return err
+	}
+	before := len(rec.Grants)
+	for i := range c.differ {
+		d := &c.differ[i]
+		k := ledger.Key{PKey: d.PKey.Base(), GUID: d.GUID, Place: d.Place}
+		if _, known := c.grants[k]; d.Kind != review.FabricOnly || d.Host != id || d.GUID == 0 || known {
+			continue
+		}
+		g := ledger.Grant{Host: id, Limited: !d.PKey.IsFull(), Withdrawn: true, Since: s.now()}
+		if err := ledger.Grants().Put(tx, k.String(), g); err != nil {
+			return err
+		}
+		rec.Grants = insert(rec.Grants, k.String())
+		if err := s.restPKey(ctx, tx, k.PKey); err != nil {
+			return err
+		}
+	}
+	if len(rec.Grants) == before {
+		return nil
+	}
+	if rec.Phase == "" {
+		rec.Phase, rec.Since = v1.PhaseQuarantined, s.now()
+	}
+	return Records().Put(tx, id, rec)
+}
+
+// restPKey has a P_Key that the state takes for free rest before its next use.
+func (s *Service) restPKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
+	rec, err := optional(PKeys().Get(ctx, tx, k.String()))
+	if err != nil || rec.State != "" && rec.State != PKeyAbsent {
+		return err
+	}
+	return PKeys().Put(tx, k.String(), PKeyRecord{State: PKeyAbsent, Cluster: rec.Cluster, Since: s.now()})
+}
+
+// EndReview ends the review, when every host with a difference was decided about.
+func (s *Service) EndReview(ctx context.Context, actor string, in v1.ReviewEnd) (*v1.Review, error) {
+	why := strings.TrimSpace(in.Reason)
+	if why == "" {
+		return nil, refusal(Invalid, "reason_missing", "say what was found", "no reason given")
+	}
+	err := s.update(ctx, func(tx *store.Tx) error { return s.endReview(ctx, tx, actor, why, in.Strip) })
+	if err = s.noteRefusal(ctx, change{actor: actor, action: "review.end", object: "state"}, err); err != nil {
+		return nil, err
+	}
+	return s.Review(ctx)
+}
+
+func (s *Service) endReview(ctx context.Context, tx *store.Tx, actor, why string, strip bool) error {
+	c, err := compareIn(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if open := c.open(); len(open) > 0 {
+		return &Error{
+			Code: "review_open", Status: Conflict, Detail: fmt.Sprintf("%d hosts differ from the fabric, and nothing was decided about them", len(open)),
+			Problems: open[:min(len(open), 20)], Hint: "portcullis restore review shows them; approve or reject each",
+		}
+	}
+	var strange []string
+	for i := range c.differ {
+		d := &c.differ[i]
+		if d.Kind != review.FabricOnly || c.leaving(d) {
+			continue
+		}
+		strange = append(strange, fmt.Sprintf("P_Key %v at switch port %v", d.PKey, d.Place))
+		if err := s.restPKey(ctx, tx, d.PKey.Base()); err != nil {
+			return err
+		}
+	}
+	if len(strange) > 0 && !strip {
+		return &Error{
+			Code: "review_strange", Status: Conflict, Detail: fmt.Sprintf("%d P_Keys of switch ports are explained by no record, and would be taken off", len(strange)),
+			Problems: strange[:min(len(strange), 20)], Hint: "import the inventory of these hosts and decide about them, or end the review with strip",
+		}
+	}
+	for id := range c.decisions {
+		review.Decisions().Delete(tx, id)
+	}
+	review.Marks().Delete(tx, review.Key)
+	return s.log(ctx, tx, change{
+		actor: actor, action: "review.end", object: "state", before: c.mark,
+		detail: fmt.Sprintf("%s; %d hosts decided, %d P_Keys that no record explains taken off", why, len(c.decisions), len(strange)),
+	})
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+)
+
+func (a *app) restoreCommand() *cobra.Command {
+	return group("restore", "Compare a restored state with the fabric, and decide", a.restoreReview(), a.restoreDecide("approve"), a.restoreDecide("reject"), a.restoreEnd())
+}
+
+func (a *app) restoreReview() *cobra.Command {
+	return &cobra.Command{
+		Use: "review", Short: "Show what the restored state and the fabric differ in", Args: operands(),
+		Long: `Show what the restored state and the fabric differ in. After "portcullisd restore" the service
+grants only what both have. KIND is one of
+  state-only   the backup grants it, and the switch port does not have it: released since? It is
+               not granted before the host is approved
+  fabric-only  the switch port has it, and no record explains it: admitted since? It stays until
+               the host is decided about, or the review ends
+  other-form   full membership here, limited there: it stays as the switch port has it
+  unseen       the backup grants it, and no port is seen at the place`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			r, err := c.Review(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.printReview(r)
+		},
+	}
+}
+
+func (a *app) printReview(r *v1.Review) error {
+	return a.print(r, func(w *columns) {
+		if !r.Active {
+			w.text("no restored state is in review")
+			return
+		}
+		w.text("in review since %s: restored from a backup of %s, revision %d; %d memberships agree, %d differ",
+			stamp(r.Since), stamp(r.Taken), r.Revision, r.Agreed, len(r.Differences))
+		if len(r.Differences) == 0 {
+			return
+		}
+		w.row("KIND", "HOST", "RACK", "SWITCH", "PORT", "SWITCH GUID", "ADAPTER", "PORT GUID", "P_KEY", "CLUSTER", "TENANT", "SEEN NODE", "DECISION")
+		for i := range r.Differences {
+			d := &r.Differences[i]
+			guid := ""
+			if d.GUID != 0 {
+				guid = d.GUID.String()
+			}
+			w.row(d.Kind, d.Host, d.Rack, d.Switch, strconv.Itoa(int(d.SwitchPort)), d.Place.Switch.String(), d.Adapter, guid, pkey(d.PKey), d.Cluster, d.Tenant, d.Node, d.Decision)
+		}
+	})
+}
+
+func (a *app) restoreDecide(verb string) *cobra.Command {
+	in := v1.ReviewDecision{}
+	c := &cobra.Command{
+		Use: verb + " [HOST...]", Short: "Have the restored state count for hosts",
+		Long: `Have the restored state count for hosts: what it grants them is granted as soon as all guards are met,
+and P_Keys that it does not explain are taken off their switch ports. It is refused where another port
+has the same P_Key and the state does not know why: another tenant may have it by now.`,
+	}
+	decide := (*client.Client).ApproveReview
+	if verb == "reject" {
+		c.Short = "Release hosts, and take all P_Keys of tenants off their ports"
+		c.Long = `Release hosts of the restored state, and take all P_Keys of tenants off their ports, also those that
+the state does not explain. Hosts that were admitted since the backup was made are assigned and
+attested anew after that.`
+		decide = (*client.Client).RejectReview
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		in.Hosts = args
+		switch {
+		case in.All == (len(args) > 0):
+			return &usageError{msg: "want hosts or --all", hint: "portcullis restore review lists the hosts"}
+		case in.Reason == "":
+			return &usageError{msg: "--reason is missing", hint: "say what was found; it goes into the audit log"}
+		}
+		return a.review(cmd, func(ctx context.Context, c *client.Client) (*v1.Review, error) { return decide(c, ctx, in) })
+	}
+	c.Flags().BoolVar(&in.All, "all", false, "all hosts with differences about which nothing was decided")
+	c.Flags().StringVar(&in.Reason, "reason", "", "why, for the audit log")
+	return c
+}
+
+func (a *app) restoreEnd() *cobra.Command {
+	in := v1.ReviewEnd{}
+	c := &cobra.Command{
+		Use: "end", Short: "End the review", Args: operands(),
+		Long: `End the review, when every host with a difference was approved or rejected. With --strip P_Keys of
+switch ports that no record explains, and that belong to no host of the inventory, are taken off.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if in.Reason == "" {
+				return &usageError{msg: "--reason is missing", hint: "say what was found; it goes into the audit log"}
+			}
+			return a.review(cmd, func(ctx context.Context, c *client.Client) (*v1.Review, error) { return c.EndReview(ctx, in) })
+		},
+	}
+	c.Flags().BoolVar(&in.Strip, "strip", false, "take P_Keys off that no record explains")
+	c.Flags().StringVar(&in.Reason, "reason", "", "why, for the audit log")
+	return c
+}
+
+// review does something about the review, and prints what is left.
+func (a *app) review(cmd *cobra.Command, do func(context.Context, *client.Client) (*v1.Review, error)) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	r, err := do(cmd.Context(), c)
+	if err != nil {
+		return fmt.Errorf("review: %w", err)
+	}
+	return a.printReview(r)
+}
