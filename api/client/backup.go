@@ -29,7 +29,7 @@ func (c *Client) VerifyBackup(ctx context.Context, name string) (*v1.Backup, err
 }
 
 func (c *Client) long(ctx context.Context, path string) (*v1.Backup, error) {
-	resp, err := c.send(ctx, c.http, http.MethodPost, path, nil)
+	resp, err := c.send(ctx, c.http, http.MethodPost, path)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer, name string) error {
 }
 
 func (c *Client) copy(ctx context.Context, w io.Writer, method, path string) error {
-	resp, err := c.send(ctx, c.http, method, path, nil)
+	resp, err := c.send(ctx, c.http, method, path)
 	if err != nil {
 		return err
 	}

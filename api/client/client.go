@@ -176,8 +176,8 @@ func (c *Client) callMatching(ctx context.Context, h *http.Client, method, path,
 }
 
 // send sends one request and gives the response when it is a success.
-func (c *Client) send(ctx context.Context, h *http.Client, method, path string, in any) (*http.Response, error) {
-	return c.sendMatching(ctx, h, method, path, "", in)
+func (c *Client) send(ctx context.Context, h *http.Client, method, path string) (*http.Response, error) {
+	return c.sendMatching(ctx, h, method, path, "", nil)
 }
 
 // sendMatching is send with If-Match, unless that is empty.

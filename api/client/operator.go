@@ -68,7 +68,7 @@ func (c *Client) RemoveHost(ctx context.Context, id string, in v1.HostRemoval) e
 func (c *Client) ExportInventory(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	resp, err := c.send(ctx, c.http, http.MethodGet, "/v1/inventory/export", nil)
+	resp, err := c.send(ctx, c.http, http.MethodGet, "/v1/inventory/export")
 	if err != nil {
 		return nil, err
 	}

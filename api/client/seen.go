@@ -139,7 +139,7 @@ func (c *Client) Progress(ctx context.Context) (*v1.SMProgress, error) {
 func (c *Client) Dump(ctx context.Context, w io.Writer, format, node string) error {
 	v := query{}
 	v.set("switch", node)
-	resp, err := c.send(ctx, c.http, http.MethodGet, "/v1/fabric/dumps/"+url.PathEscape(format)+v.String(), nil)
+	resp, err := c.send(ctx, c.http, http.MethodGet, "/v1/fabric/dumps/"+url.PathEscape(format)+v.String())
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ const maxTopospec = 256 << 20
 func (c *Client) TopospecContent(ctx context.Context, number uint64, form string) ([]byte, error) {
 	v := query{}
 	v.set("form", form)
-	resp, err := c.send(ctx, c.http, http.MethodGet, revisionPath(number, "content")+v.String(), nil)
+	resp, err := c.send(ctx, c.http, http.MethodGet, revisionPath(number, "content")+v.String())
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ const maxEvent = 1 << 20
 // first error, and with io.ErrUnexpectedEOF when the service ends the stream.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[*v1.Host, error] {
 	return func(yield func(*v1.Host, error) bool) {
-		resp, err := c.send(ctx, c.http, http.MethodGet, "/v1/hosts/"+url.PathEscape(id)+"/watch", nil)
+		resp, err := c.send(ctx, c.http, http.MethodGet, "/v1/hosts/"+url.PathEscape(id)+"/watch")
 		if err != nil {
 			yield(nil, err)
 			return
