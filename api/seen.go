@@ -90,7 +90,7 @@ func (s *Server) reader() (FabricReader, error) {
 	if s.fabric == nil {
 		return nil, newProblem(http.StatusServiceUnavailable, v1.CodeSMElsewhere,
 			"the subnet manager runs in another process, and the fabric is seen there",
-			"ask on the host of that process: portcullis fabric ... --socket PATH, with the path in fabric.socket")
+			"ask on the host of that process: portcullis fabric ... --socket PATH, with the path in fabric.watch.socket")
 	}
 	return s.fabric, nil
 }

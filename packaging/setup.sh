@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric tpm firmware selinux peers package image chaos boot vm race all
+#   packaging/setup.sh GROUP...     groups: demo fabric store tpm firmware selinux peers package image chaos boot vm race all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -18,6 +18,7 @@ fabric  ibsim-utils      ibsim             the fabric simulator our Subnet Manag
 fabric  libumad2sim0     -                 lets unchanged InfiniBand tools attach to ibsim
 fabric  tshark           tshark            a second opinion on every field of our captures
 fabric  infiniband-diags smpquery          third-party tools that prove what the fabric really holds
+store   etcd-server      etcd              the store of a site's own, which the service is proven against
 tpm     swtpm            swtpm             the software TPM each simulated host has
 tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
 tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
@@ -78,11 +79,11 @@ EOF
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, tpm, firmware, selinux, peers, package, image, chaos, boot, vm, race or all"
+usage="name what to set up for: demo, fabric, store, tpm, firmware, selinux, peers, package, image, chaos, boot, vm, race or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | tpm | firmware | selinux | peers | package | image | boot | vm | race | all) ;;
+    demo | fabric | store | tpm | firmware | selinux | peers | package | image | boot | vm | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
@@ -132,12 +133,14 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 # A fresh OpenSM must not start and take over a fabric this machine may be
-# cabled to.
-systemd=
-case " $missing " in
-  *" opensm "*) if [ -d /run/systemd/system ]; then systemd=yes; fi ;;
-esac
-[ -z "$systemd" ] || $root systemctl mask --quiet opensm.service
+# cabled to, and a fresh etcd must not take port 2379.
+fresh=
+if [ -d /run/systemd/system ]; then
+  case " $missing " in *" opensm "*) fresh="$fresh opensm.service" ;; esac
+  case " $missing " in *" etcd-server "*) fresh="$fresh etcd.service" ;; esac
+fi
+# shellcheck disable=SC2086 # a list of units
+[ -z "$fresh" ] || $root systemctl mask --quiet $fresh
 
 say "installing$missing"
 $root apt-get update -qq ||
@@ -146,8 +149,10 @@ $root apt-get update -qq ||
 $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
   die "apt-get could not install$missing: the lines above say why"
 
-if [ -n "$systemd" ]; then
-  $root systemctl disable --quiet opensm.service || true
-  $root systemctl unmask --quiet opensm.service
+if [ -n "$fresh" ]; then
+  # shellcheck disable=SC2086 # a list of units
+  $root systemctl disable --quiet $fresh || true
+  # shellcheck disable=SC2086 # a list of units
+  $root systemctl unmask --quiet $fresh
 fi
 say "done"

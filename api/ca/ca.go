@@ -73,16 +73,20 @@ func (a *Authority) IssueServer(names []string, now time.Time) (Pair, error) {
 	if len(names) == 0 {
 		return Pair{}, errors.New("issue server certificate: no names")
 	}
+	return a.issue(names[0], names, serverLife, now, x509.ExtKeyUsageServerAuth)
+}
+
+// issue makes a certificate of subject, for names and uses, and its key.
+func (a *Authority) issue(subject string, names []string, life time.Duration, now time.Time, uses ...x509.ExtKeyUsage) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make server key: %w", err)
+		return Pair{}, fmt.Errorf("make key of %s: %w", subject, err)
 	}
-	tmpl, err := template(names[0], now, serverLife)
+	tmpl, err := template(subject, now, life)
 	if err != nil {
 		return Pair{}, err
 	}
-	tmpl.KeyUsage = x509.KeyUsageDigitalSignature
-	tmpl.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	tmpl.KeyUsage, tmpl.ExtKeyUsage = x509.KeyUsageDigitalSignature, uses
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			tmpl.IPAddresses = append(tmpl.IPAddresses, ip)
@@ -92,7 +96,7 @@ func (a *Authority) IssueServer(names []string, now time.Time) (Pair, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.cert, key.Public(), a.key)
 	if err != nil {
-		return Pair{}, fmt.Errorf("sign server certificate: %w", err)
+		return Pair{}, fmt.Errorf("sign certificate of %s: %w", subject, err)
 	}
 	return encode(der, key)
 }

@@ -25,6 +25,9 @@ func New(b Backend, prefix string) *Store {
 	return &Store{backend: b, prefix: strings.TrimSuffix(prefix, "/") + "/", turn: make(chan struct{}, 1)}
 }
 
+// Key returns the backend's key of one that is relative to the store.
+func (s *Store) Key(key string) string { return s.prefix + key }
+
 // Twin gives another Store over the same backend and keys, as another process
 // would have one. Closing either closes both.
 func (s *Store) Twin() *Store { return s.Over(s.backend) }

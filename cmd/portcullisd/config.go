@@ -26,6 +26,8 @@ type config struct {
 	Tokens         string             `yaml:"tokens"`
 	StateDir       string             `yaml:"state_dir"`
 	StoreQuota     int64              `yaml:"store_quota"`
+	Etcd           etcdConfig         `yaml:"etcd"`
+	Cluster        clusterConfig      `yaml:"cluster"`
 	Roles          []role             `yaml:"roles"`
 	ChannelBinding api.ChannelBinding `yaml:"channel_binding"`
 	LogLevel       string             `yaml:"log_level"`
@@ -111,6 +113,8 @@ func defaultConfig() *config {
 		Tokens:         "tokens.yaml",
 		StateDir:       "/var/lib/portcullis",
 		StoreQuota:     8192,
+		Etcd:           defaultEtcd(),
+		Cluster:        defaultCluster(),
 		Roles:          []role{roleAPI, roleSM},
 		ChannelBinding: api.ChannelRequired,
 		LogLevel:       "info",

@@ -28,6 +28,8 @@ func (c *config) check() []problem {
 		k.set("tls.key", c.TLS.Key)
 		k.set("tokens", c.Tokens)
 	}
+	k.etcd(&c.Etcd)
+	k.cluster(&c.Cluster, c.Etcd.Endpoints)
 	k.roles(c.Roles)
 	k.oneOf("channel_binding", string(c.ChannelBinding), string(api.ChannelRequired), string(api.ChannelOff))
 	k.oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error")

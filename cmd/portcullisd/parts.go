@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -14,6 +15,7 @@ import (
 	"portcullis/api/hostca"
 	"portcullis/api/locks"
 	"portcullis/api/results"
+	"portcullis/api/store/etcd"
 	"portcullis/attest"
 	"portcullis/cmd/internal/input"
 	"portcullis/fabricsm/ib"
@@ -22,6 +24,8 @@ import (
 
 // parts is what the files named in the configuration hold.
 type parts struct {
+	etcd    etcd.Remote  // without endpoints: the store is below the state directory
+	cluster etcd.Cluster // without name: the embedded store is alone
 	cert    *api.Certificate
 	tokens  *api.Tokens
 	policy  *attest.Policy
@@ -45,6 +49,11 @@ func loadParts(c *config) (*parts, error) {
 			errs = append(errs, err)
 		}
 	}
+	var err error
+	p.etcd, err = loadEtcd(c, time.Now())
+	try(err)
+	p.cluster, err = loadCluster(c, time.Now())
+	try(err)
 	if c.has(roleAPI) {
 		var err error
 		try(private(c.path(c.TLS.Key)))

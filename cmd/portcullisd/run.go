@@ -26,6 +26,7 @@ const usage = `Usage:
   portcullisd certificate renew [options] make the next TLS certificate with the CA of init
   portcullisd restore --identity FILE BACKUP  write a backup into an empty state directory
   portcullisd token --name NAME --role R  make an operator token
+  portcullisd cluster ...                 keep the store on several machines
 
 Signals: SIGHUP reads certificate and tokens again; SIGTERM stops.
 `
@@ -41,6 +42,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return verb(stderr, func() error { return runInit(args, stdout, stderr) })
 	case "restore":
 		return verb(stderr, func() error { return runRestore(ctx, args, stdout, stderr) })
+	case "cluster":
+		return verb(stderr, func() error { return runCluster(ctx, args, stdout, stderr) })
 	case "sm":
 		return verb(stderr, func() error { return runSM(ctx, args, stdout, stderr) })
 	case "token":
@@ -55,12 +58,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // unknownCommand names the command that was most likely meant.
 func unknownCommand(name string) error {
-	for _, known := range []string{"certificate", "init", "restore", "sm", "token"} {
+	for _, known := range []string{"certificate", "cluster", "init", "restore", "sm", "token"} {
 		if distance(name, known) <= 1+len(known)/4 && name[0] == known[0] {
 			return fmt.Errorf("unknown command %q; did you mean %s?", name, known)
 		}
 	}
-	return fmt.Errorf("unknown command %q: want certificate, init, restore, sm or token, or options alone to run the service", name)
+	return fmt.Errorf("unknown command %q: want certificate, cluster, init, restore, sm or token, or options alone to run the service", name)
 }
 
 // errUsage stands for a wrong command line that was reported already.

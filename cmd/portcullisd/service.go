@@ -66,10 +66,10 @@ type service struct {
 func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	notify(log, "STATUS=opening the store in "+c.path(c.StateDir))
+	notify(log, "STATUS=opening the store "+c.storePlace())
 	state := newStatus(func(line string) { notify(log, "STATUS="+line) })
 	health := &storeHealth{log: log, status: func(detail string) { state.set(partStore, detail) }}
-	st, err := openStore(ctx, c, health, log)
+	st, err := openStore(ctx, c, p, health, log)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // the end was asked for before the store opened
@@ -96,6 +96,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		return err
 	}
 	if c.has(roleSM) {
+		s.checkRoot()
 		core := s.withDeclared(ctx, p.core)
 		for _, n := range c.Fabric.Keys.keyNotices(&core) {
 			log.Warn(n)
@@ -105,12 +106,14 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		}
 		group.Go(func() error { return s.runFabric(ctx) })
 	}
+	group.Go(func() error { return s.followRevoked(ctx) })
+	group.Go(func() error { return s.followRemote(ctx, health) })
 	hup := hangups()
 	group.Go(func() error { return s.reloadOnSignal(ctx, hup) })
 	group.Go(func() error { return watchdog(ctx, log, s.alive) })
 	context.AfterFunc(ctx, func() { notify(log, daemon.SdNotifyStopping) })
 	notify(log, daemon.SdNotifyReady)
-	log.Info("portcullisd serves", "version", version.Short(), "roles", c.Roles, "state_dir", c.path(c.StateDir))
+	log.Info("portcullisd serves", "version", version.Short(), "roles", c.Roles, "store", c.storePlace())
 	err = group.Wait()
 	log.Info("portcullisd stopped")
 	return err

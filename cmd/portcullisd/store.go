@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,14 +99,23 @@ func (h *storeHealth) collectors() []prometheus.Collector {
 	}
 }
 
+// storePlace says where the records are.
+func (c *config) storePlace() string {
+	if len(c.Etcd.Endpoints) > 0 {
+		return "at " + strings.Join(c.Etcd.Endpoints, ", ")
+	}
+	return "in " + c.path(c.StateDir)
+}
+
 // openStore opens the store, however long that takes: without it nothing is known of the
 // fabric, so nothing is written to the fabric. What does not pass by itself is an error.
-func openStore(ctx context.Context, c *config, health *storeHealth, log *slog.Logger) (*store.Store, error) {
+func openStore(ctx context.Context, c *config, p *parts, health *storeHealth, log *slog.Logger) (*store.Store, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go extend(ctx, log)
 	st, err := etcd.Open(ctx, etcd.Options{
-		Dir: c.path(c.StateDir), Log: log, Version: version.Short(), Quota: c.StoreQuota << 20,
+		Dir: c.path(c.StateDir), Remote: p.etcd, Cluster: p.cluster, Prefix: c.Etcd.Prefix,
+		Log: log, Version: version.Short(), Quota: c.StoreQuota << 20,
 		Command: []string{os.Args[0], storeVerb}, OnHealth: health.tell,
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func TestCommandLine(t *testing.T) {
 		{"wrong value", "sm --port sim:x --priority high", exitUsage, "", `portcullisd: --priority "high": want a number`},
 		{"wrong switch", "--check=maybe", exitUsage, "", `portcullisd: --check "maybe": want true or false`},
 		{"operand", "sm start", exitUsage, "", `portcullisd: unexpected argument "start"`},
-		{"unknown command", "go", exitUsage, "", `portcullisd: unknown command "go": want certificate, init, sm or token, or options alone to run the service`},
+		{"unknown command", "go", exitUsage, "", `portcullisd: unknown command "go": want certificate, cluster, init, restore, sm or token, or options alone to run the service`},
 		{"near a command", "tokn", exitUsage, "", `portcullisd: unknown command "tokn"; did you mean token?`},
 		{"operand of the service", "--check now", exitUsage, "", `portcullisd: unexpected argument "now"`},
 	} {

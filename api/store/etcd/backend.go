@@ -15,7 +15,9 @@ import (
 // backend is the store.Backend over a client of an embedded or foreign etcd.
 type backend struct {
 	client *clientv3.Client
-	member mortal // nil when the etcd is not ours
+	member mortal   // nil when the etcd is not ours
+	remote *Remote  // nil when it is
+	lock   *dirLock // of the state directory beside a remote etcd, nil without one
 }
 
 // mortal is an etcd member of ours, in this process or in one of its own.
@@ -101,9 +103,17 @@ func (e *backend) Commit(ctx context.Context, b store.Batch) (int64, error) {
 
 func (e *backend) Watch(ctx context.Context, prefix string, from int64) <-chan store.Changes {
 	out := make(chan store.Changes)
-	w := e.client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(from+1))
+	// Each watch has a stream of its own, which gets a token of its own, and ends
+	// when its member loses the leader instead of being silent.
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	watcher := clientv3.Watcher(e.client)
+	if e.member == nil {
+		watcher = clientv3.NewWatcher(e.client)
+	}
+	w := watcher.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(from+1))
 	go func() {
 		defer close(out)
+		defer cancel() // closes the stream
 		for {
 			c, more := e.changes(ctx, w)
 			if len(c.Changes) > 0 || c.Err != nil {
@@ -130,6 +140,9 @@ func (e *backend) changes(ctx context.Context, w clientv3.WatchChan) (c store.Ch
 	case <-e.Failed():
 		return store.Changes{Err: e.Err()}, false
 	case r, ok := <-w:
+		if ctx.Err() != nil {
+			return store.Changes{}, false // both ended at once
+		}
 		if !ok {
 			return store.Changes{Err: e.explain(store.ErrClosed)}, false
 		}
@@ -146,6 +159,8 @@ func (e *backend) changes(ctx context.Context, w clientv3.WatchChan) (c store.Ch
 // member holds its locks for ever.
 func serve[T any](ctx context.Context, e *backend, request func(context.Context) (T, error)) (T, error) {
 	if e.member == nil {
+		ctx, cancel := context.WithTimeout(ctx, e.remote.requestTimeout())
+		defer cancel()
 		return request(ctx)
 	}
 	type answer struct {
@@ -219,12 +234,12 @@ func (e *backend) Close() error {
 	if e.member != nil && e.member.err() != nil {
 		return e.member.abandon()
 	}
-	err := e.client.Close()
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
+	err := closeClient(e.client)
 	if e.member != nil {
 		err = errors.Join(err, e.member.stop())
+	}
+	if e.lock != nil {
+		err = errors.Join(err, e.lock.release())
 	}
 	return err
 }
@@ -235,6 +250,9 @@ func (e *backend) explain(err error) error {
 		if cause := e.member.err(); cause != nil {
 			return cause
 		}
+	}
+	if err != nil && e.remote != nil {
+		return e.remote.explain(err)
 	}
 	return explain(err)
 }

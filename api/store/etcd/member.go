@@ -13,6 +13,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.etcd.io/etcd/server/v3/storage/wal"
+
+	"portcullis/api/store"
 )
 
 // Limits of the embedded member. An inventory of ten thousand hosts is one
@@ -25,9 +27,10 @@ const (
 
 // member is the etcd member inside this process.
 type member struct {
-	etcd   *embed.Etcd
-	lock   *dirLock // nil where another process holds the directory for this one
-	failed chan struct{}
+	etcd    *embed.Etcd
+	lock    *dirLock // nil where another process holds the directory for this one
+	failed  chan struct{}
+	closing chan struct{} // closed when stop begins
 
 	mu    sync.Mutex
 	cause error // why the member is dead; set before failed is closed
@@ -65,15 +68,20 @@ func prepare(o Options) error {
 
 func memberDir(o Options) string { return filepath.Join(o.Dir, "etcd") }
 
-// runMember starts the only member of a cluster of its own, with its state in
-// the locked directory o.Dir, and waits until it serves. It opens no listener:
-// the client calls it in memory.
+// runMember starts a member with its state in the locked directory o.Dir, and waits until
+// it serves. Without o.Cluster it is the only one of a cluster of its own, and opens no
+// listener.
 func runMember(ctx context.Context, o Options) (*member, error) {
 	if err := prepare(o); err != nil {
 		return nil, err
 	}
-	m, dir := &member{failed: make(chan struct{})}, o.Dir
+	m, dir := &member{failed: make(chan struct{}), closing: make(chan struct{})}, o.Dir
 	cfg := memberConfig(memberDir(o))
+	if o.Cluster.Name != "" {
+		if err := o.Cluster.configure(cfg, dir); err != nil {
+			return nil, fmt.Errorf("start the store in %s: %w", dir, err)
+		}
+	}
 	cfg.UnsafeNoFsync = o.NoSync
 	if o.Quota != 0 {
 		cfg.QuotaBackendBytes = o.Quota
@@ -92,6 +100,12 @@ func runMember(ctx context.Context, o Options) (*member, error) {
 		err = m.err()
 	case <-ctx.Done():
 		err = fmt.Errorf("start the store in %s: %w", dir, context.Cause(ctx))
+		if o.Cluster.Name != "" {
+			err = fmt.Errorf("start the store in %s: no quorum of the cluster was reached in time: start the services of the other members, and see that they reach %s (%w)", dir, o.Cluster.Peer, context.Cause(ctx))
+		}
+	}
+	if err == nil {
+		err = m.join(ctx, o)
 	}
 	if err != nil {
 		if m.err() == nil {
@@ -116,6 +130,23 @@ func startUnlocked(ctx context.Context, cfg *embed.Config) (*embed.Etcd, error) 
 			return nil, errors.Join(err, context.Cause(ctx))
 		}
 	}
+}
+
+// join has the member take its place among others.
+func (m *member) join(ctx context.Context, o Options) error {
+	if o.Cluster.Name == "" {
+		return nil
+	}
+	err := m.enter(ctx, &o.Cluster)
+	if err == nil {
+		e := &backend{client: v3client.New(m.etcd.Server), member: m}
+		err = errors.Join(e.agreeOnFormat(ctx, store.New(e, o.Prefix).Key(formatName), o.Version), closeClient(e.client))
+	}
+	if err != nil {
+		return fmt.Errorf("start the store in %s: %w", o.Dir, err)
+	}
+	go m.guard()
+	return nil
 }
 
 func memberConfig(dir string) *embed.Config {
@@ -155,6 +186,7 @@ func (m *member) err() error {
 func (m *member) dead() <-chan struct{} { return m.failed }
 
 func (m *member) stop() error {
+	close(m.closing)
 	m.etcd.Close()
 	return m.abandon()
 }

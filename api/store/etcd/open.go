@@ -11,20 +11,19 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"portcullis/api/store"
 )
 
-// Options say where the records live: exactly one of Dir and Endpoints.
+// Options say where the records live: below Dir, or where Remote is. With both, Dir is
+// locked and its format checked, and nothing else is kept there.
 type Options struct {
-	Dir       string       // state directory of the embedded member
-	Endpoints []string     // addresses of an etcd of the site's own
-	Prefix    string       // of every key, without slash at the end; "portcullis" when empty
-	Log       *slog.Logger `json:"-"` // for etcd's errors; required
-	Version   string       // of the service, for the record of who raised the format of Dir
+	Dir     string       // state directory
+	Remote  Remote       `json:"-"` // an etcd of the site's own, if it has endpoints
+	Cluster Cluster      // of the member in Dir, if it has a name
+	Prefix  string       // of every key, without slash at the end; "portcullis" when empty
+	Log     *slog.Logger `json:"-"` // for etcd's errors; required
+	Version string       // of the service, for the record of who raised the format of Dir
 	// NoSync leaves out the disk flush after each write. For tests only: a
 	// power cut then loses what was promised.
 	NoSync bool
@@ -46,33 +45,23 @@ type Options struct {
 // process is refused with *InUseError, one that a newer service wrote with
 // *NewerError. With Command, a member that does not start is tried again until ctx ends.
 func Open(ctx context.Context, o Options) (*store.Store, error) {
-	if (o.Dir == "") == (len(o.Endpoints) == 0) {
-		return nil, errors.New("store: name either a state directory or etcd endpoints")
+	open := startMember
+	switch {
+	case len(o.Remote.Endpoints) > 0:
+		open = openRemote
+	case o.Dir == "":
+		return nil, errors.New("store: name a state directory or etcd endpoints")
 	}
-	if o.Dir != "" && len(o.Command) > 0 {
+	if len(o.Command) > 0 && len(o.Remote.Endpoints) == 0 {
 		b, err := supervise(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		return store.New(b, o.Prefix), nil
 	}
-	if o.Dir != "" {
-		b, err := startMember(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		return store.New(b, o.Prefix), nil
-	}
-	c, err := clientv3.New(clientv3.Config{
-		Endpoints: o.Endpoints, DialTimeout: 5 * time.Second, Context: context.WithoutCancel(ctx),
-		Logger: quietLogger(o.Log, func(error) {}),
-	})
+	b, err := open(ctx, o)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
-	s := store.New(&backend{client: c}, o.Prefix)
-	if _, err := s.Snapshot(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return s, nil
+	return store.New(b, o.Prefix), nil
 }

@@ -63,6 +63,18 @@ func Open(inner Keeper, root vault.Root, random io.Reader) (*Store, error) {
 	return s, s.saveSecret(sm.FactCheck, vault.CheckName, check.Reveal())
 }
 
+// Check reports whether root opens the vault among the facts of a store. It creates
+// nothing: found is false, without an error, where there is no vault yet.
+func Check(facts []sm.Fact, root vault.Root, random io.Reader) (found bool, _ error) {
+	for i := range facts {
+		if facts[i].Kind == sm.FactVault {
+			_, err := vault.Open([]byte(facts[i].Sealed), root, random)
+			return true, err
+		}
+	}
+	return false, nil
+}
+
 func (s *Store) saveSecret(kind sm.FactKind, name string, secret []byte) error {
 	sealed, err := s.vault.Seal(name, 0, secret)
 	if err != nil {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"portcullis/api/store/etcd"
+	"portcullis/cmd/internal/input"
+)
+
+// clusterConfig makes this machine's embedded store one member of several.
+type clusterConfig struct {
+	Name         string `yaml:"name"`
+	Peer         string `yaml:"peer"`
+	PeerListen   string `yaml:"peer_listen"`
+	Client       string `yaml:"client"`
+	ClientListen string `yaml:"client_listen"`
+	CA           string `yaml:"ca"`
+	Cert         string `yaml:"cert"`
+	Key          string `yaml:"key"`
+	Revoked      string `yaml:"revoked"`
+}
+
+func defaultCluster() clusterConfig {
+	return clusterConfig{CA: "cluster/ca.pem", Cert: "cluster/member.pem", Key: "cluster/member.key", Revoked: "cluster/revoked.crl"}
+}
+
+var memberName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
+
+func checkMemberName(name string) error {
+	if !memberName.MatchString(name) {
+		return fmt.Errorf("%.80q: want 1 to 63 small letters, digits, hyphens and dots", name)
+	}
+	return nil
+}
+
+func (k *checker) cluster(c *clusterConfig, endpoints []string) {
+	if c.Name == "" {
+		if c.Peer != "" || c.Client != "" {
+			k.wrong("cluster.name", "is empty: name this machine's member, or leave the section as it was")
+		}
+		return
+	}
+	if len(endpoints) > 0 {
+		k.wrong("cluster.name", "%q with etcd.endpoints: the store is embedded, or an etcd of the site's own, not both", c.Name)
+	}
+	if err := checkMemberName(c.Name); err != nil {
+		k.wrong("cluster.name", "%v", err)
+	}
+	for key, url := range map[string]struct{ url, listen string }{
+		"peer": {c.Peer, c.PeerListen}, "client": {c.Client, c.ClientListen},
+	} {
+		if err := etcd.CheckURL(url.url); err != nil {
+			k.wrong("cluster."+key, "%v", err)
+			continue
+		}
+		if err := checkListen(url.url, url.listen); err != nil {
+			k.wrong("cluster."+key+"_listen", "%v", err)
+		}
+	}
+	for key, file := range map[string]string{"ca": c.CA, "cert": c.Cert, "key": c.Key, "revoked": c.Revoked} {
+		k.set("cluster."+key, file)
+	}
+}
+
+// checkListen returns an error for what cannot be listened on: an address and a port, or
+// nothing where the URL has an address for its host.
+func checkListen(of, listen string) error {
+	if listen == "" {
+		u, err := url.Parse(of)
+		if err != nil {
+			return err
+		}
+		listen = u.Host
+	}
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil || net.ParseIP(host) == nil && host != "localhost" {
+		return fmt.Errorf("%q: want ADDRESS:PORT with an IP address, for example 0.0.0.0:2380", listen)
+	}
+	return nil
+}
+
+// joinFile is beside the certificates.
+func (c *config) joinFile() string {
+	return filepath.Join(filepath.Dir(c.path(c.Cluster.CA)), "join.json")
+}
+
+// member returns the section with full names of files.
+func (c *config) member() etcd.Cluster {
+	m := &c.Cluster
+	if m.Name == "" {
+		return etcd.Cluster{}
+	}
+	return etcd.Cluster{
+		Name: m.Name, Peer: m.Peer, PeerListen: m.PeerListen, Client: m.Client, ClientListen: m.ClientListen,
+		CA: c.path(m.CA), Cert: c.path(m.Cert), Key: c.path(m.Key), Revoked: c.path(m.Revoked), Join: c.joinFile(),
+	}
+}
+
+// loadCluster judges the files that the section names.
+func loadCluster(c *config, now time.Time) (etcd.Cluster, error) {
+	m := c.member()
+	if m.Name == "" {
+		return m, nil
+	}
+	client, err := loadClientTLS("cluster", m.CA, m.Cert, m.Key, now)
+	if err != nil {
+		return m, err
+	}
+	pair, err := tls.LoadX509KeyPair(m.Cert, m.Key)
+	if err != nil {
+		return m, fmt.Errorf("cluster.cert: %w", err)
+	}
+	if pair.Leaf.Subject.CommonName != etcd.PeerSubject {
+		return m, fmt.Errorf("cluster.cert: %s is no certificate of a member: it is for %q", m.Cert, pair.Leaf.Subject.CommonName)
+	}
+	for key, of := range map[string]string{"peer": m.Peer, "client": m.Client} {
+		u, err := url.Parse(of)
+		if err != nil {
+			return m, err
+		}
+		_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: client.RootCAs, DNSName: u.Hostname(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+		if err != nil {
+			return m, fmt.Errorf("cluster.cert: %s does not serve cluster.%s (%s): %w", m.Cert, key, of, err)
+		}
+	}
+	list, err := input.ReadFile(m.Revoked, maxRevoked)
+	if err != nil {
+		return m, fmt.Errorf("cluster.revoked: %w", err)
+	}
+	authority, err := m.Authority()
+	if err != nil {
+		return m, fmt.Errorf("cluster.ca: %w", err)
+	}
+	if _, err := etcd.CheckRevoked(list, authority); err != nil {
+		return m, fmt.Errorf("cluster.revoked: %s: %w", m.Revoked, err)
+	}
+	return m, nil
+}
+
+// maxRevoked bounds a list of revoked certificates.
+const maxRevoked = 1 << 20
