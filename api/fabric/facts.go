@@ -48,7 +48,12 @@ func (l *Link) Save(facts []sm.Fact) error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	for chunk := range slices.Chunk(facts, maxWrites) {
-		_, err := l.store.Update(ctx, func(tx *store.Tx) error { return saveFacts(tx, chunk) })
+		_, err := l.store.Update(ctx, func(tx *store.Tx) error {
+			if err := l.guard(ctx, tx); err != nil {
+				return err
+			}
+			return saveFacts(tx, chunk)
+		})
 		if err != nil {
 			return fmt.Errorf("save %d facts of the subnet manager: %w", len(facts), err)
 		}

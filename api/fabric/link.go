@@ -34,6 +34,9 @@ type Options struct {
 	Store *store.Store
 	Log   *slog.Logger
 	Now   func() time.Time
+	// Guard is called in each transaction that writes what the subnet manager tells. Its
+	// error ends the transaction: another instance leads, for example. nil: always.
+	Guard func(context.Context, *store.Tx) error
 	// OnPartitions is told, by Run, which partitions there are, by base P_Key, within
 	// nodesEvery of a change; nil: nobody is. The map is the receiver's.
 	OnPartitions func(map[ib.PKey]Partition)
@@ -56,6 +59,7 @@ type Link struct {
 	store   *store.Store
 	log     *slog.Logger
 	now     func() time.Time
+	guard   func(context.Context, *store.Tx) error
 	intents chan sm.Intent
 
 	onPartitions func(map[ib.PKey]Partition)
@@ -77,8 +81,12 @@ func New(o Options) *Link {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Guard == nil {
+		o.Guard = func(context.Context, *store.Tx) error { return nil }
+	}
 	return &Link{
-		store: o.Store, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight, trustsState: o.TrustsState, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
+		store: o.Store, guard: o.Guard, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight,
+		trustsState: o.TrustsState, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
 		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1),
 	}
 }
@@ -250,6 +258,9 @@ func (l *Link) write(ctx context.Context, b *book) error {
 			return nil
 		}
 		_, err := l.store.Update(ctx, func(tx *store.Tx) error {
+			if err := l.guard(ctx, tx); err != nil {
+				return err
+			}
 			for _, w := range batch {
 				if err := w.put(ctx, tx); err != nil {
 					return err
