@@ -35,7 +35,9 @@ func (d *documented) has(name, in string) bool {
 // operations returns every operation of the document, with values for the parameters of its path.
 func operations(t *testing.T, f *fixture) []documented {
 	t.Helper()
-	var doc struct{ Paths map[string]map[string]documented }
+	var doc struct {
+		Paths map[string]map[string]documented
+	}
 	if err := json.Unmarshal(f.do("GET", "/openapi.json", "", "").Body.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (b *Backend) CreateCluster(_ context.Context, actor string, n v1.NewCluster
 	b.made++
 	c := v1.Cluster{
 		Version: strconv.Itoa(b.made),
-		Name: n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
+		Name:    n.Name, Tenant: n.Tenant, PKey: ib.PKey(0x0001 + len(b.clusters)), Hosts: []string{},
 		Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
 	b.clusters[n.Name] = c

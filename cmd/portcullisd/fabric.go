@@ -67,12 +67,12 @@ func (s *service) unreachable(ctx context.Context, err error) {
 	if !s.fabricState(reason) {
 		return
 	}
-	s.lostAdapter(ctx, reason)
 	what := "the fabric is out of reach; trying again"
 	if _, closed := errors.AsType[*closedKeysError](err); closed {
 		what = "the fabric is not managed, for the keys of its devices do not open; trying again"
 	}
 	s.log.Error(what, "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err, "fabric.port"), hintOf(err), "the service attaches by itself once the cause is gone"))
+	s.lostAdapter(ctx, reason)
 	_, err = s.store.Update(ctx, func(tx *store.Tx) error {
 		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
 			State: "unreachable", Priority: s.config.Fabric.Priority,

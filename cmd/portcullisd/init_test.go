@@ -150,8 +150,12 @@ func TestToken(t *testing.T) {
 	if who, ok := tokens.Find(strings.TrimSpace(out.String())); !ok || who.Name != "vic" || who.Role != api.RoleViewer {
 		t.Errorf("token belongs to %+v, %v", who, ok)
 	}
-	for _, args := range [][]string{{"token"}, {"token", "--name", "a", "--role", "root"}, {"token", "--role", "viewer"},
-		{"token", "--name", "a", "--role", "operator", "--hosts", "gpu-*"}, {"token", "--name", "a", "--role", "operator", "--p-keys", "0x7fff"},
+	for _, args := range [][]string{
+		{"token"},
+		{"token", "--name", "a", "--role", "root"},
+		{"token", "--role", "viewer"},
+		{"token", "--name", "a", "--role", "operator", "--hosts", "gpu-*"},
+		{"token", "--name", "a", "--role", "operator", "--p-keys", "0x7fff"},
 	} {
 		if code := run(t.Context(), args, nil, &out, &errs); code != exitUsage {
 			t.Errorf("%v: exit code %d, want 2", args, code)

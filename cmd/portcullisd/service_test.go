@@ -73,7 +73,7 @@ func TestStateSurvives(t *testing.T) {
 	if got, err := c.Cluster(ctx, "train"); err != nil || got.PKey != cluster.PKey {
 		t.Errorf("cluster %+v, %v; want P_Key %v", got, err, cluster.PKey)
 	}
-	if line := d.awaitStatus("STATUS=serving, but "); !strings.Contains(line, "fabric: ") {
+	if line := d.awaitStatus("STATUS=serving, but "); !strings.Contains(line, "; sm: no simulator listens") {
 		t.Errorf("systemd is told %q, want the state of the fabric", line)
 	}
 	eventually(t, "word of the missing simulator", func() (bool, string) {

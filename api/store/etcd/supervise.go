@@ -28,6 +28,10 @@ const (
 	hungTime = time.Minute
 )
 
+// ErrOpening is Health.Away before the first attempt to start the member has ended. It is a
+// store.ErrAway.
+var ErrOpening = fmt.Errorf("%w: it is being opened", store.ErrAway)
+
 // supervised is a store.Backend whose member runs in a process of its own and is started
 // again whenever it dies.
 type supervised struct {
@@ -59,7 +63,7 @@ func supervise(ctx context.Context, o Options) (*supervised, error) {
 	s := &supervised{o: o, disk: reserveOf(o.Dir), done: make(chan struct{})}
 	s.release = sync.OnceValue(lock.release)
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.health.Away, s.health.Free = fmt.Errorf("%w: it is being opened", store.ErrAway), -1
+	s.health.Away, s.health.Free = ErrOpening, -1
 	first := make(chan struct{})
 	go s.keep(sync.OnceFunc(func() { close(first) }))
 	select {
