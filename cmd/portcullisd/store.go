@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -43,7 +44,7 @@ func (h *storeHealth) tell(now etcd.Health) {
 	h.last = now
 	h.mu.Unlock()
 	switch {
-	case now.Away == etcd.ErrOpening || was.Away == etcd.ErrOpening && now.Away == nil:
+	case errors.Is(now.Away, etcd.ErrOpening) || errors.Is(was.Away, etcd.ErrOpening) && now.Away == nil:
 		// A start that takes its time is no news.
 	case now.Away != nil && (was.Away == nil || was.Away.Error() != now.Away.Error()):
 		h.log.Error("the store is away: nothing is granted until it is back; the fabric is served from memory", "error", now.Away)
