@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 
+	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
 
@@ -138,6 +140,13 @@ type operation struct {
 	long             bool  // it may take as long as a whole store takes to be read
 }
 
+// growing are the operations that add records which stay. A store that is short of room
+// refuses them and takes all others, so that removals are still recorded.
+var growing = []string{
+	"import-inventory", "open-session", "submit-evidence", "assign-host", "create-tenant", "create-cluster", "use-cluster",
+	"learn-reference", "waive-reference", "draft-topospec-revision", "start-rma",
+}
+
 // register adds an operation whose handler calls the Backend.
 func register[I, O any](s *Server, a huma.API, op operation, handler func(context.Context, *I) (*O, error)) {
 	if op.maxBody == 0 {
@@ -148,6 +157,7 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 	if op.access == accessHost || op.access == accessStatus {
 		toProblem = hostProblemOf
 	}
+	grows := slices.Contains(growing, op.id)
 	huma.Register(a, s.describe(a, op), func(ctx context.Context, in *I) (*O, error) {
 		limit := handlerTimeout
 		if op.long {
@@ -158,6 +168,9 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
+		if grows {
+			ctx = store.Growing(ctx)
+		}
 		out, err := handler(ctx, in)
 		if err != nil {
 			p, fault := toProblem(err)
