@@ -14,7 +14,6 @@ import (
 
 	"portcullis/api/audit/chain"
 	v1 "portcullis/api/v1"
-	"portcullis/cmd/internal/input"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -182,7 +181,7 @@ none is missing or altered. --anchor FILE compares with heads of the log that we
 outside (portcullis audit head): a log without one of these entries was rolled
 back or rewritten. --log FILE verifies an export instead of what the service has now.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			known, err := readAnchors(anchors)
+			known, err := chain.ReadAnchorFiles(anchors)
 			if err != nil {
 				return err
 			}
@@ -262,21 +261,4 @@ func readLog(name string, add func(*chain.Entry) error) error {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	return nil
-}
-
-func readAnchors(files []string) ([]chain.Anchor, error) {
-	var all []chain.Anchor
-	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		list, err := chain.ReadAnchors(io.LimitReader(f, input.Large))
-		f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, list...)
-	}
-	return chain.Sorted(all), nil
 }

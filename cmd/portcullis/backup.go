@@ -11,6 +11,7 @@ import (
 	agefile "filippo.io/age"
 	"github.com/spf13/cobra"
 
+	"portcullis/api/audit/chain"
 	"portcullis/api/backup/archive"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/vault/escrow"
@@ -202,7 +203,7 @@ func (a *app) openBackup(b *v1.Backup, name, identity string, anchors []string) 
 	if err != nil {
 		return err
 	}
-	known, err := readAnchors(anchors)
+	known, err := chain.ReadAnchorFiles(anchors)
 	if err != nil {
 		return err
 	}

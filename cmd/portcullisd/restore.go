@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -78,7 +77,7 @@ func restore(ctx context.Context, c *config, name, identity string, anchors []st
 	if err != nil {
 		return hint(fmt.Errorf("%s: %w", identity, err), `want lines "AGE-SECRET-KEY-1...", as age-keygen writes them`)
 	}
-	known, err := readAnchors(anchors)
+	known, err := chain.ReadAnchorFiles(anchors)
 	if err != nil {
 		return err
 	}
@@ -142,23 +141,6 @@ func operatorHere() string {
 		return "local:" + u.Username
 	}
 	return fmt.Sprintf("local:%d", os.Getuid())
-}
-
-func readAnchors(files []string) ([]chain.Anchor, error) {
-	var all []chain.Anchor
-	for _, name := range files {
-		f, err := os.Open(filepath.Clean(name))
-		if err != nil {
-			return nil, err
-		}
-		list, err := chain.ReadAnchors(io.LimitReader(f, input.Large))
-		f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, list...)
-	}
-	return chain.Sorted(all), nil
 }
 
 // refuseIncomplete refuses a state whose restore broke off. A store that does not answer is no reason to end: such a

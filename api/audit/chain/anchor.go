@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -86,4 +88,34 @@ func (k *Check) End(h Head) error {
 	last := &k.Anchors[len(k.Anchors)-1]
 	return fmt.Errorf("audit entry %d was anchored at %s, and the log ends at entry %d: the state was rolled back, and what was decided since is gone",
 		last.Seq, last.Time.Format(time.RFC3339), h.Seq)
+}
+
+// maxAnchorFile bounds a file of anchors, in bytes.
+const maxAnchorFile = 64 << 20
+
+// ReadAnchorFiles reads the anchors of all files named and returns them by Seq. The error
+// names the file.
+func ReadAnchorFiles(names []string) ([]Anchor, error) {
+	var all []Anchor
+	for _, name := range names {
+		list, err := readAnchorFile(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return Sorted(all), nil
+}
+
+func readAnchorFile(name string) ([]Anchor, error) {
+	f, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := ReadAnchors(io.LimitReader(f, maxAnchorFile))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return list, nil
 }
