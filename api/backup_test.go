@@ -27,7 +27,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// logged serves a store with an audit log of n entries, and backups of it, and gives a client and the identity that
+// logged serves a store with an audit log of n entries, and backups of it, and returns a client and the identity that
 // opens them.
 func logged(t *testing.T, n int) (*client.Client, *age.X25519Identity) {
 	t.Helper()

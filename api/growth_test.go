@@ -16,7 +16,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// tight is a store that is short of room when it is told so.
+// tight is a store that is short of room while short is true.
 type tight struct {
 	store.Backend
 	short atomic.Bool

@@ -52,7 +52,7 @@ func requestID(ctx context.Context) string       { return noteOf(ctx).id }
 func noteActor(ctx context.Context, name string) { noteOf(ctx).actor = name }
 func noteFault(ctx context.Context, err error)   { noteOf(ctx).fault = err }
 
-// extend gives a request and its answer more time than the server has for others.
+// extend allows a request and its answer more time than the server has for others.
 func extend(ctx context.Context, d time.Duration) error {
 	c := noteOf(ctx).answer
 	if c == nil {

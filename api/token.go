@@ -152,7 +152,7 @@ func pkeyRanges(n *yaml.Node) (ranges []ib.PKeyRange, err error) {
 func (t *Tokens) Len() int { return len(t.entries) }
 
 // Find returns the owner of token. It looks the digest up, so it costs the same whatever the number of tokens, and each
-// request can be counted by its token before anything else is done for it. How long that takes tells a caller nothing of
+// request can be counted by its token before anything else is done for it. How long that takes lets a caller learn nothing of
 // use: he does not choose how near the digest of a guess comes to another one.
 func (t *Tokens) Find(token string) (Principal, bool) {
 	if t == nil || token == "" {

@@ -139,7 +139,7 @@ func (s *Service) settleAgain(ctx context.Context) (*owners, error) {
 	if o == nil {
 		return nil, err
 	}
-	return o, nil // each host that could not be settled was told of, and is tried again
+	return o, nil // each host that could not be settled is in the log, and is tried again
 }
 
 // ofReview reports whether a review began or ended.

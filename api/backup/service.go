@@ -138,7 +138,7 @@ func (s *Service) Stream(ctx context.Context, actor string, w func(v1.Backup) io
 		return err
 	}
 	b := of(&h)
-	// The entry comes first: whoever reads the stream may have all of it although this end sees an error.
+	// The entry comes first: the reader of the stream may have all of it although this end sees an error.
 	if err := s.note(ctx, actor, "backup.stream", b); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type Options struct {
 	Store *store.Store
 	Log   *slog.Logger
 	Now   func() time.Time
-	// Guard is called in each transaction that writes what the subnet manager tells. Its
+	// Guard is called in each transaction that writes what the subnet manager reports. Its
 	// error ends the transaction: another instance leads, for example. nil: always.
 	Guard func(context.Context, *store.Tx) error
 	// OnPartitions is told, by Run, which partitions there are, by base P_Key, within
@@ -48,7 +48,7 @@ type Options struct {
 	OnAliases func(alias.List)
 	// Sight says when the subnet manager is partly blind; the zero value means the defaults.
 	Sight SightLimits
-	// OnSight is told, by Run, whether the subnet manager sees the fabric that it knows, at first and after each
+	// Run calls OnSight with whether the subnet manager sees the fabric that it knows, at first and after each
 	// change; nil: it is not called.
 	OnSight func(v1.Sight)
 }
@@ -127,7 +127,7 @@ func (l *Link) name(b *book) {
 	}
 }
 
-// tellSight tells of the sight if it changed.
+// tellSight calls OnSight if the sight changed.
 func (l *Link) tellSight(b *book) {
 	if s := b.sight.newest(); l.onSight != nil && b.judged && !reflect.DeepEqual(s, b.told) {
 		b.told = s

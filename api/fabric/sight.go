@@ -155,7 +155,7 @@ func (b *book) countUnseen(s *v1.Sight, unseen map[string]v1.Node) {
 	s.Names = names[:len(names)-s.More]
 }
 
-// setSight takes a judgement, and has an event told when the state or its cause is another one.
+// setSight takes a judgement, and records an event when the state or its cause is another one.
 func (b *book) setSight(next v1.Sight, now time.Time) {
 	s := &b.sight
 	was := s.newest()
@@ -168,7 +168,7 @@ func (b *book) setSight(next v1.Sight, now time.Time) {
 	}
 }
 
-// sightEvent returns the event that tells of a change of the sight, if it is one.
+// sightEvent returns the event of a change of the sight, if it is one.
 func sightEvent(was, next *v1.Sight, accepted ledger.Accepted, now time.Time) (v1.Event, bool) {
 	e := v1.Event{By: events.ByService, Expected: "all nodes that were known are in sight", Last: now}
 	switch {

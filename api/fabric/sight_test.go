@@ -56,7 +56,7 @@ type sightRig struct {
 	store *store.Store
 	book  *book
 	now   time.Time
-	seen  []sightState // that OnSight was told
+	seen  []sightState // that OnSight was called with
 	link  *Link
 }
 
@@ -150,7 +150,7 @@ func (r *sightRig) wantState(what, state, cause string, nodes int) v1.Sight {
 	return s
 }
 
-// A large part that goes at once is told with when, how many and which, also to a service that is started meanwhile,
+// A large part that goes at once is reported with when, how many and which, also to a service that is started meanwhile,
 // and so is that it is back.
 func TestPartOutOfSight(t *testing.T) {
 	r := newSightRig(t)
@@ -240,7 +240,7 @@ func TestAcceptedSight(t *testing.T) {
 	}
 }
 
-// An adapter that cannot be used is a cause too, which is told once.
+// An adapter that cannot be used is a cause too, which is reported once.
 func TestAdapterGone(t *testing.T) {
 	r := newSightRig(t)
 	r.shows(20, nil)

@@ -157,7 +157,7 @@ func (f *faulty) Revoke(ctx context.Context, l store.Lease) error {
 	return f.call(ctx, func() error { return f.Backend.Revoke(context.WithoutCancel(ctx), l) })
 }
 
-// Watch tells nothing while the network is cut, without a sign, and each change after a
+// Watch reports nothing while the network is cut, without a sign, and each change after a
 // while.
 func (f *faulty) Watch(ctx context.Context, prefix string, from int64) <-chan store.Changes {
 	out := make(chan store.Changes)

@@ -30,7 +30,7 @@ type Options struct {
 	Margin time.Duration // by which the holder believes the lease to end early; a fifth of TTL when 0
 	Clock  Clock         // Boottime when nil
 	Log    *slog.Logger
-	// OnChange is told of each change of State, nil: nothing is told. It must not block.
+	// OnChange is called with each new State; nil: it is not called. It must not block.
 	OnChange func(State)
 }
 

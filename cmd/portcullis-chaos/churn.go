@@ -65,10 +65,10 @@ func (s *site) move(ctx context.Context, m *machine, cluster string) error {
 	})
 }
 
-// until calls an instance, and again until the service tells that the host is as wanted.
+// until calls an instance, and again until the service reports that the host is as wanted.
 func (s *site) until(ctx context.Context, m *machine, done func(*v1.Host) bool, call func(*client.Client) error) error {
 	for {
-		// The error is that of a moment: what counts is what the service tells next.
+		// The error is that of a moment: the next answer of the service counts.
 		_ = s.any(call)
 		var h *v1.Host
 		err := s.any(func(c *client.Client) (err error) {
@@ -86,7 +86,7 @@ func (s *site) until(ctx context.Context, m *machine, done func(*v1.Host) bool, 
 	}
 }
 
-// forgotten returns an error for the first host of which the service no longer tells what it
+// forgotten returns an error for the first host of which the service no longer reports what it
 // acknowledged.
 func (s *site) forgotten(ctx context.Context) error {
 	type state struct {

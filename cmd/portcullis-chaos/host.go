@@ -47,7 +47,7 @@ func (m *machine) allow(cluster string) {
 	m.allowed[cluster] = true
 }
 
-// forbid says that the service has told that no port holds a tenant's P_Key any longer.
+// forbid notes that the service has reported that no port holds a tenant's P_Key any longer.
 func (m *machine) forbid() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -40,7 +40,7 @@ func (n *instance) stateDir() string { return filepath.Join(n.dir, n.name()) }
 // url returns where the API of the instance is.
 func (n *instance) url() string { return fmt.Sprintf("https://%s:%d", n.space.address, apiPort) }
 
-// mount gives the state a file system of its own.
+// mount mounts a file system of its own for the state.
 func (n *instance) mount() error {
 	if err := os.MkdirAll(n.stateDir(), 0o700); err != nil {
 		return err

@@ -324,7 +324,7 @@ func (s *site) awaitAdmitted(ctx context.Context) error {
 	return err
 }
 
-// everyHostAdmitted reports whether the service tells that each assigned host is admitted, and
+// everyHostAdmitted reports whether the service says that each assigned host is admitted, and
 // if not, the first cause.
 func (s *site) everyHostAdmitted(ctx context.Context) (bool, string) {
 	all, err := s.list(ctx)

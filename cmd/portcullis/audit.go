@@ -213,7 +213,7 @@ back or rewritten. --log FILE verifies an export instead of what the service has
 	return c
 }
 
-// serviceLog gives the entries that the service has to add.
+// serviceLog calls add with the entries of the service.
 func (a *app) serviceLog(cmd *cobra.Command, ch *chain.Chain, add func(*chain.Entry) error) error {
 	c, err := a.connect()
 	if err != nil {

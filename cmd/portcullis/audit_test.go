@@ -11,7 +11,7 @@ import (
 	"portcullis/api/audit/chain"
 )
 
-// logFile writes an audit log of n entries, as audit export does, and gives the file and the entries.
+// logFile writes an audit log of n entries, as audit export does, and returns the file and the entries.
 func logFile(t *testing.T, n int) (string, []chain.Entry) {
 	t.Helper()
 	var out strings.Builder

@@ -23,7 +23,7 @@ func newCertificateEnd(cert *api.Certificate) prometheus.Collector {
 	}, func() float64 { return float64(cert.Ends().Unix()) })
 }
 
-// watchCertificate tells, until ctx ends, that the TLS certificate ends soon or has ended.
+// watchCertificate records, until ctx ends, that the TLS certificate ends soon or has ended.
 func (s *service) watchCertificate(ctx context.Context) error {
 	told := certificateTold{}
 	for {
@@ -43,7 +43,7 @@ func (s *service) watchCertificate(ctx context.Context) error {
 	}
 }
 
-// certificateTold says of which certificate the last event told, and what.
+// certificateTold is the certificate of the last event, and what it said.
 type certificateTold struct {
 	ends  time.Time
 	cause string

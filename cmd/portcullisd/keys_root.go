@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/driver/sealed"
 )
 
-// checkRoot tells, when the service starts, whether the root of this machine opens the
+// checkRoot logs, when the service starts, whether the root of this machine opens the
 // keys of devices that the store has. The root is a file on each machine with the sm
 // role, and must be the same on all: where it is another one, the machine can't manage
 // the fabric, which must be known before it has to.

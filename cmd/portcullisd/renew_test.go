@@ -88,7 +88,7 @@ func TestRenewCertificate(t *testing.T) {
 	}
 }
 
-// The end of the certificate is told once when it comes near, and once when it has come.
+// The end of the certificate is reported once when it comes near, and once when it has come.
 func TestCertificateEvents(t *testing.T) {
 	f := tlsFilesOf(freshTLS(t))
 	cert, err := api.LoadCertificate(f.cert, f.key)

@@ -89,7 +89,7 @@ func (s *status) line() string {
 	return "serving, but " + strings.Join(bad, "; ")
 }
 
-// conditions gives every part, and whether a restored state is in review: that is told, and is no failure.
+// conditions returns every part, and whether a restored state is in review, which is no failure.
 func (s *service) conditions(ctx context.Context) []v1.Condition {
 	all := s.status.conditions(ctx)
 	mark, err := review.Current(ctx, s.store)

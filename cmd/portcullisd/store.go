@@ -31,7 +31,7 @@ const (
 // storeHealth is how the store is, for those who ask: /readyz, metrics and the log.
 type storeHealth struct {
 	log    *slog.Logger
-	status func(detail string) // told why the store does not serve; "" while it does
+	status func(detail string) // called with why the store does not serve; "" while it does
 
 	mu   sync.Mutex
 	last etcd.Health

@@ -12,7 +12,7 @@ import (
 // remoteEvery is how often an etcd of the site's own is asked whether it serves.
 const remoteEvery = 2 * time.Second
 
-// followRemote tells, until ctx ends, whether an etcd of the site's own serves. Its
+// followRemote reports, until ctx ends, whether an etcd of the site's own serves. Its
 // sizes are the site's own to watch.
 func (s *service) followRemote(ctx context.Context, health *storeHealth) error {
 	if len(s.config.Etcd.Endpoints) == 0 {

@@ -233,7 +233,7 @@ func TestForgedAnswers(t *testing.T) {
 	})
 }
 
-// laterStore takes nothing until it is told to, and then all.
+// laterStore takes nothing until the test says so, and then all.
 type laterStore struct {
 	driver.Store
 	takes   atomic.Bool

@@ -92,7 +92,7 @@ func (m *members) about(pl ib.Place, k ib.PKey) bool {
 	})
 }
 
-// tellHeld tells that a membership is held, once it is known that the switch port does not have the P_Key.
+// tellHeld emits the event that a membership is held, once it is known that the switch port does not have the P_Key.
 func (c *Core) tellHeld(ms *membership) {
 	sp := c.portAt(ms.Place)
 	if sp == topo.None || c.ports[sp].pkeys == nil || slices.Contains(c.ports[sp].pkeys.blocks, blockUnknown) {

@@ -48,7 +48,7 @@ func (c *Core) outOfSight(g ib.GUID) {
 	}
 }
 
-// assignLeft gives LIDs to the end ports that got none because every LID was kept.
+// assignLeft assigns LIDs to the end ports that got none because every LID was kept.
 func (c *Core) assignLeft() {
 	if !c.lids.short {
 		return

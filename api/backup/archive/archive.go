@@ -30,7 +30,7 @@ const Version = 1
 
 const (
 	maxHeader = 16 << 10 // bytes of the first line
-	maxRecord = 32 << 20 // bytes of a record's line; etcd takes 1.5 MiB for a request unless it is told otherwise
+	maxRecord = 32 << 20 // bytes of a record's line; etcd takes 1.5 MiB for a request by default
 
 	trailerStart = "\nsha256 "
 	trailerSize  = len(trailerStart) + 2*sha256.Size + 1
@@ -184,7 +184,7 @@ func Digest(r io.ReaderAt, size int64) (Header, string, error) {
 
 var errCut = errors.New("the backup was cut short: its last line is no digest: take another copy")
 
-// Read verifies a file whole and gives each record to add, in key order. It verifies the digest before the first; the
+// Read verifies a file whole and calls add with each record, in key order. It verifies the digest before the first; the
 // count of records and the audit log among them are verified when all were given: with an error
 // what was added is not to be used. anchors, by Seq, are compared with the audit log.
 func Read(r io.ReaderAt, size int64, ids []age.Identity, anchors []chain.Anchor, add func(Item) error) (h Header, records int64, err error) {

@@ -128,7 +128,7 @@ func TestDamageShows(t *testing.T) {
 	}
 }
 
-// forge gives the file another digest, as somebody would who can write it.
+// forge writes another digest into the file, as a host with write access could.
 func forge(file []byte, change func([]byte) []byte) []byte {
 	body := change(bytes.Clone(file[:len(file)-trailerSize]))
 	sum := sha256.Sum256(body)

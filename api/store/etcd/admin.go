@@ -258,7 +258,7 @@ func (a *Admin) handOver(ctx context.Context, leader *Member) error {
 	return errors.Join(err, one.Close())
 }
 
-// Revoke gives all members a list of certificates, in DER, that they do not take any more.
+// Revoke distributes to all members a list of certificates, in DER, that they reject from then on.
 // prefix is that of the store.
 func (a *Admin) Revoke(ctx context.Context, prefix string, list []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, a.remote.requestTimeout())

@@ -142,7 +142,7 @@ func (c *child) live(started chan<- error, out io.Reader) {
 	close(c.gone)
 }
 
-// listen takes what the process tells until it ends, and returns why it says it does.
+// listen reads the words of the process until it ends, and returns the reason that it named.
 func (c *child) listen(out io.Reader) (said error) {
 	words := json.NewDecoder(out)
 	for {
@@ -165,7 +165,7 @@ func (c *child) listen(out io.Reader) (said error) {
 	}
 }
 
-// fullError is a store.ErrFull that another process told.
+// fullError is a store.ErrFull of another process.
 type fullError struct{ text string }
 
 func (e fullError) Error() string        { return e.text }

@@ -36,8 +36,8 @@ type Options struct {
 	// member: what is asked while there is none fails with store.ErrAway. Empty: the member
 	// runs in this process, and its death is that of the store.
 	Command []string `json:"-"`
-	// OnHealth is told how the store is when that changes, by goroutines of the store,
-	// which it must not hold up; nil: nobody is. Only a store with Command tells.
+	// OnHealth is called with the health of the store when it changes, by goroutines of the store,
+	// which it must not hold up; nil: it is not called. Only a store with Command calls it.
 	OnHealth func(Health) `json:"-"`
 }
 

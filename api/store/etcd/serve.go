@@ -20,7 +20,7 @@ import (
 // controlFD is the descriptor at which the member's process has the control socket.
 const controlFD = 3
 
-// word is what the member's process tells the one that started it, a line of JSON each on
+// word is a message of the member's process to the one that started it, a line of JSON each on
 // its standard output.
 type word struct {
 	Ready bool   `json:"ready,omitempty"`
@@ -29,7 +29,7 @@ type word struct {
 }
 
 // ServeMember is a whole process that serves the member of a store with Options.Command:
-// it reads the options on in, serves until in ends, and tells on out how it is. It returns
+// it reads the options on in, serves until in ends, and reports its state on out. It returns
 // an error when the member did not start or died; the process must end then, since a dead
 // member holds its locks. It ignores the signals that end services: only the service that
 // started it may end it.

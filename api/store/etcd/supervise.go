@@ -121,17 +121,17 @@ func (s *supervised) start() (*backend, error) {
 	return startChild(ctx, s.o)
 }
 
-// serves tells that a member serves.
+// serves notes that a member serves.
 func (s *supervised) serves(b *backend) {
 	s.set(func(h *Health) { h.Away = nil }, b)
 }
 
-// away tells that there is no member, and why.
+// away notes that there is no member, and why.
 func (s *supervised) away(cause error) {
 	s.set(func(h *Health) { h.Away = fmt.Errorf("%w: %v", store.ErrAway, cause) }, nil)
 }
 
-// set changes how the store is and which member serves, and tells of it if it is news.
+// set changes how the store is and which member serves, and calls OnHealth if it is news.
 func (s *supervised) set(change func(*Health), member *backend) {
 	s.mu.Lock()
 	was := s.health
@@ -201,7 +201,7 @@ func (s *supervised) current() (*backend, error) {
 	}
 }
 
-// unsure says of an error that came of the member's death that nobody knows what became of
+// unsure says of an error that came of the member's death that it is not known what became of
 // the request: what its log has is replayed.
 func unsure(b *backend, err error) error {
 	if err != nil && b.Err() != nil {

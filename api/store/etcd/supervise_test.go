@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// healths keeps what a store told of itself.
+// healths keeps each Health that a store reported.
 type healths struct {
 	mu   sync.Mutex
 	last etcd.Health
@@ -58,7 +58,7 @@ func (h *healths) now() etcd.Health {
 // patience bounds every wait of these tests.
 const patience = time.Minute
 
-// until waits for a condition that nothing tells of.
+// until waits for a condition without an event.
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	late := time.After(patience)
@@ -166,7 +166,7 @@ func TestMemberIsKilled(t *testing.T) {
 }
 
 // TestMemberStandsStill stops the member's process: requests end by their contexts, the
-// store tells that it is away, and serves again when the process goes on.
+// store reports that it is away, and serves again when the process goes on.
 func TestMemberStandsStill(t *testing.T) {
 	s, h := openSupervised(t, t.TempDir(), 0)
 	pid := members(t)[0]
