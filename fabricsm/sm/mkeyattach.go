@@ -38,23 +38,25 @@ const (
 // port; the import; a topology that is not enforced.
 func (c *Core) neighbour() neighbour {
 	own := c.cableAt(c.rootPort)
+	if guid := c.switchPort(c.cfg.MKey.AttachedTo); guid != 0 {
+		return neighbour{guid, bySetting}
+	}
 	declared := neighbour{c.declaredNeighbour(own), byTopology}
-	known := []neighbour{{c.switchPort(c.cfg.MKey.AttachedTo), bySetting}}
-	if c.keyPlaces() == PlacesDeclared {
-		known = append(known, declared)
+	if declared.guid != 0 && c.keyPlaces() == PlacesDeclared {
+		return declared
 	}
 	if r := c.ring(c.rootPort); r != nil {
-		rec := r.Record()
-		known = append(known, neighbour{c.switchPort(rec.Place.Switch), byState})
-	}
-	known = append(known, neighbour{c.mkeys.behind[own], byState})
-	known = append(known, neighbour{c.cfg.MKey.Import.neighbour(c.guidOf(c.rootPort), own.Port), byImport})
-	for _, a := range append(known, declared) {
-		if a.guid != 0 {
-			return a
+		if guid := c.switchPort(r.Record().Place.Switch); guid != 0 {
+			return neighbour{guid, byState}
 		}
 	}
-	return neighbour{}
+	if guid := c.mkeys.behind[own]; guid != 0 {
+		return neighbour{guid, byState}
+	}
+	if guid := c.cfg.MKey.Import.neighbour(c.guidOf(c.rootPort), own.Port); guid != 0 {
+		return neighbour{guid, byImport}
+	}
+	return declared // with 0 if nothing says it
 }
 
 // declaredNeighbour returns the end port of the switch that the declared topology has
