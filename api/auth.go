@@ -74,10 +74,15 @@ func (p *Principal) scope() *admission.Scope {
 // authenticate gives the owner of the credential in header, or why it does
 // not open a.
 func (s *Server) authenticate(header string, a access) (Principal, *problem) {
-	who, ok := s.tokens.Load().Find(bearer(header))
-	if !ok {
+	token := bearer(header)
+	who, ok := s.tokens.Load().Find(token)
+	switch {
+	case token == "":
 		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
-			"no known operator token was sent", "send the header Authorization: Bearer TOKEN")
+			"no operator token was sent", "send the header Authorization: Bearer TOKEN")
+	case !ok:
+		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
+			"the token that was sent is not known here", "compare it with the tokens file of the service, which a reload reads again")
 	}
 	if !who.Role.allows(a) {
 		return who, newProblem(http.StatusForbidden, v1.CodeForbidden,

@@ -229,19 +229,21 @@ func TestAuthorizationHeader(t *testing.T) {
 	for _, tt := range []struct {
 		name, header string
 		status       int
+		detail       string
 	}{
-		{"bearer", "Bearer " + f.viewer, 200},
-		{"lower case scheme", "bearer " + f.viewer, 200},
-		{"no scheme", f.viewer, 401},
-		{"basic", "Basic " + f.viewer, 401},
-		{"two spaces", "Bearer  " + f.viewer, 401},
-		{"empty token", "Bearer ", 401},
+		{"bearer", "Bearer " + f.viewer, 200, ""},
+		{"lower case scheme", "bearer " + f.viewer, 200, ""},
+		{"no scheme", f.viewer, 401, "no operator token was sent"},
+		{"basic", "Basic " + f.viewer, 401, "no operator token was sent"},
+		{"two spaces", "Bearer  " + f.viewer, 401, "the token that was sent is not known here"},
+		{"unknown token", "Bearer " + f.viewer + "x", 401, "the token that was sent is not known here"},
+		{"empty token", "Bearer ", 401, "no operator token was sent"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRequest("GET", "/v1/hosts")
 			r.Header.Set("Authorization", tt.header)
-			if w := f.send(r); w.Code != tt.status {
-				t.Errorf("status %d, want %d", w.Code, tt.status)
+			if w := f.send(r); w.Code != tt.status || !strings.Contains(w.Body.String(), tt.detail) {
+				t.Errorf("status %d, %s; want %d, %q", w.Code, w.Body, tt.status, tt.detail)
 			}
 		})
 	}

@@ -81,13 +81,22 @@ func (a *app) hostShow() *cobra.Command {
 	}
 }
 
+// phaseSince returns the phase of a host, and since when, which is not known of a host that was
+// never assigned.
+func phaseSince(s *v1.HostStatus) string {
+	if s.Since.IsZero() {
+		return string(s.Phase)
+	}
+	return fmt.Sprintf("%s since %s", s.Phase, stamp(s.Since))
+}
+
 func showHost(w *columns, h *v1.Host) {
 	s := &h.Status
 	w.row("Host", h.ID)
 	w.row("Tenant", h.Tenant)
 	w.row("Cluster", h.Cluster)
 	w.row("P_Key", pkey(s.PKey))
-	w.row("Phase", fmt.Sprintf("%s since %s", s.Phase, stamp(s.Since)))
+	w.row("Phase", phaseSince(s))
 	w.row("Window until", stamp(s.Window))
 	w.row("Attested", stamp(s.Attested))
 	w.row("Handed over", stamp(s.Sealed))
@@ -333,8 +342,11 @@ func releasePlan(h *v1.Host) string {
 	if h.Cluster == "" {
 		return fmt.Sprintf("host %s belongs to no cluster; any P_Key left on its %d ports is removed", h.ID, ports)
 	}
-	return fmt.Sprintf("host %s leaves cluster %s of tenant %s: its %d ports lose P_Key %s, and it must attest again to join another",
-		h.ID, h.Cluster, h.Tenant, ports, pkey(h.Status.PKey))
+	leaves := fmt.Sprintf("host %s leaves cluster %s of tenant %s: ", h.ID, h.Cluster, h.Tenant)
+	if !h.Status.PKey.Valid() {
+		return leaves + "it is not admitted, so that no port loses a P_Key; its provisioning window closes"
+	}
+	return leaves + fmt.Sprintf("its %d ports lose P_Key %s, and it must attest again to join another", ports, pkey(h.Status.PKey))
 }
 
 // confirm refuses a dangerous verb without --yes, after saying what it does.
