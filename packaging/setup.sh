@@ -83,7 +83,7 @@ usage="name what to set up for: demo, fabric, store, tpm, firmware, selinux, pee
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | store | tpm | firmware | selinux | peers | package | image | boot | vm | race | all) ;;
+    demo | fabric | store | tpm | firmware | selinux | peers | package | image | chaos | boot | vm | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done
