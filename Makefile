@@ -27,7 +27,7 @@ build:
 check: format tidy vet lint build race ## Everything that must hold before a merge, but for "make test"
 
 test: package ## Install what the tests need, then run all of them against the real parts
-	packaging/setup.sh fabric tpm firmware selinux peers package image
+	packaging/setup.sh fabric store tpm firmware selinux peers package image
 	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -timeout 20m ./...
 
 seeds: ## Run SEEDS (10000) random schedules of faults against the core of the subnet manager
