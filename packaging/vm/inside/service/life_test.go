@@ -179,7 +179,8 @@ func ruleTakenAway(t *testing.T) {
 	owned(t)
 }
 
-// diskFull has the state on a disk of its own, which others fill.
+// diskFull has the state on a disk of its own, which others fill: the service refuses what adds records, runs on, and
+// takes them again once there is room.
 func diskFull(t *testing.T) {
 	const ballast = state + "/ballast"
 	guest.Do(t, "systemctl", "stop", service)
@@ -195,24 +196,26 @@ func diskFull(t *testing.T) {
 	before := guest.Unit(t, service)
 	guest.Want(t, guest.Try(t, "dd", "if=/dev/zero", "of="+ballast, "bs=1M").All, "No space left on device")
 	// Each import is larger than what a database that begins has free.
+	refused := guest.Ended{}
 	for n := 0; ; n++ {
-		is := guest.Unit(t, service)
-		if is["InvocationID"] != before["InvocationID"] || is["ActiveState"] != "active" {
-			break
-		}
 		if n == 20 {
-			t.Fatal("the disk is full, and the service goes on to keep what it is told")
+			t.Fatal("the disk is full, and the service goes on to keep what it is sent")
 		}
 		guest.Write(t, "/run/filler.yaml", filler(n))
-		operator(t, "inventory", "import", "/run/filler.yaml")
+		if refused = operator(t, "inventory", "import", "/run/filler.yaml"); refused.Code != 0 {
+			break
+		}
 	}
-	guest.UnitSays(t, service, state, "free some") // when it is started again
+	guest.Want(t, refused.All, "store")
+	guest.UnitSays(t, service, "the store runs short", "store is full")
+	guest.UnitHas(t, service, "ActiveState=active", "InvocationID="+before["InvocationID"])
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	guest.Eventually(t, guest.UnitLimit, "the service starts by itself once there is room", func() bool {
-		return guest.Unit(t, service)["ActiveState"] == "active"
+	guest.Eventually(t, guest.UnitLimit, "the service takes inventory again once there is room", func() bool {
+		return operator(t, "inventory", "import", "/run/filler.yaml").Code == 0
 	})
+	guest.UnitHas(t, service, "ActiveState=active", "InvocationID="+before["InvocationID"])
 }
 
 // filler returns the inventory of many hosts, which differ from n to n.
