@@ -3,7 +3,6 @@
 package service_test
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -195,37 +194,18 @@ func diskFull(t *testing.T) {
 	guest.Do(t, "systemctl", "start", service)
 	before := guest.Unit(t, service)
 	guest.Want(t, guest.Try(t, "dd", "if=/dev/zero", "of="+ballast, "bs=1M").All, "No space left on device")
-	// Each import is larger than what a database that begins has free.
-	refused := guest.Ended{}
-	for n := 0; ; n++ {
-		if n == 20 {
-			t.Fatal("the disk is full, and the service goes on to keep what it is sent")
-		}
-		guest.Write(t, "/run/filler.yaml", filler(n))
-		if refused = operator(t, "inventory", "import", "/run/filler.yaml"); refused.Code != 0 {
-			break
-		}
-	}
-	guest.Want(t, refused.All, "store")
 	guest.UnitSays(t, service, "the store runs short", "store is full")
+	refused := operator(t, "tenant", "create", "spare")
+	if refused.Code == 0 {
+		t.Fatal("the disk is full, and the service keeps another tenant")
+	}
+	guest.Want(t, refused.All, "store is full", "free ")
 	guest.UnitHas(t, service, "ActiveState=active", "InvocationID="+before["InvocationID"])
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	guest.Eventually(t, guest.UnitLimit, "the service takes inventory again once there is room", func() bool {
-		return operator(t, "inventory", "import", "/run/filler.yaml").Code == 0
+	guest.Eventually(t, guest.UnitLimit, "the service keeps a tenant once there is room", func() bool {
+		return operator(t, "tenant", "create", "spare").Code == 0
 	})
 	guest.UnitHas(t, service, "ActiveState=active", "InvocationID="+before["InvocationID"])
-}
-
-// filler returns the inventory of many hosts, which differ from n to n.
-func filler(n int) string {
-	var b strings.Builder
-	b.WriteString("hosts:\n")
-	for host := range 2000 {
-		id := n<<16 | host
-		fmt.Fprintf(&b, "  - {id: filler-%d-%s, ek_sha256: \"%064x\", hcas: [{node_guid: \"%#016x\", system_image_guid: \"%#016x\", ports: [{port: 1, guid: \"%#016x\"}]}]}\n",
-			id, strings.Repeat("x", 40), id+1, 0x3000000000000000+id*16, 0x3000000000000000+id*16, 0x3000000000000001+id*16)
-	}
-	return b.String()
 }
