@@ -24,7 +24,7 @@ const (
 	service = "portcullisd.service"
 	adapter = "mlx5_0"
 	// fabricSays begins what the status line says of the fabric; a fabric that is settled is not spoken of.
-	fabricSays = "fabric: "
+	fabricSays = "sm: "
 )
 
 // journalEnd returns what happened last.
