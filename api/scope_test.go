@@ -9,8 +9,8 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// confine gives the operator's requests of f the credential of a scheduler: the P_Keys 0x0100 to 0x01ff, and hosts
-// whose ids begin with gpu-. What it returns gives them those of an operator without a scope again.
+// confine has the operator's requests of f carry the credential of a scheduler: the P_Keys 0x0100 to 0x01ff, and hosts
+// whose ids begin with gpu-. The function that it returns restores the credential without a scope.
 func (f *fixture) confine(t *testing.T) (back func()) {
 	t.Helper()
 	token, digest := api.NewToken()

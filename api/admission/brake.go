@@ -400,7 +400,7 @@ func (s *Service) BrakeState(ctx context.Context) (*v1.Brakes, error) {
 }
 
 // ReleaseBrake has what a brake stopped go on: the hosts that it keeps now lose their memberships if the cause stands,
-// and from then on it counts anew.
+// and the brake counts from zero after that.
 func (s *Service) ReleaseBrake(ctx context.Context, actor string, in v1.BrakeRelease) (*v1.Brakes, error) {
 	if strings.TrimSpace(in.Reason) == "" {
 		return nil, refusal(Invalid, "reason_missing", "say why memberships are to be withdrawn", "no reason given")

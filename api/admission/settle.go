@@ -67,7 +67,7 @@ func (s *Service) settleBy(ctx context.Context, tx *store.Tx, id string, refs re
 	return f, d, err
 }
 
-// judge decides about a host, whose evidence is held against policy and references first, unless these are nil. Before
+// judge decides about a host. It first compares the evidence with policy and references, unless these are nil. Before
 // its first grant it always is.
 func (s *Service) judge(ctx context.Context, tx *store.Tx, f *facts, refs references) (decision, error) {
 	d := decide(f)

@@ -63,7 +63,7 @@ func TestPortThatIsNotSeenKeepsItsGrant(t *testing.T) {
 }
 
 // While the subnet manager's own cable is out, it is blind and no host is seen. Nothing is withdrawn, and when it is back
-// no P_Key table is written but that of its own switch port, whose link was configured anew.
+// it writes the P_Key table of its own switch port alone, whose link was configured anew.
 func TestBlindManagerWithdrawsNothing(t *testing.T) {
 	s := newSite(t)
 	red := s.cluster("red")

@@ -283,7 +283,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// TestStepDown: the leader gives the lease to another when it is asked to.
+// TestStepDown: a leader that steps down revokes its lease, and another instance takes one.
 func TestStepDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memory.New(time.Now)

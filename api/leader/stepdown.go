@@ -27,5 +27,5 @@ func (c *Candidate) StepDown() error {
 	return nil
 }
 
-// standBack gives other instances time to take the lease before this one tries again.
+// standBack waits for the time of a lease, so that another instance can take it first.
 func (c *Candidate) standBack(ctx context.Context) { c.pause(ctx, c.o.TTL) }

@@ -65,7 +65,7 @@ func (t *Term) Guard(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// kept notes that the time of the lease began anew after it was asked for at sent.
+// kept extends the time of the lease, which the store began after the request at sent.
 func (t *Term) kept(sent Instant) {
 	if t.until.Load() != forever {
 		t.until.Store(max(t.until.Load(), int64(sent)+int64(t.ttl-t.margin)))
