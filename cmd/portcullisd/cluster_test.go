@@ -109,16 +109,15 @@ func startLoad(t *testing.T, machines ...*instance) *load {
 	l := &load{kept: map[string]bool{}, stop: stop}
 	t.Cleanup(l.end)
 	for _, m := range machines {
+		machine := m.name // of now: a test gives it another one for a while
 		l.ended.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				name := fmt.Sprintf("%s-%d", m.name, i)
+				name := fmt.Sprintf("%s-%d", machine, i)
 				one, done := context.WithTimeout(ctx, 10*time.Second)
 				_, err := m.api.CreateTenant(one, v1.NewTenant{Name: name})
 				done()
 				if err == nil {
-					l.mu.Lock()
-					l.kept[name] = true
-					l.mu.Unlock()
+					l.keep(name)
 				}
 				select { // a rate below the limit of an address
 				case <-ctx.Done():
@@ -128,6 +127,13 @@ func startLoad(t *testing.T, machines ...*instance) *load {
 		})
 	}
 	return l
+}
+
+// keep notes that a tenant was acknowledged.
+func (l *load) keep(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept[name] = true
 }
 
 func (l *load) end() { l.stop(); l.ended.Wait() }
@@ -204,7 +210,7 @@ func TestClusterGrows(t *testing.T) {
 	a.process.stop()
 	a.start()
 	l := startLoad(t, a, b, c, d)
-	l.kept["alone"] = true
+	l.keep("alone")
 	l.goesOn(t, a)
 
 	a.invite(b, "invite")

@@ -23,6 +23,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 	etcderrors "go.etcd.io/etcd/server/v3/etcdserver/errors"
+	"google.golang.org/grpc"
 
 	"portcullis/api/store"
 )
@@ -152,6 +153,7 @@ func (c *Cluster) configure(cfg *embed.Config, dir string) error {
 	// another one than it is reached at.
 	cfg.PeerTLSInfo.AllowedCNs, cfg.PeerTLSInfo.SkipClientSANVerify = []string{PeerSubject}, true
 	cfg.EnableGRPCGateway = false
+	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(departed)}
 	cfg.TickMs, cfg.ElectionMs = 100, 1000
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	if join != nil {

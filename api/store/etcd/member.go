@@ -101,7 +101,7 @@ func runMember(ctx context.Context, o Options) (*member, error) {
 	case <-ctx.Done():
 		err = fmt.Errorf("start the store in %s: %w", dir, context.Cause(ctx))
 		if o.Cluster.Name != "" {
-			err = fmt.Errorf("start the store in %s: no quorum of the cluster was reached in time: start the services of the other members, and see that they reach %s (%w)", dir, o.Cluster.Peer, context.Cause(ctx))
+			err = fmt.Errorf("start the store in %s: no quorum of the cluster was reached in time: start the services of the other members, and see that they reach %s; if this one was removed: %s (%w)", dir, o.Cluster.Peer, rejoin, context.Cause(ctx))
 		}
 	}
 	if err == nil {

@@ -63,7 +63,7 @@ func serveMember(ctx context.Context, o Options, in io.Reader, ready func() erro
 	if err != nil {
 		return errors.Join(err, control.Close())
 	}
-	server, l := v3rpc.Server(m.etcd.Server, nil, nil), &handed{control: control}
+	server, l := v3rpc.Server(m.etcd.Server, nil, departed), &handed{control: control}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	if err := ready(); err != nil {
