@@ -20,7 +20,15 @@ type RotationConfig struct {
 	// Window is how many devices are changed at once, for each kind. One is the
 	// choice for N2NNodeKey whatever it says: its neighbours come before the next.
 	Window int
+	// Succeeds says that another instance used the keys before this one did. The first
+	// cycle then begins at once, switches first, and its grace ends after
+	// SuccessionGrace, so that devices refuse the keys which that instance has.
+	Succeeds bool
 }
+
+// SuccessionGrace is how long devices accept the keys of the instance before, once all of
+// them have new ones. Answers that were on their way have come by then.
+const SuccessionGrace = 10 * time.Second
 
 // DefaultRotation is a change every day.
 func DefaultRotation() RotationConfig {
@@ -51,6 +59,8 @@ type Cycle struct {
 	Began   time.Time `json:"began"`
 	Changed time.Time `json:"changed,omitzero"` // all devices were tried
 	Ended   time.Time `json:"ended,omitzero"`   // keys before it were dropped
+	// Succession says that it replaces the keys that another instance has.
+	Succession bool `json:"succession,omitempty"`
 }
 
 // Member is a device as a cycle sees it.
@@ -61,6 +71,8 @@ type Member struct {
 	Keyed bool  // it has a Current key
 	Prior bool  // it has a Previous key to drop
 	Depth int   // hops from the subnet manager
+	// Switch says that it is a switch: what it forwards, others depend on.
+	Switch bool
 }
 
 // Target is one device whose key is to change, or whose Previous is to go.
@@ -105,6 +117,15 @@ type spin struct {
 	queue  []Target
 	out    map[ib.GUID]bool
 	sum    Summary
+	due    bool // a cycle of succession is to begin as soon as none is under way
+}
+
+// grace is how long devices accept the keys before a cycle.
+func (c *RotationConfig) grace(of *Cycle) time.Duration {
+	if of.Succession || c.Succeeds {
+		return min(c.Grace, SuccessionGrace)
+	}
+	return c.Grace
 }
 
 // Rotator decides when which keys change. It is given the time and holds no
@@ -130,7 +151,10 @@ func NewRotator(cfg RotationConfig, kinds []Kind, start time.Time, saved []Cycle
 		if !k.OfDevice() {
 			return nil, fmt.Errorf("rotation of %v: it is not the key of a device", k)
 		}
-		r.spins[k] = &spin{cycle: Cycle{Kind: k}, at: start.Add(cfg.Period), out: make(map[ib.GUID]bool)}
+		r.spins[k] = &spin{cycle: Cycle{Kind: k}, at: start.Add(cfg.Period), out: make(map[ib.GUID]bool), due: cfg.Succeeds}
+		if cfg.Succeeds {
+			r.spins[k].at = start
+		}
 	}
 	for _, c := range saved {
 		if !c.Kind.OfDevice() {
@@ -152,7 +176,7 @@ func (s *spin) resume(c Cycle, start time.Time, cfg RotationConfig) {
 		s.phase = changing
 	default:
 		s.phase = grace
-		s.at = earlier(c.Changed, start).Add(cfg.Grace) // the clock may have been set back
+		s.at = earlier(c.Changed, start).Add(cfg.grace(&c)) // the clock may have been set back
 	}
 }
 
@@ -222,7 +246,8 @@ func (s *spin) begin(now time.Time, fleet func(Kind) []Member, t *Turn) {
 	for _, m := range members {
 		epoch = max(epoch, m.Epoch)
 	}
-	s.cycle = Cycle{Kind: s.cycle.Kind, Epoch: epoch + 1, Began: now}
+	s.cycle = Cycle{Kind: s.cycle.Kind, Epoch: epoch + 1, Began: now, Succession: s.due}
+	s.due = false
 	s.sum = Summary{}
 	s.phase = changing
 	s.list(members)
@@ -230,13 +255,20 @@ func (s *spin) begin(now time.Time, fleet func(Kind) []Member, t *Turn) {
 }
 
 // list fills the queue: the farthest devices first, so that one that is lost
-// cuts off nobody whose turn is still to come.
+// cuts off none whose turn is still to come. In a succession switches come before
+// adapters.
 func (s *spin) list(members []Member) {
 	s.listed = true
 	s.queue = s.queue[:0]
 	s.sum.Single = 0
 	members = slices.Clone(members)
 	slices.SortFunc(members, func(a, b Member) int {
+		if s.cycle.Succession && a.Switch != b.Switch {
+			if a.Switch {
+				return -1
+			}
+			return 1
+		}
 		return cmp.Or(cmp.Compare(b.Depth, a.Depth), cmp.Compare(a.GUID, b.GUID))
 	})
 	for _, m := range members {
@@ -255,7 +287,7 @@ func (s *spin) finish(cfg RotationConfig, now time.Time, t *Turn) {
 	switch s.phase {
 	case changing:
 		s.cycle.Changed = now
-		s.phase, s.at = grace, now.Add(cfg.Grace)
+		s.phase, s.at = grace, now.Add(cfg.grace(&s.cycle))
 		s.sum.Cycle = s.cycle
 		t.Ended = append(t.Ended, s.sum)
 	case committing:
@@ -263,6 +295,9 @@ func (s *spin) finish(cfg RotationConfig, now time.Time, t *Turn) {
 		s.phase, s.at = waiting, s.cycle.Changed.Add(cfg.Period)
 		if s.at.Before(now) {
 			s.at = now.Add(cfg.Period)
+		}
+		if s.due {
+			s.at = now
 		}
 	default:
 		return

@@ -189,3 +189,59 @@ func TestAges(t *testing.T) {
 		t.Errorf("oldest %v (-want +got):\n%s", ages[0].GUID, d)
 	}
 }
+
+// TestSuccession: after another instance the first cycle begins at once, with switches
+// first and a short grace, also where that instance left a cycle unfinished; the next one
+// is an ordinary one.
+func TestSuccession(t *testing.T) {
+	fleet := func(Kind) []Member {
+		return []Member{
+			{GUID: 1, Dual: true, Keyed: true, Prior: true, Depth: 3, Epoch: 7},
+			{GUID: 2, Dual: true, Keyed: true, Prior: true, Depth: 2, Epoch: 7, Switch: true},
+			{GUID: 3, Dual: true, Keyed: true, Prior: true, Depth: 1, Epoch: 7, Switch: true},
+		}
+	}
+	ended := Cycle{Kind: MKey, Epoch: 7, Began: t0.Add(-3 * time.Hour), Changed: t0.Add(-3 * time.Hour), Ended: t0.Add(-2 * time.Hour)}
+	unfinished := Cycle{Kind: MKey, Epoch: 7, Began: t0.Add(-time.Second), Changed: t0.Add(-time.Second)}
+	for name, saved := range map[string]Cycle{"no cycle under way": ended, "in the grace of a cycle": unfinished} {
+		t.Run(name, func(t *testing.T) {
+			c := DefaultRotation()
+			c.Succeeds = true
+			r := rotator(t, c, []Kind{MKey}, saved)
+			now := t0
+			var changes []ib.GUID
+			var cycle Cycle
+			for steps := 0; cycle.Ended.IsZero(); steps++ {
+				if steps > 20 {
+					t.Fatalf("the cycle of the succession does not end: %+v", r.Cycle(MKey))
+				}
+				turn := r.Next(now, true, fleet)
+				for _, x := range turn.Change {
+					changes = append(changes, x.GUID)
+					r.Done(MKey, x.GUID, true)
+				}
+				for _, x := range turn.Commit {
+					r.Done(MKey, x.GUID, true)
+				}
+				if got := r.Cycle(MKey); got.Epoch > saved.Epoch {
+					cycle = got
+				}
+				if at := turn.Wake; cycle.Ended.IsZero() && at.After(now) {
+					if at.Sub(now) > SuccessionGrace {
+						t.Fatalf("it waits %v, want at most %v", at.Sub(now), SuccessionGrace)
+					}
+					now = at
+				}
+			}
+			if d := cmp.Diff([]ib.GUID{2, 3, 1}, changes); d != "" {
+				t.Errorf("order of devices (-want +got):\n%s", d)
+			}
+			if took := now.Sub(t0); took > 2*SuccessionGrace || !cycle.Succession || cycle.Epoch != 8 {
+				t.Errorf("%+v after %v", cycle, took)
+			}
+			if turn := r.Next(now, true, fleet); turn.Wake.Sub(now) < c.Period-SuccessionGrace {
+				t.Errorf("the next cycle begins after %v", turn.Wake.Sub(now))
+			}
+		})
+	}
+}

@@ -53,6 +53,8 @@ type Config struct {
 	ViewEvery time.Duration
 	// Election is about other subnet managers.
 	Election ElectionConfig
+	// Siblings are the ports of other instances that share the facts of this one.
+	Siblings []Sibling
 
 	// LMC gives every CA and router port 2^LMC LIDs, over each of which other hosts
 	// reach it another way as far as there is one; 0 to 7, default 0. Switches

@@ -271,6 +271,13 @@ func (c *Core) disable(by topo.PortID) {
 // kept as far as they turn out to be still true. With a mandate others are told
 // that we are master already.
 func (c *Core) takeOver(mandate bool, reason string) {
+	c.renewAll()
+	c.retake(mandate, reason)
+}
+
+// retake is takeOver where no other subnet manager was master meanwhile: nothing that was
+// registered is lost.
+func (c *Core) retake(mandate bool, reason string) {
 	e := &c.election
 	c.solved(problemKey{kind: foreignMaster})
 	c.solved(problemKey{kind: disabledSM})
@@ -284,7 +291,6 @@ func (c *Core) takeOver(mandate bool, reason string) {
 	c.members.unprove()
 	c.routing.reign++
 	c.event(&StateChanged{State: c.state, Reason: reason})
-	c.renewAll()
 	c.doubtAll()
 }
 

@@ -34,6 +34,6 @@ func (c *Core) setMandate(in *Mandate) {
 	}
 	c.solved(problemKey{kind: barred})
 	if c.state == ib.SMMaster || c.election.waitFor != topo.None {
-		c.takeOver(true, "the lease of this instance holds again")
+		c.retake(true, "the lease of this instance holds again")
 	}
 }

@@ -209,7 +209,7 @@ func (c *Core) fleet(kind keys.Kind) []keys.Member {
 		rec := ring.Record()
 		out = append(out, keys.Member{
 			GUID: rec.GUID, Epoch: rec.Current.Epoch, Keyed: !rec.Current.IsZero(), Prior: !rec.Previous.IsZero(),
-			Dual: c.mkeys.rotation.dual[id] == dualYes, Depth: c.routeTo(c.ports[p].node).Len(),
+			Dual: c.mkeys.rotation.dual[id] == dualYes, Depth: c.routeTo(c.ports[p].node).Len(), Switch: c.ports[p].num == 0,
 		})
 	}
 	return out

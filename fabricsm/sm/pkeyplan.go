@@ -17,8 +17,8 @@ func (c *Core) planFor(h topo.PortID) partition.PortPlan {
 	rules := partition.Rules{
 		SM: c.members.self[:0], FullSwitches: c.cfg.ClassKeys.FullSwitches, FullDefault: weak.FullDefault, MoveKeys: weak.MovesKeys, AnyCapacity: weak.AnyCapacity,
 	}
-	if own := c.own(); own != topo.None {
-		c.members.self[0] = own
+	if c.managerPort(h) {
+		c.members.self[0] = h
 		rules.SM = c.members.self[:1]
 	}
 	if c.cfg.Enforcement == Accepted {

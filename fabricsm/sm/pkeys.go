@@ -166,7 +166,7 @@ func (c *Core) onlyDefault(p topo.PortID) bool {
 		}
 	}
 	guid := c.guidOf(h)
-	full := h == c.own() || c.cfg.ClassKeys.FullSwitches && c.ports[h].num == 0
+	full := c.managerPort(h) || c.cfg.ClassKeys.FullSwitches && c.ports[h].num == 0
 	return guid != 0 && !full && len(c.members.byGUID[guid]) == 0
 }
 

@@ -11,7 +11,8 @@ import (
 // the address of the administrator changed, and when this SM takes over from
 // another. They are told by one bit in a Set of PortInfo that is sent anyhow, or,
 // after a change of masters, in one of its own. Nothing of this happens when an
-// SM comes back to a fabric that it left in order.
+// SM comes back to a fabric that it left in order, nor after a sibling, which kept what
+// was registered in the facts that this SM has.
 
 // renewsFor gives the fields whose change asks for it.
 const renewsFor = FieldLID | FieldGIDPrefix | FieldMasterSMLID
@@ -24,7 +25,8 @@ func (c *Core) renews(p topo.PortID, differ PortFields, state ib.PortState) bool
 	if !c.isEnd(p) {
 		return false
 	}
-	if differ&renewsFor&^c.nodes[pt.node].notKept != 0 || state == ib.PortArmed {
+	if differ&^FieldMasterSMLID&renewsFor&^c.nodes[pt.node].notKept != 0 || state == ib.PortArmed ||
+		differ&FieldMasterSMLID&^c.nodes[pt.node].notKept != 0 && !c.siblingLID(pt.info.MasterSMLID) {
 		pt.renew = true
 	}
 	if !c.canRenew(p) {

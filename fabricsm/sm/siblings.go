@@ -1,0 +1,36 @@
+package sm
+
+import (
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/topo"
+)
+
+// Sibling is the port of another instance of the same service, which was master with the
+// facts that this one loads. What hosts registered with it is in those facts, so nothing
+// has to be registered again when this instance takes over. At its place it stays a full
+// member of the default partition, so that a change of masters writes no P_Key.
+//
+// The place is part of it: a GUID alone can be forged.
+type Sibling struct {
+	GUID  ib.GUID
+	Place ib.Place // switch port that it is cabled to
+}
+
+// managerPort reports whether an end port is our own, or that of a sibling at its place.
+func (c *Core) managerPort(p topo.PortID) bool {
+	if p == c.own() {
+		return true
+	}
+	if len(c.cfg.Siblings) == 0 {
+		return false
+	}
+	return slices.Contains(c.cfg.Siblings, Sibling{GUID: c.guidOf(p), Place: c.placeOf(p)})
+}
+
+// siblingLID reports whether a LID is that of a sibling, also of one that is not seen now.
+func (c *Core) siblingLID(l ib.LID) bool {
+	owner := c.lids.at(l)
+	return owner != 0 && slices.ContainsFunc(c.cfg.Siblings, func(s Sibling) bool { return s.GUID == owner })
+}

@@ -1,0 +1,103 @@
+package sm_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sm"
+)
+
+// managedBy starts a core on the adapter of another node with the same facts, and returns
+// which Sets it sends until the fabric is settled.
+func (e *env) managedBy(node string, siblings ...sm.Sibling) map[string]int {
+	e.t.Helper()
+	e.st.Close()
+	var err error
+	if e.st, err = e.fab.Station(node, true); err != nil {
+		e.t.Fatal(err)
+	}
+	e.cfg.PortGUID, e.cfg.Siblings = e.st.GUID(), siblings
+	before := make(map[string]int)
+	for kind, n := range e.smps {
+		before[kind] = n
+	}
+	e.start()
+	e.mustSettle(10 * time.Second)
+	sets := make(map[string]int)
+	for kind, n := range e.smps {
+		if d := n - before[kind]; d > 0 && strings.HasPrefix(kind, "Set ") {
+			sets[kind] = d
+		}
+	}
+	return sets
+}
+
+// siblingAt returns the port of a node with its place.
+func siblingAt(l *netlist.Netlist, node string) sm.Sibling {
+	p := l.Find(node).Ports[1]
+	return sm.Sibling{GUID: l.Find(node).PortGUID(1), Place: ib.Place{Switch: l.Find(p.Peer).GUID, Port: p.PeerPort}}
+}
+
+// TestSiblingTakesOver: an instance that takes over from a sibling, with its facts, writes
+// where the Subnet Manager is and nothing else: no LID, no route, no P_Key, and no host is
+// asked to register again. A forged GUID of a sibling, at another place, gets no full
+// membership.
+func TestSiblingTakesOver(t *testing.T) {
+	l := tree(t, 16, 8)
+	hs := hosts(l)
+	first, second := hs[0].node.Name, hs[9].node.Name
+	e := newEnv(t, l, sim.Options{}, sm.Config{AuditPeriod: -1}, 1)
+	e.start()
+	e.mustSettle(10 * time.Second)
+	both := []sm.Sibling{siblingAt(l, first), siblingAt(l, second)}
+	e.managedBy(first, both...)
+	e.managedBy(second, both...)
+
+	asked := countRenewals(e)
+	lids, before := e.shownLIDs(l), e.fab.PKeyTable(second, 1)
+	sets := e.managedBy(first, both...)
+	for kind := range sets {
+		if kind != "Set PortInfo" {
+			t.Errorf("%d times %s, want only PortInfo, which says where the SM is", sets[kind], kind)
+		}
+	}
+	if n := sets["Set PortInfo"]; n == 0 || n > len(l.Nodes) {
+		t.Errorf("%d Sets of PortInfo for %d nodes", n, len(l.Nodes))
+	}
+	if len(asked) > 0 {
+		t.Errorf("clients were asked to register again: %v", asked)
+	}
+	for name, lid := range e.shownLIDs(l) {
+		if lid != lids[name] {
+			t.Errorf("the LID of %s went from %d to %d", name, lids[name], lid)
+		}
+	}
+	if now := e.fab.PKeyTable(second, 1); now[0] != before[0] || !hasFull(now) {
+		t.Errorf("P_Keys of the sibling that was master: %v, before %v", now, before)
+	}
+
+	// Without the word that they are siblings, each of these happens.
+	sets = e.managedBy(second)
+	if sets["Set P_KeyTable"] == 0 || len(asked) == 0 {
+		t.Errorf("a stranger's port keeps its P_Keys (%v), or clients are not asked (%v)", sets, asked)
+	}
+	wrong := both[0]
+	wrong.Place.Port++
+	e.managedBy(second, wrong)
+	if hasFull(e.fab.PKeyTable(first, 1)) {
+		t.Errorf("a sibling's GUID at another place is a full member of the default partition")
+	}
+}
+
+func hasFull(table []ib.PKey) bool {
+	for _, k := range table {
+		if k == ib.DefaultPKeyFull {
+			return true
+		}
+	}
+	return false
+}
