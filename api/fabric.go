@@ -28,6 +28,9 @@ func (s *Server) fabricRoutes(a huma.API) {
 		summary: "Show the state of the subnet manager", access: accessView,
 	}, func(ctx context.Context, _ *struct{}) (*smOutput, error) {
 		state, err := s.backend.SM(ctx)
+		if err == nil && s.leadership != nil {
+			state.Leadership, err = s.leadership.Leadership(ctx)
+		}
 		return &smOutput{state}, err
 	})
 	register(s, a, operation{

@@ -75,6 +75,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.tenancyRoutes(a)
 	s.brakeRoutes(a)
 	s.fabricRoutes(a)
+	s.leadershipRoutes(a)
 	s.topospecRoutes(a)
 	s.referenceRoutes(a)
 	s.lockRoutes(a)
@@ -137,6 +138,7 @@ type operation struct {
 	status           int   // of success; 0: 200, or 204 without a body
 	maxBody          int64 // 0: maxBody
 	honours          bool  // compares If-Match; register finds out
+	leader           bool  // only the leader of several instances can answer it
 	long             bool  // it may take as long as a whole store takes to be read
 }
 
@@ -152,6 +154,7 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 	if op.maxBody == 0 {
 		op.maxBody = maxBody
 	}
+	op.leader = op.leader || op.tag == "topospec"
 	op.honours = honoursMatch[I]()
 	toProblem := problemOf
 	if op.access == accessHost || op.access == accessStatus {
@@ -185,7 +188,7 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	o := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
 		DefaultStatus: op.status, MaxBodyBytes: op.maxBody, BodyReadTimeout: readTimeout,
-		Middlewares: huma.Middlewares{s.authorize(op.access), conditions(op.honours)},
+		Middlewares: huma.Middlewares{s.authorize(op.access), s.leads(op), conditions(op.honours)},
 		Responses: map[string]*huma.Response{"default": {
 			Description: "Problem (RFC 9457)",
 			Content: map[string]*huma.MediaType{problemType: {

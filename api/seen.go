@@ -73,7 +73,7 @@ type dumpInput struct {
 // read registers an operation that the fabric reader answers.
 func read[I, T any](s *Server, a huma.API, id, path, summary string, answer func(FabricReader, context.Context, *I) (*T, error)) {
 	register(s, a, operation{
-		id: id, method: http.MethodGet, path: path, tag: "fabric", summary: summary, access: accessView,
+		id: id, method: http.MethodGet, path: path, tag: "fabric", summary: summary, access: accessView, leader: true,
 	}, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
 		r, err := s.reader()
 		if err != nil {
@@ -142,7 +142,7 @@ func (s *Server) seenRoutes(a huma.API) {
 func (s *Server) dumpRoute(a huma.API) {
 	op := s.describe(a, operation{
 		id: "dump-fabric", method: http.MethodGet, path: "/v1/fabric/dumps/{name}", tag: "fabric",
-		summary: "Write the fabric as a file for other tools", access: accessView,
+		summary: "Write the fabric as a file for other tools", access: accessView, leader: true, maxBody: maxBody,
 	})
 	op.Responses["200"] = &huma.Response{
 		Description: "The file", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}},

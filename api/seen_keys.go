@@ -74,7 +74,7 @@ func (s *Server) keyRoutes(a huma.API) {
 // put into the audit log.
 func operate[I, T any](s *Server, a huma.API, id, path, summary string, do func(FabricOperator, context.Context, *I) (*T, error)) {
 	register(s, a, operation{
-		id: id, method: http.MethodPost, path: path, tag: "fabric", summary: summary, access: accessOperate,
+		id: id, method: http.MethodPost, path: path, tag: "fabric", summary: summary, access: accessOperate, leader: true,
 	}, func(ctx context.Context, in *I) (*bodyOutput[T], error) {
 		if _, err := s.reader(); err != nil {
 			return nil, err

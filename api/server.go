@@ -49,7 +49,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Topospec,
-// Reference, Locks, Events, Audit, Backups, Results, Hosts and Ready are required.
+// Reference, Locks, Events, Audit, Backups, Results, Hosts, Leadership and Ready are required.
 type Options struct {
 	Backend        Backend
 	Fabric         FabricReader    // nil: the sm role is in another process
@@ -63,6 +63,7 @@ type Options struct {
 	Backups        BackupKeeper    // nil: no backups are made
 	Results        ResultKeeper    // nil: no attestation results are signed
 	Hosts          HostAuthority   // nil: hosts get no certificates
+	Leadership     Leadership      // nil: this is the only instance
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -87,6 +88,8 @@ type Server struct {
 	backups      BackupKeeper
 	results      ResultKeeper
 	hosts        HostAuthority
+	leadership   Leadership
+	peers        peers
 	channel      ChannelBinding
 	version      string
 	log          *slog.Logger
@@ -109,7 +112,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, backups: o.Backups, results: o.Results, hosts: o.Hosts, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -78,6 +79,13 @@ func (c *Certificate) usable(pair *tls.Certificate, now time.Time) error {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Pin returns the SHA-256 of the public key (SubjectPublicKeyInfo) of the certificate in
+// use.
+func (c *Certificate) Pin() []byte {
+	pin := sha256.Sum256(c.current.Load().Leaf.RawSubjectPublicKeyInfo)
+	return pin[:]
+}
 
 // Ends returns when the first certificate of the chain in use ends.
 func (c *Certificate) Ends() time.Time {

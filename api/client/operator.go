@@ -200,6 +200,11 @@ func (c *Client) ReleaseBrake(ctx context.Context, in v1.BrakeRelease) (*v1.Brak
 	return answer(&out, c.post(ctx, "/v1/admission/brake/release", in, &out))
 }
 
+// StepDown has the leader end its term as Subnet Manager, for another instance to lead.
+func (c *Client) StepDown(ctx context.Context, in v1.StepDown) error {
+	return c.post(ctx, "/v1/sm/step-down", in, nil)
+}
+
 // ForgetUnseen holds the nodes that are out of sight for gone, and answers what they were.
 func (c *Client) ForgetUnseen(ctx context.Context, in v1.SightAccept) (*v1.Sight, error) {
 	var out v1.Sight

@@ -83,12 +83,11 @@ func (c *Candidate) awaitEnd(ctx context.Context) {
 func (c *Candidate) take(ctx context.Context) (*Term, *lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.TTL)
 	defer cancel()
-	if !c.o.Sole { // do not grant leases in vain
-		if now, err := leaders().Get(ctx, c.o.Store, c.o.Role); err == nil {
-			return nil, nil, &errLed{now.Value}
-		} else if !errors.Is(err, store.ErrNotFound) {
-			return nil, nil, err
-		}
+	// Do not grant leases in vain.
+	if now, err := leaders().Get(ctx, c.o.Store, c.o.Role); err == nil {
+		return nil, nil, &errLed{now.Value}
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return nil, nil, err
 	}
 	sent := c.o.Clock() // before the store can have begun to count
 	id, err := c.o.Store.NewLease(ctx, c.o.TTL)
@@ -104,9 +103,6 @@ func (c *Candidate) take(ctx context.Context) (*Term, *lease, error) {
 	}
 	t.revision.Store(revision)
 	t.until.Store(lapsed)
-	if c.o.Sole {
-		t.until.Store(forever)
-	}
 	t.kept(sent)
 	return t, l, nil
 }
@@ -114,9 +110,9 @@ func (c *Candidate) take(ctx context.Context) (*Term, *lease, error) {
 // enter writes the record of a new term, with the next epoch.
 func (c *Candidate) enter(ctx context.Context, tx *store.Tx, t *Term, l *lease) error {
 	switch now, err := leaders().Get(ctx, tx, c.o.Role); {
-	case err == nil && !c.o.Sole:
+	case err == nil:
 		return &errLed{now.Value}
-	case err != nil && !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
 	last, err := epochs().Get(ctx, tx, c.o.Role)
@@ -147,13 +143,6 @@ func (c *Candidate) keep(ctx context.Context, t *Term, l *lease, step <-chan str
 		switch err := c.keepAlive(ctx, l.id); {
 		case err == nil:
 			t.kept(sent)
-		case errors.Is(err, store.ErrLeaseEnded) && c.o.Sole:
-			err = c.renew(ctx, t, l)
-			if errors.Is(err, ErrDeposed) {
-				t.over()
-				end(err)
-				return
-			}
 		case errors.Is(err, store.ErrLeaseEnded):
 			t.over()
 			end(ErrDeposed)
@@ -166,34 +155,4 @@ func (c *Candidate) keepAlive(ctx context.Context, id store.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, c.o.TTL/2)
 	defer cancel()
 	return c.o.Store.KeepAlive(ctx, id)
-}
-
-// renew binds the record of the term of a sole instance to a new lease: the one before
-// ended while the store did not answer.
-func (c *Candidate) renew(ctx context.Context, t *Term, l *lease) error {
-	ctx, cancel := context.WithTimeout(ctx, c.o.TTL)
-	defer cancel()
-	id, err := c.o.Store.NewLease(ctx, c.o.TTL)
-	if err != nil {
-		return err
-	}
-	revision, err := c.o.Store.Update(ctx, func(tx *store.Tx) error {
-		last, err := epochs().Get(ctx, tx, c.o.Role)
-		switch {
-		case err != nil:
-			return err
-		case last.Value.Epoch != t.Epoch:
-			return ErrDeposed
-		}
-		if _, err := leaders().Get(ctx, tx, c.o.Role); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		return leaders().PutLeased(tx, c.o.Role, Record{Instance: c.o.Instance, Epoch: t.Epoch, Since: time.Now().UTC()}, id)
-	})
-	if err != nil {
-		return errors.Join(err, c.o.Store.Revoke(ctx, id))
-	}
-	l.id = id
-	t.revision.Store(revision)
-	return nil
 }

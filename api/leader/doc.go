@@ -19,7 +19,4 @@
 // A term can lapse without being over: the store did not answer in time, as without quorum.
 // Left is 0 then, and rises again if the store turns out to have kept the lease. When the
 // store says that the lease has ended, the term is over for good.
-//
-// An instance that is the only one there can be, because it holds the store's directory
-// (Options.Sole), leads until it ends: no other instance can take a lease from that store.
 package leader

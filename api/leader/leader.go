@@ -21,10 +21,6 @@ type Options struct {
 	Store    *store.Store
 	Role     string // in which one leads
 	Instance string // name of this instance, which no other has
-	// Sole says that no other process can reach Store while this one runs. The instance
-	// then leads at once, whichever record an earlier process left, and until it ends: the
-	// store need not answer.
-	Sole bool
 
 	TTL    time.Duration // whole seconds; DefaultTTL when 0
 	Margin time.Duration // by which the holder believes the lease to end early; a fifth of TTL when 0

@@ -321,53 +321,6 @@ func TestStepDown(t *testing.T) {
 	})
 }
 
-// TestSole: the only instance leads at once after it was killed, while the store does not
-// answer, and after the store has forgotten its lease meanwhile. It does not step down.
-func TestSole(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := memory.New(time.Now)
-		f := steady(b)
-		dead := steady(b)
-		sole := func(on *faulty) *leader.Candidate {
-			return leader.New(leader.Options{Store: store.New(on, ""), Role: "sm", Instance: "only", Sole: true, TTL: ttl, Clock: on.clock(1, false)})
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		next := make(chan *leader.Term, 1)
-		run := func(c *leader.Candidate) {
-			_ = c.Run(ctx, func(ctx context.Context, t *leader.Term) error { next <- t; <-ctx.Done(); return nil })
-		}
-		var all sync.WaitGroup
-		all.Go(func() { run(sole(dead)) })
-		<-next
-		dead.cutOff(time.Hour) // as if it was killed
-		began := time.Now()
-		c := sole(f)
-		all.Go(func() { run(c) })
-		term := <-next
-		if took := time.Since(began); term.Epoch != 2 || took > 0 {
-			t.Errorf("leads in epoch %d after %v, want 2 at once", term.Epoch, took)
-		}
-		f.cutOff(time.Minute)
-		time.Sleep(50 * time.Second)
-		if term.Left() <= 0 {
-			t.Error("the only instance stops because the store does not answer")
-		}
-		time.Sleep(20 * time.Second)
-		if now, err := leader.Current(t.Context(), store.New(b, ""), "sm"); err != nil || now.Epoch != 2 || now.Instance != "only" {
-			t.Errorf("the record is %+v, %v", now, err)
-		}
-		_, err := store.New(b, "").Update(t.Context(), func(tx *store.Tx) error { return term.Guard(t.Context(), tx) })
-		if err != nil {
-			t.Errorf("guard: %v", err)
-		}
-		if err := c.StepDown(); err == nil {
-			t.Error("the only instance steps down")
-		}
-		cancel()
-		all.Wait()
-	})
-}
-
 // TestBoottime: the clock runs, and allocates nothing.
 func TestBoottime(t *testing.T) {
 	a := leader.Boottime()

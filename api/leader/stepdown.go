@@ -10,13 +10,11 @@ import (
 var ErrSteppedDown = errors.New("an operator asked this instance to step down")
 
 // StepDown ends the term of this instance, for another to lead. It returns an error when
-// this instance does not lead, or is the only one.
+// this instance does not lead.
 func (c *Candidate) StepDown() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.o.Sole:
-		return errors.New("this instance is the only one: none could lead in its place")
 	case c.step == nil && c.state.Leader != "":
 		return fmt.Errorf("this instance does not lead: ask %s", c.state.Leader)
 	case c.step == nil:

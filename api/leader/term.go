@@ -23,22 +23,16 @@ type Term struct {
 	clock       Clock
 	ttl, margin time.Duration
 
-	until    atomic.Int64 // an Instant; lapsed, forever
+	until    atomic.Int64 // an Instant, or lapsed
 	revision atomic.Int64 // of the record of the term
 }
 
-const (
-	lapsed  = math.MinInt64
-	forever = math.MaxInt64
-)
+const lapsed = math.MinInt64
 
 // Left returns for how long the lease surely holds from now on, 0 when it may have ended.
 // It allocates nothing.
 func (t *Term) Left() time.Duration {
 	until := t.until.Load()
-	if until == forever {
-		return forever
-	}
 	now := int64(t.clock())
 	if until <= now {
 		return 0
@@ -67,9 +61,7 @@ func (t *Term) Guard(ctx context.Context, tx *store.Tx) error {
 
 // kept extends the time of the lease, which the store began after the request at sent.
 func (t *Term) kept(sent Instant) {
-	if t.until.Load() != forever {
-		t.until.Store(max(t.until.Load(), int64(sent)+int64(t.ttl-t.margin)))
-	}
+	t.until.Store(max(t.until.Load(), int64(sent)+int64(t.ttl-t.margin)))
 }
 
 // over ends the term for this process.

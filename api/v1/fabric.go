@@ -58,4 +58,29 @@ type SM struct {
 	Problems []string       `json:"problems,omitempty"`
 	Updated  time.Time      `json:"updated,omitzero"`
 	Sight    Sight          `json:"sight,omitzero"` // zero: not judged yet
+	Leadership
+}
+
+// Leadership says which of several instances manages the fabric. It is zero where there is
+// one instance only.
+type Leadership struct {
+	Leader    string     `json:"leader,omitempty"` // name of the instance; "": none leads at this moment
+	Epoch     uint64     `json:"epoch,omitempty"`  // of its term; each term has a higher one
+	Since     time.Time  `json:"since,omitzero"`   // when the term began
+	Instances []Instance `json:"instances,omitempty"`
+}
+
+// Instance is one of several instances of the service.
+type Instance struct {
+	Name    string    `json:"name"`
+	API     string    `json:"api,omitempty"`     // where its API is reached; "": it has none
+	Manages bool      `json:"manages,omitempty"` // it can lead as Subnet Manager
+	Port    ib.GUID   `json:"port,omitzero"`     // by which it managed the fabric last
+	Place   string    `json:"place,omitempty"`   // "SWITCH/PORT" that the port is cabled to
+	Seen    time.Time `json:"seen"`              // when it wrote its record
+}
+
+// StepDown asks the leader to end its term.
+type StepDown struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"256" doc:"for the audit log"`
 }

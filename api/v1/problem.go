@@ -31,6 +31,7 @@ const (
 	CodeNotFound         = "not_found"          // 404: no such path or object
 	CodeMethodNotAllowed = "method_not_allowed" // 405
 	CodeNotAcceptable    = "not_acceptable"     // 406: only JSON is spoken
+	CodeOnlyInstance     = "only_instance"      // 409: no other instance could lead
 	CodeReadOnly         = "read_only"          // 409: this socket shows the fabric and changes nothing
 	CodeSealClosed       = "seal_closed"        // 409: the evidence cannot be sealed any more; the host must be rebooted
 	CodeTimeout          = "timeout"            // 408: the request came too slowly
@@ -41,6 +42,7 @@ const (
 	CodeChannelBinding   = "channel_binding"    // 426: evidence must come over TLS 1.3 that ends at the service
 	CodeRateLimited      = "rate_limited"       // 429: this source asks too often
 	CodeInternal         = "internal"           // 500: a fault of the service; the log has it under request_id
+	CodeNoLeader         = "no_leader"          // 503: no instance leads as Subnet Manager at this moment, or it is not reached
 	CodeSMElsewhere      = "sm_elsewhere"       // 503: another process has the subnet manager, and only it can tell
 	CodeUnavailable      = "unavailable"        // 503: the store or the subnet manager cannot answer now
 )

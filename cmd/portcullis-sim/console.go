@@ -63,6 +63,7 @@ func commands() []command {
 		{"route", "LID LID", "show the way that tables give", []int{2}, (*console).route, true},
 		{"attached", "", "list who is attached", []int{0}, (*console).attached, true},
 		{"stats", "", "show counters", []int{0}, (*console).stats, true},
+		{"sets", "", "count what each subnet manager wrote", []int{0}, (*console).sets, true},
 		{"wait", "SECONDS", "take no commands for a while", []int{1}, (*console).wait, false},
 		{"start", "", "nothing: the network is started", []int{0}, func(*console, []string) error { return nil }, false},
 		{"help", "", "show this", []int{0}, func(c *console, _ []string) error { _, err := fmt.Fprintln(c.out, consoleHelp()); return err }, true},

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"portcullis/fabricsm/ib"
@@ -166,6 +168,20 @@ func (c *console) attached([]string) error {
 	fmt.Fprintf(c.out, "%d attached\n", len(all))
 	for _, line := range all {
 		fmt.Fprintln(c.out, line)
+	}
+	return nil
+}
+
+func (c *console) sets([]string) error {
+	all := c.fabric.Sets()
+	fmt.Fprintf(c.out, "%d senders\n", len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name]
+		fmt.Fprintf(c.out, "%s: LIDs=%d Renewals=%d", name, s.LIDs, s.Renewals)
+		for _, attr := range slices.Sorted(maps.Keys(s.ByAttr)) {
+			fmt.Fprintf(c.out, " %v=%d", attr, s.ByAttr[attr])
+		}
+		fmt.Fprintln(c.out)
 	}
 	return nil
 }

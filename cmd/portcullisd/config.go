@@ -7,6 +7,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/admission"
+	"portcullis/api/leader"
 	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
@@ -28,6 +29,9 @@ type config struct {
 	StoreQuota     int64              `yaml:"store_quota"`
 	Etcd           etcdConfig         `yaml:"etcd"`
 	Cluster        clusterConfig      `yaml:"cluster"`
+	Instance       string             `yaml:"instance"`
+	Advertise      string             `yaml:"advertise"`
+	Lease          time.Duration      `yaml:"lease"`
 	Roles          []role             `yaml:"roles"`
 	ChannelBinding api.ChannelBinding `yaml:"channel_binding"`
 	LogLevel       string             `yaml:"log_level"`
@@ -115,6 +119,7 @@ func defaultConfig() *config {
 		StoreQuota:     8192,
 		Etcd:           defaultEtcd(),
 		Cluster:        defaultCluster(),
+		Lease:          leader.DefaultTTL,
 		Roles:          []role{roleAPI, roleSM},
 		ChannelBinding: api.ChannelRequired,
 		LogLevel:       "info",

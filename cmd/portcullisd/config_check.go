@@ -30,6 +30,7 @@ func (c *config) check() []problem {
 	}
 	k.etcd(&c.Etcd)
 	k.cluster(&c.Cluster, c.Etcd.Endpoints)
+	k.instance(c)
 	k.roles(c.Roles)
 	k.oneOf("channel_binding", string(c.ChannelBinding), string(api.ChannelRequired), string(api.ChannelOff))
 	k.oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error")

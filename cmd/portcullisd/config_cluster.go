@@ -69,6 +69,25 @@ func (k *checker) cluster(c *clusterConfig, endpoints []string) {
 	}
 }
 
+// instance checks by which name, and where, other instances know this one.
+func (k *checker) instance(c *config) {
+	if c.Instance != "" {
+		if err := checkMemberName(c.Instance); err != nil {
+			k.wrong("instance", "%v", err)
+		}
+	}
+	if c.Advertise != "" {
+		u, err := url.Parse(c.Advertise)
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+			k.wrong("advertise", "%q: want https://HOST:PORT", c.Advertise)
+		}
+	}
+	k.between("lease", c.Lease, time.Second, time.Minute)
+	if c.Lease%time.Second != 0 {
+		k.wrong("lease", "%v: want whole seconds", c.Lease)
+	}
+}
+
 // checkListen returns an error for what cannot be listened on: an address and a port, or
 // nothing where the URL has an address for its host.
 func checkListen(of, listen string) error {

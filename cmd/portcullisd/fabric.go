@@ -10,6 +10,7 @@ import (
 
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/leader"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/driver"
@@ -39,13 +40,14 @@ const (
 )
 
 // runFabric is the sm role: it attaches to the fabric and runs the subnet
-// manager, again and again until ctx ends. What stands in the way is told once
+// manager, again and again until ctx ends, in a term if several instances share the
+// fabric. What stands in the way is told once
 // for each reason, in the log, in /readyz and to "portcullis sm status".
-func (s *service) runFabric(ctx context.Context) error {
+func (s *service) runFabric(ctx context.Context, t *leader.Term) error {
 	s.fabricState("not attached yet")
 	for pause := retryMin; ; pause = min(2*pause, retryMax) {
 		began := time.Now()
-		err := s.attach(ctx)
+		err := s.attach(ctx, t)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -99,15 +101,16 @@ func portHint(err error, named string) string {
 
 // attach runs the subnet manager on the configured port until ctx ends or the
 // port is lost. The error says why it ended.
-func (s *service) attach(ctx context.Context) error {
+func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	link := fabric.New(fabric.Options{
+		Guard: guardOf(t),
 		Store: s.store, Log: s.log, OnAliases: s.administration.alias,
 		OnPartitions: func(p map[ib.PKey]fabric.Partition) { s.administration.partition(clusters(p)) },
 		Sight:        fabric.SightLimits(s.config.Fabric.Sight), OnSight: s.sight,
 	})
 	s.link.Store(link)
 	defer s.observer.Gone()
-	o, err := s.driverOptions(ctx, link)
+	o, err := s.driverOptions(ctx, link, t)
 	if err != nil {
 		return err
 	}
@@ -139,9 +142,13 @@ func (s *service) dial(ctx context.Context) (transport.Port, error) {
 
 // driverOptions returns all that the subnet manager needs but its port. It fails before
 // anything is attached, such as where the keys of devices do not open.
-func (s *service) driverOptions(ctx context.Context, link *fabric.Link) (driver.Options, error) {
+func (s *service) driverOptions(ctx context.Context, link *fabric.Link, t *leader.Term) (driver.Options, error) {
 	core := s.withDeclared(ctx, s.core())
 	core.IntentWait = intentWait
+	if err := s.succeed(ctx, &core, t); err != nil {
+		return driver.Options{}, err
+	}
+	attachedAt := s.attachedAt(ctx, t)
 	notes := &routingNotes{engines: core.Engines, log: s.log}
 	kept, ring, err := s.config.Fabric.Keys.openKeys(link, s.config.path, &core)
 	if err != nil {
@@ -152,7 +159,8 @@ func (s *service) driverOptions(ctx context.Context, link *fabric.Link) (driver.
 		return driver.Options{}, err
 	}
 	return driver.Options{
-		SA: answers, SASettings: s.administration.settings,
+		Fence: fenceOf(t),
+		SA:    answers, SASettings: s.administration.settings,
 		Store: kept, Log: namingLog(s.log, s.observer), Timeout: s.config.Fabric.Timeout, Core: core,
 		Inputs: s.marks.inputs,
 		OnEvent: func(e sm.Event) {
@@ -168,6 +176,7 @@ func (s *service) driverOptions(ctx context.Context, link *fabric.Link) (driver.
 			s.marks.view()
 			s.topospec.OnView()
 			s.seen(v)
+			attachedAt(v)
 			notes.view(v)
 			s.drawn(ring.fill())
 		},

@@ -24,6 +24,7 @@ import (
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/hostca"
+	"portcullis/api/leader"
 	"portcullis/api/locks"
 	"portcullis/api/results"
 	"portcullis/api/store"
@@ -51,6 +52,10 @@ type service struct {
 	server *api.Server            // nil without the api role
 	told   *prometheus.CounterVec // events; nil without the api role
 	brakes *brakes                // nil without the api role
+
+	name      string            // of this instance; "" where it is the only one
+	candidate *leader.Candidate // nil without the sm role, and where this instance is the only one
+	renewed   chan struct{}     // has a token after the TLS certificate was read again
 
 	observer *seen.Observer // nil without the sm role
 	marks    *marks         // nil without the sm role
@@ -82,7 +87,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		return err
 	}
 
-	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1)}
+	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1), renewed: make(chan struct{}, 1)}
 	s.administration.awaits = true
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -90,6 +95,9 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		return err
 	}
 	if err := s.startTopospec(ctx, group); err != nil {
+		return err
+	}
+	if err := s.startLeading(ctx); err != nil {
 		return err
 	}
 	if err := s.startAPI(ctx, group); err != nil {
@@ -104,7 +112,10 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		if c.Fabric.Enforcement != "verified" {
 			log.Warn("fabric.enforcement is accepted: switches are believed to enforce P_Keys without proof; for simulators only")
 		}
-		group.Go(func() error { return s.runFabric(ctx) })
+		group.Go(func() error { return s.manage(ctx) })
+	}
+	if s.name != "" {
+		group.Go(func() error { return s.keepAnnounced(ctx) })
 	}
 	group.Go(func() error { return s.followRevoked(ctx) })
 	group.Go(func() error { return s.followRemote(ctx, health) })
@@ -196,6 +207,9 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	registry, references := newRegistry(s.observer), s.newReferences()
 	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert), s.brakes)
 	registry.MustRegister(s.storeHealth.collectors()...)
+	if s.candidate != nil {
+		registry.MustRegister(s.leads()...)
+	}
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,
@@ -209,6 +223,9 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	}
 	if hosts != nil {
 		o.Hosts = hosts
+	}
+	if s.name != "" {
+		o.Leadership = &leadership{store: s.store, candidate: s.candidate}
 	}
 	if signer != nil {
 		o.Results = signer
@@ -299,9 +316,11 @@ func (s *service) reload() error {
 		s.server.SetTokens(tokens)
 	}
 	err = errors.Join(err, s.parts.cert.Reload(time.Now()))
-	select {
-	case s.reloaded <- struct{}{}:
-	default:
+	for _, c := range []chan struct{}{s.reloaded, s.renewed} {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
 	}
 	return err
 }

@@ -148,10 +148,15 @@ func (l *loop) begin(facts []sm.Fact) {
 	l.step(&sm.Started{Facts: facts})
 }
 
-// leave begins the end: a master looks after its succession first.
+// leave begins the end: a master looks after its succession first, unless a lease says who
+// succeeds it.
 func (l *loop) leave() {
 	l.now = time.Now()
 	l.told = nil
+	if l.o.Fence != nil {
+		l.resigned = true
+		return
+	}
 	l.leaveBy = l.now.Add(resignTime)
 	l.step(&sm.Resign{})
 }

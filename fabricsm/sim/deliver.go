@@ -121,6 +121,9 @@ func (f *Fabric) answer(fl *flight, at *port) {
 		return
 	}
 	set := fl.mad.Method() == mad.MethodSet
+	if set {
+		f.written(fl, at)
+	}
 	status := at.agent(&fl.mad, fl.access)
 	if set && len(f.flows) > 0 {
 		f.probeFlows()

@@ -63,9 +63,10 @@ type Fabric struct {
 	queue    []flight // packets that wait to be moved
 	dirty    []*inbox // with new packets since the last settle
 	stats    Stats
-	fault    Fault // of nodes without one of their own
-	faults   int   // that do anything, of nodes and of the fabric
-	timed    int   // those of them whose effects wait for time
+	sets     map[string]*Sets // by the sender's node
+	fault    Fault            // of nodes without one of their own
+	faults   int              // that do anything, of nodes and of the fabric
+	timed    int              // those of them whose effects wait for time
 	flows    []*Flow
 	floods   []*Flood
 	nextTID  uint32
@@ -165,7 +166,7 @@ func NewWith(list *netlist.Netlist, o Options) *Fabric {
 	if o.LinearCap == 0 {
 		o.LinearCap = defaultLinearCap
 	}
-	f := &Fabric{opts: o, byName: make(map[string]*node, len(list.Nodes)), rng: rand.New(rand.NewPCG(o.Seed, 0))}
+	f := &Fabric{opts: o, sets: make(map[string]*Sets), byName: make(map[string]*node, len(list.Nodes)), rng: rand.New(rand.NewPCG(o.Seed, 0))}
 	for i := range list.Nodes {
 		n := f.newNode(&list.Nodes[i])
 		f.nodes = append(f.nodes, n)

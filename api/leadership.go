@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	v1 "portcullis/api/v1"
+)
+
+// Leadership says which of several instances manages the fabric. Errors are as those of
+// Backend.
+type Leadership interface {
+	// Leadership returns how leadership stands.
+	Leadership(ctx context.Context) (v1.Leadership, error)
+	// StepDown has this instance, which leads, end its term, for another to lead.
+	StepDown(ctx context.Context, actor, reason string) error
+	// Leader returns where the API of the leader is reached, nil where this instance leads.
+	Leader(ctx context.Context) (*Peer, error)
+}
+
+// Peer is the API of another instance.
+type Peer struct {
+	Name string
+	URL  *url.URL // nil: it has none
+	Pin  []byte   // SHA-256 of the public key of its certificate
+}
+
+// forwarded marks a request that another instance passed on, with the name of that one.
+// Such a request is not passed on once more.
+const forwarded = "Portcullis-Forwarded"
+
+// forwardTimeout bounds how long the leader may take before it answers.
+const forwardTimeout = 35 * time.Second
+
+type stepDownInput struct{ Body v1.StepDown }
+
+func (s *Server) leadershipRoutes(a huma.API) {
+	register(s, a, operation{
+		id: "step-down", method: http.MethodPost, path: "/v1/sm/step-down", tag: "fabric", leader: true, status: http.StatusNoContent,
+		summary: "Have the leader end its term as Subnet Manager, for another instance to lead", access: accessOperate,
+	}, func(ctx context.Context, in *stepDownInput) (*struct{}, error) {
+		if s.leadership == nil {
+			return nil, newProblem(http.StatusConflict, v1.CodeOnlyInstance, "this instance is the only one: none could lead in its place",
+				"portcullisd cluster invite makes a second one")
+		}
+		return nil, s.leadership.StepDown(ctx, actor(ctx), in.Body.Reason)
+	})
+}
+
+// leads passes requests of an operation that only the leader can answer on to it. The
+// credential was checked before, and the leader checks it once more.
+func (s *Server) leads(op operation) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		if s.leadership == nil || !op.leader {
+			next(ctx)
+			return
+		}
+		r, w := humachi.Unwrap(ctx)
+		peer, err := s.leadership.Leader(r.Context())
+		switch {
+		case err != nil:
+			p, fault := problemOf(err)
+			noteFault(r.Context(), fault)
+			writeProblem(w, r, p)
+		case peer == nil || peer.URL == nil:
+			next(ctx)
+		case r.Header.Get(forwarded) != "":
+			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeNoLeader,
+				"leadership changes at this moment: the instance "+peer.Name+" leads now", "ask again"))
+		default:
+			r.Body = http.MaxBytesReader(w, r.Body, op.maxBody)
+			s.forward(w, r, peer)
+		}
+	}
+}
+
+// forward passes a request on.
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, peer *Peer) {
+	ctx, cancel := context.WithTimeout(r.Context(), forwardTimeout)
+	defer cancel()
+	id := w.Header().Get("X-Request-Id")
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(peer.URL)
+			p.Out.Host = peer.URL.Host
+			p.Out.Header.Set(forwarded, peer.Name)
+		},
+		Transport: s.peers.to(peer),
+		ErrorLog:  slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ModifyResponse: func(resp *http.Response) error {
+			for _, once := range []string{"X-Request-Id", "Cache-Control", "X-Content-Type-Options"} {
+				resp.Header.Del(once) // this instance has set them
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			s.log.Warn("a request could not be passed on to the leader", "leader", peer.Name, "url", peer.URL.String(), "error", err, "request_id", id)
+			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeNoLeader,
+				"the instance "+peer.Name+", which leads, was not reached at "+peer.URL.String(),
+				"ask again; if this goes on, look at the log of this instance, and at the key advertise of that one"))
+		},
+	}
+	proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// peers are connections to other instances.
+type peers struct {
+	mu     sync.Mutex
+	cached map[string]*http.Transport // by address and public key
+}
+
+// maxPeers bounds the peers with connections that are kept.
+const maxPeers = 16
+
+// to returns a transport that believes the one public key of a peer.
+func (p *peers) to(peer *Peer) http.RoundTripper {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := peer.URL.Host + " " + string(peer.Pin)
+	if t := p.cached[key]; t != nil {
+		return t
+	}
+	if p.cached == nil || len(p.cached) >= maxPeers {
+		for _, t := range p.cached {
+			t.CloseIdleConnections()
+		}
+		p.cached = map[string]*http.Transport{}
+	}
+	t := &http.Transport{
+		TLSClientConfig: &tls.Config{
+			MinVersion: tls.VersionTLS13,
+			// The key is compared below with what the instance wrote into the store, which
+			// only instances can write to.
+			InsecureSkipVerify: true,
+			VerifyConnection:   func(s tls.ConnectionState) error { return pinned(s, peer.Pin) },
+		},
+		TLSHandshakeTimeout: 5 * time.Second, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 8, ResponseHeaderTimeout: forwardTimeout,
+	}
+	p.cached[key] = t
+	return t
+}
+
+// pinned returns an error unless the public key of a server's certificate has a SHA-256.
+func pinned(s tls.ConnectionState, pin []byte) error {
+	if len(s.PeerCertificates) == 0 {
+		return errors.New("it shows no certificate")
+	}
+	have := sha256.Sum256(s.PeerCertificates[0].RawSubjectPublicKeyInfo)
+	if subtle.ConstantTimeCompare(have[:], pin) != 1 {
+		return errors.New("its certificate has another public key than it recorded: look whether another program listens there")
+	}
+	return nil
+}

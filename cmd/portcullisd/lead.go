@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portcullis/api/instances"
+	"portcullis/api/leader"
+	"portcullis/api/store"
+	"portcullis/fabricsm/driver"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
+)
+
+// ledRole is the role in which one of several instances leads: it manages the fabric.
+const ledRole = "sm"
+
+// announceEvery is how often an instance looks whether its record is right.
+const announceEvery = 10 * time.Minute
+
+// shared reports whether other instances can reach the store of this one. Where none can,
+// the lock of the state directory says that this instance is the only one.
+func (c *config) shared() bool { return c.Cluster.Name != "" || len(c.Etcd.Endpoints) > 0 }
+
+// instanceName is by which other instances know this one.
+func (c *config) instanceName() (string, error) {
+	switch {
+	case c.Instance != "":
+		return c.Instance, nil
+	case c.Cluster.Name != "":
+		return c.Cluster.Name, nil
+	}
+	host, err := os.Hostname()
+	if err == nil {
+		err = checkMemberName(host)
+	}
+	if err != nil {
+		return "", hint(fmt.Errorf("name this instance: %w", err), "give it a name in the key instance")
+	}
+	return host, nil
+}
+
+// advertised is where other instances reach the API of this one.
+func (c *config) advertised(name string) string {
+	if c.Advertise != "" || !c.has(roleAPI) {
+		return c.Advertise
+	}
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return ""
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = name
+	}
+	return "https://" + net.JoinHostPort(host, port)
+}
+
+// startLeading makes this instance a candidate, if there can be others.
+func (s *service) startLeading(ctx context.Context) error {
+	if !s.config.shared() {
+		return nil
+	}
+	var err error
+	if s.name, err = s.config.instanceName(); err != nil {
+		return err
+	}
+	if !s.config.has(roleSM) {
+		return s.announce(ctx)
+	}
+	s.candidate = leader.New(leader.Options{
+		Store: s.store, Role: ledRole, Instance: s.name, TTL: s.config.Lease, Log: s.log, OnChange: s.led,
+	})
+	return s.announce(ctx)
+}
+
+// announce writes how this instance is reached.
+func (s *service) announce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return instances.Update(ctx, s.store, s.name, time.Now().UTC().Round(0), func(i *instances.Instance) {
+		i.API, i.Pin, i.Manages = s.config.advertised(s.name), nil, s.config.has(roleSM)
+		if s.parts.cert != nil {
+			i.Pin = s.parts.cert.Pin()
+		}
+	})
+}
+
+// keepAnnounced keeps the record of this instance right until ctx ends.
+func (s *service) keepAnnounced(ctx context.Context) error {
+	tick := time.NewTicker(announceEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-s.renewed:
+		}
+		if err := s.announce(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("other instances may not find this one", "error", err)
+		}
+	}
+}
+
+// led takes how leadership stands.
+func (s *service) led(now leader.State) {
+	switch {
+	case now.Leads:
+		s.fabricState("not attached yet")
+	case now.Leader == "":
+		s.fabricState("no instance leads as Subnet Manager, as far as this one knows")
+	default:
+		s.fabricState("")
+	}
+}
+
+// manage is the sm role: it runs the subnet manager, where there are several instances
+// while this one leads.
+func (s *service) manage(ctx context.Context) error {
+	if s.candidate == nil {
+		return s.runFabric(ctx, nil)
+	}
+	s.fabricState("no instance leads as Subnet Manager, as far as this one knows")
+	return s.candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error { return s.runFabric(ctx, t) })
+}
+
+// succeed has the core of a term know the siblings, and whether it succeeds another
+// instance than this one.
+func (s *service) succeed(ctx context.Context, core *sm.Config, t *leader.Term) error {
+	if t == nil {
+		return nil
+	}
+	all, err := instances.List(ctx, s.store, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, i := range all {
+		if i.Port.Valid() && !i.Place.IsZero() {
+			core.Siblings = append(core.Siblings, sm.Sibling{GUID: i.Port, Place: i.Place})
+		}
+	}
+	core.MKey.Rotation.Succeeds = t.Epoch > 1
+	return nil
+}
+
+// guardOf makes what the subnet manager records depend on a term; nil without one.
+func guardOf(t *leader.Term) func(context.Context, *store.Tx) error {
+	if t == nil {
+		return nil
+	}
+	return t.Guard
+}
+
+// fenceOf makes what is sent depend on a term; nil without one.
+func fenceOf(t *leader.Term) driver.Fence {
+	if t == nil {
+		return nil
+	}
+	return t
+}
+
+// attachedAt notes by which port this instance manages the fabric.
+func (s *service) attachedAt(ctx context.Context, t *leader.Term) func(*sm.View) {
+	var port ib.GUID
+	var place ib.Place
+	return func(v *sm.View) {
+		if t == nil || v.State != ib.SMMaster || !v.Settled || v.Fabric == nil {
+			return
+		}
+		id := v.Fabric.PortByGUID(v.GUID)
+		if id == topo.None || v.GUID == port && v.Fabric.PlaceOf(id) == place {
+			return
+		}
+		port, place = v.GUID, v.Fabric.PlaceOf(id)
+		at, by := place, port
+		go func() {
+			err := instances.Update(ctx, s.store, s.name, time.Now().UTC().Round(0), func(i *instances.Instance) { i.Port, i.Place = by, at })
+			if err != nil && ctx.Err() == nil {
+				s.log.Warn("where this instance is attached was not recorded; another one takes its port for a host's", "error", err)
+			}
+		}()
+	}
+}
+
+// leads are the metrics of leadership.
+func (s *service) leads() []prometheus.Collector {
+	gauge := func(name, help string, value func(leader.State, time.Duration) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(s.candidate.State()) })
+	}
+	return []prometheus.Collector{
+		gauge("portcullis_leader", "1 while this instance leads as Subnet Manager.", func(now leader.State, _ time.Duration) float64 {
+			if now.Leads {
+				return 1
+			}
+			return 0
+		}),
+		gauge("portcullis_leader_epoch", "Epoch of the leader that this instance knows.", func(now leader.State, _ time.Duration) float64 { return float64(now.Epoch) }),
+		gauge("portcullis_leader_lease_seconds", "For how long the lease of this instance surely holds; 0 where it does not lead.",
+			func(_ leader.State, left time.Duration) float64 { return left.Seconds() }),
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"portcullis/api"
+	"portcullis/api/admission"
+	"portcullis/api/audit"
+	"portcullis/api/instances"
+	"portcullis/api/leader"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// leadership says which of several instances manages the fabric. It implements
+// api.Leadership.
+type leadership struct {
+	store     *store.Store
+	candidate *leader.Candidate // nil without the sm role
+}
+
+// Leadership implements api.Leadership.
+func (l *leadership) Leadership(ctx context.Context) (v1.Leadership, error) {
+	now, err := leader.Current(ctx, l.store, ledRole)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return v1.Leadership{}, err
+	}
+	out := v1.Leadership{Leader: now.Instance, Epoch: now.Epoch, Since: now.Since}
+	all, err := instances.List(ctx, l.store, time.Now())
+	for _, i := range all {
+		row := v1.Instance{Name: i.Name, API: i.API, Manages: i.Manages, Port: i.Port, Seen: i.Seen}
+		if !i.Place.IsZero() {
+			row.Place = i.Place.String()
+		}
+		out.Instances = append(out.Instances, row)
+	}
+	return out, err
+}
+
+// StepDown implements api.Leadership.
+func (l *leadership) StepDown(ctx context.Context, actor, reason string) error {
+	if l.candidate == nil {
+		return noLeader("this instance has no role sm, and the leader has no API")
+	}
+	_, err := l.store.Update(ctx, func(tx *store.Tx) error {
+		return audit.Append(ctx, tx, audit.Entry{Time: time.Now(), Actor: actor, Action: "sm.step-down", Object: "sm", Detail: reason})
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.candidate.StepDown(); err != nil {
+		return noLeader(err.Error())
+	}
+	return nil
+}
+
+// Leader implements api.Leadership.
+func (l *leadership) Leader(ctx context.Context) (*api.Peer, error) {
+	if l.candidate != nil {
+		if now, _ := l.candidate.State(); now.Leads {
+			return nil, nil
+		}
+	}
+	now, err := leader.Current(ctx, l.store, ledRole)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, noLeader("no instance leads as Subnet Manager at this moment")
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := instances.List(ctx, l.store, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	peer := &api.Peer{Name: now.Instance}
+	for _, i := range all {
+		if i.Name == now.Instance && i.API != "" {
+			if peer.URL, err = url.Parse(i.API); err != nil {
+				return nil, err
+			}
+			peer.Pin = i.Pin
+		}
+	}
+	return peer, nil
+}
+
+func noLeader(detail string) error {
+	return &admission.Error{Code: v1.CodeNoLeader, Status: admission.Unavailable, Detail: detail, Hint: "ask again; portcullis sm status shows who leads"}
+}

@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"portcullis/fabricsm/mad"
+)
+
+// Sets counts, for one sender, the subnet management Sets that devices took.
+type Sets struct {
+	ByAttr   map[mad.AttrID]uint64
+	LIDs     uint64 // Sets of PortInfo that changed a LID
+	Renewals uint64 // Sets of PortInfo with ClientReregister
+}
+
+// Sets returns what each sender, by the name of its node, has written since the fabric was
+// made.
+func (f *Fabric) Sets() map[string]Sets {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make(map[string]Sets, len(f.sets))
+	for name, s := range f.sets {
+		one := Sets{ByAttr: make(map[mad.AttrID]uint64, len(s.ByAttr)), LIDs: s.LIDs, Renewals: s.Renewals}
+		for attr, n := range s.ByAttr {
+			one.ByAttr[attr] = n
+		}
+		out[name] = one
+	}
+	return out
+}
+
+// written counts a Set that a device takes. Called with mu held, before it is taken.
+func (f *Fabric) written(fl *flight, at *port) {
+	if fl.origin == nil || !fl.mad.IsSMP() {
+		return
+	}
+	name := fl.origin.at.node.name
+	s := f.sets[name]
+	if s == nil {
+		s = &Sets{ByAttr: make(map[mad.AttrID]uint64)}
+		f.sets[name] = s
+	}
+	s.ByAttr[fl.mad.Attr()]++
+	var info mad.PortInfo
+	if fl.mad.Attr() != mad.AttrPortInfo || mad.Decode(fl.mad.Data(), &info) != nil {
+		return
+	}
+	if info.ClientReregister {
+		s.Renewals++
+	}
+	if p := at.selected(fl.mad.Mod()); p != nil && p == p.endPort() && p.info.LID != info.LID {
+		s.LIDs++
+	}
+}
