@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -106,6 +107,11 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, peer *Peer) {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+				writeProblem(w, r, newProblem(http.StatusRequestEntityTooLarge, v1.CodeTooLarge,
+					fmt.Sprintf("the body has more than %d bytes", large.Limit), hintOf(http.StatusRequestEntityTooLarge)))
+				return
+			}
 			s.log.Warn("a request could not be passed on to the leader", "leader", peer.Name, "url", peer.URL.String(), "error", err, "request_id", id)
 			writeProblem(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeNoLeader,
 				"the instance "+peer.Name+", which leads, was not reached at "+peer.URL.String(),

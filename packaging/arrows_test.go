@@ -105,6 +105,7 @@ var arrows = []arrow{
 		may:  []string{"fabricsm/ib"},
 		why:  "the store keeps records and does not know what they mean",
 	},
+	{from: "api/instances", may: []string{"api/store", "fabricsm/ib"}, why: "an instance is a record of the store, whatever it does"},
 	{from: "api/leader", may: []string{"api/store"}, why: "leadership is a record of the store, whatever is led"},
 	{
 		from: "api/admission",

@@ -70,6 +70,7 @@ type Candidate struct {
 	state State
 	term  *Term         // nil: this instance does not lead
 	step  chan struct{} // closed to end the term
+	rest  time.Duration // for which this instance does not lead after that
 }
 
 // New makes a Candidate. It does nothing before Run.
@@ -102,6 +103,11 @@ func (c *Candidate) State() (State, time.Duration) {
 // the lease is given back at once, so that another instance need not wait for its end.
 // Run returns an error of lead that came before the end of its context.
 func (c *Candidate) Run(ctx context.Context, lead func(context.Context, *Term) error) error {
+	there, leave := context.WithCancel(ctx)
+	var present sync.WaitGroup
+	present.Go(func() { c.present(there) })
+	defer present.Wait()
+	defer leave()
 	for ctx.Err() == nil {
 		t, l, err := c.campaign(ctx)
 		if err != nil {

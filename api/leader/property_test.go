@@ -166,7 +166,7 @@ func TestNeverTwo(t *testing.T) {
 // lease at once. The trials notice that. Records are fenced all the same.
 func TestClockThatHalts(t *testing.T) {
 	two := false
-	for seed := uint64(0); !two && seed < 60; seed++ {
+	for seed := uint64(0); !two && seed < 500; seed++ {
 		r := &trial{}
 		r.run(t, seed, true)
 		for _, w := range r.wrong {
@@ -303,10 +303,10 @@ func TestStepDown(t *testing.T) {
 		if term := <-terms; term.Instance != "one" {
 			t.Fatalf("%s leads, want one", term.Instance)
 		}
-		if err := two.StepDown(); err == nil {
+		if err := two.StepDown(t.Context(), 0); err == nil {
 			t.Error("an instance that does not lead steps down")
 		}
-		if err := one.StepDown(); err != nil {
+		if err := one.StepDown(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		if term := <-terms; term.Instance != "two" {

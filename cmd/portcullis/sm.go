@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) smCommand() *cobra.Command {
-	return group("sm", "See the subnet manager", a.smStatus(), a.smTop(), a.smForget())
+	return group("sm", "See the subnet manager", a.smStatus(), a.smTop(), a.smForget(), a.smStepDown())
 }
 
 func (a *app) smStatus() *cobra.Command {
@@ -62,7 +62,37 @@ stopped meanwhile goes on. "portcullis sm status" says which they are.`,
 	return c
 }
 
+func (a *app) smStepDown() *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use: "step-down --reason WHY", Short: "Have another instance lead as Subnet Manager", Args: operands(),
+		Long: `Have the instance that leads end its term, for another one to lead, such as before its
+machine is repaired. No LID, route or P_Key is written, and no packet is lost.
+"portcullis sm status" says which instance leads.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if reason == "" {
+				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			was, err := c.SM(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.StepDown(cmd.Context(), v1.StepDown{Reason: reason}); err != nil {
+				return err
+			}
+			return a.print(was.Leadership, func(w *columns) { w.text("%s steps down; portcullis sm status shows its successor", was.Leader) })
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
+	return c
+}
+
 func showSM(w *columns, s *v1.SM) {
+	showLeadership(w, &s.Leadership)
 	w.row("State", s.State)
 	w.row("Settled", yesNo(s.Settled))
 	w.row("Port GUID", guid(s.GUID))
@@ -84,6 +114,30 @@ func showSM(w *columns, s *v1.SM) {
 		for _, name := range slices.SortedFunc(maps.Keys(s.SMPs), strings.Compare) {
 			w.row(name, strconv.Itoa(s.SMPs[name]))
 		}
+	}
+}
+
+// showLeadership says which of several instances leads.
+func showLeadership(w *columns, l *v1.Leadership) {
+	if len(l.Instances) == 0 {
+		return
+	}
+	leader := l.Leader
+	if leader == "" {
+		leader = "none at this moment"
+	}
+	w.row("Leader", leader)
+	w.row("Epoch", strconv.FormatUint(l.Epoch, 10))
+	w.row("Leads since", stamp(l.Since))
+	for _, i := range l.Instances {
+		role := "standby"
+		switch {
+		case i.Name == l.Leader:
+			role = "leads"
+		case !i.Manages:
+			role = "API only"
+		}
+		w.row("Instance", fmt.Sprintf("%s (%s) %s", i.Name, role, i.API))
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"portcullis/api/instances"
+	"portcullis/api/store"
 	"portcullis/api/store/etcd"
 )
 
@@ -209,7 +211,11 @@ func (c *clusterCommand) removeFrom(ctx context.Context, a *etcd.Admin) (done bo
 		fmt.Fprintf(c.stdout, "Would remove %s (%s, %s) for good, and revoke its certificate. Say --yes to do it.\n", c.name, memberState(m), m.Peer)
 		return false, nil
 	}
-	return true, a.Remove(ctx, c.name)
+	if err := a.Remove(ctx, c.name); err != nil {
+		return true, err
+	}
+	_, err = a.Records(c.config.Etcd.Prefix).Update(ctx, func(tx *store.Tx) error { instances.Forget(tx, c.name); return nil })
+	return true, err
 }
 
 func (c *clusterCommand) replace(ctx context.Context) (err error) {

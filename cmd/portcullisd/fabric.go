@@ -55,6 +55,7 @@ func (s *service) runFabric(ctx context.Context, t *leader.Term) error {
 			pause = retryMin
 		}
 		s.unreachable(ctx, err)
+		s.yield(ctx, pause, err.Error())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -120,6 +121,9 @@ func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	s.fabricState("attached, and finding out what is there")
 	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", o.Port.GUID())
 	group, ctx := errgroup.WithContext(ctx)
+	if t != nil {
+		group.Go(func() error { s.yieldBlind(ctx, s.blind); return nil })
+	}
 	group.Go(func() error { return link.Run(ctx) })
 	group.Go(func() error {
 		s.marks.attached.Store(true)

@@ -130,6 +130,47 @@ func (s *service) manage(ctx context.Context) error {
 	return s.candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error { return s.runFabric(ctx, t) })
 }
 
+// yield has another instance lead, if there is one: this one cannot manage the fabric. For
+// the time of rest it does not try to lead again.
+func (s *service) yield(ctx context.Context, rest time.Duration, reason string) {
+	if s.candidate == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.Lease)
+	defer cancel()
+	if err := s.candidate.StepDown(ctx, rest); err != nil {
+		s.log.Debug("no other instance leads in place of this one", "reason", err)
+		return
+	}
+	s.log.Warn("another instance is to lead, since this one does not reach the fabric", "reason", reason)
+}
+
+// blindFor is how long a leader may see nothing of the fabric before it yields. A cable that
+// is put back at once is no reason to change leaders.
+const blindFor = 2 * time.Second
+
+// yieldBlind has another instance lead when this one has seen nothing of the fabric for
+// blindFor, until ctx ends.
+func (s *service) yieldBlind(ctx context.Context, blind <-chan string) {
+	var since <-chan time.Time
+	reason := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-blind:
+			if now == "" {
+				since = nil
+			} else if reason = now; since == nil {
+				since = time.After(blindFor)
+			}
+		case <-since:
+			s.yield(ctx, time.Second, reason)
+			since = time.After(blindFor) // where no other instance could lead
+		}
+	}
+}
+
 // succeed has the core of a term know the siblings, and whether it succeeds another
 // instance than this one.
 func (s *service) succeed(ctx context.Context, core *sm.Config, t *leader.Term) error {

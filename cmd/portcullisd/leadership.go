@@ -51,7 +51,7 @@ func (l *leadership) StepDown(ctx context.Context, actor, reason string) error {
 	if err != nil {
 		return err
 	}
-	if err := l.candidate.StepDown(); err != nil {
+	if err := l.candidate.StepDown(ctx, 0); err != nil {
 		return noLeader(err.Error())
 	}
 	return nil

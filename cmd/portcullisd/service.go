@@ -55,6 +55,7 @@ type service struct {
 
 	name      string            // of this instance; "" where it is the only one
 	candidate *leader.Candidate // nil without the sm role, and where this instance is the only one
+	blind     chan string       // why the leader sees nothing of the fabric, "" once it does
 	renewed   chan struct{}     // has a token after the TLS certificate was read again
 
 	observer *seen.Observer // nil without the sm role
@@ -87,7 +88,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		return err
 	}
 
-	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1), renewed: make(chan struct{}, 1)}
+	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1), renewed: make(chan struct{}, 1), blind: make(chan string, 1)}
 	s.administration.awaits = true
 
 	group, ctx := errgroup.WithContext(ctx)

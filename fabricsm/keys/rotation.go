@@ -117,7 +117,8 @@ type spin struct {
 	queue  []Target
 	out    map[ib.GUID]bool
 	sum    Summary
-	due    bool // a cycle of succession is to begin as soon as none is under way
+	first  map[ib.GUID]bool // targets that come before all others, until they are done
+	due    bool             // a cycle of succession is to begin as soon as none is under way
 }
 
 // grace is how long devices accept the keys before a cycle.
@@ -151,7 +152,7 @@ func NewRotator(cfg RotationConfig, kinds []Kind, start time.Time, saved []Cycle
 		if !k.OfDevice() {
 			return nil, fmt.Errorf("rotation of %v: it is not the key of a device", k)
 		}
-		r.spins[k] = &spin{cycle: Cycle{Kind: k}, at: start.Add(cfg.Period), out: make(map[ib.GUID]bool), due: cfg.Succeeds}
+		r.spins[k] = &spin{cycle: Cycle{Kind: k}, at: start.Add(cfg.Period), out: make(map[ib.GUID]bool), first: make(map[ib.GUID]bool), due: cfg.Succeeds}
 		if cfg.Succeeds {
 			r.spins[k].at = start
 		}
@@ -226,6 +227,9 @@ func (s *spin) advance(cfg RotationConfig, now time.Time, fleet func(Kind) []Mem
 	}
 	for len(s.queue) > 0 && len(s.out) < window {
 		next := s.queue[0]
+		if len(s.first) > 0 && !s.first[next.GUID] {
+			break
+		}
 		s.queue = s.queue[1:]
 		s.out[next.GUID] = true
 		if s.phase == changing {
@@ -261,6 +265,7 @@ func (s *spin) list(members []Member) {
 	s.listed = true
 	s.queue = s.queue[:0]
 	s.sum.Single = 0
+	clear(s.first)
 	members = slices.Clone(members)
 	slices.SortFunc(members, func(a, b Member) int {
 		if s.cycle.Succession && a.Switch != b.Switch {
@@ -278,6 +283,9 @@ func (s *spin) list(members []Member) {
 			s.sum.Single++
 		case s.phase == changing && m.Epoch < s.cycle.Epoch, s.phase == committing && m.Prior:
 			s.queue = append(s.queue, Target{s.cycle.Kind, m.GUID, s.cycle.Epoch})
+			if s.cycle.Succession && m.Switch {
+				s.first[m.GUID] = true
+			}
 		}
 	}
 }
@@ -313,6 +321,7 @@ func (r *Rotator) Done(kind Kind, guid ib.GUID, ok bool) {
 		return
 	}
 	delete(s.out, guid)
+	delete(s.first, guid)
 	switch {
 	case s.phase != changing:
 	case ok:

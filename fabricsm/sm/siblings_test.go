@@ -1,11 +1,13 @@
 package sm_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/keys"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sim/netlist"
 	"portcullis/fabricsm/sm"
@@ -91,6 +93,62 @@ func TestSiblingTakesOver(t *testing.T) {
 	if hasFull(e.fab.PKeyTable(first, 1)) {
 		t.Errorf("a sibling's GUID at another place is a full member of the default partition")
 	}
+}
+
+// TestSuccessionOfMKeys: an instance that takes over gives devices new M_Keys at once,
+// switches first. After ten seconds no device obeys the instance before it.
+func TestSuccessionOfMKeys(t *testing.T) {
+	l := tree(t, 16, 8)
+	cfg := keyed(t)
+	cfg.MKey.Rotation = keys.DefaultRotation()
+	e := newEnv(t, l, dual, cfg, 1)
+	e.start()
+	e.mustSettle(time.Minute)
+	before := e.mkeysNow()
+	e.cfg.MKey.Rotation.Succeeds = true
+	var order []ib.GUID
+	e.onStep = func() {
+		for guid, k := range e.mkeysNow() {
+			if k != before[guid] && !slices.Contains(order, guid) {
+				order = append(order, guid)
+			}
+		}
+	}
+	began := e.now
+	e.managedBy(hosts(l)[9].node.Name)
+	for len(order) < len(before) && e.now.Sub(began) < time.Minute {
+		e.run(100 * time.Millisecond)
+	}
+	e.run(keys.SuccessionGrace + time.Second)
+	if took := e.now.Sub(began); len(order) < len(before) || took > 30*time.Second {
+		t.Fatalf("%d of %d devices have new keys after %v", len(order), len(before), took)
+	}
+	adapters := false
+	for _, guid := range order {
+		n := nodeOf(l, guid)
+		if n.Type != ib.NodeSwitch {
+			adapters = true
+		} else if adapters {
+			t.Errorf("switch %s got its key after an adapter", n.Name)
+		}
+	}
+	for guid, old := range before {
+		rec := e.keys[guid]
+		if !rec.Previous.IsZero() || rec.Current.Key.M() == old {
+			t.Errorf("%v obeys the key of the instance before", guid)
+		}
+	}
+	e.checkKeys()
+}
+
+// nodeOf returns the node of an end port.
+func nodeOf(l *netlist.Netlist, guid ib.GUID) *netlist.Node {
+	for _, p := range managementPorts(l) {
+		if p.guid == guid {
+			return l.Find(p.node)
+		}
+	}
+	return nil
 }
 
 func hasFull(table []ib.PKey) bool {

@@ -15,6 +15,8 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"portcullis/api/store"
 )
 
 // Admin changes the members of a cluster of services, as a client of it.
@@ -256,6 +258,12 @@ func (a *Admin) handOver(ctx context.Context, leader *Member) error {
 	defer cancel()
 	_, err = one.client.MoveLeader(ctx, members[i].ID)
 	return errors.Join(err, one.Close())
+}
+
+// Records returns the records that the cluster keeps under the prefix of a store. They are
+// read and written until Close.
+func (a *Admin) Records(prefix string) *store.Store {
+	return store.New(&backend{client: a.client}, prefix)
 }
 
 // Revoke distributes to all members a list of certificates, in DER, that they reject from then on.

@@ -154,7 +154,9 @@ func (c *Cluster) configure(cfg *embed.Config, dir string) error {
 	cfg.PeerTLSInfo.AllowedCNs, cfg.PeerTLSInfo.SkipClientSANVerify = []string{PeerSubject}, true
 	cfg.EnableGRPCGateway = false
 	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(departed)}
-	cfg.TickMs, cfg.ElectionMs = 100, 1000
+	// A member that is lost with its machine holds the store up for a second at most, which
+	// is part of how long a lost leader is missed.
+	cfg.TickMs, cfg.ElectionMs = 100, 500
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	if join != nil {
 		cfg.InitialCluster, cfg.ClusterState = join.initial(), embed.ClusterStateFlagExisting
