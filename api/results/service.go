@@ -139,6 +139,15 @@ func (s *Service) Sign(ctx context.Context, c *result.Claims, until time.Time) (
 	return signed, err
 }
 
+// SignAnchor signs an anchor of the audit log with the key that signs results now.
+func (s *Service) SignAnchor(ctx context.Context, content []byte) (string, error) {
+	k, private, err := s.ring.Signer(ctx)
+	if err != nil {
+		return "", err
+	}
+	return token.SignAnchor(content, k.ID, private)
+}
+
 // Signed gives how many results of a status this Service signed.
 func (s *Service) Signed(t result.Tier) uint64 { return s.signed[t].Load() }
 

@@ -48,7 +48,7 @@ const (
 	BadForm      Code = "form"      // not three parts of base64url
 	BadHeader    Code = "header"    // something in the header that is not of ours
 	BadAlgorithm Code = "algorithm" // not ES256
-	BadType      Code = "type"      // not a result
+	BadType      Code = "type"      // not of the type that is wanted
 	UnknownKey   Code = "key"       // signed by none of the keys
 	BadSignature Code = "signature"
 )
@@ -64,16 +64,24 @@ type header struct {
 
 // Sign signs the encoded claims of a result. kid names the key in the service's JWK Set.
 func Sign(claims []byte, kid string, key *ecdsa.PrivateKey) (string, error) {
-	signer, err := jose.NewSigner(
-		jose.SigningKey{Algorithm: jose.ES256, Key: key},
-		new(jose.SignerOptions).WithType(Type).WithHeader("kid", kid),
-	)
+	text, err := sign(Type, claims, kid, key)
 	if err != nil {
 		return "", fmt.Errorf("sign an attestation result: %w", err)
 	}
-	signed, err := signer.Sign(claims)
+	return text, nil
+}
+
+func sign(typ jose.ContentType, content []byte, kid string, key *ecdsa.PrivateKey) (string, error) {
+	signer, err := jose.NewSigner(
+		jose.SigningKey{Algorithm: jose.ES256, Key: key},
+		new(jose.SignerOptions).WithType(typ).WithHeader("kid", kid),
+	)
 	if err != nil {
-		return "", fmt.Errorf("sign an attestation result: %w", err)
+		return "", err
+	}
+	signed, err := signer.Sign(content)
+	if err != nil {
+		return "", err
 	}
 	return signed.CompactSerialize()
 }
@@ -81,7 +89,11 @@ func Sign(claims []byte, kid string, key *ecdsa.PrivateKey) (string, error) {
 // Verify gives the claims of a token that one of the keys signed, and which. Every
 // refusal is an *Error.
 func Verify(token string, keys *Keys) (claims []byte, kid string, err error) {
-	h, err := readHeader(token)
+	return verify(Type, token, keys)
+}
+
+func verify(typ, token string, keys *Keys) (claims []byte, kid string, err error) {
+	h, err := readHeader(typ, token)
 	if err != nil {
 		return nil, "", err
 	}
@@ -101,7 +113,7 @@ func Verify(token string, keys *Keys) (claims []byte, kid string, err error) {
 }
 
 // readHeader looks at a token before anything of it is believed.
-func readHeader(token string) (header, error) {
+func readHeader(typ, token string) (header, error) {
 	var h header
 	if len(token) > MaxSize {
 		return h, refuse(BadSize, "%d bytes, at most %d are read", len(token), MaxSize)
@@ -121,8 +133,8 @@ func readHeader(token string) (header, error) {
 	if h.Algorithm != Algorithm {
 		return h, refuse(BadAlgorithm, "signed with alg %q: only %s is taken", clip(h.Algorithm), Algorithm)
 	}
-	if h.Type != Type {
-		return h, refuse(BadType, "typ %q, want %q: it is no attestation result", clip(h.Type), Type)
+	if h.Type != typ {
+		return h, refuse(BadType, "typ %q, want %q: it is not what it is taken for", clip(h.Type), typ)
 	}
 	if again, err := json.Marshal(h); err != nil || len(names) != 3 || !sameMembers(names, again) || len(raw) != len(again) {
 		return h, refuse(BadHeader, "its header has more than alg, typ and kid")
