@@ -96,8 +96,8 @@ func (s *Service) SM(ctx context.Context) (*v1.SM, error) {
 		return nil, explain(err)
 	}
 	if mark != nil {
-		sm.Problems = append([]string{fmt.Sprintf("the state is in review since %s: it was restored from a backup of %s; portcullis restore review shows what differs from the fabric",
-			mark.Since.Format(time.RFC3339), mark.Taken.Format(time.RFC3339))}, sm.Problems...)
+		sm.Problems = append([]string{fmt.Sprintf("the state is in review since %s: %s; portcullis restore review shows what differs from the fabric",
+			mark.Since.Format(time.RFC3339), mark.From())}, sm.Problems...)
 	}
 	return &sm, nil
 }

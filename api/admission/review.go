@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/review"
@@ -26,8 +27,8 @@ func checkReview(f *facts) string {
 	if f.rec.Cluster != "" && !slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { s := f.grants[k]; return !s.applied() }) {
 		return ""
 	}
-	return fmt.Sprintf("the state is in review since %s: it was restored from a backup of %s, and the fabric does not have what it grants to this host; compare them with portcullis restore review, then approve or reject the host",
-		f.review.Since.Format(time.RFC3339), f.review.Taken.Format(time.RFC3339))
+	return fmt.Sprintf("the state is in review since %s: %s; the fabric does not have what it grants to this host; compare them with portcullis restore review, then approve or reject the host",
+		f.review.Since.Format(time.RFC3339), f.review.From())
 }
 
 // gatherReview reads whether the state is in review, and whether the host was approved.
@@ -157,64 +158,6 @@ func (c *comparison) wanted(ctx context.Context, r store.Reader) ([]review.Wante
 // leaving reports whether a difference is a membership that is withdrawn already, and not yet proven absent.
 func (c *comparison) leaving(d *review.Difference) bool {
 	return d.Kind == review.FabricOnly && c.grants[ledger.Key{PKey: d.PKey.Base(), GUID: d.GUID, Place: d.Place}].Withdrawn
-}
-
-// Review compares the restored state with the fabric. Without a review it is not active.
-func (s *Service) Review(ctx context.Context) (*v1.Review, error) {
-	snap, err := s.o.Store.Snapshot(ctx)
-	if err != nil {
-		return nil, explain(err)
-	}
-	c, err := compareState(ctx, snap)
-	if err != nil {
-		return nil, explain(err)
-	}
-	out := &v1.Review{Differences: []v1.ReviewDifference{}}
-	if c.mark == nil {
-		return out, nil
-	}
-	out.Active, out.Since, out.Taken, out.Revision, out.Agreed = true, c.mark.Since, c.mark.Taken, c.mark.Revision, c.agreed
-	out.Audit = (*v1.AuditHead)(&c.mark.Audit)
-	clusters, _, err := Clusters().List(ctx, snap, "")
-	if err != nil {
-		return nil, explain(err)
-	}
-	byKey := map[ib.PKey]*Cluster{}
-	for i := range clusters {
-		byKey[clusters[i].Value.PKey.Base()] = &clusters[i].Value
-	}
-	for i := range c.differ {
-		out.Differences = append(out.Differences, c.show(&c.differ[i], byKey))
-	}
-	return out, nil
-}
-
-func (c *comparison) show(d *review.Difference, clusters map[ib.PKey]*Cluster) v1.ReviewDifference {
-	host := c.hosts[d.Host]
-	v := v1.ReviewDifference{
-		Kind: string(d.Kind), Host: d.Host, Rack: host.Rack, GUID: d.GUID, Place: d.Place, Switch: c.nodes[d.Place.Switch],
-		SwitchPort: uint8(d.Place.Port), PKey: d.PKey,
-	}
-	for _, a := range host.HCAs {
-		for _, p := range a.Ports {
-			if p.GUID == d.GUID || d.GUID == 0 && p.Cable == d.Place {
-				v.Adapter = fmt.Sprintf("%v/%d", a.NodeGUID, p.Num)
-			}
-		}
-	}
-	if f := c.byPlace[d.Place]; f != nil {
-		v.Node, v.Switch = f.Node, f.Switch
-	}
-	if cl := clusters[d.PKey.Base()]; cl != nil {
-		v.Cluster, v.Tenant = cl.Name, cl.Tenant
-	}
-	if dec, ok := c.decisions[d.Host]; ok && d.Host != "" {
-		v.Decision = "rejected"
-		if dec.Approved {
-			v.Decision = "approved"
-		}
-	}
-	return v
 }
 
 // open lists the hosts with differences about which nothing was decided, sorted.
@@ -441,6 +384,12 @@ func (s *Service) endReview(ctx context.Context, tx *store.Tx, actor, why string
 		review.Decisions().Delete(tx, id)
 	}
 	review.Marks().Delete(tx, review.Key)
+	if c.mark.RolledBack != nil {
+		// From here on the log counts as it is: anchors of earlier branches are not what it is held against.
+		if err := s.log(ctx, tx, change{actor: actor, action: chain.BranchAction, object: "state", detail: why + "; " + c.mark.RolledBack.String()}); err != nil {
+			return err
+		}
+	}
 	return s.log(ctx, tx, change{
 		actor: actor, action: "review.end", object: "state", before: c.mark,
 		detail: fmt.Sprintf("%s; %d hosts decided, %d P_Keys that no record explains taken off", why, len(c.decisions), len(strange)),

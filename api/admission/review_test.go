@@ -10,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"portcullis/api/audit"
+	"portcullis/api/audit/chain"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/review"
@@ -223,5 +225,49 @@ func TestSMTellsReview(t *testing.T) {
 	sm, err := l.svc.SM(t.Context())
 	if err != nil || len(sm.Problems) != 1 || !strings.Contains(sm.Problems[0], "in review since") {
 		t.Errorf("%+v, %v", sm, err)
+	}
+}
+
+// The end of the review of a state that was rolled back begins another branch of the audit log; that of a restored state
+// does not. What is shown names the anchor.
+func TestReviewOfARolledBackState(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		l := restored(t)
+		found := review.RolledBack{
+			Found: l.clock, Source: "file:/srv/anchors", Cause: "shorter", Anchor: chain.Anchor{Time: l.clock, Seq: 900, Hash: "ab"}, Head: chain.Head{Seq: 7, Hash: "cd"},
+		}
+		if back {
+			if _, err := l.store.Update(t.Context(), func(tx *store.Tx) error {
+				m, err := review.Current(t.Context(), tx)
+				if err != nil {
+					return err
+				}
+				m.RolledBack = &found
+				return review.Marks().Put(tx, review.Key, *m)
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := l.svc.Review(t.Context())
+		if err != nil || (r.RolledBack != nil) != back || back && (r.RolledBack.Anchor.Seq != 900 || r.RolledBack.Head.Seq != 7 || r.RolledBack.Source != found.Source) {
+			t.Errorf("review %+v, %v; want it rolled back: %v", r, err, back)
+		}
+		sm := "it was restored from a backup"
+		if back {
+			sm = "it was rolled back: audit entry 900 "
+		}
+		if m, err := review.Current(t.Context(), l.store); err != nil || !strings.HasPrefix(m.From(), sm) {
+			t.Errorf("from %q, %v; want %q", m.From(), err, sm)
+		}
+		if _, err := l.svc.Reject(t.Context(), "ann", v1.ReviewDecision{All: true, Reason: "seen"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.svc.EndReview(t.Context(), "ann", v1.ReviewEnd{Reason: "seen", Strip: true}); err != nil {
+			t.Fatal(err)
+		}
+		head, err := audit.Verify(t.Context(), l.store)
+		if err != nil || (head.Branch == 1) != back || head.Branch > 1 {
+			t.Errorf("head %+v, %v; want another branch: %v", head, err, back)
+		}
 	}
 }

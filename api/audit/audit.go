@@ -6,8 +6,8 @@
 // change without its entry and no entry without its change.
 //
 // The chain proves order and integrity against whoever edits the store later.
-// It does not stop somebody who can rewrite all of it; for that the newest
-// hash has to be kept elsewhere too.
+// It does not stop somebody who can rewrite all of it, or put an older state
+// back; for that package anchor keeps the newest hash elsewhere, too.
 package audit
 
 import (
@@ -59,7 +59,7 @@ func Append(ctx context.Context, tx *store.Tx, e Entry) error {
 	}
 	return errors.Join(
 		Entries().Put(tx, key(e.Seq), e),
-		heads().Put(tx, headKey, Head{Seq: e.Seq, Hash: e.Hash}),
+		heads().Put(tx, headKey, h.After(&e)),
 	)
 }
 
@@ -73,6 +73,15 @@ func Origin(ctx context.Context, r store.Reader) (string, error) {
 		return "", nil
 	}
 	return rec.Value.Hash, err
+}
+
+// Get returns the entry with a number. The error is store.ErrNotFound if the log has none.
+func Get(ctx context.Context, r store.Reader, seq uint64) (*Entry, error) {
+	rec, err := Entries().Get(ctx, r, key(seq))
+	if err != nil {
+		return nil, err
+	}
+	return &rec.Value, nil
 }
 
 func head(ctx context.Context, r store.Reader) (Head, error) {

@@ -23,15 +23,6 @@ const (
 	maxBatchBytes = 512 << 10
 )
 
-// observed are the collections that a restore leaves out. The first ones say what the fabric was seen to be, with
-// revisions of another store: a membership must not count as read back because of a number. Those after them ended
-// with a lease, and nothing would end them now; sessions of the past are not to be gone on with. The last are those of another review.
-var observed = []string{
-	"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/",
-	"sessions/", "open-sessions/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/",
-	"review/mark/", "review/decisions/", "review/found/",
-}
-
 // RestoreOptions say what is restored. All fields but Anchors are required.
 type RestoreOptions struct {
 	Store      *store.Store // with nothing in it
@@ -96,7 +87,7 @@ type loader struct {
 }
 
 func (l *loader) add(i archive.Item) error {
-	for _, prefix := range observed {
+	for _, prefix := range review.Seen() {
 		if strings.HasPrefix(i.Key, prefix) {
 			return nil
 		}

@@ -142,12 +142,12 @@ func TestBrokenRestoreShows(t *testing.T) {
 }
 
 // Collections that are left out are ones that there are.
-func TestObservedCollections(t *testing.T) {
+func TestSeenCollections(t *testing.T) {
 	list, err := os.ReadFile("../../packaging/state/1.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, prefix := range observed {
+	for _, prefix := range review.Seen() {
 		if !strings.Contains(string(list), `"`+strings.TrimSuffix(prefix, "/")+`" `) {
 			t.Errorf("there is no collection %s", prefix)
 		}

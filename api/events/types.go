@@ -22,6 +22,9 @@ const (
 	BrakeEnded       = "admission.brake-ended"
 	FabricBlind      = "fabric.blind"
 	FabricSeen       = "fabric.seen"
+	StateRolledBack  = "state.rolled-back"
+	AnchorsFailing   = "anchors.failing"
+	AnchorsWritten   = "anchors.written"
 )
 
 // Severities, the least first.
@@ -57,6 +60,8 @@ func Kinds() []Kind {
 		{GUIDConflict, Critical, "evidence of a host has a GUID that inventory has for another one", []string{"claims", "claimed"}, false, ""},
 		{BrakeEngaged, Critical, "many hosts would lose memberships by themselves, and keep them until an operator decides", []string{"evidence", "place"}, false, "admission"},
 		{BrakeEnded, Notice, "no host keeps memberships that automatic causes would take any more, or an operator had them go on", []string{"ended", "released"}, false, "admission"},
+		{AnchorsFailing, Warning, "heads of the audit log cannot be anchored outside of the store", []string{"file", "syslog", "webhook"}, false, "anchors"},
+		{AnchorsWritten, Notice, "heads of the audit log are anchored again", []string{"file", "syslog", "webhook"}, false, "anchors"},
 		{CertificateEnds, Warning, "the TLS certificate of the API ends soon, or has ended", []string{"soon", "ended"}, false, "certificate"},
 		{FabricBlind, Critical, "the subnet manager does not see what it knew", []string{"own-port", "adapter", "alone", "nodes"}, false, "fabric"},
 		{FabricSeen, Notice, "the subnet manager sees what it knew again, or an operator held the rest for gone", []string{"back", "accepted"}, false, "fabric"},
@@ -68,6 +73,7 @@ func Kinds() []Kind {
 		{LockRelocked, Info, "evidence showed the next lock of an adapter", []string{"proven"}, true, ""},
 		{LockUnlockFailed, Warning, "an adapter does not open with the keys that the service has for it", []string{"foreign", "out-of-band", "not-ours"}, true, ""},
 		{LockUnlockGiven, Notice, "an agent got the keys to open an adapter for good, as an operator decided", []string{"release"}, false, ""},
+		{StateRolledBack, Critical, "the audit log is not what was anchored of it: an older state was put in place of a newer one", []string{"shorter", "differs", "branch"}, false, "state"},
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package review has the records of a restored state that waits to be compared with the fabric.
 //
-// A restore writes the Mark. While it stands, package fabric grants only what switch ports already have, keeps what
+// A restore writes the Mark, and so does a service that finds its state rolled back (package anchor). While it stands, package fabric grants only what switch ports already have, keeps what
 // no record explains, and writes down what it finds (Found). Package admission adds no grant without a
 // Decision about the host. The end of the review removes all of these records.
 package review
@@ -8,6 +8,7 @@ package review
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"portcullis/api/audit/chain"
@@ -17,15 +18,55 @@ import (
 
 // Mark says that the state was restored.
 type Mark struct {
-	Since time.Time `json:"since"` // when it was restored
+	Since time.Time `json:"since"` // when it was restored, or found to be rolled back
 	// Incomplete is set until every record was written: a service must not start on such a state.
 	Incomplete bool `json:"incomplete,omitempty"`
 
-	// Of the backup that it was restored from.
+	// Of the backup that it was restored from. Of a state that was found to be rolled back, Taken is the time of the
+	// last entry of the audit log, and Revision is 0.
 	Taken    time.Time  `json:"taken"`
 	Revision int64      `json:"revision"`
 	Origin   string     `json:"origin,omitempty"` // hash of the first entry of the audit log
 	Audit    chain.Head `json:"audit"`            // its end
+
+	// RolledBack is set where the audit log is not what was anchored of it.
+	RolledBack *RolledBack `json:"rolled_back,omitempty"`
+	// Clearing is set until what the fabric was seen to be was removed, where that must go: a start goes on with it.
+	Clearing bool `json:"clearing,omitempty"`
+}
+
+// RolledBack is an anchor that the audit log does not have.
+type RolledBack struct {
+	Found  time.Time    `json:"found"`
+	Source string       `json:"source"` // where the anchor is, for example "file:/var/lib/anchors/portcullis"
+	Cause  string       `json:"cause"`  // as of the event
+	Anchor chain.Anchor `json:"anchor"`
+	Head   chain.Head   `json:"head"` // of the log, when that was found
+}
+
+// String says what was found, in one line.
+func (r *RolledBack) String() string {
+	return fmt.Sprintf("audit entry %d with hash %.12s was anchored at %s in %s, and %s", r.Anchor.Seq, r.Anchor.Hash, r.Anchor.Time.Format(time.RFC3339), r.Source, r.has())
+}
+
+// has says what the log has in place of the anchor.
+func (r *RolledBack) has() string {
+	switch {
+	case r.Anchor.Branch > r.Head.Branch:
+		return fmt.Sprintf("the audit log lacks the decision about an earlier roll-back; it ends at entry %d", r.Head.Seq)
+	case r.Anchor.Seq > r.Head.Seq:
+		return fmt.Sprintf("the audit log ends at entry %d", r.Head.Seq)
+	default:
+		return "the audit log has another entry there"
+	}
+}
+
+// From says where the state comes from, for people.
+func (m *Mark) From() string {
+	if m.RolledBack == nil {
+		return "it was restored from a backup of " + m.Taken.Format(time.RFC3339)
+	}
+	return "it was rolled back: " + m.RolledBack.String()
 }
 
 // Key is the key of the one record in Marks.
@@ -44,6 +85,18 @@ func Current(ctx context.Context, r store.Reader) (*Mark, error) {
 		return nil, err
 	}
 	return &rec.Value, nil
+}
+
+// Seen are the collections of which a restored or rolled back state says nothing. The first ones say what the fabric
+// was seen to be, with revisions of another store: a membership must not count as read back because of a number. Those
+// after them ended with a lease, and nothing would end them now; sessions of the past are not to be gone on with. The
+// last are those of another review.
+func Seen() []string {
+	return []string{
+		"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/",
+		"sessions/", "open-sessions/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/",
+		"review/mark/", "review/decisions/", "review/found/",
+	}
 }
 
 // Decision is what an operator decided about a host.

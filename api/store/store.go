@@ -135,6 +135,19 @@ func (s *Store) Load(ctx context.Context, items []Item) error {
 	return nil
 }
 
+// Remove removes records by their keys, in one transaction. It is for a store that nothing else uses: no reader or
+// writer may rely on what it removes.
+func (s *Store) Remove(ctx context.Context, keys []string) error {
+	b := Batch{Do: make([]Op, 0, len(keys))}
+	for _, key := range keys {
+		b.Do = append(b.Do, Op{Key: s.prefix + key, Delete: true})
+	}
+	if _, err := s.backend.Commit(ctx, b); err != nil {
+		return fmt.Errorf("remove %d records: %w", len(keys), err)
+	}
+	return nil
+}
+
 // Watch sends the changes to keys that begin with prefix, after revision from,
 // until ctx ends. The last element carries the error that ended the watch, if
 // any. Keys are relative to the store.

@@ -19,8 +19,9 @@ type AuditEntry struct {
 
 // AuditHead is the last entry of the audit log; Seq is 0 in an empty one.
 type AuditHead struct {
-	Seq  uint64 `json:"seq"`
-	Hash string `json:"hash"`
+	Seq    uint64 `json:"seq"`
+	Hash   string `json:"hash"`
+	Branch uint64 `json:"branch,omitempty" doc:"how often operators had a state count that was rolled back"`
 }
 
 // AuditQuery says which entries are asked for. Empty fields ask for all.

@@ -9,13 +9,25 @@ import (
 // Review is a restored state that is compared with the fabric.
 type Review struct {
 	Active   bool       `json:"active" doc:"false: the state was not restored, or its review has ended"`
-	Since    time.Time  `json:"since,omitzero" doc:"when it was restored"`
-	Taken    time.Time  `json:"taken,omitzero" doc:"when the backup was made"`
-	Revision int64      `json:"revision,omitempty" doc:"of the store that the backup is of"`
+	Since    time.Time  `json:"since,omitzero" doc:"when it was restored, or found to be rolled back"`
+	Taken    time.Time  `json:"taken,omitzero" doc:"when the backup was made; of a state that was rolled back, the time of its last audit entry"`
+	Revision int64      `json:"revision,omitempty" doc:"of the store that the backup is of; 0: there is none"`
 	Audit    *AuditHead `json:"audit,omitempty" doc:"last entry of the audit log in the backup"`
+
+	RolledBack *RolledBack `json:"rolled_back,omitempty" doc:"the audit log is not what was anchored of it: an older state was put in place of a newer one"`
 
 	Agreed      int                `json:"agreed" doc:"memberships that both have; they are in force"`
 	Differences []ReviewDifference `json:"differences" nullable:"false" doc:"by switch port"`
+}
+
+// RolledBack is an anchor that the audit log does not have.
+type RolledBack struct {
+	Found    time.Time `json:"found" doc:"when the service found that"`
+	Cause    string    `json:"cause" enum:"shorter,differs,branch" doc:"shorter: the log ends before the anchor; differs: it has another entry there; branch: it lacks the decision about an earlier roll-back"`
+	Source   string    `json:"source" doc:"where the anchor is"`
+	Anchored time.Time `json:"anchored" doc:"when it was written"`
+	Anchor   AuditHead `json:"anchor" doc:"the entry that was anchored"`
+	Head     AuditHead `json:"head" doc:"last entry of the log when that was found"`
 }
 
 // ReviewDifference is a membership on which the restored state and the fabric do not agree.

@@ -14,6 +14,7 @@ import (
 
 	"portcullis/api/audit/chain"
 	v1 "portcullis/api/v1"
+	"portcullis/attest/result/token"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -136,7 +137,7 @@ func (a *app) auditHead() *cobra.Command {
 		Use: "head", Short: "Print the last entry's number and hash, to be noted elsewhere", Args: operands(),
 		Long: `Print number and hash of the last entry of the audit log as a line of JSON. Append it to a file on a
 machine that is not the service's, from time to time; "audit verify --anchor FILE" then shows a log that was
-rolled back or rewritten.`,
+rolled back or rewritten. The service does so by itself where audit.anchors of its configuration says.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -159,7 +160,7 @@ rolled back or rewritten.`,
 			if head.Seq == 0 {
 				return errors.New("the audit log has no entry yet")
 			}
-			return json.NewEncoder(a.stdout).Encode(chain.Anchor{Time: time.Now().UTC(), Origin: first.Hash, Seq: head.Seq, Hash: head.Hash})
+			return json.NewEncoder(a.stdout).Encode(chain.Anchor{Time: time.Now().UTC(), Origin: first.Hash, Branch: head.Branch, Seq: head.Seq, Hash: head.Hash})
 		},
 	}
 }
@@ -169,25 +170,37 @@ type auditVerdict struct {
 	Entries uint64     `json:"entries"`
 	Head    chain.Head `json:"head"`
 	Anchors int        `json:"anchors"`
+	// Superseded are anchors of before an operator had a state count that was rolled back. What they are of is gone.
+	Superseded int  `json:"superseded"`
+	Signed     bool `json:"signed"` // each of the anchors was signed by one of the keys
 }
 
 func (a *app) auditVerify() *cobra.Command {
-	log := ""
+	log, keys := "", ""
 	var anchors []string
 	c := &cobra.Command{
 		Use: "verify", Short: "Verify that the audit log is whole, and has what was anchored", Args: operands(),
 		Long: `Verify the audit log on this machine: each entry has the hash of the one before it, and
 none is missing or altered. --anchor FILE compares with heads of the log that were noted
-outside (portcullis audit head): a log without one of these entries was rolled
-back or rewritten. --log FILE verifies an export instead of what the service has now.`,
+outside, by the service (audit.anchors of its configuration) or by portcullis audit head: a
+log without one of these entries was rolled back or rewritten. FILE has a JSON object on each
+line, or behind "portcullis-anchor " in it, as a system log has it: grep portcullis-anchor.
+--keys JWKS wants each of them signed by one of these keys (portcullis result keys --jwks).
+--log FILE verifies an export instead of what the service has now.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			known, err := chain.ReadAnchorFiles(anchors)
+			if err == nil && keys != "" {
+				err = a.verifySigned(known, keys)
+			}
 			if err != nil {
 				return err
 			}
 			k := chain.Check{Anchors: known}
 			var ch chain.Chain
-			add := func(e *chain.Entry) error { return errors.Join(ch.Add(e), k.Add(e)) }
+			add := func(e *chain.Entry) error {
+				k.Add(e)
+				return ch.Add(e)
+			}
 			if log != "" {
 				err = readLog(log, add)
 			} else {
@@ -199,18 +212,49 @@ back or rewritten. --log FILE verifies an export instead of what the service has
 			if err != nil {
 				return hint(err, "keep this state and the anchors as they are, and find out which of them is not what it was; docs/operations.md says how")
 			}
-			v := auditVerdict{Entries: ch.Head().Seq, Head: ch.Head(), Anchors: len(known)}
+			v := auditVerdict{Entries: ch.Head().Seq, Head: ch.Head(), Anchors: len(known), Superseded: k.Superseded(ch.Head()), Signed: keys != "" && len(known) > 0}
 			return a.print(v, func(w *columns) {
 				w.text("the audit log is whole: %d entries, the last has hash %s", v.Entries, v.Head.Hash)
-				if v.Anchors > 0 {
+				switch {
+				case v.Superseded > 0:
+					w.text("%d of %d anchored heads are in it; the others are of before an operator had a state count that was rolled back: portcullis audit list --action %s",
+						v.Anchors-v.Superseded, v.Anchors, chain.BranchAction)
+				case v.Anchors > 0:
 					w.text("all %d anchored heads are in it", v.Anchors)
+				}
+				if v.Signed {
+					w.text("each of them is signed by one of the keys")
 				}
 			})
 		},
 	}
 	c.Flags().StringVar(&log, "log", "", "file of audit export, instead of the service")
 	c.Flags().StringArrayVar(&anchors, "anchor", nil, "file of anchored heads; may be given more than once")
+	c.Flags().StringVar(&keys, "keys", "", "JWK Set of the service, by which each of the anchored heads must be signed")
 	return c
+}
+
+// verifySigned wants each anchor signed by one of the keys in a file.
+func (a *app) verifySigned(list []chain.Anchor, file string) error {
+	set, err := readBounded(a.stdin, file, token.MaxKeysSet)
+	if err != nil {
+		return err
+	}
+	keys, err := token.ParseKeys(set)
+	if err != nil {
+		return hint(fmt.Errorf("%s: %w", file, err), "want what the service has at /.well-known/jwks.json: portcullis result keys --jwks")
+	}
+	for i := range list {
+		content, err := list[i].Content()
+		if err == nil {
+			_, err = token.VerifyAnchor(content, list[i].JWS, keys)
+		}
+		if err != nil {
+			return hint(fmt.Errorf("the anchor of audit entry %d, of %s: %w", list[i].Seq, list[i].Time.Format(time.RFC3339), err),
+				"it need not be the service's; where a key was rotated, keep the key sets of before, and verify older anchors with those")
+		}
+	}
+	return nil
 }
 
 // serviceLog calls add with the entries of the service.

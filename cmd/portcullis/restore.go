@@ -18,8 +18,8 @@ func (a *app) restoreCommand() *cobra.Command {
 func (a *app) restoreReview() *cobra.Command {
 	return &cobra.Command{
 		Use: "review", Short: "Show what the restored state and the fabric differ in", Args: operands(),
-		Long: `Show what the restored state and the fabric differ in. After "portcullisd restore" the service
-grants only what both have. KIND is one of
+		Long: `Show what the restored state and the fabric differ in. After "portcullisd restore", and when
+the service finds by its anchors that the state was rolled back, it grants only what both have. KIND is one of
   state-only   the backup grants it, and the switch port does not have it: released since? It is
                not granted before the host is approved
   fabric-only  the switch port has it, and no record explains it: admitted since? It stays until
@@ -46,8 +46,16 @@ func (a *app) printReview(r *v1.Review) error {
 			w.text("no restored state is in review")
 			return
 		}
-		w.text("in review since %s: restored from a backup of %s, revision %d; %d memberships agree, %d differ",
-			stamp(r.Since), stamp(r.Taken), r.Revision, r.Agreed, len(r.Differences))
+		if b := r.RolledBack; b != nil {
+			w.text("rolled back (%s): audit entry %d was anchored at %s in %s; the audit log ended at entry %d, of %s, when the service found that",
+				b.Cause, b.Anchor.Seq, stamp(b.Anchored), b.Source, b.Head.Seq, stamp(r.Taken))
+		}
+		if r.Revision > 0 {
+			w.text("in review since %s: restored from a backup of %s, revision %d; %d memberships agree, %d differ",
+				stamp(r.Since), stamp(r.Taken), r.Revision, r.Agreed, len(r.Differences))
+		} else {
+			w.text("in review since %s; %d memberships agree, %d differ", stamp(r.Since), r.Agreed, len(r.Differences))
+		}
 		if len(r.Differences) == 0 {
 			return
 		}

@@ -42,6 +42,7 @@ type config struct {
 	Locks          locksConfig        `yaml:"locks"`
 	Results        resultsConfig      `yaml:"results"`
 	Backup         backupConfig       `yaml:"backup"`
+	Audit          auditConfig        `yaml:"audit"`
 
 	HostCertificates hostCertificatesConfig `yaml:"host_certificates"`
 
@@ -143,6 +144,7 @@ func defaultConfig() *config {
 			TrustDomain: "portcullis.internal", Life: 8 * time.Hour, CAPeriod: 90 * 24 * time.Hour,
 		},
 		Results: resultsConfig{KeyLife: 30 * 24 * time.Hour},
+		Audit:   defaultAudit(),
 	}
 	c.Attestation.EK.Mode, c.Attestation.EK.Expiry = policy.Mode, policy.Expiry
 	return c

@@ -45,6 +45,7 @@ func (c *config) check() []problem {
 	k.hostCertificates(&c.HostCertificates)
 	k.results(&c.Results)
 	k.backup(&c.Backup)
+	k.audit(&c.Audit, c)
 	return k.problems
 }
 

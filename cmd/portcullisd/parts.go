@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/api"
+	"portcullis/api/audit/anchor"
 	"portcullis/api/hostca"
 	"portcullis/api/locks"
 	"portcullis/api/results"
@@ -35,6 +36,8 @@ type parts struct {
 
 	hosts *hostca.Options // certificates of hosts; nil: they get none
 
+	anchors []anchor.Sink // of the audit log
+
 	// closed says why attestation refuses every host; empty when it does not.
 	closed string
 }
@@ -53,6 +56,8 @@ func loadParts(c *config) (*parts, error) {
 	p.etcd, err = loadEtcd(c, time.Now())
 	try(err)
 	p.cluster, err = loadCluster(c, time.Now())
+	try(err)
+	p.anchors, err = loadAnchors(c, time.Now())
 	try(err)
 	if c.has(roleAPI) {
 		var err error

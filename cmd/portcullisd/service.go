@@ -19,6 +19,7 @@ import (
 	"portcullis/api"
 	"portcullis/api/admission"
 	"portcullis/api/audit"
+	"portcullis/api/audit/anchor"
 	"portcullis/api/events"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
@@ -58,6 +59,8 @@ type service struct {
 	blind     chan string       // why the leader sees nothing of the fabric, "" once it does
 	renewed   chan struct{}     // has a token after the TLS certificate was read again
 
+	anchors *anchor.Keeper // nil: the audit log is not anchored
+
 	observer *seen.Observer // nil without the sm role
 	marks    *marks         // nil without the sm role
 	topospec *topology.Service
@@ -90,6 +93,12 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 
 	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1), renewed: make(chan struct{}, 1), blind: make(chan string, 1)}
 	s.administration.awaits = true
+	if err := s.newAnchors(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // the end was asked for before the state could be compared
+		}
+		return err
+	}
 
 	group, ctx := errgroup.WithContext(ctx)
 	if err := s.startWatch(ctx, group); err != nil {
@@ -118,6 +127,9 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	if s.name != "" {
 		group.Go(func() error { return s.keepAnnounced(ctx) })
 	}
+	if s.anchors != nil {
+		group.Go(func() error { s.anchors.Run(ctx); return nil })
+	}
 	group.Go(func() error { return s.followRevoked(ctx) })
 	group.Go(func() error { return s.followRemote(ctx, health) })
 	hup := hangups()
@@ -127,6 +139,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	notify(log, daemon.SdNotifyReady)
 	log.Info("portcullisd serves", "version", version.Short(), "roles", c.Roles, "store", c.storePlace())
 	err = group.Wait()
+	s.flushAnchors(ctx)
 	log.Info("portcullisd stopped")
 	return err
 }
@@ -151,6 +164,9 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	signer, err := s.newResults(ctx)
 	if err != nil {
 		return errors.Join(err, l.Close())
+	}
+	if s.anchors != nil && signer != nil {
+		s.anchors.SignWith(signer.SignAnchor)
 	}
 	adm := s.newAdmission(keeper, hosts, signer)
 	s.told, s.brakes = newTold(), newBrakes(s.status)
@@ -210,6 +226,10 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	registry.MustRegister(s.storeHealth.collectors()...)
 	if s.candidate != nil {
 		registry.MustRegister(s.leads()...)
+	}
+	registry.MustRegister(s.newInReview())
+	if s.anchors != nil {
+		registry.MustRegister(newAnchorMetrics(s.anchors))
 	}
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),

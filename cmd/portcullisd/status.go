@@ -99,8 +99,8 @@ func (s *service) conditions(ctx context.Context) []v1.Condition {
 	case mark != nil:
 		all = append(all, v1.Condition{
 			Name: "review", OK: true,
-			Detail: "in review since " + mark.Since.Format(time.RFC3339) + ": only what backup and fabric agree on is granted; portcullis restore review",
+			Detail: reviewDetail(mark),
 		})
 	}
-	return all
+	return append(all, s.anchorsCondition(time.Now())...)
 }

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
@@ -16,44 +17,105 @@ import (
 
 // Anchor is an entry of the audit log as it was noted outside of the store.
 type Anchor struct {
-	Time   time.Time `json:"time"`
-	Origin string    `json:"origin,omitempty"` // Hash of the first entry: says which installation
-	Seq    uint64    `json:"seq"`
-	Hash   string    `json:"hash"`
+	Time    time.Time `json:"time"`
+	Service string    `json:"service,omitempty"` // name of the instance that noted it
+	Origin  string    `json:"origin,omitempty"`  // Hash of the first entry: says which installation
+	Branch  uint64    `json:"branch,omitempty"`  // Head.Branch
+	Seq     uint64    `json:"seq"`
+	Hash    string    `json:"hash"`
+	JWS     string    `json:"jws,omitempty"` // signature of all of the above, RFC 7515 with detached content
 }
 
-// maxAnchorLine bounds a line of a file of anchors, in bytes.
-const maxAnchorLine = 4096
+// Bounds of anchors that are read.
+const (
+	maxAnchorLine = 4096    // bytes
+	maxAnchors    = 1 << 20 // from one file
+	// MaxAnchorFile bounds a file of anchors, in bytes.
+	MaxAnchorFile = 64 << 20
+)
 
-// maxAnchors bounds the anchors that are read from one file.
-const maxAnchors = 1 << 20
+// Marker comes before an anchor in a line of a system log.
+const Marker = "portcullis-anchor "
 
-// ReadAnchors reads anchors, a JSON object on each line, and returns them by Seq. A last line without an end,
-// which a write that was cut off leaves, is left out. The error names the line.
+// cutOff ends a line that a write which was cut off has begun. No JSON object ends so.
+const cutOff = '#'
+
+// CutOff is what is written behind a line that has no end, before the next one.
+const CutOff = string(cutOff) + "\n"
+
+// Content returns what the signature is of: the anchor's JSON without it.
+func (a Anchor) Content() ([]byte, error) {
+	a.JWS = ""
+	return json.Marshal(a)
+}
+
+// Line returns the anchor as a line of a file.
+func (a Anchor) Line() ([]byte, error) {
+	b, err := json.Marshal(a)
+	return append(b, '\n'), err
+}
+
+// Later reports whether a is of a later branch than b, or further on in the same one.
+func (a *Anchor) Later(b *Anchor) bool {
+	return a.Branch > b.Branch || a.Branch == b.Branch && a.Seq > b.Seq
+}
+
+// ReadAnchors reads anchors, a JSON object on each line or behind Marker in it, and returns them by Seq. Lines that a
+// write which was cut off has begun are left out. The error names the first line that is no anchor; the others are
+// returned with it.
 func ReadAnchors(r io.Reader) ([]Anchor, error) {
 	var out []Anchor
+	var first error
 	in := bufio.NewReaderSize(r, maxAnchorLine)
 	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
-		if errors.Is(err, io.EOF) {
-			return Sorted(out), nil
+		switch {
+		case errors.Is(err, io.EOF):
+			return Sorted(out), first
+		case errors.Is(err, bufio.ErrBufferFull):
+			first = cmp.Or(first, fmt.Errorf("line %d: longer than %d bytes", n, maxAnchorLine))
+			if err := skipLine(in); err != nil {
+				return Sorted(out), first
+			}
+			continue
+		case err != nil:
+			return Sorted(out), fmt.Errorf("line %d: %w", n, err)
+		case n > maxAnchors:
+			return Sorted(out), fmt.Errorf("more than %d lines: take the newest part of the file", maxAnchors)
+		case bytes.HasSuffix(line, []byte(CutOff)):
+			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: longer than %d bytes, or not readable: %w", n, maxAnchorLine, err)
-		}
-		if n > maxAnchors {
-			return nil, fmt.Errorf("more than %d lines: take the newest part of the file", maxAnchors)
-		}
-		var a Anchor
-		sum, hashErr := []byte(nil), error(nil)
-		if err = json.Unmarshal(line, &a); err == nil {
-			sum, hashErr = hex.DecodeString(a.Hash)
-		}
-		if err != nil || hashErr != nil || a.Seq == 0 || len(sum) != 32 {
-			return nil, fmt.Errorf("line %d: want a JSON object with seq from 1 and hash of 64 hexadecimal digits", n)
+		a, ok := parseAnchor(line)
+		if !ok {
+			first = cmp.Or(first, fmt.Errorf("line %d: want a JSON object with seq from 1 and hash of 64 hexadecimal digits", n))
+			continue
 		}
 		out = append(out, a)
 	}
+}
+
+// skipLine reads to the end of a line that is too long.
+func skipLine(in *bufio.Reader) error {
+	for {
+		if _, err := in.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+func parseAnchor(line []byte) (a Anchor, ok bool) {
+	if line[0] != '{' {
+		_, after, found := bytes.Cut(line, []byte(Marker))
+		if !found {
+			return a, false
+		}
+		line = after
+	}
+	if err := json.Unmarshal(line, &a); err != nil {
+		return a, false
+	}
+	sum, err := hex.DecodeString(a.Hash)
+	return a, err == nil && a.Seq > 0 && len(sum) == 32
 }
 
 // Sorted sorts anchors by Seq, then by time, in place, and returns them.
@@ -61,37 +123,6 @@ func Sorted(list []Anchor) []Anchor {
 	slices.SortFunc(list, func(a, b Anchor) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), a.Time.Compare(b.Time)) })
 	return list
 }
-
-// Check compares anchors with a chain while it is verified. Anchors must be by Seq.
-type Check struct {
-	Anchors []Anchor
-	met     int
-}
-
-// Add compares the anchors of an entry with it. Entries come in the order of the log.
-func (k *Check) Add(e *Entry) error {
-	for ; k.met < len(k.Anchors) && k.Anchors[k.met].Seq <= e.Seq; k.met++ {
-		a := &k.Anchors[k.met]
-		if a.Seq == e.Seq && a.Hash != e.Hash {
-			return fmt.Errorf("audit entry %d has hash %.12s, and %.12s was anchored at %s: the log was rewritten, or the state was restored and went on from an older one",
-				e.Seq, e.Hash, a.Hash, a.Time.Format(time.RFC3339))
-		}
-	}
-	return nil
-}
-
-// End reports the anchors that are behind the end of the log.
-func (k *Check) End(h Head) error {
-	if k.met == len(k.Anchors) {
-		return nil
-	}
-	last := &k.Anchors[len(k.Anchors)-1]
-	return fmt.Errorf("audit entry %d was anchored at %s, and the log ends at entry %d: the state was rolled back, and what was decided since is gone",
-		last.Seq, last.Time.Format(time.RFC3339), h.Seq)
-}
-
-// maxAnchorFile bounds a file of anchors, in bytes.
-const maxAnchorFile = 64 << 20
 
 // ReadAnchorFiles reads the anchors of all files named and returns them by Seq. The error
 // names the file.
@@ -113,7 +144,7 @@ func readAnchorFile(name string) ([]Anchor, error) {
 		return nil, err
 	}
 	defer f.Close()
-	list, err := ReadAnchors(io.LimitReader(f, maxAnchorFile))
+	list, err := ReadAnchors(io.LimitReader(f, MaxAnchorFile))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -25,10 +25,24 @@ type Entry struct {
 	Hash   string    `json:"hash"`             // of all of the above
 }
 
+// BranchAction is the action of the entry by which an operator had a state count that was rolled back: the log goes on
+// from it, on another branch.
+const BranchAction = "audit.branch"
+
 // Head is the end of the chain.
 type Head struct {
-	Seq  uint64 `json:"seq"`
-	Hash string `json:"hash"`
+	Seq    uint64 `json:"seq"`
+	Hash   string `json:"hash"`
+	Branch uint64 `json:"branch,omitempty"` // how many entries with BranchAction there are
+}
+
+// After returns the head of a chain that ended at h and goes on with e, whose Seq and Hash are set.
+func (h Head) After(e *Entry) Head {
+	next := Head{Seq: e.Seq, Hash: e.Hash, Branch: h.Branch}
+	if e.Action == BranchAction {
+		next.Branch++
+	}
+	return next
 }
 
 // Sum returns the hash that belongs to the entry: the SHA-256 of its JSON with an empty Hash, in
@@ -64,7 +78,7 @@ func (c *Chain) Add(e *Entry) error {
 	if sum != e.Hash {
 		return fmt.Errorf("audit entry %d was altered: its hash is %.12s, its content gives %.12s", e.Seq, e.Hash, sum)
 	}
-	c.head = Head{Seq: e.Seq, Hash: e.Hash}
+	c.head = c.head.After(e)
 	return nil
 }
 

@@ -49,13 +49,17 @@ func (l *Log) Add(i *Item) error {
 	if err := l.chain.Add(&e); err != nil {
 		return err
 	}
-	return l.check.Add(&e)
+	l.check.Add(&e)
+	return nil
 }
 
 // End verifies that the log ends where the header of the backup and its own head say. Anchors behind that are of
 // the time after the backup.
 func (l *Log) End(said chain.Head) error {
 	if err := l.chain.End(l.head); err != nil {
+		return err
+	}
+	if err := l.check.Differ(l.head); err != nil {
 		return err
 	}
 	return l.chain.End(said)
