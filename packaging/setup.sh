@@ -19,6 +19,7 @@ fabric  libumad2sim0     -                 lets unchanged InfiniBand tools attac
 fabric  tshark           tshark            a second opinion on every field of our captures
 fabric  infiniband-diags smpquery          third-party tools that prove what the fabric really holds
 store   etcd-server      etcd              the store of a site's own, which the service is proven against
+store   rsyslog          rsyslogd          the system log that anchors of the audit log are sent to
 tpm     swtpm            swtpm             the software TPM each simulated host has
 tpm     swtpm-tools      swtpm_setup       gives a software TPM its endorsement key
 tpm     tpm2-tools       tpm2_quote        a second opinion on quotes and keys
