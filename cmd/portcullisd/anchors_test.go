@@ -312,3 +312,43 @@ func verifyAnchors(t *testing.T, c *client.Client, dir, address, file string, ot
 		}
 	}
 }
+
+// Places that cannot be reached, and a file that cannot be read, hold up neither the start of the service nor its end,
+// nor the anchors in others.
+func TestAnchorsThatFail(t *testing.T) {
+	dir, address := install(t, "--fabric-port", nobody())
+	here := t.TempDir()
+	good, garbage := filepath.Join(here, "good"), filepath.Join(here, "garbage")
+	write(t, garbage, "no anchor\n")
+	edit(t, dir, map[string]string{
+		"  anchors: []": fmt.Sprintf("  anchors:\n  - {file: %s}\n  - {file: %s}\n  - {syslog: \"unix:%s/none\"}\n  - {webhook: \"https://127.0.0.1:1/\", read: true}\n", good, garbage, here),
+		"  every: 1m":   "  every: 1s",
+	})
+	d := start(t, dir)
+	if _, err := operator(t, dir, address).CreateTenant(t.Context(), v1.NewTenant{Name: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`portcullis_audit_anchor_writes_total{anchor="webhook:https://127.0.0.1:1/",result="failed"} [1-9]`,
+		fmt.Sprintf(`portcullis_audit_anchor_writes_total{anchor="syslog:unix:%s/none",result="failed"} [1-9]`, here),
+		fmt.Sprintf(`portcullis_audit_anchor_writes_total{anchor="file:%s",result="written"} [1-9]`, good),
+		fmt.Sprintf(`portcullis_audit_anchor_writes_total{anchor="file:%s",result="written"} [1-9]`, garbage),
+	} {
+		eventually(t, want, func() (bool, string) {
+			text := fetch(t, dir, address, "/metrics")
+			return regexp.MustCompile(want).MatchString(text), text
+		})
+	}
+	if said := d.lines.String(); !strings.Contains(said, "anchors of the audit log are not readable") || !strings.Contains(said, "line 1: want a JSON object") {
+		t.Errorf("the journal does not name the file that is not readable:\n%s", said)
+	}
+	head, err := operator(t, dir, address).AuditHead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.stop()
+	data, err := os.ReadFile(good)
+	if err != nil || !strings.Contains(string(data), head.Hash) {
+		t.Errorf("%v: the file lacks entry %d:\n%s", err, head.Seq, data)
+	}
+}
