@@ -14,6 +14,9 @@ type Backend interface {
 	// Range returns up to limit items below prefix whose keys come after the key after, in key
 	// order, as of revision rev; 0 means now. With an empty after it begins at the first.
 	Range(ctx context.Context, prefix, after string, limit int, rev int64) (Items, error)
+	// Get returns the items at keys that exist, in the order of keys, as of revision rev; 0
+	// means now.
+	Get(ctx context.Context, keys []string, rev int64) (Items, error)
 	// Commit applies b at one revision and gives it, or fails with
 	// ErrConflict and changes nothing when a condition does not hold.
 	Commit(ctx context.Context, b Batch) (int64, error)

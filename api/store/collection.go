@@ -66,27 +66,52 @@ func (c Collection[T]) List(ctx context.Context, r Reader, prefix string) ([]Rec
 	if err != nil {
 		return nil, 0, fmt.Errorf("list %s%s: %w", c.name, prefix, err)
 	}
-	out := make([]Record[T], 0, len(items.Items))
-	for _, i := range items.Items {
-		rec, err := c.decode(i)
-		if err != nil {
-			return nil, 0, err
-		}
-		out = append(out, rec)
-	}
-	return out, items.Revision, nil
+	out, err := c.decodeAll(items.Items)
+	return out, items.Revision, err
 }
 
 // Page returns up to limit records in key order, beginning after the key after, or at the first if that
 // is empty. Fewer than limit are the last.
 func (c Collection[T]) Page(ctx context.Context, n Snapshot, after string, limit int) ([]Record[T], error) {
+	return c.PageBelow(ctx, n, "", after, limit)
+}
+
+// PageBelow is Page of the records whose keys begin with prefix.
+func (c Collection[T]) PageBelow(ctx context.Context, n Snapshot, prefix, after string, limit int) ([]Record[T], error) {
+	switch {
+	case after == "" || strings.HasPrefix(after, prefix):
+	case after < prefix:
+		after = ""
+	default:
+		return nil, nil // it comes after all of them
+	}
 	if after != "" {
 		after = c.name + after
 	}
-	items, err := n.page(ctx, c.name, after, limit)
+	items, err := n.page(ctx, c.name+prefix, after, limit)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", c.name, err)
+		return nil, fmt.Errorf("list %s%s: %w", c.name, prefix, err)
 	}
+	return c.decodeAll(items)
+}
+
+// Of returns the records at keys that exist, in the order of keys.
+func (c Collection[T]) Of(ctx context.Context, n Snapshot, keys []string) ([]Record[T], error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	named := make([]string, len(keys))
+	for i, k := range keys {
+		named[i] = c.name + k
+	}
+	items, err := n.get(ctx, named)
+	if err != nil {
+		return nil, fmt.Errorf("read %d records of %s: %w", len(keys), c.name, err)
+	}
+	return c.decodeAll(items)
+}
+
+func (c Collection[T]) decodeAll(items []Item) ([]Record[T], error) {
 	out := make([]Record[T], 0, len(items))
 	for _, i := range items {
 		rec, err := c.decode(i)

@@ -148,6 +148,18 @@ func (s *Store) Remove(ctx context.Context, keys []string) error {
 	return nil
 }
 
+func (n Snapshot) get(ctx context.Context, keys []string) ([]Item, error) {
+	full := make([]string, len(keys))
+	for i, k := range keys {
+		full[i] = n.s.prefix + k
+	}
+	items, err := n.s.backend.Get(ctx, full, n.Revision)
+	for i := range items.Items {
+		items.Items[i].Key = strings.TrimPrefix(items.Items[i].Key, n.s.prefix)
+	}
+	return items.Items, err
+}
+
 // Watch sends the changes to keys that begin with prefix, after revision from,
 // until ctx ends. The last element carries the error that ended the watch, if
 // any. Keys are relative to the store.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -58,6 +59,33 @@ func (e *backend) Range(ctx context.Context, prefix, after string, limit int, re
 		return store.Items{}, e.explain(err)
 	}
 	return items(r, rev), nil
+}
+
+// maxGets is how many keys one transaction reads: as many operations as an etcd takes by default.
+const maxGets = 128
+
+// Get implements store.Backend.
+func (e *backend) Get(ctx context.Context, keys []string, rev int64) (store.Items, error) {
+	out := store.Items{Items: make([]store.Item, 0, len(keys)), Revision: rev}
+	for part := range slices.Chunk(keys, maxGets) {
+		ops := make([]clientv3.Op, len(part))
+		for i, k := range part {
+			ops[i] = clientv3.OpGet(k, clientv3.WithRev(out.Revision))
+		}
+		r, err := serve(ctx, e, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+			return e.client.Txn(ctx).Then(ops...).Commit()
+		})
+		if err != nil {
+			return store.Items{}, e.explain(err)
+		}
+		if out.Revision == 0 {
+			out.Revision = r.Header.Revision
+		}
+		for _, one := range r.Responses {
+			out.Items = append(out.Items, items((*clientv3.GetResponse)(one.GetResponseRange()), out.Revision).Items...)
+		}
+	}
+	return out, nil
 }
 
 // items converts an answer that was asked for as of rev.

@@ -257,6 +257,16 @@ func (s *supervised) Range(ctx context.Context, prefix, after string, limit int,
 	return items, unsure(b, err)
 }
 
+// Get implements store.Backend.
+func (s *supervised) Get(ctx context.Context, keys []string, rev int64) (store.Items, error) {
+	b, err := s.current()
+	if err != nil {
+		return store.Items{}, err
+	}
+	items, err := b.Get(ctx, keys, rev)
+	return items, unsure(b, err)
+}
+
 // NewLease implements store.Backend.
 func (s *supervised) NewLease(ctx context.Context, ttl time.Duration) (store.Lease, error) {
 	b, err := s.current()

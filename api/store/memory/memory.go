@@ -86,6 +86,19 @@ func (b *Backend) Range(ctx context.Context, prefix, after string, limit int, re
 	return out, nil
 }
 
+// Get implements store.Backend.
+func (b *Backend) Get(ctx context.Context, keys []string, rev int64) (store.Items, error) {
+	out := store.Items{Items: []store.Item{}, Revision: rev}
+	for _, k := range keys {
+		one, err := b.Read(ctx, k, false, out.Revision)
+		if err != nil {
+			return store.Items{}, err
+		}
+		out.Items, out.Revision = append(out.Items, one.Items...), one.Revision
+	}
+	return out, nil
+}
+
 // named lists the keys that were ever used, in order.
 func (b *Backend) named(key string, prefix bool) []string {
 	if !prefix {

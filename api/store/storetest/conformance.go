@@ -27,6 +27,7 @@ func Conformance(t *testing.T, open func(testing.TB) *store.Store) {
 		{"list in key order", listOrder},
 		{"pages in key order", pages},
 		{"records as bytes, and back", asBytes},
+		{"several records by their keys", several},
 		{"missing record", missing},
 		{"a changed record conflicts and is read again", retry},
 		{"a new record in a listed range conflicts", phantom},
@@ -111,43 +112,6 @@ func listOrder(t *testing.T, s *store.Store) {
 	same(t, keys(t, s, ""), []string{"a/1", "b/1", "b/2", "c"})
 	same(t, keys(t, s, "b/"), []string{"b/1", "b/2"})
 	same(t, keys(t, s, "x"), []string{})
-}
-
-func pages(t *testing.T, s *store.Store) {
-	other := store.NewCollection[note]("notest", 1) // a neighbour in key order
-	if _, err := s.Update(t.Context(), func(tx *store.Tx) error { return other.Put(tx, "a", note{}) }); err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range []string{"a", "b", "b/c", "d", "e"} {
-		put(t, s, k, note{Text: k})
-	}
-	snap, err := s.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, s, "c", note{}) // after the snapshot
-	var got [][]string
-	for after := ""; ; {
-		page, err := notes().Page(t.Context(), snap, after, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var keys []string
-		for _, r := range page {
-			keys = append(keys, r.Key)
-		}
-		got = append(got, keys)
-		if len(page) < 2 {
-			break
-		}
-		after = page[1].Key
-	}
-	if d := cmp.Diff([][]string{{"a", "b"}, {"b/c", "d"}, {"e"}}, got); d != "" {
-		t.Errorf("pages (-want +got):\n%s", d)
-	}
-	if page, err := notes().Page(t.Context(), snap, "b0", 9); err != nil || len(page) != 2 {
-		t.Errorf("after a key that is not there: %d records, %v; want 2", len(page), err)
-	}
 }
 
 func asBytes(t *testing.T, s *store.Store) {

@@ -68,6 +68,14 @@ func (f *Failing) Read(ctx context.Context, key string, prefix bool, rev int64) 
 	return f.Backend.Read(ctx, key, prefix, rev)
 }
 
+// Get fails while the backend is down.
+func (f *Failing) Get(ctx context.Context, keys []string, rev int64) (store.Items, error) {
+	if f.Down() {
+		return store.Items{}, ErrInjected
+	}
+	return f.Backend.Get(ctx, keys, rev)
+}
+
 // Commit fails as planned.
 func (f *Failing) Commit(ctx context.Context, b store.Batch) (int64, error) {
 	land, fail := f.next()

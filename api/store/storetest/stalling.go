@@ -31,3 +31,13 @@ func (s *Stalling) Read(ctx context.Context, key string, prefix bool, rev int64)
 	}
 	return s.Backend.Read(ctx, key, prefix, rev)
 }
+
+// Get waits in vain while the backend is stalled.
+func (s *Stalling) Get(ctx context.Context, keys []string, rev int64) (store.Items, error) {
+	s.reads.Add(1)
+	if s.stalled.Load() {
+		<-ctx.Done()
+		return store.Items{}, ctx.Err()
+	}
+	return s.Backend.Get(ctx, keys, rev)
+}
