@@ -29,7 +29,7 @@ func (s *Server) auditRoutes(a huma.API) {
 		}
 		body, err := s.audit.List(ctx, in.AuditQuery)
 		if errors.Is(err, audit.ErrCursor) {
-			return nil, newProblem(http.StatusUnprocessableEntity, "cursor_invalid", err.Error(), "begin without after")
+			return nil, newProblem(http.StatusUnprocessableEntity, v1.CodeCursor, err.Error(), "begin without after")
 		}
 		return &bodyOutput[v1.AuditEntries]{body}, err
 	})

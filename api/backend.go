@@ -12,7 +12,8 @@ import (
 // implements it. Methods answer *admission.Error for what the caller can
 // understand and *attest.Refusal for evidence that was not accepted; any other
 // error is a fault of the service. An actor is the name of the credential that
-// asked, for the audit log.
+// asked, for the audit log. Lists are a page at a time, in the order of their
+// items' names; a cursor that is none is an error that is page.ErrCursor.
 type Backend interface {
 	// OpenSession starts an attestation for the host named in req. source
 	// is the caller's address, for limits and audit.
@@ -35,20 +36,23 @@ type Backend interface {
 	// ImportInventory replaces what the files declare, all or nothing. Rows that need a
 	// second person are staged under the ticket.
 	ImportInventory(ctx context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error)
-	Repairs(ctx context.Context) ([]v1.Repair, error)
+	Repairs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Repair], error)
 	Repair(ctx context.Context, host string) (*v1.Repair, error)
 	// ConfirmRepair puts a staged row into force, by somebody other than who staged it.
 	ConfirmRepair(ctx context.Context, actor, host string, in v1.RepairConfirm) (*v1.Repair, error)
 	CancelRepair(ctx context.Context, actor, host string, in v1.RepairCancel) (*v1.Repair, error)
 	// DeniedEKs lists the EKs that were replaced, the newest first.
-	DeniedEKs(ctx context.Context) ([]v1.DeniedEK, error)
+	DeniedEKs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.DeniedEK], error)
 
 	// RemoveHost takes a host out of inventory that has nothing any longer.
 	RemoveHost(ctx context.Context, actor, host string, in v1.HostRemoval) error
 	// ExportInventory returns all inventory as a file that ImportInventory reads.
 	ExportInventory(ctx context.Context) ([]byte, error)
 
-	Hosts(ctx context.Context) ([]v1.Host, error)
+	// Hosts, HostSummaries and HostIDs are one list in three views.
+	Hosts(ctx context.Context, q v1.HostQuery) (*v1.List[v1.Host], error)
+	HostSummaries(ctx context.Context, q v1.HostQuery) (*v1.List[v1.HostSummary], error)
+	HostIDs(ctx context.Context, q v1.HostQuery) (*v1.List[v1.HostID], error)
 	Host(ctx context.Context, id string) (*v1.Host, error)
 	// AttestationResult gives a signed token about where the host stands now, which
 	// answers nonce, unless that is nil.
@@ -62,10 +66,10 @@ type Backend interface {
 	// closes the channel.
 	Watch(ctx context.Context, host string) (<-chan *v1.Host, error)
 
-	Tenants(ctx context.Context) ([]v1.Tenant, error)
+	Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error)
 	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
 	DeleteTenant(ctx context.Context, actor, name string) error
-	Clusters(ctx context.Context) ([]v1.Cluster, error)
+	Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error)
 	Cluster(ctx context.Context, name string) (*v1.Cluster, error)
 	CreateCluster(ctx context.Context, actor string, c v1.NewCluster) (*v1.Cluster, error)
 	DeleteCluster(ctx context.Context, actor, name string) error
@@ -73,7 +77,7 @@ type Backend interface {
 	// ends that.
 	Use(ctx context.Context, actor, cluster, shared string, u v1.ClusterUse) (*v1.Cluster, error)
 	StopUse(ctx context.Context, actor, cluster, shared string) (*v1.Cluster, error)
-	QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, error)
+	QuarantinedPKeys(ctx context.Context, q v1.PageQuery) (*v1.List[v1.QuarantinedPKey], error)
 
 	// BrakeState says what automatic causes would take and is kept; ReleaseBrake has it go on.
 	BrakeState(ctx context.Context) (*v1.Brakes, error)

@@ -37,14 +37,11 @@ type resolvedInput struct {
 	Body v1.GUIDResolved
 }
 
-type listOutput[T any] struct{ Body v1.List[T] }
+type listOutput[T any] struct{ Body *v1.List[T] }
 
-// list answers items, never null.
-func list[T any](items []T, err error) (*listOutput[T], error) {
-	if items == nil {
-		items = []T{}
-	}
-	return &listOutput[T]{v1.List[T]{Items: items}}, err
+// list answers a page.
+func list[T any](page *v1.List[T], err error) (*listOutput[T], error) {
+	return &listOutput[T]{page}, err
 }
 
 type removeHostInput struct {
@@ -62,12 +59,7 @@ func taggedHost(h *v1.Host, err error) (*taggedOutput[v1.Host], error) {
 }
 
 func (s *Server) hostRoutes(a huma.API) {
-	register(s, a, operation{
-		id: "list-hosts", method: http.MethodGet, path: "/v1/hosts", tag: "hosts",
-		summary: "List hosts", access: accessView,
-	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.Host], error) {
-		return list(s.backend.Hosts(ctx))
-	})
+	s.hostListRoute(a)
 	register(s, a, operation{
 		id: "get-host", method: http.MethodGet, path: "/v1/hosts/{id}", tag: "hosts",
 		summary: "Show a host, its guards and why it is not admitted", access: accessView,

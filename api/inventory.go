@@ -54,9 +54,9 @@ func (s *Server) inventoryRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "list-repairs", method: http.MethodGet, path: "/v1/inventory/repairs", tag: "inventory",
-		summary: "List rows of inventory that wait for a second person", access: accessView,
-	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.Repair], error) {
-		return list(s.backend.Repairs(ctx))
+		summary: "List rows of inventory that wait for a second person, by host, a page at a time", access: accessView,
+	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.Repair], error) {
+		return list(s.backend.Repairs(ctx, in.PageQuery))
 	})
 	register(s, a, operation{
 		id: "get-repair", method: http.MethodGet, path: "/v1/inventory/repairs/{id}", tag: "inventory",
@@ -82,8 +82,8 @@ func (s *Server) inventoryRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "list-denied-eks", method: http.MethodGet, path: "/v1/inventory/denied", tag: "inventory",
-		summary: "List the EKs of TPMs that were replaced, the newest first", access: accessView,
-	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.DeniedEK], error) {
-		return list(s.backend.DeniedEKs(ctx))
+		summary: "List the EKs of TPMs that were replaced, the newest first, a page at a time", access: accessView,
+	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.DeniedEK], error) {
+		return list(s.backend.DeniedEKs(ctx, in.PageQuery))
 	})
 }

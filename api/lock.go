@@ -18,7 +18,7 @@ type LockKeeper interface {
 	// Report takes an agent's word for what became of its orders, for a ticket of theirs.
 	Report(ctx context.Context, ticket string, in v1.LockReport) error
 	// List gives the locks of all adapters, of those of one host if it is named.
-	List(ctx context.Context, host string) (*v1.Locks, error)
+	List(ctx context.Context, q v1.LockQuery) (*v1.List[v1.Lock], error)
 	Show(ctx context.Context, guid ib.GUID) (*v1.Lock, error)
 	// Release decides that an adapter leaves; Retain takes that back.
 	Release(ctx context.Context, actor string, guid ib.GUID, in v1.LockRelease) (*v1.Lock, error)
@@ -38,10 +38,8 @@ type (
 		Authorization string `header:"Authorization" doc:"Bearer and the ticket that came with the orders"`
 		Body          v1.LockReport
 	}
-	locksInput struct {
-		Host string `query:"host" maxLength:"128" doc:"only of this host"`
-	}
-	lockInput struct {
+	locksInput struct{ v1.LockQuery }
+	lockInput  struct {
 		GUID ib.GUID `path:"guid" doc:"node GUID of the adapter"`
 	}
 	lockReleaseInput struct {
@@ -89,9 +87,9 @@ func (s *Server) lockRoutes(a huma.API) {
 	})
 	locksUp(s, a, operation{
 		id: "list-locks", method: http.MethodGet, path: "/v1/locks", access: accessView,
-		summary: "List how the locks of adapters stand, without keys",
-	}, func(k LockKeeper, ctx context.Context, in *locksInput) (*v1.Locks, error) {
-		return k.List(ctx, in.Host)
+		summary: "List how the locks of adapters stand, without keys, a page at a time",
+	}, func(k LockKeeper, ctx context.Context, in *locksInput) (*v1.List[v1.Lock], error) {
+		return k.List(ctx, in.LockQuery)
 	})
 	locksUp(s, a, operation{
 		id: "get-lock", method: http.MethodGet, path: "/v1/locks/{guid}", access: accessView,

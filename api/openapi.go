@@ -140,6 +140,8 @@ type operation struct {
 	honours          bool  // compares If-Match; register finds out
 	leader           bool  // only the leader of several instances can answer it
 	long             bool  // it may take as long as a whole store takes to be read
+
+	answer *huma.Schema // of success, where the type of the output does not say it
 }
 
 // growing are the operations that add records which stay. A store that is short of room
@@ -195,6 +197,11 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 				Schema: a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.Problem](), true, "Problem"),
 			}},
 		}},
+	}
+	if op.answer != nil {
+		o.Responses["200"] = &huma.Response{
+			Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: op.answer}},
+		}
 	}
 	if op.access.asksCredential() {
 		o.Security = []map[string][]string{{"operator": {}}}

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"portcullis/api/admission"
+	"portcullis/api/page"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -61,6 +62,9 @@ func problemOf(err error) (*problem, error) {
 			p.Errors = append(p.Errors, v1.ProblemError{Message: line})
 		}
 		return p, nil
+	}
+	if errors.Is(err, page.ErrCursor) {
+		return newProblem(http.StatusUnprocessableEntity, v1.CodeCursor, err.Error(), "begin without after; then take each next as it is, with the same list"), nil
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,

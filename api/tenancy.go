@@ -21,6 +21,8 @@ type changeNameInput struct {
 
 type tenantInput struct{ Body v1.NewTenant }
 
+type clustersInput struct{ v1.ClusterQuery }
+
 type clusterInput struct{ Body v1.NewCluster }
 
 type useInput struct {
@@ -55,9 +57,9 @@ func taggedCluster(c *v1.Cluster, err error) (*taggedOutput[v1.Cluster], error) 
 func (s *Server) tenancyRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "list-tenants", method: http.MethodGet, path: "/v1/tenants", tag: "tenancy",
-		summary: "List tenants", access: accessView,
-	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.Tenant], error) {
-		return list(s.backend.Tenants(ctx))
+		summary: "List tenants by name, a page at a time", access: accessView,
+	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.Tenant], error) {
+		return list(s.backend.Tenants(ctx, in.PageQuery))
 	})
 	register(s, a, operation{
 		id: "create-tenant", method: http.MethodPost, path: "/v1/tenants", tag: "tenancy",
@@ -73,9 +75,9 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "list-clusters", method: http.MethodGet, path: "/v1/clusters", tag: "tenancy",
-		summary: "List clusters", access: accessView,
-	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.Cluster], error) {
-		return list(s.backend.Clusters(ctx))
+		summary: "List clusters by name, a page at a time", access: accessView,
+	}, func(ctx context.Context, in *clustersInput) (*listOutput[v1.Cluster], error) {
+		return list(s.backend.Clusters(ctx, in.ClusterQuery))
 	})
 	register(s, a, operation{
 		id: "create-cluster", method: http.MethodPost, path: "/v1/clusters", tag: "tenancy",
@@ -114,8 +116,8 @@ func (s *Server) tenancyRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "list-quarantined-pkeys", method: http.MethodGet, path: "/v1/pkeys/quarantined", tag: "tenancy",
-		summary: "List P_Keys that may not be given out yet, and what they wait for", access: accessView,
-	}, func(ctx context.Context, _ *struct{}) (*listOutput[v1.QuarantinedPKey], error) {
-		return list(s.backend.QuarantinedPKeys(ctx))
+		summary: "List P_Keys that may not be given out yet, and what they wait for, a page at a time", access: accessView,
+	}, func(ctx context.Context, in *pageInput) (*listOutput[v1.QuarantinedPKey], error) {
+		return list(s.backend.QuarantinedPKeys(ctx, in.PageQuery))
 	})
 }

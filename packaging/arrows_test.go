@@ -106,10 +106,11 @@ var arrows = []arrow{
 		why:  "the store keeps records and does not know what they mean",
 	},
 	{from: "api/instances", may: []string{"api/store", "fabricsm/ib"}, why: "an instance is a record of the store, whatever it does"},
+	{from: "api/page", may: []string{"api/store", "api/v1"}, why: "a page is cut the same way whatever is listed"},
 	{from: "api/leader", may: []string{"api/store"}, why: "leadership is a record of the store, whatever is led"},
 	{
 		from: "api/admission",
-		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/inventory", "api/audit", "api/events", "api/review", "api/fabric/ledger"},
+		may:  []string{"attest", "fabricsm/ib", "api/v1", "api/store", "api/limit", "api/page", "api/inventory", "api/audit", "api/events", "api/review", "api/fabric/ledger"},
 		not: []string{
 			"net/http", "github.com/go-chi/chi", "github.com/danielgtaylor/huma",
 			"portcullis/fabricsm/sm", "portcullis/fabricsm/driver", "portcullis/fabricsm/mad",

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"portcullis/api/events"
-	"portcullis/api/fabric/ledger"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -127,87 +126,6 @@ func (b Brake) letsGo(q brakeQuestion) (Brake, bool) {
 	}
 	b.Recent = append(slices.DeleteFunc(b.Recent, func(r BrakeRecent) bool { return r.Host == q.host }), BrakeRecent{q.host, q.now})
 	return b, true
-}
-
-// braking is what is known of the brakes when a host is decided about.
-type braking struct {
-	frozen bool                 // the subnet manager does not see the fabric that it knows
-	brakes map[string]Brake     // by class
-	held   map[string]*HeldHost // by class
-}
-
-// keeps reports whether a class of causes takes nothing from the host now.
-func (b *braking) keeps(class string) bool {
-	h := b.held[class]
-	switch {
-	case b.frozen && class == BrakeEvidence:
-		return true
-	case h == nil || h.Generation < b.brakes[class].Generation:
-		return false
-	default:
-		return !b.brakes[class].Engaged.IsZero()
-	}
-}
-
-// why says in a sentence why a class of causes takes nothing.
-func (b *braking) why(class string) string {
-	if b.frozen && class == BrakeEvidence {
-		return "the subnet manager does not see the fabric that it knows, see: portcullis sm status"
-	}
-	return "many hosts would lose theirs, see: portcullis admission brake show"
-}
-
-// gatherBraking reads what decides about a host beside its own facts.
-func gatherBraking(ctx context.Context, r store.Reader, host string) (braking, error) {
-	out := braking{brakes: map[string]Brake{}, held: map[string]*HeldHost{}}
-	seen, err := optional(ledger.Sights().Get(ctx, r, ledger.Master))
-	if err != nil {
-		return out, err
-	}
-	out.frozen = seen.Frozen()
-	for _, class := range brakeClasses() {
-		if out.brakes[class], err = optional(Brakes().Get(ctx, r, class)); err != nil {
-			return out, err
-		}
-		held, err := HeldHosts().Get(ctx, r, heldKey(class, host))
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-		case err != nil:
-			return out, err
-		default:
-			out.held[class] = &held.Value
-		}
-	}
-	return out, nil
-}
-
-// gatherAllBraking reads the same for all hosts.
-func gatherAllBraking(ctx context.Context, r store.Reader) (func(host string) braking, error) {
-	seen, err := optional(ledger.Sights().Get(ctx, r, ledger.Master))
-	if err != nil {
-		return nil, err
-	}
-	list, _, err := Brakes().List(ctx, r, "")
-	if err != nil {
-		return nil, err
-	}
-	brakes := map[string]Brake{}
-	for _, b := range list {
-		brakes[b.Key] = b.Value
-	}
-	held, err := index(HeldHosts().List(ctx, r, ""))
-	if err != nil {
-		return nil, err
-	}
-	return func(host string) braking {
-		out := braking{frozen: seen.Frozen(), brakes: brakes, held: map[string]*HeldHost{}}
-		for _, class := range brakeClasses() {
-			if h, ok := held[heldKey(class, host)]; ok {
-				out.held[class] = &h.Value
-			}
-		}
-		return out
-	}, nil
 }
 
 // brake asks the brakes about what d takes from the host by automatic causes, and has f.braking keep what they stop.

@@ -2,9 +2,9 @@ package admission
 
 import (
 	"context"
-	"slices"
 	"time"
 
+	"portcullis/api/page"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -37,15 +37,14 @@ func deniedSet(ctx context.Context, tx *store.Tx) (map[string]bool, error) {
 }
 
 // DeniedEKs lists the EKs that were replaced, the newest first.
-func (s *Service) DeniedEKs(ctx context.Context) ([]v1.DeniedEK, error) {
+func (s *Service) DeniedEKs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.DeniedEK], error) {
 	list, _, err := DeniedEKs().List(ctx, s.o.Store, "")
 	if err != nil {
 		return nil, explain(err)
 	}
-	out := make([]v1.DeniedEK, 0, len(list))
+	all := make([]v1.DeniedEK, 0, len(list))
 	for _, r := range list {
-		out = append(out, v1.DeniedEK{EK: r.Key, Time: r.Value.Time, Host: r.Value.Host, Ticket: r.Value.Ticket, By: r.Value.By})
+		all = append(all, v1.DeniedEK{EK: r.Key, Time: r.Value.Time, Host: r.Value.Host, Ticket: r.Value.Ticket, By: r.Value.By})
 	}
-	slices.SortStableFunc(out, func(a, b v1.DeniedEK) int { return b.Time.Compare(a.Time) })
-	return out, nil
+	return page.Newest("denied", q, all, func(d *v1.DeniedEK) (time.Time, string) { return d.Time, d.EK })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"portcullis/api/page"
 	"portcullis/api/store"
 	"portcullis/attest"
 )
@@ -87,7 +88,7 @@ func explain(err error) error {
 	var e *Error
 	var r *attest.Refusal
 	switch {
-	case err == nil, errors.As(err, &e), errors.As(err, &r):
+	case err == nil, errors.As(err, &e), errors.As(err, &r), errors.Is(err, page.ErrCursor):
 		return err
 	default:
 		return Unconfirmed(err, "look at the object before trying again: the change may or may not have been made")

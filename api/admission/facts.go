@@ -8,7 +8,6 @@ import (
 
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
-	"portcullis/api/review"
 	"portcullis/api/store"
 	"portcullis/fabricsm/ib"
 )
@@ -148,85 +147,4 @@ func clipTo(s string, limit int) string {
 		return strings.ToValidUTF8(s[:limit], "") + "..."
 	}
 	return s
-}
-
-// gatherAll reads the facts about every host as of one revision, sorted by id.
-func (s *Service) gatherAll(ctx context.Context, n store.Snapshot) ([]*facts, error) {
-	hosts, _, err := inventory.Hosts().List(ctx, n, "")
-	if err != nil {
-		return nil, err
-	}
-	records, err := index(Records().List(ctx, n, ""))
-	if err != nil {
-		return nil, err
-	}
-	ports, err := index(ledger.Ports().List(ctx, n, ""))
-	if err != nil {
-		return nil, err
-	}
-	grants, err := index(ledger.Grants().List(ctx, n, ""))
-	if err != nil {
-		return nil, err
-	}
-	found, err := index(ledger.Memberships().List(ctx, n, ""))
-	if err != nil {
-		return nil, err
-	}
-	clusters, err := index(Clusters().List(ctx, n, ""))
-	if err != nil {
-		return nil, err
-	}
-	mark, err := review.Current(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	decisions, err := index(review.Decisions().List(ctx, n, ""))
-	if err != nil {
-		return nil, err
-	}
-	lookUp := func(name string) (Cluster, error) {
-		c, there := clusters[name]
-		if !there {
-			return Cluster{}, store.ErrNotFound
-		}
-		return c.Value, nil
-	}
-	brakingOf, err := gatherAllBraking(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*facts, 0, len(hosts))
-	for _, h := range hosts {
-		f := s.newFacts(h.Value, records[h.Key].Value)
-		f.braking = brakingOf(h.Key)
-		f.review, f.approved = mark, decisions[h.Key].Value.Approved
-		own := clusters[f.rec.Cluster].Value
-		if f.uses, err = uses(&own, lookUp); err != nil {
-			return nil, err
-		}
-		for _, p := range h.Value.Ports() {
-			f.ports[p.GUID] = ports[p.GUID.String()].Value
-		}
-		keys, err := f.rec.keys()
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range keys {
-			g := grants[k.String()]
-			f.addGrant(k, standing{grant: g.Value, modified: g.Modified, found: found[k.String()].Value})
-		}
-		for _, k := range f.unknown() {
-			f.addForeign(k, grants[k.String()].Value)
-		}
-		out = append(out, f)
-	}
-	return out, nil
-}
-
-func index[T any](list []store.Record[T], _ int64, err error) (map[string]store.Record[T], error) {
-	m := make(map[string]store.Record[T], len(list))
-	for _, r := range list {
-		m[r.Key] = r
-	}
-	return m, err
 }

@@ -12,23 +12,6 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Hosts lists every host of the inventory, sorted by id.
-func (s *Service) Hosts(ctx context.Context) ([]v1.Host, error) {
-	snap, err := s.o.Store.Snapshot(ctx)
-	if err != nil {
-		return nil, explain(err)
-	}
-	all, err := s.gatherAll(ctx, snap)
-	if err != nil {
-		return nil, explain(err)
-	}
-	out := make([]v1.Host, 0, len(all))
-	for _, f := range all {
-		out = append(out, *hostView(f, decide(f)))
-	}
-	return out, nil
-}
-
 // Host gives one host.
 func (s *Service) Host(ctx context.Context, id string) (*v1.Host, error) {
 	h, _, err := s.host(ctx, id)

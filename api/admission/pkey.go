@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"portcullis/api/fabric/ledger"
+	"portcullis/api/page"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -128,30 +129,23 @@ func (s *Service) freePKey(ctx context.Context, tx *store.Tx, k ib.PKey) error {
 
 // QuarantinedPKeys lists the P_Keys that must not be given out yet, and what
 // each of them waits for.
-func (s *Service) QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, error) {
+func (s *Service) QuarantinedPKeys(ctx context.Context, q v1.PageQuery) (*v1.List[v1.QuarantinedPKey], error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, explain(err)
 	}
-	recs, _, err := PKeys().List(ctx, snap, "")
-	if err != nil {
-		return nil, explain(err)
-	}
-	out := []v1.QuarantinedPKey{}
-	for _, r := range recs {
+	out, err := page.Walk(ctx, "quarantined", q, page.Of(snap, PKeys(), ""), page.Each(func(r *store.Record[PKeyRecord]) (*v1.QuarantinedPKey, error) {
 		k, err := ib.ParsePKey(r.Key)
 		if err != nil {
-			return nil, explain(err)
+			return nil, err
 		}
 		waiting, err := s.waiting(ctx, snap, k, r.Value)
-		if err != nil {
-			return nil, explain(err)
+		if err != nil || len(waiting) == 0 {
+			return nil, err
 		}
-		if len(waiting) > 0 {
-			out = append(out, v1.QuarantinedPKey{PKey: k, Since: r.Value.Since, Waiting: waiting})
-		}
-	}
-	return out, nil
+		return &v1.QuarantinedPKey{PKey: k, Since: r.Value.Since, Waiting: waiting}, nil
+	}))
+	return out, explain(err)
 }
 
 // waiting says what keeps a P_Key from being given out, one sentence each.

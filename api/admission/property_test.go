@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"portcullis/api/audit"
@@ -24,6 +25,7 @@ import (
 //   - a host told admitted has its P_Key on every one of its switch ports and
 //     HCAs, and a host told quarantined has no P_Key on any switch port;
 //   - a P_Key on any port is that of a grant the ledger still knows;
+//   - a list of hosts, which reads the records of these alone, has what all records say;
 //   - no two clusters have one P_Key, and a new cluster's P_Key is nowhere;
 //   - the audit chain is whole.
 func TestRandomHistories(t *testing.T) {
@@ -208,13 +210,14 @@ func (h *history) check(what string, err error) {
 	if err != nil && !errors.As(err, &e) && !errors.As(err, &no) && !errors.Is(err, storetest.ErrInjected) {
 		h.rt.Errorf("%s: unexpected kind of error", what)
 	}
-	hosts, err := h.svc.Hosts(h.ctx())
+	hosts, err := h.svc.Hosts(h.ctx(), v1.HostQuery{})
 	if err != nil {
 		h.rt.Fatal(err)
 	}
-	for _, host := range hosts {
+	for _, host := range hosts.Items {
 		h.checkHost(what, host)
 	}
+	h.checkLists(what, hosts.Items)
 	h.checkKeys(what)
 }
 
@@ -237,13 +240,32 @@ func (h *history) checkHost(what string, host v1.Host) {
 	}
 }
 
+// checkLists holds what a page reads by its keys against what all collections have.
+func (h *history) checkLists(what string, listed []v1.Host) {
+	snap, err := h.store.Snapshot(h.ctx())
+	if err != nil {
+		h.rt.Fatal(err)
+	}
+	all, err := h.svc.gatherAll(h.ctx(), snap)
+	if err != nil {
+		h.rt.Fatal(err)
+	}
+	var want []v1.Host
+	for _, f := range all {
+		want = append(want, *hostView(f, decide(f)))
+	}
+	if d := cmp.Diff(want, listed); d != "" {
+		h.rt.Errorf("%s: hosts as listed, not as they are (-want +got):\n%s", what, d)
+	}
+}
+
 func (h *history) checkKeys(what string) {
-	clusters, err := h.svc.Clusters(h.ctx())
+	clusters, err := h.svc.Clusters(h.ctx(), v1.ClusterQuery{})
 	if err != nil {
 		h.rt.Fatal(err)
 	}
 	owner := map[ib.PKey]string{}
-	for _, c := range clusters {
+	for _, c := range clusters.Items {
 		if other, taken := owner[c.PKey]; taken {
 			h.rt.Errorf("%s: clusters %s and %s share P_Key %v", what, c.Name, other, c.PKey)
 		}

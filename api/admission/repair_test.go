@@ -105,7 +105,7 @@ func TestEKOfKnownHostNeedsTwo(t *testing.T) {
 		t.Errorf("dry run: %+v, %v, want one row staged", report, err)
 	}
 	l.wantEK("host-1", old)
-	if list, err := l.svc.Repairs(t.Context()); err != nil || len(list) != 0 {
+	if list, err := l.svc.Repairs(t.Context(), v1.PageQuery{}); err != nil || len(list.Items) != 0 {
 		t.Fatalf("waiting after refusals: %+v, %v", list, err)
 	}
 
@@ -150,7 +150,7 @@ func TestEKOfKnownHostNeedsTwo(t *testing.T) {
 		}
 	}
 
-	if denied, err := l.svc.DeniedEKs(t.Context()); err != nil || len(denied) != 1 || denied[0].EK != old || denied[0].Ticket != "RMA-7" || denied[0].Host != "host-1" {
+	if denied, err := l.svc.DeniedEKs(t.Context(), v1.PageQuery{}); err != nil || len(denied.Items) != 1 || denied.Items[0].EK != old || denied.Items[0].Ticket != "RMA-7" || denied.Items[0].Host != "host-1" {
 		t.Errorf("denied: %+v, %v, want the EK of before", denied, err)
 	}
 
@@ -174,7 +174,7 @@ func TestUnknownHostIsCorrected(t *testing.T) {
 		t.Fatalf("got %+v, %v", report, err)
 	}
 	l.wantEK("host-2", ek)
-	if list, err := l.svc.DeniedEKs(t.Context()); err != nil || len(list) != 0 {
+	if list, err := l.svc.DeniedEKs(t.Context(), v1.PageQuery{}); err != nil || len(list.Items) != 0 {
 		t.Errorf("denied: %+v, %v, want nothing", list, err)
 	}
 }
@@ -263,15 +263,15 @@ func TestRegistrationsRace(t *testing.T) {
 	}); n != 1 {
 		t.Errorf("%d of %d were staged at once, want one", n, len(rows))
 	}
-	list, err := l.svc.Repairs(t.Context())
-	if err != nil || len(list) != 1 {
+	list, err := l.svc.Repairs(t.Context(), v1.PageQuery{})
+	if err != nil || len(list.Items) != 1 {
 		t.Fatalf("%+v, %v, want one row", list, err)
 	}
 	if n := count(func(int) error { return l.confirm("peter", "host-1") }); n != 1 {
 		t.Errorf("confirmed %d times at once, want once", n)
 	}
-	l.wantEK("host-1", list[0].EK)
-	if denied, err := l.svc.DeniedEKs(t.Context()); err != nil || len(denied) != 1 || denied[0].EK != l.hosts["host-1"].EKDigest() || denied[0].By != "peter" {
+	l.wantEK("host-1", list.Items[0].EK)
+	if denied, err := l.svc.DeniedEKs(t.Context(), v1.PageQuery{}); err != nil || len(denied.Items) != 1 || denied.Items[0].EK != l.hosts["host-1"].EKDigest() || denied.Items[0].By != "peter" {
 		t.Errorf("denied: %+v, %v", denied, err)
 	}
 	if n := l.audited("inventory.repair.stage") + l.audited("inventory.repair.confirm"); n != 2 {
@@ -308,7 +308,7 @@ func TestDeniedEKComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.wantEK("host-9", old)
-	if denied, err := l.svc.DeniedEKs(t.Context()); err != nil || len(denied) != 0 {
+	if denied, err := l.svc.DeniedEKs(t.Context(), v1.PageQuery{}); err != nil || len(denied.Items) != 0 {
 		t.Errorf("denied: %+v, %v, want nothing any more", denied, err)
 	}
 	// One EK is one host's: the row for another cannot be staged by now.
@@ -345,7 +345,7 @@ func TestBulkImportStagesRows(t *testing.T) {
 	taken := strings.ReplaceAll(third, "0x10/60", at.String())
 	_, err = l.importAs("olga", moved+taken, v1.RepairTicket{Ticket: "RMA-8", Reason: "x"}, false)
 	l.wantCode(err, "inventory_invalid")
-	if list, err := l.svc.Repairs(t.Context()); err != nil || len(list) != 0 {
+	if list, err := l.svc.Repairs(t.Context(), v1.PageQuery{}); err != nil || len(list.Items) != 0 {
 		t.Errorf("waiting after a refusal: %+v, %v", list, err)
 	}
 }

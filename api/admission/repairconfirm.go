@@ -11,6 +11,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
+	"portcullis/api/page"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -19,24 +20,15 @@ import (
 const leastDigest = 12
 
 // Repairs lists the changes of inventory that wait for a second person, by host.
-func (s *Service) Repairs(ctx context.Context) ([]v1.Repair, error) {
+func (s *Service) Repairs(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Repair], error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, explain(err)
 	}
-	list, _, err := Repairs().List(ctx, snap, "")
-	if err != nil {
-		return nil, explain(err)
-	}
-	out := make([]v1.Repair, 0, len(list))
-	for i := range list {
-		v, err := s.repairView(ctx, snap, &list[i].Value)
-		if err != nil {
-			return nil, explain(err)
-		}
-		out = append(out, *v)
-	}
-	return out, nil
+	out, err := page.Walk(ctx, "repairs", q, page.Of(snap, Repairs(), ""), page.Each(func(r *store.Record[Repair]) (*v1.Repair, error) {
+		return s.repairView(ctx, snap, &r.Value)
+	}))
+	return out, explain(err)
 }
 
 // Repair gives the change of a host that waits for a second person.

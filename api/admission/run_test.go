@@ -181,11 +181,11 @@ func TestPKeysRunOut(t *testing.T) {
 		t.Errorf("third cluster of two P_Keys: got %v, want a conflict", err)
 	}
 	var got []ib.PKey
-	clusters, err := l.svc.Clusters(t.Context())
+	clusters, err := l.svc.Clusters(t.Context(), v1.ClusterQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range clusters {
+	for _, c := range clusters.Items {
 		got = append(got, c.PKey)
 	}
 	if want := []ib.PKey{0x7FFC, 0x7FFE}; !slices.Equal(got, want) {

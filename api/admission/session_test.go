@@ -283,7 +283,7 @@ func TestStoreFailureIsUnavailable(t *testing.T) {
 	if !IsKind(err, Unavailable) || !errors.Is(err, storetest.ErrInjected) {
 		t.Errorf("got %v, want unavailable with its cause", err)
 	}
-	if _, err := l.svc.Hosts(t.Context()); !IsKind(err, Unavailable) {
+	if _, err := l.svc.Hosts(t.Context(), v1.HostQuery{}); !IsKind(err, Unavailable) {
 		t.Errorf("got %v, want unavailable", err)
 	}
 }

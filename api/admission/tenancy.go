@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"portcullis/api/page"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 )
@@ -21,17 +22,16 @@ func validName(what, s string) error {
 	return refusal(Invalid, "name_invalid", "use 1 to 63 lower-case letters, digits and hyphens", "%s name %q", what, clip(s))
 }
 
-// Tenants lists tenants, sorted by name.
-func (s *Service) Tenants(ctx context.Context) ([]v1.Tenant, error) {
-	recs, _, err := Tenants().List(ctx, s.o.Store, "")
+// Tenants lists tenants, a page at a time, sorted by name.
+func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error) {
+	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, explain(err)
 	}
-	out := make([]v1.Tenant, 0, len(recs))
-	for _, r := range recs {
-		out = append(out, *tenantView(r.Value))
-	}
-	return out, nil
+	out, err := page.Walk(ctx, "tenants", q, page.Of(snap, Tenants(), ""), page.Each(func(r *store.Record[Tenant]) (*v1.Tenant, error) {
+		return tenantView(r.Value), nil
+	}))
+	return out, explain(err)
 }
 
 func tenantView(t Tenant) *v1.Tenant {
@@ -119,17 +119,24 @@ func (s *Service) tenant(ctx context.Context, r store.Reader, tenant string) (Te
 	return rec.Value, err
 }
 
-// Clusters lists clusters, sorted by name.
-func (s *Service) Clusters(ctx context.Context) ([]v1.Cluster, error) {
-	recs, _, err := Clusters().List(ctx, s.o.Store, "")
+// Clusters lists clusters, a page at a time, sorted by name.
+func (s *Service) Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error) {
+	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, explain(err)
 	}
-	out := make([]v1.Cluster, 0, len(recs))
-	for _, r := range recs {
-		out = append(out, *clusterView(r.Value))
+	if q.Tenant != "" {
+		if _, err := s.tenant(ctx, snap, q.Tenant); err != nil {
+			return nil, explain(err)
+		}
 	}
-	return out, nil
+	out, err := page.Walk(ctx, "clusters", q.PageQuery, page.Of(snap, Clusters(), ""), page.Each(func(r *store.Record[Cluster]) (*v1.Cluster, error) {
+		if q.Tenant != "" && r.Value.Tenant != q.Tenant {
+			return nil, nil
+		}
+		return clusterView(r.Value), nil
+	}))
+	return out, explain(err)
 }
 
 // Cluster gives one cluster.

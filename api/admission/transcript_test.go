@@ -273,27 +273,27 @@ func showHost(h *v1.Host) string {
 }
 
 func (l *lab) list() string {
-	hosts, err := l.svc.Hosts(l.ctx())
+	hosts, err := l.svc.Hosts(l.ctx(), v1.HostQuery{})
 	if err != nil {
 		return told(err)
 	}
 	var b strings.Builder
-	for _, h := range hosts {
+	for _, h := range hosts.Items {
 		fmt.Fprintf(&b, "%s %s %s\n", h.ID, h.Status.Phase, h.Cluster)
 	}
 	return b.String()
 }
 
 func (l *lab) quarantine() string {
-	keys, err := l.svc.QuarantinedPKeys(l.ctx())
+	keys, err := l.svc.QuarantinedPKeys(l.ctx(), v1.PageQuery{})
 	if err != nil {
 		return told(err)
 	}
 	var b strings.Builder
-	for _, k := range keys {
+	for _, k := range keys.Items {
 		fmt.Fprintf(&b, "%v since %s\n  %s\n", k.PKey, k.Since.Format("15:04:05"), strings.Join(k.Waiting, "\n  "))
 	}
-	if len(keys) == 0 {
+	if len(keys.Items) == 0 {
 		return "none\n"
 	}
 	return b.String()

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"portcullis/api/admission"
+	"portcullis/api/page"
 	v1 "portcullis/api/v1"
 	"portcullis/attest"
 )
@@ -162,6 +163,15 @@ func sorted[T any](b *Backend, m map[string]T, name func(T) string) ([]T, error)
 	}
 	slices.SortFunc(out, func(x, y T) int { return strings.Compare(name(x), name(y)) })
 	return out, b.fail
+}
+
+// paged is a page of sorted.
+func paged[T any](b *Backend, list string, q v1.PageQuery, m map[string]T, name func(T) string) (*v1.List[T], error) {
+	all, err := sorted(b, m, name)
+	if err != nil {
+		return nil, err
+	}
+	return page.Cut(list, q, all, func(v *T) string { return name(*v) })
 }
 
 func remove[T any](ctx context.Context, b *Backend, m map[string]T, version func(T) string, kind, actor, name string) error {

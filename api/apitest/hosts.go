@@ -2,9 +2,12 @@ package apitest
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"portcullis/api/admission"
+	"portcullis/api/page"
 	v1 "portcullis/api/v1"
 )
 
@@ -53,8 +56,39 @@ func (b *Backend) AcknowledgeClear(ctx context.Context, actor, id string, _ v1.T
 }
 
 // Hosts implements api.Backend.
-func (b *Backend) Hosts(context.Context) ([]v1.Host, error) {
-	return sorted(b, b.hosts, func(h v1.Host) string { return h.ID })
+func (b *Backend) Hosts(_ context.Context, q v1.HostQuery) (*v1.List[v1.Host], error) {
+	return hostPage(b, q, func(h v1.Host) v1.Host { return h })
+}
+
+// HostSummaries implements api.Backend.
+func (b *Backend) HostSummaries(_ context.Context, q v1.HostQuery) (*v1.List[v1.HostSummary], error) {
+	return hostPage(b, q, func(h v1.Host) v1.HostSummary { return h.Summary() })
+}
+
+// HostIDs implements api.Backend.
+func (b *Backend) HostIDs(_ context.Context, q v1.HostQuery) (*v1.List[v1.HostID], error) {
+	return hostPage(b, q, func(h v1.Host) v1.HostID { return v1.HostID{ID: h.ID} })
+}
+
+func hostPage[T any](b *Backend, q v1.HostQuery, show func(v1.Host) T) (*v1.List[T], error) {
+	all, err := sorted(b, b.hosts, func(h v1.Host) string { return h.ID })
+	if err != nil {
+		return nil, err
+	}
+	asked := func(want, has string) bool { return want == "" || want == has }
+	all = slices.DeleteFunc(all, func(h v1.Host) bool {
+		return !asked(q.Tenant, h.Tenant) || !asked(q.Cluster, h.Cluster) || !asked(string(q.Phase), string(h.Status.Phase)) ||
+			!asked(q.Rack, h.Rack) || !strings.HasPrefix(h.ID, q.Prefix)
+	})
+	hosts, err := page.Cut("hosts", q.PageQuery, all, func(h *v1.Host) string { return h.ID })
+	if err != nil {
+		return nil, err
+	}
+	out := &v1.List[T]{Items: make([]T, len(hosts.Items)), Next: hosts.Next}
+	for i := range hosts.Items {
+		out.Items[i] = show(hosts.Items[i])
+	}
+	return out, nil
 }
 
 // RemoveHost implements api.Backend.
@@ -70,12 +104,15 @@ func (b *Backend) RemoveHost(ctx context.Context, actor, id string, _ v1.HostRem
 
 // ExportInventory implements api.Backend: a line for each host.
 func (b *Backend) ExportInventory(ctx context.Context) ([]byte, error) {
-	hosts, err := b.Hosts(ctx)
-	var out []byte
-	for i := range hosts {
-		out = append(out, hosts[i].ID+"\n"...)
+	hosts, err := b.Hosts(ctx, v1.HostQuery{PageQuery: v1.PageQuery{Limit: v1.MaxPage}})
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	var out []byte
+	for i := range hosts.Items {
+		out = append(out, hosts.Items[i].ID+"\n"...)
+	}
+	return out, nil
 }
 
 // Host implements api.Backend.

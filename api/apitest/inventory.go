@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"portcullis/api/admission"
 	"portcullis/api/inventory"
+	"portcullis/api/page"
 	v1 "portcullis/api/v1"
 )
 
@@ -61,8 +63,8 @@ func (b *Backend) ImportInventory(_ context.Context, actor string, files []inven
 }
 
 // Repairs implements api.Backend.
-func (b *Backend) Repairs(context.Context) ([]v1.Repair, error) {
-	return sorted(b, b.repairs, func(r v1.Repair) string { return r.Host })
+func (b *Backend) Repairs(_ context.Context, q v1.PageQuery) (*v1.List[v1.Repair], error) {
+	return paged(b, "repairs", q, b.repairs, func(r v1.Repair) string { return r.Host })
 }
 
 // Repair implements api.Backend.
@@ -113,8 +115,11 @@ func (b *Backend) endRepair(actor, host string) {
 }
 
 // DeniedEKs implements api.Backend.
-func (b *Backend) DeniedEKs(context.Context) ([]v1.DeniedEK, error) {
+func (b *Backend) DeniedEKs(_ context.Context, q v1.PageQuery) (*v1.List[v1.DeniedEK], error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.denied), b.fail
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	return page.Newest("denied", q, slices.Clone(b.denied), func(d *v1.DeniedEK) (time.Time, string) { return d.Time, d.EK })
 }

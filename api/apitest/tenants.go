@@ -2,10 +2,12 @@ package apitest
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
 	"portcullis/api/admission"
+	"portcullis/api/page"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
@@ -18,8 +20,8 @@ func (b *Backend) SetQuarantined(q ...v1.QuarantinedPKey) {
 }
 
 // Tenants implements api.Backend.
-func (b *Backend) Tenants(context.Context) ([]v1.Tenant, error) {
-	return sorted(b, b.tenants, func(t v1.Tenant) string { return t.Name })
+func (b *Backend) Tenants(_ context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error) {
+	return paged(b, "tenants", q, b.tenants, func(t v1.Tenant) string { return t.Name })
 }
 
 // CreateTenant implements api.Backend.
@@ -45,8 +47,13 @@ func (b *Backend) DeleteTenant(ctx context.Context, actor, name string) error {
 }
 
 // Clusters implements api.Backend.
-func (b *Backend) Clusters(context.Context) ([]v1.Cluster, error) {
-	return sorted(b, b.clusters, func(c v1.Cluster) string { return c.Name })
+func (b *Backend) Clusters(_ context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error) {
+	all, err := sorted(b, b.clusters, func(c v1.Cluster) string { return c.Name })
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(c v1.Cluster) bool { return q.Tenant != "" && c.Tenant != q.Tenant })
+	return page.Cut("clusters", q.PageQuery, all, func(c *v1.Cluster) string { return c.Name })
 }
 
 // Cluster implements api.Backend.
@@ -127,8 +134,11 @@ func (b *Backend) changeUses(ctx context.Context, actor, cluster, shared string,
 }
 
 // QuarantinedPKeys implements api.Backend.
-func (b *Backend) QuarantinedPKeys(context.Context) ([]v1.QuarantinedPKey, error) {
+func (b *Backend) QuarantinedPKeys(_ context.Context, q v1.PageQuery) (*v1.List[v1.QuarantinedPKey], error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.pkeys, b.fail
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	return page.Cut("quarantined", q, b.pkeys, func(k *v1.QuarantinedPKey) string { return k.PKey.String() })
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -308,5 +309,65 @@ func TestAttestStatus(t *testing.T) {
 	}
 	if _, err := c.AttestStatus(t.Context()); err == nil {
 		t.Error("AttestStatus without a token succeeded")
+	}
+}
+
+// TestListsFollowPages: what a client lists is the whole list, whatever a page holds.
+func TestListsFollowPages(t *testing.T) {
+	b := apitest.NewBackend()
+	for i := range 7 {
+		b.SetHost(v1.Host{
+			ID: fmt.Sprintf("h%d", i), Rack: fmt.Sprintf("r%d", i%2), HCAs: []v1.HCA{},
+			Status: v1.HostStatus{Phase: v1.PhaseQuarantined, Guards: []v1.Guard{}},
+		})
+	}
+	s := apitest.Start(t, b)
+	c, ctx := connect(t, s, s.Operator), t.Context()
+	for limit := range 9 {
+		q := v1.HostQuery{Rack: "r0", PageQuery: v1.PageQuery{Limit: limit}}
+		full, err := c.HostsOf(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := c.HostSummaries(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := c.HostIDs(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [3][]string
+		for i := range full {
+			got[0] = append(got[0], full[i].ID)
+		}
+		for i := range lines {
+			got[1] = append(got[1], lines[i].ID)
+		}
+		for i := range ids {
+			got[2] = append(got[2], ids[i].ID)
+		}
+		want := []string{"h0", "h2", "h4", "h6"}
+		if d := cmp.Diff([3][]string{want, want, want}, got); d != "" {
+			t.Errorf("limit %d (-want +got):\n%s", limit, d)
+		}
+	}
+	if ids, err := c.HostIDPage(ctx, v1.HostQuery{PageQuery: v1.PageQuery{Limit: 2}}); err != nil || !cmp.Equal(ids, []string{"h0", "h1"}) {
+		t.Errorf("one page of ids: %v, %v", ids, err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if _, err := c.CreateTenant(ctx, v1.NewTenant{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.CreateCluster(ctx, v1.NewCluster{Name: "of-" + name, Tenant: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clusters, err := c.ClustersOf(ctx, v1.ClusterQuery{Tenant: "b", PageQuery: v1.PageQuery{Limit: 1}})
+	if err != nil || len(clusters) != 1 || clusters[0].Name != "of-b" {
+		t.Errorf("clusters of b: %+v, %v", clusters, err)
+	}
+	if clusters, err := c.ClustersOf(ctx, v1.ClusterQuery{PageQuery: v1.PageQuery{Limit: 2}}); err != nil || len(clusters) != 3 {
+		t.Errorf("clusters: %+v, %v", clusters, err)
 	}
 }

@@ -3,13 +3,12 @@ package client
 import (
 	"context"
 	"net/url"
-	"strconv"
 	"time"
 
 	v1 "portcullis/api/v1"
 )
 
-// Events gives what happened to locks and evidence, the last first.
+// Events gives what happened to locks and evidence, the last first, of all pages.
 func (c *Client) Events(ctx context.Context, q v1.EventQuery) (*v1.Events, error) {
 	values := query(url.Values{})
 	values.set("type", q.Type)
@@ -18,9 +17,17 @@ func (c *Client) Events(ctx context.Context, q v1.EventQuery) (*v1.Events, error
 	if !q.Since.IsZero() {
 		values.set("since", q.Since.UTC().Format(time.RFC3339Nano))
 	}
-	if q.Limit > 0 {
-		values.set("limit", strconv.Itoa(q.Limit))
+	values.page(q.PageQuery)
+	out := &v1.Events{Items: []v1.Event{}}
+	for {
+		var page v1.Events
+		if err := c.get(ctx, "/v1/events"+values.String(), &page); err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, page.Items...)
+		if page.Next == "" {
+			return out, nil
+		}
+		values.set("after", page.Next)
 	}
-	var out v1.Events
-	return answer(&out, c.get(ctx, "/v1/events"+values.String(), &out))
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/url"
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -21,14 +20,12 @@ func (c *Client) ReportLocks(ctx context.Context, in v1.LockReport) error {
 	return c.post(ctx, "/v1/attest/locks/report", in, nil)
 }
 
-// Locks gives how the locks of adapters stand; of those of one host if it is named.
-func (c *Client) Locks(ctx context.Context, host string) (*v1.Locks, error) {
-	path := "/v1/locks"
-	if host != "" {
-		path += "?host=" + url.QueryEscape(host)
-	}
-	var out v1.Locks
-	return answer(&out, c.get(ctx, path, &out))
+// Locks gives how the locks of adapters stand, of all pages.
+func (c *Client) Locks(ctx context.Context, q v1.LockQuery) (*v1.List[v1.Lock], error) {
+	v := query{}
+	v.set("host", q.Host)
+	items, err := all[v1.Lock](ctx, c, "/v1/locks", v.page(q.PageQuery))
+	return answer(&v1.List[v1.Lock]{Items: items}, err)
 }
 
 // Lock gives one, by the adapter's node GUID.

@@ -10,11 +10,48 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// Hosts lists hosts, sorted by id.
+// Hosts lists all hosts, sorted by id.
 func (c *Client) Hosts(ctx context.Context) ([]v1.Host, error) {
-	var out v1.List[v1.Host]
-	err := c.get(ctx, "/v1/hosts", &out)
-	return out.Items, err
+	return c.HostsOf(ctx, v1.HostQuery{})
+}
+
+// HostsOf lists the hosts that q asks for, of all pages; q.Limit is how many a page has.
+func (c *Client) HostsOf(ctx context.Context, q v1.HostQuery) ([]v1.Host, error) {
+	return all[v1.Host](ctx, c, "/v1/hosts", hostQuery(q, v1.ViewFull))
+}
+
+// HostSummaries is HostsOf with each host in one line.
+func (c *Client) HostSummaries(ctx context.Context, q v1.HostQuery) ([]v1.HostSummary, error) {
+	return all[v1.HostSummary](ctx, c, "/v1/hosts", hostQuery(q, v1.ViewSummary))
+}
+
+// HostIDs is HostsOf with ids alone.
+func (c *Client) HostIDs(ctx context.Context, q v1.HostQuery) ([]v1.HostID, error) {
+	return all[v1.HostID](ctx, c, "/v1/hosts", hostQuery(q, v1.ViewID))
+}
+
+// HostIDPage lists the ids of one page, for whom a few are enough.
+func (c *Client) HostIDPage(ctx context.Context, q v1.HostQuery) ([]string, error) {
+	var page v1.List[v1.HostID]
+	err := c.get(ctx, "/v1/hosts"+hostQuery(q, v1.ViewID).String(), &page)
+	ids := make([]string, len(page.Items))
+	for i, h := range page.Items {
+		ids[i] = h.ID
+	}
+	return ids, err
+}
+
+func hostQuery(q v1.HostQuery, view string) query {
+	v := query{}
+	if view != v1.ViewFull {
+		v.set("view", view)
+	}
+	v.set("tenant", q.Tenant)
+	v.set("cluster", q.Cluster)
+	v.set("phase", string(q.Phase))
+	v.set("rack", q.Rack)
+	v.set("prefix", q.Prefix)
+	return v.page(q.PageQuery)
 }
 
 // Host gives one host.
@@ -85,9 +122,7 @@ func (c *Client) ExportInventory(ctx context.Context) ([]byte, error) {
 
 // Repairs lists rows of inventory that wait for a second person, by host.
 func (c *Client) Repairs(ctx context.Context) ([]v1.Repair, error) {
-	var out v1.List[v1.Repair]
-	err := c.get(ctx, "/v1/inventory/repairs", &out)
-	return out.Items, err
+	return all[v1.Repair](ctx, c, "/v1/inventory/repairs", query{})
 }
 
 // Repair gives the row of a host that waits for a second person.
@@ -110,16 +145,12 @@ func (c *Client) CancelRepair(ctx context.Context, host string, in v1.RepairCanc
 
 // DeniedEKs lists the EKs of TPMs that were replaced, the newest first.
 func (c *Client) DeniedEKs(ctx context.Context) ([]v1.DeniedEK, error) {
-	var out v1.List[v1.DeniedEK]
-	err := c.get(ctx, "/v1/inventory/denied", &out)
-	return out.Items, err
+	return all[v1.DeniedEK](ctx, c, "/v1/inventory/denied", query{})
 }
 
 // Tenants lists tenants, sorted by name.
 func (c *Client) Tenants(ctx context.Context) ([]v1.Tenant, error) {
-	var out v1.List[v1.Tenant]
-	err := c.get(ctx, "/v1/tenants", &out)
-	return out.Items, err
+	return all[v1.Tenant](ctx, c, "/v1/tenants", query{})
 }
 
 // CreateTenant makes a tenant.
@@ -133,11 +164,16 @@ func (c *Client) DeleteTenant(ctx context.Context, name string) error {
 	return c.delete(ctx, "/v1/tenants/"+url.PathEscape(name))
 }
 
-// Clusters lists clusters, sorted by name.
+// Clusters lists all clusters, sorted by name.
 func (c *Client) Clusters(ctx context.Context) ([]v1.Cluster, error) {
-	var out v1.List[v1.Cluster]
-	err := c.get(ctx, "/v1/clusters", &out)
-	return out.Items, err
+	return c.ClustersOf(ctx, v1.ClusterQuery{})
+}
+
+// ClustersOf lists the clusters that q asks for, of all pages.
+func (c *Client) ClustersOf(ctx context.Context, q v1.ClusterQuery) ([]v1.Cluster, error) {
+	v := query{}
+	v.set("tenant", q.Tenant)
+	return all[v1.Cluster](ctx, c, "/v1/clusters", v.page(q.PageQuery))
 }
 
 // Cluster gives one cluster.
@@ -171,9 +207,7 @@ func (c *Client) DeleteCluster(ctx context.Context, name string) error {
 
 // QuarantinedPKeys lists P_Keys that may not be given out yet.
 func (c *Client) QuarantinedPKeys(ctx context.Context) ([]v1.QuarantinedPKey, error) {
-	var out v1.List[v1.QuarantinedPKey]
-	err := c.get(ctx, "/v1/pkeys/quarantined", &out)
-	return out.Items, err
+	return all[v1.QuarantinedPKey](ctx, c, "/v1/pkeys/quarantined", query{})
 }
 
 // Fabric gives what the subnet manager sees.

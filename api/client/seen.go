@@ -224,3 +224,19 @@ func pages[T any](ctx context.Context, c *Client, path string, q query) iter.Seq
 		}
 	}
 }
+
+// all gathers the items of page after page.
+func all[T any](ctx context.Context, c *Client, path string, q query) ([]T, error) {
+	items := []T{}
+	for {
+		var page v1.List[T]
+		if err := c.get(ctx, path+q.String(), &page); err != nil {
+			return nil, err
+		}
+		items = append(items, page.Items...)
+		if page.Next == "" {
+			return items, nil
+		}
+		q.set("after", page.Next)
+	}
+}

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"unicode"
 
 	"portcullis/api/audit"
+	"portcullis/api/page"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -147,10 +147,14 @@ func (b Book) List(ctx context.Context, q v1.EventQuery) (*v1.Events, error) {
 			all = append(all, *e)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b v1.Event) int { return cmp.Compare(b.Last.UnixNano(), a.Last.UnixNano()) })
-	out := &v1.Events{Items: all}
-	if limit := cmp.Or(q.Limit, v1.MaxPage); len(all) > limit {
-		out.Items, out.LeftOff = all[:limit], len(all)-limit
+	p, err := page.Newest("events", q.PageQuery, all, func(e *v1.Event) (time.Time, string) { return e.Last, keyOf(e) })
+	if err != nil {
+		return nil, err
+	}
+	out := &v1.Events{Items: p.Items, Next: p.Next}
+	if p.Next != "" {
+		last := &p.Items[len(p.Items)-1]
+		out.LeftOff = len(all) - 1 - slices.IndexFunc(all, func(e v1.Event) bool { return keyOf(&e) == keyOf(last) })
 	}
 	return out, nil
 }

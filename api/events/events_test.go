@@ -167,7 +167,7 @@ func TestListChooses(t *testing.T) {
 		{"host", v1.EventQuery{Host: "h1"}, "h1 h1", 0},
 		{"severity", v1.EventQuery{Host: "h1", Severity: Warning}, "h1", 0},
 		{"since", v1.EventQuery{Since: start.Add(3 * time.Minute)}, "h4 h3", 0},
-		{"limit", v1.EventQuery{Limit: 2}, "h4 h3", 4},
+		{"limit", v1.EventQuery{PageQuery: v1.PageQuery{Limit: 2}}, "h4 h3", 4},
 	} {
 		got := list(t, s, tt.q)
 		var hosts []string

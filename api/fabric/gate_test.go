@@ -37,7 +37,7 @@ func TestGateOpensAndCloses(t *testing.T) {
 	if err := s.svc.DeleteCluster(t.Context(), "alice", "red"); err != nil {
 		t.Fatal(err)
 	}
-	if q, err := s.svc.QuarantinedPKeys(t.Context()); err != nil || len(q) != 0 {
+	if q, err := s.svc.QuarantinedPKeys(t.Context(), v1.PageQuery{}); err != nil || len(q.Items) != 0 {
 		t.Errorf("quarantined P_Keys %+v, %v, want none: red's was proven absent", q, err)
 	}
 }
@@ -185,11 +185,11 @@ func TestReleaseOfAnUnreachableHost(t *testing.T) {
 	if err := s.svc.DeleteCluster(t.Context(), "alice", "red"); err != nil {
 		t.Fatal(err)
 	}
-	q, err := s.svc.QuarantinedPKeys(t.Context())
-	if err != nil || len(q) != 1 || len(q[0].Waiting) != 2 || !strings.Contains(q[0].Waiting[0], "HCA") {
+	q, err := s.svc.QuarantinedPKeys(t.Context(), v1.PageQuery{})
+	if err != nil || len(q.Items) != 1 || len(q.Items[0].Waiting) != 2 || !strings.Contains(q.Items[0].Waiting[0], "HCA") {
 		t.Fatalf("quarantined P_Keys %+v, %v, want one that waits for two HCAs", q, err)
 	}
-	if next := s.cluster("blue"); next == q[0].PKey {
+	if next := s.cluster("blue"); next == q.Items[0].PKey {
 		t.Errorf("cluster blue got %v, which is not proven absent", next)
 	}
 	for _, name := range s.hcas["host-1"] {

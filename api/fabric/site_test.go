@@ -354,11 +354,11 @@ func (s *site) untilNoQuarantine() {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()
 	for changes := s.store.Watch(ctx, "", 0); ; {
-		q, err := s.svc.QuarantinedPKeys(s.t.Context())
+		q, err := s.svc.QuarantinedPKeys(s.t.Context(), v1.PageQuery{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if len(q) == 0 {
+		if len(q.Items) == 0 {
 			return
 		}
 		if _, more := <-changes; !more {

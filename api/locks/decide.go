@@ -8,29 +8,26 @@ import (
 
 	"portcullis/api/admission"
 	"portcullis/api/locks/lockkey"
+	"portcullis/api/page"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
 
 // List gives the locks of all adapters that were given an order, of one host if
-// it is named, by GUID.
-func (s *Service) List(ctx context.Context, host string) (*v1.Locks, error) {
-	list, _, err := Records().List(ctx, s.o.Store, "")
+// it is named, a page at a time, by GUID.
+func (s *Service) List(ctx context.Context, q v1.LockQuery) (*v1.List[v1.Lock], error) {
+	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, explain(err)
 	}
-	out := &v1.Locks{Items: []v1.Lock{}}
-	for i := range list {
-		if rec := &list[i].Value; host == "" || rec.Host == host {
-			view, err := s.view(rec)
-			if err != nil {
-				return nil, err
-			}
-			out.Items = append(out.Items, *view)
+	out, err := page.Walk(ctx, "locks", q.PageQuery, page.Of(snap, Records(), ""), page.Each(func(r *store.Record[Record]) (*v1.Lock, error) {
+		if q.Host != "" && r.Value.Host != q.Host {
+			return nil, nil
 		}
-	}
-	return out, nil
+		return s.view(&r.Value)
+	}))
+	return out, explain(err)
 }
 
 // Show gives one.

@@ -14,6 +14,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/inventory"
 	"portcullis/api/locks/lockkey"
+	"portcullis/api/page"
 	"portcullis/api/store"
 	"portcullis/attest"
 	"portcullis/fabricsm/ib"
@@ -212,7 +213,7 @@ func refuse(k admission.Kind, code, hint, format string, args ...any) *admission
 
 func explain(err error) error {
 	var e *admission.Error
-	if err == nil || errors.As(err, &e) {
+	if err == nil || errors.As(err, &e) || errors.Is(err, page.ErrCursor) {
 		return err
 	}
 	return admission.Unconfirmed(err, "look at the lock again: portcullis lock show GUID")

@@ -341,7 +341,7 @@ func TestNothingShowsAKey(t *testing.T) {
 	s := newSite(t)
 	orders := s.mustOrder(cardA)
 	key := fmt.Sprintf("%016x", orders.Orders[0].Lock.Key.Key.Reveal())
-	list, err := s.List(t.Context(), "")
+	list, err := s.List(t.Context(), v1.LockQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

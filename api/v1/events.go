@@ -26,7 +26,8 @@ type Event struct {
 // Events are what happened, the last first.
 type Events struct {
 	Items   []Event `json:"items"`
-	LeftOff int     `json:"left_off,omitempty" doc:"how many more there are"`
+	LeftOff int     `json:"left_off,omitempty" doc:"how many more there are behind this page"`
+	Next    string  `json:"next,omitempty" doc:"what to give as after for the next page; absent: this is the last one. An event that happens again meanwhile goes to the front"`
 }
 
 // EventQuery says which events are asked for. Empty fields ask for all.
@@ -35,5 +36,5 @@ type EventQuery struct {
 	Host     string    `query:"host" maxLength:"128" doc:"of this host only"`
 	Severity string    `query:"severity" enum:"info,notice,warning,critical" doc:"this severe or more"`
 	Since    time.Time `query:"since" doc:"that happened at this time or later"`
-	Limit    int       `query:"limit" minimum:"1" maximum:"5000" default:"5000" doc:"how many at most"`
+	PageQuery
 }

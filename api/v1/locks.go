@@ -163,9 +163,10 @@ type Lock struct {
 	Reason   string       `json:"reason,omitempty"`
 }
 
-// Locks are those of all adapters that were given an order.
-type Locks struct {
-	Items []Lock `json:"items"`
+// LockQuery says which locks are asked for. Empty fields ask for all.
+type LockQuery struct {
+	Host string `query:"host" maxLength:"128" doc:"only of this host"`
+	PageQuery
 }
 
 // LockRelease decides that an adapter leaves: it is opened for good at its next

@@ -39,6 +39,7 @@ const (
 	CodeTooLarge         = "body_too_large"     // 413
 	CodeMediaType        = "media_type"         // 415: the body is not application/json
 	CodeInvalid          = "invalid_request"    // 422: well-formed, but values are wrong; see errors
+	CodeCursor           = "cursor_invalid"     // 422: the value of after is not one that a page of this list had as next
 	CodeChannelBinding   = "channel_binding"    // 426: evidence must come over TLS 1.3 that ends at the service
 	CodeRateLimited      = "rate_limited"       // 429: this source asks too often
 	CodeInternal         = "internal"           // 500: a fault of the service; the log has it under request_id

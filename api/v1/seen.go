@@ -301,6 +301,6 @@ const MaxPage = 5000
 
 // PageQuery says which part of a list is asked for.
 type PageQuery struct {
-	After string `query:"after" maxLength:"64" doc:"what the page before gave as next"`
+	After string `query:"after" maxLength:"512" doc:"what the page before has as next"`
 	Limit int    `query:"limit" minimum:"1" maximum:"5000" doc:"how many at most; default 1000"`
 }

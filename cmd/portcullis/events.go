@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -43,9 +42,6 @@ BY is who says so:
 				for i := range all.Items {
 					e := &all.Items[i]
 					w.row(stamp(e.Last), e.Severity, e.Type, e.Cause, e.By, e.Host, adapterOf(e), strconv.FormatUint(e.Count, 10), e.Expected, e.Seen, e.Do)
-				}
-				if all.LeftOff > 0 {
-					w.row(fmt.Sprintf("%d more", all.LeftOff))
 				}
 			})
 		},

@@ -17,52 +17,6 @@ func (a *app) hostCommand() *cobra.Command {
 		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostRemove(), a.hostWait(), a.hostResult(), a.hostTPMCleared(), a.hostGUIDResolved())
 }
 
-func (a *app) hostList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List hosts and why they are not admitted", Args: operands(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			hosts, err := c.Hosts(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.print(v1.List[v1.Host]{Items: hosts}, func(w *columns) {
-				w.row("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY", "WHY NOT")
-				for _, h := range hosts {
-					w.row(h.ID, h.Tenant, h.Cluster, string(h.Status.Phase), pkey(h.Status.PKey), whyNot(&h))
-				}
-			})
-		},
-	}
-}
-
-// whyNot is the first condition of admission that an assigned host misses; one that is admitted misses
-// it at some of its ports. That another host claims a GUID of it is told in any case.
-func whyNot(h *v1.Host) string {
-	if c := h.Status.Conflicts; len(c) > 0 && (h.Cluster == "" || h.Status.Phase == v1.PhaseAdmitted) {
-		return fmt.Sprintf("held: GUID %v is claimed by host %s too", c[0].GUID, c[0].With)
-	}
-	if h.Cluster == "" {
-		return ""
-	}
-	for _, g := range h.Status.Guards {
-		if !g.Met {
-			return guardText(g)
-		}
-	}
-	return ""
-}
-
-func guardText(g v1.Guard) string {
-	if g.Detail == "" {
-		return g.Name
-	}
-	return g.Name + ": " + g.Detail
-}
-
 func (a *app) hostShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show HOST", Short: "Show a host, its guards and where the fabric sees it", Args: operands("HOST"),
@@ -355,23 +309,4 @@ func (a *app) confirm(yes bool, plan string) error {
 		return nil
 	}
 	return &usageError{msg: "not done: " + plan, hint: "add --yes to do it"}
-}
-
-func (a *app) completeHosts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	c, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	hosts, err := c.Hosts(cmd.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var ids []string
-	for _, h := range hosts {
-		ids = append(ids, h.ID)
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }

@@ -40,7 +40,7 @@ func (a *app) lockList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := c.Locks(cmd.Context(), host)
+			all, err := c.Locks(cmd.Context(), v1.LockQuery{Host: host})
 			if err != nil {
 				return err
 			}

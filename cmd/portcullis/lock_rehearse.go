@@ -90,21 +90,24 @@ the service.`,
 	return c
 }
 
-func (a *app) lockedAdapters(cmd *cobra.Command, from string) (*v1.Locks, error) {
+func (a *app) lockedAdapters(cmd *cobra.Command, from string) (*v1.List[v1.Lock], error) {
 	if from == "" {
 		c, err := a.connect()
 		if err != nil {
 			return nil, err
 		}
-		return c.Locks(cmd.Context(), "")
+		return c.Locks(cmd.Context(), v1.LockQuery{})
 	}
 	data, err := input.ReadFile(from, input.Large)
 	if err != nil {
 		return nil, err
 	}
-	var all v1.Locks
+	var all v1.List[v1.Lock]
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	if all.Next != "" {
+		return nil, hint(fmt.Errorf("%s has only a page of the locks, and others follow", from), "write it with: portcullis lock list -o json")
 	}
 	return &all, nil
 }

@@ -110,7 +110,7 @@ func timedOut(h *v1.Host, timeout time.Duration, phase v1.Phase) error {
 	var missing []string
 	for _, g := range h.Status.Guards {
 		if !g.Met {
-			missing = append(missing, guardText(g))
+			missing = append(missing, g.Text())
 		}
 	}
 	msg := fmt.Sprintf("host %s is %s, not %s, after %v", h.ID, h.Status.Phase, phase, timeout)

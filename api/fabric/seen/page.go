@@ -25,7 +25,7 @@ type position struct {
 
 func badCursor() error {
 	return &admission.Error{
-		Code: "cursor_invalid", Status: admission.Invalid,
+		Code: v1.CodeCursor, Status: admission.Invalid,
 		Detail: "the value of after is not one that a page gave as next", Hint: "begin without after",
 	}
 }

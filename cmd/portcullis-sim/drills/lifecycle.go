@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"portcullis/api/admission"
+	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/drill"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sim"
@@ -83,9 +84,9 @@ func (v *site) remade(red ib.PKey) {
 // are in a cluster that exists, and nowhere else.
 func (v *site) membersOnly(list ...string) {
 	exist := make(map[ib.PKey]bool)
-	clusters, err := v.admission.Clusters(v.ctx())
+	clusters, err := v.admission.Clusters(v.ctx(), v1.ClusterQuery{})
 	v.scene.Must(err)
-	for _, c := range clusters {
+	for _, c := range clusters.Items {
 		exist[c.PKey.Full()] = true
 	}
 	for _, h := range list {
@@ -100,7 +101,7 @@ func (v *site) membersOnly(list ...string) {
 // onlyMembersHold demands that no other host's switch port, and no HCA of a host that
 // is in no cluster, holds a P_Key that belongs to a cluster.
 func (v *site) onlyMembersHold(members ...string) {
-	clusters, err := v.admission.Clusters(v.ctx())
+	clusters, err := v.admission.Clusters(v.ctx(), v1.ClusterQuery{})
 	v.scene.Must(err)
 	in := fmt.Sprint(members)
 	for _, h := range hosts {
@@ -109,7 +110,7 @@ func (v *site) onlyMembersHold(members ...string) {
 		}
 		for _, at := range []sim.Endpoint{drill.Port(h), v.SwitchPort(h, 1)} {
 			for _, k := range v.TenantKeys(at) {
-				for _, c := range clusters {
+				for _, c := range clusters.Items {
 					v.scene.Check(c.PKey.Base() != k.Base(), "%s port %d holds %v of cluster %s, in which %s is not", at.Node, at.Port, k, c.Name, h)
 				}
 			}

@@ -1,0 +1,109 @@
+package admission
+
+import (
+	"context"
+	"errors"
+
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/store"
+)
+
+// braking is what is known of the brakes when a host is decided about.
+type braking struct {
+	frozen bool                 // the subnet manager does not see the fabric that it knows
+	brakes map[string]Brake     // by class
+	held   map[string]*HeldHost // by class
+}
+
+// keeps reports whether a class of causes takes nothing from the host now.
+func (b *braking) keeps(class string) bool {
+	h := b.held[class]
+	switch {
+	case b.frozen && class == BrakeEvidence:
+		return true
+	case h == nil || h.Generation < b.brakes[class].Generation:
+		return false
+	default:
+		return !b.brakes[class].Engaged.IsZero()
+	}
+}
+
+// why says in a sentence why a class of causes takes nothing.
+func (b *braking) why(class string) string {
+	if b.frozen && class == BrakeEvidence {
+		return "the subnet manager does not see the fabric that it knows, see: portcullis sm status"
+	}
+	return "many hosts would lose theirs, see: portcullis admission brake show"
+}
+
+// gatherBraking reads what decides about a host beside its own facts.
+func gatherBraking(ctx context.Context, r store.Reader, host string) (braking, error) {
+	out := braking{brakes: map[string]Brake{}, held: map[string]*HeldHost{}}
+	seen, err := optional(ledger.Sights().Get(ctx, r, ledger.Master))
+	if err != nil {
+		return out, err
+	}
+	out.frozen = seen.Frozen()
+	for _, class := range brakeClasses() {
+		if out.brakes[class], err = optional(Brakes().Get(ctx, r, class)); err != nil {
+			return out, err
+		}
+		held, err := HeldHosts().Get(ctx, r, heldKey(class, host))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return out, err
+		default:
+			out.held[class] = &held.Value
+		}
+	}
+	return out, nil
+}
+
+// gatherAllBraking reads the same for all hosts.
+func gatherAllBraking(ctx context.Context, r store.Reader) (func(host string) braking, error) {
+	held, err := index(HeldHosts().List(ctx, r, ""))
+	if err != nil {
+		return nil, err
+	}
+	return gatherHeld(ctx, r, held)
+}
+
+// gatherSomeBraking reads the same for some hosts.
+func gatherSomeBraking(ctx context.Context, n store.Snapshot, hosts []string) (func(host string) braking, error) {
+	keys := make([]string, 0, len(hosts)*len(brakeClasses()))
+	for _, class := range brakeClasses() {
+		for _, host := range hosts {
+			keys = append(keys, heldKey(class, host))
+		}
+	}
+	held, err := byKey(HeldHosts().Of(ctx, n, keys))
+	if err != nil {
+		return nil, err
+	}
+	return gatherHeld(ctx, n, held)
+}
+
+func gatherHeld(ctx context.Context, r store.Reader, held map[string]store.Record[HeldHost]) (func(host string) braking, error) {
+	seen, err := optional(ledger.Sights().Get(ctx, r, ledger.Master))
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := Brakes().List(ctx, r, "")
+	if err != nil {
+		return nil, err
+	}
+	brakes := map[string]Brake{}
+	for _, b := range list {
+		brakes[b.Key] = b.Value
+	}
+	return func(host string) braking {
+		out := braking{frozen: seen.Frozen(), brakes: brakes, held: map[string]*HeldHost{}}
+		for _, class := range brakeClasses() {
+			if h, ok := held[heldKey(class, host)]; ok {
+				out.held[class] = &h.Value
+			}
+		}
+		return out
+	}, nil
+}

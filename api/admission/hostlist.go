@@ -1,0 +1,143 @@
+package admission
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"portcullis/api/inventory"
+	"portcullis/api/page"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// hostList names the list of hosts in cursors.
+const hostList = "hosts"
+
+// Hosts lists the hosts of the inventory that q asks for, a page at a time, sorted by id.
+func (s *Service) Hosts(ctx context.Context, q v1.HostQuery) (*v1.List[v1.Host], error) {
+	return listHosts(ctx, s, q, func(h *v1.Host) *v1.Host { return h })
+}
+
+// HostSummaries is Hosts with each host in one line.
+func (s *Service) HostSummaries(ctx context.Context, q v1.HostQuery) (*v1.List[v1.HostSummary], error) {
+	return listHosts(ctx, s, q, func(h *v1.Host) *v1.HostSummary {
+		line := h.Summary()
+		return &line
+	})
+}
+
+// HostIDs is Hosts with ids alone. Unless hosts of a phase are asked for, it reads inventory and nothing else
+// of a host.
+func (s *Service) HostIDs(ctx context.Context, q v1.HostQuery) (*v1.List[v1.HostID], error) {
+	if q.Phase != "" {
+		return listHosts(ctx, s, q, func(h *v1.Host) *v1.HostID { return &v1.HostID{ID: h.ID} })
+	}
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	from, err := s.hostsFrom(ctx, snap, q)
+	if err != nil {
+		return nil, explain(err)
+	}
+	out, err := page.Walk(ctx, hostList, q.PageQuery, from, page.Each(func(r *store.Record[inventory.Host]) (*v1.HostID, error) {
+		if q.Rack != "" && r.Value.Rack != q.Rack {
+			return nil, nil
+		}
+		return &v1.HostID{ID: r.Key}, nil
+	}))
+	return out, explain(err)
+}
+
+func listHosts[T any](ctx context.Context, s *Service, q v1.HostQuery, show func(*v1.Host) *T) (*v1.List[T], error) {
+	snap, err := s.o.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, explain(err)
+	}
+	from, err := s.hostsFrom(ctx, snap, q)
+	if err != nil {
+		return nil, explain(err)
+	}
+	out, err := page.Walk(ctx, hostList, q.PageQuery, from, func(recs []store.Record[inventory.Host]) ([]*T, error) {
+		out := make([]*T, len(recs))
+		var asked []int // positions of those that inventory does not rule out
+		for i := range recs {
+			if q.Rack == "" || recs[i].Value.Rack == q.Rack {
+				asked = append(asked, i)
+			}
+		}
+		some := make([]store.Record[inventory.Host], len(asked))
+		for j, i := range asked {
+			some[j] = recs[i]
+		}
+		all, err := s.gatherSome(ctx, snap, some)
+		if err != nil {
+			return nil, err
+		}
+		for j, f := range all {
+			if h := hostView(f, decide(f)); q.Phase == "" || h.Status.Phase == q.Phase {
+				out[asked[j]] = show(h)
+			}
+		}
+		return out, nil
+	})
+	return out, explain(err)
+}
+
+// hostsFrom is where the hosts of a list come from: inventory in its order, or what clusters name.
+func (s *Service) hostsFrom(ctx context.Context, n store.Snapshot, q v1.HostQuery) (page.Source[inventory.Host], error) {
+	if q.Tenant == "" && q.Cluster == "" {
+		return page.Of(n, inventory.Hosts(), q.Prefix), nil
+	}
+	ids, err := s.assignedTo(ctx, n, q)
+	if err != nil {
+		return nil, err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, q.Prefix) })
+	return func(ctx context.Context, after string, limit int) ([]store.Record[inventory.Host], error) {
+		first, found := slices.BinarySearch(ids, after)
+		if found {
+			first++
+		}
+		var out []store.Record[inventory.Host]
+		for rest := ids[first:]; len(out) < limit && len(rest) > 0; {
+			take := min(limit-len(out), len(rest))
+			recs, err := inventory.Hosts().Of(ctx, n, rest[:take])
+			if err != nil {
+				return nil, err
+			}
+			out, rest = append(out, recs...), rest[take:]
+		}
+		return out, nil
+	}, nil
+}
+
+// assignedTo returns the ids of the hosts of a tenant, of a cluster, or of a cluster if it is that tenant's, sorted.
+func (s *Service) assignedTo(ctx context.Context, n store.Snapshot, q v1.HostQuery) ([]string, error) {
+	names := []string{q.Cluster}
+	if q.Tenant != "" {
+		t, err := s.tenant(ctx, n, q.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		names = t.Clusters
+		if q.Cluster != "" {
+			names = slices.DeleteFunc(slices.Clone(t.Clusters), func(name string) bool { return name != q.Cluster })
+		}
+	}
+	var ids []string
+	if len(names) == 0 && q.Cluster != "" { // one of another tenant, or none
+		_, err := s.cluster(ctx, n, q.Cluster)
+		return nil, err
+	}
+	for _, name := range names {
+		c, err := s.cluster(ctx, n, name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, c.Hosts...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	v1 "portcullis/api/v1"
+)
+
+func (a *app) hostList() *cobra.Command {
+	var q v1.HostQuery
+	view := ""
+	cmd := &cobra.Command{
+		Use: "list", Short: "List hosts and why they are not admitted", Args: operands(),
+		Long: `List hosts and why they are not admitted.
+
+The options leave out hosts; a host is listed if it meets all of them. A host that is
+released belongs to no tenant and no cluster.
+
+JSON and YAML show all of each host unless --view says otherwise. With many hosts that is
+much: about 2 kB for a host of 8 adapters.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if view == "" && a.output != formatTable {
+				view = v1.ViewFull
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			switch view {
+			case v1.ViewFull:
+				hosts, err := c.HostsOf(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				return a.print(v1.List[v1.Host]{Items: hosts}, func(w *columns) {
+					lines := make([]v1.HostSummary, len(hosts))
+					for i := range hosts {
+						lines[i] = hosts[i].Summary()
+					}
+					hostTable(w, lines)
+				})
+			case v1.ViewID:
+				q.Limit = v1.MaxPage
+				ids, err := c.HostIDs(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				return a.print(v1.List[v1.HostID]{Items: ids}, func(w *columns) {
+					for _, h := range ids {
+						w.text("%s", h.ID)
+					}
+				})
+			default:
+				hosts, err := c.HostSummaries(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				return a.print(v1.List[v1.HostSummary]{Items: hosts}, func(w *columns) { hostTable(w, hosts) })
+			}
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.Tenant, "tenant", "", "hosts of clusters of this tenant only")
+	f.StringVar(&q.Cluster, "cluster", "", "hosts of this cluster only")
+	f.Var(&choice{(*string)(&q.Phase), phases()}, "phase", "hosts in this phase only")
+	f.StringVar(&q.Rack, "rack", "", "hosts of this rack only, as inventory has it")
+	f.StringVar(&q.Prefix, "prefix", "", "hosts whose ids begin with this only")
+	f.Var(&choice{&view, []string{v1.ViewFull, v1.ViewSummary, v1.ViewID}}, "view", "how much of each host; JSON and YAML show full without it")
+	return cmd
+}
+
+func phases() []string {
+	all := []v1.Phase{
+		v1.PhaseQuarantined, v1.PhaseAwaiting, v1.PhaseVerified, v1.PhaseGranting, v1.PhaseAdmitted, v1.PhaseReleasing,
+	}
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = string(p)
+	}
+	return names
+}
+
+func hostTable(w *columns, hosts []v1.HostSummary) {
+	w.row("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY", "WHY NOT")
+	for i := range hosts {
+		h := &hosts[i]
+		w.row(h.ID, h.Tenant, h.Cluster, string(h.Phase), pkey(h.PKey), h.Why)
+	}
+}
+
+// completeHosts asks for the ids that begin with what was typed, and for nothing else of these hosts.
+func (a *app) completeHosts(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	c, err := a.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	ids, err := c.HostIDPage(cmd.Context(), v1.HostQuery{Prefix: typed})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
