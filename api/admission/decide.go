@@ -349,6 +349,8 @@ func checkSeen(f *facts) string {
 
 func notSeen(p inventory.Port, node ib.GUID, seen ledger.Port) string {
 	switch {
+	case seen.Place.IsZero() && seen.Shut != "":
+		return fmt.Sprintf("port %v is not seen: %s", p.GUID, seen.Shut)
 	case seen.Place.IsZero():
 		return fmt.Sprintf("port %v is not seen: power on the host, or check the cable to %v", p.GUID, p.Cable)
 	case seen.Place != p.Cable:

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -175,5 +176,31 @@ func TestDecide(t *testing.T) {
 func TestWantedGrantsAreThePlaces(t *testing.T) {
 	if d := cmp.Diff([]ledger.Key{keyA, keyB}, decide(admitted()).want); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestWhyAPortIsNotSeen: a guard says what to do, and does not send anybody to a cable where the subnet
+// manager itself shut the switch port.
+func TestWhyAPortIsNotSeen(t *testing.T) {
+	detail := func(p ledger.Port) string {
+		f := admitted()
+		f.ports[0xb1] = p
+		for _, g := range decide(f).guards {
+			if g.Name == "seen" {
+				return g.Detail
+			}
+		}
+		return ""
+	}
+	if got := detail(ledger.Port{}); !strings.Contains(got, "power on the host, or check the cable to "+placeB.String()) {
+		t.Errorf("%q", got)
+	}
+	why := "switch port " + placeB.String() + " is kept from carrying data, because an operator marked it unhealthy"
+	got := detail(ledger.Port{Shut: why})
+	if !strings.Contains(got, "is not seen: "+why) || strings.Contains(got, "power on") {
+		t.Errorf("%q, want that an operator did it", got)
+	}
+	if got := detail(ledger.Port{NodeGUID: 0xb0, Place: placeB, HCACap: 32, SwitchCap: 32, Shut: why}); got != "" {
+		t.Errorf("%q of a port that is seen", got)
 	}
 }

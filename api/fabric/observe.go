@@ -17,14 +17,15 @@ type observed struct {
 	quiet    bool  // no request is out, so that tables are what was read
 	settled  bool
 	smState  ib.SMState
-	down     bool // our own port is seen, and has no link
+	down     bool                        // our own port is seen, and has no link
+	closed   map[ib.Place]sm.HealthState // places that the subnet manager shut
 	pkeys    func(topo.PortID) (keys []ib.PKey, proven bool)
 	state    v1.SM // Updated left out
 }
 
 func fromView(v *sm.View) *observed {
 	o := &observed{
-		fabric: v.Fabric, revision: v.Revision, quiet: v.Pending == 0, settled: v.Settled, smState: v.State, pkeys: v.PKeys,
+		fabric: v.Fabric, revision: v.Revision, quiet: v.Pending == 0, settled: v.Settled, smState: v.State, pkeys: v.PKeys, closed: shutPlaces(v.Health),
 		state: v1.SM{
 			State: v.State.String(), GUID: v.GUID, LID: v.LID, Priority: v.Priority, Settled: v.Settled,
 			Pending: v.Pending, Revision: v.Revision, SMPs: map[string]int{}, Problems: slices.Clone(v.Problems),
@@ -95,6 +96,7 @@ func (b *book) placed(e *sm.PortPlaced) {
 	}
 	p, _ := b.ports.get(e.GUID.String())
 	was := p
+	p.Shut = ""
 	p.Place, p.LID, p.NodeGUID = e.Place, e.LID, e.NodeGUID
 	b.setPort(e.GUID, was, p)
 }
@@ -116,8 +118,11 @@ func (b *book) gone(g ib.GUID, from ib.Place) {
 // setPort records a port unless nothing but the time would change.
 func (b *book) setPort(g ib.GUID, was, p ledger.Port) {
 	p.Time = was.Time
-	if p != was || was.Time.IsZero() {
+	reason := p.Shut
+	if p.Shut = was.Shut; p != was || was.Time.IsZero() {
 		p.Time = b.clock()
+	}
+	if p.Shut = reason; p != was {
 		b.ports.set(g.String(), p)
 	}
 }
@@ -183,7 +188,7 @@ func (b *book) reviewPort(g ib.GUID, cable ib.Place) {
 	if id == topo.None {
 		// Not seen is believed only when there is nothing left to discover.
 		if b.seen.settled {
-			b.setPort(g, was, ledger.Port{})
+			b.setPort(g, was, ledger.Port{Shut: b.seen.shut(cable)})
 		}
 		return
 	}
@@ -194,7 +199,7 @@ func (b *book) reviewPort(g ib.GUID, cable ib.Place) {
 		p.SwitchCap = int(f.NodeOf(peer).PartitionEnforcementCap)
 	}
 	if f.LinkUp(id) == topo.None {
-		p.Place = ib.Place{}
+		p.Place, p.Shut = ib.Place{}, b.seen.shut(cable)
 	}
 	b.setPort(g, was, p)
 }

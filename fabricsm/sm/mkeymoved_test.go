@@ -194,10 +194,13 @@ func TestManagerOnAnAdapterNeverSeen(t *testing.T) {
 			if tt.problem != "" {
 				e.run(10 * time.Second)
 				said := fmt.Sprint(e.problems())
-				for _, want := range []string{tt.problem, "fabric.attached_to", l.Find(away.peer).GUID.String()} {
+				for _, want := range []string{tt.problem, "fabric.attached_to", l.Find(away.peer).GUID.String(), "the own port of the subnet manager, " + away.node.PortGUID(away.num).String()} {
 					if !strings.Contains(said, want) {
 						t.Errorf("problems %s do not say %s", said, want)
 					}
+				}
+				if strings.Contains(said, ib.Place{}.String()) {
+					t.Errorf("problems %s name a place that is none", said)
 				}
 				return
 			}

@@ -96,7 +96,8 @@ type Port struct {
 	State     string    `json:"state,omitempty"`
 	HCACap    int       `json:"hca_cap,omitempty"`    // P_Keys the HCA port can hold; 0: not known
 	SwitchCap int       `json:"switch_cap,omitempty"` // P_Keys the switch port can enforce; 0: not known
-	Time      time.Time `json:"time"`                 // of the last change
+	Shut      string    `json:"shut,omitempty"`       // of a port that is not seen: that the manager shut the switch port where it is cabled, why, and what to do
+	Time      time.Time `json:"time"`                 // of the last change but that of Shut
 }
 
 // Master is the key of the one record in SMs.
