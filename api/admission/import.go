@@ -33,6 +33,13 @@ func (s *Service) ImportInventory(ctx context.Context, actor string, files []inv
 		if report, err = s.importReport(ctx, tx, plan, rows, dryRun); err != nil {
 			return err
 		}
+		snap, err := tx.Snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		if report.Warnings, err = s.cablingWarnings(ctx, snap, plan); err != nil {
+			return err
+		}
 		fresh := slices.ContainsFunc(rows, func(r staged) bool { return r.fresh })
 		if dryRun || !fresh && len(plan.Added)+len(plan.Changed) == 0 {
 			return nil

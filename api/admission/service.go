@@ -2,6 +2,7 @@ package admission
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"io"
 	"log/slog"
@@ -23,6 +24,10 @@ type Options struct {
 	Log     *slog.Logger
 	Locks   Locks   // of adapters; nil: the service locks none
 	Results Results // signs attestation results; nil: nobody does
+
+	// Declared returns how many external ports each switch of the declared topology has, 0 where that is not said, and nil
+	// where none is declared; nil: there are no topologies.
+	Declared func(ctx context.Context, r store.Reader) (map[ib.GUID]int, error)
 
 	Certifier Certifier // for keys of hosts; nil: hosts get no certificates
 

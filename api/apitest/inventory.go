@@ -13,7 +13,7 @@ import (
 )
 
 // ImportInventory implements api.Backend: each file is a list of host ids, a
-// line each; a line with a space in it is a problem. One with an EK, HOST=EK, needs two
+// line each; a line with a space in it is a problem, and one that ends in ? has a warning. One with an EK, HOST=EK, needs two
 // persons.
 func (b *Backend) ImportInventory(_ context.Context, actor string, files []inventory.File, t v1.RepairTicket, dryRun bool) (*v1.ImportReport, error) {
 	b.mu.Lock()
@@ -25,12 +25,16 @@ func (b *Backend) ImportInventory(_ context.Context, actor string, files []inven
 		Code: "inventory_invalid", Status: admission.Invalid, Detail: "the files are not an inventory",
 		Hint: "nothing was changed; correct the files and import them again",
 	}
-	report := &v1.ImportReport{DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, NotInFile: []string{}, Staged: []v1.Repair{}}
+	report := &v1.ImportReport{DryRun: dryRun, Added: []string{}, Changed: []v1.HostChange{}, NotInFile: []string{}, Staged: []v1.Repair{}, Warnings: []string{}}
 	for _, f := range files {
 		for id := range strings.Lines(string(f.Data)) {
 			id = strings.TrimSuffix(id, "\n")
 			if strings.Contains(id, " ") {
 				bad.Problems = append(bad.Problems, f.Name+": host "+id+": want no spaces")
+			}
+			if sure, doubtful := strings.CutSuffix(id, "?"); doubtful {
+				id = sure
+				report.Warnings = append(report.Warnings, f.Name+": host "+id+": the cable leads nowhere")
 			}
 			host, ek, another := strings.Cut(id, "=")
 			if !another {

@@ -59,7 +59,7 @@ func (b *book) show() {
 func (b *book) node(id topo.NodeID) v1.Node {
 	f := b.seen.fabric
 	n := f.Node(id)
-	out := v1.Node{GUID: n.GUID, Type: n.Type.String(), Description: n.Description, Ports: []v1.Port{}}
+	out := v1.Node{GUID: n.GUID, Type: n.Type.String(), Description: n.Description, NumPorts: int(n.NumPorts), Ports: []v1.Port{}}
 	for num := 0; num <= int(n.NumPorts); num++ {
 		pid := f.PortOf(id, ib.PortNum(num))
 		if pid == topo.None {

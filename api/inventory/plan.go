@@ -77,6 +77,30 @@ func (p *Plan) Hosts() []Host {
 	return out
 }
 
+// Cable is a cable that the files declare.
+type Cable struct {
+	At    string // FILE:LINE
+	Host  string
+	GUID  ib.GUID // of the host's port
+	Place ib.Place
+}
+
+// Cables lists the cables that the files declare for the hosts of the plan, by host and port.
+func (p *Plan) Cables() []Cable {
+	var out []Cable
+	for _, h := range p.Hosts() {
+		if p.merge.held[h.ID] {
+			continue
+		}
+		for _, port := range h.Ports() {
+			if at, declared := p.merge.cableAt[port.GUID]; declared {
+				out = append(out, Cable{At: at.String(), Host: h.ID, GUID: port.GUID, Place: port.Cable})
+			}
+		}
+	}
+	return out
+}
+
 // Replace gives the plan that has h in place of the stored host with its id, or adds it.
 // name says in problems where h is from.
 func Replace(stored []Host, h *Host, name string) (*Plan, error) {

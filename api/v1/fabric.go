@@ -28,6 +28,7 @@ type Node struct {
 	Type        string  `json:"type"` // "switch", "CA", "router"
 	Description string  `json:"description"`
 	Host        string  `json:"host,omitempty"` // inventory's name for its owner
+	NumPorts    int     `json:"num_ports,omitempty" doc:"external ports that the node has, of which ports has those with a cable"`
 	Ports       []Port  `json:"ports"`
 	// OutOfSight says that the node is not seen now, and that the rest is as it was seen last.
 	OutOfSight bool `json:"out_of_sight,omitempty"`

@@ -12,6 +12,7 @@ type ImportReport struct {
 	Changed   []HostChange `json:"changed"`           // sorted by host
 	Unchanged int          `json:"unchanged"`         // hosts in the files that already are so
 	NotInFile []string     `json:"not_in_file"`       // hosts in the store that no file names, left alone; sorted
+	Warnings  []string     `json:"warnings" nullable:"false" doc:"what was taken and may be a mistake: each with its place, the object, and what to do; at most 100, the last of which says how many more there are"`
 	Staged    []Repair     `json:"staged" doc:"rows that were not taken: they wait for a second person"`
 }
 

@@ -102,6 +102,9 @@ func showImport(w *columns, r *v1.ImportReport) {
 	if n := len(r.Staged); n > 0 {
 		w.text("%d hosts staged, not imported: another person has to confirm each", n)
 	}
+	for _, text := range r.Warnings {
+		w.text("warning: %s", text)
+	}
 	listHosts(w, "new", r.Added)
 	for _, c := range r.Changed {
 		for _, f := range c.Fields {

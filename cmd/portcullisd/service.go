@@ -208,6 +208,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 		GUIDConflict: a.GUIDConflict, Alone: !a.TwoPersons,
 		Brake: admission.BrakeLimits(a.Brake), UnseenFor: a.WithdrawUnseen,
 	}
+	o.Declared = s.declaredSwitches
 	if keeper != nil {
 		o.Locks = keeper // not a typed nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"portcullis/api/fabric/seen"
 	"portcullis/api/rma"
+	"portcullis/api/store"
 	"portcullis/api/topology"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -55,6 +56,14 @@ func (s *service) newRMA(hosts rma.Hosts) *rma.Service {
 func (s *service) topologyFromFile() (topospec.Mode, bool) {
 	t := s.core().Topology
 	return t.Mode, t.Spec != nil
+}
+
+// declaredSwitches returns the ports of each switch of the topology in force, nil without one.
+func (s *service) declaredSwitches(ctx context.Context, r store.Reader) (map[ib.GUID]int, error) {
+	if spec := s.core().Topology.Spec; spec != nil {
+		return topology.Switches(spec), nil
+	}
+	return s.topospec.DeclaredSwitches(ctx, r)
 }
 
 // sight gives the fabric as the subnet manager showed it last.
