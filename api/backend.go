@@ -67,6 +67,7 @@ type Backend interface {
 	Watch(ctx context.Context, host string) (<-chan *v1.Host, error)
 
 	Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tenant], error)
+	Tenant(ctx context.Context, name string) (*v1.Tenant, error)
 	CreateTenant(ctx context.Context, actor string, t v1.NewTenant) (*v1.Tenant, error)
 	DeleteTenant(ctx context.Context, actor, name string) error
 	Clusters(ctx context.Context, q v1.ClusterQuery) (*v1.List[v1.Cluster], error)

@@ -68,6 +68,12 @@ func (s *Server) tenancyRoutes(a huma.API) {
 		return taggedTenant(s.backend.CreateTenant(ctx, actor(ctx), in.Body))
 	})
 	register(s, a, operation{
+		id: "get-tenant", method: http.MethodGet, path: "/v1/tenants/{name}", tag: "tenancy",
+		summary: "Show a tenant", access: accessView,
+	}, func(ctx context.Context, in *nameInput) (*taggedOutput[v1.Tenant], error) {
+		return taggedTenant(s.backend.Tenant(ctx, in.Name))
+	})
+	register(s, a, operation{
 		id: "delete-tenant", method: http.MethodDelete, path: "/v1/tenants/{name}", tag: "tenancy",
 		summary: "Delete a tenant that has no cluster", access: accessTenancy,
 	}, func(ctx context.Context, in *changeNameInput) (*struct{}, error) {

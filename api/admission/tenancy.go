@@ -34,6 +34,15 @@ func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tena
 	return out, explain(err)
 }
 
+// Tenant gives one tenant.
+func (s *Service) Tenant(ctx context.Context, tenant string) (*v1.Tenant, error) {
+	t, err := s.tenant(ctx, s.o.Store, tenant)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return tenantView(t), nil
+}
+
 func tenantView(t Tenant) *v1.Tenant {
 	return &v1.Tenant{Name: t.Name, Created: t.Created, Version: t.version(), PKeys: t.PKeys}
 }

@@ -33,6 +33,7 @@ type Backend struct {
 	hosts    map[string]v1.Host
 	tenants  map[string]v1.Tenant
 	clusters map[string]v1.Cluster
+	renews   bool // see RenewAfterLook
 	made     int // tenants and clusters so far, for their versions
 	pkeys    []v1.QuarantinedPKey
 	repairs  map[string]v1.Repair
@@ -65,6 +66,10 @@ func (b *Backend) SetFabric(f v1.Fabric) { b.mu.Lock(); defer b.mu.Unlock(); b.f
 
 // SetSM puts the subnet manager's state in place.
 func (b *Backend) SetSM(s v1.SM) { b.mu.Lock(); defer b.mu.Unlock(); b.sm = s }
+
+// RenewAfterLook has each tenant and cluster that is shown by itself made anew right after, as by somebody else. A
+// command that names what it was shown is refused then.
+func (b *Backend) RenewAfterLook(on bool) { b.mu.Lock(); defer b.mu.Unlock(); b.renews = on }
 
 // Actors gives who made each change so far.
 func (b *Backend) Actors() []string { b.mu.Lock(); defer b.mu.Unlock(); return slices.Clone(b.actors) }

@@ -24,6 +24,24 @@ func (b *Backend) Tenants(_ context.Context, q v1.PageQuery) (*v1.List[v1.Tenant
 	return paged(b, "tenants", q, b.tenants, func(t v1.Tenant) string { return t.Name })
 }
 
+// Tenant implements api.Backend.
+func (b *Backend) Tenant(_ context.Context, name string) (*v1.Tenant, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, ok := b.tenants[name]
+	if b.fail != nil {
+		return nil, b.fail
+	}
+	if !ok {
+		return nil, notFound("tenant", name)
+	}
+	if b.renews {
+		b.made++
+		b.tenants[name] = v1.Tenant{Name: t.Name, Created: t.Created, Version: strconv.Itoa(b.made)}
+	}
+	return &t, nil
+}
+
 // CreateTenant implements api.Backend.
 func (b *Backend) CreateTenant(_ context.Context, actor string, n v1.NewTenant) (*v1.Tenant, error) {
 	b.mu.Lock()
@@ -66,6 +84,12 @@ func (b *Backend) Cluster(_ context.Context, name string) (*v1.Cluster, error) {
 	}
 	if !ok {
 		return nil, notFound("cluster", name)
+	}
+	if b.renews {
+		b.made++
+		again := c
+		again.Version = strconv.Itoa(b.made)
+		b.clusters[name] = again
 	}
 	return &c, nil
 }

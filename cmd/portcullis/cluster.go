@@ -120,7 +120,11 @@ host has none. --stop ends it.`,
 			if stop {
 				change = c.StopUse
 			}
-			cluster, err := change(cmd.Context(), args[0], args[1])
+			found, err := c.Cluster(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			cluster, err := change(client.IfMatch(cmd.Context(), found.Version), args[0], args[1])
 			if err != nil {
 				return err
 			}

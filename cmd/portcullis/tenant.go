@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 )
 
@@ -68,7 +69,11 @@ func (a *app) tenantDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.DeleteTenant(cmd.Context(), args[0]); err != nil {
+			t, err := c.Tenant(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := c.DeleteTenant(client.IfMatch(cmd.Context(), t.Version), args[0]); err != nil {
 				return err
 			}
 			return a.deleted("tenant", args[0])
