@@ -14,10 +14,11 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// LocalOptions are what a local server is made of. All but Operator are required.
+// LocalOptions are what a local server is made of. All but Operator and Hosts are required.
 type LocalOptions struct {
 	Fabric   FabricReader
 	Operator FabricOperator // nil: the fabric is only shown
+	Hosts    HostRemover    // nil: nothing is done to hosts
 	Version  string
 	Log      *slog.Logger
 	Registry *prometheus.Registry // the HTTP counters join it; served at /metrics
@@ -33,8 +34,12 @@ func NewLocal(o LocalOptions) *Server {
 	}
 	r := chi.NewRouter()
 	r.Use(s.observe)
+	does := "shows the fabric and nothing else"
+	if o.Hosts != nil {
+		does = "shows the fabric and takes single hosts off it"
+	}
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path here: this socket shows the fabric and nothing else",
+		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path here: this socket "+does,
 			"hosts, tenants and inventory are asked for at the service: --service https://HOST:PORT"))
 	})
 	plain := r.With(unconditional)
@@ -42,7 +47,7 @@ func NewLocal(o LocalOptions) *Server {
 	plain.Get("/version", s.versionz)
 	plain.Get("/metrics", s.serveMetrics(o.Registry))
 	plain.Get("/metrics/fabric", s.serveDevices)
-	s.document = s.localRoutes(r)
+	s.document = s.localRoutes(r, o.Hosts)
 	s.handler = r
 	return s
 }
@@ -54,6 +59,7 @@ func (s *Server) ServeLocal(ctx context.Context, l net.Listener) error {
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return base },
+		ConnContext: withPeer,
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)

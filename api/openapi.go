@@ -58,8 +58,11 @@ func newAPI(r chi.Router) huma.API {
 }
 
 // localRoutes registers what a local server answers.
-func (s *Server) localRoutes(r chi.Router) *document {
+func (s *Server) localRoutes(r chi.Router, hosts HostRemover) *document {
 	a := newAPI(r)
+	if hosts != nil {
+		s.removalRoutes(a, hosts)
+	}
 	s.localSMRoute(a)
 	s.seenRoutes(a)
 	return render(a.OpenAPI())

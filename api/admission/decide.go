@@ -21,6 +21,7 @@ type facts struct {
 	withdraw     map[string]bool // lapses that cost a host which was admitted its memberships
 	unsealed     bool            // a host need not be handed over (Weakness)
 	unseenIsGone bool            // a port that is not seen costs the host what it has (Weakness)
+	short        string          // why the store takes no new grants; empty: it does
 	cutOff       bool            // a host that is held loses what it had (WithdrawAdmitted)
 	unseenFor    time.Duration   // after which a host that is not seen loses what it had; 0: never
 	braking      braking         // which causes take nothing now
@@ -385,6 +386,9 @@ func checkCapacity(f *facts) string {
 		if seen.HCACap > 0 && need > seen.HCACap {
 			problems = append(problems, fmt.Sprintf("port %v can hold %d P_Keys, %d needed", p.GUID, seen.HCACap, need))
 		}
+	}
+	if f.short != "" && f.rec.Cluster != "" && slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) }) {
+		problems = append(problems, f.short)
 	}
 	return strings.Join(problems, "; ")
 }

@@ -100,7 +100,12 @@ func (f *facts) unknown() []ledger.Key {
 }
 
 func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
+	short := ""
+	if err := s.o.Store.Room(); err != nil {
+		short = err.Error()
+	}
 	return &facts{
+		short: short,
 		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, unsealed: s.o.Weakness.Unsealed, unseenIsGone: s.o.Weakness.WithdrawsUnseen,
 		cutOff: s.o.GUIDConflict == WithdrawAdmitted, unseenFor: s.o.UnseenFor, host: h, rec: rec,
 		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]standing{}, foreign: map[ledger.Key]string{},

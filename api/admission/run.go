@@ -20,6 +20,10 @@ import (
 // retryPause is how long Run rests when the store does not answer.
 const retryPause = time.Second
 
+// roomPause is when a host is looked at again that could get nothing as the store is short
+// of room.
+const roomPause = 5 * time.Second
+
 // Run settles hosts whenever something about them changes: a port is seen or
 // gone, a table was read back, evidence grows old. It returns when ctx ends,
 // and meanwhile outlives every failure of the store.
@@ -312,6 +316,9 @@ func (o *owners) learn(f *facts) {
 	phase := phaseOf(f.rec)
 	if ev := f.rec.Evidence; ev != nil && !f.rec.Admitted && (phase == v1.PhaseVerified || phase == v1.PhaseGranting) {
 		o.deadlines[id] = ev.Time.Add(f.evidenceAge + time.Second)
+		if again := f.now.Add(roomPause); f.short != "" && again.Before(o.deadlines[id]) {
+			o.deadlines[id] = again
+		}
 	}
 	if since, gone := f.unseenSince(); gone && f.unseenFor > 0 && f.now.Sub(since) < f.unseenFor && len(f.standing()) > 0 {
 		o.deadlines[id] = since.Add(f.unseenFor)

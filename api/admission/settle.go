@@ -117,7 +117,7 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 		if wanted == st.grant.Withdrawn || wanted && st.grant.Limited != f.limited(k) {
 			st.grant.Withdrawn, st.grant.Since = !wanted, f.now
 			if wanted {
-				st.grant.Limited = f.limited(k)
+				st.grant.Limited, st.grant.Epoch = f.limited(k), f.rec.Epoch
 			}
 			if err := ledger.Grants().Put(tx, k.String(), st.grant); err != nil {
 				return err
@@ -129,7 +129,7 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 			continue
 		}
 		kept = append(kept, k.String())
-		g := ledger.Grant{Host: f.host.ID, Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Limited: f.limited(k), Since: f.now}
+		g := ledger.Grant{Host: f.host.ID, Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Limited: f.limited(k), Epoch: f.rec.Epoch, Since: f.now}
 		if err := ledger.Grants().Put(tx, k.String(), g); err != nil {
 			return err
 		}

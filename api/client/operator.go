@@ -73,6 +73,13 @@ func (c *Client) Release(ctx context.Context, id string) (*v1.Host, error) {
 	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/release", nil, &out))
 }
 
+// Fence withdraws a host's admission and marks its switch ports as unhealthy. The socket of
+// a subnet manager takes it; the API does not.
+func (c *Client) Fence(ctx context.Context, id string, in v1.Fence) (*v1.Host, error) {
+	var out v1.Host
+	return answer(&out, c.post(ctx, "/v1/hosts/"+url.PathEscape(id)+"/fence", in, &out))
+}
+
 // ResolveGUID says that it was found out who has the GUIDs that a host and others claim.
 func (c *Client) ResolveGUID(ctx context.Context, id string, in v1.GUIDResolved) (*v1.Host, error) {
 	var out v1.Host

@@ -55,10 +55,11 @@ type grant struct {
 	host      string
 	cluster   string
 	tenant    string
+	epoch     int64
 }
 
 func grantOf(g *ledger.Grant, modified int64) grant {
-	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant}
+	return grant{withdrawn: g.Withdrawn, limited: g.Limited, modified: modified, host: g.Host, cluster: g.Cluster, tenant: g.Tenant, epoch: g.Epoch}
 }
 
 // form gives a P_Key with the membership bit of the grant.
@@ -76,34 +77,41 @@ func newBook(now func() time.Time, l SightLimits) *book {
 	}
 }
 
-// load reads everything as of one revision.
+// load reads everything as of one revision. When that fails, what was known stays.
 func (b *book) load(ctx context.Context, snap store.Snapshot) error {
-	b.revision = snap.Revision
-	b.owners = newOwners()
-	b.grants, b.cables, b.hostOf = map[ledger.Key]grant{}, map[ib.GUID]ib.Place{}, map[string][]ib.GUID{}
-	grants, _, err := ledger.Grants().List(ctx, snap, "")
+	stored, _, err := ledger.Grants().List(ctx, snap, "")
 	if err != nil {
 		return err
 	}
-	for _, g := range grants {
+	grants := map[ledger.Key]grant{}
+	for _, g := range stored {
 		k, err := ledger.ParseKey(g.Key)
 		if err != nil {
 			return err
 		}
-		b.grants[k] = grantOf(&g.Value, g.Modified)
+		grants[k] = grantOf(&g.Value, g.Modified)
 	}
 	hosts, _, err := inventory.Hosts().List(ctx, snap, "")
 	if err != nil {
 		return err
 	}
+	err = errors.Join(b.memberships.load(ctx, snap), b.ports.load(ctx, snap), b.nodes.load(ctx, snap), b.sms.load(ctx, snap), b.sight.load(ctx, snap),
+		b.tables.load(ctx, snap))
+	if err != nil {
+		return err
+	}
+	// The last that can fail: a mark of a review counts with the grants of the same revision.
+	if err := b.loadReview(ctx, snap); err != nil {
+		return err
+	}
+	b.revision, b.grants, b.owners = snap.Revision, grants, newOwners()
+	b.cables, b.hostOf = map[ib.GUID]ib.Place{}, map[string][]ib.GUID{}
 	for _, h := range hosts {
 		b.host(h.Key, &h.Value)
 	}
-	err = errors.Join(b.memberships.load(ctx, snap), b.ports.load(ctx, snap), b.nodes.load(ctx, snap), b.sms.load(ctx, snap), b.sight.load(ctx, snap),
-		b.tables.load(ctx, snap), b.loadReview(ctx, snap))
 	b.prune()
 	b.review()
-	return err
+	return nil
 }
 
 // prune drops memberships whose grant is gone.
@@ -199,18 +207,25 @@ func (b *book) changeHost(id string, ch store.Change) error {
 	return err
 }
 
-// intent is everything wanted, in key order.
+// intent returns everything wanted, in key order.
 func (b *book) intent() sm.Intent {
-	in := sm.Intent{Revision: b.revision}
+	return b.wanted().intent
+}
+
+// wanted returns the intent, in key order, and the hosts of its grants.
+func (b *book) wanted() wanted {
+	w := wanted{intent: sm.Intent{Revision: b.revision}, known: b.grants != nil}
+	in := &w.intent
 	for _, k := range b.sortedGrants() {
-		g := sm.Grant{GUID: k.GUID, PKey: b.grants[k].form(k.PKey), Place: k.Place}
+		is := b.grants[k]
+		g := sm.Grant{GUID: k.GUID, PKey: is.form(k.PKey), Place: k.Place}
 		switch {
-		case b.grants[k].withdrawn:
+		case is.withdrawn:
 			in.Absent = append(in.Absent, g)
-		case b.holds(b.grants[k].host):
-			in.Held = append(in.Held, g)
+		case b.holds(is.host):
+			in.Held, w.held = append(in.Held, g), append(w.held, is.host)
 		default:
-			in.Grants = append(in.Grants, g)
+			in.Grants, w.granted = append(in.Grants, g), append(w.granted, is.host)
 		}
 	}
 	in.Keep = b.mark != nil && !b.trustsState
@@ -219,7 +234,7 @@ func (b *book) intent() sm.Intent {
 		return cmp.Or(cmp.Compare(x.Switch, y.Switch), cmp.Compare(x.Port, y.Port))
 	})
 	in.Hosts = slices.Compact(in.Hosts)
-	return in
+	return w
 }
 
 func (b *book) sortedGrants() []ledger.Key {

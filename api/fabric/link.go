@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"portcullis/api/fabric/owed"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
@@ -51,6 +52,12 @@ type Options struct {
 	// Run calls OnSight with whether the subnet manager sees the fabric that it knows, at first and after each
 	// change; nil: it is not called.
 	OnSight func(v1.Sight)
+	// Owed keeps what the store does not take, over several Links; nil: it is kept in
+	// memory, by this Link.
+	Owed *owed.Keeper
+	// Before is the Link of the attachment before, whose intent is in force until the store
+	// says otherwise; nil: there was none.
+	Before *Link
 }
 
 // Link connects one subnet manager with the store. Its methods may be called
@@ -69,6 +76,10 @@ type Link struct {
 	trustsState  bool
 
 	owners atomic.Pointer[naming]
+	owed   *owed.Keeper
+
+	saying sync.Mutex // of one intent at a time
+	said   wanted     // last, before removals were taken out
 
 	mu     sync.Mutex
 	events []sm.Event    // not yet taken by Run, in order
@@ -82,14 +93,25 @@ func New(o Options) *Link {
 		o.Now = time.Now
 	}
 	if o.Guard == nil {
-		o.Guard = func(context.Context, *store.Tx) error { return nil }
+		o.Guard = always
 	}
-	return &Link{
+	l := &Link{
 		store: o.Store, guard: o.Guard, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight,
 		trustsState: o.TrustsState, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
-		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1),
+		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1), owed: o.Owed,
 	}
+	if l.owed == nil {
+		l.owed = owed.New(o.Log)
+	}
+	if o.Before != nil {
+		l.owners.Store(o.Before.naming())
+		l.say(o.Before.lastSaid())
+	}
+	return l
 }
+
+// always is a Guard of one that leads whatever the store says.
+func always(context.Context, *store.Tx) error { return nil }
 
 // Intents gives what is wanted, newest only: an intent nobody has taken yet is
 // replaced.
@@ -180,21 +202,33 @@ func (l *Link) Run(ctx context.Context) error {
 			return nil
 		}
 		l.log.Error("fabric records do not follow the store", "err", err, "retry_in", retryPause)
-		select {
-		case <-time.After(retryPause):
-		case <-ctx.Done():
-		}
+		l.alone(ctx, b)
 	}
 	return nil
 }
 
+// alone takes what the subnet manager tells while the store does not answer.
+func (l *Link) alone(ctx context.Context, b *book) {
+	pause := time.NewTimer(retryPause)
+	defer pause.Stop()
+	for {
+		select {
+		case <-pause.C:
+			return
+		case <-l.wake:
+			if b.observe(l.take()) {
+				l.publish(b)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // follow loads what the store holds and then moves news in both directions.
 func (l *Link) follow(ctx context.Context, b *book) error {
-	snap, err := l.store.Snapshot(ctx)
+	snap, err := l.load(ctx, b)
 	if err != nil {
-		return err
-	}
-	if err := b.load(ctx, snap); err != nil {
 		return err
 	}
 	l.publish(b)
@@ -230,22 +264,9 @@ func (l *Link) follow(ctx context.Context, b *book) error {
 		case <-beat.C:
 			b.tick()
 			l.name(b)
-		}
-	}
-}
-
-// publish replaces the intent that waits to be taken.
-func (l *Link) publish(b *book) {
-	in := b.intent()
-	for {
-		select {
-		case l.intents <- in:
-			return
-		default:
-		}
-		select {
-		case <-l.intents:
-		default:
+			if l.owed.Removes() {
+				l.publish(b) // until the store has what operators removed meanwhile
+			}
 		}
 	}
 }
@@ -257,22 +278,39 @@ func (l *Link) write(ctx context.Context, b *book) error {
 		if len(batch) == 0 {
 			return nil
 		}
-		_, err := l.store.Update(ctx, func(tx *store.Tx) error {
-			if err := l.guard(ctx, tx); err != nil {
-				return err
-			}
-			for _, w := range batch {
-				if err := w.put(ctx, tx); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := l.put(ctx, batch); err != nil {
 			return err
 		}
 		for _, w := range batch {
 			w.done()
 		}
 	}
+}
+
+// load reads everything of the store.
+func (l *Link) load(ctx context.Context, b *book) (store.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	snap, err := l.store.Snapshot(ctx)
+	if err != nil {
+		return snap, err
+	}
+	return snap, b.load(ctx, snap)
+}
+
+func (l *Link) put(ctx context.Context, batch []write) error {
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	_, err := l.store.Update(ctx, func(tx *store.Tx) error {
+		if err := l.guard(ctx, tx); err != nil {
+			return err
+		}
+		for _, w := range batch {
+			if err := w.put(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
 }

@@ -15,13 +15,14 @@ type owners struct {
 	cables  map[ib.Place]string   // hosts by the switch port they are cabled to
 	places  map[string][]ib.Place // those by host
 	aliases map[string]alias.List // that ports of a host may have
-	renamed bool                  // since the names were last told, or a grant changed
+	hcas    map[string][]inventory.HCA
+	renamed bool // since the names were last told, or a grant changed
 }
 
 func newOwners() owners {
 	return owners{
 		names: map[ib.GUID]string{}, nodes: map[string][]ib.GUID{},
-		cables: map[ib.Place]string{}, places: map[string][]ib.Place{}, aliases: map[string]alias.List{}, renamed: true,
+		cables: map[ib.Place]string{}, places: map[string][]ib.Place{}, aliases: map[string]alias.List{}, hcas: map[string][]inventory.HCA{}, renamed: true,
 	}
 }
 
@@ -36,10 +37,12 @@ func (o *owners) host(id string, h *inventory.Host) {
 	delete(o.nodes, id)
 	delete(o.places, id)
 	delete(o.aliases, id)
+	delete(o.hcas, id)
 	o.renamed = true
 	if h == nil {
 		return
 	}
+	o.hcas[id] = h.HCAs
 	for _, a := range h.HCAs {
 		o.names[a.NodeGUID] = id
 		o.nodes[id] = append(o.nodes[id], a.NodeGUID)
@@ -60,6 +63,15 @@ type naming struct {
 	hosts   map[ib.GUID]string  // by node GUID
 	cables  map[ib.Place]string // hosts by place
 	tenants map[string]string   // by host
+
+	clusters map[string]tenancy         // by host: those of which it is a member in full
+	hcas     map[string][]inventory.HCA // by host
+}
+
+// tenancy is a host's membership of a cluster.
+type tenancy struct {
+	cluster string
+	epoch   int64 // of the assignment; 0: not known
 }
 
 // Partition is what a partition is to those who look at the fabric.
@@ -101,8 +113,11 @@ func (o *owners) mayBe() alias.List {
 // naming gives the names as they are now. A host belongs to the tenant whose
 // grants it has; one whose access was taken away, until that is proven, too.
 func (b *book) naming() *naming {
-	n := &naming{hosts: maps.Clone(b.owners.names), cables: maps.Clone(b.owners.cables), tenants: map[string]string{}}
+	n := &naming{hosts: maps.Clone(b.owners.names), cables: maps.Clone(b.owners.cables), tenants: map[string]string{}, clusters: map[string]tenancy{}, hcas: maps.Clone(b.owners.hcas)}
 	for _, g := range b.grants {
+		if !g.withdrawn && !g.limited {
+			n.clusters[g.host] = tenancy{g.cluster, g.epoch}
+		}
 		if g.tenant != "" && (!g.withdrawn || n.tenants[g.host] == "") {
 			n.tenants[g.host] = g.tenant
 		}

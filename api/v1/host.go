@@ -86,6 +86,15 @@ type Guard struct {
 	Detail string `json:"detail,omitempty"` // why not, and what to do
 }
 
+// GuardRecorded is the name of a guard that a machine's socket shows of a host which it
+// took off its cluster while the store was away: it is met when the store has it.
+const GuardRecorded = "recorded"
+
+// Fence asks that a host be taken off the fabric.
+type Fence struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"120" doc:"why, for those who find its ports closed"`
+}
+
 // Denial is the last refusal of evidence.
 type Denial struct {
 	Time   time.Time `json:"time"`

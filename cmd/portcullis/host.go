@@ -14,7 +14,7 @@ import (
 
 func (a *app) hostCommand() *cobra.Command {
 	return group("host", "See hosts, assign them to clusters and release them",
-		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostRemove(), a.hostWait(), a.hostResult(), a.hostTPMCleared(), a.hostGUIDResolved())
+		a.hostList(), a.hostShow(), a.hostAssign(), a.hostRelease(), a.hostFence(), a.hostRemove(), a.hostWait(), a.hostResult(), a.hostTPMCleared(), a.hostGUIDResolved())
 }
 
 func (a *app) hostShow() *cobra.Command {
@@ -171,7 +171,10 @@ The switch ports close first and are read back, then the HCAs. The host is
 released when its phase is quarantined again; --wait waits for that.
 
 Only the assignment that the command has found is ended, and not one that came meanwhile.
-A script that may run late or twice names the one it means with --epoch.`,
+A script that may run late or twice names the one it means with --epoch.
+
+With --socket, on the machine of the Subnet Manager, this works also while the
+store is away: it is done in the fabric, and recorded when the store is back.`,
 		ValidArgsFunction: a.completeHosts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
@@ -194,6 +197,48 @@ A script that may run late or twice names the one it means with --epoch.`,
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
 	e.register(cmd)
 	w.register(cmd, "wait until the host is released")
+	return cmd
+}
+
+func (a *app) hostFence() *cobra.Command {
+	var yes bool
+	var reason string
+	cmd := &cobra.Command{
+		Use: "fence HOST --reason WHY --yes", Short: "Release a host and close its switch ports", Args: operands("HOST"),
+		Long: `Release a host and close its switch ports.
+
+The host loses its P_Keys as by "host release", and each switch port that it is
+cabled to is marked as unhealthy until the mark is taken back; fabric.health.marked
+of the service says what follows from that. It takes --socket, on the machine of
+the Subnet Manager, and works also while the store is away.`,
+		ValidArgsFunction: a.completeHosts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if reason == "" {
+				return &usageError{msg: "--reason is missing", hint: "usage: " + cmd.UseLine()}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if a.conn.socket == "" {
+				return &usageError{msg: "host fence asks the Subnet Manager's socket", hint: "add --socket PATH on its machine, or use: portcullis host release HOST, and portcullis fabric health mark PLACE"}
+			}
+			h, err := c.Host(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.confirm(yes, releasePlan(h)+", and its switch ports are closed"); err != nil {
+				return err
+			}
+			// Whatever assignment holds by now: the host itself is what has to go.
+			if h, err = c.Fence(cmd.Context(), args[0], v1.Fence{Reason: reason}); err != nil {
+				return err
+			}
+			return a.afterChange(cmd.Context(), c, h, waitFlags{}, "")
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this, only say what would be done")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who find the ports closed")
 	return cmd
 }
 

@@ -65,6 +65,11 @@ func (a *app) afterChange(ctx context.Context, c *client.Client, h *v1.Host, w w
 			return err
 		}
 	}
+	for _, g := range h.Status.Guards {
+		if g.Name == v1.GuardRecorded && !g.Met {
+			fmt.Fprintf(a.stderr, "portcullis: %s\n", plain(g.Detail))
+		}
+	}
 	return a.print(h, func(t *columns) {
 		t.row("HOST", "TENANT", "CLUSTER", "PHASE", "P_KEY")
 		t.row(h.ID, h.Tenant, h.Cluster, string(h.Status.Phase), pkey(h.Status.PKey))

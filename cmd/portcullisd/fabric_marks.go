@@ -13,10 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"portcullis/api/admission"
-	"portcullis/api/audit"
 	"portcullis/api/fabric/keyops"
 	"portcullis/api/fabric/seen"
-	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
@@ -178,23 +176,5 @@ func (k *marks) view() {
 	if k.renewed != nil {
 		close(k.renewed)
 		k.renewed = nil
-	}
-}
-
-// auditMarks puts marks into the audit log of a store.
-func auditMarks(st *store.Store) func(context.Context, string, ib.Place, *v1.HealthMark) error {
-	return func(ctx context.Context, actor string, pl ib.Place, m *v1.HealthMark) error {
-		_, err := st.Update(ctx, func(tx *store.Tx) error {
-			return audit.Append(ctx, tx, audit.Entry{
-				Time: time.Now(), Actor: actor, Action: "fabric.health", Object: "fabric/" + pl.String(), Code: m.Mark, Detail: m.Reason,
-			})
-		})
-		if err != nil {
-			return &admission.Error{
-				Code: v1.CodeUnavailable, Status: admission.Unavailable, Err: err,
-				Detail: "the audit log cannot be written, so nothing was changed", Hint: "look at /readyz, then ask again",
-			}
-		}
-		return nil
 	}
 }

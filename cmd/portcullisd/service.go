@@ -23,6 +23,7 @@ import (
 	"portcullis/api/events"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
+	"portcullis/api/fabric/owed"
 	"portcullis/api/fabric/seen"
 	"portcullis/api/hostca"
 	"portcullis/api/leader"
@@ -46,6 +47,8 @@ type service struct {
 	status *status
 
 	storeHealth *storeHealth
+	owed        *owed.Keeper // what was done while the store was away
+	removals    *removals    // nil without the sm role
 
 	// reloaded has a token after the files were read again.
 	reloaded chan struct{}
@@ -99,6 +102,9 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		}
 		return err
 	}
+	if s.owed, err = owed.Open(c.path(c.StateDir), log); err != nil {
+		return err
+	}
 
 	group, ctx := errgroup.WithContext(ctx)
 	if err := s.startWatch(ctx, group); err != nil {
@@ -122,6 +128,10 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		if c.Fabric.Enforcement != "verified" {
 			log.Warn("fabric.enforcement is accepted: switches are believed to enforce P_Keys without proof; for simulators only")
 		}
+		if err := s.settle(ctx); err != nil { // removals win, from the first intent on
+			log.Error("the store does not take what it is owed; tried again", "error", err)
+		}
+		group.Go(func() error { return s.settleOwed(ctx) })
 		group.Go(func() error { return s.manage(ctx) })
 	}
 	if s.name != "" {
@@ -224,7 +234,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
 	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert), s.brakes)
-	registry.MustRegister(s.storeHealth.collectors()...)
+	registry.MustRegister(append(s.storeHealth.collectors(), owedMetrics(s.owed)...)...)
 	if s.candidate != nil {
 		registry.MustRegister(s.leads()...)
 	}
@@ -267,9 +277,10 @@ func (s *service) startWatch(ctx context.Context, group *errgroup.Group) error {
 		Tenants: func() map[string]string { return of(&s.link, (*fabric.Link).Tenants) },
 	})
 	s.marks = newMarks(s.observer, s.log)
-	s.marks.note = auditMarks(s.store)
+	s.marks.note = auditMarks(s.store, s.owed)
+	s.removals = s.newRemovals()
 	s.marks.Note, s.marks.Sealed = keyops.Audit(s.store, time.Now), s.sealedFacts
-	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, nil, s.log)
+	w, err := watch(s.config.Fabric.Watch, s.config.path, s.observer, nil, s.removals, s.log)
 	if err != nil {
 		return err
 	}
@@ -349,5 +360,5 @@ func (s *service) reload() error {
 
 // sealedFacts gives the facts of the service, whose keys are sealed.
 func (s *service) sealedFacts() ([]sm.Fact, error) {
-	return fabric.New(fabric.Options{Store: s.store, Log: s.log}).Load()
+	return fabric.New(fabric.Options{Store: s.store, Log: s.log, Owed: s.owed}).Load()
 }

@@ -207,7 +207,7 @@ func runSM(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	s.seen = seen.New(seen.Options{})
 	s.marks = newMarks(s.seen, s.log)
 	s.marks.Sealed = func() ([]sm.Fact, error) { return s.state.Load() }
-	if s.watched, err = watch(o.config.Fabric.Watch, o.config.path, s.seen, s.marks, s.log); err != nil {
+	if s.watched, err = watch(o.config.Fabric.Watch, o.config.path, s.seen, s.marks, nil, s.log); err != nil {
 		return err
 	}
 	defer s.watched.close()

@@ -41,13 +41,13 @@ func newRegistry(fabric *seen.Observer) *prometheus.Registry {
 }
 
 // watch opens what o asks for; path completes the path of the socket. operator is
-// nil where the socket only shows.
-func watch(o watchConfig, path func(string) string, seen *seen.Observer, operator api.FabricOperator, log *slog.Logger) (*watched, error) {
+// nil where the socket only shows the fabric, and hosts where nothing is done to hosts.
+func watch(o watchConfig, path func(string) string, seen *seen.Observer, operator api.FabricOperator, hosts api.HostRemover, log *slog.Logger) (*watched, error) {
 	w := &watched{}
 	if o.Socket == "" && o.Metrics == "" {
 		return w, nil
 	}
-	w.server = api.NewLocal(api.LocalOptions{Fabric: seen, Operator: operator, Version: version.Short(), Log: log, Registry: newRegistry(seen)})
+	w.server = api.NewLocal(api.LocalOptions{Fabric: seen, Operator: operator, Hosts: hosts, Version: version.Short(), Log: log, Registry: newRegistry(seen)})
 	if err := w.listen(o, path); err != nil {
 		w.close()
 		return nil, err

@@ -277,7 +277,7 @@ func TestWatchOfWhatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	first, err := watch(watchConfig{Socket: "first.sock"}, in, nil, nil, slog.New(slog.DiscardHandler))
+	first, err := watch(watchConfig{Socket: "first.sock"}, in, nil, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestWatchOfWhatIsTaken(t *testing.T) {
 		{"metrics", watchConfig{Socket: "second.sock", Metrics: busy.Addr().String()}, "address already in use"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if w, err := watch(tt.o, in, nil, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if w, err := watch(tt.o, in, nil, nil, nil, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("watch = %v, %v; want an error with %q", w, err, tt.want)
 			}
 		})

@@ -30,6 +30,21 @@ type Failing struct {
 	moment  Moment
 	down    bool
 	commits int
+	short   error
+}
+
+// Short has the backend take no growing commits, for a reason; nil: it takes them again.
+func (f *Failing) Short(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.short = why
+}
+
+// Room implements store.Roomy.
+func (f *Failing) Room() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.short
 }
 
 // FailAt plans the failure of the n-th commit from now, n from 1.
@@ -78,6 +93,9 @@ func (f *Failing) Get(ctx context.Context, keys []string, rev int64) (store.Item
 
 // Commit fails as planned.
 func (f *Failing) Commit(ctx context.Context, b store.Batch) (int64, error) {
+	if err := f.Room(); err != nil && store.IsGrowing(ctx) {
+		return 0, err
+	}
 	land, fail := f.next()
 	if fail && !land {
 		return 0, ErrInjected

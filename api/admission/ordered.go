@@ -1,0 +1,65 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"portcullis/api/store"
+)
+
+// Ordered is a release that an operator ordered on a machine of the service while the store
+// was away. It was carried out in the fabric then.
+type Ordered struct {
+	Host    string
+	Cluster string // that the host was in, as far as the machine knew; empty: it had no grant
+	Epoch   int64  // of that assignment; 0: not known
+	Actor   string
+	Time    time.Time
+	Reason  string
+}
+
+// Record does in the store what was ordered while it was away, and returns the revision
+// from which on the store has it. It is safe to repeat. A host that was assigned again since
+// is left alone: the order was about the assignment before. Where that is not known the host
+// is released.
+func (s *Service) Record(ctx context.Context, o Ordered) (revision int64, err error) {
+	written, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
+		snap, err := tx.Snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		revision = snap.Revision
+		f, err := s.gather(ctx, tx, o.Host)
+		if IsKind(err, NotFound) {
+			return s.noteOrdered(ctx, tx, &o, "unknown", "inventory has no such host any longer")
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case f.rec.Cluster == "":
+			return s.noteOrdered(ctx, tx, &o, "released", "the host is in no cluster: it was released already")
+		case o.Epoch > 0 && f.rec.Epoch > o.Epoch, o.Epoch == 0 && o.Cluster != "" && f.rec.Cluster != o.Cluster:
+			return s.noteOrdered(ctx, tx, &o, "superseded",
+				fmt.Sprintf("the host was assigned again since the machine knew it in cluster %s, and stays in cluster %s", o.Cluster, f.rec.Cluster))
+		}
+		if err := s.release(ctx, tx, f, o.Actor); err != nil {
+			return err
+		}
+		if err := s.noteOrdered(ctx, tx, &o, "recorded", o.Reason); err != nil {
+			return err
+		}
+		_, _, err = s.settle(ctx, tx, o.Host)
+		return err
+	})
+	return max(revision, written), err
+}
+
+func (s *Service) noteOrdered(ctx context.Context, tx *store.Tx, o *Ordered, code, detail string) error {
+	what := fmt.Sprintf("release ordered at %s while the store was away", o.Time.UTC().Format(time.RFC3339))
+	if detail != "" {
+		what += "; " + detail
+	}
+	return s.log(ctx, tx, change{actor: o.Actor, action: "host.release.ordered", object: "host/" + o.Host, code: code, detail: what})
+}
