@@ -40,46 +40,52 @@ func Files(dir string) []string {
 
 func (j *journal) path(file int) string { return Files(j.dir)[file] }
 
-// openJournal makes the files if they are not there, and returns the records that are, also
-// when it returns an error because it cannot make a file.
-func openJournal(dir string) (*journal, []Entry, error) {
+// openJournal makes the files if they are not there, and returns what is in them, also when
+// it returns an error because it cannot make a file.
+func openJournal(dir string) (*journal, content, error) {
 	j := &journal{dir: dir, busy: make(chan struct{}, 1), end: headerSize, write: writeAt}
 	var newest []byte
 	var missing []int
+	unreadable := func(file int, err error) (*journal, content, error) {
+		return nil, content{}, &UnreadableError{j.path(file), err}
+	}
 	for file := range 2 {
 		data, err := readFile(j.path(file))
 		if err != nil {
-			return nil, nil, &UnreadableError{j.path(file), err}
+			return unreadable(file, err)
 		}
 		number, used, err := generation(data)
 		switch {
 		case err != nil:
-			return nil, nil, &UnreadableError{j.path(file), err}
-		case !used && len(data) != journalSize:
-			missing = append(missing, file)
+			return unreadable(file, err)
 		case used && len(data) != journalSize:
-			return nil, nil, &UnreadableError{j.path(file), fmt.Errorf("it has %d bytes, want %d", len(data), journalSize)}
+			return unreadable(file, fmt.Errorf("it has %d bytes, want %d", len(data), journalSize))
+		case len(data) != journalSize:
+			missing = append(missing, file)
 		case used && number > j.number:
 			j.file, j.number, newest = file, number, data
 		}
 	}
-	entries, end, err := records(newest, j.number)
+	was, err := records(newest, j.number)
 	if err != nil {
-		return nil, nil, &UnreadableError{j.path(j.file), err}
+		return unreadable(j.file, err)
 	}
 	for _, file := range missing {
 		if err := takeSpace(j.path(file)); err != nil {
-			return nil, entries, fmt.Errorf("keep what the store is owed: %w", err)
+			return nil, was, fmt.Errorf("keep what the store is owed: %w", err)
 		}
 	}
-	j.begun, j.end = j.number, end
+	j.begun, j.end = j.number, was.end
+	// A record that was not written whole is not written over: what is left of it would follow
+	// the next one.
+	j.unsure = was.torn
 	if newest == nil {
 		j.file = 1
 		if _, err := j.rewrite(nil); err != nil {
-			return nil, nil, err
+			return nil, was, err
 		}
 	}
-	return j, entries, nil
+	return j, was, nil
 }
 
 // UnreadableError says that a journal is there and cannot be read.
@@ -181,8 +187,9 @@ func (j *journal) within(do func() error) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- do()
-		<-j.busy
+		err := do()
+		<-j.busy // first, so that the write after this one finds the disk free
+		done <- err
 	}()
 	select {
 	case err := <-done:

@@ -83,7 +83,7 @@ func New(log *slog.Logger) *Keeper {
 func Open(dir string, log *slog.Logger) (*Keeper, error) {
 	k := New(log)
 	k.dir = dir
-	j, entries, err := openJournal(dir)
+	j, was, err := openJournal(dir)
 	if _, unreadable := errors.AsType[*UnreadableError](err); unreadable {
 		return nil, err
 	}
@@ -91,8 +91,11 @@ func Open(dir string, log *slog.Logger) (*Keeper, error) {
 		log.Error("there is no journal for what the store does not take; it is in memory alone", "error", err)
 	}
 	k.journal = j
-	for i := range entries {
-		e := &entries[i]
+	if was.torn {
+		log.Warn("the last record of the journal was not written whole, and was never confirmed: it is left out", "directory", dir)
+	}
+	for i := range was.entries {
+		e := &was.entries[i]
 		k.keepFacts(e.Facts)
 		if e.Removal != nil {
 			k.removals[e.Removal.Host] = *e.Removal
@@ -101,7 +104,7 @@ func Open(dir string, log *slog.Logger) (*Keeper, error) {
 			k.notes = append(k.notes, *e.Note)
 		}
 	}
-	if len(entries) > 0 {
+	if len(was.entries) > 0 {
 		k.since = time.Now()
 		log.Warn("the journal has what the store does not have yet", "facts", len(k.facts), "removals", len(k.removals), "notes", len(k.notes))
 	}

@@ -77,26 +77,35 @@ func bodyOf(data []byte, number uint64) ([]byte, bool) {
 	return body, checksum(number, body) == binary.BigEndian.Uint32(data[8:])
 }
 
-// records reads a file of a generation, and returns where its records end. The last record
-// may be one that was not written whole: it was never confirmed. Any other one that is not
-// whole is an error, since each was on the disk before the next was written.
-func records(data []byte, number uint64) (out []Entry, end int64, err error) {
-	at := int64(headerSize)
-	for at < int64(len(data)) {
-		body, whole := bodyOf(data[at:], number)
+// content is what a file has.
+type content struct {
+	entries []Entry
+	end     int64 // of its records
+	torn    bool  // a record follows that was not written whole
+}
+
+// records reads a file of a generation. The last record may be one that was not written
+// whole: it was never confirmed. Any other one that is not whole is an error, since each was
+// on the disk before the next was written.
+func records(data []byte, number uint64) (c content, err error) {
+	c.end = headerSize
+	for c.end < int64(len(data)) {
+		rest := data[c.end:]
+		body, whole := bodyOf(rest, number)
 		if !whole {
-			if next := follows(data[at:], number); next > 0 {
-				return nil, 0, fmt.Errorf("the record at %d is damaged, and another one follows it at %d", at, at+next)
+			if next := follows(rest, number); next > 0 {
+				return content{}, fmt.Errorf("the record at %d is damaged, and another one follows it at %d", c.end, c.end+next)
 			}
-			break
+			c.torn = len(bytes.Trim(rest[:min(len(rest), recordHead)], "\x00")) > 0
+			return c, nil
 		}
 		e, err := decode(body)
 		if err != nil {
-			return nil, 0, fmt.Errorf("the record at %d: %w", at, err)
+			return content{}, fmt.Errorf("the record at %d: %w", c.end, err)
 		}
-		out, at = append(out, e), at+recordHead+int64(len(body))
+		c.entries, c.end = append(c.entries, e), c.end+recordHead+int64(len(body))
 	}
-	return out, at, nil
+	return c, nil
 }
 
 // follows returns where a whole record is after the beginning of data; 0: there is none.
