@@ -181,6 +181,9 @@ store is away: it is done in the fabric, and recorded when the store is back.`,
 			if err != nil {
 				return err
 			}
+			if w.wait && a.conn.socket != "" {
+				return &usageError{msg: "--wait asks the service, and not a socket", hint: "leave --wait out, and see with: portcullis host show HOST"}
+			}
 			h, err := c.Host(cmd.Context(), args[0])
 			if err != nil {
 				return err

@@ -173,7 +173,7 @@ func hostOf(h *fabric.Holding, detail string) *v1.Host {
 	for _, g := range h.Grants {
 		out.Status.Phase = v1.PhaseAdmitted
 		if g.PKey.IsFull() {
-			out.Status.PKey = g.PKey
+			out.Status.PKey = g.PKey.Base()
 		}
 	}
 	if h.Removed {
