@@ -207,8 +207,12 @@ func (l *Link) Run(ctx context.Context) error {
 	return nil
 }
 
-// alone takes what the subnet manager tells while the store does not answer.
+// alone takes what the subnet manager says while the store does not answer. What the store
+// said last is known by name from the beginning: operators remove hosts by it.
 func (l *Link) alone(ctx context.Context, b *book) {
+	if b.grants != nil {
+		l.name(b)
+	}
 	pause := time.NewTimer(retryPause)
 	defer pause.Stop()
 	for {
