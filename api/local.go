@@ -66,11 +66,17 @@ func (s *Server) ServeLocal(ctx context.Context, l net.Listener) error {
 	go func() { failed <- srv.Serve(l) }()
 	select {
 	case err := <-failed:
+		if ctx.Err() != nil && errors.Is(err, net.ErrClosed) {
+			return nil // l was closed with ctx, before this server
+		}
 		return fmt.Errorf("serve on %v: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
 	err := srv.Close() // only questions are cut off
-	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) && !errors.Is(ended, net.ErrClosed) {
 		err = errors.Join(err, ended)
 	}
 	return err

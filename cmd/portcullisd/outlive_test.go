@@ -107,10 +107,14 @@ func (r *outliving) loseStore() (giveBack func()) {
 	}
 }
 
-// tenantKeys are the P_Keys of tenants that a host's adapter and its switch port hold.
-func (r *outliving) tenantKeys(host string) (out []ib.PKey) {
+// tenantKeys are the P_Keys of tenants that a host's switch port holds.
+func (r *outliving) tenantKeys(host string) []ib.PKey {
 	at := r.list.Find(host).Ports[1]
-	for _, k := range append(r.fab.PKeys(host, 1), r.fab.PKeys(at.Peer, at.PeerPort)...) {
+	return ofTenants(r.fab.PKeys(at.Peer, at.PeerPort))
+}
+
+func ofTenants(keys []ib.PKey) (out []ib.PKey) {
+	for _, k := range keys {
 		if k.Base() != ib.DefaultPKeyLimited && k.Base() != 0 {
 			out = append(out, k)
 		}
@@ -118,6 +122,8 @@ func (r *outliving) tenantKeys(host string) (out []ib.PKey) {
 	return out
 }
 
+// keyless waits until a host's switch port holds no P_Key of a tenant. An adapter that is
+// cut off by a fence keeps its own.
 func (r *outliving) keyless(host, when string) {
 	r.t.Helper()
 	eventually(r.t, host+" without P_Keys of tenants "+when, func() (bool, string) {
@@ -126,8 +132,8 @@ func (r *outliving) keyless(host, when string) {
 	})
 }
 
-// watchKeys looks all the time whether a host holds a P_Key of a tenant; stop reports what
-// was seen.
+// watchKeys looks all the time whether a host's switch port holds a P_Key of a tenant; stop
+// returns those that it held.
 func (r *outliving) watchKeys(host string) (stop func() []ib.PKey) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	var all sync.WaitGroup
@@ -265,6 +271,10 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 		t.Fatalf("release: %+v, %v; want it in the journal", h, err)
 	}
 	r.keyless("h4", "after the release")
+	eventually(t, "an adapter of h4 without P_Keys of tenants", func() (bool, string) {
+		keys := ofTenants(r.fab.PKeys("h4", 1))
+		return len(keys) == 0, fmt.Sprint(keys)
+	})
 	watch = r.watchKeys("h4")
 	giveBack()
 	r.settledOrder("h4")
@@ -276,8 +286,8 @@ func TestFabricOutlivesItsStore(t *testing.T) {
 	}
 	for _, name := range []string{"h1", "h3"} {
 		phase(t, r.olga, name, v1.PhaseAdmitted)
-		if len(r.tenantKeys(name)) != 2 {
-			t.Errorf("%s holds %v, want its P_Key in adapter and switch port", name, r.tenantKeys(name))
+		if keys := append(r.tenantKeys(name), ofTenants(r.fab.PKeys(name, 1))...); len(keys) != 2 {
+			t.Errorf("%s holds %v, want its P_Key in switch port and adapter", name, keys)
 		}
 	}
 }
@@ -310,11 +320,7 @@ func (r *outliving) heals(from, to string) {
 
 // delivers reports whether a packet of the tenant reaches one host from another.
 func (r *outliving) delivers(from, to string) bool {
-	keys := r.fab.PKeys(from, 1)
-	for _, k := range keys {
-		if k.Base() == ib.DefaultPKeyLimited {
-			continue
-		}
+	for _, k := range ofTenants(r.fab.PKeys(from, 1)) {
 		d := sim.Data{SLID: r.fab.PortInfo(from, 1).LID, DLID: r.fab.PortInfo(to, 1).LID, PKey: k.Full(), DestQP: 2, Payload: 64}
 		rep, err := r.fab.Inject(sim.Endpoint{Node: from, Port: 1}, d)
 		return err == nil && len(rep.To) == 1 && rep.To[0] == sim.Endpoint{Node: to, Port: 1}

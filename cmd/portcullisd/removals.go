@@ -255,11 +255,16 @@ func auditMarks(st *store.Store, k *owed.Keeper) func(context.Context, string, i
 		e := audit.Entry{
 			Time: time.Now(), Actor: actor, Action: "fabric.health", Object: "fabric/" + pl.String(), Code: m.Mark, Detail: m.Reason,
 		}
+		closes := m.Mark == v1.MarkUnhealthy && actor != ""
+		if closes && k.State().Notes > 0 {
+			k.AddNote(e) // after those that wait already; a host with many ports waits for the store once
+			return nil
+		}
 		_, err := st.Update(ctx, func(tx *store.Tx) error { return audit.Append(ctx, tx, e) })
 		switch {
 		case err == nil:
 			return nil
-		case m.Mark == v1.MarkUnhealthy && actor != "":
+		case closes:
 			k.AddNote(e) // the log says what becomes of it
 			return nil
 		default:

@@ -95,7 +95,7 @@ func serveMetrics(ctx context.Context, l net.Listener, all http.Handler) error {
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) && (ctx.Err() == nil || !errors.Is(err, net.ErrClosed)) {
 		return fmt.Errorf("serve metrics on %v: %w", l.Addr(), err)
 	}
 	return nil
