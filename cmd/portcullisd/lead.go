@@ -127,7 +127,10 @@ func (s *service) manage(ctx context.Context) error {
 		return s.runFabric(ctx, nil)
 	}
 	s.fabricState("no instance leads as Subnet Manager, as far as this one knows")
-	return s.candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error { return s.runFabric(ctx, t) })
+	return s.candidate.Run(ctx, func(ctx context.Context, t *leader.Term) error {
+		s.link.Store(nil) // what it remembers is of an earlier term
+		return s.runFabric(ctx, t)
+	})
 }
 
 // yield has another instance lead, if there is one: this one cannot manage the fabric. For

@@ -190,7 +190,7 @@ func (r *outliving) settledOrder(host string) {
 		for i, path := range owed.Files(r.state) {
 			data, err := os.ReadFile(path)
 			if err != nil {
-				r.t.Fatal(err)
+				return false, err.Error()
 			}
 			write(r.t, owed.Files(copied)[i], string(data))
 		}
@@ -330,7 +330,8 @@ func (r *outliving) delivers(from, to string) bool {
 
 // TestFenceOnAFullDisk: with no space left on the disk of the state directory and a store
 // that hangs, a fence is carried out and in the journal, whose space was taken before; a
-// process that is killed then does not give the P_Keys back.
+// process that is killed then does not give the P_Keys back. Without the journal a fence is
+// carried out too.
 func TestFenceOnAFullDisk(t *testing.T) {
 	r := newOutliving(t, "h1", "h2")
 	disk := t.TempDir()
@@ -397,4 +398,19 @@ func TestFenceOnAFullDisk(t *testing.T) {
 		t.Errorf("h2 had the P_Keys %v again", keys)
 	}
 	phase(t, r.olga, "h1", v1.PhaseAdmitted)
+
+	// Where the journal cannot be written either, the order is carried out all the same, and
+	// the answer says so.
+	for _, path := range owed.Files(r.state) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	giveBack := r.loseStore()
+	if h, err = r.socket.Fence(t.Context(), "h1", v1.Fence{Reason: "noisy"}); err != nil || !strings.Contains(recorded(h), "memory of this process alone") {
+		t.Fatalf("fence: %+v, %v; want it in memory alone", h, err)
+	}
+	r.keyless("h1", "after the fence")
+	giveBack()
+	r.settledOrder("h1")
 }

@@ -96,13 +96,18 @@ func (r *removals) release(ctx context.Context, actor, id, reason string) (*v1.H
 	}
 	r.log.Warn("a host is taken off its cluster as an operator orders; the store is away and is told later",
 		"host", id, "cluster", held.Cluster, "actor", actor, "in_journal", durable)
-	detail := "the store is away: the order is carried out in the fabric, is in the journal of this machine, and is recorded when the store is back"
-	if !durable {
-		detail = "the store is away and the journal cannot be written: the order is carried out in the fabric and is in the memory of this process alone; order it again if the process ends before the store is back"
-	}
 	held.Removed = true
-	return hostOf(&held, detail), nil
+	if !durable {
+		return hostOf(&held, inMemory), nil
+	}
+	return hostOf(&held, inJournal), nil
 }
+
+// What an answer says of an order that the store does not have yet.
+const (
+	inJournal = "the store is away: the order is carried out in the fabric, is in the journal of this machine, and is recorded when the store is back"
+	inMemory  = "the store is away and the journal cannot be written: the order is carried out in the fabric and is in the memory of this process alone; order it again if the process ends before the store is back"
+)
 
 // Fence implements api.HostRemover.
 func (r *removals) Fence(ctx context.Context, actor, id string, f v1.Fence) (*v1.Host, error) {
@@ -130,6 +135,13 @@ func (r *removals) Fence(ctx context.Context, actor, id string, f v1.Fence) (*v1
 			Code: "fence_incomplete", Status: admission.Unavailable, Err: err,
 			Detail: fmt.Sprintf("host %s is taken off its cluster, and not all of its switch ports are marked: %v", id, err),
 			Hint:   "portcullis sm status tells how the subnet manager is; then order it again",
+		}
+	}
+	if r.owed.State().Fragile {
+		for i := range host.Status.Guards {
+			if g := &host.Status.Guards[i]; g.Name == v1.GuardRecorded {
+				g.Detail = inMemory // some of the marks at least
+			}
 		}
 	}
 	return host, nil

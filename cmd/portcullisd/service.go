@@ -102,8 +102,11 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		}
 		return err
 	}
-	if s.owed, err = owed.Open(c.path(c.StateDir), log); err != nil {
-		return err
+	s.owed = owed.New(log)
+	if c.has(roleSM) {
+		if s.owed, err = owed.Open(c.path(c.StateDir), log); err != nil {
+			return err
+		}
 	}
 
 	group, ctx := errgroup.WithContext(ctx)

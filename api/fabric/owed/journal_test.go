@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"portcullis/api/audit"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
@@ -321,6 +324,41 @@ func TestNotWritten(t *testing.T) {
 		t.Error("it is written, and still said to be in memory alone")
 	}
 	owes(t, open(t, dir), want...)
+}
+
+// TestFilesAreGone: a journal whose files were removed is made again, also when nothing is
+// owed by then.
+func TestFilesAreGone(t *testing.T) {
+	dir := t.TempDir()
+	k, l, st := open(t, dir), &ledger{}, store.New(memory.New(time.Now), "")
+	for _, path := range Files(dir) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k.AddRemoval(removal("h1")) {
+		t.Error("durable without files")
+	}
+	if err := k.Settle(t.Context(), st, l.carry()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Settle = %v, want that the journal is not cleared", err)
+	}
+	l.brought(t, "removal of h1")
+	for range 2 { // it is found to be gone, and made
+		k.mu.Lock()
+		k.retryAt = time.Time{}
+		k.mu.Unlock()
+		k.again()
+	}
+	if err := k.Settle(t.Context(), st, l.carry()); err != nil {
+		t.Fatal(err)
+	}
+	if s := k.State(); s != (State{}) {
+		t.Errorf("state %+v, want nothing owed", s)
+	}
+	if !k.AddRemoval(removal("h2")) {
+		t.Error("not durable")
+	}
+	owes(t, open(t, dir), removed("h2"))
 }
 
 // TestHangs: a write that hangs is waited for for a second, and one that lands late takes

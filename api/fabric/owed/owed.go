@@ -227,8 +227,9 @@ func (k *Keeper) noted(left int, err error) error {
 	if failed != nil {
 		if !k.fragile {
 			k.log.Error("what the store is owed is in memory alone, and is lost if this process ends before the store is back", "error", failed)
+			k.retryAt = time.Now().Add(retry)
 		}
-		k.fragile, k.retryAt = true, time.Now().Add(retry)
+		k.fragile = true
 	}
 	return err
 }

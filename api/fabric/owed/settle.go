@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -57,8 +58,8 @@ func (k *Keeper) again() {
 	if k.dir == "" || time.Now().Before(k.retryAt) {
 		return
 	}
+	k.retryAt = time.Now().Add(retry)
 	if k.journal == nil {
-		k.retryAt = time.Now().Add(retry)
 		j, _, err := openJournal(k.dir)
 		if err != nil {
 			return
@@ -71,7 +72,9 @@ func (k *Keeper) again() {
 		return
 	}
 	if k.fragile {
-		_ = k.rewrite() // it is logged
+		if err := k.rewrite(); errors.Is(err, fs.ErrNotExist) {
+			k.journal, k.retryAt = nil, time.Time{} // its files are gone, and made again
+		}
 	}
 }
 
