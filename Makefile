@@ -12,8 +12,6 @@ SEEDS ?= 10000
 LABS ?= .
 FAULTS ?= 200
 HOSTS ?= 324
-# Their tests run in virtual time on one goroutine, or start programs that the race detector does not see.
-UNRACED = portcullis/fabricsm/drill|portcullis/cmd/portcullis-(bench|demo)
 FABRIC ?= portcullis-sim
 
 .PHONY: all build check test seeds demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
@@ -60,7 +58,7 @@ lint: ## Run the linters of .golangci.yml
 
 race: ## Run the tests of everything that has goroutines under the race detector
 	packaging/setup.sh race
-	CGO_ENABLED=1 go run ./packaging/tally -race -short -timeout 20m $$(go list ./... | grep -vxE '$(UNRACED)')
+	CGO_ENABLED=1 go run ./packaging/tally -race -short -timeout 20m $$(packaging/raced.sh)
 
 boot: package ## Boot a system in a container and try our packages and units in it; needs root
 	packaging/setup.sh tpm package boot

@@ -47,13 +47,14 @@ func (l *Link) Load() ([]sm.Fact, error) {
 }
 
 // Save implements driver.Store: the facts are on disk when it returns, in the store or in
-// the journal of what it is owed. Where neither takes them, those that the fabric shows
+// the journal of what it is owed. Facts of a term go to the store alone: the leader that
+// follows has no other. Where neither takes them, those that the fabric shows
 // again after a restart are kept in memory; others are an error that is owed.ErrNotDurable.
 func (l *Link) Save(facts []sm.Fact) error {
 	if err := refuseClear(facts); err != nil {
 		return err
 	}
-	if !l.owed.Owes() {
+	if l.termed || !l.owed.Owes() {
 		ctx, cancel := context.WithTimeout(context.Background(), savePatience)
 		err := saveAll(ctx, l.store, l.guard, facts)
 		cancel()
@@ -63,6 +64,9 @@ func (l *Link) Save(facts []sm.Fact) error {
 			return nil
 		case errors.Is(err, leader.ErrDeposed):
 			return err // another instance says now what holds
+		}
+		if l.termed {
+			return fmt.Errorf("%w: %w", err, driver.ErrLater)
 		}
 		l.log.Warn("the store does not take what must not be forgotten; it goes to the journal", "facts", len(facts), "error", err)
 	}

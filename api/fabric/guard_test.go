@@ -7,8 +7,12 @@ import (
 	"time"
 
 	"portcullis/api/fabric"
+	"portcullis/api/fabric/owed"
 	"portcullis/api/leader"
+	"portcullis/api/store"
+	"portcullis/api/store/memory"
 	"portcullis/api/store/storetest"
+	"portcullis/fabricsm/driver"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/sm"
 )
@@ -55,5 +59,25 @@ func TestGuardedRecords(t *testing.T) {
 	facts, err := now.Load()
 	if err != nil || len(facts) != 1 || facts[0].LID != 4 {
 		t.Errorf("facts %+v, %v; want LID 4 alone", facts, err)
+	}
+}
+
+// TestTermOwesNothing: facts of a term that the store does not take stay with the driver,
+// which sends nothing before they are saved. A journal of this machine would keep them from
+// the next leader.
+func TestTermOwesNothing(t *testing.T) {
+	f := &storetest.Failing{Backend: memory.New(time.Now)}
+	keeper := owed.New(storetest.Quiet())
+	always := func(context.Context, *store.Tx) error { return nil }
+	of := func(guard func(context.Context, *store.Tx) error) *fabric.Link {
+		return fabric.New(fabric.Options{Store: store.New(f, ""), Log: storetest.Quiet(), Owed: keeper, Guard: guard})
+	}
+	fact := []sm.Fact{{Kind: sm.FactLID, GUID: 7, LID: 3}}
+	f.FailAt(1, storetest.Before)
+	if err := of(always).Save(fact); !errors.Is(err, driver.ErrLater) || keeper.Owes() {
+		t.Errorf("in a term: %v, owed: %v; want ErrLater, and nothing owed", err, keeper.Owes())
+	}
+	if err := of(nil).Save(fact); err != nil || !keeper.Owes() {
+		t.Errorf("without a term: %v, owed: %v; want it owed", err, keeper.Owes())
 	}
 }

@@ -67,6 +67,7 @@ type Link struct {
 	log     *slog.Logger
 	now     func() time.Time
 	guard   func(context.Context, *store.Tx) error
+	termed  bool // records depend on a term, so none is owed
 	intents chan sm.Intent
 
 	onPartitions func(map[ib.PKey]Partition)
@@ -92,11 +93,12 @@ func New(o Options) *Link {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Guard == nil {
+	termed := o.Guard != nil
+	if !termed {
 		o.Guard = always
 	}
 	l := &Link{
-		store: o.Store, guard: o.Guard, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight,
+		store: o.Store, guard: o.Guard, termed: termed, log: o.Log, onPartitions: o.OnPartitions, onAliases: o.OnAliases, onSight: o.OnSight,
 		trustsState: o.TrustsState, limits: o.Sight, now: func() time.Time { return o.Now().UTC().Round(0) },
 		intents: make(chan sm.Intent, 1), wake: make(chan struct{}, 1), owed: o.Owed,
 	}

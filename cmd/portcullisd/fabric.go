@@ -54,7 +54,7 @@ func (s *service) runFabric(ctx context.Context, t *leader.Term) error {
 		if time.Since(began) > steady {
 			pause = retryMin
 		}
-		s.unreachable(ctx, err)
+		s.unreachable(ctx, t, err)
 		s.yield(ctx, pause, err.Error())
 		select {
 		case <-ctx.Done():
@@ -65,7 +65,10 @@ func (s *service) runFabric(ctx context.Context, t *leader.Term) error {
 }
 
 // unreachable tells why the fabric is out of reach, when that is news.
-func (s *service) unreachable(ctx context.Context, err error) {
+func (s *service) unreachable(ctx context.Context, t *leader.Term, err error) {
+	if t != nil && t.Left() == 0 {
+		return // another instance says how the fabric is
+	}
 	reason := err.Error()
 	if !s.fabricState(reason) {
 		return
@@ -77,6 +80,11 @@ func (s *service) unreachable(ctx context.Context, err error) {
 	s.log.Error(what, "port", s.config.Fabric.Port, "error", reason, "hint", cmp.Or(portHint(err, "fabric.port"), hintOf(err), "the service attaches by itself once the cause is gone"))
 	s.lostAdapter(ctx, reason)
 	_, err = s.store.Update(ctx, func(tx *store.Tx) error {
+		if t != nil {
+			if err := t.Guard(ctx, tx); err != nil {
+				return err
+			}
+		}
 		return ledger.SMs().Put(tx, ledger.Master, v1.SM{
 			State: "unreachable", Priority: s.config.Fabric.Priority,
 			Problems: []string{reason}, Updated: time.Now().UTC(),

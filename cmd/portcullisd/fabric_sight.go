@@ -49,6 +49,15 @@ func (s *service) fabricState(detail string) bool {
 	return changed
 }
 
+// sighted ends what was said of the sight of this instance, which does not look at the
+// fabric any more.
+func (s *service) sighted() {
+	s.status.setAspect(partSM, aspectSight, "")
+	if s.config.Fabric.SA.Enabled {
+		s.status.setAspect(partSA, aspectSight, "")
+	}
+}
+
 // sight takes whether the subnet manager sees what it knows.
 func (s *service) sight(seen v1.Sight) {
 	if s.observer != nil {

@@ -110,6 +110,9 @@ func (s *service) keepAnnounced(ctx context.Context) error {
 
 // led takes how leadership stands.
 func (s *service) led(now leader.State) {
+	if !now.Leads {
+		s.sighted()
+	}
 	switch {
 	case now.Leads:
 		s.fabricState("not attached yet")
