@@ -67,7 +67,8 @@ func TestConnected(t *testing.T) {
 // TestSeed: a seed draws the same faults again.
 func TestSeed(t *testing.T) {
 	t.Parallel()
-	s := &site{plan: newPlan(2*hostsPerLeaf, 1), nodes: []*instance{{}}}
+	s := &site{plan: newPlan(2*hostsPerLeaf, maxManagers), nodes: []*instance{{number: 0}, {number: 1}, {number: 2}}}
+	s.leader.Store(s.nodes[1])
 	for _, p := range s.plan.hosts {
 		s.hosts = append(s.hosts, &machine{planned: p})
 	}
@@ -88,7 +89,8 @@ func TestUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"--hosts", "35"}, "multiple of 18"},
-		{[]string{"--instances", "4"}, "want 1 to 3"},
+		{[]string{"--instances", "2"}, "want 1, or 3"},
+		{[]string{"--instances", "1", "--only", "step-down"}, "fault step-down needs 3 instances"},
 		{[]string{"--faults", "0"}, "at least 1"},
 		{[]string{"--only", "kill,earthquake"}, `no fault "earthquake"`},
 		{[]string{"now"}, `unexpected argument "now"`},

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	"portcullis/api/client"
 	v1 "portcullis/api/v1"
 )
 
@@ -21,6 +21,7 @@ const retryPause = 200 * time.Millisecond
 func (s *site) churn(ctx context.Context, hosts []*machine, r *rand.Rand) error {
 	for ctx.Err() == nil {
 		m := hosts[r.IntN(len(hosts))]
+		s.asked.Store(int64(r.IntN(len(s.nodes))))
 		if err := s.move(ctx, m, clusterNames[r.IntN(len(clusterNames))]); err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -32,8 +33,8 @@ func (s *site) churn(ctx context.Context, hosts []*machine, r *rand.Rand) error 
 func (s *site) move(ctx context.Context, m *machine, cluster string) error {
 	m.begin()
 	released := func(h *v1.Host) bool { return h.Cluster == "" && h.Status.Phase == v1.PhaseQuarantined }
-	err := s.until(ctx, m, released, func(c *client.Client) error {
-		_, err := c.Release(ctx, m.id)
+	err := s.until(ctx, m, released, func(n *instance) error {
+		_, err := n.client.Release(ctx, m.id)
 		return err
 	})
 	if err != nil {
@@ -46,8 +47,8 @@ func (s *site) move(ctx context.Context, m *machine, cluster string) error {
 	m.begin()
 	m.allow(cluster)
 	assigned := func(h *v1.Host) bool { return h.Cluster == cluster }
-	err = s.until(ctx, m, assigned, func(c *client.Client) error {
-		_, err := c.Assign(ctx, m.id, v1.Assignment{Cluster: cluster})
+	err = s.until(ctx, m, assigned, func(n *instance) error {
+		_, err := n.client.Assign(ctx, m.id, v1.Assignment{Cluster: cluster})
 		return err
 	})
 	if err != nil {
@@ -56,23 +57,23 @@ func (s *site) move(ctx context.Context, m *machine, cluster string) error {
 	m.acknowledged(cluster)
 	m.end()
 	admitted := func(h *v1.Host) bool { return h.Status.Phase == v1.PhaseAdmitted }
-	return s.until(ctx, m, admitted, func(c *client.Client) error {
-		h, err := c.Host(ctx, m.id)
+	return s.until(ctx, m, admitted, func(n *instance) error {
+		h, err := n.client.Host(ctx, m.id)
 		if err != nil || !h.Status.Sealed.IsZero() {
 			return err
 		}
-		return m.attest(ctx, c)
+		return m.attest(ctx, n.client)
 	})
 }
 
 // until calls an instance, and again until the service reports that the host is as wanted.
-func (s *site) until(ctx context.Context, m *machine, done func(*v1.Host) bool, call func(*client.Client) error) error {
+func (s *site) until(ctx context.Context, m *machine, done func(*v1.Host) bool, call func(*instance) error) error {
 	for {
 		// The error is that of a moment: the next answer of the service counts.
 		_ = s.any(call)
 		var h *v1.Host
-		err := s.any(func(c *client.Client) (err error) {
-			h, err = c.Host(ctx, m.id)
+		err := s.any(func(n *instance) (err error) {
+			h, err = n.client.Host(ctx, m.id)
 			return err
 		})
 		if err == nil && done(h) {
@@ -86,9 +87,18 @@ func (s *site) until(ctx context.Context, m *machine, done func(*v1.Host) bool, 
 	}
 }
 
-// forgotten returns an error for the first host of which the service no longer reports what it
-// acknowledged.
+// forgotten returns an error for the first host or tenant of which an instance does not show
+// what one of them acknowledged.
 func (s *site) forgotten(ctx context.Context) error {
+	for _, n := range s.nodes {
+		if err := errors.Join(s.forgottenBy(ctx, n), s.acks.kept(ctx, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *site) forgottenBy(ctx context.Context, n *instance) error {
 	type state struct {
 		busy    bool
 		moves   int
@@ -103,7 +113,7 @@ func (s *site) forgotten(ctx context.Context) error {
 		return out
 	}
 	before := look()
-	all, err := s.list(ctx)
+	all, err := n.client.Hosts(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +128,7 @@ func (s *site) forgotten(ctx context.Context) error {
 			continue
 		}
 		if cluster, ok := told[m.id]; !ok || cluster != was.cluster {
-			return fmt.Errorf("FORGOTTEN: %s was acknowledged to be in cluster %q, and the service tells %q", m.id, was.cluster, cluster)
+			return fmt.Errorf("FORGOTTEN: %s was acknowledged to be in cluster %q, and %s shows %q", m.id, was.cluster, n.name(), cluster)
 		}
 	}
 	return nil

@@ -24,24 +24,28 @@ type strike struct {
 
 // fault is a kind of fault. Its function draws a target.
 type fault struct {
-	name string
-	draw func(*site, *rand.Rand) strike
+	name   string
+	shared bool // it needs several instances that share a store
+	draw   func(*site, *rand.Rand) strike
 }
 
 // faults are all kinds.
 func faults() []fault {
 	return []fault{
-		{"kill", drawKill},
-		{"stop", drawStop},
-		{"pause", drawPause},
-		{"disk-full", drawDiskFull},
-		{"network", drawNetwork},
-		{"manager-cable", drawManagerCable},
-		{"leaf-power", drawLeafPower},
-		{"spine-power", drawSpinePower},
-		{"uplink", drawUplink},
-		{"rail-flap", drawRailFlap},
-		{"split-restart", drawSplitRestart},
+		{"kill", false, drawKill},
+		{"stop", false, drawStop},
+		{"pause", false, drawPause},
+		{"step-down", true, drawStepDown},
+		{"member-lost", true, drawMemberLost},
+		{"disk-full", false, drawDiskFull},
+		{"slow-store", false, drawSlowStore},
+		{"network", false, drawNetwork},
+		{"manager-cable", false, drawManagerCable},
+		{"leaf-power", false, drawLeafPower},
+		{"spine-power", false, drawSpinePower},
+		{"uplink", false, drawUplink},
+		{"rail-flap", false, drawRailFlap},
+		{"split-restart", false, drawSplitRestart},
 	}
 }
 
@@ -52,19 +56,22 @@ func faultNames() (names []string) {
 	return names
 }
 
-// chosen returns the kinds whose names are in a list with commas between; all, where the
-// list is empty.
-func chosen(list string) ([]fault, error) {
+// chosen returns the kinds whose names are in a list with commas between; where the list is
+// empty, all that so many instances can have.
+func chosen(list string, instances int) (out []fault, err error) {
 	if list == "" {
-		return faults(), nil
+		return slices.DeleteFunc(faults(), func(f fault) bool { return f.shared && instances == 1 }), nil
 	}
-	var out []fault
-	for _, name := range strings.Split(list, ",") {
+	for name := range strings.SplitSeq(list, ",") {
 		i := slices.Index(faultNames(), name)
 		if i < 0 {
 			return nil, fmt.Errorf("--only: there is no fault %q; want %s", name, strings.Join(faultNames(), ", "))
 		}
-		out = append(out, faults()[i])
+		f := faults()[i]
+		if f.shared && instances == 1 {
+			return nil, fmt.Errorf("--only: fault %s needs %d instances: --instances %d", name, maxManagers, maxManagers)
+		}
+		out = append(out, f)
 	}
 	return out, nil
 }
@@ -78,66 +85,12 @@ func seconds(r *rand.Rand, from, to int) time.Duration {
 	return time.Duration(from*1000+r.IntN((to-from)*1000+1)) * time.Millisecond
 }
 
-func drawKill(s *site, r *rand.Rand) strike {
-	n, down := pick(r, s.nodes), seconds(r, 0, 5)
-	return strike{
-		what: fmt.Sprintf("kill -9 of %s, down for %v", n.name(), down), hold: down,
-		begin: func(context.Context) error { n.kill(); return nil },
-		end:   func(context.Context) error { return n.start() },
-	}
-}
-
-func drawStop(s *site, r *rand.Rand) strike {
-	n := pick(r, s.nodes)
-	return strike{
-		what:  "orderly restart of " + n.name(),
-		begin: func(context.Context) error { n.stop(); return nil },
-		end:   func(context.Context) error { return n.start() },
-	}
-}
-
-func drawPause(s *site, r *rand.Rand) strike {
-	n, hold := pick(r, s.nodes), seconds(r, 1, 20)
-	return strike{
-		what: fmt.Sprintf("SIGSTOP of %s for %v", n.name(), hold), hold: hold,
-		begin: func(context.Context) error { return n.pause() },
-		end:   func(context.Context) error { return n.resume() },
-	}
-}
-
-func drawDiskFull(s *site, r *rand.Rand) strike {
-	n, hold := pick(r, s.nodes), seconds(r, 3, 10)
-	return strike{
-		what: fmt.Sprintf("full disk of %s for %v", n.name(), hold), hold: hold,
-		begin: func(context.Context) error { return n.fill() },
-		end:   func(context.Context) error { return n.free() },
-	}
-}
-
-func drawNetwork(s *site, r *rand.Rand) strike {
-	n, hold := pick(r, s.nodes), seconds(r, 2, 15)
-	way := pick(r, []string{"out of", "into", "out of and into"})
-	return strike{
-		what: fmt.Sprintf("network %s %s cut for %v", way, n.name(), hold), hold: hold,
-		begin: func(ctx context.Context) error {
-			var errs []error
-			if strings.Contains(way, "out of") {
-				errs = append(errs, s.network.cutOut(ctx, n.number))
-			}
-			if strings.Contains(way, "into") {
-				errs = append(errs, s.network.cutIn(ctx, n.number))
-			}
-			return errors.Join(errs...)
-		},
-		end: func(ctx context.Context) error { return s.network.mend(ctx, n.number) },
-	}
-}
-
 func drawManagerCable(s *site, r *rand.Rand) strike {
-	node, hold := pick(r, s.plan.managers), seconds(r, 1, 15)
+	n, what := s.target(r)
+	node, hold := s.plan.managers[n.number], seconds(r, 1, 15)
 	peer, port := s.cabled(node, 1)
 	return strike{
-		what: fmt.Sprintf("cable of %s out for %v", node, hold), hold: hold, cut: cut{{Node: node}: true},
+		what: fmt.Sprintf("cable of %s, adapter of %s, out for %v", node, what, hold), hold: hold, cut: cut{{Node: node}: true},
 		begin: func(context.Context) error { return s.fabric.Unlink(node, 1) },
 		end:   func(context.Context) error { return s.fabric.Relink(node, 1, peer, port) },
 	}
@@ -192,7 +145,8 @@ func drawRailFlap(s *site, r *rand.Rand) strike {
 
 // drawSplitRestart cuts a leaf off every spine and restarts an instance meanwhile.
 func drawSplitRestart(s *site, r *rand.Rand) strike {
-	leaf, n, hold := pick(r, s.plan.leaves), pick(r, s.nodes), seconds(r, 5, 15)
+	leaf, hold := pick(r, s.plan.leaves), seconds(r, 5, 15)
+	n, which := s.target(r)
 	c, peers := cut{}, map[ib.PortNum]sim.Endpoint{}
 	for i := range spines {
 		port := firstUplink + ib.PortNum(i)
@@ -208,7 +162,7 @@ func drawSplitRestart(s *site, r *rand.Rand) strike {
 		return errors.Join(errs...)
 	}
 	return strike{
-		what: fmt.Sprintf("%s cut off every spine for %v, and %s killed and started meanwhile", leaf, hold, n.name()), hold: hold, cut: c,
+		what: fmt.Sprintf("%s cut off every spine for %v, and %s killed and started meanwhile", leaf, hold, which), hold: hold, cut: c,
 		begin: func(context.Context) error {
 			n.kill()
 			return errors.Join(each(func(p ib.PortNum) error { return s.fabric.Unlink(leaf, p) }), n.start())

@@ -43,6 +43,11 @@ func inject(ctx context.Context, o options, s *site) error {
 	load, stopLoad := context.WithCancel(ctx)
 	beside.Go(func() error { return s.churn(load, moving, rand.New(rand.NewPCG(o.seed, 1<<32))) })
 	beside.Go(func() error { return s.watch(ctx, streams) })
+	beside.Go(func() error { return s.countWrites(ctx) })
+	for _, n := range s.nodes {
+		beside.Go(func() error { return s.acks.write(load, n) })
+		beside.Go(func() error { return s.watchTerms(ctx, n) })
+	}
 	beside.Go(func() error {
 		if err := s.injectAll(ctx, o, steady, streams); err != nil {
 			return err
@@ -79,7 +84,7 @@ func (s *site) watch(ctx context.Context, streams []*stream) error {
 }
 
 func (s *site) injectAll(ctx context.Context, o options, steady []*machine, streams []*stream) error {
-	kinds, err := chosen(o.only)
+	kinds, err := chosen(o.only, o.instances)
 	if err != nil {
 		return err
 	}
@@ -104,7 +109,7 @@ func (s *site) injectAll(ctx context.Context, o options, steady []*machine, stre
 
 // injectOne injects one fault and judges it.
 func (s *site) injectOne(ctx context.Context, k strike, steady []*machine, streams []*stream) error {
-	if err := s.mark(streams, k.cut); err != nil {
+	if err := errors.Join(rest(ctx, turn), s.mark(streams, k.cut)); err != nil {
 		return err
 	}
 	if err := k.begin(ctx); err != nil {
@@ -181,19 +186,25 @@ func (s *site) managed() (bool, string) {
 	return true, ""
 }
 
-// settled reports whether a master has settled. Admissions go on, so that one that works on
-// a change counts as settled when nothing is out of its sight.
+// settled reports whether every instance answers, and all agree on one that manages the
+// fabric with nothing out of its sight. Admissions go on, so that one that works on a change
+// counts as settled.
 func (s *site) settled(ctx context.Context) (bool, string) {
-	for _, n := range s.nodes {
-		if n.process == nil {
-			continue
-		}
+	var leads string
+	for i, n := range s.nodes {
 		sm, err := n.client.SM(ctx)
-		if err == nil && sm.State == "Master" && len(sm.Problems) == 0 {
-			return true, ""
+		switch {
+		case err != nil:
+			return false, fmt.Sprintf("%s: %v", n.name(), err)
+		case sm.State != "Master" || len(sm.Problems) > 0:
+			return false, fmt.Sprintf("%s says of the Subnet Manager at %q: %s, problems %q", n.name(), sm.Leader, sm.State, sm.Problems)
+		case i > 0 && sm.Leader != leads || sm.Leader == "" && s.clustered():
+			return false, fmt.Sprintf("%s says that %q leads, others %q", n.name(), sm.Leader, leads)
 		}
+		leads = sm.Leader
 	}
-	return false, "no instance tells that it is master without problems"
+	s.leader.Store(s.called(leads))
+	return true, ""
 }
 
 func (s *site) steadyAdmitted(ctx context.Context, steady []*machine) (bool, string) {

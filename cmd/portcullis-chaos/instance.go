@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +17,9 @@ import (
 )
 
 const (
-	apiPort = 8443
+	apiPort    = 8443
+	peerPort   = 2380 // between the members of the store
+	clientPort = 2379 // of a member of the store
 	// diskSize is the size of the file system that holds the state of one instance.
 	diskSize = "512m"
 	// ballast is written at a time to fill it.
@@ -26,21 +30,33 @@ const (
 type instance struct {
 	number  int
 	program string
-	dir     string // its log and configuration
+	dir     string // its log, configuration and state are below
 	space   *namespace
 	client  *client.Client
-	process *program.Process // nil while it is down
+	process atomic.Pointer[program.Process] // nil while it is down
 	mounted bool
 }
 
-func (n *instance) name() string     { return fmt.Sprintf("portcullisd-%d", n.number+1) }
-func (n *instance) config() string   { return filepath.Join(n.dir, n.name()+".yaml") }
-func (n *instance) stateDir() string { return filepath.Join(n.dir, n.name()) }
+func (n *instance) name() string      { return fmt.Sprintf("portcullisd-%d", n.number+1) }
+func (n *instance) configDir() string { return filepath.Join(n.dir, n.name()+".etc") }
+func (n *instance) config() string    { return filepath.Join(n.configDir(), "portcullisd.yaml") }
+func (n *instance) stateDir() string  { return filepath.Join(n.dir, n.name()) }
 
-// url returns where the API of the instance is.
-func (n *instance) url() string { return fmt.Sprintf("https://%s:%d", n.space.address, apiPort) }
+// url returns where a port of the instance is reached.
+func (n *instance) url(port int) string { return fmt.Sprintf("https://%s:%d", n.space.address, port) }
 
-// mount mounts a file system of its own for the state.
+// configure writes a configuration into a directory that holds nothing else.
+func (n *instance) configure(text string) error {
+	if err := os.RemoveAll(n.configDir()); err != nil {
+		return err
+	}
+	if err := os.Mkdir(n.configDir(), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(n.config(), []byte(text), 0o600)
+}
+
+// mount mounts an empty file system of its own for the state.
 func (n *instance) mount() error {
 	if err := os.MkdirAll(n.stateDir(), 0o700); err != nil {
 		return err
@@ -52,41 +68,115 @@ func (n *instance) mount() error {
 	return nil
 }
 
+// unmount removes the file system with all that it holds.
+func (n *instance) unmount() error {
+	if !n.mounted {
+		return nil
+	}
+	n.mounted = false
+	return unix.Unmount(n.stateDir(), unix.MNT_DETACH)
+}
+
 // start starts the program.
-func (n *instance) start() (err error) {
-	n.process, err = program.Start(program.Options{
+func (n *instance) start() error {
+	p, err := program.Start(program.Options{
 		Dir: n.dir, Name: n.name(), Path: n.program, Args: []string{"--config", n.config()}, Enter: n.space.enter,
 	})
+	if err == nil {
+		n.process.Store(p)
+	}
 	return err
 }
 
 // died returns an error if the process ended by itself.
 func (n *instance) died() error {
-	if n.process == nil {
+	p := n.process.Load()
+	if p == nil {
 		return nil
 	}
-	return n.process.Ended()
+	return p.Ended()
 }
 
 // kill ends the process as a crash would.
 func (n *instance) kill() {
-	if n.process != nil {
-		n.process.Kill()
-		n.process = nil
+	if p := n.process.Swap(nil); p != nil {
+		p.Kill()
 	}
 }
 
 // stop ends the process as an operator would.
 func (n *instance) stop() {
-	if n.process != nil {
-		n.process.Stop()
-		n.process = nil
+	if p := n.process.Swap(nil); p != nil {
+		p.Stop()
 	}
 }
 
-// pause and resume stop the process and let it go on.
-func (n *instance) pause() error  { return n.process.Signal(syscall.SIGSTOP) }
-func (n *instance) resume() error { return n.process.Signal(syscall.SIGCONT) }
+// part says which processes of an instance are meant.
+type part string
+
+const (
+	whole   part = "all of"
+	front   part = "the main process of"
+	storage part = "the store of"
+)
+
+// signal sends a signal to processes of the instance, which must run.
+func (n *instance) signal(to part, s syscall.Signal) error {
+	pid := n.process.Load().PID()
+	var pids []int
+	if to != storage {
+		pids = append(pids, pid)
+	}
+	if to != front {
+		below, err := children(pid)
+		if err != nil {
+			return err
+		}
+		pids = append(pids, below...)
+	}
+	for _, p := range pids {
+		if err := syscall.Kill(p, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("send %v to %s %s: %w", s, to, n.name(), err)
+		}
+	}
+	return nil
+}
+
+func (n *instance) pause(p part) error  { return n.signal(p, syscall.SIGSTOP) }
+func (n *instance) resume(p part) error { return n.signal(p, syscall.SIGCONT) }
+
+// children returns the processes that a process started.
+func children(parent int) (out []int, err error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		if pid, of, ok := parseStat(string(text)); ok && of == parent {
+			out = append(out, pid)
+		}
+	}
+	return out, nil
+}
+
+// parseStat returns a process's number and that of its parent from /proc/PID/stat: the
+// number, the name in parentheses, which can hold any character, the state, the parent.
+func parseStat(text string) (pid, parent int, ok bool) {
+	head, tail := strings.Index(text, " ("), strings.LastIndex(text, ") ")
+	if head < 0 || tail < head {
+		return 0, 0, false
+	}
+	var state string
+	if _, err := fmt.Sscan(text[:head], &pid); err != nil {
+		return 0, 0, false
+	}
+	_, err := fmt.Sscan(text[tail+2:], &state, &parent)
+	return pid, parent, err == nil
+}
 
 // fill fills the disk to the last byte, and free makes room again.
 func (n *instance) fill() error {
@@ -114,14 +204,11 @@ func (n *instance) ballastFile() string { return filepath.Join(n.stateDir(), "ba
 
 // remove ends the process and removes its disk.
 func (n *instance) remove() error {
-	if n.process != nil {
-		_ = n.resume() // a process that is stopped takes no signal
+	if n.process.Load() != nil {
+		_ = n.resume(whole) // a process that is stopped does not end in order
 		n.stop()
 	}
-	if !n.mounted {
-		return nil
-	}
-	return unix.Unmount(n.stateDir(), unix.MNT_DETACH)
+	return n.unmount()
 }
 
 // awaitAnswer returns when the API answers a request.

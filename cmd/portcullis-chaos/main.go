@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs.Uint64Var(&o.seed, "seed", 0, "seed of the faults; 0 draws one, which is printed")
 	fs.IntVar(&o.faults, "faults", 200, "number of faults")
 	fs.IntVar(&o.hosts, "hosts", maxHosts, fmt.Sprintf("number of hosts, a multiple of %d up to %d", hostsPerLeaf, maxHosts))
-	fs.IntVar(&o.instances, "instances", 1, fmt.Sprintf("number of instances of portcullisd, 1 to %d", maxManagers))
+	fs.IntVar(&o.instances, "instances", maxManagers, fmt.Sprintf("number of instances of portcullisd, 1 or %d", maxManagers))
 	fs.StringVar(&o.programs, "programs", "", "directory of portcullisd and portcullis (default: that of this program)")
 	fs.BoolVar(&o.keep, "keep", false, "keep the scratch directory with every log and file")
 	fs.StringVar(&o.only, "only", "", "inject these faults alone, with commas between: "+strings.Join(faultNames(), ", "))
@@ -86,14 +86,12 @@ func (o *options) check(rest []string) (err error) {
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.hosts < 2*hostsPerLeaf || o.hosts > maxHosts || o.hosts%hostsPerLeaf != 0:
 		return fmt.Errorf("--hosts %d: want a multiple of %d from %d to %d", o.hosts, hostsPerLeaf, 2*hostsPerLeaf, maxHosts)
-	case o.instances < 1 || o.instances > maxManagers:
-		return fmt.Errorf("--instances %d: want 1 to %d", o.instances, maxManagers)
-	case o.instances > 1:
-		return errors.New("--instances: portcullisd has no cluster of instances that one configuration starts yet; want 1")
+	case o.instances != 1 && o.instances != maxManagers:
+		return fmt.Errorf("--instances %d: want 1, or %d, of which one can fail", o.instances, maxManagers)
 	case o.faults < 1:
 		return fmt.Errorf("--faults %d: want at least 1", o.faults)
 	}
-	if _, err := chosen(o.only); err != nil {
+	if _, err := chosen(o.only, o.instances); err != nil {
 		return err
 	}
 	o.programs, err = program.Find(o.programs, "portcullisd", "portcullis")
@@ -107,6 +105,5 @@ func chaos(ctx context.Context, o options, say func(string, ...any)) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, s.remove(o.keep || err != nil)) }()
-	say("every host is admitted; logs are in %s", s.dir)
 	return inject(ctx, o, s)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -26,7 +27,7 @@ const (
 type namespace struct {
 	name    string
 	address string
-	peers   []string // addresses of the others
+	others  []string // addresses of the other instances
 }
 
 func ip(ctx context.Context, args ...string) error {
@@ -66,10 +67,9 @@ func newNetwork(ctx context.Context, instances int) (*network, error) {
 			[]string{"-n", s.name, "link", "set", "lo", "up"})
 	}
 	for _, s := range n.spaces {
-		s.peers = append(s.peers, ownAddr)
 		for _, o := range n.spaces {
 			if o != s {
-				s.peers = append(s.peers, o.address)
+				s.others = append(s.others, o.address)
 			}
 		}
 	}
@@ -107,10 +107,15 @@ func (s *namespace) enter() error {
 	return nil
 }
 
-// cutOut loses what the instance sends to the others, and mend ends that.
-func (n *network) cutOut(ctx context.Context, i int) error {
+// cutOut loses what an instance sends to the others, and, where clients is true, to clients
+// of its API.
+func (n *network) cutOut(ctx context.Context, i int, clients bool) error {
 	s := n.spaces[i]
-	for _, peer := range s.peers {
+	to := s.others
+	if clients {
+		to = append(slices.Clone(to), ownAddr)
+	}
+	for _, peer := range to {
 		if err := ip(ctx, "-n", s.name, "neigh", "replace", peer, "lladdr", nowhere, "dev", "eth0", "nud", "permanent"); err != nil {
 			return err
 		}
@@ -118,11 +123,14 @@ func (n *network) cutOut(ctx context.Context, i int) error {
 	return nil
 }
 
-// cutIn loses what the others send to the instance.
-func (n *network) cutIn(ctx context.Context, i int) error {
+// cutIn loses what the others, and, where clients is true, clients of its API send to an
+// instance.
+func (n *network) cutIn(ctx context.Context, i int, clients bool) error {
 	s := n.spaces[i]
-	if err := ip(ctx, "neigh", "replace", s.address, "lladdr", nowhere, "dev", bridge, "nud", "permanent"); err != nil {
-		return err
+	if clients {
+		if err := ip(ctx, "neigh", "replace", s.address, "lladdr", nowhere, "dev", bridge, "nud", "permanent"); err != nil {
+			return err
+		}
 	}
 	for _, o := range n.spaces {
 		if o == s {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,6 +46,10 @@ type site struct {
 	serving  *errgroup.Group // the servers of the simulator
 	halt     context.CancelFunc
 	say      func(format string, args ...any)
+
+	acks   *acks
+	asked  atomic.Int64 // number of the instance that is asked first
+	leader atomic.Pointer[instance]
 }
 
 // build makes the site and brings it to the point where every host is assigned and admitted.
@@ -55,7 +60,7 @@ func build(ctx context.Context, o options, say func(string, ...any)) (s *site, e
 	}
 	s = &site{
 		dir: dir, programs: o.programs, plan: newPlan(o.hosts, o.instances), keys: map[string]ib.PKey{},
-		byID: map[string]*machine{}, socket: filepath.Base(dir), say: say, halt: func() {},
+		byID: map[string]*machine{}, socket: filepath.Base(dir), say: say, halt: func() {}, acks: newAcks(),
 	}
 	defer func() {
 		if err != nil {
@@ -79,19 +84,32 @@ func build(ctx context.Context, o options, say func(string, ...any)) (s *site, e
 		return nil, err
 	}
 	for _, n := range s.nodes {
-		if err := errors.Join(n.mount(), n.start()); err != nil {
+		if err := errors.Join(n.mount(), n.configure(s.configuration(n))); err != nil {
 			return nil, err
 		}
 	}
-	for _, n := range s.nodes {
-		if err := n.awaitAnswer(ctx); err != nil {
+	if s.clustered() {
+		if err := s.found(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.nodes[0].start(); err != nil {
+		return nil, err
+	}
+	if err := s.nodes[0].awaitAnswer(ctx); err != nil {
+		return nil, err
 	}
 	if err := s.populate(ctx); err != nil {
 		return nil, err
 	}
-	return s, s.admitAll(ctx)
+	if err := s.admitAll(ctx); err != nil {
+		return nil, err
+	}
+	s.say("every host is admitted; logs are in %s", s.dir)
+	if s.clustered() {
+		err = s.grow(ctx)
+	}
+	return s, err
 }
 
 // remove ends all that runs and removes it. Where keep is true, logs and configuration stay.
@@ -186,14 +204,11 @@ func (s *site) install(ctx context.Context, vendor *attesttest.Vendor) error {
 	}
 	for i, space := range s.network.spaces {
 		n := &instance{number: i, program: filepath.Join(s.programs, "portcullisd"), dir: s.dir, space: space}
-		n.client, err = client.New(client.Options{URL: n.url(), CA: ca, Token: strings.TrimSpace(string(token)), Timeout: 5 * time.Second})
+		n.client, err = client.New(client.Options{URL: n.url(apiPort), CA: ca, Token: strings.TrimSpace(string(token)), Timeout: 5 * time.Second})
 		if err != nil {
 			return err
 		}
 		s.nodes = append(s.nodes, n)
-		if err := os.WriteFile(n.config(), []byte(s.configuration(n)), 0o600); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -234,7 +249,7 @@ admission: {pkey_rest: 1s}
 // cli runs a command of the operator's program against the first instance.
 func (s *site) cli(ctx context.Context, token string, args ...string) ([]byte, error) {
 	return program.Call(ctx, filepath.Join(s.programs, "portcullis"), append(args,
-		"--service", s.nodes[0].url(), "--ca", s.path("etc", "tls", "ca.pem"), "--token-file", s.path("etc", token+".token"))...)
+		"--service", s.nodes[0].url(apiPort), "--ca", s.path("etc", "tls", "ca.pem"), "--token-file", s.path("etc", token+".token"))...)
 }
 
 // populate imports the inventory, makes tenants and clusters and assigns every host.
@@ -360,27 +375,31 @@ func unmet(guards []v1.Guard) string {
 	return "all guards are met"
 }
 
-// list returns all hosts, from the first instance that answers.
+// list returns all hosts, from an instance that answers.
 func (s *site) list(ctx context.Context) (all []v1.Host, err error) {
-	err = s.any(func(c *client.Client) (err error) {
-		all, err = c.Hosts(ctx)
+	err = s.any(func(n *instance) (err error) {
+		all, err = n.client.Hosts(ctx)
 		return err
 	})
 	return all, err
 }
 
-// any calls f with the client of one instance after another until one succeeds.
-func (s *site) any(f func(*client.Client) error) error {
+// any calls f with one instance after another until one succeeds, which is the first in the
+// next call.
+func (s *site) any(f func(*instance) error) error {
 	var errs []error
-	for _, n := range s.nodes {
-		if n.process == nil {
+	first := int(s.asked.Load())
+	for i := range s.nodes {
+		n := s.nodes[(first+i)%len(s.nodes)]
+		if n.process.Load() == nil {
 			continue
 		}
-		err := f(n.client)
+		err := f(n)
 		if err == nil {
+			s.asked.Store(int64(n.number))
 			return nil
 		}
-		errs = append(errs, err)
+		errs = append(errs, fmt.Errorf("%s: %w", n.name(), err))
 	}
 	return errors.Join(append(errs, errors.New("no instance answers"))...)
 }

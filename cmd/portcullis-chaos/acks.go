@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	v1 "portcullis/api/v1"
+)
+
+const (
+	// tenantEvery is how often each instance is asked to create a tenant.
+	tenantEvery = time.Second
+	// tenantsKept is how many of them stay before the oldest is deleted.
+	tenantsKept = 10
+)
+
+// acks is what instances acknowledged: tenants that were created, and that were deleted.
+// One about which the answer was an error is in neither.
+type acks struct {
+	mu    sync.Mutex
+	there map[string]bool
+	gone  map[string]bool
+}
+
+func newAcks() *acks { return &acks{there: map[string]bool{}, gone: map[string]bool{}} }
+
+// set notes what is known of a tenant now.
+func (a *acks) set(name string, there, gone bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.there, name)
+	if there {
+		a.there[name] = true
+	}
+	if gone {
+		a.gone[name] = true
+	}
+}
+
+func (a *acks) copies() (there, gone map[string]bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.there), maps.Clone(a.gone)
+}
+
+// write has an instance create and delete tenants until ctx ends.
+func (a *acks) write(ctx context.Context, n *instance) error {
+	tick := time.NewTicker(tenantEvery)
+	defer tick.Stop()
+	var kept []string
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("load-%d-%d", n.number+1, i)
+		if _, err := n.client.CreateTenant(ctx, v1.NewTenant{Name: name}); err == nil {
+			a.set(name, true, false)
+			kept = append(kept, name)
+		}
+		if len(kept) > tenantsKept {
+			oldest := kept[0]
+			kept = kept[1:]
+			a.set(oldest, false, false)
+			if err := n.client.DeleteTenant(ctx, oldest); err == nil {
+				a.set(oldest, false, true)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// kept returns an error for the first tenant that an instance no longer shows although its
+// creation was acknowledged, or shows although its deletion was.
+func (a *acks) kept(ctx context.Context, n *instance) error {
+	before, gone := a.copies()
+	all, err := n.client.Tenants(ctx)
+	if err != nil {
+		return err
+	}
+	after, _ := a.copies()
+	shown := map[string]bool{}
+	for i := range all {
+		shown[all[i].Name] = true
+	}
+	if err := missing(before, after, gone, shown); err != nil {
+		return fmt.Errorf("FORGOTTEN: as %s shows it, %w", n.name(), err)
+	}
+	return nil
+}
+
+// missing judges which tenants are shown: all that were there before and after they were
+// asked for, and none that was gone before.
+func missing(before, after, gone, shown map[string]bool) error {
+	for name := range before {
+		if after[name] && !shown[name] {
+			return fmt.Errorf("the creation of tenant %s was acknowledged, and it is not there", name)
+		}
+	}
+	for name := range gone {
+		if shown[name] {
+			return fmt.Errorf("the deletion of tenant %s was acknowledged, and it is there", name)
+		}
+	}
+	return nil
+}
