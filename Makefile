@@ -36,7 +36,7 @@ demo: ## Install software TPMs and tell the whole story on a simulated fabric; F
 	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%) ./cmd/portcullis-demo
 	bin/portcullis-demo --fabric $(FABRIC)
 
-chaos: ## Inject FAULTS (200) of SEED (drawn) into the service and a fabric of HOSTS (324), with traffic; needs root
+chaos: ## Inject FAULTS (200) of SEED (drawn) into three instances and a fabric of HOSTS (324), with traffic; needs root
 	packaging/setup.sh fabric chaos
 	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%) ./cmd/portcullis-chaos
 	bin/portcullis-chaos --faults $(FAULTS) --hosts $(HOSTS) $(if $(SEED),--seed $(SEED)) $(CHAOS)

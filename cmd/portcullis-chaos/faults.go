@@ -80,9 +80,10 @@ func nothing(context.Context) error { return nil }
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// seconds draws a time between two numbers of seconds.
+// seconds draws a time between two numbers of seconds, short ones more often than long ones.
 func seconds(r *rand.Rand, from, to int) time.Duration {
-	return time.Duration(from*1000+r.IntN((to-from)*1000+1)) * time.Millisecond
+	part := r.Float64()
+	return time.Duration(float64(from*1000)+part*part*float64((to-from)*1000)) * time.Millisecond
 }
 
 func drawManagerCable(s *site, r *rand.Rand) strike {

@@ -39,25 +39,28 @@ func inject(ctx context.Context, o options, s *site) error {
 		return err
 	}
 	s.say("%d streams of data packets, %d hosts that change their cluster all the time", len(streams), len(moving))
-	beside, ctx := errgroup.WithContext(ctx)
-	load, stopLoad := context.WithCancel(ctx)
+	beside, during := errgroup.WithContext(ctx)
+	load, stopLoad := context.WithCancel(during)
+	defer stopLoad()
 	beside.Go(func() error { return s.churn(load, moving, rand.New(rand.NewPCG(o.seed, 1<<32))) })
-	beside.Go(func() error { return s.watch(ctx, streams) })
-	beside.Go(func() error { return s.countWrites(ctx) })
+	beside.Go(func() error { return s.watch(during, streams) })
+	beside.Go(func() error { return s.countWrites(during) })
 	for _, n := range s.nodes {
 		beside.Go(func() error { return s.acks.write(load, n) })
-		beside.Go(func() error { return s.watchTerms(ctx, n) })
+		beside.Go(func() error { return s.watchTerms(during, n) })
 	}
 	beside.Go(func() error {
-		if err := s.injectAll(ctx, o, steady, streams); err != nil {
+		if err := s.injectAll(during, o, steady, streams); err != nil {
 			return err
 		}
 		stopLoad()
 		return errEnough
 	})
 	if err := beside.Wait(); !errors.Is(err, errEnough) {
-		stopLoad()
 		return err
+	}
+	if err := s.forgotten(ctx); err != nil {
+		return fmt.Errorf("in the end: %w", err)
 	}
 	return s.conclude(streams)
 }
@@ -224,7 +227,7 @@ func (s *site) steadyAdmitted(ctx context.Context, steady []*machine) (bool, str
 	return true, ""
 }
 
-// conclude prints what the streams delivered.
+// conclude prints what was judged.
 func (s *site) conclude(streams []*stream) error {
 	var all sim.FlowCounts
 	for _, w := range streams {
@@ -233,5 +236,16 @@ func (s *site) conclude(streams []*stream) error {
 		}
 	}
 	s.say("held: of %d data packets %d were delivered, the others had no path; no port without admission held the P_Key of a tenant", all.Sent, all.Delivered)
+	there, gone := s.acks.copies()
+	s.say("held: %d tenants whose creation was acknowledged are there, and %d whose deletion was are not", len(there), len(gone))
+	if !s.clustered() {
+		return nil
+	}
+	spans, terms, err := s.terms.judged(s.nodes)
+	if err != nil {
+		return err
+	}
+	wrote := s.written()
+	s.say("held: one instance wrote at a time, in %d terms, %d times judged; Sets: %v", terms, spans, wrote)
 	return nil
 }

@@ -50,6 +50,7 @@ type site struct {
 	acks   *acks
 	asked  atomic.Int64 // number of the instance that is asked first
 	leader atomic.Pointer[instance]
+	terms  termCount
 }
 
 // build makes the site and brings it to the point where every host is assigned and admitted.

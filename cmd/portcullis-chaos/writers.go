@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"portcullis/fabricsm/sim"
@@ -116,6 +117,42 @@ func outside(first, second term, before, after map[string]uint64, nodeOf func(in
 	return nil
 }
 
+// termCount counts what was judged, by instance that was asked.
+type termCount struct {
+	mu    sync.Mutex
+	spans map[string]int  // between two answers that name the same term
+	terms map[uint64]bool // epochs that were named
+}
+
+func (c *termCount) add(asked string, first, second term) {
+	if second.leader == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.terms == nil {
+		c.spans, c.terms = map[string]int{}, map[uint64]bool{}
+	}
+	c.terms[second.epoch] = true
+	if first == second {
+		c.spans[asked]++
+	}
+}
+
+// judged returns an error for an instance that never named the same term twice in a row, of
+// which nothing was judged.
+func (c *termCount) judged(nodes []*instance) (spans, terms int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range nodes {
+		if c.spans[n.name()] == 0 {
+			return 0, 0, fmt.Errorf("%s never named the same term twice in a row: that one instance writes was not judged", n.name())
+		}
+		spans += c.spans[n.name()]
+	}
+	return spans, len(c.terms), nil
+}
+
 // watchTerms asks an instance again and again which one leads, until ctx ends, and judges
 // that no other one writes.
 func (s *site) watchTerms(ctx context.Context, n *instance) error {
@@ -128,6 +165,7 @@ func (s *site) watchTerms(ctx context.Context, n *instance) error {
 		now := term{}
 		if sm, err := n.client.SM(ctx); err == nil {
 			now = term{leader: sm.Leader, epoch: sm.Epoch}
+			s.terms.add(n.name(), last, now)
 			if err := outside(last, now, before, after, s.nodeOf); err != nil {
 				return err
 			}

@@ -113,3 +113,21 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 }
+
+// TestTermCount: an instance that never answered is no instance that was judged.
+func TestTermCount(t *testing.T) {
+	t.Parallel()
+	nodes := []*instance{{number: 0}, {number: 1}}
+	var c termCount
+	c.add(nodes[0].name(), term{}, term{"a", 1})
+	c.add(nodes[0].name(), term{"a", 1}, term{"a", 1})
+	c.add(nodes[1].name(), term{"a", 1}, term{"b", 2})
+	c.add(nodes[1].name(), term{"b", 2}, term{})
+	if _, _, err := c.judged(nodes); err == nil || !strings.Contains(err.Error(), nodes[1].name()) {
+		t.Errorf("%s named no term twice: %v", nodes[1].name(), err)
+	}
+	c.add(nodes[1].name(), term{"b", 2}, term{"b", 2})
+	if spans, terms, err := c.judged(nodes); spans != 2 || terms != 2 || err != nil {
+		t.Errorf("%d spans in %d terms, %v; want 2 in 2", spans, terms, err)
+	}
+}
