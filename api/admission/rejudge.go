@@ -99,6 +99,20 @@ func (s *Service) stale(rec *Record, refs references) bool {
 	return s.judging != "" && ev.Judged != s.judging || (refs.standing(ev.Reference) != "") != marked && !s.overlooks(attest.ReasonReference)
 }
 
+// rejudgeBy returns the references that the evidence of a host is to be held against again; nil
+// where it need not be. refs are those that the service has followed. They can be older than the
+// evidence, which then rests on a set that they do not know, so that those in the store decide.
+func (s *Service) rejudgeBy(ctx context.Context, r store.Reader, rec *Record, refs references) (references, error) {
+	if !s.stale(rec, refs) {
+		return nil, nil
+	}
+	now, _, err := allReferences(ctx, r, s.now())
+	if err != nil || !s.stale(rec, now) {
+		return nil, err
+	}
+	return now, nil
+}
+
 func (s *Service) overlooks(r attest.Reason) bool {
 	return slices.Contains(s.o.Weakness.Overlooks, r)
 }

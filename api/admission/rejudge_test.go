@@ -178,6 +178,34 @@ func TestEndOfReferencesIsNoOutage(t *testing.T) {
 	}
 }
 
+// What the service has followed can be older than evidence: a set that it does not know, or
+// knows as a draft, is no reason to hold anything against a host.
+func TestReferencesYoungerThanFollowed(t *testing.T) {
+	l := allAdmitted(t, 2, nil)
+	name := attesttest.References()[0].Name()
+	for _, refs := range []references{{}, {name: "it is a draft"}} {
+		o := newOwners()
+		o.refs = refs
+		if err := l.svc.settleSome(l.ctx(), o, []string{"host-1", "host-2"}); err != nil {
+			t.Fatal(err)
+		}
+		if s := l.host("host-1").Status; s.Phase != v1.PhaseAdmitted || len(s.Outdated) != 0 {
+			t.Errorf("followed %v: host is %s, outdated %+v", refs, s.Phase, s.Outdated)
+		}
+	}
+	if told := l.told(events.EvidenceOutdated); len(told) != 0 {
+		t.Errorf("told %q", told)
+	}
+	l.trust(ended(attesttest.References()[0]))
+	o := newOwners()
+	if err := l.svc.settleSome(l.ctx(), o, []string{"host-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if s := l.host("host-1").Status; len(s.Outdated) != 1 || !strings.Contains(s.Outdated[0].Detail, "ended") {
+		t.Errorf("the set ended: outdated %+v", s.Outdated)
+	}
+}
+
 // A set of which another in force has all boots ends without a word.
 func TestReferencesAreReplaced(t *testing.T) {
 	l := allAdmitted(t, 1, nil)

@@ -276,8 +276,8 @@ func (s *Service) settleIfStale(ctx context.Context, tx *store.Tx, id string, re
 	if err != nil {
 		return nil, decision{}, err
 	}
-	if !s.stale(&rec, refs) {
-		refs = nil
+	if refs, err = s.rejudgeBy(ctx, tx, &rec, refs); err != nil {
+		return nil, decision{}, err
 	}
 	return s.settleBy(ctx, tx, id, refs)
 }

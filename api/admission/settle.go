@@ -86,8 +86,8 @@ func (s *Service) judged(ctx context.Context, tx *store.Tx, id string, refs refe
 	if err != nil {
 		return nil, decision{}, err
 	}
-	if !s.stale(&f.rec, refs) {
-		refs = nil
+	if refs, err = s.rejudgeBy(ctx, tx, &f.rec, refs); err != nil {
+		return nil, decision{}, err
 	}
 	d, err := s.judge(ctx, tx, f, refs)
 	return f, d, err
