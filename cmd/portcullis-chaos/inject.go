@@ -115,6 +115,7 @@ func (s *site) injectOne(ctx context.Context, k strike, steady []*machine, strea
 	if err := errors.Join(rest(ctx, turn), s.mark(streams, k.cut)); err != nil {
 		return err
 	}
+	lids := s.lidsWritten()
 	if err := k.begin(ctx); err != nil {
 		return errors.Join(err, k.end(ctx))
 	}
@@ -129,6 +130,9 @@ func (s *site) injectOne(ctx context.Context, k strike, steady []*machine, strea
 	}
 	if err := s.awaitRestored(ctx, steady, streams); err != nil {
 		return err
+	}
+	if n := s.lidsWritten() - lids; n > 0 && len(k.cut) == 0 {
+		return fmt.Errorf("MOVED: %d LIDs were changed, although nothing in the fabric was cut", n)
 	}
 	return errors.Join(lost(streams), s.forgotten(ctx))
 }

@@ -79,6 +79,14 @@ func total(s sim.Sets) (n uint64) {
 	return n
 }
 
+// lidsWritten returns how many LIDs all instances have changed.
+func (s *site) lidsWritten() (n uint64) {
+	for _, of := range s.fabric.Sets() {
+		n += of.LIDs
+	}
+	return n
+}
+
 // countWrites judges the counts until ctx ends.
 func (s *site) countWrites(ctx context.Context) error {
 	tick := time.NewTicker(count)
