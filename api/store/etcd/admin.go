@@ -263,7 +263,7 @@ func (a *Admin) handOver(ctx context.Context, leader *Member) error {
 // Records returns the records that the cluster keeps under the prefix of a store. They are
 // read and written until Close.
 func (a *Admin) Records(prefix string) *store.Store {
-	return store.New(&backend{client: a.client}, prefix)
+	return store.New(&backend{client: a.client, remote: &a.remote}, prefix)
 }
 
 // Revoke distributes to all members a list of certificates, in DER, that they reject from then on.

@@ -256,3 +256,23 @@ func TestEndpoints(t *testing.T) {
 		}
 	}
 }
+
+// TestAdminRecords: the records of a store are read and written by an administrator, too.
+func TestAdminRecords(t *testing.T) {
+	c := etcdtest.Start(t, 1)
+	a, err := etcd.Administer(t.Context(), c.Remote(), storetest.Quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	words := store.NewCollection[string]("words", 1)
+	if _, err := a.Records("site").Update(t.Context(), func(tx *store.Tx) error { return words.Put(tx, "one", "written") }); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := words.Get(t.Context(), openRemote(t, c.Remote(), "site"), "one"); err != nil || got.Value != "written" {
+		t.Errorf("the service reads %q, %v", got.Value, err)
+	}
+	if got, err := words.Get(t.Context(), a.Records("other"), "one"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("below another prefix there is %q, %v", got.Value, err)
+	}
+}
