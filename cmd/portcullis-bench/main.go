@@ -44,6 +44,7 @@ func benchmarks() []benchmark {
 		{"events", "what one change of a running fabric costs", "1944,5184", "docs/benchmarks/events.md", events, ""},
 		{"sim", "what portcullis-sim answers beside ibsim", "648,10368", "docs/benchmarks/sim.md", simulate, "portcullis-sim"},
 		{"sa", "what subnet administration answers", "36,1944,10368", "docs/benchmarks/sa.md", administer, ""},
+		{"failover", "what it takes to replace a subnet manager", "36,1944,10368", "docs/benchmarks/failover.md", failover, ""},
 	}
 }
 
@@ -61,6 +62,7 @@ type options struct {
 	out     string
 
 	duration time.Duration // of each run of sim and sa
+	only     string        // the one rival that failover measures; empty: all
 }
 
 func run(ctx context.Context, args []string, stderr io.Writer) int {
@@ -115,6 +117,9 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 	fs.StringVar(&o.program, program, "bin/"+program, "the program to measure")
 	if b.name == "sim" || b.name == "sa" {
 		fs.DurationVar(&o.duration, "duration", time.Second, "how long each measurement goes on")
+	}
+	if b.name == "failover" {
+		fs.StringVar(&o.only, "only", "", "measure this rival alone, such as Portcullis")
 	}
 	fs.StringVar(&o.out, "out", b.out, "where to write the table")
 	if err := fs.Parse(args); err != nil {

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"portcullis/api/admission"
+	"portcullis/api/fabric/ledger"
+	"portcullis/api/inventory"
+	"portcullis/api/store"
+	"portcullis/api/store/etcd"
+	v1 "portcullis/api/v1"
+	"portcullis/attest"
+	"portcullis/attest/attesttest"
+)
+
+// atOnce is how many hosts are written in one transaction.
+const atOnce = 500
+
+// siteTenant is the tenant of all clusters.
+const siteTenant = "acme"
+
+// admitted writes the records of a site all of whose members are admitted into a fresh
+// state directory: inventory with cables, one tenant, its clusters and their P_Keys, and of
+// each host its assignment, accepted evidence and grant. No TPM took part: a software TPM
+// for each of ten thousand hosts takes hours. What the fabric shows of it is written by the
+// service itself.
+func (g *ground) admitted(ctx context.Context, state string) (err error) {
+	s, err := etcd.Open(ctx, etcd.Options{Dir: state, Log: slog.New(slog.DiscardHandler), NoSync: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	now := time.Now().UTC().Truncate(time.Second)
+	clusters := make([]admission.Cluster, g.tenants)
+	for t := range clusters {
+		clusters[t] = admission.Cluster{Name: fmt.Sprintf("%s-%d", siteTenant, t), Tenant: siteTenant, PKey: pkeyOf(t), Created: now}
+	}
+	for from := 0; from < len(g.members); from += atOnce {
+		some := g.members[from:min(from+atOnce, len(g.members))]
+		_, err := s.Update(ctx, func(tx *store.Tx) error {
+			for _, h := range some {
+				if err := g.admit(tx, h, &clusters[g.tenantOf(h)], now); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err = s.Update(ctx, func(tx *store.Tx) error {
+		tenant := admission.Tenant{Name: siteTenant, Created: now}
+		for i := range clusters {
+			c := &clusters[i]
+			tenant.Clusters = append(tenant.Clusters, c.Name)
+			err := errors.Join(admission.Clusters().Put(tx, c.Name, *c),
+				admission.PKeys().Put(tx, c.PKey.String(), admission.PKeyRecord{State: admission.PKeyUsed, Cluster: c.Name, Since: now}))
+			if err != nil {
+				return err
+			}
+		}
+		return errors.Join(admission.Tenants().Put(tx, siteTenant, tenant),
+			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: "benchmark", Hosts: len(g.members)}))
+	})
+	return err
+}
+
+// admit writes the records of one host.
+func (g *ground) admit(tx *store.Tx, host int, c *admission.Cluster, now time.Time) error {
+	id := fmt.Sprintf("host-%05d", host)
+	c.Hosts = append(c.Hosts, id)
+	digest := sha256.Sum256([]byte(id))
+	ek := hex.EncodeToString(digest[:])
+	node := g.list.Nodes[g.hostAt(host)].GUID
+	key := ledger.Key{PKey: c.PKey, GUID: g.guid(host), Place: g.place(host)}
+	session := "session-of-" + id
+	return errors.Join(
+		inventory.Hosts().Put(tx, id, inventory.Host{ID: id, EK: ek, HCAs: []inventory.HCA{{
+			NodeGUID: node, Ports: []inventory.Port{{Num: 1, GUID: key.GUID, Cable: key.Place}},
+		}}}),
+		admission.Records().Put(tx, id, admission.Record{
+			Phase: v1.PhaseAdmitted, Since: now, Cluster: c.Name, Tenant: c.Tenant, PKey: c.PKey, Epoch: 1, Window: now,
+			Evidence: &admission.Evidence{Time: now, Session: session}, Sealed: now, Granted: true, Admitted: true, Grants: []string{key.String()},
+		}),
+		admission.Verdicts().Put(tx, id, attest.Verdict{OK: true, Facts: attest.Facts{
+			Host: id, Session: session, EKDigest: ek,
+			Statement: &attest.Statement{Host: id, HCAs: []attest.HCA{attesttest.HCA("mlx5_0", node, node, key.GUID)}},
+		}}),
+		ledger.Grants().Put(tx, key.String(), ledger.Grant{Host: id, Cluster: c.Name, Tenant: c.Tenant, Since: now}),
+	)
+}

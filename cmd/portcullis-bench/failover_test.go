@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"portcullis/fabricsm/transport/ibsim/ibsimtest"
+)
+
+// Each way in which a leader of ours ends has another one take over on a small fabric, with
+// no LID, route or P_Key written, no client asked to register again and no packet lost; nor
+// does a restart of one service.
+func TestFailover(t *testing.T) {
+	f, err := newFabric(18)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	r := &failoverResult{fabric: f, simulator: "portcullis-sim", serve: f.serveOwn}
+	all := rivals()
+	last := len(all) - 1
+	for range all {
+		r.takeovers = append(r.takeovers, map[string][]takeover{})
+	}
+	err = r.measure(t.Context(), &options{runs: 1, program: portcullisd(t)}, last, all[last], &said)
+	if err != nil {
+		t.Fatalf("%v, after\n%s", err, &said)
+	}
+	t.Logf("\n%s", &said)
+	for _, how := range []string{killed, paused, planned, stopped} {
+		if len(r.takeovers[last][how]) != 1 {
+			t.Fatalf("%s: %d takeovers, want 1", how, len(r.takeovers[last][how]))
+		}
+		x := r.takeovers[last][how][0]
+		if x.none || x.sa <= 0 || x.silent < 0 || x.sent == 0 || x.lost > 0 || x.changed > 0 {
+			t.Errorf("%s: %+v", how, x)
+		}
+		if w := x.wrote; w.lids+w.renewals+w.routes+w.groups+w.pkeys > 0 || w.portInfo == 0 {
+			t.Errorf("%s: wrote %+v", how, w)
+		}
+		if n := x.woken.all(); n > 0 {
+			t.Errorf("%s: the old leader wrote %+v", how, x.woken)
+		}
+	}
+	if len(r.restarts) != 1 {
+		t.Fatalf("%d restarts, want 1", len(r.restarts))
+	}
+	if x := r.restarts[0]; x.sm <= 0 || x.ready < x.sm || x.sa <= 0 || x.sent == 0 || x.lost > 0 || x.changed > 0 || x.wrote.pkeys+x.wrote.lids > 0 {
+		t.Errorf("restart: %+v", x)
+	}
+}
+
+// The second of two OpenSMs takes over from the first, and the Sets that it writes count.
+func TestFailoverOpenSM(t *testing.T) {
+	ibsimtest.Need(t, "opensm")
+	t.Parallel()
+	f, err := newFabric(18)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.serveOwn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := g.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, err := rivals()[1].start(t.Context(), nil, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.stop()
+	if err := g.judgeTenants(); err != nil {
+		t.Error(err)
+	}
+	asker, err := g.ask(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := asker.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	x, err := g.takeOver(t.Context(), s, asker, killed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.none || x.sa <= 1 || x.wrote.routes == 0 || x.wrote.renewals == 0 {
+		t.Errorf("%+v: want the second OpenSM to write routes and to have clients register again", x)
+	}
+}
