@@ -14,7 +14,7 @@ FAULTS ?= 200
 HOSTS ?= 324
 FABRIC ?= portcullis-sim
 
-.PHONY: all build check test seeds demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa package setup clean help \
+.PHONY: all build check test seeds demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -100,6 +100,10 @@ bench-sim: build ## Measure the simulator beside ibsim, over the socket; writes 
 bench-sa: build ## Measure subnet administration beside OpenSM's, over the socket; writes docs/benchmarks
 	packaging/setup.sh fabric peers
 	go run ./cmd/portcullis-bench sa $(BENCH)
+
+bench-failover: build ## Measure how a Subnet Manager is replaced, and restarted, beside OpenSM; writes docs/benchmarks
+	packaging/setup.sh fabric peers
+	go run ./cmd/portcullis-bench failover $(BENCH)
 
 package: build ## Build deb and rpm packages into dist/
 	packaging/package.sh $(VERSION)

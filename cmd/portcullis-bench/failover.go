@@ -26,9 +26,12 @@ const (
 	stopped = "stopped"
 )
 
+// ownSimulator counts Sets and packets.
+const ownSimulator = "portcullis-sim"
+
 // takeover is what one change of the leader did.
 type takeover struct {
-	none       bool    // no other manager took over
+	none       bool    // no other manager took over in the time silent
 	sa, silent float64 // seconds
 	wrote      written
 	woken      written // by the one that was paused, once it went on
@@ -101,7 +104,7 @@ func failover(ctx context.Context, o *options, progress io.Writer) error {
 		if err != nil {
 			return err
 		}
-		here := []*failoverResult{{fabric: f, simulator: "portcullis-sim", serve: f.serveOwn}}
+		here := []*failoverResult{{fabric: f, simulator: ownSimulator, serve: f.serveOwn}}
 		if i == 0 {
 			here = append(here, &failoverResult{fabric: f, simulator: "ibsim", serve: f.serveIbsim})
 		}
@@ -158,8 +161,13 @@ func (r *failoverResult) measure(ctx context.Context, o *options, k int, rival r
 			return err
 		}
 	}
-	for range o.runs {
-		for _, how := range s.ends() {
+	for run := range o.runs {
+		for i, how := range s.ends() {
+			if run+i > 0 {
+				if err := s.back(prepare); err != nil {
+					return fmt.Errorf("all take part again: %w", err)
+				}
+			}
 			t, err := g.takeOver(ctx, s, asker, how)
 			if err != nil {
 				return fmt.Errorf("%s: %w", how, err)
@@ -217,7 +225,7 @@ func (g *ground) takeOver(ctx context.Context, s standby, asker *pathAsker, how 
 		}
 		t.woken = g.sets(node).since(before)
 	}
-	return t, s.back(ctx)
+	return t, nil
 }
 
 // answered waits for an answer of another manager.
@@ -226,7 +234,7 @@ func (t *takeover) answered(ctx context.Context, asker *pathAsker, began time.Ti
 	defer cancel()
 	at, silent, err := asker.first(waiting, began, old)
 	if waiting.Err() != nil && ctx.Err() == nil {
-		t.none = true
+		t.none, t.silent = true, patience.Seconds()
 		return nil
 	}
 	t.sa, t.silent = at.Sub(began).Seconds(), silent.Seconds()

@@ -64,7 +64,7 @@ func (g *ground) install(ctx context.Context, path string) (*services, error) {
 		}
 	}
 	x.all = []*service{x.first}
-	return x, g.admitted(ctx, x.first.state())
+	return x, nil
 }
 
 func (x *services) installFirst(ctx context.Context, s *service) error {
@@ -291,10 +291,38 @@ func (x *services) stepDown(ctx context.Context, leader *service) error {
 	return errors.New("no other instance runs")
 }
 
-// admittedAll waits until the service says of all members that they are admitted.
-func (x *services) admittedAll(ctx context.Context) error {
-	const rest = time.Second
+// populate writes the records of some members, and has the service run until it has no more
+// to do: all are admitted, by its own records. It returns by what evidence was judged.
+func (x *services) populate(ctx context.Context, members []int, judged string) (string, error) {
+	if err := x.ground.admitted(ctx, x.first.state(), members, judged); err != nil {
+		return "", err
+	}
 	for {
+		if err := x.first.start(); err != nil {
+			return "", err
+		}
+		if err := x.admittedAll(ctx, len(members)); err != nil {
+			return "", err
+		}
+		x.first.stop()
+		n, judged, err := complete(ctx, x.first.state())
+		if err != nil || n == len(members) {
+			return judged, err
+		}
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("%d of %d hosts are admitted: %w", n, len(members), context.Cause(ctx))
+		}
+	}
+}
+
+// admittedAll waits until the service says of so many members that they are admitted, and
+// has not worked for a while.
+func (x *services) admittedAll(ctx context.Context, members int) error {
+	const (
+		rest = 2 * time.Second
+		idle = 0.2 // of rest in which there was work
+	)
+	for worked := 0.0; ; {
 		if err := x.first.process.Ended(); err != nil {
 			return err
 		}
@@ -305,13 +333,15 @@ func (x *services) admittedAll(ctx context.Context) error {
 				n++
 			}
 		}
-		if err == nil && n == len(x.ground.members) && x.now(ctx) != nil {
+		busy, cpuErr := cpuOf(x.first.process.PID())
+		if err == nil && cpuErr == nil && n == members && x.now(ctx) != nil && busy-worked < idle {
 			return nil
 		}
+		worked = busy
 		select {
 		case <-time.After(rest):
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d hosts are admitted: %w", n, len(x.ground.members), errors.Join(err, context.Cause(ctx)))
+			return fmt.Errorf("%d of %d hosts are admitted: %w", n, members, errors.Join(err, context.Cause(ctx)))
 		}
 	}
 }

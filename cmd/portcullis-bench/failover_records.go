@@ -25,13 +25,18 @@ const atOnce = 500
 // siteTenant is the tenant of all clusters.
 const siteTenant = "acme"
 
-// admitted writes the records of a site all of whose members are admitted into a fresh
-// state directory: inventory with cables, one tenant, its clusters and their P_Keys, and of
-// each host its assignment, accepted evidence and grant. No TPM took part: a software TPM
-// for each of ten thousand hosts takes hours. What the fabric shows of it is written by the
-// service itself.
-func (g *ground) admitted(ctx context.Context, state string) (err error) {
-	s, err := etcd.Open(ctx, etcd.Options{Dir: state, Log: slog.New(slog.DiscardHandler), NoSync: true})
+// openRecords opens the store of a service that does not run.
+func openRecords(ctx context.Context, state string) (*store.Store, error) {
+	return etcd.Open(ctx, etcd.Options{Dir: state, Log: slog.New(slog.DiscardHandler), NoSync: true})
+}
+
+// admitted writes the records of a site some of whose members are admitted into the store of
+// a service that does not run: inventory with cables, one tenant, its clusters and their
+// P_Keys, and of each host its assignment, accepted evidence and grant. No TPM took part: a
+// software TPM for each of ten thousand hosts takes hours. What the fabric shows of it is
+// written by the service itself. judged names what the evidence was judged by last.
+func (g *ground) admitted(ctx context.Context, state string, members []int, judged string) (err error) {
+	s, err := openRecords(ctx, state)
 	if err != nil {
 		return err
 	}
@@ -41,11 +46,11 @@ func (g *ground) admitted(ctx context.Context, state string) (err error) {
 	for t := range clusters {
 		clusters[t] = admission.Cluster{Name: fmt.Sprintf("%s-%d", siteTenant, t), Tenant: siteTenant, PKey: pkeyOf(t), Created: now}
 	}
-	for from := 0; from < len(g.members); from += atOnce {
-		some := g.members[from:min(from+atOnce, len(g.members))]
+	for from := 0; from < len(members); from += atOnce {
+		some := members[from:min(from+atOnce, len(members))]
 		_, err := s.Update(ctx, func(tx *store.Tx) error {
 			for _, h := range some {
-				if err := g.admit(tx, h, &clusters[g.tenantOf(h)], now); err != nil {
+				if err := g.admit(tx, h, &clusters[g.tenantOf(h)], judged, now); err != nil {
 					return err
 				}
 			}
@@ -67,13 +72,41 @@ func (g *ground) admitted(ctx context.Context, state string) (err error) {
 			}
 		}
 		return errors.Join(admission.Tenants().Put(tx, siteTenant, tenant),
-			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: "benchmark", Hosts: len(g.members)}))
+			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: "benchmark", Hosts: len(members)}))
 	})
 	return err
 }
 
+// complete reports how many hosts the records of a service that does not run show as
+// admitted, with evidence that was judged and memberships that were read back, and by what
+// the evidence was judged.
+func complete(ctx context.Context, state string) (n int, judged string, err error) {
+	s, err := openRecords(ctx, state)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	found, _, err := ledger.Memberships().List(ctx, s, "")
+	if err != nil {
+		return 0, "", err
+	}
+	applied := map[string]bool{}
+	for i := range found {
+		applied[found[i].Key] = found[i].Value.State == ledger.Applied
+	}
+	hosts, _, err := admission.Records().List(ctx, s, "")
+	for i := range hosts {
+		h := &hosts[i].Value
+		if h.Phase != v1.PhaseAdmitted || h.Evidence == nil || h.Evidence.Judged == "" || len(h.Grants) != 1 || !applied[h.Grants[0]] {
+			continue
+		}
+		n, judged = n+1, h.Evidence.Judged
+	}
+	return n, judged, err
+}
+
 // admit writes the records of one host.
-func (g *ground) admit(tx *store.Tx, host int, c *admission.Cluster, now time.Time) error {
+func (g *ground) admit(tx *store.Tx, host int, c *admission.Cluster, judged string, now time.Time) error {
 	id := fmt.Sprintf("host-%05d", host)
 	c.Hosts = append(c.Hosts, id)
 	digest := sha256.Sum256([]byte(id))
@@ -87,7 +120,7 @@ func (g *ground) admit(tx *store.Tx, host int, c *admission.Cluster, now time.Ti
 		}}}),
 		admission.Records().Put(tx, id, admission.Record{
 			Phase: v1.PhaseAdmitted, Since: now, Cluster: c.Name, Tenant: c.Tenant, PKey: c.PKey, Epoch: 1, Window: now,
-			Evidence: &admission.Evidence{Time: now, Session: session}, Sealed: now, Granted: true, Admitted: true, Grants: []string{key.String()},
+			Evidence: &admission.Evidence{Time: now, Session: session, Judged: judged}, Sealed: now, Granted: true, Admitted: true, Grants: []string{key.String()},
 		}),
 		admission.Verdicts().Put(tx, id, attest.Verdict{OK: true, Facts: attest.Facts{
 			Host: id, Session: session, EKDigest: ek,

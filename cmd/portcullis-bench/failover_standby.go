@@ -14,9 +14,17 @@ func startServices(ctx context.Context, o *options, g *ground) (standby, error) 
 	if err != nil {
 		return nil, err
 	}
-	err = x.first.start()
+	// The first host shows by what the service judges evidence: the others then have been
+	// judged, as after years.
+	judged, err := x.populate(ctx, g.members[:1], "")
 	if err == nil {
-		err = x.admittedAll(ctx)
+		_, err = x.populate(ctx, g.members, judged)
+	}
+	if err == nil {
+		err = x.first.start()
+	}
+	if err == nil {
+		_, err = x.leads(ctx, nil)
 	}
 	if err != nil {
 		x.stop()
@@ -92,15 +100,23 @@ func startPair(text string) func(context.Context, *options, *ground) (standby, e
 
 func (p *openSMPair) ends() []string { return []string{killed, planned, paused} }
 
-// hangLimit is how long the standby is waited for once its master is paused: on a
-// simulator no request to a process that stands still times out.
-const hangLimit = 60 * time.Second
+// hangLimit and hangLimitPolled are how long a standby is waited for once its master is
+// paused, half as long again as it takes over in otherwise, or more: on a simulator no
+// request to a process that stands still times out.
+const (
+	hangLimit       = 90 * time.Second
+	hangLimitPolled = 30 * time.Second
+)
 
 func (p *openSMPair) patience(how string) time.Duration {
-	if how == paused {
+	switch {
+	case how != paused:
+		return failoverLimit
+	case p.options != "":
+		return hangLimitPolled
+	default:
 		return hangLimit
 	}
-	return failoverLimit
 }
 
 func (p *openSMPair) end(_ context.Context, how string) error {

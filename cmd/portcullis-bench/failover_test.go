@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
@@ -16,7 +19,7 @@ func TestFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	r := &failoverResult{fabric: f, simulator: "portcullis-sim", serve: f.serveOwn}
+	r := &failoverResult{fabric: f, simulator: ownSimulator, serve: f.serveOwn}
 	all := rivals()
 	last := len(all) - 1
 	for range all {
@@ -90,5 +93,37 @@ func TestFailoverOpenSM(t *testing.T) {
 	}
 	if x.none || x.sa <= 1 || x.wrote.routes == 0 || x.wrote.renewals == 0 {
 		t.Errorf("%+v: want the second OpenSM to write routes and to have clients register again", x)
+	}
+}
+
+func TestFailoverTable(t *testing.T) {
+	f, err := newFabric(18)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &failoverResult{fabric: f, simulator: ownSimulator, restarts: []restart{{sm: 1, ready: 2, sa: 1.5, sent: 40}}}
+	for k := range rivals() {
+		x := takeover{sa: 8 / float64(1+k), silent: 1, sent: 100, lost: uint64(2 - k), wrote: written{portInfo: uint64(30 - k), routes: 7}}
+		r.takeovers = append(r.takeovers, map[string][]takeover{killed: {x}, paused: {{none: k < 2, sa: 3, silent: 60}}})
+	}
+	other := &failoverResult{fabric: f, simulator: "ibsim", takeovers: []map[string][]takeover{{killed: {{sa: 4, silent: 4}}}}}
+	o := &options{runs: 1, sizes: []int{18}, out: filepath.Join(t.TempDir(), "failover.md")}
+	if err := writeFailover(o, []string{"a machine"}, []*failoverResult{r, other}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(o.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"failover --runs 1 --sizes 18\n", "- a machine\n",
+		"| 18 | portcullis-sim | killed | OpenSM | 1 | 8.000 / 8.000 / 8.000 | 1.000 / 1.000 / 1.000 | 2 | 100 | 0 | 7 | 0 | 0 | 30 | 0 | 0 | 0 | | 0.0 |\n",
+		"| 18 | portcullis-sim | paused | OpenSM, polled | 1 | none in 60 | 60 |", "| 18 | portcullis-sim | paused | Portcullis | 1 | 3.000 / 3.000 / 3.000 |",
+		"| 18 | portcullis-sim | killed | OpenSM | 3.0 | 35 | 37 |\n", "| 18 | ibsim | killed | OpenSM | 1 | 4.000 / 4.000 / 4.000 | 4.000 / 4.000 / 4.000 | – |",
+		"| 18 | 15 | portcullis-sim | 1 | 1.000 / 1.000 / 1.000 | 2.000 / 2.000 / 2.000 | 1.500 / 1.500 / 1.500 | 0 | 0 | 0 | 40 | 0 | 0.0 |\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
 	}
 }
