@@ -104,7 +104,7 @@ func (g *ground) guid(host int) ib.GUID { return g.list.Nodes[g.hostAt(host)].Po
 // place returns where a host is cabled to.
 func (g *ground) place(host int) ib.Place {
 	p := g.list.Nodes[g.hostAt(host)].Ports[1]
-	return ib.Place{Switch: g.list.Find(p.Peer).GUID, Port: ib.PortNum(p.PeerPort)}
+	return ib.Place{Switch: g.list.Find(p.Peer).GUID, Port: p.PeerPort}
 }
 
 // tenantOf returns the tenant of a host.
@@ -256,7 +256,7 @@ func (g *ground) holds() map[int]held {
 		p := g.list.Nodes[g.hostAt(h)].Ports[1]
 		out[h] = held{
 			lid: g.sim.PortInfo(g.node(h), 1).LID, adapter: g.sim.PKeys(g.node(h), 1),
-			own: g.sim.PKeys(p.Peer, ib.PortNum(p.PeerPort)),
+			own: g.sim.PKeys(p.Peer, p.PeerPort),
 		}
 	}
 	return out
