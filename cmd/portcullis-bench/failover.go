@@ -33,6 +33,7 @@ const ownSimulator = "portcullis-sim"
 type takeover struct {
 	none       bool    // no other manager took over in the time silent
 	sa, silent float64 // seconds
+	cpu        float64 // seconds of those that could take over, until the answer
 	wrote      written
 	woken      written // by the one that was paused, once it went on
 	sent, lost uint64
@@ -43,6 +44,7 @@ type takeover struct {
 // restart is what a restart of one service did.
 type restart struct {
 	sm, ready, sa float64 // seconds until part sm and all parts are ready, and subnet administration answers
+	cpu           float64 // seconds until all parts are ready
 	wrote         written
 	sent, lost    uint64
 	changed       int
@@ -59,6 +61,8 @@ type standby interface {
 	patience(how string) time.Duration
 	// settled waits until another one has settled the fabric.
 	settled(ctx context.Context) error
+	// successors are the processes that could take over from the leader that was ended.
+	successors() (pids []int)
 	// leader is the node of the leader that was ended last, and wake has it go on.
 	leader() (node string)
 	wake()
@@ -183,8 +187,8 @@ func (t *takeover) line() string {
 	if t.none {
 		return fmt.Sprintf("no other manager took over; it then wrote %+v", t.woken)
 	}
-	return fmt.Sprintf("%.3f s to an answer, %.3f s without any, %d of %d packets lost, wrote %+v, %d members changed, woken it wrote %+v",
-		t.sa, t.silent, t.lost, t.sent, t.wrote, t.changed, t.woken)
+	return fmt.Sprintf("%.3f s to an answer, %.3f s without any, CPU %.2f s, %d of %d packets lost, wrote %+v, %d members changed, woken it wrote %+v",
+		t.sa, t.silent, t.cpu, t.lost, t.sent, t.wrote, t.changed, t.woken)
 }
 
 // takeOver ends the leader, and waits until another one has taken over.
@@ -204,9 +208,19 @@ func (g *ground) takeOver(ctx context.Context, s standby, asker *pathAsker, how 
 	if err := s.end(ctx, how); err != nil {
 		return t, err
 	}
+	next := s.successors()
+	before, err := cpuOfAll(next)
+	if err != nil {
+		return t, err
+	}
 	if err := t.answered(ctx, asker, began, old, s.patience(how)); err != nil {
 		return t, err
 	}
+	after, err := cpuOfAll(next)
+	if err != nil {
+		return t, err
+	}
+	t.cpu = after - before
 	if !t.none {
 		if err := s.settled(ctx); err != nil {
 			return t, err
@@ -251,8 +265,8 @@ func (r *failoverResult) restart(ctx context.Context, o *options, x *services, a
 			return fmt.Errorf("restart: %w", err)
 		}
 		r.restarts = append(r.restarts, one)
-		fmt.Fprintf(progress, "%d hosts, %s, restart: part sm %.3f s, all %.3f s, answer %.3f s, %d of %d packets lost, wrote %+v, %d members changed\n",
-			r.fabric.hosts, r.simulator, one.sm, one.ready, one.sa, one.lost, one.sent, one.wrote, one.changed)
+		fmt.Fprintf(progress, "%d hosts, %s, restart: part sm %.3f s, all %.3f s, answer %.3f s, CPU %.2f s, %d of %d packets lost, wrote %+v, %d members changed\n",
+			r.fabric.hosts, r.simulator, one.sm, one.ready, one.sa, one.cpu, one.lost, one.sent, one.wrote, one.changed)
 	}
 	return nil
 }
@@ -282,6 +296,9 @@ func (x *services) restart(ctx context.Context, asker *pathAsker) (t restart, er
 		}
 		*part.seconds = time.Since(began).Seconds()
 	}
+	if t.cpu, err = cpuOf(x.first.process.PID()); err != nil {
+		return t, err
+	}
 	at, _, err := asker.first(ctx, began, 0)
 	if err != nil {
 		return t, err
@@ -294,4 +311,16 @@ func (x *services) restart(ctx context.Context, asker *pathAsker) (t restart, er
 	t.sent, t.lost = g.packets()
 	t.sent, t.lost = t.sent-sent, t.lost-lost
 	return t, nil
+}
+
+// cpuOfAll adds up the CPU seconds of processes that run.
+func cpuOfAll(pids []int) (sum float64, err error) {
+	for _, pid := range pids {
+		one, err := cpuOf(pid)
+		if err != nil {
+			return 0, err
+		}
+		sum += one
+	}
+	return sum, nil
 }

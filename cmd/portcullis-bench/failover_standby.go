@@ -61,6 +61,15 @@ func (x *services) settled(ctx context.Context) error {
 	return err
 }
 
+func (x *services) successors() (pids []int) {
+	for _, s := range x.all {
+		if s != x.old {
+			pids = append(pids, s.process.PID())
+		}
+	}
+	return pids
+}
+
 func (x *services) leader() string { return x.old.name }
 
 func (x *services) wake() { _ = x.old.process.Signal(syscall.SIGCONT) }
@@ -135,6 +144,8 @@ func (p *openSMPair) settled(ctx context.Context) error {
 	}
 	return p.rest(ctx)
 }
+
+func (p *openSMPair) successors() []int { return []int{p.both[1].cmd.Process.Pid} }
 
 func (p *openSMPair) leader() string { return p.both[0].node }
 

@@ -35,6 +35,7 @@ Hosts are dealt over partitions of 18 hosts or more, 32 at most.
   part of either product, asks every 10 ms and reads before each question in its own port
   which LID the Subnet Manager has. **without**: the longest time meanwhile without any
   right answer, also of the old one. Both are **min / median / max**.
+- **CPU**: seconds, until that answer, of the processes that could take over.
 - **lost**: packets of up to 100 flows between hosts of one partition, each 20 a second, from
   the signal until the fabric is settled again.
 - Sets that devices took in that time, as the simulator counts them, medians: **LIDs** that
@@ -56,7 +57,8 @@ const restartIntro = `
 
 One portcullisd with its store beside it, and nothing that stands in for it: SIGTERM, then
 from the start of the process until /readyz says that part sm is ready, until all parts are,
-and until that host has a right answer. **min / median / max** seconds. The records of the
+and until that host has a right answer. **min / median / max** seconds; CPU is that of the
+service, without its store's, until all parts are ready. The records of the
 site, inventory, assignments, accepted evidence and grants, are written by the benchmark
 with the store's own packages: a software TPM for each host would take hours. Everything that
 the fabric shows of it was then written by the service, which had brought the fabric up,
@@ -71,8 +73,8 @@ func writeFailover(o *options, host []string, results []*failoverResult) error {
 		fmt.Fprintf(&about, "- %s\n", line)
 	}
 	fmt.Fprintf(&b, failoverIntro, o.command("failover"), time.Now().UTC().Format("2006-01-02 15:04 UTC"), &about, wakes)
-	fmt.Fprint(&b, "| hosts | simulator | leader is | rival | runs | first answer | without | lost | of packets | LIDs | routes | groups | P_Keys | PortInfo | again | others | hosts changed | woken | load |\n")
-	fmt.Fprint(&b, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprint(&b, "| hosts | simulator | leader is | rival | runs | first answer | without | CPU | lost | of packets | LIDs | routes | groups | P_Keys | PortInfo | again | others | hosts changed | woken | load |\n")
+	fmt.Fprint(&b, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range results {
 		r.rows(&b)
 	}
@@ -82,7 +84,7 @@ func writeFailover(o *options, host []string, results []*failoverResult) error {
 		r.ratios(&b)
 	}
 	fmt.Fprint(&b, restartIntro)
-	fmt.Fprint(&b, "| hosts | admitted | simulator | runs | part sm | all parts | first answer | Sets | P_Keys | lost | of packets | hosts changed | load |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprint(&b, "| hosts | admitted | simulator | runs | part sm | all parts | first answer | CPU | Sets | P_Keys | lost | of packets | hosts changed | load |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range results {
 		r.restartRow(&b)
 	}
@@ -138,6 +140,7 @@ func (r *failoverResult) rows(b *bytes.Buffer) {
 			} else {
 				fmt.Fprintf(b, "none in %.0[1]f | %.0[1]f | ", spreadOfAll(t, func(t *takeover) float64 { return t.silent }).median)
 			}
+			fmt.Fprintf(b, "%.2f | ", spreadOfAll(t, func(t *takeover) float64 { return t.cpu }).median)
 			r.counts(b, t, how)
 			fmt.Fprintf(b, "%.1f |\n", spreadOfAll(t, func(t *takeover) float64 { return t.load }).median)
 		}
@@ -198,9 +201,9 @@ func (r *failoverResult) restartRow(b *bytes.Buffer) {
 	if len(t) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "| %d | %d | %s | %d | %v | %v | %v | ", r.fabric.hosts, r.fabric.hosts-seats, r.simulator, len(t),
+	fmt.Fprintf(b, "| %d | %d | %s | %d | %v | %v | %v | %.2f | ", r.fabric.hosts, r.fabric.hosts-seats, r.simulator, len(t),
 		spreadOfAll(t, func(t *restart) float64 { return t.sm }), spreadOfAll(t, func(t *restart) float64 { return t.ready }),
-		spreadOfAll(t, func(t *restart) float64 { return t.sa }))
+		spreadOfAll(t, func(t *restart) float64 { return t.sa }), spreadOfAll(t, func(t *restart) float64 { return t.cpu }).median)
 	if r.simulator == ownSimulator {
 		fmt.Fprintf(b, "%.0f | %.0f | %d | %d | %d | ", medianCount(t, func(t *restart) uint64 { return t.wrote.all() }), medianCount(t, func(t *restart) uint64 { return t.wrote.pkeys }),
 			total(t, func(t *restart) uint64 { return t.lost }), total(t, func(t *restart) uint64 { return t.sent }), total(t, func(t *restart) uint64 { return uint64(t.changed) }))

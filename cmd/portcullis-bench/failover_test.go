@@ -117,10 +117,10 @@ func TestFailoverTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"failover --runs 1 --sizes 18\n", "- a machine\n",
-		"| 18 | portcullis-sim | killed | OpenSM | 1 | 8.000 / 8.000 / 8.000 | 1.000 / 1.000 / 1.000 | 2 | 100 | 0 | 7 | 0 | 0 | 30 | 0 | 0 | 0 | | 0.0 |\n",
+		"| 18 | portcullis-sim | killed | OpenSM | 1 | 8.000 / 8.000 / 8.000 | 1.000 / 1.000 / 1.000 | 0.00 | 2 | 100 | 0 | 7 | 0 | 0 | 30 | 0 | 0 | 0 | | 0.0 |\n",
 		"| 18 | portcullis-sim | paused | OpenSM, polled | 1 | none in 60 | 60 |", "| 18 | portcullis-sim | paused | Portcullis | 1 | 3.000 / 3.000 / 3.000 |",
-		"| 18 | portcullis-sim | killed | OpenSM | 3.0 | 35 | 37 |\n", "| 18 | ibsim | killed | OpenSM | 1 | 4.000 / 4.000 / 4.000 | 4.000 / 4.000 / 4.000 | – |",
-		"| 18 | 15 | portcullis-sim | 1 | 1.000 / 1.000 / 1.000 | 2.000 / 2.000 / 2.000 | 1.500 / 1.500 / 1.500 | 0 | 0 | 0 | 40 | 0 | 0.0 |\n",
+		"| 18 | portcullis-sim | killed | OpenSM | 3.0 | 35 | 37 |\n", "| 18 | ibsim | killed | OpenSM | 1 | 4.000 / 4.000 / 4.000 | 4.000 / 4.000 / 4.000 | 0.00 | – |",
+		"| 18 | 15 | portcullis-sim | 1 | 1.000 / 1.000 / 1.000 | 2.000 / 2.000 / 2.000 | 1.500 / 1.500 / 1.500 | 0.00 | 0 | 0 | 0 | 40 | 0 | 0.0 |\n",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
