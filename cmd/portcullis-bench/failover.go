@@ -167,12 +167,7 @@ func (r *failoverResult) measure(ctx context.Context, o *options, k int, rival r
 	}
 	for run := range o.runs {
 		for i, how := range s.ends() {
-			if run+i > 0 {
-				if err := s.back(prepare); err != nil {
-					return fmt.Errorf("all take part again: %w", err)
-				}
-			}
-			t, err := g.takeOver(ctx, s, asker, how)
+			t, err := g.repeated(ctx, s, asker, how, run+i > 0, progress)
 			if err != nil {
 				return fmt.Errorf("%s: %w", how, err)
 			}
@@ -181,6 +176,30 @@ func (r *failoverResult) measure(ctx context.Context, o *options, k int, rival r
 		}
 	}
 	return nil
+}
+
+// hangs is how often a takeover is measured again in which OpenSM hung, see hangLimit.
+const hangs = 5
+
+// repeated measures a takeover, and again where OpenSM hung although its master ended.
+func (g *ground) repeated(ctx context.Context, s standby, asker *pathAsker, how string, back bool, progress io.Writer) (t takeover, err error) {
+	_, theirs := s.(*openSMPair)
+	for attempt := range hangs {
+		if back || attempt > 0 {
+			prepare, cancel := context.WithTimeout(ctx, prepareLimit)
+			err := s.back(prepare)
+			cancel()
+			if err != nil {
+				return t, fmt.Errorf("all take part again: %w", err)
+			}
+		}
+		t, err = g.takeOver(ctx, s, asker, how)
+		if err != nil || !t.none || !theirs || how == paused {
+			break
+		}
+		fmt.Fprintf(progress, "%s: OpenSM hung, once more\n", how)
+	}
+	return t, err
 }
 
 func (t *takeover) line() string {

@@ -109,23 +109,22 @@ func startPair(text string) func(context.Context, *options, *ground) (standby, e
 
 func (p *openSMPair) ends() []string { return []string{killed, planned, paused} }
 
-// hangLimit and hangLimitPolled are how long a standby is waited for once its master is
-// paused, half as long again as it takes over in otherwise, or more: on a simulator no
-// request to a process that stands still times out.
+// hangLimit and hangLimitPolled are how long a standby is waited for: half as long again as
+// it takes over in, or more. On a simulator no request times out that a process took and
+// does not answer, as it stands still or has ended; a standby that has one out waits for
+// ever.
 const (
 	hangLimit       = 90 * time.Second
 	hangLimitPolled = 30 * time.Second
 )
 
-func (p *openSMPair) patience(how string) time.Duration {
-	switch {
-	case how != paused:
-		return failoverLimit
-	case p.options != "":
-		return hangLimitPolled
-	default:
-		return hangLimit
+func (p *openSMPair) patience(string) time.Duration {
+	// A sweep of ten thousand hosts takes its time, too.
+	sweep := time.Duration(p.ground.hosts) * 10 * time.Millisecond
+	if p.options != "" {
+		return hangLimitPolled + sweep
 	}
+	return hangLimit + sweep
 }
 
 func (p *openSMPair) end(_ context.Context, how string) error {

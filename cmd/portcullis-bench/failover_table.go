@@ -48,7 +48,8 @@ Three instances, three members of the store, the simulator and the host that ask
 CPUs. ibsim counts neither Sets nor packets, so its rows have times alone. Where a master is
 paused, no OpenSM takes over here: on a simulator a request that a process took and
 does not answer never times out, so the standby waits. On hardware the kernel ends the wait;
-for how long that goes on is not measured.
+for how long that goes on is not measured. The same now and then befalls a standby whose
+master ends: such runs were repeated.
 
 `
 
