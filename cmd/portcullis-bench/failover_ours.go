@@ -145,7 +145,7 @@ func (s *service) dial() error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	s.http = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}}
-	s.api, err = client.New(client.Options{URL: s.url, CA: ca, Token: string(bytes.TrimSpace(token)), Timeout: 10 * time.Second})
+	s.api, err = client.New(client.Options{URL: s.url, CA: ca, Token: string(bytes.TrimSpace(token)), Timeout: 2 * time.Minute})
 	return err
 }
 

@@ -33,8 +33,9 @@ func openRecords(ctx context.Context, state string) (*store.Store, error) {
 // admitted writes the records of a site some of whose members are admitted into the store of
 // a service that does not run: inventory with cables, one tenant, its clusters and their
 // P_Keys, and of each host its assignment, accepted evidence and grant. No TPM took part: a
-// software TPM for each of ten thousand hosts takes hours. What the fabric shows of it is
-// written by the service itself. judged names what the evidence was judged by last.
+// software TPM for each of ten thousand hosts takes hours. The records say that the ports were
+// seen and the P_Keys read back, too, lest the service writes of each host that its grant is
+// under way, and then that it is admitted. judged names what the evidence was judged by last.
 func (g *ground) admitted(ctx context.Context, state string, members []int, judged string) (err error) {
 	s, err := openRecords(ctx, state)
 	if err != nil {
@@ -48,9 +49,20 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, judg
 	}
 	for from := 0; from < len(members); from += atOnce {
 		some := members[from:min(from+atOnce, len(members))]
-		_, err := s.Update(ctx, func(tx *store.Tx) error {
+		revision, err := s.Update(ctx, func(tx *store.Tx) error {
 			for _, h := range some {
 				if err := g.admit(tx, h, &clusters[g.tenantOf(h)], judged, now); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		_, err = s.Update(ctx, func(tx *store.Tx) error {
+			for _, h := range some {
+				if err := g.found(tx, h, revision, now); err != nil {
 					return err
 				}
 			}
@@ -105,6 +117,21 @@ func complete(ctx context.Context, state string) (n int, judged string, err erro
 	return n, judged, err
 }
 
+// keyOf is the grant of a host.
+func (g *ground) keyOf(host int) ledger.Key {
+	return ledger.Key{PKey: pkeyOf(g.tenantOf(host)), GUID: g.guid(host), Place: g.place(host)}
+}
+
+// found writes what the subnet manager would have found of a host, under the revision of its
+// grant.
+func (g *ground) found(tx *store.Tx, host int, revision int64, now time.Time) error {
+	key := g.keyOf(host)
+	return errors.Join(
+		ledger.Ports().Put(tx, key.GUID.String(), ledger.Port{NodeGUID: g.list.Nodes[g.hostAt(host)].GUID, Place: key.Place, Time: now}),
+		ledger.Memberships().Put(tx, key.String(), ledger.Membership{State: ledger.Applied, Revision: revision, Time: now}),
+	)
+}
+
 // admit writes the records of one host.
 func (g *ground) admit(tx *store.Tx, host int, c *admission.Cluster, judged string, now time.Time) error {
 	id := fmt.Sprintf("host-%05d", host)
@@ -112,7 +139,7 @@ func (g *ground) admit(tx *store.Tx, host int, c *admission.Cluster, judged stri
 	digest := sha256.Sum256([]byte(id))
 	ek := hex.EncodeToString(digest[:])
 	node := g.list.Nodes[g.hostAt(host)].GUID
-	key := ledger.Key{PKey: c.PKey, GUID: g.guid(host), Place: g.place(host)}
+	key := g.keyOf(host)
 	session := "session-of-" + id
 	return errors.Join(
 		inventory.Hosts().Put(tx, id, inventory.Host{ID: id, EK: ek, HCAs: []inventory.HCA{{

@@ -59,11 +59,11 @@ const restartIntro = `
 One portcullisd with its store beside it, and nothing that stands in for it: SIGTERM, then
 from the start of the process until /readyz says that part sm is ready, until all parts are,
 and until that host has a right answer. **min / median / max** seconds; CPU is that of the
-service, without its store's, until all parts are ready. The records of the
-site, inventory, assignments, accepted evidence and grants, are written by the benchmark
-with the store's own packages: a software TPM for each host would take hours. Everything that
-the fabric shows of it was then written by the service, which had brought the fabric up,
-programmed the P_Keys and admitted every host before.
+service, without its store's, until all parts are ready. The records of the site, inventory,
+assignments, accepted evidence, grants and what was read back of them, are written by the
+benchmark with the store's own packages: a software TPM for each host would take hours. The
+service then brought the fabric up, and programmed the P_Keys; the simulator's tables were
+compared with the tenants before anything was measured.
 
 `
 
