@@ -291,71 +291,51 @@ func (x *services) stepDown(ctx context.Context, leader *service) error {
 	return errors.New("no other instance runs")
 }
 
-// populate writes the records of some members, and has the service run until it has no more
-// to do: all are admitted, by its own records. It returns by what evidence was judged.
-func (x *services) populate(ctx context.Context, members []int, judged string) (string, error) {
-	if err := x.ground.admitted(ctx, x.first.state(), members, judged); err != nil {
-		return "", err
+// populate writes the records of some members, and has the service run until it has little
+// work and all are admitted, by its own records. It returns what it wrote of one.
+func (x *services) populate(ctx context.Context, members []int, like *alike) (*alike, error) {
+	if err := x.ground.admitted(ctx, x.first.state(), members, like); err != nil {
+		return nil, err
 	}
 	for {
 		if err := x.first.start(); err != nil {
-			return "", err
+			return nil, err
 		}
-		if err := x.admittedAll(ctx, len(members)); err != nil {
-			return "", err
+		if err := x.idle(ctx); err != nil {
+			return nil, err
 		}
 		x.first.stop()
-		n, judged, err := complete(ctx, x.first.state())
+		n, like, err := complete(ctx, x.first.state())
 		if err != nil || n == len(members) {
-			return judged, err
+			return like, err
 		}
 		if ctx.Err() != nil {
-			return "", fmt.Errorf("%d of %d hosts are admitted: %w", n, len(members), context.Cause(ctx))
+			return nil, fmt.Errorf("%d of %d hosts are admitted: %w", n, len(members), context.Cause(ctx))
 		}
 	}
 }
 
-// admittedAll waits until the service says of so many members that they are admitted, and
-// then until it has little work.
-func (x *services) admittedAll(ctx context.Context, members int) error {
+// idle waits until the first instance leads a settled fabric and has little work.
+func (x *services) idle(ctx context.Context) error {
 	const (
-		rest = 2 * time.Second
-		idle = 0.5 // CPU seconds in rest
+		rest   = 2 * time.Second
+		little = 0.5 // CPU seconds in rest
 	)
-	admitted := 0
 	for worked := 0.0; ; {
-		if err := x.first.process.Ended(); err != nil {
-			return err
+		busy, err := cpuOf(x.first.process.PID())
+		if err != nil {
+			return errors.Join(err, x.first.process.Ended())
 		}
-		if admitted < members || x.now(ctx) == nil {
-			admitted = x.countAdmitted(ctx)
-		} else {
-			busy, err := cpuOf(x.first.process.PID())
-			if err != nil || busy-worked < idle {
-				return err
-			}
-			worked = busy
+		if x.now(ctx) != nil && busy-worked < little {
+			return nil
 		}
+		worked = busy
 		select {
 		case <-time.After(rest):
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d hosts are admitted: %w", admitted, members, context.Cause(ctx))
+			return fmt.Errorf("wait for an idle service: %w", context.Cause(ctx))
 		}
 	}
-}
-
-// countAdmitted asks the service how many hosts are admitted; 0: it does not answer.
-func (x *services) countAdmitted(ctx context.Context) (n int) {
-	hosts, err := x.first.api.Hosts(ctx)
-	if err != nil {
-		return 0
-	}
-	for i := range hosts {
-		if hosts[i].Status.Phase == v1.PhaseAdmitted {
-			n++
-		}
-	}
-	return n
 }
 
 func (x *services) stop() {

@@ -30,13 +30,19 @@ func openRecords(ctx context.Context, state string) (*store.Store, error) {
 	return etcd.Open(ctx, etcd.Options{Dir: state, Log: slog.New(slog.DiscardHandler), NoSync: true})
 }
 
+// alike is what the service itself wrote of one host, and writes of others like it.
+type alike struct {
+	judged string      // names what its evidence was judged by
+	port   ledger.Port // as it was seen
+}
+
 // admitted writes the records of a site some of whose members are admitted into the store of
 // a service that does not run: inventory with cables, one tenant, its clusters and their
 // P_Keys, and of each host its assignment, accepted evidence and grant. No TPM took part: a
 // software TPM for each of ten thousand hosts takes hours. The records say that the ports were
 // seen and the P_Keys read back, too, lest the service writes of each host that its grant is
-// under way, and then that it is admitted. judged names what the evidence was judged by last.
-func (g *ground) admitted(ctx context.Context, state string, members []int, judged string) (err error) {
+// under way, and then that it is admitted.
+func (g *ground) admitted(ctx context.Context, state string, members []int, like *alike) (err error) {
 	s, err := openRecords(ctx, state)
 	if err != nil {
 		return err
@@ -51,7 +57,7 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, judg
 		some := members[from:min(from+atOnce, len(members))]
 		revision, err := s.Update(ctx, func(tx *store.Tx) error {
 			for _, h := range some {
-				if err := g.admit(tx, h, &clusters[g.tenantOf(h)], judged, now); err != nil {
+				if err := g.admit(tx, h, &clusters[g.tenantOf(h)], like.judged, now); err != nil {
 					return err
 				}
 			}
@@ -62,7 +68,7 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, judg
 		}
 		_, err = s.Update(ctx, func(tx *store.Tx) error {
 			for _, h := range some {
-				if err := g.found(tx, h, revision, now); err != nil {
+				if err := g.found(tx, h, like, revision, now); err != nil {
 					return err
 				}
 			}
@@ -90,31 +96,36 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, judg
 }
 
 // complete reports how many hosts the records of a service that does not run show as
-// admitted, with evidence that was judged and memberships that were read back, and by what
-// the evidence was judged.
-func complete(ctx context.Context, state string) (n int, judged string, err error) {
+// admitted, with evidence that was judged and memberships that were read back, and what it
+// wrote of one of them.
+func complete(ctx context.Context, state string) (n int, like *alike, err error) {
 	s, err := openRecords(ctx, state)
 	if err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	found, _, err := ledger.Memberships().List(ctx, s, "")
 	if err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	applied := map[string]bool{}
 	for i := range found {
 		applied[found[i].Key] = found[i].Value.State == ledger.Applied
 	}
+	ports, _, err := ledger.Ports().List(ctx, s, "")
+	if err != nil || len(ports) == 0 {
+		return 0, nil, err
+	}
+	like = &alike{port: ports[0].Value}
 	hosts, _, err := admission.Records().List(ctx, s, "")
 	for i := range hosts {
 		h := &hosts[i].Value
 		if h.Phase != v1.PhaseAdmitted || h.Evidence == nil || h.Evidence.Judged == "" || len(h.Grants) != 1 || !applied[h.Grants[0]] {
 			continue
 		}
-		n, judged = n+1, h.Evidence.Judged
+		n, like.judged = n+1, h.Evidence.Judged
 	}
-	return n, judged, err
+	return n, like, err
 }
 
 // keyOf is the grant of a host.
@@ -124,10 +135,15 @@ func (g *ground) keyOf(host int) ledger.Key {
 
 // found writes what the subnet manager would have found of a host, under the revision of its
 // grant.
-func (g *ground) found(tx *store.Tx, host int, revision int64, now time.Time) error {
+func (g *ground) found(tx *store.Tx, host int, like *alike, revision int64, now time.Time) error {
 	key := g.keyOf(host)
+	port := like.port
+	port.NodeGUID, port.Place, port.Time = g.list.Nodes[g.hostAt(host)].GUID, key.Place, now
+	if g.sim != nil {
+		port.LID = g.sim.PortInfo(g.node(host), 1).LID
+	}
 	return errors.Join(
-		ledger.Ports().Put(tx, key.GUID.String(), ledger.Port{NodeGUID: g.list.Nodes[g.hostAt(host)].GUID, Place: key.Place, Time: now}),
+		ledger.Ports().Put(tx, key.GUID.String(), port),
 		ledger.Memberships().Put(tx, key.String(), ledger.Membership{State: ledger.Applied, Revision: revision, Time: now}),
 	)
 }

@@ -14,11 +14,11 @@ func startServices(ctx context.Context, o *options, g *ground) (standby, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The first host shows by what the service judges evidence: the others then have been
-	// judged, as after years.
-	judged, err := x.populate(ctx, g.members[:1], "")
+	// Of the first host the service shows what it writes of one: the others are then as after
+	// years.
+	like, err := x.populate(ctx, g.members[:1], &alike{})
 	if err == nil {
-		_, err = x.populate(ctx, g.members, judged)
+		_, err = x.populate(ctx, g.members, like)
 	}
 	if err == nil {
 		err = x.first.start()
