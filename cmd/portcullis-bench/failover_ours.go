@@ -31,6 +31,7 @@ type service struct {
 	api     *client.Client
 	http    *http.Client
 	process *program.Process // nil while it is down
+	began   time.Time        // of the process
 }
 
 // services are instances on one store, each on an adapter of its own.
@@ -150,6 +151,7 @@ func (s *service) dial() error {
 }
 
 func (s *service) start() (err error) {
+	s.began = time.Now()
 	s.process, err = program.Start(program.Options{Dir: s.dir, Name: "log", Path: s.program, Args: []string{"--config", s.config()}})
 	return err
 }
@@ -256,7 +258,7 @@ func (x *services) now(ctx context.Context) *service {
 		}
 		for _, o := range x.all {
 			at := x.ground.list.Find(o.name).PortGUID(1)
-			if (now.Leader == o.name || len(x.all) == 1) && now.GUID == at {
+			if (now.Leader == o.name || len(x.all) == 1) && now.GUID == at && now.Updated.After(o.began) {
 				return o
 			}
 		}
@@ -326,7 +328,7 @@ func (x *services) idle(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(err, x.first.process.Ended())
 		}
-		if x.now(ctx) != nil && busy-worked < little {
+		if x.first.ready(ctx, "sm") && x.now(ctx) != nil && busy-worked < little {
 			return nil
 		}
 		worked = busy
