@@ -45,7 +45,8 @@ Hosts are dealt over partitions of 18 hosts or more, 32 at most.
   not as before. **woken**: Sets of the one that was paused, in the %v after it went on.
 
 Three instances, three members of the store, the simulator and the host that asks share the
-CPUs. ibsim counts neither Sets nor packets, so its rows have times alone. Where a master is
+CPUs. ibsim counts neither Sets nor packets, so its rows have times alone; once the socket of
+a client that stands still is full, ibsim stands still, too, so nobody is paused there. Where a master is
 paused, no OpenSM takes over here: on a simulator a request that a process took and
 does not answer never times out, so the standby waits. On hardware the kernel ends the wait;
 for how long that goes on is not measured. The same now and then befalls a standby whose
