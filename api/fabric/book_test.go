@@ -276,3 +276,27 @@ func TestNewestIntentWaits(t *testing.T) {
 		t.Errorf("got intent of revision %d, want the newest, 2", in.Revision)
 	}
 }
+
+// TestObserveLooksAtEachGrantOnce: what a start costs, when all ports are placed at once, does
+// not grow with ports times grants. Names of grants are made of those alone that may be owed.
+func TestObserveLooksAtEachGrantOnce(t *testing.T) {
+	const hosts = 500
+	b := newTestBook(false)
+	var placed []sm.Event
+	for i := range hosts {
+		k := ledger.Key{PKey: 5, GUID: ib.GUID(0xb000 + i), Place: ib.Place{Switch: 0x11, Port: ib.PortNum(1 + i%30)}}
+		b.grants[k] = grant{modified: 100}
+		placed = append(placed, &sm.PortPlaced{GUID: k.GUID, Place: k.Place})
+	}
+	if n := testing.AllocsPerRun(3, func() { b.observe(placed, nil) }); n > hosts {
+		t.Errorf("%v allocations for %d ports, want no more than one for each", n, hosts)
+	}
+	if b.observe(placed, nil) {
+		t.Error("the intent is said again, and nothing is owed")
+	}
+	owed := ledger.Key{PKey: 5, GUID: 0xb007, Place: home}
+	b.grants[owed] = grant{withdrawn: true, modified: 100}
+	if !b.observe(placed, nil) {
+		t.Error("the intent is not said again, and a P_Key is still to be proven absent from an HCA")
+	}
+}

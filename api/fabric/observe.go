@@ -48,11 +48,15 @@ func fromView(v *sm.View) *observed {
 // once for what is to be proven absent, and an HCA that could not be asked then
 // can be now.
 func (b *book) observe(events []sm.Event, v *sm.View) (again bool) {
+	placed := map[ib.GUID]bool{}
 	for _, ev := range events {
 		b.event(ev)
 		if e, ok := ev.(*sm.PortPlaced); ok {
-			again = again || b.owes(e.GUID)
+			placed[e.GUID] = true
 		}
+	}
+	if len(placed) > 0 {
+		again = b.owes(placed)
 	}
 	if v != nil && v.Fabric != nil {
 		b.look(fromView(v))
@@ -60,11 +64,14 @@ func (b *book) observe(events []sm.Event, v *sm.View) (again bool) {
 	return again
 }
 
-// owes reports whether a P_Key is still to be proven absent from the port's
-// HCA.
-func (b *book) owes(g ib.GUID) bool {
+// owes reports whether a P_Key is still to be proven absent from the HCA of one of some
+// ports. After a start these are all ports, so it looks at every grant once.
+func (b *book) owes(ports map[ib.GUID]bool) bool {
 	for k, gr := range b.grants {
-		if m, _ := b.memberships.get(k.String()); k.GUID == g && gr.withdrawn && !m.HCAProven {
+		if !gr.withdrawn || !ports[k.GUID] {
+			continue
+		}
+		if m, _ := b.memberships.get(k.String()); !m.HCAProven {
 			return true
 		}
 	}
