@@ -48,15 +48,15 @@ func fromView(v *sm.View) *observed {
 // once for what is to be proven absent, and an HCA that could not be asked then
 // can be now.
 func (b *book) observe(events []sm.Event, v *sm.View) (again bool) {
-	placed := map[ib.GUID]bool{}
+	var withdrawn map[ib.GUID][]ledger.Key // as soon as a port is placed: after a start all are
 	for _, ev := range events {
 		b.event(ev)
 		if e, ok := ev.(*sm.PortPlaced); ok {
-			placed[e.GUID] = true
+			if withdrawn == nil {
+				withdrawn = b.withdrawn()
+			}
+			again = again || b.owes(withdrawn[e.GUID])
 		}
-	}
-	if len(placed) > 0 {
-		again = b.owes(placed)
 	}
 	if v != nil && v.Fabric != nil {
 		b.look(fromView(v))
@@ -64,18 +64,24 @@ func (b *book) observe(events []sm.Event, v *sm.View) (again bool) {
 	return again
 }
 
-// owes reports whether a P_Key is still to be proven absent from the HCA of one of some
-// ports. After a start these are all ports, so it looks at every grant once.
-func (b *book) owes(ports map[ib.GUID]bool) bool {
-	for k, gr := range b.grants {
-		if !gr.withdrawn || !ports[k.GUID] {
-			continue
-		}
-		if m, _ := b.memberships.get(k.String()); !m.HCAProven {
-			return true
+// withdrawn returns the grants that are withdrawn, by port.
+func (b *book) withdrawn() map[ib.GUID][]ledger.Key {
+	out := map[ib.GUID][]ledger.Key{}
+	for k, g := range b.grants {
+		if g.withdrawn {
+			out[k.GUID] = append(out[k.GUID], k)
 		}
 	}
-	return false
+	return out
+}
+
+// owes reports whether the P_Key of one of some withdrawn grants is still to be proven
+// absent from the port's HCA.
+func (b *book) owes(withdrawn []ledger.Key) bool {
+	return slices.ContainsFunc(withdrawn, func(k ledger.Key) bool {
+		m, _ := b.memberships.get(k.String())
+		return !m.HCAProven
+	})
 }
 
 // event takes what needs no view to be told.
