@@ -34,7 +34,7 @@ type Backend struct {
 	tenants  map[string]v1.Tenant
 	clusters map[string]v1.Cluster
 	renews   bool // see RenewAfterLook
-	made     int // tenants and clusters so far, for their versions
+	made     int  // tenants and clusters so far, for their versions
 	pkeys    []v1.QuarantinedPKey
 	repairs  map[string]v1.Repair
 	denied   []v1.DeniedEK
