@@ -87,7 +87,7 @@ func (a *acks) kept(ctx context.Context, n *instance) error {
 		shown[all[i].Name] = true
 	}
 	if err := missing(before, after, gone, shown); err != nil {
-		return fmt.Errorf("FORGOTTEN: as %s shows it, %w", n.name(), err)
+		return fmt.Errorf("%w: as %s shows it, %w", errForgotten, n.name(), err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "portcullis/api/v1"
+	"portcullis/cmd/internal/program"
 )
 
 // churnEvery says which hosts change their cluster all the time: each so many-th.
@@ -87,11 +88,27 @@ func (s *site) until(ctx context.Context, m *machine, done func(*v1.Host) bool, 
 	}
 }
 
+// errForgotten is part of each error about what was acknowledged.
+var errForgotten = errors.New("FORGOTTEN")
+
 // forgotten returns an error for the first host or tenant of which an instance does not show
-// what one of them acknowledged.
+// what one of them acknowledged. An instance that does not answer is asked again.
 func (s *site) forgotten(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not after %v", bound))
+	defer cancel()
 	for _, n := range s.nodes {
-		if err := errors.Join(s.forgottenBy(ctx, n), s.acks.kept(ctx, n)); err != nil {
+		var last error
+		err := program.Await(ctx, n.name()+" shows what was acknowledged", func() (bool, error) {
+			last = errors.Join(s.forgottenBy(ctx, n), s.acks.kept(ctx, n))
+			if errors.Is(last, errForgotten) {
+				return false, last
+			}
+			return last == nil, nil
+		})
+		if err != nil && !errors.Is(err, errForgotten) {
+			return fmt.Errorf("%w: %w", err, last)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -128,7 +145,7 @@ func (s *site) forgottenBy(ctx context.Context, n *instance) error {
 			continue
 		}
 		if cluster, ok := told[m.id]; !ok || cluster != was.cluster {
-			return fmt.Errorf("FORGOTTEN: %s was acknowledged to be in cluster %q, and %s shows %q", m.id, was.cluster, n.name(), cluster)
+			return fmt.Errorf("%w: %s was acknowledged to be in cluster %q, and %s shows %q", errForgotten, m.id, was.cluster, n.name(), cluster)
 		}
 	}
 	return nil
