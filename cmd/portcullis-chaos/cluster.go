@@ -66,11 +66,12 @@ func (s *site) grow(ctx context.Context) error {
 		}
 	}
 	led := map[string]bool{}
-	for {
-		leads, err := s.awaitLeader(ctx)
+	for epoch := uint64(0); ; {
+		leads, now, err := s.awaitLeader(ctx, epoch)
 		if err != nil {
 			return err
 		}
+		epoch = now
 		if led[leads] = true; len(led) == len(s.nodes) {
 			s.say("%d instances share a store, and each has led", len(s.nodes))
 			s.leader.Store(s.called(leads))
@@ -114,9 +115,9 @@ func (s *site) awaitVoting(ctx context.Context, at *instance, members int) error
 	return nil
 }
 
-// awaitLeader returns the leader on which all instances agree, when the fabric it manages
-// is settled. In that case it has also recorded by which port it manages the fabric.
-func (s *site) awaitLeader(ctx context.Context) (leads string, err error) {
+// awaitLeader returns the leader of a later term than one, on which all instances agree,
+// when the fabric it manages is settled, and it has recorded by which port it manages it.
+func (s *site) awaitLeader(ctx context.Context, than uint64) (leads string, epoch uint64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not after %v", bound))
 	defer cancel()
 	missing := ""
@@ -128,11 +129,11 @@ func (s *site) awaitLeader(ctx context.Context) (leads string, err error) {
 			case err != nil:
 				missing = fmt.Sprintf("%s: %v", n.name(), err)
 				return false, nil
-			case !sm.Settled || sm.Leader == "" || leads != "" && sm.Leader != leads:
-				missing = fmt.Sprintf("%s says that %q leads, settled %t", n.name(), sm.Leader, sm.Settled)
+			case !sm.Settled || sm.Epoch <= than || leads != "" && sm.Leader != leads:
+				missing = fmt.Sprintf("%s says that %q leads in epoch %d, settled %t", n.name(), sm.Leader, sm.Epoch, sm.Settled)
 				return false, nil
 			}
-			if leads = sm.Leader; !shown(sm) {
+			if leads, epoch = sm.Leader, sm.Epoch; !shown(sm) {
 				missing = fmt.Sprintf("%s has not recorded its port", leads)
 				return false, nil
 			}
@@ -140,9 +141,9 @@ func (s *site) awaitLeader(ctx context.Context) (leads string, err error) {
 		return true, nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, missing)
+		return "", 0, fmt.Errorf("%w: %s", err, missing)
 	}
-	return leads, nil
+	return leads, epoch, nil
 }
 
 // shown reports whether the leader has recorded the port by which it manages the fabric.
