@@ -17,6 +17,7 @@ import (
 	"portcullis/api/instances"
 	"portcullis/api/store"
 	"portcullis/api/store/etcd"
+	"portcullis/cmd/internal/input"
 )
 
 const clusterUsage = `Usage:
@@ -238,6 +239,10 @@ func (c *clusterCommand) replace(ctx context.Context) (err error) {
 		// Before anything is removed: what is needed to invite is there.
 		if _, err := c.authority(); err != nil {
 			return err
+		}
+		if _, err := input.ReadFile(c.issuedFile(c.name), maxRevoked); err != nil {
+			return hint(fmt.Errorf("nothing was removed: the certificate of %s could not be revoked, since it is not known here: %w", c.name, err),
+				"call it on the machine where that was made, or bring cluster/issued/ from there; if it is lost: portcullisd cluster remove, then invite")
 		}
 		if err := absent(c.out); err != nil {
 			return err

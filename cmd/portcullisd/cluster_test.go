@@ -245,6 +245,13 @@ func TestClusterGrows(t *testing.T) {
 		t.Errorf("remove without --yes: %s", dry)
 	}
 	stateOf(t, c, func(state string) { must(t, os.Rename(filepath.Join(state, "etcd"), filepath.Join(state, "lost"))) })
+	// Nothing is removed whose certificate could not be revoked.
+	issued := filepath.Join(a.dir, "cluster", "issued", "c.pem")
+	must(t, os.Rename(issued, issued+".away"))
+	if out, err := a.try("replace", "--name", "c", "--out", filepath.Join(t.TempDir(), "none"), "--yes"); err == nil || !strings.Contains(out, "nothing was removed") {
+		t.Errorf("a member was replaced whose certificate is not known: %v\n%s", err, out)
+	}
+	must(t, os.Rename(issued+".away", issued))
 	d.name = "c"
 	a.invite(d, "replace", "--yes")
 	d.name = "d"
