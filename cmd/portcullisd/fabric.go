@@ -130,6 +130,10 @@ func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	s.log.Info("attached to the fabric", "port", s.config.Fabric.Port, "port_guid", o.Port.GUID())
 	group, ctx := errgroup.WithContext(ctx)
 	if t != nil {
+		select {
+		case <-s.blind: // of an earlier attachment
+		default:
+		}
 		group.Go(func() error { s.yieldBlind(ctx, s.blind); return nil })
 	}
 	group.Go(func() error { return link.Run(ctx) })

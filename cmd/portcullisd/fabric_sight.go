@@ -73,14 +73,6 @@ func (s *service) sight(seen v1.Sight) {
 	if s.config.Fabric.SA.Enabled {
 		s.status.setAspect(partSA, aspectSight, unreached)
 	}
-	select {
-	case <-s.blind: // that was not taken
-	default:
-	}
-	select {
-	case s.blind <- unreached:
-	default:
-	}
 	if !s.status.setAspect(partSM, aspectSight, detail) {
 		return
 	}

@@ -155,6 +155,32 @@ func (s *service) yield(ctx context.Context, rest time.Duration, reason string) 
 // is put back at once is no reason to change leaders.
 const blindFor = 2 * time.Second
 
+// seesNothing returns why the leader sees nothing of the fabric, "" if it sees some of it, or
+// is still to find out. What the store has of the sight is of an earlier leader, perhaps.
+func seesNothing(v *sm.View) string {
+	own := v.Fabric.PortByGUID(v.GUID)
+	switch {
+	case own != topo.None && v.Fabric.Port(own).State == ib.PortDown:
+		return "its own port has no link"
+	case v.State == ib.SMMaster && v.Fabric.NumNodes() <= 1:
+		return "nothing but its own adapter answers"
+	default:
+		return ""
+	}
+}
+
+// look tells yieldBlind what a view shows.
+func (s *service) look(v *sm.View) {
+	select {
+	case <-s.blind: // that was not taken
+	default:
+	}
+	select {
+	case s.blind <- seesNothing(v):
+	default:
+	}
+}
+
 // yieldBlind has another instance lead when this one has seen nothing of the fabric for
 // blindFor, until ctx ends.
 func (s *service) yieldBlind(ctx context.Context, blind <-chan string) {
@@ -217,7 +243,11 @@ func (s *service) attachedAt(ctx context.Context, t *leader.Term) func(*sm.View)
 	var port ib.GUID
 	var place ib.Place
 	return func(v *sm.View) {
-		if t == nil || v.State != ib.SMMaster || !v.Settled || v.Fabric == nil {
+		if t == nil || v.Fabric == nil {
+			return
+		}
+		s.look(v)
+		if v.State != ib.SMMaster || !v.Settled {
 			return
 		}
 		id := v.Fabric.PortByGUID(v.GUID)

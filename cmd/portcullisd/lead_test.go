@@ -160,6 +160,18 @@ func TestLeaderReplaced(t *testing.T) {
 	if sent, lost := stop(); sent == 0 || lost > 0 {
 		t.Errorf("%d of %d packets between admitted hosts were lost", lost, sent)
 	}
+
+	// A leader whose own cable is out has another one lead.
+	at := x.list.Find(leads).Ports[1]
+	if err := x.fab.Unlink(leads, 1); err != nil {
+		t.Fatal(err)
+	}
+	next := x.leader(leads)
+	if err := x.fab.Relink(leads, 1, at.Peer, at.PeerPort); err != nil {
+		t.Fatal(err)
+	}
+	x.leads(next)
+	x.answers(next)
 }
 
 // stepDown asks an instance to have another one lead.
