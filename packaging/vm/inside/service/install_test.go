@@ -48,6 +48,7 @@ func installBefore(t *testing.T) {
 	guest.Want(t, guest.Do(t, "dpkg", "--install", beforeDeb), "not started")
 	guest.UnitHas(t, service, "LoadState=loaded", "UnitFileState=disabled", "ActiveState=inactive")
 	guest.Do(t, "portcullisd", "init", "--names", "localhost,vm", "--fabric-port", "umad:"+adapter)
+	patient(t)
 	guest.Do(t, "systemctl", "enable", "--now", service)
 	settled(t, "")
 	if guest.Exists(format) {
@@ -62,6 +63,18 @@ func installBefore(t *testing.T) {
 		t.Fatalf("a fabric that was fresh was not written to: %v", sent)
 	}
 	told = knows(t)
+}
+
+// patient has the subnet manager wait longer for answers. In an emulated machine they can take
+// longer than three tries of a fifth of a second, and a switch that was silent is routed anew.
+func patient(t *testing.T) {
+	t.Helper()
+	const was, now = "  timeout: 200ms\n", "  timeout: 2s\n"
+	text := guest.Read(t, configuration)
+	if !strings.Contains(text, was) {
+		t.Fatalf("%s has no %q", configuration, was)
+	}
+	guest.Write(t, configuration, strings.Replace(text, was, now, 1))
 }
 
 // upgrade has the package of now take over from one that runs.
