@@ -20,7 +20,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// orders is a HostRemover that remembers what it was ordered. It has host h1, in assignment 4.
+// orders is a HostRemover that records its orders. It has host h1, in assignment 4.
 type orders struct{ got []string }
 
 func (o *orders) host(ctx context.Context, id string) (*v1.Host, error) {

@@ -99,7 +99,7 @@ func (s *Service) stale(rec *Record, refs references) bool {
 	return s.judging != "" && ev.Judged != s.judging || (refs.standing(ev.Reference) != "") != marked && !s.overlooks(attest.ReasonReference)
 }
 
-// rejudgeBy returns the references that the evidence of a host is to be held against again; nil
+// rejudgeBy returns the references that the evidence of a host is to be judged by again; nil
 // where it need not be. refs are those that the service has followed. They can be older than the
 // evidence, which then rests on a set that they do not know, so that those in the store decide.
 func (s *Service) rejudgeBy(ctx context.Context, r store.Reader, rec *Record, refs references) (references, error) {

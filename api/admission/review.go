@@ -385,7 +385,7 @@ func (s *Service) endReview(ctx context.Context, tx *store.Tx, actor, why string
 	}
 	review.Marks().Delete(tx, review.Key)
 	if c.mark.RolledBack != nil {
-		// From here on the log counts as it is: anchors of earlier branches are not what it is held against.
+		// From here on the log counts as it is: it is not compared with anchors of earlier branches.
 		if err := s.log(ctx, tx, change{actor: actor, action: chain.BranchAction, object: "state", detail: why + "; " + c.mark.RolledBack.String()}); err != nil {
 			return err
 		}

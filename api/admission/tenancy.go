@@ -34,7 +34,7 @@ func (s *Service) Tenants(ctx context.Context, q v1.PageQuery) (*v1.List[v1.Tena
 	return out, explain(err)
 }
 
-// Tenant gives one tenant.
+// Tenant returns one tenant.
 func (s *Service) Tenant(ctx context.Context, tenant string) (*v1.Tenant, error) {
 	t, err := s.tenant(ctx, s.o.Store, tenant)
 	if err != nil {

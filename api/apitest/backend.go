@@ -67,7 +67,7 @@ func (b *Backend) SetFabric(f v1.Fabric) { b.mu.Lock(); defer b.mu.Unlock(); b.f
 // SetSM puts the subnet manager's state in place.
 func (b *Backend) SetSM(s v1.SM) { b.mu.Lock(); defer b.mu.Unlock(); b.sm = s }
 
-// RenewAfterLook has each tenant and cluster that is shown by itself made anew right after, as by somebody else. A
+// RenewAfterLook has each tenant and cluster that is shown by itself created again right after, as another operator would. A
 // command that names what it was shown is refused then.
 func (b *Backend) RenewAfterLook(on bool) { b.mu.Lock(); defer b.mu.Unlock(); b.renews = on }
 

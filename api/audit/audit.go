@@ -6,7 +6,7 @@
 // change without its entry and no entry without its change.
 //
 // The chain proves order and integrity against whoever edits the store later.
-// It does not stop somebody who can rewrite all of it, or put an older state
+// It does not stop an attacker who can rewrite all of it, or put an older state
 // back; for that package anchor keeps the newest hash elsewhere, too.
 package audit
 

@@ -8,7 +8,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// Events gives what happened to locks and evidence, the last first, of all pages.
+// Events returns the events of locks and evidence on all pages, the last one first.
 func (c *Client) Events(ctx context.Context, q v1.EventQuery) (*v1.Events, error) {
 	values := query(url.Values{})
 	values.set("type", q.Type)

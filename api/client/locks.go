@@ -20,7 +20,7 @@ func (c *Client) ReportLocks(ctx context.Context, in v1.LockReport) error {
 	return c.post(ctx, "/v1/attest/locks/report", in, nil)
 }
 
-// Locks gives how the locks of adapters stand, of all pages.
+// Locks returns the state of the locks of adapters, of all pages.
 func (c *Client) Locks(ctx context.Context, q v1.LockQuery) (*v1.List[v1.Lock], error) {
 	v := query{}
 	v.set("host", q.Host)

@@ -160,7 +160,7 @@ func (c *Client) Tenants(ctx context.Context) ([]v1.Tenant, error) {
 	return all[v1.Tenant](ctx, c, "/v1/tenants", query{})
 }
 
-// Tenant gives one tenant.
+// Tenant returns one tenant.
 func (c *Client) Tenant(ctx context.Context, name string) (*v1.Tenant, error) {
 	var out v1.Tenant
 	return answer(&out, c.get(ctx, "/v1/tenants/"+url.PathEscape(name), &out))

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// saveTimeout bounds how long the store may take to give facts, or to take records.
+	// saveTimeout bounds how long the store may take to read facts, or to write records.
 	saveTimeout = 10 * time.Second
 	// savePatience bounds how long the subnet manager waits for the store to take its
 	// facts; then they go to the journal. It sends nothing meanwhile.

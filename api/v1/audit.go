@@ -40,6 +40,6 @@ type AuditQuery struct {
 // name a next one.
 type AuditEntries struct {
 	Items []AuditEntry `json:"items" nullable:"false"`
-	Next  string       `json:"next,omitempty" doc:"what to give as after for the next page"`
+	Next  string       `json:"next,omitempty" doc:"value of after for the next page"`
 	Head  AuditHead    `json:"head" doc:"the last entry when this page was read"`
 }

@@ -27,7 +27,7 @@ type Event struct {
 type Events struct {
 	Items   []Event `json:"items"`
 	LeftOff int     `json:"left_off,omitempty" doc:"how many more there are behind this page"`
-	Next    string  `json:"next,omitempty" doc:"what to give as after for the next page; absent: this is the last one. An event that happens again meanwhile goes to the front"`
+	Next    string  `json:"next,omitempty" doc:"value of after for the next page; absent: this is the last one. An event that happens again meanwhile goes to the front"`
 }
 
 // EventQuery says which events are asked for. Empty fields ask for all.

@@ -52,7 +52,7 @@ func (h *Host) Summary() HostSummary {
 }
 
 // WhyNot is the first condition of admission that an assigned host misses; one that is admitted misses
-// it at some of its ports. That another host claims a GUID of it is told in any case.
+// it at some of its ports. That another host claims a GUID of it is reported in any case.
 func (h *Host) WhyNot() string {
 	if c := h.Status.Conflicts; len(c) > 0 && (h.Cluster == "" || h.Status.Phase == PhaseAdmitted) {
 		return fmt.Sprintf("held: GUID %v is claimed by host %s too", c[0].GUID, c[0].With)

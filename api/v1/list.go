@@ -6,7 +6,7 @@ package v1
 // change between them is in exactly one.
 type List[T any] struct {
 	Items []T    `json:"items" nullable:"false"`
-	Next  string `json:"next,omitempty" doc:"what to give as after for the next page; absent: this is the last one"`
+	Next  string `json:"next,omitempty" doc:"value of after for the next page; absent: this is the last one"`
 }
 
 // InventoryUpload carries inventory and cabling files as they are. They are

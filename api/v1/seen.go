@@ -13,7 +13,7 @@ type Page[T any] struct {
 	Observed time.Time `json:"observed" doc:"when the subnet manager showed this"`
 	Settled  bool      `json:"settled" doc:"whether the fabric then was as it is wanted"`
 	Items    []T       `json:"items" nullable:"false"`
-	Next     string    `json:"next,omitempty" doc:"what to give as after for the next page"`
+	Next     string    `json:"next,omitempty" doc:"value of after for the next page"`
 }
 
 // Overview counts what the subnet manager sees.

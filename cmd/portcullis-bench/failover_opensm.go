@@ -109,7 +109,7 @@ func (o *pairedOpenSM) end() {
 		return
 	}
 	_ = o.cmd.Process.Kill()
-	_ = o.cmd.Wait() // killed, as told
+	_ = o.cmd.Wait() // it was killed
 	o.cmd = nil
 }
 

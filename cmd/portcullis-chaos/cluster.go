@@ -177,7 +177,7 @@ func (s *site) lose(n *instance) error {
 	return errors.Join(n.unmount(), os.RemoveAll(n.configDir()))
 }
 
-// replace installs an instance anew, as a new machine with the address of the lost one, and
+// replace installs an instance again, as a new machine with the address of the lost one, and
 // has it join in the place of that one.
 func (s *site) replace(ctx context.Context, n *instance) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not after %v", bound))

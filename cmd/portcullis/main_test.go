@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 //	phase HOST PHASE [GUARD DETAIL]   put a host into a phase, with one unmet guard
 //	claimed HOST OTHER                have another host claim a GUID of a host
 //	admit-on-assign, release-at-once  let the fabric follow at once
-//	made-anew-after-look              have others make each tenant and cluster anew once it was shown
+//	made-anew-after-look              have others create each tenant and cluster again once it was shown
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",

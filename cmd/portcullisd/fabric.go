@@ -41,7 +41,7 @@ const (
 
 // runFabric is the sm role: it attaches to the fabric and runs the subnet
 // manager, again and again until ctx ends, in a term if several instances share the
-// fabric. What stands in the way is told once
+// fabric. What stands in the way is reported once
 // for each reason, in the log, in /readyz and to "portcullis sm status".
 func (s *service) runFabric(ctx context.Context, t *leader.Term) error {
 	s.fabricState("not attached yet")

@@ -169,7 +169,7 @@ func seesNothing(v *sm.View) string {
 	}
 }
 
-// look tells yieldBlind what a view shows.
+// look passes to yieldBlind what a view shows.
 func (s *service) look(v *sm.View) {
 	select {
 	case <-s.blind: // that was not taken

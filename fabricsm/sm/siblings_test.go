@@ -95,7 +95,7 @@ func TestSiblingTakesOver(t *testing.T) {
 	}
 }
 
-// TestSuccessionOfMKeys: an instance that takes over gives devices new M_Keys at once,
+// TestSuccessionOfMKeys: an instance that takes over changes the M_Keys of devices at once,
 // switches first. After ten seconds no device obeys the instance before it.
 func TestSuccessionOfMKeys(t *testing.T) {
 	l := tree(t, 16, 8)

@@ -5,13 +5,13 @@
 // and once more when it stops. When it starts, and before it notes another head, it holds the log against what can be
 // read there. A log that ends before an anchor, or has another entry in its place, is of a state that was rolled back:
 // that is an event, and the state is in review (package review) until an operator ends that. The log then goes on as
-// another branch, and anchors of earlier branches are not held against it any more.
+// another branch, and the log is not compared with anchors of earlier branches any more.
 //
 // Each instance does so by itself, also where several share a store: no lease is needed for what only reads, no leader
 // is missing while one is elected, and a machine's own file has what that machine saw. They are heads of one log.
 //
 // What a sink says grants nothing and takes nothing: a forged anchor can only have the state reviewed. Anchors are
-// therefore believed without looking at signatures, which are for whoever reads them elsewhere.
+// therefore believed without a look at signatures, which are for readers elsewhere.
 package anchor
 
 import (

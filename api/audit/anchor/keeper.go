@@ -59,7 +59,7 @@ func New(o Options) *Keeper {
 	return k
 }
 
-// readAll asks all sinks that can be read, together. What does not answer in time is left out, as is told.
+// readAll asks all sinks that can be read, together. A sink that does not answer in time is left out, and the log says so.
 func (k *Keeper) readAll(ctx context.Context) []found {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -263,7 +263,7 @@ func (k *Keeper) Flush(ctx context.Context) {
 	}
 }
 
-// tell has an event say that a sink has no anchor for long, or has some again.
+// tell records the event that a sink has no anchor for long, or has some again.
 func (k *Keeper) tell(ctx context.Context) {
 	for _, f := range k.feeds {
 		kind, seen, due := f.toTell(k.o.Now(), k.o.Tell)

@@ -181,7 +181,7 @@ func TestHeadIsAnchoredWhenItMoved(t *testing.T) {
 	})
 }
 
-// A sink that fails holds up no other, is tried again ever more seldom, and is told of once.
+// A sink that fails delays no other, is tried again after ever longer pauses, and is reported once.
 func TestFailingSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, good, bad := newStore(), &slate{name: "good"}, &slate{name: "bad", err: errors.New("disk full")}
@@ -310,8 +310,8 @@ func end(t *testing.T, s *store.Store) {
 	}
 }
 
-// After an operator has had a rolled back state count, what was anchored before is not held against it, and what is
-// anchored from then on is; also a copy of before that decision.
+// After an operator has approved a state that was rolled back, the log is compared with anchors of after that decision
+// alone, and a copy of before the decision is noticed.
 func TestJudgeAfterADecision(t *testing.T) {
 	s, a := newStore(), &slate{name: "file:/a"}
 	happen(t, s, "ann", 3)

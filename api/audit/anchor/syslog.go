@@ -28,7 +28,7 @@ const (
 
 // Syslog is a Sink that sends anchors to a system log: on a socket of this machine, in the form that /dev/log takes, or
 // over TCP or TLS in that of RFC 5424, framed as RFC 5425 and RFC 6587 section 3.4.1 have it. There is no UDP, by which
-// nobody learns that a message was lost. It opens a connection for each anchor, so that one that is dead shows.
+// no sender learns that a message was lost. It opens a connection for each anchor, so that a dead one is noticed.
 type Syslog struct {
 	network string // unix, tcp or tls
 	address string

@@ -20,7 +20,7 @@ import (
 )
 
 // SignatureHeader has the HMAC-SHA-256 of the body of a POST under the shared secret, as "sha256=" and 64 hexadecimal
-// digits. A POST that is sent again by somebody else says nothing new: an anchor names its entry and time.
+// digits. A POST that another program repeats says nothing new: an anchor names its entry and time.
 const SignatureHeader = "Portcullis-Signature"
 
 // Bounds of answers of web servers, in bytes.

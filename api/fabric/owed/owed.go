@@ -78,7 +78,7 @@ func New(log *slog.Logger) *Keeper {
 }
 
 // Open returns a Keeper with a journal in a directory, which is there, and with what an
-// earlier process left. A journal that cannot be made, as on a full disk, is told, and tried
+// earlier process left. A journal that cannot be created, as on a full disk, is reported, and tried
 // again by Settle. One that is there and cannot be read is an error: it may have removals.
 func Open(dir string, log *slog.Logger) (*Keeper, error) {
 	k := New(log)
