@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"portcullis/cmd/internal/program"
 	"portcullis/fabricsm/ib"
 )
 
@@ -312,7 +313,7 @@ func (x *services) restart(ctx context.Context, asker *pathAsker) (t restart, er
 		name    string
 		seconds *float64
 	}{{"sm", &t.sm}, {"", &t.ready}} {
-		err := poll(ctx, "part "+part.name+" to be ready", func() (bool, error) { return x.first.ready(ctx, part.name), x.first.process.Ended() })
+		err := program.AwaitEvery(ctx, glance, "part "+part.name+" is ready", func() (bool, error) { return x.first.ready(ctx, part.name), x.first.process.Ended() })
 		if err != nil {
 			return t, err
 		}

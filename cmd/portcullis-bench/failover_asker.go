@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"portcullis/cmd/internal/program"
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/salab"
@@ -145,7 +146,7 @@ func (a *pathAsker) take(p *transport.Packet) {
 
 // forget forgets the answers so far, and returns from where the last one came.
 func (a *pathAsker) forget(ctx context.Context) (from ib.LID, err error) {
-	err = poll(ctx, "an answer of subnet administration", func() (bool, error) {
+	err = program.AwaitEvery(ctx, glance, "subnet administration answers", func() (bool, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if len(a.answers) == 0 {
@@ -160,7 +161,7 @@ func (a *pathAsker) forget(ctx context.Context) (from ib.LID, err error) {
 // first waits for the first answer after a moment that comes from elsewhere than a LID, and
 // returns how long the host had none at all before it.
 func (a *pathAsker) first(ctx context.Context, after time.Time, not ib.LID) (at time.Time, silent time.Duration, err error) {
-	err = poll(ctx, "an answer of another subnet manager", func() (bool, error) {
+	err = program.AwaitEvery(ctx, glance, "another subnet manager answers", func() (bool, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		last := after
@@ -179,20 +180,4 @@ func (a *pathAsker) first(ctx context.Context, after time.Time, not ib.LID) (at 
 		return false, a.wrong
 	})
 	return at, silent, err
-}
-
-// poll returns when a condition holds, which is looked at every glance.
-func poll(ctx context.Context, what string, cond func() (bool, error)) error {
-	tick := time.NewTicker(glance)
-	defer tick.Stop()
-	for {
-		if ok, err := cond(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
-		}
-	}
 }

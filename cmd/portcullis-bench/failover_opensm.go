@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"portcullis/cmd/internal/program"
 )
 
 // openSMPair are two OpenSMs with one SM_Key; the first has the higher priority.
@@ -61,7 +63,7 @@ func (p *openSMPair) begin(ctx context.Context) error {
 // rest waits until nothing was swept for a while.
 func (p *openSMPair) rest(ctx context.Context) error {
 	seen, since := 0, time.Now()
-	return poll(ctx, "the rest of OpenSM", func() (bool, error) {
+	return program.AwaitEvery(ctx, glance, "OpenSM rests", func() (bool, error) {
 		n := p.both[0].ups() + p.both[1].ups()
 		if n != seen {
 			seen, since = n, time.Now()
@@ -115,7 +117,7 @@ func (o *pairedOpenSM) end() {
 
 // says waits for a line of the log.
 func (o *pairedOpenSM) says(ctx context.Context, what string) error {
-	return poll(ctx, "the line "+what+" in the log of OpenSM", func() (bool, error) {
+	return program.AwaitEvery(ctx, glance, "the log of OpenSM has the line "+what, func() (bool, error) {
 		data, err := os.ReadFile(o.log)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return false, err

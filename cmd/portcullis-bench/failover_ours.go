@@ -238,7 +238,7 @@ func (x *services) invite(ctx context.Context, s *service) error {
 	}
 	x.all = append(x.all, s)
 	want := fmt.Sprintf("%[1]d of %[1]d voting members are reachable", len(x.all))
-	return poll(ctx, want, func() (bool, error) {
+	return program.AwaitEvery(ctx, glance, want, func() (bool, error) {
 		out, err := x.first.cluster(ctx, "list")
 		return err == nil && strings.Contains(out, want), s.process.Ended()
 	})
@@ -268,7 +268,7 @@ func (x *services) now(ctx context.Context) *service {
 
 // leads waits until an instance leads a settled fabric, another one than some.
 func (x *services) leads(ctx context.Context, than *service) (leader *service, err error) {
-	err = poll(ctx, "a settled fabric", func() (bool, error) {
+	err = program.AwaitEvery(ctx, glance, "the fabric is settled", func() (bool, error) {
 		for _, s := range x.all {
 			if s.process == nil || s == than {
 				continue

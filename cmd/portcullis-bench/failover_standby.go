@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"portcullis/cmd/internal/program"
 )
 
 // startServices has one service bring a site up; it grows into several afterwards.
@@ -81,7 +83,7 @@ func (x *services) back(ctx context.Context) error {
 			return err
 		}
 	}
-	return poll(ctx, "all instances to answer", func() (bool, error) {
+	return program.AwaitEvery(ctx, glance, "all instances answer", func() (bool, error) {
 		leader := x.now(ctx)
 		if leader == nil {
 			return false, nil
@@ -137,7 +139,7 @@ func (p *openSMPair) end(_ context.Context, how string) error {
 }
 
 func (p *openSMPair) settled(ctx context.Context) error {
-	err := poll(ctx, "the sweep of the new master", func() (bool, error) { return p.both[1].ups() > p.before, nil })
+	err := program.AwaitEvery(ctx, glance, "the new master has swept", func() (bool, error) { return p.both[1].ups() > p.before, nil })
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,12 @@ func Call(ctx context.Context, path string, args ...string) ([]byte, error) {
 // Await returns when cond reports true. It returns the error of cond, or an error that names
 // what was awaited when ctx ends.
 func Await(ctx context.Context, what string, cond func() (bool, error)) error {
-	tick := time.NewTicker(poll)
+	return AwaitEvery(ctx, poll, what, cond)
+}
+
+// AwaitEvery is Await, and looks at the condition once in each period.
+func AwaitEvery(ctx context.Context, period time.Duration, what string, cond func() (bool, error)) error {
+	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
 		if ok, err := cond(); ok || err != nil {
