@@ -108,15 +108,7 @@ func TestLoneSubnetManagerIsAsked(t *testing.T) {
 				return err
 			}
 			s := api.NewLocal(api.LocalOptions{Fabric: o, Operator: &marker{seen: o, view: show}, Version: "v0", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry()})
-			ctx, stop := context.WithCancel(context.Background())
-			ended := make(chan error, 1)
-			go func() { ended <- s.ServeLocal(ctx, l) }()
-			e.Defer(func() {
-				stop()
-				if err := <-ended; err != nil {
-					t.Errorf("serve: %v", err)
-				}
-			})
+			serveLocal(t, e, s, l)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
@@ -149,4 +141,17 @@ func (k *marker) MarkHealth(_ context.Context, _ string, m v1.HealthMark) (*v1.F
 	k.seen.OnView(&v)
 	row, _, err := k.seen.HealthAt(pl)
 	return &row, err
+}
+
+// serveLocal has a server answer on l until the script ends.
+func serveLocal(t *testing.T, e *testscript.Env, s *api.Server, l net.Listener) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeLocal(ctx, l) }()
+	e.Defer(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
 }

@@ -70,15 +70,7 @@ func TestHostsAreRemovedOverASocket(t *testing.T) {
 				Fabric: seen.New(seen.Options{}), Hosts: &away{}, Version: "v0",
 				Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
 			})
-			ctx, stop := context.WithCancel(context.Background())
-			ended := make(chan error, 1)
-			go func() { ended <- s.ServeLocal(ctx, l) }()
-			e.Defer(func() {
-				stop()
-				if err := <-ended; err != nil {
-					t.Errorf("serve: %v", err)
-				}
-			})
+			serveLocal(t, e, s, l)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
