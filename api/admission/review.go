@@ -193,13 +193,9 @@ func (s *Service) decideReview(ctx context.Context, actor string, in v1.ReviewDe
 	}
 	hosts := in.Hosts
 	if in.All {
-		snap, err := s.o.Store.Snapshot(ctx)
+		c, _, err := s.compared(ctx)
 		if err != nil {
-			return nil, explain(err)
-		}
-		c, err := compareState(ctx, snap)
-		if err != nil {
-			return nil, explain(err)
+			return nil, err
 		}
 		hosts = c.open()
 	}

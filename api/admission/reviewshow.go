@@ -5,19 +5,26 @@ import (
 	"fmt"
 
 	"portcullis/api/review"
+	"portcullis/api/store"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
 )
 
-// Review compares the restored state with the fabric. Without a review it is not active.
-func (s *Service) Review(ctx context.Context) (*v1.Review, error) {
+// compared compares the state with the fabric, and returns the revision that it compared.
+func (s *Service) compared(ctx context.Context) (*comparison, store.Snapshot, error) {
 	snap, err := s.o.Store.Snapshot(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, snap, explain(err)
 	}
 	c, err := compareState(ctx, snap)
+	return c, snap, explain(err)
+}
+
+// Review compares the restored state with the fabric. Without a review it is not active.
+func (s *Service) Review(ctx context.Context) (*v1.Review, error) {
+	c, snap, err := s.compared(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
 	out := &v1.Review{Differences: []v1.ReviewDifference{}}
 	if c.mark == nil {

@@ -1,10 +1,10 @@
 // Package owed keeps what was done while the store was away, until the store has it: facts
-// that the subnet manager must not forget, removals that operators ordered, and what the
-// audit log is to be told.
+// that the subnet manager must not forget, removals that operators ordered, and entries for
+// the audit log.
 //
 // All of it is in memory, and in a journal in the state directory whose space is taken
-// beforehand. Where the disk does not take it either, it is in memory alone, and callers are
-// told so.
+// beforehand. Where the disk does not take it either, it is in memory alone, and callers
+// learn that.
 package owed
 
 import (
@@ -188,7 +188,7 @@ func (k *Keeper) AddRemoval(r Removal) (durable bool) {
 	return k.write(&Entry{Removal: &r}) == nil
 }
 
-// AddNote keeps what the audit log is to be told. durable is false when it is in memory
+// AddNote keeps an entry for the audit log. durable is false when it is in memory
 // alone.
 func (k *Keeper) AddNote(e audit.Entry) (durable bool) {
 	k.mu.Lock()
