@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,14 +191,11 @@ func (a *anchorConfig) load(c *config, key string, now time.Time) (anchor.Sink, 
 
 // serviceName names this instance in anchors.
 func (c *config) serviceName() string {
-	switch host, err := os.Hostname(); {
-	case c.Audit.Service != "":
+	if c.Audit.Service != "" {
 		return c.Audit.Service
-	case c.Cluster.Name != "":
-		return c.Cluster.Name
-	case err == nil:
-		return host[:min(len(host), maxServiceName)]
-	default:
-		return "portcullisd"
 	}
+	if name, err := c.instanceName(); err == nil {
+		return name
+	}
+	return "portcullisd"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,7 +29,8 @@ const announceEvery = 10 * time.Minute
 // the lock of the state directory says that this instance is the only one.
 func (c *config) shared() bool { return c.Cluster.Name != "" || len(c.Etcd.Endpoints) > 0 }
 
-// instanceName is by which other instances know this one.
+// instanceName returns the name by which other instances know this one. Two processes with
+// one role each on a machine have different ones.
 func (c *config) instanceName() (string, error) {
 	switch {
 	case c.Instance != "":
@@ -36,18 +38,24 @@ func (c *config) instanceName() (string, error) {
 	case c.Cluster.Name != "":
 		return c.Cluster.Name, nil
 	}
-	host, err := os.Hostname()
+	name, err := os.Hostname()
+	switch name = strings.ToLower(name); {
+	case !c.has(roleSM):
+		name += "-" + string(roleAPI)
+	case !c.has(roleAPI):
+		name += "-" + string(roleSM)
+	}
 	if err == nil {
-		err = checkMemberName(host)
+		err = checkMemberName(name)
 	}
 	if err != nil {
-		return "", hint(fmt.Errorf("name this instance: %w", err), "give it a name in the key instance")
+		return "", hint(fmt.Errorf("name this instance: %w", err), "set the key instance to a name that no other instance has")
 	}
-	return host, nil
+	return name, nil
 }
 
-// advertised is where other instances reach the API of this one.
-func (c *config) advertised(name string) string {
+// advertised returns where other instances reach the API of this one, "" if nowhere.
+func (c *config) advertised() string {
 	if c.Advertise != "" || !c.has(roleAPI) {
 		return c.Advertise
 	}
@@ -56,7 +64,9 @@ func (c *config) advertised(name string) string {
 		return ""
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = name
+		if host, err = os.Hostname(); err != nil {
+			return ""
+		}
 	}
 	return "https://" + net.JoinHostPort(host, port)
 }
@@ -84,7 +94,7 @@ func (s *service) announce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	return instances.Update(ctx, s.store, s.name, time.Now().UTC().Round(0), func(i *instances.Instance) {
-		i.API, i.Pin, i.Manages = s.config.advertised(s.name), nil, s.config.has(roleSM)
+		i.API, i.Pin, i.Manages = s.config.advertised(), nil, s.config.has(roleSM)
 		if s.parts.cert != nil {
 			i.Pin = s.parts.cert.Pin()
 		}
