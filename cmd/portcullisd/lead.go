@@ -161,6 +161,15 @@ func (s *service) yield(ctx context.Context, rest time.Duration, reason string) 
 	s.log.Warn("another instance is to lead, since this one does not reach the fabric", "reason", reason)
 }
 
+// mayWrite reports whether this instance may write to the fabric now.
+func (s *service) mayWrite() bool {
+	if s.candidate == nil {
+		return true
+	}
+	_, left := s.candidate.State()
+	return left > 0
+}
+
 // blindFor is how long a leader may see nothing of the fabric before it yields. A cable that
 // is put back at once is no reason to change leaders.
 const blindFor = 2 * time.Second

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"portcullis/api/leader"
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sim"
@@ -251,6 +252,33 @@ func TestInstanceNames(t *testing.T) {
 		}
 		if got := c.advertised(); got != tt.advertised {
 			t.Errorf("%v: advertised %q, want %q", tt.roles, got, tt.advertised)
+		}
+	}
+}
+
+// TestOrderStands: an answer says that an order is carried out only where this instance may
+// write to the fabric, and that it is kept only where the journal took it.
+func TestOrderStands(t *testing.T) {
+	only := &service{}
+	if !only.mayWrite() {
+		t.Error("the only instance may not write")
+	}
+	standby := &service{candidate: leader.New(leader.Options{Role: ledRole, Instance: "b"})}
+	if standby.mayWrite() {
+		t.Error("an instance that does not lead may write")
+	}
+	for _, tt := range []struct {
+		durable, acts bool
+		want, not     string
+	}{
+		{true, true, "is carried out in the fabric; it is in the journal", "waits"},
+		{true, false, "waits, since this instance may not write", "is carried out in the fabric"},
+		{false, true, "order it again if the process ends", "in the journal of"},
+		{false, false, "waits, since this instance may not write", "is carried out in the fabric"},
+	} {
+		got := orderStands(tt.durable, tt.acts)
+		if !strings.Contains(got, tt.want) || strings.Contains(got, tt.not) {
+			t.Errorf("in the journal %v, may write %v: %q", tt.durable, tt.acts, got)
 		}
 	}
 }

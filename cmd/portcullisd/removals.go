@@ -38,6 +38,7 @@ type removals struct {
 	owed      *owed.Keeper
 	link      func() *fabric.Link // nil: not attached yet
 	mark      func(context.Context, string, v1.HealthMark) (*v1.FabricHealth, error)
+	acts      func() bool // this instance may write to the fabric now
 	log       *slog.Logger
 }
 
@@ -48,7 +49,7 @@ func (s *service) newRemovals() *removals {
 	}
 	return &removals{
 		admission: admission.New(admission.Options{Store: s.store, Policy: policy, Log: s.log}),
-		owed:      s.owed, link: s.link.Load, mark: s.marks.MarkHealth, log: s.log,
+		owed:      s.owed, link: s.link.Load, mark: s.marks.MarkHealth, acts: s.mayWrite, log: s.log,
 	}
 }
 
@@ -94,20 +95,25 @@ func (r *removals) release(ctx context.Context, actor, id, reason string) (*v1.H
 	if l := r.link(); l != nil {
 		l.Removed()
 	}
-	r.log.Warn("a host is taken off its cluster as an operator orders; the store is away and is told later",
-		"host", id, "cluster", held.Cluster, "actor", actor, "in_journal", durable)
+	r.log.Warn("an operator takes a host off its cluster; the store is away, and records it later",
+		"host", id, "cluster", held.Cluster, "actor", actor, "in_journal", durable, "in_force", r.acts())
 	held.Removed = true
-	if !durable {
-		return hostOf(&held, inMemory), nil
-	}
-	return hostOf(&held, inJournal), nil
+	return hostOf(&held, orderStands(durable, r.acts())), nil
 }
 
-// What an answer says of an order that the store does not have yet.
-const (
-	inJournal = "the store is away: the order is carried out in the fabric, is in the journal of this machine, and is recorded when the store is back"
-	inMemory  = "the store is away and the journal cannot be written: the order is carried out in the fabric and is in the memory of this process alone; order it again if the process ends before the store is back"
-)
+// orderStands returns what an answer says of an order that the store does not have yet:
+// whether it is in the journal, and whether this instance may write to the fabric, which one
+// of several may not without the store.
+func orderStands(durable, acts bool) string {
+	effect, later := "is carried out in the fabric", "is recorded when the store is back"
+	if !acts {
+		effect, later = "waits, since this instance may not write to the fabric without the store", "is carried out and recorded when the store is back"
+	}
+	if durable {
+		return fmt.Sprintf("the store is away: the order %s; it is in the journal of this machine, and %s", effect, later)
+	}
+	return fmt.Sprintf("the store is away and the journal cannot be written: the order %s; it is in the memory of this process alone: order it again if the process ends before the store is back", effect)
+}
 
 // Fence implements api.HostRemover.
 func (r *removals) Fence(ctx context.Context, actor, id string, f v1.Fence) (*v1.Host, error) {
@@ -140,7 +146,7 @@ func (r *removals) Fence(ctx context.Context, actor, id string, f v1.Fence) (*v1
 	if r.owed.State().Fragile {
 		for i := range host.Status.Guards {
 			if g := &host.Status.Guards[i]; g.Name == v1.GuardRecorded {
-				g.Detail = inMemory // some of the marks at least
+				g.Detail = orderStands(false, r.acts()) // some of the marks at least
 			}
 		}
 	}
