@@ -238,8 +238,9 @@ func TestLeaseEndsPolled(t *testing.T) {
 		},
 		Until: func(v *sm.View) bool { return v.Settled && lapses >= 10 },
 	}, nil)
-	sets, wrong, masters, reads := w.count()
-	if err != nil || ctx.Err() != nil || sets == 0 || reads == 0 || wrong+masters != 0 {
-		t.Errorf("%v: %d Sets, %d of them and %d claims to be master without a lease, %d Gets without", err, sets, wrong, masters, reads)
+	// Gets are not counted here: a lease that ends for 50 ms may end between two of them.
+	sets, wrong, masters, _ := w.count()
+	if err != nil || ctx.Err() != nil || sets == 0 || wrong+masters != 0 || lapses < 10 {
+		t.Errorf("%v: %d lapses, %d Sets, %d of them and %d claims to be master without a lease", err, lapses, sets, wrong, masters)
 	}
 }
