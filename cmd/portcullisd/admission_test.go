@@ -39,6 +39,7 @@ type machine struct {
 // and HCA; a power cut changes nothing; a release takes it away; a host that
 // claims another's GUIDs is refused.
 func TestAdmission(t *testing.T) {
+	t.Parallel()
 	vendor := tpmtest.ShortDir(t)
 	tpmtest.Require(t)
 	lab := ibsimtest.Start(t, []byte(oneSwitch))

@@ -114,6 +114,7 @@ func (d *process) settled(c *client.Client) {
 // put back. The host must not come back, and the service names the roll-back, by a file of anchors, or by a web server
 // that answers with them. Without anchors the host does come back: they are what prevents it.
 func TestRolledBackState(t *testing.T) {
+	t.Parallel()
 	vendor := tpmtest.ShortDir(t)
 	tpmtest.Require(t)
 	for _, by := range []string{"file", "webhook", "nothing"} {
@@ -316,6 +317,7 @@ func verifyAnchors(t *testing.T, c *client.Client, dir, address, file string, ot
 // Places that cannot be reached, and a file that cannot be read, hold up neither the start of the service nor its end,
 // nor the anchors in others.
 func TestAnchorsThatFail(t *testing.T) {
+	t.Parallel()
 	dir, address := install(t, "--fabric-port", nobody())
 	here := t.TempDir()
 	good, garbage := filepath.Join(here, "good"), filepath.Join(here, "garbage")

@@ -196,6 +196,7 @@ func (m *instance) voting(n int) {
 // for a while and another for good, which is replaced, and shrink to one again. Nothing
 // that was acknowledged is lost.
 func TestClusterGrows(t *testing.T) {
+	t.Parallel()
 	all := clusterOf(t, "a", "b", "c", "d")
 	a, b, c, d := all[0], all[1], all[2], all[3]
 	a.start()
@@ -337,6 +338,7 @@ func removed(t *testing.T, m *instance) {
 
 // TestClusterSection holds that the values and files of the section are judged.
 func TestClusterSection(t *testing.T) {
+	t.Parallel()
 	all := clusterOf(t, "a", "b")
 	a, b := all[0], all[1]
 	a.cluster("init", "--name", "a", "--peer", a.peer, "--client", a.client)

@@ -90,6 +90,7 @@ func TestMarksOverSocket(t *testing.T) {
 
 // TestMarksOverAPI marks through the service: the audit log knows who said what.
 func TestMarksOverAPI(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	dir, address := install(t, "--fabric-port", "ibsim:"+lab.Socket()+"/sm")
 	d := start(t, dir)

@@ -32,6 +32,7 @@ Ca 1 "h2"
 // The service brings up a real simulated fabric, says so, and comes back by
 // itself when the simulator was away.
 func TestFabric(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(oneSwitch))
 	dir, address := install(t, "--fabric-port", "ibsim:"+lab.Socket()+"/sm")
 	d := start(t, dir)

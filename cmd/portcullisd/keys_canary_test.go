@@ -86,6 +86,7 @@ func scanSecrets(t *testing.T, scan *keystest.Scanner, rootFile string, facts st
 // TestServiceShowsNoKey: keys that are taken over, given out, given back and given
 // out again are in nothing that the service writes, logs or answers.
 func TestServiceShowsNoKey(t *testing.T) {
+	t.Parallel()
 	f := servedKeyFabric(t, sim.Modern())
 	imports, scan := planted(t, f)
 	dir, address := install(t, "--fabric-port", "ibsim:"+f.client.Socket+"/sm")

@@ -24,6 +24,7 @@ import (
 // that is enforced, and admitted hosts that talk to each other, no LID, route, M_Key or
 // P_Key of theirs changes, and no packet is lost. Then the same on the way back.
 func TestServiceMovesToAnotherMachine(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "smpquery")
 	r := newRepair(t, "h1", "h2")
 	r.admit()
@@ -167,6 +168,7 @@ const (
 // else, a Subnet Manager has a fabric with M_Keys from another adapter, and changes no LID,
 // route, M_Key or P_Key; nor once the import is taken out again.
 func TestKeysIntoFreshState(t *testing.T) {
+	t.Parallel()
 	portcullis := filepath.Join(t.TempDir(), "portcullis")
 	command := func(name string, args ...string) {
 		t.Helper()
@@ -262,6 +264,7 @@ func (f *keyFabric) unchangedBy(t *testing.T, before map[string]string, away str
 // TestWrongRootIsNamed: with another root than the keys were sealed under, the service
 // attaches to nothing, and says that the keys do not open and which root is wanted.
 func TestWrongRootIsNamed(t *testing.T) {
+	t.Parallel()
 	f := servedKeyFabric(t, sim.Modern())
 	dir, address := install(t, "--fabric-port", "ibsim:"+f.client.Socket+"/sm")
 	d := start(t, dir)

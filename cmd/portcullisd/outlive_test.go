@@ -208,6 +208,7 @@ func (r *outliving) settledOrder(host string) {
 // the machine's socket, while nothing is granted. Orders are in the store once it is back,
 // and in force throughout, also when the process is killed in between.
 func TestFabricOutlivesItsStore(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "saquery")
 	r := newOutliving(t, "h1", "h3", "h2", "h4")
 	ctx := t.Context()
@@ -333,6 +334,7 @@ func (r *outliving) delivers(from, to string) bool {
 // process that is killed then does not give the P_Keys back. Without the journal a fence is
 // carried out too.
 func TestFenceOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	r := newOutliving(t, "h1", "h2")
 	disk := t.TempDir()
 	if err := unix.Mount("none", disk, "tmpfs", 0, "size=400m,mode=0700"); err != nil {

@@ -292,6 +292,7 @@ func refusedWith(t *testing.T, code string, err error) {
 // P_Key. The old one is cut off when it comes back. The traffic of others loses nothing,
 // and the service is killed between steps.
 func TestRMAOfAdapter(t *testing.T) {
+	t.Parallel()
 	r := newRepair(t, "h1", "h2", "h5")
 	r.admit()
 	stop := r.traffic("h2", "h5")
@@ -368,6 +369,7 @@ func TestRMAOfAdapter(t *testing.T) {
 // the place with the ports of its hosts off, and they are let in when its cables to the
 // spines are verified. Keys, inventory and memberships of its hosts follow.
 func TestRMAOfSwitch(t *testing.T) {
+	t.Parallel()
 	r := newRepair(t, "h1", "h2", "h5")
 	r.admit()
 	stop := r.traffic("h1", "h2")

@@ -99,6 +99,7 @@ func alternating(t *testing.T, addresses ...string) string {
 // first, by the last, and released by the other. The first have no keys of the fabric,
 // the last has neither certificate nor tokens.
 func TestRolesApart(t *testing.T) {
+	t.Parallel()
 	vendor := tpmtest.ShortDir(t)
 	tpmtest.Require(t)
 	lab := ibsimtest.Start(t, []byte(oneSwitch))

@@ -38,6 +38,7 @@ func nobody() string { return fmt.Sprintf("ibsim:portcullisd-test-%d-nobody/", o
 // What the API wrote survives a power cut; without a fabric the service runs
 // and says why nobody is admitted.
 func TestStateSurvives(t *testing.T) {
+	t.Parallel()
 	dir, address := install(t, "--fabric-port", nobody())
 	d := start(t, dir)
 	c, ctx := operator(t, dir, address), t.Context()
@@ -133,6 +134,7 @@ func TestUnreadableKeyIsRefused(t *testing.T) {
 
 // SIGHUP takes new tokens; a broken file leaves the old ones in force.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	dir, address := install(t, "--fabric-port", nobody())
 	d := start(t, dir)
 	tokens := filepath.Join(dir, "tokens.yaml")

@@ -71,6 +71,7 @@ func TestAliasesOfAFile(t *testing.T) {
 // TestAliasesOfTheInventory: in the service it is the inventory that says so, and an import
 // is in force at once.
 func TestAliasesOfTheInventory(t *testing.T) {
+	t.Parallel()
 	l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 8})
 	if err != nil {
 		t.Fatal(err)

@@ -167,6 +167,7 @@ func exchanged(r *topospec.Revision) *topospec.Revision {
 // what is enforced is seen by infiniband-diags, and is undone by the rollback. A kill
 // after each step loses nothing.
 func TestTopospecOnIbsim(t *testing.T) {
+	t.Parallel()
 	ibsimtest.Need(t, "smpquery")
 	lab := ibsimtest.Start(t, []byte(sixHosts()))
 	s := newTopospecSite(t, sixHosts(), "ibsim:"+lab.Socket()+"/sm")
@@ -246,6 +247,7 @@ func TestTopospecOnIbsim(t *testing.T) {
 // TestTopospecTakenBackOnIbsim loses hosts after an activation: the revision before
 // comes back by itself. Without the revision in force the service does not start.
 func TestTopospecTakenBackOnIbsim(t *testing.T) {
+	t.Parallel()
 	lab := ibsimtest.Start(t, []byte(sixHosts()))
 	s := newTopospecSite(t, sixHosts(), "ibsim:"+lab.Socket()+"/sm")
 	s.rev.Policy.MinScore = 300
