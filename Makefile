@@ -13,6 +13,10 @@ LABS ?= .
 FAULTS ?= 200
 HOSTS ?= 324
 FABRIC ?= portcullis-sim
+# Packages whose tests take longest begin first, and more run at once than there are
+# CPUs: most of them wait for other programs.
+SLOW = ./cmd/portcullisd ./cmd/portcullis-bench ./fabricsm/sa/salab ./api/store/etcd ./cmd/portcullis-demo
+SIDE_BY_SIDE = -p 4 -parallel 4
 
 .PHONY: all build check test seeds demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
 	format vet lint tidy race update
@@ -26,7 +30,7 @@ check: format tidy vet lint build race ## Everything that must hold before a mer
 
 test: package ## Install what the tests need, then run all of them against the real parts
 	packaging/setup.sh fabric store tpm firmware selinux peers package image
-	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -timeout 20m ./...
+	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -timeout 20m $(SIDE_BY_SIDE) $(SLOW) ./...
 
 seeds: ## Run SEEDS (10000) random schedules of faults against the core of the subnet manager
 	go run ./packaging/tally -timeout 20m ./fabricsm/sm -run '^TestRandomSchedules$$' -sm.seeds=$(SEEDS)
@@ -58,7 +62,7 @@ lint: ## Run the linters of .golangci.yml
 
 race: ## Run the tests of everything that has goroutines under the race detector
 	packaging/setup.sh race
-	CGO_ENABLED=1 go run ./packaging/tally -race -short -timeout 20m $$(packaging/raced.sh)
+	CGO_ENABLED=1 go run ./packaging/tally -race -short -timeout 20m $(SIDE_BY_SIDE) $$(packaging/raced.sh)
 
 boot: package ## Boot a system in a container and try our packages and units in it; needs root
 	packaging/setup.sh tpm package boot
