@@ -172,7 +172,7 @@ func (l *lab) seal(id string, channel []byte, ev *attest.SealEvidence) (*v1.Seal
 	defer l.mu.Unlock()
 	sc := l.seals[id]
 	delete(l.seals, id)
-	_, no := attest.VerifySeal(time.Now(), sc, channel, ev, l.policy)
+	_, _, no := attest.VerifySeal(time.Now(), sc, channel, ev, l.policy)
 	l.sealed = append(l.sealed, no)
 	if no != nil {
 		return nil, no

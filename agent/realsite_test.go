@@ -180,8 +180,8 @@ func (c *called) SubmitEvidence(ctx context.Context, id string, channel []byte, 
 	return answered(c, "evidence", out, err)
 }
 
-func (c *called) SubmitSeal(ctx context.Context, id string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
-	out, err := c.now().SubmitSeal(ctx, id, channel, ev)
+func (c *called) SubmitSeal(ctx context.Context, id string, channel []byte, source string, ev *attest.SealEvidence) (*v1.SealResult, error) {
+	out, err := c.now().SubmitSeal(ctx, id, channel, source, ev)
 	return answered(c, "seal", out, err)
 }
 

@@ -75,7 +75,7 @@ func (s *Server) attestRoutes(a huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		result, err := s.backend.SubmitSeal(ctx, in.ID, channel, &in.Body)
+		result, err := s.backend.SubmitSeal(ctx, in.ID, channel, noteOf(ctx).source, &in.Body)
 		return &sealOutput{result}, err
 	})
 	register(s, a, operation{

@@ -23,7 +23,7 @@ type Backend interface {
 	// when channel binding is off.
 	SubmitEvidence(ctx context.Context, session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
 	// SubmitSeal consumes the session's second challenge whatever the outcome.
-	SubmitSeal(ctx context.Context, session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error)
+	SubmitSeal(ctx context.Context, session string, channel []byte, source string, ev *attest.SealEvidence) (*v1.SealResult, error)
 	// RenewSeal gives the second challenge of a session anew to the host that
 	// was given token.
 	RenewSeal(ctx context.Context, token, session string) (*attest.Seal, error)

@@ -73,7 +73,7 @@ func FuzzVerifySeal(f *testing.F) {
 	f.Add(good.Quote, good.Signature)
 	f.Add([]byte{0xff, 0x54, 0x43, 0x47, 0x80, 0x18}, []byte{0, 0x18, 0, 0x0b, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, quote, signature []byte) {
-		_, no := attest.VerifySeal(s.now, s.sc, s.channel, &attest.SealEvidence{Quote: quote, Signature: signature}, s.policy)
+		_, _, no := attest.VerifySeal(s.now, s.sc, s.channel, &attest.SealEvidence{Quote: quote, Signature: signature}, s.policy)
 		switch {
 		case no == nil && !bytes.Equal(quote, good.Quote):
 			t.Error("accepted an altered seal")

@@ -77,19 +77,21 @@ func (c *SealChallenge) Renew(rnd io.Reader, now time.Time, pol *Policy) (*SealC
 // Seal is what the host learns of the challenge.
 func (c *SealChallenge) Seal() *Seal { return &Seal{Nonce: c.Nonce, Expires: c.Expires} }
 
-// VerifySeal checks the seal quote against the challenge it answers, and gives
+// VerifySeal checks the seal quote against the challenge it answers, and returns
 // the boot it was made in. channel is the TLS exporter value of the connection
-// it came over. The caller must have consumed c before.
-func VerifySeal(now time.Time, c *SealChallenge, channel []byte, ev *SealEvidence, pol *Policy) (Boot, *Refusal) {
+// it came over. answered reports whether the second key of the host's TPM signed
+// this answer to c, accepted or not: the caller must consume c then, and then
+// alone, since anyone can send what is not signed.
+func VerifySeal(now time.Time, c *SealChallenge, channel []byte, ev *SealEvidence, pol *Policy) (b Boot, answered bool, _ *Refusal) {
 	if r := c.check(now, channel, ev, pol); r != nil {
-		return Boot{}, r
+		return Boot{}, false, r
 	}
 	if c.Channel == ChannelNone {
 		channel = nil
 	}
 	key, err := parseAK(c.AK2Public, PCRPolicy(c.AgentPCR, CappedPCRValue(c.Open)))
 	if err != nil {
-		return Boot{}, refuse(ReasonAK, "second key: %v", err)
+		return Boot{}, false, refuse(ReasonAK, "second key: %v", err)
 	}
 	a := attestation{
 		what: "seal quote", raw: ev.Quote, signature: ev.Signature, key: key,
@@ -97,14 +99,14 @@ func VerifySeal(now time.Time, c *SealChallenge, channel []byte, ev *SealEvidenc
 		extra: SealQualifyingData(c.Session, c.Nonce, c.Statement, channel, key.name),
 	}
 	s, r := a.open()
-	if r == nil {
-		r = checkSelection(a.what, s, c.PCRs)
-	}
 	if r != nil {
-		return Boot{}, r
+		return Boot{}, false, r
 	}
-	b := bootOf(s)
-	return b, c.compare(s, b)
+	if r := checkSelection(a.what, s, c.PCRs); r != nil {
+		return Boot{}, true, r
+	}
+	b = bootOf(s)
+	return b, true, c.compare(s, b)
 }
 
 func (c *SealChallenge) check(now time.Time, channel []byte, ev *SealEvidence, pol *Policy) *Refusal {

@@ -69,7 +69,17 @@ func (b *brokenSeal) verdict(t *testing.T) (attest.Boot, *attest.Refusal) {
 	if b.sent != nil {
 		b.sent(s)
 	}
-	return attest.VerifySeal(s.now, s.sc, s.channel, s.ev, s.policy)
+	boot, answered, no := attest.VerifySeal(s.now, s.sc, s.channel, s.ev, s.policy)
+	if want := no == nil || signedSeal(no.Code); answered != want {
+		t.Errorf("answered: %t with %v", answered, no)
+	}
+	return boot, no
+}
+
+// signedSeal reports whether a seal is refused for this reason only after the host's
+// TPM has signed it as an answer to the challenge.
+func signedSeal(code attest.Reason) bool {
+	return code == attest.ReasonSeal || code == attest.ReasonClock || code == attest.ReasonSelection
 }
 
 func TestVerifySealRefuses(t *testing.T) {
@@ -164,7 +174,7 @@ func TestSealQuoteEveryPrefix(t *testing.T) {
 	for n := range whole.Quote {
 		s.ev = &attest.SealEvidence{Quote: whole.Quote[:n]}
 		s.resign()
-		if _, no := attest.VerifySeal(s.now, s.sc, s.channel, s.ev, s.policy); no == nil || no.Code != attest.ReasonParse {
+		if _, _, no := attest.VerifySeal(s.now, s.sc, s.channel, s.ev, s.policy); no == nil || no.Code != attest.ReasonParse {
 			t.Errorf("seal quote cut at %d: got %v, want %s", n, no, attest.ReasonParse)
 		}
 	}

@@ -75,7 +75,7 @@ func (l *lab) sealWith(host string, change func(*attest.HostKey)) (*v1.SealResul
 	if change != nil {
 		change(ev.HostKey)
 	}
-	return l.svc.SubmitSeal(l.ctx(), s.ID, l.channel, ev)
+	return l.svc.SubmitSeal(l.ctx(), s.ID, l.channel, "192.0.2.1", ev)
 }
 
 // certified is a lab whose host-1 holds a certificate.

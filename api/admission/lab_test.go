@@ -149,7 +149,7 @@ func (l *lab) seal(host string, ses *attest.Session, r *v1.AttestResult) (*v1.Se
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return l.svc.SubmitSeal(l.ctx(), ses.ID, l.channel, ev)
+	return l.svc.SubmitSeal(l.ctx(), ses.ID, l.channel, "192.0.2.1", ev)
 }
 
 // empty resets the host's registers, and with them what it measured.

@@ -166,8 +166,11 @@ func (h *history) vouch(host string) error {
 	if err != nil {
 		return err
 	}
-	rec, err := h.svc.consumeSeal(h.ctx(), id)
+	rec, err := h.svc.awaitedSeal(h.ctx(), id)
 	if err != nil {
+		return err
+	}
+	if err := h.svc.consumeSeal(h.ctx(), id, rec); err != nil {
 		return err
 	}
 	_, err = h.svc.acceptSeal(h.ctx(), rec, boot, nil)

@@ -48,13 +48,14 @@ func TestSealIsAskedForAgain(t *testing.T) {
 		{"the nonce will soon be too old", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			l.clock = l.clock.Add(l.policy.SealLife - time.Second)
 		}, false},
-		{"somebody's attempt used it up", func(l *lab, s *attest.Session, _ *v1.AttestResult) {
-			_, err := l.svc.SubmitSeal(l.ctx(), s.ID, l.channel, &attest.SealEvidence{Quote: []byte{1}, Signature: []byte{1}})
+		{"a stranger sent a seal that no TPM signed", func(l *lab, s *attest.Session, _ *v1.AttestResult) {
+			_, err := l.svc.SubmitSeal(l.ctx(), s.ID, l.channel, "192.0.2.1", &attest.SealEvidence{Quote: []byte{1}, Signature: []byte{1}})
 			wantCode(l, err, attest.ReasonParse)
-		}, false},
+		}, true},
 		{"the service ended after it had used it up", func(l *lab, s *attest.Session, _ *v1.AttestResult) {
-			_, err := l.svc.consumeSeal(l.ctx(), s.ID)
+			rec, err := l.svc.awaitedSeal(l.ctx(), s.ID)
 			l.must(nil, err)
+			l.must(nil, l.svc.consumeSeal(l.ctx(), s.ID, rec))
 			l.restart()
 		}, false},
 		{"another service took over", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
@@ -84,7 +85,7 @@ func TestSealIsAskedForAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.svc.SubmitSeal(t.Context(), s.ID, l.channel, ev); err != nil {
+			if _, err := l.svc.SubmitSeal(t.Context(), s.ID, l.channel, "192.0.2.1", ev); err != nil {
 				t.Fatal(err)
 			}
 			if l.host("host-1").Status.Sealed.IsZero() {
@@ -189,7 +190,7 @@ func TestSealIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestRenewalsAreBounded: whoever uses up what he asks for is not served for ever,
+// TestRenewalsAreBounded: a host that uses up what it asks for is not served for ever,
 // and a renewed challenge is no weaker than the first.
 func TestRenewalsAreBounded(t *testing.T) {
 	l, s, r := evidenced(t)
@@ -198,16 +199,30 @@ func TestRenewalsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	use := func() error {
-		_, err := l.svc.SubmitSeal(t.Context(), s.ID, l.channel, old) // a replay of the first nonce's
+		_, err := l.svc.SubmitSeal(t.Context(), s.ID, l.channel, "192.0.2.1", old) // a replay of the first nonce's
 		return err
 	}
 	l.clock = l.clock.Add(l.policy.SealLife + time.Second)
 	wantRefusal(t, use(), attest.ReasonSession)
 	for i := range maxRenewals {
+		rec, err := l.svc.awaitedSeal(t.Context(), s.ID)
+		if i > 0 {
+			wantRefusal(t, use(), attest.ReasonNonce)
+			if err = l.svc.consumeSeal(t.Context(), s.ID, rec); err != nil { // as the host's own answer does
+				t.Fatal(err)
+			}
+		}
 		if _, err := l.svc.RenewSeal(t.Context(), r.StatusToken, s.ID); err != nil {
 			t.Fatalf("renewal %d: %v", i+1, err)
 		}
-		wantRefusal(t, use(), attest.ReasonNonce)
+	}
+	wantRefusal(t, use(), attest.ReasonNonce)
+	rec, err := l.svc.awaitedSeal(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.svc.consumeSeal(t.Context(), s.ID, rec); err != nil {
+		t.Fatal(err)
 	}
 	_, err = l.svc.RenewSeal(t.Context(), r.StatusToken, s.ID)
 	wantClosed(t, err)

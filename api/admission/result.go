@@ -2,6 +2,8 @@ package admission
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -186,7 +188,7 @@ func (a *appraiser) claims() *result.Claims {
 	if c.Host.Sealed {
 		c.Host.SealedAt = rec.Sealed.Unix()
 	}
-	c.Host.Session, c.Host.EK, c.Host.Policy = ev.Session, v.EKDigest, v.PolicyVersion
+	c.Host.Session, c.Host.EK, c.Host.Policy = sessionDigest(ev.Session), v.EKDigest, v.PolicyVersion
 	c.Host.Reference, c.Host.Statement = ev.Reference, v.StatementDigest
 
 	platform := a.platform()
@@ -359,4 +361,10 @@ func adapterOf(h *attest.HCA) *result.Adapter {
 		}
 	}
 	return out
+}
+
+// sessionDigest stands for a session in a result: its id is what a host seals under.
+func sessionDigest(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -12,29 +13,37 @@ import (
 	"portcullis/attest"
 )
 
-// SubmitSeal judges the seal quote of a session whose evidence was accepted, and
-// consumes what it answers, whatever comes of it. channel is the TLS exporter
-// value of the connection it came over, which may be another one than that of
-// the evidence. A sealed host can attest nothing more before it is rebooted, and
-// only a sealed host is admitted. A seal that is not accepted is an
-// *attest.Refusal.
-func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
-	rec, err := s.consumeSeal(ctx, session)
+// attemptSeal is what refused seals that are not signed are limited by.
+const attemptSeal attest.Reason = "seal-unsigned"
+
+// SubmitSeal judges the seal quote of a session whose evidence was accepted. What
+// it answers is used up by an answer that the host's TPM signed, accepted or not,
+// and by nothing else: what is not signed anyone can send who knows the session.
+// channel is the TLS exporter value of the connection it came over, which may be
+// another one than that of the evidence. A sealed host can attest nothing more
+// before it is rebooted, and only a sealed host is admitted. A seal that is not
+// accepted is an *attest.Refusal.
+func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte, source string, ev *attest.SealEvidence) (*v1.SealResult, error) {
+	rec, err := s.awaitedSeal(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	d := denial{host: rec.Host, epoch: rec.Epoch, source: rec.Source, proven: provenEK}
-	boot, no := attest.VerifySeal(s.now(), rec.Challenge, channel, ev, s.o.Policy)
+	d := denial{host: rec.Host, epoch: rec.Epoch, source: source, proven: provenNothing, attempt: attemptSeal}
+	boot, answered, no := attest.VerifySeal(s.now(), rec.Challenge, channel, ev, s.o.Policy)
+	if answered {
+		d.proven, d.attempt = provenTPM, ""
+		if err := s.consumeSeal(ctx, session, rec); err != nil {
+			return nil, err
+		}
+	}
 	if no != nil {
-		if no.Code == attest.ReasonSeal || no.Code == attest.ReasonClock { // signed by the host's TPM
-			d.proven = provenTPM
+		if no.Code == attest.ReasonSeal || no.Code == attest.ReasonClock {
 			s.giveUpSeal(ctx, session)
 		}
 		return nil, s.deny(ctx, d, no)
 	}
 	cert, no := s.certify(ctx, rec, channel, ev.HostKey)
 	if no != nil {
-		d.proven = provenTPM // its TPM sealed over this connection
 		return nil, s.deny(ctx, d, no)
 	}
 	result, err := s.acceptSeal(ctx, rec, boot, cert)
@@ -61,26 +70,39 @@ func (s *Service) giveUpSeal(ctx context.Context, session string) {
 	}
 }
 
-// consumeSeal deletes what a seal answers and gives it.
-func (s *Service) consumeSeal(ctx context.Context, session string) (sealRecord, error) {
-	unknown := &attest.Refusal{Code: attest.ReasonSession, Detail: "there is no evidence to seal: unknown, expired or sealed"}
+// noSeal refuses a seal that nothing waits for.
+func noSeal() *attest.Refusal {
+	return &attest.Refusal{Code: attest.ReasonSession, Detail: "there is no evidence to seal: unknown, expired or sealed"}
+}
+
+// awaitedSeal returns what a seal of the session answers.
+func (s *Service) awaitedSeal(ctx context.Context, session string) (sealRecord, error) {
 	if !sessionID.MatchString(session) {
-		return sealRecord{}, unknown
+		return sealRecord{}, noSeal()
 	}
-	var out sealRecord
-	err := s.update(ctx, func(tx *store.Tx) error {
+	rec, err := seals().Get(ctx, s.o.Store, session)
+	if errors.Is(err, store.ErrNotFound) {
+		return sealRecord{}, noSeal()
+	}
+	if err != nil {
+		return sealRecord{}, explain(err)
+	}
+	return rec.Value, nil
+}
+
+// consumeSeal deletes what a seal answered. Of several answers one alone does so.
+func (s *Service) consumeSeal(ctx context.Context, session string, answered sealRecord) error {
+	return s.update(ctx, func(tx *store.Tx) error {
 		rec, err := seals().Get(ctx, tx, session)
-		if errors.Is(err, store.ErrNotFound) {
-			return unknown
+		if errors.Is(err, store.ErrNotFound) || err == nil && !bytes.Equal(rec.Value.Challenge.Nonce, answered.Challenge.Nonce) {
+			return noSeal()
 		}
 		if err != nil {
 			return err
 		}
-		out = rec.Value
 		seals().Delete(tx, session)
 		return nil
 	})
-	return out, err
 }
 
 // acceptSeal records that the host was handed over, if its evidence still counts, and

@@ -49,49 +49,56 @@ func TestSealIsRefused(t *testing.T) {
 		name string
 		do   func(l *lab, s *attest.Session, r *v1.AttestResult)
 		want attest.Reason
+		open bool // the host's own seal is accepted afterwards
 	}{
-		{"of the next boot", func(l *lab, _ *attest.Session, _ *v1.AttestResult) { l.hosts["host-1"].Boot.Reset++ }, attest.ReasonSeal},
-		{"of a restarted TPM", func(l *lab, _ *attest.Session, _ *v1.AttestResult) { l.hosts["host-1"].Boot.Restart++ }, attest.ReasonSeal},
-		{"with another register changed", func(l *lab, _ *attest.Session, _ *v1.AttestResult) { l.hosts["host-1"].Extend(7, make([]byte, 32)) }, attest.ReasonSeal},
-		{"with a clock that went back", func(l *lab, _ *attest.Session, _ *v1.AttestResult) { l.hosts["host-1"].Boot.Clock-- }, attest.ReasonClock},
-		{"for another nonce", func(_ *lab, s *attest.Session, r *v1.AttestResult) { r.Seal.Nonce = s.Nonce }, attest.ReasonNonce},
+		{"of the next boot", func(l *lab, _ *attest.Session, _ *v1.AttestResult) { l.hosts["host-1"].Boot.Reset++ }, attest.ReasonSeal, false},
+		{"of a restarted TPM", func(l *lab, _ *attest.Session, _ *v1.AttestResult) { l.hosts["host-1"].Boot.Restart++ }, attest.ReasonSeal, false},
+		{"with another register changed", func(l *lab, _ *attest.Session, _ *v1.AttestResult) { l.hosts["host-1"].Extend(7, make([]byte, 32)) }, attest.ReasonSeal, false},
+		{"with a clock that went back", func(l *lab, _ *attest.Session, _ *v1.AttestResult) { l.hosts["host-1"].Boot.Clock-- }, attest.ReasonClock, false},
+		{"for another nonce", func(_ *lab, s *attest.Session, r *v1.AttestResult) { r.Seal = &attest.Seal{Nonce: s.Nonce} }, attest.ReasonNonce, true},
 		{"by another key", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			h := l.hosts["host-1"]
 			h.AK2 = l.hosts["host-2"].AK2
-		}, attest.ReasonSignature},
+		}, attest.ReasonSignature, true},
 		{"too late", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			l.clock = l.clock.Add(l.policy.SealLife + time.Second)
-		}, attest.ReasonSession},
+		}, attest.ReasonSession, false},
 		{"after the release", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			l.must(l.svc.Release(l.ctx(), "alice", "host-1"))
-		}, attest.ReasonSession},
+		}, attest.ReasonSession, false},
 		{"after a new assignment", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			l.must(l.svc.Assign(l.ctx(), "alice", "host-1", v1.Assignment{Cluster: "c1"}))
-		}, attest.ReasonSession},
+		}, attest.ReasonSession, false},
 		{"after the inventory changed", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			l.importText("cables: [{guid: 0x0002c90300000101, switch: 0x10, port: 99}]", false)
-		}, ReasonChanged},
+		}, ReasonChanged, false},
 		{"after newer evidence", func(l *lab, _ *attest.Session, _ *v1.AttestResult) {
 			s := l.open("host-1")
 			if _, err := l.svc.SubmitEvidence(l.ctx(), s.ID, l.channel, l.answer("host-1", s)); err != nil {
 				l.t.Fatal(err)
 			}
-		}, attest.ReasonSession},
+		}, attest.ReasonSession, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, s, r := evidenced(t)
+			good, ak2 := r.Seal, l.hosts["host-1"].AK2
 			c.do(l, s, r)
 			_, err := l.seal("host-1", s, r)
 			wantRefusal(t, err, c.want)
 			l.fabric.place(t, l.ports("host-1")...)
 			l.settle()
 			l.wantOwners("after a seal that was refused")
-			ev, err := l.hosts["host-1"].SealQuote(s, r.Seal, l.channel, nil)
+			l.hosts["host-1"].AK2 = ak2
+			ev, err := l.hosts["host-1"].SealQuote(s, good, l.channel, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = l.svc.SubmitSeal(t.Context(), s.ID, l.channel, ev)
-			wantRefusal(t, err, attest.ReasonSession) // used up
+			_, err = l.svc.SubmitSeal(t.Context(), s.ID, l.channel, "192.0.2.1", ev)
+			if c.open {
+				l.must(nil, err)
+			} else {
+				wantRefusal(t, err, attest.ReasonSession) // used up, or over
+			}
 		})
 	}
 }
@@ -103,7 +110,7 @@ func TestUnknownSeals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"", "x", "../hosts/host-1", "00000000000000000000000000000000"} {
-		_, err := l.svc.SubmitSeal(t.Context(), id, l.channel, ev)
+		_, err := l.svc.SubmitSeal(t.Context(), id, l.channel, "192.0.2.1", ev)
 		wantRefusal(t, err, attest.ReasonSession)
 	}
 	// Over another connection than the evidence: its exporter value counts.
@@ -112,7 +119,7 @@ func TestUnknownSeals(t *testing.T) {
 	if ev, err = l.hosts["host-1"].SealQuote(s, r.Seal, elsewhere, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.svc.SubmitSeal(t.Context(), s.ID, elsewhere, ev); err != nil {
+	if _, err := l.svc.SubmitSeal(t.Context(), s.ID, elsewhere, "192.0.2.1", ev); err != nil {
 		t.Errorf("seal over another connection: %v", err)
 	}
 }

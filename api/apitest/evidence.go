@@ -45,7 +45,7 @@ func (b *Backend) SubmitEvidence(_ context.Context, id string, channel []byte, e
 }
 
 // SubmitSeal implements api.Backend.
-func (b *Backend) SubmitSeal(_ context.Context, id string, channel []byte, ev *attest.SealEvidence) (*v1.SealResult, error) {
+func (b *Backend) SubmitSeal(_ context.Context, id string, channel []byte, _ string, ev *attest.SealEvidence) (*v1.SealResult, error) {
 	b.mu.Lock()
 	fail := b.fail
 	b.mu.Unlock()

@@ -216,7 +216,7 @@ func (s *site) provision(id, cluster string) {
 	}
 	seal, err := h.Seal(ses, result.Seal, s.channel)
 	if err == nil {
-		_, err = s.svc.SubmitSeal(s.t.Context(), ses.ID, s.channel, seal)
+		_, err = s.svc.SubmitSeal(s.t.Context(), ses.ID, s.channel, "192.0.2.1", seal)
 	}
 	if err != nil {
 		s.t.Fatal(err)

@@ -85,7 +85,7 @@ type Host struct {
 	Sealed     bool     `json:"sealed"`
 	AttestedAt int64    `json:"attested_at,omitempty"` // when evidence was accepted
 	SealedAt   int64    `json:"sealed_at,omitempty"`
-	Session    string   `json:"session,omitempty"`
+	Session    string   `json:"session,omitempty"` // hex of SHA-256 of the id of the session whose evidence counts
 	EK         string   `json:"ek_sha256,omitempty"`
 	Policy     string   `json:"policy,omitempty"`    // digest of the policy it was judged by
 	Reference  string   `json:"reference,omitempty"` // class and version of the reference values its boot satisfies

@@ -141,7 +141,7 @@ func sealOnce(t *testing.T, s *site, keys *tpm.Keys, pair *tpm.Pair, session *at
 	}
 	quote, err := pair.AK2.Quote(ctx, session.PCRs, q)
 	must(t, err)
-	boot, refusal := attest.VerifySeal(time.Now(), sc, s.channel, &attest.SealEvidence{Quote: quote.Attest, Signature: quote.Signature}, s.policy)
+	boot, _, refusal := attest.VerifySeal(time.Now(), sc, s.channel, &attest.SealEvidence{Quote: quote.Attest, Signature: quote.Signature}, s.policy)
 	if refusal != nil || !boot.Same(v.Facts.Boot) {
 		t.Errorf("seal: got boot %v, %v; want boot %v", boot, refusal, v.Facts.Boot)
 	}

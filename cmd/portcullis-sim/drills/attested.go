@@ -63,7 +63,7 @@ func recordedEvidence(s *drill.Scene) {
 	s.Must(err)
 	_, err = e.admission.SubmitEvidence(e.ctx(), second.ID, e.channel, evidence)
 	// What a refused session is sealed with makes no difference.
-	_, _ = e.admission.SubmitSeal(e.ctx(), second.ID, e.channel, seal)
+	_, _ = e.admission.SubmitSeal(e.ctx(), second.ID, e.channel, "192.0.2.1", seal)
 	e.refused(err, attest.ReasonProof, anybody(e.from), "which runs root's own system")
 }
 

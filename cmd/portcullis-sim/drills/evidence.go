@@ -138,7 +138,7 @@ func (e *evidenceSite) attest(m *attesttest.Host) error {
 func (e *evidenceSite) seal(m *attesttest.Host, ses *attest.Session, seal *attest.Seal) error {
 	answer, err := m.Seal(ses, seal, e.channel)
 	e.scene.Must(err)
-	_, err = e.admission.SubmitSeal(e.ctx(), ses.ID, e.channel, answer)
+	_, err = e.admission.SubmitSeal(e.ctx(), ses.ID, e.channel, "192.0.2.1", answer)
 	e.sync()
 	return err
 }
