@@ -114,14 +114,24 @@ func TestLeaderReplaced(t *testing.T) {
 	x := newTrio(r, "h4", "h5")
 	managers := []string{"sm", "h4", "h5"}
 
-	// Each leads once, so that all have shown where they are.
-	x.stepDown("sm")
-	second := x.leader("sm")
-	x.stepDown(second)
-	third := x.leader("sm", second)
+	// Each leads once, so that all have shown where they are: of two that could follow, one
+	// is stopped meanwhile.
+	leads := "sm"
+	for _, next := range managers[1:] {
+		for _, other := range managers {
+			if other != leads && other != next {
+				x.all[other].process.stop()
+				x.stepDown(leads)
+				if got := x.leader(leads, other); got != next {
+					t.Fatalf("%s leads after %s, want %s", got, leads, next)
+				}
+				x.all[other].start()
+			}
+		}
+		leads = next
+	}
 	stop := x.traffic("h1", "h2")
 
-	leads := third
 	for _, how := range []struct {
 		name string
 		end  func(i *instance) (back func())
@@ -179,7 +189,7 @@ func TestLeaderReplaced(t *testing.T) {
 func (x *trio) stepDown(node string) {
 	x.t.Helper()
 	for name, i := range x.all { // whichever is asked
-		if name == node {
+		if name == node || i.process.cmd.ProcessState != nil {
 			continue
 		}
 		if err := i.api.StepDown(x.t.Context(), v1.StepDown{Reason: "a test of " + node}); err != nil {
