@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
 
 	"portcullis/api/admission"
 	v1 "portcullis/api/v1"
@@ -49,7 +50,7 @@ func (s *Server) attestRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "open-session", method: http.MethodPost, path: "/v1/attest/sessions", tag: "attestation",
 		summary: "Open an attestation session and get its challenge",
-		access:  accessHost, status: http.StatusCreated, maxBody: maxEvidence,
+		access:  accessHost, status: http.StatusCreated, maxBody: maxSession,
 	}, func(ctx context.Context, in *sessionInput) (*sessionOutput, error) {
 		session, err := s.backend.OpenSession(ctx, &in.Body, noteOf(ctx).source)
 		return &sessionOutput{session}, err
@@ -58,6 +59,9 @@ func (s *Server) attestRoutes(a huma.API) {
 		id: "submit-evidence", method: http.MethodPut, path: "/v1/attest/sessions/{id}/evidence", tag: "attestation",
 		summary: "Answer the challenge; the session is used up whatever the outcome",
 		access:  accessHost, maxBody: maxEvidence,
+		expects: func(s *Server, r *http.Request) error {
+			return s.backend.AwaitsEvidence(r.Context(), chi.URLParam(r, "id"))
+		},
 	}, func(ctx context.Context, in *evidenceInput) (*evidenceOutput, error) {
 		channel, err := s.binding(noteOf(ctx).tls)
 		if err != nil {
@@ -70,6 +74,9 @@ func (s *Server) attestRoutes(a huma.API) {
 		id: "submit-seal", method: http.MethodPut, path: "/v1/attest/sessions/{id}/seal", tag: "attestation",
 		summary: "Hand the host over: show that it can attest nothing more in this boot",
 		access:  accessHost, maxBody: maxSeal,
+		expects: func(s *Server, r *http.Request) error {
+			return s.backend.AwaitsSeal(r.Context(), chi.URLParam(r, "id"))
+		},
 	}, func(ctx context.Context, in *sealInput) (*sealOutput, error) {
 		channel, err := s.binding(noteOf(ctx).tls)
 		if err != nil {

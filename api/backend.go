@@ -18,11 +18,16 @@ type Backend interface {
 	// OpenSession starts an attestation for the host named in req. source
 	// is the caller's address, for limits and audit.
 	OpenSession(ctx context.Context, req *attest.SessionRequest, source string) (*attest.Session, error)
+	// AwaitsEvidence refuses a session that waits for no evidence, as SubmitEvidence
+	// would, and AwaitsSeal one that waits for no seal.
+	AwaitsEvidence(ctx context.Context, session string) error
+	AwaitsSeal(ctx context.Context, session string) error
 	// SubmitEvidence consumes the session whatever the outcome. channel is
 	// the TLS exporter value of the connection the evidence came over, nil
 	// when channel binding is off.
 	SubmitEvidence(ctx context.Context, session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
-	// SubmitSeal consumes the session's second challenge whatever the outcome.
+	// SubmitSeal consumes the session's second challenge if the host's TPM signed the answer,
+	// whatever the outcome. source is the caller's address.
 	SubmitSeal(ctx context.Context, session string, channel []byte, source string, ev *attest.SealEvidence) (*v1.SealResult, error)
 	// RenewSeal gives the second challenge of a session anew to the host that
 	// was given token.

@@ -13,6 +13,10 @@ import (
 // LockKeeper decides on the locks of adapters. Package api/locks implements it.
 // Errors and actors are as those of Backend.
 type LockKeeper interface {
+	// AwaitsOrders refuses a ticket that Orders would refuse, and AwaitsReport one that
+	// Report would.
+	AwaitsOrders(ctx context.Context, ticket string) error
+	AwaitsReport(ctx context.Context, ticket string) error
 	// Orders gives an agent what to do with its host's adapters, for a ticket.
 	Orders(ctx context.Context, ticket string, in v1.LockRequest) (*v1.LockOrders, error)
 	// Report takes an agent's word for what became of its orders, for a ticket of theirs.
@@ -61,9 +65,21 @@ func locksUp[I, T any](s *Server, a huma.API, op operation, do func(LockKeeper, 
 	})
 }
 
+// ticket has a keeper look at the ticket of a request. What has none, the handler refuses.
+func ticket(awaits func(LockKeeper, context.Context, string) error) func(*Server, *http.Request) error {
+	return func(s *Server, r *http.Request) error {
+		t := bearer(r.Header.Get("Authorization"))
+		if s.locks == nil || t == "" {
+			return nil
+		}
+		return awaits(s.locks, r.Context(), t)
+	}
+}
+
 func (s *Server) lockRoutes(a huma.API) {
 	locksUp(s, a, operation{
 		id: "order-locks", method: http.MethodPost, path: "/v1/attest/locks", access: accessHost, maxBody: maxLockRequest,
+		expects: ticket(LockKeeper.AwaitsOrders),
 		summary: "Get keys and settings for the adapters of the host that holds this ticket, once",
 	}, func(k LockKeeper, ctx context.Context, in *lockOrdersInput) (*v1.LockOrders, error) {
 		ticket := bearer(in.Authorization)
@@ -74,6 +90,7 @@ func (s *Server) lockRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "report-locks", method: http.MethodPost, path: "/v1/attest/locks/report", tag: "lock", access: accessHost, status: http.StatusNoContent,
+		expects: ticket(LockKeeper.AwaitsReport),
 		summary: "Say once what became of orders for adapters: it is told to operators, and grants nothing",
 	}, func(ctx context.Context, in *lockReportInput) (*struct{}, error) {
 		ticket := bearer(in.Authorization)

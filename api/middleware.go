@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -38,6 +39,7 @@ type note struct {
 	actor  string
 	fault  error
 	answer *http.ResponseController
+	body   *watchedBody // nil: there is none
 }
 
 func noteOf(ctx context.Context) *note {
@@ -157,7 +159,7 @@ func routeOf(r *http.Request) string {
 // no token is needed there.
 func (s *Server) limitRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now, attests := time.Now(), strings.HasPrefix(r.URL.Path, "/v1/attest/sessions")
+		now, attests := time.Now(), attestation(r.URL.Path)
 		sources := s.requests
 		if attests {
 			sources = s.attestations
@@ -187,6 +189,12 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 	})
 }
 
+// attestation reports a path whose requests count as attestations: all that hosts send but
+// for questions about where they stand.
+func attestation(path string) bool {
+	return strings.HasPrefix(path, "/v1/attest/") && path != "/v1/attest/status"
+}
+
 // limitBodies answers 429 when too many requests of a known token, or of a source without one, have their body on the way:
 // a stranger could else fill the memory with bodies that he does not end. It runs before
 // anything of them is read.
@@ -207,6 +215,26 @@ func (s *Server) limitBodies(next http.Handler) http.Handler {
 			return
 		}
 		defer s.bodies.leave(by)
+		body := &watchedBody{ReadCloser: r.Body}
+		noteOf(r.Context()).body, r.Body = body, body
 		next.ServeHTTP(w, r)
 	})
 }
+
+// watchedBody is a body that notes that it could not be read to its end.
+type watchedBody struct {
+	io.ReadCloser
+	broken bool
+}
+
+// Read implements io.Reader.
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.broken = true
+	}
+	return n, err
+}
+
+// brokenBody reports whether the body was broken off or malformed: that is the caller's fault.
+func (n *note) brokenBody() bool { return n.body != nil && n.body.broken }

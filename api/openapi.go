@@ -17,7 +17,8 @@ import (
 
 // Sizes of request bodies in bytes.
 const (
-	maxBody      = 64 << 10 // everything that is not named below
+	maxBody      = 64 << 10  // everything that is not named below
+	maxSession   = 128 << 10 // eight certificates of 8 KiB, in base64
 	maxEvidence  = 1 << 20
 	maxSeal      = 16 << 10
 	maxInventory = 32 << 20 // ten thousand hosts of 8 HCAs, with room
@@ -141,8 +142,10 @@ type operation struct {
 	status           int   // of success; 0: 200, or 204 without a body
 	maxBody          int64 // 0: maxBody
 	honours          bool  // compares If-Match; register finds out
-	leader           bool  // only the leader of several instances can answer it
-	long             bool  // it may take as long as a whole store takes to be read
+	// expects refuses a request that nothing waits for, before its body is read; nil: none.
+	expects func(*Server, *http.Request) error
+	leader  bool // only the leader of several instances can answer it
+	long    bool // it may take as long as a whole store takes to be read
 
 	answer *huma.Schema // of success, where the type of the output does not say it
 }
@@ -201,6 +204,9 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 			}},
 		}},
 	}
+	if op.access == accessHost {
+		o.Middlewares = append(o.Middlewares, s.bounded(op))
+	}
 	if op.answer != nil {
 		o.Responses["200"] = &huma.Response{
 			Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: op.answer}},
@@ -222,6 +228,11 @@ func finishProblem(ctx huma.Context, _ string, v any) (any, error) {
 		v = problemOfHuma(e)
 	}
 	if p, ok := v.(*problem); ok {
+		if p.Status == http.StatusInternalServerError && noteOf(ctx.Context()).brokenBody() {
+			p = brokenBody()
+			v = p
+			ctx.SetStatus(p.Status)
+		}
 		p.ID = requestID(ctx.Context())
 	}
 	return v, nil

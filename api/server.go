@@ -101,6 +101,7 @@ type Server struct {
 	known        *limit.Limiter[string]     // requests by the name of their token
 	strangers    *limit.Limiter[netip.Addr] // refusals that the log has
 	bodies       places[holder]
+	unproven     *unproven // what requests without a credential hold
 	connections  limit.Rate
 	local        bool // whoever may connect may do all that is there
 	handler      http.Handler
@@ -117,6 +118,7 @@ func New(o Options) *Server {
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),
 		strangers: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 120}),
+		unproven:  newUnproven(),
 	}
 	if s.ready == nil {
 		s.ready = func(context.Context) []v1.Condition { return nil }

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -48,7 +49,11 @@ const maxDetail = 512
 // be recorded does not make the answer a different one.
 func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error {
 	no = &attest.Refusal{Code: no.Code, Detail: clipTo(no.Detail, maxDetail)}
-	s.o.Log.Info("attestation refused", "host", d.host, "code", no.Code, "detail", no.Detail, "source", d.source)
+	level := slog.LevelInfo
+	if d.proven != provenTPM && !s.lines.Allow(d.proven, s.now()) {
+		level = slog.LevelDebug // a journal that is flooded drops what others say
+	}
+	s.o.Log.Log(ctx, level, "attestation refused", "host", d.host, "code", no.Code, "detail", no.Detail, "source", d.source)
 	if !s.worthNoting(d) {
 		return no
 	}
@@ -61,8 +66,12 @@ func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error 
 
 func (s *Service) worthNoting(d denial) bool {
 	now := s.now()
+	notes := s.notes
+	if d.stranger {
+		notes = s.strangerNotes // names that no host has take no place of one that there is
+	}
 	return d.proven == provenTPM ||
-		s.notes.Allow(noted{d.host, d.epoch, d.attempt, d.proven}, now) && s.allNotes.Allow(d.proven, now)
+		notes.Allow(noted{d.host, d.epoch, d.attempt, d.proven}, now) && s.allNotes.Allow(d.proven, now)
 }
 
 // note puts the refusal into the host's status, where it stands for as long as a window

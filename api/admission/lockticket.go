@@ -201,10 +201,23 @@ func (s *Service) ticket(ctx context.Context, ses sessionRecord, v *attest.Verdi
 	return token, err
 }
 
+// AwaitsLockTicket refuses a ticket for orders that UseLockTicket would refuse as unknown.
+func AwaitsLockTicket(ctx context.Context, r store.Reader, token string) error {
+	_, err := lockTickets().Get(ctx, r, hashToken(token))
+	if errors.Is(err, store.ErrNotFound) {
+		return unknownLockTicket()
+	}
+	return err
+}
+
+func unknownLockTicket() *Error {
+	return refusal(Refused, "ticket_unknown", "attest again to get a new one", "the ticket is unknown, expired or used")
+}
+
 // UseLockTicket takes a ticket in tx and gives what it is for. It is refused if the host
 // was assigned anew, if its window closed, and while it is held.
 func UseLockTicket(ctx context.Context, tx *store.Tx, token string, now time.Time) (*LockTicket, error) {
-	unknown := refusal(Refused, "ticket_unknown", "attest again to get a new one", "the ticket is unknown, expired or used")
+	unknown := unknownLockTicket()
 	t, err := lockTickets().Get(ctx, tx, hashToken(token))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, unknown

@@ -10,7 +10,6 @@ import (
 
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
-	"portcullis/attest"
 	"portcullis/fabricsm/ib"
 )
 
@@ -176,6 +175,10 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 	}
 }
 
+// reach is what refusals of credentials are limited by. Hosts and strangers have limits of
+// their own, so that they keep no refusal of a credential out of the audit log.
+type reach struct{ actor, code, object string }
+
 // noteRefusal puts a refusal into the audit log that means somebody reached for what
 // is not his, one of a kind a minute, and gives it back.
 func (s *Service) noteRefusal(ctx context.Context, c change, err error) error {
@@ -185,8 +188,7 @@ func (s *Service) noteRefusal(ctx context.Context, c change, err error) error {
 	}
 	s.o.Log.Warn("refused", "actor", c.actor, "action", c.action, "object", c.object, "code", no.Code, "detail", no.Detail)
 	now := s.now()
-	kind := noted{host: "credential:" + c.actor, attempt: attest.Reason(no.Code + c.object)}
-	if !s.notes.Allow(kind, now) || !s.allNotes.Allow(credential, now) {
+	if !s.reaches.Allow(reach{c.actor, no.Code, c.object}, now) || !s.allNotes.Allow(credential, now) {
 		return err
 	}
 	c.code, c.detail = no.Code, clipTo(no.Detail, maxDetail)

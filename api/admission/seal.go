@@ -90,6 +90,12 @@ func (s *Service) awaitedSeal(ctx context.Context, session string) (sealRecord, 
 	return rec.Value, nil
 }
 
+// AwaitsSeal refuses a session that waits for no seal, as SubmitSeal would.
+func (s *Service) AwaitsSeal(ctx context.Context, session string) error {
+	_, err := s.awaitedSeal(ctx, session)
+	return err
+}
+
 // consumeSeal deletes what a seal answered. Of several answers one alone does so.
 func (s *Service) consumeSeal(ctx context.Context, session string, answered sealRecord) error {
 	return s.update(ctx, func(tx *store.Tx) error {

@@ -120,7 +120,12 @@ type Service struct {
 	attempts *limit.Limiter[attempt]
 	hosts    *limit.Limiter[string]
 	notes    *limit.Limiter[noted]
-	allNotes *limit.Limiter[proof]
+	// strangerNotes limits what is noted of hosts that are not in inventory, in the same way,
+	// so that the two cannot be told apart.
+	strangerNotes *limit.Limiter[noted]
+	allNotes      *limit.Limiter[proof]
+	reaches       *limit.Limiter[reach]
+	lines         *limit.Limiter[proof] // of the log, about refused attestations
 }
 
 // New makes a Service.
@@ -155,7 +160,8 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		o: o, judging: o.judging(), withdraw: withdraw, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
-		hosts: limit.New[string](o.HostRate), notes: limit.New[noted](note), allNotes: limit.New[proof](notes),
+		hosts: limit.New[string](o.HostRate), notes: limit.New[noted](note), strangerNotes: limit.New[noted](note), allNotes: limit.New[proof](notes),
+		reaches: limit.New[reach](note), lines: limit.New[proof](limit.Rate{PerSecond: 1, Burst: 120}),
 	}
 }
 

@@ -231,18 +231,34 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	return result, err
 }
 
+// AwaitsEvidence refuses a session that is unknown, expired or used, as SubmitEvidence
+// would: it takes no evidence to find that out.
+func (s *Service) AwaitsEvidence(ctx context.Context, session string) error {
+	if !sessionID.MatchString(session) {
+		return noSession()
+	}
+	_, err := sessions().Get(ctx, s.o.Store, session)
+	if errors.Is(err, store.ErrNotFound) {
+		return noSession()
+	}
+	return explain(err)
+}
+
+func noSession() *attest.Refusal {
+	return &attest.Refusal{Code: attest.ReasonSession, Detail: "session is unknown, expired or used"}
+}
+
 // consume deletes the session and gives it. An unknown, expired or used one is
 // refused.
 func (s *Service) consume(ctx context.Context, id string) (sessionRecord, error) {
-	unknown := &attest.Refusal{Code: attest.ReasonSession, Detail: "session is unknown, expired or used"}
 	if !sessionID.MatchString(id) {
-		return sessionRecord{}, unknown
+		return sessionRecord{}, noSession()
 	}
 	var ses sessionRecord
 	err := s.update(ctx, func(tx *store.Tx) error {
 		rec, err := sessions().Get(ctx, tx, id)
 		if errors.Is(err, store.ErrNotFound) {
-			return unknown
+			return noSession()
 		}
 		if err != nil {
 			return err

@@ -30,6 +30,18 @@ func (b *Backend) OpenSession(_ context.Context, req *attest.SessionRequest, _ s
 	return b.OnSession(req)
 }
 
+// AwaitsEvidence implements api.Backend.
+func (b *Backend) AwaitsEvidence(context.Context, string) error { return b.failure() }
+
+// AwaitsSeal implements api.Backend.
+func (b *Backend) AwaitsSeal(context.Context, string) error { return b.failure() }
+
+func (b *Backend) failure() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fail
+}
+
 // SubmitEvidence implements api.Backend.
 func (b *Backend) SubmitEvidence(_ context.Context, id string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
 	b.mu.Lock()

@@ -23,6 +23,11 @@ import (
 	"portcullis/firmware/nvconfig/profile"
 )
 
+// AwaitsOrders refuses a ticket that is unknown or used, as Orders would.
+func (s *Service) AwaitsOrders(ctx context.Context, ticket string) error {
+	return admission.AwaitsLockTicket(ctx, s.o.Store, ticket)
+}
+
 // Orders gives the agent of a host what to do with its adapters. ticket is what
 // evidence of the host's boot earned (admission.Service.SubmitEvidence); it is
 // used up, also where orders are refused. Each adapter must be the host's by inventory,

@@ -63,16 +63,27 @@ var kinds = map[string]string{
 
 var hexPattern = regexp.MustCompile(`^([0-9a-f]{2})*$`)
 
+// AwaitsReport refuses a ticket that is unknown, expired or used, as Report would.
+func (s *Service) AwaitsReport(ctx context.Context, ticket string) error {
+	_, err := s.reportOf(ctx, s.o.Store, ticket)
+	return err
+}
+
+// reportOf returns what a ticket to report is for.
+func (s *Service) reportOf(ctx context.Context, r store.Reader, ticket string) (reportRecord, error) {
+	rec, err := reports().Get(ctx, r, hash(ticket))
+	if errors.Is(err, store.ErrNotFound) || err == nil && !s.now().Before(rec.Value.Expires) {
+		return reportRecord{}, refuse(admission.Refused, "ticket_unknown", "orders come with a ticket for one report", "the ticket is unknown, expired or used")
+	}
+	return rec.Value, err
+}
+
 // Report takes an agent's word for what became of its orders, for the ticket that
 // came with them, which is used up. It is told to operators as a host's word; no lock,
 // epoch or host changes by it.
 func (s *Service) Report(ctx context.Context, ticket string, in v1.LockReport) error {
 	_, err := s.o.Store.Update(ctx, func(tx *store.Tx) error {
-		unknown := refuse(admission.Refused, "ticket_unknown", "orders come with a ticket for one report", "the ticket is unknown, expired or used")
-		rec, err := reports().Get(ctx, tx, hash(ticket))
-		if errors.Is(err, store.ErrNotFound) || err == nil && !s.now().Before(rec.Value.Expires) {
-			return unknown
-		}
+		rec, err := s.reportOf(ctx, tx, ticket)
 		if err != nil {
 			return err
 		}
@@ -80,12 +91,12 @@ func (s *Service) Report(ctx context.Context, ticket string, in v1.LockReport) e
 		said := map[ib.GUID]bool{}
 		for i := range in.Adapters {
 			o := &in.Adapters[i]
-			a, ordered := rec.Value.Adapters[o.NodeGUID]
+			a, ordered := rec.Adapters[o.NodeGUID]
 			if !ordered || said[o.NodeGUID] {
-				return refuse(admission.Refused, "lock_adapter", "report each adapter that was ordered once", "adapter %v had no order of host %s, or is reported twice", o.NodeGUID, rec.Value.Host)
+				return refuse(admission.Refused, "lock_adapter", "report each adapter that was ordered once", "adapter %v had no order of host %s, or is reported twice", o.NodeGUID, rec.Host)
 			}
 			said[o.NodeGUID] = true
-			if err := s.outcome(ctx, tx, rec.Value.Host, &a, o); err != nil {
+			if err := s.outcome(ctx, tx, rec.Host, &a, o); err != nil {
 				return err
 			}
 		}

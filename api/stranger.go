@@ -1,0 +1,182 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	v1 "portcullis/api/v1"
+)
+
+// Bounds on what is spent for requests that need no credential (accessHost), over all
+// sources together: the process that answers them is the Subnet Manager, too.
+const (
+	unprovenBytes = 48 << 20         // of bodies in memory at once
+	unprovenShare = 2 << 20          // of these, of one source
+	unprovenRead  = 10 * time.Second // for one body to arrive
+	unprovenWait  = 3 * time.Second  // for one of the slots
+)
+
+// unproven is what requests without a credential may hold at once.
+type unproven struct {
+	bytes allowance
+	slots chan struct{} // one for each body that is parsed and judged: half of the CPUs, 1 at least
+}
+
+func newUnproven() *unproven {
+	return &unproven{
+		bytes: allowance{free: unprovenBytes, share: unprovenShare},
+		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+	}
+}
+
+// enter takes a slot, and reports whether there was one in time.
+func (u *unproven) enter(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, unprovenWait)
+	defer cancel()
+	select {
+	case u.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (u *unproven) leave() { <-u.slots }
+
+// allowance is a number of bytes that sources share. No source has more than its share.
+type allowance struct {
+	mu    sync.Mutex
+	free  int64
+	share int64
+	held  map[netip.Addr]int64
+}
+
+// take takes n bytes for source, and reports whether there were as many.
+func (a *allowance) take(source netip.Addr, n int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n > a.free || a.held[source]+n > a.share {
+		return false
+	}
+	if a.held == nil {
+		a.held = map[netip.Addr]int64{}
+	}
+	a.free -= n
+	a.held[source] += n
+	return true
+}
+
+// give gives them back.
+func (a *allowance) give(source netip.Addr, n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.free += n
+	if a.held[source] -= n; a.held[source] <= 0 {
+		delete(a.held, source)
+	}
+}
+
+// bounded is a middleware of operations that need no credential. It rejects a request that
+// nothing waits for before its body is read, reads the body within the bounds, and has it
+// parsed and judged when a slot is free.
+func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humachi.Unwrap(ctx)
+		if op.expects != nil {
+			if err := op.expects(s, r); err != nil {
+				p, fault := hostProblemOf(err)
+				noteFault(r.Context(), fault)
+				unread(w, r, p)
+				return
+			}
+		}
+		if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+			next(ctx)
+			return
+		}
+		if r.ContentLength > op.maxBody {
+			unread(w, r, tooLarge(op.maxBody))
+			return
+		}
+		source, n := sourceOf(r.RemoteAddr), op.maxBody
+		if r.ContentLength > 0 {
+			n = r.ContentLength
+		}
+		if !s.unproven.bytes.take(source, n) {
+			s.busy(w, r, "bodies")
+			return
+		}
+		defer s.unproven.bytes.give(source, n)
+		body, refused := readBody(r, op.maxBody)
+		if refused != nil {
+			writeProblem(w, r, refused)
+			return
+		}
+		if !s.unproven.enter(r.Context()) {
+			s.busy(w, r, "work")
+			return
+		}
+		defer s.unproven.leave()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next(ctx)
+	}
+}
+
+// busy answers that others are served first.
+func (s *Server) busy(w http.ResponseWriter, r *http.Request, kind string) {
+	s.metrics.refused(kind)
+	w.Header().Set("Retry-After", "2")
+	unread(w, r, newProblem(http.StatusServiceUnavailable, v1.CodeUnavailable,
+		"too many requests without a credential are under way", "try again"))
+}
+
+// unread refuses a request whose body was not read. HTTP/1 would wait for the rest of it
+// before it answers, to keep the connection, so that is closed.
+func unread(w http.ResponseWriter, r *http.Request, p *problem) {
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+	writeProblem(w, r, p)
+}
+
+// readBody reads the body of a request, most bytes of it.
+func readBody(r *http.Request, most int64) ([]byte, *problem) {
+	if c := noteOf(r.Context()).answer; c != nil {
+		if err := c.SetReadDeadline(time.Now().Add(unprovenRead)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return nil, brokenBody()
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, most+1))
+	var network net.Error
+	switch {
+	case int64(len(body)) > most:
+		return nil, tooLarge(most)
+	case errors.As(err, &network) && network.Timeout():
+		return nil, newProblem(http.StatusRequestTimeout, v1.CodeTimeout, "the request body did not arrive in time", hintOf(http.StatusRequestTimeout))
+	case err != nil:
+		return nil, brokenBody()
+	}
+	return body, nil
+}
+
+func tooLarge(most int64) *problem {
+	return newProblem(http.StatusRequestEntityTooLarge, v1.CodeTooLarge,
+		"request body is too large limit="+strconv.FormatInt(most, 10)+" bytes", hintOf(http.StatusRequestEntityTooLarge))
+}
+
+// brokenBody refuses a body that ends early, or whose chunks are malformed.
+func brokenBody() *problem {
+	return newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the request body is broken off or malformed", hintOf(http.StatusBadRequest))
+}

@@ -1,0 +1,136 @@
+package api_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api/apitest"
+	"portcullis/attest"
+)
+
+// raw is a connection of HTTP/1.1 from an address, on which requests are sent byte by byte.
+type raw struct {
+	t    *testing.T
+	conn *tls.Conn
+	in   *bufio.Reader
+}
+
+func dialRaw(t *testing.T, s *apitest.Server, from string) *raw {
+	t.Helper()
+	pem, err := os.ReadFile(s.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := tls.DialWithDialer(&d, "tcp", strings.TrimPrefix(s.URL, "https://"), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, ServerName: "127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &raw{t, conn, bufio.NewReader(conn)}
+}
+
+func (r *raw) send(text string) {
+	r.t.Helper()
+	if _, err := io.WriteString(r.conn, text); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// status returns the status of the next answer, which must come within a time that is much
+// less than a body may take to arrive.
+func (r *raw) status() int {
+	r.t.Helper()
+	if err := r.conn.SetReadDeadline(time.Now().Add(8 * time.Second)); err != nil {
+		r.t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(r.in, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+func head(method, path string, length int, more ...string) string {
+	lines := append([]string{method + " " + path + " HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", length)}, more...)
+	return strings.Join(lines, "\r\n") + "\r\n\r\n"
+}
+
+// TestRefusedBeforeTheBody: what nothing waits for, and what is too large, is refused while
+// its body has not come.
+func TestRefusedBeforeTheBody(t *testing.T) {
+	t.Parallel()
+	b := apitest.NewBackend()
+	b.Fail(&attest.Refusal{Code: attest.ReasonSession, Detail: "unknown"})
+	s := apitest.Start(t, b)
+	id := strings.Repeat("0", 32)
+	for _, tt := range []struct {
+		method, path string
+		length, want int
+	}{
+		{"PUT", "/v1/attest/sessions/" + id + "/evidence", 1 << 20, http.StatusForbidden},
+		{"PUT", "/v1/attest/sessions/" + id + "/seal", 16 << 10, http.StatusForbidden},
+		{"POST", "/v1/attest/sessions", 1 << 20, http.StatusRequestEntityTooLarge},
+	} {
+		r := dialRaw(t, s, "127.0.0.1")
+		r.send(head(tt.method, tt.path, tt.length))
+		if got := r.status(); got != tt.want {
+			t.Errorf("%s %s with %d bytes to come: %d, want %d", tt.method, tt.path, tt.length, got, tt.want)
+		}
+	}
+}
+
+// TestBodiesOfStrangersAreBounded: a source holds so many bytes of bodies that have not come to
+// their end, and others are served meanwhile.
+func TestBodiesOfStrangersAreBounded(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.NewBackend())
+	const each, most = 128 << 10, 16
+	for i := range most {
+		r := dialRaw(t, s, "127.0.0.1")
+		r.send(head("POST", "/v1/attest/sessions", each, "Expect: 100-continue"))
+		if got := r.status(); got != http.StatusContinue {
+			t.Fatalf("body %d: %d, want that it is asked for", i+1, got)
+		}
+	}
+	r := dialRaw(t, s, "127.0.0.1")
+	r.send(head("POST", "/v1/attest/sessions", each))
+	if got := r.status(); got != http.StatusServiceUnavailable {
+		t.Errorf("one body more: %d, want 503", got)
+	}
+	other := dialRaw(t, s, "127.0.0.2")
+	other.send(head("POST", "/v1/attest/sessions", 2) + "{}")
+	if got := other.status(); got == http.StatusServiceUnavailable || got >= 500 {
+		t.Errorf("another source: %d", got)
+	}
+}
+
+// TestBrokenBodies: a body that is malformed is the fault of its sender, with a credential or
+// without.
+func TestBrokenBodies(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.NewBackend())
+	const chunked = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+	for _, tt := range []struct{ name, request string }{
+		{"without a credential", "POST /v1/attest/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\n" + chunked + "\r\nzz\r\n{}\r\n0\r\n\r\n"},
+		{"with one", "POST /v1/tenants HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + s.Operator + "\r\n" + chunked + "\r\nzz\r\n{}\r\n0\r\n\r\n"},
+	} {
+		r := dialRaw(t, s, "127.0.0.1")
+		r.send(tt.request)
+		if got := r.status(); got != http.StatusBadRequest {
+			t.Errorf("a malformed chunk %s: %d, want 400", tt.name, got)
+		}
+	}
+}
