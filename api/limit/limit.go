@@ -12,7 +12,7 @@ import (
 
 // MaxKeys bounds the memory of a Limiter. When so many keys are short of
 // tokens at once, further ones share a single bucket.
-const MaxKeys = 8192
+const MaxKeys = 1 << 15
 
 // Rate is a token bucket: PerSecond on average, Burst at once.
 type Rate struct {
