@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"portcullis/cmd/internal/program"
@@ -110,7 +111,7 @@ func failover(ctx context.Context, o *options, progress io.Writer) error {
 			return err
 		}
 		here := []*failoverResult{{fabric: f, simulator: ownSimulator, serve: f.serveOwn}}
-		if i == 0 {
+		if i == 0 && !o.own {
 			here = append(here, &failoverResult{fabric: f, simulator: "ibsim", serve: f.serveIbsim})
 		}
 		for _, r := range here {
@@ -159,22 +160,29 @@ func (r *failoverResult) measure(ctx context.Context, o *options, k int, rival r
 	}
 	defer g.stopFlows()
 	if x, ok := s.(*services); ok {
-		if err := r.restart(ctx, o, x, asker, progress); err != nil {
-			return err
+		if len(o.ways) == 0 {
+			if err := r.restart(ctx, o, x, asker, progress); err != nil {
+				return err
+			}
 		}
 		if err := x.grow(prepare); err != nil {
 			return err
 		}
 	}
-	for run := range o.runs {
-		for i, how := range s.ends() {
+	ended := false
+	for range o.runs {
+		for _, how := range s.ends() {
+			if len(o.ways) > 0 && !slices.Contains(o.ways, how) {
+				continue
+			}
 			if how == paused && g.sim == nil {
 				continue // ibsim itself stands still once the socket of such a client is full
 			}
-			t, err := g.repeated(ctx, s, asker, how, run+i > 0, progress)
+			t, err := g.repeated(ctx, s, asker, how, ended, progress)
 			if err != nil {
 				return fmt.Errorf("%s: %w", how, err)
 			}
+			ended = true
 			r.takeovers[k][how] = append(r.takeovers[k][how], t)
 			fmt.Fprintf(progress, "%d hosts, %s, %s, %s: %s\n", r.fabric.hosts, r.simulator, rival.name, how, t.line())
 		}

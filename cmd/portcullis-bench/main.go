@@ -63,6 +63,8 @@ type options struct {
 
 	duration time.Duration // of each run of sim and sa
 	only     string        // the one rival that failover measures; empty: all
+	ways     []string      // in which a leader ends that failover measures; empty: all, and restarts
+	own      bool          // failover measures on our simulator alone
 }
 
 func run(ctx context.Context, args []string, stderr io.Writer) int {
@@ -118,8 +120,11 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 	if b.name == "sim" || b.name == "sa" {
 		fs.DurationVar(&o.duration, "duration", time.Second, "how long each measurement goes on")
 	}
+	ways := ""
 	if b.name == "failover" {
 		fs.StringVar(&o.only, "only", "", "measure this rival alone, such as Portcullis")
+		fs.StringVar(&ways, "ways", "", "measure these ways alone in which a leader ends, of killed, paused, planned and stopped, and no restart")
+		fs.BoolVar(&o.own, "own", false, "measure on portcullis-sim alone")
 	}
 	fs.StringVar(&o.out, "out", b.out, "where to write the table")
 	if err := fs.Parse(args); err != nil {
@@ -136,6 +141,15 @@ func (b *benchmark) parse(args []string, stderr io.Writer) (*options, error) {
 			return nil, wrong("size %q: want a number of hosts from 2", s)
 		}
 		o.sizes = append(o.sizes, n)
+	}
+	for way := range strings.SplitSeq(ways, ",") {
+		switch way {
+		case "":
+		case killed, paused, planned, stopped:
+			o.ways = append(o.ways, way)
+		default:
+			return nil, wrong("way %q: want killed, paused, planned or stopped", way)
+		}
 	}
 	if o.runs < 1 || fs.NArg() > 0 {
 		return nil, wrong("want at least one run and no operands")
