@@ -381,7 +381,7 @@ func (l *loop) step(in sm.Input) {
 		go func() { l.tables <- job.Run() }() // one at a time: the channel holds its result
 	}
 	l.wake = out.Wake
-	l.resigned = out.Resigned
+	l.resigned = l.resigned || out.Resigned // leave says so, too
 	for _, e := range out.Events {
 		l.tell(e)
 	}
