@@ -265,17 +265,24 @@ func TestSALane(t *testing.T) {
 	}
 }
 
-// A flood of GMPs that nobody takes costs a station none of its SMPs.
+// Of a flood that nobody takes 512 packets wait, as at an adapter under Linux. A flood of
+// GMPs costs a station none of its SMPs; one of SMPs does.
 func TestGMPsLeaveRoomForSMPs(t *testing.T) {
 	f, sm, h1 := asking(t)
-	for range maxGMPs + 100 {
+	for range maxQueued + 100 {
 		h1.Send(question())
 	}
 	smp := transport.Packet{LID: 1}
 	mad.NewSMP(&smp.MAD, mad.Header{Method: mad.MethodGet, Attr: mad.AttrSMInfo, TID: 8}, nil, ib.MKey{})
 	h1.Send(smp)
 	got := sm.Take(nil)
-	if len(got) != maxGMPs+1 || got[maxGMPs].MAD.Attr() != mad.AttrSMInfo || f.Stats().Overflowed != 100 {
+	if len(got) != maxQueued+1 || got[maxQueued].MAD.Attr() != mad.AttrSMInfo || f.Stats().Overflowed != 100 {
 		t.Errorf("%d arrived, %d did not", len(got), f.Stats().Overflowed)
+	}
+	for range maxQueued + 10 {
+		h1.Send(smp)
+	}
+	if got := sm.Take(nil); len(got) != maxQueued || f.Stats().Overflowed != 110 {
+		t.Errorf("%d SMPs arrived, %d packets did not", len(got), f.Stats().Overflowed)
 	}
 }

@@ -9,11 +9,6 @@ import (
 )
 
 const (
-	// maxInbox bounds what a station that does not read may hold. GMPs are put in only
-	// while fewer than maxGMPs are there, so that no flood of them costs an SMP: queue
-	// pair 0 has a receive queue of its own.
-	maxInbox = 1 << 16
-	maxGMPs  = 1 << 13
 	// slotShift puts a station's slot into the upper 16 bits of the TID of its
 	// requests, as ibsim does.
 	slotShift = 48
@@ -67,7 +62,7 @@ func (f *Fabric) Station(node string, asSM bool) (*Station, error) {
 	if slot >= maxStations {
 		return nil, fmt.Errorf("attach to %q: the fabric has %d stations, the most it can have", n.name, maxStations)
 	}
-	s := &Station{fabric: f, at: at, slot: slot, asSM: asSM, inbox: newInbox(f, maxInbox)}
+	s := &Station{fabric: f, at: at, slot: slot, asSM: asSM, inbox: newInbox(f, maxQueued)}
 	if slot == len(f.stations) {
 		f.stations = append(f.stations, nil)
 	}
@@ -112,7 +107,7 @@ func (s *Station) Take(arrived []transport.Packet) []transport.Packet {
 
 func (s *Station) take(arrived []transport.Packet) []transport.Packet {
 	arrived = append(arrived, s.inbox.packets...)
-	s.inbox.packets = s.inbox.packets[:0]
+	s.inbox.empty()
 	return arrived
 }
 
@@ -185,17 +180,17 @@ func (s *Station) place(m *mad.MAD, undelivered bool) *transport.Packet {
 	if s.sa != nil && m.Class() == mad.ClassSubnAdm {
 		b = s.sa
 	}
-	if n := len(b.packets); n >= b.most || n >= maxGMPs && !m.IsSMP() {
+	first := len(b.packets) == 0
+	p := b.place(m)
+	switch {
+	case p == nil:
 		f.stats.Overflowed++
-		b.dropped++
 		return nil
-	}
-	f.stats.Received++
-	if len(b.packets) == 0 {
+	case first:
 		f.dirty = append(f.dirty, b)
 	}
-	b.packets = append(b.packets, transport.Packet{})
-	return &b.packets[len(b.packets)-1]
+	f.stats.Received++
+	return p
 }
 
 // deliver puts what came to a port into the inbox.
@@ -211,9 +206,9 @@ func (s *Station) deliver(fl *flight, at *port) {
 
 // empty loses what nobody has taken.
 func (s *Station) empty() {
-	s.inbox.packets = s.inbox.packets[:0]
+	s.inbox.empty()
 	if s.sa != nil {
-		s.sa.packets = s.sa.packets[:0]
+		s.sa.empty()
 	}
 }
 
