@@ -30,8 +30,7 @@ type administration struct {
 	fence Fence // nil: it is always open
 	log   *slog.Logger
 
-	gate  *gate
-	sight atomic.Pointer[sa.Sight] // the newest
+	gate *gate
 
 	mu    sync.Mutex
 	agent *sa.Agent
@@ -94,11 +93,11 @@ func (l *loop) administer(facts []sm.Fact) error {
 		return l.lost("open the lane of subnet administration on", err)
 	}
 	a := &administration{
-		lane: lane, store: l.o.Store, fence: l.o.Fence, log: l.log, agent: l.o.SA, gate: newGate(l.o.SA.Front()),
+		lane: lane, store: l.o.Store, fence: l.o.Fence, log: l.log, agent: l.o.SA, gate: l.gate,
 		views: make(chan *sm.View, 1), traps: make(chan sm.Received, trapsAhead), change: l.o.SASettings, onShow: l.o.OnSA, timer: time.NewTimer(time.Hour), wake: make(chan bool, 1),
 		told: make(chan told, 1), reload: make(chan chan<- loaded), ended: l.done, failed: l.failure,
 	}
-	l.sa, l.fromSA, l.dropped = a, a.told, a.gate.dropped
+	l.sa, l.fromSA = a, a.told
 	if err := a.agent.Restore(time.Now(), facts, &a.out); err != nil {
 		return err
 	}
@@ -251,7 +250,7 @@ func (a *administration) look() {
 			return
 		}
 		if ready != nil {
-			a.sight.Store(ready)
+			a.gate.sight.Store(ready)
 		}
 		if ready != nil && ready.Serving() && stood {
 			stood = false

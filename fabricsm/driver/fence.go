@@ -67,6 +67,7 @@ func (l *loop) guard(sent int) int {
 		l.fence.closed = true
 		l.log.Warn("the lease may have run out: nothing is written until it holds again", "dropped", len(l.send)-sent)
 		l.send, sent = l.send[:0], 0
+		l.answers.clear()
 		l.stamp(l.now)
 		l.step(&sm.Mandate{})
 	}

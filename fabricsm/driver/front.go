@@ -2,9 +2,11 @@ package driver
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/transport"
 )
 
@@ -13,23 +15,35 @@ import (
 type gate struct {
 	mu      sync.Mutex
 	front   *sa.Front
-	sighted *sa.Sight     // the last that front was shown
-	dropped chan struct{} // there is something to tell soon, and was not before
+	sight   atomic.Pointer[sa.Sight] // the newest
+	sighted *sa.Sight                // the last that front was shown
+	dropped chan struct{}            // there is something to tell soon, and was not before
+
+	crowding crowding
 }
 
 func newGate(front *sa.Front) *gate {
 	return &gate{front: front, dropped: make(chan struct{}, 1)}
 }
 
+// front is that of subnet administration; without it there is one alone.
+func (l *loop) front() *sa.Front {
+	if l.o.SA != nil {
+		return l.o.SA.Front()
+	}
+	f, err := sa.NewFront(limiter.DefaultConfig())
+	if err != nil {
+		panic("driver: " + err.Error()) // tests hold the defaults to what they have to be
+	}
+	return f
+}
+
 // sift leaves out packets that nobody waits for and that are not admitted.
 func (l *loop) sift(now time.Time, buf []transport.Packet) []transport.Packet {
-	if l.sa == nil {
-		return buf
-	}
-	g := l.sa.gate
+	g := l.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.look(l.sa.sight.Load())
+	g.look(g.sight.Load())
 	told, kept := g.front.Next().IsZero(), 0
 	for i := range buf {
 		if l.asksOurselves(&buf[i]) && !g.front.Admit(now, &buf[i]) {
@@ -39,6 +53,9 @@ func (l *loop) sift(now time.Time, buf []transport.Packet) []transport.Packet {
 			buf[kept] = buf[i]
 		}
 		kept++
+	}
+	if dropped := len(buf) - kept; dropped > 0 {
+		g.crowding.note(now, dropped)
 	}
 	if told && !g.front.Next().IsZero() {
 		select {
@@ -64,13 +81,10 @@ func (g *gate) look(s *sa.Sight) {
 
 // admits reports whether an answer that nobody waits for is looked at.
 func (l *loop) admits(p *transport.Packet) bool {
-	if l.sa == nil {
-		return true
-	}
-	g := l.sa.gate
+	g := l.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.look(l.sa.sight.Load())
+	g.look(g.sight.Load())
 	return g.front.Admit(l.now, p)
 }
 
@@ -83,10 +97,7 @@ func (g *gate) status() sa.FrontStatus {
 
 // nextDropped gives when something is due at the latest.
 func (l *loop) nextDropped(at time.Time) time.Time {
-	if l.sa == nil {
-		return at
-	}
-	g := l.sa.gate
+	g := l.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if due := g.front.Next(); !due.IsZero() && due.Before(at) {
@@ -97,10 +108,7 @@ func (l *loop) nextDropped(at time.Time) time.Time {
 
 // tellDropped tells of packets that were not admitted.
 func (l *loop) tellDropped() {
-	if l.sa == nil {
-		return
-	}
-	g := l.sa.gate
+	g := l.gate
 	g.mu.Lock()
 	events := g.front.Tell(l.now)
 	g.mu.Unlock()

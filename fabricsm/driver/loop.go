@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"portcullis/fabricsm/keys"
-	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/keymgr"
 	"portcullis/fabricsm/transport"
@@ -33,24 +34,26 @@ type loop struct {
 
 	counters counters
 
+	gate   *gate
 	sa     *administration // nil: none
 	fromSA chan told       // nil without it
-
-	dropped chan struct{} // the receiver dropped the first of what will be told; nil without it
 
 	reply sm.Reply
 	trap  sm.Received
 	did   sm.Output // of the last step; here, since a local one would be allocated for each
 
-	facts  []sm.Fact          // of this round, to be saved before send
-	saveAt time.Time          // when to try again, as the store could not take them; zero: it could
-	send   []transport.Packet // of this round
-	placed int                // end ports that were seen while found is false
-	found  bool               // the fabric was settled once: each port that comes is told
-	alike  map[alike]int      // nodes with which the same is the matter, by what it is
-	wake   time.Time
-	now    time.Time // of this round: one look at the clock for all that came at once
-	ended  bool      // Until said so
+	facts   []sm.Fact          // of this round, to be saved before send
+	saveAt  time.Time          // when to try again, as the store could not take them; zero: it could
+	send    []transport.Packet // of this round
+	answers answers            // that go when all of send has
+	later   []int              // of take: what is looked at after answers to ourselves
+	placed  int                // end ports that were seen while found is false
+	found   bool               // the fabric was settled once: each port that comes is told
+	alike   map[alike]int      // nodes with which the same is the matter, by what it is
+	wake    time.Time
+	again   time.Time // when requests are looked at that may have to be sent again; zero: never
+	now     time.Time // of this round: one look at the clock for all that came at once
+	ended   bool      // Until said so
 
 	told     <-chan struct{} // closed when the owner wants the end; nil once it began
 	leaveBy  time.Time       // when resigning is given up; zero: not begun
@@ -76,6 +79,7 @@ func newLoop(o Options) *loop {
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
+	l.gate = newGate(l.front())
 	l.out.init(o.Timeout)
 	l.initKeys()
 	l.initCounters()
@@ -187,7 +191,7 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 			l.input(in, ok)
 		case t := <-l.fromSA:
 			l.administered(t)
-		case <-l.dropped: // next says when to tell of it
+		case <-l.gate.dropped: // next says when to tell of it
 		case err := <-l.failure:
 			if errors.Is(err, transport.ErrClosed) && ctx.Err() != nil {
 				return nil
@@ -270,64 +274,12 @@ func (l *loop) next() time.Time {
 	if due, ok := l.out.next(); ok && due.Before(at) {
 		at = due
 	}
-	if !l.wake.IsZero() && l.wake.Before(at) {
-		at = l.wake
-	}
-	if !l.leaveBy.IsZero() && l.leaveBy.Before(at) {
-		at = l.leaveBy
-	}
-	if !l.saveAt.IsZero() && l.saveAt.Before(at) {
-		at = l.saveAt
+	for _, t := range [...]time.Time{l.wake, l.again, l.leaveBy, l.saveAt} {
+		if !t.IsZero() && t.Before(at) {
+			at = t
+		}
 	}
 	return l.nextLook(l.nextDropped(l.counters.next(l.keys.next(at))))
-}
-
-// take steps in what was received, and sifted.
-func (l *loop) take(buf []transport.Packet) {
-	l.now = time.Now()
-	for i := range buf {
-		p := &buf[i]
-		if l.ofKeys(p) {
-			l.takeKeys(p)
-			continue
-		}
-		if l.ofCounters(p) {
-			l.takeCounters(p)
-			continue
-		}
-		if isAnswer(p) {
-			id, v := l.out.end(p)
-			switch {
-			case v == taken:
-				l.reply.ID, l.reply.Outcome = id, sm.Answered
-				if p.Undelivered {
-					l.reply.Outcome = sm.Undelivered
-				}
-				l.reply.MAD = p.MAD
-				l.step(&l.reply)
-				continue
-			case v == late || p.Undelivered:
-				continue // it was accounted for
-			}
-		}
-		if p.Undelivered {
-			continue // a TrapRepress or an answer that nobody took
-		}
-		if isAnswer(p) && !l.admits(p) { // to nothing that was asked
-			continue
-		}
-		l.trap = sm.Received{MAD: p.MAD, LID: p.LID, QP: p.QP}
-		if l.sa != nil {
-			l.sa.forward(&l.trap)
-		}
-		l.step(&l.trap)
-	}
-}
-
-// isAnswer tells answers to requests, and requests come back, from what others
-// ask.
-func isAnswer(p *transport.Packet) bool {
-	return p.MAD.IsSMP() && (p.Undelivered || p.MAD.Method() == mad.MethodGetResp)
 }
 
 // expire steps in the requests that were not answered in time, and the wake.
@@ -365,11 +317,7 @@ func (l *loop) step(in sm.Input) {
 	}
 	l.keep(out.Save)
 	for i := range out.Answer {
-		if !l.saveAt.IsZero() && len(l.send) > mostHeld {
-			break
-		}
-		a := &out.Answer[i]
-		l.send = append(l.send, transport.Packet{MAD: a.MAD, LID: a.LID, QP: a.QP})
+		l.answers.add(&out.Answer[i])
 	}
 	for i := range out.Send {
 		r := &out.Send[i]
@@ -404,6 +352,8 @@ func (l *loop) show(v *sm.View) {
 	l.stepCounters(&l.counters.seen)
 	if l.sa != nil {
 		l.sa.show(v)
+	} else {
+		l.gate.sight.Store(sa.SightAlone(v, limiter.DefaultConfig()))
 	}
 	if l.o.OnView != nil {
 		l.o.OnView(v)
@@ -418,10 +368,13 @@ func (l *loop) flush() error {
 	if saved, err := l.saveFacts(); !saved || err != nil {
 		return err
 	}
+	l.resend(len(l.send))
 	for sent := 0; ; {
-		sent = l.guard(sent)
-		if sent == len(l.send) {
-			break
+		if sent = l.guard(sent); sent == len(l.send) {
+			if l.send, sent = l.answers.take(l.send[:0]), 0; len(l.send) == 0 {
+				break
+			}
+			continue
 		}
 		n, err := l.o.Port.Send(l.send[sent:min(len(l.send), sent+most)])
 		if err != nil {
@@ -430,7 +383,6 @@ func (l *loop) flush() error {
 		sent += n
 		l.stamp(time.Now())
 	}
-	l.send = l.send[:0]
 	return nil
 }
 

@@ -120,9 +120,13 @@ func (l *loop) push(p *poller) (int, error) {
 		return 0, nil
 	}
 	all := 0
+	l.resend(len(l.send) - p.sent)
 	for {
 		if p.sent = l.guard(p.sent); p.sent == len(l.send) {
-			break
+			if l.send, p.sent = l.answers.take(l.send[:0]), 0; len(l.send) == 0 {
+				break
+			}
+			continue
 		}
 		some := l.send[p.sent:min(len(l.send), p.sent+most)]
 		n, err := p.port.TrySend(some)
@@ -136,7 +140,6 @@ func (l *loop) push(p *poller) (int, error) {
 			return all, nil
 		}
 	}
-	l.send, p.sent = l.send[:0], 0
 	return all, nil
 }
 

@@ -42,6 +42,20 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if os.Getenv(flooderEnv) != "" {
+		if err := beFlooder(); err != nil {
+			fmt.Fprintln(os.Stderr, "flooder:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if os.Getenv(simulatorEnv) != "" {
+		if err := beSimulator(); err != nil {
+			fmt.Fprintln(os.Stderr, "simulator:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

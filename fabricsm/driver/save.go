@@ -16,13 +16,8 @@ func (l *loop) keep(facts []sm.Fact) {
 	}
 }
 
-const (
-	// retrySave is when to try again what the store could not take.
-	retrySave = time.Second
-	// mostHeld is how many packets wait for that before answers to traps, which are sent
-	// again, are dropped.
-	mostHeld = 4096
-)
+// retrySave is when to try again what the store could not take.
+const retrySave = time.Second
 
 // saveFacts makes facts durable, and reports whether packets may be sent. While the store
 // cannot take facts nothing is sent: any of it may depend on them. Without a lease facts

@@ -23,6 +23,8 @@ type timeouts struct {
 	fifo   []sent
 	head   int
 	new    int // first entry that was not stamped yet
+
+	managers int // questions to other subnet managers that are out
 }
 
 // flight is what is remembered of a request that is out.
@@ -34,6 +36,7 @@ type flight struct {
 	attr  mad.AttrID
 	mod   uint32
 	route mad.Route // of a directed one
+	again again
 }
 
 type sent struct {
@@ -66,6 +69,10 @@ func (t *timeouts) begin(r *sm.Request, m *mad.MAD) {
 	if m.IsDR() {
 		f.route = m.Route()
 	}
+	f.again = again{}
+	if repeatable(m) {
+		f.again.packet = transport.Packet{MAD: *m, LID: r.LID}
+	}
 	t.known.begin(tid, place)
 	t.fifo = append(t.fifo, sent{tid: tid, place: place})
 }
@@ -82,7 +89,15 @@ func (t *timeouts) draw() transaction {
 // stamp starts the time of all requests begun since the last stamp.
 func (t *timeouts) stamp(now time.Time) {
 	for ; t.new < len(t.fifo); t.new++ {
-		t.fifo[t.new].due = now.Add(t.wait)
+		e := &t.fifo[t.new]
+		e.due = now.Add(t.wait)
+		f := &t.flight[e.place]
+		if f.tid == e.tid && f.again.packet.LID != 0 {
+			f.again.at, f.again.pause = now.Add(againAfter), againAfter
+			if f.askedManager() {
+				t.managers++
+			}
+		}
 	}
 }
 
@@ -117,6 +132,9 @@ func (t *timeouts) forget(i int) sm.RequestID {
 	t.known.end(i)
 	t.free = append(t.free, place)
 	t.flight[place].tid = 0
+	if t.flight[place].askedManager() {
+		t.managers--
+	}
 	return t.flight[place].id
 }
 

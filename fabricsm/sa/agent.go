@@ -122,7 +122,7 @@ func New(cfg Config) (*Agent, error) {
 	if a.limiter, err = limiter.New(cfg.Limiter); err != nil {
 		return nil, err
 	}
-	if a.front, err = newFront(cfg.Limiter); err != nil {
+	if a.front, err = NewFront(cfg.Limiter); err != nil {
 		return nil, err
 	}
 	if a.work, err = limiter.NewWork(cfg.Limiter.Work); err != nil {
@@ -212,6 +212,7 @@ type Sight struct {
 	limits  limiter.Config // of Front
 	ruling  int            // that book was made by
 	serving bool           // the view is that of a master that was settled once
+	senders senders        // of Front, also while nobody is served
 }
 
 // Sight makes one of a view. prev, which may be nil, is the one before. It may be called
@@ -223,12 +224,17 @@ func (a *Agent) Sight(prev *Sight, v *sm.View) *Sight {
 	if prev.ruling != a.ruling {
 		prev = &Sight{book: book.Empty(a.cfg.Rules), ruling: a.ruling, serving: prev.serving}
 	}
-	s := &Sight{book: prev.book, limits: a.cfg.Limiter, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled)}
+	s := &Sight{book: prev.book, limits: a.cfg.Limiter, ruling: a.ruling, serving: v.State == ib.SMMaster && v.Tables != nil && (prev.serving || v.Settled), senders: sendersOf(v)}
 	if s.serving {
 		s.book = book.New(prev.book, v)
 		s.nodes = a.number(s.book)
 	}
 	return s
+}
+
+// SightAlone makes a sight for a Front that stands alone.
+func SightAlone(v *sm.View, limits limiter.Config) *Sight {
+	return &Sight{limits: limits, senders: sendersOf(v)}
 }
 
 // number says whose LIDs are whose. A tenant beyond those that there may be shares with

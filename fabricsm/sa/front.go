@@ -3,10 +3,13 @@ package sa
 import (
 	"time"
 
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa/book"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/trust"
 	"portcullis/fabricsm/sm"
+	"portcullis/fabricsm/topo"
 	"portcullis/fabricsm/transport"
 )
 
@@ -21,6 +24,8 @@ type Front struct {
 	wrongs  *trust.Violations
 	tellAt  time.Time // what was dropped; zero: nothing was
 	shown   []trust.Violation
+	senders senders
+	ways    [limiter.NumRoutes]ib.Place // by which the last directed route of nobody known came
 }
 
 // FrontStatus is how a Front stands. It is not written to once it was given.
@@ -47,8 +52,9 @@ func totalsOf(l *limiter.Limiter) (all [limiter.NumLanes][limiter.NumVerdicts]ui
 	return all
 }
 
-// newFront makes one. Before the first Look each LID counts by itself.
-func newFront(cfg limiter.Config) (*Front, error) {
+// NewFront makes one that stands alone, without an agent. Before the first Look each LID
+// counts by itself.
+func NewFront(cfg limiter.Config) (*Front, error) {
 	l, err := limiter.New(cfg)
 	if err != nil {
 		return nil, err
@@ -64,6 +70,7 @@ func (f *Front) Look(s *Sight) {
 	if f.limits != s.limits && f.limiter.Configure(s.limits) == nil {
 		f.limits = s.limits
 	}
+	f.senders = s.senders
 	if s.serving {
 		f.book = s.book
 		f.limiter.SetNodes(s.nodes)
@@ -74,15 +81,30 @@ func (f *Front) Look(s *Sight) {
 // nothing.
 func (f *Front) Admit(now time.Time, p *transport.Packet) bool {
 	m := &p.MAD
-	if f.limiter.Admit(now, limiter.Packet{
-		LID: p.LID, Class: m.Class(), Method: m.Method(), Length: len(m), Route: limiter.RouteOf(m),
-	}) == limiter.Pass {
+	asked := limiter.Packet{LID: p.LID, Class: m.Class(), Method: m.Method(), Length: len(m)}
+	if p.LID == ib.PermissiveLID {
+		f.find(m, &asked)
+	}
+	if f.limiter.Admit(now, asked) == limiter.Pass {
 		return true
 	}
 	if f.tellAt.IsZero() {
 		f.tellAt = now.Add(tellEvery)
 	}
 	return false
+}
+
+// find finds out who sent a directed route.
+func (f *Front) find(m *mad.MAD, asked *limiter.Packet) {
+	s := f.senders.of(m)
+	if s.port != topo.None {
+		if lid := f.senders.fabric.Port(s.port).LID; lid.IsUnicast() {
+			asked.LID, asked.Manager = lid, m.Attr() == mad.AttrSMInfo && f.senders.manager(s.port)
+			return
+		}
+	}
+	asked.Route = s.way()
+	f.ways[asked.Route] = s.behind
 }
 
 // Next is when Tell has something to tell; zero: never.
@@ -101,8 +123,15 @@ func (f *Front) Tell(now time.Time) (events []sm.Event) {
 	}
 	f.limiter.Told(func(d limiter.Drops) {
 		dropped := flood(&d, f.book)
+		switch {
+		case d.LID == ib.PermissiveLID:
+			dropped.Place = f.ways[d.Route]
+		case dropped.Port == nil:
+			dropped.Port = f.senders.endPort(d.LID)
+		}
 		if dropped.Port != nil {
-			dropped.Place = f.book.View.Fabric.PlaceOf(dropped.Port.Port)
+			dropped.Place = f.placeOf(dropped.Port.Port)
+			dropped.Who.Port, dropped.Who.As = dropped.Port.Port, dropped.Port.GUID
 		}
 		row, loud := f.wrongs.Note(now, dropped)
 		if loud {
@@ -112,6 +141,15 @@ func (f *Front) Tell(now time.Time) (events []sm.Event) {
 		}
 	})
 	return events
+}
+
+// placeOf gives the switch port in front of an end port, and of a switch itself that.
+func (f *Front) placeOf(p topo.PortID) ib.Place {
+	fabric := f.senders.fabric
+	if n := fabric.NodeOf(p); n.Type == ib.NodeSwitch {
+		return ib.Place{Switch: n.GUID}
+	}
+	return fabric.PlaceOf(p)
 }
 
 // Total is how many packets of a lane met a verdict.

@@ -69,26 +69,110 @@ func TestFrontLimitsEveryClass(t *testing.T) {
 	}
 }
 
-// Directed routes have no LID, and are told apart by the way that they came.
-func TestFrontTellsRoutesApart(t *testing.T) {
-	f := newRig(t, nil).Administration().Front()
-	now := stage.Epoch
-	of := func(ports ...byte) *transport.Packet {
-		p := packetOf(mad.ClassSubnDR, mad.MethodGet, ib.PermissiveLID)
-		copy(p.MAD.ReturnPath(), ports)
-		return p
+// directed asks over a way from a host to the manager, as it arrives: the switches wrote
+// which ports it came in by, and behind that is what the sender chose.
+func directed(t *testing.T, r *rig, from string, tail byte, over ...string) *transport.Packet {
+	t.Helper()
+	p := packetOf(mad.ClassSubnDR, mad.MethodGet, ib.PermissiveLID)
+	p.MAD.SetAttr(mad.AttrSMInfo)
+	path := []string{from}
+	path = append(append(path, over...), "sm")
+	var route mad.Route
+	for range len(path) - 1 {
+		route, _ = route.Append(1)
 	}
-	flood := of(0, 5, 1, 3)
-	for range 100_000 {
-		f.Admit(now, flood)
+	p.MAD.SetRoute(&route)
+	back := p.MAD.ReturnPath()
+	for i := range len(path) - 1 {
+		back[i+1] = byte(portTo(t, r, path[i+1], path[i]))
 	}
-	dropped := 0
-	for port := byte(1); port <= 100; port++ {
-		if !f.Admit(now, of(0, 5, 1, 3, port)) {
-			dropped++
+	back[len(back)-1] = tail
+	return p
+}
+
+// portTo is the port of a node that is cabled to another.
+func portTo(t *testing.T, r *rig, node, to string) ib.PortNum {
+	t.Helper()
+	for num, p := range r.List.Find(node).Ports {
+		if num > 0 && p.Peer == to {
+			return ib.PortNum(num)
 		}
 	}
-	if f.Admit(now, flood) || dropped > 10 {
-		t.Errorf("the flood passes, or takes %d of 100 others with it", dropped)
+	t.Fatalf("%s has no cable to %s", node, to)
+	return 0
+}
+
+// leafOf is the switch of a host.
+func leafOf(r *rig, host string) string { return r.List.Find(host).Ports[1].Peer }
+
+// A directed route has no LID. It is that of the adapter where its way back ends, however
+// it wandered and whatever its sender wrote behind the hops: one host has one allowance,
+// takes nothing from another, and is told of by its name and place.
+func TestFrontFindsWhoSentADirectedRoute(t *testing.T) {
+	r := newRig(t, nil)
+	f := r.Administration().Front()
+	now := stage.Epoch.Add(r.Now())
+	h1, h2, leaf := leafOf(r, "h1"), leafOf(r, "h2"), leafOf(r, "sm")
+	detour := []string{h1}
+	if h1 == leaf {
+		for num, p := range r.List.Find(leaf).Ports {
+			if num > 0 && p.Peer != "" && r.List.Find(p.Peer).Type == ib.NodeSwitch {
+				detour = append(detour, p.Peer, leaf)
+				break
+			}
+		}
+	}
+	passed := 0
+	for i := range 50_000 {
+		way := []string{h1}
+		if i%2 == 1 && len(detour) > 1 {
+			way = detour
+		}
+		if f.Admit(now, directed(t, r, "h1", byte(i), way...)) {
+			passed++
+		}
+	}
+	if cfg := limiter.DefaultConfig(); passed > cfg.Management.Node.Burst {
+		t.Errorf("%d questions of one host passed at once, want at most %d", passed, cfg.Management.Node.Burst)
+	}
+	if !f.Admit(now, directed(t, r, "h2", 0, h2)) {
+		t.Error("another host is dropped")
+	}
+	events := f.Tell(f.Next())
+	if len(events) != 1 {
+		t.Fatalf("told %v, want one port", events)
+	}
+	if v := events[0].(*sa.Violation); v.GUID != r.GUID("h1", 1) || v.Place != r.Place("h1", 1) {
+		t.Errorf("told %v, want h1 at %v", v, r.Place("h1", 1))
+	}
+}
+
+// Where the way back leaves what is known, all that is behind that switch port is one
+// sender, and the report names the port.
+func TestFrontNamesTheLastKnownPort(t *testing.T) {
+	r := newRig(t, nil)
+	f := r.Administration().Front()
+	leaf := r.List.Find(leafOf(r, "sm"))
+	free := portTo(t, r, leaf.Name, "h2")
+	if err := r.Fabric.Unlink("h2", 1); err != nil { // who is cabled there next nobody has asked yet
+		t.Fatal(err)
+	}
+	r.settle()
+	now := stage.Epoch.Add(r.Now())
+	p := directed(t, r, "sm", 0, leaf.Name)
+	passed := 0
+	for i := range 10_000 {
+		p.MAD.ReturnPath()[1] = byte(free)
+		p.MAD.ReturnPath()[63] = byte(i)
+		if f.Admit(now, p) {
+			passed++
+		}
+	}
+	if most := limiter.DefaultConfig().Management.Node.Burst; passed > most {
+		t.Errorf("%d passed at once, want at most %d", passed, most)
+	}
+	events := f.Tell(f.Next())
+	if want := (ib.Place{Switch: leaf.GUID, Port: free}); len(events) != 1 || events[0].(*sa.Violation).Place != want {
+		t.Errorf("told %v, want one at %v", events, want)
 	}
 }

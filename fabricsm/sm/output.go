@@ -41,6 +41,9 @@ type Response struct {
 	LID ib.LID // destination; ib.PermissiveLID for a directed route
 	QP  uint32
 	MAD mad.MAD
+	// Manager: it is for a subnet manager with which this one works, and goes before what
+	// answers others.
+	Manager bool
 }
 
 // FactKind is what a Fact is about.

@@ -189,7 +189,7 @@ func (c *Core) publishAll() {
 	c.viewDue, c.disturbed, c.viewAt = false, false, c.now
 	v := &View{
 		Time: c.now, Fabric: c.topo.Freeze(), State: c.state, GUID: c.cfg.PortGUID, LID: c.smLID(),
-		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Settled: !c.unsettled && c.writing(), Pending: c.wire.out,
+		Priority: c.priority(), ActCount: c.actCount, Others: c.otherSMs(), Managers: c.managers(), Settled: !c.unsettled && c.writing(), Pending: c.wire.out,
 		Revision: c.members.revision, Intent: c.members.intent, SMPs: c.smps(), Dropped: c.dropped,
 		Progress: c.progress(), Counters: c.tally.Counters, Tables: c.routing.tables, pkeys: c.shownKeys.Snapshot(),
 	}

@@ -34,3 +34,35 @@ func (c *Core) siblingLID(l ib.LID) bool {
 	owner := c.lids.at(l)
 	return owner != 0 && slices.ContainsFunc(c.cfg.Siblings, func(s Sibling) bool { return s.GUID == owner })
 }
+
+// peerManager reports whether another subnet manager may be at an end port with which
+// this one works.
+func (c *Core) peerManager(p topo.PortID) bool {
+	if p == topo.None || p == c.own() {
+		return false
+	}
+	o := c.otherAt(p)
+	return c.listed(p) || c.managerPort(p) || o != nil && o.trusted
+}
+
+// managers lists all such ports, by id.
+func (c *Core) managers() (list []topo.PortID) {
+	add := func(guid ib.GUID) {
+		if p, seen := c.byPort[guid]; seen && c.peerManager(p) {
+			list = append(list, p)
+		}
+	}
+	for _, a := range c.cfg.Election.Allowed {
+		add(a.GUID)
+	}
+	for _, s := range c.cfg.Siblings {
+		add(s.GUID)
+	}
+	for guid, o := range c.others {
+		if o.trusted {
+			add(guid)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

@@ -50,7 +50,7 @@ func (c *Core) askedSMInfo(in *Received) {
 		obey = status == mad.StatusOK
 	}
 	c.actCount++
-	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: *m})
+	c.out.Answer = append(c.out.Answer, Response{LID: in.LID, QP: in.QP, MAD: *m, Manager: c.peerManager(from)})
 	r := &c.out.Answer[len(c.out.Answer)-1].MAD
 	r.SetMKey(ib.MKey{})
 	r.Respond(status)

@@ -20,6 +20,9 @@ type View struct {
 	Priority uint8
 	ActCount uint32    // as SMInfo has it
 	Others   []OtherSM // other subnet managers, by rank, at most 100
+	// Managers are the ports, by id, of other subnet managers with which this one works:
+	// of those that policy allows, of siblings, and of those that are trusted.
+	Managers []topo.PortID
 	Settled  bool
 	Pending  int   // requests that are out
 	Revision int64 // of the intent in force

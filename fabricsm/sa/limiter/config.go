@@ -59,6 +59,7 @@ type Config struct {
 	Management     LaneConfig `yaml:"management"`
 	Administration LaneConfig `yaml:"administration"`
 	Other          LaneConfig `yaml:"other"`
+	Managers       LaneConfig `yaml:"managers"`
 	Work           WorkConfig `yaml:"work"`
 	// Changes is how much of what is registered a node may change, in facts that are
 	// saved.
@@ -75,8 +76,10 @@ func DefaultConfig() Config {
 		Management:     LaneConfig{All: Allowance{50_000, 50_000}, Node: Allowance{1000, 2000}},
 		Administration: LaneConfig{All: Allowance{200_000, 20_000}, Node: Allowance{5000, 5000}},
 		Other:          LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{50, 100}},
-		Work:           WorkConfig{PerRequest: 1 << 18, Node: Allowance{1 << 17, 1 << 19}},
-		Changes:        Allowance{100, 1000},
+		// A standby polls twice a second, and asks again what it gets no answer to.
+		Managers: LaneConfig{All: Allowance{2000, 2048}, Node: Allowance{200, 400}},
+		Work:     WorkConfig{PerRequest: 1 << 18, Node: Allowance{1 << 17, 1 << 19}},
+		Changes:  Allowance{100, 1000},
 	}
 }
 
@@ -115,5 +118,5 @@ func (c *Config) Check() error {
 
 // lanes gives those that are limited, by Lane from Management on.
 func (c *Config) lanes() [numLanes - 1]LaneConfig {
-	return [...]LaneConfig{c.Management, c.Administration, c.Other}
+	return [...]LaneConfig{c.Management, c.Administration, c.Other, c.Managers}
 }

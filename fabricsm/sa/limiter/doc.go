@@ -11,12 +11,16 @@
 //   - Management: SMPs that nobody asked for: traps, questions of other managers.
 //   - Administration: class 0x03.
 //   - Other: all else, answers to nothing included.
+//   - Managers: questions and commands of the subnet managers with which this one works.
+//     No flood of others can have it taken for dead.
 //
 // # Nodes
 //
 // In each lane a node, that is an end port with all LIDs of its LMC, may send so
-// much, a rate and a burst. LIDs that nobody has are one node together. Directed routes,
-// which have no LID, are told apart by the way that they came. A source LID is what the sender says: switches
+// much, a rate and a burst. LIDs that nobody has are one node together. A directed route
+// has no LID; the caller finds out which port sent it, by what switches wrote on the way,
+// and gives the LID of that. Those of ports that it does not know it tells apart by where
+// they came into the part of the fabric that it knows. A source LID is what the sender says: switches
 // do not check it, so one who forges another's spends the other's allowance. That is
 // for partitions and for the place of the sender to stop.
 //

@@ -18,13 +18,14 @@ const (
 	Management
 	Administration
 	Other
+	Managers
 	numLanes
 )
 
 // NumLanes is how many there are.
 const NumLanes = int(numLanes)
 
-var laneNames = [numLanes]string{"ours", "management", "administration", "other"}
+var laneNames = [numLanes]string{"ours", "management", "administration", "other", "managers"}
 
 // String gives the name: "administration".
 func (l Lane) String() string {
@@ -65,24 +66,14 @@ type Packet struct {
 	Class  mad.Class
 	Method mad.Method
 	Length int // of the MAD in bytes
-	// Route tells directed routes apart; see RouteOf.
+	// Route is the way by which a directed route came whose sender is not known, as one
+	// number below [NumRoutes]. LID is then ib.PermissiveLID. It must not depend on bytes
+	// that the sender chose.
 	Route uint8
+	// Manager: the sender is a subnet manager with which this one works.
+	Manager bool
 	// Expected: somebody waits for it. The caller compared transaction and source.
 	Expected bool
-}
-
-// RouteOf tells directed routes apart by the ports through which a packet came, as
-// far as one number of 64 does. The ports next to us are true, those behind them what
-// the sender likes; who makes them up meets those of others by chance alone.
-func RouteOf(m *mad.MAD) uint8 {
-	if !m.IsDR() {
-		return 0
-	}
-	h := uint32(2166136261)
-	for _, b := range m.ReturnPath() {
-		h = (h ^ uint32(b)) * 16777619
-	}
-	return uint8(h>>16^h) % numRoutes
 }
 
 // lane gives the lane of a packet.
@@ -93,6 +84,9 @@ func (p *Packet) lane() Lane {
 	case p.Method.IsResponse():
 		return Other
 	case p.Class == mad.ClassSubn || p.Class == mad.ClassSubnDR:
+		if p.Manager {
+			return Managers
+		}
 		return Management
 	case p.Class == mad.ClassSubnAdm:
 		return Administration
@@ -103,7 +97,8 @@ func (p *Packet) lane() Lane {
 
 // Drops is what was dropped of a node since it was told last.
 type Drops struct {
-	LID   ib.LID // base LID; 0: sources that no port has; ib.PermissiveLID: directed routes
+	LID   ib.LID // base LID; 0: sources that no port has; ib.PermissiveLID: directed routes of nobody known
+	Route uint8  // of such directed routes
 	Count uint64
 	Total uint64 // since the limiter was made
 	Last  Lane   // of the last one
@@ -251,7 +246,7 @@ func (l *Limiter) Total(in Lane, v Verdict) uint64 { return l.totals[in][v] }
 func (l *Limiter) Dropped(base ib.LID) uint64 {
 	if base == ib.PermissiveLID {
 		var total uint64
-		for i := range numRoutes {
+		for i := range NumRoutes {
 			total += l.drops[routed+i].total
 		}
 		return total
@@ -264,11 +259,11 @@ func (l *Limiter) Dropped(base ib.LID) uint64 {
 func (l *Limiter) Told(yield func(Drops)) {
 	for _, slot := range l.dirty {
 		d := &l.drops[slot]
-		lid := ib.LID(slot)
+		lid, route := ib.LID(slot), uint8(0)
 		if slot >= routed {
-			lid = ib.PermissiveLID
+			lid, route = ib.PermissiveLID, uint8(slot-routed)
 		}
-		yield(Drops{LID: lid, Count: d.total - d.told, Total: d.total, Last: d.lane, Why: d.why})
+		yield(Drops{LID: lid, Route: route, Count: d.total - d.told, Total: d.total, Last: d.lane, Why: d.why})
 		d.told = d.total
 	}
 	l.dirty = l.dirty[:0]

@@ -12,12 +12,14 @@ type Tenant uint16
 
 const (
 	lids = 0xC000 // unicast LIDs, and 0
-	// nobody is the node of LIDs that no port has; directed routes have the nodes from
-	// routed on.
+	// nobody is the node of LIDs that no port has; directed routes of nobody known have the
+	// nodes from routed on.
 	nobody, routed = 0, lids
-	numRoutes      = 64
-	slots          = lids + numRoutes
+	slots          = lids + NumRoutes
 )
+
+// NumRoutes is how many ways are told apart by which directed routes of nobody known come.
+const NumRoutes = 64
 
 type place struct {
 	node   uint16 // base LID; nobody
@@ -69,7 +71,7 @@ func EachLID() *Nodes {
 func (n *Nodes) find(lid ib.LID, route uint8, others int) (slot uint16, tenant int) {
 	switch {
 	case lid == ib.PermissiveLID:
-		return routed + uint16(route%numRoutes), others
+		return routed + uint16(route%NumRoutes), others
 	case lid >= lids || n.at[lid].node == nobody:
 		return nobody, others
 	default:
