@@ -43,6 +43,28 @@ func (c *Core) audit() {
 	}
 }
 
+// keepLeases reads so many end ports under their keys that each has its turn at least
+// three times in a lease: a read with the key ends the time that a violation began. It goes
+// before all other work, whether the fabric is settled or not.
+func (c *Core) keepLeases() {
+	c.after(leaseTick, timerKeepLeases, ref{})
+	n := len(c.ports)
+	if n == 0 || !c.writing() || c.mkeys.releasing {
+		return
+	}
+	third := time.Duration(c.cfg.MKey.Lease) * time.Second / 3
+	for range min(n, (n*int(leaseTick/time.Millisecond)+int(third/time.Millisecond)-1)/int(third/time.Millisecond)) {
+		c.leaseAt = (c.leaseAt + 1) % topo.PortID(n)
+		if p := c.leaseAt; c.isEnd(p) && c.ports[p].known && c.nodes[c.ports[p].node].alive && c.ring(p) != nil {
+			c.ports[p].background = true
+			c.markAt(urgent, ref{clsInfo, int32(p)})
+		}
+	}
+}
+
+// leaseTick is the step in which leases are kept.
+const leaseTick = 250 * time.Millisecond
+
 // background reads PortInfo without counting that as unsettled.
 func (c *Core) background(p topo.PortID) {
 	c.ports[p].background = true

@@ -139,6 +139,9 @@ func (c Config) withDefaults() Config {
 		if alive := c.MKey.keepAlive(); alive > 0 && (c.AuditPeriod < 0 || c.AuditPeriod > alive) {
 			c.AuditPeriod = alive
 		}
+		if alive := c.MKey.keepAlive(); alive > 0 { // what is silent is asked again while its lease runs
+			c.RetryMax = max(min(c.RetryMax, alive/2), c.RetryMin)
+		}
 	}
 	def(&c.Ports.MaxMTU, ib.MTU4096)
 	def(&c.Ports.MaxOperationalVLs, 5)

@@ -48,6 +48,7 @@ type Core struct {
 	failures   map[ref]failure
 	auditing   bool // requests made now are part of the audit
 	auditAt    topo.PortID
+	leaseAt    topo.PortID   // end port that was read last to keep its lease
 	auditRound int           // how often it has seen all ports
 	lookLater  []topo.NodeID // switches whose links the audit is to look at next
 
@@ -204,6 +205,9 @@ func (c *Core) start(s *Started) {
 	c.after(watchEvery, timerWatch, ref{})
 	if !c.cfg.SMKey.IsZero() {
 		c.after(c.cfg.Election.PollEvery, timerPoll, ref{})
+	}
+	if c.cfg.MKey.on() && c.cfg.MKey.Lease > 0 {
+		c.after(leaseTick, timerKeepLeases, ref{})
 	}
 	if c.cfg.AuditPeriod > 0 {
 		c.after(auditTick, timerAudit, ref{})

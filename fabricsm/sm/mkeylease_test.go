@@ -1,6 +1,7 @@
 package sm_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -205,4 +206,58 @@ func TestRetiredKey(t *testing.T) {
 		t.Errorf("who came back without a key has one of epoch %d, before it was %d", rec.Current.Epoch, before.Current.Epoch)
 	}
 	e.checkKeys()
+}
+
+// TestLeasesHoldWhileNothingSettles: somebody shows a switch a wrong key all the time, its
+// traps and a tenth of all packets get lost, and a table elsewhere is always busy, so that
+// the fabric is never settled. The lease does not run out, and nobody is answered
+// without the key.
+func TestLeasesHoldWhileNothingSettles(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { leasesHold(t, seed) })
+	}
+}
+
+func leasesHold(t *testing.T, seed uint64) {
+	l := tree(t, 8, 8)
+	cfg := keyed(t)
+	cfg.MKey.Lease = 6
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, cfg, seed)
+	hs := hosts(l)
+	h, other := hs[0], hs[len(hs)-1]
+	if h.peer == other.peer {
+		t.Fatalf("%s and %s are both at %s", h.node.Name, other.node.Name, h.peer)
+	}
+	e.start()
+	e.mustSettle(time.Minute)
+	e.takeEvents()
+	e.bad.lose = 0.1
+	e.mangle = func(p *transport.Packet) {
+		switch {
+		case p.MAD.Method() == mad.MethodTrap:
+			p.MAD = mad.MAD{}
+		case p.MAD.Attr() == mad.AttrPKeyTable: // of this table nothing is ever known for certain
+			p.MAD.SetStatus(mad.StatusBusy)
+		}
+	}
+	e.step(&sm.IntentSet{Intent: sm.Intent{Revision: 2, Grants: []sm.Grant{
+		{GUID: other.node.PortGUID(other.num), PKey: 0x8007, Place: other.place},
+	}}})
+	way := mad.MakeRoute(h.num)
+	ran := false
+	for i := range 400 {
+		e.forge(h.node.Name, smp(mad.MethodSet, mad.AttrSwitchInfo, &way, 0))
+		e.run(100 * time.Millisecond)
+		_, running := e.fab.MKeyLease(h.peer, 0)
+		ran = ran || running
+		if e.obeys(h, ib.MKey{}) {
+			t.Fatalf("after %v the switch answers without a key", time.Duration(i)*100*time.Millisecond)
+		}
+	}
+	if !ran {
+		t.Error("no lease ever ran")
+	}
+	if lapsed := told[*sm.ProtectionLapsed](e); len(lapsed) > 0 {
+		t.Errorf("told of %v", lapsed)
+	}
 }

@@ -27,6 +27,7 @@ const (
 	timerTurn                        // the port of ref had long enough to get onto its new key
 	timerViolations                  // tell again of violations that grew
 	timerLease                       // a tool has had a key for long enough
+	timerKeepLeases                  // read devices before the leases of their keys run out
 )
 
 type timer struct {
@@ -126,6 +127,8 @@ func (c *Core) fire() {
 			c.turnOver(topo.PortID(t.ref.id))
 		case timerLease:
 			c.leasesDue()
+		case timerKeepLeases:
+			c.keepLeases()
 		case timerRoute:
 			// settle looks at the time itself
 		}

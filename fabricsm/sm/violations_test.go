@@ -355,7 +355,8 @@ func TestKeyGuessing(t *testing.T) {
 	}
 }
 
-// TestLapsedProtection: a device whose lease ran out is told of, and protected again.
+// TestLapsedProtection: a device whose lease ran out is told of, and protected again, under
+// another key: the one that everybody could read opens nothing.
 func TestLapsedProtection(t *testing.T) {
 	l := tree(t, 4, 4)
 	cfg := keyed(t)
@@ -366,6 +367,7 @@ func TestLapsedProtection(t *testing.T) {
 	e.mustSettle(time.Minute)
 	e.takeEvents()
 	way := mad.MakeRoute(h.num)
+	readable := e.fab.PortInfo(h.peer, 0).MKey
 	e.mangle = nil
 	e.forge(h.node.Name, smp(mad.MethodSet, mad.AttrSwitchInfo, &way, 0))
 	e.inbox = nil // the trap is lost, and the subnet manager does nothing for three seconds
@@ -377,6 +379,9 @@ func TestLapsedProtection(t *testing.T) {
 	p, ok := find(e.takeEvents(), func(*sm.ProtectionLapsed) bool { return true })
 	if !ok || p.GUID != l.Find(h.peer).GUID && p.GUID != l.Find(h.peer).PortGUID(0) {
 		t.Errorf("told %v", p)
+	}
+	if now := e.fab.PortInfo(h.peer, 0).MKey; now.Equal(readable) || e.obeys(h, readable) {
+		t.Error("the key that everybody could read is still obeyed")
 	}
 	e.checkKeys()
 }

@@ -132,7 +132,7 @@ func (g *gauges) administration(s *sa.Status) {
 			g.counter(d.limited, s.Limiter[lane][v], limiter.Lane(lane).String(), label(v.String()))
 		}
 	}
-	for _, lane := range []limiter.Lane{limiter.Management, limiter.Other} {
+	for _, lane := range []limiter.Lane{limiter.Management, limiter.Other, limiter.Managers} {
 		for v := range limiter.Verdict(limiter.NumVerdicts) {
 			g.counter(d.front, s.Front.Limiter[lane][v], lane.String(), label(v.String()))
 		}

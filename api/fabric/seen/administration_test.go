@@ -77,7 +77,7 @@ func TestMetricsOfAdministration(t *testing.T) {
 	for name, series := range map[string]int{
 		"portcullis_sa_serving": 1, "portcullis_sa_packets_total": 1, "portcullis_sa_answers_total": 1, "portcullis_sa_tables_total": 1,
 		"portcullis_sa_refused_total": trust.NumVerdicts - 1, "portcullis_sa_limited_total": limiter.NumLanes * (limiter.NumVerdicts - 1),
-		"portcullis_mad_limited_total": 2 * limiter.NumVerdicts,
+		"portcullis_mad_limited_total": 3 * limiter.NumVerdicts,
 		"portcullis_sa_costly_total":   1, "portcullis_sa_rmpp_sessions": 2, "portcullis_sa_rmpp_ended_total": 5, "portcullis_sa_rmpp_segments_total": 1,
 		"portcullis_sa_rmpp_resent_total": 1, "portcullis_sa_registered": 4, "portcullis_sa_reports_total": 5, "portcullis_sa_reports_waiting": 2,
 		"portcullis_sa_key_epoch": 1, "portcullis_sa_key_since_timestamp_seconds": 1,
