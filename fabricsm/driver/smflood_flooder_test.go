@@ -200,7 +200,7 @@ func wanderings(t *testing.T, l *netlist.Netlist, from, to string, count int) (r
 				break
 			}
 		}
-		if key := fmt.Sprint(route); at.Name == to && !seen[key] {
+		if key := string(route); at.Name == to && !seen[key] {
 			seen[key] = true
 			routes = append(routes, route)
 		}
