@@ -110,9 +110,9 @@ func TestBoots(t *testing.T) {
 }
 
 func (c chain) test(t *testing.T, s suite, f bootFiles) {
-	expression := "^Test(Log|Doctor|SecureBootOff)$"
+	expression := "^Test(Kernel|MeasuredBoot|Log|Doctor|SecureBootOff)$"
 	if c.secureBoot {
-		expression = "^Test(Log|Doctor|SecureBootOn)$"
+		expression = "^Test(Kernel|MeasuredBoot|Log|Doctor|SecureBootOn)$"
 	}
 	seed, tests := s.seed(t, expression)
 	must(t, seed.File("/usr/bin/portcullis-agent", program(t, "portcullis-agent")))

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,21 @@ func Ask(t testing.TB, what string) {
 	}
 	if got := strings.TrimSpace(answer); got != machine.Granted {
 		t.Fatalf("outside, %s: %s", what, got)
+	}
+}
+
+// Kernel tests that the kernel is the one that all labs boot, and that it has the CPUs that they need.
+func Kernel(t testing.TB) {
+	t.Helper()
+	if n := runtime.NumCPU(); n != 2 {
+		t.Errorf("%d CPUs, want 2: some defects need two", n)
+	}
+	release := Read(t, "/proc/sys/kernel/osrelease")
+	if !strings.HasSuffix(release, "-cloud-amd64") {
+		t.Errorf("the kernel is %s, want Debian's cloud kernel", release)
+	}
+	if line := Read(t, "/proc/cmdline"); !strings.Contains(line, "console=ttyS0") {
+		t.Errorf("command line %q has no console", line)
 	}
 }
 
