@@ -98,12 +98,12 @@ func text(t testing.TB, content string) string {
 // TestBoots boots in each way twice: the logs replay to the registers, tpm2_eventlog reads the same in them, and what would be
 // learned of the first boot takes the second.
 func TestBoots(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // each way is a lab
 	s := newSuite(t, "./inside/boots")
 	f := bootFiles{kernel: debian(t), initrd: initramfs(t)}
 	for _, c := range chains {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+			lab(t, 40)
 			c.test(t, s, f)
 		})
 	}

@@ -11,7 +11,7 @@ import (
 // TestSystem boots the machines that the other labs use and finds in them what these need. TestBoots does so for those with UEFI
 // firmware.
 func TestSystem(t *testing.T) {
-	t.Parallel()
+	lab(t, 50)
 	s := newSuite(t, "./inside/system")
 	t.Run("Initramfs", func(t *testing.T) {
 		seed, tests := s.seed(t, "^TestKernel$")

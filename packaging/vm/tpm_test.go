@@ -11,7 +11,7 @@ import (
 // TestTPM tries the ways to open a TPM, and a TPM that falls silent, on the kernel's
 // drivers. They are the same without firmware that measures, which takes most of the time of a boot.
 func TestTPM(t *testing.T) {
-	t.Parallel()
+	lab(t, 20)
 	s := newSuite(t, "./inside/tpm")
 	seed, tests := s.seed(t, "^Test")
 	must(t, seed.Busybox())

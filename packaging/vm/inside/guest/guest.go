@@ -66,12 +66,21 @@ func Do(t testing.TB, name string, args ...string) string {
 // Eventually waits until condition returns true, and ends the test with what where it does not within the limit.
 func Eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !condition(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); ; {
+		asked := time.Now()
+		if condition() {
+			return
+		}
 		if time.Now().After(deadline) {
 			t.Fatalf("after %v: %s", limit, what)
 		}
+		time.Sleep(Pause(time.Since(asked)))
 	}
 }
+
+// Pause returns how long a test waits until it asks again, after a question that took so long. Most questions start a program,
+// which takes the processors from what is waited for: the longer one takes, the rarer it is asked.
+func Pause(asked time.Duration) time.Duration { return min(max(3*asked, 50*time.Millisecond), time.Second) }
 
 // Read returns the content of a file of the kernel, without the end of the last line.
 func Read(t testing.TB, name string) string {
