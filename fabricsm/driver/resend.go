@@ -10,7 +10,8 @@ import (
 // An adapter has one queue for all SMPs that come to it, and loses what finds it full. So
 // while somebody floods ours, answers to ourselves get lost with the rest, and to wait for
 // the timeout of each would have devices taken for silent. What may be sent twice is then
-// sent again with the same transaction id: the first answer counts. Questions to another
+// sent again with the same transaction id: the first answer counts. All are waited for three
+// times as long, since what is full stays full for a while. Questions to another
 // subnet manager are always: its adapter may be the one that is flooded.
 
 const (
@@ -42,7 +43,7 @@ func (c *crowding) note(now time.Time, dropped int) {
 }
 
 // repeatable reports a request that does the same when a device takes it twice: one that
-// reads, or that writes a block of a table. A Set of PortInfo may change the M_Key under
+// reads, or that writes SwitchInfo or a block of a table. A Set of PortInfo may change the M_Key under
 // which it is sent.
 func repeatable(m *mad.MAD) bool {
 	switch m.Method() {
@@ -50,7 +51,7 @@ func repeatable(m *mad.MAD) bool {
 		return true
 	case mad.MethodSet:
 		switch m.Attr() {
-		case mad.AttrPKeyTable, mad.AttrLinearForwardingTable, mad.AttrMulticastForwardingTable, mad.AttrGUIDInfo, mad.AttrSLtoVLMappingTable, mad.AttrVLArbitration:
+		case mad.AttrSwitchInfo, mad.AttrPKeyTable, mad.AttrLinearForwardingTable, mad.AttrMulticastForwardingTable, mad.AttrGUIDInfo, mad.AttrSLtoVLMappingTable, mad.AttrVLArbitration:
 			return true
 		default:
 		}
@@ -102,6 +103,9 @@ func (l *loop) resend(waiting int) {
 		return
 	}
 	crowded := l.out.waits() > 0 && l.gate.crowded(l.now)
+	if l.out.slack = 0; crowded {
+		l.out.slack = 2 * l.out.wait
+	}
 	if l.again = (time.Time{}); !crowded && l.out.managers == 0 {
 		return
 	}

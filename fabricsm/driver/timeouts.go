@@ -24,7 +24,8 @@ type timeouts struct {
 	head   int
 	new    int // first entry that was not stamped yet
 
-	managers int // questions to other subnet managers that are out
+	managers int           // questions to other subnet managers that are out
+	slack    time.Duration // how much longer all are waited for, in a flood
 }
 
 // flight is what is remembered of a request that is out.
@@ -160,13 +161,13 @@ func (t *timeouts) next() (time.Time, bool) {
 	if t.head >= t.new {
 		return time.Time{}, false
 	}
-	return t.fifo[t.head].due, true
+	return t.fifo[t.head].due.Add(t.slack), true
 }
 
 // expired gives a request whose time is over, and forgets it.
 func (t *timeouts) expired(now time.Time) (sm.RequestID, bool) {
 	t.skip()
-	if t.head >= t.new || now.Before(t.fifo[t.head].due) {
+	if t.head >= t.new || now.Before(t.fifo[t.head].due.Add(t.slack)) {
 		return 0, false
 	}
 	tid := t.fifo[t.head].tid
