@@ -80,7 +80,9 @@ func Eventually(t testing.TB, limit time.Duration, what string, condition func()
 
 // Pause returns how long a test waits until it asks again, after a question that took so long. Most questions start a program,
 // which takes the processors from what is waited for: the longer one takes, the rarer it is asked.
-func Pause(asked time.Duration) time.Duration { return min(max(3*asked, 50*time.Millisecond), time.Second) }
+func Pause(asked time.Duration) time.Duration {
+	return min(max(3*asked, 50*time.Millisecond), time.Second)
+}
 
 // Read returns the content of a file of the kernel, without the end of the last line.
 func Read(t testing.TB, name string) string {
