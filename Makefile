@@ -18,7 +18,7 @@ FABRIC ?= portcullis-sim
 SLOW = ./cmd/portcullisd ./cmd/portcullis-bench ./fabricsm/sa/salab ./api/store/etcd ./cmd/portcullis-demo
 SIDE_BY_SIDE = -p 4 -parallel 4
 
-.PHONY: all build check test seeds demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
+.PHONY: all build check test seeds floods demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -34,6 +34,9 @@ test: package ## Install what the tests need, then run all of them against the r
 
 seeds: ## Run SEEDS (10000) random schedules of faults against the core of the subnet manager
 	go run ./packaging/tally -timeout 20m ./fabricsm/sm -run '^TestRandomSchedules$$' -sm.seeds=$(SEEDS)
+
+floods: ## Have two hosts send SMPs, traps and GMPs to the Subnet Manager as fast as the socket takes them
+	go run ./packaging/tally -tags flood -count 1 -timeout 5m ./fabricsm/driver -run '^TestFloods'
 
 demo: ## Install software TPMs and tell the whole story on a simulated fabric; FABRIC=ibsim: on ibsim's
 	packaging/setup.sh demo $(if $(filter ibsim,$(FABRIC)),fabric)
@@ -55,6 +58,7 @@ tidy: ## Check go.mod and go.sum
 vet:
 	go vet ./...
 	go vet -tags boot ./packaging/boot
+	go vet -tags flood ./fabricsm/driver
 	go vet -tags vm ./packaging/vm/...
 
 lint: ## Run the linters of .golangci.yml

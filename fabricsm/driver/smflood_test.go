@@ -1,3 +1,5 @@
+//go:build flood
+
 package driver_test
 
 import (
@@ -16,11 +18,9 @@ import (
 // TestFloodsOfSMPsBlindNobody: two hosts send packets to the manager as fast as the
 // simulator's socket takes them, by ways and with bytes of their choice. The standby stays
 // standby, no device is lost from sight, a membership is granted to another host, little
-// memory is used, and who floods is named by its place.
+// memory is used, and who floods is named by its place. It takes all CPUs that there are, so
+// it runs alone: make floods.
 func TestFloodsOfSMPsBlindNobody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it lasts ten seconds for each kind of flood")
-	}
 	for _, kind := range []string{"SMInfo", "traps", "communication management"} {
 		t.Run(kind, func(t *testing.T) { floodOf(t, kind) })
 	}
