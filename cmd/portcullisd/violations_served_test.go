@@ -109,7 +109,7 @@ func TestViolationsOfAnAdmittedHost(t *testing.T) {
 // stormOfTraps has h1 accuse h2 in the name of the leaf switch, over and over.
 func stormOfTraps(t *testing.T, c *client.Client, d *process, f *keyFabric, dir, address string) {
 	t.Helper()
-	const storm, batch = 3000, 600
+	const storm, batch = 3000, 500 // the queue of an adapter holds 512
 	var lines, asked, counted float64
 	look := func() {
 		lines = float64(strings.Count(d.lines.String(), "event=violation"))
