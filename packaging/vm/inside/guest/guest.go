@@ -27,8 +27,8 @@ type Ended struct {
 	Code int    // exit status; -1 if a signal or the time limit ended it
 }
 
-// ProgramLimit bounds each program that Try and Do run.
-const ProgramLimit = time.Minute
+// ProgramLimit bounds each program that Try and Do run: a machine that is emulated beside another one is slow.
+const ProgramLimit = 3 * time.Minute
 
 // Try runs a program and returns how it ended. A program that cannot be started ends the test.
 func Try(t testing.TB, name string, args ...string) Ended {
