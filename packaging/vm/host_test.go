@@ -47,7 +47,7 @@ var hostPCRs = append(firmwarePCRs[:8:8], 9, 11)
 // TestHost provisions a host and gives it to a tenant, who tries to come back. All of it is real but the adapter and the fabric:
 // Secure Boot, a signed kernel image, a TPM, systemd, our packages, the agent as its unit over the network.
 func TestHost(t *testing.T) {
-	lab(t, 300)
+	t.Parallel()
 	h := newHost(t)
 	const everywhere = "Units|SecureBoot|Devices|Log|Doctor"
 

@@ -96,7 +96,7 @@ func imageSpec(t *testing.T, name, efi string, firmware machine.Firmware) machin
 
 // TestImage builds the provisioning image, predicts what it leaves in the TPM, and boots it.
 func TestImage(t *testing.T) {
-	lab(t, 150)
+	t.Parallel()
 	tests := newSuite(t, "./inside/image")
 	t.Run("Plain", func(t *testing.T) {
 		s := newImageSite(t, "")

@@ -20,11 +20,10 @@ var fabricTools = []string{
 
 // TestUMAD runs on Linux's ib_umad what docs/hardware-test-plan.md wants and needs no silicon, in one machine.
 func TestUMAD(t *testing.T) {
-	lab(t, 200)
+	t.Parallel()
 	k := debian(t)
 	s := newSuite(t, "./inside/umad")
 	seed, tests := s.seed(t, "^Test")
-	seed.Arguments("-test.v", "-test.timeout=9m") // four minutes on two CPUs that other labs use, too
 	must(t, seed.Busybox())
 	seedAdapter(t, seed)
 	addPrograms(t, seed, "cmd/portcullisd", "cmd/portcullis", "cmd/portcullis-sim", "packaging/vm/inside/bridge")
@@ -38,7 +37,7 @@ func TestUMAD(t *testing.T) {
 	command(t, "go", "test", "-c", "-trimpath", "-tags", "hardware", "-o", hardware, "portcullis/fabricsm/transport/umad")
 	must(t, seed.File("/suite/hardware", hardware))
 	machine.Run(t, machine.Spec{
-		Name: "umad", Limit: 10 * time.Minute, Kernel: k.Image(), Initrd: initramfs(t), Drives: []machine.Drive{seedDrive(t, seed)},
+		Name: "umad", Limit: 6 * time.Minute, Kernel: k.Image(), Initrd: initramfs(t), Drives: []machine.Drive{seedDrive(t, seed)},
 	}, tests)
 }
 
