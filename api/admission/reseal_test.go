@@ -205,10 +205,13 @@ func TestRenewalsAreBounded(t *testing.T) {
 	l.clock = l.clock.Add(l.policy.SealLife + time.Second)
 	wantRefusal(t, use(), attest.ReasonSession)
 	for i := range maxRenewals {
-		rec, err := l.svc.awaitedSeal(t.Context(), s.ID)
 		if i > 0 {
 			wantRefusal(t, use(), attest.ReasonNonce)
-			if err = l.svc.consumeSeal(t.Context(), s.ID, rec); err != nil { // as the host's own answer does
+			rec, err := l.svc.awaitedSeal(t.Context(), s.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.svc.consumeSeal(t.Context(), s.ID, rec); err != nil { // as the host's own answer does
 				t.Fatal(err)
 			}
 		}
