@@ -19,7 +19,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// Bounds on what is spent for requests that need no credential (accessHost), over all
+// Bounds on memory and CPUs for requests that need no credential (accessHost), over all
 // sources together: the process that answers them is the Subnet Manager, too.
 const (
 	unprovenBytes = 48 << 20         // of bodies in memory at once
@@ -28,10 +28,10 @@ const (
 	unprovenWait  = 3 * time.Second  // for one of the slots
 )
 
-// unproven is what requests without a credential may hold at once.
+// unproven bounds the memory and CPUs that requests without a credential use at once.
 type unproven struct {
 	bytes allowance
-	slots chan struct{} // one for each body that is parsed and judged: half of the CPUs, 1 at least
+	slots chan struct{} // of requests that nothing waits for, while they are parsed and judged: half of the CPUs, at least 1
 }
 
 func newUnproven() *unproven {
@@ -78,8 +78,8 @@ func (a *allowance) take(source netip.Addr, n int64) bool {
 	return true
 }
 
-// give gives them back.
-func (a *allowance) give(source netip.Addr, n int64) {
+// release returns n bytes that source took.
+func (a *allowance) release(source netip.Addr, n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.free += n
@@ -89,8 +89,9 @@ func (a *allowance) give(source netip.Addr, n int64) {
 }
 
 // bounded is a middleware of operations that need no credential. It rejects a request that
-// nothing waits for before its body is read, reads the body within the bounds, and has it
-// parsed and judged when a slot is free.
+// names an unknown session or ticket before its body is read, and reads the body within the
+// bounds. A request that names none (it opens a session) is parsed and judged when a slot is
+// free. The others need none: each session and each ticket is used once.
 func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humachi.Unwrap(ctx)
@@ -118,17 +119,19 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 			s.busy(w, r, "bodies")
 			return
 		}
-		defer s.unproven.bytes.give(source, n)
+		defer s.unproven.bytes.release(source, n)
 		body, refused := readBody(r, op.maxBody)
 		if refused != nil {
 			writeProblem(w, r, refused)
 			return
 		}
-		if !s.unproven.enter(r.Context()) {
-			s.busy(w, r, "work")
-			return
+		if op.expects == nil {
+			if !s.unproven.enter(r.Context()) {
+				s.busy(w, r, "work")
+				return
+			}
+			defer s.unproven.leave()
 		}
-		defer s.unproven.leave()
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next(ctx)
 	}
