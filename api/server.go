@@ -101,7 +101,7 @@ type Server struct {
 	known        *limit.Limiter[string]     // requests by the name of their token
 	strangers    *limit.Limiter[netip.Addr] // refusals that the log has
 	bodies       places[holder]
-	unproven     *unproven // what requests without a credential hold
+	unproven     *unproven // bounds requests without a credential
 	connections  limit.Rate
 	local        bool // whoever may connect may do all that is there
 	handler      http.Handler

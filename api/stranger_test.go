@@ -68,8 +68,8 @@ func head(method, path string, length int, more ...string) string {
 	return strings.Join(lines, "\r\n") + "\r\n\r\n"
 }
 
-// TestRefusedBeforeTheBody: what nothing waits for, and what is too large, is refused while
-// its body has not come.
+// TestRefusedBeforeTheBody: evidence for an unknown session, and a body that is too large, is
+// refused before the body has come.
 func TestRefusedBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	b := apitest.NewBackend()

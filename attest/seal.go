@@ -80,8 +80,8 @@ func (c *SealChallenge) Seal() *Seal { return &Seal{Nonce: c.Nonce, Expires: c.E
 // VerifySeal checks the seal quote against the challenge it answers, and returns
 // the boot it was made in. channel is the TLS exporter value of the connection
 // it came over. answered reports whether the second key of the host's TPM signed
-// this answer to c, accepted or not: the caller must consume c then, and then
-// alone, since anyone can send what is not signed.
+// this answer to c, accepted or not. The caller must consume c if it is true, and
+// keep c if it is false: an unsigned answer may come from any sender.
 func VerifySeal(now time.Time, c *SealChallenge, channel []byte, ev *SealEvidence, pol *Policy) (b Boot, answered bool, _ *Refusal) {
 	if r := c.check(now, channel, ev, pol); r != nil {
 		return Boot{}, false, r

@@ -51,7 +51,7 @@ func (s *Service) deny(ctx context.Context, d denial, no *attest.Refusal) error 
 	no = &attest.Refusal{Code: no.Code, Detail: clipTo(no.Detail, maxDetail)}
 	level := slog.LevelInfo
 	if d.proven != provenTPM && !s.lines.Allow(d.proven, s.now()) {
-		level = slog.LevelDebug // a journal that is flooded drops what others say
+		level = slog.LevelDebug // a journal that is flooded drops lines of other programs
 	}
 	s.o.Log.Log(ctx, level, "attestation refused", "host", d.host, "code", no.Code, "detail", no.Detail, "source", d.source)
 	if !s.worthNoting(d) {

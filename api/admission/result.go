@@ -363,7 +363,8 @@ func adapterOf(h *attest.HCA) *result.Adapter {
 	return out
 }
 
-// sessionDigest stands for a session in a result: its id is what a host seals under.
+// sessionDigest stands for a session in a result, which must not carry the id that a seal
+// names.
 func sessionDigest(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])

@@ -175,7 +175,7 @@ func (s *Service) mayName(ctx context.Context, k ib.PKey) error {
 	}
 }
 
-// reach is what refusals of credentials are limited by. Hosts and strangers have limits of
+// reach is the key by which refusals of credentials are limited. Hosts and strangers have limits of
 // their own, so that they keep no refusal of a credential out of the audit log.
 type reach struct{ actor, code, object string }
 

@@ -42,7 +42,7 @@ func TestRangesCover(t *testing.T) {
 	}
 }
 
-// TestStrangersHideNoRefusal: what strangers have refused, under as many names as they like, keeps
+// TestStrangersHideNoRefusal: refusals of strangers, under any number of names, keep
 // no refusal of a credential out of the audit log.
 func TestStrangersHideNoRefusal(t *testing.T) {
 	l := awaiting(t)

@@ -13,12 +13,12 @@ import (
 	"portcullis/attest"
 )
 
-// attemptSeal is what refused seals that are not signed are limited by.
+// attemptSeal is the reason by which refusals of unsigned seals are limited.
 const attemptSeal attest.Reason = "seal-unsigned"
 
 // SubmitSeal judges the seal quote of a session whose evidence was accepted. What
 // it answers is used up by an answer that the host's TPM signed, accepted or not,
-// and by nothing else: what is not signed anyone can send who knows the session.
+// and by nothing else: an unsigned seal takes no more than the id of the session.
 // channel is the TLS exporter value of the connection it came over, which may be
 // another one than that of the evidence. A sealed host can attest nothing more
 // before it is rebooted, and only a sealed host is admitted. A seal that is not
@@ -75,7 +75,7 @@ func noSeal() *attest.Refusal {
 	return &attest.Refusal{Code: attest.ReasonSession, Detail: "there is no evidence to seal: unknown, expired or sealed"}
 }
 
-// awaitedSeal returns what a seal of the session answers.
+// awaitedSeal returns the challenge that a seal of the session answers.
 func (s *Service) awaitedSeal(ctx context.Context, session string) (sealRecord, error) {
 	if !sessionID.MatchString(session) {
 		return sealRecord{}, noSeal()
@@ -96,7 +96,7 @@ func (s *Service) AwaitsSeal(ctx context.Context, session string) error {
 	return err
 }
 
-// consumeSeal deletes what a seal answered. Of several answers one alone does so.
+// consumeSeal deletes the challenge that a seal answered. Of several answers one alone succeeds.
 func (s *Service) consumeSeal(ctx context.Context, session string, answered sealRecord) error {
 	return s.update(ctx, func(tx *store.Tx) error {
 		rec, err := seals().Get(ctx, tx, session)

@@ -121,7 +121,7 @@ type Service struct {
 	hosts    *limit.Limiter[string]
 	notes    *limit.Limiter[noted]
 	// strangerNotes limits what is noted of hosts that are not in inventory, in the same way,
-	// so that the two cannot be told apart.
+	// so that neither timing nor records distinguish the two.
 	strangerNotes *limit.Limiter[noted]
 	allNotes      *limit.Limiter[proof]
 	reaches       *limit.Limiter[reach]

@@ -69,7 +69,7 @@ func (s *Service) AwaitsReport(ctx context.Context, ticket string) error {
 	return err
 }
 
-// reportOf returns what a ticket to report is for.
+// reportOf returns the record of a ticket to report.
 func (s *Service) reportOf(ctx context.Context, r store.Reader, ticket string) (reportRecord, error) {
 	rec, err := reports().Get(ctx, r, hash(ticket))
 	if errors.Is(err, store.ErrNotFound) || err == nil && !s.now().Before(rec.Value.Expires) {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 //	phase HOST PHASE [GUARD DETAIL]   put a host into a phase, with one unmet guard
 //	claimed HOST OTHER                have another host claim a GUID of a host
 //	admit-on-assign, release-at-once  let the fabric follow at once
-//	made-anew-after-look              have others create each tenant and cluster again once it was shown
+//	made-again-after-look             delete and create each tenant and cluster again, by another caller, once it was shown
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -37,12 +37,12 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setup(t),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"phase":                phase,
-			"claimed":              claimed,
-			"admit-on-assign":      func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnAssign(admit(ts)) },
-			"release-at-once":      func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnRelease(release(ts)) },
-			"exits":                exits,
-			"made-anew-after-look": func(ts *testscript.TestScript, not bool, _ []string) { backend(ts).RenewAfterLook(!not) },
+			"phase":                 phase,
+			"claimed":               claimed,
+			"admit-on-assign":       func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnAssign(admit(ts)) },
+			"release-at-once":       func(ts *testscript.TestScript, _ bool, _ []string) { backend(ts).OnRelease(release(ts)) },
+			"exits":                 exits,
+			"made-again-after-look": func(ts *testscript.TestScript, not bool, _ []string) { backend(ts).RenewAfterLook(!not) },
 		},
 	})
 }

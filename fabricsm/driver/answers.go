@@ -9,9 +9,9 @@ import (
 // answered is asked again.
 const mostAnswers = 512
 
-// answers are what others asked, while the wire has no room. They go after everything that
-// we ask ourselves, and those to subnet managers with which we work go before others. When
-// there are too many the oldest is dropped: who asked has given it up first.
+// answers are responses to requests of others that wait while the wire has no room. They
+// are sent after all requests of this manager, and those to subnet managers with which we work go before others. When
+// there are too many the oldest is dropped: its timeout at the requester ends first.
 type answers struct {
 	managers, others waiting
 	dropped          uint64
@@ -42,10 +42,10 @@ func (a *answers) add(r *sm.Response) {
 	to.n++
 }
 
-// atOnce is how many answers are sent before we look again at what else there is to send.
+// atOnce is how many answers are sent before requests of this manager are sent again.
 const atOnce = 64
 
-// take moves those that go next behind what is in a slice.
+// take appends the answers that are sent next to a slice.
 func (a *answers) take(to []transport.Packet) []transport.Packet {
 	for _, w := range []*waiting{&a.managers, &a.others} {
 		for ; w.n > 0 && len(to) < atOnce; w.n-- {

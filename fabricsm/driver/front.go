@@ -17,7 +17,7 @@ type gate struct {
 	front   *sa.Front
 	sight   atomic.Pointer[sa.Sight] // the newest
 	sighted *sa.Sight                // the last that front was shown
-	dropped chan struct{}            // there is something to tell soon, and was not before
+	dropped chan struct{}            // receives when the first packet since the last report was dropped
 
 	crowding crowding
 }
@@ -33,7 +33,7 @@ func (l *loop) front() *sa.Front {
 	}
 	f, err := sa.NewFront(limiter.DefaultConfig())
 	if err != nil {
-		panic("driver: " + err.Error()) // tests hold the defaults to what they have to be
+		panic("driver: " + err.Error()) // a test holds that the defaults are valid
 	}
 	return f
 }

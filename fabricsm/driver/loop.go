@@ -46,10 +46,10 @@ type loop struct {
 	saveAt  time.Time          // when to try again, as the store could not take them; zero: it could
 	send    []transport.Packet // of this round
 	answers answers            // that go when all of send has
-	later   []int              // of take: what is looked at after answers to ourselves
+	later   []int              // of take: packets that are stepped in after answers to this manager
 	placed  int                // end ports that were seen while found is false
-	found   bool               // the fabric was settled once: each port that comes is told
-	alike   map[alike]int      // nodes with which the same is the matter, by what it is
+	found   bool               // the fabric was settled once: each new port is logged
+	alike   map[alike]int      // nodes with the same problem, by the problem
 	wake    time.Time
 	again   time.Time // when requests are looked at that may have to be sent again; zero: never
 	now     time.Time // of this round: one look at the clock for all that came at once
@@ -191,7 +191,7 @@ func (l *loop) run(ctx context.Context, intents <-chan sm.Intent) error {
 			l.input(in, ok)
 		case t := <-l.fromSA:
 			l.administered(t)
-		case <-l.gate.dropped: // next says when to tell of it
+		case <-l.gate.dropped: // next returns when to report it
 		case err := <-l.failure:
 			if errors.Is(err, transport.ErrClosed) && ctx.Err() != nil {
 				return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // An adapter has one queue for all SMPs that come to it, and loses what finds it full. So
-// while somebody floods ours, answers to ourselves get lost with the rest, and to wait for
+// during a flood, answers to this manager are lost with the rest, and to wait for
 // the timeout of each would have devices taken for silent. What may be sent twice is then
 // sent again with the same transaction id: the first answer counts. All are waited for three
 // times as long, since what is full stays full for a while. Questions to another
@@ -25,7 +25,7 @@ const (
 	crowdLasts = time.Second
 )
 
-// crowding tells whether somebody floods us.
+// crowding detects floods by the packets that were dropped.
 type crowding struct {
 	since time.Time
 	count int
@@ -90,14 +90,14 @@ func (t *timeouts) resends(now time.Time, all bool, send func(transport.Packet))
 	return next
 }
 
-// crowded reports that somebody floods us.
+// crowded reports whether a flood goes on.
 func (g *gate) crowded(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return now.Before(g.crowding.until)
 }
 
-// resend sends again what is due. What the wire had no room for is not sent twice.
+// resend sends requests again that are due, unless packets still wait for room on the wire.
 func (l *loop) resend(waiting int) {
 	if l.now.Before(l.again) {
 		return

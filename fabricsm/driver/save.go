@@ -16,7 +16,7 @@ func (l *loop) keep(facts []sm.Fact) {
 	}
 }
 
-// retrySave is when to try again what the store could not take.
+// retrySave is the pause before facts that the store could not take are saved again.
 const retrySave = time.Second
 
 // saveFacts makes facts durable, and reports whether packets may be sent. While the store

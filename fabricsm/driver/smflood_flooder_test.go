@@ -25,7 +25,7 @@ import (
 
 const flooderEnv = "PORTCULLIS_TEST_FLOODER"
 
-// floodOrder is what a flooder is started with.
+// floodOrder is the order that a flooder reads when it starts.
 type floodOrder struct {
 	Socket, Node string
 	Kind         string
@@ -116,7 +116,7 @@ func beFlooder() error {
 	if err != nil {
 		return err
 	}
-	go func() { // what comes back, and the word to end
+	go func() { // drops all that is received, until the order to end
 		buf := make([]transport.Packet, 64)
 		for {
 			if _, err := port.Receive(buf); err != nil {

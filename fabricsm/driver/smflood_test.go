@@ -18,7 +18,7 @@ import (
 // TestFloodsOfSMPsBlindNobody: two hosts send packets to the manager as fast as the
 // simulator's socket takes them, by ways and with bytes of their choice. The standby stays
 // standby, no device is lost from sight, a membership is granted to another host, little
-// memory is used, and who floods is named by its place. It takes all CPUs that there are, so
+// memory is used, and the event names the place of the flooder. It takes all CPUs that there are, so
 // it runs alone: make floods.
 func TestFloodsOfSMPsBlindNobody(t *testing.T) {
 	for _, kind := range []string{"SMInfo", "traps", "communication management"} {

@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// take steps in what was received, and sifted: what answers ourselves first, so that no
-// flood holds it up.
+// take steps in packets that were received and sifted: answers to this manager first, so
+// that no flood delays them.
 func (l *loop) take(buf []transport.Packet) {
 	l.now = time.Now()
 	l.later = l.later[:0]
@@ -28,8 +28,8 @@ func (l *loop) take(buf []transport.Packet) {
 	}
 }
 
-// takeAnswer takes what ends a request of ours, and reports whether nothing is left to do
-// with a packet.
+// takeAnswer takes an answer to a request of this manager, and reports whether the packet
+// needs no more work.
 func (l *loop) takeAnswer(p *transport.Packet) bool {
 	switch {
 	case l.ofKeys(p):
@@ -39,7 +39,7 @@ func (l *loop) takeAnswer(p *transport.Packet) bool {
 		l.takeCounters(p)
 		return true
 	case !isAnswer(p):
-		return p.Undelivered // a TrapRepress or an answer that nobody took
+		return p.Undelivered // a TrapRepress or an answer that was not delivered
 	}
 	switch id, v := l.out.end(p); {
 	case v == taken:
@@ -57,8 +57,7 @@ func (l *loop) takeAnswer(p *transport.Packet) bool {
 	}
 }
 
-// isAnswer tells answers to requests, and requests come back, from what others
-// ask.
+// isAnswer reports whether a packet is an answer to a request, or a request that came back.
 func isAnswer(p *transport.Packet) bool {
 	return p.MAD.IsSMP() && (p.Undelivered || p.MAD.Method() == mad.MethodGetResp)
 }

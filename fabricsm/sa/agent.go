@@ -212,7 +212,7 @@ type Sight struct {
 	limits  limiter.Config // of Front
 	ruling  int            // that book was made by
 	serving bool           // the view is that of a master that was settled once
-	senders senders        // of Front, also while nobody is served
+	senders senders        // of Front, also while no node is served
 }
 
 // Sight makes one of a view. prev, which may be nil, is the one before. It may be called

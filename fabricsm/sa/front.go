@@ -25,7 +25,7 @@ type Front struct {
 	tellAt  time.Time // what was dropped; zero: nothing was
 	shown   []trust.Violation
 	senders senders
-	ways    [limiter.NumRoutes]ib.Place // by which the last directed route of nobody known came
+	ways    [limiter.NumRoutes]ib.Place // by which the last directed route of an unknown sender came
 }
 
 // FrontStatus is how a Front stands. It is not written to once it was given.
@@ -94,7 +94,7 @@ func (f *Front) Admit(now time.Time, p *transport.Packet) bool {
 	return false
 }
 
-// find finds out who sent a directed route.
+// find returns the sender of a directed route.
 func (f *Front) find(m *mad.MAD, asked *limiter.Packet) {
 	s := f.senders.of(m)
 	if s.port != topo.None {
@@ -143,7 +143,7 @@ func (f *Front) Tell(now time.Time) (events []sm.Event) {
 	return events
 }
 
-// placeOf gives the switch port in front of an end port, and of a switch itself that.
+// placeOf returns the switch port in front of an end port, and for a switch its own.
 func (f *Front) placeOf(p topo.PortID) ib.Place {
 	fabric := f.senders.fabric
 	if n := fabric.NodeOf(p); n.Type == ib.NodeSwitch {

@@ -107,7 +107,7 @@ func leafOf(r *rig, host string) string { return r.List.Find(host).Ports[1].Peer
 
 // A directed route has no LID. It is that of the adapter where its way back ends, however
 // it wandered and whatever its sender wrote behind the hops: one host has one allowance,
-// takes nothing from another, and is told of by its name and place.
+// takes nothing from another, and is reported by its name and place.
 func TestFrontFindsWhoSentADirectedRoute(t *testing.T) {
 	r := newRig(t, nil)
 	f := r.Administration().Front()
@@ -154,7 +154,7 @@ func TestFrontNamesTheLastKnownPort(t *testing.T) {
 	f := r.Administration().Front()
 	leaf := r.List.Find(leafOf(r, "sm"))
 	free := portTo(t, r, leaf.Name, "h2")
-	if err := r.Fabric.Unlink("h2", 1); err != nil { // who is cabled there next nobody has asked yet
+	if err := r.Fabric.Unlink("h2", 1); err != nil { // the next neighbor there is not discovered yet
 		t.Fatal(err)
 	}
 	r.settle()

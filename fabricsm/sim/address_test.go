@@ -265,7 +265,7 @@ func TestSALane(t *testing.T) {
 	}
 }
 
-// Of a flood that nobody takes 512 packets wait, as at an adapter under Linux. A flood of
+// Of a flood that no client receives 512 packets wait, as at an adapter under Linux. A flood of
 // GMPs costs a station none of its SMPs; one of SMPs does.
 func TestGMPsLeaveRoomForSMPs(t *testing.T) {
 	f, sm, h1 := asking(t)

@@ -208,9 +208,9 @@ func TestRetiredKey(t *testing.T) {
 	e.checkKeys()
 }
 
-// TestLeasesHoldWhileNothingSettles: somebody shows a switch a wrong key all the time, its
+// TestLeasesHoldWhileNothingSettles: a host sends a switch a wrong key all the time, its
 // traps and a tenth of all packets get lost, and a table elsewhere is always busy, so that
-// the fabric is never settled. The lease does not run out, and nobody is answered
+// the fabric is never settled. The lease does not run out, and no request is answered
 // without the key.
 func TestLeasesHoldWhileNothingSettles(t *testing.T) {
 	for seed := range uint64(60) {

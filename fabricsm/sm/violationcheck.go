@@ -155,7 +155,7 @@ func (c *Core) readCounters(p topo.PortID, was, is *mad.PortInfo, byGet bool) {
 	if byGet && c.isEnd(p) && was.MKeyProtectBits > 0 && is.MKeyProtectBits == 0 && c.cfg.MKey.on() && !c.mkeys.releasing {
 		if r := c.ring(p); r != nil && r.Settled() {
 			c.event(&ProtectionLapsed{GUID: c.guidOf(p), Place: c.placeOf(p)})
-			c.expose(c.guidOf(p), exposedKey) // everybody could read it
+			c.expose(c.guidOf(p), exposedKey) // each host could read it
 		}
 	}
 }

@@ -355,8 +355,8 @@ func TestKeyGuessing(t *testing.T) {
 	}
 }
 
-// TestLapsedProtection: a device whose lease ran out is told of, and protected again, under
-// another key: the one that everybody could read opens nothing.
+// TestLapsedProtection: a device whose lease ran out is reported, and protected again, under
+// another key: the one that each host could read opens nothing.
 func TestLapsedProtection(t *testing.T) {
 	l := tree(t, 4, 4)
 	cfg := keyed(t)

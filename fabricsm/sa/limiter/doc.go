@@ -17,10 +17,10 @@
 // # Nodes
 //
 // In each lane a node, that is an end port with all LIDs of its LMC, may send so
-// much, a rate and a burst. LIDs that nobody has are one node together. A directed route
-// has no LID; the caller finds out which port sent it, by what switches wrote on the way,
-// and gives the LID of that. Those of ports that it does not know it tells apart by where
-// they came into the part of the fabric that it knows. A source LID is what the sender says: switches
+// much, a rate and a burst. LIDs that no port has are one node together. A directed route
+// has no LID; the caller finds the port that sent it, by the ports that switches wrote on the way,
+// and passes the LID of that. Unknown senders are distinguished by the place at which
+// the route enters the known part of the fabric. A source LID is what the sender says: switches
 // do not check it, so one who forges another's spends the other's allowance. That is
 // for partitions and for the place of the sender to stop.
 //

@@ -97,7 +97,7 @@ func (p *Packet) lane() Lane {
 
 // Drops is what was dropped of a node since it was told last.
 type Drops struct {
-	LID   ib.LID // base LID; 0: sources that no port has; ib.PermissiveLID: directed routes of nobody known
+	LID   ib.LID // base LID; 0: sources that no port has; ib.PermissiveLID: directed routes of unknown senders
 	Route uint8  // of such directed routes
 	Count uint64
 	Total uint64 // since the limiter was made

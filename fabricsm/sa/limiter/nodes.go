@@ -12,13 +12,13 @@ type Tenant uint16
 
 const (
 	lids = 0xC000 // unicast LIDs, and 0
-	// nobody is the node of LIDs that no port has; directed routes of nobody known have the
+	// nobody is the node of LIDs that no port has; directed routes of unknown senders have the
 	// nodes from routed on.
 	nobody, routed = 0, lids
 	slots          = lids + NumRoutes
 )
 
-// NumRoutes is how many ways are told apart by which directed routes of nobody known come.
+// NumRoutes is how many ways of directed routes of unknown senders are distinguished.
 const NumRoutes = 64
 
 type place struct {
