@@ -100,18 +100,7 @@ func startAsker(b *testing.B, wakes int) *asker {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), askerEnv+"=1", "GOMAXPROCS=1")
 	cmd.ExtraFiles = []*os.File{shared, waker}
-	cmd.Stderr = os.Stderr
-	to, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	from, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	to, from := startPiped(b, cmd)
 	b.Cleanup(func() {
 		_ = to.Close()
 		if err := cmd.Wait(); err != nil {
@@ -119,6 +108,23 @@ func startAsker(b *testing.B, wakes int) *asker {
 		}
 	})
 	return &asker{book, to, from}
+}
+
+// startPiped starts a process, and returns its standard input and output.
+func startPiped(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out io.ReadCloser) {
+	t.Helper()
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, out
 }
 
 func (a *asker) came() int              { return int(a.asked.Load()) }

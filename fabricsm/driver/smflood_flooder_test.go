@@ -49,18 +49,7 @@ func startOther(t *testing.T, what string, env ...string) (stop func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := startPiped(t, cmd)
 	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
