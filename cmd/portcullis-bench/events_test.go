@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,28 +30,40 @@ func TestEvents(t *testing.T) {
 			if c.name == "Portcullis" {
 				changes = all
 			}
-			var said bytes.Buffer
-			samples, err := f.happen(t.Context(), &c, o, changes, &said)
-			if err != nil {
-				t.Fatalf("%v, after\n%s", err, &said)
-			}
-			for i := range changes {
-				s := samples[i][0]
-				if s.smps == 0 || s.wall <= 0 {
-					t.Errorf("%s: %d SMPs in %v s", changes[i].name, s.smps, s.wall)
+			measure := func() [][]sample {
+				var said bytes.Buffer
+				samples, err := f.happen(t.Context(), &c, o, changes, &said)
+				if err != nil {
+					t.Fatalf("%v, after\n%s", err, &said)
 				}
+				for i := range changes {
+					s := samples[i][0]
+					if s.smps == 0 || s.wall <= 0 {
+						t.Errorf("%s: %d SMPs in %v s", changes[i].name, s.smps, s.wall)
+					}
+				}
+				return samples
 			}
-			if c.name == "Portcullis" {
-				checkRequests(t, changes, samples)
+			samples := measure()
+			if c.name != "Portcullis" {
+				return
+			}
+			// On a busy machine a change lasts so long that a periodic sweep falls into it.
+			for again := 0; again < 2 && len(tooMany(t, changes, samples)) > 0; again++ {
+				t.Logf("measured again: %v", tooMany(t, changes, samples))
+				samples = measure()
+			}
+			for _, problem := range tooMany(t, changes, samples) {
+				t.Error(problem)
 			}
 		})
 	}
 }
 
-// checkRequests holds ours to what each change takes. Requests that were not
-// answered in time do not count: a machine that is slow enough leaves any number
-// of them.
-func checkRequests(t *testing.T, changes []change, samples [][]sample) {
+// tooMany returns the changes for which ours sent more than each takes. Requests that were
+// not answered in time do not count: a machine that is slow enough leaves any number of
+// them.
+func tooMany(t *testing.T, changes []change, samples [][]sample) (problems []string) {
 	t.Helper()
 	for i, most := range []struct {
 		change string
@@ -66,9 +79,10 @@ func checkRequests(t *testing.T, changes []change, samples [][]sample) {
 			t.Fatalf("change %d is %q, want %q", i, changes[i].name, most.change)
 		}
 		if took := s.smps - s.repeated; took > most.smps {
-			t.Errorf("%s: %d SMPs and %d repeated ones, want at most %d", most.change, took, s.repeated, most.smps)
+			problems = append(problems, fmt.Sprintf("%s: %d SMPs and %d repeated ones, want at most %d", most.change, took, s.repeated, most.smps))
 		}
 	}
+	return problems
 }
 
 func TestEventsTable(t *testing.T) {
