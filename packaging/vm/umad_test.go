@@ -37,7 +37,7 @@ func TestUMAD(t *testing.T) {
 	command(t, "go", "test", "-c", "-trimpath", "-tags", "hardware", "-o", hardware, "portcullis/fabricsm/transport/umad")
 	must(t, seed.File("/suite/hardware", hardware))
 	machine.Run(t, machine.Spec{
-		Name: "umad", Limit: 6 * time.Minute, Kernel: k.Image(), Initrd: initramfs(t), Drives: []machine.Drive{seedDrive(t, seed)},
+		Name: "umad", Limit: 10 * time.Minute, Kernel: k.Image(), Initrd: initramfs(t), Drives: []machine.Drive{seedDrive(t, seed)},
 	}, tests)
 }
 
