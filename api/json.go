@@ -27,7 +27,7 @@ const keyLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 var (
 	errTooDeep  = fmt.Errorf("nested deeper than %d levels", maxDepth)
-	errTooMany  = fmt.Errorf("more than %d values", maxValues)
+	errTooMany  = errors.New("more values than any request has")
 	errTrailing = errors.New("more than one JSON value")
 )
 
@@ -40,18 +40,18 @@ func strictJSON() huma.Format {
 }
 
 func unmarshalStrict(data []byte, v any) error {
-	if err := checkJSON(data); err != nil {
+	if err := checkJSON(data, maxValues); err != nil {
 		return err
 	}
 	return json.Unmarshal(data, v)
 }
 
 // checkJSON reports whether data is exactly one JSON value, not nested too
-// deeply, and has no object with a key twice or in another case.
-func checkJSON(data []byte) error {
+// deeply, of at most so many values, and has no object with a key twice or in another case.
+func checkJSON(data []byte, most int) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	left := maxValues
+	left := most
 	if err := checkValue(dec, 0, &left); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func TestCheckJSON(t *testing.T) {
 		{"mismatch", `[}`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := checkJSON([]byte(tt.in)); (err == nil) != tt.ok {
+			if err := checkJSON([]byte(tt.in), maxValues); (err == nil) != tt.ok {
 				t.Errorf("checkJSON = %v, want success %v", err, tt.ok)
 			}
 		})
@@ -41,7 +41,7 @@ func FuzzCheckJSON(f *testing.F) {
 	f.Add([]byte(`{"a":1,"a":2}`))
 	f.Add([]byte(`[[[[[[[[[[[[[[[[[[`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if checkJSON(data) == nil && !json.Valid(data) {
+		if checkJSON(data, maxValues) == nil && !json.Valid(data) {
 			t.Errorf("accepted %q, which is not JSON", data)
 		}
 	})

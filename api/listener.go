@@ -52,13 +52,25 @@ func (p *places[K]) leave(source K) {
 // TLS handshake is spent on them.
 type guardedListener struct {
 	net.Listener
-	limit   *limit.Limiter[netip.Addr]
-	refused func()
-	open    places[netip.Addr]
+	limit    *limit.Limiter[netip.Addr]
+	slow     *limit.Limiter[netip.Addr] // of sources that used up their refusals
+	refusals *limit.Limiter[netip.Addr]
+	refused  func()
+	open     places[netip.Addr]
 }
 
-func guardListener(l net.Listener, r limit.Rate, refused func()) *guardedListener {
-	return &guardedListener{Listener: l, limit: limit.New[netip.Addr](r), refused: refused}
+func guardListener(l net.Listener, r limit.Rate, refusals *limit.Limiter[netip.Addr], refused func()) *guardedListener {
+	return &guardedListener{
+		Listener: l, limit: limit.New[netip.Addr](r), slow: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 1}), refusals: refusals, refused: refused,
+	}
+}
+
+// allows reports whether a source may open a connection now.
+func (g *guardedListener) allows(source netip.Addr, now time.Time) bool {
+	if !g.refusals.Has(source, now) && !g.slow.Allow(source, now) {
+		return false
+	}
+	return g.limit.Allow(source, now) && g.open.enter(source)
 }
 
 // Accept waits for a connection that is within the limits of its source.
@@ -69,7 +81,7 @@ func (g *guardedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		source := sourceOf(conn.RemoteAddr().String())
-		if g.limit.Allow(source, time.Now()) && g.open.enter(source) {
+		if g.allows(source, time.Now()) {
 			return &guardedConn{Conn: conn, leave: sync.OnceFunc(func() { g.open.leave(source) })}, nil
 		}
 		g.refused()

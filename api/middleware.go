@@ -83,6 +83,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			if v := recover(); v != nil {
 				s.recovered(ww, r, v)
 			}
+			s.countRefusal(r, n, ww.Status())
 			s.record(r, n, ww.Status(), ww.BytesWritten(), time.Since(start))
 		}()
 		next.ServeHTTP(ww, r)
@@ -174,6 +175,13 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 			if !s.known.Allow(who.Name, now) {
 				kind, over, whose = "tokens", s.known.Rate(), "with the token "+who.Name
 			}
+		case !s.refusals.Has(sourceOf(r.RemoteAddr), now):
+			s.metrics.refused("refusals")
+			// No more of them on this connection: each new one is counted before its handshake.
+			w.Header().Set("Connection", "close")
+			writeProblem(w, r, newProblem(http.StatusTooManyRequests, v1.CodeRateLimited,
+				"too many requests from this address were refused", "find out why they are refused, then try again in a minute"))
+			return
 		case !sources.Allow(sourceOf(r.RemoteAddr), now):
 			kind, over, whose = "requests", sources.Rate(), "from this address"
 		case !s.everybody.Allow(struct{}{}, now):
@@ -193,6 +201,27 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 // for questions about where they stand.
 func attestation(path string) bool {
 	return strings.HasPrefix(path, "/v1/attest/") && path != "/v1/attest/status"
+}
+
+// bytesOfRefusal is how much of a body that no agent sends counts as much as one refused request.
+const bytesOfRefusal = 8 << 10
+
+// countRefusal counts a request without a known token that was refused for what it says. One that came too early is not: many
+// honest hosts may share an address.
+func (s *Server) countRefusal(r *http.Request, n *note, status int) {
+	fault := status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
+	if !fault || s.local || n.token != "" || n.actor != "" {
+		return
+	}
+	cost := 1
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		if n.body == nil {
+			break
+		}
+		cost += int(n.body.read / bytesOfRefusal)
+	}
+	s.refusals.Spend(sourceOf(r.RemoteAddr), time.Now(), cost)
 }
 
 // limitBodies answers 429 when too many requests of a known token, or of a source without one, have their body on the way:
@@ -221,15 +250,17 @@ func (s *Server) limitBodies(next http.Handler) http.Handler {
 	})
 }
 
-// watchedBody is a body that notes that it could not be read to its end.
+// watchedBody is a body that counts its bytes, and notes that it could not be read to its end.
 type watchedBody struct {
 	io.ReadCloser
+	read   int64 // bytes
 	broken bool
 }
 
 // Read implements io.Reader.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
 	if err != nil && err != io.EOF {
 		b.broken = true
 	}

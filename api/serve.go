@@ -21,6 +21,10 @@ const (
 	longTimeout    = 10 * time.Minute // of requests that read a whole store
 	maxHeaderBytes = 16 << 10
 	maxStreams     = 64 // HTTP/2 streams of one connection
+	// Memory that HTTP/2 holds for a connection before a handler reads anything. net/http would take 1 MiB for each of the three.
+	maxFrame        = 16 << 10
+	maxStreamBuffer = 64 << 10
+	maxConnBuffer   = 128 << 10
 
 	// drainTimeout is how long requests under way may take after the
 	// service was told to stop.
@@ -46,11 +50,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, cert *Certificate) e
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
-		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		BaseContext:    func(net.Listener) context.Context { return base },
-		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
+			MaxReceiveBufferPerStream: maxStreamBuffer, MaxReceiveBufferPerConnection: maxConnBuffer,
+		},
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	guarded := guardListener(l, s.connections, func() { s.metrics.refused("connections") })
+	guarded := guardListener(l, s.connections, s.refusals, func() { s.metrics.refused("connections") })
 	failed := make(chan error, 1)
 	go func() { failed <- srv.ServeTLS(guarded, "", "") }()
 	select {

@@ -31,6 +31,9 @@ type Limits struct {
 	Connections  limit.Rate // new connections, checked before the TLS handshake
 	Requests     limit.Rate // requests that show no known token
 	Attestations limit.Rate // requests that open a session or bring evidence
+	// Refusals are of requests that show no known token and are refused: one token each, and one more for each 8 KiB of
+	// a malformed body. An address that used them up is refused before anything of a request is read, and opens one connection a second.
+	Refusals limit.Rate
 
 	Strangers limit.Rate // all of Requests and Attestations together, from all addresses
 	Tokens    limit.Rate // requests of each known token, whatever address they come from
@@ -43,6 +46,7 @@ func DefaultLimits() Limits {
 		Connections:  limit.Rate{PerSecond: 50, Burst: 200},
 		Requests:     limit.Rate{PerSecond: 100, Burst: 400},
 		Attestations: limit.Rate{PerSecond: 20, Burst: 100},
+		Refusals:     limit.Rate{PerSecond: 3, Burst: 60},
 		Strangers:    limit.Rate{PerSecond: 2000, Burst: 8000},
 		Tokens:       limit.Rate{PerSecond: 1000, Burst: 4000},
 	}
@@ -97,6 +101,7 @@ type Server struct {
 	ready        func(context.Context) []v1.Condition
 	requests     *limit.Limiter[netip.Addr]
 	attestations *limit.Limiter[netip.Addr]
+	refusals     *limit.Limiter[netip.Addr] // of requests without a known token
 	everybody    *limit.Limiter[struct{}]   // requests without a known token, from all addresses
 	known        *limit.Limiter[string]     // requests by the name of their token
 	strangers    *limit.Limiter[netip.Addr] // refusals that the log has
@@ -116,7 +121,7 @@ func New(o Options) *Server {
 		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
-		everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),
+		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),
 		strangers: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 120}),
 		unproven:  newUnproven(),
 	}

@@ -368,6 +368,43 @@ func TestTokensHaveLimitsOfTheirOwn(t *testing.T) {
 	wantProblem(t, get(6, "/v1/attest/sessions/x", f.viewer), 429, v1.CodeRateLimited) // no token opens sessions
 }
 
+// TestRefusalsOfAnAddress: an address whose requests were refused too often is refused before anything is read, a large
+// body counts as several requests, and neither known tokens at that address nor other addresses notice.
+func TestRefusalsOfAnAddress(t *testing.T) {
+	f := newFixture(t, func(o *api.Options) { o.Limits.Refusals = limit.Rate{PerSecond: 1e-6, Burst: 10} })
+	send := func(host int, method, path, token, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1000", host)
+		r.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		return f.send(r)
+	}
+	for n := range 10 {
+		if w := send(1, "GET", "/v1/hosts", "pcop_wrong", ""); w.Code != 401 {
+			t.Fatalf("refusal %d: %d", n+1, w.Code)
+		}
+	}
+	w := send(1, "GET", "/livez", "", "")
+	if wantProblem(t, w, 429, v1.CodeRateLimited); w.Header().Get("Connection") != "close" {
+		t.Error("the connection is kept")
+	}
+	if w := send(1, "GET", "/v1/hosts", f.viewer, ""); w.Code != 200 {
+		t.Errorf("a known token at this address: %d", w.Code)
+	}
+	const large = 40 << 10
+	for n := range 2 {
+		if w := send(2, "POST", "/v1/attest/sessions", "", `{"x":"`+strings.Repeat("x", large)+`"}`); w.Code != 422 {
+			t.Fatalf("large body %d: %d", n+1, w.Code)
+		}
+	}
+	wantProblem(t, send(2, "POST", "/v1/attest/sessions", "", "{}"), 429, v1.CodeRateLimited)
+	if w := send(3, "GET", "/livez", "", ""); w.Code != 200 {
+		t.Errorf("another address: %d", w.Code)
+	}
+}
+
 // TestStrangerFloodsTheLog: what a stranger is refused stands in the log some times, then
 // only for who debugs; what others do still does, and the counts are whole.
 func TestStrangerFloodsTheLog(t *testing.T) {

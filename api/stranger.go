@@ -22,10 +22,12 @@ import (
 // Bounds on memory and CPUs for requests that need no credential (accessHost), over all
 // sources together: the process that answers them is the Subnet Manager, too.
 const (
-	unprovenBytes = 48 << 20         // of bodies in memory at once
-	unprovenShare = 2 << 20          // of these, of one source
-	unprovenRead  = 10 * time.Second // for one body to arrive
-	unprovenWait  = 3 * time.Second  // for one of the slots
+	unprovenBytes  = 12 << 20         // of bodies in memory at once
+	unprovenShare  = 2 << 20          // of these, of one source at most
+	unprovenPart   = 4                // a source has at most a quarter of what is free
+	unprovenValues = 256              // of a body that opens a session: the largest has some 30
+	unprovenRead   = 10 * time.Second // for one body to arrive
+	unprovenWait   = 3 * time.Second  // for one of the slots
 )
 
 // unproven bounds the memory and CPUs that requests without a credential use at once.
@@ -55,7 +57,8 @@ func (u *unproven) enter(ctx context.Context) bool {
 
 func (u *unproven) leave() { <-u.slots }
 
-// allowance is a number of bytes that sources share. No source has more than its share.
+// allowance is a number of bytes that sources share. No source has more than its share, nor more than a part of what
+// nothing holds: however many sources take what they can, a further one finds some.
 type allowance struct {
 	mu    sync.Mutex
 	free  int64
@@ -67,7 +70,7 @@ type allowance struct {
 func (a *allowance) take(source netip.Addr, n int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n > a.free || a.held[source]+n > a.share {
+	if a.held[source]+n > min(a.share, a.free/unprovenPart) {
 		return false
 	}
 	if a.held == nil {
@@ -131,6 +134,10 @@ func (s *Server) bounded(op operation) func(huma.Context, func(huma.Context)) {
 				return
 			}
 			defer s.unproven.leave()
+			if err := checkJSON(body, unprovenValues); errors.Is(err, errTooMany) {
+				writeProblem(w, r, newProblem(http.StatusBadRequest, v1.CodeBadRequest, "the request body has "+err.Error(), hintOf(http.StatusBadRequest)))
+				return
+			}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next(ctx)
@@ -161,7 +168,7 @@ func readBody(r *http.Request, most int64) ([]byte, *problem) {
 			return nil, brokenBody()
 		}
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, most+1))
+	body, err := readAll(r, most)
 	var network net.Error
 	switch {
 	case int64(len(body)) > most:
@@ -172,6 +179,16 @@ func readBody(r *http.Request, most int64) ([]byte, *problem) {
 		return nil, brokenBody()
 	}
 	return body, nil
+}
+
+// readAll reads at most one byte more than most. A body that says its length has just that much memory.
+func readAll(r *http.Request, most int64) ([]byte, error) {
+	if r.ContentLength < 0 {
+		return io.ReadAll(io.LimitReader(r.Body, most+1))
+	}
+	body := make([]byte, r.ContentLength)
+	n, err := io.ReadFull(r.Body, body)
+	return body[:n], err
 }
 
 func tooLarge(most int64) *problem {

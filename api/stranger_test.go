@@ -134,3 +134,16 @@ func TestBrokenBodies(t *testing.T) {
 		}
 	}
 }
+
+// TestBodiesOfManyValues: a body without a credential that has many values is refused before it is explained what is wrong
+// with each.
+func TestBodiesOfManyValues(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.NewBackend())
+	body := `{"host":"h1","x":[` + strings.Repeat("0,", 300) + `0]}`
+	r := dialRaw(t, s, "127.0.0.1")
+	r.send(head("POST", "/v1/attest/sessions", len(body)) + body)
+	if got := r.status(); got != http.StatusBadRequest {
+		t.Errorf("a body of 300 values: %d, want 400", got)
+	}
+}

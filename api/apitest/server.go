@@ -15,6 +15,7 @@ import (
 
 	"portcullis/api"
 	"portcullis/api/ca"
+	"portcullis/api/limit"
 )
 
 // Server is the real API over TLS on a loopback address.
@@ -33,8 +34,8 @@ type Server struct {
 	Stop func() error
 }
 
-// Options gives api.Options for b with a discarding log, default limits and
-// one token for each role.
+// Options returns api.Options for b with a discarding log, one token for each role, and the default
+// limits but that of refusals: a test is refused as often as it likes.
 func Options(b api.Backend) (o api.Options, operator, viewer string, err error) {
 	operator, operatorDigest := api.NewToken()
 	viewer, viewerDigest := api.NewToken()
@@ -42,8 +43,10 @@ func Options(b api.Backend) (o api.Options, operator, viewer string, err error) 
   - {name: olga, role: operator, sha256: %s}
   - {name: vic, role: viewer, sha256: %s}
 `, operatorDigest, viewerDigest))
+	limits := api.DefaultLimits()
+	limits.Refusals = limit.Rate{PerSecond: 1e6, Burst: 1e6}
 	o = api.Options{
-		Backend: b, Tokens: tokens, ChannelBinding: api.ChannelRequired, Limits: api.DefaultLimits(),
+		Backend: b, Tokens: tokens, ChannelBinding: api.ChannelRequired, Limits: limits,
 		Version: "v0.0.0-test", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewPedanticRegistry(),
 	}
 	return o, operator, viewer, err

@@ -57,11 +57,31 @@ func (l *Limiter[K]) bucket() *rate.Limiter {
 func (l *Limiter[K]) Allow(key K, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.of(key, now).AllowN(now, 1)
+}
+
+// Spend takes n tokens from the bucket of key at time now, at most a burst of them, whether they
+// are there or not: a bucket may come to hold less than none.
+func (l *Limiter[K]) Spend(key K, now time.Time, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of(key, now).ReserveN(now, min(n, l.rate.Burst))
+}
+
+// Has reports whether the bucket of key holds a token at time now. It takes none.
+func (l *Limiter[K]) Has(key K, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	b := l.buckets[key]
-	if b == nil {
-		b = l.admit(key, now)
+	return b == nil || b.TokensAt(now) >= 1
+}
+
+// of returns the bucket of key.
+func (l *Limiter[K]) of(key K, now time.Time) *rate.Limiter {
+	if b := l.buckets[key]; b != nil {
+		return b
 	}
-	return b.AllowN(now, 1)
+	return l.admit(key, now)
 }
 
 // sweepEvery bounds the work that a flood of new keys causes.

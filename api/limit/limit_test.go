@@ -33,6 +33,27 @@ func TestRefills(t *testing.T) {
 	}
 }
 
+// What is spent is owed, up to a burst, and a bucket that owes has nothing until that is made up for.
+func TestSpends(t *testing.T) {
+	l, now := New[string](Rate{PerSecond: 1, Burst: 4}), time.Unix(0, 0)
+	for i, want := range []bool{true, true, false} {
+		if got := l.Has("a", now); got != want {
+			t.Errorf("before %d: %v, want %v", i, got, want)
+		}
+		l.Spend("a", now, 3)
+	}
+	l.Spend("b", now, 1000)
+	for _, tt := range []struct {
+		key   string
+		after time.Duration
+		want  bool
+	}{{"a", 5 * time.Second, false}, {"a", 6 * time.Second, true}, {"b", 0, false}, {"b", time.Second, true}} {
+		if got := l.Has(tt.key, now.Add(tt.after)); got != tt.want {
+			t.Errorf("%s after %v: %v, want %v", tt.key, tt.after, got, tt.want)
+		}
+	}
+}
+
 // A flood of keys must neither grow memory, nor shut out a key that is already
 // known, nor give one that used its bucket up a new one.
 func TestIsBounded(t *testing.T) {

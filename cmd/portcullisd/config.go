@@ -67,6 +67,7 @@ type limitsConfig struct {
 	Connections  float64 `yaml:"connections"`
 	Requests     float64 `yaml:"requests"`
 	Attestations float64 `yaml:"attestations"`
+	Refusals     float64 `yaml:"refusals"`
 	Strangers    float64 `yaml:"strangers"`
 	Tokens       float64 `yaml:"tokens"`
 }
@@ -126,7 +127,7 @@ func defaultConfig() *config {
 		LogLevel:       "info",
 		Locks:          locksConfig{Binding: v1.BoundChallenge},
 		Limits: limitsConfig{
-			Connections: limits.Connections.PerSecond, Requests: limits.Requests.PerSecond,
+			Connections: limits.Connections.PerSecond, Requests: limits.Requests.PerSecond, Refusals: limits.Refusals.PerSecond,
 			Attestations: limits.Attestations.PerSecond, Strangers: limits.Strangers.PerSecond, Tokens: limits.Tokens.PerSecond,
 		},
 		Fabric: defaultFabric(),
@@ -167,13 +168,15 @@ func (c *config) has(r role) bool {
 	return false
 }
 
-// limits gives four times the rate as burst.
+// limits returns the rates: four times the rate at once, and twenty times that of refusals.
 func (c *config) limits() api.Limits {
 	rate := func(perSecond float64) limit.Rate {
 		return limit.Rate{PerSecond: perSecond, Burst: max(1, int(4*perSecond))}
 	}
 	return api.Limits{
 		Connections: rate(c.Limits.Connections), Requests: rate(c.Limits.Requests),
-		Attestations: rate(c.Limits.Attestations), Strangers: rate(c.Limits.Strangers), Tokens: rate(c.Limits.Tokens),
+		Attestations: rate(c.Limits.Attestations),
+		Refusals:     limit.Rate{PerSecond: c.Limits.Refusals, Burst: max(1, int(20*c.Limits.Refusals))},
+		Strangers:    rate(c.Limits.Strangers), Tokens: rate(c.Limits.Tokens),
 	}
 }

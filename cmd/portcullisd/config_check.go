@@ -37,6 +37,7 @@ func (c *config) check() []problem {
 	k.rate("limits.connections", c.Limits.Connections)
 	k.rate("limits.requests", c.Limits.Requests)
 	k.rate("limits.attestations", c.Limits.Attestations)
+	k.rate("limits.refusals", c.Limits.Refusals)
 	k.rate("limits.strangers", c.Limits.Strangers)
 	k.rate("limits.tokens", c.Limits.Tokens)
 	k.port(c.Fabric.Port, "umad", "ibsim")

@@ -90,10 +90,10 @@ func TestConfigMistakes(t *testing.T) {
 		}},
 		{"roles twice", "roles: [sm, sm]\n", []string{"c.yaml:1: roles: sm is named twice"}},
 		{"no roles", "roles: []\n", []string{"c.yaml:1: roles: is empty"}},
-		{"rate", "limits: {requests: 0, attestations: .nan, tokens: -1, strangers: 0}\n", []string{
-			"c.yaml:1: limits.requests", "c.yaml:1: limits.attestations", "c.yaml:1: limits.strangers", "c.yaml:1: limits.tokens",
+		{"rate", "limits: {requests: 0, attestations: .nan, tokens: -1, strangers: 0, refusals: 0}\n", []string{
+			"c.yaml:1: limits.requests", "c.yaml:1: limits.attestations", "c.yaml:1: limits.refusals", "c.yaml:1: limits.strangers", "c.yaml:1: limits.tokens",
 		}},
-		{"far from any key", "limits: {xxxxxx: 1}\n", []string{"c.yaml:1: unknown key xxxxxx; the keys here are connections, requests, attestations, strangers, tokens"}},
+		{"far from any key", "limits: {xxxxxx: 1}\n", []string{"c.yaml:1: unknown key xxxxxx; the keys here are connections, requests, attestations, refusals, strangers, tokens"}},
 		{"key of another section", "window: 3\nfabric: {smps: {hoq_life: 3}}\n", []string{
 			"c.yaml:1: unknown key window; did you mean fabric.smps.window?", "c.yaml:2: unknown key hoq_life; did you mean fabric.ports.hoq_life?",
 		}},
@@ -250,7 +250,7 @@ func TestSMKey(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, file, text string) {
+func write(t testing.TB, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -239,7 +239,7 @@ func attestationFlood(s *drill.Scene) {
 	o := evidenceOptions{}
 	if s.Off(AttestationLimits) {
 		without := limit.Rate{PerSecond: 1e9, Burst: 1e9}
-		o.limits = api.Limits{Connections: without, Requests: without, Attestations: without, Strangers: without, Tokens: without}
+		o.limits = api.Limits{Connections: without, Requests: without, Attestations: without, Refusals: without, Strangers: without, Tokens: without}
 		o.admission = func(ao *admission.Options) { ao.SourceRate, ao.AttemptRate, ao.HostRate = without, without, without }
 	}
 	e := newEvidenceSite(s, o)
