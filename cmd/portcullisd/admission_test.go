@@ -170,7 +170,7 @@ func impostor(t *testing.T, c *client.Client, other, h *machine) {
 	}
 }
 
-func newMachine(t *testing.T, vendor string, m *machine) *machine {
+func newMachine(t testing.TB, vendor string, m *machine) *machine {
 	t.Helper()
 	m.tpm = tpmtest.New(t, tpmtest.Options{CA: vendor, Name: m.id})
 	dir := t.TempDir()
@@ -188,7 +188,7 @@ func (m *machine) serve(dir, address string) {
 }
 
 // plant writes the kernel's trees.
-func (m *machine) plant(t *testing.T) {
+func (m *machine) plant(t testing.TB) {
 	t.Helper()
 	sysfs := func(g ib.GUID) string {
 		return fmt.Sprintf("%04x:%04x:%04x:%04x", uint16(g>>48), uint16(g>>32), uint16(g>>16), uint16(g))
@@ -216,7 +216,7 @@ func (m *machine) plant(t *testing.T) {
 
 // trustBoots has the boot of a machine learned by one operator and approved by
 // another.
-func trustBoots(t *testing.T, learns, approves *client.Client, m *machine) {
+func trustBoots(t testing.TB, learns, approves *client.Client, m *machine) {
 	t.Helper()
 	set, err := learns.LearnReference(t.Context(), v1.NewReference{Class: reference.DefaultClass, Logs: [][]byte{m.tpm.EventLog()}, Reason: "as delivered"})
 	if err == nil {
@@ -237,7 +237,7 @@ func (m *machine) inventory() string {
 `, m.id, m.tpm.EKDigest(), m.nodeGUID, m.nodeGUID+1, m.place)
 }
 
-func (m *machine) run(t *testing.T) error {
+func (m *machine) run(t testing.TB) error {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	return agent.Provision(ctx, agent.Options{Config: m.config, Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
@@ -259,7 +259,7 @@ func configure(t *testing.T, dir string, m *machine) {
 }
 
 // phase waits until a host is in a phase.
-func phase(t *testing.T, c *client.Client, id string, want v1.Phase) *v1.Host {
+func phase(t testing.TB, c *client.Client, id string, want v1.Phase) *v1.Host {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -6,9 +6,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain puts this program into the path of tests, as portcullisd.
+// TestMain puts this program into the path of tests, as portcullisd, and the strangers of BenchmarkStrangers.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"portcullisd": main})
+	testscript.Main(m, map[string]func(){"portcullisd": main, "strangers": strangers})
 }
 
 func TestScripts(t *testing.T) {

@@ -25,7 +25,7 @@ const patience = 60 * time.Second
 // process is one portcullisd process of a test. It is told to stop, and must
 // end well, when the test ends.
 type process struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	states chan string  // what systemd is told, a state each
 	status atomic.Value // the last STATUS of them, a string
@@ -44,7 +44,7 @@ func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock();
 func (l *lines) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.String() }
 
 // install makes a fresh installation on a free port and gives its directory.
-func install(t *testing.T, options ...string) (dir, address string) {
+func install(t testing.TB, options ...string) (dir, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,14 +61,14 @@ func install(t *testing.T, options ...string) (dir, address string) {
 }
 
 // start runs portcullisd from an installation.
-func start(t *testing.T, dir string, env ...string) *process {
+func start(t testing.TB, dir string, env ...string) *process {
 	t.Helper()
 	d := launch(t, exec.Command("portcullisd", "--config", filepath.Join(dir, "portcullisd.yaml")), env...)
 	d.await("READY=1")
 	return d
 }
 
-func launch(t *testing.T, cmd *exec.Cmd, env ...string) *process {
+func launch(t testing.TB, cmd *exec.Cmd, env ...string) *process {
 	t.Helper()
 	d := &process{t: t, cmd: cmd, states: make(chan string, 1000), lines: &lines{}, ended: make(chan error, 1)}
 	socket := filepath.Join(t.TempDir(), "notify")
@@ -171,7 +171,7 @@ func (d *process) end(sig os.Signal, want int) {
 }
 
 // operator gives a client with the token that init made.
-func operator(t *testing.T, dir, address string) *client.Client {
+func operator(t testing.TB, dir, address string) *client.Client {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(dir, "operator.token"))
 	if err != nil {
@@ -180,7 +180,7 @@ func operator(t *testing.T, dir, address string) *client.Client {
 	return withToken(t, dir, address, strings.TrimSpace(string(token)))
 }
 
-func withToken(t *testing.T, dir, address, token string) *client.Client {
+func withToken(t testing.TB, dir, address, token string) *client.Client {
 	t.Helper()
 	pem, err := os.ReadFile(filepath.Join(dir, "tls", "ca.pem"))
 	if err != nil {
@@ -211,7 +211,7 @@ func refused(t *testing.T, dir string, wrapper ...string) string {
 
 // eventually asks until cond holds. It is for what a service reports only when
 // it is asked.
-func eventually(t *testing.T, what string, cond func() (bool, string)) {
+func eventually(t testing.TB, what string, cond func() (bool, string)) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -203,7 +203,7 @@ var withoutCards = []string{
 
 // trustVendor has the service believe the TPMs of a vendor, and puts other settings in
 // place of some more.
-func trustVendor(t *testing.T, dir string, m *machine, other ...string) {
+func trustVendor(t testing.TB, dir string, m *machine, other ...string) {
 	t.Helper()
 	roots, err := m.tpm.RootsPEM()
 	if err != nil {

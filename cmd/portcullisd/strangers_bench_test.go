@@ -1,0 +1,317 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"portcullis/api/client"
+	v1 "portcullis/api/v1"
+	"portcullis/attest/tpm/tpmtest"
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sim/netlist"
+	"portcullis/fabricsm/sim/simtest"
+)
+
+const (
+	strangerAddresses   = 60
+	honestHosts         = 3
+	honestAttestations  = 20       // of each honest host, in each phase
+	mostMemoryByFlooder = 64 << 20 // that strangers may add to the service's memory
+)
+
+// BenchmarkStrangers measures what 60 addresses that have no credential, each at full speed, cost others:
+// attestations of honest hosts, from their TPM to the P_Key at their port; the reaction of the Subnet Manager
+// to a link that comes back; and memory. The flood is a process of the lowest priority, since it stands for other
+// machines: it uses what the service, the hosts and their TPMs leave of the CPUs. Both phases are of one run, and
+// ratios compare them.
+func BenchmarkStrangers(b *testing.B) {
+	tpmtest.Require(b)
+	s := newStrangersSite(b)
+	for b.Loop() {
+		quiet := s.measure(b)
+		flood := startStrangers(b, s.address)
+		flooded := s.measure(b)
+		b.Logf("flood: %s", flood())
+		b.Logf("quiet:   %v", quiet)
+		b.Logf("flooded: %v", flooded)
+		b.ReportMetric(ratio(flooded.attest, quiet.attest, 0.5), "attest-p50-ratio")
+		b.ReportMetric(ratio(flooded.attest, quiet.attest, 0.99), "attest-p99-ratio")
+		b.ReportMetric(ratio(flooded.links, quiet.links, 0.5), "link-p50-ratio")
+		b.ReportMetric(ratio(flooded.links, quiet.links, 0.99), "link-p99-ratio")
+		more := flooded.memory - quiet.memory
+		b.ReportMetric(float64(more)/(1<<20), "MiB-more")
+		if more > mostMemoryByFlooder {
+			b.Errorf("the service's memory grew by %d MiB, want at most %d", more>>20, mostMemoryByFlooder>>20)
+		}
+	}
+}
+
+// strangersSite is a service over a simulated fabric, with honest hosts and one port whose link comes and goes.
+type strangersSite struct {
+	address string
+	service *process
+	c       *client.Client
+	fabric  *sim.Fabric
+	hosts   []*machine
+	from    atomic.Uint32 // last address of a host
+}
+
+// bouncing are the hosts whose links come and go, one a second: each less often than a port that flaps.
+var bouncing = []string{"h4", "h5", "h6", "h7", "h8", "h9", "h10", "h11"}
+
+func newStrangersSite(b *testing.B) *strangersSite {
+	l, err := netlist.FatTree2(netlist.Shape{Hosts: 12, Radix: 8})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := &strangersSite{fabric: sim.NewWith(l, sim.Options{Device: sim.Modern()})}
+	at := simtest.Serve(b, s.fabric)
+	vendor := tpmtest.ShortDir(b)
+	text := "hosts:\n"
+	for i := range honestHosts {
+		n := l.Find(fmt.Sprintf("h%d", i+1))
+		m := newMachine(b, vendor, &machine{id: n.Name, nodeGUID: n.GUID, place: fmt.Sprintf("%v/%d", l.Find(n.Ports[1].Peer).GUID, n.Ports[1].PeerPort)})
+		s.hosts = append(s.hosts, m)
+		text += m.inventory()
+	}
+	var dir string
+	dir, s.address = install(b, "--fabric-port", "ibsim:"+at.Socket+"/sm")
+	trustVendor(b, dir, s.hosts[0])
+	s.service = start(b, dir)
+	s.c = operator(b, dir, s.address)
+	for _, m := range s.hosts {
+		m.serve(dir, s.address) // for its certificate authority; the address is of a relay
+		trustBoots(b, s.c, s.c, m)
+	}
+	ctx := b.Context()
+	_, err = s.c.Import(ctx, []v1.InventoryFile{{Name: "hosts.yaml", Content: text}}, v1.RepairTicket{}, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err = s.c.CreateTenant(ctx, v1.NewTenant{Name: "acme"}); err != nil {
+		b.Fatal(err)
+	}
+	if _, err = s.c.CreateCluster(ctx, v1.NewCluster{Name: "acme-1", Tenant: "acme"}); err != nil {
+		b.Fatal(err)
+	}
+	for _, host := range bouncing {
+		s.active(b, host)
+	}
+	return s
+}
+
+// active waits until the port of a host is Active.
+func (s *strangersSite) active(b *testing.B, host string) {
+	b.Helper()
+	late := time.After(patience)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for s.fabric.PortInfo(host, 1).PortState != ib.PortActive {
+		select {
+		case <-tick.C:
+		case <-late:
+			b.Fatalf("the port of %s is not Active after %v", host, patience)
+		}
+	}
+}
+
+// strangersPhase is what was measured in one phase.
+type strangersPhase struct {
+	attest []time.Duration // from the start of an agent to its host's admission, sorted
+	links  []time.Duration // from a link that is up again to its port being Active, sorted
+	memory int64           // of the service at most, bytes
+}
+
+func (p strangersPhase) String() string {
+	return fmt.Sprintf("%d attestations p50 %v p99 %v, %d links p50 %v p99 %v, memory %d MiB", len(p.attest), quantile(p.attest, 0.5), quantile(p.attest, 0.99),
+		len(p.links), quantile(p.links, 0.5), quantile(p.links, 0.99), p.memory>>20)
+}
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+func ratio(of, to []time.Duration, q float64) float64 {
+	return float64(quantile(of, q)) / float64(quantile(to, q))
+}
+
+// measure has all honest hosts attest again and again, and links come and go meanwhile.
+func (s *strangersSite) measure(b *testing.B) strangersPhase {
+	b.Helper()
+	var out strangersPhase
+	var mu sync.Mutex
+	var hosts, other sync.WaitGroup
+	ended := make(chan struct{})
+	for _, m := range s.hosts {
+		hosts.Go(func() {
+			for range honestAttestations {
+				took, err := s.attest(b, m)
+				if err != nil {
+					b.Errorf("%s: %v", m.id, err)
+					return
+				}
+				mu.Lock()
+				out.attest = append(out.attest, took)
+				mu.Unlock()
+			}
+		})
+	}
+	other.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			host := bouncing[i%len(bouncing)]
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+			}
+			if err := s.fabric.Bounce(host, 1); err != nil {
+				b.Error(err)
+				return
+			}
+			start := time.Now()
+			s.active(b, host)
+			took := time.Since(start)
+			out.links = append(out.links, took)
+			out.memory = max(out.memory, residentMemory(b, s.service.cmd.Process.Pid))
+		}
+	})
+	hosts.Wait()
+	close(ended)
+	other.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+	slices.Sort(out.attest)
+	slices.Sort(out.links)
+	return out
+}
+
+// attest assigns a host, has it attest until it is admitted, and releases it and cuts its power for the next time.
+func (s *strangersSite) attest(b *testing.B, m *machine) (time.Duration, error) {
+	ctx := b.Context()
+	if _, err := s.c.Assign(ctx, m.id, v1.Assignment{Cluster: "acme-1"}); err != nil {
+		return 0, err
+	}
+	m.config.Service = "https://" + s.relay(b)
+	start := time.Now()
+	if err := m.run(b); err != nil {
+		return 0, err
+	}
+	took := time.Since(start)
+	if err := s.release(ctx, m.id); err != nil {
+		return 0, err
+	}
+	if err := m.tpm.PowerCycle(ctx); err != nil {
+		return 0, err
+	}
+	m.plant(b)
+	return took, nil
+}
+
+// release releases a host and waits until it is quarantined.
+func (s *strangersSite) release(ctx context.Context, host string) error {
+	if _, err := s.c.Release(ctx, host); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for h, err := range s.c.Watch(ctx, host) {
+		if err != nil {
+			return err
+		}
+		if h.Status.Phase == v1.PhaseQuarantined {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// relay returns where to connect to the service so that it sees another address each time, as it does of as many hosts: one
+// that attests again and again would meet the limit on attestations of an address.
+func (s *strangersSite) relay(b *testing.B) string {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { l.Close() })
+	n := s.from.Add(1)
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 2, byte(n>>8), byte(n))}}
+	go func() {
+		for {
+			host, err := l.Accept()
+			if err != nil {
+				return
+			}
+			service, err := from.DialContext(b.Context(), "tcp", s.address)
+			if err != nil {
+				host.Close()
+				continue
+			}
+			for _, way := range [][2]net.Conn{{host, service}, {service, host}} {
+				go func() {
+					_, _ = io.Copy(way[0], way[1])
+					way[0].Close()
+					way[1].Close()
+				}()
+			}
+		}
+	}()
+	return l.Addr().String()
+}
+
+// residentMemory returns how much memory a process has, in bytes.
+func residentMemory(b *testing.B, pid int) int64 {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(text)
+	if m == nil {
+		b.Fatalf("process %d has no VmRSS", pid)
+	}
+	n, err := strconv.ParseInt(string(m[1]), 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n << 10
+}
+
+// startStrangers starts the flood. What it returns ends it, and returns what the flood counted.
+func startStrangers(b *testing.B, address string) (stop func() string) {
+	b.Helper()
+	cmd := exec.Command("strangers", address, strconv.Itoa(strangerAddresses))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	return func() string {
+		_ = in.Close()
+		if err := cmd.Wait(); err != nil {
+			b.Errorf("strangers: %v", err)
+		}
+		return said.String()
+	}
+}
