@@ -8,6 +8,7 @@ LDFLAGS = -s -w -X portcullis/cmd/internal/version.tag=$(VERSION)
 BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL = go tool -modfile=packaging/tools.mod
 FUZZTIME ?= 10s
+ATTACKTIME ?= 1m
 SEEDS ?= 10000
 LABS ?= .
 FAULTS ?= 200
@@ -18,7 +19,7 @@ FABRIC ?= portcullis-sim
 SLOW = ./cmd/portcullisd ./cmd/portcullis-bench ./fabricsm/sa/salab ./api/store/etcd ./cmd/portcullis-demo
 SIDE_BY_SIDE = -p 4 -parallel 4
 
-.PHONY: all build check test seeds floods demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
+.PHONY: all build check test seeds floods attack demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -37,6 +38,10 @@ seeds: ## Run SEEDS (10000) random schedules of faults against the core of the s
 
 floods: ## Have two hosts send SMPs, traps and GMPs to the Subnet Manager as fast as the socket takes them
 	go run ./packaging/tally -tags flood -count 1 -timeout 5m ./fabricsm/driver -run '^TestFloods'
+
+attack: ## Have public scanners, load generators and made-up requests attack a running service for ATTACKTIME (1m)
+	packaging/setup.sh attack
+	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -tags attack -count 1 -timeout 30m ./cmd/portcullisd -run '^TestAttack' -attack.time $(ATTACKTIME)
 
 demo: ## Install software TPMs and tell the whole story on a simulated fabric; FABRIC=ibsim: on ibsim's
 	packaging/setup.sh demo $(if $(filter ibsim,$(FABRIC)),fabric)
@@ -59,6 +64,7 @@ vet:
 	go vet ./...
 	go vet -tags boot ./packaging/boot
 	go vet -tags flood ./fabricsm/driver
+	go vet -tags attack ./cmd/portcullisd
 	go vet -tags vm ./packaging/vm/...
 
 lint: ## Run the linters of .golangci.yml

@@ -3,7 +3,7 @@
 # with its reason, and only those that are missing. Run it as root or as
 # somebody who may sudo:
 #
-#   packaging/setup.sh GROUP...     groups: demo fabric store tpm firmware selinux peers package image chaos boot vm race all
+#   packaging/setup.sh GROUP...     groups: demo fabric store tpm firmware selinux peers package image chaos attack boot vm race all
 #
 # Go itself is not installed: any Go from 1.21 on fetches the one go.mod names.
 set -eu
@@ -50,6 +50,9 @@ image   pesign           pesign            a second opinion on digests of images
 image   systemd          systemd-analyze   has systemd-measure, a second opinion on what the stub measures
 image   openssl          openssl           makes keys that sign images in tests
 chaos   iproute2         ip                makes the network namespaces of instances, and cuts their network
+attack  sslscan          sslscan           tries which versions and ciphers of TLS the service takes
+attack  slowhttptest     slowhttptest      sends headers and bodies as slowly as it can
+attack  nghttp2-client   h2load            sends requests of HTTP/2 as fast as it can
 boot    systemd-container systemd-nspawn   boots a system that tries our units
 vm      qemu-system-x86  qemu-system-x86_64 emulates the machines
 vm      qemu-utils       qemu-img          makes the disks that machines write to
@@ -80,11 +83,11 @@ EOF
 say() { echo "setup: $*" >&2; }
 die() { say "$@"; exit 1; }
 
-usage="name what to set up for: demo, fabric, store, tpm, firmware, selinux, peers, package, image, chaos, boot, vm, race or all"
+usage="name what to set up for: demo, fabric, store, tpm, firmware, selinux, peers, package, image, chaos, attack, boot, vm, race or all"
 [ $# -gt 0 ] || die "$usage"
 for group; do
   case $group in
-    demo | fabric | store | tpm | firmware | selinux | peers | package | image | chaos | boot | vm | race | all) ;;
+    demo | fabric | store | tpm | firmware | selinux | peers | package | image | chaos | attack | boot | vm | race | all) ;;
     *) die "no group is called \"$group\"; $usage" ;;
   esac
 done

@@ -276,7 +276,7 @@ func (s *strangersSite) relay(b *testing.B) string {
 }
 
 // residentMemory returns how much memory a process has, in bytes.
-func residentMemory(b *testing.B, pid int) int64 {
+func residentMemory(b testing.TB, pid int) int64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
