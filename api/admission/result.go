@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/inventory"
 	"portcullis/api/store"
@@ -95,7 +96,12 @@ func (s *Service) appraise(ctx context.Context, id string) (*result.Claims, time
 			until = end
 		}
 	}
-	return a.claims(), until, nil
+	c := a.claims()
+	end, err := audit.Latest(ctx, snap)
+	if err == nil && end.Seq > 0 {
+		c.Audit = &result.Audit{Hash: end.Hash, Seq: end.Seq, Branch: end.Branch}
+	}
+	return c, until, err
 }
 
 // standing reads what evidence that was accepted rests on, as it is now.

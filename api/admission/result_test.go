@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"portcullis/api/audit"
 	"portcullis/api/fabric/ledger"
 	"portcullis/api/store"
 	v1 "portcullis/api/v1"
@@ -95,6 +96,27 @@ func want(t *testing.T, c *result.Claims, state result.State, tier result.Tier, 
 }
 
 func adapterOfHost1(c *result.Claims) result.Appraisal { return c.Submods["hca-0x0002c90300000100"] }
+
+// A result names the last entry of the audit log as of when it was made; a host's own names its hash alone.
+func TestResultNamesTheAuditLog(t *testing.T) {
+	l, s, _ := newResultLab(t)
+	head, err := audit.Latest(l.ctx(), l.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.result("host-1").Audit; got == nil || *got != (result.Audit{Hash: head.Hash, Seq: head.Seq, Branch: head.Branch}) {
+		t.Errorf("audit log %+v, want %+v", got, head)
+	}
+	if _, err := l.attested("host-1"); err != nil {
+		t.Fatal(err)
+	}
+	if head, err = audit.Latest(l.ctx(), l.store); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.last.Audit; got == nil || *got != (result.Audit{Hash: head.Hash}) {
+		t.Errorf("a host is told %+v, want hash %s alone", got, head.Hash)
+	}
+}
 
 // TestResultFollowsAHost asks for the result at each step of a host's life.
 func TestResultFollowsAHost(t *testing.T) {

@@ -106,35 +106,3 @@ func Digest(record any) (string, error) {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:]), nil
 }
-
-// Verify walks the whole chain as of one revision, some entries at a time, and returns its end. The
-// error names the first entry that does not fit.
-func Verify(ctx context.Context, s *store.Store) (Head, error) {
-	snap, err := s.Snapshot(ctx)
-	if err != nil {
-		return Head{}, err
-	}
-	end, err := head(ctx, snap)
-	if err != nil {
-		return Head{}, err
-	}
-	var c chain.Chain
-	for after := ""; ; {
-		page, err := Entries().Page(ctx, snap, after, pageSize)
-		if err != nil {
-			return c.Head(), err
-		}
-		for i := range page {
-			after = page[i].Key
-			if after != key(page[i].Value.Seq) {
-				return c.Head(), fmt.Errorf("audit entry %d is missing: found %s after %d", c.Head().Seq+1, after, c.Head().Seq)
-			}
-			if err := c.Add(&page[i].Value); err != nil {
-				return c.Head(), err
-			}
-		}
-		if len(page) < pageSize {
-			return c.Head(), c.End(end)
-		}
-	}
-}

@@ -18,6 +18,8 @@ const (
 	EvidenceCurrent  = "evidence.current"
 	GUIDConflict     = "guid.conflict"
 	CertificateEnds  = "certificate.ends"
+	AuditBroken      = "audit.broken"
+	AuditWhole       = "audit.whole"
 	BrakeEngaged     = "admission.brake"
 	BrakeEnded       = "admission.brake-ended"
 	FabricBlind      = "fabric.blind"
@@ -62,6 +64,8 @@ func Kinds() []Kind {
 		{BrakeEnded, Notice, "no host keeps memberships that automatic causes would take any more, or an operator had them go on", []string{"ended", "released"}, false, "admission"},
 		{AnchorsFailing, Warning, "heads of the audit log cannot be anchored outside of the store", []string{"file", "syslog", "webhook"}, false, "anchors"},
 		{AnchorsWritten, Notice, "heads of the audit log are anchored again", []string{"file", "syslog", "webhook"}, false, "anchors"},
+		{AuditBroken, Critical, "the audit log is not what was written, or not what was verified before", []string{"altered", "cut", "rolled-back"}, false, "audit"},
+		{AuditWhole, Notice, "the audit log is whole again", []string{"verified"}, false, "audit"},
 		{CertificateEnds, Warning, "the TLS certificate of the API ends soon, or has ended", []string{"soon", "ended"}, false, "certificate"},
 		{FabricBlind, Critical, "the subnet manager does not see what it knew", []string{"own-port", "adapter", "alone", "nodes"}, false, "fabric"},
 		{FabricSeen, Notice, "the subnet manager sees what it knew again, or an operator held the rest for gone", []string{"back", "accepted"}, false, "fabric"},

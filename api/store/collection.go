@@ -213,7 +213,7 @@ func (c Collection[T]) decode(i Item) (Record[T], error) {
 	rec := Record[T]{Key: key, Created: i.Created, Modified: i.Modified}
 	var e envelope
 	if err := json.Unmarshal(i.Value, &e); err != nil {
-		return rec, fmt.Errorf("decode %s: %w", i.Key, err)
+		return rec, fmt.Errorf("decode %s: %w: %w", i.Key, ErrUnreadable, err)
 	}
 	if e.Version < 1 || e.Version > c.version {
 		return rec, fmt.Errorf("decode %s: record has version %d, this service knows 1 to %d: run the newer service", i.Key, e.Version, c.version)
@@ -225,7 +225,7 @@ func (c Collection[T]) decode(i Item) (Record[T], error) {
 		}
 	}
 	if err := json.Unmarshal(e.Data, &rec.Value); err != nil {
-		return rec, fmt.Errorf("decode %s: %w", i.Key, err)
+		return rec, fmt.Errorf("decode %s: %w: %w", i.Key, ErrUnreadable, err)
 	}
 	return rec, nil
 }

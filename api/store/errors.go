@@ -22,6 +22,8 @@ var (
 	// ErrAway: the store does not serve at present. Nothing was written. It is tried
 	// again, so that a later attempt may succeed.
 	ErrAway = errors.New("store is away")
+	// ErrUnreadable: the bytes of a record are not what a store writes.
+	ErrUnreadable = errors.New("record is unreadable")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
 )

@@ -46,6 +46,15 @@ type Claims struct {
 	Status    Tier                 `json:"ear_status"` // the worst of the appraisals
 	Submods   map[string]Appraisal `json:"submods"`    // by Platform and AdapterLabel
 	Host      Host                 `json:"ear_portcullis_host"`
+	Audit     *Audit               `json:"ear_portcullis_audit,omitempty"` // absent in results of earlier releases
+}
+
+// Audit is the last entry of the service's audit log when the result was made. Who keeps the result can show later that
+// the log has, or lacks, that entry.
+type Audit struct {
+	Hash   string `json:"hash"`             // of the entry
+	Seq    uint64 `json:"seq,omitempty"`    // its number; not for hosts, which would learn how much goes on
+	Branch uint64 `json:"branch,omitempty"` // how often operators had a state count that was rolled back
 }
 
 // Verifier says which software appraised.
@@ -141,4 +150,7 @@ func (c *Claims) Conclude() {
 // it is not affirmed. Status and vectors stay as they are.
 func (c *Claims) ForHost() {
 	c.Host.Reference, c.Host.Weaknesses, c.Host.Reason = "", nil, ""
+	if c.Audit != nil {
+		c.Audit = &Audit{Hash: c.Audit.Hash}
+	}
 }

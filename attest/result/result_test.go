@@ -193,6 +193,7 @@ func TestForHost(t *testing.T) {
 	t.Parallel()
 	c := sample()
 	c.Host.Reference, c.Host.Weaknesses, c.Host.Reason, c.Status = "default/7", []string{"w"}, "r", Warning
+	c.Audit = &Audit{Hash: "ab", Seq: 70001, Branch: 3}
 	c.ForHost()
 	b, err := c.Encode()
 	if err != nil {
@@ -200,6 +201,9 @@ func TestForHost(t *testing.T) {
 	}
 	if bytes.Contains(b, []byte("reference\":\"default")) || bytes.Contains(b, []byte("weaknesses")) || bytes.Contains(b, []byte("reason")) || c.Status != Warning {
 		t.Errorf("a host is told %s", b)
+	}
+	if *c.Audit != (Audit{Hash: "ab"}) {
+		t.Errorf("a host is told %+v of the audit log", c.Audit)
 	}
 }
 

@@ -23,8 +23,9 @@ func (a *app) auditCommand() *cobra.Command {
 
 // auditFilter are the options that choose entries.
 type auditFilter struct {
-	q    v1.AuditQuery
-	last time.Duration
+	q            v1.AuditQuery
+	last         time.Duration
+	since, until string
 }
 
 func (f *auditFilter) add(c *cobra.Command) {
@@ -32,12 +33,30 @@ func (f *auditFilter) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.q.Action, "action", "", "of this action only; of all that begin with it if it ends in a dot, such as host.")
 	c.Flags().StringVar(&f.q.Object, "object", "", "about this object only, such as host/compute-01")
 	c.Flags().DurationVar(&f.last, "last", 0, "of this time only, such as 24h")
+	c.Flags().StringVar(&f.since, "since", "", "of this time or later, such as 2026-03-01T12:00:00Z")
+	c.Flags().StringVar(&f.until, "until", "", "before this time")
 }
 
 func (f *auditFilter) query() (v1.AuditQuery, error) {
 	q := f.q
 	if f.last < 0 {
 		return q, &usageError{msg: "--last is negative", hint: "for example --last 24h"}
+	}
+	if f.last > 0 && f.since != "" {
+		return q, &usageError{msg: "--last and --since exclude each other", hint: "use one of them"}
+	}
+	for _, t := range []struct {
+		option, text string
+		to           *time.Time
+	}{{"--since", f.since, &q.Since}, {"--until", f.until, &q.Until}} {
+		if t.text == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, t.text)
+		if err != nil {
+			return q, &usageError{msg: fmt.Sprintf("%s %q: want a time (RFC 3339)", t.option, t.text), hint: "for example " + t.option + " 2026-03-01T12:00:00Z"}
+		}
+		*t.to = at
 	}
 	if f.last > 0 {
 		q.Since = time.Now().Add(-f.last)

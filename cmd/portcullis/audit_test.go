@@ -177,3 +177,26 @@ func TestAuditVerify(t *testing.T) {
 		}
 	}
 }
+
+// Times are compared before a service is asked.
+func TestAuditTimes(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--since", "yesterday"}, `--since "yesterday"`},
+		{[]string{"--until", "2026-03-01"}, `--until "2026-03-01"`},
+		{[]string{"--since", "2026-03-01T12:00:00Z", "--last", "1h"}, "exclude each other"},
+	} {
+		var out, errs strings.Builder
+		code := run(t.Context(), append([]string{"audit", "list"}, tt.args...), strings.NewReader(""), &out, &errs)
+		if code != exitUsage || !strings.Contains(errs.String(), tt.want) {
+			t.Errorf("%v: exit %d, %s; want %d, %q", tt.args, code, &errs, exitUsage, tt.want)
+		}
+	}
+	f := auditFilter{since: "2026-03-01T12:00:00+01:00", until: "2026-03-02T12:00:00Z"}
+	q, err := f.query()
+	if err != nil || !q.Since.Equal(time.Date(2026, 3, 1, 11, 0, 0, 0, time.UTC)) || !q.Until.Equal(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)) {
+		t.Errorf("query %+v, %v", q, err)
+	}
+}

@@ -240,6 +240,9 @@ func showResult(w *columns, v *verified) {
 	w.row("Policy", c.Host.Policy)
 	w.row("Reference", c.Host.Reference)
 	w.row("Statement", c.Host.Statement)
+	if c.Audit != nil {
+		w.row("Audit log", auditText(c.Audit))
+	}
 	w.gap()
 	w.row("APPRAISAL", "STATUS", "IDENTITY", "CONFIGURATION", "EXECUTABLES", "HARDWARE", "FIRMWARE", "ASSURANCE", "LOCK", "EPOCH")
 	for _, label := range slices.Sorted(maps.Keys(c.Submods)) {
@@ -251,6 +254,14 @@ func showResult(w *columns, v *verified) {
 }
 
 // adapterCells gives firmware, assurance, lock and its epoch.
+// auditText names the last entry of the audit log.
+func auditText(a *result.Audit) string {
+	if a.Seq == 0 {
+		return "ends at the entry with hash " + a.Hash
+	}
+	return fmt.Sprintf("ends at entry %d with hash %s", a.Seq, a.Hash)
+}
+
 func adapterCells(a *result.Adapter) []string {
 	out := make([]string, 4)
 	if a == nil {

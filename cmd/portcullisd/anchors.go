@@ -23,12 +23,9 @@ const (
 // newAnchors makes what anchors the audit log, and holds the state against what is anchored of it. It returns before ctx
 // ends only when that is done: a state that was rolled back must be in review before anything of it counts.
 func (s *service) newAnchors(ctx context.Context) error {
-	if len(s.parts.anchors) == 0 {
-		return nil
-	}
 	c := s.config
 	s.anchors = anchor.New(anchor.Options{
-		Store: s.store, Sinks: s.parts.anchors, Every: c.Audit.Every, Tell: c.Audit.TellAfter, Service: c.serviceName(),
+		Store: s.store, Sinks: append([]anchor.Sink{anchor.Journal{Log: s.log}}, s.parts.anchors...), Every: c.Audit.Every, Tell: c.Audit.TellAfter, Service: c.serviceName(),
 		Alone: len(c.Etcd.Endpoints) == 0 && c.Cluster.Name == "", Log: s.log,
 	})
 	for {
@@ -48,9 +45,6 @@ func (s *service) newAnchors(ctx context.Context) error {
 
 // flushAnchors anchors what was decided last, at the end of the service.
 func (s *service) flushAnchors(ctx context.Context) {
-	if s.anchors == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
 	defer cancel()
 	s.anchors.Flush(ctx)

@@ -20,6 +20,7 @@ import (
 	"portcullis/api/admission"
 	"portcullis/api/audit"
 	"portcullis/api/audit/anchor"
+	"portcullis/api/audit/verifier"
 	"portcullis/api/events"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
@@ -62,7 +63,8 @@ type service struct {
 	blind     chan string       // why the leader sees nothing of the fabric, "" once it does
 	renewed   chan struct{}     // has a token after the TLS certificate was read again
 
-	anchors *anchor.Keeper // nil: the audit log is not anchored
+	anchors  *anchor.Keeper // of the audit log
+	verifier *verifier.Verifier
 
 	observer *seen.Observer // nil without the sm role
 	marks    *marks         // nil without the sm role
@@ -102,6 +104,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 		}
 		return err
 	}
+	s.verifier = s.newVerifier()
 	s.owed = owed.New(log)
 	if c.has(roleSM) {
 		if s.owed, err = owed.Open(c.path(c.StateDir), log); err != nil {
@@ -140,9 +143,8 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	if s.name != "" {
 		group.Go(func() error { return s.keepAnnounced(ctx) })
 	}
-	if s.anchors != nil {
-		group.Go(func() error { s.anchors.Run(ctx); return nil })
-	}
+	group.Go(func() error { s.anchors.Run(ctx); return nil })
+	group.Go(func() error { s.verifier.Run(ctx); return nil })
 	group.Go(func() error { return s.followRevoked(ctx) })
 	group.Go(func() error { return s.followRemote(ctx, health) })
 	hup := hangups()
@@ -178,7 +180,7 @@ func (s *service) startAPI(ctx context.Context, group *errgroup.Group) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if s.anchors != nil && signer != nil {
+	if signer != nil {
 		s.anchors.SignWith(signer.SignAnchor)
 	}
 	adm := s.newAdmission(keeper, hosts, signer)
@@ -241,10 +243,7 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	if s.candidate != nil {
 		registry.MustRegister(s.leads()...)
 	}
-	registry.MustRegister(s.newInReview())
-	if s.anchors != nil {
-		registry.MustRegister(newAnchorMetrics(s.anchors))
-	}
+	registry.MustRegister(s.newInReview(), newAnchorMetrics(s.anchors), newAuditMetrics(s.verifier))
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,

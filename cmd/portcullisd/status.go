@@ -18,6 +18,7 @@ const (
 	partStore     = "store"     // the store answers
 	partSM        = "sm"        // the fabric of this instance is managed
 	partSA        = "sa"        // subnet administration answers hosts
+	partAudit     = "audit"     // the audit log is what was written
 	partAdmission = "admission" // hosts can be admitted, and automatic withdrawals are not stopped
 )
 

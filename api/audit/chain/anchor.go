@@ -60,7 +60,8 @@ func (a *Anchor) Later(b *Anchor) bool {
 	return a.Branch > b.Branch || a.Branch == b.Branch && a.Seq > b.Seq
 }
 
-// ReadAnchors reads anchors, a JSON object on each line or behind Marker in it, and returns them by Seq. Lines that a
+// ReadAnchors reads anchors, a JSON object on each line, or behind Marker in it that or the fields that Fields returns,
+// each as NAME=VALUE, and returns them by Seq. Lines that a
 // write which was cut off has begun are left out. The error names the first line that is no anchor; the others are
 // returned with it.
 func ReadAnchors(r io.Reader) ([]Anchor, error) {
@@ -111,7 +112,12 @@ func parseAnchor(line []byte) (a Anchor, ok bool) {
 		}
 		line = after
 	}
-	if err := json.Unmarshal(line, &a); err != nil {
+	if bytes.HasPrefix(line, []byte("{")) {
+		ok = json.Unmarshal(line, &a) == nil
+	} else {
+		a, ok = parseFields(line)
+	}
+	if !ok {
 		return a, false
 	}
 	sum, err := hex.DecodeString(a.Hash)

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,36 @@ func TestReadAnchors(t *testing.T) {
 	} {
 		if _, err := ReadAnchors(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%s: %v, want an error that names the line", name, err)
+		}
+	}
+}
+
+// An anchor in the log of a service, as text or as the journal has it, is the anchor that was written, and its signature
+// is of the same bytes.
+func TestReadAnchorsOfALog(t *testing.T) {
+	want := Anchor{
+		Time: time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC), Service: "rack=7", Origin: strings.Repeat("cd", 32), Branch: 2,
+		Seq: 9, Hash: strings.Repeat("ab", 32), JWS: "eyJhIjoxfQ..c2ln",
+	}
+	var fields []string
+	for _, f := range want.Fields() {
+		fields = append(fields, f[0]+"="+f[1])
+	}
+	var text strings.Builder
+	attrs := []any{}
+	for _, f := range want.Fields() {
+		attrs = append(attrs, f[0], f[1])
+	}
+	slog.New(slog.NewTextHandler(&text, nil)).Info(strings.TrimSpace(Marker), attrs...)
+	for _, line := range []string{text.String(), "Jan 02 03:04:05 sm-1 portcullisd[7]: " + Marker + strings.Join(fields, " ") + "\n"} {
+		got, err := ReadAnchors(strings.NewReader(line))
+		if err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %+v, %v; want %+v", line, got, err, want)
+		}
+	}
+	for _, line := range []string{"seq=9", "seq=9 seq=9 " + strings.Join(fields[1:], " "), "seq=x " + strings.Join(fields[1:], " "), "seq " + strings.Join(fields[1:], " ")} {
+		if _, err := ReadAnchors(strings.NewReader(Marker + line + "\n")); err == nil {
+			t.Errorf("%s: no error", line)
 		}
 	}
 }

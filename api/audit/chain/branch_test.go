@@ -100,6 +100,7 @@ func TestContent(t *testing.T) {
 
 func FuzzReadAnchors(f *testing.F) {
 	f.Add(`{"time":"2026-01-02T03:04:05Z","seq":1,"hash":"` + strings.Repeat("ab", 32) + "\"}\n")
+	f.Add("x " + Marker + "seq=1 hash=" + strings.Repeat("ab", 32) + " service=\"a=b\" at=2026-01-02T03:04:05Z\n")
 	f.Add("x " + Marker + "{}\n" + `{"time":"2026-` + CutOff)
 	f.Fuzz(func(t *testing.T, text string) {
 		list, _ := ReadAnchors(strings.NewReader(text))

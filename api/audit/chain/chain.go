@@ -57,35 +57,56 @@ func (e Entry) Sum() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// Causes of a Break.
+const (
+	Altered    = "altered"     // an entry is not as it was written
+	Cut        = "cut"         // entries are missing
+	RolledBack = "rolled-back" // the log is whole, and is not the one that was verified before
+)
+
+// Break is the error about a log that is not whole.
+type Break struct {
+	Cause string // Altered, Cut or RolledBack
+	Seq   uint64 // of the first entry that does not fit; of the first that is missing
+	Text  string
+}
+
+// Error implements error.
+func (b *Break) Error() string { return b.Text }
+
+func broken(cause string, seq uint64, format string, args ...any) error {
+	return &Break{cause, seq, fmt.Sprintf(format, args...)}
+}
+
 // Chain verifies entries one after the other, in the order of the log. The zero Chain is before the first.
 type Chain struct{ head Head }
 
 // Head returns the last entry that was verified.
 func (c *Chain) Head() Head { return c.head }
 
-// Add verifies that e is the next entry of the chain and is as it was written.
+// Add verifies that e is the next entry of the chain and is as it was written. The error is a *Break where it is not.
 func (c *Chain) Add(e *Entry) error {
 	if e.Seq != c.head.Seq+1 {
-		return fmt.Errorf("audit entry %d is missing: found %d after %d", c.head.Seq+1, e.Seq, c.head.Seq)
+		return broken(Cut, c.head.Seq+1, "audit entry %d is missing: found %d after %d", c.head.Seq+1, e.Seq, c.head.Seq)
 	}
 	if e.Prev != c.head.Hash {
-		return fmt.Errorf("audit entry %d does not follow entry %d: the chain was cut there", e.Seq, c.head.Seq)
+		return broken(Altered, e.Seq, "audit entry %d does not follow entry %d: the chain was cut there", e.Seq, c.head.Seq)
 	}
 	sum, err := e.Sum()
 	if err != nil {
 		return err
 	}
 	if sum != e.Hash {
-		return fmt.Errorf("audit entry %d was altered: its hash is %.12s, its content gives %.12s", e.Seq, e.Hash, sum)
+		return broken(Altered, e.Seq, "audit entry %d was altered: its hash is %.12s, its content gives %.12s", e.Seq, e.Hash, sum)
 	}
 	c.head = c.head.After(e)
 	return nil
 }
 
-// End verifies that the chain ends at head.
+// End verifies that the chain ends at head. The error is a *Break.
 func (c *Chain) End(head Head) error {
 	if c.head != head {
-		return fmt.Errorf("audit chain ends at entry %d with hash %.12s, its head says %d and %.12s: entries were removed",
+		return broken(Cut, c.head.Seq+1, "audit chain ends at entry %d with hash %.12s, its head says %d and %.12s: entries were removed",
 			c.head.Seq, c.head.Hash, head.Seq, head.Hash)
 	}
 	return nil
