@@ -2,6 +2,7 @@ package firmware_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -89,5 +90,31 @@ func TestSynthetic(t *testing.T) {
 				t.Errorf("mstflint does not take it for good: %v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// TestCoverage: of a valid image the verdict says how many bytes are free, and these are.
+func TestCoverage(t *testing.T) {
+	b, err := os.ReadFile("testdata/synthetic/fs4-rsa2048-rsa4096.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := firmware.Site{Pins: testPins(t)}
+	m, err := image.Open(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := verify(t, b, site).Images[0]
+	last := r.Steps[len(r.Steps)-1]
+	if want := int64(len(b)) - m.End; r.Verdict != firmware.Valid || r.NotCovered != want || want == 0 ||
+		last.Name != "coverage" || !strings.Contains(last.Detail, fmt.Sprintf("the %d bytes behind it", want)) {
+		t.Errorf("verdict %q, %d bytes not covered, %+v; want %d", r.Verdict, r.NotCovered, last, want)
+	}
+	for at, want := range map[int64]firmware.Verdict{m.End: firmware.Valid, m.End - 1: firmware.Invalid} {
+		flipped := slices.Clone(b)
+		flipped[at] ^= 1
+		if got := verify(t, flipped, site).Images[0]; got.Verdict != want || want != firmware.Valid && got.NotCovered != 0 {
+			t.Errorf("byte 0x%x changed: %q, %d bytes not covered; want %q", at, got.Verdict, got.NotCovered, want)
+		}
 	}
 }

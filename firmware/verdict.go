@@ -96,6 +96,8 @@ type ImageReport struct {
 	Steps    []Step    `json:"steps"`
 	Signers  []Signer  `json:"signers,omitempty"` // only of a valid image
 	Identity *Identity `json:"identity,omitempty"`
+	// NotCovered is how many bytes behind the last section the signatures of a valid image are not over.
+	NotCovered int64 `json:"not_covered_bytes"`
 	// Refusals are what the policy has against it, whatever the verdict is.
 	Refusals []policy.Refusal `json:"refusals"`
 }

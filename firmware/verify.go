@@ -111,6 +111,8 @@ func (v *verifier) judge(boards []string) error {
 		v.not("signature", Unknown, NotVerifiable, CodeOpaque, "%s", v.m.Opaque)
 	} else if err := v.signatures(); err != nil {
 		return err
+	} else {
+		v.coverage()
 	}
 	v.policy()
 	return nil
@@ -183,6 +185,19 @@ func (v *verifier) signatures() error {
 		v.not("signature", Absent, NotSigned, CodeNoSignature, "nobody signed it")
 	}
 	return nil
+}
+
+// coverage says of an image that is valid so far what its signatures are not over.
+func (v *verifier) coverage() {
+	if v.report.Verdict != Valid {
+		return
+	}
+	v.report.NotCovered = v.m.Behind()
+	if v.report.NotCovered > 0 {
+		v.pass("coverage", "signatures cover the image up to 0x%x, the end of its last section; the %d bytes behind it may be anything: data of the device, padding", v.m.End, v.report.NotCovered)
+		return
+	}
+	v.pass("coverage", "signatures cover the image up to the end of the file")
 }
 
 // bare compares a digest that stands where a signature could.

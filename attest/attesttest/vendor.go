@@ -83,6 +83,23 @@ func (v *Vendor) PEM() []byte {
 func (v *Vendor) Root() *x509.Certificate   { return v.root }
 func (v *Vendor) Issuer() *x509.Certificate { return v.issuer }
 
+// Below returns a Vendor whose issuing CA is certified by that of v, as edit has its certificate. Edit may be nil.
+func (v *Vendor) Below(name string, edit func(*x509.Certificate)) (*Vendor, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	tmpl := caTemplate(name, 4)
+	if edit != nil {
+		edit(tmpl)
+	}
+	issuer, err := sign(tmpl, v.issuer, &key.PublicKey, v.key)
+	if err != nil {
+		return nil, err
+	}
+	return &Vendor{root: v.root, issuer: issuer, key: key}, nil
+}
+
 // EKTemplate is an EK certificate as vendors make it: empty subject, critical
 // SAN with a directory name, EK usage.
 func EKTemplate(usage x509.KeyUsage) *x509.Certificate {

@@ -49,6 +49,11 @@ func parse(b []byte) (*x509.Certificate, error) {
 	return cert, nil
 }
 
+// signing are usages of keys that sign. An EK decrypts, so that its certificate is for none of them.
+var signing = map[x509.ExtKeyUsage]string{
+	x509.ExtKeyUsageCodeSigning: "codeSigning", x509.ExtKeyUsageTimeStamping: "timeStamping", x509.ExtKeyUsageOCSPSigning: "OCSPSigning",
+}
+
 // checkUsage wants what the EK Credential Profile, 3.5, demands of an EK
 // certificate: not a CA, the EK extended usage, and the key usage of its kind.
 func checkUsage(cert *x509.Certificate) error {
@@ -57,6 +62,14 @@ func checkUsage(cert *x509.Certificate) error {
 	}
 	if !slices.ContainsFunc(cert.UnknownExtKeyUsage, oidUsage.Equal) {
 		return fmt.Errorf("%w: extended key usage %v is missing", ErrUsage, oidUsage)
+	}
+	for usage, name := range signing {
+		if slices.Contains(cert.ExtKeyUsage, usage) {
+			return fmt.Errorf("%w: extended key usage %s beside that of an EK, which signs nothing", ErrUsage, name)
+		}
+	}
+	if cert.KeyUsage&(x509.KeyUsageCertSign|x509.KeyUsageCRLSign) != 0 {
+		return fmt.Errorf("%w: key usage keyCertSign or cRLSign: it may issue certificates", ErrUsage)
 	}
 	want, name := x509.KeyUsageKeyEncipherment, "keyEncipherment"
 	if _, ok := cert.PublicKey.(*ecdsa.PublicKey); ok {
@@ -78,4 +91,11 @@ const directoryName = 4
 func takeSAN(cert *x509.Certificate) {
 	cert.UnhandledCriticalExtensions = slices.DeleteFunc(
 		slices.Clone(cert.UnhandledCriticalExtensions), oidSAN.Equal)
+}
+
+// mayIssue reports an intermediate CA that may issue EK certificates: one whose extended key usages, if it has any, have
+// that of EKs or any. Makers' own have none, or that of EKs alone.
+func mayIssue(ca *x509.Certificate) bool {
+	none := len(ca.ExtKeyUsage) == 0 && len(ca.UnknownExtKeyUsage) == 0
+	return none || slices.Contains(ca.ExtKeyUsage, x509.ExtKeyUsageAny) || slices.ContainsFunc(ca.UnknownExtKeyUsage, oidUsage.Equal)
 }

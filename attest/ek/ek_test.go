@@ -7,7 +7,9 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/asn1"
 	"errors"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -179,6 +181,90 @@ func TestIssuersThatCostTime(t *testing.T) {
 		}
 		if tt.want != "" && (!errors.Is(err, ek.ErrChain) || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %v with %q", tt.name, err, ek.ErrChain, tt.want)
+		}
+	}
+}
+
+var oidEK = asn1.ObjectIdentifier{2, 23, 133, 8, 1}
+
+// TestIssuersOfOtherCertificates: an intermediate CA that is for other certificates alone issues no EK certificate, nor
+// does a CA below it. CAs of makers have no extended key usage, or that of EKs.
+func TestIssuersOfOtherCertificates(t *testing.T) {
+	t.Parallel()
+	v, h := made(t)
+	roots := x509.NewCertPool()
+	roots.AddCert(v.Root())
+	server := func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }
+	aik := func(c *x509.Certificate) { c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{2, 23, 133, 8, 3}} }
+	for _, tt := range []struct {
+		name     string
+		cas      []func(*x509.Certificate) // below the maker's, the nearest to it first
+		believed bool
+	}{
+		{"no usage", []func(*x509.Certificate){nil, nil}, true},
+		{"that of EKs", []func(*x509.Certificate){func(c *x509.Certificate) { c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{oidEK} }}, true},
+		{"that of EKs and others", []func(*x509.Certificate){func(c *x509.Certificate) {
+			server(c)
+			c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{2, 23, 133, 8, 3}, oidEK}
+		}}, true},
+		{"any", []func(*x509.Certificate){func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }}, true},
+		{"servers", []func(*x509.Certificate){server}, false},
+		{"attestation keys", []func(*x509.Certificate){aik}, false},
+		{"below one for servers", []func(*x509.Certificate){server, nil}, false},
+		{"for servers, below one without", []func(*x509.Certificate){nil, server}, false},
+	} {
+		for _, known := range []bool{false, true} {
+			issuer, sent, pool := v, [][]byte{v.Issuer().Raw}, x509.NewCertPool()
+			pool.AddCert(v.Issuer())
+			for i, edit := range tt.cas {
+				below, err := issuer.Below(fmt.Sprint("CA ", i), edit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				issuer = below
+				sent = append(sent, below.Issuer().Raw)
+				pool.AddCert(below.Issuer())
+			}
+			cert, err := issuer.Issue(attesttest.EKTemplate(x509.KeyUsageKeyAgreement), &h.EK.PublicKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trust, certs := ek.Trust{Roots: roots}, append([][]byte{cert}, sent...)
+			if known {
+				trust.Intermediates, certs = pool, [][]byte{cert}
+			}
+			_, err = trust.Check(attesttest.Epoch, ek.P256, certs)
+			if tt.believed && err != nil || !tt.believed && (!errors.Is(err, ek.ErrChain) || !strings.Contains(err.Error(), "is not for EK certificates")) {
+				t.Errorf("%s, known to the site %v: %v, want believed %v", tt.name, known, err, tt.believed)
+			}
+		}
+	}
+}
+
+// TestUsagesOfOtherKeys: a certificate that is for signing, too, is no EK's.
+func TestUsagesOfOtherKeys(t *testing.T) {
+	t.Parallel()
+	v, h := made(t)
+	roots := x509.NewCertPool()
+	roots.AddCert(v.Root())
+	trust := ek.Trust{Roots: roots}
+	for name, edit := range map[string]func(*x509.Certificate){
+		"keyCertSign":  func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageCertSign },
+		"cRLSign":      func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageCRLSign },
+		"codeSigning":  func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning} },
+		"timeStamping": func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping} },
+		"OCSPSigning":  func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageOCSPSigning} },
+		"":             func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageDataEncipherment },
+	} {
+		tmpl := attesttest.EKTemplate(x509.KeyUsageKeyAgreement)
+		edit(tmpl)
+		cert, err := v.Issue(tmpl, &h.EK.PublicKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = trust.Check(attesttest.Epoch, ek.P256, [][]byte{cert, v.Issuer().Raw})
+		if name == "" && err != nil || name != "" && (!errors.Is(err, ek.ErrUsage) || !strings.Contains(err.Error(), name)) {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

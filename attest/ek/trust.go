@@ -4,6 +4,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -80,12 +81,33 @@ func (t *Trust) checkChain(now time.Time, leaf *x509.Certificate, more [][]byte,
 	}
 	chains, err := leaf.Verify(x509.VerifyOptions{
 		Roots: t.Roots, Intermediates: inter, CurrentTime: now,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, // the EK usage is checked by hand
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, // the EK usage is checked by hand, here and in checkUsage
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrChain, err)
 	}
+	if chains, err = issuing(chains); err != nil {
+		return err
+	}
 	return t.checkDenied(chains, e)
+}
+
+// issuing returns the chains of which each intermediate may issue EK certificates. What a root is for is the site's to
+// say, and it does by naming it.
+func issuing(chains [][]*x509.Certificate) (out [][]*x509.Certificate, err error) {
+	for _, chain := range chains {
+		inner := chain[1:max(1, len(chain)-1)]
+		i := slices.IndexFunc(inner, func(ca *x509.Certificate) bool { return !mayIssue(ca) })
+		if i < 0 {
+			out = append(out, chain)
+			continue
+		}
+		err = fmt.Errorf("%w: issuer %q is not for EK certificates: its extended key usages have neither %v nor any", ErrChain, inner[i].Subject, oidUsage)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	return nil, err
 }
 
 // Bounds of issuers that a host sends: whoever sends them needs no TPM for it, and

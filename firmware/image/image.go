@@ -64,6 +64,9 @@ func Open(r io.ReaderAt, size int64) (*Image, error) {
 	return m, nil
 }
 
+// Behind returns how many bytes of the file follow what a signature covers: data of the device, and what else is there.
+func (m *Image) Behind() int64 { return max(0, m.file.size-m.End) }
+
 func (m *Image) openFS3() error {
 	m.boot2 = bootFS3
 	n, err := m.boot2Size()

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -206,16 +207,43 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestReservedBytes: nothing covers the 16 bytes before the UUID of the key, in either form of a signature.
+func TestReservedBytes(t *testing.T) {
+	for name, ends := range map[string][]int{"rsa2048.bin": {0x140}, "rsa4096.bin": {0x120, 2*0x120 + 12}, "digest.bin": {0x140}} {
+		for _, end := range ends {
+			for at := range 16 {
+				b := vector(t, name)
+				b[len(b)-end+at] ^= 0x40
+				if _, err := nvconfig.Parse(b); err == nil || !strings.Contains(err.Error(), "reserved bytes") {
+					t.Errorf("%s, byte %d: %v", name, len(b)-end+at, err)
+				}
+			}
+		}
+	}
+}
+
+// TestLowExponent: a key with another exponent than 65537 signs nothing.
+func TestLowExponent(t *testing.T) {
+	f, err := nvconfig.Parse(vector(t, "rsa2048.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := nvconfigtest.Key(t, 2048)
+	for _, e := range []int{3, 17, 65539} {
+		low := *key
+		low.E = e
+		if b, err := nvconfig.Sign(f.Items, &low, nvconfigtest.Pinned(t, 2048).UUID); err == nil || !strings.Contains(err.Error(), fmt.Sprint("exponent ", e)) {
+			t.Errorf("exponent %d: %d bytes, %v", e, len(b), err)
+		}
+	}
+}
+
 // TestEveryByteIsSigned changes each byte of a signed file in turn: none may
 // leave a file that verifies and says something else.
 func TestEveryByteIsSigned(t *testing.T) {
 	b := vector(t, "rsa2048.bin")
 	keys := []nvconfig.PinnedKey{nvconfigtest.Pinned(t, 2048)}
-	id := len(b) - 0x140
 	for at := range b {
-		if at >= id && at < id+16 {
-			continue // the UUID of the signature, which nothing covers
-		}
 		b[at] ^= 1
 		if f, err := nvconfig.Parse(b); err == nil {
 			if _, err := f.Verify(keys); err == nil {

@@ -40,7 +40,6 @@ func (s Scheme) String() string {
 // signature, big-endian.
 type Signature struct {
 	Scheme Scheme
-	ID     UUID // of this signature; zero in our files
 	Key    UUID // of the key pair
 	Bytes  []byte
 }
@@ -56,6 +55,7 @@ var (
 const (
 	sizeSignature     = 0x140
 	sizeSignatureHalf = 0x120
+	sizeReserved      = 16 // before the UUID of the key; nothing covers them, so they must be zero
 	sizeUUIDs         = 32
 )
 
@@ -69,7 +69,7 @@ type PinnedKey struct {
 // what is to be in it and zeros.
 func signatureItem(index uint32, size int, key UUID, value []byte) Item {
 	data := make([]byte, size)
-	copy(data[16:], key[:])
+	copy(data[sizeReserved:], key[:])
 	copy(data[sizeUUIDs:], value)
 	return Item{Header{Priority: MLNX, OverrideEnabled: true, ReadEnabled: true, Address: FileItemAddress(index)}, data}
 }
@@ -84,7 +84,10 @@ func Seal(items []Item) ([]byte, error) {
 	return signatureItem(idSignature, sizeSignature, UUID{}, sum[:]).Append(b), nil
 }
 
-// Sign makes a signed file. The key is an RSA key of 2048 or 4096 bits; its UUID
+// Exponent is the only public exponent of keys that sign.
+const Exponent = 65537
+
+// Sign makes a signed file. The key is an RSA key of 2048 or 4096 bits with Exponent; its UUID
 // is what the adapter finds it by. What the signer gives is verified before it is
 // used, so that a token with another key makes no file.
 func Sign(items []Item, signer crypto.Signer, key UUID) ([]byte, error) {
@@ -99,6 +102,9 @@ func Sign(items []Item, signer crypto.Signer, key UUID) ([]byte, error) {
 	scheme, hash, err := schemeOf(public)
 	if err != nil {
 		return nil, fmt.Errorf("sign NVCONFIG file: %w", err)
+	}
+	if public.E != Exponent {
+		return nil, fmt.Errorf("sign NVCONFIG file: an RSA key with exponent %d: want %d; a low one lets a reader that is lax about padding take a forged signature", public.E, Exponent)
 	}
 	if key.IsZero() {
 		return nil, errors.New("sign NVCONFIG file: no UUID of the key: without one the file says that it is not signed")
@@ -204,6 +210,9 @@ func checkSignatureItem(i Item) error {
 	if i.Header != want {
 		return fmt.Errorf("%v: its header is not that of a signature", i.Address)
 	}
+	if len(bytes.Trim(i.Data[:sizeReserved], "\x00")) != 0 {
+		return fmt.Errorf("%v: the %d reserved bytes before the UUID of its key are not zero: the file was altered after it was signed, or another program made it", i.Address, sizeReserved)
+	}
 	return nil
 }
 
@@ -211,7 +220,7 @@ func wholeSignature(i Item) (Signature, error) {
 	if err := checkSignatureItem(i); err != nil {
 		return Signature{}, err
 	}
-	s := Signature{Scheme: RSA2048, ID: UUID(i.Data[:16]), Key: UUID(i.Data[16:32])}
+	s := Signature{Scheme: RSA2048, Key: UUID(i.Data[sizeReserved:sizeUUIDs])}
 	size := 256
 	if s.Key.IsZero() {
 		s.Scheme, size = DigestOnly, sha256.Size
@@ -232,7 +241,7 @@ func joinSignature(a, b Item) (Signature, error) {
 	if !bytes.Equal(a.Data[:sizeUUIDs], b.Data[:sizeUUIDs]) {
 		return Signature{}, errors.New("the two halves of the signature name different keys")
 	}
-	s := Signature{Scheme: RSA4096, ID: UUID(a.Data[:16]), Key: UUID(a.Data[16:32])}
+	s := Signature{Scheme: RSA4096, Key: UUID(a.Data[sizeReserved:sizeUUIDs])}
 	s.Bytes = append(append(s.Bytes, a.Data[sizeUUIDs:]...), b.Data[sizeUUIDs:]...)
 	if s.Key.IsZero() {
 		return Signature{}, errors.New("a signature of RSA-4096 names no key")

@@ -7,6 +7,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+
+	"portcullis/firmware/nvconfig"
 )
 
 // ParsePEM reads one private RSA key of 2048 or 4096 bits, in PKCS#1 or PKCS#8.
@@ -71,6 +73,9 @@ func publicDER(der []byte) (*rsa.PublicKey, error) {
 func checkSize(k *rsa.PublicKey) error {
 	if n := k.N.BitLen(); n != 2048 && n != 4096 {
 		return fmt.Errorf("an RSA key of %d bits: adapters take 2048 or 4096", n)
+	}
+	if k.E != nvconfig.Exponent {
+		return fmt.Errorf("an RSA key with exponent %d: want %d, as openssl genrsa makes it", k.E, nvconfig.Exponent)
 	}
 	return nil
 }

@@ -280,6 +280,14 @@ func TestPublic(t *testing.T) {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}
+	low := key.PublicKey
+	low.E = 3
+	if der, err = x509.MarshalPKIXPublicKey(&low); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := signkey.ParsePublic(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})); err == nil || !strings.Contains(err.Error(), "exponent 3") {
+		t.Errorf("exponent 3: %v", err)
+	}
 }
 
 func FuzzParseURI(f *testing.F) {
