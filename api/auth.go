@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -54,12 +55,32 @@ func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 		who, refused := s.authenticate(ctx.Header("Authorization"), a)
 		if refused != nil {
 			r, w := humachi.Unwrap(ctx)
+			s.noteEnded(r)
 			writeProblem(w, r, refused)
 			return
 		}
 		noteActor(ctx.Context(), who.Name)
-		confined := huma.WithContext(ctx, admission.Within(ctx.Context(), who.scope()))
-		next(huma.WithValue(confined, principalKey{}, who))
+		within := admission.Within(ctx.Context(), who.scope())
+		if !who.Expires.IsZero() { // no stream goes on behind the end
+			var cancel context.CancelFunc
+			within, cancel = context.WithDeadline(within, who.Expires)
+			defer cancel()
+		}
+		next(huma.WithValue(huma.WithContext(ctx, within), principalKey{}, who))
+	}
+}
+
+// EndedTokens is told of requests with a token that has ended, for each token once a minute at most.
+type EndedTokens interface {
+	RefusedToken(ctx context.Context, token, source string, ended time.Time)
+}
+
+// noteEnded has it written down that a token was shown which has ended.
+func (s *Server) noteEnded(r *http.Request) {
+	now := time.Now()
+	who, ended := s.tokens.Load().Ended(bearer(r.Header.Get("Authorization")), now)
+	if ended && s.ended != nil && s.shown.Allow(who.Name, now) {
+		s.ended.RefusedToken(r.Context(), who.Name, hostOf(r.RemoteAddr), who.Expires)
 	}
 }
 
@@ -74,12 +95,16 @@ func (p *Principal) scope() *admission.Scope {
 // authenticate gives the owner of the credential in header, or why it does
 // not open a.
 func (s *Server) authenticate(header string, a access) (Principal, *problem) {
-	token := bearer(header)
-	who, ok := s.tokens.Load().Find(token)
+	token, now := bearer(header), time.Now()
+	who, ok := s.tokens.Load().Find(token, now)
+	was, ended := s.tokens.Load().Ended(token, now)
 	switch {
 	case token == "":
 		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
 			"no operator token was sent", "send the header Authorization: Bearer TOKEN")
+	case ended:
+		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
+			"token "+was.Name+" ended at "+stamp(was.Expires), "use another token; portcullisd token makes one")
 	case !ok:
 		return who, newProblem(http.StatusUnauthorized, v1.CodeUnauthenticated,
 			"the token that was sent is not known here", "compare it with the tokens file of the service, which a reload reads again")

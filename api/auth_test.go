@@ -1,16 +1,21 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"portcullis/api"
+	"portcullis/api/apitest"
 	"portcullis/api/limit"
 	v1 "portcullis/api/v1"
 )
@@ -252,3 +257,57 @@ func TestAuthorizationHeader(t *testing.T) {
 }
 
 func newRequest(method, path string) *http.Request { return httptest.NewRequest(method, path, nil) }
+
+// shown collects what is told of tokens that have ended.
+type shown struct {
+	mu   sync.Mutex
+	told []string
+}
+
+func (s *shown) RefusedToken(_ context.Context, token, source string, ended time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, token+" "+source+" "+ended.UTC().Format(time.RFC3339))
+}
+
+// A token that has ended is refused everywhere, with a sentence that says so; that is told once a minute.
+func TestEndedToken(t *testing.T) {
+	token, digest := api.NewToken()
+	past := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	told := &shown{}
+	f := newFixture(t, func(o *api.Options) {
+		var err error
+		o.Ended = told
+		o.Tokens, err = api.ParseTokens("t.yaml", fmt.Appendf(nil, "tokens:\n- {name: old, role: operator, sha256: %s, expires: %s}\n", digest, past.Format(time.RFC3339)))
+		fatal(t, err)
+	})
+	for _, path := range []string{"/v1/hosts", "/v1/audit", "/metrics/fabric", "/metrics"} {
+		p := wantProblem(t, f.do("GET", path, token, ""), 401, v1.CodeUnauthenticated)
+		if want := "token old ended at " + past.Format(time.RFC3339); p.Detail != want {
+			t.Errorf("%s: %q, want %q", path, p.Detail, want)
+		}
+	}
+	wantProblem(t, f.do("POST", "/v1/tenants", token, `{"name":"acme"}`), 401, v1.CodeUnauthenticated)
+	if len(told.told) != 1 || !strings.HasPrefix(told.told[0], "old 192.0.2.1 ") {
+		t.Errorf("told %q, want once", told.told)
+	}
+}
+
+// A stream ends when the token does that opened it.
+func TestStreamEndsWithItsToken(t *testing.T) {
+	token, digest := api.NewToken()
+	ends := time.Now().Add(2 * time.Second).UTC().Truncate(time.Second).Add(time.Second)
+	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) {
+		var err error
+		o.Tokens, err = api.ParseTokens("t.yaml", fmt.Appendf(nil, "tokens:\n- {name: short, role: viewer, sha256: %s, expires: %s}\n", digest, ends.Format(time.RFC3339)))
+		fatal(t, err)
+		o.Backend.(*apitest.Backend).SetHost(v1.Host{ID: "host-1", HCAs: []v1.HCA{}, Status: v1.HostStatus{Guards: []v1.Guard{}}})
+	})
+	r := dialRaw(t, s, "127.0.0.1")
+	r.send("GET /v1/hosts/host-1/watch HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + token + "\r\nConnection: close\r\n\r\n")
+	fatal(t, r.conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	all, err := io.ReadAll(r.in)
+	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") || !strings.Contains(string(all), "event: host") || time.Now().Before(ends) {
+		t.Errorf("%v at %v, want a stream until %v:\n%s", err, time.Now(), ends, all)
+	}
+}

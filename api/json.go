@@ -33,7 +33,7 @@ var (
 
 // strictJSON is huma's JSON format with a decoder that refuses what two
 // readers could understand differently: doubled keys, keys in another case,
-// trailing values.
+// trailing values, byte strings in another form of base64.
 // Unknown keys are refused later, by the schema.
 func strictJSON() huma.Format {
 	return huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}
@@ -43,7 +43,10 @@ func unmarshalStrict(data []byte, v any) error {
 	if err := checkJSON(data, maxValues); err != nil {
 		return err
 	}
-	return json.Unmarshal(data, v)
+	if err := json.Unmarshal(data, v); err != nil {
+		return err
+	}
+	return checkBase64(data, v)
 }
 
 // checkJSON reports whether data is exactly one JSON value, not nested too

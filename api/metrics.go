@@ -67,6 +67,7 @@ func (s *Server) viewers(h http.Handler) http.HandlerFunc {
 				return
 			}
 			if _, refused := s.authenticate(r.Header.Get("Authorization"), accessView); refused != nil {
+				s.noteEnded(r)
 				writeProblem(w, r, refused)
 				return
 			}

@@ -53,7 +53,7 @@ func DefaultLimits() Limits {
 }
 
 // Options are what a Server is made of. All fields but Fabric, Operator, Topospec,
-// Reference, Locks, Events, Audit, Backups, Results, Hosts, Leadership and Ready are required.
+// Reference, Locks, Events, Audit, Backups, Results, Hosts, Leadership, Ended and Ready are required.
 type Options struct {
 	Backend        Backend
 	Fabric         FabricReader    // nil: the sm role is in another process
@@ -68,6 +68,7 @@ type Options struct {
 	Results        ResultKeeper    // nil: no attestation results are signed
 	Hosts          HostAuthority   // nil: hosts get no certificates
 	Leadership     Leadership      // nil: this is the only instance
+	Ended          EndedTokens     // nil: not told of tokens that have ended
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -104,6 +105,8 @@ type Server struct {
 	refusals     *limit.Limiter[netip.Addr] // of requests without a known token
 	everybody    *limit.Limiter[struct{}]   // requests without a known token, from all addresses
 	known        *limit.Limiter[string]     // requests by the name of their token
+	ended        EndedTokens
+	shown        *limit.Limiter[string]     // tokens that have ended, by name
 	strangers    *limit.Limiter[netip.Addr] // refusals that the log has
 	bodies       places[holder]
 	unproven     *unproven // bounds requests without a credential
@@ -122,6 +125,7 @@ func New(o Options) *Server {
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),
+		ended: o.Ended, shown: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 1}),
 		strangers: limit.New[netip.Addr](limit.Rate{PerSecond: 1, Burst: 120}),
 		unproven:  newUnproven(),
 	}
@@ -131,7 +135,7 @@ func New(o Options) *Server {
 	s.tokens.Store(o.Tokens)
 
 	r := chi.NewRouter()
-	r.Use(s.observe, s.limitRequests, s.limitBodies)
+	r.Use(s.observe, closeAfterChunks, s.limitRequests, s.limitBodies)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, r, newProblem(http.StatusNotFound, v1.CodeNotFound, "no such path", hintOf(http.StatusNotFound)))
 	})

@@ -140,6 +140,13 @@ func TestBadRequests(t *testing.T) {
 		{"value against its pattern", "POST", "/v1/tenants", `{"name":"ACME"}`, "", 422, v1.CodeInvalid},
 		{"unknown query", "GET", "/v1/hosts?all=1", "", "", 422, v1.CodeInvalid},
 		{"form", "POST", "/v1/tenants", "name=acme", "application/x-www-form-urlencoded", 415, v1.CodeMediaType},
+		{"no type", "POST", "/v1/tenants", `{"name":"acme"}`, "none", 415, v1.CodeMediaType},
+		{"type of a patch", "POST", "/v1/tenants", `{"name":"acme"}`, "application/merge-patch+json", 415, v1.CodeMediaType},
+		{"UTF-16", "POST", "/v1/tenants", `{"name":"acme"}`, "application/json; charset=utf-16", 415, v1.CodeMediaType},
+		{"another parameter", "POST", "/v1/tenants", `{"name":"acme"}`, "application/json; profile=x", 415, v1.CodeMediaType},
+		{"two types", "POST", "/v1/tenants", `{"name":"acme"}`, "application/json, text/plain", 415, v1.CodeMediaType},
+		{"session of a patch", "POST", "/v1/attest/sessions", `{}`, "application/merge-patch+json", 415, v1.CodeMediaType},
+		{"leftover bits", "PUT", "/v1/attest/sessions/s/seal", `{"quote":"AR==","signature":""}`, "", 422, v1.CodeInvalid},
 		{"window too long", "POST", "/v1/hosts/a/assign", `{"cluster":"c","window_seconds":100000}`, "", 422, v1.CodeInvalid},
 		{"too large", "POST", "/v1/tenants", big, "", 413, v1.CodeTooLarge},
 		{"no files", "POST", "/v1/inventory/import", `{"files":[]}`, "", 422, v1.CodeInvalid},
@@ -156,6 +163,9 @@ func TestBadRequests(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			if tt.contentType != "" {
 				r.Header.Set("Content-Type", tt.contentType)
+			}
+			if tt.contentType == "none" {
+				r.Header.Del("Content-Type")
 			}
 			wantProblem(t, f.send(r), tt.status, tt.code)
 		})

@@ -147,3 +147,42 @@ func TestBodiesOfManyValues(t *testing.T) {
 		t.Errorf("a body of 300 values: %d, want 400", got)
 	}
 }
+
+// TestSmuggled: with a Content-Length and chunks in one request, a proxy may see the next one elsewhere. The connection
+// ends with the answer, whatever that is, so that what follows is no request.
+func TestSmuggled(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.NewBackend())
+	const next = "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+	for _, tt := range []struct {
+		name, body string
+		want       int
+	}{
+		{"malformed", "zz\r\n{}\r\n0\r\n\r\n", http.StatusBadRequest},
+		{"well formed", "2\r\n{}\r\n0\r\n\r\n", http.StatusUnprocessableEntity},
+		{"empty", "0\r\n\r\n", http.StatusBadRequest},
+	} {
+		for _, path := range []string{"/v1/tenants", "/v1/nowhere"} {
+			want := tt.want
+			if path == "/v1/nowhere" {
+				want = http.StatusNotFound
+			}
+			r := dialRaw(t, s, "127.0.0.1")
+			r.send("POST " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + s.Operator +
+				"\r\nContent-Type: application/json\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n" + tt.body + next)
+			if err := r.conn.SetReadDeadline(time.Now().Add(8 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			all, err := io.ReadAll(r.in)
+			text := string(all)
+			if err != nil || strings.Count(text, "HTTP/1.1 ") != 1 || !strings.HasPrefix(text, fmt.Sprintf("HTTP/1.1 %d ", want)) || !strings.Contains(text, "Connection: close\r\n") {
+				t.Errorf("%s at %s: %v, want one answer %d and the end:\n%s", tt.name, path, err, want, text)
+			}
+		}
+	}
+	r := dialRaw(t, s, "127.0.0.1")
+	r.send(next + next)
+	if a, b := r.status(), r.status(); a != http.StatusOK || b != http.StatusOK {
+		t.Errorf("two requests on one connection: %d, %d", a, b)
+	}
+}

@@ -7,7 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -37,16 +42,33 @@ type Principal struct {
 	Role  Role
 	PKeys []ib.PKeyRange // that it may have to do with; nil: all, and it may name none
 	Hosts []string       // of one with PKeys: patterns of the hosts that it may take into its clusters
+
+	Created time.Time // zero: not known
+	Expires time.Time // from then on it is refused; zero: it has no end
+}
+
+// Ended reports whether the credential has an end that is over.
+func (p *Principal) Ended(now time.Time) bool { return !p.Expires.IsZero() && !now.Before(p.Expires) }
+
+// Soon reports whether the credential ends within 30 days, or within a third of its life where it lives shorter and says
+// since when, or has ended.
+func (p *Principal) Soon(now time.Time) bool {
+	warn := 30 * 24 * time.Hour
+	if !p.Created.IsZero() {
+		warn = min(warn, p.Expires.Sub(p.Created)/3)
+	}
+	return !p.Expires.IsZero() && p.Expires.Sub(now) <= warn
 }
 
 // Tokens are the operator credentials the service knows. It holds digests
 // only. The zero value knows none and admits nobody.
 type Tokens struct {
+	file    string
 	entries map[[sha256.Size]byte]Principal // by digest of the token
 }
 
 // tokenFile is the YAML form: a list of name, role and SHA-256 of the token, maybe
-// with ranges of P_Keys and the hosts that go with them.
+// with ranges of P_Keys and the hosts that go with them, and with dates.
 type tokenFile struct {
 	Tokens []struct {
 		Name   string    `yaml:"name"`
@@ -54,6 +76,9 @@ type tokenFile struct {
 		SHA256 string    `yaml:"sha256"`
 		PKeys  yaml.Node `yaml:"p_keys"` // absent is another thing than empty
 		Hosts  []string  `yaml:"hosts"`
+
+		Created yaml.Node `yaml:"created"` // absent is another thing than empty
+		Expires yaml.Node `yaml:"expires"`
 	} `yaml:"tokens"`
 }
 
@@ -67,7 +92,7 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 	if len(f.Tokens) > maxTokens {
 		return nil, fmt.Errorf("tokens file %s: %d tokens, at most %d", file, len(f.Tokens), maxTokens)
 	}
-	t, errs := &Tokens{entries: map[[sha256.Size]byte]Principal{}}, []error(nil)
+	t, errs := &Tokens{file: file, entries: map[[sha256.Size]byte]Principal{}}, []error(nil)
 	names := map[string]bool{}
 	for i, e := range f.Tokens {
 		place := fmt.Sprintf("tokens file %s: token %d (%q)", file, i+1, e.Name)
@@ -78,6 +103,9 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
 		}
 		who.PKeys, who.Hosts = ranges, e.Hosts
+		if wrong := who.dates(&e.Created, &e.Expires); wrong != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
+		}
 		if wrong := hostPatterns(e.Hosts, ranges != nil); wrong != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", place, wrong))
 		}
@@ -104,6 +132,28 @@ func ParseTokens(file string, data []byte) (*Tokens, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// dates reads when a token was made and when it ends.
+func (p *Principal) dates(created, expires *yaml.Node) (err error) {
+	for _, d := range []struct {
+		key  string
+		node *yaml.Node
+		to   *time.Time
+	}{{"created", created, &p.Created}, {"expires", expires, &p.Expires}} {
+		if d.node.IsZero() {
+			continue
+		}
+		at, wrong := time.Parse(time.RFC3339, d.node.Value)
+		if wrong != nil || at.IsZero() {
+			err = errors.Join(err, fmt.Errorf("%s %q: want a time (RFC 3339) such as 2027-01-31T00:00:00Z, or leave it out", d.key, d.node.Value))
+		}
+		*d.to = at
+	}
+	if err == nil && !p.Expires.IsZero() && !p.Expires.After(p.Created) {
+		err = fmt.Errorf("expires %s is not after created %s", stamp(p.Expires), stamp(p.Created))
+	}
+	return err
 }
 
 // maxHostPatterns bounds what is compared for one assignment.
@@ -151,10 +201,53 @@ func pkeyRanges(n *yaml.Node) (ranges []ib.PKeyRange, err error) {
 // Len is the number of known tokens.
 func (t *Tokens) Len() int { return len(t.entries) }
 
-// Find returns the owner of token. It looks the digest up, so it costs the same whatever the number of tokens, and each
+// All returns the owners of all tokens, by name.
+func (t *Tokens) All() []Principal {
+	if t == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(t.entries), func(a, b Principal) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Warnings returns what an operator should know of the tokens at now: those that have ended or end soon, and those that
+// have no end.
+func (t *Tokens) Warnings(now time.Time) (out []string) {
+	var endless []string
+	for _, p := range t.All() {
+		switch {
+		case p.Expires.IsZero():
+			endless = append(endless, strconv.Quote(p.Name))
+		case p.Ended(now):
+			out = append(out, fmt.Sprintf("tokens file %s: token %q ended at %s and is refused: make another one (portcullisd token), or remove it", t.file, p.Name, stamp(p.Expires)))
+		case p.Soon(now):
+			out = append(out, fmt.Sprintf("tokens file %s: token %q ends at %s: make another one (portcullisd token)", t.file, p.Name, stamp(p.Expires)))
+		}
+	}
+	if len(endless) > 0 {
+		out = append(out, fmt.Sprintf("tokens file %s: these tokens have no end: %s; whoever finds one can use it for ever: add expires to each, such as expires: %s",
+			t.file, strings.Join(endless, ", "), stamp(now.AddDate(1, 0, 0).Truncate(24*time.Hour))))
+	}
+	return out
+}
+
+// Find returns the owner of token, unless that has ended. It looks the digest up, so it costs the same whatever the number of tokens, and each
 // request can be counted by its token before anything else is done for it. How long that takes lets a caller learn nothing of
 // use: he does not choose how near the digest of a guess comes to another one.
-func (t *Tokens) Find(token string) (Principal, bool) {
+func (t *Tokens) Find(token string, now time.Time) (Principal, bool) {
+	who, known := t.owner(token)
+	if !known || who.Ended(now) {
+		return Principal{}, false
+	}
+	return who, true
+}
+
+// Ended returns the owner of a token that was good until its end.
+func (t *Tokens) Ended(token string, now time.Time) (Principal, bool) {
+	who, known := t.owner(token)
+	return who, known && who.Ended(now)
+}
+
+func (t *Tokens) owner(token string) (Principal, bool) {
 	if t == nil || token == "" {
 		return Principal{}, false
 	}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"portcullis/api"
 	"portcullis/fabricsm/ib"
@@ -18,19 +19,19 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, ok := tokens.Find(token); !ok || !reflect.DeepEqual(p, api.Principal{Name: "a", Role: api.RoleViewer}) {
+	if p, ok := tokens.Find(token, time.Now()); !ok || !reflect.DeepEqual(p, api.Principal{Name: "a", Role: api.RoleViewer}) {
 		t.Errorf("Find(first) = %v %v", p, ok)
 	}
-	if p, ok := tokens.Find(other); !ok || !reflect.DeepEqual(p, api.Principal{Name: "b", Role: api.RoleOperator, PKeys: []ib.PKeyRange{{First: 0x100, Last: 0x1FF}, {First: 0x300, Last: 0x300}}}) {
+	if p, ok := tokens.Find(other, time.Now()); !ok || !reflect.DeepEqual(p, api.Principal{Name: "b", Role: api.RoleOperator, PKeys: []ib.PKeyRange{{First: 0x100, Last: 0x1FF}, {First: 0x300, Last: 0x300}}}) {
 		t.Errorf("Find(second) = %v %v", p, ok)
 	}
 	for _, wrong := range []string{"", digest, token + " ", token[1:]} {
-		if p, ok := tokens.Find(wrong); ok {
+		if p, ok := tokens.Find(wrong, time.Now()); ok {
 			t.Errorf("Find(%q) = %v, want nobody", wrong, p)
 		}
 	}
 	var none *api.Tokens
-	if _, ok := none.Find(token); ok {
+	if _, ok := none.Find(token, time.Now()); ok {
 		t.Error("no tokens file admits a token")
 	}
 }
@@ -54,6 +55,11 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 			[]string{`token 1 ("a"): p_keys is empty`},
 		},
 		{
+			"dates", "tokens:\n- {name: a, role: viewer, sha256: " + digest + ", expires: tomorrow}\n- name: b\n  role: viewer\n  sha256: ab\n  expires:\n" +
+				"- {name: c, role: viewer, sha256: ac, created: 2027-01-01T00:00:00Z, expires: 2026-01-01T00:00:00Z}\n",
+			[]string{`token 1 ("a"): expires "tomorrow"`, `token 2 ("b"): expires ""`, `token 3 ("c"): expires 2026-01-01T00:00:00Z is not after created`},
+		},
+		{
 			"doubled", "tokens:\n- {name: a, role: viewer, sha256: " + digest + "}\n- {name: a, role: viewer, sha256: " + digest + "}\n",
 			[]string{"name is used twice", "sha256 is used twice"},
 		},
@@ -69,5 +75,49 @@ func TestParseTokensReportsEveryProblem(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A token counts until its end and not at it; the warnings name those that ended, end soon and have none.
+func TestTokensEnd(t *testing.T) {
+	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	entry := func(name, more string) (string, string) {
+		token, digest := api.NewToken()
+		return token, fmt.Sprintf("- {name: %s, role: viewer, sha256: %s%s}\n", name, digest, more)
+	}
+	at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339) }
+	text, byName := "tokens:\n", map[string]string{}
+	for name, more := range map[string]string{
+		"endless": "", "endless2": ", created: " + at(-time.Hour),
+		"ended": ", expires: " + at(0), "soon": ", expires: " + at(29*24*time.Hour), "later": ", expires: " + at(31*24*time.Hour),
+		"short": ", created: " + at(-time.Hour) + ", expires: " + at(time.Hour), "shortsoon": ", created: " + at(-2*time.Hour) + ", expires: " + at(time.Hour),
+	} {
+		token, line := entry(name, more)
+		text, byName[name] = text+line, token
+	}
+	tokens, err := api.ParseTokens("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range byName {
+		who, ok := tokens.Find(token, now)
+		if want := name != "ended"; ok != want || ok && who.Name != name {
+			t.Errorf("%s: %v %v, want %v", name, who, ok, want)
+		}
+		if was, ended := tokens.Ended(token, now); ended != (name == "ended") || ended && was.Name != name {
+			t.Errorf("%s: ended %v, %v", name, ended, was)
+		}
+	}
+	if _, ok := tokens.Find(byName["ended"], now.Add(-time.Second)); !ok {
+		t.Error("a second before its end a token is refused")
+	}
+	warned := strings.Join(tokens.Warnings(now), "\n")
+	for _, want := range []string{`token "ended" ended at 2026-06-01T12:00:00Z`, `token "soon" ends at`, `token "shortsoon" ends at`, `no end: "endless", "endless2"`} {
+		if !strings.Contains(warned, want) {
+			t.Errorf("warnings lack %q:\n%s", want, warned)
+		}
+	}
+	if strings.Contains(warned, `"later"`) || strings.Contains(warned, `"short"`) {
+		t.Errorf("warnings of tokens that are good for long:\n%s", warned)
 	}
 }

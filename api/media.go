@@ -1,0 +1,49 @@
+package api
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	v1 "portcullis/api/v1"
+)
+
+// mediaTypes is a middleware of every operation. It refuses a body that does not say that it is JSON in UTF-8, which is
+// what it is read as: two readers could else understand it differently.
+func mediaTypes(ctx huma.Context, next func(huma.Context)) {
+	r, w := humachi.Unwrap(ctx)
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 || isJSON(r.Header.Values("Content-Type")) {
+		next(ctx)
+		return
+	}
+	unread(w, r, newProblem(http.StatusUnsupportedMediaType, v1.CodeMediaType,
+		"the Content-Type of the body is not application/json in UTF-8", hintOf(http.StatusUnsupportedMediaType)))
+}
+
+// isJSON reports whether the values of Content-Type are one, and that is JSON in UTF-8.
+func isJSON(values []string) bool {
+	if len(values) != 1 {
+		return false
+	}
+	kind, params, err := mime.ParseMediaType(values[0])
+	if err != nil || kind != "application/json" {
+		return false
+	}
+	charset, named := params["charset"]
+	return len(params) == 0 || named && len(params) == 1 && strings.EqualFold(charset, "utf-8")
+}
+
+// closeAfterChunks has the connection end with the answer to an HTTP/1 request whose body came in chunks. Such a request
+// may have had a Content-Length, too, which net/http removes: a proxy that goes by that sees the next request at another
+// place, and what its client wrote there must not be one.
+func closeAfterChunks(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
