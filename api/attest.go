@@ -57,7 +57,7 @@ func (s *Server) attestRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "submit-evidence", method: http.MethodPut, path: "/v1/attest/sessions/{id}/evidence", tag: "attestation",
-		summary: "Answer the challenge; the session is used up whatever the outcome",
+		summary: "Answer the challenge; the session is used up by the first body that is read as evidence, whatever the outcome",
 		access:  accessHost, maxBody: maxEvidence,
 		expects: func(s *Server, r *http.Request) error {
 			return s.backend.AwaitsEvidence(r.Context(), chi.URLParam(r, "id"))

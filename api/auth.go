@@ -60,14 +60,17 @@ func (s *Server) authorize(a access) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		noteActor(ctx.Context(), who.Name)
-		within := admission.Within(ctx.Context(), who.scope())
-		if !who.Expires.IsZero() { // no stream goes on behind the end
-			var cancel context.CancelFunc
-			within, cancel = context.WithDeadline(within, who.Expires)
-			defer cancel()
-		}
-		next(huma.WithValue(huma.WithContext(ctx, within), principalKey{}, who))
+		confined := huma.WithContext(ctx, admission.Within(ctx.Context(), who.scope()))
+		next(huma.WithValue(confined, principalKey{}, who))
 	}
+}
+
+// whileGood returns a context that ends when the credential of the request does, for streams.
+func whileGood(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p, _ := ctx.Value(principalKey{}).(Principal); !p.Expires.IsZero() {
+		return context.WithDeadline(ctx, p.Expires)
+	}
+	return context.WithCancel(ctx)
 }
 
 // EndedTokens is told of requests with a token that has ended, for each token once a minute at most.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -147,7 +148,8 @@ type operation struct {
 	leader  bool // only the leader of several instances can answer it
 	long    bool // it may take as long as a whole store takes to be read
 
-	answer *huma.Schema // of success, where the type of the output does not say it
+	answer     *huma.Schema // of success, where the type of the output does not say it
+	answerType string       // media type of answer; "": JSON
 }
 
 // growing are the operations that add records which stay. A store that is short of room
@@ -209,7 +211,7 @@ func (s *Server) describe(a huma.API, op operation) huma.Operation {
 	}
 	if op.answer != nil {
 		o.Responses["200"] = &huma.Response{
-			Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: op.answer}},
+			Description: "OK", Content: map[string]*huma.MediaType{cmp.Or(op.answerType, "application/json"): {Schema: op.answer}},
 		}
 	}
 	if op.access.asksCredential() {

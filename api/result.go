@@ -37,6 +37,24 @@ type (
 	resultRotateInput struct{ Body v1.ResultRotation }
 )
 
+// jwkSet is the shape of a JWK Set with keys of P-256. Its names are those of package token, which writes it.
+func jwkSet() *huma.Schema {
+	text := func(what string) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Description: what} }
+	return &huma.Schema{
+		Type: huma.TypeObject, Required: []string{"keys"},
+		Properties: map[string]*huma.Schema{"keys": {
+			Type: huma.TypeArray,
+			Items: &huma.Schema{
+				Type: huma.TypeObject, Required: []string{"kty", "crv", "x", "y", "kid", "alg", "use"},
+				Properties: map[string]*huma.Schema{
+					"kty": text("EC"), "crv": text("P-256"), "x": text("base64url, 32 bytes"), "y": text("base64url, 32 bytes"),
+					"kid": text("names the key in the header of a token"), "alg": text("ES256"), "use": text("sig"),
+				},
+			},
+		}},
+	}
+}
+
 // keysOfResults gives the keeper, or why there is none.
 func (s *Server) keysOfResults() (ResultKeeper, error) {
 	if s.results == nil {
@@ -61,6 +79,7 @@ func (s *Server) resultRoutes(a huma.API) {
 	register(s, a, operation{
 		id: "result-jwks", method: http.MethodGet, path: "/.well-known/jwks.json", tag: "results",
 		summary: "Get the public keys that attestation results are verified by (JWK Set, RFC 7517)", access: accessPublic,
+		answer: jwkSet(), answerType: "application/jwk-set+json",
 	}, func(ctx context.Context, _ *struct{}) (*jwksOutput, error) {
 		k, err := s.keysOfResults()
 		if err != nil {

@@ -123,3 +123,48 @@ func TestNoResults(t *testing.T) {
 		})
 	}
 }
+
+// The document describes the key set as the object that it is: what is served has the fields that it demands, and no other.
+func TestKeySetIsAsDocumented(t *testing.T) {
+	f := newResultFixture(t)
+	f.result(t, `{"nonce":"MTIzNDU2Nzg="}`)
+	type schema struct {
+		Type       string            `json:"type"`
+		Required   []string          `json:"required"`
+		Properties map[string]schema `json:"properties"`
+		Items      *schema           `json:"items"`
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]struct {
+				Content map[string]struct{ Schema schema } `json:"content"`
+			} `json:"responses"`
+		} `json:"paths"`
+	}
+	fatal(t, json.Unmarshal(f.do("GET", "/openapi.json", "", "").Body.Bytes(), &doc))
+	content := doc.Paths["/.well-known/jwks.json"]["get"].Responses["200"].Content
+	set, ok := content["application/jwk-set+json"]
+	if !ok || len(content) != 1 || set.Schema.Type != "object" || set.Schema.Properties["keys"].Items == nil {
+		t.Fatalf("documented as %+v", content)
+	}
+	key := set.Schema.Properties["keys"].Items
+	var served struct {
+		Keys []map[string]string `json:"keys"`
+	}
+	fatal(t, json.Unmarshal(f.do("GET", "/.well-known/jwks.json", "", "").Body.Bytes(), &served))
+	if len(served.Keys) == 0 {
+		t.Fatal("no key is served")
+	}
+	for _, k := range served.Keys {
+		for _, name := range key.Required {
+			if k[name] == "" {
+				t.Errorf("key %v has no %s", k, name)
+			}
+		}
+		for name := range k {
+			if _, known := key.Properties[name]; !known {
+				t.Errorf("key %v has %s, which is not documented", k, name)
+			}
+		}
+	}
+}

@@ -298,3 +298,27 @@ func (l *lab) sessions() int {
 	}
 	return len(recs)
 }
+
+// A refusal is shown until evidence that came after it was accepted; a later one is shown again.
+func TestRefusalIsShownUntilEvidenceIsAccepted(t *testing.T) {
+	l := awaiting(t)
+	refuse := func() {
+		t.Helper()
+		mine, other := l.open("host-1"), l.open("host-2")
+		_, err := l.svc.SubmitEvidence(t.Context(), other.ID, l.channel, l.answer("host-1", mine))
+		wantRefusal(t, err, attest.ReasonProof)
+		if l.host("host-2").Status.LastDenial == nil {
+			t.Fatal("a refusal is not shown")
+		}
+	}
+	refuse()
+	l.clock = l.clock.Add(time.Minute)
+	if _, err := l.attested("host-2"); err != nil {
+		t.Fatal(err)
+	}
+	if d := l.host("host-2").Status.LastDenial; d != nil {
+		t.Errorf("after evidence was accepted: %+v", d)
+	}
+	l.clock = l.clock.Add(time.Minute)
+	refuse()
+}

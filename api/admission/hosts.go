@@ -37,7 +37,7 @@ func hostView(f *facts, d decision) *v1.Host {
 	h := &v1.Host{
 		ID: f.host.ID, EK: f.host.EK, Class: f.host.ReferenceClass(), HCAs: make([]v1.HCA, 0, len(f.host.HCAs)),
 		Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Epoch: f.rec.Epoch, Rack: f.host.Rack,
-		Status: v1.HostStatus{Phase: d.phase, Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.Denial},
+		Status: v1.HostStatus{Phase: d.phase, Guards: d.guards, Since: f.rec.Since, LastDenial: f.rec.denial()},
 	}
 	switch recorded := phaseOf(f.rec); {
 	case d.phase == v1.PhaseAdmitted && recorded != v1.PhaseAdmitted:

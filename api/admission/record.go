@@ -45,6 +45,14 @@ type Record struct {
 	Certificate *Certificate `json:"certificate,omitzero"` // of the host's key; nil: it holds none
 }
 
+// denial returns the last refusal, nil if what was sent after it was accepted.
+func (r *Record) denial() *v1.Denial {
+	if r.Denial == nil || r.Sealed.After(r.Denial.Time) || r.Evidence != nil && r.Evidence.Time.After(r.Denial.Time) {
+		return nil
+	}
+	return r.Denial
+}
+
 // Deny notes why a host whose TPM has answered was refused.
 func (r *Record) Deny(d v1.Denial) { r.Denial, r.DenialProof = &d, provenTPM }
 

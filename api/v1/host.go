@@ -60,7 +60,7 @@ type HostStatus struct {
 	Reference  string     `json:"reference,omitempty" doc:"set of reference values that its measured boot has, or the waiver that counted"`
 	Waived     []string   `json:"waived,omitempty" doc:"what was not demanded of the accepted evidence"`
 	Outdated   []Outdated `json:"outdated,omitempty" doc:"why the accepted evidence no longer meets policy"`
-	LastDenial *Denial    `json:"last_denial,omitempty"`
+	LastDenial *Denial    `json:"last_denial,omitempty"` // until what came after it was accepted
 	Conflicts  []Conflict `json:"conflicts,omitempty" doc:"GUIDs that another host claims too: the host is held until they are resolved"`
 }
 

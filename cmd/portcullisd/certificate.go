@@ -23,16 +23,20 @@ func newCertificateEnd(cert *api.Certificate) prometheus.Collector {
 	}, func() float64 { return float64(cert.Ends().Unix()) })
 }
 
-// watchCertificate records, until ctx ends, that the TLS certificate ends soon or has ended.
+// watchCertificate records, until ctx ends, that the TLS certificate or tokens end soon or have ended.
 func (s *service) watchCertificate(ctx context.Context) error {
-	told := certificateTold{}
+	told, tokens := certificateTold{}, tokensTold{}
 	for {
 		now := time.Now()
+		s.tokensEvent(ctx, now, tokens)
 		s.tellCertificate(now)
 		s.certificateEvent(ctx, now, &told)
 		next := certificateEvery
 		if left := s.parts.cert.Ends().Sub(now); left > 0 {
 			next = min(next, left+time.Second)
+		}
+		if end := nextTokenEnd(s.tokens.Load(), now); !end.IsZero() {
+			next = min(next, end.Sub(now)+time.Second)
 		}
 		select {
 		case <-ctx.Done():

@@ -187,7 +187,7 @@ func freshFiles(names []string, config []byte, now time.Time) ([]newFile, error)
 	}
 	token, digest := api.NewToken()
 	tokens := bytes.NewBufferString("# Operator tokens. \"portcullisd token\" makes another entry.\ntokens:\n")
-	tokens.WriteString(tokenEntry("operator", api.RoleOperator, digest))
+	tokens.WriteString(tokenEntry("operator", api.RoleOperator, digest, now, firstTokenDays))
 	return []newFile{
 		{"tls/ca.pem", rootPair.Cert, 0o644},
 		{"tls/ca.key", rootPair.Key, 0o600},

@@ -39,7 +39,7 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, ok := p.tokens.Find(strings.TrimSpace(string(token))); !ok || who.Name != "operator" || who.Role != api.RoleOperator || who.PKeys != nil {
+	if who, ok := p.tokens.Find(strings.TrimSpace(string(token)), time.Now()); !ok || who.Name != "operator" || who.Role != api.RoleOperator || who.PKeys != nil {
 		t.Errorf("the operator token belongs to %+v, %v", who, ok)
 	}
 	if strings.Contains(out.String(), strings.TrimSpace(string(token))) {
@@ -147,7 +147,7 @@ func TestToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, ok := tokens.Find(strings.TrimSpace(out.String())); !ok || who.Name != "vic" || who.Role != api.RoleViewer {
+	if who, ok := tokens.Find(strings.TrimSpace(out.String()), time.Now()); !ok || who.Name != "vic" || who.Role != api.RoleViewer {
 		t.Errorf("token belongs to %+v, %v", who, ok)
 	}
 	for _, args := range [][]string{
@@ -231,7 +231,7 @@ func TestTokenThatIsConfined(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, entry)
 	}
-	who, known := tokens.Find(strings.TrimSpace(out.String()))
+	who, known := tokens.Find(strings.TrimSpace(out.String()), time.Now())
 	if !known || len(who.PKeys) != 2 || !slices.Equal(who.Hosts, []string{"gpu-*", "login-1"}) {
 		t.Errorf("the token is %+v, %v", who, known)
 	}

@@ -114,6 +114,9 @@ func runService(ctx context.Context, args []string, stdout, stderr io.Writer) er
 				return err
 			}
 		}
+		for _, w := range parts.tokens.Warnings(time.Now()) {
+			fmt.Fprintf(stdout, "warning: %s\n", w)
+		}
 		fmt.Fprintf(stdout, "%s: good\n", *file)
 		return nil
 	}

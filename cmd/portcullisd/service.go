@@ -54,6 +54,7 @@ type service struct {
 	// reloaded has a token after the files were read again.
 	reloaded chan struct{}
 
+	tokens atomic.Pointer[api.Tokens]
 	server *api.Server            // nil without the api role
 	told   *prometheus.CounterVec // events; nil without the api role
 	brakes *brakes                // nil without the api role
@@ -98,6 +99,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 
 	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1), renewed: make(chan struct{}, 1), blind: make(chan string, 1)}
 	s.administration.awaits = true
+	s.tokens.Store(p.tokens)
 	if err := s.newAnchors(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // the end was asked for before the state could be compared
@@ -238,14 +240,14 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 
 func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service, hosts *hostca.Service, signer *results.Service) *api.Server {
 	registry, references := newRegistry(s.observer), s.newReferences()
-	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert), s.brakes)
+	registry.MustRegister(newWaivers(references), s.told, newCertificateEnd(s.parts.cert), s.newTokenMetrics(), s.brakes)
 	registry.MustRegister(append(s.storeHealth.collectors(), owedMetrics(s.owed)...)...)
 	if s.candidate != nil {
 		registry.MustRegister(s.leads()...)
 	}
 	registry.MustRegister(s.newInReview(), newAnchorMetrics(s.anchors), newAuditMetrics(s.verifier))
 	o := api.Options{
-		Backend: b, Tokens: s.parts.tokens, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
+		Backend: b, Tokens: s.parts.tokens, Ended: s, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,
 		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Backups: s.newBackups(),
 	}
@@ -349,6 +351,7 @@ func (s *service) reload() error {
 	tokens, err := loadTokens(s.config)
 	if err == nil {
 		s.server.SetTokens(tokens)
+		s.tokens.Store(tokens)
 	}
 	err = errors.Join(err, s.parts.cert.Reload(time.Now()))
 	for _, c := range []chan struct{}{s.reloaded, s.renewed} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"portcullis/api"
 )
@@ -16,6 +17,7 @@ func runToken(args []string, stdout, stderr io.Writer) error {
 	name := fs.String("name", "", "who it is for; appears in the audit log")
 	roleName := fs.String("role", "", "viewer or operator")
 	keys := fs.String("p-keys", "", "of an operator: only clusters of these P_Keys, such as 0x0100-0x01ff; several with commas")
+	days := fs.Int("days", tokenDays, "for how many days it is good; 0: it has no end")
 	hosts := fs.String("hosts", "", "with --p-keys: hosts that it may take into its clusters, by id or with * in it; several with commas")
 	if err := parse(fs, "", args, stdout, stderr); err != nil {
 		return err
@@ -25,8 +27,12 @@ func runToken(args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "portcullisd: token: want --name NAME and --role viewer or operator\n")
 		return errUsage
 	}
+	if *days < 0 || *days > maxTokenDays {
+		fmt.Fprintf(stderr, "portcullisd: token: --days %d: want 0 to %d\n", *days, maxTokenDays)
+		return errUsage
+	}
 	token, digest := api.NewToken()
-	entry := tokenEntry(*name, r, digest) + scopeEntry(*keys, *hosts)
+	entry := tokenEntry(*name, r, digest, time.Now(), *days) + scopeEntry(*keys, *hosts)
 	if _, err := api.ParseTokens("of this command", []byte("tokens:\n"+entry)); err != nil {
 		fmt.Fprintf(stderr, "portcullisd: token: %v\n", err)
 		return errUsage
@@ -36,8 +42,20 @@ func runToken(args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-func tokenEntry(name string, r api.Role, digest string) string {
-	return fmt.Sprintf("- name: %q\n  role: %s\n  sha256: %s\n", name, r, digest)
+const (
+	tokenDays    = 365
+	maxTokenDays = 3650
+	// firstTokenDays is for the token that init makes: as long as the certificate that it makes.
+	firstTokenDays = 2 * 365
+)
+
+// tokenEntry returns the lines of an entry for a token that is made now. With no days it has no end.
+func tokenEntry(name string, r api.Role, digest string, now time.Time, days int) string {
+	entry := fmt.Sprintf("- name: %q\n  role: %s\n  sha256: %s\n  created: %s\n", name, r, digest, stampUTC(now))
+	if days > 0 {
+		entry += fmt.Sprintf("  expires: %s\n", stampUTC(now.AddDate(0, 0, days)))
+	}
+	return entry
 }
 
 // scopeEntry returns the lines of an entry that confine a token, none without keys and hosts.

@@ -42,8 +42,26 @@ func (c *slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
 		f.AddTo(enc)
 	}
-	c.log.LogAttrs(context.Background(), slog.LevelError, "etcd: "+e.Message, slog.Any("etcd", enc.Fields))
+	level := slog.LevelError
+	if harmless(e.Message, fields) {
+		level = slog.LevelDebug
+	}
+	c.log.LogAttrs(context.Background(), level, "etcd: "+e.Message, slog.Any("etcd", enc.Fields))
 	return nil
+}
+
+// harmless reports an error that every new member meets: etcd wants to note the version of its storage before it has
+// applied a first entry, whose term the version is read from. It tries again every few seconds until that worked.
+func harmless(message string, fields []zapcore.Field) bool {
+	if message != "failed to update storage version" {
+		return false
+	}
+	for _, f := range fields {
+		if cause, ok := f.Interface.(error); ok && strings.HasSuffix(cause.Error(), "missing term information") {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *slogCore) Sync() error { return nil }

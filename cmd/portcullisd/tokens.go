@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"portcullis/api"
+	"portcullis/api/audit"
+	"portcullis/api/events"
+	"portcullis/api/store"
+	v1 "portcullis/api/v1"
+)
+
+// RefusedToken implements api.EndedTokens: it has log and audit log say that a token was shown which has ended.
+func (s *service) RefusedToken(ctx context.Context, token, source string, ended time.Time) {
+	s.log.Warn("a token that has ended was refused", "token", token, "ended", stampUTC(ended), "source", source)
+	_, err := s.store.Update(ctx, func(tx *store.Tx) error {
+		return audit.Append(ctx, tx, audit.Entry{
+			Time: time.Now(), Actor: token, Action: "token.refuse", Object: "token/" + token, Code: "token_ended",
+			Detail: fmt.Sprintf("shown from %s; it ended at %s", source, stampUTC(ended)),
+		})
+	})
+	if err != nil {
+		s.log.Error("that a token was refused which has ended was not recorded", "error", err)
+	}
+}
+
+func stampUTC(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// tokensTold is what the last event said of tokens, by cause.
+type tokensTold map[string]string
+
+// tokensEvent has an event tell which tokens end soon, and which have ended, once for each such list.
+func (s *service) tokensEvent(ctx context.Context, now time.Time, told tokensTold) {
+	lists := map[string][]string{}
+	for _, p := range s.tokens.Load().All() {
+		switch {
+		case p.Ended(now):
+			lists["ended"] = append(lists["ended"], fmt.Sprintf("%q at %s", p.Name, stampUTC(p.Expires)))
+		case p.Soon(now):
+			lists["soon"] = append(lists["soon"], fmt.Sprintf("%q at %s", p.Name, stampUTC(p.Expires)))
+		}
+	}
+	for _, cause := range []string{"ended", "soon"} {
+		seen := strings.Join(lists[cause], ", ")
+		if seen == told[cause] {
+			continue
+		}
+		if seen == "" {
+			delete(told, cause)
+			continue
+		}
+		s.log.Warn("operator tokens", "cause", cause, "tokens", seen)
+		_, err := s.store.Update(ctx, func(tx *store.Tx) error {
+			return events.Tell(ctx, tx, now, v1.Event{
+				Type: events.TokenEnds, By: events.ByService, Cause: cause,
+				Expected: "tokens that are good for 30 days more, or for a third of their life", Seen: seen,
+				Do: "portcullisd token makes another one; then: systemctl reload portcullisd",
+			})
+		})
+		if err != nil {
+			s.log.Error("that tokens end was not recorded", "error", err)
+			continue
+		}
+		told[cause] = seen
+	}
+}
+
+// nextTokenEnd returns when what tokensEvent says changes next, zero for never.
+func nextTokenEnd(t *api.Tokens, now time.Time) (next time.Time) {
+	for _, p := range t.All() {
+		if p.Expires.After(now) && (next.IsZero() || p.Expires.Before(next)) {
+			next = p.Expires
+		}
+	}
+	return next
+}
+
+// tokenMetrics says how many tokens there are and when the next one ends. No series names one.
+type tokenMetrics struct {
+	of          func() *api.Tokens
+	count, ends *prometheus.Desc
+}
+
+func (s *service) newTokenMetrics() *tokenMetrics {
+	return &tokenMetrics{
+		of:    s.tokens.Load,
+		count: prometheus.NewDesc("portcullis_tokens", "Operator tokens, by whether they are good for long (valid), end soon, have ended, or have no end.", []string{"state"}, nil),
+		ends:  prometheus.NewDesc("portcullis_token_next_end_timestamp_seconds", "When the next operator token ends, in Unix time; 0: none does.", nil, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *tokenMetrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.count
+	ch <- m.ends
+}
+
+// Collect implements prometheus.Collector.
+func (m *tokenMetrics) Collect(ch chan<- prometheus.Metric) {
+	now := time.Now()
+	counts := map[string]int{"valid": 0, "soon": 0, "ended": 0, "endless": 0}
+	for _, p := range m.of().All() {
+		switch {
+		case p.Expires.IsZero():
+			counts["endless"]++
+		case p.Ended(now):
+			counts["ended"]++
+		case p.Soon(now):
+			counts["soon"]++
+		default:
+			counts["valid"]++
+		}
+	}
+	for state, n := range counts {
+		ch <- prometheus.MustNewConstMetric(m.count, prometheus.GaugeValue, float64(n), state)
+	}
+	ends := 0.0
+	if next := nextTokenEnd(m.of(), now); !next.IsZero() {
+		ends = float64(next.Unix())
+	}
+	ch <- prometheus.MustNewConstMetric(m.ends, prometheus.GaugeValue, ends)
+}

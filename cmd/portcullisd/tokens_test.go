@@ -1,0 +1,124 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/api"
+	v1 "portcullis/api/v1"
+)
+
+// A token is good until its end, which is told ahead; then it is refused, and log, audit log and event say so. What was made
+// without an end goes on, and --check warns of it.
+func TestTokenEnds(t *testing.T) {
+	t.Parallel()
+	dir, address := install(t, "--fabric-port", nobody())
+	file := filepath.Join(dir, "tokens.yaml")
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, shortDigest := api.NewToken()
+	endless, endlessDigest := api.NewToken()
+	ends := time.Now().Add(15 * time.Second).UTC().Truncate(time.Second)
+	write(t, file, string(old)+fmt.Sprintf("- {name: short, role: viewer, sha256: %s, expires: %s}\n- {name: endless, role: viewer, sha256: %s}\n",
+		shortDigest, ends.Format(time.RFC3339), endlessDigest))
+	out, err := exec.CommandContext(t.Context(), "portcullisd", "--config", filepath.Join(dir, "portcullisd.yaml"), "--check").CombinedOutput()
+	for _, want := range []string{`warning: tokens file ` + file + `: token "short" ends at ` + ends.Format(time.RFC3339), `no end: "endless";`, "portcullisd.yaml: good\n"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("--check: %v, want %q:\n%s", err, want, out)
+		}
+	}
+	if strings.Contains(string(out), `"operator"`) {
+		t.Errorf("--check warns of the token that init made:\n%s", out)
+	}
+
+	d := start(t, dir)
+	c, ctx := operator(t, dir, address), t.Context()
+	shortly := withToken(t, dir, address, short)
+	if _, err := shortly.Hosts(ctx); err != nil && time.Now().Before(ends) {
+		t.Errorf("before its end: %v", err)
+	}
+	told := func(cause string) func() (bool, string) {
+		return func() (bool, string) {
+			list, err := c.Events(ctx, v1.EventQuery{Type: "token.ends"})
+			if err != nil {
+				return false, err.Error()
+			}
+			for _, e := range list.Items {
+				if e.Cause == cause && e.Seen == fmt.Sprintf("%q at %s", "short", ends.Format(time.RFC3339)) && e.Count == 1 {
+					return true, ""
+				}
+			}
+			return false, fmt.Sprintf("%+v", list.Items)
+		}
+	}
+	eventually(t, "an event ahead", told("soon"))
+	eventually(t, "a refusal", func() (bool, string) {
+		_, err := shortly.Hosts(ctx)
+		return err != nil && strings.Contains(err.Error(), "token short ended at "+ends.Format(time.RFC3339)), fmt.Sprint(err)
+	})
+	eventually(t, "an event of its end", told("ended"))
+	if _, err := withToken(t, dir, address, endless).Hosts(ctx); err != nil {
+		t.Errorf("a token without an end: %v", err)
+	}
+	var noted []v1.AuditEntry
+	for page, err := range c.Audit(ctx, v1.AuditQuery{Action: "token.refuse"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted = append(noted, page.Items...)
+	}
+	if len(noted) != 1 || noted[0].Actor != "short" || noted[0].Object != "token/short" || noted[0].Code != "token_ended" {
+		t.Errorf("audit log %+v, want one refusal", noted)
+	}
+	text := fetch(t, dir, address, "/metrics")
+	for _, want := range []string{`portcullis_tokens{state="ended"} 1`, `portcullis_tokens{state="endless"} 1`, `portcullis_tokens{state="valid"} 1`, `portcullis_tokens{state="soon"} 0`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	if log := d.lines.String(); !strings.Contains(log, "a token that has ended was refused") || strings.Contains(log, short) {
+		t.Errorf("the log does not name the refusal, or has the token:\n%s", log)
+	}
+}
+
+// The command makes tokens that end, unless it is asked for others.
+func TestTokenCommand(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		days int
+	}{{nil, tokenDays}, {[]string{"--days", "30"}, 30}, {[]string{"--days", "0"}, 0}} {
+		var token, entry strings.Builder
+		now := time.Now()
+		if err := runToken(append([]string{"--name", "ci", "--role", "viewer"}, tt.args...), &token, &entry); err != nil {
+			t.Fatal(err)
+		}
+		_, lines, _ := strings.Cut(entry.String(), "\n")
+		tokens, err := api.ParseTokens("t", []byte("tokens:\n"+lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256([]byte(strings.TrimSpace(token.String())))
+		if !strings.Contains(lines, hex.EncodeToString(sum[:])) {
+			t.Errorf("%v: the entry is not that of the token:\n%s", tt.args, lines)
+		}
+		p := tokens.All()[0]
+		if want := now.AddDate(0, 0, tt.days); p.Created.IsZero() || tt.days == 0 && !p.Expires.IsZero() || tt.days > 0 && p.Expires.Sub(want).Abs() > time.Minute {
+			t.Errorf("%v: %+v, want an end after %d days", tt.args, p, tt.days)
+		}
+	}
+	for _, days := range []string{"-1", "3651"} {
+		var out, errs strings.Builder
+		if err := runToken([]string{"--name", "ci", "--role", "viewer", "--days", days}, &out, &errs); err == nil || out.Len() > 0 {
+			t.Errorf("--days %s: %v, %s", days, err, &out)
+		}
+	}
+}
