@@ -49,6 +49,7 @@ func hasBytes(t reflect.Type) bool {
 			for i := range t.NumField() {
 				found = hasBytes(t.Field(i).Type) || found
 			}
+		default:
 		}
 	}
 	withBytes.Store(t, found)
@@ -97,6 +98,7 @@ func checkBytes(raw any, t reflect.Type, place string) error {
 				return err
 			}
 		}
+	default:
 	}
 	return nil
 }

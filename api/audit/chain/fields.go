@@ -10,8 +10,12 @@ import (
 // Fields returns the parts of the anchor with their names, as a log has them. None has a blank in it.
 func (a *Anchor) Fields() [][2]string {
 	out := [][2]string{
-		{"seq", strconv.FormatUint(a.Seq, 10)}, {"hash", a.Hash}, {"branch", strconv.FormatUint(a.Branch, 10)},
-		{"origin", a.Origin}, {"service", a.Service}, {"at", a.Time.Format(time.RFC3339Nano)},
+		{"seq", strconv.FormatUint(a.Seq, 10)},
+		{"hash", a.Hash},
+		{"branch", strconv.FormatUint(a.Branch, 10)},
+		{"origin", a.Origin},
+		{"service", a.Service},
+		{"at", a.Time.Format(time.RFC3339Nano)},
 	}
 	if a.JWS != "" {
 		out = append(out, [2]string{"jws", a.JWS})
