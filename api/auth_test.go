@@ -71,6 +71,8 @@ var access = map[string]string{
 	"GET /v1/pkeys/quarantined":                     "viewer",
 	"GET /v1/fabric":                                "viewer",
 	"GET /v1/sm":                                    "viewer",
+	"GET /v1/clock":                                 "viewer",
+	"POST /v1/clock/set":                            "operator",
 	"GET /v1/admission/brake":                       "viewer",
 	"POST /v1/admission/brake/release":              "operator",
 	"POST /v1/sm/forget":                            "operator",

@@ -79,6 +79,7 @@ func (s *Server) routes(r chi.Router) *document {
 	s.hostAuthorityRoutes(a)
 	s.tenancyRoutes(a)
 	s.brakeRoutes(a)
+	s.clockRoutes(a)
 	s.fabricRoutes(a)
 	s.leadershipRoutes(a)
 	s.topospecRoutes(a)
@@ -127,6 +128,7 @@ func tags() []*huma.Tag {
 		{Name: "lock", Description: "Locks of adapters: epochs of their keys, and adapters that leave."},
 		{Name: "results", Description: "Attestation results: signed tokens about hosts, for parties who trust the service."},
 		{Name: "hosts", Description: "Where each host stands, and why it is not admitted."},
+		{Name: "clock", Description: "The time that decisions rest on, which does not go back."},
 		{Name: "tenancy", Description: "Tenants, their clusters and the P_Keys of these."},
 		{Name: "topospec", Description: "Revisions of the declared topology, from draft to rollback."},
 		{Name: "audit", Description: "The log of all that was changed, refused and decided, chained entry by entry."},
@@ -170,7 +172,7 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 	if op.access == accessHost || op.access == accessStatus {
 		toProblem = hostProblemOf
 	}
-	grows := slices.Contains(growing, op.id)
+	grows, grants := slices.Contains(growing, op.id), slices.Contains(granting, op.id)
 	huma.Register(a, s.describe(a, op), func(ctx context.Context, in *I) (*O, error) {
 		limit := handlerTimeout
 		if op.long {
@@ -184,7 +186,14 @@ func register[I, O any](s *Server, a huma.API, op operation, handler func(contex
 		if grows {
 			ctx = store.Growing(ctx)
 		}
-		out, err := handler(ctx, in)
+		var out *O
+		var err error
+		if grants {
+			err = s.believes()
+		}
+		if err == nil {
+			out, err = handler(ctx, in)
+		}
 		if err != nil {
 			p, fault := toProblem(err)
 			noteFault(ctx, fault)

@@ -69,6 +69,7 @@ type Options struct {
 	Hosts          HostAuthority   // nil: hosts get no certificates
 	Leadership     Leadership      // nil: this is the only instance
 	Ended          EndedTokens     // nil: not told of tokens that have ended
+	Clock          Clock           // nil: the time is believed
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding
 	Limits         Limits
@@ -94,6 +95,7 @@ type Server struct {
 	results      ResultKeeper
 	hosts        HostAuthority
 	leadership   Leadership
+	clock        Clock
 	peers        peers
 	channel      ChannelBinding
 	version      string
@@ -121,7 +123,7 @@ type Server struct {
 // New builds the routes. It panics when two of them clash, which a test finds.
 func New(o Options) *Server {
 	s := &Server{
-		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, channel: o.ChannelBinding, version: o.Version, log: o.Log,
+		backend: o.Backend, fabric: o.Fabric, operator: o.Operator, topospec: o.Topospec, rma: o.RMA, reference: o.Reference, locks: o.Locks, events: o.Events, audit: o.Audit, backups: o.Backups, results: o.Results, hosts: o.Hosts, leadership: o.Leadership, clock: o.Clock, channel: o.ChannelBinding, version: o.Version, log: o.Log,
 		metrics: newMetrics(o.Registry), ready: o.Ready, connections: o.Limits.Connections,
 		requests: limit.New[netip.Addr](o.Limits.Requests), attestations: limit.New[netip.Addr](o.Limits.Attestations),
 		refusals: limit.New[netip.Addr](o.Limits.Refusals), everybody: limit.New[struct{}](o.Limits.Strangers), known: limit.New[string](o.Limits.Tokens),

@@ -22,6 +22,7 @@ type facts struct {
 	unsealed     bool            // a host need not be handed over (Weakness)
 	unseenIsGone bool            // a port that is not seen costs the host what it has (Weakness)
 	short        string          // why the store takes no new grants; empty: it does
+	halted       string          // why the clock has nothing new granted; empty: it is believed
 	cutOff       bool            // a host that is held loses what it had (WithdrawAdmitted)
 	unseenFor    time.Duration   // after which a host that is not seen loses what it had; 0: never
 	braking      braking         // which causes take nothing now
@@ -89,6 +90,9 @@ func decide(f *facts) decision {
 	}}
 	if f.review != nil {
 		d.guards = append(d.guards, guard("review", checkReview(f)))
+	}
+	if f.halted != "" {
+		d.guards = append(d.guards, guard("clock", checkClock(f)))
 	}
 	d.automatic(f)
 	switch {
@@ -387,10 +391,23 @@ func checkCapacity(f *facts) string {
 			problems = append(problems, fmt.Sprintf("port %v can hold %d P_Keys, %d needed", p.GUID, seen.HCACap, need))
 		}
 	}
-	if f.short != "" && f.rec.Cluster != "" && slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) }) {
+	if f.short != "" && f.lacks() {
 		problems = append(problems, f.short)
 	}
 	return strings.Join(problems, "; ")
+}
+
+// checkClock has a host get no grant while the clock is not believed. What it has it keeps.
+func checkClock(f *facts) string {
+	if f.lacks() {
+		return f.halted
+	}
+	return ""
+}
+
+// lacks reports whether the host would get a grant that it has not.
+func (f *facts) lacks() bool {
+	return f.rec.Cluster != "" && slices.ContainsFunc(f.memberships(), func(k ledger.Key) bool { return !f.stands(k) })
 }
 
 func checkProgrammed(f *facts, want []ledger.Key) string {

@@ -104,9 +104,15 @@ func (s *Service) newFacts(h inventory.Host, rec Record) *facts {
 	if err := s.o.Store.Room(); err != nil {
 		short = err.Error()
 	}
+	halted := ""
+	if s.o.Clock != nil {
+		if err := s.o.Clock.Halted(); err != nil {
+			halted = err.Error()
+		}
+	}
 	return &facts{
-		short: short,
-		now:   s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, unsealed: s.o.Weakness.Unsealed, unseenIsGone: s.o.Weakness.WithdrawsUnseen,
+		short: short, halted: halted,
+		now: s.now(), evidenceAge: s.o.EvidenceAge, withdraw: s.withdraw, unsealed: s.o.Weakness.Unsealed, unseenIsGone: s.o.Weakness.WithdrawsUnseen,
 		cutOff: s.o.GUIDConflict == WithdrawAdmitted, unseenFor: s.o.UnseenFor, host: h, rec: rec,
 		ports: map[ib.GUID]ledger.Port{}, grants: map[ledger.Key]standing{}, foreign: map[ledger.Key]string{},
 	}

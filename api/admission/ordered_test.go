@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,4 +142,58 @@ func TestShortStoreGrantsNothing(t *testing.T) {
 	l.fabric.program(t)
 	l.settle()
 	l.wantPhases("with room", v1.PhaseAdmitted, "host-2")
+}
+
+// doubted is a Clock that is not believed for a reason.
+type doubted struct {
+	why    error
+	raised int
+}
+
+func (d *doubted) Halted() error { return d.why }
+
+func (d *doubted) Raise(context.Context, *store.Tx) error { d.raised++; return nil }
+
+// TestDoubtedClockGrantsNothing: while the clock is not believed a host gets no grant, and says why; one that has
+// grants keeps them, and can be released. Once it is believed the host gets them by itself, and the time is recorded
+// with them.
+func TestDoubtedClockGrantsNothing(t *testing.T) {
+	clock := &doubted{}
+	l := newLab(t, member.Open(t))
+	l.options = func(o *Options) { o.Clock = clock }
+	l.restart()
+	l.addHosts(2)
+	l.tenantWithClusters("blue")
+	l.admit("host-1", "blue")
+	if clock.raised != 1 {
+		t.Errorf("the time was recorded with %d grants, want 1", clock.raised)
+	}
+	l.assign("host-2", "blue")
+	l.fabric.place(t, l.ports("host-2")...)
+	clock.why = errors.New("3 h behind")
+	if _, err := l.attest("host-2"); err != nil {
+		t.Fatal(err)
+	}
+	l.settle()
+	l.wantPhases("doubted", v1.PhaseAdmitted, "host-1")
+	h := l.host("host-2")
+	if !slices.ContainsFunc(h.Status.Guards, func(g v1.Guard) bool { return g.Name == "clock" && !g.Met && g.Detail == "3 h behind" }) || h.Status.Phase != v1.PhaseVerified {
+		t.Errorf("host-2 is %s, with guards %+v; want one that says why", h.Status.Phase, h.Status.Guards)
+	}
+	for _, g := range l.standing(0) {
+		if g.Host == "host-2" {
+			t.Errorf("granted by a clock that is not believed: %+v", g)
+		}
+	}
+	if _, err := l.svc.Release(l.ctx(), "alice", "host-1"); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	clock.why = nil
+	l.settle()
+	l.fabric.program(t)
+	l.settle()
+	l.wantPhases("believed", v1.PhaseAdmitted, "host-2")
+	if clock.raised != 2 {
+		t.Errorf("the time was recorded with %d grants, want 2", clock.raised)
+	}
 }

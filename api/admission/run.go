@@ -21,7 +21,7 @@ import (
 const retryPause = time.Second
 
 // roomPause is when a host is looked at again that could get nothing as the store is short
-// of room.
+// of room, or the clock not believed.
 const roomPause = 5 * time.Second
 
 // Run settles hosts whenever something about them changes: a port is seen or
@@ -316,7 +316,7 @@ func (o *owners) learn(f *facts) {
 	phase := phaseOf(f.rec)
 	if ev := f.rec.Evidence; ev != nil && !f.rec.Admitted && (phase == v1.PhaseVerified || phase == v1.PhaseGranting) {
 		o.deadlines[id] = ev.Time.Add(f.evidenceAge + time.Second)
-		if again := f.now.Add(roomPause); f.short != "" && again.Before(o.deadlines[id]) {
+		if again := f.now.Add(roomPause); (f.short != "" || f.halted != "") && again.Before(o.deadlines[id]) {
 			o.deadlines[id] = again
 		}
 	}

@@ -31,6 +31,8 @@ type Options struct {
 
 	Certifier Certifier // for keys of hosts; nil: hosts get no certificates
 
+	Clock Clock // whether Now is to be believed; nil: always
+
 	Window      time.Duration // provisioning window when Assign names none; default 1 h
 	EvidenceAge time.Duration // oldest evidence that leads to an admission; default 1 h
 
@@ -65,6 +67,14 @@ type Options struct {
 	Rand io.Reader        // default crypto/rand
 
 	Weakness Weakness // for drills alone
+}
+
+// Clock says whether the time is to be believed. Package api/clock/keeper implements it.
+type Clock interface {
+	// Halted returns why nothing new may be granted now; nil: the clock is believed.
+	Halted() error
+	// Raise records the time in tx, so that it counts after a restart, too.
+	Raise(ctx context.Context, tx *store.Tx) error
 }
 
 // ConflictRule says what becomes of a host that is admitted when it is held.

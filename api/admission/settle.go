@@ -104,6 +104,7 @@ func phaseOf(r Record) v1.Phase {
 func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d decision) error {
 	var kept []string
 	var freed []ib.PKey
+	granted := false
 	for _, k := range f.sortedGrants() {
 		st := f.grants[k]
 		wanted := slices.Contains(d.want, k)
@@ -118,6 +119,7 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 			st.grant.Withdrawn, st.grant.Since = !wanted, f.now
 			if wanted {
 				st.grant.Limited, st.grant.Epoch = f.limited(k), f.rec.Epoch
+				granted = true
 			}
 			if err := ledger.Grants().Put(tx, k.String(), st.grant); err != nil {
 				return err
@@ -131,6 +133,12 @@ func (s *Service) settleGrants(ctx context.Context, tx *store.Tx, f *facts, d de
 		kept = append(kept, k.String())
 		g := ledger.Grant{Host: f.host.ID, Cluster: f.rec.Cluster, Tenant: f.rec.Tenant, Limited: f.limited(k), Epoch: f.rec.Epoch, Since: f.now}
 		if err := ledger.Grants().Put(tx, k.String(), g); err != nil {
+			return err
+		}
+		granted = true
+	}
+	if granted && s.o.Clock != nil {
+		if err := s.o.Clock.Raise(ctx, tx); err != nil {
 			return err
 		}
 	}

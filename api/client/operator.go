@@ -247,6 +247,18 @@ func (c *Client) ReleaseBrake(ctx context.Context, in v1.BrakeRelease) (*v1.Brak
 	return answer(&out, c.post(ctx, "/v1/admission/brake/release", in, &out))
 }
 
+// Clock says how the clock of the service's machine stands to the highest time that was seen.
+func (c *Client) Clock(ctx context.Context) (*v1.Clock, error) {
+	var out v1.Clock
+	return answer(&out, c.get(ctx, "/v1/clock", &out))
+}
+
+// SetClock has the recorded time be what the machine shows.
+func (c *Client) SetClock(ctx context.Context, in v1.ClockSet) (*v1.Clock, error) {
+	var out v1.Clock
+	return answer(&out, c.post(ctx, "/v1/clock/set", in, &out))
+}
+
 // StepDown has the leader end its term as Subnet Manager, for another instance to lead.
 func (c *Client) StepDown(ctx context.Context, in v1.StepDown) error {
 	return c.post(ctx, "/v1/sm/step-down", in, nil)

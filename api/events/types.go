@@ -28,6 +28,8 @@ const (
 	AnchorsFailing   = "anchors.failing"
 	AnchorsWritten   = "anchors.written"
 	TokenEnds        = "token.ends"
+	ClockJump        = "clock.jump"
+	ClockSteady      = "clock.steady"
 )
 
 // Severities, the least first.
@@ -68,6 +70,8 @@ func Kinds() []Kind {
 		{AuditBroken, Critical, "the audit log is not what was written, or not what was verified before", []string{"altered", "cut", "rolled-back"}, false, "audit"},
 		{AuditWhole, Notice, "the audit log is whole again", []string{"verified"}, false, "audit"},
 		{CertificateEnds, Warning, "the TLS certificate of the API ends soon, or has ended", []string{"soon", "ended"}, false, "certificate"},
+		{ClockJump, Critical, "the clock of a machine was set, or is not that of other instances: while it is behind the highest time seen, or contradicted, nothing new is granted", []string{"back", "ahead"}, true, "clock"},
+		{ClockSteady, Notice, "the clock is believed again, or an operator set the recorded time", []string{"caught-up", "set"}, true, "clock"},
 		{FabricBlind, Critical, "the subnet manager does not see what it knew", []string{"own-port", "adapter", "alone", "nodes"}, false, "fabric"},
 		{FabricSeen, Notice, "the subnet manager sees what it knew again, or an operator held the rest for gone", []string{"back", "accepted"}, false, "fabric"},
 		{EvidenceCurrent, Info, "what was held against accepted evidence no longer is", attest.LapseCauses(), false, ""},

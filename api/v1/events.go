@@ -9,7 +9,7 @@ import (
 // Event is something that operators should hear of although they asked for nothing.
 // What is of one type, host, adapter and cause is one event, which counts.
 type Event struct {
-	Type     string    `json:"type" doc:"guid.conflict, lock.changed, lock.unlock-failed, lock.failed, lock.unlock-given, lock.relocked, lock.epoch-skipped, evidence.outdated, evidence.current, fabric.blind, fabric.seen, admission.brake, admission.brake-ended or certificate.ends"`
+	Type     string    `json:"type" doc:"guid.conflict, lock.changed, lock.unlock-failed, lock.failed, lock.unlock-given, lock.relocked, lock.epoch-skipped, evidence.outdated, evidence.current, fabric.blind, fabric.seen, admission.brake, admission.brake-ended, clock.jump, clock.steady or certificate.ends"`
 	Severity string    `json:"severity" enum:"info,notice,warning,critical"`
 	By       string    `json:"by" enum:"evidence,host,service" doc:"who says so. evidence: a TPM vouched for it; host: the host's word alone, from which nothing follows; service: the service did it or found it out"`
 	Cause    string    `json:"cause" doc:"which of the ways this type of event happens"`

@@ -92,7 +92,7 @@ invalid, 6 not signed, 7 not verifiable.`
 	f.StringVar(&a.conn.tokenFile, "token-file", "", "file that holds the operator token")
 	f.StringVar(&a.conn.configFile, "config", "", "configuration file (default ~/.config/portcullis/config.yaml)")
 	root.AddCommand(a.hostCommand(), a.tenantCommand(), a.clusterCommand(), a.inventoryCommand(), a.referenceCommand(), a.lockCommand(), a.resultCommand(), a.authorityCommand(), a.eventsCommand(), a.auditCommand(), a.backupCommand(), a.restoreCommand(),
-		a.admissionCommand(), a.fabricCommand(), a.smCommand(), a.keysCommand(), a.pkeyCommand(), a.firmwareCommand(), a.madCommand(), a.nvconfigCommand(), a.topospecCommand(), a.replayCommand(), a.versionCommand())
+		a.admissionCommand(), a.clockCommand(), a.fabricCommand(), a.smCommand(), a.keysCommand(), a.pkeyCommand(), a.firmwareCommand(), a.madCommand(), a.nvconfigCommand(), a.topospecCommand(), a.replayCommand(), a.versionCommand())
 	return root
 }
 

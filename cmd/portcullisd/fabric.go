@@ -113,7 +113,7 @@ func portHint(err error, named string) string {
 func (s *service) attach(ctx context.Context, t *leader.Term) error {
 	link := fabric.New(fabric.Options{
 		Guard: guardOf(t),
-		Store: s.store, Log: s.log, Owed: s.owed, Before: s.link.Load(), OnAliases: s.administration.alias,
+		Store: s.store, Log: s.log, Now: s.clock.Now, Owed: s.owed, Before: s.link.Load(), OnAliases: s.administration.alias,
 		OnPartitions: func(p map[ib.PKey]fabric.Partition) { s.administration.partition(clusters(p)) },
 		Sight:        fabric.SightLimits(s.config.Fabric.Sight), OnSight: s.sight,
 	})

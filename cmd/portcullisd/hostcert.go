@@ -39,7 +39,7 @@ func (s *service) newHostAuthority(ctx context.Context) (*hostca.Service, error)
 	if o == nil {
 		return nil, nil
 	}
-	o.Store, o.Log = s.store, s.log
+	o.Store, o.Log, o.Now = s.store, s.log, s.clock.Now
 	h, err := hostca.New(*o)
 	if err != nil {
 		return nil, fmt.Errorf("host_certificates: %w", err)

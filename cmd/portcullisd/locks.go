@@ -106,6 +106,6 @@ func (s *service) newLocks() (*locks.Service, error) {
 	if o == nil {
 		return nil, nil
 	}
-	o.Store = s.store
+	o.Store, o.Now = s.store, s.clock.Now
 	return locks.New(*o)
 }

@@ -8,7 +8,7 @@ import (
 
 // TestMain puts this program into the path of tests, as portcullisd, and the strangers of BenchmarkStrangers.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"portcullisd": main, "strangers": strangers})
+	testscript.Main(m, map[string]func(){"portcullisd": offset, "strangers": strangers})
 }
 
 func TestScripts(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // newReferences makes what keeps reference values of measured boots.
 func (s *service) newReferences() *measuredboot.Service {
 	return measuredboot.New(measuredboot.Options{
-		Store: s.store, Log: s.log, PCRs: s.parts.policy.PCRs, Alone: !s.config.Admission.TwoPersons,
+		Store: s.store, Log: s.log, Now: s.clock.Now, PCRs: s.parts.policy.PCRs, Alone: !s.config.Admission.TwoPersons,
 	})
 }
 

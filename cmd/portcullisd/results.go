@@ -54,7 +54,7 @@ func (s *service) newResults(ctx context.Context) (*results.Service, error) {
 	if o == nil {
 		return nil, nil
 	}
-	o.Store, o.Log = s.store, s.log
+	o.Store, o.Log, o.Now = s.store, s.log, s.clock.Now
 	svc, err := results.New(*o)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 	"portcullis/api/audit"
 	"portcullis/api/audit/anchor"
 	"portcullis/api/audit/verifier"
+	"portcullis/api/clock/keeper"
 	"portcullis/api/events"
 	"portcullis/api/fabric"
 	"portcullis/api/fabric/keyops"
@@ -64,6 +65,7 @@ type service struct {
 	blind     chan string       // why the leader sees nothing of the fabric, "" once it does
 	renewed   chan struct{}     // has a token after the TLS certificate was read again
 
+	clock    *keeper.Keeper
 	anchors  *anchor.Keeper // of the audit log
 	verifier *verifier.Verifier
 
@@ -100,6 +102,12 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	s := &service{config: c, parts: p, log: log, store: st, storeHealth: health, status: state, administration: newAdministration(), reloaded: make(chan struct{}, 1), renewed: make(chan struct{}, 1), blind: make(chan string, 1)}
 	s.administration.awaits = true
 	s.tokens.Store(p.tokens)
+	if err := s.newClock(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // the end was asked for before the recorded time was read
+		}
+		return err
+	}
 	if err := s.newAnchors(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // the end was asked for before the state could be compared
@@ -145,6 +153,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	if s.name != "" {
 		group.Go(func() error { return s.keepAnnounced(ctx) })
 	}
+	group.Go(func() error { s.clock.Run(ctx); return nil })
 	group.Go(func() error { s.anchors.Run(ctx); return nil })
 	group.Go(func() error { s.verifier.Run(ctx); return nil })
 	group.Go(func() error { return s.followRevoked(ctx) })
@@ -156,6 +165,7 @@ func serve(ctx context.Context, c *config, p *parts, log *slog.Logger) (err erro
 	notify(log, daemon.SdNotifyReady)
 	log.Info("portcullisd serves", "version", version.Short(), "roles", c.Roles, "store", c.storePlace())
 	err = group.Wait()
+	s.flushClock(ctx)
 	s.flushAnchors(ctx)
 	log.Info("portcullisd stopped")
 	return err
@@ -219,7 +229,7 @@ func (s *service) newAdmission(keeper *locks.Service, hosts *hostca.Service, sig
 		rest = -1 // what admission calls none
 	}
 	o := admission.Options{
-		Store: s.store, Policy: s.parts.policy, Log: s.log,
+		Store: s.store, Policy: s.parts.policy, Log: s.log, Now: s.clock.Now, Clock: s.clock,
 		Window: a.Window, EvidenceAge: a.EvidenceMaxAge, Withdraw: append([]string{}, a.Withdraw...),
 		PKeyFirst: a.PKeyFirst, PKeyLast: a.PKeyLast, PKeyReserved: a.PKeyReserved, PKeyMinAge: rest,
 		GUIDConflict: a.GUIDConflict, Alone: !a.TwoPersons,
@@ -245,11 +255,12 @@ func (s *service) newServer(b api.Backend, r api.Replacer, keeper *locks.Service
 	if s.candidate != nil {
 		registry.MustRegister(s.leads()...)
 	}
+	registry.MustRegister(newClockMetrics(s.clock)...)
 	registry.MustRegister(s.newInReview(), newAnchorMetrics(s.anchors), newAuditMetrics(s.verifier))
 	o := api.Options{
 		Backend: b, Tokens: s.parts.tokens, Ended: s, ChannelBinding: s.config.ChannelBinding, Limits: s.config.limits(),
 		Version: version.Short(), Log: s.log, Registry: registry, Ready: s.conditions, Topospec: s.topospec, RMA: r, Reference: references,
-		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Backups: s.newBackups(),
+		Events: events.Book{Store: s.store}, Audit: audit.Book{Store: s.store}, Backups: s.newBackups(), Clock: s.clock,
 	}
 	if s.observer != nil {
 		o.Fabric, o.Operator = s.observer, s.marks // not a typed nil

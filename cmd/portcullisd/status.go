@@ -92,7 +92,7 @@ func (s *status) line() string {
 
 // conditions returns every part, and whether a restored state is in review, which is no failure.
 func (s *service) conditions(ctx context.Context) []v1.Condition {
-	all := s.status.conditions(ctx)
+	all := append(s.status.conditions(ctx), s.clockCondition())
 	mark, err := review.Current(ctx, s.store)
 	switch {
 	case err != nil:

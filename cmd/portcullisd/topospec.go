@@ -19,7 +19,7 @@ import (
 // subnet manager follow it. Without the revision in force none is started: it would
 // open what is closed.
 func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) error {
-	o := topology.Options{Store: s.store, Log: s.log, FromFile: s.topologyFromFile, Rules: s.config.Fabric.Topology.rules()}
+	o := topology.Options{Store: s.store, Log: s.log, Now: s.clock.Now, FromFile: s.topologyFromFile, Rules: s.config.Fabric.Topology.rules()}
 	if s.observer != nil {
 		o.Problem = func(problem string) { s.status.set("topology", problem) }
 		o.Look, o.Owners = func() (*topology.Sight, error) { return sight(s.observer) }, owners{s.observer}
@@ -44,7 +44,7 @@ func (s *service) startTopospec(ctx context.Context, group *errgroup.Group) erro
 
 // newRMA makes what replaces devices of the declared topology.
 func (s *service) newRMA(hosts rma.Hosts) *rma.Service {
-	o := rma.Options{Store: s.store, Log: s.log, Revisions: s.topospec, Hosts: hosts}
+	o := rma.Options{Store: s.store, Log: s.log, Now: s.clock.Now, Revisions: s.topospec, Hosts: hosts}
 	if s.observer != nil {
 		o.Look = func() (*topology.Sight, error) { return sight(s.observer) }
 	}
