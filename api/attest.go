@@ -173,6 +173,8 @@ func guardsForHost(st *v1.HostStatus) []v1.Guard {
 			g.Detail = "the host is held until an operator has looked"
 		case g.Name == "attested" && len(st.Outdated) > 0:
 			g.Detail = "the accepted evidence does not count any more: reboot the host into its provisioning image and attest again, once an operator has it assigned"
+		case g.Name == "clock":
+			g.Detail = "the service grants nothing at present"
 		case g.Name == "capacity":
 			g.Detail = "a port has no room for the partition, or is not free of an earlier one yet: operators see which"
 		}

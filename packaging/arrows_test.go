@@ -105,7 +105,6 @@ var arrows = []arrow{
 		may:  []string{"fabricsm/ib"},
 		why:  "the store keeps records and does not know what they mean",
 	},
-	{from: "api/clock", why: "the time is the same whatever is decided by it"},
 	{from: "api/instances", may: []string{"api/store", "fabricsm/ib"}, why: "an instance is a record of the store, whatever it does"},
 	{from: "api/page", may: []string{"api/store", "api/v1"}, why: "a page is cut the same way whatever is listed"},
 	{from: "api/leader", may: []string{"api/store"}, why: "leadership is a record of the store, whatever is led"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,14 +22,17 @@ import (
 // instance is a Keeper whose clock can be set. In a bubble elapsed time is that of the bubble.
 type instance struct {
 	*Keeper
-	off time.Duration
+	off atomic.Int64
 }
+
+func (i *instance) set(off time.Duration) { i.off.Store(int64(off)) }
 
 func startInstance(t *testing.T, s *store.Store, name string, off time.Duration) *instance {
 	t.Helper()
-	i := &instance{off: off}
+	i := &instance{}
+	i.set(off)
 	i.Keeper = New(Options{
-		Store: s, Log: storetest.Quiet(), Instance: name, Wall: func() time.Time { return time.Now().Add(i.off).Round(0) },
+		Store: s, Log: storetest.Quiet(), Instance: name, Wall: func() time.Time { return time.Now().Add(time.Duration(i.off.Load())).Round(0) },
 	})
 	if err := i.Read(t.Context()); err != nil {
 		t.Fatal(err)
@@ -116,7 +120,7 @@ func TestInstanceAhead(t *testing.T) {
 			t.Errorf("the time of b is %v off", off)
 		}
 		wantCauses(t, s, "clock.jump ahead")
-		b.off = 0
+		b.set(0)
 		time.Sleep(time.Minute)
 		if err := b.Halted(); err != nil {
 			t.Errorf("b was corrected: %v", err)
@@ -133,7 +137,7 @@ func TestSetBackWhileRunning(t *testing.T) {
 		stop := a.run(t)
 		time.Sleep(10 * time.Minute)
 		last := a.Now()
-		a.off = -3 * time.Hour
+		a.set(-3 * time.Hour)
 		if now := a.Now(); now.Before(last) || a.Halted() == nil {
 			t.Errorf("%v after %v, halted: %v", now, last, a.Halted())
 		}
@@ -145,7 +149,7 @@ func TestSetBackWhileRunning(t *testing.T) {
 		if m, _ := recorded(t, s); m.Highest.After(last) {
 			t.Errorf("recorded %v by a clock that is behind", m.Highest)
 		}
-		a.off = 0
+		a.set(0)
 		time.Sleep(time.Minute)
 		if err := a.Halted(); err != nil {
 			t.Error(err)
@@ -228,7 +232,7 @@ func TestStoreAway(t *testing.T) {
 		defer a.run(t)()
 		time.Sleep(time.Minute)
 		failing.FailAt(1, storetest.Before)
-		a.off = -time.Hour
+		a.set(-time.Hour)
 		time.Sleep(time.Minute)
 		if a.Halted() == nil {
 			t.Error("the clock is believed")
