@@ -47,8 +47,12 @@ func (statusToken) String() string       { return hidden }
 func (statusToken) GoString() string     { return hidden }
 func (statusToken) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// maxText bounds each text and list of a record; the service's are far shorter.
-const maxText = 1024
+const (
+	// maxText bounds each text and list of a record; the service's are far shorter.
+	maxText = 1024
+	// maxSession bounds the id of a session, which the service seals all of it in.
+	maxSession = 8 << 10
+)
 
 // check wants all that is needed to go on. Whatever is in a record, it is compared
 // with the TPM before it is used.
@@ -56,7 +60,11 @@ func (h *handOver) check() error {
 	for _, t := range []struct{ name, value string }{
 		{"host", h.Host}, {"ek_sha256", h.EK}, {"boot_id", h.BootID}, {"session", h.Session}, {"status_token", string(h.Token)},
 	} {
-		if t.value == "" || len(t.value) > maxText {
+		limit := maxText
+		if t.name == "session" {
+			limit = maxSession
+		}
+		if t.value == "" || len(t.value) > limit {
 			return fmt.Errorf("%s has %d bytes", t.name, len(t.value))
 		}
 	}

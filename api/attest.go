@@ -20,19 +20,19 @@ type sessionInput struct{ Body attest.SessionRequest }
 type sessionOutput struct{ Body *attest.Session }
 
 type evidenceInput struct {
-	ID   string `path:"id" maxLength:"128" doc:"id of the session"`
+	ID   string `path:"id" maxLength:"8192" doc:"id of the session, as it was given"`
 	Body attest.Evidence
 }
 
 type sealInput struct {
-	ID   string `path:"id" maxLength:"128" doc:"id of the session"`
+	ID   string `path:"id" maxLength:"8192" doc:"id of the session, as it was given"`
 	Body attest.SealEvidence
 }
 
 type sealOutput struct{ Body *v1.SealResult }
 
 type renewSealInput struct {
-	ID            string `path:"id" maxLength:"128" doc:"id of the session"`
+	ID            string `path:"id" maxLength:"8192" doc:"id of the session, as it was given"`
 	Authorization string `header:"Authorization" doc:"Bearer and the status token"`
 }
 
@@ -57,7 +57,7 @@ func (s *Server) attestRoutes(a huma.API) {
 	})
 	register(s, a, operation{
 		id: "submit-evidence", method: http.MethodPut, path: "/v1/attest/sessions/{id}/evidence", tag: "attestation",
-		summary: "Answer the challenge; the session is used up by the first body that is read as evidence, whatever the outcome",
+		summary: "Answer the challenge; the session is used up once the proof shows that the TPM opened the credential",
 		access:  accessHost, maxBody: maxEvidence,
 		expects: func(s *Server, r *http.Request) error {
 			return s.backend.AwaitsEvidence(r.Context(), chi.URLParam(r, "id"))

@@ -115,7 +115,6 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, f *facts, a *v1.Assi
 	f.rec.unseal(tx)
 	f.rec.Evidence, f.rec.Granted, f.rec.Admitted, f.rec.Denial = nil, false, false, nil
 	return errors.Join(
-		dropSessions(ctx, tx, id),
 		Records().Put(tx, id, f.rec),
 		s.log(ctx, tx, change{
 			actor: actor, action: "host.assign", object: "host/" + id, before: []any{was, before}, after: []any{f.rec, c},
@@ -171,7 +170,6 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, f *facts, actor str
 	f.rec.unseal(tx)
 	f.rec = Record{Phase: phaseOf(was), Since: was.Since, Epoch: was.Epoch, Grants: was.Grants, Denial: was.Denial, DenialProof: was.DenialProof, Conflicts: was.Conflicts}
 	return errors.Join(
-		dropSessions(ctx, tx, id),
 		Clusters().Put(tx, c.Name, c),
 		Records().Put(tx, id, f.rec),
 		s.log(ctx, tx, change{

@@ -53,7 +53,7 @@ func held(c *x509.Certificate, rec *sealRecord) *Certificate {
 	if c == nil {
 		return nil
 	}
-	return &Certificate{SHA256: certificateDigest(c.Raw), Session: rec.Challenge.Session, Epoch: rec.Epoch, Until: c.NotAfter.UTC()}
+	return &Certificate{SHA256: certificateDigest(c.Raw), Session: numberOf(rec.Challenge.Session), Epoch: rec.Epoch, Until: c.NotAfter.UTC()}
 }
 
 // certified tells of a certificate in the audit log.

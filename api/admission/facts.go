@@ -136,14 +136,20 @@ func optional[T any](rec store.Record[T], err error) (T, error) {
 }
 
 func (s *Service) inventoryHost(ctx context.Context, r store.Reader, id string) (inventory.Host, error) {
+	host, _, err := s.inventoryRow(ctx, r, id)
+	return host, err
+}
+
+// inventoryRow returns a host, and the revision of its record.
+func (s *Service) inventoryRow(ctx context.Context, r store.Reader, id string) (inventory.Host, int64, error) {
 	if !inventory.ValidHostID(id) {
-		return inventory.Host{}, noHost(id)
+		return inventory.Host{}, 0, noHost(id)
 	}
 	rec, err := inventory.Hosts().Get(ctx, r, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return inventory.Host{}, noHost(id)
+		return inventory.Host{}, 0, noHost(id)
 	}
-	return rec.Value, err
+	return rec.Value, rec.Modified, err
 }
 
 func noHost(id string) *Error {

@@ -214,7 +214,7 @@ func (s *Service) voidEvidence(ctx context.Context, tx *store.Tx, id string) err
 		return err
 	}
 	rec.Value.Evidence, rec.Value.Certificate = nil, nil
-	if err := errors.Join(dropSessions(ctx, tx, id), Records().Put(tx, id, rec.Value)); err != nil {
+	if err := Records().Put(tx, id, rec.Value); err != nil {
 		return err
 	}
 	_, _, err = s.settle(ctx, tx, id)

@@ -69,6 +69,7 @@ func lockTickets() store.Collection[ticketRecord] {
 // verify judges evidence, and the settings in it by the site's profile.
 func (s *Service) verify(ses sessionRecord, channel []byte, ev *attest.Evidence, exp attest.Expected) attest.Verdict {
 	v := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy)
+	v.Facts.Session = numberOf(v.Facts.Session)
 	s.o.Weakness.overlook(&v)
 	if !v.OK || s.o.Locks == nil || !s.o.Policy.RequireLock {
 		return v
@@ -107,6 +108,7 @@ func (s *Service) lockFirst(ctx context.Context, ses sessionRecord, v *attest.Ve
 		return "", nil
 	}
 	booted := attest.Verify(s.now(), ses.Challenge, channel, ev, exp, s.o.Policy.BeforeLock())
+	booted.Facts.Session = numberOf(booted.Facts.Session)
 	if !booted.OK {
 		return "", nil
 	}

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"net/netip"
 	"time"
 
 	"portcullis/api/fabric/ledger"
@@ -128,33 +127,12 @@ type PKeyRecord struct {
 	Since   time.Time `json:"since"`
 }
 
-// sessionRecord is an open attestation session. Deleting it consumes it.
-type sessionRecord struct {
-	Challenge *attest.Challenge `json:"challenge"`
-	Host      string            `json:"host"`
-	Epoch     int64             `json:"epoch"` // assignment the session belongs to
-	Source    string            `json:"source"`
-	Locks     bool              `json:"locks,omitempty"` // the agent can lock adapters
-}
-
 // sealRecord is what a seal answers. Deleting it consumes it.
 type sealRecord struct {
 	Challenge *attest.SealChallenge `json:"challenge"`
 	Host      string                `json:"host"`
 	Epoch     int64                 `json:"epoch"`
 	Source    string                `json:"source"`
-}
-
-// sessionRefs names the open sessions of a host, oldest first. Some may have
-// been used meanwhile.
-type sessionRefs struct {
-	Open []sessionRef `json:"open"`
-}
-
-// sessionRef is a session and whom it was opened for.
-type sessionRef struct {
-	Session string     `json:"session"`
-	Source  netip.Addr `json:"source"` // as limits are kept for
 }
 
 // tokenRef leads from a token's hash to its host.
@@ -182,10 +160,6 @@ func Verdicts() store.Collection[attest.Verdict] {
 	return store.NewCollection[attest.Verdict]("verdicts", 2, upgradeVerdict)
 }
 
-func sessions() store.Collection[sessionRecord] {
-	return store.NewCollection[sessionRecord]("sessions", 1)
-}
-
 func seals() store.Collection[sealRecord] { return store.NewCollection[sealRecord]("seals", 1) }
 
 // unsealed holds, by session, the first seal record of evidence that was accepted
@@ -195,10 +169,6 @@ func unsealed() store.Collection[sealRecord] { return store.NewCollection[sealRe
 // boots holds what is known of the boots of each TPM, by the digest of its EK.
 func boots() store.Collection[attest.BootHistory] {
 	return store.NewCollection[attest.BootHistory]("boots", 1)
-}
-
-func openSessions() store.Collection[sessionRefs] {
-	return store.NewCollection[sessionRefs]("open-sessions", 1)
 }
 
 // lastStranger is the key of the one record in strangers.

@@ -50,7 +50,6 @@ func (s *Service) RemoveHost(ctx context.Context, actor, host string, in v1.Host
 		}
 		what.detail = clipTo(fmt.Sprintf("with %d adapters, rack %q: %s", len(f.host.HCAs), f.host.Rack, why), maxDetail)
 		return errors.Join(
-			dropSessions(ctx, tx, host),
 			Records().Put(tx, host, what.after.(Record)),
 			inventory.Heads().Put(tx, inventory.HeadKey, inventory.Head{Imported: now, Actor: actor, Hosts: max(head.Hosts-1, 0)}),
 			s.log(ctx, tx, what),

@@ -199,7 +199,7 @@ func (s *Service) forget(ctx context.Context, tx *store.Tx, id string) error {
 	r.Evidence, r.Window = nil, time.Time{}
 	r.Epoch++ // of which sessions, seals and tickets are
 	MeasuredBoots().Delete(tx, id)
-	if err := errors.Join(dropSessions(ctx, tx, id), Records().Put(tx, id, r)); err != nil {
+	if err := Records().Put(tx, id, r); err != nil {
 		return err
 	}
 	_, _, err = s.settle(ctx, tx, id)

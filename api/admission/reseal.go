@@ -76,14 +76,14 @@ func (s *Service) nextSeal(ctx context.Context, tx *store.Tx, host, token, sessi
 	if why := notSealable(f, session); why != "" {
 		return nextSeal{}, sealClosed(host, why)
 	}
-	first, err := unsealed().Get(ctx, tx, session)
-	if errors.Is(err, store.ErrNotFound) || err == nil && first.Value.Epoch != f.rec.Epoch {
+	first, err := unsealed().Get(ctx, tx, numberOf(session))
+	if errors.Is(err, store.ErrNotFound) || err == nil && (first.Value.Epoch != f.rec.Epoch || first.Value.Challenge.Session != session) {
 		return nextSeal{}, sealClosed(host, "what its seal must show is not known any more")
 	}
 	if err != nil {
 		return nextSeal{}, err
 	}
-	last, err := optional(seals().Get(ctx, tx, session))
+	last, err := optional(seals().Get(ctx, tx, numberOf(session)))
 	if err != nil {
 		return nextSeal{}, err
 	}
@@ -107,11 +107,11 @@ func (s *Service) keepSeal(ctx context.Context, tx *store.Tx, session string, ne
 	ev.Renewals++
 	rec.Evidence = &ev
 	return errors.Join(
-		seals().PutLeased(tx, session, *next.record, lease),
+		seals().PutLeased(tx, numberOf(session), *next.record, lease),
 		Records().Put(tx, host, rec),
 		s.log(ctx, tx, change{
 			actor: "agent:" + host, action: "evidence.seal-nonce", object: "host/" + host, code: "ok",
-			detail: fmt.Sprintf("the seal of session %s is asked for again (%d of %d)", session, ev.Renewals, maxRenewals),
+			detail: fmt.Sprintf("the seal of session %s is asked for again (%d of %d)", numberOf(session), ev.Renewals, maxRenewals),
 		}),
 	)
 }
@@ -120,7 +120,7 @@ func (s *Service) keepSeal(ctx context.Context, tx *store.Tx, session string, ne
 // can.
 func notSealable(f *facts, session string) string {
 	switch {
-	case f.rec.Evidence == nil || f.rec.Evidence.Session != session:
+	case f.rec.Evidence == nil || f.rec.Evidence.Session != numberOf(session):
 		return "its evidence does not count any more"
 	case !f.rec.Sealed.IsZero():
 		return "it is sealed"

@@ -62,11 +62,11 @@ func (s *Service) SubmitSeal(ctx context.Context, session string, channel []byte
 // seal would be refused, too.
 func (s *Service) giveUpSeal(ctx context.Context, session string) {
 	err := s.update(ctx, func(tx *store.Tx) error {
-		unsealed().Delete(tx, session)
+		unsealed().Delete(tx, numberOf(session))
 		return nil
 	})
 	if err != nil {
-		s.o.Log.Error("a seal that was refused could not be forgotten", "session", session, "err", err)
+		s.o.Log.Error("a seal that was refused could not be forgotten", "session", numberOf(session), "err", err)
 	}
 }
 
@@ -77,11 +77,11 @@ func noSeal() *attest.Refusal {
 
 // awaitedSeal returns the challenge that a seal of the session answers.
 func (s *Service) awaitedSeal(ctx context.Context, session string) (sealRecord, error) {
-	if !sessionID.MatchString(session) {
+	if len(session) > maxToken || !sessionID.MatchString(numberOf(session)) {
 		return sealRecord{}, noSeal()
 	}
-	rec, err := seals().Get(ctx, s.o.Store, session)
-	if errors.Is(err, store.ErrNotFound) {
+	rec, err := seals().Get(ctx, s.o.Store, numberOf(session))
+	if errors.Is(err, store.ErrNotFound) || err == nil && rec.Value.Challenge.Session != session {
 		return sealRecord{}, noSeal()
 	}
 	if err != nil {
@@ -99,14 +99,14 @@ func (s *Service) AwaitsSeal(ctx context.Context, session string) error {
 // consumeSeal deletes the challenge that a seal answered. Of several answers one alone succeeds.
 func (s *Service) consumeSeal(ctx context.Context, session string, answered sealRecord) error {
 	return s.update(ctx, func(tx *store.Tx) error {
-		rec, err := seals().Get(ctx, tx, session)
+		rec, err := seals().Get(ctx, tx, numberOf(session))
 		if errors.Is(err, store.ErrNotFound) || err == nil && !bytes.Equal(rec.Value.Challenge.Nonce, answered.Challenge.Nonce) {
 			return noSeal()
 		}
 		if err != nil {
 			return err
 		}
-		seals().Delete(tx, session)
+		seals().Delete(tx, numberOf(session))
 		return nil
 	})
 }
@@ -120,7 +120,7 @@ func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Bo
 		if err != nil {
 			return err
 		}
-		if ev := f.rec.Evidence; f.rec.Epoch != rec.Epoch || ev == nil || ev.Session != rec.Challenge.Session {
+		if ev := f.rec.Evidence; f.rec.Epoch != rec.Epoch || ev == nil || ev.Session != numberOf(rec.Challenge.Session) {
 			return &attest.Refusal{Code: ReasonChanged, Detail: "the evidence does not count any more: inventory, assignment or a newer session replaced it"}
 		}
 		history, err := optional(boots().Get(ctx, tx, rec.Challenge.EKDigest))
@@ -128,7 +128,7 @@ func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Bo
 			return err
 		}
 		f.rec.Sealed = f.now
-		unsealed().Delete(tx, rec.Challenge.Session)
+		unsealed().Delete(tx, numberOf(rec.Challenge.Session))
 		f.rec.Certificate = held(cert, &rec)
 		if err := errors.Join(
 			boots().Put(tx, rec.Challenge.EKDigest, history.Seal(boot)),
@@ -136,7 +136,7 @@ func (s *Service) acceptSeal(ctx context.Context, rec sealRecord, boot attest.Bo
 			s.log(ctx, tx, change{
 				actor: "agent:" + rec.Host, action: "evidence.seal", object: "host/" + rec.Host, code: "ok",
 				detail: fmt.Sprintf("boot %d/%d: the host can attest nothing more until it is rebooted; EK %s, session %s%s",
-					boot.Reset, boot.Restart, rec.Challenge.EKDigest, rec.Challenge.Session, certified(cert)),
+					boot.Reset, boot.Restart, rec.Challenge.EKDigest, numberOf(rec.Challenge.Session), certified(cert)),
 			}),
 		); err != nil {
 			return err

@@ -47,7 +47,7 @@ type Options struct {
 
 	SourceRate  limit.Rate // of sessions asked for from one network address; default 20/s, 200 at once
 	AttemptRate limit.Rate // of those that name one host; default one each 6 s, 10 at once
-	HostRate    limit.Rate // of sessions of one host, whose EK was right, from all addresses; default 2/s, 60 at once
+	HostRate    limit.Rate // of evidence of one host, whose TPM opened the credential, from all addresses; default 2/s, 60 at once
 
 	// GUIDConflict says what becomes of a host that is admitted when another one claims a
 	// GUID of it; default KeepAdmitted.
@@ -129,6 +129,7 @@ type Service struct {
 	sources  *limit.Limiter[netip.Addr]
 	attempts *limit.Limiter[attempt]
 	hosts    *limit.Limiter[string]
+	tries    *limit.Limiter[string] // bodies of evidence that are read, by session
 	notes    *limit.Limiter[noted]
 	// strangerNotes limits what is noted of hosts that are not in inventory, in the same way,
 	// so that neither timing nor records distinguish the two.
@@ -170,7 +171,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		o: o, judging: o.judging(), withdraw: withdraw, sources: limit.New[netip.Addr](o.SourceRate), attempts: limit.New[attempt](o.AttemptRate),
-		hosts: limit.New[string](o.HostRate), notes: limit.New[noted](note), strangerNotes: limit.New[noted](note), allNotes: limit.New[proof](notes),
+		hosts: limit.New[string](o.HostRate), tries: limit.New[string](limit.Rate{PerSecond: 1.0 / 60, Burst: 4}), notes: limit.New[noted](note), strangerNotes: limit.New[noted](note), allNotes: limit.New[proof](notes),
 		reaches: limit.New[reach](note), lines: limit.New[proof](limit.Rate{PerSecond: 1, Burst: 120}),
 	}
 }

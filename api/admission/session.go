@@ -31,9 +31,8 @@ var sessionID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // OpenSession starts an attestation of the host named in req: its EK must be
 // the one inventory pins and its provisioning window open. source is the
-// network address the request came from. A host has one open session for each
-// source; a new one replaces it. The session is single use and lives as long
-// as the policy says.
+// network address the request came from. Nothing of the session is kept: its id
+// holds it, sealed. It is single use and lives as long as the policy says.
 //
 // Too many attempts are an *Error of kind Limited. Every other refusal is an
 // *attest.Refusal, so that a stranger cannot tell an unknown host from one
@@ -68,13 +67,14 @@ func (s *Service) OpenSession(ctx context.Context, req *attest.SessionRequest, s
 	}
 	if no != nil {
 		d.proven, d.attempt = provenNothing, no.Code
-	} else if !s.hosts.Allow(c.host.ID, now) {
-		return nil, tooMany("host " + c.host.ID + " from all addresses")
 	}
 	if no = cmp.Or(c.closed(now), no); no != nil {
 		return nil, s.deny(ctx, d, no)
 	}
-	if err := s.keepSession(ctx, c.rec, challenge, from, source, req.Locks); err != nil {
+	session.ID, err = s.sealSession(ctx, &sessionRecord{
+		Challenge: challenge, Host: c.host.ID, Epoch: c.rec.Epoch, Row: c.row, Source: source, Locks: req.Locks,
+	})
+	if err != nil {
 		return nil, err
 	}
 	return session, nil
@@ -99,6 +99,7 @@ func (s *Service) deniedEK(ctx context.Context, req *attest.SessionRequest) (*at
 // candidate is the host a session is asked for.
 type candidate struct {
 	host     inventory.Host
+	row      int64 // revision of inventory's record
 	rec      Record
 	stranger bool // not in inventory: host is a decoy with an EK that no TPM has
 }
@@ -107,8 +108,8 @@ type candidate struct {
 var noEK = strings.Repeat("0", 2*sha256.Size)
 
 func (s *Service) candidate(ctx context.Context, id string) (candidate, error) {
-	host, err := s.inventoryHost(ctx, s.o.Store, id)
-	c := candidate{host: host, stranger: IsKind(err, NotFound)}
+	host, row, err := s.inventoryRow(ctx, s.o.Store, id)
+	c := candidate{host: host, row: row, stranger: IsKind(err, NotFound)}
 	if c.stranger {
 		c.host = inventory.Host{ID: id, EK: noEK, HCAs: []inventory.HCA{{NodeGUID: 1, Ports: []inventory.Port{{Num: 1, GUID: 2}}}}}
 	} else if err != nil {
@@ -179,21 +180,22 @@ func windowClosed(rec Record, now time.Time) string {
 	}
 }
 
-// SubmitEvidence judges the evidence for a session, which it consumes first,
-// whatever comes of it. channel is the TLS exporter value of the connection.
+// SubmitEvidence judges the evidence for a session. The session is used up once
+// the proof in the evidence shows that the host's TPM opened its credential,
+// whatever comes of the rest. channel is the TLS exporter value of the connection.
 // Accepted evidence is recorded together with the grants it leads to, and
 // earns the host a token to read its own status with. Evidence that lacks nothing
 // but locked adapters earns a ticket for orders to lock them. Evidence that is not
 // accepted is an *attest.Refusal; its reason is recorded in the host's status
 // and in the audit log.
 func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error) {
-	ses, err := s.consume(ctx, session)
+	ses, err := s.openedSession(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	host, err := s.inventoryHost(ctx, s.o.Store, ses.Host)
+	host, err := s.stillAsked(ctx, &ses)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
 	exp, err := s.expect(ctx, s.o.Store, &host)
 	if err != nil {
@@ -203,6 +205,12 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 	d := denial{host: ses.Host, epoch: ses.Epoch, source: ses.Source, proven: provenEK, attempt: verdict.Code}
 	if verdict.Facts.AKName != "" { // set once the TPM has opened the credential
 		d.proven, d.adapters = provenTPM, aboutAdapters(&verdict)
+		if !s.hosts.Allow(ses.Host, s.now()) {
+			return nil, tooMany("host " + ses.Host)
+		}
+		if err := s.consume(ctx, &ses); err != nil {
+			return nil, err
+		}
 	}
 	s.lookAtLocks(ctx, &verdict)
 	if ticket, err := s.lockFirst(ctx, ses, &verdict, channel, ev, exp); err != nil || ticket != "" {
@@ -234,40 +242,35 @@ func (s *Service) SubmitEvidence(ctx context.Context, session string, channel []
 // AwaitsEvidence refuses a session that is unknown, expired or used, as SubmitEvidence
 // would: it takes no evidence to find that out.
 func (s *Service) AwaitsEvidence(ctx context.Context, session string) error {
-	if !sessionID.MatchString(session) {
+	ses, err := s.openedSession(ctx, session)
+	if err == nil && !s.tries.Allow(ses.number(), s.now()) {
 		return noSession()
 	}
-	_, err := sessions().Get(ctx, s.o.Store, session)
-	if errors.Is(err, store.ErrNotFound) {
-		return noSession()
+	return err
+}
+
+// stillAsked returns the host of a session. A session whose host was assigned, released or changed in inventory since
+// is refused.
+func (s *Service) stillAsked(ctx context.Context, ses *sessionRecord) (inventory.Host, error) {
+	host, row, err := s.inventoryRow(ctx, s.o.Store, ses.Host)
+	if IsKind(err, NotFound) || err == nil && row != ses.Row {
+		return inventory.Host{}, noSession()
 	}
-	return explain(err)
+	if err != nil {
+		return inventory.Host{}, explain(err)
+	}
+	rec, err := optional(Records().Get(ctx, s.o.Store, ses.Host))
+	if err != nil {
+		return inventory.Host{}, explain(err)
+	}
+	if rec.Epoch != ses.Epoch || rec.Cluster == "" {
+		return inventory.Host{}, noSession()
+	}
+	return host, nil
 }
 
 func noSession() *attest.Refusal {
 	return &attest.Refusal{Code: attest.ReasonSession, Detail: "session is unknown, expired or used"}
-}
-
-// consume deletes the session and gives it. An unknown, expired or used one is
-// refused.
-func (s *Service) consume(ctx context.Context, id string) (sessionRecord, error) {
-	if !sessionID.MatchString(id) {
-		return sessionRecord{}, noSession()
-	}
-	var ses sessionRecord
-	err := s.update(ctx, func(tx *store.Tx) error {
-		rec, err := sessions().Get(ctx, tx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			return noSession()
-		}
-		if err != nil {
-			return err
-		}
-		ses = rec.Value
-		sessions().Delete(tx, id)
-		return nil
-	})
-	return ses, err
 }
 
 // accept records the verdict, if nothing it rests on changed since, and what is
@@ -312,13 +315,13 @@ func (s *Service) accept(ctx context.Context, ses sessionRecord, judged *invento
 		f.rec.Token = hashToken(token)
 		f.rec.unseal(tx)
 		f.rec.Evidence = &Evidence{
-			Time: f.now, Session: ses.Challenge.ID, Reference: v.Facts.Reference, Waived: v.Facts.Waived, Nonce: ses.Challenge.Nonce,
+			Time: f.now, Session: ses.number(), Reference: v.Facts.Reference, Waived: v.Facts.Waived, Nonce: ses.Challenge.Nonce,
 			Judged: s.judging,
 		}
 		if err := errors.Join(
 			boots().Put(tx, v.Facts.EKDigest, history.Accept(v.Facts.Boot)),
-			seals().PutLeased(tx, sc.Session, awaited, lease),
-			unsealed().PutLeased(tx, sc.Session, awaited, longer),
+			seals().PutLeased(tx, ses.number(), awaited, lease),
+			unsealed().PutLeased(tx, ses.number(), awaited, longer),
 			Records().Put(tx, ses.Host, f.rec),
 			Verdicts().Put(tx, ses.Host, v),
 			s.proveLocks(ctx, tx, &v),

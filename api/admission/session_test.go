@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -55,22 +56,22 @@ func wantRefusal(t *testing.T, err error, code attest.Reason) {
 
 func TestSessionIsSingleUse(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		spoil func(*attest.Evidence)
+		name    string
+		channel byte // of the first evidence
+		want    attest.Reason
 	}{
-		{"after success", func(*attest.Evidence) {}},
-		{"after failure", func(ev *attest.Evidence) { ev.Proof[0] ^= 1 }},
+		{"after success", 0, ""},
+		{"after failure", 9, attest.ReasonNonce},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := awaiting(t)
 			s := l.open("host-1")
 			good := l.answer("host-1", s)
-			first := *good
-			first.Proof = append([]byte{}, good.Proof...)
-			c.spoil(&first)
-			_, err := l.svc.SubmitEvidence(t.Context(), s.ID, l.channel, &first)
-			if spoiled := first.Proof[0] != good.Proof[0]; spoiled {
-				wantRefusal(t, err, attest.ReasonProof)
+			channel := bytes.Clone(l.channel)
+			channel[0] = c.channel
+			_, err := l.svc.SubmitEvidence(t.Context(), s.ID, channel, good)
+			if c.want != "" {
+				wantRefusal(t, err, c.want)
 			} else if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +88,21 @@ func TestSessionEnds(t *testing.T) {
 		want attest.Reason
 	}{
 		{"by its expiry", func(l *lab) { l.clock = l.clock.Add(l.policy.SessionLife + time.Second) }, attest.ReasonSession},
-		{"by a newer one", func(l *lab) { l.open("host-1") }, attest.ReasonSession},
+		{"not by a newer one", func(l *lab) { l.open("host-1") }, ""},
+		{"not by a wrong proof", func(l *lab) {
+			s := l.open("host-1")
+			ev := l.answer("host-1", s)
+			ev.Proof[0] ^= 1
+			_, err := l.svc.SubmitEvidence(l.ctx(), s.ID, l.channel, ev)
+			if err == nil {
+				l.t.Error("a wrong proof is taken")
+			}
+		}, ""},
+		{"not by another instance's key", func(l *lab) {
+			l.clock = l.clock.Add(time.Second)
+			l.restart()
+			l.open("host-2")
+		}, ""},
 		{"by release", func(l *lab) { l.must(l.svc.Release(l.ctx(), "alice", "host-1")) }, attest.ReasonSession},
 		{"by a new assignment", func(l *lab) {
 			l.must(l.svc.Assign(l.ctx(), "alice", "host-1", v1.Assignment{Cluster: "c1"}))
