@@ -22,8 +22,8 @@ type Backend interface {
 	// would, and AwaitsSeal one that waits for no seal.
 	AwaitsEvidence(ctx context.Context, session string) error
 	AwaitsSeal(ctx context.Context, session string) error
-	// SubmitEvidence consumes the session whatever the outcome. channel is
-	// the TLS exporter value of the connection the evidence came over, nil
+	// SubmitEvidence consumes the session once the proof in the evidence is right,
+	// whatever the outcome. channel is the TLS exporter value of the connection the evidence came over, nil
 	// when channel binding is off.
 	SubmitEvidence(ctx context.Context, session string, channel []byte, ev *attest.Evidence) (*v1.AttestResult, error)
 	// SubmitSeal consumes the session's second challenge if the host's TPM signed the answer,
