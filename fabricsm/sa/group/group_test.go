@@ -171,6 +171,9 @@ func TestMakeRules(t *testing.T) {
 			}
 		})
 	}
+	both := func(one, other func(*request)) func(*request) {
+		return func(q *request) { one(q); other(q) }
+	}
 	for _, tt := range []struct {
 		name   string
 		change func(*request)
@@ -223,6 +226,10 @@ func TestMakeRules(t *testing.T) {
 		{"MTU less than the least", sel(mtu, mad.SelectLess, 1), invalid, group.Unrealizable, nil},
 		{"MTU greater", sel(mtu, mad.SelectGreater, 4), give, 0, wantMTU(ib.MTU4096)},
 		{"MTU greater than there is", sel(mtu, mad.SelectGreater, 5), invalid, group.Unrealizable, nil},
+		{"any MTU, as greater than 0", sel(mtu, mad.SelectGreater, 0), give, 0, wantMTU(ib.MTU4096)},
+		{"MTU less than 0", sel(mtu, mad.SelectLess, 0), invalid, group.Unrealizable, nil},
+		{"MTU of exactly 0", sel(mtu, mad.SelectExactly, 0), invalid, group.Unrealizable, nil},
+		{"MTU greater than no code", sel(mtu, mad.SelectGreater, 6), invalid, group.Unrealizable, nil},
 		{"largest MTU", sel(mtu, mad.SelectBest, 0), give, 0, wantMTU(ib.MTU4096)},
 		{"MTU that there is none of", sel(mtu, mad.SelectExactly, 6), invalid, group.Unrealizable, nil},
 		{"MTU without a selector", sel(mad.MCMemberComponentMTU, 0, 2), give, 0, wantMTU(ib.MTU4096)},
@@ -232,6 +239,11 @@ func TestMakeRules(t *testing.T) {
 		{"rate greater, by speed and not by code", sel(rate, mad.SelectGreater, uint8(ib.Rate56)), give, 0, wantRate(ib.Rate100)},
 		{"rate greater than the port's", sel(rate, mad.SelectGreater, uint8(ib.Rate100)), invalid, group.Unrealizable, nil},
 		{"rate of no code", sel(rate, mad.SelectLess, 63), invalid, group.Unrealizable, nil},
+		{"any rate, as greater than 0", sel(rate, mad.SelectGreater, 0), give, 0, wantRate(ib.Rate100)},
+		{"rate of exactly 0", sel(rate, mad.SelectExactly, 0), invalid, group.Unrealizable, nil},
+		{"any MTU and rate", both(sel(mtu, mad.SelectGreater, 0), sel(rate, mad.SelectGreater, 0)), give, 0, func(r *mad.MCMemberRecord) bool {
+			return r.MTU == ib.MTU4096 && r.Rate == ib.Rate100
+		}},
 		{"lifetime exactly", sel(life, mad.SelectExactly, 14), give, 0, wantLife(14)},
 		{"lifetime greater", sel(life, mad.SelectGreater, 20), give, 0, wantLife(21)},
 		{"lifetime less", sel(life, mad.SelectLess, 18), give, 0, wantLife(17)},

@@ -150,7 +150,8 @@ func (r *Registry) imitate(g, b *Group, q *request) Reason {
 
 // chooseMTU gives the largest MTU that is as asked and that a port has.
 func chooseMTU(s mad.Selector, asked, have ib.MTU) (ib.MTU, bool) {
-	if asked.Bytes() == 0 && s != mad.SelectBest {
+	// Clients that want any MTU ask for one above 0.
+	if asked.Bytes() == 0 && s != mad.SelectBest && (s != mad.SelectGreater || asked != 0) {
 		return 0, false
 	}
 	for m := have; m >= ib.MTU256; m-- {

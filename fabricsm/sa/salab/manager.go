@@ -81,9 +81,14 @@ type OpenSM struct {
 	Options    string  // lines of opensm.conf
 }
 
-// Start runs OpenSM at the host "sm" until the fabric is up.
+// Start runs OpenSM at the host "sm" of a lab until the fabric is up.
 func (o *OpenSM) Start(ctx context.Context, lab *ibsimlab.Lab) (*Manager, error) {
-	log, conf := filepath.Join(lab.Dir(), "osm.log"), filepath.Join(lab.Dir(), "opensm.conf")
+	return o.StartOn(ctx, lab.Client())
+}
+
+// StartOn is Start on any simulator that speaks ibsim's protocol.
+func (o *OpenSM) StartOn(ctx context.Context, fabric ibsimlab.Client) (*Manager, error) {
+	log, conf := filepath.Join(fabric.Dir, "osm.log"), filepath.Join(fabric.Dir, "opensm.conf")
 	if err := os.WriteFile(conf, []byte(o.Options), 0o600); err != nil {
 		return nil, fmt.Errorf("write opensm.conf: %w", err)
 	}
@@ -95,7 +100,7 @@ func (o *OpenSM) Start(ctx context.Context, lab *ibsimlab.Lab) (*Manager, error)
 	if o.Partitions != "" {
 		args = append(args, "-P", o.Partitions)
 	}
-	cmd, err := lab.Client().Command(context.WithoutCancel(ctx), "sm", "opensm", args...)
+	cmd, err := fabric.Command(context.WithoutCancel(ctx), "sm", "opensm", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +126,19 @@ type Portcullis struct {
 	Args       []string
 }
 
-// Start runs "portcullisd sm" at the host "sm" until the fabric is settled.
+// Start runs "portcullisd sm" at the host "sm" of a lab until the fabric is settled.
 func (o *Portcullis) Start(ctx context.Context, lab *ibsimlab.Lab) (*Manager, error) {
-	args := []string{"sm", "--port", "ibsim:" + lab.Socket() + "/sm", "--json", "--enforcement", "accepted"}
+	return o.StartOn(ctx, lab.Client())
+}
+
+// StartOn is Start on any simulator that speaks ibsim's protocol.
+func (o *Portcullis) StartOn(ctx context.Context, fabric ibsimlab.Client) (*Manager, error) {
+	args := []string{"sm", "--port", "ibsim:" + fabric.Socket + "/sm", "--json", "--enforcement", "accepted"}
 	if o.Partitions != "" {
 		args = append(args, "--partitions", o.Partitions)
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), o.Program, append(args, o.Args...)...)
-	cmd.Dir = lab.Dir()
+	cmd.Dir = fabric.Dir
 	m := &Manager{Name: "Portcullis", cmd: cmd}
 	cmd.Stderr = m
 	out, err := cmd.StdoutPipe()
