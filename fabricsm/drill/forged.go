@@ -6,6 +6,7 @@ import (
 
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sim"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
@@ -56,7 +57,7 @@ const smpWork = 200 * time.Microsecond
 func smpFlood(s *Scene) {
 	t := s.Site(SiteOptions{Tenants: twoTenants(), Firewalled: []string{"h8"}})
 	t.Victim("h1", "h5")
-	s.Tried("h7 and h8, which is behind a firewall, each send 200 SMPs to their switches and to the subnet manager every time anything happens, for a minute")
+	s.Tried("h7 and h8, which is behind a firewall, each send 200 SMPs to their switches and to the adapter of the subnet manager every time anything happens, for a minute")
 	var floods []*sim.Flood
 	flooded := t.SwitchPort("h7", 1)
 	seen := t.violations(t.SwitchPort("h8", 1).Node)
@@ -65,10 +66,7 @@ func smpFlood(s *Scene) {
 		for _, to := range []string{t.SwitchPort(host, 1).Node, "sm"} {
 			m := sim.Forged{SLID: t.LID(host), DLID: ib.PermissiveLID}
 			way := t.route(host, to)
-			mad.NewSMP(&m.MAD, mad.Header{Method: mad.MethodGet, Attr: mad.AttrSMInfo}, &way, ib.MKey{})
-			if to != "sm" {
-				m.MAD.SetAttr(mad.AttrNodeInfo)
-			}
+			mad.NewSMP(&m.MAD, mad.Header{Method: mad.MethodGet, Attr: mad.AttrNodeInfo}, &way, ib.MKey{})
 			f, err := t.Fabric.Flood(Port(host), m, 200)
 			s.Must(err)
 			floods = append(floods, f)
@@ -106,7 +104,43 @@ func smpFlood(s *Scene) {
 	}
 	t.Run(10 * time.Second)
 	s.Must(t.Settle(settleTime))
+	t.smInfoFlood("h7")
 	t.inOffice()
+}
+
+// smInfoFlood has a host ask for SMInfo, which no adapter keeps from the subnet manager.
+func (t *Site) smInfoFlood(host string) {
+	s, a := t.scene, t.attacker(host)
+	const perMS, ms = 100, 500
+	s.Tried("%s asks the subnet manager %d times a second for its SMInfo, which reaches it whatever M_Key it shows", host, 1000*perMS)
+	q := smp{to: "sm", attr: mad.AttrSMInfo}
+	t.Attack()
+	began, answered := t.Now(), 0
+	t.Withdraw(t.GrantOf("h4", 1, keyA))
+	took := time.Duration(0)
+	for range ms {
+		for range perMS {
+			a.at.Send(a.make(&q))
+		}
+		t.Collect()
+		t.Run(time.Millisecond)
+		for _, p := range a.at.Take(nil) {
+			if p.MAD.Attr() == mad.AttrSMInfo && p.MAD.Method() == mad.MethodGetResp {
+				answered++
+			}
+		}
+		if took == 0 && t.Send("h1", "h4", keyA).Fate != sim.Delivered {
+			took = t.Now() - began
+		}
+	}
+	if s.Check(took > 0, "h4 stays a member of tenant A during the flood") {
+		s.Stopped("a membership is taken away in %v during the flood", took)
+	}
+	if s.Check(answered > 0 && answered < perMS*ms/10, "%d of %d questions are answered", answered, perMS*ms) {
+		s.Stopped("%d of %d questions are looked at: no sender has more than its share", answered, perMS*ms)
+	}
+	place := t.Place(host, 1)
+	t.Reported(3*time.Second, "who floods", is(func(e *sa.Violation) bool { return e.Place == place }))
 }
 
 // forgedTraps is T40.

@@ -183,12 +183,17 @@ func askedKeys(s *Scene) {
 	t.Reported(5*time.Second, "SMPs with a wrong M_Key", t.wrongMKey("h7"))
 	s.Stopped("devices with an M_Key tell it to nobody")
 
+	askedSMInfo(s, t, h7)
 	o := s.managed()
 	o.NoKeys = true
 	u := s.Site(o)
 	u.Victim("h1", "h5")
-	h7 = u.attacker("h7")
-	s.Tried("it asks the subnet manager for its SMInfo where no M_Key is in between")
+	askedSMInfo(s, u, u.attacker("h7"))
+}
+
+// askedSMInfo has h7 ask the subnet manager for its SMInfo, without an M_Key.
+func askedSMInfo(s *Scene, u *Site, h7 *attacker) {
+	s.Tried("it asks the subnet manager for its SMInfo, with M_Keys on devices and without: no adapter holds SMInfo to its M_Key")
 	q := smp{to: "sm", attr: mad.AttrSMInfo}
 	h7.at.Send(h7.make(&q))
 	u.Collect()

@@ -7,6 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/transport"
 )
@@ -46,10 +47,11 @@ func (s *Stage) startAdministration() error {
 // look gives subnet administration a view.
 func (s *Stage) look(v *sm.View) {
 	if s.sa.agent == nil {
+		s.front.Look(sa.SightAlone(v, limiter.DefaultConfig()))
 		return
 	}
 	s.sa.sight = s.sa.agent.Sight(s.sa.sight, v)
-	s.sa.agent.Front().Look(s.sa.sight)
+	s.front.Look(s.sa.sight)
 	s.sa.agent.Look(s.now, s.sa.sight, &s.sa.out)
 	s.administer()
 }

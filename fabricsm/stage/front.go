@@ -1,8 +1,11 @@
 package stage
 
 import (
+	"fmt"
 	"time"
 
+	"portcullis/fabricsm/sa"
+	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/transport"
 )
 
@@ -20,14 +23,26 @@ type queue struct {
 	waiting []transport.Packet
 }
 
-// admits reports whether a packet that nobody waits for is looked at.
-func (s *Stage) admits(p *transport.Packet) bool {
-	return s.sa.agent == nil || s.sa.agent.Front().Admit(s.now, p)
+// startFront makes what limits packets that nobody waits for: that of subnet
+// administration, or as in the driver one that stands alone.
+func (s *Stage) startFront() error {
+	if s.sa.agent != nil {
+		s.front = s.sa.agent.Front()
+		return nil
+	}
+	var err error
+	if s.front, err = sa.NewFront(limiter.DefaultConfig()); err != nil {
+		return fmt.Errorf("stage: %w", err)
+	}
+	return nil
 }
+
+// admits reports whether a packet that nobody waits for is looked at.
+func (s *Stage) admits(p *transport.Packet) bool { return s.front.Admit(s.now, p) }
 
 // tellFront tells of what was dropped.
 func (s *Stage) tellFront() {
-	for _, e := range s.sa.agent.Front().Tell(s.now) {
+	for _, e := range s.front.Tell(s.now) {
 		s.events = append(s.events, Happened{s.Now(), e})
 	}
 }
@@ -80,10 +95,11 @@ func (s *Stage) workOn(q *queue) {
 
 // limited is how many packets limiters dropped.
 func (s *Stage) limited() uint64 {
-	if s.sa.agent == nil {
-		return 0
+	n := s.front.Dropped()
+	if s.sa.agent != nil {
+		n += s.sa.agent.Stats().Limited
 	}
-	return s.sa.agent.Stats().Limited + s.sa.agent.Front().Dropped()
+	return n
 }
 
 // Overflowed is how many packets got lost because too many waited, since the stage was

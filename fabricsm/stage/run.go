@@ -255,7 +255,9 @@ func (s *Stage) next(until time.Time) bool {
 	}
 	if s.sa.agent != nil {
 		soonest(s.sa.agent.Next(), s.expireAdministration)
-		soonest(s.sa.agent.Front().Next(), s.tellFront)
+	}
+	if s.front != nil {
+		soonest(s.front.Next(), s.tellFront)
 	}
 	for i := range s.queues {
 		if q := &s.queues[i]; len(q.waiting) > 0 {

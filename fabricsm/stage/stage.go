@@ -82,7 +82,8 @@ type Stage struct {
 	keys     classKeys
 	counters counters
 	sa       administration
-	queues   [2]queue // to the core and to subnet administration
+	front    *sa.Front // nil while no manager runs
+	queues   [2]queue  // to the core and to subnet administration
 	newKeys  func(sm.ClassKeysConfig, keymgr.Fabric) KeyManager
 	rng      *rand.Rand
 	counted  bool // CountedTIDs
@@ -132,6 +133,9 @@ func (s *Stage) Start() {
 	if s.err = s.startAdministration(); s.err != nil {
 		return
 	}
+	if s.err = s.startFront(); s.err != nil {
+		return
+	}
 	s.Step(&sm.Started{Facts: slices.Clone(s.facts)})
 }
 
@@ -139,6 +143,7 @@ func (s *Stage) Start() {
 // on its way to it.
 func (s *Stage) Crash() {
 	s.core, s.keys, s.counters, s.sa, s.view, s.job = nil, classKeys{}, counters{}, administration{}, nil, nil
+	s.front = nil
 	s.queues = [2]queue{}
 	s.out, s.order, s.inbox, s.wake = make(map[ib.TID]*pending), nil, nil, time.Time{}
 	s.station.SetIsSM(false)
