@@ -20,6 +20,7 @@ func runCommand() *cobra.Command {
 	var (
 		socket   string
 		modern   bool
+		mute     mutes
 		options  sim.Options
 		adapters cards
 		plugs    plugs
@@ -40,7 +41,11 @@ func runCommand() *cobra.Command {
 			if modern {
 				options.Device = sim.Modern()
 			}
+			options.Device.NoPKeyTraps = mute.all
 			f := sim.NewWith(l, options)
+			if err := mute.apply(l, f, options.Device); err != nil {
+				return err
+			}
 			adapters.stderr = c.ErrOrStderr()
 			if err := adapters.install(c.Context(), l, f); err != nil {
 				return err
@@ -77,6 +82,8 @@ func runCommand() *cobra.Command {
 	f.StringVar(&socket, "socket", defaultSocket(), "base of the socket names (default from IBSIM_SOCKNAME)")
 	f.Uint64Var(&options.Seed, "seed", 0, "seed of every random choice")
 	f.BoolVar(&modern, "modern", false, "devices with CC, VS and N2N keys, that hold two keys while one is changed")
+	f.BoolVar(&mute.all, "mute-switches", false, "switches that send no trap 259, but count the packets that they refuse")
+	f.StringArrayVar(&mute.nodes, "mute-switch", nil, "NODE: such a switch (repeat for more)")
 	f.DurationVar(&options.Training, "training", 0, "time that a link takes to come up, for example 2s")
 	f.BoolVar(&options.LoseSilently, "lose-silently", false, "do not hand undeliverable requests back; clients without timeouts then wait for ever")
 	f.StringVar(&adapters.dir, "cards", "", "put an adapter behind each HCA, and serve its registers on a socket in this directory")

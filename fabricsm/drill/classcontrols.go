@@ -44,8 +44,8 @@ func classControls() []Carried {
 			func(o *SiteOptions) { o.SM.Weakness.TellsAll = true },
 		},
 		{
-			CounterWatch, "counters that go backwards are told",
-			[]string{"T56"},
+			CounterWatch, "counters that go backwards are told, and packets that mute switches refused",
+			[]string{"T1", "T56"},
 			func(o *SiteOptions) { o.SM.Counters = sm.CountersConfig{} },
 		},
 	}

@@ -89,6 +89,41 @@ func foreignPKey(s *Scene) {
 		}
 	}
 	s.Check(lines <= 4, "the attack is told %d times: that many lines bury others", lines)
+	s.muteSwitches()
+}
+
+// muteSwitches is T1 on switches that send no trap of a wrong P_Key.
+func (s *Scene) muteSwitches() {
+	o := SiteOptions{Tenants: twoTenants(), SM: sm.Config{Counters: sm.CountersConfig{Mute: counterPeriod}}}
+	*o.device() = sim.Modern()
+	o.device().NoPKeyTraps = true
+	t := s.Site(o)
+	t.Victim("h2", "h6")
+	t.Victim("h1", "h5")
+	t.Run(2 * counterPeriod)
+	t.Attack()
+	s.Tried("the same on switches that send no trap 259: h1 sends 300 packets with tenant B's P_Key, more than their counter of 8 bits holds, and 20 more later")
+	place, guid := t.Place("h1", 1), t.GUID("h1", 1)
+	for _, n := range []int{300, 20} {
+		stopped := 0
+		for range n {
+			if r := t.Send("h1", "h2", keyB); r.Fate == sim.PKeyInbound {
+				stopped++
+			} else {
+				s.Check(r.Fate != sim.Delivered, "a packet of h1 with P_Key %v reached h2", keyB)
+			}
+		}
+		told := is(func(e *sm.Violation) bool {
+			return e.Kind == sm.BadPKey && e.Trap == 0 && e.Place == place && e.GUID == guid && e.Traced && e.Verdict == sm.Confirmed
+		})
+		if !t.Reported(counterPeriod+2*time.Second, "the packets that the switch port counted", told) {
+			s.Check(false, "h1 goes on: no report says which port to close")
+			return
+		}
+		s.Stopped("the switch port in front of h1 dropped %d packets and counted them, which is read within %v", stopped, counterPeriod)
+		t.Attack()
+	}
+	s.Must(t.Settle(settleTime))
 }
 
 // defaultPartition is T2.

@@ -20,7 +20,7 @@ type counters struct {
 }
 
 func (l *loop) initCounters() {
-	if l.o.Core.Counters.Period == 0 {
+	if l.o.Core.Counters == (sm.CountersConfig{}) {
 		return
 	}
 	l.counters.watch = counterwatch.New(l.o.Core.Counters, l.core)
@@ -95,5 +95,8 @@ func (l *loop) stepCounters(in counterwatch.Input) {
 	c.wake = out.Wake
 	for _, e := range out.Events {
 		l.tell(e)
+	}
+	if out.Refused != nil {
+		l.step(out.Refused)
 	}
 }

@@ -24,6 +24,10 @@ type Device struct {
 	// enforces them, and lets everything pass.
 	PretendsEnforcement bool
 
+	// NoPKeyTraps is a switch that sends no trap 259: that one of its external ports
+	// refused a P_Key shows in PortRcvConstraintErrors and PortXmitConstraintErrors alone.
+	NoPKeyTraps bool
+
 	// InboundBaseOnly is a switch whose ports look only at the 15 bits of the
 	// base of P_Keys that come in, so that a limited member can call itself full
 	// towards other limited ones.

@@ -110,6 +110,9 @@ func (p *port) resetEnd() {
 	}
 	// The management port of a switch has no link that could be down.
 	p.info.CapabilityMask = switchCapabilities | p.info.CapabilityMask&mad.IsNoticeSupported
+	if p.node.model().NoPKeyTraps {
+		p.info.CapabilityMask &^= mad.IsPKeySwitchExternalPortTrapSupported
+	}
 	if p.node.sw.hasMulticastTop {
 		p.info.CapabilityMask |= mad.IsMulticastFDBTopSupported
 	}

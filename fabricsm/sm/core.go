@@ -15,7 +15,9 @@ type Core struct {
 	born    time.Time // when it was started
 	started bool
 	barred  bool // the owner may not change the fabric now
-	state   ib.SMState
+	// toldMute: mute switches were told.
+	toldMute bool
+	state    ib.SMState
 
 	// observed
 	topo       topo.Builder
@@ -157,6 +159,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.releaseLaw(in)
 	case *ClassTrapJudged:
 		c.judgeClass(in)
+	case *PacketsRefused:
+		c.notePacketsRefused(in)
 	case *ReleaseKeys:
 		c.releaseKeys()
 	case *ResumeKeys:

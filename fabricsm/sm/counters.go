@@ -13,14 +13,20 @@ type CountersConfig struct {
 	// Period is how often the counters of each end port are looked at; 0, the default,
 	// is never.
 	Period time.Duration
+	// Mute is how often the packets are read that external ports of mute switches, which
+	// send no trap 259, have refused; 0, the default, is never. It takes longer where
+	// there are more than 200 such ports to read in a second.
+	Mute time.Duration
 }
 
 // minCountersPeriod keeps the requests of a fabric few.
 const minCountersPeriod = time.Second
 
 func (k *configChecker) counters(c *CountersConfig) {
-	if c.Period != 0 && c.Period < minCountersPeriod {
-		k.wrong("period of counters %v: want 0 for never, or %v and more", c.Period, minCountersPeriod)
+	for _, p := range []time.Duration{c.Period, c.Mute} {
+		if p != 0 && p < minCountersPeriod {
+			k.wrong("period of counters %v: want 0 for never, or %v and more", p, minCountersPeriod)
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func (c *Core) idle() bool {
 func (c *Core) tellSettled() {
 	c.unsettled, c.viewDue = false, true
 	c.tellReleased()
+	c.tellMute()
 	c.mkeys.rotation.settled = true
 	c.rotateSoon()
 	e := &Settled{

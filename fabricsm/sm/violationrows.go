@@ -73,9 +73,9 @@ func newReportRows(cfg *ViolationConfig) reportRows {
 	return r
 }
 
-// count counts a report and gives its row. tid is the transaction of the trap: the
+// count counts n reports and gives their row. tid is the transaction of the trap: the
 // same one again is the same trap once more; 0 is none.
-func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, now time.Time) int32 {
+func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, n uint64, now time.Time) int32 {
 	i, known := r.Find(what, now)
 	w, total := r.Row(i), &r.totals[what.kind]
 	w.More.last = lid
@@ -86,8 +86,8 @@ func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, now time.Time) i
 		return i
 	}
 	w.More.tid = tid
-	r.Add(i, 1, now)
-	total.Reported++
+	r.Add(i, n, now)
+	total.Reported += n
 	return i
 }
 
@@ -129,6 +129,8 @@ func (r *report) detail() string {
 		return fmt.Sprintf("trap %v", r.trap)
 	case r.kind == BadPKey && r.trap == mad.TrapBadPKeySwitch:
 		return "stopped by the switch"
+	case r.kind == BadPKey && r.trap == 0:
+		return "counted by the switch port, with raw packets"
 	default:
 		return ""
 	}

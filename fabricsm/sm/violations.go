@@ -40,8 +40,14 @@ const stormRate, stormBurst = 100, 500
 
 // note counts a report and tells it by the sequence.
 func (c *Core) note(what report, lid ib.LID, tid ib.TID) int32 {
+	i := c.reports.count(what, lid, tid, 1, c.now)
+	c.noted(i)
+	return i
+}
+
+// noted tells a row that has counted, by the sequence.
+func (c *Core) noted(i int32) {
 	v := &c.reports
-	i := v.count(what, lid, tid, c.now)
 	w := v.Row(i)
 	v.stale = true
 	loud := c.cfg.Weakness.TellsAll && w.Told != w.Count || v.Loud(i, c.now)
@@ -54,7 +60,6 @@ func (c *Core) note(what report, lid ib.LID, tid ib.TID) int32 {
 		v.Later(i)
 	}
 	c.tickReports()
-	return i
 }
 
 func (c *Core) tickReports() {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/counterwatch"
 	"portcullis/fabricsm/transport"
 )
@@ -16,7 +17,7 @@ type counters struct {
 
 // startCounters begins the watch, if it is configured.
 func (s *Stage) startCounters() {
-	if s.SM.Counters.Period > 0 {
+	if s.SM.Counters != (sm.CountersConfig{}) {
 		s.counters.watch = counterwatch.New(s.SM.Counters, s.core)
 	}
 }
@@ -36,6 +37,9 @@ func (s *Stage) stepCounters(in counterwatch.Input) {
 		if s.send(&out.Send[i], ofCounters); s.core != core {
 			return
 		}
+	}
+	if out.Refused != nil {
+		s.Step(out.Refused)
 	}
 }
 

@@ -10,6 +10,10 @@
 //
 // What a switch counted is the sum over its ports: the reset of a port with few packets
 // can hide behind what others have sent meanwhile.
+//
+// It reads as well how many packets the external ports of mute switches have refused,
+// which send no trap 259 of a wrong P_Key. A counter of these has 8 bits and stays at 255:
+// the watch clears it, and no other, from 128 on.
 package counterwatch
 
 import (
@@ -45,9 +49,10 @@ func (*Woken) input() {}
 
 // Output is what one Step wants done. It is valid until the next Step.
 type Output struct {
-	Send   []sm.Request // by LID to QP1; ids are those of this watch alone
-	Events []sm.Event
-	Wake   time.Time // step Woken in by then; zero: no need
+	Send    []sm.Request // by LID to QP1; ids are those of this watch alone
+	Events  []sm.Event
+	Refused *sm.PacketsRefused // for the core; nil: nothing
+	Wake    time.Time          // step Woken in by then; zero: no need
 }
 
 const (
@@ -82,7 +87,18 @@ type asked struct {
 	port   topo.PortID
 	guid   ib.GUID
 	doubts uint64
+	kind   question
+	num    ib.PortNum // of an external port, of whose switch port is port 0
 }
+
+// question is what a request asks for.
+type question uint8
+
+const (
+	askTraffic question = iota
+	askRefused
+	askClear // of what was refused
+)
 
 // Watch looks at counters. Use New. It is not safe for concurrent use.
 type Watch struct {
@@ -96,6 +112,7 @@ type Watch struct {
 	next  int       // in the round
 	at    time.Time // when it is the turn of that one
 	ports map[topo.PortID]*port
+	mute  mute
 	out   map[sm.RequestID]asked
 	id    sm.RequestID
 	did   Output
@@ -103,7 +120,10 @@ type Watch struct {
 
 // New makes a watch. The configuration must have been checked, and have a period.
 func New(cfg sm.CountersConfig, fabric Fabric) *Watch {
-	return &Watch{period: cfg.Period, fabric: fabric, ports: make(map[topo.PortID]*port), out: make(map[sm.RequestID]asked)}
+	return &Watch{
+		period: cfg.Period, fabric: fabric, ports: make(map[topo.PortID]*port), out: make(map[sm.RequestID]asked),
+		mute: mute{period: cfg.Mute, ports: make(map[topo.PortID]*refusing)},
+	}
 }
 
 // Step advances the watch by one input. It never blocks. now must not go back.
@@ -116,9 +136,15 @@ func (w *Watch) Step(now time.Time, in Input) Output {
 	case *Reply:
 		w.reply(in)
 	}
-	if w.ready {
+	if w.ready && w.period > 0 {
 		w.ask()
 		w.did.Wake = w.at
+	}
+	if w.ready && w.mute.period > 0 {
+		w.askMute()
+		if w.did.Wake.IsZero() || w.mute.at.Before(w.did.Wake) {
+			w.did.Wake = w.mute.at
+		}
 	}
 	return w.did
 }
@@ -131,6 +157,7 @@ func (w *Watch) see(v *sm.View) {
 	case v.Settled && !w.ready:
 		w.ready, w.round, w.next = true, nil, 0
 		w.at = w.now
+		w.mute.round, w.mute.next, w.mute.at = nil, 0, w.now
 	}
 }
 
@@ -161,14 +188,19 @@ func (w *Watch) get(p topo.PortID) {
 	if !kp.Switch {
 		num = uint8(w.view.Fabric.Port(p).Num)
 	}
+	w.send(&kp, asked{port: p, guid: kp.GUID, doubts: kp.Doubts}, mad.MethodGet, attrExtended)[attribute+1] = num
+}
+
+// send makes a request and returns it, to be completed.
+func (w *Watch) send(kp *sm.KeyPort, a asked, method mad.Method, attr mad.AttrID) *mad.MAD {
 	if w.id++; w.id == 0 {
 		w.id++
 	}
-	w.out[w.id] = asked{p, kp.GUID, kp.Doubts}
+	w.out[w.id] = a
 	w.did.Send = append(w.did.Send, sm.Request{ID: w.id, LID: kp.LID})
 	m := &w.did.Send[len(w.did.Send)-1].MAD
-	m.SetHeader(mad.Header{Class: mad.ClassPerf, ClassVersion: 1, Method: mad.MethodGet, Attr: attrExtended, TID: ib.TID(w.id)})
-	m[attribute+1] = num
+	m.SetHeader(mad.Header{Class: mad.ClassPerf, ClassVersion: 1, Method: method, Attr: attr, TID: ib.TID(w.id)})
+	return m
 }
 
 // reply takes the counters of a device.
@@ -180,6 +212,10 @@ func (w *Watch) reply(in *Reply) {
 	delete(w.out, in.ID)
 	kp, ok := w.fabric.KeyPort(a.port)
 	if in.Outcome != sm.Answered || in.MAD.Status() != mad.StatusOK || !ok || kp.GUID != a.guid || kp.Doubts != a.doubts {
+		return
+	}
+	if a.kind != askTraffic {
+		w.refused(&kp, &a, in.MAD[attribute+refusedOffset])
 		return
 	}
 	var is counters

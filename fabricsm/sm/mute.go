@@ -1,0 +1,134 @@
+package sm
+
+import (
+	"fmt"
+	"slices"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// A switch whose external port refuses a packet for its P_Key sends trap 259, if its
+// CapabilityMask has IsPKeySwitchExternalPortTrapSupported. A switch without the bit is
+// mute: it only counts, in PortRcvConstraintErrors, which package counterwatch reads.
+
+// PacketsRefused is the input by which package counterwatch reports that the external
+// port of a mute switch has refused packets of the adapter behind it.
+type PacketsRefused struct {
+	Switch ib.GUID    // port GUID of port 0
+	Port   ib.PortNum // the external port
+	Peer   ib.GUID    // port GUID of the adapter there, since the counter was last read; 0: another one came
+	Count  uint32     // at least so many: the counter has 8 bits
+}
+
+func (*PacketsRefused) input() {}
+
+// notePacketsRefused counts packets as a violation by place. The switch itself has
+// counted them, so they are proven; the counter has no P_Key, and raw packets are in it.
+func (c *Core) notePacketsRefused(in *PacketsRefused) {
+	p, ok := c.byPort[in.Switch]
+	if !ok || in.Count == 0 || c.topo.Node(c.ports[p].node).Type != ib.NodeSwitch {
+		return
+	}
+	q := c.topo.PortOf(c.ports[p].node, in.Port)
+	if q == topo.None || !c.external(q) {
+		return
+	}
+	what := report{kind: BadPKey}
+	c.reported(&what, p, q)
+	lid := ib.LID(0)
+	what.place, what.traced = c.placeOf(q), true
+	if peer := c.peer(q); peer != topo.None && in.Peer != 0 && c.guidOf(c.entryPort(peer)) == in.Peer {
+		c.accuse(&what, c.entryPort(peer), true)
+		lid = c.ports[c.entryPort(peer)].lid
+	}
+	v, n := &c.reports, uint64(in.Count)
+	i := v.count(what, lid, 0, n, c.now)
+	w := v.Row(i)
+	w.Counted += n
+	v.totals[BadPKey].Counted += n
+	v.totals[BadPKey].Confirmed += n
+	if !w.Report.others && w.More.verdict != Confirmed {
+		w.More.verdict = Confirmed
+		v.Prove(i)
+	}
+	c.noted(i)
+}
+
+// SwitchesMute warns, once in the life of a core, of switches that send no trap 259.
+type SwitchesMute struct {
+	Switches []ib.GUID // node GUIDs, in order
+	All      int       // switches in the fabric
+	Read     bool      // CountersConfig.Mute has their counters read
+}
+
+func (*SwitchesMute) event() {}
+
+func (e *SwitchesMute) String() string {
+	const shown = 8
+	names := ""
+	for i, g := range e.Switches {
+		if i == shown {
+			names += fmt.Sprintf(" and %d more", len(e.Switches)-shown)
+			break
+		}
+		names += " " + g.String()
+	}
+	text := fmt.Sprintf("%d of %d switches send no trap 259 when they refuse a P_Key:%s", len(e.Switches), e.All, names)
+	if e.Read {
+		return text + "; PortRcvConstraintErrors of their ports are read instead, which show neither P_Key nor destination"
+	}
+	return text + "; nothing reports P_Key violations at their ports: set the period in which their counters are read"
+}
+
+// tellMute warns of mute switches, once.
+func (c *Core) tellMute() {
+	if c.toldMute {
+		return
+	}
+	e := &SwitchesMute{Read: c.cfg.Counters.Mute > 0}
+	for i := range c.nodes {
+		id := topo.NodeID(i)
+		if !c.nodes[id].alive || c.topo.Node(id).Type != ib.NodeSwitch {
+			continue
+		}
+		e.All++
+		p := c.topo.Node(id).FirstPort
+		if c.ports[p].known && mute(&c.ports[p].info) {
+			e.Switches = append(e.Switches, c.nodeGUID(id))
+		}
+	}
+	if len(e.Switches) > 0 {
+		slices.Sort(e.Switches)
+		c.toldMute = true
+		c.event(e)
+	}
+}
+
+// mute reports PortInfo of port 0 of a switch that sends no trap 259.
+func mute(pi *mad.PortInfo) bool {
+	return !pi.CapabilityMask.Has(mad.IsPKeySwitchExternalPortTrapSupported)
+}
+
+// Mute reports whether a switch sends no trap 259. It is false for other nodes, and for
+// a switch that was not read.
+func (v *View) Mute(id topo.NodeID) bool {
+	n := v.Fabric.Node(id)
+	s := v.port(n.FirstPort)
+	if n.Type != ib.NodeSwitch || s == nil {
+		return false
+	}
+	var pi mad.PortInfo
+	return mad.Decode(s.info[:], &pi) == nil && mute(&pi)
+}
+
+// MuteSwitches returns the switches that send no trap 259.
+func (v *View) MuteSwitches() (out []topo.NodeID) {
+	for _, id := range v.Fabric.Switches() {
+		if v.Mute(id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
