@@ -57,6 +57,7 @@ type SM struct {
 	Revision int64          `json:"revision"`
 	SMPs     map[string]int `json:"smps,omitempty"` // sent, by "Get NodeInfo" and so on
 	Problems []string       `json:"problems,omitempty"`
+	Mute     []ib.GUID      `json:"mute_switches,omitempty" doc:"node GUIDs of switches that send no trap 259 of a wrong P_Key; counters of their ports are read instead"`
 	Updated  time.Time      `json:"updated,omitzero"`
 	Sight    Sight          `json:"sight,omitzero"` // zero: not judged yet
 	Leadership

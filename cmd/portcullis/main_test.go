@@ -98,6 +98,7 @@ func fill(b *apitest.Backend) {
 	b.SetSM(v1.SM{
 		State: "Master", GUID: 0x1, LID: 1, Priority: 15, Settled: true, Revision: 42, Updated: noon,
 		SMPs: map[string]int{"Set PKeyTable": 4, "Get NodeInfo": 9}, Problems: []string{"switch 0x100 does not keep enforcement bits"},
+		Mute: []ib.GUID{0x100},
 	})
 	b.SetQuarantined(v1.QuarantinedPKey{PKey: 0x0007, Since: noon, Waiting: []string{"HCA 0x20 port 1 is unreachable"}})
 }

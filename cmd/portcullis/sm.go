@@ -102,6 +102,12 @@ func showSM(w *columns, s *v1.SM) {
 	w.row("Intent revision", strconv.FormatInt(s.Revision, 10))
 	w.row("Updated", stamp(s.Updated))
 	showSight(w, &s.Sight)
+	if len(s.Mute) > 0 {
+		w.row("Mute switches", strconv.Itoa(len(s.Mute)))
+		for _, g := range s.Mute {
+			w.text("mute: switch %s sends no trap 259 of a wrong P_Key", guid(g))
+		}
+	}
 	if len(s.Problems) > 0 {
 		w.gap()
 		for _, p := range s.Problems {

@@ -11,7 +11,7 @@ import (
 // ours to take, and that of counters, in which it only asks.
 func agents(c *sm.Config) []umad.Agent {
 	agents := keyAgents(&c.ClassKeys)
-	if c.Counters.Period > 0 {
+	if c.Counters != (sm.CountersConfig{}) {
 		agents = append(agents, umad.Agent{Class: mad.ClassPerf, Version: 1})
 	}
 	return agents

@@ -29,6 +29,7 @@ type fabricConfig struct {
 	Timeout     time.Duration  `yaml:"timeout"`
 	AuditPeriod time.Duration  `yaml:"audit_period"`
 	Counters    time.Duration  `yaml:"counter_period"`
+	Mute        time.Duration  `yaml:"mute_period"`
 	Election    electionConfig `yaml:"election"`
 	SMPs        smpsConfig     `yaml:"smps"`
 	Ports       portsConfig    `yaml:"ports"`
@@ -84,7 +85,7 @@ type namedSection struct {
 func defaultFabric() fabricConfig {
 	return fabricConfig{
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
-		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute,
+		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute, Mute: 30 * time.Second,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
 		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(), Sight: defaultSight(), SA: defaultSA(),
 	}
@@ -94,7 +95,7 @@ func defaultFabric() fabricConfig {
 // is reported.
 func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
 	c := sm.Config{Priority: f.Priority, LMC: ib.LMC(f.LMC), Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod}
-	c.Counters.Period = f.Counters
+	c.Counters = sm.CountersConfig{Period: f.Counters, Mute: f.Mute}
 	c.Growth = sm.DefaultConfig().Growth // has no keys
 	var errs []error
 	c.SMKey, errs = f.smKey(path)
@@ -148,6 +149,7 @@ func (f *fabricConfig) flags(to *smFlags) {
 	to.duration("timeout", "fabric.timeout", &f.Timeout)
 	to.duration("audit-period", "fabric.audit_period", &f.AuditPeriod)
 	to.duration("counter-period", "fabric.counter_period", &f.Counters)
+	to.duration("mute-period", "fabric.mute_period", &f.Mute)
 	for _, s := range f.sections() {
 		s.flags(to, s.key)
 	}
@@ -171,6 +173,9 @@ func (k *checker) fabric(f *fabricConfig) {
 	k.between("fabric.audit_period", f.AuditPeriod, time.Second, 24*time.Hour)
 	if f.Counters != 0 {
 		k.between("fabric.counter_period", f.Counters, time.Second, 24*time.Hour)
+	}
+	if f.Mute != 0 {
+		k.between("fabric.mute_period", f.Mute, time.Second, 24*time.Hour)
 	}
 	for _, s := range f.sections() {
 		s.check(k, s.key)

@@ -22,6 +22,7 @@ func TestFabricDefaultsAreTheCores(t *testing.T) {
 	}
 	want := sm.DefaultConfig()
 	want.Priority = c.Fabric.Priority
+	want.Counters.Mute = c.Fabric.Mute // that of the core asks nothing beside SMPs
 	want.Election.MasterPriority = c.Fabric.Election.MasterPriority
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(sm.Config{}, "Engines", "Violations", "ClassKeys")); d != "" {
 		t.Errorf("the core is told something else than its defaults (-core +told):\n%s", d)

@@ -73,6 +73,9 @@ Options:
   --counter-period DURATION
                         how often counters are looked at, to tell of those that
                         somebody reset; default 0, never
+  --mute-period DURATION
+                        how often the packets are read that ports of switches without
+                        trap 259 have refused; default 30s, 0: never
   --window N            requests under way at once; default 64
   --tries N             tries before a node counts as silent; default 3
   --keys-root FILE      give devices M_Keys, sealed under FILE of "portcullis keys root"

@@ -310,3 +310,23 @@ func TestCapacities(t *testing.T) {
 		})
 	}
 }
+
+// TestMuteSwitches: a switch without trap 259 says so, counts what its ports refuse, and
+// sends none.
+func TestMuteSwitches(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		f := pair(t, Options{Device: Device{NoPKeyTraps: silent}})
+		sw, st := f.port(t, "leaf1", 0), f.port(t, "leaf1", 2)
+		sw.info.LID, sw.info.MasterSMLID = 3, 1
+		if got := sw.info.CapabilityMask.Has(mad.IsPKeySwitchExternalPortTrapSupported); got == silent {
+			t.Errorf("mute %t: the switch says that it sends trap 259: %t", silent, got)
+		}
+		st.refuse(refusedPKey, &packetHead{slid: 2, dlid: 1, pkey: 0x8002}, inbound)
+		if in, _ := f.ConstraintErrors("leaf1", 2); in != 1 {
+			t.Errorf("mute %t: %d packets are counted, want 1", silent, in)
+		}
+		if got := len(sw.node.traps) > 0; got == silent {
+			t.Errorf("mute %t: a trap waits: %t", silent, got)
+		}
+	}
+}

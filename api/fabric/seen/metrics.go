@@ -20,7 +20,7 @@ type descs struct {
 	role, epoch, settled, sweep, sweepSMPs     *prometheus.Desc
 	smp, sent, retries, outstanding, window    *prometheus.Desc
 	queue, traps, violations, dropped, events  *prometheus.Desc
-	suppressed, unhealthy                      *prometheus.Desc
+	suppressed, unhealthy, mute                *prometheus.Desc
 	nodes, ports, links, degraded, faults      *prometheus.Desc
 	routeSeconds, routes, routeInfo, routeLIDs *prometheus.Desc
 	drift, fill, observed                      *prometheus.Desc
@@ -54,6 +54,7 @@ func newDescs() *descs {
 		links:          desc("fabric_links", "Cables seen."),
 		degraded:       desc("fabric_links_degraded", "Links that run below what both ends offer."),
 		faults:         desc("fabric_faults", "What is wrong now.", "kind"),
+		mute:           desc("fabric_mute_switches", "Switches that send no trap 259 of a wrong P_Key; counters of their ports are read instead."),
 		unhealthy:      desc("fabric_unhealthy", "Places that count as unhealthy now.", "condition", "action"),
 		routeSeconds:   desc("route_seconds", "Time that the last routing computation took, its check included."),
 		routes:         desc("route_computations_total", "Routing computations by whether their tables were taken.", "result"),
@@ -81,7 +82,7 @@ func (o *Observer) Describe(ch chan<- *prometheus.Desc) {
 	d := o.descs
 	for _, one := range []*prometheus.Desc{
 		d.role, d.epoch, d.settled, d.sweep, d.sweepSMPs, d.smp, d.sent, d.retries, d.outstanding, d.window, d.queue,
-		d.traps, d.violations, d.suppressed, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.unhealthy, d.routeSeconds, d.routes,
+		d.traps, d.violations, d.suppressed, d.dropped, d.events, d.nodes, d.ports, d.links, d.degraded, d.faults, d.unhealthy, d.mute, d.routeSeconds, d.routes,
 		d.routeInfo, d.routeLIDs, d.drift, d.fill, d.observed,
 		d.keyDevices, d.keyAge, d.keyPending, d.keyFailed, d.keyUnsupported, d.keysReleased,
 		d.sight, d.unseen, d.unseenSince,
@@ -210,6 +211,7 @@ func (g *gauges) fabric(x *index) {
 		g.gauge(d.faults, float64(n), kind)
 	}
 	g.health(x)
+	g.gauge(d.mute, float64(len(x.MuteSwitches())))
 	r := x.routing()
 	g.gauge(d.routeSeconds, r.Seconds)
 	g.gauge(d.routeLIDs, float64(r.LIDs))

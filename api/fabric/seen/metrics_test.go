@@ -57,6 +57,7 @@ var families = []string{
 	"portcullis_sm_settled", "portcullis_sm_sweep_smps_total", "portcullis_sm_smp_sent_total", "portcullis_sm_smp_retries_total",
 	"portcullis_sm_smp_outstanding", "portcullis_sm_smp_window", "portcullis_sm_queue_length", "portcullis_sm_traps_total",
 	"portcullis_mad_dropped_total", "portcullis_sm_events_total", "portcullis_fabric_nodes", "portcullis_fabric_ports",
+	"portcullis_fabric_mute_switches",
 	"portcullis_fabric_links", "portcullis_fabric_links_degraded", "portcullis_fabric_faults", "portcullis_route_seconds",
 	"portcullis_route_computations_total", "portcullis_route_info", "portcullis_route_lids", "portcullis_fabric_observed_timestamp_seconds",
 }

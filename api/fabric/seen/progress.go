@@ -61,6 +61,9 @@ func (o *Observer) SM(context.Context) (*v1.SM, error) {
 		State: x.State.String(), GUID: x.GUID, LID: x.LID, Priority: x.Priority, Settled: x.Settled,
 		Pending: x.Pending, Revision: x.Revision, SMPs: map[string]int{}, Problems: slices.Clone(x.Problems), Updated: x.Time.UTC(),
 	}
+	for _, id := range x.MuteSwitches() {
+		out.Mute = append(out.Mute, x.Fabric.Node(id).GUID)
+	}
 	out.Sight = o.judged()
 	out.Settled = out.Settled && out.Sight.State != v1.SightBlind
 	for _, k := range x.SMPs {
