@@ -19,7 +19,7 @@ FABRIC ?= portcullis-sim
 SLOW = ./cmd/portcullisd ./cmd/portcullis-bench ./fabricsm/sa/salab ./api/store/etcd ./cmd/portcullis-demo
 SIDE_BY_SIDE = -p 4 -parallel 4
 
-.PHONY: all build check test seeds floods attack demo chaos boot image vm fuzz bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
+.PHONY: all build check test seeds floods attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
 	format vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
@@ -91,6 +91,11 @@ vm: package ## Boot virtual machines and try everything on a real kernel, TPM, f
 
 fuzz: ## Fuzz every target for FUZZTIME (10s)
 	packaging/fuzz.sh $(FUZZTIME)
+
+attack-fabric: FUZZTIME := $(if $(filter environment command,$(firstword $(origin FUZZTIME))),$(FUZZTIME),60s)
+attack-fabric: ## Have one tenant's host send MADs to the manager and to subnet administration, guided by coverage, for FUZZTIME (60s) each
+	go test ./fabricsm/drill -run '^$$' -fuzz '^FuzzManager$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 2s
+	go test ./fabricsm/drill -run '^$$' -fuzz '^FuzzAdministration$$' -fuzztime $(FUZZTIME) -fuzzminimizetime 2s
 
 bench: ## Run every benchmark once
 	go test -run '^$$' -bench . -benchmem ./...
