@@ -128,7 +128,7 @@ func (f *fuzzSite) tables() map[string]string {
 			for lid := range ib.LID(mad.LIDsPerBlock) {
 				ways = append(ways, f.Fabric.Egress(n.Name, lid))
 			}
-			out["routes of "+n.Name] = fmt.Sprint(ways)
+			out["routes of "+n.Name] = fmt.Sprintf("%d", ways)
 		}
 	}
 	return out
@@ -136,7 +136,7 @@ func (f *fuzzSite) tables() map[string]string {
 
 // multicast is what reaches whom of the first multicast LIDs, sent by h1.
 func (f *fuzzSite) multicast() (out []sim.Endpoint) {
-	for lid := ib.LID(ib.MinMulticastLID); lid < ib.MinMulticastLID+32; lid++ {
+	for lid := ib.MinMulticastLID; lid < ib.MinMulticastLID+32; lid++ {
 		to, err := f.Fabric.Multicast(Port("h1"), lid)
 		f.scene.Must(err)
 		out = append(out, to...)
