@@ -15,11 +15,15 @@ func (a *app) fabricViolations() *cobra.Command {
 		Long: `List what devices reported of wrong keys and of forged traps since the subnet
 manager was started: one row for a kind, a source, a reporter and what was tried.
 
-FROM is the switch port it came from. "by LID" behind it says that only the source LID
-of the packet names it, which its sender may choose; else the way shows it.
+FROM is the switch port that is named, and behind it what names it. Neither of these
+proves who it was:
+  by LID     the source LID of the packet, which other firmware may choose
+  by way     the return path of the SMP, which its sender may have made up
+Without these words a switch port stopped the packet, as the report says, or the subnet
+manager itself has read it there.
 VERDICT says what a report is worth: anybody may send a trap in the name of another.
   claimed    a trap says so, and nothing proves it or disproves it
-  confirmed  the device that the trap comes from has counted it
+  confirmed  the device that the trap comes from has counted it, whoever did it
   refuted    that device has counted nothing: somebody else sent the trap
 COUNT is exact; the log tells only of the 1st, 2nd, 5th, 10th, 20th, 50th and so on.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,8 +55,11 @@ func violationRow(v *v1.FabricViolation) []string {
 		from = "LID " + v.LID.String() + ", of nobody"
 	case from == "":
 		from = "unknown"
-	case !v.Traced && !v.Others:
+	case v.Others:
+	case v.By == "lid":
 		from += " (by LID)"
+	case v.By == "way":
+		from += " (by way)"
 	}
 	what := v.Detail
 	if v.PKey != 0 {
@@ -60,6 +67,9 @@ func violationRow(v *v1.FabricViolation) []string {
 		if v.Detail != "" {
 			what += " " + v.Detail
 		}
+	}
+	if v.NamedLID != 0 {
+		what += ", names LID " + v.NamedLID.String()
 	}
 	if v.Others {
 		what = "various"

@@ -78,8 +78,8 @@ func TestViolationsOfAnAdmittedHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]v1.FabricViolation{
-		"p-key": {Host: "h1", Tenant: "acme", Traced: true, Verdict: "claimed"},
-		"m-key": {Host: "h1", Tenant: "acme", Traced: true, Verdict: "confirmed"},
+		"p-key": {Host: "h1", Tenant: "acme", By: "port", Verdict: "claimed"},
+		"m-key": {Host: "h1", Tenant: "acme", By: "way", Verdict: "confirmed"},
 	} {
 		var got v1.FabricViolation
 		eventually(t, "the violation "+kind, func() (bool, string) {
@@ -89,7 +89,7 @@ func TestViolationsOfAnAdmittedHost(t *testing.T) {
 			}
 			return len(rows) == 1 && got.Verdict == want.Verdict, fmt.Sprintf("%+v\n%s", rows, d.lines)
 		})
-		if got.Host != want.Host || got.Tenant != want.Tenant || got.Traced != want.Traced || got.Count != 1 {
+		if got.Host != want.Host || got.Tenant != want.Tenant || got.By != want.By || got.Count != 1 {
 			t.Errorf("%s: got %+v, want %+v", kind, got, want)
 		}
 		if rows := violations(t, c, v1.ViolationQuery{Kind: kind, Tenant: "blue"}); len(rows) != 0 {
@@ -150,7 +150,7 @@ func stormOfTraps(t *testing.T, c *client.Client, d *process, f *keyFabric, dir,
 		t.Errorf("%v requests followed from %d traps", n, storm)
 	}
 	rows := violations(t, c, v1.ViolationQuery{Kind: "m-key", Host: "h2"})
-	if len(rows) != 1 || rows[0].Count != storm || rows[0].Verdict == "confirmed" || rows[0].Traced {
+	if len(rows) != 1 || rows[0].Count != storm || rows[0].Verdict == "confirmed" || rows[0].By != "lid" {
 		t.Errorf("h2 is said to have done this: %+v", rows)
 	}
 	for _, name := range []string{"h1", "h2"} {

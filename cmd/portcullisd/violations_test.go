@@ -55,7 +55,7 @@ func TestViolationsOfARunningSM(t *testing.T) {
 		}
 		return row.Count == 12 && row.Verdict == "refuted", d.lines.String()
 	})
-	if row.LID != other || row.At == "" || row.Traced || row.Detail != "Set PortInfo" || row.Trap != 256 || row.Reporter == 0 {
+	if row.LID != other || row.At == "" || row.By != "lid" || row.Detail != "Set PortInfo" || row.Trap != 256 || row.Reporter == 0 {
 		t.Errorf("%+v", row)
 	}
 	if strings.Contains(strings.ToLower(d.lines.String()), "feedface") {

@@ -53,7 +53,7 @@ func twoTenants() []Tenant {
 func (t *Site) PKeyViolation(host string, keys ...ib.PKey) func(sm.Event) bool {
 	place := t.Place(host, 1)
 	return is(func(e *sm.Violation) bool {
-		return e.Kind == sm.BadPKey && e.Place == place && e.Traced && slices.Contains(keys, e.PKey)
+		return e.Kind == sm.BadPKey && e.Place == place && e.By == sm.ByPort && slices.Contains(keys, e.PKey)
 	})
 }
 

@@ -379,7 +379,7 @@ func TestMixedRoutesTraceNobody(t *testing.T) {
 		t.Fatalf("the other leaf counted %d, so nothing is proven", n)
 	}
 	for _, v := range e.listed(sm.BadMKey) {
-		if v.Traced || v.Place == victim.place {
+		if v.By != sm.ByWay || v.Place != bad.place {
 			t.Errorf("accused: %v", &v)
 		}
 	}

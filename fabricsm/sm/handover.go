@@ -78,18 +78,19 @@ func legal(control mad.SMInfoControl, sender, own ib.SMState) bool {
 func (c *Core) tellRefused(in *Received, from topo.PortID, si *mad.SMInfo, reason string) {
 	e := &SMInfoRefused{LID: in.LID, GUID: si.GUID, Control: mad.SMInfoControl(in.MAD.Mod()), Reason: reason}
 	count := &c.election.strays
-	traced := in.MAD.IsDR()
-	if traced {
+	by := ByLID
+	if in.MAD.IsDR() {
+		by = ByWay
 		e.Path = in.MAD.ReturnRoute()
 	} else {
 		from = c.byLID(in.LID)
 	}
 	if from != topo.None {
 		e.Place = c.placeOf(from)
-		count = &c.ports[from].foreignSeen
+		count = &c.ports[from].refusals
 	}
-	c.noteSMKey(from, in.LID, mad.MethodSet, e.Control, traced)
-	if traced && from != topo.None && !si.SMKey.Equal(c.cfg.SMKey) {
+	c.noteSMKey(from, in.LID, mad.MethodSet, e.Control, by)
+	if by == ByWay && from != topo.None && !si.SMKey.Equal(c.cfg.SMKey) {
 		c.guessedSMKey(&e.Path, si.SMKey)
 	}
 	*count++

@@ -74,6 +74,7 @@ type port struct {
 	pause       time.Duration // before what is behind it is looked at again
 	armed       int64         // when its link was seen to be armed, in nanoseconds; 0: it is not
 	foreignSeen uint64        // times that another SM here told something new of itself
+	refusals    uint64        // commands from here that were refused
 
 	node       topo.NodeID
 	challenger topo.PortID // claims to be what this port is linked to; None

@@ -160,7 +160,7 @@ func (c *Core) tellForeign(p topo.PortID, was, now *otherSM, known bool) {
 		State: now.info.SMState, Priority: now.info.Priority, Trusted: now.trusted, Path: *c.routeTo(c.ports[p].node),
 	}
 	if !now.trusted {
-		c.noteSMKey(p, e.LID, mad.MethodGet, 0, true)
+		c.noteSMKey(p, e.LID, mad.MethodGet, 0, ByPort)
 	}
 	if !known || was.info.SMState != e.State || was.info.Priority != e.Priority || was.trusted != e.Trusted {
 		c.ports[p].foreignSeen++

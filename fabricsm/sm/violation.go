@@ -63,7 +63,7 @@ type Verdict uint8
 // Verdicts.
 const (
 	Claimed   Verdict = iota // not checked, or nothing there could prove it
-	Confirmed                // the device that it names has counted it: a Get of its PortInfo shows that
+	Confirmed                // the device that it names has counted it: a Get of its PortInfo shows that. Which host caused it that does not show
 	Refuted                  // the device that it names has counted nothing: somebody else sent the trap
 	NumVerdicts
 )
@@ -78,6 +78,29 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
+// Basis is what a report names its source by.
+type Basis uint8
+
+// Bases. A host can make up each of them in what a trap says: LID and way with other
+// firmware or another kernel, the rest by forging the trap.
+const (
+	ByNothing Basis = iota // the source is not known
+	ByLID                  // the source LID of the packet, which the sender's adapter stamped
+	ByWay                  // the return path of the SMP, walked back over known cables
+	ByPort                 // the switch port that stopped it, as a trap says, or over which we asked
+	NumBases
+)
+
+var basisNames = [NumBases]string{"", "lid", "way", "port"}
+
+// String returns the name: "way"; "" for ByNothing.
+func (b Basis) String() string {
+	if b < NumBases {
+		return basisNames[b]
+	}
+	return fmt.Sprintf("basis %d", uint8(b))
+}
+
 // Violation is the event of one row of the list of violations: a kind, a source,
 // a reporter and the same detail. It is told when the row begins and when its
 // count reaches 2, 5, 10, 20, 50, ...; once a second, if it grew since, it is told
@@ -88,14 +111,15 @@ type Violation struct {
 	Kind ReportKind
 	Trap mad.TrapNum // 0 if no trap told of it, and for the class traps 0
 
-	// The source is who did it, as far as it is known: the report says its LID or
-	// the way that its SMP came by. With Traced the way says it, hop by hop, or the
-	// switch port at which the packet was stopped; else only the LID does, which
-	// whoever sends may choose.
-	Place  ib.Place // switch port in front of it
-	GUID   ib.GUID  // end port there
-	LID    ib.LID
-	Traced bool
+	// The source is the accused, as far as it is known, and By says what names it. None of
+	// these proves it.
+	Place ib.Place // switch port in front of it
+	GUID  ib.GUID  // end port there
+	LID   ib.LID
+	By    Basis
+	// Named is a LID that the sender itself wrote into the SMP as its own, where that is
+	// not the accused's. It accuses nobody.
+	Named ib.LID
 
 	Reporter      ib.GUID  // end port of the device that reports it
 	ReporterPlace ib.Place // switch port in front of that, or of a switch that stopped a packet the port; zero: the switch itself
@@ -131,6 +155,9 @@ func (e *Violation) String() string {
 		fmt.Fprintf(&b, ", %s,", e.Detail)
 	}
 	b.WriteString(" by " + e.source())
+	if e.Named != 0 {
+		fmt.Fprintf(&b, "; the SMP names LID %v as its sender's", e.Named)
+	}
 	if e.Reporter != 0 {
 		fmt.Fprintf(&b, "; reported by port %v", e.Reporter)
 		if !e.ReporterPlace.IsZero() {
@@ -139,7 +166,7 @@ func (e *Violation) String() string {
 	}
 	switch e.Verdict {
 	case Confirmed:
-		b.WriteString(", which has counted it")
+		b.WriteString(", which has counted it, whoever did it")
 	case Refuted:
 		b.WriteString(", which has counted nothing: the trap is another's")
 	default:
@@ -171,8 +198,12 @@ func (e *Violation) source() string {
 	if e.GUID != 0 {
 		text += fmt.Sprintf(" (port %v)", e.GUID)
 	}
-	if !e.Traced {
+	switch e.By {
+	case ByLID:
 		text += ", as the LID says"
+	case ByWay:
+		text += ", as the way of the SMP says, which its sender may have made up"
+	default:
 	}
 	return text
 }

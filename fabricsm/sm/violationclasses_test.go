@@ -57,7 +57,7 @@ func TestClassTraps(t *testing.T) {
 			if len(rows) != before+1 && tt.kind != sm.ForgedTrap {
 				t.Fatalf("rows %+v", e.view.Violations.Rows)
 			}
-			if tt.kind != sm.ForgedTrap && (rows[0].Place != source.place || rows[0].ReporterPlace != reporter.place || rows[0].Traced) {
+			if tt.kind != sm.ForgedTrap && (rows[0].Place != source.place || rows[0].ReporterPlace != reporter.place || rows[0].By != sm.ByLID) {
 				t.Errorf("%+v", rows[0])
 			}
 			if (len(answered) == 1) != tt.answer {
@@ -110,7 +110,7 @@ func TestSMKeyRows(t *testing.T) {
 	var commands, answers int
 	for _, v := range e.listed(sm.BadSMKey) {
 		switch {
-		case v.Detail == "HANDOVER" && v.Place == placeOf(l, "h3") && v.Count == 30 && v.Traced:
+		case v.Detail == "HANDOVER" && v.Place == placeOf(l, "h3") && v.Count == 30 && v.By == sm.ByWay:
 			commands++
 		case v.Detail == "answer to Get SMInfo" && v.Place == placeOf(l, "h2") && v.Count > 0:
 			answers++

@@ -15,12 +15,13 @@ type report struct {
 	kind     ReportKind
 	trap     mad.TrapNum
 	others   bool // the row stands for all of its kind and place, or of its kind
-	traced   bool
+	by       Basis
 	method   mad.Method
 	class    mad.Class
 	attr     mad.AttrID
 	pkey     ib.PKey
 	lid      ib.LID // of the source, where nobody has it; else 0
+	named    ib.LID // see Violation.Named; rows do not differ by it
 	number   uint32 // queue pair of the destination, control code
 	guid     ib.GUID
 	reporter ib.GUID
@@ -40,6 +41,7 @@ func (r report) OfKind() report { return report{kind: r.kind, others: true} }
 // noted is what a row of reports holds beside its counts.
 type noted struct {
 	last    ib.LID // of the source, as the last report has it
+	named   ib.LID // by the SMP of the last report, see Violation.Named
 	verdict Verdict
 	tid     ib.TID // of the last trap
 }
@@ -76,9 +78,11 @@ func newReportRows(cfg *ViolationConfig) reportRows {
 // count counts n reports and gives their row. tid is the transaction of the trap: the
 // same one again is the same trap once more; 0 is none.
 func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, n uint64, now time.Time) int32 {
+	named := what.named
+	what.named = 0 // a sender chooses it: else it had as many rows as there are LIDs
 	i, known := r.Find(what, now)
 	w, total := r.Row(i), &r.totals[what.kind]
-	w.More.last = lid
+	w.More.last, w.More.named = lid, named
 	if known && tid != 0 && w.More.tid == tid && !w.Report.others && now.Sub(w.Seen) < r.bounds.Quiet {
 		w.Repeats++
 		total.Repeated++
@@ -104,7 +108,7 @@ func (r *reportRows) list() []Violation {
 func violationOf(w *row) Violation {
 	what := &w.Report
 	return Violation{
-		ID: w.ID, Kind: what.kind, Trap: what.trap, Place: what.place, GUID: what.guid, LID: w.More.last, Traced: what.traced,
+		ID: w.ID, Kind: what.kind, Trap: what.trap, Place: what.place, GUID: what.guid, LID: w.More.last, By: what.by, Named: w.More.named,
 		Reporter: what.reporter, ReporterPlace: what.at, PKey: what.pkey, Detail: what.detail(), Verdict: w.More.verdict,
 		Count: w.Count, Repeats: w.Repeats, Counted: w.Counted, First: w.Began.UTC(), Last: w.Seen.UTC(), Others: what.others,
 	}

@@ -117,10 +117,10 @@ func (c *Core) reported(r *report, p, q topo.PortID) {
 }
 
 // noteSMKey counts a subnet manager that is not believed. Who tells of it says more.
-func (c *Core) noteSMKey(p topo.PortID, lid ib.LID, method mad.Method, control mad.SMInfoControl, traced bool) {
+func (c *Core) noteSMKey(p topo.PortID, lid ib.LID, method mad.Method, control mad.SMInfoControl, by Basis) {
 	what := report{kind: BadSMKey, method: method, number: uint32(control)}
 	if p != topo.None {
-		c.accuse(&what, p, traced)
+		c.accuse(&what, p, by)
 	} else if lid.IsUnicast() {
 		what.lid = lid
 	}

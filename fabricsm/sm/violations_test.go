@@ -42,7 +42,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 				way := mad.MakeRoute(from.num)
 				e.forge(from.node.Name, smp(mad.MethodSet, mad.AttrLinearForwardingTable, &way, 0))
 			},
-			want: sm.Violation{Kind: sm.BadMKey, Trap: 256, Traced: true, Verdict: sm.Confirmed, Detail: "Set LinearForwardingTable", Counted: 1},
+			want: sm.Violation{Kind: sm.BadMKey, Trap: 256, By: sm.ByWay, Verdict: sm.Confirmed, Detail: "Set LinearForwardingTable", Counted: 1},
 			at:   func(_ *env, _, _ *endPort) ib.Place { return ib.Place{} },
 		},
 		{
@@ -52,7 +52,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 				m.SLID = e.lidOf(from)
 				e.forge(from.node.Name, m)
 			},
-			want: sm.Violation{Kind: sm.BadMKey, Trap: 256, Verdict: sm.Confirmed, Detail: "Get PortInfo", Counted: 1},
+			want: sm.Violation{Kind: sm.BadMKey, Trap: 256, By: sm.ByLID, Verdict: sm.Confirmed, Detail: "Get PortInfo", Counted: 1},
 			at:   func(_ *env, _, other *endPort) ib.Place { return other.place },
 		},
 		{
@@ -60,7 +60,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 			do: inject(func(e *env, from, other *endPort) sim.Data {
 				return sim.Data{SLID: e.lidOf(from), DLID: e.lidOf(other), PKey: 0x8002, DestQP: 9, Payload: 64}
 			}),
-			want: sm.Violation{Kind: sm.BadPKey, Trap: 259, Traced: true, PKey: 0x8002, Detail: "stopped by the switch"},
+			want: sm.Violation{Kind: sm.BadPKey, Trap: 259, By: sm.ByPort, PKey: 0x8002, Detail: "stopped by the switch"},
 			at:   func(_ *env, from, _ *endPort) ib.Place { return from.place },
 		},
 		{
@@ -68,7 +68,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 			do: inject(func(e *env, _, other *endPort) sim.Data {
 				return sim.Data{SLID: e.lidOf(other), DLID: e.lidOf(other), PKey: 0x8002, DestQP: 9, Payload: 64}
 			}),
-			want: sm.Violation{Kind: sm.BadPKey, Trap: 259, Traced: true, PKey: 0x8002, Detail: "stopped by the switch"},
+			want: sm.Violation{Kind: sm.BadPKey, Trap: 259, By: sm.ByPort, PKey: 0x8002, Detail: "stopped by the switch"},
 			at:   func(_ *env, from, _ *endPort) ib.Place { return from.place },
 		},
 		{
@@ -76,7 +76,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 			do: inject(func(e *env, from, other *endPort) sim.Data {
 				return sim.Data{SLID: e.lidOf(from), DLID: e.lidOf(other), PKey: 0x8001, DestQP: 1, QKey: 0xfeedface, Payload: 64}
 			}),
-			want: sm.Violation{Kind: sm.BadQKey, Trap: 258, Verdict: sm.Confirmed, Detail: "queue pair 0x1", Counted: 1},
+			want: sm.Violation{Kind: sm.BadQKey, Trap: 258, By: sm.ByLID, Verdict: sm.Confirmed, Detail: "queue pair 0x1", Counted: 1},
 			at:   func(_ *env, _, other *endPort) ib.Place { return other.place },
 		},
 	} {
@@ -105,7 +105,7 @@ func TestViolationNamesThePlace(t *testing.T) {
 			if got.Count != 1 || got.First.IsZero() || got.Last.Before(got.First) {
 				t.Errorf("count %d, from %v to %v", got.Count, got.First, got.Last)
 			}
-			short := sm.Violation{Kind: got.Kind, Trap: got.Trap, Traced: got.Traced, Verdict: got.Verdict, PKey: got.PKey, Detail: got.Detail, Counted: got.Counted}
+			short := sm.Violation{Kind: got.Kind, Trap: got.Trap, By: got.By, Verdict: got.Verdict, PKey: got.PKey, Detail: got.Detail, Counted: got.Counted}
 			if d := cmp.Diff(tt.want, short); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
@@ -128,7 +128,7 @@ func TestTraceIsNotFooled(t *testing.T) {
 	e.forge(from.node.Name, m)
 	e.run(3 * time.Second)
 	for _, v := range e.listed(sm.BadMKey) {
-		if !v.Traced || v.Place != from.place {
+		if v.By != sm.ByWay || v.Place != from.place {
 			t.Errorf("%v: want it traced to %v", &v, from.place)
 		}
 	}
@@ -200,7 +200,7 @@ func TestForgedTrapsFrameNobody(t *testing.T) {
 			t.Errorf("%v is not listed", kind)
 		}
 		for _, v := range rows {
-			if v.Verdict != sm.Refuted || v.Count != 40 || v.Place != victim.place || v.Traced {
+			if v.Verdict != sm.Refuted || v.Count != 40 || v.Place != victim.place || v.By != sm.ByLID {
 				t.Errorf("want 40 refuted reports: %+v", v)
 			}
 		}

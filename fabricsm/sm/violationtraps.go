@@ -15,7 +15,7 @@ func (c *Core) noteNotice(in *Received, p topo.PortID, head *mad.NoticeHeader) (
 	if c.forged(in, p, head) {
 		what.kind = ForgedTrap
 		if p != topo.None {
-			c.accuse(&what, p, false)
+			c.accuse(&what, p, ByLID)
 		}
 		return c.note(what, in.LID, in.MAD.TID()), topo.None
 	}
@@ -24,14 +24,14 @@ func (c *Core) noteNotice(in *Received, p topo.PortID, head *mad.NoticeHeader) (
 		return c.note(what, in.LID, in.MAD.TID()), topo.None
 	}
 	data, lid, about := in.MAD.Data(), in.LID, topo.PortID(topo.None)
-	c.accuse(&what, p, false) // what is no violation is about the reporter itself
+	c.accuse(&what, p, ByLID) // what is no violation is about the reporter itself
 	switch what.kind = kindOf(head); what.kind {
 	case BadMKey:
 		var n mad.Trap256
 		c.decode(mad.Decode(data, &n))
 		what.method, what.attr = n.Method, n.AttributeID
 		c.unaccuse(&what)
-		if lid, about = c.accuseMKey(&what, p, &n), p; what.traced && what.guid == c.cfg.PortGUID {
+		if lid, about = c.accuseMKey(&what, p, &n), p; what.by == ByWay && what.guid == c.cfg.PortGUID {
 			what.kind = OwnMKey
 		}
 	case BadPKey, BadQKey:
@@ -72,7 +72,7 @@ func (c *Core) notePacket(what *report, p topo.PortID, head *mad.NoticeHeader, d
 	return n.LIDADDR1, p
 }
 
-func (c *Core) unaccuse(r *report) { r.guid, r.place, r.traced = 0, ib.Place{}, false }
+func (c *Core) unaccuse(r *report) { r.guid, r.place, r.by = 0, ib.Place{}, ByNothing }
 
 // decode takes the error of a Decode of data that is long enough by construction.
 func (c *Core) decode(err error) { c.encode(err) }
@@ -178,7 +178,7 @@ func (c *Core) classTrap(in *Received) bool {
 	managed := c.cfg.ClassKeys.On()
 	if p != topo.None && !managed && !m.MKey().IsZero() {
 		what = report{kind: ForgedTrap, method: mad.MethodTrap}
-		c.accuse(&what, p, false)
+		c.accuse(&what, p, ByLID)
 	}
 	i := c.note(what, lid, m.TID())
 	c.storming(in.LID, p)
@@ -283,7 +283,7 @@ func (c *Core) classReport(class mad.KeyClass, m *mad.MAD, p topo.PortID) (what 
 	}
 	if p != topo.None && issuer != 0 && c.byLID(issuer) != p {
 		what = report{kind: ForgedTrap, method: mad.MethodTrap}
-		c.accuse(&what, p, false)
+		c.accuse(&what, p, ByLID)
 		return what, source, true
 	}
 	c.accuseLID(&what, source)
@@ -309,7 +309,7 @@ func (c *Core) storming(l ib.LID, p topo.PortID) {
 	}
 	what := report{kind: TrapStorm, method: mad.MethodTrap}
 	if p != topo.None {
-		c.accuse(&what, p, false)
+		c.accuse(&what, p, ByLID)
 	}
 	c.note(what, l, 0)
 }

@@ -9,6 +9,7 @@ import (
 	"portcullis/fabricsm/sa"
 	"portcullis/fabricsm/sa/limiter"
 	"portcullis/fabricsm/sa/trust"
+	"portcullis/fabricsm/sm"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -39,7 +40,10 @@ func (o *Observer) saViolation(x *index, v *trust.Violation) v1.FabricViolation 
 		Host: who.host, Tenant: who.tenant, Detail: v.What(), Count: v.Count, First: v.First, Last: v.Last, Others: v.Others, Text: v.String(),
 	}
 	if !v.Place.IsZero() {
-		row.At = x.placeName(v.Place)
+		row.At, row.By = x.placeName(v.Place), sm.ByLID.String()
+		if !v.LID.IsUnicast() {
+			row.By = sm.ByWay.String()
+		}
 	}
 	return row
 }

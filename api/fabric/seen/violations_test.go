@@ -20,7 +20,7 @@ func accused(t *testing.T) *seen.Observer {
 	v := *seentest.Run(t, seentest.Tree, seentest.Grants(), nil).Settled()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	v.Violations = &sm.Violations{Rows: []sm.Violation{
-		{ID: 3, Kind: sm.BadMKey, Trap: 256, Place: ib.Place{Switch: leaf1, Port: 2}, GUID: 0x0020000000000101, Traced: true, Reporter: leaf1, Detail: "Set PortInfo", Verdict: sm.Confirmed, Count: 7, Counted: 300, First: at, Last: at},
+		{ID: 3, Kind: sm.BadMKey, Trap: 256, Place: ib.Place{Switch: leaf1, Port: 2}, GUID: 0x0020000000000101, By: sm.ByWay, Reporter: leaf1, Detail: "Set PortInfo", Verdict: sm.Confirmed, Count: 7, Counted: 300, First: at, Last: at},
 		{ID: 5, Kind: sm.LocalChange, Trap: 144, Place: ib.Place{Switch: leaf1, Port: 2}, Count: 1, First: at, Last: at},
 		{ID: 9, Kind: sm.BadPKey, Trap: 259, PKey: 0x8002, LID: 77, Reporter: 0x99, ReporterPlace: ib.Place{Switch: leaf1, Port: 1}, Count: 2, First: at, Last: at},
 	}}
@@ -86,7 +86,7 @@ func TestViolationsAreNamed(t *testing.T) {
 	e := p.Events[len(p.Events)-1]
 	want := map[string]string{
 		"kind": "m-key", "verdict": "claimed", "place": "0x0010000100000001/2", "host": "compute-1", "tenant": "acme", "count": "1",
-		"others": "false", "quiet": "false", "traced": "false",
+		"others": "false", "quiet": "false",
 	}
 	if d := cmp.Diff(want, e.Fields); d != "" || e.Event != "violation" || e.Level != "warning" {
 		t.Errorf("event %s, level %s (-want +got):\n%s", e.Event, e.Level, d)
