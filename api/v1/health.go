@@ -13,7 +13,7 @@ type FabricHealth struct {
 	Place     ib.Place  `json:"place" doc:"switch port in front of it; port 0: the switch itself"`
 	Node      ib.GUID   `json:"node_guid,omitzero" doc:"what was seen there last"`
 	Unhealthy bool      `json:"unhealthy" doc:"false: marked healthy"`
-	Condition string    `json:"condition,omitempty" doc:"flapping, unresponsive, noisy, set-errors, illegal-answers, rebooting, marked, too-many-nodes or guessing"`
+	Condition string    `json:"condition,omitempty" doc:"flapping, unresponsive, noisy, set-errors, illegal-answers, rebooting, marked, too-many-nodes, guessing or refuses-key"`
 	Action    string    `json:"action,omitempty" doc:"in force: report, no-discover, isolate or disable"`
 	Mark      string    `json:"mark,omitempty" doc:"what an operator said: healthy or unhealthy"`
 	Reason    string    `json:"reason,omitempty" doc:"the operator's words, or what was counted"`

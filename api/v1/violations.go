@@ -10,7 +10,7 @@ import (
 // device, with the same detail. Keys are not in it, but for P_Keys.
 type FabricViolation struct {
 	ID            uint64    `json:"id" doc:"grows; of this run of the subnet manager"`
-	Kind          string    `json:"kind" doc:"m-key, p-key, q-key, cc-key, vs-key, n2n-key, n2n-config, sm-key, forged-trap, stray-answer or trap-storm; with all also link-state, link-integrity, buffer-overrun, flow-control, local-change, system-image, own-m-key or other; and of requests to subnet administration sa-wrong-key, sa-spoofed-sgid, sa-not-allowed, sa-proxy and others; mad-flood of packets of other classes"`
+	Kind          string    `json:"kind" doc:"m-key, p-key, q-key, cc-key, vs-key, n2n-key, n2n-config, sm-key, forged-trap, stray-answer, trap-storm or host-wrote; with all also link-state, link-integrity, buffer-overrun, flow-control, local-change, system-image, own-m-key or other; and of requests to subnet administration sa-wrong-key, sa-spoofed-sgid, sa-not-allowed, sa-proxy and others; mad-flood of packets of other classes"`
 	Trap          uint16    `json:"trap,omitzero" doc:"number of the trap that told of it"`
 	Verdict       string    `json:"verdict" doc:"claimed: a trap says so, and anybody may send traps; confirmed: the device it names has counted it, whoever did it; refuted: that device has counted nothing"`
 	At            string    `json:"at,omitempty" doc:"where it came from, by name: leaf1/7, or leaf1 for the switch itself"`
@@ -19,6 +19,7 @@ type FabricViolation struct {
 	LID           ib.LID    `json:"lid,omitzero" doc:"source, as the last report says"`
 	By            string    `json:"by,omitempty" enum:"lid,way,port" doc:"what names the place. lid: the source LID of the packet, which its sender's adapter stamped. way: the return path of the SMP, walked back; its sender may have made it up. port: the switch port that stopped it, as the trap says, or over which the subnet manager asked. None of the first two proves who it was"`
 	NamedLID      ib.LID    `json:"named_lid,omitzero" doc:"that the sender itself wrote into the SMP as its own, where it is not that of the accused; it accuses nobody"`
+	VictimGUID    ib.GUID   `json:"victim_guid,omitzero" doc:"port whose LID or GUID an adapter was given: host-wrote"`
 	Host          string    `json:"host,omitempty" doc:"inventory's name of what is cabled there"`
 	Tenant        string    `json:"tenant,omitempty" doc:"whose host that is"`
 	Reporter      ib.GUID   `json:"reporter_guid,omitzero" doc:"end port of the device that reports it"`

@@ -38,7 +38,7 @@ COUNT is exact; the log tells only of the 1st, 2nd, 5th, 10th, 20th, 50th and so
 			return list(a, page, "nothing was reported", violationHeader, violationRow)
 		},
 	}
-	c.Flags().StringVar(&q.Kind, "kind", "", "of this kind only: m-key, p-key, q-key, cc-key, vs-key, n2n-key, sm-key, forged-trap, ...")
+	c.Flags().StringVar(&q.Kind, "kind", "", "of this kind only: m-key, p-key, q-key, cc-key, vs-key, n2n-key, sm-key, forged-trap, host-wrote, ...")
 	c.Flags().StringVar(&q.Verdict, "verdict", "", "with this verdict only: claimed, confirmed or refuted")
 	c.Flags().StringVar(&q.Host, "host", "", "from this host only")
 	c.Flags().StringVar(&q.Tenant, "tenant", "", "from hosts of this tenant only")

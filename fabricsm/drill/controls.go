@@ -48,7 +48,7 @@ func partitionControls() []Carried {
 	return []Carried{
 		{
 			SwitchEnforcement, "switch ports drop packets whose P_Key the host behind them does not have",
-			[]string{"T1", "T2", "T6", "T10", "T11", "T12", "T15", "T37", "T38"},
+			[]string{"T1", "T2", "T6", "T10", "T11", "T12", "T15", "T38"},
 			func(o *SiteOptions) { o.device().PretendsEnforcement = true },
 		},
 		{

@@ -145,7 +145,7 @@ func (t *Site) smInfoFlood(host string) {
 
 // forgedTraps is T40.
 func forgedTraps(s *Scene) {
-	t := s.Site(SiteOptions{Tenants: twoTenants()})
+	t := s.Site(SiteOptions{Tenants: twoTenants(), SM: sm.Config{LIDPeriod: -1}}) // requests are counted that traps cause
 	t.Victim("h1", "h5")
 	leaf := t.SwitchPort("h1", 1).Node
 	s.Tried("h7 sends 10,000 traps of nine kinds in 100 s, in the name of h1, of a switch, of itself and of nobody")

@@ -12,6 +12,7 @@ import (
 const (
 	MKey             Control = "m_key"
 	MKeyPerPort      Control = "m_key_per_port"
+	RefusersClosed   Control = "refusers_closed"
 	MKeyProtection   Control = "m_key_protection"
 	LeaseInfinite    Control = "lease_infinite"
 	SMPFirewall      Control = "smp_firewall"
@@ -43,6 +44,11 @@ func managementControls() []Carried {
 			MKeyPerPort, "no two devices have the same M_Key",
 			[]string{"T29", "T36", "T47", "T51"},
 			func(o *SiteOptions) { o.SM.MKey.Source = oneKey{o.SM.MKey.Source} },
+		},
+		{
+			RefusersClosed, "the switch port of an adapter that works and refuses its M_Key is closed",
+			[]string{"T37"},
+			func(o *SiteOptions) { o.SM.Weakness.OpenToRefusers = true },
 		},
 		{
 			MKeyProtection, "protection level 2: without its M_Key a device answers nobody, not even a Get",

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/mad"
@@ -12,7 +13,7 @@ import (
 // counters runs the watch over counters beside the core, over the same port. It only
 // asks, in a class that nobody else here uses.
 type counters struct {
-	watch *counterwatch.Watch // nil: there is none
+	watch *counterwatch.Watch
 	out   timeouts
 	reply counterwatch.Reply
 	seen  counterwatch.Seen
@@ -20,16 +21,13 @@ type counters struct {
 }
 
 func (l *loop) initCounters() {
-	if l.o.Core.Counters == (sm.CountersConfig{}) {
-		return
-	}
 	l.counters.watch = counterwatch.New(l.o.Core.Counters, l.core)
 	l.counters.out.init(l.o.Timeout)
 }
 
 // ofCounters reports a packet that is the watch's to take.
 func (l *loop) ofCounters(p *transport.Packet) bool {
-	return l.counters.watch != nil && p.MAD.Class() == mad.ClassPerf
+	return l.counters.watch.Asks() && p.MAD.Class() == mad.ClassPerf
 }
 
 // takeCounters steps in an answer. What others ask is not for us.
@@ -50,9 +48,6 @@ func (l *loop) takeCounters(p *transport.Packet) {
 // expireCounters steps in what was not answered in time, and the wake.
 func (l *loop) expireCounters() {
 	c := &l.counters
-	if c.watch == nil {
-		return
-	}
 	for {
 		id, ok := c.out.expired(l.now)
 		if !ok {
@@ -68,9 +63,6 @@ func (l *loop) expireCounters() {
 
 // next gives when something is due at the latest.
 func (c *counters) next(at time.Time) time.Time {
-	if c.watch == nil {
-		return at
-	}
 	if due, ok := c.out.next(); ok && due.Before(at) {
 		at = due
 	}
@@ -83,9 +75,6 @@ func (c *counters) next(at time.Time) time.Time {
 // stepCounters advances the watch and gathers what it wants done.
 func (l *loop) stepCounters(in counterwatch.Input) {
 	c := &l.counters
-	if c.watch == nil {
-		return
-	}
 	out := c.watch.Step(l.now, in)
 	for i := range out.Send {
 		r := &out.Send[i]
@@ -98,5 +87,8 @@ func (l *loop) stepCounters(in counterwatch.Input) {
 	}
 	if out.Refused != nil {
 		l.step(out.Refused)
+	}
+	for _, n := range slices.Clone(out.Counted) { // stepping the core may step the watch
+		l.step(&n)
 	}
 }

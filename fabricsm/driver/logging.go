@@ -53,7 +53,7 @@ func Level(e sm.Event) slog.Level {
 		}
 		return slog.LevelInfo
 	case *sm.DuplicateGUID, *sm.RouteRefused, *sm.CannotEnforce, *sm.KeyProblem, *sm.KeyExposed, *sm.KeyLent, *sm.ClassKeyProblem, *sm.ClassKeyViolation, *sm.ClassKeyFalseTrap, *sm.SMInfoRefused, *sm.MembershipRefused,
-		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
+		*sm.NodeUnreachable, *sm.BadAnswer, *sm.ForeignSM, *sm.FieldsNotKept, *sm.StrayAnswer, *sm.KeyGuessing, *sm.ProtectionLapsed, *sm.SlowLink, *sm.MKeyRefused, *sm.LIDRefused, *sm.AliasRefused, *sm.CountersReset, *sm.SwitchesMute:
 		return slog.LevelWarn
 	case *sm.TrapReceived:
 		return slog.LevelDebug

@@ -323,7 +323,7 @@ func (a *Agent) Take(now time.Time, p *transport.Packet, out *Output) {
 	}
 	packet := trust.Packet{MAD: m, LID: p.LID, QP: p.QP}
 	if p.GRH.Present {
-		packet.SGID = p.GRH.GID
+		packet.GRH, packet.SGID = true, p.GRH.GID
 	}
 	asker, verdict := a.guard.Check(now, &packet, from)
 	if verdict == trust.OK && asker.As != from.Port.GUID && a.book.ByGUID(asker.As) != from.Port {

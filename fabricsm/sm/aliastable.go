@@ -16,7 +16,11 @@ func (c *Core) workAliases(p topo.PortID) {
 	pt := &c.ports[p]
 	guid := c.guidOf(p)
 	a := c.aliases.byPort[guid]
-	if a == nil || !pt.placed || !pt.known || !c.writing() || c.now.Before(a.hold) {
+	if a == nil {
+		c.workStrangeGUIDs(p)
+		return
+	}
+	if !pt.placed || !pt.known || !c.writing() || c.now.Before(a.hold) {
 		return
 	}
 	blocks := (int(pt.info.GUIDCap) + mad.GUIDsPerBlock - 1) / mad.GUIDsPerBlock
@@ -159,10 +163,14 @@ func (c *Core) hold(guid ib.GUID, a *aliasPort, b int, got *mad.GUIDInfo) {
 func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status) {
 	a := c.aliases.byPort[c.guidOf(p)]
 	b := int(r.mod)
+	var got mad.GUIDInfo
+	if a == nil && status == mad.StatusOK && mad.Decode(m.Data(), &got) == nil {
+		c.gotStrangeGUIDs(p, r, &got)
+		return
+	}
 	if a == nil || b >= len(a.known) {
 		return
 	}
-	var got mad.GUIDInfo
 	if status != mad.StatusOK || mad.Decode(m.Data(), &got) != nil {
 		c.problem(problemKey{kind: refusedAlias, guid: c.guidOf(p)}, &AliasRefused{
 			GUID: c.guidOf(p), Reason: fmt.Sprintf("it refuses to %v GUIDInfo: %v", r.method, status),
@@ -171,6 +179,7 @@ func (c *Core) gotGUIDs(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 		return
 	}
 	if r.method == mad.MethodGet {
+		c.tellStrangeAliases(p, a, b, &got)
 		c.hold(c.guidOf(p), a, b, &got)
 		a.known[b] = true
 		right := c.wantGUIDs(p, a, b) == got

@@ -77,6 +77,8 @@ func (c *Core) cut(p topo.PortID) {
 		pt.arb = nil
 		c.keyDoubted(x)
 		pt.keysOK, pt.bitsProven, pt.unread = false, false, false
+		pt.obeyed, pt.foreignPKey = false, 0
+		c.obeys(x)
 		if pt.pkeys != nil && c.external(x) {
 			c.setKeys(x, pt.pkeys.doubted()) // the switch may have rebooted
 		}

@@ -48,6 +48,10 @@ type Config struct {
 	// AuditPeriod is the time in which the background audit re-reads every
 	// port once; default 10 min, negative: no audit.
 	AuditPeriod time.Duration
+	// LIDPeriod is the time in which PortInfo of every adapter is read once, as far as that
+	// takes no more than 500 requests a second; default 2 s, negative: never. Without an
+	// audit there is none of it by default.
+	LIDPeriod time.Duration
 	// ViewEvery is the shortest time between two views of an unsettled fabric;
 	// default 200 ms. A settled one is shown at once.
 	ViewEvery time.Duration
@@ -128,6 +132,9 @@ func (c Config) withDefaults() Config {
 	def(&c.RetryMax, time.Minute)
 	def(&c.TrapHold, 10*time.Millisecond)
 	def(&c.AuditPeriod, 10*time.Minute)
+	if c.AuditPeriod > 0 {
+		def(&c.LIDPeriod, 2*time.Second)
+	}
 	def(&c.ViewEvery, 200*time.Millisecond)
 	c.Election.setDefaults(c.Priority)
 	c.Health.withDefaults()

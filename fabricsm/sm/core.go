@@ -50,6 +50,9 @@ type Core struct {
 	failures   map[ref]failure
 	auditing   bool // requests made now are part of the audit
 	auditAt    topo.PortID
+	lidAt      topo.PortID // adapter whose LID was read last
+	lidsDue    float64     // how many are to be read now
+	refusals   refusals
 	leaseAt    topo.PortID   // end port that was read last to keep its lease
 	auditRound int           // how often it has seen all ports
 	lookLater  []topo.NodeID // switches whose links the audit is to look at next
@@ -115,6 +118,7 @@ func New(cfg Config) *Core {
 		wire:     wire{sent: make(map[sentKey]uint64)},
 	}
 	c.reports = newViolations(&c.cfg.Violations)
+	c.refusals = newRefusals()
 	return c
 }
 
@@ -157,6 +161,8 @@ func (c *Core) Step(now time.Time, in Input) Output {
 		c.setTopology(in)
 	case *TopologyRelease:
 		c.releaseLaw(in)
+	case *PortCounted:
+		c.portCounted(in)
 	case *ClassTrapJudged:
 		c.judgeClass(in)
 	case *PacketsRefused:
@@ -212,6 +218,9 @@ func (c *Core) start(s *Started) {
 	}
 	if c.cfg.MKey.on() && c.cfg.MKey.Lease > 0 {
 		c.after(leaseTick, timerKeepLeases, ref{})
+	}
+	if c.cfg.LIDPeriod > 0 {
+		c.after(lidTick, timerLIDs, ref{})
 	}
 	if c.cfg.AuditPeriod > 0 {
 		c.after(auditTick, timerAudit, ref{})

@@ -99,6 +99,12 @@ func (c *Core) spoke(r *request, status mad.Status) {
 func (c *Core) deadEnd(r *request) {
 	delete(c.failures, r.ref)
 	p := c.peer(topo.PortID(r.ref.id))
+	if q := topo.PortID(r.ref.id); c.mayRefuse(q) {
+		c.refuses(q, false)
+		c.tellUnreachable(p)
+		c.pauseWork(r.ref)
+		return
+	}
 	pause := c.ports[p].pause
 	c.unlink(p)
 	c.tellUnreachable(p)
@@ -242,6 +248,7 @@ func (c *Core) silence(id topo.NodeID) {
 	if !c.nodes[id].alive {
 		return // it is no longer looked at
 	}
+	c.eachEnd(id, func(p topo.PortID) { c.refuses(p, false) })
 	c.eachEnd(id, c.turned)
 	c.updateForwarding(id)
 	c.judgeNode(id)

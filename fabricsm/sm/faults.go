@@ -27,7 +27,7 @@ const (
 const maxFaults = 4096
 
 var problemNames = map[problemKind]string{
-	deadLink: "link-dead", silentNode: FaultNodeSilent, twin: "guid-duplicate", badRoutes: "routes-refused",
+	deadLink: "link-dead", silentNode: FaultNodeSilent, twin: "guid-duplicate", refusingKey: "m-key-refused", badRoutes: "routes-refused",
 	noKey: "no-key", noEnforcement: "no-enforcement", refusedMember: "membership-refused",
 	foreignMaster: "foreign-master", rogueMaster: "rogue-master",
 	posing: "switch-for-host", tooMany: "too-many-nodes", unhealthy: "unhealthy", slowLink: FaultLinkSlow, refusedAlias: "alias-refused",

@@ -12,7 +12,7 @@ import (
 // misbehaves.
 type Condition uint8
 
-// Conditions. Marked and Overgrown have no HealthRule. Their numbers are saved.
+// Conditions. Marked, Overgrown and RefusesKey have no HealthRule. Their numbers are saved.
 const (
 	Flapping      Condition = iota // its link went down
 	Unresponsive                   // it fell silent
@@ -23,10 +23,11 @@ const (
 	Marked                         // an operator says that it is unhealthy
 	Overgrown                      // more is found behind it than GrowthConfig allows
 	Guessing                       // it tries M_Keys or SM_Keys; see guessing.go
+	RefusesKey                     // its host gave it another M_Key, several times; see refusing.go
 	numConditions
 )
 
-var conditionNames = [numConditions]string{"flapping", "unresponsive", "noisy", "set-errors", "illegal-answers", "rebooting", "marked", "too-many-nodes", "guessing"}
+var conditionNames = [numConditions]string{"flapping", "unresponsive", "noisy", "set-errors", "illegal-answers", "rebooting", "marked", "too-many-nodes", "guessing", "refuses-key"}
 
 func (c Condition) String() string {
 	if c < numConditions {
@@ -36,7 +37,7 @@ func (c Condition) String() string {
 }
 
 // ruled reports a condition that has a HealthRule.
-func (c Condition) ruled() bool { return c != Marked && c != Overgrown }
+func (c Condition) ruled() bool { return c != Marked && c != Overgrown && c != RefusesKey }
 
 // Action is what follows when a rule is broken. Each does what the one before it
 // does, and more.
@@ -209,6 +210,8 @@ func (e *Unhealthy) String() string {
 	case e.Condition == Overgrown && e.Count > 0:
 		return fmt.Sprintf("%s shows too many new nodes, of the size of %d: %v; pull the cable if no switches belong there; if they are real, raise fabric.growth, or: portcullis fabric health trust %v",
 			what, e.Count, e.Action, e.Place)
+	case e.Condition == Noisy && e.Count > 0:
+		return fmt.Sprintf("%s is said to be noisy: %d traps in its name in %v, which any host can send: %v", what, e.Count, e.Window, e.Action)
 	case e.Count == 0:
 		return fmt.Sprintf("%s is unhealthy, %v since before the start: %v", what, e.Condition, e.Action)
 	}

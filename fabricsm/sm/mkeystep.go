@@ -138,6 +138,9 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	seen := keys.Seen{Key: keys.New(pi.MKey.Reveal()), Hidden: pi.MKey.IsZero() && pi.MKeyProtectBits > 0}
 	r := c.ring(p)
 	if r == nil || len(c.tryOf(r)) == 0 {
+		if seen.Key.IsZero() && !seen.Hidden {
+			c.reopened(p)
+		}
 		if !seen.Key.IsZero() || seen.Hidden {
 			c.problem(problemKey{kind: noKey, guid: guid}, &KeyProblem{GUID: guid, Place: c.placeOf(p), Reason: "it has an M_Key that somebody else gave it"})
 		}
@@ -145,7 +148,8 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	}
 	if c.verified(p) && r.Next(c.keyedAt(p), true).Do != keys.Withhold {
 		c.wronglyImported(p, r, seen)
-		r.Answered(seen)
+		was, _ := r.Now(c.keyedAt(p), true)
+		c.keyAnswered(p, pi, r.Answered(seen), !was.IsZero())
 		c.linkedKeys(p)
 		if p == c.own() {
 			c.bindOwn()
@@ -153,6 +157,9 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	}
 	c.saveKey(r)
 	c.keyVerdict(p, r)
+	if do := r.Next(c.keyedAt(p), c.verified(p)).Do; do == keys.Stranded || do == keys.Foreign {
+		c.refuses(p, true)
+	}
 	c.renewKey(p, r)
 	c.turned(p)
 	if r.Settled() {
@@ -162,6 +169,24 @@ func (c *Core) keyFound(p topo.PortID, pi *mad.PortInfo) {
 	c.markPort(clsSet, p)
 	if peer := c.peer(p); peer != topo.None {
 		c.markPort(clsSet, peer)
+	}
+}
+
+// keyAnswered takes what an answer showed of the key of a device that was on its key.
+func (c *Core) keyAnswered(p topo.PortID, pi *mad.PortInfo, f keys.Finding, was bool) {
+	pt := &c.ports[p]
+	switch f {
+	case keys.FoundCurrent, keys.FoundNew:
+		pt.obeyed = true
+		c.obeys(p)
+		c.reopened(p)
+	case keys.FoundOpen:
+		c.obeys(p)
+		c.reopened(p)
+		if was && pt.known && c.writing() && c.isAdapter(p) && pt.info.PortState >= ib.PortArmed && pi.PortState >= ib.PortArmed && !c.mkeys.releasing {
+			c.noteHostWrote(p, report{}, hostMKey, pi.LID)
+		}
+	default:
 	}
 }
 
@@ -206,6 +231,7 @@ func (c *Core) keySilent(r *request) bool {
 		return true
 	}
 	c.keyVerdict(p, ring)
+	c.refuses(p, false)
 	c.turned(p)
 	return false
 }

@@ -38,9 +38,9 @@ func (c *Core) notePacketsRefused(in *PacketsRefused) {
 	what := report{kind: BadPKey}
 	c.reported(&what, p, q)
 	lid := ib.LID(0)
-	what.place, what.traced = c.placeOf(q), true
+	what.place, what.by = c.placeOf(q), ByPort
 	if peer := c.peer(q); peer != topo.None && in.Peer != 0 && c.guidOf(c.entryPort(peer)) == in.Peer {
-		c.accuse(&what, c.entryPort(peer), true)
+		c.accuse(&what, c.entryPort(peer), ByPort)
 		lid = c.ports[c.entryPort(peer)].lid
 	}
 	v, n := &c.reports, uint64(in.Count)

@@ -82,17 +82,21 @@ type port struct {
 	turns      allowance
 	marks
 
-	doubts     uint32 // times that its device may have been restarted
-	lid        ib.LID
-	auditBlock uint16 // blocks of the P_Key table the audit has still to read
-	slvl       slvlState
-	num        ib.PortNum
-	setState   ib.PortState // that the Set that is out asks for
-	setRounds  uint8        // Sets in a row that changed nothing
-	denied     uint8        // times that the port it claims to lead to said that it has no link
-	fdr10      fdr10        // see fdr10.go
-	quarantine Action       // in force; above Ignore nothing behind it is looked at
-	law        Action       // the same, by the declared topology
+	doubts uint32 // times that its device may have been restarted
+	lid    ib.LID
+	// foreignPKey is an entry of the P_Key table that was not left there, until PortInfo
+	// shows whether the port was restarted; 0: none.
+	foreignPKey ib.PKey
+	auditBlock  uint16 // blocks of the P_Key table the audit has still to read
+	slvl        slvlState
+	num         ib.PortNum
+	setState    ib.PortState // that the Set that is out asks for
+	setRounds   uint8        // Sets in a row that changed nothing
+	denied      uint8        // times that the port it claims to lead to said that it has no link
+	fdr10       fdr10        // see fdr10.go
+	guidBlock   uint8        // of GUIDInfo, read last by the audit
+	quarantine  Action       // in force; above Ignore nothing behind it is looked at
+	law         Action       // the same, by the declared topology
 
 	known      bool // info was read in this life of the link
 	unread     bool // info is a guess: the answer to the first Set will tell, see unread.go
@@ -110,6 +114,8 @@ type port struct {
 	prove      bool // the block being written is to be read back
 	suspect    bool // counted in node.suspects
 	background bool // the next read of PortInfo is part of the audit
+	readGUIDs  bool // a block of GUIDInfo is to be read: it is to have no aliases
+	obeyed     bool // it answered under its M_Key since its link is there
 	listed     bool // the rest of the P_Key table waits in Core.idleWork
 	readRest   bool // the rest of the P_Key table is to be read now
 

@@ -190,6 +190,7 @@ func (c *Core) gotPKeys(p topo.PortID, r *request, m *mad.MAD, status mad.Status
 			state = blockProve
 		}
 	}
+	c.suspectKeys(p, r, old, b, got.PKey[:])
 	t := c.members.tableWith(old, b, got.PKey[:], state)
 	changed := t != old && (!slices.Equal(old.keys, t.keys) || !slices.Equal(old.blocks, t.blocks))
 	c.setKeys(p, t)

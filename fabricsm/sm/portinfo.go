@@ -56,6 +56,9 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	if was && !guessed {
 		c.readCounters(p, &old, pi, byGet)
+		if byGet {
+			c.writtenByHost(p, &old, pi)
+		}
 	}
 	c.looked = c.looked || pt.node != c.root
 	if c.state == ib.SMDiscovering && pt.num != 0 && pi.PortState >= ib.PortArmed {
@@ -102,6 +105,7 @@ func (c *Core) observe(p topo.PortID, pi *mad.PortInfo, byGet bool) {
 	}
 	if hasLink {
 		c.judgeLink(p)
+		c.keepClosed(p)
 	}
 	if was && *pi == old && pt.bitsProven == proven {
 		c.markPort(clsSet, p)
@@ -170,6 +174,7 @@ func (c *Core) copyPort(p topo.PortID) {
 func (c *Core) linkDown(p topo.PortID) {
 	pt := &c.ports[p]
 	c.lawDown(p, true)
+	c.closedLinkDown(p)
 	c.unfence(p)
 	c.solved(problemKey{kind: deadLink, place: c.placeOf(p)})
 	c.solved(problemKey{kind: posing, place: c.placeOf(p)})

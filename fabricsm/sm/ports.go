@@ -91,6 +91,9 @@ func (c *Core) nextState(p topo.PortID) ib.PortState {
 	}
 	switch pt.info.PortState {
 	case ib.PortInit:
+		if c.isClosed(p) || c.external(p) && c.hasOtherKey(c.peer(p)) {
+			return ib.PortNop // in Armed the first packet of the host would open it
+		}
 		if !c.members.ready && c.external(p) && c.external(c.peer(p)) {
 			return ib.PortNop // the intent says whether a host belongs there
 		}

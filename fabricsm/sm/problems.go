@@ -23,6 +23,7 @@ const (
 	barred                           // the owner may not change the fabric
 	lawRefused                       // a declared topology that cannot be enforced
 	lawBroken                        // something is not where the declared topology has it
+	refusingKey                      // an adapter whose host gave it another M_Key
 	twin                             // two places show one GUID
 	posing                           // a switch where a host belongs
 	tooMany                          // an endless fabric behind one cable

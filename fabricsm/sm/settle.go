@@ -199,6 +199,7 @@ func (c *Core) publishAll() {
 	v.MKeys, v.mkeys = c.showMKeys()
 	v.aliases, v.Health = c.showAliases(), c.healthStates()
 	v.Topology, v.Violations = c.showLaw(), c.showViolations()
+	v.Refusing = c.refusing()
 	if c.writing() {
 		v.Multicast = c.multicastView()
 	}

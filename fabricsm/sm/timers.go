@@ -28,6 +28,8 @@ const (
 	timerViolations                  // tell again of violations that grew
 	timerLease                       // a tool has had a key for long enough
 	timerKeepLeases                  // read devices before the leases of their keys run out
+	timerLIDs                        // read LIDs of adapters
+	timerClosed                      // ask behind switch ports that are closed, see refusing.go
 )
 
 type timer struct {
@@ -129,6 +131,10 @@ func (c *Core) fire() {
 			c.leasesDue()
 		case timerKeepLeases:
 			c.keepLeases()
+		case timerClosed:
+			c.askClosed()
+		case timerLIDs:
+			c.readLIDs()
 		case timerRoute:
 			// settle looks at the time itself
 		}

@@ -35,7 +35,11 @@ func (c *Core) stray(in *Received) {
 	c.dropped++
 	c.strays++
 	what := report{kind: StrayMAD, method: in.MAD.Method(), attr: in.MAD.Attr()}
-	c.accuseLID(&what, in.LID)
+	if from := c.senderOf(in); from != topo.None && !in.MAD.Returning() { // else no switch wrote its way
+		c.accuse(&what, from, ByWay)
+	} else {
+		c.accuseLID(&what, in.LID)
+	}
 	c.note(what, in.LID, 0)
 	if rows.Tells(c.strays) {
 		c.event(&StrayAnswer{LID: in.LID, GUID: what.guid, Place: what.place, Attr: in.MAD.Attr(), Count: c.strays})
@@ -51,7 +55,9 @@ func (c *Core) trap(in *Received) {
 		return
 	}
 	p := c.byLID(in.LID)
-	c.repress(in, p)
+	if !c.causedByAnswer(in, &n) {
+		c.repress(in, p)
+	}
 	c.noteTrap(in.LID, n.TrapNumber)
 	row, about := c.noteNotice(in, p, &n)
 	c.storming(in.LID, p)
@@ -108,6 +114,17 @@ func (c *Core) repress(in *Received, p topo.PortID) {
 	m := &c.out.Answer[len(c.out.Answer)-1].MAD
 	m.SetMKey(key)
 	m.Respond(mad.StatusOK)
+}
+
+// causedByAnswer reports a trap about a TrapRepress of ours that a device refused, whose
+// host gave it another M_Key: to answer it would be one more violation, and one more trap.
+func (c *Core) causedByAnswer(in *Received, head *mad.NoticeHeader) bool {
+	if !head.IsGeneric || head.TrapNumber != mad.TrapBadMKey {
+		return false
+	}
+	var n mad.Trap256
+	c.decode(mad.Decode(in.MAD.Data(), &n))
+	return n.Method == mad.MethodTrapRepress && !n.DRNotice && n.LID != 0 && n.LID == c.smLID()
 }
 
 // byLID gives the end port that has a LID now.

@@ -37,6 +37,9 @@ type View struct {
 	// Health is where something is unhealthy or marked, by place.
 	Health []HealthState
 
+	// Refusing are adapters that answer under none of their M_Keys; see PortCounted.
+	Refusing []RefusingPort
+
 	// Violations is what was reported of wrong keys and other traps, not older than
 	// Config.Violations.TellEvery; nil: nothing.
 	Violations *Violations

@@ -27,6 +27,7 @@ const (
 	ForgedTrap                         // a trap that cannot be from the device it names
 	StrayMAD                           // an answer to nothing that was asked; see StrayAnswer
 	TrapStorm                          // more traps than a device sends by itself
+	HostWrote                          // an adapter holds what was not left there: its own host wrote it, or another subnet manager
 	LinkState                          // a port of a switch changed: trap 128
 	LinkIntegrity                      // trap 129
 	BufferOverrun                      // trap 130
@@ -39,7 +40,7 @@ const (
 )
 
 var reportNames = [NumReportKinds]string{
-	"m-key", "p-key", "q-key", "cc-key", "vs-key", "n2n-key", "n2n-config", "sm-key", "forged-trap", "stray-answer", "trap-storm",
+	"m-key", "p-key", "q-key", "cc-key", "vs-key", "n2n-key", "n2n-config", "sm-key", "forged-trap", "stray-answer", "trap-storm", "host-wrote",
 	"link-state", "link-integrity", "buffer-overrun", "flow-control", "local-change", "system-image", "own-m-key", "other",
 }
 
@@ -120,6 +121,8 @@ type Violation struct {
 	// Named is a LID that the sender itself wrote into the SMP as its own, where that is
 	// not the accused's. It accuses nobody.
 	Named ib.LID
+	// Victim is the port whose LID or GUID an adapter was given: HostWrote.
+	Victim ib.GUID
 
 	Reporter      ib.GUID  // end port of the device that reports it
 	ReporterPlace ib.Place // switch port in front of that, or of a switch that stopped a packet the port; zero: the switch itself
@@ -155,6 +158,10 @@ func (e *Violation) String() string {
 		fmt.Fprintf(&b, ", %s,", e.Detail)
 	}
 	b.WriteString(" by " + e.source())
+	if e.Kind == HostWrote {
+		b.WriteString(e.written())
+		return b.String()
+	}
 	if e.Named != 0 {
 		fmt.Fprintf(&b, "; the SMP names LID %v as its sender's", e.Named)
 	}
@@ -179,9 +186,21 @@ func (e *Violation) String() string {
 var violationWords = [NumReportKinds]string{
 	BadMKey: "wrong M_Key", BadPKey: "wrong P_Key", BadQKey: "wrong Q_Key", BadCCKey: "wrong CC_Key", BadVSKey: "wrong VS_Key",
 	BadN2NKey: "wrong N2N key", N2NMisconfigured: "N2N key of a neighbour that does not match", BadSMKey: "no right SM_Key",
-	ForgedTrap: "forged trap", StrayMAD: "answer that nobody asked for", TrapStorm: "storm of traps",
+	ForgedTrap: "forged trap", StrayMAD: "answer that nobody asked for", TrapStorm: "storm of traps", HostWrote: "adapter written to, by its host or another subnet manager",
 	LinkState: "link state change", LinkIntegrity: "link integrity threshold reached", BufferOverrun: "buffer overrun threshold reached",
 	FlowControl: "flow control watchdog expired", LocalChange: "local change", ImageChange: "system image GUID changed", OwnMKey: "M_Key tried by this subnet manager", OtherTrap: "trap",
+}
+
+// written is what an adapter holds now.
+func (e *Violation) written() string {
+	text := ""
+	if e.LID != 0 && !e.Others {
+		text = fmt.Sprintf("; LID %v", e.LID)
+	}
+	if e.Victim != 0 {
+		text += fmt.Sprintf("; that is of port %v", e.Victim)
+	}
+	return text + fmt.Sprintf("; read there by this subnet manager, number %d", e.Count)
 }
 
 // source names who did it.

@@ -25,6 +25,7 @@ type report struct {
 	number   uint32 // queue pair of the destination, control code
 	guid     ib.GUID
 	reporter ib.GUID
+	victim   ib.GUID
 	place    ib.Place
 	at       ib.Place // of the reporter
 }
@@ -108,7 +109,7 @@ func (r *reportRows) list() []Violation {
 func violationOf(w *row) Violation {
 	what := &w.Report
 	return Violation{
-		ID: w.ID, Kind: what.kind, Trap: what.trap, Place: what.place, GUID: what.guid, LID: w.More.last, By: what.by, Named: w.More.named,
+		ID: w.ID, Kind: what.kind, Trap: what.trap, Place: what.place, GUID: what.guid, LID: w.More.last, By: what.by, Named: w.More.named, Victim: what.victim,
 		Reporter: what.reporter, ReporterPlace: what.at, PKey: what.pkey, Detail: what.detail(), Verdict: w.More.verdict,
 		Count: w.Count, Repeats: w.Repeats, Counted: w.Counted, First: w.Began.UTC(), Last: w.Seen.UTC(), Others: what.others,
 	}
@@ -119,6 +120,8 @@ func (r *report) detail() string {
 	switch {
 	case r.others:
 		return ""
+	case r.kind == HostWrote && int(r.number) < len(hostFieldNames):
+		return hostFieldNames[r.number]
 	case r.kind == BadMKey || r.kind == StrayMAD:
 		return fmt.Sprintf("%v %v", r.method, r.attr)
 	case r.kind == BadCCKey || r.kind == BadVSKey || r.kind == BadN2NKey || r.kind == N2NMisconfigured:

@@ -80,7 +80,11 @@ func (c *Core) tellReport(i int32, quiet bool) {
 		e.Quiet = quiet
 		c.event(&e)
 	default:
-		c.event(&TrapReceived{LID: w.More.last, GUID: what.guid, Place: what.at, Trap: what.trap, Count: w.Count, Quiet: quiet})
+		guid := what.guid // of the reporter, unless it reports another
+		if what.reporter != 0 {
+			guid = what.reporter
+		}
+		c.event(&TrapReceived{LID: w.More.last, GUID: guid, Place: what.at, Trap: what.trap, Count: w.Count, Quiet: quiet})
 	}
 }
 

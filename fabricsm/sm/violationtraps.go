@@ -31,7 +31,7 @@ func (c *Core) noteNotice(in *Received, p topo.PortID, head *mad.NoticeHeader) (
 		c.decode(mad.Decode(data, &n))
 		what.method, what.attr = n.Method, n.AttributeID
 		c.unaccuse(&what)
-		if lid, about = c.accuseMKey(&what, p, &n), p; what.by == ByWay && what.guid == c.cfg.PortGUID {
+		if lid, about = c.accuseMKey(&what, p, &n), p; what.guid == c.cfg.PortGUID && (what.by == ByWay || c.causedByAnswer(in, head)) {
 			what.kind = OwnMKey
 		}
 	case BadPKey, BadQKey:

@@ -23,6 +23,8 @@ type Weakness struct {
 	EveryTrap   bool // each trap has its switch read again at once
 	TellsAll    bool // each report is told aloud, however many there were
 
+	OpenToRefusers bool // an adapter that refuses its M_Key keeps its switch port
+
 	EndlessLeases bool // a key that is lent stays as it is when its time is over
 	KeepsRetired  bool // the key of a device that left for good is kept
 	AnyNeighbour  bool // the device behind our own port is believed to be the switch it says it is

@@ -1,26 +1,22 @@
 package stage
 
 import (
+	"slices"
 	"time"
 
 	"portcullis/fabricsm/mad"
-	"portcullis/fabricsm/sm"
 	"portcullis/fabricsm/sm/counterwatch"
 	"portcullis/fabricsm/transport"
 )
 
 // counters is the watch over counters beside the core.
 type counters struct {
-	watch *counterwatch.Watch // nil: there is none
+	watch *counterwatch.Watch // nil: no manager runs
 	wake  time.Time
 }
 
-// startCounters begins the watch, if it is configured.
-func (s *Stage) startCounters() {
-	if s.SM.Counters != (sm.CountersConfig{}) {
-		s.counters.watch = counterwatch.New(s.SM.Counters, s.core)
-	}
-}
+// startCounters begins the watch.
+func (s *Stage) startCounters() { s.counters.watch = counterwatch.New(s.SM.Counters, s.core) }
 
 // stepCounters gives the watch an input and does what it wants.
 func (s *Stage) stepCounters(in counterwatch.Input) {
@@ -33,6 +29,7 @@ func (s *Stage) stepCounters(in counterwatch.Input) {
 		s.events = append(s.events, Happened{s.Now(), e})
 	}
 	s.counters.wake = out.Wake
+	counted := slices.Clone(out.Counted) // stepping the core may step the watch
 	for i := range out.Send {
 		if s.send(&out.Send[i], ofCounters); s.core != core {
 			return
@@ -41,11 +38,14 @@ func (s *Stage) stepCounters(in counterwatch.Input) {
 	if out.Refused != nil {
 		s.Step(out.Refused)
 	}
+	for i := range counted {
+		s.Step(&counted[i])
+	}
 }
 
 // isForCounters reports a packet that is the watch's to take.
 func (s *Stage) isForCounters(p *transport.Packet) bool {
-	return s.counters.watch != nil && p.MAD.Class() == mad.ClassPerf
+	return s.counters.watch != nil && s.counters.watch.Asks() && p.MAD.Class() == mad.ClassPerf
 }
 
 // deliverToCounters gives the watch an answer.

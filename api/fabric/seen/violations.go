@@ -45,6 +45,10 @@ func offender(e sm.Event) ib.Place {
 		return e.Place
 	case *sm.StrayAnswer:
 		return e.Place
+	case *sm.MKeyRefused:
+		return e.Place
+	case *sm.MKeyObeyed:
+		return e.Place
 	case *sa.Violation:
 		return e.Place
 	default:
@@ -121,7 +125,7 @@ func (o *Observer) violation(x *index, v *sm.Violation) v1.FabricViolation {
 	who := o.ownerOf(v.Place)
 	row := v1.FabricViolation{
 		ID: v.ID, Kind: v.Kind.String(), Trap: uint16(v.Trap), Verdict: v.Verdict.String(), Place: v.Place, GUID: v.GUID, LID: v.LID,
-		By: v.By.String(), NamedLID: v.Named, Host: who.host, Tenant: who.tenant, Reporter: v.Reporter, ReporterPlace: v.ReporterPlace,
+		By: v.By.String(), NamedLID: v.Named, VictimGUID: v.Victim, Host: who.host, Tenant: who.tenant, Reporter: v.Reporter, ReporterPlace: v.ReporterPlace,
 		PKey: v.PKey, Detail: v.Detail, Count: v.Count, Repeats: v.Repeats, Counted: v.Counted, First: v.First, Last: v.Last,
 		Others: v.Others, Text: v.String(),
 	}

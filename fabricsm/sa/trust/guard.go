@@ -14,7 +14,8 @@ type Packet struct {
 	MAD  *mad.MAD
 	LID  ib.LID // of the source
 	QP   uint32 // of the source
-	SGID ib.GID // of its GRH; zero: it has none
+	GRH  bool   // it has one
+	SGID ib.GID // of its GRH
 }
 
 // Source is the end port with the source LID of a packet, and what is to be known of it.
@@ -61,7 +62,7 @@ func (g *Guard) Check(now time.Time, p *Packet, from Source) (book.Asker, Verdic
 	}
 	a.Port = from.Port.Port
 	var spoofed bool
-	a.As, spoofed = As(from.Port, p.SGID, g.subnet)
+	a.As, spoofed = As(from.Port, p.GRH, p.SGID, g.subnet)
 	if !g.pace.take(now, g.opts.Threshold, from.Port, a.As) {
 		return a, TooOften
 	}

@@ -66,6 +66,7 @@ func TestCheck(t *testing.T) {
 		name string
 		opts func(*trust.Options)
 		m    *mad.MAD
+		grh  bool
 		sgid ib.GID
 		from trust.Source
 		at   time.Duration
@@ -84,6 +85,7 @@ func TestCheck(t *testing.T) {
 		{name: "alias", m: path(0), sgid: ib.MakeGID(ib.DefaultPrefix, aliasGUID), want: trust.OK, as: aliasGUID},
 		{name: "another's GID", m: path(0), sgid: ib.MakeGID(ib.DefaultPrefix, otherGUID), want: trust.SpoofedSGID},
 		{name: "another's GID, and the key", m: path(second), sgid: ib.MakeGID(ib.DefaultPrefix, otherGUID), want: trust.SpoofedSGID},
+		{name: "no GID in a GRH", m: path(0), grh: true, want: trust.SpoofedSGID},
 		{name: "foreign subnet", m: path(0), sgid: ib.MakeGID(foreign, hostGUID), want: trust.SpoofedSGID},
 		{name: "foreign subnet, by a router", m: path(0), sgid: ib.MakeGID(foreign, otherGUID), from: trust.Source{Port: host(), Router: true}, want: trust.OK},
 		{name: "another's GID, unchecked", opts: func(o *trust.Options) { o.CheckSGID = false }, m: path(0), sgid: ib.MakeGID(ib.DefaultPrefix, otherGUID), want: trust.OK, as: hostGUID},
@@ -100,7 +102,7 @@ func TestCheck(t *testing.T) {
 				tt.from.Port = host()
 			}
 			key := tt.m.SAKeyBits()
-			a, v := newGuard(t, opts).Check(start.Add(tt.at), &trust.Packet{MAD: tt.m, LID: 7, QP: 1, SGID: tt.sgid}, tt.from)
+			a, v := newGuard(t, opts).Check(start.Add(tt.at), &trust.Packet{MAD: tt.m, LID: 7, QP: 1, GRH: tt.sgid != (ib.GID{}) || tt.grh, SGID: tt.sgid}, tt.from)
 			if v != tt.want {
 				t.Fatalf("verdict %v, want %v", v, tt.want)
 			}
@@ -146,6 +148,7 @@ func FuzzCheck(f *testing.F) {
 		copy(m[:], data)
 		p := &trust.Packet{MAD: &m, LID: 7}
 		copy(p.SGID[:], gid)
+		p.GRH = p.SGID != (ib.GID{})
 		a, v := g.Check(start, p, trust.Source{Port: host()})
 		if v != trust.OK {
 			return
@@ -174,7 +177,7 @@ func BenchmarkCheck(b *testing.B) {
 		key  uint64
 	}{{"untrusted", 0}, {"trusted", second}, {"wrong key", third}} {
 		b.Run(bb.name, func(b *testing.B) {
-			p := &trust.Packet{MAD: request(mad.AttrPathRecord, mad.MethodGet, bb.key), LID: 7, SGID: ib.MakeGID(ib.DefaultPrefix, hostGUID)}
+			p := &trust.Packet{MAD: request(mad.AttrPathRecord, mad.MethodGet, bb.key), LID: 7, GRH: true, SGID: ib.MakeGID(ib.DefaultPrefix, hostGUID)}
 			b.ReportAllocs()
 			for range b.N {
 				g.Check(start, p, trust.Source{Port: e})

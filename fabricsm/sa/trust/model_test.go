@@ -138,7 +138,7 @@ func TestAliasesByAlias(t *testing.T) {
 					opts := trust.DefaultOptions()
 					opts.AliasesByAlias, opts.AliasesUntrusted = byAlias, true
 					m := request(mad.AttrGUIDInfoRecord, mad.MethodSet, key)
-					p := &trust.Packet{MAD: m, LID: 7, SGID: ib.MakeGID(ib.DefaultPrefix, as)}
+					p := &trust.Packet{MAD: m, LID: 7, GRH: true, SGID: ib.MakeGID(ib.DefaultPrefix, as)}
 					want := trust.OK
 					if as == aliasGUID && !byAlias {
 						want = trust.AliasRefused

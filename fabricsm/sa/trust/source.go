@@ -8,10 +8,10 @@ import (
 )
 
 // As gives the GUID under which a port asks: the one that the GRH names if it is the
-// port's, else its own. spoofed: the GRH names another's, or a foreign subnet. A packet
-// without GRH has a zero SGID. (GUID 0 is no alias: the book has it for unused entries.)
-func As(e *book.EndPort, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed bool) {
-	if sgid == (ib.GID{}) {
+// port's, else its own. spoofed: the GRH names another's, a foreign subnet or none. (GUID
+// 0 is no alias: the book has it for unused entries.)
+func As(e *book.EndPort, grh bool, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed bool) {
+	if !grh {
 		return e.GUID, false
 	}
 	g := sgid.GUID()

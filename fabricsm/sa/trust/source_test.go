@@ -50,10 +50,10 @@ func TestActsFor(t *testing.T) {
 // names it names nobody.
 func TestUnusedAliases(t *testing.T) {
 	e := &book.EndPort{Port: 5, GUID: hostGUID, Aliases: []ib.GUID{0, aliasGUID, 0}, LID: 7}
-	if as, spoofed := trust.As(e, ib.MakeGID(ib.DefaultPrefix, 0), ib.DefaultPrefix); as != hostGUID || !spoofed {
+	if as, spoofed := trust.As(e, true, ib.MakeGID(ib.DefaultPrefix, 0), ib.DefaultPrefix); as != hostGUID || !spoofed {
 		t.Errorf("GUID 0: as %v, spoofed %v", as, spoofed)
 	}
-	if as, spoofed := trust.As(e, ib.MakeGID(ib.DefaultPrefix, aliasGUID), ib.DefaultPrefix); as != aliasGUID || spoofed {
+	if as, spoofed := trust.As(e, true, ib.MakeGID(ib.DefaultPrefix, aliasGUID), ib.DefaultPrefix); as != aliasGUID || spoofed {
 		t.Errorf("the alias: as %v, spoofed %v", as, spoofed)
 	}
 }
@@ -65,7 +65,7 @@ func TestThreshold(t *testing.T) {
 	g, e := newGuard(t, opts), host()
 	ask := func(at time.Duration, as ib.GUID, key uint64) trust.Verdict {
 		m := request(mad.AttrPathRecord, mad.MethodGet, key)
-		_, v := g.Check(start.Add(at), &trust.Packet{MAD: m, LID: 7, SGID: ib.MakeGID(ib.DefaultPrefix, as)}, trust.Source{Port: e})
+		_, v := g.Check(start.Add(at), &trust.Packet{MAD: m, LID: 7, GRH: true, SGID: ib.MakeGID(ib.DefaultPrefix, as)}, trust.Source{Port: e})
 		return v
 	}
 	for window := range 3 {

@@ -99,7 +99,7 @@ func (w *Watch) getRefused(p topo.PortID) {
 		return
 	}
 	a := asked{port: first, guid: kp.GUID, doubts: kp.Doubts, kind: askRefused, num: num}
-	w.send(&kp, a, mad.MethodGet, attrPortCounters)[attribute+1] = uint8(num)
+	w.send(kp.LID, a, mad.MethodGet, attrPortCounters)[attribute+1] = uint8(num)
 }
 
 // refused takes PortRcvConstraintErrors of an external port, as it is or after it was
@@ -136,7 +136,7 @@ func (w *Watch) refused(kp *sm.KeyPort, a *asked, is uint8) {
 	if is >= clearFrom {
 		again := *a
 		again.kind = askClear
-		m := w.send(kp, again, mad.MethodSet, attrPortCounters)
+		m := w.send(kp.LID, again, mad.MethodSet, attrPortCounters)
 		m[attribute+1] = uint8(a.num)
 		m[attribute+2] = refusedSelect >> 8
 	}

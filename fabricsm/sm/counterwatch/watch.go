@@ -8,6 +8,9 @@
 // are spread over the period, one after the other, so that a fabric of any size costs so
 // many a second as it has end ports, divided by the period.
 //
+// It also counts, whether that is configured or not, the packets that come from adapters
+// which answer under none of their M_Keys: see [sm.PortCounted].
+//
 // What a switch counted is the sum over its ports: the reset of a port with few packets
 // can hide behind what others have sent meanwhile.
 //
@@ -49,10 +52,11 @@ func (*Woken) input() {}
 
 // Output is what one Step wants done. It is valid until the next Step.
 type Output struct {
-	Send    []sm.Request // by LID to QP1; ids are those of this watch alone
-	Events  []sm.Event
+	Send    []sm.Request       // by LID to QP1; ids are those of this watch alone
+	Counted []sm.PortCounted   // for the core
 	Refused *sm.PacketsRefused // for the core; nil: nothing
-	Wake    time.Time          // step Woken in by then; zero: no need
+	Events  []sm.Event
+	Wake    time.Time // step Woken in by then; zero: no need
 }
 
 const (
@@ -89,6 +93,7 @@ type asked struct {
 	doubts uint64
 	kind   question
 	num    ib.PortNum // of an external port, of whose switch port is port 0
+	of     ib.GUID    // adapter whose packets a switch is asked for; 0: the port itself
 }
 
 // question is what a request asks for.
@@ -116,9 +121,12 @@ type Watch struct {
 	out   map[sm.RequestID]asked
 	id    sm.RequestID
 	did   Output
+
+	refusingAt time.Time // when packets of adapters that refuse their keys are to be counted
 }
 
-// New makes a watch. The configuration must have been checked, and have a period.
+// New makes a watch. The configuration must have been checked. Without a period it looks
+// for resets nowhere.
 func New(cfg sm.CountersConfig, fabric Fabric) *Watch {
 	return &Watch{
 		period: cfg.Period, fabric: fabric, ports: make(map[topo.PortID]*port), out: make(map[sm.RequestID]asked),
@@ -129,7 +137,7 @@ func New(cfg sm.CountersConfig, fabric Fabric) *Watch {
 // Step advances the watch by one input. It never blocks. now must not go back.
 func (w *Watch) Step(now time.Time, in Input) Output {
 	w.now = now
-	w.did = Output{Send: w.did.Send[:0], Events: w.did.Events[:0]}
+	w.did = Output{Send: w.did.Send[:0], Counted: w.did.Counted[:0], Events: w.did.Events[:0]}
 	switch in := in.(type) {
 	case *Seen:
 		w.see(in.View)
@@ -146,8 +154,14 @@ func (w *Watch) Step(now time.Time, in Input) Output {
 			w.did.Wake = w.mute.at
 		}
 	}
+	if w.askRefusing(); !w.refusingAt.IsZero() && (w.did.Wake.IsZero() || w.refusingAt.Before(w.did.Wake)) {
+		w.did.Wake = w.refusingAt
+	}
 	return w.did
 }
+
+// Asks reports that the watch asks, or waits for answers.
+func (w *Watch) Asks() bool { return w.period > 0 || len(w.out) > 0 }
 
 func (w *Watch) see(v *sm.View) {
 	w.view = v
@@ -188,16 +202,16 @@ func (w *Watch) get(p topo.PortID) {
 	if !kp.Switch {
 		num = uint8(w.view.Fabric.Port(p).Num)
 	}
-	w.send(&kp, asked{port: p, guid: kp.GUID, doubts: kp.Doubts}, mad.MethodGet, attrExtended)[attribute+1] = num
+	w.send(kp.LID, asked{port: p, guid: kp.GUID, doubts: kp.Doubts}, mad.MethodGet, attrExtended)[attribute+1] = num
 }
 
 // send makes a request and returns it, to be completed.
-func (w *Watch) send(kp *sm.KeyPort, a asked, method mad.Method, attr mad.AttrID) *mad.MAD {
+func (w *Watch) send(lid ib.LID, a asked, method mad.Method, attr mad.AttrID) *mad.MAD {
 	if w.id++; w.id == 0 {
 		w.id++
 	}
 	w.out[w.id] = a
-	w.did.Send = append(w.did.Send, sm.Request{ID: w.id, LID: kp.LID})
+	w.did.Send = append(w.did.Send, sm.Request{ID: w.id, LID: lid})
 	m := &w.did.Send[len(w.did.Send)-1].MAD
 	m.SetHeader(mad.Header{Class: mad.ClassPerf, ClassVersion: 1, Method: method, Attr: attr, TID: ib.TID(w.id)})
 	return m
@@ -216,6 +230,10 @@ func (w *Watch) reply(in *Reply) {
 	}
 	if a.kind != askTraffic {
 		w.refused(&kp, &a, in.MAD[attribute+refusedOffset])
+		return
+	}
+	if a.of != 0 {
+		w.counted(a.of, &in.MAD)
 		return
 	}
 	var is counters

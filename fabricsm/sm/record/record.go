@@ -270,6 +270,7 @@ func others() map[string]func() sm.Input {
 		"sm.HealthMarked":    func() sm.Input { return &sm.HealthMarked{} },
 		"sm.ClassTrapJudged": func() sm.Input { return &sm.ClassTrapJudged{} },
 		"sm.PacketsRefused":  func() sm.Input { return &sm.PacketsRefused{} },
+		"sm.PortCounted":     func() sm.Input { return &sm.PortCounted{} },
 		"sm.AliasesSet":      func() sm.Input { return &sm.AliasesSet{} },
 		"sm.GroupsSet":       func() sm.Input { return &sm.GroupsSet{} },
 		"sm.GroupsChanged":   func() sm.Input { return &sm.GroupsChanged{} },

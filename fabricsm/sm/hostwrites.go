@@ -1,0 +1,197 @@
+package sm
+
+import (
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/topo"
+)
+
+// What a host writes into its own adapter. No device checks the M_Key of an SMP that its
+// own host sends, so root writes there what it likes, unless the adapter's SMP firewall is
+// on. What this subnet manager reads there and had left otherwise is told by field, with
+// the place, as a row of kind HostWrote; it is written back as any other difference. LIDs
+// are read more often than the rest: with another tenant's a host asks in its name, and
+// nothing in the fabric checks source LIDs.
+
+// hostField is a part of an adapter that its host can write.
+type hostField uint32
+
+const (
+	hostLID hostField = iota + 1
+	hostLMC
+	hostMasterLID
+	hostMKey
+	hostPKeys
+	hostAlias
+)
+
+var hostFieldNames = [...]string{"", "LID", "LMC", "MasterSMLID", "M_Key", "P_Key table", "alias GUID"}
+
+// isAdapter reports an end port of a host behind a switch port.
+func (c *Core) isAdapter(p topo.PortID) bool {
+	if !c.isEnd(p) || c.topo.Node(c.ports[p].node).Type == ib.NodeSwitch || p == c.own() {
+		return false
+	}
+	peer := c.peer(p)
+	return peer != topo.None && c.external(peer)
+}
+
+// noteHostWrote counts that a field of an adapter holds what this subnet manager did not
+// leave there. It was read there, so it is proven.
+func (c *Core) noteHostWrote(p topo.PortID, what report, field hostField, lid ib.LID) {
+	what.kind, what.number = HostWrote, uint32(field)
+	c.accuse(&what, p, ByPort)
+	if what.victim == what.guid {
+		what.victim = 0
+	}
+	total := &c.reports.totals[HostWrote]
+	total.Confirmed++
+	i := c.note(what, lid, 0)
+	if w := c.reports.Row(i); w.More.verdict != Confirmed {
+		w.More.verdict = Confirmed
+		c.reports.Prove(i)
+	}
+}
+
+// writtenByHost compares what a Get of PortInfo shows of an adapter with what was left
+// there. A port that is not Armed may have been restarted, and has lost what it had.
+func (c *Core) writtenByHost(p topo.PortID, old, is *mad.PortInfo) {
+	if !c.isAdapter(p) || !c.writing() || c.asked(clsSet, p) {
+		return
+	}
+	pt := &c.ports[p]
+	if old.PortState < ib.PortArmed || is.PortState < ib.PortArmed {
+		pt.foreignPKey = 0
+		return
+	}
+	if pt.foreignPKey != 0 {
+		c.noteHostWrote(p, report{pkey: pt.foreignPKey}, hostPKeys, is.LID)
+		pt.foreignPKey = 0
+	}
+	if pt.lid != 0 && old.LID == pt.lid && is.LID != pt.lid {
+		c.noteHostWrote(p, report{victim: c.lids.at(is.LID)}, hostLID, is.LID)
+	}
+	if lmc := c.lmcOf(p); old.LMC == lmc && is.LMC != lmc {
+		c.noteHostWrote(p, report{}, hostLMC, is.LID)
+	}
+	if own := c.smLID(); own != 0 && old.MasterSMLID == own && is.MasterSMLID != own {
+		c.noteHostWrote(p, report{}, hostMasterLID, is.MasterSMLID)
+	}
+}
+
+// suspectKeys notes a P_Key table that a Get shows otherwise than it was left. It is told
+// when PortInfo, which is read next, shows that the port was not restarted.
+func (c *Core) suspectKeys(p topo.PortID, r *request, old *pkeyTable, block int, got []ib.PKey) {
+	pt := &c.ports[p]
+	if r.method != mad.MethodGet || old.blocks[block] == blockUnknown || !c.isAdapter(p) || !c.writing() || pt.foreignPKey != 0 {
+		return
+	}
+	had := old.keys[block*keysPerBlock : (block+1)*keysPerBlock]
+	for i, k := range got {
+		if k == had[i] {
+			continue
+		}
+		if pt.foreignPKey = k; k == 0 {
+			pt.foreignPKey = had[i] // it was taken out
+		}
+		c.background(p)
+		return
+	}
+}
+
+const (
+	// lidTick is the step in which LIDs are read.
+	lidTick = 250 * time.Millisecond
+	// lidsPerSecond bounds the share of the wire that this takes.
+	lidsPerSecond = 500
+)
+
+// readLIDs reads PortInfo of so many adapters that each has its turn within
+// Config.LIDPeriod, whether the fabric is settled or not, as long as those are no more
+// than lidsPerSecond.
+func (c *Core) readLIDs() {
+	c.after(lidTick, timerLIDs, ref{})
+	n := len(c.ports)
+	if n == 0 || !c.writing() {
+		return
+	}
+	c.lidsDue += min(float64(len(c.byPort))*float64(lidTick)/float64(c.cfg.LIDPeriod), lidsPerSecond*lidTick.Seconds())
+	for range n {
+		if c.lidsDue < 1 {
+			return
+		}
+		c.lidAt = (c.lidAt + 1) % topo.PortID(n)
+		p := c.lidAt
+		if pt := &c.ports[p]; !pt.known || pt.info.PortState < ib.PortArmed || !c.nodes[pt.node].alive || c.nodes[pt.node].silent || !c.isAdapter(p) {
+			continue
+		}
+		c.background(p)
+		c.lidsDue--
+	}
+	c.lidsDue = 0 // all have been read
+}
+
+// readStrangeGUIDs reads a block of the GUIDs of an adapter that is to have no aliases.
+func (c *Core) readStrangeGUIDs(p topo.PortID) {
+	pt := &c.ports[p]
+	blocks := (int(pt.info.GUIDCap) + 7) / 8
+	if !c.isAdapter(p) || !pt.placed || blocks == 0 || c.aliases.byPort[c.guidOf(p)] != nil {
+		return
+	}
+	pt.guidBlock = uint8((int(pt.guidBlock) + 1) % blocks)
+	pt.readGUIDs = true
+	c.markPort(clsGUID, p)
+}
+
+// workStrangeGUIDs asks for that block.
+func (c *Core) workStrangeGUIDs(p topo.PortID) {
+	pt := &c.ports[p]
+	if !pt.readGUIDs {
+		return
+	}
+	pt.readGUIDs, c.auditing = false, true
+	c.ask(ref{clsGUID, int32(p)}, pt.node, mad.MethodGet, mad.AttrGUIDInfo, uint32(pt.guidBlock))
+	c.auditing = false
+}
+
+// gotStrangeGUIDs takes a block of GUIDs of an adapter that is to have no aliases. What is
+// another port's is told and taken away; other entries are left.
+func (c *Core) gotStrangeGUIDs(p topo.PortID, r *request, got *mad.GUIDInfo) {
+	if r.method != mad.MethodGet || !c.writing() {
+		return
+	}
+	want := *got
+	for i, g := range got.GUID {
+		if g == 0 || r.mod == 0 && i == 0 || !c.belongsTo(g, p) {
+			continue
+		}
+		c.noteHostWrote(p, report{victim: g}, hostAlias, c.ports[p].lid)
+		want.GUID[i] = 0
+	}
+	if want != *got {
+		m := c.ask(ref{clsGUID, int32(p)}, c.ports[p].node, mad.MethodSet, mad.AttrGUIDInfo, r.mod)
+		c.encode(mad.Encode(m.Data(), &want))
+	}
+}
+
+// tellStrangeAliases tells of entries in a block of a port with aliases that are GUIDs of
+// other ports. They are written anew as all that is not wanted.
+func (c *Core) tellStrangeAliases(p topo.PortID, a *aliasPort, block int, got *mad.GUIDInfo) {
+	want := c.wantGUIDs(p, a, block)
+	for i, g := range got.GUID {
+		if g != 0 && g != want.GUID[i] && block+i > 0 && c.isAdapter(p) && c.belongsTo(g, p) {
+			c.noteHostWrote(p, report{victim: g}, hostAlias, c.ports[p].lid)
+		}
+	}
+}
+
+// belongsTo reports that a GUID is that of another node's port, or that memberships are
+// granted to it.
+func (c *Core) belongsTo(g ib.GUID, but topo.PortID) bool {
+	if q, ok := c.byPort[g]; ok {
+		return c.ports[q].node != c.ports[but].node
+	}
+	return len(c.members.byGUID[g]) > 0
+}

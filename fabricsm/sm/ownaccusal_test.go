@@ -1,0 +1,91 @@
+package sm_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/mad"
+	"portcullis/fabricsm/sim"
+	"portcullis/fabricsm/sm"
+)
+
+// TestRepressAccusesNobody: an adapter whose host gave it another M_Key refuses the answer
+// to its trap, and tells of that in another trap. That one is not answered, which would be
+// without end, and accuses not the port of the subnet manager.
+func TestRepressAccusesNobody(t *testing.T) {
+	e, hs := settledKeyed(t)
+	h := &hs[0]
+	e.refuse(h, e.lidOf(h), 2)
+	e.refuse(h, e.lidOf(h), 2) // which ends that it obeys the key before, too
+	answered := 0
+	e.logAnswer = func(*sm.Response) { answered++ }
+	if err := e.fab.SetNodeDescription(h.node.Name, "another"); err != nil {
+		t.Fatal(err)
+	}
+	e.arrive(e.st.Take(nil))
+	e.run(5 * time.Second)
+	if answered == 0 || answered > 12 {
+		t.Errorf("%d traps were answered in 5 s, want those of the change alone", answered)
+	}
+	if rows := e.listed(sm.BadMKey); len(rows) != 0 {
+		t.Errorf("accused: %v", &rows[0])
+	}
+	if rows := e.listed(sm.OwnMKey); len(rows) == 0 {
+		t.Error("no trap told of the answer, so nothing is proven")
+	}
+	for _, ev := range e.takeEvents() {
+		if r, ok := ev.(*sm.TrapReceived); ok && r.Place == h.place && r.GUID != h.node.PortGUID(h.num) {
+			t.Errorf("it names port %v at the place of another: %v", r.GUID, r)
+		}
+	}
+}
+
+// TestNoisyIsAClaim: traps in the name of a switch do not have it called unhealthy as a
+// fact.
+func TestNoisyIsAClaim(t *testing.T) {
+	u := &sm.Unhealthy{Place: ib.Place{Switch: 7}, Condition: sm.Noisy, Count: 600, Window: time.Minute, Action: sm.Report}
+	if text := u.String(); !strings.Contains(text, "is said to be") || !strings.Contains(text, "any host can send") {
+		t.Error(text)
+	}
+}
+
+// TestRefusedCommandsHideNoRogue: after 300 refused commands of a host it is told of when
+// that host becomes a master of the highest priority.
+func TestRefusedCommandsHideNoRogue(t *testing.T) {
+	l := tree(t, 8, 8)
+	e := newEnv(t, l, sim.Options{LoseSilently: true}, sm.Config{SMKey: rightKey, LIDPeriod: -1}, 1)
+	hs := hosts(l)
+	at, _ := e.fab.Cable("sm", 1)
+	i := slices.IndexFunc(hs, func(h endPort) bool { return h.peer == at.Node })
+	if i < 0 {
+		t.Fatal("no host is at the switch of the subnet manager")
+	}
+	h := &hs[i]
+	e.start()
+	e.want(sm.Intent{Revision: 1})
+	e.mustSettle(time.Minute)
+	way := mad.MakeRoute(h.num, at.Port)
+	for i := range 300 {
+		m := smp(mad.MethodSet, mad.AttrSMInfo, &way, 0)
+		m.MAD.SetMod(uint32(mad.SMInfoDisable))
+		m.MAD.SetTID(ib.TID(i + 1))
+		if err := mad.Encode(m.MAD.Data(), &mad.SMInfo{GUID: h.node.PortGUID(h.num), SMState: ib.SMMaster}); err != nil {
+			t.Fatal(err)
+		}
+		e.forge(h.node.Name, m)
+	}
+	e.run(2 * time.Second)
+	if rows := e.listed(sm.BadSMKey); len(rows) != 1 || rows[0].Place != h.place || rows[0].Count != 300 {
+		t.Fatalf("refused commands: %+v", rows)
+	}
+	e.takeEvents()
+	e.addRogue(h.node.Name, mad.SMInfo{Priority: 15, SMState: ib.SMMaster})
+	e.arrive(e.st.Take(nil))
+	e.run(5 * time.Second)
+	if _, told := find(e.takeEvents(), func(f *sm.ForeignSM) bool { return f.Place == h.place }); !told {
+		t.Error("the rogue master is not told of")
+	}
+}
