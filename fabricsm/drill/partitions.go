@@ -114,7 +114,7 @@ func (s *Scene) muteSwitches() {
 			}
 		}
 		told := is(func(e *sm.Violation) bool {
-			return e.Kind == sm.BadPKey && e.Trap == 0 && e.Place == place && e.GUID == guid && e.Traced && e.Verdict == sm.Confirmed
+			return e.Kind == sm.BadPKey && e.Trap == 0 && e.Place == place && e.GUID == guid && e.By == sm.ByPort && e.Verdict == sm.Confirmed
 		})
 		if !t.Reported(counterPeriod+2*time.Second, "the packets that the switch port counted", told) {
 			s.Check(false, "h1 goes on: no report says which port to close")

@@ -110,7 +110,7 @@ func TestMute(t *testing.T) {
 	}
 	r := rows[0]
 	want := sm.Violation{
-		ID: r.ID, Kind: sm.BadPKey, Place: w.Place("h1", 1), GUID: w.GUID("h1", 1), LID: w.Fabric.PortInfo("h1", 1).LID, Traced: true,
+		ID: r.ID, Kind: sm.BadPKey, Place: w.Place("h1", 1), GUID: w.GUID("h1", 1), LID: w.Fabric.PortInfo("h1", 1).LID, By: sm.ByPort,
 		Reporter: w.GUID("leaf1", 0), ReporterPlace: w.Place("h1", 1), Detail: "counted by the switch port, with raw packets",
 		Verdict: sm.Confirmed, Count: uint64(all), Counted: uint64(all), First: r.First, Last: r.Last,
 	}
