@@ -89,12 +89,12 @@ func Current(ctx context.Context, r store.Reader) (*Mark, error) {
 
 // Seen are the collections of which a restored or rolled back state says nothing. The first ones say what the fabric
 // was seen to be, with revisions of another store: a membership must not count as read back because of a number. Those
-// after them ended with a lease, and nothing would end them now; sessions of the past are not to be gone on with. The
+// after them ended with a lease, and nothing would end them now; sessions of the past end with the keys that sealed them. The
 // last are those of another review.
 func Seen() []string {
 	return []string{
 		"fabric/memberships/", "fabric/ports/", "fabric/nodes/", "fabric/sm/",
-		"sessions/", "open-sessions/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/",
+		"session-keys/", "sessions-used/", "seals/", "unsealed/", "lock-tickets/", "lock-reports/",
 		"review/mark/", "review/decisions/", "review/found/",
 	}
 }
