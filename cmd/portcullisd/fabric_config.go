@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +29,7 @@ type fabricConfig struct {
 	LMC         uint8          `yaml:"lmc"`
 	Timeout     time.Duration  `yaml:"timeout"`
 	AuditPeriod time.Duration  `yaml:"audit_period"`
+	LIDPeriod   time.Duration  `yaml:"lid_period"` // 0: never
 	Counters    time.Duration  `yaml:"counter_period"`
 	Mute        time.Duration  `yaml:"mute_period"`
 	Election    electionConfig `yaml:"election"`
@@ -85,7 +87,7 @@ type namedSection struct {
 func defaultFabric() fabricConfig {
 	return fabricConfig{
 		Port: "ibsim:sim/", Enforcement: "verified", Priority: 14,
-		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute, Mute: 30 * time.Second,
+		Timeout: 200 * time.Millisecond, AuditPeriod: 10 * time.Minute, LIDPeriod: 2 * time.Second, Mute: 30 * time.Second,
 		Election: defaultElection(), SMPs: defaultSMPs(), Ports: defaultPorts(), Health: defaultHealth(),
 		Growth: defaultGrowth(), Routing: defaultRouting(), Keys: defaultKeys(), Topology: defaultTopology(), Sight: defaultSight(), SA: defaultSA(),
 	}
@@ -94,7 +96,7 @@ func defaultFabric() fabricConfig {
 // core gives the configuration of the core, with all files read. Every problem
 // is reported.
 func (f *fabricConfig) core(path func(string) string) (sm.Config, error) {
-	c := sm.Config{Priority: f.Priority, LMC: ib.LMC(f.LMC), Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod}
+	c := sm.Config{Priority: f.Priority, LMC: ib.LMC(f.LMC), Enforcement: enforcements()[f.Enforcement], AuditPeriod: f.AuditPeriod, LIDPeriod: cmp.Or(f.LIDPeriod, -1)}
 	c.Counters = sm.CountersConfig{Period: f.Counters, Mute: f.Mute}
 	c.Growth = sm.DefaultConfig().Growth // has no keys
 	var errs []error
@@ -148,6 +150,7 @@ func (f *fabricConfig) flags(to *smFlags) {
 	number(to, "lmc", "fabric.lmc", &f.LMC)
 	to.duration("timeout", "fabric.timeout", &f.Timeout)
 	to.duration("audit-period", "fabric.audit_period", &f.AuditPeriod)
+	to.duration("lid-period", "fabric.lid_period", &f.LIDPeriod)
 	to.duration("counter-period", "fabric.counter_period", &f.Counters)
 	to.duration("mute-period", "fabric.mute_period", &f.Mute)
 	for _, s := range f.sections() {
@@ -171,6 +174,9 @@ func (k *checker) fabric(f *fabricConfig) {
 	}
 	k.between("fabric.timeout", f.Timeout, 10*time.Millisecond, time.Minute)
 	k.between("fabric.audit_period", f.AuditPeriod, time.Second, 24*time.Hour)
+	if f.LIDPeriod != 0 {
+		k.between("fabric.lid_period", f.LIDPeriod, time.Second, 24*time.Hour)
+	}
 	if f.Counters != 0 {
 		k.between("fabric.counter_period", f.Counters, time.Second, 24*time.Hour)
 	}

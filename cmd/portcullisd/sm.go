@@ -70,6 +70,9 @@ Options:
   --timeout DURATION    how long an answer may take; default 200ms
   --audit-period DURATION
                         how often every port is read again; default 10m
+  --lid-period DURATION
+                        how often the LID of every adapter is read again; default 2s,
+                        0: with the audit only
   --counter-period DURATION
                         how often counters are looked at, to tell of those that
                         somebody reset; default 0, never
