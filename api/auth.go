@@ -73,7 +73,7 @@ func whileGood(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// EndedTokens is told of requests with a token that has ended, for each token once a minute at most.
+// EndedTokens records requests with a token that has ended, for each token once a minute at most.
 type EndedTokens interface {
 	RefusedToken(ctx context.Context, token, source string, ended time.Time)
 }

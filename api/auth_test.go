@@ -260,7 +260,7 @@ func TestAuthorizationHeader(t *testing.T) {
 
 func newRequest(method, path string) *http.Request { return httptest.NewRequest(method, path, nil) }
 
-// shown collects what is told of tokens that have ended.
+// shown collects the tokens that have ended and were reported.
 type shown struct {
 	mu   sync.Mutex
 	told []string
@@ -272,7 +272,7 @@ func (s *shown) RefusedToken(_ context.Context, token, source string, ended time
 	s.told = append(s.told, token+" "+source+" "+ended.UTC().Format(time.RFC3339))
 }
 
-// A token that has ended is refused everywhere, with a sentence that says so; that is told once a minute.
+// A token that has ended is refused everywhere, with a sentence that says so; that is reported once a minute.
 func TestEndedToken(t *testing.T) {
 	token, digest := api.NewToken()
 	past := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)

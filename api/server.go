@@ -68,7 +68,7 @@ type Options struct {
 	Results        ResultKeeper    // nil: no attestation results are signed
 	Hosts          HostAuthority   // nil: hosts get no certificates
 	Leadership     Leadership      // nil: this is the only instance
-	Ended          EndedTokens     // nil: not told of tokens that have ended
+	Ended          EndedTokens     // nil: tokens that have ended are not recorded
 	Clock          Clock           // nil: the time is believed
 	Tokens         *Tokens
 	ChannelBinding ChannelBinding

@@ -18,7 +18,7 @@ import (
 )
 
 // A session is not kept: its id is a sealed token that holds all that evidence is compared with, and that the host
-// brings back. Before a TPM has opened the credential of a session nothing of it is in the store, so a stranger who
+// brings back. Before a TPM has opened the credential of a session nothing of it is in the store, so a stranger that
 // knows the EK certificate of a host takes nothing from the host. Of a session that was used its number is kept until
 // the token has expired.
 //

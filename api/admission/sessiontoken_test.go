@@ -34,7 +34,7 @@ func (l *lab) items() (keys []string, values []byte) {
 	return keys, values
 }
 
-// TestNothingBeforeProof: sessions that whoever knows the EK certificate of a host asks for, from any number of
+// TestNothingBeforeProof: sessions that strangers ask for with the EK certificate of a host, from any number of
 // addresses, leave nothing in the store, and take nothing from the host.
 func TestNothingBeforeProof(t *testing.T) {
 	l := awaiting(t)

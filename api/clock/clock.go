@@ -15,7 +15,7 @@ const (
 	// Wait is how long an instance that is far ahead of the recorded time waits for others to contradict it.
 	Wait = 3 * time.Minute
 
-	// settle is how often the even course of the clock is compared from anew: a clock that drifts makes no jump.
+	// settle is how often the even course of the clock is compared from again: a clock that drifts makes no jump.
 	settle = 10 * time.Minute
 	// backlog is how long what other instances recorded before may arrive late, all at once.
 	backlog = 5 * time.Second
@@ -80,7 +80,7 @@ type Water struct {
 	leap  bool          // the clock was set while the process ran, which is why it waits
 	heard time.Duration // when another instance raised the mark last
 	other bool          // one did
-	open  bool          // a jump was told of, and not its end
+	open  bool          // a jump was reported, and not its end
 	jumps []Jump
 }
 

@@ -74,8 +74,8 @@ func TestBackInProcess(t *testing.T) {
 	c.want(t, Steady, noon.Add(time.Minute), Steady)
 }
 
-// TestAheadAlone: the only instance has no other to ask. It believes a clock that was set ahead, and tells of it; one
-// that was switched off for long is not told of.
+// TestAheadAlone: the only instance has no other to ask. It believes a clock that was set ahead, and reports it; it does
+// not report that it was switched off for long.
 func TestAheadAlone(t *testing.T) {
 	c := start("", noon, Mark{Highest: noon.Add(-720 * time.Hour)})
 	c.want(t, Steady, noon)
@@ -117,7 +117,7 @@ func TestAheadOfOthers(t *testing.T) {
 	c.want(t, Ahead, noon.Add(40*time.Minute).Add(10*time.Second), Ahead)
 }
 
-// TestAllWereDown: after a time in which no instance ran, nobody contradicts, and the clock is believed.
+// TestAllWereDown: after a time in which no instance ran, no instance contradicts, and the clock is believed.
 func TestAllWereDown(t *testing.T) {
 	c := start("a", noon, Mark{Highest: noon.Add(-time.Hour), By: "b"})
 	c.want(t, Waiting, noon.Add(-time.Hour))

@@ -12,7 +12,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// An entry that is altered in the file of the store, as finding F2 did, is told by an event, metrics and readiness at the
+// An entry that is altered in the file of the store, as finding F2 did, shows by an event, metrics and readiness at the
 // next start. What the journal had of the log before contradicts a log that was cut.
 func TestAuditLogAltered(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func newFuzzSite(s *Scene, change func(*SiteOptions)) *fuzzSite {
 	o.Tenants = []Tenant{{"A", keyA, []string{"h1", "h5"}}, {"B", keyB, []string{"h2", "h6"}}}
 	change(&o)
 	f := &fuzzSite{Site: s.Site(o)}
-	f.Run(21 * time.Second) // names of nodes are read after all else, and the audit puts right what nobody waits for
+	f.Run(21 * time.Second) // names of nodes are read after all else, and the audit puts right what no operator waits for
 	s.Must(f.Settle(settleTime))
 	leaf, far := f.SwitchPort("h1", 1).Node, f.SwitchPort("h6", 1).Node
 	f.lids = [8]ib.LID{
@@ -114,7 +114,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// tables is what devices were told, but for multicast forwarding, which joins change.
+// tables is what devices were set to, but for multicast forwarding, which joins change.
 func (f *fuzzSite) tables() map[string]string {
 	out := f.state()
 	for _, n := range f.List.Nodes {
@@ -240,7 +240,7 @@ func (z *fuzzer) play(in []byte, fresh bool) (failures []string) {
 	return nil // see above
 }
 
-// fuzz plays an input. One that fails only after others is told with them.
+// fuzz plays an input. One that fails only after others is printed with them.
 func (z *fuzzer) fuzz(t *testing.T, in []byte) {
 	failures := z.play(in, false)
 	if len(failures) == 0 {

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// lockedOutAsAnother is the part of T37 in which a host gives its adapter the LID of
+// lockedOutAsAnother is the part of T37 in which a host sets its adapter to the LID of
 // another tenant's host too, and asks subnet administration in its name.
 func lockedOutAsAnother(s *Scene) {
 	o := administered()

@@ -15,7 +15,7 @@ type Core struct {
 	born    time.Time // when it was started
 	started bool
 	barred  bool // the owner may not change the fabric now
-	// toldMute: mute switches were told.
+	// toldMute: mute switches were reported.
 	toldMute bool
 	state    ib.SMState
 

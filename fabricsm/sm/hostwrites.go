@@ -10,7 +10,7 @@ import (
 
 // What a host writes into its own adapter. No device checks the M_Key of an SMP that its
 // own host sends, so root writes there what it likes, unless the adapter's SMP firewall is
-// on. What this subnet manager reads there and had left otherwise is told by field, with
+// on. What this subnet manager reads there and had left otherwise is reported by field, with
 // the place, as a row of kind HostWrote; it is written back as any other difference. LIDs
 // are read more often than the rest: with another tenant's a host asks in its name, and
 // nothing in the fabric checks source LIDs.
@@ -81,7 +81,7 @@ func (c *Core) writtenByHost(p topo.PortID, old, is *mad.PortInfo) {
 	}
 }
 
-// suspectKeys notes a P_Key table that a Get shows otherwise than it was left. It is told
+// suspectKeys notes a P_Key table that a Get shows otherwise than it was left. It is reported
 // when PortInfo, which is read next, shows that the port was not restarted.
 func (c *Core) suspectKeys(p topo.PortID, r *request, old *pkeyTable, block int, got []ib.PKey) {
 	pt := &c.ports[p]
@@ -157,7 +157,7 @@ func (c *Core) workStrangeGUIDs(p topo.PortID) {
 }
 
 // gotStrangeGUIDs takes a block of GUIDs of an adapter that is to have no aliases. What is
-// another port's is told and taken away; other entries are left.
+// another port's is reported and taken away; other entries are left.
 func (c *Core) gotStrangeGUIDs(p topo.PortID, r *request, got *mad.GUIDInfo) {
 	if r.method != mad.MethodGet || !c.writing() {
 		return
@@ -176,8 +176,8 @@ func (c *Core) gotStrangeGUIDs(p topo.PortID, r *request, got *mad.GUIDInfo) {
 	}
 }
 
-// tellStrangeAliases tells of entries in a block of a port with aliases that are GUIDs of
-// other ports. They are written anew as all that is not wanted.
+// tellStrangeAliases reports entries in a block of a port with aliases that are GUIDs of
+// other ports. They are written again as all that is not wanted.
 func (c *Core) tellStrangeAliases(p topo.PortID, a *aliasPort, block int, got *mad.GUIDInfo) {
 	want := c.wantGUIDs(p, a, block)
 	for i, g := range got.GUID {

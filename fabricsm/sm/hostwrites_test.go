@@ -56,7 +56,7 @@ func (e *env) writes(h *endPort, change func(*mad.PortInfo)) {
 	})
 }
 
-// TestHostWrites: each field that a host writes into its own adapter is told with its
+// TestHostWrites: each field that a host writes into its own adapter is reported with its
 // place, and put back.
 func TestHostWrites(t *testing.T) {
 	type try struct {
@@ -185,7 +185,7 @@ func settledReading(t *testing.T) (*env, []endPort) {
 	return e, hs
 }
 
-// refuse gives the adapter of a host a LID and an M_Key of its own.
+// refuse sets the adapter of a host to a LID and an M_Key of its own.
 func (e *env) refuse(h *endPort, lid ib.LID, level uint8) {
 	e.writes(h, func(pi *mad.PortInfo) {
 		pi.LID, pi.MKey, pi.MKeyProtectBits = lid, ib.NewMKey(offered), level
@@ -195,8 +195,8 @@ func (e *env) refuse(h *endPort, lid ib.LID, level uint8) {
 // state is that of the switch port in front of a host.
 func (e *env) state(h *endPort) ib.PortState { return e.fab.PortInfo(h.peer, h.pnum).PortState }
 
-// TestShownForeignKeyCloses: a host gives its adapter another tenant's LID and an M_Key that
-// the adapter shows, or hides. Its switch port is closed, with nobody counting packets.
+// TestShownForeignKeyCloses: a host sets its adapter to another tenant's LID and an M_Key that
+// the adapter shows, or hides. Its switch port is closed, without a count of packets.
 func TestShownForeignKeyCloses(t *testing.T) {
 	for _, level := range []uint8{0, 1} {
 		t.Run(fmt.Sprintf("level %d", level), func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestShownForeignKeyCloses(t *testing.T) {
 }
 
 // TestSilenceClosesNothing: an adapter that falls silent, or that refuses its key and
-// sends nothing, or whose packets nobody counts, keeps its switch port.
+// sends nothing, or whose packets are not counted, keeps its switch port.
 func TestSilenceClosesNothing(t *testing.T) {
 	for name, do := range map[string]func(e *env, h, other *endPort){
 		"silent": func(e *env, h, _ *endPort) {
@@ -267,7 +267,7 @@ func TestSilenceClosesNothing(t *testing.T) {
 }
 
 // TestManyThatRefuse: where many adapters refuse their keys at once, only some are closed,
-// and the others are told.
+// and the others are reported.
 func TestManyThatRefuse(t *testing.T) {
 	e, hs := settledReading(t)
 	for i := range hs {

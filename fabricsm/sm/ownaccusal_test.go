@@ -13,7 +13,7 @@ import (
 )
 
 // TestRepressAccusesNobody: an adapter whose host gave it another M_Key refuses the answer
-// to its trap, and tells of that in another trap. That one is not answered, which would be
+// to its trap, and reports that in another trap. That one is not answered, which would be
 // without end, and accuses not the port of the subnet manager.
 func TestRepressAccusesNobody(t *testing.T) {
 	e, hs := settledKeyed(t)
@@ -52,7 +52,7 @@ func TestNoisyIsAClaim(t *testing.T) {
 	}
 }
 
-// TestRefusedCommandsHideNoRogue: after 300 refused commands of a host it is told of when
+// TestRefusedCommandsHideNoRogue: after 300 refused commands of a host it is reported when
 // that host becomes a master of the highest priority.
 func TestRefusedCommandsHideNoRogue(t *testing.T) {
 	l := tree(t, 8, 8)

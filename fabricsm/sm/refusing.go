@@ -28,7 +28,7 @@ import (
 //     it works, and refuses.
 //
 // Where many do so at once the fault is more likely in a firmware, or ours, than in so many
-// hosts: then the rest stays as it is, and is told.
+// hosts: then the rest stays as it is, and is reported.
 
 // PortCounted is the input by which package counterwatch says how many packets the switch
 // port has received in front of an adapter of View.Refusing.

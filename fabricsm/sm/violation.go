@@ -119,7 +119,7 @@ type Violation struct {
 	LID   ib.LID
 	By    Basis
 	// Named is a LID that the sender itself wrote into the SMP as its own, where that is
-	// not the accused's. It accuses nobody.
+	// not the accused's. It accuses no port.
 	Named ib.LID
 	// Victim is the port whose LID or GUID an adapter was given: HostWrote.
 	Victim ib.GUID

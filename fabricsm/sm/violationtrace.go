@@ -19,7 +19,7 @@ import (
 //     (IBTA volume 1, C14-9), with a way that its sender made up whole;
 //   - the trap itself may be forged.
 //
-// What the sender wrote into the SMP as its own LID (DrSLID) names nobody: it is noted
+// What the sender wrote into the SMP as its own LID (DrSLID) names no port: it is noted
 // where it differs.
 
 // trace walks the return path of a directed-route SMP back from the port that

@@ -23,7 +23,7 @@ type queue struct {
 	waiting []transport.Packet
 }
 
-// startFront makes what limits packets that nobody waits for: that of subnet
+// startFront makes what limits packets that nothing waits for: that of subnet
 // administration, or as in the driver one that stands alone.
 func (s *Stage) startFront() error {
 	if s.sa.agent != nil {
@@ -37,7 +37,7 @@ func (s *Stage) startFront() error {
 	return nil
 }
 
-// admits reports whether a packet that nobody waits for is looked at.
+// admits reports whether a packet that nothing waits for is looked at.
 func (s *Stage) admits(p *transport.Packet) bool { return s.front.Admit(s.now, p) }
 
 // tellFront tells of what was dropped.

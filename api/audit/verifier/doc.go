@@ -4,6 +4,6 @@
 // instances share a store they take turns: each verifies what it reads itself, one at a time.
 //
 // A log that is not whole, or is not the one that was verified before, is an event. What is verified is what the chain
-// proves (package audit): an attacker who rewrites all of it, and what is noted of it in the store, is noticed by package
+// proves (package audit): an attacker that rewrites all of it, and what is noted of it in the store, is noticed by package
 // anchor alone.
 package verifier

@@ -175,7 +175,7 @@ func (v *Verifier) before(ctx context.Context) ([]chain.Anchor, error) {
 	return chain.Sorted(out), nil
 }
 
-// notWhole notes that the log is not whole. The event is told once for each finding.
+// notWhole notes that the log is not whole. The event comes once for each finding.
 func (v *Verifier) notWhole(ctx context.Context, b *chain.Break) error {
 	now := v.o.Now().UTC().Round(0)
 	v.o.Log.Error("the audit log is not whole", "cause", b.Cause, "entry", b.Seq, "found", b.Text)

@@ -188,7 +188,7 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// A log that is put right is told to be whole.
+// A log that is put right has the event of a whole one.
 func TestWholeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := newStore()

@@ -1,5 +1,5 @@
 // Package keeper keeps the time of a service: it reads the machine's clocks, shares the highest time with other
-// instances by the store, and tells of jumps.
+// instances by the store, and reports jumps.
 package keeper
 
 import (
@@ -43,7 +43,7 @@ type Keeper struct {
 
 	mu    sync.Mutex
 	water *clock.Water
-	jumps []clock.Jump   // that are not told yet
+	jumps []clock.Jump   // that are not reported yet
 	set   map[bool]int64 // jumps since the start, by whether ahead
 }
 
@@ -174,7 +174,7 @@ func (k *Keeper) record(ctx context.Context, always bool) error {
 	return err
 }
 
-// Run records the time, follows what other instances record, and tells of jumps, until ctx ends.
+// Run records the time, follows what other instances record, and reports jumps, until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	told := ""
 	for ctx.Err() == nil {

@@ -98,7 +98,7 @@ func TestWritesAreFew(t *testing.T) {
 	})
 }
 
-// TestInstanceAhead: an instance whose clock is far ahead stops nobody but itself.
+// TestInstanceAhead: an instance whose clock is far ahead stops itself alone.
 func TestInstanceAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.New(memory.New(time.Now), "")
@@ -181,7 +181,7 @@ func TestGrantIsRecorded(t *testing.T) {
 	})
 }
 
-// TestSet: the time is set by an operator who knows it, with a reason, and is in the audit log; all instances follow.
+// TestSet: the time is set by an operator, with a reason, and is in the audit log; all instances follow.
 func TestSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.New(memory.New(time.Now), "")
@@ -223,7 +223,7 @@ func TestSet(t *testing.T) {
 	})
 }
 
-// TestStoreAway: while the store is away time goes on, and jumps are told of later.
+// TestStoreAway: while the store is away time goes on, and jumps are reported later.
 func TestStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := &storetest.Failing{Backend: memory.New(time.Now)}

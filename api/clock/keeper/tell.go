@@ -19,7 +19,7 @@ import (
 // maxUntold bounds the jumps that wait for a store which is away.
 const maxUntold = 16
 
-// tell tells of the jumps that happened.
+// tell reports the jumps that happened.
 func (k *Keeper) tell(ctx context.Context) error {
 	k.mu.Lock()
 	k.water.Now(k.reading())

@@ -122,7 +122,7 @@ func (w *Watch) refused(kp *sm.KeyPort, a *asked, is uint8) {
 		w.mute.ports[p] = port
 	default:
 		rose := is
-		if is >= port.was { // else it began again: the switch was restarted, or somebody reset it
+		if is >= port.was { // else it began again: the switch was restarted, or reset
 			rose = is - port.was
 		}
 		if rose > 0 {

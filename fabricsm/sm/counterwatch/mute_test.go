@@ -87,7 +87,7 @@ func (w *watched) rows() []sm.Violation {
 
 // TestMute: packets that a mute switch has refused are one violation at the place of the
 // host, counted exactly as long as the counter does not overflow between two reads, and
-// told within a period. Nothing else is written, and no reset is told.
+// told within a period. Nothing else is written, and no reset is reported.
 func TestMute(t *testing.T) {
 	w := startMute(t, 8, []string{"leaf1"}, mutePeriod)
 	port := w.SwitchPort("h1", 1)
@@ -145,7 +145,7 @@ func TestMute(t *testing.T) {
 	}
 }
 
-// TestMuteIsTold: that switches are mute is told once in the life of a manager, and shown
+// TestMuteIsTold: that switches are mute is reported once in the life of a manager, and shown
 // by views. Switches that send trap 259 are not read.
 func TestMuteIsTold(t *testing.T) {
 	for _, tt := range []struct {
