@@ -72,6 +72,18 @@ func TestRandomSchedules(t *testing.T) {
 	}
 }
 
+// TestSchedulesThatFailed plays random schedules again that found a defect.
+func TestSchedulesThatFailed(t *testing.T) {
+	for seed, found := range map[uint64]string{
+		5303: "behind a port of an adapter with two, whose other port was asked instead, a link that came back was never asked",
+	} {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Log(found)
+			newSchedule(t, seed).run()
+		})
+	}
+}
+
 // schedule is one random run.
 type schedule struct {
 	*env

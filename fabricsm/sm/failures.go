@@ -211,20 +211,22 @@ func (c *Core) noProbe(r *request) {
 	}
 	pt.verify = false
 	pt.pause = c.longer(pt.pause)
+	pause := pt.pause
 	if peer != topo.None && c.peer(p) != topo.None {
 		id := c.ports[peer].node
-		pt.pause = max(pt.pause, c.nodes[id].pause)
-		c.nodes[id].pause = pt.pause
+		pause = max(pause, c.nodes[id].pause)
+		pt.pause, c.nodes[id].pause = pause, pause
 		if c.nodes[id].silent {
 			c.otherWay(id)
-			if up := c.nodes[id].up; up != topo.None { // the node we are attached to has none
+			if up := c.nodes[id].up; up != topo.None && up != p { // the node we are attached to has none
+				pt.pause = 0 // no timer asks here again: where another link is found here, it is asked at once
 				p = up
 			}
 		}
 	} else {
 		c.tellUnreachable(p)
 	}
-	c.after(pt.pause, timerRetry, ref{clsProbe, int32(p)})
+	c.after(pause, timerRetry, ref{clsProbe, int32(p)})
 }
 
 // silence stops asking a node that does not answer, but for a probe now and
