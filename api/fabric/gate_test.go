@@ -8,6 +8,7 @@ import (
 
 	v1 "portcullis/api/v1"
 	"portcullis/fabricsm/ib"
+	"portcullis/fabricsm/sim"
 )
 
 func TestGateOpensAndCloses(t *testing.T) {
@@ -71,11 +72,11 @@ func TestBlindManagerWithdrawsNothing(t *testing.T) {
 		s.provision(id, "red")
 		s.until(id, v1.PhaseAdmitted)
 	}
-	const tables = "Set P_KeyTable"
 	s.untilSM(func(sm *v1.SM) bool { return sm.Settled && sm.Sight.State == v1.SightClear })
 	own := s.node("sm")
 	s.unplug(own)
-	before := s.untilSM(func(sm *v1.SM) bool { return sm.Sight.State == v1.SightBlind && !sm.Settled }).SMPs[tables]
+	s.untilSM(func(sm *v1.SM) bool { return sm.Sight.State == v1.SightBlind && !sm.Settled })
+	before := s.sim.Sets()["sm"].Tables
 	for _, id := range []string{"host-1", "host-2"} {
 		if h := s.untilGuard(id, seenGuard, false); h.Status.Phase != v1.PhaseAdmitted {
 			t.Errorf("%s is %s while the subnet manager sees nobody", id, h.Status.Phase)
@@ -88,9 +89,12 @@ func TestBlindManagerWithdrawsNothing(t *testing.T) {
 		s.until(id, v1.PhaseAdmitted)
 		s.check(id, red.Full())
 	}
-	const blocks = 2 // of the P_Key table of one switch port
-	if after := s.untilSM(func(sm *v1.SM) bool { return sm.Settled && sm.Sight.State == v1.SightClear }).SMPs[tables]; after > before+blocks {
-		t.Errorf("%d blocks of P_Key tables were written after the subnet manager saw again, want at most %d", after-before, blocks)
+	s.untilSM(func(sm *v1.SM) bool { return sm.Settled && sm.Sight.State == v1.SightClear })
+	at := sim.Endpoint{Node: own.Ports[1].Peer, Port: own.Ports[1].PeerPort}
+	for port, n := range s.sim.Sets()["sm"].Tables {
+		if n != before[port] && port != at {
+			t.Errorf("%d blocks of the P_Key table of %v were written after the subnet manager saw again, want only those of %v", n-before[port], port, at)
+		}
 	}
 }
 

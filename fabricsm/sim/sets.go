@@ -1,14 +1,18 @@
 package sim
 
 import (
+	"maps"
+
+	"portcullis/fabricsm/ib"
 	"portcullis/fabricsm/mad"
 )
 
 // Sets counts, for one sender, the subnet management Sets that devices took.
 type Sets struct {
 	ByAttr   map[mad.AttrID]uint64
-	LIDs     uint64 // Sets of PortInfo that changed a LID
-	Renewals uint64 // Sets of PortInfo with ClientReregister
+	Tables   map[Endpoint]uint64 // Sets of P_KeyTable, by the port that they are for
+	LIDs     uint64              // Sets of PortInfo that changed a LID
+	Renewals uint64              // Sets of PortInfo with ClientReregister
 }
 
 // Sets returns what each sender, by the name of its node, has written since the fabric was
@@ -18,11 +22,7 @@ func (f *Fabric) Sets() map[string]Sets {
 	defer f.mu.Unlock()
 	out := make(map[string]Sets, len(f.sets))
 	for name, s := range f.sets {
-		one := Sets{ByAttr: make(map[mad.AttrID]uint64, len(s.ByAttr)), LIDs: s.LIDs, Renewals: s.Renewals}
-		for attr, n := range s.ByAttr {
-			one.ByAttr[attr] = n
-		}
-		out[name] = one
+		out[name] = Sets{ByAttr: maps.Clone(s.ByAttr), Tables: maps.Clone(s.Tables), LIDs: s.LIDs, Renewals: s.Renewals}
 	}
 	return out
 }
@@ -35,10 +35,17 @@ func (f *Fabric) written(fl *flight, at *port) {
 	name := fl.origin.at.node.name
 	s := f.sets[name]
 	if s == nil {
-		s = &Sets{ByAttr: make(map[mad.AttrID]uint64)}
+		s = &Sets{ByAttr: make(map[mad.AttrID]uint64), Tables: make(map[Endpoint]uint64)}
 		f.sets[name] = s
 	}
 	s.ByAttr[fl.mad.Attr()]++
+	if fl.mad.Attr() == mad.AttrPKeyTable {
+		num := at.num
+		if at.node.typ == ib.NodeSwitch {
+			num = ib.PortNum(fl.mad.Mod() >> 16)
+		}
+		s.Tables[Endpoint{Node: at.node.name, Port: num}]++
+	}
 	var info mad.PortInfo
 	if fl.mad.Attr() != mad.AttrPortInfo || mad.Decode(fl.mad.Data(), &info) != nil {
 		return
