@@ -235,7 +235,7 @@ func (s *lockSite) bound(l *v1.Lock, signed bool, to string) {
 func TestProvisionBinds(t *testing.T) {
 	t.Parallel()
 	none, neither := card.Traits{NoChallenges: true}, card.Traits{RefusesBound: true, RefusesDevice: true}
-	for _, tt := range []struct {
+	all := []struct {
 		name   string
 		least  locks.Binding
 		traits card.Traits
@@ -249,7 +249,11 @@ func TestProvisionBinds(t *testing.T) {
 		{"takes files for its board alone, and may not", locks.BoundDevice, neither, "", "refused a file that is bound to its device"},
 		{"takes files for its board alone, and may", locks.BoundBoard, neither, v1.BoundBoard, "bound to its device: not for this device"},
 		{"heeds nothing", locks.BoundChallenge, card.Traits{IgnoresChallenges: true, KeepsChallenge: true}, v1.BoundChallenge, ""},
-	} {
+	}
+	if testing.Short() {
+		all = all[:2] // the race detector makes each ten times as slow, and their goroutines are the same
+	}
+	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newBoundSite(t, true, tt.least, tt.traits)
 			err := s.provision()
