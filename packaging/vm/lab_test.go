@@ -96,7 +96,7 @@ func (s suite) seed(t testing.TB, expression string) (*disk.Seed, []string) {
 	file, err := initProgram()
 	must(t, err)
 	must(t, seed.File(disk.InitFile, file))
-	seed.Arguments("-test.v", "-test.timeout=9m", "-test.run="+expression)
+	seed.Arguments("-test.v", "-test.timeout=13m", "-test.run="+expression)
 	return seed, machine.Matching(s.tests, expression)
 }
 

@@ -27,7 +27,7 @@ func TestService(t *testing.T) {
 	}
 	fabricOfService(t, seed)
 	machine.Run(t, machine.Spec{
-		Name: "service", Kernel: debian(t).Image(), Initrd: initramfs(t), Memory: 2048, Limit: 10 * time.Minute,
+		Name: "service", Kernel: debian(t).Image(), Initrd: initramfs(t), Memory: 2048, Limit: 14 * time.Minute,
 		Drives: []machine.Drive{rootDrive(t), seedDrive(t, seed)},
 	}, tests)
 }

@@ -27,7 +27,7 @@ type Ended struct {
 }
 
 // ProgramLimit bounds each program that Try and Do run.
-const ProgramLimit = time.Minute
+const ProgramLimit = 4 * time.Minute
 
 // Try runs a program and returns how it ended. A program that cannot be started ends the test.
 func Try(t testing.TB, name string, args ...string) Ended {

@@ -11,7 +11,7 @@ import (
 )
 
 // UnitLimit bounds each wait for a unit.
-const UnitLimit = 60 * time.Second
+const UnitLimit = 2 * time.Minute
 
 // Unit returns the properties of a unit.
 func Unit(t testing.TB, unit string) map[string]string {
