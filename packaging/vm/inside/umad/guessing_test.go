@@ -28,7 +28,7 @@ func TestGuessing(t *testing.T) {
 			try("-y", fmt.Sprintf("0x11%d1", i), "-D", "portinfo", "0,1", "0")
 		}
 		p.tells(from, "trap 256", func(e event) bool {
-			return e.Event == "violation" && e.Fields["trap"] == "256 (bad M_Key)" && e.Fields["traced"] == "true" &&
+			return e.Event == "violation" && e.Fields["trap"] == "256 (bad M_Key)" && e.Fields["by"] == "way" &&
 				e.Fields["place"] == "0x0010000100000001/2" && e.Fields["verdict"] == "confirmed"
 		})
 		if out := violations(); !strings.Contains(out, "leaf1/2") || strings.Contains(out, "by LID") {
@@ -43,7 +43,7 @@ func TestGuessing(t *testing.T) {
 		from := p.now()
 		try("-y", wrongKey, "portinfo", p.lid(t, "spine1"), "0")
 		p.tells(from, "a violation by LID", func(e event) bool {
-			return e.Event == "violation" && e.Fields["reporter"] == "0x0010000200000001" && e.Fields["traced"] == "false"
+			return e.Event == "violation" && e.Fields["reporter"] == "0x0010000200000001" && e.Fields["by"] == "lid"
 		})
 		// What is shown is up to a second (TellEvery) older than what was told.
 		guest.Eventually(t, 10*time.Second, "a violation by LID in the table", func() bool {
