@@ -17,7 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// document is the OpenAPI document of a service, and what answers are held against.
+// document is the OpenAPI document of a service, with the schemas of its answers.
 type document struct {
 	operations []operation
 	schemas    map[string]any

@@ -134,7 +134,7 @@ func (f *fuzzSite) tables() map[string]string {
 	return out
 }
 
-// multicast is what reaches whom of the first multicast LIDs, sent by h1.
+// multicast lists the ports that packets of h1 to each of the first multicast LIDs reach.
 func (f *fuzzSite) multicast() (out []sim.Endpoint) {
 	for lid := ib.MinMulticastLID; lid < ib.MinMulticastLID+32; lid++ {
 		to, err := f.Fabric.Multicast(Port("h1"), lid)

@@ -76,7 +76,7 @@ func newReportRows(cfg *ViolationConfig) reportRows {
 	return r
 }
 
-// count counts n reports and gives their row. tid is the transaction of the trap: the
+// count counts n reports and returns the index of their row. tid is the transaction of the trap: the
 // same one again is the same trap once more; 0 is none.
 func (r *reportRows) count(what report, lid ib.LID, tid ib.TID, n uint64, now time.Time) int32 {
 	named := what.named
