@@ -21,7 +21,7 @@ func TestService(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t, "./inside/service")
 	seed, tests := s.seed(t, ".")
-	seed.Arguments("-test.v", "-test.timeout=9m") // more than a minute of it are waits for systemd
+	seed.Arguments("-test.v", "-test.timeout=13m") // more than a minute of it are waits for systemd
 	for to, from := range servicePackages(t) {
 		must(t, seed.File(filepath.Join("/lab", to), from))
 	}
