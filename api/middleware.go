@@ -207,10 +207,10 @@ func attestation(path string) bool {
 const bytesOfRefusal = 8 << 10
 
 // countRefusal counts a request without a known token that was refused for what it says. One that came too early is not: many
-// honest hosts may share an address.
+// honest hosts may share an address. Behind a TLS proxy all share the proxy's, so there it is none either.
 func (s *Server) countRefusal(r *http.Request, n *note, status int) {
 	fault := status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests
-	if !fault || s.local || n.token != "" || n.actor != "" {
+	if !fault || s.local || s.channel == ChannelOff || n.token != "" || n.actor != "" {
 		return
 	}
 	cost := 1

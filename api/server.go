@@ -32,7 +32,8 @@ type Limits struct {
 	Requests     limit.Rate // requests that show no known token
 	Attestations limit.Rate // requests that open a session or bring evidence
 	// Refusals are of requests that show no known token and are refused: one token each, and one more for each 8 KiB of
-	// a malformed body. An address that used them up is refused before anything of a request is read, and opens one connection a second.
+	// a malformed body. An address that used them up is refused before anything of a request is read, and opens one connection a second. With
+	// ChannelOff nothing counts.
 	Refusals limit.Rate
 
 	Strangers limit.Rate // all of Requests and Attestations together, from all addresses

@@ -415,6 +415,18 @@ func TestRefusalsOfAnAddress(t *testing.T) {
 	}
 }
 
+// TestRefusalsBehindAProxy: where all come from the address of a proxy, none is refused for what others sent.
+func TestRefusalsBehindAProxy(t *testing.T) {
+	f := newFixture(t, func(o *api.Options) {
+		o.Limits.Refusals, o.ChannelBinding = limit.Rate{PerSecond: 1e-6, Burst: 1}, api.ChannelOff
+	})
+	for n := range 5 {
+		if w := f.do("GET", "/v1/hosts", "pcop_wrong", ""); w.Code != 401 {
+			t.Fatalf("refusal %d: %d", n+1, w.Code)
+		}
+	}
+}
+
 // TestStrangerFloodsTheLog: what a stranger is refused stands in the log some times, then
 // only for who debugs; what others do still does, and the counts are whole.
 func TestStrangerFloodsTheLog(t *testing.T) {
