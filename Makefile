@@ -7,6 +7,8 @@ VERSION := $(shell packaging/version.sh)
 LDFLAGS = -s -w -X portcullis/cmd/internal/version.tag=$(VERSION)
 BUILD = go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TOOL = go tool -modfile=packaging/tools.mod
+# A run in which no test ran is a failure.
+TESTS = $(TOOL) gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --post-run-command 'packaging/ran.sh' --
 FUZZTIME ?= 10s
 ATTACKTIME ?= 1m
 SEEDS ?= 10000
@@ -20,28 +22,28 @@ SLOW = ./cmd/portcullisd ./cmd/portcullis-bench ./fabricsm/sa/salab ./api/store/
 SIDE_BY_SIDE = -p 4 -parallel 4
 
 .PHONY: all build check test seeds floods attack demo chaos boot image vm fuzz attack-fabric bench bench-sm bench-events bench-route bench-sim bench-sa bench-failover package setup clean help \
-	format vet lint tidy race update
+	format words house vet lint tidy race update
 
 all: build ## Build the four programs into bin/ (the default)
 
 build:
 	$(BUILD) -o bin/ $(PROGRAMS:%=./cmd/%)
 
-check: format tidy vet lint build race ## Everything that must hold before a merge, but for "make test"
+check: format words house tidy vet lint build race ## Everything that must hold before a merge, but for "make test"
 
 test: package ## Install what the tests need, then run all of them against the real parts
 	packaging/setup.sh fabric store tpm firmware selinux peers package image
-	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -timeout 20m $(SIDE_BY_SIDE) $(SLOW) ./...
+	PORTCULLIS_REAL_PARTS=required $(TESTS) -timeout 20m $(SIDE_BY_SIDE) $(SLOW) ./...
 
 seeds: ## Run SEEDS (10000) random schedules of faults against the core of the subnet manager
-	go run ./packaging/tally -timeout 20m ./fabricsm/sm -run '^TestRandomSchedules$$' -sm.seeds=$(SEEDS)
+	$(TESTS) -timeout 20m ./fabricsm/sm -run '^TestRandomSchedules$$' -sm.seeds=$(SEEDS)
 
 floods: ## Have two hosts send SMPs, traps and GMPs to the Subnet Manager as fast as the socket takes them
-	go run ./packaging/tally -tags flood -count 1 -timeout 5m ./fabricsm/driver -run '^TestFloods'
+	$(TESTS) -tags flood -count 1 -timeout 5m ./fabricsm/driver -run '^TestFloods'
 
 attack: ## Have public scanners, load generators and made-up requests attack a running service for ATTACKTIME (1m)
 	packaging/setup.sh attack
-	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -tags attack -count 1 -timeout 30m ./cmd/portcullisd -run '^TestAttack' -attack.time $(ATTACKTIME)
+	PORTCULLIS_REAL_PARTS=required $(TESTS) -tags attack -count 1 -timeout 30m ./cmd/portcullisd -run '^TestAttack' -attack.time $(ATTACKTIME)
 
 demo: ## Install software TPMs and tell the whole story on a simulated fabric; FABRIC=ibsim: on ibsim's
 	packaging/setup.sh demo $(if $(filter ibsim,$(FABRIC)),fabric)
@@ -55,6 +57,12 @@ chaos: ## Inject FAULTS (200) of SEED (drawn) into three instances and a fabric 
 
 format: ## Say which files gofumpt would write differently
 	@packaging/format.sh
+
+words: ## Check that comments, messages and documents use the words that packaging/words/list.txt wants
+	go run ./packaging/words
+
+house: ## Print the largest types and packages, and check that none grew
+	go run ./packaging/house
 
 tidy: ## Check go.mod and go.sum
 	go mod tidy -diff
@@ -72,12 +80,12 @@ lint: ## Run the linters of .golangci.yml
 
 race: ## Run the tests of everything that has goroutines under the race detector
 	packaging/setup.sh race
-	CGO_ENABLED=1 go run ./packaging/tally -race -short -timeout 20m $$(packaging/raced.sh)
+	CGO_ENABLED=1 $(TESTS) -race -short -timeout 20m $$(packaging/raced.sh)
 
 boot: package ## Boot a system in a container and try our packages and units in it; needs root
 	packaging/setup.sh tpm package boot
 	packaging/bootable.sh
-	PORTCULLIS_REAL_PARTS=required go run ./packaging/tally -tags boot -count 1 -timeout 10m ./packaging/boot
+	PORTCULLIS_REAL_PARTS=required $(TESTS) -tags boot -count 1 -timeout 10m ./packaging/boot
 
 image: package ## Build the provisioning image of the site folder CONFIG into dist/image; SIGN_KEY, SIGN_CERT, LOCK
 	packaging/setup.sh image
