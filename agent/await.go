@@ -15,8 +15,8 @@ const (
 	pollMost  = 5 * time.Second
 )
 
-// await polls the host's status until it is admitted. first is the phase the
-// service told with the acceptance.
+// await polls the host's status until the host is admitted. first is the phase that the service reported with the
+// acceptance.
 func (r *run) await(ctx context.Context, c *ownStatus, first v1.Phase) error {
 	defer c.close()
 	r.phase = first

@@ -114,7 +114,7 @@ func decode(data []byte, v any) error {
 	return errors.Join(lines...)
 }
 
-// unknownKey is how the parser tells of one, in terms of our source.
+// unknownKey matches the parser's message about an unknown key. The message names types of our source.
 var unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
 // CheckHost reports every setting that collecting a statement needs and that

@@ -29,16 +29,15 @@ const serialWord = "{serial}"
 // maxNameCredential bounds the credentials that a host id is made of.
 const maxNameCredential = 256
 
-// UseCredentials takes from the credentials of the unit (systemd.exec(5)), or from
-// where they come from, what neither configuration nor flags say: the service's CA,
-// and this host's id.
+// UseCredentials takes the settings that neither configuration nor flags name from the credentials of the unit
+// (systemd.exec(5)), or from their sources: the service's CA, and this host's id.
 func (c *Config) UseCredentials() {
 	c.useCA(standardCA)
 	c.useHost()
 }
 
-// useHost completes the host id. Of a credential that is not there nothing is taken, and
-// CheckHost says that the id is missing.
+// useHost completes the host id from credentials. If a credential is missing, the id stays as it is, and CheckHost reports
+// what is missing.
 func (c *Config) useHost() {
 	if c.Host == "" {
 		c.Host = nameCredential(hostCredential)
@@ -51,7 +50,7 @@ func (c *Config) useHost() {
 	}
 }
 
-// nameCredential gives the first line of a credential, without spaces around it.
+// nameCredential returns the first line of a credential, without spaces around it.
 func nameCredential(name string) string {
 	file := credential(name)
 	if file == "" {
@@ -82,7 +81,7 @@ func (c *Config) useCA(standard string) {
 	}
 }
 
-// credential gives the file of a credential that was handed over, or "".
+// credential returns the path of a credential that was handed over, or "".
 func credential(name string) string {
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
 	if dir == "" {

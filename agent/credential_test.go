@@ -9,7 +9,7 @@ import (
 	"portcullis/agent"
 )
 
-// TestCredentials: the configuration counts more than what the unit hands over.
+// TestCredentials checks that the configuration takes precedence over the unit's credentials.
 func TestCredentials(t *testing.T) {
 	dir := t.TempDir()
 	file, standard := filepath.Join(dir, "ca"), filepath.Join(t.TempDir(), "ca.pem")

@@ -88,7 +88,7 @@ func (d *doctor) registers(host *hca.Host) {
 	d.ok(checkRegisters, "%s", strings.Join(good, "; "))
 }
 
-// sourcesOf lists the sources that reach the firmware and told something.
+// sourcesOf lists the sources that reach the firmware and have reported something.
 func sourcesOf(d *hca.Device) []string {
 	var from []string
 	for _, l := range d.Lines() {

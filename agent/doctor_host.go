@@ -61,7 +61,7 @@ func (d *doctor) stateFolder() {
 	d.ok(checkState, "%s is writable, %d MiB free", d.config.StateDir, free(&s)>>20)
 }
 
-// existing gives the folder itself, or where it would be made.
+// existing returns the folder itself, or the existing folder in which it would be created.
 func existing(dir string) (string, error) {
 	for {
 		info, err := os.Stat(dir)
@@ -125,9 +125,8 @@ func (d *doctor) otherAgent() (busy bool) {
 	return false
 }
 
-// lockedBy gives the process that has a lock (flock) on a file, or "". The kernel
-// lists locks by device and inode, and the device that it means is that of the
-// mount, which on some file systems is not the one that stat tells.
+// lockedBy returns the process that holds a lock (flock) on a file, or "". The kernel lists locks by device and inode. The
+// device is that of the mount, which on some file systems differs from the device that stat reports.
 func lockedBy(f *os.File) (string, error) {
 	info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(f.Fd())))
 	if err != nil {
@@ -152,8 +151,7 @@ func lockedBy(f *os.File) (string, error) {
 	return holder(string(locks), device, ino)
 }
 
-// inode is what the kernel calls the file; before Linux 5.14 it tells that by
-// stat alone.
+// inode returns the kernel's inode number of the file. Before Linux 5.14 only stat reports it.
 func inode(f *os.File, info string) (string, error) {
 	if ino := field(info, "ino:"); ino != "" {
 		return ino, nil
@@ -165,7 +163,7 @@ func inode(f *os.File, info string) (string, error) {
 	return strconv.FormatUint(s.Ino, 10), nil
 }
 
-// field gives the word after a name, at the beginning of a line.
+// field returns the word after a name, at the beginning of a line.
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
@@ -185,8 +183,8 @@ func mountDevice(mounts, id string) (string, error) {
 	return "", fmt.Errorf("the kernel does not tell of mount %q", id)
 }
 
-// holder finds who has a file locked (proc_locks(5)): "1: FLOCK ADVISORY WRITE
-// PID MAJOR:MINOR:INODE 0 EOF", major and minor in hexadecimal.
+// holder finds the process that has locked a file (proc_locks(5)): "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF",
+// major and minor in hexadecimal.
 func holder(locks, device, ino string) (string, error) {
 	var major, minor uint32
 	if _, err := fmt.Sscanf(device, "%d:%d", &major, &minor); err != nil {
@@ -218,5 +216,5 @@ func (d *doctor) eventLog() *eventlog.Log {
 		d.failed(checkEventLog, failf(ClassOther, "update the host's firmware; tpm2_eventlog shows what it wrote", "the service will refuse it: %w", err))
 		return nil
 	}
-	return log // told once it was compared with the TPM
+	return log // reported after the comparison with the TPM
 }

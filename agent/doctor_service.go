@@ -92,7 +92,7 @@ func (d *doctor) ready(r *v1.Readiness) {
 	d.warn(checkReady, "see the service's log; a run retries until its time is over", "the service is not ready: %s", strings.Join(not, ", "))
 }
 
-// clock compares with what the service's clock showed between before and after.
+// clock compares this host's clock with the time that the service's clock showed between before and after.
 func (d *doctor) clock(before, after, at time.Time) {
 	const hint = "set the clock of this host, for example with chrony"
 	skew := time.Duration(0) // how far this host is ahead

@@ -13,7 +13,7 @@ import (
 	"portcullis/api/apitest"
 )
 
-// results gives how each check ended.
+// results returns the result of each check.
 func results(d *agent.Diagnosis) map[string]agent.Result {
 	out := map[string]agent.Result{}
 	for _, c := range d.Checks {
@@ -31,8 +31,7 @@ func detail(d *agent.Diagnosis, name string) string {
 	return ""
 }
 
-// healthy is how the checks of a lab end that lacks nothing a run needs. Sysfs
-// alone tells of its adapter.
+// healthy returns the results of the checks of a lab end that has everything a run needs. Only sysfs reports its adapter.
 func healthy() map[string]agent.Result {
 	return map[string]agent.Result{
 		"configuration": "ok", "image": "ok", "state": "ok", "other-agent": "ok", "tpm": "ok", "agent-pcr": "ok", "event-log": "ok",

@@ -23,7 +23,7 @@ func (d *doctor) tpm(ctx context.Context, log *eventlog.Log, busy bool) {
 		rest = []string{checkEventLog}
 	}
 	if busy && strings.HasPrefix(d.config.TPM, "unix:") {
-		// It has no resource manager: whoever opens it throws out others' keys.
+		// It has no resource manager: a process that opens it removes the keys of others.
 		d.skip("the agent that runs has the TPM", append(rest, checkTPM, checkPCR)...)
 		return
 	}

@@ -16,8 +16,8 @@ import (
 	"portcullis/agent/hca/sysfs"
 )
 
-// ways looks which of the two ways to firmware is open from where this program
-// runs, such as in the cage of a unit, and what is missing for the other.
+// ways checks which of the two ways to firmware is open from where this program runs, such as in the sandbox of a unit, and
+// what is missing for the other.
 func (d *doctor) ways(ctx context.Context) {
 	if strings.HasPrefix(d.config.FWCTL, "unix:") {
 		d.skip("the adapters are simulated", checkFWCTL, checkTools)
@@ -38,9 +38,8 @@ func (d *doctor) ways(ctx context.Context) {
 	d.tools(ctx, functions, d.fwctl(functions))
 }
 
-// fwctl opens each adapter's node of fwctl, as a run does. The kernel asks for
-// nothing but the node: only the scope "debug write full", which is never used,
-// takes a capability (drivers/fwctl/main.c).
+// fwctl opens each adapter's node of fwctl, as a run does. The kernel requires only access to the node. Only the scope
+// "debug write full", which is never used, requires a capability (drivers/fwctl/main.c).
 func (d *doctor) fwctl(functions []sysfs.Function) (all bool) {
 	var good, problems []string
 	for _, f := range functions {
@@ -119,9 +118,8 @@ func whatToolsNeed(sysfs string, functions []sysfs.Function) (toolsNeed, error) 
 	return n, nil
 }
 
-// missing says what is not as they need it: mstflint opens no device for anybody
-// but root (mtcr_ul), and the kernel shows configuration space beyond 64 bytes,
-// where the gateway to the firmware is, with CAP_SYS_ADMIN only (pci-sysfs.c).
+// missing lists the needs of the tools that are not met. mstflint opens devices for root only (mtcr_ul). The kernel shows
+// configuration space beyond 64 bytes, which holds the gateway to the firmware, only with CAP_SYS_ADMIN (pci-sysfs.c).
 func (n *toolsNeed) missing() (out []string) {
 	if !n.root {
 		out = append(out, "the account root")

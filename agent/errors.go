@@ -18,7 +18,7 @@ const (
 	ClassUnreachable Class = 5  // the service could not be reached in time
 	ClassRefused     Class = 6  // the service refused the evidence or withdrew the admission
 	ClassTimeout     Class = 7  // evidence accepted, not admitted in time
-	ClassUntrusted   Class = 8  // whoever answers is not the configured service
+	ClassUntrusted   Class = 8  // another server answers, not the configured service
 	ClassLock        Class = 9  // an adapter cannot be locked
 	ClassReboot      Class = 10 // nothing more can be attested in this boot
 )
@@ -32,8 +32,8 @@ type Exit struct {
 	Person bool
 }
 
-// Exits lists every exit code. A code keeps its meaning in later versions. The
-// text of --help, the manual page and the unit are held against it.
+// Exits lists every exit code. A code keeps its meaning in later versions. Tests compare the text of --help, the manual
+// page and the unit with it.
 func Exits() []Exit {
 	return []Exit{
 		{Code: 0, Meaning: "admitted, or done"},
@@ -60,10 +60,10 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ClassOf gives the class of an error, ClassOther for a foreign one.
+// ClassOf returns the class of an error, and ClassOther for an error of another package.
 func ClassOf(err error) Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class

@@ -10,8 +10,8 @@ import (
 	"portcullis/attest/tpm/tpmtest"
 )
 
-// TestMeasuredBoot: the agent sends the log of this boot, from where it is, and
-// the service holds it against what the TPM quotes and what it knows.
+// TestMeasuredBoot checks that the agent sends the log of this boot, from where it is. The service compares the log with
+// the TPM's quote and with its reference values.
 func TestMeasuredBoot(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -61,8 +61,8 @@ func TestMeasuredBoot(t *testing.T) {
 	}
 }
 
-// TestEventLogUnreadable: a log that is there and cannot be read whole is told
-// before anything is measured.
+// TestEventLogUnreadable checks that a log that exists but cannot be read completely is reported before anything is
+// measured.
 func TestEventLogUnreadable(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -76,8 +76,8 @@ func (r *run) begin(ctx context.Context, read register, a *accepted) (*handOver,
 	return h, nil
 }
 
-// showCap has the service take the seal, and gives the phase it tells. A nonce that
-// is used up or too old is replaced as long as the service does.
+// showCap sends the seal to the service and returns the phase that the service reports. A nonce that is used up or too old
+// is replaced as long as the service replaces it.
 func (r *run) showCap(ctx context.Context, ak2 *tpm.AK, key *hostKey, h *handOver) (v1.Phase, error) {
 	c := r.client.WithToken(string(h.Token))
 	defer c.Close()
@@ -196,9 +196,8 @@ func sealedGuard(h *v1.Host) guardState {
 	return absent
 }
 
-// goOn finds a hand-over that an earlier run began in this boot, and brings it to an
-// end: what is left is to wait for the admission. It gives a nil client when the
-// register is not capped.
+// goOn finds a hand-over that an earlier run began in this boot, and completes it. Afterwards only the wait for the
+// admission is left. It returns a nil client when the register is not capped.
 func (r *run) goOn(ctx context.Context, dev *tpm.TPM) (_ *client.Client, phase v1.Phase, err error) {
 	h, err := r.cappedBefore(ctx, dev)
 	if err != nil || h == nil {
@@ -257,9 +256,8 @@ func (r *run) sealAgain(ctx context.Context, dev *tpm.TPM, h *handOver) (v1.Phas
 	return r.showCap(ctx, ak2, key, h)
 }
 
-// cappedBefore gives the hand-over that left the register as it is, nil if the
-// register is not capped. A register that was capped and no record of this boot and
-// host to go on with is an error.
+// cappedBefore returns the hand-over that left the register as it is, or nil if the register is not capped. A capped
+// register without a record of this boot and host to continue with is an error.
 func (r *run) cappedBefore(ctx context.Context, read register) (*handOver, error) {
 	h, err := r.state.handOver()
 	lost := errors.Is(err, errGarbled)

@@ -11,8 +11,8 @@ import (
 	"portcullis/attest"
 )
 
-// TestHandedOverOnce: a run after the hand-over goes on waiting, and after a
-// power cycle the host attests anew.
+// TestHandedOverOnce checks that a run after the hand-over goes on waiting, and that the host attests again after a power
+// cycle.
 func TestHandedOverOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -31,8 +31,8 @@ func TestHandedOverOnce(t *testing.T) {
 	}
 }
 
-// wantReady holds what a run told the service manager, whose time is 30 seconds:
-// how long it may take, then once that it is ready.
+// wantReady checks the notifications of a run to the service manager, whose time limit is 30 seconds: first how long the
+// run may take, then exactly once that it is ready.
 func wantReady(t *testing.T, told []string) {
 	t.Helper()
 	ready := 0

@@ -25,8 +25,8 @@ type certified struct {
 	Certificate []byte        `json:"certificate"` // DER
 }
 
-// hostKey is a key to be certified with the hand-over; nil: none. Nothing about it ends
-// a hand-over: without a certificate the host has its status token.
+// hostKey is a key to be certified with the hand-over, or nil if there is none. No fault of it ends a hand-over: without a
+// certificate the host has its status token.
 type hostKey struct {
 	*tpm.HostKey
 	r    *run
@@ -90,7 +90,7 @@ func (k *hostKey) keep(certificate []byte) {
 	k.r.log.Info("certificate of this host", "until", parsed.NotAfter.UTC())
 }
 
-// certified gives what was kept for a host, nil if there is nothing that counts at now.
+// certified returns the stored certificate of a host, or nil if there is none that is valid at now.
 func (s *stateDir) certified(host string, now time.Time) (*certified, error) {
 	var c *certified
 	if err := s.load(hostKeyFile, &c); err != nil || c == nil {
@@ -173,8 +173,8 @@ func (s *ownStatus) close() {
 // statusTimeout bounds what Status waits for the service and the TPM.
 const statusTimeout = 15 * time.Second
 
-// Status asks the service how this host stands, with the certificate that its hand-over
-// earned. It gives nil where there is none that could still count, or no service to ask.
+// Status asks the service for the state of this host, with the certificate that the host got at its hand-over. It returns
+// nil if there is no certificate that could still be valid, or no service to ask.
 func Status(ctx context.Context, c *Config, version string) (*v1.Host, error) {
 	if c.Service == "" || c.CA == "" || !c.Certificate {
 		return nil, nil

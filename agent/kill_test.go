@@ -74,7 +74,7 @@ func (s *realSite) killAt(p point) (killed bool, output string) {
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	s := newRealSite(t)
-	// One that nobody kills tells how many points there are.
+	// A run that is not killed shows how many points there are.
 	if killed, out := s.killAt(point{}); killed || !s.sealed() {
 		t.Fatalf("nobody killed it, and it was not handed over:\n%s", out)
 	}
@@ -96,7 +96,7 @@ func TestKilledAnywhere(t *testing.T) {
 		points = append(points, point{call: true, n: n + 1})
 	}
 	for n := range commands {
-		// From the hand-over on all of them, also when little time is to be spent.
+		// All of them after the hand-over, also in a short run.
 		if !testing.Short() || n%9 == 0 || n > commands-16 {
 			points = append(points, point{command: true, n: n + 1})
 		}

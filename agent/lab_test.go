@@ -68,7 +68,7 @@ func newLab(t *testing.T, edit ...func(*api.Options)) *lab {
 	t.Helper()
 	l := &lab{t: t, tpm: tpmtest.New(t, tpmtest.Options{}), backend: apitest.NewBackend(), challenges: map[string]*attest.Challenge{}, seals: map[string]*attest.SealChallenge{}}
 	l.policy = attest.DefaultPolicy()
-	l.policy.Assurance, l.policy.RequireLock = attest.AssuranceNone, false // nothing but sysfs tells of the adapter
+	l.policy.Assurance, l.policy.RequireLock = attest.AssuranceNone, false // only sysfs reports the adapter
 	roots, err := l.tpm.RootsPEM()
 	must(t, err)
 	must(t, l.policy.AddCertificates(roots))

@@ -28,9 +28,8 @@ var errOpened = errors.New("the adapters that leave are open")
 // is bound to less.
 const maxRounds = 6
 
-// lockedAdapters is what was read of adapters while they were open, and proven of
-// their locks. A locked adapter tells nothing of itself; the file is of one boot,
-// and no key is in it.
+// lockedAdapters holds the facts that were read from adapters while they were open, and the proofs of their locks. A locked
+// adapter reports nothing about itself. The file is of one boot and contains no key.
 type lockedAdapters struct {
 	BootID string       `json:"boot_id"`
 	HCAs   []attest.HCA `json:"hcas"`
@@ -119,7 +118,7 @@ func outcome(node ib.GUID, found []attest.Item, err error) v1.LockOutcome {
 	return o
 }
 
-// Bounds of what a report may say of an adapter.
+// Bounds of the report about an adapter.
 const (
 	maxFound  = 256
 	maxDetail = 512
@@ -360,7 +359,7 @@ func (r *run) probe(ctx context.Context, a *hca.Reached, port ib.PortNum) (attes
 	return smi.Probe(ctx, filepath.Join("/dev/infiniband", node))
 }
 
-// statement gives the adapter as statements have it, once it is locked.
+// statement returns the adapter in the form of statements, once it is locked.
 func (a *openAdapter) statement(result *lock.Result) attest.HCA {
 	h := a.facts
 	h.Lock = result.Lock
@@ -398,7 +397,7 @@ func (r *run) recallLocks(s *attest.Statement) error {
 	return nil
 }
 
-// requestOf says what the adapters are, as far as they tell it now.
+// requestOf describes the adapters in a lock request, as far as they report their facts now.
 func requestOf(ctx context.Context, all []*openAdapter) (in v1.LockRequest) {
 	for _, a := range all {
 		one := v1.LockAdapter{NodeGUID: a.facts.NodeGUID, PSID: a.PSID, Ports: len(a.Ports)}

@@ -10,11 +10,11 @@ import (
 	"portcullis/attest"
 )
 
-// statementFresh is how long a measured statement is sent again instead of
-// measuring anew; well below what the service accepts.
+// statementFresh is how long a measured statement is sent again before another one is measured. It is well below the limit
+// of the service.
 const statementFresh = 5 * time.Minute
 
-// Collect reads the host and gives its statement, not measured.
+// Collect reads the host and returns its statement, not measured.
 func Collect(ctx context.Context, c *Config, version string, now time.Time) (*attest.Statement, error) {
 	image, err := c.image()
 	if err != nil {
@@ -54,9 +54,8 @@ type extender interface {
 	Extend(ctx context.Context, pcr int, digest []byte) error
 }
 
-// measure makes sure that a fresh statement is the last record in the agent
-// PCR. It survives a crash between any two steps: the list is saved before the
-// TPM is told, and compared with the register at the next start.
+// measure makes sure that a fresh statement is the last record in the agent PCR. It survives a crash between any two steps:
+// the list is saved before the TPM is extended, and compared with the register at the next start.
 func (r *run) measure(ctx context.Context, read register, tpm extender) (*measured, error) {
 	s, err := Collect(ctx, r.config, r.version, r.now())
 	if err != nil {
@@ -96,9 +95,8 @@ func (r *run) measure(ctx context.Context, read register, tpm extender) (*measur
 	return m, nil
 }
 
-// recall finds out how much of the saved list the register holds: all, all
-// but the last (a crash before the TPM was told), the start alone, or nothing
-// since the host was booted.
+// recall finds out how much of the saved list the register holds: all, all but the last (a crash before the TPM was
+// extended), the start alone, or nothing since the host was booted.
 func (r *run) recall(ctx context.Context, read register, start attest.Start) (m *measured, started bool, err error) {
 	values, err := read.ReadPCRs(ctx, []int{r.config.AgentPCR})
 	if err != nil {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Notifier tells the service manager about the run, one sd_notify assignment
-// such as "READY=1" a call.
+// Notifier notifies the service manager about the run, with one sd_notify assignment such as "READY=1" in a call.
 type Notifier interface {
 	Notify(state string)
 }
@@ -15,7 +14,7 @@ type silent struct{}
 
 func (silent) Notify(string) {}
 
-// say tells people and the service manager what is being done.
+// say reports the current step to people and the service manager.
 func (r *run) say(what string) {
 	r.log.Info(what)
 	r.notify.Notify("STATUS=" + what)
@@ -25,13 +24,12 @@ func (r *run) say(what string) {
 // the TPM or an adapter is busy with is not taken back.
 const endTime = time.Minute
 
-// starting tells the service manager how long the run may take until it is ready:
-// it reads adapters one by one, and waits for a TPM that is busy. The unit's own
-// limit is for a program that does not even come to tell this.
+// starting reports to the service manager how long the run may take until it is ready: it reads adapters one by one, and
+// waits for a TPM that is busy. The unit's own limit is for a program that fails before this report.
 func (r *run) starting() {
 	r.notify.Notify(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (r.config.Timeout + endTime).Microseconds()))
 }
 
-// ready tells the service manager that the TPM answered and the adapters were
-// read: from here on the agent waits for the service.
+// ready reports to the service manager that the TPM answered and the adapters were read. After this point the agent waits
+// for the service.
 func (r *run) ready() { r.notify.Notify("READY=1") }

@@ -20,7 +20,7 @@ import (
 // Options are what a run needs besides its configuration.
 type Options struct {
 	Config  Config
-	Version string       // of the agent, part of what is measured
+	Version string       // of the agent, part of the measurement
 	Log     *slog.Logger // progress
 	Notify  Notifier     // service manager; nil: none
 	Goal    Goal         // how far to go
@@ -38,12 +38,11 @@ type run struct {
 	now     func() time.Time
 	state   *stateDir
 	client  *client.Client
-	phase   v1.Phase // last one told by the service
+	phase   v1.Phase // last one reported by the service
 	rounds  int      // of locking adapters
 	opened  int      // adapters that leave
 	capped  bool     // the register was found capped: an earlier run handed the host over
-	// loosened has what was learnt of adapters that refused a file for what it was
-	// bound to, by node GUID.
+	// loosened holds the results for adapters that refused a file because of its binding, by node GUID.
 	loosened map[ib.GUID]looser
 }
 
@@ -125,10 +124,10 @@ func (r *run) do(ctx context.Context) error {
 	return r.await(ctx, r.withCertificate(ctx, c), phase)
 }
 
-// attest holds the TPM only while it makes evidence. It gives a client that may
-// read the host's status, and the phase that was told last.
+// attest holds the TPM only while it makes evidence. It returns a client that may read the host's status, and the phase
+// that was reported last.
 func (r *run) attest(ctx context.Context) (*client.Client, v1.Phase, error) {
-	// Before anything slow; but what was handed over needs its adapters no more.
+	// Before any slow step; but a host that was handed over no longer needs its adapters.
 	begun := r.state.has(handOverFile)
 	if !begun {
 		if _, err := Collect(ctx, r.config, r.version, r.now()); err != nil {

@@ -83,9 +83,9 @@ func TestSlowHost(t *testing.T) {
 	}
 }
 
-// TestRunsInOneBoot: before it is handed over, an unchanged host sends its
-// measured statement again, a changed one measures another, and so does a crash
-// between saving and measuring; a boot begins anew.
+// TestRunsInOneBoot checks the runs of one boot before the hand-over. An unchanged host sends its measured statement again,
+// and a changed one measures another. A run after a crash between saving and measuring also measures another. A new boot
+// begins again.
 func TestRunsInOneBoot(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -35,8 +35,8 @@ type realSite struct {
 	mu    sync.Mutex // guards what follows
 	skew  time.Duration
 	calls int
-	// onCall is told of each call once the service is done with it; its answer is
-	// sent when it returns, and not if it gives false.
+	// onCall is called after the service has processed each call. The answer is sent when onCall returns, but not if it
+	// returns false.
 	onCall func(n int, name string) bool
 }
 
@@ -95,8 +95,8 @@ func (s *realSite) host() *v1.Host { s.t.Helper(); return s.service.Host("comput
 
 func (s *realSite) sealed() bool { return !s.host().Status.Sealed.IsZero() }
 
-// boot begins anew: another boot of the host, an empty state folder, a new window, and
-// the service's clock is right again.
+// boot starts from the beginning: another boot of the host, an empty state folder and a new window. The service's clock is
+// right again.
 func (s *realSite) boot() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -138,8 +138,7 @@ func (s *realSite) admit() {
 	must(s.t, s.service.Service().Settle(s.t.Context()))
 }
 
-// observe has f told of each call from now on, which it counts from 1. Nil ends that;
-// the count goes on.
+// observe has f called for each call from now on, counted from 1. Nil ends that; the count goes on.
 func (s *realSite) observe(f func(n int, name string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +153,7 @@ type called struct {
 	s                  *realSite
 }
 
-// now gives the service that answers at present.
+// now returns the service that answers at present.
 func (c *called) now() *admission.Service { return c.s.service.Service() }
 
 var errCut = &admission.Error{Code: "cut", Status: admission.Unavailable, Detail: "cut"}

@@ -13,10 +13,9 @@ import (
 	"portcullis/attest/tpm"
 )
 
-// handOver is a hand-over that was begun: from the cap on this boot can attest
-// nothing more, so what is needed to show it to the service is written down before.
-// It is good in one boot of one host alone. The second key in it is wrapped by the
-// TPM, and signs only while the register is capped.
+// handOver is a hand-over that was begun. After the cap this boot can attest nothing more, so the data that the service
+// needs is written down before. It is valid only in one boot of one host. The second key in it is wrapped by the TPM, and
+// signs only while the register is capped.
 type handOver struct {
 	Host    string `json:"host"`
 	EK      string `json:"ek_sha256"`
@@ -54,8 +53,7 @@ const (
 	maxSession = 8 << 10
 )
 
-// check wants all that is needed to go on. Whatever is in a record, it is compared
-// with the TPM before it is used.
+// check requires all fields that are needed to go on. The content of a record is compared with the TPM before it is used.
 func (h *handOver) check() error {
 	for _, t := range []struct{ name, value string }{
 		{"host", h.Host}, {"ek_sha256", h.EK}, {"boot_id", h.BootID}, {"session", h.Session}, {"status_token", string(h.Token)},
@@ -95,8 +93,8 @@ func (h *handOver) capped(value []byte) bool {
 	return h != nil && bytes.Equal(value, attest.CappedPCRValue(h.Open))
 }
 
-// sameBoot says what speaks against this being the boot of the hand-over, nil if
-// nothing does: the register alone cannot tell that another kernel was started.
+// sameBoot returns the reason why this is not the boot of the hand-over, or nil if it is. The register alone cannot show
+// that another kernel was started.
 func (h *handOver) sameBoot(bootID string, now attest.Boot) error {
 	switch {
 	case h.BootID != bootID:
@@ -107,8 +105,7 @@ func (h *handOver) sameBoot(bootID string, now attest.Boot) error {
 	return nil
 }
 
-// handOver gives the hand-over that was begun last, nil if none was. A record that
-// is not whole is errGarbled.
+// handOver returns the hand-over that was begun last, or nil if none was. A record that is not whole is errGarbled.
 func (s *stateDir) handOver() (*handOver, error) {
 	path := filepath.Join(s.dir, handOverFile)
 	var h *handOver

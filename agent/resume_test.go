@@ -20,8 +20,8 @@ import (
 	"portcullis/attest/tpm/tpmtest"
 )
 
-// killCapped kills an agent right after its register was capped: the TPM has done the
-// last extension, and nobody told the agent.
+// killCapped kills an agent right after its register was capped: the TPM has done the last extension, and the agent did not
+// get the answer.
 func (s *realSite) killCapped() {
 	s.t.Helper()
 	s.boot()
@@ -60,8 +60,7 @@ func (s *realSite) change(f func(map[string]any)) {
 	must(s.t, os.WriteFile(s.record(), b, 0o600))
 }
 
-// TestGoesOn: what may happen between the cap and the next run, and the host is
-// sealed all the same.
+// TestGoesOn checks that the host is sealed, whatever happens between the cap and the next run.
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newRealSite(t)
@@ -174,7 +173,7 @@ func TestNeedsAReboot(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s.killCapped()
 			c.do(t)
-			for range 2 { // a second try is told the same
+			for range 2 { // a second attempt gets the same answer
 				err := s.provision(agent.HandedOver)
 				spent(t, err)
 				wantClass(t, err, agent.ClassReboot, c.text)
@@ -201,8 +200,8 @@ func secondKey(t *testing.T, open string) tpm.StoredAK {
 	return ak.Stored()
 }
 
-// TestForeignState: what others could have written is not believed, and what is of
-// another host or boot is not used; neither needs a reboot.
+// TestForeignState checks that files that others could have written are not trusted, and that files of another host or boot
+// are not used. Neither needs a reboot.
 func TestForeignState(t *testing.T) {
 	t.Parallel()
 	s := newRealSite(t)
@@ -256,8 +255,7 @@ func TestForeignState(t *testing.T) {
 	})
 }
 
-// TestFullDisk: each write fails by itself. Nothing is lost, and a run with room goes
-// on in the same boot.
+// TestFullDisk checks that each write may fail by itself. Nothing is lost, and a run with room goes on in the same boot.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s := newRealSite(t)
@@ -276,7 +274,7 @@ func TestFullDisk(t *testing.T) {
 		})
 		err := agent.Provision(t.Context(), o)
 		if name == "outcome.json" {
-			must(t, err) // what is only told is no reason to fail
+			must(t, err) // a failure to save a mere report is no reason to fail
 			continue
 		}
 		wantClass(t, err, agent.ClassOther, "no space left")
@@ -288,8 +286,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestAnotherAgentRuns: the second of two is refused at once, and says who has the
-// folder; when the first was killed, nothing of it is in the way.
+// TestAnotherAgentRuns checks that the second of two agents is refused at once, and that the error names the process that
+// has the folder. If the first was killed, no trace of it blocks the next.
 func TestAnotherAgentRuns(t *testing.T) {
 	t.Parallel()
 	s := newRealSite(t)

@@ -12,9 +12,8 @@ const (
 	backoffMost  = 15 * time.Second
 )
 
-// retry calls f until it succeeds, fails for good or ctx ends, and waits in
-// between: twice as long each time, plus up to a quarter so that a rack of
-// hosts does not come back in step. When ctx ends the error is the last of f.
+// retry calls f until it succeeds, fails permanently or ctx ends, and waits in between: twice as long each time, plus up to
+// a quarter so that a rack of hosts does not return at the same time. When ctx ends, the error is the last one of f.
 func (r *run) retry(ctx context.Context, what string, f func() error, again func(error) bool) error {
 	wait := backoffFirst
 	var last error

@@ -21,8 +21,8 @@ type spy struct {
 
 	mu       sync.Mutex // guards what follows
 	commands int
-	// onAnswer is told of each command once the TPM has done it; the answer is passed
-	// on when it returns, and not if it gives false.
+	// onAnswer is called after the TPM has done each command. The answer is passed on when onAnswer returns, but not if it
+	// returns false.
 	onAnswer func(n int, command uint32) bool
 }
 
@@ -37,8 +37,7 @@ func newSpy(t *testing.T, device string) *spy {
 
 func (s *spy) device() string { return "unix:" + s.path }
 
-// observe has f told of each command from now on, which it counts from 1. Nil ends
-// that; the count goes on.
+// observe has f called for each command from now on, counted from 1. Nil ends that; the count goes on.
 func (s *spy) observe(f func(n int, command uint32) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

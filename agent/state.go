@@ -20,7 +20,7 @@ import (
 // stateDir is the agent's folder. One agent uses it at a time.
 type stateDir struct {
 	dir   string
-	lock  *os.File // nil: somebody only looks
+	lock  *os.File // nil: the process only reads
 	log   *slog.Logger
 	write func(path string, data []byte) error
 }
@@ -51,8 +51,7 @@ func openState(dir string, log *slog.Logger) (*stateDir, error) {
 	return s, nil
 }
 
-// take locks the folder, and leaves word of who has it. That this cannot be written
-// down changes nothing.
+// take locks the folder, and records the process that has it. A failure to write the record changes nothing.
 func (s *stateDir) take() error {
 	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		who := make([]byte, 20)
@@ -81,15 +80,15 @@ func (s *stateDir) sweep() {
 	}
 }
 
-// close gives the folder up. A child that is just being started still has the file
-// open, so closing alone would leave it locked until that child is on its way.
+// close releases the folder. A child that is just being started still has the file open, so closing alone would leave it
+// locked until that child has started.
 func (s *stateDir) close() {
 	_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
 	s.lock.Close()
 }
 
-// measured is what this agent measured into the agent PCR in this boot, in
-// order. It is written before the TPM is told.
+// measured is the list of statements that this agent measured into the agent PCR in this boot, in order. It is written
+// before the TPM is extended.
 type measured struct {
 	Start     attest.Start `json:"start"`
 	Digests   [][]byte     `json:"digests"`   // of statements
@@ -104,7 +103,7 @@ type Outcome struct {
 	Time   time.Time `json:"time"`
 	Host   string    `json:"host"`
 	BootID string    `json:"boot_id,omitempty"` // it was in this boot; agents of before did not say
-	Phase  v1.Phase  `json:"phase,omitempty"`   // last phase the service told
+	Phase  v1.Phase  `json:"phase,omitempty"`   // last phase that the service reported
 	Run    string    `json:"run,omitempty"`     // what was run, [Goal.String]; agents of before did not say
 	Class  Class     `json:"class"`             // 0: it came to its goal
 	Detail string    `json:"detail,omitempty"`
@@ -148,7 +147,7 @@ func (s *stateDir) load(name string, v any) error {
 	return os.Chmod(path, 0o600)
 }
 
-// hint says what to do about a file that cannot be read, or may not be believed.
+// hint returns the remedy for a file that cannot be read, or must not be trusted.
 func (s *stateDir) hint(err error) string {
 	switch {
 	case errors.Is(err, errGarbled):

@@ -21,9 +21,8 @@ var errGarbled = errors.New("not as it was written")
 // errForeign is a file or folder that others could write to.
 var errForeign = errors.New("others can write to it")
 
-// writeFile writes a file of the folder's owner alone, or leaves the old one as it
-// was: after a crash there is the one or the other, whole. What a killed run leaves
-// behind is swept by the next.
+// writeFile writes a file of the folder's owner alone, or leaves the old one as it was: after a crash there is the one or
+// the other, whole. The next run removes the files that a killed run left behind.
 func writeFile(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o600))
@@ -47,8 +46,8 @@ func writeFile(path string, data []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// giveAway gives root's file to the owner of the folder, so that the unit, which
-// runs under an account of its own, can go on after somebody ran the agent by hand.
+// giveAway transfers root's file to the owner of the folder. Then the unit, which runs under an account of its own, can go
+// on after an operator ran the agent by hand.
 func giveAway(f *os.File, dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -64,8 +63,8 @@ func giveAway(f *os.File, dir string) error {
 	return f.Chown(int(s.Uid), int(s.Gid))
 }
 
-// checkOwner refuses a file or folder that somebody else could have written:
-// trusted are root, this account, and the owner of the folder.
+// checkOwner refuses a file or folder that an untrusted account could have written. Trusted are root, this account, and the
+// owner of the folder.
 func checkOwner(info fs.FileInfo, trusted ...uint32) error {
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("%w: mode %v", errForeign, info.Mode().Perm())

@@ -179,7 +179,7 @@ func (r *run) binding(ch *client.Channel, s *attest.Session) ([]byte, error) {
 	return r.bindingFor(ch, s.Channel)
 }
 
-// bindingFor gives the binding that the service wants, if this agent agrees.
+// bindingFor returns the binding that the service wants, if this agent agrees.
 func (r *run) bindingFor(ch *client.Channel, channel string) ([]byte, error) {
 	const hint = "make the agent's configuration agree with the service's attestation policy"
 	switch {
@@ -220,7 +220,7 @@ func isTransient(err error) bool {
 	return true
 }
 
-// isUntrusted reports that somebody answers who is not the service.
+// isUntrusted reports whether the answer came from a server that is not the service.
 func isUntrusted(err error) bool {
 	_, verify := errors.AsType[*tls.CertificateVerificationError](err)
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
@@ -235,7 +235,7 @@ func isOfAnotherTime(err error) bool {
 	return ok && c.Reason == x509.Expired
 }
 
-// explain gives an error of the exchange its class.
+// explain returns an error of the exchange with its class.
 func explain(err error, conf *Config) error {
 	if ours, ok := errors.AsType[*Error](err); ok {
 		return ours

@@ -12,8 +12,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// TestKindsOfFaults: which are tried again, what class they have in the end, and
-// what people are told to do.
+// TestKindsOfFaults checks which faults are tried again, what class they have in the end, and the hint to the operator.
 func TestKindsOfFaults(t *testing.T) {
 	t.Parallel()
 	c := &Config{Service: "https://portcullis.example", CA: "ca.pem", Host: "compute-01"}

@@ -71,7 +71,7 @@ func dyingWriter(when, n string) func(path string, data []byte) error {
 	}
 }
 
-// victim is an agent that is to be killed.
+// victim is an agent that will be killed.
 type victim struct {
 	cmd     *exec.Cmd
 	started chan struct{} // closed once there is a process

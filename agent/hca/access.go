@@ -30,7 +30,7 @@ func Read[T register.Layout](ctx context.Context, a Access, in T) (T, error) {
 	return exchange(ctx, a, register.Read, in)
 }
 
-// Write writes a register and gives what the firmware answers with.
+// Write writes a register and returns the firmware's answer.
 func Write[T register.Layout](ctx context.Context, a Access, in T) (T, error) {
 	return exchange(ctx, a, register.Write, in)
 }

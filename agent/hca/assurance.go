@@ -28,7 +28,7 @@ type Image struct {
 	KeyID           string // UUID of the key that signed it
 }
 
-// Verdict is what is known of an adapter's firmware, and what is wrong.
+// Verdict holds the known facts of an adapter's firmware, and its faults.
 type Verdict struct {
 	// Assurance is the highest level whose every condition is proven.
 	Assurance attest.Assurance `json:"assurance"`
@@ -47,19 +47,18 @@ type Level struct {
 	Findings []Finding        `json:"findings"`
 }
 
-// Compliant reports that the firmware is at least at a level, and that nothing
-// is wrong with identity and what is known of the lock.
+// Compliant reports whether the firmware is at least at a level, and nothing is wrong with the identity and the known facts
+// of the lock.
 func (v *Verdict) Compliant(at attest.Assurance) bool {
 	return v.Assurance >= at && at > attest.AssuranceNone && len(v.Identity) == 0 && len(v.Lock) == 0
 }
 
-// Judge gives the verdict on a device. Without a site, not even G0 is reached:
-// whether board and version are wanted is part of it.
+// Judge returns the verdict on a device. Without a site, not even G0 is reached: G0 requires that the board and the version
+// are wanted.
 //
-// Levels are those of the design: G0, what the device says is what a secured
-// device says; G1, and an image verified under a pinned key is what it says that
-// it runs; G2, and its flash read back has that image's digest; G3, G0 and a
-// measurement over SPDM. G2 and G3 are never claimed: this product reads neither.
+// Levels are those of the design. G0: the device's report is that of a secured device. G1: G0, and the device reports that
+// it runs an image verified under a pinned key. G2: G1, and the flash that was read back has that image's digest. G3: G0
+// and a measurement over SPDM. G2 and G3 are never claimed, because this product reads neither.
 func (d *Device) Judge(site Site) Verdict {
 	v := Verdict{Identity: d.identityFindings(), Lock: d.lockFindings(), Missing: []Level{}}
 	v.miss(attest.G0, append(d.firmwareFindings(), d.listFindings(site)...))
@@ -101,7 +100,7 @@ func (d *Device) listFindings(site Site) (f findings) {
 	}
 	c, ok := d.claim()
 	if !ok {
-		return f // what is not known is told of already
+		return f // unknown facts are already reported
 	}
 	for _, why := range site.Refuse(c) {
 		f.when(true, CodeNotAllowed, "running", "%s", why)
@@ -109,7 +108,7 @@ func (d *Device) listFindings(site Site) (f findings) {
 	return f
 }
 
-// claim gives what the device says that it runs, if all of it is known.
+// claim returns what the device says that it runs, if all of it is known.
 func (d *Device) claim() (c Claim, ok bool) {
 	psid, ok1 := d.PSID.Value()
 	running, ok2 := d.Running.Value()

@@ -18,8 +18,8 @@ const (
 	burnedLength = 16
 )
 
-// burned reads the base GUID of manufacture. Not all firmware tells it; then it
-// stays unknown, which speaks against nobody.
+// burned reads the base GUID of manufacture. Not all firmware reports it. Then it stays unknown, which is not counted
+// against the device.
 func (f *firmware) burned(ctx context.Context) {
 	guid, err := f.burnedGUID(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // Version is a firmware version. The zero Version is none.
 type Version struct{ Major, Minor, SubMinor uint32 }
 
-// String gives it as the vendor prints it, for example 28.43.1014 or 16.35.0002.
+// String returns it as the vendor prints it, for example 28.43.1014 or 16.35.0002.
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%04d", v.Major, v.Minor, v.SubMinor) }
 
 // ParseVersion reads three dotted decimal numbers; leading zeros do not count.
@@ -37,13 +37,13 @@ func ParseVersion(s string) (Version, error) {
 // MAC is a base MAC address of manufacture.
 type MAC uint64
 
-// String gives 12 lower-case hexadecimal digits.
+// String returns 12 lower-case hexadecimal digits.
 func (m MAC) String() string { return fmt.Sprintf("%012x", uint64(m)) }
 
 // Number is a number that may be zero and known.
 type Number uint32
 
-// DeviceID is a PCI device id, or what it is in recovery mode.
+// DeviceID is a PCI device id, or the id in recovery mode.
 type DeviceID uint16
 
 func (d DeviceID) String() string { return fmt.Sprintf("0x%04x", uint16(d)) }
@@ -63,10 +63,10 @@ type Device struct {
 	SystemImageGUID Fact[ib.GUID]
 	BaseGUID        Fact[ib.GUID]       // of manufacture
 	BaseMAC         Fact[MAC]           // of manufacture
-	AlternateGUID   Fact[attest.Answer] // the host gave it another GUID than that of manufacture
+	AlternateGUID   Fact[attest.Answer] // whether the host assigned another GUID than that of manufacture
 
 	PSID            Fact[string]
-	OrigPSID        Fact[string] // of manufacture, told only where it is another one
+	OrigPSID        Fact[string] // of manufacture, reported only where it is another one
 	Running         Fact[Version]
 	Pending         Fact[Version] // after the next reset; that of Running where none waits
 	LifeCycle       Fact[attest.LifeCycle]
@@ -106,7 +106,7 @@ type Port struct {
 	HasSMI Fact[attest.Answer] // the host has queue pair 0 there
 }
 
-// Lines gives every fact as text, in fixed order.
+// Lines returns every fact as text, in fixed order.
 func (d *Device) Lines() []Line {
 	lines := []Line{
 		d.Serial.line("serial"), d.PartNumber.line("part_number"), d.DeviceID.line("device_id"),

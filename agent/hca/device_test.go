@@ -81,7 +81,7 @@ func (c *chip) Access(_ context.Context, id register.ID, method register.Method,
 	case register.IDMNVDA:
 		h, _, err := nvconfig.ParseHeader(data)
 		if h.Address.Class() == nvconfig.Global {
-			return nil, refused(register.BadParameter) // it tells no base GUID
+			return nil, refused(register.BadParameter) // it reports no base GUID
 		}
 		return nvconfig.Item{Header: h, Data: c.item[h.Access]}.Append(nil), err
 	}

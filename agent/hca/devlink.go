@@ -15,7 +15,7 @@ type Drivers interface {
 	Close() error
 }
 
-// DialDrivers connects to the kernel. devlink.ErrNone: it has nobody to ask.
+// DialDrivers connects to the kernel. devlink.ErrNone means that the kernel has no devlink.
 func DialDrivers() (Drivers, error) {
 	c, err := devlink.Dial()
 	if err != nil {
@@ -24,8 +24,7 @@ func DialDrivers() (Drivers, error) {
 	return c, nil
 }
 
-// askDrivers asks for all adapters of a driver at once. What cannot be asked is
-// noted, and facts are left to other sources.
+// askDrivers asks for all adapters of a driver at once. It records a failed query, and leaves those facts to other sources.
 func (h *Host) askDrivers(w Ways, functions []sysfs.Function) map[sysfs.Address]*devlink.Info {
 	ours := func(f sysfs.Function) bool { return f.Vendor == sysfs.VendorNVIDIA && f.Driver != "" && !f.Unrelated }
 	if w.Drivers == nil || !slices.ContainsFunc(functions, ours) {

@@ -39,7 +39,7 @@ const (
 	ReasonNoDriver     Reason = "no-driver"     // no RDMA device belongs to the function
 	ReasonNotSupported Reason = "not-supported" // the firmware does not have it
 	ReasonLocked       Reason = "locked"        // MLOCK hides it
-	ReasonRefused      Reason = "refused"       // the firmware answered otherwise than ok
+	ReasonRefused      Reason = "refused"       // the firmware's answer is not ok
 	ReasonBusy         Reason = "busy"
 	ReasonTimeout      Reason = "timeout"
 	ReasonUnreadable   Reason = "unreadable" // the answer did not come, or is none
@@ -47,7 +47,7 @@ const (
 	ReasonDisagree     Reason = "disagree"   // sources contradict each other
 )
 
-// reasonOf gives the reason that an error stands for.
+// reasonOf returns the reason that an error stands for.
 func reasonOf(err error) Reason {
 	switch {
 	case errors.Is(err, register.ErrNotSupported):
@@ -71,9 +71,8 @@ type Reading[T comparable] struct {
 	Value T
 }
 
-// Fact is one thing about an adapter, as far as it is known: what each source
-// said, and why the last of those that did not say it did not. The zero Fact is
-// one that nobody was asked for.
+// Fact is one fact about an adapter, as far as it is known: the value that each source reported, and the reason of the last
+// source that reported none. The zero Fact is one for which no source was asked.
 type Fact[T comparable] struct {
 	Readings []Reading[T]
 	Reason   Reason
@@ -81,7 +80,7 @@ type Fact[T comparable] struct {
 	spoiled  bool // a source said something that cannot be understood
 }
 
-// Value gives the fact if a source knows it and none contradicts.
+// Value returns the fact if a source knows it and none contradicts.
 func (f *Fact[T]) Value() (v T, ok bool) {
 	if len(f.Readings) == 0 || f.spoiled || f.contradicted() {
 		return v, false
@@ -119,7 +118,7 @@ func (f *Fact[T]) spoil(detail string) {
 	f.miss(ReasonUnreadable, detail)
 }
 
-// Why gives the reason why the fact is not known, and "" if it is.
+// Why returns the reason why the fact is not known, and "" if it is.
 func (f *Fact[T]) Why() (Reason, string) {
 	switch {
 	case f.spoiled:
@@ -138,7 +137,7 @@ func (f *Fact[T]) Why() (Reason, string) {
 	return f.Reason, f.Detail
 }
 
-// line gives the fact as text.
+// line returns the fact as text.
 func (f *Fact[T]) line(name string) Line {
 	l := Line{Fact: name}
 	for _, r := range f.Readings {

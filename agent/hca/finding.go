@@ -24,7 +24,7 @@ const (
 	CodePending      Code = "pending-update"          // another image waits for a reset
 	CodeRollback     Code = "below-rollback-floor"    // an image of a lower security version than the fuses runs
 	CodeToken        Code = "token-session"           // one of the vendor's tokens is in force
-	CodeAlternate    Code = "alternate-guid"          // the host gave the adapter another GUID
+	CodeAlternate    Code = "alternate-guid"          // the host assigned the adapter another GUID
 	CodeManufacture  Code = "guid-not-of-maker"       // a GUID differs from that of manufacture
 	CodeChangedPSID  Code = "psid-not-of-maker"       // the board got firmware for another one
 	CodeNotAllowed   Code = "firmware-not-allowed"    // the site's list does not have it
@@ -141,8 +141,7 @@ func (d *Device) identityFindings() (f findings) {
 	if v, ok := known(&f, "alternate_guid", &d.AlternateGUID); ok {
 		f.when(v != attest.No, CodeAlternate, "alternate_guid", "the host gave it another GUID (setting 3/273), now or from the next boot on")
 	}
-	// Not all firmware tells it; where nobody does, that no other GUID is set says
-	// the same.
+	// Not all firmware reports it. Where no source does, the answer that no other GUID is set says the same.
 	if base, ok := d.BaseGUID.Value(); ok && okNode {
 		f.when(node-base >= allocated, CodeManufacture, "node_guid", "the node GUID is %v, and the maker gave the card %v and the %d that follow", node, base, allocated-1)
 	} else if d.BaseGUID.contradicted() {
@@ -151,8 +150,7 @@ func (d *Device) identityFindings() (f findings) {
 	return f
 }
 
-// lockFindings are facts of the lock that are not known. What they must be is
-// for the profile of the lock to say.
+// lockFindings returns the facts of the lock that are not known. The required values are judged by the profile of the lock.
 func (d *Device) lockFindings() (f findings) {
 	if d.NoNVIDIA {
 		return f

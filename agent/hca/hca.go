@@ -32,11 +32,9 @@ var (
 	ErrIncomplete = errors.New("the host's adapters cannot be read completely")
 )
 
-// Collect reads the host: board and boot from the kernel's trees, and each
-// adapter in every way there is. What the firmware or a tool does not tell is
-// written down as unknown; that an adapter shows no driver, port or GUID is an
-// error, which lists every problem with its place. Without a site no assurance
-// level is reached.
+// Collect reads the host: board and boot from the kernel's trees, and each adapter in every way there is. A fact that the
+// firmware or a tool does not report is recorded as unknown. An adapter without a driver, port or GUID is an error, which
+// lists every problem with its place. Without a site no assurance level is reached.
 func Collect(ctx context.Context, w Ways, procfs string, site Site) (*Facts, error) {
 	f := &Facts{}
 	problems := slices.Concat(f.readProcfs(procfs), f.readBoard(w.Sysfs))
@@ -98,8 +96,8 @@ func (f *Facts) readAdapters(h *Host, site Site) (problems []error) {
 	return problems
 }
 
-// unknownGUIDs says which GUIDs are not known, or told differently by driver and
-// firmware: a statement cannot name the adapter then.
+// unknownGUIDs reports which GUIDs are unknown, or reported differently by driver and firmware. A statement cannot name
+// such an adapter.
 func (d *Device) unknownGUIDs() (problems []error) {
 	check := func(name string, fact *Fact[ib.GUID]) {
 		if g, ok := fact.Value(); !ok || !g.Valid() {
@@ -115,8 +113,8 @@ func (d *Device) unknownGUIDs() (problems []error) {
 	return problems
 }
 
-// readBoard reads the machine's identity. Serial number and UUID are readable
-// by root only; what is absent stays empty and inventory decides.
+// readBoard reads the machine's identity. Serial number and UUID are readable by root only. An absent value stays empty,
+// and inventory decides.
 func readBoard(t *sysfs.Tree) attest.Board {
 	first := func(names ...string) string {
 		for _, n := range names {

@@ -23,8 +23,7 @@ const DefaultFWCTL = "/dev/fwctl"
 // firmware some seconds.
 const deviceTime = time.Minute
 
-// toolTime bounds reading one adapter with the tools, which start anew for each
-// register.
+// toolTime bounds reading one adapter with the tools, which are started again for each register.
 const toolTime = 90 * time.Second
 
 // Ways say how the adapters of a host are reached.
@@ -33,7 +32,7 @@ type Ways struct {
 	// FWCTL is a directory of device nodes, or unix:DIR for the sockets of
 	// simulated adapters, each named by its node GUID. "" is no way.
 	FWCTL string
-	// Drivers connects to what drivers say over devlink; nil: they are not asked.
+	// Drivers connects to the drivers' data over devlink; nil: they are not asked.
 	Drivers func() (Drivers, error)
 	// Tools are the folders with the vendor's tools, for adapters that have no
 	// node of fwctl. None: they are not used.
@@ -173,8 +172,8 @@ func (h *Host) byTools(ctx context.Context, s *mst.Suite, d *Device) {
 	}
 }
 
-// ReadDevice reads one adapter: what the kernel says of its function and of its
-// RDMA device, of which either may be nil, and its firmware through access.
+// ReadDevice reads one adapter: the kernel's data about its function and its RDMA device, of which either may be nil, and
+// its firmware through access.
 func ReadDevice(ctx context.Context, f *sysfs.Function, r *sysfs.RDMA, access Access, from Source) *Device {
 	d := fromKernel(f, r)
 	d.byRegisters(ctx, access, from)
@@ -213,7 +212,7 @@ func (w Ways) open(ctx context.Context, f *sysfs.Function, r *sysfs.RDMA) (Opene
 	return d, FromFWCTL, nil
 }
 
-// why gives the reason that nothing was reached.
+// why returns the reason why no source was reached.
 func (h *Host) why(err error) Reason {
 	switch {
 	case errors.Is(err, errNoWay) && h.Lockdown:
@@ -224,8 +223,7 @@ func (h *Host) why(err error) Reason {
 	return reasonOf(err)
 }
 
-// unreached notes for each fact that only the firmware tells why it is not
-// known.
+// unreached records the reason for each unknown fact that only the firmware reports.
 func (d *Device) unreached(r Reason, detail string) {
 	d.HardwareID.miss(r, detail)
 	d.BaseGUID.miss(r, detail)

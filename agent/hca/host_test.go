@@ -19,7 +19,7 @@ import (
 	"portcullis/firmware/nvconfig"
 )
 
-// serve puts a card behind the socket of its node GUID, and gives the way there.
+// serve serves a card at the socket of its node GUID, and returns the folder of the sockets.
 func serve(t *testing.T, c *card.Card, node ib.GUID) (fwctl string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -232,7 +232,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestToolsDisagree: what one tool says and another contradicts is not known.
+// TestToolsDisagree checks that a fact is not known if one tool contradicts another.
 func TestToolsDisagree(t *testing.T) {
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"another image waits", "FW Version:            28.43.1014", "FW Version:            28.39.1002\nFW Version(Running):   28.43.1014", "pending-update pending"},
@@ -257,8 +257,8 @@ func TestToolsDisagree(t *testing.T) {
 	}
 }
 
-// TestToolsBlind: tools that can open no adapter say nothing against the
-// adapters; the reason is the kernel's lockdown where that is known.
+// TestToolsBlind checks that tools that can open no adapter are no finding against the adapters. The reason is the kernel's
+// lockdown if that is known.
 func TestToolsBlind(t *testing.T) {
 	sysfs := pciHost(t)
 	dir := tools(t, "echo '-E- Cannot open Device: 0000:17:00.0. Operation not permitted. MFE_CR_ERROR'; exit 1", nil)
@@ -276,7 +276,7 @@ func TestToolsBlind(t *testing.T) {
 	if d := h.Devices[0]; value(t, &d.MLOCK) != register.Locked {
 		t.Error("a locked adapter is not told to be")
 	}
-	// Where they can open another, it is this adapter's own.
+	// If they can open another adapter, the fault is in this one.
 	for name, text := range map[string]string{"vendor": "0x15b3", "device": "0x1021", "class": "0x020700"} {
 		write(t, sysfs+"/bus/pci/devices/0000:65:00.0/"+name, text)
 	}
@@ -312,7 +312,7 @@ func (d *drivers) Info(bus, device string) (*devlink.Info, error) {
 
 func (d *drivers) Close() error { d.closed = true; return nil }
 
-// TestDrivers: what devlink says counts as much as the rest.
+// TestDrivers checks that devlink counts as much as the other sources.
 func TestDrivers(t *testing.T) {
 	t.Parallel()
 	info := func(psid, running, stored string) *devlink.Info {

@@ -7,8 +7,8 @@ import (
 	"portcullis/agent/hca/sysfs"
 )
 
-// fromKernel starts a device with what the kernel's files say of a function and
-// of one RDMA device of it; either may be nil.
+// fromKernel starts a device with the data in the kernel's files about a function and one RDMA device of it; either may be
+// nil.
 func fromKernel(f *sysfs.Function, r *sysfs.RDMA) *Device {
 	d := &Device{NoNVIDIA: f != nil && f.Vendor != sysfs.VendorNVIDIA}
 	if f != nil {

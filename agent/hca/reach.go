@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Reached is an open way to one adapter's firmware, for who writes to it.
+// Reached is an open way to one adapter's firmware, for a caller that writes to it.
 type Reached struct {
 	Opened
 	Name string // for messages: PCI address, or the RDMA device without one
@@ -79,8 +79,8 @@ func (w Ways) reach(ctx context.Context, f *sysfs.Function, r *sysfs.RDMA) (*Rea
 	return out, nil
 }
 
-// Reopen opens the way anew, as after a reset of the firmware, when the kernel has
-// taken its device away and back.
+// Reopen opens the way again, for example after a reset of the firmware, when the kernel has removed its device and added
+// it again.
 func (r *Reached) Reopen(ctx context.Context, w Ways) error {
 	again, err := w.reachNode(ctx, r.node, r.claim)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Reached) Reopen(ctx context.Context, w Ways) error {
 	return nil
 }
 
-// Close ends it, for who comes next.
+// Close ends it, so that the next process can start.
 func (r *Reached) Close() error {
 	err := r.Opened.Close()
 	r.claim.Close()

@@ -11,8 +11,8 @@ import (
 	"portcullis/agent/hca/sysfs"
 )
 
-// One drives an adapter at a time: a second one is refused until the first ends, also
-// after the first opened it anew, as after a reset. Reading goes on.
+// TestTwoDriveOneCard checks that one process drives an adapter at a time. A second one is refused until the first ends,
+// also after the first opened the adapter again, as after a reset. Reading goes on.
 func TestTwoDriveOneCard(t *testing.T) {
 	t.Parallel()
 	tree := pciHost(t)
@@ -41,8 +41,8 @@ func TestTwoDriveOneCard(t *testing.T) {
 	must(t, second.Close())
 }
 
-// A reset may take the function's directory away and make it anew: the claim is then
-// to the new one.
+// TestClaimAfterReset checks the claim when a reset removes the function's directory and creates it again: the claim is
+// then to the new one.
 func TestClaimAfterReset(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

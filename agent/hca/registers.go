@@ -117,7 +117,7 @@ var (
 	chipsFS5 = []uint16{0x21E, 0x224} // ConnectX-8, ConnectX-9 and BlueField-4
 )
 
-// lifeCycle gives a number the meaning that it has on this chip.
+// lifeCycle returns the meaning that a number has on this chip.
 func lifeCycle(chip uint16, n register.LifeCycle) (life attest.LifeCycle, ok bool) {
 	switch {
 	case slices.Contains(chipsFS4, chip):
@@ -266,15 +266,14 @@ func (f *firmware) session(t *Token, m register.MDSR) {
 	}
 }
 
-// Item nv_virt_guid_addr: the GUID that the host gave to a function.
+// Item nv_virt_guid_addr: the GUID that the host assigned to a function.
 const (
 	alternateIndex  = 273
 	alternateLength = 12
 	alternateOn     = 0x80 // in the first byte
 )
 
-// alternate reads whether the host gave its function another GUID, now or from
-// the next boot on.
+// alternate reads whether the host assigned another GUID to its function, now or from the next boot on.
 func (f *firmware) alternate(ctx context.Context) {
 	address := nvconfig.FunctionItem(0, f.function, alternateIndex)
 	known, err := Read(ctx, f.access, register.MNVQC{Type: uint32(address)})
@@ -307,7 +306,7 @@ func (f *firmware) alternate(ctx context.Context) {
 	f.AlternateGUID.add(f.from, answer(on))
 }
 
-// hidden is fail, but for a locked device, which hides its settings.
+// hidden is fail, except for a locked device, which hides its settings.
 func (f *firmware) hidden(fact *Fact[attest.Answer], err error) {
 	if f.MLOCK.is(register.Locked) && errors.Is(err, register.ErrNotSupported) {
 		fact.miss(ReasonLocked, "settings cannot be read while MLOCK locks the adapter: "+err.Error())

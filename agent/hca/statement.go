@@ -11,9 +11,8 @@ import (
 	"portcullis/attest"
 )
 
-// Statement gives the device as statements have it. What is not known is
-// written down as such, with its reason. Lock has the state of MLOCK alone: the
-// rest is for whoever locks.
+// Statement returns the device in the form of statements. An unknown fact is recorded as unknown, with its reason. Lock has
+// the state of MLOCK alone: the code that locks the device fills in the rest.
 func (d *Device) Statement(v Verdict) attest.HCA {
 	h := attest.HCA{
 		Name: d.Name, PCI: string(d.PCI), Type: d.Type,
@@ -52,10 +51,10 @@ func (d *Device) Statement(v Verdict) attest.HCA {
 	return h
 }
 
-// or gives the value, or the zero one, which statements read as unknown.
+// or returns the value, or the zero one, which statements read as unknown.
 func (f *Fact[T]) or() T { v, _ := f.Value(); return v }
 
-// numberOf gives a number that may be zero and known.
+// numberOf returns a number that may be zero and known.
 func numberOf(f *Fact[Number]) *uint32 {
 	v, ok := f.Value()
 	if !ok {
@@ -65,7 +64,7 @@ func numberOf(f *Fact[Number]) *uint32 {
 	return &n
 }
 
-// MLOCK gives a state of secure host as statements have it.
+// MLOCK returns a state of secure host in the form of statements.
 func MLOCK(s register.LockState) attest.MLOCK {
 	switch s {
 	case register.Unlocked:

@@ -25,8 +25,8 @@ func encoded(t *testing.T, h attest.HCA) string {
 	return string(b)
 }
 
-// TestStatement: what is known and what is not goes into the statement, and the
-// same adapter gives the same bytes.
+// TestStatement checks that known and unknown facts go into the statement, and that the same adapter results in the same
+// bytes.
 func TestStatement(t *testing.T) {
 	t.Parallel()
 	d := read(t, goodChip())
@@ -63,8 +63,7 @@ func TestStatement(t *testing.T) {
 	}
 }
 
-// TestStatementOfNothing: what no source tells is written down as unknown, with
-// the reason.
+// TestStatementOfNothing checks that facts that no source reports are recorded as unknown, with the reason.
 func TestStatementOfNothing(t *testing.T) {
 	t.Parallel()
 	sysfs, _ := plant(t, "two-adapters.txtar")

@@ -13,8 +13,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// byTools reads an adapter with the vendor's tools: what mstflint says of it,
-// and its registers by mstreg. It reports that not even opening it went well.
+// byTools reads an adapter with the vendor's tools: the output of mstflint, and its registers by mstreg. It returns an
+// error only if the adapter cannot be opened.
 func (d *Device) byTools(ctx context.Context, s *mst.Suite, function uint8) (blind error) {
 	q, err := s.Query(ctx, string(d.PCI))
 	if errors.Is(err, mst.ErrOpen) {
@@ -38,9 +38,8 @@ func (d *Device) byTools(ctx context.Context, s *mst.Suite, function uint8) (bli
 	return nil
 }
 
-// fromQuery takes up what "query full" says. What it does not say stays as it is.
-// Its part number is left: the tool ends it with _Ax where the card says a
-// revision.
+// fromQuery takes the facts from the output of "query full". Facts that are not in it stay as they are. It does not take
+// the part number: the tool appends _Ax to it if the card reports a revision.
 func (d *Device) fromQuery(q *mst.Query) {
 	take(&d.PSID, q, mst.KeyPSID, text)
 	take(&d.OrigPSID, q, mst.KeyOrigPSID, text)
@@ -69,8 +68,8 @@ func (d *Device) fromQuery(q *mst.Query) {
 	take(&d.BaseMAC, q, mac, hexMAC)
 }
 
-// take adds what the tool says under a key. Text that cannot be understood
-// counts as a contradiction where another source has the fact: it is not told.
+// take adds the tool's value of a key. Text that cannot be parsed counts as a contradiction if another source has the fact;
+// otherwise the fact counts as not reported.
 func take[T comparable](f *Fact[T], q *mst.Query, key string, parse func(string) (T, error)) {
 	s, ok := q.First(key)
 	if ok && key == mst.KeyLifeCycle {

@@ -13,7 +13,7 @@ import (
 	"portcullis/firmware/nvconfig/profile"
 )
 
-// Adapter is one adapter and what it takes to drive it.
+// Adapter is one adapter and the means to drive it.
 type Adapter struct {
 	Name   string  // for messages, for example 0000:17:00.0
 	Base   ib.GUID // of manufacture
@@ -26,8 +26,8 @@ type Adapter struct {
 	// Probe sends a harmless subnet management packet (Get of NodeInfo, no hops)
 	// from a port and says what became of it.
 	Probe func(ctx context.Context, port ib.PortNum) (attest.Firewall, error)
-	// Look is called once the adapter is open and settled, before it is locked:
-	// afterwards its firmware tells nothing but that it is. nil: nobody looks.
+	// Look, if not nil, is called once the adapter is open and settled, before it is locked. Afterwards the firmware
+	// reports only that the adapter is locked.
 	Look func(ctx context.Context) error
 	// Wait waits between two looks at an adapter that is busy.
 	Wait func(ctx context.Context, d time.Duration) error

@@ -15,9 +15,8 @@ type Challenge struct {
 	Nonce [32]byte
 }
 
-// What is drawn are challenges of tokens for customer support: of those that MTCQ
-// knows the one nearest to settings. Which of them firmware holds a file of
-// settings to is not published (hardware-test-plan H7).
+// Draw draws challenges of tokens for customer support. Among the tokens that MTCQ knows, this is the one nearest to
+// settings. It is not published which challenge the firmware requires in a file of settings (hardware-test-plan H7).
 const (
 	drawnToken   = register.CRCS
 	drawnSession = register.SessionCRCS
@@ -25,8 +24,8 @@ const (
 
 const challengeHint = "see whether the firmware knows challenges (mstconfig -d DEVICE token_supported); locks.binding of the service says what files must be bound to"
 
-// Draw has the adapter draw a challenge. Until it is answered, Drop ends it or the
-// firmware is reset, the adapter tells of a token session that has begun.
+// Draw has the adapter draw a challenge. Until the challenge is answered, Drop ends it or the firmware is reset, the
+// adapter reports that a token session has begun.
 func (a *Adapter) Draw(ctx context.Context) (*Challenge, error) {
 	no := func(format string, args ...any) (*Challenge, error) {
 		return nil, fail(CodeChallenge, challengeHint, "adapter %s: draw a challenge: "+format, append([]any{a.Name}, args...)...)
@@ -67,9 +66,8 @@ func (a *Adapter) own(m *register.MTCQ) (*Challenge, error) {
 	return &Challenge{MAC: m.BaseMAC, PSID: psid, Nonce: m.Challenge}, nil
 }
 
-// Drop ends what Draw began, unless a file answered it. That nothing is left of it is
-// read back. A session of a token that somebody applied is not ended: evidence is to
-// tell of it.
+// Drop ends the session that Draw began, unless a file answered it. It reads back that no session is left. It does not end
+// a session of a token that was applied, because evidence must report it.
 func (a *Adapter) Drop(ctx context.Context) error {
 	m, err := read(ctx, a, register.MDSR{Type: drawnSession})
 	if err == nil && m.Status == register.SessionChallenged {
@@ -86,8 +84,8 @@ func (a *Adapter) Drop(ctx context.Context) error {
 	return nil
 }
 
-// settled has nothing left of the challenge of an order: evidence of an adapter with
-// a session begun is refused. Where it does not end, a reset ends it.
+// settled ends the challenge of an order, because evidence of an adapter with a session begun is refused. If the challenge
+// does not end, a reset ends it.
 func (a *Adapter) settled(ctx context.Context, o *Order) error {
 	if o.Challenge == nil || a.Drop(ctx) == nil {
 		return nil

@@ -28,7 +28,7 @@ func (b *bench) session(want register.SessionStatus) {
 	}
 }
 
-// replay applies a file as root of the host does, who has the registers to himself.
+// replay applies a file as root of the host does, with exclusive use of the registers.
 func (b *bench) replay(what string, file []byte) {
 	b.Helper()
 	err := b.adapter.apply(b.Context(), file)
@@ -54,8 +54,8 @@ func TestFileCopiedFromAnotherHost(t *testing.T) {
 	one.mustLock(o)
 }
 
-// A file that was applied once is not applied again: not at once, not after a reset,
-// not after the card drew anew, and not where its versions are not looked at either.
+// TestOldFileReplayed checks that a file that was applied once is not applied again: not at once, not after a reset, not
+// after the card drew another challenge, and not where its versions are not checked either.
 func TestOldFileReplayed(t *testing.T) {
 	b := newBench(t, func(o *card.Options) { o.Traits.AcceptsOldFiles = true })
 	weak := b.bound(1, 6)
@@ -101,7 +101,7 @@ func TestStaleChallenge(t *testing.T) {
 	}
 }
 
-// What was drawn is over when an adapter is locked, and when nobody needs it.
+// TestChallengeEnds checks that a challenge ends when an adapter is locked, and when it is no longer needed.
 func TestChallengeEnds(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.adapter.Draw(t.Context()); err != nil {
@@ -136,7 +136,7 @@ func TestChallengeEnds(t *testing.T) {
 	}
 }
 
-// An adapter that draws nothing, or for somebody else, says so in its own words.
+// TestDrawsNothing checks that an adapter that draws nothing, or draws for another adapter, causes a specific error.
 func TestDrawsNothing(t *testing.T) {
 	lie := func(f func([]byte)) func(*bench) {
 		return func(b *bench) {
@@ -192,7 +192,7 @@ func TestDrawLost(t *testing.T) {
 	b.session(register.SessionNone)
 }
 
-// A token that somebody applied for what was drawn is not hidden from evidence.
+// TestTokenOverChallenge checks that a token that was applied for the challenge is not hidden from evidence.
 func TestTokenOverChallenge(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.adapter.Draw(t.Context()); err != nil {
@@ -205,8 +205,8 @@ func TestTokenOverChallenge(t *testing.T) {
 	b.session(register.SessionActive)
 }
 
-// Firmware that takes no file with such items is told from firmware that does not
-// trust the key: only the first may take a file that is bound to less.
+// TestMayTakeLess checks that firmware that refuses a file with such items differs from firmware that does not trust the
+// key. Only the first may take a file that is bound to less.
 func TestMayTakeLess(t *testing.T) {
 	b := newBench(t, func(o *card.Options) { o.Traits.RefusesBound = true })
 	if _, err := b.lock(b.bound(1, 7)); !MayTakeLess(err) {
@@ -224,8 +224,8 @@ func TestMayTakeLess(t *testing.T) {
 	}
 }
 
-// However often the power goes with a file that is good once, the next run draws
-// anew and gets there.
+// TestPowerLostWithChallenge checks that, however often the power is lost with a file that is valid once, the next run
+// draws again and succeeds.
 func TestPowerLostWithChallenge(t *testing.T) {
 	for writes := range 40 {
 		b := newBench(t)

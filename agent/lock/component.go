@@ -87,7 +87,7 @@ func (u *update) run(ctx context.Context, file []byte) error {
 	return u.step(ctx, register.ReleaseHandle, register.StateIdle)
 }
 
-// step gives an instruction and waits until the machine is where it leads.
+// step sends an instruction and waits until the machine reaches the state that follows it.
 func (u *update) step(ctx context.Context, i register.Instruction, want register.ControlState) error {
 	m, err := write(ctx, u.a, register.MCC{Instruction: i, Index: u.index, Handle: u.handle, Length: u.length})
 	for n := 0; err == nil && m.Error == register.MCCOK && m.State != want; n++ {
@@ -121,7 +121,7 @@ func (u *update) refused(what string, why register.MCCError, err error) error {
 	return fail(CodeRefused, hint, "adapter %s: apply configuration: %s: %w", u.a.Name, what, err)
 }
 
-// abandon leaves the machine idle for whoever comes next.
+// abandon leaves the machine idle for the next process.
 func (u *update) abandon(ctx context.Context) {
 	_, _ = write(ctx, u.a, register.MCC{Instruction: register.Cancel, Handle: u.handle})
 	_, _ = write(ctx, u.a, register.MCC{Instruction: register.ReleaseHandle, Handle: u.handle})

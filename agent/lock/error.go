@@ -19,14 +19,14 @@ const (
 	CodeRefused      Code = "lock.refused"       // the adapter refused a setting or file
 	CodeNotCompliant Code = "lock.not-compliant" // settings are not as the profile wants, after all was done
 	CodeReset        Code = "lock.reset"         // the firmware could not be reset, or does not come back
-	CodeFirewall     Code = "lock.firewall"      // the host can still send subnet management packets, or nobody knows
+	CodeFirewall     Code = "lock.firewall"      // the host can still send subnet management packets, or this is unknown
 	CodeNotHeld      Code = "lock.not-held"      // a write went well that the lock must refuse
 	CodeNotOurs      Code = "lock.not-ours"      // the lock does not open with the key it was locked with
-	CodeChallenge    Code = "lock.challenge"     // the adapter draws no challenge of its own, or what it drew does not end
+	CodeChallenge    Code = "lock.challenge"     // the adapter draws no challenge of its own, or its challenge does not end
 	CodeOrder        Code = "lock.order"         // the service's order does not fit this adapter
 )
 
-// Error names adapter, step, cause and what to do.
+// Error names adapter, step, cause and remedy.
 type Error struct {
 	Code Code
 	Err  error
@@ -35,11 +35,11 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CodeOf gives the code of an error of this package, CodeUnreadable for others:
-// what failed for an unknown reason was not done.
+// CodeOf returns the code of an error of this package, and CodeUnreadable for others: a step that failed for an unknown
+// reason was not done.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -52,9 +52,8 @@ type RefusedFile struct{ Why register.MCCError }
 
 func (e RefusedFile) Error() string { return e.Why.String() }
 
-// MayTakeLess reports the refusal of a file that may be due to what the file is bound
-// to: one that is bound to less may be taken. One that is due to key or signature is
-// not.
+// MayTakeLess reports whether a file may have been refused because of its binding, so that a file with a weaker binding may
+// be taken. A refusal because of key or signature is not such a case.
 func MayTakeLess(err error) bool {
 	e, ok := errors.AsType[RefusedFile](err)
 	return ok && (e.Why == register.RejectedNotApplicable || e.Why == register.RejectedBadFormat || e.Why == register.MCCFailed)

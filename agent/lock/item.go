@@ -11,7 +11,7 @@ import (
 	"portcullis/firmware/nvconfig/profile"
 )
 
-// itemsOf gives settings as statements have them, in their order.
+// itemsOf returns settings in the form of statements, in their order.
 func itemsOf(c profile.Card) []attest.Item {
 	items := make([]attest.Item, 0, len(c.Readings))
 	for _, r := range c.Readings {

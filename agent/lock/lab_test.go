@@ -76,7 +76,7 @@ func (b *bench) signed(epoch uint64, version uint32) *Order {
 	return b.sign(order(epoch), version)
 }
 
-// bound is for a file signed for what the adapter draws now.
+// bound returns an order with a file signed for the challenge that the adapter draws now.
 func (b *bench) bound(epoch uint64, version uint32) *Order {
 	b.Helper()
 	o := order(epoch)

@@ -169,8 +169,7 @@ func (a *Adapter) mlock(ctx context.Context) attest.MLOCK {
 	return hca.MLOCK(s)
 }
 
-// lockOf gives the lock as statements have it: each item as it was read, and the
-// file if this run applied it.
+// lockOf returns the lock in the form of statements: each item as it was read, and the file if this run applied it.
 func lockOf(o *Order, c profile.Card, applied bool) attest.Lock {
 	l := attest.Lock{Method: attest.LockWrites, Items: itemsOf(c)}
 	if o.File == nil {

@@ -80,7 +80,7 @@ func TestLockAgain(t *testing.T) {
 	}
 }
 
-// What keeps an adapter from being locked, each with its own code.
+// TestRefused checks the reasons that keep an adapter from being locked, each with its own code.
 func TestRefused(t *testing.T) {
 	trait := func(set func(*card.Traits)) func(*card.Options) { return func(o *card.Options) { set(&o.Traits) } }
 	for _, tt := range []struct {
@@ -228,7 +228,7 @@ func TestWriteOnlySetting(t *testing.T) {
 	}
 }
 
-// alteredLock is to a card that does something else with its lock than it was told.
+// alteredLock accesses a card that changes the order to lock it.
 type alteredLock struct {
 	below hca.Access
 	alter func(*register.MLOCK)
@@ -287,8 +287,7 @@ func TestPowerLost(t *testing.T) {
 				}
 				break // all was written before
 			}
-			// The host was off with it. The service gives the same order, with the key
-			// of the epoch that it had begun.
+			// The host was off with it. The service sends the same order, with the key of the epoch that it had begun.
 			next := order(2, 1)
 			next.File = o.File
 			if r, err := b.lock(next); err != nil || r.Lock.Epoch != 2 {
@@ -333,7 +332,7 @@ func TestLater(t *testing.T) {
 	}
 }
 
-// What a tenant's root can do to a card locked by file and key changes nothing.
+// TestTenant checks that a tenant's root changes nothing on a card locked by file and key.
 func TestTenant(t *testing.T) {
 	b := newBench(t)
 	b.mustLock(b.signed(1, 7))
@@ -349,7 +348,7 @@ func TestTenant(t *testing.T) {
 	if !b.card.SMPFirewall() || b.card.LockState() != register.Locked {
 		t.Error("after a reset the firewall or the lock is gone")
 	}
-	// Even one who got hold of the key of MLOCK cannot write over the file's settings.
+	// Even an attacker with the key of MLOCK cannot write over the file's settings.
 	if _, err := a.Unlock(t.Context(), []Key{key(1)}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"portcullis/firmware/nvconfig"
 )
 
-// Unlock opens the adapter with one of the keys, and gives the epoch of that one,
-// 0 if it was open. That it is open is read back.
+// Unlock opens the adapter with one of the keys, and returns the epoch of that key, or 0 if the adapter was open. It reads
+// back that the adapter is open.
 func (a *Adapter) Unlock(ctx context.Context, held []Key) (epoch uint64, err error) {
 	state, err := a.state(ctx)
 	if err != nil {
@@ -66,9 +66,8 @@ func (a *Adapter) shut(ctx context.Context, k Key) error {
 	return nil
 }
 
-// prove shows that the lock holds and that the key in it is ours: what a tenant
-// would try is refused, our key opens it, and it is locked again. An adapter that
-// answers "locked" to a second key would pass without this.
+// prove shows that the lock holds and that the key in it is ours: a tenant's attempt is refused, our key opens the lock,
+// and it is locked again. An adapter that answers "locked" to a second key would pass without this.
 func (a *Adapter) prove(ctx context.Context, k Key, firewall nvconfig.Item) error {
 	if err := a.refusesWrite(ctx, firewall); err != nil {
 		return err

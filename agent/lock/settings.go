@@ -9,8 +9,8 @@ import (
 	"portcullis/firmware/nvconfig/profile"
 )
 
-// Settings reads what the profile is about. What could not be read is in the
-// readings as such; the profile judges it.
+// Settings reads the settings of the profile. A setting that could not be read is recorded as such in the readings; the
+// profile judges it.
 func (a *Adapter) Settings(ctx context.Context, p *profile.Profile) profile.Card {
 	c := profile.Card{PSID: a.PSID, Ports: len(a.Ports), Functions: 1, Readings: []profile.Reading{}}
 	for _, address := range p.Addresses(c) {

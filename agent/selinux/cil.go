@@ -8,16 +8,15 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Types of the module. None has the attributes that reference policies give to
-// such types: with those, every unconfined domain would reach every partition.
+// Types of the module. None has the attributes that reference policies assign to such types: with those, every unconfined
+// domain would reach every partition.
 const (
 	TypePKey    = "portcullis_pkey_t"         // P_Keys of tenants
 	TypeDefault = "portcullis_default_pkey_t" // the default partition
 	TypeEndPort = "portcullis_endport_t"
 )
 
-// CIL gives the module's text. Equal policies have equal texts, whatever the
-// order of their lists.
+// CIL returns the module's text. Equal policies have equal texts, whatever the order of their lists.
 func (p *Policy) CIL() (string, error) {
 	if err := p.Check(); err != nil {
 		return "", err
@@ -72,7 +71,7 @@ func (w *writer) members(attribute, what string, named, usual []Domain) {
 	}
 }
 
-// rules says who may what.
+// rules writes the permissions of each domain.
 func (p *Policy) rules(w *writer) {
 	p.agents(w)
 	w.line("(typeattribute %s)", attrUsers)
@@ -86,8 +85,8 @@ func (p *Policy) rules(w *writer) {
 	// A process has to have every category of a P_Key. No reference policy says so
 	// for this class: without it categories would mean nothing here.
 	w.line("(mlsconstrain (infiniband_pkey (access)) (or (or (dom h1 h2) (eq t1 %s)) (neq t2 %s)))", attrKernel, TypePKey)
-	// The kernel's agent for QP0 answers what the Subnet Manager asks this adapter.
-	// Without it the kernel opens no port for management, for anybody.
+	// The kernel's agent for QP0 answers the requests of the Subnet Manager to this adapter. Without it the kernel opens no
+	// management port for any process.
 	w.only("infiniband_endport", "manage_subnet", TypeEndPort, always)
 	others := fmt.Sprintf("(not (%s))", attrKernel)
 	if p.Manager != "" {
@@ -99,8 +98,8 @@ func (p *Policy) rules(w *writer) {
 	w.line("(neverallow %s %s (infiniband_endport (manage_subnet)))", attrOthers, TypeEndPort)
 }
 
-// only gives a permission on a type to domains or attributes, and keeps it from all others: a constraint is a condition
-// beside all rules, which no rule of another module lifts.
+// only grants a permission on a type to domains or attributes, and denies it to all others. A constraint applies in
+// addition to all rules, and no rule of another module lifts it.
 func (w *writer) only(class, permission, object string, domains []Domain) {
 	domains = sorted(domains)
 	condition := fmt.Sprintf("(neq t2 %s)", object)
@@ -128,8 +127,7 @@ func (w *writer) line(format string, args ...any) {
 	w.WriteByte('\n')
 }
 
-// pkey labels both forms of a P_Key: what the kernel looks up is the value as it
-// stands in the port's table, membership and all.
+// pkey labels both forms of a P_Key: the kernel looks up the value as it is in the port's table, including membership.
 func (w *writer) pkey(k ib.PKey, object string, categories []Category) {
 	for _, form := range []ib.PKey{k.Limited(), k.Full()} {
 		w.line("(ibpkeycon %s 0x%04x %s)", w.prefix, uint16(form), contextOf(object, categories))

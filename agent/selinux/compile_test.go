@@ -176,7 +176,8 @@ func TestManagers(t *testing.T) {
 	}
 }
 
-// Where the operator names no users, containers of the reference policy are, if the policy has them: Debian's has none.
+// TestDefaultUsers checks that containers of the reference policy are the users if the operator names none and the policy
+// has them: Debian's has none.
 func TestDefaultUsers(t *testing.T) {
 	base, err := os.ReadFile("testdata/base.cil")
 	if err != nil {

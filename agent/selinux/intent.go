@@ -12,11 +12,10 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Intent is what the operator of a host decides: names that the service does not
-// know. In YAML:
+// Intent is what the operator of a host decides: names that the service does not know. In YAML:
 //
 //	subnet_prefix: fe80::/64
-//	manager: opensm_t          # may send subnet management packets; none: nobody
+//	manager: opensm_t          # may send subnet management packets; none: no domain may
 //	users: [container_t]       # may use partitions whose categories they have
 //	common: []                 # may use the default partition
 //	kernel: kernel_t
@@ -45,8 +44,7 @@ type TenantPartition struct {
 // maxIntent bounds the file in bytes.
 const maxIntent = 4 << 20
 
-// ParseIntent reads the file. What it does not name has the defaults of
-// [DefaultIntent]; what it names that is unknown is refused.
+// ParseIntent reads the file. Settings that it omits have the defaults of [DefaultIntent]. Unknown settings are refused.
 func ParseIntent(name string, data []byte) (*Intent, error) {
 	if len(data) > maxIntent {
 		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", name, len(data), maxIntent)

@@ -10,9 +10,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Judge compares a compiled policy with what its module is meant to say: the labels,
-// which domains may use a partition or manage the subnet, whatever module allows it,
-// and that categories count. It returns every difference. Compilers drop labels and
+// Judge compares a compiled policy with the intended module: the labels, which domains may use a partition or manage the
+// subnet, whatever module allows it, and that categories count. It returns every difference. Compilers drop labels and
 // ignore neverallow rules without an error, and modules of others can add rules.
 func (p *Policy) Judge(c *policydb.Policy) error {
 	if err := p.Check(); err != nil {

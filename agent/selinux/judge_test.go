@@ -28,13 +28,13 @@ func judge(t *testing.T, want *Policy, module, more string) error {
 	return want.Judge(got)
 }
 
-// What a compiler takes without a word, and what another module adds, is found in the
+// TestJudge checks that mistakes that a compiler accepts silently, and rules that another module adds, are found in the
 // policy.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, more string
-		change     func(p *Policy) // of what is wanted, after the module was written
+		change     func(p *Policy) // of the intended policy, after the module was written
 		edit       func(module string) string
 		want       string // "" none
 	}{

@@ -16,7 +16,7 @@ type Policy struct {
 	Prefix     netip.Prefix // of the subnet, 64 bits, for example fe80::/64
 	Partitions []Partition
 	EndPorts   []EndPort
-	// Manager is the one domain that may send subnet management packets; "" nobody.
+	// Manager is the one domain that may send subnet management packets. With "" no domain may.
 	Manager Domain
 	// Users may use the partitions whose categories they have. nil stands for those of
 	// DefaultUsers that the policy has.
@@ -29,8 +29,8 @@ type Policy struct {
 	// puts code into the kernel, so it gains nothing by it. nil stands for those of
 	// DefaultLoaders that the policy has.
 	Loaders []Domain
-	// Common may use the default partition too: whoever asks subnet administration
-	// itself. Kernel and Manager always may.
+	// Common may use the default partition too: domains that query subnet administration themselves. Kernel and Manager
+	// always may.
 	Common []Domain
 }
 
@@ -65,7 +65,7 @@ func DefaultLoaders() []Domain { return []Domain{"kmod_t", "systemd_modules_load
 // and Red Hat, and of upstream. Debian's does not have them.
 func DefaultUsers() []Domain { return []Domain{"container_t"} }
 
-// Bounds of what a policy can hold.
+// Bounds of the content of a policy.
 const (
 	MaxCategory = 1023
 	maxEndPort  = 255
@@ -78,8 +78,8 @@ var (
 	deviceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 )
 
-// MinVersion is the first policy version with labels for InfiniBand. For an older
-// one the compilers leave all of them out and say nothing.
+// MinVersion is the first policy version with labels for InfiniBand. For an older one the compilers omit all of them
+// without a message.
 const MinVersion = 31
 
 // CheckVersion refuses a policy version that cannot hold labels.
@@ -190,8 +190,7 @@ func (p *Policy) checkEndPorts() error {
 	return errors.Join(errs...)
 }
 
-// ordered gives partitions by P_Key and end ports by name, so that one policy has
-// one text.
+// ordered returns partitions by P_Key and end ports by name, so that one policy has one text.
 func (p *Policy) ordered() ([]Partition, []EndPort) {
 	parts, ports := slices.Clone(p.Partitions), slices.Clone(p.EndPorts)
 	slices.SortFunc(parts, func(a, b Partition) int { return cmp.Compare(a.PKey.Base(), b.PKey.Base()) })

@@ -92,7 +92,7 @@ func TestManyPartitions(t *testing.T) {
 	}
 }
 
-// What compilers take and change, each is refused here.
+// TestRefused checks that each mistake that compilers accept and change is refused here.
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string

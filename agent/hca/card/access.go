@@ -6,11 +6,11 @@ import (
 	"portcullis/agent/hca/register"
 )
 
-// ErrNoAnswer means that the driver gave a command up.
+// ErrNoAnswer means that the driver abandoned a command.
 var ErrNoAnswer = errors.New("the driver gave up")
 
-// Register reads or writes a register as the agent does through the kernel, for who
-// drives a card without a socket. That the firmware refused is a *register.Error.
+// Register reads or writes a register as the agent does through the kernel, for a caller that drives a card without a
+// socket. A refusal by the firmware is a *register.Error.
 func (c *Card) Register(id register.ID, m register.Method, data []byte) ([]byte, error) {
 	a := register.Access{ID: id, Method: m, Data: data}
 	reply, err := c.RPC(register.RPC{Scope: register.DebugReadOnly, In: a.Encode(), Room: register.HeaderSize + len(data)})

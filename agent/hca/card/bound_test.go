@@ -87,7 +87,7 @@ func TestDeviceFile(t *testing.T) {
 	l.isOn(false, true)
 }
 
-// Firmware that heeds less, or takes less.
+// TestBindingTraits checks firmware that respects fewer bindings, or accepts fewer.
 func TestBindingTraits(t *testing.T) {
 	l := open(t, traits(func(x *Traits) { x.NoChallenges = true }))
 	if _, status := do(l, register.Read, register.MTCQ{Token: register.CRCS}); status != register.BadSystemState {

@@ -14,7 +14,7 @@ type Card struct {
 	o       Options
 	running Firmware
 
-	// What survives a loss of power.
+	// State that survives a loss of power.
 	store   store
 	lock    lock
 	fuse    uint32
@@ -22,7 +22,7 @@ type Card struct {
 	pending *Firmware // burnt, and not run yet
 	files   fileVersions
 
-	// What does not.
+	// State that a loss of power removes.
 	update   update
 	sessions map[register.Session]*session
 	drawn    uint64 // how often something unpredictable was asked for
@@ -91,8 +91,8 @@ func (c *Card) LockState() register.LockState {
 	return c.lock.state
 }
 
-// LockAs locks the card, or opens it, past all checks: somebody else did, with a
-// key that nobody here knows; states 2 and 3 come from a management controller.
+// LockAs locks or unlocks the card, without any checks, as if another host did it with a key that is unknown here.
+// States 2 and 3 come from a management controller.
 func (c *Card) LockAs(state register.LockState, key ib.LockKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,8 +124,8 @@ func (c *Card) boot() {
 	c.bootLock()
 }
 
-// bootFirmware runs what was burnt, unless the fuses forbid it, and burns the
-// fuses where it is told to.
+// bootFirmware runs the firmware that was burnt, unless the fuses forbid it. It burns the fuses if a command or the
+// configuration enables it.
 func (c *Card) bootFirmware() {
 	if c.pending != nil && c.pending.SecurityVersion >= c.fuse {
 		c.running = *c.pending

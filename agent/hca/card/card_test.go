@@ -61,7 +61,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Fuses follow the firmware when it is told to, and at a boot.
+// TestFuses checks that the fuses follow the firmware at a boot, if a command or the configuration enables it.
 func TestFuses(t *testing.T) {
 	l := open(t, func(o *Options) { o.Firmware.SecurityVersion, o.Security.EFUSE = 3, 1 })
 	if m := get(l, register.MFSV{}); m.Image != 3 || m.EFUSE != 1 || m.Stat != fuseLower {
@@ -304,9 +304,8 @@ func describe(r register.Reply, err error) string {
 	return a.Status.String()
 }
 
-// Wherever the power goes while a file is stored, what was written until then is
-// there, the rest is not, nothing is in force that was not complete, and the
-// same file can be loaded again.
+// TestPowerLossInFile checks that, wherever the power is lost while a file is stored, the bytes written until then are
+// there, and the rest is not. Nothing incomplete is in force, and the same file can be loaded again.
 func TestPowerLossInFile(t *testing.T) {
 	f := wall()
 	second := nvconfig.GlobalItem(21)
@@ -363,7 +362,7 @@ func TestPowerLossInLock(t *testing.T) {
 	}
 }
 
-// The same commands give the same answers, whatever they are, and never a panic.
+// FuzzCard checks that the same commands return the same answers, whatever they are, and never cause a panic.
 func FuzzCard(f *testing.F) {
 	f.Add(uint64(1), []byte{})
 	f.Add(uint64(2), register.Access{ID: register.IDMNVDA, Method: register.Read, Data: make([]byte, 300)}.Encode())
@@ -389,7 +388,7 @@ func FuzzCard(f *testing.F) {
 	})
 }
 
-// random gives bytes that are mostly zero, with some of p.
+// random returns bytes that are mostly zero, with some of p.
 func random(rng *rand.Rand, p []byte) []byte {
 	b := make([]byte, rng.IntN(300))
 	copy(b[rng.IntN(len(b)+1):], p)

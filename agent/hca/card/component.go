@@ -12,7 +12,7 @@ var components = []register.Component{
 	register.ToCommissioning, register.CRCSToken, register.CRDTToken,
 }
 
-// Sizes in bytes of what can be loaded.
+// Sizes in bytes of components that can be loaded.
 const (
 	maxImage = 32 << 20
 	maxFile  = 64 << 10
@@ -59,7 +59,7 @@ func (c *Card) readMCQI(m register.MCQI) (register.MCQI, register.Status) {
 	return m, register.OK
 }
 
-// properties gives a property set of a component.
+// properties returns a property set of a component.
 func (c *Card) properties(id register.Component, set register.PropertySet, pending bool) (p []byte, ok bool) {
 	var err error
 	switch set {

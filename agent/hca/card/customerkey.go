@@ -9,10 +9,8 @@ import (
 	"portcullis/firmware/nvconfig"
 )
 
-// customerKey is the public key in items 412 to 414 that are in force: exponent
-// and UUID in the first, the halves of the modulus in the others. Cards of
-// Traits.EnrollsKeys know these items; whether real ones heed them is not
-// published.
+// customerKey is the public key in items 412 to 414 that are in force: exponent and UUID in the first, the halves of the
+// modulus in the others. Cards of Traits.EnrollsKeys know these items. It is not published whether real cards respect them.
 func (c *Card) customerKey() (nvconfig.PinnedKey, bool) {
 	id, high, low := c.store.globalInForce(keyIndex), c.store.globalInForce(keyIndex+1), c.store.globalInForce(keyIndex+2)
 	if len(id) < 32 || [16]byte(id[16:32]) == ([16]byte{}) {

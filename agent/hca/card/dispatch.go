@@ -6,7 +6,7 @@ import (
 	"portcullis/agent/hca/register"
 )
 
-// Error numbers of Linux that the driver's side of a command gives.
+// Error numbers of Linux that the driver's side of a command returns.
 const (
 	errnoBadMessage = 74  // EBADMSG: opcode or scope
 	errnoLength     = 90  // EMSGSIZE
@@ -21,8 +21,8 @@ var (
 	ErrSilent = errors.New("the card is silent")
 )
 
-// RPC does one FWCTL_RPC: what the kernel's driver checks, then what the
-// firmware does. The error is ErrPowerLost or ErrSilent; then there is no reply.
+// RPC does one FWCTL_RPC: first the checks of the kernel's driver, then the command of the firmware. The error is
+// ErrPowerLost or ErrSilent; then there is no reply.
 func (c *Card) RPC(r register.RPC) (register.Reply, error) {
 	live := c.live(r) // may take its time, and look at the card
 	c.mu.Lock()
@@ -97,8 +97,7 @@ func driver(r register.RPC) (errno uint32) {
 	return 0
 }
 
-// fit gives the answer the length that its reader has room for, as the kernel
-// does.
+// fit cuts or extends the answer to the length that its reader has room for, as the kernel does.
 func fit(a register.Answer, room int, wrong bool) []byte {
 	out := a.Encode()
 	if wrong {

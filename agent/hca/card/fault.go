@@ -21,15 +21,15 @@ type FaultKind uint8
 // Faults.
 const (
 	Refusal     FaultKind = iota + 1 // the firmware answers Status, and does nothing
-	Timeout                          // the driver gives up; nothing was done
-	LostReply                        // the driver gives up; it was done
+	Timeout                          // the driver times out; the command was not done
+	LostReply                        // the driver times out; the command was done
 	Silence                          // the command never ends
 	WrongLength                      // the answer is four bytes short
 	Lying                            // the answer says something else
 	PowerLoss                        // before the command
 )
 
-// Inject adds a fault. Of several that fit a command the first counts.
+// Inject adds a fault. If several faults fit a command, the first counts.
 func (c *Card) Inject(f Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ type fileVersions map[register.Component]uint32
 // UniqueID is what a file for this device alone names: the base MAC at the end.
 func (i Identity) UniqueID() [nvconfig.DeviceIDSize]byte { return nvconfig.DeviceID(i.BaseMAC) }
 
-// applicable judges for whom a file is, and who signed it.
+// applicable judges which devices a file is for, and who signed it.
 func (c *Card) applicable(f *nvconfig.File) register.MCCError {
 	named := slices.Contains(f.DeviceIDs(), c.o.Identity.UniqueID()) && !c.o.Traits.RefusesDevice
 	if !slices.Contains(f.PSIDs(), c.o.Identity.PSID) && !named {

@@ -45,7 +45,7 @@ func TestVectors(t *testing.T) {
 	weak.mustUpload(register.OEMNVConfig, vector(t, "tenant-lock.digest.bin"))
 }
 
-// flipped gives a copy with one bit changed.
+// flipped returns a copy with one bit changed.
 func flipped(b []byte, at int) []byte {
 	b = slices.Clone(b)
 	b[at] ^= 1
@@ -99,7 +99,7 @@ func TestFilesRefused(t *testing.T) {
 	lax.mustUpload(register.OEMNVConfig, old)
 }
 
-// The flags of a file say what becomes of other settings.
+// TestFileFlags checks that the flags of a file decide which other settings stay.
 func TestFileFlags(t *testing.T) {
 	other := nvconfig.GlobalItem(21)
 	for _, tt := range []struct {

@@ -24,7 +24,7 @@ var (
 	on, off  = []byte{0x80, 0, 0, 0}, []byte{0, 0, 0, 0}
 )
 
-// lab is a card and who drives it.
+// lab is a card and the driver of the card.
 type lab struct {
 	*testing.T
 	card *Card

@@ -17,9 +17,8 @@ func (c *Card) readMLOCK(register.MLOCK) (register.MLOCK, register.Status) {
 	return register.MLOCK{State: c.lock.state}, register.OK
 }
 
-// writeMLOCK locks, or unlocks with the same key, which is then forgotten.
-// Locking what is locked changes nothing and says nothing, whatever the key:
-// that is why a lock must be proven with its own key.
+// writeMLOCK locks, or unlocks with the same key, which is then forgotten. Locking a locked card changes nothing and
+// reports nothing, whatever the key. That is why a lock must be proven with its own key.
 func (c *Card) writeMLOCK(m register.MLOCK) (register.MLOCK, register.Status) {
 	out := register.MLOCK{State: c.lock.state}
 	switch {

@@ -12,8 +12,8 @@ import (
 // macOf cuts a MAC out of a GUID: the six bytes around the filler.
 func macOf(guid ib.GUID) uint64 { return uint64(guid)>>40<<24 | uint64(guid)&0xFFFFFF }
 
-// ConnectX7 gives the options of a healthy ConnectX-7 with one GUID for each
-// port: genuine firmware, closed, all settings of package nvconfig known and off.
+// ConnectX7 returns the options of a healthy ConnectX-7 with one GUID for each port: genuine firmware, closed, all settings
+// of package nvconfig known and off.
 func ConnectX7(node ib.GUID, ports ...ib.GUID) Options {
 	o := Options{
 		Identity: Identity{
@@ -32,9 +32,8 @@ func ConnectX7(node ib.GUID, ports ...ib.GUID) Options {
 	return o
 }
 
-// Settings are all that package nvconfig knows a layout of, off by default but
-// for the type of links, which is InfiniBand; and those of the expansion ROM that
-// mstconfig reads where it finds one of them.
+// Settings are all settings with a layout in package nvconfig, off by default except the type of links, which is
+// InfiniBand. They also include those of the expansion ROM, which mstconfig reads where it finds one of them.
 func Settings() []Setting {
 	var all []Setting
 	for _, l := range nvconfig.Layouts() {

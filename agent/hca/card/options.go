@@ -15,7 +15,7 @@ type Options struct {
 	Security Security
 	Ports    []Port
 	Keys     []Key // the table of public keys that its firmware carries
-	// Settings are those that the card knows, with what they are by default.
+	// Settings are those that the card knows, with their default values.
 	Settings []Setting
 	Traits   Traits
 	// Seed makes challenges and handles differ from card to card.
@@ -54,7 +54,7 @@ type Security struct {
 	Secured    bool // takes signed firmware only
 	SignedFW   bool
 	EFUSE      uint32 // security version that is burned in
-	Automatic  bool   // EFUSE follows the firmware; else only when it is told to
+	Automatic  bool   // EFUSE follows the firmware; otherwise only after a command
 }
 
 // Port is an InfiniBand port.
@@ -75,7 +75,7 @@ type Key struct {
 	Signs  Purpose
 }
 
-// Purpose is a set of what a key may sign.
+// Purpose is a set of things that a key may sign.
 type Purpose uint8
 
 // Purposes.
@@ -93,7 +93,7 @@ type Setting struct {
 	Index   uint32
 	Default []byte
 	Hidden  bool // from the host: only files reach it
-	Burned  bool // at manufacturing: nobody writes it
+	Burned  bool // at manufacturing: it cannot be written
 }
 
 // Traits are what the public sources do not say. The zero Traits are a card as
@@ -120,14 +120,13 @@ type Traits struct {
 	AcceptsOldFiles bool
 	// NoChallenges: MTCQ is not there.
 	NoChallenges bool
-	// IgnoresChallenges: whom file_device_unique names in a file of settings, and what
-	// was drawn, does not matter.
+	// IgnoresChallenges: the device that file_device_unique names in a file of settings, and the challenge that was drawn,
+	// do not matter.
 	IgnoresChallenges bool
 	// RefusesBound and RefusesDevice: a file of settings is refused that has
 	// file_device_unique, or that names devices instead of a board.
 	RefusesBound, RefusesDevice bool
-	// KeepsChallenge: a challenge that nobody answered stays until the next boot,
-	// whoever ends it.
+	// KeepsChallenge: an unanswered challenge stays until the next boot, even if a host ends it.
 	KeepsChallenge bool
 	// EnrollsKeys: items 412 to 414 hold a public key of the customer, and files
 	// signed with it are taken from the next boot on.

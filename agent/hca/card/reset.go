@@ -2,7 +2,7 @@ package card
 
 import "portcullis/agent/hca/register"
 
-// What MFRL offers.
+// Reset levels and types that MFRL offers.
 const (
 	fullChip = 1 << 0
 	triggers = register.PCIeLink | register.WarmReboot
@@ -15,9 +15,8 @@ func (c *Card) readMFRL(register.MFRL) (register.MFRL, register.Status) {
 	return register.MFRL{Trigger: triggers, Types: fullChip}, register.OK
 }
 
-// writeMFRL says what will reset the firmware. Where the driver is to do it, it
-// does it as soon as the command is answered; else nothing happens until the
-// host is switched off and on (Reset). mstconfig asks for the latter after each
+// writeMFRL says what will reset the firmware. If the driver should do it, it does so as soon as the command is answered.
+// Otherwise nothing happens until the host is switched off and on (Reset). mstconfig requests the latter after each
 // setting.
 func (c *Card) writeMFRL(m register.MFRL) (register.MFRL, register.Status) {
 	if m.Trigger == 0 || m.Trigger&^triggers != 0 || m.Type != 0 || m.Sync > syncDriver || c.denied(nicReset) {

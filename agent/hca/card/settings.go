@@ -64,8 +64,7 @@ func (c *Card) writeMNVDA(data []byte) ([]byte, register.Status) {
 	return i.Append(nil), register.OK
 }
 
-// writer is who the firmware writes down: what a tool may ask for, or "through
-// ICMD".
+// writer is the writer that the firmware records: one that a tool may request, or "through ICMD".
 func writer(asked nvconfig.Writer) nvconfig.Writer {
 	const first, last, icmd = 6, 0xB, 5
 	if asked < first || asked > last {
@@ -129,7 +128,7 @@ func (c *Card) readMNVGC(register.MNVGC) (register.MNVGC, register.Status) {
 	return register.MNVGC{ReadsFactory: !c.o.Traits.NoFactory, ReadsCurrent: !c.o.Traits.NoCurrent}, register.OK
 }
 
-// readMNVGN gives the stored setting after so many.
+// readMNVGN returns the stored setting at the position of the pointer.
 func (c *Card) readMNVGN(m register.MNVGN) (register.MNVGN, register.Status) {
 	all := c.store.stored()
 	if int(m.Pointer) >= len(all) {

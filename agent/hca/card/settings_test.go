@@ -31,8 +31,8 @@ func TestSetting(t *testing.T) {
 	}
 }
 
-// What answers a host's question about a setting is as long as the setting;
-// there may be more room, not less.
+// TestSettingLength checks that the answer to a host's query of a setting is as long as the setting. The request may have
+// more room, not less.
 func TestSettingLength(t *testing.T) {
 	l := open(t)
 	read := func(length, room int) register.Status {
@@ -96,7 +96,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// What was burned in at manufacturing can be read, and not written.
+// TestBurned checks that values burned in at manufacturing can be read, but not written.
 func TestBurned(t *testing.T) {
 	l := open(t)
 	uids := nvconfig.GlobalItem(baseUIDsIndex)
@@ -134,8 +134,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// What a signed file set with ovr_en 0 the host cannot write, take back, or take
-// back with all others; what it may, it can.
+// TestPriorities checks that the host cannot write or take back a setting that a signed file set with ovr_en 0, not even by
+// taking back all settings. It can do so with the settings that it may write.
 func TestPriorities(t *testing.T) {
 	l := open(t)
 	l.write(hostPriv, make([]byte, 16))
@@ -207,8 +207,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// Where the card heeds HOST_PRIV_*, a host that gave its privileges away does not
-// get them back by writing.
+// TestPrivileges checks that a host that dropped its privileges cannot get them back by writing, where the card respects
+// HOST_PRIV_*.
 func TestPrivileges(t *testing.T) {
 	for _, heeds := range []bool{false, true} {
 		l := open(t, traits(func(x *Traits) { x.HonorsPrivileges = heeds }))

@@ -9,8 +9,8 @@ import (
 	"portcullis/firmware/nvconfig"
 )
 
-// store keeps the settings of a card: for each address what the factory set,
-// what is in force, and what will be after the next boot.
+// store keeps the settings of a card: for each address the factory's value, the value in force, and the value after the
+// next boot.
 type store struct {
 	slots map[nvconfig.Address]*slot
 	order []nvconfig.Address // ascending
@@ -65,8 +65,7 @@ func (s Setting) addresses(ports int) (all []nvconfig.Address) {
 	return all
 }
 
-// find gives the addresses that an address stands for, ascending: itself, or
-// all ports, hosts or functions of its class.
+// find returns the addresses that an address stands for, ascending: itself, or all ports, hosts or functions of its class.
 func (s *store) find(a nvconfig.Address) (all []nvconfig.Address) {
 	if a.Check() != nil {
 		return nil
@@ -94,8 +93,7 @@ func covers(a, b nvconfig.Address) bool {
 	}
 }
 
-// item gives one of the three values. What nobody wrote has priority USER and
-// may be written over by all.
+// item returns one of the three values. A value that was never written has priority USER and may be overwritten by all.
 func (s *slot) item(a nvconfig.Address, access nvconfig.Access) nvconfig.Item {
 	var stored *nvconfig.Item
 	switch access {
@@ -134,8 +132,7 @@ func (s *store) stored() (all []nvconfig.Address) {
 	return all
 }
 
-// globalInForce gives the data in force of a setting of the whole card; nil if
-// the card does not know it.
+// globalInForce returns the data in force of a setting of the whole card, or nil if the card does not know the setting.
 func (s *store) globalInForce(index uint32) []byte {
 	a := nvconfig.GlobalItem(index)
 	slot, ok := s.slots[a]
@@ -145,7 +142,7 @@ func (s *store) globalInForce(index uint32) []byte {
 	return slot.item(a, nvconfig.Current).Data
 }
 
-// alternate gives the alternate GUID of a function that is in force; 0: none.
+// alternate returns the alternate GUID of a function that is in force, or 0 if there is none.
 func (c *Card) alternate(function int) ib.GUID {
 	a := nvconfig.FunctionItem(0, uint8(function), virtualGUIDIndex)
 	slot, ok := c.store.slots[a]
@@ -211,7 +208,7 @@ func (c *Card) put(a nvconfig.Address, i nvconfig.Item) {
 	c.durable(func() { c.store.slots[a].next = &i })
 }
 
-// drop goes back to what the factory set.
+// drop restores the factory's value.
 func (c *Card) drop(a nvconfig.Address) {
 	c.durable(func() { c.store.slots[a].next = nil })
 }

@@ -15,11 +15,11 @@ type session struct {
 	challenge [sha256.Size]byte
 }
 
-// seconds that a session, or a challenge, is said to last. Nothing here counts
-// them: ExpireSessions ends them.
+// sessionSeconds is the lifetime that a session, or a challenge, reports, in seconds. Nothing here counts them:
+// ExpireSessions ends them.
 const sessionSeconds = 600
 
-// draw gives bytes that nobody guesses who does not know the seed.
+// draw returns bytes that cannot be guessed without the seed.
 func (c *Card) draw() [sha256.Size]byte {
 	c.drawn++
 	b := binary.BigEndian.AppendUint64([]byte("challenge"), c.o.Seed)
@@ -105,7 +105,7 @@ func (c *Card) writeMDSR(m register.MDSR) (register.MDSR, register.Status) {
 	return register.MDSR{Type: m.Type, Status: register.SessionEnded}, register.OK
 }
 
-// OpenSession opens a session past all checks: somebody has a token.
+// OpenSession opens a session without any checks, as if a host had applied a token.
 func (c *Card) OpenSession(kind register.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,8 +127,8 @@ func (c *Card) ExpireSessions() {
 	}
 }
 
-// judgeToken judges a token whose signature is right. One that answers a
-// challenge must name this card and what it drew last.
+// judgeToken judges a token whose signature is right. A token that answers a challenge must name this card and the last
+// challenge.
 func (c *Card) judgeToken(id register.Component, f *nvconfig.File) (func(), register.MCCError) {
 	kind, challenged := tokenOf(id)
 	if challenged && !c.answers(kind, f) {
@@ -165,9 +165,8 @@ func (c *Card) answers(kind register.Session, f *nvconfig.File) bool {
 // of tokens for customer support.
 const settingsChallenge = register.SessionCRCS
 
-// judgeBinding judges a file of settings by what it is bound to (item
-// file_device_unique). It must name this card and what it drew last; the challenge
-// is spent with that, whatever becomes of the file.
+// judgeBinding judges a file of settings by its binding (item file_device_unique). The file must name this card and the
+// last challenge. The challenge is then used up, even if the file is refused.
 func (c *Card) judgeBinding(f *nvconfig.File) register.MCCError {
 	bound := f.Bound()
 	switch {

@@ -30,8 +30,8 @@ func spoken(t *testing.T, s string) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// The card answers a third party's tools as it did when they accepted it: what
-// mstflint and mstconfig 4.36 asked, in this order, and were answered.
+// TestTools checks that the card answers a third party's tools as it did when they accepted it. It replays the commands of
+// mstflint and mstconfig 4.36, in their order, with the answers.
 func TestTools(t *testing.T) {
 	text, err := os.ReadFile("testdata/mstflint-4.36.txt")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // update is the machine of MCC, which takes components. It is volatile.
 type update struct {
 	state  register.ControlState
-	handle uint32 // of who drives it; 0: nobody
+	handle uint32 // of the process that drives it; 0: none
 	err    register.MCCError
 	// later is what ends the step that is under way (Traits.Later).
 	later func()
@@ -21,7 +21,7 @@ type update struct {
 	shown map[register.Component]register.ComponentState
 }
 
-// ownerICMD is who holds the handle, as MCC shows it.
+// ownerICMD is the owner of the handle, as MCC shows it.
 const ownerICMD = 5
 
 // readMCC shows the machine. One that is idle names the handle to lock it with.
@@ -47,8 +47,7 @@ func (c *Card) shownMCC() register.MCC {
 // nextHandle changes with each that was taken.
 func (c *Card) nextHandle() uint32 { return uint32(c.o.Seed+c.drawn)&0x7FFFFF | 0x800000 }
 
-// HoldUpdate makes somebody else the one who drives the machine, for example a
-// management controller, until the next reset.
+// HoldUpdate makes another process, for example a management controller, drive the machine until the next reset.
 func (c *Card) HoldUpdate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,7 +44,7 @@ func (c *Card) vport(q register.VportQuery, live Live, room int) ([]byte, regist
 	return out, register.OK
 }
 
-// pkeys gives one entry, or all that there is room for.
+// pkeys returns one entry, or all that there is room for.
 func pkeys(table []ib.PKey, index uint16, room int) ([]byte, register.Status) {
 	switch {
 	case index != register.WholeTable && int(index) >= len(table):
@@ -58,7 +58,7 @@ func pkeys(table []ib.PKey, index uint16, room int) ([]byte, register.Status) {
 	return register.EncodePKeys(table), register.OK
 }
 
-// Item nv_virt_guid_addr gives a function another GUID.
+// Item nv_virt_guid_addr assigns a function another GUID.
 const (
 	virtualGUIDIndex  = 273
 	virtualGUIDOn     = 0x80

@@ -1,10 +1,8 @@
-// Package devlink asks an adapter's driver over generic netlink what it knows of
-// the adapter: serial number, PSID, and the firmware versions that run and that
-// are stored in flash. A stored version other than the running one waits for a
+// Package devlink asks an adapter's driver over generic netlink for its facts about the adapter: serial number, PSID, and
+// the firmware versions that run and that are stored in flash. A stored version other than the running one waits for a
 // reset. Nothing is written; no privilege is needed.
 //
-// Source: Linux include/uapi/linux/devlink.h, Documentation/networking/devlink/
-// devlink-info.rst and mlx5.rst.
+// Source: Linux include/uapi/linux/devlink.h, Documentation/networking/devlink/devlink-info.rst and mlx5.rst.
 package devlink
 
 import (
@@ -35,7 +33,7 @@ const (
 	attrBoardSerial    = 146
 )
 
-// Info is what the driver says of one adapter. What it does not say is empty.
+// Info is the driver's report about one adapter. A field that the driver does not report is empty.
 type Info struct {
 	Bus, Device string // for example pci, 0000:17:00.0
 	Driver      string

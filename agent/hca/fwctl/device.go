@@ -36,9 +36,8 @@ func (d *Device) Close() error { return d.caller.close() }
 // String is the device node or socket.
 func (d *Device) String() string { return d.path }
 
-// Access reads or writes a register: data is what the register is asked with,
-// as long as the register is, and what comes back has that length. An answer of
-// the firmware that is not "ok" is a *register.Error.
+// Access reads or writes a register. data is the content of the request and has the length of the register, and so has the
+// answer. An answer of the firmware that is not "ok" is a *register.Error.
 func (d *Device) Access(ctx context.Context, id register.ID, method register.Method, data []byte) ([]byte, error) {
 	access := register.Access{ID: id, Method: method, Data: data}
 	in := access.Encode()
@@ -100,8 +99,7 @@ const (
 	busyWait  = 25 * time.Millisecond
 )
 
-// command sends a command until the firmware is not busy, and gives the data of
-// its answer.
+// command sends a command until the firmware is not busy, and returns the data of its answer.
 func (d *Device) command(ctx context.Context, what string, r register.RPC) ([]byte, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -159,7 +157,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 func (e *Error) hint() string {

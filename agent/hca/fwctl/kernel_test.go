@@ -17,8 +17,8 @@ import (
 // kernel stands for the driver: it answers FWCTL_RPC with out, or fails.
 type kernel struct {
 	deviceType uint32
-	out        []byte // hex of what the firmware answers
-	longer     uint32 // how many bytes more than there was room for it says it gave
+	out        []byte // the firmware's answer, in hex
+	longer     uint32 // number of bytes beyond the room that it claims to have returned
 	fail       error
 	scope      uint32
 	in         []byte
@@ -68,8 +68,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestAccessBytes: what the kernel is given for a read of MLOCK, byte for byte
-// (Linux, include/linux/mlx5/mlx5_ifc.h, access_register_in_bits).
+// TestAccessBytes checks the bytes that the kernel gets for a read of MLOCK (Linux, include/linux/mlx5/mlx5_ifc.h,
+// access_register_in_bits).
 func TestAccessBytes(t *testing.T) {
 	t.Parallel()
 	k := &kernel{deviceType: deviceTypeMLX5, out: unhex(t, "00000000 00000000 0000000000000000"+"00000001 00000000 0000000000000000")}

@@ -1,13 +1,12 @@
-// Package library is what a site gives its agents to judge the firmware of
-// adapters by: a folder with the keys that it believes, the firmware that it
-// wants, and images to compare with.
+// Package library holds what a site provides for its agents to judge the firmware of adapters: a folder with the trusted
+// keys, the wanted firmware, and images to compare with.
 //
 //	pins.yaml    keys, as "portcullis firmware pin" writes them
 //	policy.yaml  boards and versions, as package firmware/policy describes
 //	images/      image files and packages
 //
-// Nothing in the folder is believed because it is there: an image counts only if
-// it is signed under a key of pins.yaml and allowed by policy.yaml.
+// A file in the folder is not trusted because it is there: an image counts only if it is signed under a key of pins.yaml
+// and allowed by policy.yaml.
 package library
 
 import (
@@ -132,11 +131,11 @@ func (l *Library) readFile(root *os.Root, name string) error {
 	return nil
 }
 
-// add takes an image up. Two different ones of one board and version leave none:
-// which of them runs cannot be told from outside.
+// add adds an image. If two different images have one board and version, neither counts: the running one cannot be
+// distinguished from outside.
 func (l *Library) add(name string, r *firmware.ImageReport) {
 	if r.Identity == nil || r.Identity.Info == nil {
-		return // it does not say who it is, so no adapter can be compared with it
+		return // it does not identify itself, so no adapter can be compared with it
 	}
 	info := r.Identity.Info
 	k := key{string(info.PSID), versionOf(info.Version)}
@@ -175,8 +174,7 @@ func (l *Library) Image(psid string, running hca.Version) (hca.Image, bool, stri
 	return e.image, true, ""
 }
 
-// Refuse implements hca.Site. Where the policy lists digests, that of the image
-// with this board and version counts.
+// Refuse implements hca.Site. If the policy lists digests, that of the image with this board and version counts.
 func (l *Library) Refuse(c hca.Claim) []string {
 	const most = 1<<16 - 1
 	if c.Version.Major > most || c.Version.Minor > most || c.Version.SubMinor > most {
@@ -187,7 +185,7 @@ func (l *Library) Refuse(c hca.Claim) []string {
 		Version:         image.Version{Major: uint16(c.Version.Major), Minor: uint16(c.Version.Minor), Sub: uint16(c.Version.SubMinor)},
 		Hardware:        []image.HardwareID{image.HardwareID(c.Hardware)},
 		SecurityVersion: c.SecurityVersion,
-		Secure:          true, Signed: true, // judged by what the device says, not here
+		Secure:          true, Signed: true, // judged by the device's report, not here
 	}
 	if e, ok := l.images[key{c.PSID, c.Version}]; ok && e.why == "" {
 		subject.Digest = &e.digest

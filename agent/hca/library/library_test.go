@@ -87,8 +87,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestManyImagesOfOneVersion: of several that differ and say the same version none counts,
-// however many follow: which of them an adapter runs cannot be told from outside.
+// TestManyImagesOfOneVersion checks that no image counts if several different ones have the same version, however many
+// follow. The running one cannot be distinguished from outside.
 func TestManyImagesOfOneVersion(t *testing.T) {
 	t.Parallel()
 	made := func(code string) []byte {

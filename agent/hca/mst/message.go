@@ -8,8 +8,7 @@ import (
 	"portcullis/agent/hca/register"
 )
 
-// What tools say when they fail, for errors.Is. Statuses of the firmware are
-// those of package register.
+// Errors that the tools report, for errors.Is. Statuses of the firmware are those of package register.
 var (
 	ErrOpen             = errors.New("the adapter cannot be opened")
 	ErrLocked           = errors.New("the adapter is locked by a key (secure host)")
@@ -42,11 +41,11 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// messages are texts of the tools and what they mean; the first that is found
-// counts, so that "cannot open, since it is locked" is locked.
+// messages are texts of the tools and their meanings. The first match counts, so that "cannot open, since it is locked" is
+// locked.
 var messages = []struct {
 	text string
 	err  error
@@ -71,7 +70,7 @@ var messages = []struct {
 	{"Failed to open", ErrOpen},
 }
 
-// failed makes an error of what a tool printed.
+// failed makes an error from the output of a tool.
 func failed(tool string, exit int, out string) *Error {
 	e := &Error{Tool: tool, Exit: exit}
 	for _, m := range messages {

@@ -31,8 +31,7 @@ const (
 	KeyEncryption      = "Encryption"
 )
 
-// Get gives the value of a key; false if the tool did not print it, or printed
-// that it does not know ("N/A").
+// Get returns the value of a key, and false if the tool did not print it or printed that it does not know it ("N/A").
 func (q *Query) Get(key string) (string, bool) {
 	v, ok := q.values[key]
 	return v, ok && v != "" && v != "N/A"

@@ -18,8 +18,8 @@ func golden(t testing.TB, name string) string {
 	return string(b)
 }
 
-// TestParseQuery reads the output of 4.36 for a simulated ConnectX-7, and one
-// put together of what real cards were reported to add.
+// TestParseQuery reads the output of 4.36 for a simulated ConnectX-7, and one composed of lines that real cards were
+// reported to add.
 func TestParseQuery(t *testing.T) {
 	q, err := ParseQuery(golden(t, "query-connectx7.txt"))
 	must(t, err)
@@ -72,8 +72,7 @@ func TestParseQueryRefuses(t *testing.T) {
 	}
 }
 
-// FuzzQuery: whatever a tool prints is read or refused, and nothing comes of it
-// that was not printed.
+// FuzzQuery checks that any output of a tool is read or refused, and that the result contains only printed text.
 func FuzzQuery(f *testing.F) {
 	f.Add(golden(f, "query-connectx7.txt"))
 	f.Add(golden(f, "query-bluefield2.txt"))

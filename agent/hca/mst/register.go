@@ -22,7 +22,7 @@ type Registers struct {
 	KeysOnCommandLine bool
 }
 
-// Registers gives the registers of an adapter, if mstreg is installed.
+// Registers returns the registers of an adapter, if mstreg is installed.
 func (s *Suite) Registers(device string) (*Registers, error) {
 	if err := checkDevice(device); err != nil {
 		return nil, err

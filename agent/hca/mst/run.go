@@ -32,8 +32,8 @@ type runner struct{}
 // errTooMuch ends a tool that prints without end.
 var errTooMuch = fmt.Errorf("it printed more than %d bytes", maxOutput)
 
-// run gives what a tool printed, standard output before standard error. A tool
-// that ends with another code than 0 is an *Error.
+// run returns the output of a tool, standard output before standard error. If the tool ends with an exit code other than 0,
+// the error is an *Error.
 func (runner) run(ctx context.Context, limit time.Duration, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %s", context.DeadlineExceeded, limit))
 	defer cancel()

@@ -60,8 +60,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestGroupKilled: after its time a tool ends, and so does what it started. Both
-// hold a pipe open, which ends when nobody does.
+// TestGroupKilled checks that a tool ends after its time limit, together with the processes that it started. Both hold a
+// pipe open, which ends when no process holds it.
 func TestGroupKilled(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "held")
 	must(t, syscall.Mkfifo(fifo, 0o600))
@@ -115,7 +115,7 @@ func TestOutputRefused(t *testing.T) {
 	}
 }
 
-// TestMessages: what version 4.36 was seen to print, and its codes.
+// TestMessages checks the messages that version 4.36 was seen to print, and its codes.
 func TestMessages(t *testing.T) {
 	for _, tt := range []struct {
 		text string

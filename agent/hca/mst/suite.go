@@ -86,7 +86,7 @@ func Find(ctx context.Context, folders []string) (*Suite, error) {
 	return nil, ErrNone
 }
 
-// program gives the path of an executable file in a folder, or "".
+// program returns the path of an executable file in a folder, or "".
 func program(dir, name string) string {
 	path := filepath.Join(dir, name)
 	info, err := os.Stat(path)

@@ -30,7 +30,7 @@ type Access struct {
 // String names the command in messages.
 func (a Access) String() string { return fmt.Sprintf("%v %v", a.ID, a.Method) }
 
-// Encode gives the bytes of the command.
+// Encode returns the bytes of the command.
 func (a Access) Encode() []byte {
 	p := make([]byte, HeaderSize, HeaderSize+len(a.Data))
 	binary.BigEndian.PutUint16(p, uint16(AccessReg))
@@ -47,8 +47,7 @@ func CommandOpcode(p []byte) (Opcode, bool) {
 	return Opcode(binary.BigEndian.Uint16(p)), true
 }
 
-// DecodeAccess reads a command that Encode, or somebody else, made. Its data
-// is that of p.
+// DecodeAccess reads a command that Encode, or another program, made. Its data is that of p.
 func DecodeAccess(p []byte) (a Access, err error) {
 	if len(p) < HeaderSize {
 		return a, fmt.Errorf("access to a register: %w: %d, want %d", ErrShort, len(p), HeaderSize)
@@ -63,14 +62,14 @@ func DecodeAccess(p []byte) (a Access, err error) {
 	}, nil
 }
 
-// Answer is how a command ended, and what it gave.
+// Answer is the status of a command, and the data that it returned.
 type Answer struct {
 	Status   Status
 	Syndrome uint32
 	Data     []byte
 }
 
-// Encode gives the bytes of the answer.
+// Encode returns the bytes of the answer.
 func (a Answer) Encode() []byte {
 	p := make([]byte, HeaderSize, HeaderSize+len(a.Data))
 	p[0] = uint8(a.Status)

@@ -57,7 +57,7 @@ const (
 	ComponentFailed             ComponentState = 5
 )
 
-// PropertySet is what of a component MCQI tells.
+// PropertySet is a set of a component's properties that MCQI reports.
 type PropertySet uint8
 
 // Property sets.
@@ -67,11 +67,11 @@ const (
 	ActivationMethod PropertySet = 5
 )
 
-// MCQI tells properties of a component.
+// MCQI reports properties of a component.
 type MCQI struct {
 	Index    uint16      `reg:"0x00.0,16"`
 	Device   uint16      `reg:"0x00.16,12"`
-	Pending  bool        `reg:"0x00.31,1"` // read_pending_component: of what waits for a reset
+	Pending  bool        `reg:"0x00.31,1"` // read_pending_component: of the component that waits for a reset
 	Type     PropertySet `reg:"0x08.0,5"`  // info_type
 	InfoSize uint32      `reg:"0x0C.0,32"` // of the whole set, in bytes
 	Offset   uint32      `reg:"0x10.0,32"`
@@ -116,8 +116,7 @@ type ComponentVersion struct {
 // Size implements Sized.
 func (ComponentVersion) Size() int { return 0x7C }
 
-// ComponentActivation is the property set ActivationMethod: what makes a
-// component that was loaded the one in use.
+// ComponentActivation is the property set ActivationMethod: the way in which a loaded component becomes the one in use.
 type ComponentActivation struct {
 	AllHosts     bool `reg:"0x00.0,1"` // all_hosts_sync
 	Auto         bool `reg:"0x00.1,1"` // auto_activate
@@ -130,7 +129,7 @@ type ComponentActivation struct {
 // Size implements Sized.
 func (ComponentActivation) Size() int { return 0x04 }
 
-// Instruction is what MCC is told to do.
+// Instruction is an instruction to MCC.
 type Instruction uint8
 
 // Instructions.
@@ -205,10 +204,10 @@ type MCC struct {
 	Handle      uint32       `reg:"0x08.0,24"`  // update_handle
 	State       ControlState `reg:"0x0C.0,4"`
 	Error       MCCError     `reg:"0x0C.8,8"`
-	Progress    uint8        `reg:"0x0C.16,7"` // per cent; 101: not told
+	Progress    uint8        `reg:"0x0C.16,7"` // per cent; 101: not reported
 	OwnerHost   uint8        `reg:"0x0C.24,4"`
-	OwnerType   uint8        `reg:"0x0C.28,4"`  // who holds the handle: 3 BMC, 4 command interface, 5 ICMD
-	Length      uint32       `reg:"0x10.0,32"`  // component_size; 0: not told
+	OwnerType   uint8        `reg:"0x0C.28,4"`  // owner of the handle: 3 BMC, 4 command interface, 5 ICMD
+	Length      uint32       `reg:"0x10.0,32"`  // component_size; 0: not reported
 	DeviceType  uint8        `reg:"0x14.0,8"`   // 0: this device
 	Device      uint16       `reg:"0x14.16,12"` // device_index
 }

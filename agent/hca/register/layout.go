@@ -75,7 +75,7 @@ func parsePlace(tag string) (p place) {
 // wide reports a field of two dwords.
 func (p place) wide() bool { return p.shift+p.width > 32 }
 
-func (p place) mask() uint64 { return 1<<p.width - 1 } // a shift by 64 gives 0
+func (p place) mask() uint64 { return 1<<p.width - 1 } // a shift by 64 yields 0
 
 func (p place) load(b []byte) uint64 {
 	word := uint64(binary.BigEndian.Uint32(b[p.at:]))

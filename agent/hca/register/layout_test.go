@@ -132,7 +132,7 @@ func TestLayoutsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// What is decoded from any bytes is encoded to bytes that decode to the same.
+// TestRoundTrip checks that a value decoded from any bytes is encoded to bytes that decode to the same value.
 func TestRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range codecs() {

@@ -19,8 +19,7 @@ func (MCDA) ID() ID { return IDMCDA }
 // Size implements Sized.
 func (MCDA) Size() int { return 0x90 }
 
-// NewMCDA makes the block at an offset. It takes BlockSize bytes of block at
-// most; what is left of the last dword is zero.
+// NewMCDA makes the block at an offset. It takes BlockSize bytes of block at most; the rest of the last dword is zero.
 func NewMCDA(handle, offset uint32, block []byte) MCDA {
 	m := MCDA{Handle: handle, Offset: offset}
 	m.Length = uint16(copy(m.Dwords[:], block))

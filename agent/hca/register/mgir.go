@@ -1,6 +1,6 @@
 package register
 
-// MGIR is who a device is, and what its firmware says of itself.
+// MGIR is the identity of a device, and the firmware's report about itself.
 type MGIR struct {
 	Hardware HardwareInfo `reg:"0x00"`
 	Firmware FirmwareInfo `reg:"0x20"`
@@ -63,8 +63,8 @@ func (FirmwareInfo) Size() int { return 0x40 }
 // LifeCycle is both parts of the life cycle as one number.
 func (f FirmwareInfo) LifeCycle() LifeCycle { return f.LifeCycleLow | LifeCycle(f.LifeCycleTop)<<2 }
 
-// LifeCycle says how far a chip has been closed. What a number means depends
-// on the format of its images.
+// LifeCycle is the life-cycle state of a chip: how far it has been closed. The meaning of a number depends on the format of
+// the chip's images.
 type LifeCycle uint8
 
 // Life cycles of FS4 devices.
@@ -90,8 +90,8 @@ type SoftwareInfo struct {
 	Major    uint8 `reg:"0x00.16,8"`
 }
 
-// Text is the text in a field of fixed size: what comes before the first NUL.
-// It is hostile input and may hold any bytes but NUL.
+// Text is the text in a field of fixed size: the bytes before the first NUL. It is hostile input and may hold any bytes but
+// NUL.
 func Text(b []byte) string {
 	for i, c := range b {
 		if c == 0 {

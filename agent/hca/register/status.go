@@ -76,7 +76,7 @@ func (e *Error) Is(target error) bool {
 	return ok && t.What == "" && t.Status == e.Status
 }
 
-// What callers branch on, for errors.Is.
+// Errors for callers to distinguish with errors.Is.
 var (
 	ErrBusy         error = &Error{Status: Busy}
 	ErrNotSupported error = &Error{Status: BadSystemState}

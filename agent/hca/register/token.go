@@ -25,7 +25,7 @@ func (MTCQ) ID() ID { return IDMTCQ }
 // Size implements Sized.
 func (MTCQ) Size() int { return 0x70 }
 
-// ChallengeStatus says what came of asking for a challenge.
+// ChallengeStatus is the result of a request for a challenge.
 type ChallengeStatus uint8
 
 // Statuses of a challenge.

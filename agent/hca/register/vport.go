@@ -56,7 +56,7 @@ const WholeTable = 0xFFFF
 // String names the command in messages.
 func (q VportQuery) String() string { return q.Vport.title(q.Opcode) }
 
-// Encode gives the bytes of the command.
+// Encode returns the bytes of the command.
 func (q VportQuery) Encode() []byte { return q.Vport.encode(q.Opcode, uint32(q.Index)) }
 
 // DecodeVportQuery reads either query.
@@ -74,8 +74,7 @@ func DecodeVportQuery(p []byte) (q VportQuery, err error) {
 	return q, nil
 }
 
-// VportContext is the data of an answer to QUERY_HCA_VPORT_CONTEXT: what the
-// firmware, not the driver, says of a port.
+// VportContext is the data of an answer to QUERY_HCA_VPORT_CONTEXT: the firmware's report, not the driver's, about a port.
 type VportContext struct {
 	SMVirtAware     bool    `reg:"0x20.31,1"`
 	HasSMI          bool    `reg:"0x20.30,1"` // there is a queue pair 0 for the asker

@@ -1,9 +1,8 @@
-// Package smi finds out by trying whether the host can send subnet management
-// packets from a port: the one proof of an SMP firewall that does not rest on
-// what an adapter says of its settings (nvconfig-lock.md section 1).
+// Package smi finds out by trying whether the host can send subnet management packets from a port. It is the one proof of
+// an SMP firewall that does not depend on the adapter's report about its settings (nvconfig-lock.md section 1).
 //
-// What is sent changes nothing: Get of NodeInfo, to the port itself and to what
-// it is cabled to. The interface is the kernel's rdma/ib_user_mad.h.
+// The packets change nothing: Get of NodeInfo, to the port itself and to its peer. The interface is the kernel's
+// rdma/ib_user_mad.h.
 package smi
 
 import (
@@ -74,7 +73,7 @@ func Probe(ctx context.Context, path string) (attest.Firewall, error) {
 func probe(ctx context.Context, d device, path string) (attest.Firewall, error) {
 	agent, err := register(d)
 	switch {
-	case errors.Is(err, unix.EPROTONOSUPPORT): // no queue pair 0: the kernel was told that there is no SMI
+	case errors.Is(err, unix.EPROTONOSUPPORT): // no queue pair 0: the kernel is configured without an SMI
 		return attest.FirewallBlocks, nil
 	case errors.Is(err, unix.EACCES):
 		return attest.FirewallUnknown, fmt.Errorf("probe of the SMP firewall: register with %s: %w: a security module such as SELinux does not let the agent manage the subnet; lock the adapter where its ports have no labels", path, err)

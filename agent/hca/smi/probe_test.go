@@ -137,7 +137,8 @@ func TestRequestBytes(t *testing.T) {
 	}
 }
 
-// A host with labels of SELinux on its ports does not let the agent try, and the operator is told why.
+// TestProbeDeniedBySELinux checks that a host whose ports have SELinux labels denies the probe, and that the error says
+// why.
 func TestProbeDeniedBySELinux(t *testing.T) {
 	f := &fake{register: unix.EACCES}
 	got, err := probe(context.Background(), f, "umad0")

@@ -11,10 +11,9 @@ import (
 // ErrClaimed means that another process drives an adapter.
 var ErrClaimed = errors.New("another process of this product drives it")
 
-// Claim keeps others of this product from driving an adapter: a lock (flock) on the
-// directory of its PCI function, which needs no file to be written and ends with the
-// process. The vendor's tools do not heed it, and whoever can read the tree could hold
-// it; it keeps two from getting into each other's way, and protects nothing.
+// Claim keeps other processes of this product from driving an adapter. It is a lock (flock) on the directory of its PCI
+// function, which needs no file to be written and ends with the process. The vendor's tools ignore it, and any process that
+// can read the tree could hold it. It prevents collisions between two processes, and protects nothing.
 type Claim struct{ dir *os.File }
 
 // Claim claims the adapter at an address, at once or not at all (ErrClaimed). had, if
@@ -64,8 +63,8 @@ func flock(f *os.File, how int) error {
 	return errors.Join(err, failed)
 }
 
-// Close gives the claim up. A nil Claim claims nothing. A child that is just being
-// started still has the file open, so closing alone would keep the claim for a moment.
+// Close releases the claim. A nil Claim claims nothing. A child that is just being started still has the file open, so
+// closing alone would keep the claim for a moment.
 func (c *Claim) Close() {
 	if c != nil {
 		_ = flock(c.dir, unix.LOCK_UN)

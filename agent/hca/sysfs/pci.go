@@ -49,8 +49,8 @@ const (
 	firstAdapter = 0x1000
 )
 
-// Function is one PCI function that is, or may be, an InfiniBand adapter. Of a
-// card with two ports each may be a function of its own.
+// Function is one PCI function that is, or may be, an InfiniBand adapter. On a card with two ports each port may be a
+// function of its own.
 type Function struct {
 	Address   Address
 	Vendor    uint16

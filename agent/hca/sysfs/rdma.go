@@ -20,8 +20,7 @@ const (
 
 const rdmaDir = "class/infiniband"
 
-// RDMA is one RDMA device, as its driver describes it. What a driver does not
-// tell is empty.
+// RDMA is one RDMA device, as its driver describes it. A field that the driver does not report is empty.
 type RDMA struct {
 	Name            string  // for example mlx5_0; an administrator may rename it
 	PCI             Address // function it belongs to
@@ -45,8 +44,8 @@ type Port struct {
 	Num       ib.PortNum
 	LinkLayer string
 	GUID      ib.GUID      // lower half of GID 0: the one the fabric sees
-	State     ib.PortState // zero: not told
-	PhysState ib.PhysState // zero: not told
+	State     ib.PortState // zero: not reported
+	PhysState ib.PhysState // zero: not reported
 	LID       ib.LID
 	SMLID     ib.LID
 	Rate      string // for example "400 Gb/sec (4X NDR)"

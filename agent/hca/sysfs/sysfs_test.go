@@ -19,8 +19,8 @@ const (
 	mlx5      = connectX7 + "infiniband/mlx5_0/"
 )
 
-// plant writes the recorded tree and gives its sysfs. Lines "link NAME ->
-// TARGET" of the archive's comment become symbolic links.
+// plant writes the recorded tree and returns its sysfs. Lines "link NAME -> TARGET" of the archive's comment become
+// symbolic links.
 func plant(t *testing.T) string {
 	t.Helper()
 	a, err := txtar.ParseFile("testdata/host.txtar")

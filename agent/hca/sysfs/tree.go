@@ -51,7 +51,7 @@ func reason(err error) error {
 	return err
 }
 
-// Text reads a demanded attribute; a problem gives "".
+// Text reads a required attribute. It returns "" after a problem.
 func (t *Tree) Text(name string) string {
 	s, err := t.read(name)
 	if err == nil && s == "" {
@@ -79,7 +79,7 @@ var (
 	errNotFile = errors.New("is not a plain file")
 )
 
-// read gives one line without the white space around it.
+// read returns one line without the white space around it.
 func (t *Tree) read(name string) (string, error) {
 	b, err := t.Bytes(name, maxFile)
 	if err != nil {
@@ -126,8 +126,7 @@ func (t *Tree) Bytes(name string, limit int) ([]byte, error) {
 	return b, nil
 }
 
-// Link gives the last element of what a symbolic link points to, and "" where
-// there is no link.
+// Link returns the last element of a symbolic link's target, or "" if there is no link.
 func (t *Tree) Link(name string) string {
 	target, err := t.root.Readlink(name)
 	switch {
@@ -150,7 +149,7 @@ func (t *Tree) Has(name string) bool {
 	return err == nil
 }
 
-// List gives the names in a directory, sorted.
+// List returns the names in a directory, sorted.
 func (t *Tree) List(name string) ([]string, error) {
 	d, err := t.root.Open(name)
 	if err != nil {
@@ -172,8 +171,7 @@ func (t *Tree) List(name string) ([]string, error) {
 	return names, nil
 }
 
-// names gives the names in a directory that need not be there, sorted. Where it is and
-// cannot be listed, that is a problem.
+// names returns the names in a directory that need not exist, sorted. If it exists and cannot be listed, that is a problem.
 func (t *Tree) names(dir string) []string {
 	names, err := t.List(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

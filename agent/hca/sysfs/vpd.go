@@ -11,7 +11,7 @@ import (
 // bytes (PCI 6.x: 15 bits of address).
 const maxVPD = 32 << 10
 
-// VPD is the vital product data of a card: what its maker wrote into it.
+// VPD is the vital product data of a card, which its maker wrote into it.
 type VPD struct {
 	Name     string // identifier string
 	Part     string // PN
@@ -38,8 +38,8 @@ var (
 	errVPDReadOnly = errors.New("VPD has no read-only part, or two")
 )
 
-// ParseVPD reads vital product data. What follows the end tag is padding. Of
-// what the host can write (VPD-W) nothing is taken.
+// ParseVPD reads vital product data. Bytes after the end tag are padding. The part that the host can write (VPD-W) is
+// ignored.
 func ParseVPD(b []byte) (VPD, error) {
 	if len(b) > maxVPD {
 		return VPD{}, fmt.Errorf("VPD has %d bytes, more than the %d there can be", len(b), maxVPD)

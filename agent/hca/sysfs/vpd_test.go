@@ -22,8 +22,8 @@ func field(keyword, value string) []byte {
 	return append([]byte{keyword[0], keyword[1], byte(len(value))}, value...)
 }
 
-// summed makes VPD of a name and the fields of its read-only part, with a right
-// checksum and two reserved bytes behind it, and what follows.
+// summed makes VPD of a name and the fields of its read-only part, with a right checksum and two reserved bytes behind it,
+// and then the bytes in behind.
 func summed(fields [][]byte, behind ...byte) []byte {
 	name := large(0x82, []byte("ConnectX-7"))
 	fields = append(fields, []byte("RV\x03\x00\x00\x00"))
@@ -85,8 +85,7 @@ func TestParseVPDRefuses(t *testing.T) {
 	}
 }
 
-// FuzzVPD: nothing makes the parser fail otherwise than by an error, and what
-// it gives can be shown on a terminal.
+// FuzzVPD checks that the parser fails only with an error, and that its results can be shown on a terminal.
 func FuzzVPD(f *testing.F) {
 	f.Add(goodVPD())
 	f.Add(summed(nil, 0x78))

@@ -94,7 +94,7 @@ func (s System) Checks() (checks bool, source string, err error) {
 	return false, "", ErrUnknown
 }
 
-// Bounds of what is read: the symbols of a kernel with many modules have some 15 MiB.
+// Bounds of the files that are read: the symbols of a kernel with many modules have some 15 MiB.
 const (
 	maxSmall = 64 << 10
 	maxLines = 256 << 20

@@ -22,7 +22,7 @@ const (
 	nodeNames
 )
 
-// What a node compares.
+// Operands that a node compares.
 const (
 	compareType   = 4
 	compareTarget = 8 // with the target's, not the source's

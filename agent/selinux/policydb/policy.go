@@ -48,7 +48,7 @@ type symbol struct {
 	attribute bool
 }
 
-// Read reads a policy, such as /sys/fs/selinux/policy or what a compiler wrote.
+// Read reads a policy, such as /sys/fs/selinux/policy or the output of a compiler.
 func Read(data []byte) (*Policy, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("a policy of %d bytes, at most %d are read", len(data), MaxSize)

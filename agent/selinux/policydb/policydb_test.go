@@ -51,8 +51,7 @@ func compile(t testing.TB, version int, more string) []byte {
 	return data
 }
 
-// What the compiler wrote is read to its last byte, in every version that can have
-// labels.
+// TestRead checks that the compiler's output is read to its last byte, in every version that can have labels.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for version := versionLabels; version <= versionFileTransitions; version++ {

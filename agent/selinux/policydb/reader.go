@@ -122,7 +122,7 @@ func (r *reader) bitmap() set {
 	return s
 }
 
-// Versions of policies and what came with them.
+// Versions of policies and the features that came with them.
 const (
 	versionLabels          = 31 // labels for InfiniBand
 	versionFileTransitions = 33 // in a shorter form

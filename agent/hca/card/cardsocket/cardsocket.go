@@ -15,8 +15,7 @@ import (
 	"portcullis/agent/hca/register"
 )
 
-// Listen makes the socket at path. One that is there, and that nobody listens on
-// any more, it takes away first.
+// Listen creates the socket at path. It first removes an existing socket that has no listener any more.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) && left(ctx, path) {
@@ -31,7 +30,7 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// left reports a socket that nobody listens on.
+// left reports whether path is a socket without a listener.
 func left(ctx context.Context, path string) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err == nil {
@@ -40,9 +39,8 @@ func left(ctx context.Context, path string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// Serve answers whoever connects, until ctx ends; then it closes l. Connections
-// do not wait for each other; the card does one command at a time. Losing power
-// ends the connection that caused it.
+// Serve answers every client that connects, until ctx ends; then it closes l. Connections do not wait for each other; the
+// card does one command at a time. A command that makes the card lose power ends its connection.
 func Serve(ctx context.Context, l net.Listener, c *card.Card) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var clients sync.WaitGroup

@@ -104,7 +104,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// Who sends no command is cut off.
+// TestNonsense checks that a client that sends no command is disconnected.
 func TestNonsense(t *testing.T) {
 	_, path := served(t)
 	conn := dial(t, path)
