@@ -33,7 +33,7 @@ func (f *findings) when(bad bool, format string, args ...any) {
 	}
 }
 
-// refusal gives the findings as one refusal; nil if there are none.
+// refusal returns the findings as one refusal, or nil if there are none.
 func (f *findings) refusal() *Refusal {
 	if len(f.list) == 0 {
 		return nil
@@ -71,9 +71,8 @@ func checkAdapters(s *Statement, pol *Policy, lockOf func(*HCA) ExpectedLock) *R
 	return nil
 }
 
-// Chips with a processor of their own that shares the adapter with the host: by
-// PCI device id, and by the hardware id that firmware gives (firmware-images.md
-// section 4.4).
+// Chips with a processor of their own that shares the adapter with the host: by PCI device id, and by the hardware id that
+// the firmware reports (firmware-images.md section 4.4).
 var (
 	dpuDevices  = []uint16{0xA2D2, 0xA2D6, 0xA2DC, 0xA2DF} // BlueField, -2, -3, -4
 	dpuHardware = []uint16{0x211, 0x214, 0x21C, 0x220}
@@ -84,8 +83,8 @@ func (h *HCA) DPU() bool {
 	return slices.Contains(dpuDevices, h.DeviceID) || slices.Contains(dpuHardware, h.HardwareID)
 }
 
-// dpu finds a DPU. What its own processor runs is in no evidence of the host, and
-// it can do to the adapter what the host must not.
+// dpu finds a DPU. The host's evidence does not show the software of the DPU's own processor, and that processor can do to
+// the adapter what the host must not.
 func (h *HCA) dpu() *findings {
 	f := &findings{name: h.Name, reason: ReasonDPU}
 	f.when(h.DPU(),
@@ -93,8 +92,8 @@ func (h *HCA) dpu() *findings {
 	return f
 }
 
-// unread finds facts that the policy rests on and that nobody could read: not
-// compliant, but for a reason of its own.
+// unread finds facts that the policy requires and that could not be read. They make the adapter not compliant, with a
+// reason of their own.
 func (h *HCA) unread(pol *Policy) *findings {
 	f := &findings{name: h.Name, reason: ReasonUnread}
 	fw := &h.Firmware
@@ -113,7 +112,7 @@ func (h *HCA) unread(pol *Policy) *findings {
 	return f
 }
 
-// why gives the agent's reason for not having read a fact.
+// why returns the agent's reason for not having read a fact.
 func (h *HCA) why(fact string) string {
 	i := slices.IndexFunc(h.Unread, func(u Unread) bool { return u.Fact == fact })
 	if i < 0 {
@@ -155,7 +154,7 @@ func (h *HCA) assured(want Assurance) *findings {
 	return f
 }
 
-// lockOf gives what the service knows of the lock of an adapter.
+// lockOf returns the service's data about the lock of an adapter.
 func (e Expected) lockOf(h *HCA) ExpectedLock {
 	for _, x := range e.HCAs {
 		if x.NodeGUID == h.NodeGUID {
@@ -202,8 +201,8 @@ func (i *Item) locked(f *findings, m LockMethod) {
 	}
 	f.when(i.Supported != Yes, "item %v: not known whether the device has it", i)
 	f.when(i.Current == "" || i.Current != i.Next, "item %v is %q now and %q after a reset", i, i.Current, i.Next)
-	// Which of the others must be held is for the profile to say (Expected.Items, and
-	// whoever judges settings): some may be the host's.
+	// The profile says which of the other items must be locked (Expected.Items, and the code that judges settings). The
+	// host may own some of them.
 	f.when(m == LockSignedFile && i.isFirewall() && (i.Priority != PriorityOEM && i.Priority != PriorityMLNX || i.Override != No),
 		"item %v has priority %v and ovr_en %v: a host can overwrite it", i, i.Priority, i.Override)
 }

@@ -13,7 +13,7 @@ import (
 	"portcullis/attest/tpmwire"
 )
 
-// attestation is a TPMS_ATTEST that somebody sent, and what it must be.
+// attestation is a TPMS_ATTEST that a host sent, and the values that it must have.
 type attestation struct {
 	what      string // for people: quote, certification, seal quote
 	raw       []byte
@@ -25,8 +25,7 @@ type attestation struct {
 	extra     []byte // extraData
 }
 
-// open checks signature, magic, type, qualifying data and signer, in that
-// order, and gives the structure.
+// open checks signature, magic, type, qualifying data and signer, in that order, and returns the structure.
 func (a *attestation) open() (*tpm2.TPMSAttest, *Refusal) {
 	if r := a.checkSignature(); r != nil {
 		return nil, r
@@ -46,8 +45,7 @@ func (a *attestation) open() (*tpm2.TPMSAttest, *Refusal) {
 	return s, a.checkSigner(s)
 }
 
-// checkSignature verifies the signature over the raw bytes, before they are
-// parsed. Nothing but ECDSA with SHA-256 is known.
+// checkSignature verifies the signature over the raw bytes, before they are parsed. Only ECDSA with SHA-256 is known.
 func (a *attestation) checkSignature() *Refusal {
 	sig, err := tpmwire.Read[tpm2.TPMTSignature](a.signature)
 	if err != nil {
@@ -77,8 +75,8 @@ func (k *attestationKey) signed(raw []byte, sig *tpm2.TPMSSignatureECC) bool {
 	return ecdsa.Verify(k.key, sum[:], new(big.Int).SetBytes(sig.SignatureR.Buffer), new(big.Int).SetBytes(sig.SignatureS.Buffer))
 }
 
-// checkSigner recomputes the qualified name: the AK is a child of this EK in
-// the endorsement hierarchy, so what it signs carries the true boot counters.
+// checkSigner recomputes the qualified name: the AK is a child of this EK in the endorsement hierarchy, so its signed
+// structures carry the true boot counters.
 func (a *attestation) checkSigner(s *tpm2.TPMSAttest) *Refusal {
 	want, err := ek.ChildQualifiedName(a.ekName, a.key.name)
 	if err != nil {
@@ -109,7 +107,7 @@ func checkSelection(what string, s *tpm2.TPMSAttest, pcrs []int) *Refusal {
 	return nil
 }
 
-// registersOf gives the digest of the quoted registers, nil if s is no quote.
+// registersOf returns the digest of the quoted registers, or nil if s is no quote.
 func registersOf(s *tpm2.TPMSAttest) []byte {
 	info, err := s.Attested.Quote()
 	if err != nil {

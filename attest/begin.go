@@ -153,8 +153,8 @@ func findEK(now time.Time, claim *EKClaim, trust *ek.Trust, mode EKMode) (*ek.En
 	return e, trust.CheckDenied(e)
 }
 
-// ClaimedEK gives the digest of the EK that a claim is about under the policy, "" of one
-// that cannot be read. It is what inventory would pin; nothing is checked.
+// ClaimedEK returns the digest of the EK that a claim is about under the policy, or "" if the claim cannot be read.
+// Inventory would pin this digest. ClaimedEK checks nothing.
 func (p *Policy) ClaimedEK(claim *EKClaim) string {
 	var e *ek.Endorsement
 	err := errNoCertificate
@@ -170,7 +170,7 @@ func (p *Policy) ClaimedEK(claim *EKClaim) string {
 	return e.Digest
 }
 
-// ekRefusal gives the reason of an error of package ek.
+// ekRefusal returns the reason for an error of package ek.
 func ekRefusal(err error) *Refusal {
 	for _, c := range []struct {
 		class error

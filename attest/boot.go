@@ -5,8 +5,8 @@ import (
 	"portcullis/attest/reference"
 )
 
-// checkBoot wants the log of this boot: whole, and leading to what the TPM
-// quotes of each of the firmware's registers, also of those without events.
+// checkBoot requires the log of this boot. The log must be whole, and lead to the quoted value of each of the firmware's
+// registers, also of those without events.
 func (v *verifier) checkBoot() *Refusal {
 	l, err := eventlog.Parse(v.ev.EventLog)
 	if err != nil {
@@ -26,8 +26,8 @@ func (v *verifier) checkBoot() *Refusal {
 	return nil
 }
 
-// checkReference wants a boot that reference values of the host's class have.
-// Without any in force nobody is trusted.
+// checkReference requires a boot that matches reference values of the host's class. If none are in force, no host is
+// trusted.
 func (v *verifier) checkReference() *Refusal {
 	m, err := reference.Judge(v.exp.References, v.exp.Class, v.now, v.boot)
 	if err != nil {

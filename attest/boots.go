@@ -4,14 +4,12 @@ package attest
 type BootHistory struct {
 	Seen   *Boot `json:"seen,omitempty"`   // of the last evidence accepted
 	Sealed *Boot `json:"sealed,omitempty"` // the last in which the host was handed over
-	// Cleared is set by an operator who knows why the TPM was cleared: the counts
-	// of the next evidence may be lower.
+	// Cleared is set by an operator who knows why the TPM was cleared: the counts of the next evidence may be lower.
 	Cleared bool `json:"cleared,omitempty"`
 }
 
-// Check refuses evidence of a boot in which the host was handed over before,
-// counts that went back without anybody having acknowledged it, and a clock that
-// went back within one boot. That a clock is not safe is no reason.
+// Check refuses evidence of a boot in which the host was handed over before, counts that went back without an
+// acknowledgement, and a clock that went back within one boot. A clock that is not safe is no reason to refuse.
 func (h BootHistory) Check(b Boot) *Refusal {
 	switch {
 	case h.wentBack(b) && !h.Cleared:
@@ -31,8 +29,8 @@ func (h BootHistory) wentBack(b Boot) bool {
 	return h.Seen != nil && (b.Reset < h.Seen.Reset || b.Reset == h.Seen.Reset && b.Restart < h.Seen.Restart)
 }
 
-// Accept notes a boot that Check let pass. What was known from before a clear
-// means nothing after it, and an acknowledgement is used up.
+// Accept records a boot that Check let pass. After a clear of the TPM the older records mean nothing, and an
+// acknowledgement is used up.
 func (h BootHistory) Accept(b Boot) BootHistory {
 	if h.wentBack(b) {
 		return BootHistory{Seen: &b}

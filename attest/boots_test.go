@@ -56,8 +56,8 @@ func reasonOf(no *attest.Refusal) attest.Reason {
 	return no.Code
 }
 
-// TestBootHistoryGoesOn: an acknowledgement is good for one clear, and what was
-// known before a clear means nothing after it.
+// TestBootHistoryGoesOn checks that an acknowledgement is valid for one clear, and that records from before a clear mean
+// nothing after it.
 func TestBootHistoryGoesOn(t *testing.T) {
 	t.Parallel()
 	var h attest.BootHistory

@@ -38,5 +38,5 @@ func (c *Challenge) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", c.ID), slog.String("host", c.Host), slog.Time("expires", c.Expires))
 }
 
-// open is V1, what the agent PCR must hold.
+// open is V1, the required value of the agent PCR.
 func (c *Challenge) open() []byte { return OpenPCRValue(c.Start, c.StatementDigests) }

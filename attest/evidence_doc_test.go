@@ -77,9 +77,8 @@ func sources(t *testing.T, patterns ...string) string {
 	return all.String()
 }
 
-// TestNegativeTestsAreThere holds the tables of docs/evidence.md against the
-// sources: all 72, the threats, and what hosts hold; each test by its name, each reason a
-// code.
+// TestNegativeTestsAreThere compares the tables of docs/evidence.md with the sources: all 72 tests, the threats, and the
+// data that hosts hold. Each test is there by its name, and each reason is a code.
 func TestNegativeTestsAreThere(t *testing.T) {
 	t.Parallel()
 	numbered, threats, held := table(t, "#"), table(t, "Threat"), table(t, "Held")
@@ -130,8 +129,7 @@ func TestNegativeTestsAreThere(t *testing.T) {
 	}
 }
 
-// TestKeyBytes holds what docs/evidence.md says of a key's public area against
-// what is demanded.
+// TestKeyBytes compares docs/evidence.md with the required public area of a key.
 func TestKeyBytes(t *testing.T) {
 	t.Parallel()
 	h := attesttest.NewAttempt().Host
@@ -154,8 +152,7 @@ func TestKeyBytes(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsDocumented: what is sent has no field that docs/evidence.md
-// does not name.
+// TestEveryFieldIsDocumented checks that docs/evidence.md names every field that is sent.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	t.Parallel()
 	doc := readDoc(t)
@@ -188,12 +185,12 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	}
 }
 
-// notOfTheService are the negative tests of which no message to the service is wrong:
-// what it draws itself, and what it sends to hosts.
+// notOfTheService are the negative tests in which no message to the service is wrong: they are about values that the
+// service draws itself, and messages that it sends to hosts.
 var notOfTheService = map[string]bool{"20": true, "52": true}
 
-// TestNegativeTestsHaveTheirReasons: what is named in the tables is refused for a reason
-// of its row, and each row comes to the service, not to the verifier alone.
+// TestNegativeTestsHaveTheirReasons checks that each attack in the tables is refused for a reason of its row, and that each
+// row reaches the service, not the verifier alone.
 func TestNegativeTestsHaveTheirReasons(t *testing.T) {
 	t.Parallel()
 	type attack struct {
@@ -235,7 +232,7 @@ func TestNegativeTestsHaveTheirReasons(t *testing.T) {
 				t.Errorf("%s: %q is refused for %q, and the row says %q", r.id, name, a.want, r.reasons)
 			}
 		}
-		// Where the row names attacks alone, each of its reasons is that of one.
+		// If the row names attacks alone, each of its reasons is that of one.
 		for _, c := range r.reasons {
 			is := func(test string) bool {
 				return string(attacks[strings.TrimPrefix(test, "attest: ")].want) == c

@@ -32,9 +32,8 @@ func FuzzParseStatement(f *testing.F) {
 	})
 }
 
-// FuzzVerify feeds quote, signature and statement of any bytes, with a right
-// proof as root on the host can make it. Nothing but the untouched evidence
-// may pass.
+// FuzzVerify feeds quote, signature and statement of any bytes, with a right proof as root on the host can make it. Only
+// the unchanged evidence may pass.
 func FuzzVerify(f *testing.F) {
 	l := newLab(f)
 	ch, s := l.begin()
@@ -62,8 +61,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzVerifySeal feeds seal quotes of any bytes. Nothing but the untouched one
-// may pass.
+// FuzzVerifySeal feeds seal quotes of any bytes. Only the unchanged one may pass.
 func FuzzVerifySeal(f *testing.F) {
 	s := newLab(f).sealing()
 	good, err := s.host.Seal(s.session, s.seal, s.channel)
@@ -97,7 +95,7 @@ func FuzzLoadPolicy(f *testing.F) {
 	})
 }
 
-// FuzzBegin feeds certificates, public areas and what was measured, of any bytes.
+// FuzzBegin feeds certificates, public areas and measurements of any bytes.
 func FuzzBegin(f *testing.F) {
 	l := newLab(f)
 	req := l.host.Request()

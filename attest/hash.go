@@ -19,8 +19,8 @@ const (
 	labelHolder   = "portcullis/host-key-holder/2\x00"
 )
 
-// hashFields is SHA-256 over label and the fields, each after its length in
-// four bytes, big endian: no two lists of fields give the same input.
+// hashFields is SHA-256 over label and the fields, each after its length in four bytes, big endian: no two lists of fields
+// have the same input.
 func hashFields(label string, fields ...[]byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(label))
@@ -37,12 +37,10 @@ type Start struct {
 	Image string `json:"image" yaml:"image"` // identity of the image that was booted; "" unknown
 }
 
-// Digest is E0, what the agent extends into the agent PCR before its first
-// statement of a boot.
+// Digest is E0, which the agent extends into the agent PCR before its first statement of a boot.
 func (s Start) Digest() []byte { return hashFields(labelStart, []byte(s.Agent), []byte(s.Image)) }
 
-// HandOverDigest is SEP, what the agent extends last: after it nothing more can
-// be attested in this boot.
+// HandOverDigest is SEP, which the agent extends last: after it nothing more can be attested in this boot.
 func HandOverDigest() []byte { return hashFields(labelHandOver) }
 
 // StatementDigest is S, the SHA-256 of the statement's exact bytes.
@@ -60,8 +58,8 @@ func Extend(value, digest []byte) []byte {
 	return h.Sum(nil)
 }
 
-// OpenPCRValue is V1, what the agent PCR holds while evidence is made: zero,
-// extended with E0 and then with each statement digest of this boot in order.
+// OpenPCRValue is V1, the value of the agent PCR while evidence is made: zero, extended with E0 and then with each
+// statement digest of this boot in order.
 func OpenPCRValue(start Start, statements [][]byte) []byte {
 	v := Extend(make([]byte, digestSize), start.Digest())
 	for _, s := range statements {
@@ -70,8 +68,7 @@ func OpenPCRValue(start Start, statements [][]byte) []byte {
 	return v
 }
 
-// CappedPCRValue is V2, what the agent PCR holds after V1 was extended with
-// SEP.
+// CappedPCRValue is V2, the value of the agent PCR after V1 was extended with SEP.
 func CappedPCRValue(open []byte) []byte { return Extend(open, HandOverDigest()) }
 
 // QualifyingData is Q, the extraData of the quote and of the certification of
@@ -93,8 +90,7 @@ func HostKeyQualifyingData(session string, nonce, statementDigest, channel, host
 	return hashFields(labelHostKey, []byte(session), nonce, statementDigest, channel, hostKeyName)
 }
 
-// HostKeyHolder is what a host's key signs to show that whoever sends it holds it:
-// of the same fields.
+// HostKeyHolder is the digest that a host's key signs to show that the sender of the key holds it. It has the same fields.
 func HostKeyHolder(session string, nonce, statementDigest, channel, hostKeyName []byte) []byte {
 	return hashFields(labelHolder, []byte(session), nonce, statementDigest, channel, hostKeyName)
 }

@@ -24,9 +24,9 @@ func BootCounts(b Boot) (operand []byte, offset uint16) {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, b.Reset), b.Restart), countsOffset
 }
 
-// HostKeyPolicy is the policy digest of a host's key: PCRPolicy of the register, and the
-// boot by the TPM's own counts (TPM 2.0 part 3, TPM2_PolicyCounterTimer). What the
-// register holds is not enough: root of a later boot can fill it in the same way.
+// HostKeyPolicy is the policy digest of a host's key: PCRPolicy of the register, and the boot by the TPM's own counts (TPM
+// 2.0 part 3, TPM2_PolicyCounterTimer). The register's value is not enough: root of a later boot can fill it in the same
+// way.
 func HostKeyPolicy(pcr int, value []byte, b Boot) []byte {
 	operand, offset := BootCounts(b)
 	args := sha256.New()
@@ -50,10 +50,9 @@ func HostKeyName(public, policy []byte) ([]byte, error) {
 	return k.name, nil
 }
 
-// VerifyHostKey checks the key that came with a seal, and gives it. It is to be
-// called once VerifySeal has accepted the seal, with the same challenge and channel.
-// The key's parent is not looked at: that it is fixed in the TPM, and which registers
-// it needs, is part of its name.
+// VerifyHostKey checks the key that came with a seal, and returns it. Call it once VerifySeal has accepted the seal, with
+// the same challenge and channel. It does not look at the key's parent: the key's name covers that the key is fixed in the
+// TPM, and which registers it needs.
 func VerifyHostKey(c *SealChallenge, channel []byte, k *HostKey) (*ecdsa.PublicKey, *Refusal) {
 	if c == nil || k == nil {
 		return nil, refuse(ReasonSession, "no challenge or no key of the host")

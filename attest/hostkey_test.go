@@ -17,7 +17,7 @@ import (
 	"portcullis/attest/attesttest"
 )
 
-// keyed is a sealed host with a key, and what a case may change.
+// keyed is a sealed host with a key, and the parts that a case may change.
 type keyed struct {
 	*sealing
 	key    *ecdsa.PrivateKey
@@ -264,8 +264,7 @@ func TestHostKeyEveryPrefix(t *testing.T) {
 	}
 }
 
-// TestHostKeyBytes holds what docs/evidence.md says of the key's public area against
-// what is demanded.
+// TestHostKeyBytes compares docs/evidence.md with the required public area of the key.
 func TestHostKeyBytes(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t)
@@ -281,8 +280,7 @@ func TestHostKeyBytes(t *testing.T) {
 	}
 }
 
-// FuzzVerifyHostKey feeds keys and certifications of any bytes. Nothing but what the
-// host sent may pass.
+// FuzzVerifyHostKey feeds keys and certifications of any bytes. Only those that the host sent may pass.
 func FuzzVerifyHostKey(f *testing.F) {
 	k := newKeyed(f)
 	good := k.certify(nil)

@@ -9,7 +9,7 @@ import (
 // Causes of a Lapse. They do not change from release to release.
 const (
 	LapseEK          = "ek"           // the EK is on the deny list
-	LapseCA          = "ek-ca"        // a CA that its certificate was believed by is
+	LapseCA          = "ek-ca"        // a CA on which the trust in its certificate was based is
 	LapseTPM         = "tpm-firmware" // the TPM's firmware is not among those that are allowed
 	LapseFirmware    = "firmware"     // firmware of an adapter is below its floor
 	LapseAdapter     = "adapter"      // an adapter lacks what is demanded: assurance, lock, no DPU
@@ -30,10 +30,9 @@ type Lapse struct {
 	Detail string
 }
 
-// Lapses holds the facts of accepted evidence against another policy than it was
-// accepted under. What only fresh evidence can show is not in it: ages, boots, and
-// whether adapters are locked under the keys of now. Reference values and profile of
-// settings are not of the policy either.
+// Lapses compares the facts of accepted evidence with another policy than the one under which it was accepted. It leaves
+// out facts that only fresh evidence can show: ages, boots, and whether adapters are locked under the present keys.
+// Reference values and the profile of settings are not part of the policy either.
 func (p *Policy) Lapses(f *Facts) []Lapse {
 	var out []Lapse
 	add := func(cause string, r *Refusal) {

@@ -6,8 +6,8 @@ import (
 	"portcullis/attest"
 )
 
-// What Lapses depends on is named by Judging: a change that nobody would judge hosts
-// again for would be overlooked.
+// TestJudgingNamesWhatLapsesDependOn checks that Judging names everything that Lapses depends on. Otherwise a change would
+// be overlooked, and hosts would not be judged again.
 func TestJudgingNamesWhatLapsesDependOn(t *testing.T) {
 	base, err := attest.DefaultPolicy().Judging()
 	if err != nil {

@@ -15,8 +15,8 @@ const (
 	EKPinned EKMode = "pinned"
 	// EKPinnedChain wants both the digest and a chain to a root. The default.
 	EKPinnedChain EKMode = "pinned+chain"
-	// EKChainApprove wants a chain and a person who confirmed the digest once:
-	// until inventory has it, Begin refuses with ReasonEKApprove.
+	// EKChainApprove requires a chain and a person who confirmed the digest once: until inventory has it, Begin refuses
+	// with ReasonEKApprove.
 	EKChainApprove EKMode = "chain+approve"
 )
 
@@ -54,16 +54,16 @@ type Policy struct {
 	AcceptDPU   bool      // adapters may have a processor of their own, which nothing attests
 }
 
-// What a policy may not demand of adapters, as facts, logs and results say it. What else
-// stands in Facts.Waived is about the boot.
+// Demands on adapters that a policy may waive, in the words of facts, logs and results. Other entries of Facts.Waived are
+// about the boot.
 const (
 	WaivedAssurance = "firmware of adapters is not assured (assurance: none)"
 	WaivedDPU       = "DPUs are let in, whatever their own processors run (accept_dpu: true)"
 	WaivedLock      = "settings of adapters need not be locked (require_lock: false)"
 )
 
-// Waived names what the policy does not demand of adapters, for facts and logs:
-// a site that has it so knows less of its hosts than this software can tell.
+// Waived returns the demands on adapters that the policy waives, for facts and logs. A site with such a policy knows less
+// about its hosts than this software can show.
 func (p *Policy) Waived() (list []string) {
 	if p.Assurance == AssuranceNone {
 		list = append(list, WaivedAssurance)
@@ -77,8 +77,8 @@ func (p *Policy) Waived() (list []string) {
 	return list
 }
 
-// BeforeLock gives the policy for evidence of a host whose adapters are still to be
-// locked: it demands all that is about host and boot, and nothing of adapters.
+// BeforeLock returns the policy for evidence of a host whose adapters are still to be locked. It makes all demands on host
+// and boot, and none on adapters.
 func (p *Policy) BeforeLock() *Policy {
 	before := *p
 	before.RequireLock, before.Assurance, before.FirmwareFloors = false, AssuranceNone, nil

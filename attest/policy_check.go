@@ -9,7 +9,7 @@ import (
 	"portcullis/attest/ek"
 )
 
-// Defaults of a policy, and the bounds of what a site may set.
+// Defaults of a policy, and the bounds of the values that a site may set.
 const (
 	DefaultAgentPCR     = 15
 	DefaultSessionLife  = 120 * time.Second

@@ -104,7 +104,7 @@ func (v *verifier) checkPCRValues() *Refusal {
 	return nil
 }
 
-// value gives a quoted register; nil if it is none.
+// value returns a quoted register, or nil if it is none.
 func (v *verifier) value(pcr int) []byte {
 	i := slices.Index(v.ch.PCRs, pcr)
 	if i < 0 || i >= len(v.ev.PCRValues) {

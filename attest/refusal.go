@@ -21,8 +21,8 @@ const (
 	ReasonEKRevoked Reason = "ek-revoked"  // on the deny list
 	ReasonEKMissing Reason = "ek-missing"  // policy demands a certificate, none was sent
 	ReasonEKPin     Reason = "ek-pin"      // not the EK inventory has for this host
-	ReasonEKApprove Reason = "ek-approval" // chain is right, but nobody has confirmed the EK
-	ReasonAK        Reason = "ak"          // not exactly the attestation key template with the policy of what was measured
+	ReasonEKApprove Reason = "ek-approval" // the chain is right, but no operator has confirmed the EK
+	ReasonAK        Reason = "ak"          // not exactly the attestation key template with the policy of the measurements
 	ReasonStart     Reason = "start"       // agent or image is not allowed, or not the one measured
 )
 
@@ -68,7 +68,7 @@ const (
 // Reasons of BootHistory.
 const (
 	ReasonReplayBoot Reason = "replay-boot" // the host was handed over in this boot before
-	ReasonCleared    Reason = "cleared"     // the TPM was cleared, and nobody acknowledged it
+	ReasonCleared    Reason = "cleared"     // the TPM was cleared, and no operator acknowledged it
 	ReasonClock      Reason = "clock"       // the TPM's clock went back in one boot
 )
 

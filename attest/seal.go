@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-tpm/tpm2"
 )
 
-// SealChallenge is the service's side of a seal: what was accepted, and what
-// the same TPM must show once the host's agent has capped its register.
+// SealChallenge is the service's side of a seal: the accepted evidence, and the proof that the same TPM must deliver once
+// the host's agent has capped its register.
 type SealChallenge struct {
 	Session   string    `json:"session"`
 	Host      string    `json:"host"`
@@ -61,9 +61,8 @@ func BeginSeal(rnd io.Reader, now time.Time, ch *Challenge, f *Facts, pol *Polic
 	}).Renew(rnd, now, pol)
 }
 
-// Renew gives the challenge with a nonce of its own, and a life that begins now.
-// What the seal must show stays the same. That the evidence still counts, and
-// was not sealed, is for the caller to see to.
+// Renew returns the challenge with a nonce of its own, and a life that begins now. The requirements on the seal stay the
+// same. The caller must check that the evidence still counts, and was not sealed.
 func (c *SealChallenge) Renew(rnd io.Reader, now time.Time, pol *Policy) (*SealChallenge, *Seal, error) {
 	nonce := make([]byte, nonceSize)
 	if _, err := io.ReadFull(rnd, nonce); err != nil {
@@ -127,7 +126,7 @@ func (c *SealChallenge) check(now time.Time, channel []byte, ev *SealEvidence, p
 	return nil
 }
 
-// compare wants the boot of the evidence, and its registers but for the cap.
+// compare requires the boot of the evidence, and its registers except for the cap.
 func (c *SealChallenge) compare(s *tpm2.TPMSAttest, b Boot) *Refusal {
 	switch {
 	case !b.Same(c.Boot):

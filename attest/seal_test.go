@@ -12,7 +12,7 @@ import (
 	"portcullis/attest/attesttest"
 )
 
-// sealing is a host whose evidence was accepted, and what a case may change.
+// sealing is a host whose evidence was accepted, and the parts that a case may change.
 type sealing struct {
 	*lab
 	session *attest.Session

@@ -2,12 +2,10 @@ package attest
 
 import "time"
 
-// Statement is what the agent says about its host. Its bytes are canonical
-// JSON: the fields in the order below, none left out unless said so, no white
-// space, GUIDs as 0x and 16 lower-case digits, times in UTC, HCAs ascending by
-// name, ports by number, items by type, other lists by name. What the agent
-// could not find out is written down as unknown: empty text, null, or the word
-// "unknown". It is for policy to say which unknowns it bears.
+// Statement is the agent's report about its host. Its bytes are canonical JSON: the fields in the order below, none left
+// out unless said so, no white space, GUIDs as 0x and 16 lower-case digits, times in UTC, HCAs ascending by name, ports by
+// number, items by type, other lists by name. A fact that the agent could not find out is recorded as unknown: empty text,
+// null, or the word "unknown". The policy decides which unknown facts it accepts.
 type Statement struct {
 	Version     int       `json:"version"` // StatementVersion
 	Host        string    `json:"host"`
@@ -29,7 +27,7 @@ type Board struct {
 	ProductUUID string `json:"product_uuid"`
 }
 
-// Tool is a program of somebody else that the agent ran.
+// Tool is a third-party program that the agent ran.
 type Tool struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Encode gives the canonical bytes of s, or every reason why s has none.
+// Encode returns the canonical bytes of s, or every reason why s has none.
 func (s *Statement) Encode() ([]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -28,9 +28,8 @@ func (s *Statement) marshal() ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// ParseStatement reads a statement. It accepts only the canonical bytes: what
-// is parsed and encoded again must be b, so there is no room for duplicate
-// keys, other letter case, white space, other number forms or trailing data.
+// ParseStatement reads a statement. It accepts only the canonical bytes: parsing and encoding again must result in b. So
+// there is no room for duplicate keys, other letter case, white space, other number forms or trailing data.
 func ParseStatement(b []byte) (*Statement, error) {
 	if len(b) > MaxStatement {
 		return nil, fmt.Errorf("statement of %d bytes, at most %d are read", len(b), MaxStatement)

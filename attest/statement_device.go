@@ -74,7 +74,7 @@ func (l *Lock) check(p *problems, where string) {
 	}
 }
 
-// String gives class and index, for example 0x00/290, and what else there is.
+// String returns class and index, for example 0x00/290, and port, host and function if one is set.
 func (i *Item) String() string {
 	s := fmt.Sprintf("0x%02x/%d", i.Class, i.Index)
 	if i.Port != 0 || i.Host != 0 || i.Function != 0 {

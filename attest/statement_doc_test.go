@@ -69,8 +69,8 @@ func documentedType(t *testing.T, at reflect.Type) string {
 	}
 }
 
-// TestStatementTable holds the table of the fields of a statement to what the parser takes: names, order, types, and what is
-// written for a fact that is not known.
+// TestStatementTable compares the table of the fields of a statement with the parser: names, order, types, and the value
+// for a fact that is not known.
 func TestStatementTable(t *testing.T) {
 	t.Parallel()
 	_, rest, ok := strings.Cut(readDoc(t), "| Field | Type | Not known | Content |\n|---|---|---|---|\n")

@@ -68,7 +68,7 @@ type Reference struct {
 type Lock struct {
 	Method LockMethod `json:"method"`
 	MLOCK  MLOCK      `json:"mlock"`
-	Epoch  uint64     `json:"epoch"` // of the MLOCK key that the service gave; 0 none
+	Epoch  uint64     `json:"epoch"` // of the MLOCK key that the service provided; 0: none
 	File   *LockFile  `json:"file"`  // applied; null: none
 	Items  []Item     `json:"items"` // read back; null unknown
 }

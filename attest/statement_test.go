@@ -135,7 +135,7 @@ func TestParseStatementRefuses(t *testing.T) {
 	})
 }
 
-// TestStatementBombs shows that hostile sizes give short errors.
+// TestStatementBombs shows that hostile sizes cause short errors.
 func TestStatementBombs(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]string{

@@ -19,8 +19,8 @@ type Verdict struct {
 	// Measured is the measured boot, once its log led to the quoted registers: to
 	// learn from where it was refused.
 	Measured *reference.Boot `json:"-"`
-	// AnyBoot says that a waiver let the boot pass, and no reference values have it:
-	// nobody knows whose agent it was that spoke.
+	// AnyBoot reports that a waiver let the boot pass, and that no reference values have it: it is unknown which agent sent
+	// the evidence.
 	AnyBoot bool `json:"-"`
 }
 
@@ -31,7 +31,7 @@ type Facts struct {
 	Session         string     `json:"session"`
 	EKDigest        string     `json:"ek_digest"`
 	EKNotes         []string   `json:"ek_notes,omitempty"`   // leniencies the policy allowed, for the log
-	EKIssuers       []string   `json:"ek_issuers,omitempty"` // SHA-256 of the SubjectPublicKeyInfo of the CAs that were believed
+	EKIssuers       []string   `json:"ek_issuers,omitempty"` // SHA-256 of the SubjectPublicKeyInfo of the trusted CAs
 	TPM             ek.Model   `json:"tpm,omitzero"`
 	AKName          string     `json:"ak_name"`
 	AK2Name         string     `json:"ak2_name,omitempty"`
@@ -60,7 +60,7 @@ type Boot struct {
 // Same reports whether b and o are one boot.
 func (b Boot) Same(o Boot) bool { return b.Reset == o.Reset && b.Restart == o.Restart }
 
-// String gives "reset 12 restart 0".
+// String returns "reset 12 restart 0".
 func (b Boot) String() string { return fmt.Sprintf("reset %d restart %d", b.Reset, b.Restart) }
 
 // PCR is one quoted register of the SHA-256 bank.

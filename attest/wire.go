@@ -6,7 +6,7 @@ import "time"
 // package speaks.
 const ProtocolVersion = 2
 
-// Sizes of wire fields; what is larger is refused before it is looked at.
+// Sizes of wire fields; a larger field is refused before it is read.
 const (
 	MaxStatement    = 64 << 10 // bytes of a statement
 	MaxStatements   = 8        // statements of one boot
@@ -18,10 +18,9 @@ const (
 	digestSize      = 32
 )
 
-// SessionRequest opens an attestation session: the agent says who it is, what
-// it measured into the agent PCR, and which two attestation keys (AK) it will
-// quote with. Both are children of the EK; the first can be used only while the
-// register holds what is listed here, the second only after hand-over.
+// SessionRequest opens an attestation session. The agent states its host, the digests that it measured into the agent PCR,
+// and the two attestation keys (AK) that it will quote with. Both are children of the EK. The first can be used only while
+// the register holds the value of this list, the second only after hand-over.
 type SessionRequest struct {
 	Host             string   `json:"host" doc:"host id as in inventory"`
 	EK               EKClaim  `json:"ek"`
@@ -85,7 +84,7 @@ type Evidence struct {
 type Seal struct {
 	Nonce   []byte    `json:"nonce"`
 	Expires time.Time `json:"expires"`
-	// HostKey says that the service gives a certificate to a key of the host.
+	// HostKey says that the service issues a certificate for a key of the host.
 	HostKey bool `json:"host_key,omitempty" doc:"the service gives a certificate to a key of the host, if the seal brings one"`
 }
 

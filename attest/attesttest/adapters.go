@@ -6,7 +6,7 @@ import (
 	"portcullis/attest"
 )
 
-// Adapter changes the first adapter of a host, or what the service knows of it.
+// Adapter changes the first adapter of a host, or the service's data about it.
 type Adapter struct {
 	Name  string
 	Want  attest.Reason // "": accepted

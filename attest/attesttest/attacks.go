@@ -279,8 +279,7 @@ func attacksOnStatements() []Attack {
 	}
 }
 
-// malformedStatements are measured and quoted as they are: what a host sends that
-// hopes for a reader that forgives.
+// malformedStatements are measured and quoted as they are. A host could send them in the hope that the reader is lenient.
 func malformedStatements() []Attack {
 	const node = `"node_guid":"0x0002c90300000100"`
 	var all []Attack

@@ -10,21 +10,19 @@ import (
 	"portcullis/attest"
 )
 
-// Attack says how evidence differs from valid evidence, and what it must be
-// refused for. Its functions are called in the order of the fields; nil ones do
-// nothing.
+// Attack says how evidence differs from valid evidence, and the reason for which it must be refused. Its functions are
+// called in the order of the fields; nil ones do nothing.
 type Attack struct {
 	Name string
 	Want attest.Reason
 	// Host changes the host before it measures, or policy and inventory before
 	// the session.
 	Host func(*Attempt)
-	// Quote changes what is signed: what only a key outside a TPM could do.
+	// Quote changes the signed structure, which only a key outside a TPM could do.
 	Quote func(*Attempt, *tpm2.TPMSAttest)
 	// Certify does so for the second key's certification.
 	Certify func(*Attempt, *tpm2.TPMSAttest)
-	// Sent changes the evidence; the proof is then made anew, because root on the
-	// host knows the activated secret.
+	// Sent changes the evidence. The proof is then made again, because root on the host knows the activated secret.
 	Sent func(*Attempt)
 	// Wire changes what arrives, after the proof.
 	Wire func(*Attempt)
@@ -75,7 +73,7 @@ func (a *Attempt) NewHost(id string, n int) *Host {
 	return h
 }
 
-// Request measures what is to be measured and asks for a session.
+// Request measures the statements and asks for a session.
 func (a *Attempt) Request() *attest.SessionRequest {
 	if a.asIs {
 		return a.Host.Ask()

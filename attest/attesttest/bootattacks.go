@@ -145,7 +145,7 @@ func both(first, second func(*Attempt)) func(*Attempt) {
 	return func(a *Attempt) { first(a); second(a) }
 }
 
-// TrustedBoot is a boot that is accepted, and what the facts say of it.
+// TrustedBoot is a boot that is accepted, and the facts about it.
 type TrustedBoot struct {
 	Attack
 	Reference string // set that has it

@@ -80,7 +80,7 @@ func (h *Host) Expected() attest.Expected {
 	return e
 }
 
-// NewKeys makes both attestation keys anew.
+// NewKeys creates both attestation keys again.
 func (h *Host) NewKeys() (err error) {
 	if h.AK1, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return err
@@ -94,8 +94,7 @@ func (h *Host) Start() attest.Start {
 	return attest.Start{Agent: h.Statement.Agent, Image: h.Statement.Image}
 }
 
-// Open is what the agent PCR holds if nothing but the start and the statements
-// was measured.
+// Open is the value of the agent PCR if only the start and the statements were measured.
 func (h *Host) Open() []byte { return attest.OpenPCRValue(h.Start(), h.Digests) }
 
 // policies are those of both keys.
@@ -166,7 +165,7 @@ func (h *Host) Request() *attest.SessionRequest {
 	return h.Ask()
 }
 
-// Ask asks for a session with what was measured so far.
+// Ask asks for a session with the statements measured so far.
 func (h *Host) Ask() *attest.SessionRequest {
 	return &attest.SessionRequest{
 		Host: h.ID, EK: attest.EKClaim{Kind: string(ek.P256), Certificates: [][]byte{h.Certificate}},
@@ -213,7 +212,7 @@ func (h *Host) Answer(s *attest.Session, channel []byte) (*attest.Evidence, erro
 	return h.Evidence(s, channel, secret, nil)
 }
 
-// Alter changes what is signed: what no real TPM does.
+// Alter changes the structures before they are signed, which no real TPM does.
 type Alter func(quote, certify *tpm2.TPMSAttest)
 
 // Evidence quotes the registers for the statement measured last. alter may be
@@ -324,7 +323,7 @@ func (h *Host) EKName() []byte {
 	return e.Name
 }
 
-// Sign signs with an attestation key and gives a TPMT_SIGNATURE.
+// Sign signs with an attestation key and returns a TPMT_SIGNATURE.
 func Sign(key *ecdsa.PrivateKey, data []byte) ([]byte, error) {
 	sum := sha256.Sum256(data)
 	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])

@@ -18,8 +18,7 @@ import (
 	"portcullis/attest/ek"
 )
 
-// RequestAttack says how a request for a session differs from a valid one, and
-// what it must be refused for.
+// RequestAttack says how a request for a session differs from a valid one, and the reason for which it must be refused.
 type RequestAttack struct {
 	Name      string
 	Want      attest.Reason
@@ -27,7 +26,7 @@ type RequestAttack struct {
 	Alter     func(*RequestAttempt)
 }
 
-// RequestAttempt is a request, and what a case may change.
+// RequestAttempt is a request, and the parts that a case may change.
 type RequestAttempt struct {
 	*Attempt
 	Req *attest.SessionRequest

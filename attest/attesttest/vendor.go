@@ -1,9 +1,8 @@
 // Package attesttest makes attestation evidence in software, for tests and for drills.
 //
-// A Vendor is a throw-away TPM vendor with a root and an issuing CA; a Host is
-// a TPM 2.0 reduced to what attestation needs: an EK with certificate, an AK,
-// registers and a quote. Evidence from a fresh Host is valid, so that a test
-// can break one thing and see that one thing refused.
+// A Vendor is a throw-away TPM vendor with a root and an issuing CA. A Host is a TPM 2.0 with only the parts that
+// attestation needs: an EK with certificate, an AK, registers and a quote. Evidence from a fresh Host is valid, so that a
+// test can break one thing and see that one thing refused.
 package attesttest
 
 import (
@@ -69,7 +68,7 @@ func sign(tmpl, parent *x509.Certificate, pub crypto.PublicKey, key crypto.Signe
 	return x509.ParseCertificate(der)
 }
 
-// PEM gives the root and the issuing certificate, as a site configures them.
+// PEM returns the root and the issuing certificate, as a site configures them.
 func (v *Vendor) PEM() []byte {
 	var b bytes.Buffer
 	for _, c := range []*x509.Certificate{v.root, v.issuer} {
@@ -79,7 +78,7 @@ func (v *Vendor) PEM() []byte {
 	return b.Bytes()
 }
 
-// Root and Issuer give the CA certificates.
+// Root and Issuer return the CA certificates.
 func (v *Vendor) Root() *x509.Certificate   { return v.root }
 func (v *Vendor) Issuer() *x509.Certificate { return v.issuer }
 

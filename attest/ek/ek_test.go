@@ -18,7 +18,7 @@ import (
 	"portcullis/attest/ek"
 )
 
-// made gives the maker of a TPM, and the host that has it.
+// made returns the maker of a TPM, and the host that has it.
 func made(t testing.TB) (*attesttest.Vendor, *attesttest.Host) {
 	t.Helper()
 	v, err := attesttest.NewVendor("Example TPM")

@@ -21,8 +21,8 @@ type Endorsement struct {
 	Name   []byte   // name algorithm and digest of Public
 	Notes  []string // what was let pass, for the log
 	Model  Model    // as the certificate names it; zero without one
-	// Issuers are hex SHA-256 of the SubjectPublicKeyInfo of the CAs of the chain that
-	// was believed, from the certificate up; empty without a chain.
+	// Issuers are hex SHA-256 of the SubjectPublicKeyInfo of the CAs of the trusted chain, from the certificate up; empty
+	// without a chain.
 	Issuers []string
 	public  *tpm2.TPMTPublic
 }
@@ -90,9 +90,8 @@ func (e *Endorsement) Credential(rnd io.Reader, akName, secret []byte) (blob, se
 	return blob, seed, nil
 }
 
-// ChildQualifiedName is the qualified name of a SHA-256 named child of the EK
-// in the endorsement hierarchy (TPM 2.0 part 1, 16): it tells this EK's child
-// from the same key loaded anywhere else.
+// ChildQualifiedName is the qualified name of a SHA-256 named child of the EK in the endorsement hierarchy (TPM 2.0 part 1,
+// 16). It distinguishes this EK's child from the same key loaded anywhere else.
 func ChildQualifiedName(ekName, childName []byte) ([]byte, error) {
 	parent, err := qualify(ekName, binary.BigEndian.AppendUint32(nil, uint32(tpm2.TPMRHEndorsement)))
 	if err != nil {

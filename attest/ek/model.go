@@ -76,5 +76,5 @@ func (m *Model) take(rdn pkix.RDNSequence) {
 	}
 }
 
-// String gives maker, model and version.
+// String returns maker, model and version.
 func (m Model) String() string { return fmt.Sprintf("%q %q %q", m.Maker, m.Name, m.Version) }

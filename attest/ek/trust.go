@@ -13,7 +13,7 @@ type Trust struct {
 	Roots            *x509.CertPool
 	Intermediates    *x509.CertPool  // issuers the site knows; the host may send more
 	Denied           map[string]bool // hex SHA-256 of SubjectPublicKeyInfo: EKs and issuing CAs
-	IgnoreLeafExpiry bool            // an expired EK certificate gives a note, not an error
+	IgnoreLeafExpiry bool            // an expired EK certificate causes a note, not an error
 }
 
 // Check verifies an EK certificate, certs[0], with a chain over the other
@@ -92,8 +92,8 @@ func (t *Trust) checkChain(now time.Time, leaf *x509.Certificate, more [][]byte,
 	return t.checkDenied(chains, e)
 }
 
-// issuing returns the chains of which each intermediate may issue EK certificates. What a root is for is the site's to
-// say, and it does by naming it.
+// issuing returns the chains in which each intermediate may issue EK certificates. The purpose of a root is decided by the
+// site, which names it.
 func issuing(chains [][]*x509.Certificate) (out [][]*x509.Certificate, err error) {
 	for _, chain := range chains {
 		inner := chain[1:max(1, len(chain)-1)]
@@ -110,11 +110,9 @@ func issuing(chains [][]*x509.Certificate) (out [][]*x509.Certificate, err error
 	return nil, err
 }
 
-// Bounds of issuers that a host sends: whoever sends them needs no TPM for it, and
-// verifying takes time with the square of an RSA key's length, for each way up through
-// certificates of one name. TPM makers have keys of up to 4096 bits, and two certificates
-// of a name where one CA certifies another's; a site knows others beforehand
-// (Intermediates).
+// Bounds of issuers that a host sends. A sender needs no TPM for it. The time to verify grows with the square of an RSA
+// key's length, for each path through certificates of one name. TPM makers have keys of up to 4096 bits, and two
+// certificates of a name where one CA certifies another's. A site knows others beforehand (Intermediates).
 const (
 	maxIssuerBits = 4096
 	maxSameName   = 2

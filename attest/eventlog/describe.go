@@ -79,7 +79,7 @@ func (e *Event) Describe() string {
 // briefData is enough of an event's data to describe it.
 const briefData = variableHeaderBytes + 2*maxDescription
 
-// Brief gives the part of the data that Describe looks at.
+// Brief returns the part of the data that Describe reads.
 func (e *Event) Brief() []byte {
 	if texts[e.Type] == nil {
 		return nil

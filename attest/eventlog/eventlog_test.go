@@ -20,7 +20,7 @@ func parse(t *testing.T, b []byte) *eventlog.Log {
 	return l
 }
 
-// TestReplay holds the log of a boot against what a TPM would hold after it.
+// TestReplay compares the log of a boot with the register values that a TPM would hold after it.
 func TestReplay(t *testing.T) {
 	for _, banks := range [][]eventlogtest.Bank{nil, {eventlogtest.SHA256}, {eventlogtest.SHA384, eventlogtest.SHA256}} {
 		m := eventlogtest.Example()
@@ -151,8 +151,8 @@ func TestTypesDoNotCount(t *testing.T) {
 
 func headerSize(b []byte) int { return 32 + int(binary.LittleEndian.Uint32(b[28:])) }
 
-// TestTruncated gives every part of a log: none but those that end with an
-// event can be read, and these have fewer.
+// TestTruncated reads every prefix of a log: only prefixes that end after an event can be read, and these have fewer
+// events.
 func TestTruncated(t *testing.T) {
 	m := eventlogtest.Example()
 	whole := m.Boot().Bytes()
@@ -243,7 +243,7 @@ func with2(b []byte, at int, v ...byte) []byte {
 	return append(out, v...)
 }
 
-// TestLimitsAreReached: what is just within them is read.
+// TestLimitsAreReached checks that a log just within the limits is read.
 func TestLimitsAreReached(t *testing.T) {
 	var w eventlogtest.Writer
 	w.Measure(23, 1, make([]byte, eventlog.MaxEvent))

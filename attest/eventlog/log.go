@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Bounds of a log; what is larger is refused.
+// Bounds of a log; a larger one is refused.
 const (
 	MaxSize   = 512 << 10 // bytes of a log
 	MaxEvents = 4096      // after the header
@@ -15,10 +15,10 @@ const (
 	NumPCRs = 24
 )
 
-// Digest is a SHA-256 digest: of an event, or what a register holds.
+// Digest is a SHA-256 digest: of an event, or the value of a register.
 type Digest [sha256.Size]byte
 
-// String gives 64 lower-case hex digits.
+// String returns 64 lower-case hex digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -44,7 +44,7 @@ type Event struct {
 	PCR    int
 	Digest Digest
 	Type   Type   // as the host claims
-	Data   []byte // as the host claims; shares memory with what was parsed
+	Data   []byte // as the host claims; shares memory with the parsed bytes
 }
 
 // Log is the measurements of a boot, in order.
@@ -53,7 +53,7 @@ type Log struct {
 	Events   []Event
 }
 
-// Of gives the events of one register.
+// Of returns the events of one register.
 func (l *Log) Of(pcr int) []Event {
 	var out []Event
 	for i := range l.Events {
@@ -64,8 +64,7 @@ func (l *Log) Of(pcr int) []Event {
 	return out
 }
 
-// Reset gives what a register holds before its first measurement. locality is
-// that of TPM2_Startup.
+// Reset returns the value of a register before its first measurement. locality is that of TPM2_Startup.
 func Reset(pcr int, locality byte) (d Digest) {
 	switch {
 	case pcr == 0:
@@ -78,7 +77,7 @@ func Reset(pcr int, locality byte) (d Digest) {
 	return d
 }
 
-// Extend gives what a register that holds d holds after a measurement.
+// Extend returns the value of a register after a measurement, if the register held d.
 func (d Digest) Extend(event Digest) Digest {
 	var both [2 * sha256.Size]byte
 	copy(both[:], d[:])
@@ -86,8 +85,7 @@ func (d Digest) Extend(event Digest) Digest {
 	return sha256.Sum256(both[:])
 }
 
-// Replay gives what the log leaves in each register. Those without events
-// hold their reset value.
+// Replay returns the value of each register after the log. Registers without events hold their reset value.
 func (l *Log) Replay() [NumPCRs]Digest {
 	var out [NumPCRs]Digest
 	for i := range out {

@@ -61,7 +61,7 @@ type parser struct {
 	r     reader
 	sizes []bank
 	log   *Log
-	// Of StartupLocality and of PCR 0: whether one was there.
+	// Whether there was a StartupLocality, and a measurement into PCR 0.
 	located, measured0 bool
 }
 
@@ -147,8 +147,7 @@ func (p *parser) event() error {
 	return nil
 }
 
-// digests reads one digest of every algorithm of the header, in any order, and
-// gives that of SHA-256.
+// digests reads one digest of every algorithm of the header, in any order, and returns that of SHA-256.
 func (p *parser) digests() (out Digest, err error) {
 	n := p.r.u32()
 	if p.r.short {
@@ -180,8 +179,7 @@ func (p *parser) digests() (out Digest, err error) {
 	return out, nil
 }
 
-// locality takes the locality of TPM2_Startup from an event that is not
-// measured. Others of these say nothing that counts.
+// locality takes the locality of TPM2_Startup from an event that is not measured. Other events of this kind are ignored.
 func (p *parser) locality(data []byte) error {
 	l, is := bytes.CutPrefix(data, []byte(startupLocality))
 	switch {
@@ -198,7 +196,7 @@ func (p *parser) locality(data []byte) error {
 
 var errShort = errors.New("is cut short, or over its size")
 
-// reader takes little-endian values off its front. Once short, it gives zeros.
+// reader takes little-endian values off its front. Once short, it returns zeros.
 type reader struct {
 	b     []byte
 	short bool

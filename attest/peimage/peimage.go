@@ -1,9 +1,8 @@
-// Package peimage reads the PE/COFF images that UEFI firmware starts: their
-// sections, the signatures they carry, and their Authenticode digest, which is
-// what firmware measures into PCR 4 and what signatures are about.
+// Package peimage reads the PE/COFF images that UEFI firmware starts: their sections, the signatures they carry, and their
+// Authenticode digest. Firmware measures this digest into PCR 4, and signatures cover it.
 //
-// Reading is strict: an image whose parts overlap or leave gaps is refused, as
-// tools disagree on what its digest covers.
+// Reading is strict: an image whose parts overlap or leave gaps is refused, as tools disagree on the bytes that its digest
+// covers.
 package peimage
 
 import (
@@ -17,14 +16,14 @@ import (
 	"strings"
 )
 
-// Bounds of an image; what is larger is refused.
+// Bounds of an image; a larger one is refused.
 const (
 	MaxSize     = 1 << 31
 	maxSections = 96
 	maxCerts    = 16
 )
 
-// Image is one that was read. It shares memory with what was parsed.
+// Image is an image that was read. It shares memory with the parsed bytes.
 type Image struct {
 	Sections []Section // in the order of the table
 	// Signatures are the PKCS#7 signatures, in their order, DER.

@@ -40,7 +40,7 @@ func small() []byte {
 	return b
 }
 
-// header gives the header of a section of small.
+// header returns the header of a section of small.
 func header(b []byte, i int) []byte { return b[0x40+coffSize+240+i*sectionSize:] }
 
 // signed adds a table of signatures.
@@ -175,7 +175,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// compare holds an image against what pesign says of its digest, and debug/pe of its sections.
+// compare compares an image with pesign's output about its digest, and with debug/pe's about its sections.
 func compare(t *testing.T, name, said string) {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -215,8 +215,7 @@ func sameSections(t *testing.T, b []byte, m *Image) {
 	}
 }
 
-// FuzzParse has Parse take anything. What it takes debug/pe takes as well, but for
-// what it does not look at.
+// FuzzParse checks that no input makes Parse panic, and that no section has more data than its size.
 func FuzzParse(f *testing.F) {
 	f.Add(small())
 	f.Add(signed(small(), cert(16, certV2, certPKCS7, "12345678")))

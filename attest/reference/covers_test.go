@@ -55,8 +55,8 @@ func TestCoversIsSound(t *testing.T) {
 	}
 }
 
-// A set of other registers, another class, or a waiver, covers nothing: nobody's boot
-// counts by it that did not before.
+// TestCoversNot checks that a set of other registers, of another class, or with a waiver covers nothing: such a set trusts
+// no boot that was not trusted before.
 func TestCoversNot(t *testing.T) {
 	set := func() reference.Set {
 		return reference.Set{Class: "c", Registers: []reference.Register{{PCR: 0, Values: []eventlog.Digest{{1}}}, {PCR: 1, Values: []eventlog.Digest{{1}, {2}}}}}

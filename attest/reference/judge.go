@@ -26,9 +26,8 @@ type Match struct {
 	Waiver bool
 }
 
-// Judge finds the set of a class that is valid now and that the boot satisfies:
-// of several the newest, and a waiver only where no other is. Without one it is
-// an error, which tells what the boot lacks for the nearest.
+// Judge finds the set of a class that is valid now and that the boot satisfies. If there are several, it takes the newest,
+// and a waiver only if there is no other. If there is none, it returns an error with the differences from the nearest set.
 func Judge(sets []Set, class string, now time.Time, b *Boot) (Match, error) {
 	if err := CheckSeparators(b.Log); err != nil {
 		return waived(sets, class, now, err)
@@ -51,7 +50,7 @@ func Judge(sets []Set, class string, now time.Time, b *Boot) (Match, error) {
 	return waived(sets, class, now, fmt.Errorf("the boot is not that of reference %s: %s", name, summary(nearest)))
 }
 
-// waived looks for a waiver of what is wrong.
+// waived looks for a waiver of a fault.
 func waived(sets []Set, class string, now time.Time, wrong error) (Match, error) {
 	if w := validOf(sets, class, now, true); len(w) > 0 {
 		return Match{Set: w[0].Name(), Waiver: true}, nil
@@ -59,7 +58,7 @@ func waived(sets []Set, class string, now time.Time, wrong error) (Match, error)
 	return Match{}, wrong
 }
 
-// validOf gives the sets of a class that count, the newest first.
+// validOf returns the sets of a class that count, the newest first.
 func validOf(sets []Set, class string, now time.Time, waivers bool) []Set {
 	var out []Set
 	for i := range sets {
@@ -116,8 +115,8 @@ func (d Difference) String() string {
 // wholeDigest is a digest in a text.
 var wholeDigest = regexp.MustCompile(`[0-9a-f]{64}`)
 
-// summary tells which registers differ, and the first events that do, with the
-// beginnings of digests: that much is kept with a refusal. Compare tells all.
+// summary names the registers that differ, and the first events that differ, with the beginnings of digests. A refusal
+// keeps that much. Compare returns all.
 func summary(all []Difference) string {
 	const most = 3
 	var registers, text []string
@@ -135,8 +134,8 @@ func summary(all []Difference) string {
 	return fmt.Sprintf("%d differences, in PCR %s: %s", len(all), strings.Join(registers, ", "), strings.Join(text, "; "))
 }
 
-// Compare gives every difference of a boot from the set. Registers that the set
-// has and the boot does not quote, and the other way round, are differences.
+// Compare returns every difference of a boot from the set. Registers that the set has and the boot does not quote, and the
+// other way round, are differences.
 func (s *Set) Compare(b *Boot) []Difference {
 	var out []Difference
 	for _, q := range b.Quoted {
@@ -163,8 +162,8 @@ func (s *Set) Compare(b *Boot) []Difference {
 
 // compare holds the events of a register against the positions.
 func (r *Register) compare(l *eventlog.Log, q eventlog.Quoted) []Difference {
-	// Of firmware's registers it is known that the log leads to what is quoted;
-	// into others the running system may have measured more.
+	// For firmware's registers it is known that the log leads to the quoted value. Into others the running system may have
+	// measured more.
 	if err := l.Match([]eventlog.Quoted{q}); err != nil {
 		return []Difference{{PCR: r.PCR, Got: q.Value.String(), Want: "what the log's events lead to"}}
 	}
@@ -204,8 +203,8 @@ func (r *Register) matches(events []eventlog.Event) bool {
 
 func (p *Position) takes(d eventlog.Digest) bool { return p.Ignore || slices.Contains(p.OneOf, d) }
 
-// explain finds what a person would change: it walks both until they differ,
-// and tells of each position from there on that has another digest.
+// explain finds the changes that a person would make. It compares both lists until they differ, and reports each position
+// from there on that has another digest.
 func (r *Register) explain(events []eventlog.Event) (out []Difference) {
 	for i := range max(len(events), len(r.Events)) {
 		d := Difference{PCR: r.PCR, Position: i + 1, Got: "nothing", Want: "nothing"}
@@ -230,7 +229,7 @@ func (r *Register) explain(events []eventlog.Event) (out []Difference) {
 	return out
 }
 
-// String tells what a position takes.
+// String describes the digests that a position takes.
 func (p *Position) String() string {
 	switch {
 	case p.Many:
@@ -260,8 +259,7 @@ func note(text string) string {
 	return " (" + text + ")"
 }
 
-// CompareSet gives the differences of another set: where a boot that satisfies
-// it may have something else.
+// CompareSet returns the differences of another set: where a boot that satisfies it may have something else.
 func (s *Set) CompareSet(other *Set) (out []Difference) {
 	for pcr := range eventlog.NumPCRs {
 		was, now := s.register(pcr), other.register(pcr)

@@ -7,14 +7,13 @@ import (
 	"portcullis/attest/eventlog"
 )
 
-// Learn gives the registers of a set that all boots satisfy, and what satisfied
-// base, which may be nil. Where boots differ, registers of configuration ignore
-// it, and others take each of the digests that were seen. All boots must quote
-// the registers of base, or the same ones; in registers of code and keys they
-// must have the same number of events.
+// Learn returns the registers of a set that all boots satisfy, and also all boots that satisfied base, which may be nil.
+// Where boots differ, registers of configuration ignore it, and others take each of the digests that were seen. All boots
+// must quote the registers of base, or the same ones; in registers of code and keys they must have the same number of
+// events.
 //
-// Registers from 0 to 7 are learned by their events. Others too, unless their
-// log does not lead to what is quoted: then by their values.
+// Registers from 0 to 7 are learned by their events. Others too, unless their log does not lead to the quoted value: then
+// by their values.
 func Learn(base []Register, boots []Boot) ([]Register, error) {
 	if len(boots) == 0 {
 		return nil, fmt.Errorf("no boot to learn from")
@@ -81,7 +80,7 @@ func learnRegister(base *Register, boots []Boot, at, pcr int) (Register, error) 
 	return r, nil
 }
 
-// byEvents reports that the log leads to what is quoted in all boots.
+// byEvents reports whether the log leads to the quoted value in all boots.
 func byEvents(base *Register, boots []Boot, at int) bool {
 	if base != nil && len(base.Values) > 0 {
 		return false

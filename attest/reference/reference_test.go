@@ -224,8 +224,8 @@ func TestSeparators(t *testing.T) {
 	}
 }
 
-// TestMoreRegisters: what a site quotes beyond the firmware's must be in the
-// set, by events where the log leads to it, else by value.
+// TestMoreRegisters checks that the registers that a site quotes beyond the firmware's must be in the set: by events if the
+// log leads to the quoted value, otherwise by value.
 func TestMoreRegisters(t *testing.T) {
 	m := eventlogtest.Example()
 	b := boot(t, m, 9, 11, 12)

@@ -22,7 +22,7 @@ const (
 // firmwarePCRs is how many registers, from 0 on, belong to firmware.
 const firmwarePCRs = 8
 
-// DefaultClass is the class of hosts that inventory gives none.
+// DefaultClass is the class of hosts that have none in inventory.
 const DefaultClass = "default"
 
 var classForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
@@ -40,9 +40,9 @@ type State string
 
 // States of a set.
 const (
-	Draft    State = "draft"    // learned; trusted by nobody
+	Draft    State = "draft"    // learned; not trusted
 	Approved State = "approved" // trusted until it ends
-	Ended    State = "ended"    // somebody ended it
+	Ended    State = "ended"    // ended by an operator
 )
 
 // Set is the reference values of one class of hosts, one version of them.
@@ -55,7 +55,7 @@ type Set struct {
 	Registers []Register `json:"registers,omitempty"` // ascending
 
 	Source   string    `json:"source"` // the hosts or files it was learned from
-	Owner    string    `json:"owner"`  // who learned it, or who answers for a waiver
+	Owner    string    `json:"owner"`  // author of the set, or person responsible for a waiver
 	Made     time.Time `json:"made"`
 	Reason   string    `json:"reason"`
 	Approver string    `json:"approver,omitempty"`
@@ -63,8 +63,7 @@ type Set struct {
 	Expires  time.Time `json:"expires,omitzero"` // zero: not by itself
 }
 
-// Register is what one register may hold: one of Values, or, when there are
-// none, what Events lead to.
+// Register is the allowed content of one register: one of Values or, if there are none, the result of Events.
 type Register struct {
 	PCR    int               `json:"pcr"`
 	Values []eventlog.Digest `json:"values,omitempty"`
@@ -85,7 +84,7 @@ type Position struct {
 // of configuration. The others hold code and keys.
 func mayIgnore(pcr int) bool { return pcr == 1 || pcr == 3 || pcr == 5 || pcr == 6 }
 
-// Name gives class and version, as "gpu-node/3".
+// Name returns class and version, as "gpu-node/3".
 func (s *Set) Name() string { return fmt.Sprintf("%s/%d", s.Class, s.Version) }
 
 // Valid reports that the set is trusted at a time.

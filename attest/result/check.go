@@ -22,7 +22,7 @@ type Fault struct {
 	Detail string
 }
 
-// Error gives the detail.
+// Error returns the detail.
 func (f *Fault) Error() string { return f.Detail }
 
 // FaultCode names a reason.
@@ -40,8 +40,8 @@ const (
 	FaultLife    FaultCode = "life"   // good for longer than a result may be
 )
 
-// Check gives every Fault of the claims, joined; nil if they count. That they count
-// says nothing of what they say: look at Status next.
+// Check returns every Fault of the claims, joined, or nil if the claims count. It does not judge the content of the claims:
+// look at Status next.
 func (c *Claims) Check(e Expect) error {
 	var errs []error
 	fault := func(bad bool, code FaultCode, format string, args ...any) {
@@ -72,7 +72,7 @@ func (c *Claims) Check(e Expect) error {
 	return errors.Join(errs...)
 }
 
-// checkStatus wants statuses that promise no more than what they stand on (EAR).
+// checkStatus requires statuses that promise no more than their vectors justify (EAR).
 func (c *Claims) checkStatus() error {
 	if _, there := c.Submods[Platform]; !there {
 		return &Fault{FaultClaims, "there is no appraisal of the platform"}

@@ -7,11 +7,11 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Profile names what this package says of a result: which claims there are and what
-// they mean, that it is a JWT signed by ES256 with its key named (kid), and its life.
+// Profile names this package's definition of a result: the claims and their meanings, the format, which is a JWT signed by
+// ES256 with its key named (kid), and its life.
 const Profile = "urn:portcullis:attestation-result:1"
 
-// Developer is who made the verifier (AR4SI section 2.2.2).
+// Developer is the maker of the verifier (AR4SI section 2.2.2).
 const Developer = "Portcullis"
 
 // Bounds of a result.
@@ -28,7 +28,7 @@ const (
 // Platform is the label of the appraisal of TPM and measured boot.
 const Platform = "platform"
 
-// AdapterLabel gives the label of the appraisal of an adapter: "hca-" and its node GUID.
+// AdapterLabel returns the label of the appraisal of an adapter: "hca-" and its node GUID.
 func AdapterLabel(node ib.GUID) string { return "hca-" + node.String() }
 
 // Claims is an attestation result. Times are whole seconds since 1970, digests
@@ -49,7 +49,7 @@ type Claims struct {
 	Audit     *Audit               `json:"ear_portcullis_audit,omitempty"` // absent in results of earlier releases
 }
 
-// Audit is the last entry of the service's audit log when the result was made. Who keeps the result can show later that
+// Audit is the last entry of the service's audit log when the result was made. A holder of the result can show later that
 // the log has, or lacks, that entry.
 type Audit struct {
 	Hash   string `json:"hash"`             // of the entry
@@ -76,7 +76,7 @@ type Appraisal struct {
 // the status.
 type State string
 
-// States of a host. What was accepted counts from Verified on.
+// States of a host. Accepted evidence counts from Verified on.
 const (
 	StateUnattested State = "unattested" // no evidence counts: none was accepted, or it was voided or spent
 	StateExpired    State = "expired"    // evidence was accepted, too long ago to lead to an admission
@@ -99,7 +99,7 @@ type Host struct {
 	Policy     string   `json:"policy,omitempty"`    // digest of the policy it was judged by
 	Reference  string   `json:"reference,omitempty"` // class and version of the reference values its boot satisfies
 	Statement  string   `json:"statement_sha256,omitempty"`
-	Weaknesses []string `json:"weaknesses,omitempty"` // why it is not affirmed, what was not demanded among it
+	Weaknesses []string `json:"weaknesses,omitempty"` // why it is not affirmed, including waived demands
 	Reason     string   `json:"reason,omitempty"`     // of a state in which nothing counts
 }
 
@@ -131,7 +131,7 @@ type Firmware struct {
 type Lock struct {
 	Method attest.LockMethod `json:"method"`
 	MLOCK  attest.MLOCK      `json:"mlock"`
-	Epoch  uint64            `json:"epoch"` // of the key that the service gave; 0: none
+	Epoch  uint64            `json:"epoch"` // of the key that the service provided; 0: none
 }
 
 // Conclude sets the status to the worst of the appraisals.
@@ -146,8 +146,8 @@ func (c *Claims) Conclude() {
 	}
 }
 
-// ForHost leaves out what a host is not told of itself: by what it was accepted, and why
-// it is not affirmed. Status and vectors stay as they are.
+// ForHost removes the claims that a host must not see about itself: the reference by which it was accepted, and the reasons
+// why it is not affirmed. Status and vectors stay as they are.
 func (c *Claims) ForHost() {
 	c.Host.Reference, c.Host.Weaknesses, c.Host.Reason = "", nil, ""
 	if c.Audit != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Encode gives the canonical bytes of c: claims in the order of Claims, submods by
-// label, no white space, nothing escaped that need not be.
+// Encode returns the canonical bytes of c: claims in the order of Claims, submods by label, no white space, nothing escaped
+// that need not be.
 func (c *Claims) Encode() ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -96,8 +96,8 @@ func walk(dec *json.Decoder, opened json.Delim, depth int) error {
 	return err
 }
 
-// fold gives names that encoding/json takes for one another the same form: beside the
-// cases of ASCII it knows the long s and the sign for kelvin.
+// fold returns the same form for names that encoding/json treats as equal: beside the cases of ASCII it knows the long s
+// and the sign for kelvin.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 func clip(s string) string { return s[:min(len(s), 64)] }

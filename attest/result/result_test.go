@@ -148,7 +148,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestFaultsAreReportedTogether: who looks at a result sees all that is wrong with it.
+// TestFaultsAreReportedTogether checks that all faults of a result are reported together.
 func TestFaultsAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	err := sample().Check(Expect{Now: issued.Add(time.Hour), Host: "compute-02", Issuer: "x"})
@@ -222,7 +222,7 @@ func FuzzDecode(f *testing.F) {
 		_ = c.Check(Expect{Now: issued, Skew: time.Minute})
 		once, err := c.Encode()
 		if err != nil {
-			return // longer than what may be signed
+			return // longer than the limit of signed results
 		}
 		again, err := Decode(once)
 		if err != nil {

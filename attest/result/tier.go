@@ -2,8 +2,8 @@ package result
 
 import "fmt"
 
-// Tier is a trustworthiness tier (AR4SI section 2.3.2): what a relying party may
-// make of an appraisal. The zero Tier is None.
+// Tier is a trustworthiness tier (AR4SI section 2.3.2): the conclusion that a relying party may draw from an appraisal. The
+// zero Tier is None.
 type Tier uint8
 
 // Tiers, by how little may be relied upon: Worst goes by this order.
@@ -16,7 +16,7 @@ const (
 
 var tierNames = [...]string{"none", "affirming", "warning", "contraindicated"}
 
-// String gives the word that EAR has for t.
+// String returns the word that EAR has for t.
 func (t Tier) String() string {
 	if int(t) >= len(tierNames) {
 		return fmt.Sprintf("tier %d", uint8(t))
@@ -43,8 +43,8 @@ func (t *Tier) UnmarshalText(b []byte) error {
 	return fmt.Errorf("trustworthiness tier %q: want none, affirming, warning or contraindicated", clip(string(b)))
 }
 
-// Worst gives the tier that says least for what has all of them: of nothing known
-// beside a warning, nothing is affirmed, so None counts below Warning.
+// Worst returns the lowest tier for an object that has all of the tiers. None counts below Warning: if nothing is known
+// beside a warning, nothing is affirmed.
 func Worst(tiers ...Tier) Tier {
 	worst := Affirming
 	for _, t := range tiers {
@@ -72,7 +72,7 @@ func (t Tier) badness() int {
 // no claim, and left out.
 type Claim int8
 
-// Tier gives the tier of the range that c is in.
+// Tier returns the tier of the range that c is in.
 func (c Claim) Tier() Tier {
 	switch {
 	case c >= 96 || c <= -97:
@@ -95,11 +95,11 @@ const (
 	Genuine           Claim = 2  // hardware: passed what shows that it is genuine
 	ConfigApproved    Claim = 2  // configuration: known and approved
 	ConfigVulnerable  Claim = 32 // configuration: exposes what is known to be a weakness
-	ConfigUnavailable Claim = 36 // configuration: what is relevant could not be seen
+	ConfigUnavailable Claim = 36 // configuration: relevant parts could not be seen
 )
 
-// Vector is what was appraised of one attester. What is zero is not asserted. AR4SI has
-// four more claims, of which a TPM and an adapter tell nothing.
+// Vector is the appraisal of one attester. A zero claim is not asserted. AR4SI has four more claims, about which a TPM and
+// an adapter report nothing.
 type Vector struct {
 	Identity      Claim `json:"instance-identity,omitzero"`
 	Configuration Claim `json:"configuration,omitzero"`
@@ -107,7 +107,7 @@ type Vector struct {
 	Hardware      Claim `json:"hardware,omitzero"`
 }
 
-// Tier gives the worst tier of the claims that are made; None if there is none.
+// Tier returns the worst tier of the claims that are made, or None if there is none.
 func (v Vector) Tier() Tier {
 	out, made := Affirming, false
 	for _, c := range []Claim{v.Identity, v.Configuration, v.Executables, v.Hardware} {

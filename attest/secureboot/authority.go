@@ -81,7 +81,7 @@ func allowed(db, dbx []entry, der []byte, digest [sha256.Size]byte) (*entry, err
 	return nil, fmt.Errorf("no certificate of db issued that of its signer, %q", s.signer.Subject)
 }
 
-// revoked reports that dbx has a certificate, or the digest of what is signed in it.
+// revoked reports whether dbx has a certificate, or the digest of the signed part of it.
 func revoked(dbx []entry, c *x509.Certificate) bool {
 	if find(dbx, certX509, c.Raw) != nil {
 		return true

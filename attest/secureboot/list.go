@@ -16,7 +16,7 @@ const (
 // GUID is an EFI_GUID as it lies in memory.
 type GUID [16]byte
 
-// String gives the usual text, 8be4df61-93ca-11d2-aa0d-00e098032b8c.
+// String returns the usual text, 8be4df61-93ca-11d2-aa0d-00e098032b8c.
 func (g GUID) String() string {
 	var b [16]byte
 	binary.BigEndian.PutUint32(b[0:], binary.LittleEndian.Uint32(g[0:]))
@@ -48,7 +48,7 @@ var (
 // entry is one EFI_SIGNATURE_DATA.
 type entry struct {
 	kind GUID
-	raw  []byte // owner and data: what is measured
+	raw  []byte // owner and data: the measured part
 }
 
 const (

@@ -22,7 +22,7 @@ var (
 	oidRSASHA256    = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11}
 )
 
-// Of RFC 2315 and of Microsoft's Authenticode specification.
+// Structures of RFC 2315 and of Microsoft's Authenticode specification.
 type (
 	contentInfo struct {
 		Type    asn1.ObjectIdentifier
@@ -145,8 +145,8 @@ func hasDigest(b []byte, content [sha256.Size]byte) bool {
 	return false
 }
 
-// chain gives the certificates from the signer up to the anchor, or nothing when the anchor
-// did not issue it. As firmware does, it looks at no dates.
+// chain returns the certificates from the signer up to the anchor, or nil if the anchor did not issue them. As firmware
+// does, it ignores dates.
 func (s *signature) chain(anchor *x509.Certificate) []*x509.Certificate {
 	chain := []*x509.Certificate{s.signer}
 	for range maxCertificates {

@@ -29,7 +29,7 @@ type Measurement struct {
 // names are the variables that firmware measures, in their order.
 var names = []string{"SecureBoot", "PK", "KEK", "db", "dbx"}
 
-// owner gives the GUID that a variable is named with.
+// owner returns the GUID that a variable is named with.
 func owner(name string) GUID {
 	if name == "db" || name == "dbx" {
 		return imageSecurity
@@ -37,7 +37,7 @@ func owner(name string) GUID {
 	return globalVariable
 }
 
-// measure gives the digest of a UEFI_VARIABLE_DATA.
+// measure returns the digest of a UEFI_VARIABLE_DATA.
 func measure(name string, data []byte) Measurement {
 	g := owner(name)
 	b := binary.LittleEndian.AppendUint64(g[:], uint64(len(name)))
@@ -134,7 +134,7 @@ func (v *Variables) set(name string, data []byte) error {
 	return nil
 }
 
-// variableData gives the data of a UEFI_VARIABLE_DATA of a name.
+// variableData returns the data of a UEFI_VARIABLE_DATA of a name.
 func variableData(b []byte, name string) ([]byte, bool) {
 	g := owner(name)
 	n := len(name)

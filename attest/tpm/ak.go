@@ -22,8 +22,7 @@ type AK struct {
 	closed  bool
 }
 
-// maxAKTries bounds how often an AK is made anew because its coordinates have
-// leading zeros that some TPMs leave out.
+// maxAKTries bounds how often an AK is created again because its coordinates have leading zeros that some TPMs leave out.
 const maxAKTries = 4
 
 // NewAK makes a key that is usable only while the register of the SHA-256 bank

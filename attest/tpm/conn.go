@@ -33,8 +33,8 @@ const (
 type conn struct {
 	name string
 	rw   io.ReadWriteCloser
-	// left is told of a call that was left behind, with a channel that is closed when
-	// it returns; nil where closing rw ends every call and takes no time.
+	// left is called for a call that was left behind, with a channel that is closed when it returns. It is nil where
+	// closing rw ends every call and takes no time.
 	left func(returned <-chan struct{})
 
 	turn  chan struct{} // holds a value while no command is under way
@@ -115,10 +115,9 @@ func wantsRetry(answer []byte) bool {
 	}
 }
 
-// exchange runs one command in a goroutine of its own, since a device's calls have no
-// deadline. When time is up, or the connection is closed, the caller is free. Closing
-// ends the calls of a socket; those of a device return when the driver gives up, and
-// are left behind until then.
+// exchange runs one command in a goroutine of its own, since a device's calls have no deadline. When time is up, or the
+// connection is closed, the caller is free. Closing ends the calls of a socket. Those of a device return when the driver
+// times out, and are left behind until then.
 func (c *conn) exchange(ctx context.Context, command []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, ErrSilent)
 	defer cancel()
@@ -147,8 +146,8 @@ func (c *conn) exchange(ctx context.Context, command []byte) ([]byte, error) {
 	return nil, errors.Join(abandoned, c.shut())
 }
 
-// roundTrip writes a command and reads its answer. The device gives an answer
-// in one read; a stream may give it in pieces.
+// roundTrip writes a command and reads its answer. The device returns an answer in one read; a stream may return it in
+// pieces.
 func roundTrip(rw io.ReadWriter, command []byte) ([]byte, error) {
 	if _, err := rw.Write(command); err != nil {
 		return nil, fmt.Errorf("write command: %w", err)

@@ -51,12 +51,10 @@ func open(device string) (int, error) {
 	}
 }
 
-// calls are the system calls of this process that outlive the command which made
-// them, by device: a goroutine and its thread each, in the kernel until the driver
-// gives the command up. Linux does so after two minutes, after five where a key is
-// made. A device that has one is not opened again meanwhile, so there are never more
-// than one for each connection that was open when the TPM fell silent. A process
-// that exits waits for them in the kernel.
+// calls are the system calls of this process that outlive the command which made them, by device. Each is a goroutine and
+// its thread, in the kernel until the driver abandons the command. Linux does so after two minutes, or after five where a
+// key is created. A device that has such a call is not opened again meanwhile. So there are never more than one for each
+// connection that was open when the TPM stopped answering. A process that exits waits for them in the kernel.
 var calls = struct {
 	sync.Mutex
 	left map[uint64][]<-chan struct{}

@@ -55,9 +55,8 @@ func (t *TPM) endorse(ctx context.Context, kinds []ek.Kind) (*endorsement, error
 	return nil, fmt.Errorf("%w: %w", ErrNoEK, errors.Join(errs...))
 }
 
-// createEK makes the EK from its template; persistent handles are not used,
-// since TPM2_Clear removes them and anybody can put another key there. The key
-// must be the one in the certificate: salted sessions rely on it.
+// createEK creates the EK from its template. It does not use persistent handles, because TPM2_Clear removes them and any
+// user of the TPM can put another key there. The key must be the one in the certificate: salted sessions rely on it.
 func (t *TPM) createEK(ctx context.Context, kind ek.Kind, certs [][]byte) (*endorsement, error) {
 	template, err := kind.Template()
 	if err != nil {
@@ -144,8 +143,8 @@ func mustHex(s string) []byte {
 	return b
 }
 
-// session is an HMAC session salted to the EK: who sits on the bus between
-// CPU and TPM can neither alter the command nor, with options, read it.
+// session is an HMAC session salted to the EK: an attacker on the bus between CPU and TPM can neither alter the command
+// nor, with options, read it.
 func (e *endorsement) session(options ...tpm2.AuthOption) tpm2.Session {
 	return tpm2.HMAC(e.public.NameAlg, 16, append(options, tpm2.Salted(e.handle, e.public))...)
 }

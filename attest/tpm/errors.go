@@ -16,17 +16,17 @@ var (
 	ErrSilent     = errors.New("the TPM does not answer; power-cycle the host, and replace the TPM if that does not help")
 	ErrStuck      = errors.New("the kernel still waits for the TPM's answer to an earlier command; it gives up within five minutes, try again then, and power-cycle the host if that does not help")
 	ErrBroken     = errors.New("the TPM answers with malformed data")
-	// ErrEndorsementAuth follows a tenant who set the endorsement password.
+	// ErrEndorsementAuth means that an earlier tenant set the endorsement password.
 	ErrEndorsementAuth = errors.New("the TPM's endorsement hierarchy has a password, left by an earlier owner; clear the TPM through the firmware (physical presence or BMC)")
-	// ErrOwnerAuth follows a tenant who set the owner's password.
+	// ErrOwnerAuth means that an earlier tenant set the owner's password.
 	ErrOwnerAuth = errors.New("the TPM's owner hierarchy has a password, left by an earlier owner; clear the TPM through the firmware (physical presence or BMC)")
 	// ErrForeignKey means that a stored key was made in another TPM, or before the
 	// TPM was cleared.
 	ErrForeignKey = errors.New("the key was made in another TPM, or before the TPM was cleared; hand the host over again")
 	// ErrDisabled follows a firmware that switched the hierarchy off.
 	ErrDisabled = errors.New("the TPM's endorsement hierarchy is disabled; enable it in the firmware setup")
-	// ErrEKMismatch means the TPM (or somebody on its bus) offers another EK
-	// than the certificate in its NV memory names.
+	// ErrEKMismatch means that the TPM (or an attacker on its bus) offers another EK than the certificate in its NV memory
+	// names.
 	ErrEKMismatch = errors.New("the EK is not the one its certificate names; the TPM or its bus cannot be trusted")
 	// ErrCredential means the credential was not made for this EK and AK.
 	ErrCredential = errors.New("the TPM refused the service's credential: it was made for another TPM or key; check the host's EK digest in inventory")
@@ -38,11 +38,11 @@ var (
 	ErrNoEK = errors.New("the TPM supports none of the EK templates ECC P-256, ECC P-384, RSA-2048")
 	// ErrBank means the SHA-256 PCR bank is not active.
 	ErrBank = errors.New("the TPM's SHA-256 PCR bank is not active; allocate it in the firmware setup")
-	// ErrNotStarted means nobody has sent Startup: no firmware, no kernel.
+	// ErrNotStarted means that neither firmware nor kernel has sent Startup.
 	ErrNotStarted = errors.New("the TPM has not been started; that is the firmware's job, or with a software TPM that of its starter")
 )
 
-// explain adds the class to what the TPM said.
+// explain adds the class to the TPM's error.
 func explain(doing string, err error) error {
 	if err == nil {
 		return nil

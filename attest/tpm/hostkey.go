@@ -86,9 +86,8 @@ func (t *TPM) load(ctx context.Context, root tpm2.AuthHandle, k StoredKey) (*Hos
 	return &HostKey{t: t, handle: tpm2.NamedHandle{Handle: loaded.ObjectHandle, Name: loaded.Name}, stored: k}, nil
 }
 
-// belowStorageRoot makes the storage root key from its template, as TCG's
-// provisioning guidance has it, for as long as do takes. A persistent one is not
-// used: anybody can put another key there.
+// belowStorageRoot creates the storage root key from its template, as TCG's provisioning guidance says, for as long as do
+// takes. It does not use a persistent one, because any user of the TPM can put another key there.
 func (t *TPM) belowStorageRoot(ctx context.Context, do func(tpm2.AuthHandle) (*HostKey, error)) (*HostKey, error) {
 	rsp, err := tpm2.CreatePrimary{
 		PrimaryHandle: tpm2.AuthHandle{Handle: tpm2.TPMRHOwner, Auth: tpm2.PasswordAuth(nil)},
@@ -110,7 +109,7 @@ func (t *TPM) belowStorageRoot(ctx context.Context, do func(tpm2.AuthHandle) (*H
 	return k, err
 }
 
-// Stored gives the key to be kept.
+// Stored returns the key to be kept.
 func (k *HostKey) Stored() StoredKey { return k.stored }
 
 // Name is the TPM's name of the key.
@@ -162,7 +161,7 @@ func (k *HostKey) admin() tpm2.AuthHandle {
 	return tpm2.AuthHandle{Handle: k.handle.Handle, Name: k.handle.Name, Auth: tpm2.PasswordAuth(nil)}
 }
 
-// Sign signs a SHA-256 digest and gives a TPMT_SIGNATURE.
+// Sign signs a SHA-256 digest and returns a TPMT_SIGNATURE.
 func (k *HostKey) Sign(ctx context.Context, digest []byte) ([]byte, error) {
 	sig, err := k.sign(ctx, digest)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"portcullis/attest/ek"
 )
 
-// Keys are the EK, loaded, and what is made below it.
+// Keys are the EK, loaded, and the keys made below it.
 type Keys struct {
 	t      *TPM
 	ek     *endorsement
@@ -53,7 +53,7 @@ type Pair struct {
 	AK1, AK2 *AK
 }
 
-// NewPair makes both keys for what the register holds now, or will hold.
+// NewPair creates both keys for the present or future value of the register.
 func (k *Keys) NewPair(ctx context.Context, agentPCR int, open []byte) (*Pair, error) {
 	one, err := k.NewAK(ctx, agentPCR, open)
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 
 var errNoIndex = errors.New("NV index is not defined")
 
-// certificates reads the EK certificate of a kind and the issuers stored in
-// the TPM. No certificate gives none and no error.
+// certificates reads the EK certificate of a kind and the issuers stored in the TPM. If there is no certificate, it returns
+// none and no error.
 func (t *TPM) certificates(ctx context.Context, kind ek.Kind) ([][]byte, error) {
 	leaf, err := t.readNV(ctx, kind.CertificateIndex())
 	if errors.Is(err, errNoIndex) {

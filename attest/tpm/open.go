@@ -42,8 +42,8 @@ func Open(ctx context.Context, device string) (*TPM, error) {
 	return t, nil
 }
 
-// dial returns a connection, and where closing it does not end a call that is under
-// way, the function to tell of a call that was left.
+// dial returns a connection. If closing it does not end a call in progress, dial also returns the function to report a call
+// that was left.
 func dial(ctx context.Context, device string) (io.ReadWriteCloser, func(<-chan struct{}), error) {
 	path, ok := strings.CutPrefix(device, unixPrefix)
 	if !ok {
@@ -78,10 +78,10 @@ func classify(err error) error {
 // fails. The error is ErrStuck if the kernel keeps a device that the TPM keeps busy.
 func (t *TPM) Close() error { return t.c.Close() }
 
-// with gives the TPM under a context, for go-tpm's commands.
+// with returns the TPM under a context, for go-tpm's commands.
 func (t *TPM) with(ctx context.Context) transport.TPM { return bound{ctx, t.c} }
 
-// First handles of what a client can leave behind (TPM 2.0 part 2, 7.2).
+// First handles of objects that a client can leave behind (TPM 2.0 part 2, 7.2).
 const (
 	firstTransient     = 0x80000000
 	firstLoadedSession = 0x02000000

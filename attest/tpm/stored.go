@@ -19,7 +19,7 @@ type StoredAK struct {
 	Private []byte `json:"private"` // TPM2B_PRIVATE without its size
 }
 
-// Stored gives the key to be kept.
+// Stored returns the key to be kept.
 func (a *AK) Stored() StoredAK { return StoredAK{Public: a.public, Private: a.private} }
 
 // LoadAK loads a key that was kept. It must be one that NewAK makes for the register
@@ -62,8 +62,8 @@ func isAnswer(err error) bool {
 	return false
 }
 
-// Boot reads how often the TPM was reset, and restarted since, and its clock. Nobody
-// signs that: it is for who asks his own TPM.
+// Boot reads how often the TPM was reset, and restarted since, and its clock. The answer is not signed: it is for a host
+// that asks its own TPM.
 func (t *TPM) Boot(ctx context.Context) (attest.Boot, error) {
 	rsp, err := tpm2.ReadClock{}.Execute(t.with(ctx))
 	if err != nil {

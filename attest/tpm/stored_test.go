@@ -11,8 +11,8 @@ import (
 	"portcullis/attest/tpm/tpmtest"
 )
 
-// TestStoredAK: the second key outlives who made it, in this boot and TPM alone, and
-// signs only once the register is capped. With each kind of EK.
+// TestStoredAK checks that the second key outlives the process that made it, in this boot and TPM alone, and signs only
+// once the register is capped. It tries each kind of EK.
 func TestStoredAK(t *testing.T) {
 	t.Parallel()
 	for _, kind := range ek.Kinds() {

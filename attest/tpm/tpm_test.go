@@ -78,8 +78,7 @@ func sampleStatement(t *testing.T) attest.Statement {
 	return h.Statement
 }
 
-// attestOnce runs the whole protocol with a real TPM, but for the seal unless
-// asked for.
+// attestOnce runs the whole protocol with a real TPM, without the seal unless requested.
 func attestOnce(t *testing.T, d *tpm.TPM, s *site, statement *attest.Statement, earlier [][]byte, seal bool, kinds ...ek.Kind) (attest.Verdict, [][]byte) {
 	t.Helper()
 	ctx := t.Context()
@@ -189,7 +188,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestForeignRecord shows that a measurement nobody declared is found.
+// TestForeignRecord shows that an undeclared measurement is found.
 func TestForeignRecord(t *testing.T) {
 	t.Parallel()
 	dev := tpmtest.New(t, tpmtest.Options{})
@@ -218,7 +217,7 @@ func TestNothingAfterHandOver(t *testing.T) {
 	if !v.OK {
 		t.Fatalf("refused: %s: %s", v.Code, v.Detail)
 	}
-	// The same evidence anew: the key of the open state does not sign any more.
+	// The same evidence again: the key of the open state does not sign any more.
 	ctx := t.Context()
 	keys, err := d.NewKeys(ctx)
 	must(t, err)
@@ -356,8 +355,8 @@ func TestEndorsementPassword(t *testing.T) {
 	}
 }
 
-// TestEKRebuilt shows for every kind that the certificate and the template
-// give the EK's public area: what credentials rely on.
+// TestEKRebuilt shows for every kind that the certificate and the template determine the EK's public area, on which
+// credentials rely.
 func TestEKRebuilt(t *testing.T) {
 	t.Parallel()
 	dev := tpmtest.New(t, tpmtest.Options{P256: true})

@@ -1,8 +1,7 @@
-// Package tpmwire reads TPM structures that somebody else wrote.
+// Package tpmwire reads TPM structures from other programs.
 //
-// go-tpm's Unmarshal ignores trailing bytes, and reads some sizes past the end
-// of its input as zero. Every structure from a host goes through Read, which
-// accepts exactly one encoding of exactly one value.
+// go-tpm's Unmarshal ignores trailing bytes, and reads some sizes past the end of its input as zero. Every structure from a
+// host goes through Read, which accepts exactly one encoding of exactly one value.
 package tpmwire
 
 import (
@@ -28,9 +27,8 @@ type Readable[T any] interface {
 	tpm2.Unmarshallable
 }
 
-// Read decodes b as one T. It fails when b is over MaxSize, when bytes are
-// missing or left over, or when encoding the result gives other bytes. It
-// never panics.
+// Read decodes b as one T. It fails when b is over MaxSize, when bytes are missing or left over, or when encoding the
+// result returns other bytes. It never panics.
 func Read[T tpm2.Marshallable, P Readable[T]](b []byte) (v *T, err error) {
 	if len(b) > MaxSize {
 		return nil, errSize

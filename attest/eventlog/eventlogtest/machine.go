@@ -6,9 +6,8 @@ import (
 	"portcullis/attest/eventlog"
 )
 
-// Machine is a server whose firmware measures what it boots. Two machines that
-// differ in Firmware, Keys, Image or CommandLine differ in what a policy looks
-// at; MAC and Settings are what machines of one model differ in.
+// Machine is a server whose firmware measures the boot. A policy checks Firmware, Keys, Image and CommandLine; machines of
+// one model differ in MAC and Settings.
 type Machine struct {
 	Firmware    string   // version
 	Settings    string   // firmware setup

@@ -39,7 +39,7 @@ func (b Bank) sum(data []byte) []byte {
 type Writer struct {
 	Banks []Bank
 	out   []byte
-	// Measured is what a TPM would have been told, in order.
+	// Measured lists the measurements that a TPM would have received, in order.
 	Measured []Measurement
 }
 
@@ -60,7 +60,7 @@ func (w *Writer) banks() []Bank {
 	return w.Banks
 }
 
-// Header gives the data of the first event: platform class 0, version 2.0.
+// Header returns the data of the first event: platform class 0, version 2.0.
 func Header(banks ...Bank) []byte {
 	b := append([]byte("Spec ID Event03\x00"), 0, 0, 0, 0, 0, 2, 0, 2)
 	b = le32(b, uint32(len(banks)))
@@ -70,7 +70,7 @@ func Header(banks ...Bank) []byte {
 	return append(b, 0)
 }
 
-// Legacy gives an event in the layout of TPM 1.2, as the first one has.
+// Legacy returns an event in the layout of TPM 1.2, as the first one has.
 func Legacy(pcr uint32, typ eventlog.Type, digest [20]byte, data []byte) []byte {
 	b := append(le32(le32(nil, pcr), uint32(typ)), digest[:]...)
 	return append(le32(b, uint32(len(data))), data...)
@@ -82,14 +82,13 @@ func (w *Writer) start() {
 	}
 }
 
-// Bytes gives the log.
+// Bytes returns the log.
 func (w *Writer) Bytes() []byte {
 	w.start()
 	return w.out
 }
 
-// Registers gives what the SHA-256 bank holds after the measurements, from
-// locality 0.
+// Registers returns the values of the SHA-256 bank after the measurements, from locality 0.
 func (w *Writer) Registers() [eventlog.NumPCRs]eventlog.Digest {
 	var l eventlog.Log
 	for _, m := range w.Measured {

@@ -44,7 +44,7 @@ var stubVersion = regexp.MustCompile(`#### LoaderInfo: systemd-stub (\d+)([^ ]*)
 // stubs are the versions whose measurements are known.
 var stubs = []string{"252"}
 
-// Bounds of what the kernel's set-up header tells.
+// Bounds of the values in the kernel's set-up header.
 const (
 	setupMagicAt   = 0x202
 	setupVersionAt = 0x20e

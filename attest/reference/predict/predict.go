@@ -14,11 +14,10 @@ import (
 
 // Platform is what is known of the machines that boot an image.
 type Platform struct {
-	// Registers are what a boot of any image leaves in PCR 0 to 7. None: nothing is
-	// known but what UEFI prescribes.
+	// Registers are the values that a boot of any image leaves in PCR 0 to 7. If there are none, only the rules of UEFI are
+	// known.
 	Registers []reference.Register
-	// Variables are those of Secure Boot; nil where they are not known. They count
-	// more than what Registers has of them.
+	// Variables are those of Secure Boot; nil if they are not known. They take precedence over Registers.
 	Variables *secureboot.Variables
 }
 
@@ -108,7 +107,7 @@ func position(d eventlog.Digest, note string) reference.Position {
 	return reference.Position{OneOf: []eventlog.Digest{d}, Note: note}
 }
 
-// firmwarePart gives the positions of a platform's register up to its separator.
+// firmwarePart returns the positions of a platform's register up to its separator.
 func (p *Platform) firmwarePart(pcr int) ([]reference.Position, error) {
 	at := slices.IndexFunc(p.Registers, func(r reference.Register) bool { return r.PCR == pcr })
 	if at < 0 {
@@ -128,8 +127,8 @@ const callingApplication = "Calling EFI Application from Boot Option"
 
 func separator() reference.Position { return position(eventlog.Separator, "EV_SEPARATOR") }
 
-// loaded gives PCR 4: what firmware loads. With Secure Boot systemd's stub has firmware take
-// the kernel without looking at it, so it is not measured; it is part of the image that was.
+// loaded returns PCR 4: the images that firmware loads. With Secure Boot, systemd's stub has the firmware load the kernel
+// without checking it, so the kernel is not measured. It is part of the image that was measured.
 func (i *Image) loaded(p Platform, secureBoot bool) (reference.Register, error) {
 	r := reference.Register{PCR: 4, Events: []reference.Position{
 		position(sha256.Sum256([]byte(callingApplication)), "EV_EFI_ACTION "+callingApplication), separator(),
@@ -147,7 +146,7 @@ func (i *Image) loaded(p Platform, secureBoot bool) (reference.Register, error) 
 	return r, nil
 }
 
-// eitherLoaded gives PCR 4 where it is not known whether Secure Boot is enabled.
+// eitherLoaded returns PCR 4 where it is not known whether Secure Boot is enabled.
 func (i *Image) eitherLoaded() (reference.Register, error) {
 	r := reference.Register{PCR: 4}
 	for _, secureBoot := range []bool{true, false} {
@@ -160,8 +159,8 @@ func (i *Image) eitherLoaded() (reference.Register, error) {
 	return r, nil
 }
 
-// keys gives PCR 7: Secure Boot's variables, and the entry of db that allows the image; and whether Secure Boot
-// is enabled.
+// keys returns PCR 7: Secure Boot's variables, and the entry of db that allows the image. It also reports whether Secure
+// Boot is enabled.
 func (i *Image) keys(p Platform) (r reference.Register, enabled bool, err error) {
 	r.PCR = 7
 	switch {
@@ -224,7 +223,7 @@ func secureBoot(r *reference.Register) (bool, error) {
 	return false, errors.New("the platform does not measure first whether Secure Boot is enabled")
 }
 
-// linux gives PCR 9: what the kernel's EFI stub measures.
+// linux returns PCR 9: the measurements of the kernel's EFI stub.
 func (i *Image) linux() reference.Register {
 	options := make([]byte, 0, 2*len(i.Cmdline)+2)
 	for _, u := range utf16.Encode([]rune(i.Cmdline + "\x00")) {
@@ -235,7 +234,7 @@ func (i *Image) linux() reference.Register {
 	}}
 }
 
-// stub gives PCR 11: what systemd's stub measures, and the system's phases after it.
+// stub returns PCR 11: the measurements of systemd's stub, and the system's phases after it.
 func (i *Image) stub(phases []string) reference.Register {
 	r := reference.Register{PCR: 11}
 	for _, s := range i.sections {

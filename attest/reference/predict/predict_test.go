@@ -163,7 +163,7 @@ func TestSystemdMeasure(t *testing.T) {
 	}
 }
 
-// TestRealLog holds digests of what does not depend on the image against what a real boot measured.
+// TestRealLog compares the digests that do not depend on the image with the measurements of a real boot.
 func TestRealLog(t *testing.T) {
 	t.Parallel()
 	i, l := read(t, parts(t)), realLog(t, "uki-plain.log") // its image had this command line and these sections
@@ -188,7 +188,7 @@ func TestRealLog(t *testing.T) {
 	}
 }
 
-// bootOf gives what an image measures on the machine of a log.
+// bootOf returns the measurements of an image on the machine of a log.
 func bootOf(l *eventlog.Log, p uki.Parts, image, kernel eventlog.Digest, authority ...eventlog.Digest) *reference.Boot {
 	out := &eventlog.Log{Locality: l.Locality}
 	ended := map[int]bool{}
@@ -377,7 +377,7 @@ func TestNoPlatform(t *testing.T) {
 		if d := cmp.Diff(got, tt.want); d != "" {
 			t.Errorf("%s: registers (-got +want):\n%s", tt.name, d)
 		}
-		// What OVMF measures before a boot option is what UEFI prescribes.
+		// The measurements of OVMF before a boot option are those that UEFI prescribes.
 		l := realLog(t, "uki-plain.log")
 		b := bootOf(l, parts(t), i.Digest, i.KernelDigest)
 		for k := range registers {
@@ -419,7 +419,7 @@ func TestPlatformRefused(t *testing.T) {
 			t.Errorf("%s: was taken", name)
 		}
 	}
-	// A log without the variables' data still tells of the platform.
+	// A log without the variables' data still describes the platform.
 	silent := *l
 	silent.Events = append([]eventlog.Event{}, l.Events...)
 	for i := range silent.Events {
@@ -439,7 +439,7 @@ func TestPlatformRefused(t *testing.T) {
 	}
 }
 
-// TestValue gives nothing for what is not one value.
+// TestValue checks that Value returns the zero digest for a register that has not exactly one value.
 func TestValue(t *testing.T) {
 	t.Parallel()
 	for _, r := range []reference.Register{

@@ -21,7 +21,7 @@ const (
 // Keys are the public keys of a service, by their ids. The zero Keys has none.
 type Keys struct{ keys []jose.JSONWebKey }
 
-// ID gives the id of a key: its thumbprint (RFC 7638), SHA-256 in base64url.
+// ID returns the id of a key: its thumbprint (RFC 7638), SHA-256 in base64url.
 func ID(key *ecdsa.PublicKey) (string, error) {
 	if key.Curve != elliptic.P256() {
 		return "", errors.New("key of an attestation result: not on the curve P-256")
@@ -43,7 +43,7 @@ func (k *Keys) Add(key *ecdsa.PublicKey) error {
 	return nil
 }
 
-// IDs gives the ids of the keys in their order.
+// IDs returns the ids of the keys in their order.
 func (k *Keys) IDs() []string {
 	out := make([]string, 0, len(k.keys))
 	for i := range k.keys {
@@ -52,7 +52,7 @@ func (k *Keys) IDs() []string {
 	return out
 }
 
-// MarshalJSON gives the JWK Set.
+// MarshalJSON returns the JWK Set.
 func (k *Keys) MarshalJSON() ([]byte, error) {
 	set := jose.JSONWebKeySet{Keys: k.keys}
 	if set.Keys == nil {
@@ -61,9 +61,8 @@ func (k *Keys) MarshalJSON() ([]byte, error) {
 	return json.Marshal(set)
 }
 
-// ParseKeys reads a JWK Set. Keys that are not for ES256 are passed over; a set without
-// any that is, with a private key, or with one id twice is refused. Where a key has an id,
-// that need not be its thumbprint: other issuers name keys as they like.
+// ParseKeys reads a JWK Set. It ignores keys that are not for ES256. It refuses a set without a key for ES256, with a
+// private key, or with one id twice. The id of a key need not be its thumbprint: other issuers name keys as they like.
 func ParseKeys(b []byte) (*Keys, error) {
 	if len(b) > MaxKeysSet {
 		return nil, fmt.Errorf("JWK Set of %d bytes, at most %d are read", len(b), MaxKeysSet)
@@ -97,7 +96,7 @@ func ParseKeys(b []byte) (*Keys, error) {
 	return out, nil
 }
 
-// parseKey gives a key for ES256, nil for any other.
+// parseKey returns a key for ES256, and nil for any other.
 func parseKey(raw []byte) (*jose.JSONWebKey, error) {
 	var kind struct {
 		Type  string `json:"kty"`
@@ -126,7 +125,7 @@ func parseKey(raw []byte) (*jose.JSONWebKey, error) {
 	return key, nil
 }
 
-// find gives the key of an id, nil if there is none.
+// find returns the key of an id, or nil if there is none.
 func (k *Keys) find(kid string) *ecdsa.PublicKey {
 	if k == nil || kid == "" {
 		return nil

@@ -1,6 +1,6 @@
-// Package token signs attestation results and verifies them: compact JWS (RFC 7515) with
-// ES256 (RFC 7518 section 3.4) alone, and the keys of a service as a JWK Set (RFC 7517).
-// What it takes is bounded and looked at before it is handed to the library.
+// Package token signs attestation results and verifies them: compact JWS (RFC 7515) with ES256 (RFC 7518 section 3.4)
+// alone, and the keys of a service as a JWK Set (RFC 7517). Its input is bounded and checked before it is passed to the
+// library.
 package token
 
 import (
@@ -36,7 +36,7 @@ type Error struct {
 	Detail string
 }
 
-// Error gives the detail.
+// Error returns the detail.
 func (e *Error) Error() string { return "token: " + e.Detail }
 
 // Code names a reason.
@@ -86,8 +86,7 @@ func sign(typ jose.ContentType, content []byte, kid string, key *ecdsa.PrivateKe
 	return signed.CompactSerialize()
 }
 
-// Verify gives the claims of a token that one of the keys signed, and which. Every
-// refusal is an *Error.
+// Verify returns the claims of a token that one of the keys signed, and the id of that key. Every refusal is an *Error.
 func Verify(token string, keys *Keys) (claims []byte, kid string, err error) {
 	return verify(Type, token, keys)
 }
@@ -112,7 +111,7 @@ func verify(typ, token string, keys *Keys) (claims []byte, kid string, err error
 	return claims, h.Key, nil
 }
 
-// readHeader looks at a token before anything of it is believed.
+// readHeader checks the header of a token before anything in it is trusted.
 func readHeader(typ, token string) (header, error) {
 	var h header
 	if len(token) > MaxSize {

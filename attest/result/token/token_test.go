@@ -59,7 +59,7 @@ func (s *signer) sign(t testing.TB) string {
 	return token
 }
 
-// raw signs any header, as whoever has the key could.
+// raw signs any header, as a holder of the key could.
 func (s *signer) raw(t testing.TB, header string) string {
 	t.Helper()
 	input := enc([]byte(header)) + "." + enc(claims)
@@ -96,7 +96,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("the same, made by hand: %v", err)
 	}
 
-	// Whoever gets the keys as text verifies with them.
+	// A client that gets the keys as text can verify with them.
 	set, err := json.Marshal(s.keys)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ type Options struct {
 	Dir      string // for state, certificates and sockets; short, since socket paths end at 107 bytes
 	CA       string // the vendor's folder, shared by the TPMs it made; Dir/ca when empty
 	Name     string // subject of the EK certificates; "host" when empty
-	P256     bool   // also give the TPM an ECC P-256 EK certificate, which swtpm_setup does not
+	P256     bool   // also store an ECC P-256 EK certificate in the TPM, which swtpm_setup does not
 	NoEKCert bool   // a TPM without EK certificates
 	// Machine is what the TPM's host boots; nil: eventlogtest.Example.
 	Machine *eventlogtest.Machine
@@ -42,7 +42,7 @@ type TPM struct {
 // tools are the programs Start runs.
 var tools = []string{"swtpm", "swtpm_setup", "swtpm_localca", "swtpm_ioctl"}
 
-// Missing names what Start needs and the machine lacks, or gives nil.
+// Missing returns an error that names what Start needs and the machine lacks, or nil.
 func Missing() error {
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -135,8 +135,7 @@ func (t *TPM) awaitSockets(ctx context.Context) error {
 	}
 }
 
-// accepts reports whether somebody listens; the file of a socket is there a
-// moment earlier.
+// accepts reports whether a process listens; the file of a socket exists a moment earlier.
 func accepts(path string) bool {
 	c, err := net.Dial("unix", path)
 	if err != nil {
