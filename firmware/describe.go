@@ -6,7 +6,7 @@ import (
 	"portcullis/firmware/policy"
 )
 
-// Identity is who an image is, by its own word.
+// Identity is the identity of an image, by its own claim.
 type Identity struct {
 	Format          image.Format      `json:"format"`
 	Start           int64             `json:"start,omitempty"` // of the image in the file, in bytes
@@ -20,7 +20,7 @@ type Identity struct {
 	Changed         bool              `json:"addresses_changed,omitempty"` // GUIDs or MACs are not the factory's
 }
 
-// Describe tells who an image is. The error is one of reading.
+// Describe returns the identity of an image. The error is one of reading.
 func Describe(m *image.Image) (*Identity, error) {
 	id := &Identity{
 		Format: m.Format, Start: m.Start, Component: m.Component, Opaque: m.Opaque, Info: m.Info,
@@ -53,8 +53,8 @@ type Carried struct {
 	Key         pin.Key           `json:"-"`
 }
 
-// Keys lists the keys that an image carries, and tells which of them signed it. Such
-// a key proves nothing: whoever made the image chose it.
+// Keys lists the keys that an image carries, and reports which of them signed it. Such a key proves nothing, because the
+// maker of the image chose it.
 func Keys(m *image.Image) ([]Carried, error) {
 	var keys []Carried
 	for _, p := range m.Keys {
@@ -82,7 +82,7 @@ func Keys(m *image.Image) ([]Carried, error) {
 	return keys, nil
 }
 
-// signedDigest is what a signature of an algorithm covers; nil where nobody knows.
+// signedDigest is the digest that a signature of an algorithm covers, or nil if it is unknown.
 func signedDigest(m *image.Image, a image.Algorithm) ([]byte, error) {
 	if m.Opaque != "" {
 		return nil, nil

@@ -16,8 +16,8 @@ import (
 	"portcullis/packaging/parttest"
 )
 
-// TestMstflintSigns has the real tool sign images: what it signs is valid here,
-// byte for byte what the generator signs, and no longer valid once it is changed.
+// TestMstflintSigns has the real tool sign images. A signed image is valid here, has the same bytes as one that the
+// generator signs, and is no longer valid once it is changed.
 func TestMstflintSigns(t *testing.T) {
 	path := parttest.Program(t, "mstflint")
 	uuid := image.UUID(imagetest.KeyUUID).String()

@@ -24,7 +24,7 @@ func signed(s *imagetest.Spec) []byte {
 	return b
 }
 
-// attacker is a key that nobody pinned.
+// attacker is a key that is not pinned.
 var attacker = sync.OnceValue(func() *rsa.PrivateKey { return imagetest.NewKey(2048) })
 
 // byAttacker makes an image with a key and a signature of the attacker's own.
@@ -279,8 +279,8 @@ func TestPolicyDecides(t *testing.T) {
 	}
 }
 
-// TestPackage judges packages: the worst image decides, and the package's word
-// for whom an image is must be the image's own.
+// TestPackage judges packages: the worst image decides, and the board that the package names for an image must be the
+// image's own.
 func TestPackage(t *testing.T) {
 	component := func(psid string, sign bool) []byte {
 		s := imagetest.New()
@@ -320,7 +320,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// TestKeys tells the keys that an image carries, and which of them signed it.
+// TestKeys checks the keys that an image carries, and which of them signed it.
 func TestKeys(t *testing.T) {
 	b := imagetest.New().Build()
 	imagetest.Sign2048(b, imagetest.Key2048(), imagetest.KeyUUID)
@@ -340,9 +340,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// FuzzVerify changes a signed image in places: what is accepted differs from it
-// only where nothing covers it. The entry of the small signature is covered by its
-// checksum alone, and is left as it is.
+// FuzzVerify changes a signed image in places. An accepted image differs from it only in places that nothing covers. The
+// entry of the small signature is covered by its checksum alone, and is left as it is.
 func FuzzVerify(f *testing.F) {
 	good := signed(imagetest.New())
 	site := firmware.Site{Pins: testPins(f)}

@@ -50,8 +50,8 @@ func codes(r *firmware.Report) []firmware.Code {
 	return codes
 }
 
-// TestSynthetic holds the six images that mstflint signed to what their README
-// says, and shows that mstflint takes every one of them for good.
+// TestSynthetic compares the six images that mstflint signed with their README, and shows that mstflint accepts every one
+// of them.
 func TestSynthetic(t *testing.T) {
 	for _, tt := range []struct {
 		file    string

@@ -36,8 +36,8 @@ func expected(t *testing.T) map[string]map[string]string {
 	return rows
 }
 
-// TestVendorImages opens every image of four packages of the vendor and compares
-// all that expected.tsv says of it, and the verdict: nobody signed them.
+// TestVendorImages opens every image of four packages of the vendor, and compares it with expected.tsv. It also compares
+// the verdict: they are not signed.
 func TestVendorImages(t *testing.T) {
 	rows := expected(t)
 	files, err := filepath.Glob("mfa2/testdata/*.mfa2")

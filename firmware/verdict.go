@@ -17,7 +17,7 @@ const (
 	Valid         Verdict = "valid"
 )
 
-// rank orders verdicts; what is none is worst.
+// rank orders verdicts; a value that is none is worst.
 func (v Verdict) rank() int {
 	switch v {
 	case Valid:
@@ -124,8 +124,8 @@ func (r *Report) Accepted() bool {
 	return r.Verdict == Valid && len(r.Images) > 0
 }
 
-// Only returns the report on one image of a file, by index; nil where there is none.
-// What is wrong with the package is wrong with each of its images.
+// Only returns the report on one image of a file, by index, or nil if there is none. A fault of the package is a fault of
+// each of its images.
 func (r *Report) Only(index int) *Report {
 	for _, i := range r.Images {
 		if i.Index != index {
@@ -140,7 +140,7 @@ func (r *Report) Only(index int) *Report {
 	return nil
 }
 
-// Site is what a site believes and wants. Its zero value believes nobody.
+// Site is what a site trusts and wants. Its zero value trusts no key.
 type Site struct {
 	Pins   *pin.Set
 	Policy *policy.Policy // nil: only what every site refuses, such as debug firmware

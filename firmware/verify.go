@@ -12,7 +12,7 @@ import (
 	"portcullis/firmware/policy"
 )
 
-// maxFindings bounds how many wrong checksums one step tells.
+// maxFindings bounds how many wrong checksums one step reports.
 const maxFindings = 4
 
 // Verify judges each image of a file of size bytes. The error is one of reading:
@@ -67,7 +67,7 @@ func (v *verifier) pass(name, detail string, args ...any) {
 	v.report.Steps = append(v.report.Steps, Step{Name: name, Outcome: Pass, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// not notes a step that did not pass, and what follows from it.
+// not records a step that did not pass, and its consequence for the verdict.
 func (v *verifier) not(name string, outcome Outcome, verdict Verdict, code Code, detail string, args ...any) {
 	v.report.Steps = append(v.report.Steps, Step{name, outcome, code, fmt.Sprintf(detail, args...)})
 	v.report.Verdict = worse(v.report.Verdict, verdict)
@@ -118,7 +118,7 @@ func (v *verifier) judge(boards []string) error {
 	return nil
 }
 
-// undescribed notes an image whose digest could not be made because of what it is.
+// undescribed records an image whose digest could not be made because of its content.
 func (v *verifier) undescribed(err error) error {
 	if !image.IsLayout(err) {
 		return err
@@ -254,8 +254,8 @@ func (v *verifier) signature(s *image.Signature) error {
 	return nil
 }
 
-// policy asks what the site wants. Of an image without identity nothing can be
-// said, and its verdict is never valid.
+// policy compares the image with the site's policy. An image without identity cannot be judged, and its verdict is never
+// valid.
 func (v *verifier) policy() {
 	if v.m.Info == nil {
 		return
@@ -275,8 +275,8 @@ func (v *verifier) subject() policy.Subject {
 	}
 }
 
-// development reports an image that a development key signed, or that brings one
-// along: its adapter would believe that key next.
+// development reports whether a development key signed an image, or the image brings one along: its adapter would trust
+// that key next.
 func (v *verifier) development() bool {
 	return slices.ContainsFunc(v.m.Signatures, func(s image.Signature) bool { return s.Key.Development() }) ||
 		slices.ContainsFunc(v.m.Keys, func(k image.PublicKey) bool { return k.UUID.Development() })

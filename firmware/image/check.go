@@ -34,9 +34,8 @@ func (m *Image) boot2Size() (int64, error) {
 	return size, nil
 }
 
-// Check compares every checksum that the image has. No finding means that it was
-// neither cut nor damaged; it says nothing of who made it. Of an opaque image
-// only what is in the clear is compared.
+// Check compares every checksum that the image has. No finding means that it was neither cut nor damaged; it does not show
+// who made it. In an opaque image only the unencrypted parts are compared.
 func (m *Image) Check() ([]Finding, error) {
 	var found []Finding
 	if m.Format != FS3 {

@@ -32,9 +32,8 @@ type Addresses struct {
 	NumMACs  uint16  `json:"macs"`
 }
 
-// DeviceData are the sections of the device: what the factory wrote, and what is
-// in force. They are in whole images and in dumps of a flash; no signature
-// covers them.
+// DeviceData are the sections of the device: the factory's data, and the data in force. They are in whole images and in
+// dumps of a flash; no signature covers them.
 type DeviceData struct {
 	PSID         PSID      `json:"psid"`
 	Manufactured Addresses `json:"manufactured"`
@@ -65,8 +64,7 @@ const (
 	devInfoLayout = 2
 )
 
-// readDevice reads MFG_INFO and the one valid DEV_INFO; it has two slots. Another
-// layout is an error but for FS3.
+// readDevice reads MFG_INFO and the one valid DEV_INFO; it has two slots. Another layout is an error, except in FS3.
 func readDevice(s source, format Format, sections []Section) (*DeviceData, error) {
 	d := &DeviceData{}
 	mfg, valid := false, 0

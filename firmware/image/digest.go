@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// ErrOpaque says that nobody knows here what a signature would cover.
+// ErrOpaque says that it is unknown which bytes a signature would cover.
 var ErrOpaque = errors.New("what a signature covers is not known")
 
 const (
@@ -115,8 +115,8 @@ func (m *Image) maskBoot(spans *[]span) (lines span, err error) {
 	return lines, nil
 }
 
-// plain passes a part of the file on. Of the section that is lines, which lies
-// wholly inside or outside, each whole line goes without its checksum.
+// plain passes a part of the file on. The section in lines is wholly inside or outside the part. Each whole line of it is
+// passed on without its checksum.
 func (m *Image) plain(w io.Writer, from, to int64, lines span) error {
 	if lines.from >= from && lines.to <= to && lines.from < lines.to {
 		if err := m.file.copyTo(w, "image", from, lines.from-from); err != nil {
@@ -134,8 +134,8 @@ func (m *Image) plain(w io.Writer, from, to int64, lines span) error {
 	return m.file.copyTo(w, "image", from, to-from)
 }
 
-// lineWriter leaves out the last 4 bytes of each whole line of 68. What remains
-// at the end has no checksum and is passed on as it is.
+// lineWriter leaves out the last 4 bytes of each whole line of 68. The rest at the end has no checksum and is passed on as
+// it is.
 type lineWriter struct {
 	w    io.Writer
 	line []byte

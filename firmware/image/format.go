@@ -34,8 +34,7 @@ const magicSize = 16
 var (
 	magicFS3 = []byte{0x4D, 0x54, 0x46, 0x57, 0x8C, 0xDF, 0xD0, 0x00, 0xDE, 0xAD, 0x92, 0x70, 0x41, 0x54, 0xBE, 0xEF}
 	magicFS4 = []byte{0x4D, 0x54, 0x46, 0x57, 0xAB, 0xCD, 0xEF, 0x00, 0xFA, 0xDE, 0x12, 0x34, 0x56, 0x78, 0xDE, 0xAD}
-	// blank stands in the place of the magic in an update component: who burns it
-	// writes the magic last.
+	// blank is in the place of the magic in an update component: the burning program writes the magic last.
 	blank = bytes.Repeat([]byte{0xFF}, magicSize)
 )
 
@@ -48,8 +47,8 @@ const (
 	versionFS4 = 0x10
 )
 
-// locate finds where the image begins and what it is. More than one is a
-// LayoutError: nobody could say which of them is meant.
+// locate finds where the image begins and its format. More than one image is a LayoutError, because it is unclear which of
+// them is meant.
 func locate(s source) (start int64, format Format, component bool, err error) {
 	found := 0
 	for _, at := range starts {

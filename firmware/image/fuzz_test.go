@@ -9,9 +9,8 @@ import (
 	"portcullis/firmware/imagetest"
 )
 
-// FuzzImage opens images that were changed in places, and asks everything of what
-// can be opened. A change is three bytes of place and one of value; a place beyond
-// the end cuts the image there.
+// FuzzImage opens images that were changed in places, and calls every method on those that can be opened. A change is three
+// bytes of place and one of value; a place beyond the end cuts the image there.
 func FuzzImage(f *testing.F) {
 	var bases [][]byte
 	for i, s := range []*imagetest.Spec{imagetest.New(), imagetest.New(), imagetest.New(), imagetest.New(), hashed(0x218), hashed(0x21C)} {

@@ -64,7 +64,7 @@ func Open(r io.ReaderAt, size int64) (*Image, error) {
 	return m, nil
 }
 
-// Behind returns how many bytes of the file follow what a signature covers: data of the device, and what else is there.
+// Behind returns how many bytes of the file follow the signed part: data of the device, and any other data there.
 func (m *Image) Behind() int64 { return max(0, m.file.size-m.End) }
 
 func (m *Image) openFS3() error {
@@ -127,8 +127,7 @@ func (m *Image) sealed(why string) error {
 	if err != nil {
 		return err
 	}
-	// What does not look like one is not taken for one, and no error: it may be
-	// encrypted, too.
+	// Bytes that do not look like an info section are ignored without an error: they may be encrypted, too.
 	if info, err := parseInfo(b); err == nil {
 		if _, err := ParsePSID(string(info.PSID)); err == nil {
 			m.Info = info
@@ -142,7 +141,7 @@ func (m *Image) readPointers() (err error) {
 	return err
 }
 
-// readTables reads the tables and what they name.
+// readTables reads the tables and the sections that they name.
 func (m *Image) readTables(at int64, parse func([]byte, int64) Section) error {
 	// The table's entries are read at addresses of the file, so that image and
 	// device share one space.
@@ -247,8 +246,8 @@ func (m *Image) place() error {
 			return malformed(e.Type.String(), "it stands among the data of the device, which nothing covers")
 		}
 		if e.astray {
-			// Tools take the address, not the mark, for what says whether a
-			// signature covers it. Who makes the two differ wants it read in two ways.
+			// Tools use the address, not the mark, to decide whether a signature covers it. If the two differ, an attacker
+			// wants it read in two ways.
 			return malformed(e.Type.String(), "mark and address disagree whether it is the device's")
 		}
 		if !m.file.holds(e.Offset, e.Size) {

@@ -186,8 +186,7 @@ func TestHashedImage(t *testing.T) {
 	}
 }
 
-// TestOpaque has images that nothing can be said of, though some show who they
-// are.
+// TestOpaque checks images that cannot be judged, though some show their identity.
 func TestOpaque(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -372,7 +371,7 @@ func TestChecksumsFound(t *testing.T) {
 	}
 }
 
-// TestReadError passes on what the reader says.
+// TestReadError checks that an error of the reader is passed on.
 func TestReadError(t *testing.T) {
 	b := imagetest.New().Build()
 	for at := 0; at < len(b); at += 4096 {

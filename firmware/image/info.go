@@ -89,7 +89,7 @@ func (f Flags) String() string { return strings.Join(f.Names(), " ") }
 // MarshalText implements encoding.TextMarshaler.
 func (f Flags) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// Info is section IMAGE_INFO: who an image is.
+// Info is section IMAGE_INFO: the identity of an image.
 type Info struct {
 	Flags          Flags        `json:"flags"`
 	Version        Version      `json:"version"`
@@ -134,8 +134,7 @@ func parseInfo(b []byte) (*Info, error) {
 	return i, nil
 }
 
-// released reads the date beside the version, BCD digits. What is no date is
-// left out.
+// released reads the date beside the version, BCD digits. It leaves out digits that are no date.
 func released(b []byte) string {
 	date := fmt.Sprintf("%02x%02x-%02x-%02x", b[12], b[13], b[14], b[15])
 	if strings.ContainsAny(date, "abcdef") || date[:4] == "0000" {

@@ -110,8 +110,7 @@ func (p Purposes) Names() []string {
 	return names
 }
 
-// PublicKey is a key inside an image: the next set of its device, and no reason
-// to believe anything of this image.
+// PublicKey is a key inside an image: the next set of its device, and no reason to trust this image.
 type PublicKey struct {
 	Section   SectionType
 	UUID      UUID

@@ -22,8 +22,8 @@ func (s source) holds(off, n int64) bool {
 	return off >= 0 && n >= 0 && off <= s.size && n <= s.size-off
 }
 
-// block reads n bytes at off. What lies outside is a LayoutError about object;
-// n is a size of ours, never one of the file.
+// block reads n bytes at off. Bytes outside the file are a LayoutError about object; n is a size of ours, never one of the
+// file.
 func (s source) block(object string, off, n int64) ([]byte, error) {
 	b := make([]byte, n)
 	if err := s.fill(object, off, b); err != nil {

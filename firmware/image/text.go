@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// text reads a string that ends at the first zero byte or with its field. What is
-// not printable ASCII, and the backslash, is written as \xNN: whoever made the
-// image chose these bytes, and they reach terminals and logs.
+// text reads a string that ends at the first zero byte or with its field. It writes bytes that are not printable ASCII, and
+// the backslash, as \xNN: the maker of the image chose these bytes, and they reach terminals and logs.
 func text(b []byte) string {
 	if end := bytes.IndexByte(b, 0); end >= 0 {
 		b = b[:end]

@@ -4,8 +4,8 @@ import "bytes"
 
 // Build makes the image. It is not signed.
 func (s *Spec) Build() []byte {
-	// What nobody fills in is 0xFF, as in images of the vendor. mstflint takes it for
-	// that without looking when it signs.
+	// Bytes that are not filled in are 0xFF, as in images of the vendor. mstflint assumes that without looking when it
+	// signs.
 	b := bytes.Repeat([]byte{0xFF}, s.Size-s.Start)
 	clear(b[:bootFS3])
 	magic := magicFS4

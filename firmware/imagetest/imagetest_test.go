@@ -27,8 +27,7 @@ func mstflint(t *testing.T, image []byte, command ...string) string {
 	return string(out)
 }
 
-// TestMstflintAccepts shows that images made here are such as the real tool takes
-// for good, and that it reads in them what was asked for.
+// TestMstflintAccepts shows that the real tool accepts images made here, and that it reads the requested values in them.
 func TestMstflintAccepts(t *testing.T) {
 	specs := map[string]func(s *imagetest.Spec){
 		"default":   func(*imagetest.Spec) {},

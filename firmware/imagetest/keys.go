@@ -24,7 +24,7 @@ func Key2048() *rsa.PrivateKey { return parseKey(json2048) }
 // Key4096 is the test key of RSA-4096.
 func Key4096() *rsa.PrivateKey { return parseKey(json4096) }
 
-// NewKey makes a key that nobody pinned.
+// NewKey creates a key that is not pinned.
 func NewKey(bits int) *rsa.PrivateKey {
 	k, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {

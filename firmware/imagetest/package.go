@@ -55,15 +55,13 @@ func (p *Package) Build() []byte {
 	return seal(archive, unpacked, devices, components)
 }
 
-// digestsAt are where the two digests are in a package of Build: of the whole
-// file, and of what stands before the archive.
+// digestsAt are where the two digests are in a package of Build: of the whole file, and of the part before the archive.
 const (
 	wholeAt = 16 + 4 + 4 + 32 + 16 + 4
 	partAt  = wholeAt + 32 + 4
 )
 
-// Reseal makes both digests right again after a package was changed. Where there
-// is no room for them nothing is done.
+// Reseal makes both digests right again after a package was changed. If there is no room for them, it does nothing.
 func Reseal(b []byte) {
 	if len(b) < partAt+32 {
 		return
@@ -115,8 +113,8 @@ func group(descriptor []byte, extensions ...[]byte) []byte {
 	return append(head, body...)
 }
 
-// XZ packs b without compressing it, and says that whoever unpacks it needs a
-// dictionary of that size: a power of two, or 4 GiB - 1.
+// XZ packs b without compressing it. It claims that unpacking needs a dictionary of that size: a power of two, or 4 GiB -
+// 1.
 func XZ(b []byte, dictionary uint64) []byte {
 	property := byte(40)
 	if dictionary < 1<<32-1 {

@@ -19,7 +19,7 @@ type Section struct {
 	Device    bool   // FS3: data of the device, in the same table
 }
 
-// Spec says which image is wanted. New gives one that is right.
+// Spec says which image is wanted. New returns one that is right.
 type Spec struct {
 	Format          byte // 3, 4 or 5
 	Component       bool // an update component: no magic, no device
@@ -46,7 +46,7 @@ type Spec struct {
 	HashesAt        int      // a table of hashes is put here, full of zeros
 }
 
-// Places of what New and Build make, in an image of the size of New.
+// Places of the parts that New and Build make, in an image of the size of New.
 const (
 	PointersAt = 0x18
 	ToolsAt    = 0x500

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// compareDigests compares the two digests of a package: of the whole file, and
-// of what stands before the archive; in both cases with both digests as zeros.
+// compareDigests compares the two digests of a package: of the whole file, and of the part before the archive; in both
+// cases with both digests as zeros.
 func compareDigests(r io.ReaderAt, size int64, head []byte, g group) error {
 	var digests []tlv
 	for _, e := range g.extensions {

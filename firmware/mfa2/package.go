@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Limits of what is read. Real packages stay far below them.
+// Limits for reading. Real packages are far below them.
 const (
 	MaxSize      = 64 << 20 // of the file
 	MaxHead      = 1 << 20  // of the descriptors

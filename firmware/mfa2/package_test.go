@@ -116,8 +116,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestBombs has archives that want more memory than they may have. What is
-// allocated in all, freed or not, bounds what was in use at once.
+// TestBombs reads archives that want more memory than they may have. The total of all allocations, freed or not, bounds the
+// memory in use at once.
 func TestBombs(t *testing.T) {
 	zeros, err := os.ReadFile("testdata/zeros-256MiB.xz")
 	if err != nil {

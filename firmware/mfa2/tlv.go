@@ -25,7 +25,7 @@ type tlv struct {
 	body []byte
 }
 
-// group is a multi-part TLV: a descriptor and what extends it.
+// group is a multi-part TLV: a descriptor and its extensions.
 type group struct {
 	descriptor tlv
 	extensions []tlv

@@ -37,8 +37,8 @@ func (p *Package) Each(f func(c Component, image []byte) error) error {
 	return nil
 }
 
-// unpack reads one image behind its magic. The buffer grows with what is really
-// there, not with what the package says.
+// unpack reads one image behind its magic. The buffer grows with the bytes that are really there, not with the size in the
+// package.
 func unpack(buf *bytes.Buffer, archive io.Reader, c Component) error {
 	what := fmt.Sprintf("component %d", c.Index)
 	var head [componentPrefix]byte

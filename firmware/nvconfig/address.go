@@ -53,38 +53,36 @@ func (c Class) Family() Class {
 // Address is what an item is called: dword 1 of its header, big-endian.
 type Address uint32
 
-// GlobalItem gives the address of an item about the whole adapter, index 0 to 2^24-1.
+// GlobalItem returns the address of an item about the whole adapter, index 0 to 2^24-1.
 func GlobalItem(index uint32) Address { return cut(Global, index&0xFFFFFF) }
 
-// FileItemAddress gives the address of an item about the file, index 0 to 2^24-1.
+// FileItemAddress returns the address of an item about the file, index 0 to 2^24-1.
 func FileItemAddress(index uint32) Address { return cut(FileItem, index&0xFFFFFF) }
 
-// PortItem gives the address of an item of one port, from 1.
+// PortItem returns the address of an item of one port, from 1.
 func PortItem(port uint8, index uint16) Address {
 	return cut(Port, uint32(port)<<16|uint32(index))
 }
 
-// AllPortsItem gives the address of an item of all ports.
+// AllPortsItem returns the address of an item of all ports.
 func AllPortsItem(index uint16) Address { return cut(AllPorts, uint32(index)) }
 
-// HostItem gives the address of an item of one host, 0 to 63, index 0 to 2^18-1.
+// HostItem returns the address of an item of one host, 0 to 63, index 0 to 2^18-1.
 func HostItem(host uint8, index uint32) Address {
 	return cut(Host, uint32(host&0x3F)<<18|index&0x3FFFF)
 }
 
-// FunctionItem gives the address of an item of one function (0 to 255) of one
-// host (0 to 63), index 0 to 1023.
+// FunctionItem returns the address of an item of one function (0 to 255) of one host (0 to 63), index 0 to 1023.
 func FunctionItem(host, function uint8, index uint16) Address {
 	return cut(HostFunction, uint32(host&0x3F)<<18|uint32(function)<<10|uint32(index&0x3FF))
 }
 
-// AllFunctionsItem gives the address of an item of all functions of all hosts,
-// index 0 to 1023.
+// AllFunctionsItem returns the address of an item of all functions of all hosts, index 0 to 1023.
 func AllFunctionsItem(index uint16) Address { return cut(AllHostsFunctions, uint32(index&0x3FF)) }
 
 func cut(c Class, rest uint32) Address { return Address(uint32(c)<<24 | rest) }
 
-// Class gives bits 31-24.
+// Class returns bits 31-24.
 func (a Address) Class() Class { return Class(a >> 24) }
 
 // Index is the number of the item in its class.
@@ -152,7 +150,7 @@ func (a Address) Check() error {
 	return nil
 }
 
-// String gives class, target and index, for example "port 1 item 18".
+// String returns class, target and index, for example "port 1 item 18".
 func (a Address) String() string {
 	target := ""
 	switch c := a.Class(); c {

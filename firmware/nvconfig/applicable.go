@@ -9,9 +9,8 @@ import (
 // DeviceIDSize is the size of a device id in bytes.
 const DeviceIDSize = 32
 
-// DeviceID is the id of the device with a base MAC of manufacture (48 bits) in
-// file_device_id: the MAC at its end. What adapters compare that item with is not
-// published; hardware-test-plan H7 finds out.
+// DeviceID is the id of the device with a base MAC of manufacture (48 bits) in file_device_id: the MAC at its end. The
+// value with which adapters compare that item is not published; hardware-test-plan H7 finds out.
 func DeviceID(mac uint64) (id [DeviceIDSize]byte) {
 	binary.BigEndian.PutUint64(id[DeviceIDSize-8:], mac)
 	return id
@@ -41,8 +40,7 @@ func ForDevice(id [DeviceIDSize]byte) (Item, error) {
 	return OEMItem(FileItemAddress(idDeviceID), id[:]), nil
 }
 
-// Challenge names a device and what it drew, so that a file is good for it, and
-// only until it draws again.
+// Challenge names a device and its challenge, so that a file is valid for it only until it draws another one.
 type Challenge struct {
 	Device [8]byte // the device's unique id: its base MAC, as the register MTCQ has it
 	Nonce  [32]byte
@@ -61,9 +59,8 @@ func (c Challenge) MAC() uint64 { return binary.BigEndian.Uint64(c.Device[:]) }
 // maxChallenges is how many devices one item can name.
 const maxChallenges = 12
 
-// ForChallenges binds a file to devices and what they drew (file_device_unique,
-// format 0). Tokens of the vendor carry it; which firmware heeds it in an OEM
-// NVCONFIG is not published.
+// ForChallenges binds a file to devices and their challenges (file_device_unique, format 0). Tokens of the vendor carry it.
+// It is not published which firmware respects it in an OEM NVCONFIG.
 func ForChallenges(of ...Challenge) (Item, error) {
 	if len(of) == 0 || len(of) > maxChallenges {
 		return Item{}, fmt.Errorf("file_device_unique: %d devices, want 1 to %d", len(of), maxChallenges)
@@ -123,11 +120,11 @@ func (f *File) unique() (Item, bool) {
 	return f.Items[n], true
 }
 
-// Bound reports a file that is good for challenges alone, whether they can be read
-// or not. Another one applies as often as whoever has it likes.
+// Bound reports whether a file is valid for challenges alone, even if they cannot be read. Any other file applies as often
+// as its holder likes.
 func (f *File) Bound() bool { _, ok := f.unique(); return ok }
 
-// Challenges gives those that the file answers; none, if it is not Bound.
+// Challenges returns the challenges that the file answers, or none if it is not Bound.
 func (f *File) Challenges() ([]Challenge, error) {
 	i, ok := f.unique()
 	if !ok {

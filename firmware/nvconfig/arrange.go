@@ -77,7 +77,7 @@ func checkItems(items []Item) (Component, error) {
 	return forDevices(found[0], unique), nil
 }
 
-// forDevices gives the component of a token that names its devices.
+// forDevices returns the component of a token that names its devices.
 func forDevices(c Component, unique bool) Component {
 	switch {
 	case c == CSToken && unique:

@@ -14,7 +14,7 @@ import (
 // errShort is data that ends before the field does.
 var errShort = errors.New("the item is too short for it")
 
-// Uint gives a field of at most 64 bits out of the data of its item.
+// Uint returns a field of at most 64 bits out of the data of its item.
 func (f Field) Uint(data []byte) (uint64, error) {
 	if f.Width > 64 {
 		return 0, fmt.Errorf("%s: %d bits are no number", f.Name, f.Width)
@@ -51,7 +51,7 @@ func (f Field) SetUint(data []byte, v uint64) error {
 	return nil
 }
 
-// bytes gives a field of whole bytes, not copied.
+// bytes returns a field of whole bytes, not copied.
 func (f Field) bytes(data []byte) ([]byte, error) {
 	if f.Bit+f.Width > 8*len(data) {
 		return nil, fmt.Errorf("%s: %w", f.Name, errShort)
@@ -59,8 +59,8 @@ func (f Field) bytes(data []byte) ([]byte, error) {
 	return data[f.Bit/8 : (f.Bit+f.Width)/8], nil
 }
 
-// Format gives the field as text that Set takes. Text that an adapter must not
-// hold (not ASCII, something behind its end) comes quoted; Set refuses it.
+// Format returns the field as text that Set takes. Text that an adapter must not hold (not ASCII, or bytes after its end)
+// is quoted; Set refuses it.
 func (f Field) Format(data []byte) (string, error) {
 	if f.Width > 64 {
 		b, err := f.bytes(data)
@@ -200,7 +200,7 @@ func plainText(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// clip shortens what somebody else wrote, for errors.
+// clip shortens text from outside, for errors.
 func clip(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."

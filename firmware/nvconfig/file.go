@@ -64,7 +64,7 @@ func Parse(b []byte) (*File, error) {
 	return f, nil
 }
 
-// Settings gives the items that neither say what the file is nor for whom.
+// Settings returns the items that do not describe the file or the devices it is for.
 func (f *File) Settings() []Item {
 	var out []Item
 	for _, i := range f.Items {
@@ -75,8 +75,8 @@ func (f *File) Settings() []Item {
 	return out
 }
 
-// PSIDs gives the boards that the file is for, as text; a branch follows after a
-// slash. None: the file is for named devices (DeviceIDs).
+// PSIDs returns the boards that the file is for, as text; a branch follows after a slash. If there are none, the file is
+// for named devices (DeviceIDs).
 func (f *File) PSIDs() []string {
 	var out []string
 	for _, i := range f.Items {
@@ -92,7 +92,7 @@ func (f *File) PSIDs() []string {
 	return out
 }
 
-// DeviceIDs gives the devices that the file is for.
+// DeviceIDs returns the devices that the file is for.
 func (f *File) DeviceIDs() [][DeviceIDSize]byte {
 	var out [][DeviceIDSize]byte
 	for _, i := range f.Items {
@@ -103,7 +103,7 @@ func (f *File) DeviceIDs() [][DeviceIDSize]byte {
 	return out
 }
 
-// unsigned gives fingerprint and items: what a signature is over.
+// unsigned returns fingerprint and items: the bytes that a signature covers.
 func unsigned(items []Item) ([]byte, error) {
 	items, c, err := Arrange(items)
 	if err != nil {

@@ -62,7 +62,7 @@ func setting(t testing.TB, a nvconfig.Address, values ...string) nvconfig.Item {
 	return i
 }
 
-// tenantLock gives the items of testdata/tenant-lock.xml, in its order.
+// tenantLock returns the items of testdata/tenant-lock.xml, in its order.
 func tenantLock(t testing.TB) []nvconfig.Item {
 	return []nvconfig.Item{
 		must[nvconfig.Item](t)(nvconfig.FileID{KeepSame: true, Version: 7, Time: time.Date(2026, 1, 15, 11, 22, 33, 0, time.UTC)}.Item()),
@@ -108,8 +108,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// boundLock gives the items of testdata/bound-lock.xml: those of tenant-lock.xml, for
-// one device and what it drew.
+// boundLock returns the items of testdata/bound-lock.xml: those of tenant-lock.xml, for one device and its challenge.
 func boundLock(t testing.TB) []nvconfig.Item {
 	t.Helper()
 	var nonce [32]byte
@@ -308,8 +307,8 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// TestFilesRefused: what another reader may take otherwise is no file, neither
-// when it is made nor when it is read.
+// TestFilesRefused checks that items that another reader may read differently are refused, both when a file is made and
+// when it is read.
 func TestFilesRefused(t *testing.T) {
 	l := tenantLock(t)
 	id, psid, sm := l[0], l[1], l[2]
@@ -400,7 +399,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestTokens: what opens a session of the vendor is told for what it is.
+// TestTokens checks that a file that opens a session of the vendor is recognized as the right token.
 func TestTokens(t *testing.T) {
 	psid := tenantLock(t)[1]
 	unique := must[nvconfig.Item](t)(nvconfig.ForChallenges(nvconfig.Challenge{Device: [8]byte{1}, Nonce: [32]byte{2}}))
@@ -437,7 +436,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// What a file is bound to is read as it was made, and nothing else is.
+// TestChallenges checks that the challenges of a file are read as they were made, and that wrong ones are refused.
 func TestChallenges(t *testing.T) {
 	a, b := nvconfig.NewChallenge(0xb83fd2123400, [32]byte{1}), nvconfig.NewChallenge(0xb83fd2123400, [32]byte{2})
 	if a.MAC() != 0xb83fd2123400 || a.Device != [8]byte{0, 0, 0xb8, 0x3f, 0xd2, 0x12, 0x34, 0} {

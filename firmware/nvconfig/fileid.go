@@ -34,8 +34,7 @@ const (
 	fileFlags           = fileEraseLower | filePerItem | fileKeepSame | fileDisableOverride
 )
 
-// Item gives the item. It refuses flags that contradict each other, and a year
-// of more than four digits.
+// Item returns the item. It refuses flags that contradict each other, and a year of more than four digits.
 func (id FileID) Item() (Item, error) {
 	var flags uint32
 	for _, f := range []struct {

@@ -9,7 +9,7 @@ import (
 	"portcullis/firmware/nvconfig"
 )
 
-// FuzzParse: what is read as a file is written as the same bytes.
+// FuzzParse checks that an accepted file is written as the same bytes.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"digest.bin", "rsa2048.bin", "rsa4096.bin"} {
 		f.Add(vector(f, name))
@@ -48,7 +48,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseRaw: what is read is written as text that reads the same.
+// FuzzParseRaw checks that accepted text is written as text that reads the same.
 func FuzzParseRaw(f *testing.F) {
 	f.Add(string(vector(f, "raw")))
 	f.Add(nvconfig.RawFingerprint + "\n")

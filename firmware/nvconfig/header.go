@@ -12,8 +12,7 @@ const (
 	MaxData    = 508
 )
 
-// Priority is who wrote an item: bits 29-28 of dword 0. The order of life cycles
-// is MLNX, OEM, USER.
+// Priority is the writer of an item: bits 29-28 of dword 0. The order of life cycles is MLNX, OEM, USER.
 type Priority uint8
 
 // Priorities. A write through the registers of a host has User.
@@ -39,9 +38,9 @@ func (p Priority) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (p Priority) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// Later reports that p comes after q in the order of life cycles, so that p may
-// write over an item of q only where the item allows it. An unknown priority is
-// later than every other, so that nothing is taken to hold against it.
+// Later reports whether p comes after q in the order of life cycles, so that p may write over an item of q only where the
+// item allows it. An unknown priority is later than every other. So no unknown priority is assumed to protect an item from
+// others.
 func (p Priority) Later(q Priority) bool { return p.rank() > q.rank() }
 
 func (p Priority) rank() int {
@@ -92,15 +91,15 @@ const (
 	WriterRaw       Writer = 0xC // set_raw
 )
 
-// Header is an item's header but for the length, which is that of its data. All
-// bits are kept, so that what a device answered can be shown as it was.
+// Header is an item's header without the length, which is that of its data. All bits are kept, so that a device's answer
+// can be shown as it was.
 type Header struct {
 	Priority Priority
 	// OverrideEnabled (ovr_en) lets later priorities write over the item. Unset,
 	// only the same priority may.
 	OverrideEnabled bool
-	// ReadEnabled (rd_en): published descriptions contradict each other on which
-	// value lets others read. Nothing here relies on it.
+	// ReadEnabled (rd_en): published descriptions contradict each other on which value lets others read. This package does
+	// not rely on it.
 	ReadEnabled bool
 	Access      Access
 	Writer      Writer
@@ -139,8 +138,7 @@ func (h Header) Append(b []byte, length int) []byte {
 	return binary.BigEndian.AppendUint32(b, h.Reserved2)
 }
 
-// ParseHeader reads the first 12 bytes of b, and the length that they give. It
-// refuses nothing but too few bytes: Check does.
+// ParseHeader reads the first 12 bytes of b, and the length in them. It refuses only too few bytes; Check refuses the rest.
 func ParseHeader(b []byte) (h Header, length int, err error) {
 	if len(b) < HeaderSize {
 		return Header{}, 0, fmt.Errorf("header of an item: %d bytes, want %d", len(b), HeaderSize)
@@ -176,8 +174,8 @@ func (h Header) Check() error {
 	return nil
 }
 
-// Locked reports that whoever has only the registers of the host cannot write
-// over the item: its priority is above USER and it lets no later one.
+// Locked reports whether a process that has only the registers of the host cannot write over the item: its priority is
+// above USER and it lets no later one.
 func (h Header) Locked() bool {
 	return User.Later(h.Priority) && !h.OverrideEnabled
 }

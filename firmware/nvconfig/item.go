@@ -8,8 +8,7 @@ type Item struct {
 	Data []byte
 }
 
-// OEMItem gives an item as our files carry it: priority OEM, and nobody later may
-// write over it.
+// OEMItem returns an item as our files carry it: priority OEM, and no later priority may write over it.
 func OEMItem(a Address, data []byte) Item {
 	return Item{Header{Priority: OEM, ReadEnabled: true, Address: a}, data}
 }
@@ -41,8 +40,8 @@ func (i Item) Append(b []byte) []byte {
 	return append(i.Header.Append(b, len(i.Data)), i.Data...)
 }
 
-// ParseItem reads the item at the start of b, and gives what follows it. The
-// data is not copied. It refuses what Check refuses.
+// ParseItem reads the item at the start of b, and returns the bytes after it. The data is not copied. It refuses the items
+// that Check refuses.
 func ParseItem(b []byte) (i Item, rest []byte, err error) {
 	h, n, err := ParseHeader(b)
 	if err != nil {

@@ -33,16 +33,14 @@ const (
 
 // Field is one parameter of an item.
 type Field struct {
-	// Name is that of the parameter, as mstconfig shows it. Of a few fields the
-	// tools show nothing; their names here are ours.
+	// Name is that of the parameter, as mstconfig shows it. The tools do not show a few fields; their names here are ours.
 	Name string
 	Kind Kind
 	// Bit is the place of the field's first (most significant) bit, counted from
 	// the first bit of the data: bit 31 of dword 0 is 0. Width is in bits.
 	Bit, Width int
 	Values     []Value // of an Enum
-	// Valid names the flag of the same item without which the adapter does not
-	// heed the field; empty: none.
+	// Valid names the flag of the same item without which the adapter ignores the field; empty: none.
 	Valid string
 }
 
@@ -52,7 +50,7 @@ type Value struct {
 	Number uint64
 }
 
-// at gives the place of bits high to low of a dword, as layouts are published.
+// at returns the place of bits high to low of a dword, as layouts are published.
 func at(dword, high, low int) (bit, width int) { return dword*32 + 31 - high, high - low + 1 }
 
 func flag(name string, dword, bit int) Field {
@@ -60,7 +58,7 @@ func flag(name string, dword, bit int) Field {
 	return Field{Name: name, Kind: Flag, Bit: b, Width: w}
 }
 
-// enum gives a field of the first dword, where all of them are.
+// enum returns a field of the first dword, where all of them are.
 func enum(name string, high, low int, values []Value) Field {
 	b, w := at(0, high, low)
 	return Field{Name: name, Kind: Enum, Bit: b, Width: w, Values: values}
@@ -74,7 +72,7 @@ func number(name string, kind Kind, dword, high, low int) Field {
 // validBy says which flag makes a field count.
 func (f Field) validBy(flag string) Field { f.Valid = flag; return f }
 
-// words gives the values 0, 1, 2, ... their names.
+// words names the values 0, 1, 2, ...
 func words(names ...string) (v []Value) {
 	for i, name := range names {
 		v = append(v, Value{name, uint64(i)})
@@ -104,10 +102,10 @@ func indexLayouts() (map[itemKey]*Layout, map[string]Parameter) {
 	return items, params
 }
 
-// LayoutOf gives the layout of an item, if this package has it.
+// LayoutOf returns the layout of an item, if this package has it.
 func LayoutOf(a Address) (*Layout, bool) { l, ok := byAddress[a.key()]; return l, ok }
 
-// Layouts gives all layouts, ordered by class and index.
+// Layouts returns all layouts, ordered by class and index.
 func Layouts() []Layout {
 	return slices.SortedFunc(slices.Values(layouts), func(a, b Layout) int {
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Index, b.Index))

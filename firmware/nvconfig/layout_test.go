@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// TestLayouts: no two fields share a bit, none leaves its item, no name or
-// address is there twice, and what says that it is whole names no more words
-// than fit.
+// TestLayouts checks that no two fields share a bit, no field leaves its item, and no name or address is there twice.
+// Every named value must fit its field.
 func TestLayouts(t *testing.T) {
 	names, items := map[string]bool{}, map[itemKey]bool{}
 	for _, l := range Layouts() {

@@ -96,7 +96,7 @@ func TestMstconfigAgrees(t *testing.T) {
 	}
 }
 
-// compare holds what mstconfig says of an item against what we read in it.
+// compare compares mstconfig's output about an item with the values that we read in it.
 func compare(t *testing.T, i nvconfig.Item, said toolItem) {
 	t.Helper()
 	l, _ := nvconfig.LayoutOf(i.Address)

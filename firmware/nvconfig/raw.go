@@ -11,7 +11,7 @@ import (
 // RawFingerprint is the first line of the text form.
 const RawFingerprint = "MLNX_RAW_TLV_FILE"
 
-// FormatRaw gives items as mstconfig's set_raw takes them: a line of dwords each.
+// FormatRaw returns items as mstconfig's set_raw takes them: a line of dwords each.
 func FormatRaw(items []Item) string {
 	var out strings.Builder
 	out.WriteString(RawFingerprint)

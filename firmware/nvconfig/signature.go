@@ -16,7 +16,7 @@ type Scheme uint8
 // Schemes.
 const (
 	Unsigned   Scheme = iota // no signature item
-	DigestOnly               // SHA-256, which anybody can make
+	DigestOnly               // SHA-256, which any process can make
 	RSA2048                  // RSASSA-PKCS1-v1_5 with SHA-256
 	RSA4096                  // RSASSA-PKCS1-v1_5 with SHA-512
 )
@@ -65,8 +65,7 @@ type PinnedKey struct {
 	Public *rsa.PublicKey
 }
 
-// signatureItem gives the header of a signature item and its UUIDs, followed by
-// what is to be in it and zeros.
+// signatureItem returns the header of a signature item and its UUIDs, followed by its value and zeros.
 func signatureItem(index uint32, size int, key UUID, value []byte) Item {
 	data := make([]byte, size)
 	copy(data[sizeReserved:], key[:])
@@ -87,9 +86,8 @@ func Seal(items []Item) ([]byte, error) {
 // Exponent is the only public exponent of keys that sign.
 const Exponent = 65537
 
-// Sign makes a signed file. The key is an RSA key of 2048 or 4096 bits with Exponent; its UUID
-// is what the adapter finds it by. What the signer gives is verified before it is
-// used, so that a token with another key makes no file.
+// Sign makes a signed file. The key is an RSA key of 2048 or 4096 bits with Exponent; the adapter finds it by its UUID. The
+// signer's result is verified before it is used, so that a token with another key makes no file.
 func Sign(items []Item, signer crypto.Signer, key UUID) ([]byte, error) {
 	b, err := unsigned(items)
 	if err != nil {
@@ -142,9 +140,8 @@ func sum(h crypto.Hash, b []byte) []byte {
 	return s.Sum(nil)
 }
 
-// Verify gives the pinned key that signed the file. It fails with ErrNotSigned,
-// ErrUnknownKey, ErrSignature or ErrDigest. A file that names a key has no other
-// way to be accepted: a digest is good for nobody.
+// Verify returns the pinned key that signed the file. It fails with ErrNotSigned, ErrUnknownKey, ErrSignature or ErrDigest.
+// A file that names a key has no other way to be accepted: a digest alone proves nothing.
 func (f *File) Verify(keys []PinnedKey) (PinnedKey, error) {
 	s := f.Signature
 	switch s.Scheme {

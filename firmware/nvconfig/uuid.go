@@ -28,7 +28,7 @@ func ParseUUID(s string) (u UUID, err error) {
 	return UUID(b), nil
 }
 
-// String gives 8-4-4-4-12 lower-case digits.
+// String returns 8-4-4-4-12 lower-case digits.
 func (u UUID) String() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }

@@ -1,6 +1,5 @@
-// Package pin keeps the public keys that a site believes firmware by: which key,
-// what it may sign, and who put it there. A key that an image brings along is none
-// of them until somebody pinned it.
+// Package pin keeps the public keys by which a site trusts firmware: which key, what it may sign, and who added it. A key
+// that an image brings along is not one of them until an operator pins it.
 //
 // The file is YAML:
 //

@@ -14,7 +14,7 @@ import (
 	"portcullis/firmware/image"
 )
 
-// Key is a key that a site believes.
+// Key is a key that a site trusts.
 type Key struct {
 	UUID      image.UUID
 	Algorithm image.Algorithm
@@ -47,7 +47,7 @@ func ParseFingerprint(s string) (f Fingerprint, err error) {
 	return Fingerprint(b), nil
 }
 
-// Limits of an exponent: what crypto/rsa can use.
+// Limits of an exponent that crypto/rsa can use.
 const (
 	minExponent = 3
 	maxExponent = 1<<31 - 1
@@ -97,8 +97,7 @@ func (k *Key) Verify(digest, signature []byte) error {
 	return rsa.VerifyPKCS1v15(k.public(), hash, digest, signature)
 }
 
-// FromImage makes a key of one that an image carries. It believes nothing: who
-// adds it to a set does.
+// FromImage makes a key of one that an image carries. The key is trusted only once an operator adds it to a set.
 func FromImage(p image.PublicKey) (Key, error) {
 	k := Key{UUID: p.UUID, Algorithm: p.Algorithm, Exponent: p.Exponent, Modulus: p.Modulus, Signs: p.Signs}
 	if err := k.check(); err != nil {

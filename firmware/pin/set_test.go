@@ -53,7 +53,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestFingerprint compares with what openssl says of the same key.
+// TestFingerprint compares the fingerprint with openssl's output for the same key.
 func TestFingerprint(t *testing.T) {
 	openssl := parttest.Program(t, "openssl")
 	cmd := exec.Command(openssl, "pkey", "-pubin", "-inform", "PEM", "-in", "testdata/test-rsa2048.pub.pem", "-pubout", "-outform", "DER")
@@ -136,7 +136,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzPins reads anything as a file; what is read is written and read again.
+// FuzzPins reads anything as a file. An accepted file is written and read again.
 func FuzzPins(f *testing.F) {
 	s, err := pin.New(key2048(), key4096())
 	if err != nil {

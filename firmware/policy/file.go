@@ -30,7 +30,7 @@ type file struct {
 	Digests []string `yaml:"digests"`
 }
 
-// Parse reads a policy. name is for errors; all mistakes are told together.
+// Parse reads a policy. name is for errors; all mistakes are reported together.
 func Parse(name string, data []byte) (*Policy, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("%s: it has more than %d bytes", name, MaxFile)

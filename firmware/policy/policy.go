@@ -1,7 +1,6 @@
-// Package policy says which firmware a site wants: on which boards, from which
-// version on, and which not. It judges images and what devices say of themselves
-// alike, and knows nothing of signatures: firmware that the policy allows may
-// still be anybody's.
+// Package policy says which firmware a site wants: on which boards, from which version on, and which is forbidden. It
+// judges images and the reports of devices alike, and knows nothing of signatures: firmware that the policy allows may
+// still come from any source.
 //
 // The file is YAML:
 //
@@ -15,8 +14,8 @@
 //	  - {psid: MT_0000000838, version: 28.40.1000, reason: loses packets}
 //	digests: []
 //
-// A PSID that is not among the boards is refused. Where digests are listed, for a
-// board or for all, only these images are allowed.
+// A PSID that is not among the boards is refused. Where digests are listed, for a board or for all, only these images are
+// allowed.
 package policy
 
 import (
@@ -68,7 +67,7 @@ type Policy struct {
 	digests   []Digest
 }
 
-// Subject is firmware to be judged: an image, or what a device says.
+// Subject is firmware to be judged: an image, or the report of a device.
 type Subject struct {
 	PSID            image.PSID
 	Version         image.Version
@@ -103,9 +102,8 @@ type Refusal struct {
 	Text string `json:"text"`
 }
 
-// Judge lists everything against firmware, in the order of the codes. None means
-// that it is allowed. Of a nil policy only the rules that every site has are
-// asked: no debug, no development, and only firmware that takes signed updates.
+// Judge lists all refusals of firmware, in the order of the codes. None means that it is allowed. A nil policy has only the
+// rules that every site has: no debug, no development, and only firmware that takes signed updates.
 func (p *Policy) Judge(s Subject) []Refusal {
 	r := refusals{}
 	r.when(!s.Secure || !s.Signed, NotSecure, "it takes firmware that is not signed: secure_fw and signed_fw must be set")

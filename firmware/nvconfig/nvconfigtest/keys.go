@@ -19,7 +19,7 @@ var files embed.FS
 // signed under it.
 var KeyUUID = nvconfig.UUID{0xC0, 0xFF, 0xEE, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC}
 
-// Key gives the test key of 2048 or 4096 bits.
+// Key returns the test key of 2048 or 4096 bits.
 func Key(t testing.TB, bits int) *rsa.PrivateKey {
 	t.Helper()
 	text, err := files.ReadFile(fmt.Sprintf("keys/test-rsa%d.json", bits))
@@ -49,7 +49,7 @@ func Key(t testing.TB, bits int) *rsa.PrivateKey {
 	return k
 }
 
-// Pinned gives the public half of a test key, as a site pins it.
+// Pinned returns the public half of a test key, as a site pins it.
 func Pinned(t testing.TB, bits int) nvconfig.PinnedKey {
 	t.Helper()
 	return nvconfig.PinnedKey{UUID: KeyUUID, Public: &Key(t, bits).PublicKey}

@@ -16,16 +16,14 @@ type Left struct {
 	Why       string `json:"why"`
 }
 
-// Items gives the items that bring an adapter to the profile, in the order of the
-// rules, and what they leave.
+// Items returns the items that bring an adapter to the profile, in the order of the rules, and the parameters that they
+// leave.
 //
-// An item is written whole. What of it no rule wants comes from the factory's
-// value: what is stored may be a tenant's. Where nobody could read that, only
-// items are made of which all is known.
+// An item is written whole. The parts that no rule sets come from the factory's value, because the stored value may be a
+// tenant's. Where the factory's value could not be read, only completely known items are made.
 //
-// With SignedFile they are those of an OEM file; items of functions stand for all
-// functions of all hosts. With PlainWrites they are for the registers, one for
-// each address.
+// With SignedFile they are those of an OEM file; items of functions stand for all functions of all hosts. With PlainWrites
+// they are for the registers, one for each address.
 func (p *Profile) Items(c Card, m Method) ([]nvconfig.Item, []Left) {
 	var items []nvconfig.Item
 	var left []Left
@@ -99,7 +97,7 @@ func set(f nvconfig.Field, data []byte, value string) error {
 	return valid.Field.SetUint(data, 1)
 }
 
-// dress gives an item the header that the method has.
+// dress returns an item with the header that the method has.
 func (m Method) dress(i nvconfig.Item) nvconfig.Item {
 	if m == PlainWrites {
 		i.Header = nvconfig.Header{OverrideEnabled: true, ReadEnabled: true, Writer: nvconfig.WriterOurs, Address: i.Address}
@@ -109,22 +107,21 @@ func (m Method) dress(i nvconfig.Item) nvconfig.Item {
 
 // Order asks for a signed file.
 type Order struct {
-	// Card is whom it is for. Its readings decide which items are in it, and of
-	// those that hold other settings what the rest is: sign only by readings of a
-	// host whose boot was attested, or leave them out.
+	// Card is the card that the file is for. Its readings decide which items are in it, and the rest of those items that
+	// also hold other settings. Sign only by readings of a host whose boot was attested, or leave them out.
 	Card Card
 	// Version of the file; of those for one card each has a higher one.
 	Version uint32
 	Time    time.Time
-	// Challenge, unless it is nil, binds the file to what the card drew. Which
-	// firmware heeds that in a file of settings is not published.
+	// Challenge, unless it is nil, binds the file to the card's challenge. It is not published which firmware respects that
+	// in a file of settings.
 	Challenge *nvconfig.Challenge
 	Key       nvconfig.UUID
 	Signer    crypto.Signer
 }
 
-// Unsigned gives the items of a whole file for one card: what it is, for whom,
-// and the settings. It fails where a required setting would be left.
+// Unsigned returns the items of a whole file for one card: its identity, the devices it is for, and the settings. It fails
+// where a required setting would be left.
 func (p *Profile) Unsigned(o Order) ([]nvconfig.Item, []Left, error) {
 	fail := func(err error) ([]nvconfig.Item, []Left, error) {
 		return nil, nil, fmt.Errorf("NVCONFIG file of profile %s for %s: %w", p.Name, o.Card.name(), err)

@@ -11,10 +11,10 @@ type Method uint8
 
 // Methods.
 const (
-	// SignedFile: each setting must be held against the host by its priority.
+	// SignedFile: each setting must be protected from the host by its priority.
 	SignedFile Method = iota + 1
-	// PlainWrites: settings have the priority of the host, and what holds them is
-	// that the host may write none (MLOCK), which is proven elsewhere.
+	// PlainWrites: settings have the priority of the host. They are protected because the host may write none (MLOCK),
+	// which is proven elsewhere.
 	PlainWrites
 )
 
@@ -39,7 +39,7 @@ const (
 	CodeMalformed    Code = "malformed"     // the answer is not one to the question
 	CodeDiffersNow   Code = "differs-now"   // the value in force is another
 	CodeDiffersNext  Code = "differs-next"  // the value after the next reset is another
-	CodeOverridable  Code = "overridable"   // whoever has root on the host can change it
+	CodeOverridable  Code = "overridable"   // root on the host can change it
 )
 
 // Finding is one thing that is not as wanted, or worth a note.
@@ -138,7 +138,7 @@ func (j *judge) run(r Reading) {
 	j.lock(r)
 }
 
-// look judges one value, and gives it as text if it was read.
+// look judges one value, and returns it as text if it was read.
 func (j *judge) look(a Answer, access nvconfig.Access, differs Code) string {
 	switch a.State {
 	case Read:
@@ -169,8 +169,7 @@ func (j *judge) look(a Answer, access nvconfig.Access, differs Code) string {
 	return got
 }
 
-// counts reports that the adapter heeds the field: a few have a bit beside them
-// that says so.
+// counts reports whether the adapter respects the field: a few fields have a bit beside them that says so.
 func (j *judge) counts(data []byte) bool {
 	if j.par.Field.Valid == "" {
 		return true
@@ -180,7 +179,7 @@ func (j *judge) counts(data []byte) bool {
 	return ok && err == nil && v == 1
 }
 
-// lock looks at who may write over what was read.
+// lock checks which priorities may write over the value that was read.
 func (j *judge) lock(r Reading) {
 	if j.rule.Need == Record {
 		return

@@ -27,8 +27,8 @@ type siteFile struct {
 // maxSiteFile bounds the file of a site in bytes.
 const maxSiteFile = 64 << 10
 
-// Load reads the profile of a site in YAML: Default, but for what the file says,
-// each with a reason. It reports every mistake.
+// Load reads the profile of a site in YAML: Default with the changes of the file, each with a reason. It reports every
+// mistake.
 func Load(data []byte) (*Profile, error) {
 	if len(data) > maxSiteFile {
 		return nil, fmt.Errorf("profile: %d bytes, more than %d", len(data), maxSiteFile)

@@ -15,8 +15,8 @@ import (
 	"portcullis/firmware/nvconfig/profile"
 )
 
-// TestDefault: each rule is of a known parameter, gives a reason, and wants a
-// value as its field writes it. Nothing of the hardening list is forgotten.
+// TestDefault checks that each rule is of a known parameter, has a reason, and wants a value as its field writes it.
+// Nothing of the hardening list is forgotten.
 func TestDefault(t *testing.T) {
 	p := profile.Default()
 	seen := map[string]bool{}
@@ -129,8 +129,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// locked gives a card that is as the profile wants, with the values of a signed
-// file.
+// locked returns a card that matches the profile, with the values of a signed file.
 func locked(t testing.TB, p *profile.Profile, m profile.Method) profile.Card {
 	t.Helper()
 	c := profile.Card{PSID: "TST0000000001", Ports: 2, Functions: 2}
@@ -177,7 +176,7 @@ func at(t testing.TB, c *profile.Card, a nvconfig.Address) *profile.Reading {
 	return &c.Readings[i]
 }
 
-// found gives findings as "parameter code blocks".
+// found returns findings as "parameter code blocks".
 func found(r *profile.Report) []string {
 	out := []string{}
 	for _, f := range r.Findings {
@@ -336,14 +335,14 @@ func TestJudgeIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestNothingRead: a card that nobody could ask does not comply.
+// TestNothingRead checks that a card that could not be read does not comply.
 func TestNothingRead(t *testing.T) {
 	if r := profile.Default().Judge(profile.Card{}, profile.SignedFile); r.Compliant() {
 		t.Error("a card that was not read complies")
 	}
 }
 
-// TestValidBit: a value that the card does not heed is not the wanted one.
+// TestValidBit checks that a value that the card ignores is not the wanted one.
 func TestValidBit(t *testing.T) {
 	p, err := profile.Load([]byte(site))
 	if err != nil {
@@ -359,8 +358,8 @@ func TestValidBit(t *testing.T) {
 	}
 }
 
-// TestItemsTakeNothingFromTenants: what no rule wants comes from the factory's
-// value, or the item is not made.
+// TestItemsTakeNothingFromTenants checks that parts that no rule sets come from the factory's value, or that the item is
+// not made.
 func TestItemsTakeNothingFromTenants(t *testing.T) {
 	p := profile.Default()
 	c := locked(t, p, profile.SignedFile)
@@ -462,8 +461,8 @@ func TestFileRefuses(t *testing.T) {
 	}
 }
 
-// FuzzLoad: of what is taken as a profile a file can be made, or a required
-// setting is named that an unread card's file cannot have.
+// FuzzLoad checks that a file can be made from each accepted profile. Otherwise a required setting must be named that an
+// unread card's file cannot have.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(site))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -9,17 +9,17 @@ import (
 // Support says whether an adapter knows an item.
 type Support uint8
 
-// Support. The zero Support is that nobody could find out.
+// Support. The zero Support means that it could not be found out.
 const (
 	SupportUnknown Support = iota
 	Supported
 	NotSupported
 )
 
-// State says what came of reading a value.
+// State is the result of reading a value.
 type State uint8
 
-// States. The zero State is that nobody asked.
+// States. The zero State means that the value was not read.
 const (
 	NotRead State = iota
 	Read          // Item is what the adapter answered
@@ -51,7 +51,7 @@ type Card struct {
 	Ports, Functions int
 	// Device, unless it is all zeros, is named in files instead of the PSID.
 	Device [nvconfig.DeviceIDSize]byte
-	// Readings are in any order, one for each address. Nil: nobody could ask.
+	// Readings are in any order, one for each address. Nil: the card could not be read.
 	Readings []Reading
 }
 
@@ -64,8 +64,7 @@ func (c Card) reading(a nvconfig.Address) (Reading, bool) {
 	return Reading{Address: a}, false
 }
 
-// addresses gives where an adapter has an item: at each port, and each function
-// of the first host.
+// addresses returns the addresses at which an adapter has an item: at each port, and each function of the first host.
 func (c Card) addresses(l *nvconfig.Layout) []nvconfig.Address {
 	var out []nvconfig.Address
 	switch l.Class {
@@ -85,8 +84,7 @@ func (c Card) addresses(l *nvconfig.Layout) []nvconfig.Address {
 	return out
 }
 
-// Addresses gives the items that must be read of an adapter to judge it, each
-// once, in the order of the rules.
+// Addresses returns the items that must be read from an adapter to judge it, each once, in the order of the rules.
 func (p *Profile) Addresses(c Card) []nvconfig.Address {
 	var out []nvconfig.Address
 	seen := make(map[nvconfig.Address]bool)
@@ -101,8 +99,7 @@ func (p *Profile) Addresses(c Card) []nvconfig.Address {
 	return out
 }
 
-// check holds an answer to what was asked: an adapter, or who sits before it, may
-// answer anything.
+// check compares an answer with the request: an adapter, or an attacker in front of it, may answer anything.
 func (a Answer) check(asked nvconfig.Address, access nvconfig.Access, l *nvconfig.Layout) error {
 	switch {
 	case a.Item.Address != asked:

@@ -69,7 +69,7 @@ func (r Rule) parameter() nvconfig.Parameter {
 	return p
 }
 
-// want gives the value for one adapter.
+// want returns the value for one adapter.
 func (r Rule) want(c Card) string {
 	if r.Want == DevicePSID && r.parameter().Field.Kind == nvconfig.Text {
 		return c.PSID

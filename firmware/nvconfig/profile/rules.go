@@ -1,7 +1,6 @@
 package profile
 
-// Default gives the list that holds where a site says nothing else. Each call
-// gives a fresh one.
+// Default returns the list that is in force where a site configures none. Each call returns a fresh one.
 func Default() *Profile {
 	return &Profile{Name: "portcullis", Version: 1, Rules: []Rule{
 		{

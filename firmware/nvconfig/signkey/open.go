@@ -20,8 +20,7 @@ type Options struct {
 // maxPEM bounds the file of a key in bytes.
 const maxPEM = 64 << 10
 
-// Open gives the key that a reference names: the path of a PEM file, or a PKCS#11
-// URI (see ParseURI).
+// Open returns the key that a reference names: the path of a PEM file, or a PKCS#11 URI (see ParseURI).
 func Open(ref string, o Options) (crypto.Signer, error) {
 	if strings.HasPrefix(ref, uriScheme) {
 		u, err := ParseURI(ref)
@@ -42,7 +41,7 @@ func Open(ref string, o Options) (crypto.Signer, error) {
 	return k, nil
 }
 
-// readSecret reads a file that nobody else may read, but for a group.
+// readSecret reads a file that only its owner may read, and a group.
 func readSecret(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -80,7 +80,7 @@ func checkSize(k *rsa.PublicKey) error {
 	return nil
 }
 
-// clip shortens what somebody else wrote, for errors.
+// clip shortens text from outside, for errors.
 func clip(s string) string {
 	if len(s) > 200 {
 		return s[:200] + "..."

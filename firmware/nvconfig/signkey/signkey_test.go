@@ -24,7 +24,7 @@ import (
 	"portcullis/firmware/nvconfig/signkey"
 )
 
-// vector gives a file that mstconfig signed, and the items in it.
+// vector returns a file that mstconfig signed, and the items in it.
 func vector(t *testing.T, bits int) ([]byte, []nvconfig.Item) {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("../testdata/tenant-lock.rsa%d.bin", bits))

@@ -86,7 +86,7 @@ func (t *Token) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte
 	return sig, nil
 }
 
-// pin reads the PIN: what is in its file but for the end of the line.
+// pin reads the PIN: the content of its file without the end of the line.
 func (t *Token) pin() ([]byte, error) {
 	data, err := readSecret(t.uri.PINFile, 256)
 	if err != nil {
@@ -99,15 +99,15 @@ func (t *Token) pin() ([]byte, error) {
 	return pin, nil
 }
 
-// pinVariable carries the PIN to the tool. The kernel shows the environment of a
-// process to nobody but its own user and root; a command line, to all.
+// pinVariable carries the PIN to the tool. The kernel shows the environment of a process only to its own user and root; it
+// shows a command line to all.
 const pinVariable = "PORTCULLIS_PKCS11_PIN"
 
 // maxAnswer bounds what the tool may print.
 const maxAnswer = 64 << 10
 
-// run starts the tool on the token, and gives what it prints. A tool that does
-// not end in time is killed, with all that it started.
+// run starts the tool on the token, and returns its output. A tool that does not end in time is killed, with all that it
+// started.
 func (t *Token) run(pin, stdin []byte, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
 	defer cancel()
@@ -151,7 +151,7 @@ func (w *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// oneLine gives what a program complained of as one line of plain text.
+// oneLine returns a program's error output as one line of plain text.
 func oneLine(b []byte) string {
 	text := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -103,7 +103,7 @@ func (u *URI) setQuery(name, value string) error {
 	return nil
 }
 
-// String gives the URI, in which no secret is.
+// String returns the URI, which contains no secret.
 func (u URI) String() string {
 	id := ""
 	for _, b := range u.ID {
