@@ -15,7 +15,7 @@ import (
 	"portcullis/cmd/internal/version"
 )
 
-// connection says which service to ask and as whom.
+// connection says which service to ask, and with which credentials.
 type connection struct {
 	service, ca, tokenFile string
 	socket                 string
@@ -30,8 +30,7 @@ const (
 	envSocket    = "PORTCULLIS_SOCKET"
 )
 
-// connect gives a client for the service that flags, environment or
-// configuration name, in this order.
+// connect returns a client for the service that flags, environment or configuration name, in this order.
 func (a *app) connect() (*client.Client, error) {
 	if a.client != nil {
 		return a.client, nil
@@ -73,7 +72,7 @@ func (a *app) dial() (*client.Client, error) {
 	return c, nil
 }
 
-// warnReadable tells when others can read the token.
+// warnReadable warns when others can read the token.
 func (a *app) warnReadable(file string) {
 	info, err := os.Stat(file)
 	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
@@ -113,8 +112,8 @@ func (c *connection) complete() error {
 	return nil
 }
 
-// localSocket gives the socket to ask, "" for the service. Flags come before the
-// environment, and that before the file; at one place the socket comes first.
+// localSocket returns the socket to ask, or "" for the service. Flags come before the environment, and that before the
+// file; at one place the socket comes first.
 func (c *connection) localSocket(file *fileConfig) string {
 	for _, place := range [][2]string{
 		{c.socket, c.service}, {os.Getenv(envSocket), os.Getenv(envService)}, {file.Socket, file.Service},

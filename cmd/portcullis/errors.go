@@ -35,7 +35,7 @@ func (e *usageError) Error() string { return e.msg }
 // errNo is the answer no to a question that was answered on standard output.
 var errNo = errors.New("no")
 
-// errGuard is the answer no of a guard, which was told on standard output.
+// errGuard is the answer no of a guard, which was reported on standard output.
 var errGuard = errors.New("refused by a guard")
 
 // troubled is a comparison that could not be made.
@@ -70,7 +70,7 @@ func refusedByGuard(p *v1.Problem) bool {
 	return p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed || p.Status == http.StatusForbidden && p.Code != v1.CodeForbidden
 }
 
-// mistakes gives each mistake that a problem document lists.
+// mistakes returns each mistake that a problem document lists.
 func mistakes(err error) []string {
 	p, ok := errors.AsType[*v1.Problem](err)
 	if !ok {
@@ -86,7 +86,7 @@ func mistakes(err error) []string {
 	return lines
 }
 
-// hintOf gives the second line for people: what to do about err.
+// hintOf returns the second line for people: how to handle err.
 func (a *app) hintOf(err error) string {
 	if e, ok := errors.AsType[*usageError](err); ok {
 		return e.hint

@@ -82,7 +82,7 @@ func first(i int, text string) string {
 	return " "
 }
 
-// count gives a number and what it counts: "1 switch", "3 switches".
+// count returns a number and the name of the counted things: "1 switch", "3 switches".
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -132,7 +132,7 @@ func routingText(r *v1.RoutingInfo) string {
 	return text + ", computed in " + seconds(r.Seconds)
 }
 
-// seconds gives a duration with the unit that suits it.
+// seconds returns a duration with a suitable unit.
 func seconds(s float64) string {
 	switch {
 	case s < 0.001:
@@ -144,7 +144,7 @@ func seconds(s float64) string {
 	}
 }
 
-// linkText gives width, speed and rate of a link: "4x EDR (100 Gb/s)".
+// linkText returns width, speed and rate of a link: "4x EDR (100 Gb/s)".
 func linkText(width, speed string, rate int) string {
 	text := strings.TrimSpace(width + " " + speed)
 	if text == "" {

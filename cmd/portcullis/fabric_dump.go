@@ -72,7 +72,7 @@ func atMost(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// dumpFormats are the formats of "fabric dump", with what reads them.
+// dumpFormats are the formats of "fabric dump".
 var dumpFormats = []string{"ibnetdiscover", "opensm-subnet-lst", "opensm-lfts", "opensm-fdbs", "opensm-mcfdbs", "guid2lid", "ibdmchk-path-sl", "ibdmchk-sl2vl"}
 
 func (a *app) fabricDump() *cobra.Command {

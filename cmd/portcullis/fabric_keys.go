@@ -133,7 +133,7 @@ func rotationText(r *v1.KeyRotation) string {
 	}
 }
 
-// keyAge gives seconds as people say them.
+// keyAge returns seconds as people say them.
 func keyAge(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {

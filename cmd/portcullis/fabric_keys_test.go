@@ -174,8 +174,8 @@ func (k *keyKeeper) serve(t *testing.T) (socket string) {
 	return socket
 }
 
-// TestKeysOfTheService: kits, digests and exports are made of what the service has
-// stored as of a file of facts, and only an export shows a key.
+// TestKeysOfTheService checks that kits, digests and exports made from the service's stored facts equal those made from a
+// file of facts, and that only an export shows a key.
 func TestKeysOfTheService(t *testing.T) {
 	s := newSite(t, keys.ModeDerived)
 	facts, err := os.ReadFile(s.path("state/facts"))

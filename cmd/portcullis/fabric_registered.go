@@ -13,7 +13,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// registeredFlags are the options of lists of what is registered.
+// registeredFlags adds the options of lists of registered objects.
 func registeredFlags(c *cobra.Command, q *v1.RegisteredQuery) {
 	q.Limit = v1.MaxPage
 	c.Flags().StringVar(&q.Port, "port", "", "of this end port only: GUID, LID, NODE or NODE/PORT")

@@ -115,7 +115,7 @@ func TestLoneSubnetManagerIsAsked(t *testing.T) {
 	})
 }
 
-// marker shows what it is told, as a subnet manager does that has one mark.
+// marker keeps and shows one mark, as a subnet manager does.
 type marker struct {
 	api.KeyOperator
 	seen *seen.Observer

@@ -67,7 +67,7 @@ func imageFlag(c *cobra.Command, only *int) {
 	c.Flags().Var((*imageIndex)(only), "image", "only the image with this index in its package, in full")
 }
 
-// imageIndex is an option's image: 0 or more. Less is none, which nobody can ask for.
+// imageIndex is an option's image: 0 or more. A negative value means none, and cannot be requested.
 type imageIndex int
 
 func (i *imageIndex) Type() string { return "int" }

@@ -83,8 +83,8 @@ func (a *app) pin(file string, p *pinning) error {
 	return nil
 }
 
-// carried are the keys of all images of a file, each once. Those of an image that
-// is damaged are not shown: what is in it is nobody's.
+// carried returns the keys of all images of a file, each once. If an image is damaged, it returns an error: the keys of a
+// damaged image cannot be trusted.
 func (a *app) carried(file string) (keys []firmware.Carried, err error) {
 	keys = []firmware.Carried{}
 	err = a.firmwareFile(file, func(r io.ReaderAt, size int64) error {

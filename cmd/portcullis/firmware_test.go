@@ -159,7 +159,7 @@ func TestFirmwareDescribe(t *testing.T) {
 	}
 }
 
-// TestFirmwarePin shows that nothing is believed because it is in an image.
+// TestFirmwarePin shows that no key is trusted because it is in an image.
 func TestFirmwarePin(t *testing.T) {
 	const (
 		genuine = firmwareData + "testdata/synthetic/fs4-rsa2048.bin"
@@ -218,7 +218,7 @@ func TestFirmwarePin(t *testing.T) {
 	}
 }
 
-// TestFirmwareMistakes holds words and hints to what people do wrong.
+// TestFirmwareMistakes checks words and hints for common mistakes.
 func TestFirmwareMistakes(t *testing.T) {
 	image := firmwareData + "testdata/synthetic/fs4-rsa2048-rsa4096.bin"
 	dir := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"portcullis/firmware/policy"
 )
 
-// judged is a verdict that was told on standard output, as an exit code.
+// judged is a verdict that was reported on standard output, as an exit code.
 type judged struct{ code int }
 
 func (e *judged) Error() string { return "not valid" }
@@ -80,7 +80,7 @@ verifiable. 1 is an error, such as a file that cannot be read.`,
 	return cmd
 }
 
-// firmwareSite reads what the site believes and wants.
+// firmwareSite reads the pins and the policy of the site.
 func (a *app) firmwareSite(pins, wanted string) (site firmware.Site, err error) {
 	if pins != "" {
 		data, err := a.readFile(pins, pin.MaxFile)

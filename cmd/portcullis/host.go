@@ -233,7 +233,7 @@ the Subnet Manager, and works also while the store is away.`,
 			if err := a.confirm(yes, releasePlan(h)+", and its switch ports are closed"); err != nil {
 				return err
 			}
-			// Whatever assignment holds by now: the host itself is what has to go.
+			// It ignores which assignment holds by now: the host itself must be removed.
 			if h, err = c.Fence(cmd.Context(), args[0], v1.Fence{Reason: reason}); err != nil {
 				return err
 			}

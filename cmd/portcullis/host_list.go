@@ -88,7 +88,7 @@ func hostTable(w *columns, hosts []v1.HostSummary) {
 	}
 }
 
-// completeHosts asks for the ids that begin with what was typed, and for nothing else of these hosts.
+// completeHosts asks for the ids that begin with the typed text, and for nothing else of these hosts.
 func (a *app) completeHosts(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

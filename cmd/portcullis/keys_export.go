@@ -58,9 +58,8 @@ audit log that its keys were asked for. Delete the files after use: shred -u DIR
 	return c
 }
 
-// neighbours lists what is behind ports as the file neighbors has it: the switches that
-// were found there, and the adapters at the places of their M_Keys. Of the far end the port
-// number is not stored: it is written as 0.
+// neighbours lists the devices behind ports in the form of the file neighbors: the switches that were found there, and the
+// adapters at the places of their M_Keys. The port number of the far end is not stored: it is written as 0.
 func neighbours(c *escrow.Contents) (out []keyfile.Link) {
 	end := func(at ib.Place) keyfile.Port {
 		if guid := c.Behind[ib.Place{Switch: at.Switch}]; guid != 0 { // where it differs from the node GUID

@@ -32,8 +32,7 @@ type site struct {
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
 
-// do runs portcullis and gives what it printed. Words that begin with @ are
-// files of the site.
+// do runs portcullis and returns its output. Words that begin with @ are files of the site.
 func (s *site) do(want int, line string) string {
 	s.t.Helper()
 	args := strings.Fields(line)
@@ -72,7 +71,7 @@ func newSite(t *testing.T, mode keys.Mode) *site {
 	return s
 }
 
-// rotate gives all devices keys of an epoch.
+// rotate assigns keys of an epoch to all devices.
 func (s *site) rotate(mode keys.Mode, epoch keys.Epoch) {
 	s.t.Helper()
 	files, err := factfile.Open(s.path("state"), slog.New(slog.DiscardHandler))

@@ -6,7 +6,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// What a file is bound to is told in full, and why it is to no more.
+// TestBoundTo checks that the binding of a file is shown completely, with the reason why the file is not bound to more.
 func TestBoundTo(t *testing.T) {
 	for _, tt := range []struct {
 		b    v1.LockBinding

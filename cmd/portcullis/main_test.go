@@ -72,7 +72,7 @@ func backend(ts *testscript.TestScript) *apitest.Backend {
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// fill gives the backend two hosts and a fabric.
+// fill adds two hosts and a fabric to the backend.
 func fill(b *apitest.Backend) {
 	for i, id := range []string{"compute-1", "compute-2"} {
 		port := v1.HCAPort{Num: 1, GUID: ib.GUID(0x10 + i), Cabled: ib.Place{Switch: 0x100, Port: ib.PortNum(1 + i)}}
@@ -159,8 +159,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestNamesThatTerminalsObey: what a host writes into its description reaches a terminal
-// by JSON and YAML no more than by tables, and programs read it as it was.
+// TestNamesThatTerminalsObey checks that the description that a host sets reaches a terminal by JSON and YAML no more than
+// by tables, and that programs read it unchanged.
 func TestNamesThatTerminalsObey(t *testing.T) {
 	for _, name := range []string{"x\u009b2Jy", "gpu-1\u202e\u2066moc", "a\u00adb\u200bc", "\U000e0001tag", "\x7f", "Grüße 漢字", "two\nlines\u009b", "\x1b[2J"} {
 		in := map[string]string{"node_description": name}

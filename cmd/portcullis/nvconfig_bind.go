@@ -11,7 +11,7 @@ import (
 	"portcullis/firmware/nvconfig"
 )
 
-// bindFlags name the adapter that a file is bound to, and what it drew.
+// bindFlags name the adapter that a file is bound to, and its challenge.
 type bindFlags struct{ mac, nonce string }
 
 func (b *bindFlags) on(f *pflag.FlagSet) {
@@ -39,7 +39,7 @@ func (b *bindFlags) challenge() (*nvconfig.Challenge, error) {
 	return &c, nil
 }
 
-// add binds a file that is to be signed. It takes no other binding's place.
+// add binds a file that will be signed. It does not replace another binding.
 func (b *bindFlags) add(s *settingsFile) error {
 	c, err := b.challenge()
 	if c == nil || err != nil {

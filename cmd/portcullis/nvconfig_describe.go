@@ -99,7 +99,7 @@ func describe(s *settingsFile, p *profile.Profile) *describedFile {
 	return d
 }
 
-// describeItem gives a row for each parameter.
+// describeItem returns a row for each parameter.
 func describeItem(i nvconfig.Item, p *profile.Profile) []describedSetting {
 	row := describedSetting{Address: i.Address.String(), Priority: i.Priority.String(), OverrideEnabled: i.OverrideEnabled}
 	l, ok := nvconfig.LayoutOf(i.Address)

@@ -83,7 +83,7 @@ func (v *verifiedFile) table(w *columns) {
 	}
 }
 
-// settingsKeys gives the keys that may sign settings.
+// settingsKeys returns the keys that may sign settings.
 func (a *app) settingsKeys(pins, public, uuid string) ([]nvconfig.PinnedKey, error) {
 	switch {
 	case (pins == "") == (public == ""):

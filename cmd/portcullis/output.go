@@ -65,8 +65,8 @@ func (a *app) printYAML(v any) error {
 	return err
 }
 
-// plainStyle has a node and all below it written as people write YAML; what has hidden
-// characters in quotes, where they can be escaped.
+// plainStyle has a node and all below it written as people write YAML. Values with hidden characters are put in quotes,
+// where they can be escaped.
 func plainStyle(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode || len(n.Content) > 0 {
 		n.Style = 0
@@ -79,8 +79,7 @@ func plainStyle(n *yaml.Node) {
 	}
 }
 
-// print writes v as JSON or YAML, or what table writes as aligned columns. Cells are
-// separated by tabs.
+// print writes v as JSON or YAML, or the output of table as aligned columns. Cells are separated by tabs.
 func (a *app) print(v any, table func(w *columns)) error {
 	switch a.output {
 	case formatJSON:

@@ -153,7 +153,7 @@ func showRegisters(w *columns, registers []reference.Register) {
 	}
 }
 
-// learning is what learn was told.
+// learning holds the options of learn.
 type learning struct {
 	in     v1.NewReference
 	logs   []string

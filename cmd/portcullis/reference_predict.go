@@ -22,7 +22,7 @@ import (
 	"portcullis/cmd/internal/input"
 )
 
-// predicting is what predict was told.
+// predicting holds the options of predict.
 type predicting struct {
 	logs      []string
 	base      string

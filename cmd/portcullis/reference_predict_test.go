@@ -40,7 +40,7 @@ func writeImage(t *testing.T, dir, release string) string {
 	return file
 }
 
-// TestReferencePredict predicts with what is known of machines from several sources.
+// TestReferencePredict predicts with the known data of machines from several sources.
 func TestReferencePredict(t *testing.T) {
 	s := apitest.Start(t, apitest.NewBackend(), func(o *api.Options) {
 		o.Reference = &referenceKeeper{one: v1.Reference{Name: "gpu/3", Class: "gpu", Version: 3, Registers: learnedOf(t)}}
@@ -101,7 +101,7 @@ func TestReferencePredict(t *testing.T) {
 	}
 }
 
-// learnedOf gives the registers of a machine that boots another image.
+// learnedOf returns the registers of a machine that boots another image.
 func learnedOf(t *testing.T) []reference.Register {
 	t.Helper()
 	p, err := platformOfLogs([]string{realLogs + "uki-plain.log"})

@@ -16,8 +16,7 @@ import (
 	"portcullis/attest/reference"
 )
 
-// referenceKeeper plays package api/measuredboot: one set, of which it notes
-// who did what.
+// referenceKeeper plays package api/measuredboot: one set, for which it records who did what.
 type referenceKeeper struct {
 	api.ReferenceKeeper
 	one v1.Reference

@@ -58,7 +58,7 @@ func (a *app) replay(file string) error {
 	return nil
 }
 
-// recordedEngine gives a routing engine of a record.
+// recordedEngine returns a routing engine of a record.
 func recordedEngine(name string, options []byte) (route.Engine, error) {
 	engines, err := (&chain.Settings{}).Engines(name)
 	if err != nil {

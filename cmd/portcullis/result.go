@@ -253,7 +253,6 @@ func showResult(w *columns, v *verified) {
 	}
 }
 
-// adapterCells gives firmware, assurance, lock and its epoch.
 // auditText names the last entry of the audit log.
 func auditText(a *result.Audit) string {
 	if a.Seq == 0 {
@@ -262,6 +261,7 @@ func auditText(a *result.Audit) string {
 	return fmt.Sprintf("ends at entry %d with hash %s", a.Seq, a.Hash)
 }
 
+// adapterCells returns firmware, assurance, lock and its epoch.
 func adapterCells(a *result.Adapter) []string {
 	out := make([]string, 4)
 	if a == nil {
@@ -276,7 +276,7 @@ func adapterCells(a *result.Adapter) []string {
 	return out
 }
 
-// claim gives a value of AR4SI and its tier.
+// claim returns a value of AR4SI and its tier.
 func claim(c result.Claim) string {
 	if c == 0 {
 		return ""

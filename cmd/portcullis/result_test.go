@@ -85,8 +85,7 @@ func (d *desk) sign(c *result.Claims) string {
 	return signed
 }
 
-// verify runs the program with all that a relying party knows, and gives how it ended and
-// what it said.
+// verify runs the program with everything that a relying party knows, and returns its exit code and its output.
 func (d *desk) verify(signed string, more ...string) (code int, out, errs string) {
 	d.t.Helper()
 	file := d.write("result.jwt", signed+"\n")

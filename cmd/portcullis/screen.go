@@ -41,10 +41,10 @@ func enterScreen(in, out *os.File) (*screen, error) {
 	return s, nil
 }
 
-// leave gives the terminal back.
+// leave restores the terminal.
 func (s *screen) leave() {
 	signal.Stop(s.resized)
-	// If the terminal is gone there is nobody to tell.
+	// If the terminal is gone, the error cannot be shown.
 	_, _ = s.out.WriteString(fromScreen)
 	s.restore()
 }
@@ -56,7 +56,7 @@ func (s *screen) draw(sample *sample) error {
 	return err
 }
 
-// paint gives what draws lines over what was there before, without flicker.
+// paint returns the text that draws lines over the old ones, without flicker.
 func paint(lines []line) string {
 	var b strings.Builder
 	b.WriteString(toTop)

@@ -12,8 +12,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// terminalSize gives columns and lines; a terminal that does not know has 80 by
-// 24.
+// terminalSize returns columns and lines, and 80 by 24 for a terminal that does not know its size.
 func terminalSize(f *os.File) (width, height int) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil || size.Col < 20 || size.Row < 5 {
@@ -22,8 +21,8 @@ func terminalSize(f *os.File) (width, height int) {
 	return int(size.Col), int(size.Row)
 }
 
-// keysAtOnce has keys read as they are pressed, unseen, and gives what undoes
-// it. Ctrl-C stays a signal.
+// keysAtOnce has keys read as they are pressed, without echo, and returns the function that restores the old mode. Ctrl-C
+// stays a signal.
 func keysAtOnce(f *os.File) (restore func(), err error) {
 	fd := int(f.Fd())
 	was, err := unix.IoctlGetTermios(fd, unix.TCGETS)

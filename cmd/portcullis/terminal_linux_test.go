@@ -133,7 +133,7 @@ func settings(t *testing.T, f *os.File) unix.Termios {
 	return *s
 }
 
-// TestSocketFlagComesBeforeTheFile: what is named nearer counts.
+// TestSocketFlagComesBeforeTheFile checks that the flag takes precedence over the file.
 func TestSocketFlagComesBeforeTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("{service: https://a, socket: s}\n"), 0o600); err != nil {

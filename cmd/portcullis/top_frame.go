@@ -116,8 +116,7 @@ func age(p *v1.SMProgress) string {
 	return max(0, p.Now.Sub(since)).Round(time.Second).String()
 }
 
-// portsLine shows as a bar and in numbers how many ports are active, and what
-// the others are.
+// portsLine shows as a bar and in numbers how many ports are active, and the states of the others.
 func portsLine(c *v1.PortCounts, width int) string {
 	text := fmt.Sprintf("%d of %d active", c.Active, c.Cabled)
 	rest := *c

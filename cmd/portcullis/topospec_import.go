@@ -17,7 +17,7 @@ import (
 // topospecInputs are what a draft can be made of.
 var topospecInputs = []string{"observed", "ndt"}
 
-// importing is what "topospec import" was told.
+// importing holds the options of "topospec import".
 type importing struct {
 	fabric, from, manifest string
 }

@@ -55,7 +55,8 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "", "why, for those who read it later; it must be given")
 }
 
-// wordFlag is the reason of one who approves what somebody else gave a reason for.
+// wordFlag adds the flag for the reason of an operator who approves a change. The author of the change wrote the reason for
+// it.
 func wordFlag(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "", "why, for the audit log")
 }

@@ -26,7 +26,7 @@ A new device must be a spare of the topology, of the model of the old one.`
 	return c
 }
 
-// replacing is what the commands that open a replacement were told.
+// replacing holds the options of the commands that open a replacement.
 type replacing struct {
 	in     v1.NewRMA
 	window time.Duration

@@ -32,8 +32,8 @@ func (f *rmaFiles) flags(cmd *cobra.Command) {
 	outFlag(cmd, &f.out)
 }
 
-// offline is who acts where no service knows who it is. Who approves the revision that is
-// made vouches for what was seen and attested.
+// offline names the author where no service knows the operator. The operator who approves the new revision confirms the
+// observations and attestations in it.
 const offline = "offline"
 
 // writeRMA makes one revision of a replacement.

@@ -12,7 +12,7 @@ import (
 	v1 "portcullis/api/v1"
 )
 
-// replacer plays package api/rma: one replacement, of which it notes who did what.
+// replacer plays package api/rma: one replacement, for which it records who did what.
 type replacer struct {
 	api.Replacer
 	one v1.RMA

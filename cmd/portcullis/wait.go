@@ -76,9 +76,8 @@ func (a *app) afterChange(ctx context.Context, c *client.Client, h *v1.Host, w w
 	})
 }
 
-// waitFor follows a host until it is in phase and gives it then. Each change
-// of phase is told on standard error. A watch that breaks, because the service
-// restarts for example, is opened again.
+// waitFor follows a host until it is in phase and returns it then. It reports each change of phase on standard error. If a
+// watch breaks, because the service restarts for example, it is opened again.
 func (a *app) waitFor(ctx context.Context, c *client.Client, h *v1.Host, timeout time.Duration, phase v1.Phase) (*v1.Host, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
