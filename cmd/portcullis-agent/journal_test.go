@@ -51,7 +51,7 @@ func TestProgressForMachines(t *testing.T) {
 	}
 }
 
-// TestToJournal: a stream is told from another by the device and inode in JOURNAL_STREAM.
+// TestToJournal checks that a stream is recognized by the device and inode in JOURNAL_STREAM.
 func TestToJournal(t *testing.T) {
 	t.Setenv("JOURNAL_STREAM", "")
 	if toJournal() {

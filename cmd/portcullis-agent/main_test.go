@@ -87,7 +87,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// TestProgressForPeople: what comes from a device cannot move the cursor.
+// TestProgressForPeople checks that text from a device cannot move the cursor.
 func TestProgressForPeople(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

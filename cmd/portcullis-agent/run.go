@@ -35,8 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return int(agent.ClassOf(err))
 }
 
-// report tells what went wrong and what to do: lines for people, or one JSON
-// object.
+// report reports an error and how to correct it: lines for people, or one JSON object.
 func (a *app) report(cmd *cobra.Command, err error) {
 	hint := ""
 	if e, ok := errors.AsType[*agent.Error](err); ok {

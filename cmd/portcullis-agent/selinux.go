@@ -156,8 +156,7 @@ func readHost(name string) (*v1.Host, error) {
 	return &h, nil
 }
 
-// ports finds the devices that have the GUIDs of the host's ports, and what their
-// P_Key tables hold.
+// ports finds the devices that have the GUIDs of the host's ports, and the content of their P_Key tables.
 func (f *selinuxFlags) ports(h *v1.Host) ([]selinux.EndPort, map[selinux.EndPort][]ib.PKey, error) {
 	tree, err := sysfs.Open(f.sysfs)
 	if err != nil {

@@ -53,7 +53,7 @@ fail in the same boot change nothing of what is told.`,
 // hostStatus is what is printed as JSON.
 type hostStatus struct {
 	*agent.Outcome
-	Now *v1.Host `json:"now,omitempty"` // as the service tells
+	Now *v1.Host `json:"now,omitempty"` // as the service reports it
 }
 
 func (a *app) printStatus(o *agent.Outcome, now *v1.Host) error {
@@ -87,7 +87,7 @@ func failed(o *agent.Outcome) string {
 	return fmt.Sprintf("%s of host %s failed at %s: %s", o.Run, o.Host, at, o.Detail)
 }
 
-// wasDone is what to tell of a run that came to its goal.
+// wasDone returns the text to print about a run that came to its goal.
 func wasDone(run string) string {
 	for _, v := range verbs {
 		if v.goal.String() == run {

@@ -12,8 +12,8 @@ import (
 type verb struct {
 	use, short, long string
 	goal             agent.Goal
-	done             string // what is told in the end, with the host
-	was              string // what status tells of it, with host and time
+	done             string // text printed in the end, with the host
+	was              string // text that status prints about it, with host and time
 }
 
 var verbs = []verb{
