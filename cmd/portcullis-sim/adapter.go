@@ -35,7 +35,7 @@ type plug struct {
 	adapter *softhcaserver.Adapter // nil: pulled out
 }
 
-// registerLimit is how long a host may take to register an adapter before the operator is told.
+// registerLimit is how long a host may take to register an adapter before the operator is warned.
 const registerLimit = 30 * time.Second
 
 // begin plugs in all adapters.
@@ -140,7 +140,7 @@ func (one *plug) plugged() *softhcaserver.Adapter {
 	}
 }
 
-// find returns the adapter of a node, and what serves it; that is nil if it is pulled out.
+// find returns the adapter of a node, and its server, which is nil if the adapter is pulled out.
 func (p *plugs) find(node string) (*plug, *softhcaserver.Adapter, error) {
 	if p != nil {
 		p.mu.Lock()

@@ -38,8 +38,7 @@ type cards struct {
 	all       []*card.Card
 }
 
-// install makes the cards of a netlist, has the fabric obey them, and listens for
-// who wants to talk to them.
+// install makes the cards of a netlist, has the fabric obey them, and listens for clients.
 func (c *cards) install(ctx context.Context, l *netlist.Netlist, f *sim.Fabric) error {
 	if c.dir == "" {
 		return nil
@@ -176,7 +175,7 @@ func readPublicKey(file string) (*rsa.PublicKey, error) {
 	return public, nil
 }
 
-// Defaults of the cards: what the kernel's files of a simulated host say too.
+// Defaults of the cards, as in the kernel's files of a simulated host.
 const (
 	cardPSID     = hosttree.DefaultPSID
 	cardFirmware = hosttree.DefaultFirmware

@@ -69,9 +69,9 @@ func (l *locked) order() *lock.Order {
 	return &lock.Order{Base: l.adapter.Base, Profile: p, File: file, Lock: lock.Key{Epoch: 1, Key: ib.NewLockKey(0x1122334455667788)}}
 }
 
-// What the agent locked stays locked for root of that host: with the registers
-// alone, whatever is written and reset, no subnet management packet leaves again;
-// not even when the lock by key is opened, since the signed file holds.
+// TestCardsLock checks that an adapter that the agent locked stays locked for root of that host. With the registers alone
+// no subnet management packet leaves again, whatever is written and reset. This is so even when the lock by key is opened,
+// because the signed file stays in force.
 func TestCardsLock(t *testing.T) {
 	ibsimtest.Need(t, "smpquery")
 	l := newLocked(t)

@@ -94,9 +94,8 @@ func publicKey(t *testing.T, bits int) string {
 	return path
 }
 
-// What the registers of a card hold is what the fabric obeys: SM_DISABLE keeps
-// smpquery of that host, and of no other, from the fabric; and a host without the
-// key of the lock does not get it back.
+// TestCardsFirewall checks that the fabric obeys the registers of a card: SM_DISABLE keeps smpquery of that host, and of no
+// other, from the fabric. A host without the key of the lock does not get it back.
 func TestCardsFirewall(t *testing.T) {
 	ibsimtest.Need(t, "smpquery")
 	file, socket, dir := netlistFile(t, "single", "--hosts", "3"), socketName(t), t.TempDir()
@@ -151,8 +150,8 @@ func TestCardsFirewall(t *testing.T) {
 	h.hasSMI(true)
 }
 
-// Cards are who the kernel's files say they are, and sockets that a killed
-// simulator left are taken over.
+// TestCardsIdentity checks that cards have the identity in the kernel's files, and that sockets that a killed simulator
+// left are taken over.
 func TestCardsIdentity(t *testing.T) {
 	file, dir := netlistFile(t, "single", "--hosts", "2"), t.TempDir()
 	kill := start(t, file, socketName(t), "--cards", dir)

@@ -73,7 +73,7 @@ func (c *console) rogue(args []string) error {
 	if err != nil {
 		return fmt.Errorf("priority %q: want 0 to 15", args[1])
 	}
-	// Its port 1 or, of a switch, port 0: what SMs are known by.
+	// Its port 1 or, of a switch, port 0: SMs are known by the GUID of this port.
 	guids := c.fabric.GUIDs(args[0], 1)
 	if c.fabric.SwitchInfo(args[0]).LinearFDBCap != 0 {
 		guids = c.fabric.GUIDs(args[0], 0)
@@ -111,7 +111,7 @@ func (c *console) send(args []string) error {
 	return nil
 }
 
-// runningFlow is traffic and what it was called with.
+// runningFlow is traffic and the arguments of its command.
 type runningFlow struct {
 	name string
 	*sim.Flow

@@ -115,8 +115,8 @@ func TestGenerateEveryKind(t *testing.T) {
 	}
 }
 
-// server runs "portcullis-sim run" until the end of the test; the returned
-// function sends a console command and gives its answer.
+// server runs "portcullis-sim run" until the end of the test. The returned function sends a console command and returns its
+// answer.
 func server(t testing.TB, file, socket string) func(command string) string {
 	t.Helper()
 	// Not t.Context, which ends before the clients are closed.
@@ -240,8 +240,7 @@ func TestIbsimCommands(t *testing.T) {
 	}
 }
 
-// What an attacker does, and what a victim feels, on a fabric that OpenSM has
-// brought up.
+// TestConsoleTraffic checks the effect of an attacker's packets on a victim, on a fabric that OpenSM has brought up.
 func TestConsoleTraffic(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
 	socket := socketName(t)

@@ -9,8 +9,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// TestMuteSwitchFlags: the named switches are mute and no others; what is no switch is
-// refused by name.
+// TestMuteSwitchFlags checks that the named switches are mute and no others. A name that is no switch is refused.
 func TestMuteSwitchFlags(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
 	if err != nil {

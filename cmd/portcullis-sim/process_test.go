@@ -56,7 +56,7 @@ func start(t testing.TB, file, socket string, more ...string) (kill func()) {
 	}
 	kill = func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed, as told
+		_ = cmd.Wait() // killed, as requested
 		_ = stdin.Close()
 	}
 	t.Cleanup(kill)

@@ -65,8 +65,8 @@ func runCommand() *cobra.Command {
 			ctx, quit := context.WithCancel(c.Context())
 			defer quit()
 			if args[0] != "-" {
-				// Nothing waits for this goroutine: it may be in a read of
-				// standard input that only the end of the process ends.
+				// The program does not wait for this goroutine: it may be in a read of standard input that only the end of
+				// the process ends.
 				go (&console{fabric: f, plugs: &plugs, out: c.OutOrStdout(), quit: quit}).run(c.InOrStdin())
 			}
 			group, ctx := errgroup.WithContext(ctx)
