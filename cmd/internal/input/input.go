@@ -13,11 +13,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Small bounds, in bytes, what people write by hand or programs make by the
-// dozen lines: configurations, tokens, certificates, keys.
+// Small bounds, in bytes, files that people write by hand or programs make by the dozen lines: configurations, tokens,
+// certificates, keys.
 const Small = 1 << 20
 
-// Large bounds, in bytes, what describes a whole fabric.
+// Large bounds, in bytes, files that describe a whole fabric.
 const Large = 64 << 20
 
 // ReadFile reads a file of at most most bytes, which need not be a regular one:
@@ -43,8 +43,8 @@ func Read(r io.Reader, name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// Explain is the text of an error. What the YAML library says in it of our
-// sources and of itself is said of the file.
+// Explain returns the text of an error. Messages of the YAML library about our sources and about itself are rewritten as
+// messages about the file.
 func Explain(err error) string {
 	text := err.Error()
 	if many, ok := errors.AsType[*yaml.LoadErrors](err); ok {

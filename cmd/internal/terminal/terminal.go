@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Plain replaces what could move the cursor, hide text or break a table. Node
-// descriptions are written by whoever owns the host.
+// Plain replaces characters that could move the cursor, hide text or break a table. Node descriptions are written by the
+// owner of the host.
 func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -28,8 +28,8 @@ func Plain(s string) string {
 // control characters of the second set, direction marks and their like.
 func Hidden(r rune) bool { return r > '~' && !unicode.IsPrint(r) }
 
-// YAML writes hidden characters of a YAML document by their numbers. They are within
-// double quotes, and are read as what they were.
+// YAML writes hidden characters of a YAML document by their numbers. They are within double quotes, and are read as the
+// original characters.
 func YAML(text []byte) []byte {
 	return escaped(text, func(out []byte, r rune) []byte {
 		if r <= 0xFFFF {
@@ -39,8 +39,8 @@ func YAML(text []byte) []byte {
 	})
 }
 
-// NewEncoder makes an encoder of JSON that writes hidden characters by their numbers,
-// which are read as what they were.
+// NewEncoder makes an encoder of JSON that writes hidden characters by their numbers, which are read as the original
+// characters.
 func NewEncoder(w io.Writer) *json.Encoder { return json.NewEncoder(jsonWriter{w}) }
 
 // jsonWriter takes whole characters: an encoder writes a value at once.

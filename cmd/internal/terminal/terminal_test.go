@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// TestNamesThatTerminalsObey: no name gets hidden characters to a terminal, and whoever
-// reads the JSON has the name as it was.
+// TestNamesThatTerminalsObey checks that no name sends hidden characters to a terminal, and that a reader of the JSON gets
+// the name unchanged.
 func TestNamesThatTerminalsObey(t *testing.T) {
 	for _, name := range []string{"x\u009b2Jy", "gpu-1\u202e\u2066moc", "a\u00adb\u200bc", "\U000e0001tag", "\x7f", "Grüße 漢字", "two\nlines\u009b", "\x1b[2J", "<&>"} {
 		var out bytes.Buffer

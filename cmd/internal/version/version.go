@@ -32,7 +32,7 @@ func Short() string {
 	return commit(info.Settings)
 }
 
-// commit names a build by what the go command recorded about its checkout.
+// commit names a build by the go command's record of its checkout.
 func commit(settings []debug.BuildSetting) string {
 	revision, dirty := "", ""
 	for _, s := range settings {
