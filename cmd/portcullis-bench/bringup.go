@@ -21,7 +21,7 @@ func bringUp(ctx context.Context, o *options, progress io.Writer) error {
 		of := result{fabric: f, samples: make([][]sample, len(managers))}
 		for i := range o.runs {
 			for k := range managers {
-				k = (k + i) % len(managers) // nobody is always first
+				k = (k + i) % len(managers) // no manager is always first
 				s, err := f.once(ctx, &managers[k], o.program)
 				if err != nil {
 					return fmt.Errorf("%s at %d hosts: %w", managers[k].name, hosts, err)

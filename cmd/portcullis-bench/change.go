@@ -35,8 +35,7 @@ func console(name string, down int, commands ...string) change {
 	}
 }
 
-// changesOf gives the changes that are measured, in an order that leaves the
-// fabric as it was.
+// changesOf returns the changes that are measured, in an order that leaves the fabric as it was.
 func changesOf(f *fabric) []change {
 	host := f.list.Nodes[f.hostAt(f.hosts*3/4)].Name
 	top := f.top()
@@ -64,7 +63,7 @@ func changesOf(f *fabric) []change {
 // tenants is how many partitions the hosts are dealt over.
 const tenants = 32
 
-// deal is who belongs to which tenant, as a file of partitions.
+// deal assigns hosts to tenants, as a file of partitions.
 type deal struct {
 	file  string
 	ports []ib.GUID // of hosts, the first of which runs the subnet manager
@@ -102,8 +101,7 @@ func (d *deal) write() error {
 
 func pkeyOf(tenant int) ib.PKey { return ib.PKey(0x1000 + tenant) }
 
-// move gives a host that shares its leaf with the subnet manager to another
-// tenant.
+// move assigns a host that shares its leaf with the subnet manager to another tenant.
 func (g *stage) move() error {
 	d := g.deal
 	d.moved = 1 + d.moved%(min(g.fabric.hosts, 4)-1)
@@ -135,10 +133,10 @@ func moved(ctx context.Context, g *stage) error {
 	return nil
 }
 
-// hostAt gives the index in the netlist of a host.
+// hostAt returns the index in the netlist of a host.
 func (f *fabric) hostAt(host int) int { return f.hostNodes[host] }
 
-// top gives a switch without hosts that is farthest from them.
+// top returns a switch without hosts that is farthest from them.
 func (f *fabric) top() int {
 	best := -1
 	for i := range f.list.Nodes {

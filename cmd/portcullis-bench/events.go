@@ -14,8 +14,8 @@ import (
 type subject interface {
 	// mark notes where it stands.
 	mark(ctx context.Context) error
-	// settled waits until nothing more follows from what happened since the
-	// mark. It gives when the manager said it was done, and what it sent.
+	// settled waits until the events since the mark have no more effects. It returns the time at which the manager reported
+	// that it was done, and the requests that it sent.
 	settled(ctx context.Context) (at time.Time, sent requests, err error)
 	// reread has it read its partitions again.
 	reread() error
@@ -26,10 +26,10 @@ type subject interface {
 // requests are the SMPs that a subnet manager sent.
 type requests struct {
 	all      uint64
-	repeated uint64 // of which repeat one not answered in time, as far as it tells
+	repeated uint64 // number that repeat one not answered in time, as far as the manager reports it
 }
 
-// contender is a subnet manager to measure; start gives it once the fabric is up.
+// contender is a subnet manager to measure; start returns it once the fabric is up.
 type contender struct {
 	name  string
 	start func(ctx context.Context, lab *ibsimlab.Lab, program, partitions string) (subject, error)
@@ -80,8 +80,7 @@ func events(ctx context.Context, o *options, progress io.Writer) error {
 	return nil
 }
 
-// happen brings the fabric up in a fresh simulator and makes every change
-// runs times. It gives samples by change.
+// happen brings the fabric up in a fresh simulator and makes every change runs times. It returns samples by change.
 func (f *fabric) happen(ctx context.Context, c *contender, o *options, changes []change, progress io.Writer) (by [][]sample, err error) {
 	lab, err := ibsimlab.Start(ctx, ibsimlab.Options{Netlist: f.file})
 	if err != nil {
@@ -113,7 +112,7 @@ func (f *fabric) happen(ctx context.Context, c *contender, o *options, changes [
 	return by, nil
 }
 
-// stage is a running fabric and who manages it.
+// stage is a running fabric and its manager.
 type stage struct {
 	fabric  *fabric
 	lab     *ibsimlab.Lab

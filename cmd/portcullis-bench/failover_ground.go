@@ -26,8 +26,8 @@ const (
 	mostFlows = 100
 )
 
-// ground is a served fabric: who runs a subnet manager on it, who talks to whom, and what
-// the simulator itself knows of that.
+// ground is a served fabric: the hosts that run a subnet manager on it, the flows between the others, and the simulator's
+// own record of them.
 type ground struct {
 	*fabric
 	dir    string

@@ -83,7 +83,7 @@ func (x *services) installFirst(ctx context.Context, s *service) error {
 }
 
 func (x *services) installNext(ctx context.Context, s *service) error {
-	// What init makes of another machine is replaced by what the first one has.
+	// The files that init makes for another machine are replaced by those of the first one.
 	if _, err := program.Call(ctx, s.program, "init", "--dir", s.etc(), "--names", "127.0.0.1", "--state-dir", s.state()); err != nil {
 		return err
 	}

@@ -95,9 +95,8 @@ func (g *ground) admitted(ctx context.Context, state string, members []int, like
 	return err
 }
 
-// complete reports how many hosts the records of a service that does not run show as
-// admitted, with evidence that was judged and memberships that were read back, and what it
-// wrote of one of them.
+// complete reports how many hosts are admitted in the records of a service that does not run, with evidence that was judged
+// and memberships that were read back. It also returns the records of one of them.
 func complete(ctx context.Context, state string) (n int, like *alike, err error) {
 	s, err := openRecords(ctx, state)
 	if err != nil {

@@ -16,8 +16,7 @@ func startServices(ctx context.Context, o *options, g *ground) (standby, error) 
 	if err != nil {
 		return nil, err
 	}
-	// Of the first host the service shows what it writes of one: the others are then as after
-	// years.
+	// The records of the first host show what the service writes for a host. The others are then as after years.
 	like, err := x.populate(ctx, g.members[:1], &alike{})
 	if err == nil {
 		_, err = x.populate(ctx, g.members, like)

@@ -27,8 +27,8 @@ const (
 	stampSize   = len(stampLayout)
 )
 
-// opensm gives what measures an OpenSM with arguments: a cold start, no
-// periodic sweeps, until its log says SUBNET UP.
+// opensm returns the function that measures an OpenSM with arguments: a cold start, no periodic sweeps, until its log says
+// SUBNET UP.
 func opensm(args ...string) func(context.Context, *ibsimlab.Lab, string) (sample, error) {
 	return func(ctx context.Context, lab *ibsimlab.Lab, _ string) (s sample, err error) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
@@ -74,7 +74,7 @@ func stopOpenSM(cmd *exec.Cmd) error {
 	return nil
 }
 
-// subnetUp waits for the end of the first sweep and gives the log's time of it.
+// subnetUp waits for the end of the first sweep and returns its time in the log.
 func subnetUp(ctx context.Context, file string) (time.Time, error) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// cpuOf gives the CPU seconds of all threads of a process that runs.
+// cpuOf returns the CPU seconds of all threads of a process that runs.
 func cpuOf(pid int) (float64, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(files) == 0 {
@@ -40,7 +40,7 @@ type memory struct {
 	private float64 // resident now, without them
 }
 
-// memoryOf gives the memory of a process, zero when it has ended.
+// memoryOf returns the memory of a process, or zero if it has ended.
 func memoryOf(pid int) (m memory) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -64,9 +64,8 @@ func memoryOf(pid int) (m memory) {
 	return m
 }
 
-// watchPeak follows the peak memory of a process that ends by itself. What it
-// gives may miss the last milliseconds. The kernel's own account at the end is
-// of no use: it starts with the memory of whoever started the process.
+// watchPeak follows the peak memory of a process that ends by itself. Its result may miss the last milliseconds. The
+// kernel's own account at the end is of no use: it starts with the memory of the parent process.
 func watchPeak(pid int) (stop func() memory) {
 	const pace = 4 * time.Millisecond
 	done, peak := make(chan struct{}), make(chan memory, 1)
@@ -103,7 +102,7 @@ func loadAverage() (float64, error) {
 	return one, nil
 }
 
-// machine describes where and what was measured, a line each.
+// machine describes the machine and the measured programs, a line each.
 func machine(ctx context.Context, program string) ([]string, error) {
 	out, err := exec.CommandContext(ctx, program, "--version").Output()
 	if err != nil {

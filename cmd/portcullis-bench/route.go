@@ -151,7 +151,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// someCable gives a port in the middle of the fabric that leads from a leaf up.
+// someCable returns a port in the middle of the fabric that leads from a leaf up.
 func someCable(f *topo.Fabric) topo.PortID {
 	ends := f.EndPorts()
 	for _, end := range ends[len(ends)/2:] {
@@ -200,8 +200,7 @@ func build(list *netlist.Netlist) *topo.Builder {
 	return b
 }
 
-// dealLIDs gives end ports the LIDs that are known of them, or all of them LIDs
-// from 1 on.
+// dealLIDs assigns end ports the LIDs that are known, or LIDs from 1 on if none are known.
 func dealLIDs(b *topo.Builder, known map[ib.GUID]ib.LID) {
 	next := ib.LID(1)
 	for i := range b.NumPorts() {

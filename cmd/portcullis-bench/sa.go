@@ -96,9 +96,8 @@ type saResult struct {
 	memory [2]float64 // MiB at rest
 }
 
-// mostForTables is the size of the largest fabric of which all paths are asked for:
-// OpenSM makes all of them in memory, 172 bytes for each pair of ports, and what we
-// send of 10,368 hosts, 34 million MADs, takes the simulator minutes.
+// mostForTables is the size of the largest fabric for which all paths are requested. OpenSM makes all of them in memory,
+// 172 bytes for each pair of ports. Our answer for 10,368 hosts, 34 million MADs, takes the simulator minutes.
 const mostForTables = 4000
 
 // administer measures subnet administration over the socket of ibsim.

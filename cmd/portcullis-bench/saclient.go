@@ -83,7 +83,7 @@ func (a *saClient) close() (err error) {
 const (
 	// stride is how far apart hosts are that are asked for one after another.
 	stride = 7919
-	// placeBits are those of a transaction that tell the place in the window.
+	// placeBits are the bits of a transaction that hold the place in the window.
 	placeBits = 9
 
 	pathDGID, pathSGID, pathDLID, pathSLID = 8, 24, 40, 42 // offsets in a PathRecord
@@ -271,8 +271,7 @@ func (a *saClient) table(ctx context.Context) (s tableSample, err error) {
 	return s, nil
 }
 
-// bother has another host ask for a path every millisecond. stop gives the longest it
-// waited.
+// bother has another host ask for a path every millisecond. stop returns its longest wait.
 func (a *saClient) bother(ctx context.Context) (failed func() error, stop func() (slowest float64, answers int), err error) {
 	const pace = time.Millisecond
 	asker, err := salab.Dial(ctx, a.lab.Socket(), a.other)

@@ -64,7 +64,7 @@ func startOwn(ctx context.Context, o *options, netlist []byte, dir string) (*ser
 	}
 	s := &server{socket, cmd.Process.Pid, func() error {
 		kill := cmd.Process.Kill()
-		_ = cmd.Wait() // killed, as told
+		_ = cmd.Wait() // killed, as requested
 		return kill
 	}}
 	if line, err := bufio.NewReader(said).ReadString('\n'); !strings.HasPrefix(line, "ready:") {

@@ -28,9 +28,9 @@ type runningOpenSM struct {
 	sent    uint64 // SMPs at the mark
 }
 
-// startOpenSM gives what starts an OpenSM with arguments. Its light sweep every
-// ten seconds stays on: without it a change is lost for good when so many ports
-// change at once that its filter of repeated traps drops the last ones.
+// startOpenSM returns the function that starts an OpenSM with arguments. Its light sweep every ten seconds stays on.
+// Without it a change is lost permanently when so many ports change at once that OpenSM's filter of repeated traps drops
+// the last ones.
 func startOpenSM(args ...string) func(context.Context, *ibsimlab.Lab, string, string) (subject, error) {
 	return func(ctx context.Context, lab *ibsimlab.Lab, _, partitions string) (subject, error) {
 		o := &runningOpenSM{log: filepath.Join(lab.Dir(), "osm.log"), said: &transcript{}}
@@ -94,7 +94,7 @@ func (o *runningOpenSM) settled(ctx context.Context) (at time.Time, sent request
 	}
 }
 
-// stamps gives the times of the SUBNET UP lines.
+// stamps returns the times of the SUBNET UP lines.
 func (o *runningOpenSM) stamps() (all []time.Time, err error) {
 	data, err := os.ReadFile(o.log)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

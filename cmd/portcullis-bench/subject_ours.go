@@ -42,7 +42,7 @@ func startPortcullis(ctx context.Context, lab *ibsimlab.Lab, program, partitions
 	return startPortcullisWith()(ctx, lab, program, partitions)
 }
 
-// startPortcullisWith gives what starts a portcullisd with more arguments.
+// startPortcullisWith returns the function that starts a portcullisd with more arguments.
 func startPortcullisWith(args ...string) func(ctx context.Context, lab *ibsimlab.Lab, program, partitions string) (subject, error) {
 	return func(ctx context.Context, lab *ibsimlab.Lab, program, partitions string) (subject, error) {
 		return runPortcullis(ctx, program, append([]string{

@@ -36,13 +36,12 @@ func eachSize[R any](ctx context.Context, o *options, begin func(f *fabric, load
 	return nil
 }
 
-// turns is in how many parts each measurement is taken, both in turn:
-// what else goes on in the machine then meets both, and the ratio of two turns that
-// follow each other is the measure.
+// turns is the number of parts in which each measurement is taken, both in turn. Other load of the machine then affects
+// both, and the result is the ratio of two turns that follow each other.
 const turns = 20
 
-// inTurns measures two, now one first and now the other, so that what else the machine
-// does falls on both, and gives the median rate of each.
+// inTurns measures two candidates and changes which one is first, so that other load of the machine affects both. It
+// returns the median rate of each.
 func inTurns(measure func(k int) (rate float64, err error)) (medians [2]float64, err error) {
 	var took [2][]float64
 	for turn := range turns {
