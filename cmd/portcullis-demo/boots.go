@@ -15,7 +15,7 @@ import (
 	"portcullis/cmd/internal/program"
 )
 
-// approver is the operator who approves what the first one made.
+// approver is the operator who approves the sets that the first one made.
 const approver = "second"
 
 // addApprover adds an operator to the tokens of the service, which does not run

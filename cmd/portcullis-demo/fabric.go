@@ -21,7 +21,7 @@ const (
 	ibsimFabric  fabricKind = "ibsim"          // the one of the InfiniBand community: keeps P_Keys, enforces nothing
 )
 
-// about tells how much a simulator helps.
+// about says how much a simulator helps.
 func (k fabricKind) about() string {
 	if k == ibsimFabric {
 		return "it checks nothing by itself"
@@ -47,7 +47,7 @@ func startFabric(ctx context.Context, kind fabricKind, programs, dir, netlist st
 	if err := os.WriteFile(dir+"/fabric.net", []byte(netlist), 0o600); err != nil {
 		return nil, err
 	}
-	// The name of the scratch directory is nobody else's, and so is this.
+	// The name of the scratch directory is unique, and so is this.
 	l := &ownLab{client: ibsimlab.Client{Socket: "demo" + strings.ReplaceAll(dir, "/", "-"), Dir: dir}}
 	in, commands, err := os.Pipe()
 	if err != nil {
@@ -89,8 +89,7 @@ func (l *ownLab) Stop() error {
 	return l.console.Close()
 }
 
-// send has a port send a data packet, whatever its driver would say to that, and
-// tells where it ended and how.
+// send has a port send a data packet, whatever its driver would say to that, and returns where and how the packet ended.
 func (l *ownLab) send(ctx context.Context, from, to string, key ib.PKey) (string, error) {
 	before, err := os.ReadFile(l.process.Log())
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/keys/keyfile"
 )
 
-// locked shows that devices answer nobody without their M_Key, and has the
-// operator export the keys for all that is read later. ibsim keeps no keys.
+// locked shows that devices answer only requests with their M_Key, and has the operator export the keys for all later
+// reads. ibsim keeps no keys.
 func (t *story) locked(ctx context.Context) error {
 	if t.options.kind == ibsimFabric {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// narrator tells the story, a line at a time, each with the time since the
-// start. Hosts that are provisioned side by side speak through it at once.
+// narrator prints the story, a line at a time, each with the time since the start. Hosts that are provisioned side by side
+// use it concurrently.
 type narrator struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -25,7 +25,7 @@ func (n *narrator) chapter(title string) {
 	fmt.Fprintf(n.w, "\n%s\n%s\n", title, strings.Repeat("-", len(title)))
 }
 
-// say tells one thing that happened.
+// say reports one event.
 func (n *narrator) say(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

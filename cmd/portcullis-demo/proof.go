@@ -23,7 +23,7 @@ func sameKeys(a, b []ib.PKey) bool {
 	return slices.Equal(a, b)
 }
 
-// proof is one table read by smpquery and what it should hold.
+// proof is one table read by smpquery and its expected content.
 type proof struct {
 	what  string // "host-1-hca-1", "leaf-1 port 3"
 	found []ib.PKey

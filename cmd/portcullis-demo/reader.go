@@ -24,9 +24,8 @@ type reader interface {
 	pkeys(ctx context.Context, route string, switchPort ib.PortNum, key ib.MKey) ([]ib.PKey, error)
 }
 
-// newReader gives the reader of that name or, without one, smpquery where it is
-// installed, as a third party's word counts more than ours, and otherwise our
-// own.
+// newReader returns the reader of that name. Without a name it returns smpquery where that is installed, because a third
+// party's result counts more than ours, and otherwise our own.
 func newReader(c ibsimlab.Client, name string) reader {
 	switch name {
 	case directReader{}.name():
@@ -70,7 +69,7 @@ func (r directReader) pkeys(ctx context.Context, route string, switchPort ib.Por
 		return nil, err
 	}
 	defer port.Close()
-	// Close wakes a Receive that waits for an answer nobody gives.
+	// Close ends a Receive that waits for an answer that does not come.
 	timer := time.AfterFunc(answerTimeout, func() { _ = port.Close() })
 	defer timer.Stop()
 	defer context.AfterFunc(ctx, func() { _ = port.Close() })()

@@ -90,8 +90,7 @@ func (s *stage) makeFabric(ctx context.Context) (err error) {
 	return nil
 }
 
-// makeTPMs gives each host a TPM of the same throw-away vendor, and the
-// kernel's view of its HCAs.
+// makeTPMs creates for each host a TPM of the same throw-away vendor, and the kernel's view of its HCAs.
 func (s *stage) makeTPMs(ctx context.Context) error {
 	var mu sync.Mutex
 	g, setup := errgroup.WithContext(ctx)
@@ -156,10 +155,9 @@ func (s *stage) installService(ctx context.Context) error {
 
 func (s *stage) caFile() string { return s.path("etc", "tls", "ca.pem") }
 
-// configuration is what differs from the reference configuration. ibsim keeps
-// P_Key tables but forgets the bits by which a switch port says that it
-// enforces them, so the service is told to be content with the tables. It forgets
-// M_Keys, too, so that it is given none.
+// configuration returns the differences from the reference configuration. ibsim keeps P_Key tables but forgets the bits by
+// which a switch port says that it enforces them, so the service is configured to accept the tables alone. It also forgets
+// M_Keys, so the service sets none.
 func (s *stage) configuration() string {
 	enforcement, mkeys := "verified", "auto"
 	if s.options.kind == ibsimFabric {
@@ -219,7 +217,7 @@ func (s *stage) ask(ctx context.Context, v any, args ...string) error {
 	return nil
 }
 
-// freePort finds a port on loopback that nobody listens on.
+// freePort finds a port on loopback that is not in use.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

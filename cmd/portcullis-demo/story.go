@@ -16,8 +16,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// story is the stage and what has been promised so far: which P_Key each host
-// must hold now.
+// story is the stage and the promises so far: which P_Key each host must hold now.
 type story struct {
 	*stage
 	*narrator
@@ -32,7 +31,7 @@ var cast = []struct{ tenant, cluster string }{
 	{"globex", "globex-infer"},
 }
 
-// tell tells the whole story and clears the stage, whatever happens.
+// tell runs the whole story and clears the stage, whatever happens.
 func tell(ctx context.Context, n *narrator, programs string, o stageOptions) (err error) {
 	s, err := newStage(programs, o)
 	if err != nil {
@@ -95,7 +94,7 @@ func (t *story) importInventory(ctx context.Context) error {
 	return nil
 }
 
-// closed shows that nobody is in a tenant partition before anybody attested.
+// closed shows that no host is in a tenant partition before it has attested.
 func (t *story) closed(ctx context.Context) error {
 	t.chapter("Closed by default")
 	if err := program.Await(ctx, "the fabric is settled", func() (bool, error) { return t.settled(ctx) }); err != nil {
