@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// section gives the text below a heading of docs/architecture.md.
+// section returns the text below a heading of docs/architecture.md.
 func section(t *testing.T, heading string) string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/architecture.md")

@@ -11,7 +11,7 @@ import (
 type arrow struct {
 	from string   // below the module's path
 	may  []string // trees of ours that it may import, below the module's path
-	not  []string // trees, of anybody, that it may not import whatever may says
+	not  []string // trees, of any module, that it may not import even if may allows them
 	why  string
 }
 
@@ -169,8 +169,7 @@ func (a arrow) broken(imported string) string {
 	return a.why
 }
 
-// TestArrows holds every package of ours to the arrow it falls under, and finds
-// packages that nobody drew an arrow for.
+// TestArrows checks every package of ours against the arrow that applies to it, and finds packages without an arrow.
 func TestArrows(t *testing.T) {
 	for _, p := range goList(t, "./...") {
 		if strings.HasSuffix(p.ImportPath, "fabricsm") {
@@ -189,10 +188,9 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// forTests reports whether a package only helps tests: such a package is named
-// something-test or something-lab, or is the recorder of captures, and may
-// import what its tests need. That no program links one, but for hosts that drills
-// play, is TestNoTestHelpLinked's to see.
+// forTests reports whether a package only helps tests: such a package is named something-test or something-lab, or is the
+// recorder of captures, and may import the packages that its tests need. TestNoTestHelpLinked checks that no program links
+// one, except for hosts that drills play.
 func forTests(path string) bool {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	return strings.HasSuffix(name, "test") && name != "attest" ||

@@ -32,9 +32,9 @@ var allowedInCore = map[string][]string{
 	"fabricsm/keys": {"log/slog"},              // as ib
 	// It reads the file of a key, and starts the program that speaks to tokens.
 	"firmware/nvconfig/signkey": {"os", "os/exec", "context", "syscall", "net/url"},
-	"fabricsm/mad":              {"sync"}, // a layout is compiled once, whoever asks first
-	// Routing runs outside the core, as a job of which only the result comes
-	// back. It forks and joins, and what it joins does not depend on who was first.
+	"fabricsm/mad":              {"sync"}, // a layout is compiled once, for all callers
+	// Routing runs outside the core, as a job that returns only its result. It forks and joins, and the joined result does
+	// not depend on which part was first.
 	"fabricsm/route":        {"sync"},
 	"fabricsm/route/spread": {"sync"},
 }
@@ -61,8 +61,7 @@ func TestCoreImports(t *testing.T) {
 	}
 }
 
-// TestCoreSource looks for what no import shows: goroutines, channels that
-// are waited on, clocks and random numbers.
+// TestCoreSource looks for things that no import shows: goroutines, channels that are waited on, clocks and random numbers.
 func TestCoreSource(t *testing.T) {
 	for _, root := range core {
 		for _, p := range goList(t, "./"+root+"/...") {
@@ -159,8 +158,7 @@ func impurities(t *testing.T, path string, source any) []impurity {
 	return found
 }
 
-// importName returns the name a file gives an imported package, or nothing when
-// it does not import it.
+// importName returns the name under which a file imports a package, or "" if it does not import it.
 func importName(file *ast.File, path string) string {
 	for _, i := range file.Imports {
 		if i.Path.Value != `"`+path+`"` {

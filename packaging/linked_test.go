@@ -94,7 +94,7 @@ func TestNeverLinked(t *testing.T) {
 	}
 }
 
-// TestNoTestHelpLinked keeps the helpers of tests out of what is shipped.
+// TestNoTestHelpLinked keeps the helpers of tests out of the released programs.
 func TestNoTestHelpLinked(t *testing.T) {
 	for _, program := range programs {
 		for _, path := range linked(t, program) {

@@ -53,7 +53,7 @@ func built(t *testing.T, name, format string) (file, version string) {
 	return file, version
 }
 
-// asRoot runs a program as root, or as fakeroot makes it believe.
+// asRoot runs a program as root, or with fakeroot.
 func asRoot(t *testing.T, env []string, program string, args ...string) {
 	t.Helper()
 	program = parttest.Program(t, program)
@@ -95,8 +95,8 @@ func TestDeb(t *testing.T) {
 	}
 }
 
-// TestRPM does the same with every rpm. rpm runs scripts only in a whole system
-// below its root, so they are run here, with what rpm would tell them.
+// TestRPM does the same with every rpm. rpm runs scripts only in a whole system below its root, so they are run here, with
+// the arguments that rpm would pass.
 func TestRPM(t *testing.T) {
 	for _, p := range packages {
 		t.Run(p.name, func(t *testing.T) {
@@ -197,8 +197,8 @@ func (p shipped) run(t *testing.T, root string) {
 	}
 }
 
-// checkGone looks for what a purge left besides state and the account that owns
-// it. An rpm is not purged: configuration that was made by hand stays.
+// checkGone checks that a purge left only state and the account that owns it. An rpm is not purged: configuration that was
+// made by hand stays.
 func (p shipped) checkGone(t *testing.T, root string, kept ...string) {
 	t.Helper()
 	left := []string{}

@@ -16,7 +16,7 @@ var (
 	pageLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 )
 
-// linksOf returns where the relative links of a page lead, without fragments. What is code has no links.
+// linksOf returns the targets of a page's relative links, without fragments. It ignores code.
 func linksOf(page []byte) (out []string) {
 	text := inCode.ReplaceAll(indented.ReplaceAll(page, nil), nil)
 	for _, m := range pageLink.FindAllSubmatch(text, -1) {
@@ -28,8 +28,8 @@ func linksOf(page []byte) (out []string) {
 	return out
 }
 
-// brokenLinks returns the links of the pages of a package, PAGE: LINK, that lead to what the package does not ship. files
-// has what is shipped where; read reads the source of a page.
+// brokenLinks returns the links of the pages of a package, PAGE: LINK, whose targets the package does not ship. files maps
+// the shipped paths to their sources; read reads the source of a page.
 func brokenLinks(files map[string]string, read func(src string) ([]byte, error)) (broken []string, pages int, err error) {
 	for dst, src := range files {
 		if path.Ext(dst) != ".md" {

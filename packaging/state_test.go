@@ -18,10 +18,9 @@ import (
 	"portcullis/api/store/etcd"
 )
 
-// TestStateFormat compares what the state of the service consists of with the
-// list of its format in state/. A change that earlier releases cannot read, or
-// must not ignore, needs a new format: they refuse state of it, instead of
-// starting without part of what was decided.
+// TestStateFormat compares the parts of the service's state with the list of its format in state/. A change that earlier
+// releases cannot read, or must not ignore, needs a new format. Earlier releases then refuse the state, instead of starting
+// without a part of the decisions in it.
 func TestStateFormat(t *testing.T) {
 	got := strings.Join(slices.Concat(etcdVersion(t), collections(t)), "\n") + "\n"
 	file := filepath.Join("state", fmt.Sprintf("%d.txt", etcd.Format))

@@ -23,7 +23,7 @@ const exposure = "25"
 
 var units = []string{"portcullisd.service", "portcullis-agent.service"}
 
-// doctor is the agent's second unit, in the same cage.
+// doctor is the agent's second unit, in the same sandbox.
 const doctor = "portcullis-agent-doctor.service"
 
 func TestUnitsAreLockedDown(t *testing.T) {
@@ -36,8 +36,8 @@ func TestUnitsAreLockedDown(t *testing.T) {
 	}
 }
 
-// TestVendorToolsStayLockedDown adds the drop-in for the vendor's tools to the units
-// that it is for. What it says of itself is what systemd finds.
+// TestVendorToolsStayLockedDown adds the drop-in for the vendor's tools to the units that it is for. The exposure levels in
+// its comment must be those that systemd computes.
 func TestVendorToolsStayLockedDown(t *testing.T) {
 	t.Parallel()
 	analyze := parttest.Program(t, "systemd-analyze")
@@ -69,8 +69,7 @@ func TestVendorToolsStayLockedDown(t *testing.T) {
 	}
 }
 
-// TestDoctorLooksFromTheCage: but for how they start and end, the two units of the
-// agent are the same.
+// TestDoctorLooksFromTheCage checks that the two units of the agent are the same, except for how they start and end.
 func TestDoctorLooksFromTheCage(t *testing.T) {
 	t.Parallel()
 	cage := func(unit string) (lines []string) {
@@ -96,10 +95,8 @@ func TestDoctorLooksFromTheCage(t *testing.T) {
 	}
 }
 
-// TestUnitsVerify has systemd read the units with programs in their place. Any
-// word from it counts: it only warns of an unknown key.
-// TestAgentMeasuresLast: the agent begins after systemd measured the last phase of its start (systemd-pcrphase.service(8)), or
-// PCR 11 would differ from boot to boot.
+// TestAgentMeasuresLast checks that the agent begins after systemd measured the last phase of its start
+// (systemd-pcrphase.service(8)). Otherwise PCR 11 would differ from boot to boot.
 func TestAgentMeasuresLast(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("systemd/portcullis-agent.service")
@@ -117,6 +114,8 @@ func TestAgentMeasuresLast(t *testing.T) {
 	}
 }
 
+// TestUnitsVerify has systemd read the units with programs in their place. Any message from it is a failure, because it only
+// warns of an unknown key.
 func TestUnitsVerify(t *testing.T) {
 	analyze := parttest.Program(t, "systemd-analyze")
 	dir := t.TempDir()
@@ -138,7 +137,7 @@ func TestUnitsVerify(t *testing.T) {
 	}
 }
 
-// TestUnitsNotify holds the units to what the programs tell systemd.
+// TestUnitsNotify checks that the units accept the notifications that the programs send to systemd.
 func TestUnitsNotify(t *testing.T) {
 	for _, unit := range units {
 		text, err := os.ReadFile(filepath.Join("systemd", unit))
@@ -153,7 +152,7 @@ func TestUnitsNotify(t *testing.T) {
 	}
 }
 
-// settings gives what a unit assigns to a key, in order.
+// settings returns the values that a unit assigns to a key, in order.
 func settings(t *testing.T, unit, key string) (values []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("systemd", unit))
@@ -168,8 +167,8 @@ func settings(t *testing.T, unit, key string) (values []string) {
 	return values
 }
 
-// TestUnitsGiveUp: what fails at once is not tried for ever. systemd forgets starts
-// that are older than the interval.
+// TestUnitsGiveUp checks that a program that fails at once is not started again forever. systemd forgets starts that are
+// older than the interval.
 func TestUnitsGiveUp(t *testing.T) {
 	t.Parallel()
 	seconds := func(unit, key string) time.Duration {
@@ -195,9 +194,8 @@ func TestUnitsGiveUp(t *testing.T) {
 	}
 }
 
-// TestAgentNotRestarted holds the codes that systemd itself gives for the agent, which
-// are none of the agent's, to what systemd calls them. Those of the agent are held
-// against its table where that is.
+// TestAgentNotRestarted checks the exit codes that systemd itself reports for the agent against systemd's names for them.
+// The agent's own codes are compared with its table where that is.
 func TestAgentNotRestarted(t *testing.T) {
 	t.Parallel()
 	analyze := parttest.Program(t, "systemd-analyze")
@@ -222,8 +220,8 @@ func TestAgentNotRestarted(t *testing.T) {
 	}
 }
 
-// TestAgentMayOpenItsDevices: what the unit's cage lets through, udev gives to a
-// group that the agent is in.
+// TestAgentMayOpenItsDevices checks that for each device that the unit's sandbox allows, udev grants access to a group that
+// the agent is in.
 func TestAgentMayOpenItsDevices(t *testing.T) {
 	unit, err := os.ReadFile("systemd/portcullis-agent.service")
 	if err != nil {

@@ -100,8 +100,8 @@ func agentDiskFull(t *testing.T) {
 	do(t, "systemctl", "stop", agent)
 }
 
-// agentDoctor looks from the cage of the agent, and from the wider one for the
-// vendor's tools, at an adapter that has no node of fwctl.
+// agentDoctor runs the doctor in the sandbox of the agent, and in the wider one for the vendor's tools, with an adapter
+// that has no node of fwctl.
 func agentDoctor(t *testing.T) {
 	doctor := "portcullis-agent-doctor.service"
 	const function = host + "/sys/bus/pci/devices/0000:17:00.0/"
@@ -148,7 +148,7 @@ func agentProvisions(t *testing.T) {
 	do(t, "systemctl", "daemon-reload")
 	do(t, "systemctl", "stop", service)
 
-	// It is ready before the service answers, and gives up when its time is over.
+	// It is ready before the service answers, and ends when its time is over.
 	configure(t, append(settings, "timeout: 5s")...)
 	do(t, "systemctl", "start", agent)
 	await(t, "the agent gives up on the service", func() bool { return is(t, agent)["SubState"] == "auto-restart" })
@@ -159,7 +159,7 @@ func agentProvisions(t *testing.T) {
 	configure(t, append(settings, "timeout: 2m")...)
 	do(t, "systemctl", "start", agent)
 	await(t, "the agent is refused", func() bool { return is(t, agent)["ActiveState"] == "failed" })
-	givenUp(t, "6") // nobody has said which boots are trusted
+	givenUp(t, "6") // no operator has said which boots are trusted
 	var set struct{ Name string }
 	must(t, json.Unmarshal([]byte(portcullis(t, "reference", "learn", "default", "--host", "compute-01", "--reason", "trial", "-o", "json")), &set))
 	do(t, "portcullis", "reference", "approve", set.Name, "--service", "https://localhost:8443", "--ca", "/etc/portcullis/tls/ca.pem", "--token-file", second)
@@ -178,7 +178,7 @@ func agentProvisions(t *testing.T) {
 
 const second = "/etc/portcullis/second.token"
 
-// serve has the service run the fabric, and tells it of the host.
+// serve has the service run the fabric, and registers the host with it.
 func serve(t *testing.T, tpm *tpmtest.TPM) {
 	t.Helper()
 	simulator := exec.CommandContext(t.Context(), "portcullis-sim", "run", netlist, "--socket", "trial")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// insideVariable tells this program that it runs inside.
+// insideVariable is set if this program runs inside.
 const insideVariable = "PORTCULLIS_BOOTED"
 
 // bootTime bounds everything, from the start of the system to its end.

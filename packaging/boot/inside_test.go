@@ -65,7 +65,7 @@ func try(t testing.TB, name string, args ...string) ended {
 	return e
 }
 
-// do runs what must succeed, and gives its standard output.
+// do runs a program that must succeed, and returns its standard output.
 func do(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	e := try(t, name, args...)
@@ -75,7 +75,7 @@ func do(t testing.TB, name string, args ...string) string {
 	return e.out
 }
 
-// is gives properties of a unit, "KEY=value" by key.
+// is returns properties of a unit, "KEY=value" by key.
 func is(t testing.TB, unit string) map[string]string {
 	t.Helper()
 	m := map[string]string{}
@@ -115,7 +115,7 @@ func await(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// fails starts a unit anew, which must not start, and says why in the journal.
+// fails starts a unit again. The unit must not start, and the journal must say why.
 func fails(t *testing.T, unit string, why ...string) {
 	t.Helper()
 	do(t, "systemctl", "stop", unit)
@@ -132,7 +132,7 @@ func noted(t testing.TB, unit string, parts ...string) {
 	run := is(t, unit)["InvocationID"]
 	for _, p := range parts {
 		await(t, "the journal of "+unit+" says "+p, func() bool {
-			// What the program says, and what systemd says of it.
+			// The lines of the program, and those of systemd about it.
 			return strings.Contains(do(t, "journalctl", "--no-pager", "--output=cat", "_SYSTEMD_INVOCATION_ID="+run, "+", "INVOCATION_ID="+run), p)
 		})
 	}

@@ -24,7 +24,7 @@ type order struct {
 	lock    *manifest
 }
 
-// built is an image with what is said of it.
+// built is an image with its description.
 type built struct {
 	image    []byte
 	manifest manifest

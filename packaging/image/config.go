@@ -217,8 +217,8 @@ func (s *settings) cmdline() string {
 	return strings.Join(append(words, strings.Fields(s.Cmdline)...), " ")
 }
 
-// after gives name and text of the unit that comes after the agent: a target that is
-// reached where the machine stays on, or a service that ends it.
+// after returns name and text of the unit that comes after the agent: a target that is reached where the machine stays on,
+// or a service that ends it.
 func after(name, description, order string, a action) (string, string) {
 	words := map[action]string{powerOff: "and powers off", reboot: "and reboots", stay: "and stays on"}
 	text := "[Unit]\nDescription=Portcullis: this host is " + fmt.Sprintf(description, words[a]) + "\n" + order
@@ -228,7 +228,7 @@ func after(name, description, order string, a action) (string, string) {
 	return name + ".service", text + "SuccessAction=" + string(a) + "\n\n[Service]\nType=oneshot\n"
 }
 
-// handover gives the unit that follows on the agent's success, and refused on its failure.
+// handover returns the unit that follows on the agent's success, and refused that on its failure.
 func (s *settings) handover() (name, text string) {
 	return after("portcullis-handover", "handed over, %s", "Requires=portcullis-agent.service\nAfter=portcullis-agent.service\n", s.OnSuccess)
 }

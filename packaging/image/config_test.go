@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// certificate gives a certificate as PEM.
+// certificate returns a certificate as PEM.
 func certificate(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -130,7 +130,7 @@ func TestReadSiteRefuses(t *testing.T) {
 	}
 }
 
-// TestAfter: what ends the machine is a service, what leaves it on a target.
+// TestAfter checks that a unit that ends the machine is a service, and one that leaves it on is a target.
 func TestAfter(t *testing.T) {
 	t.Parallel()
 	s := defaults()

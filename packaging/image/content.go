@@ -54,7 +54,7 @@ var opened = []string{
 	"libnss_files.so.2", // only glibc before 2.34 has it apart
 }
 
-// modules are the kernel modules of the image, each with its reason; what they need comes along.
+// modules are the kernel modules of the image, each with its reason; their dependencies are included.
 var modules = map[string]string{
 	"mlx5_core":   "ConnectX and BlueField, also as Ethernet of the provisioning network",
 	"mlx5_ib":     "their InfiniBand side",
@@ -75,7 +75,7 @@ var modules = map[string]string{
 	"tpm_tis_spi": "TPMs behind a serial bus; the usual ones are built into the kernel",
 }
 
-// wished are modules that are taken where the kernel has them, and told of where it has not.
+// wished are modules that are taken where the kernel has them, and reported as missing where it has not.
 var wished = map[string]string{
 	"mlx5_fwctl": "firmware registers and locks of adapters, from Linux 6.15 on; without it mstflint reads them, as root and not under Secure Boot's lockdown, and no adapter can be locked",
 }
@@ -131,8 +131,8 @@ ExecStart=/usr/lib/systemd/systemd-networkd-wait-online --any --timeout=120
 	"usr/lib/systemd/system.conf.d/50-image.conf":   "[Manager]\nStatusUnitFormat=name\nCtrlAltDelBurstAction=none\nDumpCore=no\nCrashShell=no\nLogLevel=notice\n",
 }
 
-// agentDropIn is added to the agent's unit, with the unit that follows on its failure. What the agent says, and why it refuses,
-// stands on the console. Each start of the agent, also one that is tried again, is followed by the hand-over.
+// agentDropIn is added to the agent's unit, with the unit that follows on its failure. The agent's output, with the reason
+// of a refusal, goes to the console. Each start of the agent, also a repeated one, is followed by the hand-over.
 const agentDropIn = `[Unit]
 Wants=%s
 OnFailure=%s

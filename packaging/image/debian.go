@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// debian gets packages from the index that apt has on this machine, keeps them in a
-// cache, and unpacks them there. Nothing is installed.
+// debian gets packages from the index that apt has on this machine, keeps them in a cache, and unpacks them there. It
+// installs nothing.
 type debian struct {
 	cache string
 	level int // of the initrd's compression
@@ -30,8 +30,7 @@ type pkg struct {
 	dir     string // where it is unpacked
 }
 
-// closure gives name and version of the packages that are needed to install some, as
-// apt decides on an empty system.
+// closure returns name and version of the packages that are needed to install some, as apt decides on an empty system.
 func (d *debian) closure(names []string) (map[string]string, error) {
 	args := append([]string{"-s", "-o", "Dir::State::status=/dev/null", "-o", "APT::Install-Recommends=false", "-o", "Debug::NoLocking=true", "install"}, names...)
 	out, err := d.run("apt-get", args...)
@@ -45,7 +44,7 @@ func (d *debian) closure(names []string) (map[string]string, error) {
 	return found, nil
 }
 
-// digests gives the SHA-256 digests that the index has of packages, by NAME=VERSION.
+// digests returns the SHA-256 digests that the index has of packages, by NAME=VERSION.
 func (d *debian) digests(versions map[string]string) (map[string]string, error) {
 	args := []string{"show"}
 	for name, version := range versions {
@@ -155,7 +154,7 @@ func (d *debian) index() ([]string, error) {
 	return found, nil
 }
 
-// indexDigest gives the digest of an index, which apt may keep compressed.
+// indexDigest returns the digest of an index, which apt may keep compressed.
 func indexDigest(file string) string {
 	names, err := filepath.Glob(file + "*")
 	if err != nil || len(names) == 0 {
@@ -178,7 +177,7 @@ func (d *debian) run(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// digest gives the SHA-256 digest of a file, "" if it cannot be read.
+// digest returns the SHA-256 digest of a file, or "" if it cannot be read.
 func digest(file string) string {
 	f, err := os.Open(file)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Command image builds the provisioning image: one UEFI program with kernel, initrd
-// and command line inside, in whose initrd systemd runs portcullis-agent and what
-// that needs, and nothing else. It takes Debian's packages as apt has them, picks
-// files out of them by name, and writes beside the image what went in (manifest)
-// and what TPM registers it leads to (pcrs).
+// Command image builds the provisioning image: one UEFI program with kernel, initrd and command line inside. In its initrd
+// systemd runs portcullis-agent and the programs that it needs, and nothing else. It takes Debian's packages as apt has
+// them, and picks files out of them by name. Beside the image it writes the list of its content (manifest) and the expected
+// TPM registers (pcrs).
 //
-// The same packages, agent and site configuration give the same bytes.
+// The same packages, agent and site configuration result in the same bytes.
 package main

@@ -64,7 +64,7 @@ func moduleName(file string) string {
 // has reports that a module is in the kernel, or a file of its own.
 func (k *kernel) has(name string) bool { return k.builtin[name] || k.files[name] != "" }
 
-// closure gives the files of modules and of what they need, sorted.
+// closure returns the files of modules and of their dependencies, sorted.
 func (k *kernel) closure(names []string) ([]string, error) {
 	want := map[string]bool{}
 	var missing []error

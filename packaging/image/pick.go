@@ -55,7 +55,7 @@ func newPicker(t *tree, packages map[string]pkg) (*picker, error) {
 	return p, nil
 }
 
-// take picks a file of a package, or what a pattern matches. A pattern that matches nothing is an error.
+// take picks a file of a package, or all files that a pattern matches. A pattern that matches nothing is an error.
 func (p *picker) take(from, pattern string) error {
 	of, ok := p.packages[from]
 	if !ok {

@@ -42,7 +42,7 @@ func newTree() *tree {
 	return t
 }
 
-// clean gives the name of a path in the tree.
+// clean returns the name of a path in the tree.
 func clean(name string) string {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	first, rest, more := strings.Cut(name, "/")
@@ -67,7 +67,7 @@ func (t *tree) has(name string) bool {
 	return there
 }
 
-// names gives all names, sorted, so that parents come before what they hold.
+// names returns all names, sorted, so that parents come before their content.
 func (t *tree) names() []string { return slices.Sorted(maps.Keys(t.nodes)) }
 
 // write writes the tree as a cpio archive.

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Compare asks a program, and every command below it, for --help, and holds that
-// against the manual page in a file. help gives what the program prints.
+// Compare runs a program, and every command below it, with --help, and compares the output with the manual page in a file.
+// help returns the program's output.
 func Compare(t *testing.T, file string, help func(args ...string) string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -116,8 +116,7 @@ var (
 	other = regexp.MustCompile(`\bNm ([a-z][a-z-]*)`)
 )
 
-// read takes in the lines of a page that are macros, but for lists' and displays'
-// own and those about other programs.
+// read reads the macro lines of a page, without the macros of lists and displays and without lines about other programs.
 func read(program, text string) page {
 	p := page{options: map[string]bool{}}
 	for line := range strings.Lines(text) {

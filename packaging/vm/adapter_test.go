@@ -52,8 +52,8 @@ func seedRemoteAdapter(t *testing.T, seed *disk.Seed) {
 	seed.Link("/etc/systemd/system/multi-user.target.wants/softhca.service", "/etc/systemd/system/softhca.service")
 }
 
-// slot is where the simulator finds the adapter of a machine, boot after boot: a socket that is always there, and what the
-// simulator says to it is carried to the port of the machine that runs.
+// slot is where the simulator finds the adapter of a machine, boot after boot. It is a socket that always exists, and the
+// simulator's messages to it are carried to the port of the machine that runs.
 type slot struct {
 	listener *net.UnixListener
 	machine  string // socket of qemu
@@ -149,7 +149,7 @@ func (s *site) simulate(machineSocket string) {
 	console, err := cmd.StdinPipe() // its end would end the fabric
 	must(s.t, err)
 	s.t.Cleanup(func() { _ = console.Close() })
-	slot.plug = func() { _, _ = fmt.Fprintln(console, "plug "+hostNode) } // a simulator that ended is told by what needs it
+	slot.plug = func() { _, _ = fmt.Fprintln(console, "plug "+hostNode) } // the steps that need the simulator report it if it ended
 	slot.serve(s.t)
 	said := background(s.t, cmd)
 	eventually(s.t, 20*time.Second, "the simulator is ready", said, func() bool { return strings.Contains(said.String(), "ready") })

@@ -30,7 +30,7 @@ type chain struct {
 	variables  string
 	secureBoot bool
 	pcrs       []int                                             // registers that the log has events of
-	esp        func(t *testing.T, f bootFiles) map[string]string // of the system partition; nil boots what qemu gives to firmware
+	esp        func(t *testing.T, f bootFiles) map[string]string // of the system partition; nil boots the files that qemu passes to firmware
 }
 
 // bootFiles are what chains are made of.
@@ -42,7 +42,7 @@ type bootFiles struct {
 // firmwarePCRs are those of firmware. The boot loaders' come after them.
 var firmwarePCRs = []int{0, 1, 2, 3, 4, 5, 6, 7}
 
-// chains are the ways to boot but for a signed unified kernel image, which TestHost boots.
+// chains are the ways to boot, except a signed unified kernel image, which TestHost boots.
 var chains = []chain{
 	{name: "EFIStub", firmware: machine.UEFI, pcrs: append(firmwarePCRs[:8:8], 9)},
 	{name: "UKI", firmware: machine.UEFI, pcrs: append(firmwarePCRs[:8:8], 9, 11), esp: ukiFiles},
@@ -53,7 +53,7 @@ var chains = []chain{
 	},
 }
 
-// firstProgram is what firmware starts from a disk without being told.
+// firstProgram is the program that firmware starts from a disk without a boot option.
 const firstProgram = "/EFI/BOOT/BOOTX64.EFI"
 
 func ukiFiles(t *testing.T, f bootFiles) map[string]string {
@@ -95,8 +95,8 @@ func text(t testing.TB, content string) string {
 	return file
 }
 
-// TestBoots boots in each way twice: the logs replay to the registers, tpm2_eventlog reads the same in them, and what would be
-// learned of the first boot takes the second.
+// TestBoots boots in each way twice. The logs must replay to the registers, tpm2_eventlog must read the same in them, and
+// reference values learned from the first boot must accept the second.
 func TestBoots(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t, "./inside/boots")
@@ -158,7 +158,7 @@ func (c chain) boot(t *testing.T, raw []byte) reference.Boot {
 	return quoted(log, c.pcrs)
 }
 
-// quoted makes a boot of a log that was found to lead to what the TPM holds.
+// quoted makes a boot from a log that was found to lead to the TPM's registers.
 func quoted(log *eventlog.Log, pcrs []int) reference.Boot {
 	boot, all := reference.Boot{Log: log}, log.Replay()
 	for _, pcr := range pcrs {
@@ -167,7 +167,7 @@ func quoted(log *eventlog.Log, pcrs []int) reference.Boot {
 	return boot
 }
 
-// sameBoots tests that the registers of all boots are equal, and that what is learned of each by itself is.
+// sameBoots tests that the registers of all boots are equal, and so are the reference values learned from each alone.
 func sameBoots(t *testing.T, boots []reference.Boot) {
 	t.Helper()
 	first, err := reference.Learn(nil, boots[:1])

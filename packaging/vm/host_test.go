@@ -44,8 +44,8 @@ const network = "restrict=off"
 // hostPCRs are those that a signed unified kernel image and its firmware measure into.
 var hostPCRs = append(firmwarePCRs[:8:8], 9, 11)
 
-// TestHost provisions a host and gives it to a tenant, who tries to come back. All of it is real but the adapter and the fabric:
-// Secure Boot, a signed kernel image, a TPM, systemd, our packages, the agent as its unit over the network.
+// TestHost provisions a host and hands it to a tenant, who tries to return. All of it is real except the adapter and the
+// fabric: Secure Boot, a signed kernel image, a TPM, systemd, our packages, the agent as its unit over the network.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -107,7 +107,7 @@ const (
 	seedDriveAt
 )
 
-// esp writes a disk with the provisioning image, signed, and what a tenant put beside it, which is not.
+// esp writes a disk with the signed provisioning image, and a tenant's unsigned files beside it.
 func (h *host) esp(t *testing.T, identifier string) string {
 	t.Helper()
 	to, image := filepath.Join(t.TempDir(), "esp"), h.image(t, machine.Cmdline)

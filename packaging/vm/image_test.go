@@ -141,7 +141,7 @@ func secureBootImage(t *testing.T, tests suite) {
 	platform, err := predict.FromLogs(known)
 	must(t, err)
 	registers := checkRegisters(t, efi, platform, nil)
-	// The disk has another partition table: what a site says with --ignore.
+	// The disk has another partition table: a site ignores it with --ignore.
 	at := slices.IndexFunc(registers[5].Events, func(p reference.Position) bool { return strings.Contains(p.Note, "GPT") })
 	must(t, reference.Ignore(registers, 5, at+1))
 	set := reference.Set{Class: reference.DefaultClass, Version: 1, State: reference.Approved, Registers: registers}
@@ -172,7 +172,7 @@ func registersOf(t *testing.T, m *machine.Machine) []eventlog.Digest {
 	return all
 }
 
-// checkRegisters predicts the registers of an image, and compares them with what a TPM holds.
+// checkRegisters predicts the registers of an image, and compares them with those of a TPM.
 func checkRegisters(t *testing.T, efi string, p predict.Platform, held []eventlog.Digest) []reference.Register {
 	t.Helper()
 	b, err := os.ReadFile(efi)

@@ -18,8 +18,8 @@ import (
 //go:embed testdata/lab.cil
 var labDomains string
 
-// labels is what the operator of the machine decides. What the reference policy has of domains for containers and virtual
-// machines is among the users.
+// labels are the decisions of the machine's operator. The users include the domains that the reference policy has for
+// containers and virtual machines.
 const labels = `manager: lab_sm_t
 users: [lab_tenant_t, container_t, svirt_t]
 tenants:
@@ -30,7 +30,7 @@ partitions:
 - {p_key: 0x0013, tenant: blue}
 `
 
-// otherLabels gives red's partition other categories.
+// otherLabels assigns other categories to red's partition.
 const otherLabels = `manager: lab_sm_t
 users: [lab_tenant_t, container_t, svirt_t]
 tenants:
@@ -102,7 +102,7 @@ func labModules(t testing.TB, root disk.Root, seed *disk.Seed, labels string) []
 	}
 }
 
-// labelModule returns the module that the agent of a root file system writes for labels, and puts it and what it is made of into a
+// labelModule returns the module that the agent of a root file system writes for labels, and puts it and its inputs into a
 // seed. The kernel's files are those that the machine will have.
 func labelModule(t testing.TB, root disk.Root, seed *disk.Seed, labels string) string {
 	t.Helper()

@@ -152,7 +152,8 @@ func TestSofthcaRelay(t *testing.T) {
 			// Not before OpenSM has ended there: it would wait for answers.
 			must(t, m.Until("the port is active", 60*time.Second))
 			a.Unplug()
-			// A virtio-serial port tells the machine of the end of a stream only while nobody has opened it again.
+			// A virtio-serial port reports the end of a stream to the machine only while the port has not been opened
+			// again.
 			must(t, m.Until("the adapter is gone", 30*time.Second))
 		}
 	}

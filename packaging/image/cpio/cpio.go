@@ -1,6 +1,5 @@
-// Package cpio writes cpio archives of the format "newc", as Linux unpacks them
-// into its first root file system. The same calls give the same bytes: inode
-// numbers count from 1, owner is root, times are zero and links are single.
+// Package cpio writes cpio archives of the format "newc", as Linux unpacks them into its first root file system. The same
+// calls write the same bytes: inode numbers count from 1, owner is root, times are zero and links are single.
 package cpio
 
 import (

@@ -1,7 +1,6 @@
-// Package uki assembles a unified kernel image: a kernel, its initrd, its command
-// line and the os-release of what is in it as sections behind a UEFI stub, in one PE
-// file that firmware starts and whose signature holds for all of it. The same
-// parts give the same bytes.
+// Package uki assembles a unified kernel image: a kernel, its initrd, its command line and an os-release as sections behind
+// a UEFI stub, in one PE file that firmware starts. The signature of the file covers all of it. The same parts result in
+// the same bytes.
 package uki
 
 import (

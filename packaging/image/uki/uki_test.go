@@ -233,7 +233,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// optional gives where the optional header of the stub is.
+// optional returns the offset of the stub's optional header.
 func optional(p *Parts) int { return int(le.Uint32(p.Stub[peOffsetAt:])) + coffSize }
 
 // full is a disk without room.

@@ -1,7 +1,7 @@
 //go:build vm
 
-// Package disk makes what the virtual machines boot from: initramfs images, EFI system
-// partitions, root file systems, and seeds with what differs from lab to lab.
+// Package disk makes the disks that the virtual machines boot from: initramfs images, EFI system partitions, root file
+// systems, and seeds with the files that differ from lab to lab.
 package disk
 
 import (
@@ -59,7 +59,7 @@ func writeInitramfs(w *cpio.Writer, k kernel.Kernel, init string) error {
 	return w.Bytes("init", 0o755, data)
 }
 
-// Modules adds to a seed the named modules, what they need, and what modprobe reads to find them.
+// Modules adds to a seed the named modules, their dependencies, and the files that modprobe reads to find them.
 func (s *Seed) Modules(k kernel.Kernel, names ...string) error {
 	files, err := k.Dependencies(names...)
 	if err != nil {

@@ -31,7 +31,7 @@ type SELinux struct {
 // fileContexts has the label of each path.
 const fileContexts = "etc/selinux/default/contexts/files/file_contexts"
 
-// Neverallow tells whether semodule refuses rules that a neverallow rule forbids.
+// Neverallow reports whether semodule refuses rules that a neverallow rule forbids.
 type Neverallow bool
 
 // Ways of semodule.
@@ -40,8 +40,8 @@ const (
 	Checked   Neverallow = true
 )
 
-// SELinux adds modules to the policy of the root file system. The machine is spared to compile it, which takes it longer than
-// this one. What comes out is kept in cache.
+// SELinux adds modules to the policy of the root file system. It compiles the policy here, because the machine would need
+// longer. The result is kept in cache.
 func (r Root) SELinux(check Neverallow, modules ...Module) (SELinux, error) {
 	key := sha256.New()
 	fmt.Fprint(key, check, modules)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Unpacked returns a directory with a package of another release of Debian and what it depends on, unpacked and not
+// Unpacked returns a directory with a package of another release of Debian and its dependencies, unpacked and not
 // installed. It is made once and kept in cache.
 func Unpacked(cache, release, pkg string) (string, error) {
 	dir := filepath.Join(cache, "unpacked-"+release+"-"+pkg)

@@ -19,7 +19,7 @@ import (
 // RootSerial is the serial number of the drive with the root file system.
 const RootSerial = "root"
 
-// rootPackages are the Debian packages of the root file system, each with its reason. What they depend on comes along.
+// rootPackages are the Debian packages of the root file system, each with its reason. Their dependencies are included.
 var rootPackages = map[string]string{
 	"systemd":                "process 1, the journal, credentials",
 	"systemd-sysv":           "poweroff and reboot",
@@ -132,7 +132,7 @@ WantedBy=graphical.target
 `
 
 // BuildRoot makes the image of a root file system with packages of ours installed. It is kept in cache under the digest of
-// what went in.
+// its inputs.
 func BuildRoot(cache string, k kernel.Kernel, debs []string) (Root, error) {
 	base, err := DebianRoot(cache, k)
 	if err != nil {
@@ -248,12 +248,12 @@ func (r Root) build(base string, debs []string) error {
 	return Ext4(r.Image, r.Dir)
 }
 
-// chroot runs a command of the shell in the root file system. What it mounts ends with it, also if it is killed.
+// chroot runs a command of the shell in the root file system. Its mounts end with it, also if it is killed.
 func (r Root) chroot(command string) error {
 	return run("", "unshare", "--mount", "/usr/sbin/chroot", r.Dir, "sh", "-c", "mount -t proc proc /proc && "+command)
 }
 
-// imageSize is the size of a root file system: what Debian's packages take, and room for tests.
+// imageSize is the size of a root file system: enough for Debian's packages and for tests.
 const imageSize = 1200 << 20
 
 // Ext4 writes an ext4 file system with the content of a directory.
@@ -271,7 +271,7 @@ func Ext4(to, dir string) error {
 	return os.Rename(part, to)
 }
 
-// Overlay writes a disk that begins as the image base, and keeps in to what is written to it.
+// Overlay writes a disk that begins as the image base, and keeps in to the data that is written to it.
 func Overlay(to, base string) error {
 	return run("", "qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", base, to)
 }

@@ -82,7 +82,7 @@ func (s *Seed) File(to, from string) error {
 // Dir adds a directory. Directories above a file need not be added, but get no label otherwise.
 func (s *Seed) Dir(name string, mode os.FileMode) { s.put(name, file{mode: mode | os.ModeDir}) }
 
-// Label gives a file, directory or link a SELinux context.
+// Label sets the SELinux context of a file, directory or link.
 func (s *Seed) Label(name, context string) {
 	name = strings.TrimPrefix(path.Clean(name), "/")
 	f := s.files[name]

@@ -51,7 +51,7 @@ func (k Kernel) SignFile() string {
 }
 
 // Override is the environment variable that names the directory of a kernel to boot instead of Debian's, such as one with
-// KASAN: boot/vmlinuz-RELEASE, and lib/modules/RELEASE with a link "build" to what modules are built against.
+// KASAN: boot/vmlinuz-RELEASE, and lib/modules/RELEASE with a link "build" to the tree that modules are built against.
 const Override = "PORTCULLIS_VM_KERNEL"
 
 // Debian returns the kernel of the installed headers, and downloads its image into

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// ControlPort is the virtio-serial port over which tests in the machine ask for what happens outside, in machines that have
+// ControlPort is the virtio-serial port over which tests in the machine request actions outside, in machines that have
 // Answers.
 const ControlPort = "control"
 
-// Granted is the answer to what was asked and done. Any other answer says why it was not.
+// Granted is the answer to a request that was done. Any other answer says why it was not.
 const Granted = "done"
 
 func (m *Machine) controlSocket() string { return filepath.Join(m.dir, "control.sock") }

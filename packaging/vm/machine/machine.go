@@ -71,10 +71,10 @@ type Spec struct {
 	TPM           *TPM
 	Memory        int               // MiB; 1024 if 0
 	Network       string            // qemu's user network: "" is none; options such as "restrict=off"
-	BootFrom      string            // FromNetwork, or the serial of a drive: what firmware boots first; "" leaves that to its variables
+	BootFrom      string            // FromNetwork, or the serial of a drive: the source that firmware boots first; "" leaves that to its variables
 	Channels      map[string]string // virtio-serial port to path of the unix socket that qemu listens on
-	// Answers are what tests in the machine may ask for (guest.Ask), and what is then done outside. Systems with udev have the
-	// channel for it.
+	// Answers are the requests that tests in the machine may make (guest.Ask), and the actions outside. Systems with udev
+	// have the channel for it.
 	Answers   map[string]func() error
 	Arguments []string      // further arguments of qemu
 	Limit     time.Duration // to the end; 4 minutes if 0
@@ -106,7 +106,7 @@ type Machine struct {
 	answering sync.WaitGroup
 }
 
-// Cmdline is what each kernel is told: warnings are printed, and a panic ends the machine.
+// Cmdline is the command line of each kernel: warnings are printed, and a panic ends the machine.
 const Cmdline = "console=ttyS0 loglevel=5 panic=-1"
 
 // Start starts a machine, which ends with the test at the latest.

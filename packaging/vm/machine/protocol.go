@@ -116,6 +116,6 @@ func parseEnd(line string) (exit int, taint uint64) {
 // admin-guide/tainted-kernels.rst.
 const taintOfDefect = 1<<5 | 1<<7 | 1<<9 | 1<<14
 
-// Defects returns the bits of the taint that tell of a defect. Modules without signature or from outside the kernel's source set
-// other bits.
+// Defects returns the bits of the taint that report a defect. Modules without signature or from outside the kernel's source
+// set other bits.
 func (p Protocol) Defects() uint64 { return p.Taint & taintOfDefect }

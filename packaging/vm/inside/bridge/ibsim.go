@@ -116,7 +116,7 @@ func (b *bridge) ask(m *mad.MAD) bool {
 		copy(p.MAD.Data(), m.Data())
 	} else {
 		if lid == 0 {
-			return false // nobody can be asked before a subnet manager came
+			return false // without a subnet manager no agent can be asked
 		}
 		p.LID, p.QP = lid, 1
 	}
@@ -144,7 +144,7 @@ func (b *bridge) ask(m *mad.MAD) bool {
 	return true
 }
 
-// fromFabric gives the host what comes to its port.
+// fromFabric passes packets for the host's port to the host.
 func (b *bridge) fromFabric() error {
 	in := make([]transport.Packet, 64)
 	for {
@@ -253,13 +253,13 @@ func (b *bridge) send(m *softhca.Message) error {
 	return err
 }
 
-// sight is what the kernel is told the changes of.
+// sight is the state whose changes are reported to the kernel.
 type sight struct {
 	info  mad.PortInfo
 	pkeys [mad.DataSize]byte // the first block: subnet managers begin there
 }
 
-// watch looks at the port and tells the kernel what changed.
+// watch looks at the port and reports changes to the kernel.
 func (b *bridge) watch(ctx context.Context, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -1,18 +1,15 @@
 //go:build vm
 
-// Command bridge serves an adapter of the kernel module softhca by what is not
-// portcullis-sim on the same machine:
+// Command bridge serves an adapter of the kernel module softhca by other means than portcullis-sim on the same machine:
 //
 //	bridge ibsim -node NODE     makes a node behind ibsim's sockets the adapter
 //	bridge relay PORT           carries the adapter's messages over a virtio-serial port,
 //	                            by its name, to a fabric outside the machine
 //
-// Both of Debian's ibsim and portcullis-sim have ibsim's sockets. What crosses them is less
-// than what an adapter has: one port; no P_Keys, so GMPs seem to come with the first entry of
-// the table, and their senders are not held to it; no service levels and no global route
-// headers; no data packets, so queue pairs of programs reach nobody; and nothing that tells
-// of a change, so the bridge asks for PortInfo and P_Keys again and again. A relay
-// loses none of these.
+// Both Debian's ibsim and portcullis-sim have ibsim's sockets. These carry less than an adapter has: one port only. There
+// are no P_Keys, so GMPs seem to come with the first entry of the table, and their senders are not bound to it. There are
+// no service levels and no global route headers. There are no data packets, so queue pairs of programs reach no peer.
+// Changes are not reported, so the bridge asks for PortInfo and P_Keys again and again. A relay loses none of these.
 package main
 
 import (

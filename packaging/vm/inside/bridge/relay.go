@@ -19,8 +19,8 @@ import (
 // reconnect is how long after the end of a stream it is tried again.
 const reconnect = 100 * time.Millisecond
 
-// relay carries messages between a device and a stream. When the other end of the stream goes away the adapter is
-// pulled; when the other end connects again, relay plugs it in anew. The other end waits until the adapter is
+// relay carries messages between a device and a stream. When the other end of the stream goes away, the adapter is pulled.
+// When the other end connects again, relay plugs the adapter in again. The other end waits until the adapter is
 // unregistered before it connects again.
 func relay(ctx context.Context, device, stream string) error {
 	for ctx.Err() == nil {
@@ -36,7 +36,7 @@ func relay(ctx context.Context, device, stream string) error {
 	return nil
 }
 
-// relayOnce carries the messages of one adapter. A virtio-serial port whose other end nobody has open reads as ended.
+// relayOnce carries the messages of one adapter. A virtio-serial port whose other end is not open reads as ended.
 func relayOnce(ctx context.Context, device, stream string) error {
 	file, err := portFile(stream)
 	if err != nil {
@@ -78,15 +78,15 @@ func relayOnce(ctx context.Context, device, stream string) error {
 		if err != nil {
 			return err
 		}
-		// The module refuses messages for a device that it is still registering; the fabric tells again what matters.
+		// The module refuses messages for a device that it is still registering. The fabric sends the important ones again.
 		if err := inside.Write(&m); err != nil && !softhca.IsRefusal(err) {
 			return err
 		}
 	}
 }
 
-// portFile returns the file of a virtio-serial port by its name, also where no udev makes /dev/virtio-ports. What has a slash is
-// a file already.
+// portFile returns the file of a virtio-serial port by its name, also where no udev makes /dev/virtio-ports. A name with a
+// slash is a file already.
 func portFile(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

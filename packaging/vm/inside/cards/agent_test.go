@@ -54,7 +54,8 @@ func TestAgentBothWays(t *testing.T) {
 	t.Logf("%d facts are the same", both)
 }
 
-// In the cage of the agent's units fwctl works, and the vendor's tools do with the drop-in alone.
+// TestCage checks that in the sandbox of the agent's units fwctl works, and that the vendor's tools work only with the
+// drop-in.
 func TestCage(t *testing.T) {
 	b := plug(t, true)
 	if out := caged(b, ""); !strings.Contains(out, b.address()+" by "+nodeOf(b)) || !strings.Contains(out, "they lack") {
@@ -73,7 +74,7 @@ func TestCage(t *testing.T) {
 	}
 }
 
-// caged runs the doctor's unit, which has the cage of the agent's, with a drop-in, and returns what it wrote into the journal.
+// caged runs the doctor's unit, which has the agent's sandbox, with a drop-in, and returns its output in the journal.
 func caged(b bench, dropIn string) string {
 	b.Helper()
 	const unit, dir = "portcullis-agent-doctor.service", "/etc/systemd/system/portcullis-agent-doctor.service.d"
@@ -134,7 +135,8 @@ func TestLock(t *testing.T) {
 	b.says(b.newest("mstconfig", "-y", "set", "SM_DISABLE=0"), 3, "bad parameter")
 }
 
-// A function that is removed takes its node along, from who has it open, too; a rescan brings both back.
+// TestRemove checks that removing a function removes its node, also for a process that has it open, and that a rescan
+// brings both back.
 func TestRemove(t *testing.T) {
 	b := plug(t, true)
 	device, err := fwctl.Open("/dev/fwctl/" + nodeOf(b))

@@ -48,7 +48,7 @@ func TestParent(t *testing.T) {
 	if guest.Exists(adapter.Sysfs(name)) {
 		t.Error("the device is still there without its function")
 	}
-	// Nothing is at that address now.
+	// No function is at that address now.
 	nowhere := f.Begin(t, onCard)
 	select {
 	case <-nowhere.Done():

@@ -72,7 +72,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// What a signed file sets, root of the host neither changes nor takes back.
+// TestApply checks that root of the host can neither change nor take back the settings of a signed file.
 func TestApply(t *testing.T) {
 	b := plug(t, false)
 	copyFile(t, "tenant-lock.digest.bin")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Under lockdown fwctl tells all, and without it every fact of the firmware is unknown for that reason. It is the last
-// test, and in the last file: a lockdown lasts until the next boot.
+// TestLockdown checks that fwctl reads all facts under lockdown, and that without fwctl every fact of the firmware is
+// unknown for that reason. It is the last test, and in the last file: a lockdown lasts until the next boot.
 func TestLockdown(t *testing.T) {
 	b := plug(t, true)
 	if err := os.WriteFile("/sys/kernel/security/lockdown", []byte("integrity"), 0); err != nil {

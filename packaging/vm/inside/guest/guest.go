@@ -62,7 +62,8 @@ func Do(t testing.TB, name string, args ...string) string {
 	return e.Out
 }
 
-// Eventually waits until condition returns true, and ends the test with what where it does not within the limit.
+// Eventually waits until condition returns true. If it does not within the limit, Eventually ends the test with the message
+// what.
 func Eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); !condition(); time.Sleep(50 * time.Millisecond) {
@@ -82,7 +83,7 @@ func Read(t testing.TB, name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// HandOut gives a file to the test that started the machine.
+// HandOut sends a file to the test that started the machine.
 func HandOut(t testing.TB, name string, content []byte) {
 	t.Helper()
 	if _, err := fmt.Fprintln(os.Stdout, machine.FileLine(name, content)); err != nil {
@@ -90,7 +91,8 @@ func HandOut(t testing.TB, name string, content []byte) {
 	}
 }
 
-// Ask has the test outside do what it offers under a name, and waits until it is done. What could not be done ends the test.
+// Ask has the test outside run the action that it offers under a name, and waits until it is done. A failed action ends the
+// test.
 func Ask(t testing.TB, what string) {
 	t.Helper()
 	port, err := os.OpenFile("/dev/virtio-ports/"+machine.ControlPort, os.O_RDWR, 0)

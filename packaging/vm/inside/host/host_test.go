@@ -1,7 +1,7 @@
 //go:build vm
 
-// Package host_test runs on a host that is provisioned: systemd is process 1, our packages are installed, and the agent ran as
-// its unit. Which tests run depends on the boot, which TestHost outside tells.
+// Package host_test runs on a host that is provisioned: systemd is process 1, our packages are installed, and the agent ran
+// as its unit. TestHost outside selects the tests for each boot.
 package host_test
 
 import (
@@ -212,7 +212,7 @@ func fullKeys(t *testing.T) []string {
 	return slices.DeleteFunc(pkeys(t), func(k string) bool { return k[2] < '8' })
 }
 
-// TestDoctor runs doctor in the cage of the agent's unit.
+// TestDoctor runs doctor in the sandbox of the agent's unit.
 func TestDoctor(t *testing.T) {
 	since := "--since=@" + strconv.FormatInt(time.Now().Unix(), 10)
 	started := guest.Try(t, "systemctl", "start", doctorUnit)
@@ -247,8 +247,8 @@ func TestDoctor(t *testing.T) {
 	}, out)
 }
 
-// TestRelease: two live queue pairs are connected in the partition. Release takes the partition away, and what they send then is
-// not acknowledged, which puts them into error.
+// TestRelease connects two live queue pairs in the partition. Release removes the partition. Their packets are then not
+// acknowledged, which puts them into error.
 func TestRelease(t *testing.T) {
 	index := slices.IndexFunc(pkeys(t), func(k string) bool { return k[2] >= '8' })
 	if index < 0 {
@@ -266,7 +266,7 @@ func TestRelease(t *testing.T) {
 // tenantOption is the number of the boot option that a tenant leaves.
 const tenantOption = 0x99
 
-// TestLeaveBootOption is a tenant who leaves a boot option of his own, the first in order.
+// TestLeaveBootOption acts as a tenant who leaves a boot option of his own, the first in order.
 func TestLeaveBootOption(t *testing.T) {
 	bootvar.Add(t, tenantOption, "tenant", guest.Drive(t, "esp"), `\EFI\tenant\tenant.efi`)
 	if first := bootvar.Order(t)[0]; first != tenantOption {
@@ -277,7 +277,7 @@ func TestLeaveBootOption(t *testing.T) {
 // TestRemoveBootOption cleans up after the tenant.
 func TestRemoveBootOption(t *testing.T) { bootvar.Remove(t, tenantOption) }
 
-// TestClearTPM is a tenant, or an operator, who clears the TPM.
+// TestClearTPM acts as a tenant, or an operator, who clears the TPM.
 func TestClearTPM(t *testing.T) {
 	guest.Do(t, "tpm2_clear", "--tcti=device:/dev/tpmrm0", "--auth-hierarchy=lockout")
 }

@@ -12,8 +12,8 @@ import (
 	"portcullis/packaging/vm/inside/verbs"
 )
 
-// pair are two queue pairs of the adapter that are connected with each other: what one sends goes out to the switch and
-// comes back.
+// pair are two queue pairs of the adapter that are connected with each other: packets from one go out to the switch and
+// come back.
 type pair struct {
 	cq       *verbs.CQ
 	from, to *verbs.QP

@@ -20,7 +20,7 @@ import (
 // RegistersName is the name under which the registers are handed out.
 const registersName = "registers"
 
-// TestLog hands out the event log and what the TPM holds.
+// TestLog hands out the event log and the registers of the TPM.
 func TestLog(t *testing.T) {
 	measured.HandOutLog(t)
 	var all [eventlog.NumPCRs]eventlog.Digest
@@ -67,7 +67,7 @@ func TestNetwork(t *testing.T) {
 	})
 }
 
-// TestMachine: what differs from host to host comes from the machine.
+// TestMachine checks that the values that differ from host to host come from the machine.
 func TestMachine(t *testing.T) {
 	if got := guest.Read(t, "/run/credentials/@system/portcullis.host"); got != "vm-1" {
 		t.Errorf("credential portcullis.host is %q, want vm-1", got)
@@ -77,7 +77,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestDevices: udev gave the TPM to the agent's group, and modules of the image can be loaded.
+// TestDevices checks that udev assigned the TPM to the agent's group, and that modules of the image can be loaded.
 func TestDevices(t *testing.T) {
 	guest.Eventually(t, 30*time.Second, "the TPM is not the agent's", func() bool {
 		info, err := os.Stat("/dev/tpmrm0")
@@ -94,7 +94,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestNoShell: nobody can log in, and nothing can be typed.
+// TestNoShell checks that login and input are impossible.
 func TestNoShell(t *testing.T) {
 	for _, name := range []string{"sh", "bash", "dash", "busybox", "login", "agetty", "sulogin", "sshd", "python3", "perl"} {
 		for _, dir := range []string{"/usr/bin", "/usr/sbin", "/usr/lib/systemd"} {

@@ -1,7 +1,7 @@
 //go:build vm
 
-// Package measured has what test programs share that look at a measured boot: the event log, the registers of the TPM, and
-// what the agent's doctor says of both.
+// Package measured has the shared code of test programs that look at a measured boot: the event log, the registers of the
+// TPM, and the report of the agent's doctor on both.
 package measured
 
 import (
@@ -49,8 +49,8 @@ func read(t testing.TB) []byte {
 // loaderPCR is what systemd-stub measures parts of an image into, and systemd that it comes from phase to phase.
 const loaderPCR = 11
 
-// HandOutLog hands the event log out, and tests that it leads to what the TPM holds in every register from 0 to 14. The kernel
-// reads the registers. phases are what systemd measured in addition.
+// HandOutLog hands the event log out, and tests that it leads to the TPM's value of every register from 0 to 14. The kernel
+// reads the registers. phases are the phases that systemd measured in addition.
 func HandOutLog(t testing.TB, phases ...string) {
 	t.Helper()
 	guest.HandOut(t, LogName, read(t))
@@ -109,7 +109,7 @@ func Lockdown(t testing.TB) string {
 	return mode
 }
 
-// Finding is what a check of doctor should find: its result, and a part of what it says.
+// Finding is the expected finding of a check of doctor: its result, and a part of its text.
 type Finding struct{ result, detail string }
 
 // OK is a check that finds nothing wrong, and says detail.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Domains of the lab's own module. They may do all but what is tried of InfiniBand.
+// Domains of the lab's own module. They may do everything except the InfiniBand operations under test.
 const (
 	manager = "system_u:system_r:lab_sm_t:s0"
 	tenant  = "system_u:system_r:lab_tenant_t:"
@@ -54,7 +54,7 @@ func (p *program) kill() {
 	_ = p.cmd.Process.Kill()
 }
 
-// run is start of what inherits files, and goes on after the test.
+// run starts a program that inherits files, and that goes on after the test.
 func run(t testing.TB, context, name string, files []*os.File, args ...string) *program {
 	t.Helper()
 	self, err := os.Executable()

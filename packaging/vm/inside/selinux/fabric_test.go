@@ -154,7 +154,7 @@ func indexOf(device, pkey string) int {
 	return -1
 }
 
-// index is indexOf for what must be there, as an argument of programs.
+// index returns the result of indexOf for a P_Key that must be there, as an argument of programs.
 func index(t testing.TB, device, pkey string) string {
 	t.Helper()
 	i := indexOf(device, pkey)
@@ -191,7 +191,7 @@ func startManager(t testing.TB) {
 	}
 }
 
-// partitions gives the Subnet Manager other partitions.
+// partitions has the Subnet Manager use other partitions.
 func partitions(t testing.TB, text string) {
 	t.Helper()
 	if err := os.WriteFile(tablesFile, []byte(text), 0o644); err != nil {
@@ -223,7 +223,7 @@ var ctx = context.Background()
 func prepare(t testing.TB) {
 	t.Helper()
 	adapter.Load(t)
-	// Every denial is to be seen, and not the first ten of five seconds alone.
+	// Every denial must be visible, and not the first ten of five seconds alone.
 	if err := os.WriteFile("/proc/sys/kernel/printk_ratelimit", []byte("0"), 0); err != nil {
 		t.Fatal(err)
 	}

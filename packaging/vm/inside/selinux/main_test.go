@@ -1,7 +1,8 @@
 //go:build vm
 
-// Package selinux_test runs in a virtual machine whose kernel enforces SELinux from the first moment, with Debian's reference
-// policy and the module that the agent wrote. It tests whom the kernel lets use an adapter, as what.
+// Package selinux_test runs in a virtual machine whose kernel enforces SELinux from the first moment, with Debian's
+// reference policy and the module that the agent wrote. It tests which processes the kernel allows to use an adapter, and
+// for which purpose.
 //
 // Programs that are tried in another domain are this test program again, with the variable that [programVariable] names.
 package selinux_test

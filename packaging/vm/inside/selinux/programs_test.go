@@ -126,7 +126,8 @@ func hold(args []string) error {
 	}
 	fmt.Println("ready")
 	ended := make(chan error, 2)
-	// Linux puts a queue pair into error that it no longer allows, but tells a program only by its state.
+	// Linux puts a queue pair that it no longer allows into the error state, but reports this to a program only by the
+	// state.
 	go func() {
 		for range time.Tick(50 * time.Millisecond) {
 			if state, err := q.State(); err != nil || state == verbs.Error {
@@ -169,7 +170,7 @@ func carry(from, to *softhca.Conn) error {
 		if err != nil {
 			return err
 		}
-		// What the kernel refuses, such as a packet for an adapter that is not registered yet, is lost.
+		// A message that the kernel refuses, such as a packet for an adapter that is not registered yet, is lost.
 		if err := to.Write(&m); err != nil && !refused(err) {
 			return err
 		}

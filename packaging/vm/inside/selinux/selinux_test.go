@@ -42,7 +42,7 @@ func TestAdapterAppears(t *testing.T) {
 	}
 }
 
-// What the agent writes in the machine is the module that is in force.
+// TestModuleFromThisMachine checks that the agent writes in the machine the same module that is in force.
 func TestModuleFromThisMachine(t *testing.T) {
 	const made = "/root/portcullis.cil"
 	guest.Do(t, "portcullis-agent", "selinux", "--host-file", "/suite/host.json", "--labels", "/suite/labels.yaml", "--output", made)

@@ -97,7 +97,7 @@ func knows(t *testing.T) known {
 	if k.Clusters, err = c.Clusters(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The version before tells no version of either.
+	// The earlier version reports no version of tenants and clusters.
 	for i := range k.Tenants {
 		k.Tenants[i].Version = ""
 	}
@@ -135,7 +135,7 @@ func knows(t *testing.T) known {
 	return k
 }
 
-// remembers compares what the service knows with what it knew, and ends the test where it wrote to the fabric.
+// remembers compares the service's data with its earlier data, and ends the test if the service wrote to the fabric.
 func remembers(t *testing.T, before known) {
 	t.Helper()
 	if d := cmp.Diff(before, knows(t)); d != "" {
@@ -198,7 +198,7 @@ func glob(t *testing.T, pattern string) []string {
 	return files
 }
 
-// simulator tells the simulator a command.
+// simulator sends the simulator a command.
 func simulator(t *testing.T, command string) {
 	t.Helper()
 	f, err := os.OpenFile("/run/fabric", os.O_WRONLY, 0)

@@ -26,7 +26,7 @@ const (
 	nowRPM    = "/lab/now.rpm"
 )
 
-// told is what the service knew before it was upgraded.
+// told is the service's data before it was upgraded.
 var told known
 
 const inventory = `hosts:
@@ -65,8 +65,8 @@ func installBefore(t *testing.T) {
 	told = knows(t)
 }
 
-// patient has the subnet manager wait longer for answers. In an emulated machine they can take
-// longer than three tries of a fifth of a second, and a switch that was silent is routed anew.
+// patient has the subnet manager wait longer for answers. In an emulated machine they can take longer than three tries of a
+// fifth of a second, and a switch that was silent is routed again.
 func patient(t *testing.T) {
 	t.Helper()
 	const was, now = "  timeout: 200ms\n", "  timeout: 2s\n"
@@ -97,13 +97,13 @@ func formatIs(t *testing.T, want int) {
 	}
 }
 
-// files returns name, size and time of change of all state but the lock, which everybody takes who looks.
+// files returns name, size and time of change of all state but the lock, which every reader takes.
 func files(t *testing.T) string {
 	t.Helper()
 	return guest.Do(t, "find", state, "-name", "lock", "-o", "-type", "f", "-printf", "%p %s %T@\n")
 }
 
-// newerState gives the state the format of a version to come, while it is not in use.
+// newerState writes the format of a future version into the state, while the state is not in use.
 func newerState(t *testing.T) (back func()) {
 	t.Helper()
 	was, err := os.ReadFile(format)
@@ -163,7 +163,7 @@ func remove(t *testing.T) {
 	}
 }
 
-// purge removes configuration, and keeps state, the account that owns it and what opens it.
+// purge removes configuration, and keeps state, the account that owns it and the keys that open it.
 func purge(t *testing.T) {
 	guest.Do(t, "dpkg", "--purge", "portcullisd")
 	left := strings.Fields(guest.Do(t, "find", "/etc/portcullis", "-type", "f"))
@@ -186,7 +186,7 @@ func purge(t *testing.T) {
 	}
 }
 
-// installAfterPurge comes back to the state: the fabric has keys that nobody else knows.
+// installAfterPurge installs again on the old state: only it has the keys of the fabric.
 func installAfterPurge(t *testing.T) {
 	guest.Do(t, "dpkg", "--install", nowDeb)
 	guest.Want(t, guest.Do(t, "portcullisd", "init", "--names", "localhost,vm", "--fabric-port", "umad:"+adapter), "Kept /etc/portcullis/keys.root")

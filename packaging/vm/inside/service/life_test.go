@@ -30,7 +30,7 @@ func owned(t *testing.T) {
 	}
 }
 
-// cage looks at the process as the kernel has it, and at what systemd says of the unit and its rules.
+// cage checks the process as the kernel shows it, and systemd's report on the unit and its rules.
 func cage(t *testing.T) {
 	is := guest.Unit(t, service)
 	process := "/proc/" + is["MainPID"]
@@ -51,7 +51,7 @@ func cage(t *testing.T) {
 			t.Errorf("%s has mode %v (%v), want %v", path, info.Mode(), err, mode)
 		}
 	}
-	// A process of root's in the unit's control group is kept from devices by nothing but DevicePolicy.
+	// Only DevicePolicy keeps a process of root's in the unit's control group from devices.
 	procs := "/sys/fs/cgroup" + is["ControlGroup"] + "/cgroup.procs"
 	for file, allowed := range map[string]bool{device(t, "umad"): true, "/dev/null": true, "/dev/vda": false, "/dev/kmsg": false} {
 		e := guest.Try(t, "sh", "-c", `echo $$ >"$0" && exec 3<"$1"`, procs, file)
@@ -102,7 +102,7 @@ func replace(t *testing.T, from, to string) {
 	guest.Write(t, configuration, changed) // keeps owner and mode
 }
 
-// secondService is started by hand, by somebody who did not see the first.
+// secondService is started by hand, by an operator who did not see the first.
 func secondService(t *testing.T) {
 	pid := guest.Unit(t, service)["MainPID"]
 	e := guest.Try(t, "setpriv", "--reuid=portcullis", "--regid=portcullis", "--clear-groups", "portcullisd", "--config", configuration)

@@ -1,8 +1,8 @@
 //go:build vm
 
-// Package service_test runs on a virtual machine with systemd, an InfiniBand adapter and a simulated
-// fabric, and tests the packages of the service through their life: installed, started in its cage on
-// ib_umad, disturbed, upgraded, downgraded, removed and purged, as deb and as rpm.
+// Package service_test runs on a virtual machine with systemd, an InfiniBand adapter and a simulated fabric, and tests the
+// packages of the service through their life: installed, started in its sandbox on ib_umad, disturbed, upgraded,
+// downgraded, removed and purged, as deb and as rpm.
 package service_test
 
 import "testing"

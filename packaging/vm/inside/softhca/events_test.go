@@ -81,7 +81,7 @@ func open(t *testing.T, name string) *verbs.Context {
 	return c
 }
 
-// wants waits until the adapter told of an event, and returns how long that took.
+// wants waits until the adapter reported an event, and returns how long that took.
 func wants(t *testing.T, c *verbs.Context, event uint32, since time.Time) time.Duration {
 	t.Helper()
 	var other []uint32
@@ -121,7 +121,7 @@ func TestEvents(t *testing.T) {
 	a := f.Plug(t, "h1", "mlx5_0")
 	m := newManager(t, f)
 	c := open(t, "mlx5_0")
-	// An event tells of nothing else.
+	// An event reports nothing else.
 	drain(t, c)
 	m.pkeys(t, h1Port, 0xffff, 0x8002)
 	if e, ok, err := c.Event(int(soon.Milliseconds())); !ok || err != nil || e.Type != verbs.PKeyChange {
@@ -130,7 +130,7 @@ func TestEvents(t *testing.T) {
 	if got := drain(t, c); len(got) > 0 {
 		t.Errorf("a changed P_Key is also told by events %v", got)
 	}
-	// Of a GID, Linux tells no program; its own table follows.
+	// Linux reports a changed GID to no program; its own table follows.
 	m.port(t, "h1", h1Port, func(p *mad.PortInfo) { p.GIDPrefix = 0xfec0 << 48 })
 	guest.Eventually(t, soon, "the kernel's GID has the old prefix", func() bool {
 		return strings.HasPrefix(adapter.PortFile(t, "mlx5_0", 1, "gids/0"), "fec0:")
@@ -169,7 +169,7 @@ func TestEvents(t *testing.T) {
 	if got := adapter.PortFile(t, "mlx5_0", 1, "state"); got != "1: DOWN" {
 		t.Errorf("state is %s, want DOWN", got)
 	}
-	// Pulled while a program has it open: it is told, and its calls fail.
+	// Pulled while a program has it open: the program is notified, and its calls fail.
 	adapter.Pull(t, a, "mlx5_0")
 	if _, err := c.NewCQ(1); err == nil {
 		t.Error("a program makes a completion queue of a pulled adapter")

@@ -18,7 +18,8 @@ import (
 // vendorClass is a class of GMPs that no agent of Linux answers. It is one without vendor's number.
 const vendorClass mad.Class = 0x09
 
-// A GMP carries the P_Key of the sender's entry, and the receiver is told which of its own entries let it in.
+// TestPKeysOfGMPs checks that a GMP carries the P_Key of the sender's entry, and that the receiver learns which of its own
+// entries let it in.
 func TestPKeysOfGMPs(t *testing.T) {
 	f := adapter.NewFabric(t)
 	sm := f.Plug(t, "sm", "mlx5_2")

@@ -91,12 +91,12 @@ func hosts(t *testing.T, kind verbs.Kind) (m manager, a, b *end) {
 	return m, newEnd(t, "mlx5_0", kind), newEnd(t, "mlx5_1", kind)
 }
 
-// Where the leaf has the hosts.
+// Ports of the leaf to which the hosts are connected.
 const h1Port, h2Port = 2, 3
 
 const datagramKey = 0x1234
 
-// Datagrams reach who has their P_Key, and nobody else.
+// TestDatagrams checks that datagrams reach only receivers that have their P_Key.
 func TestDatagrams(t *testing.T) {
 	m, a, b := hosts(t, verbs.UD)
 	for _, e := range []*end{a, b} {

@@ -1,7 +1,7 @@
 //go:build vm
 
-// Package softhca_test runs in a virtual machine and tests the adapter without hardware
-// under Linux's own InfiniBand stack: what the other labs rely on.
+// Package softhca_test runs in a virtual machine and tests the adapter without hardware under Linux's own InfiniBand stack.
+// The other labs rely on that adapter.
 package softhca_test
 
 import (
@@ -149,7 +149,7 @@ func TestFirmware(t *testing.T) {
 	if err := read(lid); err != nil {
 		t.Errorf("after the firmware came back: %v", err)
 	}
-	// Answers that come after the kernel gave up are counted and thrown away.
+	// Answers that come after the kernel's time limit are counted and thrown away.
 	a.Behave(softhcaserver.Behavior{Delay: 3 * time.Second})
 	if err := read(lid); !errors.Is(err, syscall.ETIMEDOUT) {
 		t.Errorf("firmware that answers too late: %v, want ETIMEDOUT", err)

@@ -35,7 +35,7 @@ func TestLeaks(t *testing.T) {
 	text := ""
 	for range 2 { // what is found twice is no pointer on its way
 		check(t, os.WriteFile(file, []byte("scan"), 0))
-		time.Sleep(6 * time.Second) // kmemleak tells only of what is older than 5 s
+		time.Sleep(6 * time.Second) // kmemleak reports only leaks older than 5 s
 		b, err := os.ReadFile(file)
 		check(t, err)
 		text = string(b)

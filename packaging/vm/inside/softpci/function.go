@@ -23,7 +23,7 @@ const Device = "/dev/softpci"
 // Firmware does one command, as a card does.
 type Firmware func(register.RPC) (register.Reply, error)
 
-// Event is what becomes of a function.
+// Event is an event of a function.
 type Event int
 
 // Events.
@@ -35,7 +35,7 @@ const (
 // Function is a PCI function of this machine.
 type Function struct {
 	Address sysfs.Address
-	// Events has what became of it; it is closed with the function. An event that nobody takes is dropped.
+	// Events reports the events of the function; it is closed with the function. An event without a receiver is dropped.
 	Events <-chan Event
 
 	file     *os.File
@@ -121,7 +121,7 @@ func (f *Function) rpc(m message) {
 	if err != nil {
 		return
 	}
-	_ = f.send(typeAnswer, message{token: m.token, status: reply.Errno, payload: reply.Out}) // fails if nobody waits any more
+	_ = f.send(typeAnswer, message{token: m.token, status: reply.Errno, payload: reply.Out}) // fails if no caller waits any more
 }
 
 // Types of messages, of packaging/vm/softpci/softpci.h.

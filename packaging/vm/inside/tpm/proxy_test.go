@@ -101,7 +101,7 @@ func (p *proxy) awaitCommand(t *testing.T) {
 func (p *proxy) serve() error {
 	command := make([]byte, 4096)
 	for {
-		// The driver's read heeds no O_NONBLOCK, so it is made when there is something.
+		// The driver's read ignores O_NONBLOCK, so it is made when there is something.
 		ready := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}, {Fd: int32(p.stop), Events: unix.POLLIN}}
 		if _, err := unix.Poll(ready, -1); errors.Is(err, unix.EINTR) {
 			continue

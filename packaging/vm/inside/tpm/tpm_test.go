@@ -108,7 +108,7 @@ func TestSlowTPM(t *testing.T) {
 	}
 }
 
-// A TPM that never answers frees its caller. What is left in the kernel keeps others
+// TestSilentTPM checks that a TPM that never answers frees its caller. The call that remains in the kernel keeps others
 // from opening the device, until the driver is done with it.
 func TestSilentTPM(t *testing.T) {
 	p := newProxy(t)

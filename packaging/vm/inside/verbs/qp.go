@@ -94,7 +94,7 @@ func (q *QP) Init(p Path) error {
 	return q.modify(Init, mask, p)
 }
 
-// Connect makes an initialized queue pair ready to send. Memory for what it receives may be posted before.
+// Connect makes an initialized queue pair ready to send. Memory for received messages may be posted before.
 func (q *QP) Connect(p Path) error {
 	mask := uint32(maskState)
 	if q.kind == RC {
