@@ -5,13 +5,11 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// change is the judging of tables by what differs from tables that were judged
-// before. What it finds out is exact: what no route uses any more after another
-// link is not counted as a dependency any longer.
+// change checks tables by their differences from tables that were checked before. The result is exact: a dependency that no
+// route uses any more is no longer counted.
 //
-// An entry that differs, but leads one link nearer to the same home as before, moves
-// the routes that pass it and proves right without a walk. Only where routes to a
-// home have another length now are all LIDs behind it walked.
+// Where an entry differs, but still leads one link nearer to the same home, the routes through it move and are right
+// without a walk. Only where routes to a home now have another length are all LIDs behind it walked.
 type change struct {
 	*survey
 	old *survey

@@ -16,8 +16,8 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// cpuTime gives how long the processors have worked for this process, which other
-// work on the machine does not change as much as it does the clock.
+// cpuTime returns the processor time that this process has used. Other work on the machine changes it less than the elapsed
+// time.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -33,8 +33,7 @@ type change struct {
 	sw     topo.NodeID   // a switch that is lost with them, None
 }
 
-// changes gives a cable of a leaf, one further up, and a switch on top, of a fat
-// tree of three levels.
+// changes returns a cable of a leaf, one further up, and a switch at the top, of a fat tree of three levels.
 func changes(f *topo.Fabric) []change {
 	port := func(level, i, n int) topo.PortID {
 		return f.PortOf(f.NodeByGUID(topotest.SwitchGUID(level, i)), ib.PortNum(n))
@@ -50,7 +49,7 @@ func changes(f *topo.Fabric) []change {
 	return []change{{"leaf", []topo.PortID{port(1, 32, up)}, topo.None}, {"middle", []topo.PortID{port(2, 32, up)}, topo.None}, spine}
 }
 
-// loseAndReturn gives the fabric without it and whole again.
+// loseAndReturn returns the fabric without it, and the whole fabric again.
 func (c change) loseAndReturn(k *topotest.Kit) (cut, whole *topo.Fabric) {
 	peers := make([]topo.PortID, len(c.cables))
 	for i, p := range c.cables {

@@ -2,8 +2,8 @@ package route
 
 import "slices"
 
-// takeDepths takes over the depths from before, and finds those of new switches by
-// where they send leads. A home that they cannot be told of is walked.
+// takeDepths copies the previous depths, and finds those of new switches from the next switch of their leads. A home whose
+// depths cannot be found so is walked.
 func (c *change) takeDepths() {
 	n, m := len(c.g.IDs), len(c.old.g.IDs)
 	if slices.Equal(c.g.IDs, c.old.g.IDs) && !slices.Contains(c.was, -1) {

@@ -48,8 +48,8 @@ func (c *change) walkNow(r *Report) bool {
 	return true
 }
 
-// errandsNow lists the LIDs to be walked: first the leads that give their homes other
-// depths, then those that are compared with depths.
+// errandsNow lists the LIDs to be walked: first the leads that set the new depths of their homes, then those that are
+// compared with depths.
 func (c *change) errandsNow() (leads, others []errand) {
 	for h, targets := range c.g.Targets {
 		rest := slices.ContainsFunc(targets, func(t Target) bool { return !c.walk[t.LID] })

@@ -8,24 +8,23 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Check judges tables against the fabric they are for. It trusts nothing that
-// the tables say about themselves but which absent LIDs they keep routes for.
+// Check judges tables against the fabric they are for. It trusts nothing that the tables say about themselves but which
+// absent LIDs they keep routes for.
 //
 //   - Reach: each LID of a CA port or switch is delivered to it from every
-//     switch of its island. LIDs that nobody has are dropped everywhere.
+//     switch of its island. LIDs without an owner are dropped everywhere.
 //   - No forwarding loop for any LID, also not for one whose owner is away: a
-//     host can send to what it likes.
+//     host can send to any LID.
 //   - No credit loop: the channel dependency graph (an edge where some route
-//     uses one link right after another) has no circle. Sources are CA ports,
+//     uses one link right after another) has no cycle. Sources are CA ports,
 //     to every LID, and switches, to LIDs of CAs: no switch sends data to
 //     another switch. Each layer of the tables has a graph of its own; where
 //     packets change lanes on their way, one graph has a node for each lane
 //     of each link. Every link between switches must have as many virtual
 //     lanes.
 //
-// With one layer, one LID behind each switch is walked and the others are
-// compared with it; with several, each LID is walked. The work is dealt to all
-// cores; the report does not depend on how many there are.
+// With one layer, one LID behind each switch is walked and the others are compared with it; with several, each LID is
+// walked. The work is divided among all cores; the report does not depend on their number.
 func Check(f *topo.Fabric, t *Tables) Report {
 	r, _ := check(f, t, t.manyLanes())
 	return r
@@ -111,8 +110,7 @@ func checkLanes(g *Graph, t *Tables, r *Report) {
 	}
 }
 
-// tableRows gives the tables by switch number and reports those that are
-// missing or short.
+// tableRows returns the tables by switch number and reports those that are missing or short.
 func tableRows(g *Graph, t *Tables, r *Report) [][]ib.PortNum {
 	rows := make([][]ib.PortNum, len(g.IDs))
 	for s, id := range g.IDs {
@@ -141,10 +139,10 @@ func checkStrays(g *Graph, rows [][]ib.PortNum, r *Report) {
 	}
 }
 
-// judges gives one judge for each core.
+// judges returns one judge for each core.
 func (v *survey) judges() []*judge { return v.newJudges(coresFor(len(v.g.IDs))) }
 
-// someJudges gives as many judges as some LIDs are work for.
+// someJudges returns as many judges as a number of LIDs needs.
 func (v *survey) someJudges(lids int) []*judge {
 	return v.newJudges(min(coresFor(len(v.g.IDs)), (lids+gatherLIDs-1)/gatherLIDs))
 }

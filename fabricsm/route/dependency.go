@@ -25,12 +25,12 @@ func newDependencies(g *Graph) *dependencies {
 	return d
 }
 
-// empty gives a graph of the same edges in which nothing follows anything.
+// empty returns a graph of the same edges without dependencies.
 func (d *dependencies) empty() *dependencies {
 	return &dependencies{g: d.g, first: d.first, bits: make([]uint64, len(d.bits))}
 }
 
-// follow gives the bits of what follows an edge.
+// follow returns the bits of the edges that follow an edge.
 func (d *dependencies) follow(e int32) []uint64 { return d.bits[d.first[e]:d.first[e+1]] }
 
 // set records that some route uses edge next right after edge e.
@@ -67,9 +67,8 @@ func (d *dependencies) each(e int32, visit func(next int32)) {
 	}
 }
 
-// loop gives a circle of dependencies, nil if there is none: edges that
-// nothing remaining waits for are taken away until only circles, and what
-// hangs behind them, are left.
+// loop returns a cycle of dependencies, nil if there is none. Edges that no remaining edge waits for are removed until only
+// cycles, and edges behind them, are left.
 func (d *dependencies) loop(rows [][]ib.PortNum) []Channel {
 	waiting := make([]int32, len(d.g.To))
 	for e := range d.g.To {
@@ -122,8 +121,7 @@ func (d *dependencies) onCircle(waiting []int32) int32 {
 	return start
 }
 
-// witness gives a shortest circle through an edge, with for each step a LID
-// whose route makes it.
+// witness returns a shortest cycle through an edge, with a LID for each step whose route causes it.
 func (d *dependencies) witness(start int32, rows [][]ib.PortNum) []Channel {
 	from := make([]int32, len(d.g.To))
 	for i := range from {
@@ -153,7 +151,7 @@ func (d *dependencies) witness(start int32, rows [][]ib.PortNum) []Channel {
 	return channels
 }
 
-// source gives the switch that an edge leaves.
+// source returns the switch that an edge leaves.
 func (d *dependencies) source(e int32) int32 {
 	lo, hi := int32(0), int32(len(d.g.Row)-2)
 	for lo < hi {

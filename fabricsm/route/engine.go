@@ -7,9 +7,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Engine plans routes. Route is pure: equal arguments give equal tables. prev
-// may be nil; routes in it that are still right by the engine's own rules
-// should stay, so that a lost link moves only the paths that used it.
+// Engine plans routes. Route is pure: equal arguments lead to equal tables. prev may be nil; routes in it that are still
+// right by the engine's own rules should stay, so that a lost link moves only the paths that used it.
 type Engine interface {
 	Name() string
 	Route(f *topo.Fabric, prev *Tables) (*Tables, error)
@@ -25,14 +24,13 @@ type Retrier interface {
 type Choice struct {
 	Tables *Tables
 	Report Report
-	// Refused has one error for each engine that was tried before and did not
-	// give acceptable tables. The caller must make it seen.
+	// Refused has one error for each engine that was tried before and did not return acceptable tables. The caller must
+	// report it.
 	Refused []error
 }
 
-// First gives the tables of the first engine in the list whose tables pass
-// [Check], and why each engine before it was passed over. If none passes the
-// error has the reasons of all.
+// First returns the tables of the first engine in the list whose tables pass [Check], and why each engine before it was
+// rejected. If no tables pass, the error has the reasons of all.
 func First(f *topo.Fabric, prev *Tables, engines ...Engine) (Choice, error) {
 	var c Choice
 	for _, e := range engines {
@@ -48,7 +46,7 @@ func First(f *topo.Fabric, prev *Tables, engines ...Engine) (Choice, error) {
 	return c, errors.Join(c.Refused...)
 }
 
-// ask gives the tables of one engine a hearing.
+// ask runs one engine and checks its tables.
 func (c *Choice) ask(f *topo.Fabric, prev *Tables, e Engine) error {
 	t, err := e.Route(f, prev)
 	if err != nil {

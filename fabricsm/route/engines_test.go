@@ -114,8 +114,8 @@ func TestLostLinkMovesOnlyItsPaths(t *testing.T) {
 	}
 }
 
-// proven gives tables as [route.First] does, so that the next are made of what
-// changed; or else, if they are not accepted, as they are.
+// proven returns tables from [route.First], so that only changes are judged next time. If those are not accepted, it
+// returns the tables of the engine.
 func proven(t *rapid.T, e route.Engine, f *topo.Fabric) *route.Tables {
 	if c, err := route.First(f, nil, e); err == nil {
 		return c.Tables

@@ -5,10 +5,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Found gives tables as switches were found to have them, which another subnet
-// manager may have written, for an [Engine] to keep what is right in them. rows
-// gives the entries of a switch by LID, as many as are known; it is called for
-// each switch of f. Errors are those of [NewGraph].
+// Found returns tables from the entries that switches have, which another subnet manager may have written, so that an
+// [Engine] keeps the right ones. rows returns the known entries of a switch by LID; it is called for each switch of f.
+// Errors are those of [NewGraph].
 func Found(f *topo.Fabric, rows func(topo.NodeID) []ib.PortNum) (*Tables, error) {
 	g, err := NewGraph(f, nil)
 	if err != nil {

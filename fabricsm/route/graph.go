@@ -45,9 +45,8 @@ type Target struct {
 	// NoPort while the LID's owner is away. Routes to a LID whose owner has
 	// gone are kept, so that a reboot does not rewrite every switch.
 	Out ib.PortNum
-	// Path counts the LIDs of one port, from 0 for its base LID up to
-	// 2^LMC-1: engines give each of them a way of its own where there is one.
-	// It is 0 while the owner is away.
+	// Path counts the LIDs of one port, from 0 for its base LID up to 2^LMC-1: engines use a separate way for each of them
+	// where there is one. It is 0 while the owner is away.
 	Path uint8
 }
 
@@ -95,7 +94,7 @@ func (g *Graph) readLinks() {
 	}
 }
 
-// PeersOf gives the other end of every link between switches, by topo.PortID.
+// PeersOf returns the other end of every link between switches, by topo.PortID.
 func PeersOf(g *Graph) []topo.PortID {
 	peers := make([]topo.PortID, len(g.portOut))
 	for i, e := range g.portOut {
@@ -107,7 +106,7 @@ func PeersOf(g *Graph) []topo.PortID {
 	return peers
 }
 
-// PortAt gives the id of a port of a switch, None if it has no such port.
+// PortAt returns the id of a port of a switch, None if it has no such port.
 func (g *Graph) PortAt(s int32, port ib.PortNum) topo.PortID {
 	if r := g.slot[s]; port <= r.last {
 		return r.first + topo.PortID(port)
@@ -118,8 +117,7 @@ func (g *Graph) PortAt(s int32, port ib.PortNum) topo.PortID {
 // GUID gives the node GUID of a switch by its number.
 func (g *Graph) GUID(s int32) ib.GUID { return g.f.Node(g.IDs[s]).GUID }
 
-// EdgeAt gives the edge that leaves a switch by a port, -1 if the port does
-// not exist or does not lead to another switch.
+// EdgeAt returns the edge that leaves a switch by a port, -1 if the port does not exist or does not lead to another switch.
 func (g *Graph) EdgeAt(s int32, port ib.PortNum) int32 {
 	r := g.slot[s]
 	if port > r.last {

@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// What follows a switch on the way to one LID, besides an edge number.
+// State of a switch on the way to one LID, besides an edge number.
 const (
 	delivered = -1 // the LID is behind this switch
 	dropped   = -2 // the packet ends here

@@ -7,23 +7,22 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Lanes says which virtual lane packets use on each link by where they came
-// from and where they go, for engines that let a packet change lanes on its
-// way. What switches know of a port is its class.
+// Lanes defines which virtual lane packets use on each link, by their source port and destination, for engines that let a
+// packet change lanes on its way. Switches know only the class of a port.
 type Lanes struct {
 	Count int // virtual lanes on links between switches, 1 to MaxLayers
 	// Levels is how many service levels are in use; packets of a higher one
 	// are dropped. Levels is 16 if SL does not matter to VL.
 	Levels int
-	// Class gives the class of the port that an edge leaves by, below Classes.
-	// 0 is for ports that lead to no switch, and for what a switch sends.
+	// Class returns the class of the port that an edge leaves by, below Classes. 0 is for ports that lead to no switch, and
+	// for packets from a switch itself.
 	Class   func(edge int32) uint8
 	Classes int
-	// VL gives the lane, below Count, of packets that came in by a port of one
-	// class and leave by one of another. To ports of class 0 it is always VL 0.
+	// VL returns the lane, below Count, of packets that came in by a port of one class and leave by one of another. To
+	// ports of class 0 it is always VL 0.
 	VL func(in, out uint8, sl ib.SL) ib.VL
-	// SL gives the service level, below Levels, of packets between two switches
-	// and what is behind them, a > b, both directions alike.
+	// SL returns the service level, below Levels, of packets between two switches and the CAs behind them, a > b, both
+	// directions alike.
 	SL func(a, b int32) uint8
 }
 
@@ -36,8 +35,7 @@ type portLanes struct {
 	vl      [][16]ib.VL   // by class of the ingress port, then of the egress port
 }
 
-// SetLanes gives tables their lanes and service levels, while they are being
-// made.
+// SetLanes sets the lanes and service levels of tables, while they are being made.
 func (t *Tables) SetLanes(g *Graph, l Lanes) {
 	if l.Count < 1 || l.Count > MaxLayers || l.Levels < 1 || l.Levels > 16 {
 		panic(fmt.Sprintf("route: %d lanes, there can be 1 to %d, and %d service levels, there can be 1 to 16", l.Count, MaxLayers, l.Levels))
@@ -67,7 +65,7 @@ func (t *Tables) SetLanes(g *Graph, l Lanes) {
 	t.ports = p
 }
 
-// row gives the lanes of all service levels for a pair of classes.
+// row returns the lanes of all service levels for a pair of classes.
 func (l *Lanes) row(in, out uint8) (vl [16]ib.VL) {
 	for sl := range ib.SL(16) {
 		switch {
@@ -87,9 +85,8 @@ func (l *Lanes) row(in, out uint8) (vl [16]ib.VL) {
 // need [Tables.SwitchLanes] for each pair of ports.
 func (t *Tables) LanesByPort() bool { return t != nil && t.ports != nil }
 
-// SwitchLanes gives the virtual lane for each service level of packets that
-// come into a switch by one port (0: from the switch itself) and leave by
-// another.
+// SwitchLanes returns the virtual lane for each service level of packets that come into a switch by one port (0: from the
+// switch itself) and leave by another.
 func (t *Tables) SwitchLanes(id topo.NodeID, in, out ib.PortNum) [16]ib.VL {
 	if !t.LanesByPort() {
 		return t.SLtoVL()
@@ -98,8 +95,7 @@ func (t *Tables) SwitchLanes(id topo.NodeID, in, out ib.PortNum) [16]ib.VL {
 	return p.vl[p.classOf(id, in)*p.classes+p.classOf(id, out)]
 }
 
-// classOf gives the class of a port, 0 for ports that were not there when the
-// tables were made.
+// classOf returns the class of a port, 0 for ports that did not exist when the tables were made.
 func (p *portLanes) classOf(id topo.NodeID, num ib.PortNum) uint8 {
 	if id < 0 || int(id) >= len(p.first) || p.first[id] == topo.None {
 		return 0
@@ -110,11 +106,11 @@ func (p *portLanes) classOf(id topo.NodeID, num ib.PortNum) uint8 {
 	return 0
 }
 
-// PairSL gives the service level of packets between two switches and what is
-// behind them, 0 for switches that the tables do not know.
+// PairSL returns the service level of packets between two switches and the CAs behind them, 0 for switches that the tables
+// do not have.
 func (t *Tables) PairSL(a, b topo.NodeID) ib.SL { return ib.SL(t.layerOf(a, b)) }
 
-// Reverse gives the other direction of an edge that leaves a switch.
+// Reverse returns the other direction of an edge that leaves a switch.
 func (g *Graph) Reverse(s, e int32) int32 {
 	return g.portOut[g.f.LinkUp(g.slot[s].first+topo.PortID(g.Port[e]))]
 }
@@ -124,7 +120,7 @@ func (g *Graph) Reverse(s, e int32) int32 {
 // afterwards.
 func (t *Tables) SetMemo(v any) { t.memo = v }
 
-// Memo gives what the engine left, nil if it left nothing.
+// Memo returns the memo of the engine, nil if it left none.
 func (t *Tables) Memo() any {
 	if t == nil {
 		return nil

@@ -36,7 +36,7 @@ func newLaneWalk(g *Graph, t *Tables) *laneWalk {
 	return w
 }
 
-// vl gives the lane of packets that come in by a port of a class.
+// vl returns the lane of packets that come in by a port of a class.
 func (w *laneWalk) vl(in uint8, e int32, sl int) ib.VL {
 	return w.t.ports.vl[in*w.t.ports.classes+w.out[e]][sl]
 }
@@ -121,8 +121,7 @@ type circles struct {
 	each func(node int32, visit func(next int32))
 }
 
-// find gives a shortest circle through one of the nodes that lie on circles,
-// in order, nil if there is none.
+// find returns a shortest cycle through one of the nodes that lie on cycles, in order, nil if there is none.
 func (c circles) find() []int32 {
 	waiting := make([]int32, c.n)
 	for x := range int32(c.n) {
@@ -172,7 +171,7 @@ func (c circles) onCircle(waiting []int32) int32 {
 	return start
 }
 
-// through gives a shortest circle through a node.
+// through returns a shortest cycle through a node.
 func (c circles) through(start int32) []int32 {
 	from := make([]int32, c.n)
 	for i := range from {

@@ -33,9 +33,8 @@ func pair(a, b int32) int {
 	return int(a)*(int(a)+1)/2 + int(b)
 }
 
-// SetLayers deals the routes between each two switches to a layer, while
-// tables are being made: of(a, b) gives the layer, below count, for two switch
-// numbers of the graph, a > b.
+// SetLayers assigns the routes between each two switches to a layer, while tables are being made: of(a, b) returns the
+// layer, below count, for two switch numbers of the graph, a > b.
 func (t *Tables) SetLayers(g *Graph, count int, of func(a, b int32) uint8) {
 	if count < 1 || count > MaxLayers {
 		panic(fmt.Sprintf("route: %d layers, there can be 1 to %d", count, MaxLayers))
@@ -43,7 +42,7 @@ func (t *Tables) SetLayers(g *Graph, count int, of func(a, b int32) uint8) {
 	t.setLevels(g, count, of)
 }
 
-// setLevels gives each pair of switches one of so many service levels.
+// setLevels assigns each pair of switches one of count service levels.
 func (t *Tables) setLevels(g *Graph, count int, of func(a, b int32) uint8) {
 	n := int32(len(g.IDs))
 	l := &layers{count: count, num: g.Num, of: make([]uint8, pair(n, 0))}
@@ -59,8 +58,8 @@ func (t *Tables) setLevels(g *Graph, count int, of func(a, b int32) uint8) {
 	t.layers = l
 }
 
-// Layers gives the number of virtual lanes that the routes are dealt to, 1 for
-// most engines. Every link between switches must carry as many.
+// Layers returns the number of virtual lanes that the routes are assigned to, 1 for most engines. Every link between
+// switches must carry as many.
 func (t *Tables) Layers() int {
 	switch {
 	case t.LanesByPort():
@@ -71,15 +70,14 @@ func (t *Tables) Layers() int {
 	return t.layers.count
 }
 
-// SL gives the service level that packets from one LID to another must have,
-// and those back. It is 0 for LIDs without routes.
+// SL returns the service level that packets from one LID to another must have, and those back. It is 0 for LIDs without
+// routes.
 func (t *Tables) SL(from, to ib.LID) ib.SL {
 	return ib.SL(t.layerOf(t.Home(from), t.Home(to)))
 }
 
-// SLtoVL gives the virtual lane for each service level, the same on all ports:
-// that of the same number for those in use. With several layers a level that
-// is not in use is dropped (VL15), as nothing is known of it. Where lanes depend
+// SLtoVL returns the virtual lane for each service level, the same on all ports: a level in use has the lane of the same
+// number. With several layers a level that is not in use is dropped (VL15), as nothing is known of it. Where lanes depend
 // on ports this is the table of CAs, and [Tables.SwitchLanes] has the others.
 func (t *Tables) SLtoVL() [16]ib.VL {
 	var vl [16]ib.VL

@@ -11,8 +11,8 @@ import (
 // need only look at what changed. Like tables they are immutable once published,
 // and nothing of them is believed by the checker.
 type Notes struct {
-	// Basis is what the choices depend on besides the links, by topo.NodeID, -1 for
-	// what is no switch. If a switch has another one, all is routed anew.
+	// Basis is the input of the choices besides the links, by topo.NodeID, -1 for a node that is no switch. If it differs
+	// for a switch, all is routed again.
 	Basis []int32
 	// First is the basis of the last whole routing. Where the present one is another,
 	// since a link was lost, it is the one to come back to.
@@ -34,7 +34,7 @@ type Entry struct {
 	LID    ib.LID
 }
 
-// Notes gives what the engine kept, nil if it keeps nothing.
+// Notes returns the notes that the engine kept, nil if it keeps none.
 func (t *Tables) Notes() *Notes {
 	if t == nil {
 		return nil
@@ -45,8 +45,7 @@ func (t *Tables) Notes() *Notes {
 // SetNotes keeps notes with tables that are being made.
 func (t *Tables) SetNotes(n *Notes) { t.notes = n }
 
-// Peer gives the other end of a switch port's link to another switch when the
-// tables were made, None without one.
+// Peer returns the other end of a switch port's link to another switch when the tables were made, None without one.
 func (t *Tables) Peer(p topo.PortID) topo.PortID {
 	if t == nil || int(p) >= len(t.peer) {
 		return topo.None
@@ -65,8 +64,8 @@ type proof struct{ survey *survey }
 // never are.
 func (t *Tables) Proven() bool { return t != nil && t.proof != nil }
 
-// Hops gives the number of links from a switch to the LIDs behind another, -1
-// if there is no way, it is not known, or not the same for all of them.
+// Hops returns the number of links from a switch to the LIDs behind another, -1 if there is no way, it is not known, or not
+// the same for all of them.
 func (t *Tables) Hops(from, home topo.NodeID) int {
 	if t.proof == nil {
 		return -1
@@ -82,9 +81,8 @@ func (t *Tables) Hops(from, home topo.NodeID) int {
 	return -1
 }
 
-// Depths gives the number of links from every switch of a graph to the LIDs behind
-// every other, by switch and then home: 255 where it is not known. It is for reading,
-// or else a copy.
+// Depths returns the number of links from every switch of a graph to the LIDs behind every other, by switch and then home:
+// 255 where it is not known. The caller must not write to it, unless own is set: then it is a copy.
 func (t *Tables) Depths(g *Graph, own bool) []uint8 {
 	v := t.proof.survey
 	if !slices.Equal(v.g.IDs, g.IDs) {
@@ -118,8 +116,7 @@ func (v *survey) depthsFor(g *Graph) []uint8 {
 	return d
 }
 
-// Load gives the number of routes between CA ports that leave a switch by a
-// port to another switch, see [Report].
+// Load returns the number of routes between CA ports that leave a switch by a port to another switch, see [Report].
 func (t *Tables) Load(p topo.PortID) int64 {
 	if t.proof == nil {
 		return 0
@@ -131,12 +128,11 @@ func (t *Tables) Load(p topo.PortID) int64 {
 	return v.load[v.g.portOut[p]]
 }
 
-// Out gives the port id by which an edge leaves its switch.
+// Out returns the port id by which an edge leaves its switch.
 func (g *Graph) Out(s, edge int32) topo.PortID { return g.slot[s].first + topo.PortID(g.Port[edge]) }
 
-// Peers gives the other end of every link between switches when the tables were
-// made, by topo.PortID, None for other ports. It does not hold ports that came later,
-// and must not be written to.
+// Peers returns the other end of every link between switches when the tables were made, by topo.PortID, None for other
+// ports. It does not have ports that came later, and must not be written to.
 func (t *Tables) Peers() []topo.PortID {
 	if t == nil {
 		return nil

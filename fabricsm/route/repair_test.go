@@ -16,7 +16,7 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// cables gives one end of every cable between switches.
+// cables returns one end of every cable between switches.
 func cables(f *topo.Fabric) (ends []topo.PortID) {
 	for i, p := range f.Ports() {
 		id := i
@@ -57,10 +57,9 @@ func mustFirstOf(t fatal, e route.Engine, f *topo.Fabric, prev *route.Tables) ro
 	return c
 }
 
-// TestFlapsLeaveNoTrace: cables and spines are lost and put back in any order, and a
-// host with them. The tables are always right, and with all cables back they are what
-// they were; where a spine was lost they are right, and need not be as even: its own entries
-// are dealt anew, and to the cables that it has then.
+// TestFlapsLeaveNoTrace: cables and spines are lost and put back in any order, and a host with them. The tables are always
+// right, and with all cables back they are the first ones again. Where a spine was lost they are right, but need not be as
+// even: its own entries are spread again, over the cables that it has then.
 func TestFlapsLeaveNoTrace(t *testing.T) {
 	for _, e := range []route.Engine{minhop.Engine{}, updn.Engine{}, ftree.Engine{}} {
 		t.Run(e.Name(), func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { flap(t, e) }) })
@@ -139,7 +138,7 @@ func anyOf(cables map[topo.PortID]topo.PortID) topo.PortID {
 	return topo.None
 }
 
-// sameHops: routes from CAs are as long as if all was routed anew.
+// sameHops: routes from CAs are as long as if all was routed again.
 func sameHops(t *rapid.T, f *topo.Fabric, is, want *route.Tables) {
 	s := &slow{f: f, t: is}
 	for _, from := range f.Switches() {
@@ -154,7 +153,7 @@ func sameHops(t *rapid.T, f *topo.Fabric, is, want *route.Tables) {
 	}
 }
 
-// spineOf gives the cables of some switch on top.
+// spineOf returns the cables of a switch at the top.
 func spineOf(f *topo.Fabric, draw func(int) int) map[topo.PortID]topo.PortID {
 	var tops []topo.NodeID
 	for _, id := range f.Switches() {
@@ -172,9 +171,8 @@ func spineOf(f *topo.Fabric, draw func(int) int) map[topo.PortID]topo.PortID {
 	return cables
 }
 
-// TestManyFlaps: through 200 of them, each cable lost when the one before comes
-// back, the worst link carries at most a fifth more than if all was routed anew,
-// and in the end, with all cables back, nothing more.
+// TestManyFlaps: 200 cables are lost, each when the one before comes back. The worst link always carries at most a fifth
+// more than if all was routed again. In the end, with all cables back, it carries no more.
 func TestManyFlaps(t *testing.T) {
 	for _, e := range []route.Engine{minhop.Engine{}, updn.Engine{}, ftree.Engine{}} {
 		t.Run(e.Name(), func(t *testing.T) { flapOften(t, e) })

@@ -27,8 +27,7 @@ const (
 	WrongDelivery
 	// ForwardingLoop: packets return to a switch they passed before.
 	ForwardingLoop
-	// Stray: there is a route to a LID that nobody has or that lies in another
-	// island.
+	// Stray: there is a route to a LID that has no owner or that lies in another island.
 	Stray
 	// TooFewLanes: a link between switches has fewer virtual lanes than the
 	// tables have layers.
@@ -89,7 +88,7 @@ type Channel struct {
 	LID ib.LID
 }
 
-// String gives "switch/port", and the LID if there is one.
+// String returns "switch/port", and the LID if there is one.
 func (c Channel) String() string {
 	if c.LID == 0 {
 		return fmt.Sprintf("%v/%d", c.Switch, c.Port)

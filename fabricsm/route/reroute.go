@@ -50,8 +50,8 @@ func (r *rerouter) affect(s int32) {
 	}
 }
 
-// findUpstream finds all that had routes over the switches found so far. What has such
-// routes now had them, or differs itself.
+// findUpstream finds all switches that had routes over the switches found so far. A switch that has such routes now had
+// them before, or its entry differs.
 func (r *rerouter) findUpstream() {
 	old := r.old
 	for i := 0; i < len(r.affected); i++ {
@@ -92,7 +92,7 @@ func (r *rerouter) shift(s int32) {
 	c.pairs(s, r.lid, toCA, c.add.set)
 }
 
-// next gives the edge that a switch sends a LID over, -1 if it delivers or drops it.
+// next returns the edge that a switch sends a LID over, -1 if it delivers or drops it.
 func (v *survey) next(s int32, l ib.LID) int32 {
 	if s == v.home[l] {
 		return -1

@@ -42,7 +42,7 @@ type channel struct {
 	vl ib.VL
 }
 
-// lane gives the virtual lane of a link of a path.
+// lane returns the virtual lane of a link of a path.
 func (s *slow) lane(path []hop, i int, sl ib.SL) ib.VL {
 	in := ib.PortNum(0)
 	if i > 0 {
@@ -51,7 +51,7 @@ func (s *slow) lane(path []hop, i int, sl ib.SL) ib.VL {
 	return s.t.SwitchLanes(path[i].sw, in, path[i].port)[sl]
 }
 
-// owners gives the end port of every LID that can be reached at all.
+// owners returns the end port of every LID that can be reached at all.
 func (s *slow) owners() map[ib.LID]topo.PortID {
 	owners := make(map[ib.LID]topo.PortID)
 	for _, id := range s.f.EndPorts() {
@@ -111,8 +111,8 @@ func (s *slow) fault(what string, sw topo.NodeID, lid ib.LID) {
 	s.faults = append(s.faults, fmt.Sprintf("%s: switch %v LID %v", what, s.f.Node(sw).GUID, lid))
 }
 
-// walk follows a LID from a switch and gives the links between switches it
-// used and the end port it came to, None if it was dropped or went round.
+// walk follows a LID from a switch. It returns the links between switches that it used and the end port it came to, None if
+// it was dropped or came back.
 func (s *slow) walk(sw topo.NodeID, lid ib.LID) (path []hop, end topo.PortID) {
 	for range len(s.f.Switches()) + 1 {
 		num := s.t.LFT(sw)[lid]

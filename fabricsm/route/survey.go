@@ -10,12 +10,10 @@ import (
 // farDepth is the depth of a switch that the lead of a home is not routed from.
 const farDepth = 255
 
-// survey is the quick part of judging tables with one layer. The LIDs behind one
-// switch mostly have routes of equal length from everywhere. So one of them, the
-// lead, is walked from every switch, which gives every switch its depth; where
-// each entry of another LID leads one link nearer by that depth, it is reached
-// from everywhere and cannot go round. Rows are then read once, as they lie in
-// memory. What does not fit is odd, and walked like a lead.
+// survey is the quick part of judging tables with one layer. The LIDs behind one switch mostly have routes of equal length
+// from everywhere. So one of them, the lead, is walked from every switch, which sets the depth of every switch. If each
+// entry of another LID leads one link nearer by that depth, the LID is reached from everywhere and has no loop. Rows are
+// then read once, in the order of memory. A LID that does not fit is odd, and walked like a lead.
 type survey struct {
 	g      *Graph
 	t      *Tables
@@ -54,7 +52,7 @@ func newSurvey(g *Graph, t *Tables, rows [][]ib.PortNum) *survey {
 	return v
 }
 
-// leadOf gives the first LID whose owner is there, or else the first.
+// leadOf returns the first LID whose owner is there, or the first if there is none.
 func leadOf(targets []Target) int32 {
 	for i, t := range targets {
 		if t.Out != ib.NoPort {
@@ -64,8 +62,7 @@ func leadOf(targets []Target) int32 {
 	return int32(min(len(targets), 1) - 1)
 }
 
-// forCores deals 0 to n-1 to the cores in contiguous ranges. Which core has which
-// range is told by its number, from 0.
+// forCores divides 0 to n-1 among the cores in contiguous ranges. work gets the number of the core, from 0, with its range.
 func forCores(n int, work func(core, from, to int)) { forSome(coresFor(n), n, work) }
 
 // forSome is forCores for a number of cores.
@@ -139,9 +136,8 @@ type exit struct {
 	follow [4]uint64 // the ports by which packets go on from there
 }
 
-// readRows reads the tables of all switches: finds odd LIDs, and the links that
-// are used one after the other by routes to CAs. strays says that a LID that
-// nobody has is routed.
+// readRows reads the tables of all switches. It finds odd LIDs, and the links that are used one after the other by routes
+// to CAs. strays reports whether a LID without an owner is routed.
 func (v *survey) readRows() (strays bool) {
 	n := len(v.g.IDs)
 	cores := coresFor(n)
@@ -174,8 +170,7 @@ func (v *survey) openExits(s int32, exits []exit) {
 	}
 }
 
-// readRow reads one row, and appends the LIDs that it found odd. ok is false if
-// there are routes to LIDs that nobody has.
+// readRow reads one row, and appends the LIDs that it found odd. ok is false if there are routes to LIDs without an owner.
 func (v *survey) readRow(s int32, exits []exit, odd []ib.LID) (_ []ib.LID, ok bool) {
 	ok = true
 	n := len(v.g.IDs)

@@ -39,10 +39,9 @@ type row struct {
 	lft  []ib.PortNum
 }
 
-// NewTables gives tables for the switches and targets of a graph: a row is
-// shared with prev where prev (which may be nil) has one of the same size for
-// the same switch, and else holds what prev had and NoPort. Use
-// [Tables.Writable] to change entries.
+// NewTables returns tables for the switches and targets of a graph. A row is shared with prev where prev (which may be nil)
+// has one of the same size for the same switch. Otherwise it has the entries of prev and NoPort. Use [Tables.Writable] to
+// change entries.
 func NewTables(engine string, g *Graph, prev *Tables) *Tables {
 	t := &Tables{Engine: engine, MaxLID: g.MaxLID, graph: g, rows: make([]row, len(g.Num)), home: make([]topo.NodeID, int(g.MaxLID)+1), peer: PeersOf(g)}
 	for i := range t.home {
@@ -68,8 +67,8 @@ func NewTables(engine string, g *Graph, prev *Tables) *Tables {
 	return t
 }
 
-// graphFor gives the graph of a fabric with the LIDs that tables keep routes for: that
-// which they were made for, if it was the same fabric.
+// graphFor returns the graph of a fabric with the LIDs that tables keep routes for. It is the graph that they were made
+// for, if it was the same fabric.
 func (t *Tables) graphFor(f *topo.Fabric) (*Graph, error) {
 	if t != nil && t.graph != nil && t.graph.f == f {
 		return t.graph, nil
@@ -77,9 +76,8 @@ func (t *Tables) graphFor(f *topo.Fabric) (*Graph, error) {
 	return NewGraph(f, t)
 }
 
-// LFT gives the table of a switch, by LID: the egress port, 0 for the switch's
-// own LIDs, NoPort where packets are dropped. The length is a whole number of
-// blocks above MaxLID. It is nil for what was no switch, and must not be
+// LFT returns the table of a switch, by LID: the egress port, 0 for the switch's own LIDs, NoPort where packets are
+// dropped. The length is a whole number of blocks above MaxLID. It is nil for a node that was no switch, and must not be
 // written to.
 func (t *Tables) LFT(id topo.NodeID) []ib.PortNum {
 	if t == nil || id < 0 || int(id) >= len(t.rows) {
@@ -88,9 +86,8 @@ func (t *Tables) LFT(id topo.NodeID) []ib.PortNum {
 	return t.rows[id].lft
 }
 
-// Home gives the switch that a LID is behind: the switch itself, or the one
-// that the LID's CA port is cabled to, or was cabled to when it was last seen.
-// None for a LID without routes.
+// Home returns the switch that a LID is behind: the switch itself, or the one that the LID's CA port is cabled to, or was
+// cabled to when it was last seen. None for a LID without routes.
 func (t *Tables) Home(lid ib.LID) topo.NodeID {
 	if t == nil || int(lid) >= len(t.home) {
 		return topo.None
@@ -110,9 +107,8 @@ func (t *Tables) KnewLink(g *Graph, s, edge int32) bool {
 // its island.
 func (t *Tables) Checked() bool { return t != nil && t.checked }
 
-// Writable gives the table of a switch to write to while tables are being
-// made. prev are the tables given to NewTables: a row shared with them is
-// copied first.
+// Writable returns the table of a switch to write to while tables are being made. prev are the tables that NewTables got: a
+// row shared with them is copied first.
 func (t *Tables) Writable(prev *Tables, id topo.NodeID) []ib.PortNum {
 	r := &t.rows[id]
 	if old := prev.LFT(id); len(old) > 0 && &old[0] == &r.lft[0] {
@@ -121,9 +117,8 @@ func (t *Tables) Writable(prev *Tables, id topo.NodeID) []ib.PortNum {
 	return r.lft
 }
 
-// ChangedBlocks gives the numbers of the blocks in which a wanted table
-// differs from the one a switch has. What have lacks counts as different
-// unless want has NoPort there.
+// ChangedBlocks returns the numbers of the blocks in which a wanted table differs from the one a switch has. An entry that
+// have lacks counts as different unless want has NoPort there.
 func ChangedBlocks(want, have []ib.PortNum) []uint16 {
 	var changed []uint16
 	for b := 0; b*BlockSize < len(want); b++ {
@@ -141,8 +136,7 @@ func ChangedBlocks(want, have []ib.PortNum) []uint16 {
 	return changed
 }
 
-// rowOf gives the row of a switch if the tables were made for that very
-// switch.
+// rowOf returns the row of a switch if the tables were made for that switch.
 func (t *Tables) rowOf(id topo.NodeID, guid ib.GUID) []ib.PortNum {
 	if t == nil || int(id) >= len(t.rows) || t.rows[id].guid != guid {
 		return nil

@@ -2,12 +2,11 @@ package route
 
 import "slices"
 
-// Waits is which links between switches the unicast routes of one virtual lane
-// use right after which: whose buffers may wait for whose. Whatever else is to
-// share the lane must not close a circle with it. It is read-only.
+// Waits is which links between switches the unicast routes of one virtual lane use right after which: whose buffers may
+// wait for whose. Other routes that share the lane must not close a cycle with it. It is read-only.
 type Waits struct{ deps *dependencies }
 
-// Graph gives the graph whose edges Each numbers.
+// Graph returns the graph whose edges Each numbers.
 func (w Waits) Graph() *Graph { return w.deps.g }
 
 // Each calls visit for every edge that some route uses right after edge e, in

@@ -1,9 +1,7 @@
-// Package chain makes routing engines of a list of names, such as
-// "torus-2QoS,updn", and of the files that they read.
+// Package chain creates routing engines from a list of names, such as "torus-2QoS,updn", and of the files that they read.
 //
-// [route.First] tries the engines in that order until one gives tables that the
-// checker accepts, and says why it passed the others over. Nothing is added to
-// the list: when all fail, the tables before them stay.
+// [route.First] tries the engines in that order until one returns tables that the checker accepts, and reports why it
+// rejected the others. Nothing is added to the list: if all fail, the previous tables stay.
 package chain
 
 import (
@@ -25,13 +23,13 @@ import (
 	"portcullis/fabricsm/route/updn"
 )
 
-// Default is the list for those who give none.
+// Default is the list for callers that name no engine.
 const Default = "minhop,updn"
 
 // noFallback ends lists that are made for OpenSM, which adds minhop to others.
 const noFallback = "no_fallback"
 
-// Settings is what engines are told. Each takes what it has use for.
+// Settings is the input of the engines. Each engine uses the fields that it needs.
 type Settings struct {
 	// Lanes is how many virtual lanes engines may deal routes to, 1 to
 	// [route.MaxLayers]; 0 is 1.
@@ -49,13 +47,13 @@ type Settings struct {
 	PortOrder map[ib.GUID][]ib.PortNum
 	Torus     *torus.Config   // nil: recognised by its cables
 	Groups    map[ib.GUID]int // of a dragonfly+, by node GUID of switches; empty: recognised
-	LFTs      *lftfile.Tables // what the engine file gives
+	LFTs      *lftfile.Tables // content of the engine file
 	// Share is how destinations share links, for minhop, updn, dnup, ftree and dfsssp.
 	Share   spread.Share
 	Weights []minhop.Weight // of ports, for minhop
 }
 
-// makers gives the engines by name.
+// makers returns the engines by name.
 func (s *Settings) makers() map[string]route.Engine {
 	return map[string]route.Engine{
 		"minhop":     minhop.Engine{Share: s.Share, Weights: s.Weights},
@@ -77,7 +75,7 @@ func (s *Settings) ftree() ftree.Engine {
 	}
 }
 
-// Names gives the names of all engines, in order.
+// Names returns the names of all engines, in order.
 func Names() []string {
 	s := &Settings{}
 	var names []string
@@ -95,7 +93,7 @@ func Check(list string) error {
 	return err
 }
 
-// names gives the names of a list as [Names] writes them.
+// names returns the names of a list as [Names] writes them.
 func names(list string) ([]string, error) {
 	known := Names()
 	words := strings.Split(list, ",")
@@ -120,7 +118,7 @@ func names(list string) ([]string, error) {
 	return chosen, nil
 }
 
-// Engines gives the engines of a list. Errors are those of [Check].
+// Engines returns the engines of a list. Errors are those of [Check].
 func (s *Settings) Engines(list string) ([]route.Engine, error) {
 	chosen, err := names(list)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 // maxSize is how long a list may be, in bytes.
 const maxSize = 16 << 20
 
-// Files are the names of files that engines are told by; empty: none.
+// Files are the names of the files that engines read; empty: none.
 type Files struct {
 	Roots        string // node GUIDs of switches, one a line
 	ComputeNodes string // port GUIDs, one a line
@@ -40,9 +40,8 @@ type Files struct {
 	Ignored      string // node GUIDs, with a port that is left out of the load of links, one a line
 }
 
-// Read adds what files say to settings. read gives the content of a file, but
-// not more than most bytes and one; its errors name the file. What is wrong
-// with any file is reported.
+// Read adds the content of files to the settings. read returns the content of a file, at most one byte more than most; its
+// errors name the file. The errors of all files are reported.
 func (s *Settings) Read(f Files, read func(name string, most int) ([]byte, error)) error {
 	r := reader{read: read}
 	s.Roots = r.guids(f.Roots)
@@ -102,11 +101,10 @@ func parseWeights(name string, data []byte) (weights []minhop.Weight, err error)
 	return weights, err
 }
 
-// maxMissing is how many GUIDs of one list are told.
+// maxMissing is how many GUIDs of one list are reported.
 const maxMissing = 10
 
-// Missing says which GUIDs that engines were told of are not in a fabric, a
-// sentence for each.
+// Missing returns a sentence for each list of GUIDs given to the engines that has GUIDs which are not in the fabric.
 func Missing(engines []route.Engine, f *topo.Fabric) []string {
 	m := &missing{f: f, said: make(map[string]bool)}
 	for _, e := range engines {

@@ -43,8 +43,7 @@ func netlist(f *topo.Fabric) []byte {
 	return b.Bytes()
 }
 
-// opensm gives the tables that OpenSM makes of a fabric, with the LIDs that the
-// fabric has here.
+// opensm returns the tables that OpenSM computes for a fabric, with the LIDs that the fabric has here.
 func opensm(t *testing.T, f *topo.Fabric, engine string, args ...string) *route.Tables {
 	t.Helper()
 	lab := ibsimtest.Start(t, netlist(f))

@@ -162,7 +162,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestShareFiles: the three files are read, and what is not in the fabric is told.
+// TestShareFiles: the three files are read, and GUIDs that are not in the fabric are reported.
 func TestShareFiles(t *testing.T) {
 	files := map[string]string{
 		"order": "0x77\n", "ignore": "0x0010000100000001 1\n0x0010000200000001 1\n0x66 1\n", "weights": "0x0010000100000001 2 7\n0x88 1 2\n",

@@ -1,17 +1,13 @@
-// Package dfp is the routing engine for dragonfly+ fabrics: groups of leaves
-// and spines, each a small tree, whose spines are cabled to those of other
-// groups.
+// Package dfp is the routing engine for dragonfly+ fabrics: groups of leaves and spines, each a small tree, whose spines
+// are cabled to those of other groups.
 //
-// A packet leaves its group by a spine that is cabled to the group it is for,
-// and stays in that: up, over, down. Only where no cable leads there does it
-// pass through groups between, as few as can be. Within a group it goes up and
-// then down in an order of the switches.
+// A packet leaves its group by a spine that is cabled to the group it is for, and stays on that path: up, over, down. Only
+// where no cable leads there does it pass through other groups, as few as possible. Within a group it goes up and then down
+// in an order of the switches.
 //
-// Between the leaves of a whole fabric such routes need one virtual lane. What
-// is sent to the spines themselves, and detours around what is lost, may close
-// circles with them: package layered deals those pairs to further lanes, and
-// no more pairs than need be. Senders must use the service level that the
-// tables give for a pair.
+// Between the leaves of a whole fabric such routes need one virtual lane. Routes to the spines themselves, and detours
+// around lost links and switches, may close credit loops with them: package layered moves those pairs to further lanes, and
+// no more pairs than needed. Senders must use the service level that the tables have for a pair.
 package dfp
 
 import (
@@ -30,18 +26,16 @@ type Engine struct {
 	// with CAs are leaves, the others spines, and a group is what the cables
 	// between leaves and spines connect.
 	Groups map[ib.GUID]int
-	// Lanes is how many virtual lanes the caller will program and give to
-	// senders; 0 is 1.
+	// Lanes is how many virtual lanes the caller will program and assign to senders; 0 is 1.
 	Lanes int
 }
 
-// Name gives "dfp".
+// Name returns "dfp".
 func (Engine) Name() string { return "dfp" }
 
-// Route gives every switch the shortest of the routes to every LID that change
-// groups least, and spreads over equally short ones. A route of prev stays while
-// it is still one of them. Errors are those of [route.NewGraph], the first few
-// reasons why the fabric is no dragonfly+, and that the lanes are too few.
+// Route returns, for every switch, the shortest of the routes to every LID that change groups least, and spreads over
+// equally short ones. A route of prev stays while it is still one of them. Errors are those of [route.NewGraph], the first
+// few reasons why the fabric is no dragonfly+, and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
 		gr, err := e.groups(g)

@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// group gives the group of a switch of the kit by its GUID.
+// group returns the group of a switch of the kit by its GUID.
 func group(g ib.GUID, leaves, spines int) int {
 	index := int(g&0xffff) - 1
 	if g>>32&0xf == 1 {

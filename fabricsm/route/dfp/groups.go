@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// maxReasons is how many reasons are told why a fabric is no dragonfly+.
+// maxReasons is how many reasons are reported why a fabric is no dragonfly+.
 const maxReasons = 5
 
 // groups are the switches of a fabric by group.

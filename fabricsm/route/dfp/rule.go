@@ -73,8 +73,7 @@ func (f *field) walk(group int32) {
 	}
 }
 
-// exits gives the switches of a group with a cable to one that is nearer, by
-// length of the route from there.
+// exits returns the switches of a group with a cable to one that is nearer, by length of the route from there.
 func (f *field) exits(group int32) []int32 {
 	var exits []int32
 	for _, s := range f.members[group] {
@@ -91,8 +90,7 @@ func (f *field) exits(group int32) []int32 {
 	return exits
 }
 
-// descend finds the switches of a group that an exit lies below, and gives them
-// and the exits, nearest first.
+// descend finds the switches of a group that an exit lies below, and returns them and the exits, nearest first.
 func (f *field) descend(exits []int32) []int32 {
 	var order, now []int32
 	for h := f.hops[exits[0]]; len(exits) > 0 || len(now) > 0; h++ {

@@ -1,14 +1,11 @@
-// Package dfsssp is the deadlock-free single source shortest path engine: for
-// fabrics of any shape, shortest paths that are balanced over the whole fabric,
-// dealt to virtual lanes so that no buffers wait in a circle.
+// Package dfsssp is the deadlock-free single source shortest path engine. For fabrics of any shape, it finds shortest paths
+// that are balanced over the whole fabric, and assigns them to virtual lanes so that there is no credit loop.
 //
-// Destinations are routed one after the other. Each switch takes, among its
-// shortest ways, the one whose links carry least so far, and the links of the
-// route are made heavier by what it carries. Package layered then deals pairs
-// of switches to lanes. A fabric whose shortest paths need one lane, such as a
-// whole fat tree, gets one, and its senders may use any service level. On others
-// senders must use the level that the tables give for a pair: where hosts are
-// hostile, an engine that needs one lane is the safe one.
+// Destinations are routed one after the other. Each switch takes, among its shortest ways, the one whose links carry least
+// so far, and the weight of the links of the route grows by the load of the route. Package layered then assigns pairs of
+// switches to lanes. A fabric whose shortest paths need one lane, such as a whole fat tree, gets one, and its senders may
+// use any service level. On other fabrics senders must use the service level that the tables have for a pair: where hosts
+// are hostile, an engine that needs one lane is the safe one.
 package dfsssp
 
 import (
@@ -23,23 +20,20 @@ import (
 
 // Engine implements [route.Engine].
 type Engine struct {
-	// Lanes is how many virtual lanes the caller will program and give to
-	// senders, as [route.Tables.SLtoVL] and [route.Tables.SL] say; more than
-	// [route.MaxLayers], or than the links have, are not used. 0 is 1.
+	// Lanes is how many virtual lanes the caller will program and assign to senders, as [route.Tables.SLtoVL] and
+	// [route.Tables.SL] say; more than [route.MaxLayers], or than the links have, are not used. 0 is 1.
 	Lanes int
 	Share spread.Share
 }
 
-// Name gives "dfsssp".
+// Name returns "dfsssp".
 func (Engine) Name() string { return "dfsssp" }
 
-// Route gives every switch a shortest path to every LID of its island, spread
-// over equally short ones, and every pair of switches a layer. Where one lane
-// does not hold these paths, all LIDs behind a switch are reached over the same
-// switches, and where that needs too many lanes, the way back is the way there,
-// turned round: both need fewer. A route of prev stays while it is still a
-// shortest one, a layer while it is free of circles. Errors are those of
-// [route.NewGraph], and that the lanes are too few.
+// Route returns a shortest path from every switch to every LID of its island, spread over equally short ones, and a layer
+// for every pair of switches. If one lane does not hold these paths, all LIDs behind a switch are reached over the same
+// switches. If that needs too many lanes, the way back is the reverse of the way there. Both need fewer lanes. A route of
+// prev stays while it is still a shortest one, a layer while it is free of cycles. Errors are those of [route.NewGraph],
+// and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	first := minhop.Engine{Share: e.Share}
 	for _, shortest := range []func(*topo.Fabric, *route.Tables) (*route.Tables, error){first.Route, first.Again} {

@@ -145,8 +145,7 @@ func TestSeveralLIDs(t *testing.T) {
 	}
 }
 
-// TestRandomFabrics: what the engine gives, the checker accepts, also after
-// changes, and equal fabrics get equal tables.
+// TestRandomFabrics: the checker accepts the tables of the engine, also after changes, and equal fabrics get equal tables.
 func TestRandomFabrics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(most int) int { return rapid.IntRange(0, most).Draw(t, "n") }

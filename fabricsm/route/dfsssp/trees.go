@@ -8,9 +8,8 @@ import (
 	"portcullis/fabricsm/route/spread"
 )
 
-// trees are one way from each switch to each other, cables to the same
-// neighbour not told apart. The fewer ways there are between two switches, the
-// fewer lanes are needed.
+// trees are one way from each switch to each other switch, without a distinction between cables to the same neighbour. With
+// fewer ways between two switches, fewer lanes are needed.
 type trees struct {
 	g    *route.Graph
 	next [][]int32 // by destination, then switch: the neighbour, -1
@@ -81,8 +80,7 @@ func (t *trees) choose(dest int32, rows [][]ib.PortNum) {
 	}
 }
 
-// lightest gives the edge of the shortest way that carries least, the lowest
-// port among equals.
+// lightest returns the edge of the shortest way that carries least, the lowest port among equals.
 func (t *trees) lightest(s int32) int32 {
 	best, least := int32(-1), int64(math.MaxInt64)
 	for e := t.g.Row[s]; e < t.g.Row[s+1]; e++ {
@@ -93,7 +91,7 @@ func (t *trees) lightest(s int32) int32 {
 	return best
 }
 
-// kept gives the edge of an old entry if it still is on a shortest way.
+// kept returns the edge of an old entry if it is still on a shortest way.
 func (t *trees) kept(s int32, row []ib.PortNum, lid ib.LID) int32 {
 	if int(lid) >= len(row) {
 		return -1

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// rounds is how often weights are made anew of the load that they lead to.
+	// rounds is how often weights are computed again from the load that they lead to.
 	rounds = 6
-	// loadShift puts the load of a link above the noise that tells equally
-	// loaded links apart, so that no two paths weigh the same.
+	// loadShift puts the load of a link above the noise that distinguishes equally loaded links, so that no two paths have
+	// the same weight.
 	loadShift = 24
 	noiseMask = 1<<loadShift - 1
 )
@@ -60,9 +60,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// load gives how many routes from CA port to CA port each pair of neighbours
-// would carry, both directions together and cables to the same neighbour
-// sharing, and the most that one direction of a cable carries.
+// load returns how many routes from CA port to CA port each pair of neighbours would carry, and the most that one direction
+// of a cable carries. The pair's number is for both directions together, and cables to the same neighbour share it.
 func (w *weights) load() (load []int64, worst int64) {
 	oneWay := w.oneWay()
 	load = make([]int64, len(oneWay))

@@ -21,12 +21,11 @@ import (
 // Engine implements [route.Engine].
 type Engine struct{ Share spread.Share }
 
-// Name gives "dnup".
+// Name returns "dnup".
 func (Engine) Name() string { return "dnup" }
 
-// Route gives every switch the shortest route to every LID of its island that
-// goes away from hosts and then back, spread over equally short ones. A route of
-// prev stays while it is still one of them. Errors are those of
+// Route returns, for every switch, the shortest route to every LID of its island that goes away from hosts and then back,
+// spread over equally short ones. A route of prev stays while it is still one of them. Errors are those of
 // [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
@@ -34,7 +33,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 	})
 }
 
-// order gives the switches, those farthest from hosts first.
+// order returns the switches, those farthest from hosts first.
 func order(g *route.Graph) []int32 {
 	var leaves []int32
 	for s := range int32(len(g.IDs)) {

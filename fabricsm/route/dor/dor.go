@@ -1,18 +1,14 @@
-// Package dor is the routing engine for tori, meshes and hypercubes. It crosses
-// one dimension after the other, in the order of the ports that lead there, and
-// deals routes to virtual lanes where rings would let buffers wait for each
-// other in a circle.
+// Package dor is the routing engine for tori, meshes and hypercubes. It crosses one dimension after the other, in the order
+// of the ports that lead there, and assigns routes to virtual lanes where rings would cause a credit loop.
 //
-// Dimension order comes from taking, of all shortest paths, the one that leaves
-// each switch by the first port, the lowest if no order is given; so cables of one dimension and direction must
-// be in ports of the same number everywhere. Where they are not, routes are
-// still right, and more lanes may be needed. Trees are routed rightly too, but
-// badly: everything goes over the first spine.
+// Dimension order comes from taking, of all shortest paths, the one that leaves each switch by the first port, the lowest
+// if no order is given. So cables of one dimension and direction must be in ports of the same number everywhere. Where they
+// are not, routes are still right, and more lanes may be needed. Trees are routed rightly too, but badly: all traffic uses
+// the first spine.
 //
-// Lanes are dealt by package layered: each pair of switches, both directions
-// together, has one layer. Senders must use the service level that the tables
-// give for a pair. A host that is free to send what it likes can break the
-// proof: where hosts are hostile, use an engine that needs one lane.
+// Package layered assigns the lanes: each pair of switches, both directions together, has one layer. Senders must use the
+// service level that the tables have for a pair. A hostile host that uses other levels can break the proof: where hosts are
+// hostile, use an engine that needs one lane.
 package dor
 
 import (
@@ -29,9 +25,8 @@ import (
 
 // Engine implements [route.Engine].
 type Engine struct {
-	// Lanes is how many virtual lanes the caller will program and give to
-	// senders, as [route.Tables.SLtoVL] and [route.Tables.SL] say; more than
-	// [route.MaxLayers] are not used. 0 is 1.
+	// Lanes is how many virtual lanes the caller will program and assign to senders, as [route.Tables.SLtoVL] and
+	// [route.Tables.SL] say; more than [route.MaxLayers] are not used. 0 is 1.
 	Lanes int
 	// Ports has, by node GUID of switches, ports in the order of the dimensions
 	// that they lead along, where that is not the order of their numbers. Those
@@ -39,14 +34,12 @@ type Engine struct {
 	Ports map[ib.GUID][]ib.PortNum
 }
 
-// Name gives "dor".
+// Name returns "dor".
 func (Engine) Name() string { return "dor" }
 
-// Route gives every switch a shortest path to every LID of its island, and
-// every pair of switches a layer. Only LIDs that would leave by one of several
-// cables to the same switch are spread. A route of prev stays while it is still
-// such a path, a layer while it is free of circles. Errors are those of
-// [route.NewGraph], and that the lanes are too few.
+// Route returns a shortest path from every switch to every LID of its island, and a layer for every pair of switches. Only
+// LIDs that would leave by one of several cables to the same switch are spread. A route of prev stays while it is still
+// such a path, a layer while it is free of cycles. Errors are those of [route.NewGraph], and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
 		order := e.order(g)
@@ -61,8 +54,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 	return t, nil
 }
 
-// order gives the edges of each switch in the order of dimensions, each switch
-// where the graph has it.
+// order returns the edges of each switch in the order of dimensions, at the switch's place in the graph.
 func (e Engine) order(g *route.Graph) []int32 {
 	order := make([]int32, len(g.To))
 	for i := range order {

@@ -16,11 +16,9 @@ type Origin struct {
 	Port ib.GUID // port that it was seen from
 }
 
-// Discovered writes what ibnetdiscover prints: every node that has a link, with
-// its links. Switches come first, each type in the order of GUIDs, while
-// ibnetdiscover goes by the order of its search. Of several nodes with one GUID,
-// which the format cannot tell apart, only the first is written. Errors are
-// those of the writer.
+// Discovered writes a fabric in the format of ibnetdiscover: every node that has a link, with its links. Switches come
+// first, each type in the order of GUIDs, while ibnetdiscover uses the order of its search. If several nodes have one GUID,
+// which the format cannot distinguish, only the first is written. Errors are those of the writer.
 func Discovered(w io.Writer, f *topo.Fabric, o Origin) error {
 	b := bufio.NewWriter(w)
 	d := discovered{b: b, f: f}
@@ -55,7 +53,7 @@ func (d *discovered) keeps(id topo.NodeID) bool {
 	return d.f.NodeByGUID(d.f.Node(id).GUID) == id
 }
 
-// words gives the keywords of a node type, and the letter of node names.
+// words returns the keywords of a node type, and the letter of node names.
 func words(t ib.NodeType) (guid, node, letter string) {
 	switch t {
 	case ib.NodeSwitch:

@@ -140,8 +140,8 @@ func TestDumpsTellOfAFullDisk(t *testing.T) {
 	}
 }
 
-// TestLanes holds what ibdmchk is told of the lanes of a ring: hosts have LIDs
-// 4 to 6, opposite directions of a pair have one SL.
+// TestLanes tests the lanes of a ring as ibdmchk reads them: hosts have LIDs 4 to 6, opposite directions of a pair have one
+// SL.
 func TestLanes(t *testing.T) {
 	f := topotest.Torus(3, 1, 1).Fabric()
 	tables, err := minhop.Engine{}.Route(f, nil)

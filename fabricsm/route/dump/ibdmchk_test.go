@@ -65,8 +65,8 @@ func damaged(k *topotest.Kit) *topotest.Kit {
 	return k
 }
 
-// withLMC gives every CA port 1<<lmc LIDs. ibdmchk judges the routes to the
-// first of them: told of an LMC it stops at its own table of hops.
+// withLMC returns the kit with 1<<lmc LIDs at every CA port. ibdmchk judges the routes to the first of them: with an LMC it
+// stops at its own table of hops.
 func withLMC(k *topotest.Kit, lmc ib.LMC) *topotest.Kit {
 	for _, h := range k.Hosts {
 		k.SetLMC(h, 1, lmc)
@@ -236,9 +236,8 @@ func judge(t *testing.T, program string, f *topo.Fabric, tables *route.Tables, r
 // themselves.
 var complaint, harmless = regexp.MustCompile(`^-[EW]-`), regexp.MustCompile(`(?i)credit loop`)
 
-// needsSwitch reports whether a credit loop goes over a route to the LID of a
-// switch. Those carry management packets and data to nobody; we count them, as
-// a host can send to what it likes, and ibdmchk does not.
+// needsSwitch reports whether a credit loop uses a route to the LID of a switch. Such routes carry management packets, and
+// no data to a host. We count them, as a host can send to any LID; ibdmchk does not.
 func needsSwitch(f *topo.Fabric, r route.Report) bool {
 	return slices.ContainsFunc(r.CreditLoop, func(c route.Channel) bool {
 		return slices.ContainsFunc(f.Switches(), func(id topo.NodeID) bool { return f.Port(f.Node(id).FirstPort).LID == c.LID })

@@ -10,10 +10,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// PathSLs writes the service level from every CA to every LID of another, for
-// ibdmchk's option -c: node GUID, LID and level a line. Of a CA with several
-// ports the first that has a LID counts, as the format knows nodes only. Errors
-// are those of the writer.
+// PathSLs writes the service level from every CA to every LID of another, for ibdmchk's option -c. Each line has node GUID,
+// LID and level. For a CA with several ports the first that has a LID counts, as the format has nodes only. Errors are
+// those of the writer.
 func PathSLs(w io.Writer, f *topo.Fabric, t *route.Tables) error {
 	b := bufio.NewWriter(w)
 	owner := owners(f)
@@ -32,8 +31,7 @@ func PathSLs(w io.Writer, f *topo.Fabric, t *route.Tables) error {
 	return b.Flush()
 }
 
-// firstLID gives the LID of a CA's first port that has one, 0 without one and
-// for what is no CA.
+// firstLID returns the LID of a CA's first port that has one, 0 without one and for a node that is not a CA.
 func firstLID(f *topo.Fabric, id topo.NodeID) ib.LID {
 	n := f.Node(id)
 	if n.Type != ib.NodeCA {

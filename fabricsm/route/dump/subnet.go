@@ -37,8 +37,8 @@ func SubnetSeenFrom(w io.Writer, f *topo.Fabric, sm ib.GUID) error {
 	return b.Flush()
 }
 
-// writeEnd describes one end of a cable. Numbers are hexadecimal, that of the
-// port too. OpenSM gives the vendor two digits more at the far end.
+// writeEnd describes one end of a cable. Numbers are hexadecimal, also that of the port. OpenSM writes two digits more for
+// the vendor at the far end.
 func writeEnd(w io.Writer, f *topo.Fabric, id topo.PortID, own topo.NodeID, vendor string) {
 	p, n, kind := f.Port(id), f.NodeOf(id), "CA"
 	owner := p // of the LID and the GUID
@@ -78,7 +78,7 @@ func width(w ib.LinkWidth) string {
 	return "??"
 }
 
-// speed gives the rate of one lane in Gb/s.
+// speed returns the rate of one lane in Gb/s.
 func speed(s ib.Speed) string {
 	if rate := s.LaneRate(); rate > 0 {
 		return fmt.Sprint(float64(rate) / 1000)

@@ -85,8 +85,7 @@ func (h *hops) line(w io.Writer, s int32, lid ib.LID, port ib.PortNum) {
 	fmt.Fprintf(w, "0x%04X : %03d  : %02d   : %s\n", uint16(lid), port, n, optimal)
 }
 
-// follow gives the links between switches on the route from one to a LID, -1
-// if it does not arrive.
+// follow returns the number of links between switches on the route from a switch to a LID, -1 if the route does not arrive.
 func (h *hops) follow(s int32, lid ib.LID) int32 {
 	home := h.t.Home(lid)
 	for n := range int32(len(h.g.IDs)) {
@@ -151,7 +150,7 @@ func appendEntry(b []byte, lid ib.LID, port ib.PortNum) []byte {
 	return append(b, '0'+byte(port/100), '0'+byte(port/10%10), '0'+byte(port%10), ' ', '#', ' ')
 }
 
-// owners gives the end port of every LID, one more than its id; 0 for nobody.
+// owners returns the end port of every LID, one more than its id; 0 for no owner.
 func owners(f *topo.Fabric) map[ib.LID]topo.PortID {
 	owner := make(map[ib.LID]topo.PortID)
 	for _, id := range f.EndPorts() {

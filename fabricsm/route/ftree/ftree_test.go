@@ -75,8 +75,7 @@ func TestShiftsDoNotShareLinks(t *testing.T) {
 	}
 }
 
-// path gives the switch ports towards other switches on the way from one host
-// to another.
+// path returns the switch ports towards other switches on the way from one host to another.
 func path(f *topo.Fabric, tables *route.Tables, from, to topo.NodeID) (ports []topo.PortID) {
 	lid := f.Port(f.PortOf(to, 1)).LID
 	sw := f.Port(f.SwitchPortOf(f.PortOf(from, 1))).Node

@@ -30,7 +30,7 @@ func (t *tree) checkReverse(tables *route.Tables, most int) error {
 	return nil
 }
 
-// reverse gives how many links of a route lead down before its last link up.
+// reverse returns how many links of a route lead down before its last link up.
 func (t *tree) reverse(s int32, lid ib.LID, rows [][]ib.PortNum) int {
 	down, reverse := 0, 0
 	for range rows {

@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// maxReasons is how many reasons are told why a fabric is no fat tree.
+// maxReasons is how many reasons are reported why a fabric is no fat tree.
 const maxReasons = 5
 
 // maxTries is how many leaves are tried for the top of the order.
@@ -29,11 +29,9 @@ type tree struct {
 	level []int32 // by switch: 0 for leaves, below 0 for what only hangs under one, or unknown
 }
 
-// order gives the order of switches that routes go up and down in, and the place of
-// each. Its top is a
-// leaf: seen from there, every way up and down the tree goes up and down too,
-// and unlike roots, a leaf leaves no two switches without such a way. The order of prev
-// stays while it is such a one.
+// order returns the order of switches in which routes go up and down, and the place of each. The top is a leaf: seen from
+// there, every way up and down the tree goes up and down too. With a leaf as the top, unlike with roots, no two switches
+// are without such a way. The order of prev stays while it has this property.
 func (t *tree) order(e Engine, prev *route.Tables) (order, places []int32, err error) {
 	t.findLeaves(e)
 	if err = t.setLevels(e); err == nil {
@@ -129,8 +127,7 @@ func below(distance int32) string {
 	return fmt.Sprintf("%d levels below the roots", distance)
 }
 
-// distances gives how far each switch is from the nearest of some, unknown
-// where none is connected.
+// distances returns how far each switch is from the nearest one in a set, unknown where none is connected.
 func (t *tree) distances(from []bool) []int32 {
 	dist := make([]int32, len(t.g.IDs))
 	var queue []int32
@@ -182,9 +179,8 @@ func (t *tree) sideways(s, e int32) error {
 		t.name(s), t.g.Port[e], t.name(t.g.To[e]), why)
 }
 
-// pick gives the leaf that the rest of an island is nearest to: where cables
-// are missing around a leaf, others are better. Some leaves are tried, spread
-// over the island.
+// pick returns the leaf that the rest of an island is nearest to: where cables are missing around a leaf, others are
+// better. It tries some leaves, spread over the island.
 func (t *tree) pick(island []int32) int32 {
 	var leaves []int32
 	for _, s := range island {
@@ -213,7 +209,7 @@ func (t *tree) pick(island []int32) int32 {
 	return best
 }
 
-// name gives a switch as people know it.
+// name returns the name of a switch for messages.
 func (t *tree) name(s int32) string {
 	n := t.f.Node(t.g.IDs[s])
 	return fmt.Sprintf("switch %v (%s)", n.GUID, n.Description)

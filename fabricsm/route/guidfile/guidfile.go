@@ -10,14 +10,12 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// maxErrors is how many problems of one file are told.
+// maxErrors is how many problems of one file are reported.
 const maxErrors = 20
 
-// Parse reads a list. name is what errors call the file. All lines that are
-// wrong are reported, with their numbers: what is no GUID (written as
-// [ib.ParseGUID] takes it), GUIDs that no device can have, and GUIDs listed
-// twice. A list without GUIDs is an error too: whoever names a file wants what
-// is in it.
+// Parse reads a list. Errors use name for the file. All wrong lines are reported, with their numbers: lines that are no
+// GUID (as [ib.ParseGUID] reads it), GUIDs that no device can have, and GUIDs listed twice. A list without GUIDs is an
+// error too: an operator who names a file wants its content to be used.
 func Parse(name string, data []byte) ([]ib.GUID, error) {
 	var guids []ib.GUID
 	var errs []error

@@ -42,7 +42,7 @@ func TestPortLines(t *testing.T) {
 	}
 }
 
-// TestManyWrongLines are told as far as a person reads them.
+// TestManyWrongLines: wrong lines are reported up to a limit.
 func TestManyWrongLines(t *testing.T) {
 	_, err := guidfile.ParsePortList("f", []byte(strings.Repeat("x\n", 100)))
 	if err == nil || strings.Count(err.Error(), "\n") != 20 || !strings.HasSuffix(err.Error(), "f: and 80 more lines are wrong") {

@@ -1,8 +1,7 @@
 package layered
 
-// balance spreads the pairs of the layers in use over all lanes, so that each
-// carries about the same number of routes, and gives how many lanes there are
-// then. A part of a layer has no circle where the layer has none.
+// balance spreads the pairs of the layers in use over all lanes, so that each carries about the same number of routes, and
+// returns how many lanes there are then. A part of a layer has no cycle if the layer has none.
 func (d *dealer) balance(used int) int {
 	weight := make([]int64, used)
 	d.eachPair(func(p int, w int64) { weight[d.layer[p]] += w })

@@ -14,10 +14,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Lanes gives how many virtual lanes routes may be dealt to: at most wanted
-// (at least 1), [route.MaxLayers], and what every link between switches
-// carries. narrow is the port that has fewest if links are what limits them,
-// and None else. Ports that have not said how many they have do not count.
+// Lanes returns how many virtual lanes routes may be assigned to: at most wanted (at least 1), [route.MaxLayers], and the
+// lanes of every link between switches. narrow is the port that has fewest if links are the limit, and None otherwise.
+// Ports that have not reported their number of lanes do not count.
 func Lanes(f *topo.Fabric, wanted int) (most int, narrow topo.PortID) {
 	most, narrow = max(1, min(wanted, route.MaxLayers)), topo.None
 	for _, id := range f.Switches() {
@@ -36,12 +35,10 @@ func Lanes(f *topo.Fabric, wanted int) (most int, narrow topo.PortID) {
 	return most, narrow
 }
 
-// Deal gives tables that one lane cannot hold their layers, at most as many as
-// [Lanes] allows. Tables without a circle are left in one layer: their senders
-// may then use any service level. Otherwise all lanes are used, with about the
-// same number of routes in each; but pairs that prev (which may be nil) has in
-// a layer stay there as far as that is free of circles, so that connections
-// keep their service level. The error says that the lanes are too few.
+// Deal sets the layers of tables that one lane cannot hold, at most as many as [Lanes] allows. Tables without a cycle are
+// left in one layer: their senders may then use any service level. Otherwise all lanes are used, with about the same number
+// of routes in each. Pairs that prev (which may be nil) has in a layer stay there as far as that is free of cycles, so that
+// connections keep their service level. The error says that the lanes are too few.
 func Deal(f *topo.Fabric, t, prev *route.Tables, wanted int) error {
 	return deal(f, t, prev, wanted, (*dealer).balance)
 }
@@ -143,10 +140,9 @@ func (d *dealer) begin(prev *route.Tables) {
 	}
 }
 
-// deal empties each layer in turn of what closes circles, into the next. It
-// reports whether the layers were enough. When those that are left would each
-// have to take more than twice what one took, it gives up: later layers
-// take less rather than more.
+// deal moves all pairs that close cycles from each layer in turn into the next. It reports whether the layers were enough.
+// If the remaining layers would each have to take more than twice as much as one took, it stops: later layers take less
+// rather than more.
 func (d *dealer) deal() bool {
 	for layer := range d.most {
 		stayed, moved := d.fill(uint8(layer))
@@ -157,7 +153,7 @@ func (d *dealer) deal() bool {
 	return true
 }
 
-// used gives how many layers have pairs, counting from the first.
+// used returns how many layers have pairs, counting from the first.
 func (d *dealer) used() int {
 	most := uint8(0)
 	for _, l := range d.layer {

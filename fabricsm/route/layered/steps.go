@@ -7,9 +7,8 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// fill takes what is in a layer out, puts back every pair that closes no
-// circle, and moves the rest to the next layer. Pairs with CAs on both sides
-// come first. It gives how many stayed and how many moved.
+// fill removes all pairs from a layer, puts back every pair that closes no cycle, and moves the rest to the next layer.
+// Pairs with CAs on both sides come first. It returns how many stayed and how many moved.
 func (d *dealer) fill(layer uint8) (stayed, moved int) {
 	clear(d.count)
 	clear(d.shut)
@@ -32,8 +31,8 @@ func (d *dealer) fill(layer uint8) (stayed, moved int) {
 	return stayed, moved
 }
 
-// distinct gives the LIDs behind a switch without those that are routed like
-// one before: LIDs of CAs come before those of the switch, to which fewer send.
+// distinct returns the LIDs behind a switch without those that have the same routes as one before. LIDs of CAs come before
+// those of the switch, to which fewer senders send.
 func (d *dealer) distinct(home int32) []route.Target {
 	var targets []route.Target
 	for _, t := range d.g.Targets[home] {
@@ -128,5 +127,5 @@ func (d *dealer) follow(s int32, lid ib.LID, visit func(e, after int32) bool) bo
 
 func (d *dealer) step(e, next int32) int32 { return d.first[e] + next - d.g.Row[d.g.To[e]] }
 
-// next gives the edge by which a switch sends to a LID, -1 for none.
+// next returns the edge by which a switch sends to a LID, -1 for none.
 func (d *dealer) next(s int32, lid ib.LID) int32 { return d.g.EdgeAt(s, d.rows[s][lid]) }

@@ -18,7 +18,7 @@ import (
 // Tables are what a file says: by node GUID of the switch, an entry a LID.
 type Tables struct {
 	Switches map[ib.GUID][]Entry
-	Owner    map[ib.LID]ib.GUID // port GUIDs, of LIDs whose owner the file tells
+	Owner    map[ib.LID]ib.GUID // port GUIDs, of LIDs whose owner the file names
 }
 
 // Entry is one line of a table.
@@ -30,11 +30,11 @@ type Entry struct {
 // Engine implements [route.Engine].
 type Engine struct{ Tables *Tables }
 
-// Name gives "file".
+// Name returns "file".
 func (Engine) Name() string { return "file" }
 
-// Route gives every switch what the file says. Errors are those of
-// [route.NewGraph], that there is no file, and that a switch is not in it.
+// Route returns the tables of the file for every switch. Errors are those of [route.NewGraph], that there is no file, and
+// that a switch is not in it.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	if e.Tables == nil {
 		return nil, fmt.Errorf("no file of forwarding tables is given; name one")
@@ -72,8 +72,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 	return t, nil
 }
 
-// lids gives what the LIDs of the file are now, as far as it tells their owners:
-// 0 for those of ports that are gone.
+// lids returns the present LIDs for the LIDs of the file whose owners it names: 0 for those of ports that are gone.
 func (t *Tables) lids(f *topo.Fabric) map[ib.LID]ib.LID {
 	first := make(map[ib.GUID]ib.LID, len(t.Owner))
 	for lid, owner := range t.Owner {

@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// dumped is what ftree gives a fabric, as text.
+// dumped returns the tables of ftree for a fabric, and their text.
 func dumped(t *testing.T, f *topo.Fabric) (*route.Tables, string) {
 	t.Helper()
 	tables, err := ftree.Engine{}.Route(f, nil)

@@ -14,7 +14,7 @@ const (
 	// MaxSize is how long a file may be, in bytes: room for four hundred switches
 	// of 40,000 LIDs.
 	MaxSize = 1 << 30
-	// maxErrors is how many problems of one file are told.
+	// maxErrors is how many problems of one file are reported.
 	maxErrors = 20
 )
 

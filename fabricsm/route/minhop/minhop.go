@@ -27,19 +27,18 @@ type Engine struct {
 	Weights []Weight
 }
 
-// Name gives "minhop".
+// Name returns "minhop".
 func (Engine) Name() string { return "minhop" }
 
-// Route gives every switch with CAs a shortest path to every LID of its island,
-// and the others too where they need not turn, spread over equally short ones. A
-// route of prev stays while it is still among the choices. Errors are those of
-// [route.NewGraph].
+// Route returns a shortest path from every switch with CAs to every LID of its island, spread over equally short ones.
+// Other switches get one where it need not turn. A route of prev stays while it is still among the choices. Errors are
+// those of [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	return e.route(f, prev, false)
 }
 
-// Again routes with all that must turn on a fat tree turning at one leaf, where
-// a lost cable may have made it two, and looks at all routes of prev anew.
+// Again computes routes in which all packets that must turn on a fat tree turn at one leaf, after a lost cable may have
+// made it two. It examines all routes of prev again.
 func (e Engine) Again(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	return e.route(f, prev, true)
 }

@@ -20,7 +20,7 @@ type Weight struct {
 // MaxWeight bounds a weight.
 const MaxWeight = 255
 
-// costs gives what every edge counts for.
+// costs returns the cost of every edge.
 func (e Engine) costs(f *topo.Fabric, g *route.Graph) []int32 {
 	costs := make([]int32, len(g.To))
 	for i := range costs {
@@ -80,7 +80,7 @@ func cheapest(g *route.Graph, costs []int32) spread.Rule {
 // place is a switch and how far it is from the destination.
 type place struct{ far, sw int32 }
 
-// queue gives the nearest switch first, of equally near ones the first.
+// queue returns the nearest switch first, among equally near ones the first.
 type queue []place
 
 func (q queue) Len() int { return len(q) }

@@ -25,10 +25,9 @@ func newTrails(g *route.Graph) trails {
 	return t
 }
 
-// apart gives the next hop of the i-th switch for a LID: the edge that was found,
-// unless another LID of the same port goes that way already and some choice leads to
-// a switch that none goes over. Only where packets set out: ways that part there
-// and meet again are still two.
+// apart returns the next hop of the i-th switch for a LID. It is the edge that was found, unless another LID of the same
+// port goes that way already and some choice leads to a switch that no such LID uses. This holds only where packets start:
+// ways that separate there and meet again are still two.
 func (s *spreader) apart(i int, t route.Target, e int32) int32 {
 	c := s.choices
 	sw, edges := c.Order[i], c.Edge[c.Row[i]:c.Row[i+1]]

@@ -20,7 +20,7 @@ func newBatch(switches int) *batch {
 	return &batch{lids: make([]route.Target, 0, chunk), ports: make([]ib.PortNum, chunk*switches), n: switches}
 }
 
-// column gives the entries for the k-th LID, by switch.
+// column returns the entries for the k-th LID, by switch.
 func (b *batch) column(k int) []ib.PortNum { return b.ports[k*b.n : (k+1)*b.n] }
 
 // write puts the entries into all tables and empties the batch.

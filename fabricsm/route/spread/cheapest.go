@@ -25,8 +25,8 @@ type floor struct {
 	load int32
 }
 
-// cheapest gives the next hop of the i-th switch whose route carries least,
-// the lowest port among equals, and sets the switch's cost.
+// cheapest returns the next hop of the i-th switch whose route carries least, the lowest port among equals, and sets the
+// switch's cost.
 func (s *spreader) cheapest(i int) int32 {
 	c := s.choices
 	edges, sw := c.Edge[c.Row[i]:c.Row[i+1]], c.Order[i]

@@ -102,7 +102,7 @@ func (s *spreader) fillAll(newRule func() Rule) {
 	wg.Wait()
 }
 
-// open gives the destinations with LIDs that were not wholly kept, and those.
+// open returns the destinations with LIDs that were not wholly kept, and these LIDs.
 func (s *spreader) open() (open []turn) {
 	for dest, targets := range s.g.Targets {
 		var lids []route.Target

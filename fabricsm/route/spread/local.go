@@ -70,8 +70,8 @@ func (r *repairer) mendNearby(ways *Ways) {
 	}
 }
 
-// collect gathers the entries to be decided, by destination, LID and depth. What
-// cannot be decided nearby is marked.
+// collect collects the entries to be decided, by destination, LID and depth, and marks those that cannot be decided from
+// nearby switches.
 func (l *localRepair) collect() {
 	for _, b := range l.broken {
 		l.collectOne(b.lid, b.sw, false)
@@ -154,7 +154,7 @@ func (l *localRepair) decideAll() {
 	}
 }
 
-// least gives the next hop of which the whole way carries least.
+// least returns the next hop whose whole way carries least.
 func (l *localRepair) least(e entry, edges []int32) int32 {
 	best, least := edges[0], int64(math.MaxInt64)
 	for _, first := range edges {
@@ -183,7 +183,7 @@ func (l *localRepair) put(e entry, edge int32) {
 	l.rows[e.sw][e.lid] = l.g.Port[edge]
 }
 
-// oldEdge gives the edge that an entry leads over, -1 if it is lost.
+// oldEdge returns the edge that an entry leads over, -1 if it is lost.
 func (l *localRepair) oldEdge(e entry) int32 { return l.g.EdgeAt(e.sw, l.have[e.sw][e.lid]) }
 
 // targetOf finds the target of an entry.

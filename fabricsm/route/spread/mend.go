@@ -93,9 +93,8 @@ func (r *repairer) mendOne(dest int32, t route.Target, ports []ib.PortNum) {
 	}
 }
 
-// lightest gives the next hop of which the whole way carries least now, what
-// other switches send to the same LID included: so they part where one way
-// was lost to all of them.
+// lightest returns the next hop whose whole way carries least now, including the routes of other switches to the same LID.
+// So the switches use different ways where one way was lost to all of them.
 func (r *repairer) lightest(edges []int32) int32 {
 	best, least := edges[0], int64(math.MaxInt64)
 	for _, first := range edges {

@@ -87,8 +87,8 @@ func repair(g *route.Graph, t, prev *route.Tables, plan Plan) bool {
 	return true
 }
 
-// merge gives a basis with the switches of both. same is false if they contradict
-// each other, and both then follows the second.
+// merge returns a basis with the switches of both. same is false if they contradict each other, and both then follows the
+// second.
 func merge(was, is []int32) (both []int32, same bool) {
 	both, same = make([]int32, max(len(was), len(is))), true
 	for id := range both {
@@ -153,8 +153,8 @@ func (r *repairer) findNew() (apart bool) {
 	return apart
 }
 
-// findBroken finds the entries that a link which is gone was used for. All is looked
-// at if a switch has come back, unless those can be told apart.
+// findBroken finds the entries that used a link which is gone. If a switch has come back it marks all entries, unless
+// tellNew is set: new switches can then be distinguished.
 func (r *repairer) findBroken(tellNew bool) {
 	for s := range int32(len(r.g.IDs)) {
 		id := r.g.IDs[s]

@@ -16,9 +16,8 @@ type Share struct {
 	// order, when all is routed: they get the ways that are free. It is OpenSM's
 	// guid_routing_order_file.
 	First []ib.GUID
-	// Ignored are end ports, or the switch ports that these are cabled to. What is
-	// sent to them counts as no load of any link. It is OpenSM's
-	// port_prof_ignore_file.
+	// Ignored are end ports, or the switch ports that these are cabled to. Routes to them count as no load of any link. It
+	// is OpenSM's port_prof_ignore_file.
 	Ignored []Port
 }
 
@@ -28,8 +27,7 @@ type Port struct {
 	Num  ib.PortNum
 }
 
-// End gives the end port that a port is, or is cabled to; None if it is not there
-// or leads to another switch.
+// End returns the end port that p is, or is cabled to; None if it is not there or leads to another switch.
 func (p Port) End(f *topo.Fabric) topo.PortID {
 	id := f.NodeByGUID(p.Node)
 	if id == topo.None {
@@ -86,8 +84,7 @@ type turn struct {
 	lids []route.Target
 }
 
-// inTurn takes the LIDs that come first out of others, by destination, and gives
-// them in their order.
+// inTurn separates the LIDs that come first from the others, by destination, and returns them in their order.
 func (s *spreader) inTurn(open []turn) (first, rest []turn) {
 	if s.turns == nil {
 		return nil, open

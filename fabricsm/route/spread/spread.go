@@ -1,11 +1,9 @@
-// Package spread picks one of several allowed next hops for every LID, so that
-// links are loaded evenly and routes stay where they are.
+// Package spread picks one of several allowed next hops for every LID, so that links are loaded evenly and routes stay
+// where they are.
 //
-// A routing engine says, for a destination switch, which links may be used
-// next ([Rule]); everything else is the same for all engines that route along
-// such choices. Of the allowed next hops the one whose route to the
-// destination carries least so far is taken, counting one route from every CA
-// port; so two LIDs behind one leaf come down over different spines.
+// A routing engine defines, for a destination switch, which links may be used next ([Rule]); all else is the same for all
+// engines that route along such choices. Among the allowed next hops, it takes the one whose route to the destination
+// carries least so far, counting one route from every CA port. So two LIDs behind one leaf come down over different spines.
 package spread
 
 import (
@@ -45,8 +43,8 @@ func (c *Choices) Reset() {
 // memory between calls; several rules of one graph run at the same time.
 type Rule func(dest int32, c *Choices)
 
-// Prepare readies an engine for a graph, or says why the engine cannot route
-// it. What it gives makes one rule for every core.
+// Prepare readies an engine for a graph, or returns why the engine cannot route it. newRule creates one rule for every
+// core.
 type Prepare func(*route.Graph) (newRule func() Rule, err error)
 
 // Plan is an engine's readiness for one graph.
@@ -68,12 +66,10 @@ type Plan struct {
 	Share Share
 }
 
-// Route fills tables by an engine's rule. Entries of prev (which may be nil)
-// that are among the choices stay, unless a link that prev did not know carries
-// less: so a lost link moves the paths that used it, and one that came back
-// gets its share again. What is missing is spread around what stays. The
-// cores share the work and not the decisions: the outcome does not depend on
-// their number. Errors are those of [route.NewGraph] and of prepare.
+// Route fills tables by an engine's rule. Entries of prev (which may be nil) that are among the choices stay, unless a link
+// that prev did not know carries less. So a lost link moves the paths that used it, and one that came back gets its share
+// again. Missing entries are spread around those that stay. The cores share the work and not the decisions: the result does
+// not depend on their number. Errors are those of [route.NewGraph] and of prepare.
 func Route(engine string, f *topo.Fabric, prev *route.Tables, prepare Prepare) (*route.Tables, error) {
 	return RouteLocal(engine, f, prev, func(g *route.Graph) (Plan, error) {
 		newRule, err := prepare(g)

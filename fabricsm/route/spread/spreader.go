@@ -141,7 +141,7 @@ func (s *spreader) stillRight(dest int32, t route.Target, ports []ib.PortNum) bo
 	return set == reached
 }
 
-// keptEdge gives the edge of an entry if it is allowed, else -1.
+// keptEdge returns the edge of an entry if it is allowed, else -1.
 func (s *spreader) keptEdge(dest, sw int32, port ib.PortNum) int32 {
 	if e := s.g.EdgeAt(sw, port); e >= 0 && s.allowed[e] == dest {
 		return e
@@ -247,8 +247,8 @@ func (s *spreader) presentFlow(dest int32, ports []ib.PortNum) {
 	}
 }
 
-// stayOrMove gives the present next hop of the i-th switch, or a fresh link
-// where the route meets clearly less, and sets the switch's cost.
+// stayOrMove returns the present next hop of the i-th switch, or a new link where the route meets clearly less load, and
+// sets the switch's cost.
 func (s *spreader) stayOrMove(i int, present int32) int32 {
 	sw, edge := s.choices.Order[i], present
 	cost := s.cost[s.g.To[present]] + int64(s.load[present])

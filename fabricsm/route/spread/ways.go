@@ -6,10 +6,9 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// Ways describe a rule by which routes go up and then down, so that the choices of
-// one switch can be told without those of all others, from how many links the routes
-// of the others have. Towards a destination below it a switch sends down, else up,
-// where such a way leads on; of those ways the shortest are allowed.
+// Ways describes a rule by which routes go up and then down. With it, the choices of one switch follow from the number of
+// links of the other switches' routes, without the choices of all others. A switch sends down towards a destination below
+// it. Otherwise it sends up, where such a way leads on. The shortest of those ways are allowed.
 type Ways struct {
 	// Order has all switches, the top first: a link is up if it leads nearer to the
 	// front. None joins switches in which the rule sees the same height.
@@ -73,7 +72,7 @@ func newReach(g *route.Graph, order, pos []int32, without []bool) *reach {
 	return r
 }
 
-// nearby tells the choices of single switches.
+// nearby computes the choices of single switches.
 type nearby struct {
 	g     *route.Graph
 	ways  *Ways
@@ -122,8 +121,8 @@ func (b *nearby) findFits() {
 	}
 }
 
-// allowed gives the next hops of a switch towards a destination, if its way there is
-// to have as many links as before; empty: there is none, or it cannot be told.
+// allowed returns the next hops of a switch towards a destination, if its way there must have as many links as before. It
+// is empty if there is none, or if the choices are not known.
 func (b *nearby) allowed(s, d int32) []int32 {
 	b.edges = b.edges[:0]
 	if s == d || b.depthOf(s, d) == far {
@@ -144,8 +143,8 @@ func (b *nearby) allowed(s, d int32) []int32 {
 	return b.edges
 }
 
-// turn gives where packets turn on their way to a destination, -1 if that cannot be told.
-// Nothing is told of data to CAs that must turn.
+// turn returns the switch where packets turn on their way to a destination, -1 if that is not known. It is not known for
+// data to CAs that must turn.
 func (b *nearby) turn(s, d int32) int32 {
 	if b.ways.Turn == nil || len(b.g.Targets[d]) > 0 && b.g.Targets[d][0].Out != 0 {
 		return -1

@@ -14,7 +14,7 @@ const (
 	MaxSize = 1 << 20
 	// maxRadix is how many switches a ring may have.
 	maxRadix = 1024
-	// maxErrors is how many problems of one file are told.
+	// maxErrors is how many problems of one file are reported.
 	maxErrors = 20
 	// maxSeeds is how many seeds a file may have.
 	maxSeeds = 256
@@ -36,10 +36,9 @@ type Seed struct {
 	Dateline [3]int
 }
 
-// Parse reads a file in the format of torus-2QoS.conf(5). name is what errors
-// call it. All wrong lines are reported, with their numbers. What only matters
-// to how OpenSM works is read and not used: portgroup_max_ports, port_order,
-// max_changes.
+// Parse reads a file in the format of torus-2QoS.conf(5). Errors use name for the file. All wrong lines are reported, with
+// their numbers. It reads, but does not use, settings that concern only OpenSM's implementation: portgroup_max_ports,
+// port_order, max_changes.
 func Parse(name string, data []byte) (*Config, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("%s: more than %d bytes", name, MaxSize)
@@ -189,7 +188,7 @@ func (s *Seed) link(dir int, words []string) error {
 	return nil
 }
 
-// Switches gives the switches that seeds begin at, none of a nil Config.
+// Switches returns the switches that seeds begin at, none for a nil Config.
 func (c *Config) Switches() []ib.GUID {
 	if c == nil {
 		return nil

@@ -190,7 +190,7 @@ func FuzzParse(f *testing.F) {
 		if (err == nil) != (c != nil) {
 			t.Fatalf("%v and error %v", c, err)
 		}
-		// Whatever a file says, the engine gives tables that hold, or an error.
+		// With any file, the engine returns tables that pass, or an error.
 		if fabric := topotest.Grid([3]int{3, 3, 1}, ring3, 1).Fabric(); c != nil {
 			_, _ = torus.Engine{Config: c, Lanes: 4}.Route(fabric, nil)
 		}

@@ -137,16 +137,15 @@ func detect(g *route.Graph, near [][]int32, c *Config) (*placement, error) {
 	return nil, best
 }
 
-// ray is a dimension as seen from a switch: the neighbours that way and back,
-// nobody where there is none, and whether it is taken for a ring of four.
+// ray is a dimension as seen from a switch: the neighbours in both directions, nobody where there is none, and whether it
+// is taken for a ring of four.
 type ray struct {
 	ahead, back int32
 	four        bool
 }
 
-// guess gives the ways to see the neighbours of a switch as dimensions: those
-// without a common neighbour are opposite each other; what is left are rings of
-// four, or ends of rows.
+// guess returns the ways to see the neighbours of a switch as dimensions. Those without a common neighbour are opposite
+// each other; the others are rings of four, or ends of rows.
 func guess(near [][]int32, o int32) [][]ray {
 	var paired []ray
 	var loose []int32
@@ -235,8 +234,8 @@ func (s *shape) matches(c *Config) bool {
 	return key(s.radix, s.wrap) == key(c.Radix, c.Wrap)
 }
 
-// length goes straight on from a switch and its neighbour. It gives how many
-// steps there are, and whether they lead back to the start.
+// length goes straight on from a switch and its neighbour. It returns how many steps there are, and whether they lead back
+// to the start.
 func length(near [][]int32, start, next int32) (steps int, ring bool) {
 	before, s := start, next
 	for steps = 1; steps <= len(near); steps++ {

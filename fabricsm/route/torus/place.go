@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// nobody is at a position without a switch.
+// nobody is the value for a position without a switch.
 const nobody = int32(-1)
 
 // coord is where a switch is, along x, y and z.
@@ -26,8 +26,7 @@ func (s *shape) size() int { return s.radix[0] * s.radix[1] * s.radix[2] }
 
 func (s *shape) index(c coord) int { return c[0] + s.radix[0]*(c[1]+s.radix[1]*c[2]) }
 
-// step gives the position next to one in a direction (+x, -x, +y, ...), false
-// at the end of a row.
+// step returns the position next to one in a direction (+x, -x, +y, ...), false at the end of a row.
 func (s *shape) step(c coord, dir int) (coord, bool) {
 	dim, n := dir/2, s.radix[dir/2]
 	c[dim] += 1 - 2*(dir%2)
@@ -58,7 +57,7 @@ func newPlacement(g *route.Graph, near [][]int32, s shape) *placement {
 	return p
 }
 
-// neighbours gives for each switch those it is cabled to.
+// neighbours returns for each switch those it is cabled to.
 func neighbours(g *route.Graph) [][]int32 {
 	near := make([][]int32, len(g.IDs))
 	for s := range near {
@@ -178,10 +177,9 @@ func (p *placement) extend(s int32, c coord) {
 	}
 }
 
-// straight gives the one of some neighbours of a switch that has no other
-// neighbour in common with one before it: on a torus only the one straight on
-// has none, unless the ring has four switches. It gives nobody if there is
-// none, and ambiguous if there are several.
+// straight returns the neighbour of a switch, from a list, that has no other neighbour in common with the switch before it.
+// On a torus only the one straight on has none, unless the ring has four switches. It returns nobody if there is none, and
+// ambiguous if there are several.
 func (p *placement) straight(before, s int32, of []int32) int32 {
 	return straight(p.near, before, s, of)
 }
@@ -254,7 +252,7 @@ func (s *shape) String() string {
 	return fmt.Sprintf("a torus of %d%s %d%s %d%s", s.radix[0], kind(0), s.radix[1], kind(1), s.radix[2], kind(2))
 }
 
-// direction gives the direction from one placed switch to another next to it,
+// direction returns the direction from one placed switch to another next to it,
 // -1 if it is not.
 func (p *placement) direction(from, to int32) int {
 	for dir := range 6 {

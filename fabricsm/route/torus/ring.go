@@ -39,9 +39,8 @@ func (w *ways) linked(a, b coord) bool {
 	return s != nobody && t != nobody && has(w.p.near[s], t)
 }
 
-// shorter gives the direction along a dimension in which it is less far from
-// one coordinate to another. Of two equal ways round a ring, a pair takes the
-// same in both directions; every other pair the one without the dateline.
+// shorter returns the direction along a dimension in which it is less far from one coordinate to another. If both ways
+// round a ring are equal, a pair takes the same in both directions. Every other pair takes the one without the dateline.
 func (s *shape) shorter(dim, from, to int) (dir int) {
 	n := s.radix[dim]
 	ahead := to - from
@@ -61,8 +60,8 @@ func (s *shape) crosses(dim, from, to int) bool {
 	return from != to && (s.shorter(dim, from, to)%2 == 0) != (to > from)
 }
 
-// distance gives the steps from one coordinate to another in a direction, and
-// a large number in a row that does not lead there.
+// distance returns the steps from one coordinate to another in a direction, and a large number in a row that does not lead
+// there.
 func (s *shape) distance(dir, from, to int) int {
 	n, d := s.radix[dir/2], to-from
 	if dir%2 == 1 {
@@ -78,9 +77,8 @@ func (s *shape) distance(dir, from, to int) int {
 	}
 }
 
-// towards gives the direction along a dimension that leads from a position to
-// a coordinate, or right before it where nobody is there; -1 if links are
-// missing on both ways.
+// towards returns the direction along a dimension that leads from a position to a coordinate, or right before it where
+// there is no switch at it; -1 if links are missing on both ways.
 func (w *ways) towards(c coord, dim, to int) int {
 	target := c
 	target[dim] = to
@@ -97,7 +95,7 @@ func (w *ways) towards(c coord, dim, to int) int {
 	return -1
 }
 
-// next gives the direction in which a packet goes on from a switch to another,
+// next returns the direction in which a packet goes on from a switch to another,
 // -1 if there is none.
 func (w *ways) next(c, dest coord) int {
 	for dim := range 3 {
@@ -110,8 +108,8 @@ func (w *ways) next(c, dest coord) int {
 		if dir < 0 || w.p.at[w.p.index(corner)] != nobody {
 			return dir
 		}
-		// Nobody is where it should turn. Right before that place it turns
-		// early, into the next dimension that it has to go along.
+		// There is no switch where it should turn. Right before that place it turns early, into the next dimension that it
+		// has to go along.
 		if w.p.distance(dir, c[dim], dest[dim]) > 1 {
 			return dir
 		}

@@ -20,15 +20,13 @@ type Engine struct {
 	Lanes int
 }
 
-// Name gives "torus-2QoS".
+// Name returns "torus-2QoS".
 func (Engine) Name() string { return "torus-2QoS" }
 
-// Route gives every switch the path to every LID along x, then y, then z, as
-// near to that as lost switches and links allow. Cables between the same two
-// switches are spread over. A route of prev stays while it is still such a path,
-// a switch keeps its place. Errors are those of [route.NewGraph], that the
-// fabric is no such torus, that a ring is cut into parts, and that the lanes
-// are too few.
+// Route returns, for every switch, the path to every LID along x, then y, then z, as near to that as lost switches and
+// links allow. LIDs are spread over several cables between the same two switches. A route of prev stays while it is still
+// such a path, and a switch keeps its place. Errors are those of [route.NewGraph], that the fabric is no such torus, that a
+// ring is cut into parts, and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	var g *route.Graph
 	var w *ways
@@ -75,7 +73,7 @@ func (w *ways) check() error {
 	return nil
 }
 
-// go1 gives the switch one step on.
+// go1 returns the switch one step on.
 func (w *ways) go1(s int32, dir int) int32 {
 	c, _ := w.p.step(w.p.where[s], dir)
 	return w.p.at[w.p.index(c)]
@@ -138,8 +136,7 @@ func (e Engine) laneCount(f *topo.Fabric, p *placement) (int, error) {
 	}
 }
 
-// setLanes gives service levels and lanes. Ports are of class 1 for x, 2 for y
-// and 3 for z.
+// setLanes sets service levels and lanes. Ports are of class 1 for x, 2 for y and 3 for z.
 func (e Engine) setLanes(f *topo.Fabric, g *route.Graph, w *ways, t *route.Tables) error {
 	p := w.p
 	count, err := e.laneCount(f, p)

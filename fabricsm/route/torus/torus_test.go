@@ -127,9 +127,8 @@ func sameLevels(t *testing.T, f *topo.Fabric, a, b *route.Tables) {
 	}
 }
 
-// TestRandomChanges cuts cables, puts them back, and adds second ones next to
-// others: the checker accepts what the engine gives, and service levels stay
-// while the torus is known.
+// TestRandomChanges cuts cables, puts them back, and adds second ones next to others: the checker accepts the tables of the
+// engine, and service levels stay while the torus is known.
 func TestRandomChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(most int) int { return rapid.IntRange(0, most).Draw(t, "n") }

@@ -17,7 +17,7 @@ type Loads struct {
 	path   []topo.NodeID
 }
 
-// What is known of a switch while the routes to one LID are walked.
+// State of a switch while the routes to one LID are walked.
 const (
 	unknown uint8 = iota
 	onTheWay
@@ -67,7 +67,7 @@ func (l *Loads) Of(node topo.NodeID, out ib.PortNum) int64 {
 	return sum
 }
 
-// next gives the switch that a port leads to.
+// next returns the switch that a port leads to.
 func (l *Loads) next(node topo.NodeID, out ib.PortNum) topo.NodeID {
 	id := l.f.PortOf(node, out)
 	if id == topo.None || out == 0 {

@@ -27,15 +27,14 @@ type Hop struct {
 	VL   ib.VL      // on the link that leaves by Out
 }
 
-// Errors of paths. What is wrong with an entry is told by other errors.
+// Errors of paths. Wrong entries have other errors.
 var (
 	ErrNoTables = errors.New("there are no forwarding tables yet")
 	ErrNoLID    = errors.New("the port has no LID yet")
 	ErrNoCable  = errors.New("the port has no link")
 )
 
-// Follow gives the path between two end ports, as the tables have it. Every
-// switch is passed once at most.
+// Follow returns the path between two end ports, as the tables have it. It passes every switch at most once.
 func Follow(f *topo.Fabric, t *route.Tables, from, to topo.PortID) Path {
 	var p Path
 	switch {
@@ -99,13 +98,13 @@ func (w *walk) arrive(node topo.NodeID, in ib.PortNum) {
 	w.path.Hops = append(w.path.Hops, Hop{Node: node, In: in, VL: w.vl})
 }
 
-// leave adds a hop and gives the other end of the link it goes out by.
+// leave adds a hop and returns the other end of the link it goes out by.
 func (w *walk) leave(node topo.NodeID, in, out ib.PortNum) topo.PortID {
 	w.path.Hops = append(w.path.Hops, Hop{Node: node, In: in, Out: out, VL: w.vl})
 	return w.f.LinkUp(w.f.PortOf(node, out))
 }
 
-// egress gives the port that a switch sends the LID to.
+// egress returns the port by which a switch sends the LID.
 func (w *walk) egress(node topo.NodeID) (ib.PortNum, error) {
 	n := w.f.Node(node)
 	row := w.t.LFT(node)

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/route/updown"
 )
 
-// rank gives the switches in an order in which each, but for the roots, is
-// linked to one before it. An island without a listed root gets one.
+// rank returns the switches in an order in which each, except the roots, is linked to one before it. An island without a
+// listed root gets one.
 func rank(g *route.Graph, listed []int32) []int32 {
 	return updown.Order(g, listed, func(island []int32) int32 { return pick(g, island) })
 }

@@ -39,15 +39,13 @@ type Engine struct {
 	Share spread.Share
 }
 
-// Name gives "updn".
+// Name returns "updn".
 func (Engine) Name() string { return "updn" }
 
-// Route gives every switch the shortest route to every LID of its island that
-// goes up and then down, spread over equally short ones. A route of prev stays
-// while it is still one of them, and so does the order of the switches, so that a
-// lost link moves the routes that used it and no other. An island without one of
-// the listed roots gets a root of its own. Errors are those of [route.NewGraph], and that no listed
-// root is in the fabric.
+// Route returns, for every switch, the shortest route to every LID of its island that goes up and then down, spread over
+// equally short ones. A route of prev stays while it is still one of them, and so does the order of the switches, so that a
+// lost link moves only the routes that used it. An island without one of the listed roots gets a root of its own. Errors
+// are those of [route.NewGraph], and that no listed root is in the fabric.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
 		roots, err := e.present(g)
@@ -63,7 +61,7 @@ func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error)
 	})
 }
 
-// present gives the listed roots that are in the fabric, by switch number.
+// present returns the listed roots that are in the fabric, by switch number.
 func (e Engine) present(g *route.Graph) ([]int32, error) {
 	if len(e.Roots) == 0 {
 		return nil, nil

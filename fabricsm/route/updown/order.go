@@ -7,10 +7,9 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// Order gives all switches in an order in which each, but for the roots, is
-// linked to one before it: by distance from the nearest root, island by island.
-// pick gives the root of an island, whose switches it is told, without any of
-// the listed ones.
+// Order returns all switches in an order in which each, except the roots, is linked to one before it: by distance from the
+// nearest root, island by island. pick gets the switches of an island without any of the listed roots, and returns its
+// root.
 func Order(g *route.Graph, listed []int32, pick func(island []int32) int32) []int32 {
 	n := len(g.IDs)
 	order, ranked := make([]int32, 0, n), make([]bool, n)
@@ -61,9 +60,8 @@ func Walk(g *route.Graph, from, order, hops []int32) []int32 {
 	return order
 }
 
-// Places gives where each switch stands in an order, by topo.NodeID, -1 for what is
-// no switch: with the same places a link that is lost leaves all choices but those
-// of the link itself as they are, see [spread.Plan].
+// Places returns the position of each switch in an order, by topo.NodeID, -1 for a node that is no switch. With the same
+// places, a lost link changes only the choices of the link itself, see [spread.Plan].
 func Places(g *route.Graph, order []int32) []int32 {
 	places := make([]int32, len(g.Num))
 	for id := range places {
@@ -75,11 +73,10 @@ func Places(g *route.Graph, order []int32) []int32 {
 	return places
 }
 
-// Kept gives the order of the last whole routing, or else that of prev, and its places
-// as they were, as long as it is one: every switch stands in it, and but for the
-// listed roots, and one of each island without any, is linked to one before it. Else,
-// and where the listed ones are not on top of their islands, ok is false. So a lost
-// link does not turn others round.
+// Kept returns the order of the last whole routing, or else that of prev, and its unchanged places, if the order is still
+// valid. In a valid order every switch has a place and is linked to one before it, except the listed roots and one root of
+// each island without any. The listed roots must be on top of their islands. Otherwise ok is false. So a lost link does not
+// reverse other links.
 func Kept(g *route.Graph, engine string, prev *route.Tables, listed []int32) (order, places []int32, ok bool) {
 	notes := prev.Notes()
 	if notes == nil || prev.Engine != engine {
@@ -93,7 +90,7 @@ func Kept(g *route.Graph, engine string, prev *route.Tables, listed []int32) (or
 	return nil, nil, false
 }
 
-// sorted gives the order of switches by their places in a basis, nil if one has none.
+// sorted returns the order of switches by their places in a basis, nil if a switch has none.
 func sorted(g *route.Graph, basis []int32) (order, places []int32) {
 	places = Places(g, nil)
 	order = make([]int32, len(g.IDs))

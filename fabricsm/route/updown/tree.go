@@ -73,8 +73,7 @@ func Leaf(g *route.Graph, s int32) bool {
 // elsewhere is added to levels where packets do not turn where they always do.
 const elsewhere = 1 << 16
 
-// Basis gives what choices depend on besides the links, see [spread.Plan]: the
-// level of every switch.
+// Basis returns the input of the choices besides the links, see [spread.Plan]: the level of every switch.
 func (t *Tree) Basis() []int32 {
 	b := make([]int32, len(t.g.Num))
 	for id, s := range t.g.Num {
@@ -161,7 +160,7 @@ func (t *Tree) findTurns() {
 	}
 }
 
-// spreadEnd tells all switches of an island what so far its first is told.
+// spreadEnd copies the end of the first switch of an island to all its switches.
 func (w *way) spreadEnd(island []int32) {
 	for s, i := range island {
 		w.end[s] = w.end[i]
@@ -198,8 +197,7 @@ func (w *way) add(c *spread.Choices) {
 
 func (w *way) of(s int32) []int32 { return w.edge[w.row[2*s]:w.row[2*s+1]] }
 
-// islandsOf numbers the island of each switch by its first switch, and gives
-// their sizes by that number.
+// islandsOf numbers the island of each switch by its first switch, and returns their sizes by that number.
 func islandsOf(g *route.Graph) (island []int32, sizes []int) {
 	n := len(g.IDs)
 	island, sizes = make([]int32, n), make([]int, n)
@@ -218,12 +216,10 @@ func islandsOf(g *route.Graph) (island []int32, sizes []int) {
 	return island, sizes
 }
 
-// Rule gives a rule: the shortest of the ways that go up and then down. A
-// switch without one, as a spine has none to another spine, sends towards the
-// leaf where packets turn, until one of the switches on that way has one. If
-// shortest is given, and some switch with CAs would have to take more links to
-// the CAs of another than its shortest way has, it says the choices towards that
-// destination.
+// Rule returns a rule: the shortest of the ways that go up and then down. A switch without one, as a spine has none to
+// another spine, sends towards the leaf where packets turn, until one of the switches on that way has one. If shortest is
+// set, and some switch with CAs would need more links to the CAs of another switch than its shortest way has, shortest sets
+// the choices towards that destination.
 func (t *Tree) Rule(shortest spread.Rule) spread.Rule {
 	r := t.rule()
 	return func(dest int32, c *spread.Choices) {
@@ -371,7 +367,7 @@ func (r *treeRule) rescue(c *spread.Choices) {
 	}
 }
 
-// all gives the edges of a switch.
+// all returns the edges of a switch.
 func (r *treeRule) all(s int32) []int32 {
 	all := make([]int32, 0, r.g.Row[s+1]-r.g.Row[s])
 	for e := r.g.Row[s]; e < r.g.Row[s+1]; e++ {

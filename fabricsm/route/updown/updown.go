@@ -1,6 +1,5 @@
-// Package updown gives the routes that go some links up and then some down, in
-// an order of switches that an engine decides. Links used one after the other
-// are ordered too, so no circle of them can wait for itself.
+// Package updown computes the routes that go some links up and then some down, in an order of switches that an engine
+// decides. Links used one after the other are ordered too, so no cycle of them can wait for itself.
 package updown
 
 import (
@@ -8,15 +7,12 @@ import (
 	"portcullis/fabricsm/route/spread"
 )
 
-// Rules gives rules for an order of all switches, the top first. A link is up
-// if it leads nearer to the front of the order. Of several ways up and then
-// down the shortest are allowed, but a switch that reaches the destination
-// going down only does so, also when a way up would be shorter: what comes to
-// it from above must not go up again.
+// Rules returns rules for an order of all switches, the top first. A link is up if it leads nearer to the front of the
+// order. Of several ways up and then down the shortest are allowed. But a switch that reaches the destination by going down
+// only does so, also when a way up would be shorter: packets that come from above must not go up again.
 //
-// Switches from which no such way leads, as from one root to another, go to
-// the nearest switch that has one. If such a switch has CAs, the routes need
-// not be free of credit loops; the checker tells.
+// Switches from which no such way leads, as from one root to another, send to the nearest switch that has one. If such a
+// switch has CAs, the routes may have credit loops, which the checker reports.
 func Rules(g *route.Graph, order []int32) func() spread.Rule {
 	n := len(g.IDs)
 	pos := make([]int32, n)
