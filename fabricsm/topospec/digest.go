@@ -17,16 +17,16 @@ type Digest [sha256.Size]byte
 
 const digestPrefix = "sha256:"
 
-// String gives "sha256:" and 64 digits.
+// String returns "sha256:" and 64 digits.
 func (d Digest) String() string { return digestPrefix + hex.EncodeToString(d[:]) }
 
-// Short gives the first 12 digits, for people.
+// Short returns the first 12 digits, for display.
 func (d Digest) Short() string { return hex.EncodeToString(d[:6]) }
 
 // IsZero reports "none".
 func (d Digest) IsZero() bool { return d == Digest{} }
 
-// MarshalText gives the text of String, "" for none.
+// MarshalText returns the text of String, "" for none.
 func (d Digest) MarshalText() ([]byte, error) {
 	if d.IsZero() {
 		return nil, nil
@@ -49,8 +49,7 @@ func (d *Digest) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Digest gives the digest of a revision. The order of devices and links and the
-// lines they were read from do not count.
+// Digest returns the digest of a revision. The order of devices and links and the lines they were read from do not count.
 func (r *Revision) Digest() Digest {
 	n := *r
 	n.Devices, n.Links = slices.Clone(r.Devices), slices.Clone(r.Links)
@@ -77,7 +76,7 @@ func (r *Revision) Digest() Digest {
 	return Digest(h.Sum(nil))
 }
 
-// appendFields quotes each field, so that no two lists give the same bytes.
+// appendFields quotes each field, so that no two lists lead to the same bytes.
 func appendFields(b []byte, fields ...string) []byte {
 	for _, f := range fields {
 		b = strconv.AppendQuote(b, f)

@@ -109,7 +109,7 @@ var fieldModeNames = []string{"default", "off", "warn", "enforce"}
 // zero UnknownLink disables it.
 type UnknownLink uint8
 
-// What happens to an unplanned link.
+// Treatment of an unplanned link.
 const (
 	UnknownDisable UnknownLink = iota
 	UnknownHold

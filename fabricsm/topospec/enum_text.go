@@ -2,7 +2,7 @@ package topospec
 
 func (k Kind) String() string { return nameOf(k, "kind", kindNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads a name.
@@ -13,7 +13,7 @@ func (k *Kind) UnmarshalText(b []byte) (err error) {
 
 func (s LinkState) String() string { return nameOf(s, "state", linkStateNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (s LinkState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a name.
@@ -24,7 +24,7 @@ func (s *LinkState) UnmarshalText(b []byte) (err error) {
 
 func (c Class) String() string { return nameOf(c, "class", classNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads a name.
@@ -35,7 +35,7 @@ func (c *Class) UnmarshalText(b []byte) (err error) {
 
 func (r Role) String() string { return nameOf(r, "role", roleNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a name.
@@ -46,7 +46,7 @@ func (r *Role) UnmarshalText(b []byte) (err error) {
 
 func (s Stock) String() string { return nameOf(s, "stock", stockNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (s Stock) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a name.
@@ -57,7 +57,7 @@ func (s *Stock) UnmarshalText(b []byte) (err error) {
 
 func (m Mode) String() string { return nameOf(m, "mode", modeNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalText reads a name.
@@ -68,7 +68,7 @@ func (m *Mode) UnmarshalText(b []byte) (err error) {
 
 func (m FieldMode) String() string { return nameOf(m, "field mode", fieldModeNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (m FieldMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalText reads a name.
@@ -79,7 +79,7 @@ func (m *FieldMode) UnmarshalText(b []byte) (err error) {
 
 func (u UnknownLink) String() string { return nameOf(u, "unknown link", unknownNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (u UnknownLink) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 // UnmarshalText reads a name.
@@ -90,7 +90,7 @@ func (u *UnknownLink) UnmarshalText(b []byte) (err error) {
 
 func (t Touch) String() string { return nameOf(t, "change", touchNames) }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (t Touch) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads a name.

@@ -43,5 +43,5 @@ func Malformed(g ib.GUID) string {
 	}
 }
 
-// Swapped gives a GUID with its bytes in the other order.
+// Swapped returns a GUID with its bytes in the other order.
 func Swapped(g ib.GUID) ib.GUID { return ib.GUID(bits.ReverseBytes64(uint64(g))) }

@@ -41,16 +41,16 @@ func ParseEnd(s string) (End, error) {
 	return End{g, n}, nil
 }
 
-// String gives "0x...guid/port".
+// String returns "0x...guid/port".
 func (e End) String() string { return fmt.Sprintf("%v/%d", e.GUID, e.Port) }
 
 // IsZero reports "none".
 func (e End) IsZero() bool { return e == End{} }
 
-// Place gives the end as a switch port.
+// Place returns the end as a switch port.
 func (e End) Place() ib.Place { return ib.Place{Switch: e.GUID, Port: e.Port} }
 
-// EndAt gives a switch port as a link end.
+// EndAt returns a switch port as a link end.
 func EndAt(p ib.Place) End { return End{p.Switch, p.Port} }
 
 // Compare orders ends by GUID and port.
@@ -147,8 +147,8 @@ const (
 	DefaultMaxFlips Permille = 50
 )
 
-// Share gives a part of a whole in thousandths, rounded down; all of nothing is
-// nothing, so that an empty specification never scores.
+// Share returns a part of a whole in thousandths, rounded down. It returns 0 if the whole is 0, so that an empty
+// specification never scores.
 func Share(part, whole int) Permille {
 	if whole <= 0 {
 		return 0
@@ -158,7 +158,7 @@ func Share(part, whole int) Permille {
 
 func (p Permille) String() string { return fmt.Sprintf("%d.%d%%", p/10, p%10) }
 
-// Score gives the score that enforcement needs.
+// Score returns the score that enforcement needs.
 func (p *Policy) Score() Permille {
 	if p.MinScore == 0 {
 		return DefaultMinScore
@@ -180,7 +180,7 @@ func (p *Policy) Enough(verified, expected int) bool {
 	return Share(verified, expected) >= p.Score() || p.MinScore == 0 && expected-verified <= slack
 }
 
-// Flips gives how many of so many links may change in one activation.
+// Flips returns how many of a number of links may change in one activation.
 func (p *Policy) Flips(links int) int {
 	if p.MaxFlips > 0 {
 		return p.MaxFlips
@@ -188,7 +188,7 @@ func (p *Policy) Flips(links int) int {
 	return max(8, links*int(DefaultMaxFlips)/1000)
 }
 
-// WithDefaults gives the fields with their defaults filled in.
+// WithDefaults returns the fields with their defaults filled in.
 func (f Fields) WithDefaults() Fields {
 	for _, m := range []*FieldMode{&f.GUID, &f.Port, &f.Type} {
 		if *m == FieldDefault {
@@ -226,7 +226,7 @@ func (r *Revision) Normalize() {
 	})
 }
 
-// Clone gives a copy that shares nothing that can be changed.
+// Clone returns a copy that shares nothing mutable.
 func (r *Revision) Clone() *Revision {
 	c := *r
 	c.Devices = slices.Clone(r.Devices)

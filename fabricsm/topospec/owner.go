@@ -16,8 +16,8 @@ import (
 // for, where the specification does not say how many ports it has.
 const maxFollowing = 4
 
-// Other gives the device, other than own, that a port GUID belongs to: what shows it as
-// own has borrowed it. None: it may be own's. own may be None.
+// Other returns the device, other than own, that a port GUID belongs to. A device that shows it as own uses the GUID of
+// another device. None: it may be own's. own may be None.
 func (s *Spec) Other(own DeviceID, port ib.GUID) DeviceID {
 	for _, of := range [2]DeviceID{s.DeviceByPortGUID(port), s.DeviceByGUID(port)} {
 		switch of {

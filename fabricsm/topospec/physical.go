@@ -7,9 +7,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Where says in words where a port is, for the person who walks to it: "rack 12
-// U20 leaf-3 port 14". label gives what is printed beside a port of a model, or
-// ""; it may be nil.
+// Where returns the location of a port as text, for an operator on site: "rack 12 U20 leaf-3 port 14". label returns the
+// label of a port of a model, or ""; it may be nil.
 func (d *Device) Where(port ib.PortNum, label func(model string, port ib.PortNum) string) string {
 	var words []string
 	add := func(prefix, s string) {

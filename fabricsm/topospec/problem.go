@@ -60,5 +60,5 @@ func (p *Problems) Add(line int, object, cause, do string) {
 // Full reports that no more problems are taken.
 func (p *Problems) Full() bool { return len(p.list) >= MaxProblems }
 
-// Err gives the problems as one error, nil if there are none.
+// Err returns the problems as one error, nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.list...) }

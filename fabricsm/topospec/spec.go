@@ -78,16 +78,16 @@ func Compile(source string, r *Revision) (*Spec, error) {
 	return s, nil
 }
 
-// Revision gives the revision, in normal order. It must not be written to.
+// Revision returns the revision, in normal order. It must not be written to.
 func (s *Spec) Revision() *Revision { return s.rev }
 
-// Digest gives the digest of the revision.
+// Digest returns the digest of the revision.
 func (s *Spec) Digest() Digest { return s.digest }
 
-// NumSlots gives the number of ports of all devices.
+// NumSlots returns the number of ports of all devices.
 func (s *Spec) NumSlots() int { return len(s.slots) }
 
-// NumActive gives the number of links that are to be up.
+// NumActive returns the number of links that must be up.
 func (s *Spec) NumActive() int { return s.active }
 
 // DeviceByGUID finds a device by its node GUID, None if there is none.
@@ -107,10 +107,10 @@ func (s *Spec) DeviceByPortGUID(g ib.GUID) DeviceID {
 	return None
 }
 
-// Device gives a device. It must not be written to.
+// Device returns a device. It must not be written to.
 func (s *Spec) Device(id DeviceID) *Device { return &s.rev.Devices[id] }
 
-// SlotOf gives the slot of a port, None if the specification has no such port.
+// SlotOf returns the slot of a port, None if the specification has no such port.
 func (s *Spec) SlotOf(e End) SlotID {
 	id, ok := s.byGUID[e.GUID]
 	if !ok || e.Port == 0 {
@@ -122,8 +122,7 @@ func (s *Spec) SlotOf(e End) SlotID {
 	return None
 }
 
-// LinkAt gives the link that uses a port, nil if there is none, and what the
-// specification has at its other end.
+// LinkAt returns the link that uses a port, nil if there is none, and the other end in the specification.
 func (s *Spec) LinkAt(id SlotID) (*Link, End) {
 	if id == None || s.slots[id].link == None {
 		return nil, End{}
@@ -135,7 +134,7 @@ func (s *Spec) LinkAt(id SlotID) (*Link, End) {
 	return l, l.B
 }
 
-// LinkIndex gives the index of the link that uses a port, None if there is none.
+// LinkIndex returns the index of the link that uses a port, None if there is none.
 func (s *Spec) LinkIndex(id SlotID) int {
 	if id == None {
 		return None
@@ -143,9 +142,9 @@ func (s *Spec) LinkIndex(id SlotID) int {
 	return int(s.slots[id].link)
 }
 
-// IsBackbone reports a link of which no tenant has an end: between switches, routers and
-// aggregation nodes, and those of Subnet Managers and services. Who is root on a host has
-// the links of that host lost, or not as declared, as he likes; these he has not.
+// IsBackbone reports whether a link has no end at a tenant: links between switches, routers and aggregation nodes, and
+// those of Subnet Managers and services. An attacker who is root on a host can drop or change the links of that host, but
+// not these.
 func (s *Spec) IsBackbone(link int) bool {
 	l := &s.rev.Links[link]
 	if l.B.IsZero() {
@@ -165,7 +164,7 @@ func (s *Spec) IsBackbone(link int) bool {
 	return true
 }
 
-// PortsOf gives the slots of a device's ports, from port 1 on.
+// PortsOf returns the slots of a device's ports, from port 1 on.
 func (s *Spec) PortsOf(id DeviceID) iter.Seq2[ib.PortNum, SlotID] {
 	return func(yield func(ib.PortNum, SlotID) bool) {
 		for at := s.first[id]; at < s.first[id+1]; at++ {
@@ -176,15 +175,14 @@ func (s *Spec) PortsOf(id DeviceID) iter.Seq2[ib.PortNum, SlotID] {
 	}
 }
 
-// Belongs gives the switch port at which a device, entered by a port, is meant to
-// be seen: the zero End if the specification has no link there.
+// Belongs returns the switch port at which a device, entered by a port, must be seen: the zero End if the specification has
+// no link there.
 func (s *Spec) Belongs(e End) End {
 	_, peer := s.LinkAt(s.SlotOf(e))
 	return peer
 }
 
-// Home gives some switch port at which a device is meant to be, the zero End if
-// it has no link.
+// Home returns a switch port at which a device must be, the zero End if it has no link.
 func (s *Spec) Home(id DeviceID) End {
 	for at := s.first[id]; at < s.first[id+1]; at++ {
 		if _, peer := s.LinkAt(at); !peer.IsZero() {

@@ -8,10 +8,9 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Validate reports what makes a revision unfit to be compared with anything:
-// GUIDs or ports used twice, links to devices that are not there, ports that a
-// device has not, text that cannot be shown. What is merely suspicious is
-// package lint's. source is what problems call the input.
+// Validate reports the problems that make a revision unfit for comparison: GUIDs or ports used twice, links to devices that
+// are not there, ports that a device has not, text that cannot be shown. Package lint reports parts that are only
+// suspicious. source is the name of the input in problems.
 func (r *Revision) Validate(source string) error {
 	v := validator{Problems: Problems{Source: source}, r: r, device: make(map[ib.GUID]*Device, len(r.Devices)), owner: make(map[End]int, 2*len(r.Links))}
 	if len(r.Devices) > MaxDevices || len(r.Links) > MaxLinks {

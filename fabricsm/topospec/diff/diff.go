@@ -40,7 +40,7 @@ type Item struct {
 	Class    string       `json:"class,omitempty"`
 }
 
-// String gives the difference as a line for people.
+// String returns the difference as a line of text.
 func (i Item) String() string {
 	switch i.Kind {
 	case MissWired:
@@ -81,7 +81,7 @@ func (r *Report) Links() int {
 	return n
 }
 
-// What says which parts of two revisions are compared.
+// What is the set of parts of two revisions that are compared.
 type What uint8
 
 // Parts. A fabric that was discovered knows cables and devices only.
@@ -90,7 +90,7 @@ const (
 	CablesOnly      // against what was discovered: links that are to be up, and their devices
 )
 
-// Compare gives the differences of b from a. It costs a pass over both.
+// Compare returns the differences of b from a. It costs a pass over both.
 func Compare(a, b *topospec.Spec, what What) *Report {
 	r := &Report{Items: []Item{}, a: a, b: b}
 	r.links(what)
@@ -119,8 +119,8 @@ func isUp(l *topospec.Link) bool {
 	return l != nil && (l.State == topospec.Active || l.State == topospec.Maintenance)
 }
 
-// links compares the ports of switches, and of others whose link leads to no switch
-// port that was compared. A cable between switches is told once.
+// links compares the ports of switches, and of others whose link leads to no switch port that was compared. A cable between
+// switches is reported once.
 func (r *Report) links(what What) {
 	told := map[topospec.End]bool{}
 	for i := range r.a.Revision().Links {
@@ -138,7 +138,7 @@ func (r *Report) links(what What) {
 		case other == nil:
 			item.Kind = Missing
 			if r.elsewhere(l, what, told) {
-				continue // told where the other end is now
+				continue // reported at the port that has the other end now
 			}
 		case peer != l.B:
 			item.Kind = MissWired
@@ -159,14 +159,13 @@ func (r *Report) links(what What) {
 			continue
 		}
 		if _, planned := r.a.LinkAt(r.a.SlotOf(l.A)); !planned.IsZero() {
-			continue // miss wired, told at the other port
+			continue // miss wired, reported at the other port
 		}
 		r.Items = append(r.Items, Item{Kind: Unexpected, A: l.A, Actual: l.B, Class: l.Class.String(), Port: where(r.a, r.b, l.A), Is: where(r.a, r.b, l.B)})
 	}
 }
 
-// elsewhere reports a link whose other end is cabled to something else, which is
-// told at that end.
+// elsewhere reports whether the other end of a link is cabled to another port, at which the difference is reported.
 func (r *Report) elsewhere(l *topospec.Link, what What, told map[topospec.End]bool) bool {
 	if l.B.IsZero() {
 		return false
@@ -214,11 +213,11 @@ func (r *Report) devices(what What) {
 	}
 }
 
-// facts gives what the fabric can see of a device.
+// facts returns the properties of a device that the fabric can see.
 func facts(d *topospec.Device, what What) string {
 	if what == CablesOnly {
 		k := d.Kind
-		if k == topospec.KindAN { // told apart by description alone
+		if k == topospec.KindAN { // recognised by description alone
 			k = topospec.KindHCA
 		}
 		return k.String()
@@ -254,8 +253,7 @@ type Cable struct {
 	Name        string  `json:"name"`
 }
 
-// Topology gives the report in UFM's shape: names of links are
-// "GUID_PORT:GUID_PORT".
+// Topology returns the report in UFM's shape: names of links are "GUID_PORT:GUID_PORT".
 func (r *Report) Topology() Topology {
 	t := Topology{Added: Side{Nodes: []ib.GUID{}, Links: []Cable{}}, Removed: Side{Nodes: []ib.GUID{}, Links: []Cable{}}}
 	for _, i := range r.Items {

@@ -150,7 +150,7 @@ func kindOf(d *device) topospec.Kind {
 	return topospec.KindHCA
 }
 
-// clean gives a description fit to be a name, empty if nothing is left.
+// clean returns a description in the form of a name, empty if nothing is left.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -165,8 +165,8 @@ func clean(s string) string {
 	return s
 }
 
-// hostOf gives the machine of a description such as "gpu-1 mlx5_0" or "gpu-1
-// HCA-1", empty where the driver has not named one.
+// hostOf returns the machine of a description such as "gpu-1 mlx5_0" or "gpu-1 HCA-1", empty where the driver has not named
+// one.
 func hostOf(description string) string {
 	host, device, ok := strings.Cut(description, " ")
 	if !ok || host == "localhost" || host == "(none)" || strings.Contains(device, " ") || !strings.HasPrefix(device, "mlx") && !strings.HasPrefix(device, "HCA") && !strings.HasPrefix(device, "ib") {

@@ -58,8 +58,8 @@ func Fabric(r *topospec.Revision) (*topo.Fabric, error) {
 	return b.Freeze(), nil
 }
 
-// namePorts gives the end ports of a node their GUIDs: those that the revision
-// has, else what most adapters do, one after the other from the node's.
+// namePorts sets the port GUIDs of a node's end ports: those that the revision has. Otherwise it uses the rule of most
+// adapters: consecutive GUIDs from the node's.
 func namePorts(b *topo.Builder, id topo.NodeID, d *topospec.Device) {
 	n := b.Node(id)
 	if n.Type == ib.NodeSwitch {

@@ -148,8 +148,7 @@ func distinct(names []string) []string {
 	return slices.Compact(names)
 }
 
-// levels gives the distance of each switch from the nearest adapter that is no
-// service.
+// levels returns the distance of each switch from the nearest adapter that is no service.
 func levels(s *topospec.Spec) []int {
 	r := s.Revision()
 	level := make([]int, len(r.Devices))
@@ -185,7 +184,7 @@ const (
 	Allowed List = "allowed-guids" // port GUIDs of all adapters in use
 )
 
-// Lists gives the names of all lists.
+// Lists returns the names of all lists.
 func Lists() []List { return []List{Roots, Compute, IO, Allowed} }
 
 // GUIDs writes a list.

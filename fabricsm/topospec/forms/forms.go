@@ -63,7 +63,7 @@ func Any(name string, data []byte, seal Seal) (*topospec.Revision, error) {
 // FabricOf makes the name of a fabric of that of a file.
 func FabricOf(name string) string { return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)) }
 
-// Names gives what Text can write, the first one first.
+// Names returns the names of the forms that Text can write, the default first.
 func Names() []string {
 	names := []string{"json", "yaml", "topoconfig", "topoconfig-types", "ibnetdiscover", "slurm", "ndt"}
 	for _, l := range export.Lists() {

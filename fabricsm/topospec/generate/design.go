@@ -57,9 +57,8 @@ type SMHost struct {
 	Rail int    `yaml:"rail"`
 }
 
-// Naming gives the names of devices. {unit}, {rail}, {index}, {pod}, {host},
-// {rack} and {tray} stand for numbers from 1, {host:3} for one of three digits, {of}
-// for the name of the device it belongs to. {pod} of a core is its group.
+// Naming has the patterns of device names. {unit}, {rail}, {index}, {pod}, {host}, {rack} and {tray} stand for numbers from
+// 1, {host:3} for one of three digits, {of} for the name of the device it belongs to. {pod} of a core is its group.
 type Naming struct {
 	Leaf  string `yaml:"leaf"`
 	Spine string `yaml:"spine"`
@@ -231,7 +230,7 @@ func (d *Design) above(s *Shape) error {
 	return nil
 }
 
-// capacity gives how many ports a spine has for leaves.
+// capacity returns how many ports a spine has for leaves.
 func (s *Shape) capacity(tiers int) int {
 	if tiers == 2 {
 		return int(s.sw.Ports)
@@ -241,9 +240,8 @@ func (s *Shape) capacity(tiers int) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// fewest gives the smallest number of switches above such that each of those
-// below has up ports, equally many to each of them, and they fit room ports; 0:
-// none.
+// fewest returns the smallest number of switches above that fit room ports, where each switch below has up ports, equally
+// many to each switch above; 0: none.
 func fewest(up, below, room int) int {
 	for n := 1; n <= up; n++ {
 		if up%n == 0 && below*(up/n) <= room {

@@ -50,15 +50,14 @@ type generator struct {
 	names []Slot
 }
 
-// Slot is a device that a design needs: the manifest gives it a GUID.
+// Slot is a device that a design needs. Its GUID is in the manifest.
 type Slot struct {
 	Name  string
 	Kind  topospec.Kind
 	Model string
 }
 
-// Slots gives the devices that a design needs, in the order of the design: what a
-// manifest must name.
+// Slots returns the devices that a design needs, in the order of the design. The manifest must name them.
 func (d Design) Slots() ([]Slot, error) {
 	d, err := d.withDefaults()
 	if err != nil {
@@ -173,7 +172,7 @@ func (g *generator) addSwitch(rule string, role topospec.Role, n numbers) *box {
 	return b
 }
 
-// ports gives how many ports the switches answer with.
+// ports returns how many ports the switches report.
 func (g *generator) ports() uint8 {
 	if g.d.Aggregation {
 		return g.s.sw.All()
@@ -238,7 +237,7 @@ func (g *generator) reserve() {
 	}
 }
 
-// add gives a device its GUID from the manifest.
+// add adds a device with its GUID from the manifest.
 func (g *generator) add(d topospec.Device) ib.GUID {
 	if g.dry {
 		g.names = append(g.names, Slot{d.Name, d.Kind, d.Model})

@@ -146,13 +146,13 @@ func (t *Item) set(column, v string) (err error) {
 	return err
 }
 
-// Find gives the line of a name.
+// Find returns the line of a name.
 func (m *Manifest) Find(name string) (Item, bool) {
 	item, ok := m.items[name]
 	return item, ok
 }
 
-// All gives the lines of a manifest, in its order.
+// All returns the lines of a manifest, in its order.
 func (m *Manifest) All() iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		for _, name := range m.order {
@@ -163,8 +163,7 @@ func (m *Manifest) All() iter.Seq[Item] {
 	}
 }
 
-// Device gives a line as a device that no design has a place for: a spare, or a
-// retired one. What its model says is filled in.
+// Device returns a line as a device without a place in a design: a spare, or a retired one. Data of its model is filled in.
 func (t *Item) Device() topospec.Device {
 	d := topospec.Device{Name: t.Name, Kind: topospec.KindHCA}
 	if m, ok := product.Find(t.Model); ok {
@@ -174,7 +173,7 @@ func (t *Item) Device() topospec.Device {
 	return d
 }
 
-// Merge gives a device of a design what was delivered.
+// Merge adds the data of the delivered device to a device of a design.
 func (t *Item) Merge(d *topospec.Device) {
 	d.GUID, d.Serial, d.PSID, d.Stock, d.SystemImage, d.Line = t.GUID, t.Serial, t.PSID, t.Stock, t.SystemImage, t.Line
 	text := func(to *string, v string) {

@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/topospec/simulate"
 )
 
-// Step is what somebody asks for: that a revision is in force from now on, in a mode.
+// Step is a request to put a revision into force now, in a mode.
 type Step struct {
 	Number uint64
 	Mode   topospec.Mode
@@ -26,9 +26,8 @@ type Step struct {
 	Active, Next *topospec.Spec
 }
 
-// Activate puts a draft into force, or the revision in force into another mode. Guards
-// that refuse can be overruled by nobody here: they are answered by another draft, or by
-// a milder mode.
+// Activate puts a draft into force, or the revision in force into another mode. No caller can overrule a guard that rejects
+// it. Use another draft, or a milder mode.
 func (h *History) Activate(in Step) error {
 	e, err := h.find(in.Number)
 	switch {
@@ -131,8 +130,7 @@ func (h *History) unapproved(active, next *topospec.Spec, e *Entry) error {
 	return nil
 }
 
-// Needed gives how many persons must approve a draft, by the policy in force, and how
-// many did.
+// Needed returns how many persons must approve a draft, by the policy in force, and how many did.
 func (h *History) Needed(active, next *topospec.Spec, e *Entry) (needed, have int) {
 	for _, a := range e.Approvals {
 		if h.Rules.Alone || a.By != e.Author {
@@ -145,8 +143,8 @@ func (h *History) Needed(active, next *topospec.Spec, e *Entry) (needed, have in
 	return 1, have
 }
 
-// Touched gives the kinds of changes of a revision that need two persons by the
-// policy in force, or, when none is in force, by its own.
+// Touched returns the kinds of changes of a revision that need two persons by the policy in force, or, when none is in
+// force, by its own.
 func Touched(active, next *topospec.Spec) []topospec.Touch {
 	policy := &next.Revision().Policy
 	if active != nil {
@@ -174,9 +172,8 @@ func touches(active, next *topospec.Spec, t topospec.Touch) bool {
 	return linkTouched(active, next, t) || t == topospec.TouchServiceLink && linkTouched(next, active, t)
 }
 
-// hasNewDevice reports a device that next may have on the fabric and active may not: it
-// was not known, or is retired. One without a link counts, too, for the revision after
-// it could give it one as to a device that is known.
+// hasNewDevice reports whether next has a device on the fabric that active does not allow: one that is unknown or retired
+// there. A device without a link counts too. Otherwise the revision after next could add a link to it as a known device.
 func hasNewDevice(active, next *topospec.Spec) bool {
 	devices := next.Revision().Devices
 	for i := range devices {
@@ -222,11 +219,9 @@ func linkTouched(a, b *topospec.Spec, t topospec.Touch) bool {
 	return false
 }
 
-// Rollback puts a revision that was in force into force again, without approval: it
-// was approved once. Number 0 is the one before the present one. Under Enforce the
-// guards of coverage and own path must hold, unless the caller must get out of a
-// revision that is worse (Report nil). The score does not count: links that are lost are
-// why somebody goes back.
+// Rollback puts a revision that was in force into force again, without approval: it was approved once. Number 0 is the one
+// before the present one. Under Enforce the guards of coverage and own path must hold, unless the caller must leave a
+// revision that is worse (Report nil). The score does not count: lost links are a common reason for a rollback.
 func (h *History) Rollback(in Step) (*Entry, error) {
 	active := h.Active()
 	if active == nil {
@@ -253,8 +248,7 @@ func (h *History) Rollback(in Step) (*Entry, error) {
 	return &c, nil
 }
 
-// Target gives the entry that a rollback to a revision would put into force; 0: the
-// one before the present one.
+// Target returns the entry that a rollback to a revision would put into force; 0: the one before the present one.
 func (h *History) Target(number uint64) (*Entry, error) {
 	active := h.Active()
 	if active == nil {

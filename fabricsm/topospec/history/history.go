@@ -36,7 +36,7 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a name.
@@ -91,7 +91,7 @@ type History struct {
 // Limits of what is kept.
 const (
 	MaxEntries = 10_000
-	MaxDrafts  = 32 // that wait for somebody
+	MaxDrafts  = 32 // that wait for approval or activation
 )
 
 // Errors of the package.
@@ -100,7 +100,7 @@ var (
 	ErrNotFound = errors.New("no such revision")
 )
 
-// Active gives the entry of the revision in force, nil if there is none.
+// Active returns the entry of the revision in force, nil if there is none.
 func (h *History) Active() *Entry {
 	if h.active == 0 {
 		return nil
@@ -109,8 +109,7 @@ func (h *History) Active() *Entry {
 	return &e
 }
 
-// Before gives the entry that was in force before the present one, nil if there is
-// none, or it is not kept any more.
+// Before returns the entry that was in force before the present one, nil if there is none, or it is not kept any more.
 func (h *History) Before() *Entry {
 	in := h.Active()
 	if in == nil || in.Parent.IsZero() {
@@ -124,10 +123,10 @@ func (h *History) Before() *Entry {
 	return &e
 }
 
-// Entries gives all entries, the oldest first.
+// Entries returns all entries, the oldest first.
 func (h *History) Entries() []Entry { return slices.Clone(h.entries) }
 
-// Find gives the entry of a revision.
+// Find returns the entry of a revision.
 func (h *History) Find(number uint64) (*Entry, error) {
 	e, err := h.find(number)
 	if err != nil {
@@ -146,8 +145,7 @@ func (h *History) find(number uint64) (*Entry, error) {
 	return &h.entries[i], nil
 }
 
-// Restore takes up a history that was written down. What of it was dropped since (see
-// Prune) need not be there.
+// Restore restores a history from stored entries. Entries that were dropped (see Prune) may be missing.
 func Restore(rules Rules, entries []Entry) (*History, error) {
 	h := &History{Rules: rules, entries: make([]Entry, 0, len(entries))}
 	for i, e := range entries {
@@ -176,9 +174,8 @@ func (e *Entry) Check(s *topospec.Spec) error {
 	return nil
 }
 
-// Draft takes a revision that somebody wrote. It gets the next number and the
-// revision in force as its parent, whatever the file says; what it gives is the
-// content that approvals are for. source names the file in errors.
+// Draft adds a revision from its author. It gets the next number and the revision in force as its parent, whatever the file
+// says. Draft returns the content that approvals are for. source names the file in errors.
 func (h *History) Draft(source string, r *topospec.Revision, author Person, at time.Time) (*topospec.Spec, error) {
 	s, err := h.Compile(source, r)
 	if err != nil {
@@ -187,14 +184,14 @@ func (h *History) Draft(source string, r *topospec.Revision, author Person, at t
 	return s, h.Add(s, author, at)
 }
 
-// Compile makes the content that Add takes of a revision that somebody wrote.
+// Compile compiles a revision from its author to the content that Add takes.
 func (h *History) Compile(source string, r *topospec.Revision) (*topospec.Spec, error) {
 	next := r.Clone()
 	next.Number, next.Parent = h.next()
 	return topospec.Compile(source, next)
 }
 
-// next gives number and parent of the next draft.
+// next returns number and parent of the next draft.
 func (h *History) next() (number uint64, parent topospec.Digest) {
 	number = 1
 	if n := len(h.entries); n > 0 {
@@ -267,8 +264,8 @@ func (h *History) Reject(number uint64, by Person, why string) error {
 	return nil
 }
 
-// Prune forgets the oldest entries so that no more than keep are left, and gives them:
-// never a draft, the revision in force, or the one before it.
+// Prune removes the oldest entries so that no more than keep are left, and returns them. It never removes a draft, the
+// revision in force, or the one before it.
 func (h *History) Prune(keep int) (dropped []Entry) {
 	in, before := h.Active(), h.Before()
 	excess := len(h.entries) - keep

@@ -5,8 +5,8 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// Try gives the ruling that Link would give, and notes nothing: who is about to
-// switch a port off looks twice.
+// Try returns the ruling that Link would return, and records nothing. A caller that is about to switch a port off checks
+// again with it.
 func (j *Judge) Try(s Seen) Ruling {
 	rec := j.find(s.At)
 	if rec == nil {
@@ -20,7 +20,7 @@ func (j *Judge) Try(s Seen) Ruling {
 	return r
 }
 
-// At gives the state and the verdict of a port, and what was seen there last.
+// At returns the state and the verdict of a port, and the last fact seen there.
 func (j *Judge) At(at ib.Place) (State, Verdict, Seen) {
 	if rec := j.find(at); rec != nil {
 		return rec.state, rec.verdict, rec.seen
@@ -44,10 +44,9 @@ func (j *Judge) WasVerified(at ib.Place) bool {
 // Rooted reports that the place of the Subnet Manager itself is verified.
 func (j *Judge) Rooted() bool { return j.rooted != topospec.None }
 
-// Restore tells the judge, before anything else, that a port was switched off for
-// what was seen there, and is still: by a verdict that another judge gave. Its state
-// is disabled until it is released. It reports whether it is: a specification that
-// does not object to what was seen does not keep the port switched off.
+// Restore records that a port was switched off for a fact seen there, by the verdict of an earlier judge, and is still off.
+// It must be called before anything else. The port stays disabled until it is released. Restore reports whether the port
+// stays off: it does not if the specification has no objection to the fact.
 func (j *Judge) Restore(s Seen, v Verdict) bool {
 	if j.mode != topospec.Enforce || !j.objects(&s) {
 		return false

@@ -5,7 +5,7 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// compare gives verdict and Would of a fact: rules 1 to 5.
+// compare returns verdict and Would of a fact: rules 1 to 5.
 func (j *Judge) compare(s *Seen) Ruling {
 	id := j.spec.DeviceByGUID(s.At.Switch)
 	if id == topospec.None || !j.trusts(id) {
@@ -58,9 +58,8 @@ func (j *Judge) pretends(r Ruling, other topospec.DeviceID) Ruling {
 	return r
 }
 
-// unplanned rules on something where the specification has no link. A GUID that
-// belongs elsewhere is one that somebody took, whatever policy says of unknown
-// links.
+// unplanned rules on a device where the specification has no link. A GUID that belongs elsewhere counts as stolen, whatever
+// the policy is for unknown links.
 func (j *Judge) unplanned(r Ruling, s *Seen) Ruling {
 	r.Fields = FieldGUID
 	r.Would = Disable
@@ -90,8 +89,7 @@ func (j *Judge) unplanned(r Ruling, s *Seen) Ruling {
 	return r
 }
 
-// differs gives the fields in which a fact is not as specified, those that policy
-// switches off left out.
+// differs returns the fields in which a fact differs from the specification, without those that policy switches off.
 func (j *Judge) differs(s *Seen, peer topospec.End) (f Fields) {
 	d := j.spec.Device(j.spec.DeviceByGUID(peer.GUID))
 	set := func(field Fields, mode topospec.FieldMode, differs bool) {

@@ -5,11 +5,10 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Guard answers rule 6 for one snapshot of the fabric: which ports must not be
-// disabled, since the Subnet Manager's own way, or the last verified way to a
-// switch, is there. A question costs nothing; making a Guard costs a pass over
-// the links between switches, so one is made when the first port of a snapshot is
-// about to be disabled, and anew after one was.
+// Guard answers rule 6 for one snapshot of the fabric: which ports must not be disabled, since they carry the Subnet
+// Manager's own way, or the last verified way to a switch. A question costs nothing; creating a Guard costs a pass over the
+// links between switches. So a Guard is created when the first port of a snapshot is about to be disabled, and again after
+// a port was.
 type Guard struct {
 	f      *topo.Fabric
 	sm     topo.PortID

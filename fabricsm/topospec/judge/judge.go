@@ -32,7 +32,7 @@ type Ruling struct {
 	Expected topospec.End // at this port, zero: nothing or not known
 	Belongs  topospec.End // switch port at which the GUID seen is meant to be, zero: nowhere
 	Pair     ib.Place     // the other port of a swap
-	Alarm    bool         // a person is to be told: the mode is above Observe and it is not as it should be
+	Alarm    bool         // an operator must be alerted: the mode is above Observe and the link is not as specified
 	Page     bool         // at once: a protected port is violated
 }
 
@@ -79,8 +79,7 @@ type record struct {
 	action  Action
 }
 
-// maxExtra bounds the ports that the specification does not have and of which
-// something was told, so that no device can fill the memory.
+// maxExtra bounds the recorded ports that the specification does not have, so that no device can fill the memory.
 const maxExtra = 1 << 14
 
 // New makes a judge that has seen nothing. mode is the one that was in force: a
@@ -104,21 +103,19 @@ func (j *Judge) take(spec *topospec.Spec) {
 	j.verified, j.backbone, j.lit, j.rooted, j.queue = 0, 0, 0, topospec.None, nil
 }
 
-// Spec gives the specification in force.
+// Spec returns the specification in force.
 func (j *Judge) Spec() *topospec.Spec { return j.spec }
 
-// Mode gives the mode in force.
+// Mode returns the mode in force.
 func (j *Judge) Mode() topospec.Mode { return j.mode }
 
-// Verified gives how many links are verified, and Score their share of those
-// that are to be up.
+// Verified returns how many links are verified, and Score their share of those that must be up.
 func (j *Judge) Verified() int { return j.verified }
 
-// Backbone gives how many of the verified links no tenant has an end of
-// ([topospec.Spec.IsBackbone]).
+// Backbone returns how many of the verified links have no end at a tenant ([topospec.Spec.IsBackbone]).
 func (j *Judge) Backbone() int { return j.backbone }
 
-// Score gives verified links by expected links.
+// Score returns verified links by expected links.
 func (j *Judge) Score() topospec.Permille { return topospec.Share(j.verified, j.spec.NumActive()) }
 
 // ErrRefused means that a guard said no.
@@ -150,7 +147,7 @@ func (j *Judge) SetMode(m topospec.Mode, by string) error {
 	return nil
 }
 
-// find gives the record of a port, nil if there is none.
+// find returns the record of a port, nil if there is none.
 func (j *Judge) find(at ib.Place) *record {
 	if id := j.spec.SlotOf(topospec.EndAt(at)); id != topospec.None {
 		return &j.ports[id]
@@ -158,7 +155,7 @@ func (j *Judge) find(at ib.Place) *record {
 	return j.extra[at]
 }
 
-// recordOf gives the record of a port, nil when there are too many.
+// recordOf returns the record of a port, nil when there are too many.
 func (j *Judge) recordOf(at ib.Place) *record {
 	if rec := j.find(at); rec != nil {
 		return rec
@@ -206,7 +203,7 @@ func (j *Judge) apply(rec *record, s Seen) Ruling {
 	return r
 }
 
-// act gives what the mode in force does with a ruling, and who is told.
+// act returns the action of the mode in force on a ruling, and sets its alarms.
 func (j *Judge) act(r *Ruling, s *Seen) Action {
 	fine := r.Verdict == Verified || r.Verdict == NotDiscovered
 	r.Alarm = j.mode > topospec.Observe && (!fine || r.Fields != 0)
@@ -223,7 +220,7 @@ func (j *Judge) act(r *Ruling, s *Seen) Action {
 	}
 }
 
-// next gives the state that a ruling leads to.
+// next returns the state that a ruling leads to.
 func next(rec *record, r *Ruling) State {
 	switch {
 	case r.Verdict == Verified:
@@ -239,7 +236,7 @@ func next(rec *record, r *Ruling) State {
 	}
 }
 
-// explain tells the other half of a swap that it is one.
+// explain sets the verdict of the other half of a swap, and records the change.
 func (j *Judge) explain(at, by ib.Place, v Verdict) {
 	rec := j.find(at)
 	if rec == nil || rec.verdict == v && rec.pair == by {
@@ -304,8 +301,8 @@ func number(b bool) int {
 	return 0
 }
 
-// Changes hands out the transitions since the last call, in the order in which
-// they happened. The slice is valid until the judge is told something.
+// Changes returns the transitions since the last call, in the order in which they happened. The slice is valid until the
+// next call that changes the judge.
 func (j *Judge) Changes() []Change {
 	c := j.changes
 	j.changes = j.changes[:0]

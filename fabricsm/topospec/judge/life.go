@@ -8,11 +8,9 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// Attach tells the judge where the Subnet Manager itself is: own is our adapter,
-// own.At the switch port it is cabled to, as the NodeInfo of that switch says. If
-// the specification has it so, that switch is verified and everything else
-// follows from it. If not, nothing is verified, nothing is disabled, and a person
-// is called: our own cable is protected.
+// Attach sets the place of the Subnet Manager itself: own is our adapter, own.At the switch port it is cabled to, as the
+// NodeInfo of that switch says. If the specification has this link, that switch is verified and all other verdicts follow
+// from it. Otherwise nothing is verified, nothing is disabled, and an operator is called: our own cable is protected.
 func (j *Judge) Attach(own Seen) Ruling {
 	j.own = own.At
 	_, peer := j.spec.LinkAt(j.spec.SlotOf(own.end()))
@@ -28,7 +26,7 @@ func (j *Judge) Attach(own Seen) Ruling {
 	return r
 }
 
-// AttachSwitch tells the judge that the Subnet Manager runs on a switch.
+// AttachSwitch records that the Subnet Manager runs on a switch.
 func (j *Judge) AttachSwitch(sw ib.GUID) Ruling {
 	id := j.spec.DeviceByGUID(sw)
 	if id == topospec.None || j.spec.Device(id).Kind != topospec.KindSwitch {
@@ -54,8 +52,8 @@ func (j *Judge) root(id topospec.DeviceID) {
 	j.again()
 }
 
-// Down tells the judge that a switch port has no link any more. What was wrong
-// there and disabled stays disabled until it is released.
+// Down records that a switch port has no link any more. A port that was disabled for a wrong link stays disabled until it
+// is released.
 func (j *Judge) Down(at ib.Place) {
 	rec := j.find(at)
 	if rec == nil || rec.state == StateDark || rec.state == StateDisabled {
@@ -74,10 +72,8 @@ func (j *Judge) Down(at ib.Place) {
 	j.again()
 }
 
-// Forget tells the judge that a switch is not in the fabric any more: what was
-// seen behind its ports is not known. It must be called for every switch that the
-// Subnet Manager drops, or two that were cut off together would vouch for each
-// other.
+// Forget records that a switch is not in the fabric any more: the facts behind its ports are not known. It must be called
+// for every switch that the Subnet Manager drops. Otherwise two that were cut off together would vouch for each other.
 func (j *Judge) Forget(sw ib.GUID) {
 	id := j.spec.DeviceByGUID(sw)
 	if id == topospec.None {
@@ -88,8 +84,8 @@ func (j *Judge) Forget(sw ib.GUID) {
 	}
 }
 
-// Release lets go of a port that was disabled, or that waits for a person. What
-// is seen next is judged anew. by and why must be given.
+// Release releases a port that was disabled, or that waits for an operator. The next fact is judged from the beginning. by
+// and why must not be empty.
 func (j *Judge) Release(at ib.Place, by, why string) error {
 	rec := j.find(at)
 	switch {
@@ -135,8 +131,7 @@ func (j *Judge) Activate(spec *topospec.Spec) {
 	}
 }
 
-// tellActivated carries a port over into a new specification and tells what became
-// of it.
+// tellActivated moves a port into a new specification and records the change of its state or verdict.
 func (j *Judge) tellActivated(at ib.Place, seen Seen, was record) {
 	rec := j.recordOf(at)
 	if rec == nil {
@@ -160,7 +155,7 @@ func (j *Judge) tellActivated(at ib.Place, seen Seen, was record) {
 	}
 }
 
-// facts gives all that was seen.
+// facts returns all facts seen.
 func (j *Judge) facts() map[ib.Place]Seen {
 	all := make(map[ib.Place]Seen, len(j.ports)/2)
 	for i := range j.ports {
@@ -174,8 +169,8 @@ func (j *Judge) facts() map[ib.Place]Seen {
 	return all
 }
 
-// MissingLinks gives the links that are to be up and of which no end was seen, in
-// the order of the specification. It walks all links: it is for reports.
+// MissingLinks returns the links that must be up and have no end that was seen, in the order of the specification. It walks
+// all links: it is for reports.
 func (j *Judge) MissingLinks() iter.Seq[*topospec.Link] {
 	return func(yield func(*topospec.Link) bool) {
 		links := j.spec.Revision().Links
@@ -188,5 +183,5 @@ func (j *Judge) MissingLinks() iter.Seq[*topospec.Link] {
 	}
 }
 
-// NumMissing gives how many links MissingLinks gives, at no cost.
+// NumMissing returns the number of links in MissingLinks, at no cost.
 func (j *Judge) NumMissing() int { return j.spec.NumActive() - j.lit }

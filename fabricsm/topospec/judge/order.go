@@ -7,8 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// order gives the places of facts by switch and port, so that the same facts give
-// the same changes.
+// order returns the places of facts by switch and port, so that the same facts lead to the same changes.
 func order(facts map[ib.Place]Seen) []ib.Place {
 	places := make([]ib.Place, 0, len(facts))
 	for at := range facts {

@@ -12,10 +12,10 @@ type Plan uint8
 // Plans. The zero Plan is PlanHold.
 const (
 	PlanHold    Plan = iota // the switch is not verified: send nothing beyond the port
-	PlanProbe               // ask who is there, and tell the judge
+	PlanProbe               // ask for NodeInfo, and pass the answer to the judge
 	PlanLeave               // no_discover: send nothing, report the link state
 	PlanDisable             // switch the port off, without asking
-	PlanDark                // there should be nothing: if there is a link, ask who, and tell the judge
+	PlanDark                // there should be nothing: if there is a link, ask for NodeInfo, and pass it to the judge
 )
 
 // Before says what to do at a switch port before a packet goes through it. In a

@@ -45,7 +45,7 @@ func newBench(t testing.TB, change func(*topospec.Revision)) *bench {
 	return b
 }
 
-// fact gives the fact at a port of a switch by its name.
+// fact returns the fact at a port of a switch by its name.
 func (b *bench) fact(name string, port ib.PortNum) *judge.Seen {
 	at := ib.Place{Switch: topospectest.Device(b.t, b.rev, name).GUID, Port: port}
 	for i := range b.facts {
@@ -57,7 +57,7 @@ func (b *bench) fact(name string, port ib.PortNum) *judge.Seen {
 	return &b.facts[len(b.facts)-1]
 }
 
-// tell tells a judge all facts; the first is our own place.
+// tell passes all facts to a judge; the first is our own place.
 func (b *bench) tell(j *judge.Judge) {
 	b.t.Helper()
 	j.Attach(b.facts[0])
@@ -66,7 +66,7 @@ func (b *bench) tell(j *judge.Judge) {
 	}
 }
 
-// wrong gives the ports that are not verified, in words.
+// wrong returns the ports that are not verified, as text.
 func (b *bench) wrong(j *judge.Judge) []string {
 	var out []string
 	for _, s := range b.facts {

@@ -5,8 +5,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Fact gives what a Subnet Manager would have seen behind a switch port of an
-// observed fabric; ok is false when there is no link.
+// Fact returns the fact that a Subnet Manager would see behind a switch port of an observed fabric; ok is false when there
+// is no link.
 func Fact(f *topo.Fabric, at topo.PortID) (s Seen, ok bool) {
 	peer := f.LinkUp(at)
 	if peer == topo.None {
@@ -23,9 +23,8 @@ func Fact(f *topo.Fabric, at topo.PortID) (s Seen, ok bool) {
 	return s, true
 }
 
-// Sweep tells a judge a whole observed fabric in the order in which a Subnet
-// Manager at port sm finds it: nothing is looked at behind a port at which the
-// judge holds or disables. It gives how many ports were judged.
+// Sweep passes a whole observed fabric to a judge in the order in which a Subnet Manager at port sm finds it: it does not
+// look behind a port at which the judge holds or disables. It returns how many ports were judged.
 func Sweep(j *Judge, f *topo.Fabric, sm topo.PortID) int {
 	start := f.Port(sm).Node
 	judged := 0

@@ -2,8 +2,8 @@ package judge
 
 import "fmt"
 
-// Verdict is what a link end is, compared with the specification. The zero
-// Verdict, Unseen, is that of a port of which nothing was told.
+// Verdict is the result for a link end, compared with the specification. The zero Verdict, Unseen, is that of a port
+// without a fact.
 type Verdict uint8
 
 // Verdicts.
@@ -42,7 +42,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // UnmarshalText reads a name.
@@ -78,7 +78,7 @@ func (a Action) String() string {
 	return fmt.Sprintf("action %d", uint8(a))
 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // State is where a port is in its life: dark, seen, held, verified, drift,
@@ -92,8 +92,8 @@ const (
 	StateHeld                  // waits: for its switch to be verified, or for a person
 	StateVerified              // as specified
 	StateDrift                 // was verified and is not any more, and the mode or its protection keeps it
-	StateDisabled              // switched off for the reason that its verdict gives, until it is released
-	StateReleased              // a person let it go; the next thing seen is judged anew
+	StateDisabled              // switched off for the reason in its verdict, until it is released
+	StateReleased              // an operator released it; the next fact is judged from the beginning
 	// NumStates is how many states there are.
 	NumStates
 )
@@ -107,7 +107,7 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Fields is a set of fields in which what is seen differs.

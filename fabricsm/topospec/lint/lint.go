@@ -42,7 +42,7 @@ type Finding struct {
 	Text   string       `json:"text"`
 }
 
-// Check gives the findings of a revision, in the order of rules and places.
+// Check returns the findings of a revision, in the order of rules and places.
 func Check(s *topospec.Spec) []Finding {
 	c := checker{s: s, r: s.Revision(), found: []Finding{}}
 	c.policy()
@@ -174,7 +174,7 @@ func (c *checker) degrees() {
 	}
 }
 
-// most gives the value that is there most often, the lowest of several.
+// most returns the value with the highest count, the lowest of several.
 func most(counts map[int]int) int {
 	best, times := 0, -1
 	for v, n := range counts {

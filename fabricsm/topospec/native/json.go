@@ -53,7 +53,7 @@ func (s *scanner) space() {
 	}
 }
 
-// next gives the next byte that is no space, 0 at the end.
+// next returns the next byte that is no space, 0 at the end.
 func (s *scanner) next() byte {
 	if s.space(); s.at == len(s.data) {
 		return 0

@@ -144,8 +144,7 @@ func (r *row) guid(key string, g ib.GUID) { r.name(key, g == 0, g.String()) }
 
 func (r *row) String() string { return "{" + string(r.b) + "}" }
 
-// quote gives a JSON string. That of text that Validate takes is a string in
-// YAML, too.
+// quote returns a JSON string. If Validate accepts the text, the result is a string in YAML, too.
 func quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {

@@ -61,8 +61,7 @@ func inIB(device string) bool {
 	return rest != device && strings.HasSuffix(rest, "IB")
 }
 
-// hostOf gives the machine of an adapter that is written as a device, as in "gpu-1
-// mlx5_0"; "" for other devices.
+// hostOf returns the machine of an adapter that is written as a device, as in "gpu-1 mlx5_0"; "" for other devices.
 func hostOf(device string) string {
 	host, adapter, ok := strings.Cut(device, " ")
 	if ok && isAdapter(adapter) {
@@ -71,7 +70,7 @@ func hostOf(device string) string {
 	return ""
 }
 
-// isAdapter reports the name that a driver gives an adapter.
+// isAdapter reports whether a string is a name that drivers use for adapters.
 func isAdapter(s string) bool {
 	for _, prefix := range [...]string{"mlx", "HCA-", "ibp", "ib"} {
 		if rest, ok := strings.CutPrefix(s, prefix); ok && rest != "" && rest[len(rest)-1] >= '0' && rest[len(rest)-1] <= '9' && !strings.ContainsAny(s, " /") {
@@ -81,8 +80,8 @@ func isAdapter(s string) bool {
 	return false
 }
 
-// number gives the port number of what is written beside a port. A number alone is
-// that of the port; a label needs to know the model.
+// number returns the port number for the text beside a port. A number alone is that of the port; a label needs a known
+// model.
 func number(model, label string) (ib.PortNum, error) {
 	if !strings.Contains(label, "/") {
 		n, err := ib.ParsePortNum(label)

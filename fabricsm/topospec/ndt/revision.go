@@ -13,13 +13,12 @@ import (
 	"portcullis/fabricsm/topospec/product"
 )
 
-// Revision makes a draft of plans that belong together, as those of cables between
-// switches and of cables to hosts do. The manifest names every device of the plans;
-// what it has beyond them must be spares, retired devices, or the aggregation nodes
-// of its switches.
+// Revision creates a draft from plans that belong together, for example one of cables between switches and one of cables to
+// hosts. The manifest names every device of the plans; further devices in it must be spares, retired devices, or the
+// aggregation nodes of its switches.
 //
-// It gives the lines that were left out, by what they are: those of other link
-// types, and those of which neither end is in the manifest or named as a switch.
+// It returns the number of lines that were left out, by kind: those of other link types, and those where neither end is in
+// the manifest or named as a switch.
 func Revision(fabric string, m *generate.Manifest, files ...*File) (*topospec.Revision, map[string]int, error) {
 	b := builder{m: m, r: &topospec.Revision{Fabric: fabric}, device: map[string]int{}, used: map[topospec.End]use{}, ours: map[string]bool{}, out: map[string]int{}}
 	for item := range m.All() {
@@ -107,7 +106,7 @@ func (b *builder) foreign(row *Row) bool {
 	return true
 }
 
-// end gives the port that one end of a line names.
+// end returns the port that one end of a line names.
 func (b *builder) end(row *Row, p Port) (topospec.End, bool) {
 	at, err := locate(p)
 	if err != nil {
@@ -131,8 +130,7 @@ func (b *builder) end(row *Row, p Port) (topospec.End, bool) {
 	return topospec.End{GUID: d.GUID, Port: n}, true
 }
 
-// find gives the device of a name, which is made of the manifest when it is met
-// first.
+// find returns the device of a name. It creates the device from the manifest at the first use.
 func (b *builder) find(row *Row, p Port, at place) (int, bool) {
 	object := fmt.Sprintf("device %q", at.name)
 	if i, ok := b.device[at.name]; ok {
@@ -198,7 +196,7 @@ func (b *builder) taken(row *Row, at, peer topospec.End) bool {
 	return false
 }
 
-// class gives what a cable is for.
+// class returns the class of a cable by its ends.
 func (b *builder) class(x, y Port) topospec.Class {
 	switches := 0
 	for _, p := range [2]Port{x, y} {

@@ -17,9 +17,8 @@ const (
 	disconnected = "Disconnected"
 )
 
-// Write gives a specification as a plan, in the brief form with State and Domain.
-// Devices are told apart by names, so each linked one must have a name. What is
-// inside switches is left out, as plans do.
+// Write returns a specification as a plan, in the brief form with State and Domain. Names distinguish devices, so each
+// linked one must have a name. Links inside switches are left out, as in plans.
 func Write(s *topospec.Spec) (string, error) {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -61,7 +60,7 @@ func isInside(s *topospec.Spec, l *topospec.Link) bool {
 	return false
 }
 
-// written gives a link end in the words of a plan.
+// written returns a link end in the notation of a plan.
 func written(s *topospec.Spec, e topospec.End) (Port, error) {
 	d := s.Device(s.DeviceByGUID(e.GUID))
 	if d.Name == "" {
@@ -73,7 +72,7 @@ func written(s *topospec.Spec, e topospec.End) (Port, error) {
 	return Port{Device: d.Name, Label: "Port " + labelOf(d, e.Port)}, nil
 }
 
-// bladeOf gives a port of a chip of a director, whose name is DEVICE/L16/U2.
+// bladeOf returns a port of a chip of a director, whose name is DEVICE/L16/U2.
 func bladeOf(d *topospec.Device, port ib.PortNum) (Port, bool) {
 	at := strings.LastIndex(d.Name, "/L")
 	if d.Kind != topospec.KindSwitch || at <= 0 {
@@ -86,8 +85,7 @@ func bladeOf(d *topospec.Device, port ib.PortNum) (Port, bool) {
 	return Port{Device: d.Name[:at], Label: fmt.Sprintf("Blade %d_Port %d/%d", leaf, chip, port)}, true
 }
 
-// labelOf gives what is printed beside a port, with its chip in front where the
-// model has cages; else its number.
+// labelOf returns the label of a port, with its chip in front where the model has cages; otherwise its number.
 func labelOf(d *topospec.Device, port ib.PortNum) string {
 	if label := product.Label(d.Model, port); d.Kind == topospec.KindSwitch && strings.Contains(label, "/") {
 		return "1/" + label

@@ -42,7 +42,7 @@ var models = []Model{
 	{Name: "BlueField-3", Kind: topospec.KindHCA, Ports: 1},
 }
 
-// Names gives the names of all known models.
+// Names returns the names of all known models.
 func Names() []string {
 	names := make([]string, len(models))
 	for i := range models {
@@ -51,8 +51,8 @@ func Names() []string {
 	return names
 }
 
-// Find gives a model by its name, or by a longer product name that begins with it,
-// with or without the leading M that order numbers have.
+// Find returns a model by its name, or by a longer product name that begins with it, with or without the leading M that
+// order numbers have.
 func Find(name string) (Model, bool) {
 	i := slices.IndexFunc(models, func(m Model) bool {
 		return strings.HasPrefix(name, m.Name) || m.Kind == topospec.KindSwitch && strings.HasPrefix("M"+name, m.Name)
@@ -63,11 +63,10 @@ func Find(name string) (Model, bool) {
 	return models[i], true
 }
 
-// All gives the highest port number that the model answers with: its cabled ports
-// and the one of its aggregation node.
+// All returns the highest port number that the model reports: its cabled ports and the one of its aggregation node.
 func (m Model) All() uint8 { return max(m.Ports, uint8(m.Aggregation)) }
 
-// Label gives what is printed beside a port.
+// Label returns the label printed beside a port.
 func (m Model) Label(p ib.PortNum) string {
 	switch {
 	case p == 0 || m.lanes == 0 || uint8(p) > m.Ports:
@@ -77,7 +76,7 @@ func (m Model) Label(p ib.PortNum) string {
 	}
 }
 
-// PortOf gives the port with a label.
+// PortOf returns the port with a label.
 func (m Model) PortOf(label string) (ib.PortNum, error) {
 	for p := ib.PortNum(1); uint8(p) <= m.Ports; p++ {
 		if m.Label(p) == label {
@@ -87,8 +86,8 @@ func (m Model) PortOf(label string) (ib.PortNum, error) {
 	return 0, fmt.Errorf("port label %.20q: %s has none such; the first is %q, the last %q", label, m.Name, m.Label(1), m.Label(ib.PortNum(m.Ports)))
 }
 
-// Label gives what is printed beside a port of a model, "" if the model is not
-// known. It fits topospec.Device.Where.
+// Label returns the label printed beside a port of a model, "" if the model is not known. It can be the argument of
+// topospec.Device.Where.
 func Label(model string, p ib.PortNum) string {
 	m, ok := Find(model)
 	if !ok {
@@ -105,8 +104,7 @@ type Chassis struct {
 	Parallel       int   // links between a leaf chip and a spine chip
 }
 
-// Internal gives the links inside a director whose chips have these GUIDs, leaf
-// chips first.
+// Internal returns the links inside a director whose chips have these GUIDs, leaf chips first.
 func (c Chassis) Internal(chips []ib.GUID) ([]topospec.Link, error) {
 	if c.Leaves < 1 || c.Spines < 1 || c.Parallel < 1 || len(chips) != c.Leaves+c.Spines {
 		return nil, fmt.Errorf("director of %d leaf and %d spine chips: %d GUIDs are given", c.Leaves, c.Spines, len(chips))

@@ -1,11 +1,9 @@
-// Package rma replaces an adapter or a switch as a flow: a window is opened for one
-// place and a limited time, a candidate is seen and checked, somebody accepts it,
-// and a revision follows in which the old GUID is retired. Nothing but the place and
-// the two GUIDs differs in it.
+// Package rma replaces an adapter or a switch as a flow. A window is opened for one place and a limited time, a candidate
+// is seen and checked, and an operator accepts it. A revision follows in which the old GUID is retired. Only the place and
+// the two GUIDs differ in it.
 //
-// Flows are values without a clock, which can be written down as JSON: times are
-// given. A flow grants nothing; what comes out of it is a revision, which takes the way
-// of every revision.
+// Flows are values without a clock, which can be stored as JSON: times are arguments. A flow grants nothing; its result is
+// a revision, which needs the approval of every revision.
 package rma
 
 import (
@@ -40,7 +38,7 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// MarshalText gives the name.
+// MarshalText returns the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a name.
@@ -77,9 +75,8 @@ type Adapter struct {
 	By      string       `json:"by"`
 }
 
-// OpenAdapter opens a window for an adapter of the revision in force. The revision
-// that it gives puts the port under maintenance: it must be activated before the
-// adapter is taken out.
+// OpenAdapter opens a window for an adapter of the revision in force. The revision that it returns puts the port under
+// maintenance: it must be activated before the adapter is taken out.
 func OpenAdapter(s *topospec.Spec, old ib.GUID, ticket, by string, now time.Time, window time.Duration) (*Adapter, *topospec.Revision, error) {
 	id := s.DeviceByGUID(old)
 	if err := checkWindow(old, ticket, by, window); err != nil {
@@ -116,8 +113,8 @@ func checkWindow(old ib.GUID, ticket, by string, window time.Duration) error {
 	}
 }
 
-// Tick lets time pass: a window that nobody closed expires. It reports that this
-// happened now; the port is to leave maintenance then, see Close.
+// Tick checks the time: a window that was not closed expires. It reports whether this happened now; the port must leave
+// maintenance then, see Close.
 func (a *Adapter) Tick(now time.Time) bool {
 	if !a.State.Over() && !now.Before(a.Expires) {
 		a.State = Expired
@@ -126,8 +123,8 @@ func (a *Adapter) Tick(now time.Time) bool {
 	return false
 }
 
-// Seen tells what the judge holds as rma_candidate. A second device at the place
-// ends the first one's chance: nobody races for a window.
+// Seen records a device that the judge holds as rma_candidate. If a second device is seen at the place, the first one is no
+// candidate any more: no race can win a window.
 func (a *Adapter) Seen(s *topospec.Spec, at topospec.End, guid ib.GUID, now time.Time) error {
 	a.Tick(now)
 	id := s.DeviceByGUID(guid)
@@ -180,9 +177,9 @@ func (a *Adapter) Attest(s *topospec.Spec, p Proof, now time.Time) error {
 	return nil
 }
 
-// Accept makes the revision in which the new adapter has the place of the old one,
-// which is retired. by may be empty if policy lets spares in without a person.
-// What was bound to the old GUID (keys, memberships) moves when it is activated.
+// Accept creates the revision in which the new adapter has the place of the old one, which is retired. by may be empty if
+// policy accepts spares without an operator. Grants of the old GUID (keys, memberships) move when the revision is
+// activated.
 func (a *Adapter) Accept(s *topospec.Spec, by string, now time.Time) (*topospec.Revision, error) {
 	a.Tick(now)
 	switch {
@@ -226,7 +223,7 @@ func (a *Adapter) close(r *topospec.Revision) {
 	}
 }
 
-// replace gives a device's place and links to a spare, and retires it.
+// replace moves a device's place and links to a spare, and retires the device.
 func replace(r *topospec.Revision, old, now ib.GUID) error {
 	var from, to *topospec.Device
 	for i := range r.Devices {

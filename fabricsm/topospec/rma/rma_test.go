@@ -33,8 +33,7 @@ func base(t *testing.T) *topospec.Revision {
 	)
 }
 
-// open opens a window for an adapter and gives the specification under which it
-// is.
+// open opens a window for an adapter and returns the specification that has it.
 func open(t *testing.T) (*rma.Adapter, *topospec.Spec, topospec.End) {
 	t.Helper()
 	r := base(t)
@@ -199,7 +198,7 @@ func TestExpiryEndsMaintenance(t *testing.T) {
 	}
 }
 
-// written gives a flow as it is after it was written down and read.
+// written returns a flow after it was stored and read again.
 func written[T any](t *testing.T, flow *T) *T {
 	t.Helper()
 	data, err := json.Marshal(flow)

@@ -24,9 +24,9 @@ type Switch struct {
 	By      string    `json:"by"`
 }
 
-// OpenSwitch opens a window for a switch of the revision in force, and gives the
-// revision that puts its cables to other switches under maintenance. new must be a spare
-// of its model, an the aggregation node of it, a spare too, 0 if it has none.
+// OpenSwitch opens a window for a switch of the revision in force. It returns the revision that puts its cables to other
+// switches under maintenance. now must be a spare of its model, and an the aggregation node of now, a spare too, 0 if it
+// has none.
 func OpenSwitch(s *topospec.Spec, old, now, an ib.GUID, ticket, by string, at time.Time, window time.Duration) (*Switch, *topospec.Revision, error) {
 	if err := checkWindow(old, ticket, by, window); err != nil {
 		return nil, nil, err
@@ -56,7 +56,7 @@ func (w *Switch) Tick(now time.Time) bool {
 	return false
 }
 
-// Seen tells what the judge holds as rma_candidate at the far end of one of its cables.
+// Seen records a device that the judge holds as rma_candidate at the far end of one of its cables.
 func (w *Switch) Seen(guid ib.GUID, now time.Time) error {
 	w.Tick(now)
 	switch {
@@ -112,8 +112,7 @@ func (w *Switch) replaced(s *topospec.Spec) (*topospec.Revision, error) {
 	return r, r.Validate("replacement of " + w.Old.String())
 }
 
-// replaceInside gives the place of the old switch's aggregation node to that of the new
-// one.
+// replaceInside moves the place of the old switch's aggregation node to that of the new one.
 func (w *Switch) replaceInside(s *topospec.Spec, r *topospec.Revision, from topospec.DeviceID) error {
 	for _, slot := range s.PortsOf(from) {
 		l, peer := s.LinkAt(slot)

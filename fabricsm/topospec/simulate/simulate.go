@@ -17,12 +17,12 @@ import (
 
 // Directory says who answers for what is cabled to a switch port. It may be nil.
 type Directory interface {
-	// Owner gives the host that is at a place where a node GUID is seen, and the tenant
-	// that uses it; "" for none. The place counts first: a GUID can be made up.
+	// Owner returns the host that is at a place where a node GUID is seen, and the tenant that uses it; "" for none. The
+	// place counts first: a GUID can be false.
 	Owner(at ib.Place, seen ib.GUID) (host, tenant string)
 }
 
-// Ask is what somebody asks for in a simulation.
+// Ask is the request of a simulation.
 type Ask struct {
 	Mode topospec.Mode // that Next is to be in force in
 	Now  topospec.Mode // that Active is in force in
@@ -168,7 +168,7 @@ func (r *Report) compare(in *Input, now, next *swept) {
 		if now != nil {
 			was, known = now.ruling[at]
 		}
-		// What is acted on for the first time is a change, too.
+		// A port that is acted on for the first time is a change, too.
 		wasBad := known && bad(was) && !in.promotes()
 		switch {
 		case bad(c) && !wasBad:

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/topospec/topospectest"
 )
 
-// owners gives every adapter to one tenant per host.
+// owners assigns every adapter to one tenant per host.
 type owners struct{ s *topospec.Spec }
 
 func (o owners) Owner(_ ib.Place, g ib.GUID) (host, tenant string) {
@@ -24,7 +24,7 @@ func (o owners) Owner(_ ib.Place, g ib.GUID) (host, tenant string) {
 	return "", ""
 }
 
-// hosts gives the indices of the links of hosts.
+// hosts returns the indices of the links of hosts.
 func hosts(r *topospec.Revision) (at []int) {
 	for i := range r.Links {
 		if r.Links[i].Class == topospec.ClassHost {

@@ -103,9 +103,8 @@ const (
 	TypesKnown              // our extension: Ca, Switch, Router, An where the kind is known
 )
 
-// FromRevision projects a revision: cables between switches from both sides,
-// others from the switch. What the format cannot say becomes the nearest that
-// grants no more: a reserved port is Disabled, maintenance is Active with the
+// FromRevision converts a revision: cables between switches from both sides, others from the switch. A state that the
+// format does not have becomes the nearest that grants no more: a reserved port is Disabled, maintenance is Active with the
 // device that was there. Devices without a link do not appear.
 func FromRevision(r *topospec.Revision, types Types) File {
 	kind := make(map[ib.GUID]topospec.Kind, len(r.Devices))

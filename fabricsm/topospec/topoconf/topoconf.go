@@ -205,7 +205,7 @@ func appendEnd(b []byte, e topospec.End) []byte {
 	return strconv.AppendUint(b, uint64(e.Port), 10)
 }
 
-// kindOf gives the kind of device that a type stands for.
+// kindOf returns the kind of device that a type stands for.
 func kindOf(t PeerType) topospec.Kind {
 	return [...]topospec.Kind{topospec.KindAny, topospec.KindHCA, topospec.KindSwitch, topospec.KindRouter, topospec.KindAN}[t]
 }

@@ -27,8 +27,7 @@ func Large() generate.Design {
 	return generate.Design{Fabric: "large", Template: generate.RailPod, Units: 64, FirstUnit: 31, SM: []generate.SMHost{{Name: "sm-1", Unit: 1, Rail: 1}}}
 }
 
-// Manifest gives every device of a design a GUID, in the order of the design, and
-// adds lines.
+// Manifest returns a manifest with a GUID for every device of a design, in the order of the design, and further lines.
 func Manifest(tb testing.TB, d generate.Design, more ...string) generate.Manifest {
 	tb.Helper()
 	slots, err := d.Slots()
@@ -74,8 +73,7 @@ func Spec(tb testing.TB, r *topospec.Revision) *topospec.Spec {
 	return s
 }
 
-// Fabric makes the fabric that is cabled as a revision says, and gives the port of
-// its Subnet Manager.
+// Fabric creates the fabric with the cables of a revision, and returns the port of its Subnet Manager.
 func Fabric(tb testing.TB, r *topospec.Revision) (*topo.Fabric, topo.PortID) {
 	tb.Helper()
 	f, err := discovered.Fabric(r)
