@@ -7,8 +7,7 @@ import "fmt"
 // other classes share, ClassPortInfo.
 type AttrID uint16
 
-// Attributes (IBTA volume 1, 14.2.5). The comment gives the
-// attribute modifier.
+// Attributes (IBTA volume 1, 14.2.5). The comment describes the attribute modifier.
 const (
 	AttrClassPortInfo            AttrID = 0x0001 // 0; not in SMPs
 	AttrNotice                   AttrID = 0x0002 // 0

@@ -48,7 +48,7 @@ const (
 // Has reports whether every bit of want is set.
 func (c CapabilityMask) Has(want CapabilityMask) bool { return c&want == want }
 
-// String gives the word in hexadecimal and the names of its bits.
+// String returns the word in hexadecimal, and the names of its bits.
 func (c CapabilityMask) String() string {
 	return fmt.Sprintf("0x%08x%s", uint32(c), bitNames(uint64(c), func(i int) string {
 		switch CapabilityMask(1) << i {
@@ -139,7 +139,7 @@ const (
 // Has reports whether every bit of want is set.
 func (c CapabilityMask2) Has(want CapabilityMask2) bool { return c&want == want }
 
-// String gives the word in hexadecimal and the names of its bits.
+// String returns the word in hexadecimal, and the names of its bits.
 func (c CapabilityMask2) String() string {
 	return fmt.Sprintf("0x%04x%s", uint16(c), bitNames(uint64(c), func(i int) string {
 		switch CapabilityMask2(1) << i {

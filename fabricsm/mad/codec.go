@@ -36,10 +36,9 @@ func (l *Layout) short(p []byte) error {
 
 // decode fills the value at v, which must be of type l.typ.
 //
-// The stores go through unsafe pointers at offsets that reflect gave for
-// exactly this type, and the compiled kinds say the type found there, so each
-// store is of the field's own size. Fields that hold pointers (secrets) are
-// stored as their own type, never as bits.
+// The stores go through unsafe pointers at offsets from reflect for this type, and the compiled kinds name the type at each
+// offset, so each store has the size of its field. Fields that hold pointers (secrets) are stored as their own type, never
+// as bits.
 func (l *Layout) decode(p []byte, v unsafe.Pointer) error {
 	if len(p) < l.size {
 		return l.short(p)

@@ -14,7 +14,7 @@ type CongestionInfo struct {
 // attribute 0x0012; IBTA volume 1, annex A10).
 type CongestionKeyInfo struct {
 	CCKey            ib.MKey  `mad:"0,64"`  // none: no key is checked
-	CCKeyProtectBit  bool     `mad:"64,1"`  // false: anybody may read the key
+	CCKeyProtectBit  bool     `mad:"64,1"`  // false: any requester may read the key
 	_                reserved `mad:"65,15"` //
 	CCKeyLeasePeriod uint16   `mad:"80,16"` // seconds until protection lapses after a violation; 0: never
 	CCKeyViolations  uint16   `mad:"96,16"` // saturating count of violations; a Set may write 0 only

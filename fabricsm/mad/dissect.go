@@ -44,8 +44,8 @@ type RouteState struct {
 // 16.1.1).
 const perfData = 64
 
-// Dissect reads HeaderSize to Size bytes of a MAD. Fewer or more are an error,
-// anything else is not: what is wrong inside is told in Notes.
+// Dissect reads HeaderSize to Size bytes of a MAD. Fewer or more are an error, anything else is not: Notes report errors in
+// the content.
 func Dissect(b []byte) (*Dissection, error) {
 	if len(b) < HeaderSize {
 		return nil, fmt.Errorf("MAD: %w: %d, a MAD has %d and its header alone %d", ErrShort, len(b), Size, HeaderSize)
@@ -173,7 +173,7 @@ func allZero(p []byte) bool {
 	return true
 }
 
-// MarshalJSON gives the dissection for programs. Secrets are redacted.
+// MarshalJSON returns the dissection as JSON. Secrets are redacted.
 func (d *Dissection) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Class        string            `json:"class"`

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/explain")
 
-// find gives the first captured frame of an origin.
+// find returns the first captured frame of an origin.
 func find(t *testing.T, origin string) []byte {
 	t.Helper()
 	for _, f := range frames(t) {

@@ -5,9 +5,8 @@ import (
 	"unsafe"
 )
 
-// Fill gives every field of v a value that its width can hold, from the words
-// that next gives, for tests and for simulated devices. The same words make
-// the same value. Reserved bits are not touched.
+// Fill sets every field of v to a value that its width can hold, from the words that next returns, for tests and for
+// simulated devices. The same words lead to the same value. Reserved bits are not changed.
 func Fill[T any](v *T, next func() uint64) {
 	l := LayoutOf[T]()
 	var b [(maxSize + wordBytes - 1) / wordBytes * wordBytes]byte

@@ -80,8 +80,7 @@ const (
 	offsetColon                   // 00000010:, as xxd and tcpdump write
 )
 
-// offset reads the offset that s may begin with and checks it, and gives the
-// index after it.
+// offset reads and checks the offset that s may begin with, and returns the index after it.
 func (p *hexParser) offset(s string) (from int, kind offsetKind, err error) {
 	start := len(s) - len(strings.TrimLeft(s, " \t"))
 	end := start + strings.IndexAny(s[start:]+" ", " \t")
@@ -105,8 +104,8 @@ func (p *hexParser) offset(s string) (from int, kind offsetKind, err error) {
 	return end, offsetPlain, nil
 }
 
-// looksLikeOffset tells an offset without a colon from data: it is longer than
-// the pairs of digits that follow it, or alone and equal to where the dump is.
+// looksLikeOffset reports whether a word without a colon is an offset and not data. It is an offset if it is longer than
+// the pairs of digits that follow it, or alone and equal to the present place in the dump.
 func (p *hexParser) looksLikeOffset(digits, rest string) bool {
 	if len(digits) < 4 {
 		return false
@@ -138,9 +137,8 @@ func (p *hexParser) seek(at int) error {
 	return nil
 }
 
-// hexEnd gives where the digits of a line end and its ASCII column begins: at
-// two spaces after an offset with a colon; after a plain one at the bar of
-// hexdump -C, which has two spaces in the middle of a row, or at three spaces.
+// hexEnd returns where the digits of a line end and its ASCII column begins: at two spaces after an offset with a colon.
+// After a plain offset it is at the bar of hexdump -C, which has two spaces in the middle of a row, or at three spaces.
 func hexEnd(s string, from int, kind offsetKind) int {
 	if kind == offsetNone {
 		return len(s)

@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// JSON gives v, a pointer to a value of the layout's type, as an object with
-// the fields of the table in the order of the wire. What Dump names or writes
-// in hexadecimal is a string, other numbers are numbers. Secrets are redacted.
+// JSON returns v, a pointer to a value of the layout's type, as an object with the fields of the table in the order of the
+// wire. A value that Dump names or writes in hexadecimal is a string, other numbers are numbers. Secrets are redacted.
 func (l *Layout) JSON(v any) ([]byte, error) {
 	p := l.pointer(v).UnsafePointer()
 	var b bytes.Buffer

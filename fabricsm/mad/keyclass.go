@@ -38,14 +38,13 @@ const (
 	ClassTakesNotices uint16 = 1 << 1
 )
 
-// Numbers of the traps by which devices tell of keys that were wrong, in
-// classes 0x21, 0x0A and 0x0C; 1 in class 0x0C only.
+// Numbers of the traps by which devices report wrong keys, in classes 0x21, 0x0A and 0x0C; 1 in class 0x0C only.
 const (
 	TrapKeyViolation        TrapNum = 0
 	TrapKeyMisconfiguration TrapNum = 1
 )
 
-// LookupKeyClass gives the table of a class, and whether it is one with keys.
+// LookupKeyClass returns the table of a class, and reports whether the class has keys.
 func LookupKeyClass(c Class) (KeyClass, bool) {
 	switch c {
 	case ClassCongestionControl:
@@ -63,7 +62,7 @@ func LookupKeyClass(c Class) (KeyClass, bool) {
 // of m.
 func (k KeyClass) Attribute(m *MAD) []byte { return m[k.Data:] }
 
-// keyLayout gives the layout of an attribute of a class with keys.
+// keyLayout returns the layout of an attribute of a class with keys.
 func keyLayout(c Class, a AttrID) *Layout {
 	switch {
 	case a == AttrNotice:

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// What the classes with keys look like on the wire, byte by byte.
+// TestKeyClasses: the classes with keys on the wire, byte by byte.
 func TestKeyClasses(t *testing.T) {
 	for _, tt := range []struct {
 		class   Class

@@ -65,16 +65,16 @@ func (l *Layout) Name() string { return l.typ.Name() }
 // Size is the length of the attribute in bytes.
 func (l *Layout) Size() int { return l.size }
 
-// Fields gives the rows of the table in the order of their bits, reserved ones
-// included: they tile the attribute without gap or overlap.
+// Fields returns the rows of the table in the order of their bits, reserved ones included: they tile the attribute without
+// gap or overlap.
 func (l *Layout) Fields() []Field { return slices.Clone(l.fields) }
 
-// layouts remembers what compile made of a type, keyed by a nil *T. It is a
-// memo of a pure function, so it holds no state anybody can observe.
+// layouts caches the results of compile by type, keyed by a nil *T. compile is a pure function, so the cache holds no state
+// that a caller can observe.
 var layouts sync.Map // of *T to *Layout
 
-// LayoutOf gives the layout of T. A type whose tags are not a table that tiles
-// whole bytes is a programming error and panics, on first use.
+// LayoutOf returns the layout of T. A type whose tags are not a table that tiles whole bytes is a programming error and
+// panics, on first use.
 func LayoutOf[T any]() *Layout {
 	if l, ok := layouts.Load((*T)(nil)); ok {
 		return l.(*Layout)
@@ -217,8 +217,7 @@ func parseTag(tag string) (f Field, err error) {
 	return f, nil
 }
 
-// isArray tells arrays of elements from ib.GID, which is an array but one
-// value.
+// isArray distinguishes arrays of elements from ib.GID, which is an array but one value.
 func isArray(t reflect.Type) bool {
 	return t.Kind() == reflect.Array && t != reflect.TypeFor[ib.GID]()
 }

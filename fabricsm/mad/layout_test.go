@@ -48,7 +48,7 @@ func readLayouts(t *testing.T) map[string][]row {
 	return tables
 }
 
-// rows gives a layout in the form of the published table.
+// rows returns a layout in the form of the published table.
 func (l *Layout) rows() []row {
 	var rows []row
 	for _, f := range l.Fields() {
@@ -131,7 +131,7 @@ func checkAgainstTable(t *testing.T, l *Layout, v codec, p []byte, table []row) 
 	}
 }
 
-// wideBits gives a value that is wider than a number.
+// wideBits returns a value that is wider than a number.
 func wideBits(v any) [16]byte {
 	if k, ok := v.(ib.ServiceKey); ok {
 		return k.Reveal()

@@ -48,7 +48,7 @@ type Header struct {
 	Mod          uint32 // attribute modifier, its meaning depends on Attr
 }
 
-// Header gives the common header.
+// Header returns the common header.
 func (m *MAD) Header() Header {
 	return Header{
 		Class:        m.Class(),

@@ -7,7 +7,7 @@ import "portcullis/fabricsm/ib"
 // of the MAD is [sim], see KeyClass.
 type N2NKeyInfo struct {
 	ManagerKey        ib.MKey  `mad:"0,64"`   // none: no key is checked
-	ProtectBit        bool     `mad:"64,1"`   // false: anybody may read the key
+	ProtectBit        bool     `mad:"64,1"`   // false: any requester may read the key
 	_                 reserved `mad:"65,15"`  //
 	LeasePeriod       uint16   `mad:"80,16"`  // seconds until protection lapses after a violation; 0: never
 	Violations        uint16   `mad:"96,16"`  // saturating count of wrong manager keys; that a Set to 0 clears it is [sim]
@@ -26,10 +26,9 @@ type N2NNeighbor struct {
 	Key      ib.MKey     `mad:"64,64"` // the neighbour's node key, which MADs to it carry
 }
 
-// N2NNeighborsInfo tells a switch who its neighbours are (class 0x0C, attribute
-// 0x0010). The modifier is the block, four bits. Entry i of block b is the node
-// at port 14b+i; that numbers begin with port 0, whose record is the switch's
-// own LID and node key, is [sim].
+// N2NNeighborsInfo informs a switch of its neighbours (class 0x0C, attribute 0x0010). The modifier is the block, four bits.
+// Entry i of block b is the node at port 14b+i; that numbers begin with port 0, whose record is the switch's own LID and
+// node key, is [sim].
 type N2NNeighborsInfo struct {
 	Neighbor [N2NNeighborsPerBlock]N2NNeighbor `mad:"0,128"`
 }

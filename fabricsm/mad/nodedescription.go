@@ -25,9 +25,8 @@ func MakeNodeDescription(s string) (d NodeDescription) {
 	return d
 }
 
-// String gives the text up to the first NUL. What is not a printable
-// character is replaced by U+FFFD, so that a host cannot write to the terminal
-// of an operator.
+// String returns the text up to the first NUL. Unprintable characters are replaced by U+FFFD, so that a host cannot write
+// to the terminal of an operator.
 func (d NodeDescription) String() string { return printable(d.NodeString[:]) }
 
 func printable(b []byte) string {

@@ -97,7 +97,7 @@ const (
 	TrapBadPKeySwitch    TrapNum = 259 // at an external port of a switch
 )
 
-// String gives the number and what it means.
+// String returns the number and its meaning.
 func (t TrapNum) String() string {
 	if s := t.meaning(); s != "" {
 		return fmt.Sprintf("%d (%s)", uint16(t), s)

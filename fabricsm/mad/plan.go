@@ -147,7 +147,7 @@ func (l *Layout) planEncode(op encOp, bit, width int) {
 	l.enc = append(l.enc, op)
 }
 
-// kindOf gives how a value of type t is held and how many bits it can take.
+// kindOf returns how a value of type t is stored and how many bits it can hold.
 func kindOf(t reflect.Type) (k kind, bits int, err error) {
 	switch t {
 	case reflect.TypeFor[ib.MKey]():

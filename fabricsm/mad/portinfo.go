@@ -2,11 +2,11 @@ package mad
 
 import "portcullis/fabricsm/ib"
 
-// PortInfo is state and settings of a port (attribute 0x0015; IBTA volume 1,
-// 14.2.5.6). A Set carries the whole attribute: begin with what a Get gave.
+// PortInfo is state and settings of a port (attribute 0x0015; IBTA volume 1, 14.2.5.6). A Set carries the whole attribute:
+// begin with the answer to a Get.
 //
-// On the external ports of a switch the fields of end ports (M_Key, LID and
-// their like) mean nothing; those of port 0 hold for the whole switch.
+// On the external ports of a switch the fields of end ports (M_Key, LID and their like) mean nothing; those of port 0 hold
+// for the whole switch.
 type PortInfo struct {
 	MKey                                ib.MKey         `mad:"0,64"`   // none: no key is checked; also when protection hides it
 	GIDPrefix                           ib.Prefix       `mad:"64,64"`  // subnet prefix

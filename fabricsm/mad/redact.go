@@ -1,10 +1,9 @@
 package mad
 
-// Redact puts zeros in place of every key that a MAD may hold, so that it can be kept
-// where keys must not be: M_Keys, SM_Keys, SA_Keys, ServiceKeys and keys of classes, in
-// headers, attributes and notices of wrong keys. What is not known is taken for a key:
-// attributes without a layout, and all but the header of classes that this package
-// does not know. P_Keys and Q_Keys stay.
+// Redact puts zeros in place of every key that a MAD may hold, so that it can be kept where keys must not be: M_Keys,
+// SM_Keys, SA_Keys, ServiceKeys and keys of classes, in headers, attributes and notices of wrong keys. Unknown data count
+// as a key: attributes without a layout, and all but the header of classes that this package does not know. P_Keys and
+// Q_Keys stay.
 func Redact(m *MAD) {
 	switch c := m.Class(); {
 	case m.IsSMP():

@@ -2,9 +2,8 @@ package mad
 
 import "reflect"
 
-// LookupLayout gives the layout of an attribute of a class, and whether it is
-// known. Notices are known by their uninterpreted form; see Notice.Layout. Those of
-// subnet administration are reports.
+// LookupLayout returns the layout of an attribute of a class, and reports whether it is known. Notices are known by their
+// uninterpreted form; see Notice.Layout. Those of subnet administration are reports.
 func LookupLayout(c Class, a AttrID) (*Layout, bool) {
 	var l *Layout
 	switch {
@@ -73,9 +72,8 @@ func smLayout(a AttrID) *Layout {
 	}
 }
 
-// Layout gives the layout that interprets the details of n, by its trap number
-// or, in a vendor notice of NVIDIA, by the number in the last two bytes.
-// Unknown ones have the layout of Notice itself.
+// Layout returns the layout that interprets the details of n, by its trap number or, in a vendor notice of NVIDIA, by the
+// number in the last two bytes. Unknown ones have the layout of Notice itself.
 func (n *Notice) Layout() *Layout {
 	var l *Layout
 	switch {
@@ -150,8 +148,8 @@ func vendorNoticeLayout(number uint16) *Layout {
 	}
 }
 
-// Decode reads an attribute from the start of p, as the generic Decode does,
-// into a new value of the layout's type and gives a pointer to it.
+// Decode reads an attribute from the start of p, as the generic Decode does, into a new value of the layout's type and
+// returns a pointer to it.
 func (l *Layout) Decode(p []byte) (any, error) {
 	v := reflect.New(l.typ)
 	if err := l.decode(p, v.UnsafePointer()); err != nil {
@@ -167,7 +165,7 @@ func (l *Layout) Encode(p []byte, v any) error {
 	return l.encode(p, l.pointer(v).UnsafePointer())
 }
 
-// pointer gives v as a pointer to the layout's type.
+// pointer returns v as a pointer to the layout's type.
 func (l *Layout) pointer(v any) reflect.Value {
 	r := reflect.ValueOf(v)
 	if r.Kind() != reflect.Pointer || r.IsNil() || r.Type().Elem() != l.typ {

@@ -28,7 +28,7 @@ const (
 	// SAHeaderSize is the part of that payload that every segment of subnet
 	// administration repeats, in bytes; SADataSize bytes of data follow it.
 	SAHeaderSize = offSAData - offRMPPPayload
-	// NoRespTime is the RRespTime of a packet that gives no time.
+	// NoRespTime is the RRespTime of a packet without a time.
 	NoRespTime ib.ExpTime = 0x1F
 )
 
@@ -170,7 +170,7 @@ type RMPPHeader struct {
 	Data2    uint32 // DATA: PayloadLength in bytes; ACK: NewWindowLast
 }
 
-// RMPPHeader gives the RMPP header of a MAD of a class that has one.
+// RMPPHeader returns the RMPP header of a MAD of a class that has one.
 func (m *MAD) RMPPHeader() RMPPHeader {
 	return RMPPHeader{
 		Version: m.RMPPVersion(), Type: m.RMPPType(), RespTime: m.RRespTime(), Flags: m.RMPPFlags(),

@@ -53,8 +53,8 @@ func ParseRoute(s string) (r Route, err error) {
 	return r, nil
 }
 
-// Append gives the route one hop longer, leaving the last node through port p.
-// At MaxHops it gives r unchanged and false.
+// Append returns the route one hop longer, leaving the last node through port p. At MaxHops it returns r unchanged and
+// false.
 func (r Route) Append(p ib.PortNum) (Route, bool) {
 	if r.hops >= MaxHops {
 		return r, false
@@ -75,8 +75,7 @@ func (r Route) At(i int) ib.PortNum {
 	return ib.PortNum(r.path[i+1])
 }
 
-// String gives the notation of infiniband-diags: "0,1,19", where the leading 0
-// stands for the sender.
+// String returns the notation of infiniband-diags: "0,1,19", where the leading 0 stands for the sender.
 func (r Route) String() string {
 	var b strings.Builder
 	b.WriteByte('0')

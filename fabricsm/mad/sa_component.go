@@ -20,9 +20,9 @@ type Component struct {
 	Reserved bool   // counted, but never compared
 }
 
-// Components gives the components of a record in the order of their bits, which is
-// that of the record's fields, or nil for an attribute that has none. Padding behind
-// the last field is none. In InformInfo, which is no record, the mask means nothing.
+// Components returns the components of a record in the order of their bits, which is that of the record's fields, or nil
+// for an attribute that has none. Padding after the last field is not a component. In InformInfo, which is no record, the
+// mask means nothing.
 func Components(a AttrID) []Component {
 	p := planOf(a)
 	if p == nil {
@@ -71,7 +71,7 @@ var recordPlans = sync.OnceValue(func() *[AttrInformInfoRecord + 1]*recordPlan {
 	return &plans
 })
 
-// planOf gives the plan of a record, nil for an attribute without components.
+// planOf returns the plan of a record, nil for an attribute without components.
 func planOf(a AttrID) *recordPlan {
 	if plans := recordPlans(); int(a) < len(plans) {
 		return plans[a]

@@ -68,8 +68,8 @@ func (d *Dissection) dissectSA(m *MAD, size int) {
 	}
 }
 
-// unfilled reports the header of a MAD that a program gave to its kernel, as traces of
-// programs on a simulator have it: that RMPP is to carry it, and nothing else.
+// unfilled reports whether a header is one that a program passes to its kernel, as in traces of programs on a simulator: it
+// only says that RMPP must carry the MAD.
 func (h RMPPHeader) unfilled() bool {
 	return h == RMPPHeader{Flags: RMPPActive, RespTime: h.RespTime}
 }
@@ -125,7 +125,7 @@ func (d *Dissection) dissectRecord(p []byte, size int) {
 	}
 }
 
-// dissectReport reads a notice as it is told to a subscriber.
+// dissectReport reads a notice in the form that is sent to a subscriber.
 func (d *Dissection) dissectReport(p []byte, size int) {
 	var r ReportNotice
 	if err := Decode(p, &r); err != nil {
@@ -206,15 +206,14 @@ func (d *Dissection) noteTail(number uint64, n, size int) {
 	}
 }
 
-// withoutTail gives the data of a table whose end is not known without the records of
-// zeros at its end.
+// withoutTail returns the data of a table of unknown length without the records of zeros at its end.
 func (d *Dissection) withoutTail(p []byte) []byte {
 	step := max(1, int(d.SA.AttributeOffset)*offsetUnit)
 	n := (len(bytes.TrimRight(p, "\x00")) + step - 1) / step
 	return p[:min(len(p), n*step)]
 }
 
-// payload gives those data of a segment that count.
+// payload returns the valid data of a segment.
 func (d *Dissection) payload(p []byte) []byte {
 	h := d.SA.RMPP
 	if !h.Flags.Has(RMPPLast) {

@@ -70,7 +70,7 @@ func (e *explainer) behind(d *Dissection) {
 	}
 }
 
-// MarshalJSON gives the state for programs. The key is redacted.
+// MarshalJSON returns the state as JSON. The key is redacted.
 func (s *SAState) MarshalJSON() ([]byte, error) {
 	type rmpp struct {
 		Version       uint8  `json:"version"`
@@ -97,7 +97,7 @@ func (s *SAState) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// recordsJSON gives the whole records of a table.
+// recordsJSON returns the whole records of a table.
 func (d *Dissection) recordsJSON() ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for _, r := range d.Records {

@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// saFrames gives the questions or answers of a recorded call of saquery.
+// saFrames returns the requests or answers of a recorded call of saquery.
 func saFrames(t testing.TB, kind, call string) (mads [][]byte) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "saquery.txt"))

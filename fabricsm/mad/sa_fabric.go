@@ -2,10 +2,9 @@ package mad
 
 import "portcullis/fabricsm/ib"
 
-// The records of subnet administration that describe the fabric hold attributes of
-// the subnet management class behind the fields that say whose they are (IBTA volume
-// 1, 15.2.5). A layout ends with its last field; RecordSize gives the length in a
-// table. Fields marked RID identify the record.
+// The records of subnet administration that describe the fabric hold attributes of the subnet management class after the
+// fields that name their port or node (IBTA volume 1, 15.2.5). A layout ends with its last field; RecordSize returns the
+// length in a table. Fields marked RID identify the record.
 
 // NodeRecord is a node, as one of its ports shows it (attribute 0x0011).
 type NodeRecord struct {
@@ -23,9 +22,8 @@ type PortInfoRecord struct {
 	PortInfo   `mad:"32,512"`
 }
 
-// PortInfoRecordFull is the bit of PortInfoRecord.Options by which a requester asks for
-// PortInfo as the port gave it. Without it the record of a port at extended speed says
-// QDR in the fields that old clients know.
+// PortInfoRecordFull is the bit of PortInfoRecord.Options by which a requester asks for PortInfo as the port sent it.
+// Without it the record of a port at extended speed reports QDR in the fields that old clients know.
 const PortInfoRecordFull = 0x80
 
 // SLtoVLMappingTableRecord is what a port does with service levels (attribute 0x0013).
@@ -82,7 +80,7 @@ type MulticastForwardingTableRecord struct {
 	MulticastForwardingTable `mad:"64,512"`
 }
 
-// SMInfoRecord is a subnet manager (attribute 0x0018). Its SM_Key is never told.
+// SMInfoRecord is a subnet manager (attribute 0x0018). Its SM_Key is never sent.
 type SMInfoRecord struct {
 	LID    ib.LID   `mad:"0,16"` // RID
 	_      reserved `mad:"16,16"`

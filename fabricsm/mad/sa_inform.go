@@ -5,7 +5,7 @@ import "portcullis/fabricsm/ib"
 // InformInfo subscribes to notices (attribute 0x0003; IBTA volume 1, 13.4.8.3).
 type InformInfo struct {
 	GID           ib.GID     `mad:"0,128"`      // who issues the notices; zero: the LID range counts
-	LIDRangeBegin ib.LID     `mad:"128,16"`     // AllLIDs: everybody
+	LIDRangeBegin ib.LID     `mad:"128,16"`     // AllLIDs: all
 	LIDRangeEnd   ib.LID     `mad:"144,16"`     // 0: only LIDRangeBegin
 	_             reserved   `mad:"160,16"`     //
 	IsGeneric     uint8      `mad:"176,8"`      // 1: the standard's notices; 0: a vendor's; others are wrong
@@ -30,7 +30,7 @@ const (
 // InformInfoRecord is a subscription (attribute 0x00F3; IBTA volume 1, 15.2.5.12).
 type InformInfoRecord struct {
 	SubscriberGID ib.GID   `mad:"0,128"`  // RID
-	Enum          uint16   `mad:"128,16"` // RID; tells the subscriptions of a port apart
+	Enum          uint16   `mad:"128,16"` // RID; distinguishes the subscriptions of a port
 	_             reserved `mad:"144,48"`
 	InformInfo    `mad:"192,288"`
 }

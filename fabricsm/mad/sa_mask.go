@@ -1,7 +1,7 @@
 package mad
 
-// ComponentMask says which components of a record a request gives: bit n is the
-// n-th field of the record, reserved ones counted too (IBTA volume 1, 15.2.1.3).
+// ComponentMask says which components of a record a request specifies: bit n is the n-th field of the record, reserved ones
+// counted too (IBTA volume 1, 15.2.1.3).
 type ComponentMask uint64
 
 // Has reports whether all of the components are given.
@@ -168,7 +168,7 @@ const (
 	MCMemberComponentProxyJoin
 )
 
-// What a Set or Delete of an MCMemberRecord must give (IBTA volume 1, 15.2.5.17.2).
+// Components that a Set or Delete of an MCMemberRecord must have (IBTA volume 1, 15.2.5.17.2).
 const (
 	// MCMemberJoin is for joining and leaving.
 	MCMemberJoin = MCMemberComponentMGID | MCMemberComponentPortGID | MCMemberComponentJoinState

@@ -81,17 +81,15 @@ func (p *recordPlan) addSelectors() {
 	}
 }
 
-// MatchRecord reports whether a record has, bit by bit, the components of a query that
-// the mask gives. Both begin with a whole record; too short ones match nothing, and
-// neither does a record of an attribute without components.
+// MatchRecord reports whether a record has, bit by bit, the components of a query that the mask selects. Both begin with a
+// whole record; too short ones match nothing, and neither does a record of an attribute without components.
 //
-// Not compared are reserved components; bits beyond the record's components, which
-// OpenSM ignores too; MTU, rate and packet lifetime, see MatchSelectors; and the
-// Options of a PortInfoRecord, by which the requester says what it understands. A LID
-// matches only itself: a requester may mean any that a port has by its LMC.
+// Not compared are reserved components; bits beyond the record's components, which OpenSM ignores too; MTU, rate and packet
+// lifetime, see MatchSelectors; and the Options of a PortInfoRecord, by which the requester says which options it supports.
+// A LID matches only itself, although a requester may mean any LID that a port has by its LMC.
 //
-// Keys are compared in a time that does not depend on them, but a match tells that a
-// guess was right: record must be as the requester may see it.
+// Keys are compared in a time that does not depend on them, but a match reveals that a guess was right: record must have
+// only values that the requester may see.
 func MatchRecord(a AttrID, mask ComponentMask, query, record []byte) bool {
 	p := planOf(a)
 	if p == nil || len(query) < p.size || len(record) < p.size {
@@ -125,10 +123,9 @@ func (o *matchOp) equal(query, record []byte) bool {
 	}
 }
 
-// MatchSelectors reports whether a PathRecord or MCMemberRecord has the MTU, rate and
-// packet lifetime that a query asks for, each as its selector means it. One of which
-// the mask does not give both selector and value is not asked for. Other records have
-// none and match if they are whole.
+// MatchSelectors reports whether a PathRecord or MCMemberRecord has the MTU, rate and packet lifetime that a query asks
+// for, each by the meaning of its selector. A value is ignored unless the mask selects both the selector and the value.
+// Other records have none and match if they are whole.
 func MatchSelectors(a AttrID, mask ComponentMask, query, record []byte) bool {
 	p := planOf(a)
 	if p == nil || len(query) < p.size || len(record) < p.size {
@@ -157,9 +154,8 @@ func (o *selectorOp) takes(asked, have byte) bool {
 	}
 }
 
-// PortInfoMatchBits is the bit of the attribute modifier by which a question for
-// PortInfoRecords wants CapabilityMask and CapabilityMask2 to have all bits it gives,
-// rather than to be equal. Who looks for SMs uses it.
+// PortInfoMatchBits is a bit of the attribute modifier of a request for PortInfoRecords. With it, CapabilityMask and
+// CapabilityMask2 must have all bits of the request, rather than be equal. Clients that look for SMs use it.
 const PortInfoMatchBits = 1 << 31
 
 // MatchPortInfo is MatchRecord for PortInfoRecords, under an attribute modifier.

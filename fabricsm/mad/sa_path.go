@@ -2,9 +2,8 @@ package mad
 
 import "portcullis/fabricsm/ib"
 
-// PathRecord is a path between two ports (attribute 0x0035; IBTA volume 1, 15.2.5.16).
-// In a question, fields are what the path must have, as far as the component mask
-// gives them.
+// PathRecord is a path between two ports (attribute 0x0035; IBTA volume 1, 15.2.5.16). In a request, the fields that the
+// component mask selects are conditions on the path.
 type PathRecord struct {
 	ServiceID              ib.ServiceID `mad:"0,64"` // what the path is for; only QoS policy reads it
 	DGID                   ib.GID       `mad:"64,128"`
@@ -77,8 +76,8 @@ func MultiPathGID(p []byte, i int) (ib.GID, bool) {
 	return ib.GID(p[multiPathHeader+i*size:]), true
 }
 
-// TraceRecord is one node on a path (attribute 0x0039; IBTA volume 1, 15.2.5.19). The
-// identifiers tell nodes and ports apart without being their GUIDs.
+// TraceRecord is one node on a path (attribute 0x0039; IBTA volume 1, 15.2.5.19). The identifiers distinguish nodes and
+// ports without being their GUIDs.
 type TraceRecord struct {
 	GIDPrefix    ib.Prefix   `mad:"0,64"`
 	IDGeneration uint16      `mad:"64,16"` // changes when identifiers do

@@ -1,7 +1,7 @@
 package mad
 
-// saLayout gives the layout of an attribute of subnet administration, nil if it is not
-// known. A Notice is one that is reported, with the GID of its issuer.
+// saLayout returns the layout of an attribute of subnet administration, nil if it is not known. A Notice is one that is
+// reported, with the GID of its issuer.
 func saLayout(a AttrID) *Layout {
 	switch a {
 	case AttrClassPortInfo:

@@ -7,9 +7,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Selector says how a value of a question is meant: MTU, rate and packet lifetime of
-// paths and groups have one (IBTA volume 1, 15.2.5.16). It counts only if the component
-// mask gives both the selector and the value.
+// Selector says how a value of a request is compared: MTU, rate and packet lifetime of paths and groups have one (IBTA
+// volume 1, 15.2.5.16). It counts only if the component mask selects both the selector and the value.
 type Selector uint8
 
 // Selectors.

@@ -2,8 +2,8 @@ package mad
 
 import "portcullis/fabricsm/ib"
 
-// ServiceRecord is a service that a port offers (attribute 0x0031; IBTA volume 1,
-// 15.2.5.14). The data have the meaning that the service gives them.
+// ServiceRecord is a service that a port offers (attribute 0x0031; IBTA volume 1, 15.2.5.14). The service defines the
+// meaning of the data.
 type ServiceRecord struct {
 	ServiceID     ib.ServiceID  `mad:"0,64"`    // RID
 	ServiceGID    ib.GID        `mad:"64,128"`  // RID
@@ -21,6 +21,5 @@ type ServiceRecord struct {
 // LeaseForever is the ServiceLease of a record that does not expire.
 const LeaseForever = 0xFFFFFFFF
 
-// Name is the ServiceName up to the first NUL. What is not a printable character is
-// replaced by U+FFFD.
+// Name returns the ServiceName up to the first NUL. Unprintable characters are replaced by U+FFFD.
 func (r *ServiceRecord) Name() string { return printable(r.ServiceName[:]) }

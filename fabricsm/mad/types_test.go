@@ -61,8 +61,8 @@ func allTypes() []typeCase {
 	}
 }
 
-// fieldBits gives element i of a field as a number, by way of its Go type
-// rather than of the compiled plan. GIDs and ServiceKeys are none.
+// fieldBits returns element i of a field as a number, by way of its Go type rather than of the compiled plan. GIDs and
+// ServiceKeys are not numbers.
 func fieldBits(f *Field, v unsafe.Pointer, i int) (uint64, bool) {
 	switch x := f.element(v, i).(type) {
 	case ib.MKey:

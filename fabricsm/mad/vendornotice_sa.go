@@ -25,7 +25,7 @@ type Notice1301 struct {
 	AttributeID         AttrID   `mad:"96,16"` // what was asked
 	Method              Method   `mad:"112,8"` // how it was asked
 	_                   reserved `mad:"120,8"`
-	SpoofedSGID         ib.GID   `mad:"128,128"` // the GID the requester gave as its own
+	SpoofedSGID         ib.GID   `mad:"128,128"` // the GID that the requester claimed as its own
 	PhysPortGUID        ib.GUID  `mad:"256,64"`  // physical port the request really came from
 	_                   reserved `mad:"320,176"`
 	TrapNumberInPayload uint16   `mad:"496,16"` // which notice it is

@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// VLArbEntry gives a virtual lane its share.
+// VLArbEntry is the share of a virtual lane.
 type VLArbEntry struct {
 	_      reserved `mad:"0,4"`
 	VL     ib.VL    `mad:"4,4"`

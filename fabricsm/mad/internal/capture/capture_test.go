@@ -138,7 +138,7 @@ func ask(t *testing.T, tap *Tap, client ibsimlab.Client, label string, diag []st
 	return r
 }
 
-// startOpenSM runs OpenSM until the end of the test and gives its log.
+// startOpenSM runs OpenSM until the end of the test and returns its log.
 func startOpenSM(t *testing.T, client ibsimlab.Client, preload salab.Preload) *bufio.Scanner {
 	t.Helper()
 	config := filepath.Join(client.Dir, "partitions.conf")

@@ -22,8 +22,8 @@ type run struct {
 	output  string
 }
 
-// What infiniband-diags printed when the test data was recorded is what our
-// codec reads from the same bytes.
+// TestRecordedRuns: the output of infiniband-diags when the test data was recorded has the values that our codec decodes
+// from the same bytes.
 func TestRecordedRuns(t *testing.T) {
 	runs := readRuns(t)
 	if want := len(diags) + perAltered*len(altered); len(runs) != want {
@@ -74,7 +74,7 @@ func (r run) judge(t *testing.T) {
 	}
 }
 
-// decodeAll gives the answers about one attribute.
+// decodeAll returns the answers about one attribute.
 func decodeAll[T any](t *testing.T, r run, a mad.AttrID) []T {
 	t.Helper()
 	var all []T

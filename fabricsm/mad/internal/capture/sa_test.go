@@ -186,7 +186,7 @@ func askSA(t *testing.T, tap *Tap, client ibsimlab.Client, preload salab.Preload
 	return r
 }
 
-// What h1 registers with OpenSM, so that there are records of it.
+// Registrations of h1 with OpenSM, so that there are records of it.
 var (
 	aService = mad.ServiceRecord{
 		ServiceID: 0x1000000000000042, ServiceGID: gid("fe80::10:3"), ServicePKey: 0xFFFF, ServiceLease: mad.LeaseForever,

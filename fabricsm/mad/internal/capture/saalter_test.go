@@ -7,8 +7,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// alteredSA are calls of saquery that get answers with random records, and how. What
-// OpenSM answers fits one MAD, so that RMPP is done after it.
+// alteredSA are calls of saquery that get answers with random records, and how. OpenSM's answers fit one MAD, so that RMPP
+// is done after it.
 var alteredSA = []struct {
 	args  string
 	alter func(*rand.Rand) func(*Frame)

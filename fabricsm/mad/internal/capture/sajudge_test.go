@@ -28,8 +28,8 @@ type saRun struct {
 // reported is the label of the Report that OpenSM sends to h1.
 const reported = "reported to h1"
 
-// What saquery printed when the test data was recorded is what our codec reads from
-// the same bytes, and it asked what we would have.
+// TestRecordedSARuns: the output of saquery when the test data was recorded has the values that our codec decodes from the
+// same bytes, and its requests are the ones that we encode.
 func TestRecordedSARuns(t *testing.T) {
 	runs := readSARuns(t)
 	if want := len(queries) + perAltered*len(alteredSA) + 1; len(runs) != want {
@@ -114,8 +114,8 @@ func data(answer []mad.MAD) (p []byte) {
 	return p[:len(p)-mad.RMPPPayloadSize+int(last.PayloadLength())]
 }
 
-// answerWords decodes all records of an answer, demands that they are encoded to the
-// same bytes again, and gives what saquery says of them.
+// answerWords decodes all records of an answer, checks that they are encoded to the same bytes again, and returns them in
+// the words of saquery.
 func (r saRun) answerWords(t *testing.T, answer []mad.MAD) []string {
 	t.Helper()
 	m := &answer[0]
@@ -174,8 +174,8 @@ var (
 	refusal = regexp.MustCompile(`0x[0-9A-Fa-f]{4}`)
 )
 
-// printedWords gives what saquery printed, "name value" a line: leaders of dots and
-// tabs taken out, without headings and what is not displayed.
+// printedWords returns the output of saquery, "name value" a line: without leaders of dots and tabs, headings and values
+// that are not displayed.
 func printedWords(output string) (out []string) {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)

@@ -79,16 +79,15 @@ func (t *Tap) SetLabel(s string) {
 	t.label = s
 }
 
-// SetAlter has every frame changed by f before it is recorded and goes on, so
-// that programs can be shown answers that the simulator never gives. Nil stops
-// it. f must not call the tap.
+// SetAlter sets a function that changes every frame before it is recorded and sent on. So programs can get answers that the
+// simulator never sends. Nil ends this. f must not call the tap.
 func (t *Tap) SetAlter(f func(*Frame)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.alter = f
 }
 
-// Frames gives what passed so far.
+// Frames returns the frames that passed so far.
 func (t *Tap) Frames() []Frame {
 	t.mu.Lock()
 	defer t.mu.Unlock()

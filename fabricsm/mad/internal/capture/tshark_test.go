@@ -101,8 +101,8 @@ func under(prefix string, list []shown) []shown {
 	return list
 }
 
-// named gives the fields of a record whose names in Wireshark, parted by blanks, are
-// ours in small letters, with or without a line in P_Key and Q_Key.
+// named returns the fields of a record by their names in Wireshark, separated by blanks. These are our names in lower case,
+// with or without an underscore in P_Key and Q_Key.
 func named(record any, prefix, names string) (list []shown) {
 	v := reflect.ValueOf(record).Elem()
 	for name := range strings.FieldsSeq(names) {
@@ -126,7 +126,7 @@ func random[T any](a mad.AttrID, find func(*T) []shown) func(*rand.Rand, *mad.MA
 	}
 }
 
-// What Wireshark's dissector finds in headers and records of ours is what is there.
+// TestWireshark: Wireshark's dissector finds the values in our headers and records.
 func TestWireshark(t *testing.T) {
 	var mads []mad.MAD
 	var lists [][]shown
@@ -165,8 +165,8 @@ func shownWord(v any) string {
 	}
 }
 
-// tshark gives fields of MADs by name, numbers in decimal. It is shown a link type for
-// private use, since it does not know that of InfiniBand.
+// tshark returns fields of MADs by name, numbers in decimal. Its input has a link type for private use, since it does not
+// know that of InfiniBand.
 func tshark(t *testing.T, mads []mad.MAD, names []string) (found []map[string]string) {
 	t.Helper()
 	const private = 147

@@ -94,7 +94,7 @@ func sl2vlWords(v *mad.SLtoVLMappingTable) []string {
 	return []string{b.String()}
 }
 
-// vlarbWords gives the eight entries that ibsim's ports have.
+// vlarbWords returns the eight entries that ibsim's ports have.
 func vlarbWords(v *mad.VLArbitration) []string {
 	vls, weights := "VL    : |", "WEIGHT: |"
 	for _, e := range v.Entry[:8] {
@@ -104,7 +104,7 @@ func vlarbWords(v *mad.VLArbitration) []string {
 	return []string{vls, weights}
 }
 
-// routeWords gives the routed LIDs of block 0.
+// routeWords returns the routed LIDs of block 0.
 func routeWords(v *mad.LinearForwardingTable) (out []string) {
 	for lid, port := range v.Port {
 		if port != ib.NoPort {
