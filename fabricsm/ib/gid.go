@@ -16,7 +16,7 @@ type Prefix uint64
 // DefaultPrefix is the link-local subnet prefix fe80::/64.
 const DefaultPrefix Prefix = 0xFE80_0000_0000_0000
 
-// String gives 0x and 16 digits.
+// String returns 0x and 16 digits.
 func (p Prefix) String() string { return fmt.Sprintf("0x%016x", uint64(p)) }
 
 // ParsePrefix reads 0x and 1 to 16 hexadecimal digits.
@@ -28,7 +28,7 @@ func ParsePrefix(s string) (Prefix, error) {
 	return Prefix(v), nil
 }
 
-// MarshalText gives the form of String.
+// MarshalText returns the form of String.
 func (p Prefix) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -50,7 +50,7 @@ func ParseGID(s string) (GID, error) {
 	return a.As16(), nil
 }
 
-// String gives the IPv6 notation.
+// String returns the IPv6 notation.
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
 // Prefix is the subnet prefix of a unicast GID.

@@ -27,7 +27,7 @@ func ParseGUID(s string) (GUID, error) {
 	return GUID(v), nil
 }
 
-// String gives "0x" and 16 lower-case digits.
+// String returns "0x" and 16 lower-case digits.
 func (g GUID) String() string { return fmt.Sprintf("0x%016x", uint64(g)) }
 
 // Valid reports whether g may identify a device: neither zero nor all ones.

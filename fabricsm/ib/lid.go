@@ -25,7 +25,7 @@ func ParseLID(s string) (LID, error) {
 	return LID(v), nil
 }
 
-// String gives the decimal form, as infiniband-diags do.
+// String returns the decimal form, as infiniband-diags do.
 func (l LID) String() string { return fmt.Sprintf("%d", uint16(l)) }
 
 // IsUnicast reports whether l can be assigned to a port.

@@ -28,7 +28,7 @@ const (
 	MTU4096 MTU = 5
 )
 
-// Bytes gives the size in bytes, 0 for an unknown code.
+// Bytes returns the size in bytes, 0 for an unknown code.
 func (m MTU) Bytes() int {
 	if m < MTU256 || m > MTU4096 {
 		return 0
@@ -36,7 +36,7 @@ func (m MTU) Bytes() int {
 	return 128 << m
 }
 
-// MTUFromBytes gives the code of a size in bytes, 0 if there is none.
+// MTUFromBytes returns the code of a size in bytes, 0 if there is none.
 func MTUFromBytes(n int) MTU {
 	for m := MTU256; m <= MTU4096; m++ {
 		if m.Bytes() == n {
@@ -46,7 +46,7 @@ func MTUFromBytes(n int) MTU {
 	return 0
 }
 
-// String gives the size in bytes.
+// String returns the size in bytes.
 func (m MTU) String() string {
 	if b := m.Bytes(); b != 0 {
 		return fmt.Sprintf("%d", b)
@@ -70,7 +70,7 @@ func (c VLCap) String() string {
 	}
 }
 
-// Count gives the number of data VLs, 0 for an unknown code.
+// Count returns the number of data VLs, 0 for an unknown code.
 func (c VLCap) Count() int {
 	switch {
 	case c >= 1 && c <= 4:
@@ -95,7 +95,7 @@ const (
 	Width2x  LinkWidth = 16
 )
 
-// Lanes gives the number of lanes of a single width, 0 for anything else.
+// Lanes returns the number of lanes of a single width, 0 for anything else.
 func (w LinkWidth) Lanes() int {
 	switch w {
 	case Width1x:
@@ -147,8 +147,8 @@ const (
 // String names the speeds of the mask, "FDR|EDR", or "none".
 func (s LinkSpeedExt) String() string { return maskNames(uint8(s), "FDR", "EDR", "HDR", "NDR") }
 
-// LinkRate gives the nominal data rate of an active link in Mb/s, as links are
-// sold: 4x EDR is 100000. It is 0 if width or speed is not a single known bit.
+// LinkRate returns the nominal data rate of an active link in Mb/s, as links are sold: 4x EDR is 100000. It is 0 if width
+// or speed is not a single known bit.
 func LinkRate(w LinkWidth, s LinkSpeed, e LinkSpeedExt) int {
 	lane := 0
 	switch {
@@ -175,15 +175,14 @@ func LinkRate(w LinkWidth, s LinkSpeed, e LinkSpeedExt) int {
 // above mean "infinite" where a packet lifetime is meant.
 type ExpTime uint8
 
-// Duration gives the time a value of 0 to 31 stands for; larger ones count as
-// 31.
+// Duration returns the time that a value of 0 to 31 stands for; larger ones count as 31.
 func (e ExpTime) Duration() time.Duration {
 	return 4096 * time.Nanosecond << min(e, 31)
 }
 
-// TID is a MAD transaction identifier. On Linux the kernel owns the upper 32
-// bits, and ibsim the upper 16, so requests are told apart by the lower 32.
+// TID is a MAD transaction identifier. On Linux the kernel owns the upper 32 bits, and ibsim the upper 16, so the lower 32
+// distinguish requests.
 type TID uint64
 
-// String gives 0x and 16 digits.
+// String returns 0x and 16 digits.
 func (t TID) String() string { return fmt.Sprintf("0x%016x", uint64(t)) }

@@ -25,7 +25,7 @@ func ParsePKey(s string) (PKey, error) {
 	return PKey(v), nil
 }
 
-// String gives 0x and 4 digits.
+// String returns 0x and 4 digits.
 func (k PKey) String() string { return fmt.Sprintf("0x%04x", uint16(k)) }
 
 // Base is the 15-bit partition number without the membership bit.
@@ -34,7 +34,7 @@ func (k PKey) Base() PKey { return k &^ fullMember }
 // IsFull reports full membership.
 func (k PKey) IsFull() bool { return k&fullMember != 0 }
 
-// Full and Limited give the same partition with the named membership.
+// Full and Limited return the same partition with the named membership.
 func (k PKey) Full() PKey    { return k | fullMember }
 func (k PKey) Limited() PKey { return k &^ fullMember }
 

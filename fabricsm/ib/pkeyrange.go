@@ -32,7 +32,7 @@ func ParsePKeyRange(s string) (r PKeyRange, err error) {
 // Contains reports a partition that lies in the range, whatever the membership.
 func (r PKeyRange) Contains(k PKey) bool { return r.First <= k.Base() && k.Base() <= r.Last }
 
-// String gives what ParsePKeyRange reads.
+// String returns the form that ParsePKeyRange reads.
 func (r PKeyRange) String() string {
 	if r.First == r.Last {
 		return r.First.String()

@@ -30,13 +30,13 @@ func ParsePlace(s string) (Place, error) {
 	return Place{Switch: g, Port: n}, nil
 }
 
-// String gives "0x...guid/port".
+// String returns "0x...guid/port".
 func (p Place) String() string { return fmt.Sprintf("%v/%d", p.Switch, p.Port) }
 
 // IsZero reports "no place".
 func (p Place) IsZero() bool { return p == Place{} }
 
-// MarshalText implements encoding.TextMarshaler; the zero Place gives "".
+// MarshalText implements encoding.TextMarshaler; for the zero Place it returns "".
 func (p Place) MarshalText() ([]byte, error) {
 	if p.IsZero() {
 		return nil, nil

@@ -39,7 +39,7 @@ const (
 	Rate2400 Rate = 26
 )
 
-// rates gives Mb/s by code.
+// rates has Mb/s by code.
 var rates = [...]int{
 	Rate2_5: 2500, Rate5: 5000, Rate10: 10000, Rate14: 14000, Rate20: 20000, Rate25: 25000, Rate28: 28000,
 	Rate30: 30000, Rate40: 40000, Rate50: 50000, Rate56: 56000, Rate60: 60000, Rate80: 80000, Rate100: 100000,
@@ -47,10 +47,10 @@ var rates = [...]int{
 	Rate600: 600000, Rate800: 800000, Rate1200: 1200000, Rate1600: 1600000, Rate2400: 2400000,
 }
 
-// RateOf gives the code of the rate of a link, 0 if width or speed is not known.
+// RateOf returns the code of the rate of a link, 0 if width or speed is not known.
 func RateOf(w LinkWidth, s Speed) Rate { return RateFromMbps(w.Lanes() * s.LaneRate()) }
 
-// RateFromMbps gives the code of exactly that rate in Mb/s, 0 if there is none.
+// RateFromMbps returns the code of exactly that rate in Mb/s, 0 if there is none.
 func RateFromMbps(mbps int) Rate {
 	for r, v := range rates {
 		if v != 0 && v == mbps {
@@ -60,7 +60,7 @@ func RateFromMbps(mbps int) Rate {
 	return 0
 }
 
-// Mbps gives the rate in Mb/s, 0 for a code that is not known.
+// Mbps returns the rate in Mb/s, 0 for a code that is not known.
 func (r Rate) Mbps() int {
 	if int(r) < len(rates) {
 		return rates[r]
@@ -72,8 +72,8 @@ func (r Rate) Mbps() int {
 // known are slowest.
 func (r Rate) Compare(o Rate) int { return cmp.Compare(r.Mbps(), o.Mbps()) }
 
-// AtMost gives the fastest rate that is no faster than r and has a code of at
-// most top, for clients that do not know later codes; 0 if there is none.
+// AtMost returns the fastest rate that is no faster than r and has a code of at most top, for clients that do not know
+// later codes; 0 if there is none.
 func (r Rate) AtMost(top Rate) Rate {
 	best := Rate(0)
 	for o := Rate2_5; o <= top && int(o) < len(rates); o++ {
@@ -84,7 +84,7 @@ func (r Rate) AtMost(top Rate) Rate {
 	return best
 }
 
-// String gives the rate as "100 Gb/s".
+// String returns the rate as "100 Gb/s".
 func (r Rate) String() string {
 	mbps := r.Mbps()
 	switch {

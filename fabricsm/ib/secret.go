@@ -26,7 +26,7 @@ type SAKey struct{ bits secret }
 // NewSAKey wraps the 64 bits of an SA_Key.
 func NewSAKey(v uint64) SAKey { return SAKey{hide(v)} }
 
-// Reveal gives the bits. Only codecs and key stores may call it.
+// Reveal returns the bits. Only codecs and key stores may call it.
 func (k SAKey) Reveal() uint64 { return k.bits.reveal() }
 
 // IsZero reports "no key".
@@ -51,7 +51,7 @@ func NewServiceKey(b [16]byte) ServiceKey {
 	return ServiceKey{hide(binary.BigEndian.Uint64(b[:8])), hide(binary.BigEndian.Uint64(b[8:]))}
 }
 
-// Reveal gives the bytes. Only codecs and key stores may call it.
+// Reveal returns the bytes. Only codecs and key stores may call it.
 func (k ServiceKey) Reveal() (b [16]byte) {
 	binary.BigEndian.PutUint64(b[:8], k.high.reveal())
 	binary.BigEndian.PutUint64(b[8:], k.low.reveal())
@@ -87,7 +87,7 @@ type LockKey struct{ bits secret }
 // NewLockKey wraps the 64 bits of a lock key.
 func NewLockKey(v uint64) LockKey { return LockKey{hide(v)} }
 
-// Reveal gives the bits. Only codecs and key stores may call it.
+// Reveal returns the bits. Only codecs and key stores may call it.
 func (k LockKey) Reveal() uint64 { return k.bits.reveal() }
 
 // IsZero reports "no key".
@@ -109,10 +109,10 @@ func NewMKey(v uint64) MKey { return MKey{hide(v)} }
 // NewSMKey wraps the 64 bits of an SM_Key.
 func NewSMKey(v uint64) SMKey { return SMKey{hide(v)} }
 
-// Reveal gives the bits. Only codecs and key stores may call it.
+// Reveal returns the bits. Only codecs and key stores may call it.
 func (k MKey) Reveal() uint64 { return k.bits.reveal() }
 
-// Reveal gives the bits. Only codecs and key stores may call it.
+// Reveal returns the bits. Only codecs and key stores may call it.
 func (k SMKey) Reveal() uint64 { return k.bits.reveal() }
 
 // IsZero reports "no key".
@@ -183,7 +183,7 @@ func NewSecretText(s string) SecretText {
 	return SecretText{&p}
 }
 
-// Reveal gives the text. Only codecs and key stores may call it.
+// Reveal returns the text. Only codecs and key stores may call it.
 func (t SecretText) Reveal() string {
 	if t.text == nil {
 		return ""

@@ -15,7 +15,7 @@ func ParseServiceID(s string) (ServiceID, error) {
 	return ServiceID(v), nil
 }
 
-// String gives 0x and 16 digits.
+// String returns 0x and 16 digits.
 func (s ServiceID) String() string { return fmt.Sprintf("0x%016x", uint64(s)) }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -50,7 +50,7 @@ func ParseSpeed(s string) (Speed, error) {
 	return 0, fmt.Errorf("link speed %q: want one of %s", s, strings.Join(speedNames[1:], ", "))
 }
 
-// String gives the name.
+// String returns the name.
 func (s Speed) String() string {
 	if int(s) < len(speedNames) {
 		return speedNames[s]
@@ -58,8 +58,7 @@ func (s Speed) String() string {
 	return fmt.Sprintf("Speed(%d)", uint8(s))
 }
 
-// LaneRate gives the nominal data rate of a lane in Mb/s, as links are sold; 0
-// for a speed that is not known.
+// LaneRate returns the nominal data rate of a lane in Mb/s, as links are sold; 0 for a speed that is not known.
 func (s Speed) LaneRate() int {
 	if int(s) < len(laneRates) {
 		return laneRates[s]
@@ -67,8 +66,7 @@ func (s Speed) LaneRate() int {
 	return 0
 }
 
-// Fastest gives the fastest speed of masks, as PortInfo has them for what is
-// supported, enabled or active.
+// Fastest returns the fastest speed of masks, as PortInfo has them for supported, enabled or active speeds.
 func Fastest(s LinkSpeed, e LinkSpeedExt, e2 LinkSpeedExt2) Speed {
 	switch {
 	case e2&SpeedXDR != 0:
@@ -92,7 +90,7 @@ func Fastest(s LinkSpeed, e LinkSpeedExt, e2 LinkSpeedExt2) Speed {
 	}
 }
 
-// Masks gives the masks of a speed and all slower ones.
+// Masks returns the masks of a speed and all slower ones.
 func (s Speed) Masks() (m LinkSpeed, e LinkSpeedExt, e2 LinkSpeedExt2) {
 	m = SpeedQDR | SpeedDDR | SpeedSDR
 	switch s {
@@ -127,7 +125,7 @@ func ParseLinkWidth(s string) (LinkWidth, error) {
 	return 0, fmt.Errorf("link width %q: want 1x, 2x, 4x, 8x or 12x", s)
 }
 
-// Widest gives the widest of a mask, 0 for an empty one.
+// Widest returns the widest of a mask, 0 for an empty one.
 func (w LinkWidth) Widest() LinkWidth {
 	for _, one := range []LinkWidth{Width12x, Width8x, Width4x, Width2x, Width1x} {
 		if w&one != 0 {
@@ -137,7 +135,7 @@ func (w LinkWidth) Widest() LinkWidth {
 	return 0
 }
 
-// UpTo gives the mask of one width and all narrower ones.
+// UpTo returns the mask of one width and all narrower ones.
 func (w LinkWidth) UpTo() (mask LinkWidth) {
 	for _, one := range []LinkWidth{Width1x, Width2x, Width4x, Width8x, Width12x} {
 		if one.Lanes() <= w.Lanes() {
