@@ -67,11 +67,11 @@ func (b *Book) unbind(kind Kind, guid ib.GUID, place ib.Place) {
 	}
 }
 
-// Ring gives the ring of a device, nil if there is none.
+// Ring returns the ring of a device, nil if there is none.
 func (b *Book) Ring(kind Kind, guid ib.GUID) *Ring { return b.rings[name{kind, guid}] }
 
-// Open gives the ring of a device, a new one if it has none. place is where it
-// was verified, zero for a switch, which has many.
+// Open returns the ring of a device, a new one if it has none. place is where it was verified, zero for a switch, which has
+// many.
 func (b *Book) Open(kind Kind, guid ib.GUID, place ib.Place) *Ring {
 	if r := b.Ring(kind, guid); r != nil {
 		return r
@@ -100,17 +100,16 @@ func (b *Book) Retire(kind Kind, guid ib.GUID) {
 	}
 }
 
-// At gives the devices that have a key at a place, by GUID. It says whose key
-// opens what is behind a link before its GUID is known: of these, and no other,
-// and only if the place is verified.
+// At returns the devices that have a key at a place, by GUID. It is for a link behind which no GUID is known yet: only keys
+// of these devices may be tried there, and only if the place is verified.
 func (b *Book) At(kind Kind, place ib.Place) []ib.GUID {
 	return slices.Sorted(maps.Keys(b.at[spot{kind, place}]))
 }
 
-// NumAt gives how many devices have a key at a place.
+// NumAt returns how many devices have a key at a place.
 func (b *Book) NumAt(kind Kind, place ib.Place) int { return len(b.at[spot{kind, place}]) }
 
-// Records gives all records, by kind and GUID.
+// Records returns all records, by kind and GUID.
 func (b *Book) Records() []Record {
 	out := make([]Record, 0, len(b.rings))
 	for _, r := range b.rings {

@@ -41,8 +41,7 @@ func DrawMaster(random io.Reader) (Master, error) {
 	return NewMaster(b)
 }
 
-// Reveal gives a copy of the bytes, nil of the zero Master. Only key stores may
-// call it.
+// Reveal returns a copy of the bytes, nil for the zero Master. Only key stores may call it.
 func (m Master) Reveal() []byte {
 	if m.b == nil {
 		return nil
@@ -74,16 +73,14 @@ type Epoch uint32
 // label separates epochs from anything else that may once come from a Master.
 const label = "portcullis fabric keys epoch\x00"
 
-// Derive gives the key of a kind for a port GUID in an epoch:
+// Derive returns the key of a kind for a port GUID in an epoch:
 //
 //	seed = HMAC-SHA-512(master, "portcullis fabric keys epoch" || 0x00 || epoch, 4 bytes)
 //	key  = HMAC-SHA-512(seed, GUID, 8 bytes || class byte || type byte || counter byte), first 8 bytes
 //
-// all big-endian. The counter is 0, and one more while the key would be 0 or all
-// ones, which are no keys. Of the three things that UFM hashes (a random seed,
-// the GUID, the key type) these are the same; the layout is ours, and nothing on
-// the wire depends on it. Keys of different kinds, GUIDs or epochs say nothing
-// about each other or the Master.
+// all big-endian. The counter begins at 0, and grows by one while the key would be 0 or all ones, which are no keys. The
+// inputs are those of UFM's hash (a random seed, the GUID, the key type); the layout is ours, and nothing on the wire
+// depends on it. Keys of different kinds, GUIDs or epochs reveal nothing about each other or the Master.
 func (m Master) Derive(kind Kind, guid ib.GUID, epoch Epoch) Key {
 	if m.IsZero() {
 		panic("keys: no master")
@@ -110,8 +107,8 @@ func firstUsable(try func(counter byte) uint64) uint64 {
 	}
 }
 
-// Draw reads a key from a cryptographic random source. It passes over values
-// that Check refuses, and gives up on a source that has nothing else.
+// Draw reads a key from a cryptographic random source. It skips values that Check rejects, and returns an error if the
+// source has nothing else.
 func Draw(random io.Reader) (Key, error) {
 	for range 4 {
 		var b [8]byte

@@ -23,8 +23,7 @@ func testMaster(t testing.TB, seed byte) Master {
 	return m
 }
 
-// TestDeriveKnownAnswers compares with what Python's hmac module gives for the
-// formula in the comment of Derive:
+// TestDeriveKnownAnswers compares with the results of Python's hmac module for the formula in the comment of Derive:
 //
 //	M = bytes((i*i*7 + 3*i + 11) & 255 ^ (i*29 & 255) for i in range(64))
 //	S = hmac.digest(M, b"portcullis fabric keys epoch\0" + epoch.to_bytes(4), "sha512")

@@ -12,12 +12,11 @@ import (
 // and more, so that it lasts from one Fill to the next.
 const MostDrawn = 65536
 
-// Drawn is the Source of ModeRandom for a core that draws no random numbers: it
-// gives out, in order, keys that Fill drew before. The same keys and the same
-// questions give the same answers. What was not given out is lost with the
-// process, which is no harm: a key is durable before it is used, not before.
+// Drawn is the Source of ModeRandom for a core that draws no random numbers: it returns, in order, keys that Fill drew
+// before. The same keys and the same calls lead to the same results. Keys that were not returned are lost with the process.
+// This does no harm: a key is made durable before its first use.
 //
-// Fill and Make are not to be called at the same time.
+// Fill and Make must not be called at the same time.
 type Drawn struct {
 	random  io.Reader
 	reserve []Key

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestDrawn: keys come in the order in which they were drawn, no two alike, and go
-// on after a Fill; what is used up is told.
+// TestDrawn: keys come in the order in which they were drawn, no two alike, and go on after a Fill; an empty source is
+// reported.
 func TestDrawn(t *testing.T) {
 	draw := func() (*Drawn, []Key) {
 		d, err := NewDrawn(rand.NewChaCha8([32]byte{1}), 4)

@@ -16,13 +16,13 @@ type Key struct{ bits ib.MKey }
 // New wraps the 64 bits of a key.
 func New(v uint64) Key { return Key{ib.NewMKey(v)} }
 
-// Reveal gives the bits. Only codecs and key stores may call it.
+// Reveal returns the bits. Only codecs and key stores may call it.
 func (k Key) Reveal() uint64 { return k.bits.Reveal() }
 
-// M gives the key as a codec of M_Keys takes it.
+// M returns the key in the type that codecs of M_Keys take.
 func (k Key) M() ib.MKey { return k.bits }
 
-// SM gives the key as a codec of SM_Keys takes it.
+// SM returns the key in the type that codecs of SM_Keys take.
 func (k Key) SM() ib.SMKey { return ib.NewSMKey(k.Reveal()) }
 
 // IsZero reports "no key".

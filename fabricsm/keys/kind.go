@@ -39,9 +39,8 @@ func (k Kind) Valid() bool { return k > 0 && k < endOfKinds }
 // OfDevice reports a key that each device has its own of.
 func (k Kind) OfDevice() bool { return k >= MKey && k <= N2NNodeKey }
 
-// class gives the bytes under which a key is derived: the management class, and
-// which of the class's keys it is. The type bytes 0 and 1 are those of NVIDIA's
-// key manager; 2 is ours, for the key that shares class 0x01 with the M_Key.
+// class returns the bytes under which a key is derived: the management class, and the key's number in the class. The type
+// bytes 0 and 1 are those of NVIDIA's key manager; 2 is ours, for the key that shares class 0x01 with the M_Key.
 func (k Kind) class() (class, typ byte) {
 	switch k {
 	case MKey:
@@ -73,7 +72,7 @@ func (k Kind) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads what String gives.
+// UnmarshalText reads the form of String.
 func (k *Kind) UnmarshalText(b []byte) error {
 	i := slices.Index(kindNames[1:], string(b))
 	if i < 0 {

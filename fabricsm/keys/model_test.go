@@ -290,9 +290,8 @@ func (w *world) judge() error {
 	return nil
 }
 
-// TestRotationSurvivesAKillAtEveryStep kills the manager before every single
-// thing that happens in a rotation: each save, each MAD, each answer. With each
-// of that, one of the MADs meets a fault. Whoever takes over has but the disk.
+// TestRotationSurvivesAKillAtEveryStep kills the manager before every step of a rotation: each save, each MAD, each answer.
+// In each of these runs, one of the MADs meets a fault. The next manager has only the disk.
 func TestRotationSurvivesAKillAtEveryStep(t *testing.T) {
 	const hours = 2
 	runs := 0

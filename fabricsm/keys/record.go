@@ -48,9 +48,8 @@ type Record struct {
 	Floor   Epoch `json:"floor,omitzero"`
 }
 
-// Try gives the keys to try on a device of which nothing else is known, in this
-// order, at most two. A Get under the right one shows which it holds; under any
-// of them it shows 0 if it holds none.
+// Try returns the keys to try on a device of which nothing else is known, in this order, at most two. A Get under the right
+// one shows which it holds; under any of them it shows 0 if it holds none.
 func (r *Record) Try() []Held {
 	var out []Held
 	for _, h := range []Held{r.Current, r.Pending, r.Previous} {
@@ -61,12 +60,12 @@ func (r *Record) Try() []Held {
 	return out
 }
 
-// Newest gives the highest epoch that the device has, or had, a key of.
+// Newest returns the highest epoch that the device has, or had, a key of.
 func (r *Record) Newest() Epoch {
 	return max(r.Current.Epoch, r.Pending.Epoch, r.Previous.Epoch, r.Floor)
 }
 
-// Check reports what no record can be. A store refuses to give such a one out.
+// Check reports an invalid record. A store returns no such record.
 func (r *Record) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("record of %v of %v: %s", r.Kind, r.GUID, fmt.Sprintf(format, args...))

@@ -89,12 +89,12 @@ type Ring struct {
 	commit bool // program Current again, so that a device drops Previous
 }
 
-// NewRing gives the ring of a device that never had a key from us.
+// NewRing returns the ring of a device that never had a key from us.
 func NewRing(kind Kind, guid ib.GUID, place ib.Place) *Ring {
 	return &Ring{rec: Record{Kind: kind, GUID: guid, Place: place}}
 }
 
-// LoadRing gives the ring of a saved record. Nothing is known of the device yet.
+// LoadRing returns the ring of a saved record. Nothing is known of the device yet.
 func LoadRing(r Record) (*Ring, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -102,12 +102,11 @@ func LoadRing(r Record) (*Ring, error) {
 	return &Ring{rec: r}, nil
 }
 
-// Record gives what must be durable. After a Step with Save, it is what to save.
+// Record returns the state that must be durable. After a Step with Save, it must be saved.
 func (r *Ring) Record() Record { return r.rec }
 
-// Plan begins to give the device a key, the first or another: the next Step
-// asks to save both. It refuses while an earlier change is not settled, and keys
-// that the device has or had.
+// Plan begins a change to another key, or to the first one: the next Step asks to save both. It rejects a change before an
+// earlier one is settled, and keys that the device has or had.
 func (r *Ring) Plan(h Held) error {
 	no := func(format string, args ...any) error {
 		return fmt.Errorf("new %v of %v: %s", r.rec.Kind, r.rec.GUID, fmt.Sprintf(format, args...))
@@ -185,9 +184,8 @@ func (r *Ring) Retire() {
 // out, or an operator asks for another try.
 func (r *Ring) Again() { r.belief, r.asked, r.sets = unknown, 0, 0 }
 
-// Now gives the key for the headers of MADs to the device, if one is known to
-// be right. It is false while the key is changing: hold other MADs of the class
-// until then, for a device without dual keys obeys only one.
+// Now returns the key for the headers of MADs to the device, if it is known to be right. It returns false while the key is
+// changing. Hold other MADs of the class until then: a device without dual keys accepts only one.
 func (r *Ring) Now(place ib.Place, verified bool) (Key, bool) {
 	if r.withheld(place, verified) {
 		return Key{}, false
@@ -215,6 +213,6 @@ func (r *Ring) Settled() bool {
 // planned now is the one it gets, and not the one it had.
 func (r *Ring) Open() bool { return r.belief == open && r.rec.Pending.IsZero() && !r.dirty }
 
-// NextEpoch gives the epoch of a first key, or of one after the device was
-// retired. In a rotation the Target says it.
+// NextEpoch returns the epoch of a first key, or of one after the device was retired. In a rotation the Target has the
+// epoch.
 func (r *Ring) NextEpoch() Epoch { return r.rec.Newest() + 1 }

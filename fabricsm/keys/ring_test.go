@@ -17,7 +17,7 @@ var (
 	other = New(0x6B0D4A93C2F81E57)
 )
 
-// ringOf gives a ring whose device was seen on old.
+// ringOf returns a ring whose device was seen on old.
 func ringOf(t *testing.T) *Ring {
 	t.Helper()
 	r, err := LoadRing(Record{Kind: MKey, GUID: 1, Place: here, Current: old})
@@ -61,7 +61,7 @@ func TestRingWithholds(t *testing.T) {
 	}
 }
 
-// What is tried on a silent device are its own two keys, and no other.
+// TestRingTriesTwoKeys: only its own two keys are tried on a silent device.
 func TestRingTriesTwoKeys(t *testing.T) {
 	r, err := LoadRing(Record{Kind: MKey, GUID: 1, Current: old, Pending: fresh})
 	if err != nil {

@@ -85,8 +85,8 @@ type Target struct {
 // Turn is what a Rotator wants done. Save comes first.
 type Turn struct {
 	Save   []Cycle
-	Change []Target // Plan a key of that epoch, unless one is pending, and tell Done
-	Commit []Target // Commit, and tell Done
+	Change []Target // Plan a key of that epoch, unless one is pending, and call Done
+	Commit []Target // Commit, and call Done
 	Ended  []Summary
 	Wake   time.Time // call again then; zero: only after Done
 }
@@ -129,17 +129,15 @@ func (c *RotationConfig) grace(of *Cycle) time.Duration {
 	return c.Grace
 }
 
-// Rotator decides when which keys change. It is given the time and holds no
-// keys. What it must remember is in Cycles and Records: after a crash it goes on
-// with an unfinished cycle at once, and only with devices that miss its epoch;
-// otherwise the first cycle begins a full period after start-up.
+// Rotator decides when which keys change. The caller passes the time, and it holds no keys. Its durable state is in Cycles
+// and Records: after a crash it continues an unfinished cycle at once, and only with devices that miss its epoch. Otherwise
+// the first cycle begins a full period after start-up.
 type Rotator struct {
 	cfg   RotationConfig
 	spins [endOfKinds]*spin
 }
 
-// NewRotator gives one for some kinds of device keys, with the cycles that were
-// saved.
+// NewRotator returns a Rotator for some kinds of device keys, with the cycles that were saved.
 func NewRotator(cfg RotationConfig, kinds []Kind, start time.Time, saved []Cycle) (*Rotator, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -188,9 +186,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// Next gives what to do now. Ready says that the subnet manager is master, has
-// no handover or failed sweep under way, and can save; otherwise nothing new
-// begins. Fleet lists the devices of a kind; it is asked once for each cycle.
+// Next returns what is due now. Ready says that the subnet manager is master, has no handover or failed sweep under way,
+// and can save; otherwise nothing new begins. Fleet lists the devices of a kind; it is called once for each cycle.
 func (r *Rotator) Next(now time.Time, ready bool, fleet func(Kind) []Member) Turn {
 	var t Turn
 	for _, k := range Kinds() {
@@ -313,8 +310,8 @@ func (s *spin) finish(cfg RotationConfig, now time.Time, t *Turn) {
 	t.Save = append(t.Save, s.cycle)
 }
 
-// Done says that a Target is settled, or that it failed for now. What failed is
-// tried again in the next cycle; its record keeps both keys until then.
+// Done records that a Target is settled, or that it failed for now. A failed Target is tried again in the next cycle; its
+// record keeps both keys until then.
 func (r *Rotator) Done(kind Kind, guid ib.GUID, ok bool) {
 	s := r.spins[kind]
 	if s == nil || !s.out[guid] {
@@ -331,7 +328,7 @@ func (r *Rotator) Done(kind Kind, guid ib.GUID, ok bool) {
 	}
 }
 
-// Cycle gives the latest cycle of a kind, with Epoch 0 if there was none.
+// Cycle returns the latest cycle of a kind, with Epoch 0 if there was none.
 func (r *Rotator) Cycle(kind Kind) Cycle {
 	if !kind.Valid() || r.spins[kind] == nil {
 		return Cycle{Kind: kind}

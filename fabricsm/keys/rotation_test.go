@@ -12,7 +12,7 @@ import (
 
 var t0 = time.Unix(1e9, 0).UTC()
 
-// fleetOf gives devices 1 to n, all with dual keys, the first one nearest.
+// fleetOf returns devices 1 to n, all with dual keys, the first one nearest.
 func fleetOf(n int) func(Kind) []Member {
 	var all []Member
 	for g := 1; g <= n; g++ {

@@ -17,13 +17,12 @@ const (
 	// ModeDerived: from a Master. The Master, and the epoch of each device, are
 	// all that a backup needs; who has the Master has all keys.
 	ModeDerived Mode = "derived"
-	// ModeRandom: each from the random source. One key says nothing about others,
-	// and no secret gives them all; a backup has to hold each.
+	// ModeRandom: each from the random source. A key reveals nothing about others, and no secret derives them all; a backup
+	// has to hold each.
 	ModeRandom Mode = "random"
 )
 
-// Source makes keys. It is called once for each new key; what it gave is
-// durable before it is used.
+// Source makes keys. It is called once for each new key; the result is made durable before its first use.
 type Source interface {
 	Make(kind Kind, guid ib.GUID, epoch Epoch, now time.Time) (Held, error)
 }

@@ -62,7 +62,7 @@ func even(b []byte, mask byte) bool {
 // for one case in 10^30; the mean is 57.
 const leastDistinct = 32
 
-// checkMaster refuses 64 bytes that no random source gave.
+// checkMaster rejects 64 bytes that no random source can have returned.
 func checkMaster(b []byte) error {
 	if len(b) != MasterSize {
 		return fmt.Errorf("master of %d bytes: want %d from a random source", len(b), MasterSize)

@@ -1,9 +1,8 @@
-// Package keyfile reads and writes the files in which OpenSM and UFM keep keys,
-// and in which diagnostic tools look for them: guid2mkey and its kin, and
-// neighbors, all in OpenSM's cache directory.
+// Package keyfile reads and writes the files in which OpenSM and UFM keep keys, and in which diagnostic tools look for
+// them: guid2mkey and similar files, and neighbors, all in OpenSM's cache directory.
 //
-// A file is taken whole or not at all: a device whose key is missing is locked.
-// What is said about a wrong line never shows it.
+// A file is taken whole or not at all: a device whose key is missing is locked. Errors about a wrong line never show the
+// line.
 package keyfile
 
 import (
@@ -22,7 +21,7 @@ import (
 const (
 	// MaxSize bounds a file: four times as many devices as a subnet has LIDs.
 	MaxSize = 8 << 20
-	// maxMistakes is how many wrong lines are told.
+	// maxMistakes is how many wrong lines are reported.
 	maxMistakes = 20
 )
 
@@ -35,7 +34,7 @@ type Entry struct {
 	Key  keys.Key
 }
 
-// Name gives the file that holds the keys of a kind, "" if none does.
+// Name returns the file that holds the keys of a kind, "" if none does.
 func Name(k keys.Kind) string {
 	switch k {
 	case keys.MKey:
@@ -84,8 +83,7 @@ func Parse(name string, data []byte) ([]Entry, error) {
 	return out, nil
 }
 
-// eachLine gives the fields of all lines that have some and are no comment, and
-// collects what is said about them.
+// eachLine calls take with the fields of every line that is not empty and no comment, and collects the errors.
 func eachLine(name string, data []byte, take func(number int, fields []string) error) error {
 	if len(data) > MaxSize {
 		return fmt.Errorf("%s: %w", name, ErrTooBig)
@@ -130,9 +128,8 @@ func Format(entries []Entry) []byte {
 	return b.Bytes()
 }
 
-// Export gives the entries of one kind that tools need: the key each device is
-// known to be on. Devices whose key is just changing stand under the old one,
-// which those with dual keys accept.
+// Export returns the entries of one kind that tools need: the known key of each device. While the key of a device is
+// changing, its entry has the old one, which devices with dual keys accept.
 func Export(records []keys.Record, kind keys.Kind) []Entry {
 	var out []Entry
 	for i := range records {

@@ -192,7 +192,7 @@ func TestMigration(t *testing.T) {
 	}
 }
 
-// What Parse accepts is what Format writes, in order.
+// FuzzParse: Format writes the entries that Parse accepts, in order.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("0x0002c90300a1b2c3 0x1122334455667788\n\n"))
 	f.Add([]byte("# c\n0x10 0x0\n0x11 0XA"))

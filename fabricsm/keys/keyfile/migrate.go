@@ -37,8 +37,7 @@ func NewMigration(files map[keys.Kind][]Entry, o Options, now time.Time) (*Migra
 	return m, nil
 }
 
-// Key gives the key that a device is said to be on, for Ring.Adopt; false if it
-// has none as far as is known.
+// Key returns the key of a device according to the files, for Ring.Adopt; false if none is known.
 func (m *Migration) Key(kind keys.Kind, guid ib.GUID) (keys.Held, bool) {
 	if h, listed := m.held[kind][guid]; listed {
 		return h, !h.IsZero()
@@ -49,9 +48,8 @@ func (m *Migration) Key(kind keys.Kind, guid ib.GUID) (keys.Held, bool) {
 	return m.single, !m.single.IsZero()
 }
 
-// Records gives those of all devices that the files name and that have a key,
-// not bound to a place: the first one that is verified becomes theirs by
-// Book.Move.
+// Records returns the records of all devices that the files name and that have a key, not bound to a place: the first one
+// that is verified becomes theirs by Book.Move.
 func (m *Migration) Records() []keys.Record {
 	var out []keys.Record
 	for kind, held := range m.held {

@@ -19,7 +19,7 @@ type Port struct {
 	Num  ib.PortNum
 }
 
-// String gives "0x...guid:port".
+// String returns "0x...guid:port".
 func (p Port) String() string { return fmt.Sprintf("0x%016x:%d", uint64(p.GUID), p.Num) }
 
 // Link is a line of neighbors: what From is cabled to. Each cable has two.

@@ -12,9 +12,8 @@ import (
 
 // Options are those of opensm.conf that say which keys devices have now.
 type Options struct {
-	// MKey is m_key. Without PerPort all devices have it. With PerPort it is a
-	// seed that tells nothing, as the derivation of OpenSM and UFM is not public:
-	// the keys are in guid2mkey.
+	// MKey is m_key. Without PerPort all devices have it. With PerPort it is only a seed, from which no key can be derived
+	// here, as the derivation of OpenSM and UFM is not public: the keys are in guid2mkey.
 	MKey    keys.Key
 	PerPort bool // m_key_per_port
 	SMKey   keys.Key
@@ -90,7 +89,7 @@ func (o *Options) setters() map[string]func(string) error {
 	}
 }
 
-// Single gives the one M_Key that OpenSM put on all devices, if it did so.
+// Single returns the one M_Key that OpenSM put on all devices, if it did so.
 func (o *Options) Single() (keys.Key, bool) {
 	all := keys.New(^uint64(0)) // asks OpenSM for a random seed
 	return o.MKey, !o.PerPort && !o.MKey.IsZero() && o.MKey != all

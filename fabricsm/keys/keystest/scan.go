@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// Planted gives a key that is easily recognised and that no check refuses: the
-// n-th of a list without end.
+// Planted returns a key that is easily recognised and that every check accepts: the n-th of an endless list.
 func Planted(n int) uint64 {
 	return 0xC0FFEE5EC2E70000 ^ uint64(n+1)*0x9E3779B97F4A7C15
 }
@@ -37,7 +36,7 @@ type Leak struct {
 	At   int    // byte of the sink
 }
 
-// New gives a scanner for keys of 64 bits.
+// New returns a scanner for keys of 64 bits.
 func New(secrets ...uint64) *Scanner {
 	s := &Scanner{}
 	for i, v := range secrets {
@@ -46,8 +45,8 @@ func New(secrets ...uint64) *Scanner {
 	return s
 }
 
-// Bytes adds a long secret, such as a master: every eight bytes of it are looked
-// for. What is left over at the end is not.
+// Bytes adds a long secret, such as a master: Find searches for every eight bytes of it. A shorter rest at the end is not
+// searched for.
 func (s *Scanner) Bytes(name string, secret []byte) {
 	for i := 0; i+8 <= len(secret); i += 8 {
 		s.key(fmt.Sprintf("%s, byte %d", name, i), binary.BigEndian.Uint64(secret[i:]))
@@ -110,14 +109,14 @@ func join(b []byte, sep, verb string) string {
 	return strings.Join(parts, sep)
 }
 
-// inside gives the digits that depend on b alone when it stands behind shift
-// other bytes and before others, in an encoding with so many bits a digit.
+// inside returns the digits that depend on b alone when it stands after shift other bytes and before others, in an encoding
+// with the given bits a digit.
 func inside(encode func([]byte) string, b []byte, shift, bits int) string {
 	text := encode(append(make([]byte, shift), b...))
 	return text[(shift*8+bits-1)/bits : (shift+len(b))*8/bits]
 }
 
-// Find gives what leaked into a sink, in the order of the sink.
+// Find returns the leaks in a sink, in the order of the sink.
 func (s *Scanner) Find(sink []byte) []Leak {
 	lower := bytes.ToLower(sink)
 	var out []Leak

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Clean fails the test if a sink shows a secret. What is the sink's name.
+// Clean fails the test if a sink shows a secret. The argument what names the sink.
 func (s *Scanner) Clean(t testing.TB, what string, sink []byte) {
 	t.Helper()
 	for _, l := range s.Find(sink) {
