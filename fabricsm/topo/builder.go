@@ -6,9 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Builder is the mutable side of a fabric. It belongs to one goroutine. The
-// zero Builder is an empty fabric. Ids that it did not give are bugs of the
-// caller and panic.
+// Builder is the mutable side of a fabric. It belongs to one goroutine. The zero Builder is an empty fabric. Ids that it
+// did not return are bugs of the caller and panic.
 type Builder struct {
 	nodes OwnPages[Node]
 	ports OwnPages[Port]
@@ -22,10 +21,9 @@ type Builder struct {
 	last       *Fabric
 }
 
-// AddNode adds a node and gives its id. GUID, Type and NumPorts must be set,
-// FirstPort is ignored, the ports start without cable and without PortInfo. A
-// removed node of the same GUID and size gets its old id back. A GUID
-// that another live node claims is accepted: look first with NodeByGUID.
+// AddNode adds a node and returns its id. GUID, Type and NumPorts must be set, FirstPort is ignored, the ports start
+// without cable and without PortInfo. A removed node of the same GUID and size gets its old id back. A GUID that another
+// live node claims is accepted: look first with NodeByGUID.
 func (b *Builder) AddNode(n Node) NodeID {
 	id := b.slotFor(n)
 	n.FirstPort = b.node(id).FirstPort
@@ -85,10 +83,8 @@ func (b *Builder) RemoveNode(id NodeID) {
 	b.nodesMoved = append(b.nodesMoved, id)
 }
 
-// Forget gives the slot of a removed node free for any node of the same size,
-// so that devices which change their GUID cannot grow the fabric for ever. The
-// caller must have dropped everything it kept under the id. A live node is not
-// forgotten.
+// Forget frees the slot of a removed node for any node of the same size, so that devices which change their GUID cannot
+// grow the fabric without end. The caller must have dropped all data that it kept under the id. Forget ignores a live node.
 func (b *Builder) Forget(id NodeID) {
 	n := *b.node(id)
 	if n.Type != 0 || n.GUID == 0 {
@@ -102,10 +98,10 @@ func (b *Builder) Forget(id NodeID) {
 	b.forgotten[n.NumPorts] = append(b.forgotten[n.NumPorts], id)
 }
 
-// Node gives a copy of a node.
+// Node returns a copy of a node.
 func (b *Builder) Node(id NodeID) Node { return *b.node(id) }
 
-// node gives a node to be read.
+// node returns a node for reading.
 func (b *Builder) node(id NodeID) *Node { return b.nodes.at(int32(id)) }
 
 // SetNode replaces what is known of a live node. GUID, Type, NumPorts and
@@ -123,10 +119,10 @@ func (b *Builder) SetNode(id NodeID, n Node) {
 	*b.nodes.write(int32(id)) = n
 }
 
-// Port gives a copy of a port.
+// Port returns a copy of a port.
 func (b *Builder) Port(id PortID) Port { return *b.port(id) }
 
-// port gives a port to be read.
+// port returns a port for reading.
 func (b *Builder) port(id PortID) *Port { return b.ports.at(int32(id)) }
 
 // SetPort replaces what is known of a port of a live node. Node, Num and Peer
@@ -166,18 +162,16 @@ func (b *Builder) Disconnect(id PortID) {
 	b.ports.write(int32(id)).Peer, b.ports.write(int32(peer)).Peer = None, None
 }
 
-// NumNodes gives the number of node ids in use, tombstones included.
+// NumNodes returns the number of node ids in use, tombstones included.
 func (b *Builder) NumNodes() int { return b.nodes.n }
 
-// NumPorts gives the number of port ids in use.
+// NumPorts returns the number of port ids in use.
 func (b *Builder) NumPorts() int { return b.ports.n }
 
-// PortOf gives the id of a port by its number, None if the node has no such
-// port or is gone.
+// PortOf returns the id of a port by its number, None if the node has no such port or is gone.
 func (b *Builder) PortOf(id NodeID, num ib.PortNum) PortID { return portOf(b.node(id), num) }
 
-// NodeByGUID gives the live node with a GUID, None if there is none; of
-// several, the one with the lowest id.
+// NodeByGUID returns the live node with a GUID, None if there is none; of several, the one with the lowest id.
 func (b *Builder) NodeByGUID(g ib.GUID) NodeID {
 	found := NodeID(None)
 	for id := b.firstTwin(g); id != None; id = b.nextTwin[id] {

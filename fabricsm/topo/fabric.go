@@ -46,8 +46,8 @@ type Node struct {
 type Port struct {
 	Node NodeID
 	Num  ib.PortNum
-	// What the port supports and has enabled, to see links that run below it: a
-	// mask, and the fastest.
+	// Width and speed that the port supports and has enabled, to see links that run below them: a mask, and the fastest
+	// speed.
 	WidthOffered ib.LinkWidth
 	SpeedOffered ib.Speed
 
@@ -66,8 +66,8 @@ type Port struct {
 	Phys        ib.PhysState // physical state last read
 }
 
-// Rate gives the nominal data rate of the port's link in Mb/s, as links are sold:
-// 4x EDR is 100000. It is 0 without a link.
+// Rate returns the nominal data rate of the port's link in Mb/s, as links are sold: 4x EDR is 100000. It is 0 without a
+// link.
 func (p *Port) Rate() int { return p.Width.Lanes() * p.Speed.LaneRate() }
 
 // Fabric is an immutable snapshot. The slices and pointers it hands out are
@@ -87,46 +87,43 @@ func (f *Fabric) Nodes() iter.Seq2[NodeID, *Node] { return all[NodeID](&f.nodes)
 // CAs included.
 func (f *Fabric) Ports() iter.Seq2[PortID, *Port] { return all[PortID](&f.ports) }
 
-// NumNodes gives the number of node ids, tombstones included.
+// NumNodes returns the number of node ids, tombstones included.
 func (f *Fabric) NumNodes() int { return f.nodes.n }
 
-// NumPorts gives the number of port ids.
+// NumPorts returns the number of port ids.
 func (f *Fabric) NumPorts() int { return f.ports.n }
 
-// Node gives the node with an id.
+// Node returns the node with an id.
 func (f *Fabric) Node(id NodeID) *Node { return f.nodes.at(int32(id)) }
 
-// Port gives the port with an id.
+// Port returns the port with an id.
 func (f *Fabric) Port(id PortID) *Port { return f.ports.at(int32(id)) }
 
-// NodeOf gives the node that a port belongs to.
+// NodeOf returns the node that a port belongs to.
 func (f *Fabric) NodeOf(id PortID) *Node { return f.Node(f.Port(id).Node) }
 
-// PortOf gives the id of a port by its number, None if the node has no such
-// port or is gone.
+// PortOf returns the id of a port by its number, None if the node has no such port or is gone.
 func (f *Fabric) PortOf(id NodeID, num ib.PortNum) PortID { return portOf(f.Node(id), num) }
 
-// ByGUID gives the ids of all live nodes in the order of their GUIDs, the
-// order for output. It makes a slice: ask once.
+// ByGUID returns the ids of all live nodes in the order of their GUIDs, the order for output. It creates a slice: call it
+// once.
 func (f *Fabric) ByGUID() []NodeID { return f.byGUID.all() }
 
-// Switches gives the ids of all live switches in the order of their GUIDs.
+// Switches returns the ids of all live switches in the order of their GUIDs.
 func (f *Fabric) Switches() []NodeID { return f.switches }
 
-// EndPorts gives the ids of all live end ports whose GUID is known (CA and
-// router ports, switch port 0) in the order of their GUIDs. It makes a slice:
-// ask once.
+// EndPorts returns the ids of all live end ports whose GUID is known (CA and router ports, switch port 0) in the order of
+// their GUIDs. It creates a slice: call it once.
 func (f *Fabric) EndPorts() []PortID { return f.endPorts.all() }
 
-// NodeByGUID gives the live node with a GUID, None if there is none. Of
-// several that claim it, the one found first (lowest id) is given.
+// NodeByGUID returns the live node with a GUID, None if there is none. If several nodes claim the GUID, it returns the one
+// found first (lowest id).
 func (f *Fabric) NodeByGUID(g ib.GUID) NodeID {
 	return f.byGUID.first(f.nodeGUID, g)
 }
 
-// PortByGUID gives the end port with a GUID, None if there is none. Of several
-// that claim it, the one with the lowest id is given: decisions about access
-// must use [Fabric.PortsByGUID] and [Fabric.PlaceOf].
+// PortByGUID returns the end port with a GUID, None if there is none. If several ports claim the GUID, it returns the one
+// with the lowest id. Decisions about access must use [Fabric.PortsByGUID] and [Fabric.PlaceOf].
 func (f *Fabric) PortByGUID(g ib.GUID) PortID {
 	if p := f.PortsByGUID(g); len(p) > 0 {
 		return p[0]
@@ -134,8 +131,7 @@ func (f *Fabric) PortByGUID(g ib.GUID) PortID {
 	return None
 }
 
-// PortsByGUID gives every end port that claims a GUID; more than one means
-// that somebody lies or was cloned.
+// PortsByGUID returns every end port that claims a GUID. If there is more than one, a GUID is false or cloned.
 func (f *Fabric) PortsByGUID(g ib.GUID) []PortID {
 	return f.endPorts.with(f.portGUID, g)
 }
@@ -144,8 +140,7 @@ func (f *Fabric) PortsByGUID(g ib.GUID) []PortID {
 // or port 0 of a switch. Ports of tombstones are not.
 func (f *Fabric) IsEndPort(id PortID) bool { return isEndNum(f.NodeOf(id).Type, f.Port(id).Num) }
 
-// LinkUp gives the other end of a port's cable, None when there is no cable or
-// either end is Down.
+// LinkUp returns the other end of a port's cable, None when there is no cable or either end is Down.
 func (f *Fabric) LinkUp(id PortID) PortID {
 	p := f.Port(id)
 	if p.Peer == None || p.State == ib.PortDown || f.Port(p.Peer).State == ib.PortDown {
@@ -154,9 +149,8 @@ func (f *Fabric) LinkUp(id PortID) PortID {
 	return p.Peer
 }
 
-// SwitchPortOf gives the external switch port that an end port is cabled to,
-// None for switch port 0, without a cable, and when the other end is no
-// switch.
+// SwitchPortOf returns the external switch port that an end port is cabled to, None for switch port 0, without a cable, and
+// when the other end is no switch.
 func (f *Fabric) SwitchPortOf(id PortID) PortID {
 	if !f.IsEndPort(id) {
 		return None
@@ -168,8 +162,7 @@ func (f *Fabric) SwitchPortOf(id PortID) PortID {
 	return peer
 }
 
-// PlaceOf gives where an end port is cabled, the zero Place when
-// [Fabric.SwitchPortOf] knows no switch port.
+// PlaceOf returns the place where an end port is cabled, the zero Place when [Fabric.SwitchPortOf] finds no switch port.
 func (f *Fabric) PlaceOf(id PortID) ib.Place {
 	peer := f.SwitchPortOf(id)
 	if peer == None {
@@ -178,9 +171,8 @@ func (f *Fabric) PlaceOf(id PortID) ib.Place {
 	return ib.Place{Switch: f.NodeOf(peer).GUID, Port: f.Port(peer).Num}
 }
 
-// PortAt gives the end port cabled to a place, None if there is none. A switch
-// GUID that several switches claim names no place; a CA that claims it does
-// not matter.
+// PortAt returns the end port cabled to a place, None if there is none. A switch GUID that several switches claim names no
+// place. A CA that claims it does not matter.
 func (f *Fabric) PortAt(p ib.Place) PortID {
 	sw := f.onlySwitch(p.Switch)
 	if sw == None || p.Port == 0 {
@@ -197,7 +189,7 @@ func (f *Fabric) PortAt(p ib.Place) PortID {
 	return peer
 }
 
-// onlySwitch gives the switch with a GUID if exactly one claims it.
+// onlySwitch returns the switch with a GUID if exactly one claims it.
 func (f *Fabric) onlySwitch(g ib.GUID) NodeID {
 	guid := func(i int) ib.GUID { return f.Node(f.switches[i]).GUID }
 	i := sort.Search(len(f.switches), func(i int) bool { return guid(i) >= g })

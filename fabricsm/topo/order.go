@@ -22,7 +22,7 @@ const (
 	orderFill = 192
 )
 
-// all gives the ids in a slice of their own.
+// all returns the ids in a slice of their own.
 func (o *order[ID]) all() []ID {
 	if o.n == 0 {
 		return nil
@@ -37,8 +37,8 @@ func (guid keyed[ID]) compare(a, b ID) int {
 	return cmp.Or(cmp.Compare(guid(a), guid(b)), cmp.Compare(a, b))
 }
 
-// from gives the place of the first id that is not before a GUID: a page and an
-// index in it, beyond the last page if there is none.
+// from returns the place of the first id that is not before a GUID: a page and an index in it, beyond the last page if
+// there is none.
 func (o *order[ID]) from(guid keyed[ID], g ib.GUID) (page, at int) {
 	page = sort.Search(len(o.pages), func(i int) bool { return guid(o.pages[i][len(o.pages[i])-1]) >= g })
 	if page == len(o.pages) {
@@ -48,7 +48,7 @@ func (o *order[ID]) from(guid keyed[ID], g ib.GUID) (page, at int) {
 	return page, sort.Search(len(p), func(i int) bool { return guid(p[i]) >= g })
 }
 
-// first gives the first id with a GUID, None if there is none.
+// first returns the first id with a GUID, None if there is none.
 func (o *order[ID]) first(guid keyed[ID], g ib.GUID) ID {
 	if page, at := o.from(guid, g); page < len(o.pages) && guid(o.pages[page][at]) == g {
 		return o.pages[page][at]
@@ -56,7 +56,7 @@ func (o *order[ID]) first(guid keyed[ID], g ib.GUID) ID {
 	return None
 }
 
-// with gives the ids that have a GUID, in order. They must not be written to.
+// with returns the ids that have a GUID, in order. They must not be written to.
 func (o *order[ID]) with(guid keyed[ID], g ib.GUID) []ID {
 	page, at := o.from(guid, g)
 	if page == len(o.pages) {
@@ -69,7 +69,7 @@ func (o *order[ID]) with(guid keyed[ID], g ib.GUID) []ID {
 	}
 	found := p[at:end:end]
 	for page++; end == len(p) && page < len(o.pages) && guid(o.pages[page][0]) == g; page++ {
-		p, end = o.pages[page], 0 // somebody lies: the page ends among equals
+		p, end = o.pages[page], 0 // a GUID is claimed twice: the page ends among equals
 		for end < len(p) && guid(p[end]) == g {
 			end++
 		}
@@ -90,8 +90,8 @@ type edit[ID ~int32] struct {
 // whole is merged.
 const manyMoved = 16
 
-// apply gives the order after a change. It costs what the pages cost that change,
-// or, where much has moved, a merge of the whole.
+// apply returns the order after a change. It costs what the pages cost that change, or, where much has moved, a merge of
+// the whole.
 func (o *order[ID]) apply(e *edit[ID]) order[ID] {
 	slices.Sort(e.moved)
 	e.moved = slices.Compact(e.moved)
@@ -112,7 +112,7 @@ func (o *order[ID]) apply(e *edit[ID]) order[ID] {
 	return next
 }
 
-// pageOf gives the page where an id is or belongs, and the place in it.
+// pageOf returns the page where an id is or belongs, and the place in it.
 func (o *order[ID]) pageOf(key keyed[ID], id ID) (page, at int, found bool) {
 	page = sort.Search(len(o.pages), func(i int) bool { return key.compare(o.pages[i][len(o.pages[i])-1], id) >= 0 })
 	if page == len(o.pages) {
@@ -163,8 +163,7 @@ func (o *order[ID]) insert(key keyed[ID], id ID) {
 	o.pages = slices.Replace(o.pages, page, page+1, slices.Clone(p[:half]), slices.Clone(p[half:]))
 }
 
-// merged gives the order after a great change. The cost is that of sorting what
-// moved and of reading all once.
+// merged returns the order after a large change. It costs a sort of the moved ids and one pass over all.
 func (o *order[ID]) merged(e *edit[ID]) order[ID] {
 	fresh := slices.DeleteFunc(slices.Clone(e.moved), func(id ID) bool { return !e.isLive(id) })
 	slices.SortFunc(fresh, e.is.compare)

@@ -20,10 +20,10 @@ type Pages[T any] struct {
 	n   int
 }
 
-// Len gives the number of values.
+// Len returns the number of values.
 func (p *Pages[T]) Len() int { return p.n }
 
-// At gives the value under an id below Len.
+// At returns the value under an id below Len.
 func (p *Pages[T]) At(i int32) T { return *p.at(i) }
 
 func (p *Pages[T]) at(i int32) *T { return &p.dir[i>>pageBits][i&(pageSize-1)] }
@@ -47,7 +47,7 @@ type OwnPages[T any] struct {
 	shared bool     // the directory is in a snapshot, and nothing was written since
 }
 
-// Snapshot gives the list as it is.
+// Snapshot returns the list as it is now.
 func (o *OwnPages[T]) Snapshot() Pages[T] {
 	clear(o.own)
 	o.shared = true
@@ -73,7 +73,7 @@ func (o *OwnPages[T]) grow(n int) {
 	}
 }
 
-// write gives a value to be written.
+// write returns a value for writing.
 func (o *OwnPages[T]) write(i int32) *T {
 	page := int(i >> pageBits)
 	if w := page / 64; w >= len(o.own) || o.own[w]&(1<<(page%64)) == 0 {

@@ -30,12 +30,10 @@ type Kit struct {
 	nextLID ib.LID
 }
 
-// SwitchGUID gives the node and port 0 GUID of a switch: tier 1 leaf, 2 spine
-// or aggregation, 3 core; index from 1.
+// SwitchGUID returns the node and port 0 GUID of a switch: tier 1 leaf, 2 spine or aggregation, 3 core; index from 1.
 func SwitchGUID(tier, index int) ib.GUID { return switchBase + ib.GUID(tier)<<32 + ib.GUID(index) }
 
-// HostGUID gives the node GUID of host index, from 0; port n has the GUID that
-// is n higher.
+// HostGUID returns the node GUID of host index, from 0; port n has the GUID that is n higher.
 func HostGUID(index int) ib.GUID { return hostBase + ib.GUID(index)<<8 }
 
 // Switch adds a switch without cables.
@@ -99,7 +97,7 @@ func (k *Kit) free(id topo.NodeID) int {
 	panic(fmt.Sprintf("topotest: node %d has no free port", id))
 }
 
-// SetLMC gives a CA port its LMC before LIDs are dealt.
+// SetLMC sets the LMC of a CA port before LIDs are assigned.
 func (k *Kit) SetLMC(id topo.NodeID, port int, lmc ib.LMC) {
 	p := k.PortOf(id, ib.PortNum(port))
 	v := k.Port(p)

@@ -15,8 +15,7 @@ func Single(hosts, radix int) *Kit {
 	return k
 }
 
-// FatTree2 is leaves and spines: half of each leaf's ports go down, half up,
-// with as few spines as give full bisection.
+// FatTree2 is leaves and spines: half of each leaf's ports go down, half up, with as few spines as full bisection needs.
 func FatTree2(hosts, radix int) *Kit {
 	k, half := &Kit{}, radix/2
 	leaves := ceilDiv(hosts, half)
@@ -36,9 +35,8 @@ func FatTree2(hosts, radix int) *Kit {
 	return k
 }
 
-// FatTree3 is pods of radix/2 leaves and radix/2 aggregation switches with
-// cores on top; aggregation switch i of every pod reaches core group i, which
-// has the fewest cores that give full bisection.
+// FatTree3 is pods of radix/2 leaves and radix/2 aggregation switches with cores on top; aggregation switch i of every pod
+// reaches core group i, which has the fewest cores for full bisection.
 func FatTree3(hosts, radix int) *Kit {
 	k, half := &Kit{}, radix/2
 	leaves := ceilDiv(hosts, half)
@@ -131,9 +129,8 @@ func DualPort() *Kit {
 	return k
 }
 
-// Random is up to maxSwitches switches with random links between them,
-// parallel ones too, and random hosts, some with two ports, some with an LMC.
-// It need not be connected. draw gives a number from 0 to its argument.
+// Random is up to maxSwitches switches with random links between them, parallel ones too, and random hosts, some with two
+// ports, some with an LMC. It need not be connected. draw returns a number from 0 to its argument.
 func Random(maxSwitches int, draw func(most int) int) *Kit {
 	k := &Kit{}
 	n := 1 + draw(maxSwitches-1)
