@@ -25,7 +25,7 @@ func multicast(k *topotest.Kit, room uint16) *topotest.Kit {
 	return k
 }
 
-// routed gives a fabric with LIDs and its unicast tables.
+// routed returns a fabric with LIDs and its unicast tables.
 func routed(t testing.TB, k *topotest.Kit, engines ...route.Engine) (*topo.Fabric, *route.Tables, *route.Report) {
 	t.Helper()
 	if len(engines) == 0 {
@@ -85,7 +85,7 @@ func (b *bed) flush() int {
 
 func (b *bed) mask(sw topo.NodeID, mlid ib.LID) mcast.Ports { return b.masks[sw][mlid] }
 
-// host gives the end port of a host, and its seat.
+// host returns the end port of a host, and its switch and port.
 func (b *bed) host(i int) (topo.PortID, topo.NodeID, ib.PortNum) {
 	p := b.f.PortByGUID(topotest.HostGUID(i) + 1)
 	if p == topo.None {

@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Masks gives the ports that a switch sends packets of a multicast LID to.
+// Masks returns the ports that a switch sends packets of a multicast LID to.
 type Masks func(sw topo.NodeID, mlid ib.LID) Ports
 
 // Members are the end ports of a group, in any order.
@@ -20,10 +20,9 @@ type Members struct {
 	Sends    []topo.PortID // of ports that do not receive
 }
 
-// Check judges multicast forwarding tables by sending a packet from every
-// member of every group: it must come to each receiving member of the sender's
-// island once, to nobody else, and to no switch twice. Nothing but the fabric
-// and the masks is believed.
+// Check judges multicast forwarding tables by sending a packet from every member of every group. The packet must come once
+// to each receiving member of the sender's island, to no other port, and to no switch twice. Check trusts only the fabric
+// and the masks.
 func Check(f *topo.Fabric, masks Masks, groups []Members) error {
 	var errs []error
 	c := checker{f: f, masks: masks, island: islandsOf(f)}
@@ -70,7 +69,7 @@ func islandsOf(f *topo.Fabric) map[topo.NodeID]int {
 	return island
 }
 
-// seatOf gives the switch and the port of it that an end port is behind.
+// seatOf returns the switch and its port that an end port is cabled to.
 func (c *checker) seatOf(p topo.PortID) (topo.NodeID, ib.PortNum, bool) {
 	if port := c.f.Port(p); c.f.Node(port.Node).Type == ib.NodeSwitch {
 		return port.Node, 0, port.Num == 0

@@ -57,7 +57,7 @@ func (f *Forest) SetGround(gr *Ground) {
 	}
 }
 
-// Ground gives the ground trees grow on, nil before the first.
+// Ground returns the ground of the trees, nil before the first.
 func (f *Forest) Ground() *Ground {
 	if f.p == nil {
 		return nil
@@ -72,7 +72,7 @@ func (f *Forest) soil(mlid ib.LID, g *group) {
 	}
 }
 
-// at gives a group, nil if there is none.
+// at returns a group, nil if there is none.
 func (f *Forest) at(mlid ib.LID) *group {
 	if i := int(mlid) - int(ib.MinMulticastLID); i >= 0 && i < len(f.groups) {
 		return f.groups[i]
@@ -198,14 +198,13 @@ func diff(mlid ib.LID, old, now []Branch, emit func(Change)) (changed bool) {
 // Dirty reports that something is to be planned.
 func (f *Forest) Dirty() bool { return len(f.dirty) > 0 }
 
-// Planned gives the multicast LIDs that the last Flush planned, sorted. It is
-// valid until the next Flush.
+// Planned returns the multicast LIDs that the last Flush planned, sorted. It is valid until the next Flush.
 func (f *Forest) Planned() []ib.LID { return f.done }
 
 // Has reports whether there is a group.
 func (f *Forest) Has(mlid ib.LID) bool { g := f.at(mlid); return g != nil && !g.gone }
 
-// MLIDs gives the multicast LIDs of all groups, sorted.
+// MLIDs returns the multicast LIDs of all groups, sorted.
 func (f *Forest) MLIDs() (all []ib.LID) {
 	for i, g := range f.groups {
 		if g != nil && !g.gone {
@@ -215,11 +214,10 @@ func (f *Forest) MLIDs() (all []ib.LID) {
 	return all
 }
 
-// Top gives the highest multicast LID that has a group, 0 without any.
+// Top returns the highest multicast LID that has a group, 0 without any.
 func (f *Forest) Top() ib.LID { return f.top }
 
-// Tree gives the tree of a group as last planned, by switch id; nil without
-// one. It never changes.
+// Tree returns the tree of a group as last planned, by switch id; nil without one. It never changes.
 func (f *Forest) Tree(mlid ib.LID) []Branch {
 	if g := f.at(mlid); g != nil {
 		return g.tree
@@ -227,10 +225,9 @@ func (f *Forest) Tree(mlid ib.LID) []Branch {
 	return nil
 }
 
-// Left gives the switches whose members the tree of a group does not reach: no
-// safe way leads there, or the switch does not forward that multicast LID.
-// Switches that the ground does not know are not listed: they are new, and so
-// will be the next ground.
+// Left returns the switches whose members the tree of a group does not reach: no safe way leads there, or the switch does
+// not forward that multicast LID. Switches that the ground does not have are not listed: they are new, and a new ground
+// follows.
 func (f *Forest) Left(mlid ib.LID) []topo.NodeID {
 	if g := f.at(mlid); g != nil {
 		return g.left
@@ -238,7 +235,7 @@ func (f *Forest) Left(mlid ib.LID) []topo.NodeID {
 	return nil
 }
 
-// Branch gives what a switch does with a group, the empty set if nothing.
+// Branch returns the ports by which a switch forwards a group, the empty set if none.
 func (f *Forest) Branch(mlid ib.LID, sw topo.NodeID) Ports {
 	tree := f.Tree(mlid)
 	if i, ok := slices.BinarySearchFunc(tree, sw, func(b Branch, id topo.NodeID) int { return cmp.Compare(b.Switch, id) }); ok {
@@ -247,8 +244,8 @@ func (f *Forest) Branch(mlid ib.LID, sw topo.NodeID) Ports {
 	return Ports{}
 }
 
-// Trees gives the trees of all groups as last planned, by multicast LID. What
-// is returned never changes; it is the same as before while no tree changed.
+// Trees returns the trees of all groups as last planned, by multicast LID. The result never changes; it is the same as
+// before while no tree changed.
 func (f *Forest) Trees() []Tree {
 	if f.shownAt != f.version {
 		f.shown, f.shownAt = nil, f.version

@@ -85,8 +85,7 @@ func NewGround(f *topo.Fabric, t *route.Tables, report *route.Report) (*Ground, 
 	return b.ground(level, ib.VL(layers)), err
 }
 
-// freeLevel gives the lowest service level but 0 that no unicast route uses, 0
-// if there is none.
+// freeLevel returns the lowest service level except 0 that no unicast route uses, 0 if there is none.
 func freeLevel(t *route.Tables) ib.SL {
 	if t.Layers() == 1 {
 		return 1
@@ -118,9 +117,8 @@ func hasLanes(f *topo.Fabric, lanes int) bool {
 	return lanes <= route.MaxLayers
 }
 
-// Ceiling gives the lowest multicast LID that cannot be used in a fabric: the
-// first that some switch's table has no room for. Switches that have no room at
-// all do not count: no tree uses them.
+// Ceiling returns the lowest multicast LID that cannot be used in a fabric: the first that is beyond the table of some
+// switch. Switches without a table do not count: no tree uses them.
 func Ceiling(f *topo.Fabric) ib.LID {
 	room := int(ib.MaxMulticastLID) - int(ib.MinMulticastLID) + 1
 	for _, id := range f.Switches() {
@@ -131,7 +129,7 @@ func Ceiling(f *topo.Fabric) ib.LID {
 	return ib.MinMulticastLID + ib.LID(room)
 }
 
-// Fabric gives the fabric that the ground is in.
+// Fabric returns the fabric of the ground.
 func (gr *Ground) Fabric() *topo.Fabric { return gr.f }
 
 // ground makes the ground of what leads up by now.
@@ -163,7 +161,7 @@ func (b *groundBuilder) ground(sl ib.SL, vl ib.VL) *Ground {
 	return gr
 }
 
-// ups gives the edges that lead up from a switch.
+// ups returns the edges that lead up from a switch.
 func (gr *Ground) ups(s int32) []int32 { return gr.upEdge[gr.upRow[s]:gr.upRow[s+1]] }
 
 // within says which tops are at most so many links above a switch.
@@ -201,7 +199,7 @@ func newWithin(g *route.Graph, upRow, upEdge, tops []int32) within {
 	return w
 }
 
-// of gives the tops that are at most some links above a switch.
+// of returns the tops that are at most the given number of links above a switch.
 func (w *within) of(links int, s int32) []uint64 {
 	return w.by[links][int(s)*w.words : (int(s)+1)*w.words]
 }

@@ -42,7 +42,7 @@ func newGroundBuilder(f *topo.Fabric, g *route.Graph, waits *route.Waits) *groun
 	return b
 }
 
-// walk gives some switches and all that they are connected with, nearest first.
+// walk returns some switches and all switches connected with them, nearest first.
 func (b *groundBuilder) walk(from []int32, seen []bool) []int32 {
 	order := slices.Clone(from)
 	for _, s := range from {

@@ -45,7 +45,7 @@ func (b *groundBuilder) grow(island []int32, root int32) {
 	}
 }
 
-// reverse gives the other direction of an edge.
+// reverse returns the other direction of an edge.
 func (b *groundBuilder) reverse(e int32) int32 {
 	p := b.f.LinkUp(b.f.PortOf(b.g.IDs[b.source[e]], b.g.Port[e]))
 	return b.g.EdgeAt(b.g.To[e], b.f.Port(p).Num)

@@ -328,8 +328,8 @@ func TestPortsPositions(t *testing.T) {
 	})
 }
 
-// BenchmarkForest plans 1,000 groups on a fat tree with 5,184 hosts: all of them
-// anew, for one member more, and for a cable that breaks.
+// BenchmarkForest plans 1,000 groups on a fat tree with 5,184 hosts: all of them from the beginning, for one member more,
+// and for a cable that breaks.
 func BenchmarkForest(b *testing.B) {
 	k := topotest.FatTree3(5184, 36)
 	f, tables, report := routed(b, k, minhop.Engine{})

@@ -53,8 +53,8 @@ func (b *groundBuilder) levels(island []int32) []int32 {
 	return order
 }
 
-// roots gives switches that may be the only root of an island: those that are
-// least far from the farthest switch. Of many switches a sample is looked at.
+// roots returns switches that may be the only root of an island: those that are least far from the farthest switch. In a
+// large island it examines a sample.
 func (b *groundBuilder) roots(island []int32) []int32 {
 	sorted := slices.Sorted(slices.Values(island))
 	step := 1 + len(sorted)/(4*maxRoots)
@@ -71,7 +71,7 @@ func (b *groundBuilder) roots(island []int32) []int32 {
 	return roots
 }
 
-// far gives the distance of the switch that is farthest from one.
+// far returns the distance from a switch to the farthest one.
 func (b *groundBuilder) far(s int32) int32 {
 	hops := make([]int32, len(b.pos))
 	order := b.walk([]int32{s}, make([]bool, len(b.pos)))
@@ -164,8 +164,7 @@ func (b *groundBuilder) inOrder(island []int32) []int32 {
 	return order
 }
 
-// weigh gives the weight of a choice for a multicast LID: among equals the
-// heaviest is chosen (rendezvous hashing).
+// weigh returns the weight of a choice for a multicast LID. Among equals the heaviest is chosen (rendezvous hashing).
 func weigh(mlid ib.LID, what uint64) uint64 {
 	x := what ^ uint64(mlid)*0x9E3779B97F4A7C15
 	x ^= x >> 30

@@ -22,7 +22,7 @@ func (p *Ports) Has(n ib.PortNum) bool { return p[n/64]&(1<<(n%64)) != 0 }
 // IsEmpty reports whether no port is in the set.
 func (p *Ports) IsEmpty() bool { return *p == Ports{} }
 
-// Count gives the number of ports in the set.
+// Count returns the number of ports in the set.
 func (p *Ports) Count() (n int) {
 	for _, w := range p {
 		n += bits.OnesCount64(w)
@@ -50,8 +50,7 @@ func (p *Ports) Each(visit func(ib.PortNum)) {
 // MulticastForwardingTable block covers: position p has ports 16p to 16p+15.
 const PortsPerPosition = 16
 
-// Position gives the 16 ports of a position, 0 to 15, as in the table: the
-// lowest bit is the lowest port.
+// Position returns the 16 ports of a position, 0 to 15, as in the table: the lowest bit is the lowest port.
 func (p *Ports) Position(position int) uint16 {
 	return uint16(p[position/4] >> (16 * (position % 4)))
 }

@@ -46,10 +46,8 @@ func newPlanner(gr *Ground) *planner {
 	}
 }
 
-// plan gives the trees of a group, one for each island with members, by switch
-// id, and the switches whose members cannot be reached. Switches that cannot
-// hold the multicast LID are not used. What is returned is valid until the next
-// call.
+// plan returns the trees of a group, one for each island with members, by switch id, and the switches whose members cannot
+// be reached. Switches that cannot hold the multicast LID are not used. The results are valid until the next call.
 func (p *planner) plan(mlid ib.LID, seats []seat) (tree []Branch, left []topo.NodeID) {
 	p.out, p.members, p.order, p.roots = p.out[:0], p.members[:0], p.order[:0], p.roots[:0]
 	gr := p.gr
@@ -84,8 +82,7 @@ func (p *planner) plan(mlid ib.LID, seats []seat) (tree []Branch, left []topo.No
 	return p.out, left
 }
 
-// grow makes the tree of one island and takes its members from the list. It
-// gives those that the tree does not reach.
+// grow makes the tree of one island and removes its members from the list. It returns those that the tree does not reach.
 func (p *planner) grow(mlid ib.LID) (lost []int32) {
 	island := p.gr.island[p.members[0]]
 	p.group = p.group[:0]
@@ -139,8 +136,8 @@ func (p *planner) heaviest(mlid ib.LID) int32 {
 	return best
 }
 
-// widest gives up the members that no common root is above, one by one in the
-// order of their GUIDs, until there is a root.
+// widest removes the members that have no common root above them, one by one in the order of their GUIDs, until there is a
+// root.
 func (p *planner) widest(mlid ib.LID) (root int32, depth int, lost []int32) {
 	slices.Sort(p.group)
 	kept := p.group[:1:1]
@@ -181,8 +178,8 @@ func (p *planner) climb(mlid ib.LID, s, root int32, depth int) {
 	}
 }
 
-// choose gives the way up after which the root is so many links away: to the
-// heaviest switch, by the heaviest of parallel cables.
+// choose returns the way up after which the root is the given number of links away: to the heaviest switch, by the heaviest
+// of parallel cables.
 func (p *planner) choose(mlid ib.LID, s, top int32, links int) int32 {
 	gr := p.gr
 	best, most, cable := int32(-1), uint64(0), uint64(0)
@@ -199,8 +196,8 @@ func (p *planner) choose(mlid ib.LID, s, top int32, links int) int32 {
 	return best
 }
 
-// prune takes away the trunk: from the root down all that has one branch only
-// and no members. It gives the root of what is left.
+// prune removes the trunk: from the root down all switches with only one branch and no members. It returns the root of the
+// rest.
 func (p *planner) prune(root int32) int32 {
 	gr := p.gr
 	for p.children[root] == 1 && !slices.Contains(p.group, root) {
@@ -216,7 +213,7 @@ func (p *planner) prune(root int32) int32 {
 	return root
 }
 
-// number gives the number of a switch of the ground, -1 for none.
+// number returns the number of a switch of the ground, -1 for none.
 func (gr *Ground) number(id topo.NodeID) int32 {
 	if int(id) >= len(gr.g.Num) {
 		return -1
