@@ -98,7 +98,7 @@ func NewRoster(members []Member) Roster {
 	return Roster{members: slices.Compact(m)}
 }
 
-// Of gives the members that name a GUID.
+// Of returns the members that name a GUID.
 func (r Roster) Of(g ib.GUID) []Member {
 	lo, _ := slices.BinarySearchFunc(r.members, g, func(m Member, g ib.GUID) int { return cmp.Compare(m.GUID, g) })
 	hi := lo
@@ -108,7 +108,7 @@ func (r Roster) Of(g ib.GUID) []Member {
 	return r.members[lo:hi]
 }
 
-// All gives all members in the order of (GUID, partition, membership, place).
+// All returns all members in the order of (GUID, partition, membership, place).
 func (r Roster) All() []Member { return r.members }
 
 func compareMembers(a, b Member) int {
@@ -116,10 +116,9 @@ func compareMembers(a, b Member) int {
 		cmp.Compare(a.Place.Switch, b.Place.Switch), cmp.Compare(a.Place.Port, b.Place.Port))
 }
 
-// Locate gives the end port where a member may be honoured: the one with its
-// GUID at its place. Otherwise it says why there is none. Other ports that
-// claim the same GUID do not matter to the right one: they cannot take its
-// place, nor deny it.
+// Locate returns the end port where a member is accepted: the one with its GUID at its place. Otherwise it returns why
+// there is none. Other ports that claim the same GUID have no effect on the right one: they cannot take its place, or block
+// it.
 func Locate(f *topo.Fabric, m Member) (topo.PortID, *Refusal) {
 	ports := f.PortsByGUID(m.GUID)
 	if len(ports) == 0 || !m.GUID.Valid() {

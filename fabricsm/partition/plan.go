@@ -16,24 +16,22 @@ const (
 	// EnforceDeclared (the zero value) asks for room for P_Keys on external
 	// ports and for the capability to check both directions.
 	EnforceDeclared Enforcement = iota
-	// EnforceCapacity asks for room only, for devices that do not tell what
-	// they can check. ibsim is one.
+	// EnforceCapacity needs room only, for devices that do not report what they can check. ibsim is one.
 	EnforceCapacity
 )
 
 // Rules are the settings of planning.
 type Rules struct {
-	// SM are the end ports of subnet managers: full members of the default
-	// partition. They are ids and not GUIDs, which anybody can claim.
+	// SM are the end ports of subnet managers: full members of the default partition. They are ids and not GUIDs, which any
+	// host can claim.
 	SM          []topo.PortID
 	Enforcement Enforcement
 	// FullSwitches makes switches full members of the default partition, too, so that
 	// they reach each other. Hosts then reach them as well.
 	FullSwitches bool
 
-	// Mistakes that drills make on purpose, to show what the rules are for:
-	// everybody is a full member of the default partition; tables are kept without
-	// gaps; all tables are believed to have room for 64 keys.
+	// Mistakes that drills make on purpose, to show the effect of the rules: every port is a full member of the default
+	// partition; tables are kept without gaps; all tables are assumed to have room for 64 keys.
 	FullDefault, MoveKeys, AnyCapacity bool
 }
 
@@ -88,22 +86,21 @@ func PlanPort(f *topo.Fabric, r Rules, id topo.PortID, members []Member, now Cur
 	return plan
 }
 
-// sift gives the members that are at their place and make sense, one for each
-// partition, and refuses the others.
+// sift returns the members that are at their place and valid, one for each partition, and rejects the others.
 func (p *PortPlan) sift(f *topo.Fabric, members []Member) []Member {
 	var here []Member
 	for _, m := range members {
 		at, refusal := Locate(f, m)
 		switch {
 		case m.GUID != f.Port(p.Port).GUID:
-			// Not ours: the caller gave too many.
+			// Not ours: the caller passed too many.
 		case at == p.Port && (!m.PKey.Valid() || m.PKey.Base() == ib.DefaultPKeyLimited):
 			p.refuse(m, InvalidPKey)
 		case at == p.Port:
 			here = append(here, m)
 		default:
 			p.Misplaced = true
-			// Of several ports with the GUID the first reports.
+			// If several ports have the GUID, the first reports.
 			if refusal != nil && f.PortByGUID(m.GUID) == p.Port {
 				p.Refused = append(p.Refused, refusal)
 			}
@@ -147,8 +144,8 @@ func limits(f *topo.Fabric, r Rules, id topo.PortID) limit {
 	return lim
 }
 
-// admit gives the keys that fit, sorted by partition. Keys that the tables
-// hold already come first: a new member never pushes out an old one.
+// admit returns the keys that fit, sorted by partition. Keys that the tables already hold come first: a new member never
+// removes an old one.
 func (p *PortPlan) admit(wanted []Member, lim limit, now Current) []ib.PKey {
 	if !lim.allowed {
 		for _, m := range wanted {
@@ -189,8 +186,7 @@ type Wanted struct {
 	Refused []*Refusal // of all ports, and the members that are not seen
 }
 
-// Plan plans every end port. current gives the table last read of an end port
-// or of a switch port.
+// Plan plans every end port. current returns the table last read of an end port or of a switch port.
 func Plan(f *topo.Fabric, r Rules, roster Roster, current func(topo.PortID) Table) Wanted {
 	w := Wanted{Ports: make([]PortPlan, 0, len(f.EndPorts()))}
 	for i, p := range f.Ports() {

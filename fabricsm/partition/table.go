@@ -13,11 +13,11 @@ const BlockSize = 32
 // last one are empty, so that a table needs no more room than its keys.
 type Table []ib.PKey
 
-// Index gives where the table holds a key with exactly this membership, -1 if
-// it does not.
+// Index returns the index at which the table holds a key with exactly this membership,
+// -1 if it does not.
 func (t Table) Index(k ib.PKey) int { return slices.Index(t, k) }
 
-// at gives an entry, also behind the end.
+// at returns an entry, also beyond the end.
 func (t Table) at(i int) ib.PKey {
 	if i < len(t) {
 		return t[i]
@@ -31,8 +31,8 @@ type Block struct {
 	PKeys [BlockSize]ib.PKey
 }
 
-// Blocks gives the blocks of want that differ from have, in order. have must
-// be the whole table as it was read: what it lacks counts as empty.
+// Blocks returns the blocks of want that differ from have, in order. have must be the whole table as it was read: entries
+// that it lacks count as empty.
 func Blocks(want, have Table) []Block {
 	var out []Block
 	for lo := 0; lo < max(len(want), len(have)); lo += BlockSize {
@@ -77,7 +77,7 @@ func arrange(current Table, capacity int, def ib.PKey, keys []ib.PKey) Table {
 	return trim(out)
 }
 
-// entries gives empty entries of a table one after the other, in the order of use.
+// entries returns empty entries of a table one after the other, in the order of use.
 type entries struct {
 	current, out Table
 	lastUsed     int
@@ -93,7 +93,7 @@ const (
 	freed
 )
 
-// next gives the next entry. There must be one.
+// next returns the next entry. There must be one.
 func (e *entries) next() int {
 	for {
 		if e.i++; e.i >= len(e.out) {

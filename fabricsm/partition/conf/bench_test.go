@@ -42,8 +42,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkReload gives a host to another tenant and back by rules that name all
-// hosts, which are parsed already.
+// BenchmarkReload moves a host to another tenant and back by rules that name all hosts, which are parsed already.
 func BenchmarkReload(b *testing.B) {
 	for _, hosts := range sizes {
 		b.Run(fmt.Sprint(hosts, " hosts"), func(b *testing.B) {

@@ -22,8 +22,7 @@ type Multicast struct {
 	FlowLabel uint32
 }
 
-// What groups are that say nothing else, as OpenSM has them: IPoIB's Q_Key, 2048 bytes
-// and 10 Gb/s.
+// Defaults of groups, as OpenSM has them: IPoIB's Q_Key, 2048 bytes and 10 Gb/s.
 const (
 	defaultQKey      = 0x0B1B
 	defaultMTU       = ib.MTU2048
@@ -92,7 +91,7 @@ func (f *groupFlags) set(word, value string) (known bool, err error) {
 
 func (f *groupFlags) has(word string) bool { return slices.Contains(f.given, word) }
 
-// of gives the group that flags describe, in a partition whose service level is sl.
+// of returns the group that flags describe, in a partition whose service level is sl.
 func (f *groupFlags) of(k ib.PKey, sl ib.SL) Multicast {
 	g := f.group
 	g.PKey = k.Full()

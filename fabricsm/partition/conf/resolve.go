@@ -64,9 +64,8 @@ func once(who []Who) []Who {
 	})
 }
 
-// number gives definitions without a P_Key that of an earlier one with their
-// name, or else the lowest that the file does not mention anywhere: a key that
-// a later line gives to somebody else must not be given away.
+// number sets the P_Keys of definitions without one. It is that of an earlier definition with their name, or the lowest
+// that the file does not mention anywhere: a key that a later line assigns must not be used for another partition.
 func (p *parser) number() {
 	taken := map[ib.PKey]bool{ib.DefaultPKeyLimited: true}
 	for i := range p.defs {

@@ -6,8 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Rules are what a file wants beyond the defaults, which are: everybody is a
-// limited, the Subnet Manager a full member of the default partition.
+// Rules are the rules of a file beyond the defaults. By default every port is a limited, and the Subnet Manager a full
+// member of the default partition.
 type Rules struct {
 	Partitions []Partition // in the order of their first definition, without the default one
 	// Groups are the multicast groups of all partitions, in the order of the file.
@@ -26,7 +26,7 @@ type Partition struct {
 	Who  []Who   // in the order of the file
 }
 
-// Who names end ports.
+// Who is a set of end ports.
 type Who struct {
 	Group Group
 	GUID  ib.GUID // for OnePort
@@ -46,7 +46,7 @@ const (
 	nobody
 )
 
-// groupOf gives the groups by their names in a file.
+// groupOf returns the group with a name in a file.
 func groupOf(word string) (Group, bool) {
 	switch word {
 	case "ALL":

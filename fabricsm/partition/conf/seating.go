@@ -9,15 +9,13 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Seating keeps which members rules make in a fabric, each at the place where its
-// GUID is seen. Ports that are cabled to no switch are left out. Of several places
-// that show a GUID the one it had stays; when it had none of them, the GUID is
-// nowhere: nobody can tell which is right. What [Seating.Seat] costs grows with
-// what changed since it was called last.
+// Seating keeps the members that rules make in a fabric, each at the place where its GUID is seen. Ports that are cabled to
+// no switch are left out. If several places show a GUID, it stays at the one it had. If it had none of them, the GUID has
+// no place, since the right one is unknown. The cost of [Seating.Seat] grows with the changes since its last call.
 type Seating struct {
 	rules *Rules
 	keys  map[ib.GUID][]ib.PKey // of ports that rules name by their GUIDs, in order
-	// The same for whom rules name by group.
+	// The same for the ports that rules name by group.
 	ofSelf, ofCAs, ofRouters []ib.PKey
 
 	self  ib.GUID
@@ -32,7 +30,7 @@ type seat struct {
 	keys  []ib.PKey
 }
 
-// NewSeating begins with nobody seated.
+// NewSeating returns a Seating without any members.
 func NewSeating(r *Rules) *Seating {
 	s := &Seating{
 		rules: &Rules{}, keys: make(map[ib.GUID][]ib.PKey), seats: make(map[ib.GUID]seat),
@@ -129,14 +127,14 @@ func (s *Seating) Moved(g ib.GUID) {
 // MovedAll says that any may have.
 func (s *Seating) MovedAll() { s.all = true }
 
-// PlaceOf gives where a GUID is taken to be that is a member of a partition.
+// PlaceOf returns the place of a GUID that is a member of a partition.
 func (s *Seating) PlaceOf(g ib.GUID) (ib.Place, bool) {
 	at, ok := s.seats[g]
 	return at.place, ok
 }
 
-// Seat looks at a fabric, in which self is the Subnet Manager's port, and gives the
-// members that are new and those that are none any longer, by GUID and P_Key.
+// Seat reads a fabric, in which self is the Subnet Manager's port. It returns the members that are new and those that are
+// no longer members, by GUID and P_Key.
 func (s *Seating) Seat(f *topo.Fabric, self ib.GUID) (granted, withdrawn []partition.Member) {
 	if s.self != self {
 		s.Moved(s.self)
@@ -160,7 +158,7 @@ func (s *Seating) Seat(f *topo.Fabric, self ib.GUID) (granted, withdrawn []parti
 	return granted, withdrawn
 }
 
-// toSee gives the GUIDs that are to be looked at, in order.
+// toSee returns the GUIDs to be examined, in order.
 func (s *Seating) toSee(f *topo.Fabric) []ib.GUID {
 	if s.all {
 		s.all = false
@@ -189,7 +187,7 @@ func (s *Seating) toSee(f *topo.Fabric) []ib.GUID {
 // given back: to clear a map costs what it once held.
 const keepDue = 64
 
-// seatOf gives where a GUID is now, and with what keys.
+// seatOf returns the present place of a GUID, and its keys.
 func (s *Seating) seatOf(f *topo.Fabric, g ib.GUID, was ib.Place) seat {
 	keys := s.keysOf(f, g)
 	if len(keys) == 0 {
@@ -202,7 +200,7 @@ func (s *Seating) seatOf(f *topo.Fabric, g ib.GUID, was ib.Place) seat {
 	return seat{place, keys}
 }
 
-// keysOf gives the keys that rules give to a GUID in a fabric, in order.
+// keysOf returns the keys that rules assign to a GUID in a fabric, in order.
 func (s *Seating) keysOf(f *topo.Fabric, g ib.GUID) []ib.PKey {
 	keys := slices.Clone(s.keys[g])
 	if g == s.self {
@@ -233,7 +231,7 @@ func (a *seat) without(g ib.GUID, b *seat, out []partition.Member) []partition.M
 	return out
 }
 
-// locate gives the place of a GUID that it was at before, or the only one.
+// locate returns the earlier place of a GUID if it is still there, or the only one.
 func locate(f *topo.Fabric, g ib.GUID, was ib.Place) (ib.Place, bool) {
 	var only ib.Place
 	places := 0

@@ -110,8 +110,7 @@ func honest() *topo.Fabric {
 	return k.Freeze()
 }
 
-// TestSeatingAgainstAll changes rules and a fabric at random and compares what is
-// told to have changed with a look at all.
+// TestSeatingAgainstAll changes rules and a fabric at random and compares the reported changes with a full comparison.
 func TestSeatingAgainstAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var k topotest.Kit
