@@ -28,7 +28,7 @@ var kindNames = [numKinds]string{CA: "ca", SwitchPort0: "sw0", SwitchExternal: "
 // MaxEntries is the number of entries of an arbitration table at most.
 const MaxEntries = 64
 
-// Entry gives a virtual lane its share in an arbitration table.
+// Entry is the share of a virtual lane in an arbitration table.
 type Entry struct {
 	VL     ib.VL
 	Weight uint8 // in units of 64 bytes; 0 skips the entry
@@ -42,7 +42,7 @@ type Table struct {
 	SLtoVL    [16]ib.VL // by service level; VL15 drops
 }
 
-// part is the part of a table that options gave.
+// part is the part of a table that options set.
 type part struct {
 	maxVLs    uint8 // 0: not given
 	limit     uint8
@@ -76,8 +76,7 @@ func defaults() Table {
 	return t
 }
 
-// Table gives the table for ports of a kind: what its own options say, then
-// those of all kinds, then the defaults.
+// Table returns the table for ports of a kind: its own options first, then those of all kinds, then the defaults.
 func (o *Options) Table(k Kind) Table {
 	t := defaults()
 	for _, p := range [2]*part{&o.base, &o.of[k]} {
@@ -149,7 +148,7 @@ func (o *Options) Set(name, value string) (known bool, err error) {
 	return true, nil
 }
 
-// option gives what takes the value of one option.
+// option returns the function that sets the value of an option.
 func (p *part) option(name string) (func(string) error, bool) {
 	switch name {
 	case "max_vls":
@@ -257,8 +256,7 @@ func ParseSLtoVL(s string) (t [16]ib.VL, err error) {
 	return t, nil
 }
 
-// lanes gives the number of data lanes that a table may use on a port with some
-// virtual lanes: 1, 2, 4, 8 or 15.
+// lanes returns the number of data lanes that a table may use on a port with the given virtual lanes: 1, 2, 4, 8 or 15.
 func (t *Table) lanes(vls ib.VLCap) int {
 	n := 1
 	for n < 8 && 2*n <= min(vls.Count(), int(t.MaxVLs)) {
@@ -270,8 +268,7 @@ func (t *Table) lanes(vls ib.VLCap) int {
 	return n
 }
 
-// fold gives the lane that stands for one that a port with n lanes does not
-// have: that of its lower bits. VL15 stays.
+// fold returns the lane that replaces one that a port with n lanes does not have: that of its lower bits. VL15 stays.
 func fold(vl ib.VL, n int) ib.VL {
 	if vl == ib.VL15 || n == 15 {
 		return vl
@@ -279,8 +276,7 @@ func fold(vl ib.VL, n int) ib.VL {
 	return vl & ib.VL(n-1)
 }
 
-// Lanes gives the lane for each service level on a port with some virtual
-// lanes.
+// Lanes returns the lane for each service level on a port with the given virtual lanes.
 func (t *Table) Lanes(vls ib.VLCap) [16]ib.VL {
 	out, n := t.SLtoVL, t.lanes(vls)
 	for sl, vl := range out {
@@ -289,9 +285,8 @@ func (t *Table) Lanes(vls ib.VLCap) [16]ib.VL {
 	return out
 }
 
-// Half gives half of an arbitration table for a port with some virtual lanes
-// and room for some entries in the whole table: entries 0 to 31 or, if second,
-// 32 to 63. Entries that the port has no room for are zero.
+// Half returns half of an arbitration table for a port with the given virtual lanes and room for some entries in the whole
+// table: entries 0 to 31 or, if second, 32 to 63. Entries that the port has no room for are zero.
 func (t *Table) Half(high, second bool, room uint8, vls ib.VLCap) (half [MaxEntries / 2]Entry) {
 	entries, from := t.Low, 0
 	if high {

@@ -89,7 +89,7 @@ func (p *parser) wrongAt(line int, format string, args ...any) {
 	}
 }
 
-// sections gives the sections that may be in a section, "" for the file.
+// sections has the sections that may be in a section, "" for the file.
 var sections = map[string][]string{
 	"":                {"port-groups", "qos-setup", "qos-levels", "qos-match-rules", "qos-ulps"},
 	"port-groups":     {"port-group"},

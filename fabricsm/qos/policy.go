@@ -130,7 +130,7 @@ func (g Groups) any(groups []int) bool {
 	return false
 }
 
-// GroupsOf gives the groups that a port is in.
+// GroupsOf returns the groups of a port.
 func (p *Policy) GroupsOf(port *Port) Groups {
 	out := make(Groups, (len(p.groups)+63)/64)
 	for i := range p.groups {
@@ -148,8 +148,8 @@ func (p *Policy) GroupsOf(port *Port) Groups {
 	return out
 }
 
-// Query asks for the level of a path. What the request does not say cannot
-// match a rule that asks for it.
+// Query is a request for the level of a path. A rule with a condition on a value that the request does not have does not
+// match.
 type Query struct {
 	From, To   Groups
 	Class      uint16 // QoSClass
@@ -160,7 +160,7 @@ type Query struct {
 	HasPKey    bool
 }
 
-// Level gives the level of a path. It does not allocate.
+// Level returns the level of a path. It does not allocate.
 func (p *Policy) Level(q *Query) *Level {
 	for i := range p.rules {
 		if r := &p.rules[i]; r.matches(q) {
@@ -186,5 +186,5 @@ func (r *rule) matches(q *Query) bool {
 // Allows reports whether paths of a level may have a P_Key.
 func (l *Level) Allows(k ib.PKey) bool { return len(l.PKeys) == 0 || l.PKeys.Has(uint64(k.Base())) }
 
-// Levels gives all levels, the default first.
+// Levels returns all levels, the default first.
 func (p *Policy) Levels() []Level { return slices.Clone(p.levels) }

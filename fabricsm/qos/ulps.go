@@ -54,8 +54,7 @@ func (p *parser) ulp(text string) {
 	p.pending = append(p.pending, r)
 }
 
-// simpleLevel gives the number of a level that is a service level and nothing
-// else.
+// simpleLevel returns the number of a level that has only a service level.
 func (p *parser) simpleLevel(sl ib.SL) int {
 	for i, l := range p.policy.levels {
 		if l.Name == "" && l.SL == sl {
@@ -105,7 +104,7 @@ func (p *parser) ulpByKey(r *pendingRule, protocol, key, list string) bool {
 	return true
 }
 
-// portRanges reads port numbers and gives the service IDs.
+// portRanges reads port numbers and returns the service IDs.
 func (p *parser) portRanges(list string, base uint64) Ranges {
 	all := p.ranges(list, 16)
 	for i := range all {
