@@ -18,7 +18,8 @@
 //     the port). PlanHold and PlanLeave: nothing is sent. PlanDisable: the port's
 //     physical state is set to disabled. PlanProbe and PlanDark: NodeInfo is asked.
 //  4. The answer: [Judge.Link] with At and the fields of NodeInfo, first thing in
-//     gotNodeInfo, before the node is entered, named, linked, counted as the twin of a node, or granted an M_Key, LID, route or partition. Admit: go on. Hold: forget
+//     gotNodeInfo, before the node is entered, named, linked, counted as the twin of
+//     a node, or granted an M_Key, LID, route or partition. Admit: go on. Hold: drop
 //     the answer, keep the port in Init, ask nothing more behind it. Leave: as Hold,
 //     and the link state is reported. Disable: switch this port off; the node is not
 //     entered, and a node of the same GUID that is verified elsewhere is not
