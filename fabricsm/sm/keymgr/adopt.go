@@ -26,9 +26,8 @@ func imported(r *keys.Ring) bool {
 	return r != nil && r.Record().Current.Origin == keys.OriginImported
 }
 
-// own does what the ring of a key wants, and has a device that is known to be on a key
-// that was taken over get one of its own. It gives the key for the header once nothing
-// is left to do.
+// own performs the next step of a key's ring. A device that is known to be on an imported key gets a new one. own returns
+// the key for the header once no step is left.
 func (m *Manager) own(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	d, a, c := m.at(x)
 	key, settled := m.follow(x, kp)
@@ -46,8 +45,8 @@ func (m *Manager) own(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	return m.follow(x, kp)
 }
 
-// wronglyImported destroys a key that was taken over for a device which turns out to
-// have none: it gets one of its own, and never that of somebody else.
+// wronglyImported destroys an imported key of a device that has no key. The device gets a new one, and never that of
+// another device.
 func (m *Manager) wronglyImported(x ref) bool {
 	d, a, c := m.at(x)
 	if !imported(a.ring) || !a.ring.Record().Pending.IsZero() {

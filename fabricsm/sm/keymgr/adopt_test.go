@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// handOver has another manager, which knows nothing, follow on one that gave out keys. It
-// gives the keys that devices have, as the files of the first would say.
+// handOver lets another manager, which knows nothing, follow on one that assigned keys. It returns the keys that devices
+// have, as the files of the first would have them.
 func (e *env) handOver(seed byte) map[keys.Kind]map[ib.GUID]keys.Key {
 	e.t.Helper()
 	files := make(map[keys.Kind]map[ib.GUID]keys.Key)
@@ -102,8 +102,8 @@ func TestImportKilled(t *testing.T) {
 	}
 }
 
-// TestImportOfWrongKeys: a device that has another key than the file says keeps it, and
-// is told of; the others are taken over. No device is shown the key of another.
+// TestImportOfWrongKeys: a device that has another key than in the file keeps it, and is reported; the others are imported.
+// No device is shown the key of another.
 func TestImportOfWrongKeys(t *testing.T) {
 	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
 	e.start()

@@ -50,7 +50,7 @@ type agent struct {
 
 	due   time.Duration // of its timer; 0: none
 	hold  time.Duration // no trap is reacted to before
-	tell  time.Duration // violations are not told of before
+	tell  time.Duration // violations are not reported before
 	life  uint32        // changes when the port did: answers to what was asked before mean nothing
 	pause uint8         // doublings of againMin so far
 	tries uint8         // that the request was sent without an answer
@@ -76,7 +76,7 @@ type agent struct {
 	bare       bool // it shows no key
 	protect    bool
 	lease      uint16
-	times      uint64 // violations that were told of
+	times      uint64 // violations that were reported
 	falseTraps uint64
 }
 
@@ -113,7 +113,7 @@ func (m *Manager) to(x ref, s stage) {
 	m.changed = true
 }
 
-// anew begins with an agent from scratch, as after a restart of the device.
+// anew resets an agent, as after a restart of the device.
 func (m *Manager) anew(x ref) {
 	d, a, c := m.at(x)
 	fresh := agent{life: a.life + 1, stage: a.stage, queued: a.queued, hold: a.hold, tell: a.tell, times: a.times, falseTraps: a.falseTraps, turning: a.turning}
@@ -165,7 +165,7 @@ func (m *Manager) work(x ref) {
 	}
 	switch {
 	case !kp.Verified:
-		m.withhold(x, &kp, "") // whoever knows why tells it
+		m.withhold(x, &kp, "") // the part that knows the reason reports it
 	case m.taking(c):
 		m.take(x, &kp)
 	default:

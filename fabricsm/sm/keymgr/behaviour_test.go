@@ -23,7 +23,7 @@ func (e *env) setDevice(node string, d sim.Device) {
 	}
 }
 
-// class gives what is told of a class.
+// class returns the reported status of a class.
 func (e *env) class(k keys.Kind) keymgr.ClassStatus {
 	for _, c := range e.KeyStatus().Classes {
 		if c.Kind == k {
@@ -39,8 +39,7 @@ func (e *env) attack(from string, to ib.LID, class mad.Class, key uint64) []tran
 	return e.request(from, mad.MethodGet, to, class, key)
 }
 
-// request sends a request about the key of a device from a host, and gives what comes
-// back.
+// request sends a request about the key of a device from a host, and returns the answers.
 func (e *env) request(from string, method mad.Method, to ib.LID, class mad.Class, key uint64) []transport.Packet {
 	e.t.Helper()
 	k, _ := mad.LookupKeyClass(class)
@@ -73,8 +72,8 @@ func (e *env) open(node string, port ib.PortNum) {
 	}
 }
 
-// TestDevicesWithout: devices without a class, without keys in it, or with one key
-// at a time are told apart, and hold nobody up.
+// TestDevicesWithout: devices without a class, without keys in it, or with one key at a time are distinguished, and delay
+// no other device.
 func TestDevicesWithout(t *testing.T) {
 	e := newEnv(t, single(t, 5, 6), sim.Modern(), 1)
 	e.rotating()
@@ -146,8 +145,8 @@ func TestSilentDevicesHoldNobodyUp(t *testing.T) {
 	e.settle(10 * time.Second)
 }
 
-// TestWrongKeyIsRefused: a device answers nobody without its key, and what it
-// counts is told with who it was, and cleared.
+// TestWrongKeyIsRefused: a device answers no request without its key. The violations that it counts are reported with the
+// requester, and cleared.
 func TestWrongKeyIsRefused(t *testing.T) {
 	for kind, class := range classes {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -186,8 +185,7 @@ func TestWrongKeyIsRefused(t *testing.T) {
 	}
 }
 
-// TestFalseTraps: a trap that is made up changes nothing, is told rarely, and
-// costs at most a look a second.
+// TestFalseTraps: a false trap changes nothing, is reported rarely, and costs at most one request a second.
 func TestFalseTraps(t *testing.T) {
 	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
 	e.start()
@@ -267,7 +265,7 @@ func TestLeaseIsKept(t *testing.T) {
 	}
 }
 
-// TestForeignKey: a device with a key of somebody else keeps it, and is told of.
+// TestForeignKey: a device with a key of another manager keeps it, and is reported.
 func TestForeignKey(t *testing.T) {
 	e := newEnv(t, single(t, 4, 5), sim.Modern(), 1)
 	ours := e.SM.ClassKeys
@@ -462,8 +460,8 @@ func TestReleaseKilled(t *testing.T) {
 	}
 }
 
-// TestNeighboursThatDisagree: a switch that shows another one a wrong node key is
-// told of, and put right, along with the one it told.
+// TestNeighboursThatDisagree: a switch that shows another one a wrong node key is reported. It is corrected, along with the
+// switch that it showed the key.
 func TestNeighboursThatDisagree(t *testing.T) {
 	l, err := netlist.Chain(netlist.Shape{Hosts: 4, Radix: 4})
 	e := newEnv(t, must(t, l, err), sim.Modern(), 1)

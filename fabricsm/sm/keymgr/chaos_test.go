@@ -10,9 +10,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// TestRandomLives: through restarts of devices and of the manager, cables that are
-// pulled, devices that fall silent, loss and rotation, no key is shown to anybody
-// but its device or before it is saved, and in the end every device is on its own.
+// TestRandomLives: devices and the manager restart, cables are pulled, devices fall silent, packets are lost, and keys
+// rotate. No key is ever shown except to its device, or before it is saved. In the end every device is on its own key.
 func TestRandomLives(t *testing.T) {
 	seeds := uint64(10)
 	if testing.Short() {

@@ -67,8 +67,7 @@ func (e *env) checkKeys() {
 	e.checkNotified()
 }
 
-// checkNotified has all switches tell their neighbours something, who must believe
-// it.
+// checkNotified has all switches notify their neighbours, which must accept the notification.
 func (e *env) checkNotified() {
 	e.t.Helper()
 	before, want := make(map[string]sim.ClassKey), make(map[string]uint64)

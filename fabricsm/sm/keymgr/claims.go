@@ -19,9 +19,9 @@ type claim struct {
 	mod    uint32
 }
 
-// claims is what traps of an agent said that was not checked yet, and what its device
-// counted of which traps may still tell: it sends one a second or so, and its counters
-// are cleared when the first was looked at.
+// claims holds what the traps of an agent claimed and was not checked yet. It also counts how many more traps may follow
+// for violations that the device has counted: a device sends about one a second, and its counters are cleared after the
+// first was checked.
 type claims struct {
 	last  *claim        // nil: nothing was said
 	mixed bool          // different sources were named: nothing proves any of them
@@ -62,7 +62,7 @@ func (c *claims) late(now time.Duration) bool {
 	return true
 }
 
-// claimOf reads the notice of a trap. Its numbers are not believed, only told.
+// claimOf reads the notice of a trap. Its numbers are not trusted, only reported.
 func claimOf(p *mad.MAD, c *class) *claim {
 	data := c.mad.Attribute(p)
 	if c.mad.Class == mad.ClassCongestionControl {

@@ -25,7 +25,7 @@ func (e *env) tale(from string, by ib.LID) {
 	e.Collect()
 }
 
-// verdicts gives what the core lists of wrong VS_Keys at h2, by the LID of the source.
+// verdicts returns the core's list of wrong VS_Keys at h2, by the LID of the source.
 func (e *env) verdicts() map[ib.LID]sm.Verdict {
 	out := make(map[ib.LID]sm.Verdict)
 	for _, row := range e.View().Violations.Rows {
@@ -36,8 +36,8 @@ func (e *env) verdicts() map[ib.LID]sm.Verdict {
 	return out
 }
 
-// TestLateTraps: a device sends a trap a second; one that tells of what was counted and
-// cleared before is true. One more than was counted is not.
+// TestLateTraps: a device sends a trap a second. A trap for a violation that was counted and cleared before is true. One
+// more than was counted is not.
 func TestLateTraps(t *testing.T) {
 	e := newEnv(t, single(t, 5, 6), sim.Modern(), 1)
 	e.start()

@@ -25,8 +25,8 @@ func (e *env) only(k keys.Kind, cfg sm.ClassKeyConfig) {
 	*e.configOf(k) = cfg
 }
 
-// TestProtectBit: with the protect bit nobody without the key is told anything; without
-// it anybody reads the key, and still nobody writes it.
+// TestProtectBit: with the protect bit no host without the key gets an answer; without it any host can read the key, and
+// still no host can write it.
 func TestProtectBit(t *testing.T) {
 	for _, kind := range kinds {
 		for _, readable := range []bool{false, true} {

@@ -64,7 +64,7 @@ func (e *env) epochs() map[keys.Epoch]int {
 	return out
 }
 
-// now gives all manager keys as they are on devices.
+// keysNow returns all manager keys as they are on devices.
 func (e *env) keysNow() map[name]ib.MKey {
 	out := make(map[name]ib.MKey)
 	for _, p := range endPorts(e.List) {

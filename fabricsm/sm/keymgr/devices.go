@@ -69,7 +69,7 @@ func (m *Manager) unpark(x ref) {
 	}
 }
 
-// standDown forgets all that is under way: somebody else is master.
+// standDown drops all work under way: another manager is master.
 func (m *Manager) standDown() {
 	for i := range m.devices {
 		m.down(int32(i))
@@ -140,7 +140,7 @@ func (m *Manager) reconsider(dev int32, kp *sm.KeyPort) {
 	}
 }
 
-// lookAtLink has a switch told of a neighbour that came or went.
+// lookAtLink updates a switch when a neighbour came or went.
 func (m *Manager) lookAtLink(p topo.PortID, before *topo.Fabric) {
 	f := m.view.Fabric
 	n := f.NodeOf(p)
@@ -155,7 +155,7 @@ func (m *Manager) lookAtLink(p topo.PortID, before *topo.Fabric) {
 	}
 }
 
-// deviceOf gives the index of the device at a port, -1 for none.
+// deviceOf returns the index of the device at a port, -1 for none.
 func (m *Manager) deviceOf(p topo.PortID) int32 {
 	if p < 0 || int(p) >= len(m.byPort) {
 		return -1

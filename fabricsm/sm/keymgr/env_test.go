@@ -35,15 +35,15 @@ type env struct {
 	t         testing.TB
 	rng       *rand.Rand
 	bad       chaos
-	loseTraps bool // GMPs that nobody asked for are lost
-	standby   bool // the manager is told that somebody else is master
+	loseTraps bool // unsolicited GMPs are lost
+	standby   bool // another manager is master
 
 	saved   map[name]keys.Record
 	sent    map[mad.Method]int // GMPs
 	out     map[sm.RequestID]mad.Class
 	most    map[mad.Class]int // that were out at once
 	steps   int               // of the manager
-	mark    int               // in the events, see told
+	mark    int               // position in the events, see told
 	measure bool
 	allocs  uint64
 	unsafe  string // how a key was shown that must not be
@@ -164,7 +164,7 @@ func (e *env) checkShown(r *sm.Request) {
 	e.unsafe = "a key was sent before its record was saved"
 }
 
-// holder gives who has a LID: nobody, if it was just restarted.
+// holder returns the GUID of the port with a LID, 0 if it has none after a restart.
 func (e *env) holder(lid ib.LID) ib.GUID {
 	for _, p := range endPorts(e.List) {
 		if e.Fabric.PortInfo(p.node, p.num).LID == lid {
@@ -190,7 +190,7 @@ func (e *env) settle(d time.Duration) {
 	}
 }
 
-// told gives the events since they were last taken.
+// told returns the events since they were last taken.
 func (e *env) told() (out []sm.Event) {
 	for _, h := range e.Since(e.mark) {
 		out = append(out, h.Event)
@@ -213,7 +213,7 @@ func eventsOf[E sm.Event](events []sm.Event) (out []E) {
 	return out
 }
 
-// exchange sends GMPs from a node, and gives what comes back.
+// exchange sends GMPs from a node, and returns the answers.
 func (e *env) exchange(from string, packets ...transport.Packet) []transport.Packet {
 	e.t.Helper()
 	st, err := e.Fabric.Station(from, false)

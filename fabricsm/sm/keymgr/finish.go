@@ -65,7 +65,7 @@ func (m *Manager) withhold(x ref, kp *sm.KeyPort, reason string) {
 	a.withheld, a.pause = true, 1
 }
 
-// backOff gives the pause before the next look, which grows.
+// backOff returns the pause before the next request, which grows.
 func (m *Manager) backOff(a *agent) time.Duration {
 	d := min(againMin<<a.pause, againMax)
 	if d < againMax {

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// give brings an agent to a key of its own.
+// give performs the steps until an agent has a key of its own.
 func (m *Manager) give(x ref, kp *sm.KeyPort) {
 	d, a, c := m.at(x)
 	m.adopt(x, kp)
@@ -58,7 +58,7 @@ func (m *Manager) explore(x ref, kp *sm.KeyPort) bool {
 	return true
 }
 
-// plan begins to give a device a new key. That it has none was just read.
+// plan begins to assign a new key to a device that was just read to have none.
 func (m *Manager) plan(x ref, kp *sm.KeyPort) bool {
 	d, a, c := m.at(x)
 	r := m.book.Open(c.kind, d.guid, kp.Place)
@@ -76,8 +76,7 @@ func (m *Manager) plan(x ref, kp *sm.KeyPort) bool {
 	return true
 }
 
-// follow does what the ring of a key wants. It gives the key for the header once
-// the ring wants nothing more.
+// follow performs the next step of a key's ring. It returns the key for the header once no step is left.
 func (m *Manager) follow(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	d, a, c := m.at(x)
 	if kp.Bound {

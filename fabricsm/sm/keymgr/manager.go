@@ -33,15 +33,14 @@ type Reply sm.Reply
 // Woken says that the time of Output.Wake has come.
 type Woken struct{}
 
-// Release has all devices give their keys back. No device gets one any more, not
-// after a restart either, until Resume. Asked again, it says again how it ended.
+// Release removes the keys of all devices. No device gets one any more, not after a restart either, until Resume. A second
+// Release reports the result again.
 type Release struct{}
 
 // Resume has devices get keys again after Release.
 type Resume struct{}
 
-// Retire destroys the keys of a device that left for good; see sm.RetireKey. One
-// that is seen keeps them.
+// Retire destroys the keys of a device that left permanently; see sm.RetireKey. A device that is seen keeps them.
 type Retire struct{ GUID ib.GUID }
 
 func (*Started) input()  {}
@@ -60,7 +59,7 @@ type Output struct {
 	Send   []sm.Request  // then these, by LID to QP1; ids are those of this manager alone
 	Events []sm.Event
 	Judged []sm.ClassTrapJudged // for the core: what became of traps that it lists
-	Status *Status              // what there is to tell, nil when nothing is new
+	Status *Status              // nil when nothing is new
 	Wake   time.Time            // step Woken in by then; zero: no need
 }
 
@@ -104,8 +103,7 @@ type class struct {
 	turning int // agents whose key is being changed
 }
 
-// Manager gives out the keys of classes. Use New. It is not safe for concurrent
-// use.
+// Manager assigns the keys of classes. Use New. It is not safe for concurrent use.
 type Manager struct {
 	cfg     sm.ClassKeysConfig
 	fabric  Fabric
@@ -135,7 +133,7 @@ type Manager struct {
 
 	rotation rotation
 	release  release
-	strays   uint64 // traps from nobody we know
+	strays   uint64 // traps from unknown sources
 	changed  bool   // since the last Status
 	shown    time.Time
 	out      Output
@@ -214,7 +212,7 @@ func (m *Manager) start(s *Started) {
 	}
 	book, err := keys.NewBook(ours)
 	if err != nil {
-		// Whoever loads facts checks them. Without them nothing may be given out.
+		// The loader of facts checks them. Without them no key may be assigned.
 		m.event(&sm.ClassKeyProblem{Reason: err.Error()})
 		m.started = false
 		return
@@ -224,7 +222,7 @@ func (m *Manager) start(s *Started) {
 	m.startRotation(s.Facts)
 }
 
-// ofClass reports a kind of key that this package gives out.
+// ofClass reports whether this package assigns keys of a kind.
 func ofClass(k keys.Kind) bool {
 	return k == keys.CCKey || k == keys.VSKey || k == keys.N2NKey || k == keys.N2NNodeKey
 }
@@ -241,7 +239,7 @@ func (m *Manager) saveRing(r *keys.Ring) {
 	}
 }
 
-// wake gives the earliest time at which something has to happen.
+// wake returns the earliest time at which work is due.
 func (m *Manager) wake() time.Time {
 	var at time.Time
 	if len(m.timers) > 0 {

@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// node is what class 0x0C knows of a switch: its own node key, which others show
-// to it, and those of its neighbours. Who has the manager key may write both.
+// node has the keys of class 0x0C of a switch: its own node key, which others show to it, and those of its neighbours. A
+// manager with the manager key may write both.
 type node struct {
 	ring    *keys.Ring
 	blocks  []*mad.N2NNeighborsInfo // as the switch has them; nil: not read
@@ -102,8 +102,7 @@ func (m *Manager) workNodeKey(x ref, kp *sm.KeyPort, key keys.Key) bool {
 	return false
 }
 
-// planNode begins to give a switch a node key. Whatever it shows as such is
-// replaced.
+// planNode begins to assign a node key to a switch. It replaces any node key that the switch shows.
 func (m *Manager) planNode(x ref, kp *sm.KeyPort) bool {
 	d, _, _ := m.at(x)
 	r := m.book.Open(keys.N2NNodeKey, d.guid, ib.Place{})
@@ -126,7 +125,7 @@ func (m *Manager) nodeFails(x ref, kp *sm.KeyPort, reason string) {
 	m.event(&sm.ClassKeyProblem{Kind: keys.N2NNodeKey, GUID: d.guid, Place: kp.Place, Reason: reason})
 }
 
-// current gives the key that a device is known to have, or to have had last.
+// current returns the key that a device is known to have, or had last.
 func current(r *keys.Ring) keys.Key {
 	if r == nil {
 		return keys.Key{}
@@ -135,9 +134,8 @@ func current(r *keys.Ring) keys.Key {
 	return rec.Current.Key
 }
 
-// block gives a block of NeighborsInfo as it should be: in the record of port 0
-// the switch itself, in others the switch that is cabled there, if it is where it
-// belongs and has a node key.
+// block returns the wanted block of NeighborsInfo. The record of port 0 has the switch itself. Others have the switch that
+// is cabled there, if it is at its place and has a node key.
 func (m *Manager) block(dev int32, b int, own keys.Key) (info mad.N2NNeighborsInfo) {
 	d := &m.devices[dev]
 	f := m.view.Fabric
@@ -154,7 +152,7 @@ func (m *Manager) block(dev int32, b int, own keys.Key) (info mad.N2NNeighborsIn
 	return info
 }
 
-// neighbor gives the record of the switch that has a port.
+// neighbor returns the record of the switch that has a port.
 func (m *Manager) neighbor(peer topo.PortID) mad.N2NNeighbor {
 	dev := m.neighborOf(peer)
 	if dev < 0 || !m.devices[dev].up {
@@ -169,7 +167,7 @@ func (m *Manager) neighbor(peer topo.PortID) mad.N2NNeighbor {
 	return mad.N2NNeighbor{NodeType: ib.NodeSwitch, LID: d.lid, Key: key.M()}
 }
 
-// neighborOf gives the switch that has a port, -1 for none.
+// neighborOf returns the switch that has a port, -1 for none.
 func (m *Manager) neighborOf(peer topo.PortID) int32 {
 	if peer == topo.None {
 		return -1
@@ -193,8 +191,8 @@ func (m *Manager) eachNeighbor(dev int32, f func(int32) bool) {
 	}
 }
 
-// undecided reports a neighbour of which it is not clear yet which node key it
-// has. Each decides that for itself, so nobody waits in a circle.
+// undecided reports whether the node key of some neighbour is not clear yet. Each switch decides that for itself, so there
+// is no cycle of waits.
 func (m *Manager) undecided(dev int32) (wait bool) {
 	m.eachNeighbor(dev, func(far int32) bool {
 		d := &m.devices[far]

@@ -103,8 +103,8 @@ func TestKeysFollowTheMKey(t *testing.T) {
 	}
 }
 
-// TestStandby: while somebody else is master nothing is sent, not even to who sends
-// traps; afterwards all devices are asked, and nothing is written.
+// TestStandby: while another manager is master nothing is sent, not even to devices that send traps. Afterwards all devices
+// are asked, and nothing is written.
 func TestStandby(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 4})
 	e := newEnv(t, must(t, l, err), sim.Modern(), 1)

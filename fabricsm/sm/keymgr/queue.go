@@ -120,8 +120,7 @@ func (w *wire) end(id sm.RequestID) (request, bool) {
 	return r, true
 }
 
-// send puts a request of an agent into the output, and gives its attribute to be
-// filled in.
+// send puts a request of an agent into the output, and returns its attribute to be filled in.
 func (m *Manager) send(x ref, o op, lid ib.LID, h mad.Header, key ib.MKey) []byte {
 	_, a, c := m.at(x)
 	r := m.wire.take()

@@ -12,10 +12,10 @@ import (
 // release is how far giving all keys back is.
 type release struct {
 	on, told bool
-	kept     int // keys that devices still hold, when told
+	kept     int // keys that devices still held at the last report
 }
 
-// releaseAll begins to give all keys back.
+// releaseAll begins to remove all keys.
 func (m *Manager) releaseAll() {
 	m.release.told, m.changed, m.shown = false, true, time.Time{}
 	if m.release.on {
@@ -26,7 +26,7 @@ func (m *Manager) releaseAll() {
 	m.each(m.turnRound)
 }
 
-// resume begins to give out keys again.
+// resume begins to assign keys again.
 func (m *Manager) resume() {
 	if !m.release.on {
 		return

@@ -175,8 +175,7 @@ func (m *Manager) turned(x ref) {
 	m.rotation.rotator.Done(c.kind, d.guid, a.stage == idle && a.ring.Settled())
 }
 
-// endNodeTurn ends the turn of a switch once its neighbours have its new key, as
-// they have when nobody works.
+// endNodeTurn ends the turn of a switch once its neighbours have its new key: then no agent is working.
 func (m *Manager) endNodeTurn() {
 	r, c := &m.rotation, &m.classes[n2n]
 	if r.node == 0 || c.stages[working]+c.stages[waiting] > 0 {

@@ -36,7 +36,7 @@ type ClassStatus struct {
 	Single  int // of Settled: they hold one key at a time, which is not changed
 }
 
-// tellStatus gives a status out if there is something new.
+// tellStatus outputs a status if something changed.
 func (m *Manager) tellStatus() {
 	busy := m.busy()
 	if !m.changed || busy && m.now.Sub(m.shown) < statusEvery {

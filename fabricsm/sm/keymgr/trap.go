@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// received takes a GMP that nobody asked for.
+// received processes an unsolicited GMP.
 func (m *Manager) received(in *Received) {
 	x, kp, ok := m.issuer(in)
 	if !ok {
@@ -44,8 +44,7 @@ func (m *Manager) received(in *Received) {
 	m.queue(x)
 }
 
-// issuer gives the agent that a trap is from, if it may be believed to be from
-// anybody.
+// issuer returns the agent that a trap is from. ok is false if no device can have sent it.
 func (m *Manager) issuer(in *Received) (x ref, kp sm.KeyPort, ok bool) {
 	p := &in.MAD
 	if p.Method() != mad.MethodTrap || p.Attr() != mad.AttrNotice || p.BaseVersion() != 1 || !m.master || !m.ready {
