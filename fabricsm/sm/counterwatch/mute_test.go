@@ -85,9 +85,9 @@ func (w *watched) rows() []sm.Violation {
 	return slices.DeleteFunc(slices.Clone(v.Rows), func(r sm.Violation) bool { return r.Kind == sm.LinkState })
 }
 
-// TestMute: packets that a mute switch has refused are one violation at the place of the
-// host, counted exactly as long as the counter does not overflow between two reads, and
-// told within a period. Nothing else is written, and no reset is reported.
+// TestMute: packets that a mute switch has refused are one violation at the place of the host. They are counted exactly as
+// long as the counter does not overflow between two reads, and reported within a period. Nothing else is written, and no
+// reset is reported.
 func TestMute(t *testing.T) {
 	w := startMute(t, 8, []string{"leaf1"}, mutePeriod)
 	port := w.SwitchPort("h1", 1)

@@ -1,22 +1,19 @@
-// Package counterwatch looks at the counters of performance management of each end port
-// from time to time, and tells of those that went backwards: somebody has reset them,
-// who may have something to hide. The class (0x04) has no key that is public, so nothing
-// keeps whoever reaches a device with a MAD from that.
+// Package counterwatch reads the performance management counters of each end port from time to time, and reports those that
+// went backwards: a host has reset them, perhaps to hide something. The class (0x04) has no published key mechanism, so any host that
+// reaches a device with a MAD can do that.
 //
-// It runs beside the Subnet Manager's core and like it: a [Watch] has no clock,
-// randomness, goroutines or I/O, and is stepped by its owner. It only asks. Its requests
-// are spread over the period, one after the other, so that a fabric of any size costs so
-// many a second as it has end ports, divided by the period.
+// It runs beside the Subnet Manager's core and like it: a [Watch] has no clock, randomness, goroutines or I/O, and is
+// stepped by its owner. It only asks. Its requests are spread over the period, one after the other. So the number of
+// requests a second is that of end ports, divided by the period.
 //
-// It also counts, whether that is configured or not, the packets that come from adapters
-// which answer under none of their M_Keys: see [sm.PortCounted].
+// It also counts, whether that is configured or not, the packets that come from adapters which answer under none of their
+// M_Keys: see [sm.PortCounted].
 //
-// What a switch counted is the sum over its ports: the reset of a port with few packets
-// can hide behind what others have sent meanwhile.
+// The count of a switch is the sum over its ports: later traffic of the other ports can hide the reset of a port with few
+// packets.
 //
-// It reads as well how many packets the external ports of mute switches have refused,
-// which send no trap 259 of a wrong P_Key. A counter of these has 8 bits and stays at 255:
-// the watch clears it, and no other, from 128 on.
+// It also reads how many packets the external ports of mute switches have refused. Mute switches send no trap 259 of a
+// wrong P_Key. Such a counter has 8 bits and stays at 255: the watch clears it, and no other, from 128 on.
 package counterwatch
 
 import (

@@ -87,8 +87,8 @@ func (w *watched) resets(since int) (out []*sm.CountersReset) {
 	return out
 }
 
-// TestReset: counters that somebody reset are told within a period, of an adapter and of
-// a switch, once each time; those of devices that were restarted are not.
+// TestReset: counters of an adapter and of a switch that a host reset are reported within a period, once each time. Those
+// of devices that were restarted are not.
 func TestReset(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -138,8 +138,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestCost: each end port is asked once a period, spread over it, whether it answers or
-// not; nothing is asked after a crash, and nobody but the master asks.
+// TestCost: each end port is asked once a period, spread over it, whether it answers or not. Nothing is asked after a
+// crash, and only the master asks.
 func TestCost(t *testing.T) {
 	w := start(t)
 	if err := w.Fabric.SetFault("h3", sim.Fault{Silent: true}); err != nil {

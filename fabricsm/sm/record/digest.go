@@ -16,8 +16,7 @@ var parts = [...]string{"facts to save", "answers", "requests", "events", "time 
 // digest is a checksum of each part of an output.
 type digest [len(parts)]uint32
 
-// digestOf gives the digest of an output, times counted from began and keys
-// veiled.
+// digestOf returns the digest of an output, times counted from began and keys veiled.
 func digestOf(out *sm.Output, began time.Time, v *veil) (d digest) {
 	sums := [len(parts)]hash.Hash32{}
 	for i := range sums {

@@ -29,7 +29,7 @@ func chained(name string, options []byte) (route.Engine, error) {
 	return record.Engine(engines[0], options)
 }
 
-// settingsFor gives what files would tell the engines on a fabric.
+// settingsFor returns the settings of the engines, as files would set them for a fabric.
 func settingsFor(t *testing.T, l *netlist.Netlist) *chain.Settings {
 	t.Helper()
 	s := &chain.Settings{
@@ -52,8 +52,7 @@ func settingsFor(t *testing.T, l *netlist.Netlist) *chain.Settings {
 	return s
 }
 
-// play brings a fabric up, changes the policy once it is settled, and gives the
-// record and the last view.
+// play brings a fabric up, changes the policy once it is settled, and returns the record and the last view.
 func play(t *testing.T, l *netlist.Netlist, before sm.Config, after *sm.Policy) (file []byte, last *sm.View) {
 	t.Helper()
 	var b bytes.Buffer
@@ -96,9 +95,8 @@ func mustReplay(t *testing.T, file []byte) {
 	}
 }
 
-// TestReplayOfEveryEngine records a bring-up with each routing engine and all that
-// its files may tell it, and with quality of service; then the change to another
-// engine, as a reload makes it.
+// TestReplayOfEveryEngine records a bring-up with each routing engine and all content of its files, and with quality of
+// service. It then records the change to another engine, as a reload makes it.
 func TestReplayOfEveryEngine(t *testing.T) {
 	tree := netlist.Shape{Hosts: 8, Leaves: 4, Spines: 2, Radix: 8}
 	grid := netlist.Shape{Hosts: 8, Size: "4x4", Radix: 8}
@@ -184,7 +182,7 @@ func seeded(t *testing.T, l *netlist.Netlist) *torus.Config {
 	return nil
 }
 
-// tablesOf gives the tables of a fabric as a file would.
+// tablesOf returns the tables of a fabric as a file would have them.
 func tablesOf(v *sm.View) *lftfile.Tables {
 	out := &lftfile.Tables{Switches: make(map[ib.GUID][]lftfile.Entry), Owner: make(map[ib.LID]ib.GUID)}
 	for _, id := range v.Fabric.Switches() {

@@ -138,8 +138,7 @@ type watched struct {
 	to *Writer
 }
 
-// Source gives a source that makes the same keys, and has the record say which. The
-// core must use it in place of the other.
+// Source returns a source that makes the same keys, and has them recorded. The core must use it in place of the other.
 func (w *Writer) Source(from keys.Source) keys.Source { return watched{from, w} }
 
 // Make implements keys.Source.

@@ -122,9 +122,9 @@ func (k *keyedRun) attack(t *testing.T) {
 	}
 }
 
-// TestRecordShowsNoKey: a run with M_Keys, which change, with keys that others gave
-// out, wrong ones that are shown, and SM_Keys of ours and another one, is recorded,
-// and so is the next one over what it saved. No key is in a record, and both replay.
+// TestRecordShowsNoKey records a run with M_Keys, which change, with keys that others assigned, wrong ones that are shown,
+// and SM_Keys of ours and another one. It also records the next run over the saved facts. No key is in a record, and both
+// replay.
 func TestRecordShowsNoKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		master, err := keys.DrawMaster(rand.NewChaCha8([32]byte{1}))

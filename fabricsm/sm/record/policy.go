@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// policyName is the type of the input that changes a configuration. It is written
-// like a configuration: engines apart, with all that files told them.
+// policyName is the type of the input that changes a configuration. It is written like a configuration: engines apart, with
+// all content of their files.
 const policyName = "sm.PolicySet"
 
 // policyForm is the JSON form of an sm.PolicySet.
@@ -26,15 +26,14 @@ type policy struct {
 	Engines *struct{} `json:",omitempty"`
 }
 
-// engine is a routing engine with its options. What files told it is part of
-// these, so that the files are not needed again.
+// engine is a routing engine with its options. The content of its files is part of these, so that the files are not needed
+// again.
 type engine struct {
 	Name    string
 	Options json.RawMessage
 }
 
-// writeEngines gives the written form of engines. An error names the engine of
-// which part has none.
+// writeEngines returns the written form of engines. An error names an engine that cannot be written.
 func writeEngines(engines []route.Engine) (list []engine, err error) {
 	for _, e := range engines {
 		options, err := json.Marshal(e)
@@ -64,7 +63,7 @@ func readEngines(list []engine, engines Engines) (made []route.Engine, err error
 	return made, nil
 }
 
-// writePolicy gives the written form of a changed configuration.
+// writePolicy returns the written form of a changed configuration.
 func writePolicy(in *sm.PolicySet) ([]byte, error) {
 	list, err := writeEngines(in.Policy.Engines)
 	if err != nil {

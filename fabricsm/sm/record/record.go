@@ -1,12 +1,10 @@
-// Package record writes down what a Subnet Manager core was told, and plays it
-// to a fresh core again: the same inputs at the same times give the same
-// outputs, so that what went wrong in the field can be looked at anywhere.
+// Package record records the inputs of a Subnet Manager core, and plays them to a new core again. The same inputs at the
+// same times lead to the same outputs, so that a failure in the field can be examined anywhere.
 //
-// A record is a line with the version of the format, then frames: length and
-// CRC-32C of the rest (4 bytes each, big endian), a kind, and what belongs to the
-// kind. Each frame is written with one call before the core is stepped, so that
-// an input that crashes the program is the last one in its record. No key is in a
-// record: other numbers stand for them wherever they were, see veil.go.
+// A record is a line with the version of the format, then frames: length and CRC-32C of the rest (4 bytes each, big
+// endian), a kind, and the data of the kind. Each frame is written with one call before the core is stepped, so that an
+// input that crashes the program is the last one in its record. No key is in a record: other numbers stand for them
+// wherever they were, see veil.go.
 package record
 
 import (
@@ -35,7 +33,7 @@ const (
 // Kinds of frames.
 const (
 	kindConfig   = 'C' // JSON of header: the first frame
-	kindOutput   = 'O' // digest of what the step before gave
+	kindOutput   = 'O' // digest of the output of the step before
 	kindReply    = 'R' // time, id, outcome, MAD
 	kindReceived = 'X' // time, LID, QP, MAD
 	kindWoken    = 'W' // time
@@ -80,8 +78,8 @@ type Writer struct {
 	buf   []byte
 }
 
-// NewWriter makes a Writer that writes at most limit bytes. fail is told once
-// why the record ends before the run does.
+// NewWriter returns a Writer that writes at most limit bytes. It calls fail once with the reason if the record ends before
+// the run does.
 func NewWriter(w io.Writer, limit int64, fail func(error)) *Writer {
 	return &Writer{w: w, left: limit, fail: fail}
 }
@@ -131,7 +129,7 @@ func (w *Writer) Begin(now time.Time, cfg sm.Config) {
 	w.frame(kindConfig, data)
 }
 
-// Engine gives an engine of the type of e with the options of a record.
+// Engine returns an engine of the type of e with the options of a record.
 func Engine(e route.Engine, options []byte) (route.Engine, error) {
 	made := reflect.New(reflect.TypeOf(e))
 	if err := json.Unmarshal(options, made.Interface()); err != nil {
@@ -207,7 +205,7 @@ func (w *Writer) writeOther(in sm.Input) ([]byte, error) {
 	return json.Marshal(in)
 }
 
-// Output writes what the step gave.
+// Output writes the output of the step.
 func (w *Writer) Output(out *sm.Output) {
 	if !w.ended {
 		d := digestOf(out, w.began, w.veil)
@@ -256,7 +254,7 @@ func (w *Writer) end(err error) {
 	}
 }
 
-// others gives makers of the inputs that are written as JSON, by type.
+// others returns constructors of the inputs that are written as JSON, by type.
 func others() map[string]func() sm.Input {
 	return map[string]func() sm.Input{
 		"sm.ReleaseKeys":     func() sm.Input { return &sm.ReleaseKeys{} },

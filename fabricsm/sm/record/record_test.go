@@ -39,8 +39,7 @@ func engines(name string, options []byte) (route.Engine, error) {
 
 const secret = 0x1122334455667788
 
-// recorded gives the record of a bring-up with a tenant, a lossy host and a
-// cable that is pulled.
+// recorded returns the record of a bring-up with a tenant, a lossy host and a cable that is pulled.
 func recorded(t *testing.T, limit int64, fail func(error)) []byte {
 	t.Helper()
 	var file bytes.Buffer

@@ -41,7 +41,7 @@ type Difference struct {
 	At    time.Duration // since the first
 	Input string        // what was stepped in
 	Parts []string      // what differs
-	Got   []string      // what the core gave now, one line each
+	Got   []string      // output of the core now, one line each
 }
 
 // Replay runs a fresh core over a record. It stops at the first difference. An
@@ -126,7 +126,7 @@ type frame struct {
 	err  error
 }
 
-// take gives the next frame that was not played.
+// take returns the next frame that was not played.
 func (p *player) take() (kind byte, data []byte, err error) {
 	if f := p.ahead; f != nil {
 		p.ahead = nil
@@ -231,7 +231,7 @@ func (p *player) play(kind byte, data []byte) (done bool, err error) {
 	return false, nil
 }
 
-// cut gives text from a record, fit for a message.
+// cut returns text from a record, short enough for a message.
 func cut(b []byte) string { return fmt.Sprintf("%.100q", b) }
 
 func (p *player) read(kind byte, data []byte) (sm.Input, error) {
@@ -281,7 +281,7 @@ func (p *player) read(kind byte, data []byte) (sm.Input, error) {
 	}
 }
 
-// form gives the reader of an input that has a form of its own, nil if it has none.
+// form returns the reader of an input that has a form of its own, nil if it has none.
 func (p *player) form(name string) func([]byte) (sm.Input, error) {
 	switch name {
 	case policyName:

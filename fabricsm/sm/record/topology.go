@@ -22,8 +22,7 @@ type declared struct {
 	By       string `json:",omitempty"` // of an input
 }
 
-// writeDeclared gives the written form of a topology. An error says that its
-// revision does not survive being written.
+// writeDeclared returns the written form of a topology. The error reports a revision that cannot be written and read back.
 func writeDeclared(in *sm.TopologySet) (*declared, error) {
 	d := &declared{Mode: in.Mode, Back: in.Back, By: in.By}
 	if in.Spec == nil {
@@ -62,7 +61,7 @@ func (d *declared) spec() (*topospec.Spec, error) {
 	return s, nil
 }
 
-// writeTopologySet gives the written form of an input.
+// writeTopologySet returns the written form of an input.
 func writeTopologySet(in *sm.TopologySet) ([]byte, error) {
 	d, err := writeDeclared(in)
 	if err != nil {

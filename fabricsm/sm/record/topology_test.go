@@ -37,9 +37,8 @@ func specOf(t *testing.T, l *netlist.Netlist, change func(*topospec.Revision)) *
 	return s
 }
 
-// TestReplayOfTopology records enforcement of a declared topology: a GUID that is
-// somebody else's, another revision and mode, a release. What was decided is decided
-// again.
+// TestReplayOfTopology records enforcement of a declared topology: a GUID that belongs to another host, another revision
+// and mode, a release. The replay repeats the decisions.
 func TestReplayOfTopology(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 6, Leaves: 2, Spines: 2, Radix: 8})
 	if err != nil {

@@ -7,18 +7,16 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// veil puts other numbers in place of keys: of M_Keys and SM_Keys, ours or another
-// subnet manager's, of keys of classes, and of wrong ones that somebody showed. The
-// same key is the same number throughout a record, and different ones differ, which
-// is all that a core makes of keys; so what is played back does the same. The numbers
-// follow from the order in which keys come, so they say nothing of them. A nil veil
-// leaves everything as it is.
+// veil replaces keys by other numbers: M_Keys and SM_Keys, ours or another subnet manager's, keys of classes, and wrong
+// keys that a host showed. The same key is the same number throughout a record, and different keys differ. A core only
+// compares keys, so the replay has the same results. The numbers follow from the order in which keys come, so they reveal
+// nothing about them. A nil veil leaves everything as it is.
 type veil struct {
 	known map[uint64]uint64
 	taken map[uint64]bool
 }
 
-// maxVeiled bounds the keys that are told apart: anybody can show new ones without end.
+// maxVeiled bounds the keys that are distinguished: any host can show new ones without end.
 const maxVeiled = 1 << 18
 
 const (
@@ -36,7 +34,7 @@ func newVeil(smKey uint64) *veil {
 	return v
 }
 
-// of gives the number for a key; none stays none.
+// of returns the number for a key; no key stays no key.
 func (v *veil) of(key uint64) uint64 {
 	if v == nil || key == 0 {
 		return key
@@ -64,8 +62,7 @@ const (
 	noticeCCKeyAt = 26
 )
 
-// mad veils all keys in a MAD. What no core looks at is emptied: it may hold keys of
-// other classes.
+// mad veils all keys in a MAD. Parts that no core reads are cleared: they may hold keys of other classes.
 func (v *veil) mad(m *mad.MAD) {
 	if v == nil {
 		return

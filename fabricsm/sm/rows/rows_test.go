@@ -152,8 +152,7 @@ func TestTellsWhatIsPassed(t *testing.T) {
 	}
 }
 
-// TestNewRowsAreToldAtAPace: who invents ever new things does not fill the log, and
-// all of them are told later.
+// TestNewRowsAreToldAtAPace: a source of ever new rows does not fill the log, and all rows are reported later.
 func TestNewRowsAreToldAtAPace(t *testing.T) {
 	tab := newTable(rows.Bounds{Rows: 4000, PerSource: 4, Kinds: kinds, Quiet: time.Minute})
 	loud := 0
