@@ -26,7 +26,7 @@ type change struct {
 	add  *dependencies // that routes have now where something differs
 	gone *dependencies // that they had there, by edges now
 
-	asked    []int32 // by switch: the question that it was last looked at for, see fed
+	asked    []int32 // by switch: the question that it was last examined for, see fed
 	question int32
 	queue    []int32
 }

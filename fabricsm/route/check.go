@@ -30,7 +30,7 @@ func Check(f *topo.Fabric, t *Tables) Report {
 	return r
 }
 
-// manyLanes says that routes are dealt to lanes, so that each is to be walked.
+// manyLanes reports whether routes are assigned to lanes, so that each must be walked.
 func (t *Tables) manyLanes() bool { return t.Layers() > 1 || t.LanesByPort() }
 
 // check judges tables. everyLID: each LID is walked, which several layers need,

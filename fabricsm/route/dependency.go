@@ -97,8 +97,8 @@ func (d *dependencies) loop(rows [][]ib.PortNum) []Channel {
 	return d.witness(d.onCircle(waiting), rows)
 }
 
-// onCircle finds an edge that lies on a circle: every remaining edge is waited
-// for by a remaining one, so walking backwards must return.
+// onCircle finds an edge that lies on a cycle: every remaining edge is waited for by a remaining one, so walking backwards
+// must return.
 func (d *dependencies) onCircle(waiting []int32) int32 {
 	before := make([]int32, len(waiting))
 	start := int32(-1)

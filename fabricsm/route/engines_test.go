@@ -238,8 +238,7 @@ func levels(t *rapid.T, f *topo.Fabric) []int32 {
 	return tree.Basis()
 }
 
-// TestSpineReturns: what a spine carried is dealt to the others when it fails,
-// and it gets its share again when it is back.
+// TestSpineReturns: when a spine fails its routes are spread over the others, and it gets its share again when it is back.
 func TestSpineReturns(t *testing.T) {
 	k := topotest.FatTree2(324, 36)
 	f := k.Fabric()

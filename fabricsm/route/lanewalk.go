@@ -92,7 +92,7 @@ func (w *laneWalk) each(channel int32, visit func(int32)) {
 	}
 }
 
-// laneLoop looks for a circle in what all judges found.
+// laneLoop searches for a cycle in the results of all judges.
 func (r *Report) laneLoop(judges []*judge, rows [][]ib.PortNum) {
 	w := judges[0].byPort
 	for _, j := range judges[1:] {
@@ -115,7 +115,7 @@ func (r *Report) laneLoop(judges []*judge, rows [][]ib.PortNum) {
 	r.CreditLoopVL = ib.VL(circle[0] % int32(w.lanes))
 }
 
-// circles finds a circle in a graph that is given by what follows a node.
+// circles finds a cycle in a graph, from a function that returns the nodes after a node.
 type circles struct {
 	n    int
 	each func(node int32, visit func(next int32))

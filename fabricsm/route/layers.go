@@ -11,14 +11,12 @@ import (
 // common switches carry.
 const MaxLayers = 8
 
-// layers says which virtual lane the packets between two switches' LIDs use.
-// Routes whose buffers would wait for each other in a circle on one lane are
-// dealt to several. A pair of switches has one layer for both directions, as an
-// answer comes back with the SL of the question.
+// layers defines which virtual lane the packets between two switches' LIDs use. Routes that would cause a credit loop on
+// one lane are assigned to several. A pair of switches has one layer for both directions, as an answer comes back with the
+// SL of the request.
 //
-// The proof that no buffers wait in a circle holds for senders that use the SL
-// they are given. A host can use any other: where hosts are hostile, an engine
-// that needs one layer is the safe one.
+// The proof that there is no credit loop holds for senders that use the assigned SL. A host can use any other: where hosts
+// are hostile, an engine that needs one layer is the safe one.
 type layers struct {
 	count int
 	num   []int32 // by topo.NodeID: the switch number when the layers were set, -1

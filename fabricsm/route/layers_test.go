@@ -11,8 +11,7 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// ring is shortest paths on a ring of five, whose routes form two circles, and
-// what is needed to deal them to layers.
+// ring returns shortest paths on a ring of five, whose routes form two cycles, and the arguments to assign them to layers.
 func ring(t *testing.T) (*topotest.Kit, *route.Tables, *route.Graph) {
 	t.Helper()
 	k := topotest.Torus(5, 1, 1)
@@ -28,8 +27,8 @@ func ring(t *testing.T) (*topotest.Kit, *route.Tables, *route.Graph) {
 	return k, tables, g
 }
 
-// TestCheckJudgesLayers: the pairs around switch 0 moved away leave no circle;
-// all of them moved take it along.
+// TestCheckJudgesLayers: if the pairs around switch 0 are moved to another layer, no cycle is left. If all pairs are moved,
+// the cycle moves too.
 func TestCheckJudgesLayers(t *testing.T) {
 	tests := []struct {
 		name string

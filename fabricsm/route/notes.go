@@ -7,9 +7,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Notes are what an engine keeps beside its tables, so that the next time it
-// need only look at what changed. Like tables they are immutable once published,
-// and nothing of them is believed by the checker.
+// Notes are kept by an engine beside its tables, so that next time it need only examine the changes. Like tables they are
+// immutable once published, and the checker trusts nothing in them.
 type Notes struct {
 	// Basis is the input of the choices besides the links, by topo.NodeID, -1 for a node that is no switch. If it differs
 	// for a switch, all is routed again.

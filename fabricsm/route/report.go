@@ -106,8 +106,8 @@ type Report struct {
 	Findings []Finding      // the first MaxFindings, by switch that the LID is behind
 	Input    error          // the fabric itself cannot be routed, see NewGraph
 
-	// CreditLoop is a shortest circle through one channel among those whose
-	// buffers can wait for each other, nil if there is none.
+	// CreditLoop is a shortest cycle through one channel among those whose buffers can wait for each other, nil if there is
+	// none.
 	CreditLoop   []Channel
 	CreditLoopVL ib.VL // the lane it is on; the lowest that has one
 

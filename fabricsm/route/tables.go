@@ -15,7 +15,7 @@ const BlockSize = 64
 // published it is immutable, and rows that did not change are shared with the
 // tables before it.
 type Tables struct {
-	// Engine names who made the tables.
+	// Engine names the engine that made the tables.
 	Engine string
 	// MaxLID is the highest LID with a route, what LinearFDBTop should be.
 	MaxLID ib.LID
@@ -102,9 +102,8 @@ func (t *Tables) KnewLink(g *Graph, s, edge int32) bool {
 	return int(out) < len(t.peer) && t.peer[out] == g.f.LinkUp(out)
 }
 
-// Checked reports tables that the checker accepted for the fabric they were made
-// for: over the links of [Tables.Peers] each LID is delivered from every switch of
-// its island.
+// Checked reports whether the checker accepted the tables for the fabric they were made for: over the links of
+// [Tables.Peers] each LID is delivered from every switch of its island.
 func (t *Tables) Checked() bool { return t != nil && t.checked }
 
 // Writable returns the table of a switch to write to while tables are being made. prev are the tables that NewTables got: a

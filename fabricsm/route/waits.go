@@ -13,6 +13,5 @@ func (w Waits) Graph() *Graph { return w.deps.g }
 // order.
 func (w Waits) Each(e int32, visit func(next int32)) { w.deps.each(e, visit) }
 
-// Equal reports whether two graphs of the same fabric have the same circles and
-// all else.
+// Equal reports whether two graphs of the same fabric have the same cycles and all else.
 func (w Waits) Equal(o Waits) bool { return slices.Equal(w.deps.bits, o.deps.bits) }

@@ -31,8 +31,7 @@ const noFallback = "no_fallback"
 
 // Settings is the input of the engines. Each engine uses the fields that it needs.
 type Settings struct {
-	// Lanes is how many virtual lanes engines may deal routes to, 1 to
-	// [route.MaxLayers]; 0 is 1.
+	// Lanes is to how many virtual lanes engines may assign routes, 1 to [route.MaxLayers]; 0 is 1.
 	Lanes int
 	// Roots are node GUIDs of the switches on top of updn and ftree.
 	Roots []ib.GUID

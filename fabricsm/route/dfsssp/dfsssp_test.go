@@ -93,8 +93,8 @@ func TestFewestLanesOfLinksCount(t *testing.T) {
 	}
 }
 
-// TestLostCableMovesLittle: pairs whose path did not use a lost cable keep path
-// and service level, but for a few that a new circle moves to another lane.
+// TestLostCableMovesLittle: pairs whose path did not use a lost cable keep path and service level, except a few that a new
+// cycle moves to another lane.
 func TestLostCableMovesLittle(t *testing.T) {
 	k := topotest.Torus(6, 6, 2)
 	f := k.Fabric()

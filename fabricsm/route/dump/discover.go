@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Origin says where and when a fabric was looked at. A zero Time is left out.
+// Origin says where and when a fabric was read. A zero Time is left out.
 type Origin struct {
 	Time time.Time
 	Port ib.GUID // port that it was seen from

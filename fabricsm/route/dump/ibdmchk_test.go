@@ -108,7 +108,7 @@ func TestIBDMChk(t *testing.T) {
 	}
 }
 
-// refuses reports the fabrics that an engine is not made for.
+// refuses reports whether an engine is not made for a fabric.
 func refuses(fabric, engine string) bool {
 	switch engine {
 	case "ftree":
@@ -165,8 +165,7 @@ func ibdmchk(t *testing.T) string {
 	return program
 }
 
-// verdict is what ibdmchk says of tables. The program prints it and then
-// crashes, so its exit status says nothing.
+// verdict returns ibdmchk's verdict on tables. The program prints it and then crashes, so its exit status has no meaning.
 func verdict(t *testing.T, program string, f *topo.Fabric, tables *route.Tables) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -183,7 +182,7 @@ func verdict(t *testing.T, program string, f *topo.Fabric, tables *route.Tables)
 	return string(raw)
 }
 
-// TestIBDMChkSeesFaults: what our checker refuses, ibdmchk does not pass either.
+// TestIBDMChkSeesFaults: ibdmchk does not accept tables that our checker rejects.
 func TestIBDMChkSeesFaults(t *testing.T) {
 	program := ibdmchk(t)
 	for _, tt := range []struct {

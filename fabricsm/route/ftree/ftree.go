@@ -1,16 +1,12 @@
-// Package ftree is the routing engine for fat trees. It refuses what is no fat
-// tree and names the switch that spoils it.
+// Package ftree is the routing engine for fat trees. It rejects other fabrics and names the switch that does not fit.
 //
-// Switches stand on levels. The lowest is that of the leaves, which have the
-// compute nodes; each link leads from one level to the next. Routes go up to a
-// level where the destination lies below, and then down; of those ways the one
-// is taken whose whole route carries least. On a full fat tree the hosts of all
-// leaves, each sending to the one that is so many places on, then never share a
-// link, whatever the number of places: the shift permutations of collective
-// operations run without contention.
+// Switches stand on levels. The lowest is that of the leaves, which have the compute nodes; each link leads from one level
+// to the next. Routes go up to a level where the destination lies below, and then down. Among those ways it takes the one
+// whose whole route carries least. On a full fat tree, let the hosts of all leaves each send to the host a fixed number of
+// places further. Then they never share a link, for any such number: the shift permutations of collective operations run
+// without contention.
 //
-// A tree that lost cables is routed on, and no loss makes buffers wait in a
-// circle, which shortest paths on such a tree can do.
+// A tree that lost cables is still routed, and no loss causes a credit loop, which shortest paths on such a tree can do.
 package ftree
 
 import (
@@ -30,12 +26,11 @@ type Engine struct {
 	// ComputeNodes are port GUIDs. The switches that they are cabled to are
 	// the leaves. Empty: every CA port but those in IONodes.
 	ComputeNodes []ib.GUID
-	// IONodes are port GUIDs of CAs that may be cabled to a switch of any
-	// level. It is not looked at when ComputeNodes are given: all others may.
+	// IONodes are port GUIDs of CAs that may be cabled to a switch of any level. It is ignored when ComputeNodes is set:
+	// all other CAs may then be there.
 	IONodes []ib.GUID
-	// LimitReverse refuses tables by which a route from or to an I/O node that
-	// is not on a leaf goes down more than MaxReverseHops links before it goes
-	// up again. Otherwise it may go as it must.
+	// LimitReverse rejects tables by which a route from or to an I/O node that is not on a leaf goes down more than
+	// MaxReverseHops links before it goes up again. Otherwise there is no limit.
 	LimitReverse   bool
 	MaxReverseHops int
 	Share          spread.Share

@@ -160,8 +160,7 @@ func TestIONodes(t *testing.T) {
 	}
 }
 
-// TestDamagedTrees: whatever cables are lost, the tables are right and free of
-// credit loops, or the tree is refused.
+// TestDamagedTrees: if any cables are lost, the tables are right and free of credit loops, or the tree is rejected.
 func TestDamagedTrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := topotest.FatTree3(54, 6)

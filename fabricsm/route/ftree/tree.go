@@ -150,7 +150,7 @@ func (t *tree) distances(from []bool) []int32 {
 	return dist
 }
 
-// checkLinks refuses links that do not lead from one level to the next.
+// checkLinks rejects links that do not lead from one level to the next.
 func (t *tree) checkLinks() error {
 	var errs []error
 	for s := range int32(len(t.g.IDs)) {

@@ -1,9 +1,7 @@
-// Package layered deals routes to virtual lanes so that no lane has buffers
-// that wait for each other in a circle.
+// Package layered assigns routes to virtual lanes so that no lane has a credit loop.
 //
-// Each pair of switches goes to the first layer in which no circle closes, as in
-// layered shortest path routing (LASH). A pair is both directions together, as
-// an answer comes back with the service level of the question.
+// Each pair of switches goes to the first layer in which no cycle closes, as in layered shortest path routing (LASH). A
+// pair is both directions together, as an answer comes back with the service level of the request.
 package layered
 
 import (
@@ -77,7 +75,7 @@ func deal(f *topo.Fabric, t, prev *route.Tables, wanted int, spread func(d *deal
 	return fmt.Errorf("these routes need more than %d virtual lanes; allow more, or use updn", most)
 }
 
-// dealer deals pairs of switches to layers.
+// dealer assigns pairs of switches to layers.
 type dealer struct {
 	g       *route.Graph
 	rows    [][]ib.PortNum   // tables by switch
@@ -94,9 +92,9 @@ type dealer struct {
 
 	order *order
 	added []int32 // steps of the pair in hand
-	shut  []bool  // by step: it closes a circle in the layer in hand
+	shut  []bool  // by step: it closes a cycle in the present layer
 
-	failed struct{ e, after int32 } // the step that closed a circle last
+	failed struct{ e, after int32 } // the last step that closed a cycle
 }
 
 func newDealer(g *route.Graph, t *route.Tables, most int) *dealer {

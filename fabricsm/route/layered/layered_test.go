@@ -12,8 +12,7 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// TestFirstFit: a pair is above the first layer only because it closes a
-// circle in every layer below.
+// TestFirstFit: a pair is above the first layer only because it closes a cycle in every layer below.
 func TestFirstFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := topotest.Random(8, func(most int) int { return rapid.IntRange(0, most).Draw(t, "n") }).Fabric()

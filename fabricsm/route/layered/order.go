@@ -32,8 +32,8 @@ func (o *order) reset() {
 	}
 }
 
-// after moves an edge behind another, and reports false if steps lead from it
-// back to that other: together they would close a circle.
+// after moves an edge behind another. It returns false if steps lead from it back to that other: together they would close
+// a cycle.
 func (o *order) after(e, next int32) bool {
 	from, to := o.place[next], o.place[e]
 	if to < from {

@@ -53,8 +53,7 @@ func (d *dealer) alike(home int32, a, b ib.LID) bool {
 	return true
 }
 
-// put adds all routes between two switches to the layer in hand if no circle
-// closes then, and reports whether it did.
+// put adds all routes between two switches to the present layer if no cycle closes then, and reports whether it did.
 func (d *dealer) put(a, b int32) bool {
 	if !d.each(a, b, d.open) {
 		return false
@@ -92,7 +91,7 @@ func (d *dealer) eachOneWay(from, home int32, visit func(e, after int32) bool) b
 // open reports whether a step may be made.
 func (d *dealer) open(e, after int32) bool { return !d.shut[d.step(e, after)] }
 
-// add counts a step, unless it closes a circle.
+// add counts a step, unless it closes a cycle.
 func (d *dealer) add(e, after int32) bool {
 	step := d.step(e, after)
 	if d.count[step] == 0 && !d.order.after(e, after) {

@@ -1,10 +1,8 @@
-// Package lftfile is the routing engine that takes tables from a file: the
-// format of opensm-lfts.dump, which OpenSM and this project write, and OpenSM's
-// engine "file" reads.
+// Package lftfile is the routing engine that takes tables from a file: the format of opensm-lfts.dump, which OpenSM and
+// this project write, and OpenSM's engine "file" reads.
 //
-// The tables are judged like those of any engine, so a file that does not fit
-// the fabric any more is refused. Where the file says whose LID it is, the
-// routes follow that port, also when it has another LID now.
+// The tables are judged like those of any engine, so a file that does not fit the fabric any more is rejected. Where the
+// file names the owner of a LID, the routes follow that port, also when it has another LID now.
 package lftfile
 
 import (

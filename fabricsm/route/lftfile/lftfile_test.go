@@ -88,7 +88,7 @@ func TestRoutesFollowTheirPorts(t *testing.T) {
 	}
 }
 
-// TestFilesThatDoNotFit: the checker refuses what is not true any more.
+// TestFilesThatDoNotFit: the checker rejects tables that are not true any more.
 func TestFilesThatDoNotFit(t *testing.T) {
 	k := topotest.FatTree2(36, 36)
 	f := k.Fabric()

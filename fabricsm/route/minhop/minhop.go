@@ -1,14 +1,11 @@
 // Package minhop is the routing engine that takes shortest paths.
 //
-// On a fat tree, whole or damaged, every route goes up and then down if that is
-// as short for all switches with CAs as any other way. Such routes cannot wait
-// for each other in a circle, so a lost cable or spine does not ask for another
-// engine. Only switches without CAs, which send nothing but management, may then
-// have longer routes than need be.
+// On a fat tree, whole or damaged, every route goes up and then down if that is as short for all switches with CAs as any
+// other way. Such routes cannot cause a credit loop, so a lost cable or spine does not need another engine. Only switches
+// without CAs, which send only management packets, may then have longer routes than needed.
 //
-// On rings, tori and other graphs with cycles shortest paths can wait for each
-// other in a circle: the checker then refuses the tables, and an engine that
-// restricts turns is needed.
+// On rings, tori and other graphs with cycles shortest paths can cause a credit loop: the checker then rejects the tables,
+// and an engine that restricts turns is needed.
 package minhop
 
 import (

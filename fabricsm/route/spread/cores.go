@@ -29,8 +29,7 @@ func (c *Choices) classify(k *classes) {
 	c.classes = len(k.reps)
 }
 
-// keepAll finds what stays. Each core looks at a range of destinations; their
-// loads are added up.
+// keepAll finds the entries that stay. Each core checks a range of destinations; their loads are added up.
 func (s *spreader) keepAll(newRule func() Rule) {
 	s.markFresh()
 	n := len(s.g.IDs)

@@ -19,9 +19,8 @@ type entry struct {
 	back     bool
 }
 
-// localRepair decides entries one by one, where all ways to their destinations have as
-// many links as before. The others it marks, for all of their destinations to be
-// looked at.
+// localRepair decides entries one by one, where all ways to their destinations have as many links as before. It marks the
+// others, so that all of their destinations are examined.
 type localRepair struct {
 	*repairer
 	*nearby

@@ -5,7 +5,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// mark has one LID looked at, if it has a home.
+// mark marks one LID, if it has a home.
 func (r *repairer) mark(l ib.LID) {
 	if int(l) >= len(r.marked) {
 		return

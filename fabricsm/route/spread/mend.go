@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// mend looks at what was marked, one destination after the other.
+// mend decides the marked entries, one destination after the other.
 func (r *repairer) mend(rule Rule) {
 	c := &Choices{}
 	var lids []route.Target

@@ -21,21 +21,20 @@ type repairer struct {
 	broken      []brokenEntry // that lost their link
 	arrived     []bool        // by switch: none of its links was there before
 	someArrived bool
-	marked      []bool              // by LID: some entry is to be looked at
+	marked      []bool              // by LID: some entry must be examined
 	whole       []bool              // by destination: all LIDs are
 	some        []bool              // by destination: some are
 	back        bool                // a usual link has come back
 	gone        bool                // usual links are missing
-	all         bool                // everything is looked at
+	all         bool                // all entries are examined
 	moved       map[ib.LID][]detour // what is in notes.Detours, by LID
 	before      []ib.PortNum        // by switch: what the entry for the LID in hand was before a detour, or none
 	hops        []int32             // by switch: links to the destination in hand
 	next        []int32             // by switch: the edge that was decided for the LID in hand, -1
 }
 
-// repair changes the tables where that is enough, and reports whether it was. It
-// needs tables that were proven, and a fabric with no links but usual ones. On
-// another basis it looks at everything, and still forgets no detour.
+// repair changes the tables where that is enough, and reports whether it was. It needs tables that were proven, and a
+// fabric with only usual links. On another basis it examines all entries, and still keeps all detours.
 func repair(g *route.Graph, t, prev *route.Tables, plan Plan) bool {
 	was := prev.Notes()
 	if plan.Basis == nil || was == nil || !prev.Proven() || prev.Engine != t.Engine {

@@ -51,16 +51,15 @@ type Prepare func(*route.Graph) (newRule func() Rule, err error)
 type Plan struct {
 	// NewRule makes one rule for every core.
 	NewRule func() Rule
-	// Basis is what the choices depend on besides the links, by topo.NodeID, -1
-	// for what is no switch; empty but not nil if that is nothing. With an equal one, taking a link away must leave the
-	// choices towards a destination as they are, but for the link itself, unless it
-	// was the only one allowed somewhere; then what changed is all that is
-	// looked at. nil: the engine cannot say so, and all is looked at every time.
+	// Basis is the input of the choices besides the links, by topo.NodeID, -1 for a node that is no switch; empty but not
+	// nil if there is none. If it is equal, removing a link must change no choices towards a destination except the link
+	// itself, unless it was the only choice of a switch. Then only changes are examined. nil: the engine does not know its
+	// basis, and all is examined every time.
 	Basis []int32
 	// Ways describe the rule, where they do; else nil. With them, what changed costs
 	// less.
 	Ways *Ways
-	// All has all of prev looked at, although the basis is the same.
+	// All makes the engine examine all of prev, although the basis is the same.
 	All bool
 	// Share is how destinations share links, when all is routed.
 	Share Share

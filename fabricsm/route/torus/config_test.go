@@ -154,7 +154,7 @@ func TestWrongSeeds(t *testing.T) {
 	}
 }
 
-// TestNoTorus: other fabrics are refused with a reason.
+// TestNoTorus: other fabrics are rejected with a reason.
 func TestNoTorus(t *testing.T) {
 	cut := func(k *topotest.Kit, cuts ...[2]int) *topotest.Kit {
 		for _, c := range cuts {

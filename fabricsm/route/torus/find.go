@@ -31,7 +31,7 @@ func find(g *route.Graph, c *Config, before *memo) (*placement, error) {
 	return detect(g, near, c)
 }
 
-// mostlyEmpty reports a torus of which a few switches are there.
+// mostlyEmpty reports whether only a few switches of a torus are there.
 func mostlyEmpty(radix [3]int, switches int) bool { return radix[0]*radix[1]*radix[2] > 4*switches+8 }
 
 // again places switches where they were, and new ones by them.

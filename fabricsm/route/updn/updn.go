@@ -1,16 +1,12 @@
-// Package updn is the routing engine that never lets a packet go up after it
-// went down, so that no credit loop can close on any fabric.
+// Package updn is the routing engine that never lets a packet go up after it went down, so that there is no credit loop on
+// any fabric.
 //
-// Switches are put in an order, from the roots downwards by distance. A link is
-// up if it leads nearer to the front of the order. Every route is some links
-// up and then some down; as the links used one after the other are ordered
-// too, no circle of them can wait for itself. The price is that some routes
-// are longer than need be, and that links near the root carry more.
+// Switches are put in an order, from the roots downwards by distance. A link is up if it leads nearer to the front of the
+// order. Every route is some links up and then some down; as the links used one after the other are ordered too, there is
+// no cycle of them. The price is that some routes are longer than needed, and that links near the root carry more.
 //
-// Without a list of roots there is one: a switch that has hosts, if any has,
-// and that is least far from the farthest switch. On a fat tree with a leaf for
-// a root every shortest path between leaves is allowed, so that nothing is lost
-// there.
+// Without a list of roots there is one: a switch that has hosts, if any has, and that is least far from the farthest
+// switch. On a fat tree with a leaf as root every shortest path between leaves is allowed, so that there is no such price.
 package updn
 
 import (

@@ -85,8 +85,8 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// TestRootsInTheWrongPlace: with CAs on two roots, packets between them go
-// down and up again, and the checker refuses what that closes.
+// TestRootsInTheWrongPlace: with CAs on two roots, packets between them go down and up again, and the checker rejects the
+// cycle that this closes.
 func TestRootsInTheWrongPlace(t *testing.T) {
 	f := topotest.Torus(6, 1, 1).Fabric()
 	tables, err := Engine{Roots: []ib.GUID{topotest.SwitchGUID(1, 1), topotest.SwitchGUID(1, 3), topotest.SwitchGUID(1, 5)}}.Route(f, nil)

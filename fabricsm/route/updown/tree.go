@@ -115,15 +115,13 @@ func (t *Tree) sortLinks() {
 	}
 }
 
-// maxTurns is how many leaves are looked at for one that all have a way to.
+// maxTurns is how many leaves are tried for one that all have a way to.
 const maxTurns = 64
 
-// findTurns picks, for each island, the leaf with the lowest number, and the
-// first that every switch has a way up and then down to. Packets that must come
-// down and go up again all do so at the first; only where a lost cable bars the
-// way there, they go to the second. While all turn at one leaf no circle closes:
-// what leaves it again does not come back. That they turn at two seldom closes
-// one, see [Tree.TurnOnce].
+// findTurns picks, for each island, the leaf with the lowest number, and the first that every switch has a way up and then
+// down to. Packets that must come down and go up again all do so at the first. Only where a lost cable blocks the way
+// there, they go to the second. While all turn at one leaf no cycle closes: packets that leave it again do not come back.
+// With two leaves a cycle rarely closes, see [Tree.TurnOnce].
 func (t *Tree) findTurns() {
 	n := len(t.level)
 	for i := range t.turns {
