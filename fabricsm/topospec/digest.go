@@ -23,7 +23,7 @@ func (d Digest) String() string { return digestPrefix + hex.EncodeToString(d[:])
 // Short returns the first 12 digits, for display.
 func (d Digest) Short() string { return hex.EncodeToString(d[:6]) }
 
-// IsZero reports "none".
+// IsZero reports whether it is the zero value, which means none.
 func (d Digest) IsZero() bool { return d == Digest{} }
 
 // MarshalText returns the text of String, "" for none.

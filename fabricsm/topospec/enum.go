@@ -21,14 +21,14 @@ const (
 
 var kindNames = []string{"any", "switch", "hca", "router", "an"}
 
-// LinkState is what a link is meant to be.
+// LinkState is the intended state of a link.
 type LinkState uint8
 
 // Link states. Active, Disabled and NoDiscover are those of topoconfig.conf.
 const (
 	Active      LinkState = iota // up, and compared
 	Disabled                     // switched off by the Subnet Manager
-	NoDiscover                   // left as it is, nothing behind it is looked at
+	NoDiscover                   // left as it is, nothing behind it is examined
 	Reserved                     // a spare port: must be dark
 	Maintenance                  // as Active, but another device of the same model may appear
 )
@@ -82,7 +82,7 @@ var stockNames = []string{"in_use", "spare", "retired"}
 // Mode says what follows from a finding. The zero Mode is Observe.
 type Mode uint8
 
-// Modes, the mildest first. Only a person promotes a fabric to the next one.
+// Modes, the mildest first. Only an operator promotes a fabric to the next one.
 const (
 	Observe Mode = iota // findings are recorded
 	Warn                // and raise alarms

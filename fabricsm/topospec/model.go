@@ -44,7 +44,7 @@ func ParseEnd(s string) (End, error) {
 // String returns "0x...guid/port".
 func (e End) String() string { return fmt.Sprintf("%v/%d", e.GUID, e.Port) }
 
-// IsZero reports "none".
+// IsZero reports whether it is the zero value, which means none.
 func (e End) IsZero() bool { return e == End{} }
 
 // Place returns the end as a switch port.
@@ -61,8 +61,7 @@ func (e End) Compare(o End) int {
 	return cmp.Compare(e.Port, o.Port)
 }
 
-// Revision is one version of the declared fabric. It is a value: who publishes
-// one does not change it any more.
+// Revision is one version of the declared fabric. It is a value: after its publication nothing changes it.
 type Revision struct {
 	Number  uint64 // grows with every revision; 0: a draft
 	Parent  Digest // of the revision it was made from, zero for the first
@@ -83,7 +82,7 @@ type Device struct {
 	Rack        string
 	U           uint8  // lowest rack unit, 0: not said
 	Slot        string // in the host or chassis
-	Name        string // unique in the revision; what people call it
+	Name        string // unique in the revision; the name that operators use
 	Host        string // machine that an adapter is in
 	Rail        uint8  // index of the adapter in its host, from 1; 0: none
 	PSID        string // firmware parameter set of an adapter
@@ -170,9 +169,9 @@ func (p *Policy) Score() Permille {
 // than DefaultMinScore leaves.
 const slack = 2
 
-// Enough reports that so many of the links that are expected are enough for
-// enforcement. Where the policy names no score, two may always be missing: one wrong
-// cable must not keep a small fabric from being protected. None of none is not enough.
+// Enough reports whether the verified links, out of those expected, are enough for enforcement. Without a score in the
+// policy, two may always be missing: one wrong cable must not keep a small fabric from being protected. None out of none is
+// not enough.
 func (p *Policy) Enough(verified, expected int) bool {
 	if verified <= 0 {
 		return false

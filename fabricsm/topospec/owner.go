@@ -38,8 +38,7 @@ func (s *Spec) Other(own DeviceID, port ib.GUID) DeviceID {
 	return DeviceID(i)
 }
 
-// follows reports a port GUID that a device can have by its node GUID. One that names
-// its port GUIDs has no others.
+// follows reports whether a device can have a port GUID by its node GUID. A device that lists its port GUIDs has no others.
 func (d *Device) follows(port ib.GUID) bool {
 	if len(d.PortGUIDs) > 0 {
 		return slices.Contains(d.PortGUIDs, port)

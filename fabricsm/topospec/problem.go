@@ -57,7 +57,7 @@ func (p *Problems) Add(line int, object, cause, do string) {
 	}
 }
 
-// Full reports that no more problems are taken.
+// Full reports whether no more problems are added.
 func (p *Problems) Full() bool { return len(p.list) >= MaxProblems }
 
 // Err returns the problems as one error, nil if there are none.

@@ -162,8 +162,7 @@ func (v *validator) policy() {
 	}
 }
 
-// text refuses what cannot be shown on one line, or would change how the rest of
-// it is shown.
+// text rejects text that cannot be shown on one line, or would change how the rest of the line is shown.
 func (v *validator) text(line int, what, s string) {
 	if len(s) > MaxText {
 		v.Add(line, what, fmt.Sprintf("%d bytes, the most is %d", len(s), MaxText), "")

@@ -65,7 +65,7 @@ type Report struct {
 	a, b  *topospec.Spec
 }
 
-// Empty reports that there is no difference.
+// Empty reports whether there is no difference.
 func (r *Report) Empty() bool { return len(r.Items) == 0 }
 
 // Links counts the links that would change.
@@ -114,7 +114,7 @@ func where(s *topospec.Spec, other *topospec.Spec, e topospec.End) string {
 	return e.String()
 }
 
-// isUp reports a link that is compared with cables.
+// isUp reports whether a link is compared with cables.
 func isUp(l *topospec.Link) bool {
 	return l != nil && (l.State == topospec.Active || l.State == topospec.Maintenance)
 }

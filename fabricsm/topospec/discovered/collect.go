@@ -44,8 +44,7 @@ func newCollector(source, fabric string) *collector {
 // which a specification must not forget.
 var aggregation = []string{"Mellanox Technologies Aggregation Node", "Aggregation Node"}
 
-// add takes a device; a GUID that two blocks have is refused, since it is not
-// known which of them the links belong to.
+// add adds a device. A GUID that two blocks have is rejected, since it is not known which of them the links belong to.
 func (c *collector) add(d device) {
 	object := "node " + d.guid.String()
 	if first, twice := c.index[d.guid]; twice {
@@ -90,7 +89,7 @@ func (c *collector) revision() (*topospec.Revision, error) {
 	return r, r.Validate(c.Source)
 }
 
-// whole reports that the GUID of every port is known.
+// whole reports whether the GUID of every port is known.
 func whole(guids []ib.GUID) bool {
 	for _, g := range guids {
 		if g == 0 {

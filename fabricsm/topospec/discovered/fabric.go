@@ -1,11 +1,9 @@
-// Package discovered turns what others say of a fabric into a revision, and a
-// revision into an observed fabric: text of ibnetdiscover in its grouped form,
-// netlists of ibsim, which are the same family, and snapshots of package topo. The
-// form of ibnetdiscover --ports has port GUIDs and no node GUIDs, which is too
-// little for a specification: it is refused.
+// Package discovered turns observations of a fabric into a revision, and a revision into an observed fabric: text of
+// ibnetdiscover in its grouped form, netlists of ibsim, which are similar, and snapshots of package topo. The form of
+// ibnetdiscover --ports has port GUIDs and no node GUIDs, which is not enough for a specification: it is rejected.
 //
-// A revision made from a running fabric blesses whatever is wrong in it. It is a
-// draft to be compared with the design, never the design.
+// A revision made from a running fabric accepts every fault in it. It is a draft to be compared with the design, never the
+// design.
 package discovered
 
 import (

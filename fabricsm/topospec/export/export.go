@@ -98,8 +98,8 @@ func description(d *topospec.Device) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// Slurm writes topology.conf of the tree plugin: leaves with their hosts, other
-// switches with those below them. Names that Slurm cannot take are refused.
+// Slurm writes topology.conf of the tree plugin: leaves with their hosts, other switches with those below them. Names that
+// Slurm cannot read are rejected.
 func Slurm(s *topospec.Spec) (string, error) {
 	r := s.Revision()
 	level := levels(s)

@@ -27,7 +27,7 @@ const (
 	Draft  Seal = false
 )
 
-// ErrObserved refuses what was observed where something declared is wanted.
+// ErrObserved rejects an observation where a declaration is needed.
 var ErrObserved = errors.New("this is neither a native revision nor a topoconfig.conf; what a fabric shows is made a draft by: portcullis topospec import")
 
 // Declared reads a native revision or a topoconfig.conf, which shows by its first

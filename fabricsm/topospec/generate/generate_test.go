@@ -42,7 +42,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestGenerated: what is generated has nothing suspicious but what is meant to be.
+// TestGenerated: a generated revision has no suspicious parts except the intended ones.
 func TestGenerated(t *testing.T) {
 	sm := []generate.SMHost{{Name: "sm-1", Unit: 1, Rail: 1}, {Name: "sm-2", Unit: 1, Rail: 2}}
 	for _, tt := range []struct {

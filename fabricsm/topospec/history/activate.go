@@ -90,7 +90,7 @@ func (h *History) put(e *Entry, in *Step) {
 	h.active = slices.IndexFunc(h.entries, func(x Entry) bool { return x.Number == e.Number }) + 1
 }
 
-// contents refuses a step whose contents are not those of the entries.
+// contents rejects a step whose contents are not those of the entries.
 func (h *History) contents(e *Entry, in *Step) error {
 	if in.Next == nil {
 		return fmt.Errorf("activate revision %d: %w: its content is missing", e.Number, ErrRefused)
@@ -186,12 +186,12 @@ func hasNewDevice(active, next *topospec.Spec) bool {
 	return false
 }
 
-// isServiceEnd reports an end of a link that two persons guard as a service link.
+// isServiceEnd reports whether an end of a link belongs to a service link, which needs two persons.
 func isServiceEnd(s *topospec.Spec, l *topospec.Link, id topospec.DeviceID) bool {
 	return l.Class == topospec.ClassService || s.Device(id).Role == topospec.RoleSM
 }
 
-// linkTouched reports a link of b that a has not, and that is of a kind.
+// linkTouched reports whether b has a link of a kind that a has not.
 func linkTouched(a, b *topospec.Spec, t topospec.Touch) bool {
 	links := b.Revision().Links
 	for i := range links {
@@ -282,7 +282,6 @@ func (h *History) target(active *Entry, number uint64) (*Entry, error) {
 	return e, nil
 }
 
-// Worse reports that a fabric under a new revision verifies fewer links than its
-// simulation foretold, by more than an allowance for links that come and go by
-// themselves: a rollback is due.
+// Worse reports whether a fabric under a new revision verifies fewer links than its simulation predicted, by more than an
+// allowance for links that come and go by themselves: a rollback is due.
 func Worse(foretold, after, allowance int) bool { return after < foretold-allowance }

@@ -1,8 +1,6 @@
-// Package history holds the rules by which revisions of a fabric come into force: who
-// drafted, approved, activated and rolled back which, each named by the digest of its
-// content and of its parent. It decides nothing by the clock and stores nothing: times
-// and contents are given, and what it holds can be written down and taken up again by
-// the caller.
+// Package history holds the rules by which revisions of a fabric come into force. It records the author, approvals,
+// activations and rollbacks of each, named by the digest of its content and of its parent. It has no clock and no storage:
+// times and contents are arguments, and the caller can store a history and restore it.
 package history
 
 import (
@@ -50,7 +48,7 @@ func (s *Status) UnmarshalText(b []byte) error {
 	return fmt.Errorf("status %.40q: want one of %q", b, statusNames)
 }
 
-// Person is who acts, as the service has authenticated them.
+// Person is the acting person, as authenticated by the service.
 type Person string
 
 // Approval is one person's word for exactly one content.
@@ -74,7 +72,7 @@ type Entry struct {
 	Why       string          `json:"why,omitempty"` // of the last step of its life
 }
 
-// Rules say who may put what into force. The zero Rules ask for two persons.
+// Rules define which persons may put a revision into force. The zero Rules need two persons.
 type Rules struct {
 	// Alone lets the author's own word count as one of those that are needed.
 	Alone bool
@@ -166,7 +164,7 @@ func Restore(rules Rules, entries []Entry) (*History, error) {
 	return h, nil
 }
 
-// Check refuses a content that is not that of an entry.
+// Check rejects a content that is not that of an entry.
 func (e *Entry) Check(s *topospec.Spec) error {
 	if s.Digest() != e.Digest || s.Revision().Number != e.Number || s.Revision().Parent != e.Parent {
 		return fmt.Errorf("revision %d: its content is not what its digest %s says", e.Number, e.Digest.Short())
@@ -230,7 +228,7 @@ func (h *History) Add(s *topospec.Spec, author Person, at time.Time) error {
 	return nil
 }
 
-// Approve notes a person's word for a draft. digest is that of what they saw.
+// Approve records a person's approval of a draft. digest is that of the content that the person saw.
 func (h *History) Approve(number uint64, digest topospec.Digest, by Person, at time.Time) error {
 	e, err := h.find(number)
 	switch {

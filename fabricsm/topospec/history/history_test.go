@@ -16,7 +16,7 @@ import (
 
 var at = time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
 
-// fine is the simulation of a revision that no guard refuses.
+// fine is the simulation of a revision that no guard rejects.
 func fine() *simulate.Report { return &simulate.Report{} }
 
 func draft(t *testing.T, h *history.History, r *topospec.Revision) *topospec.Spec {
@@ -112,8 +112,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestMode: the mode of the revision in force changes without a new approval; a
-// stronger one only if no guard refuses.
+// TestMode: the mode of the revision in force changes without a new approval; a stronger one only if no guard rejects it.
 func TestMode(t *testing.T) {
 	h := &history.History{}
 	s := draft(t, h, topospectest.Revision(t, topospectest.Small()))
@@ -214,7 +213,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestDraftsAreBounded: who floods the list of drafts is stopped.
+// TestDraftsAreBounded: an author cannot flood the list of drafts.
 func TestDraftsAreBounded(t *testing.T) {
 	h := &history.History{}
 	r := topospectest.Revision(t, topospectest.Small())
@@ -256,7 +255,7 @@ func TestWorse(t *testing.T) {
 	}
 }
 
-// TestFourEyes: who may put what into force (T131).
+// TestFourEyes: which persons may put a revision into force (T131).
 func TestFourEyes(t *testing.T) {
 	base := topospectest.Revision(t, topospectest.Small(), "spare-1,0x0020000000009001,ConnectX-6,,spare", "gone-1,0x0020000000009002,ConnectX-6,,retired")
 	base.Policy.Two = []topospec.Touch{topospec.TouchNewDevice, topospec.TouchServiceLink, topospec.TouchPolicy}

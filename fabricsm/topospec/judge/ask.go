@@ -28,20 +28,20 @@ func (j *Judge) At(at ib.Place) (State, Verdict, Seen) {
 	return StateDark, Unseen, Seen{}
 }
 
-// IsSteady reports that what is seen behind a port is what was seen when it was
-// verified, whether or not the switch is verified still.
+// IsSteady reports whether the fact behind a port is the one that was verified, whether or not the switch is still
+// verified.
 func (j *Judge) IsSteady(at ib.Place) bool {
 	rec := j.find(at)
 	return rec != nil && rec.steady
 }
 
-// WasVerified reports a port that is, or once was, verified.
+// WasVerified reports whether a port is, or once was, verified.
 func (j *Judge) WasVerified(at ib.Place) bool {
 	rec := j.find(at)
 	return rec != nil && rec.was
 }
 
-// Rooted reports that the place of the Subnet Manager itself is verified.
+// Rooted reports whether the place of the Subnet Manager itself is verified.
 func (j *Judge) Rooted() bool { return j.rooted != topospec.None }
 
 // Restore records that a port was switched off for a fact seen there, by the verdict of an earlier judge, and is still off.
@@ -60,8 +60,7 @@ func (j *Judge) Restore(s Seen, v Verdict) bool {
 	return true
 }
 
-// objects reports a fact that would have its port switched off if its switch is
-// verified.
+// objects reports whether the port of a fact would be switched off if its switch is verified.
 func (j *Judge) objects(s *Seen) bool {
 	if j.spec.DeviceByGUID(s.At.Switch) == topospec.None {
 		return true

@@ -108,7 +108,7 @@ func (j *Judge) differs(s *Seen, peer topospec.End) (f Fields) {
 	return f
 }
 
-// fits reports a node type that a device of a kind shows.
+// fits reports whether a device of a kind can show a node type.
 func fits(k topospec.Kind, t ib.NodeType) bool {
 	switch k {
 	case topospec.KindAny:
@@ -122,7 +122,7 @@ func fits(k topospec.Kind, t ib.NodeType) bool {
 	}
 }
 
-// enforced reports that one of the fields that differ is one that policy acts on.
+// enforced reports whether policy acts on one of the fields that differ.
 func (j *Judge) enforced(f Fields) bool {
 	for _, m := range [...]struct {
 		field Fields
@@ -204,8 +204,7 @@ func (j *Judge) stranger(r *Ruling, s *Seen, link *topospec.Link, expected *topo
 	}
 }
 
-// pair looks whether what is meant to be here is seen where this is meant to be:
-// then the two explain each other.
+// pair checks whether the two devices are swapped: the device intended here is seen at the place of the device seen here.
 func (j *Judge) pair(r *Ruling, s *Seen) {
 	if r.Belongs.IsZero() || r.Belongs == topospec.EndAt(s.At) {
 		return
@@ -220,9 +219,9 @@ func (j *Judge) pair(r *Ruling, s *Seen) {
 	}
 }
 
-// isSpare reports that what is seen is the spare device whose node GUID it shows, as far
-// as the specification knows it: a candidate must be the one that inventory has, not one
-// that has only taken its GUID. host is the machine that it would be in.
+// isSpare reports whether a fact fits the spare device whose node GUID it shows, as far as the specification has data: a
+// candidate must be the device in the inventory, not one that has only copied its GUID. host is the machine that it would
+// be in.
 func (j *Judge) isSpare(s *Seen, d *topospec.Device, host string) bool {
 	n := int(s.Port)
 	switch {

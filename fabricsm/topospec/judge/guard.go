@@ -33,12 +33,12 @@ func NewGuard(f *topo.Fabric, sm topo.PortID, usable func(topo.PortID) bool) *Gu
 	return g
 }
 
-// Protected reports a port that must not be disabled.
+// Protected reports whether a port must not be disabled.
 func (g *Guard) Protected(p topo.PortID) bool {
 	return p == g.sm || p == g.f.Port(g.sm).Peer || g.bridge[p]
 }
 
-// ProtectedAt reports a switch port that must not be disabled.
+// ProtectedAt reports whether a switch port must not be disabled.
 func (g *Guard) ProtectedAt(at ib.Place) bool {
 	id := g.f.NodeByGUID(at.Switch)
 	if id == topo.None {
@@ -60,7 +60,7 @@ type walk struct {
 type frame struct {
 	node topo.NodeID
 	in   topo.PortID // port of it that it was entered by, None at the start
-	port int         // the next one to look at
+	port int         // the next one to examine
 }
 
 func (w *walk) from(start topo.NodeID) {

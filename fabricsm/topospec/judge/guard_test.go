@@ -69,7 +69,7 @@ func reach(f *topo.Fabric, sm, without topo.PortID) int {
 	return len(seen)
 }
 
-// TestProtectedIsKept: the last way to a switch is kept, and a person is called.
+// TestProtectedIsKept: the last way to a switch is kept, and an operator is called.
 func TestProtectedIsKept(t *testing.T) {
 	b := newBench(t, nil)
 	at := b.fact("leaf-1", 19).At

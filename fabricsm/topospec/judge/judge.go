@@ -30,7 +30,7 @@ type Ruling struct {
 	State    State
 	Fields   Fields       // that differ
 	Expected topospec.End // at this port, zero: nothing or not known
-	Belongs  topospec.End // switch port at which the GUID seen is meant to be, zero: nowhere
+	Belongs  topospec.End // switch port at which the GUID seen must be, zero: nowhere
 	Pair     ib.Place     // the other port of a swap
 	Alarm    bool         // an operator must be alerted: the mode is above Observe and the link is not as specified
 	Page     bool         // at once: a protected port is violated
@@ -121,10 +121,9 @@ func (j *Judge) Score() topospec.Permille { return topospec.Share(j.verified, j.
 // ErrRefused means that a guard said no.
 var ErrRefused = errors.New("refused")
 
-// SetMode puts a mode into force. Only a person does, so by must name one, and
-// Enforce needs the score of the policy. All that was seen is judged again, which
-// costs a pass over the fabric: Changes says which ports are to be disabled, or are
-// let go.
+// SetMode puts a mode into force. Only an operator may do so, so by must name one, and Enforce needs the score of the
+// policy. All facts are judged again, which costs a pass over the fabric: Changes reports which ports to disable or
+// release.
 func (j *Judge) SetMode(m topospec.Mode, by string) error {
 	if m > j.mode && by == "" {
 		return fmt.Errorf("promote %s to %v: %w: only a person does that", j.spec.Revision().Fabric, m, ErrRefused)

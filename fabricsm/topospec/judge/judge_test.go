@@ -260,7 +260,7 @@ func TestDisabledUntilReleased(t *testing.T) {
 	}
 }
 
-// TestPromotion: only a person promotes, and only when the score is there.
+// TestPromotion: only an operator promotes, and only with the needed score.
 func TestPromotion(t *testing.T) {
 	b := newBench(t, nil)
 	j := judge.New(b.spec, topospec.Observe, nil)

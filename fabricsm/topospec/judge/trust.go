@@ -5,17 +5,17 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// trusts reports a switch that was verified on the way.
+// trusts reports whether a verified way leads to a switch.
 func (j *Judge) trusts(id topospec.DeviceID) bool { return id == j.rooted || j.entered[id] > 0 }
 
-// Trusts reports that a switch was verified on the way.
+// Trusts reports whether a verified way leads to a switch.
 func (j *Judge) Trusts(sw ib.GUID) bool {
 	id := j.spec.DeviceByGUID(sw)
 	return id != topospec.None && j.trusts(id)
 }
 
-// IsVerified reports that what is behind a switch port is verified: what a
-// membership, a key or a LID may be bound to, in every mode.
+// IsVerified reports whether the device behind a switch port is verified: a membership, a key or a LID may be bound to it,
+// in every mode.
 func (j *Judge) IsVerified(at ib.Place) bool {
 	rec := j.find(at)
 	return rec != nil && rec.state == StateVerified
@@ -66,8 +66,7 @@ func (j *Judge) again() {
 	j.queue = j.queue[:0]
 }
 
-// rejudging reports that the queue is being worked off further up; its first
-// entry is marked then.
+// rejudging reports whether a caller is processing the queue already; otherwise it marks the first entry.
 func (j *Judge) rejudging() bool {
 	if j.queue[0] == topospec.None {
 		return true

@@ -66,7 +66,7 @@ const (
 	Admit                 // it is part of the fabric
 	Leave                 // no packet goes beyond the port; its link state is reported
 	Disable               // the port is switched off, and only this port
-	Keep                  // it would be switched off, but it is protected: what works goes on, nothing is newly granted, a person is called
+	Keep                  // it would be switched off, but it is protected: existing grants stay, nothing is newly granted, an operator is called
 )
 
 var actionNames = []string{"hold", "admit", "leave", "disable", "keep"}
@@ -89,7 +89,7 @@ type State uint8
 const (
 	StateDark     State = iota // nothing seen
 	StateSeen                  // something is there that is not verified, and the mode does not act
-	StateHeld                  // waits: for its switch to be verified, or for a person
+	StateHeld                  // waits: for its switch to be verified, or for an operator
 	StateVerified              // as specified
 	StateDrift                 // was verified and is not any more, and the mode or its protection keeps it
 	StateDisabled              // switched off for the reason in its verdict, until it is released

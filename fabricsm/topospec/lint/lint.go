@@ -1,5 +1,4 @@
-// Package lint finds what is suspicious in a revision that is fit to be compared:
-// what a person should look at before it is law.
+// Package lint finds suspicious parts of a valid revision: an operator should examine them before it comes into force.
 package lint
 
 import (
@@ -33,7 +32,7 @@ const (
 	NoPlace      Rule = "no-place"      // devices without rack: findings cannot say where to walk
 )
 
-// Finding is something to look at.
+// Finding is a suspicious part of a revision.
 type Finding struct {
 	Rule   Rule         `json:"rule"`
 	At     topospec.End `json:"-"`
@@ -105,7 +104,7 @@ func (c *checker) devices() {
 	}
 }
 
-// ports looks at the ports of one device.
+// ports checks the ports of one device.
 func (c *checker) ports(id topospec.DeviceID, d *topospec.Device) {
 	linked, free := 0, 0
 	model, known := product.Find(d.Model)
@@ -290,7 +289,7 @@ type RackPair struct {
 	Cables int    `json:"cables"`
 }
 
-// Cables counts the cables between each pair of racks, for those who lay them.
+// Cables counts the cables between each pair of racks, for the installation.
 func Cables(s *topospec.Spec) []RackPair {
 	counts := map[[2]string]int{}
 	r := s.Revision()

@@ -1,5 +1,4 @@
-// Package native reads and writes our own form of a topology revision, in JSON or
-// YAML.
+// Package native reads and writes our own form of a topology revision, in JSON or YAML.
 //
 //	{
 //	"format": "portcullis-topospec/1",
@@ -15,10 +14,9 @@
 //	"end": {"devices": 1, "links": 1, "digest": "sha256:..."}
 //	}
 //
-// YAML has the same keys. The form ends with the numbers of devices and links and
-// with the digest of the content, so that a file cut anywhere, or edited and not
-// sealed again, is refused. A draft may leave the end out.
+// YAML has the same keys. The form ends with the numbers of devices and links and with the digest of the content, so that a
+// file cut anywhere, or edited and not sealed again, is rejected. A draft may leave the end out.
 //
-// Reading is strict and bounded: unknown and repeated keys, anchors, wrong types,
-// and text that cannot be shown are errors with their line.
+// Reading is strict and bounded: unknown and repeated keys, anchors, wrong types, and text that cannot be shown are errors
+// with their line.
 package native

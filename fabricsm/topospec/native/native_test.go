@@ -80,7 +80,7 @@ func TestThroughTopoconf(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a file at every byte: it is refused, or says the same.
+// TestTruncated cuts a file at every byte: it is rejected, or has the same content.
 func TestTruncated(t *testing.T) {
 	for _, form := range []native.Form{native.JSON, native.YAML} {
 		text := native.AppendTo(nil, full(), form)

@@ -18,7 +18,7 @@ const (
 type shape uint8
 
 const (
-	scalar shape = iota // a word: string, number or boolean, by who reads it
+	scalar shape = iota // a word: string, number or boolean, depending on the field
 	list
 	table
 )

@@ -189,8 +189,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a plan at every byte: what is left is refused, or is a plan with
-// whole lines only.
+// TestTruncated cuts a plan at every byte: the rest is rejected, or is a plan with whole lines only.
 func TestTruncated(t *testing.T) {
 	data := read(t, "hosts.csv")
 	for n := range len(data) {

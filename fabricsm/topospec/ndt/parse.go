@@ -27,7 +27,7 @@ type Port struct {
 	U             uint8  // 0: not said
 }
 
-// IsZero reports "none".
+// IsZero reports whether it is the zero value, which means none.
 func (p Port) IsZero() bool { return p.Device == "" && p.Label == "" }
 
 func (p Port) String() string { return fmt.Sprintf("%q port %q", p.Device, p.Label) }
@@ -66,7 +66,7 @@ const (
 	numColumns
 )
 
-// required are the columns without which a line says nothing.
+// required are the columns without which a line is useless.
 const required = endPort + 1
 
 // headers are the names of columns, as different generators write them. A second
@@ -235,8 +235,7 @@ func (p *parser) units(line int, s string) uint8 {
 	return uint8(n)
 }
 
-// ends reports that both ends of a line are whole, or one is and the other is not
-// there.
+// ends reports whether both ends of a line are complete, or the start is and the other is missing.
 func (p *parser) ends(row *Row) bool {
 	for _, e := range [2]Port{row.A, row.B} {
 		if (e.Device == "") != (e.Label == "") {

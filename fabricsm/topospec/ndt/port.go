@@ -54,8 +54,7 @@ func blade(device, s string) (place, error) {
 	return place{name: fmt.Sprintf("%s/L%d/U%d", device, l, u), port: port, kind: topospec.KindSwitch}, nil
 }
 
-// inIB reports the name of a switch: by the convention of these plans it ends in
-// IB and a number.
+// inIB reports whether a device is a switch: by the convention of these plans its name ends in IB and a number.
 func inIB(device string) bool {
 	rest := strings.TrimRight(device, "0123456789")
 	return rest != device && strings.HasSuffix(rest, "IB")

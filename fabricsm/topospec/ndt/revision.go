@@ -95,8 +95,8 @@ func (b *builder) row(row *Row) {
 	b.r.Links = append(b.r.Links, l)
 }
 
-// foreign reports a line that is no part of this fabric: plans hold the cables of
-// other networks, too. A name that looks like a switch's is never left out.
+// foreign reports whether a line is no part of this fabric: plans hold the cables of other networks, too. A line with the
+// name of a switch is never left out.
 func (b *builder) foreign(row *Row) bool {
 	for _, p := range [2]Port{row.A, row.B} {
 		if b.ours[p.Device] || inIB(p.Device) || strings.HasPrefix(p.Label, "Blade ") {
@@ -174,8 +174,8 @@ func (b *builder) likely(name string) string {
 	return "add its line to the manifest, or correct the name"
 }
 
-// taken reports a line whose ports another one uses: the same cable listed from its
-// other side is left out, everything else is wrong.
+// taken reports whether another line uses a port of a line. The same cable, listed from its other side, is left out. Any
+// other use is a problem.
 func (b *builder) taken(row *Row, at, peer topospec.End) bool {
 	if u, ok := b.used[at]; ok && !peer.IsZero() && u.peer == peer && !u.first && b.used[peer].peer == at {
 		if u.state != row.State {

@@ -50,7 +50,7 @@ func Write(s *topospec.Spec) (string, error) {
 	return b.String(), problems.Err()
 }
 
-// isInside reports a link to something inside a switch.
+// isInside reports whether a link leads to a part inside a switch.
 func isInside(s *topospec.Spec, l *topospec.Link) bool {
 	for _, e := range [2]topospec.End{l.A, l.B} {
 		if id := s.DeviceByGUID(e.GUID); id != topospec.None && s.Device(id).Kind == topospec.KindAN {

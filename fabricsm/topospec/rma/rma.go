@@ -22,7 +22,7 @@ type State uint8
 const (
 	Open      State = iota // the window is open and nothing was seen
 	Candidate              // one device is there that may be the new one
-	Attested               // the host, or who replaced the switch, proved it
+	Attested               // the host, or the person who replaced the switch, proved it
 	Replaced               // of a switch: it has its place, and the ports of its hosts are off
 	Accepted               // a revision was made
 	Expired                // time ran out
@@ -52,7 +52,7 @@ func (s *State) UnmarshalText(b []byte) error {
 	return fmt.Errorf("state %.40q: want one of %q", b, stateNames)
 }
 
-// Over reports that nothing is to be done any more.
+// Over reports whether the flow has ended.
 func (s State) Over() bool { return s >= Accepted }
 
 // ErrRefused means that a step may not be done.

@@ -133,7 +133,7 @@ func (w *Switch) replaceInside(s *topospec.Spec, r *topospec.Revision, from topo
 	return nil
 }
 
-// isTrunk reports a cable between a switch and another one.
+// isTrunk reports whether a link is a cable between a switch and another one.
 func (w *Switch) isTrunk(s *topospec.Spec, l *topospec.Link, sw ib.GUID) bool {
 	if l.B.IsZero() || l.A.GUID != sw && l.B.GUID != sw {
 		return false
@@ -141,8 +141,7 @@ func (w *Switch) isTrunk(s *topospec.Spec, l *topospec.Link, sw ib.GUID) bool {
 	return s.Device(s.DeviceByGUID(l.A.GUID)).Kind == topospec.KindSwitch && s.Device(s.DeviceByGUID(l.B.GUID)).Kind == topospec.KindSwitch
 }
 
-// leadsOut reports a link to something that is neither a switch nor inside one, and not
-// a Subnet Manager.
+// leadsOut reports whether a link leads to a device that is neither a switch nor inside one, and not a Subnet Manager.
 func leadsOut(r *topospec.Revision, l *topospec.Link) bool {
 	for i := range r.Devices {
 		if d := &r.Devices[i]; d.GUID == l.B.GUID {
@@ -152,9 +151,8 @@ func leadsOut(r *topospec.Revision, l *topospec.Link) bool {
 	return false // a port without a cable
 }
 
-// Open makes the last revision, in which the ports of hosts are active again. It
-// refuses until every cable of the new switch to another one is verified by the judge,
-// who has seen the fabric under the revision of Replace.
+// Open creates the last revision, in which the ports of hosts are active again. It returns an error until the judge has
+// verified every cable of the new switch to another one, under the revision of Replace.
 func (w *Switch) Open(j *judge.Judge) (*topospec.Revision, error) {
 	s := j.Spec()
 	id := s.DeviceByGUID(w.New)

@@ -1,6 +1,5 @@
-// Package simulate says what activating a revision would do, before it does: which
-// ports would be switched off or held, which hosts and tenants that hits, and
-// whether a guard refuses it.
+// Package simulate reports the effects of activating a revision in advance: which ports would be switched off or held,
+// which hosts and tenants that affects, and whether a guard rejects it.
 package simulate
 
 import (
@@ -15,7 +14,7 @@ import (
 	"portcullis/fabricsm/topospec/product"
 )
 
-// Directory says who answers for what is cabled to a switch port. It may be nil.
+// Directory returns the owner of the device at a switch port. It may be nil.
 type Directory interface {
 	// Owner returns the host that is at a place where a node GUID is seen, and the tenant that uses it; "" for none. The
 	// place counts first: a GUID can be false.
@@ -35,13 +34,13 @@ type Input struct {
 	Fabric *topo.Fabric // as observed
 	SM     topo.PortID  // the Subnet Manager's own port
 	Owners Directory
-	Now    time.Time // for the freeze windows; zero: they are not looked at
+	Now    time.Time // for the freeze windows; zero: they are ignored
 	// Ask says which modes count; nil: those of the policies, and Next must pass all
 	// guards whatever its mode.
 	Ask *Ask
 }
 
-// Hit is a port that would change, and who feels it.
+// Hit is a port that would change, and the host and tenant that it affects.
 type Hit struct {
 	At       ib.Place      `json:"at"`
 	Where    string        `json:"where"`
@@ -149,12 +148,12 @@ func sweep(s *topospec.Spec, in *Input) *swept {
 	return out
 }
 
-// bad reports a port on which enforcement would act.
+// bad reports whether enforcement would act on a port.
 func bad(c judge.Change) bool {
 	return c.Ruling.Would == judge.Disable || c.Ruling.Would == judge.Hold
 }
 
-// promotes reports that something would be acted on which was not before.
+// promotes reports whether a port would be acted on which was not before.
 func (in *Input) promotes() bool {
 	return in.Ask != nil && in.Ask.Mode == topospec.Enforce && in.Ask.Now < topospec.Enforce
 }
@@ -237,8 +236,8 @@ func (r *Report) refuse(g Guard, do, format string, args ...any) {
 	r.Refused = append(r.Refused, Refusal{g, fmt.Sprintf(format, args...), do})
 }
 
-// caution refuses, unless nothing follows from differences in the mode that is asked
-// for: a fabric that is being cabled is observed before all of it is there.
+// caution rejects, unless differences have no effect in the requested mode: a fabric may be observed before all its cables
+// are there.
 func (r *Report) caution(in *Input, g Guard, do, format string, args ...any) {
 	if in.Ask == nil || in.Ask.Mode > topospec.Observe {
 		r.refuse(g, do, format, args...)
@@ -247,13 +246,13 @@ func (r *Report) caution(in *Input, g Guard, do, format string, args ...any) {
 	r.Cautions = append(r.Cautions, Refusal{g, fmt.Sprintf(format, args...), do})
 }
 
-// promotion refuses a revision that would do more than the one in force does.
+// promotion rejects a revision that would do more than the one in force does.
 func (r *Report) promotion(in *Input) {
 	next := in.Next.Revision().Policy.Mode
 	var now topospec.Mode
 	switch {
 	case in.Ask != nil && in.Active != nil && in.Active.Digest() == in.Next.Digest():
-		return // a person promotes what is in force
+		return // an operator promotes the revision in force
 	case in.Ask != nil:
 		next, now = in.Ask.Mode, in.Ask.Now
 	case in.Active == nil:

@@ -9,9 +9,8 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// Revision makes a revision of a file: what stands in the first field is a
-// switch, the two lines of a trunk become one link. A trunk that only one side
-// lists, or that the sides describe differently, is refused.
+// Revision creates a revision from a file: the first field is a switch, the two lines of a trunk become one link. A trunk
+// that only one side lists, or that the sides describe differently, is rejected.
 func (f File) Revision(name, fabric string) (*topospec.Revision, error) {
 	m := merger{Problems: topospec.Problems{Source: name}, r: &topospec.Revision{Fabric: fabric}, at: make(map[topospec.End]int, len(f)), device: map[ib.GUID]int{}}
 	for i, e := range f {

@@ -66,7 +66,7 @@ func word(words []string, i int) string {
 	return strconv.Itoa(i)
 }
 
-// Entry is one line: a switch port and what is meant to be behind it.
+// Entry is one line: a switch port and the intended device behind it.
 type Entry struct {
 	At    topospec.End
 	Peer  topospec.End // zero: "-,-"

@@ -129,8 +129,8 @@ func TestAllProblemsTogether(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a file at every byte: it is refused, or cut between lines,
-// and then has fewer links than before, which the coverage guard counts.
+// TestTruncated cuts a file at every byte: it is rejected, or cut between lines, and then has fewer links than before,
+// which the coverage guard counts.
 func TestTruncated(t *testing.T) {
 	for n := range len(sample) {
 		f, err := topoconf.Parse("f", []byte(sample[:n]))
