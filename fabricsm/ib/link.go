@@ -132,8 +132,7 @@ const (
 // String names the speeds of the mask, "SDR|DDR", or "none".
 func (s LinkSpeed) String() string { return maskNames(uint8(s), "SDR", "DDR", "QDR") }
 
-// LinkSpeedExt is a bit mask of extended link speeds. Zero means that no
-// extended speed is meant and LinkSpeed counts.
+// LinkSpeedExt is a bit mask of extended link speeds. With zero there is no extended speed and LinkSpeed counts.
 type LinkSpeedExt uint8
 
 // Extended link speeds.
@@ -171,8 +170,7 @@ func LinkRate(w LinkWidth, s LinkSpeed, e LinkSpeedExt) int {
 	return w.Lanes() * lane
 }
 
-// ExpTime is a duration coded as 4.096 us * 2^value, value 0 to 31; 20 and
-// above mean "infinite" where a packet lifetime is meant.
+// ExpTime is a duration coded as 4.096 us * 2^value, value 0 to 31; as a packet lifetime, 20 and above mean "infinite".
 type ExpTime uint8
 
 // Duration returns the time that a value of 0 to 31 stands for; larger ones count as 31.

@@ -31,7 +31,7 @@ func (k PKey) String() string { return fmt.Sprintf("0x%04x", uint16(k)) }
 // Base is the 15-bit partition number without the membership bit.
 func (k PKey) Base() PKey { return k &^ fullMember }
 
-// IsFull reports full membership.
+// IsFull reports whether it is a full membership.
 func (k PKey) IsFull() bool { return k&fullMember != 0 }
 
 // Full and Limited return the same partition with the named membership.

@@ -8,8 +8,7 @@ import (
 // PKeyRange is a range of partitions, both ends in it. Membership bits are clear.
 type PKeyRange struct{ First, Last PKey }
 
-// ParsePKeyRange reads "0x0100-0x01ff", or one P_Key. It refuses membership bits,
-// the default partition and 0.
+// ParsePKeyRange reads "0x0100-0x01ff", or one P_Key. It rejects membership bits, the default partition and 0.
 func ParsePKeyRange(s string) (r PKeyRange, err error) {
 	first, last, isRange := strings.Cut(s, "-")
 	if !isRange {
@@ -29,7 +28,7 @@ func ParsePKeyRange(s string) (r PKeyRange, err error) {
 	return r, nil
 }
 
-// Contains reports a partition that lies in the range, whatever the membership.
+// Contains reports whether the range has the partition of k, with either membership.
 func (r PKeyRange) Contains(k PKey) bool { return r.First <= k.Base() && k.Base() <= r.Last }
 
 // String returns the form that ParsePKeyRange reads.

@@ -33,7 +33,7 @@ func ParsePlace(s string) (Place, error) {
 // String returns "0x...guid/port".
 func (p Place) String() string { return fmt.Sprintf("%v/%d", p.Switch, p.Port) }
 
-// IsZero reports "no place".
+// IsZero reports whether there is no place.
 func (p Place) IsZero() bool { return p == Place{} }
 
 // MarshalText implements encoding.TextMarshaler; for the zero Place it returns "".

@@ -29,11 +29,10 @@ func NewSAKey(v uint64) SAKey { return SAKey{hide(v)} }
 // Reveal returns the bits. Only codecs and key stores may call it.
 func (k SAKey) Reveal() uint64 { return k.bits.reveal() }
 
-// IsZero reports "no key".
+// IsZero reports whether there is no key.
 func (k SAKey) IsZero() bool { return k == SAKey{} }
 
-// Equal reports that both are the same key, in a time that does not depend on
-// where they differ.
+// Equal reports whether both are the same key, in a time that does not depend on where they differ.
 func (k SAKey) Equal(o SAKey) bool { return k.Reveal()^o.Reveal() == 0 }
 
 func (k SAKey) String() string               { return k.bits.redact() }
@@ -42,8 +41,8 @@ func (k SAKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.bits.r
 func (k SAKey) MarshalText() ([]byte, error) { return []byte(k.bits.redact()), nil }
 func (k SAKey) LogValue() slog.Value         { return slog.StringValue(k.bits.redact()) }
 
-// ServiceKey is the 128-bit key of a service record, which who replaces or deletes
-// the record must show; a secret printed like MKey.
+// ServiceKey is the 128-bit key of a service record, which is needed to replace or delete the record; a secret printed like
+// MKey.
 type ServiceKey struct{ high, low secret }
 
 // NewServiceKey wraps the bytes of a ServiceKey.
@@ -58,11 +57,10 @@ func (k ServiceKey) Reveal() (b [16]byte) {
 	return b
 }
 
-// IsZero reports "no key".
+// IsZero reports whether there is no key.
 func (k ServiceKey) IsZero() bool { return k == ServiceKey{} }
 
-// Equal reports that both are the same key, in a time that does not depend on
-// where they differ.
+// Equal reports whether both are the same key, in a time that does not depend on where they differ.
 func (k ServiceKey) Equal(o ServiceKey) bool {
 	return k.high.reveal()^o.high.reveal()|k.low.reveal()^o.low.reveal() == 0
 }
@@ -90,11 +88,10 @@ func NewLockKey(v uint64) LockKey { return LockKey{hide(v)} }
 // Reveal returns the bits. Only codecs and key stores may call it.
 func (k LockKey) Reveal() uint64 { return k.bits.reveal() }
 
-// IsZero reports "no key".
+// IsZero reports whether there is no key.
 func (k LockKey) IsZero() bool { return k == LockKey{} }
 
-// Equal reports that both are the same key, in a time that does not depend on
-// where they differ.
+// Equal reports whether both are the same key, in a time that does not depend on where they differ.
 func (k LockKey) Equal(o LockKey) bool { return k.Reveal()^o.Reveal() == 0 }
 
 func (k LockKey) String() string               { return k.bits.redact() }
@@ -115,18 +112,16 @@ func (k MKey) Reveal() uint64 { return k.bits.reveal() }
 // Reveal returns the bits. Only codecs and key stores may call it.
 func (k SMKey) Reveal() uint64 { return k.bits.reveal() }
 
-// IsZero reports "no key".
+// IsZero reports whether there is no key.
 func (k MKey) IsZero() bool { return k == MKey{} }
 
-// IsZero reports "no key".
+// IsZero reports whether there is no key.
 func (k SMKey) IsZero() bool { return k == SMKey{} }
 
-// Equal reports that both are the same key; it is == for those who compare by
-// method.
+// Equal reports whether both are the same key; it is == as a method.
 func (k MKey) Equal(o MKey) bool { return k == o }
 
-// Equal reports that both are the same key, in a time that does not depend on
-// where they differ.
+// Equal reports whether both are the same key, in a time that does not depend on where they differ.
 func (k SMKey) Equal(o SMKey) bool { return k.Reveal()^o.Reveal() == 0 }
 
 func (k MKey) String() string               { return k.bits.redact() }
@@ -191,10 +186,10 @@ func (t SecretText) Reveal() string {
 	return **t.text
 }
 
-// IsZero reports that there is no text.
+// IsZero reports whether there is no text.
 func (t SecretText) IsZero() bool { return t.text == nil }
 
-// Equal reports the same text.
+// Equal reports whether both are the same text.
 func (t SecretText) Equal(o SecretText) bool { return t.Reveal() == o.Reveal() }
 
 func (t SecretText) String() string               { return t.redact() }

@@ -26,8 +26,7 @@ type spot struct {
 	place ib.Place
 }
 
-// NewBook opens a book on saved records. It refuses them all if one is wrong: a
-// key that is missing locks a device.
+// NewBook opens a book on saved records. It rejects them all if one is wrong: a missing key locks a device.
 func NewBook(records []Record) (*Book, error) {
 	b := &Book{rings: make(map[name]*Ring, len(records)), at: make(map[spot]map[ib.GUID]bool)}
 	for _, r := range records {

@@ -22,8 +22,7 @@ const MasterSize = 64
 // pointer, it shows what the first one leads to.
 type Master struct{ b **[MasterSize]byte }
 
-// NewMaster takes 64 bytes from a random source, and refuses such as cannot be
-// from one.
+// NewMaster takes 64 bytes from a random source, and rejects bytes that cannot be from one.
 func NewMaster(b []byte) (Master, error) {
 	if err := checkMaster(b); err != nil {
 		return Master{}, err
@@ -49,7 +48,7 @@ func (m Master) Reveal() []byte {
 	return append([]byte(nil), (*m.b)[:]...)
 }
 
-// IsZero reports "no master".
+// IsZero reports whether there is no master.
 func (m Master) IsZero() bool { return m.b == nil }
 
 func (m Master) String() string {

@@ -25,11 +25,10 @@ func (k Key) M() ib.MKey { return k.bits }
 // SM returns the key in the type that codecs of SM_Keys take.
 func (k Key) SM() ib.SMKey { return ib.NewSMKey(k.Reveal()) }
 
-// IsZero reports "no key".
+// IsZero reports whether there is no key.
 func (k Key) IsZero() bool { return k == Key{} }
 
-// Equal reports that both are the same key; it is == for those who compare by
-// method.
+// Equal reports whether both are the same key; it is == as a method.
 func (k Key) Equal(o Key) bool { return k == o }
 
 func (k Key) String() string               { return k.bits.String() }

@@ -33,10 +33,10 @@ func Kinds() []Kind {
 	return []Kind{MKey, CCKey, VSKey, N2NKey, N2NNodeKey, SMKey, SAKey}
 }
 
-// Valid reports one of the constants above.
+// Valid reports whether k is one of the constants above.
 func (k Kind) Valid() bool { return k > 0 && k < endOfKinds }
 
-// OfDevice reports a key that each device has its own of.
+// OfDevice reports whether each device has its own key of this kind.
 func (k Kind) OfDevice() bool { return k >= MKey && k <= N2NNodeKey }
 
 // class returns the bytes under which a key is derived: the management class, and the key's number in the class. The type

@@ -25,7 +25,7 @@ type Held struct {
 	Since  time.Time `json:"since"` // when it was made, or confirmed
 }
 
-// IsZero reports "no key".
+// IsZero reports whether there is no key.
 func (h Held) IsZero() bool { return h.Key.IsZero() }
 
 // Record is what must be durable about one kind of key on one device. It is the

@@ -68,21 +68,19 @@ const (
 const (
 	// maxSets is how often a Set is tried before the device counts as refusing.
 	maxSets = 3
-	// lostPerSet is how many lost ones count as one of these: one that was lost says
-	// next to nothing of the device, but a device that ignores Sets must not be asked
-	// for ever.
+	// lostPerSet is how many lost Sets count as one of these. A lost Set says almost nothing about the device, but requests
+	// to a device that ignores Sets must end.
 	lostPerSet = 4
 )
 
-// Ring is what keys one device may hold now, and what is known of which it does.
-// Of it only the Record is durable; LoadRing takes up from there, whatever was
-// sent before a crash. The zero Ring is of no use.
+// Ring holds the keys that one device may hold now, and the knowledge about which one it does. Only its Record is durable.
+// LoadRing continues from the Record, whatever was sent before a crash. The zero Ring is not usable.
 type Ring struct {
 	rec   Record
 	dirty bool // the record changed and was not given out to be saved
 
 	belief belief
-	asked  int  // keys tried in vain, in unknown and checking
+	asked  int  // keys tried without success, in unknown and checking
 	sets   int  // of the new key
 	lost   int  // of Sets, nothing was heard
 	obeyed bool // the last of them was answered
@@ -204,13 +202,13 @@ func (r *Ring) withheld(place ib.Place, verified bool) bool {
 	return !verified || !r.rec.Place.IsZero() && r.rec.Place != place
 }
 
-// Settled reports that the device was seen on Current, and no change is due.
+// Settled reports whether the device was seen on Current, and no change is due.
 func (r *Ring) Settled() bool {
 	return r.belief == onCurrent && r.rec.Pending.IsZero() && !r.commit && !r.dirty
 }
 
-// Open reports that the device was seen to hold no key, and no change is due: a key
-// planned now is the one it gets, and not the one it had.
+// Open reports whether the device was seen to hold no key, and no change is due. Then a key planned now is the one it gets,
+// and not the one it had.
 func (r *Ring) Open() bool { return r.belief == open && r.rec.Pending.IsZero() && !r.dirty }
 
 // NextEpoch returns the epoch of a first key, or of one after the device was retired. In a rotation the Target has the

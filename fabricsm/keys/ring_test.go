@@ -129,7 +129,8 @@ func TestRingGivesUpOnADeviceThatRefuses(t *testing.T) {
 	}
 }
 
-// TestRingBearsLostSets: who loses packets has no device without a key for that.
+// TestRingBearsLostSets: a lost Set counts less than a refused one, so that lost packets do not soon make a device count as
+// refusing.
 func TestRingBearsLostSets(t *testing.T) {
 	for _, tt := range []struct{ lost, refused int }{{lost: maxSets * lostPerSet}, {lost: lostPerSet, refused: maxSets - 1}} {
 		r := ringOf(t)

@@ -20,9 +20,8 @@ type RotationConfig struct {
 	// Window is how many devices are changed at once, for each kind. One is the
 	// choice for N2NNodeKey whatever it says: its neighbours come before the next.
 	Window int
-	// Succeeds says that another instance used the keys before this one did. The first
-	// cycle then begins at once, switches first, and its grace ends after
-	// SuccessionGrace, so that devices refuse the keys which that instance has.
+	// Succeeds says that another instance used the keys before this one did. The first cycle then begins at once, switches
+	// first, and its grace ends after SuccessionGrace, so that devices reject the keys which that instance has.
 	Succeeds bool
 }
 

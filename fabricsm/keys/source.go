@@ -14,8 +14,8 @@ type Mode string
 
 // Modes.
 const (
-	// ModeDerived: from a Master. The Master, and the epoch of each device, are
-	// all that a backup needs; who has the Master has all keys.
+	// ModeDerived: from a Master. The Master, and the epoch of each device, are all that a backup needs. A reader of the
+	// Master has all keys.
 	ModeDerived Mode = "derived"
 	// ModeRandom: each from the random source. A key reveals nothing about others, and no secret derives them all; a backup
 	// has to hold each.

@@ -65,9 +65,8 @@ func (r *Ring) candidates() []Held {
 	return try
 }
 
-// Sent says that the Set of a Program was sent, and whether it was answered or refused.
-// Which key the device is on is known only from the Get that follows; but that
-// it dropped Previous shows in nothing else than that answer.
+// Sent records that the Set of a Program was sent, and whether it was answered or refused. Which key the device is on is
+// known only from the Get that follows; but only that answer shows that it dropped Previous.
 func (r *Ring) Sent(answered bool) {
 	r.sets++
 	r.obeyed = answered

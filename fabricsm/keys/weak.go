@@ -6,16 +6,15 @@ import (
 	"math/bits"
 )
 
-// WeakError says why a key or seed is refused. It does not show it.
+// WeakError says why a key or seed is rejected. It does not show it.
 type WeakError struct{ Why string }
 
 func (e *WeakError) Error() string {
 	return "weak key: " + e.Why + "; let the service draw keys, or take 16 hexadecimal digits from a random source"
 }
 
-// Check refuses keys that can be guessed: 0 and all ones, which have meanings of
-// their own; values below 2^32, such as the 0x1 that managers have set by
-// default; and repeated or counting bytes. The error is a *WeakError.
+// Check rejects keys that can be guessed: 0 and all ones, which have meanings of their own; values below 2^32, such as the
+// 0x1 that managers have set by default; and repeated or counting bytes. The error is a *WeakError.
 func Check(k Key) error {
 	v := k.Reveal()
 	switch {
@@ -38,8 +37,8 @@ func Check(k Key) error {
 	return nil
 }
 
-// counting reports bytes, or the hexadecimal digits of them, with the same
-// distance from each to the next. Distance 0 is included.
+// counting reports whether bytes, or their hexadecimal digits, have the same distance from each to the next. Distance 0 is
+// included.
 func counting(b []byte) bool {
 	digits := make([]byte, 0, 2*len(b))
 	for _, x := range b {

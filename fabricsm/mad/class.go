@@ -85,7 +85,7 @@ const (
 	responseBit Method = 0x80
 )
 
-// IsResponse reports the R bit, or TrapRepress.
+// IsResponse reports whether the method has the R bit, or is TrapRepress.
 func (m Method) IsResponse() bool { return m&responseBit != 0 || m == MethodTrapRepress }
 
 // Response is the method that answers m; a response answers with itself.

@@ -17,8 +17,7 @@ type DumpOptions struct {
 	Secrets bool   // print keys instead of ib.Redacted
 }
 
-// Dump writes v for people, one "Field: value" a line in the order of the
-// wire. Equal neighbours in an array share a line.
+// Dump writes v as text, one "Field: value" a line in the order of the wire. Equal neighbours in an array share a line.
 func Dump[T any](w io.Writer, v *T, o DumpOptions) error {
 	return LayoutOf[T]().dump(w, unsafe.Pointer(v), o)
 }
@@ -77,7 +76,7 @@ func (f *Field) appendRuns(out []line, v unsafe.Pointer, secrets bool) []line {
 	return out
 }
 
-// whole reports a byte array that is printed as one value.
+// whole reports whether a field is a byte array that is printed as one value.
 func (f *Field) whole() bool {
 	return f.array && f.Width == 8 && f.typ == reflect.TypeFor[uint8]() && f.Format != FormatPlain
 }

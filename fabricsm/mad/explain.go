@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Explain writes what b says to people: header, directed route, attribute and
-// anything that is missing or odd. b is HeaderSize to Size bytes of a MAD;
-// other lengths are an error and write nothing.
+// Explain writes the content of b as text: header, directed route, attribute and missing or unusual parts. b is HeaderSize
+// to Size bytes of a MAD; for other lengths it returns an error and writes nothing.
 func Explain(w io.Writer, b []byte, o DumpOptions) error {
 	d, err := Dissect(b)
 	if err != nil {
@@ -104,8 +103,7 @@ func (e *explainer) value(l *Layout, v any) {
 	}
 }
 
-// maybeSecret reports data that may hold a key, or what a sender's memory
-// held, so that it is not printed raw.
+// maybeSecret reports whether data may hold a key, or contents of a sender's memory, so that they are not printed raw.
 func maybeSecret(h Header) bool {
 	return h.Attr == AttrPortInfo || h.Attr == AttrSMInfo || h.Attr == AttrNotice || h.Method == MethodGet
 }

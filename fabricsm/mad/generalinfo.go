@@ -23,7 +23,7 @@ type GeneralInfoCapabilities struct {
 	CapabilityMask [4]uint32 `mad:"0,32,hex"`
 }
 
-// Has reports a capability.
+// Has reports whether the capability is set.
 func (g *GeneralInfoCapabilities) Has(c Capability) bool {
 	return int(c/32) < len(g.CapabilityMask) && g.CapabilityMask[c/32]>>(c%32)&1 != 0
 }

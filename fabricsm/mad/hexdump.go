@@ -12,11 +12,9 @@ import (
 // stand for any number of bytes.
 const maxDump = 64 << 10
 
-// ParseHex reads a hex dump as people have them: plain digits with spaces,
-// commas, colons or 0x in between, or lines with offsets and an ASCII column
-// as written by xxd, hexdump -C, od -A x -t x1, tcpdump -XX and tshark -x.
-// Empty lines and lines beginning with # are skipped. Errors name line and
-// column, counted from 1 in bytes.
+// ParseHex reads a hex dump in the common forms: plain digits with spaces, commas, colons or 0x in between, or lines with
+// offsets and an ASCII column as written by xxd, hexdump -C, od -A x -t x1, tcpdump -XX and tshark -x. Empty lines and
+// lines beginning with # are skipped. Errors name line and column, counted from 1 in bytes.
 func ParseHex(text []byte) ([]byte, error) {
 	p := &hexParser{}
 	for s := range strings.Lines(string(text)) {

@@ -148,8 +148,8 @@ func (l *Layout) addStruct(t reflect.Type, prefix string, base int, offset uintp
 	return nil
 }
 
-// embeddedAt is the bit at which an embedded struct begins: that of its tag, or 0.
-// Its width is not looked at, the rows that follow it show whether it is true.
+// embeddedAt returns the bit at which an embedded struct begins: that of its tag, or 0. It ignores the width in the tag;
+// the rows that follow show whether it is true.
 func embeddedAt(sf reflect.StructField) (int, error) {
 	tag, ok := sf.Tag.Lookup("mad")
 	if !ok {

@@ -128,14 +128,14 @@ func (m *MAD) Mod() uint32 { return binary.BigEndian.Uint32(m[offMod:]) }
 // SetMod writes the attribute modifier.
 func (m *MAD) SetMod(v uint32) { binary.BigEndian.PutUint32(m[offMod:], v) }
 
-// IsSMP reports a subnet management packet, LID routed or directed route.
+// IsSMP reports whether m is a subnet management packet, LID routed or directed route.
 func (m *MAD) IsSMP() bool { return m.Class() == ClassSubn || m.Class() == ClassSubnDR }
 
-// IsDR reports a directed-route SMP.
+// IsDR reports whether m is a directed-route SMP.
 func (m *MAD) IsDR() bool { return m.Class() == ClassSubnDR }
 
-// IsResponse reports an answer to a request: the R bit of the method, or
-// TrapRepress, which answers a Trap without that bit.
+// IsResponse reports whether m is an answer to a request: the R bit of the method, or TrapRepress, which answers a Trap
+// without that bit.
 func (m *MAD) IsResponse() bool { return m.Method().IsResponse() }
 
 // MKey is the M_Key that the sender of an SMP offers. Other classes keep other

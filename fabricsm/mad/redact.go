@@ -99,7 +99,7 @@ func (l *Layout) redact(data []byte, at int) {
 	}
 }
 
-// hasKeys reports a layout with a field that may hold a key.
+// hasKeys reports whether a layout has a field that may hold a key.
 func (l *Layout) hasKeys() bool {
 	for i := range l.fields {
 		if l.fields[i].mayHoldKey() {

@@ -38,11 +38,10 @@ func (s Selector) String() string {
 // MTU reports whether have is what s and asked ask for. SelectBest takes any.
 func (s Selector) MTU(asked, have ib.MTU) bool { return s.takes(cmp.Compare(have, asked)) }
 
-// Rate reports the same of rates, in the order of their speed. A code that is not
-// known is slower than all others.
+// Rate reports the same for rates, in the order of their speed. An unknown code is slower than all others.
 func (s Selector) Rate(asked, have ib.Rate) bool { return s.takes(have.Compare(asked)) }
 
-// PacketLifeTime reports the same of lifetimes.
+// PacketLifeTime reports the same for lifetimes.
 func (s Selector) PacketLifeTime(asked, have ib.ExpTime) bool {
 	return s.takes(cmp.Compare(have, asked))
 }

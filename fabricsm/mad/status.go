@@ -29,7 +29,7 @@ const (
 // StatusInvalidField.
 func (s Status) Code() Status { return s & statusCode }
 
-// IsBusy reports that the request was discarded and may be repeated.
+// IsBusy reports whether the request was discarded and may be repeated.
 func (s Status) IsBusy() bool { return s&StatusBusy != 0 }
 
 // ClassSpecific is the high byte.

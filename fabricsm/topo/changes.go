@@ -53,7 +53,7 @@ func (p *Pages[T]) Changed(old *Pages[T]) iter.Seq[int32] {
 	}
 }
 
-// same reports a page that two lists share. One that grew was written.
+// same reports whether two lists share a page. A page that grew was written.
 func (p *Pages[T]) same(old *Pages[T], page int) bool {
 	return page < len(old.dir) && p.dir[page] == old.dir[page]
 }

@@ -206,7 +206,7 @@ func portOf(n *Node, num ib.PortNum) PortID {
 	return n.FirstPort + PortID(num)
 }
 
-// isEndNum reports a port number under which nodes of a type have an end port.
+// isEndNum reports whether nodes of a type have an end port with a number.
 func isEndNum(t ib.NodeType, num ib.PortNum) bool {
 	switch t {
 	case ib.NodeSwitch:
@@ -231,7 +231,7 @@ func (f *Fabric) isSwitch(id NodeID) bool {
 	return int(id) < f.nodes.n && f.Node(id).Type == ib.NodeSwitch
 }
 
-// listed reports a live end port with a GUID.
+// listed reports whether a port is a live end port with a GUID.
 func (f *Fabric) listed(id PortID) bool {
 	return int(id) < f.ports.n && f.Port(id).GUID != 0 && f.IsEndPort(id)
 }

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// manyHosts is a fabric over several pages: GUIDs are dealt at random.
+// manyHosts returns a fabric over several pages: GUIDs are assigned at random.
 func manyHosts(n int, rnd *rand.Rand) *Builder {
 	b := &Builder{}
 	sw := b.AddNode(Node{GUID: 1, Type: ib.NodeSwitch, NumPorts: 254})

@@ -49,10 +49,9 @@ func Hypercube(dimensions, hostsEach int) *Kit {
 	return k
 }
 
-// DragonflyPlus is groups of leaves and spines, each leaf with some hosts and
-// one cable to each spine of its group. Between any two groups there are links
-// cables, dealt to the spines in turn. Leaf l of group g is tier 1, index
-// g*leaves+l+1; spines are tier 2 likewise.
+// DragonflyPlus is groups of leaves and spines, each leaf with some hosts and one cable to each spine of its group. Between
+// any two groups there are links cables, spread over the spines in turn. Leaf l of group g is tier 1, index g*leaves+l+1;
+// spines are tier 2 likewise.
 func DragonflyPlus(groups, leaves, spines, hostsEach, links int) *Kit {
 	k := &Kit{}
 	up := (groups-1)*links/spines + 1

@@ -105,8 +105,7 @@ func (k *Kit) SetLMC(id topo.NodeID, port int, lmc ib.LMC) {
 	k.SetPort(p, v)
 }
 
-// Fabric deals LIDs, from 1 and in the order of ids, to the end ports that
-// have none, and publishes a snapshot.
+// Fabric assigns LIDs, from 1 and in the order of ids, to the end ports that have none, and publishes a snapshot.
 func (k *Kit) Fabric() *topo.Fabric {
 	f := k.Freeze()
 	for i := range f.Ports() {

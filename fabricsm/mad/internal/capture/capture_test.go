@@ -47,7 +47,7 @@ const partitions = `Default=0x7fff,ipoib:ALL=limited,SELF=full;
 tenant=0x8123:ALL=full;
 `
 
-// opensm names who sends the frames that no diagnostic tool asked for.
+// opensm is the label of frames that no diagnostic tool requested.
 const opensm = "opensm"
 
 // diags are the tools that ask, by their arguments. All sit at node "sm".
