@@ -140,7 +140,7 @@ func (b *bed) height(tree []mcast.Branch, root topo.NodeID) int {
 	return most
 }
 
-// judge lets the checker look at what switches hold.
+// judge runs the checker on the tables that switches hold.
 func (b *bed) judge(report *route.Report, sl ib.SL) {
 	b.t.Helper()
 	var all []mcast.Members

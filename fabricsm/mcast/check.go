@@ -148,8 +148,8 @@ func (c *checker) forward(h hop, mlid ib.LID, want map[topo.PortID]bool) (next [
 	return next, err
 }
 
-// CheckWaits reports whether multicast with some masks and the unicast routes of
-// a lane close a circle of waiting links. lids are the multicast LIDs in use.
+// CheckWaits reports whether multicast with some masks and the unicast routes of a lane close a cycle of waiting links.
+// lids are the multicast LIDs in use.
 func CheckWaits(f *topo.Fabric, waits route.Waits, masks Masks, lids []ib.LID) error {
 	g := waits.Graph()
 	follow := make([]map[int32]bool, len(g.To))

@@ -195,7 +195,7 @@ func diff(mlid ib.LID, old, now []Branch, emit func(Change)) (changed bool) {
 	return changed
 }
 
-// Dirty reports that something is to be planned.
+// Dirty reports whether a group must be planned.
 func (f *Forest) Dirty() bool { return len(f.dirty) > 0 }
 
 // Planned returns the multicast LIDs that the last Flush planned, sorted. It is valid until the next Flush.

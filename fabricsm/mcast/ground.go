@@ -10,10 +10,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Ground is what trees grow on: which links lead up. Any number of trees in
-// which each switch has at most one neighbour above it closes no circle of
-// waiting links, neither alone nor with the unicast routes it was made for. It
-// is immutable.
+// Ground defines which links lead up for all trees. Any number of trees in which each switch has at most one neighbour
+// above it closes no cycle of waiting links, neither alone nor with the unicast routes it was made for. It is immutable.
 type Ground struct {
 	// SL is the service level that multicast packets must have for that to be
 	// true, and VL the virtual lane they are on: 0 and 0, or else those that no
@@ -47,8 +45,7 @@ type Island struct {
 	Whole bool
 }
 
-// ErrNoSafeTree means that no trees could be proven to close no circle of waiting
-// links with the unicast routes.
+// ErrNoSafeTree means that no trees could be proven to close no cycle of waiting links with the unicast routes.
 var ErrNoSafeTree = errors.New("no multicast tree is free of credit loops together with the unicast routes")
 
 // NewGround chooses which links lead up in a fabric whose unicast tables were
@@ -98,8 +95,8 @@ func freeLevel(t *route.Tables) ib.SL {
 	return 0
 }
 
-// hasLanes reports that all links between switches have so many virtual lanes.
-// Ports that have not said how many they have pass.
+// hasLanes reports whether all links between switches have the given number of virtual lanes. Ports that have not reported
+// their number count as enough.
 func hasLanes(f *topo.Fabric, lanes int) bool {
 	for _, id := range f.Switches() {
 		n := f.Node(id)

@@ -51,9 +51,8 @@ func (b *groundBuilder) reverse(e int32) int32 {
 	return b.g.EdgeAt(b.g.To[e], b.f.Port(p).Num)
 }
 
-// treeRight reports that the unicast routes and the spanning tree close no
-// circle: all links can be taken away one by one, each when none that is left
-// waits for it.
+// treeRight reports whether the unicast routes and the spanning tree close no cycle: all links can be removed one by one,
+// each when no remaining link waits for it.
 func (b *groundBuilder) treeRight(island []int32) bool {
 	if b.waits == nil {
 		return true
@@ -81,7 +80,7 @@ func (b *groundBuilder) edges(island []int32) (edges []int32) {
 	return edges
 }
 
-// drains reports that edges wait for each other in no circle.
+// drains reports whether there is no cycle of edges that wait for each other.
 func drains(g *route.Graph, edges []int32, each func(e int32, visit func(next int32))) bool {
 	waiting := make([]int32, len(g.To))
 	for _, e := range edges {

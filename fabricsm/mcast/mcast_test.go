@@ -116,9 +116,8 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// TestRandomFabrics lets members come and go on random fabrics whose cables
-// break, and judges all trees after each change: by packets that must arrive,
-// by circles with the unicast routes, and by what a fresh forest would plan.
+// TestRandomFabrics lets members come and go on random fabrics whose cables break, and judges all trees after each change:
+// by packets that must arrive, by cycles with the unicast routes, and by the plan of a new forest.
 func TestRandomFabrics(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := 0

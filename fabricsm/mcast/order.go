@@ -89,12 +89,10 @@ func (b *groundBuilder) far(s int32) int32 {
 
 func (b *groundBuilder) leads(e int32) bool { return b.pos[b.g.To[e]] < b.pos[b.source[e]] }
 
-// right reports that the unicast routes of an island and all trees that may
-// grow in the order close no circle. That is so if no route goes up after it
-// went down: each link up can be numbered by how near to the front of the order
-// it leads, and after them each link down by how far, and both routes and trees
-// use links by rising numbers only. Where some do, as around a broken cable,
-// all turns of routes and of trees are laid together and looked through.
+// right reports whether the unicast routes of an island and all trees that may grow in the order close no cycle. That is so
+// if no route goes up after it went down. Then each link up can be numbered by how near to the front of the order it leads,
+// and after them each link down by how far, and both routes and trees use links by rising numbers only. If some routes do,
+// as around a broken cable, all turns of routes and of trees are checked together.
 func (b *groundBuilder) right(island []int32) bool {
 	return b.waits == nil || !b.turnsUp(island) || drains(b.g, b.edges(island), func(e int32, visit func(int32)) {
 		b.waits.Each(e, visit)
@@ -107,7 +105,7 @@ func (b *groundBuilder) right(island []int32) bool {
 	})
 }
 
-// turnsUp reports that some unicast route goes up after it went down.
+// turnsUp reports whether some unicast route goes up after it went down.
 func (b *groundBuilder) turnsUp(island []int32) (turns bool) {
 	for _, e := range b.edges(island) {
 		if b.leads(e) {
@@ -120,7 +118,7 @@ func (b *groundBuilder) turnsUp(island []int32) (turns bool) {
 	return false
 }
 
-// usable reports that trees may use a link up.
+// usable reports whether trees may use a link up.
 func (b *groundBuilder) usable(e int32) bool {
 	return b.leads(e) && b.able[b.g.To[e]] && b.able[b.source[e]]
 }
@@ -143,7 +141,7 @@ func (b *groundBuilder) topsOf(island []int32) (n int) {
 	return n
 }
 
-// shallow reports that a ground of the order does not take too much memory.
+// shallow reports whether a ground of the order does not take too much memory.
 func (b *groundBuilder) shallow(island []int32) bool {
 	depth := make([]int32, len(b.pos))
 	deepest := int32(0)

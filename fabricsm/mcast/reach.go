@@ -1,6 +1,6 @@
 package mcast
 
-// whole reports that one top is above all switches with hosts.
+// whole reports whether one top is above all switches with hosts.
 func (b *groundBuilder) whole(island []int32) bool {
 	words := (b.topsOf(island) + 63) / 64
 	above := make([]uint64, len(b.pos)*words)

@@ -20,7 +20,7 @@ type Member struct {
 // Reason is why a member is not honoured.
 type Reason uint8
 
-// Reasons to refuse a member.
+// Reasons to reject a member.
 const (
 	// NotSeen: no end port of the fabric has the GUID.
 	NotSeen Reason = iota + 1

@@ -150,7 +150,7 @@ func checkTable(t *rapid.T, table Table, capacity int, def ib.PKey, before Table
 	}
 }
 
-// checkEveryMemberJudged: each member is honoured or refused, and not both.
+// checkEveryMemberJudged: each member is accepted or rejected, and not both.
 func checkEveryMemberJudged(t *rapid.T, roster Roster, w Wanted) {
 	verdicts := make(map[Member]int)
 	for _, p := range w.Ports {

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// dealt is a file that deals hosts over 32 partitions, a line each.
+// dealt returns a file that spreads hosts over 32 partitions, a line each.
 func dealt(hosts int) []byte {
 	var b strings.Builder
 	b.WriteString("Default=0x7fff, ipoib: ALL=limited, SELF=full;\n")

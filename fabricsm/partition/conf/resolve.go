@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// rules turns definitions into rules, and refuses what cannot be done.
+// rules turns definitions into rules, and rejects impossible ones.
 func (p *parser) rules() *Rules {
 	p.number()
 	r := &Rules{}
@@ -45,8 +45,8 @@ func (p *parser) rules() *Rules {
 	return r
 }
 
-// once leaves out who was named before. Most files name ports in the order of their
-// GUIDs, in which that is seen without a list of all.
+// once leaves out ports that were named before. Most files name ports in the order of their GUIDs, in which that is seen
+// without a list of all.
 func once(who []Who) []Who {
 	ascending := true
 	for i := 1; i < len(who) && ascending; i++ {
@@ -110,7 +110,7 @@ func (p *parser) inDefault(d *definition) {
 	}
 }
 
-// possible refuses members of other partitions that this SM cannot make.
+// possible rejects members of other partitions that this SM cannot make.
 func (p *parser) possible(e *entry) bool {
 	switch {
 	case e.who.Group == nobody:

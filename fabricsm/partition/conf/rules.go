@@ -41,7 +41,7 @@ const (
 	Self                    // the Subnet Manager's own
 	AllCAs                  // every port of every CA
 	AllRouters              // every port of every router
-	allPorts                // refused
+	allPorts                // rejected
 	allSwitches
 	nobody
 )

@@ -20,8 +20,8 @@ type Seating struct {
 
 	self  ib.GUID
 	seats map[ib.GUID]seat
-	due   map[ib.GUID]struct{} // to be looked at
-	all   bool                 // all are to be looked at
+	due   map[ib.GUID]struct{} // to be examined
+	all   bool                 // all must be examined
 }
 
 // seat is the place of a GUID and the keys it is a member with there, in order.

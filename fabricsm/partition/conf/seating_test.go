@@ -18,8 +18,7 @@ import (
 // places remembers where GUIDs were taken to be.
 type places map[ib.GUID]ib.Place
 
-// membersOf is the plain way to find the members that rules make in a fabric, which
-// looks at all of it.
+// membersOf finds the members that rules make in a fabric in the simple way: it examines the whole fabric.
 func membersOf(r *conf.Rules, f *topo.Fabric, self ib.GUID, before places) ([]partition.Member, places) {
 	var members []partition.Member
 	now := places{}
