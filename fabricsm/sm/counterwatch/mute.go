@@ -24,7 +24,7 @@ const (
 	minMuteInterval = 5 * time.Millisecond
 )
 
-// mute reads what mute switches have refused.
+// mute reads how many packets mute switches have refused.
 type mute struct {
 	period time.Duration
 	round  []topo.PortID // external ports
@@ -102,8 +102,7 @@ func (w *Watch) getRefused(p topo.PortID) {
 	w.send(kp.LID, a, mad.MethodGet, attrPortCounters)[attribute+1] = uint8(num)
 }
 
-// refused takes PortRcvConstraintErrors of an external port, as it is or after it was
-// cleared.
+// refused processes PortRcvConstraintErrors of an external port, as it is or after it was cleared.
 func (w *Watch) refused(kp *sm.KeyPort, a *asked, is uint8) {
 	p := w.view.Fabric.PortOf(w.view.Fabric.Port(a.port).Node, a.num)
 	if p == topo.None {

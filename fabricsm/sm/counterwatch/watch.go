@@ -1,6 +1,6 @@
 // Package counterwatch reads the performance management counters of each end port from time to time, and reports those that
-// went backwards: a host has reset them, perhaps to hide something. The class (0x04) has no published key mechanism, so any host that
-// reaches a device with a MAD can do that.
+// went backwards: a host has reset them, perhaps to hide something. The class (0x04) has no published key mechanism, so any
+// host that reaches a device with a MAD can do that.
 //
 // It runs beside the Subnet Manager's core and like it: a [Watch] has no clock, randomness, goroutines or I/O, and is
 // stepped by its owner. It only asks. Its requests are spread over the period, one after the other. So the number of
@@ -69,8 +69,7 @@ const (
 	minInterval = time.Millisecond
 )
 
-// names are those of the counters that are looked at, 64 bits each, in the order in
-// which the attribute has them from byte 8 on.
+// names are those of the counters that are read, 64 bits each, in the order in which the attribute has them from byte 8 on.
 var names = [...]string{"data sent", "data received", "packets sent", "packets received"}
 
 type counters [len(names)]uint64
@@ -99,10 +98,10 @@ type question uint8
 const (
 	askTraffic question = iota
 	askRefused
-	askClear // of what was refused
+	askClear // of the refused packets
 )
 
-// Watch looks at counters. Use New. It is not safe for concurrent use.
+// Watch reads counters. Use New. It is not safe for concurrent use.
 type Watch struct {
 	period time.Duration
 	fabric Fabric
@@ -157,7 +156,7 @@ func (w *Watch) Step(now time.Time, in Input) Output {
 	return w.did
 }
 
-// Asks reports that the watch asks, or waits for answers.
+// Asks reports whether the watch asks, or waits for answers.
 func (w *Watch) Asks() bool { return w.period > 0 || len(w.out) > 0 }
 
 func (w *Watch) see(v *sm.View) {

@@ -21,7 +21,7 @@ func (m *Manager) adopt(x ref, kp *sm.KeyPort) {
 	a.ring = r
 }
 
-// imported reports a key that was taken over and not replaced yet.
+// imported reports whether a key was imported and not replaced yet.
 func imported(r *keys.Ring) bool {
 	return r != nil && r.Record().Current.Origin == keys.OriginImported
 }

@@ -54,7 +54,7 @@ type agent struct {
 	life  uint32        // changes when the port did: answers to what was asked before mean nothing
 	pause uint8         // doublings of againMin so far
 	tries uint8         // that the request was sent without an answer
-	sets  uint8         // that the same was written in vain
+	sets  uint8         // writes of the same data without effect
 	stage stage
 
 	queued, out bool
@@ -80,8 +80,7 @@ type agent struct {
 	falseTraps uint64
 }
 
-// runs reports an agent whose key can be changed. A switch may be at work for the
-// other of its keys.
+// runs reports whether the key of an agent can be changed. A switch may be working on the other of its keys.
 func (a *agent) runs() bool { return a.stage == idle || a.stage == working || a.stage == waiting }
 
 // device is an end port.
@@ -136,7 +135,7 @@ func (m *Manager) anew(x ref) {
 	}
 }
 
-// held reports that there is a key that the device has, or is to have.
+// held reports whether there is a key that the device has, or is planned to have.
 func held(r *keys.Ring) bool {
 	if r == nil {
 		return false
@@ -145,7 +144,7 @@ func held(r *keys.Ring) bool {
 	return !rec.Current.IsZero() || !rec.Pending.IsZero()
 }
 
-// taking reports that the keys of a class are taken away.
+// taking reports whether the keys of a class are removed.
 func (m *Manager) taking(c *class) bool { return m.release.on || c.cfg.Enable == sm.KeyDisable }
 
 // work sends the one request that is missing for an agent to be as it should, if

@@ -28,7 +28,7 @@ func TestRandomLives(t *testing.T) {
 			e.heal(l.Nodes[i].Name)
 		}
 		e.bad = chaos{}
-		e.Run(75 * time.Minute) // those that were given up are looked at again
+		e.Run(75 * time.Minute) // devices that did not answer are asked again
 		e.settle(10 * time.Minute)
 		e.checkKeys()
 		if t.Failed() {

@@ -53,7 +53,7 @@ func (c *claims) count(n uint16, now time.Duration) {
 	c.until = now + lateFor
 }
 
-// late reports a trap of what was counted before, of which there are so many at most.
+// late reports whether a trap may be for a violation counted before, and counts it: there are at most as many as owed.
 func (c *claims) late(now time.Duration) bool {
 	if c.owed == 0 || now > c.until {
 		return false

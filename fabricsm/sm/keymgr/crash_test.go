@@ -127,8 +127,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestSwitchesTalkWhileKeysRotate: at no step of a rotation do neighbours refuse
-// each other.
+// TestSwitchesTalkWhileKeysRotate: at no step of a rotation do neighbours reject each other.
 func TestSwitchesTalkWhileKeysRotate(t *testing.T) {
 	l, err := netlist.Chain(netlist.Shape{Hosts: 4, Radix: 5})
 	e := newEnv(t, must(t, l, err), sim.Modern(), 1)
@@ -222,7 +221,7 @@ func TestLoss(t *testing.T) {
 		e.start()
 		e.Run(11 * time.Minute)
 		e.bad = chaos{}
-		e.Run(5 * time.Minute) // those that were given up are looked at again
+		e.Run(5 * time.Minute) // devices that did not answer are asked again
 		e.settle(time.Minute)
 		e.checkKeys()
 		if t.Failed() {

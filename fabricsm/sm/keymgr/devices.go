@@ -8,7 +8,7 @@ import (
 
 func portID(p int32) topo.PortID { return topo.PortID(p) }
 
-// see takes a new view: what may have changed is looked at.
+// see takes a new view: it examines all possible changes.
 func (m *Manager) see(v *sm.View) {
 	old := m.view
 	m.view = v
@@ -128,8 +128,7 @@ func (m *Manager) look(p topo.PortID, before *topo.Fabric) {
 	}
 }
 
-// reconsider looks at agents that were withheld their key, once it is not any
-// longer.
+// reconsider examines agents whose key was withheld, once it is no longer withheld.
 func (m *Manager) reconsider(dev int32, kp *sm.KeyPort) {
 	for k := range m.classes {
 		x := ref{dev, uint8(k)}
@@ -163,8 +162,7 @@ func (m *Manager) deviceOf(p topo.PortID) int32 {
 	return m.byPort[p] - 1
 }
 
-// add takes up a device. One whose GUID is taken by another that is up is not:
-// the core says which of the two it is.
+// add adds a device. It drops another device with the same GUID: the core has decided which of the two is right.
 func (m *Manager) add(p topo.PortID, kp *sm.KeyPort) int32 {
 	if other, ok := m.byGUID[kp.GUID]; ok {
 		m.down(other)

@@ -98,7 +98,7 @@ func (e *env) delay() time.Duration {
 	return 0
 }
 
-// watched is a manager that is looked at.
+// watched is a manager under observation.
 type watched struct {
 	e *env
 	m *keymgr.Manager

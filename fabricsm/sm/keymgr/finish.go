@@ -74,7 +74,7 @@ func (m *Manager) backOff(a *agent) time.Duration {
 	return d
 }
 
-// due looks at an agent whose timer went off.
+// due processes an agent whose timer expired.
 func (m *Manager) due(x ref) {
 	d, a, _ := m.at(x)
 	if !d.up {

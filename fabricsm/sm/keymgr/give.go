@@ -107,15 +107,15 @@ func (m *Manager) follow(x ref, kp *sm.KeyPort) (keys.Key, bool) {
 	return keys.Key{}, false
 }
 
-// ofSwitch reports the keys of a switch, which are bound to no place, at a port of
-// something else that shows its GUID.
+// ofSwitch reports whether keys are those of a switch, which are bound to no place, while the port that shows its GUID is
+// not one of a switch.
 func (m *Manager) ofSwitch(r *keys.Ring, kp *sm.KeyPort) bool {
 	rec := r.Record()
 	return !kp.Switch && rec.Place.IsZero() && held(r)
 }
 
-// unprotected reports that a device that is on its key does not protect it as it
-// should, or has violations to be cleared.
+// unprotected reports whether a device that is on its key does not protect it as configured, or has violations to be
+// cleared.
 func (m *Manager) unprotected(x ref) bool {
 	_, a, c := m.at(x)
 	return a.clear || a.protect == c.cfg.Readable || a.lease != c.cfg.Lease

@@ -70,13 +70,12 @@ const (
 	maxSets = 3
 	// reactEvery is the shortest time between two reactions to traps of an agent.
 	reactEvery = time.Second
-	// calmFor is how long the fabric must have been settled for silence to mean
-	// something: longer than it takes to try in vain.
+	// calmFor is how long the fabric must have been settled before silence counts: longer than all tries of a request take.
 	calmFor = time.Second
 	// lookEvery is how often a settled device is asked whose lease never ends.
 	lookEvery = 10 * time.Minute
-	// againMin and againMax bound the doubling pause before a device that did not
-	// answer, or cannot have its key, is looked at again.
+	// againMin and againMax bound the doubling pause before a device that did not answer, or cannot have its key, is asked
+	// again.
 	againMin, againMax = time.Minute, time.Hour
 )
 

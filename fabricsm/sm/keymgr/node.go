@@ -13,7 +13,7 @@ import (
 type node struct {
 	ring    *keys.Ring
 	blocks  []*mad.N2NNeighborsInfo // as the switch has them; nil: not read
-	sets    uint8                   // that a block was written in vain
+	sets    uint8                   // writes of a block without effect
 	none    bool                    // it does not know NeighborsInfo
 	failed  bool                    // it cannot be brought to its node key now
 	decided bool                    // it is clear whether it has a node key, and which
@@ -210,7 +210,7 @@ func (m *Manager) decide(dev int32) {
 	}
 }
 
-// refreshNeighbours has the neighbours of a switch look at what they know of it.
+// refreshNeighbours has the neighbours of a switch check their records of it.
 func (m *Manager) refreshNeighbours(dev int32) {
 	m.eachNeighbor(dev, func(far int32) bool {
 		m.refresh(far)
@@ -218,7 +218,7 @@ func (m *Manager) refreshNeighbours(dev int32) {
 	})
 }
 
-// refresh has a switch look at what it knows of its neighbours.
+// refresh has a switch check its records of its neighbours.
 func (m *Manager) refresh(dev int32) {
 	x := ref{dev, n2n}
 	if d, a, _ := m.at(x); d.up && (a.stage == idle || a.stage == waiting) && m.ready {
@@ -260,7 +260,7 @@ func (m *Manager) gotNeighbors(x ref, o op, b int, data []byte) {
 	case opNodeAsk:
 		found := n.ring.Answered(keys.Seen{Key: keys.New(info.Neighbor[0].Key.Reveal())})
 		if found == keys.FoundForeign {
-			n.ring.Answered(keys.Seen{}) // who has the manager key may overwrite it
+			n.ring.Answered(keys.Seen{}) // a manager with the manager key may overwrite it
 		}
 		m.saveRing(n.ring)
 		if found == keys.FoundNew {

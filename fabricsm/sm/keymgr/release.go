@@ -171,7 +171,7 @@ func (m *Manager) tellReleased() {
 	m.event(e)
 }
 
-// busy reports that something is under way.
+// busy reports whether work is under way.
 func (m *Manager) busy() bool {
 	for i := range m.classes {
 		if c := &m.classes[i]; c.stages[working]+c.stages[waiting]+c.out > 0 {

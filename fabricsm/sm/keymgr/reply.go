@@ -129,7 +129,7 @@ func (m *Manager) placed(d *device) *sm.KeyPort {
 	return &kp
 }
 
-// refused takes an answer that says no.
+// refused processes an answer that rejects the request.
 func (m *Manager) refused(x ref, o op) {
 	d, a, _ := m.at(x)
 	switch o {

@@ -50,7 +50,7 @@ func (m *Manager) startRotation(facts []sm.Fact) {
 	m.rotation.rotator, m.rotation.due = r, true
 }
 
-// mayRotate reports that nothing is under way but changes of keys.
+// mayRotate reports whether no work is under way except changes of keys.
 func (m *Manager) mayRotate() bool {
 	if !m.master || !m.ready || !m.settled || m.release.on {
 		return false

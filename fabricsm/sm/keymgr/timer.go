@@ -2,7 +2,7 @@ package keymgr
 
 import "time"
 
-// timer says when an agent is to be looked at.
+// timer says when an agent must be processed.
 type timer struct {
 	at time.Duration // since the manager was started
 	x  ref
@@ -52,7 +52,7 @@ func (h *timers) pop() timer {
 	}
 }
 
-// after has an agent looked at, at the latest then.
+// after schedules an agent for that time at the latest.
 func (m *Manager) after(x ref, d time.Duration) {
 	_, a, _ := m.at(x)
 	at := m.now.Sub(m.born) + d
@@ -63,7 +63,7 @@ func (m *Manager) after(x ref, d time.Duration) {
 	m.timers.push(timer{at, x})
 }
 
-// fire looks at all agents whose time has come.
+// fire processes all agents whose time has come.
 func (m *Manager) fire() {
 	now := m.now.Sub(m.born)
 	for len(m.timers) > 0 && m.timers[0].at <= now {

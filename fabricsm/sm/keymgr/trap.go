@@ -117,8 +117,7 @@ func (m *Manager) notCounted(x ref, now time.Duration) {
 	m.falseTrap(x, m.placed(d), "the device counted no violation since it was last asked")
 }
 
-// rereadNeighbors looks at what a switch, and the neighbour it complains of, know
-// of node keys: one of them may have lost its own.
+// rereadNeighbors reads the node keys of a switch, and of the neighbour in its trap: one of them may have lost its own.
 func (m *Manager) rereadNeighbors(dev int32, said *claim) {
 	m.anewNode(&m.devices[dev])
 	if said == nil {

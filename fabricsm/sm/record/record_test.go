@@ -167,7 +167,7 @@ func TestTornRecord(t *testing.T) {
 	}
 }
 
-// TestNoRecord: what is no record is refused with a reason.
+// TestNoRecord: data that are no record are rejected with a reason.
 func TestNoRecord(t *testing.T) {
 	b := recorded(t, 1<<30, noFailure(t))
 	for name, in := range map[string][]byte{

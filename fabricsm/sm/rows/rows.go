@@ -13,16 +13,14 @@ import (
 	"time"
 )
 
-// Report is what makes two reports the same row: who did what. Nothing in it is a
-// secret.
+// Report is the key of a row: the source and its act. Nothing in it is a secret.
 type Report[R any, S comparable] interface {
 	comparable
-	// Source is who did it, as far as rows are limited by that.
+	// Source is the source, as far as rows are limited by that.
 	Source() S
 	// OfSource is the report that stands for all others of its kind and source.
 	OfSource() R
-	// OfKind is the one that stands for all others of its kind. There is one for each
-	// kind, and it is never given up.
+	// OfKind is the one that stands for all others of its kind. There is one for each kind, and it is never removed.
 	OfKind() R
 }
 
@@ -59,7 +57,7 @@ type Row[R, X any] struct {
 // Pools. Room for a row is made only within its pool, so that claimed rows, which any host can cause, take no room from
 // proven ones.
 const (
-	poolKept int8 = iota - 1 // never given up, or free
+	poolKept int8 = iota - 1 // never removed, or free
 	poolClaimed
 	poolProven
 	numPools
@@ -80,7 +78,7 @@ type Table[R Report[R, S], S comparable, X any] struct {
 	first   Pace    // of rows that are reported as soon as they begin
 }
 
-// New makes an empty one. The bounds stay the caller's, who may change them.
+// New returns an empty table. The bounds stay the caller's, which may change them.
 func New[R Report[R, S], S comparable, X any](b *Bounds) Table[R, S, X] {
 	t := Table[R, S, X]{bounds: b, at: make(map[R]int32), sources: make(map[S]int)}
 	for i := range t.pools {
@@ -144,7 +142,7 @@ func (t *Table[R, S, X]) rest(what R, now time.Time) int32 {
 	return t.place(what, poolKept, now)
 }
 
-// insert makes a row, for which another one is given up if the pool is full.
+// insert makes a row, and removes another one if the pool is full.
 func (t *Table[R, S, X]) insert(what R, pool int8, now time.Time) int32 {
 	if what == what.OfKind() {
 		return t.place(what, poolKept, now)
