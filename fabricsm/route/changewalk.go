@@ -6,8 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// walkAnew walks what is to be walked, as it is and as it was, and reports whether all
-// is well with it.
+// walkAnew walks the marked LIDs, by the new and the old tables, and reports whether it found no error.
 func (c *change) walkAnew(r *Report) bool {
 	if !c.walkNow(r) {
 		return false
@@ -66,7 +65,7 @@ func (c *change) errandsNow() (leads, others []errand) {
 	return leads, others
 }
 
-// walkBefore takes away what the same routes used before.
+// walkBefore removes what the old routes of the same LIDs used.
 func (c *change) walkBefore() {
 	var errands []errand
 	for l, walk := range c.walk {

@@ -6,10 +6,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// dependencies is the channel dependency graph of one virtual lane. A node is
-// an edge of the switch graph (one direction of a link); what may follow it
-// are the edges of the switch it leads to, so one bit per port of that switch
-// is all there is to store.
+// dependencies is the channel dependency graph of one virtual lane. A node is an edge of the switch graph (one direction of
+// a link); only the edges of the switch it leads to may follow it, so one bit per port of that switch is enough.
 type dependencies struct {
 	g     *Graph
 	first []int32 // by edge: its first word in bits

@@ -138,7 +138,7 @@ func loseLink(t *rapid.T, e route.Engine) {
 	k.Disconnect(lost)
 	cut := k.Fabric()
 	if (e.Name() == "updn" || e.Name() == "ftree") && !keepsOrder(t, e, cut, before) {
-		return // the only link up of a switch was lost: what is up has to change
+		return // the only link up of a switch was lost: the switches above have to change
 	}
 	if e.Name() == "minhop" && !slices.Equal(levels(t, f), levels(t, cut)) {
 		return // a tree of other levels has other ways
@@ -305,8 +305,8 @@ func TestCoresDoNotDecide(t *testing.T) {
 	}
 }
 
-// TestRebootChangesOneSwitch: routes to a host that went away stay, but for
-// the last hop, and are whole again when it returns.
+// TestRebootChangesOneSwitch: routes to a host that went away stay, except the last hop, and are whole again when it
+// returns.
 func TestRebootChangesOneSwitch(t *testing.T) {
 	k := topotest.FatTree2(36, 36)
 	f := k.Fabric()

@@ -9,7 +9,7 @@ import (
 // flowLIDs is how many LIDs of one home have their flows counted at a time.
 const flowLIDs = 32
 
-// flows counts what the routes to LIDs that are not odd carry.
+// flows counts the routes on each link to LIDs that are not odd.
 type flows struct {
 	v     *survey
 	all   []int32 // switches, by depth: those that are not connected, then the farthest from the home

@@ -10,9 +10,8 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// TestFoundTablesStay: an engine that is given what it made before, read back
-// from switches, makes the same; entries of LIDs that are gone are left out, and
-// wrong ones are made right.
+// TestFoundTablesStay: an engine that gets its earlier tables, read back from switches, makes the same. Entries of LIDs
+// that are gone are left out, and wrong ones are corrected.
 func TestFoundTablesStay(t *testing.T) {
 	f := topotest.FatTree2(16, 8).Fabric()
 	first, err := route.First(f, nil, minhop.Engine{})

@@ -162,8 +162,7 @@ func (j *judge) finish(u int32, t Target) {
 	}
 }
 
-// startLanes sets the layer of what each switch sends to a LID. With one layer
-// nothing changes.
+// startLanes sets the layer of the packets that each switch sends to a LID. With one layer nothing changes.
 func (j *judge) startLanes(home int32, t Target) {
 	if len(j.deps) == 1 || j.byPort != nil {
 		return

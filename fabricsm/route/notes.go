@@ -19,8 +19,8 @@ type Notes struct {
 	// Usual is the other end of every link between switches at the last whole
 	// routing, by topo.PortID. Links that were lost since are still in it.
 	Usual []topo.PortID
-	// Detours are the entries that were moved since because a link was lost, with
-	// what they were, so that they go back when it returns.
+	// Detours are the entries that were moved since because a link was lost, with their earlier ports, so that they go back
+	// when it returns.
 	Detours map[Entry]ib.PortNum
 	// Provisional are the switches with LIDs that were first routed while usual
 	// links were missing, by topo.NodeID.
@@ -55,7 +55,7 @@ func (t *Tables) Peer(p topo.PortID) topo.PortID {
 // Has reports whether the tables were made for a switch.
 func (t *Tables) Has(id topo.NodeID, guid ib.GUID) bool { return t.rowOf(id, guid) != nil }
 
-// proof is what the checker found out about tables with one layer.
+// proof is the checker's result for tables with one layer.
 type proof struct{ survey *survey }
 
 // Proven reports whether the tables were given by [First], so that

@@ -62,7 +62,7 @@ type Finding struct {
 	Fault  Fault
 	Switch ib.GUID
 	LID    ib.LID
-	Port   ib.PortNum // what the entry says
+	Port   ib.PortNum // value of the entry
 }
 
 // String names the entry and the fault.
@@ -112,18 +112,16 @@ type Report struct {
 	CreditLoopVL ib.VL // the lane it is on; the lowest that has one
 
 	MaxHops int // links between switches on the longest route between CAs
-	// Loads count routes from a CA port to a LID of a CA port, by channel:
-	// what each would carry if all sent to all.
+	// Loads count routes from a CA port to a LID of a CA port, by channel: the load of each if all sent to all.
 	WorstLoad int64
 	Worst     Channel
 	MeanLoad  float64
 
-	// Waits are, by layer, what may wait for what; nil if anything is wrong.
+	// Waits are, by layer, which links may wait for which; nil if there is an error.
 	Waits []Waits
 }
 
-// Err is nil if the tables may be wanted. Otherwise it says what is wrong,
-// with the first findings.
+// Err is nil if the tables may be used. Otherwise it lists the first findings.
 func (r Report) Err() error {
 	var errs []error
 	if r.Input != nil {

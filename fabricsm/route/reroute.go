@@ -11,8 +11,8 @@ type rerouter struct {
 	guests   []int32 // switches with more hosts, or fewer, than before
 }
 
-// reroute brings the loads from what was to what is, and finds the dependencies that
-// are different, for all that is not walked.
+// reroute updates the loads from the old to the new tables, and finds the dependencies that differ, for all LIDs that are
+// not walked.
 func (c *change) reroute() {
 	r := &rerouter{change: c, seen: make([]int32, len(c.g.IDs))}
 	for s, o := range c.was {
@@ -67,7 +67,7 @@ func (r *rerouter) findUpstream() {
 	}
 }
 
-// shift takes away what a switch has sent, and adds what it sends.
+// shift subtracts the old traffic of a switch, and adds the new one.
 func (r *rerouter) shift(s int32) {
 	c, o := r.change, r.was[s]
 	toCA, hosts := c.out[r.lid] != 0, c.g.Hosts[s]

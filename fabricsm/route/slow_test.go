@@ -8,9 +8,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// slow judges tables the obvious way: it walks from every switch to every LID,
-// port by port, and searches the dependency graph as a map. It is what the
-// checker and the engines are compared with.
+// slow judges tables the obvious way: it walks from every switch to every LID, port by port, and searches the dependency
+// graph as a map. The checker and the engines are compared with it.
 type slow struct {
 	f      *topo.Fabric
 	t      *route.Tables

@@ -24,10 +24,10 @@ type Tables struct {
 	home []topo.NodeID // by LID: the switch that the LID is behind, None
 	peer []topo.PortID // by switch port: the other end of its link when the tables were made
 
-	graph  *Graph     // what they were made for, nil: not known
+	graph  *Graph     // that they were made for, nil: not known
 	layers *layers    // nil: all routes are in one
 	ports  *portLanes // nil: the lane is that of the layer
-	memo   any        // what the engine wants to find again
+	memo   any        // of the engine, for its next call
 	notes  *Notes     // what package spread wants to find again, nil: nothing
 	proof  *proof     // of the checker, nil: there is none
 

@@ -85,8 +85,8 @@ func Names() []string {
 	return names
 }
 
-// Check says what is wrong with a list of names: commas between them, in any
-// case; "no_fallback" may stand at the end and changes nothing. Nil: nothing.
+// Check reports an error in a list of names: commas between them, in any case; "no_fallback" may stand at the end and
+// changes nothing. Nil: no error.
 func Check(list string) error {
 	_, err := names(list)
 	return err

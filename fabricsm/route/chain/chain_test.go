@@ -49,8 +49,7 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// TestEveryEngineGoesByItsName: what a list calls an engine is what its tables
-// say.
+// TestEveryEngineGoesByItsName: the name of an engine in a list is that in its tables.
 func TestEveryEngineGoesByItsName(t *testing.T) {
 	for _, name := range chain.Names() {
 		engines, err := (&chain.Settings{}).Engines(name)

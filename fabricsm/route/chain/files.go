@@ -104,7 +104,7 @@ func parseWeights(name string, data []byte) (weights []minhop.Weight, err error)
 // maxMissing is how many GUIDs of one list are reported.
 const maxMissing = 10
 
-// Missing returns a sentence for each list of GUIDs given to the engines that has GUIDs which are not in the fabric.
+// Missing returns a sentence for each GUID in the settings of engines that is not in the fabric.
 func Missing(engines []route.Engine, f *topo.Fabric) []string {
 	m := &missing{f: f, said: make(map[string]bool)}
 	for _, e := range engines {

@@ -242,7 +242,7 @@ func TestWeightsAsOpenSM(t *testing.T) {
 	}
 }
 
-// wayCost adds up what a way counts for.
+// wayCost adds up the costs of a way.
 func wayCost(f *topo.Fabric, t *route.Tables, weights []minhop.Weight, at topo.NodeID, lid ib.LID) (sum int) {
 	for at != t.Home(lid) && sum < 1000 {
 		port, cost := t.LFT(at)[lid], 1

@@ -22,9 +22,8 @@ import (
 
 // Engine implements [route.Engine].
 type Engine struct {
-	// Groups has the group of each switch by its node GUID. Empty: switches
-	// with CAs are leaves, the others spines, and a group is what the cables
-	// between leaves and spines connect.
+	// Groups has the group of each switch by its node GUID. Empty: switches with CAs are leaves, the others spines, and the
+	// cables between leaves and spines connect a group.
 	Groups map[ib.GUID]int
 	// Lanes is how many virtual lanes the caller will program and assign to senders; 0 is 1.
 	Lanes int
@@ -33,9 +32,9 @@ type Engine struct {
 // Name returns "dfp".
 func (Engine) Name() string { return "dfp" }
 
-// Route returns, for every switch, the shortest of the routes to every LID that change groups least, and spreads over
-// equally short ones. A route of prev stays while it is still one of them. Errors are those of [route.NewGraph], the first
-// few reasons why the fabric is no dragonfly+, and that the lanes are too few.
+// Route returns tables that have, for every switch, the shortest of the routes to every LID that change groups least, and
+// spreads over equally short ones. A route of prev stays while it is still one of them. Errors are those of
+// [route.NewGraph], the first few reasons why the fabric is no dragonfly+, and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
 		gr, err := e.groups(g)

@@ -16,7 +16,7 @@ const (
 	up        // up within the group, then down
 )
 
-// field is what the rule works on, towards one destination.
+// field is the working memory of the rule, towards one destination.
 type field struct {
 	*groups
 	kind []kind  // by switch

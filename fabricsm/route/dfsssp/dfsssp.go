@@ -29,11 +29,11 @@ type Engine struct {
 // Name returns "dfsssp".
 func (Engine) Name() string { return "dfsssp" }
 
-// Route returns a shortest path from every switch to every LID of its island, spread over equally short ones, and a layer
-// for every pair of switches. If one lane does not hold these paths, all LIDs behind a switch are reached over the same
-// switches. If that needs too many lanes, the way back is the reverse of the way there. Both need fewer lanes. A route of
-// prev stays while it is still a shortest one, a layer while it is free of cycles. Errors are those of [route.NewGraph],
-// and that the lanes are too few.
+// Route returns tables with a shortest path from every switch to every LID of its island, spread over equally short ones,
+// and a layer for every pair of switches. If one lane does not hold these paths, all LIDs behind a switch are reached over
+// the same switches. If that needs too many lanes, the way back is the reverse of the way there. Both need fewer lanes. A
+// route of prev stays while it is still a shortest one, a layer while it is free of cycles. Errors are those of
+// [route.NewGraph], and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	first := minhop.Engine{Share: e.Share}
 	for _, shortest := range []func(*topo.Fabric, *route.Tables) (*route.Tables, error){first.Route, first.Again} {

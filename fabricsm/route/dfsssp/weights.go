@@ -16,9 +16,8 @@ const (
 	noiseMask = 1<<loadShift - 1
 )
 
-// weights hold what a link costs, the same in both directions, so that the
-// lightest of the shortest paths from one switch to another is the one back,
-// turned round. Pairs then need few lanes.
+// weights hold the cost of a link, the same in both directions. So the lightest of the shortest paths from one switch to
+// another is the reverse of the one back. Pairs then need few lanes.
 type weights struct {
 	g     *route.Graph
 	noise []int64 // by edge

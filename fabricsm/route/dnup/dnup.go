@@ -24,8 +24,8 @@ type Engine struct{ Share spread.Share }
 // Name returns "dnup".
 func (Engine) Name() string { return "dnup" }
 
-// Route returns, for every switch, the shortest route to every LID of its island that goes away from hosts and then back,
-// spread over equally short ones. A route of prev stays while it is still one of them. Errors are those of
+// Route returns tables that have, for every switch, the shortest route to every LID of its island that goes away from hosts
+// and then back, spread over equally short ones. A route of prev stays while it is still one of them. Errors are those of
 // [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {

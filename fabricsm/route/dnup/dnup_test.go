@@ -52,8 +52,7 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// TestLostCablesDoNotCloseCircles: a tree that lost cables at random is routed,
-// or the checker says what is wrong.
+// TestLostCablesDoNotCloseCircles: a tree that lost cables at random is routed, or the checker reports an error.
 func TestLostCablesDoNotCloseCircles(t *testing.T) {
 	k := topotest.FatTree3(54, 6)
 	f := k.Fabric()

@@ -37,9 +37,10 @@ type Engine struct {
 // Name returns "dor".
 func (Engine) Name() string { return "dor" }
 
-// Route returns a shortest path from every switch to every LID of its island, and a layer for every pair of switches. Only
-// LIDs that would leave by one of several cables to the same switch are spread. A route of prev stays while it is still
-// such a path, a layer while it is free of cycles. Errors are those of [route.NewGraph], and that the lanes are too few.
+// Route returns tables with a shortest path from every switch to every LID of its island, and a layer for every pair of
+// switches. Only LIDs that would leave by one of several cables to the same switch are spread. A route of prev stays while
+// it is still such a path, a layer while it is free of cycles. Errors are those of [route.NewGraph], and that the lanes are
+// too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	t, err := spread.Route(e.Name(), f, prev, func(g *route.Graph) (func() spread.Rule, error) {
 		order := e.order(g)

@@ -36,7 +36,7 @@ func FDBs(w io.Writer, f *topo.Fabric, t *route.Tables) error {
 type hops struct {
 	g    *route.Graph
 	t    *route.Tables
-	last []int32 // by LID: 1 for what is cabled to its home switch, 0 for that switch
+	last []int32 // by LID: 1 for ports cabled to its home switch, 0 for that switch
 	dist []int32 // by switch: links between it and the start at best, -1
 }
 
@@ -132,8 +132,8 @@ func LFTsOf(w io.Writer, f *topo.Fabric, t *route.Tables, switches []topo.NodeID
 	return b.Flush()
 }
 
-// ownerTexts says of every LID whose it is. A dump has a line for each switch
-// and LID, millions of a large fabric, so what they share is made once.
+// ownerTexts returns the text for the owner of every LID. A dump has a line for each switch and LID, millions for a large
+// fabric, so shared text is made once.
 func ownerTexts(f *topo.Fabric, t *route.Tables) []string {
 	owner := owners(f)
 	texts := make([]string, int(t.MaxLID)+1)

@@ -39,11 +39,11 @@ type Engine struct {
 // Name returns "ftree".
 func (Engine) Name() string { return "ftree" }
 
-// Route returns, for every switch, a shortest of the routes to every LID of its island that go up and then down in the
-// order of [updown.Order] from one leaf, spread over equally short ones. Between leaves of a whole tree these are all
-// shortest paths. A route of prev stays while it is still one of them, and so does the order, so that a lost link moves
-// only the routes that used it. Errors are those of [route.NewGraph], and the first few reasons why the fabric is no fat
-// tree, or a route that exceeds MaxReverseHops.
+// Route returns tables that have, for every switch, a shortest of the routes to every LID of its island that go up and then
+// down in the order of [updown.Order] from one leaf, spread over equally short ones. Between leaves of a whole tree these
+// are all shortest paths. A route of prev stays while it is still one of them, and so does the order, so that a lost link
+// moves only the routes that used it. Errors are those of [route.NewGraph], and the first few reasons why the fabric is no
+// fat tree, or a route that exceeds MaxReverseHops.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	var t *tree
 	tables, err := spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {

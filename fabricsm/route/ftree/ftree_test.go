@@ -89,7 +89,7 @@ func path(f *topo.Fabric, tables *route.Tables, from, to topo.NodeID) (ports []t
 	}
 }
 
-// TestRefusals holds what is said of fabrics that are no fat trees.
+// TestRefusals tests the errors for fabrics that are no fat trees.
 func TestRefusals(t *testing.T) {
 	twoLeaves := "switch 0x0010000100000001 (switch1_1) is cabled at port %d to switch 0x0010000100000002 (switch1_2), and both have compute nodes; " +
 		"ftree wants links from one level to the next: use updn, or list what is no compute node"

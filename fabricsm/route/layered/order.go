@@ -91,8 +91,7 @@ func (o *order) lookBehind(e, first int32) {
 	}
 }
 
-// shuffle puts what was found behind before what was found ahead, in the places
-// that they have together.
+// shuffle puts the steps found behind before the steps found ahead, in the places that they have together.
 func (o *order) shuffle() {
 	byPlace := func(a, b int32) int { return cmp.Compare(o.place[a], o.place[b]) }
 	slices.SortFunc(o.behind, byPlace)

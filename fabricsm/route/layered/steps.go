@@ -103,8 +103,7 @@ func (d *dealer) add(e, after int32) bool {
 	return true
 }
 
-// sends reports whether a switch, or what is behind it, may send data to a
-// LID: switches send none to each other.
+// sends reports whether a switch, or a host behind it, may send data to a LID: switches send none to each other.
 func (d *dealer) sends(from int32, target route.Target) bool {
 	return target.Out != 0 || d.g.Hosts[from] > 0
 }

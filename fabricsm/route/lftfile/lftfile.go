@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Tables are what a file says: by node GUID of the switch, an entry a LID.
+// Tables are the content of a file: by node GUID of the switch, an entry a LID.
 type Tables struct {
 	Switches map[ib.GUID][]Entry
 	Owner    map[ib.LID]ib.GUID // port GUIDs, of LIDs whose owner the file names

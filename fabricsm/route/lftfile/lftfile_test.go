@@ -38,7 +38,7 @@ func engine(t *testing.T, text string) lftfile.Engine {
 	return lftfile.Engine{Tables: parsed}
 }
 
-// TestRoundTrip: what is dumped is read back, on the same fabric.
+// TestRoundTrip: dumped tables are read back, on the same fabric.
 func TestRoundTrip(t *testing.T) {
 	k := topotest.FatTree2(36, 36)
 	for _, h := range k.Hosts {

@@ -27,9 +27,9 @@ type Engine struct {
 // Name returns "minhop".
 func (Engine) Name() string { return "minhop" }
 
-// Route returns a shortest path from every switch with CAs to every LID of its island, spread over equally short ones.
-// Other switches get one where it need not turn. A route of prev stays while it is still among the choices. Errors are
-// those of [route.NewGraph].
+// Route returns tables with a shortest path from every switch with CAs to every LID of its island, spread over equally
+// short ones. Other switches get one where packets need not turn. A route of prev stays while it is still among the
+// choices. Errors are those of [route.NewGraph].
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	return e.route(f, prev, false)
 }

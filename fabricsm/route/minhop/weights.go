@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Weight is what a port of a switch counts for when packets leave by it: as many
-// hops, 1 to [MaxWeight]. It is a line of OpenSM's hop_weights_file.
+// Weight is the cost of a switch port when packets leave by it: it counts as so many hops, 1 to [MaxWeight]. It is a line
+// of OpenSM's hop_weights_file.
 type Weight struct {
 	Switch ib.GUID // node GUID
 	Port   ib.PortNum

@@ -6,8 +6,8 @@ import (
 	"portcullis/fabricsm/route"
 )
 
-// trails is what the LIDs of one port have used so far: those that a port has
-// besides its base LID are there to reach it another way.
+// trails are the links that the LIDs of one port have used so far. The further LIDs of a port exist to reach it another
+// way.
 type trails struct {
 	used  [][4]uint64 // by switch: positions among its edges
 	twins bool        // some switch has several cables to another

@@ -14,12 +14,12 @@ const positionBits = 8
 
 // best is the cheapest neighbour of a class, the first among equals.
 type best struct {
-	round    int // what it was found for
+	round    int // for which it was found
 	position int32
 	cost     int64
 }
 
-// floor is what the links of a run carry at least. Loads only grow.
+// floor is the least load of the links of a run. Loads only grow.
 type floor struct {
 	run
 	load int32

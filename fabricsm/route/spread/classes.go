@@ -25,8 +25,7 @@ func newClasses(g *route.Graph) *classes {
 	return &classes{g: g, last: make([]run, n), of: make([]int32, n), like: make(map[[2]int32][]int32)}
 }
 
-// class numbers what a switch chooses from, noClass if it has one choice only
-// or edges that are no neighbours.
+// class numbers the choices of a switch, noClass if it has one choice only or edges that are no neighbours.
 func (c *classes) class(sw int32, edges []int32) int32 {
 	n := int32(len(edges))
 	if n < 2 || edges[n-1]-edges[0] != n-1 {

@@ -58,9 +58,8 @@ func (s *spreader) keepAll(newRule func() Rule) {
 	}
 }
 
-// fillAll routes what was not kept, one destination after the other since each
-// decision counts for the next. Other cores prepare the choices and write down
-// what was decided.
+// fillAll routes the LIDs that were not kept, one destination after the other since each decision counts for the next.
+// Other cores prepare the choices and write the decisions.
 func (s *spreader) fillAll(newRule func() Rule) {
 	first, rest := s.inTurn(s.open())
 	open := append(first, rest...)

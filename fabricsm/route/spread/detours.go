@@ -36,7 +36,7 @@ func (r *repairer) dropDetours() {
 	}
 }
 
-// sortDetours groups what was moved by LID.
+// sortDetours groups the moved entries by LID.
 func (r *repairer) sortDetours() {
 	r.moved = make(map[ib.LID][]detour)
 	for e, port := range r.notes.Detours {

@@ -30,7 +30,7 @@ type localRepair struct {
 	queue   []int32
 }
 
-// mendNearby does what can be done with the choices of single switches.
+// mendNearby repairs the entries that need only the choices of single switches.
 func (r *repairer) mendNearby(ways *Ways) {
 	n := len(r.g.IDs)
 	var returned []bool
@@ -126,7 +126,7 @@ func (l *localRepair) collectOne(lid ib.LID, s int32, back bool) {
 	}
 }
 
-// decideAll decides what was collected and not marked.
+// decideAll decides the entries that were collected and not marked.
 func (l *localRepair) decideAll() {
 	for _, e := range l.entries {
 		if !l.fits[e.home] {
@@ -166,7 +166,7 @@ func (l *localRepair) least(e entry, edges []int32) int32 {
 	return best
 }
 
-// put writes an entry, and moves what the switch sends, and what passes it.
+// put writes an entry, and moves the routes that the switch sends, and those that pass it.
 func (l *localRepair) put(e entry, edge int32) {
 	t := l.targetOf(e)
 	if t.Out != 0 {

@@ -61,8 +61,7 @@ func (r *repairer) markBroken() {
 	r.markProvisional()
 }
 
-// markProvisional marks what was first routed while links were missing, when some are
-// back.
+// markProvisional marks the LIDs that were first routed while links were missing, when some are back.
 func (r *repairer) markProvisional() {
 	if !r.back {
 		return

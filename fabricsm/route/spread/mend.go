@@ -109,7 +109,7 @@ func (r *repairer) lightest(edges []int32) int32 {
 	return best
 }
 
-// write changes the entries of one LID to what was picked.
+// write changes the entries of one LID to the picked ones.
 func (r *repairer) write(dest int32, t route.Target, ports []ib.PortNum) {
 	for s, e := range r.next {
 		want := ib.NoPort
@@ -127,8 +127,7 @@ func (r *repairer) write(dest int32, t route.Target, ports []ib.PortNum) {
 	}
 }
 
-// carry adds what the entries for a LID carry, a number of times, as far as
-// their links are there.
+// carry adds the load by the entries for a LID, a number of times, as far as their links are there.
 func (r *repairer) carry(dest int32, t route.Target, ports []ib.PortNum, times int32) {
 	if t.Out == 0 {
 		return

@@ -9,9 +9,8 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// repairer changes tables where a fabric changed, and nowhere else. Entries
-// stay unless a lost link takes them away; what was moved for that goes back
-// when the link returns. So links that come and go leave no trace, and the balance
+// repairer changes tables where a fabric changed, and nowhere else. Entries stay unless a lost link takes them away;
+// entries moved for that go back when the link returns. So links that come and go have no lasting effect, and the balance
 // is that of the last whole routing.
 type repairer struct {
 	*spreader
@@ -27,8 +26,8 @@ type repairer struct {
 	back        bool                // a usual link has come back
 	gone        bool                // usual links are missing
 	all         bool                // all entries are examined
-	moved       map[ib.LID][]detour // what is in notes.Detours, by LID
-	before      []ib.PortNum        // by switch: what the entry for the LID in hand was before a detour, or none
+	moved       map[ib.LID][]detour // notes.Detours, by LID
+	before      []ib.PortNum        // by switch: the entry for the present LID before a detour, or none
 	hops        []int32             // by switch: links to the destination in hand
 	next        []int32             // by switch: the edge that was decided for the LID in hand, -1
 }

@@ -31,7 +31,7 @@ type Choices struct {
 // to a switch. Those of a class are neighbours.
 type step struct{ sw, first, n, to, class int32 }
 
-// noClass is what a switch has that shares its choices with no other.
+// noClass is the class of a switch that shares its choices with no other.
 const noClass = -1
 
 // Reset empties the choices but keeps their memory.

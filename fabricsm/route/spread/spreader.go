@@ -19,7 +19,7 @@ type spreader struct {
 	movable bool           // some choice towards the destination in hand is fresh
 	allowed []int32        // by edge: the destination that it was last allowed for
 	have    [][]ib.PortNum // by switch: its entries before anything was decided
-	batch   *batch         // what was decided last and not handed over to be written
+	batch   *batch         // last decisions that were not handed over for writing
 	pick    []int32        // by position in choices.Order: edge
 	cost    []int64        // by switch: load of the route to the destination
 	flow    []int64        // by switch: CA ports whose packets pass
@@ -264,8 +264,7 @@ func (s *spreader) stayOrMove(i int, present int32) int32 {
 	return edge
 }
 
-// account adds what the picked routes to a LID carry. Routes to switches carry
-// management only and do not count.
+// account adds the load of the picked routes to a LID. Routes to switches carry management only and do not count.
 func (s *spreader) account(t route.Target) {
 	if t.Out == 0 || s.ignored != nil && s.ignored[t.LID] {
 		return

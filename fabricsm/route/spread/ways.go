@@ -45,8 +45,8 @@ func (t *set) join(to, from int32) {
 	}
 }
 
-// reach is what can be reached over some of the links: by switch, the destinations
-// below it, and those with a way up and then down.
+// reach is the set of destinations that some links reach: by switch, the destinations below it, and those with a way up and
+// then down.
 type reach struct{ below, straight set }
 
 func newReach(g *route.Graph, order, pos []int32, without []bool) *reach {

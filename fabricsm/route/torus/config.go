@@ -20,7 +20,7 @@ const (
 	maxSeeds = 256
 )
 
-// Config says what a torus looks like and where it begins.
+// Config defines the shape of a torus and its place of origin.
 type Config struct {
 	Radix [3]int  // switches along x, y and z, at least 1
 	Wrap  [3]bool // the dimension is a ring, not a row
@@ -200,7 +200,7 @@ func (c *Config) Switches() []ib.GUID {
 	return guids
 }
 
-// check finds what no single line shows.
+// check finds errors that no single line shows.
 func (c *Config) check() error {
 	if c.Radix[0] == 0 {
 		return errors.New("it gives no size: begin with \"torus\" or \"mesh\" and three numbers")

@@ -82,7 +82,7 @@ func (p *placement) seat(s int32, c coord) bool {
 	return true
 }
 
-// solve places what follows from what is placed, until nothing more does.
+// solve places switches that follow from placed ones, until there are no more.
 func (p *placement) solve() {
 	for before := -1; before != p.left && p.left > 0; {
 		before = p.left

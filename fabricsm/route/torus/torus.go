@@ -13,7 +13,7 @@ import (
 
 // Engine implements [route.Engine].
 type Engine struct {
-	// Config says what the torus is like; nil: that is found by its cables.
+	// Config defines the torus; nil: it is recognised by its cables.
 	Config *Config
 	// Lanes is how many virtual lanes the caller will program; 0 is 1. A mesh
 	// needs one, a torus two, and one that has lost switches four.
@@ -23,10 +23,10 @@ type Engine struct {
 // Name returns "torus-2QoS".
 func (Engine) Name() string { return "torus-2QoS" }
 
-// Route returns, for every switch, the path to every LID along x, then y, then z, as near to that as lost switches and
-// links allow. LIDs are spread over several cables between the same two switches. A route of prev stays while it is still
-// such a path, and a switch keeps its place. Errors are those of [route.NewGraph], that the fabric is no such torus, that a
-// ring is cut into parts, and that the lanes are too few.
+// Route returns tables that have, for every switch, the path to every LID along x, then y, then z, as near to that as lost
+// switches and links allow. LIDs are spread over several cables between the same two switches. A route of prev stays while
+// it is still such a path, and a switch keeps its place. Errors are those of [route.NewGraph], that the fabric is no such
+// torus, that a ring is cut into parts, and that the lanes are too few.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	var g *route.Graph
 	var w *ways

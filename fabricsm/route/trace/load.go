@@ -49,9 +49,8 @@ func NewLoads(f *topo.Fabric, t *route.Tables) *Loads {
 	return l
 }
 
-// Of counts the routes that leave a switch by a port towards another switch,
-// each from a CA port to a LID of a CA port: what the link would carry if all
-// sent to all. It is 0 for other links.
+// Of counts the routes that leave a switch by a port towards another switch, each from a CA port to a LID of a CA port: the
+// load of the link if all sent to all. It is 0 for other links.
 func (l *Loads) Of(node topo.NodeID, out ib.PortNum) int64 {
 	row := l.t.LFT(node)
 	far := l.next(node, out)

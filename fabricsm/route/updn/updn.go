@@ -38,10 +38,10 @@ type Engine struct {
 // Name returns "updn".
 func (Engine) Name() string { return "updn" }
 
-// Route returns, for every switch, the shortest route to every LID of its island that goes up and then down, spread over
-// equally short ones. A route of prev stays while it is still one of them, and so does the order of the switches, so that a
-// lost link moves only the routes that used it. An island without one of the listed roots gets a root of its own. Errors
-// are those of [route.NewGraph], and that no listed root is in the fabric.
+// Route returns tables that have, for every switch, the shortest route to every LID of its island that goes up and then
+// down, spread over equally short ones. A route of prev stays while it is still one of them, and so does the order of the
+// switches, so that a lost link moves only the routes that used it. An island without one of the listed roots gets a root
+// of its own. Errors are those of [route.NewGraph], and that no listed root is in the fabric.
 func (e Engine) Route(f *topo.Fabric, prev *route.Tables) (*route.Tables, error) {
 	return spread.RouteLocal(e.Name(), f, prev, func(g *route.Graph) (spread.Plan, error) {
 		roots, err := e.present(g)

@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/topo/topotest"
 )
 
-// TestGolden holds that up-down routing of regular fabrics is
-// as short and as even as shortest paths, and what it costs elsewhere.
+// TestGolden tests that up-down routing of regular fabrics is as short and as even as shortest paths, and its cost
+// elsewhere.
 func TestGolden(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -37,7 +37,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestRoots puts what is listed on top.
+// TestRoots puts listed switches on top.
 func TestRoots(t *testing.T) {
 	var spines []ib.GUID
 	for i := range 10 {
@@ -142,8 +142,8 @@ func follow(t *rapid.T, g *route.Graph, tables *route.Tables, pos map[int32]int,
 	}
 }
 
-// TestIDs: of two neighbours that are equally far from the root, packets to what
-// is behind both go up to the one with the lower number.
+// TestIDs: if two neighbours are equally far from the root, packets to the hosts behind both go up to the one with the
+// lower number.
 func TestIDs(t *testing.T) {
 	k := topotest.Torus(5, 1, 1) // 0 is the root, 2 and 3 are equally far from it
 	f := k.Fabric()

@@ -276,7 +276,7 @@ func (r *treeRule) straight(dest int32, c *spread.Choices) (long bool) {
 		}
 		c.Row = append(c.Row, int32(len(c.Edge)))
 	}
-	// Up: from the top, so that what is above is known.
+	// Up: from the top, so that the switches above are known.
 	for _, s := range r.order {
 		if hops[s] >= 0 {
 			continue
@@ -349,7 +349,7 @@ func (r *treeRule) join(s int32, edges []int32, c *spread.Choices) {
 	c.Row = append(c.Row, int32(len(c.Edge)))
 }
 
-// rescue adds what is left, by the nearest neighbour that has a way.
+// rescue adds the remaining switches, by the nearest neighbour that has a way.
 func (r *treeRule) rescue(c *spread.Choices) {
 	for known := -1; known < len(c.Order) && len(c.Order) < len(r.order); {
 		known = len(c.Order)

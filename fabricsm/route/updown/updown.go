@@ -56,7 +56,7 @@ func (l *links) ups(s int32) []int32 { return l.up[l.upRow[s]:l.upRow[s+1]] }
 
 func (l *links) downs(s int32) []int32 { return l.down[l.downRow[s]:l.downRow[s+1]] }
 
-// field is what the rule works on.
+// field is the working memory of the rule.
 type field struct {
 	g     *route.Graph
 	order []int32 // switches, the top first
