@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is what a device is. The zero Kind, KindAny, is "not said": the node type
-// seen is not compared.
+// Kind is the kind of a device. The zero Kind, KindAny, is "not said": the node type seen is not compared.
 type Kind uint8
 
 // Kinds of devices. An aggregation node is a CA inside a switch, seen on the
@@ -35,7 +34,7 @@ const (
 
 var linkStateNames = []string{"active", "disabled", "no_discover", "reserved", "maintenance"}
 
-// Class says what a link is for. The zero Class is "not said".
+// Class is the purpose of a link. The zero Class is "not said".
 type Class uint8
 
 // Classes of links.
@@ -50,7 +49,7 @@ const (
 
 var classNames = []string{"any", "internal", "host", "trunk", "uplink", "service"}
 
-// Role says what a device does in the design. The zero Role is "not said".
+// Role is the role of a device in the design. The zero Role is "not said".
 type Role uint8
 
 // Roles of devices.

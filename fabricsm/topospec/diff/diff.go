@@ -1,5 +1,4 @@
-// Package diff compares two revisions, in physical terms: the one that is expected
-// with another one, or with what was discovered.
+// Package diff compares two revisions, in physical terms: the expected one with another one, or with a discovered fabric.
 package diff
 
 import (
@@ -87,7 +86,7 @@ type What uint8
 // Parts. A fabric that was discovered knows cables and devices only.
 const (
 	Everything What = iota
-	CablesOnly      // against what was discovered: links that are to be up, and their devices
+	CablesOnly      // against a discovered fabric: links that must be up, and their devices
 )
 
 // Compare returns the differences of b from a. It costs a pass over both.

@@ -21,7 +21,7 @@ type device struct {
 	line        int
 }
 
-// cable is one port of a device, and what the device has at its other end.
+// cable is one port of a device, and the other end of its cable.
 type cable struct {
 	port ib.PortNum
 	peer topospec.End

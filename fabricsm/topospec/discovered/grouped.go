@@ -46,7 +46,7 @@ func Parse(source, fabric string, data []byte) (*topospec.Revision, error) {
 	return p.revision()
 }
 
-// peer is what a port line names, before all nodes are known.
+// peer is the peer that a port line names, before all nodes are known.
 type peer struct {
 	name string
 	port ib.PortNum

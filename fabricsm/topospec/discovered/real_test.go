@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestIbnetdiscoverOfIbsim compares what the real ibnetdiscover finds on the real
-// ibsim with the netlist that ibsim runs, both read as specifications.
+// TestIbnetdiscoverOfIbsim compares the output of the real ibnetdiscover on the real ibsim with the netlist that ibsim
+// runs, both read as specifications.
 func TestIbnetdiscoverOfIbsim(t *testing.T) {
 	ibsimtest.Need(t, "ibnetdiscover")
 	for name, shape := range map[string]func() (*netlist.Netlist, error){

@@ -83,8 +83,7 @@ func nodeName(d *topospec.Device) string {
 	return fmt.Sprintf("\"%s-%016x\"", cmp.Or(letter, "H"), uint64(d.GUID))
 }
 
-// description is at most 64 bytes, as NodeDescription, and free of what the format
-// uses.
+// description is at most 64 bytes, as NodeDescription, without characters that the format uses.
 func description(d *topospec.Device) string {
 	s := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("\"#@", r) {

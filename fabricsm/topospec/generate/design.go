@@ -27,8 +27,7 @@ const (
 	Racks   Template = "racks"    // racks of compute trays, several racks to a unit
 )
 
-// Design says what a fabric is to look like. Zeros mean what the template usually
-// has.
+// Design is the design of a fabric. Zeros mean the usual values of the template.
 type Design struct {
 	Fabric      string   `yaml:"fabric"`
 	Template    Template `yaml:"template"`
@@ -90,7 +89,7 @@ func wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", errDesign, fmt.Errorf(format, args...))
 }
 
-// withDefaults fills in what the template has.
+// withDefaults fills in the values of the template.
 func (d Design) withDefaults() (Design, error) {
 	set := func(to *int, v int) {
 		if *to == 0 {
@@ -184,7 +183,7 @@ func (d *Design) shape() (s Shape, err error) {
 	return s, d.above(&s)
 }
 
-// above sizes what is above the leaves.
+// above sizes the tiers above the leaves.
 func (d *Design) above(s *Shape) error {
 	radix := int(s.sw.Ports)
 	tiers := d.Tiers

@@ -273,7 +273,7 @@ func (g *generator) leftover() {
 	}
 }
 
-// numbers are what a naming rule may use.
+// numbers are the numbers that a naming rule may use.
 type numbers struct {
 	unit, rail, index, pod, host, rack, tray int
 	of                                       string

@@ -69,8 +69,7 @@ func elseways(s Status) string {
 	return ""
 }
 
-// turn changes the mode of the revision in force. It was approved; what a stronger mode
-// would act on is what its simulation says.
+// turn changes the mode of the revision in force. It was approved; its simulation reports the effects of a stronger mode.
 func (h *History) turn(e *Entry, in *Step) error {
 	switch {
 	case in.Mode == e.Mode:
@@ -108,8 +107,8 @@ func (h *History) contents(e *Entry, in *Step) error {
 	return active.Check(in.Active)
 }
 
-// unapproved says which approval is missing. One person other than the author is
-// always needed; two when the change touches what the policy in force says.
+// unapproved says which approval is missing. One person other than the author is always needed; two when the policy in
+// force demands it for the change.
 func (h *History) unapproved(active, next *topospec.Spec, e *Entry) error {
 	persons, others := 0, "other than its author "
 	if h.Rules.Alone {

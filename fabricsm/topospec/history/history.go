@@ -86,7 +86,7 @@ type History struct {
 	active  int // index + 1, 0: none
 }
 
-// Limits of what is kept.
+// Limits of a history.
 const (
 	MaxEntries = 10_000
 	MaxDrafts  = 32 // that wait for approval or activation

@@ -177,7 +177,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestPrune: what is in force, what was before it, and drafts are never forgotten.
+// TestPrune: the revision in force, the one before it, and drafts are never removed.
 func TestPrune(t *testing.T) {
 	h := &history.History{}
 	r := topospectest.Revision(t, topospectest.Small())

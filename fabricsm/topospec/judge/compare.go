@@ -142,7 +142,7 @@ func (j *Judge) enforced(f Fields) bool {
 	return false
 }
 
-// mismatch classifies what is not as specified: rule 3.
+// mismatch classifies a fact that is not as specified: rule 3.
 func (j *Judge) mismatch(r Ruling, s *Seen, link *topospec.Link) Ruling {
 	if !j.enforced(r.Fields) {
 		r.Verdict, r.Would = Verified, Admit // Fields raises the alarm

@@ -12,7 +12,7 @@ import (
 type Guard struct {
 	f      *topo.Fabric
 	sm     topo.PortID
-	bridge []bool // by port: the only way to what is behind it
+	bridge []bool // by port: the only way to the devices behind it
 }
 
 // NewGuard makes a guard. sm is the Subnet Manager's own port. usable reports a

@@ -8,13 +8,13 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// Seen is a fact: what answered behind a switch port. All but At is what the
-// device says of itself, in NodeInfo.
+// Seen is a fact: the device that answered behind a switch port. All fields but At are the device's own claims, in
+// NodeInfo.
 type Seen struct {
 	At          ib.Place    // the switch port it answered behind
 	GUID        ib.GUID     // node GUID
 	Port        ib.PortNum  // its port at the cable, LocalPortNum
-	Type        ib.NodeType // what it says it is
+	Type        ib.NodeType // its claimed type
 	NumPorts    uint8
 	PortGUID    ib.GUID
 	SystemImage ib.GUID
@@ -25,7 +25,7 @@ func (s *Seen) end() topospec.End { return topospec.End{GUID: s.GUID, Port: s.Po
 // Ruling is the answer to a fact.
 type Ruling struct {
 	Verdict  Verdict
-	Action   Action // what the mode in force does
+	Action   Action // by the mode in force
 	Would    Action // what Enforce would do
 	State    State
 	Fields   Fields       // that differ
@@ -68,7 +68,7 @@ type Judge struct {
 	queue   []topospec.DeviceID // switches whose ports are judged again
 }
 
-// record is what is known of a port.
+// record is the recorded state of a port.
 type record struct {
 	seen    Seen
 	verdict Verdict

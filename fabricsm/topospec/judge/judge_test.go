@@ -190,8 +190,8 @@ func TestFieldWarns(t *testing.T) {
 	}
 }
 
-// TestNothingBehindTheUnverified: what is behind a switch that is not verified
-// waits, and is judged as soon as the switch is.
+// TestNothingBehindTheUnverified: a device behind a switch that is not verified waits, and is judged as soon as the switch
+// is.
 func TestNothingBehindTheUnverified(t *testing.T) {
 	b := newBench(t, nil)
 	j := judge.New(b.spec, topospec.Enforce, nil)

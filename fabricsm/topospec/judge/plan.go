@@ -5,8 +5,7 @@ import (
 	"portcullis/fabricsm/topospec"
 )
 
-// Plan is what the specification says of a port before anything behind it is
-// asked.
+// Plan is the treatment of a port by the specification before any device behind it is asked.
 type Plan uint8
 
 // Plans. The zero Plan is PlanHold.

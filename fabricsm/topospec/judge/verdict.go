@@ -56,8 +56,7 @@ func (v *Verdict) UnmarshalText(b []byte) error {
 	return fmt.Errorf("verdict %.40q: want one of %q", b, verdictNames)
 }
 
-// Action is what the Subnet Manager does with a link end. The zero Action is
-// Hold: what was not judged gets nothing.
+// Action is the Subnet Manager's action on a link end. The zero Action is Hold: an end that was not judged gets nothing.
 type Action uint8
 
 // Actions.
@@ -110,7 +109,7 @@ func (s State) String() string {
 // MarshalText returns the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Fields is a set of fields in which what is seen differs.
+// Fields is a set of fields in which a fact differs.
 type Fields uint8
 
 // Fields of the comparison.

@@ -85,7 +85,7 @@ func (s *scanner) value(depth int) (value, error) {
 	}
 }
 
-// members reads what is between brackets.
+// members reads the values between brackets.
 func (s *scanner) members(v *value, depth int, end byte) error {
 	s.at++
 	for first := true; ; first = false {

@@ -57,7 +57,7 @@ func parseTree(data []byte) (value, error) {
 	return parseYAML(data)
 }
 
-// ending is what a file says of itself at its end.
+// ending is the summary at the end of a file.
 type ending struct {
 	devices, links int
 	digest         topospec.Digest

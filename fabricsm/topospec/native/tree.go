@@ -14,7 +14,7 @@ const (
 	maxDepth = 6
 )
 
-// shape is what a value looks like.
+// shape is the shape of a value.
 type shape uint8
 
 const (
@@ -35,7 +35,7 @@ type value struct {
 	items []value  // of a table or list
 }
 
-// reader turns a tree into a revision and notes what is wrong with it.
+// reader turns a tree into a revision and records the problems in it.
 type reader struct{ topospec.Problems }
 
 func (r *reader) wrong(v *value, object, cause, do string) { r.Add(v.line, object, cause, do) }
@@ -89,7 +89,7 @@ func join(object, key string) string {
 	return object + " " + key
 }
 
-// items calls read for each item of a list, at most most of them.
+// list calls read for each item of a list, at most most of them.
 func (r *reader) list(v *value, object string, most int, read func(v *value, object string)) {
 	if !r.is(v, list, object) {
 		return

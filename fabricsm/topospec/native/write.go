@@ -109,7 +109,7 @@ func (w *writer) last(key, text string) {
 	}
 }
 
-// row is a table on one line; what has no value is left out.
+// row is a table on one line; keys without a value are left out.
 type row struct{ b []byte }
 
 func (r *row) raw(key, text string) {

@@ -44,10 +44,10 @@ type Row struct {
 type File struct {
 	Source string
 	Rows   []Row
-	Other  map[string]int // lines that are no InfiniBand cables, by what they are
+	Other  map[string]int // lines that are no InfiniBand cables, by kind
 }
 
-// column is what a plan may say in a column.
+// column is a column that a plan may have.
 type column int
 
 const (

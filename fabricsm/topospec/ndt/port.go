@@ -10,8 +10,7 @@ import (
 	"portcullis/fabricsm/topospec/product"
 )
 
-// place is what a port of a plan names: a device of the manifest, and which of its
-// ports.
+// place is the meaning of a port in a plan: a device of the manifest, and which of its ports.
 type place struct {
 	name string // in the manifest
 	host string // machine that an adapter is in, "": not said

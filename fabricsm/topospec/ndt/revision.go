@@ -216,8 +216,8 @@ func (b *builder) class(x, y Port) topospec.Class {
 	return topospec.ClassHost
 }
 
-// inside adds the aggregation nodes of switches: plans do not show what is inside a
-// device, and a specification that forgets it disables it (threat T152).
+// inside adds the aggregation nodes of switches: plans do not show the inside of a device, and a specification without them
+// disables them (threat T152).
 func (b *builder) inside() {
 	for _, name := range slices.Sorted(maps.Keys(b.device)) {
 		d := &b.r.Devices[b.device[name]]

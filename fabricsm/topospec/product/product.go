@@ -1,7 +1,5 @@
-// Package product holds what is known of models of switches and adapters: how many
-// ports they have, what is printed beside a port, and which devices sit inside
-// them. A specification that leaves out what is inside a switch disables it
-// (threat T152).
+// Package product holds the known models of switches and adapters: how many ports they have, their labels, and which
+// devices sit inside them. A specification without the devices inside a switch disables them (threat T152).
 package product
 
 import (

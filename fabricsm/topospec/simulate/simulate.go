@@ -27,7 +27,7 @@ type Ask struct {
 	Now  topospec.Mode // that Active is in force in
 }
 
-// Input is what a simulation needs.
+// Input is the input of a simulation.
 type Input struct {
 	Active *topospec.Spec // in force, nil: none
 	Next   *topospec.Spec
@@ -74,7 +74,7 @@ const (
 	GuardPromotion Guard = "promotion" // it would enforce what was not enforced: a person promotes after activation
 )
 
-// Report is what would happen.
+// Report is the result of a simulation.
 type Report struct {
 	Expected int               `json:"expected_links"`
 	Verified int               `json:"verified_links"`
@@ -96,10 +96,8 @@ type Report struct {
 	Would    bool              `json:"would_act_on"` // the hits are acted on: the mode is enforce
 }
 
-// Run simulates. It judges the observed fabric by both revisions as under
-// Enforce, whatever their modes, since that is what a promotion would do; whether
-// the next revision acts on its hits is in Would. It costs two passes over the
-// fabric.
+// Run simulates. It judges the observed fabric by both revisions as under Enforce, regardless of their modes, since a
+// promotion would do so; whether the next revision acts on its hits is in Would. It costs two passes over the fabric.
 func Run(in Input) *Report {
 	next := sweep(in.Next, &in)
 	r := &Report{

@@ -29,7 +29,7 @@ const (
 	maxLine = 256
 )
 
-// PeerType is what a line says of the type of its neighbour.
+// PeerType is the type of the neighbour in a line.
 type PeerType uint8
 
 // Neighbour types. Only Any is written by generators of others; the rest is ours.
