@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// CapabilityMask is PortInfo.CapabilityMask: what a port can (IBTA volume 1,
-// 14.2.5.6).
+// CapabilityMask is PortInfo.CapabilityMask: the capabilities of a port (IBTA volume 1, 14.2.5.6).
 type CapabilityMask uint32
 
 // Bits of CapabilityMask, by their names in the standard.

@@ -60,8 +60,7 @@ func (c Class) String() string {
 	}
 }
 
-// Method is what a MAD asks for or answers (IBTA volume 1, 13.4.5). Bit 7, R,
-// marks a response.
+// Method is the request or answer of a MAD (IBTA volume 1, 13.4.5). Bit 7, R, marks a response.
 type Method uint8
 
 // Methods. A Set is answered with GetResp.

@@ -184,8 +184,8 @@ func BenchmarkCodec(b *testing.B) {
 	}
 }
 
-// FuzzCodec reads any bytes as any attribute: what was read is written to the
-// same bytes, reserved bits aside, and read again as the same value.
+// FuzzCodec reads any bytes as any attribute. The value is written to the same bytes, reserved bits aside, and read again
+// as the same value.
 func FuzzCodec(f *testing.F) {
 	for i, m := range frames(f) {
 		f.Add(uint8(i), m.mad.Data())

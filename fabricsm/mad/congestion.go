@@ -2,8 +2,7 @@ package mad
 
 import "portcullis/fabricsm/ib"
 
-// CongestionInfo is what a device can do about congestion (class 0x21,
-// attribute 0x0011).
+// CongestionInfo has the congestion control capabilities of a device (class 0x21, attribute 0x0011).
 type CongestionInfo struct {
 	CongestionInfo  uint16   `mad:"0,16,hex"` // capability bits; their meaning is not public
 	ControlTableCap uint8    `mad:"16,8"`     // blocks of 64 entries of the control table

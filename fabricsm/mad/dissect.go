@@ -25,7 +25,7 @@ type Dissection struct {
 	DGIDs       []ib.GID
 	Records     []TableRecord // of a table of subnet administration, those that are whole
 	Data        []byte        // the raw attribute of an SMP; shorter than DataSize if cut off
-	Notes       []string      // what is missing, odd or wrong, each a sentence
+	Notes       []string      // missing, unusual or wrong parts, each a sentence
 }
 
 // RouteState is the directed-route part of an SMP.

@@ -108,7 +108,7 @@ func maybeSecret(h Header) bool {
 	return h.Attr == AttrPortInfo || h.Attr == AttrSMInfo || h.Attr == AttrNotice || h.Method == MethodGet
 }
 
-// modifierWords says what the modifier means, as " (port 3, block 0)".
+// modifierWords returns the meaning of the modifier, as " (port 3, block 0)".
 func modifierWords(h Header) string {
 	if h.Class == ClassSubnAdm && h.Attr == AttrPortInfoRecord && h.Mod&PortInfoMatchBits != 0 {
 		return " (capability masks match if they have the bits)"

@@ -33,8 +33,8 @@ func frames(t testing.TB) []frame {
 	return all
 }
 
-// Attributes that OpenSM and ibsim sent are read and written again to the very
-// bytes. (Not those of a Get: infiniband-diags leave memory in them.)
+// TestFramesRoundTrip: attributes that OpenSM and ibsim sent are read and written again to the very bytes. (Not those of a
+// Get: infiniband-diags leave memory in them.)
 func TestFramesRoundTrip(t *testing.T) {
 	seen := map[AttrID]bool{}
 	for _, f := range frames(t) {
@@ -60,7 +60,7 @@ func TestFramesRoundTrip(t *testing.T) {
 	}
 }
 
-// The header and route views write what they read, to the very bytes.
+// TestFramesHeader: the header and route views write the bytes that they read.
 func TestFramesHeader(t *testing.T) {
 	for _, f := range frames(t) {
 		var m MAD
@@ -80,8 +80,8 @@ func TestFramesHeader(t *testing.T) {
 	}
 }
 
-// NewSMP makes the request that OpenSM made, to the very bytes. (Behind the end
-// of the path OpenSM leaves what lay in its memory.)
+// TestNewSMPLikeOpenSM: NewSMP makes the request that OpenSM made, to the very bytes. (Behind the end of the path OpenSM
+// leaves what lay in its memory.)
 func TestNewSMPLikeOpenSM(t *testing.T) {
 	n := 0
 	for _, f := range frames(t) {

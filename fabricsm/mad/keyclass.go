@@ -1,11 +1,9 @@
 package mad
 
-// KeyClass is what the MADs of a management class with keys look like. The key
-// stands where SMPs have the M_Key: MAD.MKey and SetMKey read and write it, and
-// ib.MKey holds it, as it holds any 64-bit key of a management port.
+// KeyClass describes the MADs of a management class with keys. The key stands where SMPs have the M_Key: MAD.MKey and
+// SetMKey read and write it, and ib.MKey holds it, as it holds any 64-bit key of a management port.
 //
-// Values marked [sim] are not public: they are what this project settled on,
-// to be replaced here when facts appear.
+// Values marked [sim] are not public: this project chose them, and they are to be replaced here when facts appear.
 type KeyClass struct {
 	Class   Class
 	Version uint8  // class version; of 0x0C [sim]

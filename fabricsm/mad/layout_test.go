@@ -65,8 +65,8 @@ func (l *Layout) rows() []row {
 	return rows
 }
 
-// Every layout is the published table, row by row: no field at another place,
-// no overlap, and reserved bits only where the table has them.
+// TestLayoutsArePublishedTables: every layout is the published table, row by row: no field at another place, no overlap,
+// and reserved bits only where the table has them.
 func TestLayoutsArePublishedTables(t *testing.T) {
 	tables := readLayouts(t)
 	for _, c := range allTypes() {
@@ -80,8 +80,8 @@ func TestLayoutsArePublishedTables(t *testing.T) {
 	}
 }
 
-// The compiled plans agree with a slow reader that takes bit after bit from
-// the places of the published tables.
+// TestCodecAgreesWithTables: the compiled plans agree with a slow reader that takes bit after bit from the places of the
+// published tables.
 func TestCodecAgreesWithTables(t *testing.T) {
 	tables := readLayouts(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -234,8 +234,7 @@ func TestLayoutOfPanics(t *testing.T) {
 	LayoutOf[string]()
 }
 
-// A struct may hold another, as records of subnet administration hold
-// attributes.
+// TestNestedStruct: a struct may hold another, as records of subnet administration hold attributes.
 func TestNestedStruct(t *testing.T) {
 	type record struct {
 		LID    ib.LID   `mad:"0,16"`

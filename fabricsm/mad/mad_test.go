@@ -61,7 +61,7 @@ func TestNewSMP(t *testing.T) {
 	}
 }
 
-// A directed route on the wire: IBTA volume 1, 14.2.1.2.
+// TestDirectedRouteBytes: a directed route on the wire: IBTA volume 1, 14.2.1.2.
 func TestDirectedRouteBytes(t *testing.T) {
 	var m MAD
 	r := MakeRoute(1, 2, 254)

@@ -2,8 +2,8 @@ package mad
 
 import "portcullis/fabricsm/ib"
 
-// NodeInfo says what a node is (attribute 0x0011; IBTA volume 1, 14.2.5.3). It
-// is read only, and answered in any link state above Down.
+// NodeInfo describes a node (attribute 0x0011; IBTA volume 1, 14.2.5.3). It is read only, and answered in any link state
+// above Down.
 type NodeInfo struct {
 	BaseVersion     uint8       `mad:"0,8"`        // MAD base version, 1
 	ClassVersion    uint8       `mad:"8,8"`        // subnet management class version, 1

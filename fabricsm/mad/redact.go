@@ -38,8 +38,7 @@ func redactAttribute(m *MAD, data []byte) {
 	l.redact(data, 0)
 }
 
-// layoutIn is LookupLayout for the attribute at the start of data, with notices as
-// what they are about.
+// layoutIn is LookupLayout for the attribute at the start of data, with notices by their trap number.
 func layoutIn(m *MAD, data []byte) *Layout {
 	l, ok := LookupLayout(m.Class(), m.Attr())
 	if !ok {
@@ -84,8 +83,8 @@ func redactRecords(m *MAD) {
 // maxRedacted is the last segment in which records are looked for.
 const maxRedacted = 1 << 24
 
-// redact clears the keys of an attribute that begins at an index of data, which may
-// be before its start; of what is beyond its end nothing happens.
+// redact clears the keys of an attribute that begins at an index of data, which may be before its start; parts beyond its
+// end are ignored.
 func (l *Layout) redact(data []byte, at int) {
 	for i := range l.fields {
 		f := &l.fields[i]

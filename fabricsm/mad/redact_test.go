@@ -82,7 +82,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// Records of a table straddle segments; a key is found in each part.
+// TestRedactSegments: records of a table straddle segments; a key is found in each part.
 func TestRedactSegments(t *testing.T) {
 	const records = 40
 	each := RecordSize(AttrPortInfoRecord)
@@ -114,7 +114,7 @@ func TestRedactSegments(t *testing.T) {
 	}
 }
 
-// Where records cannot be found in a segment, all of it goes.
+// TestRedactWithoutOffset: where records cannot be found in a segment, all of it goes.
 func TestRedactWithoutOffset(t *testing.T) {
 	for _, h := range []RMPPHeader{
 		{Version: RMPPVersion, Type: RMPPData, Flags: RMPPActive, Data1: 1},

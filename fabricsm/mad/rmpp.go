@@ -114,7 +114,7 @@ const (
 	rmppVendor        = 192
 )
 
-// String says what the code means, by the standard's short name if it has one.
+// String returns the meaning of the code, by the standard's short name if it has one.
 func (s RMPPStatus) String() string {
 	switch s {
 	case RMPPNormal:
@@ -195,7 +195,7 @@ func (m *MAD) RMPPVersion() uint8 { return m[offRMPPVersion] }
 // SetRMPPVersion writes the version.
 func (m *MAD) SetRMPPVersion(v uint8) { m[offRMPPVersion] = v }
 
-// RMPPType is what the packet is.
+// RMPPType is the type of the packet.
 func (m *MAD) RMPPType() RMPPType { return RMPPType(m[offRMPPType]) }
 
 // SetRMPPType writes the type.
@@ -260,5 +260,5 @@ func (m *MAD) NewWindowLast() uint32 { return m.RMPPData2() }
 // SetNewWindowLast writes Data2 of an ACK.
 func (m *MAD) SetNewWindowLast(v uint32) { m.SetRMPPData2(v) }
 
-// RMPPPayload is what is behind the RMPP header: RMPPPayloadSize bytes of m, shared.
+// RMPPPayload is the part after the RMPP header: RMPPPayloadSize bytes of m, shared.
 func (m *MAD) RMPPPayload() []byte { return m[offRMPPPayload:] }

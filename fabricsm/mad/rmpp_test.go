@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// The RMPP header is twelve bytes at fixed places, and nothing else moves.
+// TestRMPPHeader: the RMPP header is twelve bytes at fixed places, and nothing else moves.
 func TestRMPPHeader(t *testing.T) {
 	h := RMPPHeader{
 		Version: RMPPVersion, Type: RMPPAbort, RespTime: 0x15, Flags: RMPPActive | RMPPLast,
@@ -32,7 +32,7 @@ func TestRMPPHeader(t *testing.T) {
 	}
 }
 
-// Time and flags share a byte and leave each other alone.
+// TestRMPPFlagsByte: time and flags share a byte and leave each other alone.
 func TestRMPPFlagsByte(t *testing.T) {
 	var m MAD
 	m.SetRMPPFlags(0xFF)

@@ -88,7 +88,7 @@ func componentsOf(a AttrID) []Component {
 }
 
 type componentWalk struct {
-	each bool // elements of an array are components of their own, but for text
+	each bool // elements of an array are components of their own, except text
 	out  []Component
 }
 

@@ -41,7 +41,7 @@ func readComponents(t *testing.T) map[string][]Component {
 	return lists
 }
 
-// Every list is the published one, and tiles its record.
+// TestComponentsArePublishedLists: every list is the published one, and tiles its record.
 func TestComponentsArePublishedLists(t *testing.T) {
 	lists := readComponents(t)
 	for _, a := range recordAttrs {
@@ -84,7 +84,7 @@ var prefixes = map[string]AttrID{
 	"MultiPath": AttrMultiPathRecord, "InformInfo": AttrInformInfoRecord,
 }
 
-// Every constant of sa_mask.go is the bit of the component that it names.
+// TestComponentConstants: every constant of sa_mask.go is the bit of the component that it names.
 func TestComponentConstants(t *testing.T) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "sa_mask.go", nil, 0)

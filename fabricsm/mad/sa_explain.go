@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// sa writes what is between common header and data.
+// sa writes the part between common header and data.
 func (e *explainer) sa(d *Dissection) {
 	s := d.SA
 	if r := s.RMPP; r == (RMPPHeader{}) {

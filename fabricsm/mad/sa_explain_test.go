@@ -189,7 +189,7 @@ func TestDissectionJSONSA(t *testing.T) {
 	}
 }
 
-// No prefix of any recorded MAD is too much, and none shows a key.
+// TestExplainSAPrefixes: no prefix of any recorded MAD is too much, and none shows a key.
 func TestExplainSAPrefixes(t *testing.T) {
 	service := saFrames(t, "answer", "--smkey 1 -K SR")[0]
 	key := "a001020304050607"

@@ -26,7 +26,7 @@ type PortInfoRecord struct {
 // Without it the record of a port at extended speed reports QDR in the fields that old clients know.
 const PortInfoRecordFull = 0x80
 
-// SLtoVLMappingTableRecord is what a port does with service levels (attribute 0x0013).
+// SLtoVLMappingTableRecord maps the service levels of a port (attribute 0x0013).
 type SLtoVLMappingTableRecord struct {
 	LID                ib.LID     `mad:"0,16"` // RID
 	InputPortNum       ib.PortNum `mad:"16,8"` // RID; 0 for a CA or router

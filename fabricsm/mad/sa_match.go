@@ -62,7 +62,7 @@ func makePlan(a AttrID) *recordPlan {
 	return p
 }
 
-// addSelectors takes the pairs of selector and value out of what is compared.
+// addSelectors removes the pairs of selector and value from the comparison.
 func (p *recordPlan) addSelectors() {
 	for i, c := range p.components {
 		value, ok := strings.CutSuffix(c.Name, "Selector")

@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// slowMatch compares bit after bit what the published list says.
+// slowMatch compares by the published list, bit after bit.
 func slowMatch(list []Component, leave, mask ComponentMask, query, record []byte) bool {
 	for i, c := range list {
 		if c.Reserved || mask&^leave&(1<<i) == 0 {
@@ -31,8 +31,8 @@ var left = map[AttrID]ComponentMask{
 	AttrMultiPathRecord: 0b111111 << 10,
 }
 
-// MatchRecord agrees with a slow reader of the published lists: each bit of a record
-// that differs alone decides under its own component and under no other.
+// TestMatchRecordEveryBit: MatchRecord agrees with a slow reader of the published lists: each bit of a record that differs
+// alone decides under its own component and under no other.
 func TestMatchRecordEveryBit(t *testing.T) {
 	lists := readComponents(t)
 	rnd := rand.New(rand.NewPCG(11, 12))
@@ -60,7 +60,7 @@ func TestMatchRecordEveryBit(t *testing.T) {
 	}
 }
 
-// A query or record that ends early matches nothing, whatever is asked.
+// TestMatchRecordPrefixes: a query or record that ends early matches nothing, whatever is asked.
 func TestMatchRecordPrefixes(t *testing.T) {
 	for _, a := range recordAttrs {
 		size := saLayout(a).Size()

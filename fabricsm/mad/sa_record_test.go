@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Distances are what OpenSM 3.3.23 has in its answers.
+// TestRecordSize: distances are what OpenSM 3.3.23 has in its answers.
 func TestRecordSize(t *testing.T) {
 	for a, want := range map[AttrID]int{
 		AttrNodeRecord: 112, AttrPortInfoRecord: 72, AttrSLtoVLRecord: 16, AttrSwitchInfoRecord: 24,
@@ -79,7 +79,7 @@ func TestSelector(t *testing.T) {
 	}
 }
 
-// Attributes of subnet administration are named by class, and so are its codes.
+// TestSAWords: attributes of subnet administration are named by class, and so are its codes.
 func TestSAWords(t *testing.T) {
 	for a, want := range map[AttrID]string{
 		AttrClassPortInfo: "ClassPortInfo", AttrNotice: "Notice", AttrInformInfo: "InformInfo", AttrNodeRecord: "NodeRecord",

@@ -23,8 +23,8 @@ func security(t TrapNum) NoticeHeader {
 	return NoticeHeader{IsGeneric: true, Type: NoticeSecurity, ProducerType: ProducerSwitch, TrapNumber: t, IssuerLID: 0x0304, Toggle: true, Count: 0x0506}
 }
 
-// No program of the lab sends these notices, so the bytes are set by hand
-// after the tables of IBTA volume 1, 14.2.5.1, not captured.
+// TestTrapBytes: no program of the lab sends these notices, so the bytes are set by hand after the tables of IBTA volume 1,
+// 14.2.5.1, not captured.
 func TestTrapBytes(t *testing.T) {
 	head := func(num string) string { return "82 000002 " + num + " 0304 8506 " }
 	var path [30]ib.PortNum

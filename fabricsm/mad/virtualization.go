@@ -2,8 +2,7 @@ package mad
 
 import "portcullis/fabricsm/ib"
 
-// VirtualizationInfo is what a port can do in virtual ports (NVIDIA attribute
-// 0xFFB0).
+// VirtualizationInfo has the capabilities of a port for virtual ports (NVIDIA attribute 0xFFB0).
 type VirtualizationInfo struct {
 	VPortCap               uint16   `mad:"0,16"`     // virtual ports it can have
 	VPortIndexTop          uint16   `mad:"16,16"`    // highest index in use

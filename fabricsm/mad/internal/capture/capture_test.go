@@ -76,9 +76,8 @@ var diags = [][]string{
 	{"ibroute", "-M", "-D", "0,1"},
 }
 
-// Every frame that OpenSM and infiniband-diags exchange with ibsim is read by
-// our codec and written again to the same bytes. With -update the frames become
-// the test data of package mad.
+// TestCapture: every frame that OpenSM and infiniband-diags exchange with ibsim is read by our codec and written again to
+// the same bytes. With -update the frames become the test data of package mad.
 func TestCapture(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "smpquery", "sminfo", "perfquery", "ibroute")
 	lab := ibsimtest.Start(t, []byte(netlist))
@@ -121,7 +120,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// ask runs one tool and keeps what it was answered and what it printed.
+// ask runs one tool and keeps its answers and its output.
 func ask(t *testing.T, tap *Tap, client ibsimlab.Client, label string, diag []string) run {
 	t.Helper()
 	tap.SetLabel(label)
@@ -273,7 +272,7 @@ func hexLines(b []byte) string {
 	return s.String()
 }
 
-// writeRuns keeps what each tool printed and the answers it printed it from.
+// writeRuns keeps the output of each tool and the answers it printed it from.
 func writeRuns(t *testing.T, runs []run) {
 	var b strings.Builder
 	b.WriteString("# What infiniband-diags 44.0 printed, and the answers they printed it from: those of\n")

@@ -15,7 +15,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// run is one call of a tool: the answers it got and what it made of them.
+// run is one call of a tool: the answers it got and its output.
 type run struct {
 	label   string
 	answers []mad.MAD
@@ -34,7 +34,7 @@ func TestRecordedRuns(t *testing.T) {
 	}
 }
 
-// judge compares field by field what the tool printed with what we decode.
+// judge compares field by field the output of the tool with our decoded values.
 func (r run) judge(t *testing.T) {
 	t.Helper()
 	switch {

@@ -27,7 +27,7 @@ type question struct {
 	record any // pointer to the record asked by; nil: zeros
 }
 
-// query is a call of saquery, and what it asks.
+// query is a call of saquery, and its requests.
 type query struct {
 	args string
 	asks []question
@@ -110,8 +110,8 @@ func gid(s string) ib.GID {
 	return g
 }
 
-// Every question of saquery is the bytes that we make of it, and every answer of
-// OpenSM is decoded to what saquery prints of it.
+// TestCaptureSA: every question of saquery is the bytes that we make of it, and every answer of OpenSM is decoded to what
+// saquery prints of it.
 func TestCaptureSA(t *testing.T) {
 	ibsimtest.Need(t, "opensm", "saquery")
 	lab := ibsimtest.Start(t, []byte(netlist))
@@ -156,8 +156,8 @@ func TestCaptureSA(t *testing.T) {
 	}
 }
 
-// askSA runs saquery and keeps what it asked, was answered and printed. That it fails
-// because the answer is an error belongs to what it printed.
+// askSA runs saquery and keeps its requests, answers and output. If it fails because the answer is an error, that belongs
+// to the output.
 func askSA(t *testing.T, tap *Tap, client ibsimlab.Client, preload salab.Preload, label, args string) saRun {
 	t.Helper()
 	tap.SetLabel(label)

@@ -16,8 +16,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// saRun is one call of saquery: what it asked, the MADs it was answered with, what it
-// printed.
+// saRun is one call of saquery: its requests, the MADs of the answers, and its output.
 type saRun struct {
 	label     string
 	questions []mad.MAD
