@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Place is where an end port is cabled: an external port of a switch. It is
-// what a host cannot choose, so grants are bound to it. The zero Place means
-// "not seen" or "not declared".
+// Place is where an end port is cabled: an external port of a switch. A host cannot choose it, so grants are bound to it.
+// The zero Place means "not seen" or "not declared".
 type Place struct {
 	Switch GUID    // node GUID of the switch
 	Port   PortNum // external port, 1 to 254

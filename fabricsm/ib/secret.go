@@ -19,8 +19,8 @@ type MKey struct{ bits secret }
 // SMKey is a 64-bit SM_Key, a secret printed like MKey.
 type SMKey struct{ bits secret }
 
-// SAKey is a 64-bit SA_Key, what a trusted request to subnet administration
-// carries in the field SM_Key; a secret printed like MKey.
+// SAKey is a 64-bit SA_Key, which a trusted request to subnet administration carries in the field SM_Key; a secret printed
+// like MKey.
 type SAKey struct{ bits secret }
 
 // NewSAKey wraps the 64 bits of an SA_Key.
@@ -78,8 +78,8 @@ func (k ServiceKey) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, k.r
 func (k ServiceKey) MarshalText() ([]byte, error) { return []byte(k.redact()), nil }
 func (k ServiceKey) LogValue() slog.Value         { return slog.StringValue(k.redact()) }
 
-// LockKey is the 64-bit key that locks what the host of an adapter may do to it
-// (register MLOCK, "hw_access"); a secret printed like MKey.
+// LockKey is the 64-bit key that locks the access of a host to its adapter (register MLOCK, "hw_access"); a secret printed
+// like MKey.
 type LockKey struct{ bits secret }
 
 // NewLockKey wraps the 64 bits of a lock key.

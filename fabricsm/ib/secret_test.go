@@ -70,8 +70,8 @@ func leaks(t *testing.T, how, out string) {
 	}
 }
 
-// A key in an unexported field is printed without its methods, so the loop
-// over verbs covers values where no method can help.
+// TestSecretsNeverPrint: a key in an unexported field is printed without its methods, so the loop over verbs covers values
+// where no method can help.
 func TestSecretsNeverPrint(t *testing.T) {
 	for _, v := range secrets() {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%d", "%x", "%X", "%#x", "%s", "%q", "%o", "%b", "%c", "%U", "%t", "%p", "%e", "%08.3v"} {

@@ -2,8 +2,7 @@ package ib
 
 import "fmt"
 
-// ServiceID names a service: what a path is for, or what a service record offers.
-// Zero means "none".
+// ServiceID names a service: that of a path, or that of a service record. Zero means "none".
 type ServiceID uint64
 
 // ParseServiceID reads 0x and 1 to 16 hexadecimal digits.

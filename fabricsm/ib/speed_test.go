@@ -59,8 +59,8 @@ func TestLinkWidths(t *testing.T) {
 	}
 }
 
-// The table of the standard, and of NVIDIA's headers for XDR: rate code by
-// speed and by 1x, 2x, 4x, 8x and 12x.
+// TestRateOfLinks: the table of the standard, and of NVIDIA's headers for XDR: rate code by speed and by 1x, 2x, 4x, 8x and
+// 12x.
 func TestRateOfLinks(t *testing.T) {
 	widths := []LinkWidth{Width1x, Width2x, Width4x, Width8x, Width12x}
 	for s, want := range map[Speed][5]Rate{

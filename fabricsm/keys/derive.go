@@ -15,11 +15,9 @@ import (
 // MasterSize is the size of a Master in bytes.
 const MasterSize = 64
 
-// Master is what all keys of a fabric are derived from. It is a secret printed
-// like Key. The zero Master is none.
+// Master is the secret from which all keys of a fabric are derived. It is printed like Key. The zero Master is none.
 //
-// The bytes are behind two pointers: when fmt is given a verb that suits no
-// pointer, it shows what the first one leads to.
+// The bytes are behind two pointers: for a verb that suits no pointer, fmt shows the value behind the first one.
 type Master struct{ b **[MasterSize]byte }
 
 // NewMaster takes 64 bytes from a random source, and rejects bytes that cannot be from one.

@@ -16,7 +16,7 @@ func Example() {
 		guid   = ib.GUID(0x0002c90300a1b2c3)
 		place  = ib.Place{Switch: 0x0002c90300ffee00, Port: 7}
 		source = keys.Random{Reader: rand.NewChaCha8([32]byte{1})}
-		device keys.Key // what the device holds
+		device keys.Key // key on the device
 	)
 	book, err := keys.NewBook(nil) // no records were saved
 	if err != nil {

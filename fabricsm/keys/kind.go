@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Kind says what a key is for. Its text is the name that OpenSM's and UFM's
-// options have for it.
+// Kind is the purpose of a key. Its text is the name in OpenSM's and UFM's options.
 type Kind uint8
 
 // Kinds of keys. The first five are held by devices, one for each; SMKey and

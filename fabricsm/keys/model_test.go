@@ -10,8 +10,8 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// device is what the specification, and for dual keys the documentation, says
-// of one: it obeys its key, and perhaps the one before it; a restart clears both.
+// device behaves as the specification, and for dual keys the documentation, says: it obeys its key, and perhaps the one
+// before it; a restart clears both.
 type device struct {
 	dual              bool
 	current, previous Key

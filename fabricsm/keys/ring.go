@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Do is what a Step asks for.
+// Do is the action of a Step.
 type Do uint8
 
 // Steps.
@@ -52,7 +52,7 @@ type Seen struct {
 	Hidden bool
 }
 
-// belief is what is known of the key on the device.
+// belief is the state of knowledge about the key on the device.
 type belief uint8
 
 const (
@@ -178,8 +178,8 @@ func (r *Ring) Retire() {
 	r.dirty, r.belief, r.commit = true, unknown, false
 }
 
-// Again forgets what is believed of the device: its port came up, its lease ran
-// out, or an operator asks for another try.
+// Again drops all knowledge of the key on the device: its port came up, its lease ran out, or an operator asks for another
+// try.
 func (r *Ring) Again() { r.belief, r.asked, r.sets = unknown, 0, 0 }
 
 // Now returns the key for the headers of MADs to the device, if it is known to be right. It returns false while the key is

@@ -177,7 +177,7 @@ func TestRingFindings(t *testing.T) {
 	}
 }
 
-// A device that lost its new key and is on the one before it gets it again.
+// TestRingFallsBack: a device that lost its new key and is on the one before it gets it again.
 func TestRingFallsBack(t *testing.T) {
 	r, err := LoadRing(Record{Kind: MKey, GUID: 1, Current: fresh, Previous: old})
 	if err != nil {

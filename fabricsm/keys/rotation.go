@@ -70,7 +70,7 @@ type Member struct {
 	Keyed bool  // it has a Current key
 	Prior bool  // it has a Previous key to drop
 	Depth int   // hops from the subnet manager
-	// Switch says that it is a switch: what it forwards, others depend on.
+	// Switch says that it is a switch: others depend on the packets that it forwards.
 	Switch bool
 }
 
@@ -81,7 +81,7 @@ type Target struct {
 	Epoch Epoch // of the new key
 }
 
-// Turn is what a Rotator wants done. Save comes first.
+// Turn is the work that a Rotator wants done. Save comes first.
 type Turn struct {
 	Save   []Cycle
 	Change []Target // Plan a key of that epoch, unless one is pending, and call Done
@@ -90,7 +90,7 @@ type Turn struct {
 	Wake   time.Time // call again then; zero: only after Done
 }
 
-// Summary is what a cycle came to.
+// Summary is the result of a cycle.
 type Summary struct {
 	Cycle
 	Done   int // devices with a new key

@@ -82,8 +82,8 @@ func (r *Ring) Lost() {
 	r.belief, r.asked = checking, 0
 }
 
-// Answered takes the key that an Ask showed, and says what the device is on.
-// The answer to a Program is not taken: it may have been made before the Set.
+// Answered takes the key that an Ask showed, and returns which key the device is on. The answer to a Program is not taken:
+// it may have been made before the Set.
 func (r *Ring) Answered(seen Seen) Finding {
 	if seen.Hidden {
 		r.Silent()

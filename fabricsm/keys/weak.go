@@ -57,8 +57,7 @@ func even(b []byte, mask byte) bool {
 	return true
 }
 
-// leastDistinct is how many different bytes 64 random ones have at least, but
-// for one case in 10^30; the mean is 57.
+// leastDistinct is how many different bytes 64 random ones have at least, except for one case in 10^30; the mean is 57.
 const leastDistinct = 32
 
 // checkMaster rejects 64 bytes that no random source can have returned.

@@ -104,9 +104,8 @@ func (b *Builder) Node(id NodeID) Node { return *b.node(id) }
 // node returns a node for reading.
 func (b *Builder) node(id NodeID) *Node { return b.nodes.at(int32(id)) }
 
-// SetNode replaces what is known of a live node. GUID, Type, NumPorts and
-// FirstPort keep their values: a device that changes one of them is another
-// device.
+// SetNode replaces the data of a live node. GUID, Type, NumPorts and FirstPort keep their values: a device that changes one
+// of them is another device.
 func (b *Builder) SetNode(id NodeID, n Node) {
 	old := *b.node(id)
 	if old.Type == 0 {
@@ -125,8 +124,7 @@ func (b *Builder) Port(id PortID) Port { return *b.port(id) }
 // port returns a port for reading.
 func (b *Builder) port(id PortID) *Port { return b.ports.at(int32(id)) }
 
-// SetPort replaces what is known of a port of a live node. Node, Num and Peer
-// keep their values.
+// SetPort replaces the data of a port of a live node. Node, Num and Peer keep their values.
 func (b *Builder) SetPort(id PortID, p Port) {
 	old := *b.port(id)
 	if b.node(old.Node).Type == 0 {

@@ -2,10 +2,9 @@ package topo
 
 import "iter"
 
-// ChangedPorts visits the ports that may differ from those of an older snapshot
-// of the same Builder, nil for none: all that lie in a page that was written, or
-// whose node does. It may visit a port twice. Its cost follows what changed, but
-// for one comparison for each page of 128.
+// ChangedPorts visits the ports that may differ from those of an older snapshot of the same Builder, nil for none: all that
+// lie in a page that was written, or whose node does. It may visit a port twice. Its cost grows with the changes, plus one
+// comparison for each page of 128.
 func (f *Fabric) ChangedPorts(old *Fabric) iter.Seq[PortID] {
 	if old == nil {
 		old = &Fabric{}
@@ -39,9 +38,8 @@ func (f *Fabric) ChangedPorts(old *Fabric) iter.Seq[PortID] {
 	}
 }
 
-// Changed visits the ids of values that may differ from those of an older snapshot
-// of the same list: all of each page that was written since. Its cost follows what
-// changed, but for one comparison for each page of 128.
+// Changed visits the ids of values that may differ from those of an older snapshot of the same list: all of each page that
+// was written since. Its cost grows with the changes, plus one comparison for each page of 128.
 func (p *Pages[T]) Changed(old *Pages[T]) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for page := range p.dir {

@@ -39,8 +39,8 @@ func all[ID ~int32, T any](p *Pages[T]) iter.Seq2[ID, *T] {
 	}
 }
 
-// OwnPages is a list of which snapshots are taken: what they share is copied
-// before it is written. It belongs to one goroutine. The zero OwnPages is empty.
+// OwnPages is a list with snapshots: shared pages are copied before they are written. It belongs to one goroutine. The zero
+// OwnPages is empty.
 type OwnPages[T any] struct {
 	Pages[T]
 	own    []uint64 // by page, one bit each: it is in no snapshot

@@ -64,7 +64,7 @@ func TestParseIsBounded(t *testing.T) {
 	}
 }
 
-// Nothing that is said about a wrong file shows what is in it.
+// TestMistakesShowNoKey: no error about a wrong file shows its content.
 func TestMistakesShowNoKey(t *testing.T) {
 	scan := keystest.New(secret)
 	s := fmt.Sprintf("0x%016x", secret)

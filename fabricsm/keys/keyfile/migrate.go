@@ -8,8 +8,8 @@ import (
 	"portcullis/fabricsm/keys"
 )
 
-// Migration is what is known of the keys on a fabric that another subnet manager
-// ran. Weak keys are in it as well: they are on the devices.
+// Migration is the known state of the keys on a fabric that another subnet manager ran. Weak keys are in it as well: they
+// are on the devices.
 type Migration struct {
 	held   map[keys.Kind]map[ib.GUID]keys.Held
 	single keys.Held

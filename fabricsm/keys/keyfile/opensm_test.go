@@ -19,9 +19,8 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// TestFilesOfOpenSM has the real OpenSM put an M_Key on all devices of a fabric,
-// and reads what it leaves in its cache directory; then OpenSM reads what we
-// wrote of it, and writes the same again.
+// TestFilesOfOpenSM has the real OpenSM put an M_Key on all devices of a fabric, and reads the files in its cache
+// directory. Then OpenSM reads the files that we wrote from them, and writes the same again.
 func TestFilesOfOpenSM(t *testing.T) {
 	ibsimtest.Need(t, "opensm")
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 4, Radix: 4})

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Each form is found, wherever it stands.
+// TestFind: each form is found, wherever it stands.
 func TestFind(t *testing.T) {
 	v := Planted(3)
 	be, le := binary.BigEndian.AppendUint64(nil, v), binary.LittleEndian.AppendUint64(nil, v)

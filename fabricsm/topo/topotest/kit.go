@@ -21,8 +21,7 @@ const (
 	hostBase   ib.GUID = 0x0020_0000_0000_0000
 )
 
-// Kit is a fabric under construction. Its builder may be used directly for
-// what the methods do not offer.
+// Kit is a fabric under construction. Its builder may be used directly for changes without a method.
 type Kit struct {
 	topo.Builder
 	Hosts []topo.NodeID // in the order of their index
