@@ -120,8 +120,7 @@ func (c *checker) send(from topo.PortID, g *Members) error {
 	return nil
 }
 
-// forward does what a switch does with a packet, and takes what was delivered
-// from want.
+// forward processes a packet as a switch does, and removes the ports that got it from want.
 func (c *checker) forward(h hop, mlid ib.LID, want map[topo.PortID]bool) (next []hop, err error) {
 	mask := c.masks(h.sw, mlid)
 	mask.Remove(h.in)

@@ -18,8 +18,7 @@ type Ground struct {
 	// unicast route uses and that have to be programmed.
 	SL ib.SL
 	VL ib.VL
-	// Islands says what was chosen for each island, in the order of the lowest
-	// GUID.
+	// Islands has the choices for each island, in the order of the lowest GUID.
 	Islands []Island
 
 	f *topo.Fabric
@@ -161,7 +160,7 @@ func (b *groundBuilder) ground(sl ib.SL, vl ib.VL) *Ground {
 // ups returns the edges that lead up from a switch.
 func (gr *Ground) ups(s int32) []int32 { return gr.upEdge[gr.upRow[s]:gr.upRow[s+1]] }
 
-// within says which tops are at most so many links above a switch.
+// within says which tops are at most a number of links above a switch.
 type within struct {
 	words int
 	by    [][]uint64 // by links: a set of tops for each switch, words each

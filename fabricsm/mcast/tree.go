@@ -153,8 +153,7 @@ func (p *planner) widest(mlid ib.LID) (root int32, depth int, lost []int32) {
 	return root, depth, lost
 }
 
-// climb adds the shortest way up from a switch to the root, up to where it
-// meets what is there already.
+// climb adds the shortest way up from a switch to the root, up to a switch that is in the tree already.
 func (p *planner) climb(mlid ib.LID, s, root int32, depth int) {
 	gr := p.gr
 	top := gr.top[root]

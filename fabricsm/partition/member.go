@@ -66,7 +66,7 @@ type Refusal struct {
 	Seen   ib.Place // WrongPlace: where the GUID is; zero for a switch's own port
 }
 
-// Error says what was wanted, why it is not done, and what to do about it.
+// Error returns the wanted membership, why it is rejected, and a remedy.
 func (r *Refusal) Error() string {
 	m := r.Member
 	what := fmt.Sprintf("P_Key %v for port %v at %v: ", m.PKey, m.GUID, m.Place)

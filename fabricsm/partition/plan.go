@@ -8,8 +8,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Enforcement is what a switch must declare before a member behind it is
-// honoured.
+// Enforcement is the capability that a switch must declare before a member behind it is accepted.
 type Enforcement uint8
 
 const (

@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// written is the JSON form of Options: what was given, not what follows from it.
+// written is the JSON form of Options: the options themselves, not the tables that follow from them.
 type written struct {
 	Enabled bool
 	Base    writtenPart

@@ -37,7 +37,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestJSONRefuses what no option can say.
+// TestJSONRefuses: values that no option can have are rejected.
 func TestJSONRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"Base":{"MaxVLs":16}}`:        "16 virtual lanes: want at most 15",

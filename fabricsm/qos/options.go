@@ -34,7 +34,7 @@ type Entry struct {
 	Weight uint8 // in units of 64 bytes; 0 skips the entry
 }
 
-// Table is what is programmed on ports of one kind.
+// Table is the content programmed on ports of one kind.
 type Table struct {
 	MaxVLs    uint8     // virtual lanes to be used at most, 1 to 15
 	HighLimit uint8     // PortInfo.VLHighLimit, in units of 4 KB; 255: no limit
@@ -113,9 +113,8 @@ func (o Options) Equal(p Options) bool {
 	return true
 }
 
-// Set takes one option of OpenSM's configuration file, "(null)" for the default.
-// It reports whether the name is that of such an option; others are left to the
-// caller. An error names the value and what is wanted instead.
+// Set takes one option of OpenSM's configuration file, "(null)" for the default. It reports whether the name is that of
+// such an option; others are left to the caller. An error names the value and the valid ones.
 func (o *Options) Set(name, value string) (known bool, err error) {
 	if name == "qos" {
 		switch strings.ToUpper(value) {
@@ -304,7 +303,7 @@ func (t *Table) Half(high, second bool, room uint8, vls ib.VLCap) (half [MaxEntr
 	return half
 }
 
-// short cuts what is quoted from a file.
+// short cuts a quotation from a file.
 func short(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "..."

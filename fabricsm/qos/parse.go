@@ -13,7 +13,7 @@ const MaxPolicySize = 1 << 20
 // ErrTooLarge means that a file is larger than MaxPolicySize.
 var ErrTooLarge = errors.New("too large")
 
-// maxProblems bounds what is said about one file.
+// maxProblems bounds the problems reported for one file.
 const maxProblems = 50
 
 // ParsePolicy reads a file in the grammar of OpenSM's qos-policy.conf: one

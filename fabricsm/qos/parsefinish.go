@@ -32,7 +32,7 @@ func (p *parser) addGroup(g group, keys []Range) int {
 	return no
 }
 
-// defaultName is the name of the level of what no rule matches.
+// defaultName is the name of the level for paths that no rule matches.
 const defaultName = "default"
 
 func (p *parser) addLevel() {

@@ -10,8 +10,8 @@ import (
 // OpenSM's qos-policy.conf has it: the level of the first rule that matches, or
 // else the default level. It is immutable.
 type Policy struct {
-	// Notices name what the file says and what has no effect, a sentence each
-	// with file and line, in the order of the file.
+	// Notices are remarks on the file, such as settings without effect, a sentence each with file and line, in the
+	// order of the file.
 	Notices []string
 
 	levels []Level // those that rules name; the first is the default
@@ -103,7 +103,7 @@ type rule struct {
 	level    int
 }
 
-// Port is what a policy needs to know of an end port.
+// Port has the data of an end port that a policy needs.
 type Port struct {
 	GUID ib.GUID
 	Type ib.NodeType

@@ -22,7 +22,7 @@ func number(s string, bits int) (uint64, error) {
 	return n, nil
 }
 
-// short cuts what is quoted from a file.
+// short cuts a quotation from a file.
 func short(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "..."

@@ -15,7 +15,7 @@ const MaxSize = 16 << 20
 // maxAlike bounds the members that room is made for before they are read.
 const maxAlike = 1024
 
-// maxProblems bounds what is said about one file.
+// maxProblems bounds the problems reported for one file.
 const maxProblems = 50
 
 // ErrTooLarge means that a file is larger than MaxSize.

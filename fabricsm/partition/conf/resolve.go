@@ -95,7 +95,7 @@ func (p *parser) number() {
 	}
 }
 
-// inDefault accepts of the default partition what is so anyway.
+// inDefault accepts rules for the default partition that hold anyway.
 func (p *parser) inDefault(d *definition) {
 	for _, e := range d.ports {
 		switch {

@@ -14,8 +14,8 @@ type Rules struct {
 	Groups []Multicast
 	// SLs are the service levels that partitions ask for, by base P_Key; nil: none does.
 	SLs map[ib.PKey]ib.SL
-	// Notices name what the file says and what has no effect, a sentence each
-	// with file and line, in the order of the file.
+	// Notices are remarks on the file, such as settings without effect, a sentence each with file and line, in the
+	// order of the file.
 	Notices []string
 }
 
