@@ -33,7 +33,7 @@ type mute struct {
 	ports  map[topo.PortID]*refusing
 }
 
-// refusing is what is known of an external port.
+// refusing is the known state of an external port.
 type refusing struct {
 	guid ib.GUID // of the switch
 	peer ib.GUID // port GUID of the adapter behind the port, when the counter was read

@@ -26,7 +26,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Fabric says what is known of an end port at this moment; *sm.Core is one.
+// Fabric returns the present state of an end port; *sm.Core is one.
 type Fabric interface {
 	KeyPort(topo.PortID) (sm.KeyPort, bool)
 }
@@ -74,7 +74,7 @@ var names = [...]string{"data sent", "data received", "packets sent", "packets r
 
 type counters [len(names)]uint64
 
-// port is what is known of the counters of an end port.
+// port is the known state of the counters of an end port.
 type port struct {
 	guid   ib.GUID
 	doubts uint64 // of the core, when it was asked
@@ -92,7 +92,7 @@ type asked struct {
 	of     ib.GUID    // adapter whose packets a switch is asked for; 0: the port itself
 }
 
-// question is what a request asks for.
+// question is the purpose of a request.
 type question uint8
 
 const (

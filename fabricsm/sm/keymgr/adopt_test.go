@@ -73,8 +73,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportKilled: a manager that is killed after any step of taking over is followed by
-// one that needs the files no longer for what was confirmed, and ends the same.
+// TestImportKilled: a manager is killed after any step of an import. The next one needs the files no longer for confirmed
+// keys, and has the same result.
 func TestImportKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		e := newEnv(t, single(t, 2, 3), sim.Modern(), uint64(n))

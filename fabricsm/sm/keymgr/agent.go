@@ -22,11 +22,11 @@ const (
 	numStages
 )
 
-// op is what a request is for.
+// op is the purpose of a request.
 type op uint8
 
 const (
-	opCaps        op = iota // Get ClassPortInfo: what the class can do
+	opCaps        op = iota // Get ClassPortInfo: the capabilities of the class
 	opMore                  // Get EnhancedCongestionInfo: the same, of class 0x21
 	opRead                  // Get KeyInfo of a device that has no key of ours
 	opAsk                   // Get KeyInfo, as the Ring wants
@@ -51,14 +51,14 @@ type agent struct {
 	due   time.Duration // of its timer; 0: none
 	hold  time.Duration // no trap is reacted to before
 	tell  time.Duration // violations are not reported before
-	life  uint32        // changes when the port did: answers to what was asked before mean nothing
+	life  uint32        // changes when the port did: answers to earlier requests are ignored
 	pause uint8         // doublings of againMin so far
 	tries uint8         // that the request was sent without an answer
 	sets  uint8         // writes of the same data without effect
 	stage stage
 
 	queued, out bool
-	caps, more  bool // it is known what the class can do; of class 0x21 two attributes say it
+	caps, more  bool // the capabilities of the class are known; class 0x21 has two attributes of them
 	keyed, dual bool // it has keys; it holds two
 	read        bool // the key of a device without one of ours was read
 	silent      bool // it did not answer, when absent

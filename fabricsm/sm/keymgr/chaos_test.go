@@ -44,7 +44,7 @@ func (e *env) heal(node string) {
 	}
 }
 
-// live lets so many things happen to the fabric.
+// live makes a number of random events happen to the fabric.
 func (e *env) live(turns int) {
 	e.t.Helper()
 	for range turns {

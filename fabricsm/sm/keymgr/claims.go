@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sm/rows"
 )
 
-// claim is what a trap says of a violation, until it is checked.
+// claim is the claim of a trap about a violation, until it is checked.
 type claim struct {
 	slid   ib.LID
 	sgid   ib.GID
@@ -19,9 +19,8 @@ type claim struct {
 	mod    uint32
 }
 
-// claims holds what the traps of an agent claimed and was not checked yet. It also counts how many more traps may follow
-// for violations that the device has counted: a device sends about one a second, and its counters are cleared after the
-// first was checked.
+// claims holds the unchecked claims of an agent's traps. It also counts how many more traps may follow for violations that
+// the device has counted: a device sends about one a second, and its counters are cleared after the first was checked.
 type claims struct {
 	last  *claim        // nil: nothing was said
 	mixed bool          // different sources were named: nothing proves any of them
@@ -36,13 +35,13 @@ const (
 	lateFor = 10 * time.Second
 )
 
-// say takes what a trap says.
+// say records the claim of a trap.
 func (c *claims) say(said *claim) {
 	c.mixed = c.mixed || c.last != nil && c.last.slid != said.slid
 	c.last = said
 }
 
-// checked forgets what was said, once the device was asked.
+// checked drops the claims, once the device was asked.
 func (c *claims) checked() { c.last, c.mixed = nil, false }
 
 // count takes that the device has counted violations.

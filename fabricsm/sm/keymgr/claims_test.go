@@ -73,8 +73,7 @@ func TestLateTraps(t *testing.T) {
 	}
 }
 
-// TestMixedTraps: where traps name different sources before the device was asked, none of
-// them is proven by what it has counted.
+// TestMixedTraps: if traps name different sources before the device was asked, its counters prove none of them.
 func TestMixedTraps(t *testing.T) {
 	e := newEnv(t, single(t, 5, 6), sim.Modern(), 1)
 	e.start()

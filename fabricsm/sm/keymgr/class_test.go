@@ -12,7 +12,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// configOf is what is configured of a class.
+// configOf returns the configuration of a class.
 func (e *env) configOf(k keys.Kind) *sm.ClassKeyConfig {
 	c := &e.SM.ClassKeys
 	return map[keys.Kind]*sm.ClassKeyConfig{keys.CCKey: &c.CC, keys.VSKey: &c.VS, keys.N2NKey: &c.N2N}[k]
@@ -118,8 +118,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestOutstanding: never are more requests of a class out than configured, and so
-// many are where there is enough to do.
+// TestOutstanding: there are never more requests of a class out than configured, and as many are out if there is enough
+// work.
 func TestOutstanding(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 20, Radix: 12})
 	l = must(t, l, err)

@@ -10,8 +10,7 @@ import (
 	"portcullis/fabricsm/sm/keymgr"
 )
 
-// TestCostOfABringUp: a fresh device costs so many requests a class, and a restart
-// two.
+// TestCostOfABringUp: a new device costs a fixed number of requests a class, and a restart two.
 func TestCostOfABringUp(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 24, Radix: 12})
 	e := newEnv(t, must(t, l, err), sim.Modern(), 1)

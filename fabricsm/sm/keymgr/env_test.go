@@ -17,7 +17,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// chaos says what may happen to GMPs between the manager and the fabric.
+// chaos has the faults of GMPs between the manager and the fabric.
 type chaos struct{ lose, twice, delay float64 }
 
 // late is how much later than others a GMP may arrive.
@@ -28,8 +28,7 @@ type name struct {
 	guid ib.GUID
 }
 
-// env is a stage whose key manager is watched: what it saves and sends, and what
-// that costs.
+// env is a stage that watches its key manager: the records that it saves, the MADs that it sends, and their cost.
 type env struct {
 	*stage.Stage
 	t         testing.TB
@@ -174,7 +173,7 @@ func (e *env) holder(lid ib.LID) ib.GUID {
 	return 0
 }
 
-// start begins, or begins again after a crash, with what was saved.
+// start begins, or begins again after a crash, with the saved records.
 func (e *env) start() {
 	e.t.Helper()
 	if err := e.SM.Check(); err != nil {

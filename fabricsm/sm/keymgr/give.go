@@ -39,8 +39,7 @@ func (m *Manager) give(x ref, kp *sm.KeyPort) {
 	}
 }
 
-// explore finds out what a device can do that has no key of ours. It reports
-// whether there is nothing more to do now.
+// explore reads the capabilities of a device that has no key of ours. It reports whether there is nothing more to do now.
 func (m *Manager) explore(x ref, kp *sm.KeyPort) bool {
 	_, a, c := m.at(x)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Fabric says what is known of an end port at this moment; *sm.Core is one.
+// Fabric returns the present state of an end port; *sm.Core is one.
 type Fabric interface {
 	KeyPort(topo.PortID) (sm.KeyPort, bool)
 }
@@ -114,7 +114,7 @@ type Manager struct {
 	classes [classes]class
 
 	view    *sm.View
-	parked  int    // agents wait for the fabric to be settled, at most so many
+	parked  int    // upper bound of the agents that wait for the fabric to be settled
 	lid     ib.LID // of the port we are attached to
 	master  bool
 	ready   bool      // the fabric was settled once under this master

@@ -79,7 +79,7 @@ func (m *Manager) readBlocks(x ref, kp *sm.KeyPort, key keys.Key) bool {
 	return false
 }
 
-// workNodeKey does what the ring of the node key wants.
+// workNodeKey performs the next step of the node key's ring.
 func (m *Manager) workNodeKey(x ref, kp *sm.KeyPort, key keys.Key) bool {
 	d, _, _ := m.at(x)
 	n := d.node

@@ -36,7 +36,7 @@ func (m *Manager) resume() {
 	m.each(m.turnRound)
 }
 
-// turnRound has an agent begin again when what is wanted of it is another thing.
+// turnRound has an agent begin again when its wanted state changed.
 func (m *Manager) turnRound(x ref) {
 	_, a, _ := m.at(x)
 	if a.stage != off {

@@ -123,7 +123,7 @@ func (m *Manager) giveUp(x ref) {
 	m.fail(x, m.placed(d), "it has its key, and does not answer other requests of the class")
 }
 
-// placed is what a failure says of where a device is.
+// placed is the place of a device for reports of failures.
 func (m *Manager) placed(d *device) *sm.KeyPort {
 	kp, _ := m.fabric.KeyPort(portID(d.port))
 	return &kp
@@ -172,7 +172,7 @@ func (m *Manager) trapAddress(p *mad.ClassPortInfo) (same bool) {
 // gsiQKey is the Q_Key of queue pair 1 (IBTA volume 1, 13.5.1.4).
 const gsiQKey = 0x80010000
 
-// gotClassPortInfo takes what a class can do, and where its traps go.
+// gotClassPortInfo records the capabilities of a class, and the destination of its traps.
 func (m *Manager) gotClassPortInfo(x ref, o op, data []byte) {
 	d, a, c := m.at(x)
 	var p mad.ClassPortInfo
@@ -193,7 +193,7 @@ func (m *Manager) gotClassPortInfo(x ref, o op, data []byte) {
 	}
 	if o == opTrapSet {
 		if a.sets++; a.sets == maxSets {
-			a.sets, a.trapsOurs = 0, true // it keeps what it has; its violations are seen when it is asked
+			a.sets, a.trapsOurs = 0, true // it keeps its address; its violations are seen when it is asked
 			return
 		}
 	}

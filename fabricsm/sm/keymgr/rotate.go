@@ -63,7 +63,7 @@ func (m *Manager) mayRotate() bool {
 	return true
 }
 
-// rotate does what is due of the rotation of keys.
+// rotate performs the due steps of the rotation of keys.
 func (m *Manager) rotate() {
 	r := &m.rotation
 	if r.rotator == nil || !r.due && m.now.Before(r.at) || !m.mayRotate() {

@@ -66,8 +66,8 @@ func (m *Manager) issuer(in *Received) (x ref, kp sm.KeyPort, ok bool) {
 	return x, kp, false
 }
 
-// judge takes what a device itself says of violations: only that counts. It has
-// the key, and what protects it, set again, which clears the counters.
+// judge processes the violations that a device itself reports: only they count. It sets the key and its protection again,
+// which clears the counters.
 func (m *Manager) judge(x ref, k *mad.N2NKeyInfo) {
 	d, a, c := m.at(x)
 	lapsed := a.known && a.protect && !k.ProtectBit && !c.cfg.Readable
@@ -106,8 +106,8 @@ func (m *Manager) judge(x ref, k *mad.N2NKeyInfo) {
 	}
 }
 
-// notCounted takes a trap of which the device has counted nothing since it was asked
-// last: it is late, or false.
+// notCounted processes a trap for which the device counted no violation since it was last
+// asked: it is late, or false.
 func (m *Manager) notCounted(x ref, now time.Duration) {
 	d, a, c := m.at(x)
 	if a.claims.late(now) {

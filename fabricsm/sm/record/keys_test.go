@@ -36,7 +36,7 @@ const (
 	foreignCCKey = 0x1357_9bdf_0246_8ace
 )
 
-// keyedRun is what a fabric with M_Keys was like while it was recorded.
+// keyedRun is the state of a fabric with M_Keys while it was recorded.
 type keyedRun struct {
 	fabric *sim.Fabric
 	list   *netlist.Netlist

@@ -146,7 +146,7 @@ func typeName(v any) string {
 	return t.String()
 }
 
-// Input writes what the core is stepped with next.
+// Input writes the next input of the core.
 func (w *Writer) Input(now time.Time, in sm.Input) {
 	if w.ended {
 		return

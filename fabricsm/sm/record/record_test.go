@@ -93,7 +93,7 @@ func noFailure(t *testing.T) func(error) {
 	return func(err error) { t.Errorf("the record ends early: %v", err) }
 }
 
-// TestReplay: a fresh core does what the recorded one did.
+// TestReplay: a new core has the outputs of the recorded one.
 func TestReplay(t *testing.T) {
 	b := recorded(t, 1<<30, noFailure(t))
 	r, err := record.Replay(bytes.NewReader(b), engines)
@@ -108,8 +108,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayFindsDifference: an answer that is not what it was makes another
-// output, and it is said where.
+// TestReplayFindsDifference: a changed answer leads to another output, and the place is reported.
 func TestReplayFindsDifference(t *testing.T) {
 	b := recorded(t, 1<<30, noFailure(t))
 	changed := 0

@@ -39,7 +39,7 @@ type Result struct {
 type Difference struct {
 	Step  int           // from 1
 	At    time.Duration // since the first
-	Input string        // what was stepped in
+	Input string        // input of the step
 	Parts []string      // what differs
 	Got   []string      // output of the core now, one line each
 }
@@ -105,7 +105,7 @@ func (p *player) next() (kind byte, data []byte, err error) {
 	if size == 0 || size > maxFrame {
 		return 0, nil, fmt.Errorf("%w: frame %d says it has %d bytes", errTorn, p.frames+1, size)
 	}
-	var b bytes.Buffer // grows with what is there, not with what is said
+	var b bytes.Buffer // grows with the data that are there, not with the length in the frame
 	if n, err := io.CopyN(&b, p.r, int64(size)); err != nil {
 		if errors.Is(err, io.EOF) {
 			return 0, nil, fmt.Errorf("%w: it ends within frame %d, after %d of %d bytes", errTorn, p.frames+1, n, size)
@@ -195,7 +195,7 @@ func (p *player) begin(engines Engines) error {
 	return nil
 }
 
-// play does what a frame says, and reports whether it was the last.
+// play executes a frame, and reports whether it was the last.
 func (p *player) play(kind byte, data []byte) (done bool, err error) {
 	switch kind {
 	case kindOutput:

@@ -46,7 +46,7 @@ func writeDeclared(in *sm.TopologySet) (*declared, error) {
 	return d, nil
 }
 
-// spec compiles what was written; nil: none.
+// spec compiles the written revision; nil: none.
 func (d *declared) spec() (*topospec.Spec, error) {
 	if d.Revision == nil {
 		return nil, nil

@@ -33,8 +33,7 @@ type Bounds struct {
 	Quiet time.Duration
 }
 
-// Row counts reports. X is what the owner notes beside, of rows that stand for others
-// too.
+// Row counts reports. X is the owner's additional data, also of rows that stand for others.
 type Row[R, X any] struct {
 	Report  R
 	More    X

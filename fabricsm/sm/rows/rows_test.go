@@ -32,8 +32,8 @@ func newTable(b rows.Bounds) *table {
 	return &t
 }
 
-// TestCountsAddUp reports a million things of ever new sources: no more rows are kept than
-// there may be, and what they count, by kind, is all that was reported.
+// TestCountsAddUp reports a million acts of ever new sources. There are no more rows than allowed, and their counts, by
+// kind, add up to all reports.
 func TestCountsAddUp(t *testing.T) {
 	for seed := range uint64(8) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
