@@ -114,7 +114,7 @@ func (g *Graph) PortAt(s int32, port ib.PortNum) topo.PortID {
 	return topo.None
 }
 
-// GUID gives the node GUID of a switch by its number.
+// GUID returns the node GUID of a switch by its number.
 func (g *Graph) GUID(s int32) ib.GUID { return g.f.Node(g.IDs[s]).GUID }
 
 // EdgeAt returns the edge that leaves a switch by a port, -1 if the port does not exist or does not lead to another switch.
