@@ -25,9 +25,8 @@ import (
 type Config struct {
 	Subnet ib.Prefix
 	Trust  trust.Options
-	// Key is the SA_Key of a configuration that is not rotated. Zero: Source makes it
-	// and its successors; with neither nobody is trusted. What Source makes is saved, so
-	// the store has to seal keys.
+	// Key is the SA_Key of a configuration without rotation. If it is zero, Source creates the key and its successors. With
+	// neither, no requester is trusted. The keys from Source are saved, so the store must seal keys.
 	Key     ib.SAKey
 	Source  keys.Source
 	Limiter limiter.Config
@@ -42,8 +41,8 @@ type Config struct {
 	Aliases     alias.Config       // Untrusted, Guard and Limits are those of the agent
 	Inform      inform.Config      // Prefix, Limits and Trust are those of the agent
 
-	// Await has nobody answered before Configure was called: the groups of the
-	// configuration are not known before, and would seem to be gone.
+	// Await leaves all requests unanswered until Configure is called. Before that call the groups of the configuration are
+	// unknown, and hosts would see them as deleted.
 	Await bool
 
 	Weakness Weakness // for drills alone
@@ -100,7 +99,7 @@ type Agent struct {
 type Stats struct {
 	Packets  uint64
 	Limited  uint64                    // dropped by the limiter
-	Unserved uint64                    // came while nobody is answered
+	Unserved uint64                    // received while the agent does not serve
 	Answers  uint64                    // of one MAD
 	Tables   uint64                    // begun
 	Empty    uint64                    // of these, in one segment
@@ -160,7 +159,7 @@ func (a *Agent) forget() {
 	a.aliases = alias.New(cfg.Aliases)
 }
 
-// Stats gives what became of packets so far.
+// Stats returns the packet counters.
 func (a *Agent) Stats() Stats {
 	s := a.stats
 	s.RMPP = a.sessions.Stats()
@@ -274,7 +273,7 @@ func (a *Agent) Look(now time.Time, s *Sight, out *Output) {
 	e, of := a.groups.Follow(a.fabric), a.services.Follow(a.fabric)
 	a.served(&of)
 	if began {
-		// The Subnet Manager is told all groups that there are, in place of what changed.
+		// The Subnet Manager gets the complete list of groups instead of the changes.
 		fixed := a.groups.SetFixed(a.cfg.Fixed)
 		a.grouped(now, &e)
 		a.grouped(now, &fixed)
@@ -366,7 +365,7 @@ func (a *Agent) party(p *transport.Packet, e *book.EndPort) rmpp.Party[way] {
 	return rmpp.Party[way]{LID: p.LID, QP: p.QP, Port: e.LID, Back: wayOf(p)}
 }
 
-// reply answers with one MAD and gives its data, to be filled.
+// reply answers with one MAD and returns its data field, which the caller fills.
 func (a *Agent) reply(p *transport.Packet, request *mad.MAD, s mad.Status) *mad.MAD {
 	a.stats.Answers++
 	to := slot(&a.out.Send)
@@ -407,6 +406,5 @@ func (a *Agent) Restore(now time.Time, facts []sm.Fact, out *Output) error {
 	return nil
 }
 
-// Hold has requests that would register something told to come back later, while what was
-// registered before is not durable yet.
+// Hold makes the agent answer registration requests with StatusBusy, while earlier registrations are not durable yet.
 func (a *Agent) Hold(on bool) { a.held = on }

@@ -71,7 +71,7 @@ func (r *rig) host(name string) *sim.Station {
 	return r.hosts[name]
 }
 
-// ask sends a request of a host and gives all that comes back.
+// ask sends a request of a host and returns all answers.
 func (r *rig) ask(from string, key ib.SAKey, method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte)) []mad.MAD {
 	r.t.Helper()
 	r.tid++
@@ -124,7 +124,7 @@ func TestClassPortInfoIsForEverybody(t *testing.T) {
 	}
 }
 
-// Who shows no key learns of nobody; who shows it has the whole table, in segments.
+// A host that shows no key learns of no other node. A host that shows the key gets the whole table, in segments.
 func TestNodeRecordsAreForTheTrusted(t *testing.T) {
 	r := newRig(t, nil)
 	if got := r.ask("h1", ib.SAKey{}, mad.MethodGetTable, mad.AttrNodeRecord, 0, nil); len(got) > 0 {
@@ -147,8 +147,8 @@ func join(mgid ib.GID, port ib.GUID, pkey ib.PKey) (mad.ComponentMask, func([]by
 	return mad.MCMemberCreate, func(b []byte) { _ = mad.Encode(b, &rec) }
 }
 
-// A group is there for a member of the partition, is programmed into switches, and is
-// there after a restart without anybody joining again.
+// A group is visible to members of its partition and is programmed into switches. After a restart it still exists, without
+// any new join.
 func TestGroupSurvivesARestart(t *testing.T) {
 	r := newRig(t, nil)
 	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001))
@@ -193,8 +193,7 @@ func paths(src, dst ib.GUID) (mad.ComponentMask, func([]byte)) {
 	return mad.PathComponentSGID | mad.PathComponentDGID, func(b []byte) { _ = mad.Encode(b, &rec) }
 }
 
-// Who is in a partition with another port finds the way to it; to all others it does not
-// even exist.
+// A port finds the path to another port of its partition. To all other ports that port does not seem to exist.
 func TestPathsStayInPartitions(t *testing.T) {
 	r := newRig(t, nil)
 	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001), r.GrantOf("h2", 1, 0x8002))
@@ -221,7 +220,7 @@ func TestPathsStayInPartitions(t *testing.T) {
 	}
 }
 
-// A wrong key is told of once, and then by the sequence, with the exact count in the end.
+// A wrong key is reported once, then by the suppression sequence, and finally with the exact count.
 func TestGuessesOfTheKeyAreCounted(t *testing.T) {
 	r := newRig(t, nil)
 	const guesses = 37
@@ -245,8 +244,8 @@ func TestGuessesOfTheKeyAreCounted(t *testing.T) {
 	}
 }
 
-// The SA_Key changes with time: the one before is taken for a while, then it is told of,
-// and after a restart all is as it was.
+// The SA_Key changes with time. The previous key is accepted for a while, and later its use is reported. After a restart
+// the state is the same.
 func TestKeyRotates(t *testing.T) {
 	source := keys.Random{Reader: rand.NewChaCha8([32]byte{3})}
 	r := newRig(t, func(c *sa.Config) {
@@ -277,7 +276,7 @@ func TestKeyRotates(t *testing.T) {
 	}
 }
 
-// reports takes what was reported to a host, answers it, and gives the numbers of traps.
+// reports takes the reports sent to a host, answers them, and returns the trap numbers.
 func (r *rig) reports(host string) (traps []mad.TrapNum) {
 	r.t.Helper()
 	r.Run(100 * time.Millisecond)
@@ -297,8 +296,8 @@ func (r *rig) reports(host string) (traps []mad.TrapNum) {
 	return traps
 }
 
-// Who subscribed is told of groups of its partition and of ports that come and go there,
-// and nobody is told of others; what was answered is not told again.
+// A subscriber gets reports on groups of its partition and on ports that appear and disappear there, and on no others. An
+// answered report is not sent again.
 func TestReportsStayInPartitions(t *testing.T) {
 	r := newRig(t, nil)
 	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001), r.GrantOf("h2", 1, 0x8002))
@@ -334,8 +333,8 @@ func TestReportsStayInPartitions(t *testing.T) {
 	want("h2")
 }
 
-// Who asks again and again for what he does not get is told of by the sequence, with his
-// place, and with the exact count in the end.
+// A port that repeats a refused request is reported by the suppression sequence, with its place, and finally with the exact
+// count.
 func TestRefusalsAreCounted(t *testing.T) {
 	r := newRig(t, nil)
 	r.Grant(r.GrantOf("h2", 1, 0x8002))
@@ -367,7 +366,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// Who awaits settings answers nobody, and touches no table, before they come.
+// An agent that awaits settings answers no request and changes no table before they arrive.
 func TestAwaitsSettings(t *testing.T) {
 	r := newRig(t, func(c *sa.Config) { c.Await = true })
 	if got := r.ask("h1", ib.SAKey{}, mad.MethodGet, mad.AttrClassPortInfo, 0, nil); len(got) > 0 {

@@ -73,8 +73,7 @@ func (a *Agent) search(now time.Time, p *transport.Packet, who *book.Asker, m *m
 	return ok
 }
 
-// path answers the question that hosts ask most. What it costs is that of one pair of
-// ports.
+// path answers the most frequent request of hosts. Its cost is that of one pair of ports.
 func (a *Agent) path(p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	to := a.reply(p, m, mad.StatusOK)
 	copy(to.SAData(), m.SAData())
@@ -85,7 +84,7 @@ func (a *Agent) path(p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	}
 }
 
-// pathGroups gives paths to multicast groups.
+// pathGroups returns paths to multicast groups.
 type pathGroups struct{ *group.Registry }
 
 // PathGroup implements path.Groups.
@@ -230,7 +229,7 @@ type table struct {
 	base   ib.LID // of the node that pays for it; 0: none
 }
 
-// tableOf gives one, of those that were used before if there are any.
+// tableOf returns a table, a used one if there is any.
 func (a *Agent) tableOf(r rows, b limiter.Budget, size int) *table {
 	var t *table
 	if n := len(a.idle); n > 0 {

@@ -18,7 +18,7 @@ import (
 
 // Asked is where a request came from that led to an event.
 type Asked struct {
-	GUID  ib.GUID  // physical port that has the source LID; 0: nobody asked
+	GUID  ib.GUID  // physical port that has the source LID; 0: no requester
 	Place ib.Place // switch port in front of it
 	Count uint64   // of refusals like this one, so far; 0: it is none
 }
@@ -37,17 +37,17 @@ func (a *Asked) String() string {
 	return s
 }
 
-// asked says where somebody is who asked.
+// asked returns the location of a requester.
 func (a *Agent) asked(who *book.Asker) Asked {
 	port := a.book.EndPort(who.Port)
 	if who.LID == 0 || port == nil {
-		return Asked{} // nobody did
+		return Asked{} // there is no requester
 	}
 	return Asked{GUID: port.GUID, Place: a.book.View.Fabric.PlaceOf(port.Port), Count: a.refusals}
 }
 
-// turnedDown counts a request that is answered with a refusal for a reason, 0: it is none.
-// quiet: nobody is told of it now, see Violation.
+// turnedDown counts a request that is answered with a refusal. A reason of 0 means that there is no refusal. quiet reports
+// that the refusal is not reported now, see Violation.
 func (a *Agent) turnedDown(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD, target ib.GUID, reason uint8) (quiet bool) {
 	if a.refusals = 0; reason == 0 {
 		return false
@@ -59,8 +59,8 @@ func (a *Agent) turnedDown(now time.Time, p *transport.Packet, who *book.Asker, 
 	return !loud
 }
 
-// GroupEvent is something that happened to multicast groups. Refusals are told by the
-// suppression sequence, and a second later as a Violation with the exact count.
+// GroupEvent is an event of multicast groups. Refusals are reported by the suppression sequence, and a second later as a
+// Violation with the exact count.
 type GroupEvent struct {
 	sm.Administration
 	group.Event

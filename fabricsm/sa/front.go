@@ -13,10 +13,9 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Front limits what comes in beside class 0x03: SMPs that nobody asked for, and general
-// management of all other classes. Answers that somebody waits for are not shown to it:
-// what the Subnet Manager does by itself no flood can touch. As an [Agent] it is for one
-// goroutine, which may be another than the agent's.
+// Front limits packets of all classes except 0x03: unsolicited SMPs, and general management of the other classes. Expected
+// responses do not pass through it, so a flood cannot affect the Subnet Manager's own requests. Like an [Agent] it is for
+// one goroutine, which may differ from the agent's.
 type Front struct {
 	limiter *limiter.Limiter
 	limits  limiter.Config
@@ -34,7 +33,7 @@ type FrontStatus struct {
 	Violations []trust.Violation // floods, in the order in which they began
 }
 
-// Status gives how it stands now, with the floods that Tell has counted.
+// Status returns the current status, with the floods that Tell has counted.
 func (f *Front) Status() FrontStatus {
 	if f.wrongs.Changed() {
 		f.shown = f.wrongs.List()
@@ -77,8 +76,7 @@ func (f *Front) Look(s *Sight) {
 	}
 }
 
-// Admit reports whether a packet that nobody waits for is looked at. It allocates
-// nothing.
+// Admit reports whether an unsolicited packet is looked at. It does not allocate.
 func (f *Front) Admit(now time.Time, p *transport.Packet) bool {
 	m := &p.MAD
 	asked := limiter.Packet{LID: p.LID, Class: m.Class(), Method: m.Method(), Length: len(m)}
@@ -107,11 +105,11 @@ func (f *Front) find(m *mad.MAD, asked *limiter.Packet) {
 	f.ways[asked.Route] = s.behind
 }
 
-// Next is when Tell has something to tell; zero: never.
+// Next returns the time at which Tell has events to report; zero: never.
 func (f *Front) Next() time.Time { return f.tellAt }
 
-// Tell tells of what was dropped, if it is time: aloud by the suppression sequence, and
-// of the rest quietly a second later, with exact counts.
+// Tell reports dropped packets, if it is time. The events of the suppression sequence are loud. The other drops are
+// reported quietly a second later, with exact counts.
 func (f *Front) Tell(now time.Time) (events []sm.Event) {
 	if f.tellAt.IsZero() || now.Before(f.tellAt) {
 		return nil

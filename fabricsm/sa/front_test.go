@@ -19,8 +19,7 @@ func packetOf(class mad.Class, method mad.Method, lid ib.LID) *transport.Packet 
 	return p
 }
 
-// One port that floods in classes that nobody serves, and with SMPs, takes nothing from
-// others, and is told of by its place.
+// A port that floods with SMPs and in unserved classes takes nothing from other ports, and is reported with its place.
 func TestFrontLimitsEveryClass(t *testing.T) {
 	r := newRig(t, nil)
 	f := r.Administration().Front()

@@ -55,9 +55,9 @@ func encoded[T any](rec *T) []byte {
 	return b
 }
 
-// FuzzAgentTake hands an agent on a small fabric whatever packets the input is made of.
-// What it answers is bounded, is nothing to who shows a wrong key, to who shows none no
-// more than it may ask, and goes to who asked, but for reports; the SA_Key is in none.
+// FuzzAgentTake passes packets made of the input to an agent on a small fabric. The size of its output is bounded, and no
+// packet contains the SA_Key. A request with a wrong key gets no answer. A request without a key gets no more than the
+// trust model allows. Answers go to the requester; only reports go to others.
 func FuzzAgentTake(f *testing.F) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 8, Radix: 8})
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // now is the time of the stage.
 func (r *rig) now() time.Time { return stage.Epoch.Add(r.Now()) }
 
-// hand gives subnet administration a packet past the fabric, as nobody could send it
-// there, and gives what it wants done.
+// hand passes a packet directly to subnet administration, bypassing the fabric, because no host could send it there. It
+// returns the output.
 func (r *rig) hand(now time.Time, p *transport.Packet) *sa.Output {
 	var out sa.Output
 	r.Administration().Take(now, p, &out)
@@ -92,8 +92,7 @@ func TestChurnIsBounded(t *testing.T) {
 	}
 }
 
-// Who registers again what is registered, as after a failover, changes nothing and is
-// answered.
+// A host that registers the same again, as after a failover, changes nothing and gets an answer.
 func TestRegisteringAgainCostsNothing(t *testing.T) {
 	r := newRig(t, nil)
 	r.Grant(r.GrantOf("h1", 1, 0x8001))
@@ -108,8 +107,8 @@ func TestRegisteringAgainCostsNothing(t *testing.T) {
 	}
 }
 
-// Who has us look at ranges of LIDs pays for them as for records: then it is not heard for
-// a while.
+// A subscription to a range of LIDs costs the requester as much as looking at records. After too many the node gets no
+// answer for a while.
 func TestRangesOfLIDsCost(t *testing.T) {
 	r := newRig(t, func(c *sa.Config) {
 		c.Limiter.Work.Node = limiter.Allowance{Rate: 1, Burst: 20}
@@ -154,7 +153,7 @@ func TestNoAnswerPastTheGuard(t *testing.T) {
 	}
 }
 
-// A queue pair has 24 bits. Who shows more cannot make a fact that cannot be saved.
+// A queue pair number has 24 bits. A larger one must not create a fact that cannot be saved.
 func TestImpossibleQueuePair(t *testing.T) {
 	r := newRig(t, nil)
 	info := mad.InformInfo{LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: mad.AllTraps, ProducerType: mad.AllProducers}
@@ -173,8 +172,8 @@ func TestImpossibleQueuePair(t *testing.T) {
 	}
 }
 
-// Who is not the master any longer changes nothing that was saved: another may have
-// renewed what it takes for over.
+// A manager that is no longer master changes no saved fact. Another manager may have renewed a registration that looks
+// expired here.
 func TestNothingExpiresUnderAnotherMaster(t *testing.T) {
 	r := newRig(t, nil)
 	rec := mad.ServiceRecord{ServiceID: 7, ServiceGID: ib.MakeGID(ib.DefaultPrefix, r.GUID("h1", 1)), ServiceLease: 10}
@@ -209,7 +208,7 @@ func (r *rig) everything(host string, key ib.SAKey) {
 	}
 }
 
-// trap has a host raise one, and gives how many are told of it.
+// trap makes a host raise a trap, and returns the number of subscribers that get it.
 func (r *rig) trap(host string, number mad.TrapNum) int {
 	n := mad.Notice{NoticeHeader: mad.NoticeHeader{IsGeneric: true, Type: mad.NoticeSecurity, ProducerType: 1, TrapNumber: number, IssuerLID: r.lid(host)}}
 	var out sa.Output
@@ -292,8 +291,8 @@ func TestReportsEndWithMembership(t *testing.T) {
 	}
 }
 
-// All tenants are limited members of the default partition: there one makes no group that
-// the others would find, and be told of.
+// All tenants are limited members of the default partition. A tenant must not create a group there that other tenants would
+// find or get notices of.
 func TestTenantsDoNotMeetInTheDefaultPartition(t *testing.T) {
 	r := newRig(t, func(c *sa.Config) { c.Fixed = []group.Fixed{group.IPoIB(0xFFFF, 2)} })
 	mgid := ib.GID{0xFF, 0x12, 0xA0, 0x1C, 9}

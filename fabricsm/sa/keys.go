@@ -37,7 +37,7 @@ func (e *KeyProblem) String() string { return "SA_Key stays as it is: " + e.Reas
 // retryKey is when a key is drawn again after that failed.
 const retryKey = time.Minute
 
-// keysOf gives the keys of a configuration that names one, or none.
+// keysOf returns the keys of a configuration with one key or none.
 func keysOf(k ib.SAKey) (*trust.Keys, error) {
 	if k.IsZero() {
 		return trust.NewKeys(trust.KeyState{})

@@ -11,14 +11,12 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// A Get may have to look at all that is registered to find its one record. It does so a
-// stride at a time, and others have their turns in between: whoever calls the agent holds
-// it for a stride at most.
+// A Get may have to look at all registrations to find its one record. It does so one stride at a time, and other requests
+// run in between. One call holds the agent for at most a stride.
 
 const (
-	// maxLater is how many Gets may wait for their next stride, of which maxLaterTrusted
-	// are for who shows the SA_Key, and maxLaterEach how many of one node. Who asks more
-	// is told to come back.
+	// maxLater is the number of Gets that may wait for their next stride. maxLaterTrusted of them are reserved for
+	// requesters that show the SA_Key. maxLaterEach is the maximum for one node. Further Gets get StatusBusy.
 	maxLater        = 64
 	maxLaterTrusted = 16
 	maxLaterEach    = 4
@@ -146,7 +144,7 @@ func (a *Agent) room(node ib.LID, trusted bool) bool {
 	return len(a.later) < most && n < maxLaterEach
 }
 
-// goOn gives the Gets that wait a stride together, each in its turn.
+// goOn runs the waiting Gets, each in its turn, for one stride in total.
 func (a *Agent) goOn(now time.Time) {
 	if !a.serving {
 		clear(a.later)
@@ -166,8 +164,8 @@ func (a *Agent) goOn(now time.Time) {
 	}
 }
 
-// Worked is how many steps were taken so far to find records. Who holds the agent for
-// several calls gives it away when it took many.
+// Worked returns how many steps were used so far to find records. An owner that holds the agent for several calls releases
+// it after many steps.
 func (a *Agent) Worked() uint64 { return a.worked }
 
 // Stride is how many steps a call takes at most.

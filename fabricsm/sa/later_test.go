@@ -106,7 +106,7 @@ func (c *crowd) subscribers(each int) (all int) {
 	return all
 }
 
-// notice has a device tell of something that everybody may know of.
+// notice makes a device report an event that every port may know.
 func (c *crowd) notice() {
 	lid := c.stage.Fabric.PortInfo("h1", 1).LID
 	n := mad.Notice{NoticeHeader: mad.NoticeHeader{IsGeneric: true, Type: 1, TrapNumber: 144, IssuerLID: lid}}
@@ -232,8 +232,7 @@ func BenchmarkHold(b *testing.B) {
 	}
 }
 
-// What is shown of how it stands costs as little, however much is registered, and is not
-// changed by what comes later: who looks keeps nobody waiting.
+// The status costs the same however much is registered, and later changes do not affect it: a reader delays no request.
 func TestStatusIsASnapshot(t *testing.T) {
 	c := newCrowd(t)
 	few := testing.AllocsPerRun(20, func() { c.agent.Status() })

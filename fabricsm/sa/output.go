@@ -5,8 +5,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Output is what an Agent wants done: Send at once; Save first, and then Held and Tell.
-// Calls add to it; Reset empties it for the next ones.
+// Output is the work that an Agent requests: Send at once; Save first, and then Held and Tell. Calls add to it; Reset
+// empties it for the next calls.
 type Output struct {
 	Send []transport.Packet
 
@@ -25,5 +25,5 @@ func (o *Output) Reset() {
 	*o = Output{Send: o.Send[:0], Save: o.Save[:0], Held: o.Held[:0], Tell: o.Tell[:0], Events: o.Events[:0]}
 }
 
-// Waits reports whether something has to be durable, or told, before the rest is done.
+// Waits reports whether something must become durable, be held, or go to the Subnet Manager.
 func (o *Output) Waits() bool { return len(o.Save) > 0 || len(o.Held) > 0 || len(o.Tell) > 0 }

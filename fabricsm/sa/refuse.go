@@ -20,10 +20,10 @@ type Violation struct {
 	trust.Violation
 }
 
-// tellEvery is how often what was not told at once is told, with exact counts.
+// tellEvery is the interval at which events that were not reported at once are reported, with exact counts.
 const tellEvery = time.Second
 
-// refuse drops a request, and tells of it.
+// refuse drops a request and reports it.
 func (a *Agent) refuse(now time.Time, d *trust.Dropped) {
 	row, loud := a.note(now, d)
 	if !loud {
@@ -35,7 +35,7 @@ func (a *Agent) refuse(now time.Time, d *trust.Dropped) {
 	}
 }
 
-// note counts a request that was refused. loud: it is to be told now.
+// note counts a refused request. loud means that it must be reported now.
 func (a *Agent) note(now time.Time, d *trust.Dropped) (row trust.Violation, loud bool) {
 	a.stats.Refused[d.Verdict] += max(d.Count, 1)
 	if d.Port != nil {
@@ -62,7 +62,7 @@ func (a *Agent) tellLater(now time.Time) {
 	}
 }
 
-// tell tells what was not told at once.
+// tell reports the refusals that were not reported at once.
 func (a *Agent) tell(now time.Time) {
 	a.tellAt = time.Time{}
 	if a.wrongs.Tell(func(v *trust.Violation) { a.out.Events = append(a.out.Events, &Violation{Violation: *v}) }) {

@@ -13,9 +13,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// change has a request to register something answered. Everybody waits for the store, so
-// a node that changes too much is not heard for a while; one that registers again what
-// it has registered changes nothing.
+// change answers a request that registers something. Because all requests wait for the store, a node that changes too much
+// gets no answer for a while. A node that repeats a registration changes nothing.
 func (a *Agent) change(now time.Time, p *transport.Packet, who *book.Asker, m *mad.MAD) {
 	base := a.book.EndPort(who.Port).LID
 	b, ok := a.changes.Begin(now, base)

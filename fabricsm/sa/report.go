@@ -70,7 +70,7 @@ func (a *Agent) informed(e *inform.Effects) {
 	}
 }
 
-// report tells subscribers of what happened.
+// report sends notices to their subscribers.
 func (a *Agent) report(now time.Time, notices ...registry.Notice) {
 	if len(notices) > 0 {
 		e := a.subs.Tell(now, notices...)
@@ -78,8 +78,7 @@ func (a *Agent) report(now time.Time, notices ...registry.Notice) {
 	}
 }
 
-// Forward tells subscribers of a trap that came from a LID, as far as the device there
-// speaks of itself.
+// Forward reports a trap that came from a LID to subscribers, if the trap is about the device at that LID.
 func (a *Agent) Forward(now time.Time, from ib.LID, n *mad.Notice, out *Output) {
 	a.out = out
 	if !a.serving {

@@ -25,8 +25,8 @@ func sendersOf(v *sm.View) senders {
 // sender is what the return path of a directed route says.
 type sender struct {
 	port topo.PortID // topo.None: the fabric is not known as far as that
-	// behind is the last switch port on the way back that is known. Whatever is behind it,
-	// hosts or switches, is one sender as long as it is not known.
+	// behind is the last known switch port on the way back. All hosts and switches behind it are one sender as long as they
+	// are not known.
 	behind ib.Place
 }
 

@@ -20,11 +20,11 @@ type Settings struct {
 	Paths       path.Config
 	Rules       book.Rules
 	Fixed       []group.Fixed
-	Aliases     alias.Inventory // nil: nobody may have any
+	Aliases     alias.Inventory // nil: no port may have an alias
 	Limiter     limiter.Config
 }
 
-// Settings gives those of a configuration.
+// Settings returns those of a configuration.
 func (c *Config) Settings() Settings {
 	return Settings{Trust: c.Trust, ServiceKeys: c.ServiceKeys, Paths: c.Paths, Rules: c.Rules, Fixed: c.Fixed, Aliases: c.Aliases.Inventory, Limiter: c.Limiter}
 }
@@ -52,7 +52,7 @@ func (a *Agent) Configure(now time.Time, s *Settings, out *Output) error {
 	a.out = out
 	if was := &a.cfg.Rules; was.Policy != s.Rules.Policy || was.Seed != s.Rules.Seed ||
 		s.Rules.Policy != nil && !maps.Equal(was.Partitions, s.Rules.Partitions) {
-		a.ruling++ // books are made anew
+		a.ruling++ // books are made again from the beginning
 	}
 	a.cfg.Trust, a.cfg.ServiceKeys, a.cfg.Paths, a.cfg.Rules, a.cfg.Fixed = s.Trust, s.ServiceKeys, paths, s.Rules, s.Fixed
 	a.paths = engine
@@ -80,7 +80,7 @@ func (a *Agent) limit(c *limiter.Config) error {
 	return errors.Join(a.limiter.Configure(*c), a.work.Configure(c.Work), a.changes.Configure(limiter.WorkConfig{Node: c.Changes}))
 }
 
-// namesOf gives what service.Config wants, which is not nil.
+// namesOf returns a non-nil map, as service.Config requires.
 func namesOf(k *trust.ServiceKeys) *trust.ServiceKeys {
 	if k == nil {
 		return &trust.ServiceKeys{}

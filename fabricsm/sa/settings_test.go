@@ -82,15 +82,14 @@ func aliasMask(n int) mad.ComponentMask {
 	return mask
 }
 
-// held gives the aliases that the table of a host's port holds.
+// held returns the aliases in the table of a host's port.
 func (r *rig) held(host string) []ib.GUID {
 	r.settle()
 	return r.Fabric.GUIDs(host, 1)[1:3]
 }
 
-// TestAliasesFollowTheInventory: a port gets what the inventory lets it have and nothing
-// else, keeps it over a restart, and loses it when the inventory does not let it any longer,
-// also while nobody was answered.
+// TestAliasesFollowTheInventory: a port gets only aliases that the inventory allows, and keeps them over a restart. It
+// loses an alias that the inventory no longer allows, also if the inventory changed while the agent did not serve.
 func TestAliasesFollowTheInventory(t *testing.T) {
 	r := newRig(t, func(c *sa.Config) { c.Aliases.Inventory = alias.List{1: {2}} })
 	allow := func(l alias.Inventory) {

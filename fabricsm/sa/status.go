@@ -13,8 +13,7 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// Status is how an Agent stands, for whoever shows it. It is not written to once it was
-// given.
+// Status is the status of an Agent, for display. It is not written to after it is returned.
 type Status struct {
 	Serving bool
 	Stats   Stats
@@ -43,7 +42,7 @@ type Registered struct {
 	Book          *book.Book // who is where
 }
 
-// Status gives how it stands now.
+// Status returns the current status.
 func (a *Agent) Status() *Status {
 	if a.wrongs.Changed() {
 		a.shown = a.wrongs.List()

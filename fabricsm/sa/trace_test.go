@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/rmpp"
 )
 
-// The way of packets is told to the trusted, node by node.
+// Only trusted requesters get the route of packets, node by node.
 func TestTraceIsForTheTrusted(t *testing.T) {
 	r := newRig(t, nil)
 	r.Grant(r.GrantOf("h1", 1, 0x8001), r.GrantOf("h5", 1, 0x8001))

@@ -29,7 +29,7 @@ func (w *way) address(p *transport.Packet) {
 	}
 }
 
-// slot adds a packet to a list and gives it, to be filled in place. It holds old bytes.
+// slot adds a packet to a list and returns it; the caller fills it. It holds old bytes.
 func slot(list *[]transport.Packet) *transport.Packet {
 	n := len(*list)
 	if n == cap(*list) {

@@ -9,8 +9,8 @@ import (
 // what each is worth. The zero value takes none.
 type Weakness struct {
 	AnyKey   bool // whatever is shown as SA_Key is taken for it
-	SeesPath bool // everybody is answered for paths as if he were trusted
-	HearsAll bool // everybody who subscribes is told of notices as if he were trusted
+	SeesPath bool // every requester is answered for paths as if it were trusted
+	HearsAll bool // every subscriber gets notices as if it were trusted
 
 	SeesRegistered bool // likewise for groups and services
 }

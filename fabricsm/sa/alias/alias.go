@@ -17,8 +17,7 @@ import (
 type Inventory interface {
 	// Allows reports whether a port may have an alias.
 	Allows(port, alias ib.GUID) bool
-	// Choose gives an alias for a port, of those it may have, that is not taken; 0:
-	// there is none.
+	// Choose returns an alias that the port may have and that is not taken, or 0 if there is none.
 	Choose(port ib.GUID, taken func(ib.GUID) bool) ib.GUID
 }
 
@@ -27,12 +26,12 @@ type Guard interface {
 	ActsOn(a *book.Asker, owner *book.EndPort) trust.Verdict
 }
 
-// Config is what a Registry is told once.
+// Config is the fixed configuration of a Registry.
 type Config struct {
-	Inventory Inventory // nil: nobody may have any
+	Inventory Inventory // nil: no port may have an alias
 	// Untrusted lets who is not trusted ask: option sa_etm_allow_untrusted_guidinfo_rec.
 	Untrusted bool
-	Guard     Guard         // nil: nobody who is not trusted acts on another's port
+	Guard     Guard         // nil: an untrusted requester acts on no other port
 	Limits    *trust.Limits // says which aliases are members of groups; nil: none are
 }
 
@@ -45,15 +44,15 @@ type Effects struct {
 
 // Answer is what a request is answered.
 type Answer struct {
-	// Verdict is not trust.OK for a request that is dropped. Who drops it tells why.
+	// Verdict is not trust.OK for a request that is dropped. The caller drops it and reports the reason.
 	Verdict trust.Verdict
 	Status  mad.Status
 	Record  mad.GUIDInfoRecord // with mad.StatusOK
 	Effects
 }
 
-// Why gives the reason of a refusal that is answered, or of the first of those of single
-// entries.
+// Why returns the reason of a refusal that is answered. If single entries were refused, it returns the reason of the first
+// one.
 func (a *Answer) Why() Reason {
 	for i := range a.Events {
 		if !a.Events[i].Gone && a.Events[i].Reason != NoReason {
@@ -70,7 +69,7 @@ type Reason uint8
 const (
 	NoReason          Reason = iota
 	MissingComponents        // the component mask lacks some
-	UnknownPort              // nobody has the LID, or nobody who may be known of
+	UnknownPort              // no port has the LID, or the requester may not know the port
 	NoPlace                  // the port is not behind a switch
 	NoBlock                  // the port has no room for the block
 	PortGUID                 // entry 0 of block 0 is the port's own
@@ -108,7 +107,7 @@ func (r Reason) status() mad.Status {
 // Event says that an alias was given, or, for a Reason, that one, or a whole request,
 // was refused or taken back.
 type Event struct {
-	Asker  book.Asker // zero: nobody asked
+	Asker  book.Asker // zero: no requester
 	Port   ib.GUID
 	Alias  ib.GUID // 0: the whole request
 	Gone   bool    // it was given before
@@ -155,7 +154,7 @@ func (r *Registry) SetInventory(i Inventory) Effects {
 	return r.Review()
 }
 
-// New gives a registry in which nobody was given anything.
+// New creates a registry without aliases.
 func New(cfg Config) *Registry {
 	return &Registry{cfg: cfg, given: registry.NewMap[ib.GUID, given](cmp.Compare[ib.GUID]), owner: make(map[ib.GUID]ib.GUID)}
 }
@@ -163,7 +162,7 @@ func New(cfg Config) *Registry {
 // Follow takes what is known of the fabric now.
 func (r *Registry) Follow(f registry.Fabric) { r.fabric = f }
 
-// Of gives what a port was given: entries of GUIDInfo from 1 on, 0 for unused ones.
+// Of returns the aliases of a port: the entries of GUIDInfo from 1 on, 0 for unused ones.
 func (r *Registry) Of(port ib.GUID) []ib.GUID { return slices.Clone(r.to(port).aliases) }
 
 func (r *Registry) to(port ib.GUID) given {
@@ -171,9 +170,8 @@ func (r *Registry) to(port ib.GUID) given {
 	return g
 }
 
-// Set gives a port the aliases that a record names, one for each component of the mask;
-// one of 0 is chosen. What cannot be given is 0 in the answer, and the entry stays as it
-// was.
+// Set assigns to a port the aliases that a record names, one for each component of the mask. For an alias of 0 the registry
+// chooses one. A refused alias is 0 in the answer, and its entry does not change.
 func (r *Registry) Set(a book.Asker, rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (ans Answer) {
 	port, why := r.admit(&ans, &a, rec, mask)
 	if ans.Verdict != trust.OK || why != NoReason {
@@ -208,8 +206,8 @@ func (r *Registry) Set(a book.Asker, rec *mad.GUIDInfoRecord, mask mad.Component
 	return ans
 }
 
-// inTurn gives the entries of a request: first those with a GUID, so that none of these
-// is chosen for another.
+// inTurn returns the entries of a request. Those with a GUID come first, so that none of these GUIDs is chosen for another
+// entry.
 func inTurn(rec *mad.GUIDInfoRecord, mask mad.ComponentMask) (entries []int) {
 	for _, chosen := range []bool{false, true} {
 		for i, g := range rec.GUID {
@@ -262,7 +260,7 @@ func (r *Registry) admit(ans *Answer, a *book.Asker, rec *mad.GUIDInfoRecord, ma
 		return nil, MissingComponents
 	}
 	port := r.fabric.ByLID(rec.LID)
-	// Who may not act on others does not learn which others there are.
+	// A requester that may not act on other ports does not learn which ports exist.
 	switch {
 	case r.cfg.Guard != nil:
 		ans.Verdict = r.cfg.Guard.ActsOn(a, port)
@@ -305,7 +303,7 @@ func (r *Registry) may(port *book.EndPort, alias ib.GUID, now given) Reason {
 	}
 }
 
-// taken reports a GUID that somebody has or was promised.
+// taken reports whether a GUID is in use or promised to a port.
 func (r *Registry) taken(port *book.EndPort, alias ib.GUID, now given) bool {
 	if owner, ok := r.owner[alias]; ok && owner != port.GUID || slices.Contains(now.aliases, alias) {
 		return true
@@ -325,7 +323,7 @@ func (r *Registry) isMember(alias ib.GUID) bool {
 	return r.cfg.Limits != nil && r.cfg.Limits.Count(trust.Groups, alias) > 0
 }
 
-// open gives what a port has, to be changed.
+// open returns a copy of the aliases of a port, for changes.
 func (r *Registry) open(port *book.EndPort) given {
 	return given{r.fabric.PlaceOf(port), slices.Clone(r.to(port.GUID).aliases)}
 }
@@ -394,7 +392,7 @@ func (r *Registry) Review() (e Effects) {
 	return e
 }
 
-// at gives an entry of a block. Entry 0 of block 0 is the port's own, and not in here.
+// at returns an entry of a block. Entry 0 of block 0 is the port's own GUID and is not stored here.
 func (g *given) at(block uint8, i int) ib.GUID {
 	if n := int(block)*mad.GUIDsPerBlock + i - 1; n >= 0 && n < len(g.aliases) {
 		return g.aliases[n]
@@ -413,7 +411,7 @@ func (g *given) put(block uint8, i int, alias ib.GUID) {
 	g.aliases[n] = alias
 }
 
-// record gives a block as it is to be.
+// record returns the block as it will be.
 func (g *given) record(port *book.EndPort, asked *mad.GUIDInfoRecord) mad.GUIDInfoRecord {
 	rec := mad.GUIDInfoRecord{LID: asked.LID, BlockNum: asked.BlockNum}
 	for i := range rec.GUID {

@@ -44,7 +44,7 @@ func (inventory) Choose(port ib.GUID, taken func(ib.GUID) bool) ib.GUID {
 	return 0
 }
 
-// rig is a registry with a fabric, what it saved and what the Subnet Manager was told.
+// rig is a registry with a fabric, the saved facts and the input for the Subnet Manager.
 type rig struct {
 	t testing.TB
 	*alias.Registry
@@ -204,8 +204,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// T77: aliases are claimed that belong to others, or to nobody; by virtual functions;
-// by who is not trusted.
+// T77: false claims of aliases: those of other ports, those of no port, claims by virtual functions, and claims by
+// untrusted requesters.
 func TestT77Claims(t *testing.T) {
 	r := newRig(t, alias.Config{Untrusted: true})
 	for _, claim := range []ib.GUID{alice, alan, bob, registrytest.SM, vf(bob, 1), 0x1234} {
@@ -292,8 +292,7 @@ func TestOnAFabric(t *testing.T) {
 	}
 }
 
-// FuzzRequests: whatever is asked for, nobody gets what is another's, and what was saved
-// restores it.
+// FuzzRequests checks that no request gets an alias of another port, and that the saved facts restore the registry.
 func FuzzRequests(f *testing.F) {
 	var seed [72]byte
 	rec := mad.GUIDInfoRecord{LID: 0x101}

@@ -1,8 +1,7 @@
-// Package alias takes requests for alias GUIDs, as virtual functions have them:
-// GUIDInfoRecord Set and Delete (IBTA volume 1, 15.2.5.18). Get and GetTable answer what
-// ports really hold, see package record.
+// Package alias handles requests for alias GUIDs, which virtual functions use: GUIDInfoRecord Set and Delete (IBTA volume
+// 1, 15.2.5.18). Get and GetTable return the current contents of ports, see package record.
 //
-// A port gets a GUID that the inventory lets it have and that nobody else has or is
-// promised, and only at the place where it was when it asked: GUIDs do not move with a
-// cable. What was given is saved and programmed by the Subnet Manager.
+// A port gets a GUID if the inventory allows it and if the GUID is not in use by, or promised to, another port. The alias
+// is valid only at the place where the port was at the time of the request: GUIDs do not move with a cable. Assigned
+// aliases are saved, and the Subnet Manager programs them.
 package alias

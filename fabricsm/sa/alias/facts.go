@@ -35,8 +35,8 @@ func factOf(port ib.GUID, g given) sm.Fact {
 	return f
 }
 
-// Restore fills an empty registry with what was saved, in any order. Facts of others
-// are ignored. What cannot be restored is told, and taken back.
+// Restore fills an empty registry with saved facts, in any order. It ignores facts of other kinds. A fact that cannot be
+// restored is reported and deleted.
 func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	mine := registry.Saved(facts, sm.FactSAAlias)
 	for i := range mine {

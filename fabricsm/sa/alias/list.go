@@ -17,7 +17,7 @@ type List map[ib.GUID][]ib.GUID
 // Allows implements Inventory.
 func (l List) Allows(port, alias ib.GUID) bool { return slices.Contains(l[port], alias) }
 
-// Choose implements Inventory: it gives the first that is not taken.
+// Choose implements Inventory. It returns the first alias that is not taken.
 func (l List) Choose(port ib.GUID, taken func(ib.GUID) bool) ib.GUID {
 	for _, g := range l[port] {
 		if !taken(g) {
@@ -27,7 +27,7 @@ func (l List) Choose(port ib.GUID, taken func(ib.GUID) bool) ib.GUID {
 	return 0
 }
 
-// With gives a list of what either allows. Neither is changed.
+// With returns a list of the aliases that either list allows. Neither list changes.
 func (l List) With(o List) List {
 	if len(o) == 0 {
 		return l
@@ -53,7 +53,7 @@ const (
 	MaxListSize = 32 << 20
 	// MaxPerPort is how many aliases GUIDInfo has room for beside the port's own GUID.
 	MaxPerPort = maxAliases
-	// maxListErrors is how many problems of one file are told.
+	// maxListErrors is the maximum number of problems reported for one file.
 	maxListErrors = 20
 )
 

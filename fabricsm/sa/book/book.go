@@ -14,7 +14,7 @@ import (
 
 // Asker is who asks: what the packet proves, not what it says.
 type Asker struct {
-	Port    topo.PortID // end port that has the source LID; topo.None: nobody has
+	Port    topo.PortID // end port that has the source LID; topo.None: no port has it
 	As      ib.GUID     // its port GUID, or the one of its alias GUIDs that a GRH names
 	LID     ib.LID      // source LID
 	QP      uint32      // source queue pair
@@ -42,9 +42,8 @@ type EndPort struct {
 	// itself; topo.None without one. HomePort leads from there to it, 0 to port 0.
 	Home     topo.NodeID
 	HomePort ib.PortNum
-	// MTU and Rate are those of the port, LinkMTU and LinkRate those of the link
-	// before it; for port 0, and without a link, the same. What a port does not say
-	// counts as the least there is.
+	// MTU and Rate are those of the port, LinkMTU and LinkRate those of its link. For port 0, and without a link, both are
+	// the same. A value that the port does not report counts as the lowest possible one.
 	MTU, LinkMTU   ib.MTU
 	Rate, LinkRate ib.Rate
 
@@ -70,10 +69,10 @@ type Book struct {
 	routers []*EndPort
 }
 
-// Routers gives the end ports of routers by LID. It must not be written to.
+// Routers returns the end ports of routers, ordered by LID. The caller must not write to it.
 func (b *Book) Routers() []*EndPort { return b.routers }
 
-// ByLID gives the end port with a LID, one of its LMC included; nil: none has it.
+// ByLID returns the end port with a LID, one of its LMC included, or nil if no port has it.
 func (b *Book) ByLID(lid ib.LID) *EndPort {
 	if int(lid) >= b.lids.Len() {
 		return nil
@@ -81,12 +80,11 @@ func (b *Book) ByLID(lid ib.LID) *EndPort {
 	return b.lids.At(int32(lid))
 }
 
-// ByGUID gives the end port with a port or alias GUID; nil: none has it. Of several
-// that claim it, who has it as port GUID goes before who has it as alias, and then the
-// one that was found first.
+// ByGUID returns the end port with a port or alias GUID, or nil if no port has it. If several ports claim it, a port GUID
+// has priority over an alias, then the port that was found first.
 func (b *Book) ByGUID(g ib.GUID) *EndPort { return b.guids.get(g) }
 
-// EndPort gives an end port by its id; nil: it is none, or has no LID.
+// EndPort returns an end port by its id, or nil if it is no end port or has no LID.
 func (b *Book) EndPort(id topo.PortID) *EndPort {
 	if id < 0 || int(id) >= b.ports.Len() {
 		return nil
@@ -94,8 +92,7 @@ func (b *Book) EndPort(id topo.PortID) *EndPort {
 	return b.ports.At(int32(id))
 }
 
-// EndPorts gives all end ports that have a LID, in the order of their GUIDs. It makes
-// a slice: ask once, or use [Book.All].
+// EndPorts returns all end ports that have a LID, ordered by GUID. It allocates a slice: call it once, or use [Book.All].
 func (b *Book) EndPorts() []*EndPort {
 	var all []*EndPort
 	if b.View == nil {
@@ -120,8 +117,8 @@ func (b *Book) All() iter.Seq[*EndPort] {
 	}
 }
 
-// From gives the end port with the lowest base LID that is not below lid; nil: there
-// is none. With it a table is read piece by piece.
+// From returns the end port with the lowest base LID that is not below lid, or nil if there is none. Readers use it to read
+// a table in pieces.
 func (b *Book) From(lid ib.LID) *EndPort {
 	for i := int32(lid); i < int32(b.lids.Len()); i++ {
 		if e := b.lids.At(i); e != nil && e.LID == ib.LID(i) {
@@ -131,8 +128,7 @@ func (b *Book) From(lid ib.LID) *EndPort {
 	return nil
 }
 
-// Holds gives the P_Key that an end port has of a partition, named by either of its
-// P_Keys.
+// Holds returns the P_Key that an end port has for a partition. The partition is named by either of its P_Keys.
 func (e *EndPort) Holds(k ib.PKey) (ib.PKey, bool) {
 	switch {
 	case !e.Matches(k.Full()):
@@ -144,7 +140,6 @@ func (e *EndPort) Holds(k ib.PKey) (ib.PKey, bool) {
 	}
 }
 
-// Decoy gives some end port, always the same one for a GUID that nobody has: work
-// that is done for an end port can be done for it, so that nobody can tell from the
-// time whether there is one. nil in an empty book.
+// Decoy returns an end port, always the same one for a GUID that no port has. Callers do the same work for it as for a real
+// end port, so the response time does not show whether the GUID exists. It returns nil for an empty book.
 func (b *Book) Decoy(g ib.GUID) *EndPort { return b.guids.near(g) }

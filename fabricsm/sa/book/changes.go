@@ -6,9 +6,9 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Changed visits the port GUIDs of end ports that came, went, or are not as they were
-// in an older book, nil for none; some of them twice, in no order. Of a book and the
-// one that it was made after it costs what changed; else all are compared.
+// Changed visits the port GUIDs of end ports that appeared, disappeared or changed since an older book, which may be nil.
+// It visits some GUIDs twice, in no order. If the older book is the direct predecessor, the cost is proportional to the
+// changes. Otherwise it compares all end ports.
 func (b *Book) Changed(old *Book) iter.Seq[ib.GUID] {
 	return func(yield func(ib.GUID) bool) {
 		if old != nil && b.after == old.id() {

@@ -28,7 +28,7 @@ func (t *guids) get(g ib.GUID) *EndPort {
 	}
 }
 
-// near gives the end port that is met first from where a GUID would be.
+// near returns the first end port at or after the slot where a GUID belongs.
 func (t *guids) near(g ib.GUID) *EndPort {
 	start := int32(mix(uint64(g)^t.seed)) & t.mask
 	for i := range int32(t.slots.Len()) {
@@ -43,7 +43,7 @@ func (t *guids) near(g ib.GUID) *EndPort {
 type ownGUIDs struct {
 	slots topo.OwnPages[slot]
 	n     int    // slots in use
-	seed  uint64 // so that nobody can choose GUIDs which all belong in one place
+	seed  uint64 // so that an attacker cannot choose GUIDs that all hash to one slot
 }
 
 func (t *ownGUIDs) snapshot() guids {
@@ -51,7 +51,7 @@ func (t *ownGUIDs) snapshot() guids {
 	return guids{s, int32(s.Len() - 1), t.seed}
 }
 
-// find gives the slot of a GUID, or the free one where it belongs.
+// find returns the slot of a GUID, or the free slot where it belongs.
 func (t *ownGUIDs) find(g ib.GUID) (i int32, found bool) {
 	mask := int32(t.slots.Len() - 1)
 	for i = int32(mix(uint64(g)^t.seed)) & mask; ; i = (i + 1) & mask {
@@ -69,7 +69,7 @@ func (t *ownGUIDs) get(g ib.GUID) *EndPort {
 	return t.slots.At(i).port
 }
 
-// put sets who has a GUID; nil: nobody. At most half of the table is in use.
+// put sets the end port of a GUID; nil removes it. At most half of the table is in use.
 func (t *ownGUIDs) put(g ib.GUID, e *EndPort) {
 	if t.slots.Len() < 2*(t.n+1) {
 		t.grow()

@@ -57,8 +57,8 @@ func (e *EndPort) Matches(k ib.PKey) bool {
 	return slices.ContainsFunc(e.PKeys, k.Matches)
 }
 
-// Common gives the first P_Key that two end ports can talk by, as the first has it:
-// of one partition, and not both limited members.
+// Common returns the first P_Key that two end ports can communicate with, as the first port has it. They share its
+// partition, and at least one is a full member.
 func Common(x, y *EndPort) (ib.PKey, bool) {
 	for _, k := range x.PKeys {
 		if y.Matches(k) {
@@ -108,7 +108,7 @@ func rank(k ib.PKey) int {
 // interned finds sets again. It belongs to the maker.
 type interned map[uint64][]*keySet
 
-// of gives the set of P_Keys in order, which are copied if it is new.
+// of returns the set of P_Keys in order. The keys are copied if the set is new.
 func (in interned) of(keys []ib.PKey) *keySet {
 	h := hashKeys(keys)
 	for _, s := range in[h] {

@@ -15,23 +15,21 @@ import (
 type Rules struct {
 	Policy     *qos.Policy        // nil: there is none
 	Partitions map[ib.PKey]string // names of partitions by base P_Key, for the policy
-	// Seed is random, so that nobody can choose GUIDs that take long to be found. It
-	// changes no answer.
+	// Seed is random, so that an attacker cannot choose GUIDs with slow look-ups. It does not change any answer.
 	Seed uint64
 }
 
-// Empty gives a book of nothing, for others to be made after it with these rules.
+// Empty returns an empty book. Books made after it use these rules.
 func Empty(r Rules) *Book {
 	m := newMaker(r)
 	m.last = &Book{maker: m}
 	return m.last
 }
 
-// New makes the book of a view. prev, which may be nil, is the one before. After the
-// last that was made with its rules, and by the same goroutine, a book costs what
-// changed between the views, beside one look at each page of 128 ports, at each LID
-// if there are new tables, and at each link if links between switches changed.
-// After any other it is made anew. Other goroutines may read all books meanwhile.
+// New creates the book of a view. prev is the previous book and may be nil. If prev is the last book with its rules, and
+// made by the same goroutine, the cost is proportional to the changes between the views. There is also one look at each
+// page of 128 ports, at each LID if there are new tables, and at each link if links between switches changed. After any
+// other book it is made from the beginning. Other goroutines may read all books at the same time.
 func New(prev *Book, v *sm.View) *Book {
 	var m *maker
 	switch {
@@ -184,7 +182,7 @@ func (e *EndPort) is(o *EndPort) bool {
 		slices.Equal(e.Aliases, o.Aliases) && slices.Equal(e.Groups, o.Groups)
 }
 
-// describe gives an end port as it is now, nil if it is none, or has no GUID or LID.
+// describe returns the current state of an end port, or nil if it is no end port or has no GUID or LID.
 func (m *maker) describe(p topo.PortID) *EndPort {
 	f := m.v.Fabric
 	pt := f.Port(p)
@@ -376,7 +374,7 @@ func first[K comparable](twins map[K][]*EndPort, k K, all []*EndPort, before fun
 
 func (e *EndPort) isRouter() bool { return e.Type == ib.NodeRouter }
 
-// findRouters gives the routers among those that were and those that changed.
+// findRouters returns the routers among the previous routers and the changed end ports.
 func (b *Book) findRouters(were, shaken []*EndPort) []*EndPort {
 	var now []*EndPort
 	for _, e := range slices.Concat(were, shaken) {

@@ -27,7 +27,7 @@ type world struct {
 
 func newWorld(k *topotest.Kit) *world { return &world{k: k} }
 
-// keys gives an end port, and the switch port before it, P_Keys.
+// keys sets the P_Keys of an end port and of the switch port before it.
 func (w *world) keys(f *topo.Fabric, p topo.PortID, keys ...ib.PKey) {
 	w.sketch.SetPKeys(p, keys...)
 	if at := f.SwitchPortOf(p); at != topo.None {
@@ -179,8 +179,8 @@ func reaches(v *sm.View, p topo.PortID, lid ib.LID) bool {
 	return v.Tables.Home(lid) == sw && int(lid) < len(lft) && lft[lid] == out
 }
 
-// TestBooksFollowViews changes a fabric at random and compares each book with one
-// made anew, and with what is found the long way.
+// TestBooksFollowViews changes a fabric at random. It compares each book with a book made from the beginning, and with the
+// result of a full search.
 func TestBooksFollowViews(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -46,7 +46,7 @@ func (r *Routes) Joined(a, b topo.NodeID) bool {
 type laneRule uint8
 
 const (
-	anyLane    laneRule = iota // nobody: all are alike, but for quality of service
+	anyLane    laneRule = iota // no rule: all are equal, except for quality of service
 	levelZero                  // multicast has a lane of its own, and all else is on 0
 	levelByWay                 // the routing engine
 )
@@ -62,8 +62,7 @@ func laneRuleOf(v *sm.View) laneRule {
 	}
 }
 
-// SL gives the service level that packets from one LID to another must have; free
-// says that the routes leave it open.
+// SL returns the service level that packets from one LID to another must have. free reports that the routes leave it open.
 func (r *Routes) SL(from, to ib.LID) (sl ib.SL, free bool) {
 	if r.lane == levelByWay {
 		return r.tables.SL(from, to), false
@@ -71,8 +70,7 @@ func (r *Routes) SL(from, to ib.LID) (sl ib.SL, free bool) {
 	return 0, r.lane == anyLane
 }
 
-// after gives what holds in the book b. links are the ports that may have changed,
-// ends the end ports that did.
+// after returns the routes of book b. links are the ports that may have changed, ends the end ports that did.
 func (r *Routes) after(b *Book, was *sm.View, links []topo.PortID, ends []*EndPort) Routes {
 	next := *r
 	f := b.View.Fabric
@@ -203,7 +201,7 @@ func (r *Routes) bound() {
 	}
 }
 
-// linkOf gives MTU and rate of the link between two ports.
+// linkOf returns MTU and rate of the link between two ports.
 func linkOf(f *topo.Fabric, x, y topo.PortID) (ib.MTU, ib.Rate) {
 	a, b := f.Port(x), f.Port(y)
 	mtu := min(mtuOf(a.MTUCap), mtuOf(b.MTUCap))
@@ -219,8 +217,7 @@ func linkOf(f *topo.Fabric, x, y topo.PortID) (ib.MTU, ib.Rate) {
 	return mtu, rate
 }
 
-// LinkOf gives MTU and rate of the link that a port has, those of the port itself
-// without one.
+// LinkOf returns MTU and rate of the link of a port, or those of the port itself if it has no link.
 func LinkOf(f *topo.Fabric, p topo.PortID) (ib.MTU, ib.Rate) {
 	if peer := f.LinkUp(p); peer != topo.None {
 		return linkOf(f, p, peer)
@@ -229,7 +226,7 @@ func LinkOf(f *topo.Fabric, p topo.PortID) (ib.MTU, ib.Rate) {
 	return mtuOf(pt.MTUCap), rateOf(pt)
 }
 
-// mtuOf gives an MTU, the least for what is no MTU.
+// mtuOf returns an MTU, or the lowest one if the value is invalid.
 func mtuOf(m ib.MTU) ib.MTU {
 	if m < ib.MTU256 || m > ib.MTU4096 {
 		return ib.MTU256
@@ -237,7 +234,7 @@ func mtuOf(m ib.MTU) ib.MTU {
 	return m
 }
 
-// rateOf gives the rate of a port, the least for what has none.
+// rateOf returns the rate of a port, or the lowest one if the port has none.
 func rateOf(p *topo.Port) ib.Rate {
 	if r := ib.RateOf(p.Width, p.Speed); r != 0 {
 		return r

@@ -1,31 +1,28 @@
-// Package group keeps the multicast groups of the subnet: MCMemberRecord (IBTA volume
-// 1, 15.2.5.17), who may make, join, leave and see them.
+// Package group keeps the multicast groups of the subnet: MCMemberRecord (IBTA volume 1, 15.2.5.17), and the rules for who
+// may create, join, leave and see them.
 //
-// A [Registry] takes one request after the other and says what to answer, what to save,
-// what the Subnet Manager has to be told, which notices to raise, and what happened. What
-// it saved restores it. [Registry.Snapshot] is what queries read; it does not change.
+// A [Registry] handles one request after the other. For each it returns the answer, the facts to save, the input for the
+// Subnet Manager, the notices to raise, and the events. The saved facts restore it. Queries read a [Registry.Snapshot],
+// which is immutable.
 //
-// # Who is a member
+// # Membership
 //
-// A port may be a member of a group whose P_Key it has, if one of the two is a full
-// member's, and if its link is no slower and its MTU no smaller than the group's. A
-// member is dropped when that ceases to hold or its port is gone; it has to join again,
-// as the Subnet Manager tells every port that comes up. After a restart members whose
-// port was not seen yet stay until the fabric is known.
+// A port may be a member of a group if it has the P_Key of the group, and if port or group is a full member of the
+// partition. Its link must be at least as fast as the group, with at least the same MTU. A member is removed when this is
+// no longer true or its port disappears. It has to join again, and the Subnet Manager asks every port that comes up to do
+// so. After a restart, members whose port was not yet seen stay until the fabric is known.
 //
-// Of the default partition every port is a limited member, whoever's it is. Such a member
-// makes no groups there but those of IP, and these only beside the broadcast group.
+// Every port is a limited member of the default partition, also the ports of all tenants. Such a member may create only
+// groups of IP there, and these only beside the broadcast group.
 //
-// Who has no right to a group is answered as if there were none.
+// A requester without a right to a group gets the same answer as for a group that does not exist.
 //
 // # Multicast LIDs
 //
-// A group gets the lowest free multicast LID below the size of the smallest multicast
-// table, or the one it asks for if that is free. Groups of one P_Key, service level,
-// MTU and rate may share one: IPv6 solicited-node groups do if configured, any other
-// when no more than the reserve is free, or when their partition uses as many as are
-// left for all others. So the first partition gets at most half of what there is, the
-// next half of the rest, and there is always some for one that comes. Groups of
-// different partitions never share, so packets never go to a port of another tenant.
-// The reserve is for the groups that the configuration names.
+// A group gets the lowest free multicast LID below the size of the smallest multicast table, or the LID that it asks for if
+// that is free. Groups of one P_Key, service level, MTU and rate may share a LID. IPv6 solicited-node groups share one if
+// configured. Other groups share one when no more than the reserve is free, or when their partition uses as many LIDs as
+// are left for all others. So the first partition gets at most half of all LIDs and the next one half of the rest; some
+// always remain for a new partition. Groups of different partitions never share a LID, so packets never reach a port of
+// another tenant. The reserve is for the groups that the configuration names.
 package group

@@ -17,7 +17,7 @@ const (
 	NoReason          Reason = iota
 	MissingComponents        // the component mask lacks some
 	ForeignPrefix            // the PortGID is of no port of this subnet
-	UnknownPort              // nobody has the PortGID
+	UnknownPort              // no port has the PortGID
 	NoPartition              // the ports share no partition
 	NoJoinState              // no membership is asked for
 	NotFull                  // only a full member may make a group
@@ -32,7 +32,7 @@ const (
 	NotAsBroadcast           // an IPoIB group differs from the broadcast group of its partition
 	NoBroadcast              // an IPoIB partition without a broadcast group
 	NotMember                // who leaves is no member that way
-	NotYours                 // somebody else's membership
+	NotYours                 // the membership of another port
 	PartitionQuota           // the partition has as many groups as it may have
 	NoMLID                   // no multicast LID is left that it may have
 	TooManyGroups            // of all together
@@ -94,11 +94,11 @@ var kinds = [...]string{"refused", "made", "deleted", "joined", "left", "problem
 // String names the kind.
 func (k Kind) String() string { return registry.Word(kinds[:], "Kind", k) }
 
-// Event is something to be told of.
+// Event is an event to report.
 type Event struct {
 	Kind   Kind
 	Reason Reason
-	Asker  book.Asker // zero: nobody asked
+	Asker  book.Asker // zero: no requester
 	MGID   ib.GID
 	MLID   ib.LID
 	PKey   ib.PKey

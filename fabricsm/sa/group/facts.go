@@ -12,9 +12,8 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// What is saved: a fact for each group, by its MGID, and one for each member, by MGID
-// and the member's GUID, in hexadecimal digits as their bodies are. Bodies begin with
-// the version of their form.
+// The registry saves one fact for each group, named by its MGID, and one for each member, named by the MGID and the GUID of
+// the member. Names and bodies are hexadecimal digits. Bodies begin with the version of their format.
 const (
 	factVersion = 1
 	groupSize   = 20
@@ -57,9 +56,8 @@ func factOfMember(g *Group, m Member) sm.Fact {
 	return f
 }
 
-// Restore fills an empty registry with what was saved, in any order. Facts of others
-// and facts that take back are ignored. What cannot be restored is told, and taken
-// back.
+// Restore fills an empty registry with saved facts, in any order. It ignores facts of other kinds and deletions. A fact
+// that cannot be restored is reported and deleted.
 func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	defer r.begin(&e)()
 	for _, kind := range []sm.FactKind{sm.FactSAGroup, sm.FactSAMember} {

@@ -18,8 +18,7 @@ type Fixed struct {
 // IPoIBQKey is the Q_Key that IPoIB broadcast groups have by default.
 const IPoIBQKey = 0x0B1B
 
-// IPoIB gives the broadcast group of a partition as it is by default: 2048 bytes,
-// 10 Gb/s, service level 0. Scope 0 is link-local.
+// IPoIB returns the default broadcast group of a partition: 2048 bytes, 10 Gb/s, service level 0. Scope 0 means link-local.
 func IPoIB(k ib.PKey, scope uint8) Fixed {
 	if scope == 0 {
 		scope = scopeLinkLocal
@@ -34,9 +33,8 @@ func IPoIB(k ib.PKey, scope uint8) Fixed {
 	return f
 }
 
-// SetFixed replaces the groups of the configuration. One that is no longer among them
-// goes on if somebody keeps it alive. One that changes keeps the members that fit.
-// Call it after the first Follow.
+// SetFixed replaces the groups of the configuration. A group that is no longer configured stays if a member keeps it alive.
+// A group that changes keeps the members that fit. Call it after the first Follow.
 func (r *Registry) SetFixed(all []Fixed) (e Effects) {
 	if r.fabric == nil {
 		return e // what they can be is not known
@@ -110,8 +108,8 @@ func (r *Registry) fix(f *Fixed) {
 	}
 }
 
-// relocate gives a group that changed another multicast LID if it cannot keep its own
-// because of others that share it.
+// relocate assigns another multicast LID to a changed group, if the group cannot keep its LID because other groups share
+// it.
 func (r *Registry) relocate(g, n *Group) (moved bool) {
 	if likeness(&g.Params) == likeness(&n.Params) {
 		return false

@@ -92,7 +92,7 @@ func (r *Registry) settle(port, guid ib.GUID) {
 	}
 }
 
-// checkCeiling tells of groups that the smallest switch has no room for.
+// checkCeiling reports groups whose multicast LID is too high for the smallest switch.
 func (r *Registry) checkCeiling() {
 	for _, lid := range slices.Sorted(maps.Keys(r.mlids.used)) {
 		if lid >= r.top {

@@ -345,8 +345,8 @@ func (r *rig) hold() {
 	}
 }
 
-// TestFixedGroupMoves: a group of the configuration that shares its multicast LID gets
-// one of its own when it becomes another kind of group, and members are told to ask.
+// TestFixedGroupMoves: a group of the configuration shares its multicast LID and then changes its parameters. It gets its
+// own LID, and a notice makes the members ask for it.
 func TestFixedGroupMoves(t *testing.T) {
 	r := newRig(t, group.Config{ShareSNM: true, Reserve: 1})
 	snm := func(last byte) group.Fixed {
@@ -371,7 +371,7 @@ func TestFixedGroupMoves(t *testing.T) {
 		t.Errorf("notices %+v", e.Notices)
 	}
 	r.judge()
-	// Without room for another it stays as it was, and that is told.
+	// Without room for another LID it does not change, and that is reported.
 	full := r.f.Clone()
 	full.Top = ib.MinMulticastLID + 2
 	r.move(full)

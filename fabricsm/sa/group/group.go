@@ -12,12 +12,12 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// Config is what a Registry is told once.
+// Config is the fixed configuration of a Registry.
 type Config struct {
 	Prefix ib.Prefix // subnet prefix; default ib.DefaultPrefix
 
-	// NoJoinValidation lets a join give other parameters than the group has; they are
-	// ignored. P_Key, MTU and rate always count.
+	// NoJoinValidation accepts joins whose parameters differ from those of the group; the differences are ignored. P_Key,
+	// MTU and rate are always checked.
 	NoJoinValidation bool
 	// NoIPoIBValidation lets IPoIB groups differ from the broadcast group of their
 	// partition.
@@ -32,8 +32,8 @@ type Config struct {
 	DefaultRate ib.Rate
 	MaxRate     ib.Rate // the highest code that groups are given; default all
 
-	// Guard and Limits are those of all of subnet administration; Trust says what the
-	// limits are. Without a Guard nobody acts for others; without Limits there are none.
+	// Guard and Limits are shared by all of subnet administration; Trust holds the limits. Without a Guard no untrusted
+	// port acts for others. Without Limits there are no limits.
 	Guard  registry.Guard
 	Limits *trust.Limits
 	Trust  trust.Options
@@ -54,7 +54,7 @@ type Config struct {
 type Weakness struct {
 	AnyPKey       bool // groups are known to, and take, who does not have their P_Key
 	AnyLink       bool // links that are slower than a group, or have a smaller MTU, can be in it
-	AnyMembership bool // whoever may act for a port changes its memberships, whoever made them
+	AnyMembership bool // a requester that may act for a port may change all its memberships, also those made by others
 }
 
 func (c Config) withDefaults() Config {
@@ -105,7 +105,7 @@ type Member struct {
 // Len is the number of members.
 func (g *Group) Len() int { return g.members.Len() }
 
-// Member gives the member with a port or alias GUID.
+// Member returns the member with a port or alias GUID.
 func (g *Group) Member(guid ib.GUID) (Member, bool) { return g.members.Get(guid) }
 
 // Members visits all members by GUID.
@@ -117,7 +117,7 @@ func (g *Group) MembersAbove(guid ib.GUID) iter.Seq2[ib.GUID, Member] { return g
 // keepsAlive reports a state for which a group exists (IBTA volume 1, 15.2.5.17.3).
 func keepsAlive(s ib.JoinState) bool { return s&(ib.FullMember|ib.SendOnlyFullMember) != 0 }
 
-// with gives the group with a member as it is now; without a State it is gone.
+// with returns the group with a member updated. A member without a State is removed.
 func (g *Group) with(m Member) *Group {
 	was, had := g.members.Get(m.GUID)
 	n := *g
@@ -138,7 +138,7 @@ func (g *Group) with(m Member) *Group {
 // Snapshot is all groups at one moment. It is immutable. The zero Snapshot has none.
 type Snapshot struct{ groups registry.Map[ib.GID, *Group] }
 
-// Group gives the group of an MGID, nil: there is none. It does not say who may know.
+// Group returns the group of an MGID, or nil if there is none. It does not check who may know of it.
 func (s Snapshot) Group(mgid ib.GID) *Group {
 	g, _ := s.groups.Get(mgid)
 	return g
@@ -164,14 +164,14 @@ type Effects struct {
 
 // Answer is what a request is answered.
 type Answer struct {
-	// Verdict is not trust.OK for a request that is dropped. Who drops it tells why.
+	// Verdict is not trust.OK for a request that is dropped. The caller drops it and reports the reason.
 	Verdict trust.Verdict
 	Status  mad.Status
 	Record  mad.MCMemberRecord // with mad.StatusOK
 	Effects
 }
 
-// Why gives the reason of a refusal that is answered.
+// Why returns the reason of a refusal that is answered.
 func (a *Answer) Why() Reason {
 	if len(a.Events) == 0 || a.Events[0].Kind != Refused {
 		return NoReason
@@ -210,7 +210,7 @@ type place struct {
 	GUID ib.GUID // port GUID
 }
 
-// New gives a registry without groups. Restore and SetFixed fill it.
+// New creates a registry without groups. Restore and SetFixed fill it.
 func New(cfg Config) *Registry {
 	return &Registry{
 		cfg: cfg.withDefaults(), Snapshot: Snapshot{registry.NewMap[ib.GID, *Group](compareGIDs)},
@@ -224,7 +224,7 @@ func compareGIDs(a, b ib.GID) int { return bytes.Compare(a[:], b[:]) }
 // Now is all groups as they are.
 func (r *Registry) Now() Snapshot { return r.Snapshot }
 
-// begin opens the effects of a request. What it gives closes them.
+// begin opens the effects of a request. The returned function closes them.
 func (r *Registry) begin(e *Effects) (end func()) {
 	r.out, r.dirty = e, r.dirty[:0]
 	clear(r.isDirty)
@@ -244,7 +244,7 @@ func (r *Registry) finish() {
 // put replaces a group, or makes it.
 func (r *Registry) put(g *Group) { r.groups = r.groups.With(g.MGID, g) }
 
-// change is what the Subnet Manager is told.
+// change returns the input for the Subnet Manager.
 func (r *Registry) change() *sm.GroupsChanged {
 	if r.out.Groups == nil {
 		r.out.Groups = &sm.GroupsChanged{}

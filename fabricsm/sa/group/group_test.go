@@ -119,7 +119,7 @@ func (r *rig) must(a group.Answer) mad.MCMemberRecord {
 	return a.Record
 }
 
-// why gives the reason of a refusal.
+// why returns the reason of a refusal.
 func why(a group.Answer) group.Reason {
 	for _, e := range a.Events {
 		if e.Kind == group.Refused {
@@ -307,7 +307,7 @@ func TestJoinRules(t *testing.T) {
 		{"non-member", alan, rec(func(r *mad.MCMemberRecord) { r.JoinState = ib.NonMember }), give, 0},
 		{"all states", alan, rec(func(r *mad.MCMemberRecord) { r.JoinState = 0xF }), give, 0},
 		{"no state", alan, rec(func(r *mad.MCMemberRecord) { r.JoinState = 0 }), invalid, group.NoJoinState},
-		// Who has no right to the group is told what one would be told who names none.
+		// A requester without a right to the group gets the same answer as one that names no existing group.
 		{"another tenant", bob, nil, missing, group.MissingComponents},
 		{"another tenant, its P_Key", bob, eq(mad.MCMemberCreate, func(r *mad.MCMemberRecord) { r.PKey = tenantA }), invalid, group.NotInPartition},
 		{"trusted, from nowhere", none, func(q *request) { q.asker.Trusted = true }, invalid, group.NotInPartition},
@@ -390,7 +390,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestProxies: who acts for whom.
+// TestProxies checks which requester may act for which port.
 func TestProxies(t *testing.T) {
 	loose := trust.DefaultOptions()
 	loose.ProxyUntrusted = true
@@ -492,8 +492,8 @@ func TestProxyMembership(t *testing.T) {
 	r.must(r.del(end))
 }
 
-// TestLimitOfAPort: the limit counts what a port is in, whoever asked, and a refusal is
-// no answer.
+// TestLimitOfAPort: the limit counts the memberships of a port, also those that another port requested. A request above the
+// limit gets no answer.
 func TestLimitOfAPort(t *testing.T) {
 	opts := trust.DefaultOptions()
 	opts.MaxGroups = 2

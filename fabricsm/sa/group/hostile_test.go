@@ -27,7 +27,7 @@ func TestT65OneGroupTooMany(t *testing.T) {
 	r.must(r.set(r.joining(alan, mgid(0)))) // others may
 }
 
-// T71: nobody learns who is a member: neither from records, nor by naming members.
+// T71: no host learns the members of a group, neither from records nor by naming members.
 func TestT71MembersAreNotTold(t *testing.T) {
 	r := filled(t)
 	for _, port := range []ib.GUID{alan, bob, 0x999} {
@@ -42,8 +42,8 @@ func TestT71MembersAreNotTold(t *testing.T) {
 	}
 }
 
-// T75, T82: nobody ends or changes the membership of another, and a group of the
-// configuration stays when all have left.
+// T75, T82: no port ends or changes the membership of another port. A group of the configuration stays when all members
+// have left.
 func TestT75T82MembershipsOfOthers(t *testing.T) {
 	opts := trust.DefaultOptions()
 	r := newRig(t, group.Config{Guard: guard(t, opts), Trust: opts})
@@ -177,8 +177,8 @@ func TestT79Quota(t *testing.T) {
 	r.must(r.set(r.making(alan, mgid(8))))
 }
 
-// T80: somebody makes the broadcast group of IPoIB first, with parameters that break
-// it, or a group beside it.
+// T80: a host tries to create the broadcast group of IPoIB first, with parameters that break it, or creates a group beside
+// it.
 func TestT80BroadcastGroup(t *testing.T) {
 	r := newRig(t, group.Config{})
 	all := group.Broadcast(tenantA, 2)
@@ -269,8 +269,8 @@ func TestT83SolicitedNodes(t *testing.T) {
 	}
 }
 
-// FuzzRequests: whatever comes is answered or dropped, what was saved restores what
-// there is, and the Subnet Manager knows the same as if it were told anew.
+// FuzzRequests checks that every request is answered or dropped, and that the saved facts restore the state. The Subnet
+// Manager knows the same as after a complete input.
 func FuzzRequests(f *testing.F) {
 	add := func(q request) {
 		var b [8 + 52]byte
@@ -306,8 +306,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// judge compares with a registry that was made of what was saved, and with what the
-// Subnet Manager was told.
+// judge compares the registry with one restored from the saved facts, and with the input that the Subnet Manager got.
 func (r *rig) judge() {
 	r.t.Helper()
 	r.told.same(r.t, r.Input())

@@ -70,8 +70,8 @@ func (r *Registry) seat(g *Group, m Member, a book.Asker) {
 	r.tell(Event{Kind: Joined, Asker: a, MGID: g.MGID, MLID: g.MLID, PKey: g.PKey, Port: m.GUID})
 }
 
-// unseat takes what a member has given up; without a State it is gone. A group that
-// nobody keeps alive is deleted.
+// unseat removes states of a member, or the member itself if no State is left. A group that no member keeps alive is
+// deleted.
 func (r *Registry) unseat(g *Group, m Member, a book.Asker, why Reason) {
 	if m.State == 0 {
 		r.forget(g.MGID, m)
@@ -104,7 +104,7 @@ func (r *Registry) forget(mgid ib.GID, m Member) {
 	r.cfg.Limits.Remove(trust.Groups, m.GUID)
 }
 
-// rejoin has it told how a port takes part in a multicast LID.
+// rejoin marks the membership of a port in a multicast LID as changed, so that the Subnet Manager gets it.
 func (r *Registry) rejoin(lid ib.LID, port ib.GUID) {
 	if p := (place{lid, port}); !r.isDirty[p] {
 		r.isDirty[p] = true
@@ -112,8 +112,8 @@ func (r *Registry) rejoin(lid ib.LID, port ib.GUID) {
 	}
 }
 
-// partIn gives how a port takes part in a multicast LID: as any of its GUIDs does in
-// any of the groups that share it.
+// partIn returns the join state of a port in a multicast LID. It combines the states of all its GUIDs in all groups that
+// share the LID.
 func (r *Registry) partIn(lid ib.LID, port ib.GUID) (state ib.JoinState) {
 	for _, s := range r.ports[port] {
 		if g := r.Group(s.mgid); g != nil && g.MLID == lid {

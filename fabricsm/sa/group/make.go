@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/sa/registry"
 )
 
-// plan gives the group that a request for one that is not there makes.
+// plan returns the group that a request for an unknown group creates.
 func (r *Registry) plan(q *request) (*Group, Reason) {
 	rec := q.rec
 	if !q.mask.Has(mad.MCMemberCreate) {
@@ -52,8 +52,8 @@ func compareGUIDs(a, b ib.GUID) int {
 	}
 }
 
-// named checks the GID of a new group, or chooses it. A GID says its scope itself: some
-// clients give another with it.
+// named checks the GID of a new group, or chooses it. The scope in the GID counts: some clients send a different scope
+// beside it.
 func (r *Registry) named(g *Group, q *request) Reason {
 	if g.MGID == (ib.GID{}) {
 		s := uint8(scopeLinkLocal)
@@ -96,7 +96,7 @@ func (r *Registry) asBroadcast(g *Group, q *request) Reason {
 	return NoReason
 }
 
-// realize gives a new group MTU, rate and lifetime that the port which makes it has.
+// realize sets MTU, rate and lifetime of a new group, within what the creating port supports.
 func (r *Registry) realize(g *Group, q *request) Reason {
 	rec, mtu, rate := q.rec, q.port.LinkMTU, q.port.LinkRate.AtMost(r.cfg.MaxRate)
 	g.MTU, g.Rate, g.PacketLifeTime = mtu, rate, r.cfg.PacketLifeTime
@@ -125,7 +125,7 @@ func (r *Registry) realize(g *Group, q *request) Reason {
 	return NoReason
 }
 
-// model gives the broadcast group that a new IPoIB group has to be like; nil: it need not.
+// model returns the broadcast group that a new IPoIB group must match, or nil if it need not match one.
 func (r *Registry) model(g *Group) *Group {
 	if !isIPoIB(g.MGID) || r.cfg.NoIPoIBValidation {
 		return nil
@@ -133,9 +133,8 @@ func (r *Registry) model(g *Group) *Group {
 	return r.Group(Broadcast(g.PKey, scopeOf(g.MGID)))
 }
 
-// imitate gives a new IPoIB group MTU and rate of the broadcast group, which all of the
-// partition can have: with less, who made it first would keep others out, who ask for
-// that of the broadcast group (RFC 4391, 4).
+// imitate sets MTU and rate of a new IPoIB group to those of the broadcast group, which every port supports. With
+// lower values the group would keep out other ports, which ask for those of the broadcast group (RFC 4391, 4).
 func (r *Registry) imitate(g, b *Group, q *request) Reason {
 	rec := q.rec
 	g.MTU, g.Rate = b.MTU, b.Rate
@@ -148,7 +147,7 @@ func (r *Registry) imitate(g, b *Group, q *request) Reason {
 	}
 }
 
-// chooseMTU gives the largest MTU that is as asked and that a port has.
+// chooseMTU returns the largest MTU that the request allows and the port supports.
 func chooseMTU(s mad.Selector, asked, have ib.MTU) (ib.MTU, bool) {
 	// Clients that want any MTU ask for one above 0.
 	if asked.Bytes() == 0 && s != mad.SelectBest && (s != mad.SelectGreater || asked != 0) {
@@ -162,7 +161,7 @@ func chooseMTU(s mad.Selector, asked, have ib.MTU) (ib.MTU, bool) {
 	return 0, false
 }
 
-// chooseRate gives the highest rate that is as asked and that a port has.
+// chooseRate returns the highest rate that the request allows and the port supports.
 func chooseRate(s mad.Selector, asked, have ib.Rate) (best ib.Rate, ok bool) {
 	// Clients that want any rate ask for one above a code that is below all.
 	if asked.Mbps() == 0 && s != mad.SelectBest && (s != mad.SelectGreater || asked > ib.Rate2_5) {
@@ -176,7 +175,7 @@ func chooseRate(s mad.Selector, asked, have ib.Rate) (best ib.Rate, ok bool) {
 	return best, best != 0
 }
 
-// chooseLifeTime gives the lifetime that is as asked and nearest to the usual one.
+// chooseLifeTime returns the lifetime that the request allows and that is nearest to the usual one.
 func chooseLifeTime(s mad.Selector, asked, usual ib.ExpTime) (ib.ExpTime, bool) {
 	const most = 0x3F
 	switch {
@@ -193,7 +192,7 @@ func chooseLifeTime(s mad.Selector, asked, usual ib.ExpTime) (ib.ExpTime, bool) 
 	}
 }
 
-// mayMake checks that there is room for a new group, and gives it a multicast LID.
+// mayMake checks that there is room for a new group, and assigns a multicast LID to it.
 func (r *Registry) mayMake(g *Group, q *request) Reason {
 	if !keepsAlive(q.rec.JoinState) {
 		return NotFull

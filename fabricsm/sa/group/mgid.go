@@ -50,7 +50,7 @@ func solicited(g *Group) (snm, bool) {
 	return snm{likeness(&g.Params), scopeOf(m)}, true
 }
 
-// validMGID reports a GID that a client may give a group.
+// validMGID reports whether a client may choose a GID for a group.
 func validMGID(m ib.GID) bool {
 	switch {
 	case !m.IsMulticast():
@@ -64,7 +64,7 @@ func validMGID(m ib.GID) bool {
 	}
 }
 
-// chooseMGID gives a GID that no group has.
+// chooseMGID returns a GID that no group has.
 func (r *Registry) chooseMGID(scope uint8) (m ib.GID) {
 	m = ib.MakeGID(0, 0)
 	m[0], m[1] = 0xFF, flagTransient<<4|scope&0xF

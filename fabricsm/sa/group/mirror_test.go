@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// mirror is what the Subnet Manager makes of what it is told.
+// mirror is the state that a Subnet Manager derives from its input.
 type mirror struct {
 	lids  map[ib.LID]bool
 	joins map[sm.Join]ib.JoinState // without State
@@ -51,7 +51,7 @@ func (m *mirror) take(t testing.TB, c *sm.GroupsChanged) {
 	}
 }
 
-// same compares with all that a registry would tell a Subnet Manager that starts.
+// same compares the mirror with the complete input that a starting Subnet Manager gets.
 func (m *mirror) same(t testing.TB, in *sm.GroupsSet) {
 	t.Helper()
 	all := newMirror()

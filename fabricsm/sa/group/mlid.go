@@ -43,7 +43,7 @@ func newMLIDs() mlids {
 	return mlids{used: make(map[ib.LID]*mlid), alike: make(map[alike][]ib.LID), snm: make(map[snm]ib.LID), of: make(map[ib.PKey]int)}
 }
 
-// lowest gives the lowest free one below a ceiling, 0 if there is none.
+// lowest returns the lowest free multicast LID below a ceiling, or 0 if there is none.
 func (m *mlids) lowest(ceiling ib.LID) ib.LID {
 	for i, w := range m.bits {
 		if w != ^uint64(0) {
@@ -57,8 +57,7 @@ func (m *mlids) lowest(ceiling ib.LID) ib.LID {
 	return 0
 }
 
-// least gives the one of those a group may share that fewest groups use, 0 if there
-// is none.
+// least returns the multicast LID with the fewest groups among those that a group may share, or 0 if there is none.
 func (m *mlids) least(a alike) (best ib.LID) {
 	for _, lid := range m.alike[a] {
 		if best == 0 || m.used[lid].groups < m.used[best].groups {
@@ -68,7 +67,7 @@ func (m *mlids) least(a alike) (best ib.LID) {
 	return best
 }
 
-// fits reports whether a group may use its own: nobody does, or groups that are alike.
+// fits reports whether a group may use its multicast LID: it is free, or its groups have the same parameters.
 func (m *mlids) fits(g *Group) bool {
 	u := m.used[g.MLID]
 	return g.MLID.IsMulticast() && (u == nil || u.alike == likeness(&g.Params))
@@ -116,8 +115,8 @@ func (m *mlids) release(g *Group) bool {
 	return true
 }
 
-// choose gives the multicast LID of a new group, 0 if there is none for it. asked is
-// the one it asks for, or 0. fair: its partition gets no more than are left for others.
+// choose returns the multicast LID of a new group, or 0 if there is none for it. asked is the requested LID, or 0. With
+// fair, its partition gets no more LIDs than are left for others.
 func (r *Registry) choose(g *Group, asked ib.LID, fair bool) ib.LID {
 	m, top := &r.mlids, r.fabric.Ceiling()
 	if s, ok := solicited(g); ok && r.cfg.ShareSNM {

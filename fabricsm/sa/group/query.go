@@ -7,7 +7,7 @@ import (
 	"portcullis/fabricsm/sa/registry"
 )
 
-// record gives the record of a group, or with m that of a member.
+// record returns the record of a group, or with m that of a member.
 func (r *Registry) record(g *Group, m *Member) mad.MCMemberRecord {
 	return recordOf(g, m, r.cfg.Prefix)
 }
@@ -41,8 +41,8 @@ type Query struct {
 	inner bool    // group has more members
 }
 
-// Query finds what an asker at an end port may see. Who is not trusted can name no
-// PortGID but its own.
+// Query returns the records that the requester at an end port may see. An untrusted requester can name only its own
+// PortGID.
 func (s Snapshot) Query(a book.Asker, from *book.EndPort, prefix ib.Prefix, rec *mad.MCMemberRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, pkeys: from.PKeys, own: a.As, trusted: a.Trusted, prefix: prefix, rec: *rec, mask: mask}
 	if mask.Has(mad.MCMemberComponentPortGID) {
@@ -69,7 +69,7 @@ func (q *Query) write(dst []byte) bool {
 	return mad.Encode(dst, &rec) == nil // a group that no record can say does not exist
 }
 
-// look goes on to the next member, or group, and gives its record if it may be seen.
+// look moves to the next member or group, and returns its record if the requester may see it.
 func (q *Query) look() (rec mad.MCMemberRecord, ok bool) {
 	if q.inner {
 		m, more := q.member()
@@ -96,12 +96,11 @@ func (q *Query) look() (rec mad.MCMemberRecord, ok bool) {
 	return recordOf(q.group, nil, q.prefix), true
 }
 
-// nobodys stands for a group that there is not, and in whose partition nobody is. The same
-// is done for it, so that who may not know of a group cannot tell from the time whether
-// there is one.
+// nobodys stands for a group that does not exist; no port has its P_Key. The same work is done for it, so the response time
+// does not show whether a group exists.
 var nobodys = &Group{}
 
-// nextGroup gives the group after the last, the only one if an MGID is given.
+// nextGroup returns the group after the last one, or the only one if the request names an MGID.
 func (q *Query) nextGroup() (g *Group) {
 	switch {
 	case q.mask.Has(mad.MCMemberComponentMGID) && q.group != nil:
@@ -117,7 +116,7 @@ func (q *Query) nextGroup() (g *Group) {
 	return g
 }
 
-// member gives the member after the last, the only one if a PortGID is given.
+// member returns the member after the last one, or the only one if the request names a PortGID.
 func (q *Query) member() (Member, bool) {
 	if q.mask.Has(mad.MCMemberComponentPortGID) {
 		m, ok := q.group.Member(q.rec.PortGID.GUID())

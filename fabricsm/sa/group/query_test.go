@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/sa/registry/registrytest"
 )
 
-// ask gives the records that answer a query.
+// ask returns the records that answer a query.
 func (r *rig) ask(a book.Asker, m mad.ComponentMask, want mad.MCMemberRecord) (all []mad.MCMemberRecord) {
 	r.t.Helper()
 	q := r.Now().Query(a, r.f.EndPort(a.Port), ib.DefaultPrefix, &want, m)

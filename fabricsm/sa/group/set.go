@@ -68,7 +68,7 @@ func (r *Registry) Set(a book.Asker, rec *mad.MCMemberRecord, mask mad.Component
 	return ans
 }
 
-// Delete leaves a group, or gives up some ways of being in it.
+// Delete leaves a group, or clears some of the join states.
 func (r *Registry) Delete(a book.Asker, rec *mad.MCMemberRecord, mask mad.ComponentMask) (ans Answer) {
 	defer r.begin(&ans.Effects)()
 	q := request{asker: a, rec: rec, mask: mask}
@@ -110,7 +110,7 @@ func (r *Registry) admit(q *request) Reason {
 	}
 	q.guid = q.rec.PortGID.GUID()
 	q.port = r.fabric.ByGUID(q.guid)
-	// Who may not act for others does not learn which others there are.
+	// A requester that may not act for others does not learn which ports exist.
 	if q.verdict = r.actsFor(q); q.verdict != trust.OK {
 		return NoReason
 	}
@@ -139,8 +139,7 @@ func (r *Registry) actsFor(q *request) trust.Verdict {
 	}
 }
 
-// known gives the group that a request names, nil if there is none that the asker may
-// know of.
+// known returns the group that a request names, or nil if there is none that the requester may know.
 func (r *Registry) known(q *request) *Group {
 	g := r.Group(q.rec.MGID)
 	if q.asker.Trusted || r.cfg.Weakness.AnyPKey {

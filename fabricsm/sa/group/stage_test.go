@@ -98,7 +98,7 @@ func (p *play) join(host string, mgid ib.GID, state ib.JoinState) mad.Status {
 	return a.Status
 }
 
-// comes sends a packet and gives who gets it.
+// comes sends a packet and returns its receivers.
 func (p *play) comes(from string, mgid ib.GID) (to []string) {
 	p.t.Helper()
 	all, err := p.Fabric.Multicast(sim.Endpoint{Node: from, Port: 1}, p.groups.Now().Group(mgid).MLID)
@@ -112,8 +112,8 @@ func (p *play) comes(from string, mgid ib.GID) (to []string) {
 	return to
 }
 
-// TestOnAFabric: what members of a group send comes to all members and to nobody else;
-// a port that is unplugged, or loses its P_Key, gets nothing any longer.
+// TestOnAFabric: packets of a member reach all members and no other port. A port that is unplugged or loses its P_Key gets
+// no more packets.
 func TestOnAFabric(t *testing.T) {
 	p := newPlay(t)
 	a, b := group.Broadcast(tenantA, 2), group.Broadcast(tenantB, 2)
@@ -138,7 +138,7 @@ func TestOnAFabric(t *testing.T) {
 	want("h9", a, "h1", "h2", "h5")
 	want("h3", b, "h10")
 
-	// A switch that restarts takes nobody's membership away but its own hosts'.
+	// A switch that restarts ends only the memberships of its own hosts.
 	p.follow()
 	spine := p.List.Find(p.SwitchPort("h1", 1).Node).Ports[8].Peer
 	if err := p.Fabric.Reboot(spine); err != nil {

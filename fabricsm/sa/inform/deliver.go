@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/sa/registry"
 )
 
-// Tell reports notices to those who subscribed to them and may know.
+// Tell reports notices to the subscribers that want them and may know of them.
 func (r *Registry) Tell(now time.Time, notices ...registry.Notice) (e Effects) {
 	r.eff = &e
 	for i := range notices {
@@ -21,8 +21,7 @@ func (r *Registry) Tell(now time.Time, notices ...registry.Notice) (e Effects) {
 	return e
 }
 
-// Forward reports what a device told of by a trap. The issuer is who has the LID in the
-// notice.
+// Forward reports a trap of a device. The issuer is the port that has the LID in the notice.
 func (r *Registry) Forward(now time.Time, n *mad.Notice) (e Effects) {
 	if r.fabric == nil || n.IsGeneric && ours(n.TrapNumber) {
 		return e
@@ -39,9 +38,8 @@ func (r *Registry) Forward(now time.Time, n *mad.Notice) (e Effects) {
 	return r.Tell(now, out)
 }
 
-// ours reports the traps that a class manager raises, of GIDs, groups and paths that came
-// and went. No device has to tell of them, and a host that does would say of others that
-// they are gone.
+// ours reports whether a class manager raises a trap: those about GIDs, groups and paths that appear and disappear. No
+// device has to raise them. A host that does would falsely report other ports as gone.
 func ours(t mad.TrapNum) bool { return t >= mad.TrapGIDInService && t <= lastOfManager }
 
 // lastOfManager is trap 69: paths are to be looked up again.
@@ -191,11 +189,10 @@ func (r *Registry) stop(s *sub) {
 	r.turn(s.party)
 }
 
-// Waits reports whether somebody waits for a packet that came from a LID: it is the
-// answer to a report, by who was sent it.
+// Waits reports whether a packet from a LID is the expected answer to a report, sent by the receiver of that report.
 func (r *Registry) Waits(from ib.LID, m *mad.MAD) bool { return r.answered(from, m) != nil }
 
-// answered gives the subscription whose report is answered, nil: none is.
+// answered returns the subscription whose report is answered, or nil if there is none.
 func (r *Registry) answered(from ib.LID, m *mad.MAD) *sub {
 	if r.fabric == nil || m.Method() != mad.MethodReportResp || m.Attr() != mad.AttrNotice {
 		return nil
@@ -205,7 +202,7 @@ func (r *Registry) answered(from ib.LID, m *mad.MAD) *sub {
 		return nil
 	}
 	if at := r.fabric.ByLID(from); at == nil || at.GUID != s.Port {
-		return nil // somebody else answers
+		return nil // the answer is from another port
 	}
 	return s
 }
@@ -248,8 +245,8 @@ func (r *Registry) Next() (at time.Time) {
 	return at
 }
 
-// Expire sends again what was not answered, gives up what was sent often enough, and
-// ends the subscriptions of ports that are gone for too long.
+// Expire sends unanswered reports again, abandons those that were sent often enough, and removes the subscriptions of ports
+// that are gone for too long.
 func (r *Registry) Expire(now time.Time) (e Effects) {
 	r.eff = &e
 	for {
@@ -277,7 +274,7 @@ func (r *Registry) Expire(now time.Time) (e Effects) {
 	return e
 }
 
-// fail takes that a report was not answered. What waits behind it is not worth the wait.
+// fail handles a report without an answer. The reports queued after it are dropped.
 func (r *Registry) fail(s *sub) {
 	r.stats.Failed++
 	s.party.mute = true

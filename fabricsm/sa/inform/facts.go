@@ -11,9 +11,9 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// What is saved: a fact for each subscription, by the GUID that subscribed and its
-// number. Its body is, in hexadecimal digits, the version of the form, flags, the port
-// GUID, the address, the InformInfo, and the epoch of the SA_Key that was shown.
+// The registry saves one fact for each subscription, named by the GUID of the subscriber and a number. The body is, in
+// hexadecimal digits, the version of the format, flags, the port GUID, the address, the InformInfo, and the epoch of the
+// SA_Key that the request showed.
 const (
 	factVersion = 1
 	factInfo    = 44 // where the InformInfo begins
@@ -50,8 +50,8 @@ func factOf(s *Subscription) sm.Fact {
 	return sm.Fact{Kind: sm.FactSASubscription, Name: factName(s.As, s.Enum), Body: hex.EncodeToString(b[:])}
 }
 
-// Restore fills an empty registry with what was saved, in any order. Facts of others
-// are ignored. What cannot be restored is told, and taken back.
+// Restore fills an empty registry with saved facts, in any order. It ignores facts of other kinds. A fact that cannot be
+// restored is reported and deleted.
 func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	r.eff = &e
 	mine := registry.Saved(facts, sm.FactSASubscription)

@@ -12,18 +12,16 @@ import (
 	"portcullis/fabricsm/sa/registry"
 )
 
-// announced is what subscribers know of a port: that it is in service in these
-// partitions, with these GUIDs. It is remembered when the port is gone, until that is
-// told.
+// announced is the state of a port that subscribers know: it is in service in these partitions, with these GUIDs. It is
+// kept after the port disappears, until that is reported.
 type announced struct {
 	pkeys   []ib.PKey
 	aliases []ib.GUID
 }
 
-// Follow takes what is known of the fabric now, and gives the notices of ports that came
-// and went (traps 64 and 65), which it has reported already. Who shares only some
-// partitions with a port is told when the port comes into one of them, and when it has
-// left the last. The first time nothing is told.
+// Follow updates the view of the fabric. It returns the notices of ports that appeared and disappeared (traps 64 and 65),
+// which it has already reported. A subscriber that shares only some partitions with a port gets a notice when the port
+// joins the first of these and leaves the last. The first call reports nothing.
 func (r *Registry) Follow(now time.Time, f registry.Fabric) (notices []registry.Notice, e Effects) {
 	r.eff = &e
 	was := r.fabric
@@ -61,7 +59,7 @@ func (r *Registry) Follow(now time.Time, f registry.Fabric) (notices []registry.
 	return notices, e
 }
 
-// at gives the end port with a port GUID, nil if there is none.
+// at returns the end port with a port GUID, or nil if there is none.
 func (r *Registry) at(guid ib.GUID) *book.EndPort {
 	if e := r.fabric.ByGUID(guid); e != nil && e.GUID == guid {
 		return e
@@ -76,7 +74,7 @@ func announcementOf(port *book.EndPort) announced {
 	return announced{port.PKeys, port.Aliases}
 }
 
-// announce compares a port with what was told of it.
+// announce compares a port with its announced state.
 func (r *Registry) announce(to []registry.Notice, guid ib.GUID, port *book.EndPort) []registry.Notice {
 	old, is := r.told[guid], announcementOf(port)
 	// P_Keys that are not seen because tables are being read are not gone.
@@ -121,8 +119,8 @@ func holds(keys []ib.PKey, k ib.PKey) bool {
 	return slices.ContainsFunc(keys, func(o ib.PKey) bool { return o.Base() == k.Base() })
 }
 
-// tell adds a notice of a GUID for those who can talk to its port by some P_Keys, but
-// for those who can by others.
+// tell adds a notice of a GUID for subscribers that can communicate with its port by one of pkeys. It excludes those that
+// can by one of but.
 func (r *Registry) tell(to []registry.Notice, trap mad.TrapNum, g ib.GUID, pkeys, but []ib.PKey) []registry.Notice {
 	if len(pkeys) == 0 {
 		return to
@@ -171,7 +169,7 @@ func (r *Registry) dismiss(p *party) {
 	}
 }
 
-// inOrder gives the subscriptions of a port, oldest first.
+// inOrder returns the subscriptions of a port, oldest first.
 func (p *party) inOrder() []*sub {
 	return slices.SortedFunc(maps.Keys(p.subs), func(a, b *sub) int { return cmp.Compare(a.id, b.id) })
 }

@@ -14,7 +14,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// Config is what a Registry is told once.
+// Config is the fixed configuration of a Registry.
 type Config struct {
 	Prefix ib.Prefix // subnet prefix; default ib.DefaultPrefix
 
@@ -82,14 +82,14 @@ type Address struct {
 type Subscription struct {
 	Port    ib.GUID // port GUID of the subscriber
 	As      ib.GUID // or the alias of it that subscribed
-	Enum    uint16  // tells the subscriptions of a GUID apart
+	Enum    uint16  // distinguishes the subscriptions of a GUID
 	Info    mad.InformInfo
 	Address Address
 	Trusted bool   // it showed the SA_Key when it subscribed, and that one is taken still
 	Epoch   uint64 // of that key
 }
 
-// What says in words which notices it is to.
+// What describes in words which notices the subscription is for.
 func (s *Subscription) What() string { return noticesOf(&s.Info) }
 
 // About says in words whose notices it is to.
@@ -181,7 +181,7 @@ type Effects struct {
 
 // Answer is what a request is answered.
 type Answer struct {
-	// Verdict is not trust.OK for a request that is dropped. Who drops it tells why.
+	// Verdict is not trust.OK for a request that is dropped. The caller drops it and reports the reason.
 	Verdict trust.Verdict
 	Status  mad.Status
 	Record  mad.InformInfo // also of a refusal
@@ -189,7 +189,7 @@ type Answer struct {
 	Effects
 }
 
-// Why gives the reason of a refusal that is answered.
+// Why returns the reason of a refusal that is answered.
 func (a *Answer) Why() Reason {
 	if len(a.Events) == 0 || a.Events[0].Kind != Refused {
 		return NoReason
@@ -256,11 +256,11 @@ func (r Reason) status() mad.Status {
 	}
 }
 
-// Event is something to be told of.
+// Event is an event to report.
 type Event struct {
 	Kind   Kind
 	Reason Reason
-	Asker  book.Asker // zero: nobody asked
+	Asker  book.Asker // zero: no requester
 	Port   ib.GUID    // port or alias GUID of the subscriber
 	Info   mad.InformInfo
 }
@@ -359,7 +359,7 @@ type party struct {
 	until int64  // it is gone, and given up then; 0: it is there
 }
 
-// New gives a registry without subscriptions.
+// New creates a registry without subscriptions.
 func New(cfg Config) *Registry {
 	return &Registry{
 		cfg: cfg.withDefaults(), Snapshot: Snapshot{registry.NewMap[key, *Subscription](compareKeys)},
@@ -380,7 +380,7 @@ func (r *Registry) SetTrust(o trust.Options) { r.cfg.Trust = o }
 // Now is all subscriptions as they are.
 func (r *Registry) Now() Snapshot { return r.Snapshot }
 
-// Stats gives what became of reports so far.
+// Stats returns the counters of reports.
 func (r *Registry) Stats() Stats {
 	s := r.stats
 	s.OnWire, s.Posting = len(r.out), len(r.posts)

@@ -65,7 +65,7 @@ func (r *rig) wait(d time.Duration) inform.Effects {
 	return r.take(r.Expire(r.now))
 }
 
-// all is a subscription to a trap of everybody.
+// all is a subscription to a trap of all ports.
 func all(trap mad.TrapNum) mad.InformInfo {
 	return mad.InformInfo{
 		LIDRangeBegin: mad.AllLIDs, IsGeneric: 1, Subscribe: 1, Type: mad.AllTypes, TrapNumber: trap, ProducerType: mad.AllProducers, RespTimeValue: 8,
@@ -91,7 +91,7 @@ func end(i mad.InformInfo, qp uint32) mad.InformInfo {
 	return i
 }
 
-// who gives by LID whom the reports on the wire are for, and empties it.
+// who returns the receivers, by LID, of the reports on the wire, and clears the list.
 func (r *rig) who() (out []string) {
 	for i := range r.wire {
 		var n mad.ReportNotice
@@ -324,7 +324,7 @@ func TestT70SecurityTraps(t *testing.T) {
 	}
 	r.expect("notices of a vendor", "0 to 5a", "0 to 5a", "0 to 5a", "0 to 101", "0 to 102")
 
-	// Who subscribes again without the key is trusted no longer.
+	// A host that subscribes again without the key is no longer trusted.
 	r.sub(r.f.Asker(registrytest.SM), vendors)
 	trap := mad.Notice{NoticeHeader: mad.NoticeHeader{ProducerType: mad.OUINVIDIA, IssuerLID: 0x102}}
 	r.take(r.Forward(r.now, &trap))
@@ -352,8 +352,7 @@ func TestNoMKeyIsForwarded(t *testing.T) {
 	}
 }
 
-// T76, T69: ports that come and go are told to those who could talk to them, and each
-// once.
+// T76, T69: a port that appears or disappears is reported once to each port that could communicate with it.
 func TestT76PortsComeAndGo(t *testing.T) {
 	r := newRig(t, inform.Config{})
 	for _, g := range []ib.GUID{alan, bob, registrytest.SM} {
@@ -393,7 +392,7 @@ func TestT76PortsComeAndGo(t *testing.T) {
 func TestReports(t *testing.T) {
 	r := newRig(t, inform.Config{Timeout: time.Second, Tries: 3})
 	info := all(64)
-	info.RespTimeValue = 31 // longer than anybody is waited for
+	info.RespTimeValue = 31 // longer than the registry waits for any port
 	r.sub(r.f.Asker(alice), all(64))
 	r.sub(r.f.Asker(bob), info)
 	r.tell(about(64, 1, 0xFFFF), about(64, 2, 0xFFFF))
@@ -633,8 +632,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestRestart: subscriptions come back as they were, and nothing is told of what was
-// there before.
+// TestRestart: a restart restores the subscriptions, and reports nothing about ports that were there before.
 func TestRestart(t *testing.T) {
 	r := newRig(t, inform.Config{})
 	a := r.f.Trusted(alice)
@@ -676,8 +674,8 @@ func same(t *testing.T, a, b inform.Snapshot) {
 	}
 }
 
-// TestRandomly subscribes, ends, tells, answers or not, moves ports and lets time pass;
-// everything comes to rest.
+// TestRandomly subscribes, unsubscribes, sends notices, answers or not, moves ports and lets time pass. In the end no
+// report is left.
 func TestRandomly(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 2))

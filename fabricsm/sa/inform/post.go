@@ -10,8 +10,8 @@ import (
 // Tens of thousands may have subscribed to a trap. Each call looks at some of them, and
 // others have their turns in between.
 
-// posting is a notice on its way into the queues of those who want it, and who had
-// subscribed when it was told.
+// posting is a notice on its way into the queues of the interested subscribers, with the subscriptions at the time of the
+// notice.
 type posting struct {
 	notice *registry.Notice
 	of     [2]registry.Map[uint64, *sub] // that may want it, by topic
@@ -22,7 +22,7 @@ type posting struct {
 // stride is how many subscriptions a call looks at.
 const stride = 2048
 
-// post has a notice told to those who want it.
+// post queues a notice for the interested subscribers.
 func (r *Registry) post(n *registry.Notice) {
 	if r.fabric == nil {
 		return
@@ -41,7 +41,7 @@ func (r *Registry) post(n *registry.Notice) {
 	all, ok := r.heard.Get(topic{generic, mad.AllTraps})
 	p.of[1] = all
 	switch {
-	case !ok && p.topic == 1: // nobody listens
+	case !ok && p.topic == 1: // there is no subscriber
 	case len(r.posts) >= r.cfg.MaxQueued:
 		r.stats.Dropped++
 	default:
@@ -49,7 +49,7 @@ func (r *Registry) post(n *registry.Notice) {
 	}
 }
 
-// spread goes on with notices, in the order in which they were told.
+// spread continues to deliver the notices, in the order in which they were posted.
 func (r *Registry) spread(now time.Time) {
 	left := stride
 	for len(r.posts) > 0 && left > 0 {

@@ -25,8 +25,8 @@ type Query struct {
 // recordSize is the size of an InformInfoRecord with its padding, in bytes.
 const recordSize = 64
 
-// Query finds the subscriptions of those whom an asker at an end port may know of.
-// fabric says who is where.
+// Query finds the subscriptions of the ports that a requester at an end port may know. fabric has the location of the
+// ports.
 func (s Snapshot) Query(fabric registry.Fabric, a book.Asker, prefix ib.Prefix, rec *mad.InformInfoRecord, mask mad.ComponentMask) Query {
 	q := Query{in: s, fabric: fabric, from: fabric.EndPort(a.Port), trusted: a.Trusted, prefix: prefix, mask: mask}
 	q.Done = q.from == nil || mad.Encode(q.want[:], rec) != nil

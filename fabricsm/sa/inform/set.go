@@ -68,8 +68,8 @@ func (r *Registry) Set(a book.Asker, to Address, info *mad.InformInfo) (ans Answ
 	return ans
 }
 
-// may checks what a subscription asks for, and says how many LIDs it looked at. What a
-// wildcard brings is judged when it is delivered.
+// may checks a subscription request, and returns how many LIDs it looked at. Notices that match a wildcard are judged at
+// delivery.
 func (r *Registry) may(a *book.Asker, from *book.EndPort, i *mad.InformInfo) (why Reason, looks int) {
 	if !a.Trusted && i.IsGeneric == 1 && i.TrapNumber != mad.AllTraps && trust.Secret(true, uint16(i.TrapNumber)) {
 		return SecurityTraps, 0
@@ -94,7 +94,7 @@ func (r *Registry) may(a *book.Asker, from *book.EndPort, i *mad.InformInfo) (wh
 	if a.Trusted {
 		return NoReason, 0
 	}
-	// A LID that nobody has is as one that belongs to others.
+	// A LID that no port has is handled like a LID of a foreign port.
 	for lid := first; ; lid++ {
 		looks++
 		if !sees(r.fabric.ByLID(lid)) {
@@ -106,7 +106,7 @@ func (r *Registry) may(a *book.Asker, from *book.EndPort, i *mad.InformInfo) (wh
 	}
 }
 
-// freeEnum gives the lowest number that no subscription of a GUID has.
+// freeEnum returns the lowest number that no subscription of a GUID has.
 func (r *Registry) freeEnum(as ib.GUID) (uint16, bool) {
 	n := uint16(0)
 	if _, used := r.all.Get(key{as, 0}); !used {
@@ -123,8 +123,8 @@ func (r *Registry) freeEnum(as ib.GUID) (uint16, bool) {
 	}
 }
 
-// Distrust ends the trust in subscriptions that were made with an SA_Key before an epoch,
-// which is taken no longer. They stay, and are told what anybody is.
+// Distrust ends the trust in subscriptions that were made with an SA_Key before an epoch, which is no longer accepted. They
+// stay, and get only the notices for untrusted subscribers.
 func (r *Registry) Distrust(before uint64) (e Effects) {
 	var old []*Subscription
 	for s := range r.All {
@@ -177,7 +177,7 @@ func compareIDs(a, b uint64) int {
 
 func topicOf(n *Subscription) topic { return topic{n.Info.IsGeneric, n.Info.TrapNumber} }
 
-// remove takes a subscription out with all its reports, and tells why.
+// remove deletes a subscription with all its reports, and records the reason.
 func (r *Registry) remove(s *sub, e Event) {
 	p := s.party
 	r.quiet(s)

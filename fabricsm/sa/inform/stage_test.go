@@ -17,9 +17,8 @@ import (
 	"portcullis/fabricsm/stage"
 )
 
-// TestOnAFabric follows every view of a Subnet Manager on a simulated fabric: who comes
-// and goes is told once to each who could talk to it, and to nobody else, whatever is
-// read and written meanwhile.
+// TestOnAFabric follows every view of a Subnet Manager on a simulated fabric. A port that appears or disappears is reported
+// once to each port that could communicate with it, and to no other port. Reads and writes in between do not change that.
 func TestOnAFabric(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 16, Radix: 8})
 	if err != nil {

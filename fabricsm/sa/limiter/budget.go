@@ -23,7 +23,7 @@ func (c *WorkConfig) check() error {
 	return c.Node.check("steps of a node", 1)
 }
 
-// Work gives budgets to questions.
+// Work assigns budgets to requests.
 type Work struct {
 	per   int64
 	cost  int64 // of a step of a node in nanoseconds times scale; 0: no limit
@@ -44,8 +44,7 @@ func NewWork(c WorkConfig) (*Work, error) {
 	return w, nil
 }
 
-// Configure gives other budgets from now on. What nodes have spent is forgotten. With an
-// error nothing changes.
+// Configure changes the budgets from now on. The spent steps of all nodes are forgotten. After an error nothing changes.
 func (w *Work) Configure(c WorkConfig) error {
 	if err := c.check(); err != nil {
 		return err
@@ -92,8 +91,8 @@ func (b *Budget) Spent() int { return int(b.spent) }
 // unlimited is more than any question takes.
 const unlimited = 1 << 62
 
-// Begin gives the budget of an untrusted question of a node, named by its base LID.
-// False: the node has none left.
+// Begin returns the budget of an untrusted request of a node, named by its base LID. It returns false if the node has none
+// left.
 func (w *Work) Begin(now time.Time, base ib.LID) (Budget, bool) {
 	b := Budget{left: unlimited}
 	if w.per > 0 {
@@ -107,7 +106,7 @@ func (w *Work) Begin(now time.Time, base ib.LID) (Budget, bool) {
 	return b, b.left > 0
 }
 
-// Trusted gives the budget of a question that showed the SA_Key.
+// Trusted returns the budget of a request that showed the SA_Key.
 func (w *Work) Trusted() Budget { return Budget{left: unlimited} }
 
 // End books what a question of Begin has cost.
@@ -119,8 +118,8 @@ func (w *Work) End(now time.Time, base ib.LID, b Budget) {
 	w.nodes[slot] = max(w.nodes[slot], at) + b.spent*w.cost
 }
 
-// Again books what a question of Begin has cost so far, and gives it no more than its node
-// has left now. False: that is nothing.
+// Again charges the cost so far of a request of Begin, and limits its budget to what the node has left now. It returns
+// false if nothing is left.
 func (w *Work) Again(now time.Time, base ib.LID, b *Budget) bool {
 	w.End(now, base, *b)
 	if b.spent = 0; w.cost != 0 {

@@ -16,7 +16,7 @@ type Allowance struct {
 	Burst int // at once
 }
 
-// String gives the form that UnmarshalText reads.
+// String returns the form that UnmarshalText reads.
 func (a Allowance) String() string {
 	if a.Rate == 0 {
 		return unlimitedText
@@ -26,7 +26,7 @@ func (a Allowance) String() string {
 
 const unlimitedText = "unlimited"
 
-// MarshalText gives the form of String.
+// MarshalText returns the form of String.
 func (a Allowance) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalText reads "RATE/s burst BURST" or "unlimited".
@@ -116,7 +116,7 @@ func (c *Config) Check() error {
 	return errors.Join(append(errs, c.Work.check(), c.Changes.check("changes of a node", 1))...)
 }
 
-// lanes gives those that are limited, by Lane from Management on.
+// lanes returns the limited lanes, by Lane from Management on.
 func (c *Config) lanes() [numLanes - 1]LaneConfig {
 	return [...]LaneConfig{c.Management, c.Administration, c.Other, c.Managers}
 }

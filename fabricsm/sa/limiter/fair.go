@@ -1,13 +1,11 @@
 package limiter
 
-// fair divides a rate among tenants. Its clock counts picoseconds. A token costs
-// cost of them if one tenant refills alone. While n refill, each gets 1/n of the time
-// that goes by: virtual is the time that each of them got since it was 0, and a tenant
-// is full again when virtual reaches its full. Those that refill stand in a heap, the
-// one that is full first on top.
+// fair divides a rate among tenants. Its clock counts picoseconds. A token costs cost picoseconds if one tenant refills
+// alone. While n tenants refill, each gets 1/n of the elapsed time. virtual is the time that each of them got since it was
+// 0. A tenant is full again when virtual reaches its full. The refilling tenants are in a heap, with the one that is full
+// first on top.
 //
-// Tokens that come in a time t are at most t/cost, whoever gets them, and all
-// tenants together hold at most burst.
+// In a time t there are at most t/cost new tokens, whichever tenants get them. All tenants together hold at most burst.
 type fair struct {
 	cost    int64 // of a token, rounded up; 0: no limit
 	burst   int64 // tokens of all

@@ -27,7 +27,7 @@ const NumLanes = int(numLanes)
 
 var laneNames = [numLanes]string{"ours", "management", "administration", "other", "managers"}
 
-// String gives the name: "administration".
+// String returns the name, for example "administration".
 func (l Lane) String() string {
 	if l < numLanes {
 		return laneNames[l]
@@ -52,7 +52,7 @@ const NumVerdicts = int(numVerdicts)
 
 var verdictNames = [numVerdicts]string{"pass", "malformed", "node-rate", "share"}
 
-// String gives the name: "node-rate".
+// String returns the name, for example "node-rate".
 func (v Verdict) String() string {
 	if v < numVerdicts {
 		return verdictNames[v]
@@ -72,11 +72,11 @@ type Packet struct {
 	Route uint8
 	// Manager: the sender is a subnet manager with which this one works.
 	Manager bool
-	// Expected: somebody waits for it. The caller compared transaction and source.
+	// Expected means that the packet answers a pending request. The caller compared transaction and source.
 	Expected bool
 }
 
-// lane gives the lane of a packet.
+// lane returns the lane of a packet.
 func (p *Packet) lane() Lane {
 	switch {
 	case p.Expected:
@@ -95,7 +95,7 @@ func (p *Packet) lane() Lane {
 	}
 }
 
-// Drops is what was dropped of a node since it was told last.
+// Drops counts the dropped packets of a node since the last report.
 type Drops struct {
 	LID   ib.LID // base LID; 0: sources that no port has; ib.PermissiveLID: directed routes of unknown senders
 	Route uint8  // of such directed routes
@@ -124,7 +124,7 @@ type Limiter struct {
 
 	totals [numLanes][numVerdicts]uint64
 	drops  [slots]drops
-	dirty  []uint16 // slots with drops that are not told
+	dirty  []uint16 // slots with unreported drops
 }
 
 type drops struct {
@@ -143,8 +143,8 @@ func New(cfg Config) (*Limiter, error) {
 	return l, nil
 }
 
-// Configure limits otherwise from now on. What was counted stays; what nodes and tenants
-// have used of their bursts is forgotten. With an error nothing changes.
+// Configure changes the limits from now on. Counters stay; the used bursts of nodes and tenants are forgotten. After an
+// error nothing changes.
 func (l *Limiter) Configure(cfg Config) error {
 	if err := cfg.Check(); err != nil {
 		return err
@@ -171,9 +171,8 @@ func perNode(a Allowance) (cost, room int64) {
 	return cost, cost * int64(a.Burst)
 }
 
-// SetNodes says whose LIDs are whose from now on. What nodes and tenants have used
-// stays with their numbers. When the number of tenants changes, the burst is divided
-// anew, and up to one burst more may pass.
+// SetNodes sets the nodes and tenants of all LIDs from now on. The used allowances stay with the numbers of nodes and
+// tenants. When the number of tenants changes, the burst is divided again, and up to one more burst may pass.
 func (l *Limiter) SetNodes(n *Nodes) {
 	if n.tenants != l.tenants {
 		l.tenants = n.tenants
@@ -221,7 +220,7 @@ func (l *Limiter) limit(now time.Time, in *lane, p Packet) (Verdict, uint16) {
 	return Pass, slot
 }
 
-// pass gives time to all lanes.
+// pass advances the time of all lanes.
 func (l *Limiter) pass(ns int64) {
 	ps := min(ns, slowest*int64(time.Second)) * 1000
 	for i := Management; i < numLanes; i++ {
@@ -254,8 +253,7 @@ func (l *Limiter) Dropped(base ib.LID) uint64 {
 	return l.drops[slotOf(base)].total
 }
 
-// Told gives the drops of nodes that had any since it was called last, in the order
-// in which they began.
+// Told returns the drops of nodes since its last call, in the order in which they began.
 func (l *Limiter) Told(yield func(Drops)) {
 	for _, slot := range l.dirty {
 		d := &l.drops[slot]
@@ -277,8 +275,8 @@ type clock struct {
 	at    int64
 }
 
-// back is how far times may go back because several threads read the clock. What goes
-// back further was set anew, and time goes on from there.
+// back is how far times may go back because several threads read the clock. If a time goes back further, the clock was set,
+// and time continues from the new value.
 const back = time.Second
 
 func (c *clock) read(now time.Time) int64 {

@@ -269,8 +269,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestNodes: all LIDs of an LMC are one node, LIDs that nobody has are one together, and
-// so are directed routes; one may drain none of the others.
+// TestNodes: all LIDs of an LMC are one node. LIDs that no port has are one node together, and so are directed routes. None
+// of these may use the allowance of another.
 func TestNodes(t *testing.T) {
 	var n limiter.Nodes
 	add(t, &n, 8, 3, 1)

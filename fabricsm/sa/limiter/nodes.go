@@ -12,8 +12,7 @@ type Tenant uint16
 
 const (
 	lids = 0xC000 // unicast LIDs, and 0
-	// nobody is the node of LIDs that no port has; directed routes of unknown senders have the
-	// nodes from routed on.
+	// nobody is the node of LIDs that no port has. Directed routes of unknown senders have the nodes from routed on.
 	nobody, routed = 0, lids
 	slots          = lids + NumRoutes
 )
@@ -22,19 +21,19 @@ const (
 const NumRoutes = 64
 
 type place struct {
-	node   uint16 // base LID; nobody
+	node   uint16 // base LID; 0 (nobody) if no port has it
 	tenant Tenant
 }
 
-// Nodes says which node and which tenant a LID belongs to. The zero value knows
-// none. After a change the Limiter is to be told, by SetNodes.
+// Nodes records the node and the tenant of each LID. The zero value knows none. After a change, pass it to the Limiter by
+// SetNodes.
 type Nodes struct {
 	at      [lids]place
 	tenants int // the highest number and one
 }
 
-// Add gives the LIDs of an end port, base and all others of its LMC, to a tenant. LIDs
-// that are taken already go to the new one.
+// Add assigns the LIDs of an end port, base and all others of its LMC, to a tenant. A LID that is taken moves to the new
+// one.
 func (n *Nodes) Add(base ib.LID, lmc ib.LMC, t Tenant) error {
 	last := int(base) + 1<<lmc - 1
 	switch {
@@ -66,8 +65,7 @@ func EachLID() *Nodes {
 	return n
 }
 
-// find gives the slot of a source and its tenant. Sources that are no port of the
-// fabric are the tenant others.
+// find returns the slot of a source and its tenant. Sources that are no port of the fabric belong to the tenant others.
 func (n *Nodes) find(lid ib.LID, route uint8, others int) (slot uint16, tenant int) {
 	switch {
 	case lid == ib.PermissiveLID:

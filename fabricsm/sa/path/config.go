@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/qos"
 )
 
-// Config is what an Engine is told once.
+// Config is the fixed configuration of an Engine.
 type Config struct {
 	Prefix         ib.Prefix  // subnet prefix; default ib.DefaultPrefix
 	PacketLifeTime ib.ExpTime // of all paths but loops, option subnet_timeout; default 18
@@ -20,12 +20,11 @@ type Config struct {
 	// model lets others ask so, option
 	// sa_pr_full_world_queries_allowed.
 	FullWorld bool
-	// Policy gives paths their level of service; nil: none. The books must be made with
-	// it, see book.Rules.
+	// Policy sets the level of service of paths; nil: none. The books must be made with it, see book.Rules.
 	Policy *qos.Policy
 	// QoS says which service levels switches drop, if they are programmed.
 	QoS qos.Options
-	// Partitions gives service levels of partitions by base P_Key; default 0.
+	// Partitions maps partitions, by base P_Key, to their service levels; default 0.
 	Partitions map[ib.PKey]ib.SL
 	// Routes are the ways to other subnets; the first that fits counts.
 	Routes []PrefixRoute

@@ -43,9 +43,8 @@ func sideOf(e *end) side { return side{one: *e, all: e.port == nil} }
 // unlimited is more paths than there are.
 const unlimited = 1 << 40
 
-// GetTable answers a GetTable of PathRecords: with StatusOK the cursor gives them. The
-// status is as for Get, but none or many are no error: there are as many as NumbPath
-// says between each two GIDs, or else all.
+// GetTable answers a GetTable of PathRecords. With StatusOK the cursor returns them. The status is as for Get, but no
+// records or many records are no error. Between each two GIDs there are as many paths as NumbPath says, or all.
 func (e *Engine) GetTable(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD) (c Cursor, status mad.Status) {
 	q := &c.q
 	q.begin(e, b, a)
@@ -95,8 +94,8 @@ func (c *Cursor) RecordSize() int { return RecordSize }
 // were followed.
 func (c *Cursor) Steps() int { return c.loops + c.q.steps }
 
-// Next writes the next record to dst, which must have RecordSize bytes, and gives its
-// length. It is false when there is none left. It does not allocate.
+// Next writes the next record to dst, which must have RecordSize bytes, and returns its length. It returns false when there
+// is none left. It does not allocate.
 func (c *Cursor) Next(dst []byte) (n int, ok bool) {
 	for {
 		n, done := c.Step(dst, 1<<16)
@@ -106,8 +105,8 @@ func (c *Cursor) Next(dst []byte) (n int, ok bool) {
 	}
 }
 
-// Step is Next for those who cannot wait: it takes about so many steps at most. When it
-// gives no record, done says that there is none left.
+// Step is Next for callers that must not block: it takes at most about the given number of steps. Without a record, done
+// reports that there is none left.
 func (c *Cursor) Step(dst []byte, most int) (n int, done bool) {
 	if c.done || len(dst) < RecordSize || c.q.e == nil {
 		return 0, true
@@ -178,8 +177,7 @@ func (c *Cursor) nextEnds() bool {
 	return true
 }
 
-// next gives the next end of a side, or comes a step nearer to it. more is false when
-// there is none left.
+// next returns the next end of a side, or comes a step nearer to it. more is false when there is none left.
 func (s *side) next(q *query, to *end) (found, more bool) {
 	if !s.all {
 		if s.given {

@@ -10,28 +10,28 @@ import (
 const RecordSize = 64
 
 const (
-	// mostPairs is how many pairs of LIDs a Get tries before it gives up, where LMC
-	// gives ports many.
+	// mostPairs is the number of pairs of LIDs that a Get tries before it stops, when ports have many LIDs because of
+	// LMC.
 	mostPairs = 512
 	// mostSteps is how far a Get looks that leaves an end open.
 	mostSteps = 1 << 17
 )
 
-// Get answers a Get of a PathRecord: with StatusOK the record is in the place of the
-// question. It does not allocate if both ends are given.
+// Get answers a Get of a PathRecord. With StatusOK the record replaces the query. It does not allocate if the query names
+// both ends.
 //
-//   - StatusInsufficientComponents: half a ServiceID, or who is not trusted leaves the
-//     destination open.
-//   - StatusInvalidRequest: a value that is none, GID and LID of an end contradict.
-//   - StatusInvalidGID: a GID of a subnet to which no way is known.
-//   - StatusNoRecords: nobody has a GID or LID, or there is no path, or the asker may not
-//     know of either.
+//   - StatusInsufficientComponents: half a ServiceID, or an untrusted requester leaves
+//     the destination open.
+//   - StatusInvalidRequest: an invalid value, or GID and LID of an end contradict.
+//   - StatusInvalidGID: a GID of a subnet to which no route is known.
+//   - StatusNoRecords: no port has the GID or LID, or there is no path, or the requester
+//     may not know of it.
 //   - StatusNoResources: an end is left open, and none was found in bounded time.
-//   - StatusDenied: both ends are left open, there is none from the asker, and
-//     Config.FullWorld does not allow to look on.
+//   - StatusDenied: both ends are left open, there is no path from the requester, and
+//     Config.FullWorld does not allow a further search.
 //
-// An end may be left open: then one path of all is given, from the asker if it can be,
-// and to who is not trusted from nobody else.
+// If an end is left open, Get returns one of all paths, from the requester if possible. An untrusted requester gets only
+// paths from itself.
 func (e *Engine) Get(b *book.Book, groups Groups, a *book.Asker, m *mad.MAD) (status mad.Status, steps int) {
 	var q query
 	q.begin(e, b, a)

@@ -26,8 +26,8 @@ type Groups interface {
 	PathGroup(mgid ib.GID) (g Group, ok bool)
 }
 
-// group gives the path to a multicast group that the asker, and the source if one is
-// named, are in the partition of. False: there is none.
+// group returns the path to a multicast group. The requester, and the source if the query names one, must be in the
+// partition of the group. It returns false if there is none.
 func (q *query) group(groups Groups, out *mad.PathRecord) bool {
 	var g Group
 	known := false

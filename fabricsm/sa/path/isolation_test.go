@@ -13,7 +13,7 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// everything that an answer can tell: status, the MAD, records and how much was done.
+// everything describes all visible properties of an answer: status, the MAD, records and the number of steps.
 func everything(t testing.TB, l *lab, a *book.Asker, r mad.PathRecord, mask mad.ComponentMask) string {
 	t.Helper()
 	m := request(&r, mask)

@@ -31,7 +31,7 @@ type judge struct {
 	held map[topo.PortID][]ib.PKey // what keys found
 }
 
-// keys gives the P_Keys that an end port may use.
+// keys returns the P_Keys that an end port may use.
 func (j *judge) keys(id topo.PortID) []ib.PKey {
 	if all, ok := j.held[id]; ok {
 		return all
@@ -64,7 +64,7 @@ func (j *judge) keys(id topo.PortID) []ib.PKey {
 	return all
 }
 
-// common gives the P_Keys of x that x and y can talk by.
+// common returns the P_Keys of x with which x and y can communicate.
 func (j *judge) common(x, y topo.PortID) (all []ib.PKey) {
 	for _, k := range j.keys(x) {
 		if slices.ContainsFunc(j.keys(y), k.Matches) {
@@ -154,7 +154,7 @@ func (j *judge) walk(t testing.TB, x, y topo.PortID, slid, dlid ib.LID) (c carri
 	return c, false
 }
 
-// one gives the path between two LIDs, if it is one that is asked for.
+// one returns the path between two LIDs, if it matches the query.
 func (j *judge) one(t testing.TB, r *mad.PathRecord, mask mad.ComponentMask, x, y topo.PortID, slid, dlid ib.LID) (out mad.PathRecord, ok bool) {
 	given := func(c ...mad.ComponentMask) bool {
 		return !slices.ContainsFunc(c, func(c mad.ComponentMask) bool { return !mask.Has(c) })
@@ -236,7 +236,7 @@ func (j *judge) choose(r *mad.PathRecord, mask mad.ComponentMask, c carries, loo
 	return ok
 }
 
-// pick gives the largest of what there is that is asked for.
+// pick returns the largest available value that matches the query.
 func pick[T any](have []T, asked bool, sel mad.Selector, order func(T) int, ok *bool) (v T) {
 	for _, x := range slices.Backward(have) {
 		switch o := order(x); {
@@ -251,7 +251,7 @@ func pick[T any](have []T, asked bool, sel mad.Selector, order func(T) int, ok *
 	return v
 }
 
-// all gives the answer to a GetTable, and the status.
+// all returns the answer to a GetTable, and the status.
 func (j *judge) all(t testing.TB, a *book.Asker, r *mad.PathRecord, mask mad.ComponentMask) (list []mad.PathRecord, status mad.Status) {
 	const service = mad.PathComponentServiceID8MSB | mad.PathComponentServiceID56LSB
 	switch {
@@ -280,7 +280,7 @@ func (j *judge) all(t testing.TB, a *book.Asker, r *mad.PathRecord, mask mad.Com
 
 const anyEnd = mad.PathComponentSGID | mad.PathComponentSLID | mad.PathComponentDGID | mad.PathComponentDLID
 
-// some gives the paths of which a Get gives the first.
+// some returns the paths of which a Get returns the first.
 func (j *judge) some(t testing.TB, b *book.Book, a *book.Asker, r *mad.PathRecord, mask mad.ComponentMask) ([]mad.PathRecord, mad.Status) {
 	me := b.EndPort(a.Port)
 	const from, to = mad.PathComponentSGID | mad.PathComponentSLID, mad.PathComponentDGID | mad.PathComponentDLID
@@ -336,7 +336,7 @@ func (j *judge) between(t testing.TB, r *mad.PathRecord, mask mad.ComponentMask,
 	return list
 }
 
-// ends gives who is meant by GID, LID or neither.
+// ends returns the ports that GID, LID or neither refer to.
 func (j *judge) ends(a *book.Asker, hasGID bool, gid ib.GID, hasLID bool, lid ib.LID) (all []place, status mad.Status) {
 	f := j.v.Fabric
 	for id, p := range f.Ports() {
@@ -470,7 +470,7 @@ func drawn(t *testing.T, rng *rand.Rand) (*topotest.Kit, *sm.View) {
 	return k, s.View(k.Freeze(), tables)
 }
 
-// links gives ports MTUs and rates: all the same, a few worse, or any.
+// links sets MTUs and rates of ports: all the same, a few lower, or random ones.
 func links(k *topotest.Kit, f *topo.Fabric, rng *rand.Rand) {
 	mode := rng.IntN(4)
 	for id := range topo.PortID(f.NumPorts()) {

@@ -59,7 +59,7 @@ func newLab(t testing.TB) *lab {
 	return l
 }
 
-// link gives a port its speed and MTU.
+// link sets the speed and MTU of a port.
 func (l *lab) link(id topo.PortID, s ib.Speed, m ib.MTU) {
 	p := l.k.Port(id)
 	p.Width, p.Speed, p.MTUCap, p.NeighborMTU = ib.Width4x, s, m, m

@@ -14,18 +14,16 @@ type multi struct {
 	k           int  // pairs that were visited
 }
 
-// GetMulti answers a GetMulti: with StatusOK the cursor gives PathRecords between all
-// sources and destinations, NumbPath of them at most. data is the question, the record
-// and the GIDs after it, of all segments.
+// GetMulti answers a GetMulti. With StatusOK the cursor returns PathRecords between all sources and destinations, at most
+// NumbPath of them. data is the query of all segments: the record and the GIDs after it.
 //
-// IndependenceSelector 1 orders them: first paths between different ports, one for
-// each two, those without a port in common before others; then the further paths that
-// LMC gives. That their ways through switches have nothing in common is not looked at.
+// IndependenceSelector 1 sets the order: first paths between different ports, one for each pair, those without a common
+// port before others. Then the further paths follow that LMC provides. The routes through switches are not checked for
+// common parts.
 //
-// The status is as for Get, and StatusInsufficientComponents without the counts of GIDs,
-// StatusInvalidRequest if they are 0 or data ends before the GIDs do. A GID that nobody
-// has, or that the asker may not know of, has no paths; to who is trusted a GID that
-// nobody has is StatusInvalidGID.
+// The status is as for Get. It is StatusInsufficientComponents without the counts of GIDs, and StatusInvalidRequest if they
+// are 0 or data ends before the GIDs do. A GID that no port has, or that the requester may not know, has no paths. For a
+// trusted requester a GID that no port has is StatusInvalidGID.
 func (e *Engine) GetMulti(b *book.Book, a *book.Asker, mask mad.ComponentMask, data []byte) (c Cursor, status mad.Status) {
 	var r mad.MultiPathRecord
 	const counts = mad.MultiPathComponentSGIDCount | mad.MultiPathComponentDGIDCount

@@ -93,7 +93,7 @@ func TestMulti(t *testing.T) {
 	}
 }
 
-// TestMultiIsPaths: what GetMulti gives for two GIDs is what GetTable does.
+// TestMultiIsPaths: for two GIDs GetMulti returns the same as GetTable.
 func TestMultiIsPaths(t *testing.T) {
 	l := newLab(t).open()
 	for x := range 4 {

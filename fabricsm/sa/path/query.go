@@ -12,7 +12,7 @@ import (
 type query struct {
 	e       *Engine
 	b       *book.Book
-	me      *book.EndPort // who asks; nil: nobody that is known
+	me      *book.EndPort // port of the requester; nil: unknown
 	trusted bool
 	mask    mad.ComponentMask
 	rec     mad.PathRecord
@@ -47,8 +47,8 @@ func (q *query) toGroup() bool {
 	return q.mask.Has(mad.PathComponentDGID) && q.rec.DGID.IsMulticast() || q.mask.Has(mad.PathComponentDLID) && q.rec.DLID.IsMulticast()
 }
 
-// sees gives an end port if the asker may know of it. e is nil if there is none; the
-// same is done for decoy then.
+// sees returns an end port if the requester may know of it. e is nil if there is none; then the same work is done for
+// decoy.
 func (q *query) sees(e, decoy *book.EndPort) *book.EndPort {
 	if q.trusted {
 		return e
@@ -91,7 +91,7 @@ type end struct {
 	foreign bool   // gid is of another subnet, and port is a router
 }
 
-// endOf gives a side of which all LIDs are meant, under one of its GUIDs.
+// endOf returns a side with all LIDs of an end port, under one of its GUIDs.
 func (q *query) endOf(e *book.EndPort, g ib.GUID) end {
 	return end{port: e, gid: ib.MakeGID(q.e.cfg.Prefix, g), lid: e.LID, lids: 1 << e.LMC}
 }
@@ -227,7 +227,7 @@ func (q *query) path(s, d *end, slid, dlid ib.LID, out *mad.PathRecord) bool {
 	return true
 }
 
-// level gives the level of service of paths between two end ports.
+// level returns the level of service of paths between two end ports.
 func (q *query) level(x, y *book.EndPort) *qos.Level {
 	ask := qos.Query{
 		From: x.Groups, To: y.Groups,
@@ -238,8 +238,8 @@ func (q *query) level(x, y *book.EndPort) *qos.Level {
 	return q.e.cfg.Policy.Level(&ask)
 }
 
-// pkey gives the P_Key of a path as the source has it: the one asked for, or the first
-// that both can talk by.
+// pkey returns the P_Key of a path as the source has it: the requested one, or the first with which both ports can
+// communicate.
 func (q *query) pkey(x, y *book.EndPort, level *qos.Level) (ib.PKey, bool) {
 	raw := q.mask.Has(mad.PathComponentRawTraffic) && q.rec.RawTraffic
 	if !raw && q.mask.Has(mad.PathComponentPKey) {
@@ -257,7 +257,7 @@ func (q *query) pkey(x, y *book.EndPort, level *qos.Level) (ib.PKey, bool) {
 	return 0, false
 }
 
-// sl gives the service level of a path.
+// sl returns the service level of a path.
 func (q *query) sl(x, y *book.EndPort, slid, dlid ib.LID, key ib.PKey, level *qos.Level) (ib.SL, bool) {
 	var sl ib.SL
 	asked := q.mask.Has(mad.PathComponentSL)

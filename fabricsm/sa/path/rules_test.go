@@ -486,8 +486,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestOpenEnds: a Get that leaves an end open gets the asker's own path, and who is not
-// trusted makes nobody search.
+// TestOpenEnds: a Get that leaves an end open gets a path of the requester itself. An untrusted requester causes no search.
 func TestOpenEnds(t *testing.T) {
 	l := newLab(t).open()
 	const sgid, dgid = mad.PathComponentSGID, mad.PathComponentDGID

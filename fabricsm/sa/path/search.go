@@ -5,9 +5,8 @@ import (
 	"portcullis/fabricsm/sa/book"
 )
 
-// Search looks for the one path that a Get wants which leaves an end open: from the asker
-// if there is one, or else the first by LID. For who is not trusted nobody searches on. It
-// holds on to the book that it was made with.
+// Search looks for the one path that answers a Get with an open end: from the requester if there is one, otherwise the
+// first by LID. For an untrusted requester the search does not go further. It keeps the book that it was made with.
 type Search struct {
 	parts  [2]Cursor
 	n, at  int        // how many there are, and which is asked
@@ -21,8 +20,8 @@ func Searches(a *book.Asker, mask mad.ComponentMask) bool {
 	return a.Trusted && (mask&src == 0 || mask&dst == 0)
 }
 
-// Search answers such a Get step by step; without a record Status says why. Of a question
-// for the path to a group it is not: ok is false, use Get.
+// Search answers such a Get step by step; without a record Status returns the reason. For the path to a group ok is false:
+// use Get.
 func (e *Engine) Search(b *book.Book, a *book.Asker, m *mad.MAD) (s Search, status mad.Status, ok bool) {
 	var q query
 	q.begin(e, b, a)

@@ -10,8 +10,7 @@ import (
 // TraceSize is the length of a TraceRecord in a table, in bytes.
 const TraceSize = 48
 
-// Trace gives the nodes on a path, from source to destination. It holds on to the
-// book that it was made with.
+// Trace returns the nodes on a path, from source to destination. It keeps the book that it was made with.
 type Trace struct {
 	e     *Engine
 	b     *book.Book
@@ -24,14 +23,12 @@ type Trace struct {
 	rows  int
 }
 
-// GetTrace answers a GetTraceTable, which asks by a PathRecord: with StatusOK the trace
-// gives a TraceRecord for each node on the path that a Get would give. mask and data are
-// those of the PathRecord. Identifiers tell nodes and ports apart, and are not their
-// GUIDs.
+// GetTrace answers a GetTraceTable, which asks by a PathRecord. With StatusOK the trace returns a TraceRecord for each node
+// on the path that a Get would return. mask and data are those of the PathRecord. Identifiers distinguish nodes and ports,
+// and are not their GUIDs.
 //
-// Who is not trusted gets StatusDenied: the way through switches is nothing that a tenant
-// has to know. StatusInsufficientComponents: an end is left open. Others are as for Get,
-// but where there is no path the table is empty.
+// An untrusted requester gets StatusDenied: tenants need not know the route through switches. StatusInsufficientComponents:
+// an end is left open. Other statuses are as for Get, but without a path the table is empty.
 func (e *Engine) GetTrace(b *book.Book, a *book.Asker, mask mad.ComponentMask, data []byte) (t Trace, status mad.Status) {
 	var q query
 	q.begin(e, b, a)
@@ -94,8 +91,8 @@ func (t *Trace) Step(dst []byte, _ int) (n int, done bool) {
 // Steps is how many links were followed.
 func (t *Trace) Steps() int { return t.rows }
 
-// Next writes the next record to dst, which must have RecordSize bytes, and gives its
-// length. It is false when there is none left. It does not allocate.
+// Next writes the next record to dst, which must have RecordSize bytes, and returns its length. It returns false when there
+// is none left. It does not allocate.
 func (t *Trace) Next(dst []byte) (n int, ok bool) {
 	if t.left == 0 || len(dst) < TraceSize {
 		return 0, false
@@ -124,8 +121,7 @@ func (t *Trace) Next(dst []byte) (n int, ok bool) {
 	return TraceSize, true
 }
 
-// out gives the port by which packets leave the present node, 0 where they are to
-// stay or are dropped.
+// out returns the port by which packets leave the current node, or 0 if they end or are dropped there.
 func (t *Trace) out() ib.PortNum {
 	f := t.b.View.Fabric
 	if f.Node(t.node).Type != ib.NodeSwitch {
@@ -155,13 +151,12 @@ func (t *Trace) follow(p topo.PortID) {
 	t.node, t.entry = f.Port(peer).Node, f.Port(peer).Num
 }
 
-// id gives the identifier that stands for a GUID. Different ones have different
-// identifiers.
+// id returns the identifier that stands for a GUID. Different GUIDs have different identifiers.
 func (t *Trace) id(guid uint64) uint64 {
 	return scramble(scramble(guid^t.e.cfg.TraceKey) + t.e.cfg.TraceKey)
 }
 
-// portID gives the identifier of a port of the present node.
+// portID returns the identifier of a port of the current node.
 func (t *Trace) portID(p ib.PortNum) uint64 {
 	return scramble(t.id(uint64(t.b.View.Fabric.Node(t.node).GUID)) + uint64(p))
 }

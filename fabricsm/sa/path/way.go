@@ -12,7 +12,7 @@ type way struct {
 	rate ib.Rate
 }
 
-// and gives what two ways both carry.
+// and returns what both ways carry.
 func (w way) and(o way) way {
 	w.mtu = min(w.mtu, o.mtu)
 	if o.rate.Compare(w.rate) < 0 {
@@ -21,8 +21,8 @@ func (w way) and(o way) way {
 	return w
 }
 
-// ways gives the route from one end port to another by LID, and that back, which may
-// be none. False: there is no route there.
+// ways returns the route from one end port to another by LID, and the route back, which may be none. ok is false if there
+// is no route to the destination.
 func (q *query) ways(x, y *book.EndPort, slid, dlid ib.LID) (there, back way, ok bool) {
 	if x == y {
 		w := way{x.MTU, x.Rate}
@@ -35,8 +35,8 @@ func (q *query) ways(x, y *book.EndPort, slid, dlid ib.LID) (there, back way, ok
 	return there, q.walk(y, x, slid), there.mtu != 0
 }
 
-// known gives the route between two end ports in both directions if it can be told
-// without following it. In known and out of reach are one: no way.
+// known returns the route between two end ports in both directions, if it is known without following it. A known result
+// without a route is the zero way.
 func (q *query) known(x, y *book.EndPort, slid, dlid ib.LID) (way, bool) {
 	r := &q.b.Routes
 	if !r.Sound || x.Home == topo.None || !r.Reaches(dlid) || !r.Reaches(slid) {
@@ -54,8 +54,8 @@ func (q *query) known(x, y *book.EndPort, slid, dlid ib.LID) (way, bool) {
 	return low, low == high
 }
 
-// walk follows the forwarding tables from an end port to a LID of another. It gives
-// up when it has followed more links than there are switches.
+// walk follows the forwarding tables from an end port to a LID of another. It stops when it has followed more links than
+// there are switches.
 func (q *query) walk(x, y *book.EndPort, dlid ib.LID) way {
 	f, t := q.b.View.Fabric, q.b.View.Tables
 	w := way{x.LinkMTU, x.LinkRate}

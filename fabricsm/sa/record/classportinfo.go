@@ -37,8 +37,8 @@ type Capabilities struct {
 	RespTimeValue ib.ExpTime
 }
 
-// ClassPortInfo is how subnet administration describes itself. Nobody is redirected;
-// clients look at the queue pair and Q_Key all the same.
+// ClassPortInfo returns the description of subnet administration. It redirects no client, but clients still read the queue
+// pair and Q_Key.
 func ClassPortInfo(c Capabilities) mad.ClassPortInfo {
 	i := mad.ClassPortInfo{
 		BaseVersion: 1, ClassVersion: mad.SAClassVersion, RespTimeValue: c.RespTimeValue,

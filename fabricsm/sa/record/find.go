@@ -28,13 +28,12 @@ func QueryOf(m *mad.MAD) (q Query) {
 // Answers reports an attribute whose records this package has.
 func Answers(a mad.AttrID) bool { return known(a) }
 
-// Find looks for the records that match a query and that the asker may know of. The
-// status is StatusOK, StatusUnsupportedMethodAttr for what is no question for such
-// records, or StatusInvalidRequest where they are for trusted askers only.
+// Find looks for the records that match a query and that the requester may know. The status is StatusOK,
+// StatusUnsupportedMethodAttr for any other query, or StatusInvalidRequest for records that are only for trusted
+// requesters.
 //
-// Who is trusted knows of everything; others of their own port and of those that they
-// share a partition with, of a switch if they share one with its port 0. Of a link
-// both ends must be known.
+// A trusted requester sees all records. Others see those of their own port and of ports that share a partition with it, and
+// of a switch if its port 0 shares one. For a link, both ends must be visible.
 func Find(b *book.Book, a *book.Asker, q *Query) (c Cursor, status mad.Status) {
 	switch {
 	case !known(q.Attr) || q.Method != mad.MethodGet && q.Method != mad.MethodGetTable:
@@ -49,9 +48,8 @@ func Find(b *book.Book, a *book.Asker, q *Query) (c Cursor, status mad.Status) {
 	return c, mad.StatusOK
 }
 
-// One answers a Get: it writes the record that matches to dst and gives its length,
-// or a status other than StatusOK: StatusNoRecords, StatusTooManyRecords, or that of
-// Find.
+// One answers a Get. It writes the matching record to dst and returns its length. Otherwise the status is StatusNoRecords,
+// StatusTooManyRecords, or that of Find.
 func One(b *book.Book, a *book.Asker, q *Query, dst []byte) (n int, status mad.Status) {
 	c, status := Find(b, a, q)
 	if status != mad.StatusOK {
@@ -76,7 +74,7 @@ type Cursor struct {
 	size    int   // of a record; 0: there are none
 	query   Query // without the LID that was looked up
 	trusted bool
-	me      *book.EndPort // who asks; nil: nobody that is known
+	me      *book.EndPort // port of the requester; nil: unknown
 
 	// Which end ports are looked at: one, or all from a base LID on.
 	one  *book.EndPort
@@ -111,9 +109,8 @@ const maxRecord = 112
 // with.
 const lidComponent mad.ComponentMask = 1
 
-// begin looks up the LID that a query gives. One means the port that has it, also by
-// its LMC. Whoever is not trusted cannot tell from the time that takes whether somebody
-// has it.
+// begin looks up the LID of a query. Any LID of a port names the port, also by its LMC. The time does not show an untrusted
+// requester whether a port has the LID.
 func (c *Cursor) begin() {
 	q := &c.query
 	if q.Mask.Has(lidComponent) {
@@ -136,7 +133,7 @@ func (c *Cursor) begin() {
 	}
 }
 
-// lookFor has the answer be about one end port, nil for nobody.
+// lookFor restricts the answer to one end port; nil means to none.
 func (c *Cursor) lookFor(e *book.EndPort) {
 	c.one = e
 	if e == nil {
@@ -164,8 +161,8 @@ func (c *Cursor) Steps() int { return c.steps }
 // RecordSize is the length of each record in bytes.
 func (c *Cursor) RecordSize() int { return c.size }
 
-// Next writes the next record to dst, which must hold RecordSize bytes, and gives its
-// length. It is false when there is none left.
+// Next writes the next record to dst, which must hold RecordSize bytes, and returns its length. It returns false when there
+// is none left.
 func (c *Cursor) Next(dst []byte) (n int, ok bool) {
 	const some = 1 << 20
 	for {

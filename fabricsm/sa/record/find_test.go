@@ -93,8 +93,7 @@ func TestAskersSeeTheirPartition(t *testing.T) {
 	}
 }
 
-// TestKeysAreSecret: tables of P_Keys are for those who are trusted, and M_Keys and the
-// SM_Key for nobody.
+// TestKeysAreSecret: tables of P_Keys are only for trusted requesters, and no requester gets M_Keys or the SM_Key.
 func TestKeysAreSecret(t *testing.T) {
 	b := newBed(t, sm.Config{SMKey: ib.NewSMKey(0x1122334455667788)})
 	if got, status := b.ask(b.asker("sm", false), record.Query{Attr: mad.AttrPKeyTableRecord}); len(got) != 0 || status != mad.StatusInvalidRequest {
@@ -339,7 +338,7 @@ func TestCost(t *testing.T) {
 			t.Errorf("%v of one LID: %d steps for %d records", attr, c.Steps(), found)
 		}
 	}
-	// A cursor that is stepped gives the same in bounded pieces.
+	// A cursor that is stepped returns the same in bounded pieces.
 	q := record.Query{Attr: mad.AttrNodeRecord, Method: mad.MethodGetTable, Mask: mad.NodeComponentNodeDescription}
 	copy(q.Data[44:], "h7")
 	c, _ := record.Find(b.book, a, &q)

@@ -22,9 +22,9 @@ func known(a mad.AttrID) bool {
 	}
 }
 
-// outer gives what is tried of the end port in hand, and inner what is tried for each
-// of that: a pair of numbers stands for one record at most. For most records the first
-// is the number of a port or block, and the second always 0.
+// outer returns the span to try for the current end port, and inner the span to try for each number of it. A pair of
+// numbers stands for at most one record. For most records the first number is that of a port or block, and the second is
+// always 0.
 func (c *Cursor) outer() span {
 	switch c.query.Attr {
 	case mad.AttrPortInfoRecord:
@@ -105,7 +105,7 @@ func put16(dst []byte, v uint16) { binary.BigEndian.PutUint16(dst, v) }
 
 func (c *Cursor) isSwitch() bool { return c.node.Type == ib.NodeSwitch }
 
-// asked leaves the number that a query gives for a component.
+// asked restricts a span to the number that a query has for a component.
 func (c *Cursor) asked(s span, component mad.ComponentMask, value int) span {
 	if c.query.Mask.Has(component) {
 		return s.only(value)
@@ -113,8 +113,7 @@ func (c *Cursor) asked(s span, component mad.ComponentMask, value int) span {
 	return s
 }
 
-// ports gives the numbers of the ports that the end port in hand stands for: all of a
-// switch, or itself.
+// ports returns the numbers of the ports that the current end port stands for: all of a switch, or itself.
 func (c *Cursor) ports() span {
 	if c.isSwitch() {
 		return span{0, int(c.node.NumPorts) + 1}
@@ -123,7 +122,7 @@ func (c *Cursor) ports() span {
 	return span{n, n + 1}
 }
 
-// port gives a port of the node in hand.
+// port returns a port of the current node.
 func (c *Cursor) port(num int) topo.PortID { return c.node.FirstPort + topo.PortID(num) }
 
 const nodePortGUID = 24
@@ -199,9 +198,9 @@ func (c *Cursor) slToVLOutputs() span {
 	return c.asked(c.ports(), mad.SLtoVLComponentOutputPortNum, int(c.query.Data[3]))
 }
 
-// slToVLInputs are the input ports, unless the tables of an output port are being
-// written: they are known all at once. Of tables that are left alone there are records
-// too, of zeros: nobody has asked the device, and clients want one for each port.
+// slToVLInputs returns the input ports, or none while the tables of an output port are being written: they become known all
+// at once. Tables that the manager leaves alone have records of zeros. The device was not asked, and clients expect one
+// record for each port.
 func (c *Cursor) slToVLInputs(out int) span {
 	s := span{0, 1}
 	p := c.end.Port
@@ -349,7 +348,7 @@ func (c *Cursor) makeLink(dst []byte, num int) bool {
 	return true
 }
 
-// farEnd gives the end port that has the LID of a port; nil: none has.
+// farEnd returns the end port that has the LID of a port, or nil if there is none.
 func (c *Cursor) farEnd(p topo.PortID, n *topo.Node) *book.EndPort {
 	if n.Type == ib.NodeSwitch {
 		p = n.FirstPort

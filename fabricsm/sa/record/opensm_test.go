@@ -153,7 +153,7 @@ type probe struct {
 	records  [][]byte
 }
 
-// askOpenSM makes some groups and gives all records.
+// askOpenSM creates some groups and returns all records.
 func askOpenSM(t *testing.T, lab *ibsimlab.Lab, l *netlist.Netlist) (s said) {
 	t.Helper()
 	c, err := salab.Dial(t.Context(), lab.Socket(), "h7")
@@ -262,20 +262,20 @@ func compareMatches(t *testing.T, b *book.Book, p *probe) {
 	}
 	theirs, ours := which(p.records), which(tableOf(b, q))
 	if len(theirs) == 0 && attr == mad.AttrLinkRecord && slices.ContainsFunc(b.EndPorts(), func(e *book.EndPort) bool { return e.LMC > 0 }) {
-		return // OpenSM clears the bits of the LMC in LIDs that a question gives, and finds no switch with an odd LID
+		return // OpenSM clears the bits of the LMC in the LIDs of a query, and finds no switch with an odd LID
 	}
 	if !slices.Equal(theirs, ours) {
 		t.Errorf("%v by %v of %x: OpenSM gives %d\n%v\nwe %d\n%v", attr, q.Mask.Names(attr), p.question.Record, len(theirs), theirs, len(ours), ours)
 	}
 }
 
-// tableOf gives all records that match, to a trusted asker.
+// tableOf returns all matching records, for a trusted requester.
 func tableOf(b *book.Book, q record.Query) [][]byte {
 	all, _ := (&bed{book: b}).ask(&book.Asker{Port: topo.None, Trusted: true}, q)
 	return all
 }
 
-// runOurs gives a view of the fabric under our Subnet Manager.
+// runOurs returns a view of the fabric under our Subnet Manager.
 func runOurs(t *testing.T, lab *ibsimlab.Lab, cfg sm.Config, joins *sm.GroupsSet) (v *sm.View) {
 	t.Helper()
 	port, err := ibsim.Dial(t.Context(), ibsim.Options{Socket: lab.Socket(), Node: "sm", AsSM: true})

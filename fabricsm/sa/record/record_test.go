@@ -31,7 +31,7 @@ var members = map[string]ib.PKey{"h1": 0x8001, "h2": 0x8001, "h3": 0x0001, "h4":
 
 const groups = 3
 
-// keyRoom gives the size of P_Key tables of end ports of a simulated node.
+// keyRoom returns the size of P_Key tables of end ports of a simulated node.
 func keyRoom(n *netlist.Node) uint16 {
 	if n.Type == ib.NodeSwitch {
 		return 8
@@ -143,7 +143,7 @@ func (b *bed) asker(node string, trusted bool) *book.Asker {
 	return &book.Asker{Port: e.Port, As: e.GUID, LID: e.LID, Trusted: trusted}
 }
 
-// ask gives the records of a GetTable, and its status.
+// ask returns the records of a GetTable, and its status.
 func (b *bed) ask(a *book.Asker, q record.Query) (out [][]byte, status mad.Status) {
 	if q.Method == 0 {
 		q.Method = mad.MethodGetTable
@@ -186,8 +186,8 @@ func TestRecordsAreTrue(t *testing.T) {
 	}
 }
 
-// compare compares records, whatever their order. What a port says of the way by which
-// it was asked is nobody's state.
+// compare compares records in any order. It ignores the field in which a port reports where it was asked, because that is
+// no state.
 func compare(t *testing.T, attr mad.AttrID, got [][]byte, want []string) {
 	t.Helper()
 	var have []string
@@ -249,7 +249,7 @@ func encode[T any](t testing.TB, v T) []byte {
 	return p
 }
 
-// endsOf gives the ports of a node that have a LID.
+// endsOf returns the ports of a node that have a LID.
 func endsOf(n *netlist.Node) (ends []ib.PortNum) {
 	if n.Type == ib.NodeSwitch {
 		return []ib.PortNum{0}
@@ -280,7 +280,7 @@ func (b *bed) truth(t testing.TB, attr mad.AttrID) (all []truth) {
 	return all
 }
 
-// truthOf gives the records of an end port, without the LID that they begin with.
+// truthOf returns the records of an end port, without their leading LID.
 func (b *bed) truthOf(t testing.TB, attr mad.AttrID, n *netlist.Node, end ib.PortNum, info *mad.PortInfo) (all []truth) {
 	t.Helper()
 	f := b.Fabric
@@ -316,7 +316,7 @@ func (b *bed) truthOf(t testing.TB, attr mad.AttrID, n *netlist.Node, end ib.Por
 		}
 	case mad.AttrSLtoVLRecord:
 		for _, out := range ports {
-			// Of tables that nobody looks after there are records of zeros.
+			// Tables that the manager leaves alone have records of zeros.
 			left := !qosOn || !linked(out)
 			table := func(in ib.PortNum) []byte {
 				if left {
@@ -407,8 +407,8 @@ func (b *bed) truthOf(t testing.TB, attr mad.AttrID, n *netlist.Node, end ib.Por
 	return all
 }
 
-// keyBlocks gives how many blocks of the P_Key table of a port are looked after: all,
-// but of switch ports only those with a host behind.
+// keyBlocks returns how many blocks of the P_Key table of a port are managed: all, but for switch ports only those with a
+// host behind them.
 func (b *bed) keyBlocks(n *netlist.Node, num ib.PortNum) int {
 	size := keyRoom(n)
 	if n.Type == ib.NodeSwitch && num > 0 {

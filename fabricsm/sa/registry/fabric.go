@@ -11,10 +11,9 @@ import (
 	"portcullis/fabricsm/topo"
 )
 
-// Fabric is what registries are told of the fabric. Of makes one of a book. It is
-// immutable.
+// Fabric is the view of the fabric for registries. Of makes one from a book. It is immutable.
 type Fabric interface {
-	// EndPort, ByGUID and ByLID give an end port, nil if there is none.
+	// EndPort, ByGUID and ByLID return an end port, or nil if there is none.
 	EndPort(p topo.PortID) *book.EndPort
 	ByGUID(g ib.GUID) *book.EndPort
 	ByLID(lid ib.LID) *book.EndPort
@@ -38,7 +37,7 @@ type Fabric interface {
 	GroupSL() (sl ib.SL, must bool)
 }
 
-// Of gives what a book says.
+// Of returns the fabric of a book.
 func Of(b *book.Book) Fabric { return known{b} }
 
 type known struct{ *book.Book }

@@ -7,8 +7,7 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// Saved gives the facts of a kind that say something, by name: what was saved may come in
-// any order.
+// Saved returns the non-empty facts of a kind, ordered by name. The saved facts may come in any order.
 func Saved(facts []sm.Fact, kind sm.FactKind) (of []sm.Fact) {
 	for i := range facts {
 		if f := &facts[i]; f.Kind == kind && !f.TakesBack() {

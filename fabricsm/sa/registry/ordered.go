@@ -2,10 +2,9 @@ package registry
 
 import "iter"
 
-// Map is an ordered map that does not change: With and Without give another one that
-// shares all but a path with it. So a snapshot is a copy of the Map, and a change costs
-// the logarithm of the size. It is balanced by the sizes of its parts, so no choice of
-// keys makes it slow. The zero Map is not ready: use NewMap.
+// Map is an immutable ordered map: With and Without return another map that shares all but a path with it. So a snapshot is
+// a copy of the Map, and a change costs the logarithm of the size. It is balanced by the sizes of its parts, so no choice
+// of keys makes it slow. The zero Map is not ready: use NewMap.
 type Map[K, V any] struct {
 	compare func(K, K) int
 	root    *branch[K, V]
@@ -18,14 +17,14 @@ type branch[K, V any] struct {
 	size        int
 }
 
-// NewMap gives an empty map in the order of compare.
+// NewMap creates an empty map in the order of compare.
 func NewMap[K, V any](compare func(K, K) int) Map[K, V] { return Map[K, V]{compare: compare} }
 
 // Len is the number of keys.
 func (m Map[K, V]) Len() int { return m.root.len() }
 
-// Get gives the value of a key, the zero value if there is none. It walks down to a leaf
-// in any case, so that nobody can tell from the time whether a key is there.
+// Get returns the value of a key, or the zero value if there is none. It always walks down to a leaf, so the response time
+// does not show whether a key exists.
 func (m Map[K, V]) Get(k K) (v V, ok bool) {
 	var at *branch[K, V]
 	for b := m.root; b != nil; {
@@ -45,7 +44,7 @@ func (m Map[K, V]) Get(k K) (v V, ok bool) {
 	return at.value, true
 }
 
-// First gives the lowest key.
+// First returns the lowest key.
 func (m Map[K, V]) First() (k K, v V, ok bool) {
 	if m.root == nil {
 		return k, v, false
@@ -54,7 +53,7 @@ func (m Map[K, V]) First() (k K, v V, ok bool) {
 	return b.key, b.value, true
 }
 
-// After gives the lowest key above k, which need not be in the map.
+// After returns the lowest key above k, which need not be in the map.
 func (m Map[K, V]) After(k K) (key K, v V, ok bool) {
 	var next *branch[K, V]
 	for b := m.root; b != nil; {
@@ -79,13 +78,13 @@ func (m Map[K, V]) Above(k K) iter.Seq2[K, V] {
 // All visits all keys, lowest first. The map may be replaced meanwhile.
 func (m Map[K, V]) All(yield func(K, V) bool) { m.root.all(yield) }
 
-// With gives the map with a value for a key.
+// With returns the map with a value for a key.
 func (m Map[K, V]) With(k K, v V) Map[K, V] {
 	m.root = m.insert(m.root, k, v)
 	return m
 }
 
-// Without gives the map without a key.
+// Without returns the map without a key.
 func (m Map[K, V]) Without(k K) Map[K, V] {
 	if _, ok := m.Get(k); ok {
 		m.root = m.remove(m.root, k)

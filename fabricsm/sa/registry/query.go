@@ -2,8 +2,8 @@ package registry
 
 // Cursor yields the records that answer a query, one at a time.
 type Cursor interface {
-	// Step writes the next record to dst, in at most so many steps, and gives its length.
-	// Without a record, done says whether there is none left.
+	// Step writes the next record to dst, in at most the given number of steps, and returns its length. Without a record,
+	// done reports whether there is none left.
 	Step(dst []byte, most int) (n int, done bool)
 	// Steps is how many steps were taken so far.
 	Steps() int

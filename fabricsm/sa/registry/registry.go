@@ -13,8 +13,8 @@ import (
 // Notice is what happened, with who may know of it.
 type Notice struct {
 	Report mad.ReportNotice
-	// PKeys are what the port in question may use, or the one of the group. Whoever can
-	// talk to it may know, but for those who can by one of But: they know already.
+	// PKeys are those that the port in question may use, or the one of the group. A port that can communicate with it may
+	// know of the notice, except by one of But: such a port knows already.
 	PKeys, But []ib.PKey
 	Group      bool // a limited member of a group's partition may know, too
 }
@@ -33,7 +33,7 @@ func (n *Notice) reaches(e *book.EndPort, by []ib.PKey) bool {
 	return false
 }
 
-// Secret reports a notice that only trusted subscribers are told.
+// Secret reports whether a notice is only for trusted subscribers.
 func (n *Notice) Secret() bool {
 	number := uint16(n.Report.TrapNumber)
 	if !n.Report.IsGeneric {
@@ -57,7 +57,7 @@ func AboutGID(trap mad.TrapNum, gid ib.GID, lid ib.LID, issuer ib.GID, pkeys ...
 // gidDetail is where the GID of traps 64 to 67 lies in the details of a notice.
 const gidDetail = 6
 
-// GIDOf gives the GID that a notice of traps 64 to 67 is about.
+// GIDOf returns the GID that a notice of traps 64 to 67 is about.
 func (n *Notice) GIDOf() (gid ib.GID) {
 	copy(gid[:], n.Report.DataDetails[gidDetail:])
 	return gid
@@ -65,8 +65,7 @@ func (n *Notice) GIDOf() (gid ib.GID) {
 
 // Guard says what depends on who asks. *trust.Guard is one.
 type Guard interface {
-	// ActsFor judges a request in the name of a GUID, whose end port is owner, nil if
-	// nobody has it.
+	// ActsFor judges a request in the name of a GUID. owner is its end port, or nil if no port has it.
 	ActsFor(a *book.Asker, owner *book.EndPort, guid ib.GUID) trust.Verdict
 }
 

@@ -6,7 +6,7 @@ import (
 	"portcullis/fabricsm/sa/book"
 )
 
-// Word gives the word of a value of an enumerated type, or the value and the type's name.
+// Word returns the word of a value of an enumerated type, or the value and the type's name.
 func Word[T ~uint8](words []string, name string, v T) string {
 	if int(v) < len(words) {
 		return words[v]
@@ -14,8 +14,7 @@ func Word[T ~uint8](words []string, name string, v T) string {
 	return fmt.Sprintf("%s(%d)", name, uint8(v))
 }
 
-// Cause ends the words of an event: who asked, if somebody did, and why, for a reason
-// that is not zero.
+// Cause ends the words of an event: the requester, if there is one, and the reason, if it is not zero.
 func Cause[R interface {
 	~uint8
 	fmt.Stringer

@@ -17,7 +17,7 @@ type accepted struct {
 
 // differences are all that there are, the particular ones first.
 var differences = []accepted{
-	// What is answered at all.
+	// All requests.
 	{"| methods and attributes that there are not |", func(d *difference) bool {
 		return d.ours.Status == mad.StatusUnsupportedMethodAttr && !supported(d.q.Attr, d.q.Method)
 	}},
@@ -103,7 +103,7 @@ var differences = []accepted{
 		return of(d, mad.AttrPathRecord) && d.q.Key.IsZero() && d.theirs.Status == mad.StatusInvalidRequest && len(d.ours.Records()) == 0
 	}},
 
-	// What hosts register.
+	// Registrations of hosts.
 	{"| joining, or asking for, a group of another partition |", func(d *difference) bool {
 		return of(d, mad.AttrMCMemberRecord) && d.q.Method == mad.MethodSet && d.theirs.Status == mad.StatusInvalidRequest && d.ours.Status == mad.StatusInsufficientComponents
 	}},
@@ -129,7 +129,7 @@ var differences = []accepted{
 		return of(d, mad.AttrServiceRecord) && d.q.Key.IsZero() && inFields(d, "ServiceLease")
 	}},
 	{"| ServiceRecord with another ServiceKey |", func(d *difference) bool {
-		// What was not deleted is found beside another.
+		// A record that was not deleted is found beside another.
 		return of(d, mad.AttrServiceRecord) && (d.q.Method == methodDelete && d.ours.Status == mad.StatusDenied ||
 			d.ours.Status == mad.StatusTooManyRecords && strings.Contains(d.name, "by name, one"))
 	}},
@@ -185,8 +185,7 @@ func supported(attr mad.AttrID, m mad.Method) bool {
 	return false
 }
 
-// untrusted reports whether a request needs no SA_Key under the enhanced trust model,
-// and acts for nobody else.
+// untrusted reports whether a request needs no SA_Key under the enhanced trust model, and acts for no other port.
 func untrusted(d *difference) bool {
 	m := d.q.Method
 	change := m == mad.MethodSet || m == methodDelete

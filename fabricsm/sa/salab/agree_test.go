@@ -17,7 +17,7 @@ import (
 const (
 	trustedKey = 0x0a5a0b5b0c5c0d5d
 
-	// openPartitions lets everybody talk to everybody, over partition 1.
+	// openPartitions lets all ports communicate with each other, over partition 1.
 	openPartitions = "Default=0x7fff, ipoib: ALL=limited, SELF=full;\neverybody=0x1, ipoib: ALL_CAS=full;\n"
 )
 

@@ -78,7 +78,7 @@ type Answer struct {
 	Aborted uint8
 }
 
-// Silent reports whether nobody answered.
+// Silent reports whether there was no answer.
 func (a *Answer) Silent() bool { return a.Method == 0 }
 
 // Records cuts a table at its AttributeOffset. A remainder is a record too.
@@ -125,7 +125,7 @@ func Dial(ctx context.Context, socket, node string) (*Client, error) {
 // client that leaves has sent, and who has its place next would get what is sent again.
 func (c *Client) Close() error {
 	if c.acknowledged {
-		_, _ = c.Ask(fenceQuestion) // what is wrong with it matters to nobody any more
+		_, _ = c.Ask(fenceQuestion) // its error does not matter any more
 	}
 	return c.Port.Close()
 }
@@ -166,7 +166,7 @@ func (c *Client) send(packets ...transport.Packet) error {
 		if packets = packets[n:]; len(packets) == 0 {
 			break
 		}
-		// The simulator may wait for room to give us something.
+		// The simulator may wait until we read its packets.
 		if err := c.take(time.Millisecond); err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (c *Client) take(d time.Duration) error {
 	return err
 }
 
-// next gives the next packet that arrives within d, or errSilence.
+// next returns the next packet that arrives within d, or errSilence.
 func (c *Client) next(d time.Duration) (transport.Packet, error) {
 	until := time.Now().Add(d)
 	for len(c.queued) == 0 {
@@ -204,8 +204,8 @@ func (c *Client) next(d time.Duration) (transport.Packet, error) {
 	return p, nil
 }
 
-// Next gives the next packet that arrives within d, whatever it is: reports come when
-// nobody has asked. Nothing is an error.
+// Next returns the next packet that arrives within d, of any kind: reports come unsolicited. Without a packet it returns an
+// error.
 func (c *Client) Next(d time.Duration) (transport.Packet, error) { return c.next(d) }
 
 // Fill makes a MAD of a question, for those who send it themselves: what is longer
@@ -221,8 +221,8 @@ func (q *Question) Fill(m *mad.MAD, tid ib.TID) {
 	copy(m.SAData(), q.Record)
 }
 
-// Ask sends a question and puts the answer together. An answer that breaks a rule of
-// RMPP is an error. No answer is none, but may only be late: Confirm tells.
+// Ask sends a query and reassembles the answer. An answer that breaks a rule of RMPP is an error. A missing answer is no
+// error, and may only be late; Confirm finds out.
 func (c *Client) Ask(q Question) (Answer, error) {
 	tid, err := c.post(&q)
 	if err != nil {
@@ -280,8 +280,7 @@ func (c *Client) Answered(q Question) (Answer, error) {
 	}
 }
 
-// Confirm asks questions that were not answered once more, and waits long. What is
-// still silent is not answered.
+// Confirm repeats unanswered queries once, with a long timeout. A query that is still silent has no answer.
 func (c *Client) Confirm(questions []Question) ([]Answer, error) {
 	by := make(map[uint32]*transaction)
 	all := make([]transaction, len(questions))
@@ -314,7 +313,7 @@ func (c *Client) Confirm(questions []Question) ([]Answer, error) {
 	return answers, nil
 }
 
-// fenceQuestion is one that everybody answers.
+// fenceQuestion is a query that every manager answers.
 var fenceQuestion = Question{Method: mad.MethodGet, Attr: mad.AttrClassPortInfo}
 
 // fenceTID is below those of other questions.

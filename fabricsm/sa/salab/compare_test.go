@@ -78,7 +78,7 @@ func (d *difference) String() string {
 	return fmt.Sprintf("%s (from %s): %s:\n  OpenSM: %s\n  ours:   %s", d.name, d.host, d.kind(), show(d.theirs, d.ours), show(d.ours, d.theirs))
 }
 
-// kind tells a difference without its records.
+// kind describes a difference without its records.
 func (d *difference) kind() string {
 	how := func(a *salab.Answer) string {
 		if a.Silent() {
@@ -158,7 +158,7 @@ func rid(attr mad.AttrID) (from, to int) {
 	}
 }
 
-// only gives the records that another answer does not have.
+// only returns the records that another answer does not have.
 func only(a, other *salab.Answer) (records [][]byte) {
 	has := make(map[string]int)
 	for _, r := range parts(other) {
@@ -172,7 +172,7 @@ func only(a, other *salab.Answer) (records [][]byte) {
 	return records
 }
 
-// show tells an answer, and records that another does not have.
+// show describes an answer, and the records that another does not have.
 func show(a, other *salab.Answer) string {
 	if a.Silent() {
 		return "silence"
@@ -211,7 +211,7 @@ func parts(a *salab.Answer) (records [][]byte) {
 	return records
 }
 
-// fluid are bytes of records that depend on when and how somebody looked.
+// fluid lists the bytes of records that depend on the time and place of the query.
 var fluid = []struct {
 	attr     mad.AttrID
 	from, to int
@@ -254,7 +254,7 @@ func compare(q *ask, theirs, ours *salab.Answer) (d difference, differ bool) {
 	case theirs.Attr != ours.Attr || theirs.Mod != ours.Mod || theirs.Mask != ours.Mask || theirs.Offset != ours.Offset || ours.Key != 0:
 		d.what = "header"
 	case theirs.Status != 0:
-		// What stands in the data beside an error means nothing.
+		// The data of an answer with an error has no meaning.
 		return d, false
 	case !same(sorted(theirs), sorted(ours)):
 		d.what = "records"

@@ -1,8 +1,6 @@
-// Package salab asks subnet administration as clients do, and starts who answers on a
-// real ibsim: OpenSM or portcullisd. Tests compare what the two say; benchmarks
-// measure them by the same questions.
+// Package salab queries subnet administration as clients do, and starts the manager that answers on a real ibsim: OpenSM or
+// portcullisd. Tests compare the answers of the two; benchmarks measure them with the same queries.
 //
-// Client speaks the simulator's socket itself and puts segments together. Programs of
-// others are run with Preload, which gives them what the simulator's own preload
-// library lacks: segments in both directions, whole MADs, and timeouts.
+// Client uses the simulator's socket directly and reassembles segments. Other programs run with Preload. It adds what the
+// simulator's own preload library lacks: segments in both directions, whole MADs, and timeouts.
 package salab

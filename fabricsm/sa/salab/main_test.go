@@ -71,8 +71,8 @@ func newSite(t testing.TB, lab *ibsimlab.Lab, partitions string) *site {
 	}
 }
 
-// both runs something under OpenSM and then under us, on the same fabric: we keep the
-// LIDs and routes that it gave.
+// both runs a function under OpenSM and then under our manager, on the same fabric. Our manager keeps the LIDs and routes
+// that OpenSM assigned.
 func (s *site) both(t testing.TB, do func(ours bool)) {
 	t.Helper()
 	m, err := s.theirs.Start(t.Context(), s.lab)

@@ -92,7 +92,7 @@ func (o *OpenSM) StartOn(ctx context.Context, fabric ibsimlab.Client) (*Manager,
 	if err := os.WriteFile(conf, []byte(o.Options), 0o600); err != nil {
 		return nil, fmt.Errorf("write opensm.conf: %w", err)
 	}
-	// What an earlier one wrote tells nothing of this one.
+	// The log of an earlier run must not count for this one.
 	if err := os.Remove(log); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("remove old log: %w", err)
 	}
@@ -122,7 +122,7 @@ func (o *OpenSM) StartOn(ctx context.Context, fabric ibsimlab.Client) (*Manager,
 // Portcullis says how portcullisd is started.
 type Portcullis struct {
 	Program    string // its path
-	Partitions string // file, of OpenSM's form; empty: nobody may talk to anybody
+	Partitions string // file, of OpenSM's form; empty: no ports may communicate
 	Args       []string
 }
 

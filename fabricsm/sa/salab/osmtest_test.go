@@ -68,7 +68,7 @@ func (f *flow) run(t *testing.T, fabric ibsimlab.Client, pre salab.Preload, host
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.CombinedOutput()
 	said := string(out)
-	// What it expects to go wrong stands between lines that say so.
+	// Errors that osmtest expects are between lines that say so.
 	if f.first {
 		return ""
 	}
@@ -84,7 +84,7 @@ func (f *flow) run(t *testing.T, fabric ibsimlab.Client, pre salab.Preload, host
 // late is what it says of an answer to the flow before, which was broken off.
 const late = "ERR 541A"
 
-// unexpected gives the first line of osmtest that tells of an error.
+// unexpected returns the first line of osmtest that reports an unexpected error.
 func unexpected(said string) string {
 	for line := range strings.Lines(said) {
 		if strings.Contains(line, "ERR ") && !strings.Contains(line, late) {

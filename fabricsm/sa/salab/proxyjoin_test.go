@@ -73,7 +73,7 @@ func TestProxyJoin(t *testing.T) {
 			t.Errorf("ours %v: saquery prints ProxyJoin 0x1 %d times, want %d", ours, printed, want)
 		}
 		if !ours {
-			return // OpenSM has a flag of its own for this, and gives both or none
+			return // OpenSM has its own flag for this, and returns both or none
 		}
 		for proxy, want := range map[byte]string{0: own, reserved: others, standard: others} {
 			if got := members(bits(mcMGID, mcProxy), proxy); !slices.Equal(got, []string{want}) {

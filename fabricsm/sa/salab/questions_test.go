@@ -41,8 +41,8 @@ var tables = []struct {
 	{mad.AttrInformInfoRecord, 60, 16},
 }
 
-// nameOf is the name of an attribute of subnet administration: String gives that of
-// other classes' attribute of the same number.
+// nameOf returns the name of an attribute of subnet administration. String returns the name that other classes have for the
+// same number.
 func nameOf(a mad.AttrID) string {
 	if l, ok := mad.LookupLayout(mad.ClassSubnAdm, a); ok {
 		return l.Name()
@@ -121,8 +121,7 @@ func wholeTables(host string, key ib.SAKey) (asks []ask) {
 	return asks
 }
 
-// oneComponent takes records that somebody gave and asks for those like them, by each
-// component alone.
+// oneComponent asks for existing records, and then for those that match them in each single component.
 func oneComponent(t testing.TB, c *salab.Client, host string, key ib.SAKey) (asks []ask) {
 	t.Helper()
 	for _, e := range tables {
@@ -156,7 +155,7 @@ const (
 	nodeLocalPortNum = 12 // of a NodeRecord
 )
 
-// sample gives the first, one in the middle and the last.
+// sample returns the first, one in the middle and the last.
 func sample(n int) []int {
 	switch n {
 	case 1:

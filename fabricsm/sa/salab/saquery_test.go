@@ -33,8 +33,7 @@ type heard struct {
 	failed  string   // what it complained of
 }
 
-// saqueryTimeout is what saquery waits for an answer: those that nobody gives cost
-// as much time.
+// saqueryTimeout is the timeout of saquery. Queries without an answer take the whole timeout.
 const saqueryTimeout = "700"
 
 // calls are all options of saquery, with what they can be combined with.
@@ -302,8 +301,8 @@ func withoutPID(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// recordsOf cuts what saquery prints where a line is not indented, sorted: tables have
-// no order. What counts on by itself, and where a switch was asked, is taken out.
+// recordsOf splits the output of saquery at lines that are not indented, and sorts the parts: tables have no order. It
+// removes counters, and the fields that say where a switch was asked.
 func recordsOf(out string) (records []string) {
 	for line := range strings.Lines(out) {
 		if strings.Contains(line, "ActCount") || strings.Contains(line, "act_count") || strings.Contains(line, "LocalPort:") || strings.Contains(line, "port_num....") {
@@ -319,7 +318,7 @@ func recordsOf(out string) (records []string) {
 	return records
 }
 
-// disagree tells how two who were asked the same differ, or gives nothing.
+// disagree describes how two answers to the same query differ, or returns the empty string.
 func disagree(c *call, theirs, ours *heard) string {
 	if theirs.failed == ours.failed && slices.Equal(theirs.records, ours.records) {
 		return ""

@@ -100,7 +100,7 @@ func (t *transaction) acknowledged(m *mad.MAD) error {
 			return err
 		}
 	}
-	// Who asked with segments opens the window for the answer.
+	// A requester that asked with segments opens the window for the answer.
 	if int(from)*mad.SADataSize >= len(t.question.Record) {
 		t.admitted = window
 		return t.acknowledge(&p.MAD, 0)
@@ -190,8 +190,8 @@ type Counted struct {
 // countPatience is how long the next of a table may take to come.
 const countPatience = 2 * time.Minute
 
-// Count asks for a table and throws it away as it comes. Of a table whose segments the
-// simulator's preload library cut off it takes the one MAD there is.
+// Count asks for a table and discards its records as they arrive. If the simulator's preload library cut off the segments,
+// it counts the one MAD there is.
 func (c *Client) Count(q Question) (n Counted, err error) {
 	tid, err := c.post(&q)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"portcullis/fabricsm/sm"
 )
 
-// What is saved: a fact for each record, by its RID. Its body is, in hexadecimal
-// digits, the version of the form, a flag, when the lease ends in nanoseconds since
-// 1970, the record, and the home of an open one. One with a ServiceKey is private.
+// The registry saves one fact for each record, named by its RID. Its body is, in hexadecimal digits, the version of the
+// format, a flag, the end of the lease in nanoseconds since 1970, the record, and the home of an open record. A fact with a
+// ServiceKey is private.
 const (
 	factVersion = 1
 	factHeader  = 10
@@ -48,8 +48,8 @@ func factOf(r *Record) sm.Fact {
 	return f
 }
 
-// Restore fills an empty registry with what was saved, in any order. Facts of others
-// are ignored. What cannot be restored is told, and taken back.
+// Restore fills an empty registry with saved facts, in any order. It ignores facts of other kinds. A fact that cannot be
+// restored is reported and deleted.
 func (r *Registry) Restore(facts []sm.Fact) (e Effects) {
 	r.out = &e
 	mine := registry.Saved(facts, sm.FactSAService)

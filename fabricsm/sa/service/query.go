@@ -25,8 +25,8 @@ type Query struct {
 	looks int           // at records of one
 }
 
-// quantum is what looks at the records of one ServiceID are rounded up to for who is not
-// trusted: he cannot tell from the time whether others have up to as many.
+// quantum is the unit to which looks at the records of one ServiceID are rounded up for an untrusted requester. So the
+// response time does not show whether others have up to as many records.
 const quantum = 16
 
 // A ServiceRecord in bytes, and its ServiceKey.
@@ -69,7 +69,7 @@ func (q *Query) write(dst []byte) bool {
 	if !q.visible(rec) {
 		return false
 	}
-	// Who names the right key has found the record, but is not shown the key.
+	// A query with the right key finds the record, but the answer does not show the key.
 	out := shown(rec, q.now, true)
 	if mad.Encode(dst, &out) != nil || !mad.MatchRecord(mad.AttrServiceRecord, q.mask, q.want[:], dst) {
 		clear(dst)

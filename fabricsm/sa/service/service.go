@@ -23,7 +23,7 @@ type Names interface {
 	Check(o *trust.Options, name []byte, shown ib.ServiceKey, trusted bool) trust.Verdict
 }
 
-// Config is what a Registry is told once.
+// Config is the fixed configuration of a Registry.
 type Config struct {
 	Prefix ib.Prefix // subnet prefix; default ib.DefaultPrefix
 
@@ -36,11 +36,11 @@ type Config struct {
 	// option drop_event_subscriptions.
 	DropWithPort bool
 
-	// IgnoreKeys keeps ServiceKeys and asks nobody for them, as OpenSM does.
+	// IgnoreKeys stores ServiceKeys but requires them from no requester, as OpenSM does.
 	IgnoreKeys bool
 
-	// Guard and Limits are those of all of subnet administration; Trust says what the
-	// limits are. Without a Guard nobody acts for others; without Limits there are none.
+	// Guard and Limits are shared by all of subnet administration; Trust holds the limits. Without a Guard no untrusted
+	// port acts for others. Without Limits there are no limits.
 	Guard  registry.Guard
 	Limits *trust.Limits
 	Trust  trust.Options
@@ -80,7 +80,7 @@ type Record struct {
 	Home    ib.PKey   // of an open one: whose the port was, see homeOf
 }
 
-// lease gives what is left, in seconds, rounded up.
+// lease returns the remaining lease in seconds, rounded up.
 func (r *Record) lease(now time.Time) uint32 {
 	if r.Expires.IsZero() {
 		return mad.LeaseForever
@@ -106,7 +106,7 @@ func (s Snapshot) All(yield func(RID, *Record) bool) { s.records.All(yield) }
 // Above visits the records above an RID, by RID.
 func (s Snapshot) Above(r RID) iter.Seq2[RID, *Record] { return s.records.Above(r) }
 
-// Get gives a record, nil if there is none.
+// Get returns a record, or nil if there is none.
 func (s Snapshot) Get(r RID) *Record {
 	rec, _ := s.records.Get(r)
 	return rec
@@ -121,14 +121,14 @@ type Effects struct {
 
 // Answer is what a request is answered.
 type Answer struct {
-	// Verdict is not trust.OK for a request that is dropped. Who drops it tells why.
+	// Verdict is not trust.OK for a request that is dropped. The caller drops it and reports the reason.
 	Verdict trust.Verdict
 	Status  mad.Status
 	Record  mad.ServiceRecord // with mad.StatusOK
 	Effects
 }
 
-// Why gives the reason of a refusal that is answered.
+// Why returns the reason of a refusal that is answered.
 func (a *Answer) Why() Reason {
 	if len(a.Events) == 0 || a.Events[0].Kind != Refused {
 		return NoReason
@@ -164,7 +164,7 @@ const (
 	MissingComponents        // the component mask lacks some
 	ForeignPrefix            // the ServiceGID is of no port of this subnet
 	InvalidPKey              // base 0
-	UnknownPort              // nobody has the ServiceGID
+	UnknownPort              // no port has the ServiceGID
 	NotInPartition           // requester or port do not have the P_Key
 	NoPartition              // requester and port share no partition
 	WrongKey                 // not the ServiceKey that the record has
@@ -203,11 +203,11 @@ func (r Reason) status() mad.Status {
 	}
 }
 
-// Event is something to be told of.
+// Event is an event to report.
 type Event struct {
 	Kind   Kind
 	Reason Reason
-	Asker  book.Asker // zero: nobody asked
+	Asker  book.Asker // zero: no requester
 	RID    RID
 	Name   string // as it was given: print it with String
 }
@@ -242,7 +242,7 @@ func compareDeadlines(a, b deadline) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), compareRIDs(a.rid, b.rid))
 }
 
-// New gives a registry without records.
+// New creates a registry without records.
 func New(cfg Config) *Registry {
 	return &Registry{
 		cfg: cfg.withDefaults(), Snapshot: Snapshot{registry.NewMap[RID, *Record](compareRIDs)},
@@ -304,7 +304,7 @@ func (r *Registry) undue(rec *Record) {
 	}
 }
 
-// remove takes a record out and tells why.
+// remove deletes a record and records the reason.
 func (r *Registry) remove(rec *Record, e Event) {
 	r.undue(rec)
 	r.records = r.records.Without(rec.RID)

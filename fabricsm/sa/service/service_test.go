@@ -106,7 +106,7 @@ func (r *rig) must(a service.Answer) mad.ServiceRecord {
 	return a.Record
 }
 
-// ask gives the names of the records that answer a query, and whether one shows a key.
+// ask returns the names of the records that answer a query, and whether one shows a key.
 func (r *rig) ask(a book.Asker, mask mad.ComponentMask, rec mad.ServiceRecord) (names []string, keys bool) {
 	r.t.Helper()
 	q := r.Now().Query(r.now, r.f, a, &rec, mask)
@@ -190,7 +190,7 @@ func TestReplace(t *testing.T) {
 	if a := r.del(r.offer(alice, 7, "")); a.Status != mad.StatusNoRecords {
 		t.Errorf("deleted twice: %v", a.Status)
 	}
-	// By what a Get gave, without the bits of the mask.
+	// Delete by the record that a Get returned, without the bits of the mask.
 	q := r.offer(alice, 7, "three").with(in(tenantA))
 	q.mask = mad.ServiceComponentServiceName
 	r.must(r.del(q))
@@ -217,7 +217,7 @@ func TestLeases(t *testing.T) {
 		t.Error("gone before its time")
 	}
 	r.now = r.now.Add(500 * time.Millisecond)
-	see("long forever") // before anybody has looked
+	see("long forever") // before Expire is called
 	if e := r.take(r.Expire(r.now)); len(e.Events) != 2 || e.Events[0].Kind != service.Expired {
 		t.Errorf("expired %v", e.Events)
 	}
@@ -292,8 +292,8 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestUnknownIsAsForeign: to ask for a ServiceID that others have takes as many steps as to
-// ask for one that nobody has.
+// TestUnknownIsAsForeign: a query for a ServiceID of other ports takes as many steps as one for a ServiceID that no port
+// has.
 func TestUnknownIsAsForeign(t *testing.T) {
 	r := newRig(t, service.Config{})
 	r.must(r.set(r.offer(alice, 1, "open")))
@@ -350,8 +350,8 @@ func TestKeysOfTenantsGo(t *testing.T) {
 	}
 }
 
-// What was registered without a P_Key goes when the port changes hands: what one tenant
-// offered, in the end or between two of them, the hosts of the next would believe.
+// A record that was registered without a P_Key is removed when the port moves to another tenant. Otherwise the hosts of the
+// next tenant would trust a service of the previous one.
 func TestOpenRecordsDoNotChangeHands(t *testing.T) {
 	in := func(r *rig, keys ...ib.PKey) *registrytest.Fabric {
 		return r.f.With(alice, func(e *book.EndPort) { e.PKeys = keys })

@@ -12,8 +12,8 @@ import (
 	"portcullis/fabricsm/sa/trust"
 )
 
-// mandatory is what a Set must give. A Delete names its record by the same fields and
-// P_Key, whether the mask gives them or not: clients delete what a Get gave them.
+// mandatory lists the components that a Set needs. A Delete names its record by the same fields and P_Key, with or without
+// the mask: clients delete the record that a Get returned.
 const mandatory = mad.ServiceComponentServiceID | mad.ServiceComponentServiceGID
 
 // request is a Set or Delete under way.
@@ -23,7 +23,7 @@ type request struct {
 	mask  mad.ComponentMask
 
 	from    *book.EndPort // of the asker
-	port    *book.EndPort // of the ServiceGID; nil: nobody has it
+	port    *book.EndPort // of the ServiceGID; nil: no port has it
 	rid     RID
 	key     ib.ServiceKey // that it shows
 	verdict trust.Verdict // not trust.OK: it is dropped
@@ -41,7 +41,7 @@ func (r *Registry) Set(now time.Time, a book.Asker, rec *mad.ServiceRecord, mask
 	}
 	old := r.Get(q.rid)
 	if old != nil && !old.Expires.IsZero() && !now.Before(old.Expires) {
-		old = nil // it is gone, though nobody has looked yet; put replaces it
+		old = nil // it is expired but not yet removed; put replaces it
 	}
 	switch {
 	case !r.mayName(&q, rec), old != nil && !r.mayName(&q, &old.Record):
@@ -74,7 +74,7 @@ func (r *Registry) Set(now time.Time, a book.Asker, rec *mad.ServiceRecord, mask
 	return ans
 }
 
-// expiry gives when a record ends that is registered now.
+// expiry returns the time at which a record expires if it is registered now.
 func (r *Registry) expiry(now time.Time, q *request) time.Time {
 	lease := uint32(mad.LeaseForever)
 	if q.mask.Has(mad.ServiceComponentServiceLease) {
@@ -134,7 +134,7 @@ func (r *Registry) admit(q *request) Reason {
 	if q.mask.Has(mad.ServiceComponentServiceKey) {
 		q.key = q.rec.ServiceKey
 	}
-	// Who may not act for others does not learn which others there are.
+	// A requester that may not act for others does not learn which ports exist.
 	q.verdict = r.actsFor(q, q.port)
 	return NoReason
 }
@@ -197,7 +197,7 @@ func refuse(q *request, why Reason) Answer {
 	return no
 }
 
-// shown gives a record as an asker may see it.
+// shown returns a record as a requester may see it.
 func shown(r *Record, now time.Time, trusted bool) mad.ServiceRecord {
 	rec := r.Record
 	rec.ServiceLease = r.lease(now)
@@ -259,8 +259,8 @@ func (r *Registry) review(guid ib.GUID) {
 	}
 }
 
-// homeOf gives the partition that tells whose a port is: the base of its first, or 0 while
-// it has none but the default one.
+// homeOf returns the partition that identifies the tenant of a port: the base of its first P_Key, or 0 if it has only the
+// default one.
 func homeOf(port *book.EndPort) ib.PKey {
 	if len(port.PKeys) == 0 || port.PKeys[0].Base() == ib.DefaultPKeyLimited {
 		return 0
@@ -268,8 +268,8 @@ func homeOf(port *book.EndPort) ib.PKey {
 	return port.PKeys[0].Base()
 }
 
-// fits reports whether a port may offer what it registered. What was registered without a
-// P_Key by one tenant is not offered to the next one's hosts, who would believe it.
+// fits reports whether a port may still offer its record. A record that one tenant registered without a P_Key is not
+// offered to hosts of the next tenant, which would trust it.
 func (r *Record) fits(port *book.EndPort) bool {
 	if r.Open && r.Home == 0 {
 		return homeOf(port) == 0
@@ -286,7 +286,7 @@ func (r *Record) needs() ib.PKey {
 	return r.PKey
 }
 
-// of gives the records of a GUID in order.
+// of returns the records of a GUID in order.
 func (r *Registry) of(guid ib.GUID) []*Record {
 	m := registry.NewMap[RID, *Record](compareRIDs)
 	for rid := range r.ports[guid] {

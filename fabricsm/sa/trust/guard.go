@@ -20,7 +20,7 @@ type Packet struct {
 
 // Source is the end port with the source LID of a packet, and what is to be known of it.
 type Source struct {
-	Port   *book.EndPort // nil: nobody has the LID
+	Port   *book.EndPort // nil: no port has the LID
 	Router bool          // it is a port of a router
 }
 

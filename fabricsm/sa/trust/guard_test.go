@@ -34,7 +34,7 @@ func held(epoch keys.Epoch, bits uint64, since time.Time) keys.Held {
 	return keys.Held{Key: keys.New(bits), Epoch: epoch, Origin: keys.OriginRandom, Since: since}
 }
 
-// newGuard gives one whose key in force is second, and first before it for a minute.
+// newGuard returns a guard whose current key is second, with first before it for a minute.
 func newGuard(t testing.TB, opts trust.Options) *trust.Guard {
 	t.Helper()
 	k, err := trust.NewKeys(trust.KeyState{})
@@ -132,9 +132,8 @@ func TestCheckAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzCheck gives MADs as they may come: nothing panics, nobody is trusted without the
-// key, and under the enhanced trust model an untrusted request that goes on is one of
-// five attributes.
+// FuzzCheck checks arbitrary MADs. Nothing panics, and no request without the key is trusted. Under the enhanced trust
+// model an accepted untrusted request has one of five attributes.
 func FuzzCheck(f *testing.F) {
 	for _, m := range []*mad.MAD{
 		request(mad.AttrPathRecord, mad.MethodGetTable, second), request(mad.AttrInformInfo, mad.MethodSet, 0),

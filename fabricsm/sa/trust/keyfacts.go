@@ -22,9 +22,8 @@ type aside struct {
 	Retired   []Digest  `json:"retired,omitempty"`
 }
 
-// Facts gives the facts that save a state, to be saved together. The one with the keys
-// is sealed by the store, as all of its kind. If only one of them is durable after a
-// crash, the key before the current one is not taken any more.
+// Facts returns the facts that save a state, to be saved together. The store seals the one with the keys, as all of its
+// kind. If only one of them is durable after a crash, the previous key is no longer accepted.
 func (s *KeyState) Facts() []sm.Fact {
 	body, err := json.Marshal(aside{s.GraceEnds.UTC(), s.Retired})
 	if err != nil {
@@ -33,8 +32,7 @@ func (s *KeyState) Facts() []sm.Fact {
 	return []sm.Fact{sm.KeyFactOf(s.Record), {Kind: sm.FactSAKeys, Name: retiredName, Body: string(body)}}
 }
 
-// KeyStateOf gives the state that facts hold, the last of each; the zero state if they
-// hold none.
+// KeyStateOf returns the state in facts, the last of each kind, or the zero state if there is none.
 func KeyStateOf(facts []sm.Fact) (s KeyState, err error) {
 	for i := range facts {
 		f := &facts[i]
@@ -64,10 +62,10 @@ func readAside(body string) (a aside, err error) {
 	return a, nil
 }
 
-// MarshalText gives hexadecimal digits.
+// MarshalText returns hexadecimal digits.
 func (d Digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
 
-// UnmarshalText reads what MarshalText gives.
+// UnmarshalText reads the form of MarshalText.
 func (d *Digest) UnmarshalText(text []byte) error {
 	var b Digest
 	if n, err := hex.Decode(b[:], text[:min(len(text), 2*len(b))]); err != nil || n != len(b) || len(text) != 2*len(b) {

@@ -15,7 +15,7 @@ import (
 // Shown is what a request showed as SA_Key.
 type Shown uint8
 
-// What may be shown.
+// Results of Show.
 const (
 	ShownNone    Shown = iota // zero: it is untrusted
 	ShownRight                // the key in force, or the one before in its grace
@@ -44,8 +44,7 @@ type Keys struct {
 	current, previous ib.SAKey
 }
 
-// NewKeys makes it of what was saved. The zero state has no key, and nobody is trusted
-// until there is one.
+// NewKeys creates Keys from the saved state. The zero state has no key, and no request is trusted until there is one.
 func NewKeys(saved KeyState) (*Keys, error) {
 	if saved.Record.Kind == 0 {
 		saved.Record = keys.Record{Kind: keys.SAKey}
@@ -77,7 +76,7 @@ func (k *Keys) arm() {
 	k.previous = ib.NewSAKey(k.state.Record.Previous.Key.Reveal())
 }
 
-// State gives what must be durable now.
+// State returns the state that must be durable now.
 func (k *Keys) State() KeyState {
 	s := k.state
 	s.Retired = slices.Clone(s.Retired)
@@ -143,8 +142,8 @@ func digest(bits uint64) Digest {
 	return Digest(sum[:16])
 }
 
-// Next gives the epoch of the key that is wanted now: the first one, or the next after
-// period. 0: none is. period is Options.KeyPeriod.
+// Next returns the epoch of the key that is wanted now: the first one, or the next after period. It returns 0 if none is
+// wanted. period is Options.KeyPeriod.
 func (k *Keys) Next(now time.Time, period time.Duration) keys.Epoch {
 	r := &k.state.Record
 	if r.Current.IsZero() || period != 0 && now.Sub(r.Current.Since) >= period {
@@ -153,9 +152,8 @@ func (k *Keys) Next(now time.Time, period time.Duration) keys.Epoch {
 	return 0
 }
 
-// Rotate puts a key that somebody drew for the epoch of Next into force. The one before
-// is taken for grace longer; if there is one in grace still, it is retired now. Save
-// State before anybody is told the new key.
+// Rotate makes the key for the epoch of Next the current one. The previous key is accepted for another grace; a key that is
+// still in its grace is retired now. Save State before the new key is passed to any client.
 func (k *Keys) Rotate(now time.Time, h keys.Held, grace time.Duration) error {
 	r := &k.state.Record
 	switch err := keys.Check(h.Key); {

@@ -21,7 +21,7 @@ func newKeys(t testing.TB, s trust.KeyState) *trust.Keys {
 	return k
 }
 
-// again gives what a restart makes of keys.
+// again returns the keys after a restart.
 func again(t testing.TB, k *trust.Keys) *trust.Keys {
 	t.Helper()
 	s := k.State()
@@ -32,9 +32,8 @@ func again(t testing.TB, k *trust.Keys) *trust.Keys {
 	return newKeys(t, s)
 }
 
-// TestRotation changes keys at random moments, with restarts between. Whatever happens,
-// the newest key is right, the one before is right until its grace ends, and older ones
-// are known as retired.
+// TestRotation changes keys at random moments, with restarts between. The newest key is always right, the previous one
+// until its grace ends. Older keys are known as retired.
 func TestRotation(t *testing.T) {
 	type made struct {
 		bits uint64

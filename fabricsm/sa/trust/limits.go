@@ -13,8 +13,8 @@ const (
 	numRegistrations
 )
 
-// Limits counts what ports and aliases have registered. The owner of registrations
-// tells it of each that it makes, restores or removes.
+// Limits counts the registrations of ports and aliases. The owner of registrations reports to it each one that it adds,
+// restores or removes.
 type Limits struct {
 	count [numRegistrations]map[ib.GUID]int
 }

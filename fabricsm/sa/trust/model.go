@@ -10,7 +10,7 @@ import (
 type row struct {
 	attr   mad.AttrID
 	method mad.Method
-	// ends: the mask must give one component of each.
+	// ends: the mask must have one component of each.
 	ends [2]mad.ComponentMask
 	// and is what else must hold.
 	and func(*Options, *mad.MAD) Verdict

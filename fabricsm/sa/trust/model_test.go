@@ -18,8 +18,8 @@ var attributes = []mad.AttrID{
 	mad.AttrInformInfoRecord, 0, 0x0050, 0x0053, 0x00f4, 0xff00, 0xffff,
 }
 
-// TestModel asks every attribute with every method, with no key, the key, and another,
-// with and without the enhanced trust model. What passes is what UFM documents.
+// TestModel tries every attribute with every method, with no key, the key, and another key, with and without the enhanced
+// trust model. The accepted requests are those that UFM documents.
 func TestModel(t *testing.T) {
 	type question struct {
 		attr   mad.AttrID
@@ -129,7 +129,7 @@ func TestSecretNotices(t *testing.T) {
 	}
 }
 
-// TestAliasesByAlias: changes of aliases come from physical ports only, whoever asks.
+// TestAliasesByAlias: only physical ports may change aliases, trusted or not.
 func TestAliasesByAlias(t *testing.T) {
 	for _, byAlias := range []bool{false, true} {
 		for _, key := range []uint64{0, second} {

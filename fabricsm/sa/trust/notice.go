@@ -5,9 +5,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Notice gives the vendor notice that tells subscribers of a violation; false: there is
-// none for its kind. The key of a notice 1300 is left out: what was shown may be a key
-// for something else. Whoever sends it fills in the issuer.
+// Notice returns the vendor notice that reports a violation to subscribers; ok is false if its kind has none. The key of a
+// notice 1300 is left out, because the shown value may be a key for something else. The sender fills in the issuer.
 func (e *Violation) Notice(subnet ib.Prefix) (n mad.Notice, ok bool) {
 	number := e.Verdict.Notice()
 	if number == 0 {

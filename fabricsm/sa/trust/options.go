@@ -10,11 +10,11 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// Options say whom subnet administration trusts with what. Their names in text are
-// OpenSM's and UFM's where those have one.
+// Options define which requesters subnet administration trusts, and with what. Their names in text are those of OpenSM and
+// UFM where these have one.
 type Options struct {
-	// Model is sa_enhanced_trust_model: untrusted requests outside a short table are
-	// dropped. What is told of it below does nothing without it.
+	// Model is sa_enhanced_trust_model: untrusted requests outside a short table are dropped. Options below that refer to
+	// it have no effect without it.
 	Model bool `json:"sa_enhanced_trust_model" yaml:"sa_enhanced_trust_model"`
 	// AliasesUntrusted is sa_etm_allow_untrusted_guidinfo_rec: Set and Delete of a
 	// GUIDInfoRecord may be untrusted. Part of Model.

@@ -13,12 +13,10 @@ const MaxOptionsSize = 1 << 20
 // elsewhere are options of subnet administration that others read.
 var elsewhere = []string{"sa_key", "sa_db_file", "sa_db_dump", "sa_pr_full_world_queries_allowed"}
 
-// ParseOptions reads options from a file in the grammar of OpenSM's opensm.conf: a
-// name, white space and a value on each line, comments after #. What it does not name is
-// as in o. Options of other names are left alone, so that a whole opensm.conf can be
-// given; one that begins with sa_ and is not known is an error. The SA_Key is not read
-// here. All problems, at most 50, are reported together, each with its place as
-// name:line. The file is at most MaxOptionsSize bytes.
+// ParseOptions reads options from a file in the grammar of OpenSM's opensm.conf: a name, white space and a value on each
+// line, comments after #. Options that are not in the file stay as in o. Other names are ignored, so that a whole
+// opensm.conf can be read; an unknown name that begins with sa_ is an error. The SA_Key is not read here. All problems, at
+// most 50, are reported together, each with its place as name:line. The file has at most MaxOptionsSize bytes.
 func ParseOptions(file string, data []byte, o Options) (Options, error) {
 	if len(data) > MaxOptionsSize {
 		return o, fmt.Errorf("options %s: %w: %d bytes, the most is %d", file, ErrTooLarge, len(data), MaxOptionsSize)

@@ -23,9 +23,8 @@ type count struct {
 	n    int
 }
 
-// take counts a request and reports whether it is within the threshold. Only aliases
-// that the book gives the port are counted by themselves, so there are no more of them
-// than the fabric has.
+// take counts a request and reports whether it is within the threshold. Only aliases that the book has for the port are
+// counted separately, so there are no more of them than in the fabric.
 func (p *pace) take(now time.Time, threshold int, e *book.EndPort, as ib.GUID) bool {
 	if threshold == 0 {
 		return true

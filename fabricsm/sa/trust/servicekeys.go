@@ -66,7 +66,7 @@ func (s *ServiceKeys) add(words []string) error {
 	if len(words) != 2 {
 		return fmt.Errorf("%d words: want a service name and a key", len(words))
 	}
-	// What is wrong is not shown: it may be the key.
+	// The error does not show the wrong word: it may be the key.
 	key, err := netip.ParseAddr(words[1])
 	if err != nil || !key.Is6() || key.Zone() != "" || key.IsUnspecified() {
 		return errors.New("the second word is no key: want 16 bytes in IPv6 notation, not all zero, for example 1111:2222:3333:4444:5555:6666:7777:8888")
@@ -96,10 +96,9 @@ func (s *ServiceKeys) Len() int {
 	return len(s.keys)
 }
 
-// Check judges a Set or Delete of a ServiceRecord. field is its ServiceName, up to the
-// first NUL, of a Delete that of the record which is to go; shown is the ServiceKey of
-// the request, zero if its component is not given. A name that needs a key needs it
-// from everybody.
+// Check judges a Set or Delete of a ServiceRecord. field is its ServiceName, up to the first NUL; for a Delete it is that
+// of the record to delete. shown is the ServiceKey of the request, or zero without that component. A name that needs a key
+// needs it from all requesters.
 func (s *ServiceKeys) Check(o *Options, field []byte, shown ib.ServiceKey, trusted bool) Verdict {
 	name, _, _ := bytes.Cut(field, []byte{0})
 	if s != nil {

@@ -17,7 +17,7 @@ Boot.Images	::7a19
 
 var sharpKey = ib.NewServiceKey([16]byte{0x11, 0x11, 0x22, 0x22, 0x33, 0x33, 0x44, 0x44, 0x55, 0x55, 0x66, 0x66, 0x77, 0x77, 0x88, 0x88})
 
-// field gives a ServiceName as it is in a record.
+// field returns a ServiceName in the form of a record.
 func field(name string) []byte {
 	var f [64]byte
 	copy(f[:], name)

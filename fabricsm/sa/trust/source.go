@@ -7,9 +7,9 @@ import (
 	"portcullis/fabricsm/sa/book"
 )
 
-// As gives the GUID under which a port asks: the one that the GRH names if it is the
-// port's, else its own. spoofed: the GRH names another's, a foreign subnet or none. (GUID
-// 0 is no alias: the book has it for unused entries.)
+// As returns the GUID of the requester: the GUID in the GRH if the port has it, otherwise the port's own. spoofed reports
+// that the GRH has a GUID of another port, a foreign subnet or no GUID. (GUID 0 is no alias: the book has it for unused
+// entries.)
 func As(e *book.EndPort, grh bool, sgid ib.GID, subnet ib.Prefix) (guid ib.GUID, spoofed bool) {
 	if !grh {
 		return e.GUID, false
@@ -43,7 +43,7 @@ func (g *Guard) ActsOn(a *book.Asker, owner *book.EndPort) Verdict {
 	return Proxy
 }
 
-// mayProxy reports an asker that may act for whomever it likes.
+// mayProxy reports whether a requester may act for any port.
 func (g *Guard) mayProxy(a *book.Asker) bool {
 	return a.Trusted || !g.opts.Model || g.opts.ProxyUntrusted
 }

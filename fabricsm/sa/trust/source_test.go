@@ -46,8 +46,7 @@ func TestActsFor(t *testing.T) {
 	}
 }
 
-// TestUnusedAliases: the book has GUID 0 for aliases that are not used, and a GRH that
-// names it names nobody.
+// TestUnusedAliases: the book has GUID 0 for unused aliases, and a GRH with GUID 0 names no port.
 func TestUnusedAliases(t *testing.T) {
 	e := &book.EndPort{Port: 5, GUID: hostGUID, Aliases: []ib.GUID{0, aliasGUID, 0}, LID: 7}
 	if as, spoofed := trust.As(e, true, ib.MakeGID(ib.DefaultPrefix, 0), ib.DefaultPrefix); as != hostGUID || !spoofed {

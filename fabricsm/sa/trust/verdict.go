@@ -43,7 +43,7 @@ var verdictNames = [numVerdicts]string{
 	Refused: "refused",
 }
 
-// String gives the name: "wrong-key".
+// String returns the name, for example "wrong-key".
 func (v Verdict) String() string {
 	if v < numVerdicts {
 		return verdictNames[v]
@@ -51,7 +51,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// Notice is the number of the vendor notice that tells of a violation; 0: none does.
+// Notice returns the number of the vendor notice that reports a violation, or 0 if there is none.
 func (v Verdict) Notice() uint16 {
 	switch v {
 	case WrongKey, RetiredKey:

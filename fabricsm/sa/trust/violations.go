@@ -24,14 +24,13 @@ type Dropped struct {
 	// registrations that are too many. Owner is the end port that has it.
 	Target ib.GUID
 	Owner  *book.EndPort
-	Reason uint8  // of Refused, by whoever refused: each is counted by itself
+	Reason uint8  // of Refused, as its caller defines it: each is counted separately
 	Count  uint64 // how many; 0: one
 }
 
-// Violation is a row of the list of violations: what somebody asked that was dropped.
-// It is told when the row begins and when its count reaches 2, 5, 10, 20, 50, ...; a
-// second later, if it grew since, it is told again with Quiet set, so that the last of
-// a series has the exact count. It holds no key.
+// Violation is a row of the list of violations: a kind of dropped requests. It is reported when the row begins and when its
+// count reaches 2, 5, 10, 20, 50, ... If it grew since, it is reported again a second later with Quiet set, so that the
+// last report of a series has the exact count. It holds no key.
 type Violation struct {
 	ID      uint64 // of the row
 	Verdict Verdict
@@ -62,7 +61,7 @@ type did struct {
 	others     bool
 	method     mad.Method
 	attr       mad.AttrID
-	lid        ib.LID // where nobody has it
+	lid        ib.LID // if no port has it
 	guid, as   ib.GUID
 	target, of ib.GUID
 }
@@ -88,7 +87,7 @@ type latest struct {
 type Bounds struct {
 	Rows      int           // default 4096
 	PerSource int           // rows of one end port; default 64
-	Quiet     time.Duration // after which a row that comes again is told from the beginning; default 10 min
+	Quiet     time.Duration // after which a row that comes again is reported from the beginning; default 10 min
 }
 
 // Violations counts what was dropped.
@@ -101,7 +100,7 @@ type Violations struct {
 // Total counts one kind of violations.
 type Total struct {
 	Count uint64 // dropped
-	Quiet uint64 // of these, not told one by one
+	Quiet uint64 // of these, not reported one by one
 }
 
 // NewViolations makes an empty list. Bounds that are 0 are the defaults.
@@ -121,8 +120,8 @@ func NewViolations(b Bounds) *Violations {
 	})}
 }
 
-// Note counts what was dropped. loud: it is to be told now, as a log line, an event and
-// a notice to subscribers. Else Tell gives it later.
+// Note counts a dropped request. loud means that it must be reported now, as a log line, an event and a notice to
+// subscribers. Otherwise Tell reports it later.
 func (v *Violations) Note(now time.Time, d *Dropped) (row Violation, loud bool) {
 	n := max(d.Count, 1)
 	what := did{verdict: d.Verdict, reason: d.Reason, method: d.Method, attr: d.Attr, target: d.Target}
@@ -149,8 +148,8 @@ func (v *Violations) Note(now time.Time, d *Dropped) (row Violation, loud bool) 
 	return Violation{}, false
 }
 
-// Tell gives rows that grew since they were told, quietly, some hundred at most, and
-// reports whether there are more. Once a second is a good time.
+// Tell quietly reports rows that grew since their last report, at most some hundred, and reports whether there are more.
+// Once a second is a good interval.
 func (v *Violations) Tell(tell func(*Violation)) (more bool) {
 	return v.Due(func(i int32) {
 		w := v.Row(i)
@@ -161,7 +160,7 @@ func (v *Violations) Tell(tell func(*Violation)) (more bool) {
 	})
 }
 
-// List gives all rows in the order in which they began.
+// List returns all rows in the order in which they began.
 func (v *Violations) List() []Violation {
 	out := make([]Violation, 0, v.Len())
 	for w := range v.All() {
@@ -170,7 +169,7 @@ func (v *Violations) List() []Violation {
 	return out
 }
 
-// Changed reports whether List gives something else than when Changed was asked last.
+// Changed reports whether the result of List has changed since the last call of Changed.
 func (v *Violations) Changed() bool {
 	was := v.grown
 	v.grown = false
@@ -200,7 +199,7 @@ var words = [numVerdicts]string{
 	Refused: "registration that was refused",
 }
 
-// What names the request: "Set MCMemberRecord"; empty where several kinds are meant.
+// What returns the name of the request, for example "Set MCMemberRecord". It is empty for a row of several kinds.
 func (e *Violation) What() string {
 	if e.Others || e.Method == 0 {
 		return ""

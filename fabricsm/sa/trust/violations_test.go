@@ -21,8 +21,8 @@ func dropped(v trust.Verdict, e *book.EndPort, attr mad.AttrID) *trust.Dropped {
 	}
 }
 
-// TestViolationsAreToldBySequence: the same request of the same port is told loudly for
-// the numbers of the sequence, and the last count quietly.
+// TestViolationsAreToldBySequence: the same request of the same port is reported loudly for the numbers of the sequence,
+// and the last count quietly.
 func TestViolationsAreToldBySequence(t *testing.T) {
 	v := trust.NewViolations(trust.Bounds{})
 	if v.Changed() {
@@ -91,8 +91,7 @@ func TestViolationsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNobodyHasRowsByLID: LIDs that nobody has are told apart, and all together have as
-// many rows as one port.
+// TestNobodyHasRowsByLID: LIDs that no port has are distinguished, and all together have as many rows as one port.
 func TestNobodyHasRowsByLID(t *testing.T) {
 	v := trust.NewViolations(trust.Bounds{PerSource: 3})
 	for lid := range ib.LID(1000) {

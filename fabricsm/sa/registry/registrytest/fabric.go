@@ -1,4 +1,4 @@
-// Package registrytest gives tests of registries a fabric that they make up.
+// Package registrytest provides a fabric for tests of registries.
 package registrytest
 
 import (
@@ -27,8 +27,7 @@ var _ registry.Fabric = (*Fabric)(nil)
 // SM is the port GUID of the Subnet Manager, with LID 1.
 const SM ib.GUID = 0x5A
 
-// New gives a fabric with the port of the Subnet Manager, a full member of the default
-// partition.
+// New creates a fabric with the port of the Subnet Manager, a full member of the default partition.
 func New() *Fabric {
 	f := &Fabric{Ports: make(map[ib.GUID]*book.EndPort), Top: ib.MinMulticastLID + 1024, Doubt: make(map[ib.GUID]bool)}
 	f.Add(SM, ib.DefaultPKeyFull)
@@ -46,14 +45,14 @@ func (f *Fabric) Add(g ib.GUID, keys ...ib.PKey) *book.EndPort {
 	return e
 }
 
-// Clone gives a fabric to change.
+// Clone returns a fabric for changes.
 func (f *Fabric) Clone() *Fabric {
 	n := *f
 	n.Ports, n.Doubt = maps.Clone(f.Ports), maps.Clone(f.Doubt)
 	return &n
 }
 
-// With gives a fabric with a port changed.
+// With returns a fabric with a port changed.
 func (f *Fabric) With(g ib.GUID, change func(*book.EndPort)) *Fabric {
 	n, e := f.Clone(), *f.Ports[g]
 	change(&e)
@@ -61,7 +60,7 @@ func (f *Fabric) With(g ib.GUID, change func(*book.EndPort)) *Fabric {
 	return n
 }
 
-// Without gives a fabric without a port.
+// Without returns a fabric without a port.
 func (f *Fabric) Without(g ib.GUID) *Fabric {
 	n := f.Clone()
 	delete(n.Ports, g)

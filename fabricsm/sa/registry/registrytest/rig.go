@@ -18,7 +18,7 @@ const (
 	TenantB ib.PKey = 0x8002
 )
 
-// Tenants gives a fabric of two tenants. VPort is an alias of Alice.
+// Tenants returns a fabric of two tenants. VPort is an alias of Alice.
 func Tenants() *Fabric {
 	f := New()
 	f.Add(Alice, TenantA, 0x7fff).Aliases = []ib.GUID{VPort}
