@@ -6,14 +6,12 @@ import "fmt"
 // model of its firmware. Its methods are called while the fabric is held: they
 // must not call the fabric.
 type Adapter interface {
-	// Boot is told that the adapter has power again, and gives the settings that
-	// are in force from then on.
+	// Boot is called when the adapter has power again. It returns the settings that are in force from then on.
 	Boot() HCAConfig
 }
 
-// Install gives a channel adapter a model of its firmware, and boots it. From then
-// on its settings are those of the model; ConfigureHCA and ApplyConfig refuse. A
-// model that resets its firmware by itself tells it by Reboot.
+// Install connects a model of its firmware to a channel adapter, and boots the adapter. From then on the model holds its
+// settings; ConfigureHCA and ApplyConfig refuse. A model that resets its firmware by itself calls Reboot.
 func (f *Fabric) Install(node string, a Adapter) error {
 	return f.change("install adapter", func() error {
 		n, err := f.findCA(node)

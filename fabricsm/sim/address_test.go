@@ -265,8 +265,8 @@ func TestSALane(t *testing.T) {
 	}
 }
 
-// Of a flood that no client receives 512 packets wait, as at an adapter under Linux. A flood of
-// GMPs costs a station none of its SMPs; one of SMPs does.
+// In a flood that no client receives, at most 512 packets wait, as at an adapter under Linux. A flood of GMPs costs a
+// station none of its SMPs; a flood of SMPs does.
 func TestGMPsLeaveRoomForSMPs(t *testing.T) {
 	f, sm, h1 := asking(t)
 	for range maxQueued + 100 {

@@ -56,7 +56,7 @@ func TestPortStates(t *testing.T) {
 	}
 }
 
-// What ibsim forgets must be kept here.
+// Unlike ibsim, the simulator keeps these fields.
 func TestPortInfoIsKept(t *testing.T) {
 	f := tree(t, sim.Options{})
 	s := station(t, f, "sm", false)

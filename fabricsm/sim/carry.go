@@ -130,8 +130,7 @@ func (p *port) hasLane(in ib.PortNum, sl ib.SL) bool {
 	return int(pair&0xF) < p.info.OperationalVLs.Count()
 }
 
-// takeData ends a packet at an end port; one that a router takes to carry it on
-// is not yet for anybody.
+// takeData ends a packet at an end port. A router does not consume a packet that it has to forward.
 func (f *Fabric) takeData(at *port, d *Data) (Fate, *port) {
 	if !d.DLID.IsMulticast() && !at.owns(d.DLID) {
 		f.stats.NoRoute++

@@ -13,8 +13,8 @@ type ClassSupport uint8
 
 // Degrees of support.
 const (
-	ClassAbsent    ClassSupport = iota // nobody answers
-	ClassOpen                          // everybody is answered, there is no key
+	ClassAbsent    ClassSupport = iota // there is no answer
+	ClassOpen                          // every request is answered, there is no key
 	ClassKeyed                         // a key protects it
 	ClassDualKeyed                     // the same, and the old key is good until the new one is confirmed
 )
@@ -22,8 +22,7 @@ const (
 // keyClasses is how many classes with keys there are.
 const keyClasses = 3
 
-// support gives what a device can do in a class, and the place of the class in
-// port.classes.
+// support returns the support of a device for a class, and the index of the class in port.classes.
 func (d *Device) support(c mad.Class) (place int, s ClassSupport) {
 	switch c {
 	case mad.ClassCongestionControl:
@@ -37,8 +36,8 @@ func (d *Device) support(c mad.Class) (place int, s ClassSupport) {
 	}
 }
 
-// classAgent is the agent of a class with keys at an end port. Devices without
-// a key have one, too, whose key nobody can set.
+// classAgent is the agent of a class with keys at an end port. A device without a key also has one, but its key cannot be
+// set.
 type classAgent struct {
 	class   mad.KeyClass
 	support ClassSupport
@@ -73,7 +72,7 @@ const (
 	maxNeighborBlocks = 16
 )
 
-// classAgent gives the agent of p for a class, nil if its device has none.
+// classAgent returns the agent of p for a class, or nil if its device has none.
 func (p *port) classAgent(c mad.Class) *classAgent {
 	place, support := p.node.model().support(c)
 	if support == ClassAbsent {
@@ -114,9 +113,8 @@ func (a *classAgent) check(fl *flight) access {
 	return accessNone
 }
 
-// checkNode decides on what another switch tells: it must show the node key of
-// this one. The agent takes it, and nobody is answered. That such MADs are of
-// method Send is [sim].
+// checkNode decides on a message of another switch: it must show the node key of this one. The agent takes it and sends no
+// answer. That such MADs have method Send is [sim].
 func (a *classAgent) checkNode(fl *flight) access {
 	if a.nodeKeys.accept(offeredKey(&fl.mad)) {
 		a.notified++

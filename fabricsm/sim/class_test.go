@@ -30,8 +30,7 @@ func keySet(t testing.TB, lid ib.LID, c mad.Class, old uint64, info mad.N2NKeyIn
 	return p
 }
 
-// managed gives a fabric whose devices are d, a station at sm that manages it, and
-// the LIDs of forward: sm 1, h1 2, leaf1 3.
+// managed returns a fabric with devices d, a station at sm that manages it, and the LIDs of forward: sm 1, h1 2, leaf1 3.
 func managed(t testing.TB, d sim.Device) (*sim.Fabric, *sim.Station) {
 	t.Helper()
 	f := tree(t, sim.Options{Device: d})
@@ -182,8 +181,8 @@ func TestClassSupport(t *testing.T) {
 	}
 }
 
-// Trap 0 of a class goes where ClassPortInfo says, tells who did what, and ends
-// by a TrapRepress with the device's key only.
+// Trap 0 of a class goes to the address in ClassPortInfo and reports the offending request. Only a TrapRepress with the key
+// of the device ends it.
 func TestClassTraps(t *testing.T) {
 	for _, c := range keyClasses {
 		k, _ := mad.LookupKeyClass(c)
@@ -252,7 +251,7 @@ func TestClassTraps(t *testing.T) {
 	}
 }
 
-// What is written to a device through the classes stays, and only there.
+// Settings that are written to a device through the classes stay, and only there.
 func TestClassSettings(t *testing.T) {
 	_, s := managed(t, sim.Modern())
 	write := func(lid ib.LID, c mad.Class, attr mad.AttrID, mod uint32, first byte) mad.Status {
@@ -307,7 +306,7 @@ func TestClassSettings(t *testing.T) {
 	}
 }
 
-// Switches tell each other with the key of the one that is told.
+// Switches notify each other with the key of the receiver.
 func TestNodeKeys(t *testing.T) {
 	f, s := managed(t, sim.Modern())
 	spine := []ib.PortNum{1, 3}
@@ -416,8 +415,8 @@ func TestVendorSMPs(t *testing.T) {
 	}
 }
 
-// TestSettingUnderAnotherPKey: a program may name another P_Key than the first of its
-// table, which decides whom it reaches, and what it sets there can be seen.
+// TestSettingUnderAnotherPKey: a program may use another P_Key than the first of its table. The P_Key decides which ports
+// it reaches, and the settings that it writes there are visible.
 func TestSettingUnderAnotherPKey(t *testing.T) {
 	const tenant ib.PKey = 0x8001
 	f, s := managed(t, sim.Device{CC: sim.ClassKeyed})

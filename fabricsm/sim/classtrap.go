@@ -11,8 +11,8 @@ import (
 // issuerGIDOffset is where a notice in a GMP has the GID of its issuer.
 const issuerGIDOffset = 64
 
-// sendKeyTrap reports a MAD that showed a wrong key, to where the ClassPortInfo
-// of the class says; without a LID there, nobody is told.
+// sendKeyTrap reports a MAD with a wrong key to the address in the ClassPortInfo of the class. Without a LID there, it
+// sends nothing.
 func (a *classAgent) sendKeyTrap(number mad.TrapNum, fl *flight) {
 	if a.traps.TrapLID == 0 || a.port.info.LID == 0 {
 		return
@@ -56,9 +56,8 @@ func (a *classAgent) trapFlight(t *pendingTrap) flight {
 	return fl
 }
 
-// NotifyNeighbors lets a switch tell its neighbours of a link that failed: it
-// sends a MAD of class 0x0C to each that NeighborsInfo names, with the key
-// that it has for it. Method and attribute are [sim].
+// NotifyNeighbors makes a switch notify its neighbours of a failed link. It sends a MAD of class 0x0C to each entry of
+// NeighborsInfo, with the key that it has for it. Method and attribute are [sim].
 func (f *Fabric) NotifyNeighbors(node string) error {
 	return f.change("notify neighbours", func() error {
 		n, err := f.find(node)
@@ -103,8 +102,8 @@ type ClassKey struct {
 	Notified       uint64 // class 0x0C: MADs of neighbours that showed the right key
 }
 
-// ClassSetting gives what an end port was last told of an attribute of a class that
-// it only keeps, such as one of congestion control; nil if nothing.
+// ClassSetting returns the last value that was set at an end port for an attribute of a class, such as one of congestion
+// control; nil if there is none. It is for attributes that the port only stores.
 func (f *Fabric) ClassSetting(node string, num ib.PortNum, c mad.Class, attr mad.AttrID, mod uint32) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()

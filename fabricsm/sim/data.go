@@ -127,7 +127,7 @@ func (f *Fabric) Inject(from Endpoint, d Data) (Report, error) {
 
 func (p *port) endpoint() Endpoint { return Endpoint{p.node.name, p.num} }
 
-// head is what a notice tells of the packet.
+// head returns the fields of the packet for a notice.
 func (d *Data) head() *packetHead {
 	h := &packetHead{slid: d.SLID, dlid: d.DLID, sqp: d.SourceQP, dqp: d.DestQP, qkey: d.QKey, pkey: d.PKey, sl: d.SL}
 	if d.GRH != nil {

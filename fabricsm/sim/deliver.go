@@ -47,7 +47,7 @@ func (f *Fabric) arriveFaulty(fl *flight, at *port, fault Fault) {
 	}
 }
 
-// deliver gives a packet to a station or to the node's agent.
+// deliver passes a packet to a station or to the agent of the node.
 func (f *Fabric) deliver(fl *flight, at *port) {
 	m := &fl.mad
 	fl.access = at.access(fl)
@@ -82,8 +82,7 @@ func (f *Fabric) deliverResponse(fl *flight, at *port) {
 	f.stations[slot].deliver(fl, at)
 }
 
-// deliverRepress gives a TrapRepress to the station that sent the trap, if one
-// did.
+// deliverRepress passes a TrapRepress to the station that sent the trap, if there is one.
 func (f *Fabric) deliverRepress(fl *flight, at *port) {
 	if h := at.endPort().host; h != nil {
 		h.take(fl)
@@ -98,8 +97,7 @@ func (f *Fabric) deliverRepress(fl *flight, at *port) {
 	}
 }
 
-// deliverRequest gives a packet that no agent answers to the station that asked
-// for such.
+// deliverRequest passes a packet that no agent answers to the station that has asSM set, if there is one.
 func (f *Fabric) deliverRequest(fl *flight, at *port) {
 	for _, s := range f.stations {
 		if s != nil && s.asSM && s.at.endPort() == at.endPort() && !at.node.bars(&fl.mad) {

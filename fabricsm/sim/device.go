@@ -33,9 +33,8 @@ type Device struct {
 	// towards other limited ones.
 	InboundBaseOnly bool
 
-	// DualMKey is a device that goes on accepting the old M_Key when it gets a
-	// new one, until the new one is set a second time. What devices do exactly
-	// is not public; MlnxExtendedPortInfo says that they hold two.
+	// DualMKey is a device that accepts the old M_Key after it gets a new one, until the new one is set a second time. The
+	// exact behaviour of devices is not public; MlnxExtendedPortInfo reports that they hold two.
 	DualMKey bool
 
 	// CC, VS and N2N are the management classes 0x21, 0x0A and 0x0C, which have
@@ -46,8 +45,8 @@ type Device struct {
 	// Get of Notice; 0: it has no queue, as most devices of today.
 	NoticeQueue int
 
-	// Trusts says whose signature on a configuration a channel adapter takes;
-	// nil: nobody's. See Fabric.ApplyConfig.
+	// Trusts verifies the signatures on configurations of a channel adapter; nil: no signature is accepted. See
+	// Fabric.ApplyConfig.
 	Trusts ConfigVerifier
 
 	// KeepsMKey and KeepsPKeys say what survives a reboot: M_Key, protection

@@ -58,7 +58,7 @@ func (f *Fabric) walkOut(fl *flight) {
 			return
 		}
 		at = out.peer
-		fl.slid = ib.PermissiveLID // switches write it anew
+		fl.slid = ib.PermissiveLID // switches write it again
 		back[hop] = byte(at.num)
 		m.SetHopPointer(hop + 1)
 		if at.node.sham != nil {

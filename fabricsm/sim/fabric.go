@@ -21,9 +21,8 @@ type Options struct {
 	// Seed determines every random choice.
 	Seed uint64
 
-	// LoseSilently makes a request that reaches nobody vanish, as on real
-	// hardware. Otherwise it comes back to its sender at once, marked
-	// undelivered, as from ibsim.
+	// LoseSilently makes a request that reaches no receiver vanish, as on real hardware. Otherwise it returns to its sender
+	// at once, marked undelivered, as with ibsim.
 	LoseSilently bool
 
 	// LinearCap is the number of LIDs a switch can forward, 49,152 by default.
@@ -33,7 +32,7 @@ type Options struct {
 	// default; a multiple of 32.
 	MulticastCap uint16
 
-	// MulticastTop gives switches a MulticastFDBTop, above which they drop.
+	// MulticastTop enables MulticastFDBTop in switches, above which they drop.
 	MulticastTop bool
 
 	// SLtoVLWildcard lets one Set program the SL-to-VL tables of all pairs of
@@ -80,7 +79,7 @@ type Stats struct {
 	Sent        uint64 // by stations
 	Received    uint64 // put into inboxes
 	Answered    uint64 // by the agents of nodes
-	Undelivered uint64 // requests that reached nobody
+	Undelivered uint64 // requests that reached no receiver
 	NoRoute     uint64 // dropped by a switch whose table has no port for the LID
 	Looped      uint64 // dropped after maxHops switches
 	LinkDown    uint64 // dropped at a port that cannot carry them
@@ -120,7 +119,7 @@ type node struct {
 
 // port is one port of a node.
 type port struct {
-	// What every packet on its way touches comes first, in one line of the cache.
+	// The fields that every packet on its way uses come first, in one cache line.
 	node     *node
 	peer     *port // the other end of the link while it is up
 	num      ib.PortNum
@@ -151,7 +150,7 @@ type port struct {
 	held   int // SMPs in its buffers
 
 	host       *HostPort // that has this port, nil: none
-	reregister bool      // it was asked for since the host was last told of changes
+	reregister bool      // it was requested since the last event for the host
 }
 
 // New makes a fabric of the default options in which every cable of the list
@@ -208,8 +207,7 @@ func (f *Fabric) newNode(l *netlist.Node) *node {
 	return n
 }
 
-// find gives the node with that name or, failing that, description; "" is the
-// first of the netlist. Called with mu held.
+// find returns the node with that name or, failing that, description; "" is the first of the netlist. Called with mu held.
 func (f *Fabric) find(name string) (*node, error) {
 	if name == "" && len(f.nodes) > 0 {
 		return f.nodes[0], nil
@@ -237,7 +235,7 @@ func (f *Fabric) findPort(name string, num ib.PortNum) (*port, error) {
 	return n.ports[num], nil
 }
 
-// Stats gives the counters.
+// Stats returns the counters.
 func (f *Fabric) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()

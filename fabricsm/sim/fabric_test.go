@@ -48,7 +48,7 @@ func toLID(lid ib.LID, h mad.Header) transport.Packet {
 	return p
 }
 
-// only sends one packet and gives the one that comes back.
+// only sends one packet and returns the one that comes back.
 func only(t testing.TB, s *sim.Station, p transport.Packet) transport.Packet {
 	t.Helper()
 	got := s.Exchange([]transport.Packet{p}, nil)
@@ -71,7 +71,7 @@ func get[T any](t testing.TB, s *sim.Station, attr mad.AttrID, mod uint32, route
 	return v
 }
 
-// set writes an attribute and gives the status and what the answer holds.
+// set writes an attribute and returns the status and the value in the answer.
 func set[T any](t testing.TB, s *sim.Station, attr mad.AttrID, mod uint32, v T, route ...ib.PortNum) (mad.Status, T) {
 	t.Helper()
 	p := directed(mad.Header{Method: mad.MethodSet, Attr: attr, Mod: mod}, route...)
@@ -88,7 +88,7 @@ func set[T any](t testing.TB, s *sim.Station, attr mad.AttrID, mod uint32, v T, 
 	return in.MAD.Status(), v
 }
 
-// portSet alters a port: it sets what change makes of what a Get gave.
+// portSet changes a port: it reads the current value, applies change, and sets the result.
 func portSet(t testing.TB, s *sim.Station, num ib.PortNum, change func(*mad.PortInfo), route ...ib.PortNum) mad.Status {
 	t.Helper()
 	pi := get[mad.PortInfo](t, s, mad.AttrPortInfo, uint32(num), route...)
@@ -264,8 +264,8 @@ func TestSMInfoAndGMPsReachTheSM(t *testing.T) {
 	}
 }
 
-// What a subnet manager tells those who asked for it: traps 64 to 67, forwarded as
-// Reports to programs at other ports, and their answers.
+// Reports of a subnet manager to subscribers: traps 64 to 67, forwarded as Reports to programs at other ports, and their
+// answers.
 func TestReportsReachSubscribers(t *testing.T) {
 	const noticeAt, numberAt = 56, 56 + 4
 	f := tree(t, sim.Options{})

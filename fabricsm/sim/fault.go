@@ -27,8 +27,7 @@ func (f *Fabric) SetFault(node string, fault Fault) error {
 	return f.ChangeFault(node, func(old *Fault) { *old = fault })
 }
 
-// ChangeFault changes the fault of one node, or of all nodes, as SetFault. What
-// change gets is the fault that the node suffers now.
+// ChangeFault changes the fault of one node, or of all nodes, as SetFault does. change gets the current fault of the node.
 func (f *Fabric) ChangeFault(node string, change func(*Fault)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,8 +61,8 @@ func (f *Fabric) countFault(fault *Fault, by int) {
 	}
 }
 
-// IsTimed reports that packets may wait for the fabric's time to pass because of
-// a Fault: whoever lets it follow a clock then does so in small steps.
+// IsTimed reports whether packets may wait for the fabric's time because of a Fault. A caller that follows a clock then
+// advances the time in small steps.
 func (f *Fabric) IsTimed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,8 +123,7 @@ func (f *Fabric) Relink(node string, num ib.PortNum, peer string, peerNum ib.Por
 	})
 }
 
-// SetGUIDs gives a node other GUIDs, as new firmware or a forger does. The
-// ports of a CA get the GUIDs that follow.
+// SetGUIDs sets other GUIDs of a node, as new firmware or a forger does. The ports of a CA get the GUIDs that follow.
 func (f *Fabric) SetGUIDs(node string, guid, systemImage ib.GUID) error {
 	return f.change("set GUIDs", func() error {
 		n, err := f.find(node)

@@ -11,7 +11,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// traps empties an inbox and gives what the traps in it are.
+// traps empties an inbox and returns the traps in it.
 func traps(t testing.TB, s *sim.Station) (numbers []mad.TrapNum, packets []transport.Packet) {
 	t.Helper()
 	for _, p := range s.Take(nil) {

@@ -31,8 +31,7 @@ type HCAConfig struct {
 // ErrLocked means that an adapter does not take settings from its host.
 var ErrLocked = errors.New("settings of the adapter are locked: apply a signed configuration")
 
-// ConfigVerifier says whether a configuration is signed by whom an adapter
-// trusts: nil if it is.
+// ConfigVerifier verifies that a trusted signer signed a configuration. It returns nil if so.
 type ConfigVerifier interface {
 	Verify(message, signature []byte) error
 }
@@ -51,9 +50,8 @@ func (n *node) firewalled() bool { return n.hca.current.SMPFirewall }
 // not: an SMP behind a firewall, and anything without power.
 func (n *node) bars(m *mad.MAD) bool { return n.off || n.firewalled() && m.IsSMP() }
 
-// ConfigureHCA is what a host does that writes the settings of its adapter.
-// Whoever is root there can, unless the settings are locked; to lock them it
-// cannot.
+// ConfigureHCA changes the settings of an adapter from its host. Root on the host can do so unless the settings are locked.
+// The host itself cannot lock them.
 func (f *Fabric) ConfigureHCA(node string, c HCAConfig) error {
 	return f.change("configure adapter", func() error {
 		n, err := f.findCA(node)
@@ -73,8 +71,8 @@ func (f *Fabric) ConfigureHCA(node string, c HCAConfig) error {
 	})
 }
 
-// ApplyConfig gives an adapter a signed configuration. Its Device must trust
-// who signed, the configuration must be for it, and newer than the last one.
+// ApplyConfig applies a signed configuration to an adapter. The Device must trust the signer, and the configuration must be
+// for this adapter and newer than the last one.
 func (f *Fabric) ApplyConfig(node string, c SignedConfig) error {
 	return f.change("apply signed configuration", func() error {
 		n, err := f.findCA(node)
@@ -105,8 +103,7 @@ func (f *Fabric) ApplyConfig(node string, c SignedConfig) error {
 	})
 }
 
-// HCA shows the settings of an adapter in force, and those of the next boot.
-// What is no adapter has none.
+// HCA returns the current settings of an adapter, and those of the next boot. A node that is no adapter has none.
 func (f *Fabric) HCA(node string) (current, next HCAConfig) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,9 +19,8 @@ type FlowOptions struct {
 	EachSet bool
 }
 
-// Flow is data traffic of one port to another, such as a connection between
-// two hosts of a tenant: the probe by which a test tells what a victim felt.
-// It goes on until Stop.
+// Flow is data traffic from one port to another, such as a connection between two hosts of a tenant. With it a test
+// measures the effect on a victim. It continues until Stop.
 type Flow struct {
 	fabric   *Fabric
 	from, to *port

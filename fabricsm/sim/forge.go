@@ -9,10 +9,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Forged is a management datagram whose every header its sender chose, and
-// which expects no answer: a modified driver's, or another adapter's that is
-// under control. What a program sends that wants answers goes through a
-// Station.
+// Forged is a management datagram with freely chosen headers, which expects no answer. It stands for a modified driver or
+// another compromised adapter. Programs that expect answers use a Station.
 type Forged struct {
 	MAD      mad.MAD
 	SLID     ib.LID
@@ -124,9 +122,8 @@ func (n *node) playsSM(m *mad.MAD) bool {
 	return true
 }
 
-// Lie makes a port tell another NodeInfo than the truth, until its node is
-// rebooted or given other GUIDs. The local port number stays true, as the
-// answer's way back does not depend on it.
+// Lie makes a port report a false NodeInfo, until its node reboots or gets other GUIDs. The local port number stays true,
+// because the way back of the answer does not depend on it.
 func (f *Fabric) Lie(node string, num ib.PortNum, info mad.NodeInfo) error {
 	return f.change("lie", func() error {
 		p, err := f.findPort(node, num)

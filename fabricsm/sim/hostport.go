@@ -25,7 +25,7 @@ type HostPacket struct {
 	GRH        *GRH // nil: none
 }
 
-// PortEvent is a change of a port that an adapter tells its driver.
+// PortEvent is a change of a port that an adapter reports to its driver.
 type PortEvent uint8
 
 // Events of a port.
@@ -52,9 +52,8 @@ func (e PortEvent) String() string {
 	return portEventNames[e]
 }
 
-// HostPort is a port of an adapter whose host is a kernel elsewhere. What reaches the
-// port and is not answered by the adapter comes to it, and the host alone decides about
-// addresses and transaction identifiers. No Station can be at that port as well.
+// HostPort is a port of an adapter whose host is a kernel elsewhere. It receives the packets for the port that the adapter
+// does not answer. The host alone chooses addresses and transaction identifiers. No Station can be at that port as well.
 type HostPort struct {
 	station *Station
 	packets []HostPacket
@@ -207,8 +206,8 @@ func (h *HostPort) Receive(packets []HostPacket) (int, error) {
 	return n, nil
 }
 
-// Ask has the adapter's firmware answer a MAD about the port, in place, and reports whether it did. byHost
-// tells a request of the host's software, which is held to the SMP firewall, from one of the driver.
+// Ask makes the firmware of the adapter answer a MAD about the port, in place, and reports whether it did. byHost
+// distinguishes a request of the host's software, for which the SMP firewall applies, from one of the driver.
 func (h *HostPort) Ask(m *mad.MAD, byHost bool) bool {
 	s := h.station
 	f := s.fabric

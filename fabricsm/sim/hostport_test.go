@@ -57,7 +57,7 @@ func TestHostPort(t *testing.T) {
 	if n, err := h.Receive(in); n != 1 || err != nil || in[0].MAD.TID() != out.MAD.TID() || in[0].MAD.HopPointer() != 1 || !in[0].MAD.Returning() {
 		t.Errorf("%d packets, %v: TID %v, hop pointer %d", n, err, in[0].MAD.TID(), in[0].MAD.HopPointer())
 	}
-	// What reaches nobody does not come back: the host has its own time.
+	// A packet that reaches no receiver does not come back: the host has its own timeouts.
 	lost := sim.HostPacket{MAD: ownSMP(mad.MethodGet, mad.AttrNodeInfo, 0, 1, 30), DLID: ib.PermissiveLID}
 	lost.MAD.SetHopPointer(1)
 	before := f.Stats().Received

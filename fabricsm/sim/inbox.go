@@ -7,9 +7,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// maxQueued is how many packets wait at each of the two queue pairs of management: as many
-// receives as Linux posts (IB_MAD_QP_RECV_SIZE). What comes when they are used up is lost,
-// whatever it is.
+// maxQueued is the number of packets that wait at each of the two queue pairs of management: as many receives as Linux
+// posts (IB_MAD_QP_RECV_SIZE). Every packet beyond that is lost.
 const maxQueued = 512
 
 // inbox holds what arrived for a station, in order. The fabric's mu guards it.

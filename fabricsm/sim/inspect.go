@@ -7,8 +7,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// PortInfo shows a port as it is, for tests and tools that judge what a subnet
-// manager did. An unknown port gives the zero PortInfo.
+// PortInfo returns the current state of a port, for tests and tools that check a subnet manager. For an unknown port it
+// returns the zero PortInfo.
 func (f *Fabric) PortInfo(node string, num ib.PortNum) mad.PortInfo {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,8 +118,7 @@ func (f *Fabric) Egress(node string, lid ib.LID) ib.PortNum {
 	return n.sw.lookup(lid)
 }
 
-// SwitchInfo shows a switch as it is; what is no switch gives the zero
-// SwitchInfo.
+// SwitchInfo returns the current state of a switch, or the zero SwitchInfo for any other node.
 func (f *Fabric) SwitchInfo(node string) mad.SwitchInfo {
 	f.mu.Lock()
 	defer f.mu.Unlock()

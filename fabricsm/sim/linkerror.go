@@ -78,8 +78,8 @@ func (p *port) sendLinkErrorTrap(number mad.TrapNum) {
 	p.node.paceTrap(from, number, p.num, &data)
 }
 
-// SetSystemImage gives a node another system image GUID, as it tells of
-// itself: trap 145. SetGUIDs changes GUIDs of which nobody tells.
+// SetSystemImage sets another system image GUID of a node, and the node reports it by trap 145. SetGUIDs changes GUIDs
+// without a report.
 func (f *Fabric) SetSystemImage(node string, guid ib.GUID) error {
 	return f.change("set system image GUID", func() error {
 		n, err := f.find(node)

@@ -28,7 +28,7 @@ func offeredKey(m *mad.MAD) uint64 { return binary.BigEndian.Uint64(m[keyOffset:
 
 // keys is one or, on devices that hold two, both keys of a management port.
 type keys struct {
-	current  uint64 // 0: everybody may do everything
+	current  uint64 // 0: every request is allowed
 	previous uint64 // also accepted, until the manager confirms the current one; 0: none
 }
 
@@ -135,8 +135,7 @@ func (p *port) checkMKey(fl *flight, local bool) access {
 	return accessNone
 }
 
-// mkeyViolation counts an SMP without the right key, starts the lease and
-// tells the subnet manager.
+// mkeyViolation counts an SMP without the right key, starts the lease and notifies the subnet manager.
 func (p *port) mkeyViolation(fl *flight) {
 	if p.info.MKeyViolations < math.MaxUint16 {
 		p.info.MKeyViolations++

@@ -22,7 +22,7 @@ func keyed(p transport.Packet, key uint64) transport.Packet {
 	return p
 }
 
-// protect gives an end port a key; the station at sm knows it.
+// protect sets the key of an end port; the station at sm knows it.
 func protect(t testing.TB, s *sim.Station, level uint8, lease uint16, route ...ib.PortNum) {
 	t.Helper()
 	num := uint32(0)
@@ -33,7 +33,7 @@ func protect(t testing.TB, s *sim.Station, level uint8, lease uint16, route ...i
 	}
 }
 
-// ask sends one SMP and gives its answer; nil if there is none.
+// ask sends one SMP and returns its answer, or nil if there is none.
 func ask(t testing.TB, s *sim.Station, p transport.Packet) *mad.MAD {
 	t.Helper()
 	for _, in := range s.Exchange([]transport.Packet{p}, nil) {
@@ -120,7 +120,7 @@ func TestMKeyLevels(t *testing.T) {
 	}
 }
 
-// What a host sends to its own port takes no link, and no device checks it.
+// SMPs of a host to its own port use no link, and no device checks them.
 func TestLocalSMPsAreNotChecked(t *testing.T) {
 	f := tree(t, sim.Options{})
 	sm, host := station(t, f, "sm", false), station(t, f, "h1", false)

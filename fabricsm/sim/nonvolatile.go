@@ -29,7 +29,7 @@ func (p *port) keep() (n nonVolatile) {
 	return n
 }
 
-// restore gives a port that was reset what was kept.
+// restore restores the saved state of a port after a reset.
 func (p *port) restore(n nonVolatile) {
 	if !p.isEnd() {
 		return

@@ -99,7 +99,7 @@ func TestCountersSaturate(t *testing.T) {
 	}
 }
 
-// Errors of links are counted and told, and the manager's answer ends it.
+// Errors of links are counted and reported, and the manager's answer ends the report.
 func TestLinkErrors(t *testing.T) {
 	for _, tt := range []struct {
 		kind   LinkError

@@ -34,8 +34,7 @@ const (
 	refusedRaw          // it is raw, and the port takes none
 )
 
-// packetHead is what a notice tells of a packet that was refused. GIDs are
-// zero without a global route header.
+// packetHead has the fields of a refused packet for a notice. GIDs are zero without a global route header.
 type packetHead struct {
 	slid, dlid ib.LID
 	sgid, dgid ib.GID
@@ -45,20 +44,16 @@ type packetHead struct {
 	sl         ib.SL
 }
 
-// admits decides on a packet that crosses a port, and changes nothing; refuse
-// does what follows from a refusal. It is to be asked at both ends of each link
-// that a packet crosses, outbound first. That the link is up is another matter.
+// admits decides on a packet that crosses a port, and changes nothing; refuse handles a refusal. Call it at both ends of
+// each link that a packet crosses, outbound first. It does not check whether the link is up.
 //
-// External ports of switches check what their PortInfo says they do. Outbound,
-// the P_Key must match an entry (IBTA volume 1, 10.9.3: same base, one of the
-// two full). Inbound, the far end must be allowed to use the P_Key: an entry
-// has the same base, and is full if the packet claims to be. By the matching
-// rule alone a limited member could either send nothing or call itself full;
-// switches that look at the base alone are Device.InboundBaseOnly.
+// External ports of switches check as their PortInfo says. Outbound, the P_Key must match an entry (IBTA volume 1, 10.9.3:
+// same base, one of the two full). Inbound, the far end must be allowed to use the P_Key: an entry has the same base, and
+// is full if the packet claims to be. By the matching rule alone a limited member could either send nothing or call itself
+// full. Switches that look at the base alone are Device.InboundBaseOnly.
 //
-// End ports match what comes in. What goes out carries an entry of the table,
-// as the queue pair knows an index and no P_Key; for an adapter that has been
-// tampered with, do not ask. Port 0 of a switch is an end port.
+// End ports check incoming packets. Outgoing packets carry an entry of the table, because the queue pair has an index and
+// no P_Key; for a manipulated adapter, do not call admits. Port 0 of a switch is an end port.
 func (p *port) admits(kind packetKind, key ib.PKey, way direction) verdict {
 	if kind == packetSMP {
 		return admitted
@@ -129,8 +124,7 @@ func (p *port) answerPKey(request ib.PKey) ib.PKey {
 	return request
 }
 
-// refuse does what a port does about a packet that it does not admit: it
-// counts, and tells the subnet manager.
+// refuse handles a packet that a port does not admit: it counts the packet, and notifies the subnet manager.
 func (p *port) refuse(why verdict, head *packetHead, way direction) {
 	if !p.isEnd() {
 		if way == inbound {
@@ -144,7 +138,7 @@ func (p *port) refuse(why verdict, head *packetHead, way direction) {
 		return
 	}
 	if way == outbound {
-		return // the adapter's own software is told, nobody else
+		return // only the software of the adapter is notified
 	}
 	switch why {
 	case refusedPKey:
@@ -162,8 +156,8 @@ func (p *port) refuse(why verdict, head *packetHead, way direction) {
 	p.commit()
 }
 
-// suppressesMulticast reports a port that was told to be quiet about wrong
-// P_Keys of multicast packets, and can be.
+// suppressesMulticast reports whether a port is set to send no trap for wrong P_Keys of multicast packets, and supports
+// this.
 func (p *port) suppressesMulticast() bool {
 	return p.info.MulticastPKeyTrapSuppressionEnabled != 0 && p.info.CapabilityMask.Has(mad.IsMulticastPKeyTrapSuppressionSupported)
 }
@@ -197,6 +191,5 @@ func (p *port) sendSwitchPKeyTrap(head *packetHead) {
 	p.node.paceTrap(from, mad.TrapBadPKeySwitch, p.num, &data)
 }
 
-// allTrap259Fields says that all fields of trap 259 hold something. What its
-// bits mean is not public.
+// allTrap259Fields marks all fields of trap 259 as valid. The meaning of its bits is not public.
 const allTrap259Fields = 0x00FF

@@ -20,7 +20,7 @@ func pair(t testing.TB, o Options) *Fabric {
 	return NewWith(l, o)
 }
 
-// port gives a port for tests of what it does by itself.
+// port returns a port for white-box tests.
 func (f *Fabric) port(t testing.TB, node string, num ib.PortNum) *port {
 	t.Helper()
 	p, err := f.findPort(node, num)
@@ -232,7 +232,7 @@ func TestSecurityTrapsArePaced(t *testing.T) {
 	}
 }
 
-// Modern ports can be told to be quiet about multicast.
+// Modern ports can be set to send no traps about multicast.
 func TestMulticastTrapSuppression(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

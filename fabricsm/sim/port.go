@@ -11,8 +11,7 @@ type Port struct{ station *Station }
 
 var _ transport.Port = Port{}
 
-// Attach makes a station at a node and gives it as a transport.Port; see
-// Station for the arguments.
+// Attach creates a station at a node and returns it as a transport.Port; see Station for the arguments.
 func (f *Fabric) Attach(node string, asSM bool) (Port, error) {
 	s, err := f.Station(node, asSM)
 	if err != nil {
@@ -21,7 +20,7 @@ func (f *Fabric) Attach(node string, asSM bool) (Port, error) {
 	return s.Port(), nil
 }
 
-// Port gives the station as a transport.Port.
+// Port returns the station as a transport.Port.
 func (s *Station) Port() Port { return Port{s} }
 
 // Send implements transport.Port.

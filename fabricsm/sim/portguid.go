@@ -2,8 +2,8 @@ package sim
 
 import "portcullis/fabricsm/ib"
 
-// SetPortGUID gives an end port of an adapter another GUID and leaves the node's as it
-// is. It shows in NodeInfo and GUIDInfo; nothing is told of it.
+// SetPortGUID sets another GUID of an end port of an adapter, and does not change that of the node. It is visible in
+// NodeInfo and GUIDInfo; no trap reports it.
 func (f *Fabric) SetPortGUID(node string, num ib.PortNum, guid ib.GUID) error {
 	return f.change("set port GUID", func() error {
 		p, err := f.findPort(node, num)

@@ -73,8 +73,8 @@ func (n *node) powerOn() {
 	n.trainAll()
 }
 
-// beginTraining starts what takes Options.Training until the link is up. What
-// happens to cable, power or states meanwhile ends it.
+// beginTraining starts the training that takes Options.Training until the link is up. A change of cable, power or state in
+// between ends it.
 func (p *port) beginTraining(far *port) {
 	f := p.node.fabric
 	f.trainings++

@@ -8,8 +8,7 @@ import (
 	"portcullis/fabricsm/sim"
 )
 
-// Queue pair 1 takes its own Q_Key alone: what has another is counted and told
-// (trap 258).
+// Queue pair 1 accepts only its own Q_Key. A packet with another one is counted and reported (trap 258).
 func TestQKeys(t *testing.T) {
 	for _, tt := range []struct {
 		name string

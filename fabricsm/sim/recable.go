@@ -38,8 +38,8 @@ func (p *port) unplug() {
 	}
 }
 
-// Recable puts one cable between two ports. What was plugged into them is
-// pulled out; ports at the far ends of those cables stay empty.
+// Recable connects two ports with a cable. Cables that were in these ports are pulled out; ports at the far ends of those
+// cables stay empty.
 func (f *Fabric) Recable(a, b Endpoint) error {
 	return f.change("recable", func() error {
 		p, far, err := f.twoPorts(a, b)
@@ -196,8 +196,7 @@ func (f *Fabric) Insert(l netlist.Node) error {
 	})
 }
 
-// SetLID gives an end port a LID and LMC as it would have them from another
-// fabric: no trap tells of it.
+// SetLID sets LID and LMC of an end port, as it would have them from another fabric: no trap reports it.
 func (f *Fabric) SetLID(node string, num ib.PortNum, lid ib.LID, lmc ib.LMC) error {
 	return f.change("set LID", func() error {
 		p, err := f.findPort(node, num)

@@ -182,7 +182,7 @@ func TestRestore(t *testing.T) {
 	if err := f.Unplug("h1"); err != nil {
 		t.Fatal(err)
 	}
-	// The place is taken by another cable meanwhile, which gives way.
+	// Meanwhile another cable takes the port; Restore pulls it out.
 	if err := f.Recable(sim.Endpoint{Node: "h2", Port: 1}, sim.Endpoint{Node: "leaf1", Port: 2}); err != nil {
 		t.Fatal(err)
 	}

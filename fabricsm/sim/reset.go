@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/sim/netlist"
 )
 
-// What the simulated devices are like.
+// Properties of the simulated devices.
 const (
 	defaultLinearCap = 49152
 	defaultMulticast = 1024
@@ -31,8 +31,7 @@ const (
 		mad.IsPKeySwitchExternalPortTrapSupported
 )
 
-// reset puts a node into the state after power-on. l, if not nil, gives LIDs
-// that the netlist assigns.
+// reset puts a node into the state after power-on. l, if not nil, has the LIDs that the netlist assigns.
 func (n *node) reset(l *netlist.Node) {
 	n.traps = nil
 	n.smps.empty()

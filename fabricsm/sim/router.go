@@ -5,11 +5,10 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// A router has a port in each of several subnets, which differ by their prefix.
-// A data packet with a global route header that names another subnet leaves by the
-// port there, under the P_Key tables of both ports (IBTA volume 1, 8.2 and
-// 19.2.4). How the router learns the LID of the destination is not public and
-// stands for what the subnet managers of both sides would have told it: [sim].
+// A router has a port in each of several subnets, which differ by their prefix. A data packet with a global route header
+// for another subnet leaves by the port there, under the P_Key tables of both ports (IBTA volume 1, 8.2 and 19.2.4). How
+// the router learns the LID of the destination is not public; here it has what the subnet managers of both sides would have
+// set: [sim].
 
 // isRouter reports a node that carries packets between subnets.
 func (n *node) isRouter() bool { return n.typ == ib.NodeRouter }
@@ -24,9 +23,8 @@ func (p *port) routesOn(d *Data) bool {
 	return prefix != p.info.GIDPrefix && prefix != ib.DefaultPrefix
 }
 
-// routeOn makes a packet that came to a router at a port the one that leaves it,
-// and gives the port by which it does. A fate other than Delivered is a drop at
-// that port.
+// routeOn returns the packet that leaves a router for one that entered it at a port, and the port by which it leaves. A
+// fate other than Delivered is a drop at that port.
 func (p *port) routeOn(d *Data) (next Data, out *port, fate Fate) {
 	out = p.node.portTo(d.GRH.DGID.Prefix())
 	switch {

@@ -47,8 +47,8 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// Advance lets time pass: delayed packets arrive, and traps that nobody
-// repressed are repeated, each at its time. Then flows and floods send.
+// Advance lets time pass: delayed packets arrive, and traps that were not repressed are repeated, each at its time. Then
+// flows and floods send.
 func (f *Fabric) Advance(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,9 +8,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Sham is a fabric without end that a node only shows: whoever asks further along a
-// directed route finds switches there, made up when they are asked, each with a link at
-// every port. They take whatever is written to them, and carry no packet.
+// Sham is an endless fabric that a node pretends to have. A sender that follows a directed route finds switches there,
+// created on request, each with a link at every port. They accept every write, and carry no packet.
 type Sham struct {
 	// Ports is how many each switch has, 2 to 254. It is entered by port 1: 2 make a
 	// chain, more a tree that never ends.
@@ -175,7 +174,7 @@ func (sw *shamSwitch) portInfo(num ib.PortNum, m *mad.MAD, set bool) mad.Status 
 	return reveal(m, pi)
 }
 
-// name gives the GUID of the switch at the end of a path.
+// name returns the GUID of the switch at the end of a path.
 func (s *sham) name(path []ib.PortNum, visit int) ib.GUID {
 	if s.GUID != nil {
 		return s.GUID(path, visit)

@@ -11,8 +11,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// TestPretend: a host shows a switch at the end of every path behind its port, as late as
-// it was told to, and is itself again afterwards.
+// TestPretend: a host shows a switch at the end of every path behind its port, with the configured delay, and behaves
+// normally afterwards.
 func TestPretend(t *testing.T) {
 	l, err := netlist.Single(netlist.Shape{Hosts: 3, Radix: 4})
 	if err != nil {

@@ -40,7 +40,7 @@ const (
 	configSerialAt = 20
 )
 
-// Encode gives the bytes to sign.
+// Encode returns the bytes to sign.
 func (c ConfigMessage) Encode() []byte {
 	b := make([]byte, configSize)
 	copy(b, configMagic)
@@ -59,7 +59,7 @@ func (c ConfigMessage) Encode() []byte {
 	return b
 }
 
-// parseConfig reads what Encode gives, and nothing else.
+// parseConfig accepts only the output of Encode.
 func parseConfig(b []byte) (c ConfigMessage, err error) {
 	if len(b) != configSize {
 		return c, fmt.Errorf("the configuration has %d bytes, want %d", len(b), configSize)

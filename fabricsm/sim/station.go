@@ -204,7 +204,7 @@ func (s *Station) deliver(fl *flight, at *port) {
 	}
 }
 
-// empty loses what nobody has taken.
+// empty drops the packets in the inbox.
 func (s *Station) empty() {
 	s.inbox.empty()
 	if s.sa != nil {
@@ -226,9 +226,8 @@ func (f *Fabric) settle() {
 	f.dirty = f.dirty[:0]
 }
 
-// SetIsSM sets or clears the IsSM capability bit of the port; a change raises
-// trap 144. Who sets it also receives what arrives for no agent, as in ibsim,
-// unless another station at the port does.
+// SetIsSM sets or clears the IsSM capability bit of the port; a change raises trap 144. A station that sets it also
+// receives packets for no agent, as with ibsim, unless another station at the port does.
 func (s *Station) SetIsSM(on bool) {
 	s.fabric.mu.Lock()
 	defer s.fabric.mu.Unlock()

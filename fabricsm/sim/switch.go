@@ -40,8 +40,7 @@ func (s *forwarding) reset(o *Options, d *Device) {
 	}
 }
 
-// lookup gives the egress port for a LID; ib.NoPort, which no switch has,
-// means drop.
+// lookup returns the egress port for a LID; ib.NoPort, which no switch has, means drop.
 func (s *forwarding) lookup(lid ib.LID) ib.PortNum {
 	if lid > s.info.LinearFDBTop || int(lid) >= len(s.linear) {
 		return ib.NoPort

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxTrapRepeats ends the repetition of a trap that nobody represses.
+	// maxTrapRepeats limits the repetition of a trap that is not repressed.
 	maxTrapRepeats = 10
 	// minTrapInterval is the shortest time between two repetitions, whatever
 	// SubnetTimeOut says.
@@ -24,7 +24,7 @@ type pendingTrap struct {
 	tid    ib.TID
 	sent   int // times
 
-	// Of a paced trap; see paceTrap.
+	// For a paced trap; see paceTrap.
 	id    ib.TID      // its first tid, which does not change
 	about ib.PortNum  // the port it speaks of
 	agent *classAgent // of a class with keys; nil: an SMP
@@ -107,10 +107,9 @@ func (f *Fabric) launchTrap(t *pendingTrap) {
 	f.queue = append(f.queue, fl)
 }
 
-// paceTrap sends a trap that anybody can provoke: of the same number, port and
-// port it speaks of, one in a trapInterval. What happens in between is told
-// when the interval is over, the newest only; the counters of the port have
-// them all.
+// paceTrap sends a trap that any sender can cause. For the same number, port and reported port it sends one per
+// trapInterval. When the interval is over, it reports only the newest event in between; the counters of the port
+// include all of them.
 func (n *node) paceTrap(from *port, number mad.TrapNum, about ib.PortNum, data *[mad.DataSize]byte) {
 	from.noticed(data)
 	if from.sendsTraps() {

@@ -49,8 +49,7 @@ func (n *node) workOnSMP(work time.Duration) {
 	})
 }
 
-// finishSMP gives the first SMP of the queue to the agent, and begins with the
-// next.
+// finishSMP passes the first SMP of the queue to the agent, and starts with the next one.
 func (n *node) finishSMP() {
 	done := n.smps.waiting[0]
 	n.smps.waiting = append(n.smps.waiting[:0], n.smps.waiting[1:]...)

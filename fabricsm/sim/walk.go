@@ -103,7 +103,7 @@ func (p *port) admitsGMP(fl *flight, way direction) bool {
 	return false
 }
 
-// head is what a notice tells of a GMP.
+// head returns the fields of a GMP for a notice.
 func (fl *flight) head() *packetHead {
 	h := &packetHead{slid: fl.slid, dlid: fl.dlid, sqp: fl.sqp, dqp: fl.dqp, pkey: fl.key, qkey: gmpQKey, sl: fl.sl}
 	if fl.grh != nil {
@@ -142,8 +142,8 @@ func (f *Fabric) malformed(fl *flight) {
 	f.undelivered(fl)
 }
 
-// undelivered ends a packet that reaches nobody. A station's request goes back
-// to it, unless the fabric loses silently.
+// undelivered ends a packet that reaches no receiver. A station's request goes back to it, unless the fabric loses
+// silently.
 func (f *Fabric) undelivered(fl *flight) {
 	f.stats.Undelivered++
 	if fl.origin == nil || fl.origin.host != nil || f.opts.LoseSilently {

@@ -47,8 +47,8 @@ func TestHundredClients(t *testing.T) {
 	all.Wait()
 }
 
-// A client that asks and never reads, until neither its queue nor ours takes more,
-// and then dies in the middle of it, costs nobody else anything.
+// A client sends requests and never reads, until both its queue and ours are full, and then dies. Other clients see no
+// effect.
 func TestClientThatNeverReads(t *testing.T) {
 	f, _ := fabric(t)
 	c := simtest.Serve(t, f)

@@ -90,7 +90,7 @@ func manage(t testing.TB, c ibsimlab.Client, f *sim.Fabric) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // killed, as told
+		_ = cmd.Wait() // killed by the test
 	})
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

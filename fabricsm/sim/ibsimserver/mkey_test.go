@@ -16,7 +16,7 @@ import (
 	"portcullis/fabricsm/transport/ibsim/ibsimtest"
 )
 
-// guard gives the end port that a route from sm leads to a key.
+// guard sets a key at the end port at the end of a route from sm.
 func guard(t testing.TB, f *sim.Fabric, key uint64, level uint8, route ...ib.PortNum) {
 	t.Helper()
 	s, err := f.Station("sm", false)

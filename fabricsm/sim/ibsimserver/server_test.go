@@ -121,8 +121,7 @@ func ctl(client, typ uint32, data []byte) []byte {
 	return b
 }
 
-// connectByHand attaches a client that does as it is told, and gives its sockets and
-// its slot.
+// connectByHand attaches a client that the test controls, and returns its sockets and its slot.
 func connectByHand(t testing.TB, socket, node string, asSM bool) (control, data *net.UnixConn, slot uint32) {
 	t.Helper()
 	number := 1<<30 + os.Getpid()
@@ -144,8 +143,8 @@ func connectByHand(t testing.TB, socket, node string, asSM bool) (control, data 
 	return control, data, binary.NativeEndian.Uint32(b[4:])
 }
 
-// What kills ibsim, a CONNECT before the data socket is bound, must cost us
-// nothing; neither must rubbish, or one client speaking for another.
+// Input that kills ibsim must do no harm: a CONNECT before the data socket is bound, garbage, or a client that uses the
+// slot of another.
 func TestHostileClients(t *testing.T) {
 	f, _ := fabric(t)
 	c := simtest.Serve(t, f)

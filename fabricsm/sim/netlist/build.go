@@ -7,8 +7,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// GUIDs of generated nodes are a function of kind and index, so that two runs
-// give the same file.
+// GUIDs of generated nodes are a function of kind and index, so that two runs produce the same file.
 const (
 	switchBase ib.GUID = 0x0010_0000_0000_0000 // + tier<<32 + index
 	routerBase ib.GUID = 0x0030_0000_0000_0000 // + router<<8; port GUID = node GUID + port

@@ -52,10 +52,8 @@ func (b *builder) attachHosts(s *Shape, leaves []*Node, half int) {
 	}
 }
 
-// FatTree3 generates pods of radix/2 leaves and radix/2 aggregation switches
-// with cores on top: aggregation switch i of every pod reaches core group i,
-// and a group has the fewest cores that give full bisection. Hosts have one
-// HCA.
+// FatTree3 generates pods of radix/2 leaves and radix/2 aggregation switches with cores on top: aggregation switch i of
+// every pod reaches core group i. A group has the smallest number of cores with full bisection. Hosts have one HCA.
 func FatTree3(s Shape) (*Netlist, error) {
 	b, err := s.prepare()
 	if err != nil {

@@ -126,7 +126,7 @@ func Islands(s Shape) (*Netlist, error) {
 	return b.netlist()
 }
 
-// deal gives each switch in turn a host, all HCAs of it, from port first on.
+// deal connects one host, with all its HCAs, to each switch in turn, from port first on.
 func (b *builder) deal(s *Shape, first int) {
 	next := make([]int, len(b.switches))
 	for h := range s.Hosts {

@@ -9,8 +9,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// widths are the enabled masks that ibsim gives a port whose cable is said to
-// have this width.
+// widths are the enabled masks that ibsim sets for a port with a cable of this width.
 var widths = []struct {
 	lanes int
 	mask  ib.LinkWidth
@@ -55,8 +54,7 @@ func ParseLink(s string) (Link, error) {
 	return l, nil
 }
 
-// String gives the widest and fastest that the port can do, for example
-// "4xEDR".
+// String returns the widest and fastest link of the port, for example "4xEDR".
 func (l Link) String() string {
 	lanes := 0
 	for _, w := range widths {

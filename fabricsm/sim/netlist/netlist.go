@@ -67,7 +67,7 @@ func (n *Node) PortGUID(p ib.PortNum) ib.GUID {
 	return n.GUID + ib.GUID(p)
 }
 
-// Find gives the node with a name, or failing that a description, or nil.
+// Find returns the node with a name, or failing that a description, or nil.
 func (l *Netlist) Find(name string) *Node {
 	for i := range l.Nodes {
 		if l.Nodes[i].Name == name {

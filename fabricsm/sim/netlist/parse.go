@@ -62,8 +62,7 @@ type portKey struct {
 	port ib.PortNum
 }
 
-// guidCounter gives out the GUIDs of one node type. The initial values are
-// ibsim's.
+// guidCounter assigns the GUIDs of one node type. The initial values are those of ibsim.
 type guidCounter struct{ base, next ib.GUID }
 
 func newParser(name string) *parser {

@@ -73,8 +73,8 @@ func (b *builder) railSpines(leaves [][]*Node, half int) (*Netlist, error) {
 	return b.netlist()
 }
 
-// railCores gives each rail spines of its own, in blocks of up to half units,
-// and joins spines of the same position by cores.
+// railCores builds separate spines for each rail, in blocks of up to half units, and joins spines of the same position by
+// cores.
 func (b *builder) railCores(leaves [][]*Node, half int) (*Netlist, error) {
 	rails, units := len(leaves[0]), len(leaves)
 	perBlock := min(half, units)

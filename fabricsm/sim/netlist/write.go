@@ -8,7 +8,7 @@ import (
 	"portcullis/fabricsm/ib"
 )
 
-// header gives the keywords of a node type.
+// header returns the keywords of a node type.
 func header(t ib.NodeType) (guid, node string) {
 	switch t {
 	case ib.NodeSwitch:

@@ -24,7 +24,7 @@ func (a *Adapter) read() {
 	}
 }
 
-// take does what one message asks for. What makes no sense is ignored: it comes from a kernel that is another's.
+// take handles one message. It ignores invalid messages, because the kernel that sends them is not trusted.
 func (a *Adapter) take(m *softhca.Message) {
 	if m.Type == softhca.TypeAttached {
 		a.attached(m.Status)
@@ -145,8 +145,8 @@ func (p *port) data(m *softhca.Message) {
 	}
 }
 
-// deliver gives a copy of a data packet to the adapter that is plugged in at a port. A port without one has no queue pairs
-// that could take it.
+// deliver passes a copy of a data packet to the adapter that is plugged in at a port. A port without an adapter has no
+// queue pairs for it.
 func (s *Server) deliver(at sim.Endpoint, m *softhca.Message, d *sim.Data) {
 	s.mu.Lock()
 	p := s.ports[at]
@@ -162,7 +162,7 @@ func (s *Server) deliver(at sim.Endpoint, m *softhca.Message, d *sim.Data) {
 	p.adapter.send(out)
 }
 
-// receive gives the host the MADs that reach its port.
+// receive passes the MADs that reach the port to the host.
 func (p *port) receive() {
 	packets := make([]sim.HostPacket, 64)
 	for {
@@ -198,7 +198,7 @@ func (p *port) incoming(in *sim.HostPacket) softhca.Message {
 	return m
 }
 
-// watch tells the host what changes at its port.
+// watch reports changes of the port to the host.
 func (p *port) watch() {
 	for {
 		events, err := p.host.Events()
@@ -212,7 +212,7 @@ func (p *port) watch() {
 	}
 }
 
-// tellPKeys gives the adapter its P_Key table where it changed. It comes before each packet that is judged by it.
+// tellPKeys sends the P_Key table to the adapter after a change. The table arrives before each packet that is judged by it.
 func (p *port) tellPKeys() {
 	at := p.host.Endpoint()
 	p.mu.Lock()

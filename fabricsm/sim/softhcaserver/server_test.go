@@ -88,7 +88,7 @@ func plug(t testing.TB, s *softhcaserver.Server, o softhcaserver.Options) *kerne
 	return k
 }
 
-// pair are the two ends of a stream, whose buffers hold what nobody reads.
+// pair returns the two ends of a stream. Its buffers hold data that is not read yet.
 func pair(t testing.TB) (a, b net.Conn) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -138,7 +138,7 @@ func (k *kernel) any() softhca.Message {
 	return m
 }
 
-// silent tells that no message comes.
+// silent checks that no message comes.
 func (k *kernel) silent(what string) {
 	k.t.Helper()
 	if err := k.stream.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
@@ -491,7 +491,7 @@ func TestEvents(t *testing.T) {
 	k.silent("nothing changed")
 }
 
-// What a kernel that is somebody else's sends does no harm.
+// Messages of an untrusted kernel do no harm.
 func TestHostileHost(t *testing.T) {
 	f := fabric(t)
 	k := plug(t, softhcaserver.New(f), softhcaserver.Options{Node: "h1"})

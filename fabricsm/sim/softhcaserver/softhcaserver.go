@@ -1,7 +1,6 @@
-// Package softhcaserver plugs adapters of the kernel module softhca into a simulated
-// fabric: a node of it is then the adapter of a Linux host, with all its ports. What
-// the adapter's firmware answers, the node's agents do; what the fabric sets on its
-// ports, the host's kernel is told at that moment.
+// Package softhcaserver plugs adapters of the kernel module softhca into a simulated fabric: a node of the fabric is then
+// the adapter of a Linux host, with all its ports. The agents of the node answer for the adapter's firmware. Changes at its
+// ports are reported to the kernel of the host at once.
 package softhcaserver
 
 import (
@@ -75,7 +74,7 @@ type port struct {
 	host    *sim.HostPort
 
 	mu    sync.Mutex
-	table []byte // P_Keys that the host was told
+	table []byte // P_Keys that the host has
 }
 
 // mostOut is how many messages wait for a host that does not read.
@@ -194,7 +193,7 @@ func (a *Adapter) Behave(b Behavior) {
 	a.behavior = b
 }
 
-// Fatal tells the host that the adapter has failed.
+// Fatal reports to the host that the adapter has failed.
 func (a *Adapter) Fatal() {
 	a.send(softhca.Message{Type: softhca.TypeEvent, Port: 1, Value: uint32(softhca.EventFatal)})
 }
@@ -231,7 +230,7 @@ func (a *Adapter) stop(err error) {
 	})
 }
 
-// release gives the ports back to the fabric.
+// release returns the ports to the fabric.
 func (a *Adapter) release() {
 	s := a.server
 	s.mu.Lock()

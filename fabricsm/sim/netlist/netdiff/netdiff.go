@@ -1,6 +1,5 @@
-// Package netdiff tells two descriptions of a fabric apart: which nodes and
-// cables are gone, new, elsewhere, or slower. Nodes are told apart by GUID,
-// cables by the ports at their ends.
+// Package netdiff compares two descriptions of a fabric: which nodes and cables are gone, new, elsewhere, or slower. Nodes
+// are identified by GUID, cables by the ports at their ends.
 package netdiff
 
 import (
@@ -51,12 +50,12 @@ type Change struct {
 // Options say what counts besides nodes, cables and rates.
 type Options struct {
 	Names  bool // descriptions
-	LIDs   bool // LIDs that both sides give
+	LIDs   bool // LIDs that both sides have
 	Faster bool // links that are faster; a plan seldom says how fast they will be
 }
 
-// Compare gives what differs in now from old, by kind and then by GUID and
-// port. It is empty when nothing does.
+// Compare returns the differences of now from old, by kind and then by GUID and port. The result is empty if there are
+// none.
 func Compare(old, now *netlist.Netlist, o Options) []Change {
 	d := differ{Options: o, old: index(old), now: index(now)}
 	d.nodes()
@@ -93,7 +92,7 @@ func index(l *netlist.Netlist) side {
 	return s
 }
 
-// peer gives the other end of a port's cable.
+// peer returns the other end of the cable of a port.
 func (s *side) peer(e end) (end, bool) {
 	n := s.nodes[e.node]
 	if n == nil || int(e.port) >= len(n.Ports) || n.Ports[e.port].Peer == "" {
@@ -172,8 +171,8 @@ func (d *differ) lids(was, is *netlist.Node) {
 	}
 }
 
-// cables compares every cable of either side once, at its lower end. Those of
-// nodes that are gone or new are told with the node.
+// cables compares every cable of either side once, at its lower end. Cables of nodes that are gone or new are reported with
+// the node.
 func (d *differ) cables() {
 	for _, g := range d.old.guids {
 		n := d.old.nodes[g]
@@ -225,7 +224,7 @@ func (d *differ) cable(a, b end) {
 func (d *differ) moved(e, from, to end) {
 	n := d.now.nodes[e.node]
 	if n.Type == ib.NodeSwitch && d.now.nodes[to.node].Type != ib.NodeSwitch {
-		return // told of the host
+		return // reported for the host
 	}
 	d.changes = append(d.changes, Change{
 		Kind: Moved, What: n.Type.String(), GUID: n.GUID.String(), Name: d.now.name(e),
@@ -262,5 +261,5 @@ func (s *side) link(a, b end) speed {
 
 func (l speed) rate() int { return l.width.Lanes() * l.lane.LaneRate() }
 
-// String gives the link as ibnetdiscover does: "4xEDR".
+// String returns the link as ibnetdiscover prints it: "4xEDR".
 func (l speed) String() string { return l.width.String() + l.lane.String() }

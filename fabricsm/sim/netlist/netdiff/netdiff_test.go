@@ -95,7 +95,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestSwappedCables: two cables that were swapped are told as two moves.
+// TestSwappedCables: two swapped cables are reported as two moves.
 func TestSwappedCables(t *testing.T) {
 	swapped := strings.NewReplacer(
 		"[1] \"h1\"[1]	# \"h1\" lid 4", "[1] \"h2\"[1]	# \"h2\" lid 5", "[2] \"h2\"[1]	# \"h2\" lid 5", "[2] \"h1\"[1]	# \"h1\" lid 4",
