@@ -5,16 +5,15 @@ import "time"
 // Lane is one way through a port, by which one goroutine can send and receive
 // without ever waiting for one of them. Several may send.
 type Lane interface {
-	// TrySend hands packets over in order until the wire is full, and returns
-	// how many were taken: fewer than len(p), without an error, when it is.
-	// Whoever then does not receive, while it waits for room, may wait for ever.
+	// TrySend hands packets over in order until the wire is full, and returns how many were taken: fewer than len(p),
+	// without an error, when it is. A caller that waits for room then has to receive meanwhile, or it may wait forever.
 	TrySend(p []Packet) (n int, err error)
 
 	// TryReceive fills p with what has arrived, if anything has.
 	TryReceive(p []Packet) (n int, err error)
 
-	// Pause blocks until there may be something to receive, at most d. Who
-	// receives calls it, when a TryReceive found nothing.
+	// Pause blocks until there may be something to receive, at most d. The receiving goroutine calls it after a TryReceive
+	// that found nothing.
 	Pause(d time.Duration) error
 
 	// Wait blocks until there may be something to receive. Another goroutine
@@ -32,8 +31,8 @@ type SALane interface {
 	Dropped() uint64
 }
 
-// Laned is a Port that can give subnet administration a lane of its own; see the
-// package comment. Port and lane may be used by a goroutine each.
+// Laned is a Port that can provide a separate lane for subnet administration; see the package comment. Port and lane may be
+// used by one goroutine each.
 type Laned interface {
 	Port
 

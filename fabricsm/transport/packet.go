@@ -29,8 +29,7 @@ type Packet struct {
 	// of the source of a packet to send, of the destination of a received one.
 	PathBits uint8
 
-	// Undelivered is set on a received packet that is our own request come
-	// back because nobody answered it.
+	// Undelivered is set on a received packet that is our own request, which came back without an answer.
 	Undelivered bool
 
 	GRH GRH // if it has one
@@ -46,6 +45,5 @@ type GRH struct {
 	GID          ib.GID // of the other end
 }
 
-// IsSA reports a packet of subnet administration, which a Laned port gives to that
-// lane.
+// IsSA reports whether a packet belongs to subnet administration. A Laned port passes it to that lane.
 func (p *Packet) IsSA() bool { return p.MAD.Class() == mad.ClassSubnAdm }

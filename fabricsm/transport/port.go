@@ -14,9 +14,8 @@ var ErrClosed = errors.New("transport: port is closed")
 // away. The port stays unusable; the owner may dial again.
 var ErrLost = errors.New("transport: port is lost")
 
-// Poller is a Port that one goroutine can drive in both directions without ever
-// waiting for one of them. Who uses TrySend and TryReceive does not use Send and
-// Receive.
+// Poller is a Port that one goroutine can drive in both directions without ever waiting for one of them. A caller uses
+// either TrySend and TryReceive or Send and Receive.
 type Poller interface {
 	Port
 	Lane

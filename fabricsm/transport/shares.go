@@ -2,10 +2,10 @@ package transport
 
 import "portcullis/fabricsm/ib"
 
-// Shares bounds what one source may hold of a queue that others need, too. While the
-// queue is at most half full anybody has a place; then only who holds less than a
-// sixteenth of it. So who sends more than is received loses his own packets, and has
-// half of the queue at most, however long nobody receives.
+// Shares bounds the share of one source in a queue that other sources need, too. While less than half of the queue is in
+// use, every source may add packets. Then only sources that hold less than a sixteenth of it may. So a source that sends
+// more than is received loses its own packets. It never holds more than half of the queue, however long no packet is
+// received.
 type Shares struct {
 	most int
 	held []uint16 // by source LID
@@ -27,5 +27,5 @@ func (s *Shares) Take(source ib.LID, waiting int) bool {
 	return true
 }
 
-// Give notes that a packet of a source left the queue.
+// Give records that a packet of a source left the queue.
 func (s *Shares) Give(source ib.LID) { s.held[source]-- }

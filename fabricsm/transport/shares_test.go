@@ -7,8 +7,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Who floods a queue that nobody empties has half of it; all others still have places,
-// and he has them again when it is emptied.
+// A source that floods a queue without a reader gets half of it. All others still have places, and the source has its
+// places again when the queue is emptied.
 func TestSharesOfAFullQueue(t *testing.T) {
 	const places, flooder = 4096, ib.LID(7)
 	s := transport.NewShares(places)

@@ -68,9 +68,8 @@ func (s *sender) send(packets []transport.Packet, fill func(*frameHeader, *trans
 	return len(packets), nil
 }
 
-// Who sends one datagram after another, each when the one before is answered, is
-// served by a cheaper call that takes one: after so many of them, and but for every
-// so-manieth, which finds out whether there are more by now.
+// A peer that sends one datagram at a time, each after the answer to the one before, is served by a cheaper call that takes
+// only one. That call is used after alone single datagrams. Every lookAgain-th call checks whether there are more by now.
 const (
 	alone     = 4
 	lookAgain = 16
@@ -128,9 +127,8 @@ func (r *receiver) receive(packets []transport.Packet, fill func(*frameHeader, *
 	return r.sift(packets, fill), nil
 }
 
-// await is receive for whoever has nothing else to wait for: it waits in the
-// system call that receives, so that a datagram which comes alone costs one call
-// and one wake-up. It fails when the socket closes, and only then.
+// await is receive for a caller with nothing else to wait for. It waits in the system call that receives, so a single
+// datagram costs one call and one wake-up. It fails only when the socket closes.
 func (r *receiver) await(packets []transport.Packet, fill func(*frameHeader, *transport.Packet)) (n int, err error) {
 	r.want = min(len(packets), batchSize)
 	if err := r.raw.Control(r.wait); err != nil {
@@ -189,8 +187,7 @@ type watch struct {
 	armed time.Time
 }
 
-// arm sets the read deadline anew when half of it has passed; to do it for
-// every batch would cost as much as the batch.
+// arm sets the read deadline again when half of it has passed. Doing so for every batch would cost as much as the batch.
 func (w *watch) arm(c *socket) error {
 	now := time.Now()
 	if now.Sub(w.armed) < silence/2 {

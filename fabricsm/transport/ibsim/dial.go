@@ -221,8 +221,8 @@ func (p *Port) GUID() ib.GUID { return p.guid }
 // Node is the node id that the simulator attached us to.
 func (p *Port) Node() string { return p.node }
 
-// Slot is the client number that the simulator gave us, 0 to 9. ibsim writes
-// it into the upper 16 bits of the transaction identifier of our requests.
+// Slot returns the client number that the simulator assigned, 0 to 9. ibsim writes it into the upper 16 bits of the
+// transaction identifier of our requests.
 func (p *Port) Slot() int { return int(p.slot) }
 
 // SetIsSM sets or clears the IsSM bit in the port's capability mask. The port

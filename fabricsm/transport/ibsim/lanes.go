@@ -46,7 +46,7 @@ type lanes struct {
 	mu       sync.Mutex // of all below, of the two lanes and of the port's receiver
 	guard    *time.Timer
 	guarding bool   // guard is set
-	whom     *lane  // on whom the other relied when it was set,
+	whom     *lane  // the lane on which the other relied when it was set
 	looks    uint64 // and how often that had received
 	closed   bool
 }
@@ -137,9 +137,8 @@ func (x *lane) note(n int) {
 	}
 }
 
-// take takes datagrams from the socket, at most as many as there is room for if all
-// are for this lane, and tells how many were, and whether there may be more. Called
-// with mu held.
+// take takes datagrams from the socket, at most as many as there is room for if all are for this lane. It returns how many
+// were for this lane, and whether there may be more. Called with mu held.
 func (x *lane) take(own []transport.Packet) (n int, more bool, err error) {
 	r := x.port.recv
 	want := min(len(own), batchSize)
@@ -189,7 +188,7 @@ func (x *lane) take(own []transport.Packet) (n int, more bool, err error) {
 	return n, r.done == want, nil
 }
 
-// of gives the lane that a datagram is for.
+// of returns the lane of a datagram.
 func (l *lanes) of(f *frame) *lane {
 	if f.isSA() {
 		return &l.sa
@@ -246,7 +245,7 @@ func (x *lane) wait(d time.Duration) (late bool, err error) {
 func (x *lane) watches() bool {
 	switch sa := &x.lanes.sa; {
 	case x.other.asleep && !x.other.watching:
-		return true // somebody must
+		return true // at least one lane must watch
 	case x == sa:
 		return sa.hot > 0 || x.other.stalled
 	default:
@@ -254,8 +253,7 @@ func (x *lane) watches() bool {
 	}
 }
 
-// sleepOnce waits for the bell, and for the socket if it is watched. What may go wrong
-// with the socket the next receive tells.
+// sleepOnce waits for the bell, and for the socket if it is watched. The next receive reports errors of the socket.
 func (x *lane) sleepOnce(fd uintptr) {
 	x.polled[0] = unix.PollFd{Fd: int32(x.bell), Events: unix.POLLIN}
 	x.polled[1] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
@@ -292,7 +290,7 @@ func (l *lanes) look() {
 	}
 }
 
-// close wakes both lanes for good.
+// close wakes both lanes permanently.
 func (l *lanes) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -303,7 +301,7 @@ func (l *lanes) close() {
 	l.sa.ring()
 }
 
-// free gives the bells back, when nobody uses them.
+// free closes the bells, when they are no longer in use.
 func (l *lanes) free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -414,7 +412,7 @@ func (s saLane) lookOnce() (bool, error) {
 		}
 		for i := range n {
 			*s.queue.push() = s.early[i]
-			s.queue.keep() // it was empty: there is room for whoever it is
+			s.queue.keep() // it was empty: there is room for any source
 		}
 	}
 	return s.queue.n > 0, nil

@@ -110,7 +110,7 @@ func gather(t *testing.T, l transport.Lane, class mad.Class, first, count ib.TID
 	}
 }
 
-// Each lane gets what is its own, whoever receives, and in order.
+// Each lane gets its own packets in order, whichever lane receives.
 func TestLanesSplit(t *testing.T) {
 	const count = 100
 	t.Run("the SM's first", func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestLanesSplit(t *testing.T) {
 	})
 }
 
-// serve answers what comes to a lane until it is closed. It receives also while it waits
-// for room to send: whoever does not may wait for ever.
+// serve answers the packets of a lane until it is closed. It also receives while it waits for room to send; otherwise it
+// could wait forever.
 func serve(t testing.TB, l transport.Lane) {
 	buf := make([]transport.Packet, 64)
 	var out []transport.Packet
@@ -251,8 +251,8 @@ func TestLanesSleep(t *testing.T) {
 	}
 }
 
-// A flood that nobody answers costs the lane of subnet administration packets, but those
-// of who floods alone, and the other none.
+// A flood that is not answered costs the lane of subnet administration only packets of the flooding source, and the other
+// lane none.
 func TestLanesDrop(t *testing.T) {
 	const most, flood = 4096 / 2, 5000 // of one source
 	l := newLab(t)

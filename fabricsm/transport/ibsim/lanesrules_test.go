@@ -142,8 +142,7 @@ func TestSMGoesFirst(t *testing.T) {
 	}
 }
 
-// Of two lanes that sleep one watches the socket: the SM's, unless the SA's had
-// packets lately.
+// When both lanes sleep, one watches the socket: the SM's, unless the SA's had packets lately.
 func TestWhoWatches(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -241,7 +240,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// somethingThere reports that nobody has taken what came.
+// somethingThere reports whether packets are waiting on the socket.
 func somethingThere(p *Port) (there bool) {
 	_ = p.data.Control(func(fd uintptr) { there = somethingArrived(fd) })
 	return there

@@ -47,8 +47,7 @@ func newBatch() *batch {
 	return b
 }
 
-// load puts as many packets into the batch as it holds, with headers that fill
-// writes, and tells how many.
+// load puts as many packets into the batch as it holds, with headers that fill writes, and returns how many.
 func (b *batch) load(p []transport.Packet, fill func(*frameHeader, *transport.Packet)) int {
 	n := min(len(p), batchSize)
 	for i := range n {

@@ -14,10 +14,9 @@ import (
 
 var _ transport.Poller = (*Port)(nil)
 
-// A data socket takes few datagrams before it is full, eleven by default
-// (net.unix.max_dgram_qlen), and ibsim does not read while it cannot write. So
-// whoever waits for room to send and does not receive meanwhile stops ibsim and
-// himself for good. These calls never wait.
+// A data socket holds few datagrams before it is full, eleven by default (net.unix.max_dgram_qlen), and ibsim does not read
+// while it cannot write. So a client that waits for room to send, and does not receive meanwhile, blocks ibsim and itself
+// permanently. These calls never wait.
 
 // TrySend hands packets to the simulator in order until its queue is full.
 func (p *Port) TrySend(packets []transport.Packet) (int, error) {
@@ -98,8 +97,7 @@ func (p *Port) Pause(d time.Duration) error {
 	return nil
 }
 
-// pauseOnce looks into the socket for as long as patience lasts. What may go wrong
-// with the socket the next TryReceive tells.
+// pauseOnce waits for the socket for as long as patience lasts. The next TryReceive reports errors of the socket.
 func (r *receiver) pauseOnce(fd uintptr) {
 	r.polled[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	_, _ = unix.Ppoll(r.polled[:], &r.patience, nil)

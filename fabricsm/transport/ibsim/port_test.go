@@ -281,7 +281,7 @@ func TestSimulatorKilled(t *testing.T) {
 	}
 }
 
-// What a driver does when the simulator was restarted: dial again.
+// After a restart of the simulator a driver dials again.
 func TestDialAgainAfterRestart(t *testing.T) {
 	lab := ibsimtest.Start(t, []byte(ibsimtest.TwoHosts))
 	p := dial(t, lab.Socket(), "sm", true)

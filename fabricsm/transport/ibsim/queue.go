@@ -9,7 +9,7 @@ type queue struct {
 	n    int
 	most int
 
-	shares *transport.Shares // of sources; nil: whoever comes first
+	shares *transport.Shares // of sources; nil: first come, first served
 }
 
 // firstQueue is the size of a ring that held nothing before.

@@ -11,11 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a datagram socket that the Go runtime does not watch. One that it
-// watches wakes a thread of ours with every datagram that comes, also while
-// somebody takes them without ever waiting: ibsim and we would pay for that with a
-// third of all our time. Its descriptor blocks; whoever must not wait says so in
-// each call.
+// socket is a datagram socket that the Go runtime does not watch. A watched socket wakes a thread of ours with every
+// datagram, also while a goroutine takes them without waiting. That would cost ibsim and us a third of all our time. Its
+// descriptor blocks; a caller that must not wait requests that in each call.
 type socket struct {
 	fd, bell int          // Close rings the bell
 	using    sync.RWMutex // read-locked while the descriptors are in use
@@ -94,7 +92,7 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// Close wakes who waits and frees the descriptors when nobody uses them.
+// Close wakes waiting callers and frees the descriptors when they are no longer in use.
 func (s *socket) Close() error {
 	if s.closed.Swap(true) {
 		return net.ErrClosed

@@ -9,8 +9,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// End is what a capture must know of our own end, since packets do not say it. What is
-// left out shows as zero, and P_Keys as the default one.
+// End has the addresses of our own end for a capture, because packets do not have them. Missing fields are zero, and P_Keys
+// are the default one.
 type End struct {
 	LID   ib.LID // base
 	GIDs  []ib.GID
@@ -39,8 +39,8 @@ const (
 	opSendUD = 0x64
 )
 
-// frame writes a packet as it is on the wire, from the local route header on, with both
-// checksums, and gives its length. M_Keys and the like are zeros: see mad.Redact.
+// frame writes a packet as it is on the wire, from the local route header on, with both checksums, and returns its length.
+// M_Keys and similar keys are zeros: see mad.Redact.
 func (e *End) frame(b *[maxFrame]byte, p *transport.Packet, sent bool) int {
 	clear(b[:])
 	wire, smp := binary.BigEndian, p.MAD.IsSMP()
@@ -112,9 +112,8 @@ func (e *End) pkey(index uint16) ib.PKey {
 	return ib.DefaultPKeyFull
 }
 
-// checksums appends the invariant and the variant CRC to a packet of so many bytes, and
-// gives its whole length (IBTA volume 1, 7.8). The invariant one is made with ones in
-// place of what switches change, and of what routers do if there is a GRH.
+// checksums appends the invariant and the variant CRC to a packet of size bytes, and returns its whole length (IBTA volume
+// 1, 7.8). For the invariant CRC, fields that switches change count as ones, and with a GRH also those that routers change.
 func checksums(b *[maxFrame]byte, size, bth int) int {
 	var inv [maxFrame]byte
 	copy(inv[:], b[:size])

@@ -45,7 +45,7 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// What routers change has no part in the invariant CRC, and other fields have.
+// Fields that routers change do not affect the invariant CRC, and other fields do.
 func TestInvariant(t *testing.T) {
 	p := question(1)
 	p.GRH = transport.GRH{Present: true, HopLimit: 64, TrafficClass: 3, FlowLabel: 5, GID: host}
@@ -194,7 +194,7 @@ func fields(t *testing.T, file, filter string, names ...string) []string {
 // dissector takes each for a record of its own, and finds text where none is.
 const faults = "_ws.malformed or _ws.expert and not infiniband.rmpp.segmentnumber > 1"
 
-// What Wireshark's dissector makes of captures is what was sent.
+// Wireshark's dissector reads from captures what was sent.
 func TestDissected(t *testing.T) {
 	parttest.Program(t, "tshark")
 	path := mad.PathRecord{DGID: host, SGID: ours.GIDs[0], DLID: 0x1234, SLID: 8, PKey: 0x8005, NumbPath: 1, SL: 3}

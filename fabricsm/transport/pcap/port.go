@@ -8,9 +8,8 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Capture gives a port that does what another does, and has all packets both ways
-// written. It can be polled if the other can. SA gives a lane that is captured, too, or
-// an error that wraps errors.ErrUnsupported if the port has none.
+// Capture returns a port that works like p and writes all packets of both directions to w. It is a Poller if p is one. SA
+// also returns a captured lane, or an error that wraps errors.ErrUnsupported if the port has none.
 func Capture(p transport.Port, w *Writer) transport.Port {
 	c := port{p, w}
 	if polled, ok := p.(transport.Poller); ok {

@@ -32,7 +32,7 @@ type asker struct {
 	tid ib.TID
 }
 
-// ask sends a request, acknowledges what comes, and gives the last segment.
+// ask sends a request, acknowledges the answer, and returns its last segment.
 func (a *asker) ask(t *testing.T, method mad.Method, attr mad.AttrID, mask mad.ComponentMask, fill func([]byte)) transport.Packet {
 	t.Helper()
 	a.tid++
@@ -72,7 +72,7 @@ func (a *asker) ask(t *testing.T, method mad.Method, attr mad.AttrID, mask mad.C
 	return transport.Packet{}
 }
 
-// each gives every different line once, in order.
+// each returns every different line once, in order.
 func each(lines []string) []string {
 	slices.Sort(lines)
 	return slices.Compact(lines)

@@ -1,12 +1,10 @@
-// Package pcap writes management datagrams into capture files that Wireshark and
-// tshark read: link type 247, packets from the local route header on.
+// Package pcap writes management datagrams into capture files that Wireshark and tshark read: link type 247, packets from
+// the local route header on.
 //
-// A capture goes to people who may not have keys, so no key is in it: M_Keys, SM_Keys,
-// SA_Keys, ServiceKeys and the keys of classes are zeros, and so is what this program
-// has no table for (mad.Redact). P_Keys and Q_Keys are there. The fields of headers that
-// transports do not tell are what they must be: queue pairs, the well-known Q_Key, both
-// checksums. A request that came back because nobody answered it was no packet on the
-// wire, and is left out.
+// The readers of a capture may not be allowed to have keys, so it contains none: M_Keys, SM_Keys, SA_Keys, ServiceKeys and
+// the keys of classes are zeros. Data for which this program has no table is zeros as well (mad.Redact). P_Keys and Q_Keys
+// are present. Header fields that transports do not report have the values that they must have: queue pairs, the well-known
+// Q_Key, both checksums. A request that came back unanswered was no packet on the wire, and is left out.
 package pcap
 
 import (
@@ -48,8 +46,8 @@ type Writer struct {
 	frame   [packetHeaderSize + maxFrame]byte
 }
 
-// NewWriter begins a capture of at most so many bytes. onEnd, which may be nil, is told
-// once why it ended before Close.
+// NewWriter begins a capture of at most the given number of bytes. onEnd, which may be nil, is called once with the reason
+// if the capture ends before Close.
 func NewWriter(w io.Writer, most int64, onEnd func(error)) *Writer {
 	c := &Writer{out: bufio.NewWriterSize(w, 1<<16), left: most, onEnd: onEnd}
 	var h [fileHeaderSize]byte
@@ -65,7 +63,7 @@ func NewWriter(w io.Writer, most int64, onEnd func(error)) *Writer {
 	return c
 }
 
-// SetEnd tells our addresses for the packets that follow.
+// SetEnd sets our addresses for the packets that follow.
 func (c *Writer) SetEnd(e End) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +128,7 @@ func (c *Writer) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended != nil {
-		return nil // it was told, or is closed
+		return nil // the end was reported, or the writer is closed
 	}
 	c.ended = errClosed
 	if err := c.out.Flush(); err != nil {

@@ -20,7 +20,7 @@ type Conn struct {
 	stream io.ReadWriteCloser
 	name   string
 
-	in   []byte // room for two messages: a device gives one at a time, and only if all of it fits
+	in   []byte // room for two messages: a device returns one at a time, and only if all of it fits
 	have int    // bytes of it that were read
 	used int    // of these, by the message read last
 
@@ -45,7 +45,7 @@ func Open(ctx context.Context, name string) (*Conn, error) {
 	return NewConn(f, name), nil
 }
 
-// NewConn carries messages over a stream, or a device that gives and takes one message a call. The name is for errors.
+// NewConn carries messages over a stream, or over a device that transfers one message per call. The name is for errors.
 func NewConn(stream io.ReadWriteCloser, name string) *Conn {
 	return &Conn{stream: stream, name: name, in: make([]byte, 2*MaxMessage)}
 }

@@ -38,7 +38,7 @@ const (
 	TypeDetach     Type = 10 // pulls the adapter, as the end of the connection does
 )
 
-// Event is a change that the adapter tells its driver.
+// Event is a change that the adapter reports to its driver.
 type Event uint32
 
 // Events.

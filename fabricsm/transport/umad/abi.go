@@ -39,7 +39,7 @@ const (
 const (
 	offAgent   = 0
 	offStatus  = 4
-	offTimeout = 8 // in ms, of a request to send; 0 for what nobody answers
+	offTimeout = 8 // in ms, of a request to send; 0 for packets without an answer
 	offQP      = 20
 	offQKey    = 24
 	offLID     = 28
@@ -92,8 +92,7 @@ func (f form) encode(b []byte, agent uint32, timeout time.Duration, p *transport
 	return int(f) + copy(b[f:], p.MAD[:])
 }
 
-// decode reads what one read of the device gave, and says whether it was a
-// packet.
+// decode reads the result of one read of the device, and reports whether it was a packet.
 func (f form) decode(b []byte, p *transport.Packet) bool {
 	if len(b) < int(f)+mad.HeaderSize {
 		return false
@@ -123,9 +122,8 @@ func (f form) decode(b []byte, p *transport.Packet) bool {
 	return true
 }
 
-// ours takes the kernel's half out of a transaction identifier that came from
-// us, so that nobody comes to depend on it. The identifiers of others' requests
-// stay whole: our answers must carry them.
+// ours clears the kernel's half of a transaction identifier of our own request, so that no caller depends on it. The
+// identifiers of other senders' requests stay whole: our answers must carry them.
 func ours(m *mad.MAD) { m.SetTID(m.TID() & 0xFFFFFFFF) }
 
 // registration is the argument of REGISTER_AGENT. The kernel writes the agent's

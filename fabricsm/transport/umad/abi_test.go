@@ -97,7 +97,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// arrived is what the kernel gives to read.
+// arrived returns the bytes that a read of the kernel device returns.
 func arrived(f form, status uint32, lid ib.LID, qp byte, body []byte) []byte {
 	b := make([]byte, f, int(f)+len(body))
 	b[offStatus] = byte(status)
@@ -140,8 +140,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// What an answer takes is in the header of the request: sent back it goes where that
-// came from.
+// The header of a request has all fields that an answer needs: sent back, the packet goes to the sender of the request.
 func TestDecodeAddresses(t *testing.T) {
 	want := transport.Packet{LID: 0x1234, QP: 1, SL: 3, PathBits: 5, PKeyIndex: 0x0102}
 	want.MAD.SetHeader(mad.Header{Class: mad.ClassSubnAdm, ClassVersion: 2, Method: mad.MethodGet, TID: 1 << 40})

@@ -18,8 +18,8 @@ type Agent struct {
 	Class   mad.Class
 	Version uint8 // of the class: 1, but 2 for subnet administration
 
-	// Methods are the requests of others that the port takes. Empty: none,
-	// and nobody else is kept from taking them.
+	// Methods are the requests of other senders that the port accepts. If it is empty, the port accepts none, and other
+	// processes may register for them.
 	Methods []mad.Method
 
 	// RMPP says that the owner segments and reassembles messages of several
@@ -41,9 +41,8 @@ func subnetAgents(asSM bool) []Agent {
 	}
 }
 
-// saAgent is the agent of subnet administration. Acknowledgements of our answers come
-// with the method of the request (IBTA volume 1, 13.6.2.3). What answers our Reports
-// the kernel knows by its transaction.
+// saAgent is the agent of subnet administration. Acknowledgements of our answers have the method of the request (IBTA
+// volume 1, 13.6.2.3). The kernel recognizes answers to our Reports by their transaction.
 func saAgent() Agent {
 	return Agent{
 		Class: mad.ClassSubnAdm, Version: mad.SAClassVersion, RMPP: true,
@@ -73,8 +72,7 @@ func (a Agent) qp() uint8 {
 	return 1
 }
 
-// agents are the numbers that the kernel gave, by class; noAgent for a class
-// that is not registered.
+// agents are the numbers that the kernel assigned, by class; noAgent for a class that is not registered.
 type agents [256]int16
 
 const noAgent = -1

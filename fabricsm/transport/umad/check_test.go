@@ -71,8 +71,8 @@ func checkBurst(t *testing.T, p *Port) {
 // Subnet Manager that they know, of which this port may have been that of the last.
 func fromOthers(p *transport.Packet) bool { return !p.MAD.IsResponse() && !p.Undelivered }
 
-// checkSilence asks where nobody can be: behind port 254 of whatever is at the
-// other end of the cable. The request must come back.
+// checkSilence sends a request to an impossible place: behind port 254 of the device at the other end of the cable. The
+// request must come back.
 func checkSilence(t *testing.T, p *Port) time.Duration {
 	_, num := p.Device()
 	start := time.Now()

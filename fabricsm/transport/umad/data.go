@@ -56,18 +56,15 @@ func (s *sender) one(agent int16, p *transport.Packet) error {
 	return s.errno
 }
 
-// refused tells errors that are about one packet, such as a directed route that
-// the kernel finds impossible or a moment without memory, from those of the
-// device.
+// refused reports whether an error is about one packet, such as a directed route that the kernel rejects or a moment
+// without memory, and not about the device.
 func refused(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOBUFS)
 }
 
-// Send hands packets to the kernel in order. A request that the kernel refuses
-// comes back through Receive as undelivered, as if it had been lost on the
-// wire; an answer is lost indeed. Of a request's transaction identifier only
-// the lower 32 bits reach the wire. The errors it can return include
-// *UnregisteredError, after which the port is as good as before.
+// Send hands packets to the kernel in order. A request that the kernel refuses comes back through Receive as undelivered,
+// as if it had been lost on the wire; a refused answer is lost. Only the lower 32 bits of the transaction identifier of a
+// request reach the wire. The errors it can return include *UnregisteredError, after which the port still works.
 func (p *Port) Send(packets []transport.Packet) (int, error) {
 	n, err := sendAll(p.send, p.recv, packets)
 	if err != nil {
@@ -245,7 +242,7 @@ func (p *Port) Receive(packets []transport.Packet) (int, error) {
 	}
 }
 
-// Stats tells what went wrong so far, with packets of either lane.
+// Stats returns the error counters so far, for packets of both lanes.
 func (p *Port) Stats() Stats {
 	s := p.recv.told()
 	if p.sa != nil {

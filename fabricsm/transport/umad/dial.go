@@ -30,11 +30,9 @@ type Options struct {
 	// one such program.
 	AsSM bool
 
-	// Timeout is how long the kernel waits for an answer, in whole
-	// milliseconds; 0 means DefaultTimeout. What comes later is lost, so it
-	// must not be shorter than the caller's own patience. Longer, it only
-	// keeps dead requests in the kernel's queues. The kernel does not repeat
-	// requests.
+	// Timeout is how long the kernel waits for an answer, in whole milliseconds; 0 means DefaultTimeout. Later answers are
+	// lost, so it must not be shorter than the caller's own timeout. A longer one only keeps dead requests in the kernel's
+	// queues. The kernel does not repeat requests.
 	Timeout time.Duration
 
 	// Wait is how long Dial waits for a device of which the kernel shows only a
@@ -68,13 +66,11 @@ type Port struct {
 
 var _ transport.Port = (*Port)(nil)
 
-// Dial attaches to a port. What Options leave open it chooses as libibumad
-// does: the first port that is Active, in the order of device names and ports,
-// or else the first that is Armed or Init.
+// Dial attaches to a port. If Options leave it open, it chooses the port as libibumad does: the first port that is Active,
+// in the order of device names and ports, or else the first that is Armed or Init.
 //
-// The errors it can return include *NoPortError, *ModuleError, *UnfinishedError,
-// *OpenError and *RegisterError. It waits for nothing but a device that is being
-// registered, as long as Options say and ctx lets it.
+// The errors it can return include *NoPortError, *ModuleError, *UnfinishedError, *OpenError and *RegisterError. It waits
+// only for a device that is being registered, within the limits of Options and ctx.
 func Dial(ctx context.Context, o Options) (*Port, error) { return dial(ctx, o, linux{}) }
 
 func dial(ctx context.Context, o Options, sys system) (*Port, error) {
@@ -105,8 +101,7 @@ func dial(ctx context.Context, o Options, sys system) (*Port, error) {
 	}
 }
 
-// look is how often Dial looks at a device that is being registered: sysfs gives no
-// notice.
+// look is the interval at which Dial looks at a device that is being registered: sysfs sends no notification.
 const look = 50 * time.Millisecond
 
 func attach(o Options, sys system) (*Port, error) {
@@ -199,9 +194,8 @@ func (p *Port) Close() error {
 	return err
 }
 
-// wrap tells errors of a port that was closed from those of a device that went
-// away and others. A device that went away is an I/O error where the kernel is
-// asked, and "not pollable" where the runtime has seen it before.
+// wrap distinguishes errors of a closed port from those of a removed device and others. A removed device is an I/O error
+// from the kernel, and "not pollable" if the runtime has noticed it before.
 func (p *Port) wrap(err error) error {
 	select {
 	case <-p.closed:

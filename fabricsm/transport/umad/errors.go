@@ -106,7 +106,7 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("open %s: another subnet manager runs on this port: stop it, for example OpenSM", e.Path)
 }
 
-// RegisterError says that the kernel gave no agent for a class.
+// RegisterError means that the kernel assigned no agent for a class.
 type RegisterError struct {
 	Class  mad.Class
 	Kernel string // version

@@ -142,7 +142,7 @@ func newFake(t testing.TB, f *fake) *Port {
 	return p
 }
 
-// give has the fake's device hold what the kernel would give to read.
+// give adds a packet that the fake device returns on read.
 func (f *fake) give(b []byte) {
 	f.t.Helper()
 	if n, err := unix.Write(f.peer, b); n != len(b) || err != nil {

@@ -52,7 +52,7 @@ func (s *issm) clear() error {
 	return unix.Close(fd)
 }
 
-// end clears the bit for good.
+// end clears the bit permanently.
 func (s *issm) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

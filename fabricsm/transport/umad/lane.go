@@ -37,7 +37,7 @@ func (p *Port) SA() (transport.SALane, error) {
 	return l, nil
 }
 
-// readable reports that a read would not wait: there is a packet, or an error to tell.
+// readable reports whether a read would return at once, with a packet or an error.
 func readable(fd uintptr) bool {
 	polled := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, _ := unix.Poll(polled[:], 0)

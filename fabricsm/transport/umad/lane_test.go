@@ -116,7 +116,7 @@ func TestLaneErrors(t *testing.T) {
 	}
 }
 
-// A lane never waits for room. What there was none for goes later.
+// A lane never waits for room. Packets without room are sent later.
 func TestLaneTrySend(t *testing.T) {
 	const count = 2000 // some socket buffers hold a few hundred
 	f := &fake{}

@@ -101,8 +101,7 @@ func refusingDevice(t *testing.T) int {
 	return fd
 }
 
-// TestRefusedComesBack has the kernel refuse packets while somebody waits to
-// receive, and while nobody does.
+// TestRefusedComesBack makes the kernel refuse packets while a receiver waits, and while none does.
 func TestRefusedComesBack(t *testing.T) {
 	p := newFake(t, &fake{device: refusingDevice(t)})
 	type batch struct {
@@ -134,7 +133,7 @@ func TestRefusedComesBack(t *testing.T) {
 		for _, tid := range tids {
 			out = append(out, get(tid, mad.AttrNodeInfo, 1))
 		}
-		out = append(out, answer(get(99, mad.AttrNodeInfo, 1))) // nobody misses it here
+		out = append(out, answer(get(99, mad.AttrNodeInfo, 1))) // it is not needed here
 		if n, err := p.Send(out); n != len(out) || err != nil {
 			t.Fatalf("send: %d, %v", n, err)
 		}

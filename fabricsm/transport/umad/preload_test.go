@@ -190,9 +190,8 @@ func dialIn(t *testing.T, lab *ibsimlab.Lab, f form) preloaded {
 	return preloaded{p, b, lab}
 }
 
-// TestPreload runs a port against the library that shows a simulated fabric as
-// /dev/infiniband/umad0. What the library does not do (the second registration,
-// timeouts, methods) is left to the tests with a fake device.
+// TestPreload runs a port against the library that shows a simulated fabric as /dev/infiniband/umad0. Functions that the
+// library lacks (the second registration, timeouts, methods) are tested with a fake device.
 func TestPreload(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -212,8 +211,7 @@ func TestPreload(t *testing.T) {
 			t.Run("LID routes", p.testLIDRoutes)
 			t.Run("own node", func(t *testing.T) { checkOwnNode(t, p.Port) })
 			t.Run("burst", func(t *testing.T) { checkBurst(t, p.Port) })
-			// The simulator hands back at once what the kernel gives up after
-			// a while; the library shows both alike.
+			// The simulator returns a request at once, the kernel only after a timeout; the library shows both alike.
 			t.Run("silence", func(t *testing.T) { checkSilence(t, p.Port) })
 			t.Run("IsSM", p.testIsSM)
 			t.Run("requests of others", p.testRequests)
@@ -268,8 +266,8 @@ func (p preloaded) testDirectedRoutes(t *testing.T) {
 	}
 }
 
-// testLIDRoutes gives our port a LID and asks it by that. Others are not to be
-// had so in a fabric that no subnet manager has brought up.
+// testLIDRoutes sets the LID of our port and sends requests to it. Other ports have no LIDs in a fabric without a subnet
+// manager.
 func (p preloaded) testLIDRoutes(t *testing.T) {
 	const lid = 5
 	p.setLID(t, lid)
@@ -281,7 +279,7 @@ func (p preloaded) testLIDRoutes(t *testing.T) {
 	}
 }
 
-// setLID gives the port at the end of a route a LID.
+// setLID sets the LID of the port at the end of a route.
 func (p preloaded) setLID(t *testing.T, lid ib.LID, route ...ib.PortNum) {
 	t.Helper()
 	in := p.answered(t, get(8, mad.AttrPortInfo, route...))

@@ -10,9 +10,8 @@ import (
 // maxDevice is the longest name of an InfiniBand device that Linux allows.
 const maxDevice = 63
 
-// ParseSpec reads a port specification: "umad:DEVICE" or "umad:DEVICE:PORT",
-// where DEVICE is a name as in /sys/class/infiniband and PORT is 1 to 254. What
-// is left out is for Dial to choose.
+// ParseSpec reads a port specification: "umad:DEVICE" or "umad:DEVICE:PORT", where DEVICE is a name as in
+// /sys/class/infiniband and PORT is 1 to 254. Dial chooses missing parts.
 func ParseSpec(s string) (Options, error) {
 	rest, ok := strings.CutPrefix(s, "umad:")
 	if !ok {
@@ -40,7 +39,7 @@ func ParseSpec(s string) (Options, error) {
 	return o, nil
 }
 
-// validDevice tells names that can be a directory below /sys/class/infiniband.
+// validDevice reports whether a name can be a directory below /sys/class/infiniband.
 func validDevice(s string) bool {
 	if s == "" || len(s) > maxDevice || s[0] == '.' {
 		return false

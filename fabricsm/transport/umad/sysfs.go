@@ -36,7 +36,7 @@ type candidate struct {
 	guid   ib.GUID
 }
 
-// String tells the candidate to somebody who has to choose.
+// String describes the candidate for a user who has to choose one.
 func (c candidate) String() string {
 	if c.link != linkInfiniBand {
 		return fmt.Sprintf("%s port %d (%s)", c.device, c.port, c.link)

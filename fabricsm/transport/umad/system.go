@@ -9,8 +9,7 @@ import (
 // system is what a Port asks of the kernel beyond reading and writing, which
 // the descriptor itself must be able to do without blocking.
 type system interface {
-	// open opens a device file for reading and writing; EAGAIN means that
-	// somebody else has it.
+	// open opens a device file for reading and writing; EAGAIN means that another process has it.
 	open(path string) (fd int, err error)
 	// ioctl calls the device with an argument that it may change; nil for
 	// none.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// talker answers each command with what it is told to say, as ibsim's console.
+// talker answers each command with a prepared text, as ibsim's console does.
 type talker struct {
 	out  *transcript
 	says []string

@@ -190,8 +190,8 @@ func (l *Lab) Console(command string) (string, error) {
 	return answer, nil
 }
 
-// answered reports that a command is done: ibsim prints one prompt after each.
-// What it says about clients that come and go may follow the prompt at once.
+// answered reports whether a command is done: ibsim prints one prompt after each. Its messages about clients that connect
+// and disconnect may follow the prompt at once.
 func answered(s string) bool { return strings.Contains(s, prompt) }
 
 // Kill ends the simulator at once, as a crash would, and waits for its end.

@@ -35,9 +35,8 @@ var debianPackages = map[string]string{
 	"osmtest": "opensm",
 }
 
-// Find gives the path of a third-party program, looking in PATH and in the
-// system directories that an ordinary user's PATH leaves out. The error is a
-// *MissingError.
+// Find returns the path of a third-party program. It looks in PATH and in the system directories that an ordinary user's
+// PATH leaves out. The error is a *MissingError.
 func Find(program string) (string, error) {
 	if p, err := exec.LookPath(program); err == nil {
 		return filepath.Abs(p)
@@ -54,8 +53,7 @@ func Find(program string) (string, error) {
 	return "", &MissingError{Part: program, Package: pkg}
 }
 
-// Preload gives the path of the library that makes libibumad programs talk to
-// the simulator. The error is a *MissingError.
+// Preload returns the path of the library that connects libibumad programs to the simulator. The error is a *MissingError.
 func Preload() (string, error) {
 	for _, p := range preloadPaths {
 		if _, err := os.Stat(p); err == nil {

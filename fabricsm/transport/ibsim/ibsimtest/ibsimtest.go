@@ -1,6 +1,5 @@
-// Package ibsimtest gives tests a real ibsim and infiniband-diags: it starts
-// and stops them with the test and skips, or fails where they are required,
-// when they are not installed.
+// Package ibsimtest provides a real ibsim and infiniband-diags for tests. It starts and stops them with the test. If they
+// are not installed, it skips the test, or fails it where they are required.
 package ibsimtest
 
 import (
