@@ -27,8 +27,7 @@ type Config struct {
 	Timeout time.Duration
 	// Retries is how often to send again before giving up: 3. A new ACK resets it.
 	Retries int
-	// SendLimit is how long a whole answer may take: 60 s. A Linux kernel gives up
-	// after 40 s.
+	// SendLimit is how long a whole answer may take: 60 s. A Linux kernel stops waiting after 40 s.
 	SendLimit time.Duration
 
 	// Accept is what messages to us may begin unasked: GetMulti.

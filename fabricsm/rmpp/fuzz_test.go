@@ -111,7 +111,7 @@ func FuzzReassemble(f *testing.F) {
 		if err != nil || len(segs) > 41 || segs[0].Class() != mad.ClassSubnAdm || segs[0].Method().IsResponse() {
 			return
 		}
-		// What the judge accepts, a receiver takes.
+		// A receiver takes every message that Reassemble accepts.
 		table, s := newTable(t, Config{Accept: []mad.Method{segs[0].Method()}, MaxMessage: 41 * mad.SADataSize}), &sink{}
 		for i := range segs {
 			if o, msg := table.Take(epoch, &segs[i], party(7), s); (o == Whole) != (i == len(segs)-1) || o == Whole && !bytes.Equal(msg.Data, data) {

@@ -18,8 +18,8 @@ func (e *endless) Fill(seg []byte) (int, Then) {
 	return len(seg), ThenMore
 }
 
-// TestHostilePeers has peers that do what they should not. What each makes us make,
-// hold and send is bounded, whatever it sends.
+// TestHostilePeers has peers that break the rules. The work, memory and packets that each causes are bounded, whatever it
+// sends.
 func TestHostilePeers(t *testing.T) {
 	const window = 64
 	for _, tt := range []struct {

@@ -78,8 +78,8 @@ func (k *kernel) data() []byte {
 	return b[:len(b)-pad]
 }
 
-// TestKernel sends to kernels with receive queues of many lengths, below and above our
-// own window, without and with loss. Without, nobody may have to wait.
+// TestKernel sends to kernels with receive queues of many lengths, below and above our own window, without and with loss.
+// Without loss, no side may have to wait.
 func TestKernel(t *testing.T) {
 	for _, queue := range []uint32{8, 64, 512, 1024, 8192} {
 		for _, ours := range []int{2, 3, 16, 64, 100} {

@@ -26,14 +26,14 @@ func (s *sink) Send(to int, m *mad.MAD) {
 
 func (s *sink) Ended(e End) { s.ended = append(s.ended, e) }
 
-// take gives what was sent and forgets it.
+// take returns the sent packets and clears the list.
 func (s *sink) take() []mad.MAD {
 	sent := s.sent
 	s.sent, s.to = nil, nil
 	return sent
 }
 
-// one expects a single packet, and gives it.
+// one expects a single packet, and returns it.
 func (s *sink) one(t *testing.T) *mad.MAD {
 	t.Helper()
 	sent := s.take()
@@ -248,7 +248,7 @@ func newWire(t *testing.T, seed uint64, c Config) *wire {
 	}
 }
 
-// answer has the server answer a GetTable, and tells whether the client got it.
+// answer makes the server answer a GetTable, and runs the wire until the end.
 func (w *wire) answer(data []byte, src Source, total int) {
 	request := head(5, mad.MethodGetTable)
 	if err := w.client.Expect(w.now, party(serverLID), request, len(data), 70*time.Second, &w.toUser); err != nil {

@@ -15,7 +15,7 @@ type memory struct {
 type remembered struct {
 	until  time.Time
 	last   uint32 // its last segment
-	window uint32 // NewWindowLast that was told
+	window uint32 // NewWindowLast in our last ACK
 	answer uint32 // the window that the peer granted for the answer; 0: not yet
 }
 
@@ -54,7 +54,7 @@ func (m *memory) forget(now time.Time) {
 	}
 }
 
-// find gives what an ACK of a message says.
+// find returns the values for an ACK of a message.
 func (m *memory) find(now time.Time, k Key) (last, window uint32, ok bool) {
 	r, ok := m.at[k]
 	if !ok || !r.until.After(now) {

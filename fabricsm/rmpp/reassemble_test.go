@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// TestReassembleJudges changes one thing in good segments, and has it told.
+// TestReassembleJudges changes one thing in good segments, and checks that it is reported.
 func TestReassembleJudges(t *testing.T) {
 	data := noise(rand.New(rand.NewPCG(1, 1)), 450)
 	for _, tt := range []struct {

@@ -12,7 +12,7 @@ type receiver struct {
 	buf  []byte        // data of all segments up to the highest that is here
 
 	inOrder uint32 // all up to here have arrived
-	window  uint32 // NewWindowLast, as told
+	window  uint32 // NewWindowLast in our last ACK
 	ahead   uint64 // bit n: segment inOrder+1+n has arrived
 	last    uint32 // number of the last segment; 0: not known yet
 	lastLen int    // bytes of data in it
@@ -32,7 +32,7 @@ type verdict uint8
 
 const (
 	vDrop  verdict = iota // nothing
-	vAck                  // tell how far we are
+	vAck                  // acknowledge the segments so far
 	vWhole                // that, and the message is complete
 	vStop                 // it is too long for us
 	vAbort                // it breaks the rules

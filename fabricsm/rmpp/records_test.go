@@ -63,7 +63,7 @@ func (c *counter) Make(rec []byte) Made {
 	return MadeOne
 }
 
-// TestRecordsGiveUp has a maker give up between records.
+// TestRecordsGiveUp has a maker that gives up between records.
 func TestRecordsGiveUp(t *testing.T) {
 	var r Records
 	r.Reset(&limited{3}, 90)

@@ -9,7 +9,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// half opens a transaction that nobody goes on with.
+// half opens a transaction that is never continued.
 func half(table *Table[int], now time.Time, p Party[int], tid ib.TID, s *sink) error {
 	return table.Send(now, p, head(tid, mad.MethodGetTableResp), NewBytes(make([]byte, 1000)), 1000, s)
 }
@@ -57,8 +57,8 @@ func TestHalfOpen(t *testing.T) {
 	}
 }
 
-// TestOwnRoom has a port at its limit: what its peer has left silent gives way to what
-// it wants now, and what goes on does not.
+// TestOwnRoom has a port at its limit: a transaction whose peer is silent is evicted for a new one, and an active
+// transaction is not.
 func TestOwnRoom(t *testing.T) {
 	table, s := newTable(t, Config{PerPort: 3}), &sink{}
 	for tid := range ib.TID(3) {

@@ -225,7 +225,7 @@ func TestSenderRules(t *testing.T) {
 	}
 }
 
-// TestRetries sends again, then gives up; an ACK gives it all its tries again.
+// TestRetries sends again, and then ends the transaction; an ACK resets the number of tries.
 func TestRetries(t *testing.T) {
 	table, s := newTable(t, Config{Retries: 2}), &sink{}
 	if err := table.Send(epoch, party(7), head(5, mad.MethodGetTableResp), NewBytes(make([]byte, 1000)), 1000, s); err != nil {

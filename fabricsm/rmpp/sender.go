@@ -6,9 +6,8 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// Unknown is the total length of a message that nobody has counted. Segment 1 then
-// has PayloadLength 0, which the standard allows; Linux kernels, which receive for
-// libibumad and OpenSM, look at that of the last segment only.
+// Unknown is the total length of a message that is not counted. Segment 1 then has PayloadLength 0, which the standard
+// allows. Linux kernels, which receive for libibumad and OpenSM, look only at that of the last segment.
 const Unknown = -1
 
 // narrow is how many segments a sender holds without a ring: what is needed while
@@ -17,8 +16,8 @@ const narrow = 4
 
 type segment [mad.SADataSize]byte
 
-// sender is the half of a transaction that sends a message. It knows segments and
-// windows; when to give up is its owner's to know.
+// sender is the half of a transaction that sends a message. It handles segments and windows; its owner decides when to end
+// the transaction.
 type sender struct {
 	head  [headLen]byte
 	src   Source
@@ -170,11 +169,10 @@ func (s *sender) emit(m *mad.MAD) bool {
 	return true
 }
 
-// asking reports whether an acknowledged segment is to be repeated as a question,
-// once, because our window is full and the peer's is not: it has no reason yet to
-// acknowledge what it has, but a segment that it knows makes it say so. One that it
-// has not told of yet would not do: a Linux kernel is silent then. So is a peer asked
-// that closed its window for long.
+// asking reports whether to repeat an acknowledged segment once as a question, because our window is full and the peer's is
+// not. The peer has no reason yet to acknowledge its segments, but a segment that it already acknowledged makes it send an
+// ACK. With an unacknowledged segment a Linux kernel stays silent. A peer that closed its window for long is asked in the
+// same way.
 func (s *sender) asking() bool {
 	return (s.window > s.limit() || s.closed) && s.asked != s.next && !s.over()
 }

@@ -12,8 +12,7 @@ import (
 	"portcullis/fabricsm/mad"
 )
 
-// all has a table send a message to a peer that grants every window, and gives the
-// segments.
+// all makes a table send a message to a peer that grants every window, and returns the segments.
 func all(t *testing.T, data []byte, total int) []mad.MAD {
 	t.Helper()
 	table, s := newTable(t, Config{}), &sink{}
@@ -90,7 +89,7 @@ func TestSegmentBytes(t *testing.T) {
 	}
 }
 
-// TestTotalKept ends a message whose source does not keep to the length that was told.
+// TestTotalKept ends a message whose source does not keep to the announced length.
 func TestTotalKept(t *testing.T) {
 	for _, tt := range []struct{ have, told, sent int }{
 		{250, 249, 0}, // seen before anything is sent
@@ -234,8 +233,8 @@ func (g *giving) Fill(seg []byte) (int, Then) {
 	return len(seg), ThenMore
 }
 
-// TestGiveUp has a source that gives up, before and after anything was sent. What was
-// sent never looks like the end of a message.
+// TestGiveUp has a source that gives up, before and after segments were sent. The sent segments never look like the end of
+// a message.
 func TestGiveUp(t *testing.T) {
 	for left := range 8 {
 		table, s := newTable(t, Config{}), &sink{}
@@ -269,8 +268,8 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
-// TestNoOldBytes sends a short segment from a place where a longer one was: what is
-// behind its data is 0, not what another was told.
+// TestNoOldBytes sends a short segment from the place of an earlier, longer one. The bytes after its data are 0, not the
+// data of another requester.
 func TestNoOldBytes(t *testing.T) {
 	table, s := newTable(t, Config{}), &sink{}
 	for i, n := range []int{5000, 30} {

@@ -112,7 +112,7 @@ func (t *Table[A]) abort(s *session[A], why mad.RMPPStatus, sink Sink[A]) {
 	t.end(s, Aborted, why, sink)
 }
 
-// tell sends the peer a packet out of its turn.
+// tell sends a control packet to the peer out of turn.
 func (t *Table[A]) tell(s *session[A], y mad.RMPPType, why mad.RMPPStatus, sink Sink[A]) {
 	if s.place.sending {
 		onward(&t.out, s.send.head[:], y, why, 0, 0)

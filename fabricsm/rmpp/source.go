@@ -29,7 +29,7 @@ const (
 // Bytes is a Source of data that is in memory.
 type Bytes struct{ rest []byte }
 
-// NewBytes gives a source of b, which it shares.
+// NewBytes returns a source of b, which it shares.
 func NewBytes(b []byte) *Bytes { return &Bytes{rest: b} }
 
 // Fill implements Source.

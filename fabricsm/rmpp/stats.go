@@ -14,7 +14,7 @@ type Stats struct {
 	Segments uint64 // sent, again or for the first time
 	Resent   uint64 // of those, again
 	Refused  uint64 // transactions for want of room
-	Evicted  uint64 // transactions that gave way to another
+	Evicted  uint64 // transactions that were ended to make room for another
 	Stops    uint64 // STOP packets sent
 	PeerStop uint64 // transactions stopped by a peer
 	PeerEnd  uint64 // transactions aborted by a peer
@@ -32,7 +32,7 @@ func (s *Stats) Aborts(why mad.RMPPStatus) uint64 {
 	return s.aborts[why-mad.RMPPT2L]
 }
 
-// Stats gives what the table has and did.
+// Stats returns the state and the counters of the table.
 func (t *Table[A]) Stats() Stats {
 	s := t.stats
 	s.Remembered = len(t.memory.at)

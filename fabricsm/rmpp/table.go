@@ -13,9 +13,8 @@ import (
 var (
 	// ErrBusy says that the answer is on its way already: see Repeat.
 	ErrBusy = errors.New("rmpp: this transaction is going on already")
-	// ErrNoRoom says that the port, or all ports, have too many transactions. It is
-	// counted in Stats.Refused. Who asks again later may get room: to stay silent, or
-	// to answer BUSY, is right.
+	// ErrNoRoom means that the port, or all ports, have too many transactions. It is counted in Stats.Refused. A later
+	// request may get room, so the caller may stay silent or answer BUSY.
 	ErrNoRoom = errors.New("rmpp: no room for another transaction")
 )
 
@@ -49,7 +48,7 @@ func AnswerKey(request *mad.MAD, lid ib.LID, qp uint32) Key {
 type Sink[A any] interface {
 	// Send sends a packet. The MAD is the Table's: copy it.
 	Send(to A, m *mad.MAD)
-	// Ended tells that a transaction is over.
+	// Ended is called when a transaction is over.
 	Ended(End)
 }
 
@@ -73,8 +72,8 @@ const (
 	PeerStopped
 	// PeerAborted means that the peer sent ABORT.
 	PeerAborted
-	// Stopped means that we sent STOP: another transaction needed the room, the source
-	// gave up, or the message is too long for us. If nothing was sent before, none is.
+	// Stopped means that we sent STOP: another transaction needed the room, the source gave up, or the message is too long
+	// for us. If no segment was sent before, no STOP is sent.
 	Stopped
 	// Aborted means that we sent ABORT.
 	Aborted
@@ -180,9 +179,8 @@ func (t *Table[A]) Send(now time.Time, to Party[A], head *mad.MAD, src Source, t
 	return nil
 }
 
-// Repeat is for a request that came again: it reports whether its answer is on its
-// way, so that nobody makes it twice. If nothing of it has arrived, segment 1 goes
-// out again at once.
+// Repeat is for a repeated request. It reports whether the answer is already being sent, so that the caller does not make
+// it twice. If no segment has been acknowledged, segment 1 is sent again at once.
 func (t *Table[A]) Repeat(k Key, sink Sink[A]) bool {
 	s := t.sessions[place{k, true}]
 	if s == nil {

@@ -243,7 +243,7 @@ func (t *Table[A]) fresh(p *packet[A]) (Outcome, Message) {
 	}
 	switch {
 	case p.m.SegmentNumber() != 1 || p.key.Method.IsResponse():
-		t.stats.Ignored++ // of one that has ended, or that nobody asked for
+		t.stats.Ignored++ // of a transaction that has ended, or that was never requested
 		return Used, Message{}
 	case !t.accepts(p.key.Method):
 		t.stats.abort(mad.RMPPUnspecified)

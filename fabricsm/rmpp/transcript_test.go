@@ -105,7 +105,7 @@ func (b *bench) command(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-// tell writes what was sent and what ended.
+// tell writes the sent packets and the ended transactions.
 func (b *bench) tell(out *strings.Builder) {
 	to := b.sink.to
 	for i, m := range b.sink.take() {
