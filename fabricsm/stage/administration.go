@@ -44,7 +44,7 @@ func (s *Stage) startAdministration() error {
 	return nil
 }
 
-// look gives subnet administration a view.
+// look passes a view to subnet administration.
 func (s *Stage) look(v *sm.View) {
 	if s.sa.agent == nil {
 		s.front.Look(sa.SightAlone(v, limiter.DefaultConfig()))
@@ -91,8 +91,8 @@ func (s *Stage) expireAdministration() {
 	s.administer()
 }
 
-// administer does what subnet administration wants, in its order. What is told to the
-// core may lead to a view, and so to more.
+// administer executes the output of subnet administration, in order. Input for the core may lead to a view, and so to more
+// output.
 func (s *Stage) administer() {
 	core := s.core
 	o := s.sa.out

@@ -18,7 +18,7 @@ type counters struct {
 // startCounters begins the watch.
 func (s *Stage) startCounters() { s.counters.watch = counterwatch.New(s.SM.Counters, s.core) }
 
-// stepCounters gives the watch an input and does what it wants.
+// stepCounters passes an input to the watch and executes its output.
 func (s *Stage) stepCounters(in counterwatch.Input) {
 	core := s.core
 	if s.counters.watch == nil {
@@ -48,7 +48,7 @@ func (s *Stage) isForCounters(p *transport.Packet) bool {
 	return s.counters.watch != nil && s.counters.watch.Asks() && p.MAD.Class() == mad.ClassPerf
 }
 
-// deliverToCounters gives the watch an answer.
+// deliverToCounters passes an answer to the watch.
 func (s *Stage) deliverToCounters(p *transport.Packet) {
 	if r := s.out[p.MAD.TID()&tidMask]; r != nil && r.who == ofCounters && r.answeredBy(p) {
 		s.end(r)

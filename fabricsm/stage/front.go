@@ -40,7 +40,7 @@ func (s *Stage) startFront() error {
 // admits reports whether a packet that nothing waits for is looked at.
 func (s *Stage) admits(p *transport.Packet) bool { return s.front.Admit(s.now, p) }
 
-// tellFront tells of what was dropped.
+// tellFront reports dropped packets.
 func (s *Stage) tellFront() {
 	for _, e := range s.front.Tell(s.now) {
 		s.events = append(s.events, Happened{s.Now(), e})

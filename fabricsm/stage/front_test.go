@@ -13,8 +13,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// Packets that take time wait for one another in their order, and those for whom there
-// is no room are lost.
+// Packets that take time wait for one another in their order, and packets without room are lost.
 func TestWork(t *testing.T) {
 	l, err := netlist.FatTree2(netlist.Shape{Hosts: 4, Radix: 8})
 	if err != nil {

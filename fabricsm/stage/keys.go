@@ -10,7 +10,7 @@ import (
 	"portcullis/fabricsm/transport"
 )
 
-// KeyManager gives out the keys of management classes; *keymgr.Manager is one.
+// KeyManager distributes the keys of management classes; *keymgr.Manager is one.
 type KeyManager interface {
 	Step(now time.Time, in keymgr.Input) keymgr.Output
 }
@@ -39,8 +39,8 @@ func (s *Stage) startKeys(facts []sm.Fact) {
 	s.StepKeys(&keymgr.Started{Facts: facts})
 }
 
-// StepKeys gives the manager of the keys of classes an input at once and does what
-// it wants. Without one nothing happens.
+// StepKeys passes an input to the manager of the keys of classes at once, and executes its output. Without a manager
+// nothing happens.
 func (s *Stage) StepKeys(in keymgr.Input) {
 	core, m := s.core, s.keys.manager
 	if m == nil {
@@ -73,7 +73,7 @@ func (s *Stage) StepKeys(in keymgr.Input) {
 	}
 }
 
-// alsoKeys hands on what operators tell both managers of keys.
+// alsoKeys passes commands of operators for both managers of keys to the manager of the keys of classes.
 func (s *Stage) alsoKeys(in sm.Input) {
 	switch in := in.(type) {
 	case *sm.ReleaseKeys:
@@ -86,8 +86,7 @@ func (s *Stage) alsoKeys(in sm.Input) {
 	}
 }
 
-// KeyStatus is the last that the manager of the keys of classes told of itself, nil
-// before the first.
+// KeyStatus returns the last status of the manager of the keys of classes, or nil before the first.
 func (s *Stage) KeyStatus() *keymgr.Status { return s.keys.status }
 
 // rests reports that the manager of the keys of classes has nothing left to do.
@@ -104,7 +103,7 @@ func (s *Stage) isForKeys(p *transport.Packet) bool {
 	return ok
 }
 
-// deliverToKeys gives the manager of the keys of classes a GMP.
+// deliverToKeys passes a GMP to the manager of the keys of classes.
 func (s *Stage) deliverToKeys(p *transport.Packet) {
 	if p.Undelivered || p.MAD.Method() == mad.MethodGetResp {
 		if r := s.out[p.MAD.TID()&tidMask]; r != nil && r.who == ofKeys && r.answeredBy(p) {

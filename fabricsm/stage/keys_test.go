@@ -43,8 +43,8 @@ func keyed(t *testing.T, seed uint64) *stage.Stage {
 	return s
 }
 
-// TestKeysOfClasses: a settled stage has all keys out, a restart finds them again and
-// writes nothing, and the same seed tells the same.
+// TestKeysOfClasses: in a settled stage all keys are distributed. A restart finds them again and writes nothing, and the
+// same seed produces the same events.
 func TestKeysOfClasses(t *testing.T) {
 	s, again := keyed(t, 5), keyed(t, 5)
 	for _, c := range s.KeyStatus().Classes {
@@ -81,8 +81,8 @@ func TestKeysOfClasses(t *testing.T) {
 	}
 }
 
-// TestKeysOfClassesListed: a wrong key is told by the manager of keys, and listed by the
-// core with its verdict; answers that come twice are taken once.
+// TestKeysOfClassesListed: the manager of keys reports a wrong key, and the core lists it with its verdict. Duplicate
+// answers count once.
 func TestKeysOfClassesListed(t *testing.T) {
 	s := keyed(t, 1)
 	s.Delays = func(*transport.Packet) []time.Duration { return []time.Duration{0, time.Millisecond} }

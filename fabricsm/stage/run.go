@@ -65,8 +65,7 @@ type arrival struct {
 // station's slot above them.
 const tidMask = 1<<32 - 1
 
-// Step gives the manager an input at once and does what it wants. Without a
-// manager nothing happens.
+// Step passes an input to the manager at once and executes its output. Without a manager nothing happens.
 func (s *Stage) Step(in sm.Input) {
 	core := s.core
 	if core == nil {
@@ -280,7 +279,7 @@ func (s *Stage) next(until time.Time) bool {
 // themselves.
 func (s *Stage) Collect() { s.arrive(s.station.Take(nil)) }
 
-// deliver gives the manager what arrived first.
+// deliver passes the packet that arrived first to the manager.
 func (s *Stage) deliver() {
 	if len(s.inbox) == 0 {
 		return
@@ -290,7 +289,7 @@ func (s *Stage) deliver() {
 	s.take(&p)
 }
 
-// open has whom a packet is for look at it.
+// open passes a packet to its receiver.
 func (s *Stage) open(p *transport.Packet) {
 	if s.isForKeys(p) {
 		s.deliverToKeys(p)
@@ -326,7 +325,7 @@ func outcomeOf(p *transport.Packet) sm.Outcome {
 	return sm.Answered
 }
 
-// replied tells who sent a request how it ended.
+// replied reports the end of a request to its sender.
 func (s *Stage) replied(r *pending, how sm.Outcome, answer *mad.MAD) {
 	reply := sm.Reply{ID: r.id, Outcome: how, MAD: *answer}
 	switch r.who {

@@ -35,15 +35,14 @@ type Options struct {
 	Manager string      // node of the Subnet Manager; "" is the first of the netlist
 	Fabric  sim.Options // Seed is set
 	SM      sm.Config   // PortGUID is set
-	SA      *sa.Config  // nil: nobody is answered
+	SA      *sa.Config  // nil: no request is answered
 	Seed    uint64
 	Work    Work // how long packets take
 
-	// CountedTIDs gives requests transaction ids that count up, for drills.
+	// CountedTIDs uses consecutive transaction ids for requests, for drills.
 	CountedTIDs bool
 
-	// Keys makes what gives out the keys of classes, where any are configured; nil:
-	// keymgr.New.
+	// Keys creates the manager of the keys of classes, if any are configured; nil: keymgr.New.
 	Keys func(sm.ClassKeysConfig, keymgr.Fabric) KeyManager
 
 	// Forgets names facts that do not get saved, for drills; nil: none.
@@ -58,12 +57,11 @@ type Happened struct {
 
 // Stage is a fabric with its Subnet Manager. It is not safe for concurrent use.
 type Stage struct {
-	// Fabric is for whoever attacks, moves cables or looks. Its time is the
-	// stage's: do not Advance it.
+	// Fabric is for attacks, cable changes and inspection. Its time is the stage's: do not Advance it.
 	Fabric *sim.Fabric
 	List   *netlist.Netlist // as the fabric was built
 	SM     sm.Config        // of the next Start
-	SA     *sa.Config       // of the next Start; nil: nobody is answered
+	SA     *sa.Config       // of the next Start; nil: no request is answered
 	Work   Work
 
 	// OnSend sees every request on its way; true loses it. OnAnswer sees what
@@ -193,7 +191,7 @@ func (s *Stage) Withdraw(g ...sm.Grant) {
 	s.Step(&sm.IntentChanged{Revision: s.intent.Revision, Withdraw: g})
 }
 
-// without gives a list of grants without some, in either form.
+// without returns a list of grants without some, in either form.
 func without(list, not []sm.Grant) []sm.Grant {
 	return slices.DeleteFunc(slices.Clone(list), func(g sm.Grant) bool {
 		return slices.ContainsFunc(not, func(o sm.Grant) bool {
@@ -211,21 +209,21 @@ func (s *Stage) View() *sm.View { return s.view }
 // Facts are what managers saved, in order.
 func (s *Stage) Facts() []sm.Fact { return s.facts }
 
-// Events are all that managers told since the stage was built.
+// Events returns all events of the managers since the stage was built.
 func (s *Stage) Events() []Happened { return s.events }
 
-// Mark is a moment in what is told; see Since.
+// Mark returns a position in the events; see Since.
 func (s *Stage) Mark() int { return len(s.events) }
 
-// Since gives the events after a mark.
+// Since returns the events after a mark.
 func (s *Stage) Since(mark int) []Happened { return s.events[mark:] }
 
-// Err says that the stage gave up, because the manager goes in circles.
+// Err reports that the stage stopped because the manager runs in an endless loop.
 func (s *Stage) Err() error { return s.err }
 
 var errNoRest = errors.New("the manager comes to no rest")
 
-// Place gives where an end port is cabled in the netlist; zero if nowhere.
+// Place returns where an end port is cabled in the netlist; zero if nowhere.
 func (s *Stage) Place(node string, num ib.PortNum) ib.Place {
 	n := s.List.Find(node)
 	if n == nil || int(num) >= len(n.Ports) || n.Ports[num].Peer == "" {
@@ -235,7 +233,7 @@ func (s *Stage) Place(node string, num ib.PortNum) ib.Place {
 	return ib.Place{Switch: s.List.Find(at.Peer).GUID, Port: at.PeerPort}
 }
 
-// GUID gives the GUID that an end port has in the netlist; zero if there is none.
+// GUID returns the GUID of an end port in the netlist; zero if there is none.
 func (s *Stage) GUID(node string, num ib.PortNum) ib.GUID {
 	if n := s.List.Find(node); n != nil && int(num) < len(n.Ports) {
 		return n.PortGUID(num)
@@ -248,7 +246,7 @@ func (s *Stage) GrantOf(node string, num ib.PortNum, key ib.PKey) sm.Grant {
 	return sm.Grant{GUID: s.GUID(node, num), PKey: key, Place: s.Place(node, num)}
 }
 
-// SwitchPort gives the switch port in front of an end port in the netlist.
+// SwitchPort returns the switch port in front of an end port in the netlist.
 func (s *Stage) SwitchPort(node string, num ib.PortNum) sim.Endpoint {
 	n := s.List.Find(node)
 	if n == nil || int(num) >= len(n.Ports) {

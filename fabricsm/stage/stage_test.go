@@ -43,7 +43,7 @@ func told(s *stage.Stage) (out []string) {
 	return out
 }
 
-// TestSame: the same seed tells the same, and virtual time passes as it was asked.
+// TestSame: the same seed produces the same events, and virtual time passes as requested.
 func TestSame(t *testing.T) {
 	a, b := settled(t, 3), settled(t, 3)
 	for _, s := range []*stage.Stage{a, b} {
@@ -89,8 +89,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestAnswers: what answers a request has its transaction id, its attribute and its
-// way; all else was asked by nobody.
+// TestAnswers: the answer to a request has its transaction id, its attribute and its route or address. Any other answer is
+// unsolicited.
 func TestAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
