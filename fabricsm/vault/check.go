@@ -38,8 +38,7 @@ func DrawCheckKey(random io.Reader) (CheckKey, error) {
 	return NewCheckKey(b)
 }
 
-// Reveal gives a copy of the bytes, nil of the zero CheckKey. Only stores may
-// call it.
+// Reveal returns a copy of the bytes, or nil for the zero CheckKey. Only stores may call it.
 func (k CheckKey) Reveal() []byte {
 	if k.b == nil {
 		return nil

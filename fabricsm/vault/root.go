@@ -22,8 +22,7 @@ type Root interface {
 	Name() string
 	// Wrap seals a key, bound to a context.
 	Wrap(random io.Reader, context, key []byte) ([]byte, error)
-	// Unwrap opens what Wrap gave in the same context. It fails for what another
-	// root wrapped.
+	// Unwrap opens the result of Wrap in the same context. It fails for data that another root wrapped.
 	Unwrap(context, wrapped []byte) ([]byte, error)
 }
 
@@ -36,7 +35,7 @@ type secretRoot struct {
 	kek  cipher.AEAD
 }
 
-// NewRoot gives a Root over a secret of SecretSize random bytes.
+// NewRoot returns a Root over a secret of SecretSize random bytes.
 func NewRoot(name string, secret []byte) (Root, error) {
 	if len(secret) != SecretSize {
 		return nil, fmt.Errorf("root %s: a secret of %d bytes: want %d from a random source", name, len(secret), SecretSize)
@@ -81,7 +80,7 @@ func (r *secretRoot) Unwrap(context, wrapped []byte) ([]byte, error) {
 	return open(r.kek, context, wrapped)
 }
 
-// seal gives a random nonce and the ciphertext.
+// seal returns a random nonce and the ciphertext.
 func seal(a cipher.AEAD, random io.Reader, context, plain []byte) ([]byte, error) {
 	nonce := make([]byte, a.NonceSize(), a.NonceSize()+len(plain)+a.Overhead())
 	if _, err := io.ReadFull(random, nonce); err != nil {
@@ -104,8 +103,8 @@ func open(a cipher.AEAD, context, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// FileRoot reads a Root from a file of 64 hexadecimal digits that nobody else
-// may read, but for the group of the service.
+// FileRoot reads a Root from a file of 64 hexadecimal digits. Only the owner and the group of the service may read the
+// file.
 func FileRoot(file string) (Root, error) {
 	f, err := os.Open(file)
 	if err != nil {

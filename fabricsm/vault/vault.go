@@ -1,15 +1,12 @@
-// Package vault keeps keys at rest: what leaves it is sealed, and may stand in
-// any file, store or backup.
+// Package vault keeps keys at rest: its output is sealed, and may be in any file, store or backup.
 //
-// A vault has a key of its own, drawn at random, under which each record is
-// sealed by AES-256-GCM, bound to the vault, to the name of the record and to
-// its epoch: a record that was changed, cut short or put in another's place does
-// not open. The vault's key is wrapped by a Root and stands in the header. So
-// another root means a new header (Rewrap), and another key of the vault means
-// all records anew (Rekey).
+// A vault has its own random key, which seals each record by AES-256-GCM. Each record is bound to the vault, to its name
+// and to its epoch: a record that was changed, truncated or put in the place of another does not open. A Root wraps the key
+// of the vault, and the header holds the result. So another root needs a new header (Rewrap), and another key of the vault
+// needs all records to be sealed again (Rekey).
 //
-// What it cannot see is an old state put back as a whole: then devices are on
-// keys that the state does not know, and the escrow kit has to help.
+// It cannot detect that the whole state was replaced by an older one. Then devices have keys that the state does not know,
+// and the escrow kit has to help.
 package vault
 
 import (
@@ -135,8 +132,7 @@ func (v *Vault) hold(number uint32, plain []byte) error {
 	return nil
 }
 
-// Header gives what has to be stored of the vault. It changes with Rewrap, Rekey
-// and Forget.
+// Header returns the data of the vault that has to be stored. It changes with Rewrap, Rekey and Forget.
 func (v *Vault) Header() []byte {
 	b, err := json.Marshal(v.head)
 	if err != nil {
@@ -148,9 +144,8 @@ func (v *Vault) Header() []byte {
 // ID names the vault; it never changes.
 func (v *Vault) ID() string { return v.head.ID }
 
-// Rewrap puts the vault under another root. The records stay as they are. Who
-// had the old root and the old header had the vault's keys: after a theft, Rekey
-// and rotate all keys.
+// Rewrap puts the vault under another root. The records do not change. An attacker that had the old root and the old header
+// had the vault's keys: after a theft, Rekey and rotate all keys.
 func (v *Vault) Rewrap(root Root) error {
 	next := header{Version: v.head.Version, ID: v.head.ID, Root: root.Name()}
 	for _, k := range v.head.Keys {
@@ -164,9 +159,8 @@ func (v *Vault) Rewrap(root Root) error {
 	return nil
 }
 
-// Rekey gives the vault another key, under which it seals from now on. Records
-// sealed before still open until Forget. Store the header first, then seal all
-// records anew, then Forget.
+// Rekey creates another key of the vault, which seals from now on. Records sealed before still open until Forget. Store the
+// header first, then seal all records again, then call Forget.
 func (v *Vault) Rekey(root Root) error {
 	number := uint32(1)
 	if n := len(v.head.Keys); n == 8 {
@@ -185,8 +179,7 @@ func (v *Vault) Rekey(root Root) error {
 	return v.Rewrap(root)
 }
 
-// Forget drops all keys of the vault but the last: records that were not sealed
-// anew do not open any more.
+// Forget drops all keys of the vault but the last. Records that were not sealed again do not open any more.
 func (v *Vault) Forget() {
 	last := v.head.Keys[len(v.head.Keys)-1]
 	for _, k := range v.head.Keys {

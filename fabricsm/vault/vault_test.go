@@ -79,8 +79,8 @@ func TestRecordsComeBack(t *testing.T) {
 	}
 }
 
-// Each byte of a sealed record counts, as do its name, its epoch and its vault;
-// what is told names the record and says what to do.
+// Each byte of a sealed record counts, as do its name, its epoch and its vault. The error names the record and says what to
+// do.
 func TestOpenRefuses(t *testing.T) {
 	v := fresh(t)
 	one, err := v.SealRecord(record(1, 0))
@@ -290,7 +290,7 @@ func TestNothingShowsAKey(t *testing.T) {
 	}
 }
 
-// Whatever stands in a store, opening it ends with an error or what was sealed.
+// Opening any content of a store ends with an error or the sealed data.
 func FuzzOpen(f *testing.F) {
 	v := fresh(f)
 	sealed, err := v.SealRecord(record(1, 0))

@@ -15,10 +15,9 @@ import (
 	"portcullis/fabricsm/keys"
 )
 
-// Digests is a list of all keys of a store without any of them: it may be taken
-// to where a kit is, to prove that the kit has the same. The digests are keyed
-// by the check key, which only the store and its kits have: nobody else can even
-// try keys against them.
+// Digests is a list of all keys of a store without the keys themselves. It can be taken to a kit, to prove that the kit has
+// the same keys. The digests are keyed by the check key, which only the store and its kits have. Without it an attacker
+// cannot even test guessed keys against them.
 type Digests struct {
 	Fabric string    `json:"fabric"`
 	Made   time.Time `json:"made"`
@@ -34,8 +33,7 @@ type Digest struct {
 	Digest string      `json:"digest"` // 32 hexadecimal digits
 }
 
-// digestOf gives the first 16 bytes of an HMAC-SHA-256 over kind, GUID, epoch and
-// key.
+// digestOf returns the first 16 bytes of an HMAC-SHA-256 over kind, GUID, epoch and key.
 func digestOf(check []byte, kind keys.Kind, guid ib.GUID, epoch keys.Epoch, k keys.Key) string {
 	mac := hmac.New(sha256.New, check)
 	b := append([]byte("portcullis key digest\x00"), byte(kind))
@@ -60,14 +58,14 @@ func (c *Contents) Digests() *Digests {
 	return d
 }
 
-// Missing is a key of the store that a kit does not give.
+// Missing is a key of the store that a kit does not provide.
 type Missing struct {
 	Kind  keys.Kind  `json:"kind"`
 	GUID  ib.GUID    `json:"guid"`
 	Epoch keys.Epoch `json:"epoch"`
 }
 
-// Rehearsal is what a kit gives of the keys of a store.
+// Rehearsal is the result of a comparison of a kit with the keys of a store.
 type Rehearsal struct {
 	Fabric  string    `json:"fabric"`
 	KitMade time.Time `json:"kit_made"`
@@ -79,8 +77,8 @@ type Rehearsal struct {
 	Missing []Missing `json:"missing"` // not in the kit, or another there
 }
 
-// Rehearse compares a kit with the list of a store. Keys that were derived after
-// the kit was made count: the master gives them.
+// Rehearse compares a kit with the list of a store. Keys that were derived after the kit was made count: the master derives
+// them.
 func (c *Contents) Rehearse(d *Digests) (*Rehearsal, error) {
 	if c.Fabric != d.Fabric {
 		return nil, fmt.Errorf("rehearsal: the kit is of fabric %s, and the list of %.40q; name the kit of that fabric", c.Fabric, d.Fabric)

@@ -52,7 +52,7 @@ type kit struct {
 	Made    time.Time `json:"made"`
 	Master  string    `json:"master,omitempty"` // hexadecimal
 	Check   string    `json:"check"`            // hexadecimal
-	// Records have no keys that are derived: the Master gives them again.
+	// Records have no derived keys: they can be derived from Master again.
 	Records []plain.Record `json:"records"`
 	Cycles  []keys.Cycle   `json:"cycles,omitempty"`
 	Behind  []neighbour    `json:"behind,omitempty"`
@@ -125,7 +125,7 @@ func (c *Contents) encode() ([]byte, error) {
 
 func derived(h keys.Held) bool { return h.Origin == keys.OriginDerived }
 
-// derives refuses a record with a derived key that the master does not give.
+// derives refuses a record with a derived key that the master does not produce.
 func (c *Contents) derives(r *keys.Record) error {
 	for _, h := range []keys.Held{r.Current, r.Pending, r.Previous} {
 		if h.IsZero() || !derived(h) {

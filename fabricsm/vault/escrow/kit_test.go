@@ -231,7 +231,7 @@ func TestNothingShowsAKey(t *testing.T) {
 	}
 }
 
-// What decodes is whole: it can be made a kit again, with the same digests.
+// A decoded kit is complete: it can be made a kit again, with the same digests.
 func FuzzDecode(f *testing.F) {
 	text, err := contents(f).encode()
 	if err != nil {

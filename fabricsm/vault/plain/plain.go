@@ -1,6 +1,5 @@
-// Package plain is the text of records of keys, in clear, as it stands inside what is
-// sealed: records of a vault and escrow kits. Nobody else has a use for it, and whoever
-// makes such text clears it.
+// Package plain is the clear text of key records, as it is inside sealed data: records of a vault and escrow kits. It has
+// no other use, and the creator of such text clears it.
 package plain
 
 import (
@@ -32,8 +31,7 @@ type Held struct {
 	Since  time.Time   `json:"since"`
 }
 
-// Of gives the text of a record. Keys of which leaveOut says so are not in it; nil:
-// all are.
+// Of returns the text of a record. It omits keys for which leaveOut returns true; nil: it omits none.
 func Of(r *keys.Record, leaveOut func(keys.Held) bool) Record {
 	held := func(h keys.Held) *Held {
 		if h.IsZero() {
@@ -48,8 +46,7 @@ func Of(r *keys.Record, leaveOut func(keys.Held) bool) Record {
 	return Record{r.Kind, r.GUID, r.Place, held(r.Current), held(r.Pending), held(r.Previous), r.Retired, r.Floor}
 }
 
-// Read gives the record of a text, which is not checked beyond its form. derive gives
-// keys that were left out; nil: none may be.
+// Read returns the record of a text, and checks only its form. derive returns keys that were omitted; nil: none may be.
 func (p *Record) Read(derive func(*Held) (keys.Key, bool)) (r keys.Record, ok bool) {
 	r = keys.Record{Kind: p.Kind, GUID: p.GUID, Place: p.Place, Retired: p.Retired, Floor: p.Floor}
 	for _, h := range []struct {
